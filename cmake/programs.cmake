@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# quire-chat, quire-eval and quire-bench: ordinary users of the library; they see include/ only.
+if(QUIRE_BUILD_CHAT AND QUIRE_WITH_TEXT)
+  file(GLOB chat_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/chat/*.c)
+  add_executable(quire-chat ${chat_sources})
+  target_link_libraries(quire-chat PRIVATE quire quire_flags quire_dep_jansson)
+  if(QUIRE_edit_INCLUDE AND QUIRE_edit_LIBRARY)
+    target_include_directories(quire-chat SYSTEM PRIVATE ${QUIRE_edit_INCLUDE})
+    target_link_libraries(quire-chat PRIVATE ${QUIRE_edit_LIBRARY})
+    target_compile_definitions(quire-chat PRIVATE HAVE_EDITLINE=1)
+  endif()
+  set(QUIRE_BUNDLED ${PROJECT_SOURCE_DIR}/models/quire-tiny/quire-tiny.gguf)
+  if(EXISTS ${QUIRE_BUNDLED})
+    target_compile_definitions(quire-chat PRIVATE QUIRE_BUNDLED_MODEL="${QUIRE_BUNDLED}")
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/chat/bundled.c PROPERTIES OBJECT_DEPENDS ${QUIRE_BUNDLED})
+  endif()
+endif()
+
+if(QUIRE_BUILD_BENCH AND QUIRE_WITH_TEXT)
+  file(GLOB eval_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/eval*.c ${PROJECT_SOURCE_DIR}/bench/tensor_file.c)
+  add_executable(quire-eval ${eval_sources})
+  target_link_libraries(quire-eval PRIVATE quire quire_flags quire_dep_jansson ${QUIRE_LIBM})
+endif()

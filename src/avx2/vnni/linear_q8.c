@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* linear_q8.c - int8 activations times quantised weights for avx2_vnni: the template on VPDPBUSD. */
+#include "simd/vec_avx2.h"
+#define QUIRE_ISA avx2_vnni
+#define LINEAR_Q8_ROWS 4
+#include "template/linear_q8_tpl.h"
+
+void quire_init_linear_avx2_vnni(struct quire_kernels *k)
+{
+#define X(name, ...) QUIRE_SET(k, linear_q8_##name, avx2_vnni);
+    QUIRE_QUANT_TYPES(X)
+#undef X
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* error.c - status texts, error records and the log hook. */
+#include "base/error.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define QR_STR_(x) #x
+#define QR_STR(x) QR_STR_(x)
+
+const char *quire_version(void)
+{
+    return QR_STR(QUIRE_VERSION_MAJOR) "." QR_STR(QUIRE_VERSION_MINOR) "." QR_STR(QUIRE_VERSION_PATCH);
+}
+
+const char *quire_status_text(quire_status code)
+{
+    switch (code) {
+#define X(c, text) \
+    case c:        \
+        return text;
+        QUIRE_STATUS_LIST(X)
+#undef X
+    }
+    return "unknown status";
+}
+
+const char *quire_status_name(quire_status code)
+{
+    switch (code) {
+#define X(c, text) \
+    case c:        \
+        return #c;
+        QUIRE_STATUS_LIST(X)
+#undef X
+    }
+    return "QUIRE_E_?";
+}
+
+/* A record of an older, smaller layout is left alone: its message buffer is not where ours is. */
+static int writable(const struct quire_error *err)
+{
+    return err && err->struct_size >= sizeof(struct quire_error);
+}
+
+static void fill(struct quire_error *err, quire_status code, int32_t detail, uint64_t offset,
+                 const char *fmt, va_list ap)
+{
+    err->code = code;
+    err->detail = detail;
+    err->offset = offset;
+    vsnprintf(err->msg, sizeof err->msg, fmt, ap);
+}
+
+quire_status qr_fail(struct quire_error *err, quire_status code, const char *fmt, ...)
+{
+    if (writable(err)) {
+        va_list ap;
+        va_start(ap, fmt);
+        fill(err, code, 0, 0, fmt, ap);
+        va_end(ap);
+    }
+    return code;
+}
+
+quire_status qr_fail_at(struct quire_error *err, quire_status code, uint64_t offset, const char *fmt, ...)
+{
+    if (writable(err)) {
+        va_list ap;
+        va_start(ap, fmt);
+        fill(err, code, 0, offset, fmt, ap);
+        va_end(ap);
+    }
+    return code;
+}
+
+quire_status qr_fail_errno(struct quire_error *err, quire_status code, int errnum, const char *fmt, ...)
+{
+    if (writable(err)) {
+        char reason[96];
+        /* strerror_r may ignore the buffer (GNU form) and return a static string */
+        const char *text = strerror_r(errnum, reason, sizeof reason);
+        va_list ap;
+        va_start(ap, fmt);
+        fill(err, code, errnum, 0, fmt, ap);
+        va_end(ap);
+        const size_t n = strlen(err->msg);
+        snprintf(err->msg + n, sizeof err->msg - n, ": %s", text);
+    }
+    return code;
+}
+
+void qr_log(const struct quire_logger *logger, quire_log_level level, const char *fmt, ...)
+{
+    if (!logger || !logger->log)
+        return;
+    char msg[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(msg, sizeof msg, fmt, ap);
+    va_end(ap);
+    logger->log(logger->user, level, QUIRE_OK, msg);
+}

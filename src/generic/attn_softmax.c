@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attn_softmax.c - softmax state of a tile and the merge of spans, in plain C. */
+#include "base/kernel.h"
+#include "simd/half.h"
+#include <math.h>
+
+static const float log2e = 0x1.715476p0f;
+
+/* 2^f - 1 over f on [-1/2, 1/2]; the same polynomial, rounded the same way, as simd/vec_math.h. */
+static float exp2_slope(float f)
+{
+    static const float c[] = { 0x1.5f0a66p-10f, 0x1.3b30b0p-7f, 0x1.c6af78p-5f, 0x1.ebfbd8p-3f, 0x1.62e430p-1f };
+    float g = 0x1.3f906cp-13f;
+    for (int i = 0; i < 5; i++)
+        g = fmaf(g, f, c[i]);
+    return g;
+}
+
+static float power_of_two(int n) { return qr_bits_to_f32((uint32_t)(n + 127) << 23); }
+
+/* 2^x for x < 127; 0 below -125, NaN for NaN. */
+static float exp2_own(float x)
+{
+    if (x < -125.0f)
+        return 0;
+    if (!(x < 127.0f))
+        return NAN; /* only beside NaN or infinite scores */
+    const float n = rintf(x), f = x - n;
+    return fmaf(f, exp2_slope(f), 1) * power_of_two((int)n);
+}
+
+static float tanh_own(float x)
+{
+    if (isnan(x))
+        return x;
+    const float y = fminf(fabsf(x), 10) * (2 * log2e), n = rintf(y), f = y - n;
+    const float s = power_of_two((int)n), u = fmaf(s, f * exp2_slope(f), s - 1);
+    return copysignf(u / (u + 2), x);
+}
+
+static float score(const struct quire_attn_softmax_args *a, int r, int key)
+{
+    float x = a->s[(size_t)r * QUIRE_TILE_KEYS + (size_t)key];
+    if (a->soft_cap > 0)
+        x = tanh_own(x * (a->scale / a->soft_cap)) * (a->soft_cap * log2e);
+    else
+        x *= a->scale * log2e;
+    if (a->slope)
+        x = fmaf(a->slope[r] * log2e, (float)a->distance[r] + (float)key, x);
+    return x;
+}
+
+/* Moves the row's reference maximum if x_max is far above it. */
+static void raise_max(const struct quire_attn_softmax_args *a, int r, float x_max)
+{
+    if (!(x_max > a->m[r] + QUIRE_RESCALE_STEP))
+        return;
+    const float c = exp2_own(a->m[r] - x_max);
+    a->m[r] = x_max;
+    for (size_t i = 0; i < QUIRE_COLUMN_KEYS; i++)
+        a->l[(size_t)r * QUIRE_COLUMN_KEYS + i] *= c;
+    for (size_t d = 0; d < (size_t)a->o_width; d++)
+        a->o[(size_t)r * a->o_stride + d] *= c;
+}
+
+void quire_attn_softmax_generic(const struct quire_attn_softmax_args *a)
+{
+    for (int r = 0; r < a->n_rows; r++) {
+        const uint64_t visible = a->visible[r];
+        float x[QUIRE_TILE_KEYS], x_max = -INFINITY;
+        if (!visible)
+            continue;
+        for (int key = 0; key < QUIRE_TILE_KEYS; key++) {
+            x[key] = visible >> key & 1 ? score(a, r, key) : -INFINITY;
+            x_max = x[key] > x_max ? x[key] : x_max;
+        }
+        raise_max(a, r, x_max);
+        const float m = a->m[r] == -INFINITY ? 0 : a->m[r]; /* every score so far is -inf: all weights 0 */
+        for (int key = 0; key < QUIRE_TILE_KEYS; key++) {
+            float p = visible >> key & 1 ? exp2_own(x[key] - m) : 0;
+            const size_t i = (size_t)r * QUIRE_TILE_KEYS + (size_t)key;
+            if (a->p_bf16) {
+                a->p_bf16[i] = qr_f32_to_bf16(p);
+                p = qr_bf16_to_f32(a->p_bf16[i]);
+            } else {
+                a->s[i] = p;
+            }
+            a->l[r * QUIRE_COLUMN_KEYS + key % QUIRE_COLUMN_KEYS] += p;
+        }
+    }
+}
+
+void quire_attn_merge_generic(const struct quire_attn_merge_args *a)
+{
+    for (int r = 0; r < a->n_rows; r++) {
+        float *acc = a->acc_o + (size_t)r * a->stride;
+        const float *part = a->part_o + (size_t)r * a->stride;
+        if (a->part_m[r] == -INFINITY)
+            continue;
+        const float m = a->acc_m[r] > a->part_m[r] ? a->acc_m[r] : a->part_m[r];
+        const float ca = exp2_own(a->acc_m[r] - m), cp = exp2_own(a->part_m[r] - m);
+        a->acc_m[r] = m;
+        a->acc_l[r] = fmaf(a->part_l[r], cp, a->acc_l[r] * ca);
+        for (int d = 0; d < a->width; d++)
+            acc[d] = fmaf(part[d], cp, acc[d] * ca);
+    }
+}

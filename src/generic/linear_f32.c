@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* linear_f32.c - f32 activations times any weight type, and bf16 times bf16, in plain C. */
+#include "base/kernel.h"
+#include "generic/fma.h"
+#include "generic/linear_unpack.h"
+#include "simd/half.h"
+
+enum {
+    CHUNK_M = 32,                          /* activation rows whose accumulators are kept */
+    CHUNK_W = QUIRE_GROUP_K * QUIRE_PANEL_ROWS, /* widened weights at a time: [256][16] or [64][64] */
+};
+
+/* Widens k values k0 .. k0 + kn - 1 of a panel to w[kn][rows of a panel]. */
+typedef void widen_fn(const uint8_t *panel, size_t k0, size_t kn, float *w);
+
+/* acc[r] = fma(x[k], w[k][r], acc[r]) for k ascending */
+static void multiply_row(const float *x, const float *w, size_t kn, size_t rows, float *acc)
+{
+    for (size_t k = 0; k < kn; k++)
+        for (size_t r = 0; r < rows; r++)
+            acc[r] = qr_fmaf(x[k], w[k * rows + r], acc[r]);
+}
+
+/* Denormals count as zero (N3). */
+static float flush(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }
+
+/* k0 .. k0 + kn - 1 of a bf16 row: in each pair the odd element first. w has an even number of k. */
+static void multiply_row_bf16(const uint16_t *x, const float *w, size_t kn, size_t rows, float *acc)
+{
+    for (size_t k = 0; k < kn; k += 2)
+        for (int odd = 1; odd >= 0; odd--) {
+            const float xk = flush(qr_bf16_to_f32(x[k + (size_t)odd]));
+            const float *wk = w + (k + (size_t)odd) * rows;
+            for (size_t r = 0; r < rows; r++)
+                acc[r] = flush(qr_fmaf(xk, flush(wk[r]), acc[r]));
+        }
+}
+
+static void store_row(const struct quire_linear_args *a, size_t i, size_t j0, const float *acc, size_t n)
+{
+    float *out = a->out + i * a->out_stride + j0;
+    for (size_t r = 0; r < n; r++)
+        out[r] = a->bias ? acc[r] + a->bias[j0 + r] : acc[r];
+}
+
+/* Accumulators stay in memory while k is walked in chunks, so every weight is widened once per CHUNK_M rows. */
+static void run(const struct quire_linear_args *a, size_t rows, bool bf16, widen_fn *widen)
+{
+    float w[CHUNK_W], acc[CHUNK_M * QUIRE_FLOAT_PANEL_ROWS];
+    const size_t k_step = CHUNK_W / rows, k_end = bf16 ? a->k + a->k % 2 : a->k;
+    for (size_t j0 = 0; j0 < a->n; j0 += rows) {
+        const uint8_t *panel = (const uint8_t *)a->w + j0 / rows * a->panel_bytes;
+        const size_t n = a->n - j0 < rows ? a->n - j0 : rows;
+        for (size_t i0 = 0; i0 < a->m; i0 += CHUNK_M) {
+            const size_t m = a->m - i0 < CHUNK_M ? a->m - i0 : CHUNK_M;
+            memset(acc, 0, sizeof acc);
+            for (size_t k0 = 0; k0 < k_end; k0 += k_step) {
+                const size_t kn = k_end - k0 < k_step ? k_end - k0 : k_step;
+                widen(panel, k0, kn, w);
+                for (size_t i = 0; i < m; i++)
+                    if (bf16)
+                        multiply_row_bf16(a->x_bf16 + (i0 + i) * a->x_bf16_stride + k0, w, kn, rows,
+                                          acc + i * rows);
+                    else
+                        multiply_row(a->x + (i0 + i) * a->x_stride + k0, w, kn, rows, acc + i * rows);
+            }
+            for (size_t i = 0; i < m; i++)
+                store_row(a, i0 + i, j0, acc + i * rows, n);
+        }
+    }
+}
+
+enum { F = QUIRE_FLOAT_PANEL_ROWS };
+
+static void widen_f32(const uint8_t *panel, size_t k0, size_t kn, float *w)
+{
+    memcpy(w, panel + k0 * F * sizeof *w, kn * F * sizeof *w);
+}
+
+static void widen_f16(const uint8_t *panel, size_t k0, size_t kn, float *w)
+{
+    for (size_t i = 0; i < kn * F; i++) {
+        uint16_t h;
+        memcpy(&h, panel + (k0 * F + i) * sizeof h, sizeof h);
+        w[i] = qr_f16_to_f32(h);
+    }
+}
+
+static void widen_bf16(const uint8_t *panel, size_t k0, size_t kn, float *w)
+{
+    for (size_t k = 0; k < kn; k++)
+        for (size_t r = 0; r < F; r++) {
+            uint16_t h;
+            memcpy(&h, panel + (((k0 + k) / 2 * F + r) * 2 + (k0 + k) % 2) * sizeof h, sizeof h);
+            w[k * F + r] = qr_bf16_to_f32(h);
+        }
+}
+
+/* k0 is a multiple of a group. The products are exact, so the difference is the only rounding. */
+static void widen_quant(struct quire_panel_format f, const uint8_t *panel, size_t k0, size_t kn, float *w)
+{
+    struct generic_group g;
+    const size_t sub = quire_panel_sub16(f) ? 16 : 32;
+    quire_generic_unpack(f, panel + k0 / QUIRE_GROUP_K * quire_panel_group_bytes(f, 8), kn / QUIRE_BLOCK_K, &g);
+    for (size_t k = 0; k < kn; k++)
+        for (size_t r = 0; r < QUIRE_PANEL_ROWS; r++) {
+            const float v = g.scale[k / sub][r] * (float)g.w[k][r];
+            w[k * QUIRE_PANEL_ROWS + r] = quire_panel_has_min(f) ? v - g.min[k / sub][r] : v;
+        }
+}
+
+void quire_linear_f32_f32_generic(const struct quire_linear_args *a) { run(a, F, false, widen_f32); }
+void quire_linear_f32_f16_generic(const struct quire_linear_args *a) { run(a, F, false, widen_f16); }
+void quire_linear_f32_bf16_generic(const struct quire_linear_args *a) { run(a, F, false, widen_bf16); }
+void quire_linear_native_bf16_generic(const struct quire_linear_args *a) { run(a, F, true, widen_bf16); }
+
+#define X(name, NAME, ...)                                                                             \
+    static void widen_##name(const uint8_t *panel, size_t k0, size_t kn, float *w)                     \
+    {                                                                                                  \
+        widen_quant((struct quire_panel_format)QUIRE_PANEL_FORMAT(__VA_ARGS__), panel, k0, kn, w);     \
+    }                                                                                                  \
+    void quire_linear_f32_##name##_generic(const struct quire_linear_args *a)                          \
+    {                                                                                                  \
+        run(a, QUIRE_PANEL_ROWS, false, widen_##name);                                                 \
+    }
+QUIRE_QUANT_TYPES(X)
+#undef X

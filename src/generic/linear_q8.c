@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* linear_q8.c - int8 activations times quantised weights, and the quantisation of activations, in plain C. */
+#include "base/kernel.h"
+#include "generic/fma.h"
+#include "generic/linear_unpack.h"
+#include "simd/half.h"
+
+enum { R = QUIRE_PANEL_ROWS, CHUNK_M = 32 };
+
+/* One sub-block of `sub` values of one activation row (N2). */
+static void multiply_sub(const int16_t (*w)[R], const int8_t *q, size_t sub, const float *scale, float da,
+                         float *acc)
+{
+    int32_t isum[R] = { 0 };
+    for (size_t k = 0; k < sub; k++)
+        for (size_t r = 0; r < R; r++)
+            isum[r] += w[k][r] * q[k];
+    for (size_t r = 0; r < R; r++)
+        acc[r] = qr_fmaf((float)isum[r], scale[r] * da, acc[r]);
+}
+
+static int32_t sum_of(const int32_t *sums16, size_t sub, size_t i)
+{
+    return sub == 16 ? sums16[i] : sums16[2 * i] + sums16[2 * i + 1];
+}
+
+static void multiply_group(struct quire_panel_format f, const struct generic_group *g, size_t n_blocks,
+                           const int8_t *q, const float *d, const int32_t *sums16, float *acc)
+{
+    const size_t sub = quire_panel_sub16(f) ? 16 : 32;
+    for (size_t i = 0; i < n_blocks * QUIRE_BLOCK_K / sub; i++) {
+        const float da = d[i * sub / QUIRE_BLOCK_K];
+        multiply_sub(g->w + i * sub, q + i * sub, sub, g->scale[i], da, acc);
+        if (!quire_panel_has_min(f))
+            continue;
+        const float ds = da * (float)sum_of(sums16, sub, i);
+        for (size_t r = 0; r < R; r++)
+            acc[r] = qr_fmaf(-g->min[i][r], ds, acc[r]);
+    }
+}
+
+static void run_panel(struct quire_panel_format f, const struct quire_linear_args *a, const uint8_t *panel,
+                      size_t i0, size_t m, float (*acc)[R])
+{
+    struct generic_group g;
+    const size_t blocks = a->k / QUIRE_BLOCK_K;
+    for (size_t b0 = 0; b0 < blocks; b0 += QUIRE_GROUP_K / QUIRE_BLOCK_K) {
+        const size_t nb = blocks - b0 < 8 ? blocks - b0 : 8;
+        quire_generic_unpack(f, panel, nb, &g);
+        panel += quire_panel_group_bytes(f, nb);
+        for (size_t i = 0; i < m; i++)
+            multiply_group(f, &g, nb, a->q + (i0 + i) * a->q_stride + b0 * QUIRE_BLOCK_K,
+                           a->q_d + (i0 + i) * blocks + b0, a->q_sum + 2 * ((i0 + i) * blocks + b0), acc[i]);
+    }
+}
+
+static void run(struct quire_panel_format f, const struct quire_linear_args *a)
+{
+    float acc[CHUNK_M][R];
+    for (size_t j0 = 0; j0 < a->n; j0 += R) {
+        const size_t n = a->n - j0 < R ? a->n - j0 : R;
+        for (size_t i0 = 0; i0 < a->m; i0 += CHUNK_M) {
+            const size_t m = a->m - i0 < CHUNK_M ? a->m - i0 : CHUNK_M;
+            memset(acc, 0, sizeof acc);
+            run_panel(f, a, (const uint8_t *)a->w + j0 / R * a->panel_bytes, i0, m, acc);
+            for (size_t i = 0; i < m; i++)
+                for (size_t r = 0; r < n; r++)
+                    a->out[(i0 + i) * a->out_stride + j0 + r] =
+                        a->bias ? acc[i][r] + a->bias[j0 + r] : acc[i][r];
+        }
+    }
+}
+
+#define X(name, NAME, ...)                                                          \
+    void quire_linear_q8_##name##_generic(const struct quire_linear_args *a)        \
+    {                                                                               \
+        run((struct quire_panel_format)QUIRE_PANEL_FORMAT(__VA_ARGS__), a);         \
+    }
+QUIRE_QUANT_TYPES(X)
+#undef X
+
+/* The largest magnitude as bits: there NaN and Inf compare above every number. */
+static uint32_t max_magnitude(const float *x)
+{
+    uint32_t max = 0;
+    for (size_t i = 0; i < QUIRE_BLOCK_K; i++) {
+        const uint32_t bits = qr_f32_to_bits(x[i]) & 0x7fffffff;
+        max = bits > max ? bits : max;
+    }
+    return max;
+}
+
+void quire_quant_act_q8_generic(int8_t *q, float *d, int32_t *sum, const float *x, size_t n_blocks)
+{
+    for (size_t b = 0; b < n_blocks; b++, q += QUIRE_BLOCK_K, x += QUIRE_BLOCK_K) {
+        const uint32_t max = max_magnitude(x);
+        const float amax = qr_bits_to_f32(max);
+        const bool finite = max < 0x7f800000, zero = !finite || amax < 0x1p-100f;
+        const float inv = zero ? 0 : 127 / amax;
+        d[b] = !finite ? NAN : zero ? 0 : amax / 127;
+        sum[2 * b] = sum[2 * b + 1] = 0;
+        for (size_t i = 0; i < QUIRE_BLOCK_K; i++) {
+            q[i] = zero ? 0 : (int8_t)lrintf(x[i] * inv);
+            sum[2 * b + i / 16] += q[i];
+        }
+    }
+}

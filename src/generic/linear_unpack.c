@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* linear_unpack.c - plain reading of one group of a quantised panel. */
+#include "generic/linear_unpack.h"
+#include "simd/half.h"
+
+enum { R = QUIRE_PANEL_ROWS };
+
+static const uint8_t luts[][16] = {
+    [QUIRE_LUT_IQ4] = { QUIRE_LUT_IQ4_BYTES },
+    [QUIRE_LUT_MXFP4] = { QUIRE_LUT_MXFP4_BYTES },
+};
+
+/* `bits` bits of byte x (row x / 4, k x % 4) of step s in a plane. */
+static int plane_bits(const uint8_t *plane, int bits, int s, int x)
+{
+    const int per_line = 8 / bits;
+    return plane[s / per_line * QUIRE_LINE + x] >> (bits * (s % per_line)) & ((1 << bits) - 1);
+}
+
+static void unpack_block(struct quire_panel_format f, const uint8_t *body, int16_t (*w)[R])
+{
+    for (int s = 0; s < QUIRE_BLOCK_K / 4; s++)
+        for (int x = 0; x < QUIRE_LINE; x++) {
+            int code = plane_bits(body, f.low_bits, s, x);
+            if (f.high_bits)
+                code |= plane_bits(body + f.low_bits * QUIRE_LINE, f.high_bits, s, x) << f.low_bits;
+            if (f.lut != QUIRE_LUT_NONE)
+                code = luts[f.lut][code];
+            w[4 * s + x % 4][x / 4] = (int16_t)(code - f.offset);
+        }
+}
+
+static float f16_at(const uint8_t *p, size_t i)
+{
+    uint16_t h;
+    memcpy(&h, p + 2 * i, sizeof h);
+    return qr_f16_to_f32(h);
+}
+
+/* K types: d times 8 or 16 small scales, and dmin times as many minimums. */
+static void unpack_k_scales(struct quire_panel_format f, const uint8_t *h, struct generic_group *g)
+{
+    const size_t n = quire_panel_sub16(f) ? 16 : 8;
+    for (size_t i = 0; i < n; i++)
+        for (size_t r = 0; r < R; r++) {
+            const float d = f16_at(h, r), dmin = f16_at(h, R + r);
+            const uint8_t scale = h[64 + i * R + r];
+            if (f.scales == QUIRE_SCALE_K8_MIN) {
+                g->scale[i][r] = d * scale;
+                g->min[i][r] = dmin * h[192 + i * R + r];
+            } else if (f.scales == QUIRE_SCALE_K16_MIN) {
+                g->scale[i][r] = d * (scale & 15);
+                g->min[i][r] = dmin * (scale >> 4);
+            } else {
+                g->scale[i][r] = d * (int8_t)scale;
+            }
+        }
+}
+
+static void unpack_scales(struct quire_panel_format f, const uint8_t *h, size_t n_blocks,
+                          struct generic_group *g)
+{
+    for (size_t b = 0; b < n_blocks; b++)
+        for (size_t r = 0; r < R; r++) {
+            if (f.scales == QUIRE_SCALE_D) {
+                g->scale[b][r] = f16_at(h, b * R + r);
+            } else if (f.scales == QUIRE_SCALE_DM) {
+                g->scale[b][r] = f16_at(h, 2 * b * R + r);
+                g->min[b][r] = -f16_at(h, (2 * b + 1) * R + r);
+            } else {
+                g->scale[b][r] = qr_e8m0_half_to_f32(h[b * R + r]);
+            }
+        }
+}
+
+void quire_generic_unpack(struct quire_panel_format f, const uint8_t *group, size_t n_blocks,
+                          struct generic_group *g)
+{
+    if (f.scales == QUIRE_SCALE_D || f.scales == QUIRE_SCALE_DM || f.scales == QUIRE_SCALE_E8M0)
+        unpack_scales(f, group, n_blocks, g);
+    else
+        unpack_k_scales(f, group, g);
+    group += quire_panel_header_bytes(f, n_blocks);
+    for (size_t b = 0; b < n_blocks; b++)
+        unpack_block(f, group + b * quire_panel_block_bytes(f), g->w + b * QUIRE_BLOCK_K);
+}

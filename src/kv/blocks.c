@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* blocks.c - who owns which block, and which free blocks an owner gets. */
+#include "base/error.h"
+#include "kv/pool.h"
+#include <string.h>
+
+/* First block at or after `from` that is free (want_free) or owned; n_blocks when there is none. */
+static uint32_t find(const struct qr_kv_group *g, uint32_t from, bool want_free)
+{
+    const uint64_t invert = want_free ? 0 : ~(uint64_t)0;
+    if (from >= g->n_blocks)
+        return g->n_blocks;
+    uint32_t w = from / 64;
+    uint64_t word = (g->free_bits[w] ^ invert) & (~(uint64_t)0 << from % 64);
+    const uint32_t n_words = (g->n_blocks - 1) / 64 + 1;
+    while (!word && ++w < n_words)
+        word = g->free_bits[w] ^ invert;
+    if (!word)
+        return g->n_blocks;
+    const uint32_t b = w * 64 + (uint32_t)__builtin_ctzll(word);
+    return b < g->n_blocks ? b : g->n_blocks;
+}
+
+/* A run of consecutive free blocks. */
+struct run {
+    uint32_t begin, end;
+};
+
+/* The first run at or after `from`; empty at the end of the pool. */
+static struct run next_run(const struct qr_kv_group *g, uint32_t from)
+{
+    const uint32_t begin = find(g, from, true);
+    return (struct run){ begin, find(g, begin, false) };
+}
+
+static struct run longest_run(const struct qr_kv_group *g)
+{
+    struct run best = { 0, 0 };
+    for (struct run r = next_run(g, 0); r.begin < g->n_blocks; r = next_run(g, r.end))
+        if (r.end - r.begin > best.end - best.begin)
+            best = r;
+    return best;
+}
+
+/* Gives n consecutive free blocks one owner each and writes their ids. */
+static void take(struct qr_kv_group *g, uint32_t begin, uint32_t n, int32_t *blocks)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t b = begin + i;
+        g->free_bits[b / 64] &= ~((uint64_t)1 << b % 64);
+        g->owners[b] = 1;
+        blocks[i] = (int32_t)b;
+    }
+    g->n_free -= n;
+}
+
+/* Takes n blocks that fit in no single run: whole runs, long ones first. */
+static void take_pieces(struct qr_kv_group *g, uint32_t longest, uint32_t n, int32_t *blocks)
+{
+    for (uint32_t least = longest; n > 0; least = least > 1 ? least / 2 : 1)
+        for (struct run r = next_run(g, 0); n > 0 && r.begin < g->n_blocks; r = next_run(g, r.end)) {
+            const uint32_t length = r.end - r.begin, m = length < n ? length : n;
+            if (length < least)
+                continue;
+            take(g, r.begin, m, blocks);
+            blocks += m;
+            n -= m;
+        }
+}
+
+/* n <= n_free. A sequence that finds no room behind itself starts in the middle of the longest run, so that it and
+ * the owner of the blocks before the run can both grow into consecutive ids. */
+static void take_blocks(struct qr_kv_group *g, int32_t after, uint32_t n, int32_t *blocks)
+{
+    if (after >= 0) {
+        const uint32_t begin = (uint32_t)after + 1, room = find(g, begin, false) - begin;
+        const uint32_t m = room < n ? room : n;
+        take(g, begin, m, blocks);
+        blocks += m;
+        n -= m;
+    }
+    if (n == 0)
+        return;
+    const struct run r = longest_run(g);
+    const uint32_t length = r.end - r.begin;
+    if (length < n)
+        take_pieces(g, length, n, blocks);
+    else
+        take(g, r.begin == 0 ? 0 : r.begin + (length - n) / 2, n, blocks);
+}
+
+static quire_status check_list(const struct quire_kv_cache *kv, uint32_t group, const void *list, size_t n,
+                               struct quire_error *err)
+{
+    QR_TRY(qr_kv_check_group(kv, group, err));
+    if (n && !list)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "blocks is NULL");
+    return QUIRE_OK;
+}
+
+static quire_status check_room(const struct qr_kv_group *g, int32_t after, size_t n, struct quire_error *err)
+{
+    if (after < -1 || (after >= 0 && (uint32_t)after >= g->n_blocks))
+        return qr_fail(err, QUIRE_E_RANGE, "after %d is outside the pool of %u blocks", after, g->n_blocks);
+    if (n > g->n_blocks)
+        return qr_fail(err, QUIRE_E_LIMIT, "%zu blocks wanted, the pool has %u", n, g->n_blocks);
+    if (n > g->n_free)
+        return qr_fail(err, QUIRE_E_AGAIN, "%zu blocks wanted, %u of %u are free", n, g->n_free, g->n_blocks);
+    return QUIRE_OK;
+}
+
+quire_status quire_kv_alloc(struct quire_kv_cache *kv, uint32_t group, int32_t after, size_t n, int32_t *blocks,
+                            struct quire_error *err)
+{
+    QR_TRY(check_list(kv, group, blocks, n, err));
+    struct qr_kv_group *g = &kv->groups[group];
+    QR_TRY(qr_kv_enter(kv, err));
+    const quire_status s = check_room(g, after, n, err);
+    if (s == QUIRE_OK)
+        take_blocks(g, after, (uint32_t)n, blocks);
+    qr_kv_leave(kv);
+    return s;
+}
+
+/* Adds an owner to each block, or to none when one of them cannot have it. */
+static quire_status add_owners(struct qr_kv_group *g, const int32_t *blocks, size_t n, struct quire_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        quire_status s = qr_kv_check_block(g, "blocks", i, blocks[i], 1, UINT32_MAX, err);
+        if (s == QUIRE_OK && g->owners[blocks[i]] == UINT32_MAX)
+            s = qr_fail(err, QUIRE_E_LIMIT, "blocks[%zu]: block %d has too many owners", i, blocks[i]);
+        if (s != QUIRE_OK) {
+            while (i-- > 0)
+                g->owners[blocks[i]]--;
+            return s;
+        }
+        g->owners[blocks[i]]++;
+    }
+    return QUIRE_OK;
+}
+
+/* Takes an owner from each block, or from none when one of them has no more. */
+static quire_status drop_owners(struct qr_kv_group *g, const int32_t *blocks, size_t n, struct quire_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const quire_status s = qr_kv_check_block(g, "blocks", i, blocks[i], 1, UINT32_MAX, err);
+        if (s != QUIRE_OK) {
+            while (i-- > 0)
+                g->owners[blocks[i]]++;
+            return s;
+        }
+        g->owners[blocks[i]]--;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t b = (uint32_t)blocks[i];
+        const uint64_t bit = (uint64_t)1 << b % 64;
+        if (g->owners[b] == 0 && !(g->free_bits[b / 64] & bit)) { /* a block named twice is freed once */
+            g->free_bits[b / 64] |= bit;
+            g->n_free++;
+        }
+    }
+    return QUIRE_OK;
+}
+
+quire_status quire_kv_share(struct quire_kv_cache *kv, uint32_t group, const int32_t *blocks, size_t n,
+                            struct quire_error *err)
+{
+    QR_TRY(check_list(kv, group, blocks, n, err));
+    QR_TRY(qr_kv_enter(kv, err));
+    const quire_status s = add_owners(&kv->groups[group], blocks, n, err);
+    qr_kv_leave(kv);
+    return s;
+}
+
+quire_status quire_kv_free(struct quire_kv_cache *kv, uint32_t group, const int32_t *blocks, size_t n,
+                           struct quire_error *err)
+{
+    QR_TRY(check_list(kv, group, blocks, n, err));
+    QR_TRY(qr_kv_enter(kv, err));
+    const quire_status s = drop_owners(&kv->groups[group], blocks, n, err);
+    qr_kv_leave(kv);
+    return s;
+}
+
+static void copy_block(const struct qr_kv_group *g, int32_t src, int32_t dst)
+{
+    const size_t bytes = g->layout.block_bytes, n_heads = (size_t)g->n_layers * g->n_kv_heads;
+    for (size_t h = 0; h < n_heads; h++) {
+        unsigned char *head = g->base + h * g->head_bytes;
+        memcpy(head + (size_t)dst * bytes, head + (size_t)src * bytes, bytes);
+    }
+}
+
+static quire_status check_copy(struct qr_kv_group *g, const int32_t *src, const int32_t *dst, size_t n,
+                               struct quire_error *err)
+{
+    const size_t bs = (size_t)g->layout.block_size;
+    const uint32_t mark = qr_kv_new_generation(g);
+    for (size_t i = 0; i < n; i++) {
+        QR_TRY(qr_kv_check_block(g, "dst", i, dst[i], 1, 1, err));
+        uint32_t *m = &g->marks[(size_t)dst[i] * bs];
+        if (*m == mark)
+            return qr_fail(err, QUIRE_E_INVALID_ARG, "dst[%zu] %d is named twice", i, dst[i]);
+        *m = mark;
+    }
+    for (size_t i = 0; i < n; i++) {
+        QR_TRY(qr_kv_check_block(g, "src", i, src[i], 1, UINT32_MAX, err));
+        if (g->marks[(size_t)src[i] * bs] == mark)
+            return qr_fail(err, QUIRE_E_INVALID_ARG, "src[%zu] %d is a destination too", i, src[i]);
+    }
+    return QUIRE_OK;
+}
+
+quire_status quire_kv_copy(struct quire_kv_cache *kv, uint32_t group, const int32_t *src, const int32_t *dst,
+                           size_t n, struct quire_error *err)
+{
+    QR_TRY(qr_kv_check_group(kv, group, err));
+    if (n && (!src || !dst))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", src ? "dst" : "src");
+    struct qr_kv_group *g = &kv->groups[group];
+    QR_TRY(qr_kv_enter(kv, err));
+    const quire_status s = check_copy(g, src, dst, n, err);
+    for (size_t i = 0; s == QUIRE_OK && i < n; i++)
+        copy_block(g, src[i], dst[i]);
+    qr_kv_leave(kv);
+    return s;
+}
+
+static quire_status unshare(struct qr_kv_group *g, int32_t after, int32_t *block, struct quire_error *err)
+{
+    const int32_t old = *block;
+    QR_TRY(qr_kv_check_block(g, "block", 0, old, 1, UINT32_MAX, err));
+    if (g->owners[old] == 1)
+        return QUIRE_OK;
+    QR_TRY(check_room(g, after, 1, err));
+    take_blocks(g, after, 1, block);
+    copy_block(g, old, *block);
+    g->owners[old]--;
+    return QUIRE_OK;
+}
+
+quire_status quire_kv_unshare(struct quire_kv_cache *kv, uint32_t group, int32_t after, int32_t *block,
+                              struct quire_error *err)
+{
+    QR_TRY(qr_kv_check_group(kv, group, err));
+    if (!block)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "block is NULL");
+    QR_TRY(qr_kv_enter(kv, err));
+    const quire_status s = unshare(&kv->groups[group], after, block, err);
+    qr_kv_leave(kv);
+    return s;
+}
+
+size_t quire_kv_free_count(const struct quire_kv_cache *kv, uint32_t group)
+{
+    return kv && group < kv->n_groups ? kv->groups[group].n_free : 0;
+}
+
+uint32_t quire_kv_owners(const struct quire_kv_cache *kv, uint32_t group, int32_t block)
+{
+    if (!kv || group >= kv->n_groups || block < 0 || (uint32_t)block >= kv->groups[group].n_blocks)
+        return 0;
+    return kv->groups[group].owners[block];
+}

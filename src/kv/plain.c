@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plain.c - blocks to and from plain tensors as other runtimes keep them. */
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/threads.h"
+#include "kv/rows.h"
+#include <string.h>
+
+struct quire_kv_plain_layout quire_kv_plain_block_major(enum quire_kv_dtype dtype, size_t block_size,
+                                                        size_t n_kv_heads, size_t head_size)
+{
+    const size_t token = n_kv_heads * head_size, half = block_size * token;
+    return (struct quire_kv_plain_layout){ dtype, 2 * half, token, head_size, half };
+}
+
+struct quire_kv_plain_layout quire_kv_plain_split(enum quire_kv_dtype dtype, size_t n_blocks, size_t block_size,
+                                                  size_t n_kv_heads, size_t head_size)
+{
+    const size_t token = n_kv_heads * head_size, block = block_size * token;
+    return (struct quire_kv_plain_layout){ dtype, block, token, head_size, n_blocks * block };
+}
+
+struct plain_run {
+    struct quire_kv_cache *kv; /* changed by import only */
+    const struct quire_kv_plain_args *args;
+    unsigned char *plain; /* changed by export only */
+    bool import;
+};
+
+static quire_status check_dtype(const struct plain_run *r, const char *what, enum quire_kv_dtype pool,
+                                struct quire_error *err)
+{
+    const enum quire_kv_dtype plain = r->args->layout.dtype;
+    if (!quire_kv_dtype_name(plain))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.layout.dtype %d is unknown", (int)plain);
+    if (plain != pool && qr_kv_is_fp8(plain))
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "the tensor is %s but the pool's %s are %s",
+                       quire_kv_dtype_name(plain), what, quire_kv_dtype_name(pool));
+    return QUIRE_OK;
+}
+
+/* Elements up to the end of the tensor block `last`; false on overflow. */
+static bool extent(const struct quire_kv_plain_layout *p, const struct qr_kv_group *g, size_t last, size_t *out)
+{
+    const size_t k = (size_t)g->layout.k_size, v = (size_t)g->layout.v_size;
+    size_t block, token, head, v_end, end;
+    if (!qr_mul_size(last, p->stride_block, &block) ||
+        !qr_mul_size((size_t)g->layout.block_size - 1, p->stride_token, &token) ||
+        !qr_mul_size(g->n_kv_heads - 1, p->stride_head, &head) || !qr_add_size(p->v_offset, v, &v_end))
+        return false;
+    return qr_add_size(block, token, &end) && qr_add_size(end, head, &end) &&
+           qr_add_size(end, v_end > k ? v_end : k, out);
+}
+
+static quire_status check_bounds(const struct plain_run *r, const struct qr_kv_group *g, struct quire_error *err)
+{
+    const struct quire_kv_plain_args *a = r->args;
+    const size_t elem = qr_kv_dtype_bytes(a->layout.dtype), k = (size_t)g->layout.k_size;
+    struct qr_kv_strides strides;
+    size_t last = a->n_blocks - 1, n, bytes;
+    QR_TRY(qr_kv_check_strides("args.layout K", a->layout.stride_token, a->layout.stride_head,
+                               (size_t)g->layout.block_size, g->n_kv_heads, k, elem, &strides, err));
+    QR_TRY(qr_kv_check_strides("args.layout V", a->layout.stride_token, a->layout.stride_head,
+                               (size_t)g->layout.block_size, g->n_kv_heads, (size_t)g->layout.v_size, elem, &strides,
+                               err));
+    if (!a->layout.stride_token || !a->layout.stride_head || a->layout.v_offset < k)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.layout.%s is too small",
+                       !a->layout.stride_token ? "stride_token" : !a->layout.stride_head ? "stride_head" : "v_offset");
+    for (size_t i = 0; a->plain_blocks && i < a->n_blocks; i++) {
+        if (a->plain_blocks[i] < 0)
+            return qr_fail(err, QUIRE_E_RANGE, "args.plain_blocks[%zu] %d is negative", i, a->plain_blocks[i]);
+        last = i == 0 || (size_t)a->plain_blocks[i] > last ? (size_t)a->plain_blocks[i] : last;
+    }
+    if (!extent(&a->layout, g, last, &n) || !qr_mul_size(n, elem, &bytes) || bytes > a->size)
+        return qr_fail(err, QUIRE_E_RANGE, "args: block %zu of the tensor ends beyond its %zu bytes", last, a->size);
+    return QUIRE_OK;
+}
+
+/* Import names a block at most once; its marks are changed only there. */
+static quire_status check_blocks(const struct plain_run *r, struct qr_kv_group *g, struct quire_error *err)
+{
+    const struct quire_kv_plain_args *a = r->args;
+    const size_t bs = (size_t)g->layout.block_size;
+    const uint32_t max_owners = r->import ? 1 : UINT32_MAX, mark = r->import ? qr_kv_new_generation(g) : 0;
+    for (size_t i = 0; i < a->n_blocks; i++) {
+        QR_TRY(qr_kv_check_block(g, "args.blocks", i, a->blocks[i], 1, max_owners, err));
+        uint32_t *m = &g->marks[(size_t)a->blocks[i] * bs];
+        if (r->import && *m == mark)
+            return qr_fail(err, QUIRE_E_INVALID_ARG, "args.blocks[%zu] %d is named twice", i, a->blocks[i]);
+        if (r->import)
+            *m = mark;
+    }
+    return QUIRE_OK;
+}
+
+static quire_status check_args(const struct plain_run *r, struct quire_error *err)
+{
+    const struct quire_kv_plain_args *a = r->args;
+    if (!a)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args is NULL");
+    if (a->struct_size != sizeof *a)
+        return qr_fail(err, QUIRE_E_MISUSE, "args.struct_size is %u, this library expects %zu", a->struct_size,
+                       sizeof *a);
+    QR_TRY(qr_kv_check_layer(r->kv, a->group, a->layer, err));
+    const struct qr_kv_group *g = &r->kv->groups[a->group];
+    QR_TRY(check_dtype(r, "keys", g->layout.k_dtype, err));
+    QR_TRY(check_dtype(r, "values", g->layout.v_dtype, err));
+    if (a->n_blocks == 0)
+        return QUIRE_OK;
+    if (!a->blocks || !r->plain)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", r->plain ? "args.blocks" : "plain");
+    return check_bounds(r, g, err);
+}
+
+/* One row from the tensor's dtype to codes of the pool. */
+static size_t row_to_codes(const struct plain_run *r, enum quire_kv_dtype pool, const void *row, void *codes,
+                           float scale, size_t n)
+{
+    const enum quire_kv_dtype plain = r->args->layout.dtype;
+    struct qr_kv_row aligned;
+    float values[1024];
+    if (plain == pool) {
+        memcpy(codes, row, n * qr_kv_dtype_bytes(pool));
+        return 0;
+    }
+    memcpy(aligned.bytes, row, n * qr_kv_dtype_bytes(plain));
+    qr_kv_widen(r->kv->kernels, plain, values, aligned.bytes, 1, n);
+    return qr_kv_narrow(r->kv->kernels, pool, codes, values, scale, n);
+}
+
+static void codes_to_row(const struct plain_run *r, enum quire_kv_dtype pool, const void *codes, void *row,
+                         float scale, size_t n)
+{
+    const enum quire_kv_dtype plain = r->args->layout.dtype;
+    struct qr_kv_row aligned;
+    float values[1024];
+    if (plain == pool) {
+        memcpy(row, codes, n * qr_kv_dtype_bytes(pool));
+        return;
+    }
+    qr_kv_widen(r->kv->kernels, pool, values, codes, scale, n);
+    (void)qr_kv_narrow(r->kv->kernels, plain, aligned.bytes, values, 1, n);
+    memcpy(row, aligned.bytes, n * qr_kv_dtype_bytes(plain));
+}
+
+/* Moves one row of K and one of V. Returns the number of clipped values. */
+static size_t move_row(const struct plain_run *r, unsigned char *block, int token, size_t scale_at,
+                       unsigned char *k_row, unsigned char *v_row)
+{
+    const struct qr_kv_group *g = &r->kv->groups[r->args->group];
+    const struct qr_kv_layout *l = &g->layout;
+    const float k_scale = g->k_scale[scale_at], v_scale = g->v_scale[scale_at];
+    const size_t nk = (size_t)l->k_size, nv = (size_t)l->v_size;
+    struct qr_kv_row codes;
+    if (!r->import) {
+        qr_kv_get_k(l, block, token, codes.bytes);
+        codes_to_row(r, l->k_dtype, codes.bytes, k_row, k_scale, nk);
+        qr_kv_get_v(l, block, token, codes.bytes);
+        codes_to_row(r, l->v_dtype, codes.bytes, v_row, v_scale, nv);
+        return 0;
+    }
+    size_t clipped = row_to_codes(r, l->k_dtype, k_row, codes.bytes, k_scale, nk);
+    qr_kv_put_k(l, block, token, codes.bytes);
+    qr_kv_zero_padding(l, codes.bytes);
+    clipped += row_to_codes(r, l->v_dtype, v_row, codes.bytes, v_scale, nv);
+    qr_kv_put_v(l, block, token, codes.bytes);
+    return clipped;
+}
+
+static void move_part(void *arg, const struct quire_team *team)
+{
+    (void)team;
+    struct plain_run *r = arg;
+    const struct quire_kv_plain_args *a = r->args;
+    const struct quire_kv_plain_layout *p = &a->layout;
+    const struct qr_kv_group *g = &r->kv->groups[a->group];
+    const size_t elem = qr_kv_dtype_bytes(p->dtype);
+    size_t clipped = 0;
+    for (size_t i = 0; i < a->n_blocks; i++) {
+        unsigned char *from = r->plain + (a->plain_blocks ? (size_t)a->plain_blocks[i] : i) * p->stride_block * elem;
+        for (uint32_t head = 0; head < g->n_kv_heads; head++) {
+            unsigned char *block = qr_kv_block(r->kv, a->group, a->layer, head, a->blocks[i]);
+            for (int t = 0; t < g->layout.block_size; t++) {
+                unsigned char *k = from + ((size_t)t * p->stride_token + head * p->stride_head) * elem;
+                clipped += move_row(r, block, t, (size_t)a->layer * g->n_kv_heads + head, k, k + p->v_offset * elem);
+            }
+        }
+    }
+    if (clipped)
+        __atomic_fetch_add(&r->kv->clipped, clipped, __ATOMIC_RELAXED);
+}
+
+quire_status quire_kv_import(struct quire_kv_cache *kv, const struct quire_kv_plain_args *args, const void *plain,
+                             struct quire_error *err)
+{
+    struct plain_run run = { kv, args, (unsigned char *)plain, true };
+    QR_TRY(check_args(&run, err));
+    QR_TRY(qr_kv_enter(kv, err));
+    const quire_status s = check_blocks(&run, &kv->groups[args->group], err);
+    if (s == QUIRE_OK)
+        qr_part_call(move_part, &run, &(struct quire_team){ .rank = 0, .size = 1 });
+    qr_kv_leave(kv);
+    return s;
+}
+
+quire_status quire_kv_export(const struct quire_kv_cache *kv, const struct quire_kv_plain_args *args, void *plain,
+                             struct quire_error *err)
+{
+    /* nothing of the cache is changed: import is false */
+    struct plain_run run = { (struct quire_kv_cache *)kv, args, plain, false };
+    QR_TRY(check_args(&run, err));
+    QR_TRY(check_blocks(&run, &run.kv->groups[args->group], err));
+    qr_part_call(move_part, &run, &(struct quire_team){ .rank = 0, .size = 1 });
+    return QUIRE_OK;
+}

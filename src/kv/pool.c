@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pool.c - creates and destroys a cache, and answers questions about it. */
+#include "kv/pool.h"
+#include "base/alloc.h"
+#include "base/dispatch.h"
+#include "base/error.h"
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { TABLE_ALIGN = 64, LINE_ALIGN = 64, HUGE_PAGE = 2 << 20 };
+
+static size_t pool_align(size_t bytes) { return bytes >= HUGE_PAGE ? HUGE_PAGE : LINE_ALIGN; }
+
+/* n given scales spread over [n_layers][n_kv_heads]; dtypes that do not scale get 1. */
+static void fill_scales(float *out, const struct qr_kv_group *g, enum quire_kv_dtype dtype, const float *scales,
+                        uint32_t n)
+{
+    const size_t total = (size_t)g->n_layers * g->n_kv_heads;
+    for (size_t i = 0; i < total; i++) {
+        float s = 1;
+        if (n && qr_kv_is_fp8(dtype))
+            s = scales[n == 1 ? 0 : n == total ? i : i / g->n_kv_heads];
+        out[i] = s;
+    }
+}
+
+static void init_group(struct quire_kv_cache *kv, struct qr_kv_group *g, const struct quire_kv_group_config *c)
+{
+    char *const tables = (char *)kv;
+    g->free_bits = (uint64_t *)(tables + g->at.free_bits);
+    g->owners = (uint32_t *)(tables + g->at.owners);
+    g->marks = (uint32_t *)(tables + g->at.marks);
+    g->k_scale = (float *)(tables + g->at.k_scale);
+    g->v_scale = (float *)(tables + g->at.v_scale);
+    for (uint32_t b = 0; b < g->n_blocks; b++)
+        g->free_bits[b / 64] |= (uint64_t)1 << b % 64;
+    fill_scales(g->k_scale, g, c->k_dtype, c->k_scale, c->n_k_scales);
+    fill_scales(g->v_scale, g, c->v_dtype, c->v_scale, c->n_v_scales);
+}
+
+/* The object with all its tables, but no pool yet. */
+static quire_status make_tables(const struct quire_kv_config *c, struct quire_kv_cache **out, struct quire_error *err)
+{
+    struct qr_kv_sizes sizes = { 0 };
+    struct qr_kv_group group;
+    for (uint32_t i = 0; i < c->n_groups; i++)
+        QR_TRY(qr_kv_group_size(c, i, &sizes, &group, err));
+    struct quire_kv_cache *kv = qr_alloc_aligned(c->allocator, sizes.tables, TABLE_ALIGN);
+    if (!kv)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for cache tables of %zu bytes", sizes.tables);
+    memset(kv, 0, sizes.tables);
+    kv->allocator = c->allocator;
+    kv->logger = c->logger;
+    kv->pool_bytes = sizes.pool;
+    kv->tables_bytes = sizes.tables;
+    kv->block_size = c->block_size;
+    kv->n_groups = c->n_groups;
+    sizes = (struct qr_kv_sizes){ 0 };
+    for (uint32_t i = 0; i < c->n_groups; i++) {
+        const quire_status s = qr_kv_group_size(c, i, &sizes, &kv->groups[i], err);
+        if (s != QUIRE_OK) { /* cannot happen: it passed above */
+            qr_free(c->allocator, kv, kv->tables_bytes, 1);
+            return s;
+        }
+        init_group(kv, &kv->groups[i], &c->groups[i]);
+    }
+    *out = kv;
+    return QUIRE_OK;
+}
+
+static quire_status make_pool(struct quire_kv_cache *kv, uint32_t flags, struct quire_error *err)
+{
+    kv->pool = qr_alloc_aligned(kv->allocator, kv->pool_bytes, pool_align(kv->pool_bytes));
+    if (!kv->pool)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a cache of %zu bytes (%zu MiB)", kv->pool_bytes,
+                       kv->pool_bytes >> 20);
+#ifdef MADV_HUGEPAGE
+    /* a host's allocator knows better what its memory is; a refusal only costs speed */
+    if (!kv->allocator && kv->pool_bytes >= HUGE_PAGE)
+        (void)madvise(kv->pool, kv->pool_bytes & ~(size_t)(HUGE_PAGE - 1), MADV_HUGEPAGE);
+#endif
+    for (uint32_t i = 0; i < kv->n_groups; i++)
+        kv->groups[i].base = kv->pool + kv->groups[i].offset;
+    if (flags & QUIRE_KV_TOUCH)
+        memset(kv->pool, 0, kv->pool_bytes);
+    if (flags & QUIRE_KV_LOCK) {
+        if (mlock(kv->pool, kv->pool_bytes) != 0)
+            return qr_fail_errno(err, QUIRE_E_LIMIT, errno, "cannot lock a cache of %zu bytes in memory",
+                                 kv->pool_bytes);
+        kv->locked = true;
+    }
+    return QUIRE_OK;
+}
+
+quire_status quire_kv_create(const struct quire_kv_config *config, struct quire_kv_cache **out,
+                             struct quire_error *err)
+{
+    if (!out)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
+    *out = NULL;
+    struct quire_kv_config c;
+    const struct quire_kernels *kernels;
+    struct quire_kv_cache *kv = NULL;
+    QR_TRY(qr_kv_config_check(config, &c, err));
+    QR_TRY(qr_kernels_get(c.isa, &kernels, err));
+    QR_TRY(make_tables(&c, &kv, err));
+    kv->kernels = kernels;
+    const quire_status s = make_pool(kv, c.flags, err);
+    if (s != QUIRE_OK) {
+        quire_kv_destroy(kv);
+        return s;
+    }
+    qr_log(kv->logger, QUIRE_LOG_INFO, "kv cache: %u groups, block size %u, %zu MiB", kv->n_groups, kv->block_size,
+           kv->pool_bytes >> 20);
+    *out = kv;
+    return QUIRE_OK;
+}
+
+void quire_kv_destroy(struct quire_kv_cache *kv)
+{
+    if (!kv)
+        return;
+    if (kv->locked)
+        (void)munlock(kv->pool, kv->pool_bytes);
+    qr_free(kv->allocator, kv->pool, kv->pool_bytes, 1);
+    qr_free(kv->allocator, kv, kv->tables_bytes, 1);
+}
+
+uint32_t quire_kv_group_count(const struct quire_kv_cache *kv) { return kv ? kv->n_groups : 0; }
+
+uint32_t quire_kv_block_size(const struct quire_kv_cache *kv) { return kv ? kv->block_size : 0; }
+
+uint64_t quire_kv_clipped(const struct quire_kv_cache *kv)
+{
+    return kv ? __atomic_load_n(&kv->clipped, __ATOMIC_RELAXED) : 0;
+}
+
+quire_status quire_kv_group_get(const struct quire_kv_cache *kv, uint32_t group, struct quire_kv_group_config *out,
+                                struct quire_error *err)
+{
+    QR_TRY(qr_kv_check_group(kv, group, err));
+    if (!out)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
+    const struct qr_kv_group *g = &kv->groups[group];
+    const uint32_t n_scales = g->n_layers * g->n_kv_heads;
+    *out = (struct quire_kv_group_config){ .n_layers = g->n_layers,
+                                           .n_kv_heads = g->n_kv_heads,
+                                           .head_size = (uint32_t)g->layout.k_size,
+                                           .v_head_size = (uint32_t)g->layout.v_size,
+                                           .k_dtype = g->layout.k_dtype,
+                                           .v_dtype = g->layout.v_dtype,
+                                           .sliding_window = g->window,
+                                           .n_blocks = g->n_blocks,
+                                           .k_scale = g->k_scale,
+                                           .v_scale = g->v_scale,
+                                           .n_k_scales = n_scales,
+                                           .n_v_scales = n_scales };
+    return QUIRE_OK;
+}
+
+quire_status qr_kv_enter(struct quire_kv_cache *kv, struct quire_error *err)
+{
+    if (__atomic_exchange_n(&kv->busy, true, __ATOMIC_ACQUIRE))
+        return qr_fail(err, QUIRE_E_BUSY, "another call is changing this cache");
+    return QUIRE_OK;
+}
+
+void qr_kv_leave(struct quire_kv_cache *kv) { __atomic_store_n(&kv->busy, false, __ATOMIC_RELEASE); }
+
+quire_status qr_kv_check_group(const struct quire_kv_cache *kv, uint32_t group, struct quire_error *err)
+{
+    if (!kv)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "kv is NULL");
+    if (group >= kv->n_groups)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "group %u does not exist: the cache has %u", group, kv->n_groups);
+    return QUIRE_OK;
+}
+
+quire_status qr_kv_check_layer(const struct quire_kv_cache *kv, uint32_t group, uint32_t layer,
+                               struct quire_error *err)
+{
+    QR_TRY(qr_kv_check_group(kv, group, err));
+    if (layer >= kv->groups[group].n_layers)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "layer %u does not exist: group %u has %u", layer, group,
+                       kv->groups[group].n_layers);
+    return QUIRE_OK;
+}
+
+quire_status qr_kv_check_block(const struct qr_kv_group *g, const char *what, size_t i, int32_t id, uint32_t min,
+                               uint32_t max, struct quire_error *err)
+{
+    if (id < 0 || (uint32_t)id >= g->n_blocks)
+        return qr_fail(err, QUIRE_E_RANGE, "%s[%zu] %d is outside the pool of %u blocks", what, i, id, g->n_blocks);
+    const uint32_t owners = g->owners[id];
+    if (owners >= min && owners <= max)
+        return QUIRE_OK;
+    if (owners == 0)
+        return qr_fail(err, QUIRE_E_MISUSE, "%s[%zu]: block %d is free", what, i, id);
+    return qr_fail(err, QUIRE_E_MISUSE, "%s[%zu]: block %d has %u owners, copy it first", what, i, id, owners);
+}
+
+uint32_t qr_kv_new_generation(struct qr_kv_group *g)
+{
+    if (++g->generation == 0) { /* after 2^32 checks old marks could look fresh */
+        memset(g->marks, 0, (size_t)g->n_blocks * (size_t)g->layout.block_size * sizeof *g->marks);
+        g->generation = 1;
+    }
+    return g->generation;
+}

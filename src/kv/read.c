@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* read.c - rows of the cache back as f32. */
+#include "base/error.h"
+#include "base/threads.h"
+#include "kv/rows.h"
+#include <string.h>
+
+struct read_run {
+    const struct quire_kv_cache *kv;
+    const struct quire_kv_read_args *args;
+    struct qr_kv_strides k, v;
+};
+
+static quire_status check_args(struct read_run *r, struct quire_error *err)
+{
+    const struct quire_kv_read_args *a = r->args;
+    if (!a)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args is NULL");
+    if (a->struct_size != sizeof *a)
+        return qr_fail(err, QUIRE_E_MISUSE, "args.struct_size is %u, this library expects %zu", a->struct_size,
+                       sizeof *a);
+    QR_TRY(qr_kv_check_layer(r->kv, a->group, a->layer, err));
+    if (a->n_tokens == 0)
+        return QUIRE_OK;
+    if (!a->slots)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.slots is NULL");
+    const struct qr_kv_group *g = &r->kv->groups[a->group];
+    QR_TRY(qr_kv_check_strides("k", a->k_token_stride, a->k_head_stride, a->n_tokens, g->n_kv_heads,
+                               (size_t)g->layout.k_size, sizeof(float), &r->k, err));
+    QR_TRY(qr_kv_check_strides("v", a->v_token_stride, a->v_head_stride, a->n_tokens, g->n_kv_heads,
+                               (size_t)g->layout.v_size, sizeof(float), &r->v, err));
+    const uint64_t bs = r->kv->block_size, n_slots = g->n_blocks * bs;
+    for (size_t i = 0; i < a->n_tokens; i++) {
+        if (a->slots[i] == QUIRE_SLOT_PAD)
+            continue;
+        if ((uint64_t)a->slots[i] >= n_slots)
+            return qr_fail(err, QUIRE_E_RANGE, "slots[%zu] %lld is outside the pool of %llu slots", i,
+                           (long long)a->slots[i], (unsigned long long)n_slots);
+        QR_TRY(qr_kv_check_block(g, "slots", i, (int32_t)((uint64_t)a->slots[i] / bs), 1, UINT32_MAX, err));
+    }
+    return QUIRE_OK;
+}
+
+/* n values to a float row that need not be aligned. */
+static void store_row(const struct quire_kernels *kernels, enum quire_kv_dtype dtype, const void *codes, float scale,
+                      float *out, size_t n)
+{
+    float buffer[1024];
+    qr_kv_widen(kernels, dtype, buffer, codes, scale, n);
+    memcpy(out, buffer, n * sizeof *out);
+}
+
+static void read_part(void *arg, const struct quire_team *team)
+{
+    (void)team;
+    const struct read_run *r = arg;
+    const struct quire_kv_read_args *a = r->args;
+    const struct qr_kv_group *g = &r->kv->groups[a->group];
+    const struct qr_kv_layout *l = &g->layout;
+    const uint64_t bs = r->kv->block_size;
+    struct qr_kv_row codes;
+    for (uint32_t head = 0; head < g->n_kv_heads; head++) {
+        const size_t scale_at = (size_t)a->layer * g->n_kv_heads + head;
+        for (size_t t = 0; t < a->n_tokens; t++) {
+            if (a->slots[t] == QUIRE_SLOT_PAD)
+                continue;
+            const uint64_t slot = (uint64_t)a->slots[t];
+            const unsigned char *block = qr_kv_block(r->kv, a->group, a->layer, head, (int32_t)(slot / bs));
+            if (a->k) {
+                qr_kv_get_k(l, block, (int)(slot % bs), codes.bytes);
+                store_row(r->kv->kernels, l->k_dtype, codes.bytes, g->k_scale[scale_at],
+                          a->k + t * r->k.token + head * r->k.head, (size_t)l->k_size);
+            }
+            if (a->v) {
+                qr_kv_get_v(l, block, (int)(slot % bs), codes.bytes);
+                store_row(r->kv->kernels, l->v_dtype, codes.bytes, g->v_scale[scale_at],
+                          a->v + t * r->v.token + head * r->v.head, (size_t)l->v_size);
+            }
+        }
+    }
+}
+
+quire_status quire_kv_read(const struct quire_kv_cache *kv, const struct quire_kv_read_args *args,
+                           struct quire_error *err)
+{
+    struct read_run run = { .kv = kv, .args = args };
+    QR_TRY(check_args(&run, err));
+    if (args->n_tokens)
+        qr_part_call(read_part, &run, &(struct quire_team){ .rank = 0, .size = 1 });
+    return QUIRE_OK;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* write.c - rounds new rows and stores them by slot. */
+#include "base/error.h"
+#include "base/threads.h"
+#include "kv/rows.h"
+#include <string.h>
+
+static size_t elem_bytes(enum quire_kv_dtype dtype) { return dtype == QUIRE_KV_F32 ? 4 : 2; }
+
+/* Dense strides filled in; the arguments have been checked or are about to be. */
+static quire_status strides_of(const struct quire_kv_cache *kv, const struct quire_kv_write_args *a,
+                               struct qr_kv_strides *k, struct qr_kv_strides *v, struct quire_error *err)
+{
+    const struct qr_kv_group *g = &kv->groups[a->group];
+    const size_t elem = elem_bytes(a->dtype);
+    QR_TRY(qr_kv_check_strides("k", a->k_token_stride, a->k_head_stride, a->n_tokens, g->n_kv_heads,
+                               (size_t)g->layout.k_size, elem, k, err));
+    return qr_kv_check_strides("v", a->v_token_stride, a->v_head_stride, a->n_tokens, g->n_kv_heads,
+                               (size_t)g->layout.v_size, elem, v, err);
+}
+
+static quire_status check_args(const struct quire_kv_cache *kv, const struct quire_kv_write_args *a,
+                               struct quire_error *err)
+{
+    if (!a)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args is NULL");
+    if (a->struct_size != sizeof *a)
+        return qr_fail(err, QUIRE_E_MISUSE, "args.struct_size is %u, this library expects %zu", a->struct_size,
+                       sizeof *a);
+    QR_TRY(qr_kv_check_layer(kv, a->group, a->layer, err));
+    if (a->dtype != QUIRE_KV_F32 && a->dtype != QUIRE_KV_BF16)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.dtype %d is neither f32 nor bf16", (int)a->dtype);
+    if (a->n_tokens == 0)
+        return QUIRE_OK;
+    if (!a->k || !a->v || !a->slot_mapping)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s is NULL", !a->k ? "k" : !a->v ? "v" : "slot_mapping");
+    struct qr_kv_strides k, v;
+    return strides_of(kv, a, &k, &v, err);
+}
+
+/* A row as f32: where it lies when that can be read directly, else copied or widened into buffer. */
+static const float *row_as_f32(const struct quire_kernels *kernels, enum quire_kv_dtype dtype, const void *row,
+                               size_t n, float *buffer)
+{
+    if (dtype == QUIRE_KV_F32) {
+        if ((uintptr_t)row % sizeof *buffer == 0)
+            return row;
+        memcpy(buffer, row, n * sizeof *buffer);
+        return buffer;
+    }
+    struct qr_kv_row aligned;
+    if ((uintptr_t)row % 2) {
+        memcpy(aligned.bytes, row, n * 2);
+        row = aligned.bytes;
+    }
+    kernels->widen_bf16(buffer, row, 1, n);
+    return buffer;
+}
+
+struct head_args {
+    const struct quire_kv_write_args *args;
+    struct qr_kv_strides k, v;
+    const struct qr_kv_group *group;
+    const struct quire_kernels *kernels;
+};
+
+/* Writes tokens begin .. end of one head. Returns the number of clipped values. */
+static size_t write_head(const struct head_args *h, uint32_t head, size_t begin, size_t end)
+{
+    const struct quire_kv_write_args *a = h->args;
+    const struct qr_kv_group *g = h->group;
+    const struct qr_kv_layout *l = &g->layout;
+    const size_t elem = elem_bytes(a->dtype), scale_at = (size_t)a->layer * g->n_kv_heads + head;
+    unsigned char *base = g->base + a->layer * g->layer_bytes + head * g->head_bytes;
+    size_t clipped = 0;
+    float buffer[1024];
+    struct qr_kv_row k_codes, v_codes;
+    qr_kv_zero_padding(l, v_codes.bytes);
+    for (size_t t = begin; t < end; t++) {
+        if (a->slot_mapping[t] == QUIRE_SLOT_PAD)
+            continue;
+        const uint64_t slot = (uint64_t)a->slot_mapping[t], bs = (uint64_t)l->block_size;
+        unsigned char *block = base + slot / bs * l->block_bytes;
+        const int token = (int)(slot % bs);
+        const char *v = (const char *)a->v + (t * h->v.token + head * h->v.head) * elem;
+        const char *k = (const char *)a->k + (t * h->k.token + head * h->k.head) * elem;
+        const float *row = row_as_f32(h->kernels, a->dtype, v, (size_t)l->v_size, buffer);
+        clipped += qr_kv_narrow(h->kernels, l->v_dtype, v_codes.bytes, row, g->v_scale[scale_at], (size_t)l->v_size);
+        qr_kv_put_v(l, block, token, v_codes.bytes);
+        row = row_as_f32(h->kernels, a->dtype, k, (size_t)l->k_size, buffer);
+        clipped += qr_kv_narrow(h->kernels, l->k_dtype, k_codes.bytes, row, g->k_scale[scale_at],
+                                (size_t)l->k_size);
+        qr_kv_put_k(l, block, token, k_codes.bytes);
+    }
+    return clipped;
+}
+
+static size_t gcd(size_t a, size_t b)
+{
+    while (b) {
+        const size_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+/* First token of chunk i of n_chunks. Tokens that follow each other into one column of 16 slots stay together: the
+ * lines of a column then have one writer. */
+static size_t chunk_begin(const int64_t *slots, size_t n, size_t i, size_t n_chunks)
+{
+    size_t t = n / n_chunks * i + n % n_chunks * i / n_chunks;
+    while (t > 0 && t < n && slots[t] != QUIRE_SLOT_PAD && slots[t - 1] / 16 == slots[t] / 16)
+        t++;
+    return t;
+}
+
+void quire_kv_write_part(struct quire_kv_cache *kv, const struct quire_kv_write_args *args,
+                         const struct quire_team *team)
+{
+    if (args->n_tokens == 0)
+        return;
+    const struct qr_kv_group *g = &kv->groups[args->group];
+    struct head_args h = { .args = args, .group = g, .kernels = kv->kernels };
+    if (strides_of(kv, args, &h.k, &h.v, NULL) != QUIRE_OK)
+        return; /* not checked by the caller */
+    /* heads never share a line; tokens are cut only as far as needed to give every member work */
+    const size_t n_heads = g->n_kv_heads, most = (args->n_tokens + 15) / 16;
+    size_t n_chunks = team->size / gcd(team->size, n_heads);
+    if (n_chunks > most)
+        n_chunks = most;
+    const size_t n_items = n_heads * n_chunks;
+    const size_t begin = n_items * team->rank / team->size, end = n_items * (team->rank + 1) / team->size;
+    size_t clipped = 0;
+    for (size_t i = begin; i < end; i++) {
+        const size_t chunk = i % n_chunks;
+        clipped += write_head(&h, (uint32_t)(i / n_chunks),
+                              chunk_begin(args->slot_mapping, args->n_tokens, chunk, n_chunks),
+                              chunk_begin(args->slot_mapping, args->n_tokens, chunk + 1, n_chunks));
+    }
+    if (clipped)
+        __atomic_fetch_add(&kv->clipped, clipped, __ATOMIC_RELAXED);
+}
+
+quire_status quire_kv_write_check(struct quire_kv_cache *kv, const struct quire_kv_write_args *args,
+                                  struct quire_error *err)
+{
+    QR_TRY(check_args(kv, args, err));
+    return quire_kv_check_slots(kv, args->group, args->slot_mapping, args->n_tokens, err);
+}
+
+struct write_run {
+    struct quire_kv_cache *kv;
+    const struct quire_kv_write_args *args;
+};
+
+static void run_part(void *arg, const struct quire_team *team)
+{
+    const struct write_run *r = arg;
+    quire_kv_write_part(r->kv, r->args, team);
+}
+
+quire_status quire_kv_write(struct quire_kv_cache *kv, const struct quire_kv_write_args *args,
+                            struct quire_threads *threads, struct quire_error *err)
+{
+    QR_TRY(check_args(kv, args, err));
+    QR_TRY(qr_kv_enter(kv, err));
+    quire_status s = qr_kv_check_slots(&kv->groups[args->group], args->slot_mapping, args->n_tokens, err);
+    struct write_run run = { kv, args };
+    if (s == QUIRE_OK && threads) {
+        s = quire_threads_run(threads, run_part, &run);
+        if (s != QUIRE_OK)
+            qr_fail(err, s, "threads: a run is going on already");
+    } else if (s == QUIRE_OK) {
+        qr_part_call(run_part, &run, &(struct quire_team){ .rank = 0, .size = 1 });
+    }
+    qr_kv_leave(kv);
+    return s;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* activation.c - converts activation rows to bf16 and to int8 blocks. */
+#include "linear/activation.h"
+#include "base/checked.h"
+#include "linear/share.h"
+#include <string.h>
+
+enum { ALIGN = 64, UNIT_K = 256 }; /* work is shared out in units of 256 values of a row */
+
+static size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
+
+bool qr_act_bytes(unsigned views, size_t m, size_t k, size_t *bytes)
+{
+    size_t values, total = 0;
+    /* with k padded to whole lines, no view takes more than 4 bytes a value */
+    if (k > SIZE_MAX - 64 || !qr_mul_size(m, round_up(k, 64), &values) || values > SIZE_MAX / 8)
+        return false;
+    if ((views & QR_ACT_Q8) && k % QUIRE_BLOCK_K != 0)
+        return false;
+    if (views & QR_ACT_BF16)
+        total += m * round_up(k, 32) * sizeof(uint16_t);
+    if (views & QR_ACT_Q8) {
+        total += m * round_up(k, 64);
+        total += round_up(m * (k / 32) * sizeof(float), ALIGN);
+        total += round_up(m * (k / 16) * sizeof(int32_t), ALIGN);
+    }
+    *bytes = round_up(total, ALIGN);
+    return true;
+}
+
+void qr_act_init(struct qr_act *act, unsigned views, const float *x, size_t x_stride, size_t m, size_t k,
+                 void *memory)
+{
+    uint8_t *p = memory;
+    *act = (struct qr_act){ .views = views, .m = m, .k = k, .f32 = x, .f32_stride = x_stride };
+    if (views & QR_ACT_BF16) {
+        act->bf16 = (uint16_t *)(void *)p;
+        act->bf16_stride = round_up(k, 32);
+        p += m * act->bf16_stride * sizeof *act->bf16;
+    }
+    if (views & QR_ACT_Q8) {
+        act->q = (int8_t *)p;
+        act->q_stride = round_up(k, 64);
+        p += m * act->q_stride;
+        act->q_d = (float *)(void *)p;
+        p += round_up(m * (k / 32) * sizeof *act->q_d, ALIGN);
+        act->q_sum = (int32_t *)(void *)p;
+    }
+}
+
+/* Values k0 .. k0 + n - 1 of row i. */
+static void convert(const struct qr_act *act, const struct quire_kernels *kernels, size_t i, size_t k0, size_t n)
+{
+    const float *x = act->f32 + i * act->f32_stride + k0;
+    if (act->views & QR_ACT_BF16) {
+        uint16_t *row = act->bf16 + i * act->bf16_stride;
+        kernels->narrow_bf16(row + k0, x, 1, n);
+        if (k0 + n == act->k)
+            memset(row + act->k, 0, (act->bf16_stride - act->k) * sizeof *row);
+    }
+    if (act->views & QR_ACT_Q8) {
+        const size_t b = i * (act->k / QUIRE_BLOCK_K) + k0 / QUIRE_BLOCK_K;
+        kernels->quant_act_q8(act->q + i * act->q_stride + k0, act->q_d + b, act->q_sum + 2 * b, x,
+                              n / QUIRE_BLOCK_K);
+    }
+}
+
+void qr_act_part(const struct qr_act *act, const struct quire_kernels *kernels, const struct quire_team *team)
+{
+    if (!(act->views & (QR_ACT_BF16 | QR_ACT_Q8)) || act->m == 0 || act->k == 0)
+        return;
+    const size_t units = (act->k + UNIT_K - 1) / UNIT_K;
+    const struct qr_share share = qr_share(act->m * units, team);
+    for (size_t u = share.begin; u < share.end; u++) {
+        const size_t k0 = u % units * UNIT_K, left = act->k - k0;
+        convert(act, kernels, u / units, k0, left < UNIT_K ? left : UNIT_K);
+    }
+}

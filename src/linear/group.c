@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group.c - formats of the quantised types, values of a group, and the reference dequantisation. */
+#include "linear/group.h"
+#include "linear/weight_type.h"
+#include "simd/half.h"
+
+static const struct {
+    uint32_t type;
+    struct quire_panel_format format;
+} formats[] = {
+#define X(name, NAME, ...) { QR_WEIGHT_##NAME, QUIRE_PANEL_FORMAT(__VA_ARGS__) },
+    QUIRE_QUANT_TYPES(X)
+#undef X
+};
+
+static const uint8_t code_luts[][16] = {
+    [QUIRE_LUT_IQ4] = { QUIRE_LUT_IQ4_BYTES },
+    [QUIRE_LUT_MXFP4] = { QUIRE_LUT_MXFP4_BYTES },
+};
+
+const struct quire_panel_format *qr_panel_format(uint32_t type)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
+        if (formats[i].type == type)
+            return &formats[i].format;
+    return NULL;
+}
+
+size_t qr_group_raw_bytes(uint32_t type, size_t n_blocks)
+{
+    const struct qr_weight_type_info *info = qr_weight_type_info(type);
+    return n_blocks * QUIRE_BLOCK_K / info->block_elems * info->block_bytes;
+}
+
+/* A value is scale * integer - min. Scale and min of a sub-block are exact in f32 for every format, and so is
+ * their product with the integer; only the subtraction of the minimum rounds. */
+struct sub_block {
+    float scale, min;
+};
+
+static struct sub_block sub_block(struct quire_panel_format f, const struct qr_group *g, size_t i)
+{
+    struct sub_block s = { 0, 0 };
+    switch ((enum quire_scale_kind)f.scales) {
+    case QUIRE_SCALE_D:
+        s.scale = qr_f16_to_f32(g->d[i]);
+        break;
+    case QUIRE_SCALE_DM:
+        s.scale = qr_f16_to_f32(g->d[i]);
+        s.min = -qr_f16_to_f32(g->m[i]);
+        break;
+    case QUIRE_SCALE_E8M0:
+        s.scale = qr_e8m0_half_to_f32(g->scale[i]);
+        break;
+    case QUIRE_SCALE_K8_MIN:
+    case QUIRE_SCALE_K16_MIN:
+        s.scale = qr_f16_to_f32(g->d[0]) * g->scale[i];
+        s.min = qr_f16_to_f32(g->m[0]) * g->min[i];
+        break;
+    case QUIRE_SCALE_K8:
+    case QUIRE_SCALE_K16:
+        s.scale = qr_f16_to_f32(g->d[0]) * (int8_t)g->scale[i];
+        break;
+    }
+    return s;
+}
+
+void qr_group_values(struct quire_panel_format f, const struct qr_group *g, size_t n_blocks, float *out)
+{
+    const size_t sub = quire_panel_sub16(f) ? 16 : 32;
+    for (size_t k = 0; k < n_blocks * QUIRE_BLOCK_K; k++) {
+        const struct sub_block s = sub_block(f, g, k / sub);
+        const int code = f.lut == QUIRE_LUT_NONE ? g->code[k] : code_luts[f.lut][g->code[k]];
+        const float v = s.scale * (float)(code - f.offset);
+        out[k] = quire_panel_has_min(f) ? v - s.min : v;
+    }
+}
+
+void qr_weight_dequantise(uint32_t type, const void *raw, size_t k, float *out)
+{
+    const uint8_t *p = raw;
+    const struct quire_panel_format *f = qr_panel_format(type);
+    if (f) {
+        struct qr_group g;
+        while (k > 0) {
+            const size_t nb = (k < QUIRE_GROUP_K ? k : QUIRE_GROUP_K) / QUIRE_BLOCK_K;
+            qr_group_decode(type, p, nb, &g);
+            qr_group_values(*f, &g, nb, out);
+            p += qr_group_raw_bytes(type, nb);
+            out += nb * QUIRE_BLOCK_K;
+            k -= nb * QUIRE_BLOCK_K;
+        }
+        return;
+    }
+    if (type == QR_WEIGHT_F32) {
+        memcpy(out, p, k * sizeof *out);
+        return;
+    }
+    for (size_t i = 0; i < k; i++) {
+        uint16_t h;
+        memcpy(&h, p + i * sizeof h, sizeof h);
+        out[i] = type == QR_WEIGHT_F16 ? qr_f16_to_f32(h) : qr_bf16_to_f32(h);
+    }
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* linear.c - the matmul driver: picks the kernel and shares the outputs among the members of a team. */
+#include "linear/linear.h"
+#include "base/error.h"
+#include "linear/share.h"
+
+typedef void linear_kernel(const struct quire_linear_args *a);
+
+static linear_kernel *pick(enum qr_weight_type type, enum qr_compute compute, const struct quire_kernels *k)
+{
+    const bool native = compute == QR_COMPUTE_NATIVE;
+    switch (type) {
+    case QR_WEIGHT_F32:
+        return k->linear_f32_f32;
+    case QR_WEIGHT_F16:
+        return k->linear_f32_f16;
+    case QR_WEIGHT_BF16:
+        return native ? k->linear_native_bf16 : k->linear_f32_bf16;
+#define X(name, NAME, ...)      \
+    case QR_WEIGHT_##NAME:      \
+        return native ? k->linear_q8_##name : k->linear_f32_##name;
+        QUIRE_QUANT_TYPES(X)
+#undef X
+    }
+    return NULL;
+}
+
+enum qr_act_view qr_linear_view(enum qr_weight_type type, enum qr_compute compute)
+{
+    if (compute == QR_COMPUTE_F32 || type == QR_WEIGHT_F32 || type == QR_WEIGHT_F16)
+        return QR_ACT_F32;
+    return type == QR_WEIGHT_BF16 ? QR_ACT_BF16 : QR_ACT_Q8;
+}
+
+quire_status qr_linear_check(const struct qr_linear_args *args, struct quire_error *err)
+{
+    if (!args->w || !args->x || !args->out)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: w, x or out is NULL");
+    if (args->compute != QR_COMPUTE_F32 && args->compute != QR_COMPUTE_NATIVE)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: compute mode %d is unknown", (int)args->compute);
+    if (args->epilogue != QR_EPILOGUE_NONE)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: epilogue %d is unknown", (int)args->epilogue);
+    if (args->x->k != args->w->k)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: x has rows of %zu values, w of %zu", args->x->k, args->w->k);
+    if (args->x->m > 1 && args->out_stride < args->w->n)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: out_stride %zu is less than the %zu outputs",
+                       args->out_stride, args->w->n);
+    if (!(args->x->views & qr_linear_view(args->w->type, args->compute)))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: x lacks the view that weights of type %s read",
+                       qr_weight_type_info(args->w->type)->name);
+    return QUIRE_OK;
+}
+
+/* Outputs of panels [p0, p1) for activation rows [i0, i1). */
+static void run(const struct qr_linear_args *args, linear_kernel *kernel, size_t p0, size_t p1, size_t i0, size_t i1)
+{
+    const struct qr_packed *w = args->w;
+    const struct qr_act *x = args->x;
+    const size_t j0 = p0 * w->panel_rows, j1 = p1 * w->panel_rows < w->n ? p1 * w->panel_rows : w->n;
+    struct quire_linear_args a = {
+        .w = w->data + p0 * w->panel_bytes,
+        .panel_bytes = w->panel_bytes,
+        .bias = args->bias ? args->bias + j0 : NULL,
+        .out = args->out + i0 * args->out_stride + j0,
+        .out_stride = args->out_stride,
+        .m = i1 - i0,
+        .n = j1 - j0,
+        .k = w->k,
+        .x = x->f32 + i0 * x->f32_stride,
+        .x_stride = x->f32_stride,
+    };
+    if (x->views & QR_ACT_BF16) {
+        a.x_bf16 = x->bf16 + i0 * x->bf16_stride;
+        a.x_bf16_stride = x->bf16_stride;
+    }
+    if (x->views & QR_ACT_Q8) {
+        const size_t blocks = x->k / QUIRE_BLOCK_K;
+        a.q = x->q + i0 * x->q_stride;
+        a.q_stride = x->q_stride;
+        a.q_d = x->q_d + i0 * blocks;
+        a.q_sum = x->q_sum + 2 * i0 * blocks;
+    }
+    kernel(&a);
+}
+
+/* Rows a piece of work should have at least: fewer would unpack the same weights too often. */
+enum { MIN_ROWS = 32 };
+
+void qr_linear_part(const struct qr_linear_args *args, const struct quire_kernels *kernels,
+                    const struct quire_team *team)
+{
+    const size_t panels = args->w->n_panels, m = args->x->m;
+    if (m == 0)
+        return;
+    linear_kernel *kernel = pick(args->w->type, args->compute, kernels);
+    /* Panels first: a member streams its weights once. Rows are cut as well only when there are too few panels to
+     * go round evenly: pieces of a panel range, `cuts` for each panel. */
+    size_t cuts = 1;
+    while (panels * cuts < 4 * (size_t)team->size && team->size > 1 && m / (cuts * 2) >= MIN_ROWS)
+        cuts *= 2;
+    const struct qr_share share = qr_share(panels * cuts, team);
+    for (size_t u = share.begin; u < share.end;) {
+        /* the longest run of whole panels from here, else one piece of a panel */
+        const size_t p = u / cuts, cut = u % cuts;
+        const size_t whole = cut == 0 ? (share.end - u) / cuts : 0;
+        if (whole > 0) {
+            run(args, kernel, p, p + whole, 0, m);
+            u += whole * cuts;
+        } else {
+            run(args, kernel, p, p + 1, cut * m / cuts, (cut + 1) * m / cuts);
+            u++;
+        }
+    }
+}

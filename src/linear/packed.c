@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* packed.c - packing of weight rows into panels, and unpacking of single rows. */
+#include "linear/packed.h"
+#include "base/alloc.h"
+#include "base/checked.h"
+#include "base/error.h"
+#include "linear/group.h"
+#include "simd/half.h"
+
+enum { HUGE_PAGE = 2 << 20 };
+
+/* Fills everything of a weight but its memory. */
+static quire_status describe(uint32_t type, uint64_t n, uint64_t k, struct qr_packed *w, struct quire_error *err)
+{
+    const struct qr_weight_type_info *info = qr_weight_type_info(type);
+    if (!info)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "weight type %u is unknown", (unsigned)type);
+    if (!info->supported)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "weight type %s is not supported", info->name);
+    if (n == 0 || k == 0)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "weight of %llu x %llu values is empty", (unsigned long long)n,
+                       (unsigned long long)k);
+    if (k % info->block_elems != 0)
+        return qr_fail(err, QUIRE_E_FORMAT, "row of %llu values is no multiple of the %s block of %u",
+                       (unsigned long long)k, info->name, (unsigned)info->block_elems);
+    const struct quire_panel_format *f = qr_panel_format(type);
+    *w = (struct qr_packed){ .provider = QR_PROVIDER_QUIRE, .type = (enum qr_weight_type)type };
+    w->panel_rows = f ? QUIRE_PANEL_ROWS : QUIRE_FLOAT_PANEL_ROWS;
+    bool fits = n <= SIZE_MAX - w->panel_rows && k < SIZE_MAX && qr_weight_row_bytes(type, k, &w->row_bytes);
+    w->n = (size_t)n;
+    w->k = (size_t)k;
+    w->n_panels = (w->n + w->panel_rows - 1) / w->panel_rows;
+    if (f) {
+        const size_t whole = w->k / QUIRE_GROUP_K, rest = w->k % QUIRE_GROUP_K / QUIRE_BLOCK_K;
+        fits = fits && qr_mul_size(whole, quire_panel_group_bytes(*f, 8), &w->panel_bytes) &&
+               qr_add_size(w->panel_bytes, rest ? quire_panel_group_bytes(*f, rest) : 0, &w->panel_bytes);
+    } else {
+        const size_t padded = type == QR_WEIGHT_BF16 ? w->k + w->k % 2 : w->k;
+        fits = fits && qr_mul3_size(padded, QUIRE_FLOAT_PANEL_ROWS, info->block_bytes, &w->panel_bytes);
+    }
+    /* PTRDIFF_MAX bounds what any allocator can give */
+    if (!fits || !qr_mul_size(w->n_panels, w->panel_bytes, &w->bytes) || w->bytes > PTRDIFF_MAX - HUGE_PAGE)
+        return qr_fail(err, QUIRE_E_LIMIT, "weight of %llu x %llu values is too large", (unsigned long long)n,
+                       (unsigned long long)k);
+    return QUIRE_OK;
+}
+
+quire_status qr_packed_bytes(uint32_t type, uint64_t n, uint64_t k, uint64_t *bytes, struct quire_error *err)
+{
+    struct qr_packed w;
+    QR_TRY(describe(type, n, k, &w, err));
+    *bytes = w.bytes;
+    return QUIRE_OK;
+}
+
+quire_status qr_packed_create(uint32_t type, uint64_t n, uint64_t k, const struct quire_allocator *allocator,
+                              struct qr_packed **out, struct quire_error *err)
+{
+    struct qr_packed tmp;
+    *out = NULL;
+    QR_TRY(describe(type, n, k, &tmp, err));
+    struct qr_packed *w = qr_alloc(allocator, 1, sizeof *w);
+    if (!w)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a weight");
+    *w = tmp;
+    w->allocator = allocator;
+    /* large ones on their own huge pages, where the system makes such */
+    w->data = qr_alloc_aligned(allocator, w->bytes, w->bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : QUIRE_LINE);
+    if (!w->data) {
+        qr_free(allocator, w, 1, sizeof *w);
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a weight of %zu bytes", tmp.bytes);
+    }
+    *out = w;
+    return QUIRE_OK;
+}
+
+void qr_packed_destroy(struct qr_packed *w)
+{
+    if (!w)
+        return;
+    qr_free(w->allocator, w->data, w->bytes, 1);
+    qr_free(w->allocator, w, 1, sizeof *w);
+}
+
+static size_t blocks_at(const struct qr_packed *w, size_t k0)
+{
+    const size_t left = w->k - k0;
+    return (left < QUIRE_GROUP_K ? left : QUIRE_GROUP_K) / QUIRE_BLOCK_K;
+}
+
+/* Group after group over all rows, so that the panel is written front to back. */
+static void pack_quant_panel(const struct qr_packed *w, const uint8_t *raw, size_t rows, uint8_t *panel)
+{
+    const struct quire_panel_format f = *qr_panel_format(w->type);
+    struct qr_group g;
+    for (size_t k0 = 0; k0 < w->k; k0 += QUIRE_GROUP_K) {
+        const size_t nb = blocks_at(w, k0), bytes = quire_panel_group_bytes(f, nb);
+        const size_t raw_bytes = qr_group_raw_bytes(w->type, nb);
+        memset(panel, 0, rows < QUIRE_PANEL_ROWS ? bytes : quire_panel_header_bytes(f, nb));
+        for (size_t r = 0; r < rows; r++) {
+            qr_group_decode(w->type, raw + r * w->row_bytes, nb, &g);
+            qr_group_to_panel(f, &g, nb, r, panel);
+        }
+        raw += raw_bytes;
+        panel += bytes;
+    }
+}
+
+/* Where element (row r of the panel, column k) of a float panel lies, in elements. */
+static size_t float_index(enum qr_weight_type type, size_t r, size_t k)
+{
+    if (type == QR_WEIGHT_BF16)
+        return (k / 2 * QUIRE_FLOAT_PANEL_ROWS + r) * 2 + k % 2;
+    return k * QUIRE_FLOAT_PANEL_ROWS + r;
+}
+
+static void pack_float_panel(const struct qr_packed *w, const uint8_t *raw, size_t rows, uint8_t *panel)
+{
+    const size_t size = w->type == QR_WEIGHT_F32 ? 4 : 2;
+    /* a line of k per row at a time keeps both sides in cache */
+    enum { K_STEP = 32 };
+    if (rows < QUIRE_FLOAT_PANEL_ROWS || w->k % 2)
+        memset(panel, 0, w->panel_bytes);
+    for (size_t k0 = 0; k0 < w->k; k0 += K_STEP) {
+        const size_t k1 = w->k - k0 < K_STEP ? w->k : k0 + K_STEP;
+        for (size_t r = 0; r < rows; r++)
+            for (size_t k = k0; k < k1; k++)
+                memcpy(panel + float_index(w->type, r, k) * size, raw + r * w->row_bytes + k * size, size);
+    }
+}
+
+quire_status qr_packed_rows(struct qr_packed *w, size_t row0, size_t n_rows, const void *raw, struct quire_error *err)
+{
+    if (row0 > w->n || n_rows > w->n - row0)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "rows %zu..%zu of a weight with %zu rows", row0, row0 + n_rows, w->n);
+    if (row0 % w->panel_rows != 0 || (n_rows % w->panel_rows != 0 && row0 + n_rows != w->n))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "rows %zu..%zu are no whole panels of %zu rows", row0, row0 + n_rows,
+                       w->panel_rows);
+    const uint8_t *src = raw;
+    uint8_t *panel = w->data + row0 / w->panel_rows * w->panel_bytes;
+    while (n_rows > 0) {
+        const size_t rows = n_rows < w->panel_rows ? n_rows : w->panel_rows;
+        if (w->panel_rows == QUIRE_PANEL_ROWS)
+            pack_quant_panel(w, src, rows, panel);
+        else
+            pack_float_panel(w, src, rows, panel);
+        src += rows * w->row_bytes;
+        panel += w->panel_bytes;
+        n_rows -= rows;
+    }
+    return QUIRE_OK;
+}
+
+void qr_linear_row(const struct qr_packed *w, size_t row, float *out)
+{
+    const size_t r = row % w->panel_rows;
+    const uint8_t *panel = w->data + row / w->panel_rows * w->panel_bytes;
+    if (w->panel_rows == QUIRE_PANEL_ROWS) {
+        const struct quire_panel_format f = *qr_panel_format(w->type);
+        struct qr_group g;
+        for (size_t k0 = 0; k0 < w->k; k0 += QUIRE_GROUP_K) {
+            const size_t nb = blocks_at(w, k0);
+            qr_group_from_panel(f, panel, nb, r, &g);
+            qr_group_values(f, &g, nb, out + k0);
+            panel += quire_panel_group_bytes(f, nb);
+        }
+        return;
+    }
+    for (size_t k = 0; k < w->k; k++) {
+        const size_t i = float_index(w->type, r, k);
+        uint16_t h;
+        if (w->type == QR_WEIGHT_F32) {
+            memcpy(out + k, panel + 4 * i, 4);
+            continue;
+        }
+        memcpy(&h, panel + 2 * i, 2);
+        out[k] = w->type == QR_WEIGHT_F16 ? qr_f16_to_f32(h) : qr_bf16_to_f32(h);
+    }
+}

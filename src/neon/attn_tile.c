@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attn_tile.c - scores and weighted values of a tile for neon. */
+#include "simd/vec_neon.h"
+/* vec_math.h builds on the vec header */
+#include "simd/vec_math.h"
+#define QUIRE_ISA neon
+#define ATTN_F32
+#include "template/attn_tile_tpl.h"
+#define ATTN_F16
+#include "template/attn_tile_tpl.h"
+#define ATTN_BF16
+#include "template/attn_tile_tpl.h"
+#define ATTN_BF16_NATIVE
+#include "template/attn_tile_tpl.h"

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* linear_q8.c - int8 activations times quantised weights for neon_dotprod: the template on SDOT. */
+#include "simd/vec_neon.h"
+#define QUIRE_ISA neon_dotprod
+#define LINEAR_Q8_ROWS 2
+#include "template/linear_q8_tpl.h"
+
+void quire_init_linear_neon_dotprod(struct quire_kernels *k)
+{
+#define X(name, ...) QUIRE_SET(k, linear_q8_##name, neon_dotprod);
+    QUIRE_QUANT_TYPES(X)
+#undef X
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vec_avx2.h - 8 lanes of AVX2 + FMA + F16C behind the names shared by all vec_*.h headers.
+ *
+ * vf32 holds VF32_N floats, vi32 as many 32-bit integers (or 4 * VF32_N bytes), vm32 one truth value per lane.
+ * The _n forms touch only the first n lanes' memory, 0 <= n <= VF32_N; other lanes read as 0. */
+#ifndef QUIRE_SIMD_VEC_H
+#define QUIRE_SIMD_VEC_H
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef __m256 vf32;
+typedef __m256i vi32;
+typedef __m256i vm32; /* all ones or all zeros per lane */
+enum { VF32_N = 8, VF32_REGS = 16 };
+
+static inline __m256i vf32_first(size_t n)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+/* ---- floats */
+static inline vf32 vf32_zero(void) { return _mm256_setzero_ps(); }
+static inline vf32 vf32_set1(float x) { return _mm256_set1_ps(x); }
+static inline vf32 vf32_load(const float *p) { return _mm256_loadu_ps(p); }
+static inline vf32 vf32_load_n(const float *p, size_t n)
+{
+    return _mm256_maskload_ps(p, vf32_first(n));
+}
+static inline void vf32_store(float *p, vf32 v) { _mm256_storeu_ps(p, v); }
+static inline void vf32_store_n(float *p, vf32 v, size_t n)
+{
+    _mm256_maskstore_ps(p, vf32_first(n), v);
+}
+static inline vf32 vf32_add(vf32 a, vf32 b) { return _mm256_add_ps(a, b); }
+static inline vf32 vf32_sub(vf32 a, vf32 b) { return _mm256_sub_ps(a, b); }
+static inline vf32 vf32_mul(vf32 a, vf32 b) { return _mm256_mul_ps(a, b); }
+static inline vf32 vf32_div(vf32 a, vf32 b) { return _mm256_div_ps(a, b); }
+static inline vf32 vf32_max(vf32 a, vf32 b) { return _mm256_max_ps(a, b); }
+static inline vf32 vf32_min(vf32 a, vf32 b) { return _mm256_min_ps(a, b); }
+/* a * b + c and c - a * b, rounded once */
+static inline vf32 vf32_fma(vf32 a, vf32 b, vf32 c) { return _mm256_fmadd_ps(a, b, c); }
+static inline vf32 vf32_fnma(vf32 a, vf32 b, vf32 c) { return _mm256_fnmadd_ps(a, b, c); }
+static inline vf32 vf32_load_bf16(const uint16_t *p)
+{
+    const __m256i w = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(w, 16));
+}
+static inline vf32 vf32_load_f16(const uint16_t *p)
+{
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
+}
+
+/* ---- comparison and choice */
+static inline vm32 vf32_lt(vf32 a, vf32 b)
+{
+    return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_LT_OQ));
+}
+static inline vm32 vi32_gt(vi32 a, vi32 b) { return _mm256_cmpgt_epi32(a, b); }
+static inline vm32 vi32_eq(vi32 a, vi32 b) { return _mm256_cmpeq_epi32(a, b); }
+/* m ? a : b */
+static inline vf32 vf32_select(vm32 m, vf32 a, vf32 b)
+{
+    return _mm256_blendv_ps(b, a, _mm256_castsi256_ps(m));
+}
+static inline vi32 vi32_select(vm32 m, vi32 a, vi32 b) { return _mm256_blendv_epi8(b, a, m); }
+
+/* ---- integers; shifts fill with zeros except sar */
+static inline vi32 vi32_zero(void) { return _mm256_setzero_si256(); }
+static inline vi32 vi32_set1(int32_t x) { return _mm256_set1_epi32(x); }
+static inline vi32 vi32_load(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
+static inline void vi32_store(void *p, vi32 v) { _mm256_storeu_si256((__m256i *)p, v); }
+static inline vi32 vi32_add(vi32 a, vi32 b) { return _mm256_add_epi32(a, b); }
+static inline vi32 vi32_sub(vi32 a, vi32 b) { return _mm256_sub_epi32(a, b); }
+static inline vi32 vi32_and(vi32 a, vi32 b) { return _mm256_and_si256(a, b); }
+static inline vi32 vi32_or(vi32 a, vi32 b) { return _mm256_or_si256(a, b); }
+static inline vi32 vi32_xor(vi32 a, vi32 b) { return _mm256_xor_si256(a, b); }
+static inline vi32 vi32_shl(vi32 a, int n) { return _mm256_slli_epi32(a, n); }
+static inline vi32 vi32_shr(vi32 a, int n) { return _mm256_srli_epi32(a, n); }
+static inline vi32 vi32_sar(vi32 a, int n) { return _mm256_srai_epi32(a, n); }
+static inline vi32 vi32_max(vi32 a, vi32 b) { return _mm256_max_epi32(a, b); }
+static inline vi32 vi32_load_u8(const uint8_t *p)
+{
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p));
+}
+static inline vi32 vi32_load_s8(const int8_t *p)
+{
+    return _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p));
+}
+static inline void vi32_store_s8(int8_t *p, vi32 v) /* lanes within int8 range */
+{
+    const __m128i w =
+        _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+    _mm_storel_epi64((__m128i *)p, _mm_packs_epi16(w, w));
+}
+/* each byte of idx (0..15) replaced by the table's byte of that number */
+static inline vi32 vi32_lut16(const uint8_t *table, vi32 idx)
+{
+    return _mm256_shuffle_epi8(
+        _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)table)), idx);
+}
+
+/* ---- between the two */
+static inline vf32 vf32_from_i32(vi32 a) { return _mm256_cvtepi32_ps(a); }
+static inline vi32 vi32_round(vf32 a) { return _mm256_cvtps_epi32(a); } /* nearest even */
+static inline vf32 vf32_bits(vi32 a) { return _mm256_castsi256_ps(a); }
+static inline vi32 vi32_bits(vf32 a) { return _mm256_castps_si256(a); }
+
+/* ---- for attention: lane masks from bits, the high halves, pairs of bf16 */
+/* lane i is true when bit i is set */
+static inline vm32 vm32_bits(uint32_t bits)
+{
+    const __m256i lane = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)bits), lane), lane);
+}
+static inline int vm32_any(vm32 m) { return _mm256_movemask_epi8(m) != 0; }
+/* every 16-byte lane's first (lo) or last (hi) 8 bytes as 16-bit numbers */
+static inline vi32 vi32_unpack_lo(vi32 a) { return _mm256_unpacklo_epi8(a, vi32_zero()); }
+static inline vi32 vi32_unpack_hi(vi32 a) { return _mm256_unpackhi_epi8(a, vi32_zero()); }
+/* stores the upper 16 bits of each lane */
+static inline void vf32_store_high(uint16_t *p, vf32 v)
+{
+    const __m256i w = _mm256_srli_epi32(_mm256_castps_si256(v), 16);
+    const __m256i h = _mm256_permute4x64_epi64(_mm256_packus_epi32(w, w), 0x08);
+    _mm_storeu_si128((__m128i *)p, _mm256_castsi256_si128(h));
+}
+
+/* ---- dot products of four bytes per lane: acc + sum of w * a, exact; a holds signed bytes in -127 .. 127.
+ * u7: w is 0 .. 127. w8: w is any byte, which counts as VI32_W8_OFFSET more than the weight it stands for
+ * (stored unsigned plus 128, or signed), whichever suits the instructions. */
+#if defined(__AVXVNNI__)
+enum { VI32_W8_OFFSET = 128 };
+static inline vi32 vi32_dot_u7(vi32 acc, vi32 w, vi32 a) { return _mm256_dpbusd_avx_epi32(acc, w, a); }
+static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a) { return _mm256_dpbusd_avx_epi32(acc, w, a); }
+#else
+enum { VI32_W8_OFFSET = 0 };
+static inline vi32 vi32_dot_u7(vi32 acc, vi32 w, vi32 a)
+{
+    const __m256i pairs = _mm256_maddubs_epi16(w, a); /* at most 2 * 127 * 127: never saturates */
+    return _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a)
+{
+    /* |w| * (a with w's sign): at most 2 * 128 * 127 */
+    return vi32_dot_u7(acc, _mm256_abs_epi8(w), _mm256_sign_epi8(a, w));
+}
+#endif
+
+#endif

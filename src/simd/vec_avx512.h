@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vec_avx512.h - 16 lanes of AVX-512 (F BW DQ VL) behind the names shared by all vec_*.h headers.
+ *
+ * vf32 holds VF32_N floats, vi32 as many 32-bit integers (or 4 * VF32_N bytes), vm32 one truth value per lane.
+ * The _n forms touch only the first n lanes' memory, 0 <= n <= VF32_N; other lanes read as 0. */
+#ifndef QUIRE_SIMD_VEC_H
+#define QUIRE_SIMD_VEC_H
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef __m512 vf32;
+typedef __m512i vi32;
+typedef __mmask16 vm32;
+enum { VF32_N = 16, VF32_REGS = 32 };
+
+static inline __mmask16 vf32_first(size_t n) { return (__mmask16)((1u << n) - 1); }
+
+/* ---- floats */
+static inline vf32 vf32_zero(void) { return _mm512_setzero_ps(); }
+static inline vf32 vf32_set1(float x) { return _mm512_set1_ps(x); }
+static inline vf32 vf32_load(const float *p) { return _mm512_loadu_ps(p); }
+static inline vf32 vf32_load_n(const float *p, size_t n)
+{
+    return _mm512_maskz_loadu_ps(vf32_first(n), p);
+}
+static inline void vf32_store(float *p, vf32 v) { _mm512_storeu_ps(p, v); }
+static inline void vf32_store_n(float *p, vf32 v, size_t n)
+{
+    _mm512_mask_storeu_ps(p, vf32_first(n), v);
+}
+static inline vf32 vf32_add(vf32 a, vf32 b) { return _mm512_add_ps(a, b); }
+static inline vf32 vf32_sub(vf32 a, vf32 b) { return _mm512_sub_ps(a, b); }
+static inline vf32 vf32_mul(vf32 a, vf32 b) { return _mm512_mul_ps(a, b); }
+static inline vf32 vf32_div(vf32 a, vf32 b) { return _mm512_div_ps(a, b); }
+static inline vf32 vf32_max(vf32 a, vf32 b) { return _mm512_max_ps(a, b); }
+static inline vf32 vf32_min(vf32 a, vf32 b) { return _mm512_min_ps(a, b); }
+/* a * b + c and c - a * b, rounded once */
+static inline vf32 vf32_fma(vf32 a, vf32 b, vf32 c) { return _mm512_fmadd_ps(a, b, c); }
+static inline vf32 vf32_fnma(vf32 a, vf32 b, vf32 c) { return _mm512_fnmadd_ps(a, b, c); }
+static inline vf32 vf32_load_bf16(const uint16_t *p)
+{
+    const __m512i w = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(w, 16));
+}
+static inline vf32 vf32_load_f16(const uint16_t *p)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
+}
+
+/* ---- comparison and choice */
+static inline vm32 vf32_lt(vf32 a, vf32 b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+static inline vm32 vi32_gt(vi32 a, vi32 b) { return _mm512_cmpgt_epi32_mask(a, b); }
+static inline vm32 vi32_eq(vi32 a, vi32 b) { return _mm512_cmpeq_epi32_mask(a, b); }
+/* m ? a : b */
+static inline vf32 vf32_select(vm32 m, vf32 a, vf32 b) { return _mm512_mask_blend_ps(m, b, a); }
+static inline vi32 vi32_select(vm32 m, vi32 a, vi32 b) { return _mm512_mask_blend_epi32(m, b, a); }
+
+/* ---- integers; shifts fill with zeros except sar */
+static inline vi32 vi32_zero(void) { return _mm512_setzero_si512(); }
+static inline vi32 vi32_set1(int32_t x) { return _mm512_set1_epi32(x); }
+static inline vi32 vi32_load(const void *p) { return _mm512_loadu_si512(p); }
+static inline void vi32_store(void *p, vi32 v) { _mm512_storeu_si512(p, v); }
+static inline vi32 vi32_add(vi32 a, vi32 b) { return _mm512_add_epi32(a, b); }
+static inline vi32 vi32_sub(vi32 a, vi32 b) { return _mm512_sub_epi32(a, b); }
+static inline vi32 vi32_and(vi32 a, vi32 b) { return _mm512_and_si512(a, b); }
+static inline vi32 vi32_or(vi32 a, vi32 b) { return _mm512_or_si512(a, b); }
+static inline vi32 vi32_xor(vi32 a, vi32 b) { return _mm512_xor_si512(a, b); }
+static inline vi32 vi32_shl(vi32 a, int n) { return _mm512_slli_epi32(a, (unsigned)n); }
+static inline vi32 vi32_shr(vi32 a, int n) { return _mm512_srli_epi32(a, (unsigned)n); }
+static inline vi32 vi32_sar(vi32 a, int n) { return _mm512_srai_epi32(a, (unsigned)n); }
+static inline vi32 vi32_max(vi32 a, vi32 b) { return _mm512_max_epi32(a, b); }
+static inline vi32 vi32_load_u8(const uint8_t *p)
+{
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p));
+}
+static inline vi32 vi32_load_s8(const int8_t *p)
+{
+    return _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p));
+}
+static inline void vi32_store_s8(int8_t *p, vi32 v) /* lanes within int8 range */
+{
+    _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(v));
+}
+/* each byte of idx (0..15) replaced by the table's byte of that number */
+static inline vi32 vi32_lut16(const uint8_t *table, vi32 idx)
+{
+    return _mm512_shuffle_epi8(
+        _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table)), idx);
+}
+
+/* ---- between the two */
+static inline vf32 vf32_from_i32(vi32 a) { return _mm512_cvtepi32_ps(a); }
+static inline vi32 vi32_round(vf32 a) { return _mm512_cvtps_epi32(a); } /* nearest even */
+static inline vf32 vf32_bits(vi32 a) { return _mm512_castsi512_ps(a); }
+static inline vi32 vi32_bits(vf32 a) { return _mm512_castps_si512(a); }
+
+/* ---- for attention: lane masks from bits, the high halves, pairs of bf16 */
+/* lane i is true when bit i is set */
+static inline vm32 vm32_bits(uint32_t bits) { return (vm32)bits; }
+static inline int vm32_any(vm32 m) { return m != 0; }
+/* every 16-byte lane's first (lo) or last (hi) 8 bytes as 16-bit numbers */
+static inline vi32 vi32_unpack_lo(vi32 a) { return _mm512_unpacklo_epi8(a, vi32_zero()); }
+static inline vi32 vi32_unpack_hi(vi32 a) { return _mm512_unpackhi_epi8(a, vi32_zero()); }
+/* stores the upper 16 bits of each lane */
+static inline void vf32_store_high(uint16_t *p, vf32 v)
+{
+    const __m512i w = _mm512_srli_epi32(_mm512_castps_si512(v), 16);
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(w));
+}
+#ifdef __AVX512BF16__
+#define VF32_HAS_BF16 1
+/* stores v rounded to bf16 and returns the rounded values */
+static inline vf32 vf32_round_store_bf16(uint16_t *p, vf32 v)
+{
+    const __m256i h = (__m256i)_mm512_cvtneps_pbh(v);
+    _mm256_storeu_si256((__m256i *)p, h);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
+}
+#endif
+
+/* ---- dot products of four bytes per lane: acc + sum of w * a, exact; a holds signed bytes in -127 .. 127.
+ * u7: w is 0 .. 127. w8: w is any byte, which counts as VI32_W8_OFFSET more than the weight it stands for
+ * (stored unsigned plus 128, or signed), whichever suits the instructions. */
+#if defined(__AVX512VNNI__)
+enum { VI32_W8_OFFSET = 128 };
+static inline vi32 vi32_dot_u7(vi32 acc, vi32 w, vi32 a) { return _mm512_dpbusd_epi32(acc, w, a); }
+static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a) { return _mm512_dpbusd_epi32(acc, w, a); }
+#else
+enum { VI32_W8_OFFSET = 0 };
+static inline vi32 vi32_dot_u7(vi32 acc, vi32 w, vi32 a)
+{
+    const __m512i pairs = _mm512_maddubs_epi16(w, a); /* at most 2 * 127 * 127: never saturates */
+    return _mm512_add_epi32(acc, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+}
+static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a)
+{
+    /* |w| * (a with w's sign): at most 2 * 128 * 127 */
+    const __m512i sa = _mm512_mask_sub_epi8(a, _mm512_movepi8_mask(w), _mm512_setzero_si512(), a);
+    return vi32_dot_u7(acc, _mm512_abs_epi8(w), sa);
+}
+#endif
+
+#if defined(__AVX512BF16__)
+/* per lane: fma of the odd bf16, then of the even one, denormals zero */
+static inline vf32 vf32_dot_bf16(vf32 acc, vi32 w, vi32 a)
+{
+    return _mm512_dpbf16_ps(acc, (__m512bh)w, (__m512bh)a);
+}
+#endif
+
+#endif

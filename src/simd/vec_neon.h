@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vec_neon.h - 4 lanes of aarch64 Advanced SIMD behind the names shared by all vec_*.h headers.
+ *
+ * vf32 holds VF32_N floats, vi32 as many 32-bit integers (or 4 * VF32_N bytes), vm32 one truth value per lane.
+ * The _n forms touch only the first n lanes' memory, 0 <= n <= VF32_N; other lanes read as 0. */
+#ifndef QUIRE_SIMD_VEC_H
+#define QUIRE_SIMD_VEC_H
+#include <arm_neon.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef float32x4_t vf32;
+typedef int32x4_t vi32;
+typedef uint32x4_t vm32; /* all ones or all zeros per lane */
+enum { VF32_N = 4, VF32_REGS = 32 };
+
+/* ---- floats */
+static inline vf32 vf32_zero(void) { return vdupq_n_f32(0); }
+static inline vf32 vf32_set1(float x) { return vdupq_n_f32(x); }
+static inline vf32 vf32_load(const float *p) { return vld1q_f32(p); }
+static inline vf32 vf32_load_n(const float *p, size_t n)
+{
+    float t[4] = { 0 };
+    memcpy(t, p, n * sizeof *t);
+    return vld1q_f32(t);
+}
+static inline void vf32_store(float *p, vf32 v) { vst1q_f32(p, v); }
+static inline void vf32_store_n(float *p, vf32 v, size_t n)
+{
+    float t[4];
+    vst1q_f32(t, v);
+    memcpy(p, t, n * sizeof *t);
+}
+static inline vf32 vf32_add(vf32 a, vf32 b) { return vaddq_f32(a, b); }
+static inline vf32 vf32_sub(vf32 a, vf32 b) { return vsubq_f32(a, b); }
+static inline vf32 vf32_mul(vf32 a, vf32 b) { return vmulq_f32(a, b); }
+static inline vf32 vf32_div(vf32 a, vf32 b) { return vdivq_f32(a, b); }
+/* b when either is NaN or both are zero, as on x86 */
+static inline vf32 vf32_max(vf32 a, vf32 b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
+static inline vf32 vf32_min(vf32 a, vf32 b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
+/* a * b + c and c - a * b, rounded once */
+static inline vf32 vf32_fma(vf32 a, vf32 b, vf32 c) { return vfmaq_f32(c, a, b); }
+static inline vf32 vf32_fnma(vf32 a, vf32 b, vf32 c) { return vfmsq_f32(c, a, b); }
+static inline vf32 vf32_load_bf16(const uint16_t *p)
+{
+    return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16));
+}
+static inline vf32 vf32_load_f16(const uint16_t *p)
+{
+    return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
+}
+
+/* ---- comparison and choice */
+static inline vm32 vf32_lt(vf32 a, vf32 b) { return vcltq_f32(a, b); }
+static inline vm32 vi32_gt(vi32 a, vi32 b) { return vcgtq_s32(a, b); }
+static inline vm32 vi32_eq(vi32 a, vi32 b) { return vceqq_s32(a, b); }
+/* m ? a : b */
+static inline vf32 vf32_select(vm32 m, vf32 a, vf32 b) { return vbslq_f32(m, a, b); }
+static inline vi32 vi32_select(vm32 m, vi32 a, vi32 b) { return vbslq_s32(m, a, b); }
+
+/* ---- integers; shifts fill with zeros except sar */
+static inline vi32 vi32_zero(void) { return vdupq_n_s32(0); }
+static inline vi32 vi32_set1(int32_t x) { return vdupq_n_s32(x); }
+static inline vi32 vi32_load(const void *p) { return vreinterpretq_s32_u8(vld1q_u8(p)); }
+static inline void vi32_store(void *p, vi32 v) { vst1q_u8(p, vreinterpretq_u8_s32(v)); }
+static inline vi32 vi32_add(vi32 a, vi32 b) { return vaddq_s32(a, b); }
+static inline vi32 vi32_sub(vi32 a, vi32 b) { return vsubq_s32(a, b); }
+static inline vi32 vi32_and(vi32 a, vi32 b) { return vandq_s32(a, b); }
+static inline vi32 vi32_or(vi32 a, vi32 b) { return vorrq_s32(a, b); }
+static inline vi32 vi32_xor(vi32 a, vi32 b) { return veorq_s32(a, b); }
+static inline vi32 vi32_shl(vi32 a, int n) { return vshlq_s32(a, vdupq_n_s32(n)); }
+static inline vi32 vi32_shr(vi32 a, int n)
+{
+    return vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(a), vdupq_n_s32(-n)));
+}
+static inline vi32 vi32_sar(vi32 a, int n) { return vshlq_s32(a, vdupq_n_s32(-n)); }
+static inline vi32 vi32_max(vi32 a, vi32 b) { return vmaxq_s32(a, b); }
+static inline vi32 vi32_load_u8(const uint8_t *p)
+{
+    uint32_t t;
+    memcpy(&t, p, sizeof t);
+    const uint16x8_t h = vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(t)));
+    return vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(h)));
+}
+static inline vi32 vi32_load_s8(const int8_t *p)
+{
+    int32_t t;
+    memcpy(&t, p, sizeof t);
+    return vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(t)))));
+}
+static inline void vi32_store_s8(int8_t *p, vi32 v) /* lanes within int8 range */
+{
+    const int16x4_t h = vmovn_s32(v);
+    const int32_t t = vget_lane_s32(vreinterpret_s32_s8(vmovn_s16(vcombine_s16(h, h))), 0);
+    memcpy(p, &t, sizeof t);
+}
+/* each byte of idx (0..15) replaced by the table's byte of that number */
+static inline vi32 vi32_lut16(const uint8_t *table, vi32 idx)
+{
+    return vreinterpretq_s32_u8(vqtbl1q_u8(vld1q_u8(table), vreinterpretq_u8_s32(idx)));
+}
+
+/* ---- between the two */
+static inline vf32 vf32_from_i32(vi32 a) { return vcvtq_f32_s32(a); }
+static inline vi32 vi32_round(vf32 a) { return vcvtnq_s32_f32(a); } /* nearest even */
+static inline vf32 vf32_bits(vi32 a) { return vreinterpretq_f32_s32(a); }
+static inline vi32 vi32_bits(vf32 a) { return vreinterpretq_s32_f32(a); }
+
+/* ---- for attention: lane masks from bits, the high halves, pairs of bf16 */
+/* lane i is true when bit i is set */
+static inline vm32 vm32_bits(uint32_t bits)
+{
+    static const uint32_t lane[4] = { 1, 2, 4, 8 };
+    return vtstq_u32(vdupq_n_u32(bits), vld1q_u32(lane));
+}
+static inline int vm32_any(vm32 m) { return vmaxvq_u32(m) != 0; }
+/* every 16-byte lane's first (lo) or last (hi) 8 bytes as 16-bit numbers */
+static inline vi32 vi32_unpack_lo(vi32 a)
+{
+    return vreinterpretq_s32_u8(vzip1q_u8(vreinterpretq_u8_s32(a), vdupq_n_u8(0)));
+}
+static inline vi32 vi32_unpack_hi(vi32 a)
+{
+    return vreinterpretq_s32_u8(vzip2q_u8(vreinterpretq_u8_s32(a), vdupq_n_u8(0)));
+}
+/* stores the upper 16 bits of each lane */
+static inline void vf32_store_high(uint16_t *p, vf32 v)
+{
+    vst1_u16(p, vshrn_n_u32(vreinterpretq_u32_f32(v), 16));
+}
+
+/* ---- dot products of four bytes per lane: acc + sum of w * a, exact; a holds signed bytes in -127 .. 127.
+ * u7: w is 0 .. 127. w8: w is any byte, which counts as VI32_W8_OFFSET more than the weight it stands for
+ * (stored unsigned plus 128, or signed), whichever suits the instructions. */
+enum { VI32_W8_OFFSET = 0 };
+static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a)
+{
+    const int8x16_t x = vreinterpretq_s8_s32(w), y = vreinterpretq_s8_s32(a);
+#if defined(__ARM_FEATURE_DOTPROD)
+    return vdotq_s32(acc, x, y);
+#else
+    const int32x4_t lo = vpaddlq_s16(vmull_s8(vget_low_s8(x), vget_low_s8(y)));
+    const int32x4_t hi = vpaddlq_s16(vmull_high_s8(x, y));
+    return vaddq_s32(acc, vpaddq_s32(lo, hi));
+#endif
+}
+static inline vi32 vi32_dot_u7(vi32 acc, vi32 w, vi32 a) { return vi32_dot_w8(acc, w, a); }
+
+#endif

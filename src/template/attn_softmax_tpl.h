@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attn_softmax_tpl.h - softmax state of a tile and the merge of spans over vec_*.h.
+ *
+ * Needs: a vec_*.h, vec_math.h and QUIRE_ISA. */
+#include "base/kernel.h"
+#include <math.h>
+
+#define SOFTMAX_PASTE_(name, isa) quire_##name##_##isa
+#define SOFTMAX_PASTE(name, isa)  SOFTMAX_PASTE_(name, isa)
+#define SOFTMAX_KERNEL(name)      SOFTMAX_PASTE(name, QUIRE_ISA)
+
+enum { SOFTMAX_VECS = QUIRE_TILE_KEYS / VF32_N, SOFTMAX_LANE_VECS = QUIRE_COLUMN_KEYS / VF32_N };
+
+static const float softmax_key[QUIRE_COLUMN_KEYS] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+
+static inline float softmax_exp2(float x)
+{
+    float lanes[VF32_N];
+    vf32_store(lanes, vf32_exp2(vf32_set1(x)));
+    return lanes[0];
+}
+
+/* Scores of one row in units of log2(e), -inf where a key is not visible. */
+static inline void softmax_scores(const struct quire_attn_softmax_args *a, size_t r, vf32 x[SOFTMAX_VECS])
+{
+    const float *s = a->s + r * QUIRE_TILE_KEYS;
+    const uint64_t visible = a->visible[r];
+    if (a->soft_cap > 0) {
+        const vf32 in = vf32_set1(a->scale / a->soft_cap), out = vf32_set1(a->soft_cap * VEC_LOG2E);
+        for (int i = 0; i < SOFTMAX_VECS; i++)
+            x[i] = vf32_mul(vf32_tanh(vf32_mul(vf32_load(s + i * VF32_N), in)), out);
+    } else {
+        const vf32 scale = vf32_set1(a->scale * VEC_LOG2E);
+        for (int i = 0; i < SOFTMAX_VECS; i++)
+            x[i] = vf32_mul(vf32_load(s + i * VF32_N), scale);
+    }
+    if (a->slope) {
+        const vf32 slope = vf32_set1(a->slope[r] * VEC_LOG2E), first = vf32_set1((float)a->distance[r]);
+        for (int i = 0; i < SOFTMAX_VECS; i++) {
+            const float column = (float)(i * VF32_N / QUIRE_COLUMN_KEYS * QUIRE_COLUMN_KEYS);
+            const vf32 key = vf32_add(vf32_load(softmax_key + i * VF32_N % QUIRE_COLUMN_KEYS), vf32_set1(column));
+            x[i] = vf32_fma(slope, vf32_add(first, key), x[i]);
+        }
+    }
+    if (visible != ~(uint64_t)0) /* garbage beside the visible keys, even NaN, ends here */
+        for (int i = 0; i < SOFTMAX_VECS; i++)
+            x[i] = vf32_select(vm32_bits((uint32_t)(visible >> (i * VF32_N))), x[i], vf32_set1(-INFINITY));
+}
+
+/* Moves the row's reference maximum to the largest lane and scales the row's state by 2^(old - new). */
+static __attribute__((noinline)) void softmax_raise(const struct quire_attn_softmax_args *a, size_t r, vf32 top)
+{
+    float lanes[VF32_N], max = -INFINITY;
+    vf32_store(lanes, top);
+    for (int i = 0; i < VF32_N; i++)
+        max = lanes[i] > max ? lanes[i] : max;
+    const vf32 c = vf32_exp2(vf32_set1(a->m[r] - max));
+    a->m[r] = max;
+    float *l = a->l + r * QUIRE_COLUMN_KEYS, *o = a->o + r * a->o_stride;
+    for (int i = 0; i < QUIRE_COLUMN_KEYS; i += VF32_N)
+        vf32_store(l + i, vf32_mul(vf32_load(l + i), c));
+    for (int d = 0; d < a->o_width; d += VF32_N)
+        vf32_store(o + d, vf32_mul(vf32_load(o + d), c));
+}
+
+void SOFTMAX_KERNEL(attn_softmax)(const struct quire_attn_softmax_args *a)
+{
+    for (size_t r = 0; r < (size_t)a->n_rows; r++) {
+        vf32 x[SOFTMAX_VECS];
+        if (!a->visible[r])
+            continue;
+        softmax_scores(a, r, x);
+        vf32 top = x[0];
+        for (int i = 1; i < SOFTMAX_VECS; i++)
+            top = vf32_max(top, x[i]);
+        /* "some lane is above" says the same as "the largest is above", without reducing the lanes */
+        if (vm32_any(vf32_lt(vf32_set1(a->m[r] + QUIRE_RESCALE_STEP), top)))
+            softmax_raise(a, r, top);
+        const vf32 m = vf32_set1(a->m[r] == -INFINITY ? 0 : a->m[r]);
+        vf32 l[SOFTMAX_LANE_VECS];
+        for (int i = 0; i < SOFTMAX_LANE_VECS; i++)
+            l[i] = vf32_load(a->l + r * QUIRE_COLUMN_KEYS + (size_t)(i * VF32_N));
+        for (int i = 0; i < SOFTMAX_VECS; i++) {
+            vf32 p = vf32_exp2(vf32_sub(x[i], m));
+            const size_t at = r * QUIRE_TILE_KEYS + (size_t)(i * VF32_N);
+            if (a->p_bf16)
+                p = vf32_round_store_bf16(a->p_bf16 + at, p);
+            else
+                vf32_store(a->s + at, p);
+            l[i % SOFTMAX_LANE_VECS] = vf32_add(l[i % SOFTMAX_LANE_VECS], p);
+        }
+        for (int i = 0; i < SOFTMAX_LANE_VECS; i++)
+            vf32_store(a->l + r * QUIRE_COLUMN_KEYS + (size_t)(i * VF32_N), l[i]);
+    }
+}
+
+void SOFTMAX_KERNEL(attn_merge)(const struct quire_attn_merge_args *a)
+{
+    for (size_t r = 0; r < (size_t)a->n_rows; r++) {
+        const float am = a->acc_m[r], pm = a->part_m[r], m = am > pm ? am : pm;
+        if (pm == -INFINITY)
+            continue;
+        const float ca = softmax_exp2(am - m), cp = softmax_exp2(pm - m);
+        a->acc_m[r] = m;
+        a->acc_l[r] = fmaf(a->part_l[r], cp, a->acc_l[r] * ca);
+        float *acc = a->acc_o + r * a->stride;
+        const float *part = a->part_o + r * a->stride;
+        const vf32 va = vf32_set1(ca), vp = vf32_set1(cp);
+        for (int d = 0; d < a->width; d += VF32_N)
+            vf32_store(acc + d, vf32_fma(vf32_load(part + d), vp, vf32_mul(vf32_load(acc + d), va)));
+    }
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attn_unpack_tpl.h - fp8 cells to bf16 over vec_*.h. Needs: a vec_*.h and QUIRE_ISA.
+ *
+ * Two 16-bit numbers share a 32-bit lane; no step below carries from one into the other. */
+#include "base/kernel.h"
+
+#define UNPACK_PASTE_(name, isa) quire_##name##_##isa
+#define UNPACK_PASTE(name, isa)  UNPACK_PASTE_(name, isa)
+#define UNPACK_KERNEL(name)      UNPACK_PASTE(name, QUIRE_ISA)
+
+/* How one fp8 format becomes bf16. */
+struct unpack_format {
+    int shift;             /* of exponent and mantissa, to bf16's mantissa */
+    int32_t bias;          /* difference of the exponent biases, in both halves */
+    int32_t first_normal;  /* 0x80 - smallest magnitude with an exponent */
+    int32_t first_special; /* 0x80 - smallest magnitude that is inf or NaN */
+    int32_t special;       /* added to those */
+    uint8_t low[16], high[16]; /* bytes of the bf16 of the subnormal magnitudes */
+};
+
+static const struct unpack_format unpack_e4m3 = {
+    4, 0x3c003c00, 0x00780078, 0x00010001, 0x3bd03bd0, /* 0x7f, the only special one, becomes 0x7fc0 */
+    { 0, 0x00, 0x80, 0xc0, 0x00, 0x20, 0x40, 0x60 },
+    { 0, 0x3b, 0x3b, 0x3b, 0x3c, 0x3c, 0x3c, 0x3c },
+};
+static const struct unpack_format unpack_e5m2 = {
+    5, 0x38003800, 0x007c007c, 0x00040004, 0x38003800,
+    { 0, 0x80, 0x00, 0x40 },
+    { 0, 0x37, 0x38, 0x38 },
+};
+
+/* All ones in each half whose bit 7 is set. */
+static inline vi32 unpack_spread(vi32 x)
+{
+    const vi32 bit = vi32_and(vi32_shr(x, 7), vi32_set1(0x00010001));
+    return vi32_sub(vi32_shl(bit, 16), bit);
+}
+
+static inline vi32 unpack_halves(vi32 codes, const struct unpack_format *f)
+{
+    const vi32 magnitude = vi32_and(codes, vi32_set1(0x007f007f));
+    const vi32 sign = vi32_shl(vi32_and(codes, vi32_set1(0x00800080)), 8);
+    const vi32 normal = vi32_add(vi32_shl(magnitude, f->shift), vi32_set1(f->bias));
+    const vi32 index = vi32_and(magnitude, vi32_set1(0x00070007));
+    const vi32 small = vi32_or(vi32_lut16(f->low, index), vi32_lut16(f->high, vi32_shl(index, 8)));
+    const vi32 is_normal = unpack_spread(vi32_add(magnitude, vi32_set1(f->first_normal)));
+    const vi32 is_special = unpack_spread(vi32_add(magnitude, vi32_set1(f->first_special)));
+    const vi32 value = vi32_xor(small, vi32_and(vi32_xor(small, normal), is_normal));
+    return vi32_or(vi32_add(value, vi32_and(is_special, vi32_set1(f->special))), sign);
+}
+
+static inline void unpack(const struct quire_attn_unpack_args *a, const struct unpack_format *f)
+{
+    for (size_t step = 0; step < (size_t)a->n_steps; step++) {
+        const uint8_t *src = a->src + step * a->src_stride;
+        uint16_t *dst = a->dst + 2 * step * a->dst_stride;
+        for (size_t i = 0; i < (size_t)a->n_cells * 64; i += 4 * VF32_N) {
+            const vi32 codes = vi32_load(src + i);
+            vi32_store(dst + i / 2, unpack_halves(vi32_unpack_lo(codes), f));
+            vi32_store(dst + a->dst_stride + i / 2, unpack_halves(vi32_unpack_hi(codes), f));
+        }
+    }
+}
+
+void UNPACK_KERNEL(attn_unpack_fp8_e4m3)(const struct quire_attn_unpack_args *a) { unpack(a, &unpack_e4m3); }
+void UNPACK_KERNEL(attn_unpack_fp8_e5m2)(const struct quire_attn_unpack_args *a) { unpack(a, &unpack_e5m2); }

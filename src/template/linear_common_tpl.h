@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* linear_common_tpl.h - what the linear templates share: names, chunk sizes, storing of results.
+ *
+ * Include after one vec_*.h with QUIRE_ISA, the level's suffix, defined. */
+#ifndef QUIRE_TEMPLATE_LINEAR_COMMON_TPL_H
+#define QUIRE_TEMPLATE_LINEAR_COMMON_TPL_H
+#include "base/kernel.h"
+#include <string.h>
+
+#define LINEAR_PASTE_(name, isa) quire_##name##_##isa
+#define LINEAR_PASTE(name, isa) LINEAR_PASTE_(name, isa)
+#define LINEAR_KERNEL(name) LINEAR_PASTE(name, QUIRE_ISA)
+
+/* Everything that depends on a format or a tile size is inlined into one function per case, where those are
+ * constants: loops over them unroll, and small arrays of vectors live in registers. */
+#define LINEAR_INLINE static inline __attribute__((always_inline))
+#define LINEAR_UNROLL _Pragma("GCC unroll 16")
+
+enum {
+    LINEAR_QUANT_M = 128, /* activation rows whose accumulators are kept in memory, [m][16] floats */
+    LINEAR_FLOAT_M = 32,  /* the same for [m][64] */
+};
+
+/* Writes accumulators [m][rows] of the panel whose first output is j0. */
+static inline void linear_store(const struct quire_linear_args *a, size_t i0, size_t m, size_t j0, size_t rows,
+                                const float *acc)
+{
+    const size_t n = a->n - j0 < rows ? a->n - j0 : rows;
+    for (size_t i = 0; i < m; i++, acc += rows) {
+        float *out = a->out + (i0 + i) * a->out_stride + j0;
+        size_t r = 0;
+        for (; r + VF32_N <= n; r += VF32_N) {
+            const vf32 v = vf32_load(acc + r);
+            vf32_store(out + r, a->bias ? vf32_add(v, vf32_load(a->bias + j0 + r)) : v);
+        }
+        if (r < n) {
+            const vf32 v = vf32_load(acc + r);
+            vf32_store_n(out + r, a->bias ? vf32_add(v, vf32_load_n(a->bias + j0 + r, n - r)) : v, n - r);
+        }
+    }
+}
+
+#endif

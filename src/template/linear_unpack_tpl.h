@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* linear_unpack_tpl.h - one group of a quantised panel, unpacked to bytes and f32 scales with vector operations. */
+#ifndef QUIRE_TEMPLATE_LINEAR_UNPACK_TPL_H
+#define QUIRE_TEMPLATE_LINEAR_UNPACK_TPL_H
+#include "template/linear_common_tpl.h"
+
+/* Step s of the group is codes[s]; scale and min are per sub-block of 32 (or 16) k and row. */
+struct linear_group {
+    _Alignas(64) uint8_t codes[QUIRE_GROUP_K / 4][QUIRE_LINE];
+    float scale[16][QUIRE_PANEL_ROWS];
+    float min[16][QUIRE_PANEL_ROWS];
+};
+
+/* Types whose codes need all eight bits. */
+LINEAR_INLINE bool linear_full_bytes(struct quire_panel_format f) { return f.offset == 128; }
+
+LINEAR_INLINE vi32 linear_bytes(int b) { return vi32_set1((int32_t)((uint32_t)b * 0x01010101u)); }
+
+/* n > 0: right */
+LINEAR_INLINE vi32 linear_shift(vi32 v, int n)
+{
+    return n > 0 ? vi32_shr(v, n) : n < 0 ? vi32_shl(v, -n) : v;
+}
+
+/* Bits of step s in the plane at p, moved to bit `to` of each byte. */
+LINEAR_INLINE vi32 linear_plane(const uint8_t *p, int bits, int s, int to)
+{
+    const int per_line = 8 / bits;
+    const vi32 v = linear_shift(vi32_load(p + s / per_line * QUIRE_LINE), bits * (s % per_line) - to);
+    return vi32_and(v, linear_bytes(((1 << bits) - 1) << to));
+}
+
+/* is_signed: codes that need eight bits come out as signed weights, else plus 128. */
+LINEAR_INLINE vi32 linear_code(struct quire_panel_format f, bool is_signed, const uint8_t *body, int s)
+{
+    static const uint8_t iq4[2][16] = {
+        { QUIRE_LUT_IQ4_BYTES },
+        { 129, 152, 173, 191, 207, 221, 234, 246, 1, 13, 25, 38, 53, 69, 89, 113 }, /* the same minus 128 */
+    };
+    static const uint8_t mxfp4[16] = { QUIRE_LUT_MXFP4_BYTES };
+    if (f.low_bits == 8) {
+        const vi32 v = vi32_load(body + s * QUIRE_LINE);
+        return is_signed ? vi32_xor(v, linear_bytes(128)) : v;
+    }
+    vi32 v = linear_plane(body, f.low_bits, s, 0);
+    if (f.high_bits)
+        v = vi32_or(v, linear_plane(body + f.low_bits * QUIRE_LINE, f.high_bits, s, f.low_bits));
+    if (f.lut == QUIRE_LUT_IQ4)
+        v = vi32_lut16(iq4[is_signed], v);
+    if (f.lut == QUIRE_LUT_MXFP4)
+        v = vi32_lut16(mxfp4, v);
+    return v;
+}
+
+LINEAR_INLINE vf32 linear_e8m0_half(const uint8_t *p)
+{
+    const vi32 e = vi32_load_u8(p), one = vi32_set1(1);
+    const vi32 normal = vi32_shl(vi32_sub(e, one), 23), denormal = vi32_shl(vi32_add(e, one), 21);
+    return vf32_bits(vi32_select(vi32_gt(e, one), normal, denormal));
+}
+
+/* Rows r .. r + VF32_N - 1 of the scales. */
+LINEAR_INLINE void linear_unpack_scales(struct quire_panel_format f, const uint8_t *h, size_t n_blocks, size_t r,
+                                        struct linear_group *g)
+{
+    enum { R = QUIRE_PANEL_ROWS };
+    const uint16_t *d = (const uint16_t *)(const void *)h + r;
+    for (size_t b = 0; b < n_blocks; b++) {
+        if (f.scales == QUIRE_SCALE_D)
+            vf32_store(&g->scale[b][r], vf32_load_f16(d + b * R));
+        if (f.scales == QUIRE_SCALE_E8M0)
+            vf32_store(&g->scale[b][r], linear_e8m0_half(h + b * R + r));
+        if (f.scales == QUIRE_SCALE_DM) {
+            vf32_store(&g->scale[b][r], vf32_load_f16(d + 2 * b * R));
+            vf32_store(&g->min[b][r], vf32_sub(vf32_zero(), vf32_load_f16(d + (2 * b + 1) * R)));
+        }
+    }
+    const size_t n_sub = quire_panel_sub16(f) ? 16 : 8;
+    const uint8_t *s = h + 64 + r;
+    for (size_t i = 0; i < n_sub; i++) {
+        if (f.scales == QUIRE_SCALE_K8 || f.scales == QUIRE_SCALE_K16) {
+            const vf32 scale = vf32_from_i32(vi32_load_s8((const int8_t *)s + i * R));
+            vf32_store(&g->scale[i][r], vf32_mul(vf32_load_f16(d), scale));
+        }
+        if (f.scales == QUIRE_SCALE_K8_MIN || f.scales == QUIRE_SCALE_K16_MIN) {
+            vi32 scale = vi32_load_u8(s + i * R), min = scale;
+            if (f.scales == QUIRE_SCALE_K8_MIN) {
+                min = vi32_load_u8(s + (8 + i) * R);
+            } else {
+                scale = vi32_and(scale, vi32_set1(15));
+                min = vi32_shr(min, 4);
+            }
+            vf32_store(&g->scale[i][r], vf32_mul(vf32_load_f16(d), vf32_from_i32(scale)));
+            vf32_store(&g->min[i][r], vf32_mul(vf32_load_f16(d + R), vf32_from_i32(min)));
+        }
+    }
+}
+
+LINEAR_INLINE void linear_unpack(struct quire_panel_format f, bool is_signed, const uint8_t *group, size_t n_blocks,
+                                 struct linear_group *g)
+{
+    for (size_t r = 0; r < QUIRE_PANEL_ROWS; r += VF32_N)
+        linear_unpack_scales(f, group, n_blocks, r, g);
+    group += quire_panel_header_bytes(f, n_blocks);
+    for (size_t b = 0; b < n_blocks; b++, group += quire_panel_block_bytes(f))
+        for (size_t x = 0; x < QUIRE_LINE; x += 4 * VF32_N)
+            LINEAR_UNROLL for (int s = 0; s < 8; s++)
+                vi32_store(&g->codes[8 * b + (size_t)s][x], linear_code(f, is_signed, group + x, s));
+}
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ops_tpl.h - row-wise kernels over vec_*.h. Needs: a vec_*.h, QUIRE_ISA, and with QUIRE_WITH_SLEEF the SLEEF names
+ * OPS_EXP, OPS_TANH, OPS_ERF of this level. The sums keep the order of src/generic/ops.c bit for bit. */
+#include "base/kernel.h"
+#include <math.h>
+
+#define OPS_PASTE_(name, isa) quire_##name##_##isa
+#define OPS_PASTE(name, isa) OPS_PASTE_(name, isa)
+#define OPS_KERNEL(name) OPS_PASTE(name, QUIRE_ISA)
+
+enum { OPS_ACCS = 16 / VF32_N };
+
+static inline float ops_tree_sum(const vf32 acc[OPS_ACCS])
+{
+    float s[16];
+    for (int a = 0; a < OPS_ACCS; a++)
+        vf32_store(s + a * VF32_N, acc[a]);
+    for (int w = 8; w > 0; w /= 2)
+        for (int i = 0; i < w; i++)
+            s[i] += s[i + w];
+    return s[0];
+}
+
+/* Lanes of the tail that are past the end add (0 - 0)^2 or 0: nothing. */
+static inline float ops_sum_of_squares(const float *x, float shift, size_t n)
+{
+    vf32 acc[OPS_ACCS];
+    const vf32 vs = vf32_set1(shift);
+    for (int a = 0; a < OPS_ACCS; a++)
+        acc[a] = vf32_zero();
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        for (int a = 0; a < OPS_ACCS; a++) {
+            const vf32 d = vf32_sub(vf32_load(x + i + (size_t)(a * VF32_N)), vs);
+            acc[a] = vf32_fma(d, d, acc[a]);
+        }
+    float tail[16];
+    for (size_t j = 0; j < 16; j++)
+        tail[j] = i + j < n ? x[i + j] : shift;
+    for (int a = 0; a < OPS_ACCS; a++) {
+        const vf32 d = vf32_sub(vf32_load(tail + a * VF32_N), vs);
+        acc[a] = vf32_fma(d, d, acc[a]);
+    }
+    return ops_tree_sum(acc);
+}
+
+static inline float ops_sum(const float *x, size_t n)
+{
+    vf32 acc[OPS_ACCS];
+    for (int a = 0; a < OPS_ACCS; a++)
+        acc[a] = vf32_zero();
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        for (int a = 0; a < OPS_ACCS; a++)
+            acc[a] = vf32_add(acc[a], vf32_load(x + i + (size_t)(a * VF32_N)));
+    float tail[16] = { 0 };
+    for (size_t j = 0; i + j < n; j++)
+        tail[j] = x[i + j];
+    for (int a = 0; a < OPS_ACCS; a++)
+        acc[a] = vf32_add(acc[a], vf32_load(tail + a * VF32_N));
+    return ops_tree_sum(acc);
+}
+
+void OPS_KERNEL(rms_norm)(float *out, const float *x, const float *w, float w_add, float eps, size_t n)
+{
+    const vf32 scale = vf32_set1(1 / sqrtf(ops_sum_of_squares(x, 0, n) / (float)n + eps)), add = vf32_set1(w_add);
+    for (size_t i = 0; i < n; i += VF32_N) {
+        const size_t m = n - i < VF32_N ? n - i : VF32_N;
+        vf32 v = vf32_mul(vf32_load_n(x + i, m), scale);
+        if (w)
+            v = vf32_mul(v, vf32_add(vf32_load_n(w + i, m), add));
+        vf32_store_n(out + i, v, m);
+    }
+}
+
+void OPS_KERNEL(layer_norm)(float *out, const float *x, const float *w, const float *b, float w_add, float eps,
+                            size_t n)
+{
+    const float mean = ops_sum(x, n) / (float)n;
+    const vf32 scale = vf32_set1(1 / sqrtf(ops_sum_of_squares(x, mean, n) / (float)n + eps)), vm = vf32_set1(mean);
+    for (size_t i = 0; i < n; i += VF32_N) {
+        const size_t m = n - i < VF32_N ? n - i : VF32_N;
+        const vf32 v = vf32_mul(vf32_sub(vf32_load_n(x + i, m), vm), scale);
+        const vf32 g = w ? vf32_add(vf32_load_n(w + i, m), vf32_set1(w_add)) : vf32_set1(1);
+        vf32_store_n(out + i, vf32_fma(v, g, b ? vf32_load_n(b + i, m) : vf32_zero()), m);
+    }
+}
+
+void OPS_KERNEL(axpy)(float *y, float a, const float *x, size_t n)
+{
+    const vf32 va = vf32_set1(a);
+    for (size_t i = 0; i < n; i += VF32_N) {
+        const size_t m = n - i < VF32_N ? n - i : VF32_N;
+        vf32_store_n(y + i, vf32_fma(va, vf32_load_n(x + i, m), vf32_load_n(y + i, m)), m);
+    }
+}
+
+void OPS_KERNEL(scale)(float *x, float a, size_t n)
+{
+    for (size_t i = 0; i < n; i += VF32_N) {
+        const size_t m = n - i < VF32_N ? n - i : VF32_N;
+        vf32_store_n(x + i, vf32_mul(vf32_load_n(x + i, m), vf32_set1(a)), m);
+    }
+}
+
+void OPS_KERNEL(add)(float *x, const float *b, size_t n)
+{
+    for (size_t i = 0; i < n; i += VF32_N) {
+        const size_t m = n - i < VF32_N ? n - i : VF32_N;
+        vf32_store_n(x + i, vf32_add(vf32_load_n(x + i, m), vf32_load_n(b + i, m)), m);
+    }
+}
+
+static inline void ops_rotate(float *a, float *b, float c, float s)
+{
+    const float a0 = *a, b0 = *b;
+    *a = fmaf(-b0, s, a0 * c);
+    *b = fmaf(b0, c, a0 * s);
+}
+
+void OPS_KERNEL(rope)(float *x, const float *c, const float *s, size_t n, int half)
+{
+    const size_t h = n / 2;
+    if (!half) {
+        for (size_t i = 0; i < h; i++)
+            ops_rotate(&x[2 * i], &x[2 * i + 1], c[i], s[i]);
+        return;
+    }
+    for (size_t i = 0; i < h; i += VF32_N) {
+        const size_t m = h - i < VF32_N ? h - i : VF32_N;
+        const vf32 a = vf32_load_n(x + i, m), b = vf32_load_n(x + h + i, m);
+        const vf32 vc = vf32_load_n(c + i, m), vs = vf32_load_n(s + i, m);
+        vf32_store_n(x + i, vf32_fnma(b, vs, vf32_mul(a, vc)), m);
+        vf32_store_n(x + h + i, vf32_fma(b, vc, vf32_mul(a, vs)), m);
+    }
+}
+
+#ifdef QUIRE_WITH_SLEEF
+static inline vf32 ops_up(const float *up, size_t i, size_t m) { return up ? vf32_load_n(up + i, m) : vf32_set1(1); }
+
+void OPS_KERNEL(silu_mul)(float *gate, const float *up, size_t n)
+{
+    const vf32 one = vf32_set1(1);
+    for (size_t i = 0; i < n; i += VF32_N) {
+        const size_t m = n - i < VF32_N ? n - i : VF32_N;
+        const vf32 x = vf32_load_n(gate + i, m);
+        const vf32 y = vf32_div(x, vf32_add(one, OPS_EXP(vf32_sub(vf32_zero(), x))));
+        vf32_store_n(gate + i, vf32_mul(y, ops_up(up, i, m)), m);
+    }
+}
+
+void OPS_KERNEL(gelu_tanh_mul)(float *gate, const float *up, size_t n)
+{
+    const vf32 one = vf32_set1(1), half = vf32_set1(0.5f), root = vf32_set1(0.79788456080286536f); /* sqrt(2/pi) */
+    for (size_t i = 0; i < n; i += VF32_N) {
+        const size_t m = n - i < VF32_N ? n - i : VF32_N;
+        const vf32 x = vf32_load_n(gate + i, m), cx = vf32_mul(vf32_mul(vf32_set1(0.044715f), x), x);
+        const vf32 t = OPS_TANH(vf32_mul(root, vf32_fma(cx, x, x)));
+        vf32_store_n(gate + i, vf32_mul(vf32_mul(vf32_mul(half, x), vf32_add(one, t)), ops_up(up, i, m)), m);
+    }
+}
+
+void OPS_KERNEL(gelu_erf_mul)(float *gate, const float *up, size_t n)
+{
+    const vf32 one = vf32_set1(1), half = vf32_set1(0.5f), root = vf32_set1(0.70710678118654752f);
+    for (size_t i = 0; i < n; i += VF32_N) {
+        const size_t m = n - i < VF32_N ? n - i : VF32_N;
+        const vf32 x = vf32_load_n(gate + i, m), t = OPS_ERF(vf32_mul(x, root));
+        vf32_store_n(gate + i, vf32_mul(vf32_mul(vf32_mul(half, x), vf32_add(one, t)), ops_up(up, i, m)), m);
+    }
+}
+
+void OPS_KERNEL(soft_cap)(float *x, float cap, size_t n)
+{
+    const vf32 c = vf32_set1(cap);
+    for (size_t i = 0; i < n; i += VF32_N) {
+        const size_t m = n - i < VF32_N ? n - i : VF32_N;
+        vf32_store_n(x + i, vf32_mul(c, OPS_TANH(vf32_div(vf32_load_n(x + i, m), c))), m);
+    }
+}
+#endif
+
+void OPS_PASTE(init_ops, QUIRE_ISA)(struct quire_kernels *k)
+{
+#define OPS_SET_(name, isa) QUIRE_SET(k, name, isa)
+#define OPS_SET(name, isa) OPS_SET_(name, isa)
+    OPS_SET(rms_norm, QUIRE_ISA);
+    OPS_SET(layer_norm, QUIRE_ISA);
+    OPS_SET(axpy, QUIRE_ISA);
+    OPS_SET(scale, QUIRE_ISA);
+    OPS_SET(add, QUIRE_ISA);
+    OPS_SET(rope, QUIRE_ISA);
+#ifdef QUIRE_WITH_SLEEF
+    OPS_SET(silu_mul, QUIRE_ISA);
+    OPS_SET(gelu_tanh_mul, QUIRE_ISA);
+    OPS_SET(gelu_erf_mul, QUIRE_ISA);
+    OPS_SET(soft_cap, QUIRE_ISA);
+#endif
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_attn.c - attention tiles: scores and weighted values against sums in double, fp8 cells against their values.
+ *
+ * Every level adds in the same order, so its bits are also compared with the generic level's. */
+#include "check_attn.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef void qk_fn(const struct quire_attn_qk_args *a);
+typedef void pv_fn(const struct quire_attn_pv_args *a);
+typedef void unpack_fn(const struct quire_attn_unpack_args *a);
+
+enum { KEYS = QUIRE_TILE_KEYS, COLUMN = QUIRE_COLUMN_KEYS, MAX_ROWS = 20 };
+static const float poison = NAN;
+
+/* One kernel's element type: how a column of it is built. */
+struct type {
+    const char *name;
+    size_t bytes; /* per element */
+    int depth;    /* elements side by side in one step */
+    bool native;  /* queries and weights are bf16 */
+};
+
+static struct type type_of(const char *kernel)
+{
+    const char *s = strrchr(kernel, '_') + 1;
+    if (strcmp(s, "native") == 0)
+        return (struct type){ "bf16", 2, 2, true };
+    if (strcmp(s, "bf16") == 0)
+        return (struct type){ "bf16", 2, 2, false };
+    return strcmp(s, "f16") == 0 ? (struct type){ "f16", 2, 1, false } : (struct type){ "f32", 4, 1, false };
+}
+
+/* Rounds x to what the type stores and stores it at p. */
+static float put(struct type t, uint8_t *p, float x)
+{
+    uint16_t h = 0;
+    if (t.name[0] == 'f' && t.bytes == 4) {
+        memcpy(p, &x, sizeof x);
+        return x;
+    }
+    h = t.depth == 2 ? kc_bf16_bits(x) : kc_f16_bits(x);
+    memcpy(p, &h, sizeof h);
+    return t.depth == 2 ? kc_bf16_value(h) : kc_f16_value(h);
+}
+
+/* A column of 16 keys against a guard page: `wide` elements across, `deep` along its steps. */
+struct column {
+    uint8_t *data;
+    size_t stride;
+    bool plain;
+};
+
+static struct column make_column(struct type t, bool plain, size_t stride, int wide, int deep)
+{
+    const int steps = plain ? deep : deep / t.depth;
+    const size_t step_bytes = (size_t)wide * t.bytes * (size_t)(plain ? 1 : t.depth);
+    struct column c = { NULL, stride, plain };
+    c.data = kc_buffer_end((size_t)(steps - 1) * stride + step_bytes);
+    return c;
+}
+
+static uint8_t *column_at(struct type t, const struct column *c, int wide, int deep)
+{
+    const int depth = c->plain ? 1 : t.depth;
+    return c->data + (size_t)(deep / depth) * c->stride + (size_t)(wide * depth + deep % depth) * t.bytes;
+}
+
+/* Head sizes: packed ones at every level, and at the generic level plain rows too. */
+static int pick_size(struct kc_env *env)
+{
+    static const int usual[] = { 8, 16, 24, 40, 64, 72, 80, 96, 112, 128, 192, 256, 512, 576 };
+    if (strcmp(env->level, "generic") == 0 && kc_int(env, 0, 2) == 0)
+        return kc_int(env, 1, 90);
+    return usual[kc_int(env, 0, kc_int(env, 0, 9) ? 10 : 13)];
+}
+
+/* Rows of queries or weights, rounded to bf16 if the kernel wants them so. */
+static void *make_rows(struct kc_env *env, struct type t, int rows, int n, float *values)
+{
+    const size_t count = (size_t)rows * (size_t)n;
+    float *f = kc_buffer_end(count * sizeof *f);
+    uint16_t *h = kc_buffer_end(count * sizeof *h);
+    for (size_t i = 0; i < count; i++) {
+        f[i] = kc_normal(env);
+        h[i] = kc_bf16_bits(f[i]);
+        values[i] = t.native ? kc_bf16_value(h[i]) : f[i];
+    }
+    return t.native ? (void *)h : (void *)f;
+}
+
+static bool same_bits(const float *a, const float *b, size_t n) { return memcmp(a, b, n * sizeof *a) == 0; }
+
+/* |got - want| against the bound of a sum of n products whose magnitudes add up to sum. */
+static bool close_enough(struct kc_env *env, double got, double want, double sum, int n)
+{
+    const double bound = 2.0 * (n + 1) * 0x1p-24 * sum + 1e-37, ratio = fabs(got - want) / bound;
+    if (ratio > env->worst)
+        env->worst = ratio;
+    return ratio <= 1;
+}
+
+/* ---- scores */
+
+static qk_fn *generic_qk(struct type t)
+{
+    if (t.native)
+        return quire_attn_qk_bf16_native_generic;
+    if (t.depth == 2)
+        return quire_attn_qk_bf16_generic;
+    return t.bytes == 2 ? quire_attn_qk_f16_generic : quire_attn_qk_f32_generic;
+}
+
+static void check_qk_once(struct kc_env *env, qk_fn *fn)
+{
+    const struct type t = type_of(env->kernel);
+    const int n = pick_size(env), rows = kc_int(env, 1, MAX_ROWS);
+    const bool plain = n % 8 != 0;
+    const size_t stride = plain ? (size_t)n * t.bytes : (size_t)(kc_int(env, 0, 1) ? COLUMN : KEYS) * t.bytes * (size_t)t.depth;
+    float *q = malloc((size_t)(rows * n) * sizeof *q), *k = malloc((size_t)(KEYS * n) * sizeof *k);
+    float *s = kc_buffer_end((size_t)(rows * KEYS) * sizeof *s), *ref = malloc((size_t)(rows * KEYS) * sizeof *ref);
+    struct quire_attn_qk_args a = { .k_stride = stride, .s = s, .n_rows = rows, .head_size = n };
+    a.q = make_rows(env, t, rows, n, q);
+    for (int c = 0; c < QUIRE_TILE_COLUMNS; c++) {
+        if (kc_int(env, 0, 4) == 0)
+            continue;
+        const struct column col = plain ? make_column(t, true, stride, n, COLUMN) : make_column(t, false, stride, COLUMN, n);
+        for (int j = 0; j < COLUMN; j++)
+            for (int d = 0; d < n; d++)
+                k[(c * COLUMN + j) * n + d] =
+                    put(t, plain ? column_at(t, &col, d, j) : column_at(t, &col, j, d), kc_normal(env));
+        a.k[c] = col.data;
+    }
+    for (int i = 0; i < rows * KEYS; i++)
+        s[i] = ref[i] = 12345;
+    fn(&a);
+    a.s = ref;
+    generic_qk(t)(&a);
+    for (int i = 0; i < rows * KEYS && !env->failures; i++) {
+        const int r = i / KEYS, j = i % KEYS;
+        double want = 0, sum = 0;
+        for (int d = 0; d < n && a.k[j / COLUMN]; d++) {
+            want += (double)q[r * n + d] * (double)k[j * n + d];
+            sum += fabs((double)q[r * n + d] * (double)k[j * n + d]);
+        }
+        if (a.k[j / COLUMN] ? !close_enough(env, s[i], want, sum, n) : s[i] != 12345)
+            kc_fail(env, "rows %d head_size %d: s[%d][%d] = %g, not %g", rows, n, r, j, (double)s[i], want);
+    }
+    if (!env->failures && (!same_bits(s, ref, (size_t)(rows * KEYS)) || !kc_intact(s)))
+        kc_fail(env, "rows %d head_size %d: other bits than generic, or wrote outside s", rows, n);
+    free(q), free(k), free(ref);
+    kc_release();
+}
+
+static void check_qk(struct kc_env *env, kc_fn fn)
+{
+    for (int i = 0; i < env->rounds && !env->failures; i++)
+        check_qk_once(env, (qk_fn *)fn);
+}
+
+/* ---- weighted values */
+
+static pv_fn *generic_pv(struct type t)
+{
+    if (t.native)
+        return quire_attn_pv_bf16_native_generic;
+    if (t.depth == 2)
+        return quire_attn_pv_bf16_generic;
+    return t.bytes == 2 ? quire_attn_pv_f16_generic : quire_attn_pv_f32_generic;
+}
+
+uint64_t attn_random_visible(struct kc_env *env)
+{
+    const int lo = kc_int(env, 0, 63), hi = kc_int(env, lo, 64);
+    const uint64_t range = (hi < 64 ? ((uint64_t)1 << hi) - 1 : ~(uint64_t)0) & (~(uint64_t)0 << lo);
+    switch (kc_int(env, 0, 7)) {
+    case 0:
+        return 0;
+    case 1:
+        return range;
+    case 2: /* what a tree of drafts leaves: holes */
+        return (uint64_t)kc_u32(env) << 32 | kc_u32(env);
+    case 3:
+        return hi < 64 ? ((uint64_t)1 << hi) - 1 : ~(uint64_t)0;
+    default:
+        return ~(uint64_t)0;
+    }
+}
+
+static void make_values(struct kc_env *env, struct type t, struct quire_attn_pv_args *a, bool plain, int width,
+                        uint64_t any, float *v)
+{
+    for (int c = 0; c < QUIRE_TILE_COLUMNS; c++) {
+        if (!(any >> (c * COLUMN) & 0xffff) && kc_int(env, 0, 1))
+            continue;
+        const struct column col = make_column(t, plain, a->v_stride, width, COLUMN);
+        for (int j = 0; j < COLUMN; j++)
+            for (int d = 0; d < width; d++) {
+                const bool used = any >> (c * COLUMN + j) & 1 && d < a->v_head_size;
+                const float x = put(t, column_at(t, &col, d, j), used ? kc_normal(env) : poison);
+                v[(c * COLUMN + j) * width + d] = x;
+            }
+        a->v[c] = col.data;
+    }
+}
+
+static void check_pv_once(struct kc_env *env, pv_fn *fn)
+{
+    const struct type t = type_of(env->kernel);
+    const int n = pick_size(env), rows = kc_int(env, 1, MAX_ROWS);
+    const bool plain = n % 8 != 0;
+    const int width = plain ? n : (n + 15) / 16 * 16;
+    const size_t count = (size_t)(rows * width);
+    float *p = malloc((size_t)(rows * KEYS) * sizeof *p), *v = malloc((size_t)(KEYS * width) * sizeof *v);
+    float *o = kc_buffer_end(count * sizeof *o), *ref = malloc(count * sizeof *ref), *before = malloc(count * sizeof *before);
+    uint64_t *visible = kc_buffer_end((size_t)rows * sizeof *visible), any = 0, same = attn_random_visible(env);
+    struct quire_attn_pv_args a = { .o = o, .visible = visible, .o_stride = (size_t)width, .n_rows = rows, .v_head_size = n };
+    a.v_stride = (size_t)width * t.bytes * (size_t)(plain ? 1 : t.depth);
+    const bool alike = kc_int(env, 0, 1);
+    for (int r = 0; r < rows; r++)
+        any |= visible[r] = alike ? same : attn_random_visible(env);
+    a.p = make_rows(env, t, rows, KEYS, p);
+    for (int r = 0; r < rows; r++) /* a weight of a key that is not visible must not matter either */
+        for (int j = 0; j < KEYS; j++)
+            if (!(visible[r] >> j & 1)) {
+                const size_t at = (size_t)(r * KEYS + j) * (t.native ? 2 : 4);
+                const uint32_t nan_bits = 0x7fc07fc0;
+                memcpy((uint8_t *)(uintptr_t)a.p + at, &nan_bits, t.native ? 2 : 4);
+            }
+    make_values(env, t, &a, plain, width, any, v);
+    kc_fill_normal(env, before, count, 1);
+    memcpy(o, before, count * sizeof *o);
+    memcpy(ref, before, count * sizeof *o);
+    fn(&a);
+    a.o = ref;
+    generic_pv(t)(&a);
+    for (int i = 0; i < rows * width && !env->failures; i++) {
+        const int r = i / width, d = i % width;
+        double want = before[i], sum = fabs(want);
+        if (d >= n)
+            continue;
+        for (int j = 0; j < KEYS; j++)
+            if (visible[r] >> j & 1) {
+                want += (double)p[r * KEYS + j] * (double)v[j * width + d];
+                sum += fabs((double)p[r * KEYS + j] * (double)v[j * width + d]);
+            }
+        if (!close_enough(env, o[i], want, sum, KEYS))
+            kc_fail(env, "rows %d v_head_size %d visible %llx: o[%d][%d] = %g, not %g", rows, n,
+                    (unsigned long long)visible[r], r, d, (double)o[i], want);
+        else if (!same_bits(o + i, ref + i, 1))
+            kc_fail(env, "rows %d v_head_size %d: o[%d][%d] = %a, generic says %a", rows, n, r, d, (double)o[i], (double)ref[i]);
+    }
+    if (!env->failures && !kc_intact(o))
+        kc_fail(env, "rows %d v_head_size %d: wrote outside o", rows, n);
+    free(p), free(v), free(ref), free(before);
+    kc_release();
+}
+
+static void check_pv(struct kc_env *env, kc_fn fn)
+{
+    for (int i = 0; i < env->rounds && !env->failures; i++)
+        check_pv_once(env, (pv_fn *)fn);
+}
+
+/* ---- fp8 cells */
+
+static void check_unpack(struct kc_env *env, kc_fn fn)
+{
+    const bool e5m2 = strstr(env->kernel, "e5m2") != NULL;
+    for (int round = 0; round < env->rounds && !env->failures; round++) {
+        const int steps = kc_int(env, 1, 9), cells = kc_int(env, 1, 9);
+        const size_t src_stride = (size_t)cells * 64 + (size_t)kc_int(env, 0, 1) * 192, dst_stride = (size_t)cells * 32;
+        uint8_t *src = kc_buffer_end((size_t)(steps - 1) * src_stride + (size_t)cells * 64);
+        uint16_t *dst = kc_buffer_end((size_t)steps * 2 * dst_stride * sizeof *dst);
+        for (size_t i = 0; i < (size_t)(steps - 1) * src_stride + (size_t)cells * 64; i++)
+            src[i] = (uint8_t)(i + kc_u32(env) % 3); /* every code comes by */
+        ((unpack_fn *)fn)(&(struct quire_attn_unpack_args){ src, dst, src_stride, dst_stride, steps, cells });
+        for (int i = 0; i < steps * cells * 64 && !env->failures; i++) {
+            const int step = i / (cells * 64), wide = i % (cells * 64) / 4, deep = i % 4; /* element of the cell row */
+            const uint8_t code = src[(size_t)step * src_stride + (size_t)(wide / 16 * 64 + wide % 16 / 4 * 16 + deep / 2 * 8 + wide % 4 * 2 + deep % 2)];
+            const float got = kc_bf16_value(dst[(size_t)(2 * step + deep / 2) * dst_stride + (size_t)(wide * 2 + deep % 2)]);
+            const float want = kc_fp8_value(code, e5m2);
+            if (isnan(want) ? !isnan(got) : memcmp(&got, &want, sizeof got) != 0)
+                kc_fail(env, "code %02x became %a, not %a", code, (double)got, (double)want);
+        }
+        if (!env->failures && !kc_intact(dst))
+            kc_fail(env, "wrote outside dst");
+        kc_release();
+    }
+}
+
+const struct kc_checker kc_checkers_attn[] = {
+    { "attn_qk_f32", check_qk },
+    { "attn_qk_f16", check_qk },
+    { "attn_qk_bf16", check_qk },
+    { "attn_qk_bf16_native", check_qk },
+    { "attn_softmax", attn_check_softmax },
+    { "attn_pv_f32", check_pv },
+    { "attn_pv_f16", check_pv },
+    { "attn_pv_bf16", check_pv },
+    { "attn_pv_bf16_native", check_pv },
+    { "attn_merge", attn_check_merge },
+    { "attn_unpack_fp8_e4m3", check_unpack },
+    { "attn_unpack_fp8_e5m2", check_unpack },
+    { NULL, NULL },
+};

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_linear.c - matmul kernels and activation quantisation against sums in double. */
+#include "linear/packed.h"
+#include "linear_oracle.h"
+#include <math.h>
+#include <string.h>
+
+/* The templates over emulated vectors, checked beside the generic kernels (emulated_linear.c). */
+static const struct quire_kernels *emulated(void)
+{
+    static struct quire_kernels k;
+    if (!k.linear_f32_f32)
+        quire_init_linear_emulated(&k);
+    return &k;
+}
+
+typedef void linear_kernel(const struct quire_linear_args *a);
+enum mode { MODE_F32, MODE_BF16, MODE_Q8 };
+
+/* One random problem: weights packed by the library, activations in the form the kernel reads. */
+struct problem {
+    enum qr_weight_type type;
+    enum mode mode;
+    uint8_t *raw; /* [n][row_bytes] */
+    size_t row_bytes;
+    size_t poisoned; /* a weight row full of NaN, or n */
+    struct qr_packed *w;
+    struct quire_linear_args a;
+};
+
+static void *guarded_alloc(void *user, size_t size, size_t align)
+{
+    (void)user;
+    return kc_buffer_end((size + align - 1) & ~(align - 1));
+}
+
+static void guarded_free(void *user, void *ptr, size_t size)
+{
+    (void)user; /* kc_release frees */
+    (void)ptr;
+    (void)size;
+}
+
+static const struct quire_allocator guarded = { NULL, guarded_alloc, guarded_free };
+
+static size_t random_k(struct kc_env *env, enum qr_weight_type type)
+{
+    const int block = qr_weight_type_info(type)->block_elems;
+    if (block == 1)
+        return (size_t)(kc_int(env, 0, 3) ? kc_int(env, 1, 70) : kc_int(env, 71, 600));
+    return (size_t)(block * kc_int(env, 1, block == 32 ? 20 : 3));
+}
+
+/* Rows of k values `stride` apart whose last one ends at the guard page. */
+static void *rows_at_guard(size_t m, size_t stride, size_t k, size_t size)
+{
+    return kc_buffer_end(((m - 1) * stride + k) * size);
+}
+
+static void quantise(struct kc_env *env, struct problem *p, size_t stride)
+{
+    const size_t m = p->a.m, k = p->a.k;
+    int8_t *q = rows_at_guard(m, stride, k, 1);
+    float *d = kc_buffer_end(m * k / 32 * sizeof *d);
+    int32_t *sum = kc_buffer_end(m * k / 16 * sizeof *sum);
+    memset(sum, 0, m * k / 16 * sizeof *sum);
+    const int extreme = kc_int(env, 0, 7);
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < k; j++) {
+            q[i * stride + j] = (int8_t)(extreme == 0 ? 127 : extreme == 1 ? -127 : kc_int(env, -127, 127));
+            sum[(i * k + j) / 16] += q[i * stride + j];
+        }
+    for (size_t i = 0; i < m * k / 32; i++)
+        d[i] = fabsf(kc_normal(env)) * 0.01f;
+    p->a.q = q;
+    p->a.q_stride = stride;
+    p->a.q_d = d;
+    p->a.q_sum = sum;
+}
+
+static void make_activations(struct kc_env *env, struct problem *p)
+{
+    const size_t m = p->a.m, k = p->a.k, even = k + k % 2, stride = even + (size_t)(2 * kc_int(env, 0, 9));
+    if (p->mode == MODE_Q8) {
+        quantise(env, p, stride);
+    } else if (p->mode == MODE_F32) {
+        float *x = rows_at_guard(m, stride, k, sizeof *x);
+        for (size_t i = 0; i < m; i++)
+            kc_fill_normal(env, x + i * stride, k, 1);
+        p->a.x = x;
+        p->a.x_stride = stride;
+    } else {
+        uint16_t *x = rows_at_guard(m, stride, even, sizeof *x);
+        for (size_t i = 0; i < m; i++)
+            for (size_t j = 0; j < even; j++)
+                x[i * stride + j] = j < k ? kc_bf16_bits(kc_normal(env)) : 0;
+        p->a.x_bf16 = x;
+        p->a.x_bf16_stride = stride;
+    }
+}
+
+static bool make_problem(struct kc_env *env, enum qr_weight_type type, enum mode mode, struct problem *p)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    memset(p, 0, sizeof *p);
+    p->type = type;
+    p->mode = mode;
+    p->a.m = (size_t)(kc_int(env, 0, 4) ? kc_int(env, 1, 20) : kc_int(env, 120, 140));
+    p->a.n = (size_t)kc_int(env, 1, 70);
+    p->a.k = random_k(env, type);
+    if (!qr_weight_row_bytes(type, p->a.k, &p->row_bytes) ||
+        qr_packed_create(type, p->a.n, p->a.k, &guarded, &p->w, &err) != QUIRE_OK) {
+        kc_fail(env, "no weight: %s", err.msg);
+        return false;
+    }
+    p->raw = kc_buffer_end(p->a.n * p->row_bytes);
+    p->poisoned = kc_int(env, 0, 2) ? p->a.n : (size_t)kc_int(env, 0, (int)p->a.n - 1);
+    for (size_t j = 0; j < p->a.n; j++)
+        kc_random_row(env, type, p->a.k, p->raw + j * p->row_bytes);
+    if (p->poisoned < p->a.n)
+        kc_poison_row(type, p->a.k, p->raw + p->poisoned * p->row_bytes);
+    if (qr_packed_rows(p->w, 0, p->a.n, p->raw, &err) != QUIRE_OK) {
+        kc_fail(env, "not packed: %s", err.msg);
+        return false;
+    }
+    p->a.w = p->w->data;
+    p->a.panel_bytes = p->w->panel_bytes;
+    make_activations(env, p);
+    if (kc_int(env, 0, 1)) {
+        float *bias = kc_buffer_end(p->a.n * sizeof *bias);
+        kc_fill_normal(env, bias, p->a.n, 1);
+        p->a.bias = bias;
+    }
+    p->a.out_stride = p->a.n + (size_t)kc_int(env, 0, 5);
+    return true;
+}
+
+/* Output (i, j) in double, and what rounding may do to it. */
+static double want(const struct problem *p, size_t i, size_t j, double *bound)
+{
+    const struct quire_linear_args *a = &p->a;
+    const int sub = kc_sub_block(p->type);
+    double sum = 0, size = 0, n_adds = 0;
+    for (size_t k = 0; k < a->k; k++) {
+        const struct kc_weight w = kc_weight_at(p->type, p->raw + j * p->row_bytes, k);
+        if (p->mode == MODE_Q8) {
+            const double x = (double)a->q_d[i * (a->k / 32) + k / 32] * a->q[i * a->q_stride + k];
+            sum += x * (w.scale * w.q - w.min);
+            size += fabs(x) * (fabs(w.scale * w.q) + fabs(w.min));
+            n_adds += 4.0 / sub; /* two fma of two operands, one of them rounded before */
+        } else {
+            const double x = p->mode == MODE_F32 ? (double)a->x[i * a->x_stride + k]
+                                                 : (double)kc_bf16_value(a->x_bf16[i * a->x_bf16_stride + k]);
+            sum += x * w.value;
+            size += fabs(x * w.value);
+            n_adds += 1;
+        }
+    }
+    if (a->bias) {
+        sum += (double)a->bias[j];
+        size += fabs((double)a->bias[j]);
+        n_adds += 1;
+    }
+    *bound = 2 * n_adds * 0x1p-24 * size + 1e-36;
+    return sum;
+}
+
+static bool check_values(struct kc_env *env, const struct problem *p)
+{
+    const struct quire_linear_args *a = &p->a;
+    for (size_t i = 0; i < a->m; i++) {
+        for (size_t j = 0; j < a->n; j++) {
+            double bound;
+            const double expected = want(p, i, j, &bound), got = (double)a->out[i * a->out_stride + j];
+            if (j == p->poisoned) /* whatever it is, its neighbours are checked */
+                continue;
+            const double ratio = fabs(got - expected) / bound;
+            if (ratio > env->worst)
+                env->worst = ratio;
+            if (!(ratio <= 1)) {
+                kc_fail(env, "m %zu n %zu k %zu: out[%zu][%zu] = %.9g, not %.9g +- %.2g", a->m, a->n, a->k, i, j, got,
+                        expected, bound);
+                return false;
+            }
+        }
+        const uint8_t *gap = (const uint8_t *)(a->out + i * a->out_stride + a->n);
+        for (size_t b = 0; i + 1 < a->m && b < (a->out_stride - a->n) * sizeof(float); b++)
+            if (gap[b] != 0xa5) {
+                kc_fail(env, "wrote between rows of out, n %zu", a->n);
+                return false;
+            }
+    }
+    return true;
+}
+
+/* The same bits when rows come in other numbers and panels one by one. */
+static bool check_bits(struct kc_env *env, const struct problem *p, linear_kernel *kernel)
+{
+    static const size_t pieces[] = { 1, 2, 5, 16, 17, 64 };
+    const struct quire_linear_args *a = &p->a;
+    for (size_t t = 0; t < sizeof pieces / sizeof pieces[0]; t++) {
+        struct quire_linear_args b = *a;
+        b.out = rows_at_guard(a->m, a->n, a->n, sizeof(float));
+        b.out_stride = a->n;
+        for (size_t i = 0; i < a->m; i += pieces[t])
+            for (size_t j = 0; j < a->n; j += p->w->panel_rows) {
+                struct quire_linear_args c = b;
+                c.m = a->m - i < pieces[t] ? a->m - i : pieces[t];
+                c.n = a->n - j < p->w->panel_rows ? a->n - j : p->w->panel_rows;
+                c.w = p->w->data + j / p->w->panel_rows * p->w->panel_bytes;
+                c.out = b.out + i * a->n + j;
+                c.bias = a->bias ? a->bias + j : NULL;
+                c.x = a->x ? a->x + i * a->x_stride : NULL;
+                c.x_bf16 = a->x_bf16 ? a->x_bf16 + i * a->x_bf16_stride : NULL;
+                if (a->q) {
+                    c.q = a->q + i * a->q_stride;
+                    c.q_d = a->q_d + i * (a->k / 32);
+                    c.q_sum = a->q_sum + i * (a->k / 16);
+                }
+                kernel(&c);
+            }
+        for (size_t i = 0; i < a->m; i++)
+            if (memcmp(b.out + i * a->n, a->out + i * a->out_stride, a->n * sizeof(float)) != 0) {
+                kc_fail(env, "row %zu of %zu differs when rows come by %zu, n %zu k %zu", i, a->m, pieces[t], a->n,
+                        a->k);
+                return false;
+            }
+    }
+    return true;
+}
+
+static void check_kernel(struct kc_env *env, enum qr_weight_type type, enum mode mode, linear_kernel *kernel)
+{
+    for (int r = 0; r < env->rounds && !env->failures; r++) {
+        struct problem p;
+        if (!make_problem(env, type, mode, &p))
+            return;
+        p.a.out = rows_at_guard(p.a.m, p.a.out_stride, p.a.n, sizeof(float));
+        kernel(&p.a);
+        if (check_values(env, &p) && !kc_intact(p.a.out))
+            kc_fail(env, "wrote beside out, n %zu", p.a.n);
+        if (!env->failures)
+            (void)check_bits(env, &p, kernel);
+        kc_release();
+    }
+}
+
+/* Denormal inputs and results count as zero in bf16 x bf16 (N3). */
+static void check_flush(struct kc_env *env, linear_kernel *kernel)
+{
+    static const uint16_t tiny = 0x0040, small = 0x0080, half = 0x3f00, one = 0x3f80, big = 0x7f00;
+    const struct {
+        uint16_t x[2], w[2];
+        float out;
+    } cases[] = {
+        { { one, 0 }, { tiny, 0 }, 0 },         { { 0, big }, { 0, tiny }, 0 }, { { tiny, 0 }, { big, 0 }, 0 },
+        { { half, 0 }, { small, 0 }, 0 },       { { one, 0 }, { small, 0 }, 0x1p-126f },
+        { { half, half }, { small, small }, 0 }, /* each partial result is flushed */
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        _Alignas(64) uint16_t w[64][2] = { { 0 } };
+        float out;
+        memcpy(w[0], cases[c].w, sizeof w[0]);
+        kernel(&(struct quire_linear_args){ .w = w, .panel_bytes = sizeof w, .out = &out, .out_stride = 1, .m = 1,
+                                            .n = 1, .k = 2, .x_bf16 = cases[c].x, .x_bf16_stride = 2 });
+        if (out != cases[c].out)
+            kc_fail(env, "denormal case %zu: %g instead of %g", c, (double)out, (double)cases[c].out);
+    }
+}
+
+/* Runs fn and, beside the generic kernel, its template over emulated vectors. */
+#define CHECK_LINEAR(member, TYPE, MODE)                                                          \
+    static void check_##member(struct kc_env *env, kc_fn fn)                                      \
+    {                                                                                             \
+        check_kernel(env, QR_WEIGHT_##TYPE, MODE, (linear_kernel *)fn);                           \
+        if (strcmp(env->level, "generic") == 0 && !env->failures) {                               \
+            env->level = "emulated";                                                              \
+            check_kernel(env, QR_WEIGHT_##TYPE, MODE, emulated()->member);                        \
+        }                                                                                         \
+    }
+CHECK_LINEAR(linear_f32_f32, F32, MODE_F32)
+CHECK_LINEAR(linear_f32_f16, F16, MODE_F32)
+CHECK_LINEAR(linear_f32_bf16, BF16, MODE_F32)
+CHECK_LINEAR(linear_native_bf16, BF16, MODE_BF16)
+#define X(name, NAME, ...)                                 \
+    CHECK_LINEAR(linear_f32_##name, NAME, MODE_F32)        \
+    CHECK_LINEAR(linear_q8_##name, NAME, MODE_Q8)
+QUIRE_QUANT_TYPES(X)
+#undef X
+
+static void check_native(struct kc_env *env, kc_fn fn)
+{
+    check_flush(env, (linear_kernel *)fn);
+    if (!env->failures)
+        check_linear_native_bf16(env, fn);
+}
+
+typedef void quant_kernel(int8_t *q, float *d, int32_t *sum, const float *x, size_t n_blocks);
+
+static void check_block(struct kc_env *env, const int8_t *q, float d, const int32_t *sum, const float *x)
+{
+    float amax = 0;
+    int sums[2] = { 0, 0 };
+    for (int i = 0; i < 32; i++)
+        amax = isfinite(x[i]) ? fmaxf(amax, fabsf(x[i])) : INFINITY;
+    for (int i = 0; i < 32; i++) {
+        const int expected = amax < 0x1p-100f || isinf(amax) ? 0 : (int)nearbyint((double)(x[i] * (127 / amax)));
+        sums[i / 16] += q[i];
+        if (q[i] != expected)
+            kc_fail(env, "value %d: %g of amax %g became %d, not %d", i, (double)x[i], (double)amax, q[i], expected);
+    }
+    const float scale = amax < 0x1p-100f ? 0 : amax / 127;
+    if (isinf(amax) ? !isnan(d) : d != scale)
+        kc_fail(env, "amax %g: scale %g", (double)amax, (double)d);
+    if (sums[0] != sum[0] || sums[1] != sum[1])
+        kc_fail(env, "sums %d %d, not %d %d", sum[0], sum[1], sums[0], sums[1]);
+}
+
+static void check_quant(struct kc_env *env, quant_kernel *kernel)
+{
+    for (int r = 0; r < env->rounds && !env->failures; r++) {
+        const size_t nb = (size_t)kc_int(env, 1, 9);
+        float *x = kc_buffer_end(nb * 32 * sizeof *x), *d = kc_buffer_end(nb * sizeof *d);
+        int8_t *q = kc_buffer_end(nb * 32);
+        int32_t *sum = kc_buffer_end(nb * 2 * sizeof *sum);
+        for (size_t b = 0; b < nb; b++) {
+            const int kind = kc_int(env, 0, 9);
+            kc_fill_normal(env, x + 32 * b, 32, kind == 0 ? 0 : kind == 1 ? 1e-33f : kind == 2 ? 1e37f : 1);
+            if (kind == 3)
+                x[32 * b + (size_t)kc_int(env, 0, 31)] = kc_int(env, 0, 1) ? NAN : -INFINITY;
+        }
+        kernel(q, d, sum, x, nb);
+        for (size_t b = 0; b < nb && !env->failures; b++)
+            check_block(env, q + 32 * b, d[b], sum + 2 * b, x + 32 * b);
+        if (!kc_intact(q) || !kc_intact(d) || !kc_intact(sum))
+            kc_fail(env, "wrote beside its buffers");
+        kc_release();
+    }
+}
+
+static void check_quant_act_q8(struct kc_env *env, kc_fn fn)
+{
+    check_quant(env, (quant_kernel *)fn);
+    if (strcmp(env->level, "generic") == 0 && !env->failures) {
+        env->level = "emulated";
+        check_quant(env, emulated()->quant_act_q8);
+    }
+}
+
+const struct kc_checker kc_checkers_linear[] = {
+    { "quant_act_q8", check_quant_act_q8 },
+    { "linear_f32_f32", check_linear_f32_f32 },
+    { "linear_f32_f16", check_linear_f32_f16 },
+    { "linear_f32_bf16", check_linear_f32_bf16 },
+    { "linear_native_bf16", check_native },
+#define X(name, ...)                                  \
+    { "linear_f32_" #name, check_linear_f32_##name }, \
+    { "linear_q8_" #name, check_linear_q8_##name },
+    QUIRE_QUANT_TYPES(X)
+#undef X
+    { NULL, NULL },
+};

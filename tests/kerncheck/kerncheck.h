@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kerncheck.h - compares every kernel of every level with a double-precision oracle that shares no code with it.
+ *
+ * main.c walks the kernel table: for each level it calls the checker of every kernel whose pointer differs from
+ * the level below, so a new kernel of a known name needs no edit here. A checker runs the function on random and
+ * extreme inputs in guarded buffers and calls kc_fail on the first mismatch. */
+#ifndef QUIRE_TESTS_KERNCHECK_H
+#define QUIRE_TESTS_KERNCHECK_H
+#include "base/kernel.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef void (*kc_fn)(void); /* cast to the kernel's type */
+
+struct kc_env {
+    const struct quire_kernels *k; /* the table under test, for checks that need a sibling kernel */
+    const char *level, *kernel;    /* what is being checked */
+    uint64_t rng;                  /* state; reseeded per kernel from --seed */
+    int rounds;                    /* how many random cases a checker should run (more with --full) */
+    int failures;                  /* of this kernel */
+    double worst;                  /* checkers may store their largest error / bound ratio here */
+};
+
+struct kc_checker {
+    const char *kernel; /* name as in QUIRE_KERNELS */
+    void (*check)(struct kc_env *env, kc_fn fn);
+};
+
+/* One array per family, ended by a NULL name. */
+extern const struct kc_checker kc_checkers_ops[];
+extern const struct kc_checker kc_checkers_kv[];
+extern const struct kc_checker kc_checkers_attn[];
+extern const struct kc_checker kc_checkers_linear[];
+
+/* Records a failure and prints it with kernel, level and seed. Checkers return after the first one. */
+void kc_fail(struct kc_env *env, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Random numbers, same on every machine for a seed. */
+uint32_t kc_u32(struct kc_env *env);
+int kc_int(struct kc_env *env, int lo, int hi);          /* lo .. hi inclusive */
+float kc_uniform(struct kc_env *env, float lo, float hi);
+float kc_normal(struct kc_env *env);
+void kc_fill_normal(struct kc_env *env, float *x, size_t n, float scale);
+
+/* A buffer that ends (or begins) flush against a page that faults, filled with 0xA5 bytes. Freed by kc_release,
+ * all at once. `offset` misaligns a buffer that begins at the page (offset bytes are left out at its start). */
+void *kc_buffer_end(size_t bytes);
+void *kc_buffer_begin(size_t bytes);
+void kc_release(void);
+/* True when the bytes around a kc_buffer_end/begin buffer in its own pages still hold 0xA5. */
+bool kc_intact(const void *buffer);
+
+/* Rounding helpers written for the oracle alone. */
+float kc_bf16_round(float x);   /* nearest even */
+uint16_t kc_bf16_bits(float x);
+float kc_bf16_value(uint16_t bits);
+uint16_t kc_f16_bits(float x);  /* nearest even */
+float kc_f16_value(uint16_t bits);
+float kc_fp8_value(uint8_t bits, bool e5m2);
+
+#endif

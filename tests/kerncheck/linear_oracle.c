@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* linear_oracle.c - the quantised formats bit by bit, straight from their definition. */
+#include "linear_oracle.h"
+#include <math.h>
+#include <string.h>
+
+/* Reads `n` bits of p from bit number `at` on, least significant first. */
+static int bits(const uint8_t *p, size_t at, int n)
+{
+    int v = 0;
+    for (int i = 0; i < n; i++)
+        v |= (p[(at + (size_t)i) / 8] >> ((at + (size_t)i) % 8) & 1) << i;
+    return v;
+}
+
+static double half_at(const uint8_t *p) { return (double)kc_f16_value((uint16_t)(p[0] | p[1] << 8)); }
+
+static const int iq4[16] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
+static const double e2m1[16] = { 0, .5, 1, 1.5, 2, 3, 4, 6, 0, -.5, -1, -1.5, -2, -3, -4, -6 };
+
+/* Value i of 32 stored as nibbles: the second half of the values in the high nibbles. */
+static int nibble(const uint8_t *q, size_t i) { return bits(q, 8 * (i % 16) + (i >= 16 ? 4 : 0), 4); }
+
+static struct kc_weight block32(enum qr_weight_type type, const uint8_t *p, size_t i)
+{
+    struct kc_weight w = { 0, 0, 0, 0 };
+    w.scale = type == QR_WEIGHT_MXFP4 ? ldexp(1, p[0] - 128) : half_at(p);
+    switch (type) {
+    case QR_WEIGHT_Q4_0:
+        w.q = nibble(p + 2, i) - 8;
+        break;
+    case QR_WEIGHT_Q4_1:
+        w.q = nibble(p + 4, i);
+        w.min = -half_at(p + 2);
+        break;
+    case QR_WEIGHT_Q5_0:
+        w.q = nibble(p + 6, i) + 16 * bits(p + 2, i, 1) - 16;
+        break;
+    case QR_WEIGHT_Q5_1:
+        w.q = nibble(p + 8, i) + 16 * bits(p + 4, i, 1);
+        w.min = -half_at(p + 2);
+        break;
+    case QR_WEIGHT_Q8_0:
+        w.q = p[2 + i] < 128 ? p[2 + i] : p[2 + i] - 256;
+        break;
+    case QR_WEIGHT_IQ4_NL:
+        w.q = iq4[nibble(p + 2, i)];
+        break;
+    default: /* MXFP4: the scale above is half of the real one, so that q is whole */
+        w.q = (int)(2 * e2m1[nibble(p + 1, i)]);
+        break;
+    }
+    return w;
+}
+
+/* Six-bit numbers i = 0..7 (scales) and 8..15 (mins) of Q4_K and Q5_K. */
+static int six_bits(const uint8_t *s, int i)
+{
+    const int j = i % 8, is_min = i / 8;
+    if (j < 4)
+        return bits(s + 4 * is_min + j, 0, 6);
+    return bits(s + 8 + j - 4, is_min ? 4 : 0, 4) + 16 * bits(s + 4 * is_min + j - 4, 6, 2);
+}
+
+static struct kc_weight block256(enum qr_weight_type type, const uint8_t *p, size_t k)
+{
+    struct kc_weight w = { 0, 0, 0, 0 };
+    const size_t half = k / 128, quarter = k / 32 % 4, i = k % 32, sub = k / 16;
+    switch (type) {
+    case QR_WEIGHT_Q2_K:
+        w.q = bits(p + 16 + 32 * half + i, 2 * quarter, 2);
+        w.scale = half_at(p + 80) * bits(p + sub, 0, 4);
+        w.min = half_at(p + 82) * bits(p + sub, 4, 4);
+        break;
+    case QR_WEIGHT_Q3_K:
+        w.q = bits(p + 32 + 32 * half + i, 2 * quarter, 2) - (bits(p + i, 4 * half + quarter, 1) ? 0 : 4);
+        w.scale = half_at(p + 108) * (bits(p + 96 + sub % 8, sub < 8 ? 0 : 4, 4) +
+                                      16 * bits(p + 104 + sub % 4, 2 * (sub / 4), 2) - 32);
+        break;
+    case QR_WEIGHT_Q4_K:
+    case QR_WEIGHT_Q5_K: {
+        const uint8_t *q = p + (type == QR_WEIGHT_Q4_K ? 16 : 48);
+        w.q = bits(q + 32 * (k / 64) + i, k / 32 % 2 ? 4 : 0, 4);
+        if (type == QR_WEIGHT_Q5_K)
+            w.q += 16 * bits(p + 16 + i, k / 32, 1);
+        w.scale = half_at(p) * six_bits(p + 4, (int)(k / 32));
+        w.min = half_at(p + 2) * six_bits(p + 4, 8 + (int)(k / 32));
+        break;
+    }
+    case QR_WEIGHT_Q6_K:
+        w.q = bits(p + 64 * half + 32 * (quarter % 2) + i, quarter / 2 ? 4 : 0, 4) +
+              16 * bits(p + 128 + 32 * half + i, 2 * quarter, 2) - 32;
+        w.scale = half_at(p + 208) * (p[192 + sub] < 128 ? p[192 + sub] : p[192 + sub] - 256);
+        break;
+    default: /* IQ4_XS */
+        w.q = iq4[nibble(p + 8 + 16 * (k / 32), i)];
+        w.scale = half_at(p) * (bits(p + 4, 4 * (k / 32), 4) + 16 * bits(p + 2, 2 * (k / 32), 2) - 32);
+        break;
+    }
+    return w;
+}
+
+struct kc_weight kc_weight_at(enum qr_weight_type type, const uint8_t *row, size_t k)
+{
+    const struct qr_weight_type_info *info = qr_weight_type_info(type);
+    const uint8_t *p = row + k / info->block_elems * info->block_bytes;
+    struct kc_weight w = { 0, 1, 0, 0 };
+    if (info->block_elems == 1) {
+        float f;
+        uint16_t h;
+        memcpy(&h, p, sizeof h);
+        if (type == QR_WEIGHT_F32)
+            memcpy(&f, p, sizeof f);
+        else
+            f = type == QR_WEIGHT_F16 ? kc_f16_value(h) : kc_bf16_value(h);
+        w.value = (double)f;
+        return w;
+    }
+    w = info->block_elems == 32 ? block32(type, p, k % 32) : block256(type, p, k % 256);
+    w.value = (double)(float)(w.scale * w.q - w.min);
+    return w;
+}
+
+int kc_sub_block(enum qr_weight_type type)
+{
+    if (qr_weight_type_info(type)->block_elems == 1)
+        return 0;
+    return type == QR_WEIGHT_Q2_K || type == QR_WEIGHT_Q3_K || type == QR_WEIGHT_Q6_K ? 16 : 32;
+}
+
+/* Where a block keeps its f16 scales: one, or two in a row. */
+static int half_offset(enum qr_weight_type type, int *count)
+{
+    *count = type == QR_WEIGHT_Q4_1 || type == QR_WEIGHT_Q5_1 || type == QR_WEIGHT_Q4_K || type == QR_WEIGHT_Q5_K ||
+                     type == QR_WEIGHT_Q2_K
+                 ? 2
+                 : 1;
+    return type == QR_WEIGHT_Q2_K ? 80 : type == QR_WEIGHT_Q3_K ? 108 : type == QR_WEIGHT_Q6_K ? 208 : 0;
+}
+
+static void set_half(uint8_t *p, uint16_t h) { memcpy(p, &h, sizeof h); }
+
+static uint16_t random_half(struct kc_env *env)
+{
+    switch (kc_int(env, 0, 15)) {
+    case 0:
+        return (uint16_t)kc_int(env, 0, 1023); /* denormal or zero */
+    case 1:
+        return 0x8000;
+    default:
+        return kc_f16_bits(kc_normal(env) * 0.01f);
+    }
+}
+
+void kc_random_row(struct kc_env *env, enum qr_weight_type type, size_t k, uint8_t *row)
+{
+    const struct qr_weight_type_info *info = qr_weight_type_info(type);
+    const int extreme = kc_int(env, 0, 7); /* one row in eight all zero bits, one all one bits */
+    for (size_t b = 0; b < k / info->block_elems; b++, row += info->block_bytes) {
+        const float f = kc_normal(env);
+        int count;
+        for (size_t i = 0; i < info->block_bytes; i++)
+            row[i] = extreme == 0 ? 0 : extreme == 1 ? 255 : (uint8_t)kc_u32(env);
+        if (type == QR_WEIGHT_F32)
+            memcpy(row, &f, sizeof f);
+        else if (info->block_elems == 1)
+            set_half(row, type == QR_WEIGHT_F16 ? kc_f16_bits(f) : kc_bf16_bits(f));
+        else if (type == QR_WEIGHT_MXFP4)
+            row[0] = (uint8_t)(kc_int(env, 0, 15) ? kc_int(env, 110, 140) : kc_int(env, 0, 3));
+        else
+            for (int i = half_offset(type, &count), end = i + 2 * count; i < end; i += 2)
+                set_half(row + i, random_half(env));
+    }
+}
+
+void kc_poison_row(enum qr_weight_type type, size_t k, uint8_t *row)
+{
+    const struct qr_weight_type_info *info = qr_weight_type_info(type);
+    const float nan = NAN;
+    int count;
+    for (size_t b = 0; b < k / info->block_elems; b++, row += info->block_bytes) {
+        if (type == QR_WEIGHT_F32)
+            memcpy(row, &nan, sizeof nan);
+        else if (type == QR_WEIGHT_MXFP4)
+            row[0] = 255; /* has no NaN; 2^127 makes the outputs overflow */
+        else
+            set_half(row + half_offset(type, &count), type == QR_WEIGHT_BF16 ? 0x7fc0 : 0x7e00);
+    }
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* linear_oracle.h - what a raw weight block means, in double, written apart from the library's decoder. */
+#ifndef QUIRE_TESTS_LINEAR_ORACLE_H
+#define QUIRE_TESTS_LINEAR_ORACLE_H
+#include "kerncheck.h"
+#include "linear/weight_type.h"
+
+/* A weight is scale * q - min. Float types have scale 1 and the value in `value` alone. */
+struct kc_weight {
+    double value; /* rounded to f32 where the format rounds */
+    double scale, min;
+    int q;
+};
+struct kc_weight kc_weight_at(enum qr_weight_type type, const uint8_t *row, size_t k);
+
+/* Values that share a scale: 16 or 32; 0 for float types. */
+int kc_sub_block(enum qr_weight_type type);
+
+/* A random row of k values: codes of every kind, scales of ordinary size with some extreme ones. */
+void kc_random_row(struct kc_env *env, enum qr_weight_type type, size_t k, uint8_t *row);
+
+/* Makes every scale of the row (or every value of a float row) NaN. */
+void kc_poison_row(enum qr_weight_type type, size_t k, uint8_t *row);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quire_cmocka.h - cmocka with the headers it needs before it, and what every test shares. */
+#ifndef QUIRE_CMOCKA_H
+#define QUIRE_CMOCKA_H
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants the above first */
+#include <cmocka.h>
+#include <quire/status.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Folder with reference data of other implementations, or NULL: then a test prints why it skips. */
+static inline const char *shared_dir(void)
+{
+    static char path[4096];
+    const char *env = getenv("QUIRE_SHARED");
+    struct stat st;
+    snprintf(path, sizeof path, "%s", env && *env ? env : QUIRE_SOURCE_DIR "/../shared");
+    return stat(path, &st) == 0 ? path : NULL;
+}
+
+/* Use as: if (!need_shared()) skip(); */
+static inline bool need_shared(void)
+{
+    if (shared_dir())
+        return true;
+    printf("skipped: reference data not found beside the source tree (set QUIRE_SHARED)\n");
+    return false;
+}
+
+#define assert_status(expected, call)                                                                 \
+    do {                                                                                              \
+        const quire_status got_ = (call);                                                             \
+        if (got_ != (expected))                                                                       \
+            print_error("%s: got %s\n", #call, quire_status_name(got_));                              \
+        assert_int_equal(got_, expected);                                                             \
+    } while (0)
+
+/* Allocator that counts live bytes and fails the n-th allocation (1 = the first; 0 = none). With `forever` every
+ * later one fails too. */
+struct fail_alloc {
+    struct quire_allocator hooks;
+    size_t live_bytes, live_count, calls, fail_at;
+    bool forever;
+};
+
+static inline void *fail_alloc_get(void *user, size_t size, size_t align)
+{
+    struct fail_alloc *f = user;
+    const size_t call = ++f->calls;
+    if (f->fail_at && (call == f->fail_at || (f->forever && call > f->fail_at)))
+        return NULL;
+    void *p = NULL;
+    if (posix_memalign(&p, align < sizeof(void *) ? sizeof(void *) : align, size))
+        return NULL;
+    memset(p, 0xcd, size < 65536 ? size : 65536);
+    f->live_bytes += size;
+    f->live_count++;
+    return p;
+}
+
+static inline void fail_alloc_put(void *user, void *ptr, size_t size)
+{
+    struct fail_alloc *f = user;
+    f->live_bytes -= size;
+    f->live_count--;
+    free(ptr);
+}
+
+static inline void fail_alloc_init(struct fail_alloc *f, size_t fail_at, bool forever)
+{
+    *f = (struct fail_alloc){ .fail_at = fail_at, .forever = forever };
+    f->hooks = (struct quire_allocator){ f, fail_alloc_get, fail_alloc_put };
+}
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_kv.h - what the tests of the paged cache share. */
+#ifndef QUIRE_TEST_KV_H
+#define QUIRE_TEST_KV_H
+#include "quire_cmocka.h"
+#include <quire/kv_cache.h>
+
+#define COUNT(a) (sizeof(a) / sizeof(a)[0])
+
+static const enum quire_kv_dtype KV_DTYPES[] = { QUIRE_KV_F32, QUIRE_KV_BF16, QUIRE_KV_F16, QUIRE_KV_FP8_E4M3,
+                                                 QUIRE_KV_FP8_E5M2 };
+
+static uint64_t kv_rng = 1;
+static inline uint32_t kv_random(void)
+{
+    uint64_t z = kv_rng += 0x9e3779b97f4a7c15ull;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+    return (uint32_t)((z ^ z >> 31) >> 16);
+}
+static inline uint32_t kv_below(uint32_t n) { return kv_random() % n; }
+/* A value every dtype holds exactly (e5m2 has 2 bits of mantissa): +-{4, 5, 6, 7} * 2^-5 .. 2^4 */
+static inline float kv_exact(void)
+{
+    const uint32_t r = kv_random();
+    const float x = (float)(4 + (r & 3)) * (float)(1 << (r >> 2) % 10) * 0.03125f;
+    return r & 1024 ? -x : x;
+}
+
+/* One group of n_layers 2, n_kv_heads 2, one dtype. */
+static inline struct quire_kv_group_config kv_group(enum quire_kv_dtype dtype, uint32_t head_size, uint32_t n_blocks)
+{
+    return (struct quire_kv_group_config){ .n_layers = 2, .n_kv_heads = 2, .head_size = head_size, .k_dtype = dtype,
+                                           .v_dtype = dtype, .n_blocks = n_blocks };
+}
+
+static inline struct quire_kv_cache *kv_make(const struct quire_kv_group_config *groups, uint32_t n_groups,
+                                             uint32_t block_size, const struct quire_allocator *allocator)
+{
+    const struct quire_kv_config c = { .struct_size = sizeof c, .block_size = block_size, .groups = groups,
+                                       .n_groups = n_groups, .allocator = allocator };
+    struct quire_kv_cache *kv;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    if (quire_kv_create(&c, &kv, &err) != QUIRE_OK)
+        fail_msg("quire_kv_create: %s", err.msg);
+    return kv;
+}
+
+/* Takes n blocks or fails the test. */
+static inline void kv_take(struct quire_kv_cache *kv, uint32_t group, size_t n, int32_t *blocks)
+{
+    assert_status(QUIRE_OK, quire_kv_alloc(kv, group, -1, n, blocks, NULL));
+}
+
+/* The call fails with `code` and a message that has `text` in it. */
+#define assert_fails(code_, text, call)                                                            \
+    do {                                                                                           \
+        struct quire_error err = QUIRE_ERROR_INIT;                                                 \
+        assert_status(code_, call);                                                                \
+        assert_int_equal(err.code, code_);                                                         \
+        if (!strstr(err.msg, text))                                                                \
+            fail_msg("%s: message \"%s\" does not name \"%s\"", #call, err.msg, text);             \
+    } while (0)
+
+#endif
