@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bias.c - dense score biases for tests and for programs that want masks as data. */
+#include "base/checked.h"
+#include "base/error.h"
+#include <math.h>
+#include <quire/attention.h>
+
+/* Position of row i minus column j, i.e. how far the key lies to the left. */
+static int64_t to_the_left(size_t n_q, size_t n_k, size_t i, size_t j)
+{
+    return (int64_t)n_k - (int64_t)n_q + (int64_t)i - (int64_t)j;
+}
+
+static quire_status check_matrix(size_t n_q, size_t n_k, const float *out, size_t ld, size_t *bytes,
+                                 struct quire_error *err)
+{
+    if (!out)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
+    if (ld < n_k)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "ld %zu is smaller than n_k %zu", ld, n_k);
+    if (n_q > INT64_MAX / 4 || n_k > INT64_MAX / 4 || !qr_mul3_size(n_q, ld, sizeof *out, bytes))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "n_q %zu times ld %zu overflows", n_q, ld);
+    return QUIRE_OK;
+}
+
+quire_status quire_sliding_window_bias(size_t n_q, size_t n_k, int64_t left, int64_t right, float *out, size_t ld,
+                                       struct quire_error *err)
+{
+    size_t bytes;
+    if (left < -1 || right < -1)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is %lld, below -1", left < -1 ? "left" : "right",
+                       (long long)(left < -1 ? left : right));
+    QR_TRY(check_matrix(n_q, n_k, out, ld, &bytes, err));
+    for (size_t i = 0; i < n_q; i++)
+        for (size_t j = 0; j < n_k; j++) {
+            const int64_t d = to_the_left(n_q, n_k, i, j);
+            const bool seen = (left < 0 || d <= left) && (right < 0 || -d <= right);
+            out[i * ld + j] = seen ? 0 : -INFINITY;
+        }
+    return QUIRE_OK;
+}
+
+quire_status quire_alibi_bias(const float *slopes, size_t num_heads, size_t n_q, size_t n_k, int causal, float *out,
+                              size_t ld, size_t head_stride, struct quire_error *err)
+{
+    size_t bytes, all;
+    if (!slopes)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "slopes is NULL");
+    QR_TRY(check_matrix(n_q, n_k, out, ld, &bytes, err));
+    const size_t stride = head_stride ? head_stride : n_q * ld;
+    if (stride < n_q * ld)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "head_stride %zu is smaller than n_q * ld %zu", stride, n_q * ld);
+    if (!qr_mul3_size(num_heads, stride, sizeof *out, &all))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "num_heads %zu times head_stride %zu overflows", num_heads, stride);
+    for (size_t h = 0; h < num_heads; h++)
+        for (size_t i = 0; i < n_q; i++)
+            for (size_t j = 0; j < n_k; j++) {
+                const int64_t d = to_the_left(n_q, n_k, i, j);
+                out[h * stride + i * ld + j] = causal && d < 0 ? -INFINITY : slopes[h] * (float)-d;
+            }
+    return QUIRE_OK;
+}
+
+quire_status quire_alibi_slopes(uint32_t num_heads, float *slopes, struct quire_error *err)
+{
+    if (!slopes || !num_heads)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, slopes ? "num_heads is 0" : "slopes is NULL");
+    uint32_t n = 1;
+    while (n <= num_heads / 2)
+        n *= 2;
+    for (uint32_t h = 0; h < num_heads; h++) {
+        const double exponent = h < n ? 8.0 * (h + 1) / n : 4.0 * (2.0 * (h - n) + 1) / n;
+        slopes[h] = (float)exp2(-exponent);
+    }
+    return QUIRE_OK;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config.c - checking configurations, what each level can do, and the choice of kernels. */
+#include "attention/config.h"
+#include "base/dispatch.h"
+#include "base/error.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_HEADS = 65536, MAX_HEAD_SIZE = 1024, HEAD_STEP = 8, BLOCK_STEP = 16, MAX_BLOCK_SIZE = 65536 };
+
+void quire_attention_config_default(struct quire_attention_config *config, uint32_t num_heads, uint32_t num_kv_heads,
+                                    uint32_t head_size)
+{
+    if (config)
+        *config = (struct quire_attention_config){ .struct_size = sizeof *config,
+                                                   .num_heads = num_heads,
+                                                   .num_kv_heads = num_kv_heads,
+                                                   .head_size = head_size,
+                                                   .scale = head_size ? 1.0f / sqrtf((float)head_size) : 1,
+                                                   .window_left = QUIRE_WINDOW_NONE,
+                                                   .window_right = QUIRE_WINDOW_NONE,
+                                                   .causal = 1 };
+}
+
+static bool size_ok(uint32_t n) { return n >= 1 && n <= MAX_HEAD_SIZE; }
+
+static bool slopes_ok(const float *slopes, uint32_t n)
+{
+    for (uint32_t i = 0; slopes && i < n; i++)
+        if (!isfinite(slopes[i]))
+            return false;
+    return true;
+}
+
+static bool sinks_ok(const float *sinks, uint32_t n)
+{
+    for (uint32_t i = 0; sinks && i < n; i++)
+        if (!(sinks[i] < INFINITY))
+            return false;
+    return true;
+}
+
+uint32_t qr_attention_reasons(const struct quire_attention_config *c)
+{
+    const bool heads_ok = c->num_heads >= 1 && c->num_heads <= MAX_HEADS;
+    uint32_t r = 0;
+    r |= c->kind == QUIRE_ATTENTION_DECODER ? 0 : QUIRE_ATTENTION_NO_KIND;
+    r |= heads_ok ? 0 : QUIRE_ATTENTION_NO_HEADS;
+    r |= c->num_kv_heads && c->num_heads % c->num_kv_heads == 0 ? 0 : QUIRE_ATTENTION_NO_KV_HEADS;
+    r |= size_ok(c->head_size) ? 0 : QUIRE_ATTENTION_NO_HEAD_SIZE;
+    r |= c->v_head_size == 0 || size_ok(c->v_head_size) ? 0 : QUIRE_ATTENTION_NO_V_HEAD_SIZE;
+    r |= isfinite(c->scale) ? 0 : QUIRE_ATTENTION_NO_SCALE;
+    r |= isfinite(c->logits_soft_cap) && c->logits_soft_cap >= 0 ? 0 : QUIRE_ATTENTION_NO_SOFT_CAP;
+    r |= c->window_left >= -1 && c->window_right >= -1 ? 0 : QUIRE_ATTENTION_NO_WINDOW;
+    r |= c->compute == QUIRE_COMPUTE_NATIVE || c->compute == QUIRE_COMPUTE_F32 ? 0 : QUIRE_ATTENTION_NO_COMPUTE;
+    r |= !heads_ok || slopes_ok(c->alibi_slopes, c->num_heads) ? 0 : QUIRE_ATTENTION_NO_SLOPES;
+    r |= !heads_ok || sinks_ok(c->sinks, c->num_heads) ? 0 : QUIRE_ATTENTION_NO_SINKS;
+    return r;
+}
+
+void qr_attention_reason_text(uint32_t reasons, const char *separator, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = 0;
+#define X(name, bit, text)                                                                             \
+    if (reasons & QUIRE_ATTENTION_NO_##name && used < size)                                            \
+        used += (size_t)snprintf(out + used, size - used, "%s%s", used ? separator : "", text);
+    QUIRE_ATTENTION_REASONS(X)
+#undef X
+}
+
+const struct quire_kernels *qr_attention_table(const struct quire_kernels *best, uint32_t head_size,
+                                               uint32_t v_head_size)
+{
+    return head_size % HEAD_STEP || v_head_size % HEAD_STEP ? qr_level_table(0) : best;
+}
+
+/* Level and kernels of a report whose configuration passed. */
+static void report_level(struct quire_attention_report *r, const struct quire_kernels *best,
+                         const struct quire_attention_config *c)
+{
+    r->level = best->level;
+    if (r->reasons & (QUIRE_ATTENTION_NO_HEAD_SIZE | QUIRE_ATTENTION_NO_V_HEAD_SIZE))
+        return;
+    r->kernels = qr_attention_table(best, c->head_size, qr_attention_v_size(c))->level;
+    const size_t used = strlen(r->text);
+    if (strcmp(r->kernels, r->level) != 0)
+        snprintf(r->text + used, sizeof r->text - used,
+                 "%shead sizes %u and %u: not both multiples of %d, so generic kernels run instead of %s",
+                 used ? "\n" : "", c->head_size, qr_attention_v_size(c), HEAD_STEP, r->level);
+}
+
+quire_status quire_attention_validate(const struct quire_attention_config *config, enum quire_kv_dtype k_dtype,
+                                      enum quire_kv_dtype v_dtype, uint32_t block_size, const char *isa,
+                                      struct quire_attention_report *report, struct quire_error *err)
+{
+    if (!config)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "config is NULL");
+    if (config->struct_size != sizeof *config)
+        return qr_fail(err, QUIRE_E_MISUSE, "config.struct_size is %u, not %zu", config->struct_size, sizeof *config);
+    if (report && report->struct_size != sizeof *report)
+        return qr_fail(err, QUIRE_E_MISUSE, "report.struct_size is %u, not %zu", report->struct_size, sizeof *report);
+    const struct quire_kernels *best = NULL;
+    uint32_t reasons = qr_attention_reasons(config);
+    if (!quire_kv_dtype_name(k_dtype) || !quire_kv_dtype_name(v_dtype))
+        reasons |= QUIRE_ATTENTION_NO_KV_DTYPE;
+    if (block_size < BLOCK_STEP || block_size > MAX_BLOCK_SIZE || block_size % BLOCK_STEP)
+        reasons |= QUIRE_ATTENTION_NO_BLOCK_SIZE;
+    if (qr_kernels_get(isa, &best, NULL) != QUIRE_OK)
+        reasons |= QUIRE_ATTENTION_NO_ISA;
+    if (report) {
+        *report = (struct quire_attention_report){ .struct_size = sizeof *report, .reasons = reasons };
+        qr_attention_reason_text(reasons, "\n", report->text, sizeof report->text);
+        if (best)
+            report_level(report, best, config);
+    }
+    if (!reasons)
+        return QUIRE_OK;
+    char text[200];
+    qr_attention_reason_text(reasons, "; ", text, sizeof text);
+    return qr_fail(err, QUIRE_E_UNSUPPORTED, "%s", text);
+}
+
+quire_status quire_attention_caps(const char *isa, struct quire_attention_caps *out, struct quire_error *err)
+{
+    const struct quire_kernels *k;
+    if (!out)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
+    if (out->struct_size != sizeof *out)
+        return qr_fail(err, QUIRE_E_MISUSE, "out.struct_size is %u, not %zu", out->struct_size, sizeof *out);
+    QR_TRY(qr_kernels_get(isa, &k, err));
+    const bool generic = k == qr_level_table(0);
+    *out = (struct quire_attention_caps){ .struct_size = sizeof *out,
+                                          .level = k->level,
+                                          .head_size_min = generic ? 1 : HEAD_STEP,
+                                          .head_size_max = MAX_HEAD_SIZE,
+                                          .head_size_step = generic ? 1 : HEAD_STEP,
+                                          .any_head_size_max = MAX_HEAD_SIZE,
+                                          .block_size_step = BLOCK_STEP,
+                                          .block_size_max = MAX_BLOCK_SIZE,
+                                          .kinds = 1u << QUIRE_ATTENTION_DECODER,
+                                          .native_dot = k->impl.attn_qk_bf16_native };
+    for (unsigned t = 0; t < 32; t++)
+        if (quire_kv_dtype_name((enum quire_kv_dtype)t))
+            out->kv_dtypes |= 1u << t;
+    return QUIRE_OK;
+}
+
+static qr_unpack_fn *fp8_unpacker(const struct quire_kernels *t, enum quire_kv_dtype dtype)
+{
+    if (dtype == QUIRE_KV_FP8_E4M3)
+        return t->attn_unpack_fp8_e4m3;
+    return dtype == QUIRE_KV_FP8_E5M2 ? t->attn_unpack_fp8_e5m2 : NULL;
+}
+
+struct qr_attention_kernels qr_attention_pick(const struct quire_kernels *t, const struct qr_kv_layout *layout,
+                                              enum quire_compute compute)
+{
+    struct qr_attention_kernels k = { .softmax = t->attn_softmax, .merge = t->attn_merge };
+    const bool native = compute == QUIRE_COMPUTE_NATIVE;
+    k.unpack_k = fp8_unpacker(t, layout->k_dtype);
+    k.unpack_v = fp8_unpacker(t, layout->v_dtype);
+    if (layout->k_dtype == QUIRE_KV_F32) {
+        k.qk = t->attn_qk_f32;
+    } else if (layout->k_dtype == QUIRE_KV_F16) {
+        k.qk = t->attn_qk_f16;
+    } else {
+        k.qk = native ? t->attn_qk_bf16_native : t->attn_qk_bf16;
+        k.narrow_q = native ? t->narrow_bf16 : NULL;
+    }
+    if (layout->v_dtype == QUIRE_KV_F32) {
+        k.pv = t->attn_pv_f32;
+    } else if (layout->v_dtype == QUIRE_KV_F16) {
+        k.pv = t->attn_pv_f16;
+    } else {
+        k.pv = native ? t->attn_pv_bf16_native : t->attn_pv_bf16;
+        k.p_bf16 = native;
+    }
+    return k;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config.h - checked configurations and the kernels that serve them. */
+#ifndef QUIRE_ATTENTION_CONFIG_H
+#define QUIRE_ATTENTION_CONFIG_H
+#include "base/kernel.h"
+#include "kv/layout.h"
+#include <quire/attention.h>
+
+/* Reasons against the configuration alone, as enum quire_attention_reason bits. */
+uint32_t qr_attention_reasons(const struct quire_attention_config *config);
+
+/* Value head size with its default applied. */
+static inline uint32_t qr_attention_v_size(const struct quire_attention_config *c)
+{
+    return c->v_head_size ? c->v_head_size : c->head_size;
+}
+
+/* The table that serves these head sizes: `best`, or the generic one. */
+const struct quire_kernels *qr_attention_table(const struct quire_kernels *best, uint32_t head_size,
+                                               uint32_t v_head_size);
+
+/* The texts of `reasons`, one per line, into out; cut off at size. */
+void qr_attention_reason_text(uint32_t reasons, const char *separator, char *out, size_t size);
+
+typedef void qr_unpack_fn(const struct quire_attn_unpack_args *a);
+
+/* What one layer's attention runs. fp8 tiles are unpacked to bf16 first. */
+struct qr_attention_kernels {
+    void (*qk)(const struct quire_attn_qk_args *a);
+    void (*softmax)(const struct quire_attn_softmax_args *a);
+    void (*pv)(const struct quire_attn_pv_args *a);
+    void (*merge)(const struct quire_attn_merge_args *a);
+    qr_unpack_fn *unpack_k, *unpack_v; /* NULL: not fp8 */
+    size_t (*narrow_q)(uint16_t *dst, const float *src, float scale, size_t n); /* NULL: queries stay f32 */
+    bool p_bf16; /* weights are rounded to bf16 */
+};
+struct qr_attention_kernels qr_attention_pick(const struct quire_kernels *table, const struct qr_kv_layout *layout,
+                                              enum quire_compute compute);
+
+#endif
