@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** Models: open weights, run one forward pass over a batch.
+ *
+ *  A quire_model is immutable after open and may be shared by any number of contexts and threads. A
+ *  quire_context owns everything that one step needs (plan, activations, scratch), reserved at creation, so a
+ *  step allocates nothing; one step at a time per context.
+ *
+ *      struct quire_model *model;
+ *      struct quire_model_params mp;
+ *      quire_model_params_default(&mp);
+ *      mp.path = "model.gguf";
+ *      quire_model_open(&mp, &model, &err);
+ *      ... create threads, a pool with quire_model_kv_groups(), a context; then per step fill a
+ *      struct quire_model_step and call quire_context_forward().
+ */
+#ifndef QUIRE_MODEL_H
+#define QUIRE_MODEL_H
+#include <quire/attention.h>
+#include <quire/kv_cache.h>
+#include <quire/status.h>
+#include <quire/threads.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct quire_model_params {
+    uint32_t struct_size;
+    const char *path;      /**< a .gguf file or a Hugging Face folder; borrowed during open */
+    const void *data;      /**< with path NULL: a GGUF image in memory, borrowed until close */
+    size_t data_bytes;
+    const char *isa;       /**< exact level, NULL = best (see quire/cpu.h) */
+    enum quire_compute compute;
+    struct quire_threads *threads;           /**< used during open to pack weights; borrowed; NULL = calling thread */
+    const struct quire_allocator *allocator; /**< borrowed, outlives the model; NULL = C library */
+    const struct quire_logger *logger;       /**< borrowed, outlives the model; NULL = silent */
+    quire_progress_fn progress;              /**< may be NULL; called from one of the threads */
+    void *progress_user;
+};
+
+struct quire_model;   /**< shared, immutable */
+struct quire_context; /**< one running step at a time */
+
+QUIRE_API void quire_model_params_default(struct quire_model_params *params);
+
+/** Opens, checks and packs a model. Weights are read into own memory; no file stays open or mapped.
+ *  QUIRE_E_INVALID_ARG, QUIRE_E_MISUSE (struct_size), QUIRE_E_IO, QUIRE_E_FORMAT (names file offset, field or
+ *  tensor), QUIRE_E_UNSUPPORTED (architecture, tensor type, isa), QUIRE_E_NOMEM, QUIRE_E_CANCELLED. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_open(const struct quire_model_params *params,
+                                                         struct quire_model **out, struct quire_error *err);
+
+/** Frees the model; NULL is a no-op. Contexts made from it must be gone: QUIRE_E_BUSY and nothing freed else. */
+QUIRE_API quire_status quire_model_close(struct quire_model *model);
+
+/** Facts about an open model. Strings live as long as the model. */
+struct quire_model_info {
+    uint32_t struct_size;      /**< set by the caller */
+    const char *arch, *name;   /**< family such as "llama"; display name, may be "" */
+    uint32_t n_layers, hidden_size, n_heads, n_kv_heads, head_size, vocab_size;
+    uint32_t context_length;   /**< tokens the model was made for */
+    uint64_t weight_bytes;     /**< packed weights in memory */
+    uint64_t n_parameters;
+    int32_t bos_id, pad_id;    /**< -1 = none */
+    uint32_t n_eos;
+    const int32_t *eos_ids;    /**< [n_eos] */
+    const char *isa;           /**< level in use */
+    const char *weight_type;   /**< storage type of most weights, as GGUF tools print it, e.g. "Q4_K" */
+    enum quire_compute compute;
+    /* the author's sampling defaults; NaN (floats) or -1 (top_k) = not given */
+    float temperature, top_p, min_p, repetition_penalty;
+    int32_t top_k;
+};
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_info(const struct quire_model *model,
+                                                         struct quire_model_info *info);
+
+/** KV groups of the model: layers with the same window and shape share one. Fills n_layers, n_kv_heads,
+ *  head_size, v_head_size, sliding_window; dtypes, n_blocks and scales stay 0 for the caller to fill.
+ *  groups    [capacity] written, may be NULL when capacity is 0
+ *  n_groups  number of groups of the model
+ *  QUIRE_E_LIMIT when capacity is not 0 and too small. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_kv_groups(const struct quire_model *model,
+                                                              struct quire_kv_group_config *groups,
+                                                              uint32_t capacity, uint32_t *n_groups);
+
+struct quire_context_params {
+    uint32_t struct_size;
+    struct quire_kv_cache *kv;     /**< made for quire_model_kv_groups(); borrowed, outlives the context */
+    struct quire_threads *threads; /**< borrowed, outlives the context; NULL = calling thread only */
+    uint32_t max_tokens;           /**< tokens of one step, all sequences together; default 512 */
+    uint32_t max_seqs;             /**< sequences of one step; default 1 */
+    uint32_t max_logits;           /**< rows of logits of one step; 0 = max_tokens */
+    uint32_t max_seq_len;          /**< longest sequence; 0 = the model's context_length */
+    const struct quire_allocator *allocator; /**< borrowed, outlives the context; NULL = C library */
+};
+QUIRE_API void quire_context_params_default(struct quire_context_params *params);
+
+/** Bytes a context with these parameters will take; exact. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_context_bytes(const struct quire_model *model,
+                                                            const struct quire_context_params *params,
+                                                            uint64_t *bytes, struct quire_error *err);
+
+/** Reserves everything a step needs. QUIRE_E_MISMATCH when kv was not made for this model. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_context_create(struct quire_model *model,
+                                                             const struct quire_context_params *params,
+                                                             struct quire_context **out, struct quire_error *err);
+QUIRE_API void quire_context_destroy(struct quire_context *context); /**< NULL is a no-op */
+
+/** One forward pass. Row t of the step is token t of the batch; T = query_start_loc[num_seqs]. The position of
+ *  a token is its index in its sequence: seq_len - query_len + i. */
+struct quire_model_step {
+    uint32_t struct_size;
+    const struct quire_attention_batch *batch; /**< sequences, block tables and slot mappings per KV group */
+    const int32_t *token_ids;   /**< [T], or NULL: embeddings are given */
+    const float *embeddings;    /**< [T][hidden_size] f32, as the embedding lookup would give them (unscaled);
+                                     used when token_ids is NULL */
+    const uint32_t *rope_lens;  /**< [num_seqs] length that chooses between the short and long factors of longrope, and
+                                     scales dynamic rotary embedding: what the sequence will have when its prompt
+                                     is complete, so that a chunked prompt gives the bits of a whole one;
+                                     NULL = seq_lens. Other models ignore it */
+    const uint32_t *logits_rows; /**< [n_logits] rows of the step, any order; NULL: the last row of every sequence */
+    uint32_t n_logits;          /**< ignored when logits_rows is NULL */
+    float *logits;              /**< [n_logits or num_seqs][vocab_size] f32 out; NULL: the head is not computed */
+    float *hidden;              /**< [n_layers + 1][T][hidden_size] f32 out: inputs of each layer, and the final
+                                     normed state; NULL = not wanted (it costs speed; for debugging) */
+};
+
+/** Runs the step: writes K and V of the new tokens to the cache and computes the logits wanted.
+ *  All arguments are checked before anything is written: QUIRE_E_INVALID_ARG, QUIRE_E_RANGE (token id, row, slot,
+ *  block id), QUIRE_E_LIMIT (more than the context was made for), QUIRE_E_BUSY. A step of no tokens is success. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_context_forward(struct quire_context *context,
+                                                              const struct quire_model_step *step,
+                                                              struct quire_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* arch.c - the list of model families and the tensor names that most of them share. */
+#include "model/arch/arch.h"
+#include <stdio.h>
+#include <string.h>
+
+static const struct qr_arch *const families[] = {
+    &qr_arch_llama, &qr_arch_mistral, &qr_arch_qwen2,  &qr_arch_qwen3,
+    &qr_arch_gemma, &qr_arch_gemma2,  &qr_arch_gemma3, &qr_arch_phi3,
+};
+enum { N_FAMILIES = sizeof families / sizeof *families };
+
+static bool listed(const char *const *list, size_t n, const char *s, size_t len)
+{
+    for (size_t i = 0; i < n && list[i]; i++)
+        if (strlen(list[i]) == len && memcmp(list[i], s, len) == 0)
+            return true;
+    return false;
+}
+
+const struct qr_arch *qr_arch_by_hf_type(const char *model_type)
+{
+    for (size_t i = 0; i < N_FAMILIES; i++)
+        if (listed(families[i]->hf_types, 4, model_type, strlen(model_type)))
+            return families[i];
+    return NULL;
+}
+
+const struct qr_arch *qr_arch_by_gguf(const char *architecture, size_t len)
+{
+    for (size_t i = 0; i < N_FAMILIES; i++)
+        if (listed(families[i]->gguf_archs, 2, architecture, len))
+            return families[i];
+    return NULL;
+}
+
+const struct qr_arch *qr_arch_by_name(const char *name)
+{
+    for (size_t i = 0; i < N_FAMILIES; i++)
+        if (strcmp(families[i]->name, name) == 0)
+            return families[i];
+    return NULL;
+}
+
+#define L "model.layers.%u."
+const struct qr_name_rule qr_names_hf_llama[] = {
+    { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "model.embed_tokens.weight" },
+    { QR_W_OUTPUT, QR_SLICE_ALL, "lm_head.weight" },
+    { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "model.norm.weight" },
+    { QR_W_ATTN_NORM, QR_SLICE_ALL, L "input_layernorm.weight" },
+    { QR_W_ATTN_Q, QR_SLICE_ALL, L "self_attn.q_proj.weight" },
+    { QR_W_ATTN_K, QR_SLICE_ALL, L "self_attn.k_proj.weight" },
+    { QR_W_ATTN_V, QR_SLICE_ALL, L "self_attn.v_proj.weight" },
+    { QR_W_ATTN_O, QR_SLICE_ALL, L "self_attn.o_proj.weight" },
+    { QR_W_ATTN_Q_BIAS, QR_SLICE_ALL, L "self_attn.q_proj.bias" },
+    { QR_W_ATTN_K_BIAS, QR_SLICE_ALL, L "self_attn.k_proj.bias" },
+    { QR_W_ATTN_V_BIAS, QR_SLICE_ALL, L "self_attn.v_proj.bias" },
+    { QR_W_ATTN_O_BIAS, QR_SLICE_ALL, L "self_attn.o_proj.bias" },
+    { QR_W_ATTN_Q_NORM, QR_SLICE_ALL, L "self_attn.q_norm.weight" },
+    { QR_W_ATTN_K_NORM, QR_SLICE_ALL, L "self_attn.k_norm.weight" },
+    { QR_W_FFN_NORM, QR_SLICE_ALL, L "post_attention_layernorm.weight" },
+    { QR_W_FFN_GATE, QR_SLICE_ALL, L "mlp.gate_proj.weight" },
+    { QR_W_FFN_UP, QR_SLICE_ALL, L "mlp.up_proj.weight" },
+    { QR_W_FFN_DOWN, QR_SLICE_ALL, L "mlp.down_proj.weight" },
+    { QR_W_FFN_GATE_BIAS, QR_SLICE_ALL, L "mlp.gate_proj.bias" },
+    { QR_W_FFN_UP_BIAS, QR_SLICE_ALL, L "mlp.up_proj.bias" },
+    { QR_W_FFN_DOWN_BIAS, QR_SLICE_ALL, L "mlp.down_proj.bias" },
+    { 0 },
+};
+#undef L
+
+#define L "blk.%u."
+const struct qr_name_rule qr_names_gguf[] = {
+    { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "token_embd.weight" },
+    { QR_W_OUTPUT, QR_SLICE_ALL, "output.weight" },
+    { QR_W_OUTPUT_BIAS, QR_SLICE_ALL, "output.bias" },
+    { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "output_norm.weight" },
+    { QR_W_OUTPUT_NORM_BIAS, QR_SLICE_ALL, "output_norm.bias" },
+    { QR_W_ATTN_NORM, QR_SLICE_ALL, L "attn_norm.weight" },
+    { QR_W_ATTN_NORM_BIAS, QR_SLICE_ALL, L "attn_norm.bias" },
+    { QR_W_ATTN_Q, QR_SLICE_ALL, L "attn_q.weight" },
+    { QR_W_ATTN_K, QR_SLICE_ALL, L "attn_k.weight" },
+    { QR_W_ATTN_V, QR_SLICE_ALL, L "attn_v.weight" },
+    { QR_W_ATTN_Q, QR_SLICE_Q, L "attn_qkv.weight" },
+    { QR_W_ATTN_K, QR_SLICE_K, L "attn_qkv.weight" },
+    { QR_W_ATTN_V, QR_SLICE_V, L "attn_qkv.weight" },
+    { QR_W_ATTN_O, QR_SLICE_ALL, L "attn_output.weight" },
+    { QR_W_ATTN_Q_BIAS, QR_SLICE_ALL, L "attn_q.bias" },
+    { QR_W_ATTN_K_BIAS, QR_SLICE_ALL, L "attn_k.bias" },
+    { QR_W_ATTN_V_BIAS, QR_SLICE_ALL, L "attn_v.bias" },
+    { QR_W_ATTN_Q_BIAS, QR_SLICE_Q, L "attn_qkv.bias" },
+    { QR_W_ATTN_K_BIAS, QR_SLICE_K, L "attn_qkv.bias" },
+    { QR_W_ATTN_V_BIAS, QR_SLICE_V, L "attn_qkv.bias" },
+    { QR_W_ATTN_O_BIAS, QR_SLICE_ALL, L "attn_output.bias" },
+    { QR_W_ATTN_Q_NORM, QR_SLICE_ALL, L "attn_q_norm.weight" },
+    { QR_W_ATTN_K_NORM, QR_SLICE_ALL, L "attn_k_norm.weight" },
+    { QR_W_ATTN_SINKS, QR_SLICE_ALL, L "attn_sinks.weight" },
+    { QR_W_ATTN_POST_NORM, QR_SLICE_ALL, L "post_attention_norm.weight" },
+    { QR_W_FFN_NORM, QR_SLICE_ALL, L "ffn_norm.weight" },
+    { QR_W_FFN_NORM_BIAS, QR_SLICE_ALL, L "ffn_norm.bias" },
+    { QR_W_FFN_GATE, QR_SLICE_ALL, L "ffn_gate.weight" },
+    { QR_W_FFN_UP, QR_SLICE_ALL, L "ffn_up.weight" },
+    { QR_W_FFN_DOWN, QR_SLICE_ALL, L "ffn_down.weight" },
+    { QR_W_FFN_GATE_BIAS, QR_SLICE_ALL, L "ffn_gate.bias" },
+    { QR_W_FFN_UP_BIAS, QR_SLICE_ALL, L "ffn_up.bias" },
+    { QR_W_FFN_DOWN_BIAS, QR_SLICE_ALL, L "ffn_down.bias" },
+    { QR_W_FFN_POST_NORM, QR_SLICE_ALL, L "post_ffw_norm.weight" },
+    { 0 },
+};
+#undef L
+
+const struct qr_name_rule *qr_arch_name(const struct qr_name_rule *own,
+                                        const struct qr_name_rule *common, enum qr_weight_role role,
+                                        uint32_t layer, unsigned nth, char name[QR_NAME_MAX])
+{
+    const struct qr_name_rule *lists[] = { own, common };
+    for (int l = 0; l < 2; l++)
+        for (const struct qr_name_rule *r = lists[l]; r && r->pattern; r++)
+            if (r->role == role && nth-- == 0) {
+                const char *mark = strstr(r->pattern, "%u");
+                const int head = mark ? (int)(mark - r->pattern) : (int)strlen(r->pattern);
+                if (mark)
+                    snprintf(name, QR_NAME_MAX, "%.*s%u%s", head, r->pattern, layer, mark + 2);
+                else
+                    snprintf(name, QR_NAME_MAX, "%s", r->pattern);
+                return r;
+            }
+    return NULL;
+}

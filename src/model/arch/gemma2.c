@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemma2.c - Gemma 2: norms on both sides of a sublayer, soft caps, a window in every other layer from 0. */
+#include "model/arch/arch.h"
+
+static const struct qr_hf_default defaults[] = {
+    { "vocab_size", 256000 },
+    { "hidden_size", 2304 },
+    { "intermediate_size", 9216 },
+    { "num_hidden_layers", 26 },
+    { "num_attention_heads", 8 },
+    { "num_key_value_heads", 4 },
+    { "head_dim", 256 },
+    { "max_position_embeddings", 8192 },
+    { "rms_norm_eps", 1e-6 },
+    { "rope_theta", 10000 },
+    { "query_pre_attn_scalar", 256 },
+    { "sliding_window", 4096 },
+    { "attn_logit_softcapping", 50 },
+    { "final_logit_softcapping", 30 },
+    { "tie_word_embeddings", 1 },
+    { 0 },
+};
+
+#define L "model.layers.%u."
+static const struct qr_name_rule names[] = {
+    { QR_W_ATTN_POST_NORM, QR_SLICE_ALL, L "post_attention_layernorm.weight" },
+    { QR_W_FFN_NORM, QR_SLICE_ALL, L "pre_feedforward_layernorm.weight" },
+    { QR_W_FFN_POST_NORM, QR_SLICE_ALL, L "post_feedforward_layernorm.weight" },
+    { 0 },
+};
+
+const struct qr_arch qr_arch_gemma2 = {
+    .name = "gemma2",
+    .hf_types = { "gemma2" },
+    .gguf_archs = { "gemma2" },
+    .block = QR_BLOCK_SANDWICH,
+    .activation = QR_ACT_GELU_TANH,
+    .gated = true,
+    .scaled_embedding = true,
+    .window_period = 2,
+    .hf_window = QR_WINDOW_PERIODIC,
+    .hf_norm = QR_NORM_RMS_PLUS1,
+    .hf_rope = QR_ROPE_HALF,
+    .hf_attention_bias = true,
+    .hf_query_scalar = true,
+    .hf_attn_softcap = true,
+    .hf_final_softcap = true,
+    .hf_gelu_is_tanh = true,
+    .hf_defaults = defaults,
+    .hf_names = names,
+    .hf_common_names = qr_names_hf_llama,
+    .gguf_window = QR_WINDOW_PERIODIC,
+    .gguf_norm = QR_NORM_RMS,
+    .gguf_rope = QR_ROPE_HALF,
+    .gguf_scale_by_width = 46, /* the 27B model; the file has no key for it */
+    .gguf_names = qr_names_gguf,
+};

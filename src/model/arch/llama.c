@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* llama.c - the Llama family: pre-norm, SwiGLU, grouped-query attention; every rope scaling occurs. */
+#include "model/arch/arch.h"
+
+static const struct qr_hf_default defaults[] = {
+    { "max_position_embeddings", 2048 },
+    { "rms_norm_eps", 1e-6 },
+    { "rope_theta", 10000 },
+    { 0 },
+};
+
+const struct qr_arch qr_arch_llama = {
+    .name = "llama",
+    .hf_types = { "llama" },
+    .gguf_archs = { "llama" },
+    .block = QR_BLOCK_PRE,
+    .activation = QR_ACT_SILU,
+    .gated = true,
+    .hf_norm = QR_NORM_RMS,
+    .hf_rope = QR_ROPE_HALF,
+    .hf_attention_bias = true,
+    .hf_mlp_bias = true,
+    .hf_defaults = defaults,
+    .hf_names = qr_names_hf_llama,
+    .gguf_window = QR_WINDOW_ALL, /* Mistral models call themselves llama */
+    .gguf_norm = QR_NORM_RMS,
+    .gguf_rope = QR_ROPE_INTERLEAVED, /* the converter permutes the rows of q and k */
+    .gguf_names = qr_names_gguf,
+};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mistral.c - Mistral: Llama with a sliding window in every layer. Its GGUF files call themselves llama. */
+#include "model/arch/arch.h"
+
+static const struct qr_hf_default defaults[] = {
+    { "num_key_value_heads", 8 }, { "max_position_embeddings", 4096 * 32 },
+    { "rms_norm_eps", 1e-6 },     { "rope_theta", 10000 },
+    { "sliding_window", 4096 },   { 0 },
+};
+
+const struct qr_arch qr_arch_mistral = {
+    .name = "mistral",
+    .hf_types = { "mistral" },
+    .block = QR_BLOCK_PRE,
+    .activation = QR_ACT_SILU,
+    .gated = true,
+    .hf_window = QR_WINDOW_ALL,
+    .hf_norm = QR_NORM_RMS,
+    .hf_rope = QR_ROPE_HALF,
+    .hf_defaults = defaults,
+    .hf_names = qr_names_hf_llama,
+};

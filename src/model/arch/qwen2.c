@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* qwen2.c - Qwen 1.5, 2 and 2.5: Llama with biases on q, k and v; the window starts at some layer. */
+#include "model/arch/arch.h"
+
+static const struct qr_hf_default defaults[] = {
+    { "num_key_value_heads", 32 },
+    { "max_position_embeddings", 32768 },
+    { "rms_norm_eps", 1e-6 },
+    { "rope_theta", 10000 },
+    { "sliding_window", 4096 },
+    { "max_window_layers", 28 },
+    { 0 },
+};
+
+const struct qr_arch qr_arch_qwen2 = {
+    .name = "qwen2",
+    .hf_types = { "qwen2" },
+    .gguf_archs = { "qwen2" },
+    .block = QR_BLOCK_PRE,
+    .activation = QR_ACT_SILU,
+    .gated = true,
+    .hf_window = QR_WINDOW_FROM,
+    .hf_norm = QR_NORM_RMS,
+    .hf_rope = QR_ROPE_HALF,
+    .hf_qkv_bias = true,
+    .hf_defaults = defaults,
+    .hf_names = qr_names_hf_llama,
+    .gguf_norm = QR_NORM_RMS,
+    .gguf_rope = QR_ROPE_HALF,
+    .gguf_names = qr_names_gguf,
+};

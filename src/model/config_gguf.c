@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config_gguf.c - builds the model description from GGUF metadata: sizes, layers, tokens. */
+#include "model/config_gguf.h"
+#include "base/error.h"
+#include "model/config_internal.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Keys below the architecture's prefix */
+
+static void full_key(const struct gguf_source *s, const char *key, char out[QR_GGUF_KEY_MAX])
+{
+    snprintf(out, QR_GGUF_KEY_MAX, "%s.%s", s->prefix, key);
+}
+
+bool qr_gguf_source_has(const struct gguf_source *s, const char *key)
+{
+    char name[QR_GGUF_KEY_MAX];
+    full_key(s, key, name);
+    return qr_gguf_has(s->g, name);
+}
+
+quire_status qr_gguf_source_u32(const struct gguf_source *s, const char *key, uint32_t *out)
+{
+    char name[QR_GGUF_KEY_MAX];
+    full_key(s, key, name);
+    return qr_gguf_get_u32(s->g, name, out, s->err);
+}
+
+quire_status qr_gguf_source_u32_or(const struct gguf_source *s, const char *key, uint32_t dflt,
+                                   uint32_t *out)
+{
+    char name[QR_GGUF_KEY_MAX];
+    full_key(s, key, name);
+    return qr_gguf_get_u32_or(s->g, name, dflt, out, s->err);
+}
+
+quire_status qr_gguf_source_f32_or(const struct gguf_source *s, const char *key, float dflt,
+                                   float *out)
+{
+    char name[QR_GGUF_KEY_MAX];
+    full_key(s, key, name);
+    return qr_gguf_get_f32_or(s->g, name, dflt, out, s->err);
+}
+
+quire_status qr_gguf_source_str_or(const struct gguf_source *s, const char *key, const char *dflt,
+                                   struct qr_gguf_str *out)
+{
+    char name[QR_GGUF_KEY_MAX];
+    full_key(s, key, name);
+    return qr_gguf_get_str_or(s->g, name, dflt, out, s->err);
+}
+
+/* A value that is either one number for all layers or an array with one per layer. dflt 0: the key
+ * must be there. */
+static quire_status layer_value(const struct gguf_source *s, const char *key, uint32_t layer,
+                                uint32_t dflt, uint32_t *out)
+{
+    char name[QR_GGUF_KEY_MAX];
+    enum qr_gguf_type type;
+    full_key(s, key, name);
+    if (!qr_gguf_value_type(s->g, name, &type) || type != QR_GGUF_ARRAY)
+        return dflt ? qr_gguf_get_u32_or(s->g, name, dflt, out, s->err)
+                    : qr_gguf_get_u32(s->g, name, out, s->err);
+    struct qr_gguf_array arr;
+    int64_t v;
+    QR_TRY(qr_gguf_get_array(s->g, name, &arr, s->err));
+    if (arr.count != s->cfg->n_layers || !qr_gguf_array_i64(&arr, layer, &v) || v < 0 ||
+        v > UINT32_MAX)
+        return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s must list %u non-negative integers",
+                       name, s->cfg->n_layers);
+    *out = (uint32_t)v;
+    return QUIRE_OK;
+}
+
+/* ---- Sizes */
+
+/* Files without the key have as many tokens as the embedding has rows. */
+static quire_status vocab_size(const struct gguf_source *s)
+{
+    size_t i;
+    if (!qr_gguf_source_has(s, "vocab_size") &&
+        qr_gguf_find_tensor(s->g, "token_embd.weight", &i)) {
+        const uint64_t rows = qr_gguf_tensor(s->g, i)->dims[1];
+        s->cfg->vocab_size = rows > UINT32_MAX ? UINT32_MAX : (uint32_t)rows;
+        return QUIRE_OK;
+    }
+    return qr_gguf_source_u32(s, "vocab_size", &s->cfg->vocab_size);
+}
+
+static quire_status read_sizes(const struct gguf_source *s)
+{
+    struct qr_model_config *cfg = s->cfg;
+    QR_TRY(qr_gguf_source_u32(s, "block_count", &cfg->n_layers));
+    QR_TRY(qr_gguf_source_u32(s, "embedding_length", &cfg->hidden_size));
+    QR_TRY(qr_gguf_source_u32(s, "context_length", &cfg->context_length));
+    QR_TRY(vocab_size(s));
+    QR_TRY(qr_model_config_add_layers(cfg, 0, 0, 0, s->err));
+    for (uint32_t i = 0; i < cfg->n_layers; i++) {
+        struct qr_layer_config *l = &cfg->layers[i];
+        QR_TRY(layer_value(s, "attention.head_count", i, 0, &l->n_heads));
+        if (l->n_heads == 0)
+            return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s.attention.head_count is 0",
+                           s->prefix);
+        QR_TRY(layer_value(s, "attention.head_count_kv", i, l->n_heads, &l->n_kv_heads));
+        QR_TRY(layer_value(s, "feed_forward_length", i, 0, &l->ffn_size));
+    }
+    QR_TRY(qr_gguf_source_u32_or(s, "attention.key_length",
+                                 cfg->hidden_size / cfg->layers[0].n_heads, &cfg->head_dim));
+    return qr_gguf_source_u32_or(s, "attention.value_length", cfg->head_dim, &cfg->v_head_dim);
+}
+
+/* ---- Windows */
+
+/* The pattern is written as the period or as one bool per layer; older files leave it to the family. */
+static quire_status is_windowed(const struct gguf_source *s, uint32_t layer, bool *out)
+{
+    static const char key[] = "attention.sliding_window_pattern";
+    char name[QR_GGUF_KEY_MAX];
+    enum qr_gguf_type type;
+    uint32_t period = s->arch->gguf_window == QR_WINDOW_PERIODIC ? s->arch->window_period : 0;
+    full_key(s, key, name);
+    const bool has = qr_gguf_value_type(s->g, name, &type);
+    if (has && type == QR_GGUF_ARRAY) {
+        struct qr_gguf_array arr;
+        QR_TRY(qr_gguf_get_array(s->g, name, &arr, s->err));
+        if (arr.count == s->cfg->n_layers && qr_gguf_array_bool(&arr, layer, out))
+            return QUIRE_OK;
+        return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s must list %u bools", name,
+                       s->cfg->n_layers);
+    }
+    QR_TRY(qr_gguf_get_u32_or(s->g, name, period, &period, s->err));
+    *out = (has || s->arch->gguf_window != QR_WINDOW_NEVER) &&
+           (period == 0 || (layer + 1) % period != 0);
+    return QUIRE_OK;
+}
+
+static quire_status read_windows(const struct gguf_source *s)
+{
+    struct qr_model_config *cfg = s->cfg;
+    uint32_t window;
+    bool windowed;
+    QR_TRY(qr_gguf_source_u32_or(s, "attention.sliding_window", 0, &window));
+    for (uint32_t i = 0; window && i < cfg->n_layers; i++) {
+        QR_TRY(is_windowed(s, i, &windowed));
+        if (windowed) {
+            cfg->layers[i].window = window;
+            cfg->layers[i].rope = cfg->n_rope == 2 ? 1 : 0;
+        }
+    }
+    return QUIRE_OK;
+}
+
+/* ---- Numbers and flags */
+
+static float hf_default(const struct qr_arch *arch, const char *key, bool in_use)
+{
+    for (const struct qr_hf_default *d = arch->hf_defaults; in_use && d && d->key; d++)
+        if (strcmp(d->key, key) == 0)
+            return (float)d->value;
+    return 0;
+}
+
+static quire_status read_scales(const struct gguf_source *s)
+{
+    struct qr_model_config *cfg = s->cfg;
+    const struct qr_arch *arch = s->arch;
+    const uint32_t width = arch->gguf_scale_by_width == cfg->n_layers
+                               ? cfg->hidden_size / cfg->layers[0].n_heads
+                               : cfg->head_dim;
+    char name[QR_GGUF_KEY_MAX];
+    full_key(s, "attention.layer_norm_rms_epsilon", name);
+    QR_TRY(qr_gguf_get_f32(s->g, name, &cfg->norm_eps, s->err));
+    QR_TRY(qr_gguf_source_f32_or(s, "attention.scale", (float)(1 / sqrt(width)),
+                                 &cfg->attention_scale));
+    QR_TRY(qr_gguf_source_f32_or(s, "attn_logit_softcapping",
+                                 hf_default(arch, "attn_logit_softcapping", arch->hf_attn_softcap),
+                                 &cfg->attention_softcap));
+    return qr_gguf_source_f32_or(
+        s, "final_logit_softcapping",
+        hf_default(arch, "final_logit_softcapping", arch->hf_final_softcap), &cfg->final_softcap);
+}
+
+/* The metadata does not tell which projections have a bias; the tensor directory does. */
+static bool has_role(const struct gguf_source *s, enum qr_weight_role role)
+{
+    char name[QR_NAME_MAX];
+    size_t i;
+    for (unsigned n = 0;
+         qr_arch_name(s->arch->gguf_names, s->arch->gguf_common_names, role, 0, n, name); n++)
+        if (qr_gguf_find_tensor(s->g, name, &i))
+            return true;
+    return false;
+}
+
+static void read_flags(const struct gguf_source *s)
+{
+    s->cfg->bias = (struct qr_bias_config){
+        .q = has_role(s, QR_W_ATTN_Q_BIAS),
+        .k = has_role(s, QR_W_ATTN_K_BIAS),
+        .v = has_role(s, QR_W_ATTN_V_BIAS),
+        .o = has_role(s, QR_W_ATTN_O_BIAS),
+        .ffn_in = has_role(s, QR_W_FFN_UP_BIAS),
+        .ffn_down = has_role(s, QR_W_FFN_DOWN_BIAS),
+        .output = has_role(s, QR_W_OUTPUT_BIAS),
+    };
+    s->cfg->tied_output = !has_role(s, QR_W_OUTPUT);
+}
+
+/* ---- Tokens and sampling */
+
+/* Some writers store "none" as -1 or as 2^32 - 1. */
+static quire_status read_id(const struct gguf_source *s, const char *key, int32_t *out)
+{
+    int64_t id = -1;
+    if (qr_gguf_has(s->g, key))
+        QR_TRY(qr_gguf_get_i64(s->g, key, &id, s->err));
+    *out = id < 0 || id > INT32_MAX ? -1 : (int32_t)id;
+    return QUIRE_OK;
+}
+
+/* One more id that ends an answer. */
+static void add_end(struct qr_model_config *cfg, int32_t id)
+{
+    for (uint32_t i = 0; i < cfg->n_eos; i++)
+        if (cfg->eos_ids[i] == id)
+            return;
+    cfg->eos_ids[cfg->n_eos++] = id;
+}
+
+/* End of sequence, of turn and of message all end an answer. The last two are constants of the
+ * converter and may lie outside a small vocabulary. */
+static quire_status read_tokens(const struct gguf_source *s)
+{
+    static const char *const ends[] = { "tokenizer.ggml.eos_token_id",
+                                        "tokenizer.ggml.eot_token_id",
+                                        "tokenizer.ggml.eom_token_id" };
+    struct qr_model_config *cfg = s->cfg;
+    QR_TRY(read_id(s, "tokenizer.ggml.bos_token_id", &cfg->bos_id));
+    QR_TRY(read_id(s, "tokenizer.ggml.padding_token_id", &cfg->pad_id));
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        int32_t id;
+        QR_TRY(read_id(s, ends[i], &id));
+        if (id >= 0 && (i == 0 || (uint32_t)id < cfg->vocab_size))
+            add_end(cfg, id);
+    }
+    return QUIRE_OK;
+}
+
+static quire_status read_sampling_value(const struct gguf_source *s, const char *key, float *out,
+                                        bool *has)
+{
+    *has = qr_gguf_has(s->g, key);
+    return qr_gguf_get_f32_or(s->g, key, 0, out, s->err);
+}
+
+static quire_status read_sampling(const struct gguf_source *s)
+{
+    struct qr_sampling_defaults *d = &s->cfg->sampling;
+    QR_TRY(read_sampling_value(s, "general.sampling.temp", &d->temperature, &d->has_temperature));
+    QR_TRY(read_sampling_value(s, "general.sampling.top_p", &d->top_p, &d->has_top_p));
+    QR_TRY(read_sampling_value(s, "general.sampling.min_p", &d->min_p, &d->has_min_p));
+    QR_TRY(read_sampling_value(s, "general.sampling.penalty_repeat", &d->repetition_penalty,
+                               &d->has_repetition_penalty));
+    d->has_top_k = qr_gguf_has(s->g, "general.sampling.top_k");
+    return qr_gguf_get_u32_or(s->g, "general.sampling.top_k", 0, &d->top_k, s->err);
+}
+
+/* ---- The file */
+
+static quire_status check_supported(const struct gguf_source *s)
+{
+    uint32_t experts;
+    QR_TRY(qr_gguf_source_u32_or(s, "expert_count", 0, &experts));
+    if (experts)
+        return qr_fail(s->err, QUIRE_E_UNSUPPORTED,
+                       "%s.expert_count is %u: mixtures of experts are not supported", s->prefix,
+                       experts);
+    return QUIRE_OK;
+}
+
+static quire_status build(struct gguf_source *s)
+{
+    struct qr_model_config *cfg = s->cfg;
+    struct qr_gguf_str name;
+    char causal[QR_GGUF_KEY_MAX];
+    qr_model_config_init(cfg, s->arch);
+    cfg->norm = s->arch->gguf_norm;
+    QR_TRY(qr_gguf_get_str_or(s->g, "general.name", "", &name, s->err));
+    qr_model_config_set_name(cfg, name.data, name.size);
+    QR_TRY(check_supported(s));
+    QR_TRY(read_sizes(s));
+    full_key(s, "attention.causal", causal);
+    QR_TRY(qr_gguf_get_bool_or(s->g, causal, true, &cfg->causal, s->err));
+    QR_TRY(read_scales(s));
+    QR_TRY(qr_gguf_source_rope(s));
+    QR_TRY(read_windows(s));
+    read_flags(s);
+    QR_TRY(read_tokens(s));
+    QR_TRY(read_sampling(s));
+    qr_model_config_finish(cfg, s->arch);
+    return qr_model_config_validate(cfg, s->err);
+}
+
+quire_status qr_model_config_from_gguf(const struct qr_gguf *g, const struct quire_allocator *a,
+                                       struct qr_model_config *cfg, struct quire_error *err)
+{
+    struct qr_gguf_str arch;
+    *cfg = (struct qr_model_config){ 0 };
+    QR_TRY(qr_gguf_get_str(g, "general.architecture", &arch, err));
+    struct gguf_source s = {
+        .g = g, .cfg = cfg, .err = err, .arch = qr_arch_by_gguf(arch.data, arch.size)
+    };
+    if (!s.arch)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "general.architecture %.*s is not supported",
+                       arch.size < 64 ? (int)arch.size : 64, arch.data);
+    snprintf(s.prefix, sizeof s.prefix, "%.*s", (int)arch.size, arch.data);
+    qr_arena_init(&cfg->memory, a, QR_CONFIG_MAX_BYTES);
+    const quire_status status = build(&s);
+    if (status != QUIRE_OK)
+        qr_model_config_free(cfg);
+    return status;
+}

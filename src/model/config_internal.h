@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config_internal.h - what the two makers of a model description share. */
+#ifndef QUIRE_MODEL_CONFIG_INTERNAL_H
+#define QUIRE_MODEL_CONFIG_INTERNAL_H
+#include "model/arch/arch.h"
+#include "model/config.h"
+
+/* The limits table. A file beyond these is taken for a lie rather than for a model. */
+enum {
+    QR_CONFIG_MAX_LAYERS = 1024,
+    QR_CONFIG_MAX_HEADS = 4096,
+    QR_CONFIG_MAX_HEAD_DIM = 1024,
+    QR_CONFIG_MAX_HIDDEN = 1 << 20,
+    QR_CONFIG_MAX_FFN = 1 << 24,
+    QR_CONFIG_MAX_VOCAB = 1 << 24,
+    QR_CONFIG_MAX_CONTEXT = 1 << 30,
+    QR_CONFIG_MAX_EXPERTS = 4096,
+    QR_CONFIG_MAX_BYTES = 1 << 20 /* of a description in memory */
+};
+
+/* Sets what the family says and neutral values elsewhere. */
+void qr_model_config_init(struct qr_model_config *cfg, const struct qr_arch *arch);
+
+/* Takes over a display name: what fits, without control bytes and without half a character at the end. */
+void qr_model_config_set_name(struct qr_model_config *cfg, const char *name, size_t len);
+
+/* Allocates n_layers equal layers (n_layers is checked here, before the allocation). */
+quire_status qr_model_config_add_layers(struct qr_model_config *cfg, uint32_t heads,
+                                        uint32_t kv_heads, uint32_t ffn, struct quire_error *err);
+
+/* Sets what follows from the other fields: maxima over layers, the embedding scale. */
+void qr_model_config_finish(struct qr_model_config *cfg, const struct qr_arch *arch);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* context.c - limits, memory and life of a context. */
+#include "model/context.h"
+#include "base/checked.h"
+#include "base/error.h"
+#include <string.h>
+
+enum { MAX_TOKENS = 1 << 20, MAX_SEQS = 1 << 16, ALIGN = 64 };
+
+void quire_context_params_default(struct quire_context_params *params)
+{
+    if (params)
+        *params = (struct quire_context_params){ .struct_size = sizeof *params, .max_tokens = 512, .max_seqs = 1 };
+}
+
+static quire_status check_cache(const struct quire_model *m, const struct quire_kv_cache *kv, struct quire_error *err)
+{
+    if (quire_kv_group_count(kv) != m->n_kv_groups)
+        return qr_fail(err, QUIRE_E_MISMATCH, "params.kv has %u groups, the model needs %u", quire_kv_group_count(kv),
+                       m->n_kv_groups);
+    for (uint32_t i = 0; i < m->n_kv_groups; i++) {
+        struct quire_kv_group_config g;
+        const struct quire_kv_group_config *want = &m->kv_groups[i];
+        QR_TRY(quire_kv_group_get(kv, i, &g, err));
+        if (g.n_layers != want->n_layers || g.n_kv_heads != want->n_kv_heads || g.head_size != want->head_size ||
+            g.v_head_size != want->v_head_size)
+            return qr_fail(err, QUIRE_E_MISMATCH, "params.kv group %u is %u layers x %u heads x %u, the model needs %u x %u x %u",
+                           i, g.n_layers, g.n_kv_heads, g.head_size, want->n_layers, want->n_kv_heads, want->head_size);
+    }
+    return QUIRE_OK;
+}
+
+static quire_status check_params(const struct quire_model *m, const struct quire_context_params *p, struct quire_error *err)
+{
+    if (!m)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "model is NULL");
+    if (!p)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
+    if (p->struct_size != sizeof *p)
+        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, this library expects %zu", p->struct_size, sizeof *p);
+    if (!p->kv)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.kv is NULL");
+    if (!p->max_tokens || p->max_tokens > MAX_TOKENS)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_tokens %u is not in 1..%d", p->max_tokens, MAX_TOKENS);
+    if (!p->max_seqs || p->max_seqs > MAX_SEQS)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_seqs %u is not in 1..%d", p->max_seqs, MAX_SEQS);
+    return check_cache(m, p->kv, err);
+}
+
+static void set_limits(const struct quire_model *m, const struct quire_context_params *p, struct quire_context *c)
+{
+    *c = (struct quire_context){
+        .kv = p->kv,
+        .threads = p->threads,
+        .allocator = p->allocator,
+        .max_tokens = p->max_tokens,
+        .max_seqs = p->max_seqs,
+        .max_logits = p->max_logits ? p->max_logits : p->max_tokens,
+        .max_seq_len = p->max_seq_len ? p->max_seq_len : m->config->context_length,
+    };
+    /* a sequence may ask for its last row by default */
+    if (c->max_logits < c->max_seqs)
+        c->max_logits = c->max_seqs;
+}
+
+/* Deals out one block of memory; with base NULL it only counts. */
+struct carve {
+    unsigned char *base;
+    size_t used;
+    bool overflow;
+};
+
+static void *take(struct carve *c, size_t n, size_t width, size_t elem)
+{
+    size_t bytes, next;
+    if (!qr_mul3_size(n, width, elem, &bytes) || !qr_align_size(bytes, ALIGN, &bytes) ||
+        !qr_add_size(c->used, bytes, &next)) {
+        c->overflow = true;
+        return NULL;
+    }
+    void *p = c->base ? c->base + c->used : NULL;
+    c->used = next;
+    return p;
+}
+
+static float *take_floats(struct carve *c, size_t n, size_t width) { return take(c, n, width, sizeof(float)); }
+
+/* Largest activation object of any matrix product of the model. */
+static size_t act_bytes(const struct quire_model *m, const struct quire_context *ctx)
+{
+    size_t most = 0;
+    for (uint32_t i = 0; i <= m->config->n_layers; i++) {
+        const struct qr_model_layer *layer = i ? &m->layers[i - 1] : &m->global;
+        for (int r = 0; r < QR_W_N_ROLES; r++) {
+            const struct qr_packed *w = layer->mat[r];
+            size_t bytes = 0;
+            if (!w || r == QR_W_POS_EMBD)
+                continue;
+            const size_t rows = i ? ctx->max_tokens : ctx->max_logits;
+            /* weights that share an input may be of different types: make room for both views */
+            const unsigned views = m->compute == QUIRE_COMPUTE_F32 ? QR_ACT_F32
+                                   : w->k % 32 == 0               ? QR_ACT_F32 | QR_ACT_BF16 | QR_ACT_Q8
+                                                                  : QR_ACT_F32 | QR_ACT_BF16;
+            if (qr_act_bytes(views, rows, w->k, &bytes))
+                most = bytes > most ? bytes : most;
+        }
+    }
+    return most;
+}
+
+static void carve_buffers(const struct quire_model *m, struct quire_context *ctx, struct carve *c)
+{
+    const struct qr_model_config *cfg = m->config;
+    const size_t rows = ctx->max_tokens, hidden = cfg->hidden_size;
+    const bool parallel = cfg->block == QR_BLOCK_PARALLEL1 || cfg->block == QR_BLOCK_PARALLEL2;
+    ctx->x = take_floats(c, rows, hidden);
+    ctx->h = take_floats(c, rows, hidden);
+    ctx->sub = take_floats(c, rows, hidden);
+    ctx->sub2 = parallel ? take_floats(c, rows, hidden) : NULL;
+    ctx->q = take_floats(c, rows, (size_t)cfg->max_heads * cfg->head_dim);
+    ctx->k = take_floats(c, rows, (size_t)cfg->max_kv_heads * cfg->head_dim);
+    ctx->v = take_floats(c, rows, (size_t)cfg->max_kv_heads * cfg->v_head_dim);
+    ctx->att = take_floats(c, rows, (size_t)cfg->max_heads * cfg->v_head_dim);
+    ctx->gate = take_floats(c, rows, cfg->max_ffn_size);
+    ctx->up = take_floats(c, rows, cfg->max_ffn_size);
+    ctx->head_in = take_floats(c, ctx->max_logits, hidden);
+    ctx->positions = take(c, rows, 1, sizeof(uint32_t));
+    ctx->lengths = take(c, rows, 1, sizeof(uint32_t));
+    ctx->last_rows = take(c, ctx->max_seqs, 1, sizeof(uint32_t));
+    ctx->act_memory = take(c, act_bytes(m, ctx), 1, 1);
+    for (uint32_t i = 0; i < cfg->n_rope; i++) {
+        float *memory = take_floats(c, qr_rope_table_floats(&cfg->rope[i], rows), 1);
+        if (memory)
+            qr_rope_table_init(&ctx->rope[i], &cfg->rope[i], rows, memory);
+    }
+}
+
+/* Checks everything and counts the bytes of the buffers. */
+static quire_status measure(const struct quire_model *m, const struct quire_context_params *p, struct quire_context *c,
+                            struct carve *carve, struct quire_error *err)
+{
+    QR_TRY(check_params(m, p, err));
+    set_limits(m, p, c);
+    *carve = (struct carve){ 0 };
+    carve_buffers(m, c, carve);
+    if (carve->overflow)
+        return qr_fail(err, QUIRE_E_LIMIT, "a step of %u tokens is beyond the address space", p->max_tokens);
+    return QUIRE_OK;
+}
+
+quire_status quire_context_bytes(const struct quire_model *model, const struct quire_context_params *params,
+                                 uint64_t *bytes, struct quire_error *err)
+{
+    struct quire_context c;
+    struct carve carve;
+    uint64_t plan = 0;
+    if (!bytes)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "bytes is NULL");
+    QR_TRY(measure(model, params, &c, &carve, err));
+    QR_TRY(qr_context_plan_bytes(model, &c, &plan, err));
+    *bytes = sizeof c + carve.used + plan;
+    return QUIRE_OK;
+}
+
+quire_status quire_context_create(struct quire_model *model, const struct quire_context_params *params,
+                                  struct quire_context **out, struct quire_error *err)
+{
+    struct quire_context limits;
+    struct carve carve;
+    if (!out)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
+    *out = NULL;
+    QR_TRY(measure(model, params, &limits, &carve, err));
+    struct quire_context *c = qr_alloc(params->allocator, 1, sizeof *c);
+    void *memory = qr_alloc_aligned(params->allocator, carve.used, ALIGN);
+    quire_status s = QUIRE_E_NOMEM;
+    if (c && memory) {
+        *c = limits;
+        c->model = model;
+        c->memory = memory;
+        c->memory_bytes = carve.used;
+        carve = (struct carve){ .base = memory };
+        carve_buffers(model, c, &carve);
+        s = qr_context_plan_create(c, err);
+    } else {
+        qr_fail(err, s, "no memory for a step of %u tokens (%zu bytes)", limits.max_tokens, carve.used);
+    }
+    if (s != QUIRE_OK) {
+        qr_free(params->allocator, memory, carve.used, 1);
+        qr_free(params->allocator, c, 1, sizeof *c);
+        return s;
+    }
+    __atomic_fetch_add(&model->n_contexts, 1, __ATOMIC_ACQ_REL);
+    *out = c;
+    return QUIRE_OK;
+}
+
+void quire_context_destroy(struct quire_context *context)
+{
+    if (!context)
+        return;
+    quire_plan_destroy(context->plan);
+    __atomic_fetch_sub(&context->model->n_contexts, 1, __ATOMIC_ACQ_REL);
+    qr_free(context->allocator, context->memory, context->memory_bytes, 1);
+    qr_free(context->allocator, context, 1, sizeof *context);
+}

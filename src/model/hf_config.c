@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hf_config.c - builds the model description from a Hugging Face config.json, newer or older style. */
+#include "base/checked.h"
+#include "base/error.h"
+#include "model/config_internal.h"
+#include "model/hf_internal.h"
+#include <math.h>
+#include <string.h>
+
+static const char what[] = "config.json";
+
+/* ---- Keys with the family's defaults */
+
+static bool find_default(const struct qr_hf *h, const char *key, double *v)
+{
+    for (const struct qr_hf_default *d = h->arch->hf_defaults; d && d->key; d++)
+        if (strcmp(d->key, key) == 0) {
+            *v = d->value;
+            return true;
+        }
+    return false;
+}
+
+quire_status qr_hf_u32_opt(const struct qr_hf *h, const char *key, uint32_t *out, bool *has)
+{
+    enum qr_json_state state;
+    double v;
+    QR_TRY(qr_json_u32(h->root, what, key, out, &state, h->err));
+    *has = state == QR_JSON_PRESENT;
+    if (state == QR_JSON_ABSENT && find_default(h, key, &v)) {
+        *out = (uint32_t)v;
+        *has = true;
+    }
+    return QUIRE_OK;
+}
+
+quire_status qr_hf_f64_opt(const struct qr_hf *h, const char *key, double *out, bool *has)
+{
+    enum qr_json_state state;
+    QR_TRY(qr_json_f64(h->root, what, key, out, &state, h->err));
+    *has = state == QR_JSON_PRESENT || (state == QR_JSON_ABSENT && find_default(h, key, out));
+    return QUIRE_OK;
+}
+
+static quire_status missing(const struct qr_hf *h, const char *key)
+{
+    return qr_fail(h->err, QUIRE_E_FORMAT, "%s: %s is missing", what, key);
+}
+
+quire_status qr_hf_u32(const struct qr_hf *h, const char *key, uint32_t *out)
+{
+    bool has;
+    QR_TRY(qr_hf_u32_opt(h, key, out, &has));
+    return has ? QUIRE_OK : missing(h, key);
+}
+
+quire_status qr_hf_f64(const struct qr_hf *h, const char *key, double *out)
+{
+    bool has;
+    QR_TRY(qr_hf_f64_opt(h, key, out, &has));
+    return has ? QUIRE_OK : missing(h, key);
+}
+
+quire_status qr_hf_bool(const struct qr_hf *h, const char *key, bool dflt, bool *out)
+{
+    enum qr_json_state state;
+    double v;
+    *out = dflt;
+    QR_TRY(qr_json_bool(h->root, what, key, out, &state, h->err));
+    if (state == QR_JSON_ABSENT && find_default(h, key, &v))
+        *out = v != 0;
+    return QUIRE_OK;
+}
+
+/* ---- Parts of the description */
+
+static quire_status read_sizes(const struct qr_hf *h, uint32_t *heads, uint32_t *kv_heads,
+                               uint32_t *ffn)
+{
+    struct qr_model_config *cfg = h->cfg;
+    bool has;
+    QR_TRY(qr_hf_u32(h, "vocab_size", &cfg->vocab_size));
+    QR_TRY(qr_hf_u32(h, "hidden_size", &cfg->hidden_size));
+    QR_TRY(qr_hf_u32(h, "num_hidden_layers", &cfg->n_layers));
+    QR_TRY(qr_hf_u32(h, "intermediate_size", ffn));
+    QR_TRY(qr_hf_u32(h, "num_attention_heads", heads));
+    QR_TRY(qr_hf_u32(h, "max_position_embeddings", &cfg->context_length));
+    QR_TRY(qr_hf_u32_opt(h, "num_key_value_heads", kv_heads, &has));
+    if (!has)
+        *kv_heads = *heads;
+    QR_TRY(qr_hf_u32_opt(h, "head_dim", &cfg->head_dim, &has));
+    if (!has) {
+        if (*heads == 0)
+            return qr_fail(h->err, QUIRE_E_FORMAT, "%s: num_attention_heads is 0", what);
+        cfg->head_dim = cfg->hidden_size / *heads;
+    }
+    cfg->v_head_dim = cfg->head_dim;
+    return QUIRE_OK;
+}
+
+static quire_status read_activation(const struct qr_hf *h)
+{
+    static const struct {
+        const char *name;
+        enum qr_activation act;
+    } names[] = {
+        { "silu", QR_ACT_SILU },
+        { "swish", QR_ACT_SILU },
+        { "gelu_pytorch_tanh", QR_ACT_GELU_TANH },
+        { "gelu_new", QR_ACT_GELU_TANH },
+        { "gelu_fast", QR_ACT_GELU_TANH },
+        { "gelu", QR_ACT_GELU_ERF },
+        { "gelu_python", QR_ACT_GELU_ERF },
+        { "quick_gelu", QR_ACT_GELU_QUICK },
+        { "relu", QR_ACT_RELU },
+        { "relu2", QR_ACT_RELU2 },
+    };
+    const char *name = NULL;
+    enum qr_json_state state;
+    QR_TRY(qr_json_str(h->root, what, "hidden_activation", &name, &state, h->err));
+    if (!name)
+        QR_TRY(qr_json_str(h->root, what, "hidden_act", &name, &state, h->err));
+    h->cfg->activation = h->arch->activation;
+    if (!name)
+        return QUIRE_OK;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i].name, name) == 0) {
+            h->cfg->activation = names[i].act;
+            if (names[i].act == QR_ACT_GELU_ERF && h->arch->hf_gelu_is_tanh)
+                h->cfg->activation = QR_ACT_GELU_TANH;
+            return QUIRE_OK;
+        }
+    return qr_fail(h->err, QUIRE_E_UNSUPPORTED, "%s: activation %.60s is not supported", what,
+                   name);
+}
+
+static quire_status read_biases(const struct qr_hf *h)
+{
+    struct qr_bias_config *b = &h->cfg->bias;
+    bool attention = false;
+    if (h->arch->hf_attention_bias)
+        QR_TRY(qr_hf_bool(h, "attention_bias", false, &attention));
+    b->q = b->k = b->v = attention || h->arch->hf_qkv_bias;
+    b->o = attention;
+    if (h->arch->hf_mlp_bias)
+        QR_TRY(qr_hf_bool(h, "mlp_bias", false, &b->ffn_in));
+    b->ffn_down = b->ffn_in;
+    return QUIRE_OK;
+}
+
+static quire_status read_softcap(const struct qr_hf *h, bool in_use, const char *key, float *out)
+{
+    double v = 0;
+    bool has;
+    if (in_use)
+        QR_TRY(qr_hf_f64_opt(h, key, &v, &has));
+    *out = (float)v;
+    return QUIRE_OK;
+}
+
+static quire_status read_scales(const struct qr_hf *h)
+{
+    struct qr_model_config *cfg = h->cfg;
+    double eps, scalar = cfg->head_dim;
+    QR_TRY(qr_hf_f64(h, "rms_norm_eps", &eps));
+    cfg->norm_eps = (float)eps;
+    if (h->arch->hf_query_scalar)
+        QR_TRY(qr_hf_f64(h, "query_pre_attn_scalar", &scalar));
+    cfg->attention_scale = (float)(1 / sqrt(scalar));
+    QR_TRY(read_softcap(h, h->arch->hf_attn_softcap, "attn_logit_softcapping",
+                        &cfg->attention_softcap));
+    QR_TRY(
+        read_softcap(h, h->arch->hf_final_softcap, "final_logit_softcapping", &cfg->final_softcap));
+    return qr_hf_bool(h, "tie_word_embeddings", false, &cfg->tied_output);
+}
+
+static quire_status read_all(const struct qr_hf *h, const json_t *generation)
+{
+    struct qr_model_config *cfg = h->cfg;
+    uint32_t heads, kv_heads, ffn;
+    bool both_ways;
+    QR_TRY(read_sizes(h, &heads, &kv_heads, &ffn));
+    QR_TRY(qr_model_config_add_layers(cfg, heads, kv_heads, ffn, h->err));
+    QR_TRY(qr_hf_bool(h, "use_bidirectional_attention", false, &both_ways));
+    cfg->causal = !both_ways;
+    QR_TRY(read_activation(h));
+    QR_TRY(read_biases(h));
+    QR_TRY(read_scales(h));
+    QR_TRY(qr_hf_rope(h));
+    QR_TRY(qr_hf_layers(h));
+    return qr_hf_tokens(h, generation);
+}
+
+/* ---- The file */
+
+/* Finds the part that describes the language model, and its family. Multimodal files keep it in text_config. */
+static quire_status find_arch(struct qr_hf *h)
+{
+    const char *type = NULL, *text_type = NULL;
+    enum qr_json_state state;
+    QR_TRY(qr_json_str(h->outer, what, "model_type", &type, &state, h->err));
+    if (!type)
+        return missing(h, "model_type");
+    h->root = h->outer;
+    h->arch = qr_arch_by_hf_type(type);
+    const json_t *text = json_object_get(h->outer, "text_config");
+    if (!h->arch && json_is_object(text)) {
+        QR_TRY(qr_json_str(text, what, "model_type", &text_type, &state, h->err));
+        h->root = text;
+        h->arch = text_type ? qr_arch_by_hf_type(text_type) : NULL;
+    }
+    if (!h->arch)
+        return qr_fail(h->err, QUIRE_E_UNSUPPORTED, "%s: model_type %.80s is not supported", what,
+                       type);
+    if (json_is_object(json_object_get(h->outer, "quantization_config")))
+        return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                       "%s: quantization_config: only plain f32, f16 and bf16 weights are read",
+                       what);
+    return QUIRE_OK;
+}
+
+static quire_status build(struct qr_hf *h, const json_t *generation)
+{
+    QR_TRY(find_arch(h));
+    qr_model_config_init(h->cfg, h->arch);
+    h->cfg->norm = h->arch->hf_norm;
+    const char *name = json_string_value(json_object_get(h->outer, "_name_or_path"));
+    if (name)
+        qr_model_config_set_name(h->cfg, name, strlen(name));
+    QR_TRY(read_all(h, generation));
+    qr_model_config_finish(h->cfg, h->arch);
+    return qr_model_config_validate(h->cfg, h->err);
+}
+
+quire_status qr_model_config_from_hf(const char *config_json, size_t config_size,
+                                     const char *generation_json, size_t generation_size,
+                                     const struct quire_allocator *a, struct qr_model_config *cfg,
+                                     struct quire_error *err)
+{
+    json_t *config = NULL, *generation = NULL;
+    *cfg = (struct qr_model_config){ 0 };
+    qr_arena_init(&cfg->memory, a, QR_CONFIG_MAX_BYTES);
+    quire_status s = qr_json_parse(config_json, config_size, what, &config, err);
+    if (s == QUIRE_OK && generation_json)
+        s = qr_json_parse(generation_json, generation_size, "generation_config.json", &generation,
+                          err);
+    if (s == QUIRE_OK) {
+        struct qr_hf h = { .outer = config, .cfg = cfg, .err = err };
+        s = build(&h, generation);
+    }
+    json_decref(config);
+    json_decref(generation);
+    if (s != QUIRE_OK)
+        qr_model_config_free(cfg);
+    return s;
+}

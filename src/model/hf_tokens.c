@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hf_tokens.c - special token ids and sampling defaults of config.json and generation_config.json. */
+#include "base/error.h"
+#include "model/hf_internal.h"
+
+static quire_status to_id(const json_t *v, const char *key, int32_t *out, struct quire_error *err)
+{
+    uint32_t id;
+    if (!qr_json_is_u32(v, &id) || id > INT32_MAX)
+        return qr_fail(err, QUIRE_E_FORMAT, "%s must be a token id", key);
+    *out = (int32_t)id;
+    return QUIRE_OK;
+}
+
+/* A single id; null and absent leave *out alone. Some files write -1 for "none". */
+static quire_status read_id(const json_t *obj, const char *key, int32_t *out,
+                            struct quire_error *err)
+{
+    const json_t *v = json_object_get(obj, key);
+    if (json_is_array(v) && json_array_size(v) == 1)
+        v = json_array_get(v, 0);
+    if (!v || json_is_null(v) || (json_is_integer(v) && json_integer_value(v) == -1))
+        return QUIRE_OK;
+    return to_id(v, key, out, err);
+}
+
+/* One id or a list of them. */
+static quire_status read_eos(const json_t *obj, struct qr_model_config *cfg,
+                             struct quire_error *err)
+{
+    static const char key[] = "eos_token_id";
+    const json_t *v = json_object_get(obj, key);
+    if (!json_is_array(v)) {
+        int32_t id = -1;
+        QR_TRY(read_id(obj, key, &id, err));
+        if (id >= 0) {
+            cfg->n_eos = 1;
+            cfg->eos_ids[0] = id;
+        }
+        return QUIRE_OK;
+    }
+    if (json_array_size(v) > QR_MAX_EOS)
+        return qr_fail(err, QUIRE_E_LIMIT, "%s lists more than %d ids", key, QR_MAX_EOS);
+    cfg->n_eos = (uint32_t)json_array_size(v);
+    for (uint32_t i = 0; i < cfg->n_eos; i++)
+        QR_TRY(to_id(json_array_get(v, i), key, &cfg->eos_ids[i], err));
+    return QUIRE_OK;
+}
+
+static quire_status read_ids(const json_t *obj, struct qr_model_config *cfg,
+                             struct quire_error *err)
+{
+    QR_TRY(read_id(obj, "bos_token_id", &cfg->bos_id, err));
+    QR_TRY(read_id(obj, "pad_token_id", &cfg->pad_id, err));
+    return read_eos(obj, cfg, err);
+}
+
+static quire_status read_float(const json_t *obj, const char *key, float *out, bool *has,
+                               struct quire_error *err)
+{
+    double v = 0;
+    enum qr_json_state state;
+    QR_TRY(qr_json_f64(obj, "generation_config.json", key, &v, &state, err));
+    *has = state == QR_JSON_PRESENT;
+    *out = (float)v;
+    return QUIRE_OK;
+}
+
+static quire_status read_sampling(const json_t *obj, struct qr_sampling_defaults *s,
+                                  struct quire_error *err)
+{
+    enum qr_json_state state;
+    bool sample = false;
+    QR_TRY(qr_json_bool(obj, "generation_config.json", "do_sample", &sample, &state, err));
+    s->greedy = state == QR_JSON_PRESENT && !sample;
+    QR_TRY(read_float(obj, "temperature", &s->temperature, &s->has_temperature, err));
+    QR_TRY(read_float(obj, "top_p", &s->top_p, &s->has_top_p, err));
+    QR_TRY(read_float(obj, "min_p", &s->min_p, &s->has_min_p, err));
+    QR_TRY(read_float(obj, "repetition_penalty", &s->repetition_penalty, &s->has_repetition_penalty,
+                      err));
+    QR_TRY(qr_json_u32(obj, "generation_config.json", "top_k", &s->top_k, &state, err));
+    s->has_top_k = state == QR_JSON_PRESENT;
+    return QUIRE_OK;
+}
+
+quire_status qr_hf_tokens(const struct qr_hf *h, const json_t *generation)
+{
+    struct qr_model_config *cfg = h->cfg;
+    cfg->bos_id = cfg->pad_id = -1;
+    QR_TRY(read_ids(h->root, cfg, h->err));
+    if (h->outer != h->root)
+        QR_TRY(read_ids(h->outer, cfg, h->err));
+    if (!generation)
+        return QUIRE_OK;
+    QR_TRY(read_ids(generation, cfg, h->err));
+    return read_sampling(generation, &cfg->sampling, h->err);
+}

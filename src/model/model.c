@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model.c - opening, describing and closing a model. */
+#include "model/model.h"
+#include "base/dispatch.h"
+#include "base/error.h"
+#include <math.h>
+#include <string.h>
+
+void quire_model_params_default(struct quire_model_params *params)
+{
+    if (params)
+        *params = (struct quire_model_params){ .struct_size = sizeof *params };
+}
+
+/* What the description can say but the forward pass cannot do yet. */
+static quire_status check_supported(const struct qr_model_config *c, struct quire_error *err)
+{
+    const char *missing = NULL;
+    if (c->kind != QR_MODEL_DECODER)
+        missing = "encoders";
+    else if (c->mla.kv_lora_rank)
+        missing = "latent attention (MLA)";
+    else if (c->moe.n_experts)
+        missing = "mixture of experts";
+    else if (c->n_token_types)
+        missing = "token types";
+    else if (c->temperature_floor > 0)
+        missing = "attention temperature";
+    else if (c->activation == QR_ACT_GELU_QUICK || c->activation == QR_ACT_SWIGLU_OAI)
+        missing = "its activation function";
+    for (uint32_t i = 0; i < c->n_layers && !missing; i++)
+        if (c->layers[i].chunked)
+            missing = "chunked-local attention";
+    if (missing)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "architecture '%s': %s cannot be run yet", c->arch, missing);
+    return QUIRE_OK;
+}
+
+static quire_status check_params(const struct quire_model_params *p, struct quire_error *err)
+{
+    if (!p)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
+    if (p->struct_size != sizeof *p)
+        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, this library expects %zu", p->struct_size,
+                       sizeof *p);
+    if (!p->path && !p->data)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.path and params.data are both NULL");
+    if (p->compute != QUIRE_COMPUTE_NATIVE && p->compute != QUIRE_COMPUTE_F32)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.compute %d is unknown", (int)p->compute);
+    return QUIRE_OK;
+}
+
+static void destroy(struct quire_model *m)
+{
+    qr_model_unload(m);
+    if (m->kv_groups)
+        qr_free(m->allocator, m->kv_groups, m->config->n_layers, sizeof *m->kv_groups);
+    if (m->plan_groups)
+        qr_free(m->allocator, m->plan_groups, m->config->n_layers, sizeof *m->plan_groups);
+    qr_weights_close(m->weights);
+    qr_free(m->allocator, m, 1, sizeof *m);
+}
+
+static quire_status open_model(struct quire_model *m, const struct quire_model_params *p, struct quire_error *err)
+{
+    const struct qr_weights_params wp = {
+        .path = p->path,
+        .memory = p->path ? NULL : p->data,
+        .memory_size = p->path ? 0 : p->data_bytes,
+        .allocator = p->allocator,
+        .logger = p->logger,
+        .progress = p->progress,
+        .progress_user = p->progress_user,
+    };
+    QR_TRY(qr_kernels_get(p->isa, &m->kernels, err));
+    QR_TRY(qr_weights_open(&wp, &m->weights, err));
+    m->config = qr_weights_config(m->weights);
+    QR_TRY(check_supported(m->config, err));
+    QR_TRY(qr_model_load(m, p->threads, err));
+    QR_TRY(qr_model_group_layers(m, err));
+    qr_weights_release_source(m->weights);
+    return QUIRE_OK;
+}
+
+quire_status quire_model_open(const struct quire_model_params *params, struct quire_model **out,
+                              struct quire_error *err)
+{
+    if (!out)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
+    *out = NULL;
+    QR_TRY(check_params(params, err));
+    struct quire_model *m = qr_calloc(params->allocator, 1, sizeof *m);
+    if (!m)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a model");
+    m->allocator = params->allocator;
+    m->logger = params->logger;
+    m->compute = params->compute;
+    m->linear_compute = m->compute == QUIRE_COMPUTE_F32 ? QR_COMPUTE_F32 : QR_COMPUTE_NATIVE;
+    const quire_status s = open_model(m, params, err);
+    if (s != QUIRE_OK)
+        destroy(m);
+    else
+        *out = m;
+    return s;
+}
+
+quire_status quire_model_close(struct quire_model *model)
+{
+    if (!model)
+        return QUIRE_OK;
+    if (__atomic_load_n(&model->n_contexts, __ATOMIC_ACQUIRE))
+        return QUIRE_E_BUSY;
+    destroy(model);
+    return QUIRE_OK;
+}
+
+/* The type that most matrices of the first layer have; embedding and head often differ from the rest. */
+static const char *main_weight_type(const struct quire_model *m)
+{
+    const struct qr_packed *w = m->layers[0].mat[QR_W_ATTN_Q];
+    return w ? qr_weight_type_info(w->type)->name : "";
+}
+
+quire_status quire_model_info(const struct quire_model *model, struct quire_model_info *info)
+{
+    if (!model || !info)
+        return QUIRE_E_INVALID_ARG;
+    if (info->struct_size != sizeof *info)
+        return QUIRE_E_MISUSE;
+    const struct qr_model_config *c = model->config;
+    const struct qr_sampling_defaults *s = &c->sampling;
+    *info = (struct quire_model_info){
+        .struct_size = sizeof *info,
+        .arch = c->arch,
+        .name = c->name,
+        .n_layers = c->n_layers,
+        .hidden_size = c->hidden_size,
+        .n_heads = c->max_heads,
+        .n_kv_heads = c->max_kv_heads,
+        .head_size = c->head_dim,
+        .vocab_size = c->vocab_size,
+        .context_length = c->context_length,
+        .weight_bytes = model->weight_bytes,
+        .n_parameters = model->n_parameters,
+        .bos_id = c->bos_id,
+        .pad_id = c->pad_id,
+        .n_eos = c->n_eos,
+        .eos_ids = c->eos_ids,
+        .isa = model->kernels->level,
+        .weight_type = main_weight_type(model),
+        .compute = model->compute,
+        .temperature = s->has_temperature ? s->temperature : (s->greedy ? 0 : NAN),
+        .top_p = s->has_top_p ? s->top_p : NAN,
+        .min_p = s->has_min_p ? s->min_p : NAN,
+        .repetition_penalty = s->has_repetition_penalty ? s->repetition_penalty : NAN,
+        .top_k = s->has_top_k ? (int32_t)s->top_k : -1,
+    };
+    return QUIRE_OK;
+}
+
+quire_status quire_model_kv_groups(const struct quire_model *model, struct quire_kv_group_config *groups,
+                                   uint32_t capacity, uint32_t *n_groups)
+{
+    if (!model || !n_groups || (!groups && capacity))
+        return QUIRE_E_INVALID_ARG;
+    *n_groups = model->n_kv_groups;
+    if (!capacity)
+        return QUIRE_OK;
+    if (capacity < model->n_kv_groups)
+        return QUIRE_E_LIMIT;
+    memcpy(groups, model->kv_groups, model->n_kv_groups * sizeof *groups);
+    return QUIRE_OK;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weights.c - opening a model of either format, and reading its weights. */
+#include "model/weights.h"
+#include "base/alloc.h"
+#include "base/checked.h"
+#include "base/error.h"
+#include "linear/weight_type.h"
+#include "model/config_internal.h"
+#include "model/file.h"
+#include "model/weights_internal.h"
+#include <pthread.h>
+#include <string.h>
+
+enum { MAX_CONFIG_BYTES = 4 << 20 };
+
+/* ---- The two formats behind one view */
+
+size_t qr_weights_source_count(const struct qr_weights *w)
+{
+    return w->gguf ? qr_gguf_tensor_count(w->gguf) : qr_safetensors_count(w->safetensors);
+}
+
+bool qr_weights_source_find(const struct qr_weights *w, const char *name, size_t *i)
+{
+    return w->gguf ? qr_gguf_find_tensor(w->gguf, name, i)
+                   : qr_safetensors_find(w->safetensors, name, i);
+}
+
+static uint32_t type_of_dtype(uint8_t dtype)
+{
+    switch (dtype) {
+    case QR_DTYPE_F32:
+        return QR_WEIGHT_F32;
+    case QR_DTYPE_F16:
+        return QR_WEIGHT_F16;
+    case QR_DTYPE_BF16:
+        return QR_WEIGHT_BF16;
+    default:
+        return UINT32_MAX;
+    }
+}
+
+static void from_safetensor(const struct qr_safetensor *s, struct qr_source_tensor *t)
+{
+    *t = (struct qr_source_tensor){ .name = s->name,
+                                    .type = type_of_dtype(s->dtype),
+                                    .type_name = qr_dtype_name(s->dtype),
+                                    .n_dims = s->n_dims > 4 ? 5 : s->n_dims,
+                                    .dims = { 1, 1, 1, 1 },
+                                    .bytes = s->bytes };
+    for (unsigned d = 0; d < s->n_dims && t->n_dims <= 4; d++)
+        t->dims[d] = s->shape[s->n_dims - 1 - d];
+}
+
+void qr_weights_source_tensor(const struct qr_weights *w, size_t i, struct qr_source_tensor *t)
+{
+    if (!w->gguf) {
+        from_safetensor(qr_safetensors_tensor(w->safetensors, i), t);
+        return;
+    }
+    const struct qr_gguf_tensor *g = qr_gguf_tensor(w->gguf, i);
+    *t = (struct qr_source_tensor){ .name = g->name,
+                                    .type = g->type,
+                                    .type_name = qr_weight_type_info(g->type)->name,
+                                    .n_dims = g->n_dims,
+                                    .bytes = g->bytes };
+    memcpy(t->dims, g->dims, sizeof t->dims);
+}
+
+static quire_status read_source(const struct qr_weights *w, size_t tensor, uint64_t begin,
+                                uint64_t bytes, void *dst, struct quire_error *err)
+{
+    if (w->gguf)
+        return qr_gguf_read_range(w->gguf, tensor, begin, bytes, dst, err);
+    if (w->safetensors)
+        return qr_safetensors_read_range(w->safetensors, tensor, begin, bytes, dst, err);
+    return qr_fail(err, QUIRE_E_MISUSE, "the weights' source has been released");
+}
+
+/* ---- Opening */
+
+static bool ends_with(const char *s, const char *end)
+{
+    const size_t n = strlen(s), m = strlen(end);
+    return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+static quire_status open_gguf(struct qr_weights *w, const struct qr_weights_params *p,
+                              struct quire_error *err)
+{
+    if (p->path && (ends_with(p->path, ".safetensors") || ends_with(p->path, ".json")))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s: a Hugging Face model is opened by its folder",
+                       qr_path_tail(p->path));
+    QR_TRY(p->path ? qr_gguf_open(p->path, w->allocator, w->logger, &w->gguf, err)
+                   : qr_gguf_open_memory(p->memory, p->memory_size, w->allocator, w->logger,
+                                         &w->gguf, err));
+    if (p->strict && qr_gguf_trailing_bytes(w->gguf))
+        return qr_fail(err, QUIRE_E_FORMAT, "%llu bytes behind the last tensor",
+                       (unsigned long long)qr_gguf_trailing_bytes(w->gguf));
+    return qr_model_config_from_gguf(w->gguf, w->allocator, &w->config, err);
+}
+
+struct text {
+    char *s;
+    size_t n;
+};
+
+static quire_status load_text(const struct qr_weights *w, const char *name, bool optional,
+                              struct text *t, struct quire_error *err)
+{
+    char *path = qr_path_join(w->allocator, w->dir, name);
+    if (!path)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory to read %s", name);
+    quire_status s = QUIRE_OK;
+    if (!optional || qr_file_exists(path))
+        s = qr_file_load(path, MAX_CONFIG_BYTES, w->allocator, &t->s, &t->n, err);
+    qr_strfree(w->allocator, path);
+    return s;
+}
+
+static void free_text(const struct qr_weights *w, struct text *t)
+{
+    if (t->s)
+        qr_free(w->allocator, t->s, t->n + 1, 1);
+}
+
+/* The folder's name is the best one that most checkpoints have. */
+static void name_after_dir(struct qr_weights *w)
+{
+    size_t n = strlen(w->dir);
+    while (n > 1 && w->dir[n - 1] == '/')
+        n--;
+    size_t begin = n;
+    while (begin > 0 && w->dir[begin - 1] != '/')
+        begin--;
+    if (!w->config.name[0])
+        qr_model_config_set_name(&w->config, w->dir + begin, n - begin);
+}
+
+static quire_status open_folder(struct qr_weights *w, const char *path, struct quire_error *err)
+{
+    struct text config = { 0 }, generation = { 0 };
+    w->dir = qr_strdup(w->allocator, path);
+    if (!w->dir)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory to open %s", qr_path_tail(path));
+    quire_status s = load_text(w, "config.json", false, &config, err);
+    if (s == QUIRE_OK)
+        s = load_text(w, "generation_config.json", true, &generation, err);
+    if (s == QUIRE_OK)
+        s = qr_model_config_from_hf(config.s, config.n, generation.s, generation.n, w->allocator,
+                                    &w->config, err);
+    free_text(w, &config);
+    free_text(w, &generation);
+    QR_TRY(s);
+    name_after_dir(w);
+    return qr_safetensors_open_dir(path, w->allocator, &w->safetensors, err);
+}
+
+static quire_status open_source(struct qr_weights *w, const struct qr_weights_params *p,
+                                struct quire_error *err)
+{
+    QR_TRY(p->path && qr_path_is_dir(p->path) ? open_folder(w, p->path, err)
+                                              : open_gguf(w, p, err));
+    w->arch = qr_arch_by_name(w->config.arch);
+    return qr_weights_resolve(w, p->strict, err);
+}
+
+quire_status qr_weights_open(const struct qr_weights_params *p, struct qr_weights **out,
+                             struct quire_error *err)
+{
+    *out = NULL;
+    if (!p->path && !p->memory)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "neither a path nor a memory image of a model is given");
+    struct qr_weights *w = qr_calloc(p->allocator, 1, sizeof *w);
+    if (!w)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory to open a model");
+    w->allocator = p->allocator;
+    w->logger = p->logger;
+    w->progress = p->progress;
+    w->progress_user = p->progress_user;
+    pthread_mutex_init(&w->progress_lock, NULL); /* cannot fail without attributes */
+    const quire_status s = open_source(w, p, err);
+    if (s == QUIRE_OK)
+        *out = w;
+    else
+        qr_weights_close(w);
+    return s;
+}
+
+void qr_weights_release_source(struct qr_weights *w)
+{
+    qr_gguf_close(w->gguf);
+    qr_safetensors_close(w->safetensors);
+    w->gguf = NULL;
+    w->safetensors = NULL;
+}
+
+void qr_weights_close(struct qr_weights *w)
+{
+    if (!w)
+        return;
+    qr_weights_release_source(w);
+    pthread_mutex_destroy(&w->progress_lock);
+    qr_model_config_free(&w->config);
+    qr_strfree(w->allocator, w->dir);
+    qr_free(w->allocator, w->table, w->table_size, sizeof *w->table);
+    qr_free(w->allocator, w, 1, sizeof *w);
+}
+
+/* ---- Access */
+
+const struct qr_model_config *qr_weights_config(const struct qr_weights *w) { return &w->config; }
+const struct qr_gguf *qr_weights_gguf(const struct qr_weights *w) { return w->gguf; }
+const char *qr_weights_dir(const struct qr_weights *w) { return w->dir; }
+uint64_t qr_weights_total_bytes(const struct qr_weights *w) { return w->total_bytes; }
+
+bool qr_weights_find(const struct qr_weights *w, enum qr_weight_role role, uint32_t layer,
+                     struct qr_weight *out)
+{
+    if ((unsigned)role >= QR_W_N_ROLES ||
+        (role >= QR_W_FIRST_LAYER_ROLE && layer >= w->config.n_layers))
+        return false;
+    const struct qr_weight *found = &w->table[qr_weights_slot(role, layer)];
+    if (found->n_cols == 0)
+        return false;
+    *out = *found;
+    return true;
+}
+
+/* Calls of the hook are serialised, so that the host sees a figure that only grows. */
+static quire_status report(struct qr_weights *w, uint64_t bytes, struct quire_error *err)
+{
+    if (!w->progress)
+        return QUIRE_OK;
+    pthread_mutex_lock(&w->progress_lock);
+    /* a weight that is read twice must not push the figure beyond the total */
+    const uint64_t left = w->total_bytes - w->done_bytes;
+    w->done_bytes += bytes < left ? bytes : left;
+    const uint64_t done = w->done_bytes;
+    const int stop = w->progress(w->progress_user, done, w->total_bytes);
+    pthread_mutex_unlock(&w->progress_lock);
+    return stop ? qr_fail(err, QUIRE_E_CANCELLED, "loading was cancelled at %llu of %llu bytes",
+                          (unsigned long long)done, (unsigned long long)w->total_bytes)
+                : QUIRE_OK;
+}
+
+quire_status qr_weights_read_rows(struct qr_weights *w, const struct qr_weight *weight,
+                                  uint64_t row0, uint64_t n_rows, void *dst,
+                                  struct quire_error *err)
+{
+    uint64_t end;
+    if (!qr_add_u64(row0, n_rows, &end) || end > weight->n_rows)
+        return qr_fail(err, QUIRE_E_RANGE, "%s: rows %llu to %llu asked for, it has %llu",
+                       qr_weight_role_name(weight->role), (unsigned long long)row0,
+                       (unsigned long long)end, (unsigned long long)weight->n_rows);
+    const uint64_t begin = weight->first_byte + row0 * weight->row_bytes,
+                   bytes = n_rows * weight->row_bytes;
+    QR_TRY(read_source(w, weight->tensor, begin, bytes, dst, err));
+    return report(w, bytes, err);
+}
+
+quire_status qr_weights_read_f32(struct qr_weights *w, const struct qr_weight *weight, float *dst,
+                                 uint64_t n, struct quire_error *err)
+{
+    const struct qr_weight_type_info *info = qr_weight_type_info(weight->type);
+    if (n != weight->n_rows * weight->n_cols)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s has %llu elements, room for %llu was given",
+                       qr_weight_role_name(weight->role),
+                       (unsigned long long)(weight->n_rows * weight->n_cols),
+                       (unsigned long long)n);
+    if (info->block_elems != 1)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "%s has type %s and cannot be read as f32",
+                       qr_weight_role_name(weight->role), info->name);
+    /* the stored elements go to the end of dst, from where they are widened upwards in place */
+    const size_t stored = (size_t)n * info->block_bytes;
+    uint8_t *raw = (uint8_t *)dst + ((size_t)n * sizeof *dst - stored);
+    QR_TRY(qr_weights_read_rows(w, weight, 0, weight->n_rows, raw, err));
+    for (uint64_t i = 0; i < n; i++) {
+        uint8_t elem[sizeof(float)];
+        memcpy(elem, raw + i * info->block_bytes, info->block_bytes);
+        qr_weight_dequantise(weight->type, elem, 1, &dst[i]);
+    }
+    return QUIRE_OK;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weights.h - where every weight of a model lies, by role, whatever the file format; reads in rows. */
+#ifndef QUIRE_MODEL_WEIGHTS_H
+#define QUIRE_MODEL_WEIGHTS_H
+#include "model/config.h"
+#include <quire/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Roles are what the forward pass asks for. Fused tensors never show: asking for ATTN_Q of a model with a
+ * fused qkv gives the q rows of it. Global roles take layer 0. Matrices are [out rows][in columns]. */
+enum qr_weight_role {
+    /* global */
+    QR_W_TOKEN_EMBD, /* [vocab][hidden] */
+    QR_W_OUTPUT,     /* [vocab][hidden]; absent when the head is tied: use TOKEN_EMBD */
+    QR_W_OUTPUT_BIAS,
+    QR_W_OUTPUT_NORM,
+    QR_W_OUTPUT_NORM_BIAS,
+    QR_W_POS_EMBD,
+    QR_W_TYPE_EMBD,
+    QR_W_EMBD_NORM,
+    QR_W_EMBD_NORM_BIAS,
+    QR_W_FIRST_LAYER_ROLE,
+    /* per layer */
+    QR_W_ATTN_NORM = QR_W_FIRST_LAYER_ROLE,
+    QR_W_ATTN_NORM_BIAS,
+    QR_W_ATTN_Q, /* [n_heads * head_dim][hidden] */
+    QR_W_ATTN_Q_BIAS,
+    QR_W_ATTN_K, /* [n_kv_heads * head_dim][hidden] */
+    QR_W_ATTN_K_BIAS,
+    QR_W_ATTN_V, /* [n_kv_heads * v_head_dim][hidden] */
+    QR_W_ATTN_V_BIAS,
+    QR_W_ATTN_O, /* [hidden][n_heads * v_head_dim] */
+    QR_W_ATTN_O_BIAS,
+    QR_W_ATTN_Q_NORM,
+    QR_W_ATTN_K_NORM,
+    QR_W_ATTN_SINKS, /* [n_heads] */
+    QR_W_ATTN_POST_NORM,
+    QR_W_ATTN_POST_NORM_BIAS,
+    QR_W_FFN_NORM,
+    QR_W_FFN_NORM_BIAS,
+    QR_W_FFN_GATE, /* [ffn][hidden] */
+    QR_W_FFN_GATE_BIAS,
+    QR_W_FFN_UP, /* [ffn][hidden] */
+    QR_W_FFN_UP_BIAS,
+    QR_W_FFN_DOWN, /* [hidden][ffn] */
+    QR_W_FFN_DOWN_BIAS,
+    QR_W_FFN_POST_NORM,
+    QR_W_FFN_POST_NORM_BIAS,
+    QR_W_N_ROLES
+};
+
+/* One weight as the forward pass sees it. Vectors have n_rows == 1. */
+struct qr_weight {
+    enum qr_weight_role role;
+    uint32_t layer;
+    uint32_t type; /* enum qr_weight_type, GGML's numbers; F32, F16 or BF16 in safetensors files */
+    uint64_t n_rows;
+    uint64_t n_cols;  /* elements in a row; a multiple of the type's block */
+    size_t row_bytes; /* of one row in the stored type */
+    /* for weights.c: the source tensor, and where in it the rows begin. For the parts of a fused tensor this is
+     * behind the parts before. */
+    size_t tensor;
+    uint64_t first_byte;
+};
+
+struct qr_weights_params {
+    const char *path;   /* a .gguf file or a Hugging Face folder; NULL: the memory below */
+    const void *memory; /* a GGUF image, borrowed until close */
+    size_t memory_size;
+    const struct quire_allocator *allocator; /* may be NULL; must outlive the object */
+    const struct quire_logger *logger;       /* may be NULL; must outlive the object */
+    quire_progress_fn progress; /* may be NULL; one call at a time, from any reading thread */
+    void *progress_user;
+    bool strict; /* unused tensors and trailing bytes are errors, not warnings */
+};
+
+struct qr_weights;
+struct qr_gguf;
+
+/* Opens a model: reads headers, builds and validates the config, finds every tensor that the config
+ * implies and checks its shape. QUIRE_E_FORMAT names the tensor that is missing or has another shape;
+ * tensors that nothing uses are logged as warnings. No tensor data is read. */
+quire_status qr_weights_open(const struct qr_weights_params *params, struct qr_weights **out,
+                             struct quire_error *err) QUIRE_MUST_CHECK;
+void qr_weights_close(struct qr_weights *w); /* NULL is a no-op */
+
+/* Closes the files once everything has been read; qr_weights_gguf gives NULL and reads fail afterwards. */
+void qr_weights_release_source(struct qr_weights *w);
+
+const struct qr_model_config *qr_weights_config(const struct qr_weights *w);
+const struct qr_gguf *qr_weights_gguf(const struct qr_weights *w); /* NULL for a folder */
+const char *qr_weights_dir(const struct qr_weights *w);            /* the folder; NULL for GGUF */
+uint64_t qr_weights_total_bytes(
+    const struct qr_weights *w); /* stored bytes of all weights in use */
+
+/* False when the model has no such weight (which the config allows, or open would have failed). */
+bool qr_weights_find(const struct qr_weights *w, enum qr_weight_role role, uint32_t layer,
+                     struct qr_weight *out);
+
+/* Reads rows [row0, row0 + n_rows) in the stored type, packed row after row, into
+ * dst[n_rows * weight->row_bytes]. Safe from several threads. QUIRE_E_RANGE beyond the rows, QUIRE_E_IO,
+ * QUIRE_E_CANCELLED from the progress hook, which sees the bytes read so far of qr_weights_total_bytes. */
+quire_status qr_weights_read_rows(struct qr_weights *w, const struct qr_weight *weight,
+                                  uint64_t row0, uint64_t n_rows, void *dst,
+                                  struct quire_error *err) QUIRE_MUST_CHECK;
+
+/* Reads a vector (or a small matrix) of type F32, F16 or BF16 as f32; n = n_rows * n_cols. */
+quire_status qr_weights_read_f32(struct qr_weights *w, const struct qr_weight *weight, float *dst,
+                                 uint64_t n, struct quire_error *err) QUIRE_MUST_CHECK;
+
+/* "attn_q", "ffn_norm" and the like, for messages and listings; static text. */
+const char *qr_weight_role_name(enum qr_weight_role role);
+
+#endif

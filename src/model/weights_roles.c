@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weights_roles.c - which roles a description has, and the shape of each. */
+#include "model/weights_internal.h"
+
+enum extent {
+    NONE,
+    VOCAB,
+    HIDDEN,
+    Q_ROWS,
+    K_ROWS,
+    V_ROWS,
+    O_COLS,
+    FFN,
+    Q_NORM,
+    K_NORM,
+    HEADS,
+    POSITIONS,
+    TYPES
+};
+
+static const struct {
+    const char *name;
+    uint8_t rows, cols; /* rows NONE: a vector */
+} roles[QR_W_N_ROLES] = {
+    [QR_W_TOKEN_EMBD] = { "token_embd", VOCAB, HIDDEN },
+    [QR_W_OUTPUT] = { "output", VOCAB, HIDDEN },
+    [QR_W_OUTPUT_BIAS] = { "output_bias", NONE, VOCAB },
+    [QR_W_OUTPUT_NORM] = { "output_norm", NONE, HIDDEN },
+    [QR_W_OUTPUT_NORM_BIAS] = { "output_norm_bias", NONE, HIDDEN },
+    [QR_W_POS_EMBD] = { "pos_embd", POSITIONS, HIDDEN },
+    [QR_W_TYPE_EMBD] = { "type_embd", TYPES, HIDDEN },
+    [QR_W_EMBD_NORM] = { "embd_norm", NONE, HIDDEN },
+    [QR_W_EMBD_NORM_BIAS] = { "embd_norm_bias", NONE, HIDDEN },
+    [QR_W_ATTN_NORM] = { "attn_norm", NONE, HIDDEN },
+    [QR_W_ATTN_NORM_BIAS] = { "attn_norm_bias", NONE, HIDDEN },
+    [QR_W_ATTN_Q] = { "attn_q", Q_ROWS, HIDDEN },
+    [QR_W_ATTN_Q_BIAS] = { "attn_q_bias", NONE, Q_ROWS },
+    [QR_W_ATTN_K] = { "attn_k", K_ROWS, HIDDEN },
+    [QR_W_ATTN_K_BIAS] = { "attn_k_bias", NONE, K_ROWS },
+    [QR_W_ATTN_V] = { "attn_v", V_ROWS, HIDDEN },
+    [QR_W_ATTN_V_BIAS] = { "attn_v_bias", NONE, V_ROWS },
+    [QR_W_ATTN_O] = { "attn_o", HIDDEN, O_COLS },
+    [QR_W_ATTN_O_BIAS] = { "attn_o_bias", NONE, HIDDEN },
+    [QR_W_ATTN_Q_NORM] = { "attn_q_norm", NONE, Q_NORM },
+    [QR_W_ATTN_K_NORM] = { "attn_k_norm", NONE, K_NORM },
+    [QR_W_ATTN_SINKS] = { "attn_sinks", NONE, HEADS },
+    [QR_W_ATTN_POST_NORM] = { "attn_post_norm", NONE, HIDDEN },
+    [QR_W_ATTN_POST_NORM_BIAS] = { "attn_post_norm_bias", NONE, HIDDEN },
+    [QR_W_FFN_NORM] = { "ffn_norm", NONE, HIDDEN },
+    [QR_W_FFN_NORM_BIAS] = { "ffn_norm_bias", NONE, HIDDEN },
+    [QR_W_FFN_GATE] = { "ffn_gate", FFN, HIDDEN },
+    [QR_W_FFN_GATE_BIAS] = { "ffn_gate_bias", NONE, FFN },
+    [QR_W_FFN_UP] = { "ffn_up", FFN, HIDDEN },
+    [QR_W_FFN_UP_BIAS] = { "ffn_up_bias", NONE, FFN },
+    [QR_W_FFN_DOWN] = { "ffn_down", HIDDEN, FFN },
+    [QR_W_FFN_DOWN_BIAS] = { "ffn_down_bias", NONE, HIDDEN },
+    [QR_W_FFN_POST_NORM] = { "ffn_post_norm", NONE, HIDDEN },
+    [QR_W_FFN_POST_NORM_BIAS] = { "ffn_post_norm_bias", NONE, HIDDEN },
+};
+
+const char *qr_weight_role_name(enum qr_weight_role role)
+{
+    return (unsigned)role < QR_W_N_ROLES ? roles[role].name : "unknown role";
+}
+
+/* The validator has bounded every factor, so no product can wrap. */
+static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_config *l, uint8_t e)
+{
+    const uint64_t q = (uint64_t)l->n_heads * c->head_dim,
+                   k = (uint64_t)l->n_kv_heads * c->head_dim;
+    switch ((enum extent)e) {
+    case NONE:
+        return 0;
+    case VOCAB:
+        return c->vocab_size;
+    case HIDDEN:
+        return c->hidden_size;
+    case Q_ROWS:
+        return q;
+    case K_ROWS:
+        return k;
+    case V_ROWS:
+        return (uint64_t)l->n_kv_heads * c->v_head_dim;
+    case O_COLS:
+        return (uint64_t)l->n_heads * c->v_head_dim;
+    case FFN:
+        return l->ffn_size;
+    case Q_NORM:
+        return c->qk_norm == QR_QK_NORM_FULL ? q : c->head_dim;
+    case K_NORM:
+        return c->qk_norm == QR_QK_NORM_FULL ? k : c->head_dim;
+    case HEADS:
+        return l->n_heads;
+    case POSITIONS:
+        return (uint64_t)c->context_length + c->position_offset;
+    case TYPES:
+        return c->n_token_types;
+    }
+    return 0;
+}
+
+void qr_role_shape(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer,
+                   uint64_t *rows, uint64_t *cols)
+{
+    const struct qr_layer_config *l = &cfg->layers[role < QR_W_FIRST_LAYER_ROLE ? 0 : layer];
+    *rows = extent(cfg, l, roles[role].rows);
+    *cols = extent(cfg, l, roles[role].cols);
+}
+
+static enum qr_need when(bool condition) { return condition ? QR_NEED_REQUIRED : QR_NEED_NOTHING; }
+
+/* Norms of a sublayer's input and output, by the kind of block. */
+static enum qr_need norm_need(const struct qr_model_config *c, enum qr_weight_role role)
+{
+    const bool output =
+        c->block == QR_BLOCK_SANDWICH || c->block == QR_BLOCK_OUTPUT || c->block == QR_BLOCK_POST;
+    const bool input = c->block != QR_BLOCK_OUTPUT && c->block != QR_BLOCK_POST;
+    switch (role) {
+    case QR_W_ATTN_NORM:
+    case QR_W_ATTN_NORM_BIAS:
+        return when(input);
+    case QR_W_FFN_NORM:
+    case QR_W_FFN_NORM_BIAS:
+        return when(input && c->block != QR_BLOCK_PARALLEL1);
+    case QR_W_EMBD_NORM:
+    case QR_W_EMBD_NORM_BIAS:
+        return when(c->embedding_norm);
+    case QR_W_OUTPUT_NORM:
+    case QR_W_OUTPUT_NORM_BIAS:
+        return when(c->block != QR_BLOCK_POST);
+    default:
+        return when(output);
+    }
+}
+
+enum qr_need qr_role_need(const struct qr_model_config *c, enum qr_weight_role role)
+{
+    const bool weights = c->norm != QR_NORM_LAYER_PLAIN;
+    const bool qk = c->qk_norm == QR_QK_NORM_HEAD || c->qk_norm == QR_QK_NORM_FULL;
+    switch (role) {
+    /* a head that lies in the file counts, whatever the description says about tying */
+    case QR_W_OUTPUT:
+        return c->tied_output ? QR_NEED_OPTIONAL : QR_NEED_REQUIRED;
+    case QR_W_OUTPUT_BIAS:
+        return when(c->bias.output);
+    case QR_W_POS_EMBD:
+        return when(c->learned_positions);
+    case QR_W_TYPE_EMBD:
+        return when(c->n_token_types != 0);
+    case QR_W_ATTN_Q_BIAS:
+        return when(c->bias.q);
+    case QR_W_ATTN_K_BIAS:
+        return when(c->bias.k);
+    case QR_W_ATTN_V_BIAS:
+        return when(c->bias.v);
+    case QR_W_ATTN_O_BIAS:
+        return when(c->bias.o);
+    case QR_W_ATTN_Q_NORM:
+    case QR_W_ATTN_K_NORM:
+        return when(qk);
+    case QR_W_ATTN_SINKS:
+        return when(c->sinks);
+    case QR_W_FFN_GATE:
+        return when(c->ffn_gated);
+    case QR_W_FFN_GATE_BIAS:
+        return when(c->ffn_gated && c->bias.ffn_in);
+    case QR_W_FFN_UP_BIAS:
+        return when(c->bias.ffn_in);
+    case QR_W_FFN_DOWN_BIAS:
+        return when(c->bias.ffn_down);
+    case QR_W_OUTPUT_NORM:
+    case QR_W_EMBD_NORM:
+    case QR_W_ATTN_NORM:
+    case QR_W_ATTN_POST_NORM:
+    case QR_W_FFN_NORM:
+    case QR_W_FFN_POST_NORM:
+        return weights ? norm_need(c, role) : QR_NEED_NOTHING;
+    case QR_W_OUTPUT_NORM_BIAS:
+    case QR_W_EMBD_NORM_BIAS:
+    case QR_W_ATTN_NORM_BIAS:
+    case QR_W_ATTN_POST_NORM_BIAS:
+    case QR_W_FFN_NORM_BIAS:
+    case QR_W_FFN_POST_NORM_BIAS:
+        return weights && c->bias.norm ? norm_need(c, role) : QR_NEED_NOTHING;
+    default:
+        return QR_NEED_REQUIRED;
+    }
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_config.h - a model description as text, so that two can be compared and a difference read. */
+#ifndef QUIRE_TEST_CONFIG_H
+#define QUIRE_TEST_CONFIG_H
+#include "model/config.h"
+#include "quire_cmocka.h"
+
+struct text {
+    char s[16384];
+    size_t n;
+};
+
+__attribute__((format(printf, 2, 3))) static inline void say(struct text *t, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    t->n += (size_t)vsnprintf(t->s + t->n, sizeof t->s - t->n, fmt, ap);
+    va_end(ap);
+    assert_true(t->n < sizeof t->s);
+}
+
+static inline void say_rope(struct text *t, const struct qr_rope_config *r)
+{
+    say(t,
+        "rope kind %d scaling %d dim %u original %u theta %.9g factor %.9g low %g high %g fast %g "
+        "slow %g truncate %d scale %.9g\n",
+        (int)r->kind, (int)r->scaling, r->dim, r->original_context, r->theta, r->factor,
+        r->low_freq_factor, r->high_freq_factor, r->beta_fast, r->beta_slow, r->truncate,
+        (double)r->cos_sin_scale);
+    for (uint32_t i = 0; r->factors_short && i < r->dim / 2; i++)
+        say(t, "%.9g ", (double)r->factors_short[i]);
+    for (uint32_t i = 0; r->factors_long && i < r->dim / 2; i++)
+        say(t, "%.9g ", (double)r->factors_long[i]);
+}
+
+/* Everything but the display name. */
+static inline const char *describe(const struct qr_model_config *c, struct text *t)
+{
+    t->n = 0;
+    say(t, "arch %s kind %d causal %d\n", c->arch, (int)c->kind, c->causal);
+    say(t, "layers %u hidden %u vocab %u context %u head %u %u max %u %u %u\n", c->n_layers,
+        c->hidden_size, c->vocab_size, c->context_length, c->head_dim, c->v_head_dim, c->max_heads,
+        c->max_kv_heads, c->max_ffn_size);
+    say(t, "embedding %.9g learned %d %u norm %d types %u tied %d logits %.9g cap %.9g\n",
+        (double)c->embedding_scale, c->learned_positions, c->position_offset, c->embedding_norm,
+        c->n_token_types, c->tied_output, (double)c->logit_scale, (double)c->final_softcap);
+    say(t, "norm %d %.9g block %d residual %.9g act %d gated %d bias %d%d%d%d %d%d %d%d\n",
+        (int)c->norm, (double)c->norm_eps, (int)c->block, (double)c->residual_scale,
+        (int)c->activation, c->ffn_gated, c->bias.q, c->bias.k, c->bias.v, c->bias.o,
+        c->bias.ffn_in, c->bias.ffn_down, c->bias.norm, c->bias.output);
+    say(t, "attention %.9g cap %.9g clip %g alibi %g %g sinks %d qk %d %d\n",
+        (double)c->attention_scale, (double)c->attention_softcap, (double)c->clip_qkv,
+        (double)c->alibi_max_bias, (double)c->alibi_scale, c->sinks, (int)c->qk_norm,
+        c->qk_norm_after_rope);
+    for (uint32_t i = 0; i < c->n_rope; i++)
+        say_rope(t, &c->rope[i]);
+    say(t, "moe %u mla %u\n", c->moe.n_experts, c->mla.kv_lora_rank);
+    for (uint32_t i = 0; i < c->n_layers; i++)
+        say(t, "layer %u heads %u/%u window %u ffn %u rope %u %d%d\n", i, c->layers[i].n_heads,
+            c->layers[i].n_kv_heads, c->layers[i].window, c->layers[i].ffn_size, c->layers[i].rope,
+            c->layers[i].chunked, c->layers[i].moe);
+    say(t, "bos %d pad %d eos", c->bos_id, c->pad_id);
+    for (uint32_t i = 0; i < c->n_eos; i++)
+        say(t, " %d", c->eos_ids[i]);
+    return t->s;
+}
+
+static inline void assert_same_config(const struct qr_model_config *a,
+                                      const struct qr_model_config *b)
+{
+    static struct text ta, tb;
+    assert_string_equal(describe(a, &ta), describe(b, &tb));
+}
+
+/* The 12 folders of built families in the reference data. */
+static const char *const golden_dirs[] = { "llama",      "llama3_rope", "llama_linear_rope",
+                                           "llama_h256", "mistral",     "qwen2",
+                                           "qwen2_yarn", "qwen3",       "gemma",
+                                           "gemma2_q32", "gemma3_text", "phi3" };
+enum { N_GOLDEN_DIRS = sizeof golden_dirs / sizeof *golden_dirs };
+
+/* A whole file as a string to free; NULL when it is not there. */
+static inline char *slurp(const char *dir, const char *name)
+{
+    char path[8192];
+    snprintf(path, sizeof path, "%s/goldens/%s/%s", shared_dir(), dir, name);
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return NULL;
+    char *text = calloc(1, 1 << 20);
+    assert_true(fread(text, 1, (1 << 20) - 1, f) < (1 << 20) - 1);
+    fclose(f);
+    return text;
+}
+
+#endif

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_model_config.c - descriptions from GGUF metadata: equal to those of the Hugging Face folder, lies refused; rope. */
+#include "test_config.h"
+#include "test_gguf.h"
+#include <math.h>
+
+/* ---- A GGUF file against the folder it was converted from */
+
+static const char *const pairs[][2] = {
+    { "gemma-bf16", "gemma" },
+    { "gemma2_q32-bf16", "gemma2_q32" },
+    { "gemma2_q32-q8_0", "gemma2_q32" },
+    { "llama-f32", "llama" },
+    { "llama-f16", "llama" },
+    { "llama-q8_0", "llama" },
+    { "llama3_rope-bf16", "llama3_rope" },
+    { "llama_h256-q4_k_s", "llama_h256" },
+    { "llama_linear_rope-bf16", "llama_linear_rope" },
+    { "phi3-bf16", "phi3" },
+    { "qwen2-bf16", "qwen2" },
+    { "qwen2_yarn-bf16", "qwen2_yarn" },
+    { "qwen3-bf16", "qwen3" },
+};
+
+static void same_frequencies(const struct qr_rope_config *a, const struct qr_rope_config *b)
+{
+    float fa[512], fb[512];
+    qr_rope_inv_freq(a, 100, fa);
+    qr_rope_inv_freq(b, 100, fb);
+    for (uint32_t i = 0; i < a->dim / 2; i++)
+        assert_true(fabsf(fa[i] - fb[i]) <= 1e-6f * fb[i]);
+}
+
+static void compare_pair(const char *gguf, const char *dir)
+{
+    char path[8192];
+    struct qr_gguf *g;
+    struct qr_model_config a, b;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    snprintf(path, sizeof path, "%s/goldens/gguf/%s.gguf", shared_dir(), gguf);
+    assert_status(QUIRE_OK, qr_gguf_open(path, NULL, NULL, &g, &err));
+    assert_status(QUIRE_OK, qr_model_config_from_gguf(g, NULL, &a, &err));
+    char *json = slurp(dir, "config.json");
+    assert_non_null(json);
+    assert_status(QUIRE_OK, qr_model_config_from_hf(json, strlen(json), NULL, 0, NULL, &b, &err));
+    same_frequencies(&a.rope[0], &b.rope[0]);
+    /* what conversion changes: 1 + w is stored, q/k rows of Llama are permuted, llama3 scaling becomes factors */
+    if (b.norm == QR_NORM_RMS_PLUS1)
+        b.norm = QR_NORM_RMS;
+    if (strcmp(a.arch, "llama") == 0)
+        b.rope[0].kind = QR_ROPE_INTERLEAVED;
+    if (b.rope[0].scaling == QR_ROPE_SCALING_LLAMA3) {
+        assert_int_equal(a.rope[0].scaling, QR_ROPE_SCALING_FACTORS);
+        a.rope[0] = b.rope[0];
+    }
+    /* the converter adds tokens of its own (gemma) or had no tokenizer (phi3) */
+    a.bos_id = b.bos_id;
+    a.pad_id = b.pad_id;
+    a.n_eos = b.n_eos;
+    a.eos_ids[0] = b.eos_ids[0];
+    assert_same_config(&a, &b);
+    free(json);
+    qr_model_config_free(&a);
+    qr_model_config_free(&b);
+    qr_gguf_close(g);
+}
+
+static void test_gguf_equals_folder(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        compare_pair(pairs[i][0], pairs[i][1]);
+}
+
+/* ---- Metadata made up here */
+
+struct entry {
+    const char *key;
+    uint32_t type; /* U32, F32, STRING, or ARRAY of U32 (text: numbers), 100: array of bool */
+    double value;
+    const char *text;
+};
+
+static void put_entry(struct image *m, const struct entry *e)
+{
+    if (e->type == QR_GGUF_U32)
+        put_kv_u32(m, e->key, (uint32_t)e->value);
+    else if (e->type == QR_GGUF_F32)
+        put_kv_f32(m, e->key, (float)e->value);
+    else if (e->type == QR_GGUF_STRING)
+        put_kv_str(m, e->key, e->text);
+    else {
+        const bool bools = e->type == 100;
+        put_kv_array(m, e->key, bools ? QR_GGUF_BOOL : QR_GGUF_U32, strlen(e->text));
+        for (const char *p = e->text; *p; p++)
+            bools ? put_u8(m, (uint8_t)(*p - '0')) : put_u32(m, (uint32_t)(*p - '0'));
+    }
+}
+
+/* A 4-layer model of the given family; entries override or add. type 255 removes a key. */
+static quire_status make(const char *arch, const struct entry *extra, size_t n_extra,
+                         struct qr_model_config *cfg, struct quire_error *err)
+{
+    char keys[8][64];
+    static const struct {
+        const char *key;
+        double value;
+    } base[] = { { "block_count", 4 },      { "embedding_length", 64 },
+                 { "context_length", 512 }, { "feed_forward_length", 160 },
+                 { "vocab_size", 320 },     { "attention.head_count", 4 } };
+    enum { N_BASE = sizeof base / sizeof *base };
+    struct entry all[N_BASE + 2 + 8];
+    size_t n = 0;
+    all[n++] = (struct entry){ "general.architecture", QR_GGUF_STRING, 0, arch };
+    for (size_t i = 0; i < N_BASE; i++) {
+        snprintf(keys[i], sizeof keys[i], "%s.%s", arch, base[i].key);
+        all[n++] = (struct entry){ keys[i], QR_GGUF_U32, base[i].value, NULL };
+    }
+    snprintf(keys[N_BASE], sizeof keys[0], "%s.attention.layer_norm_rms_epsilon", arch);
+    all[n++] = (struct entry){ keys[N_BASE], QR_GGUF_F32, 1e-5, NULL };
+    for (size_t i = 0; i < n_extra; i++) {
+        size_t at = 0;
+        while (at < n && strcmp(all[at].key, extra[i].key) != 0)
+            at++;
+        all[at] = extra[i];
+        n = at == n ? n + 1 : n;
+    }
+    struct image m;
+    uint64_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += all[i].type != 255;
+    put_head(&m, 3, 0, count);
+    for (size_t i = 0; i < n; i++)
+        if (all[i].type != 255)
+            put_entry(&m, &all[i]);
+    struct qr_gguf *g;
+    struct fail_alloc f;
+    fail_alloc_init(&f, 0, false);
+    assert_status(QUIRE_OK, qr_gguf_open_memory(m.data, m.size, NULL, NULL, &g, err));
+    quire_status s = qr_model_config_from_gguf(g, &f.hooks, cfg, err);
+    qr_model_config_free(cfg);
+    assert_int_equal(f.live_count, 0);
+    if (s == QUIRE_OK)
+        s = qr_model_config_from_gguf(g, NULL, cfg, err);
+    qr_gguf_close(g);
+    drop(&m);
+    return s;
+}
+
+static void bad(const char *arch, struct entry e, quire_status status, const char *text)
+{
+    struct qr_model_config c;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    const quire_status s = make(arch, &e, 1, &c, &err);
+    if (s != status || !strstr(err.msg, text))
+        print_error("%s: got %s \"%s\", expected %s \"%s\"\n", e.key, quire_status_name(s), err.msg,
+                    quire_status_name(status), text);
+    assert_int_equal(s, status);
+    assert_non_null(strstr(err.msg, text));
+}
+
+static struct qr_model_config good(const char *arch, const struct entry *extra, size_t n)
+{
+    struct qr_model_config c;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    const quire_status s = make(arch, extra, n, &c, &err);
+    if (s != QUIRE_OK)
+        print_error("%s\n", err.msg);
+    assert_int_equal(s, QUIRE_OK);
+    return c;
+}
+
+static void test_lies(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key;
+        uint32_t type;
+        double value;
+        const char *text;
+    } cases[] = {
+        { "llama.block_count", QR_GGUF_U32, 0, "number of layers is 0" },
+        { "llama.block_count", QR_GGUF_U32, 1e9, "number of layers is 1000000000" },
+        { "llama.block_count", QR_GGUF_F32, 2, "llama.block_count has type f32" },
+        { "llama.block_count", 255, 0, "llama.block_count is missing" },
+        { "llama.embedding_length", QR_GGUF_U32, 0, "hidden size" },
+        { "llama.embedding_length", QR_GGUF_U32, 4294967295.0, "hidden size" },
+        { "llama.vocab_size", QR_GGUF_U32, 0, "vocabulary size" },
+        { "llama.vocab_size", QR_GGUF_U32, 4294967295.0, "vocabulary size" },
+        { "llama.vocab_size", 255, 0, "llama.vocab_size is missing" },
+        { "llama.context_length", QR_GGUF_U32, 0, "context length" },
+        { "llama.feed_forward_length", QR_GGUF_U32, 0, "feed-forward size" },
+        { "llama.attention.head_count", QR_GGUF_U32, 0, "head_count is 0" },
+        { "llama.attention.head_count", QR_GGUF_U32, 100000, "head" },
+        { "llama.attention.head_count_kv", QR_GGUF_U32, 0, "key-value heads" },
+        { "llama.attention.head_count_kv", QR_GGUF_U32, 3, "not a multiple" },
+        { "llama.attention.key_length", QR_GGUF_U32, 0, "head_dim" },
+        { "llama.attention.key_length", QR_GGUF_U32, 4096, "head_dim" },
+        { "llama.attention.value_length", QR_GGUF_U32, 0, "v_head_dim" },
+        { "llama.attention.layer_norm_rms_epsilon", QR_GGUF_F32, (double)NAN, "norm epsilon" },
+        { "llama.attention.layer_norm_rms_epsilon", 255, 0, "rms_epsilon is missing" },
+        { "llama.attention.scale", QR_GGUF_F32, (double)NAN, "attention scale" },
+        { "llama.rope.freq_base", QR_GGUF_F32, (double)NAN, "rope base" },
+        { "llama.rope.freq_base", QR_GGUF_F32, (double)INFINITY, "rope base" },
+        { "llama.rope.freq_base", QR_GGUF_U32, 10000, "freq_base has type u32" },
+        { "llama.rope.dimension_count", QR_GGUF_U32, 0, "rotary dimensions" },
+        { "llama.rope.dimension_count", QR_GGUF_U32, 7, "even number" },
+        { "llama.rope.dimension_count", QR_GGUF_U32, 4294967295.0, "rotary dimensions" },
+        { "llama.rope.scale_linear", QR_GGUF_F32, (double)NAN, "rope factor" },
+        { "llama.attention.sliding_window", QR_GGUF_U32, 4294967295.0, "sliding window" },
+        { "tokenizer.ggml.eos_token_id", QR_GGUF_U32, 320, "eos token id" },
+        { "tokenizer.ggml.bos_token_id", QR_GGUF_F32, 1, "bos_token_id has type" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        bad("llama", (struct entry){ cases[i].key, cases[i].type, cases[i].value, NULL },
+            QUIRE_E_FORMAT, cases[i].text);
+    bad("llama", (struct entry){ "llama.rope.scaling.type", QR_GGUF_STRING, 0, "spiral" },
+        QUIRE_E_UNSUPPORTED, "spiral");
+    bad("llama", (struct entry){ "llama.expert_count", QR_GGUF_U32, 8, NULL }, QUIRE_E_UNSUPPORTED,
+        "expert_count is 8");
+    bad("llama", (struct entry){ "llama.attention.head_count", QR_GGUF_ARRAY, 0, "222" },
+        QUIRE_E_FORMAT, "must list 4");
+    bad("llama", (struct entry){ "llama.attention.sliding_window", QR_GGUF_STRING, 0, "8" },
+        QUIRE_E_FORMAT, "sliding_window");
+    bad("phi9", (struct entry){ "x", QR_GGUF_U32, 0, NULL }, QUIRE_E_UNSUPPORTED,
+        "general.architecture phi9");
+}
+
+static void test_layers(void **state)
+{
+    (void)state;
+    const struct entry heads[] = { { "llama.attention.head_count", QR_GGUF_ARRAY, 0, "4248" },
+                                   { "llama.attention.head_count_kv", QR_GGUF_ARRAY, 0, "2112" },
+                                   { "llama.attention.key_length", QR_GGUF_U32, 16, NULL } };
+    struct qr_model_config c = good("llama", heads, 3);
+    assert_true(c.layers[1].n_heads == 2 && c.layers[3].n_heads == 8 &&
+                c.layers[3].n_kv_heads == 2);
+    assert_true(c.max_heads == 8 && c.max_kv_heads == 2 && c.head_dim == 16);
+    qr_model_config_free(&c);
+    static const struct {
+        const char *arch;
+        struct entry pattern;
+        uint32_t windows[4];
+    } cases[] = {
+        { "llama", { "x", QR_GGUF_U32, 0, NULL }, { 8, 8, 8, 8 } },
+        { "phi3", { "x", QR_GGUF_U32, 0, NULL }, { 8, 8, 8, 8 } },
+        { "qwen2", { "x", QR_GGUF_U32, 0, NULL }, { 0, 0, 0, 0 } },
+        { "gemma2", { "x", QR_GGUF_U32, 0, NULL }, { 8, 0, 8, 0 } },
+        { "gemma3", { "x", QR_GGUF_U32, 0, NULL }, { 8, 8, 8, 8 } },
+        { "gemma3",
+          { "gemma3.attention.sliding_window_pattern", QR_GGUF_U32, 3, NULL },
+          { 8, 8, 0, 8 } },
+        { "qwen2", { "qwen2.attention.sliding_window_pattern", 100, 0, "0110" }, { 0, 8, 8, 0 } },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "%s.attention.sliding_window", cases[i].arch);
+        const struct entry e[] = { { key, QR_GGUF_U32, 8, NULL }, cases[i].pattern };
+        c = good(cases[i].arch, e, 2);
+        for (uint32_t l = 0; l < 4; l++) {
+            assert_int_equal(c.layers[l].window, cases[i].windows[l]);
+            assert_int_equal(c.layers[l].rope, c.n_rope == 2 && c.layers[l].window ? 1 : 0);
+        }
+        qr_model_config_free(&c);
+    }
+}
+
+static void test_families(void **state)
+{
+    (void)state;
+    const struct entry big[] = { { "gemma2.block_count", QR_GGUF_U32, 46, NULL },
+                                 { "gemma2.attention.key_length", QR_GGUF_U32, 32, NULL } };
+    struct qr_model_config c = good("gemma2", big, 2);
+    assert_true(c.attention_scale == 0.25f && c.attention_softcap == 50 &&
+                c.final_softcap == 30); /* 27B rule: 64 / 4 */
+    qr_model_config_free(&c);
+    c = good("gemma2", big + 1, 1);
+    assert_true(c.attention_scale == (float)(1 / sqrt(32)));
+    qr_model_config_free(&c);
+    const struct entry local[] = { { "gemma3.rope.freq_base", QR_GGUF_F32, 1e6, NULL },
+                                   { "gemma3.rope.scaling.type", QR_GGUF_STRING, 0, "linear" },
+                                   { "gemma3.rope.scaling.factor", QR_GGUF_F32, 8, NULL } };
+    c = good("gemma3", local, 3);
+    assert_true(c.n_rope == 2 && c.rope[0].theta == 1e6 && c.rope[0].factor == 8 &&
+                c.rope[1].theta == 1e4);
+    assert_true(c.rope[1].scaling == QR_ROPE_SCALING_NONE && c.attention_softcap == 0 &&
+                c.embedding_scale == 8);
+    qr_model_config_free(&c);
+    const struct entry yarn[] = {
+        { "qwen2.rope.scaling.type", QR_GGUF_STRING, 0, "yarn" },
+        { "qwen2.rope.scaling.factor", QR_GGUF_F32, 4, NULL },
+        { "qwen2.rope.scaling.original_context_length", QR_GGUF_U32, 128, NULL },
+        { "tokenizer.ggml.eos_token_id", QR_GGUF_U32, 5, NULL },
+        { "tokenizer.ggml.eot_token_id", QR_GGUF_U32, 5, NULL },
+        { "tokenizer.ggml.eom_token_id", QR_GGUF_U32, 6, NULL },
+        { "tokenizer.ggml.bos_token_id", QR_GGUF_U32, 4294967295.0, NULL }
+    };
+    c = good("qwen2", yarn, 7);
+    assert_true(c.rope[0].scaling == QR_ROPE_SCALING_YARN &&
+                c.rope[0].cos_sin_scale == (float)(1 + 0.1 * log(4)));
+    assert_true(c.n_eos == 2 && c.eos_ids[0] == 5 && c.eos_ids[1] == 6 && c.bos_id == -1);
+    qr_model_config_free(&c);
+}
+
+/* ---- Frequencies against the formulas in double precision */
+
+static void expect_frequencies(const struct qr_rope_config *r, uint64_t length,
+                               double (*expected)(uint32_t i))
+{
+    float f[512];
+    qr_rope_inv_freq(r, length, f);
+    for (uint32_t i = 0; i < r->dim / 2; i++)
+        if (fabs((double)f[i] - expected(i)) > 1e-6 * expected(i))
+            fail_msg("frequency %u is %.9g, expected %.9g", i, (double)f[i], expected(i));
+}
+
+static double plain(uint32_t i) { return pow(10000, -2.0 * i / 32); }
+static double linear(uint32_t i) { return plain(i) / 4; }
+static double dynamic(uint32_t i)
+{
+    return pow(10000 * pow(2.0 * 1000 / 500 - 1, 32 / 30.0), -2.0 * i / 32);
+}
+
+static double llama3(uint32_t i)
+{
+    const double wavelength = 2 * M_PI / plain(i), smooth = (64 / wavelength - 1) / (4 - 1);
+    return wavelength < 64 / 4.0   ? plain(i)
+           : wavelength > 64 / 1.0 ? plain(i) / 8
+                                   : (1 - smooth) * plain(i) / 8 + smooth * plain(i);
+}
+
+static double yarn(uint32_t i)
+{
+    const double low = floor(32 * log(128 / (32 * 2 * M_PI)) / (2 * log(10000)));
+    const double high = ceil(32 * log(128 / (1 * 2 * M_PI)) / (2 * log(10000)));
+    const double from = low < 0 ? 0 : low, ramp = fmin(fmax((i - from) / (high - from), 0), 1);
+    return plain(i) / 4 * ramp + plain(i) * (1 - ramp);
+}
+
+static void test_frequencies(void **state)
+{
+    (void)state;
+    struct qr_rope_config r = { .kind = QR_ROPE_HALF, .dim = 32, .theta = 10000, .factor = 4 };
+    expect_frequencies(&r, 1, plain);
+    r.scaling = QR_ROPE_SCALING_LINEAR;
+    expect_frequencies(&r, 1, linear);
+    r.scaling = QR_ROPE_SCALING_YARN;
+    r.original_context = 128;
+    r.beta_fast = 32;
+    r.beta_slow = 1;
+    r.truncate = true;
+    expect_frequencies(&r, 1, yarn);
+    r.scaling = QR_ROPE_SCALING_LLAMA3;
+    r.original_context = 64;
+    r.factor = 8;
+    r.low_freq_factor = 1;
+    r.high_freq_factor = 4;
+    expect_frequencies(&r, 1, llama3);
+    r.scaling = QR_ROPE_SCALING_DYNAMIC;
+    r.original_context = 500;
+    r.factor = 2;
+    expect_frequencies(&r, 500, plain);
+    expect_frequencies(&r, 1000, dynamic);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gguf_equals_folder),
+        cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_families),
+        cmocka_unit_test(test_frequencies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
