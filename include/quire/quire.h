@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** Everything of the library. */
+#ifndef QUIRE_QUIRE_H
+#define QUIRE_QUIRE_H
+#include <quire/attention.h>
+#include <quire/chat_template.h>
+#include <quire/cpu.h>
+#include <quire/engine.h>
+#include <quire/kv_cache.h>
+#include <quire/model.h>
+#include <quire/sampling.h>
+#include <quire/status.h>
+#include <quire/threads.h>
+#include <quire/tokenizer.h>
+
+#endif
