@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_kv.c - conversions of cache elements against values computed in double. Exact: one wrong bit fails. */
+/* check_kv.c - conversions of cache elements against doubles. One wrong bit fails. */
 #include "kerncheck.h"
 #include <math.h>
 #include <string.h>
@@ -93,16 +93,21 @@ typedef size_t narrow8_fn(uint8_t *dst, const float *src, float scale, size_t n)
 typedef void widen16_fn(float *dst, const uint16_t *src, float scale, size_t n);
 typedef void widen8_fn(float *dst, const uint8_t *src, float scale, size_t n);
 
-static float random_scale(struct kc_env *env) { return kc_int(env, 0, 1) ? 1 : kc_uniform(env, 0.001f, 4); }
+static float random_scale(struct kc_env *env)
+{
+    return kc_int(env, 0, 1) ? 1 : kc_uniform(env, 0.001f, 4);
+}
 
-static bool compare_narrow(struct kc_env *env, const struct format *f, const float *src, const void *dst, float scale,
-                           size_t n, size_t n_clipped)
+static bool compare_narrow(struct kc_env *env, const struct format *f, const float *src,
+                           const void *dst, float scale, size_t n, size_t n_clipped)
 {
     size_t want_clipped = 0;
     for (size_t i = 0; i < n; i++) {
-        const uint16_t code = f->sign == 0x80 ? ((const uint8_t *)dst)[i] : ((const uint16_t *)dst)[i];
+        const uint16_t code =
+            f->sign == 0x80 ? ((const uint8_t *)dst)[i] : ((const uint16_t *)dst)[i];
         if (!right_code(f, scale == 1 ? src[i] : src[i] / scale, code, &want_clipped)) {
-            kc_fail(env, "0x%08x / %g gave 0x%x, element %zu of %zu", to_bits(src[i]), (double)scale, code, i, n);
+            kc_fail(env, "0x%08x / %g gave 0x%x, element %zu of %zu", to_bits(src[i]),
+                    (double)scale, code, i, n);
             return false;
         }
     }
@@ -123,22 +128,25 @@ static void check_narrow(struct kc_env *env, kc_fn fn, const struct format *f)
         void *dst = round % 2 ? kc_buffer_end(n << !one_byte) : kc_buffer_begin(n << !one_byte);
         for (size_t i = 0; i < n; i++)
             src[i] = random_input(env);
-        const size_t n_clipped = one_byte ? ((narrow8_fn *)fn)(dst, src, scale, n) : ((narrow16_fn *)fn)(dst, src, scale, n);
+        const size_t n_clipped = one_byte ? ((narrow8_fn *)fn)(dst, src, scale, n)
+                                          : ((narrow16_fn *)fn)(dst, src, scale, n);
         if (!compare_narrow(env, f, src, dst, scale, n, n_clipped))
             return;
         kc_release();
     }
 }
 
-static bool compare_widen(struct kc_env *env, const struct format *f, const void *src, const float *dst, float scale,
-                          size_t n)
+static bool compare_widen(struct kc_env *env, const struct format *f, const void *src,
+                          const float *dst, float scale, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const uint16_t code = f->sign == 0x80 ? ((const uint8_t *)src)[i] : ((const uint16_t *)src)[i];
+        const uint16_t code =
+            f->sign == 0x80 ? ((const uint8_t *)src)[i] : ((const uint16_t *)src)[i];
         const double v = value(f, code);
         const float want = scale == 1 ? (float)v : (float)v * scale;
         if (isnan(v) ? !isnan(dst[i]) : to_bits(want) != to_bits(dst[i])) {
-            kc_fail(env, "code 0x%x * %g gave 0x%08x, not 0x%08x", code, (double)scale, to_bits(dst[i]), to_bits(want));
+            kc_fail(env, "code 0x%x * %g gave 0x%08x, not 0x%08x", code, (double)scale,
+                    to_bits(dst[i]), to_bits(want));
             return false;
         }
     }
@@ -174,8 +182,11 @@ static void check_widen(struct kc_env *env, kc_fn fn, const struct format *f)
     }
 }
 
-#define CHECKS(name, format)                                                                                     \
-    static void check_narrow_##name(struct kc_env *env, kc_fn fn) { check_narrow(env, fn, &format); }            \
+#define CHECKS(name, format)                                                                       \
+    static void check_narrow_##name(struct kc_env *env, kc_fn fn)                                  \
+    {                                                                                              \
+        check_narrow(env, fn, &format);                                                            \
+    }                                                                                              \
     static void check_widen_##name(struct kc_env *env, kc_fn fn) { check_widen(env, fn, &format); }
 CHECKS(bf16, BF16)
 CHECKS(f16, F16)

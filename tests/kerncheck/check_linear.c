@@ -67,7 +67,9 @@ static void quantise(struct kc_env *env, struct problem *p, size_t stride)
     const int extreme = kc_int(env, 0, 7);
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < k; j++) {
-            q[i * stride + j] = (int8_t)(extreme == 0 ? 127 : extreme == 1 ? -127 : kc_int(env, -127, 127));
+            q[i * stride + j] = (int8_t)(extreme == 0   ? 127
+                                         : extreme == 1 ? -127
+                                                        : kc_int(env, -127, 127));
             sum[(i * k + j) / 16] += q[i * stride + j];
         }
     for (size_t i = 0; i < m * k / 32; i++)
@@ -80,7 +82,8 @@ static void quantise(struct kc_env *env, struct problem *p, size_t stride)
 
 static void make_activations(struct kc_env *env, struct problem *p)
 {
-    const size_t m = p->a.m, k = p->a.k, even = k + k % 2, stride = even + (size_t)(2 * kc_int(env, 0, 9));
+    const size_t m = p->a.m, k = p->a.k, even = k + k % 2,
+                 stride = even + (size_t)(2 * kc_int(env, 0, 9));
     if (p->mode == MODE_Q8) {
         quantise(env, p, stride);
     } else if (p->mode == MODE_F32) {
@@ -99,7 +102,8 @@ static void make_activations(struct kc_env *env, struct problem *p)
     }
 }
 
-static bool make_problem(struct kc_env *env, enum qr_weight_type type, enum mode mode, struct problem *p)
+static bool make_problem(struct kc_env *env, enum qr_weight_type type, enum mode mode,
+                         struct problem *p)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
     memset(p, 0, sizeof *p);
@@ -149,8 +153,9 @@ static double want(const struct problem *p, size_t i, size_t j, double *bound)
             size += fabs(x) * (fabs(w.scale * w.q) + fabs(w.min));
             n_adds += 4.0 / sub; /* two fma of two operands, one of them rounded before */
         } else {
-            const double x = p->mode == MODE_F32 ? (double)a->x[i * a->x_stride + k]
-                                                 : (double)kc_bf16_value(a->x_bf16[i * a->x_bf16_stride + k]);
+            const double x = p->mode == MODE_F32
+                                 ? (double)a->x[i * a->x_stride + k]
+                                 : (double)kc_bf16_value(a->x_bf16[i * a->x_bf16_stride + k]);
             sum += x * w.value;
             size += fabs(x * w.value);
             n_adds += 1;
@@ -171,15 +176,16 @@ static bool check_values(struct kc_env *env, const struct problem *p)
     for (size_t i = 0; i < a->m; i++) {
         for (size_t j = 0; j < a->n; j++) {
             double bound;
-            const double expected = want(p, i, j, &bound), got = (double)a->out[i * a->out_stride + j];
+            const double expected = want(p, i, j, &bound),
+                         got = (double)a->out[i * a->out_stride + j];
             if (j == p->poisoned) /* whatever it is, its neighbours are checked */
                 continue;
             const double ratio = fabs(got - expected) / bound;
             if (ratio > env->worst)
                 env->worst = ratio;
             if (!(ratio <= 1)) {
-                kc_fail(env, "m %zu n %zu k %zu: out[%zu][%zu] = %.9g, not %.9g +- %.2g", a->m, a->n, a->k, i, j, got,
-                        expected, bound);
+                kc_fail(env, "m %zu n %zu k %zu: out[%zu][%zu] = %.9g, not %.9g +- %.2g", a->m,
+                        a->n, a->k, i, j, got, expected, bound);
                 return false;
             }
         }
@@ -221,15 +227,16 @@ static bool check_bits(struct kc_env *env, const struct problem *p, linear_kerne
             }
         for (size_t i = 0; i < a->m; i++)
             if (memcmp(b.out + i * a->n, a->out + i * a->out_stride, a->n * sizeof(float)) != 0) {
-                kc_fail(env, "row %zu of %zu differs when rows come by %zu, n %zu k %zu", i, a->m, pieces[t], a->n,
-                        a->k);
+                kc_fail(env, "row %zu of %zu differs when rows come by %zu, n %zu k %zu", i, a->m,
+                        pieces[t], a->n, a->k);
                 return false;
             }
     }
     return true;
 }
 
-static void check_kernel(struct kc_env *env, enum qr_weight_type type, enum mode mode, linear_kernel *kernel)
+static void check_kernel(struct kc_env *env, enum qr_weight_type type, enum mode mode,
+                         linear_kernel *kernel)
 {
     for (int r = 0; r < env->rounds && !env->failures; r++) {
         struct problem p;
@@ -253,37 +260,48 @@ static void check_flush(struct kc_env *env, linear_kernel *kernel)
         uint16_t x[2], w[2];
         float out;
     } cases[] = {
-        { { one, 0 }, { tiny, 0 }, 0 },         { { 0, big }, { 0, tiny }, 0 }, { { tiny, 0 }, { big, 0 }, 0 },
-        { { half, 0 }, { small, 0 }, 0 },       { { one, 0 }, { small, 0 }, 0x1p-126f },
+        { { one, 0 }, { tiny, 0 }, 0 },
+        { { 0, big }, { 0, tiny }, 0 },
+        { { tiny, 0 }, { big, 0 }, 0 },
+        { { half, 0 }, { small, 0 }, 0 },
+        { { one, 0 }, { small, 0 }, 0x1p-126f },
         { { half, half }, { small, small }, 0 }, /* each partial result is flushed */
     };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         _Alignas(64) uint16_t w[64][2] = { { 0 } };
         float out;
         memcpy(w[0], cases[c].w, sizeof w[0]);
-        kernel(&(struct quire_linear_args){ .w = w, .panel_bytes = sizeof w, .out = &out, .out_stride = 1, .m = 1,
-                                            .n = 1, .k = 2, .x_bf16 = cases[c].x, .x_bf16_stride = 2 });
+        kernel(&(struct quire_linear_args){ .w = w,
+                                            .panel_bytes = sizeof w,
+                                            .out = &out,
+                                            .out_stride = 1,
+                                            .m = 1,
+                                            .n = 1,
+                                            .k = 2,
+                                            .x_bf16 = cases[c].x,
+                                            .x_bf16_stride = 2 });
         if (out != cases[c].out)
-            kc_fail(env, "denormal case %zu: %g instead of %g", c, (double)out, (double)cases[c].out);
+            kc_fail(env, "denormal case %zu: %g instead of %g", c, (double)out,
+                    (double)cases[c].out);
     }
 }
 
 /* Runs fn and, beside the generic kernel, its template over emulated vectors. */
-#define CHECK_LINEAR(member, TYPE, MODE)                                                          \
-    static void check_##member(struct kc_env *env, kc_fn fn)                                      \
-    {                                                                                             \
-        check_kernel(env, QR_WEIGHT_##TYPE, MODE, (linear_kernel *)fn);                           \
-        if (strcmp(env->level, "generic") == 0 && !env->failures) {                               \
-            env->level = "emulated";                                                              \
-            check_kernel(env, QR_WEIGHT_##TYPE, MODE, emulated()->member);                        \
-        }                                                                                         \
+#define CHECK_LINEAR(member, TYPE, MODE)                                                           \
+    static void check_##member(struct kc_env *env, kc_fn fn)                                       \
+    {                                                                                              \
+        check_kernel(env, QR_WEIGHT_##TYPE, MODE, (linear_kernel *)fn);                            \
+        if (strcmp(env->level, "generic") == 0 && !env->failures) {                                \
+            env->level = "emulated";                                                               \
+            check_kernel(env, QR_WEIGHT_##TYPE, MODE, emulated()->member);                         \
+        }                                                                                          \
     }
 CHECK_LINEAR(linear_f32_f32, F32, MODE_F32)
 CHECK_LINEAR(linear_f32_f16, F16, MODE_F32)
 CHECK_LINEAR(linear_f32_bf16, BF16, MODE_F32)
 CHECK_LINEAR(linear_native_bf16, BF16, MODE_BF16)
-#define X(name, NAME, ...)                                 \
-    CHECK_LINEAR(linear_f32_##name, NAME, MODE_F32)        \
+#define X(name, NAME, ...)                                                                         \
+    CHECK_LINEAR(linear_f32_##name, NAME, MODE_F32)                                                \
     CHECK_LINEAR(linear_q8_##name, NAME, MODE_Q8)
 QUIRE_QUANT_TYPES(X)
 #undef X
@@ -297,17 +315,20 @@ static void check_native(struct kc_env *env, kc_fn fn)
 
 typedef void quant_kernel(int8_t *q, float *d, int32_t *sum, const float *x, size_t n_blocks);
 
-static void check_block(struct kc_env *env, const int8_t *q, float d, const int32_t *sum, const float *x)
+static void check_block(struct kc_env *env, const int8_t *q, float d, const int32_t *sum,
+                        const float *x)
 {
     float amax = 0;
     int sums[2] = { 0, 0 };
     for (int i = 0; i < 32; i++)
         amax = isfinite(x[i]) ? fmaxf(amax, fabsf(x[i])) : INFINITY;
     for (int i = 0; i < 32; i++) {
-        const int expected = amax < 0x1p-100f || isinf(amax) ? 0 : (int)nearbyint((double)(x[i] * (127 / amax)));
+        const int expected =
+            amax < 0x1p-100f || isinf(amax) ? 0 : (int)nearbyint((double)(x[i] * (127 / amax)));
         sums[i / 16] += q[i];
         if (q[i] != expected)
-            kc_fail(env, "value %d: %g of amax %g became %d, not %d", i, (double)x[i], (double)amax, q[i], expected);
+            kc_fail(env, "value %d: %g of amax %g became %d, not %d", i, (double)x[i], (double)amax,
+                    q[i], expected);
     }
     const float scale = amax < 0x1p-100f ? 0 : amax / 127;
     if (isinf(amax) ? !isnan(d) : d != scale)
@@ -325,7 +346,11 @@ static void check_quant(struct kc_env *env, quant_kernel *kernel)
         int32_t *sum = kc_buffer_end(nb * 2 * sizeof *sum);
         for (size_t b = 0; b < nb; b++) {
             const int kind = kc_int(env, 0, 9);
-            kc_fill_normal(env, x + 32 * b, 32, kind == 0 ? 0 : kind == 1 ? 1e-33f : kind == 2 ? 1e37f : 1);
+            kc_fill_normal(env, x + 32 * b, 32,
+                           kind == 0   ? 0
+                           : kind == 1 ? 1e-33f
+                           : kind == 2 ? 1e37f
+                                       : 1);
             if (kind == 3)
                 x[32 * b + (size_t)kc_int(env, 0, 31)] = kc_int(env, 0, 1) ? NAN : -INFINITY;
         }
@@ -353,10 +378,10 @@ const struct kc_checker kc_checkers_linear[] = {
     { "linear_f32_f16", check_linear_f32_f16 },
     { "linear_f32_bf16", check_linear_f32_bf16 },
     { "linear_native_bf16", check_native },
-#define X(name, ...)                                  \
-    { "linear_f32_" #name, check_linear_f32_##name }, \
-    { "linear_q8_" #name, check_linear_q8_##name },
+#define X(name, ...)                                                                               \
+    { "linear_f32_" #name, check_linear_f32_##name },                                              \
+        { "linear_q8_" #name, check_linear_q8_##name },
     QUIRE_QUANT_TYPES(X)
 #undef X
-    { NULL, NULL },
+        { NULL, NULL },
 };

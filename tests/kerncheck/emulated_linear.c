@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* emulated_linear.c - the linear templates over emulated vectors, so that they run on any host and under sanitizers. */
 #include "simd/vec_scalar.h"
-#define QUIRE_ISA emulated
+#define QUIRE_ISA         emulated
 #define LINEAR_FLOAT_ROWS 4
 #define LINEAR_FLOAT_VECS 2
-#define LINEAR_Q8_ROWS 2
+#define LINEAR_Q8_ROWS    2
 #include "template/linear_act_tpl.h"
 #include "template/linear_dequant_tpl.h"
 #include "template/linear_native_tpl.h"
@@ -18,8 +18,8 @@ void quire_init_linear_emulated(struct quire_kernels *k)
     QUIRE_SET(k, linear_f32_f16, emulated);
     QUIRE_SET(k, linear_f32_bf16, emulated);
     QUIRE_SET(k, linear_native_bf16, emulated);
-#define X(name, ...)                          \
-    QUIRE_SET(k, linear_f32_##name, emulated); \
+#define X(name, ...)                                                                               \
+    QUIRE_SET(k, linear_f32_##name, emulated);                                                     \
     QUIRE_SET(k, linear_q8_##name, emulated);
     QUIRE_QUANT_TYPES(X)
 #undef X

@@ -13,13 +13,20 @@ static int bits(const uint8_t *p, size_t at, int n)
     return v;
 }
 
-static double half_at(const uint8_t *p) { return (double)kc_f16_value((uint16_t)(p[0] | p[1] << 8)); }
+static double half_at(const uint8_t *p)
+{
+    return (double)kc_f16_value((uint16_t)(p[0] | p[1] << 8));
+}
 
-static const int iq4[16] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
+static const int iq4[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
+                             1,    13,   25,  38,  53,  69,  89,  113 };
 static const double e2m1[16] = { 0, .5, 1, 1.5, 2, 3, 4, 6, 0, -.5, -1, -1.5, -2, -3, -4, -6 };
 
 /* Value i of 32 stored as nibbles: the second half of the values in the high nibbles. */
-static int nibble(const uint8_t *q, size_t i) { return bits(q, 8 * (i % 16) + (i >= 16 ? 4 : 0), 4); }
+static int nibble(const uint8_t *q, size_t i)
+{
+    return bits(q, 8 * (i % 16) + (i >= 16 ? 4 : 0), 4);
+}
 
 static struct kc_weight block32(enum qr_weight_type type, const uint8_t *p, size_t i)
 {
@@ -73,7 +80,8 @@ static struct kc_weight block256(enum qr_weight_type type, const uint8_t *p, siz
         w.min = half_at(p + 82) * bits(p + sub, 4, 4);
         break;
     case QR_WEIGHT_Q3_K:
-        w.q = bits(p + 32 + 32 * half + i, 2 * quarter, 2) - (bits(p + i, 4 * half + quarter, 1) ? 0 : 4);
+        w.q = bits(p + 32 + 32 * half + i, 2 * quarter, 2) -
+              (bits(p + i, 4 * half + quarter, 1) ? 0 : 4);
         w.scale = half_at(p + 108) * (bits(p + 96 + sub % 8, sub < 8 ? 0 : 4, 4) +
                                       16 * bits(p + 104 + sub % 4, 2 * (sub / 4), 2) - 32);
         break;
@@ -94,7 +102,8 @@ static struct kc_weight block256(enum qr_weight_type type, const uint8_t *p, siz
         break;
     default: /* IQ4_XS */
         w.q = iq4[nibble(p + 8 + 16 * (k / 32), i)];
-        w.scale = half_at(p) * (bits(p + 4, 4 * (k / 32), 4) + 16 * bits(p + 2, 2 * (k / 32), 2) - 32);
+        w.scale =
+            half_at(p) * (bits(p + 4, 4 * (k / 32), 4) + 16 * bits(p + 2, 2 * (k / 32), 2) - 32);
         break;
     }
     return w;
@@ -131,11 +140,14 @@ int kc_sub_block(enum qr_weight_type type)
 /* Where a block keeps its f16 scales: one, or two in a row. */
 static int half_offset(enum qr_weight_type type, int *count)
 {
-    *count = type == QR_WEIGHT_Q4_1 || type == QR_WEIGHT_Q5_1 || type == QR_WEIGHT_Q4_K || type == QR_WEIGHT_Q5_K ||
-                     type == QR_WEIGHT_Q2_K
+    *count = type == QR_WEIGHT_Q4_1 || type == QR_WEIGHT_Q5_1 || type == QR_WEIGHT_Q4_K ||
+                     type == QR_WEIGHT_Q5_K || type == QR_WEIGHT_Q2_K
                  ? 2
                  : 1;
-    return type == QR_WEIGHT_Q2_K ? 80 : type == QR_WEIGHT_Q3_K ? 108 : type == QR_WEIGHT_Q6_K ? 208 : 0;
+    return type == QR_WEIGHT_Q2_K   ? 80
+           : type == QR_WEIGHT_Q3_K ? 108
+           : type == QR_WEIGHT_Q6_K ? 208
+                                    : 0;
 }
 
 static void set_half(uint8_t *p, uint16_t h) { memcpy(p, &h, sizeof h); }

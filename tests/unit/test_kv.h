@@ -7,8 +7,8 @@
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
-static const enum quire_kv_dtype KV_DTYPES[] = { QUIRE_KV_F32, QUIRE_KV_BF16, QUIRE_KV_F16, QUIRE_KV_FP8_E4M3,
-                                                 QUIRE_KV_FP8_E5M2 };
+static const enum quire_kv_dtype KV_DTYPES[] = { QUIRE_KV_F32, QUIRE_KV_BF16, QUIRE_KV_F16,
+                                                 QUIRE_KV_FP8_E4M3, QUIRE_KV_FP8_E5M2 };
 
 static uint64_t kv_rng = 1;
 static inline uint32_t kv_random(void)
@@ -28,17 +28,26 @@ static inline float kv_exact(void)
 }
 
 /* One group of n_layers 2, n_kv_heads 2, one dtype. */
-static inline struct quire_kv_group_config kv_group(enum quire_kv_dtype dtype, uint32_t head_size, uint32_t n_blocks)
+static inline struct quire_kv_group_config kv_group(enum quire_kv_dtype dtype, uint32_t head_size,
+                                                    uint32_t n_blocks)
 {
-    return (struct quire_kv_group_config){ .n_layers = 2, .n_kv_heads = 2, .head_size = head_size, .k_dtype = dtype,
-                                           .v_dtype = dtype, .n_blocks = n_blocks };
+    return (struct quire_kv_group_config){ .n_layers = 2,
+                                           .n_kv_heads = 2,
+                                           .head_size = head_size,
+                                           .k_dtype = dtype,
+                                           .v_dtype = dtype,
+                                           .n_blocks = n_blocks };
 }
 
-static inline struct quire_kv_cache *kv_make(const struct quire_kv_group_config *groups, uint32_t n_groups,
-                                             uint32_t block_size, const struct quire_allocator *allocator)
+static inline struct quire_kv_cache *kv_make(const struct quire_kv_group_config *groups,
+                                             uint32_t n_groups, uint32_t block_size,
+                                             const struct quire_allocator *allocator)
 {
-    const struct quire_kv_config c = { .struct_size = sizeof c, .block_size = block_size, .groups = groups,
-                                       .n_groups = n_groups, .allocator = allocator };
+    const struct quire_kv_config c = { .struct_size = sizeof c,
+                                       .block_size = block_size,
+                                       .groups = groups,
+                                       .n_groups = n_groups,
+                                       .allocator = allocator };
     struct quire_kv_cache *kv;
     struct quire_error err = QUIRE_ERROR_INIT;
     if (quire_kv_create(&c, &kv, &err) != QUIRE_OK)

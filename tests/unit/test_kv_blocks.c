@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv_blocks.c - ownership of blocks: runs of ids, sharing, copies, and a long random walk against a model. */
+/* test_kv_blocks.c - ownership: runs of ids, sharing, copies, a random walk against a model. */
 #include "kv/pool.h"
 #include "test_kv.h"
 
@@ -63,11 +63,14 @@ static void longest_runs_first(void **state)
     assert_status(QUIRE_OK, quire_kv_alloc(kv, 0, -1, 20, b, NULL));
     assert_true(b[0] == 20 && consecutive(b, 20));
     assert_status(QUIRE_OK, quire_kv_free(kv, 0, b, 20, NULL));
-    assert_status(QUIRE_OK, quire_kv_alloc(kv, 0, 9, 32, b, NULL)); /* 10 .. 12 lies right behind, then the longest */
+    assert_status(
+        QUIRE_OK,
+        quire_kv_alloc(kv, 0, 9, 32, b, NULL)); /* 10 .. 12 lies right behind, then the longest */
     assert_true(b[0] == 10 && consecutive(b, 3));
     assert_true(b[3] == 20 && consecutive(b + 3, 20));
     assert_true(b[23] == 50 && consecutive(b + 23, 9));
-    assert_status(QUIRE_OK, quire_kv_alloc(kv, 0, 99, 2, b, NULL)); /* nothing behind the last block */
+    assert_status(QUIRE_OK,
+                  quire_kv_alloc(kv, 0, 99, 2, b, NULL)); /* nothing behind the last block */
     assert_true(b[0] == 59 && b[1] == 99);
     assert_int_equal(quire_kv_free_count(kv, 0), 0);
     quire_kv_destroy(kv);
@@ -107,7 +110,8 @@ static void failures_change_nothing(void **state)
     kv_take(kv, 0, 5, b);
     assert_status(QUIRE_OK, quire_kv_share(kv, 0, &b[1], 1, NULL));
     int32_t out[9] = { 77, 77, 77, 77, 77, 77, 77, 77, 77 };
-    assert_fails(QUIRE_E_AGAIN, "4 blocks wanted, 3 of 8 are free", quire_kv_alloc(kv, 0, -1, 4, out, &err));
+    assert_fails(QUIRE_E_AGAIN, "4 blocks wanted, 3 of 8 are free",
+                 quire_kv_alloc(kv, 0, -1, 4, out, &err));
     assert_fails(QUIRE_E_LIMIT, "9 blocks wanted", quire_kv_alloc(kv, 0, -1, 9, out, &err));
     assert_fails(QUIRE_E_LIMIT, "blocks wanted", quire_kv_alloc(kv, 0, -1, SIZE_MAX, out, &err));
     assert_fails(QUIRE_E_RANGE, "after 8", quire_kv_alloc(kv, 0, 8, 1, out, &err));
@@ -118,9 +122,10 @@ static void failures_change_nothing(void **state)
     for (int i = 0; i < 9; i++)
         assert_int_equal(out[i], 77);
 
-    const int32_t twice[] = { b[0], b[1], b[0] }, thrice[] = { b[1], b[1], b[1] }, bad[] = { b[0], 8 },
-                  negative[] = { b[0], -1 }, unowned[] = { b[0], 7 };
-    assert_fails(QUIRE_E_MISUSE, "blocks[2]: block 0 is free", quire_kv_free(kv, 0, twice, 3, &err));
+    const int32_t twice[] = { b[0], b[1], b[0] }, thrice[] = { b[1], b[1], b[1] },
+                  bad[] = { b[0], 8 }, negative[] = { b[0], -1 }, unowned[] = { b[0], 7 };
+    assert_fails(QUIRE_E_MISUSE, "blocks[2]: block 0 is free",
+                 quire_kv_free(kv, 0, twice, 3, &err));
     assert_fails(QUIRE_E_MISUSE, "blocks[2]", quire_kv_free(kv, 0, thrice, 3, &err));
     assert_fails(QUIRE_E_RANGE, "blocks[1] 8", quire_kv_free(kv, 0, bad, 2, &err));
     assert_fails(QUIRE_E_RANGE, "blocks[1] -1", quire_kv_free(kv, 0, negative, 2, &err));
@@ -175,7 +180,8 @@ static void stamp(struct quire_kv_cache *kv, uint32_t group, int32_t block, uint
     const struct qr_kv_group *g = &kv->groups[group];
     for (uint32_t l = 0; l < g->n_layers; l++)
         for (uint32_t h = 0; h < g->n_kv_heads; h++)
-            memset(qr_kv_block(kv, group, l, h, block), (int)(value ^ (l * 16 + h)), g->layout.block_bytes);
+            memset(qr_kv_block(kv, group, l, h, block), (int)(value ^ (l * 16 + h)),
+                   g->layout.block_bytes);
 }
 
 static bool stamped(const struct quire_kv_cache *kv, uint32_t group, int32_t block, uint8_t value)
@@ -192,7 +198,8 @@ static bool stamped(const struct quire_kv_cache *kv, uint32_t group, int32_t blo
 static void copies(void **state)
 {
     (void)state;
-    const struct quire_kv_group_config g[2] = { kv_group(QUIRE_KV_BF16, 24, 6), kv_group(QUIRE_KV_F32, 7, 6) };
+    const struct quire_kv_group_config g[2] = { kv_group(QUIRE_KV_BF16, 24, 6),
+                                                kv_group(QUIRE_KV_F32, 7, 6) };
     struct quire_kv_cache *kv = kv_make(g, 2, 32, NULL);
     for (uint32_t group = 0; group < 2; group++) {
         int32_t b[6];
@@ -206,13 +213,20 @@ static void copies(void **state)
         for (int i = 0; i < 5; i++)
             assert_true(stamped(kv, group, b[i], want[i]));
         const int32_t to_shared[] = { b[0] }, same[] = { b[3], b[3] }, chain_src[] = { b[1], b[2] },
-                      chain_dst[] = { b[2], b[3] }, unowned[] = { 5 }, out[] = { 6 }, low[] = { -1 };
-        assert_fails(QUIRE_E_MISUSE, "dst[0]: block 0 has 2 owners", quire_kv_copy(kv, group, src + 1, to_shared, 1, &err));
-        assert_fails(QUIRE_E_INVALID_ARG, "dst[1] 3 is named twice", quire_kv_copy(kv, group, src, same, 2, &err));
-        assert_fails(QUIRE_E_INVALID_ARG, "is a destination too", quire_kv_copy(kv, group, chain_src, chain_dst, 2, &err));
-        assert_fails(QUIRE_E_INVALID_ARG, "is a destination too", quire_kv_copy(kv, group, &b[1], &b[1], 1, &err));
-        assert_fails(QUIRE_E_MISUSE, "src[0]: block 5 is free", quire_kv_copy(kv, group, unowned, &b[1], 1, &err));
-        assert_fails(QUIRE_E_MISUSE, "dst[0]: block 5 is free", quire_kv_copy(kv, group, &b[1], unowned, 1, &err));
+                      chain_dst[] = { b[2], b[3] }, unowned[] = { 5 }, out[] = { 6 },
+                      low[] = { -1 };
+        assert_fails(QUIRE_E_MISUSE, "dst[0]: block 0 has 2 owners",
+                     quire_kv_copy(kv, group, src + 1, to_shared, 1, &err));
+        assert_fails(QUIRE_E_INVALID_ARG, "dst[1] 3 is named twice",
+                     quire_kv_copy(kv, group, src, same, 2, &err));
+        assert_fails(QUIRE_E_INVALID_ARG, "is a destination too",
+                     quire_kv_copy(kv, group, chain_src, chain_dst, 2, &err));
+        assert_fails(QUIRE_E_INVALID_ARG, "is a destination too",
+                     quire_kv_copy(kv, group, &b[1], &b[1], 1, &err));
+        assert_fails(QUIRE_E_MISUSE, "src[0]: block 5 is free",
+                     quire_kv_copy(kv, group, unowned, &b[1], 1, &err));
+        assert_fails(QUIRE_E_MISUSE, "dst[0]: block 5 is free",
+                     quire_kv_copy(kv, group, &b[1], unowned, 1, &err));
         assert_fails(QUIRE_E_RANGE, "src[0] 6", quire_kv_copy(kv, group, out, &b[1], 1, &err));
         assert_fails(QUIRE_E_RANGE, "dst[0] -1", quire_kv_copy(kv, group, &b[1], low, 1, &err));
         assert_fails(QUIRE_E_INVALID_ARG, "src", quire_kv_copy(kv, group, NULL, &b[1], 1, &err));
@@ -266,7 +280,8 @@ struct walker {
     size_t n;
 };
 
-static void check_invariants(const struct quire_kv_cache *kv, const struct walker *seqs, bool contents)
+static void check_invariants(const struct quire_kv_cache *kv, const struct walker *seqs,
+                             bool contents)
 {
     uint32_t owners[WALK_BLOCKS] = { 0 };
     const struct qr_kv_group *g = &kv->groups[0];
@@ -280,7 +295,8 @@ static void check_invariants(const struct quire_kv_cache *kv, const struct walke
     for (uint32_t b = 0; b < WALK_BLOCKS; b++) {
         const bool is_free = g->free_bits[b / 64] >> b % 64 & 1;
         if (owners[b] != g->owners[b] || is_free != (owners[b] == 0))
-            fail_msg("block %u: %u owners, the pool says %u, free bit %d", b, owners[b], g->owners[b], is_free);
+            fail_msg("block %u: %u owners, the pool says %u, free bit %d", b, owners[b],
+                     g->owners[b], is_free);
         n_free += is_free;
     }
     assert_int_equal(n_free, quire_kv_free_count(kv, 0));
@@ -292,7 +308,8 @@ static void walk_grow(struct quire_kv_cache *kv, struct walker *s)
     const size_t want = 1 + kv_below(6);
     if (s->n + want > MAX_LEN)
         return;
-    const quire_status st = quire_kv_alloc(kv, 0, s->n ? s->blocks[s->n - 1] : -1, want, s->blocks + s->n, NULL);
+    const quire_status st =
+        quire_kv_alloc(kv, 0, s->n ? s->blocks[s->n - 1] : -1, want, s->blocks + s->n, NULL);
     assert_true(st == QUIRE_OK || (st == QUIRE_E_AGAIN && quire_kv_free_count(kv, 0) < want));
     if (st != QUIRE_OK)
         return;
@@ -308,7 +325,8 @@ static void walk_write(struct quire_kv_cache *kv, struct walker *s)
     const size_t i = kv_below((uint32_t)s->n);
     const int64_t slot = (int64_t)s->blocks[i] * 16;
     const bool shared = quire_kv_owners(kv, 0, s->blocks[i]) > 1;
-    assert_int_equal(quire_kv_check_slots(kv, 0, &slot, 1, NULL), shared ? QUIRE_E_MISUSE : QUIRE_OK);
+    assert_int_equal(quire_kv_check_slots(kv, 0, &slot, 1, NULL),
+                     shared ? QUIRE_E_MISUSE : QUIRE_OK);
     if (quire_kv_unshare(kv, 0, i ? s->blocks[i - 1] : -1, &s->blocks[i], NULL) != QUIRE_OK)
         return;
     assert_true(stamped(kv, 0, s->blocks[i], s->contents[i]));

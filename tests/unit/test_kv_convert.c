@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv_convert.c - rounding to cache dtypes and back, against reference tables, values, and the generic level. */
+/* test_kv_convert.c - rounding to cache dtypes and back: tables, values, levels, FPU modes. */
 #include "base/dispatch.h"
 #include "quire_cmocka.h"
 #include <fenv.h>
@@ -11,7 +11,8 @@
 enum format { BF16, F16, E4M3, E5M2, N_FORMATS };
 static const char *const NAMES[] = { "bf16", "f16", "e4m3", "e5m2" };
 
-static size_t narrow(const struct quire_kernels *k, enum format f, uint16_t *out, const float *x, float scale, size_t n)
+static size_t narrow(const struct quire_kernels *k, enum format f, uint16_t *out, const float *x,
+                     float scale, size_t n)
 {
     uint8_t bytes[4096];
     size_t clipped = 0;
@@ -21,14 +22,16 @@ static size_t narrow(const struct quire_kernels *k, enum format f, uint16_t *out
         return k->narrow_f16(out, x, scale, n);
     for (size_t i = 0, m; i < n; i += m) {
         m = n - i < sizeof bytes ? n - i : sizeof bytes;
-        clipped += f == E4M3 ? k->narrow_fp8_e4m3(bytes, x + i, scale, m) : k->narrow_fp8_e5m2(bytes, x + i, scale, m);
+        clipped += f == E4M3 ? k->narrow_fp8_e4m3(bytes, x + i, scale, m)
+                             : k->narrow_fp8_e5m2(bytes, x + i, scale, m);
         for (size_t j = 0; j < m; j++)
             out[i + j] = bytes[j];
     }
     return clipped;
 }
 
-static void widen(const struct quire_kernels *k, enum format f, float *out, const uint16_t *codes, float scale, size_t n)
+static void widen(const struct quire_kernels *k, enum format f, float *out, const uint16_t *codes,
+                  float scale, size_t n)
 {
     if (f == BF16)
         k->widen_bf16(out, codes, scale, n);
@@ -84,9 +87,9 @@ static unsigned sign_bit(enum format f) { return f == BF16 || f == F16 ? 0x8000 
 
 /* ---- reference tables */
 
-
 /* The integers of the array `key` inside the object `section`. */
-static size_t integers(const char *text, const char *section, const char *key, uint32_t *out, size_t max)
+static size_t integers(const char *text, const char *section, const char *key, uint32_t *out,
+                       size_t max)
 {
     char name[64];
     snprintf(name, sizeof name, "\"%s\"", section);
@@ -137,7 +140,8 @@ static void reference_tables(void **state)
         const size_t n = integers(text, "encode", "f32_bits", in, 4096);
         assert_int_equal(n, 1982);
         for (enum format f = BF16; f < N_FORMATS; f++) {
-            assert_int_equal(integers(strstr(text, "\"encode\""), "encode", encode[f], want, 4096), n);
+            assert_int_equal(integers(strstr(text, "\"encode\""), "encode", encode[f], want, 4096),
+                             n);
             for (size_t j = 0; j < n; j++)
                 if (narrow1(k, f, from_bits(in[j])) != want[j])
                     fail_msg("%s %s: 0x%08x gives 0x%x, not 0x%x", k->level, NAMES[f], in[j],
@@ -216,7 +220,8 @@ static void every_bf16_input(void **state)
 static void beyond_the_largest(void **state)
 {
     (void)state;
-    const float x[] = { 448, 463.99f, 464.01f, 480, -1e10f, INFINITY, -INFINITY, NAN, 65504, 65519.99f, 65520, 3.4e38f };
+    const float x[] = { 448,       463.99f, 464.01f, 480,       -1e10f, INFINITY,
+                        -INFINITY, NAN,     65504,   65519.99f, 65520,  3.4e38f };
     enum { N = sizeof x / sizeof x[0] };
     uint16_t out[N];
     for (int i = 0; qr_level_name(i); i++) {
@@ -281,8 +286,8 @@ static void levels_agree_on(const struct quire_kernels *k, const float *x, size_
         assert_int_equal(narrow(k, f, got, x, scale, n), clipped);
         for (size_t i = 0; i < n; i++)
             if (want[i] != got[i])
-                fail_msg("%s %s: 0x%08x / %g gives 0x%x, not 0x%x", k->level, NAMES[f], bits(x[i]), (double)scale,
-                         got[i], want[i]);
+                fail_msg("%s %s: 0x%08x / %g gives 0x%x, not 0x%x", k->level, NAMES[f], bits(x[i]),
+                         (double)scale, got[i], want[i]);
         if (n < 1 << 16)
             assert_int_equal(got[n], 0xa5a5);
         widen(g, f, want_f, want, scale, n);
@@ -321,7 +326,8 @@ static void every_level_equals_generic(void **state)
     }
 }
 
-/* With scale 1 the arithmetic is on integers: the host's rounding mode and denormal flags must not matter. */
+/* With scale 1 the arithmetic is on integers: the host's rounding mode and denormal flags must not
+ * matter. */
 static void floating_point_modes_do_not_matter(void **state)
 {
     (void)state;
@@ -352,7 +358,8 @@ static void floating_point_modes_do_not_matter(void **state)
     }
 }
 
-/* x / scale is one correctly rounded division, as a framework computes it, not a product with 1 / scale. */
+/* x / scale is one correctly rounded division, as a framework computes it, not a product with 1 /
+ * scale. */
 static void scale_divides(void **state)
 {
     (void)state;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv_layout.c - the index formula: a bijection onto the block, and columns plus steps say the same. */
+/* test_kv_layout.c - the index formula is a bijection; columns plus steps say the same. */
 #include "kv/layout.h"
 #include "quire_cmocka.h"
 #include <limits.h>
 #include <stdlib.h>
 
-static const enum quire_kv_dtype DTYPES[] = { QUIRE_KV_F32, QUIRE_KV_BF16, QUIRE_KV_F16, QUIRE_KV_FP8_E4M3,
-                                              QUIRE_KV_FP8_E5M2 };
+static const enum quire_kv_dtype DTYPES[] = { QUIRE_KV_F32, QUIRE_KV_BF16, QUIRE_KV_F16,
+                                              QUIRE_KV_FP8_E4M3, QUIRE_KV_FP8_E5M2 };
 static const int BLOCK_SIZES[] = { 16, 32, 48, 64, 80, 128, 192, 256 };
 static const int HEAD_SIZES[] = { 1, 7, 8, 12, 16, 24, 40, 64, 72, 80, 128, 129, 256 };
 
@@ -18,7 +18,9 @@ static size_t expect_k(enum quire_kv_dtype type, int g, int D, int t, int d)
     const size_t group = (size_t)(t / g), T = (size_t)(t % g), G = (size_t)g, x = (size_t)d;
     const size_t n = (size_t)D * G;
     if (D % 8 != 0)
-        return (group * n + T * (size_t)D + x) * (type == QUIRE_KV_F32 ? 4 : type <= QUIRE_KV_F16 ? 2 : 1);
+        return (group * n + T * (size_t)D + x) * (type == QUIRE_KV_F32   ? 4
+                                                  : type <= QUIRE_KV_F16 ? 2
+                                                                         : 1);
     switch (type) {
     case QUIRE_KV_F32:
         return (group * n + x * G + T) * 4;
@@ -27,7 +29,8 @@ static size_t expect_k(enum quire_kv_dtype type, int g, int D, int t, int d)
     case QUIRE_KV_BF16:
         return (group * n + (x / 2 * G + T) * 2 + x % 2) * 2;
     default:
-        return group * n + (x / 4 * (G / 16) + T / 16) * 64 + T % 16 / 4 * 16 + x % 4 / 2 * 8 + T % 4 * 2 + x % 2;
+        return group * n + (x / 4 * (G / 16) + T / 16) * 64 + T % 16 / 4 * 16 + x % 4 / 2 * 8 +
+               T % 4 * 2 + x % 2;
     }
 }
 
@@ -45,7 +48,8 @@ static size_t expect_v(enum quire_kv_dtype type, int g, int D, int t, int d)
     case QUIRE_KV_BF16:
         return (group * n + (T / 2 * Dp + x) * 2 + T % 2) * 2;
     default:
-        return group * n + (T / 4 * (Dp / 16) + x / 16) * 64 + x % 16 / 4 * 16 + T % 4 / 2 * 8 + x % 4 * 2 + T % 2;
+        return group * n + (T / 4 * (Dp / 16) + x / 16) * 64 + x % 16 / 4 * 16 + T % 4 / 2 * 8 +
+               x % 4 * 2 + T % 2;
     }
 }
 
@@ -72,19 +76,19 @@ static void check_layout(enum quire_kv_dtype kt, enum quire_kv_dtype vt, int bs,
             const size_t at = qr_kv_k_offset(&l, t, d);
             assert_int_equal(at, expect_k(kt, l.group, kd, t, d));
             assert_true(at < l.k_bytes);
-            mark(used, l.block_bytes, at, qr_kv_dtype_bytes(kt));
+            mark(used, l.block_bytes, at, qr_kv_dtype(kt)->bytes);
         }
         for (int d = 0; d < vd; d++) {
             const size_t at = qr_kv_v_offset(&l, t, d);
             assert_int_equal(at - l.k_bytes, expect_v(vt, l.group, vd, t, d));
-            mark(used, l.block_bytes, at, qr_kv_dtype_bytes(vt));
+            mark(used, l.block_bytes, at, qr_kv_dtype(vt)->bytes);
         }
     }
     size_t free_bytes = 0;
     for (size_t i = 0; i < l.block_bytes; i++)
         free_bytes += !used[i];
     /* only V's padding to 16 and the two roundings to 64 bytes may stay unused */
-    const size_t v_pad = (size_t)(l.v_padded - vd) * (size_t)bs * qr_kv_dtype_bytes(vt);
+    const size_t v_pad = (size_t)(l.v_padded - vd) * (size_t)bs * qr_kv_dtype(vt)->bytes;
     assert_in_range(free_bytes, v_pad, v_pad + 2 * 63);
     free(used);
 }
@@ -96,15 +100,17 @@ static void bijection_for_every_dtype_and_size(void **state)
         for (size_t b = 0; b < COUNT(BLOCK_SIZES); b++)
             for (size_t h = 0; h < COUNT(HEAD_SIZES); h++) {
                 check_layout(DTYPES[k], DTYPES[k], BLOCK_SIZES[b], HEAD_SIZES[h], HEAD_SIZES[h]);
-                check_layout(DTYPES[k], DTYPES[(k + 1 + h) % COUNT(DTYPES)], BLOCK_SIZES[b], HEAD_SIZES[h],
-                             HEAD_SIZES[(h + 3) % COUNT(HEAD_SIZES)]);
+                check_layout(DTYPES[k], DTYPES[(k + 1 + h) % COUNT(DTYPES)], BLOCK_SIZES[b],
+                             HEAD_SIZES[h], HEAD_SIZES[(h + 3) % COUNT(HEAD_SIZES)]);
             }
 }
 
-/* Address inside a column the way a kernel walks it: pointer + step * stride + fixed place in the step. */
+/* Address inside a column the way a kernel walks it: pointer + step * stride + fixed place in the
+ * step. */
 static size_t walk_k(const struct qr_kv_layout *l, int column, int t, int d)
 {
-    const size_t at = qr_kv_k_column(l, column), s = l->k_step_bytes, e = qr_kv_dtype_bytes(l->k_dtype);
+    const size_t at = qr_kv_k_column(l, column), s = l->k_step_bytes,
+                 e = qr_kv_dtype(l->k_dtype)->bytes;
     const size_t T = (size_t)t, x = (size_t)d;
     if (l->k_plain)
         return at + T * s + x * e;
@@ -117,7 +123,8 @@ static size_t walk_k(const struct qr_kv_layout *l, int column, int t, int d)
 
 static size_t walk_v(const struct qr_kv_layout *l, int column, int t, int d)
 {
-    const size_t at = qr_kv_v_column(l, column), s = l->v_step_bytes, e = qr_kv_dtype_bytes(l->v_dtype);
+    const size_t at = qr_kv_v_column(l, column), s = l->v_step_bytes,
+                 e = qr_kv_dtype(l->v_dtype)->bytes;
     const size_t T = (size_t)t, x = (size_t)d;
     if (l->v_plain)
         return at + T * s + x * e;
@@ -135,11 +142,14 @@ static void columns_and_steps_address_the_same_bytes(void **state)
         for (size_t b = 0; b < COUNT(BLOCK_SIZES); b++)
             for (size_t h = 0; h < COUNT(HEAD_SIZES); h++) {
                 struct qr_kv_layout l;
-                assert_true(qr_kv_layout_init(&l, DTYPES[k], DTYPES[k], BLOCK_SIZES[b], HEAD_SIZES[h], HEAD_SIZES[h]));
+                assert_true(qr_kv_layout_init(&l, DTYPES[k], DTYPES[k], BLOCK_SIZES[b],
+                                              HEAD_SIZES[h], HEAD_SIZES[h]));
                 for (int t = 0; t < BLOCK_SIZES[b]; t++)
                     for (int d = 0; d < HEAD_SIZES[h]; d++) {
-                        assert_int_equal(walk_k(&l, t / 16 * 16, t % 16, d), qr_kv_k_offset(&l, t, d));
-                        assert_int_equal(walk_v(&l, t / 16 * 16, t % 16, d), qr_kv_v_offset(&l, t, d));
+                        assert_int_equal(walk_k(&l, t / 16 * 16, t % 16, d),
+                                         qr_kv_k_offset(&l, t, d));
+                        assert_int_equal(walk_v(&l, t / 16 * 16, t % 16, d),
+                                         qr_kv_v_offset(&l, t, d));
                     }
             }
 }
@@ -148,12 +158,14 @@ static void refuses_sizes_out_of_range(void **state)
 {
     (void)state;
     struct qr_kv_layout l = { .block_size = -7 };
-    static const int BAD[][3] = { { 0, 64, 64 },     { -16, 64, 64 },  { 8, 64, 64 },    { 17, 64, 64 },
-                                  { 63, 64, 64 },    { 64, 0, 64 },    { 64, 64, 0 },    { 64, -8, 64 },
-                                  { 64, 64, -8 },    { 64, 1025, 64 }, { 64, 64, 1025 }, { INT_MIN, 64, 64 },
+    static const int BAD[][3] = { { 0, 64, 64 },       { -16, 64, 64 },    { 8, 64, 64 },
+                                  { 17, 64, 64 },      { 63, 64, 64 },     { 64, 0, 64 },
+                                  { 64, 64, 0 },       { 64, -8, 64 },     { 64, 64, -8 },
+                                  { 64, 1025, 64 },    { 64, 64, 1025 },   { INT_MIN, 64, 64 },
                                   { INT_MAX, 64, 64 }, { 64, INT_MAX, 64 } };
     for (size_t i = 0; i < COUNT(BAD); i++)
-        assert_false(qr_kv_layout_init(&l, QUIRE_KV_BF16, QUIRE_KV_BF16, BAD[i][0], BAD[i][1], BAD[i][2]));
+        assert_false(
+            qr_kv_layout_init(&l, QUIRE_KV_BF16, QUIRE_KV_BF16, BAD[i][0], BAD[i][1], BAD[i][2]));
     assert_false(qr_kv_layout_init(&l, (enum quire_kv_dtype)99, QUIRE_KV_BF16, 64, 64, 64));
     assert_false(qr_kv_layout_init(&l, QUIRE_KV_BF16, (enum quire_kv_dtype)99, 64, 64, 64));
     assert_int_equal(l.block_size, -7);

@@ -5,7 +5,8 @@
 
 enum { NB = 5, HEADS = 2 };
 
-/* Where element d of (block, token, head) of K (part 0) or V (part 1) lies in each shape, written out. */
+/* Where element d of (block, token, head) of K (part 0) or V (part 1) lies in each shape, written
+ * out. */
 static size_t block_major(int part, size_t b, size_t t, size_t h, size_t d, size_t bs, size_t D)
 {
     return ((((b * 2 + (size_t)part) * bs + t) * HEADS + h) * D) + d; /* [NB, 2, BS, Hkv, D] */
@@ -18,24 +19,27 @@ static size_t split(int part, size_t b, size_t t, size_t h, size_t d, size_t bs,
 
 static size_t flat(int part, size_t b, size_t t, size_t h, size_t d, size_t bs, size_t D)
 {
-    return ((size_t)part * NB + b) * (bs * HEADS * D) + (t * HEADS + h) * D + d; /* [2, NB, BS * Hkv * D] */
+    return ((size_t)part * NB + b) * (bs * HEADS * D) + (t * HEADS + h) * D +
+           d; /* [2, NB, BS * Hkv * D] */
 }
 
 typedef size_t index_fn(int part, size_t b, size_t t, size_t h, size_t d, size_t bs, size_t D);
 
-static void *make_codes(const struct quire_kernels *k, enum quire_kv_dtype dtype, const float *x, size_t n)
+static void *make_codes(const struct quire_kernels *k, enum quire_kv_dtype dtype, const float *x,
+                        size_t n)
 {
-    void *codes = malloc(n * qr_kv_dtype_bytes(dtype));
+    void *codes = malloc(n * qr_kv_dtype(dtype)->bytes);
     assert_non_null(codes);
-    qr_kv_narrow(k, dtype, codes, x, 1, n);
+    qr_kv_dtype(dtype)->narrow(k, codes, x, 1, n);
     return codes;
 }
 
-static void one_shape(enum quire_kv_dtype dtype, enum quire_kv_dtype plain, uint32_t bs, uint32_t D, index_fn *at)
+static void one_shape(enum quire_kv_dtype dtype, enum quire_kv_dtype plain, uint32_t bs, uint32_t D,
+                      index_fn *at)
 {
     struct quire_kv_group_config g = kv_group(dtype, D, 8);
     struct quire_kv_cache *kv = kv_make(&g, 1, bs, NULL);
-    const size_t n = (size_t)NB * 2 * bs * HEADS * D, elem = qr_kv_dtype_bytes(plain);
+    const size_t n = (size_t)NB * 2 * bs * HEADS * D, elem = qr_kv_dtype(plain)->bytes;
     float *x = malloc(n * sizeof *x);
     assert_non_null(x);
     for (size_t i = 0; i < n; i++)
@@ -44,8 +48,12 @@ static void one_shape(enum quire_kv_dtype dtype, enum quire_kv_dtype plain, uint
     int32_t all[8];
     kv_take(kv, 0, 8, all);
     const int32_t blocks[NB] = { 6, 1, 3, 0, 7 }, plain_blocks[NB] = { 4, 0, 3, 1, 2 };
-    struct quire_kv_plain_args a = { .struct_size = sizeof a, .layer = 1, .blocks = blocks, .plain_blocks = plain_blocks,
-                                     .n_blocks = NB, .size = n * elem };
+    struct quire_kv_plain_args a = { .struct_size = sizeof a,
+                                     .layer = 1,
+                                     .blocks = blocks,
+                                     .plain_blocks = plain_blocks,
+                                     .n_blocks = NB,
+                                     .size = n * elem };
     a.layout = at == block_major ? quire_kv_plain_block_major(plain, bs, HEADS, D)
                                  : quire_kv_plain_split(plain, NB, bs, HEADS, D);
     assert_status(QUIRE_OK, quire_kv_import(kv, &a, tensor, NULL));
@@ -55,13 +63,17 @@ static void one_shape(enum quire_kv_dtype dtype, enum quire_kv_dtype plain, uint
     for (size_t i = 0; i < NB; i++) {
         for (uint32_t t = 0; t < bs; t++)
             slots[t] = (int64_t)blocks[i] * bs + t;
-        const struct quire_kv_read_args r = { .struct_size = sizeof r, .layer = 1, .k = k, .v = v, .slots = slots, .n_tokens = bs };
+        const struct quire_kv_read_args r = {
+            .struct_size = sizeof r, .layer = 1, .k = k, .v = v, .slots = slots, .n_tokens = bs
+        };
         assert_status(QUIRE_OK, quire_kv_read(kv, &r, NULL));
         for (size_t t = 0; t < bs; t++)
             for (size_t h = 0; h < HEADS; h++)
                 for (size_t d = 0; d < D; d++) {
-                    assert_true(k[(t * HEADS + h) * D + d] == x[at(0, (size_t)plain_blocks[i], t, h, d, bs, D)]);
-                    assert_true(v[(t * HEADS + h) * D + d] == x[at(1, (size_t)plain_blocks[i], t, h, d, bs, D)]);
+                    assert_true(k[(t * HEADS + h) * D + d] ==
+                                x[at(0, (size_t)plain_blocks[i], t, h, d, bs, D)]);
+                    assert_true(v[(t * HEADS + h) * D + d] ==
+                                x[at(1, (size_t)plain_blocks[i], t, h, d, bs, D)]);
                 }
     }
     unsigned char *back = malloc(n * elem);
@@ -102,13 +114,17 @@ static void same_dtype_keeps_bits(void **state)
         g.n_k_scales = g.n_v_scales = 1;
         struct quire_kv_cache *kv = kv_make(&g, 1, 16, NULL);
         unsigned char raw[2 * 2 * 16 * 2 * 16 * 4], back[sizeof raw];
-        const size_t size = sizeof raw / 4 * qr_kv_dtype_bytes(KV_DTYPES[dt]);
+        const size_t size = sizeof raw / 4 * qr_kv_dtype(KV_DTYPES[dt])->bytes;
         for (size_t i = 0; i < size; i++)
             raw[i] = (unsigned char)kv_random();
         int32_t b[2];
         kv_take(kv, 0, 2, b);
-        struct quire_kv_plain_args a = { .struct_size = sizeof a, .blocks = b, .n_blocks = 2, .size = size,
-                                         .layout = quire_kv_plain_block_major(KV_DTYPES[dt], 16, 2, 16) };
+        struct quire_kv_plain_args a = { .struct_size = sizeof a,
+                                         .blocks = b,
+                                         .n_blocks = 2,
+                                         .size = size,
+                                         .layout =
+                                             quire_kv_plain_block_major(KV_DTYPES[dt], 16, 2, 16) };
         assert_status(QUIRE_OK, quire_kv_import(kv, &a, raw, NULL));
         assert_status(QUIRE_OK, quire_kv_export(kv, &a, back, NULL));
         assert_memory_equal(back, raw, size);
@@ -132,12 +148,15 @@ static void fp8_values_are_scaled(void **state)
     float x[2 * 16 * 8], back[COUNT(x)];
     for (size_t i = 0; i < COUNT(x); i++)
         x[i] = 1000;
-    struct quire_kv_plain_args a = { .struct_size = sizeof a, .blocks = &b, .n_blocks = 1, .size = sizeof x,
+    struct quire_kv_plain_args a = { .struct_size = sizeof a,
+                                     .blocks = &b,
+                                     .n_blocks = 1,
+                                     .size = sizeof x,
                                      .layout = quire_kv_plain_split(QUIRE_KV_F32, 1, 16, 1, 8) };
     assert_status(QUIRE_OK, quire_kv_import(kv, &a, x, NULL));
     assert_status(QUIRE_OK, quire_kv_export(kv, &a, back, NULL));
-    assert_true(back[0] == 224);                 /* 1000 / 0.5 saturates at 448 */
-    assert_true(back[16 * 8] == 256 * 4);        /* 1000 / 4 = 250, nearest is 256 */
+    assert_true(back[0] == 224);          /* 1000 / 0.5 saturates at 448 */
+    assert_true(back[16 * 8] == 256 * 4); /* 1000 / 4 = 250, nearest is 256 */
     assert_int_equal(quire_kv_clipped(kv), 16 * 8);
     quire_kv_destroy(kv);
 }
@@ -157,7 +176,9 @@ static void v_of_another_size_and_gaps(void **state)
         back[i] = 77;
     }
     /* rows of 16 K, 4 unused, 8 V, 12 unused, starting one element into the buffer's bytes */
-    struct quire_kv_plain_args a = { .struct_size = sizeof a, .blocks = &b, .n_blocks = 1, .size = sizeof x };
+    struct quire_kv_plain_args a = {
+        .struct_size = sizeof a, .blocks = &b, .n_blocks = 1, .size = sizeof x
+    };
     a.layout = (struct quire_kv_plain_layout){ QUIRE_KV_F32, 0, 80, 40, 20 };
     assert_status(QUIRE_OK, quire_kv_import(kv, &a, x, NULL));
     assert_status(QUIRE_OK, quire_kv_export(kv, &a, back, NULL));
@@ -180,17 +201,76 @@ static void misaligned_tensors(void **state)
             for (size_t i = 0; i < N; i++)
                 x[i] = kv_exact();
             void *codes = make_codes(kv->kernels, KV_DTYPES[dt], x, N);
-            const size_t size = N * qr_kv_dtype_bytes(KV_DTYPES[dt]);
+            const size_t size = N * qr_kv_dtype(KV_DTYPES[dt])->bytes;
             unsigned char raw[N * 4 + 4], back[N * 4 + 4];
             memcpy(raw + shift, codes, size);
-            struct quire_kv_plain_args a = { .struct_size = sizeof a, .blocks = &b, .n_blocks = 1, .size = size,
-                                             .layout = quire_kv_plain_block_major(KV_DTYPES[dt], 16, 2, 8) };
+            struct quire_kv_plain_args a = { .struct_size = sizeof a,
+                                             .blocks = &b,
+                                             .n_blocks = 1,
+                                             .size = size,
+                                             .layout = quire_kv_plain_block_major(KV_DTYPES[dt], 16,
+                                                                                  2, 8) };
             assert_status(QUIRE_OK, quire_kv_import(kv, &a, raw + shift, NULL));
             assert_status(QUIRE_OK, quire_kv_export(kv, &a, back + shift, NULL));
             assert_memory_equal(back + shift, codes, size);
             free(codes);
             quire_kv_destroy(kv);
         }
+}
+
+/* Both directions refuse the arguments in the same way. */
+static void refuse(struct quire_kv_cache *kv, const struct quire_kv_plain_args *args, void *tensor,
+                   quire_status code, const char *text)
+{
+    assert_fails(code, text, quire_kv_import(kv, args, tensor, &err));
+    assert_fails(code, text, quire_kv_export(kv, args, tensor, &err));
+}
+
+static void refuse_each(struct quire_kv_cache *kv, const struct quire_kv_plain_args *ok,
+                        void *tensor)
+{
+    const int32_t unowned[] = { 0, 3 }, beyond[] = { 0, 4 }, low[] = { -1, 0 },
+                  plain_low[] = { 0, -1 }, plain_high[] = { 2, 0 };
+    struct quire_kv_plain_args a;
+#define REFUSES(field, value, code, text)                                                          \
+    (a = *ok, a.field = value, refuse(kv, &a, tensor, code, text))
+    REFUSES(struct_size, 8, QUIRE_E_MISUSE, "struct_size");
+    REFUSES(group, 1, QUIRE_E_INVALID_ARG, "group 1");
+    REFUSES(layer, 2, QUIRE_E_INVALID_ARG, "layer 2");
+    REFUSES(blocks, NULL, QUIRE_E_INVALID_ARG, "blocks");
+    REFUSES(blocks, unowned, QUIRE_E_MISUSE, "args.blocks[1]: block 3 is free");
+    REFUSES(blocks, beyond, QUIRE_E_RANGE, "args.blocks[1] 4");
+    REFUSES(blocks, low, QUIRE_E_RANGE, "args.blocks[0] -1");
+    REFUSES(plain_blocks, plain_low, QUIRE_E_RANGE, "plain_blocks[1] -1");
+    REFUSES(plain_blocks, plain_high, QUIRE_E_RANGE, "block 2 of the tensor");
+    REFUSES(size, ok->size - 1, QUIRE_E_RANGE, "block 1 of the tensor");
+    REFUSES(size, 0, QUIRE_E_RANGE, "block 1 of the tensor");
+    REFUSES(layout.dtype, (enum quire_kv_dtype)7, QUIRE_E_INVALID_ARG, "dtype");
+    REFUSES(layout.dtype, QUIRE_KV_FP8_E4M3, QUIRE_E_UNSUPPORTED, "fp8_e4m3");
+    REFUSES(layout.stride_token, 0, QUIRE_E_INVALID_ARG, "stride_token");
+    REFUSES(layout.stride_head, 0, QUIRE_E_INVALID_ARG, "stride_head");
+    REFUSES(layout.stride_token, 15, QUIRE_E_INVALID_ARG, "overlap");
+    REFUSES(layout.stride_head, 7, QUIRE_E_INVALID_ARG, "overlap");
+    REFUSES(layout.v_offset, 7, QUIRE_E_INVALID_ARG, "v_offset");
+    REFUSES(layout.v_offset, SIZE_MAX, QUIRE_E_RANGE, "tensor");
+    REFUSES(layout.v_offset, SIZE_MAX - 100, QUIRE_E_RANGE, "tensor");
+    REFUSES(layout.stride_block, SIZE_MAX, QUIRE_E_RANGE, "tensor");
+    REFUSES(layout.stride_block, SIZE_MAX / 4 + 1, QUIRE_E_RANGE, "tensor"); /* wraps as bytes */
+    REFUSES(layout.stride_token, SIZE_MAX / 8, QUIRE_E_INVALID_ARG, "overflow");
+    REFUSES(layout, quire_kv_plain_block_major(QUIRE_KV_F32, SIZE_MAX / 30, 2, 8),
+            QUIRE_E_INVALID_ARG, "overflow");
+    REFUSES(layout, quire_kv_plain_block_major(QUIRE_KV_F32, SIZE_MAX / 17, 2, 8),
+            QUIRE_E_INVALID_ARG, "overflow");
+    REFUSES(layout, quire_kv_plain_split(QUIRE_KV_F32, 1, SIZE_MAX, 2, 8), QUIRE_E_INVALID_ARG,
+            "overflow");
+    REFUSES(layout, quire_kv_plain_split(QUIRE_KV_F32, SIZE_MAX / 9, 16, 2, 8), QUIRE_E_INVALID_ARG,
+            "overflow");
+    REFUSES(layout, quire_kv_plain_split(QUIRE_KV_F32, 1, 16, SIZE_MAX, 8), QUIRE_E_INVALID_ARG,
+            "overflow");
+#undef REFUSES
+    refuse(kv, ok, NULL, QUIRE_E_INVALID_ARG, "plain");
+    refuse(kv, NULL, tensor, QUIRE_E_INVALID_ARG, "args");
+    refuse(NULL, ok, tensor, QUIRE_E_INVALID_ARG, "kv");
 }
 
 static void bad_arguments(void **state)
@@ -204,55 +284,29 @@ static void bad_arguments(void **state)
     memset(kv->pool, 0xa5, kv->pool_bytes);
     static float tensor[2 * 2 * 16 * 2 * 8];
     memset(tensor, 0x11, sizeof tensor);
-    const int32_t two[] = { 0, 1 }, twice[] = { 0, 0 }, unowned[] = { 0, 3 }, beyond[] = { 0, 4 }, low[] = { -1, 0 },
-                  shared[] = { 0, 2 }, plain_low[] = { 0, -1 }, plain_high[] = { 2, 0 };
-    const struct quire_kv_plain_args ok = { .struct_size = sizeof ok, .blocks = two, .n_blocks = 2, .size = sizeof tensor,
-                                            .layout = quire_kv_plain_block_major(QUIRE_KV_F32, 16, 2, 8) };
-    struct quire_kv_plain_args a;
-#define BAD(change, code, text)                                                  \
-    do {                                                                         \
-        a = ok;                                                                  \
-        change;                                                                  \
-        assert_fails(code, text, quire_kv_import(kv, &a, tensor, &err));         \
-        assert_fails(code, text, quire_kv_export(kv, &a, tensor, &err));         \
-    } while (0)
-    BAD(a.struct_size = 8, QUIRE_E_MISUSE, "struct_size");
-    BAD(a.group = 1, QUIRE_E_INVALID_ARG, "group 1");
-    BAD(a.layer = 2, QUIRE_E_INVALID_ARG, "layer 2");
-    BAD(a.blocks = NULL, QUIRE_E_INVALID_ARG, "blocks");
-    BAD(a.blocks = unowned, QUIRE_E_MISUSE, "args.blocks[1]: block 3 is free");
-    BAD(a.blocks = beyond, QUIRE_E_RANGE, "args.blocks[1] 4");
-    BAD(a.blocks = low, QUIRE_E_RANGE, "args.blocks[0] -1");
-    BAD(a.plain_blocks = plain_low, QUIRE_E_RANGE, "plain_blocks[1] -1");
-    BAD(a.plain_blocks = plain_high, QUIRE_E_RANGE, "block 2 of the tensor");
-    BAD(a.size--, QUIRE_E_RANGE, "block 1 of the tensor");
-    BAD(a.layout.dtype = (enum quire_kv_dtype)7, QUIRE_E_INVALID_ARG, "dtype");
-    BAD(a.layout.dtype = QUIRE_KV_FP8_E4M3, QUIRE_E_UNSUPPORTED, "fp8_e4m3");
-    BAD(a.layout.stride_token = 0, QUIRE_E_INVALID_ARG, "stride_token");
-    BAD(a.layout.stride_head = 0, QUIRE_E_INVALID_ARG, "stride_head");
-    BAD(a.layout.stride_token = 15, QUIRE_E_INVALID_ARG, "overlap");
-    BAD(a.layout.stride_head = 7, QUIRE_E_INVALID_ARG, "overlap");
-    BAD(a.layout.v_offset = 7, QUIRE_E_INVALID_ARG, "v_offset");
-    BAD(a.layout.v_offset = SIZE_MAX, QUIRE_E_RANGE, "tensor");
-    BAD(a.layout.stride_block = SIZE_MAX, QUIRE_E_RANGE, "tensor");
-    BAD(a.layout.stride_block = SIZE_MAX / 4 + 1, QUIRE_E_RANGE, "tensor"); /* wraps in bytes only */
-    BAD(a.layout.stride_token = SIZE_MAX / 8, QUIRE_E_INVALID_ARG, "overflow");
-    assert_fails(QUIRE_E_INVALID_ARG, "plain", quire_kv_import(kv, &ok, NULL, &err));
-    assert_fails(QUIRE_E_INVALID_ARG, "plain", quire_kv_export(kv, &ok, NULL, &err));
-    assert_fails(QUIRE_E_INVALID_ARG, "args", quire_kv_import(kv, NULL, tensor, &err));
-    assert_fails(QUIRE_E_INVALID_ARG, "args", quire_kv_export(kv, NULL, tensor, &err));
-    assert_fails(QUIRE_E_INVALID_ARG, "kv", quire_kv_import(NULL, &ok, tensor, &err));
-    assert_fails(QUIRE_E_INVALID_ARG, "kv", quire_kv_export(NULL, &ok, tensor, &err));
-    a = ok;
+    const int32_t two[] = { 0, 1 }, twice[] = { 0, 0 }, shared[] = { 0, 2 };
+    const struct quire_kv_plain_args ok = {
+        .struct_size = sizeof ok,
+        .blocks = two,
+        .n_blocks = 2,
+        .size = sizeof tensor,
+        .layout = quire_kv_plain_block_major(QUIRE_KV_F32, 16, 2, 8),
+    };
+    refuse_each(kv, &ok, tensor);
+    struct quire_kv_plain_args a = ok;
     a.blocks = twice;
-    assert_fails(QUIRE_E_INVALID_ARG, "args.blocks[1] 0 is named twice", quire_kv_import(kv, &a, tensor, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "args.blocks[1] 0 is named twice",
+                 quire_kv_import(kv, &a, tensor, &err));
     a.blocks = shared;
     assert_fails(QUIRE_E_MISUSE, "2 owners", quire_kv_import(kv, &a, tensor, &err));
+    kv->busy = true;
+    assert_fails(QUIRE_E_BUSY, "another call", quire_kv_import(kv, &ok, tensor, &err));
+    kv->busy = false;
     for (size_t i = 0; i < kv->pool_bytes; i++)
         assert_int_equal(kv->pool[i], 0xa5);
     for (size_t i = 0; i < sizeof tensor; i++)
         assert_int_equal(((unsigned char *)tensor)[i], 0x11);
-    assert_status(QUIRE_OK, quire_kv_export(kv, &a, tensor, NULL)); /* shared blocks may be read */
+    assert_status(QUIRE_OK, quire_kv_export(kv, &a, tensor, NULL)); /* shared ones may be read */
     a.n_blocks = 0;
     a.blocks = NULL;
     assert_status(QUIRE_OK, quire_kv_export(kv, &a, NULL, NULL));
@@ -263,12 +317,9 @@ static void bad_arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_three_shapes),
-        cmocka_unit_test(same_dtype_keeps_bits),
-        cmocka_unit_test(fp8_values_are_scaled),
-        cmocka_unit_test(v_of_another_size_and_gaps),
-        cmocka_unit_test(misaligned_tensors),
-        cmocka_unit_test(bad_arguments),
+        cmocka_unit_test(the_three_shapes),      cmocka_unit_test(same_dtype_keeps_bits),
+        cmocka_unit_test(fp8_values_are_scaled), cmocka_unit_test(v_of_another_size_and_gaps),
+        cmocka_unit_test(misaligned_tensors),    cmocka_unit_test(bad_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

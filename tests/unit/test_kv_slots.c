@@ -3,10 +3,14 @@
 #include "kv/pool.h"
 #include "test_kv.h"
 
-static struct quire_kv_slot_map map_of(uint32_t block_size, const int32_t *table, size_t n, size_t n_tokens)
+static struct quire_kv_slot_map map_of(uint32_t block_size, const int32_t *table, size_t n,
+                                       size_t n_tokens)
 {
-    return (struct quire_kv_slot_map){ .struct_size = sizeof(struct quire_kv_slot_map), .block_size = block_size,
-                                       .block_table = table, .n_entries = n, .n_tokens = n_tokens };
+    return (struct quire_kv_slot_map){ .struct_size = sizeof(struct quire_kv_slot_map),
+                                       .block_size = block_size,
+                                       .block_table = table,
+                                       .n_entries = n,
+                                       .n_tokens = n_tokens };
 }
 
 /* Prompt 10, window 8, block size 4: block 0 is reused as a ring. */
@@ -22,7 +26,8 @@ static void ring_example(void **state)
     assert_memory_equal(slots, want, sizeof want);
 }
 
-/* The window counts absolute positions: the last chunk of a prompt is cut by the sequence's length, not its own. */
+/* The window counts absolute positions: the last chunk of a prompt is cut by the sequence's
+ * length, not its own. */
 static void window_of_a_chunk(void **state)
 {
     (void)state;
@@ -127,7 +132,8 @@ static void first_block_by_definition(void **state)
         for (uint32_t bs = 1; bs < 20; bs += 3)
             for (uint32_t n_past = 0; n_past < 120; n_past++) {
                 uint32_t want = 0;
-                /* block `want` ends at position want * bs + bs - 1; a query at p sees positions > p - window */
+                /* block `want` ends at position want * bs + bs - 1; a query at p sees positions >
+                 * p - window */
                 while (window && (int64_t)want * bs + bs - 1 <= (int64_t)n_past - window)
                     want++;
                 assert_int_equal(quire_kv_first_block(bs, window, n_past), want);
@@ -140,7 +146,8 @@ static void first_block_by_definition(void **state)
 static void check_slots(void **state)
 {
     (void)state;
-    const struct quire_kv_group_config g[2] = { kv_group(QUIRE_KV_F32, 8, 6), kv_group(QUIRE_KV_F32, 8, 2) };
+    const struct quire_kv_group_config g[2] = { kv_group(QUIRE_KV_F32, 8, 6),
+                                                kv_group(QUIRE_KV_F32, 8, 2) };
     struct quire_kv_cache *kv = kv_make(g, 2, 16, NULL);
     int32_t b[4];
     kv_take(kv, 0, 3, b); /* 0, 1, 2 */
@@ -148,16 +155,19 @@ static void check_slots(void **state)
     const int64_t good[] = { 0, -1, 15, 47, -1, 32 };
     for (int i = 0; i < 3; i++)
         assert_status(QUIRE_OK, quire_kv_check_slots(kv, 0, good, COUNT(good), NULL));
-    const int64_t twice[] = { 5, 0, 5 }, shared[] = { 0, 16 }, unowned[] = { 48 }, high[] = { 96 }, low[] = { -2 },
-                  huge[] = { INT64_MAX }, lowest[] = { INT64_MIN };
-    assert_fails(QUIRE_E_INVALID_ARG, "slot_mapping[2] 5 is named twice", quire_kv_check_slots(kv, 0, twice, 3, &err));
-    assert_fails(QUIRE_E_MISUSE, "slot_mapping[1]: block 1 has 2 owners", quire_kv_check_slots(kv, 0, shared, 2, &err));
+    const int64_t twice[] = { 5, 0, 5 }, shared[] = { 0, 16 }, unowned[] = { 48 }, high[] = { 96 },
+                  low[] = { -2 }, huge[] = { INT64_MAX }, lowest[] = { INT64_MIN };
+    assert_fails(QUIRE_E_INVALID_ARG, "slot_mapping[2] 5 is named twice",
+                 quire_kv_check_slots(kv, 0, twice, 3, &err));
+    assert_fails(QUIRE_E_MISUSE, "slot_mapping[1]: block 1 has 2 owners",
+                 quire_kv_check_slots(kv, 0, shared, 2, &err));
     assert_fails(QUIRE_E_MISUSE, "block 3 is free", quire_kv_check_slots(kv, 0, unowned, 1, &err));
     assert_fails(QUIRE_E_RANGE, "slot_mapping[0] 96", quire_kv_check_slots(kv, 0, high, 1, &err));
     assert_fails(QUIRE_E_RANGE, "slot_mapping[0] -2", quire_kv_check_slots(kv, 0, low, 1, &err));
     assert_fails(QUIRE_E_RANGE, "slot_mapping[0]", quire_kv_check_slots(kv, 0, huge, 1, &err));
     assert_fails(QUIRE_E_RANGE, "slot_mapping[0]", quire_kv_check_slots(kv, 0, lowest, 1, &err));
-    assert_fails(QUIRE_E_RANGE, "slot_mapping[0] 47", quire_kv_check_slots(kv, 1, &good[3], 1, &err));
+    assert_fails(QUIRE_E_RANGE, "slot_mapping[0] 47",
+                 quire_kv_check_slots(kv, 1, &good[3], 1, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "slot_mapping", quire_kv_check_slots(kv, 0, NULL, 1, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "group 2", quire_kv_check_slots(kv, 2, good, 1, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "kv", quire_kv_check_slots(NULL, 0, good, 1, &err));

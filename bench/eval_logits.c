@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eval_logits.c - `quire-eval logits` and `quire-eval perplexity`. */
+#include "eval_run.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Tokens of a text, with the model's own beginning. NULL and a message on failure. */
+static int32_t *tokens_of(const struct eval_options *o, const char *text, size_t size, size_t *n, int *code)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_tokenizer *tok;
+    int32_t *ids = NULL;
+    quire_status s = quire_tokenizer_open(o->model, NULL, &tok, &err);
+    if (s == QUIRE_OK) {
+        s = quire_tokenizer_encode(tok, text, size, QUIRE_ENCODE_ADD_BOS, NULL, 0, n, &err);
+        ids = s == QUIRE_OK ? malloc((*n + 1) * sizeof *ids) : NULL;
+        if (ids)
+            s = quire_tokenizer_encode(tok, text, size, QUIRE_ENCODE_ADD_BOS, ids, *n + 1, n, &err);
+        quire_tokenizer_close(tok);
+    }
+    if (s == QUIRE_OK && ids)
+        return ids;
+    *code = eval_fail(o->model, s, &err);
+    free(ids);
+    return NULL;
+}
+
+static void print_top(const struct eval_options *o, const float *logits, uint32_t vocab)
+{
+    struct quire_tokenizer *tok = NULL;
+    if (quire_tokenizer_open(o->model, NULL, &tok, NULL) != QUIRE_OK)
+        tok = NULL;
+    float below = INFINITY;
+    for (int rank = 0; rank < 10; rank++) {
+        uint32_t best = UINT32_MAX;
+        for (uint32_t i = 0; i < vocab; i++)
+            if (logits[i] < below && (best == UINT32_MAX || logits[i] > logits[best]))
+                best = i;
+        if (best == UINT32_MAX)
+            break;
+        size_t size = 0;
+        const char *text = tok ? quire_tokenizer_token_text(tok, (int32_t)best, &size) : NULL;
+        printf("%10.5f  %6u  %.*s\n", logits[best], best, (int)size, text ? text : "");
+        below = logits[best];
+    }
+    quire_tokenizer_close(tok);
+}
+
+int eval_logits(const struct eval_options *o)
+{
+    if (!o->model || !o->prompt) {
+        fprintf(stderr, "quire-eval logits: needs -m and -p\n");
+        return 64;
+    }
+    int code = 0;
+    size_t n = 0;
+    int32_t *ids = tokens_of(o, o->prompt, strlen(o->prompt), &n, &code);
+    struct eval_run *r = ids && n ? eval_run_open(o, o->model, (uint32_t)n, &code) : NULL;
+    if (r) {
+        const uint32_t vocab = eval_run_info(r)->vocab_size, last = (uint32_t)n - 1;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        float *logits = malloc(vocab * sizeof *logits);
+        const quire_status s = logits ? eval_run_prompt(r, ids, (uint32_t)n, &last, 1, logits, NULL, &err) : QUIRE_E_NOMEM;
+        if (s == QUIRE_OK)
+            print_top(o, logits, vocab);
+        else
+            code = eval_fail(o->model, s, &err);
+        free(logits);
+    }
+    eval_run_close(r);
+    free(ids);
+    return code;
+}
+
+/* Negative log likelihood of `next` in nats. */
+static double surprise(const float *logits, uint32_t vocab, int32_t next)
+{
+    double max = logits[0], sum = 0;
+    for (uint32_t i = 1; i < vocab; i++)
+        max = logits[i] > max ? logits[i] : max;
+    for (uint32_t i = 0; i < vocab; i++)
+        sum += exp(logits[i] - max);
+    return log(sum) + max - logits[next];
+}
+
+enum { WINDOW = 512 };
+
+/* Windows of 512 tokens, each scored on its own; the mean of all scored tokens. */
+static quire_status score(struct eval_run *r, const int32_t *ids, size_t n, double *total, size_t *count,
+                          struct quire_error *err)
+{
+    const uint32_t vocab = eval_run_info(r)->vocab_size;
+    uint32_t rows[WINDOW];
+    float *logits = malloc((size_t)WINDOW * vocab * sizeof *logits);
+    quire_status s = logits ? QUIRE_OK : QUIRE_E_NOMEM;
+    for (uint32_t i = 0; i < WINDOW; i++)
+        rows[i] = i;
+    for (size_t begin = 0; begin + 1 < n && s == QUIRE_OK; begin += WINDOW) {
+        const uint32_t len = n - begin < WINDOW ? (uint32_t)(n - begin) : WINDOW;
+        s = eval_run_prompt(r, ids + begin, len, rows, len, logits, NULL, err);
+        for (uint32_t i = 0; i + 1 < len && s == QUIRE_OK; i++) {
+            *total += surprise(logits + (size_t)i * vocab, vocab, ids[begin + i + 1]);
+            ++*count;
+        }
+    }
+    free(logits);
+    return s;
+}
+
+int eval_perplexity(const struct eval_options *o)
+{
+    size_t size = 0, n = 0, count = 0;
+    double total = 0;
+    int code = 0;
+    if (!o->model || !o->input) {
+        fprintf(stderr, "quire-eval perplexity: needs -m and -f\n");
+        return 64;
+    }
+    char *text = eval_read_file(o->input, &size);
+    int32_t *ids = text ? tokens_of(o, text, size, &n, &code) : NULL;
+    struct eval_run *r = ids ? eval_run_open(o, o->model, WINDOW, &code) : NULL;
+    if (r) {
+        struct quire_error err = QUIRE_ERROR_INIT;
+        const quire_status s = score(r, ids, n, &total, &count, &err);
+        if (s != QUIRE_OK)
+            code = eval_fail(o->model, s, &err);
+        else
+            printf("perplexity %.4f over %zu tokens\n", count ? exp(total / (double)count) : NAN, count);
+    }
+    eval_run_close(r);
+    free(ids);
+    free(text);
+    return text ? code : 66;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tensor_file.c - reads the safetensors files that hold reference tensors. */
+#include "tensor_file.h"
+#include "eval.h"
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tensor_file {
+    char *bytes;
+    size_t data_start, size;
+    json_t *header;
+};
+
+struct tensor_file *tensor_file_open(const char *path)
+{
+    struct tensor_file *f = calloc(1, sizeof *f);
+    if (!f)
+        return NULL;
+    f->bytes = eval_read_file(path, &f->size);
+    uint64_t header = 0;
+    if (f->bytes && f->size > 8)
+        memcpy(&header, f->bytes, 8);
+    if (header && header <= f->size - 8)
+        f->header = json_loadb(f->bytes + 8, (size_t)header, 0, NULL);
+    if (!f->header) {
+        fprintf(stderr, "quire-eval: %s is not a readable safetensors file\n", path);
+        tensor_file_close(f);
+        return NULL;
+    }
+    f->data_start = 8 + (size_t)header;
+    return f;
+}
+
+void tensor_file_close(struct tensor_file *f)
+{
+    if (!f)
+        return;
+    json_decref(f->header);
+    free(f->bytes);
+    free(f);
+}
+
+bool tensor_file_get(const struct tensor_file *f, const char *dtype, struct tensor *out, const char *name_fmt, ...)
+{
+    char name[256];
+    va_list ap;
+    va_start(ap, name_fmt);
+    vsnprintf(name, sizeof name, name_fmt, ap);
+    va_end(ap);
+    const json_t *t = json_object_get(f->header, name);
+    const json_t *shape = json_object_get(t, "shape"), *offsets = json_object_get(t, "data_offsets");
+    const char *type = json_string_value(json_object_get(t, "dtype"));
+    if (!type || (dtype && strcmp(type, dtype) != 0) || json_array_size(shape) > 4 || json_array_size(offsets) != 2)
+        return false;
+    const size_t begin = (size_t)json_integer_value(json_array_get(offsets, 0));
+    const size_t end = (size_t)json_integer_value(json_array_get(offsets, 1));
+    if (begin > end || end > f->size - f->data_start)
+        return false;
+    *out = (struct tensor){ .n_dims = json_array_size(shape), .n = 1, .data = f->bytes + f->data_start + begin };
+    snprintf(out->dtype, sizeof out->dtype, "%s", type);
+    for (size_t i = 0; i < out->n_dims; i++) {
+        out->dims[i] = (size_t)json_integer_value(json_array_get(shape, i));
+        out->n *= out->dims[i];
+    }
+    return true;
+}

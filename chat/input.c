@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* input.c - turns of a conversation from standard input. */
+#include "input.h"
+#include "terminal.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_TURN = 16 << 20 };
+
+void input_open(struct input *in, bool interactive)
+{
+    *in = (struct input){ .interactive = interactive };
+    if (interactive && isatty(0))
+        in->editor = line_editor_open(terminal_colour(2));
+}
+
+void input_close(struct input *in) { line_editor_close(in->editor); }
+
+static enum input_result plain_line(const struct input *in, const char *prompt, struct text *line)
+{
+    if (in->interactive && isatty(0)) {
+        fputs(prompt, stderr);
+        fflush(stderr);
+    }
+    char *buf = NULL;
+    size_t capacity = 0;
+    errno = 0;
+    const ssize_t n = getline(&buf, &capacity, stdin);
+    enum input_result result = INPUT_LINE;
+    if (n >= 0) {
+        size_t size = (size_t)n - (buf[n - 1] == '\n');
+        size -= size && buf[size - 1] == '\r';
+        text_add(line, buf, size);
+    } else if (errno == EINTR && interrupts()) {
+        clearerr(stdin);
+        result = INPUT_INTERRUPTED;
+    } else {
+        result = ferror(stdin) ? INPUT_FAILED : INPUT_END;
+    }
+    free(buf);
+    return line->failed || line->size > MAX_TURN ? INPUT_FAILED : result;
+}
+
+enum input_result input_line(struct input *in, const char *prompt, struct text *line)
+{
+    text_clear(line);
+    text_add(line, "", 0);
+    return in->editor ? line_editor_read(in->editor, prompt, line) : plain_line(in, prompt, line);
+}
+
+static bool ends_with(const struct text *t, const char *end)
+{
+    const size_t n = strlen(end);
+    return t->size >= n && memcmp(t->data + t->size - n, end, n) == 0;
+}
+
+#define QUOTES "\"\"\""
+
+/* The first line began with quotes; `turn` holds what followed them. */
+static enum input_result quoted_lines(struct input *in, struct text *turn)
+{
+    struct text line = { 0 };
+    enum input_result result = INPUT_LINE;
+    while (result == INPUT_LINE && !ends_with(turn, QUOTES)) {
+        result = input_line(in, "... ", &line);
+        if (turn->size)
+            text_add(turn, "\n", 1);
+        if (result == INPUT_LINE)
+            text_add(turn, line.data, line.size);
+        if (turn->failed || turn->size > MAX_TURN)
+            result = INPUT_FAILED;
+    }
+    text_free(&line);
+    if (result != INPUT_LINE)
+        return result;
+    turn->size -= strlen(QUOTES);
+    turn->size -= turn->size && turn->data[turn->size - 1] == '\n';
+    turn->data[turn->size] = 0;
+    return INPUT_LINE;
+}
+
+enum input_result input_turn(struct input *in, struct text *turn)
+{
+    enum input_result result = input_line(in, "> ", turn);
+    if (result != INPUT_LINE || !in->interactive)
+        return result;
+    if (strncmp(turn->data, QUOTES, strlen(QUOTES)) == 0) {
+        turn->size -= strlen(QUOTES);
+        memmove(turn->data, turn->data + strlen(QUOTES), turn->size + 1);
+        result = quoted_lines(in, turn);
+    }
+    if (result == INPUT_LINE && in->editor && turn->size)
+        line_editor_remember(in->editor, turn->data);
+    return result;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* line_editor.c - line editing and history with libedit, where it is built in. */
+#include "input.h"
+
+#ifdef HAVE_EDITLINE
+#include "terminal.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <histedit.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <wchar.h>
+
+struct line_editor {
+    EditLine *el;
+    History *history;
+    FILE *screen; /* standard error, or the terminal when that goes elsewhere */
+    const char *prompt;
+    char shown[32];
+    bool colour, interrupted;
+    char history_path[PATH_MAX]; /* "" = kept in memory only */
+};
+
+static struct line_editor *self_of(EditLine *el)
+{
+    void *self = NULL;
+    el_get(el, EL_CLIENTDATA, &self);
+    return self;
+}
+
+static char *prompt_of(EditLine *el)
+{
+    struct line_editor *e = self_of(el);
+    snprintf(e->shown, sizeof e->shown, e->colour ? "\1\033[1;32m\1%s\1\033[0m\1" : "%s", e->prompt);
+    return e->shown;
+}
+
+/* Reads one character. libedit's own reader starts again after a signal; ours tells of Ctrl-C. */
+static int read_character(EditLine *el, wchar_t *out)
+{
+    struct line_editor *e = self_of(el);
+    mbstate_t state = { 0 };
+    for (;;) {
+        char byte;
+        const ssize_t n = read(0, &byte, 1);
+        if (n == 0)
+            return 0;
+        if (n < 0 && errno == EINTR && !interrupts()) { /* the window changed, or we were put to the foreground */
+            el_set(el, EL_REFRESH);
+            continue;
+        }
+        if (n < 0) {
+            e->interrupted = errno == EINTR;
+            return -1;
+        }
+        const size_t length = mbrtowc(out, &byte, 1, &state);
+        if (length == (size_t)-1) { /* not a character of this locale: drop what was read of it */
+            state = (mbstate_t){ 0 };
+            continue;
+        }
+        if (length != (size_t)-2)
+            return 1;
+    }
+}
+
+/* $XDG_STATE_HOME/quire/history or ~/.local/state/quire/history, folders made as needed. */
+static bool find_history(char *path, size_t size)
+{
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    int n = -1;
+    if (state && *state == '/')
+        n = snprintf(path, size, "%s/quire/history", state);
+    else if (home && *home == '/')
+        n = snprintf(path, size, "%s/.local/state/quire/history", home);
+    if (n < 0 || (size_t)n >= size)
+        return false;
+    for (char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
+        *p = 0;
+        const bool ok = mkdir(path, 0700) == 0 || errno == EEXIST;
+        *p = '/';
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+static void open_history(struct line_editor *e)
+{
+    HistEvent event;
+    e->history = history_init();
+    if (!e->history)
+        return;
+    history(e->history, &event, H_SETSIZE, 1000);
+    history(e->history, &event, H_SETUNIQUE, 1);
+    el_set(e->el, EL_HIST, history, e->history);
+    if (find_history(e->history_path, sizeof e->history_path))
+        history(e->history, &event, H_LOAD, e->history_path);
+    else
+        e->history_path[0] = 0;
+}
+
+struct line_editor *line_editor_open(bool colour)
+{
+    if (!terminal_shows(0))
+        return NULL;
+    struct line_editor *e = calloc(1, sizeof *e);
+    if (!e)
+        return NULL;
+    e->colour = colour;
+    e->screen = isatty(2) ? stderr : fopen("/dev/tty", "w");
+    e->el = e->screen ? el_init("quire-chat", stdin, e->screen, e->screen) : NULL;
+    if (!e->el) {
+        line_editor_close(e);
+        return NULL;
+    }
+    el_set(e->el, EL_CLIENTDATA, e);
+    el_set(e->el, EL_PROMPT_ESC, prompt_of, '\1');
+    el_set(e->el, EL_EDITOR, "emacs");
+    el_set(e->el, EL_SIGNAL, 1); /* puts the terminal right around Ctrl-Z and when its size changes */
+    el_set(e->el, EL_GETCFN, read_character);
+    el_set(e->el, EL_BIND, "^R", "em-inc-search-prev", NULL);
+    open_history(e);
+    el_source(e->el, NULL); /* ~/.editrc */
+    return e;
+}
+
+void line_editor_close(struct line_editor *e)
+{
+    if (!e)
+        return;
+    if (e->el)
+        el_end(e->el);
+    if (e->history)
+        history_end(e->history);
+    if (e->screen && e->screen != stderr)
+        fclose(e->screen);
+    free(e);
+}
+
+enum input_result line_editor_read(struct line_editor *e, const char *prompt, struct text *line)
+{
+    int n = 0;
+    e->prompt = prompt;
+    e->interrupted = false;
+    const char *got = el_gets(e->el, &n);
+    if (e->interrupted) {
+        el_reset(e->el);
+        fputc('\n', e->screen);
+        return INPUT_INTERRUPTED;
+    }
+    if (!got || n <= 0) {
+        fputc('\n', e->screen);
+        return INPUT_END;
+    }
+    text_add(line, got, (size_t)n - (got[n - 1] == '\n'));
+    return line->failed ? INPUT_FAILED : INPUT_LINE;
+}
+
+void line_editor_remember(struct line_editor *e, const char *entry)
+{
+    HistEvent event;
+    if (!e->history)
+        return;
+    history(e->history, &event, H_ENTER, entry);
+    if (!e->history_path[0])
+        return;
+    const mode_t mask = umask(077); /* what people say is theirs */
+    history(e->history, &event, H_SAVE, e->history_path);
+    umask(mask);
+}
+
+#else /* plain reading only */
+
+struct line_editor *line_editor_open(bool colour)
+{
+    (void)colour;
+    return NULL;
+}
+
+void line_editor_close(struct line_editor *e) { (void)e; }
+
+enum input_result line_editor_read(struct line_editor *e, const char *prompt, struct text *line)
+{
+    (void)e, (void)prompt, (void)line;
+    return INPUT_END;
+}
+
+void line_editor_remember(struct line_editor *e, const char *entry) { (void)e, (void)entry; }
+#endif

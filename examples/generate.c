@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* generate.c - one question, one answer. usage: generate MODEL QUESTION */
+#include <quire/quire.h>
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    if (argc != 3)
+        return 64;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_engine *engine;
+    struct quire_engine_params ep;
+    quire_engine_params_default(&ep);
+    ep.model_path = argv[1];
+    if (quire_engine_open(&ep, &engine, &err) != QUIRE_OK)
+        return fprintf(stderr, "%s\n", err.msg), 65;
+
+    struct quire_chat_message ask = { .role = "user", .content = argv[2] };
+    struct quire_request_params rp;
+    quire_request_id id;
+    quire_request_params_default(&rp);
+    rp.messages = &ask;
+    rp.n_messages = 1;
+    rp.max_tokens = 200;
+    quire_status s = quire_engine_submit(engine, &rp, &id, &err);
+    struct quire_event ev = { .struct_size = sizeof ev };
+    while (s == QUIRE_OK && quire_engine_active(engine)) {
+        s = quire_engine_step(engine, &err);
+        while (quire_engine_poll(engine, &ev, NULL) == QUIRE_OK && ev.kind != QUIRE_EVENT_NONE)
+            if (ev.kind == QUIRE_EVENT_TEXT)
+                fwrite(ev.text, 1, ev.text_size, stdout);
+    }
+    putchar('\n');
+    if (s != QUIRE_OK)
+        fprintf(stderr, "%s\n", err.msg);
+    quire_engine_close(engine);
+    return s != QUIRE_OK;
+}

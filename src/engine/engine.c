@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* engine.c - opening and closing an engine, and what it says about itself. */
+#include "base/alloc.h"
+#include "base/checked.h"
+#include "base/error.h"
+#include "engine/engine_impl.h"
+#include "engine/request.h"
+#include "engine/sizes.h"
+#include "model/gguf.h"
+#include "text/vocab_spec.h"
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+enum { DEFAULT_REQUESTS = 16, MAX_REQUESTS = 256 };
+
+void quire_engine_params_default(struct quire_engine_params *params)
+{
+    if (!params)
+        return;
+    struct quire_threads_params threads;
+    quire_threads_params_default(&threads);
+    *params = (struct quire_engine_params){
+        .struct_size = sizeof *params,
+        .thread_backend = threads.backend,
+        .k_dtype = QUIRE_KV_F16,
+        .v_dtype = QUIRE_KV_F16,
+    };
+}
+
+static quire_status check_params(const struct quire_engine_params *p, struct quire_error *err)
+{
+    if (!p)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
+    if (p->struct_size != sizeof *p)
+        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, this library expects %zu", p->struct_size,
+                       sizeof *p);
+    if (!p->model_path && !p->model_data)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "model_path and model_data are both NULL");
+    if (p->max_requests > MAX_REQUESTS)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "max_requests %u is above %d", p->max_requests, MAX_REQUESTS);
+    if (p->max_step_tokens > INT32_MAX || p->context_length > INT32_MAX)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is above 2^31 - 1",
+                       p->max_step_tokens > INT32_MAX ? "max_step_tokens" : "context_length");
+    const uint32_t known = QUIRE_ENGINE_LOCK_CACHE | QUIRE_ENGINE_DRY_RUN;
+    if (p->flags & ~known)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "flags 0x%x has unknown bits", p->flags);
+    return QUIRE_OK;
+}
+
+static quire_status open_threads(struct quire_engine *e, const struct quire_engine_params *p, struct quire_error *err)
+{
+    e->threads = p->threads;
+    if (p->threads)
+        return QUIRE_OK;
+    struct quire_threads_params tp;
+    quire_threads_params_default(&tp);
+    tp.backend = p->thread_backend;
+    tp.n_threads = p->n_threads;
+    tp.allocator = p->allocator;
+    QR_TRY(quire_threads_create(&tp, &e->own_threads, err));
+    e->threads = e->own_threads;
+    return QUIRE_OK;
+}
+
+static quire_status open_model(struct quire_engine *e, const struct quire_engine_params *p, struct quire_error *err)
+{
+    struct quire_model_params mp;
+    quire_model_params_default(&mp);
+    mp.path = p->model_path;
+    mp.data = p->model_data;
+    mp.data_bytes = p->model_bytes;
+    mp.isa = p->isa;
+    mp.compute = p->compute;
+    mp.threads = e->threads;
+    mp.allocator = p->allocator;
+    mp.logger = p->logger;
+    mp.progress = p->progress;
+    mp.progress_user = p->progress_user;
+    return quire_model_open(&mp, &e->model, err);
+}
+
+/* The tokenizer comes first: it is quick, and a model whose text cannot be read need not be loaded. */
+static quire_status open_tokenizer(struct quire_engine *e, const struct quire_engine_params *p,
+                                   struct quire_error *err)
+{
+    if (p->model_path) {
+        struct quire_tokenizer_options options = QUIRE_TOKENIZER_OPTIONS_INIT;
+        options.allocator = p->allocator;
+        options.logger = p->logger;
+        return quire_tokenizer_open(p->model_path, &options, &e->tokenizer, err);
+    }
+    struct qr_gguf *file;
+    QR_TRY(qr_gguf_open_memory(p->model_data, p->model_bytes, p->allocator, NULL, &file, err));
+    const quire_status s = qr_tokenizer_from_gguf(file, p->allocator, &e->tokenizer, err);
+    qr_gguf_close(file);
+    return s;
+}
+
+/* Tokens that end an answer, found once. */
+static quire_status list_eog(struct quire_engine *e, struct quire_error *err)
+{
+    const size_t n = quire_tokenizer_n_vocab(e->tokenizer);
+    e->n_text_tokens = n < e->vocab_size ? (uint32_t)n : e->vocab_size;
+    for (int pass = 0; pass < 2; pass++) { /* count, then fill */
+        uint32_t found = 0;
+        for (uint32_t i = 0; i < e->n_text_tokens; i++)
+            if (quire_tokenizer_is_eog(e->tokenizer, (int32_t)i)) {
+                if (pass)
+                    e->eog[found] = (int32_t)i;
+                found++;
+            }
+        if (pass)
+            break;
+        e->n_eog = found;
+        e->eog = qr_alloc(e->allocator, found, sizeof *e->eog);
+        if (!e->eog)
+            return qr_fail(err, QUIRE_E_NOMEM, "no memory for the tokenizer");
+    }
+    return QUIRE_OK;
+}
+
+static void context_params(struct quire_engine *e, struct quire_context_params *cp)
+{
+    quire_context_params_default(cp);
+    cp->kv = e->kv;
+    cp->threads = e->threads;
+    cp->max_tokens = e->info.max_step_tokens;
+    cp->max_seqs = 1;
+    cp->max_logits = 1;
+    cp->max_seq_len = e->info.context_length;
+    cp->allocator = e->allocator;
+}
+
+/* Without QUIRE_KV_TOUCH this takes address space only. */
+static quire_status reserve_pool(struct quire_engine *e, const struct qr_engine_sizes *sizes,
+                                 const struct quire_engine_params *p, struct quire_error *err)
+{
+    const bool lock = p->flags & QUIRE_ENGINE_LOCK_CACHE && !e->dry_run;
+    const struct quire_kv_config config = {
+        .struct_size = sizeof config,
+        .block_size = sizes->block_size,
+        .groups = sizes->groups,
+        .n_groups = sizes->n_groups,
+        .flags = lock ? QUIRE_KV_TOUCH | QUIRE_KV_LOCK : 0,
+        .allocator = p->allocator,
+        .logger = p->logger,
+        .isa = p->isa,
+    };
+    return quire_kv_create(&config, &e->kv, err);
+}
+
+/* Everything a step needs beside the cache. */
+static quire_status reserve_step(struct quire_engine *e, struct quire_error *err)
+{
+    struct quire_context_params cp;
+    context_params(e, &cp);
+    QR_TRY(quire_context_create(e->model, &cp, &e->context, err));
+    QR_TRY(quire_sampler_create(e->vocab_size, e->allocator, &e->sampler, err));
+    QR_TRY(qr_sequence_init(&e->sequence, e->kv, e->info.context_length, e->allocator, err));
+    QR_TRY(qr_batch_init(&e->batch, e->sequence.n_groups, e->info.max_step_tokens, e->allocator, err));
+    e->logits = qr_alloc(e->allocator, e->vocab_size, sizeof *e->logits);
+    e->requests = qr_calloc(e->allocator, e->n_requests, sizeof *e->requests);
+    return e->logits && e->requests ? QUIRE_OK : qr_fail(err, QUIRE_E_NOMEM, "no memory for requests");
+}
+
+static quire_status set_info(struct quire_engine *e, const struct qr_engine_sizes *sizes,
+                             const struct quire_engine_params *p, struct quire_error *err)
+{
+    struct quire_model_info mi = { .struct_size = sizeof mi };
+    QR_TRY(quire_model_info(e->model, &mi));
+    e->vocab_size = mi.vocab_size;
+    e->info = (struct quire_engine_info){
+        .struct_size = sizeof e->info,
+        .context_length = sizes->context_length,
+        .model_context_length = sizes->model_context_length,
+        .block_size = sizes->block_size,
+        .n_threads = quire_threads_count(e->threads),
+        .max_step_tokens = sizes->max_step_tokens,
+        .k_dtype = p->k_dtype,
+        .v_dtype = p->v_dtype,
+        .weight_bytes = mi.weight_bytes,
+        .kv_bytes = sizes->kv_bytes,
+        .kv_budget = sizes->budget,
+        .available_bytes = sizes->available,
+        .has_chat_template = e->chat_template != NULL,
+    };
+    if (sizes->context_length > sizes->model_context_length)
+        qr_log(p->logger, QUIRE_LOG_WARN, "context of %u tokens: the model was made for %u", sizes->context_length,
+               sizes->model_context_length);
+    QR_TRY(reserve_pool(e, sizes, p, err));
+    struct quire_context_params cp;
+    context_params(e, &cp);
+    QR_TRY(quire_context_bytes(e->model, &cp, &e->info.context_bytes, err));
+    /* the logits, and what the sampler keeps per token */
+    e->info.context_bytes += (uint64_t)e->vocab_size * (sizeof(float) + 16);
+    return QUIRE_OK;
+}
+
+static quire_status open_parts(struct quire_engine *e, const struct quire_engine_params *p, struct quire_error *err)
+{
+    QR_TRY(open_threads(e, p, err));
+    QR_TRY(open_tokenizer(e, p, err));
+    QR_TRY(qr_prompt_open_template(e, p->chat_template, err));
+    QR_TRY(open_model(e, p, err));
+    struct qr_engine_sizes sizes;
+    QR_TRY(qr_engine_sizes_init(&sizes, e->model, p, err));
+    quire_status s = set_info(e, &sizes, p, err);
+    if (s == QUIRE_OK)
+        s = list_eog(e, err);
+    qr_engine_sizes_free(&sizes);
+    if (s == QUIRE_OK && !e->dry_run)
+        return reserve_step(e, err);
+    quire_kv_destroy(e->kv);
+    e->kv = NULL;
+    return s;
+}
+
+quire_status quire_engine_open(const struct quire_engine_params *params, struct quire_engine **out,
+                               struct quire_error *err)
+{
+    if (!out)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
+    *out = NULL;
+    QR_TRY(check_params(params, err));
+    struct quire_engine *e = qr_calloc(params->allocator, 1, sizeof *e);
+    if (!e)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for an engine");
+    e->allocator = params->allocator;
+    e->logger = params->logger;
+    e->dry_run = params->flags & QUIRE_ENGINE_DRY_RUN;
+    e->n_requests = params->max_requests ? params->max_requests : DEFAULT_REQUESTS;
+    const quire_status s = open_parts(e, params, err);
+    if (s != QUIRE_OK)
+        quire_engine_close(e);
+    else
+        *out = e;
+    return s;
+}
+
+void quire_engine_close(struct quire_engine *e)
+{
+    if (!e)
+        return;
+    for (uint32_t i = 0; e->requests && i < e->n_requests; i++)
+        qr_request_free(e, &e->requests[i]);
+    qr_free(e->allocator, e->requests, e->n_requests, sizeof *e->requests);
+    qr_free(e->allocator, e->logits, e->vocab_size, sizeof *e->logits);
+    qr_free(e->allocator, e->eog, e->n_eog, sizeof *e->eog);
+    qr_batch_free(&e->batch, e->allocator);
+    qr_sequence_free(&e->sequence);
+    quire_sampler_destroy(e->sampler);
+    quire_context_destroy(e->context);
+    quire_kv_destroy(e->kv);
+    (void)quire_model_close(e->model); /* its only context is gone */
+    qr_prompt_close_template(e);
+    quire_tokenizer_close(e->tokenizer);
+    quire_threads_destroy(e->own_threads);
+    qr_free(e->allocator, e, 1, sizeof *e);
+}
+
+quire_status quire_engine_info(const struct quire_engine *engine, struct quire_engine_info *info)
+{
+    if (!engine || !info)
+        return QUIRE_E_INVALID_ARG;
+    if (info->struct_size != sizeof *info)
+        return QUIRE_E_MISUSE;
+    *info = engine->info;
+    return QUIRE_OK;
+}
+
+const struct quire_model *quire_engine_model(const struct quire_engine *engine)
+{
+    return engine ? engine->model : NULL;
+}
+
+const struct quire_tokenizer *quire_engine_tokenizer(const struct quire_engine *engine)
+{
+    return engine ? engine->tokenizer : NULL;
+}
+
+quire_status quire_engine_sampling_default(const struct quire_engine *engine, struct quire_sampling_params *sampling)
+{
+    if (!engine || !sampling)
+        return QUIRE_E_INVALID_ARG;
+    quire_sampling_params_default(sampling);
+    struct quire_model_info mi = { .struct_size = sizeof mi };
+    QR_TRY(quire_model_info(engine->model, &mi));
+    struct quire_sampling_params s = *sampling;
+    if (!isnan(mi.temperature))
+        s.temperature = mi.temperature;
+    if (!isnan(mi.top_p))
+        s.top_p = mi.top_p;
+    if (!isnan(mi.min_p))
+        s.min_p = mi.min_p;
+    if (!isnan(mi.repetition_penalty))
+        s.repetition_penalty = mi.repetition_penalty;
+    if (mi.top_k >= 0)
+        s.top_k = mi.top_k;
+    /* a file's nonsense must not make every request fail */
+    if (quire_sampling_validate(&s, engine->vocab_size, NULL) == QUIRE_OK)
+        *sampling = s;
+    return QUIRE_OK;
+}
+
+quire_status qr_engine_enter(struct quire_engine *e, struct quire_error *err)
+{
+    if (__atomic_exchange_n(&e->busy, true, __ATOMIC_ACQUIRE))
+        return qr_fail(err, QUIRE_E_BUSY, "another call on this engine is running");
+    return QUIRE_OK;
+}
+
+void qr_engine_leave(struct quire_engine *e) { __atomic_store_n(&e->busy, false, __ATOMIC_RELEASE); }
+
+double qr_engine_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* prompt.c - from messages, text or ids to the checked tokens of a prompt. */
+#include "base/alloc.h"
+#include "base/checked.h"
+#include "base/error.h"
+#include "engine/request.h"
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- The template */
+
+/* The texts of the special tokens under the names that templates use, as a JSON object. */
+static char *special_tokens_json(const struct quire_engine *e)
+{
+    static const struct {
+        const char *name;
+        enum quire_special_token which;
+    } names[] = {
+        { "bos_token", QUIRE_SPECIAL_BOS }, { "eos_token", QUIRE_SPECIAL_EOS },   { "unk_token", QUIRE_SPECIAL_UNK },
+        { "pad_token", QUIRE_SPECIAL_PAD }, { "sep_token", QUIRE_SPECIAL_SEP },   { "cls_token", QUIRE_SPECIAL_CLS },
+        { "mask_token", QUIRE_SPECIAL_MASK },
+    };
+    json_t *object = json_object();
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        size_t size;
+        const char *text =
+            quire_tokenizer_token_text(e->tokenizer, quire_tokenizer_special(e->tokenizer, names[i].which), &size);
+        if (text) /* a token that is no UTF-8 stays undefined */
+            (void)!json_object_set_new(object, names[i].name, json_stringn(text, size));
+    }
+    char *dumped = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    char *copy = dumped ? qr_strdup(e->allocator, dumped) : NULL;
+    free(dumped);
+    json_decref(object);
+    return copy;
+}
+
+quire_status qr_prompt_open_template(struct quire_engine *e, const char *source, struct quire_error *err)
+{
+    const char *own = quire_tokenizer_chat_template(e->tokenizer, NULL);
+    if (!source && !own)
+        return QUIRE_OK;
+    e->special_tokens_json = special_tokens_json(e);
+    if (!e->special_tokens_json)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for the chat template");
+    struct quire_chat_template_params params = QUIRE_CHAT_TEMPLATE_PARAMS_INIT;
+    params.allocator = e->allocator;
+    if (source)
+        return quire_chat_template_create(source, QUIRE_NUL_TERMINATED, &params, &e->chat_template, err);
+    /* the model can still continue texts when its own template is beyond us: chat requests will say why not */
+    e->template_error = (struct quire_error)QUIRE_ERROR_INIT;
+    const quire_status s =
+        quire_chat_template_create(own, QUIRE_NUL_TERMINATED, &params, &e->chat_template, &e->template_error);
+    return s == QUIRE_E_NOMEM ? qr_fail(err, s, "%s", e->template_error.msg) : QUIRE_OK;
+}
+
+void qr_prompt_close_template(struct quire_engine *e)
+{
+    quire_chat_template_destroy(e->chat_template);
+    qr_strfree(e->allocator, e->special_tokens_json);
+}
+
+/* ---- Encoding */
+
+/* What is to be encoded; spans NULL: one plain text. */
+struct source {
+    const char *text;
+    size_t size;
+    const struct quire_text_span *spans;
+    size_t n_spans;
+    uint32_t flags;
+};
+
+static quire_status encode_into(const struct quire_engine *e, const struct source *s, int32_t *ids, size_t max,
+                                size_t *n, struct quire_error *err)
+{
+    if (s->spans)
+        return quire_tokenizer_encode_spans(e->tokenizer, s->text, s->size, s->spans, s->n_spans, s->flags, ids, max,
+                                            n, err);
+    return quire_tokenizer_encode(e->tokenizer, s->text, s->size, s->flags, ids, max, n, err);
+}
+
+static void free_tokens(const struct quire_engine *e, struct qr_prompt *p)
+{
+    qr_free(e->allocator, p->tokens, p->capacity, sizeof *p->tokens);
+    p->tokens = NULL;
+}
+
+/* Encodes at a guess of the length, and once more if that was too short. */
+static quire_status encode(const struct quire_engine *e, const struct source *s, struct qr_prompt *p,
+                           struct quire_error *err)
+{
+    size_t capacity = s->size / 2 + 16, n = 0;
+    for (int attempt = 0;; attempt++) {
+        if (capacity > INT32_MAX)
+            return qr_fail(err, QUIRE_E_LIMIT, "the prompt has more than 2^31 tokens");
+        p->capacity = (uint32_t)capacity;
+        p->tokens = qr_alloc(e->allocator, capacity, sizeof *p->tokens);
+        if (!p->tokens)
+            return qr_fail(err, QUIRE_E_NOMEM, "no memory for a prompt of %zu bytes", s->size);
+        const quire_status status = encode_into(e, s, p->tokens, capacity, &n, err);
+        if (status == QUIRE_OK)
+            break;
+        free_tokens(e, p);
+        if (status != QUIRE_E_LIMIT || n <= capacity || attempt)
+            return status;
+        capacity = n;
+    }
+    p->n = (uint32_t)n;
+    return QUIRE_OK;
+}
+
+static bool begins_with_bos(const struct quire_engine *e, const char *text, size_t size)
+{
+    size_t bos_size;
+    const char *bos = quire_tokenizer_token_text(
+        e->tokenizer, quire_tokenizer_special(e->tokenizer, QUIRE_SPECIAL_BOS), &bos_size);
+    return bos && size >= bos_size && memcmp(text, bos, bos_size) == 0;
+}
+
+static quire_status encode_rendered(const struct quire_engine *e, const quire_chat_prompt *rendered,
+                                    struct qr_prompt *p, struct quire_error *err)
+{
+    struct source s = { .flags = QUIRE_ENCODE_PARSE_SPECIAL };
+    s.text = quire_chat_prompt_text(rendered, &s.size);
+    const struct quire_chat_span *from = quire_chat_prompt_spans(rendered, &s.n_spans);
+    struct quire_text_span *spans = qr_alloc(e->allocator, s.n_spans, sizeof *spans);
+    if (!spans)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a conversation");
+    for (size_t i = 0; i < s.n_spans; i++)
+        spans[i] = (struct quire_text_span){ from[i].offset, from[i].length, from[i].is_user_text != 0 };
+    s.spans = spans;
+    /* most templates write the first token themselves; it must be there once */
+    if (!s.n_spans || spans[0].is_user_text || !begins_with_bos(e, s.text, s.size))
+        s.flags |= QUIRE_ENCODE_ADD_BOS;
+    const quire_status status = s.size ? encode(e, &s, p, err)
+                                       : qr_fail(err, QUIRE_E_INVALID_ARG, "the chat template made an empty prompt");
+    qr_free(e->allocator, spans, s.n_spans, sizeof *spans);
+    return status;
+}
+
+static quire_status encode_messages(const struct quire_engine *e, const struct quire_request_params *r,
+                                    struct qr_prompt *p, struct quire_error *err)
+{
+    if (!r->n_messages)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "n_messages is 0");
+    if (!e->chat_template && e->template_error.code != QUIRE_OK)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "the model's chat template cannot be used: %s",
+                       e->template_error.msg);
+    if (!e->chat_template)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "the model has no chat template");
+    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
+    input.messages = r->messages;
+    input.n_messages = r->n_messages;
+    input.special_tokens_json = e->special_tokens_json;
+    input.add_generation_prompt = 1;
+    quire_chat_prompt *rendered;
+    QR_TRY(quire_chat_template_render(e->chat_template, &input, &rendered, err));
+    const quire_status s = encode_rendered(e, rendered, p, err);
+    quire_chat_prompt_destroy(rendered);
+    return s;
+}
+
+static quire_status encode_text(const struct quire_engine *e, const struct quire_request_params *r,
+                                struct qr_prompt *p, struct quire_error *err)
+{
+    const uint32_t known = QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_ADD_EOS | QUIRE_ENCODE_PARSE_SPECIAL;
+    if (r->text_flags & ~known)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "text_flags 0x%x has unknown bits", r->text_flags);
+    if (!r->text_size)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "the prompt is empty: text_size is 0");
+    const struct source s = { .text = r->text, .size = r->text_size, .flags = r->text_flags };
+    return encode(e, &s, p, err);
+}
+
+static quire_status copy_ids(const struct quire_engine *e, const struct quire_request_params *r, struct qr_prompt *p,
+                             struct quire_error *err)
+{
+    if (!r->n_tokens)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "the prompt is empty: n_tokens is 0");
+    if (r->n_tokens > INT32_MAX)
+        return qr_fail(err, QUIRE_E_LIMIT, "n_tokens %zu is above 2^31 - 1", r->n_tokens);
+    p->tokens = qr_alloc(e->allocator, r->n_tokens, sizeof *p->tokens);
+    if (!p->tokens)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a prompt of %zu tokens", r->n_tokens);
+    memcpy(p->tokens, r->tokens, r->n_tokens * sizeof *p->tokens);
+    p->n = p->capacity = (uint32_t)r->n_tokens;
+    return QUIRE_OK;
+}
+
+/* ---- Checks, and room for the answer */
+
+static quire_status check_tokens(const struct quire_engine *e, const struct qr_prompt *p, struct quire_error *err)
+{
+    if (p->n == 0)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "the prompt is empty: its text has no tokens");
+    if (p->n > e->info.context_length)
+        return qr_fail(err, QUIRE_E_LIMIT, "the prompt has %u tokens, the context is %u", p->n,
+                       e->info.context_length);
+    for (uint32_t i = 0; i < p->n; i++)
+        if (p->tokens[i] < 0 || (uint32_t)p->tokens[i] >= e->vocab_size)
+            return qr_fail(err, QUIRE_E_RANGE, "token %u of the prompt is %d, the model has %u", i, p->tokens[i],
+                           e->vocab_size);
+    return QUIRE_OK;
+}
+
+/* The last token of an answer need not fit into the context: nothing follows it. */
+static quire_status make_room(const struct quire_engine *e, uint32_t max_tokens, struct qr_prompt *p,
+                              struct quire_error *err)
+{
+    uint32_t answer = e->info.context_length - p->n + 1;
+    if (max_tokens && max_tokens < answer)
+        answer = max_tokens;
+    const uint32_t capacity = p->n + answer;
+    int32_t *tokens = qr_alloc(e->allocator, capacity, sizeof *tokens);
+    if (!tokens)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %u tokens", capacity);
+    memcpy(tokens, p->tokens, p->n * sizeof *tokens);
+    free_tokens(e, p);
+    p->tokens = tokens;
+    p->capacity = capacity;
+    return QUIRE_OK;
+}
+
+quire_status qr_prompt_make(const struct quire_engine *e, const struct quire_request_params *r, struct qr_prompt *p,
+                            struct quire_error *err)
+{
+    *p = (struct qr_prompt){ 0 };
+    QR_TRY(r->messages ? encode_messages(e, r, p, err)
+           : r->text   ? encode_text(e, r, p, err)
+                       : copy_ids(e, r, p, err));
+    quire_status s = check_tokens(e, p, err);
+    if (s == QUIRE_OK)
+        s = make_room(e, r->max_tokens, p, err);
+    if (s != QUIRE_OK)
+        free_tokens(e, p);
+    return s;
+}

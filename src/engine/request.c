@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* request.c - the life of a request: submit, cancel, end. */
+#include "engine/request.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include <string.h>
+
+void quire_request_params_default(struct quire_request_params *params)
+{
+    if (!params)
+        return;
+    *params = (struct quire_request_params){ .struct_size = sizeof *params, .text_flags = QUIRE_ENCODE_ADD_BOS };
+    quire_sampling_params_default(&params->sampling);
+}
+
+static quire_status check_params(const struct quire_engine *e, const struct quire_request_params *p,
+                                 struct quire_error *err)
+{
+    if (!p)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
+    if (p->struct_size != sizeof *p)
+        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, this library expects %zu", p->struct_size,
+                       sizeof *p);
+    if (e->dry_run)
+        return qr_fail(err, QUIRE_E_MISUSE, "the engine was opened for a dry run");
+    if (!!p->messages + !!p->text + !!p->tokens != 1)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "give exactly one of messages, text and tokens");
+    const uint32_t known = QUIRE_REQUEST_IGNORE_EOS | QUIRE_REQUEST_NO_REUSE | QUIRE_REQUEST_SHOW_SPECIAL;
+    if (p->flags & ~known)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "flags 0x%x has unknown bits", p->flags);
+    return quire_sampling_validate(&p->sampling, e->vocab_size, err);
+}
+
+static quire_status copy_bias(const struct quire_engine *e, struct qr_request *r, struct quire_error *err)
+{
+    struct quire_sampling_params *s = &r->sampling;
+    if (!s->n_logit_bias)
+        return QUIRE_OK;
+    struct quire_logit_bias *copy = qr_alloc(e->allocator, s->n_logit_bias, sizeof *copy);
+    if (copy)
+        memcpy(copy, s->logit_bias, s->n_logit_bias * sizeof *copy);
+    s->logit_bias = copy;
+    return copy ? QUIRE_OK : qr_fail(err, QUIRE_E_NOMEM, "no memory for %u logit biases", s->n_logit_bias);
+}
+
+/* Fills a free slot; on failure it holds what qr_request_free() frees. */
+static quire_status prepare(struct quire_engine *e, struct qr_request *r, const struct quire_request_params *p,
+                            struct quire_error *err)
+{
+    *r = (struct qr_request){ .flags = p->flags, .stream = p->stream, .sampling = p->sampling };
+    QR_TRY(copy_bias(e, r, err));
+    const uint32_t text_flags = p->flags & QUIRE_REQUEST_SHOW_SPECIAL ? QUIRE_DETOKENIZE_SPECIAL : 0;
+    /* a plain prompt is continued in the middle of its text; an answer in a conversation is a text of its own */
+    const uint32_t continues = p->messages ? 0 : QUIRE_DETOKENIZE_CONTINUES;
+    QR_TRY(qr_answer_init(&r->answer, e->tokenizer, text_flags | continues, p->stop, p->n_stop, e->allocator, err));
+    struct qr_prompt prompt;
+    QR_TRY(qr_prompt_make(e, p, &prompt, err));
+    r->tokens = prompt.tokens;
+    r->capacity = prompt.capacity;
+    r->n_prompt = r->n_tokens = r->n_polled = prompt.n;
+    r->max_chosen = p->max_tokens;
+    return QUIRE_OK;
+}
+
+static quire_status submit(struct quire_engine *e, const struct quire_request_params *p, quire_request_id *id,
+                           struct quire_error *err)
+{
+    qr_request_reap(e);
+    uint32_t slot = 0;
+    while (slot < e->n_requests && e->requests[slot].state != QR_REQUEST_FREE)
+        slot++;
+    if (slot == e->n_requests)
+        return qr_fail(err, QUIRE_E_AGAIN, "%u requests are waiting, running or not polled to their end",
+                       e->n_requests);
+    struct qr_request *r = &e->requests[slot];
+    const quire_status s = prepare(e, r, p, err);
+    if (s != QUIRE_OK) {
+        qr_request_free(e, r);
+        return s;
+    }
+    /* ids rise with time, and name their slot */
+    r->id = ++e->n_submitted * e->n_requests + slot;
+    r->state = QR_REQUEST_WAITING;
+    r->submitted = qr_engine_now();
+    __atomic_store_n(&r->tag, r->id * 2, __ATOMIC_RELEASE);
+    *id = r->id;
+    return QUIRE_OK;
+}
+
+quire_status quire_engine_submit(struct quire_engine *engine, const struct quire_request_params *params,
+                                 quire_request_id *id, struct quire_error *err)
+{
+    if (!engine || !id)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", engine ? "id" : "engine");
+    *id = 0;
+    QR_TRY(check_params(engine, params, err));
+    QR_TRY(qr_engine_enter(engine, err));
+    const quire_status s = submit(engine, params, id, err);
+    qr_engine_leave(engine);
+    return s;
+}
+
+/* Touches one word and nothing else: it may interrupt any other call. */
+quire_status quire_request_cancel(struct quire_engine *engine, quire_request_id id)
+{
+    if (!engine || !engine->requests)
+        return QUIRE_E_INVALID_ARG;
+    struct qr_request *r = &engine->requests[id % engine->n_requests];
+    uint64_t live = id * 2;
+    if (id == 0 || id > UINT64_MAX / 2)
+        return QUIRE_E_RANGE;
+    if (__atomic_compare_exchange_n(&r->tag, &live, live | 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return QUIRE_OK;
+    return live == (id * 2 | 1) ? QUIRE_OK : QUIRE_E_RANGE;
+}
+
+bool qr_request_cancelled(const struct qr_request *r) { return __atomic_load_n(&r->tag, __ATOMIC_RELAXED) & 1; }
+
+void qr_request_end(struct qr_request *r, enum quire_finish_reason reason)
+{
+    r->state = QR_REQUEST_ENDED;
+    r->reason = reason;
+    __atomic_store_n(&r->tag, 0, __ATOMIC_RELEASE);
+}
+
+void qr_request_finish(struct qr_request *r, enum quire_finish_reason reason)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    const quire_status s = qr_answer_finish(&r->answer, &err);
+    r->text_moved = true;
+    if (s != QUIRE_OK)
+        qr_request_fail(r, s, &err);
+    else
+        qr_request_end(r, reason);
+}
+
+void qr_request_fail(struct qr_request *r, quire_status status, const struct quire_error *err)
+{
+    r->error = *err;
+    r->error.code = status;
+    qr_request_end(r, QUIRE_FINISH_ERROR);
+}
+
+void qr_request_free(struct quire_engine *e, struct qr_request *r)
+{
+    if (r->sampling.n_logit_bias)
+        qr_free(e->allocator, (void *)(uintptr_t)r->sampling.logit_bias, r->sampling.n_logit_bias,
+                sizeof(struct quire_logit_bias));
+    qr_answer_free(&r->answer);
+    qr_free(e->allocator, r->tokens, r->capacity, sizeof *r->tokens);
+    __atomic_store_n(&r->tag, 0, __ATOMIC_RELEASE);
+    *r = (struct qr_request){ .state = QR_REQUEST_FREE };
+}
+
+void qr_request_reap(struct quire_engine *e)
+{
+    for (uint32_t i = 0; i < e->n_requests; i++)
+        if (e->requests[i].state == QR_REQUEST_DELIVERED)
+            qr_request_free(e, &e->requests[i]);
+}
+
+uint32_t quire_engine_active(const struct quire_engine *engine)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; engine && engine->requests && i < engine->n_requests; i++)
+        n += qr_request_is_active(&engine->requests[i]);
+    return n;
+}

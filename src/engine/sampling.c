@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sampling.c - the sampler: bias, penalties, truncation and the draw. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "engine/philox.h"
+#include <math.h>
+#include <quire/sampling.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { MAX_VOCAB = 1 << 28 };
+
+struct candidate {
+    float logit;
+    int32_t id;
+};
+
+struct quire_sampler {
+    const struct quire_allocator *allocator;
+    uint32_t n_vocab;
+    struct candidate *list; /* [n_vocab] */
+    float *logits;          /* [n_vocab] biased and penalised copy */
+    uint32_t *counts;       /* [n_vocab] all zero between calls */
+};
+
+void quire_sampling_params_default(struct quire_sampling_params *params)
+{
+    if (!params)
+        return;
+    *params = (struct quire_sampling_params){
+        .struct_size = sizeof *params,
+        .temperature = 0.8f,
+        .top_k = 40,
+        .top_p = 0.95f,
+        .min_p = 0.05f,
+        .repetition_penalty = 1.0f,
+        .penalty_last_n = 64,
+    };
+}
+
+static quire_status check_bias(const struct quire_sampling_params *p, uint32_t n_vocab, struct quire_error *err)
+{
+    if (p->n_logit_bias && !p->logit_bias)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "logit_bias is NULL but n_logit_bias is %u", p->n_logit_bias);
+    for (uint32_t i = 0; i < p->n_logit_bias; i++) {
+        const struct quire_logit_bias *b = &p->logit_bias[i];
+        if (b->token < 0 || (uint32_t)b->token >= n_vocab)
+            return qr_fail(err, QUIRE_E_INVALID_ARG, "logit_bias[%u].token %d is outside the vocabulary of %u", i,
+                           b->token, n_vocab);
+        if (isnan(b->bias) || b->bias == INFINITY)
+            return qr_fail(err, QUIRE_E_INVALID_ARG, "logit_bias[%u].bias must be finite or -infinity", i);
+    }
+    return QUIRE_OK;
+}
+
+quire_status quire_sampling_validate(const struct quire_sampling_params *p, uint32_t n_vocab,
+                                     struct quire_error *err)
+{
+    if (!p)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "sampling params is NULL");
+    if (p->struct_size != sizeof *p)
+        return qr_fail(err, QUIRE_E_MISUSE, "sampling.struct_size is %u, this library expects %zu", p->struct_size,
+                       sizeof *p);
+    /* written so that NaN fails */
+    if (!(p->temperature >= 0 && isfinite(p->temperature)))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "temperature %g must be finite and not negative",
+                       (double)p->temperature);
+    if (!(p->top_p >= 0 && p->top_p <= 1))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "top_p %g must be in 0..1", (double)p->top_p);
+    if (!(p->min_p >= 0 && p->min_p <= 1))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "min_p %g must be in 0..1", (double)p->min_p);
+    if (!(p->repetition_penalty > 0 && isfinite(p->repetition_penalty)))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "repetition_penalty %g must be finite and above 0",
+                       (double)p->repetition_penalty);
+    if (!isfinite(p->presence_penalty))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "presence_penalty must be finite");
+    if (!isfinite(p->frequency_penalty))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "frequency_penalty must be finite");
+    if (p->penalty_last_n < -1)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "penalty_last_n %d must be -1, 0 or positive", p->penalty_last_n);
+    return check_bias(p, n_vocab, err);
+}
+
+quire_status quire_sampler_create(uint32_t n_vocab, const struct quire_allocator *allocator,
+                                  struct quire_sampler **out, struct quire_error *err)
+{
+    if (!out)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
+    *out = NULL;
+    if (n_vocab == 0 || n_vocab > MAX_VOCAB)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "n_vocab %u must be in 1..%d", n_vocab, MAX_VOCAB);
+    struct quire_sampler *s = qr_calloc(allocator, 1, sizeof *s);
+    if (!s)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a sampler");
+    s->allocator = allocator;
+    s->n_vocab = n_vocab;
+    s->list = qr_alloc(allocator, n_vocab, sizeof *s->list);
+    s->logits = qr_alloc(allocator, n_vocab, sizeof *s->logits);
+    s->counts = qr_calloc(allocator, n_vocab, sizeof *s->counts);
+    if (!s->list || !s->logits || !s->counts) {
+        quire_sampler_destroy(s);
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a sampler over %u tokens", n_vocab);
+    }
+    *out = s;
+    return QUIRE_OK;
+}
+
+void quire_sampler_destroy(struct quire_sampler *s)
+{
+    if (!s)
+        return;
+    qr_free(s->allocator, s->list, s->n_vocab, sizeof *s->list);
+    qr_free(s->allocator, s->logits, s->n_vocab, sizeof *s->logits);
+    qr_free(s->allocator, s->counts, s->n_vocab, sizeof *s->counts);
+    qr_free(s->allocator, s, 1, sizeof *s);
+}
+
+static void apply_penalties(struct quire_sampler *s, const struct quire_sampling_params *p, const int32_t *history,
+                            size_t n)
+{
+    if (p->repetition_penalty == 1 && p->presence_penalty == 0 && p->frequency_penalty == 0)
+        return;
+    if (p->penalty_last_n >= 0 && (size_t)p->penalty_last_n < n) {
+        history += n - (size_t)p->penalty_last_n;
+        n = (size_t)p->penalty_last_n;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (history[i] >= 0 && (uint32_t)history[i] < s->n_vocab)
+            s->counts[history[i]]++;
+    /* the second walk uses each count once and puts the zero back */
+    for (size_t i = 0; i < n; i++) {
+        if (history[i] < 0 || (uint32_t)history[i] >= s->n_vocab || !s->counts[history[i]])
+            continue;
+        float *logit = &s->logits[history[i]];
+        *logit = *logit > 0 ? *logit / p->repetition_penalty : *logit * p->repetition_penalty;
+        *logit -= p->presence_penalty + p->frequency_penalty * (float)s->counts[history[i]];
+        s->counts[history[i]] = 0;
+    }
+}
+
+/* The total order of candidates: likelier first, equal ones by id. Logits are never NaN here. */
+static bool better(struct candidate a, struct candidate b)
+{
+    return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
+}
+
+/* Restores the heap below node i. The root is the worst candidate when worst_first, else the best. */
+static void sift_down(struct candidate *heap, size_t n, size_t i, bool worst_first)
+{
+    const struct candidate moved = heap[i];
+    for (;;) {
+        size_t child = 2 * i + 1;
+        if (child >= n)
+            break;
+        if (child + 1 < n && better(heap[child + 1], heap[child]) != worst_first)
+            child++;
+        if (better(heap[child], moved) == worst_first)
+            break;
+        heap[i] = heap[child];
+        i = child;
+    }
+    heap[i] = moved;
+}
+
+static void make_heap(struct candidate *list, size_t n, bool worst_first)
+{
+    for (size_t i = n / 2; i-- > 0;)
+        sift_down(list, n, i, worst_first);
+}
+
+/* All possible tokens by rising id. */
+static size_t list_all(struct quire_sampler *s)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < s->n_vocab; i++)
+        if (s->logits[i] != -INFINITY)
+            s->list[n++] = (struct candidate){ s->logits[i], (int32_t)i };
+    return n;
+}
+
+/* The k best tokens, best first: one pass over the vocabulary against the worst of the best k so far. */
+static size_t list_top_k(struct quire_sampler *s, size_t k)
+{
+    struct candidate *list = s->list;
+    size_t n = 0;
+    uint32_t i = 0;
+    for (; i < s->n_vocab && n < k; i++)
+        if (s->logits[i] != -INFINITY)
+            list[n++] = (struct candidate){ s->logits[i], (int32_t)i };
+    make_heap(list, n, true);
+    for (; i < s->n_vocab; i++)
+        /* later ids lose ties, so only a greater logit can enter */
+        if (s->logits[i] > list[0].logit) {
+            list[0] = (struct candidate){ s->logits[i], (int32_t)i };
+            sift_down(list, n, 0, true);
+        }
+    for (size_t left = n; left > 1; left--) { /* heap sort: the worst goes last */
+        const struct candidate worst = list[0];
+        list[0] = list[left - 1];
+        list[left - 1] = worst;
+        sift_down(list, left - 1, 0, true);
+    }
+    return n;
+}
+
+static double mass(const struct candidate *list, size_t n, double max)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += exp(list[i].logit - max);
+    return sum;
+}
+
+static size_t drop_below_min_p(struct candidate *list, size_t n, double max, float min_p)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (exp(list[i].logit - max) >= min_p)
+            list[kept++] = list[i];
+    return kept;
+}
+
+/* Keeps the best candidates until their mass reaches `wanted`, at least one, and moves them to the front. Only those
+ * that stay are ever ranked. */
+static size_t keep_mass(struct candidate *list, size_t n, double max, double wanted, bool ranked)
+{
+    double sum = 0;
+    size_t kept = 0;
+    if (ranked) {
+        while (kept < n && (kept == 0 || sum < wanted))
+            sum += exp(list[kept++].logit - max);
+        return kept;
+    }
+    make_heap(list, n, false);
+    while (kept < n && (kept == 0 || sum < wanted)) {
+        const struct candidate best = list[0];
+        kept++;
+        list[0] = list[n - kept];
+        sift_down(list, n - kept, 0, false);
+        list[n - kept] = best; /* the tail collects the best, worst of them first */
+        sum += exp(best.logit - max);
+    }
+    memmove(list, list + (n - kept), kept * sizeof *list);
+    return kept;
+}
+
+/* Inverse of the cumulative distribution at u in [0, 1). */
+static int32_t draw(const struct candidate *list, size_t n, double max, double temperature, double u)
+{
+    double total = 0, sum = 0;
+    for (size_t i = 0; i < n; i++)
+        total += exp((list[i].logit - max) / temperature);
+    const double target = u * total;
+    size_t i = 0;
+    for (; i + 1 < n; i++) {
+        sum += exp((list[i].logit - max) / temperature);
+        if (sum > target)
+            break;
+    }
+    return list[i].id;
+}
+
+/* Fills s->logits and returns the most likely token, or -1: nothing possible, or a value that is no logit. */
+static int32_t prepare(struct quire_sampler *s, const struct quire_sampling_params *p,
+                       const struct quire_sampling_step *step, struct quire_error *err)
+{
+    memcpy(s->logits, step->logits, s->n_vocab * sizeof *s->logits);
+    for (uint32_t i = 0; i < p->n_logit_bias; i++)
+        s->logits[p->logit_bias[i].token] += p->logit_bias[i].bias;
+    apply_penalties(s, p, step->history, step->n_history);
+    float max = -INFINITY;
+    int32_t best = -1;
+    for (uint32_t i = 0; i < s->n_vocab; i++) {
+        const float x = s->logits[i];
+        if (!(x < INFINITY)) {
+            (void)qr_fail(err, QUIRE_E_NUMERIC, "the logit of token %u is %s", i, isnan(x) ? "NaN" : "infinite");
+            return -1;
+        }
+        if (x > max) {
+            max = x;
+            best = (int32_t)i;
+        }
+    }
+    if (best < 0)
+        (void)qr_fail(err, QUIRE_E_NUMERIC, "no token is possible: all %u logits are -infinity", s->n_vocab);
+    return best;
+}
+
+quire_status quire_sampler_choose(struct quire_sampler *s, const struct quire_sampling_params *p,
+                                  const struct quire_sampling_step *step, int32_t *token, struct quire_error *err)
+{
+    if (!token)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "token is NULL");
+    *token = -1;
+    if (!s || !step)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", s ? "step" : "sampler");
+    if (step->struct_size != sizeof *step)
+        return qr_fail(err, QUIRE_E_MISUSE, "step.struct_size is %u, this library expects %zu", step->struct_size,
+                       sizeof *step);
+    if (!step->logits || (!step->history && step->n_history))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "step.%s is NULL", step->logits ? "history" : "logits");
+    QR_TRY(quire_sampling_validate(p, s->n_vocab, err));
+    const int32_t best = prepare(s, p, step, err);
+    if (best < 0)
+        return QUIRE_E_NUMERIC;
+    if (p->temperature == 0) {
+        *token = best;
+        return QUIRE_OK;
+    }
+    const double max = s->logits[best];
+    const bool ranked = p->top_k > 0 && (uint32_t)p->top_k < s->n_vocab;
+    size_t n = ranked ? list_top_k(s, (size_t)p->top_k) : list_all(s);
+    /* top_p and min_p both keep a head of the ranking, so min_p may cut first as long as top_p counts the mass of
+     * the whole list */
+    const double wanted = p->top_p < 1 ? p->top_p * mass(s->list, n, max) : 0;
+    if (p->min_p > 0)
+        n = drop_below_min_p(s->list, n, max, p->min_p);
+    if (p->top_p < 1)
+        n = keep_mass(s->list, n, max, wanted, ranked);
+    *token = draw(s->list, n, max, p->temperature, qr_philox_uniform(p->seed, step->stream, step->index));
+    return QUIRE_OK;
+}

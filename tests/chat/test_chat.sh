@@ -1,0 +1,308 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# test_chat.sh PROGRAM CHECKER [MODEL] - quire-chat from outside: exit codes, streams, JSON, signals, files.
+# CHECKER is the program made of check_events.c.
+# MODEL is a GGUF file with a tokenizer; without it, the bundled model is used, and without that most tests are skipped.
+set -u
+program=$1
+checker=$2
+model=${3-}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+unset QUIRE_ISA NO_COLOR "${!QUIRE_ARG_@}"
+export XDG_STATE_HOME=$folder/state
+failures=0
+tests=0
+
+# The last run: status, $folder/out, $folder/err
+run()
+{
+    "$program" "$@" >"$folder/out" 2>"$folder/err" </dev/null
+    status=$?
+}
+
+pass_if()
+{
+    local what=$1
+    shift
+    tests=$((tests + 1))
+    if "$@"; then
+        return
+    fi
+    failures=$((failures + 1))
+    echo "FAILED: $what (status $status)"
+    echo "  stdout: $(head -c 400 "$folder/out")"
+    echo "  stderr: $(head -c 400 "$folder/err")"
+}
+
+status_is() { [ "$status" = "$1" ]; }
+out_has() { grep -qF -- "$1" "$folder/out"; }
+err_has() { grep -qF -- "$1" "$folder/err"; }
+out_empty() { [ ! -s "$folder/out" ]; }
+
+skip()
+{
+    echo "skipped: $*"
+}
+
+# The events of the last --json run are well-formed, and their summary has lines like all of these.
+events_have()
+{
+    "$checker" "$folder/out" >"$folder/events" || { cat "$folder/events"; return 1; }
+    local pattern
+    for pattern; do
+        grep -qE -- "$pattern" "$folder/events" || return 1
+    done
+}
+answers_are() { [ "$(grep -c '"event":"done"' "$folder/out")" = "$1" ]; }
+
+# ---- What needs no model
+
+run --help
+pass_if "--help succeeds" status_is 0
+pass_if "--help shows the usage on stdout" out_has "usage: quire-chat"
+run --version
+pass_if "--version succeeds" status_is 0
+pass_if "--version names the program" out_has "quire-chat "
+run --cpu
+pass_if "--cpu succeeds" status_is 0
+pass_if "--cpu shows the level" out_has "level"
+for level in generic avx2 neon; do
+    run --cpu --isa $level
+    pass_if "--cpu --isa $level says 0, 64 or 69" [ $status = 0 -o $status = 64 -o $status = 69 ]
+done
+run --cpu --isa pentium
+pass_if "an unknown --isa is a usage error" status_is 64
+pass_if "and lists the names" err_has generic
+QUIRE_ISA=pentium "$program" --cpu >"$folder/out" 2>"$folder/err"
+status=$?
+pass_if "an unknown QUIRE_ISA is a configuration error" status_is 78
+
+bad_usage()
+{
+    run "$@"
+    pass_if "usage error: $*" status_is 64
+    pass_if "one line on stderr: $*" [ "$(wc -l <"$folder/err")" = 1 ]
+    pass_if "nothing on stdout: $*" out_empty
+}
+bad_usage --no-such-option
+bad_usage -z
+bad_usage -p
+bad_usage -n many hello
+bad_usage -n 0 hello
+bad_usage -n -2 hello
+bad_usage -c -1 hello
+bad_usage -c 99999999999 hello
+bad_usage -t 0x4 hello
+bad_usage -t 5000 hello
+bad_usage --temp warm hello
+bad_usage --temp nan hello
+bad_usage --temp 1e999 hello
+bad_usage --top-p 1,5 hello
+bad_usage -s -2 hello
+bad_usage -ctk q17 hello
+bad_usage -ctv "" hello
+bad_usage --compute fast hello
+bad_usage --kv-mem lots hello
+bad_usage --kv-mem 0 hello
+bad_usage --kv-mem 4Q hello
+bad_usage --json=1 hello
+bad_usage one two
+bad_usage -p one two
+bad_usage -p one -f /dev/null
+bad_usage -f /dev/null
+bad_usage -p ""
+QUIRE_ARG_CTX_SIZE=x "$program" hello >"$folder/out" 2>"$folder/err"
+status=$?
+pass_if "a bad environment twin is a usage error" status_is 64
+pass_if "and is named" err_has QUIRE_ARG_CTX_SIZE
+
+run -m "$folder/none.gguf" hello
+pass_if "a missing model" status_is 66
+pass_if "is named" err_has none.gguf
+run -f "$folder/none.txt"
+pass_if "a missing prompt file" status_is 66
+run -f "$folder"
+pass_if "a folder as prompt file" status_is 66
+run --chat-template-file "$folder/none.jinja" hello
+pass_if "a missing template" status_is 66
+: >"$folder/empty.gguf"
+run -m "$folder/empty.gguf" hello
+pass_if "an empty model" status_is 65
+head -c 5000 /dev/urandom >"$folder/noise.gguf"
+run -m "$folder/noise.gguf" hello
+pass_if "noise as a model" status_is 65
+run --json -m "$folder/noise.gguf" hello
+pass_if "noise as a model, with --json" status_is 65
+pass_if "gives an error event" events_have '^error code=QUIRE_E_'
+"$program" --help >/dev/full 2>"$folder/err"
+status=$?
+pass_if "--help to a full disk" status_is 74
+"$program" --version >&- 2>"$folder/err"
+status=$?
+pass_if "--version to a closed stdout" status_is 74
+
+# ---- The completion knows every option
+
+for option in $("$program" --help | grep -oE '^  (-[a-z-]+, )?--?[a-z-]+' | tr -d ','); do
+    tests=$((tests + 1))
+    if ! grep -qE -- "(^|[[:space:]\"])$option([[:space:]\"]|\$)" "$(dirname "$0")/../../chat/completion/quire-chat.bash"; then
+        echo "FAILED: $option is missing in the bash completion"
+        failures=$((failures + 1))
+    fi
+    if ! sed 's/\\-/-/g' "$(dirname "$0")/../../docs/man/quire-chat.1" | grep -qF -- "$option"; then
+        echo "FAILED: $option is missing in the man page"
+        failures=$((failures + 1))
+    fi
+done
+
+# ---- With a model
+
+finish()
+{
+    echo "$tests checks, $failures failed"
+    [ $failures = 0 ]
+    exit
+}
+
+if [ -n "$model" ]; then
+    set -- -m "$model"
+else
+    set --
+fi
+run "$@" -n 1 hello
+if [ -z "$model" ] && err_has "no bundled model"; then
+    pass_if "without a model it is a usage error" status_is 64
+    skip "what needs a model: this build has none inside and no file was given"
+    finish
+fi
+if [ $status = 65 ] && err_has "template"; then
+    pass_if "a model without chat template says what to do" err_has "--no-cnv"
+    run "$@" --no-cnv -n 1 hello
+    pass_if "and continues plain text" status_is 0
+    cat >"$folder/template.jinja" <<'END'
+{% for m in messages %}{{ m.role }}: {{ m.content }}
+{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}
+END
+    set -- "$@" --chat-template-file "$folder/template.jinja"
+    run "$@" -n 1 hello
+fi
+pass_if "one token" status_is 0
+common="-n 12 --temp 0"
+
+run "$@" $common "Once upon a time"
+pass_if "a positional prompt" status_is 0
+pass_if "gives an answer" [ -s "$folder/out" ]
+pass_if "that ends with a newline" [ "$(tail -c 1 "$folder/out" | od -An -c | tr -d ' ')" = '\n' ]
+cp "$folder/out" "$folder/first"
+run "$@" $common -p "Once upon a time"
+pass_if "-p is the same" cmp -s "$folder/out" "$folder/first"
+printf 'Once upon a time\n' >"$folder/prompt"
+run "$@" $common -f "$folder/prompt"
+pass_if "-f is the same" cmp -s "$folder/out" "$folder/first"
+"$program" "$@" $common -f - <"$folder/prompt" >"$folder/out" 2>"$folder/err"
+status=$?
+pass_if "-f - is the same" cmp -s "$folder/out" "$folder/first"
+"$program" "$@" $common <"$folder/prompt" >"$folder/out" 2>"$folder/err"
+status=$?
+pass_if "a line of stdin is the same" cmp -s "$folder/out" "$folder/first"
+for threads in 1 2 3; do
+    run "$@" $common -t $threads "Once upon a time"
+    pass_if "with $threads threads it is the same" cmp -s "$folder/out" "$folder/first"
+done
+QUIRE_ARG_PREDICT=12 QUIRE_ARG_TEMP=0 "$program" "$@" "Once upon a time" >"$folder/out" 2>"$folder/err" </dev/null
+status=$?
+pass_if "environment twins" cmp -s "$folder/out" "$folder/first"
+
+run "$@" -n 12 --seed 5 --json "Once upon a time"
+pass_if "--json" status_is 0
+pass_if "is pieces and an end" events_have '^done reason=(stop|length) cached=none completion=[0-9]+ seed=5 full=no'
+cp "$folder/events" "$folder/seed5"
+run "$@" -n 12 --seed 5 --json "Once upon a time"
+pass_if "the same seed" events_have done
+pass_if "gives the same" cmp -s "$folder/events" "$folder/seed5"
+printf 'Hello\n\nHello\n' | "$program" "$@" $common --json >"$folder/out" 2>"$folder/err"
+status=$?
+pass_if "two lines are two turns" answers_are 2
+pass_if "and the second reuses the first" events_have cached=none cached=some
+run "$@" --temp 0 -n 12 --json --stop "$(LC_ALL=C grep -ao '[[:alnum:][:punct:]]' "$folder/first" | tail -n 1)" "Once upon a time"
+pass_if "--stop" status_is 0
+pass_if "ends the answer" events_have reason=stop
+run "$@" $common --json --ignore-eos "Once upon a time"
+pass_if "--ignore-eos goes on to the limit" events_have 'reason=length .* completion=12 '
+run "$@" -c 48 --temp 0 --json --ignore-eos "Once upon a time"
+pass_if "a full context" status_is 0
+pass_if "is told" events_have 'reason=length .* full=yes'
+pass_if "with a hint" err_has "context of 48 tokens is full"
+run "$@" -c 16 "$(printf 'word %.0s' $(seq 200))"
+pass_if "a prompt longer than the context" status_is 65
+pass_if "says both lengths" err_has 16
+run "$@" -c 2048 --kv-mem 1K hello
+pass_if "a budget that holds no block" status_is 64
+pass_if "says the sizes" err_has MiB
+run "$@" --dry-run --kv-mem 100M
+pass_if "--dry-run" status_is 0
+pass_if "shows the cache" out_has cache
+for type in f32 bf16 f16 fp8 fp8_e5m2; do
+    run "$@" $common -ctk $type -ctv $type "Once upon a time"
+    pass_if "-ctk $type" status_is 0
+done
+run "$@" $common --compute f32 "Once upon a time"
+pass_if "--compute f32" status_is 0
+"$program" "$@" $common hello >/dev/full 2>"$folder/err"
+status=$?
+pass_if "an answer to a full disk" status_is 74
+"$program" "$@" $common hello >&- 2>"$folder/err"
+status=$?
+pass_if "an answer to a closed stdout" status_is 74
+"$program" "$@" $common hello 2>"$folder/err" | true
+status=${PIPESTATUS[0]}
+pass_if "an answer that nobody reads" [ "$status" = 141 -o "$status" = 0 ]
+printf 'Hello \xff\xc3 there\x01 <|im_end|>\n' | "$program" "$@" $common --json >"$folder/out" 2>"$folder/err"
+status=$?
+pass_if "ill-formed input" status_is 0
+pass_if "still gives JSON" events_have done
+
+# ---- Commands, through -i
+
+printf 'Hello\n/stats\n/save %s/talk.json\n/regen\n/reset\n/load %s/talk.json\n/save %s/again.json\n/nonsense\n/load %s/none\n/load %s/first\n/quit\nnever\n' \
+    "$folder" "$folder" "$folder" "$folder" "$folder" >"$folder/commands"
+"$program" "$@" -i $common --json <"$folder/commands" >"$folder/out" 2>"$folder/err"
+status=$?
+pass_if "commands" status_is 0
+pass_if "two answers: one and its second try" answers_are 2
+pass_if "/stats shows the seed" err_has "seed"
+pass_if "/save and /load agree" cmp -s "$folder/talk.json" "$folder/again.json"
+pass_if "messages are in the file" grep -q '"role": "assistant"' "$folder/talk.json"
+pass_if "options are in the file" grep -q '"temperature": 0.0' "$folder/talk.json"
+pass_if "no temporary file is left" [ ! -e "$folder/talk.json.tmp" ]
+pass_if "an unknown command is told" err_has "/nonsense"
+pass_if "a file that is not there is told" err_has "cannot load"
+
+# ---- Signals: Ctrl-C stops the answer and, without a terminal, the program
+
+long="--ignore-eos -n 100000 -c 0"
+rm "$folder/out"
+"$program" "$@" $long --json "Once upon a time" >"$folder/out" 2>"$folder/err" </dev/null &
+pid=$!
+for _ in $(seq 100); do
+    [ -s "$folder/out" ] && break
+    sleep 0.05
+done
+# a shell's background child ignores SIGINT unless the program asks for it, which it does
+kill -INT $pid
+wait $pid
+status=$?
+pass_if "Ctrl-C leaves with 130, or came too late" [ $status = 130 -o $status = 0 ]
+if [ $status = 130 ]; then
+    pass_if "the last event says cancelled" events_have reason=cancelled
+fi
+"$program" "$@" $long "Once upon a time" >"$folder/out" 2>"$folder/err" </dev/null &
+pid=$!
+sleep 0.3
+kill -TERM $pid 2>/dev/null
+wait $pid
+status=$?
+pass_if "SIGTERM ends it by that signal, or came too late" [ $status = 143 -o $status = 0 ]
+
+finish

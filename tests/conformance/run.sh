@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Runs quire-eval over the reference data beside the source tree. Exit 77 (skipped) when there is none.
+# usage: run.sh QUIRE_EVAL WHAT [LEVEL]     WHAT: f32 native kv gguf attention tokenize template invariance
+set -u
+eval=$1
+what=$2
+level=${3:-}
+shared=${QUIRE_SHARED:-$(dirname "$0")/../../../shared}
+if [ ! -d "$shared/goldens" ]; then
+    echo "skipped: no reference data at $shared (set QUIRE_SHARED)"
+    exit 77
+fi
+isa=()
+if [ -n "$level" ]; then
+    isa=(--isa "$level")
+    if ! "$eval" golden "${isa[@]}" "$shared/goldens/llama" >/dev/null 2>/tmp/quire-isa.$$ && grep -q 'lacks$' /tmp/quire-isa.$$; then
+        cat /tmp/quire-isa.$$
+        rm -f /tmp/quire-isa.$$
+        exit 77
+    fi
+    rm -f /tmp/quire-isa.$$
+fi
+families="llama llama3_rope llama_linear_rope llama_h256 mistral qwen2 qwen2_yarn qwen3 gemma gemma2_q32 gemma3_text phi3"
+failed=0
+check() { "$@" || failed=1; }
+golden=$shared/goldens
+
+# a copy of the folder whose config.json is the older style
+older_style() {
+    local copy=$1/$2
+    mkdir -p "$copy"
+    cp "$golden/$2"/*.safetensors "$golden/$2/golden.json" "$copy"
+    cp "$golden/$2/config_v4.json" "$copy/config.json"
+}
+
+case $what in
+f32)
+    for f in $families; do check "$eval" golden "${isa[@]}" "$golden/$f"; done
+    scratch=$(mktemp -d)
+    trap 'rm -rf "$scratch"' EXIT
+    for f in $families; do
+        older_style "$scratch" "$f"
+        check "$eval" golden "${isa[@]}" "$scratch/$f"
+    done
+    ;;
+native)
+    for f in $families; do check "$eval" golden "${isa[@]}" --compute native "$golden/$f"; done
+    ;;
+kv)
+    for kv in f16 bf16 fp8_e4m3 fp8_e5m2; do
+        for f in $families; do check "$eval" golden "${isa[@]}" --kv $kv "$golden/$f"; done
+    done
+    ;;
+gguf)
+    for f in $families; do
+        for file in "$golden/gguf/$f"-*.gguf; do
+            case $file in *-iq3_*) continue ;; esac
+            [ -e "$file" ] || continue
+            check "$eval" golden "${isa[@]}" --gguf "$file" "$golden/$f"
+            check "$eval" golden "${isa[@]}" --compute native --gguf "$file" "$golden/$f"
+        done
+    done
+    ;;
+invariance)
+    # the bits do not depend on chunks, threads or block size: the printed differences must be the same text
+    for f in llama gemma3_text phi3; do
+        first=$("$eval" golden "${isa[@]}" --compute native --kv bf16 --threads 1 "$golden/$f") || failed=1
+        for options in "--threads 2" "--threads 3 --chunk 16" "--threads 7 --chunk 1" "--chunk 64 --block-size 16" "--block-size 128"; do
+            other=$("$eval" golden "${isa[@]}" --compute native --kv bf16 $options "$golden/$f") || failed=1
+            if [ "$first" != "$other" ]; then
+                printf 'FAIL %s differs with %s:\n%s\n%s\n' "$f" "$options" "$first" "$other"
+                failed=1
+            fi
+        done
+    done
+    ;;
+attention) check "$eval" attention "${isa[@]}" "$golden/attention_cases.json" ;;
+tokenize)
+    for file in "$shared"/tokenizers/ggml-vocab-*.gguf; do
+        check "$eval" tokenize -m "$file" --inp "$file.inp" --out "$file.out"
+    done
+    ;;
+template) check "$eval" template "$shared"/tokenizers/templates/*.expected.json ;;
+*)
+    echo "run.sh: unknown '$what'" >&2
+    exit 64
+    ;;
+esac
+exit $failed

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_linear.c - the matmul driver: same bits for every number of rows and threads, views, argument checks. */
+#include "base/dispatch.h"
+#include "linear/linear.h"
+#include "quire_cmocka.h"
+#include <math.h>
+
+static uint32_t rng = 1;
+static uint32_t random_u32(void)
+{
+    rng = rng * 1664525u + 1013904223u;
+    return rng >> 8;
+}
+static float random_f32(void) { return (float)random_u32() * 0x1p-23f - 1; }
+
+/* Types that stand for all: each kind of panel, scale and dot product. */
+static const enum qr_weight_type types[] = { QR_WEIGHT_F32,  QR_WEIGHT_F16,  QR_WEIGHT_BF16,
+                                             QR_WEIGHT_Q8_0, QR_WEIGHT_Q4_1, QR_WEIGHT_Q2_K,
+                                             QR_WEIGHT_Q6_K, QR_WEIGHT_MXFP4 };
+enum { N_TYPES = sizeof types / sizeof types[0], N = 83, MAX_M = 512 };
+
+static size_t k_of(enum qr_weight_type type)
+{
+    const size_t block = qr_weight_type_info(type)->block_elems;
+    return block == 1 ? 301 : block == 32 ? 288 : 512;
+}
+
+/* Random bytes whose floating-point fields are tame: bit 6 of every second byte is cleared, which bounds the
+ * exponents of halves and floats and leaves integer codes random enough. MXFP4 has its exponent in byte 0. */
+static struct qr_packed *random_weight(enum qr_weight_type type, size_t n, size_t k)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct qr_packed *w;
+    assert_status(QUIRE_OK, qr_packed_create(type, n, k, NULL, &w, &err));
+    uint8_t *raw = malloc(n * w->row_bytes);
+    assert_non_null(raw);
+    for (size_t i = 0; i < n * w->row_bytes; i++)
+        raw[i] = (uint8_t)random_u32() & (i % 2 ? 0xbf : 0xff);
+    for (size_t i = 0; type == QR_WEIGHT_MXFP4 && i < n * w->row_bytes; i += 17)
+        raw[i] = (uint8_t)(110 + random_u32() % 30);
+    assert_status(QUIRE_OK, qr_packed_rows(w, 0, n, raw, &err));
+    free(raw);
+    return w;
+}
+
+static float *random_rows(size_t m, size_t k)
+{
+    float *x = malloc(m * k * sizeof *x);
+    assert_non_null(x);
+    for (size_t i = 0; i < m * k; i++)
+        x[i] = random_f32();
+    return x;
+}
+
+/* A team of `size` whose members run one after the other: they share nothing but the outputs. */
+static void run_team(const struct qr_linear_args *args, const struct quire_kernels *kernels,
+                     uint32_t size)
+{
+    for (uint32_t rank = 0; rank < size; rank++)
+        qr_linear_part(args, kernels, &(struct quire_team){ .rank = rank, .size = size });
+}
+
+/* All the outputs for rows [i0, i0 + m), views included. */
+static void multiply(const struct qr_packed *w, const float *x, size_t m, const float *bias,
+                     enum qr_compute compute, const struct quire_kernels *kernels, uint32_t team,
+                     float *out)
+{
+    struct qr_act act;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    const unsigned view = qr_linear_view(w->type, compute);
+    size_t bytes;
+    assert_true(qr_act_bytes(view, m, w->k, &bytes));
+    void *memory = aligned_alloc(64, bytes + 64);
+    assert_non_null(memory);
+    qr_act_init(&act, view, x, w->k, m, w->k, memory);
+    for (uint32_t rank = 0; rank < team; rank++)
+        qr_act_part(&act, kernels, &(struct quire_team){ .rank = rank, .size = team });
+    const struct qr_linear_args args = {
+        .w = w, .x = &act, .out = out, .out_stride = w->n, .bias = bias, .compute = compute
+    };
+    assert_status(QUIRE_OK, qr_linear_check(&args, &err));
+    run_team(&args, kernels, team);
+    free(memory);
+}
+
+static void check_level(const struct quire_kernels *kernels, enum qr_weight_type type,
+                        enum qr_compute compute)
+{
+    static const size_t ms[] = { 1, 2, 5, 16, 17, 64, MAX_M };
+    static const uint32_t teams[] = { 1, 2, 3, 7 };
+    struct qr_packed *w = random_weight(type, N, k_of(type));
+    float *x = random_rows(MAX_M, w->k), *bias = random_rows(1, N);
+    float *want = malloc(MAX_M * N * sizeof *want), *got = malloc(MAX_M * N * sizeof *got);
+    assert_true(want && got);
+    multiply(w, x, MAX_M, bias, compute, kernels, 1, want);
+    for (size_t t = 0; t < 4; t++)
+        for (size_t s = 0; s < sizeof ms / sizeof ms[0]; s++) {
+            const size_t m = ms[s], i0 = MAX_M - m;
+            if (strcmp(kernels->level, "generic") == 0 && m == MAX_M && t > 1)
+                continue; /* slow, and the others say the same */
+            memset(got, 0xff, m * N * sizeof *got);
+            multiply(w, x + i0 * w->k, m, bias, compute, kernels, teams[t], got);
+            if (memcmp(got, want + i0 * N, m * N * sizeof *got) != 0)
+                fail_msg("%s, type %s, compute %d: %zu rows on %u threads differ", kernels->level,
+                         qr_weight_type_info(type)->name, (int)compute, m, (unsigned)teams[t]);
+        }
+    free(want);
+    free(got);
+    free(x);
+    free(bias);
+    qr_packed_destroy(w);
+}
+
+static void bits_do_not_depend_on_rows_or_threads(void **state)
+{
+    (void)state;
+    for (int level = 0; qr_level_name(level); level++) {
+        const struct quire_kernels *kernels = qr_level_table(level);
+        if (!kernels) {
+            printf("skipped level %s: this CPU lacks it\n", qr_level_name(level));
+            continue;
+        }
+        for (int t = 0; t < N_TYPES; t++) {
+            check_level(kernels, types[t], QR_COMPUTE_NATIVE);
+            if (qr_linear_view(types[t], QR_COMPUTE_NATIVE) != QR_ACT_F32)
+                check_level(kernels, types[t], QR_COMPUTE_F32);
+        }
+    }
+}
+
+static const struct quire_kernels *best(void)
+{
+    const struct quire_kernels *kernels;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    assert_status(QUIRE_OK, qr_kernels_get(NULL, &kernels, &err));
+    return kernels;
+}
+
+/* The driver against its own definition: rows unpacked, sums in double. */
+static void f32_mode_is_the_dot_of_rows(void **state)
+{
+    (void)state;
+    for (int t = 0; t < N_TYPES; t++) {
+        struct qr_packed *w = random_weight(types[t], N, k_of(types[t]));
+        enum { M = 3 };
+        float *x = random_rows(M, w->k), *out = random_rows(M, N), *row = random_rows(1, w->k);
+        multiply(w, x, M, NULL, QR_COMPUTE_F32, best(), 2, out);
+        for (size_t j = 0; j < N; j++) {
+            qr_linear_row(w, j, row);
+            for (size_t i = 0; i < M; i++) {
+                double sum = 0, size = 0;
+                for (size_t k = 0; k < w->k; k++) {
+                    sum += (double)row[k] * (double)x[i * w->k + k];
+                    size += fabs((double)row[k] * (double)x[i * w->k + k]);
+                }
+                assert_true(fabs(sum - (double)out[i * N + j]) <=
+                            2 * (double)w->k * 0x1p-24 * size);
+            }
+        }
+        free(x);
+        free(out);
+        free(row);
+        qr_packed_destroy(w);
+    }
+}
+
+/* NaN in one activation row reaches that row's outputs and no other. */
+static void nan_stays_in_its_row(void **state)
+{
+    (void)state;
+    for (int t = 0; t < N_TYPES; t++) {
+        struct qr_packed *w = random_weight(types[t], N, k_of(types[t]));
+        enum { M = 5 };
+        float *x = random_rows(M, w->k), *want = random_rows(M, N), *out = random_rows(M, N);
+        multiply(w, x, M, NULL, QR_COMPUTE_NATIVE, best(), 1, want);
+        x[2 * w->k + 100] = NAN;
+        multiply(w, x, M, NULL, QR_COMPUTE_NATIVE, best(), 1, out);
+        for (size_t j = 0; j < N; j++)
+            assert_true(isnan(out[2 * N + j]));
+        assert_memory_equal(out, want, 2 * N * sizeof *out);
+        assert_memory_equal(out + 3 * N, want + 3 * N, 2 * N * sizeof *out);
+        free(x);
+        free(want);
+        free(out);
+        qr_packed_destroy(w);
+    }
+}
+
+static void views_fill_their_memory(void **state)
+{
+    (void)state;
+    const unsigned views = QR_ACT_F32 | QR_ACT_BF16 | QR_ACT_Q8;
+    for (size_t m = 0; m < 4; m++)
+        for (size_t k = 32; k <= 320; k += 32) {
+            size_t bytes;
+            assert_true(qr_act_bytes(views, m, k, &bytes));
+            assert_int_equal(bytes % 64, 0);
+            uint8_t *memory = aligned_alloc(64, bytes + 64);
+            float *x = random_rows(m + 1, k + 5);
+            struct qr_act act;
+            assert_non_null(memory);
+            memset(memory + bytes, 0x5a, 64);
+            qr_act_init(&act, views, x, k + 5, m, k, memory);
+            for (uint32_t rank = 0; rank < 3; rank++)
+                qr_act_part(&act, best(), &(struct quire_team){ .rank = rank, .size = 3 });
+            for (size_t i = 0; i < m; i++)
+                for (size_t j = 0; j < k; j++) {
+                    const float v = x[i * (k + 5) + j], d = act.q_d[i * (k / 32) + j / 32];
+                    assert_true(fabsf(v - d * act.q[i * act.q_stride + j]) <= 0.501f * d);
+                    const uint32_t wide = (uint32_t)act.bf16[i * act.bf16_stride + j] << 16;
+                    float b;
+                    memcpy(&b, &wide, sizeof b);
+                    assert_true(fabsf(v - b) <= fabsf(v) * 0x1p-8f);
+                }
+            for (size_t i = 0; i < 64; i++)
+                assert_int_equal(memory[bytes + i], 0x5a);
+            free(memory);
+            free(x);
+        }
+}
+
+static void act_bytes_refuses(void **state)
+{
+    (void)state;
+    size_t bytes = 7;
+    assert_false(qr_act_bytes(QR_ACT_Q8, 1, 33, &bytes));
+    assert_false(qr_act_bytes(QR_ACT_BF16, SIZE_MAX / 4, 64, &bytes));
+    assert_false(qr_act_bytes(QR_ACT_BF16, 1, SIZE_MAX, &bytes));
+    assert_int_equal(bytes, 7);
+    assert_true(qr_act_bytes(QR_ACT_F32, 100, 33, &bytes));
+    assert_int_equal(bytes, 0);
+}
+
+static void check_names_what_is_wrong(void **state)
+{
+    (void)state;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct qr_packed *w = random_weight(QR_WEIGHT_Q8_0, 40, 64);
+    float *x = random_rows(2, 64), out[80];
+    struct qr_act act;
+    qr_act_init(&act, QR_ACT_F32, x, 64, 2, 64, NULL);
+    const struct qr_linear_args good = { .w = w, .x = &act, .out = out, .out_stride = 40 };
+    struct qr_linear_args a = good;
+    assert_status(QUIRE_OK, qr_linear_check(&a, &err));
+    a.compute = QR_COMPUTE_NATIVE;
+    assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, &err));
+    assert_non_null(strstr(err.msg, "Q8_0"));
+    a = good;
+    a.out_stride = 39;
+    assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, &err));
+    a = good;
+    a.out = NULL;
+    assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, &err));
+    a = good;
+    a.compute = (enum qr_compute)9;
+    assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, &err));
+    a = good;
+    a.epilogue = (enum qr_epilogue)9;
+    assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, &err));
+    act.k = 32;
+    assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&good, &err));
+    free(x);
+    qr_packed_destroy(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bits_do_not_depend_on_rows_or_threads),
+        cmocka_unit_test(f32_mode_is_the_dot_of_rows),
+        cmocka_unit_test(nan_stays_in_its_row),
+        cmocka_unit_test(views_fill_their_memory),
+        cmocka_unit_test(act_bytes_refuses),
+        cmocka_unit_test(check_names_what_is_wrong),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
