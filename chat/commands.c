@@ -27,10 +27,11 @@ static bool help(struct session *s, const char *argument)
 {
     (void)s, (void)argument;
     for (size_t i = 0; i < N_COMMANDS; i++)
-        fprintf(stderr, "  %-7s %-5s %s\n", commands[i].name, commands[i].argument ? commands[i].argument : "",
-                commands[i].help);
+        fprintf(stderr, "  %-7s %-5s %s\n", commands[i].name,
+                commands[i].argument ? commands[i].argument : "", commands[i].help);
     fputs("  \"\"\"           begins and ends a turn of several lines\n"
-          "  Ctrl-C        stops the answer; a second time it leaves\n", stderr);
+          "  Ctrl-C        stops the answer; a second time it leaves\n",
+          stderr);
     return false;
 }
 

@@ -4,7 +4,8 @@
 #define QUIRE_CHAT_COMMANDS_H
 #include "session.h"
 
-/* Obeys one; complains about one that does not exist. Returns true when the conversation is to end. */
+/* Obeys one; complains about one that does not exist. Returns true when the conversation is to
+ * end. */
 bool run_command(struct session *s, const char *line);
 
 #endif

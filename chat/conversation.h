@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conversation.h - the messages so far, and the settings that go with them; saving and loading both. */
+/* conversation.h - the messages so far, and the settings that go with them; saving and loading
+ * both. */
 #ifndef QUIRE_CHAT_CONVERSATION_H
 #define QUIRE_CHAT_CONVERSATION_H
 #include "options.h"
@@ -9,7 +10,7 @@
 struct conversation {
     struct message {
         char *role, *content;
-    } *messages;
+    } * messages;
     size_t n, capacity;
 };
 
@@ -31,9 +32,10 @@ struct settings {
 bool settings_add_stop(struct settings *s, const char *text);
 void settings_free(struct settings *s);
 
-/* Writes both as JSON: into a temporary file first, which then takes the place of `path`, so that an old file is whole
- * until the new one is. On failure says why on standard error. */
-bool conversation_save(const char *path, const struct conversation *c, const struct settings *s, const char *model);
+/* Writes both as JSON: into a temporary file first, which then takes the place of `path`, so
+ * that an old file is whole until the new one is. On failure says why on standard error. */
+bool conversation_save(const char *path, const struct conversation *c, const struct settings *s,
+                       const char *model);
 
 /* Replaces both by what a file holds; on failure they are as they were. */
 bool conversation_load(const char *path, struct conversation *c, struct settings *s);

@@ -22,7 +22,7 @@ void input_close(struct input *in) { line_editor_close(in->editor); }
 static enum input_result plain_line(const struct input *in, const char *prompt, struct text *line)
 {
     if (in->interactive && isatty(0)) {
-        fputs(prompt, stderr);
+        fprintf(stderr, "%s ", prompt);
         fflush(stderr);
     }
     char *buf = NULL;
@@ -34,7 +34,7 @@ static enum input_result plain_line(const struct input *in, const char *prompt, 
         size_t size = (size_t)n - (buf[n - 1] == '\n');
         size -= size && buf[size - 1] == '\r';
         text_add(line, buf, size);
-    } else if (errno == EINTR && interrupts()) {
+    } else if (errno == EINTR && interrupts_note()) {
         clearerr(stdin);
         result = INPUT_INTERRUPTED;
     } else {
@@ -65,7 +65,7 @@ static enum input_result quoted_lines(struct input *in, struct text *turn)
     struct text line = { 0 };
     enum input_result result = INPUT_LINE;
     while (result == INPUT_LINE && !ends_with(turn, QUOTES)) {
-        result = input_line(in, "... ", &line);
+        result = input_line(in, "...", &line);
         if (turn->size)
             text_add(turn, "\n", 1);
         if (result == INPUT_LINE)
@@ -84,7 +84,7 @@ static enum input_result quoted_lines(struct input *in, struct text *turn)
 
 enum input_result input_turn(struct input *in, struct text *turn)
 {
-    enum input_result result = input_line(in, "> ", turn);
+    enum input_result result = input_line(in, ">", turn);
     if (result != INPUT_LINE || !in->interactive)
         return result;
     if (strncmp(turn->data, QUOTES, strlen(QUOTES)) == 0) {

@@ -18,7 +18,8 @@ struct input {
 void input_open(struct input *in, bool interactive);
 void input_close(struct input *in);
 
-/* Reads a line without its end into `line`; INPUT_INTERRUPTED after Ctrl-C. prompt is shown in interactive use. */
+/* Reads a line without its end into `line`; INPUT_INTERRUPTED after Ctrl-C. prompt is shown in
+ * interactive use. */
 enum input_result input_line(struct input *in, const char *prompt, struct text *line);
 
 /* A turn of a conversation: a line, or in interactive use several between lines of """. */

@@ -32,12 +32,17 @@ static struct line_editor *self_of(EditLine *el)
     return self;
 }
 
+/* Between \1 and \1 stands what moves no cursor; libedit sends it with the character behind it,
+ * hence the space. */
 static char *prompt_of(EditLine *el)
 {
     struct line_editor *e = self_of(el);
-    snprintf(e->shown, sizeof e->shown, e->colour ? "\1\033[1;32m\1%s\1\033[0m\1" : "%s", e->prompt);
+    snprintf(e->shown, sizeof e->shown, e->colour ? "\1\033[1;32m\1%s\1\033[0m\1 " : "%s ",
+             e->prompt);
     return e->shown;
 }
+
+static void refresh(void *el) { el_set(el, EL_REFRESH); }
 
 /* Reads one character. libedit's own reader starts again after a signal; ours tells of Ctrl-C. */
 static int read_character(EditLine *el, wchar_t *out)
@@ -46,17 +51,15 @@ static int read_character(EditLine *el, wchar_t *out)
     mbstate_t state = { 0 };
     for (;;) {
         char byte;
-        const ssize_t n = read(0, &byte, 1);
-        if (n == 0)
-            return 0;
-        if (n < 0 && errno == EINTR && !interrupts()) { /* the window changed, or we were put to the foreground */
-            el_set(el, EL_REFRESH);
-            continue;
-        }
-        if (n < 0) {
-            e->interrupted = errno == EINTR;
+        if (!wait_readable(0, refresh, el)) {
+            e->interrupted = true;
             return -1;
         }
+        const ssize_t n = read(0, &byte, 1);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return (int)n;
         const size_t length = mbrtowc(out, &byte, 1, &state);
         if (length == (size_t)-1) { /* not a character of this locale: drop what was read of it */
             state = (mbstate_t){ 0 };
@@ -120,7 +123,8 @@ struct line_editor *line_editor_open(bool colour)
     el_set(e->el, EL_CLIENTDATA, e);
     el_set(e->el, EL_PROMPT_ESC, prompt_of, '\1');
     el_set(e->el, EL_EDITOR, "emacs");
-    el_set(e->el, EL_SIGNAL, 1); /* puts the terminal right around Ctrl-Z and when its size changes */
+    el_set(e->el, EL_SIGNAL,
+           1); /* puts the terminal right around Ctrl-Z and when its size changes */
     el_set(e->el, EL_GETCFN, read_character);
     el_set(e->el, EL_BIND, "^R", "em-inc-search-prev", NULL);
     open_history(e);

@@ -5,6 +5,7 @@
 #include "session.h"
 #include "terminal.h"
 #include <errno.h>
+#include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,8 @@
 
 enum { MAX_PROMPT = 64 << 20 };
 
-/* The code to leave with once everything is done: output that got lost makes a success a failure. */
+/* The code to leave with once everything is done: output that got lost makes a success a
+ * failure. */
 static int final_code(const struct output *out, int code)
 {
     if (out->error == EPIPE)
@@ -36,7 +38,10 @@ static int show_cpu(const char *isa, struct output *out)
         s = quire_cpu_describe(isa, text, size, NULL, &err);
     if (s != QUIRE_OK || !text) {
         output_error(out, s, s == QUIRE_OK ? "out of memory" : err.msg);
-        return s == QUIRE_E_UNSUPPORTED ? EX_UNAVAILABLE : s == QUIRE_OK ? EX_TEMPFAIL : isa ? EX_USAGE : EX_CONFIG;
+        return s == QUIRE_E_UNSUPPORTED ? EX_UNAVAILABLE
+               : s == QUIRE_OK          ? EX_TEMPFAIL
+               : isa                    ? EX_USAGE
+                                        : EX_CONFIG;
     }
     output_print(out, text);
     free(text);
@@ -75,7 +80,9 @@ static int read_prompt(const char *path, struct text *out)
 static int code_of_answer(enum answer_result result, quire_status status)
 {
     const struct quire_error none = QUIRE_ERROR_INIT;
-    return result == ANSWER_GIVEN ? 0 : result == ANSWER_CANCELLED ? 130 : exit_code_of(status, &none, false);
+    return result == ANSWER_GIVEN       ? 0
+           : result == ANSWER_CANCELLED ? 130
+                                        : exit_code_of(status, &none, false);
 }
 
 /* One turn outside a conversation between people: its failure is the program's. */
@@ -185,12 +192,19 @@ static int chat(const struct options *o, struct output *out)
     return code;
 }
 
+/* Containers often name no locale: then text is UTF-8 all the same. */
+static void set_characters(void)
+{
+    if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+        setlocale(LC_CTYPE, "C.UTF-8");
+}
+
 int main(int argc, char **argv)
 {
     struct options o;
     struct output out;
     terminal_open();
-    setlocale(LC_CTYPE, "");
+    set_characters();
     if (!options_parse(&o, argc, argv))
         return EX_USAGE;
     signals_install();

@@ -14,7 +14,8 @@ bool parse_integer(const char *text, int64_t min, int64_t max, int64_t *out)
     int64_t v = 0;
     for (; is_digit(*p); p++) {
         const int64_t digit = *p - '0';
-        if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, negative ? -digit : digit, &v))
+        if (__builtin_mul_overflow(v, 10, &v) ||
+            __builtin_add_overflow(v, negative ? -digit : digit, &v))
             return false;
     }
     if (*p || v < min || v > max)
@@ -23,8 +24,8 @@ bool parse_integer(const char *text, int64_t min, int64_t max, int64_t *out)
     return true;
 }
 
-/* Reads the digits of a mantissa; returns the first character behind it, or NULL without any digit. Digits that no
- * longer change a double only move the exponent. */
+/* Reads the digits of a mantissa; returns the first character behind it, or NULL without any
+ * digit. Digits that no longer change a double only move the exponent. */
 static const char *read_mantissa(const char *p, double *value, int *exponent)
 {
     int digits = 0;

@@ -27,7 +27,8 @@ struct options {
     int32_t top_k, repeat_last_n;
 };
 
-/* Reads the environment, then the arguments. On failure prints one line to stderr and returns false. */
+/* Reads the environment, then the arguments. On failure prints one line to stderr and returns
+ * false. */
 bool options_parse(struct options *o, int argc, char **argv);
 
 void options_help(struct text *out);

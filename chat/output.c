@@ -80,14 +80,16 @@ void output_done(struct output *o, const struct quire_event *done, uint64_t seed
         send_work(o);
         return;
     }
-    text_addf(&o->work, "{\"event\":\"done\",\"reason\":\"%s\",\"text\":", quire_finish_reason_name(done->reason));
+    text_addf(&o->work, "{\"event\":\"done\",\"reason\":\"%s\",\"text\":",
+              quire_finish_reason_name(done->reason));
     text_add_json(&o->work, o->answer.data ? o->answer.data : "", o->answer.size);
-    text_addf(&o->work, ",\"prompt_tokens\":%u,\"cached_tokens\":%u,\"completion_tokens\":%u", u->prompt_tokens,
-              u->cached_tokens, u->completion_tokens);
-    text_addf(&o->work, ",\"prompt_seconds\":%.6f,\"generate_seconds\":%.6f,\"tokens_per_second\":%.3f",
+    text_addf(&o->work, ",\"prompt_tokens\":%u,\"cached_tokens\":%u,\"completion_tokens\":%u",
+              u->prompt_tokens, u->cached_tokens, u->completion_tokens);
+    text_addf(&o->work,
+              ",\"prompt_seconds\":%.6f,\"generate_seconds\":%.6f,\"tokens_per_second\":%.3f",
               u->prompt_seconds, u->generate_seconds, tokens_per_second(u));
-    text_addf(&o->work, ",\"context_full\":%s,\"seed\":%llu}\n", done->context_full ? "true" : "false",
-              (unsigned long long)seed);
+    text_addf(&o->work, ",\"context_full\":%s,\"seed\":%llu}\n",
+              done->context_full ? "true" : "false", (unsigned long long)seed);
     send_work(o);
 }
 
@@ -98,7 +100,8 @@ void output_error(struct output *o, quire_status status, const char *message)
     if (!o->json)
         return;
     text_clear(&o->work);
-    text_addf(&o->work, "{\"event\":\"error\",\"code\":\"%s\",\"message\":", quire_status_name(status));
+    text_addf(&o->work,
+              "{\"event\":\"error\",\"code\":\"%s\",\"message\":", quire_status_name(status));
     text_add_json(&o->work, message, strlen(message));
     text_addf(&o->work, "}\n");
     send_work(o);

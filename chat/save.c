@@ -37,25 +37,26 @@ static json_t *settings_to_json(const struct settings *s)
     json_t *stop = json_array();
     for (uint32_t i = 0; stop && i < s->n_stop; i++)
         json_array_append_new(stop, json_string(s->stop[i]));
-    return json_pack("{s:o*, s:i, s:o*, s:o*, s:o*, s:o*, s:o*, s:i, s:I, s:i, s:o*}", "temperature",
-                     short_real(p->temperature), "top_k", (int)p->top_k, "top_p", short_real(p->top_p), "min_p",
-                     short_real(p->min_p), "repeat_penalty", short_real(p->repetition_penalty), "presence_penalty",
-                     short_real(p->presence_penalty), "frequency_penalty", short_real(p->frequency_penalty),
-                     "repeat_last_n", (int)p->penalty_last_n, "seed", (json_int_t)p->seed, "max_tokens",
-                     (int)s->max_tokens, "stop", stop);
+    return json_pack("{s:o*, s:i, s:o*, s:o*, s:o*, s:o*, s:o*, s:i, s:I, s:i, s:o*}",
+                     "temperature", short_real(p->temperature), "top_k", (int)p->top_k, "top_p",
+                     short_real(p->top_p), "min_p", short_real(p->min_p), "repeat_penalty",
+                     short_real(p->repetition_penalty), "presence_penalty",
+                     short_real(p->presence_penalty), "frequency_penalty",
+                     short_real(p->frequency_penalty), "repeat_last_n", (int)p->penalty_last_n,
+                     "seed", (json_int_t)p->seed, "max_tokens", (int)s->max_tokens, "stop", stop);
 }
 
 static json_t *to_json(const struct conversation *c, const struct settings *s, const char *model)
 {
     json_t *messages = json_array();
     for (size_t i = 0; messages && i < c->n; i++)
-        if (json_array_append_new(messages, json_pack("{s:s, s:s}", "role", c->messages[i].role, "content",
-                                                      c->messages[i].content)) != 0) {
+        if (json_array_append_new(messages, json_pack("{s:s, s:s}", "role", c->messages[i].role,
+                                                      "content", c->messages[i].content)) != 0) {
             json_decref(messages);
             return NULL;
         }
-    return json_pack("{s:s, s:i, s:s, s:o, s:o}", "format", FORMAT, "version", VERSION, "model", model, "options",
-                     settings_to_json(s), "messages", messages);
+    return json_pack("{s:s, s:i, s:s, s:o, s:o}", "format", FORMAT, "version", VERSION, "model",
+                     model, "options", settings_to_json(s), "messages", messages);
 }
 
 static bool sync_folder(const char *path)
@@ -82,8 +83,8 @@ static bool write_file(const char *path, const json_t *root)
     if (fd < 0)
         return false;
     errno = EIO;
-    bool ok = json_dumpfd(root, fd, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0 && write(fd, "\n", 1) == 1 &&
-              fsync(fd) == 0;
+    bool ok = json_dumpfd(root, fd, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0 &&
+              write(fd, "\n", 1) == 1 && fsync(fd) == 0;
     ok = close(fd) == 0 && ok;
     ok = ok && rename(temporary, path) == 0 && sync_folder(path);
     if (!ok) {
@@ -94,7 +95,8 @@ static bool write_file(const char *path, const json_t *root)
     return ok;
 }
 
-bool conversation_save(const char *path, const struct conversation *c, const struct settings *s, const char *model)
+bool conversation_save(const char *path, const struct conversation *c, const struct settings *s,
+                       const char *model)
 {
     json_t *root = to_json(c, s, model);
     if (!root) {
@@ -124,8 +126,8 @@ static bool read_messages(const json_t *list, struct conversation *out)
     {
         const char *role, *content;
         size_t size;
-        if (json_unpack(item, "{s:s, s:s%}", "role", &role, "content", &content, &size) != 0 || !*role ||
-            !conversation_add(out, role, content, size))
+        if (json_unpack(item, "{s:s, s:s%}", "role", &role, "content", &content, &size) != 0 ||
+            !*role || !conversation_add(out, role, content, size))
             return false;
     }
     return json_is_array(list);
@@ -140,7 +142,8 @@ static bool read_real(const json_t *object, const char *key, float *out)
     return !v || json_is_number(v);
 }
 
-static bool read_integer(const json_t *object, const char *key, json_int_t min, json_int_t max, json_int_t *out)
+static bool read_integer(const json_t *object, const char *key, json_int_t min, json_int_t max,
+                         json_int_t *out)
 {
     const json_t *v = json_object_get(object, key);
     if (!v)
@@ -152,12 +155,16 @@ static bool read_integer(const json_t *object, const char *key, json_int_t min, 
 static bool read_settings(const json_t *o, struct settings *out)
 {
     struct quire_sampling_params *p = &out->sampling;
-    json_int_t top_k = p->top_k, last_n = p->penalty_last_n, seed = (json_int_t)p->seed, max = out->max_tokens;
-    if (!json_is_object(o) || !read_real(o, "temperature", &p->temperature) || !read_real(o, "top_p", &p->top_p) ||
-        !read_real(o, "min_p", &p->min_p) || !read_real(o, "repeat_penalty", &p->repetition_penalty) ||
+    json_int_t top_k = p->top_k, last_n = p->penalty_last_n, seed = (json_int_t)p->seed,
+               max = out->max_tokens;
+    if (!json_is_object(o) || !read_real(o, "temperature", &p->temperature) ||
+        !read_real(o, "top_p", &p->top_p) || !read_real(o, "min_p", &p->min_p) ||
+        !read_real(o, "repeat_penalty", &p->repetition_penalty) ||
         !read_real(o, "presence_penalty", &p->presence_penalty) ||
-        !read_real(o, "frequency_penalty", &p->frequency_penalty) || !read_integer(o, "top_k", -1, INT32_MAX, &top_k) ||
-        !read_integer(o, "repeat_last_n", -1, INT32_MAX, &last_n) || !read_integer(o, "seed", 0, INT64_MAX, &seed) ||
+        !read_real(o, "frequency_penalty", &p->frequency_penalty) ||
+        !read_integer(o, "top_k", -1, INT32_MAX, &top_k) ||
+        !read_integer(o, "repeat_last_n", -1, INT32_MAX, &last_n) ||
+        !read_integer(o, "seed", 0, INT64_MAX, &seed) ||
         !read_integer(o, "max_tokens", -1, INT32_MAX, &max))
         return false;
     p->top_k = (int32_t)top_k;
@@ -166,9 +173,9 @@ static bool read_settings(const json_t *o, struct settings *out)
     out->max_tokens = (int32_t)max;
     size_t i;
     json_t *item;
-    json_array_foreach(json_object_get(o, "stop"), i, item)
-        if (!json_is_string(item) || !*json_string_value(item) || !settings_add_stop(out, json_string_value(item)))
-            return false;
+    json_array_foreach(json_object_get(o, "stop"), i,
+                       item) if (!json_is_string(item) || !*json_string_value(item) ||
+                                 !settings_add_stop(out, json_string_value(item))) return false;
     struct quire_error err = QUIRE_ERROR_INIT;
     return quire_sampling_validate(p, 1, &err) == QUIRE_OK;
 }
@@ -202,7 +209,8 @@ bool conversation_load(const char *path, struct conversation *c, struct settings
     struct settings settings = { .sampling = s->sampling, .max_tokens = s->max_tokens };
     const char *format = json_string_value(json_object_get(root, "format"));
     const char *wrong = NULL;
-    if (!format || strcmp(format, FORMAT) != 0 || json_integer_value(json_object_get(root, "version")) != VERSION)
+    if (!format || strcmp(format, FORMAT) != 0 ||
+        json_integer_value(json_object_get(root, "version")) != VERSION)
         wrong = "not a conversation of this program";
     else if (!read_messages(json_object_get(root, "messages"), &messages))
         wrong = "its messages are damaged";

@@ -20,7 +20,8 @@ int exit_code_of(quire_status status, const struct quire_error *err, bool openin
         return EX_OK;
     case QUIRE_E_IO:
         /* not there, no permission, not a file of this kind */
-        return err->detail == ENOENT || err->detail == EACCES || err->detail == ENOTDIR || err->detail == EISDIR
+        return err->detail == ENOENT || err->detail == EACCES || err->detail == ENOTDIR ||
+                       err->detail == EISDIR
                    ? EX_NOINPUT
                    : EX_IOERR;
     case QUIRE_E_INVALID_ARG:
@@ -73,7 +74,8 @@ static bool read_template(const char *path, struct text *out)
     return ok;
 }
 
-/* The isa of the command line and of QUIRE_ISA are checked first: their exit codes differ from a bad model's. */
+/* The isa of the command line and of QUIRE_ISA are checked first: their exit codes differ from
+ * a bad model's. */
 static int check_isa(const struct options *o, struct output *out)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -123,6 +125,8 @@ static bool set_up_talk(struct session *s)
     for (uint32_t i = 0; i < o->n_stop; i++)
         if (!settings_add_stop(&s->settings, o->stop[i]))
             return false;
+    if (o->system && o->raw)
+        complain("--system-prompt means nothing with --no-cnv");
     return !o->system || conversation_add(&s->talk, "system", o->system, strlen(o->system));
 }
 
@@ -131,8 +135,8 @@ static void tell_context(const struct session *s)
     char cache[24];
     const struct quire_engine_info *i = &s->info;
     if (s->options->verbose || (s->options->context == 0 && !s->options->dry_run))
-        complain("%s: context %u tokens of the model's %u, cache %s", s->model_name, i->context_length,
-                 i->model_context_length, format_bytes(i->kv_bytes, cache));
+        complain("%s: context %u tokens of the model's %u, cache %s", s->model_name,
+                 i->context_length, i->model_context_length, format_bytes(i->kv_bytes, cache));
 }
 
 static int open_engine(struct session *s, const char *template, const struct quire_logger *logger)
@@ -156,7 +160,7 @@ static int open_engine(struct session *s, const char *template, const struct qui
     p.kv_bytes = o->kv_mem;
     p.k_dtype = o->k_type;
     p.v_dtype = o->v_type;
-    p.flags = (o->mlock ? QUIRE_ENGINE_LOCK_CACHE : 0) | (o->dry_run ? QUIRE_ENGINE_DRY_RUN : 0);
+    p.flags = o->dry_run ? QUIRE_ENGINE_DRY_RUN : 0;
     p.logger = logger;
     p.progress = show_progress;
     p.progress_user = (void *)(uintptr_t)s->model_name;
@@ -174,7 +178,9 @@ int session_open(struct session *s, const struct options *o, struct output *out)
     /* the engine keeps using it */
     static struct quire_logger logger = { NULL, log_message };
     logger.user = (void *)(uintptr_t)o;
-    *s = (struct session){ .options = o, .out = out, .model_name = o->model ? o->model : "bundled model" };
+    *s = (struct session){ .options = o,
+                           .out = out,
+                           .model_name = o->model ? o->model : "bundled model" };
     int code = check_isa(o, out);
     if (code)
         return code;
@@ -195,7 +201,8 @@ int session_open(struct session *s, const struct options *o, struct output *out)
         return EX_SOFTWARE;
     if (s->model.name && s->model.name[0])
         s->model_name = s->model.name;
-    if (o->mlock && mlockall(MCL_CURRENT) != 0) {
+    /* weights, cache and everything else at once */
+    if (o->mlock && !o->dry_run && mlockall(MCL_CURRENT) != 0) {
         complain("cannot keep the model in memory: %s (see ulimit -l)", strerror(errno));
         return EX_OSERR;
     }
@@ -217,7 +224,8 @@ bool session_reset(struct session *s)
 {
     conversation_keep(&s->talk, 0);
     s->attempt = 0;
-    return !s->options->system || conversation_add(&s->talk, "system", s->options->system, strlen(s->options->system));
+    return !s->options->system ||
+           conversation_add(&s->talk, "system", s->options->system, strlen(s->options->system));
 }
 
 /* Takes the events of one step. Returns true when the answer has ended. */
@@ -250,11 +258,13 @@ static quire_status run_request(struct session *s, const struct quire_request_pa
             (void)quire_request_cancel(s->engine, id);
     } while (status == QUIRE_OK && !take_events(s, done));
     signals_watch(NULL, 0);
+    (void)interrupts_note(); /* one that stopped the answer has done its work */
     return status;
 }
 
 /* Asks for an answer to the first n messages, or to a plain text. */
-static enum answer_result answer(struct session *s, size_t n, const char *text, size_t size, quire_status *status)
+static enum answer_result answer(struct session *s, size_t n, const char *text, size_t size,
+                                 quire_status *status)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_request_params request;
@@ -286,14 +296,19 @@ static enum answer_result answer(struct session *s, size_t n, const char *text, 
             *status = done.status;
         if (s->out->answer.size && !s->out->json)
             output_print(s->out, "\n");
-        output_error(s->out, *status, err.code != QUIRE_OK ? err.msg : done.message ? done.message : "out of memory");
+        output_error(s->out, *status,
+                     err.code != QUIRE_OK ? err.msg
+                     : done.message       ? done.message
+                                          : "out of memory");
         if (*status == QUIRE_E_UNSUPPORTED && !s->options->raw)
-            complain("give a template with --chat-template-file, or continue plain text with --no-cnv");
+            complain(
+                "give a template with --chat-template-file, or continue plain text with --no-cnv");
         return ANSWER_FAILED;
     }
     output_done(s->out, &done, s->settings.sampling.seed);
     if (done.context_full)
-        complain("the context of %u tokens is full: /reset starts anew, -c N makes it longer", s->info.context_length);
+        complain("the context of %u tokens is full: /reset starts anew, -c N makes it longer",
+                 s->info.context_length);
     s->last = done.usage;
     s->answers++;
     s->total_prompt += done.usage.prompt_tokens;
@@ -302,7 +317,8 @@ static enum answer_result answer(struct session *s, size_t n, const char *text, 
     return done.reason == QUIRE_FINISH_CANCELLED ? ANSWER_CANCELLED : ANSWER_GIVEN;
 }
 
-/* Answers message number n - 1. The answer takes the place of what followed, also one that was cut short. */
+/* Answers message number n - 1. The answer takes the place of what followed, also one that was
+ * cut short. */
 static enum answer_result answer_message(struct session *s, size_t n, quire_status *status)
 {
     const enum answer_result result = answer(s, n, NULL, 0, status);
@@ -316,7 +332,8 @@ static enum answer_result answer_message(struct session *s, size_t n, quire_stat
     return ANSWER_FAILED;
 }
 
-enum answer_result session_turn(struct session *s, const char *text, size_t size, quire_status *status)
+enum answer_result session_turn(struct session *s, const char *text, size_t size,
+                                quire_status *status)
 {
     s->attempt = 0;
     if (s->options->raw)

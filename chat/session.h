@@ -15,8 +15,8 @@ struct session {
     const char *model_name; /* for people */
     struct conversation talk;
     struct settings settings;
-    uint32_t attempt;         /* which answer to the last turn this is */
-    struct quire_usage last;  /* of the last answer */
+    uint32_t attempt;        /* which answer to the last turn this is */
+    struct quire_usage last; /* of the last answer */
     uint64_t answers, total_prompt, total_cached, total_completion;
 };
 
@@ -27,9 +27,11 @@ void session_close(struct session *s);
 /* What an answer came to. */
 enum answer_result { ANSWER_GIVEN, ANSWER_CANCELLED, ANSWER_FAILED };
 
-/* Takes a turn of the user and streams the answer, which joins the conversation. With --no-cnv the text is continued
- * instead. A turn that fails leaves the conversation as it was. *status tells how it failed. */
-enum answer_result session_turn(struct session *s, const char *text, size_t size, quire_status *status);
+/* Takes a turn of the user and streams the answer, which joins the conversation. With --no-cnv
+ * the text is continued instead. A turn that fails leaves the conversation as it was. *status
+ * tells how it failed. */
+enum answer_result session_turn(struct session *s, const char *text, size_t size,
+                                quire_status *status);
 
 /* Answers the last turn anew, with other random choices. */
 enum answer_result session_again(struct session *s, quire_status *status);

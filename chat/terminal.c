@@ -2,7 +2,9 @@
 /* terminal.c - standard streams, progress and signals. */
 #include "terminal.h"
 #include "text.h"
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -72,7 +74,7 @@ void clear_progress(void)
 
 /* ---- Signals */
 
-static volatile sig_atomic_t presses;
+static volatile sig_atomic_t presses, noted;
 static struct quire_engine *volatile watched_engine;
 static volatile quire_request_id watched_request;
 static struct termios saved_terminal;
@@ -95,7 +97,8 @@ static void on_interrupt(int sig)
         (void)quire_request_cancel(watched_engine, watched_request);
 }
 
-/* Installed with SA_RESETHAND: raising the signal again ends the program as it would have without us. */
+/* Installed with SA_RESETHAND: raising the signal again ends the program as it would have
+ * without us. */
 static void on_end(int sig)
 {
     restore_terminal();
@@ -105,7 +108,8 @@ static void on_end(int sig)
 void signals_install(void)
 {
     have_saved_terminal = tcgetattr(0, &saved_terminal) == 0;
-    struct sigaction sa = { .sa_handler = on_interrupt }; /* without SA_RESTART: reading a line must end */
+    struct sigaction sa = { .sa_handler =
+                                on_interrupt }; /* without SA_RESTART: reading a line must end */
     sigemptyset(&sa.sa_mask);
     sigaction(SIGINT, &sa, NULL);
     sa.sa_handler = on_end;
@@ -132,7 +136,33 @@ void signals_watch(struct quire_engine *engine, quire_request_id id)
 
 int interrupts(void) { return presses; }
 
-void interrupts_forget(void) { presses = 0; }
+void interrupts_forget(void) { presses = noted = 0; }
+
+bool interrupts_note(void)
+{
+    const bool fresh = presses > noted;
+    noted = presses;
+    return fresh;
+}
+
+bool wait_readable(int fd, void (*again)(void *user), void *user)
+{
+    sigset_t interrupt, before;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    /* blocked until ppoll sleeps, so that none falls between the look and the sleep */
+    sigprocmask(SIG_BLOCK, &interrupt, &before);
+    bool readable = false;
+    while (!readable && !interrupts_note()) {
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+        /* any other failure is the reader's to tell */
+        readable = ppoll(&p, 1, NULL, &before) > 0 || errno != EINTR;
+        if (!readable && presses == noted)
+            again(user);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return readable;
+}
 
 void die_of_broken_pipe(void)
 {

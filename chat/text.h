@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A growing byte string, always NUL-terminated once something was added. Zeroes are an empty one. */
+/* A growing byte string, always NUL-terminated once something was added. Zeroes are an empty
+ * one. */
 struct text {
     char *data;
     size_t size, capacity;

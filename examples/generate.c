@@ -15,7 +15,7 @@ int main(int argc, char **argv)
     if (quire_engine_open(&ep, &engine, &err) != QUIRE_OK)
         return fprintf(stderr, "%s\n", err.msg), 65;
 
-    struct quire_chat_message ask = { .role = "user", .content = argv[2] };
+    struct quire_chat_message ask = { .role = "user", .content = argv[2], .content_len = QUIRE_NUL_TERMINATED };
     struct quire_request_params rp;
     quire_request_id id;
     quire_request_params_default(&rp);

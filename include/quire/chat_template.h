@@ -7,8 +7,8 @@
  *      quire_chat_template *tmpl;
  *      quire_chat_template_create(source, strlen(source), &params, &tmpl, &err);
  *      const struct quire_chat_message messages[] = {
- *          { .role = "system", .content = "Be brief.", .content_len = QUIRE_NUL_TERMINATED },
- *          { .role = "user", .content = "Hello!", .content_len = QUIRE_NUL_TERMINATED },
+ *          { .role = "system", .content = "Be brief." },
+ *          { .role = "user", .content = "Hello!" },
  *      };
  *      struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
  *      input.messages = messages;
@@ -76,7 +76,7 @@ struct quire_chat_template_params {
 struct quire_chat_message {
     const char *role;    /**< NUL-terminated, e.g. "user" */
     const char *content; /**< UTF-8; wrong bytes become U+FFFD. NULL: the message has no content */
-    size_t content_len;  /**< bytes, or QUIRE_NUL_TERMINATED */
+    size_t content_len;  /**< bytes; 0 or QUIRE_NUL_TERMINATED: up to its NUL */
     /** JSON object with further members (tool_calls, reasoning_content, name, ...), or NULL. A member
      *  `content` (say, a list of parts) replaces the content above. */
     const char *extra_json;

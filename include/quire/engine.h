@@ -6,7 +6,7 @@
  *      ep.model_path = "model.gguf";
  *      quire_engine_open(&ep, &engine, &err);
  *
- *      struct quire_chat_message ask = { "user", "Why is the sky blue?", QUIRE_NUL_TERMINATED, NULL };
+ *      struct quire_chat_message ask = { "user", "Why?", QUIRE_NUL_TERMINATED, NULL };
  *      struct quire_request_params rp;
  *      quire_request_params_default(&rp);
  *      rp.messages = &ask;
@@ -21,13 +21,15 @@
  *      } while (quire_engine_active(engine));
  *      quire_engine_close(engine);
  *
- *  Requests wait in line and run in the order in which they were submitted; this version runs one at a time. What a
- *  request gives depends on its parameters only, not on what ran before it: keys and values that an earlier request
- *  left in the cache are reused as far as the tokens agree, and the result has the same bits as without.
+ *  Requests wait in line and run in the order in which they were submitted; this version runs
+ *  one at a time. What a request gives depends on its parameters only, not on what ran before
+ *  it: keys and values that an earlier request left in the cache are reused as far as the tokens
+ *  agree, and the result has the same bits as without.
  *
- *  Threads: one call at a time per engine (a second one gets QUIRE_E_BUSY), but for quire_request_cancel(), which may
- *  be called from any thread and from signal handlers, and for what describes the engine: quire_engine_info(),
- *  _model(), _tokenizer() and _sampling_default().
+ *  Threads: one call at a time per engine (a second one gets QUIRE_E_BUSY), but for
+ *  quire_request_cancel(), which may be called from any thread and from signal handlers, and for
+ *  what describes the engine: quire_engine_info(), _model(), _tokenizer() and
+ *  _sampling_default().
  */
 #ifndef QUIRE_ENGINE_H
 #define QUIRE_ENGINE_H
@@ -47,29 +49,32 @@ struct quire_engine;
 
 enum {
     QUIRE_ENGINE_LOCK_CACHE = 1u << 0, /**< touch and lock the whole KV pool at open (mlock) */
-    QUIRE_ENGINE_DRY_RUN = 1u << 1,    /**< compute every size, reserve neither pool nor context: quire_engine_info()
-                                            works, quire_engine_submit() is refused */
+    /** compute every size, keep neither pool nor context: quire_engine_info() works,
+     *  quire_engine_submit() is refused */
+    QUIRE_ENGINE_DRY_RUN = 1u << 1,
 };
 
 struct quire_engine_params {
     uint32_t struct_size;
-    const char *model_path;         /**< GGUF file or Hugging Face folder */
-    const void *model_data;         /**< with model_path NULL: a GGUF image in memory, borrowed until close */
+    const char *model_path; /**< GGUF file or Hugging Face folder */
+    const void *model_data; /**< if that is NULL: a GGUF image, borrowed until close */
     size_t model_bytes;
-    const char *chat_template;      /**< Jinja source in place of the model's own, copied; NULL = the model's */
-    const char *isa;                /**< exact level, NULL = best (quire/cpu.h) */
+    const char *chat_template; /**< Jinja source, copied; NULL = the model's own */
+    const char *isa;           /**< exact level, NULL = best (quire/cpu.h) */
     enum quire_compute compute;
-    struct quire_threads *threads;  /**< borrowed until close; NULL: the engine makes its own by the next two */
+    struct quire_threads *threads; /**< borrowed until close; NULL: made by the next two */
     enum quire_thread_backend thread_backend;
-    uint32_t n_threads;             /**< 0 = quire_threads_default_count() */
-    uint32_t context_length;        /**< tokens of prompt and answer; 0 = the least of the model's own, 8192 and what
-                                         fits into kv_bytes */
-    uint64_t kv_bytes;              /**< budget for the KV cache; 0 = half of the memory that is available */
-    uint32_t block_size;            /**< tokens per block, a multiple of 16; 0 = 64 */
+    uint32_t n_threads; /**< 0 = quire_threads_default_count() */
+    /** tokens of prompt and answer; 0 = the least of the model's own, 8192 and what fits into
+     *  kv_bytes */
+    uint32_t context_length;
+    uint64_t kv_bytes;   /**< budget for the KV cache; 0 = half of the memory that is available */
+    uint32_t block_size; /**< tokens per block, a multiple of 16; 0 = 64 */
     enum quire_kv_dtype k_dtype, v_dtype; /**< default f16 */
-    uint32_t max_step_tokens;       /**< most prompt tokens of one step; 0 = 512 */
-    uint32_t max_requests;          /**< waiting, running and finished but not polled, together; 0 = 16, at most 256 */
-    uint32_t flags;                 /**< QUIRE_ENGINE_* */
+    uint32_t max_step_tokens;             /**< most prompt tokens of one step; 0 = 256 */
+    /** waiting, running and finished but not polled, together; 0 = 16, at most 256 */
+    uint32_t max_requests;
+    uint32_t flags;                          /**< QUIRE_ENGINE_* */
     const struct quire_allocator *allocator; /**< borrowed until close; NULL = C library */
     const struct quire_logger *logger;       /**< borrowed until close; NULL = silent */
     quire_progress_fn progress;              /**< of loading; may be NULL */
@@ -79,30 +84,33 @@ struct quire_engine_params {
 /** Defaults: native compute, f16 cache, everything automatic. */
 QUIRE_API void quire_engine_params_default(struct quire_engine_params *params);
 
-/** Opens the model with its tokenizer and chat template and reserves everything a step needs: no step allocates.
- *  QUIRE_E_INVALID_ARG, QUIRE_E_MISUSE (struct_size); QUIRE_E_IO, QUIRE_E_FORMAT, QUIRE_E_UNSUPPORTED from the files;
- *  QUIRE_E_LIMIT a context that does not fit into the budget, or a budget below one block: the message has the
- *  sizes; QUIRE_E_NOMEM; QUIRE_E_CANCELLED by progress. A model without chat template opens: only chat requests
- *  are refused. */
+/** Opens the model with its tokenizer and chat template and reserves everything a step needs: no
+ *  step allocates. A model without chat template opens: only chat requests are refused.
+ *  QUIRE_E_INVALID_ARG, QUIRE_E_MISUSE (struct_size); QUIRE_E_IO, QUIRE_E_FORMAT,
+ *  QUIRE_E_UNSUPPORTED from the files; QUIRE_E_LIMIT a context that does not fit into the budget,
+ *  or a budget below one block: the message has the sizes; QUIRE_E_NOMEM; QUIRE_E_CANCELLED by
+ *  progress. *out is NULL on failure. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_open(const struct quire_engine_params *params,
-                                                          struct quire_engine **out, struct quire_error *err);
+                                                          struct quire_engine **out,
+                                                          struct quire_error *err);
 
-/** Ends all requests without further events and frees everything. NULL is a no-op. Not while another call runs. */
+/** Ends all requests without further events and frees everything. NULL is a no-op. Not while
+ *  another call runs. */
 QUIRE_API void quire_engine_close(struct quire_engine *engine);
 
 /** Sizes and choices of an open engine. */
 struct quire_engine_info {
-    uint32_t struct_size;         /**< set by the caller */
-    uint32_t context_length;      /**< tokens in use */
+    uint32_t struct_size;          /**< set by the caller */
+    uint32_t context_length;       /**< tokens in use */
     uint32_t model_context_length; /**< tokens the model was made for */
     uint32_t block_size, n_threads, max_step_tokens;
     enum quire_kv_dtype k_dtype, v_dtype;
-    uint64_t weight_bytes;        /**< packed weights */
-    uint64_t kv_bytes;            /**< pool and its tables, exactly as reserved */
-    uint64_t kv_budget;           /**< what kv_bytes of the parameters allowed */
-    uint64_t context_bytes;       /**< activations, plan and scratch of a step, logits and sampler */
-    uint64_t available_bytes;     /**< memory that was available before the cache was reserved; 0 = unknown */
-    int has_chat_template;
+    uint64_t weight_bytes;    /**< packed weights */
+    uint64_t kv_bytes;        /**< pool and its tables, exactly as reserved */
+    uint64_t kv_budget;       /**< what kv_bytes of the parameters allowed */
+    uint64_t context_bytes;   /**< activations, plan and scratch of a step, logits and sampler */
+    uint64_t available_bytes; /**< that were free before the cache was reserved; 0 = unknown */
+    int has_chat_template;    /**< 1: chat requests can be rendered */
 };
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_info(const struct quire_engine *engine,
                                                           struct quire_engine_info *info);
@@ -111,64 +119,72 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_info(const struct quire_eng
 QUIRE_API const struct quire_model *quire_engine_model(const struct quire_engine *engine);
 QUIRE_API const struct quire_tokenizer *quire_engine_tokenizer(const struct quire_engine *engine);
 
-/* ---- Requests ------------------------------------------------------------------------------------------ */
+/* ---- Requests ---- */
 
 /** Names one request of one engine for good: ids are not used again. 0 is none. */
 typedef uint64_t quire_request_id;
 
 enum {
-    QUIRE_REQUEST_IGNORE_EOS = 1u << 0,   /**< end-of-answer tokens do not end the answer and are not shown */
-    QUIRE_REQUEST_NO_REUSE = 1u << 1,     /**< compute the whole prompt even if parts of it are cached */
-    QUIRE_REQUEST_SHOW_SPECIAL = 1u << 2, /**< special tokens in the answer give their text instead of nothing */
+    QUIRE_REQUEST_IGNORE_EOS = 1u << 0,   /**< tokens that end the answer are never chosen */
+    QUIRE_REQUEST_NO_REUSE = 1u << 1,     /**< compute the whole prompt, also what is cached */
+    QUIRE_REQUEST_SHOW_SPECIAL = 1u << 2, /**< special tokens give their text, not nothing */
 };
 
-/** What to do. The prompt is exactly one of messages, text and tokens; everything is copied by submit. */
+/** What to do. The prompt is exactly one of messages, text and tokens; everything is copied by
+ *  submit. */
 struct quire_request_params {
     uint32_t struct_size;
-    const struct quire_chat_message *messages; /**< [n_messages] rendered by the chat template, answer to follow. Their
-                                                    contents are never read as special tokens */
+    /** [n_messages] rendered by the chat template, answer to follow. Their contents are never read
+     *  as special tokens */
+    const struct quire_chat_message *messages;
     size_t n_messages;
     const char *text;      /**< UTF-8 to be continued, without any template */
     size_t text_size;      /**< bytes */
     uint32_t text_flags;   /**< QUIRE_ENCODE_* for text; default QUIRE_ENCODE_ADD_BOS */
     const int32_t *tokens; /**< [n_tokens] ids, taken as they are */
     size_t n_tokens;
-    uint32_t max_tokens;   /**< of the answer; 0 = until the context is full */
-    const char *const *stop; /**< [n_stop] the answer ends before the first of these texts. At most 16, of 1..1024
-                                  bytes of UTF-8 each */
+    uint32_t max_tokens; /**< of the answer; 0 = until the context is full */
+    /** [n_stop] the answer ends before the first of these texts. At most 16, of 1 .. 1024 bytes of
+     *  UTF-8 each */
+    const char *const *stop;
     uint32_t n_stop;
-    uint32_t flags;        /**< QUIRE_REQUEST_* */
+    uint32_t flags; /**< QUIRE_REQUEST_* */
     struct quire_sampling_params sampling;
-    uint32_t stream;       /**< other numbers give other random choices with the same seed */
+    uint32_t stream; /**< other numbers give other random choices with the same seed */
 };
 
 /** No prompt, no limit, sampling by quire_sampling_params_default(). */
 QUIRE_API void quire_request_params_default(struct quire_request_params *params);
 
-/** Sampling as the model's author recommends it, where the model says so, over quire_sampling_params_default(). */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_sampling_default(const struct quire_engine *engine,
-                                                                      struct quire_sampling_params *sampling);
+/** Sampling as the model's author recommends it, where the model says so, over
+ *  quire_sampling_params_default(). */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_sampling_default(
+    const struct quire_engine *engine, struct quire_sampling_params *sampling);
 
-/** Checks a request, prepares its prompt and puts it in line. On failure nothing changed and *id is 0.
- *  QUIRE_E_INVALID_ARG names the field, also for an empty prompt; QUIRE_E_MISUSE struct_size or a dry run;
- *  QUIRE_E_LIMIT the prompt is longer than the context (the message has both numbers); QUIRE_E_RANGE a token id;
- *  QUIRE_E_UNSUPPORTED messages without a chat template; what the template says; QUIRE_E_AGAIN max_requests;
- *  QUIRE_E_NOMEM; QUIRE_E_BUSY. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_submit(struct quire_engine *engine,
-                                                            const struct quire_request_params *params,
-                                                            quire_request_id *id, struct quire_error *err);
+/** Checks a request, prepares its prompt and puts it in line. On failure nothing changed and *id
+ *  is 0.
+ *  QUIRE_E_INVALID_ARG names the field, also for an empty prompt, or is the template's own
+ *  refusal; QUIRE_E_MISUSE struct_size or a dry run; QUIRE_E_LIMIT the prompt is longer than the
+ *  context (the message has both numbers); QUIRE_E_RANGE a token id; QUIRE_E_UNSUPPORTED messages
+ *  without a chat template; other codes of quire_chat_template_render(); QUIRE_E_AGAIN
+ *  max_requests; QUIRE_E_NOMEM; QUIRE_E_BUSY. */
+QUIRE_API QUIRE_MUST_CHECK quire_status
+quire_engine_submit(struct quire_engine *engine, const struct quire_request_params *params,
+                    quire_request_id *id, struct quire_error *err);
 
-/** Asks one request to end; it does at its next step, with QUIRE_FINISH_CANCELLED and the text so far. Safe in signal
- *  handlers and from any thread while the engine is open; twice is as good as once. QUIRE_E_RANGE when the request
- *  has ended or never was. */
+/** Asks one request to end; it does at its next step, with QUIRE_FINISH_CANCELLED and the text
+ *  so far. Safe in signal handlers and from any thread while the engine is open; twice is as
+ *  good as once. QUIRE_E_RANGE when the request has ended or never was. */
 QUIRE_API quire_status quire_request_cancel(struct quire_engine *engine, quire_request_id id);
 
 /** Requests that have not ended yet. */
 QUIRE_API uint32_t quire_engine_active(const struct quire_engine *engine);
 
-/** Runs one step: a part of a prompt, or one more token of an answer. Without active requests it does nothing. A
- *  failure that concerns one request ends that request with QUIRE_FINISH_ERROR and is QUIRE_OK here. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_step(struct quire_engine *engine, struct quire_error *err);
+/** Runs one step: a part of a prompt, or one more token of an answer. Without active requests it
+ *  does nothing. A failure that concerns one request ends that request with QUIRE_FINISH_ERROR
+ *  and is QUIRE_OK here. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_step(struct quire_engine *engine,
+                                                          struct quire_error *err);
 
 enum quire_event_kind {
     QUIRE_EVENT_NONE,
@@ -180,8 +196,8 @@ enum quire_event_kind {
 /** Append only. */
 enum quire_finish_reason {
     QUIRE_FINISH_NONE,
-    QUIRE_FINISH_STOP,      /**< the model ended its answer, or a stop text came */
-    QUIRE_FINISH_LENGTH,    /**< max_tokens, or the context is full */
+    QUIRE_FINISH_STOP,   /**< the model ended its answer, or a stop text came */
+    QUIRE_FINISH_LENGTH, /**< max_tokens, or the context is full */
     QUIRE_FINISH_CANCELLED,
     QUIRE_FINISH_ERROR,
 };
@@ -199,25 +215,29 @@ struct quire_usage {
     double generate_seconds;    /**< from the first token to the last */
 };
 
-/** Pointers are valid until the next call of quire_engine_step(), _poll(), _submit() or _close(). */
+/** Pointers are valid until the next call of quire_engine_step(), _poll(), _submit() or
+ *  _close(). */
 struct quire_event {
-    uint32_t struct_size;       /**< set by the caller */
+    uint32_t struct_size; /**< set by the caller */
     enum quire_event_kind kind;
     quire_request_id id;
-    const char *text;           /**< TEXT: well-formed UTF-8, not NUL-terminated; never NULL. May be empty while the
-                                     start of a character or of a stop text is held back */
+    /** TEXT: well-formed UTF-8, not NUL-terminated; never NULL. Empty while the start of a
+     *  character or of a stop text is held back */
+    const char *text;
     size_t text_size;
-    const int32_t *tokens;      /**< TEXT: ids chosen since the last event, in order */
+    const int32_t *tokens; /**< TEXT: ids chosen since the last event, in order */
     size_t n_tokens;
     enum quire_finish_reason reason; /**< DONE */
-    int context_full;           /**< DONE: 1 when LENGTH means the context, not max_tokens */
-    quire_status status;        /**< DONE with ERROR: what failed */
-    const char *message;        /**< DONE: text of the failure, else ""; never NULL */
-    struct quire_usage usage;   /**< all kinds but NONE */
+    int context_full;                /**< DONE: 1 when LENGTH means the context, not max_tokens */
+    quire_status status;             /**< DONE with ERROR: what failed */
+    const char *message;             /**< DONE: text of the failure, else ""; never NULL */
+    struct quire_usage usage;        /**< all kinds but NONE */
 };
 
-/** Hands over the next event, or kind NONE. What is not polled is kept and given in larger pieces later. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_poll(struct quire_engine *engine, struct quire_event *event,
+/** Hands over the next event, or kind NONE. What is not polled is kept and given in larger
+ *  pieces later. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_poll(struct quire_engine *engine,
+                                                          struct quire_event *event,
                                                           struct quire_error *err);
 
 #ifdef __cplusplus

@@ -53,8 +53,8 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_dtype_parse(const char *name,
 
 /** One KV group. Everything is copied by quire_kv_create. */
 struct quire_kv_group_config {
-    uint32_t n_layers;    /**< 1 .. 65536 */
-    uint32_t n_kv_heads;  /**< 1 .. 65536 */
+    uint32_t n_layers;    /**< 1 .. 65535 */
+    uint32_t n_kv_heads;  /**< 1 .. 65535 */
     uint32_t head_size;   /**< elements of a key, 1 .. 1024; no multiple of 8: plain rows, slower */
     uint32_t v_head_size; /**< elements of a value, 0 = head_size */
     enum quire_kv_dtype k_dtype, v_dtype;

@@ -7,7 +7,8 @@
  *          return fail(err.msg);
  *      int32_t ids[512];
  *      size_t n;
- *      if (quire_tokenizer_encode(tok, "Hello", 5, QUIRE_ENCODE_ADD_BOS, ids, 512, &n, &err) == QUIRE_OK)
+ *      if (quire_tokenizer_encode(tok, "Hello", 5, QUIRE_ENCODE_ADD_BOS, ids, 512, &n, &err) ==
+ *          QUIRE_OK)
  *          use(ids, n);
  *      quire_tokenizer_close(tok);
  *
@@ -29,24 +30,28 @@ struct quire_detokenizer;
 #define QUIRE_TOKEN_NONE (-1)
 
 struct quire_tokenizer_options {
-    uint32_t struct_size;                   /**< sizeof(struct quire_tokenizer_options) */
-    const struct quire_allocator *allocator; /**< copied; NULL: the C library's. JSON files are parsed and
-                                                  regular expressions compiled to machine code outside it */
-    const struct quire_logger *logger;      /**< used during open only; NULL: silent */
+    uint32_t struct_size; /**< sizeof(struct quire_tokenizer_options) */
+    /** Copied; NULL: the C library's. While open parses JSON files, the trees lie outside it; so
+     *  does the machine code that regular expressions are compiled to. */
+    const struct quire_allocator *allocator;
+    const struct quire_logger *logger; /**< used during open only; NULL: silent */
 };
+/* clang-format off */
 #define QUIRE_TOKENIZER_OPTIONS_INIT { (uint32_t)sizeof(struct quire_tokenizer_options), 0, 0 }
+/* clang-format on */
 
 /** Opens a tokenizer.
  *  path     a GGUF file (of a model, or with the vocabulary only); a Hugging Face folder with
- *           tokenizer.json or tokenizer.model; or one of these two files. Beside tokenizer.json the files
- *           tokenizer_config.json, special_tokens_map.json, generation_config.json and chat_template.jinja
- *           are read where they exist.
+ *           tokenizer.json or tokenizer.model; or one of these two files. Beside them
+ *           tokenizer_config.json, special_tokens_map.json, generation_config.json, config.json
+ *           and chat_template.jinja are read where they exist
  *  options  may be NULL
  *  out      receives the tokenizer; NULL on failure
  *  Returns QUIRE_E_IO; QUIRE_E_FORMAT and QUIRE_E_LIMIT for bad contents; QUIRE_E_UNSUPPORTED for a
- *  tokenizer kind, pre-tokenizer or normalizer this build does not know (never replaced by another one);
- *  QUIRE_E_NOMEM; QUIRE_E_INVALID_ARG; QUIRE_E_MISUSE for a wrong struct_size. */
-QUIRE_API quire_status quire_tokenizer_open(const char *path, const struct quire_tokenizer_options *options,
+ *  tokenizer kind, pre-tokenizer or normalizer that this build does not know (none is ever replaced
+ *  by another); QUIRE_E_NOMEM; QUIRE_E_INVALID_ARG; QUIRE_E_MISUSE for a wrong struct_size. */
+QUIRE_API quire_status quire_tokenizer_open(const char *path,
+                                            const struct quire_tokenizer_options *options,
                                             struct quire_tokenizer **out,
                                             struct quire_error *err) QUIRE_MUST_CHECK;
 
@@ -55,23 +60,27 @@ QUIRE_API void quire_tokenizer_close(struct quire_tokenizer *tok);
 
 /** What encode does beyond plain text; combine with |. */
 enum {
-    QUIRE_ENCODE_ADD_BOS = 1,       /**< begin as the model's settings say (BOS, CLS or nothing) */
-    QUIRE_ENCODE_ADD_EOS = 2,       /**< end as the model's settings say (EOS, SEP or nothing) */
-    QUIRE_ENCODE_PARSE_SPECIAL = 4, /**< text such as "<|im_end|>" becomes the special token; without this
-                                         flag it is text like any other. Never set it for text of users */
+    /** Begin as the model's settings say: with BOS, CLS or nothing. */
+    QUIRE_ENCODE_ADD_BOS = 1,
+    /** End as the model's settings say: with EOS, SEP or nothing. */
+    QUIRE_ENCODE_ADD_EOS = 2,
+    /** Text such as "<|im_end|>" becomes the special token; without this flag it is text like any
+     *  other. Never set it for text of users. */
+    QUIRE_ENCODE_PARSE_SPECIAL = 4,
 };
 
 /** Encodes UTF-8 text.
- *  text     `size` bytes, may be NULL when size is 0. Ill-formed UTF-8 is read as U+FFFD, one for every
- *           maximal ill-formed sequence. At most INT32_MAX bytes (else QUIRE_E_LIMIT)
+ *  text     `size` bytes, may be NULL when size is 0. Ill-formed UTF-8 is read as U+FFFD, one for
+ *           every maximal ill-formed sequence. At most INT32_MAX bytes (else QUIRE_E_LIMIT)
  *  ids      room for `ids_max` ids; may be NULL when ids_max is 0
  *  n_ids    receives the number of ids the text has, also when they did not fit
- *  Returns QUIRE_OK; QUIRE_E_LIMIT when ids_max is neither 0 nor large enough (ids then holds the first
- *  ids_max of them); QUIRE_E_NOMEM. With ids_max == 0 it only counts.
- *  Time is linear in the text but for a logarithmic factor; a run of more than 64 KiB of letters, digits,
- *  spaces or other characters is cut every 64 KiB, which no real text notices. */
-QUIRE_API quire_status quire_tokenizer_encode(const struct quire_tokenizer *tok, const char *text, size_t size,
-                                              uint32_t flags, int32_t *ids, size_t ids_max, size_t *n_ids,
+ *  Returns QUIRE_OK; QUIRE_E_LIMIT when ids_max is neither 0 nor large enough (ids then holds the
+ *  first ids_max of them); QUIRE_E_NOMEM. With ids_max == 0 it only counts.
+ *  Time is linear in the text but for a logarithmic factor. A run of more than 64 KiB of letters,
+ *  digits, spaces or other characters is cut every 64 KiB, which no real text notices. */
+QUIRE_API quire_status quire_tokenizer_encode(const struct quire_tokenizer *tok, const char *text,
+                                              size_t size, uint32_t flags, int32_t *ids,
+                                              size_t ids_max, size_t *n_ids,
                                               struct quire_error *err) QUIRE_MUST_CHECK;
 
 /** A part of a text, in bytes. */
@@ -80,37 +89,42 @@ struct quire_text_span {
     bool is_user_text; /**< written by somebody who must not be able to forge special tokens */
 };
 
-/** Encodes a rendered conversation: QUIRE_ENCODE_PARSE_SPECIAL applies outside user text only, and no
- *  special token is recognised that has even one byte of it. Everything else is encoded as one text, so
- *  that the result is the same as for quire_tokenizer_encode when the users wrote no special token.
- *  spans    must cover the text from 0 to size in order, without gap or overlap (else QUIRE_E_INVALID_ARG) */
-QUIRE_API quire_status quire_tokenizer_encode_spans(const struct quire_tokenizer *tok, const char *text,
-                                                    size_t size, const struct quire_text_span *spans,
+/** Encodes a rendered conversation: QUIRE_ENCODE_PARSE_SPECIAL applies outside user text only, and
+ *  no special token is recognised that has even one byte of it. Everything else is encoded as one
+ *  text, so that the result is that of quire_tokenizer_encode when users wrote no special token.
+ *  spans    must cover the text from 0 to size in order, without gap or overlap (else
+ *           QUIRE_E_INVALID_ARG) */
+QUIRE_API quire_status quire_tokenizer_encode_spans(const struct quire_tokenizer *tok,
+                                                    const char *text, size_t size,
+                                                    const struct quire_text_span *spans,
                                                     size_t n_spans, uint32_t flags, int32_t *ids,
                                                     size_t ids_max, size_t *n_ids,
                                                     struct quire_error *err) QUIRE_MUST_CHECK;
 
-/* ---- The vocabulary. Token arguments out of range give the value named for each function. */
+/* ---- The vocabulary. An id out of range gives the value that is named for each function. */
 
-/** Number of tokens; ids are 0 .. n-1. The model's logits may have more rows: those have no text. */
+/** Number of tokens; ids are 0 .. n-1. A model's logits may have more rows: those have no text. */
 QUIRE_API size_t quire_tokenizer_n_vocab(const struct quire_tokenizer *tok);
 
-enum quire_token_type { /* numbered as in GGUF files */
+/** Numbered as in GGUF files. */
+enum quire_token_type {
     QUIRE_TOKEN_UNDEFINED,
     QUIRE_TOKEN_NORMAL,
     QUIRE_TOKEN_UNKNOWN,
     QUIRE_TOKEN_CONTROL,
-    QUIRE_TOKEN_USER_DEFINED,
+    QUIRE_TOKEN_USER_DEFINED, /**< found in any text before it is split and merged */
     QUIRE_TOKEN_UNUSED,
     QUIRE_TOKEN_BYTE,
 };
-/** Type of a token; QUIRE_TOKEN_UNDEFINED out of range. */
-QUIRE_API enum quire_token_type quire_tokenizer_token_type(const struct quire_tokenizer *tok, int32_t token);
+/** Type of a token; QUIRE_TOKEN_UNDEFINED out of range. Tokens that are recognised as parts of a
+ *  conversation's format ("<|user|>", "</s>") are CONTROL here, whatever the file calls them. */
+QUIRE_API enum quire_token_type quire_tokenizer_token_type(const struct quire_tokenizer *tok,
+                                                           int32_t token);
 
-/** Whether the token belongs to the conversation's format rather than to its text. */
+/** Whether the token belongs to a conversation's format rather than to its text. */
 QUIRE_API bool quire_tokenizer_is_special(const struct quire_tokenizer *tok, int32_t token);
 
-/** Whether generation ends with this token: EOS, EOT, EOM and every other token of that meaning. */
+/** Whether generation ends with this token: EOS, EOT, EOM and every other one of that meaning. */
 QUIRE_API bool quire_tokenizer_is_eog(const struct quire_tokenizer *tok, int32_t token);
 
 enum quire_special_token {
@@ -126,57 +140,72 @@ enum quire_special_token {
     QUIRE_N_SPECIAL
 };
 /** Id of a special token, QUIRE_TOKEN_NONE when the model has none. */
-QUIRE_API int32_t quire_tokenizer_special(const struct quire_tokenizer *tok, enum quire_special_token which);
+QUIRE_API int32_t quire_tokenizer_special(const struct quire_tokenizer *tok,
+                                          enum quire_special_token which);
 
 /** Whether QUIRE_ENCODE_ADD_BOS / QUIRE_ENCODE_ADD_EOS add something for this model. */
 QUIRE_API bool quire_tokenizer_adds_bos(const struct quire_tokenizer *tok);
 QUIRE_API bool quire_tokenizer_adds_eos(const struct quire_tokenizer *tok);
 
-/** Id of the token whose stored text is `text` (with the vocabulary's own escapes), or QUIRE_TOKEN_NONE. */
-QUIRE_API int32_t quire_tokenizer_find(const struct quire_tokenizer *tok, const char *text, size_t size);
+/** Id of the token whose stored text this is, with the vocabulary's own escapes; otherwise
+ *  QUIRE_TOKEN_NONE. */
+QUIRE_API int32_t quire_tokenizer_find(const struct quire_tokenizer *tok, const char *text,
+                                       size_t size);
 
-/** Stored text of a token as in the vocabulary, e.g. "\u2581the", "<0x0A>". Not NUL-terminated; lives as
+/** Stored text of a token, e.g. "<0x0A>" or "the" behind U+2581. (WordPiece texts are stored as in
+ *  GGUF files: U+2581 begins a word, nothing marks a continuation.) Not NUL-terminated; lives as
  *  long as the tokenizer. NULL and *size = 0 out of range. */
-QUIRE_API const char *quire_tokenizer_token_text(const struct quire_tokenizer *tok, int32_t token, size_t *size);
+QUIRE_API const char *quire_tokenizer_token_text(const struct quire_tokenizer *tok, int32_t token,
+                                                 size_t *size);
 
-/** Bytes a token stands for, e.g. " the", "\n"; a part of a character is possible. Special tokens give
- *  their stored text. Same lifetime; NULL and *size = 0 out of range. */
-QUIRE_API const char *quire_tokenizer_token_bytes(const struct quire_tokenizer *tok, int32_t token, size_t *size);
+/** Bytes a token stands for, e.g. " the", "\n"; a part of a character is possible. Special tokens
+ *  give their stored text. Same lifetime; NULL and *size = 0 out of range. */
+QUIRE_API const char *quire_tokenizer_token_bytes(const struct quire_tokenizer *tok, int32_t token,
+                                                  size_t *size);
 
-/** Chat template (Jinja source, NUL-terminated, lives as long as the tokenizer), or NULL when the model
- *  has none of that name. name: NULL for the default one, else e.g. "tool_use". */
-QUIRE_API const char *quire_tokenizer_chat_template(const struct quire_tokenizer *tok, const char *name);
+/** Chat template (Jinja source, NUL-terminated, lives as long as the tokenizer), or NULL when the
+ *  model has none of that name. name: NULL for the default one, else e.g. "tool_use". */
+QUIRE_API const char *quire_tokenizer_chat_template(const struct quire_tokenizer *tok,
+                                                    const char *name);
 
 /* ---- From tokens to text, piece by piece. */
 
 enum {
-    QUIRE_DETOKENIZE_SPECIAL = 1,    /**< special tokens give their text instead of nothing */
-    QUIRE_DETOKENIZE_CONTINUES = 2,  /**< the text goes on from an earlier one: keep the leading space that
-                                          some vocabularies add to the beginning of every text */
+    /** Special tokens give their text instead of nothing. */
+    QUIRE_DETOKENIZE_SPECIAL = 1,
+    /** The text goes on from an earlier one: keep the leading space that some vocabularies put in
+     *  front of every text. */
+    QUIRE_DETOKENIZE_CONTINUES = 2,
 };
 
-/** Creates the state of one stream of text. All memory it will ever need is taken here. Not thread-safe.
- *  The tokenizer must outlive it. */
+/** Creates the state of one stream of text. All memory it will ever need is taken here. One thread
+ *  at a time; the tokenizer must outlive it. */
 QUIRE_API quire_status quire_detokenizer_create(const struct quire_tokenizer *tok, uint32_t flags,
                                                 struct quire_detokenizer **out,
                                                 struct quire_error *err) QUIRE_MUST_CHECK;
 QUIRE_API void quire_detokenizer_destroy(struct quire_detokenizer *d); /**< NULL is a no-op */
 
-/** Adds a token and returns the text that became certain: well-formed UTF-8, possibly empty. The start of
- *  a character (at most 3 bytes) is held back until its rest arrives; bytes that cannot become a character
- *  come out as U+FFFD. *text is not NUL-terminated and lives until the next call with this object.
- *  QUIRE_E_RANGE for an id outside the vocabulary; the state is then unchanged. */
-QUIRE_API quire_status quire_detokenizer_push(struct quire_detokenizer *d, int32_t token, const char **text,
-                                              size_t *size, struct quire_error *err) QUIRE_MUST_CHECK;
+/** Adds a token and returns the text that became certain: well-formed UTF-8, possibly empty. The
+ *  start of a character (at most 3 bytes) is held back until its rest arrives; bytes that cannot
+ *  become a character come out as U+FFFD. *text is not NUL-terminated and lives until the next call
+ *  with this object. QUIRE_E_RANGE for an id outside the vocabulary: nothing has changed then. */
+QUIRE_API quire_status quire_detokenizer_push(struct quire_detokenizer *d, int32_t token,
+                                              const char **text, size_t *size,
+                                              struct quire_error *err) QUIRE_MUST_CHECK;
 
 /** Ends the stream: what is held back comes out as U+FFFD, and the object is as new. */
-QUIRE_API quire_status quire_detokenizer_finish(struct quire_detokenizer *d, const char **text, size_t *size,
+QUIRE_API quire_status quire_detokenizer_finish(struct quire_detokenizer *d, const char **text,
+                                                size_t *size,
                                                 struct quire_error *err) QUIRE_MUST_CHECK;
 
-/** Text of a whole sequence, as well-formed UTF-8. buf may be NULL when buf_max is 0; *size receives the
- *  bytes needed, no terminator. QUIRE_E_LIMIT when buf_max is neither 0 nor large enough; QUIRE_E_RANGE. */
-QUIRE_API quire_status quire_tokenizer_decode(const struct quire_tokenizer *tok, const int32_t *ids, size_t n_ids,
-                                              uint32_t flags, char *buf, size_t buf_max, size_t *size,
+/** Text of a whole sequence, as well-formed UTF-8.
+ *  buf      room for `buf_max` bytes; may be NULL when buf_max is 0. No terminator is written
+ *  size     receives the bytes the text has, also when they did not fit
+ *  Returns QUIRE_OK; QUIRE_E_LIMIT when buf_max is neither 0 nor large enough; QUIRE_E_RANGE;
+ *  QUIRE_E_NOMEM. */
+QUIRE_API quire_status quire_tokenizer_decode(const struct quire_tokenizer *tok, const int32_t *ids,
+                                              size_t n_ids, uint32_t flags, char *buf,
+                                              size_t buf_max, size_t *size,
                                               struct quire_error *err) QUIRE_MUST_CHECK;
 
 #ifdef __cplusplus

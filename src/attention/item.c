@@ -6,9 +6,10 @@
 
 enum { TILE = QUIRE_TILE_KEYS, SPAN = QUIRE_SPAN_KEYS, COLUMN = QUIRE_COLUMN_KEYS, COLUMNS = QUIRE_TILE_COLUMNS };
 
-/* Softmax states of the item's rows: m and l [n_rows], o [n_rows][v_width]. l is summed over its lanes. */
+/* Softmax states of the item's rows: m, l, l_exact [n_rows], o [n_rows][v_width]. The sums are over all lanes; l_exact
+ * is kept only for an LSE whose weights were rounded. */
 struct state {
-    float *m, *l, *o;
+    float *m, *l, *l_exact, *o;
 };
 
 /* K and V of a tile: columns, NULL where no row of the item sees a key, and their strides. */
@@ -29,6 +30,7 @@ struct run {
     uint32_t block_size, k_size, v_size, v_width;
     size_t k_column, v_column; /* bytes from one column of a 64-token group to the next */
     float k_scale, v_scale;
+    bool exact; /* l_exact is wanted */
 };
 
 /* ---- query rows */
@@ -100,43 +102,60 @@ static void widen_plain(const struct run *run, enum quire_kv_dtype dtype, const 
     }
 }
 
+/* Live columns [c, end) of a tile that lie side by side: all of them in a group of 64 tokens, else one. */
+static size_t columns_together(const struct run *run, const void *const *columns, size_t c)
+{
+    size_t end = c + 1;
+    while (run->call->kv->layout.group == TILE && end < COLUMNS && columns[end])
+        end++;
+    return end;
+}
+
 /* Unpacks the fp8 columns of a tile's K to bf16 and points the tile there. */
 static void unpack_k(const struct run *run, struct tile *t)
 {
     const struct qr_kv_layout *l = &run->call->kv->layout;
-    uint16_t *dst = run->call->scratch.k;
-    for (size_t c = 0; c < COLUMNS; c++) {
+    const size_t column = l->k_plain ? COLUMN * run->k_size : COLUMN * 2; /* halves from one column to the next */
+    for (size_t c = 0, end; c < COLUMNS; c = end) {
+        end = c + 1;
         if (!t->k[c])
             continue;
-        uint16_t *column = dst + (l->k_plain ? c * COLUMN * run->k_size : c * COLUMN * 2);
-        if (l->k_plain)
-            widen_plain(run, l->k_dtype, t->k[c], column, run->k_size);
-        else
+        uint16_t *dst = run->call->scratch.k + c * column;
+        if (l->k_plain) {
+            widen_plain(run, l->k_dtype, t->k[c], dst, run->k_size);
+        } else {
+            end = columns_together(run, t->k, c);
             run->call->kernels.unpack_k(&(struct quire_attn_unpack_args){
-                .src = t->k[c], .dst = column, .src_stride = l->k_step_bytes, .dst_stride = TILE * 2,
-                .n_steps = (int)run->k_size / 4, .n_cells = 1 });
-        t->k[c] = column;
+                .src = t->k[c], .dst = dst, .src_stride = l->k_step_bytes, .dst_stride = TILE * 2,
+                .n_steps = (int)run->k_size / 4, .n_cells = (int)(end - c) });
+        }
+        for (size_t i = c; i < end; i++)
+            t->k[i] = run->call->scratch.k + i * column;
     }
-    t->k_stride = (l->k_plain ? run->k_size : TILE * 2) * sizeof *dst;
+    t->k_stride = (l->k_plain ? run->k_size : TILE * 2) * sizeof(uint16_t);
 }
 
 static void unpack_v(const struct run *run, struct tile *t)
 {
     const struct qr_kv_layout *l = &run->call->kv->layout;
-    uint16_t *dst = run->call->scratch.v;
-    for (size_t c = 0; c < COLUMNS; c++) {
+    const size_t column = (size_t)COLUMN * run->v_width;
+    for (size_t c = 0, end; c < COLUMNS; c = end) {
+        end = c + 1;
         if (!t->v[c])
             continue;
-        uint16_t *column = dst + c * COLUMN * run->v_width;
-        if (l->v_plain)
-            widen_plain(run, l->v_dtype, t->v[c], column, run->v_width);
-        else
+        uint16_t *dst = run->call->scratch.v + c * column;
+        if (l->v_plain) {
+            widen_plain(run, l->v_dtype, t->v[c], dst, run->v_width);
+        } else {
+            end = columns_together(run, t->v, c);
             run->call->kernels.unpack_v(&(struct quire_attn_unpack_args){
-                .src = t->v[c], .dst = column, .src_stride = l->v_step_bytes, .dst_stride = (size_t)run->v_width * 2,
-                .n_steps = COLUMN / 4, .n_cells = (int)run->v_width / 16 });
-        t->v[c] = column;
+                .src = t->v[c], .dst = dst, .src_stride = l->v_step_bytes, .dst_stride = (size_t)run->v_width * 2,
+                .n_steps = (int)(end - c) * COLUMN / 4, .n_cells = (int)run->v_width / 16 });
+        }
+        for (size_t i = c; i < end; i++)
+            t->v[i] = run->call->scratch.v + i * column;
     }
-    t->v_stride = (size_t)run->v_width * (l->v_plain ? 1 : 2) * sizeof *dst;
+    t->v_stride = (size_t)run->v_width * (l->v_plain ? 1 : 2) * sizeof(uint16_t);
 }
 
 static struct tile load_tile(const struct run *run, uint32_t key)
@@ -184,7 +203,8 @@ static void attend_rows(const struct run *run, const struct tile *t, const struc
     call->kernels.qk(&qk);
     call->kernels.softmax(&(struct quire_attn_softmax_args){
         .s = s->s, .p_bf16 = call->kernels.p_bf16 ? s->p : NULL, .visible = visible, .m = st->m + first,
-        .l = s->lanes + (size_t)first * COLUMN, .o = pv.o, .slope = call->config->alibi_slopes ? s->slope + first : NULL,
+        .l = s->lanes + (size_t)first * COLUMN,
+        .l_exact = run->exact ? s->lanes_exact + (size_t)first * COLUMN : NULL, .o = pv.o, .slope = call->config->alibi_slopes ? s->slope + first : NULL,
         .distance = s->distance + first, .o_stride = run->v_width, .scale = call->config->scale * run->k_scale,
         .soft_cap = call->config->logits_soft_cap, .n_rows = (int)n, .o_width = (int)run->v_width });
     call->kernels.pv(&pv);
@@ -219,26 +239,30 @@ static float sum_lanes(const float *lanes)
 /* The state of the item's rows over one span, from nothing. */
 static void attend_span(const struct run *run, uint32_t span, const struct state *st)
 {
-    float *lanes = run->call->scratch.lanes;
+    const struct qr_plan_scratch *s = &run->call->scratch;
     const uint32_t n_rows = run->item->n_rows;
     const uint32_t begin = span * SPAN > run->any.lo ? span * SPAN : run->any.lo;
     const uint32_t end = run->any.hi - span * SPAN < SPAN ? run->any.hi : span * SPAN + SPAN;
     for (uint32_t r = 0; r < n_rows; r++)
         st->m[r] = -INFINITY;
-    memset(lanes, 0, (size_t)n_rows * COLUMN * sizeof *lanes);
+    memset(s->lanes, 0, (size_t)n_rows * COLUMN * sizeof *s->lanes);
+    memset(s->lanes_exact, 0, (size_t)n_rows * COLUMN * sizeof *s->lanes_exact);
     memset(st->o, 0, (size_t)n_rows * run->v_width * sizeof *st->o);
     for (uint32_t key = begin / TILE * TILE; key < end; key += TILE)
         attend_tile(run, key, st);
-    for (uint32_t r = 0; r < n_rows; r++)
-        st->l[r] = sum_lanes(lanes + (size_t)r * COLUMN);
+    for (uint32_t r = 0; r < n_rows; r++) {
+        st->l[r] = sum_lanes(s->lanes + (size_t)r * COLUMN);
+        st->l_exact[r] = run->exact ? sum_lanes(s->lanes_exact + (size_t)r * COLUMN) : st->l[r];
+    }
 }
 
 /* ---- merge and result */
 
 static void merge(const struct run *run, const struct state *acc, const struct state *part)
 {
-    run->call->kernels.merge(&(struct quire_attn_merge_args){ acc->m, acc->l, acc->o, part->m, part->l, part->o, run->v_width,
-                                                              (int)run->item->n_rows, (int)run->v_width });
+    const int n_rows = (int)run->item->n_rows, width = (int)run->v_width;
+    run->call->kernels.merge(&(struct quire_attn_merge_args){ acc->m, acc->l, acc->l_exact, acc->o, part->m, part->l,
+                                                              part->l_exact, part->o, run->v_width, n_rows, width });
 }
 
 /* Factor of a row's accumulators: v_scale over the softmax sum, in which the sink takes part. m and l are in powers
@@ -269,7 +293,7 @@ static void store_rows(const struct run *run, const struct state *st)
         memcpy(a->out + token * a->out_token_stride + head * a->out_head_stride, row, run->v_size * sizeof *row);
         if (a->lse) {
             const double ln2 = 0.69314718055994530942;
-            const float lse = seen ? (float)((st->m[r] + log2((double)st->l[r])) * ln2) : -INFINITY;
+            const float lse = seen ? (float)((st->m[r] + log2((double)st->l_exact[r])) * ln2) : -INFINITY;
             memcpy(a->lse + token * a->lse_token_stride + head, &lse, sizeof lse);
         }
     }
@@ -281,7 +305,7 @@ static struct state slot_at(const struct run *run, uint32_t i)
     const struct qr_plan_group *g = run->call->group;
     const uint32_t n = run->item->n_rows;
     float *p = run->call->plan->partials + g->joins[run->item->join].offset + i * qr_plan_slot_floats(g, n);
-    return (struct state){ p, p + n, p + 2 * n };
+    return (struct state){ p, p + n, p + 2 * n, p + 3 * n };
 }
 
 /* Adds up the slots of the item's join if it is the last to arrive, and stores the rows. */
@@ -308,14 +332,14 @@ void qr_attention_item(const struct qr_attention_call *call, const struct qr_pla
                        .table = &call->group->tables[item->seq],
                        .blocks = qr_kv_block(call->plan->kv, kv_group, layer, item->kv_head, 0),
                        .block_size = (uint32_t)l->block_size, .k_size = (uint32_t)l->k_size, .v_size = (uint32_t)l->v_size,
-                       .v_width = call->group->v_width,
+                       .v_width = call->group->v_width, .exact = call->args.lse && call->kernels.p_bf16,
                        .k_column = qr_kv_k_column(l, COLUMN % l->group), .v_column = qr_kv_v_column(l, COLUMN % l->group) - l->k_bytes,
                        .k_scale = qr_kv_k_scale(call->plan->kv, kv_group, layer, item->kv_head),
                        .v_scale = qr_kv_v_scale(call->plan->kv, kv_group, layer, item->kv_head) };
     load_rows(&run);
     const bool own_slots = item->join >= 0 && item->slot > 0;
-    const struct state part = { s->part_m, s->part_l, s->part };
-    struct state acc = { s->acc_m, s->acc_l, s->acc };
+    const struct state part = { s->part_m, s->part_l, s->part_l_exact, s->part };
+    struct state acc = { s->acc_m, s->acc_l, s->acc_l_exact, s->acc };
     if (item->join >= 0 && !own_slots)
         acc = slot_at(&run, 0);
     if (item->span == item->end_span)

@@ -148,9 +148,12 @@ struct qr_plan_scratch qr_plan_scratch_at(const struct quire_plan *plan, unsigne
     s.part = take(&c, o, sizeof(float));
     s.acc_m = take(&c, rows, sizeof(float));
     s.acc_l = take(&c, rows, sizeof(float));
+    s.acc_l_exact = take(&c, rows, sizeof(float));
     s.part_m = take(&c, rows, sizeof(float));
     s.part_l = take(&c, rows, sizeof(float));
+    s.part_l_exact = take(&c, rows, sizeof(float));
     s.lanes = take(&c, rows * QUIRE_COLUMN_KEYS, sizeof(float));
+    s.lanes_exact = take(&c, rows * QUIRE_COLUMN_KEYS, sizeof(float));
     s.slope = take(&c, rows, sizeof(float));
     s.distance = take(&c, rows, sizeof(int64_t));
     s.visible = take(&c, rows, sizeof(uint64_t));

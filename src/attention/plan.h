@@ -57,7 +57,8 @@ struct qr_plan_group {
 /* A worker's own memory, large enough for any item of any group. */
 struct qr_plan_scratch {
     float *q, *acc, *part;       /* [rows][head size], [rows][v_width] twice */
-    float *acc_m, *acc_l, *part_m, *part_l, *lanes; /* [rows]; lanes [rows][16] */
+    float *acc_m, *acc_l, *acc_l_exact, *part_m, *part_l, *part_l_exact; /* [rows] */
+    float *lanes, *lanes_exact;  /* [rows][16] */
     float *slope;                /* [rows] */
     int64_t *distance;           /* [rows] */
     uint64_t *visible;           /* [rows] */
@@ -103,10 +104,10 @@ void qr_plan_leave(struct quire_plan *plan);
 /* Divides the work of the batch that the plan holds, for one group. */
 void qr_plan_divide(struct quire_plan *plan, struct qr_plan_group *g);
 
-/* Floats of a join's slot for a tile of n_rows: m [n_rows], l [n_rows], o [n_rows][v_width], rounded up to a line. */
+/* Floats of a join's slot for a tile of n_rows: m, l, l_exact [n_rows], o [n_rows][v_width], rounded up to a line. */
 static inline size_t qr_plan_slot_floats(const struct qr_plan_group *g, uint32_t n_rows)
 {
-    return ((size_t)n_rows * (g->v_width + 2) + 15) / 16 * 16;
+    return ((size_t)n_rows * (g->v_width + 3) + 15) / 16 * 16;
 }
 
 /* Where a worker's scratch lies. base NULL: only *bytes is meaningful. */

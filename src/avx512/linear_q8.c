@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_q8.c - int8 activations times quantised weights for avx512. */
 #include "simd/vec_avx512.h"
-#define QUIRE_ISA avx512
+#define QUIRE_ISA      avx512
 #define LINEAR_Q8_ROWS 8
 #include "template/linear_act_tpl.h"
 #include "template/linear_q8_tpl.h"

@@ -30,14 +30,15 @@ struct quire_attn_qk_args {
 /* Softmax weights of n_rows rows for one tile, and their running state over one span. With c = log2(e):
  *   x = s * (scale * c), or with a soft cap  x = tanh(s * (scale / cap)) * (cap * c)
  *   x = fma(slope * c, distance + j, x)      if slope is given
- *   m moves to max x over the visible keys if that is above m + QUIRE_RESCALE_STEP; l and o are then scaled by 2^(old m - m)
- *   p = 2^(x - m), 0 for keys that are not visible; l[j % 16] += p in rising j */
+ *   m moves to max x over the visible keys if that is above m + QUIRE_RESCALE_STEP; l, o are then scaled by 2^(old m - m)
+ *   p = 2^(x - m), 0 for keys that are not visible; l[j % 16] += p in rising j (of the rounded p with p_bf16) */
 struct quire_attn_softmax_args {
     float *s;                /* [n_rows][64] raw scores in; weights out where p_bf16 is NULL */
-    uint16_t *p_bf16;        /* [n_rows][64] weights rounded to bf16 (l then sums the rounded ones), or NULL */
+    uint16_t *p_bf16;        /* [n_rows][64] weights rounded to bf16, or NULL */
     const uint64_t *visible; /* [n_rows] bit j: the row sees key j. 0: the row's state and weights stay as they are */
     float *m;                /* [n_rows] reference maximum of x, -inf before the first key */
     float *l;                /* [n_rows][16] lane sums */
+    float *l_exact;          /* [n_rows][16] likewise, of the weights before they are rounded, for the LSE; or NULL */
     float *o;                /* [n_rows][o_stride] accumulators */
     const float *slope;      /* [n_rows] ALiBi slopes, or NULL */
     const int64_t *distance; /* [n_rows] position of key 0 minus the row's position; read only with slope */
@@ -59,10 +60,12 @@ struct quire_attn_pv_args {
     int n_rows, v_head_size;
 };
 
-/* Joins the state of the next span (part) to that of the spans before it (acc), row by row. */
+/* Joins the state of the next span (part) to that of the spans before it (acc), row by row:
+ *   m = max(acc_m, part_m), l = fma(part_l, 2^(part_m - m), acc_l * 2^(acc_m - m)), o likewise
+ * A part with l = 0 has seen no key and changes nothing; an acc with l = 0 becomes a copy of part. */
 struct quire_attn_merge_args {
-    float *acc_m, *acc_l, *acc_o;          /* [n_rows], [n_rows], [n_rows][stride] */
-    const float *part_m, *part_l, *part_o; /* likewise; m = -inf: no key seen, nothing changes */
+    float *acc_m, *acc_l, *acc_l_exact, *acc_o; /* [n_rows] thrice, [n_rows][stride]; l_exact NULL: not wanted */
+    const float *part_m, *part_l, *part_l_exact, *part_o; /* likewise */
     size_t stride;                         /* floats */
     int n_rows, width;                     /* width: floats of o in use */
 };

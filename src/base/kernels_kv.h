@@ -5,20 +5,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* narrow_*: dst[n] = src[n] / scale (one f32 division, none when scale is 1), to nearest even. fp8 saturates
- * (e4m3 448, e5m2 57344), f16 and bf16 overflow to infinity. Returns how many values, NaN apart, had a rounded
- * magnitude beyond the largest finite one. NaN stays NaN: bf16 0xffff; f16 keeps sign and high bits, quiet; fp8
- * all ones with the sign.
- * widen_*: dst[n] = src[n] * scale (no multiplication when scale is 1); a NaN of f16 or e5m2 comes out quiet.
- * With scale 1 the bits do not depend on rounding mode or denormal flags. Every level gives the same bits. */
-#define QUIRE_KERNELS_KV(X)                                                              \
-    X(size_t, narrow_bf16, (uint16_t *dst, const float *src, float scale, size_t n))     \
-    X(size_t, narrow_f16, (uint16_t *dst, const float *src, float scale, size_t n))      \
-    X(size_t, narrow_fp8_e4m3, (uint8_t *dst, const float *src, float scale, size_t n))  \
-    X(size_t, narrow_fp8_e5m2, (uint8_t *dst, const float *src, float scale, size_t n))  \
-    X(void, widen_bf16, (float *dst, const uint16_t *src, float scale, size_t n))        \
-    X(void, widen_f16, (float *dst, const uint16_t *src, float scale, size_t n))         \
-    X(void, widen_fp8_e4m3, (float *dst, const uint8_t *src, float scale, size_t n))     \
+/* narrow_*: dst[n] = src[n] / scale (one f32 division, none when scale is 1), to nearest even. fp8
+ * saturates (e4m3 448, e5m2 57344), f16 and bf16 overflow to infinity. Returns how many values,
+ * NaN apart, had a rounded magnitude beyond the largest finite one. NaN stays NaN: bf16 0xffff;
+ * f16 keeps sign and high bits, quiet; fp8 all ones with the sign.
+ * widen_*: dst[n] = src[n] * scale (no multiplication when scale is 1); a NaN of f16 or e5m2 comes
+ * out quiet. With scale 1 the bits do not depend on rounding mode or denormal flags. Every level
+ * gives the same bits. */
+#define QUIRE_KERNELS_KV(X)                                                                        \
+    X(size_t, narrow_bf16, (uint16_t * dst, const float *src, float scale, size_t n))              \
+    X(size_t, narrow_f16, (uint16_t * dst, const float *src, float scale, size_t n))               \
+    X(size_t, narrow_fp8_e4m3, (uint8_t * dst, const float *src, float scale, size_t n))           \
+    X(size_t, narrow_fp8_e5m2, (uint8_t * dst, const float *src, float scale, size_t n))           \
+    X(void, widen_bf16, (float *dst, const uint16_t *src, float scale, size_t n))                  \
+    X(void, widen_f16, (float *dst, const uint16_t *src, float scale, size_t n))                   \
+    X(void, widen_fp8_e4m3, (float *dst, const uint8_t *src, float scale, size_t n))               \
     X(void, widen_fp8_e5m2, (float *dst, const uint8_t *src, float scale, size_t n))
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernels_linear.h - packed weight panels: their layout, and the kernels that multiply them.
  *
- * A weight matrix [n outputs][k] is cut into panels of consecutive outputs ("rows" of the weight); a panel lies
- * whole in memory, k ascending, 64-byte aligned, missing rows of the last panel are zero. Every lane of a vector is
- * one row, so an output is one chain over k (docs/numerics.md N1) at every level.
+ * A weight matrix [n outputs][k] is cut into panels of consecutive outputs ("rows" of the weight);
+ * a panel lies whole in memory, k ascending, 64-byte aligned, missing rows of the last panel are
+ * zero. Every lane of a vector is one row, so an output is one chain over k (docs/numerics.md N1)
+ * at every level.
  *
  *   f32, f16   64 rows  [k][64]
  *   bf16       64 rows  [k/2][64][2]; an odd k is completed by a zero
  *   quantised  16 rows  groups of 256 k; the last group may be shorter, a multiple of 32
  *
- * A group is a header of scales, then one body per 32 k. With nb = blocks of 32 in the group, r = row:
+ * A group is a header of scales, then one body per 32 k. With nb = blocks of 32 in the group:
  *
  *   scales   header                                              bytes
  *   D        f16 d [nb][16]                                      32 nb rounded up to 64
@@ -20,7 +21,8 @@
  *   K8       f16 d [16], 32 zero bytes, s8 scale [8][16]                    192
  *   K16      f16 d [16], 32 zero bytes, s8 scale [16][16]                   320
  *
- * A body holds unsigned codes; "step" s is the four values k = 4s .. 4s+3 of all rows, 64 bytes [16 rows][4 k]:
+ * A body holds unsigned codes; "step" s is the four values k = 4s .. 4s+3 of all rows, 64 bytes
+ * [16 rows][4 k]:
  *
  *   8 bits          8 lines: line s is step s
  *   low 4 bits      4 lines: line j has step 2j in the low nibbles, step 2j+1 in the high ones
@@ -28,9 +30,10 @@
  *   then high 1 bit 1 line:  bit s of each byte belongs to step s
  *   or high 2 bits  2 lines: bits 2f, 2f+1 of line p belong to step 4p+f
  *
- * so that shifts and masks of whole vectors give [16][4] steps for any vector width: what VPDPBUSD, SDOT and
- * (two steps zipped) SMMLA multiply. An integer weight is code - offset, or lut[code] - offset; Q8_0 is stored
- * as s8 + 128 because VPDPBUSD wants its unsigned side there, the others undo it with one xor. */
+ * so that shifts and masks of whole vectors give [16][4] steps for any vector width: what VPDPBUSD,
+ * SDOT and (two steps zipped) SMMLA multiply. An integer weight is code - offset, or lut[code] -
+ * offset; Q8_0 is stored as s8 + 128 because VPDPBUSD wants its unsigned side there, the others
+ * undo it with one xor. */
 #ifndef QUIRE_BASE_KERNELS_LINEAR_H
 #define QUIRE_BASE_KERNELS_LINEAR_H
 #include <stdbool.h>
@@ -67,27 +70,29 @@ struct quire_panel_format {
 };
 
 /* X(kernel suffix, type name, low_bits, high_bits, offset, scales, lut) */
-#define QUIRE_QUANT_TYPES(X)                 \
-    X(q8_0, Q8_0, 8, 0, 128, D, NONE)        \
-    X(q4_0, Q4_0, 4, 0, 8, D, NONE)          \
-    X(q4_1, Q4_1, 4, 0, 0, DM, NONE)         \
-    X(q5_0, Q5_0, 4, 1, 16, D, NONE)         \
-    X(q5_1, Q5_1, 4, 1, 0, DM, NONE)         \
-    X(q2_k, Q2_K, 2, 0, 0, K16_MIN, NONE)    \
-    X(q3_k, Q3_K, 2, 1, 4, K16, NONE)        \
-    X(q4_k, Q4_K, 4, 0, 0, K8_MIN, NONE)     \
-    X(q5_k, Q5_K, 4, 1, 0, K8_MIN, NONE)     \
-    X(q6_k, Q6_K, 4, 2, 32, K16, NONE)       \
-    X(iq4_nl, IQ4_NL, 4, 0, 128, D, IQ4)     \
-    X(iq4_xs, IQ4_XS, 4, 0, 128, K8, IQ4)    \
+#define QUIRE_QUANT_TYPES(X)                                                                       \
+    X(q8_0, Q8_0, 8, 0, 128, D, NONE)                                                              \
+    X(q4_0, Q4_0, 4, 0, 8, D, NONE)                                                                \
+    X(q4_1, Q4_1, 4, 0, 0, DM, NONE)                                                               \
+    X(q5_0, Q5_0, 4, 1, 16, D, NONE)                                                               \
+    X(q5_1, Q5_1, 4, 1, 0, DM, NONE)                                                               \
+    X(q2_k, Q2_K, 2, 0, 0, K16_MIN, NONE)                                                          \
+    X(q3_k, Q3_K, 2, 1, 4, K16, NONE)                                                              \
+    X(q4_k, Q4_K, 4, 0, 0, K8_MIN, NONE)                                                           \
+    X(q5_k, Q5_K, 4, 1, 0, K8_MIN, NONE)                                                           \
+    X(q6_k, Q6_K, 4, 2, 32, K16, NONE)                                                             \
+    X(iq4_nl, IQ4_NL, 4, 0, 128, D, IQ4)                                                           \
+    X(iq4_xs, IQ4_XS, 4, 0, 128, K8, IQ4)                                                          \
     X(mxfp4, MXFP4, 4, 0, 12, E8M0, MXFP4)
 
-#define QUIRE_PANEL_FORMAT(low, high, offset, scales, lut) \
-    { low, high, offset, QUIRE_SCALE_##scales, QUIRE_LUT_##lut }
+#define QUIRE_PANEL_FORMAT(low, high, offset, scales, lut)                                         \
+    {                                                                                              \
+        low, high, offset, QUIRE_SCALE_##scales, QUIRE_LUT_##lut                                   \
+    }
 
 /* Values of the 4-bit codebooks plus their offset. */
-#define QUIRE_LUT_IQ4_BYTES 1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241
-#define QUIRE_LUT_MXFP4_BYTES 12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0
+#define QUIRE_IQ4_BYTES   1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241
+#define QUIRE_MXFP4_BYTES 12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0
 
 static inline size_t quire_panel_header_bytes(struct quire_panel_format f, size_t n_blocks)
 {
@@ -126,8 +131,9 @@ static inline bool quire_panel_has_min(struct quire_panel_format f)
            f.scales == QUIRE_SCALE_K16_MIN;
 }
 
-/* out[i * out_stride + j] = dot(x row i, weight row j) + bias[j] for i < m, j < n. Any m, n, k >= 1 (quantised: k a
- * multiple of 32, or of 256 for the K types). Outside those elements of out nothing is written. */
+/* out[i * out_stride + j] = dot(x row i, weight row j) + bias[j] for i < m, j < n. Any m, n, k >= 1
+ * (quantised: k a multiple of 32, or of 256 for the K types). Outside those elements of out nothing
+ * is written. */
 struct quire_linear_args {
     const void *w;      /* first panel */
     size_t panel_bytes; /* from one panel to the next */
@@ -143,46 +149,46 @@ struct quire_linear_args {
     size_t x_bf16_stride; /* elements */
     /* linear_q8_*: int8 rows in blocks of 32, as quant_act_q8 makes them */
     const int8_t *q;
-    size_t q_stride;    /* bytes */
-    const float *q_d;   /* [m][k/32] scales */
+    size_t q_stride;      /* bytes */
+    const float *q_d;     /* [m][k/32] scales */
     const int32_t *q_sum; /* [m][k/16] sums of q */
 };
 
 /* linear_f32_*: weights widened exactly in registers, acc = fma(x, w, acc) (N4).
- * linear_native_bf16: bf16 x bf16 (N3). linear_q8_*: int8 activations (N2).
- * quant_act_q8: per 32 values d = amax / 127, q = x * (127 / amax) to nearest even, sum[2] = sums of 16 q. Blocks
- * with amax < 2^-100 become zeros; a block holding NaN or Inf becomes zeros with d = NaN. */
-#define QUIRE_KERNELS_LINEAR(X)                                                                  \
-    X(void, quant_act_q8, (int8_t *q, float *d, int32_t *sum, const float *x, size_t n_blocks))  \
-    X(void, linear_f32_f32, (const struct quire_linear_args *a))                                 \
-    X(void, linear_f32_f16, (const struct quire_linear_args *a))                                 \
-    X(void, linear_f32_bf16, (const struct quire_linear_args *a))                                \
-    X(void, linear_native_bf16, (const struct quire_linear_args *a))                             \
-    X(void, linear_f32_q8_0, (const struct quire_linear_args *a))                                \
-    X(void, linear_f32_q4_0, (const struct quire_linear_args *a))                                \
-    X(void, linear_f32_q4_1, (const struct quire_linear_args *a))                                \
-    X(void, linear_f32_q5_0, (const struct quire_linear_args *a))                                \
-    X(void, linear_f32_q5_1, (const struct quire_linear_args *a))                                \
-    X(void, linear_f32_q2_k, (const struct quire_linear_args *a))                                \
-    X(void, linear_f32_q3_k, (const struct quire_linear_args *a))                                \
-    X(void, linear_f32_q4_k, (const struct quire_linear_args *a))                                \
-    X(void, linear_f32_q5_k, (const struct quire_linear_args *a))                                \
-    X(void, linear_f32_q6_k, (const struct quire_linear_args *a))                                \
-    X(void, linear_f32_iq4_nl, (const struct quire_linear_args *a))                              \
-    X(void, linear_f32_iq4_xs, (const struct quire_linear_args *a))                              \
-    X(void, linear_f32_mxfp4, (const struct quire_linear_args *a))                               \
-    X(void, linear_q8_q8_0, (const struct quire_linear_args *a))                                 \
-    X(void, linear_q8_q4_0, (const struct quire_linear_args *a))                                 \
-    X(void, linear_q8_q4_1, (const struct quire_linear_args *a))                                 \
-    X(void, linear_q8_q5_0, (const struct quire_linear_args *a))                                 \
-    X(void, linear_q8_q5_1, (const struct quire_linear_args *a))                                 \
-    X(void, linear_q8_q2_k, (const struct quire_linear_args *a))                                 \
-    X(void, linear_q8_q3_k, (const struct quire_linear_args *a))                                 \
-    X(void, linear_q8_q4_k, (const struct quire_linear_args *a))                                 \
-    X(void, linear_q8_q5_k, (const struct quire_linear_args *a))                                 \
-    X(void, linear_q8_q6_k, (const struct quire_linear_args *a))                                 \
-    X(void, linear_q8_iq4_nl, (const struct quire_linear_args *a))                               \
-    X(void, linear_q8_iq4_xs, (const struct quire_linear_args *a))                               \
+ * linear_native_bf16: bf16 x bf16 (N3). linear_q8_*: int8 activations (N2). quant_act_q8: per 32
+ * values d = amax / 127, q = x * (127 / amax) to nearest even, sum[2] = sums of 16 q. Blocks with
+ * amax < 2^-100 become zeros; a block holding NaN or Inf becomes zeros with d = NaN. */
+#define QUIRE_KERNELS_LINEAR(X)                                                                    \
+    X(void, quant_act_q8, (int8_t * q, float *d, int32_t *sum, const float *x, size_t n_blocks))   \
+    X(void, linear_f32_f32, (const struct quire_linear_args *a))                                   \
+    X(void, linear_f32_f16, (const struct quire_linear_args *a))                                   \
+    X(void, linear_f32_bf16, (const struct quire_linear_args *a))                                  \
+    X(void, linear_native_bf16, (const struct quire_linear_args *a))                               \
+    X(void, linear_f32_q8_0, (const struct quire_linear_args *a))                                  \
+    X(void, linear_f32_q4_0, (const struct quire_linear_args *a))                                  \
+    X(void, linear_f32_q4_1, (const struct quire_linear_args *a))                                  \
+    X(void, linear_f32_q5_0, (const struct quire_linear_args *a))                                  \
+    X(void, linear_f32_q5_1, (const struct quire_linear_args *a))                                  \
+    X(void, linear_f32_q2_k, (const struct quire_linear_args *a))                                  \
+    X(void, linear_f32_q3_k, (const struct quire_linear_args *a))                                  \
+    X(void, linear_f32_q4_k, (const struct quire_linear_args *a))                                  \
+    X(void, linear_f32_q5_k, (const struct quire_linear_args *a))                                  \
+    X(void, linear_f32_q6_k, (const struct quire_linear_args *a))                                  \
+    X(void, linear_f32_iq4_nl, (const struct quire_linear_args *a))                                \
+    X(void, linear_f32_iq4_xs, (const struct quire_linear_args *a))                                \
+    X(void, linear_f32_mxfp4, (const struct quire_linear_args *a))                                 \
+    X(void, linear_q8_q8_0, (const struct quire_linear_args *a))                                   \
+    X(void, linear_q8_q4_0, (const struct quire_linear_args *a))                                   \
+    X(void, linear_q8_q4_1, (const struct quire_linear_args *a))                                   \
+    X(void, linear_q8_q5_0, (const struct quire_linear_args *a))                                   \
+    X(void, linear_q8_q5_1, (const struct quire_linear_args *a))                                   \
+    X(void, linear_q8_q2_k, (const struct quire_linear_args *a))                                   \
+    X(void, linear_q8_q3_k, (const struct quire_linear_args *a))                                   \
+    X(void, linear_q8_q4_k, (const struct quire_linear_args *a))                                   \
+    X(void, linear_q8_q5_k, (const struct quire_linear_args *a))                                   \
+    X(void, linear_q8_q6_k, (const struct quire_linear_args *a))                                   \
+    X(void, linear_q8_iq4_nl, (const struct quire_linear_args *a))                                 \
+    X(void, linear_q8_iq4_xs, (const struct quire_linear_args *a))                                 \
     X(void, linear_q8_mxfp4, (const struct quire_linear_args *a))
 
 #endif

@@ -31,7 +31,8 @@ static bool read_number(const char *p, uint64_t *out)
         return false;
     uint64_t v = 0;
     for (; *p >= '0' && *p <= '9'; p++)
-        if (__builtin_mul_overflow(v, 10u, &v) || __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
+        if (__builtin_mul_overflow(v, 10u, &v) ||
+            __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
             v = UINT64_MAX / 16;
     *out = v;
     return true;
@@ -58,9 +59,10 @@ static bool file_number(const char *dir, const char *name, uint64_t *out)
     return read_text(path, text, sizeof text) && read_number(text, out);
 }
 
-/* What one cgroup folder leaves; UINT64_MAX without a limit. Pages of files that were read are dropped by the kernel
- * when memory is short, so the inactive ones are not in the way. */
-static uint64_t left_in(const char *dir, const char *limit_name, const char *usage_name, const char *cache_key)
+/* What one cgroup folder leaves; UINT64_MAX without a limit. Pages of files that were read are
+ * dropped by the kernel when memory is short, so the inactive ones are not in the way. */
+static uint64_t left_in(const char *dir, const char *limit_name, const char *usage_name,
+                        const char *cache_key)
 {
     uint64_t limit, used, cached = 0;
     if (!file_number(dir, limit_name, &limit) || !file_number(dir, usage_name, &used))
@@ -83,9 +85,9 @@ static uint64_t left_above(const char *mount, const char *group, bool v2)
     snprintf(dir, sizeof dir, "%s%s", mount, group);
     uint64_t least = UINT64_MAX;
     for (;;) {
-        const uint64_t left =
-            v2 ? left_in(dir, "memory.max", "memory.current", "inactive_file")
-               : left_in(dir, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file");
+        const uint64_t left = v2 ? left_in(dir, "memory.max", "memory.current", "inactive_file")
+                                 : left_in(dir, "memory.limit_in_bytes", "memory.usage_in_bytes",
+                                           "total_inactive_file");
         least = left < least ? left : least;
         char *slash = strrchr(dir + base, '/');
         if (!slash)

@@ -6,12 +6,13 @@
 #include "base/error.h"
 #include <string.h>
 
-/* More than a token, the longest stop text and a pause between two polls need; beyond it the buffer grows. */
+/* More than a token, the longest stop text and a pause between two polls need; beyond it the
+ * buffer grows. */
 enum { FIRST_BYTES = 4096 };
 
-quire_status qr_answer_init(struct qr_answer *a, const struct quire_tokenizer *tokenizer, uint32_t flags,
-                            const char *const *stop, uint32_t n_stop, const struct quire_allocator *allocator,
-                            struct quire_error *err)
+quire_status qr_answer_init(struct qr_answer *a, const struct quire_tokenizer *tokenizer,
+                            uint32_t flags, const char *const *stop, uint32_t n_stop,
+                            const struct quire_allocator *allocator, struct quire_error *err)
 {
     *a = (struct qr_answer){ .allocator = allocator };
     QR_TRY(qr_stops_init(&a->stops, stop, n_stop, allocator, err));
@@ -44,7 +45,8 @@ static quire_status append(struct qr_answer *a, const char *piece, size_t size, 
                            struct quire_error *err)
 {
     size_t need, end;
-    if (!qr_add_size(a->size, size, &need) || !qr_grow(a->allocator, (void **)&a->text, &a->capacity, need, 1))
+    if (!qr_add_size(a->size, size, &need) ||
+        !qr_grow(a->allocator, (void **)&a->text, &a->capacity, need, 1))
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for %zu bytes of answer", a->size);
     if (size)
         memcpy(a->text + a->size, piece, size);
@@ -61,7 +63,8 @@ static quire_status append(struct qr_answer *a, const char *piece, size_t size, 
     return QUIRE_OK;
 }
 
-quire_status qr_answer_push(struct qr_answer *a, int32_t token, bool *stopped, struct quire_error *err)
+quire_status qr_answer_push(struct qr_answer *a, int32_t token, bool *stopped,
+                            struct quire_error *err)
 {
     const char *piece;
     size_t size;

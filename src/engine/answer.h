@@ -16,13 +16,15 @@ struct qr_answer {
 };
 
 /* On failure there is nothing to free. flags: QUIRE_DETOKENIZE_*. */
-quire_status qr_answer_init(struct qr_answer *a, const struct quire_tokenizer *tokenizer, uint32_t flags,
-                            const char *const *stop, uint32_t n_stop, const struct quire_allocator *allocator,
-                            struct quire_error *err);
+quire_status qr_answer_init(struct qr_answer *a, const struct quire_tokenizer *tokenizer,
+                            uint32_t flags, const char *const *stop, uint32_t n_stop,
+                            const struct quire_allocator *allocator, struct quire_error *err);
 void qr_answer_free(struct qr_answer *a); /* safe on zeroes */
 
-/* Adds a token. *stopped: a stop text is complete; the answer ends before it and takes no more tokens. */
-quire_status qr_answer_push(struct qr_answer *a, int32_t token, bool *stopped, struct quire_error *err);
+/* Adds a token. *stopped: a stop text is complete; the answer ends before it and takes no more
+ * tokens. */
+quire_status qr_answer_push(struct qr_answer *a, int32_t token, bool *stopped,
+                            struct quire_error *err);
 
 /* The answer ends here: everything held back becomes text. */
 quire_status qr_answer_finish(struct qr_answer *a, struct quire_error *err);

@@ -33,12 +33,13 @@ static quire_status check_params(const struct quire_engine_params *p, struct qui
     if (!p)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
     if (p->struct_size != sizeof *p)
-        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, this library expects %zu", p->struct_size,
-                       sizeof *p);
+        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, this library expects %zu",
+                       p->struct_size, sizeof *p);
     if (!p->model_path && !p->model_data)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "model_path and model_data are both NULL");
     if (p->max_requests > MAX_REQUESTS)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "max_requests %u is above %d", p->max_requests, MAX_REQUESTS);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "max_requests %u is above %d", p->max_requests,
+                       MAX_REQUESTS);
     if (p->max_step_tokens > INT32_MAX || p->context_length > INT32_MAX)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is above 2^31 - 1",
                        p->max_step_tokens > INT32_MAX ? "max_step_tokens" : "context_length");
@@ -48,7 +49,8 @@ static quire_status check_params(const struct quire_engine_params *p, struct qui
     return QUIRE_OK;
 }
 
-static quire_status open_threads(struct quire_engine *e, const struct quire_engine_params *p, struct quire_error *err)
+static quire_status open_threads(struct quire_engine *e, const struct quire_engine_params *p,
+                                 struct quire_error *err)
 {
     e->threads = p->threads;
     if (p->threads)
@@ -63,7 +65,8 @@ static quire_status open_threads(struct quire_engine *e, const struct quire_engi
     return QUIRE_OK;
 }
 
-static quire_status open_model(struct quire_engine *e, const struct quire_engine_params *p, struct quire_error *err)
+static quire_status open_model(struct quire_engine *e, const struct quire_engine_params *p,
+                               struct quire_error *err)
 {
     struct quire_model_params mp;
     quire_model_params_default(&mp);
@@ -80,7 +83,8 @@ static quire_status open_model(struct quire_engine *e, const struct quire_engine
     return quire_model_open(&mp, &e->model, err);
 }
 
-/* The tokenizer comes first: it is quick, and a model whose text cannot be read need not be loaded. */
+/* The tokenizer comes first: it is quick, and a model whose text cannot be read need not be
+ * loaded. */
 static quire_status open_tokenizer(struct quire_engine *e, const struct quire_engine_params *p,
                                    struct quire_error *err)
 {
@@ -158,10 +162,12 @@ static quire_status reserve_step(struct quire_engine *e, struct quire_error *err
     QR_TRY(quire_context_create(e->model, &cp, &e->context, err));
     QR_TRY(quire_sampler_create(e->vocab_size, e->allocator, &e->sampler, err));
     QR_TRY(qr_sequence_init(&e->sequence, e->kv, e->info.context_length, e->allocator, err));
-    QR_TRY(qr_batch_init(&e->batch, e->sequence.n_groups, e->info.max_step_tokens, e->allocator, err));
+    QR_TRY(
+        qr_batch_init(&e->batch, e->sequence.n_groups, e->info.max_step_tokens, e->allocator, err));
     e->logits = qr_alloc(e->allocator, e->vocab_size, sizeof *e->logits);
     e->requests = qr_calloc(e->allocator, e->n_requests, sizeof *e->requests);
-    return e->logits && e->requests ? QUIRE_OK : qr_fail(err, QUIRE_E_NOMEM, "no memory for requests");
+    return e->logits && e->requests ? QUIRE_OK
+                                    : qr_fail(err, QUIRE_E_NOMEM, "no memory for requests");
 }
 
 static quire_status set_info(struct quire_engine *e, const struct qr_engine_sizes *sizes,
@@ -186,8 +192,8 @@ static quire_status set_info(struct quire_engine *e, const struct qr_engine_size
         .has_chat_template = e->chat_template != NULL,
     };
     if (sizes->context_length > sizes->model_context_length)
-        qr_log(p->logger, QUIRE_LOG_WARN, "context of %u tokens: the model was made for %u", sizes->context_length,
-               sizes->model_context_length);
+        qr_log(p->logger, QUIRE_LOG_WARN, "context of %u tokens: the model was made for %u",
+               sizes->context_length, sizes->model_context_length);
     QR_TRY(reserve_pool(e, sizes, p, err));
     struct quire_context_params cp;
     context_params(e, &cp);
@@ -197,7 +203,8 @@ static quire_status set_info(struct quire_engine *e, const struct qr_engine_size
     return QUIRE_OK;
 }
 
-static quire_status open_parts(struct quire_engine *e, const struct quire_engine_params *p, struct quire_error *err)
+static quire_status open_parts(struct quire_engine *e, const struct quire_engine_params *p,
+                               struct quire_error *err)
 {
     QR_TRY(open_threads(e, p, err));
     QR_TRY(open_tokenizer(e, p, err));
@@ -229,7 +236,8 @@ quire_status quire_engine_open(const struct quire_engine_params *params, struct 
     e->allocator = params->allocator;
     e->logger = params->logger;
     e->dry_run = params->flags & QUIRE_ENGINE_DRY_RUN;
-    e->n_requests = params->max_requests ? params->max_requests : DEFAULT_REQUESTS;
+    if (!e->dry_run)
+        e->n_requests = params->max_requests ? params->max_requests : DEFAULT_REQUESTS;
     const quire_status s = open_parts(e, params, err);
     if (s != QUIRE_OK)
         quire_engine_close(e);
@@ -279,7 +287,8 @@ const struct quire_tokenizer *quire_engine_tokenizer(const struct quire_engine *
     return engine ? engine->tokenizer : NULL;
 }
 
-quire_status quire_engine_sampling_default(const struct quire_engine *engine, struct quire_sampling_params *sampling)
+quire_status quire_engine_sampling_default(const struct quire_engine *engine,
+                                           struct quire_sampling_params *sampling)
 {
     if (!engine || !sampling)
         return QUIRE_E_INVALID_ARG;
@@ -310,7 +319,10 @@ quire_status qr_engine_enter(struct quire_engine *e, struct quire_error *err)
     return QUIRE_OK;
 }
 
-void qr_engine_leave(struct quire_engine *e) { __atomic_store_n(&e->busy, false, __ATOMIC_RELEASE); }
+void qr_engine_leave(struct quire_engine *e)
+{
+    __atomic_store_n(&e->busy, false, __ATOMIC_RELEASE);
+}
 
 double qr_engine_now(void)
 {

@@ -20,10 +20,10 @@ struct qr_request {
     quire_request_id id;
     int32_t *tokens; /* [capacity] prompt, then answer */
     uint32_t capacity, n_prompt, n_tokens;
-    uint32_t n_computed; /* of tokens: in the cache */
-    uint32_t n_cached;   /* of the prompt: taken over from an earlier request */
+    uint32_t n_computed;           /* of tokens: in the cache */
+    uint32_t n_cached;             /* of the prompt: taken over from an earlier request */
     uint32_t n_chosen, max_chosen; /* tokens of the answer, the end token included */
-    uint32_t n_polled;   /* of tokens: handed out by poll, the prompt included */
+    uint32_t n_polled;             /* of tokens: handed out by poll, the prompt included */
     uint32_t flags, stream;
     struct quire_sampling_params sampling; /* logit_bias is our copy */
     struct qr_answer answer;
@@ -31,21 +31,21 @@ struct qr_request {
     bool text_moved;   /* a QUIRE_EVENT_TEXT is due */
     enum quire_finish_reason reason;
     bool context_full;
-    struct quire_error error; /* of QUIRE_FINISH_ERROR */
+    struct quire_error error;                           /* of QUIRE_FINISH_ERROR */
     double submitted, started, first_token, last_token; /* seconds; 0 = not yet */
 };
 
 /* Where one step of one sequence is put together; all arrays are reserved. */
 struct qr_batch {
     uint32_t n_groups, max_tokens;
-    int64_t *slots;  /* [n_groups][max_tokens] */
+    int64_t *slots;                             /* [n_groups][max_tokens] */
     struct quire_attention_batch_group *groups; /* [n_groups] */
 };
 
 struct quire_engine {
     const struct quire_allocator *allocator;
     const struct quire_logger *logger;
-    bool busy;       /* atomic */
+    bool busy; /* atomic */
     bool dry_run;
     struct quire_threads *threads; /* borrowed, or own_threads */
     struct quire_threads *own_threads;
@@ -57,15 +57,15 @@ struct quire_engine {
     struct quire_kv_cache *kv;
     struct quire_context *context;
     struct quire_sampler *sampler;
-    float *logits; /* [vocab_size] */
+    float *logits;                      /* [vocab_size] */
     uint32_t vocab_size, n_text_tokens; /* rows of the head; tokens that have a text */
-    int32_t *eog; /* [n_eog] tokens that end an answer */
+    int32_t *eog;                       /* [n_eog] tokens that end an answer */
     uint32_t n_eog;
     struct quire_engine_info info;
     struct qr_sequence sequence; /* what the cache holds, kept from request to request */
     struct qr_batch batch;
     uint64_t n_submitted;
-    uint32_t n_requests; /* slots */
+    uint32_t n_requests;         /* slots */
     struct qr_request *requests; /* [n_requests] */
 };
 

@@ -76,17 +76,18 @@ static bool next_event(struct qr_request *r, struct quire_event *ev)
     return true;
 }
 
-quire_status quire_engine_poll(struct quire_engine *engine, struct quire_event *event, struct quire_error *err)
+quire_status quire_engine_poll(struct quire_engine *engine, struct quire_event *event,
+                               struct quire_error *err)
 {
     if (!engine || !event)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", engine ? "event" : "engine");
     if (event->struct_size != sizeof *event)
-        return qr_fail(err, QUIRE_E_MISUSE, "event.struct_size is %u, this library expects %zu", event->struct_size,
-                       sizeof *event);
+        return qr_fail(err, QUIRE_E_MISUSE, "event.struct_size is %u, this library expects %zu",
+                       event->struct_size, sizeof *event);
     QR_TRY(qr_engine_enter(engine, err));
     *event = (struct quire_event){ .struct_size = sizeof *event, .text = "", .message = "" };
     qr_request_reap(engine);
-    for (uint32_t i = 0; engine->requests && i < engine->n_requests; i++)
+    for (uint32_t i = 0; i < engine->n_requests; i++)
         if (next_event(&engine->requests[i], event))
             break;
     qr_engine_leave(engine);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* philox.h - Philox4x32-10 (Salmon et al. 2011): random numbers as a pure function of key and counter. */
+/* philox.h - Philox4x32-10 (Salmon et al. 2011): random numbers as a pure function of key and
+ * counter. */
 #ifndef QUIRE_ENGINE_PHILOX_H
 #define QUIRE_ENGINE_PHILOX_H
 #include <stdint.h>
@@ -24,8 +25,8 @@ static inline void qr_philox4x32(uint32_t counter[4], const uint32_t key[2])
     }
 }
 
-/* Uniform in [0, 1) with 53 bits. Key = (seed, stream), counter = index; the upper half of a 64-bit seed joins the
- * counter, so that seeds below 2^32 are the plain case. */
+/* Uniform in [0, 1) with 53 bits. Key = (seed, stream), counter = index; the upper half of a
+ * 64-bit seed joins the counter, so that seeds below 2^32 are the plain case. */
 static inline double qr_philox_uniform(uint64_t seed, uint32_t stream, uint64_t index)
 {
     const uint32_t key[2] = { (uint32_t)seed, stream };

@@ -17,15 +17,16 @@ static char *special_tokens_json(const struct quire_engine *e)
         const char *name;
         enum quire_special_token which;
     } names[] = {
-        { "bos_token", QUIRE_SPECIAL_BOS }, { "eos_token", QUIRE_SPECIAL_EOS },   { "unk_token", QUIRE_SPECIAL_UNK },
-        { "pad_token", QUIRE_SPECIAL_PAD }, { "sep_token", QUIRE_SPECIAL_SEP },   { "cls_token", QUIRE_SPECIAL_CLS },
+        { "bos_token", QUIRE_SPECIAL_BOS },   { "eos_token", QUIRE_SPECIAL_EOS },
+        { "unk_token", QUIRE_SPECIAL_UNK },   { "pad_token", QUIRE_SPECIAL_PAD },
+        { "sep_token", QUIRE_SPECIAL_SEP },   { "cls_token", QUIRE_SPECIAL_CLS },
         { "mask_token", QUIRE_SPECIAL_MASK },
     };
     json_t *object = json_object();
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         size_t size;
-        const char *text =
-            quire_tokenizer_token_text(e->tokenizer, quire_tokenizer_special(e->tokenizer, names[i].which), &size);
+        const char *text = quire_tokenizer_token_text(
+            e->tokenizer, quire_tokenizer_special(e->tokenizer, names[i].which), &size);
         if (text) /* a token that is no UTF-8 stays undefined */
             (void)!json_object_set_new(object, names[i].name, json_stringn(text, size));
     }
@@ -36,7 +37,8 @@ static char *special_tokens_json(const struct quire_engine *e)
     return copy;
 }
 
-quire_status qr_prompt_open_template(struct quire_engine *e, const char *source, struct quire_error *err)
+quire_status qr_prompt_open_template(struct quire_engine *e, const char *source,
+                                     struct quire_error *err)
 {
     const char *own = quire_tokenizer_chat_template(e->tokenizer, NULL);
     if (!source && !own)
@@ -47,11 +49,13 @@ quire_status qr_prompt_open_template(struct quire_engine *e, const char *source,
     struct quire_chat_template_params params = QUIRE_CHAT_TEMPLATE_PARAMS_INIT;
     params.allocator = e->allocator;
     if (source)
-        return quire_chat_template_create(source, QUIRE_NUL_TERMINATED, &params, &e->chat_template, err);
-    /* the model can still continue texts when its own template is beyond us: chat requests will say why not */
+        return quire_chat_template_create(source, QUIRE_NUL_TERMINATED, &params, &e->chat_template,
+                                          err);
+    /* the model can still continue texts when its own template is beyond us: chat requests will
+     * say why not */
     e->template_error = (struct quire_error)QUIRE_ERROR_INIT;
-    const quire_status s =
-        quire_chat_template_create(own, QUIRE_NUL_TERMINATED, &params, &e->chat_template, &e->template_error);
+    const quire_status s = quire_chat_template_create(own, QUIRE_NUL_TERMINATED, &params,
+                                                      &e->chat_template, &e->template_error);
     return s == QUIRE_E_NOMEM ? qr_fail(err, s, "%s", e->template_error.msg) : QUIRE_OK;
 }
 
@@ -72,12 +76,12 @@ struct source {
     uint32_t flags;
 };
 
-static quire_status encode_into(const struct quire_engine *e, const struct source *s, int32_t *ids, size_t max,
-                                size_t *n, struct quire_error *err)
+static quire_status encode_into(const struct quire_engine *e, const struct source *s, int32_t *ids,
+                                size_t max, size_t *n, struct quire_error *err)
 {
     if (s->spans)
-        return quire_tokenizer_encode_spans(e->tokenizer, s->text, s->size, s->spans, s->n_spans, s->flags, ids, max,
-                                            n, err);
+        return quire_tokenizer_encode_spans(e->tokenizer, s->text, s->size, s->spans, s->n_spans,
+                                            s->flags, ids, max, n, err);
     return quire_tokenizer_encode(e->tokenizer, s->text, s->size, s->flags, ids, max, n, err);
 }
 
@@ -88,8 +92,8 @@ static void free_tokens(const struct quire_engine *e, struct qr_prompt *p)
 }
 
 /* Encodes at a guess of the length, and once more if that was too short. */
-static quire_status encode(const struct quire_engine *e, const struct source *s, struct qr_prompt *p,
-                           struct quire_error *err)
+static quire_status encode(const struct quire_engine *e, const struct source *s,
+                           struct qr_prompt *p, struct quire_error *err)
 {
     size_t capacity = s->size / 2 + 16, n = 0;
     for (int attempt = 0;; attempt++) {
@@ -129,19 +133,22 @@ static quire_status encode_rendered(const struct quire_engine *e, const quire_ch
     if (!spans)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a conversation");
     for (size_t i = 0; i < s.n_spans; i++)
-        spans[i] = (struct quire_text_span){ from[i].offset, from[i].length, from[i].is_user_text != 0 };
+        spans[i] =
+            (struct quire_text_span){ from[i].offset, from[i].length, from[i].is_user_text != 0 };
     s.spans = spans;
     /* most templates write the first token themselves; it must be there once */
     if (!s.n_spans || spans[0].is_user_text || !begins_with_bos(e, s.text, s.size))
         s.flags |= QUIRE_ENCODE_ADD_BOS;
-    const quire_status status = s.size ? encode(e, &s, p, err)
-                                       : qr_fail(err, QUIRE_E_INVALID_ARG, "the chat template made an empty prompt");
+    const quire_status status =
+        s.size ? encode(e, &s, p, err)
+               : qr_fail(err, QUIRE_E_INVALID_ARG, "the chat template made an empty prompt");
     qr_free(e->allocator, spans, s.n_spans, sizeof *spans);
     return status;
 }
 
-static quire_status encode_messages(const struct quire_engine *e, const struct quire_request_params *r,
-                                    struct qr_prompt *p, struct quire_error *err)
+static quire_status encode_messages(const struct quire_engine *e,
+                                    const struct quire_request_params *r, struct qr_prompt *p,
+                                    struct quire_error *err)
 {
     if (!r->n_messages)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "n_messages is 0");
@@ -174,8 +181,8 @@ static quire_status encode_text(const struct quire_engine *e, const struct quire
     return encode(e, &s, p, err);
 }
 
-static quire_status copy_ids(const struct quire_engine *e, const struct quire_request_params *r, struct qr_prompt *p,
-                             struct quire_error *err)
+static quire_status copy_ids(const struct quire_engine *e, const struct quire_request_params *r,
+                             struct qr_prompt *p, struct quire_error *err)
 {
     if (!r->n_tokens)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "the prompt is empty: n_tokens is 0");
@@ -191,7 +198,8 @@ static quire_status copy_ids(const struct quire_engine *e, const struct quire_re
 
 /* ---- Checks, and room for the answer */
 
-static quire_status check_tokens(const struct quire_engine *e, const struct qr_prompt *p, struct quire_error *err)
+static quire_status check_tokens(const struct quire_engine *e, const struct qr_prompt *p,
+                                 struct quire_error *err)
 {
     if (p->n == 0)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "the prompt is empty: its text has no tokens");
@@ -200,14 +208,14 @@ static quire_status check_tokens(const struct quire_engine *e, const struct qr_p
                        e->info.context_length);
     for (uint32_t i = 0; i < p->n; i++)
         if (p->tokens[i] < 0 || (uint32_t)p->tokens[i] >= e->vocab_size)
-            return qr_fail(err, QUIRE_E_RANGE, "token %u of the prompt is %d, the model has %u", i, p->tokens[i],
-                           e->vocab_size);
+            return qr_fail(err, QUIRE_E_RANGE, "token %u of the prompt is %d, the model has %u", i,
+                           p->tokens[i], e->vocab_size);
     return QUIRE_OK;
 }
 
 /* The last token of an answer need not fit into the context: nothing follows it. */
-static quire_status make_room(const struct quire_engine *e, uint32_t max_tokens, struct qr_prompt *p,
-                              struct quire_error *err)
+static quire_status make_room(const struct quire_engine *e, uint32_t max_tokens,
+                              struct qr_prompt *p, struct quire_error *err)
 {
     uint32_t answer = e->info.context_length - p->n + 1;
     if (max_tokens && max_tokens < answer)
@@ -223,8 +231,8 @@ static quire_status make_room(const struct quire_engine *e, uint32_t max_tokens,
     return QUIRE_OK;
 }
 
-quire_status qr_prompt_make(const struct quire_engine *e, const struct quire_request_params *r, struct qr_prompt *p,
-                            struct quire_error *err)
+quire_status qr_prompt_make(const struct quire_engine *e, const struct quire_request_params *r,
+                            struct qr_prompt *p, struct quire_error *err)
 {
     *p = (struct qr_prompt){ 0 };
     QR_TRY(r->messages ? encode_messages(e, r, p, err)

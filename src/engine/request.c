@@ -9,7 +9,8 @@ void quire_request_params_default(struct quire_request_params *params)
 {
     if (!params)
         return;
-    *params = (struct quire_request_params){ .struct_size = sizeof *params, .text_flags = QUIRE_ENCODE_ADD_BOS };
+    *params = (struct quire_request_params){ .struct_size = sizeof *params,
+                                             .text_flags = QUIRE_ENCODE_ADD_BOS };
     quire_sampling_params_default(&params->sampling);
 }
 
@@ -19,19 +20,21 @@ static quire_status check_params(const struct quire_engine *e, const struct quir
     if (!p)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
     if (p->struct_size != sizeof *p)
-        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, this library expects %zu", p->struct_size,
-                       sizeof *p);
+        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, this library expects %zu",
+                       p->struct_size, sizeof *p);
     if (e->dry_run)
         return qr_fail(err, QUIRE_E_MISUSE, "the engine was opened for a dry run");
     if (!!p->messages + !!p->text + !!p->tokens != 1)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "give exactly one of messages, text and tokens");
-    const uint32_t known = QUIRE_REQUEST_IGNORE_EOS | QUIRE_REQUEST_NO_REUSE | QUIRE_REQUEST_SHOW_SPECIAL;
+    const uint32_t known =
+        QUIRE_REQUEST_IGNORE_EOS | QUIRE_REQUEST_NO_REUSE | QUIRE_REQUEST_SHOW_SPECIAL;
     if (p->flags & ~known)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags 0x%x has unknown bits", p->flags);
     return quire_sampling_validate(&p->sampling, e->vocab_size, err);
 }
 
-static quire_status copy_bias(const struct quire_engine *e, struct qr_request *r, struct quire_error *err)
+static quire_status copy_bias(const struct quire_engine *e, struct qr_request *r,
+                              struct quire_error *err)
 {
     struct quire_sampling_params *s = &r->sampling;
     if (!s->n_logit_bias)
@@ -40,19 +43,23 @@ static quire_status copy_bias(const struct quire_engine *e, struct qr_request *r
     if (copy)
         memcpy(copy, s->logit_bias, s->n_logit_bias * sizeof *copy);
     s->logit_bias = copy;
-    return copy ? QUIRE_OK : qr_fail(err, QUIRE_E_NOMEM, "no memory for %u logit biases", s->n_logit_bias);
+    return copy ? QUIRE_OK
+                : qr_fail(err, QUIRE_E_NOMEM, "no memory for %u logit biases", s->n_logit_bias);
 }
 
 /* Fills a free slot; on failure it holds what qr_request_free() frees. */
-static quire_status prepare(struct quire_engine *e, struct qr_request *r, const struct quire_request_params *p,
-                            struct quire_error *err)
+static quire_status prepare(struct quire_engine *e, struct qr_request *r,
+                            const struct quire_request_params *p, struct quire_error *err)
 {
     *r = (struct qr_request){ .flags = p->flags, .stream = p->stream, .sampling = p->sampling };
     QR_TRY(copy_bias(e, r, err));
-    const uint32_t text_flags = p->flags & QUIRE_REQUEST_SHOW_SPECIAL ? QUIRE_DETOKENIZE_SPECIAL : 0;
-    /* a plain prompt is continued in the middle of its text; an answer in a conversation is a text of its own */
+    const uint32_t text_flags =
+        p->flags & QUIRE_REQUEST_SHOW_SPECIAL ? QUIRE_DETOKENIZE_SPECIAL : 0;
+    /* a plain prompt is continued in the middle of its text; an answer in a conversation is a
+     * text of its own */
     const uint32_t continues = p->messages ? 0 : QUIRE_DETOKENIZE_CONTINUES;
-    QR_TRY(qr_answer_init(&r->answer, e->tokenizer, text_flags | continues, p->stop, p->n_stop, e->allocator, err));
+    QR_TRY(qr_answer_init(&r->answer, e->tokenizer, text_flags | continues, p->stop, p->n_stop,
+                          e->allocator, err));
     struct qr_prompt prompt;
     QR_TRY(qr_prompt_make(e, p, &prompt, err));
     r->tokens = prompt.tokens;
@@ -62,15 +69,16 @@ static quire_status prepare(struct quire_engine *e, struct qr_request *r, const 
     return QUIRE_OK;
 }
 
-static quire_status submit(struct quire_engine *e, const struct quire_request_params *p, quire_request_id *id,
-                           struct quire_error *err)
+static quire_status submit(struct quire_engine *e, const struct quire_request_params *p,
+                           quire_request_id *id, struct quire_error *err)
 {
     qr_request_reap(e);
     uint32_t slot = 0;
     while (slot < e->n_requests && e->requests[slot].state != QR_REQUEST_FREE)
         slot++;
     if (slot == e->n_requests)
-        return qr_fail(err, QUIRE_E_AGAIN, "%u requests are waiting, running or not polled to their end",
+        return qr_fail(err, QUIRE_E_AGAIN,
+                       "%u requests are waiting, running or not polled to their end",
                        e->n_requests);
     struct qr_request *r = &e->requests[slot];
     const quire_status s = prepare(e, r, p, err);
@@ -87,8 +95,9 @@ static quire_status submit(struct quire_engine *e, const struct quire_request_pa
     return QUIRE_OK;
 }
 
-quire_status quire_engine_submit(struct quire_engine *engine, const struct quire_request_params *params,
-                                 quire_request_id *id, struct quire_error *err)
+quire_status quire_engine_submit(struct quire_engine *engine,
+                                 const struct quire_request_params *params, quire_request_id *id,
+                                 struct quire_error *err)
 {
     if (!engine || !id)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", engine ? "id" : "engine");
@@ -109,12 +118,16 @@ quire_status quire_request_cancel(struct quire_engine *engine, quire_request_id 
     uint64_t live = id * 2;
     if (id == 0 || id > UINT64_MAX / 2)
         return QUIRE_E_RANGE;
-    if (__atomic_compare_exchange_n(&r->tag, &live, live | 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    if (__atomic_compare_exchange_n(&r->tag, &live, live | 1, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED))
         return QUIRE_OK;
     return live == (id * 2 | 1) ? QUIRE_OK : QUIRE_E_RANGE;
 }
 
-bool qr_request_cancelled(const struct qr_request *r) { return __atomic_load_n(&r->tag, __ATOMIC_RELAXED) & 1; }
+bool qr_request_cancelled(const struct qr_request *r)
+{
+    return __atomic_load_n(&r->tag, __ATOMIC_RELAXED) & 1;
+}
 
 void qr_request_end(struct qr_request *r, enum quire_finish_reason reason)
 {
@@ -162,7 +175,7 @@ void qr_request_reap(struct quire_engine *e)
 uint32_t quire_engine_active(const struct quire_engine *engine)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; engine && engine->requests && i < engine->n_requests; i++)
+    for (uint32_t i = 0; engine && i < engine->n_requests; i++)
         n += qr_request_is_active(&engine->requests[i]);
     return n;
 }

@@ -4,9 +4,9 @@
 #define QUIRE_ENGINE_ROPE_KEY_H
 #include "model/model.h"
 
-/* Rotary embeddings of some families change with the length of the sequence: longrope has one set of factors up to
- * the original context and one beyond, dynamic scaling another base for every length beyond. Keys are the same for
- * two lengths exactly when this number is. */
+/* Rotary embeddings of some families change with the length of the sequence: longrope has one
+ * set of factors up to the original context and one beyond, dynamic scaling another base for
+ * every length beyond. Keys are the same for two lengths exactly when this number is. */
 static inline uint32_t qr_rope_key(const struct quire_model *model, uint32_t length)
 {
     uint32_t key = 0;

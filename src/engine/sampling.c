@@ -38,17 +38,21 @@ void quire_sampling_params_default(struct quire_sampling_params *params)
     };
 }
 
-static quire_status check_bias(const struct quire_sampling_params *p, uint32_t n_vocab, struct quire_error *err)
+static quire_status check_bias(const struct quire_sampling_params *p, uint32_t n_vocab,
+                               struct quire_error *err)
 {
     if (p->n_logit_bias && !p->logit_bias)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "logit_bias is NULL but n_logit_bias is %u", p->n_logit_bias);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "logit_bias is NULL but n_logit_bias is %u",
+                       p->n_logit_bias);
     for (uint32_t i = 0; i < p->n_logit_bias; i++) {
         const struct quire_logit_bias *b = &p->logit_bias[i];
         if (b->token < 0 || (uint32_t)b->token >= n_vocab)
-            return qr_fail(err, QUIRE_E_INVALID_ARG, "logit_bias[%u].token %d is outside the vocabulary of %u", i,
-                           b->token, n_vocab);
+            return qr_fail(err, QUIRE_E_INVALID_ARG,
+                           "logit_bias[%u].token %d is outside the vocabulary of %u", i, b->token,
+                           n_vocab);
         if (isnan(b->bias) || b->bias == INFINITY)
-            return qr_fail(err, QUIRE_E_INVALID_ARG, "logit_bias[%u].bias must be finite or -infinity", i);
+            return qr_fail(err, QUIRE_E_INVALID_ARG,
+                           "logit_bias[%u].bias must be finite or -infinity", i);
     }
     return QUIRE_OK;
 }
@@ -59,8 +63,8 @@ quire_status quire_sampling_validate(const struct quire_sampling_params *p, uint
     if (!p)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "sampling params is NULL");
     if (p->struct_size != sizeof *p)
-        return qr_fail(err, QUIRE_E_MISUSE, "sampling.struct_size is %u, this library expects %zu", p->struct_size,
-                       sizeof *p);
+        return qr_fail(err, QUIRE_E_MISUSE, "sampling.struct_size is %u, this library expects %zu",
+                       p->struct_size, sizeof *p);
     /* written so that NaN fails */
     if (!(p->temperature >= 0 && isfinite(p->temperature)))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "temperature %g must be finite and not negative",
@@ -77,7 +81,8 @@ quire_status quire_sampling_validate(const struct quire_sampling_params *p, uint
     if (!isfinite(p->frequency_penalty))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "frequency_penalty must be finite");
     if (p->penalty_last_n < -1)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "penalty_last_n %d must be -1, 0 or positive", p->penalty_last_n);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "penalty_last_n %d must be -1, 0 or positive",
+                       p->penalty_last_n);
     return check_bias(p, n_vocab, err);
 }
 
@@ -115,8 +120,8 @@ void quire_sampler_destroy(struct quire_sampler *s)
     qr_free(s->allocator, s, 1, sizeof *s);
 }
 
-static void apply_penalties(struct quire_sampler *s, const struct quire_sampling_params *p, const int32_t *history,
-                            size_t n)
+static void apply_penalties(struct quire_sampler *s, const struct quire_sampling_params *p,
+                            const int32_t *history, size_t n)
 {
     if (p->repetition_penalty == 1 && p->presence_penalty == 0 && p->frequency_penalty == 0)
         return;
@@ -144,7 +149,8 @@ static bool better(struct candidate a, struct candidate b)
     return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
 }
 
-/* Restores the heap below node i. The root is the worst candidate when worst_first, else the best. */
+/* Restores the heap below node i. The root is the worst candidate when worst_first, else the
+ * best. */
 static void sift_down(struct candidate *heap, size_t n, size_t i, bool worst_first)
 {
     const struct candidate moved = heap[i];
@@ -178,7 +184,8 @@ static size_t list_all(struct quire_sampler *s)
     return n;
 }
 
-/* The k best tokens, best first: one pass over the vocabulary against the worst of the best k so far. */
+/* The k best tokens, best first: one pass over the vocabulary against the worst of the best k
+ * so far. */
 static size_t list_top_k(struct quire_sampler *s, size_t k)
 {
     struct candidate *list = s->list;
@@ -220,8 +227,8 @@ static size_t drop_below_min_p(struct candidate *list, size_t n, double max, flo
     return kept;
 }
 
-/* Keeps the best candidates until their mass reaches `wanted`, at least one, and moves them to the front. Only those
- * that stay are ever ranked. */
+/* Keeps the best candidates until their mass reaches `wanted`, at least one, and moves them to
+ * the front. Only those that stay are ever ranked. */
 static size_t keep_mass(struct candidate *list, size_t n, double max, double wanted, bool ranked)
 {
     double sum = 0;
@@ -245,7 +252,8 @@ static size_t keep_mass(struct candidate *list, size_t n, double max, double wan
 }
 
 /* Inverse of the cumulative distribution at u in [0, 1). */
-static int32_t draw(const struct candidate *list, size_t n, double max, double temperature, double u)
+static int32_t draw(const struct candidate *list, size_t n, double max, double temperature,
+                    double u)
 {
     double total = 0, sum = 0;
     for (size_t i = 0; i < n; i++)
@@ -260,7 +268,8 @@ static int32_t draw(const struct candidate *list, size_t n, double max, double t
     return list[i].id;
 }
 
-/* Fills s->logits and returns the most likely token, or -1: nothing possible, or a value that is no logit. */
+/* Fills s->logits and returns the most likely token, or -1: nothing possible, or a value that
+ * is no logit. */
 static int32_t prepare(struct quire_sampler *s, const struct quire_sampling_params *p,
                        const struct quire_sampling_step *step, struct quire_error *err)
 {
@@ -273,7 +282,8 @@ static int32_t prepare(struct quire_sampler *s, const struct quire_sampling_para
     for (uint32_t i = 0; i < s->n_vocab; i++) {
         const float x = s->logits[i];
         if (!(x < INFINITY)) {
-            (void)qr_fail(err, QUIRE_E_NUMERIC, "the logit of token %u is %s", i, isnan(x) ? "NaN" : "infinite");
+            (void)qr_fail(err, QUIRE_E_NUMERIC, "the logit of token %u is %s", i,
+                          isnan(x) ? "NaN" : "infinite");
             return -1;
         }
         if (x > max) {
@@ -282,12 +292,14 @@ static int32_t prepare(struct quire_sampler *s, const struct quire_sampling_para
         }
     }
     if (best < 0)
-        (void)qr_fail(err, QUIRE_E_NUMERIC, "no token is possible: all %u logits are -infinity", s->n_vocab);
+        (void)qr_fail(err, QUIRE_E_NUMERIC, "no token is possible: all %u logits are -infinity",
+                      s->n_vocab);
     return best;
 }
 
 quire_status quire_sampler_choose(struct quire_sampler *s, const struct quire_sampling_params *p,
-                                  const struct quire_sampling_step *step, int32_t *token, struct quire_error *err)
+                                  const struct quire_sampling_step *step, int32_t *token,
+                                  struct quire_error *err)
 {
     if (!token)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "token is NULL");
@@ -295,10 +307,11 @@ quire_status quire_sampler_choose(struct quire_sampler *s, const struct quire_sa
     if (!s || !step)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", s ? "step" : "sampler");
     if (step->struct_size != sizeof *step)
-        return qr_fail(err, QUIRE_E_MISUSE, "step.struct_size is %u, this library expects %zu", step->struct_size,
-                       sizeof *step);
+        return qr_fail(err, QUIRE_E_MISUSE, "step.struct_size is %u, this library expects %zu",
+                       step->struct_size, sizeof *step);
     if (!step->logits || (!step->history && step->n_history))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "step.%s is NULL", step->logits ? "history" : "logits");
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "step.%s is NULL",
+                       step->logits ? "history" : "logits");
     QR_TRY(quire_sampling_validate(p, s->n_vocab, err));
     const int32_t best = prepare(s, p, step, err);
     if (best < 0)
@@ -310,13 +323,14 @@ quire_status quire_sampler_choose(struct quire_sampler *s, const struct quire_sa
     const double max = s->logits[best];
     const bool ranked = p->top_k > 0 && (uint32_t)p->top_k < s->n_vocab;
     size_t n = ranked ? list_top_k(s, (size_t)p->top_k) : list_all(s);
-    /* top_p and min_p both keep a head of the ranking, so min_p may cut first as long as top_p counts the mass of
-     * the whole list */
+    /* top_p and min_p both keep a head of the ranking, so min_p may cut first as long as top_p
+     * counts the mass of the whole list */
     const double wanted = p->top_p < 1 ? p->top_p * mass(s->list, n, max) : 0;
     if (p->min_p > 0)
         n = drop_below_min_p(s->list, n, max, p->min_p);
     if (p->top_p < 1)
         n = keep_mass(s->list, n, max, wanted, ranked);
-    *token = draw(s->list, n, max, p->temperature, qr_philox_uniform(p->seed, step->stream, step->index));
+    *token = draw(s->list, n, max, p->temperature,
+                  qr_philox_uniform(p->seed, step->stream, step->index));
     return QUIRE_OK;
 }

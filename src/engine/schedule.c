@@ -3,8 +3,8 @@
 #include "base/error.h"
 #include "engine/request.h"
 
-/* Cancelled requests end here, wherever they are in line. Then the oldest active one goes on: requests are served one
- * after another. */
+/* Cancelled requests end here, wherever they are in line. Then the oldest active one goes on:
+ * requests are served one after another. */
 static struct qr_request *next_request(struct quire_engine *e)
 {
     struct qr_request *next = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sequence.c - one sequence in the KV cache: growing, stepping back, giving up what no window shows any more. */
+/* sequence.c - one sequence in the KV cache: growing, stepping back, giving up what no window
+ * shows any more. */
 #include "engine/sequence.h"
 #include "base/alloc.h"
 #include "base/error.h"
@@ -65,10 +66,12 @@ void qr_sequence_free(struct qr_sequence *s)
     *s = (struct qr_sequence){ 0 };
 }
 
-uint32_t qr_sequence_keep_prefix(struct qr_sequence *s, const int32_t *tokens, uint32_t n, uint32_t rope_key)
+uint32_t qr_sequence_keep_prefix(struct qr_sequence *s, const int32_t *tokens, uint32_t n,
+                                 uint32_t rope_key)
 {
     uint32_t same = 0;
-    while (same < n && same < s->n_tokens && tokens[same] == s->tokens[same] && s->rope_keys[same] == rope_key)
+    while (same < n && same < s->n_tokens && tokens[same] == s->tokens[same] &&
+           s->rope_keys[same] == rope_key)
         same++;
     for (uint32_t g = 0; g < s->n_groups; g++)
         if (s->groups[g].first > quire_kv_first_block(s->block_size, s->groups[g].window, same))
@@ -89,8 +92,8 @@ uint32_t qr_sequence_keep_prefix(struct qr_sequence *s, const int32_t *tokens, u
 quire_status qr_sequence_reserve(struct qr_sequence *s, uint32_t n, struct quire_error *err)
 {
     if (n > s->max_tokens - s->n_tokens)
-        return qr_fail(err, QUIRE_E_LIMIT, "%u more tokens after %u are beyond the %u reserved", n, s->n_tokens,
-                       s->max_tokens);
+        return qr_fail(err, QUIRE_E_LIMIT, "%u more tokens after %u are beyond the %u reserved", n,
+                       s->n_tokens, s->max_tokens);
     const uint32_t end = blocks_for(s->n_tokens + n, s->block_size);
     for (uint32_t i = 0; i < s->n_groups; i++) {
         struct qr_seq_group *g = &s->groups[i];
@@ -117,8 +120,8 @@ void qr_sequence_append(struct qr_sequence *s, const int32_t *tokens, uint32_t n
     s->n_tokens += n;
 }
 
-uint32_t qr_sequence_blocks(uint32_t block_size, uint32_t window, uint32_t max_tokens, uint32_t step,
-                            uint32_t rewind)
+uint32_t qr_sequence_blocks(uint32_t block_size, uint32_t window, uint32_t max_tokens,
+                            uint32_t step, uint32_t rewind)
 {
     const uint32_t all = blocks_for(max_tokens, block_size);
     /* a step sees window - 1 old tokens and adds its own; both ends may lie inside a block */

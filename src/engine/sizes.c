@@ -8,14 +8,16 @@
 
 enum {
     DEFAULT_BLOCK = 64,
-    DEFAULT_STEP = 512,
+    DEFAULT_STEP = 256, /* enough to keep the cores busy; cancelling waits for the end of a step */
     DEFAULT_CONTEXT = 8192, /* the most that is taken without being asked for */
     UNKNOWN_CONTEXT = 2048, /* for a model that does not say */
-    REWIND = 512,           /* tokens that a conversation may step back without recomputing a windowed group */
+    REWIND =
+        512, /* tokens that a conversation may step back without recomputing a windowed group */
 };
 
 /* Exact bytes of the cache for a context; fills in n_blocks. */
-static quire_status bytes_for(struct qr_engine_sizes *s, uint32_t context, uint64_t *bytes, struct quire_error *err)
+static quire_status bytes_for(struct qr_engine_sizes *s, uint32_t context, uint64_t *bytes,
+                              struct quire_error *err)
 {
     const uint32_t step = s->max_step_tokens < context ? s->max_step_tokens : context;
     for (uint32_t g = 0; g < s->n_groups; g++)
@@ -30,7 +32,8 @@ static quire_status bytes_for(struct qr_engine_sizes *s, uint32_t context, uint6
     return QUIRE_OK;
 }
 
-/* The longest context up to `most` whose cache fits, in whole blocks unless it is `most`; 0 = not even one block. */
+/* The longest context up to `most` whose cache fits, in whole blocks unless it is `most`; 0 =
+ * not even one block. */
 static quire_status longest_context(struct qr_engine_sizes *s, uint32_t most, uint32_t *context,
                                     struct quire_error *err)
 {
@@ -54,7 +57,8 @@ static quire_status longest_context(struct qr_engine_sizes *s, uint32_t most, ui
 
 static double mib(uint64_t bytes) { return (double)bytes / 1048576; }
 
-static quire_status choose_context(struct qr_engine_sizes *s, uint32_t asked, struct quire_error *err)
+static quire_status choose_context(struct qr_engine_sizes *s, uint32_t asked,
+                                   struct quire_error *err)
 {
     const uint32_t model = s->model_context_length;
     const uint32_t most = asked ? asked : model < DEFAULT_CONTEXT ? model : DEFAULT_CONTEXT;
@@ -64,15 +68,17 @@ static quire_status choose_context(struct qr_engine_sizes *s, uint32_t asked, st
         const uint32_t one = s->block_size < most ? s->block_size : most;
         QR_TRY(bytes_for(s, one, &bytes, err));
         return qr_fail(err, QUIRE_E_LIMIT,
-                       "kv_bytes: the budget of %.2f MiB cannot hold one block of %u tokens, which takes %.2f MiB",
+                       "kv_bytes: the budget of %.2f MiB cannot hold one block of %u tokens, which "
+                       "takes %.2f MiB",
                        mib(s->budget), s->block_size, mib(bytes));
     }
     if (asked && s->context_length < asked) {
         QR_TRY(bytes_for(s, asked, &bytes, err));
-        return qr_fail(err, QUIRE_E_LIMIT,
-                       "context_length: the cache for %u tokens takes %.2f MiB, the budget is %.2f MiB; "
-                       "%u tokens fit",
-                       asked, mib(bytes), mib(s->budget), s->context_length);
+        return qr_fail(
+            err, QUIRE_E_LIMIT,
+            "context_length: the cache for %u tokens takes %.2f MiB, the budget is %.2f MiB; "
+            "%u tokens fit",
+            asked, mib(bytes), mib(s->budget), s->context_length);
     }
     if (s->max_step_tokens > s->context_length)
         s->max_step_tokens = s->context_length;

@@ -12,10 +12,11 @@ struct qr_engine_sizes {
     uint64_t kv_bytes, budget, available; /* available 0 = unknown */
 };
 
-/* Chooses or checks the context length of the parameters. QUIRE_E_LIMIT with the sizes when it cannot be held. On
- * failure there is nothing to free. */
+/* Chooses or checks the context length of the parameters. QUIRE_E_LIMIT with the sizes when it
+ * cannot be held. On failure there is nothing to free. */
 quire_status qr_engine_sizes_init(struct qr_engine_sizes *s, const struct quire_model *model,
-                                  const struct quire_engine_params *params, struct quire_error *err);
+                                  const struct quire_engine_params *params,
+                                  struct quire_error *err);
 void qr_engine_sizes_free(struct qr_engine_sizes *s);
 
 #endif

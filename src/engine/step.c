@@ -53,8 +53,8 @@ static quire_status map_batch(struct quire_engine *e, uint32_t n, struct quire_e
 }
 
 /* Computes the next n tokens of a request; the logits of the last one if they are wanted. */
-static quire_status forward(struct quire_engine *e, const struct qr_request *r, uint32_t n, bool want_logits,
-                            struct quire_error *err)
+static quire_status forward(struct quire_engine *e, const struct qr_request *r, uint32_t n,
+                            bool want_logits, struct quire_error *err)
 {
     QR_TRY(qr_sequence_reserve(&e->sequence, n, err));
     QR_TRY(map_batch(e, n, err));
@@ -81,11 +81,13 @@ static quire_status forward(struct quire_engine *e, const struct qr_request *r, 
         .logits = want_logits ? e->logits : NULL,
     };
     QR_TRY(quire_context_forward(e->context, &step, err));
-    qr_sequence_append(&e->sequence, r->tokens + r->n_computed, n, qr_rope_key(e->model, rope_length));
+    qr_sequence_append(&e->sequence, r->tokens + r->n_computed, n,
+                       qr_rope_key(e->model, rope_length));
     return QUIRE_OK;
 }
 
-/* Tokens that must not be chosen: rows of the head that are no token, and the end where it is to be ignored. */
+/* Tokens that must not be chosen: rows of the head that are no token, and the end where it is
+ * to be ignored. */
 static void forbid_tokens(struct quire_engine *e, const struct qr_request *r)
 {
     for (uint32_t i = e->n_text_tokens; i < e->vocab_size; i++)
@@ -95,7 +97,8 @@ static void forbid_tokens(struct quire_engine *e, const struct qr_request *r)
 }
 
 /* Adds a chosen token to the answer, which may end with it. */
-static quire_status take_token(struct quire_engine *e, struct qr_request *r, int32_t token, struct quire_error *err)
+static quire_status take_token(struct quire_engine *e, struct qr_request *r, int32_t token,
+                               struct quire_error *err)
 {
     r->last_token = qr_engine_now();
     if (r->n_chosen++ == 0)
@@ -119,7 +122,8 @@ static quire_status take_token(struct quire_engine *e, struct qr_request *r, int
     return QUIRE_OK;
 }
 
-static quire_status choose_token(struct quire_engine *e, struct qr_request *r, struct quire_error *err)
+static quire_status choose_token(struct quire_engine *e, struct qr_request *r,
+                                 struct quire_error *err)
 {
     forbid_tokens(e, r);
     const struct quire_sampling_step step = {
@@ -141,8 +145,8 @@ static void start(struct quire_engine *e, struct qr_request *r)
     r->started = qr_engine_now();
     /* the last token is always computed: its logits are not in the cache */
     const uint32_t reusable = r->flags & QUIRE_REQUEST_NO_REUSE ? 0 : r->n_prompt - 1;
-    r->n_cached =
-        qr_sequence_keep_prefix(&e->sequence, r->tokens, reusable, qr_rope_key(e->model, r->n_prompt));
+    r->n_cached = qr_sequence_keep_prefix(&e->sequence, r->tokens, reusable,
+                                          qr_rope_key(e->model, r->n_prompt));
     r->n_computed = r->n_cached;
 }
 
@@ -162,6 +166,7 @@ void qr_step_run(struct quire_engine *e, struct qr_request *r)
     }
     if (s != QUIRE_OK) {
         qr_request_fail(r, s, &err);
-        qr_sequence_clear(&e->sequence); /* what a failed step left behind is not to be built upon */
+        qr_sequence_clear(
+            &e->sequence); /* what a failed step left behind is not to be built upon */
     }
 }

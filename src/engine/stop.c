@@ -14,10 +14,12 @@ static quire_status check(const char *const *strings, uint32_t n, struct quire_e
         return qr_fail(err, QUIRE_E_INVALID_ARG, "stop is NULL but n_stop is %u", n);
     for (uint32_t i = 0; i < n; i++) {
         if (!strings[i] || !strings[i][0])
-            return qr_fail(err, QUIRE_E_INVALID_ARG, "stop[%u] is %s", i, strings[i] ? "empty" : "NULL");
+            return qr_fail(err, QUIRE_E_INVALID_ARG, "stop[%u] is %s", i,
+                           strings[i] ? "empty" : "NULL");
         const size_t size = strnlen(strings[i], QR_MAX_STOP_BYTES + 1);
         if (size > QR_MAX_STOP_BYTES)
-            return qr_fail(err, QUIRE_E_LIMIT, "stop[%u] is longer than %d bytes", i, QR_MAX_STOP_BYTES);
+            return qr_fail(err, QUIRE_E_LIMIT, "stop[%u] is longer than %d bytes", i,
+                           QR_MAX_STOP_BYTES);
         if (!qr_utf8_valid((const uint8_t *)strings[i], size))
             return qr_fail(err, QUIRE_E_INVALID_ARG, "stop[%u] is not well-formed UTF-8", i);
     }
@@ -69,7 +71,8 @@ void qr_stops_free(struct qr_stops *stops)
     stops->n = 0;
 }
 
-bool qr_stops_feed(struct qr_stops *stops, const char *text, size_t size, size_t *end, uint32_t *length)
+bool qr_stops_feed(struct qr_stops *stops, const char *text, size_t size, size_t *end,
+                   uint32_t *length)
 {
     for (size_t at = 0; at < size; at++) {
         uint32_t longest = 0;

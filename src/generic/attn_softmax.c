@@ -57,8 +57,11 @@ static void raise_max(const struct quire_attn_softmax_args *a, int r, float x_ma
         return;
     const float c = exp2_own(a->m[r] - x_max);
     a->m[r] = x_max;
-    for (size_t i = 0; i < QUIRE_COLUMN_KEYS; i++)
-        a->l[(size_t)r * QUIRE_COLUMN_KEYS + i] *= c;
+    for (size_t i = (size_t)r * QUIRE_COLUMN_KEYS; i < (size_t)(r + 1) * QUIRE_COLUMN_KEYS; i++) {
+        a->l[i] *= c;
+        if (a->l_exact)
+            a->l_exact[i] *= c;
+    }
     for (size_t d = 0; d < (size_t)a->o_width; d++)
         a->o[(size_t)r * a->o_stride + d] *= c;
 }
@@ -79,6 +82,8 @@ void quire_attn_softmax_generic(const struct quire_attn_softmax_args *a)
         for (int key = 0; key < QUIRE_TILE_KEYS; key++) {
             float p = visible >> key & 1 ? exp2_own(x[key] - m) : 0;
             const size_t i = (size_t)r * QUIRE_TILE_KEYS + (size_t)key;
+            if (a->l_exact)
+                a->l_exact[r * QUIRE_COLUMN_KEYS + key % QUIRE_COLUMN_KEYS] += p;
             if (a->p_bf16) {
                 a->p_bf16[i] = qr_f32_to_bf16(p);
                 p = qr_bf16_to_f32(a->p_bf16[i]);
@@ -95,12 +100,22 @@ void quire_attn_merge_generic(const struct quire_attn_merge_args *a)
     for (int r = 0; r < a->n_rows; r++) {
         float *acc = a->acc_o + (size_t)r * a->stride;
         const float *part = a->part_o + (size_t)r * a->stride;
-        if (a->part_m[r] == -INFINITY)
+        if (a->part_l[r] == 0)
             continue;
+        if (a->acc_l[r] == 0) {
+            a->acc_m[r] = a->part_m[r];
+            a->acc_l[r] = a->part_l[r];
+            if (a->acc_l_exact)
+                a->acc_l_exact[r] = a->part_l_exact[r];
+            memcpy(acc, part, (size_t)a->width * sizeof *acc);
+            continue;
+        }
         const float m = a->acc_m[r] > a->part_m[r] ? a->acc_m[r] : a->part_m[r];
         const float ca = exp2_own(a->acc_m[r] - m), cp = exp2_own(a->part_m[r] - m);
         a->acc_m[r] = m;
         a->acc_l[r] = fmaf(a->part_l[r], cp, a->acc_l[r] * ca);
+        if (a->acc_l_exact)
+            a->acc_l_exact[r] = fmaf(a->part_l_exact[r], cp, a->acc_l_exact[r] * ca);
         for (int d = 0; d < a->width; d++)
             acc[d] = fmaf(part[d], cp, acc[d] * ca);
     }

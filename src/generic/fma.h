@@ -6,9 +6,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* a * b + c rounded once, like fmaf. Without the instruction libm's fmaf is a call of a hundred cycles; this is a
- * dozen operations that vectorise: the product is exact in double, the sum is rounded to odd there (sticky last
- * bit), and then the rounding to float sees everything it must see. */
+/* a * b + c rounded once, like fmaf. Without the instruction libm's fmaf is a call of a hundred
+ * cycles; this is a dozen operations that vectorise: the product is exact in double, the sum is
+ * rounded to odd there (sticky last bit), and then the rounding to float sees everything it must
+ * see. */
 static inline float qr_fmaf(float a, float b, float c)
 {
 #if defined(__FMA__) || defined(__aarch64__)
@@ -16,12 +17,16 @@ static inline float qr_fmaf(float a, float b, float c)
 #else
     const double p = (double)a * (double)b, s = p + (double)c;
     const double bb = s - p, lost = (p - (s - bb)) + ((double)c - bb); /* exact error of the sum */
-    uint64_t u;
+    uint64_t sum, error;
     double odd;
-    memcpy(&u, &s, sizeof u);
-    if ((lost < 0 || lost > 0) && (u & 1) == 0) /* false for NaN */
-        u += (lost > 0) == (s > 0) ? 1 : (uint64_t)-1;
-    memcpy(&odd, &u, sizeof odd);
+    memcpy(&sum, &s, sizeof sum);
+    memcpy(&error, &lost, sizeof error);
+    /* inexact and even: one step towards the error, which is away from zero when the signs agree */
+    const uint64_t magnitude = error << 1, inexact = (magnitude | (0 - magnitude)) >> 63;
+    const uint64_t finite = ((sum >> 52 & 0x7ff) - 0x7ff) >> 63;
+    const uint64_t step = 1 - ((sum ^ error) >> 63) * 2;
+    sum += step & (0 - (inexact & finite & ~sum & 1));
+    memcpy(&odd, &sum, sizeof odd);
     return (float)odd;
 #endif
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kv_convert.c - narrowing and widening of cache elements in integer arithmetic: the reference for every level. */
+/* kv_convert.c - narrowing and widening of cache elements, in integers: the reference. */
 #include "base/kernel.h"
 #include <stdbool.h>
 #include <string.h>
@@ -34,11 +34,13 @@ static uint32_t shift_round(uint32_t value, int shift)
 {
     if (shift > 31)
         return 0;
-    const uint32_t kept = value >> shift, rest = value & ((1u << shift) - 1), half = 1u << (shift - 1);
+    const uint32_t kept = value >> shift, rest = value & ((1u << shift) - 1),
+                   half = 1u << (shift - 1);
     return kept + (rest > half || (rest == half && (kept & 1)));
 }
 
-/* Code of the magnitude of an f32 that is not NaN, and whether it was beyond the largest finite value. */
+/* Code of the magnitude of an f32 that is not NaN, and whether it was beyond the largest finite
+ * value. */
 static uint32_t narrow_magnitude(const struct format *f, uint32_t magnitude, bool *clipped)
 {
     const int bias = (1 << (f->exp_bits - 1)) - 1, exp_min = 1 - bias;
@@ -46,8 +48,10 @@ static uint32_t narrow_magnitude(const struct format *f, uint32_t magnitude, boo
     const int exp = f32_exp ? f32_exp - 127 : -126;
     const uint32_t significand = (magnitude & 0x7fffff) | (f32_exp ? 0x800000u : 0);
     uint32_t code;
-    if (exp >= exp_min) /* rounding up to the next power of two carries into the exponent, as it should */
-        code = ((uint32_t)(exp - exp_min) << f->man_bits) + shift_round(significand, 23 - f->man_bits);
+    if (exp >=
+        exp_min) /* rounding up to the next power of two carries into the exponent, as it should */
+        code =
+            ((uint32_t)(exp - exp_min) << f->man_bits) + shift_round(significand, 23 - f->man_bits);
     else
         code = shift_round(significand, 23 - f->man_bits + exp_min - exp);
     *clipped = code > f->max_finite;
@@ -69,7 +73,8 @@ static uint32_t widen_code(const struct format *f, uint32_t code)
         return sign | (exp + (uint32_t)(127 - bias)) << 23 | man << spare;
     if (!man)
         return sign;
-    uint32_t f32_exp = (uint32_t)(128 - bias); /* of the smallest normal; a subnormal is renormalised */
+    uint32_t f32_exp =
+        (uint32_t)(128 - bias); /* of the smallest normal; a subnormal is renormalised */
     for (; !(man >> f->man_bits); man <<= 1)
         f32_exp--;
     return sign | f32_exp << 23 | (man << spare & 0x7fffff);
@@ -78,7 +83,8 @@ static uint32_t widen_code(const struct format *f, uint32_t code)
 static uint32_t narrow(const struct format *f, uint32_t bits, size_t *n_clipped)
 {
     const uint32_t magnitude = bits & 0x7fffffff, sign = bits >> 31 << (f->exp_bits + f->man_bits);
-    if (magnitude > 0x7f800000) /* NaN: f16 keeps the high bits of the payload, fp8 has no room for any */
+    if (magnitude >
+        0x7f800000) /* NaN: f16 keeps the high bits of the payload, fp8 has no room for any */
         return sign | (f->man_bits == 10 ? 0x7e00u | (magnitude >> 13 & 0x1ff) : 0x7fu);
     bool clipped;
     const uint32_t code = narrow_magnitude(f, magnitude, &clipped);
@@ -96,36 +102,45 @@ static uint32_t narrow_bf16(uint32_t bits, size_t *n_clipped)
     return bits >> 31 << 15 | rounded;
 }
 
-static uint32_t narrow_f16(uint32_t bits, size_t *n_clipped) { return narrow(&F16, bits, n_clipped); }
-static uint32_t narrow_fp8_e4m3(uint32_t bits, size_t *n_clipped) { return narrow(&E4M3, bits, n_clipped); }
-static uint32_t narrow_fp8_e5m2(uint32_t bits, size_t *n_clipped) { return narrow(&E5M2, bits, n_clipped); }
+static uint32_t narrow_f16(uint32_t bits, size_t *n_clipped)
+{
+    return narrow(&F16, bits, n_clipped);
+}
+static uint32_t narrow_fp8_e4m3(uint32_t bits, size_t *n_clipped)
+{
+    return narrow(&E4M3, bits, n_clipped);
+}
+static uint32_t narrow_fp8_e5m2(uint32_t bits, size_t *n_clipped)
+{
+    return narrow(&E5M2, bits, n_clipped);
+}
 static uint32_t widen_bf16(uint32_t code) { return code << 16; }
 static uint32_t widen_f16(uint32_t code) { return widen_code(&F16, code); }
 static uint32_t widen_fp8_e4m3(uint32_t code) { return widen_code(&E4M3, code); }
 static uint32_t widen_fp8_e5m2(uint32_t code) { return widen_code(&E5M2, code); }
 
-/* Scale 1 has loops of its own: in one expression a compiler may divide or multiply by 1 after all, and that is not
- * exact for denormals and signalling NaNs in every mode of the FPU. */
-#define CONVERSIONS(name, type)                                                              \
-    size_t quire_narrow_##name##_generic(type *dst, const float *src, float scale, size_t n) \
-    {                                                                                        \
-        size_t n_clipped = 0;                                                                \
-        if (scale == 1)                                                                      \
-            for (size_t i = 0; i < n; i++)                                                   \
-                dst[i] = (type)narrow_##name(float_bits(src[i]), &n_clipped);                \
-        else                                                                                 \
-            for (size_t i = 0; i < n; i++)                                                   \
-                dst[i] = (type)narrow_##name(float_bits(src[i] / scale), &n_clipped);        \
-        return n_clipped;                                                                    \
-    }                                                                                        \
-    void quire_widen_##name##_generic(float *dst, const type *src, float scale, size_t n)    \
-    {                                                                                        \
-        if (scale == 1)                                                                      \
-            for (size_t i = 0; i < n; i++)                                                   \
-                dst[i] = bits_float(widen_##name(src[i]));                                   \
-        else                                                                                 \
-            for (size_t i = 0; i < n; i++)                                                   \
-                dst[i] = bits_float(widen_##name(src[i])) * scale;                           \
+/* Scale 1 has loops of its own: in one expression a compiler may divide or multiply by 1 after
+ * all, and that is not exact for denormals and signalling NaNs in every mode of the FPU. */
+#define CONVERSIONS(name, type)                                                                    \
+    size_t quire_narrow_##name##_generic(type *dst, const float *src, float scale, size_t n)       \
+    {                                                                                              \
+        size_t n_clipped = 0;                                                                      \
+        if (scale == 1)                                                                            \
+            for (size_t i = 0; i < n; i++)                                                         \
+                dst[i] = (type)narrow_##name(float_bits(src[i]), &n_clipped);                      \
+        else                                                                                       \
+            for (size_t i = 0; i < n; i++)                                                         \
+                dst[i] = (type)narrow_##name(float_bits(src[i] / scale), &n_clipped);              \
+        return n_clipped;                                                                          \
+    }                                                                                              \
+    void quire_widen_##name##_generic(float *dst, const type *src, float scale, size_t n)          \
+    {                                                                                              \
+        if (scale == 1)                                                                            \
+            for (size_t i = 0; i < n; i++)                                                         \
+                dst[i] = bits_float(widen_##name(src[i]));                                         \
+        else                                                                                       \
+            for (size_t i = 0; i < n; i++)                                                         \
+                dst[i] = bits_float(widen_##name(src[i])) * scale;                                 \
     }
 CONVERSIONS(bf16, uint16_t)
 CONVERSIONS(f16, uint16_t)

@@ -6,8 +6,9 @@
 #include "simd/half.h"
 
 enum {
-    CHUNK_M = 32,                          /* activation rows whose accumulators are kept */
-    CHUNK_W = QUIRE_GROUP_K * QUIRE_PANEL_ROWS, /* widened weights at a time: [256][16] or [64][64] */
+    CHUNK_M = 32, /* activation rows whose accumulators are kept */
+    CHUNK_W =
+        QUIRE_GROUP_K * QUIRE_PANEL_ROWS, /* widened weights at a time: [256][16] or [64][64] */
 };
 
 /* Widens k values k0 .. k0 + kn - 1 of a panel to w[kn][rows of a panel]. */
@@ -22,9 +23,14 @@ static void multiply_row(const float *x, const float *w, size_t kn, size_t rows,
 }
 
 /* Denormals count as zero (N3). */
-static float flush(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }
+static inline float flush(float x)
+{
+    const uint32_t bits = qr_f32_to_bits(x);
+    return qr_bits_to_f32(bits & 0x7f800000 ? bits : bits & 0x80000000);
+}
 
-/* k0 .. k0 + kn - 1 of a bf16 row: in each pair the odd element first. w has an even number of k. */
+/* k0 .. k0 + kn - 1 of a bf16 row: in each pair the odd element first. w has an even number of
+ * k. */
 static void multiply_row_bf16(const uint16_t *x, const float *w, size_t kn, size_t rows, float *acc)
 {
     for (size_t k = 0; k < kn; k += 2)
@@ -36,14 +42,16 @@ static void multiply_row_bf16(const uint16_t *x, const float *w, size_t kn, size
         }
 }
 
-static void store_row(const struct quire_linear_args *a, size_t i, size_t j0, const float *acc, size_t n)
+static void store_row(const struct quire_linear_args *a, size_t i, size_t j0, const float *acc,
+                      size_t n)
 {
     float *out = a->out + i * a->out_stride + j0;
     for (size_t r = 0; r < n; r++)
         out[r] = a->bias ? acc[r] + a->bias[j0 + r] : acc[r];
 }
 
-/* Accumulators stay in memory while k is walked in chunks, so every weight is widened once per CHUNK_M rows. */
+/* Accumulators stay in memory while k is walked in chunks, so every weight is widened once per
+ * CHUNK_M rows. */
 static void run(const struct quire_linear_args *a, size_t rows, bool bf16, widen_fn *widen)
 {
     float w[CHUNK_W], acc[CHUNK_M * QUIRE_FLOAT_PANEL_ROWS];
@@ -62,7 +70,8 @@ static void run(const struct quire_linear_args *a, size_t rows, bool bf16, widen
                         multiply_row_bf16(a->x_bf16 + (i0 + i) * a->x_bf16_stride + k0, w, kn, rows,
                                           acc + i * rows);
                     else
-                        multiply_row(a->x + (i0 + i) * a->x_stride + k0, w, kn, rows, acc + i * rows);
+                        multiply_row(a->x + (i0 + i) * a->x_stride + k0, w, kn, rows,
+                                     acc + i * rows);
             }
             for (size_t i = 0; i < m; i++)
                 store_row(a, i0 + i, j0, acc + i * rows, n);
@@ -97,11 +106,13 @@ static void widen_bf16(const uint8_t *panel, size_t k0, size_t kn, float *w)
 }
 
 /* k0 is a multiple of a group. The products are exact, so the difference is the only rounding. */
-static void widen_quant(struct quire_panel_format f, const uint8_t *panel, size_t k0, size_t kn, float *w)
+static void widen_quant(struct quire_panel_format f, const uint8_t *panel, size_t k0, size_t kn,
+                        float *w)
 {
     struct generic_group g;
     const size_t sub = quire_panel_sub16(f) ? 16 : 32;
-    quire_generic_unpack(f, panel + k0 / QUIRE_GROUP_K * quire_panel_group_bytes(f, 8), kn / QUIRE_BLOCK_K, &g);
+    quire_generic_unpack(f, panel + k0 / QUIRE_GROUP_K * quire_panel_group_bytes(f, 8),
+                         kn / QUIRE_BLOCK_K, &g);
     for (size_t k = 0; k < kn; k++)
         for (size_t r = 0; r < QUIRE_PANEL_ROWS; r++) {
             const float v = g.scale[k / sub][r] * (float)g.w[k][r];
@@ -109,19 +120,31 @@ static void widen_quant(struct quire_panel_format f, const uint8_t *panel, size_
         }
 }
 
-void quire_linear_f32_f32_generic(const struct quire_linear_args *a) { run(a, F, false, widen_f32); }
-void quire_linear_f32_f16_generic(const struct quire_linear_args *a) { run(a, F, false, widen_f16); }
-void quire_linear_f32_bf16_generic(const struct quire_linear_args *a) { run(a, F, false, widen_bf16); }
-void quire_linear_native_bf16_generic(const struct quire_linear_args *a) { run(a, F, true, widen_bf16); }
+void quire_linear_f32_f32_generic(const struct quire_linear_args *a)
+{
+    run(a, F, false, widen_f32);
+}
+void quire_linear_f32_f16_generic(const struct quire_linear_args *a)
+{
+    run(a, F, false, widen_f16);
+}
+void quire_linear_f32_bf16_generic(const struct quire_linear_args *a)
+{
+    run(a, F, false, widen_bf16);
+}
+void quire_linear_native_bf16_generic(const struct quire_linear_args *a)
+{
+    run(a, F, true, widen_bf16);
+}
 
-#define X(name, NAME, ...)                                                                             \
-    static void widen_##name(const uint8_t *panel, size_t k0, size_t kn, float *w)                     \
-    {                                                                                                  \
-        widen_quant((struct quire_panel_format)QUIRE_PANEL_FORMAT(__VA_ARGS__), panel, k0, kn, w);     \
-    }                                                                                                  \
-    void quire_linear_f32_##name##_generic(const struct quire_linear_args *a)                          \
-    {                                                                                                  \
-        run(a, QUIRE_PANEL_ROWS, false, widen_##name);                                                 \
+#define X(name, NAME, ...)                                                                         \
+    static void widen_##name(const uint8_t *panel, size_t k0, size_t kn, float *w)                 \
+    {                                                                                              \
+        widen_quant((struct quire_panel_format)QUIRE_PANEL_FORMAT(__VA_ARGS__), panel, k0, kn, w); \
+    }                                                                                              \
+    void quire_linear_f32_##name##_generic(const struct quire_linear_args *a)                      \
+    {                                                                                              \
+        run(a, QUIRE_PANEL_ROWS, false, widen_##name);                                             \
     }
 QUIRE_QUANT_TYPES(X)
 #undef X

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_q8.c - int8 activations times quantised weights, and the quantisation of activations, in plain C. */
+/* linear_q8.c - int8 activations times quantised weights, and their quantisation, in plain C. */
 #include "base/kernel.h"
 #include "generic/fma.h"
 #include "generic/linear_unpack.h"
@@ -8,8 +8,8 @@
 enum { R = QUIRE_PANEL_ROWS, CHUNK_M = 32 };
 
 /* One sub-block of `sub` values of one activation row (N2). */
-static void multiply_sub(const int16_t (*w)[R], const int8_t *q, size_t sub, const float *scale, float da,
-                         float *acc)
+static void multiply_sub(const int16_t (*w)[R], const int8_t *q, size_t sub, const float *scale,
+                         float da, float *acc)
 {
     int32_t isum[R] = { 0 };
     for (size_t k = 0; k < sub; k++)
@@ -24,8 +24,9 @@ static int32_t sum_of(const int32_t *sums16, size_t sub, size_t i)
     return sub == 16 ? sums16[i] : sums16[2 * i] + sums16[2 * i + 1];
 }
 
-static void multiply_group(struct quire_panel_format f, const struct generic_group *g, size_t n_blocks,
-                           const int8_t *q, const float *d, const int32_t *sums16, float *acc)
+static void multiply_group(struct quire_panel_format f, const struct generic_group *g,
+                           size_t n_blocks, const int8_t *q, const float *d, const int32_t *sums16,
+                           float *acc)
 {
     const size_t sub = quire_panel_sub16(f) ? 16 : 32;
     for (size_t i = 0; i < n_blocks * QUIRE_BLOCK_K / sub; i++) {
@@ -39,8 +40,8 @@ static void multiply_group(struct quire_panel_format f, const struct generic_gro
     }
 }
 
-static void run_panel(struct quire_panel_format f, const struct quire_linear_args *a, const uint8_t *panel,
-                      size_t i0, size_t m, float (*acc)[R])
+static void run_panel(struct quire_panel_format f, const struct quire_linear_args *a,
+                      const uint8_t *panel, size_t i0, size_t m, float (*acc)[R])
 {
     struct generic_group g;
     const size_t blocks = a->k / QUIRE_BLOCK_K;
@@ -50,7 +51,8 @@ static void run_panel(struct quire_panel_format f, const struct quire_linear_arg
         panel += quire_panel_group_bytes(f, nb);
         for (size_t i = 0; i < m; i++)
             multiply_group(f, &g, nb, a->q + (i0 + i) * a->q_stride + b0 * QUIRE_BLOCK_K,
-                           a->q_d + (i0 + i) * blocks + b0, a->q_sum + 2 * ((i0 + i) * blocks + b0), acc[i]);
+                           a->q_d + (i0 + i) * blocks + b0, a->q_sum + 2 * ((i0 + i) * blocks + b0),
+                           acc[i]);
     }
 }
 
@@ -71,10 +73,10 @@ static void run(struct quire_panel_format f, const struct quire_linear_args *a)
     }
 }
 
-#define X(name, NAME, ...)                                                          \
-    void quire_linear_q8_##name##_generic(const struct quire_linear_args *a)        \
-    {                                                                               \
-        run((struct quire_panel_format)QUIRE_PANEL_FORMAT(__VA_ARGS__), a);         \
+#define X(name, NAME, ...)                                                                         \
+    void quire_linear_q8_##name##_generic(const struct quire_linear_args *a)                       \
+    {                                                                                              \
+        run((struct quire_panel_format)QUIRE_PANEL_FORMAT(__VA_ARGS__), a);                        \
     }
 QUIRE_QUANT_TYPES(X)
 #undef X

@@ -6,8 +6,8 @@
 enum { R = QUIRE_PANEL_ROWS };
 
 static const uint8_t luts[][16] = {
-    [QUIRE_LUT_IQ4] = { QUIRE_LUT_IQ4_BYTES },
-    [QUIRE_LUT_MXFP4] = { QUIRE_LUT_MXFP4_BYTES },
+    [QUIRE_LUT_IQ4] = { QUIRE_IQ4_BYTES },
+    [QUIRE_LUT_MXFP4] = { QUIRE_MXFP4_BYTES },
 };
 
 /* `bits` bits of byte x (row x / 4, k x % 4) of step s in a plane. */

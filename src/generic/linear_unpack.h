@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_unpack.h - plain reading of one group of a quantised panel (layout: base/kernels_linear.h). */
+/* linear_unpack.h - plain reading of one group of a quantised panel. */
 #ifndef QUIRE_GENERIC_LINEAR_UNPACK_H
 #define QUIRE_GENERIC_LINEAR_UNPACK_H
 #include "base/kernels_linear.h"
 
-/* Integer weights and, per sub-block of 32 (or 16) k, what they are multiplied by and what is subtracted. */
+/* Integer weights and, per sub-block of 32 (or 16) k, what they are multiplied by and what is
+ * subtracted. */
 struct generic_group {
     int16_t w[QUIRE_GROUP_K][QUIRE_PANEL_ROWS];
     float scale[16][QUIRE_PANEL_ROWS];

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* blocks.c - who owns which block, and which free blocks an owner gets. */
+/* Memory streams fastest when the blocks of a sequence have consecutive ids: the pool keeps one
+ * head's blocks in id order. So a sequence is continued right behind its last block while that is
+ * possible, and placed where it has room to grow otherwise. Nothing here depends on addresses or
+ * time: the same calls give the same ids. */
 #include "base/error.h"
 #include "kv/pool.h"
 #include <string.h>
 
-/* First block at or after `from` that is free (want_free) or owned; n_blocks when there is none. */
+/* First block at or after `from` that is free (want_free) or owned; n_blocks when there is none.
+ * Bits behind the last block are 0, so they look owned and end every run. */
 static uint32_t find(const struct qr_kv_group *g, uint32_t from, bool want_free)
 {
     const uint64_t invert = want_free ? 0 : ~(uint64_t)0;
@@ -54,11 +59,13 @@ static void take(struct qr_kv_group *g, uint32_t begin, uint32_t n, int32_t *blo
     g->n_free -= n;
 }
 
-/* Takes n blocks that fit in no single run: whole runs, long ones first. */
+/* Takes n blocks that fit in no single run: whole runs, long ones first. Halving the least length
+ * takes few passes and is nearly as good as sorting, which would need memory. */
 static void take_pieces(struct qr_kv_group *g, uint32_t longest, uint32_t n, int32_t *blocks)
 {
     for (uint32_t least = longest; n > 0; least = least > 1 ? least / 2 : 1)
-        for (struct run r = next_run(g, 0); n > 0 && r.begin < g->n_blocks; r = next_run(g, r.end)) {
+        for (struct run r = next_run(g, 0); n > 0 && r.begin < g->n_blocks;
+             r = next_run(g, r.end)) {
             const uint32_t length = r.end - r.begin, m = length < n ? length : n;
             if (length < least)
                 continue;
@@ -68,8 +75,8 @@ static void take_pieces(struct qr_kv_group *g, uint32_t longest, uint32_t n, int
         }
 }
 
-/* n <= n_free. A sequence that finds no room behind itself starts in the middle of the longest run, so that it and
- * the owner of the blocks before the run can both grow into consecutive ids. */
+/* n <= n_free. A sequence that finds no room behind itself starts in the middle of the longest
+ * run, so that it and the owner of the blocks before the run can both grow into consecutive ids. */
 static void take_blocks(struct qr_kv_group *g, int32_t after, uint32_t n, int32_t *blocks)
 {
     if (after >= 0) {
@@ -89,8 +96,8 @@ static void take_blocks(struct qr_kv_group *g, int32_t after, uint32_t n, int32_
         take(g, r.begin == 0 ? 0 : r.begin + (length - n) / 2, n, blocks);
 }
 
-static quire_status check_list(const struct quire_kv_cache *kv, uint32_t group, const void *list, size_t n,
-                               struct quire_error *err)
+static quire_status check_list(const struct quire_kv_cache *kv, uint32_t group, const void *list,
+                               size_t n, struct quire_error *err)
 {
     QR_TRY(qr_kv_check_group(kv, group, err));
     if (n && !list)
@@ -98,19 +105,22 @@ static quire_status check_list(const struct quire_kv_cache *kv, uint32_t group, 
     return QUIRE_OK;
 }
 
-static quire_status check_room(const struct qr_kv_group *g, int32_t after, size_t n, struct quire_error *err)
+static quire_status check_room(const struct qr_kv_group *g, int32_t after, size_t n,
+                               struct quire_error *err)
 {
     if (after < -1 || (after >= 0 && (uint32_t)after >= g->n_blocks))
-        return qr_fail(err, QUIRE_E_RANGE, "after %d is outside the pool of %u blocks", after, g->n_blocks);
+        return qr_fail(err, QUIRE_E_RANGE, "after %d is outside the pool of %u blocks", after,
+                       g->n_blocks);
     if (n > g->n_blocks)
         return qr_fail(err, QUIRE_E_LIMIT, "%zu blocks wanted, the pool has %u", n, g->n_blocks);
     if (n > g->n_free)
-        return qr_fail(err, QUIRE_E_AGAIN, "%zu blocks wanted, %u of %u are free", n, g->n_free, g->n_blocks);
+        return qr_fail(err, QUIRE_E_AGAIN, "%zu blocks wanted, %u of %u are free", n, g->n_free,
+                       g->n_blocks);
     return QUIRE_OK;
 }
 
-quire_status quire_kv_alloc(struct quire_kv_cache *kv, uint32_t group, int32_t after, size_t n, int32_t *blocks,
-                            struct quire_error *err)
+quire_status quire_kv_alloc(struct quire_kv_cache *kv, uint32_t group, int32_t after, size_t n,
+                            int32_t *blocks, struct quire_error *err)
 {
     QR_TRY(check_list(kv, group, blocks, n, err));
     struct qr_kv_group *g = &kv->groups[group];
@@ -123,12 +133,14 @@ quire_status quire_kv_alloc(struct quire_kv_cache *kv, uint32_t group, int32_t a
 }
 
 /* Adds an owner to each block, or to none when one of them cannot have it. */
-static quire_status add_owners(struct qr_kv_group *g, const int32_t *blocks, size_t n, struct quire_error *err)
+static quire_status add_owners(struct qr_kv_group *g, const int32_t *blocks, size_t n,
+                               struct quire_error *err)
 {
     for (size_t i = 0; i < n; i++) {
         quire_status s = qr_kv_check_block(g, "blocks", i, blocks[i], 1, UINT32_MAX, err);
         if (s == QUIRE_OK && g->owners[blocks[i]] == UINT32_MAX)
-            s = qr_fail(err, QUIRE_E_LIMIT, "blocks[%zu]: block %d has too many owners", i, blocks[i]);
+            s = qr_fail(err, QUIRE_E_LIMIT, "blocks[%zu]: block %d has too many owners", i,
+                        blocks[i]);
         if (s != QUIRE_OK) {
             while (i-- > 0)
                 g->owners[blocks[i]]--;
@@ -140,7 +152,8 @@ static quire_status add_owners(struct qr_kv_group *g, const int32_t *blocks, siz
 }
 
 /* Takes an owner from each block, or from none when one of them has no more. */
-static quire_status drop_owners(struct qr_kv_group *g, const int32_t *blocks, size_t n, struct quire_error *err)
+static quire_status drop_owners(struct qr_kv_group *g, const int32_t *blocks, size_t n,
+                                struct quire_error *err)
 {
     for (size_t i = 0; i < n; i++) {
         const quire_status s = qr_kv_check_block(g, "blocks", i, blocks[i], 1, UINT32_MAX, err);
@@ -154,16 +167,16 @@ static quire_status drop_owners(struct qr_kv_group *g, const int32_t *blocks, si
     for (size_t i = 0; i < n; i++) {
         const uint32_t b = (uint32_t)blocks[i];
         const uint64_t bit = (uint64_t)1 << b % 64;
-        if (g->owners[b] == 0 && !(g->free_bits[b / 64] & bit)) { /* a block named twice is freed once */
-            g->free_bits[b / 64] |= bit;
-            g->n_free++;
-        }
+        if (g->owners[b] || (g->free_bits[b / 64] & bit)) /* named twice: counted already */
+            continue;
+        g->free_bits[b / 64] |= bit;
+        g->n_free++;
     }
     return QUIRE_OK;
 }
 
-quire_status quire_kv_share(struct quire_kv_cache *kv, uint32_t group, const int32_t *blocks, size_t n,
-                            struct quire_error *err)
+quire_status quire_kv_share(struct quire_kv_cache *kv, uint32_t group, const int32_t *blocks,
+                            size_t n, struct quire_error *err)
 {
     QR_TRY(check_list(kv, group, blocks, n, err));
     QR_TRY(qr_kv_enter(kv, err));
@@ -172,8 +185,8 @@ quire_status quire_kv_share(struct quire_kv_cache *kv, uint32_t group, const int
     return s;
 }
 
-quire_status quire_kv_free(struct quire_kv_cache *kv, uint32_t group, const int32_t *blocks, size_t n,
-                           struct quire_error *err)
+quire_status quire_kv_free(struct quire_kv_cache *kv, uint32_t group, const int32_t *blocks,
+                           size_t n, struct quire_error *err)
 {
     QR_TRY(check_list(kv, group, blocks, n, err));
     QR_TRY(qr_kv_enter(kv, err));
@@ -182,6 +195,7 @@ quire_status quire_kv_free(struct quire_kv_cache *kv, uint32_t group, const int3
     return s;
 }
 
+/* The block in every layer and head: a strided copy, as the pool's order is by layer and head. */
 static void copy_block(const struct qr_kv_group *g, int32_t src, int32_t dst)
 {
     const size_t bytes = g->layout.block_bytes, n_heads = (size_t)g->n_layers * g->n_kv_heads;
@@ -191,8 +205,9 @@ static void copy_block(const struct qr_kv_group *g, int32_t src, int32_t dst)
     }
 }
 
-static quire_status check_copy(struct qr_kv_group *g, const int32_t *src, const int32_t *dst, size_t n,
-                               struct quire_error *err)
+/* The order of the pairs must not matter: no block may be written twice, or read and written. */
+static quire_status check_copy(struct qr_kv_group *g, const int32_t *src, const int32_t *dst,
+                               size_t n, struct quire_error *err)
 {
     const size_t bs = (size_t)g->layout.block_size;
     const uint32_t mark = qr_kv_new_generation(g);
@@ -211,8 +226,8 @@ static quire_status check_copy(struct qr_kv_group *g, const int32_t *src, const 
     return QUIRE_OK;
 }
 
-quire_status quire_kv_copy(struct quire_kv_cache *kv, uint32_t group, const int32_t *src, const int32_t *dst,
-                           size_t n, struct quire_error *err)
+quire_status quire_kv_copy(struct quire_kv_cache *kv, uint32_t group, const int32_t *src,
+                           const int32_t *dst, size_t n, struct quire_error *err)
 {
     QR_TRY(qr_kv_check_group(kv, group, err));
     if (n && (!src || !dst))
@@ -226,7 +241,8 @@ quire_status quire_kv_copy(struct quire_kv_cache *kv, uint32_t group, const int3
     return s;
 }
 
-static quire_status unshare(struct qr_kv_group *g, int32_t after, int32_t *block, struct quire_error *err)
+static quire_status unshare(struct qr_kv_group *g, int32_t after, int32_t *block,
+                            struct quire_error *err)
 {
     const int32_t old = *block;
     QR_TRY(qr_kv_check_block(g, "block", 0, old, 1, UINT32_MAX, err));
@@ -239,8 +255,8 @@ static quire_status unshare(struct qr_kv_group *g, int32_t after, int32_t *block
     return QUIRE_OK;
 }
 
-quire_status quire_kv_unshare(struct quire_kv_cache *kv, uint32_t group, int32_t after, int32_t *block,
-                              struct quire_error *err)
+quire_status quire_kv_unshare(struct quire_kv_cache *kv, uint32_t group, int32_t after,
+                              int32_t *block, struct quire_error *err)
 {
     QR_TRY(qr_kv_check_group(kv, group, err));
     if (!block)

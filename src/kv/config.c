@@ -4,86 +4,60 @@
 #include "base/error.h"
 #include "kv/pool.h"
 #include <math.h>
-#include <stdalign.h>
-#include <string.h>
 
 enum {
     DEFAULT_BLOCK_SIZE = 64,
     MAX_BLOCK_SIZE = 65536,
     MAX_GROUPS = 256,
-    MAX_LAYERS = 65536,
-    MAX_HEADS = 65536,
-    MAX_HEAD_SIZE = 1024,
-    GROUP_ALIGN = 4096, /* of a group in the pool, bytes */
-    TABLE_ALIGN = 64,
+    MAX_LAYERS = 65535, /* times MAX_HEADS still fits in the 32 bits of a scale count */
+    MAX_HEADS = 65535,
+    GROUP_ALIGN = 4096, /* groups of the pool begin on pages of their own */
+    TABLE_ALIGN = 64,   /* and tables on lines of their own */
 };
 
-static const char *const dtype_names[] = {
-    [QUIRE_KV_F32] = "f32",
-    [QUIRE_KV_BF16] = "bf16",
-    [QUIRE_KV_F16] = "f16",
-    [QUIRE_KV_FP8_E4M3] = "fp8_e4m3",
-    [QUIRE_KV_FP8_E5M2] = "fp8_e5m2",
-};
-enum { N_DTYPES = sizeof dtype_names / sizeof dtype_names[0] };
-
-const char *quire_kv_dtype_name(enum quire_kv_dtype dtype)
-{
-    return (unsigned)dtype < N_DTYPES ? dtype_names[dtype] : NULL;
-}
-
-quire_status quire_kv_dtype_parse(const char *name, enum quire_kv_dtype *out, struct quire_error *err)
-{
-    if (!name || !out)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", name ? "out" : "name");
-    for (unsigned i = 0; i < N_DTYPES; i++) {
-        if (strcmp(name, dtype_names[i]) == 0) {
-            *out = (enum quire_kv_dtype)i;
-            return QUIRE_OK;
-        }
-    }
-    if (strcmp(name, "fp8") == 0) {
-        *out = QUIRE_KV_FP8_E4M3;
-        return QUIRE_OK;
-    }
-    return qr_fail(err, QUIRE_E_INVALID_ARG,
-                   "unknown cache type \"%.40s\": use f32, bf16, f16, fp8_e4m3 (or fp8) or fp8_e5m2", name);
-}
-
-static quire_status check_range(const char *field, uint32_t i, uint32_t value, uint32_t max, struct quire_error *err)
+static quire_status check_range(const char *field, uint32_t i, uint32_t value, uint32_t max,
+                                struct quire_error *err)
 {
     if (value >= 1 && value <= max)
         return QUIRE_OK;
-    return qr_fail(err, QUIRE_E_INVALID_ARG, "groups[%u].%s %u is not in 1 .. %u", i, field, value, max);
+    return qr_fail(err, QUIRE_E_INVALID_ARG, "groups[%u].%s %u is not in 1 .. %u", i, field, value,
+                   max);
 }
 
-static quire_status check_scales(const char *field, uint32_t i, const float *scales, uint32_t n, uint32_t n_layers,
-                                 uint32_t n_heads, struct quire_error *err)
+static quire_status check_scales(const char *field, uint32_t i, const float *scales, uint32_t n,
+                                 uint32_t n_layers, uint32_t n_heads, struct quire_error *err)
 {
     if (n != 0 && n != 1 && n != n_layers && n != (uint64_t)n_layers * n_heads)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
-                       "groups[%u].n_%ss %u is not 0, 1, n_layers or n_layers * n_kv_heads", i, field, n);
+                       "groups[%u].n_%ss %u is not 0, 1, n_layers or n_layers * n_kv_heads", i,
+                       field, n);
     if (n && !scales)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "groups[%u].%s is NULL but n_%ss is %u", i, field, field, n);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "groups[%u].%s is NULL but n_%ss is %u", i, field,
+                       field, n);
     for (uint32_t j = 0; j < n; j++)
         if (!isfinite(scales[j]) || scales[j] <= 0)
-            return qr_fail(err, QUIRE_E_INVALID_ARG, "groups[%u].%s[%u] %g is not finite and above 0", i, field, j,
+            return qr_fail(err, QUIRE_E_INVALID_ARG,
+                           "groups[%u].%s[%u] %g is not finite and above 0", i, field, j,
                            (double)scales[j]);
     return QUIRE_OK;
 }
 
-static quire_status check_group(const struct quire_kv_group_config *g, uint32_t i, struct quire_error *err)
+static quire_status check_group(const struct quire_kv_group_config *g, uint32_t i,
+                                struct quire_error *err)
 {
     QR_TRY(check_range("n_layers", i, g->n_layers, MAX_LAYERS, err));
     QR_TRY(check_range("n_kv_heads", i, g->n_kv_heads, MAX_HEADS, err));
-    QR_TRY(check_range("head_size", i, g->head_size, MAX_HEAD_SIZE, err));
+    QR_TRY(check_range("head_size", i, g->head_size, QR_KV_MAX_HEAD_SIZE, err));
     if (g->v_head_size)
-        QR_TRY(check_range("v_head_size", i, g->v_head_size, MAX_HEAD_SIZE, err));
+        QR_TRY(check_range("v_head_size", i, g->v_head_size, QR_KV_MAX_HEAD_SIZE, err));
     QR_TRY(check_range("n_blocks", i, g->n_blocks, INT32_MAX, err));
-    if (!quire_kv_dtype_name(g->k_dtype))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "groups[%u].k_dtype %d is unknown", i, (int)g->k_dtype);
-    if (!quire_kv_dtype_name(g->v_dtype))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "groups[%u].v_dtype %d is unknown", i, (int)g->v_dtype);
+    if (!qr_kv_dtype(g->k_dtype))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "groups[%u].k_dtype %d is unknown", i,
+                       (int)g->k_dtype);
+    if (!qr_kv_dtype(g->v_dtype))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "groups[%u].v_dtype %d is unknown", i,
+                       (int)g->v_dtype);
+    /* a field that a later version gives a meaning to must not be taken for unset by this one */
     for (size_t j = 0; j < sizeof g->reserved / sizeof g->reserved[0]; j++)
         if (g->reserved[j])
             return qr_fail(err, QUIRE_E_INVALID_ARG, "groups[%u].reserved[%zu] is not 0", i, j);
@@ -100,15 +74,17 @@ quire_status qr_kv_config_check(const struct quire_kv_config *config, struct qui
         return qr_fail(err, QUIRE_E_MISUSE, "config.struct_size is %u, this library expects %zu",
                        config->struct_size, sizeof *config);
     if (config->block_size % 16 || config->block_size > MAX_BLOCK_SIZE)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "config.block_size %u is not a multiple of 16 up to %d",
-                       config->block_size, MAX_BLOCK_SIZE);
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "config.block_size %u is not a multiple of 16 up to %d", config->block_size,
+                       MAX_BLOCK_SIZE);
     if (!config->groups)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "config.groups is NULL");
     if (config->n_groups < 1 || config->n_groups > MAX_GROUPS)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "config.n_groups %u is not in 1 .. %d", config->n_groups,
-                       MAX_GROUPS);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "config.n_groups %u is not in 1 .. %d",
+                       config->n_groups, MAX_GROUPS);
     if (config->flags & ~(uint32_t)(QUIRE_KV_TOUCH | QUIRE_KV_LOCK))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "config.flags 0x%x has unknown bits", config->flags);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "config.flags 0x%x has unknown bits",
+                       config->flags);
     for (uint32_t i = 0; i < config->n_groups; i++)
         QR_TRY(check_group(&config->groups[i], i, err));
     *out = *config;
@@ -117,7 +93,8 @@ quire_status qr_kv_config_check(const struct quire_kv_config *config, struct qui
     return QUIRE_OK;
 }
 
-/* Adds n elements to a running size and tells where they begin. */
+/* All tables of a cache lie behind each other in one allocation, so that its size is known before
+ * it is asked for. Adds n elements to a running size and tells where they begin. */
 static bool add_table(size_t *total, size_t n, size_t elem, size_t *offset)
 {
     size_t bytes, begin;
@@ -127,14 +104,15 @@ static bool add_table(size_t *total, size_t n, size_t elem, size_t *offset)
     return qr_add_size(begin, bytes, total);
 }
 
+/* Objects beyond PTRDIFF_MAX bytes cannot exist, even where the sum fits in size_t. */
 static bool group_pool(struct qr_kv_group *g, size_t *pool_bytes)
 {
     size_t bytes;
     return qr_mul_size(g->n_blocks, g->layout.block_bytes, &g->head_bytes) &&
            qr_mul_size(g->n_kv_heads, g->head_bytes, &g->layer_bytes) &&
            qr_mul_size(g->n_layers, g->layer_bytes, &bytes) &&
-           qr_align_size(*pool_bytes, GROUP_ALIGN, &g->offset) && qr_add_size(g->offset, bytes, pool_bytes) &&
-           *pool_bytes <= PTRDIFF_MAX;
+           qr_align_size(*pool_bytes, GROUP_ALIGN, &g->offset) &&
+           qr_add_size(g->offset, bytes, pool_bytes) && *pool_bytes <= PTRDIFF_MAX;
 }
 
 static bool group_tables(struct qr_kv_group *g, size_t block_size, size_t *total)
@@ -142,15 +120,17 @@ static bool group_tables(struct qr_kv_group *g, size_t block_size, size_t *total
     const size_t n_scales = (size_t)g->n_layers * g->n_kv_heads;
     size_t n_slots;
     return qr_mul_size(g->n_blocks, block_size, &n_slots) &&
-           add_table(total, ((size_t)g->n_blocks + 63) / 64, sizeof *g->free_bits, &g->at.free_bits) &&
+           add_table(total, ((size_t)g->n_blocks + 63) / 64, sizeof *g->free_bits,
+                     &g->at.free_bits) &&
            add_table(total, g->n_blocks, sizeof *g->owners, &g->at.owners) &&
            add_table(total, n_slots, sizeof *g->marks, &g->at.marks) &&
            add_table(total, n_scales, sizeof *g->k_scale, &g->at.k_scale) &&
            add_table(total, n_scales, sizeof *g->v_scale, &g->at.v_scale) && *total <= PTRDIFF_MAX;
 }
 
-quire_status qr_kv_group_size(const struct quire_kv_config *config, uint32_t i, struct qr_kv_sizes *sizes,
-                              struct qr_kv_group *out, struct quire_error *err)
+quire_status qr_kv_group_size(const struct quire_kv_config *config, uint32_t i,
+                              struct qr_kv_sizes *sizes, struct qr_kv_group *out,
+                              struct quire_error *err)
 {
     const struct quire_kv_group_config *c = &config->groups[i];
     const uint32_t v_head_size = c->v_head_size ? c->v_head_size : c->head_size;
@@ -160,12 +140,14 @@ quire_status qr_kv_group_size(const struct quire_kv_config *config, uint32_t i, 
                              .window = c->sliding_window,
                              .n_free = c->n_blocks };
     if (i == 0)
-        sizes->tables = sizeof(struct quire_kv_cache) + config->n_groups * sizeof(struct qr_kv_group);
-    if (!qr_kv_layout_init(&g.layout, c->k_dtype, c->v_dtype, (int)config->block_size, (int)c->head_size,
-                           (int)v_head_size) ||
+        sizes->tables =
+            sizeof(struct quire_kv_cache) + config->n_groups * sizeof(struct qr_kv_group);
+    if (!qr_kv_layout_init(&g.layout, c->k_dtype, c->v_dtype, (int)config->block_size,
+                           (int)c->head_size, (int)v_head_size) ||
         !group_pool(&g, &sizes->pool) || !group_tables(&g, config->block_size, &sizes->tables))
-        return qr_fail(err, QUIRE_E_LIMIT, "groups[%u]: %u layers, %u heads and %u blocks exceed the address space",
-                       i, c->n_layers, c->n_kv_heads, c->n_blocks);
+        return qr_fail(err, QUIRE_E_LIMIT,
+                       "groups[%u]: %u layers, %u heads and %u blocks exceed the address space", i,
+                       c->n_layers, c->n_kv_heads, c->n_blocks);
     *out = g;
     return QUIRE_OK;
 }
@@ -176,8 +158,8 @@ quire_status quire_kv_bytes(const struct quire_kv_config *config, struct quire_k
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     if (out->struct_size != sizeof *out)
-        return qr_fail(err, QUIRE_E_MISUSE, "out.struct_size is %u, this library expects %zu", out->struct_size,
-                       sizeof *out);
+        return qr_fail(err, QUIRE_E_MISUSE, "out.struct_size is %u, this library expects %zu",
+                       out->struct_size, sizeof *out);
     struct quire_kv_config c;
     struct qr_kv_sizes sizes = { 0 };
     struct qr_kv_group group;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layout.h - where an element of the paged cache lies. The only index formula of the project.
  *
- * A block holds block_size tokens (a multiple of 16) of one (layer, kv head). Its tokens are cut into groups of
- * g = 64 when 64 divides block_size, else 16. A block is: all K groups, then all V groups, then the f32 scales of
- * per-token dtypes (none of the dtypes below has any). Elements of one group:
+ * A block holds block_size tokens (a multiple of 16) of one (layer, kv head). Its tokens are cut
+ * into groups of g = 64 when 64 divides block_size, else 16. A block is: all K groups, then all V
+ * groups, then the f32 scales of per-token dtypes (none of the dtypes below has any). Elements of
+ * one group:
  *
  *   dtype        K group                                   V group
  *   f32, f16     [D][g]                                    [g][Dp]
@@ -12,43 +13,41 @@
  *                [4 token quads][2 d pairs][4 tokens][2]   [4 d quads][2 token pairs][4 d][2]
  *   int8         [D/4][g][4]                               [g/4][Dp][4]
  *
- * Dp = D rounded up to 16. Head sizes that are not a multiple of 8 use plain rows, [g][D] for K and V alike.
- * The four 16-token columns of a 64-key tile are therefore equally shaped whatever the block size is; only the
- * stride between d steps differs (g tokens). */
+ * Dp = D rounded up to 16. Head sizes that are not a multiple of 8 use plain rows, [g][D] for K and
+ * V alike. The four 16-token columns of a 64-key tile are therefore equally shaped whatever the
+ * block size is; only the stride between d steps differs (g tokens). */
 #ifndef QUIRE_KV_LAYOUT_H
 #define QUIRE_KV_LAYOUT_H
-#include <stdbool.h>
-#include <stddef.h>
-#include <quire/kv_cache.h>
+#include "kv/dtype.h"
+
+enum { QR_KV_MAX_HEAD_SIZE = 1024 };
 
 /* Layout of one block, derived from a configuration once. */
 struct qr_kv_layout {
     enum quire_kv_dtype k_dtype, v_dtype;
-    int block_size, group; /* tokens */
-    int k_size, v_size;    /* head sizes in elements */
-    int v_padded;          /* v_size rounded up to 16 (packed) or v_size (plain) */
+    const struct qr_kv_dtype *k_type, *v_type; /* their rows */
+    int block_size, group;                     /* tokens */
+    int k_size, v_size;                        /* head sizes in elements */
+    int v_padded; /* v_size rounded up to 16 (packed) or v_size (plain) */
     bool k_plain, v_plain;
     size_t k_group_bytes, v_group_bytes;
-    size_t k_step_bytes; /* one d step of K: f32/f16 d, bf16 d pair, fp8/int8 d quad; plain: one token row */
-    size_t v_step_bytes; /* one token step of V: token, pair or quad; plain: one token row */
+    size_t k_step_bytes; /* one d step of K: d, bf16 d pair, fp8/int8 d quad; plain: a row */
+    size_t v_step_bytes; /* one token step of V: token, pair or quad; plain: a row */
     size_t k_bytes;      /* all K groups, rounded up to 64 = offset of V in the block */
     size_t block_bytes;  /* multiple of 64 */
 };
 
-/* Bytes of one element; 0 for a number that is no dtype. */
-size_t qr_kv_dtype_bytes(enum quire_kv_dtype dtype);
-
-/* Fills the layout. False when a size is out of range (block_size not a multiple of 16, head size outside
- * 1..1024, unknown dtype) or overflows. */
-bool qr_kv_layout_init(struct qr_kv_layout *layout, enum quire_kv_dtype k_dtype, enum quire_kv_dtype v_dtype,
-                       int block_size, int k_size, int v_size);
+/* Fills the layout. False when a size is out of range (block_size not a multiple of 16, head size
+ * outside 1..1024, unknown dtype) or overflows. */
+bool qr_kv_layout_init(struct qr_kv_layout *layout, enum quire_kv_dtype k_dtype,
+                       enum quire_kv_dtype v_dtype, int block_size, int k_size, int v_size);
 
 /* Byte offset in a block of element d of the token in slot `token` (0 .. block_size-1). */
 size_t qr_kv_k_offset(const struct qr_kv_layout *layout, int token, int d);
 size_t qr_kv_v_offset(const struct qr_kv_layout *layout, int token, int d);
 
-/* Byte offset in a block of the column of 16 tokens that starts at `token` (a multiple of 16): what attention
- * kernels take as k[c] and v[c]. */
+/* Byte offset in a block of the column of 16 tokens that starts at `token` (a multiple of 16):
+ * what attention kernels take as k[c] and v[c]. */
 size_t qr_kv_k_column(const struct qr_kv_layout *layout, int token);
 size_t qr_kv_v_column(const struct qr_kv_layout *layout, int token);
 

@@ -6,18 +6,39 @@
 #include "kv/rows.h"
 #include <string.h>
 
-struct quire_kv_plain_layout quire_kv_plain_block_major(enum quire_kv_dtype dtype, size_t block_size,
-                                                        size_t n_kv_heads, size_t head_size)
+/* Sizes of one token and one block; false on overflow. */
+static bool plain_sizes(size_t block_size, size_t n_kv_heads, size_t head_size, size_t *token,
+                        size_t *block)
 {
-    const size_t token = n_kv_heads * head_size, half = block_size * token;
-    return (struct quire_kv_plain_layout){ dtype, 2 * half, token, head_size, half };
+    return qr_mul_size(n_kv_heads, head_size, token) && qr_mul_size(block_size, *token, block);
 }
 
-struct quire_kv_plain_layout quire_kv_plain_split(enum quire_kv_dtype dtype, size_t n_blocks, size_t block_size,
-                                                  size_t n_kv_heads, size_t head_size)
+/* Strides that no tensor is large enough for. */
+static struct quire_kv_plain_layout overflowed(enum quire_kv_dtype dtype)
 {
-    const size_t token = n_kv_heads * head_size, block = block_size * token;
-    return (struct quire_kv_plain_layout){ dtype, block, token, head_size, n_blocks * block };
+    return (struct quire_kv_plain_layout){ dtype, SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX };
+}
+
+struct quire_kv_plain_layout quire_kv_plain_block_major(enum quire_kv_dtype dtype,
+                                                        size_t block_size, size_t n_kv_heads,
+                                                        size_t head_size)
+{
+    size_t token, half, block;
+    if (!plain_sizes(block_size, n_kv_heads, head_size, &token, &half) ||
+        !qr_mul_size(2, half, &block))
+        return overflowed(dtype);
+    return (struct quire_kv_plain_layout){ dtype, block, token, head_size, half };
+}
+
+struct quire_kv_plain_layout quire_kv_plain_split(enum quire_kv_dtype dtype, size_t n_blocks,
+                                                  size_t block_size, size_t n_kv_heads,
+                                                  size_t head_size)
+{
+    size_t token, block, half;
+    if (!plain_sizes(block_size, n_kv_heads, head_size, &token, &block) ||
+        !qr_mul_size(n_blocks, block, &half))
+        return overflowed(dtype);
+    return (struct quire_kv_plain_layout){ dtype, block, token, head_size, half };
 }
 
 struct plain_run {
@@ -27,66 +48,77 @@ struct plain_run {
     bool import;
 };
 
-static quire_status check_dtype(const struct plain_run *r, const char *what, enum quire_kv_dtype pool,
-                                struct quire_error *err)
+static quire_status check_dtype(const struct plain_run *r, const char *what,
+                                enum quire_kv_dtype pool, struct quire_error *err)
 {
     const enum quire_kv_dtype plain = r->args->layout.dtype;
-    if (!quire_kv_dtype_name(plain))
+    if (!qr_kv_dtype(plain))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.layout.dtype %d is unknown", (int)plain);
-    if (plain != pool && qr_kv_is_fp8(plain))
+    if (plain != pool && qr_kv_dtype(plain)->scaled)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "the tensor is %s but the pool's %s are %s",
-                       quire_kv_dtype_name(plain), what, quire_kv_dtype_name(pool));
+                       qr_kv_dtype(plain)->name, what, qr_kv_dtype(pool)->name);
     return QUIRE_OK;
 }
 
 /* Elements up to the end of the tensor block `last`; false on overflow. */
-static bool extent(const struct quire_kv_plain_layout *p, const struct qr_kv_group *g, size_t last, size_t *out)
+static bool extent(const struct quire_kv_plain_layout *p, const struct qr_kv_group *g, size_t last,
+                   size_t *out)
 {
     const size_t k = (size_t)g->layout.k_size, v = (size_t)g->layout.v_size;
     size_t block, token, head, v_end, end;
     if (!qr_mul_size(last, p->stride_block, &block) ||
         !qr_mul_size((size_t)g->layout.block_size - 1, p->stride_token, &token) ||
-        !qr_mul_size(g->n_kv_heads - 1, p->stride_head, &head) || !qr_add_size(p->v_offset, v, &v_end))
+        !qr_mul_size(g->n_kv_heads - 1, p->stride_head, &head) ||
+        !qr_add_size(p->v_offset, v, &v_end))
         return false;
     return qr_add_size(block, token, &end) && qr_add_size(end, head, &end) &&
            qr_add_size(end, v_end > k ? v_end : k, out);
 }
 
-static quire_status check_bounds(const struct plain_run *r, const struct qr_kv_group *g, struct quire_error *err)
+static quire_status check_bounds(const struct plain_run *r, const struct qr_kv_group *g,
+                                 struct quire_error *err)
 {
     const struct quire_kv_plain_args *a = r->args;
-    const size_t elem = qr_kv_dtype_bytes(a->layout.dtype), k = (size_t)g->layout.k_size;
+    const size_t elem = qr_kv_dtype(a->layout.dtype)->bytes, k = (size_t)g->layout.k_size;
     struct qr_kv_strides strides;
     size_t last = a->n_blocks - 1, n, bytes;
     QR_TRY(qr_kv_check_strides("args.layout K", a->layout.stride_token, a->layout.stride_head,
-                               (size_t)g->layout.block_size, g->n_kv_heads, k, elem, &strides, err));
-    QR_TRY(qr_kv_check_strides("args.layout V", a->layout.stride_token, a->layout.stride_head,
-                               (size_t)g->layout.block_size, g->n_kv_heads, (size_t)g->layout.v_size, elem, &strides,
+                               (size_t)g->layout.block_size, g->n_kv_heads, k, elem, &strides,
                                err));
+    QR_TRY(qr_kv_check_strides("args.layout V", a->layout.stride_token, a->layout.stride_head,
+                               (size_t)g->layout.block_size, g->n_kv_heads,
+                               (size_t)g->layout.v_size, elem, &strides, err));
     if (!a->layout.stride_token || !a->layout.stride_head || a->layout.v_offset < k)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.layout.%s is too small",
-                       !a->layout.stride_token ? "stride_token" : !a->layout.stride_head ? "stride_head" : "v_offset");
+                       !a->layout.stride_token  ? "stride_token"
+                       : !a->layout.stride_head ? "stride_head"
+                                                : "v_offset");
     for (size_t i = 0; a->plain_blocks && i < a->n_blocks; i++) {
         if (a->plain_blocks[i] < 0)
-            return qr_fail(err, QUIRE_E_RANGE, "args.plain_blocks[%zu] %d is negative", i, a->plain_blocks[i]);
+            return qr_fail(err, QUIRE_E_RANGE, "args.plain_blocks[%zu] %d is negative", i,
+                           a->plain_blocks[i]);
         last = i == 0 || (size_t)a->plain_blocks[i] > last ? (size_t)a->plain_blocks[i] : last;
     }
     if (!extent(&a->layout, g, last, &n) || !qr_mul_size(n, elem, &bytes) || bytes > a->size)
-        return qr_fail(err, QUIRE_E_RANGE, "args: block %zu of the tensor ends beyond its %zu bytes", last, a->size);
+        return qr_fail(err, QUIRE_E_RANGE,
+                       "args: block %zu of the tensor ends beyond its %zu bytes", last, a->size);
     return QUIRE_OK;
 }
 
-/* Import names a block at most once; its marks are changed only there. */
-static quire_status check_blocks(const struct plain_run *r, struct qr_kv_group *g, struct quire_error *err)
+/* Import names a block at most once. Export only reads, marks too: it may run beside others. */
+static quire_status check_blocks(const struct plain_run *r, struct qr_kv_group *g,
+                                 struct quire_error *err)
 {
     const struct quire_kv_plain_args *a = r->args;
     const size_t bs = (size_t)g->layout.block_size;
-    const uint32_t max_owners = r->import ? 1 : UINT32_MAX, mark = r->import ? qr_kv_new_generation(g) : 0;
+    const uint32_t max_owners = r->import ? 1 : UINT32_MAX,
+                   mark = r->import ? qr_kv_new_generation(g) : 0;
     for (size_t i = 0; i < a->n_blocks; i++) {
         QR_TRY(qr_kv_check_block(g, "args.blocks", i, a->blocks[i], 1, max_owners, err));
         uint32_t *m = &g->marks[(size_t)a->blocks[i] * bs];
         if (r->import && *m == mark)
-            return qr_fail(err, QUIRE_E_INVALID_ARG, "args.blocks[%zu] %d is named twice", i, a->blocks[i]);
+            return qr_fail(err, QUIRE_E_INVALID_ARG, "args.blocks[%zu] %d is named twice", i,
+                           a->blocks[i]);
         if (r->import)
             *m = mark;
     }
@@ -99,8 +131,8 @@ static quire_status check_args(const struct plain_run *r, struct quire_error *er
     if (!a)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args is NULL");
     if (a->struct_size != sizeof *a)
-        return qr_fail(err, QUIRE_E_MISUSE, "args.struct_size is %u, this library expects %zu", a->struct_size,
-                       sizeof *a);
+        return qr_fail(err, QUIRE_E_MISUSE, "args.struct_size is %u, this library expects %zu",
+                       a->struct_size, sizeof *a);
     QR_TRY(qr_kv_check_layer(r->kv, a->group, a->layer, err));
     const struct qr_kv_group *g = &r->kv->groups[a->group];
     QR_TRY(check_dtype(r, "keys", g->layout.k_dtype, err));
@@ -113,56 +145,57 @@ static quire_status check_args(const struct plain_run *r, struct quire_error *er
 }
 
 /* One row from the tensor's dtype to codes of the pool. */
-static size_t row_to_codes(const struct plain_run *r, enum quire_kv_dtype pool, const void *row, void *codes,
-                           float scale, size_t n)
+static size_t row_to_codes(const struct plain_run *r, const struct qr_kv_dtype *pool,
+                           const void *row, void *codes, float scale, size_t n)
 {
-    const enum quire_kv_dtype plain = r->args->layout.dtype;
+    const struct qr_kv_dtype *plain = qr_kv_dtype(r->args->layout.dtype);
     struct qr_kv_row aligned;
-    float values[1024];
+    float values[QR_KV_MAX_HEAD_SIZE];
     if (plain == pool) {
-        memcpy(codes, row, n * qr_kv_dtype_bytes(pool));
+        memcpy(codes, row, n * pool->bytes);
         return 0;
     }
-    memcpy(aligned.bytes, row, n * qr_kv_dtype_bytes(plain));
-    qr_kv_widen(r->kv->kernels, plain, values, aligned.bytes, 1, n);
-    return qr_kv_narrow(r->kv->kernels, pool, codes, values, scale, n);
+    memcpy(aligned.bytes, row, n * plain->bytes); /* a tensor may lie at any address */
+    plain->widen(r->kv->kernels, values, aligned.bytes, 1, n);
+    return pool->narrow(r->kv->kernels, codes, values, scale, n);
 }
 
-static void codes_to_row(const struct plain_run *r, enum quire_kv_dtype pool, const void *codes, void *row,
-                         float scale, size_t n)
+static void codes_to_row(const struct plain_run *r, const struct qr_kv_dtype *pool,
+                         const void *codes, void *row, float scale, size_t n)
 {
-    const enum quire_kv_dtype plain = r->args->layout.dtype;
+    const struct qr_kv_dtype *plain = qr_kv_dtype(r->args->layout.dtype);
     struct qr_kv_row aligned;
-    float values[1024];
+    float values[QR_KV_MAX_HEAD_SIZE];
     if (plain == pool) {
-        memcpy(row, codes, n * qr_kv_dtype_bytes(pool));
+        memcpy(row, codes, n * pool->bytes);
         return;
     }
-    qr_kv_widen(r->kv->kernels, pool, values, codes, scale, n);
-    (void)qr_kv_narrow(r->kv->kernels, plain, aligned.bytes, values, 1, n);
-    memcpy(row, aligned.bytes, n * qr_kv_dtype_bytes(plain));
+    pool->widen(r->kv->kernels, values, codes, scale, n);
+    (void)plain->narrow(r->kv->kernels, aligned.bytes, values, 1, n);
+    memcpy(row, aligned.bytes, n * plain->bytes);
 }
 
 /* Moves one row of K and one of V. Returns the number of clipped values. */
-static size_t move_row(const struct plain_run *r, unsigned char *block, int token, size_t scale_at,
+static size_t move_row(const struct plain_run *r, uint32_t head, unsigned char *block, int token,
                        unsigned char *k_row, unsigned char *v_row)
 {
-    const struct qr_kv_group *g = &r->kv->groups[r->args->group];
-    const struct qr_kv_layout *l = &g->layout;
-    const float k_scale = g->k_scale[scale_at], v_scale = g->v_scale[scale_at];
+    const struct quire_kv_plain_args *a = r->args;
+    const struct qr_kv_layout *l = &r->kv->groups[a->group].layout;
+    const float k_scale = qr_kv_k_scale(r->kv, a->group, a->layer, head);
+    const float v_scale = qr_kv_v_scale(r->kv, a->group, a->layer, head);
     const size_t nk = (size_t)l->k_size, nv = (size_t)l->v_size;
     struct qr_kv_row codes;
     if (!r->import) {
         qr_kv_get_k(l, block, token, codes.bytes);
-        codes_to_row(r, l->k_dtype, codes.bytes, k_row, k_scale, nk);
+        codes_to_row(r, l->k_type, codes.bytes, k_row, k_scale, nk);
         qr_kv_get_v(l, block, token, codes.bytes);
-        codes_to_row(r, l->v_dtype, codes.bytes, v_row, v_scale, nv);
+        codes_to_row(r, l->v_type, codes.bytes, v_row, v_scale, nv);
         return 0;
     }
-    size_t clipped = row_to_codes(r, l->k_dtype, k_row, codes.bytes, k_scale, nk);
+    size_t clipped = row_to_codes(r, l->k_type, k_row, codes.bytes, k_scale, nk);
     qr_kv_put_k(l, block, token, codes.bytes);
     qr_kv_zero_padding(l, codes.bytes);
-    clipped += row_to_codes(r, l->v_dtype, v_row, codes.bytes, v_scale, nv);
+    clipped += row_to_codes(r, l->v_type, v_row, codes.bytes, v_scale, nv);
     qr_kv_put_v(l, block, token, codes.bytes);
     return clipped;
 }
@@ -174,15 +207,17 @@ static void move_part(void *arg, const struct quire_team *team)
     const struct quire_kv_plain_args *a = r->args;
     const struct quire_kv_plain_layout *p = &a->layout;
     const struct qr_kv_group *g = &r->kv->groups[a->group];
-    const size_t elem = qr_kv_dtype_bytes(p->dtype);
+    const size_t elem = qr_kv_dtype(p->dtype)->bytes;
     size_t clipped = 0;
     for (size_t i = 0; i < a->n_blocks; i++) {
-        unsigned char *from = r->plain + (a->plain_blocks ? (size_t)a->plain_blocks[i] : i) * p->stride_block * elem;
+        unsigned char *from =
+            r->plain + (a->plain_blocks ? (size_t)a->plain_blocks[i] : i) * p->stride_block * elem;
         for (uint32_t head = 0; head < g->n_kv_heads; head++) {
             unsigned char *block = qr_kv_block(r->kv, a->group, a->layer, head, a->blocks[i]);
             for (int t = 0; t < g->layout.block_size; t++) {
-                unsigned char *k = from + ((size_t)t * p->stride_token + head * p->stride_head) * elem;
-                clipped += move_row(r, block, t, (size_t)a->layer * g->n_kv_heads + head, k, k + p->v_offset * elem);
+                unsigned char *k =
+                    from + ((size_t)t * p->stride_token + head * p->stride_head) * elem;
+                clipped += move_row(r, head, block, t, k, k + p->v_offset * elem);
             }
         }
     }
@@ -190,8 +225,8 @@ static void move_part(void *arg, const struct quire_team *team)
         __atomic_fetch_add(&r->kv->clipped, clipped, __ATOMIC_RELAXED);
 }
 
-quire_status quire_kv_import(struct quire_kv_cache *kv, const struct quire_kv_plain_args *args, const void *plain,
-                             struct quire_error *err)
+quire_status quire_kv_import(struct quire_kv_cache *kv, const struct quire_kv_plain_args *args,
+                             const void *plain, struct quire_error *err)
 {
     struct plain_run run = { kv, args, (unsigned char *)plain, true };
     QR_TRY(check_args(&run, err));
@@ -203,7 +238,8 @@ quire_status quire_kv_import(struct quire_kv_cache *kv, const struct quire_kv_pl
     return s;
 }
 
-quire_status quire_kv_export(const struct quire_kv_cache *kv, const struct quire_kv_plain_args *args, void *plain,
+quire_status quire_kv_export(const struct quire_kv_cache *kv,
+                             const struct quire_kv_plain_args *args, void *plain,
                              struct quire_error *err)
 {
     /* nothing of the cache is changed: import is false */

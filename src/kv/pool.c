@@ -13,19 +13,21 @@ enum { TABLE_ALIGN = 64, LINE_ALIGN = 64, HUGE_PAGE = 2 << 20 };
 static size_t pool_align(size_t bytes) { return bytes >= HUGE_PAGE ? HUGE_PAGE : LINE_ALIGN; }
 
 /* n given scales spread over [n_layers][n_kv_heads]; dtypes that do not scale get 1. */
-static void fill_scales(float *out, const struct qr_kv_group *g, enum quire_kv_dtype dtype, const float *scales,
-                        uint32_t n)
+static void fill_scales(float *out, const struct qr_kv_group *g, const struct qr_kv_dtype *type,
+                        const float *scales, uint32_t n)
 {
     const size_t total = (size_t)g->n_layers * g->n_kv_heads;
     for (size_t i = 0; i < total; i++) {
         float s = 1;
-        if (n && qr_kv_is_fp8(dtype))
+        if (n && type->scaled)
             s = scales[n == 1 ? 0 : n == total ? i : i / g->n_kv_heads];
         out[i] = s;
     }
 }
 
-static void init_group(struct quire_kv_cache *kv, struct qr_kv_group *g, const struct quire_kv_group_config *c)
+/* Turns the offsets of config.c into pointers and makes all blocks free. */
+static void init_group(struct quire_kv_cache *kv, struct qr_kv_group *g,
+                       const struct quire_kv_group_config *c)
 {
     char *const tables = (char *)kv;
     g->free_bits = (uint64_t *)(tables + g->at.free_bits);
@@ -35,12 +37,13 @@ static void init_group(struct quire_kv_cache *kv, struct qr_kv_group *g, const s
     g->v_scale = (float *)(tables + g->at.v_scale);
     for (uint32_t b = 0; b < g->n_blocks; b++)
         g->free_bits[b / 64] |= (uint64_t)1 << b % 64;
-    fill_scales(g->k_scale, g, c->k_dtype, c->k_scale, c->n_k_scales);
-    fill_scales(g->v_scale, g, c->v_dtype, c->v_scale, c->n_v_scales);
+    fill_scales(g->k_scale, g, g->layout.k_type, c->k_scale, c->n_k_scales);
+    fill_scales(g->v_scale, g, g->layout.v_type, c->v_scale, c->n_v_scales);
 }
 
 /* The object with all its tables, but no pool yet. */
-static quire_status make_tables(const struct quire_kv_config *c, struct quire_kv_cache **out, struct quire_error *err)
+static quire_status make_tables(const struct quire_kv_config *c, struct quire_kv_cache **out,
+                                struct quire_error *err)
 {
     struct qr_kv_sizes sizes = { 0 };
     struct qr_kv_group group;
@@ -58,23 +61,20 @@ static quire_status make_tables(const struct quire_kv_config *c, struct quire_kv
     kv->n_groups = c->n_groups;
     sizes = (struct qr_kv_sizes){ 0 };
     for (uint32_t i = 0; i < c->n_groups; i++) {
-        const quire_status s = qr_kv_group_size(c, i, &sizes, &kv->groups[i], err);
-        if (s != QUIRE_OK) { /* cannot happen: it passed above */
-            qr_free(c->allocator, kv, kv->tables_bytes, 1);
-            return s;
-        }
+        (void)qr_kv_group_size(c, i, &sizes, &kv->groups[i], NULL); /* it passed above */
         init_group(kv, &kv->groups[i], &c->groups[i]);
     }
     *out = kv;
     return QUIRE_OK;
 }
 
+/* Without a flag no page of the pool is touched here: the system finds memory as it is written. */
 static quire_status make_pool(struct quire_kv_cache *kv, uint32_t flags, struct quire_error *err)
 {
     kv->pool = qr_alloc_aligned(kv->allocator, kv->pool_bytes, pool_align(kv->pool_bytes));
     if (!kv->pool)
-        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a cache of %zu bytes (%zu MiB)", kv->pool_bytes,
-                       kv->pool_bytes >> 20);
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a cache of %zu bytes (%zu MiB)",
+                       kv->pool_bytes, kv->pool_bytes >> 20);
 #ifdef MADV_HUGEPAGE
     /* a host's allocator knows better what its memory is; a refusal only costs speed */
     if (!kv->allocator && kv->pool_bytes >= HUGE_PAGE)
@@ -86,8 +86,8 @@ static quire_status make_pool(struct quire_kv_cache *kv, uint32_t flags, struct 
         memset(kv->pool, 0, kv->pool_bytes);
     if (flags & QUIRE_KV_LOCK) {
         if (mlock(kv->pool, kv->pool_bytes) != 0)
-            return qr_fail_errno(err, QUIRE_E_LIMIT, errno, "cannot lock a cache of %zu bytes in memory",
-                                 kv->pool_bytes);
+            return qr_fail_errno(err, QUIRE_E_LIMIT, errno,
+                                 "cannot lock a cache of %zu bytes in memory", kv->pool_bytes);
         kv->locked = true;
     }
     return QUIRE_OK;
@@ -111,8 +111,8 @@ quire_status quire_kv_create(const struct quire_kv_config *config, struct quire_
         quire_kv_destroy(kv);
         return s;
     }
-    qr_log(kv->logger, QUIRE_LOG_INFO, "kv cache: %u groups, block size %u, %zu MiB", kv->n_groups, kv->block_size,
-           kv->pool_bytes >> 20);
+    qr_log(kv->logger, QUIRE_LOG_INFO, "kv cache: %u groups, block size %u, %zu MiB", kv->n_groups,
+           kv->block_size, kv->pool_bytes >> 20);
     *out = kv;
     return QUIRE_OK;
 }
@@ -136,8 +136,8 @@ uint64_t quire_kv_clipped(const struct quire_kv_cache *kv)
     return kv ? __atomic_load_n(&kv->clipped, __ATOMIC_RELAXED) : 0;
 }
 
-quire_status quire_kv_group_get(const struct quire_kv_cache *kv, uint32_t group, struct quire_kv_group_config *out,
-                                struct quire_error *err)
+quire_status quire_kv_group_get(const struct quire_kv_cache *kv, uint32_t group,
+                                struct quire_kv_group_config *out, struct quire_error *err)
 {
     QR_TRY(qr_kv_check_group(kv, group, err));
     if (!out)
@@ -159,6 +159,7 @@ quire_status quire_kv_group_get(const struct quire_kv_cache *kv, uint32_t group,
     return QUIRE_OK;
 }
 
+/* A flag, no lock: overlapping changes are a mistake of the host, to report and not to wait for. */
 quire_status qr_kv_enter(struct quire_kv_cache *kv, struct quire_error *err)
 {
     if (__atomic_exchange_n(&kv->busy, true, __ATOMIC_ACQUIRE))
@@ -166,14 +167,19 @@ quire_status qr_kv_enter(struct quire_kv_cache *kv, struct quire_error *err)
     return QUIRE_OK;
 }
 
-void qr_kv_leave(struct quire_kv_cache *kv) { __atomic_store_n(&kv->busy, false, __ATOMIC_RELEASE); }
+void qr_kv_leave(struct quire_kv_cache *kv)
+{
+    __atomic_store_n(&kv->busy, false, __ATOMIC_RELEASE);
+}
 
-quire_status qr_kv_check_group(const struct quire_kv_cache *kv, uint32_t group, struct quire_error *err)
+quire_status qr_kv_check_group(const struct quire_kv_cache *kv, uint32_t group,
+                               struct quire_error *err)
 {
     if (!kv)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "kv is NULL");
     if (group >= kv->n_groups)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "group %u does not exist: the cache has %u", group, kv->n_groups);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "group %u does not exist: the cache has %u", group,
+                       kv->n_groups);
     return QUIRE_OK;
 }
 
@@ -182,22 +188,24 @@ quire_status qr_kv_check_layer(const struct quire_kv_cache *kv, uint32_t group, 
 {
     QR_TRY(qr_kv_check_group(kv, group, err));
     if (layer >= kv->groups[group].n_layers)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "layer %u does not exist: group %u has %u", layer, group,
-                       kv->groups[group].n_layers);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "layer %u does not exist: group %u has %u", layer,
+                       group, kv->groups[group].n_layers);
     return QUIRE_OK;
 }
 
-quire_status qr_kv_check_block(const struct qr_kv_group *g, const char *what, size_t i, int32_t id, uint32_t min,
-                               uint32_t max, struct quire_error *err)
+quire_status qr_kv_check_block(const struct qr_kv_group *g, const char *what, size_t i, int32_t id,
+                               uint32_t min, uint32_t max, struct quire_error *err)
 {
     if (id < 0 || (uint32_t)id >= g->n_blocks)
-        return qr_fail(err, QUIRE_E_RANGE, "%s[%zu] %d is outside the pool of %u blocks", what, i, id, g->n_blocks);
+        return qr_fail(err, QUIRE_E_RANGE, "%s[%zu] %d is outside the pool of %u blocks", what, i,
+                       id, g->n_blocks);
     const uint32_t owners = g->owners[id];
     if (owners >= min && owners <= max)
         return QUIRE_OK;
     if (owners == 0)
         return qr_fail(err, QUIRE_E_MISUSE, "%s[%zu]: block %d is free", what, i, id);
-    return qr_fail(err, QUIRE_E_MISUSE, "%s[%zu]: block %d has %u owners, copy it first", what, i, id, owners);
+    return qr_fail(err, QUIRE_E_MISUSE, "%s[%zu]: block %d has %u owners, copy it first", what, i,
+                   id, owners);
 }
 
 uint32_t qr_kv_new_generation(struct qr_kv_group *g)

@@ -17,8 +17,8 @@ static quire_status check_args(struct read_run *r, struct quire_error *err)
     if (!a)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args is NULL");
     if (a->struct_size != sizeof *a)
-        return qr_fail(err, QUIRE_E_MISUSE, "args.struct_size is %u, this library expects %zu", a->struct_size,
-                       sizeof *a);
+        return qr_fail(err, QUIRE_E_MISUSE, "args.struct_size is %u, this library expects %zu",
+                       a->struct_size, sizeof *a);
     QR_TRY(qr_kv_check_layer(r->kv, a->group, a->layer, err));
     if (a->n_tokens == 0)
         return QUIRE_OK;
@@ -34,19 +34,20 @@ static quire_status check_args(struct read_run *r, struct quire_error *err)
         if (a->slots[i] == QUIRE_SLOT_PAD)
             continue;
         if ((uint64_t)a->slots[i] >= n_slots)
-            return qr_fail(err, QUIRE_E_RANGE, "slots[%zu] %lld is outside the pool of %llu slots", i,
-                           (long long)a->slots[i], (unsigned long long)n_slots);
-        QR_TRY(qr_kv_check_block(g, "slots", i, (int32_t)((uint64_t)a->slots[i] / bs), 1, UINT32_MAX, err));
+            return qr_fail(err, QUIRE_E_RANGE, "slots[%zu] %lld is outside the pool of %llu slots",
+                           i, (long long)a->slots[i], (unsigned long long)n_slots);
+        QR_TRY(qr_kv_check_block(g, "slots", i, (int32_t)((uint64_t)a->slots[i] / bs), 1,
+                                 UINT32_MAX, err));
     }
     return QUIRE_OK;
 }
 
 /* n values to a float row that need not be aligned. */
-static void store_row(const struct quire_kernels *kernels, enum quire_kv_dtype dtype, const void *codes, float scale,
-                      float *out, size_t n)
+static void store_row(const struct quire_kernels *kernels, const struct qr_kv_dtype *type,
+                      const void *codes, float scale, float *out, size_t n)
 {
-    float buffer[1024];
-    qr_kv_widen(kernels, dtype, buffer, codes, scale, n);
+    float buffer[QR_KV_MAX_HEAD_SIZE];
+    type->widen(kernels, buffer, codes, scale, n);
     memcpy(out, buffer, n * sizeof *out);
 }
 
@@ -60,20 +61,22 @@ static void read_part(void *arg, const struct quire_team *team)
     const uint64_t bs = r->kv->block_size;
     struct qr_kv_row codes;
     for (uint32_t head = 0; head < g->n_kv_heads; head++) {
-        const size_t scale_at = (size_t)a->layer * g->n_kv_heads + head;
+        const float k_scale = qr_kv_k_scale(r->kv, a->group, a->layer, head);
+        const float v_scale = qr_kv_v_scale(r->kv, a->group, a->layer, head);
         for (size_t t = 0; t < a->n_tokens; t++) {
             if (a->slots[t] == QUIRE_SLOT_PAD)
                 continue;
             const uint64_t slot = (uint64_t)a->slots[t];
-            const unsigned char *block = qr_kv_block(r->kv, a->group, a->layer, head, (int32_t)(slot / bs));
+            const unsigned char *block =
+                qr_kv_block(r->kv, a->group, a->layer, head, (int32_t)(slot / bs));
             if (a->k) {
                 qr_kv_get_k(l, block, (int)(slot % bs), codes.bytes);
-                store_row(r->kv->kernels, l->k_dtype, codes.bytes, g->k_scale[scale_at],
+                store_row(r->kv->kernels, l->k_type, codes.bytes, k_scale,
                           a->k + t * r->k.token + head * r->k.head, (size_t)l->k_size);
             }
             if (a->v) {
                 qr_kv_get_v(l, block, (int)(slot % bs), codes.bytes);
-                store_row(r->kv->kernels, l->v_dtype, codes.bytes, g->v_scale[scale_at],
+                store_row(r->kv->kernels, l->v_type, codes.bytes, v_scale,
                           a->v + t * r->v.token + head * r->v.head, (size_t)l->v_size);
             }
         }

@@ -5,60 +5,21 @@
 #include "base/error.h"
 #include <string.h>
 
-size_t qr_kv_narrow(const struct quire_kernels *k, enum quire_kv_dtype dtype, void *dst, const float *src,
-                    float scale, size_t n)
-{
-    switch (dtype) {
-    case QUIRE_KV_F32:
-        memcpy(dst, src, n * sizeof *src);
-        return 0;
-    case QUIRE_KV_BF16:
-        return k->narrow_bf16(dst, src, scale, n);
-    case QUIRE_KV_F16:
-        return k->narrow_f16(dst, src, scale, n);
-    case QUIRE_KV_FP8_E4M3:
-        return k->narrow_fp8_e4m3(dst, src, scale, n);
-    case QUIRE_KV_FP8_E5M2:
-        return k->narrow_fp8_e5m2(dst, src, scale, n);
-    }
-    return 0;
-}
-
-void qr_kv_widen(const struct quire_kernels *k, enum quire_kv_dtype dtype, float *dst, const void *src, float scale,
-                 size_t n)
-{
-    switch (dtype) {
-    case QUIRE_KV_F32:
-        memcpy(dst, src, n * sizeof *dst);
-        return;
-    case QUIRE_KV_BF16:
-        k->widen_bf16(dst, src, scale, n);
-        return;
-    case QUIRE_KV_F16:
-        k->widen_f16(dst, src, scale, n);
-        return;
-    case QUIRE_KV_FP8_E4M3:
-        k->widen_fp8_e4m3(dst, src, scale, n);
-        return;
-    case QUIRE_KV_FP8_E5M2:
-        k->widen_fp8_e5m2(dst, src, scale, n);
-        return;
-    }
-}
-
-/* A row in a block is `n` chunks of the same size. All but fp8 have them at one stride; fp8 K has two chunks of two
- * d's, 8 bytes apart, per d quad, and fp8 V single bytes in cells of 16 d's. Every function below is one such walk,
- * written once for both directions: put = 1 copies into the block. memcpy of a constant size is one move. */
+/* A row in a block is `n` chunks of the same size. All but fp8 have them at one stride; fp8 K has
+ * two chunks of two d's, 8 bytes apart, per d quad, and fp8 V single bytes in cells of 16 d's.
+ * Every function below is one such walk, written once for both directions: put = 1 copies into the
+ * block. memcpy of a constant size is one move. */
 #define MOVE(put, cell, code, size) ((put) ? memcpy(cell, code, size) : memcpy(code, cell, size))
-#define WALK static inline __attribute__((always_inline)) void
+#define WALK                        static inline __attribute__((always_inline)) void
 
-WALK walk_strided(int put, unsigned char *cell, unsigned char *codes, size_t n, size_t stride, const size_t size)
+WALK walk_strided(int put, unsigned char *cell, unsigned char *codes, size_t n, size_t stride,
+                  const size_t size)
 {
     for (size_t i = 0; i < n; i++)
         MOVE(put, cell + i * stride, codes + i * size, size);
 }
 
-WALK walk_fp8_k(int put, unsigned char *cell, unsigned char *codes, size_t n_quads, size_t stride)
+WALK walk_cells_k(int put, unsigned char *cell, unsigned char *codes, size_t n_quads, size_t stride)
 {
     for (size_t i = 0; i < n_quads; i++) {
         MOVE(put, cell + i * stride, codes + 4 * i, 2);
@@ -66,84 +27,91 @@ WALK walk_fp8_k(int put, unsigned char *cell, unsigned char *codes, size_t n_qua
     }
 }
 
-WALK walk_fp8_v(int put, unsigned char *cell, unsigned char *codes, size_t n)
+WALK walk_cells_v(int put, unsigned char *cell, unsigned char *codes, size_t n)
 {
     for (size_t i = 0; i < n; i += 4)
         for (size_t j = 0; j < 4; j++)
             MOVE(put, cell + i * 4 + j * 2, codes + i + j, 1);
 }
 
-WALK walk_k(int put, const struct qr_kv_layout *l, unsigned char *block, int token, unsigned char *codes)
+WALK walk_k(int put, const struct qr_kv_layout *l, unsigned char *block, int token,
+            unsigned char *codes)
 {
     unsigned char *cell = block + qr_kv_k_offset(l, token, 0);
-    const size_t n = (size_t)l->k_size, stride = l->k_step_bytes, size = qr_kv_dtype_bytes(l->k_dtype);
+    const size_t n = (size_t)l->k_size, stride = l->k_step_bytes, elem = l->k_type->bytes;
     if (l->k_plain)
-        MOVE(put, cell, codes, n * size);
-    else if (size == 4)
-        walk_strided(put, cell, codes, n, stride, 4);
-    else if (size == 1)
-        walk_fp8_k(put, cell, codes, n / 4, stride);
-    else if (l->k_dtype == QUIRE_KV_BF16)
-        walk_strided(put, cell, codes, n / 2, stride, 4);
-    else
+        MOVE(put, cell, codes, n * elem);
+    else if (l->k_type->cells)
+        walk_cells_k(put, cell, codes, n / 4, stride);
+    else if (elem == 2 && l->k_type->step == 1)
         walk_strided(put, cell, codes, n, stride, 2);
+    else /* f32, or bf16 in pairs of d */
+        walk_strided(put, cell, codes, n * elem / 4, stride, 4);
 }
 
-WALK walk_v(int put, const struct qr_kv_layout *l, unsigned char *block, int token, unsigned char *codes)
+WALK walk_v(int put, const struct qr_kv_layout *l, unsigned char *block, int token,
+            unsigned char *codes)
 {
     unsigned char *cell = block + qr_kv_v_offset(l, token, 0);
-    const size_t n = (size_t)l->v_padded, size = qr_kv_dtype_bytes(l->v_dtype);
-    if (l->v_plain || size == 4 || l->v_dtype == QUIRE_KV_F16)
-        MOVE(put, cell, codes, n * size);
-    else if (l->v_dtype == QUIRE_KV_BF16)
+    const size_t n = (size_t)l->v_padded;
+    if (l->v_plain || l->v_type->step == 1)
+        MOVE(put, cell, codes, n * l->v_type->bytes);
+    else if (l->v_type->cells)
+        walk_cells_v(put, cell, codes, n);
+    else /* bf16: every other element, the token's partner has the rest */
         walk_strided(put, cell, codes, n, 4, 2);
-    else
-        walk_fp8_v(put, cell, codes, n);
 }
 
-void qr_kv_put_k(const struct qr_kv_layout *layout, unsigned char *block, int token, const void *codes)
+void qr_kv_put_k(const struct qr_kv_layout *layout, unsigned char *block, int token,
+                 const void *codes)
 {
     walk_k(1, layout, block, token, (unsigned char *)codes);
 }
 
-void qr_kv_put_v(const struct qr_kv_layout *layout, unsigned char *block, int token, const void *codes)
+void qr_kv_put_v(const struct qr_kv_layout *layout, unsigned char *block, int token,
+                 const void *codes)
 {
     walk_v(1, layout, block, token, (unsigned char *)codes);
 }
 
-void qr_kv_get_k(const struct qr_kv_layout *layout, const unsigned char *block, int token, void *codes)
+void qr_kv_get_k(const struct qr_kv_layout *layout, const unsigned char *block, int token,
+                 void *codes)
 {
     walk_k(0, layout, (unsigned char *)block, token, codes);
 }
 
-void qr_kv_get_v(const struct qr_kv_layout *layout, const unsigned char *block, int token, void *codes)
+void qr_kv_get_v(const struct qr_kv_layout *layout, const unsigned char *block, int token,
+                 void *codes)
 {
     walk_v(0, layout, (unsigned char *)block, token, codes);
 }
 
 void qr_kv_zero_padding(const struct qr_kv_layout *layout, void *codes)
 {
-    const size_t elem = qr_kv_dtype_bytes(layout->v_dtype), used = (size_t)layout->v_size;
+    const size_t elem = layout->v_type->bytes, used = (size_t)layout->v_size;
     memset((unsigned char *)codes + used * elem, 0, ((size_t)layout->v_padded - used) * elem);
 }
 
 /* Elements from the first row's begin to the last row's end; false on overflow. */
-static bool span(size_t n_tokens, size_t token, size_t n_heads, size_t head, size_t width, size_t *out)
+static bool span(size_t n_tokens, size_t token, size_t n_heads, size_t head, size_t width,
+                 size_t *out)
 {
     size_t t, h, sum;
-    return qr_mul_size(n_tokens - 1, token, &t) && qr_mul_size(n_heads - 1, head, &h) && qr_add_size(t, h, &sum) &&
-           qr_add_size(sum, width, out);
+    return qr_mul_size(n_tokens - 1, token, &t) && qr_mul_size(n_heads - 1, head, &h) &&
+           qr_add_size(t, h, &sum) && qr_add_size(sum, width, out);
 }
 
-quire_status qr_kv_check_strides(const char *what, size_t token_stride, size_t head_stride, size_t n_tokens,
-                                 size_t n_heads, size_t width, size_t elem_bytes, struct qr_kv_strides *out,
-                                 struct quire_error *err)
+quire_status qr_kv_check_strides(const char *what, size_t token_stride, size_t head_stride,
+                                 size_t n_tokens, size_t n_heads, size_t width, size_t elem_bytes,
+                                 struct qr_kv_strides *out, struct quire_error *err)
 {
     const size_t head = head_stride ? head_stride : width;
     size_t token = token_stride, all, bytes, one_token, one_head;
-    if ((!token && !qr_mul_size(n_heads, head, &token)) || !span(n_tokens, token, n_heads, head, width, &all) ||
+    if ((!token && !qr_mul_size(n_heads, head, &token)) ||
+        !span(n_tokens, token, n_heads, head, width, &all) ||
         !qr_mul_size(all, elem_bytes, &bytes) || bytes > PTRDIFF_MAX)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s: %zu tokens at the given strides overflow", what, n_tokens);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s: %zu tokens at the given strides overflow",
+                       what, n_tokens);
     /* rows are apart when one index's stride steps over all of the other's rows */
     const bool apart = (head >= width || n_heads == 1) && (token >= width || n_tokens == 1) &&
                        (n_tokens == 1 || n_heads == 1 ||
@@ -151,8 +119,8 @@ quire_status qr_kv_check_strides(const char *what, size_t token_stride, size_t h
                         (span(n_tokens, token, 1, 0, width, &one_head) && head >= one_head));
     if (!apart)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
-                       "%s: rows of %zu elements overlap at token stride %zu and head stride %zu", what, width,
-                       token, head);
+                       "%s: rows of %zu elements overlap at token stride %zu and head stride %zu",
+                       what, width, token, head);
     *out = (struct qr_kv_strides){ token, head };
     return QUIRE_OK;
 }

@@ -6,23 +6,21 @@
 
 /* A row of the largest head size and the widest element, V's padding included. */
 struct qr_kv_row {
-    _Alignas(64) unsigned char bytes[1024 * 4];
+    _Alignas(64) unsigned char bytes[QR_KV_MAX_HEAD_SIZE * 4];
 };
 
-/* dst = narrowed src, in a cache dtype. Returns the number clipped. */
-size_t qr_kv_narrow(const struct quire_kernels *k, enum quire_kv_dtype dtype, void *dst, const float *src,
-                    float scale, size_t n);
-void qr_kv_widen(const struct quire_kernels *k, enum quire_kv_dtype dtype, float *dst, const void *src, float scale,
-                 size_t n);
+/* Moves one row of codes. codes: k_size elements of k_dtype; v_padded elements of v_dtype (put
+ * stores all of them, get fills all of them). token: slot in the block. */
+void qr_kv_put_k(const struct qr_kv_layout *layout, unsigned char *block, int token,
+                 const void *codes);
+void qr_kv_put_v(const struct qr_kv_layout *layout, unsigned char *block, int token,
+                 const void *codes);
+void qr_kv_get_k(const struct qr_kv_layout *layout, const unsigned char *block, int token,
+                 void *codes);
+void qr_kv_get_v(const struct qr_kv_layout *layout, const unsigned char *block, int token,
+                 void *codes);
 
-/* Moves one row of codes. codes: k_size elements of k_dtype; v_padded elements of v_dtype (put stores all of them,
- * get fills all of them). token: slot in the block. */
-void qr_kv_put_k(const struct qr_kv_layout *layout, unsigned char *block, int token, const void *codes);
-void qr_kv_put_v(const struct qr_kv_layout *layout, unsigned char *block, int token, const void *codes);
-void qr_kv_get_k(const struct qr_kv_layout *layout, const unsigned char *block, int token, void *codes);
-void qr_kv_get_v(const struct qr_kv_layout *layout, const unsigned char *block, int token, void *codes);
-
-/* Zeros the codes behind the v_size given ones in a row of V, so that padding in a block is never left over. */
+/* Zeros the codes behind the first v_size of a row of V: padding in a block is never left over. */
 void qr_kv_zero_padding(const struct qr_kv_layout *layout, void *codes);
 
 /* Strides of rows in plain memory, in elements. */
@@ -30,10 +28,10 @@ struct qr_kv_strides {
     size_t token, head;
 };
 
-/* Replaces strides of 0 by dense ones and checks that n_tokens * n_heads rows of `width` elements do not overlap
- * and span fewer than PTRDIFF_MAX bytes. what: "k" or "v". */
-quire_status qr_kv_check_strides(const char *what, size_t token_stride, size_t head_stride, size_t n_tokens,
-                                 size_t n_heads, size_t width, size_t elem_bytes, struct qr_kv_strides *out,
-                                 struct quire_error *err);
+/* Replaces strides of 0 by dense ones and checks that n_tokens * n_heads rows of `width` elements
+ * do not overlap and span fewer than PTRDIFF_MAX bytes. what: "k" or "v". */
+quire_status qr_kv_check_strides(const char *what, size_t token_stride, size_t head_stride,
+                                 size_t n_tokens, size_t n_heads, size_t width, size_t elem_bytes,
+                                 struct qr_kv_strides *out, struct quire_error *err);
 
 #endif

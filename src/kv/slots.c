@@ -7,11 +7,12 @@ uint32_t quire_kv_first_block(uint32_t block_size, uint32_t window, uint32_t n_p
 {
     if (!window || !block_size || n_past < window)
         return 0;
-    /* a query at n_past sees window keys, itself included; n_past >= window keeps this from wrapping */
+    /* a query at n_past sees window keys, itself included; n_past >= window: this cannot wrap */
     return (n_past - window + 1) / block_size;
 }
 
-/* First position that gets a slot; the map's range is first_pos .. first_pos + n_tokens. */
+/* First position that gets a slot. The window ends at the sequence's end, in absolute positions:
+ * counting it from the length of this call alone would be wrong for a chunk of a prompt. */
 static uint64_t first_mapped(const struct quire_kv_slot_map *m)
 {
     const uint64_t seq_len = m->first_pos + (uint64_t)m->n_tokens;
@@ -19,18 +20,21 @@ static uint64_t first_mapped(const struct quire_kv_slot_map *m)
     return in_window > m->first_pos ? in_window : m->first_pos;
 }
 
-static quire_status check_map(const struct quire_kv_slot_map *m, const int64_t *slots, struct quire_error *err)
+/* Entries of positions without a slot are not looked at: they may hold anything. */
+static quire_status check_map(const struct quire_kv_slot_map *m, const int64_t *slots,
+                              struct quire_error *err)
 {
     if (!m)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "map is NULL");
     if (m->struct_size != sizeof *m)
-        return qr_fail(err, QUIRE_E_MISUSE, "map.struct_size is %u, this library expects %zu", m->struct_size,
-                       sizeof *m);
+        return qr_fail(err, QUIRE_E_MISUSE, "map.struct_size is %u, this library expects %zu",
+                       m->struct_size, sizeof *m);
     if (!m->block_size)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "map.block_size is 0");
     if (m->n_tokens > (size_t)UINT32_MAX - m->first_pos)
-        return qr_fail(err, QUIRE_E_LIMIT, "map: %zu tokens from position %u pass the largest position",
-                       m->n_tokens, m->first_pos);
+        return qr_fail(err, QUIRE_E_LIMIT,
+                       "map: %zu tokens from position %u pass the largest position", m->n_tokens,
+                       m->first_pos);
     if (m->n_tokens == 0)
         return QUIRE_OK;
     if (!slots || !m->block_table)
@@ -41,16 +45,17 @@ static quire_status check_map(const struct quire_kv_slot_map *m, const int64_t *
         return qr_fail(err, QUIRE_E_RANGE, "map: position %llu lies before first_block %u",
                        (unsigned long long)first_mapped(m), m->first_block);
     if (last - m->first_block >= m->n_entries)
-        return qr_fail(err, QUIRE_E_RANGE, "map: block_table has %zu entries, entry %llu is needed", m->n_entries,
-                       (unsigned long long)(last - m->first_block));
+        return qr_fail(err, QUIRE_E_RANGE, "map: block_table has %zu entries, entry %llu is needed",
+                       m->n_entries, (unsigned long long)(last - m->first_block));
     for (uint64_t i = first - m->first_block; i <= last - m->first_block; i++)
         if (m->block_table[i] < 0)
-            return qr_fail(err, QUIRE_E_RANGE, "map.block_table[%llu] %d is negative", (unsigned long long)i,
-                           m->block_table[i]);
+            return qr_fail(err, QUIRE_E_RANGE, "map.block_table[%llu] %d is negative",
+                           (unsigned long long)i, m->block_table[i]);
     return QUIRE_OK;
 }
 
-quire_status quire_kv_map_slots(const struct quire_kv_slot_map *map, int64_t *slots, struct quire_error *err)
+quire_status quire_kv_map_slots(const struct quire_kv_slot_map *map, int64_t *slots,
+                                struct quire_error *err)
 {
     QR_TRY(check_map(map, slots, err));
     const uint64_t first = first_mapped(map);
@@ -58,7 +63,8 @@ quire_status quire_kv_map_slots(const struct quire_kv_slot_map *map, int64_t *sl
         const uint64_t pos = map->first_pos + (uint64_t)i;
         slots[i] = QUIRE_SLOT_PAD;
         if (pos >= first)
-            slots[i] = (int64_t)map->block_table[pos / map->block_size - map->first_block] * map->block_size +
+            slots[i] = (int64_t)map->block_table[pos / map->block_size - map->first_block] *
+                           map->block_size +
                        (int64_t)(pos % map->block_size);
     }
     return QUIRE_OK;
@@ -73,19 +79,21 @@ quire_status qr_kv_check_slots(struct qr_kv_group *g, const int64_t *slots, size
         const int64_t slot = slots[i];
         if (slot == QUIRE_SLOT_PAD)
             continue;
-        if ((uint64_t)slot >= n_slots) /* negative ones too */
-            return qr_fail(err, QUIRE_E_RANGE, "slot_mapping[%zu] %lld is outside the pool of %llu slots", i,
+        if ((uint64_t)slot >= n_slots) /* catches negative ones too */
+            return qr_fail(err, QUIRE_E_RANGE,
+                           "slot_mapping[%zu] %lld is outside the pool of %llu slots", i,
                            (long long)slot, (unsigned long long)n_slots);
         QR_TRY(qr_kv_check_block(g, "slot_mapping", i, (int32_t)((uint64_t)slot / bs), 1, 1, err));
         if (g->marks[slot] == mark)
-            return qr_fail(err, QUIRE_E_INVALID_ARG, "slot_mapping[%zu] %lld is named twice", i, (long long)slot);
+            return qr_fail(err, QUIRE_E_INVALID_ARG, "slot_mapping[%zu] %lld is named twice", i,
+                           (long long)slot);
         g->marks[slot] = mark;
     }
     return QUIRE_OK;
 }
 
-quire_status quire_kv_check_slots(struct quire_kv_cache *kv, uint32_t group, const int64_t *slots, size_t n,
-                                  struct quire_error *err)
+quire_status quire_kv_check_slots(struct quire_kv_cache *kv, uint32_t group, const int64_t *slots,
+                                  size_t n, struct quire_error *err)
 {
     QR_TRY(qr_kv_check_group(kv, group, err));
     if (n && !slots)

@@ -5,14 +5,13 @@
 #include "kv/rows.h"
 #include <string.h>
 
-static size_t elem_bytes(enum quire_kv_dtype dtype) { return dtype == QUIRE_KV_F32 ? 4 : 2; }
-
-/* Dense strides filled in; the arguments have been checked or are about to be. */
+/* Checks the strides and fills in dense ones; the cheap part of the check, done by every member. */
 static quire_status strides_of(const struct quire_kv_cache *kv, const struct quire_kv_write_args *a,
-                               struct qr_kv_strides *k, struct qr_kv_strides *v, struct quire_error *err)
+                               struct qr_kv_strides *k, struct qr_kv_strides *v,
+                               struct quire_error *err)
 {
     const struct qr_kv_group *g = &kv->groups[a->group];
-    const size_t elem = elem_bytes(a->dtype);
+    const size_t elem = qr_kv_dtype(a->dtype)->bytes;
     QR_TRY(qr_kv_check_strides("k", a->k_token_stride, a->k_head_stride, a->n_tokens, g->n_kv_heads,
                                (size_t)g->layout.k_size, elem, k, err));
     return qr_kv_check_strides("v", a->v_token_stride, a->v_head_stride, a->n_tokens, g->n_kv_heads,
@@ -25,22 +24,26 @@ static quire_status check_args(const struct quire_kv_cache *kv, const struct qui
     if (!a)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args is NULL");
     if (a->struct_size != sizeof *a)
-        return qr_fail(err, QUIRE_E_MISUSE, "args.struct_size is %u, this library expects %zu", a->struct_size,
-                       sizeof *a);
+        return qr_fail(err, QUIRE_E_MISUSE, "args.struct_size is %u, this library expects %zu",
+                       a->struct_size, sizeof *a);
     QR_TRY(qr_kv_check_layer(kv, a->group, a->layer, err));
     if (a->dtype != QUIRE_KV_F32 && a->dtype != QUIRE_KV_BF16)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.dtype %d is neither f32 nor bf16", (int)a->dtype);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.dtype %d is neither f32 nor bf16",
+                       (int)a->dtype);
     if (a->n_tokens == 0)
         return QUIRE_OK;
     if (!a->k || !a->v || !a->slot_mapping)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s is NULL", !a->k ? "k" : !a->v ? "v" : "slot_mapping");
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s is NULL",
+                       !a->k   ? "k"
+                       : !a->v ? "v"
+                               : "slot_mapping");
     struct qr_kv_strides k, v;
     return strides_of(kv, a, &k, &v, err);
 }
 
-/* A row as f32: where it lies when that can be read directly, else copied or widened into buffer. */
-static const float *row_as_f32(const struct quire_kernels *kernels, enum quire_kv_dtype dtype, const void *row,
-                               size_t n, float *buffer)
+/* A row as f32: where it lies when that can be read directly, else in buffer. */
+static const float *row_as_f32(const struct quire_kernels *kernels, enum quire_kv_dtype dtype,
+                               const void *row, size_t n, float *buffer)
 {
     if (dtype == QUIRE_KV_F32) {
         if ((uintptr_t)row % sizeof *buffer == 0)
@@ -57,40 +60,42 @@ static const float *row_as_f32(const struct quire_kernels *kernels, enum quire_k
     return buffer;
 }
 
-struct head_args {
+/* What all rows of one call share. */
+struct write_run {
+    struct quire_kv_cache *kv;
     const struct quire_kv_write_args *args;
     struct qr_kv_strides k, v;
-    const struct qr_kv_group *group;
-    const struct quire_kernels *kernels;
 };
 
 /* Writes tokens begin .. end of one head. Returns the number of clipped values. */
-static size_t write_head(const struct head_args *h, uint32_t head, size_t begin, size_t end)
+static size_t write_head(const struct write_run *r, uint32_t head, size_t begin, size_t end)
 {
-    const struct quire_kv_write_args *a = h->args;
-    const struct qr_kv_group *g = h->group;
-    const struct qr_kv_layout *l = &g->layout;
-    const size_t elem = elem_bytes(a->dtype), scale_at = (size_t)a->layer * g->n_kv_heads + head;
-    unsigned char *base = g->base + a->layer * g->layer_bytes + head * g->head_bytes;
-    size_t clipped = 0;
-    float buffer[1024];
+    const struct quire_kv_write_args *a = r->args;
+    const struct quire_kernels *kernels = r->kv->kernels;
+    const struct qr_kv_layout *l = &r->kv->groups[a->group].layout;
+    const size_t elem = qr_kv_dtype(a->dtype)->bytes, nk = (size_t)l->k_size,
+                 nv = (size_t)l->v_size;
+    const float k_scale = qr_kv_k_scale(r->kv, a->group, a->layer, head);
+    const float v_scale = qr_kv_v_scale(r->kv, a->group, a->layer, head);
+    const uint64_t bs = r->kv->block_size;
+    float buffer[QR_KV_MAX_HEAD_SIZE];
     struct qr_kv_row k_codes, v_codes;
+    size_t clipped = 0;
     qr_kv_zero_padding(l, v_codes.bytes);
     for (size_t t = begin; t < end; t++) {
         if (a->slot_mapping[t] == QUIRE_SLOT_PAD)
             continue;
-        const uint64_t slot = (uint64_t)a->slot_mapping[t], bs = (uint64_t)l->block_size;
-        unsigned char *block = base + slot / bs * l->block_bytes;
+        const uint64_t slot = (uint64_t)a->slot_mapping[t];
         const int token = (int)(slot % bs);
-        const char *v = (const char *)a->v + (t * h->v.token + head * h->v.head) * elem;
-        const char *k = (const char *)a->k + (t * h->k.token + head * h->k.head) * elem;
-        const float *row = row_as_f32(h->kernels, a->dtype, v, (size_t)l->v_size, buffer);
-        clipped += qr_kv_narrow(h->kernels, l->v_dtype, v_codes.bytes, row, g->v_scale[scale_at], (size_t)l->v_size);
-        qr_kv_put_v(l, block, token, v_codes.bytes);
-        row = row_as_f32(h->kernels, a->dtype, k, (size_t)l->k_size, buffer);
-        clipped += qr_kv_narrow(h->kernels, l->k_dtype, k_codes.bytes, row, g->k_scale[scale_at],
-                                (size_t)l->k_size);
+        unsigned char *block = qr_kv_block(r->kv, a->group, a->layer, head, (int32_t)(slot / bs));
+        const char *k = (const char *)a->k + (t * r->k.token + head * r->k.head) * elem;
+        const char *v = (const char *)a->v + (t * r->v.token + head * r->v.head) * elem;
+        const float *row = row_as_f32(kernels, a->dtype, k, nk, buffer);
+        clipped += l->k_type->narrow(kernels, k_codes.bytes, row, k_scale, nk);
         qr_kv_put_k(l, block, token, k_codes.bytes);
+        row = row_as_f32(kernels, a->dtype, v, nv, buffer);
+        clipped += l->v_type->narrow(kernels, v_codes.bytes, row, v_scale, nv);
+        qr_kv_put_v(l, block, token, v_codes.bytes);
     }
     return clipped;
 }
@@ -105,8 +110,8 @@ static size_t gcd(size_t a, size_t b)
     return a;
 }
 
-/* First token of chunk i of n_chunks. Tokens that follow each other into one column of 16 slots stay together: the
- * lines of a column then have one writer. */
+/* First token of chunk i of n_chunks. Tokens that follow each other into one column of 16 slots
+ * stay together: the lines of a column then have one writer. */
 static size_t chunk_begin(const int64_t *slots, size_t n, size_t i, size_t n_chunks)
 {
     size_t t = n / n_chunks * i + n % n_chunks * i / n_chunks;
@@ -120,21 +125,21 @@ void quire_kv_write_part(struct quire_kv_cache *kv, const struct quire_kv_write_
 {
     if (args->n_tokens == 0)
         return;
-    const struct qr_kv_group *g = &kv->groups[args->group];
-    struct head_args h = { .args = args, .group = g, .kernels = kv->kernels };
-    if (strides_of(kv, args, &h.k, &h.v, NULL) != QUIRE_OK)
-        return; /* not checked by the caller */
+    struct write_run run = { .kv = kv, .args = args };
+    if (strides_of(kv, args, &run.k, &run.v, NULL) != QUIRE_OK)
+        return; /* the caller has skipped the check; these strides would leave its rows */
     /* heads never share a line; tokens are cut only as far as needed to give every member work */
-    const size_t n_heads = g->n_kv_heads, most = (args->n_tokens + 15) / 16;
+    const size_t n_heads = kv->groups[args->group].n_kv_heads, most = (args->n_tokens + 15) / 16;
     size_t n_chunks = team->size / gcd(team->size, n_heads);
     if (n_chunks > most)
         n_chunks = most;
     const size_t n_items = n_heads * n_chunks;
-    const size_t begin = n_items * team->rank / team->size, end = n_items * (team->rank + 1) / team->size;
+    const size_t begin = n_items * team->rank / team->size,
+                 end = n_items * (team->rank + 1) / team->size;
     size_t clipped = 0;
     for (size_t i = begin; i < end; i++) {
         const size_t chunk = i % n_chunks;
-        clipped += write_head(&h, (uint32_t)(i / n_chunks),
+        clipped += write_head(&run, (uint32_t)(i / n_chunks),
                               chunk_begin(args->slot_mapping, args->n_tokens, chunk, n_chunks),
                               chunk_begin(args->slot_mapping, args->n_tokens, chunk + 1, n_chunks));
     }
@@ -149,11 +154,6 @@ quire_status quire_kv_write_check(struct quire_kv_cache *kv, const struct quire_
     return quire_kv_check_slots(kv, args->group, args->slot_mapping, args->n_tokens, err);
 }
 
-struct write_run {
-    struct quire_kv_cache *kv;
-    const struct quire_kv_write_args *args;
-};
-
 static void run_part(void *arg, const struct quire_team *team)
 {
     const struct write_run *r = arg;
@@ -165,8 +165,9 @@ quire_status quire_kv_write(struct quire_kv_cache *kv, const struct quire_kv_wri
 {
     QR_TRY(check_args(kv, args, err));
     QR_TRY(qr_kv_enter(kv, err));
-    quire_status s = qr_kv_check_slots(&kv->groups[args->group], args->slot_mapping, args->n_tokens, err);
-    struct write_run run = { kv, args };
+    quire_status s =
+        qr_kv_check_slots(&kv->groups[args->group], args->slot_mapping, args->n_tokens, err);
+    struct write_run run = { .kv = kv, .args = args };
     if (s == QUIRE_OK && threads) {
         s = quire_threads_run(threads, run_part, &run);
         if (s != QUIRE_OK)

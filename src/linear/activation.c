@@ -28,8 +28,8 @@ bool qr_act_bytes(unsigned views, size_t m, size_t k, size_t *bytes)
     return true;
 }
 
-void qr_act_init(struct qr_act *act, unsigned views, const float *x, size_t x_stride, size_t m, size_t k,
-                 void *memory)
+void qr_act_init(struct qr_act *act, unsigned views, const float *x, size_t x_stride, size_t m,
+                 size_t k, void *memory)
 {
     uint8_t *p = memory;
     *act = (struct qr_act){ .views = views, .m = m, .k = k, .f32 = x, .f32_stride = x_stride };
@@ -49,12 +49,13 @@ void qr_act_init(struct qr_act *act, unsigned views, const float *x, size_t x_st
 }
 
 /* Values k0 .. k0 + n - 1 of row i. */
-static void convert(const struct qr_act *act, const struct quire_kernels *kernels, size_t i, size_t k0, size_t n)
+static void convert(const struct qr_act *act, const struct quire_kernels *kernels, size_t i,
+                    size_t k0, size_t n)
 {
     const float *x = act->f32 + i * act->f32_stride + k0;
     if (act->views & QR_ACT_BF16) {
         uint16_t *row = act->bf16 + i * act->bf16_stride;
-        kernels->narrow_bf16(row + k0, x, 1, n);
+        (void)kernels->narrow_bf16(row + k0, x, 1, n);
         if (k0 + n == act->k)
             memset(row + act->k, 0, (act->bf16_stride - act->k) * sizeof *row);
     }
@@ -65,7 +66,8 @@ static void convert(const struct qr_act *act, const struct quire_kernels *kernel
     }
 }
 
-void qr_act_part(const struct qr_act *act, const struct quire_kernels *kernels, const struct quire_team *team)
+void qr_act_part(const struct qr_act *act, const struct quire_kernels *kernels,
+                 const struct quire_team *team)
 {
     if (!(act->views & (QR_ACT_BF16 | QR_ACT_Q8)) || act->m == 0 || act->k == 0)
         return;

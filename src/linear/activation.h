@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* activation.h - the input rows of a matmul in the forms that kernels read, each made once per step. */
+/* activation.h - the input rows of a matmul in the forms that kernels read. */
 #ifndef QUIRE_LINEAR_ACTIVATION_H
 #define QUIRE_LINEAR_ACTIVATION_H
 #include "base/kernel.h"
@@ -8,14 +8,16 @@
 enum qr_act_view {
     QR_ACT_F32 = 1 << 0,  /* the rows themselves, borrowed */
     QR_ACT_BF16 = 1 << 1, /* to nearest even; rows padded with zeros */
-    QR_ACT_Q8 = 1 << 2,   /* int8 per 32 values with an f32 scale (quant_act_q8); k a multiple of 32 */
+    QR_ACT_Q8 =
+        1 << 2, /* int8 per 32 values with an f32 scale (quant_act_q8); k a multiple of 32 */
 };
 
-/* m rows of k values. Every row is converted by itself, so its bits do not depend on the rows beside it. */
+/* m rows of k values, converted once per step for all weights that read them. Every row is
+ * converted by itself, so its bits do not depend on the rows beside it. */
 struct qr_act {
     unsigned views; /* enum qr_act_view bits that are set up */
     size_t m, k;
-    const float *f32; /* borrowed */
+    const float *f32;  /* borrowed */
     size_t f32_stride; /* floats */
     uint16_t *bf16;
     size_t bf16_stride; /* elements, even */
@@ -25,16 +27,18 @@ struct qr_act {
     int32_t *q_sum;  /* [m][k / 16] sums of 16 q */
 };
 
-/* Bytes that the views of up to m rows need, a multiple of 64; the caller lends them, 64-byte aligned. False when k
- * does not suit a view or on overflow. */
+/* Bytes that the views of up to m rows need, a multiple of 64; the caller lends them, 64-byte
+ * aligned. False when k does not suit a view or on overflow. */
 bool qr_act_bytes(unsigned views, size_t m, size_t k, size_t *bytes);
 
-/* Describes m rows at x, x_stride floats apart, and lays the views out in `memory` (qr_act_bytes; may be NULL when
- * only F32 is wanted). Cheap; nothing is converted. */
-void qr_act_init(struct qr_act *act, unsigned views, const float *x, size_t x_stride, size_t m, size_t k,
-                 void *memory);
+/* Describes m rows at x, x_stride floats apart, and lays the views out in `memory` (qr_act_bytes;
+ * may be NULL when only F32 is wanted). Cheap; nothing is converted. */
+void qr_act_init(struct qr_act *act, unsigned views, const float *x, size_t x_stride, size_t m,
+                 size_t k, void *memory);
 
-/* Fills the views. Called by all members of a team; a barrier must follow before anyone reads them. */
-void qr_act_part(const struct qr_act *act, const struct quire_kernels *kernels, const struct quire_team *team);
+/* Fills the views. Called by all members of a team; a barrier must follow before anyone reads
+ * them. */
+void qr_act_part(const struct qr_act *act, const struct quire_kernels *kernels,
+                 const struct quire_team *team);
 
 #endif

@@ -14,8 +14,8 @@ static const struct {
 };
 
 static const uint8_t code_luts[][16] = {
-    [QUIRE_LUT_IQ4] = { QUIRE_LUT_IQ4_BYTES },
-    [QUIRE_LUT_MXFP4] = { QUIRE_LUT_MXFP4_BYTES },
+    [QUIRE_LUT_IQ4] = { QUIRE_IQ4_BYTES },
+    [QUIRE_LUT_MXFP4] = { QUIRE_MXFP4_BYTES },
 };
 
 const struct quire_panel_format *qr_panel_format(uint32_t type)
@@ -32,8 +32,8 @@ size_t qr_group_raw_bytes(uint32_t type, size_t n_blocks)
     return n_blocks * QUIRE_BLOCK_K / info->block_elems * info->block_bytes;
 }
 
-/* A value is scale * integer - min. Scale and min of a sub-block are exact in f32 for every format, and so is
- * their product with the integer; only the subtraction of the minimum rounds. */
+/* A value is scale * integer - min. Scale and min of a sub-block are exact in f32 for every format,
+ * and so is their product with the integer; only the subtraction of the minimum rounds. */
 struct sub_block {
     float scale, min;
 };
@@ -65,7 +65,8 @@ static struct sub_block sub_block(struct quire_panel_format f, const struct qr_g
     return s;
 }
 
-void qr_group_values(struct quire_panel_format f, const struct qr_group *g, size_t n_blocks, float *out)
+void qr_group_values(struct quire_panel_format f, const struct qr_group *g, size_t n_blocks,
+                     float *out)
 {
     const size_t sub = quire_panel_sub16(f) ? 16 : 32;
     for (size_t k = 0; k < n_blocks * QUIRE_BLOCK_K; k++) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group.h - up to 256 quantised values of one row in a common form: what packing, unpacking and the reference
- * dequantisation share. */
+/* group.h - up to 256 quantised values of one row, in one form for all quantised types. */
 #ifndef QUIRE_LINEAR_GROUP_H
 #define QUIRE_LINEAR_GROUP_H
 #include "base/kernels_linear.h"
@@ -24,12 +23,13 @@ size_t qr_group_raw_bytes(uint32_t type, size_t n_blocks);
 void qr_group_decode(uint32_t type, const uint8_t *raw, size_t n_blocks, struct qr_group *g);
 
 /* Values of a group, exactly as the format defines them. */
-void qr_group_values(struct quire_panel_format f, const struct qr_group *g, size_t n_blocks, float *out);
+void qr_group_values(struct quire_panel_format f, const struct qr_group *g, size_t n_blocks,
+                     float *out);
 
 /* Stores a group as row r (0..15) of a panel's group at `panel`, or loads it back. */
-void qr_group_to_panel(struct quire_panel_format f, const struct qr_group *g, size_t n_blocks, size_t r,
-                       uint8_t *panel);
-void qr_group_from_panel(struct quire_panel_format f, const uint8_t *panel, size_t n_blocks, size_t r,
-                         struct qr_group *g);
+void qr_group_to_panel(struct quire_panel_format f, const struct qr_group *g, size_t n_blocks,
+                       size_t r, uint8_t *panel);
+void qr_group_from_panel(struct quire_panel_format f, const uint8_t *panel, size_t n_blocks,
+                         size_t r, struct qr_group *g);
 
 #endif

@@ -103,8 +103,8 @@ static void decode_q3_k(const uint8_t *p, struct qr_group *g)
     g->d[0] = u16(p + 108);
 }
 
-/* Eight 6-bit scales and mins in 12 bytes: the first four of each whole in the low bits of bytes 0-3 and 4-7, the
- * others as nibbles in bytes 8-11 with their two high bits on top of bytes 0-7. */
+/* Eight 6-bit scales and mins in 12 bytes: the first four of each whole in the low bits of bytes
+ * 0-3 and 4-7, the others as nibbles in bytes 8-11 with their two high bits on top of bytes 0-7. */
 static void scales_and_mins(const uint8_t *s, struct qr_group *g)
 {
     for (int i = 0; i < 4; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_panel.c - moves one row's group into and out of the panel layout of base/kernels_linear.h. */
+/* group_panel.c - moves one row's group into and out of a panel. */
 #include "linear/group.h"
 #include <string.h>
 
@@ -15,7 +15,8 @@ static uint32_t load_dword(const uint8_t *p)
 
 static void store_dword(uint8_t *p, uint32_t v) { memcpy(p, &v, sizeof v); }
 
-/* A plane holds `bits` bits of every code, those from bit `from` on; 8 / bits steps share a line. */
+/* A plane holds `bits` bits of every code, those from bit `from` on; 8 / bits steps share a
+ * line. */
 static void put_plane(int bits, int from, const uint8_t *code, size_t r, uint8_t *plane)
 {
     const uint32_t mask = (uint32_t)((1 << bits) - 1) * 0x01010101u;
@@ -75,7 +76,8 @@ static void get_bytes(const uint8_t *p, uint8_t *v, size_t n, size_t r)
         v[i] = p[i * QUIRE_PANEL_ROWS + r];
 }
 
-static void put_scales(struct quire_panel_format f, const struct qr_group *g, size_t nb, size_t r, uint8_t *h)
+static void put_scales(struct quire_panel_format f, const struct qr_group *g, size_t nb, size_t r,
+                       uint8_t *h)
 {
     enum { R = QUIRE_PANEL_ROWS };
     uint8_t both[16];
@@ -114,7 +116,8 @@ static void put_scales(struct quire_panel_format f, const struct qr_group *g, si
     put_u16(h, r, g->d[0]);
 }
 
-static void get_scales(struct quire_panel_format f, const uint8_t *h, size_t nb, size_t r, struct qr_group *g)
+static void get_scales(struct quire_panel_format f, const uint8_t *h, size_t nb, size_t r,
+                       struct qr_group *g)
 {
     enum { R = QUIRE_PANEL_ROWS };
     switch ((enum quire_scale_kind)f.scales) {
@@ -154,8 +157,8 @@ static void get_scales(struct quire_panel_format f, const uint8_t *h, size_t nb,
     g->d[0] = get_u16(h, r);
 }
 
-void qr_group_to_panel(struct quire_panel_format f, const struct qr_group *g, size_t n_blocks, size_t r,
-                       uint8_t *panel)
+void qr_group_to_panel(struct quire_panel_format f, const struct qr_group *g, size_t n_blocks,
+                       size_t r, uint8_t *panel)
 {
     put_scales(f, g, n_blocks, r, panel);
     panel += quire_panel_header_bytes(f, n_blocks);
@@ -163,8 +166,8 @@ void qr_group_to_panel(struct quire_panel_format f, const struct qr_group *g, si
         put_block(f, g->code + b * QUIRE_BLOCK_K, r, panel + b * quire_panel_block_bytes(f));
 }
 
-void qr_group_from_panel(struct quire_panel_format f, const uint8_t *panel, size_t n_blocks, size_t r,
-                         struct qr_group *g)
+void qr_group_from_panel(struct quire_panel_format f, const uint8_t *panel, size_t n_blocks,
+                         size_t r, struct qr_group *g)
 {
     get_scales(f, panel, n_blocks, r, g);
     panel += quire_panel_header_bytes(f, n_blocks);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear.c - the matmul driver: picks the kernel and shares the outputs among the members of a team. */
+/* linear.c - the matmul driver: picks the kernel and shares out the work. */
 #include "linear/linear.h"
 #include "base/error.h"
 #include "linear/share.h"
 
 typedef void linear_kernel(const struct quire_linear_args *a);
 
-static linear_kernel *pick(enum qr_weight_type type, enum qr_compute compute, const struct quire_kernels *k)
+static linear_kernel *pick(enum qr_weight_type type, enum qr_compute compute,
+                           const struct quire_kernels *k)
 {
     const bool native = compute == QR_COMPUTE_NATIVE;
     switch (type) {
@@ -16,8 +17,8 @@ static linear_kernel *pick(enum qr_weight_type type, enum qr_compute compute, co
         return k->linear_f32_f16;
     case QR_WEIGHT_BF16:
         return native ? k->linear_native_bf16 : k->linear_f32_bf16;
-#define X(name, NAME, ...)      \
-    case QR_WEIGHT_##NAME:      \
+#define X(name, NAME, ...)                                                                         \
+    case QR_WEIGHT_##NAME:                                                                         \
         return native ? k->linear_q8_##name : k->linear_f32_##name;
         QUIRE_QUANT_TYPES(X)
 #undef X
@@ -37,26 +38,33 @@ quire_status qr_linear_check(const struct qr_linear_args *args, struct quire_err
     if (!args->w || !args->x || !args->out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: w, x or out is NULL");
     if (args->compute != QR_COMPUTE_F32 && args->compute != QR_COMPUTE_NATIVE)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: compute mode %d is unknown", (int)args->compute);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: compute mode %d is unknown",
+                       (int)args->compute);
     if (args->epilogue != QR_EPILOGUE_NONE)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: epilogue %d is unknown", (int)args->epilogue);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: epilogue %d is unknown",
+                       (int)args->epilogue);
     if (args->x->k != args->w->k)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: x has rows of %zu values, w of %zu", args->x->k, args->w->k);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: x has rows of %zu values, w of %zu",
+                       args->x->k, args->w->k);
     if (args->x->m > 1 && args->out_stride < args->w->n)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: out_stride %zu is less than the %zu outputs",
-                       args->out_stride, args->w->n);
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "linear: out_stride %zu is less than the %zu outputs", args->out_stride,
+                       args->w->n);
     if (!(args->x->views & qr_linear_view(args->w->type, args->compute)))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: x lacks the view that weights of type %s read",
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "linear: x lacks the view that weights of type %s read",
                        qr_weight_type_info(args->w->type)->name);
     return QUIRE_OK;
 }
 
 /* Outputs of panels [p0, p1) for activation rows [i0, i1). */
-static void run(const struct qr_linear_args *args, linear_kernel *kernel, size_t p0, size_t p1, size_t i0, size_t i1)
+static void run(const struct qr_linear_args *args, linear_kernel *kernel, size_t p0, size_t p1,
+                size_t i0, size_t i1)
 {
     const struct qr_packed *w = args->w;
     const struct qr_act *x = args->x;
-    const size_t j0 = p0 * w->panel_rows, j1 = p1 * w->panel_rows < w->n ? p1 * w->panel_rows : w->n;
+    const size_t j0 = p0 * w->panel_rows,
+                 j1 = p1 * w->panel_rows < w->n ? p1 * w->panel_rows : w->n;
     struct quire_linear_args a = {
         .w = w->data + p0 * w->panel_bytes,
         .panel_bytes = w->panel_bytes,
@@ -93,8 +101,8 @@ void qr_linear_part(const struct qr_linear_args *args, const struct quire_kernel
     if (m == 0)
         return;
     linear_kernel *kernel = pick(args->w->type, args->compute, kernels);
-    /* Panels first: a member streams its weights once. Rows are cut as well only when there are too few panels to
-     * go round evenly: pieces of a panel range, `cuts` for each panel. */
+    /* Panels first: a member streams its weights once. Rows are cut as well only when there are too
+     * few panels to go round evenly: pieces of a panel range, `cuts` for each panel. */
     size_t cuts = 1;
     while (panels * cuts < 4 * (size_t)team->size && team->size > 1 && m / (cuts * 2) >= MIN_ROWS)
         cuts *= 2;

@@ -29,12 +29,13 @@ struct qr_linear_args {
 /* The view of the activations that a weight of this type reads. */
 enum qr_act_view qr_linear_view(enum qr_weight_type type, enum qr_compute compute);
 
-/* QUIRE_E_INVALID_ARG naming the argument that does not fit the others. For callers' set-up time: the part function
- * itself checks nothing. */
+/* QUIRE_E_INVALID_ARG naming the argument that does not fit the others. For callers' set-up time:
+ * the part function itself checks nothing. */
 quire_status qr_linear_check(const struct qr_linear_args *args, struct quire_error *err);
 
-/* Called by all members of a team with the same arguments, after the views are filled and a barrier. Each output is
- * computed whole by one member, one chain over k ascending: the bits do not depend on the team or on x->m. */
+/* Called by all members of a team with the same arguments, after the views are filled and a
+ * barrier. Each output is computed whole by one member, one chain over k ascending: the bits do not
+ * depend on the team or on x->m. */
 void qr_linear_part(const struct qr_linear_args *args, const struct quire_kernels *kernels,
                     const struct quire_team *team);
 

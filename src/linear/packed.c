@@ -10,7 +10,8 @@
 enum { HUGE_PAGE = 2 << 20 };
 
 /* Fills everything of a weight but its memory. */
-static quire_status describe(uint32_t type, uint64_t n, uint64_t k, struct qr_packed *w, struct quire_error *err)
+static quire_status describe(uint32_t type, uint64_t n, uint64_t k, struct qr_packed *w,
+                             struct quire_error *err)
 {
     const struct qr_weight_type_info *info = qr_weight_type_info(type);
     if (!info)
@@ -18,34 +19,40 @@ static quire_status describe(uint32_t type, uint64_t n, uint64_t k, struct qr_pa
     if (!info->supported)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "weight type %s is not supported", info->name);
     if (n == 0 || k == 0)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "weight of %llu x %llu values is empty", (unsigned long long)n,
-                       (unsigned long long)k);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "weight of %llu x %llu values is empty",
+                       (unsigned long long)n, (unsigned long long)k);
     if (k % info->block_elems != 0)
-        return qr_fail(err, QUIRE_E_FORMAT, "row of %llu values is no multiple of the %s block of %u",
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "row of %llu values is no multiple of the %s block of %u",
                        (unsigned long long)k, info->name, (unsigned)info->block_elems);
     const struct quire_panel_format *f = qr_panel_format(type);
     *w = (struct qr_packed){ .provider = QR_PROVIDER_QUIRE, .type = (enum qr_weight_type)type };
     w->panel_rows = f ? QUIRE_PANEL_ROWS : QUIRE_FLOAT_PANEL_ROWS;
-    bool fits = n <= SIZE_MAX - w->panel_rows && k < SIZE_MAX && qr_weight_row_bytes(type, k, &w->row_bytes);
+    bool fits = n <= SIZE_MAX - w->panel_rows && k < SIZE_MAX &&
+                qr_weight_row_bytes(type, k, &w->row_bytes);
     w->n = (size_t)n;
     w->k = (size_t)k;
     w->n_panels = (w->n + w->panel_rows - 1) / w->panel_rows;
     if (f) {
         const size_t whole = w->k / QUIRE_GROUP_K, rest = w->k % QUIRE_GROUP_K / QUIRE_BLOCK_K;
         fits = fits && qr_mul_size(whole, quire_panel_group_bytes(*f, 8), &w->panel_bytes) &&
-               qr_add_size(w->panel_bytes, rest ? quire_panel_group_bytes(*f, rest) : 0, &w->panel_bytes);
+               qr_add_size(w->panel_bytes, rest ? quire_panel_group_bytes(*f, rest) : 0,
+                           &w->panel_bytes);
     } else {
         const size_t padded = type == QR_WEIGHT_BF16 ? w->k + w->k % 2 : w->k;
-        fits = fits && qr_mul3_size(padded, QUIRE_FLOAT_PANEL_ROWS, info->block_bytes, &w->panel_bytes);
+        fits = fits &&
+               qr_mul3_size(padded, QUIRE_FLOAT_PANEL_ROWS, info->block_bytes, &w->panel_bytes);
     }
     /* PTRDIFF_MAX bounds what any allocator can give */
-    if (!fits || !qr_mul_size(w->n_panels, w->panel_bytes, &w->bytes) || w->bytes > PTRDIFF_MAX - HUGE_PAGE)
-        return qr_fail(err, QUIRE_E_LIMIT, "weight of %llu x %llu values is too large", (unsigned long long)n,
-                       (unsigned long long)k);
+    if (!fits || !qr_mul_size(w->n_panels, w->panel_bytes, &w->bytes) ||
+        w->bytes > PTRDIFF_MAX - HUGE_PAGE)
+        return qr_fail(err, QUIRE_E_LIMIT, "weight of %llu x %llu values is too large",
+                       (unsigned long long)n, (unsigned long long)k);
     return QUIRE_OK;
 }
 
-quire_status qr_packed_bytes(uint32_t type, uint64_t n, uint64_t k, uint64_t *bytes, struct quire_error *err)
+quire_status qr_packed_bytes(uint32_t type, uint64_t n, uint64_t k, uint64_t *bytes,
+                             struct quire_error *err)
 {
     struct qr_packed w;
     QR_TRY(describe(type, n, k, &w, err));
@@ -53,8 +60,9 @@ quire_status qr_packed_bytes(uint32_t type, uint64_t n, uint64_t k, uint64_t *by
     return QUIRE_OK;
 }
 
-quire_status qr_packed_create(uint32_t type, uint64_t n, uint64_t k, const struct quire_allocator *allocator,
-                              struct qr_packed **out, struct quire_error *err)
+quire_status qr_packed_create(uint32_t type, uint64_t n, uint64_t k,
+                              const struct quire_allocator *allocator, struct qr_packed **out,
+                              struct quire_error *err)
 {
     struct qr_packed tmp;
     *out = NULL;
@@ -65,7 +73,8 @@ quire_status qr_packed_create(uint32_t type, uint64_t n, uint64_t k, const struc
     *w = tmp;
     w->allocator = allocator;
     /* large ones on their own huge pages, where the system makes such */
-    w->data = qr_alloc_aligned(allocator, w->bytes, w->bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : QUIRE_LINE);
+    w->data =
+        qr_alloc_aligned(allocator, w->bytes, w->bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : QUIRE_LINE);
     if (!w->data) {
         qr_free(allocator, w, 1, sizeof *w);
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a weight of %zu bytes", tmp.bytes);
@@ -89,7 +98,8 @@ static size_t blocks_at(const struct qr_packed *w, size_t k0)
 }
 
 /* Group after group over all rows, so that the panel is written front to back. */
-static void pack_quant_panel(const struct qr_packed *w, const uint8_t *raw, size_t rows, uint8_t *panel)
+static void pack_quant_panel(const struct qr_packed *w, const uint8_t *raw, size_t rows,
+                             uint8_t *panel)
 {
     const struct quire_panel_format f = *qr_panel_format(w->type);
     struct qr_group g;
@@ -114,7 +124,8 @@ static size_t float_index(enum qr_weight_type type, size_t r, size_t k)
     return k * QUIRE_FLOAT_PANEL_ROWS + r;
 }
 
-static void pack_float_panel(const struct qr_packed *w, const uint8_t *raw, size_t rows, uint8_t *panel)
+static void pack_float_panel(const struct qr_packed *w, const uint8_t *raw, size_t rows,
+                             uint8_t *panel)
 {
     const size_t size = w->type == QR_WEIGHT_F32 ? 4 : 2;
     /* a line of k per row at a time keeps both sides in cache */
@@ -125,17 +136,20 @@ static void pack_float_panel(const struct qr_packed *w, const uint8_t *raw, size
         const size_t k1 = w->k - k0 < K_STEP ? w->k : k0 + K_STEP;
         for (size_t r = 0; r < rows; r++)
             for (size_t k = k0; k < k1; k++)
-                memcpy(panel + float_index(w->type, r, k) * size, raw + r * w->row_bytes + k * size, size);
+                memcpy(panel + float_index(w->type, r, k) * size, raw + r * w->row_bytes + k * size,
+                       size);
     }
 }
 
-quire_status qr_packed_rows(struct qr_packed *w, size_t row0, size_t n_rows, const void *raw, struct quire_error *err)
+quire_status qr_packed_rows(struct qr_packed *w, size_t row0, size_t n_rows, const void *raw,
+                            struct quire_error *err)
 {
     if (row0 > w->n || n_rows > w->n - row0)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "rows %zu..%zu of a weight with %zu rows", row0, row0 + n_rows, w->n);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "rows %zu..%zu of a weight with %zu rows", row0,
+                       row0 + n_rows, w->n);
     if (row0 % w->panel_rows != 0 || (n_rows % w->panel_rows != 0 && row0 + n_rows != w->n))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "rows %zu..%zu are no whole panels of %zu rows", row0, row0 + n_rows,
-                       w->panel_rows);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "rows %zu..%zu are no whole panels of %zu rows",
+                       row0, row0 + n_rows, w->panel_rows);
     const uint8_t *src = raw;
     uint8_t *panel = w->data + row0 / w->panel_rows * w->panel_bytes;
     while (n_rows > 0) {

@@ -5,42 +5,46 @@
 #include "linear/weight_type.h"
 #include <quire/status.h>
 
-/* Who multiplies this weight. A provider owns the layout of `data` and serves every number of rows. */
+/* Who multiplies this weight. A provider owns the layout of `data` and serves every number of
+ * rows. */
 enum qr_linear_provider { QR_PROVIDER_QUIRE };
 
-/* One matrix [n outputs][k inputs]; immutable once packed, then safe to share. A stack of expert matrices is
- * simply as many of these. Fields are read-only for users. */
+/* One matrix [n outputs][k inputs]; immutable once packed, then safe to share. A stack of expert
+ * matrices is simply as many of these. Fields are read-only for users. */
 struct qr_packed {
     const struct quire_allocator *allocator; /* borrowed, outlives the weight */
     enum qr_linear_provider provider;
     enum qr_weight_type type;
     size_t n, k;
-    size_t panel_rows;    /* 16 or 64 */
-    size_t panel_bytes;   /* multiple of 64 */
-    size_t n_panels;      /* n / panel_rows, rounded up */
-    size_t row_bytes;     /* of one source row */
-    size_t bytes;         /* n_panels * panel_bytes */
-    uint8_t *data;        /* panels, 64-byte aligned */
+    size_t panel_rows;  /* 16 or 64 */
+    size_t panel_bytes; /* multiple of 64 */
+    size_t n_panels;    /* n / panel_rows, rounded up */
+    size_t row_bytes;   /* of one source row */
+    size_t bytes;       /* n_panels * panel_bytes */
+    uint8_t *data;      /* panels, 64-byte aligned */
 };
 
-/* Exact size of the packed data, before anything is allocated. QUIRE_E_UNSUPPORTED: type, named; QUIRE_E_FORMAT: k
- * is no multiple of the type's block; QUIRE_E_INVALID_ARG: n or k is 0; QUIRE_E_LIMIT: too large. */
+/* Exact size of the packed data, before anything is allocated. QUIRE_E_UNSUPPORTED: type, named;
+ * QUIRE_E_FORMAT: k is no multiple of the type's block; QUIRE_E_INVALID_ARG: n or k is 0;
+ * QUIRE_E_LIMIT: too large. */
 quire_status qr_packed_bytes(uint32_t type, uint64_t n, uint64_t k, uint64_t *bytes,
                              struct quire_error *err) QUIRE_MUST_CHECK;
 
-/* Reserves a weight; its contents are undefined until all rows are packed. Errors as above and QUIRE_E_NOMEM; *out is
- * NULL then. */
-quire_status qr_packed_create(uint32_t type, uint64_t n, uint64_t k, const struct quire_allocator *allocator,
-                              struct qr_packed **out, struct quire_error *err) QUIRE_MUST_CHECK;
+/* Reserves a weight; its contents are undefined until all rows are packed. Errors as above and
+ * QUIRE_E_NOMEM; *out is NULL then. */
+quire_status qr_packed_create(uint32_t type, uint64_t n, uint64_t k,
+                              const struct quire_allocator *allocator, struct qr_packed **out,
+                              struct quire_error *err) QUIRE_MUST_CHECK;
 void qr_packed_destroy(struct qr_packed *w); /* NULL is a no-op */
 
-/* Packs source rows [row0, row0 + n_rows), which lie row_bytes apart at `raw` (any alignment), as the file stores
- * them. Whole panels only: row0 a multiple of panel_rows, and so n_rows unless it reaches the last row
- * (QUIRE_E_INVALID_ARG). Threads may pack disjoint ranges at once. */
+/* Packs source rows [row0, row0 + n_rows), which lie row_bytes apart at `raw` (any alignment), as
+ * the file stores them. Whole panels only: row0 a multiple of panel_rows, and so n_rows unless it
+ * reaches the last row (QUIRE_E_INVALID_ARG). Threads may pack disjoint ranges at once. */
 quire_status qr_packed_rows(struct qr_packed *w, size_t row0, size_t n_rows, const void *raw,
                             struct quire_error *err) QUIRE_MUST_CHECK;
 
-/* Unpacks row `row` (< n) exactly to f32, out[k]. This is how embeddings are read from a tied head. */
+/* Unpacks row `row` (< n) exactly to f32, out[k]. This is how embeddings are read from a tied
+ * head. */
 void qr_linear_row(const struct qr_packed *w, size_t row, float *out);
 
 #endif

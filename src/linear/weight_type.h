@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weight_type.h - storage types of weights: names, block sizes, and the reference dequantisation. */
+/* weight_type.h - storage types of weights: names, block sizes, reference dequantisation. */
 #ifndef QUIRE_LINEAR_WEIGHT_TYPE_H
 #define QUIRE_LINEAR_WEIGHT_TYPE_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* The numbers are those of GGML, as GGUF files store them. Types that are only known by name have no enumerator. */
+/* The numbers are those of GGML, as GGUF files store them. Types that are only known by name have
+ * no enumerator. */
 enum qr_weight_type {
     QR_WEIGHT_F32 = 0,
     QR_WEIGHT_F16 = 1,
@@ -36,11 +37,12 @@ struct qr_weight_type_info {
 /* What is known of a type number; NULL for numbers that were never given out or were withdrawn. */
 const struct qr_weight_type_info *qr_weight_type_info(uint32_t type);
 
-/* Bytes of one row of k values. False when the type is unknown, k is no multiple of its block, or on overflow. */
+/* Bytes of one row of k values. False when the type is unknown, k is no multiple of its block, or
+ * on overflow. */
 bool qr_weight_row_bytes(uint32_t type, uint64_t k, size_t *out);
 
-/* Reference dequantisation: k values of a row of raw blocks (any alignment) to f32, exactly as the format defines
- * them. The type must be supported and k a multiple of its block. */
+/* Reference dequantisation: k values of a row of raw blocks (any alignment) to f32, exactly as the
+ * format defines them. The type must be supported and k a multiple of its block. */
 void qr_weight_dequantise(uint32_t type, const void *raw, size_t k, float *out);
 
 #endif

@@ -25,7 +25,10 @@ void qr_model_config_set_name(struct qr_model_config *cfg, const char *name, siz
     while (n > 0 && n < len && ((uint8_t)name[n] & 0xc0) == 0x80)
         n--;
     for (size_t i = 0; i < n; i++)
-        cfg->name[i] = (uint8_t)name[i] < 0x20 || name[i] == 0x7f ? ' ' : name[i];
+        if ((uint8_t)name[i] < 0x20 || name[i] == 0x7f)
+            cfg->name[i] = ' ';
+        else
+            cfg->name[i] = name[i];
     cfg->name[n] = 0;
 }
 

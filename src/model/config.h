@@ -30,7 +30,7 @@ enum qr_norm_kind {
 /* n1, n2: norms of a sublayer's input (roles ATTN_NORM, FFN_NORM); p1, p2: norms of its output
  * (ATTN_POST_NORM, FFN_POST_NORM). Every "+=" is scaled by residual_scale. */
 enum qr_block_kind {
-    QR_BLOCK_PRE, /* x += attn(n1(x));      x += ffn(n2(x))       Llama, Qwen, Mistral, Phi-3, GPT-2 */
+    QR_BLOCK_PRE,       /* x += attn(n1(x));      x += ffn(n2(x))       Llama, Qwen, Phi-3, GPT-2 */
     QR_BLOCK_SANDWICH,  /* x += p1(attn(n1(x)));  x += p2(ffn(n2(x)))   Gemma 2 and 3, GLM-4 */
     QR_BLOCK_OUTPUT,    /* x += p1(attn(x));      x += p2(ffn(x))       OLMo 2 */
     QR_BLOCK_POST,      /* x = p1(x + attn(x));   x = p2(x + ffn(x))    BERT, BART */
@@ -44,8 +44,8 @@ enum qr_activation {
     QR_ACT_GELU_ERF,
     QR_ACT_GELU_QUICK, /* x * sigmoid(1.702 x) */
     QR_ACT_RELU,
-    QR_ACT_RELU2, /* relu(x)^2 */
-    QR_ACT_SWIGLU_OAI, /* clamped: gate and up limited by act_limit, gate * sigmoid(act_alpha * gate) * (up + 1) */
+    QR_ACT_RELU2,      /* relu(x)^2 */
+    QR_ACT_SWIGLU_OAI, /* gate * sigmoid(act_alpha * gate) * (up + 1), both clamped to act_limit */
 };
 
 enum qr_qk_norm {
@@ -81,11 +81,10 @@ struct qr_rope_config {
     double factor;                            /* 1 when unused */
     double low_freq_factor, high_freq_factor; /* LLAMA3 */
     double beta_fast, beta_slow;              /* YARN */
-    bool truncate; /* YARN: correction range rounded to whole dimensions */
-    float
-        cos_sin_scale; /* multiplies cos and sin: attention_factor, or what the scaling rule gives; else 1 */
-    const float *factors_short,
-        *factors_long; /* [dim / 2], owned by the config; LONGROPE, FACTORS (short) */
+    bool truncate;       /* YARN: correction range rounded to whole dimensions */
+    float cos_sin_scale; /* multiplies cos and sin; 1 unless the scaling rule says otherwise */
+    /* [dim / 2] each, owned by the config: LONGROPE both, FACTORS the short ones, otherwise NULL */
+    const float *factors_short, *factors_long;
 };
 
 enum { QR_ROPE_MAX_SETS = 2, QR_LAYER_NO_ROPE = 255, QR_MAX_EOS = 16 };
@@ -158,8 +157,7 @@ struct qr_model_config {
     uint32_t position_offset; /* learned position = position + this */
     bool embedding_norm;
     uint32_t n_token_types;
-    bool
-        tied_output; /* no separate head: logits = x . token_embd (the weights have the last word) */
+    bool tied_output;    /* no head of its own: logits = x . token_embd */
     float logit_scale;   /* multiplies logits before final_softcap; 1 = none */
     float final_softcap; /* cap * tanh(logit / cap); 0 = off */
 
@@ -182,8 +180,8 @@ struct qr_model_config {
     bool sinks;
     enum qr_qk_norm qk_norm;
     bool qk_norm_after_rope;
-    float temperature_floor,
-        temperature_scale; /* NoPE layers: q *= log1p(floor((pos+1)/floor)) * scale + 1; 0 = off */
+    /* layers without rope: q *= log1p(floor((pos + 1) / temperature_floor)) * temperature_scale + 1 */
+    float temperature_floor, temperature_scale; /* 0 = off */
     uint32_t n_rope;
     struct qr_rope_config rope[QR_ROPE_MAX_SETS];
     struct qr_mla_config mla;

@@ -175,11 +175,11 @@ static quire_status read_scales(const struct gguf_source *s)
     QR_TRY(qr_gguf_source_f32_or(s, "attention.scale", (float)(1 / sqrt(width)),
                                  &cfg->attention_scale));
     QR_TRY(qr_gguf_source_f32_or(s, "attn_logit_softcapping",
-                                 hf_default(arch, "attn_logit_softcapping", arch->hf_attn_softcap),
+                                 hf_default(arch, "attn_logit_softcapping", arch->attn_softcap),
                                  &cfg->attention_softcap));
-    return qr_gguf_source_f32_or(
-        s, "final_logit_softcapping",
-        hf_default(arch, "final_logit_softcapping", arch->hf_final_softcap), &cfg->final_softcap);
+    return qr_gguf_source_f32_or(s, "final_logit_softcapping",
+                                 hf_default(arch, "final_logit_softcapping", arch->final_softcap),
+                                 &cfg->final_softcap);
 }
 
 /* The metadata does not tell which projections have a bias; the tensor directory does. */

@@ -30,7 +30,8 @@ char *qr_path_join(const struct quire_allocator *a, const char *dir, const char 
     if (path) {
         memcpy(path, dir, n);
         path[n] = '/';
-        memcpy(path + n + 1, name, m + 1);
+        memcpy(path + n + 1, name, m);
+        path[n + 1 + m] = 0;
     }
     return path;
 }

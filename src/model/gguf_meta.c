@@ -5,9 +5,9 @@
 #include "model/gguf_internal.h"
 #include <string.h>
 
-const char *qr_gguf_key_name(const void *owner, uint32_t i, size_t *len)
+const char *qr_gguf_key_name(const void *meta, uint32_t i, size_t *len)
 {
-    const struct gguf_meta *m = owner;
+    const struct gguf_meta *m = meta;
     *len = m->kv[i].key_len;
     return (const char *)m->head + m->kv[i].key_at;
 }
@@ -60,7 +60,7 @@ static bool load_int(uint32_t type, const uint8_t *p, bool *negative, uint64_t *
         v = *p;
         break;
     case QR_GGUF_I8:
-        v = LOAD(int8_t, p);
+        v = (int64_t)LOAD(int8_t, p);
         break;
     case QR_GGUF_U16:
         v = LOAD(uint16_t, p);

@@ -31,11 +31,11 @@ static bool printable(const uint8_t *s, size_t n)
 
 static quire_status check_bools(const uint8_t *p, size_t n, uint64_t at, struct quire_error *err)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++, at++)
         if (p[i] > 1)
-            return qr_fail_at(err, QUIRE_E_FORMAT, at + i,
+            return qr_fail_at(err, QUIRE_E_FORMAT, at,
                               "bool value %u at byte %llu, 0 or 1 expected", p[i],
-                              (unsigned long long)(at + i));
+                              (unsigned long long)at);
     return QUIRE_OK;
 }
 

@@ -167,10 +167,9 @@ static quire_status read_scales(const struct qr_hf *h)
     if (h->arch->hf_query_scalar)
         QR_TRY(qr_hf_f64(h, "query_pre_attn_scalar", &scalar));
     cfg->attention_scale = (float)(1 / sqrt(scalar));
-    QR_TRY(read_softcap(h, h->arch->hf_attn_softcap, "attn_logit_softcapping",
-                        &cfg->attention_softcap));
     QR_TRY(
-        read_softcap(h, h->arch->hf_final_softcap, "final_logit_softcapping", &cfg->final_softcap));
+        read_softcap(h, h->arch->attn_softcap, "attn_logit_softcapping", &cfg->attention_softcap));
+    QR_TRY(read_softcap(h, h->arch->final_softcap, "final_logit_softcapping", &cfg->final_softcap));
     return qr_hf_bool(h, "tie_word_embeddings", false, &cfg->tied_output);
 }
 

@@ -140,7 +140,7 @@ static quire_status read_string(struct parser *p, bool decode, struct text *t)
             break;
         if (c < 0x20)
             return bad(p, "control character in a string");
-        uint32_t v;
+        uint32_t v = 0;
         if (c == '\\') {
             QR_TRY(read_escape(p, &v));
             if (decode)
@@ -219,9 +219,9 @@ static quire_status read_dtype(struct parser *p, struct qr_safetensor *t)
 {
     struct text s;
     QR_TRY(read_string(p, false, &s));
-    for (uint8_t i = 0; i < QR_DTYPE_COUNT; i++)
+    for (unsigned i = 0; i < QR_DTYPE_COUNT; i++)
         if (text_is(&s, dtypes[i].name)) {
-            t->dtype = i;
+            t->dtype = (uint8_t)i;
             return QUIRE_OK;
         }
     return qr_fail_at(p->err, QUIRE_E_UNSUPPORTED, 8 + p->pos,
@@ -293,11 +293,31 @@ static quire_status skip_metadata(struct parser *p)
     return expect(p, '}', "comma or } expected");
 }
 
+/* One name with what stands behind it. *kept tells whether it was a tensor. */
+static quire_status read_entry(struct parser *p, bool decode, bool *metadata, bool *kept,
+                               struct qr_safetensor *t)
+{
+    struct text name;
+    QR_TRY(read_string(p, decode, &name));
+    QR_TRY(expect(p, ':', ": expected"));
+    *kept = !text_is(&name, "__metadata__");
+    if (!*kept) {
+        if (*metadata)
+            return bad(p, "second __metadata__");
+        *metadata = true;
+        return skip_metadata(p);
+    }
+    if (name.len == 0 || name.len > UINT32_MAX)
+        return bad(p, "empty tensor name");
+    *t = (struct qr_safetensor){ .name = name.s, .name_len = (uint32_t)name.len };
+    return read_tensor(p, t);
+}
+
 quire_status qr_safetensors_parse(char *header, size_t bytes, struct qr_safetensor *tensors,
                                   size_t *count, struct quire_error *err)
 {
-    struct parser p = { header, bytes, 0, err };
-    bool metadata = false;
+    struct parser p = { .text = header, .size = bytes, .err = err };
+    bool metadata = false, kept = false;
     size_t n = 0;
     *count = 0;
     if (bytes == 0 || header[0] != '{')
@@ -305,23 +325,11 @@ quire_status qr_safetensors_parse(char *header, size_t bytes, struct qr_safetens
     p.pos = 1;
     if (!accept(&p, '}')) {
         do {
-            struct text name;
-            QR_TRY(read_string(&p, tensors != NULL, &name));
-            QR_TRY(expect(&p, ':', ": expected"));
-            if (text_is(&name, "__metadata__")) {
-                if (metadata)
-                    return bad(&p, "second __metadata__");
-                metadata = true;
-                QR_TRY(skip_metadata(&p));
-                continue;
-            }
-            if (name.len == 0 || name.len > UINT32_MAX)
-                return bad(&p, "empty tensor name");
-            struct qr_safetensor t = { .name = name.s, .name_len = (uint32_t)name.len };
-            QR_TRY(read_tensor(&p, &t));
-            if (tensors)
+            struct qr_safetensor t;
+            QR_TRY(read_entry(&p, tensors != NULL, &metadata, &kept, &t));
+            if (kept && tensors)
                 tensors[n] = t;
-            n++;
+            n += kept;
         } while (accept(&p, ','));
         QR_TRY(expect(&p, '}', "comma or } expected"));
     }

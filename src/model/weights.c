@@ -264,10 +264,10 @@ quire_status qr_weights_read_f32(struct qr_weights *w, const struct qr_weight *w
                                  uint64_t n, struct quire_error *err)
 {
     const struct qr_weight_type_info *info = qr_weight_type_info(weight->type);
-    if (n != weight->n_rows * weight->n_cols)
+    const uint64_t has = weight->n_rows * weight->n_cols;
+    if (n != has)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s has %llu elements, room for %llu was given",
-                       qr_weight_role_name(weight->role),
-                       (unsigned long long)(weight->n_rows * weight->n_cols),
+                       qr_weight_role_name(weight->role), (unsigned long long)has,
                        (unsigned long long)n);
     if (info->block_elems != 1)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "%s has type %s and cannot be read as f32",

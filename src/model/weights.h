@@ -92,8 +92,7 @@ void qr_weights_release_source(struct qr_weights *w);
 const struct qr_model_config *qr_weights_config(const struct qr_weights *w);
 const struct qr_gguf *qr_weights_gguf(const struct qr_weights *w); /* NULL for a folder */
 const char *qr_weights_dir(const struct qr_weights *w);            /* the folder; NULL for GGUF */
-uint64_t qr_weights_total_bytes(
-    const struct qr_weights *w); /* stored bytes of all weights in use */
+uint64_t qr_weights_total_bytes(const struct qr_weights *w); /* of all weights in use, as stored */
 
 /* False when the model has no such weight (which the config allows, or open would have failed). */
 bool qr_weights_find(const struct qr_weights *w, enum qr_weight_role role, uint32_t layer,

@@ -7,8 +7,9 @@
 #include <xmmintrin.h>
 #endif
 
-/* What the control register held, to be given back. The arithmetic in between must be in a function that is not
- * inlined, because the compiler may move floating-point operations across these calls. */
+/* What the control register held, to be given back. The arithmetic in between must be in a function
+ * that is not inlined, because the compiler may move floating-point operations across these
+ * calls. */
 static inline uint64_t qr_flush_begin(void)
 {
 #if defined(__x86_64__)

@@ -24,7 +24,8 @@ static inline float qr_bf16_to_f32(uint16_t h) { return qr_bits_to_f32((uint32_t
 /* Exact for every value; NaN stays NaN. */
 static inline float qr_f16_to_f32(uint16_t h)
 {
-    const uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 31, mantissa = h & 1023;
+    const uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 31,
+                   mantissa = h & 1023;
     if (exponent == 31)
         return qr_bits_to_f32(sign | 0x7f800000 | mantissa << 13);
     if (exponent != 0)

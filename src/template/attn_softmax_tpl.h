@@ -4,6 +4,7 @@
  * Needs: a vec_*.h, vec_math.h and QUIRE_ISA. */
 #include "base/kernel.h"
 #include <math.h>
+#include <string.h>
 
 #define SOFTMAX_PASTE_(name, isa) quire_##name##_##isa
 #define SOFTMAX_PASTE(name, isa)  SOFTMAX_PASTE_(name, isa)
@@ -56,11 +57,27 @@ static __attribute__((noinline)) void softmax_raise(const struct quire_attn_soft
         max = lanes[i] > max ? lanes[i] : max;
     const vf32 c = vf32_exp2(vf32_set1(a->m[r] - max));
     a->m[r] = max;
-    float *l = a->l + r * QUIRE_COLUMN_KEYS, *o = a->o + r * a->o_stride;
-    for (int i = 0; i < QUIRE_COLUMN_KEYS; i += VF32_N)
-        vf32_store(l + i, vf32_mul(vf32_load(l + i), c));
+    float *const sums[] = { a->l, a->l_exact };
+    for (int n = 0; n < 2 && sums[n]; n++)
+        for (int i = 0; i < QUIRE_COLUMN_KEYS; i += VF32_N) {
+            float *l = sums[n] + r * QUIRE_COLUMN_KEYS + i;
+            vf32_store(l, vf32_mul(vf32_load(l), c));
+        }
+    float *o = a->o + r * a->o_stride;
     for (int d = 0; d < a->o_width; d += VF32_N)
         vf32_store(o + d, vf32_mul(vf32_load(o + d), c));
+}
+
+/* sums[16] += p, key by key of each lane */
+static inline void softmax_add_lanes(float *sums, const vf32 p[SOFTMAX_VECS])
+{
+    vf32 l[SOFTMAX_LANE_VECS];
+    for (int i = 0; i < SOFTMAX_LANE_VECS; i++)
+        l[i] = vf32_load(sums + i * VF32_N);
+    for (int i = 0; i < SOFTMAX_VECS; i++)
+        l[i % SOFTMAX_LANE_VECS] = vf32_add(l[i % SOFTMAX_LANE_VECS], p[i]);
+    for (int i = 0; i < SOFTMAX_LANE_VECS; i++)
+        vf32_store(sums + i * VF32_N, l[i]);
 }
 
 void SOFTMAX_KERNEL(attn_softmax)(const struct quire_attn_softmax_args *a)
@@ -77,34 +94,42 @@ void SOFTMAX_KERNEL(attn_softmax)(const struct quire_attn_softmax_args *a)
         if (vm32_any(vf32_lt(vf32_set1(a->m[r] + QUIRE_RESCALE_STEP), top)))
             softmax_raise(a, r, top);
         const vf32 m = vf32_set1(a->m[r] == -INFINITY ? 0 : a->m[r]);
-        vf32 l[SOFTMAX_LANE_VECS];
-        for (int i = 0; i < SOFTMAX_LANE_VECS; i++)
-            l[i] = vf32_load(a->l + r * QUIRE_COLUMN_KEYS + (size_t)(i * VF32_N));
+        for (int i = 0; i < SOFTMAX_VECS; i++)
+            x[i] = vf32_exp2(vf32_sub(x[i], m));
+        if (a->l_exact)
+            softmax_add_lanes(a->l_exact + r * QUIRE_COLUMN_KEYS, x);
         for (int i = 0; i < SOFTMAX_VECS; i++) {
-            vf32 p = vf32_exp2(vf32_sub(x[i], m));
             const size_t at = r * QUIRE_TILE_KEYS + (size_t)(i * VF32_N);
             if (a->p_bf16)
-                p = vf32_round_store_bf16(a->p_bf16 + at, p);
+                x[i] = vf32_round_store_bf16(a->p_bf16 + at, x[i]);
             else
-                vf32_store(a->s + at, p);
-            l[i % SOFTMAX_LANE_VECS] = vf32_add(l[i % SOFTMAX_LANE_VECS], p);
+                vf32_store(a->s + at, x[i]);
         }
-        for (int i = 0; i < SOFTMAX_LANE_VECS; i++)
-            vf32_store(a->l + r * QUIRE_COLUMN_KEYS + (size_t)(i * VF32_N), l[i]);
+        softmax_add_lanes(a->l + r * QUIRE_COLUMN_KEYS, x);
     }
 }
 
 void SOFTMAX_KERNEL(attn_merge)(const struct quire_attn_merge_args *a)
 {
     for (size_t r = 0; r < (size_t)a->n_rows; r++) {
-        const float am = a->acc_m[r], pm = a->part_m[r], m = am > pm ? am : pm;
-        if (pm == -INFINITY)
+        float *acc = a->acc_o + r * a->stride;
+        const float *part = a->part_o + r * a->stride;
+        if (a->part_l[r] == 0)
             continue;
+        if (a->acc_l[r] == 0) {
+            a->acc_m[r] = a->part_m[r];
+            a->acc_l[r] = a->part_l[r];
+            if (a->acc_l_exact)
+                a->acc_l_exact[r] = a->part_l_exact[r];
+            memcpy(acc, part, (size_t)a->width * sizeof *acc);
+            continue;
+        }
+        const float am = a->acc_m[r], pm = a->part_m[r], m = am > pm ? am : pm;
         const float ca = softmax_exp2(am - m), cp = softmax_exp2(pm - m);
         a->acc_m[r] = m;
         a->acc_l[r] = fmaf(a->part_l[r], cp, a->acc_l[r] * ca);
-        float *acc = a->acc_o + r * a->stride;
-        const float *part = a->part_o + r * a->stride;
+        if (a->acc_l_exact)
+            a->acc_l_exact[r] = fmaf(a->part_l_exact[r], cp, a->acc_l_exact[r] * ca);
         const vf32 va = vf32_set1(ca), vp = vf32_set1(cp);
         for (int d = 0; d < a->width; d += VF32_N)
             vf32_store(acc + d, vf32_fma(vf32_load(part + d), vp, vf32_mul(vf32_load(acc + d), va)));

@@ -51,15 +51,15 @@ static inline vi32 unpack_halves(vi32 codes, const struct unpack_format *f)
 
 static inline void unpack(const struct quire_attn_unpack_args *a, const struct unpack_format *f)
 {
-    for (size_t step = 0; step < (size_t)a->n_steps; step++) {
-        const uint8_t *src = a->src + step * a->src_stride;
-        uint16_t *dst = a->dst + 2 * step * a->dst_stride;
-        for (size_t i = 0; i < (size_t)a->n_cells * 64; i += 4 * VF32_N) {
+    const size_t n_steps = (size_t)a->n_steps, n_bytes = (size_t)a->n_cells * 64, stride = a->dst_stride;
+    const uint8_t *src = a->src;
+    uint16_t *dst = a->dst;
+    for (size_t step = 0; step < n_steps; step++, src += a->src_stride, dst += 2 * stride)
+        for (size_t i = 0; i < n_bytes; i += 4 * VF32_N) {
             const vi32 codes = vi32_load(src + i);
             vi32_store(dst + i / 2, unpack_halves(vi32_unpack_lo(codes), f));
-            vi32_store(dst + a->dst_stride + i / 2, unpack_halves(vi32_unpack_hi(codes), f));
+            vi32_store(dst + stride + i / 2, unpack_halves(vi32_unpack_hi(codes), f));
         }
-    }
 }
 
 void UNPACK_KERNEL(attn_unpack_fp8_e4m3)(const struct quire_attn_unpack_args *a) { unpack(a, &unpack_e4m3); }

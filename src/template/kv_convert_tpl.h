@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kv_convert_tpl.h - narrowing and widening of cache elements, branch-free so that the compiler makes vectors of the
- * loops. Needs QUIRE_ISA, the level's name. The bits are those of generic/kv_convert.c. */
+/* kv_convert_tpl.h - narrowing and widening of cache elements, branch-free so that the compiler
+ * makes vectors of the loops. Needs QUIRE_ISA, the level's name. The bits are those of
+ * generic/kv_convert.c. */
 #include "base/kernel.h"
 #include <string.h>
 
-#define QR_PASTE_(name, isa) quire_##name##_##isa
-#define QR_PASTE(name, isa) QR_PASTE_(name, isa)
-#define QR_KERNEL(name) QR_PASTE(name, QUIRE_ISA)
+#define QR_PASTE_(name, isa)  quire_##name##_##isa
+#define QR_PASTE(name, isa)   QR_PASTE_(name, isa)
+#define QR_KERNEL(name)       QR_PASTE(name, QUIRE_ISA)
 #define QR_SET_(k, name, isa) QUIRE_SET(k, name, isa)
-#define QR_SET(k, name) QR_SET_(k, name, QUIRE_ISA)
-#define QR_INLINE static inline __attribute__((always_inline))
+#define QR_SET(k, name)       QR_SET_(k, name, QUIRE_ISA)
+#define QR_INLINE             static inline __attribute__((always_inline))
 
 enum { F16_MAN = 10, F16_MIN = 113, E5M2_MAN = 2, E5M2_MIN = 113, E4M3_MAN = 3, E4M3_MIN = 121 };
 
@@ -27,9 +28,10 @@ QR_INLINE float bits_float(uint32_t u)
     return x;
 }
 
-/* Code of an f32 magnitude in a format with `man` mantissa bits whose smallest normal number has the f32 exponent
- * field `min`. Below it the shift grows and the exponent stays 0. Codes go on rising beyond the largest finite
- * one; NaN gives anything. (An f32 denormal is shifted out, so its missing hidden bit does not matter.) */
+/* Code of an f32 magnitude in a format with `man` mantissa bits whose smallest normal number has
+ * the f32 exponent field `min`. Below it the shift grows and the exponent stays 0. Codes go on
+ * rising beyond the largest finite one; NaN gives anything. (An f32 denormal is shifted out, so
+ * its missing hidden bit does not matter.) */
 QR_INLINE uint32_t round_magnitude(uint32_t magnitude, uint32_t man, uint32_t min)
 {
     const uint32_t exp = magnitude >> 23;
@@ -40,8 +42,8 @@ QR_INLINE uint32_t round_magnitude(uint32_t magnitude, uint32_t man, uint32_t mi
     return ((exp + below - min) << man) + ((significand + (1u << (shift - 1)) - 1 + odd) >> shift);
 }
 
-QR_INLINE uint32_t narrow_code(uint32_t bits, uint32_t man, uint32_t min, uint32_t max_finite, uint32_t overflow,
-                               uint32_t nan, uint32_t *clipped)
+QR_INLINE uint32_t narrow_code(uint32_t bits, uint32_t man, uint32_t min, uint32_t max_finite,
+                               uint32_t overflow, uint32_t nan, uint32_t *clipped)
 {
     const uint32_t magnitude = bits & 0x7fffffff, is_nan = magnitude > 0x7f800000;
     const uint32_t code = round_magnitude(magnitude, man, min);
@@ -52,7 +54,8 @@ QR_INLINE uint32_t narrow_code(uint32_t bits, uint32_t man, uint32_t min, uint32
 
 QR_INLINE uint16_t narrow_one_bf16(float x, uint32_t *clipped)
 {
-    const uint32_t bits = float_bits(x), magnitude = bits & 0x7fffffff, is_nan = magnitude > 0x7f800000;
+    const uint32_t bits = float_bits(x), magnitude = bits & 0x7fffffff,
+                   is_nan = magnitude > 0x7f800000;
     const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
     *clipped += ((rounded & 0x7fff) >= 0x7f80) & !is_nan;
     return (uint16_t)(is_nan ? 0xffff : rounded);
@@ -79,8 +82,8 @@ QR_INLINE uint8_t narrow_one_fp8_e5m2(float x, uint32_t *clipped)
     return (uint8_t)((bits >> 24 & 0x80) | code);
 }
 
-/* cond ? a : b by masks. A choice would let the compiler move the float product of a subnormal into a branch, and
- * then it makes no vectors of the loop. */
+/* cond ? a : b by masks. A choice would let the compiler move the float product of a subnormal
+ * into a branch, and then it makes no vectors of the loop. */
 QR_INLINE uint32_t choose(_Bool cond, uint32_t a, uint32_t b)
 {
     const uint32_t mask = 0u - (uint32_t)cond;
@@ -89,8 +92,8 @@ QR_INLINE uint32_t choose(_Bool cond, uint32_t a, uint32_t b)
 
 QR_INLINE float widen_one_bf16(uint16_t code) { return bits_float((uint32_t)code << 16); }
 
-/* Subnormals are an integer times a power of two: both factors and the product are normal numbers or zero, so the
- * product is exact whatever the denormal flags say. */
+/* Subnormals are an integer times a power of two: both factors and the product are normal numbers
+ * or zero, so the product is exact whatever the denormal flags say. */
 QR_INLINE float widen_one_f16(uint16_t code)
 {
     const uint32_t exp = code >> 10 & 31, man = code & 0x3ff;
@@ -107,31 +110,34 @@ QR_INLINE float widen_one_fp8_e4m3(uint8_t code)
     const uint32_t subnormal = float_bits((float)(int32_t)man * 0x1p-9f);
     const uint32_t normal = (exp + 120) << 23 | man << 20;
     const uint32_t finite = choose(exp != 0, normal, subnormal);
-    return bits_float((uint32_t)(code & 0x80) << 24 | choose((code & 0x7f) == 0x7f, 0x7ff00000, finite));
+    return bits_float((uint32_t)(code & 0x80) << 24 |
+                      choose((code & 0x7f) == 0x7f, 0x7ff00000, finite));
 }
 
 QR_INLINE float widen_one_fp8_e5m2(uint8_t code) { return widen_one_f16((uint16_t)(code << 8)); }
 
-#define CONVERSIONS(name, type)                                                                          \
-    size_t QR_KERNEL(narrow_##name)(type *restrict dst, const float *restrict src, float scale, size_t n) \
-    {                                                                                                    \
-        uint32_t clipped = 0;                                                                            \
-        if (scale == 1)                                                                                  \
-            for (size_t i = 0; i < n; i++)                                                               \
-                dst[i] = narrow_one_##name(src[i], &clipped);                                            \
-        else                                                                                             \
-            for (size_t i = 0; i < n; i++)                                                               \
-                dst[i] = narrow_one_##name(src[i] / scale, &clipped);                                    \
-        return clipped;                                                                                  \
-    }                                                                                                    \
-    void QR_KERNEL(widen_##name)(float *restrict dst, const type *restrict src, float scale, size_t n)    \
-    {                                                                                                    \
-        if (scale == 1)                                                                                  \
-            for (size_t i = 0; i < n; i++)                                                               \
-                dst[i] = widen_one_##name(src[i]);                                                       \
-        else                                                                                             \
-            for (size_t i = 0; i < n; i++)                                                               \
-                dst[i] = widen_one_##name(src[i]) * scale;                                               \
+#define CONVERSIONS(name, type)                                                                    \
+    size_t QR_KERNEL(narrow_##name)(type *restrict dst, const float *restrict src, float scale,    \
+                                    size_t n)                                                      \
+    {                                                                                              \
+        uint32_t clipped = 0;                                                                      \
+        if (scale == 1)                                                                            \
+            for (size_t i = 0; i < n; i++)                                                         \
+                dst[i] = narrow_one_##name(src[i], &clipped);                                      \
+        else                                                                                       \
+            for (size_t i = 0; i < n; i++)                                                         \
+                dst[i] = narrow_one_##name(src[i] / scale, &clipped);                              \
+        return clipped;                                                                            \
+    }                                                                                              \
+    void QR_KERNEL(widen_##name)(float *restrict dst, const type *restrict src, float scale,       \
+                                 size_t n)                                                         \
+    {                                                                                              \
+        if (scale == 1)                                                                            \
+            for (size_t i = 0; i < n; i++)                                                         \
+                dst[i] = widen_one_##name(src[i]);                                                 \
+        else                                                                                       \
+            for (size_t i = 0; i < n; i++)                                                         \
+                dst[i] = widen_one_##name(src[i]) * scale;                                         \
     }
 CONVERSIONS(bf16, uint16_t)
 CONVERSIONS(f16, uint16_t)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_act_tpl.h - activations to int8 per 32 values. Needs a vec_*.h and QUIRE_ISA. */
-#include "template/linear_common_tpl.h"
 #include "simd/half.h"
+#include "template/linear_common_tpl.h"
 
 /* The largest magnitude as bits: there NaN and Inf compare above every number. */
 static inline uint32_t linear_max_magnitude(const float *x)

@@ -8,22 +8,33 @@
 #include <string.h>
 
 #define LINEAR_PASTE_(name, isa) quire_##name##_##isa
-#define LINEAR_PASTE(name, isa) LINEAR_PASTE_(name, isa)
-#define LINEAR_KERNEL(name) LINEAR_PASTE(name, QUIRE_ISA)
+#define LINEAR_PASTE(name, isa)  LINEAR_PASTE_(name, isa)
+#define LINEAR_KERNEL(name)      LINEAR_PASTE(name, QUIRE_ISA)
 
-/* Everything that depends on a format or a tile size is inlined into one function per case, where those are
- * constants: loops over them unroll, and small arrays of vectors live in registers. */
+/* Everything that depends on a format or a tile size is inlined into one function per case, where
+ * those are constants: loops over them unroll, and small arrays of vectors live in registers. */
 #define LINEAR_INLINE static inline __attribute__((always_inline))
 #define LINEAR_UNROLL _Pragma("GCC unroll 16")
 
 enum {
-    LINEAR_QUANT_M = 128, /* activation rows whose accumulators are kept in memory, [m][16] floats */
-    LINEAR_FLOAT_M = 32,  /* the same for [m][64] */
+    LINEAR_QUANT_M =
+        128,             /* activation rows whose accumulators are kept in memory, [m][16] floats */
+    LINEAR_FLOAT_M = 32, /* the same for [m][64] */
 };
 
+/* Asks for weights that come later: while a block is multiplied no load reaches far ahead, and the
+ * hardware's own prefetch loses the stream. Past the last panel this is a hint that nobody
+ * follows. */
+static inline void linear_prefetch(const uint8_t *w, size_t ahead, size_t bytes)
+{
+    const uintptr_t next = (uintptr_t)w + ahead;
+    for (size_t i = 0; i < bytes; i += QUIRE_LINE)
+        __builtin_prefetch((const void *)(next + i), 0, 3);
+}
+
 /* Writes accumulators [m][rows] of the panel whose first output is j0. */
-static inline void linear_store(const struct quire_linear_args *a, size_t i0, size_t m, size_t j0, size_t rows,
-                                const float *acc)
+static inline void linear_store(const struct quire_linear_args *a, size_t i0, size_t m, size_t j0,
+                                size_t rows, const float *acc)
 {
     const size_t n = a->n - j0 < rows ? a->n - j0 : rows;
     for (size_t i = 0; i < m; i++, acc += rows) {
@@ -35,7 +46,8 @@ static inline void linear_store(const struct quire_linear_args *a, size_t i0, si
         }
         if (r < n) {
             const vf32 v = vf32_load(acc + r);
-            vf32_store_n(out + r, a->bias ? vf32_add(v, vf32_load_n(a->bias + j0 + r, n - r)) : v, n - r);
+            vf32_store_n(out + r, a->bias ? vf32_add(v, vf32_load_n(a->bias + j0 + r, n - r)) : v,
+                         n - r);
         }
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_dequant_tpl.h - f32 activations times quantised panels: weights are widened group by group to [k][16] f32,
- * exactly as the format defines them, and multiplied as an f32 panel. Needs what linear_float_tpl.h needs. */
+/* linear_dequant_tpl.h - f32 activations times quantised panels: weights are widened group by group
+ * to [k][16] f32, exactly as the format defines them, and multiplied as an f32 panel. Needs what
+ * linear_float_tpl.h needs. */
 #include "template/linear_float_tpl.h"
 #include "template/linear_unpack_tpl.h"
 
@@ -12,8 +13,8 @@ LINEAR_INLINE vf32 linear_code_f32(vi32 codes, int i, int offset)
 }
 
 /* scale * code is exact in f32, so the fma rounds once, where the format rounds: at the minimum. */
-LINEAR_INLINE void linear_dequant(struct quire_panel_format f, const uint8_t *group, size_t n_blocks,
-                                  struct linear_group *g, float *w)
+LINEAR_INLINE void linear_dequant(struct quire_panel_format f, const uint8_t *group,
+                                  size_t n_blocks, struct linear_group *g, float *w)
 {
     linear_unpack(f, false, group, n_blocks, g);
     const size_t sub_steps = quire_panel_sub16(f) ? 4 : 8;
@@ -31,12 +32,14 @@ LINEAR_INLINE void linear_dequant(struct quire_panel_format f, const uint8_t *gr
         }
 }
 
-static __attribute__((noinline)) void linear_part_dequant(const struct linear_float_part *p, size_t m)
+static __attribute__((noinline)) void linear_part_dequant(const struct linear_float_part *p,
+                                                          size_t m)
 {
     linear_float_block(LINEAR_F32, QUIRE_PANEL_ROWS / VF32_N, *p, m, QUIRE_PANEL_ROWS);
 }
 
-LINEAR_INLINE void linear_dequant_run(struct quire_panel_format f, const struct quire_linear_args *a)
+LINEAR_INLINE void linear_dequant_run(struct quire_panel_format f,
+                                      const struct quire_linear_args *a)
 {
     enum { R = QUIRE_PANEL_ROWS };
     _Alignas(64) float acc[LINEAR_QUANT_M * R], w[QUIRE_GROUP_K * R];
@@ -65,10 +68,10 @@ LINEAR_INLINE void linear_dequant_run(struct quire_panel_format f, const struct 
         }
 }
 
-#define X(name, NAME, ...)                                                                   \
-    void LINEAR_KERNEL(linear_f32_##name)(const struct quire_linear_args *a)                 \
-    {                                                                                        \
-        linear_dequant_run((struct quire_panel_format)QUIRE_PANEL_FORMAT(__VA_ARGS__), a);   \
+#define X(name, NAME, ...)                                                                         \
+    void LINEAR_KERNEL(linear_f32_##name)(const struct quire_linear_args *a)                       \
+    {                                                                                              \
+        linear_dequant_run((struct quire_panel_format)QUIRE_PANEL_FORMAT(__VA_ARGS__), a);         \
     }
 QUIRE_QUANT_TYPES(X)
 #undef X

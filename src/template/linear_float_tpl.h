@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_float_tpl.h - f32 and bf16 activations times 64-row panels of f32, f16 and bf16 weights.
  *
- * Needs a vec_*.h, QUIRE_ISA and the tile: LINEAR_FLOAT_ROWS activation rows by LINEAR_FLOAT_VECS vectors of outputs,
- * as many as the registers hold. Every element of a tile is one chain over k, so tiles do not show in the bits. */
+ * Needs a vec_*.h, QUIRE_ISA and the tile: LINEAR_FLOAT_ROWS activation rows by LINEAR_FLOAT_VECS
+ * vectors of outputs, as many as the registers hold. Every element of a tile is one chain over k,
+ * so tiles do not show in the bits. */
 #ifndef QUIRE_TEMPLATE_LINEAR_FLOAT_TPL_H
 #define QUIRE_TEMPLATE_LINEAR_FLOAT_TPL_H
 #include "simd/flush.h"
@@ -17,17 +18,20 @@ enum linear_float_kind {
 
 /* A part of the multiplication: k steps, or k pairs for bf16 weights. */
 struct linear_float_part {
-    const uint8_t *w;   /* at its first step and output */
-    const void *x;      /* at its first k: f32, or bf16 for NATIVE */
-    float *acc;         /* [rows][acc_ld] */
-    size_t w_ld;        /* outputs of one k in the panel */
-    size_t x_stride;    /* elements */
-    size_t acc_ld;      /* floats */
-    size_t k;           /* not padded */
+    const uint8_t *w; /* at its first step and output */
+    const void *x;    /* at its first k: f32, or bf16 for NATIVE */
+    float *acc;       /* [rows][acc_ld] */
+    size_t w_ld;      /* outputs of one k in the panel */
+    size_t x_stride;  /* elements */
+    size_t acc_ld;    /* floats */
+    size_t k;         /* not padded */
 };
 
 LINEAR_INLINE vf32 linear_even_bf16(vi32 pair) { return vf32_bits(vi32_shl(pair, 16)); }
-LINEAR_INLINE vf32 linear_odd_bf16(vi32 pair) { return vf32_bits(vi32_and(pair, vi32_set1((int32_t)0xffff0000))); }
+LINEAR_INLINE vf32 linear_odd_bf16(vi32 pair)
+{
+    return vf32_bits(vi32_and(pair, vi32_set1((int32_t)0xffff0000)));
+}
 
 LINEAR_INLINE vi32 linear_broadcast_pair(const uint16_t *p)
 {
@@ -54,21 +58,24 @@ LINEAR_INLINE vf32 linear_pair(enum linear_float_kind kind, vf32 acc, vi32 w, co
 }
 
 /* Values k of f32 and f16 weights. */
-LINEAR_INLINE void linear_step(enum linear_float_kind kind, int rows, int vecs, const struct linear_float_part *p,
-                               size_t k, vf32 (*acc)[64 / VF32_N])
+LINEAR_INLINE void linear_step(enum linear_float_kind kind, int rows, int vecs,
+                               const struct linear_float_part *p, size_t k,
+                               vf32 (*acc)[64 / VF32_N])
 {
     const float *x = p->x;
     LINEAR_UNROLL for (int v = 0; v < vecs; v++)
     {
         const size_t at = k * p->w_ld + (size_t)(v * VF32_N);
-        const vf32 w = kind == LINEAR_F32 ? vf32_load((const float *)(const void *)p->w + at)
-                                          : vf32_load_f16((const uint16_t *)(const void *)p->w + at);
-        LINEAR_UNROLL for (int r = 0; r < rows; r++)
-            acc[r][v] = vf32_fma(vf32_set1(x[(size_t)r * p->x_stride + k]), w, acc[r][v]);
+        const vf32 w = kind == LINEAR_F32
+                           ? vf32_load((const float *)(const void *)p->w + at)
+                           : vf32_load_f16((const uint16_t *)(const void *)p->w + at);
+        LINEAR_UNROLL for (int r = 0; r < rows; r++) acc[r][v] =
+            vf32_fma(vf32_set1(x[(size_t)r * p->x_stride + k]), w, acc[r][v]);
     }
 }
 
-/* Values k and k + 1 of bf16 weights; half: only k, the last one of an odd row of f32 activations. */
+/* Values k and k + 1 of bf16 weights; half: only k, the last one of an odd row of f32
+ * activations. */
 LINEAR_INLINE void linear_pair_step(enum linear_float_kind kind, int rows, int vecs,
                                     const struct linear_float_part *p, size_t k, bool half,
                                     vf32 (*acc)[64 / VF32_N])
@@ -81,7 +88,8 @@ LINEAR_INLINE void linear_pair_step(enum linear_float_kind kind, int rows, int v
         {
             const uint8_t *x = (const uint8_t *)p->x + ((size_t)r * p->x_stride + k) * x_size;
             if (half)
-                acc[r][v] = vf32_fma(vf32_set1(*(const float *)(const void *)x), linear_even_bf16(w), acc[r][v]);
+                acc[r][v] = vf32_fma(vf32_set1(*(const float *)(const void *)x),
+                                     linear_even_bf16(w), acc[r][v]);
             else
                 acc[r][v] = linear_pair(kind, acc[r][v], w, x);
         }
@@ -92,9 +100,8 @@ LINEAR_INLINE void linear_float_tile(enum linear_float_kind kind, int rows, int 
                                      const struct linear_float_part *p)
 {
     vf32 acc[LINEAR_FLOAT_ROWS][64 / VF32_N];
-    LINEAR_UNROLL for (int r = 0; r < rows; r++)
-        LINEAR_UNROLL for (int v = 0; v < vecs; v++)
-            acc[r][v] = vf32_load(p->acc + (size_t)r * p->acc_ld + v * VF32_N);
+    LINEAR_UNROLL for (int r = 0; r < rows; r++) LINEAR_UNROLL for (int v = 0; v < vecs; v++)
+        acc[r][v] = vf32_load(p->acc + (size_t)r * p->acc_ld + v * VF32_N);
     size_t k = 0;
     if (kind == LINEAR_F32 || kind == LINEAR_F16)
         for (; k < p->k; k++)
@@ -103,9 +110,8 @@ LINEAR_INLINE void linear_float_tile(enum linear_float_kind kind, int rows, int 
         linear_pair_step(kind, rows, vecs, p, k, false, acc);
     if (k < p->k) /* bf16 activations are padded, f32 ones are not */
         linear_pair_step(kind, rows, vecs, p, k, kind == LINEAR_BF16, acc);
-    LINEAR_UNROLL for (int r = 0; r < rows; r++)
-        LINEAR_UNROLL for (int v = 0; v < vecs; v++)
-            vf32_store(p->acc + (size_t)r * p->acc_ld + v * VF32_N, acc[r][v]);
+    LINEAR_UNROLL for (int r = 0; r < rows; r++) LINEAR_UNROLL for (int v = 0; v < vecs; v++)
+        vf32_store(p->acc + (size_t)r * p->acc_ld + v * VF32_N, acc[r][v]);
 }
 
 LINEAR_INLINE void linear_float_rows(enum linear_float_kind kind, size_t rows, int vecs,
@@ -137,9 +143,10 @@ LINEAR_INLINE void linear_float_rows(enum linear_float_kind kind, size_t rows, i
     }
 }
 
-/* m rows by n outputs (n up to the panel's, rounded up to whole tiles), `vecs` vectors at a time. */
-LINEAR_INLINE void linear_float_block(enum linear_float_kind kind, int vecs, struct linear_float_part p, size_t m,
-                                      size_t n)
+/* m rows by n outputs (n up to the panel's, rounded up to whole tiles), `vecs` vectors at a
+ * time. */
+LINEAR_INLINE void linear_float_block(enum linear_float_kind kind, int vecs,
+                                      struct linear_float_part p, size_t m, size_t n)
 {
     const size_t x_size = kind == LINEAR_NATIVE ? sizeof(uint16_t) : sizeof(float);
     const size_t w_size = kind == LINEAR_F16 ? sizeof(uint16_t) : sizeof(float); /* bf16: a pair */
@@ -149,41 +156,50 @@ LINEAR_INLINE void linear_float_block(enum linear_float_kind kind, int vecs, str
             p.w = first.w + j * w_size;
             p.x = (const uint8_t *)first.x + i * p.x_stride * x_size;
             p.acc = first.acc + i * p.acc_ld + j;
-            linear_float_rows(kind, m - i < LINEAR_FLOAT_ROWS ? m - i : LINEAR_FLOAT_ROWS, vecs, &p);
+            linear_float_rows(kind, m - i < LINEAR_FLOAT_ROWS ? m - i : LINEAR_FLOAT_ROWS, vecs,
+                              &p);
         }
 }
 
 /* One row streams the panel front to back, all its outputs in registers; more rows use the tile. */
-#define LINEAR_FLOAT_PART(kind, KIND)                                                                            \
-    static __attribute__((noinline)) void linear_part_##kind(const struct linear_float_part *p, size_t m, size_t n) \
-    {                                                                                                            \
-        if (m == 1 && n == QUIRE_FLOAT_PANEL_ROWS)                                                               \
-            linear_float_tile(KIND, 1, 64 / VF32_N, p);                                                          \
-        else                                                                                                     \
-            linear_float_block(KIND, LINEAR_FLOAT_VECS, *p, m, n);                                               \
+#define LINEAR_FLOAT_PART(kind, KIND)                                                              \
+    static __attribute__((noinline)) void linear_part_##kind(const struct linear_float_part *p,    \
+                                                             size_t m, size_t n)                   \
+    {                                                                                              \
+        if (m == 1 && n == QUIRE_FLOAT_PANEL_ROWS)                                                 \
+            linear_float_tile(KIND, 1, 64 / VF32_N, p);                                            \
+        else                                                                                       \
+            linear_float_block(KIND, LINEAR_FLOAT_VECS, *p, m, n);                                 \
     }
 
 typedef void linear_part_fn(const struct linear_float_part *p, size_t m, size_t n);
 
-/* All panels and rows; k in steps whose weights stay in the first cache while the rows pass. */
-static void linear_float_run(const struct quire_linear_args *a, enum linear_float_kind kind, linear_part_fn *part)
+/* All panels and rows, k in steps whose weights stay in the first cache while the rows pass. Few
+ * rows take small steps and ask for the next one in advance: tiles narrower than the panel do not
+ * read it in order, which the hardware's own prefetch needs. */
+static __attribute__((noinline)) void linear_float_run(const struct quire_linear_args *a,
+                                                       enum linear_float_kind kind,
+                                                       linear_part_fn *part)
 {
-    enum { ROWS = QUIRE_FLOAT_PANEL_ROWS };
+    enum { ROWS = QUIRE_FLOAT_PANEL_ROWS, FEW = 8, STEP_BYTES = 32768, SMALL_STEP_BYTES = 8192 };
     _Alignas(64) float acc[LINEAR_FLOAT_M * ROWS];
-    const size_t k_step = kind == LINEAR_F32 ? 128 : 256, w_size = kind == LINEAR_F32 ? 4 : 2;
+    const size_t k_bytes = ROWS * (kind == LINEAR_F32 ? 4 : 2);
     for (size_t j0 = 0; j0 < a->n; j0 += ROWS)
         for (size_t i0 = 0; i0 < a->m; i0 += LINEAR_FLOAT_M) {
             const size_t m = a->m - i0 < LINEAR_FLOAT_M ? a->m - i0 : LINEAR_FLOAT_M;
-            const size_t n = a->n - j0 < ROWS ? a->n - j0 : ROWS;
+            const size_t k_step = (m <= FEW ? SMALL_STEP_BYTES : STEP_BYTES) / k_bytes;
             const uint8_t *panel = (const uint8_t *)a->w + j0 / ROWS * a->panel_bytes;
+            struct linear_float_part p = { .acc = acc, .w_ld = ROWS, .acc_ld = ROWS };
+            p.x_stride = kind == LINEAR_NATIVE ? a->x_bf16_stride : a->x_stride;
             memset(acc, 0, m * ROWS * sizeof *acc);
             for (size_t k0 = 0; k0 < a->k; k0 += k_step) {
-                struct linear_float_part p = { .w = panel + k0 * ROWS * w_size, .acc = acc, .w_ld = ROWS, .acc_ld = ROWS };
+                p.w = panel + k0 * k_bytes;
                 p.k = a->k - k0 < k_step ? a->k - k0 : k_step;
-                p.x_stride = kind == LINEAR_NATIVE ? a->x_bf16_stride : a->x_stride;
                 p.x = kind == LINEAR_NATIVE ? (const void *)(a->x_bf16 + i0 * p.x_stride + k0)
                                             : (const void *)(a->x + i0 * p.x_stride + k0);
-                part(&p, m, n);
+                if (m > 1 && m <= FEW)
+                    linear_prefetch(p.w, SMALL_STEP_BYTES, SMALL_STEP_BYTES);
+                part(&p, m, a->n - j0 < ROWS ? a->n - j0 : ROWS);
             }
             linear_store(a, i0, m, j0, ROWS, acc);
         }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_native_tpl.h - bf16 activations times bf16 panels; see linear_float_tpl.h for what it needs. */
+/* linear_native_tpl.h - bf16 activations times bf16 panels. Needs what linear_float_tpl.h needs. */
 #include "template/linear_float_tpl.h"
 
 LINEAR_FLOAT_PART(native, LINEAR_NATIVE)
 
 void LINEAR_KERNEL(linear_native_bf16)(const struct quire_linear_args *a)
 {
-#if defined(__AVX512BF16__) /* the instruction takes denormals as zero whatever the control register says */
+#if defined(                                                                                       \
+    __AVX512BF16__) /* the instruction takes denormals as zero whatever the control register says */
     linear_float_run(a, LINEAR_NATIVE, linear_part_native);
 #else
     const uint64_t state = qr_flush_begin();

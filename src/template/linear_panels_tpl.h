@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_panels_tpl.h - the kernels for f32, f16 and bf16 panels; see linear_float_tpl.h for what they need. */
+/* linear_panels_tpl.h - the kernels for f32, f16 and bf16 panels; see linear_float_tpl.h. */
 #include "template/linear_float_tpl.h"
 
 LINEAR_FLOAT_PART(f32, LINEAR_F32)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_q8_tpl.h - int8 activations times quantised panels.
  *
- * Needs a vec_*.h, QUIRE_ISA and LINEAR_Q8_ROWS (1, 2, 4 or 8), the activation rows of a register tile. A group of
- * weights is unpacked once for up to LINEAR_QUANT_M rows, whose accumulators stay in memory. */
+ * Needs a vec_*.h, QUIRE_ISA and LINEAR_Q8_ROWS (1, 2, 4 or 8), the activation rows of a register
+ * tile. A group of weights is unpacked once for up to LINEAR_QUANT_M rows, whose accumulators stay
+ * in memory. */
 #include "template/linear_unpack_tpl.h"
 
 /* One group times some activation rows: pointers at the group's first k. */
@@ -11,7 +12,7 @@ struct linear_q8_part {
     const int8_t *q;
     const float *d;
     const int32_t *sum;
-    float *acc; /* [rows][16] */
+    float *acc;              /* [rows][16] */
     size_t q_stride, blocks; /* of a row: bytes; blocks of 32 */
     size_t n_blocks;         /* of the group */
     int32_t offset;          /* by which codes exceed weights */
@@ -38,7 +39,8 @@ LINEAR_INLINE int32_t linear_q8_sum(int kind, const int32_t *sum16, size_t i)
     return kind & LINEAR_Q8_SUB16 ? sum16[i] : sum16[2 * i] + sum16[2 * i + 1];
 }
 
-/* Sub-block i for `rows` activation rows: integer dots of its steps, then the two float operations of N2. */
+/* Sub-block i for `rows` activation rows: integer dots of its steps, then the two float operations
+ * of N2. */
 LINEAR_INLINE void linear_q8_sub(int kind, int rows, const struct linear_q8_part *p, size_t i,
                                  vf32 (*acc)[LINEAR_Q8_VECS])
 {
@@ -47,11 +49,11 @@ LINEAR_INLINE void linear_q8_sub(int kind, int rows, const struct linear_q8_part
     LINEAR_UNROLL for (int r = 0; r < rows; r++)
     {
         const int32_t *sum = p->sum + 2 * (size_t)r * p->blocks;
-        const vi32 start = p->offset ? vi32_set1(-p->offset * linear_q8_sum(kind, sum, i)) : vi32_zero();
-        LINEAR_UNROLL for (int v = 0; v < LINEAR_Q8_VECS; v++)
-            isum[r][v] = start;
+        const vi32 start =
+            p->offset ? vi32_set1(-p->offset * linear_q8_sum(kind, sum, i)) : vi32_zero();
+        LINEAR_UNROLL for (int v = 0; v < LINEAR_Q8_VECS; v++) isum[r][v] = start;
     }
-    LINEAR_UNROLL for (size_t s = 0; s < steps; s++)
+    _Pragma("GCC unroll 2") for (size_t s = 0; s < steps; s++)
     {
         const size_t step = i * steps + s;
         LINEAR_UNROLL for (int v = 0; v < LINEAR_Q8_VECS; v++)
@@ -60,7 +62,8 @@ LINEAR_INLINE void linear_q8_sub(int kind, int rows, const struct linear_q8_part
             LINEAR_UNROLL for (int r = 0; r < rows; r++)
             {
                 const vi32 a = linear_broadcast4(p->q + (size_t)r * p->q_stride + 4 * step);
-                isum[r][v] = kind & LINEAR_Q8_FULL ? vi32_dot_w8(isum[r][v], w, a) : vi32_dot_u7(isum[r][v], w, a);
+                isum[r][v] = kind & LINEAR_Q8_FULL ? vi32_dot_w8(isum[r][v], w, a)
+                                                   : vi32_dot_u7(isum[r][v], w, a);
             }
         }
     }
@@ -84,8 +87,8 @@ LINEAR_INLINE void linear_q8_tile(int kind, int rows, const struct linear_q8_par
 {
     vf32 acc[LINEAR_Q8_ROWS][LINEAR_Q8_VECS];
     LINEAR_UNROLL for (int r = 0; r < rows; r++)
-        LINEAR_UNROLL for (int v = 0; v < LINEAR_Q8_VECS; v++)
-            acc[r][v] = vf32_load(p->acc + r * QUIRE_PANEL_ROWS + v * VF32_N);
+        LINEAR_UNROLL for (int v = 0; v < LINEAR_Q8_VECS; v++) acc[r][v] =
+            vf32_load(p->acc + r * QUIRE_PANEL_ROWS + v * VF32_N);
     const size_t n_sub = p->n_blocks * (kind & LINEAR_Q8_SUB16 ? 2 : 1);
     for (size_t i = 0; i < n_sub; i++)
         linear_q8_sub(kind, rows, p, i, acc);
@@ -106,15 +109,16 @@ LINEAR_INLINE size_t linear_q8_tiles(int kind, int rows, struct linear_q8_part *
     return m;
 }
 
-#define LINEAR_Q8_PART(name, kind)                                                                       \
-    static __attribute__((noinline, unused)) void linear_q8_part_##name(struct linear_q8_part p, size_t m) \
-    {                                                                                                    \
-        m = linear_q8_tiles(kind, LINEAR_Q8_ROWS, &p, m);                                                \
-        if (LINEAR_Q8_ROWS > 4)                                                                          \
-            m = linear_q8_tiles(kind, LINEAR_Q8_ROWS < 4 ? LINEAR_Q8_ROWS : 4, &p, m);                   \
-        if (LINEAR_Q8_ROWS > 2)                                                                          \
-            m = linear_q8_tiles(kind, LINEAR_Q8_ROWS < 2 ? LINEAR_Q8_ROWS : 2, &p, m);                   \
-        (void)linear_q8_tiles(kind, 1, &p, m);                                                           \
+#define LINEAR_Q8_PART(name, kind)                                                                 \
+    static __attribute__((noinline, unused)) void linear_q8_part_##name(struct linear_q8_part p,   \
+                                                                        size_t m)                  \
+    {                                                                                              \
+        m = linear_q8_tiles(kind, LINEAR_Q8_ROWS, &p, m);                                          \
+        if (LINEAR_Q8_ROWS > 4)                                                                    \
+            m = linear_q8_tiles(kind, LINEAR_Q8_ROWS < 4 ? LINEAR_Q8_ROWS : 4, &p, m);             \
+        if (LINEAR_Q8_ROWS > 2)                                                                    \
+            m = linear_q8_tiles(kind, LINEAR_Q8_ROWS < 2 ? LINEAR_Q8_ROWS : 2, &p, m);             \
+        (void)linear_q8_tiles(kind, 1, &p, m);                                                     \
     }
 LINEAR_Q8_PART(plain, 0)
 LINEAR_Q8_PART(min, LINEAR_Q8_MIN)
@@ -122,7 +126,8 @@ LINEAR_Q8_PART(full, LINEAR_Q8_FULL)
 LINEAR_Q8_PART(sub16, LINEAR_Q8_SUB16)
 LINEAR_Q8_PART(sub16_min, LINEAR_Q8_SUB16 | LINEAR_Q8_MIN)
 
-LINEAR_INLINE void linear_q8_multiply(struct quire_panel_format f, struct linear_q8_part p, size_t m)
+LINEAR_INLINE void linear_q8_multiply(struct quire_panel_format f, struct linear_q8_part p,
+                                      size_t m)
 {
     if (linear_full_bytes(f))
         linear_q8_part_full(p, m);
@@ -168,10 +173,10 @@ LINEAR_INLINE void linear_q8_run(struct quire_panel_format f, const struct quire
         }
 }
 
-#define X(name, NAME, ...)                                                                  \
-    void LINEAR_KERNEL(linear_q8_##name)(const struct quire_linear_args *a)                 \
-    {                                                                                       \
-        linear_q8_run((struct quire_panel_format)QUIRE_PANEL_FORMAT(__VA_ARGS__), a);       \
+#define X(name, NAME, ...)                                                                         \
+    void LINEAR_KERNEL(linear_q8_##name)(const struct quire_linear_args *a)                        \
+    {                                                                                              \
+        linear_q8_run((struct quire_panel_format)QUIRE_PANEL_FORMAT(__VA_ARGS__), a);              \
     }
 QUIRE_QUANT_TYPES(X)
 #undef X

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_unpack_tpl.h - one group of a quantised panel, unpacked to bytes and f32 scales with vector operations. */
+/* linear_unpack_tpl.h - unpacks one group of a quantised panel to bytes and f32 scales. */
 #ifndef QUIRE_TEMPLATE_LINEAR_UNPACK_TPL_H
 #define QUIRE_TEMPLATE_LINEAR_UNPACK_TPL_H
 #include "template/linear_common_tpl.h"
@@ -26,18 +26,21 @@ LINEAR_INLINE vi32 linear_shift(vi32 v, int n)
 LINEAR_INLINE vi32 linear_plane(const uint8_t *p, int bits, int s, int to)
 {
     const int per_line = 8 / bits;
-    const vi32 v = linear_shift(vi32_load(p + s / per_line * QUIRE_LINE), bits * (s % per_line) - to);
+    const vi32 v =
+        linear_shift(vi32_load(p + s / per_line * QUIRE_LINE), bits * (s % per_line) - to);
     return vi32_and(v, linear_bytes(((1 << bits) - 1) << to));
 }
 
 /* is_signed: codes that need eight bits come out as signed weights, else plus 128. */
-LINEAR_INLINE vi32 linear_code(struct quire_panel_format f, bool is_signed, const uint8_t *body, int s)
+LINEAR_INLINE vi32 linear_code(struct quire_panel_format f, bool is_signed, const uint8_t *body,
+                               int s)
 {
     static const uint8_t iq4[2][16] = {
-        { QUIRE_LUT_IQ4_BYTES },
-        { 129, 152, 173, 191, 207, 221, 234, 246, 1, 13, 25, 38, 53, 69, 89, 113 }, /* the same minus 128 */
+        { QUIRE_IQ4_BYTES },
+        { 129, 152, 173, 191, 207, 221, 234, 246, 1, 13, 25, 38, 53, 69, 89,
+          113 }, /* the same minus 128 */
     };
-    static const uint8_t mxfp4[16] = { QUIRE_LUT_MXFP4_BYTES };
+    static const uint8_t mxfp4[16] = { QUIRE_MXFP4_BYTES };
     if (f.low_bits == 8) {
         const vi32 v = vi32_load(body + s * QUIRE_LINE);
         return is_signed ? vi32_xor(v, linear_bytes(128)) : v;
@@ -60,8 +63,8 @@ LINEAR_INLINE vf32 linear_e8m0_half(const uint8_t *p)
 }
 
 /* Rows r .. r + VF32_N - 1 of the scales. */
-LINEAR_INLINE void linear_unpack_scales(struct quire_panel_format f, const uint8_t *h, size_t n_blocks, size_t r,
-                                        struct linear_group *g)
+LINEAR_INLINE void linear_unpack_scales(struct quire_panel_format f, const uint8_t *h,
+                                        size_t n_blocks, size_t r, struct linear_group *g)
 {
     enum { R = QUIRE_PANEL_ROWS };
     const uint16_t *d = (const uint16_t *)(const void *)h + r;
@@ -96,16 +99,21 @@ LINEAR_INLINE void linear_unpack_scales(struct quire_panel_format f, const uint8
     }
 }
 
-LINEAR_INLINE void linear_unpack(struct quire_panel_format f, bool is_signed, const uint8_t *group, size_t n_blocks,
-                                 struct linear_group *g)
+LINEAR_INLINE void linear_unpack(struct quire_panel_format f, bool is_signed, const uint8_t *group,
+                                 size_t n_blocks, struct linear_group *g)
 {
     for (size_t r = 0; r < QUIRE_PANEL_ROWS; r += VF32_N)
         linear_unpack_scales(f, group, n_blocks, r, g);
-    group += quire_panel_header_bytes(f, n_blocks);
-    for (size_t b = 0; b < n_blocks; b++, group += quire_panel_block_bytes(f))
+    const size_t header = quire_panel_header_bytes(f, n_blocks),
+                 ahead = 2 * quire_panel_group_bytes(f, n_blocks);
+    linear_prefetch(group, ahead, header);
+    group += header;
+    for (size_t b = 0; b < n_blocks; b++, group += quire_panel_block_bytes(f)) {
+        linear_prefetch(group, ahead, quire_panel_block_bytes(f));
         for (size_t x = 0; x < QUIRE_LINE; x += 4 * VF32_N)
-            LINEAR_UNROLL for (int s = 0; s < 8; s++)
-                vi32_store(&g->codes[8 * b + (size_t)s][x], linear_code(f, is_signed, group + x, s));
+            LINEAR_UNROLL for (int s = 0; s < 8; s++) vi32_store(
+                &g->codes[8 * b + (size_t)s][x], linear_code(f, is_signed, group + x, s));
+    }
 }
 
 #endif

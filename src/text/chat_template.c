@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chat_template.c - the public face of the Jinja interpreter: templates, conversations, prompts. */
-#include <quire/chat_template.h>
 #include "text/jinja_call.h"
 #include "text/jinja_input.h"
+#include <quire/chat_template.h>
 
 enum { DEFAULT_STEPS = 1000000, DEFAULT_OUTPUT = 16 << 20, DEFAULT_MEMORY = 256 << 20 };
 
@@ -86,8 +86,8 @@ quire_status quire_chat_template_create(const char *source, size_t source_len,
     if (!params)
         params = &defaults;
     if (params->struct_size != sizeof *params)
-        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, not %zu", params->struct_size,
-                       sizeof *params);
+        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, not %zu",
+                       params->struct_size, sizeof *params);
     struct quire_chat_template *t = qr_calloc(params->allocator, 1, sizeof *t);
     if (!t)
         return qr_fail(err, QUIRE_E_NOMEM, "chat template: out of memory");
@@ -120,7 +120,8 @@ void quire_chat_template_destroy(quire_chat_template *tmpl)
 }
 
 /* --- variables --- */
-static quire_status set_var(struct qr_j *j, struct qr_j_dict *vars, const char *name, struct qr_j_value v)
+static quire_status set_var(struct qr_j *j, struct qr_j_dict *vars, const char *name,
+                            struct qr_j_value v)
 {
     struct qr_j_value key;
     QR_TRY(qr_j_textz(j, name, &key));
@@ -128,8 +129,8 @@ static quire_status set_var(struct qr_j *j, struct qr_j_dict *vars, const char *
 }
 
 /* Sets a variable per member of a JSON object; NULL is an empty one. */
-static quire_status set_members(struct qr_j *j, struct qr_j_dict *vars, const char *json, const char *what,
-                                bool user)
+static quire_status set_members(struct qr_j *j, struct qr_j_dict *vars, const char *json,
+                                const char *what, bool user)
 {
     struct qr_j_value v;
     if (!json)
@@ -142,7 +143,8 @@ static quire_status set_members(struct qr_j *j, struct qr_j_dict *vars, const ch
     return QUIRE_OK;
 }
 
-static quire_status set_token(struct qr_j *j, struct qr_j_dict *vars, const char *name, const char *text)
+static quire_status set_token(struct qr_j *j, struct qr_j_dict *vars, const char *name,
+                              const char *text)
 {
     struct qr_j_value v;
     if (!text)
@@ -163,14 +165,16 @@ static quire_status make_message(struct qr_j *j, const struct quire_chat_message
     QR_TRY(qr_j_from_text(j, m->role, strlen(m->role), true, &v));
     QR_TRY(set_var(j, d, "role", v));
     if (m->content) {
-        const size_t n = m->content_len == QUIRE_NUL_TERMINATED ? strlen(m->content) : m->content_len;
+        const bool terminated = m->content_len == 0 || m->content_len == QUIRE_NUL_TERMINATED;
+        const size_t n = terminated ? strlen(m->content) : m->content_len;
         QR_TRY(qr_j_from_text(j, m->content, n, true, &v));
         QR_TRY(set_var(j, d, "content", v));
     }
     return set_members(j, d, m->extra_json, "extra_json of a message", true);
 }
 
-static quire_status make_messages(struct qr_j *j, const struct quire_chat_input *in, struct qr_j_value *out)
+static quire_status make_messages(struct qr_j *j, const struct quire_chat_input *in,
+                                  struct qr_j_value *out)
 {
     struct qr_j_list *l;
     if (in->messages_json) {
@@ -194,7 +198,8 @@ static quire_status make_messages(struct qr_j *j, const struct quire_chat_input 
 }
 
 /* What Hugging Face passes: tools and documents are none, not undefined, when there are none. */
-static quire_status set_variables(struct qr_j *j, const struct quire_chat_input *in, struct qr_j_dict *vars)
+static quire_status set_variables(struct qr_j *j, const struct quire_chat_input *in,
+                                  struct qr_j_dict *vars)
 {
     struct qr_j_value v;
     QR_TRY(set_var(j, vars, "tools", qr_j_none()));
@@ -223,8 +228,9 @@ static size_t cut_spans(const struct qr_j_sb *sb, struct quire_chat_span *spans)
         while (end < sb->n && sb->mark[end] == user)
             end++;
         if (spans)
-            spans[n] =
-                (struct quire_chat_span){ .offset = from, .length = end - from, .is_user_text = user };
+            spans[n] = (struct quire_chat_span){ .offset = from,
+                                                 .length = end - from,
+                                                 .is_user_text = user };
         n++;
     }
     return n;
@@ -257,7 +263,8 @@ const char *quire_chat_prompt_text(const quire_chat_prompt *prompt, size_t *len)
     return prompt ? prompt->text : NULL;
 }
 
-const struct quire_chat_span *quire_chat_prompt_spans(const quire_chat_prompt *prompt, size_t *n_spans)
+const struct quire_chat_span *quire_chat_prompt_spans(const quire_chat_prompt *prompt,
+                                                      size_t *n_spans)
 {
     if (n_spans)
         *n_spans = prompt ? prompt->n_spans : 0;
@@ -279,7 +286,8 @@ static quire_status check_input(const struct quire_chat_input *in, struct quire_
     if (!in)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "input is NULL");
     if (in->struct_size != sizeof *in)
-        return qr_fail(err, QUIRE_E_MISUSE, "input.struct_size is %u, not %zu", in->struct_size, sizeof *in);
+        return qr_fail(err, QUIRE_E_MISUSE, "input.struct_size is %u, not %zu", in->struct_size,
+                       sizeof *in);
     if (in->messages_json && in->n_messages)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "input has both messages and messages_json");
     if (in->n_messages && !in->messages)
@@ -300,7 +308,8 @@ static quire_status run(struct qr_j *j, const struct quire_chat_template *t,
     return qr_j_exec(j, scope, t->root);
 }
 
-quire_status quire_chat_template_render(const quire_chat_template *tmpl, const struct quire_chat_input *input,
+quire_status quire_chat_template_render(const quire_chat_template *tmpl,
+                                        const struct quire_chat_input *input,
                                         quire_chat_prompt **out, struct quire_error *err)
 {
     struct qr_j_sb document;

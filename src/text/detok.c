@@ -101,15 +101,17 @@ static size_t put_rest(struct quire_detokenizer *d, uint8_t *out)
     return n;
 }
 
-static quire_status check_token(const struct quire_tokenizer *t, int32_t token, size_t index, struct quire_error *err)
+static quire_status check_token(const struct quire_tokenizer *t, int32_t token, size_t index,
+                                struct quire_error *err)
 {
     if (token < 0 || (uint32_t)token >= t->n_tokens)
-        return qr_fail(err, QUIRE_E_RANGE, "token %zu is %d, outside the vocabulary of %u", index, token, t->n_tokens);
+        return qr_fail(err, QUIRE_E_RANGE, "token %zu is %d, outside the vocabulary of %u", index,
+                       token, t->n_tokens);
     return QUIRE_OK;
 }
 
-quire_status quire_detokenizer_push(struct quire_detokenizer *d, int32_t token, const char **text, size_t *size,
-                                    struct quire_error *err)
+quire_status quire_detokenizer_push(struct quire_detokenizer *d, int32_t token, const char **text,
+                                    size_t *size, struct quire_error *err)
 {
     if (!d || !text || !size)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", !d ? "d" : !text ? "text" : "size");
@@ -137,15 +139,22 @@ static void append(char *buf, size_t buf_max, size_t *size, const uint8_t *text,
     *size += n;
 }
 
-quire_status quire_tokenizer_decode(const struct quire_tokenizer *tok, const int32_t *ids, size_t n_ids,
-                                    uint32_t flags, char *buf, size_t buf_max, size_t *size, struct quire_error *err)
+quire_status quire_tokenizer_decode(const struct quire_tokenizer *tok, const int32_t *ids,
+                                    size_t n_ids, uint32_t flags, char *buf, size_t buf_max,
+                                    size_t *size, struct quire_error *err)
 {
     if (!tok || !size || (!ids && n_ids) || (!buf && buf_max))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", !tok ? "tok" : !size ? "size" : !buf && buf_max ? "buf" : "ids");
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL",
+                       !tok              ? "tok"
+                       : !size           ? "size"
+                       : !buf && buf_max ? "buf"
+                                         : "ids");
     for (size_t i = 0; i < n_ids; i++)
         QR_TRY(check_token(tok, ids[i], i, err));
-    struct quire_detokenizer *d;
-    QR_TRY(quire_detokenizer_create(tok, flags, &d, err));
+    struct quire_detokenizer *d = NULL;
+    const quire_status st = quire_detokenizer_create(tok, flags, &d, err);
+    if (!d)
+        return st;
     size_t total = 0;
     for (size_t i = 0; i < n_ids; i++)
         append(buf, buf_max, &total, d->out, put_token(d, ids[i], d->out));

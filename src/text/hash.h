@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Multiply and fold: every input bit reaches every output bit. The key is not known to whoever wrote the
- * file, so that colliding strings cannot be prepared. */
+/* Multiply and fold: every input bit reaches every output bit. The key is not known to whoever
+ * wrote the file, so that colliding strings cannot be prepared. */
 static inline uint64_t qr_hash_mix(uint64_t a, uint64_t b)
 {
     const unsigned __int128 p = (unsigned __int128)a * b;
@@ -34,6 +34,9 @@ static inline uint64_t qr_hash_bytes(uint64_t key, const void *data, size_t n)
 }
 
 /* A key that differs from process to process wherever addresses are randomised. */
-static inline uint64_t qr_hash_key(const void *address) { return qr_hash_u64(0x5851F42D4C957F2Du, (uintptr_t)address); }
+static inline uint64_t qr_hash_key(const void *address)
+{
+    return qr_hash_u64(0x5851F42D4C957F2Du, (uintptr_t)address);
+}
 
 #endif

@@ -34,8 +34,8 @@ enum qr_j_op {
 struct qr_j_token {
     enum qr_j_token_type type;
     int op;
-    size_t pos;     /* in the source */
-    const char *p;  /* text of DATA, NAME, STRING (decoded) */
+    size_t pos;    /* in the source */
+    const char *p; /* text of DATA, NAME, STRING (decoded) */
     size_t n;
     int64_t i;
     double f;
@@ -63,9 +63,9 @@ enum qr_j_kind {
     QR_J_S_BREAK,
     QR_J_S_CONTINUE,
     /* expressions; operands and arguments hang together by `next` */
-    QR_J_E_CONST,   /* value */
-    QR_J_E_NAME,    /* value: name */
-    QR_J_E_NSREF,   /* value: name of a namespace, a: E_CONST name of the attribute; only as a target */
+    QR_J_E_CONST, /* value */
+    QR_J_E_NAME,  /* value: name */
+    QR_J_E_NSREF, /* value: name of a namespace, a: E_CONST name of the attribute; only as a target */
     QR_J_E_LIST,    /* a: items */
     QR_J_E_TUPLE,   /* a: items */
     QR_J_E_DICT,    /* a: key, value, key, value ... */
@@ -82,8 +82,8 @@ enum qr_j_kind {
     QR_J_E_ITEM,    /* a: object, b: key */
     QR_J_E_SLICE,   /* a: object, b, c, d: start, stop, step or NULL */
     QR_J_E_CALL,    /* a: callee, b: list of ARG */
-    QR_J_E_FILTER,  /* a: input or NULL (the enclosing block's text), b: list of ARG, value: name, fn */
-    QR_J_E_TEST,    /* likewise */
+    QR_J_E_FILTER, /* a: input or NULL (the enclosing block's text), b: list of ARG, value: name, fn */
+    QR_J_E_TEST, /* likewise */
     /* parts */
     QR_J_ARG,  /* a: expression; op: 0, or 'k' keyword (value: name), '*' sequence, 'd' mapping */
     QR_J_PARAM /* value: name, a: default or NULL */
@@ -122,7 +122,8 @@ quire_status qr_j_syntax_error(struct qr_j_parser *p, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 quire_status qr_j_unexpected(struct qr_j_parser *p, const char *wanted);
 quire_status qr_j_parse_enter(struct qr_j_parser *p);
-quire_status qr_j_node(struct qr_j_parser *p, enum qr_j_kind kind, size_t pos, struct qr_j_node **out);
+quire_status qr_j_node(struct qr_j_parser *p, enum qr_j_kind kind, size_t pos,
+                       struct qr_j_node **out);
 static inline void qr_j_advance(struct qr_j_parser *p) { p->t += p->t->type != QR_J_T_EOF; }
 static inline bool qr_j_at_op(const struct qr_j_parser *p, int op)
 {

@@ -13,18 +13,22 @@ static quire_status bind(struct qr_j *j, struct qr_j_value self, const struct qr
     return QUIRE_OK;
 }
 
-static quire_status loop_attr(struct qr_j *j, const struct qr_j_loop *l, const struct qr_j_str *name,
-                              bool *found, struct qr_j_value *out)
+static quire_status loop_attr(struct qr_j *j, const struct qr_j_loop *l,
+                              const struct qr_j_str *name, bool *found, struct qr_j_value *out)
 {
     const int64_t i = (int64_t)l->index0, n = (int64_t)l->n;
     const struct {
         const char *name;
         struct qr_j_value value;
     } plain[] = {
-        { "index", qr_j_int(i + 1) },        { "index0", qr_j_int(i) },
-        { "revindex", qr_j_int(n - i) },     { "revindex0", qr_j_int(n - i - 1) },
-        { "first", qr_j_bool(i == 0) },      { "last", qr_j_bool(i + 1 == n) },
-        { "length", qr_j_int(n) },           { "depth", qr_j_int((int64_t)l->depth0 + 1) },
+        { "index", qr_j_int(i + 1) },
+        { "index0", qr_j_int(i) },
+        { "revindex", qr_j_int(n - i) },
+        { "revindex0", qr_j_int(n - i - 1) },
+        { "first", qr_j_bool(i == 0) },
+        { "last", qr_j_bool(i + 1 == n) },
+        { "length", qr_j_int(n) },
+        { "depth", qr_j_int((int64_t)l->depth0 + 1) },
         { "depth0", qr_j_int((int64_t)l->depth0) },
     };
     for (size_t k = 0; k < sizeof plain / sizeof *plain; k++)
@@ -45,8 +49,8 @@ static quire_status loop_attr(struct qr_j *j, const struct qr_j_loop *l, const s
     return QUIRE_OK;
 }
 
-static quire_status macro_attr(struct qr_j *j, const struct qr_j_macro *m, const struct qr_j_str *name,
-                               bool *found, struct qr_j_value *out)
+static quire_status macro_attr(struct qr_j *j, const struct qr_j_macro *m,
+                               const struct qr_j_str *name, bool *found, struct qr_j_value *out)
 {
     static const char *const flag_names[] = { "caller", "catch_kwargs", "catch_varargs" };
     *found = true;
@@ -75,8 +79,8 @@ static quire_status macro_attr(struct qr_j *j, const struct qr_j_macro *m, const
 }
 
 /* Attributes that are no methods. */
-static quire_status data_attr(struct qr_j *j, struct qr_j_value obj, struct qr_j_value name, bool *found,
-                              struct qr_j_value *out)
+static quire_status data_attr(struct qr_j *j, struct qr_j_value obj, struct qr_j_value name,
+                              bool *found, struct qr_j_value *out)
 {
     struct qr_j_value *slot = NULL;
     switch (obj.type) {
@@ -122,8 +126,8 @@ static quire_status data_attr(struct qr_j *j, struct qr_j_value obj, struct qr_j
     return QUIRE_OK;
 }
 
-quire_status qr_j_own_attr(struct qr_j *j, struct qr_j_value obj, struct qr_j_value name, bool *found,
-                           struct qr_j_value *out)
+quire_status qr_j_own_attr(struct qr_j *j, struct qr_j_value obj, struct qr_j_value name,
+                           bool *found, struct qr_j_value *out)
 {
     bool unsafe = false;
     *found = false;
@@ -162,8 +166,8 @@ static quire_status sequence_item(struct qr_j *j, struct qr_j_value obj, int64_t
                                   struct qr_j_value *out)
 {
     int64_t n;
-    const bool subscriptable = obj.type == QR_J_STR || obj.type == QR_J_RANGE || qr_j_is_tuple(obj) ||
-                               qr_j_is_plain_list(obj);
+    const bool subscriptable = obj.type == QR_J_STR || obj.type == QR_J_RANGE ||
+                               qr_j_is_tuple(obj) || qr_j_is_plain_list(obj);
     if (!subscriptable)
         return QUIRE_OK;
     QR_TRY(qr_j_length(j, obj, &n));
@@ -180,14 +184,16 @@ static quire_status sequence_item(struct qr_j *j, struct qr_j_value obj, int64_t
     return QUIRE_OK;
 }
 
-quire_status qr_j_item(struct qr_j *j, struct qr_j_value obj, struct qr_j_value key, struct qr_j_value *out)
+quire_status qr_j_item(struct qr_j *j, struct qr_j_value obj, struct qr_j_value key,
+                       struct qr_j_value *out)
 {
     bool found = false;
     if (qr_j_is_undefined(obj))
         return qr_j_undefined_error(j, obj);
     if (obj.type == QR_J_DICT) {
         struct qr_j_value *slot = NULL;
-        const bool hashable = key.type != QR_J_DICT && (key.type != QR_J_LIST || qr_j_is_tuple(key));
+        const bool hashable =
+            key.type != QR_J_DICT && (key.type != QR_J_LIST || qr_j_is_tuple(key));
         if (hashable)
             QR_TRY(qr_j_dict_find(j, obj.d, key, &slot));
         if (slot) {
@@ -269,7 +275,8 @@ quire_status qr_j_slice(struct qr_j *j, struct qr_j_value obj, const struct qr_j
         return qr_j_undefined_error(j, obj);
     if (obj.type == QR_J_DICT)
         return qr_j_type_error(j, "unhashable type: 'slice'");
-    if (obj.type != QR_J_STR && obj.type != QR_J_RANGE && !qr_j_is_tuple(obj) && !qr_j_is_plain_list(obj))
+    if (obj.type != QR_J_STR && obj.type != QR_J_RANGE && !qr_j_is_tuple(obj) &&
+        !qr_j_is_plain_list(obj))
         return qr_j_type_error(j, "'%s' object is not subscriptable", qr_j_type_name(obj));
     QR_TRY(qr_j_length(j, obj, &n));
     QR_TRY(slice_bound(j, part[2], 1, 0, INT64_MIN, INT64_MAX, &r.step));

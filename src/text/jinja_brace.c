@@ -51,10 +51,12 @@ static quire_status parse_spec(struct qr_j *j, const struct qr_j_str *s, struct 
 
 static quire_status unknown_code(struct qr_j *j, char type, struct qr_j_value v)
 {
-    return qr_j_type_error(j, "Unknown format code '%c' for object of type '%s'", type, qr_j_type_name(v));
+    return qr_j_type_error(j, "Unknown format code '%c' for object of type '%s'", type,
+                           qr_j_type_name(v));
 }
 
-static quire_status format_value(struct brace *b, struct qr_j_value v, const struct qr_j_str *spec_text)
+static quire_status format_value(struct brace *b, struct qr_j_value v,
+                                 const struct qr_j_str *spec_text)
 {
     struct qr_j_spec spec;
     const struct qr_j_str *s;
@@ -106,7 +108,8 @@ static quire_status field_value(struct brace *b, const struct qr_j_str *f, struc
         if (!digits)
             number = b->next++;
         if (number < 0 || (size_t)number >= b->args->n_pos)
-            return qr_j_type_error(b->j, "Replacement index %lld out of range for positional args tuple",
+            return qr_j_type_error(b->j,
+                                   "Replacement index %lld out of range for positional args tuple",
                                    (long long)number);
         *out = b->args->pos[number];
     } else {
@@ -173,8 +176,8 @@ static quire_status brace_field(struct brace *b, const struct qr_j_str *f)
     return format_value(b, v, spec.s);
 }
 
-quire_status qr_j_brace_format(struct qr_j *j, const struct qr_j_str *fmt, const struct qr_j_args *args,
-                               struct qr_j_value *out)
+quire_status qr_j_brace_format(struct qr_j *j, const struct qr_j_str *fmt,
+                               const struct qr_j_args *args, struct qr_j_value *out)
 {
     struct brace b = { .j = j, .args = args };
     struct qr_j_value field;

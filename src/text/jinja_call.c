@@ -8,8 +8,9 @@ struct collected {
     size_t n_pos, n_kw;
 };
 
-static quire_status count_args(struct qr_j *j, struct qr_j_scope *scope, const struct qr_j_node *list,
-                               struct qr_j_list *star, struct qr_j_dict **mapping, size_t *n)
+static quire_status count_args(struct qr_j *j, struct qr_j_scope *scope,
+                               const struct qr_j_node *list, struct qr_j_list *star,
+                               struct qr_j_dict **mapping, size_t *n)
 {
     struct qr_j_value v;
     for (const struct qr_j_node *arg = list; arg; arg = arg->next, ++*n) {
@@ -104,20 +105,21 @@ static int param_count(const char *params)
     return n;
 }
 
-static quire_status bind(struct qr_j *j, const struct qr_j_builtin *fn, const struct qr_j_args *args,
-                         struct qr_j_value *slots)
+static quire_status bind(struct qr_j *j, const struct qr_j_builtin *fn,
+                         const struct qr_j_args *args, struct qr_j_value *slots)
 {
     const int n = param_count(fn->params);
     if (args->n_pos > (size_t)n)
-        return qr_j_type_error(j, "%s() takes at most %d arguments (%zu given)", fn->name, n, args->n_pos);
+        return qr_j_type_error(j, "%s() takes at most %d arguments (%zu given)", fn->name, n,
+                               args->n_pos);
     for (size_t i = 0; i < args->n_pos; i++)
         slots[i] = args->pos[i];
     for (size_t i = 0; i < args->n_kw; i++) {
         const struct qr_j_str *name = args->kw_names[i].s;
         const int len = name->n > 60 ? 60 : (int)name->n, at = param_index(fn->params, name);
         if (at < 0)
-            return qr_j_type_error(j, "%s() got an unexpected keyword argument '%.*s'", fn->name, len,
-                                   name->p);
+            return qr_j_type_error(j, "%s() got an unexpected keyword argument '%.*s'", fn->name,
+                                   len, name->p);
         if (slots[at].type != QR_J_MISSING)
             return qr_j_type_error(j, "%s() got multiple values for argument '%.*s'", fn->name, len,
                                    name->p);
@@ -131,8 +133,9 @@ static quire_status bind(struct qr_j *j, const struct qr_j_builtin *fn, const st
 }
 
 /* --- calls --- */
-quire_status qr_j_call_builtin(struct qr_j *j, const struct qr_j_builtin *fn, struct qr_j_value self,
-                               const struct qr_j_args *args, struct qr_j_value *out)
+quire_status qr_j_call_builtin(struct qr_j *j, const struct qr_j_builtin *fn,
+                               struct qr_j_value self, const struct qr_j_args *args,
+                               struct qr_j_value *out)
 {
     struct qr_j_call c = { .self = self, .args = args };
     QR_TRY(qr_j_step(j, 1));
@@ -150,12 +153,13 @@ quire_status qr_j_no_such(struct qr_j *j, bool is_filter, struct qr_j_value name
     struct qr_j_sb sb;
     qr_j_sb_init(&sb, j);
     QR_TRY(qr_j_sb_repr(&sb, name));
-    return qr_j_fail(j, QUIRE_E_UNSUPPORTED, "No %s named %.*s.", is_filter ? "filter" : "test",
-                     sb.n > 100 ? 100 : (int)sb.n, sb.p);
+    return qr_j_fail(j, QUIRE_E_UNSUPPORTED, "No %s named %.*s found.",
+                     is_filter ? "filter" : "test", sb.n > 100 ? 100 : (int)sb.n, sb.p);
 }
 
 quire_status qr_j_call_named(struct qr_j *j, bool is_filter, struct qr_j_value name,
-                             struct qr_j_value self, const struct qr_j_args *args, struct qr_j_value *out)
+                             struct qr_j_value self, const struct qr_j_args *args,
+                             struct qr_j_value *out)
 {
     const struct qr_j_builtin *fn = NULL;
     if (name.type == QR_J_STR)
@@ -209,13 +213,15 @@ static quire_status not_provided(struct qr_j *j, struct qr_j_value name, struct 
     qr_j_sb_init(&sb, j);
     QR_TRY(qr_j_sb_addz(&sb, "parameter "));
     QR_TRY(qr_j_sb_repr(&sb, name));
-    QR_TRY(qr_j_sb_add(&sb, " was not provided", sizeof " was not provided", false)); /* with its NUL */
+    QR_TRY(qr_j_sb_add(&sb, " was not provided", sizeof " was not provided",
+                       false)); /* with its NUL */
     return qr_j_undefined_hint(j, sb.p, out);
 }
 
 /* Binds parameters; used[k] is set for keyword arguments that went to one. */
-static quire_status bind_params(struct qr_j *j, const struct qr_j_macro *m, const struct qr_j_args *args,
-                                struct qr_j_scope *scope, bool *used, size_t *n_params)
+static quire_status bind_params(struct qr_j *j, const struct qr_j_macro *m,
+                                const struct qr_j_args *args, struct qr_j_scope *scope, bool *used,
+                                size_t *n_params)
 {
     struct qr_j_value v;
     size_t i = 0;
@@ -240,8 +246,9 @@ static quire_status bind_params(struct qr_j *j, const struct qr_j_macro *m, cons
 }
 
 /* What the parameters did not take: kwargs, varargs and caller if the body mentions them, else an error. */
-static quire_status bind_rest(struct qr_j *j, const struct qr_j_macro *m, const struct qr_j_args *args,
-                              struct qr_j_scope *scope, const bool *used, size_t n_params)
+static quire_status bind_rest(struct qr_j *j, const struct qr_j_macro *m,
+                              const struct qr_j_args *args, struct qr_j_scope *scope,
+                              const bool *used, size_t n_params)
 {
     const uint8_t flags = m->node->flags;
     struct qr_j_dict *kwargs;
@@ -257,17 +264,19 @@ static quire_status bind_rest(struct qr_j *j, const struct qr_j_macro *m, const 
         else if (flags & QR_J_USES_KWARGS)
             QR_TRY(qr_j_dict_set(j, kwargs, args->kw_names[k], args->kw_values[k]));
         else if (qr_j_str_is(args->kw_names[k].s, "caller"))
-            return qr_j_type_error(j,
-                                   "macro '%.*s' was invoked with two values for the special caller "
-                                   "argument. This is most likely a bug.",
-                                   len, name);
+            return qr_j_type_error(
+                j,
+                "macro '%.*s' was invoked with two values for the special caller "
+                "argument. This is most likely a bug.",
+                len, name);
         else
             return qr_j_type_error(j, "macro '%.*s' takes no keyword argument '%.*s'", len, name,
                                    args->kw_names[k].s->n > 60 ? 60 : (int)args->kw_names[k].s->n,
                                    args->kw_names[k].s->p);
     }
     if (args->n_pos > n_params && !(flags & QR_J_USES_VARARGS))
-        return qr_j_type_error(j, "macro '%.*s' takes not more than %zu argument(s)", len, name, n_params);
+        return qr_j_type_error(j, "macro '%.*s' takes not more than %zu argument(s)", len, name,
+                               n_params);
     if (flags & QR_J_USES_VARARGS) {
         struct qr_j_list *rest;
         const size_t n = args->n_pos > n_params ? args->n_pos - n_params : 0;
@@ -285,8 +294,8 @@ static quire_status bind_rest(struct qr_j *j, const struct qr_j_macro *m, const 
     return set_named(j, scope, "caller", caller);
 }
 
-quire_status qr_j_call_macro(struct qr_j *j, const struct qr_j_macro *m, const struct qr_j_args *args,
-                             struct qr_j_value *out)
+quire_status qr_j_call_macro(struct qr_j *j, const struct qr_j_macro *m,
+                             const struct qr_j_args *args, struct qr_j_value *out)
 {
     struct qr_j_scope *scope;
     bool *used;
@@ -306,7 +315,8 @@ quire_status qr_j_want_int(struct qr_j *j, struct qr_j_value v, int64_t *out)
     if (qr_j_is_undefined(v))
         return qr_j_undefined_error(j, v);
     if (!qr_j_is_intlike(v))
-        return qr_j_type_error(j, "'%s' object cannot be interpreted as an integer", qr_j_type_name(v));
+        return qr_j_type_error(j, "'%s' object cannot be interpreted as an integer",
+                               qr_j_type_name(v));
     *out = qr_j_intlike(v);
     return QUIRE_OK;
 }

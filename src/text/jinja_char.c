@@ -96,8 +96,8 @@ bool qr_j_is_space(uint32_t cp)
 {
     if (cp < 0x80)
         return (cp >= 9 && cp <= 13) || (cp >= 0x1C && cp <= 0x20);
-    return cp == 0x85 || cp == 0xA0 || cp == 0x1680 || (cp >= 0x2000 && cp <= 0x200A) || cp == 0x2028 ||
-           cp == 0x2029 || cp == 0x202F || cp == 0x205F || cp == 0x3000;
+    return cp == 0x85 || cp == 0xA0 || cp == 0x1680 || (cp >= 0x2000 && cp <= 0x200A) ||
+           cp == 0x2028 || cp == 0x2029 || cp == 0x202F || cp == 0x205F || cp == 0x3000;
 }
 
 bool qr_j_is_line_break(uint32_t cp)
@@ -148,6 +148,6 @@ bool qr_j_is_lower(uint32_t cp) { return utf8proc_islower((utf8proc_int32_t)cp);
 bool qr_j_is_word(uint32_t cp)
 {
     const utf8proc_category_t c = category(cp);
-    return cp == '_' || qr_j_is_alpha(cp) || c == UTF8PROC_CATEGORY_ND || c == UTF8PROC_CATEGORY_NL ||
-           c == UTF8PROC_CATEGORY_NO;
+    return cp == '_' || qr_j_is_alpha(cp) || c == UTF8PROC_CATEGORY_ND ||
+           c == UTF8PROC_CATEGORY_NL || c == UTF8PROC_CATEGORY_NO;
 }

@@ -53,7 +53,7 @@ quire_status qr_j_str_to_double(struct qr_j *j, const struct qr_j_str *s, bool *
     } else if (is_word(p, n, "nan")) {
         *out = NAN;
     } else {
-        QR_TRY(qr_j_step(j, 100)); /* correct rounding takes a while */
+        QR_TRY(qr_j_step(j, 500)); /* correct rounding takes a while */
         *ok = qr_j_parse_double(p, n, out);
     }
     if (*ok && negative)
@@ -69,7 +69,8 @@ static int digit(char c)
     return lower >= 'a' && lower <= 'z' ? lower - 'a' + 10 : 99;
 }
 
-quire_status qr_j_str_to_int(struct qr_j *j, const struct qr_j_str *s, int64_t base, bool *ok, int64_t *out)
+quire_status qr_j_str_to_int(struct qr_j *j, const struct qr_j_str *s, int64_t base, bool *ok,
+                             int64_t *out)
 {
     char *p;
     size_t n, i = 0;
@@ -93,7 +94,8 @@ quire_status qr_j_str_to_int(struct qr_j *j, const struct qr_j_str *s, int64_t b
         const int d = digit(p[i]);
         *ok = d < base;
         /* built up on the negative side, which reaches one further */
-        if (*ok && (__builtin_mul_overflow(*out, base, out) || __builtin_sub_overflow(*out, d, out)))
+        if (*ok &&
+            (__builtin_mul_overflow(*out, base, out) || __builtin_sub_overflow(*out, d, out)))
             return qr_j_fail(j, QUIRE_E_RANGE, "chat template: integer beyond 64 bits");
     }
     if (*ok && !negative && __builtin_sub_overflow(0, *out, out))

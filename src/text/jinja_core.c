@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jinja_core.c - failures, memory and budgets of the Jinja interpreter, and the making of simple values. */
-#include "text/jinja_value.h"
 #include "text/jinja_text.h"
+#include "text/jinja_value.h"
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -89,9 +89,11 @@ quire_status qr_j_textz(struct qr_j *j, const char *literal, struct qr_j_value *
     return qr_j_text(j, literal, strlen(literal), false, out);
 }
 
-quire_status qr_j_list_new(struct qr_j *j, enum qr_j_flavor flavor, size_t n, struct qr_j_list **out)
+quire_status qr_j_list_new(struct qr_j *j, enum qr_j_flavor flavor, size_t n,
+                           struct qr_j_list **out)
 {
     struct qr_j_list *l;
+    *out = NULL;
     QR_TRY(qr_j_step(j, n));
     QR_J_NEW(j, l, 1);
     if (n)
@@ -102,7 +104,8 @@ quire_status qr_j_list_new(struct qr_j *j, enum qr_j_flavor flavor, size_t n, st
     return QUIRE_OK;
 }
 
-quire_status qr_j_pair(struct qr_j *j, struct qr_j_value a, struct qr_j_value b, struct qr_j_value *out)
+quire_status qr_j_pair(struct qr_j *j, struct qr_j_value a, struct qr_j_value b,
+                       struct qr_j_value *out)
 {
     struct qr_j_list *l;
     QR_TRY(qr_j_list_new(j, QR_J_TUPLE, 2, &l));

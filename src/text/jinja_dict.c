@@ -46,6 +46,7 @@ static quire_status hash_tuple(struct qr_j *j, const struct qr_j_list *l, uint64
 
 quire_status qr_j_hash(struct qr_j *j, struct qr_j_value key, uint64_t *out)
 {
+    *out = 0;
     QR_TRY(qr_j_step(j, 1));
     switch (key.type) {
     case QR_J_BOOL:
@@ -80,9 +81,9 @@ quire_status qr_j_dict_new(struct qr_j *j, struct qr_j_dict **out)
     return QUIRE_OK;
 }
 
-/* Finds the entry of a key, or SIZE_MAX. text: bytes of a string key, else NULL. */
-static quire_status find(struct qr_j *j, const struct qr_j_dict *d, uint64_t hash, struct qr_j_value key,
-                         size_t *out)
+/* Number of the entry with this key, or SIZE_MAX. */
+static quire_status find(struct qr_j *j, const struct qr_j_dict *d, uint64_t hash,
+                         struct qr_j_value key, size_t *out)
 {
     bool same = false;
     *out = SIZE_MAX;
@@ -175,8 +176,8 @@ quire_status qr_j_dict_find(struct qr_j *j, const struct qr_j_dict *d, struct qr
     return QUIRE_OK;
 }
 
-quire_status qr_j_dict_find_text(struct qr_j *j, const struct qr_j_dict *d, const char *key, size_t n,
-                                 struct qr_j_value **out)
+quire_status qr_j_dict_find_text(struct qr_j *j, const struct qr_j_dict *d, const char *key,
+                                 size_t n, struct qr_j_value **out)
 {
     const struct qr_j_str s = { .p = key, .n = n };
     return qr_j_dict_find(j, d, qr_j_str_value(&s), out);

@@ -2,8 +2,8 @@
 /* jinja_eval.c - evaluates expressions. */
 #include "text/jinja_call.h"
 
-static quire_status eval_name(struct qr_j *j, const struct qr_j_scope *scope, struct qr_j_value name,
-                              struct qr_j_value *out)
+static quire_status eval_name(struct qr_j *j, const struct qr_j_scope *scope,
+                              struct qr_j_value name, struct qr_j_value *out)
 {
     for (; scope; scope = scope->parent) {
         struct qr_j_value *slot;
@@ -33,7 +33,8 @@ static quire_status eval_list(struct qr_j *j, struct qr_j_scope *scope, const st
 {
     struct qr_j_list *l;
     size_t i = 0;
-    QR_TRY(qr_j_list_new(j, n->kind == QR_J_E_TUPLE ? QR_J_TUPLE : QR_J_PLAIN, list_length(n->a), &l));
+    QR_TRY(
+        qr_j_list_new(j, n->kind == QR_J_E_TUPLE ? QR_J_TUPLE : QR_J_PLAIN, list_length(n->a), &l));
     for (const struct qr_j_node *item = n->a; item; item = item->next)
         QR_TRY(qr_j_eval(j, scope, item, &l->items[i++]));
     *out = qr_j_list_value(l);
@@ -67,7 +68,8 @@ static quire_status eval_logic(struct qr_j *j, struct qr_j_scope *scope, const s
     return QUIRE_OK;
 }
 
-static quire_status compare(struct qr_j *j, int op, struct qr_j_value a, struct qr_j_value b, bool *out)
+static quire_status compare(struct qr_j *j, int op, struct qr_j_value a, struct qr_j_value b,
+                            bool *out)
 {
     switch (op) {
     case QR_J_OP_EQ:
@@ -94,8 +96,8 @@ static quire_status compare(struct qr_j *j, int op, struct qr_j_value a, struct 
 }
 
 /* a < b < c: each operand is evaluated once, and none after the first comparison that fails. */
-static quire_status eval_compare(struct qr_j *j, struct qr_j_scope *scope, const struct qr_j_node *n,
-                                 struct qr_j_value *out)
+static quire_status eval_compare(struct qr_j *j, struct qr_j_scope *scope,
+                                 const struct qr_j_node *n, struct qr_j_value *out)
 {
     struct qr_j_value left, right;
     bool holds = true;

@@ -9,8 +9,8 @@ quire_status qr_j_scope_new(struct qr_j *j, struct qr_j_scope *parent, struct qr
     return QUIRE_OK;
 }
 
-static quire_status assign_tuple(struct qr_j *j, struct qr_j_scope *scope, const struct qr_j_node *target,
-                                 struct qr_j_value v)
+static quire_status assign_tuple(struct qr_j *j, struct qr_j_scope *scope,
+                                 const struct qr_j_node *target, struct qr_j_value v)
 {
     struct qr_j_list items;
     size_t n = 0, i = 0;
@@ -23,7 +23,8 @@ static quire_status assign_tuple(struct qr_j *j, struct qr_j_scope *scope, const
     if (items.n > n)
         return qr_j_type_error(j, "too many values to unpack (expected %zu)", n);
     if (items.n < n)
-        return qr_j_type_error(j, "not enough values to unpack (expected %zu, got %zu)", n, items.n);
+        return qr_j_type_error(j, "not enough values to unpack (expected %zu, got %zu)", n,
+                               items.n);
     for (const struct qr_j_node *t = target->a; t; t = t->next)
         QR_TRY(qr_j_assign(j, scope, t, items.items[i++]));
     return QUIRE_OK;
@@ -37,7 +38,9 @@ quire_status qr_j_assign(struct qr_j *j, struct qr_j_scope *scope, const struct 
     if (target->kind == QR_J_E_TUPLE)
         return assign_tuple(j, scope, target, v);
     struct qr_j_value ns;
-    const struct qr_j_node name = { .kind = QR_J_E_NAME, .pos = target->pos, .value = target->value };
+    const struct qr_j_node name = { .kind = QR_J_E_NAME,
+                                    .pos = target->pos,
+                                    .value = target->value };
     QR_TRY(qr_j_eval(j, scope, &name, &ns));
     if (ns.type != QR_J_NAMESPACE)
         return qr_j_type_error(j, "cannot assign attribute on non-namespace object");
@@ -79,8 +82,8 @@ static quire_status exec_if(struct qr_j *j, struct qr_j_scope *scope, const stru
 }
 
 /* Keeps the items for which the loop's own `if` holds. */
-static quire_status filter_items(struct qr_j *j, struct qr_j_scope *scope, const struct qr_j_node *n,
-                                 struct qr_j_list *items)
+static quire_status filter_items(struct qr_j *j, struct qr_j_scope *scope,
+                                 const struct qr_j_node *n, struct qr_j_list *items)
 {
     struct qr_j_list *kept;
     QR_TRY(qr_j_list_new(j, QR_J_PLAIN, items->n, &kept));
@@ -153,7 +156,8 @@ quire_status qr_j_call_loop(struct qr_j *j, struct qr_j_loop *loop, const struct
     QR_TRY(qr_j_enter(j));
     qr_j_sb_init(&sb, j);
     j->out = &sb;
-    const quire_status status = run_loop(j, loop->scope, loop->node, args->pos[0], loop->depth0 + 1);
+    const quire_status status =
+        run_loop(j, loop->scope, loop->node, args->pos[0], loop->depth0 + 1);
     j->out = outer;
     QR_TRY(status);
     qr_j_leave(j);
@@ -161,14 +165,16 @@ quire_status qr_j_call_loop(struct qr_j *j, struct qr_j_loop *loop, const struct
 }
 
 /* Runs a chain of filters on text. */
-static quire_status apply_filters(struct qr_j *j, struct qr_j_scope *scope, const struct qr_j_node *chain,
-                                  struct qr_j_value text, struct qr_j_value *out)
+static quire_status apply_filters(struct qr_j *j, struct qr_j_scope *scope,
+                                  const struct qr_j_node *chain, struct qr_j_value text,
+                                  struct qr_j_value *out)
 {
     j->pipe = text;
     return qr_j_eval(j, scope, chain, out);
 }
 
-static quire_status exec_set_block(struct qr_j *j, struct qr_j_scope *scope, const struct qr_j_node *n)
+static quire_status exec_set_block(struct qr_j *j, struct qr_j_scope *scope,
+                                   const struct qr_j_node *n)
 {
     struct qr_j_scope *inner;
     struct qr_j_value v;
@@ -181,7 +187,8 @@ static quire_status exec_set_block(struct qr_j *j, struct qr_j_scope *scope, con
     return qr_j_assign(j, scope, n->a, v);
 }
 
-static quire_status exec_filter_block(struct qr_j *j, struct qr_j_scope *scope, const struct qr_j_node *n)
+static quire_status exec_filter_block(struct qr_j *j, struct qr_j_scope *scope,
+                                      const struct qr_j_node *n)
 {
     struct qr_j_scope *inner;
     struct qr_j_value v;
@@ -203,7 +210,8 @@ static quire_status make_macro(struct qr_j *j, struct qr_j_scope *scope, const s
     return QUIRE_OK;
 }
 
-static quire_status exec_call_block(struct qr_j *j, struct qr_j_scope *scope, const struct qr_j_node *n)
+static quire_status exec_call_block(struct qr_j *j, struct qr_j_scope *scope,
+                                    const struct qr_j_node *n)
 {
     struct qr_j_value callee, caller, v;
     struct qr_j_args args, with_caller;

@@ -15,7 +15,8 @@ quire_status qr_j_format_number(struct qr_j *j, const struct qr_j_str *s, size_t
 
 /* Writes prefix (sign, 0x) and body into the field; `chars` is the length of both. */
 static quire_status put_field(struct qr_j_sb *sb, const struct qr_j_str *prefix,
-                              const struct qr_j_str *body, const struct qr_j_spec *spec, char own_align)
+                              const struct qr_j_str *body, const struct qr_j_spec *spec,
+                              char own_align)
 {
     const int64_t chars = (int64_t)(prefix->n + qr_j_count_chars(body->p, body->n));
     const int64_t pad = spec->width > chars ? spec->width - chars : 0;
@@ -87,7 +88,8 @@ quire_status qr_j_format_float(struct qr_j_sb *sb, double v, const struct qr_j_s
     const int precision = spec->precision < 0 ? 6 : (int)spec->precision;
     size_t n;
     if (spec->precision > QR_J_MAX_PRECISION)
-        return qr_j_fail(sb->j, QUIRE_E_LIMIT, "chat template: precision above %d", QR_J_MAX_PRECISION);
+        return qr_j_fail(sb->j, QUIRE_E_LIMIT, "chat template: precision above %d",
+                         QR_J_MAX_PRECISION);
     QR_TRY(qr_j_step(sb->j, 10));
     if (spec->type == '%')
         v *= 100;
@@ -110,7 +112,8 @@ quire_status qr_j_format_float(struct qr_j_sb *sb, double v, const struct qr_j_s
     return put_field(sb, &sign, &body, spec, '>');
 }
 
-quire_status qr_j_format_text(struct qr_j_sb *sb, const struct qr_j_str *s, const struct qr_j_spec *spec)
+quire_status qr_j_format_text(struct qr_j_sb *sb, const struct qr_j_str *s,
+                              const struct qr_j_spec *spec)
 {
     struct qr_j_value cut = qr_j_str_value(s);
     QR_TRY(qr_j_work(sb->j, s->n));

@@ -148,7 +148,8 @@ static quire_status f_slice(struct qr_j *j, const struct qr_j_call *c, struct qr
 }
 
 /* Text compares without its case unless asked otherwise. */
-static quire_status fold(struct qr_j *j, struct qr_j_value v, bool case_sensitive, struct qr_j_value *out)
+static quire_status fold(struct qr_j *j, struct qr_j_value v, bool case_sensitive,
+                         struct qr_j_value *out)
 {
     *out = v;
     if (case_sensitive || v.type != QR_J_STR)
@@ -164,26 +165,28 @@ static quire_status key_of(struct qr_j *j, struct qr_j_value item, struct qr_j_v
     return fold(j, *out, case_sensitive, out);
 }
 
-/* Like key_of for a path that may name several attributes with commas: then a list of keys. */
+/* The list of keys for a path that may name several attributes with commas. Always a list: that way equal
+ * keys need no order, as in Jinja2. */
 static quire_status keys_of(struct qr_j *j, struct qr_j_value item, struct qr_j_value path,
                             bool case_sensitive, struct qr_j_value *out)
 {
     struct qr_j_list *l;
+    const bool text = path.type == QR_J_STR;
     size_t n = 1, from = 0;
-    if (path.type != QR_J_STR || !memchr(path.s->p, ',', path.s->n))
-        return key_of(j, item, path, qr_j_missing(), case_sensitive, out);
-    for (size_t i = 0; i < path.s->n; i++)
+    for (size_t i = 0; text && i < path.s->n; i++)
         n += path.s->p[i] == ',';
     QR_TRY(qr_j_list_new(j, QR_J_PLAIN, n, &l));
-    for (size_t k = 0; k < n; k++) {
-        struct qr_j_value part;
-        const char *comma = memchr(path.s->p + from, ',', path.s->n - from);
-        const size_t end = comma ? (size_t)(comma - path.s->p) : path.s->n;
-        QR_TRY(qr_j_cut(j, path.s, from, end - from, &part));
-        QR_TRY(key_of(j, item, part, qr_j_missing(), case_sensitive, &l->items[k]));
-        from = end + 1;
-    }
     *out = qr_j_list_value(l);
+    for (size_t k = 0; k < n; k++) {
+        struct qr_j_value part = path;
+        if (text) {
+            const char *comma = memchr(path.s->p + from, ',', path.s->n - from);
+            const size_t end = comma ? (size_t)(comma - path.s->p) : path.s->n;
+            QR_TRY(qr_j_cut(j, path.s, from, end - from, &part));
+            from = end + 1;
+        }
+        QR_TRY(key_of(j, item, part, qr_j_missing(), case_sensitive, &l->items[k]));
+    }
     return QUIRE_OK;
 }
 
@@ -295,8 +298,8 @@ static quire_status f_sum(struct qr_j *j, const struct qr_j_call *c, struct qr_j
 }
 
 /* One pair (key, items) per run of equal keys; items[n] are sorted by keys[n]. */
-static quire_status make_groups(struct qr_j *j, const struct qr_j_list *l, const struct qr_j_list *keys,
-                                struct qr_j_list *groups)
+static quire_status make_groups(struct qr_j *j, const struct qr_j_list *l,
+                                const struct qr_j_list *keys, struct qr_j_list *groups)
 {
     groups->n = 0;
     for (size_t i = 0, end; i < l->n; i = end) {

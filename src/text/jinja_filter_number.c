@@ -68,7 +68,7 @@ static quire_status f_float(struct qr_j *j, const struct qr_j_call *c, struct qr
 static quire_status round_common(struct qr_j *j, double f, int64_t digits, double *out)
 {
     char buf[QR_J_NUMBER_MAX];
-    QR_TRY(qr_j_step(j, 100));
+    QR_TRY(qr_j_step(j, 500));
     *out = f;
     if (!isfinite(f) || digits > QR_J_MAX_PRECISION)
         return QUIRE_OK;
@@ -103,7 +103,8 @@ static quire_status f_round(struct qr_j *j, const struct qr_j_call *c, struct qr
     if (qr_j_is_undefined(c->self))
         return qr_j_undefined_error(j, c->self);
     if (!qr_j_is_number(c->self))
-        return qr_j_type_error(j, "type %s doesn't define __round__ method", qr_j_type_name(c->self));
+        return qr_j_type_error(j, "type %s doesn't define __round__ method",
+                               qr_j_type_name(c->self));
     f = qr_j_to_double(c->self);
     if (!method || qr_j_str_is(method, "common")) {
         if (c->self.type != QR_J_FLOAT && digits >= 0) {
@@ -122,16 +123,19 @@ static quire_status f_round(struct qr_j *j, const struct qr_j_call *c, struct qr
     return QUIRE_OK;
 }
 
-static quire_status f_filesizeformat(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
+static quire_status f_filesizeformat(struct qr_j *j, const struct qr_j_call *c,
+                                     struct qr_j_value *out)
 {
     static const char prefixes[] = "kMGTPEZY";
     const bool binary = qr_j_truth(c->a[0]);
     const double base = binary ? 1024 : 1000;
-    struct qr_j_value number;
+    struct qr_j_value number = qr_j_float(0);
     struct qr_j_sb sb;
     int prefix = -1;
-    const struct qr_j_call to_float = { .self = c->self };
+    const struct qr_j_call to_float = { .self = c->self, .a = { qr_j_none() } };
     QR_TRY(f_float(j, &to_float, &number));
+    if (number.type != QR_J_FLOAT)
+        return qr_j_type_error(j, "could not convert %s to float", qr_j_type_name(c->self));
     double bytes = number.f;
     qr_j_sb_init(&sb, j);
     if (bytes == 1) {
@@ -166,9 +170,10 @@ static quire_status f_unsupported(struct qr_j *j, const struct qr_j_call *c, str
 {
     (void)c;
     (void)out;
-    return qr_j_fail(j, QUIRE_E_UNSUPPORTED,
-                     "chat template: the filters random, urlize, wordwrap, striptags and pprint are not "
-                     "supported");
+    return qr_j_fail(
+        j, QUIRE_E_UNSUPPORTED,
+        "chat template: the filters random, urlize, wordwrap, striptags and pprint are not "
+        "supported");
 }
 
 static const struct qr_j_builtin filters[] = {

@@ -19,17 +19,25 @@ static struct qr_j_value keyword(const struct qr_j_args *args, const char *name)
     return qr_j_missing();
 }
 
+/* What the filters here walk over: a false value (none, say) counts as empty, as in Jinja2. */
+static quire_status input_items(struct qr_j *j, struct qr_j_value v, struct qr_j_list *out)
+{
+    *out = (struct qr_j_list){ .n = 0 };
+    return qr_j_truth(v) ? qr_j_items(j, v, out) : QUIRE_OK;
+}
+
 static quire_status f_map(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
 {
     struct qr_j_list items, *l;
     const struct qr_j_args *args = c->args;
-    const struct qr_j_value attribute = keyword(args, "attribute"), fallback = keyword(args, "default");
+    const struct qr_j_value attribute = keyword(args, "attribute"),
+                            fallback = keyword(args, "default");
     const bool by_attribute = !args->n_pos && qr_j_given(attribute);
     if (!args->n_pos && !by_attribute)
         return qr_j_type_error(j, "map requires a filter argument");
     if (by_attribute && args->n_kw > 1u + qr_j_given(fallback))
         return qr_j_type_error(j, "Unexpected keyword argument");
-    QR_TRY(qr_j_items(j, c->self, &items));
+    QR_TRY(input_items(j, c->self, &items));
     QR_TRY(qr_j_list_new(j, QR_J_GENERATOR, items.n, &l));
     for (size_t i = 0; i < items.n; i++) {
         if (by_attribute) {
@@ -44,15 +52,15 @@ static quire_status f_map(struct qr_j *j, const struct qr_j_call *c, struct qr_j
 }
 
 /* Keeps the items whose test (or truth) equals `wanted`; by_attr: of an attribute of theirs. */
-static quire_status select_items(struct qr_j *j, const struct qr_j_call *c, bool by_attr, bool wanted,
-                                 struct qr_j_value *out)
+static quire_status select_items(struct qr_j *j, const struct qr_j_call *c, bool by_attr,
+                                 bool wanted, struct qr_j_value *out)
 {
     struct qr_j_list items, *l;
     const struct qr_j_args *args = c->args;
     const size_t off = by_attr;
     if (by_attr && !args->n_pos)
         return qr_j_type_error(j, "Missing parameter for attribute name");
-    QR_TRY(qr_j_items(j, c->self, &items));
+    QR_TRY(input_items(j, c->self, &items));
     QR_TRY(qr_j_list_new(j, QR_J_GENERATOR, items.n, &l));
     l->n = 0;
     for (size_t i = 0; i < items.n; i++) {

@@ -132,7 +132,8 @@ static quire_status f_format(struct qr_j *j, const struct qr_j_call *c, struct q
     if (args->n_kw) {
         struct qr_j_dict *d;
         if (args->n_pos)
-            return qr_j_type_error(j, "can't handle positional and keyword arguments at the same time");
+            return qr_j_type_error(
+                j, "can't handle positional and keyword arguments at the same time");
         QR_TRY(qr_j_dict_new(j, &d));
         for (size_t i = 0; i < args->n_kw; i++)
             QR_TRY(qr_j_dict_set(j, d, args->kw_names[i], args->kw_values[i]));

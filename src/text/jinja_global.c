@@ -25,7 +25,8 @@ static quire_status g_range(struct qr_j *j, const struct qr_j_call *c, struct qr
     const uint64_t n = empty ? 0 : (distance - 1) / stride + 1;
     if (n > MAX_RANGE)
         return qr_j_fail(j, QUIRE_E_LIMIT,
-                         "Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).", MAX_RANGE);
+                         "Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).",
+                         MAX_RANGE);
     r->n = (int64_t)n;
     *out = (struct qr_j_value){ .type = QR_J_RANGE, .r = r };
     return QUIRE_OK;
@@ -49,7 +50,8 @@ static quire_status make_dict(struct qr_j *j, const struct qr_j_args *args, stru
             QR_TRY(qr_j_items(j, items.items[i], &pair));
             if (pair.n != 2)
                 return qr_j_type_error(
-                    j, "dictionary update sequence element #%zu has length %zu; 2 is required", i, pair.n);
+                    j, "dictionary update sequence element #%zu has length %zu; 2 is required", i,
+                    pair.n);
             QR_TRY(qr_j_dict_set(j, d, pair.items[0], pair.items[1]));
         }
     }
@@ -106,7 +108,8 @@ static quire_status g_lipsum(struct qr_j *j, const struct qr_j_call *c, struct q
 }
 
 /* How a template refuses a conversation. */
-static quire_status g_raise_exception(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
+static quire_status g_raise_exception(struct qr_j *j, const struct qr_j_call *c,
+                                      struct qr_j_value *out)
 {
     const struct qr_j_str *s;
     (void)out;
@@ -114,7 +117,8 @@ static quire_status g_raise_exception(struct qr_j *j, const struct qr_j_call *c,
     return qr_j_fail(j, QUIRE_E_INVALID_ARG, "%.*s", s->n > 1000 ? 1000 : (int)s->n, s->p);
 }
 
-static quire_status g_strftime_now(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
+static quire_status g_strftime_now(struct qr_j *j, const struct qr_j_call *c,
+                                   struct qr_j_value *out)
 {
     const struct qr_j_str *fmt;
     struct tm now = { .tm_mday = 1 };

@@ -4,7 +4,8 @@
 #include "text/jinja_text.h"
 #include <jansson.h>
 
-quire_status qr_j_from_text(struct qr_j *j, const char *p, size_t n, bool user, struct qr_j_value *out)
+quire_status qr_j_from_text(struct qr_j *j, const char *p, size_t n, bool user,
+                            struct qr_j_value *out)
 {
     struct qr_j_sb sb;
     size_t bad;
@@ -29,8 +30,8 @@ quire_status qr_j_role(struct qr_j *j, struct qr_j_value role, struct qr_j_value
         return QUIRE_OK;
     for (size_t i = 0; i < role.s->n; i++) {
         const char c = role.s->p[i];
-        const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                           c == '-' || c == '_';
+        const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                           (c >= '0' && c <= '9') || c == '-' || c == '_';
         if (!plain)
             return QUIRE_OK;
     }
@@ -61,7 +62,8 @@ static quire_status check_depth(struct qr_j *j, const char *json, const char *wh
     return QUIRE_OK;
 }
 
-static quire_status copy_text(struct qr_j *j, const char *p, size_t n, bool user, struct qr_j_value *out)
+static quire_status copy_text(struct qr_j *j, const char *p, size_t n, bool user,
+                              struct qr_j_value *out)
 {
     QR_TRY(qr_j_work(j, n));
     char *copy = qr_j_alloc(j, n + 1, 1);
@@ -73,7 +75,8 @@ static quire_status copy_text(struct qr_j *j, const char *p, size_t n, bool user
 
 static quire_status convert(struct qr_j *j, const json_t *v, bool user, struct qr_j_value *out);
 
-static quire_status convert_object(struct qr_j *j, const json_t *v, bool user, struct qr_j_value *out)
+static quire_status convert_object(struct qr_j *j, const json_t *v, bool user,
+                                   struct qr_j_value *out)
 {
     struct qr_j_dict *d;
     QR_TRY(qr_j_dict_new(j, &d));
@@ -130,7 +133,7 @@ quire_status qr_j_from_json(struct qr_j *j, const char *json, const char *what, 
     json_t *root = json_loads(json, JSON_DECODE_ANY, &error);
     if (!root) {
         const enum json_error_code code = json_error_code(&error);
-        const quire_status status = code == json_error_out_of_memory        ? QUIRE_E_NOMEM
+        const quire_status status = code == json_error_out_of_memory      ? QUIRE_E_NOMEM
                                     : code == json_error_numeric_overflow ? QUIRE_E_RANGE
                                                                           : QUIRE_E_FORMAT;
         return qr_j_fail(j, status, "%s: %s (line %d, offset %d)", what, error.text, error.line,

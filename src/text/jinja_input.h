@@ -12,7 +12,8 @@ quire_status qr_j_from_json(struct qr_j *j, const char *json, const char *what, 
                             struct qr_j_value *out);
 
 /* A string of the caller: borrowed when it is valid UTF-8, else copied with U+FFFD for each wrong byte. */
-quire_status qr_j_from_text(struct qr_j *j, const char *p, size_t n, bool user, struct qr_j_value *out);
+quire_status qr_j_from_text(struct qr_j *j, const char *p, size_t n, bool user,
+                            struct qr_j_value *out);
 
 /* A role as template text if it is a plain name (letters, digits, - and _, at most 64 of them), so that
  * templates can build markers such as <|user|> from it; anything else stays the caller's data. */

@@ -9,12 +9,13 @@ static quire_status answer(struct qr_j_value *out, bool yes)
 }
 
 /* --- types: they cannot fail --- */
-#define TYPE_TEST(name, condition)                                                                     \
-    static quire_status t_##name(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)    \
-    {                                                                                                  \
-        const struct qr_j_value v = c->self;                                                           \
-        (void)j;                                                                                       \
-        return answer(out, condition);                                                                 \
+#define TYPE_TEST(name, condition)                                                                 \
+    static quire_status t_##name(struct qr_j *j, const struct qr_j_call *c,                        \
+                                 struct qr_j_value *out)                                           \
+    {                                                                                              \
+        const struct qr_j_value v = c->self;                                                       \
+        (void)j;                                                                                   \
+        return answer(out, condition);                                                             \
     }
 TYPE_TEST(defined, v.type != QR_J_UNDEFINED)
 TYPE_TEST(undefined, v.type == QR_J_UNDEFINED)
@@ -35,8 +36,8 @@ TYPE_TEST(escaped, v.type == QR_J_STR && v.s->safe)
 #undef TYPE_TEST
 
 /* --- numbers --- */
-static quire_status remainder_is(struct qr_j *j, struct qr_j_value v, struct qr_j_value by, int64_t wanted,
-                                 struct qr_j_value *out)
+static quire_status remainder_is(struct qr_j *j, struct qr_j_value v, struct qr_j_value by,
+                                 int64_t wanted, struct qr_j_value *out)
 {
     struct qr_j_value rest;
     bool same;
@@ -156,44 +157,25 @@ static quire_status t_test(struct qr_j *j, const struct qr_j_call *c, struct qr_
 }
 
 static const struct qr_j_builtin tests[] = {
-    { "defined", t_defined, "", 0 },
-    { "undefined", t_undefined, "", 0 },
-    { "none", t_none, "", 0 },
-    { "string", t_string, "", 0 },
-    { "mapping", t_mapping, "", 0 },
-    { "iterable", t_iterable, "", 0 },
-    { "sequence", t_sequence, "", 0 },
-    { "number", t_number, "", 0 },
-    { "boolean", t_boolean, "", 0 },
-    { "true", t_true, "", 0 },
-    { "false", t_false, "", 0 },
-    { "integer", t_integer, "", 0 },
-    { "float", t_float, "", 0 },
-    { "callable", t_callable, "", 0 },
-    { "escaped", t_escaped, "", 0 },
-    { "odd", t_odd, "", 0 },
-    { "even", t_even, "", 0 },
-    { "divisibleby", t_divisibleby, "num", 1 },
-    { "eq", t_eq, "other", 1 },
-    { "==", t_eq, "other", 1 },
-    { "equalto", t_eq, "other", 1 },
-    { "ne", t_ne, "other", 1 },
-    { "!=", t_ne, "other", 1 },
-    { "lt", t_lt, "other", 1 },
-    { "<", t_lt, "other", 1 },
-    { "lessthan", t_lt, "other", 1 },
-    { "le", t_le, "other", 1 },
-    { "<=", t_le, "other", 1 },
-    { "gt", t_gt, "other", 1 },
-    { ">", t_gt, "other", 1 },
-    { "greaterthan", t_gt, "other", 1 },
-    { "ge", t_ge, "other", 1 },
-    { ">=", t_ge, "other", 1 },
-    { "in", t_in, "seq", 1 },
-    { "sameas", t_sameas, "other", 1 },
-    { "lower", t_lower, "", 0 },
-    { "upper", t_upper, "", 0 },
-    { "filter", t_filter, "", 0 },
+    { "defined", t_defined, "", 0 },     { "undefined", t_undefined, "", 0 },
+    { "none", t_none, "", 0 },           { "string", t_string, "", 0 },
+    { "mapping", t_mapping, "", 0 },     { "iterable", t_iterable, "", 0 },
+    { "sequence", t_sequence, "", 0 },   { "number", t_number, "", 0 },
+    { "boolean", t_boolean, "", 0 },     { "true", t_true, "", 0 },
+    { "false", t_false, "", 0 },         { "integer", t_integer, "", 0 },
+    { "float", t_float, "", 0 },         { "callable", t_callable, "", 0 },
+    { "escaped", t_escaped, "", 0 },     { "odd", t_odd, "", 0 },
+    { "even", t_even, "", 0 },           { "divisibleby", t_divisibleby, "num", 1 },
+    { "eq", t_eq, "other", 1 },          { "==", t_eq, "other", 1 },
+    { "equalto", t_eq, "other", 1 },     { "ne", t_ne, "other", 1 },
+    { "!=", t_ne, "other", 1 },          { "lt", t_lt, "other", 1 },
+    { "<", t_lt, "other", 1 },           { "lessthan", t_lt, "other", 1 },
+    { "le", t_le, "other", 1 },          { "<=", t_le, "other", 1 },
+    { "gt", t_gt, "other", 1 },          { ">", t_gt, "other", 1 },
+    { "greaterthan", t_gt, "other", 1 }, { "ge", t_ge, "other", 1 },
+    { ">=", t_ge, "other", 1 },          { "in", t_in, "seq", 1 },
+    { "sameas", t_sameas, "other", 1 },  { "lower", t_lower, "", 0 },
+    { "upper", t_upper, "", 0 },         { "filter", t_filter, "", 0 },
     { "test", t_test, "", 0 },
 };
 

@@ -107,7 +107,8 @@ static quire_status put_list(struct writer *w, const struct qr_j_list *l, size_t
 }
 
 /* The entries' order: that of insertion, or sorted by key. */
-static quire_status entry_order(struct writer *w, const struct qr_j_dict *d, struct qr_j_value **out)
+static quire_status entry_order(struct writer *w, const struct qr_j_dict *d,
+                                struct qr_j_value **out)
 {
     struct qr_j_value *keys;
     QR_TRY(qr_j_step(w->j, d->n));
@@ -173,7 +174,8 @@ static quire_status put_value(struct writer *w, struct qr_j_value v, size_t dept
         }
         /* fall through */
     default:
-        return qr_j_type_error(w->j, "Object of type %s is not JSON serializable", qr_j_type_name(v));
+        return qr_j_type_error(w->j, "Object of type %s is not JSON serializable",
+                               qr_j_type_name(v));
     }
     qr_j_leave(w->j);
     return status;

@@ -76,7 +76,8 @@ static size_t tag_end(const struct lexer *lx, size_t pos, const char *tag, bool 
 }
 
 /* Emits the text [from, to) that stands before a tag with this sign ('-', '+' or 0). */
-static quire_status data_before_tag(struct lexer *lx, size_t from, size_t to, char sign, bool is_variable)
+static quire_status data_before_tag(struct lexer *lx, size_t from, size_t to, char sign,
+                                    bool is_variable)
 {
     size_t end = to;
     if (sign == '-') {
@@ -143,8 +144,9 @@ static quire_status name_token(struct lexer *lx)
     const size_t start = lx->pos;
     while (lx->pos < lx->n && qr_j_is_word(qr_j_decode(lx->s + lx->pos)))
         lx->pos += qr_j_char_len(lx->s[lx->pos]);
-    return push(lx, (struct qr_j_token){
-                        .type = QR_J_T_NAME, .pos = start, .p = lx->s + start, .n = lx->pos - start });
+    return push(lx,
+                (struct qr_j_token){
+                    .type = QR_J_T_NAME, .pos = start, .p = lx->s + start, .n = lx->pos - start });
 }
 
 static quire_status balance(struct lexer *lx, char c)
@@ -197,8 +199,9 @@ static quire_status tag(struct lexer *lx, bool is_block, size_t open)
     while (lx->pos < lx->n) {
         const size_t end = lx->n_brackets ? 0 : tag_end(lx, lx->pos, closing, is_block);
         if (end) {
-            QR_TRY(push(lx, (struct qr_j_token){ .type = is_block ? QR_J_T_BLOCK_END : QR_J_T_VAR_END,
-                                                 .pos = lx->pos }));
+            QR_TRY(
+                push(lx, (struct qr_j_token){ .type = is_block ? QR_J_T_BLOCK_END : QR_J_T_VAR_END,
+                                              .pos = lx->pos }));
             lx->pos = end;
             return QUIRE_OK;
         }
@@ -234,8 +237,9 @@ static quire_status lex_one(struct lexer *lx)
     const size_t from = lx->pos, open = next_tag(lx);
     if (open == lx->n) {
         lx->pos = lx->n;
-        return push(lx, (struct qr_j_token){
-                            .type = QR_J_T_DATA, .pos = from, .p = lx->s + from, .n = open - from });
+        return push(lx,
+                    (struct qr_j_token){
+                        .type = QR_J_T_DATA, .pos = from, .p = lx->s + from, .n = open - from });
     }
     const char type = lx->s[open + 1];
     size_t k = open + 2, body;
@@ -247,8 +251,9 @@ static quire_status lex_one(struct lexer *lx)
     } else if (type == '%' && raw_begins(lx, k, &body)) {
         QR_TRY(raw(lx, body, open));
     } else {
-        QR_TRY(push(lx, (struct qr_j_token){
-                            .type = type == '%' ? QR_J_T_BLOCK_BEGIN : QR_J_T_VAR_BEGIN, .pos = open }));
+        QR_TRY(push(
+            lx, (struct qr_j_token){ .type = type == '%' ? QR_J_T_BLOCK_BEGIN : QR_J_T_VAR_BEGIN,
+                                     .pos = open }));
         QR_TRY(tag(lx, type == '%', open));
     }
     lx->line_starting = lx->s[lx->pos - 1] == '\n';

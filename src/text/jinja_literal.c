@@ -12,7 +12,10 @@ static int digit_value(char c)
 }
 
 /* Character at pos, or NUL at the end. */
-static char at(const struct qr_j *j, size_t pos) { return pos < j->source_len ? j->source[pos] : 0; }
+static char at(const struct qr_j *j, size_t pos)
+{
+    return pos < j->source_len ? j->source[pos] : 0;
+}
 
 /* Behind the digits of a base at pos, which may have single underscores between them (and before the first
  * one if `lead`); pos itself if there are none. */
@@ -56,7 +59,8 @@ static quire_status float_literal(struct qr_j *j, size_t start, size_t end, stru
     return QUIRE_OK;
 }
 
-static quire_status int_literal(struct qr_j *j, size_t start, size_t end, int base, struct qr_j_token *t)
+static quire_status int_literal(struct qr_j *j, size_t start, size_t end, int base,
+                                struct qr_j_token *t)
 {
     t->type = QR_J_T_INT;
     for (size_t i = start; i < end; i++) {
@@ -79,7 +83,11 @@ static quire_status number(struct qr_j *j, size_t *pos, struct qr_j_token *t)
         return float_literal(j, start, end, t);
     }
     const char kind = (char)(at(j, start + 1) | 0x20);
-    const int base = at(j, start) != '0' ? 10 : kind == 'x' ? 16 : kind == 'o' ? 8 : kind == 'b' ? 2 : 10;
+    const int base = at(j, start) != '0' ? 10
+                     : kind == 'x'       ? 16
+                     : kind == 'o'       ? 8
+                     : kind == 'b'       ? 2
+                                         : 10;
     if (base != 10) {
         *pos = skip_digits(j, start + 2, base, true);
         if (*pos > start + 2)

@@ -99,7 +99,8 @@ static quire_status m_loop_cycle(struct qr_j *j, const struct qr_j_call *c, stru
     return QUIRE_OK;
 }
 
-static quire_status m_loop_changed(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
+static quire_status m_loop_changed(struct qr_j *j, const struct qr_j_call *c,
+                                   struct qr_j_value *out)
 {
     struct qr_j_list *now;
     struct qr_j_value *last = &c->self.loop->changed;
@@ -123,7 +124,8 @@ static quire_status m_cycler_next(struct qr_j *j, const struct qr_j_call *c, str
     return QUIRE_OK;
 }
 
-static quire_status m_cycler_reset(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
+static quire_status m_cycler_reset(struct qr_j *j, const struct qr_j_call *c,
+                                   struct qr_j_value *out)
 {
     (void)j;
     c->self.cycler->pos = 0;
@@ -139,8 +141,8 @@ static quire_status m_is_integer(struct qr_j *j, const struct qr_j_call *c, stru
 }
 
 static const struct qr_j_builtin dict_methods[] = {
-    { "items", m_items, "", 0 },       { "keys", m_keys, "", 0 },
-    { "values", m_values, "", 0 },     { "get", m_get, "key default", 1 },
+    { "items", m_items, "", 0 },    { "keys", m_keys, "", 0 },
+    { "values", m_values, "", 0 },  { "get", m_get, "key default", 1 },
     { "copy", m_dict_copy, "", 0 },
 };
 static const struct qr_j_builtin list_methods[] = {
@@ -172,12 +174,13 @@ const struct qr_j_builtin *qr_j_table_find(const struct qr_j_builtin *table, siz
 /* Methods that would change a value: they exist, but the sandbox keeps templates from using them. */
 static bool is_mutator(struct qr_j_value v, const struct qr_j_str *name)
 {
-    static const char *const list_names[] = { "append", "clear", "extend", "insert",
+    static const char *const list_names[] = { "append", "clear",  "extend",  "insert",
                                               "pop",    "remove", "reverse", "sort" };
     static const char *const dict_names[] = { "clear", "pop", "popitem", "setdefault", "update" };
     const bool dict = v.type == QR_J_DICT;
     const char *const *names = dict ? dict_names : list_names;
-    const size_t n = dict ? sizeof dict_names / sizeof *dict_names : sizeof list_names / sizeof *list_names;
+    const size_t n =
+        dict ? sizeof dict_names / sizeof *dict_names : sizeof list_names / sizeof *list_names;
     if (!dict && !qr_j_is_plain_list(v))
         return false;
     for (size_t i = 0; i < n; i++)
@@ -188,7 +191,8 @@ static bool is_mutator(struct qr_j_value v, const struct qr_j_str *name)
 
 #define FIND(table) qr_j_table_find(table, sizeof table / sizeof *table, name)
 
-const struct qr_j_builtin *qr_j_method_find(struct qr_j_value v, const struct qr_j_str *name, bool *unsafe)
+const struct qr_j_builtin *qr_j_method_find(struct qr_j_value v, const struct qr_j_str *name,
+                                            bool *unsafe)
 {
     const struct qr_j_builtin *table, *found = NULL;
     size_t n;
@@ -207,7 +211,8 @@ const struct qr_j_builtin *qr_j_method_find(struct qr_j_value v, const struct qr
         if (qr_j_is_plain_list(v))
             found = FIND(list_methods);
         else if (qr_j_is_tuple(v))
-            found = qr_j_table_find(list_methods, sizeof list_methods / sizeof *list_methods - 1, name);
+            found =
+                qr_j_table_find(list_methods, sizeof list_methods / sizeof *list_methods - 1, name);
         break;
     case QR_J_LOOP:
         return FIND(loop_methods);

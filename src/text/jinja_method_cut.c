@@ -28,7 +28,8 @@ static void reverse(struct qr_j_list *l)
 }
 
 /* Runs of white space separate, also at the ends. */
-static quire_status split_space(struct qr_j *j, const struct qr_j_str *s, int64_t max, struct qr_j_list *l)
+static quire_status split_space(struct qr_j *j, const struct qr_j_str *s, int64_t max,
+                                struct qr_j_list *l)
 {
     size_t cap = 0, off = 0;
     struct qr_j_value part;
@@ -58,7 +59,8 @@ static size_t char_before(const struct qr_j_str *s, size_t off)
     return off;
 }
 
-static quire_status rsplit_space(struct qr_j *j, const struct qr_j_str *s, int64_t max, struct qr_j_list *l)
+static quire_status rsplit_space(struct qr_j *j, const struct qr_j_str *s, int64_t max,
+                                 struct qr_j_list *l)
 {
     size_t cap = 0, end = s->n;
     struct qr_j_value part;
@@ -273,8 +275,8 @@ static quire_status m_count(struct qr_j *j, const struct qr_j_call *c, struct qr
 }
 
 /* startswith and endswith take one string or a tuple of them. */
-static quire_status any_affix(struct qr_j *j, const struct qr_j_call *c, bool at_end, const char *name,
-                              struct qr_j_value *out)
+static quire_status any_affix(struct qr_j *j, const struct qr_j_call *c, bool at_end,
+                              const char *name, struct qr_j_value *out)
 {
     struct qr_j_list one = { .n = 1, .items = (struct qr_j_value *)&c->a[0] };
     const struct qr_j_list *list = qr_j_is_tuple(c->a[0]) ? c->a[0].l : &one;
@@ -303,7 +305,8 @@ static quire_status m_endswith(struct qr_j *j, const struct qr_j_call *c, struct
     return any_affix(j, c, true, "endswith", out);
 }
 
-static quire_status m_removeprefix(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
+static quire_status m_removeprefix(struct qr_j *j, const struct qr_j_call *c,
+                                   struct qr_j_value *out)
 {
     const struct qr_j_str *s = c->self.s, *prefix;
     QR_TRY(qr_j_want_str(j, c->a[0], &prefix));
@@ -312,11 +315,13 @@ static quire_status m_removeprefix(struct qr_j *j, const struct qr_j_call *c, st
     return qr_j_cut(j, s, off, s->n - off, out);
 }
 
-static quire_status m_removesuffix(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
+static quire_status m_removesuffix(struct qr_j *j, const struct qr_j_call *c,
+                                   struct qr_j_value *out)
 {
     const struct qr_j_str *s = c->self.s, *suffix;
     QR_TRY(qr_j_want_str(j, c->a[0], &suffix));
-    const bool has = suffix->n <= s->n && memcmp(s->p + s->n - suffix->n, suffix->p, suffix->n) == 0;
+    const bool has =
+        suffix->n <= s->n && memcmp(s->p + s->n - suffix->n, suffix->p, suffix->n) == 0;
     return qr_j_cut(j, s, 0, s->n - (has ? suffix->n : 0), out);
 }
 

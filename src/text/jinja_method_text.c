@@ -141,8 +141,8 @@ static bool is_alnum(uint32_t cp) { return cp != '_' && qr_j_is_word(cp); }
 static bool is_numeric(uint32_t cp) { return is_alnum(cp) && !qr_j_is_alpha(cp); }
 static bool is_ascii(uint32_t cp) { return cp < 0x80; }
 
-static quire_status all_of(struct qr_j *j, const struct qr_j_call *c, bool (*is)(uint32_t), bool if_empty,
-                           struct qr_j_value *out)
+static quire_status all_of(struct qr_j *j, const struct qr_j_call *c, bool (*is)(uint32_t),
+                           bool if_empty, struct qr_j_value *out)
 {
     const struct qr_j_str *s = c->self.s;
     bool all = s->n ? true : if_empty;
@@ -189,7 +189,8 @@ static quire_status m_isspace(struct qr_j *j, const struct qr_j_call *c, struct 
 }
 
 /* All letters that have a case are of this one, and there is at least one. */
-static quire_status cased(struct qr_j *j, const struct qr_j_str *s, bool upper, struct qr_j_value *out)
+static quire_status cased(struct qr_j *j, const struct qr_j_str *s, bool upper,
+                          struct qr_j_value *out)
 {
     bool any = false, other = false;
     QR_TRY(qr_j_work(j, s->n * 4));

@@ -21,6 +21,7 @@ struct big {
     uint32_t limb[MAX_LIMBS];
 };
 
+/* factor < 10^9, so that one more limb takes the carry. */
 static void big_mul(struct big *b, uint32_t factor)
 {
     uint64_t carry = 0;
@@ -50,11 +51,11 @@ static void decimal_set(struct decimal *out, uint64_t m, int e)
     int digits10 = 0; /* the value is b / 10^digits10 */
     for (int k = e; k > 0; k -= k < 29 ? k : 29)
         big_mul(&b, 1u << (k < 29 ? k : 29));
-    static const uint32_t pow5[14] = { 1,     5,      25,      125,     625,      3125,      15625,
-                                       78125, 390625, 1953125, 9765625, 48828125, 244140625, 1220703125 };
-    for (int k = -e; k > 0; k -= k < 13 ? k : 13) {
-        big_mul(&b, pow5[k < 13 ? k : 13]); /* x / 2 = x * 5 / 10 */
-        digits10 += k < 13 ? k : 13;
+    static const uint32_t pow5[13] = { 1,     5,      25,      125,     625,      3125,     15625,
+                                       78125, 390625, 1953125, 9765625, 48828125, 244140625 };
+    for (int k = -e; k > 0; k -= k < 12 ? k : 12) {
+        big_mul(&b, pow5[k < 12 ? k : 12]); /* x / 2 = x * 5 / 10 */
+        digits10 += k < 12 ? k : 12;
     }
     out->n = 0;
     bool leading = true;

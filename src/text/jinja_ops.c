@@ -33,7 +33,8 @@ static quire_status unsupported(struct qr_j *j, int op, struct qr_j_value a, str
     if (qr_j_is_undefined(a) || qr_j_is_undefined(b))
         return qr_j_undefined_error(j, qr_j_is_undefined(a) ? a : b);
     if (op == '+' && a.type == QR_J_STR)
-        return qr_j_type_error(j, "can only concatenate str (not \"%s\") to str", qr_j_type_name(b));
+        return qr_j_type_error(j, "can only concatenate str (not \"%s\") to str",
+                               qr_j_type_name(b));
     if (op == '+' && (qr_j_is_plain_list(a) || qr_j_is_tuple(a)))
         return qr_j_type_error(j, "can only concatenate %s (not \"%s\") to %s", qr_j_type_name(a),
                                qr_j_type_name(b), qr_j_type_name(a));
@@ -155,7 +156,8 @@ static quire_status float_binary(struct qr_j *j, int op, double a, double b, str
     return QUIRE_OK;
 }
 
-quire_status qr_j_repeat(struct qr_j *j, const struct qr_j_str *s, int64_t times, struct qr_j_value *out)
+quire_status qr_j_repeat(struct qr_j *j, const struct qr_j_str *s, int64_t times,
+                         struct qr_j_value *out)
 {
     struct qr_j_sb sb;
     size_t total = 0;

@@ -5,7 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static quire_status parse_body(struct qr_j_parser *p, const char *const *ends, struct qr_j_node **out);
+static quire_status parse_body(struct qr_j_parser *p, const char *const *ends,
+                               struct qr_j_node **out);
 
 /* --- tools --- */
 quire_status qr_j_syntax_error(struct qr_j_parser *p, const char *fmt, ...)
@@ -47,7 +48,8 @@ quire_status qr_j_parse_enter(struct qr_j_parser *p)
     return p->depth++ < QR_J_MAX_NESTING ? QUIRE_OK : qr_j_too_deep(p->j);
 }
 
-quire_status qr_j_node(struct qr_j_parser *p, enum qr_j_kind kind, size_t pos, struct qr_j_node **out)
+quire_status qr_j_node(struct qr_j_parser *p, enum qr_j_kind kind, size_t pos,
+                       struct qr_j_node **out)
 {
     struct qr_j_node *n;
     QR_J_NEW(p->j, n, 1);
@@ -59,7 +61,8 @@ quire_status qr_j_node(struct qr_j_parser *p, enum qr_j_kind kind, size_t pos, s
 
 bool qr_j_at_name(const struct qr_j_parser *p, const char *name)
 {
-    return p->t->type == QR_J_T_NAME && p->t->n == strlen(name) && memcmp(p->t->p, name, p->t->n) == 0;
+    return p->t->type == QR_J_T_NAME && p->t->n == strlen(name) &&
+           memcmp(p->t->p, name, p->t->n) == 0;
 }
 
 bool qr_j_skip_name(struct qr_j_parser *p, const char *name)
@@ -187,7 +190,8 @@ static quire_status parse_params(struct qr_j_parser *p, struct qr_j_node **out)
 
 /* Body of a macro or call block: its special variables are its own, but what it mentions counts for the
  * macro around it too. */
-static quire_status parse_macro_body(struct qr_j_parser *p, struct qr_j_node *macro, const char *end)
+static quire_status parse_macro_body(struct qr_j_parser *p, struct qr_j_node *macro,
+                                     const char *end)
 {
     uint8_t *outer = p->macro_flags;
     const unsigned loops = p->loops;
@@ -275,7 +279,8 @@ static quire_status parse_block(struct qr_j_parser *p, struct qr_j_node *n)
     qr_j_skip_name(p, "scoped");
     qr_j_skip_name(p, "required");
     QR_TRY(parse_body_to(p, "endblock", &n->c));
-    if (p->t->type == QR_J_T_NAME && p->t->n == name.s->n && memcmp(p->t->p, name.s->p, name.s->n) == 0)
+    if (p->t->type == QR_J_T_NAME && p->t->n == name.s->n &&
+        memcmp(p->t->p, name.s->p, name.s->n) == 0)
         qr_j_advance(p);
     return QUIRE_OK;
 }
@@ -338,7 +343,8 @@ static quire_status parse_statement(struct qr_j_parser *p, struct qr_j_node **ou
 
 /* Statements up to a tag of `ends` (its name becomes the current token), or to the end of the template
  * when ends is NULL. */
-static quire_status parse_list(struct qr_j_parser *p, const char *const *ends, struct qr_j_node **tail)
+static quire_status parse_list(struct qr_j_parser *p, const char *const *ends,
+                               struct qr_j_node **tail)
 {
     for (;; tail = &(*tail)->next) {
         const struct qr_j_token *t = p->t;
@@ -363,7 +369,8 @@ static quire_status parse_list(struct qr_j_parser *p, const char *const *ends, s
     }
 }
 
-static quire_status parse_body(struct qr_j_parser *p, const char *const *ends, struct qr_j_node **out)
+static quire_status parse_body(struct qr_j_parser *p, const char *const *ends,
+                               struct qr_j_node **out)
 {
     qr_j_skip_op(p, ':'); /* allowed, as in Python */
     QR_TRY(expect_block_end(p));

@@ -44,8 +44,9 @@ static int operator_here(const struct qr_j_parser *p, enum level level, int *n_t
 /* Operands of one level as a flat list, so that long chains need no recursion. */
 static quire_status parse_chain(struct qr_j_parser *p, enum level level, struct qr_j_node **out)
 {
-    static const enum qr_j_kind kinds[] = { QR_J_E_OR,    QR_J_E_AND,    QR_J_E_NOT,   QR_J_E_COMPARE,
-                                            QR_J_E_ARITH, QR_J_E_CONCAT, QR_J_E_ARITH, QR_J_E_ARITH };
+    static const enum qr_j_kind kinds[] = { QR_J_E_OR,      QR_J_E_AND,   QR_J_E_NOT,
+                                            QR_J_E_COMPARE, QR_J_E_ARITH, QR_J_E_CONCAT,
+                                            QR_J_E_ARITH,   QR_J_E_ARITH };
     const size_t pos = p->t->pos;
     struct qr_j_node *first, *last, *chain = NULL;
     int op, n_tokens;
@@ -106,7 +107,8 @@ quire_status qr_j_parse_expression(struct qr_j_parser *p, bool with_cond, struct
 }
 
 /* Expressions up to the closing bracket, which is taken. pairs: `key: value` instead of single ones. */
-static quire_status parse_items(struct qr_j_parser *p, int close, bool pairs, struct qr_j_node **out)
+static quire_status parse_items(struct qr_j_parser *p, int close, bool pairs,
+                                struct qr_j_node **out)
 {
     struct qr_j_node **tail = out;
     while (!qr_j_skip_op(p, close)) {
@@ -159,9 +161,12 @@ static const struct {
     const char *name;
     struct qr_j_value value;
 } constants[] = {
-    { "true", { .type = QR_J_BOOL, .b = true } },   { "True", { .type = QR_J_BOOL, .b = true } },
-    { "false", { .type = QR_J_BOOL, .b = false } }, { "False", { .type = QR_J_BOOL, .b = false } },
-    { "none", { .type = QR_J_NONE } },              { "None", { .type = QR_J_NONE } },
+    { "true", { .type = QR_J_BOOL, .b = true } },
+    { "True", { .type = QR_J_BOOL, .b = true } },
+    { "false", { .type = QR_J_BOOL, .b = false } },
+    { "False", { .type = QR_J_BOOL, .b = false } },
+    { "none", { .type = QR_J_NONE } },
+    { "None", { .type = QR_J_NONE } },
 };
 
 /* The value of a name that is a constant, or NULL. */
@@ -445,7 +450,8 @@ quire_status qr_j_parse_target(struct qr_j_parser *p, bool namespaces, const cha
     const size_t pos = p->t->pos;
     bool is_tuple = false;
     do {
-        if (tail != &items && (qr_j_at_op(p, ')') || qr_j_at_op(p, '=') || (end && qr_j_at_name(p, end))))
+        if (tail != &items &&
+            (qr_j_at_op(p, ')') || qr_j_at_op(p, '=') || (end && qr_j_at_name(p, end))))
             break;
         if (qr_j_skip_op(p, '(')) { /* nested: for a, (b, c) in ... */
             QR_TRY(qr_j_parse_enter(p));

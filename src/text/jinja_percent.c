@@ -54,7 +54,8 @@ static quire_status percent_name(struct percent *p, struct qr_j_value *out)
     return QUIRE_OK;
 }
 
-static quire_status percent_char(struct percent *p, struct qr_j_value v, const struct qr_j_spec *spec)
+static quire_status percent_char(struct percent *p, struct qr_j_value v,
+                                 const struct qr_j_spec *spec)
 {
     char buf[4];
     struct qr_j_str s = { .p = buf };
@@ -94,8 +95,8 @@ static quire_status percent_value(struct percent *p, struct qr_j_value v, struct
     const bool real = strchr("eEfFgG", spec->type) != NULL;
     if (!qr_j_is_number(v))
         return real ? qr_j_type_error(p->j, "must be real number, not %s", qr_j_type_name(v))
-                    : qr_j_type_error(p->j, "%%%c format: a real number is required, not %s", spec->type,
-                                      qr_j_type_name(v));
+                    : qr_j_type_error(p->j, "%%%c format: a real number is required, not %s",
+                                      spec->type, qr_j_type_name(v));
     if (spec->align != '<' && spec->fill == '0')
         spec->align = '=';
     if (real)
@@ -153,8 +154,8 @@ static quire_status percent_field(struct percent *p)
     return percent_value(p, v, &spec);
 }
 
-quire_status qr_j_percent_format(struct qr_j *j, const struct qr_j_str *fmt, struct qr_j_value values,
-                                 struct qr_j_value *out)
+quire_status qr_j_percent_format(struct qr_j *j, const struct qr_j_str *fmt,
+                                 struct qr_j_value values, struct qr_j_value *out)
 {
     struct percent p = { .j = j, .fmt = fmt, .values = values };
     qr_j_sb_init(&p.sb, j);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jinja_print.c - str() and repr() of values, as Python prints them. */
-#include "text/jinja_text.h"
 #include "text/jinja_call.h"
+#include "text/jinja_text.h"
 
 static quire_status repr_escape(struct qr_j_sb *sb, uint32_t cp, bool user)
 {
@@ -24,10 +24,10 @@ static quire_status repr_str(struct qr_j_sb *sb, const struct qr_j_str *s)
     for (size_t i = 0, len; i < s->n; i += len) {
         len = qr_j_char_len(s->p[i]);
         const uint32_t cp = qr_j_decode(s->p + i);
-        const char simple = cp == '\n'   ? 'n'
-                            : cp == '\r' ? 'r'
-                            : cp == '\t' ? 't'
-                            : cp == '\\' ? '\\'
+        const char simple = cp == '\n'                   ? 'n'
+                            : cp == '\r'                 ? 'r'
+                            : cp == '\t'                 ? 't'
+                            : cp == '\\'                 ? '\\'
                             : cp == (unsigned char)quote ? quote
                                                          : 0;
         if (!simple && qr_j_is_printable(cp))

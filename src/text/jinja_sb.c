@@ -9,7 +9,8 @@ quire_status qr_j_sb_reserve(struct qr_j_sb *sb, size_t extra)
     struct qr_j *j = sb->j;
     size_t need;
     if (!qr_add_size(sb->n, extra, &need) || need > j->max_bytes)
-        return qr_j_fail(j, QUIRE_E_LIMIT, "chat template: text of more than %zu bytes", j->max_bytes);
+        return qr_j_fail(j, QUIRE_E_LIMIT, "chat template: text of more than %zu bytes",
+                         j->max_bytes);
     if (need <= sb->cap)
         return QUIRE_OK;
     size_t cap = sb->cap * 2 > need ? sb->cap * 2 : need + need / 4 + 32;
@@ -176,10 +177,10 @@ quire_status qr_j_html_escape(struct qr_j *j, const struct qr_j_str *s, struct q
     size_t from = 0;
     for (size_t i = 0; i < s->n; i++) {
         const char c = s->p[i];
-        const char *e = c == '&'   ? "&amp;"
-                        : c == '<' ? "&lt;"
-                        : c == '>' ? "&gt;"
-                        : c == '"' ? "&#34;"
+        const char *e = c == '&'    ? "&amp;"
+                        : c == '<'  ? "&lt;"
+                        : c == '>'  ? "&gt;"
+                        : c == '"'  ? "&#34;"
                         : c == '\'' ? "&#39;"
                                     : NULL;
         if (!e)

@@ -21,8 +21,8 @@ static quire_status charge(struct qr_j *j, const struct qr_j_str *chars, size_t 
     return qr_j_work(j, due);
 }
 
-quire_status qr_j_strip(struct qr_j *j, const struct qr_j_str *s, struct qr_j_value chars, int sides,
-                        struct qr_j_value *out)
+quire_status qr_j_strip(struct qr_j *j, const struct qr_j_str *s, struct qr_j_value chars,
+                        int sides, struct qr_j_value *out)
 {
     const struct qr_j_str *set = NULL;
     size_t from = 0, to = s->n, cost = 0;

@@ -17,11 +17,12 @@ struct qr_j_sb {
 void qr_j_sb_init(struct qr_j_sb *sb, struct qr_j *j);
 quire_status qr_j_sb_reserve(struct qr_j_sb *sb, size_t extra);
 quire_status qr_j_sb_add(struct qr_j_sb *sb, const char *p, size_t n, bool user);
-quire_status qr_j_sb_addz(struct qr_j_sb *sb, const char *literal);           /* template text */
+quire_status qr_j_sb_addz(struct qr_j_sb *sb, const char *literal); /* template text */
 quire_status qr_j_sb_part(struct qr_j_sb *sb, const struct qr_j_str *s, size_t off, size_t n);
 quire_status qr_j_sb_str(struct qr_j_sb *sb, const struct qr_j_str *s);
 quire_status qr_j_sb_char(struct qr_j_sb *sb, uint32_t cp, bool user);
-quire_status qr_j_sb_pad(struct qr_j_sb *sb, uint32_t cp, int64_t count, bool user); /* count < 0: none */
+quire_status qr_j_sb_pad(struct qr_j_sb *sb, uint32_t cp, int64_t count,
+                         bool user);                                 /* count < 0: none */
 quire_status qr_j_sb_value(struct qr_j_sb *sb, struct qr_j_value v); /* as Python's str() */
 quire_status qr_j_sb_repr(struct qr_j_sb *sb, struct qr_j_value v);  /* as Python's repr() */
 quire_status qr_j_sb_int(struct qr_j_sb *sb, int64_t i);
@@ -57,19 +58,21 @@ static inline size_t qr_j_char_len(char lead)
     const unsigned char c = (unsigned char)lead;
     return c < 0x80 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
 }
-uint32_t qr_j_decode(const char *p);                /* the character at p */
-size_t qr_j_encode(uint32_t cp, char buf[4]);       /* bytes written */
+uint32_t qr_j_decode(const char *p);          /* the character at p */
+size_t qr_j_encode(uint32_t cp, char buf[4]); /* bytes written */
 size_t qr_j_count_chars(const char *p, size_t n);
-size_t qr_j_char_offset(const struct qr_j_str *s, size_t index); /* byte offset; s->n past the end */
-bool qr_j_valid_utf8(const char *p, size_t n, size_t *bad); /* *bad: offset of the first wrong byte */
-bool qr_j_is_space(uint32_t cp);                    /* str.isspace() */
-bool qr_j_is_line_break(uint32_t cp);               /* where str.splitlines() cuts, but for CR LF */
+size_t qr_j_char_offset(const struct qr_j_str *s,
+                        size_t index); /* byte offset; s->n past the end */
+bool qr_j_valid_utf8(const char *p, size_t n,
+                     size_t *bad);    /* *bad: offset of the first wrong byte */
+bool qr_j_is_space(uint32_t cp);      /* str.isspace() */
+bool qr_j_is_line_break(uint32_t cp); /* where str.splitlines() cuts, but for CR LF */
 bool qr_j_is_printable(uint32_t cp);
 bool qr_j_is_alpha(uint32_t cp);
-bool qr_j_is_digit(uint32_t cp);   /* str.isdigit() of decimal digits */
+bool qr_j_is_digit(uint32_t cp); /* str.isdigit() of decimal digits */
 bool qr_j_is_upper(uint32_t cp);
 bool qr_j_is_lower(uint32_t cp);
-bool qr_j_is_word(uint32_t cp);    /* \w of a regular expression */
+bool qr_j_is_word(uint32_t cp); /* \w of a regular expression */
 
 /* --- numbers --- */
 /* Parses all of s: digits, an optional fraction and exponent; no sign, no underscores. Correctly rounded. */

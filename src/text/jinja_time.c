@@ -5,8 +5,9 @@
 
 static const char *const days[] = { "Sunday",   "Monday", "Tuesday", "Wednesday",
                                     "Thursday", "Friday", "Saturday" };
-static const char *const months[] = { "January", "February", "March",     "April",   "May",      "June",
-                                      "July",    "August",   "September", "October", "November", "December" };
+static const char *const months[] = { "January",   "February", "March",    "April",
+                                      "May",       "June",     "July",     "August",
+                                      "September", "October",  "November", "December" };
 
 /* Days since 1970-01-01 of a date in the Gregorian calendar. */
 static int64_t days_from_civil(int64_t y, int m, int d)
@@ -68,7 +69,10 @@ struct field {
     int text_len; /* -1: all */
 };
 
-static struct field word(const char *text, int len) { return (struct field){ .text = text, .text_len = len }; }
+static struct field word(const char *text, int len)
+{
+    return (struct field){ .text = text, .text_len = len };
+}
 static struct field number(int64_t value, int width, char pad)
 {
     return (struct field){ .number = true, .value = value, .width = width, .pad = pad };
@@ -187,7 +191,8 @@ static quire_status put_field(struct qr_j_sb *sb, const struct field *f, char fl
     return qr_j_sb_add(sb, buf, (size_t)n, false);
 }
 
-static quire_status format_to(struct qr_j_sb *sb, const struct moment *t, const struct qr_j_str *fmt)
+static quire_status format_to(struct qr_j_sb *sb, const struct moment *t,
+                              const struct qr_j_str *fmt)
 {
     for (size_t i = 0; i < fmt->n; i++) {
         if (fmt->p[i] != '%' || i + 1 >= fmt->n) {
@@ -216,10 +221,11 @@ quire_status qr_j_strftime(struct qr_j *j, const struct qr_j_str *fmt, const str
                            struct qr_j_value *out)
 {
     struct qr_j_sb sb;
-    const bool valid = tm->tm_mon >= 0 && tm->tm_mon < 12 && tm->tm_mday >= 1 && tm->tm_mday <= 31 &&
-                       tm->tm_hour >= 0 && tm->tm_hour < 24;
+    const bool valid = tm->tm_mon >= 0 && tm->tm_mon < 12 && tm->tm_mday >= 1 &&
+                       tm->tm_mday <= 31 && tm->tm_hour >= 0 && tm->tm_hour < 24;
     if (!valid)
-        return qr_j_fail(j, QUIRE_E_INVALID_ARG, "chat template: the clock gave an impossible date");
+        return qr_j_fail(j, QUIRE_E_INVALID_ARG,
+                         "chat template: the clock gave an impossible date");
     const struct moment t = moment_of(tm);
     qr_j_sb_init(&sb, j);
     QR_TRY(format_to(&sb, &t, fmt));

@@ -12,11 +12,23 @@ const char *qr_j_type_name(struct qr_j_value v)
 {
     static const char *const lists[] = { "list",        "tuple",      "tuple",    "dict_keys",
                                          "dict_values", "dict_items", "generator" };
-    static const char *const names[] = { "missing", "Undefined", "NoneType",  "bool",
-                                         "int",     "float",     "str",       "list",
-                                         "dict",    "range",     "Namespace", "function",
-                                         "builtin_function_or_method", "Macro", "LoopContext",
-                                         "Cycler",  "Joiner" };
+    static const char *const names[] = { "missing",
+                                         "Undefined",
+                                         "NoneType",
+                                         "bool",
+                                         "int",
+                                         "float",
+                                         "str",
+                                         "list",
+                                         "dict",
+                                         "range",
+                                         "Namespace",
+                                         "function",
+                                         "builtin_function_or_method",
+                                         "Macro",
+                                         "LoopContext",
+                                         "Cycler",
+                                         "Joiner" };
     return v.type == QR_J_LIST ? lists[v.l->flavor] : names[v.type];
 }
 
@@ -81,8 +93,8 @@ static int compare_numbers(struct qr_j_value a, struct qr_j_value b, bool *unord
     return (qr_j_intlike(a) > qr_j_intlike(b)) - (qr_j_intlike(a) < qr_j_intlike(b));
 }
 
-static quire_status equal_lists(struct qr_j *j, const struct qr_j_list *a, const struct qr_j_list *b,
-                                bool *out)
+static quire_status equal_lists(struct qr_j *j, const struct qr_j_list *a,
+                                const struct qr_j_list *b, bool *out)
 {
     *out = a->n == b->n;
     for (size_t i = 0; *out && i < a->n; i++)
@@ -90,8 +102,8 @@ static quire_status equal_lists(struct qr_j *j, const struct qr_j_list *a, const
     return QUIRE_OK;
 }
 
-static quire_status equal_dicts(struct qr_j *j, const struct qr_j_dict *a, const struct qr_j_dict *b,
-                                bool *out)
+static quire_status equal_dicts(struct qr_j *j, const struct qr_j_dict *a,
+                                const struct qr_j_dict *b, bool *out)
 {
     *out = a->n == b->n;
     for (size_t i = 0; *out && i < a->n; i++) {
@@ -110,7 +122,8 @@ static bool equal_ranges(const struct qr_j_range *a, const struct qr_j_range *b)
            (a->n == 0 || (a->start == b->start && (a->n == 1 || a->step == b->step)));
 }
 
-static quire_status equal_same_type(struct qr_j *j, struct qr_j_value a, struct qr_j_value b, bool *out)
+static quire_status equal_same_type(struct qr_j *j, struct qr_j_value a, struct qr_j_value b,
+                                    bool *out)
 {
     switch (a.type) {
     case QR_J_MISSING:
@@ -128,7 +141,8 @@ static quire_status equal_same_type(struct qr_j *j, struct qr_j_value a, struct 
             return QUIRE_OK;
         }
         *out = false;
-        if ((qr_j_is_tuple(a) && qr_j_is_tuple(b)) || (qr_j_is_plain_list(a) && qr_j_is_plain_list(b)))
+        if ((qr_j_is_tuple(a) && qr_j_is_tuple(b)) ||
+            (qr_j_is_plain_list(a) && qr_j_is_plain_list(b)))
             return equal_lists(j, a.l, b.l, out);
         return QUIRE_OK;
     case QR_J_DICT:
@@ -194,8 +208,8 @@ static quire_status order_lists(struct qr_j *j, enum qr_j_order_op op, const str
     return QUIRE_OK;
 }
 
-quire_status qr_j_order(struct qr_j *j, enum qr_j_order_op op, struct qr_j_value a, struct qr_j_value b,
-                        bool *out)
+quire_status qr_j_order(struct qr_j *j, enum qr_j_order_op op, struct qr_j_value a,
+                        struct qr_j_value b, bool *out)
 {
     static const char *const signs[] = { "<", "<=", ">", ">=" };
     QR_TRY(qr_j_step(j, 1));
@@ -221,8 +235,8 @@ quire_status qr_j_order(struct qr_j *j, enum qr_j_order_op op, struct qr_j_value
                            qr_j_type_name(a), qr_j_type_name(b));
 }
 
-static quire_status range_contains(struct qr_j *j, struct qr_j_value needle, const struct qr_j_range *r,
-                                   bool *out)
+static quire_status range_contains(struct qr_j *j, struct qr_j_value needle,
+                                   const struct qr_j_range *r, bool *out)
 {
     *out = false;
     for (int64_t i = 0; i < r->n && !*out; i++)
@@ -230,7 +244,8 @@ static quire_status range_contains(struct qr_j *j, struct qr_j_value needle, con
     return QUIRE_OK;
 }
 
-quire_status qr_j_contains(struct qr_j *j, struct qr_j_value needle, struct qr_j_value hay, bool *out)
+quire_status qr_j_contains(struct qr_j *j, struct qr_j_value needle, struct qr_j_value hay,
+                           bool *out)
 {
     struct qr_j_value *found;
     *out = false;
@@ -297,8 +312,8 @@ quire_status qr_j_length(struct qr_j *j, struct qr_j_value v, int64_t *out)
 
 bool qr_j_is_iterable(struct qr_j_value v)
 {
-    return v.type == QR_J_UNDEFINED || v.type == QR_J_STR || v.type == QR_J_LIST || v.type == QR_J_DICT ||
-           v.type == QR_J_RANGE || v.type == QR_J_LOOP;
+    return v.type == QR_J_UNDEFINED || v.type == QR_J_STR || v.type == QR_J_LIST ||
+           v.type == QR_J_DICT || v.type == QR_J_RANGE || v.type == QR_J_LOOP;
 }
 
 static quire_status new_items(struct qr_j *j, size_t n, struct qr_j_list *out)

@@ -15,9 +15,9 @@
 #include <time.h>
 
 enum {
-    QR_J_MAX_NESTING = 128,  /* of blocks and brackets in a template, and of values inside values */
+    QR_J_MAX_NESTING = 128, /* of blocks and brackets in a template, and of values inside values */
     QR_J_MAX_EVAL_DEPTH = 1000, /* C recursion while rendering, in nodes; bounds the stack */
-    QR_J_MAX_PARAMS = 6      /* of a builtin function */
+    QR_J_MAX_PARAMS = 6         /* of a builtin function */
 };
 
 enum qr_j_type {
@@ -65,8 +65,9 @@ struct qr_j_value {
 struct qr_j_str {
     const char *p;
     size_t n;
-    const uint8_t *mark;   /* per byte, 1 = caller's data; NULL when all bytes are alike (`user`) */
-    struct qr_j_sb *grown; /* buffer whose whole contents this is, so that `s + x` can append; or NULL */
+    const uint8_t *mark; /* per byte, 1 = caller's data; NULL when all bytes are alike (`user`) */
+    struct qr_j_sb
+        *grown; /* buffer whose whole contents this is, so that `s + x` can append; or NULL */
     bool user;
     bool safe; /* came from |safe or |escape */
 };
@@ -110,7 +111,7 @@ struct qr_j_undef {
     const char *hint;      /* whole message, or NULL: composed of what follows */
     struct qr_j_value obj; /* MISSING: a variable; else the object that lacks `name` */
     struct qr_j_value name;
-    bool unsafe;            /* exists, but templates may not touch it (list.append, ...) */
+    bool unsafe; /* exists, but templates may not touch it (list.append, ...) */
 };
 
 struct qr_j_method {
@@ -140,7 +141,7 @@ struct qr_j {
     unsigned depth;
     void (*now)(void *user, struct tm *out);
     void *now_user;
-    struct qr_j_sb *out; /* where output goes: the document, or what a macro or block captures */
+    struct qr_j_sb *out;    /* where output goes: the document, or what a macro or block captures */
     struct qr_j_value pipe; /* input of a filter that stands at the head of a block */
     enum { QR_J_RUN, QR_J_BREAK, QR_J_CONTINUE } flow;
 };
@@ -153,11 +154,11 @@ quire_status qr_j_fail(struct qr_j *j, quire_status code, const char *fmt, ...)
 #define qr_j_type_error(j, ...) qr_j_fail((j), QUIRE_E_FORMAT, __VA_ARGS__)
 /* Zeroed, from the arena; NULL after recording the failure in j->status. */
 void *qr_j_alloc(struct qr_j *j, size_t n, size_t size);
-#define QR_J_NEW(j, ptr, n)                            \
-    do {                                               \
-        (ptr) = qr_j_alloc((j), (n), sizeof *(ptr));   \
-        if (!(ptr))                                    \
-            return (j)->status;                        \
+#define QR_J_NEW(j, ptr, n)                                                                        \
+    do {                                                                                           \
+        (ptr) = qr_j_alloc((j), (n), sizeof *(ptr));                                               \
+        if (!(ptr))                                                                                \
+            return (j)->status;                                                                    \
     } while (0)
 quire_status qr_j_out_of_steps(struct qr_j *j);
 quire_status qr_j_too_deep(struct qr_j *j);
@@ -180,7 +181,10 @@ static inline void qr_j_leave(struct qr_j *j) { j->depth--; }
 static inline quire_status qr_j_work(struct qr_j *j, size_t n) { return qr_j_step(j, n >> 8); }
 
 /* --- making values --- */
-static inline struct qr_j_value qr_j_missing(void) { return (struct qr_j_value){ .type = QR_J_MISSING }; }
+static inline struct qr_j_value qr_j_missing(void)
+{
+    return (struct qr_j_value){ .type = QR_J_MISSING };
+}
 static inline struct qr_j_value qr_j_none(void) { return (struct qr_j_value){ .type = QR_J_NONE }; }
 static inline struct qr_j_value qr_j_bool(bool b)
 {
@@ -210,8 +214,10 @@ static inline struct qr_j_value qr_j_dict_value(struct qr_j_dict *d)
 quire_status qr_j_text(struct qr_j *j, const char *p, size_t n, bool user, struct qr_j_value *out);
 quire_status qr_j_textz(struct qr_j *j, const char *literal, struct qr_j_value *out);
 /* A list with room for n items, all of which the caller sets (l->n = n already). */
-quire_status qr_j_list_new(struct qr_j *j, enum qr_j_flavor flavor, size_t n, struct qr_j_list **out);
-quire_status qr_j_pair(struct qr_j *j, struct qr_j_value a, struct qr_j_value b, struct qr_j_value *out);
+quire_status qr_j_list_new(struct qr_j *j, enum qr_j_flavor flavor, size_t n,
+                           struct qr_j_list **out);
+quire_status qr_j_pair(struct qr_j *j, struct qr_j_value a, struct qr_j_value b,
+                       struct qr_j_value *out);
 quire_status qr_j_undefined_name(struct qr_j *j, struct qr_j_value name, struct qr_j_value *out);
 quire_status qr_j_undefined_attr(struct qr_j *j, struct qr_j_value obj, struct qr_j_value name,
                                  struct qr_j_value *out);
@@ -255,9 +261,10 @@ bool qr_j_truth(struct qr_j_value v);
 bool qr_j_is_callable(struct qr_j_value v);
 quire_status qr_j_equal(struct qr_j *j, struct qr_j_value a, struct qr_j_value b, bool *out);
 enum qr_j_order_op { QR_J_LT, QR_J_LE, QR_J_GT, QR_J_GE };
-quire_status qr_j_order(struct qr_j *j, enum qr_j_order_op op, struct qr_j_value a, struct qr_j_value b,
-                        bool *out);
-quire_status qr_j_contains(struct qr_j *j, struct qr_j_value needle, struct qr_j_value hay, bool *out);
+quire_status qr_j_order(struct qr_j *j, enum qr_j_order_op op, struct qr_j_value a,
+                        struct qr_j_value b, bool *out);
+quire_status qr_j_contains(struct qr_j *j, struct qr_j_value needle, struct qr_j_value hay,
+                           bool *out);
 quire_status qr_j_length(struct qr_j *j, struct qr_j_value v, int64_t *out);
 bool qr_j_is_iterable(struct qr_j_value v);
 /* The items that iterating over v yields, in *out (flavor PLAIN); consumes a generator. The items may be
@@ -278,7 +285,7 @@ quire_status qr_j_dict_set(struct qr_j *j, struct qr_j_dict *d, struct qr_j_valu
 quire_status qr_j_dict_find(struct qr_j *j, const struct qr_j_dict *d, struct qr_j_value key,
                             struct qr_j_value **out);
 /* A key that is a string given by bytes. */
-quire_status qr_j_dict_find_text(struct qr_j *j, const struct qr_j_dict *d, const char *key, size_t n,
-                                 struct qr_j_value **out);
+quire_status qr_j_dict_find_text(struct qr_j *j, const struct qr_j_dict *d, const char *key,
+                                 size_t n, struct qr_j_value **out);
 
 #endif

@@ -41,33 +41,45 @@ static void hook_free(void *block, void *user)
     qr_free(user, p, size + SIZE_HEADER, 1);
 }
 
+static quire_status no_memory(struct quire_error *err)
+{
+    return qr_fail(err, QUIRE_E_NOMEM, "out of memory for the pre-tokenizer");
+}
+
 static quire_status compile_stage(struct qr_pretok *p, uint32_t i, pcre2_compile_context *ctx,
                                   struct quire_error *err)
 {
-    const char *pattern = qr_pretok_stage_pattern(p->stages[i]);
+    enum { OUT_OF_MEMORY = 121 }; /* PCRE2 has no name for this one */
+    const size_t size = qr_pretok_stage_pattern(p->stages[i], NULL);
+    char *pattern = qr_alloc(p->a, size + 1, 1);
     int code;
     PCRE2_SIZE at;
-    p->code[i] = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP, &code, &at, ctx);
-    if (!p->code[i]) {
-        if (code == PCRE2_ERROR_NOMEMORY || code == 121) /* 121: out of memory while compiling */
-            return qr_fail(err, QUIRE_E_NOMEM, "out of memory for the pre-tokenizer");
+    if (!pattern)
+        return no_memory(err);
+    qr_pretok_stage_pattern(p->stages[i], pattern);
+    p->code[i] = pcre2_compile((PCRE2_SPTR)pattern, size, PCRE2_UTF | PCRE2_UCP, &code, &at, ctx);
+    qr_free(p->a, pattern, size + 1, 1);
+    if (!p->code[i] && code == OUT_OF_MEMORY)
+        return no_memory(err);
+    if (!p->code[i])
         return qr_fail(err, QUIRE_E_INTERNAL, "pre-tokenizer pattern \"%s\": PCRE2 error %d at %zu",
                        qr_pretok_stage_name(p->stages[i]), code, (size_t)at);
-    }
     /* without JIT (no executable memory) the interpreter gives the same matches, only slower */
     (void)pcre2_jit_compile(p->code[i], PCRE2_JIT_COMPLETE);
     return QUIRE_OK;
 }
 
-quire_status qr_pretok_create(const uint8_t *stages, uint32_t n_stages, const struct quire_allocator *a,
-                              struct qr_pretok **out, struct quire_error *err)
+quire_status qr_pretok_create(const uint8_t *stages, uint32_t n_stages,
+                              const struct quire_allocator *a, struct qr_pretok **out,
+                              struct quire_error *err)
 {
     *out = NULL;
     if (n_stages > MAX_STAGES)
-        return qr_fail(err, QUIRE_E_LIMIT, "pre-tokenizer of %u stages, at most %d", n_stages, MAX_STAGES);
+        return qr_fail(err, QUIRE_E_LIMIT, "pre-tokenizer of %u stages, at most %d", n_stages,
+                       MAX_STAGES);
     struct qr_pretok *p = qr_calloc(a, 1, sizeof *p);
     if (!p)
-        return qr_fail(err, QUIRE_E_NOMEM, "out of memory for the pre-tokenizer");
+        return no_memory(err);
     p->a = a;
     p->n_stages = n_stages;
     memcpy(p->stages, stages, n_stages);
@@ -85,7 +97,7 @@ quire_status qr_pretok_create(const uint8_t *stages, uint32_t n_stages, const st
         for (uint32_t i = 0; i < n_stages && st == QUIRE_OK; i++)
             st = compile_stage(p, i, ctx, err);
     } else {
-        qr_fail(err, st, "out of memory for the pre-tokenizer");
+        (void)no_memory(err);
     }
     pcre2_compile_context_free(ctx);
     if (st != QUIRE_OK) {
@@ -107,7 +119,10 @@ void qr_pretok_destroy(struct qr_pretok *p)
     qr_free(p->a, p, 1, sizeof *p);
 }
 
-void *qr_pretok_scratch_create(const struct qr_pretok *p) { return pcre2_match_data_create(1, p->memory); }
+void *qr_pretok_scratch_create(const struct qr_pretok *p)
+{
+    return pcre2_match_data_create(1, p->memory);
+}
 
 void qr_pretok_scratch_destroy(void *scratch) { pcre2_match_data_free(scratch); }
 
@@ -120,13 +135,14 @@ struct split {
 };
 
 /* Next match at or behind pos; *found false: none. */
-static quire_status next_match(const struct split *s, uint32_t stage, const uint8_t *text, size_t n, size_t pos,
-                               size_t *begin, size_t *end, bool *found)
+static quire_status next_match(const struct split *s, uint32_t stage, const uint8_t *text, size_t n,
+                               size_t pos, size_t *begin, size_t *end, bool *found)
 {
     const pcre2_code *code = s->p->code[stage];
     int rc = pcre2_match(code, text, n, pos, PCRE2_NO_UTF_CHECK, s->data, s->p->limits);
     if (rc == PCRE2_ERROR_JIT_STACKLIMIT) /* the interpreter keeps its stack on the heap */
-        rc = pcre2_match(code, text, n, pos, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, s->data, s->p->limits);
+        rc = pcre2_match(code, text, n, pos, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, s->data,
+                         s->p->limits);
     *found = rc >= 0;
     if (rc == PCRE2_ERROR_NOMATCH)
         return QUIRE_OK;
@@ -134,19 +150,22 @@ static quire_status next_match(const struct split *s, uint32_t stage, const uint
     if (rc == PCRE2_ERROR_NOMEMORY)
         return qr_fail(s->err, QUIRE_E_NOMEM, "out of memory in pre-tokenizer \"%s\"", name);
     if (rc == PCRE2_ERROR_MATCHLIMIT || rc == PCRE2_ERROR_HEAPLIMIT || rc == PCRE2_ERROR_DEPTHLIMIT)
-        return qr_fail(s->err, QUIRE_E_LIMIT, "text too complicated for pre-tokenizer \"%s\"", name);
+        return qr_fail(s->err, QUIRE_E_LIMIT, "text too complicated for pre-tokenizer \"%s\"",
+                       name);
     if (rc < 0)
         return qr_fail(s->err, QUIRE_E_INTERNAL, "pre-tokenizer \"%s\": PCRE2 error %d", name, rc);
     const PCRE2_SIZE *v = pcre2_get_ovector_pointer(s->data);
     *begin = v[0];
     *end = v[1];
-    if (*end <= *begin || *begin < pos) /* no pattern matches nothing; a loop must end in any case */
+    if (*end <= *begin ||
+        *begin < pos) /* no pattern matches nothing; a loop must end in any case */
         return qr_fail(s->err, QUIRE_E_INTERNAL, "pre-tokenizer \"%s\" made no progress", name);
     return QUIRE_OK;
 }
 
 /* Depth is the number of stages. */
-static quire_status split_stage(const struct split *s, uint32_t stage, const uint8_t *text, size_t n)
+static quire_status split_stage(const struct split *s, uint32_t stage, const uint8_t *text,
+                                size_t n)
 {
     if (stage == s->p->n_stages)
         return s->piece(s->user, text, n);
@@ -163,8 +182,8 @@ static quire_status split_stage(const struct split *s, uint32_t stage, const uin
     return QUIRE_OK;
 }
 
-quire_status qr_pretok_split(const struct qr_pretok *p, void *scratch, const uint8_t *text, size_t n,
-                             qr_piece_fn piece, void *user, struct quire_error *err)
+quire_status qr_pretok_split(const struct qr_pretok *p, void *scratch, const uint8_t *text,
+                             size_t n, qr_piece_fn piece, void *user, struct quire_error *err)
 {
     const struct split s = { p, scratch, piece, user, err };
     return split_stage(&s, 0, text, n);

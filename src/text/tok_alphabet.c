@@ -2,7 +2,8 @@
 /* tok_alphabet.c - the letters that byte-level vocabularies write bytes with. */
 #include "text/tok_impl.h"
 
-/* Printable Latin-1 characters stand for themselves; the other 68 bytes, in order, are U+0100 and up. */
+/* Printable Latin-1 characters stand for themselves; the other 68 bytes, in order, are U+0100 and
+ * up. */
 enum { FIRST_OTHER = 0x100, N_LOW = 0x21, N_MIDDLE = 0xA1 - 0x7F };
 
 uint32_t qr_byte_letter(uint8_t byte)

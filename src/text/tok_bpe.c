@@ -2,8 +2,8 @@
 /* tok_bpe.c - merging neighbouring symbols, best pair first, ties from the left. */
 #include "text/tok_impl.h"
 
-/* The heap has four children per node: half the levels of a binary one, and the children of a node lie
- * side by side in memory. */
+/* The heap has four children per node: half the levels of a binary one, and the children of a node
+ * lie side by side in memory. */
 enum { ARITY = 4 };
 
 bool qr_bpe_reserve(struct qr_encoder *e, size_t n_symbols)
@@ -45,7 +45,8 @@ static bool push(struct qr_encoder *e, struct qr_candidate c)
 }
 
 /* What the symbol at `left` and its right neighbour become; false: they do not merge. */
-static bool candidate(const struct qr_encoder *e, const uint8_t *text, int32_t left, struct qr_candidate *c)
+static bool candidate(const struct qr_encoder *e, const uint8_t *text, int32_t left,
+                      struct qr_candidate *c)
 {
     const struct quire_tokenizer *t = e->t;
     const struct qr_symbol *l = &e->symbols[left];
@@ -131,7 +132,8 @@ quire_status qr_bpe_merge(struct qr_encoder *e, const uint8_t *text)
             drop_top(e);
             continue;
         }
-        /* the place of the top is taken at once: that saves moving the heap's last element there and back */
+        /* the place of the top is taken at once: that saves moving the heap's last element there
+         * and back */
         e->heap[0] = has_right ? right : left;
         sift_down(e->heap, e->n_heap, 0);
         if (has_right && has_left && !push(e, left))

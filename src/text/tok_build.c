@@ -3,7 +3,8 @@
 #include "text/pretok.h"
 #include "text/tok_parts.h"
 
-static quire_status copy_templates(struct quire_tokenizer *t, const struct qr_vocab_spec *spec, struct quire_error *err)
+static quire_status copy_templates(struct quire_tokenizer *t, const struct qr_vocab_spec *spec,
+                                   struct quire_error *err)
 {
     for (uint32_t i = 0; i < spec->n_templates; i++) {
         struct qr_spec_template *to = &t->templates[t->n_templates++];
@@ -33,12 +34,14 @@ static void copy_rules(struct quire_tokenizer *t, const struct qr_vocab_spec *sp
     t->max_word_chars = spec->max_word_chars;
 }
 
-static quire_status build(struct quire_tokenizer *t, const struct qr_vocab_spec *spec, struct quire_error *err)
+static quire_status build(struct quire_tokenizer *t, const struct qr_vocab_spec *spec,
+                          struct quire_error *err)
 {
     if (spec->n_tokens == 0)
         return qr_fail(err, QUIRE_E_FORMAT, "vocabulary is empty");
     if (spec->n_tokens > QR_MAX_TOKENS)
-        return qr_fail(err, QUIRE_E_LIMIT, "vocabulary of %zu tokens, at most %d", spec->n_tokens, QR_MAX_TOKENS);
+        return qr_fail(err, QUIRE_E_LIMIT, "vocabulary of %zu tokens, at most %d", spec->n_tokens,
+                       QR_MAX_TOKENS);
     copy_rules(t, spec);
     t->hash_key = qr_hash_key(t);
     QR_TRY(qr_tok_add_tokens(t, spec, err));
@@ -102,7 +105,10 @@ static const struct qr_token *token_at(const struct quire_tokenizer *tok, int32_
     return tok && id >= 0 && (uint32_t)id < tok->n_tokens ? &tok->tokens[id] : NULL;
 }
 
-size_t quire_tokenizer_n_vocab(const struct quire_tokenizer *tok) { return tok ? tok->n_tokens : 0; }
+size_t quire_tokenizer_n_vocab(const struct quire_tokenizer *tok)
+{
+    return tok ? tok->n_tokens : 0;
+}
 
 enum quire_token_type quire_tokenizer_token_type(const struct quire_tokenizer *tok, int32_t token)
 {
@@ -127,15 +133,22 @@ int32_t quire_tokenizer_special(const struct quire_tokenizer *tok, enum quire_sp
     return tok && (unsigned)which < QUIRE_N_SPECIAL ? tok->special[which] : QUIRE_TOKEN_NONE;
 }
 
-bool quire_tokenizer_adds_bos(const struct quire_tokenizer *tok) { return tok && tok->n_prefix_ids; }
-bool quire_tokenizer_adds_eos(const struct quire_tokenizer *tok) { return tok && tok->n_suffix_ids; }
+bool quire_tokenizer_adds_bos(const struct quire_tokenizer *tok)
+{
+    return tok && tok->n_prefix_ids;
+}
+bool quire_tokenizer_adds_eos(const struct quire_tokenizer *tok)
+{
+    return tok && tok->n_suffix_ids;
+}
 
 int32_t quire_tokenizer_find(const struct quire_tokenizer *tok, const char *text, size_t size)
 {
     return tok && text ? qr_tok_find(tok, text, size) : QUIRE_TOKEN_NONE;
 }
 
-const char *quire_tokenizer_token_text(const struct quire_tokenizer *tok, int32_t token, size_t *size)
+const char *quire_tokenizer_token_text(const struct quire_tokenizer *tok, int32_t token,
+                                       size_t *size)
 {
     const struct qr_token *t = token_at(tok, token);
     if (size)
@@ -143,7 +156,8 @@ const char *quire_tokenizer_token_text(const struct quire_tokenizer *tok, int32_
     return t ? tok->pool + t->text_at : NULL;
 }
 
-const char *quire_tokenizer_token_bytes(const struct quire_tokenizer *tok, int32_t token, size_t *size)
+const char *quire_tokenizer_token_bytes(const struct quire_tokenizer *tok, int32_t token,
+                                        size_t *size)
 {
     const struct qr_token *t = token_at(tok, token);
     if (size)

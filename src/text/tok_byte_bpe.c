@@ -35,13 +35,18 @@ static quire_status encode_piece(struct qr_encoder *e, const uint8_t *s, size_t 
     if (!qr_bpe_reserve(e, n))
         return qr_encoder_nomem(e);
     for (size_t i = 0; i < n; i++)
-        e->symbols[i] = (struct qr_symbol){ .id = t->byte_id[s[i]], .at = (uint32_t)i, .size = 1,
-                                            .prev = (int32_t)i - 1, .next = i + 1 < n ? (int32_t)i + 1 : -1 };
+        e->symbols[i] = (struct qr_symbol){ .id = t->byte_id[s[i]],
+                                            .at = (uint32_t)i,
+                                            .size = 1,
+                                            .prev = (int32_t)i - 1,
+                                            .next = i + 1 < n ? (int32_t)i + 1 : -1 };
     e->n_symbols = n;
     QR_TRY(qr_bpe_merge(e, s));
     for (int32_t i = 0; i >= 0; i = e->symbols[i].next) {
-        /* a byte without a token becomes the unknown token; without that it is left out, as the original does */
-        const int32_t id = e->symbols[i].id != QUIRE_TOKEN_NONE ? e->symbols[i].id : t->special[QUIRE_SPECIAL_UNK];
+        /* a byte without a token becomes the unknown token; without that it is left out, as the
+         * original does */
+        const int32_t id =
+            e->symbols[i].id != QUIRE_TOKEN_NONE ? e->symbols[i].id : t->special[QUIRE_SPECIAL_UNK];
         if (id != QUIRE_TOKEN_NONE)
             qr_emit(e, id);
     }
@@ -67,9 +72,10 @@ quire_status qr_encode_byte_bpe(struct qr_encoder *e, const uint8_t *text, size_
     const struct quire_tokenizer *t = e->t;
     if (t->nfc)
         QR_TRY(qr_normalize_nfc(e, &text, &n));
-    const bool prefix = t->prefix == QR_PREFIX_ALWAYS ||
-                        (n && text[0] != ' ' &&
-                         (t->prefix == QR_PREFIX_UNLESS_SPACE || (t->prefix == QR_PREFIX_FIRST && at_start)));
+    const bool prefix =
+        t->prefix == QR_PREFIX_ALWAYS ||
+        (n && text[0] != ' ' &&
+         (t->prefix == QR_PREFIX_UNLESS_SPACE || (t->prefix == QR_PREFIX_FIRST && at_start)));
     if (prefix) {
         e->shifted.size = 0;
         if (!qr_bytes_reserve(t->a, &e->shifted, n + 1))
@@ -85,7 +91,8 @@ quire_status qr_encode_byte_bpe(struct qr_encoder *e, const uint8_t *text, size_
         return qr_encoder_nomem(e);
     for (size_t begin = 0, end; begin < n; begin = end) {
         end = qr_cut_run(text, begin, n);
-        QR_TRY(qr_pretok_split(t->pretok, e->match_data, text + begin, end - begin, on_piece, e, e->err));
+        QR_TRY(qr_pretok_split(t->pretok, e->match_data, text + begin, end - begin, on_piece, e,
+                               e->err));
     }
     return QUIRE_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tok_char_bpe.c - encoding with SentencePiece vocabularies: merges over characters, bytes as a fallback. */
+/* tok_char_bpe.c - encoding with SentencePiece vocabularies: merges over characters. */
 #include "text/tok_impl.h"
 #include "text/utf8.h"
 
@@ -8,9 +8,9 @@ static bool is_mark(const uint8_t *s, size_t n)
     return n >= QR_SPACE_MARK_SIZE && memcmp(s, QR_SPACE_MARK, QR_SPACE_MARK_SIZE) == 0;
 }
 
-/* Where a part of the text ends that can be encoded without its neighbours. As long as no token has a
- * space behind another character, no merge crosses the beginning of a run of spaces, so that cutting there
- * changes nothing and keeps the merging in small, fast pieces. */
+/* Where a part of the text ends that can be encoded without its neighbours. As long as no token has
+ * a space behind another character, no merge crosses the beginning of a run of spaces, so that
+ * cutting there changes nothing and keeps the merging in small, fast pieces. */
 static size_t part_end(const struct quire_tokenizer *t, const uint8_t *s, size_t begin, size_t n)
 {
     const size_t limit = n - begin > QR_MAX_PIECE ? begin + QR_MAX_PIECE : n;
@@ -33,24 +33,29 @@ static size_t part_end(const struct quire_tokenizer *t, const uint8_t *s, size_t
     return i;
 }
 
-/* The part's text as the vocabulary writes it, one symbol per character, into e->piece and e->symbols. */
+/* The part's text as the vocabulary writes it, one symbol per character, into e->piece and
+ * e->symbols. */
 static quire_status load_symbols(struct qr_encoder *e, const uint8_t *s, size_t n, bool prefix)
 {
     const struct quire_tokenizer *t = e->t;
     struct qr_bytes *b = &e->piece;
     b->size = 0;
     e->n_symbols = 0;
-    if (!qr_bytes_reserve(t->a, b, (n + prefix) * QR_SPACE_MARK_SIZE) || !qr_bpe_reserve(e, n + prefix))
+    if (!qr_bytes_reserve(t->a, b, (n + prefix) * QR_SPACE_MARK_SIZE) ||
+        !qr_bpe_reserve(e, n + prefix))
         return qr_encoder_nomem(e);
     for (size_t i = 0; i < n || prefix;) {
         const bool space = prefix || s[i] == ' ';
         const size_t step = space ? QR_SPACE_MARK_SIZE : qr_utf8_len(s[i]);
         memcpy(b->data + b->size, space ? (const uint8_t *)QR_SPACE_MARK : s + i, step);
         const int32_t id = qr_tok_find(t, b->data + b->size, step), k = (int32_t)e->n_symbols++;
-        e->symbols[k] = (struct qr_symbol){
-            .id = id != QUIRE_TOKEN_NONE && qr_tok_is_piece(t, id) ? id : QUIRE_TOKEN_NONE,
-            .at = (uint32_t)b->size, .size = (uint32_t)step, .prev = k - 1, .next = k + 1
-        };
+        e->symbols[k] = (struct qr_symbol){ .id = id != QUIRE_TOKEN_NONE && qr_tok_is_piece(t, id)
+                                                      ? id
+                                                      : QUIRE_TOKEN_NONE,
+                                            .at = (uint32_t)b->size,
+                                            .size = (uint32_t)step,
+                                            .prev = k - 1,
+                                            .next = k + 1 };
         b->size += step;
         if (!prefix)
             i += space ? 1 : step;
@@ -68,7 +73,8 @@ static void emit_unknown(struct qr_encoder *e, const uint8_t *s, size_t n)
         bytes = bytes && t->byte_id[s[i]] != QUIRE_TOKEN_NONE;
     for (size_t i = 0; bytes && i < n; i++)
         qr_emit(e, t->byte_id[s[i]]);
-    if (!bytes && !(e->after_unk && t->single_unk) && t->special[QUIRE_SPECIAL_UNK] != QUIRE_TOKEN_NONE)
+    if (!bytes && !(e->after_unk && t->single_unk) &&
+        t->special[QUIRE_SPECIAL_UNK] != QUIRE_TOKEN_NONE)
         qr_emit(e, t->special[QUIRE_SPECIAL_UNK]);
     e->after_unk = !bytes;
 }
@@ -116,7 +122,8 @@ quire_status qr_encode_char_bpe(struct qr_encoder *e, const uint8_t *text, size_
     if (!n)
         return QUIRE_OK;
     const bool spaced = text[0] == ' ' || is_mark(text, n);
-    bool prefix = t->prefix == QR_PREFIX_ALWAYS || (t->prefix == QR_PREFIX_UNLESS_SPACE && !spaced) ||
+    bool prefix = t->prefix == QR_PREFIX_ALWAYS ||
+                  (t->prefix == QR_PREFIX_UNLESS_SPACE && !spaced) ||
                   (t->prefix == QR_PREFIX_FIRST && at_start && !spaced);
     e->after_unk = false;
     for (size_t begin = 0, end; begin < n; begin = end) {

@@ -19,8 +19,8 @@ bool qr_bytes_reserve(const struct quire_allocator *a, struct qr_bytes *b, size_
 bool qr_is_space(uint32_t cp)
 {
     return cp == ' ' || (cp >= '\t' && cp <= '\r') || cp == 0x85 || cp == 0xA0 || cp == 0x1680 ||
-           (cp >= 0x2000 && cp <= 0x200A) || cp == 0x2028 || cp == 0x2029 || cp == 0x202F || cp == 0x205F ||
-           cp == 0x3000;
+           (cp >= 0x2000 && cp <= 0x200A) || cp == 0x2028 || cp == 0x2029 || cp == 0x202F ||
+           cp == 0x205F || cp == 0x3000;
 }
 
 static void encoder_free(struct qr_encoder *e)
@@ -82,8 +82,11 @@ static size_t own_bytes(const struct input *in, size_t at, size_t enough, size_t
         i++;
     *span = i;
     size_t end = at;
-    for (; i < in->n_spans && end - at < enough && !(in->spans[i].is_user_text && in->spans[i].size); i++)
+    for (; i < in->n_spans && end - at < enough; i++) {
+        if (in->spans[i].is_user_text && in->spans[i].size)
+            break;
         end = in->spans[i].offset + in->spans[i].size;
+    }
     return end - at;
 }
 
@@ -137,6 +140,8 @@ static quire_status encode_input(struct qr_encoder *e, const struct input *in)
     const struct quire_tokenizer *t = e->t;
     const uint8_t *s = (const uint8_t *)in->text;
     size_t done = 0, span = 0;
+    if (!in->size) /* the text may be NULL */
+        return QUIRE_OK;
     for (size_t at = 0; at < in->size; at++) {
         if (!t->starts_special[s[at]])
             continue;
@@ -162,8 +167,9 @@ static quire_status check_spans(const struct input *in, struct quire_error *err)
     size_t at = 0;
     for (size_t i = 0; i < in->n_spans; i++) {
         if (in->spans[i].offset != at || in->spans[i].size > in->size - at)
-            return qr_fail(err, QUIRE_E_INVALID_ARG, "spans[%zu]: %zu bytes at %zu, expected to begin at %zu of %zu",
-                           i, in->spans[i].size, in->spans[i].offset, at, in->size);
+            return qr_fail(err, QUIRE_E_INVALID_ARG,
+                           "spans[%zu]: %zu bytes at %zu, expected to begin at %zu of %zu", i,
+                           in->spans[i].size, in->spans[i].offset, at, in->size);
         at += in->spans[i].size;
     }
     if (at != in->size)
@@ -171,10 +177,11 @@ static quire_status check_spans(const struct input *in, struct quire_error *err)
     return QUIRE_OK;
 }
 
-static quire_status encode(const struct quire_tokenizer *t, const struct input *in, uint32_t flags, int32_t *ids,
-                           size_t ids_max, size_t *n_ids, struct quire_error *err)
+static quire_status encode(const struct quire_tokenizer *t, const struct input *in, uint32_t flags,
+                           int32_t *ids, size_t ids_max, size_t *n_ids, struct quire_error *err)
 {
-    struct qr_encoder e = { .t = t, .err = err, .ids = ids, .max_ids = ids_max };
+    struct qr_encoder e = { .t = t, .err = err, .max_ids = ids_max };
+    e.ids = ids;
     for (uint32_t i = 0; (flags & QUIRE_ENCODE_ADD_BOS) && i < t->n_prefix_ids; i++)
         qr_emit(&e, t->prefix_ids[i]);
     const quire_status st = encode_input(&e, in);
@@ -188,14 +195,17 @@ static quire_status encode(const struct quire_tokenizer *t, const struct input *
     return QUIRE_OK;
 }
 
-static quire_status check_arguments(const struct quire_tokenizer *tok, const char *text, size_t size,
-                                    uint32_t flags, const int32_t *ids, size_t ids_max, const size_t *n_ids,
-                                    struct quire_error *err)
+static quire_status check_arguments(const struct quire_tokenizer *tok, const char *text,
+                                    size_t size, uint32_t flags, const int32_t *ids, size_t ids_max,
+                                    const size_t *n_ids, struct quire_error *err)
 {
     const uint32_t known = QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_ADD_EOS | QUIRE_ENCODE_PARSE_SPECIAL;
     if (!tok || !n_ids || (!text && size) || (!ids && ids_max))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL",
-                       !tok ? "tok" : !n_ids ? "n_ids" : !text && size ? "text" : "ids");
+                       !tok            ? "tok"
+                       : !n_ids        ? "n_ids"
+                       : !text && size ? "text"
+                                       : "ids");
     if (flags & ~known)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags = 0x%x has unknown bits", flags);
     if (size > INT32_MAX)
@@ -203,24 +213,30 @@ static quire_status check_arguments(const struct quire_tokenizer *tok, const cha
     return QUIRE_OK;
 }
 
-quire_status quire_tokenizer_encode(const struct quire_tokenizer *tok, const char *text, size_t size,
-                                    uint32_t flags, int32_t *ids, size_t ids_max, size_t *n_ids,
-                                    struct quire_error *err)
+quire_status quire_tokenizer_encode(const struct quire_tokenizer *tok, const char *text,
+                                    size_t size, uint32_t flags, int32_t *ids, size_t ids_max,
+                                    size_t *n_ids, struct quire_error *err)
 {
     QR_TRY(check_arguments(tok, text, size, flags, ids, ids_max, n_ids, err));
-    const struct input in = { .text = text, .size = size,
+    const struct input in = { .text = text,
+                              .size = size,
                               .parse_special = (flags & QUIRE_ENCODE_PARSE_SPECIAL) != 0 };
     return encode(tok, &in, flags, ids, ids_max, n_ids, err);
 }
 
-quire_status quire_tokenizer_encode_spans(const struct quire_tokenizer *tok, const char *text, size_t size,
-                                          const struct quire_text_span *spans, size_t n_spans, uint32_t flags,
-                                          int32_t *ids, size_t ids_max, size_t *n_ids, struct quire_error *err)
+/* NOLINTNEXTLINE(readability-function-size): two arrays in, one out */
+quire_status quire_tokenizer_encode_spans(const struct quire_tokenizer *tok, const char *text,
+                                          size_t size, const struct quire_text_span *spans,
+                                          size_t n_spans, uint32_t flags, int32_t *ids,
+                                          size_t ids_max, size_t *n_ids, struct quire_error *err)
 {
     QR_TRY(check_arguments(tok, text, size, flags, ids, ids_max, n_ids, err));
     if (!spans && n_spans)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "spans is NULL");
-    const struct input in = { .text = text, .size = size, .spans = spans, .n_spans = n_spans,
+    const struct input in = { .text = text,
+                              .size = size,
+                              .spans = spans,
+                              .n_spans = n_spans,
                               .parse_special = (flags & QUIRE_ENCODE_PARSE_SPECIAL) != 0 };
     QR_TRY(check_spans(&in, err));
     return encode(tok, &in, flags, ids, ids_max, n_ids, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tok_impl.h - the tokenizer object and the work memory of one call; shared by the files of this room. */
+/* tok_impl.h - the tokenizer object and the work memory of one call, for the files of this room. */
 #ifndef QUIRE_TEXT_TOK_IMPL_H
 #define QUIRE_TEXT_TOK_IMPL_H
 #include "base/alloc.h"
@@ -30,7 +30,7 @@ struct qr_token {
 struct qr_pair {
     uint64_t key; /* left id in the high half, right id in the low half */
     uint32_t rank;
-    int32_t id;   /* what the two become; QUIRE_TOKEN_NONE in an empty slot */
+    int32_t id; /* what the two become; QUIRE_TOKEN_NONE in an empty slot */
 };
 
 /* Texts that are found in the input before anything else, sorted by their bytes. */
@@ -62,7 +62,7 @@ struct quire_tokenizer {
     uint32_t *slots; /* text to id + 1; 0 is empty */
     size_t n_slots;  /* power of two */
     struct qr_pair *pairs;
-    size_t n_pairs;  /* slots, power of two; 0 when by_score */
+    size_t n_pairs; /* slots, power of two; 0 when by_score */
 
     int32_t byte_id[256]; /* token of one byte, or QUIRE_TOKEN_NONE */
     struct qr_special_text *specials;
@@ -86,13 +86,14 @@ static inline const char *qr_token_text(const struct quire_tokenizer *t, int32_t
 /* Id of a stored text, of any type. */
 int32_t qr_tok_find(const struct quire_tokenizer *t, const void *text, size_t size);
 
-/* Whether merging may produce or use the token: control tokens and the like never come from text. */
+/* Whether plain text may give the token: control tokens and the like never come from it. */
 static inline bool qr_tok_is_piece(const struct quire_tokenizer *t, int32_t id)
 {
     return t->tokens[id].type == QUIRE_TOKEN_NORMAL;
 }
 
-static inline const struct qr_pair *qr_tok_find_pair(const struct quire_tokenizer *t, int32_t left, int32_t right)
+static inline const struct qr_pair *qr_tok_find_pair(const struct quire_tokenizer *t, int32_t left,
+                                                     int32_t right)
 {
     const uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
     for (size_t i = qr_hash_u64(t->hash_key, key);; i++) {
@@ -110,14 +111,14 @@ int qr_letter_byte(uint32_t cp); /* -1: not a letter of it */
 
 /* A symbol while merging: initially a byte or a character, later what it grew into. */
 struct qr_symbol {
-    int32_t id;        /* QUIRE_TOKEN_NONE: not in the vocabulary */
-    uint32_t at, size; /* in the piece's text; size 0: swallowed by its left neighbour */
+    int32_t id;         /* QUIRE_TOKEN_NONE: not in the vocabulary */
+    uint32_t at, size;  /* in the piece's text; size 0: swallowed by its left neighbour */
     int32_t prev, next; /* -1 at the ends */
 };
 
 struct qr_candidate {
-    uint64_t key; /* order of the merge in the high half, index of the left symbol in the low half */
-    int32_t id;
+    uint64_t key;  /* high half: order of the merge; low half: index of the left symbol */
+    int32_t id;    /* what the two become */
     uint32_t size; /* of both symbols together; another sum means that one of them has changed */
 };
 
@@ -139,11 +140,12 @@ struct qr_encoder {
     size_t n_symbols, cap_symbols;
     struct qr_candidate *heap;
     size_t n_heap, cap_heap;
-    struct qr_bytes repaired, normal, shifted, piece; /* stages of a text on its way to the merges */
-    bool after_unk;                       /* the last symbol was unknown */
-    int32_t *points;                      /* code points while normalising */
+    /* stages of a text on its way to the merges */
+    struct qr_bytes repaired, normal, shifted, piece;
+    bool after_unk;  /* the last symbol was unknown */
+    int32_t *points; /* code points while normalising */
     size_t cap_points;
-    void *match_data;                     /* of the pre-tokenizer */
+    void *match_data; /* of the pre-tokenizer */
 };
 
 static inline void qr_emit(struct qr_encoder *e, int32_t id)
@@ -155,8 +157,8 @@ static inline void qr_emit(struct qr_encoder *e, int32_t id)
 
 quire_status qr_encoder_nomem(struct qr_encoder *e);
 
-/* The encoders of the three kinds: text is well-formed UTF-8 without special tokens; at_start: it begins
- * the whole input. */
+/* The encoders of the three kinds: text is well-formed UTF-8 without special tokens; at_start: it
+ * begins the whole input. */
 quire_status qr_encode_byte_bpe(struct qr_encoder *e, const uint8_t *text, size_t n, bool at_start);
 quire_status qr_encode_char_bpe(struct qr_encoder *e, const uint8_t *text, size_t n, bool at_start);
 quire_status qr_encode_wordpiece(struct qr_encoder *e, const uint8_t *text, size_t n);
@@ -171,11 +173,12 @@ quire_status qr_normalize_nfc(struct qr_encoder *e, const uint8_t **text, size_t
 /* Unicode's White_Space. */
 bool qr_is_space(uint32_t cp);
 
-/* Longest special text at s[0..n). `own`: bytes from s that may belong to special tokens, 0 inside user
- * text. NULL: none. */
-const struct qr_special_text *qr_special_at(const struct quire_tokenizer *t, const char *s, size_t n, size_t own);
+/* Longest special text at s[0..n). `own`: bytes from s that may belong to special tokens, 0 inside
+ * user text. NULL: none. */
+const struct qr_special_text *qr_special_at(const struct quire_tokenizer *t, const char *s,
+                                            size_t n, size_t own);
 
-/* End of the longest part from `begin` in which no run of one class is longer than QR_MAX_RUN; > begin. */
+/* End (> begin) of the longest part from `begin` with no run of one class above QR_MAX_RUN. */
 size_t qr_cut_run(const uint8_t *text, size_t begin, size_t n);
 
 #endif

@@ -11,7 +11,8 @@ int qr_byte_token_value(const char *text, size_t size);
 /* Whether tokens of this text end a generation in every model that has them. */
 bool qr_is_end_name(const char *text, size_t size);
 
-/* The names again, in the order in which they are preferred as the end of a turn; NULL behind the last. */
+/* The names again, in the order in which they are preferred as the end of a turn; NULL behind the
+ * last. */
 const char *qr_end_of_turn_name(size_t i);
 #define QR_END_OF_MESSAGE_NAME "<|eom_id|>"
 

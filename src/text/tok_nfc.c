@@ -4,8 +4,9 @@
 #include "text/utf8.h"
 #include <utf8proc.h>
 
-/* Below U+0300 every character is in form C already and combines with nothing before it, so the text falls
- * apart there: only stretches of other characters, with the one in front of them, need work. */
+/* Below U+0300 every character is in form C already and combines with nothing before it, so the
+ * text falls apart there: only stretches of other characters, with the one in front of them, need
+ * work. */
 enum { FIRST_ACTIVE = 0x300, FIRST_ACTIVE_LEAD = 0xCC, MAX_EXPANSION = 4, SHORT_RUN = 16 };
 
 static int ccc(int32_t cp) { return utf8proc_get_property(cp)->combining_class; }
@@ -15,8 +16,9 @@ static bool reserve_points(struct qr_encoder *e, size_t n)
     return qr_grow(e->t->a, (void **)&e->points, &e->cap_points, n, sizeof *e->points);
 }
 
-/* Stable sort of combining marks by class. Real text has two or three in a row; the counting sort is there
- * for text that was made to be slow. tmp has room for n when that is more than SHORT_RUN. */
+/* Stable sort of combining marks by class. Real text has two or three in a row; the counting
+ * sort is there for text that was made to be slow. tmp has room for n when that is more than
+ * SHORT_RUN. */
 static void sort_marks(int32_t *p, size_t n, int32_t *tmp)
 {
     if (n <= SHORT_RUN) {
@@ -51,8 +53,9 @@ static quire_status normalize_stretch(struct qr_encoder *e, const uint8_t *s, si
         if (!reserve_points(e, n_points + MAX_EXPANSION))
             return qr_encoder_nomem(e);
         i += (size_t)qr_utf8_next_final(s + i, n - i, &cp);
-        const utf8proc_ssize_t k = utf8proc_decompose_char((utf8proc_int32_t)cp, e->points + n_points, MAX_EXPANSION,
-                                                           UTF8PROC_DECOMPOSE | UTF8PROC_STABLE, &boundary);
+        const utf8proc_ssize_t k =
+            utf8proc_decompose_char((utf8proc_int32_t)cp, e->points + n_points, MAX_EXPANSION,
+                                    UTF8PROC_DECOMPOSE | UTF8PROC_STABLE, &boundary);
         if (k < 1 || k > MAX_EXPANSION)
             return qr_fail(e->err, QUIRE_E_INTERNAL, "decomposition of U+%04X", (unsigned)cp);
         n_points += (size_t)k;
@@ -67,8 +70,8 @@ static quire_status normalize_stretch(struct qr_encoder *e, const uint8_t *s, si
             sort_marks(e->points + i, end - i, e->points + n_points);
         i = end + 1;
     }
-    const utf8proc_ssize_t k =
-        utf8proc_normalize_utf32(e->points, (utf8proc_ssize_t)n_points, UTF8PROC_COMPOSE | UTF8PROC_STABLE);
+    const utf8proc_ssize_t k = utf8proc_normalize_utf32(e->points, (utf8proc_ssize_t)n_points,
+                                                        UTF8PROC_COMPOSE | UTF8PROC_STABLE);
     if (k < 0)
         return qr_fail(e->err, QUIRE_E_INTERNAL, "normalisation: %s", utf8proc_errmsg(k));
     if (!qr_bytes_reserve(a, &e->normal, (size_t)k * QR_UTF8_MAX))
@@ -99,7 +102,8 @@ quire_status qr_normalize_nfc(struct qr_encoder *e, const uint8_t **text, size_t
         const size_t quiet = begin < *n ? last - done : begin - done;
         if (!qr_bytes_reserve(e->t->a, &e->normal, quiet))
             return qr_encoder_nomem(e);
-        memcpy(e->normal.data + e->normal.size, s + done, quiet);
+        if (quiet)
+            memcpy(e->normal.data + e->normal.size, s + done, quiet);
         e->normal.size += quiet;
         if (begin < *n)
             QR_TRY(normalize_stretch(e, s + last, end - last));

@@ -7,8 +7,9 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-static quire_status open_gguf(const char *path, const struct quire_allocator *a, const struct quire_logger *log,
-                              struct quire_tokenizer **out, struct quire_error *err)
+static quire_status open_gguf(const char *path, const struct quire_allocator *a,
+                              const struct quire_logger *log, struct quire_tokenizer **out,
+                              struct quire_error *err)
 {
     struct qr_gguf *file;
     QR_TRY(qr_gguf_open(path, a, log, &file, err));
@@ -17,13 +18,15 @@ static quire_status open_gguf(const char *path, const struct quire_allocator *a,
     return st;
 }
 
-static quire_status open_file(const char *path, const struct quire_allocator *a, const struct quire_logger *log,
-                              struct quire_tokenizer **out, struct quire_error *err)
+static quire_status open_file(const char *path, const struct quire_allocator *a,
+                              const struct quire_logger *log, struct quire_tokenizer **out,
+                              struct quire_error *err)
 {
     struct qr_file f;
     char magic[4] = { 0 };
     QR_TRY(qr_file_open(&f, path, err));
-    const quire_status st = f.size < sizeof magic ? QUIRE_OK : qr_file_read(&f, 0, magic, sizeof magic, err);
+    const quire_status st =
+        f.size < sizeof magic ? QUIRE_OK : qr_file_read(&f, 0, magic, sizeof magic, err);
     qr_file_close(&f);
     QR_TRY(st);
     if (memcmp(magic, "GGUF", sizeof magic) == 0)
@@ -40,8 +43,8 @@ quire_status quire_tokenizer_open(const char *path, const struct quire_tokenizer
     if (!path)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "path is NULL");
     if (options && options->struct_size != sizeof *options)
-        return qr_fail(err, QUIRE_E_MISUSE, "options.struct_size is %u, expected %zu", options->struct_size,
-                       sizeof *options);
+        return qr_fail(err, QUIRE_E_MISUSE, "options.struct_size is %u, expected %zu",
+                       options->struct_size, sizeof *options);
     const struct quire_allocator *a = options ? options->allocator : NULL;
     const struct quire_logger *log = options ? options->logger : NULL;
     struct stat st;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tok_parts.h - the steps of building a tokenizer, in the order in which qr_tokenizer_build takes them. */
+/* tok_parts.h - the steps of building a tokenizer, in the order in which they are taken. */
 #ifndef QUIRE_TEXT_TOK_PARTS_H
 #define QUIRE_TEXT_TOK_PARTS_H
 #include "text/tok_impl.h"
 
 /* tok_tables.c */
-quire_status qr_tok_add_tokens(struct quire_tokenizer *t, const struct qr_vocab_spec *spec, struct quire_error *err);
+quire_status qr_tok_add_tokens(struct quire_tokenizer *t, const struct qr_vocab_spec *spec,
+                               struct quire_error *err);
 /* tok_classify.c */
 quire_status qr_tok_set_special_ids(struct quire_tokenizer *t, const struct qr_vocab_spec *spec,
                                     struct quire_error *err);
@@ -13,7 +14,8 @@ void qr_tok_retype(struct quire_tokenizer *t);
 /* tok_tables.c */
 quire_status qr_tok_index_texts(struct quire_tokenizer *t, struct quire_error *err);
 quire_status qr_tok_find_bytes(struct quire_tokenizer *t, struct quire_error *err);
-quire_status qr_tok_add_merges(struct quire_tokenizer *t, const struct qr_vocab_spec *spec, struct quire_error *err);
+quire_status qr_tok_add_merges(struct quire_tokenizer *t, const struct qr_vocab_spec *spec,
+                               struct quire_error *err);
 quire_status qr_tok_order_scores(struct quire_tokenizer *t, const struct qr_vocab_spec *spec,
                                  struct quire_error *err);
 /* tok_classify.c */

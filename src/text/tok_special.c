@@ -2,9 +2,10 @@
 /* tok_special.c - finding the texts of special and user-defined tokens in the input. */
 #include "text/tok_impl.h"
 
-/* First index in [lo, hi) whose byte at `depth` is >= b. All texts there agree in their first `depth`
- * bytes and are sorted, so that those that end here come first. */
-static size_t lower_bound(const struct quire_tokenizer *t, size_t lo, size_t hi, uint32_t depth, unsigned b)
+/* First index in [lo, hi) whose byte at `depth` is >= b. All texts there agree in their first
+ * `depth` bytes and are sorted, so that those that end here come first. */
+static size_t lower_bound(const struct quire_tokenizer *t, size_t lo, size_t hi, uint32_t depth,
+                          unsigned b)
 {
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
@@ -17,7 +18,8 @@ static size_t lower_bound(const struct quire_tokenizer *t, size_t lo, size_t hi,
     return lo;
 }
 
-const struct qr_special_text *qr_special_at(const struct quire_tokenizer *t, const char *s, size_t n, size_t own)
+const struct qr_special_text *qr_special_at(const struct quire_tokenizer *t, const char *s,
+                                            size_t n, size_t own)
 {
     if (!n || !t->starts_special[(uint8_t)*s])
         return NULL;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tok_wordpiece.c - encoding with BERT's vocabularies: cleaned words, longest known beginning first. */
+/* tok_wordpiece.c - encoding with BERT's vocabularies: cleaned words, longest beginning first. */
 #include "text/tok_impl.h"
 #include "text/utf8.h"
 #include <utf8proc.h>
 
-/* Vocabularies are held in the form that GGUF files use: U+2581 in front of what begins a word, nothing in
- * front of what continues one. e->piece is the word with its mark. */
+/* Vocabularies are held in the form that GGUF files use: U+2581 in front of what begins a word,
+ * nothing in front of what continues one. e->piece is the word with its mark. */
 
 static bool is_cjk(uint32_t cp)
 {
-    return (cp >= 0x4E00 && cp <= 0x9FFF) || (cp >= 0x3400 && cp <= 0x4DBF) || (cp >= 0xF900 && cp <= 0xFAFF) ||
-           (cp >= 0x20000 && cp <= 0x2A6DF) || (cp >= 0x2A700 && cp <= 0x2CEAF) || (cp >= 0x2F800 && cp <= 0x2FA1F);
+    return (cp >= 0x4E00 && cp <= 0x9FFF) || (cp >= 0x3400 && cp <= 0x4DBF) ||
+           (cp >= 0xF900 && cp <= 0xFAFF) || (cp >= 0x20000 && cp <= 0x2A6DF) ||
+           (cp >= 0x2A700 && cp <= 0x2CEAF) || (cp >= 0x2F800 && cp <= 0x2FA1F);
 }
 
 static bool is_control(uint32_t cp)
@@ -30,7 +31,8 @@ static bool is_control(uint32_t cp)
 static bool is_punctuation(uint32_t cp)
 {
     if (cp < 0x80)
-        return cp > ' ' && cp < 0x7F && !((cp >= '0' && cp <= '9') || ((cp | 0x20) >= 'a' && (cp | 0x20) <= 'z'));
+        return cp > ' ' && cp < 0x7F &&
+               !((cp >= '0' && cp <= '9') || ((cp | 0x20) >= 'a' && (cp | 0x20) <= 'z'));
     const utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)cp);
     return c >= UTF8PROC_CATEGORY_PC && c <= UTF8PROC_CATEGORY_PO;
 }
@@ -56,7 +58,8 @@ static quire_status flush(struct word *w)
         size_t end = n - at > t->max_text ? at + t->max_text : n;
         int32_t id = QUIRE_TOKEN_NONE;
         /* a mark inside the word is the user's own character and begins no word */
-        if (at && n - at >= QR_SPACE_MARK_SIZE && memcmp(s + at, QR_SPACE_MARK, QR_SPACE_MARK_SIZE) == 0)
+        if (at && n - at >= QR_SPACE_MARK_SIZE &&
+            memcmp(s + at, QR_SPACE_MARK, QR_SPACE_MARK_SIZE) == 0)
             end = at;
         for (; end > (at ? at : QR_SPACE_MARK_SIZE); end--) {
             if (end < n && qr_utf8_is_continuation(s[end]))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* utf8.h - strict UTF-8 decoding and encoding; the only place in the text room that knows the bit layout. */
+/* utf8.h - strict UTF-8 decoding and encoding; the one place that knows the bit layout. */
 #ifndef QUIRE_TEXT_UTF8_H
 #define QUIRE_TEXT_UTF8_H
 #include <stdbool.h>
@@ -8,13 +8,12 @@
 
 enum { QR_UTF8_MAX = 4, QR_UTF8_REPLACEMENT = 0xFFFD };
 
-/* Looks at the character that starts at s (n >= 1 bytes are there). Returns
- *   > 0  its length; *cp is its code point,
- *   < 0  minus the length of the ill-formed sequence, which one U+FFFD stands for,
- *     0  all n bytes are the beginning of a character whose rest is missing.
- * Overlong forms, surrogates and values above U+10FFFF are ill-formed. The length of an ill-formed
- * sequence is the longest prefix that could have begun a character, and at least 1 (Unicode's "maximal
- * subpart" rule, which browsers and Python follow too). */
+/* Looks at the character that starts at s (n >= 1 bytes are there). Returns > 0  its length; *cp is
+ * its code point, < 0  minus the length of the ill-formed sequence, which one U+FFFD stands for, 0
+ * all n bytes are the beginning of a character whose rest is missing. Overlong forms, surrogates
+ * and values above U+10FFFF are ill-formed. The length of an ill-formed sequence is the longest
+ * prefix that could have begun a character, and at least 1 (Unicode's "maximal subpart" rule, which
+ * browsers and Python follow too). */
 static inline int qr_utf8_next(const uint8_t *s, size_t n, uint32_t *cp)
 {
     const uint8_t b = s[0];
@@ -73,7 +72,10 @@ static inline size_t qr_utf8_put(uint8_t out[QR_UTF8_MAX], uint32_t cp)
 }
 
 /* Length of a character of well-formed text by its first byte. */
-static inline size_t qr_utf8_len(uint8_t first) { return first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4; }
+static inline size_t qr_utf8_len(uint8_t first)
+{
+    return first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+}
 
 static inline bool qr_utf8_is_continuation(uint8_t b) { return (b & 0xC0) == 0x80; }
 
@@ -89,7 +91,8 @@ static inline bool qr_utf8_valid(const uint8_t *s, size_t n)
     return true;
 }
 
-/* Bytes of s[0..n) once every ill-formed sequence has become U+FFFD; writes them when out is not NULL. */
+/* Bytes of s[0..n) once every ill-formed sequence has become U+FFFD; writes them when out is not
+ * NULL. */
 static inline size_t qr_utf8_repair(const uint8_t *s, size_t n, uint8_t *out)
 {
     size_t size = 0;

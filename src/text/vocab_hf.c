@@ -31,7 +31,8 @@ static void free_text(const struct folder *d, struct text_file *f)
 }
 
 /* Loads a file of the folder; it may be missing. */
-static quire_status load_text(const struct folder *d, const char *name, size_t max, struct text_file *f)
+static quire_status load_text(const struct folder *d, const char *name, size_t max,
+                              struct text_file *f)
 {
     *f = (struct text_file){ 0 };
     const size_t size = d->path_size + strlen(name) + 1;
@@ -101,13 +102,15 @@ static quire_status read_templates(struct folder *d, const json_t *config)
     if (json_is_string(v))
         return add_template(d, "", json_string_value(v));
     if (!json_is_array(v))
-        return qr_fail(d->err, QUIRE_E_FORMAT, "tokenizer_config.json: chat_template is neither a string nor a list");
+        return qr_fail(d->err, QUIRE_E_FORMAT,
+                       "tokenizer_config.json: chat_template is neither a string nor a list");
     for (size_t i = 0; i < json_array_size(v); i++) {
         const json_t *item = json_array_get(v, i);
         const char *name = json_string_value(json_object_get(item, "name"));
         const char *text = json_string_value(json_object_get(item, "template"));
         if (!name || !text)
-            return qr_fail(d->err, QUIRE_E_FORMAT, "tokenizer_config.json: chat_template[%zu] has no name or template", i);
+            return qr_fail(d->err, QUIRE_E_FORMAT,
+                           "tokenizer_config.json: chat_template[%zu] has no name or template", i);
         QR_TRY(add_template(d, strcmp(name, "default") == 0 ? "" : name, text));
     }
     return QUIRE_OK;
@@ -117,20 +120,23 @@ static int64_t find_token(const struct qr_vocab_spec *spec, const char *text)
 {
     const size_t size = strlen(text);
     for (size_t i = 0; i < spec->n_tokens; i++)
-        if (spec->tokens[i].text && spec->tokens[i].size == size && memcmp(spec->tokens[i].text, text, size) == 0)
+        if (spec->tokens[i].text && spec->tokens[i].size == size &&
+            memcmp(spec->tokens[i].text, text, size) == 0)
             return (int64_t)i;
     return QUIRE_TOKEN_NONE;
 }
 
-/* "bos_token": "<s>" or { "content": "<s>", ... }; a text that is no token is ignored, as elsewhere. */
+/* "bos_token": "<s>" or { "content": "<s>", ... }; a text that is no token is ignored, as
+ * elsewhere. */
 static void read_roles(struct qr_vocab_spec *spec, const json_t *obj)
 {
     static const struct {
         const char *key;
         enum quire_special_token which;
     } roles[] = {
-        { "bos_token", QUIRE_SPECIAL_BOS }, { "eos_token", QUIRE_SPECIAL_EOS }, { "unk_token", QUIRE_SPECIAL_UNK },
-        { "pad_token", QUIRE_SPECIAL_PAD }, { "sep_token", QUIRE_SPECIAL_SEP }, { "cls_token", QUIRE_SPECIAL_CLS },
+        { "bos_token", QUIRE_SPECIAL_BOS },   { "eos_token", QUIRE_SPECIAL_EOS },
+        { "unk_token", QUIRE_SPECIAL_UNK },   { "pad_token", QUIRE_SPECIAL_PAD },
+        { "sep_token", QUIRE_SPECIAL_SEP },   { "cls_token", QUIRE_SPECIAL_CLS },
         { "mask_token", QUIRE_SPECIAL_MASK },
     };
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
@@ -142,8 +148,8 @@ static void read_roles(struct qr_vocab_spec *spec, const json_t *obj)
 }
 
 /* add_bos_token, add_eos_token: an explicit setting beats what the tokenizer file says. */
-static quire_status read_affix(struct folder *d, const json_t *config, const char *key, int64_t id, int64_t *ids,
-                               uint32_t *n)
+static quire_status read_affix(struct folder *d, const json_t *config, const char *key, int64_t id,
+                               int64_t *ids, uint32_t *n)
 {
     bool add = false;
     enum qr_json_state state;
@@ -161,13 +167,15 @@ static quire_status read_config(struct folder *d, const json_t *config)
 {
     struct qr_vocab_spec *spec = &d->spec;
     read_roles(spec, config);
-    QR_TRY(read_affix(d, config, "add_bos_token", spec->special[QUIRE_SPECIAL_BOS], spec->prefix_ids, &spec->n_prefix_ids));
-    QR_TRY(read_affix(d, config, "add_eos_token", spec->special[QUIRE_SPECIAL_EOS], spec->suffix_ids, &spec->n_suffix_ids));
+    QR_TRY(read_affix(d, config, "add_bos_token", spec->special[QUIRE_SPECIAL_BOS],
+                      spec->prefix_ids, &spec->n_prefix_ids));
+    QR_TRY(read_affix(d, config, "add_eos_token", spec->special[QUIRE_SPECIAL_EOS],
+                      spec->suffix_ids, &spec->n_suffix_ids));
     return read_templates(d, config);
 }
 
-/* eos_token_id: an id or a list of ids. Models have more rows than the tokenizer has tokens at times; an id
- * up there ends nothing that has a text. */
+/* eos_token_id: an id or a list of ids. Models have more rows than the tokenizer has tokens at
+ * times; an id up there ends nothing that has a text. */
 static quire_status read_ends(struct folder *d, const json_t *config, const char *name)
 {
     struct qr_vocab_spec *spec = &d->spec;
@@ -178,11 +186,13 @@ static quire_status read_ends(struct folder *d, const json_t *config, const char
     for (size_t i = 0; i < n; i++) {
         uint32_t id;
         if (!qr_json_is_u32(json_is_array(v) ? json_array_get(v, i) : v, &id))
-            return qr_fail(d->err, QUIRE_E_FORMAT, "%s: eos_token_id is not a token id or a list of them", name);
+            return qr_fail(d->err, QUIRE_E_FORMAT,
+                           "%s: eos_token_id is not a token id or a list of them", name);
         if (id >= spec->n_tokens)
             continue;
         if (spec->n_eog == QR_MAX_EOG)
-            return qr_fail(d->err, QUIRE_E_LIMIT, "%s: more than %d ids in eos_token_id", name, QR_MAX_EOG);
+            return qr_fail(d->err, QUIRE_E_LIMIT, "%s: more than %d ids in eos_token_id", name,
+                           QR_MAX_EOG);
         spec->eog[spec->n_eog++] = id;
         if (spec->special[QUIRE_SPECIAL_EOS] == QUIRE_TOKEN_NONE)
             spec->special[QUIRE_SPECIAL_EOS] = id;
@@ -194,7 +204,8 @@ static quire_status read_ends(struct folder *d, const json_t *config, const char
 static void default_roles(struct qr_vocab_spec *spec)
 {
     int64_t *special = spec->special;
-    if (spec->kind != QR_VOCAB_WORDPIECE && spec->n_prefix_ids && special[QUIRE_SPECIAL_BOS] == QUIRE_TOKEN_NONE)
+    if (spec->kind != QR_VOCAB_WORDPIECE && spec->n_prefix_ids &&
+        special[QUIRE_SPECIAL_BOS] == QUIRE_TOKEN_NONE)
         special[QUIRE_SPECIAL_BOS] = spec->prefix_ids[0];
     static const char *const ends[] = { "</s>", "<eos>" };
     for (size_t i = 0; i < 2 && special[QUIRE_SPECIAL_EOS] == QUIRE_TOKEN_NONE; i++) {
@@ -250,8 +261,10 @@ static quire_status build_any(struct folder *d, const struct text_file *f, const
         i++;
     if (i < f->size && f->text[i] == '{')
         return build_json(d, f, name, out);
-    if (!f->size || f->text[0] != 0x0A) /* a SentencePiece model begins with a piece: field 1, a message */
-        return qr_fail(d->err, QUIRE_E_FORMAT, "%s is neither a GGUF file nor tokenizer.json nor tokenizer.model",
+    if (!f->size ||
+        f->text[0] != 0x0A) /* a SentencePiece model begins with a piece: field 1, a message */
+        return qr_fail(d->err, QUIRE_E_FORMAT,
+                       "%s is neither a GGUF file nor tokenizer.json nor tokenizer.model",
                        qr_path_tail(name));
     QR_TRY(qr_vocab_read_sentencepiece(&d->spec, (const uint8_t *)f->text, f->size, d->err));
     QR_TRY(read_neighbours(d));
@@ -259,8 +272,9 @@ static quire_status build_any(struct folder *d, const struct text_file *f, const
 }
 
 /* path: of the folder; name: of the vocabulary file in it, NULL for whichever is there. */
-static quire_status open_in(const char *path, size_t path_size, const char *name, const struct quire_allocator *a,
-                            struct quire_tokenizer **out, struct quire_error *err)
+static quire_status open_in(const char *path, size_t path_size, const char *name,
+                            const struct quire_allocator *a, struct quire_tokenizer **out,
+                            struct quire_error *err)
 {
     struct folder d = { .a = a, .err = err, .path = path, .path_size = path_size };
     struct text_file f = { 0 };
@@ -290,8 +304,8 @@ quire_status qr_tokenizer_from_hf_folder(const char *path, const struct quire_al
     char *with_slash = qr_alloc(a, n + 1, 1);
     if (!with_slash)
         return qr_fail(err, QUIRE_E_NOMEM, "out of memory for the tokenizer");
-    memcpy(with_slash, path, n);
-    with_slash[n] = '/';
+    memcpy(with_slash, path, n + 1);
+    with_slash[n] = '/'; /* in place of the terminator: the length is passed on */
     const quire_status st = open_in(with_slash, n + 1, NULL, a, out, err);
     qr_free(a, with_slash, n + 1, 1);
     return st;

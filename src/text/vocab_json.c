@@ -21,7 +21,8 @@ static quire_status get_bool(const json_t *obj, const char *key, bool *out, stru
     return qr_json_bool(obj, FILE_NAME, key, out, &state, err);
 }
 
-/* Room for every id that the file mentions. As ids must be dense, there cannot be more than entries. */
+/* Room for every id that the file mentions. As ids must be dense, there cannot be more than
+ * entries. */
 static quire_status count_tokens(struct qr_vocab_spec *spec, json_t *vocab, const json_t *added,
                                  struct quire_error *err)
 {
@@ -33,20 +34,24 @@ static quire_status count_tokens(struct qr_vocab_spec *spec, json_t *vocab, cons
     {
         uint32_t id;
         if (!qr_json_is_u32(v, &id))
-            return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": id of \"%.60s\" is not a token id", text);
+            return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": id of \"%.60s\" is not a token id",
+                           text);
         if (id >= n)
             n = (size_t)id + 1;
     }
     json_array_foreach(added, i, v)
     {
         uint32_t id;
-        if (!qr_json_is_u32(json_object_get(v, "id"), &id) || !json_is_string(json_object_get(v, "content")))
-            return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": added_tokens[%zu] has no id or content", i);
+        if (!qr_json_is_u32(json_object_get(v, "id"), &id) ||
+            !json_is_string(json_object_get(v, "content")))
+            return qr_fail(err, QUIRE_E_FORMAT,
+                           FILE_NAME ": added_tokens[%zu] has no id or content", i);
         if (id >= n)
             n = (size_t)id + 1;
     }
     if (n > entries)
-        return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": %zu tokens, but ids up to %zu", entries, n - 1);
+        return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": %zu tokens, but ids up to %zu", entries,
+                       n - 1);
     if (n > QR_MAX_TOKENS)
         return qr_fail(err, QUIRE_E_LIMIT, FILE_NAME ": %zu tokens, at most %d", n, QR_MAX_TOKENS);
     spec->n_tokens = n;
@@ -54,7 +59,8 @@ static quire_status count_tokens(struct qr_vocab_spec *spec, json_t *vocab, cons
     return spec->tokens ? QUIRE_OK : no_memory(err);
 }
 
-static quire_status add_vocab(struct qr_vocab_spec *spec, json_t *vocab, bool bytes, struct quire_error *err)
+static quire_status add_vocab(struct qr_vocab_spec *spec, json_t *vocab, bool bytes,
+                              struct quire_error *err)
 {
     const char *text;
     json_t *v;
@@ -62,16 +68,19 @@ static quire_status add_vocab(struct qr_vocab_spec *spec, json_t *vocab, bool by
     {
         struct qr_spec_token *tok = &spec->tokens[json_integer_value(v)];
         if (tok->text)
-            return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": \"%.60s\" and \"%.60s\" both have the id %lld", tok->text,
+            return qr_fail(err, QUIRE_E_FORMAT,
+                           FILE_NAME ": \"%.60s\" and \"%.60s\" both have the id %lld", tok->text,
                            text, (long long)json_integer_value(v));
         tok->text = text;
         tok->size = strlen(text);
-        tok->type = bytes && qr_byte_token_value(text, tok->size) >= 0 ? QUIRE_TOKEN_BYTE : QUIRE_TOKEN_NORMAL;
+        tok->type = bytes && qr_byte_token_value(text, tok->size) >= 0 ? QUIRE_TOKEN_BYTE
+                                                                       : QUIRE_TOKEN_NORMAL;
     }
     return QUIRE_OK;
 }
 
-static quire_status add_added(struct qr_vocab_spec *spec, const json_t *added, const char *unk, struct quire_error *err)
+static quire_status add_added(struct qr_vocab_spec *spec, const json_t *added, const char *unk,
+                              struct quire_error *err)
 {
     size_t i;
     json_t *v;
@@ -81,9 +90,12 @@ static quire_status add_added(struct qr_vocab_spec *spec, const json_t *added, c
         const char *text = json_string_value(json_object_get(v, "content"));
         struct qr_spec_token *tok = &spec->tokens[id];
         if (tok->text && strcmp(tok->text, text) != 0)
-            return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": added token %lld is \"%.60s\", but the vocabulary has \"%.60s\"",
+            return qr_fail(err, QUIRE_E_FORMAT,
+                           FILE_NAME
+                           ": added token %lld is \"%.60s\", but the vocabulary has \"%.60s\"",
                            (long long)id, text, tok->text);
-        bool special = false, lstrip = false, rstrip = false, single_word = false, normalized = true;
+        bool special = false, lstrip = false, rstrip = false, single_word = false,
+             normalized = true;
         QR_TRY(get_bool(v, "special", &special, err));
         QR_TRY(get_bool(v, "lstrip", &lstrip, err));
         QR_TRY(get_bool(v, "rstrip", &rstrip, err));
@@ -91,16 +103,19 @@ static quire_status add_added(struct qr_vocab_spec *spec, const json_t *added, c
         QR_TRY(get_bool(v, "normalized", &normalized, err));
         tok->text = text;
         tok->size = strlen(text);
-        tok->type = unk && strcmp(text, unk) == 0 ? QUIRE_TOKEN_UNKNOWN
-                    : special                     ? QUIRE_TOKEN_CONTROL
-                                                  : QUIRE_TOKEN_USER_DEFINED;
+        const bool is_unk = unk && strcmp(text, unk) == 0 && !qr_is_end_name(text, tok->size);
+        tok->type = is_unk    ? QUIRE_TOKEN_UNKNOWN
+                    : special ? QUIRE_TOKEN_CONTROL
+                              : QUIRE_TOKEN_USER_DEFINED;
         tok->match = (uint8_t)((lstrip ? QR_TOKEN_LSTRIP : 0) | (rstrip ? QR_TOKEN_RSTRIP : 0) |
-                               (single_word ? QR_TOKEN_SINGLE_WORD : 0) | (normalized ? 0 : QR_TOKEN_LITERAL));
+                               (single_word ? QR_TOKEN_SINGLE_WORD : 0) |
+                               (normalized ? 0 : QR_TOKEN_LITERAL));
     }
     return QUIRE_OK;
 }
 
-static quire_status add_merges(struct qr_vocab_spec *spec, const json_t *merges, struct quire_error *err)
+static quire_status add_merges(struct qr_vocab_spec *spec, const json_t *merges,
+                               struct quire_error *err)
 {
     size_t i;
     const json_t *v;
@@ -113,11 +128,16 @@ static quire_status add_merges(struct qr_vocab_spec *spec, const json_t *merges,
     json_array_foreach(merges, i, v)
     {
         const bool pair = json_is_array(v) && json_array_size(v) == 2;
-        const json_t *left = pair ? json_array_get(v, 0) : v, *right = pair ? json_array_get(v, 1) : NULL;
+        const json_t *left = pair ? json_array_get(v, 0) : v,
+                     *right = pair ? json_array_get(v, 1) : NULL;
         if (!json_is_string(left) || (pair && !json_is_string(right)))
-            return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": model.merges[%zu] is neither a string nor a pair of strings", i);
-        spec->merges[i] = (struct qr_spec_merge){ .left = json_string_value(left), .left_size = json_string_length(left),
-                                                  .right = json_string_value(right), .right_size = json_string_length(right) };
+            return qr_fail(
+                err, QUIRE_E_FORMAT,
+                FILE_NAME ": model.merges[%zu] is neither a string nor a pair of strings", i);
+        spec->merges[i] = (struct qr_spec_merge){ .left = json_string_value(left),
+                                                  .left_size = json_string_length(left),
+                                                  .right = json_string_value(right),
+                                                  .right_size = json_string_length(right) };
     }
     return QUIRE_OK;
 }
@@ -125,7 +145,8 @@ static quire_status add_merges(struct qr_vocab_spec *spec, const json_t *merges,
 static quire_status require_empty(const json_t *model, const char *key, struct quire_error *err)
 {
     const json_t *v = json_object_get(model, key);
-    if (!v || json_is_null(v) || (json_is_string(v) && !json_string_length(v)) || (json_is_number(v) && json_number_value(v) == 0))
+    if (!v || json_is_null(v) || (json_is_string(v) && !json_string_length(v)) ||
+        (json_is_number(v) && json_number_value(v) == 0))
         return QUIRE_OK;
     return qr_fail(err, QUIRE_E_UNSUPPORTED, FILE_NAME ": model.%s is not supported", key);
 }
@@ -137,11 +158,14 @@ static quire_status set_unk(struct qr_vocab_spec *spec, const char *unk, struct 
             spec->special[QUIRE_SPECIAL_UNK] = (int64_t)i;
             return QUIRE_OK;
         }
-    return unk ? qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": model.unk_token \"%.60s\" is not in the vocabulary", unk) : QUIRE_OK;
+    return unk ? qr_fail(err, QUIRE_E_FORMAT,
+                         FILE_NAME ": model.unk_token \"%.60s\" is not in the vocabulary", unk)
+               : QUIRE_OK;
 }
 
 /* Words get the mark that GGUF files have, continuations lose theirs. */
-static quire_status mark_words(struct qr_vocab_spec *spec, const char *prefix, struct quire_error *err)
+static quire_status mark_words(struct qr_vocab_spec *spec, const char *prefix,
+                               struct quire_error *err)
 {
     const size_t n = strlen(prefix);
     for (size_t i = 0; i < spec->n_tokens; i++) {
@@ -164,9 +188,11 @@ static quire_status mark_words(struct qr_vocab_spec *spec, const char *prefix, s
     return QUIRE_OK;
 }
 
-static quire_status read_model(struct qr_vocab_spec *spec, const json_t *root, struct quire_error *err)
+static quire_status read_model(struct qr_vocab_spec *spec, const json_t *root,
+                               struct quire_error *err)
 {
-    const json_t *model = json_object_get(root, "model"), *added = json_object_get(root, "added_tokens");
+    const json_t *model = json_object_get(root, "model"),
+                 *added = json_object_get(root, "added_tokens");
     json_t *vocab = json_object_get(model, "vocab");
     const json_t *merges = json_object_get(model, "merges");
     const char *type = merges ? "BPE" : "", *unk = NULL, *prefix = "##";
@@ -178,7 +204,8 @@ static quire_status read_model(struct qr_vocab_spec *spec, const json_t *root, s
         return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": added_tokens is not an array");
     QR_TRY(qr_json_str(model, FILE_NAME, "type", &type, &state, err));
     if (strcmp(type, "BPE") != 0 && strcmp(type, "WordPiece") != 0)
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, FILE_NAME ": model type \"%.60s\" is not supported", type);
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       FILE_NAME ": model type \"%.60s\" is not supported", type);
     if (!json_is_object(vocab))
         return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": model.vocab is not an object");
     QR_TRY(qr_json_str(model, FILE_NAME, "unk_token", &unk, &state, err));
@@ -189,10 +216,14 @@ static quire_status read_model(struct qr_vocab_spec *spec, const json_t *root, s
     QR_TRY(set_unk(spec, unk, err));
     if (strcmp(type, "WordPiece") == 0) {
         spec->kind = QR_VOCAB_WORDPIECE;
-        QR_TRY(qr_json_u32(model, FILE_NAME, "max_input_chars_per_word", &spec->max_word_chars, &state, err));
+        QR_TRY(qr_json_u32(model, FILE_NAME, "max_input_chars_per_word", &spec->max_word_chars,
+                           &state, err));
         QR_TRY(qr_json_str(model, FILE_NAME, "continuing_subword_prefix", &prefix, &state, err));
-        if (spec->special[QUIRE_SPECIAL_UNK] == QUIRE_TOKEN_NONE || spec->max_word_chars > QR_MAX_RUN)
-            return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": model.unk_token or max_input_chars_per_word is missing or wrong");
+        if (spec->special[QUIRE_SPECIAL_UNK] == QUIRE_TOKEN_NONE ||
+            spec->max_word_chars > QR_MAX_RUN)
+            return qr_fail(err, QUIRE_E_FORMAT,
+                           FILE_NAME
+                           ": model.unk_token or max_input_chars_per_word is missing or wrong");
         return mark_words(spec, prefix, err);
     }
     spec->kind = QR_VOCAB_CHAR_BPE; /* unless the pre-tokenizer works on bytes */
@@ -204,7 +235,8 @@ static quire_status read_model(struct qr_vocab_spec *spec, const json_t *root, s
     return add_merges(spec, merges, err);
 }
 
-quire_status qr_vocab_read_json(struct qr_vocab_spec *spec, const json_t *root, struct quire_error *err)
+quire_status qr_vocab_read_json(struct qr_vocab_spec *spec, const json_t *root,
+                                struct quire_error *err)
 {
     QR_TRY(read_model(spec, root, err));
     return qr_vocab_read_json_rules(spec, root, err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vocab_json_rules.c - what tokenizer.json says about text around the model: normalizer, pre-tokenizer, ends. */
+/* vocab_json_rules.c - what tokenizer.json says besides the model: normalizer, pre-tokenizer,
+ * ends. */
 #include "base/error.h"
 #include "model/json_util.h"
 #include "text/pretok.h"
@@ -20,10 +21,12 @@ struct rules {
 
 static quire_status unsupported(const struct rules *r, const char *part, const char *what)
 {
-    return qr_fail(r->err, QUIRE_E_UNSUPPORTED, FILE_NAME ": %s %.120s is not supported", part, what);
+    return qr_fail(r->err, QUIRE_E_UNSUPPORTED, FILE_NAME ": %s %.120s is not supported", part,
+                   what);
 }
 
-static quire_status get_str(const struct rules *r, const json_t *obj, const char *key, const char **out)
+static quire_status get_str(const struct rules *r, const json_t *obj, const char *key,
+                            const char **out)
 {
     enum qr_json_state state;
     return qr_json_str(obj, FILE_NAME, key, out, &state, r->err);
@@ -37,8 +40,10 @@ static quire_status get_bool(const struct rules *r, const json_t *obj, const cha
 
 typedef quire_status (*step_fn)(struct rules *r, const json_t *step, const char *type);
 
-/* Calls fn for a step, or for each member of a Sequence of them. Nesting is bounded by the parser. */
-static quire_status for_each_step(struct rules *r, const json_t *step, const char *part, const char *members, step_fn fn)
+/* Calls fn for a step, or for each member of a Sequence of them. Nesting is bounded by the
+ * parser. */
+static quire_status for_each_step(struct rules *r, const json_t *step, const char *part,
+                                  const char *members, step_fn fn)
 {
     const char *type = NULL;
     if (!step || json_is_null(step))
@@ -101,8 +106,13 @@ static quire_status add_stage(struct rules *r, int stage)
 {
     if (r->byte_level) /* it would see the letters that bytes are written with */
         return unsupported(r, "pre_tokenizer", "with a step behind ByteLevel");
+    /* "$" of the original is the end of a line, ours that of the piece */
+    const bool lines = r->spec->n_stages && r->spec->stages[0] == QR_STAGE_NEWLINE;
+    if (stage == QR_STAGE_TRAILING_SPACE && !lines)
+        return unsupported(r, "pre_tokenizer pattern \\s+$", "without a split into lines");
     if (r->spec->n_stages == QR_MAX_STAGES)
-        return qr_fail(r->err, QUIRE_E_LIMIT, FILE_NAME ": pre_tokenizer has more than %d steps", QR_MAX_STAGES);
+        return qr_fail(r->err, QUIRE_E_LIMIT, FILE_NAME ": pre_tokenizer has more than %d steps",
+                       QR_MAX_STAGES);
     r->spec->stages[r->spec->n_stages++] = (uint8_t)stage;
     return QUIRE_OK;
 }
@@ -113,7 +123,8 @@ static quire_status byte_level(struct rules *r, const json_t *step)
     QR_TRY(get_bool(r, step, "add_prefix_space", &prefix));
     QR_TRY(get_bool(r, step, "use_regex", &regex));
     if (prefix && r->spec->n_stages)
-        return unsupported(r, "pre_tokenizer", "ByteLevel with add_prefix_space behind another step");
+        return unsupported(r, "pre_tokenizer",
+                           "ByteLevel with add_prefix_space behind another step");
     if (prefix)
         r->spec->prefix = QR_PREFIX_UNLESS_SPACE;
     if (regex)
@@ -125,7 +136,10 @@ static quire_status byte_level(struct rules *r, const json_t *step)
 }
 
 /* Patterns that leave nothing between their matches: there, dropping the rest changes nothing. */
-static bool covers_everything(int stage) { return stage >= QR_STAGE_GPT2 && stage <= QR_STAGE_GPT4O; }
+static bool covers_everything(int stage)
+{
+    return stage >= QR_STAGE_GPT2 && stage <= QR_STAGE_GPT4O;
+}
 
 static quire_status split(struct rules *r, const json_t *step)
 {
@@ -144,7 +158,8 @@ static quire_status split(struct rules *r, const json_t *step)
     if (stage < 0)
         return unsupported(r, "pre_tokenizer pattern", json_string_value(regex));
     const bool isolated = strcmp(behavior, "Isolated") == 0 && !invert;
-    const bool rest_removed = strcmp(behavior, "Removed") == 0 && invert && covers_everything(stage);
+    const bool rest_removed =
+        strcmp(behavior, "Removed") == 0 && invert && covers_everything(stage);
     if (!isolated && !rest_removed)
         return unsupported(r, "pre_tokenizer Split with behavior", behavior);
     return add_stage(r, stage);
@@ -198,9 +213,11 @@ static quire_status add_affix(struct rules *r, const json_t *id, bool suffix)
     struct qr_vocab_spec *spec = r->spec;
     uint32_t *n = suffix ? &spec->n_suffix_ids : &spec->n_prefix_ids, value;
     if (!qr_json_is_u32(id, &value))
-        return qr_fail(r->err, QUIRE_E_FORMAT, FILE_NAME ": post_processor has a token without an id");
+        return qr_fail(r->err, QUIRE_E_FORMAT,
+                       FILE_NAME ": post_processor has a token without an id");
     if (*n == QR_MAX_AFFIX)
-        return qr_fail(r->err, QUIRE_E_LIMIT, FILE_NAME ": post_processor adds more than %d tokens", QR_MAX_AFFIX);
+        return qr_fail(r->err, QUIRE_E_LIMIT, FILE_NAME ": post_processor adds more than %d tokens",
+                       QR_MAX_AFFIX);
     (suffix ? spec->suffix_ids : spec->prefix_ids)[(*n)++] = value;
     return QUIRE_OK;
 }
@@ -208,20 +225,23 @@ static quire_status add_affix(struct rules *r, const json_t *id, bool suffix)
 /* TemplateProcessing: the ids in front of and behind the text in `single`. */
 static quire_status template_processing(struct rules *r, const json_t *step)
 {
-    const json_t *single = json_object_get(step, "single"), *tokens = json_object_get(step, "special_tokens");
+    const json_t *single = json_object_get(step, "single"),
+                 *tokens = json_object_get(step, "special_tokens");
     bool behind = false;
     if (!json_is_array(single))
         return qr_fail(r->err, QUIRE_E_FORMAT, FILE_NAME ": post_processor.single is not an array");
     for (size_t i = 0; i < json_array_size(single); i++) {
         const json_t *item = json_array_get(single, i);
-        const char *name = json_string_value(json_object_get(json_object_get(item, "SpecialToken"), "id"));
+        const char *name =
+            json_string_value(json_object_get(json_object_get(item, "SpecialToken"), "id"));
         const json_t *ids = json_object_get(name ? json_object_get(tokens, name) : NULL, "ids");
         if (json_object_get(item, "Sequence")) {
             behind = true;
             continue;
         }
         if (!json_is_array(ids))
-            return qr_fail(r->err, QUIRE_E_FORMAT, FILE_NAME ": post_processor.single[%zu] names no known token", i);
+            return qr_fail(r->err, QUIRE_E_FORMAT,
+                           FILE_NAME ": post_processor.single[%zu] names no known token", i);
         for (size_t k = 0; k < json_array_size(ids); k++)
             QR_TRY(add_affix(r, json_array_get(ids, k), behind));
     }
@@ -246,7 +266,8 @@ static quire_status check_rules(struct rules *r)
 {
     struct qr_vocab_spec *spec = r->spec;
     if (spec->kind == QR_VOCAB_WORDPIECE) {
-        if (!r->bert_pre || r->byte_level || r->metaspace || r->marks_spaces || spec->n_stages || spec->nfc)
+        if (!r->bert_pre || r->byte_level || r->metaspace || r->marks_spaces || spec->n_stages ||
+            spec->nfc)
             return unsupported(r, "pre_tokenizer or normalizer", "of this WordPiece model");
         spec->strip_prefix = true;
         return QUIRE_OK;
@@ -257,7 +278,6 @@ static quire_status check_rules(struct rules *r)
         if (r->metaspace || r->marks_spaces || spec->prefix == QR_PREFIX_ALWAYS)
             return unsupported(r, "pre_tokenizer ByteLevel", "with spaces written as U+2581");
         spec->kind = QR_VOCAB_BYTE_BPE;
-        spec->strip_prefix = spec->prefix != QR_PREFIX_NEVER;
         return QUIRE_OK;
     }
     if (spec->n_stages)
@@ -270,11 +290,15 @@ static quire_status check_rules(struct rules *r)
     return QUIRE_OK;
 }
 
-quire_status qr_vocab_read_json_rules(struct qr_vocab_spec *spec, const json_t *root, struct quire_error *err)
+quire_status qr_vocab_read_json_rules(struct qr_vocab_spec *spec, const json_t *root,
+                                      struct quire_error *err)
 {
     struct rules r = { .spec = spec, .err = err };
-    QR_TRY(for_each_step(&r, json_object_get(root, "normalizer"), "normalizer", "normalizers", on_normalizer));
-    QR_TRY(for_each_step(&r, json_object_get(root, "pre_tokenizer"), "pre_tokenizer", "pretokenizers", on_pre_tokenizer));
-    QR_TRY(for_each_step(&r, json_object_get(root, "post_processor"), "post_processor", "processors", on_post_processor));
+    QR_TRY(for_each_step(&r, json_object_get(root, "normalizer"), "normalizer", "normalizers",
+                         on_normalizer));
+    QR_TRY(for_each_step(&r, json_object_get(root, "pre_tokenizer"), "pre_tokenizer",
+                         "pretokenizers", on_pre_tokenizer));
+    QR_TRY(for_each_step(&r, json_object_get(root, "post_processor"), "post_processor",
+                         "processors", on_post_processor));
     return check_rules(&r);
 }

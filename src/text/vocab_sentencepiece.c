@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vocab_sentencepiece.c - reads tokenizer.model, a SentencePiece model in protocol buffer encoding. */
+/* vocab_sentencepiece.c - reads tokenizer.model, a SentencePiece model (protocol buffers). */
 #include "base/reader.h"
 #include "text/tok_impl.h"
 #include "text/vocab_hf.h"
@@ -10,8 +10,20 @@ enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 /* field numbers of the format */
 enum { MODEL_PIECES = 1, MODEL_TRAINER = 2, MODEL_NORMALIZER = 3 };
 enum { PIECE_TEXT = 1, PIECE_SCORE = 2, PIECE_TYPE = 3 };
-enum { TRAINER_TYPE = 3, TRAINER_SUFFIX_SPACE = 24, TRAINER_UNK = 40, TRAINER_BOS, TRAINER_EOS, TRAINER_PAD };
-enum { NORMALIZER_CHARSMAP = 2, NORMALIZER_PREFIX = 3, NORMALIZER_SQUEEZE = 4, NORMALIZER_ESCAPE = 5 };
+enum {
+    TRAINER_TYPE = 3,
+    TRAINER_SUFFIX_SPACE = 24,
+    TRAINER_UNK = 40,
+    TRAINER_BOS,
+    TRAINER_EOS,
+    TRAINER_PAD
+};
+enum {
+    NORMALIZER_CHARSMAP = 2,
+    NORMALIZER_PREFIX = 3,
+    NORMALIZER_SQUEEZE = 4,
+    NORMALIZER_ESCAPE = 5
+};
 enum { TYPE_BPE = 2 };
 
 struct field {
@@ -41,9 +53,10 @@ static bool read_varint(struct qr_reader *r, uint64_t *out)
 static quire_status next_field(struct qr_reader *r, struct field *f, struct quire_error *err)
 {
     const size_t at = r->pos;
-    uint64_t key, size;
-    uint32_t word;
-    const uint8_t *p;
+    uint64_t key = 0, size = 0;
+    uint32_t word = 0;
+    const uint8_t *p = NULL;
+    *f = (struct field){ 0 };
     bool ok = read_varint(r, &key) && key >> 3 != 0 && key >> 3 <= UINT32_MAX;
     if (ok) {
         f->number = (uint32_t)(key >> 3);
@@ -60,7 +73,8 @@ static quire_status next_field(struct qr_reader *r, struct field *f, struct quir
             ok = qr_read_bytes(r, 8, &p);
             break;
         case WIRE_BYTES:
-            ok = read_varint(r, &size) && size <= qr_reader_left(r) && qr_read_bytes(r, (size_t)size, &p);
+            ok = read_varint(r, &size) && size <= qr_reader_left(r) &&
+                 qr_read_bytes(r, (size_t)size, &p);
             if (ok)
                 f->data = (struct qr_reader){ .data = p, .size = (size_t)size };
             break;
@@ -68,7 +82,8 @@ static quire_status next_field(struct qr_reader *r, struct field *f, struct quir
             ok = false;
         }
     }
-    return ok ? QUIRE_OK : qr_fail_at(err, QUIRE_E_FORMAT, at, FILE_NAME ": malformed field at byte %zu", at);
+    return ok ? QUIRE_OK
+              : qr_fail_at(err, QUIRE_E_FORMAT, at, FILE_NAME ": malformed field at byte %zu", at);
 }
 
 static quire_status wrong_type(const char *what, struct quire_error *err)
@@ -76,7 +91,8 @@ static quire_status wrong_type(const char *what, struct quire_error *err)
     return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": %s has the wrong type", what);
 }
 
-static quire_status read_piece(struct qr_reader r, struct qr_spec_token *tok, struct quire_error *err)
+static quire_status read_piece(struct qr_reader r, struct qr_spec_token *tok,
+                               struct quire_error *err)
 {
     struct field f;
     *tok = (struct qr_spec_token){ .text = "", .type = QUIRE_TOKEN_NORMAL };
@@ -101,7 +117,8 @@ static quire_status read_piece(struct qr_reader r, struct qr_spec_token *tok, st
     return QUIRE_OK;
 }
 
-static quire_status read_trainer(struct qr_vocab_spec *spec, struct qr_reader r, uint64_t *type, struct quire_error *err)
+static quire_status read_trainer(struct qr_vocab_spec *spec, struct qr_reader r, uint64_t *type,
+                                 struct quire_error *err)
 {
     struct field f;
     while (qr_reader_left(&r)) {
@@ -121,18 +138,21 @@ static quire_status read_trainer(struct qr_vocab_spec *spec, struct qr_reader r,
         else if (f.number == TRAINER_PAD)
             spec->special[QUIRE_SPECIAL_PAD] = id;
         else if (f.number == TRAINER_SUFFIX_SPACE && f.value)
-            return qr_fail(err, QUIRE_E_UNSUPPORTED, FILE_NAME ": treat_whitespace_as_suffix is not supported");
+            return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                           FILE_NAME ": treat_whitespace_as_suffix is not supported");
     }
     return QUIRE_OK;
 }
 
-static quire_status read_normalizer(struct qr_vocab_spec *spec, struct qr_reader r, bool *prefix, struct quire_error *err)
+static quire_status read_normalizer(struct qr_vocab_spec *spec, struct qr_reader r, bool *prefix,
+                                    struct quire_error *err)
 {
     struct field f;
     while (qr_reader_left(&r)) {
         QR_TRY(next_field(&r, &f, err));
         if (f.number == NORMALIZER_CHARSMAP && f.wire == WIRE_BYTES && f.data.size)
-            return qr_fail(err, QUIRE_E_UNSUPPORTED, FILE_NAME ": normalisation by precompiled_charsmap is not supported");
+            return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                           FILE_NAME ": normalisation by precompiled_charsmap is not supported");
         if (f.wire != WIRE_VARINT)
             continue;
         if (f.number == NORMALIZER_PREFIX)
@@ -140,7 +160,8 @@ static quire_status read_normalizer(struct qr_vocab_spec *spec, struct qr_reader
         else if (f.number == NORMALIZER_SQUEEZE)
             spec->squeeze_spaces = f.value != 0;
         else if (f.number == NORMALIZER_ESCAPE && !f.value)
-            return qr_fail(err, QUIRE_E_UNSUPPORTED, FILE_NAME ": plain spaces in tokens are not supported");
+            return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                           FILE_NAME ": plain spaces in tokens are not supported");
     }
     return QUIRE_OK;
 }
@@ -158,8 +179,8 @@ static quire_status count_pieces(struct qr_reader r, size_t *n, struct quire_err
     return QUIRE_OK;
 }
 
-quire_status qr_vocab_read_sentencepiece(struct qr_vocab_spec *spec, const uint8_t *data, size_t size,
-                                         struct quire_error *err)
+quire_status qr_vocab_read_sentencepiece(struct qr_vocab_spec *spec, const uint8_t *data,
+                                         size_t size, struct quire_error *err)
 {
     struct qr_reader r = { .data = data, .size = size };
     struct field f;
@@ -190,8 +211,8 @@ quire_status qr_vocab_read_sentencepiece(struct qr_vocab_spec *spec, const uint8
             QR_TRY(read_normalizer(spec, f.data, &prefix, err));
     }
     if (type != TYPE_BPE)
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, FILE_NAME ": model type %llu%s is not supported", (unsigned long long)type,
-                       type == 1 ? " (Unigram)" : "");
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, FILE_NAME ": model type %llu%s is not supported",
+                       (unsigned long long)type, type == 1 ? " (Unigram)" : "");
     spec->prefix = prefix ? QR_PREFIX_ALWAYS : QR_PREFIX_NEVER;
     spec->strip_prefix = prefix;
     if (spec->special[QUIRE_SPECIAL_BOS] != QUIRE_TOKEN_NONE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vocab_spec.h - a tokenizer as plain data, before it is checked: what every file format is read into. */
+/* vocab_spec.h - a tokenizer as unchecked data: what every file format is read into. */
 #ifndef QUIRE_TEXT_VOCAB_SPEC_H
 #define QUIRE_TEXT_VOCAB_SPEC_H
 #include "base/alloc.h"
@@ -7,7 +7,7 @@
 
 enum qr_vocab_kind {
     QR_VOCAB_BYTE_BPE,  /* merges over bytes, written in the 256-letter alphabet of GPT-2 */
-    QR_VOCAB_CHAR_BPE,  /* merges over characters with a space written U+2581: SentencePiece and its copies */
+    QR_VOCAB_CHAR_BPE,  /* merges over characters, spaces written U+2581: SentencePiece */
     QR_VOCAB_WORDPIECE, /* longest match from the left inside words */
 };
 
@@ -49,7 +49,8 @@ enum { QR_MAX_AFFIX = 4, QR_MAX_EOG = 32, QR_MAX_STAGES = 8, QR_MAX_TEMPLATES = 
 
 /* Ids are int64 here so that a wrong value of a file survives until it is checked. */
 struct qr_vocab_spec {
-    struct qr_arena arena; /* owns the arrays; strings belong to the arena or to the file that is being read */
+    struct qr_arena
+        arena; /* owns the arrays; strings belong to the arena or to the file that is being read */
     enum qr_vocab_kind kind;
 
     struct qr_spec_token *tokens; /* index = id */
@@ -62,9 +63,9 @@ struct qr_vocab_spec {
     bool nfc;           /* text is brought to normal form C first */
     bool split_spaces;  /* CHAR_BPE: every space begins a new piece, even inside a run of spaces */
     bool squeeze_spaces; /* CHAR_BPE: no leading, trailing or repeated spaces */
-    bool single_unk;    /* CHAR_BPE: unknown characters in a row give one unknown token */
+    bool single_unk;     /* CHAR_BPE: unknown characters in a row give one unknown token */
     enum qr_prefix prefix;
-    bool strip_prefix;  /* decoding drops the space that `prefix` added */
+    bool strip_prefix; /* decoding drops the space that `prefix` added */
 
     /* WORDPIECE */
     bool clean_text, space_cjk, strip_accents, lowercase;
@@ -86,7 +87,8 @@ struct qr_vocab_spec {
 void qr_vocab_spec_init(struct qr_vocab_spec *spec, const struct quire_allocator *a);
 void qr_vocab_spec_free(struct qr_vocab_spec *spec);
 
-/* Checks everything and makes the tokenizer; the spec and the strings it points to are not needed any more. */
+/* Checks everything and makes the tokenizer; the spec and the strings it points to are not needed
+ * any more. */
 quire_status qr_tokenizer_build(const struct qr_vocab_spec *spec, const struct quire_allocator *a,
                                 struct quire_tokenizer **out, struct quire_error *err);
 
@@ -95,7 +97,9 @@ struct qr_gguf;
 quire_status qr_tokenizer_from_gguf(const struct qr_gguf *file, const struct quire_allocator *a,
                                     struct quire_tokenizer **out, struct quire_error *err);
 
-/* Readers; they fill a spec that was initialised. Its strings may point into what they read from. */
-quire_status qr_vocab_read_gguf(struct qr_vocab_spec *spec, const struct qr_gguf *file, struct quire_error *err);
+/* Readers; they fill a spec that was initialised. Its strings may point into what they read
+ * from. */
+quire_status qr_vocab_read_gguf(struct qr_vocab_spec *spec, const struct qr_gguf *file,
+                                struct quire_error *err);
 
 #endif

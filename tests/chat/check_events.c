@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_events.c FILE - checks what quire-chat --json wrote: every line an object, every answer the sum of its pieces.
- * Prints one line per event that is no token, for grep; exit 1 for anything malformed. */
+/* check_events.c FILE - checks what quire-chat --json wrote: every line an object, every answer
+ * the sum of its pieces. Prints one line per event that is no token, for grep; exit 1 for
+ * anything malformed. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,17 +35,19 @@ static int check_done(json_t *event, int line)
     json_int_t prompt, cached, completion, seed;
     double speed;
     int full;
-    if (json_unpack(event, "{s:s, s:s%, s:I, s:I, s:I, s:I, s:F, s:b}", "reason", &reason, "text", &text, &size,
-                    "prompt_tokens", &prompt, "cached_tokens", &cached, "completion_tokens", &completion, "seed",
-                    &seed, "tokens_per_second", &speed, "context_full", &full) != 0)
+    if (json_unpack(event, "{s:s, s:s%, s:I, s:I, s:I, s:I, s:F, s:b}", "reason", &reason, "text",
+                    &text, &size, "prompt_tokens", &prompt, "cached_tokens", &cached,
+                    "completion_tokens", &completion, "seed", &seed, "tokens_per_second", &speed,
+                    "context_full", &full) != 0)
         return malformed(line, "a done event that lacks something");
     if (size != n_pieces || memcmp(text, pieces, size) != 0)
         return malformed(line, "the answer is not the sum of its pieces");
     if (prompt < 1 || cached < 0 || cached >= prompt || completion < 0 || speed < 0)
         return malformed(line, "counts that cannot be");
     n_pieces = 0;
-    printf("done reason=%s cached=%s completion=%lld seed=%lld full=%s text=%s\n", reason, cached ? "some" : "none",
-           (long long)completion, (long long)seed, full ? "yes" : "no", text);
+    printf("done reason=%s cached=%s completion=%lld seed=%lld full=%s text=%s\n", reason,
+           cached ? "some" : "none", (long long)completion, (long long)seed, full ? "yes" : "no",
+           text);
     return 0;
 }
 

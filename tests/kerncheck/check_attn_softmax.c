@@ -12,7 +12,7 @@ enum { KEYS = QUIRE_TILE_KEYS, LANES = QUIRE_COLUMN_KEYS, MAX_ROWS = 9, WIDTH = 
 
 /* Everything a call reads and writes, so that a copy can go through the generic level. */
 struct state {
-    float s[MAX_ROWS * KEYS], m[MAX_ROWS], l[MAX_ROWS * LANES], o[MAX_ROWS * WIDTH];
+    float s[MAX_ROWS * KEYS], m[MAX_ROWS], l[MAX_ROWS * LANES], l_exact[MAX_ROWS * LANES], o[MAX_ROWS * WIDTH];
     uint16_t p[MAX_ROWS * KEYS];
 };
 
@@ -27,7 +27,7 @@ static void fill_state(struct kc_env *env, struct state *x, const uint64_t *visi
         const bool fresh = kc_int(env, 0, 2) == 0;
         x->m[r] = fresh ? -INFINITY : kc_normal(env) * 3;
         for (int i = 0; i < LANES; i++)
-            x->l[r * LANES + i] = fresh ? 0 : kc_uniform(env, 0, 9);
+            x->l_exact[r * LANES + i] = x->l[r * LANES + i] = fresh ? 0 : kc_uniform(env, 0, 9);
         for (int i = 0; i < WIDTH; i++)
             x->o[r * WIDTH + i] = fresh ? 0 : kc_normal(env);
     }
@@ -79,24 +79,33 @@ static const char *check_row(struct kc_env *env, const struct quire_attn_softmax
     if (moved ? fabs(now->m[r] - top) > top_slack || top < was->m[r] + 8.0 - top_slack : top > was->m[r] + 8.0 + top_slack)
         return "the reference maximum is not the rule's";
     const double c = moved ? exp2((double)was->m[r] - now->m[r]) : 1; /* its exponent was rounded to f32 */
+    double exact_slack = 0;
     const double c_slack = 4e-7 + (c > 0 ? fabs((double)was->m[r] - now->m[r]) * 0x1p-24 : 0);
-    double lanes[LANES], sums[LANES];
+    double sums[LANES], exact[LANES];
     for (int i = 0; i < LANES; i++)
-        sums[i] = lanes[i] = was->l[r * LANES + i] * c;
+        sums[i] = exact[i] = was->l[r * LANES + i] * c;
     for (int j = 0; j < KEYS; j++) {
         const double p = a->p_bf16 ? kc_bf16_value(now->p[r * KEYS + j]) : now->s[r * KEYS + j];
         const double e = visible >> j & 1 ? score(a, was->s, r, j, &slack) - now->m[r] : -INFINITY;
         const double want = slack > 1 && fabs(e) <= slack ? 1 : exp2(e); /* beyond f32's reach: equal or far below */
-        const double off = slack > 1 ? 0 : slack + (isinf(e) ? 0 : fabs(e)) * 0x1p-24 + 2e-7 + (a->p_bf16 ? 0x1p-8 : 0);
-        const double bound = want * off + 3e-38, ratio = fabs(p - want) / bound;
+        const double off = slack > 1 ? 0 : slack + (isinf(e) ? 0 : fabs(e)) * 0x1p-24 + 2e-7;
+        const double bound = want * (off + (a->p_bf16 ? 0x1p-8 : 0)) + 3e-38, ratio = fabs(p - want) / bound;
         env->worst = ratio > env->worst ? ratio : env->worst;
         if (!(ratio <= 1))
             return "a weight is off";
         sums[j % LANES] += p;
+        exact[j % LANES] += want;
+        exact_slack += want * off;
     }
     for (int i = 0; i < LANES; i++)
         if (fabs(now->l[r * LANES + i] - sums[i]) > sums[i] * (8 * 0x1p-23 + c_slack) + 1e-36)
             return "a lane sum is not the sum of the rounded weights";
+    for (int i = 0; i < LANES; i++) {
+        const double bound = exact[i] * (8 * 0x1p-23 + c_slack) + exact_slack + 1e-36;
+        if (a->l_exact ? fabs(now->l_exact[r * LANES + i] - exact[i]) > bound
+                       : now->l_exact[r * LANES + i] != was->l_exact[r * LANES + i])
+            return "an exact lane sum is off";
+    }
     for (int d = 0; d < WIDTH; d++) {
         const double want = was->o[r * WIDTH + d] * (d < a->o_width ? c : 1);
         if (fabs(now->o[r * WIDTH + d] - want) > fabs(want) * c_slack + 1e-36)
@@ -127,8 +136,10 @@ static void softmax_once(struct kc_env *env, softmax_fn *fn, struct state *was, 
     a.soft_cap = kc_int(env, 0, 2) ? 0 : kc_uniform(env, 1, 60);
     a.slope = kc_int(env, 0, 2) ? NULL : slope;
     a.distance = distance;
+    a.l_exact = a.p_bf16 && kc_int(env, 0, 1) ? was->l_exact : NULL;
     *now = *ref = *was;
     struct quire_attn_softmax_args b = a, g = a;
+    b.l_exact = a.l_exact ? now->l_exact : NULL, g.l_exact = a.l_exact ? ref->l_exact : NULL;
     b.s = now->s, b.m = now->m, b.l = now->l, b.o = now->o, b.p_bf16 = a.p_bf16 ? now->p : NULL;
     g.s = ref->s, g.m = ref->m, g.l = ref->l, g.o = ref->o, g.p_bf16 = a.p_bf16 ? ref->p : NULL;
     fn(&b);
@@ -140,6 +151,7 @@ static void softmax_once(struct kc_env *env, softmax_fn *fn, struct state *was, 
                     a.slope != NULL, a.p_bf16 != NULL, (double)spread, wrong);
         else if (visible[r] && (memcmp(now->m + r, ref->m + r, sizeof(float)) ||
                                 memcmp(now->l + r * LANES, ref->l + r * LANES, LANES * sizeof(float)) ||
+                                memcmp(now->l_exact + r * LANES, ref->l_exact + r * LANES, LANES * sizeof(float)) ||
                                 memcmp(now->o + r * WIDTH, ref->o + r * WIDTH, WIDTH * sizeof(float)) ||
                                 (a.p_bf16 ? memcmp(now->p + r * KEYS, ref->p + r * KEYS, KEYS * 2)
                                           : memcmp(now->s + r * KEYS, ref->s + r * KEYS, KEYS * 4))))
@@ -163,23 +175,27 @@ static void merge_once(struct kc_env *env, merge_fn *fn)
     const size_t stride = (size_t)width, n = (size_t)rows * stride;
     float *was_o = malloc(n * sizeof *was_o), *part_o = kc_buffer_end(n * sizeof *part_o);
     float *o = kc_buffer_end(n * sizeof *o), *m = kc_buffer_end((size_t)rows * sizeof *m);
-    float *l = kc_buffer_end((size_t)rows * sizeof *l), was_m[MAX_ROWS], was_l[MAX_ROWS], part_m[MAX_ROWS], part_l[MAX_ROWS];
+    float *l = kc_buffer_end((size_t)rows * sizeof *l), *l_exact = kc_buffer_end((size_t)rows * sizeof *l);
+    float was_m[MAX_ROWS], was_l[MAX_ROWS], part_m[MAX_ROWS], part_l[MAX_ROWS];
+    const bool exact = kc_int(env, 0, 1);
     kc_fill_normal(env, part_o, n, 1);
     for (int r = 0; r < rows; r++) {
         const bool empty = kc_int(env, 0, 3) == 0, part_empty = kc_int(env, 0, 3) == 0;
         m[r] = was_m[r] = empty ? -INFINITY : kc_normal(env) * 20;
-        l[r] = was_l[r] = empty ? 0 : kc_uniform(env, 1, 500);
+        l[r] = l_exact[r] = was_l[r] = empty ? 0 : kc_uniform(env, 1, 500);
         part_m[r] = part_empty ? -INFINITY : kc_normal(env) * 20;
         part_l[r] = part_empty ? 0 : kc_uniform(env, 1, 500);
         for (size_t d = 0; d < stride; d++)
             o[(size_t)r * stride + d] = was_o[(size_t)r * stride + d] = empty ? 0 : kc_normal(env);
     }
-    fn(&(struct quire_attn_merge_args){ m, l, o, part_m, part_l, part_o, stride, rows, width });
+    fn(&(struct quire_attn_merge_args){ m, l, exact ? l_exact : NULL, o, part_m, part_l, part_l, part_o, stride, rows, width });
     for (int r = 0; r < rows && !env->failures; r++) {
         const double top = fmax(was_m[r], part_m[r]);
         const double ca = was_m[r] == -INFINITY ? 0 : exp2(was_m[r] - top), cp = part_m[r] == -INFINITY ? 0 : exp2(part_m[r] - top);
         const double apart = fmin(fabs((double)was_m[r] - part_m[r]), 200), slack = 4e-7 + apart * 0x1p-24;
         const double want_l = was_l[r] * ca + part_l[r] * cp;
+        if (l_exact[r] != (exact ? l[r] : was_l[r]))
+            kc_fail(env, "row %d: l_exact %g beside l %g", r, (double)l_exact[r], (double)l[r]);
         if (m[r] != (float)top || fabs(l[r] - want_l) > want_l * slack + 1e-34)
             kc_fail(env, "row %d: m %g l %g, not %g %g", r, (double)m[r], (double)l[r], top, want_l);
         for (size_t d = 0; d < stride && !env->failures; d++) {
@@ -190,7 +206,7 @@ static void merge_once(struct kc_env *env, merge_fn *fn)
                 kc_fail(env, "row %d: o[%zu] = %g, not %g", r, d, (double)o[(size_t)r * stride + d], x + y);
         }
     }
-    if (!env->failures && !(kc_intact(o) && kc_intact(m) && kc_intact(l)))
+    if (!env->failures && !(kc_intact(o) && kc_intact(m) && kc_intact(l) && kc_intact(l_exact)))
         kc_fail(env, "wrote outside its buffers");
     free(was_o);
     kc_release();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emulated_linear.c - the linear templates over emulated vectors, so that they run on any host and under sanitizers. */
+/* emulated_linear.c - the linear templates over emulated vectors: any host, sanitizers included. */
 #include "simd/vec_scalar.h"
 #define QUIRE_ISA         emulated
 #define LINEAR_FLOAT_ROWS 4

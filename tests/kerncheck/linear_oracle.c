@@ -137,13 +137,15 @@ int kc_sub_block(enum qr_weight_type type)
     return type == QR_WEIGHT_Q2_K || type == QR_WEIGHT_Q3_K || type == QR_WEIGHT_Q6_K ? 16 : 32;
 }
 
-/* Where a block keeps its f16 scales: one, or two in a row. */
-static int half_offset(enum qr_weight_type type, int *count)
+bool kc_has_min(enum qr_weight_type type)
 {
-    *count = type == QR_WEIGHT_Q4_1 || type == QR_WEIGHT_Q5_1 || type == QR_WEIGHT_Q4_K ||
-                     type == QR_WEIGHT_Q5_K || type == QR_WEIGHT_Q2_K
-                 ? 2
-                 : 1;
+    return type == QR_WEIGHT_Q4_1 || type == QR_WEIGHT_Q5_1 || type == QR_WEIGHT_Q2_K ||
+           type == QR_WEIGHT_Q4_K || type == QR_WEIGHT_Q5_K;
+}
+
+/* Where a block keeps its f16 scales: one, or two in a row when there are minimums. */
+static int half_offset(enum qr_weight_type type)
+{
     return type == QR_WEIGHT_Q2_K   ? 80
            : type == QR_WEIGHT_Q3_K ? 108
            : type == QR_WEIGHT_Q6_K ? 208
@@ -170,7 +172,6 @@ void kc_random_row(struct kc_env *env, enum qr_weight_type type, size_t k, uint8
     const int extreme = kc_int(env, 0, 7); /* one row in eight all zero bits, one all one bits */
     for (size_t b = 0; b < k / info->block_elems; b++, row += info->block_bytes) {
         const float f = kc_normal(env);
-        int count;
         for (size_t i = 0; i < info->block_bytes; i++)
             row[i] = extreme == 0 ? 0 : extreme == 1 ? 255 : (uint8_t)kc_u32(env);
         if (type == QR_WEIGHT_F32)
@@ -180,8 +181,8 @@ void kc_random_row(struct kc_env *env, enum qr_weight_type type, size_t k, uint8
         else if (type == QR_WEIGHT_MXFP4)
             row[0] = (uint8_t)(kc_int(env, 0, 15) ? kc_int(env, 110, 140) : kc_int(env, 0, 3));
         else
-            for (int i = half_offset(type, &count), end = i + 2 * count; i < end; i += 2)
-                set_half(row + i, random_half(env));
+            for (int i = 0; i < 1 + kc_has_min(type); i++)
+                set_half(row + half_offset(type) + 2 * i, random_half(env));
     }
 }
 
@@ -189,13 +190,12 @@ void kc_poison_row(enum qr_weight_type type, size_t k, uint8_t *row)
 {
     const struct qr_weight_type_info *info = qr_weight_type_info(type);
     const float nan = NAN;
-    int count;
     for (size_t b = 0; b < k / info->block_elems; b++, row += info->block_bytes) {
         if (type == QR_WEIGHT_F32)
             memcpy(row, &nan, sizeof nan);
         else if (type == QR_WEIGHT_MXFP4)
             row[0] = 255; /* has no NaN; 2^127 makes the outputs overflow */
         else
-            set_half(row + half_offset(type, &count), type == QR_WEIGHT_BF16 ? 0x7fc0 : 0x7e00);
+            set_half(row + half_offset(type), type == QR_WEIGHT_BF16 ? 0x7fc0 : 0x7e00);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_oracle.h - what a raw weight block means, in double, written apart from the library's decoder. */
+/* linear_oracle.h - what a raw weight block means, in double, apart from the library's decoder. */
 #ifndef QUIRE_TESTS_LINEAR_ORACLE_H
 #define QUIRE_TESTS_LINEAR_ORACLE_H
 #include "kerncheck.h"
@@ -15,6 +15,7 @@ struct kc_weight kc_weight_at(enum qr_weight_type type, const uint8_t *row, size
 
 /* Values that share a scale: 16 or 32; 0 for float types. */
 int kc_sub_block(enum qr_weight_type type);
+bool kc_has_min(enum qr_weight_type type);
 
 /* A random row of k values: codes of every kind, scales of ordinary size with some extreme ones. */
 void kc_random_row(struct kc_env *env, enum qr_weight_type type, size_t k, uint8_t *row);

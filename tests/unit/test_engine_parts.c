@@ -10,7 +10,8 @@
 /* ---- Stop texts */
 
 /* Feeds `text` cut into pieces of n bytes; returns what may be shown, and whether a stop came. */
-static bool run_stops(const char *const *stop, uint32_t n_stop, const char *text, size_t n, char *shown, size_t *most_held)
+static bool run_stops(const char *const *stop, uint32_t n_stop, const char *text, size_t n,
+                      char *shown, size_t *most_held)
 {
     struct qr_stops s;
     assert_status(QUIRE_OK, qr_stops_init(&s, stop, n_stop, NULL, NULL));
@@ -48,8 +49,8 @@ static void test_stop_texts(void **state)
         { { "aab" }, "aaaab!", "aa", true },
         { { "abab" }, "abacababx", "abac", true },
         { { "\n\n", "User:" }, "Hi\nUser: you", "Hi\n", true },
-        { { "b", "abc" }, "xabc", "xa", true },   /* complete first wins */
-        { { "bc", "abc" }, "xabc", "x", true },   /* at the same byte the longest */
+        { { "b", "abc" }, "xabc", "xa", true }, /* complete first wins */
+        { { "bc", "abc" }, "xabc", "x", true }, /* at the same byte the longest */
         { { "\xC3\xA9" }, "caf\xC3\xA8 caf\xC3\xA9", "caf\xC3\xA8 caf", true },
         { { "a" }, "a", "", true },
         { { NULL }, "anything", "anything", false },
@@ -59,9 +60,11 @@ static void test_stop_texts(void **state)
             uint32_t n_stop = 0;
             size_t held, longest = 0;
             for (; n_stop < 3 && cases[i].stop[n_stop]; n_stop++)
-                longest = strlen(cases[i].stop[n_stop]) > longest ? strlen(cases[i].stop[n_stop]) : longest;
+                longest = strlen(cases[i].stop[n_stop]) > longest ? strlen(cases[i].stop[n_stop])
+                                                                  : longest;
             char shown[64];
-            assert_int_equal(run_stops(cases[i].stop, n_stop, cases[i].text, n, shown, &held), cases[i].stopped);
+            assert_int_equal(run_stops(cases[i].stop, n_stop, cases[i].text, n, shown, &held),
+                             cases[i].stopped);
             assert_string_equal(shown, cases[i].shown);
             assert_true(held == 0 || held < longest);
         }
@@ -96,7 +99,8 @@ static void test_stop_texts_bad(void **state)
     }
 }
 
-/* A stop text that repeats itself must not cost more than one step per byte: 4 MiB would take hours otherwise. */
+/* A stop text that repeats itself must not cost more than one step per byte: 4 MiB would take
+ * hours otherwise. */
 static void test_stop_text_is_linear(void **state)
 {
     (void)state;
@@ -149,7 +153,8 @@ static void test_memory(void **state)
     char root[] = "/tmp/quire_memory_XXXXXX";
     assert_non_null(mkdtemp(root));
     assert_int_equal(qr_memory_available_at(root), 0); /* nothing known */
-    write_file(root, "proc/meminfo", "MemTotal: 9000 kB\nMemFree: 1 kB\nMemAvailable:    4000 kB\n");
+    write_file(root, "proc/meminfo",
+               "MemTotal: 9000 kB\nMemFree: 1 kB\nMemAvailable:    4000 kB\n");
     assert_int_equal(qr_memory_available_at(root), 4000 * 1024);
 
     /* v2: a limit two levels up counts, file pages do not */
@@ -159,7 +164,8 @@ static void test_memory(void **state)
     assert_int_equal(qr_memory_available_at(root), 4000 * 1024);
     write_file(root, "sys/fs/cgroup/user/memory.max", "1000000\n");
     write_file(root, "sys/fs/cgroup/user/memory.current", "400000\n");
-    write_file(root, "sys/fs/cgroup/user/memory.stat", "anon 5\ninactive_file 100000\nactive_file 7\n");
+    write_file(root, "sys/fs/cgroup/user/memory.stat",
+               "anon 5\ninactive_file 100000\nactive_file 7\n");
     assert_int_equal(qr_memory_available_at(root), 700000);
     write_file(root, "sys/fs/cgroup/user/memory.current", "2000000\n"); /* over the limit already */
     assert_int_equal(qr_memory_available_at(root), 0);
@@ -184,10 +190,15 @@ static struct quire_kv_cache *make_pool(uint32_t blocks, uint32_t window, uint32
 {
     const struct quire_kv_group_config groups[] = {
         { .n_layers = 1, .n_kv_heads = 1, .head_size = 8, .n_blocks = blocks },
-        { .n_layers = 1, .n_kv_heads = 1, .head_size = 8, .n_blocks = windowed_blocks, .sliding_window = window },
+        { .n_layers = 1,
+          .n_kv_heads = 1,
+          .head_size = 8,
+          .n_blocks = windowed_blocks,
+          .sliding_window = window },
     };
-    const struct quire_kv_config config = { .struct_size = sizeof config, .block_size = 16, .groups = groups,
-                                            .n_groups = window ? 2 : 1 };
+    const struct quire_kv_config config = {
+        .struct_size = sizeof config, .block_size = 16, .groups = groups, .n_groups = window ? 2 : 1
+    };
     struct quire_kv_cache *kv;
     assert_status(QUIRE_OK, quire_kv_create(&config, &kv, NULL));
     return kv;
@@ -280,9 +291,12 @@ static void test_sequence_short_pool(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stop_texts), cmocka_unit_test(test_stop_texts_bad),
-        cmocka_unit_test(test_stop_text_is_linear), cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_sequence), cmocka_unit_test(test_sequence_short_pool),
+        cmocka_unit_test(test_stop_texts),
+        cmocka_unit_test(test_stop_texts_bad),
+        cmocka_unit_test(test_stop_text_is_linear),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_sequence),
+        cmocka_unit_test(test_sequence_short_pool),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,6 +61,25 @@ static inline void kv_take(struct quire_kv_cache *kv, uint32_t group, size_t n, 
     assert_status(QUIRE_OK, quire_kv_alloc(kv, group, -1, n, blocks, NULL));
 }
 
+/* n different slots of the given blocks, with_pad: some of them QUIRE_SLOT_PAD */
+static inline void kv_random_slots(int64_t *slots, size_t n, const int32_t *blocks, size_t n_blocks,
+                                   uint32_t bs, bool with_pad)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (with_pad && kv_below(6) == 0) {
+            slots[i] = QUIRE_SLOT_PAD;
+            continue;
+        }
+        bool fresh;
+        do {
+            slots[i] = (int64_t)blocks[kv_below((uint32_t)n_blocks)] * bs + kv_below(bs);
+            fresh = true;
+            for (size_t j = 0; j < i; j++)
+                fresh &= slots[j] != slots[i];
+        } while (!fresh);
+    }
+}
+
 /* The call fails with `code` and a message that has `text` in it. */
 #define assert_fails(code_, text, call)                                                            \
     do {                                                                                           \

@@ -153,6 +153,23 @@ static void failures_change_nothing(void **state)
     quire_kv_destroy(kv);
 }
 
+/* An owner may give back two shares of a block in one call; the block is then free once. */
+static void freed_twice_in_one_call(void **state)
+{
+    (void)state;
+    struct quire_kv_cache *kv = pool_of(4);
+    int32_t b;
+    kv_take(kv, 0, 1, &b);
+    const int32_t twice[] = { b, b };
+    assert_status(QUIRE_OK, quire_kv_share(kv, 0, twice, 2, NULL));
+    assert_int_equal(quire_kv_owners(kv, 0, b), 3);
+    assert_status(QUIRE_OK, quire_kv_free(kv, 0, twice, 1, NULL));
+    assert_status(QUIRE_OK, quire_kv_free(kv, 0, twice, 2, NULL));
+    assert_int_equal(quire_kv_owners(kv, 0, b), 0);
+    assert_int_equal(quire_kv_free_count(kv, 0), 4);
+    quire_kv_destroy(kv);
+}
+
 /* While one call changes the cache, every other one that would is refused. */
 static void second_changer_is_refused(void **state)
 {
@@ -398,6 +415,7 @@ int main(void)
         cmocka_unit_test(longest_runs_first),
         cmocka_unit_test(same_calls_same_ids),
         cmocka_unit_test(failures_change_nothing),
+        cmocka_unit_test(freed_twice_in_one_call),
         cmocka_unit_test(second_changer_is_refused),
         cmocka_unit_test(copies),
         cmocka_unit_test(copy_on_write),

@@ -108,10 +108,10 @@ static void bad_groups(void **state)
     const struct quire_kv_group_config good = kv_group(QUIRE_KV_BF16, 64, 4);
     const float scales[] = { 1, 0, -1, NAN, INFINITY, -INFINITY, 2, 2 };
     BAD_GROUP(n_layers, 0, QUIRE_E_INVALID_ARG, "groups[1].n_layers");
-    BAD_GROUP(n_layers, 65537, QUIRE_E_INVALID_ARG, "groups[1].n_layers");
+    BAD_GROUP(n_layers, 65536, QUIRE_E_INVALID_ARG, "groups[1].n_layers");
     BAD_GROUP(n_layers, (uint32_t)-1, QUIRE_E_INVALID_ARG, "groups[1].n_layers");
     BAD_GROUP(n_kv_heads, 0, QUIRE_E_INVALID_ARG, "groups[1].n_kv_heads");
-    BAD_GROUP(n_kv_heads, 65537, QUIRE_E_INVALID_ARG, "groups[1].n_kv_heads");
+    BAD_GROUP(n_kv_heads, 65536, QUIRE_E_INVALID_ARG, "groups[1].n_kv_heads");
     BAD_GROUP(head_size, 0, QUIRE_E_INVALID_ARG, "groups[1].head_size");
     BAD_GROUP(head_size, 1025, QUIRE_E_INVALID_ARG, "groups[1].head_size");
     BAD_GROUP(v_head_size, 1025, QUIRE_E_INVALID_ARG, "groups[1].v_head_size");
@@ -125,10 +125,15 @@ static void bad_groups(void **state)
     BAD_GROUP(n_v_scales, 4, QUIRE_E_INVALID_ARG, "groups[1].v_scale is NULL");
     BAD_GROUP(n_k_scales, 3, QUIRE_E_INVALID_ARG, "groups[1].n_k_scales");
     struct quire_kv_group_config huge = kv_group(QUIRE_KV_F32, 1024, INT32_MAX);
-    huge.n_layers = huge.n_kv_heads = 65536;
+    huge.n_layers = huge.n_kv_heads = 65535;
     const struct quire_kv_config c = config_of(&huge, 1);
     struct quire_kv_memory m = { .struct_size = sizeof m };
     assert_fails(QUIRE_E_LIMIT, "groups[0]", quire_kv_bytes(&c, &m, &err));
+    huge.n_layers = 1; /* fits in size_t, but no object can be that large */
+    huge.n_kv_heads = 9;
+    struct quire_kv_config wide = config_of(&huge, 1);
+    wide.block_size = 65536;
+    assert_fails(QUIRE_E_LIMIT, "groups[0]", quire_kv_bytes(&wide, &m, &err));
     for (size_t i = 0; i + 1 < COUNT(scales); i++) {
         struct quire_kv_group_config g = good;
         g.n_k_scales = g.n_v_scales = 1;

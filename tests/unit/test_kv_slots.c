@@ -86,7 +86,7 @@ static void only_entries_in_use_are_read(void **state)
 static void bad_maps(void **state)
 {
     (void)state;
-    const int32_t table[] = { 0, 1, -1 };
+    const int32_t table[] = { 0, 1, 5, -1 };
     const struct quire_kv_slot_map good = map_of(16, table, 2, 32);
     int64_t slots[64];
     memset(slots, 0x5a, sizeof slots);
@@ -103,9 +103,10 @@ static void bad_maps(void **state)
     assert_fails(QUIRE_E_INVALID_ARG, "block_table", quire_kv_map_slots(&m, slots, &err));
     m = good;
     m.n_tokens = 33;
-    assert_fails(QUIRE_E_RANGE, "block_table", quire_kv_map_slots(&m, slots, &err));
-    m.n_entries = 3;
-    assert_fails(QUIRE_E_RANGE, "block_table[2]", quire_kv_map_slots(&m, slots, &err));
+    assert_fails(QUIRE_E_RANGE, "entry 2 is needed", quire_kv_map_slots(&m, slots, &err));
+    m.n_entries = 4;
+    m.n_tokens = 49;
+    assert_fails(QUIRE_E_RANGE, "block_table[3] -1", quire_kv_map_slots(&m, slots, &err));
     m = good;
     m.first_block = 1;
     assert_fails(QUIRE_E_RANGE, "first_block", quire_kv_map_slots(&m, slots, &err));

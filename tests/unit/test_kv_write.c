@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv_write.c - rows in and out: dtypes, shapes, threads, bad arguments, memory beside. */
+/* test_kv_write.c - rows in and out: dtypes, shapes, strides, scales, bad arguments. */
 #include "kv/rows.h"
 #include "test_kv.h"
 #include <math.h>
@@ -17,25 +17,6 @@ static void random_rows(struct rows *r)
     for (size_t i = 0; i < COUNT(r->k); i++) {
         r->k[i] = kv_exact();
         r->v[i] = kv_exact();
-    }
-}
-
-/* n different slots of the given blocks, some padded */
-static void random_slots(int64_t *slots, size_t n, const int32_t *blocks, size_t n_blocks,
-                         uint32_t bs, bool with_pad)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (with_pad && kv_below(6) == 0) {
-            slots[i] = QUIRE_SLOT_PAD;
-            continue;
-        }
-        bool fresh;
-        do {
-            slots[i] = (int64_t)blocks[kv_below((uint32_t)n_blocks)] * bs + kv_below(bs);
-            fresh = true;
-            for (size_t j = 0; j < i; j++)
-                fresh &= slots[j] != slots[i];
-        } while (!fresh);
     }
 }
 
@@ -82,7 +63,7 @@ static void round_trip(enum quire_kv_dtype kt, enum quire_kv_dtype vt, uint32_t 
     const struct qr_kv_layout *l = &kv->groups[0].layout;
     for (uint32_t layer = 0; layer < 2; layer++) {
         random_rows(&in);
-        random_slots(slots, TOKENS, blocks, 5, bs, true);
+        kv_random_slots(slots, TOKENS, blocks, 5, bs, true);
         const struct quire_kv_write_args w = write_of(layer, &in, slots, TOKENS);
         assert_status(QUIRE_OK, quire_kv_write(kv, &w, NULL, NULL));
         memset(&out, 0x77, sizeof out);
@@ -195,7 +176,7 @@ static void strides_and_alignment(void **state)
                 int32_t blocks[3];
                 int64_t slots[N];
                 kv_take(kv, 0, 3, blocks);
-                random_slots(slots, N, blocks, 3, 16, false);
+                kv_random_slots(slots, N, blocks, 3, 16, false);
                 random_rows(&in);
                 const size_t ts = heads_first ? D + 3 : H * (D + 5),
                              hs = heads_first ? N * (D + 3) : D + 5;
@@ -237,66 +218,6 @@ static void strides_and_alignment(void **state)
                                             &in.v[(t * H + h) * D], D * 4);
                 quire_kv_destroy(kv);
             }
-}
-
-/* The pool's bytes do not depend on who wrote them. */
-static void same_bytes_for_every_team(struct quire_kv_cache *kv,
-                                      const struct quire_kv_write_args *w)
-{
-    unsigned char *want = malloc(kv->pool_bytes);
-    assert_non_null(want);
-    memset(kv->pool, 0, kv->pool_bytes);
-    assert_status(QUIRE_OK, quire_kv_write(kv, w, NULL, NULL));
-    memcpy(want, kv->pool, kv->pool_bytes);
-    for (uint32_t n = 1; n < 12; n++) {
-        memset(kv->pool, 0, kv->pool_bytes);
-        assert_status(QUIRE_OK, quire_kv_write_check(kv, w, NULL));
-        /* members may run one after the other: there is no barrier inside */
-        for (uint32_t rank = 0; rank < n; rank++)
-            quire_kv_write_part(kv, w, &(struct quire_team){ .rank = rank, .size = n });
-        assert_memory_equal(kv->pool, want, kv->pool_bytes);
-    }
-    const struct quire_threads_params p = { .struct_size = sizeof p,
-                                            .backend = QUIRE_THREADS_PTHREAD,
-                                            .n_threads = 3 };
-    struct quire_threads *threads;
-    assert_status(QUIRE_OK, quire_threads_create(&p, &threads, NULL));
-    memset(kv->pool, 0, kv->pool_bytes);
-    assert_status(QUIRE_OK, quire_kv_write(kv, w, threads, NULL));
-    assert_memory_equal(kv->pool, want, kv->pool_bytes);
-    quire_threads_destroy(threads);
-    free(want);
-}
-
-static void threads_do_not_matter(void **state)
-{
-    (void)state;
-    enum { N = 200, D = 16, H = 3 };
-    static float k[N * H * D], v[N * H * D];
-    static int64_t slots[N];
-    struct quire_kv_group_config g = kv_group(QUIRE_KV_FP8_E4M3, D, 40);
-    g.n_kv_heads = H;
-    struct quire_kv_cache *kv = kv_make(&g, 1, 16, NULL);
-    int32_t blocks[40];
-    kv_take(kv, 0, 40, blocks);
-    for (size_t i = 0; i < N * H * D; i++) {
-        k[i] = kv_exact() * 1.01f;
-        v[i] = kv_exact() * 7.3f;
-    }
-    const size_t lengths[] = { N, 3, 40 };
-    for (size_t i = 0; i < COUNT(lengths); i++)
-        for (int ordered = 0; ordered < 2; ordered++) {
-            random_slots(slots, N, blocks, 40, 16, true);
-            for (size_t j = 0; ordered && j < N; j++)
-                slots[j] = (int64_t)j + 7;
-            const struct quire_kv_write_args w = { .struct_size = sizeof w,
-                                                   .k = k,
-                                                   .v = v,
-                                                   .slot_mapping = slots,
-                                                   .n_tokens = lengths[i] };
-            same_bytes_for_every_team(kv, &w);
-        }
-    quire_kv_destroy(kv);
 }
 
 static struct quire_threads *busy_threads;
@@ -386,6 +307,28 @@ static void all_or_nothing(void **state)
     quire_kv_destroy(kv);
 }
 
+/* With one head the token stride alone keeps rows apart; the head stride does not matter. */
+static void one_head(void **state)
+{
+    (void)state;
+    struct quire_kv_group_config g = kv_group(QUIRE_KV_F32, 16, 1);
+    g.n_kv_heads = 1;
+    struct quire_kv_cache *kv = kv_make(&g, 1, 16, NULL);
+    int32_t b;
+    kv_take(kv, 0, 1, &b);
+    const int64_t slots[] = { 0, 1 };
+    struct quire_kv_write_args w = write_of(0, &in, slots, 2);
+    w.k_token_stride = 15;
+    refuses(kv, &w, QUIRE_E_INVALID_ARG, "k: rows of 16 elements overlap");
+    w.k_token_stride = 16;
+    w.k_head_stride = 1;
+    assert_status(QUIRE_OK, quire_kv_write(kv, &w, NULL, NULL));
+    w.n_tokens = 1; /* and with one token no stride does */
+    w.k_token_stride = 1;
+    assert_status(QUIRE_OK, quire_kv_write(kv, &w, NULL, NULL));
+    quire_kv_destroy(kv);
+}
+
 static void bad_reads(void **state)
 {
     (void)state;
@@ -430,16 +373,22 @@ static void bad_reads(void **state)
     r.n_tokens = 0;
     r.slots = NULL;
     assert_status(QUIRE_OK, quire_kv_read(kv, &r, NULL));
-    assert_status(QUIRE_OK, quire_kv_read(kv, &ok, NULL)); /* repeats are fine */
+    assert_status(QUIRE_OK, quire_kv_share(kv, 0, b, 2, NULL));
+    assert_status(QUIRE_OK, quire_kv_read(kv, &ok, NULL)); /* repeats and shared blocks are fine */
     quire_kv_destroy(kv);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_dtype_and_shape), cmocka_unit_test(scales_per_layer_and_head),
-        cmocka_unit_test(strides_and_alignment), cmocka_unit_test(threads_do_not_matter),
-        cmocka_unit_test(all_or_nothing),        cmocka_unit_test(bad_reads),
+        cmocka_unit_test(every_dtype_and_shape),
+        cmocka_unit_test(scales_per_layer_and_head),
+        cmocka_unit_test(strides_and_alignment),
+
+        cmocka_unit_test(one_head),
+
+        cmocka_unit_test(all_or_nothing),
+        cmocka_unit_test(bad_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_linear.c - the matmul driver: same bits for every number of rows and threads, views, argument checks. */
+/* test_linear.c - the matmul driver: same bits for every number of rows and threads. */
 #include "base/dispatch.h"
 #include "linear/linear.h"
 #include "quire_cmocka.h"
@@ -25,8 +25,9 @@ static size_t k_of(enum qr_weight_type type)
     return block == 1 ? 301 : block == 32 ? 288 : 512;
 }
 
-/* Random bytes whose floating-point fields are tame: bit 6 of every second byte is cleared, which bounds the
- * exponents of halves and floats and leaves integer codes random enough. MXFP4 has its exponent in byte 0. */
+/* Random bytes whose floating-point fields are tame: bit 6 of every second byte is cleared, which
+ * bounds the exponents of halves and floats and leaves integer codes random enough. MXFP4 has its
+ * exponent in byte 0. */
 static struct qr_packed *random_weight(enum qr_weight_type type, size_t n, size_t k)
 {
     struct quire_error err = QUIRE_ERROR_INIT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_linear_weights.c - weight types, the reference dequantisation, packing and unpacking of rows. */
+/* test_linear_weights.c - weight types, their values, packing and unpacking of rows. */
 #include "linear/packed.h"
 #include "quire_cmocka.h"
 #ifdef QUIRE_WITH_TEXT

@@ -19,12 +19,14 @@ static struct quire_sampling_params plain(void)
 }
 
 static quire_status choose(uint32_t n, const float *logits, const struct quire_sampling_params *p,
-                           const int32_t *history, size_t n_history, uint32_t stream, uint64_t index,
-                           int32_t *token, struct quire_error *err)
+                           const int32_t *history, size_t n_history, uint32_t stream,
+                           uint64_t index, int32_t *token, struct quire_error *err)
 {
     struct quire_sampler *s;
     assert_status(QUIRE_OK, quire_sampler_create(n, NULL, &s, NULL));
-    const struct quire_sampling_step step = { sizeof step, logits, history, n_history, stream, index };
+    const struct quire_sampling_step step = {
+        sizeof step, logits, history, n_history, stream, index
+    };
     const quire_status status = quire_sampler_choose(s, p, &step, token, err);
     quire_sampler_destroy(s);
     return status;
@@ -38,7 +40,9 @@ static void test_philox_known_answers(void **state)
         uint32_t counter[4], key[2], out[4];
     } cases[] = {
         { { 0, 0, 0, 0 }, { 0, 0 }, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
-        { { ~0u, ~0u, ~0u, ~0u }, { ~0u, ~0u }, { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
+        { { ~0u, ~0u, ~0u, ~0u },
+          { ~0u, ~0u },
+          { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
         { { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 },
           { 0xa4093822, 0x299f31d0 },
           { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
@@ -62,7 +66,7 @@ static void test_philox_known_answers(void **state)
     assert_true(qr_philox_uniform(1, 0, 7) != qr_philox_uniform(1, 1, 7));
 }
 
-static void random_logits(float *logits, uint32_t n, uint64_t seed)
+static void random_logits(float logits[MAX_V], uint32_t n, uint64_t seed)
 {
     for (uint32_t i = 0; i < n; i++)
         logits[i] = (float)(8 * qr_philox_uniform(seed, 99, i) - 4);
@@ -82,7 +86,8 @@ static int by_rank(const void *a, const void *b)
 }
 
 /* The definition, the slow way: sort everything, cut the list, scale. */
-static void expected(const float *logits, uint32_t n, const struct quire_sampling_params *p, double *prob)
+static void expected(const float *logits, uint32_t n, const struct quire_sampling_params *p,
+                     double *prob)
 {
     struct ranked r[MAX_V];
     for (uint32_t i = 0; i < n; i++)
@@ -112,7 +117,7 @@ static void expected(const float *logits, uint32_t n, const struct quire_samplin
 static void check_distribution(uint32_t n, const struct quire_sampling_params *p)
 {
     enum { DRAWS = 4000 };
-    float logits[MAX_V];
+    float logits[MAX_V] = { 0 };
     double prob[MAX_V];
     uint32_t seen[MAX_V] = { 0 };
     random_logits(logits, n, 5);
@@ -146,10 +151,14 @@ static void test_distributions(void **state)
         int32_t top_k;
         float top_p, min_p;
     } cases[] = {
-        { 1, 0, 1, 0 },         { 0.5f, 0, 1, 0 },      { 2, 0, 1, 0 },         { 1, 5, 1, 0 },
-        { 1, 1, 1, 0 },         { 1, 1000, 1, 0 },      { 1, 0, 0.5f, 0 },      { 0.7f, 0, 0.9f, 0.05f },
-        { 1, 0, 1, 0.2f },      { 0.8f, 40, 0.95f, 0.05f }, { 1.5f, 7, 0.6f, 0.1f }, { 1, 0, 0, 0 },
-        { 1, 0, 1, 1 },         { 1, 12, 0.99f, 0 },    { 1, 0, 0.999f, 0 },
+        { 1, 0, 1, 0 },          { 0.5f, 0, 1, 0 },
+        { 2, 0, 1, 0 },          { 1, 5, 1, 0 },
+        { 1, 1, 1, 0 },          { 1, 1000, 1, 0 },
+        { 1, 0, 0.5f, 0 },       { 0.7f, 0, 0.9f, 0.05f },
+        { 1, 0, 1, 0.2f },       { 0.8f, 40, 0.95f, 0.05f },
+        { 1.5f, 7, 0.6f, 0.1f }, { 1, 0, 0, 0 },
+        { 1, 0, 1, 1 },          { 1, 12, 0.99f, 0 },
+        { 1, 0, 0.999f, 0 },
     };
     static const uint32_t sizes[] = { 5, 17, 64, MAX_V };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -324,7 +333,8 @@ static void test_bad_params(void **state)
     for (size_t f = 0; f < 4; f++)
         for (size_t i = 0; i < 5; i++) {
             struct quire_sampling_params p = plain();
-            *(float *)(void *)((char *)&p + fields[f].offset) = i < 4 ? bad_numbers[i] : fields[f].above;
+            *(float *)(void *)((char *)&p + fields[f].offset) =
+                i < 4 ? bad_numbers[i] : fields[f].above;
             assert_status(QUIRE_E_INVALID_ARG, quire_sampling_validate(&p, 10, &err));
             assert_non_null(strstr(err.msg, fields[f].name));
         }
@@ -395,10 +405,14 @@ static void test_bad_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_philox_known_answers), cmocka_unit_test(test_distributions),
-        cmocka_unit_test(test_greedy_and_ties),      cmocka_unit_test(test_reproducible),
-        cmocka_unit_test(test_penalties),            cmocka_unit_test(test_logit_bias),
-        cmocka_unit_test(test_bad_logits),           cmocka_unit_test(test_bad_params),
+        cmocka_unit_test(test_philox_known_answers),
+        cmocka_unit_test(test_distributions),
+        cmocka_unit_test(test_greedy_and_ties),
+        cmocka_unit_test(test_reproducible),
+        cmocka_unit_test(test_penalties),
+        cmocka_unit_test(test_logit_bias),
+        cmocka_unit_test(test_bad_logits),
+        cmocka_unit_test(test_bad_params),
         cmocka_unit_test(test_bad_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,8 @@ static inline void vocab_free(struct vocab *v)
 
 static inline int32_t add_token(struct vocab *v, const char *text, enum quire_token_type type)
 {
-    v->tokens[v->spec.n_tokens] = (struct qr_spec_token){ .text = text, .size = strlen(text), .type = (uint8_t)type };
+    v->tokens[v->spec.n_tokens] =
+        (struct qr_spec_token){ .text = text, .size = strlen(text), .type = (uint8_t)type };
     return (int32_t)v->spec.n_tokens++;
 }
 
@@ -47,7 +48,8 @@ static inline int32_t add_piece(struct vocab *v, const char *text, float score)
 
 static inline void add_merge(struct vocab *v, const char *left, const char *right)
 {
-    v->merges[v->spec.n_merges++] = (struct qr_spec_merge){ left, right, strlen(left), strlen(right) };
+    v->merges[v->spec.n_merges++] =
+        (struct qr_spec_merge){ left, right, strlen(left), strlen(right) };
 }
 
 /* Byte-level: ids 0..255 are the bytes, and the pre-tokenizer is that of `pre`. */
@@ -132,11 +134,13 @@ struct ids {
     size_t n;
 };
 
-static inline struct ids encode_bytes(const struct quire_tokenizer *t, const char *text, size_t size, uint32_t flags)
+static inline struct ids encode_bytes(const struct quire_tokenizer *t, const char *text,
+                                      size_t size, uint32_t flags)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
     struct ids out;
-    const quire_status st = quire_tokenizer_encode(t, text, size, flags, out.id, 4096, &out.n, &err);
+    const quire_status st =
+        quire_tokenizer_encode(t, text, size, flags, out.id, 4096, &out.n, &err);
     if (st != QUIRE_OK)
         print_error("%s\n", err.msg);
     assert_int_equal(st, QUIRE_OK);
@@ -148,20 +152,21 @@ static inline struct ids encode(const struct quire_tokenizer *t, const char *tex
     return encode_bytes(t, text, strlen(text), flags);
 }
 
-#define assert_ids(got_, ...)                                                          \
-    do {                                                                               \
-        const struct ids g_ = (got_);                                                  \
-        const int32_t want_[] = { __VA_ARGS__ };                                       \
-        const size_t n_ = sizeof want_ / sizeof *want_;                                \
-        if (g_.n != n_ || memcmp(g_.id, want_, sizeof want_) != 0)                     \
-            for (size_t i_ = 0; i_ < g_.n; i_++)                                       \
-                print_error("%d%s", g_.id[i_], i_ + 1 < g_.n ? " " : " were returned\n"); \
-        assert_int_equal(g_.n, n_);                                                    \
-        assert_memory_equal(g_.id, want_, sizeof want_);                               \
+#define assert_ids(got_, ...)                                                                      \
+    do {                                                                                           \
+        const struct ids g_ = (got_);                                                              \
+        const int32_t want_[] = { __VA_ARGS__ };                                                   \
+        const size_t n_ = sizeof want_ / sizeof *want_;                                            \
+        if (g_.n != n_ || memcmp(g_.id, want_, sizeof want_) != 0)                                 \
+            for (size_t i_ = 0; i_ < g_.n; i_++)                                                   \
+                print_error("%d%s", g_.id[i_], i_ + 1 < g_.n ? " " : " were returned\n");          \
+        assert_int_equal(g_.n, n_);                                                                \
+        assert_memory_equal(g_.id, want_, sizeof want_);                                           \
     } while (0)
 
 /* Text of ids, NUL-terminated; free it. */
-static inline char *decode(const struct quire_tokenizer *t, const int32_t *ids, size_t n, uint32_t flags)
+static inline char *decode(const struct quire_tokenizer *t, const int32_t *ids, size_t n,
+                           uint32_t flags)
 {
     size_t size, again;
     assert_int_equal(quire_tokenizer_decode(t, ids, n, flags, NULL, 0, &size, NULL), QUIRE_OK);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Byte-pair merging: against a slow and obvious implementation, and the rules around it. */
 #include "test_tok.h"
+#include <pthread.h>
 
-/* The definition, written down naively: look through all neighbours, merge the best pair, leftmost first. */
+/* The definition, written down naively: look through all neighbours, merge the best pair, leftmost
+ * first. */
 static struct ids naive(const struct quire_tokenizer *t, const char *text, size_t size)
 {
     struct {
@@ -14,7 +16,8 @@ static struct ids naive(const struct quire_tokenizer *t, const char *text, size_
         const size_t len = t->kind == QR_VOCAB_CHAR_BPE && (uint8_t)text[i] >= 0xE0 ? 3 : 1;
         s[n].at = i;
         s[n].size = len;
-        s[n].id = t->kind == QR_VOCAB_BYTE_BPE ? t->byte_id[(uint8_t)text[i]] : qr_tok_find(t, text + i, len);
+        s[n].id = t->kind == QR_VOCAB_BYTE_BPE ? t->byte_id[(uint8_t)text[i]]
+                                               : qr_tok_find(t, text + i, len);
         i += len;
     }
     for (;;) {
@@ -60,7 +63,7 @@ static void byte_merges_are_exact(void **state)
     uint32_t seed = 1;
     for (int round = 0; round < 60; round++) {
         struct vocab *v = byte_vocab("gpt-2");
-        static char texts[400][64];
+        static char texts[400][128];
         size_t n = 0;
         /* random merges over three letters; every result is a token that later merges may use */
         for (int i = 0; i < 120 && n < 100; i++) {
@@ -75,7 +78,8 @@ static void byte_merges_are_exact(void **state)
             for (size_t k = 0; k < n; k++)
                 known = known || strcmp(texts[k], texts[n]) == 0;
             for (size_t k = 0; k < v->spec.n_merges; k++)
-                twice = twice || (strcmp(v->merges[k].left, left) == 0 && strcmp(v->merges[k].right, right) == 0);
+                twice = twice || (strcmp(v->merges[k].left, left) == 0 &&
+                                  strcmp(v->merges[k].right, right) == 0);
             if (twice)
                 continue;
             add_merge(v, left, right);
@@ -96,7 +100,8 @@ static void byte_merges_are_exact(void **state)
     }
 }
 
-/* by_score with few distinct scores (ties!), unknown letters, and with or without tokens across spaces. */
+/* by_score with few distinct scores (ties!), unknown letters, and with or without tokens across
+ * spaces. */
 static void score_merges_are_exact(void **state)
 {
     (void)state;
@@ -134,7 +139,8 @@ static void score_merges_are_exact(void **state)
             }
             const struct ids want = naive(t, marked, strlen(marked));
             struct ids got = encode_bytes(t, text, size, 0);
-            for (size_t k = 0; k < got.n; k++) /* a letter that stayed alone and unknown is a byte token */
+            for (size_t k = 0; k < got.n;
+                 k++) /* a letter that stayed alone and unknown is a byte token */
                 if (got.id[k] == SPM_BYTE + 'c')
                     got.id[k] = QUIRE_TOKEN_NONE;
             assert_int_equal(want.n, got.n);
@@ -150,9 +156,13 @@ static void whole_pieces(void **state)
     for (int ignore = 0; ignore < 2; ignore++) {
         struct vocab *v = byte_vocab("llama-bpe");
         v->spec.ignore_merges = ignore != 0;
-        const int32_t ab = add_token(v, "ab", QUIRE_TOKEN_NORMAL), abc = add_token(v, "abc", QUIRE_TOKEN_NORMAL);
+        const int32_t ab = add_token(v, "ab", QUIRE_TOKEN_NORMAL),
+                      abc = add_token(v, "abc", QUIRE_TOKEN_NORMAL);
         add_token(v, "abcd", QUIRE_TOKEN_CONTROL);
-        const int32_t space = add_token(v, "\xC4\xA0" "abc", QUIRE_TOKEN_NORMAL);
+        const int32_t space = add_token(v,
+                                        "\xC4\xA0"
+                                        "abc",
+                                        QUIRE_TOKEN_NORMAL);
         add_merge(v, "a", "b");
         struct quire_tokenizer *t = build(v);
         if (ignore)
@@ -171,7 +181,8 @@ static void missing_bytes(void **state)
         struct vocab *v = byte_vocab("gpt-2");
         v->tokens['b'].text = "unused-b";
         v->tokens['b'].size = 8;
-        v->spec.special[QUIRE_SPECIAL_UNK] = unk ? add_token(v, "<unk>", QUIRE_TOKEN_UNKNOWN) : QUIRE_TOKEN_NONE;
+        v->spec.special[QUIRE_SPECIAL_UNK] =
+            unk ? add_token(v, "<unk>", QUIRE_TOKEN_UNKNOWN) : QUIRE_TOKEN_NONE;
         struct quire_tokenizer *t = build(v);
         if (unk)
             assert_ids(encode(t, "abc", 0), 'a', 256, 'c');
@@ -187,7 +198,8 @@ static void normal_form(void **state)
     struct quire_tokenizer *qwen = build(byte_vocab("qwen2")), *gpt = build(byte_vocab("gpt-2"));
     /* e + acute, then a Hangul syllable in parts, then a mark that composes with nothing */
     static const char parts[] = "ae\xCC\x81 \xE1\x84\x80\xE1\x85\xA1 x\xCC\x81";
-    assert_ids(encode(qwen, parts, 0), 'a', 0xC3, 0xA9, ' ', 0xEA, 0xB0, 0x80, ' ', 'x', 0xCC, 0x81);
+    assert_ids(encode(qwen, parts, 0), 'a', 0xC3, 0xA9, ' ', 0xEA, 0xB0, 0x80, ' ', 'x', 0xCC,
+               0x81);
     assert_int_equal(encode(gpt, parts, 0).n, strlen(parts));
     /* marks in the wrong order, more of them than real text ever has */
     char marks[402] = "a";
@@ -201,7 +213,8 @@ static void normal_form(void **state)
     quire_tokenizer_close(gpt);
 }
 
-/* Ill-formed input is U+FFFD, one per maximal ill-formed sequence; round trips of well-formed text are exact. */
+/* Ill-formed input is U+FFFD, one per maximal ill-formed sequence; round trips of well-formed text
+ * are exact. */
 static void bad_utf8(void **state)
 {
     (void)state;
@@ -211,11 +224,17 @@ static void bad_utf8(void **state)
     } cases[] = {
         { "\x80", "\xEF\xBF\xBD" },
         { "a\xC3", "a\xEF\xBF\xBD" },
-        { "\xC0\xAF", "\xEF\xBF\xBD\xEF\xBF\xBD" },                         /* overlong */
-        { "\xED\xA0\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD" },         /* surrogate */
+        { "\xC0\xAF", "\xEF\xBF\xBD\xEF\xBF\xBD" },                 /* overlong */
+        { "\xED\xA0\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD" }, /* surrogate */
         { "\xF4\x90\x80\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD" },
-        { "\xE2\x82" "b\xF0\x9F\x98", "\xEF\xBF\xBD" "b\xEF\xBF\xBD" },     /* cut-off characters */
-        { "\xFF\xFE" "ok", "\xEF\xBF\xBD\xEF\xBF\xBD" "ok" },
+        { "\xE2\x82"
+          "b\xF0\x9F\x98",
+          "\xEF\xBF\xBD"
+          "b\xEF\xBF\xBD" }, /* cut-off characters */
+        { "\xFF\xFE"
+          "ok",
+          "\xEF\xBF\xBD\xEF\xBF\xBD"
+          "ok" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct ids got = encode(t, cases[i].in, 0), want = encode(t, cases[i].out, 0);
@@ -227,6 +246,43 @@ static void bad_utf8(void **state)
     }
     const struct ids nul = encode_bytes(t, "a\0b", 3, 0);
     assert_ids(nul, 'a', 0, 'b');
+    quire_tokenizer_close(t);
+}
+
+struct worker {
+    const struct quire_tokenizer *t;
+    const char *text;
+    struct ids got;
+};
+
+static void *encode_in_thread(void *user)
+{
+    struct worker *w = user;
+    for (int i = 0; i < 200; i++)
+        w->got = encode(w->t, w->text, QUIRE_ENCODE_PARSE_SPECIAL);
+    return NULL;
+}
+
+static void one_for_all_threads(void **state)
+{
+    (void)state;
+    struct vocab *v = byte_vocab("deepseek-v3");
+    add_token(v, "ab", QUIRE_TOKEN_NORMAL);
+    add_merge(v, "a", "b");
+    struct quire_tokenizer *t = build(v);
+    static struct worker workers[4];
+    pthread_t threads[4];
+    for (size_t i = 0; i < 4; i++) {
+        workers[i].t = t;
+        workers[i].text = "ab 123456 \xE4\xB8\xAD\xE6\x96\x87 abab\n\nx";
+        assert_int_equal(pthread_create(&threads[i], NULL, encode_in_thread, &workers[i]), 0);
+    }
+    const struct ids want = encode(t, workers[0].text, QUIRE_ENCODE_PARSE_SPECIAL);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(workers[i].got.n, want.n);
+        assert_memory_equal(workers[i].got.id, want.id, want.n * sizeof *want.id);
+    }
     quire_tokenizer_close(t);
 }
 
@@ -243,7 +299,8 @@ static void arguments(void **state)
     assert_status(QUIRE_E_INVALID_ARG, quire_tokenizer_encode(t, "a", 1, 0, NULL, 4, &n, &err));
     assert_status(QUIRE_E_INVALID_ARG, quire_tokenizer_encode(t, "a", 1, 0, ids, 4, NULL, &err));
     assert_status(QUIRE_E_INVALID_ARG, quire_tokenizer_encode(t, "a", 1, 64, ids, 4, &n, &err));
-    assert_status(QUIRE_E_LIMIT, quire_tokenizer_encode(t, "a", (size_t)INT32_MAX + 1, 0, ids, 4, &n, &err));
+    assert_status(QUIRE_E_LIMIT,
+                  quire_tokenizer_encode(t, "a", (size_t)INT32_MAX + 1, 0, ids, 4, &n, &err));
     assert_int_equal(n, 99);
     assert_status(QUIRE_OK, quire_tokenizer_encode(t, NULL, 0, 0, NULL, 0, &n, &err));
     assert_int_equal(n, 0);
@@ -262,8 +319,10 @@ static void arguments(void **state)
         assert_int_equal(size, 0);
         assert_null(quire_tokenizer_token_bytes(t, wrong[i], &size));
         assert_int_equal(quire_tokenizer_token_type(t, wrong[i]), QUIRE_TOKEN_UNDEFINED);
-        assert_false(quire_tokenizer_is_eog(t, wrong[i]) || quire_tokenizer_is_special(t, wrong[i]));
-        assert_status(QUIRE_E_RANGE, quire_tokenizer_decode(t, &wrong[i], 1, 0, NULL, 0, &size, &err));
+        assert_false(quire_tokenizer_is_eog(t, wrong[i]) ||
+                     quire_tokenizer_is_special(t, wrong[i]));
+        assert_status(QUIRE_E_RANGE,
+                      quire_tokenizer_decode(t, &wrong[i], 1, 0, NULL, 0, &size, &err));
     }
     assert_int_equal(quire_tokenizer_special(t, QUIRE_N_SPECIAL), QUIRE_TOKEN_NONE);
     assert_int_equal(quire_tokenizer_find(t, "a", 1), 'a');
@@ -277,9 +336,14 @@ static void arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(byte_merges_are_exact), cmocka_unit_test(score_merges_are_exact), cmocka_unit_test(whole_pieces),
-        cmocka_unit_test(missing_bytes),         cmocka_unit_test(normal_form),            cmocka_unit_test(bad_utf8),
+        cmocka_unit_test(byte_merges_are_exact),
+        cmocka_unit_test(score_merges_are_exact),
+        cmocka_unit_test(whole_pieces),
+        cmocka_unit_test(missing_bytes),
+        cmocka_unit_test(normal_form),
+        cmocka_unit_test(bad_utf8),
         cmocka_unit_test(arguments),
+        cmocka_unit_test(one_for_all_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vocabularies that lie: each is refused with a message that names what is wrong, and leaves nothing behind. */
+/* Vocabularies that lie: each is refused with a message that names what is wrong. */
 #include "test_gguf.h"
 #include "test_tok.h"
 #include <math.h>
@@ -51,7 +51,8 @@ static void token_values(void **state)
         v->tokens[270].score = bad[i];
         expect_bad(v, QUIRE_E_FORMAT, "score of token 270");
     }
-    static const char *const bytes[] = { "<0x-1>", "<0xZZ>", "<0x1FF>", "<0x1>", "<0X41>", "0x41", "<0x 1>", "<0x+1>", "<0x41> " };
+    static const char *const bytes[] = { "<0x-1>", "<0xZZ>", "<0x1FF>", "<0x1>",  "<0X41>",
+                                         "0x41",   "<0x 1>", "<0x+1>",  "<0x41> " };
     for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
         v = spm_vocab();
         add_token(v, bytes[i], QUIRE_TOKEN_BYTE);
@@ -85,7 +86,9 @@ static void special_ids(void **state)
 static void merges(void **state)
 {
     (void)state;
-    static const char *const pairs[][2] = { { "zz", "a" }, { "a", "zz" }, { "a", "c" }, { "", "a" }, { "a", "" } };
+    static const char *const pairs[][2] = {
+        { "zz", "a" }, { "a", "zz" }, { "a", "c" }, { "", "a" }, { "a", "" }
+    };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         struct vocab *v = byte_vocab("gpt-2");
         add_token(v, "ab", QUIRE_TOKEN_NORMAL);
@@ -97,7 +100,8 @@ static void merges(void **state)
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct vocab *v = byte_vocab("gpt-2");
         add_token(v, "ab", QUIRE_TOKEN_NORMAL);
-        v->merges[v->spec.n_merges++] = (struct qr_spec_merge){ .left = lines[i], .left_size = strlen(lines[i]) };
+        v->merges[v->spec.n_merges++] =
+            (struct qr_spec_merge){ .left = lines[i], .left_size = strlen(lines[i]) };
         expect_bad(v, QUIRE_E_FORMAT, "merge 0");
     }
     struct vocab *v = byte_vocab("gpt-2");
@@ -177,7 +181,9 @@ static void expect_gguf(const struct gguf_vocab *g, quire_status status, const c
 static void gguf_files(void **state)
 {
     (void)state;
-    const struct gguf_vocab good = { "llama", "default", QR_GGUF_STRING, QR_GGUF_I32, QR_GGUF_F32, 20, 20, 20, 7 };
+    const struct gguf_vocab good = { "llama",     "default",   QR_GGUF_STRING,
+                                     QR_GGUF_I32, QR_GGUF_F32, 20,
+                                     20,          20,          7 };
     struct gguf_vocab g = good;
     expect_gguf(&g, QUIRE_OK, NULL);
     g.model = "t5";
@@ -222,6 +228,55 @@ static void gguf_files(void **state)
     }
 }
 
+/* Optional keys, each with its value or one that is wrong. */
+static void gguf_settings(void **state)
+{
+    (void)state;
+    enum { N_EXTRA = 6 };
+    for (int wrong = 0; wrong < 3; wrong++) {
+        struct image m;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        struct qr_gguf *file;
+        struct quire_tokenizer *t;
+        const struct gguf_vocab g = { "llama",     "default",   QR_GGUF_STRING,
+                                      QR_GGUF_I32, QR_GGUF_F32, 20,
+                                      20,          20,          7 };
+        put_vocab(&m, &g);
+        const uint64_t n_kv = 7 + N_EXTRA + (wrong == 2);
+        memcpy(m.data + 16, &n_kv, sizeof n_kv);
+        put_key(&m, "tokenizer.ggml.add_bos_token", wrong == 1 ? QR_GGUF_U8 : QR_GGUF_BOOL);
+        put_u8(&m, 0);
+        put_key(&m, "tokenizer.ggml.add_eos_token", QR_GGUF_BOOL);
+        put_u8(&m, 1);
+        put_key(&m, "tokenizer.ggml.add_space_prefix", QR_GGUF_BOOL);
+        put_u8(&m, 0);
+        put_kv_str(&m, "tokenizer.chat_template", "A");
+        put_kv_str(&m, "tokenizer.chat_template.tool_use", "B");
+        put_kv_u32(&m, "tokenizer.ggml.seperator_token_id", 9);
+        if (wrong == 2)
+            put_kv_str(&m, "tokenizer.ggml.precompiled_charsmap", "x");
+        assert_status(QUIRE_OK, qr_gguf_open_memory(m.data, m.size, NULL, NULL, &file, &err));
+        const quire_status st = qr_tokenizer_from_gguf(file, NULL, &t, &err);
+        qr_gguf_close(file);
+        drop(&m); /* nothing of the file is needed any more */
+        if (wrong) {
+            assert_int_equal(st, wrong == 1 ? QUIRE_E_FORMAT : QUIRE_E_UNSUPPORTED);
+            assert_non_null(strstr(err.msg, wrong == 1 ? "add_bos_token" : "precompiled_charsmap"));
+            assert_null(t);
+            continue;
+        }
+        assert_int_equal(st, QUIRE_OK);
+        assert_false(quire_tokenizer_adds_bos(t));
+        assert_ids(encode(t, "", QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_ADD_EOS), 7);
+        assert_ids(encode(t, "z", 0), 0); /* unknown, and no space in front */
+        assert_int_equal(quire_tokenizer_special(t, QUIRE_SPECIAL_SEP), 9);
+        assert_string_equal(quire_tokenizer_chat_template(t, NULL), "A");
+        assert_string_equal(quire_tokenizer_chat_template(t, "tool_use"), "B");
+        assert_null(quire_tokenizer_chat_template(t, "none"));
+        quire_tokenizer_close(t);
+    }
+}
+
 /* ---- SentencePiece models: every truncation and every flipped byte of one. */
 
 static size_t put_piece(uint8_t *out, const char *text, uint8_t type, float score)
@@ -246,7 +301,9 @@ static void sentencepiece_files(void **state)
     n += put_piece(model + n, "</s>", 3, 0);
     n += put_piece(model + n, "\xE2\x96\x81", 1, -1);
     n += put_piece(model + n, "ab", 1, -2);
-    static const uint8_t tail[] = { 0x12, 2, 0x18, 2, 0x1A, 2, 0x20, 0 }; /* BPE; remove_extra_whitespaces false */
+    static const uint8_t tail[] = {
+        0x12, 2, 0x18, 2, 0x1A, 2, 0x20, 0
+    }; /* BPE; remove_extra_whitespaces false */
     memcpy(model + n, tail, sizeof tail);
     n += sizeof tail;
     char path[] = "/tmp/quire-spm-XXXXXX";
@@ -259,7 +316,8 @@ static void sentencepiece_files(void **state)
         memcpy(copy, model, n);
         const size_t size = i < n ? i : n;
         if (i > n)
-            copy[(i - n) / 9] ^= (uint8_t)((i - n) % 9 == 8 ? next_random(&seed) : 1u << (i - n) % 9);
+            copy[(i - n) / 9] ^=
+                (uint8_t)((i - n) % 9 == 8 ? next_random(&seed) : 1u << (i - n) % 9);
         assert_int_equal(ftruncate(fd, 0), 0);
         assert_int_equal(pwrite(fd, copy, size, 0), (ssize_t)size);
         struct fail_alloc f;
@@ -309,8 +367,14 @@ static void paths(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes),      cmocka_unit_test(token_values), cmocka_unit_test(special_ids), cmocka_unit_test(merges),
-        cmocka_unit_test(gguf_files), cmocka_unit_test(sentencepiece_files), cmocka_unit_test(paths),
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(token_values),
+        cmocka_unit_test(special_ids),
+        cmocka_unit_test(merges),
+        cmocka_unit_test(gguf_files),
+        cmocka_unit_test(gguf_settings),
+        cmocka_unit_test(sentencepiece_files),
+        cmocka_unit_test(paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

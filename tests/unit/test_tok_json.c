@@ -24,8 +24,10 @@ static void put_file(const char *name, const char *text)
     fclose(f);
 }
 
-static const char *const names[] = { "tokenizer.json",         "tokenizer_config.json", "special_tokens_map.json",
-                                     "generation_config.json", "config.json",           "chat_template.jinja" };
+static const char *const names[] = {
+    "tokenizer.json",         "tokenizer_config.json", "special_tokens_map.json",
+    "generation_config.json", "config.json",           "chat_template.jinja"
+};
 
 static int clear_folder(void **state)
 {
@@ -74,11 +76,13 @@ static void expect_error(const char *json, quire_status status, const char *text
 }
 
 #define VOCAB "\"a\":0,\"b\":1,\"ab\":2,\"<unk>\":3,\"\u2581\":4,\"<0x63>\":5"
-#define MODEL(vocab, merges, more) \
-    "\"model\":{\"type\":\"BPE\",\"unk_token\":\"<unk>\",\"vocab\":{" vocab "},\"merges\":[" merges "]" more "}"
-#define SPACES "\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"\u2581\"}"
+#define MODEL(vocab, merges, more)                                                                 \
+    "\"model\":{\"type\":\"BPE\",\"unk_token\":\"<unk>\",\"vocab\":{" vocab                        \
+    "},\"merges\":[" merges "]" more "}"
+#define SPACES                                                                                     \
+    "\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"\u2581\"}"
 #define BYTES "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false}"
-#define GOOD "{" MODEL(VOCAB, "\"a b\"", "") "," SPACES "}"
+#define GOOD  "{" MODEL(VOCAB, "\"a b\"", "") "," SPACES "}"
 
 static void merges_and_fallback(void **state)
 {
@@ -87,8 +91,10 @@ static void merges_and_fallback(void **state)
     char json[1024];
     for (size_t i = 0; i < 2; i++) {
         for (int bytes = 0; bytes < 2; bytes++) {
-            snprintf(json, sizeof json, "{" MODEL(VOCAB, "%s", ",\"byte_fallback\":%s,\"fuse_unk\":true") "," SPACES "}", merges[i],
-                     bytes ? "true" : "false");
+            snprintf(json, sizeof json,
+                     "{" MODEL(VOCAB, "%s", ",\"byte_fallback\":%s,\"fuse_unk\":true") "," SPACES
+                                                                                       "}",
+                     merges[i], bytes ? "true" : "false");
             put_file("tokenizer.json", json);
             struct quire_tokenizer *t = open_good();
             if (bytes)
@@ -113,13 +119,21 @@ static void space_rules(void **state)
         const char *text;
         size_t n;
     } cases[] = {
-        { "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"\u2581\"},{\"type\":\"Replace\","
+        { "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\","
+          "\"prepend\":\"\u2581\"},{\"type\":\"Replace\","
           "\"pattern\":{\"String\":\" \"},\"content\":\"\u2581\"}]},\"pre_tokenizer\":null",
           " a", 3 },
-        { "\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"\u2581\",\"add_prefix_space\":true}", " a", 2 },
-        { "\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"\u2581\",\"prepend_scheme\":\"first\",\"split\":false}", "a", 2 },
-        { "\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"\u2581\",\"prepend_scheme\":\"never\"}", "a", 1 },
-        { SPACES ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"String\":\" \"},\"behavior\":\"MergedWithPrevious\","
+        { "\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"\u2581\",\"add_prefix_"
+          "space\":true}",
+          " a", 2 },
+        { "\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"\u2581\",\"prepend_scheme\":"
+          "\"first\",\"split\":false}",
+          "a", 2 },
+        { "\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"\u2581\",\"prepend_scheme\":"
+          "\"never\"}",
+          "a", 1 },
+        { SPACES ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"String\":\" "
+                 "\"},\"behavior\":\"MergedWithPrevious\","
                  "\"invert\":false}",
           "a a", 3 },
     };
@@ -135,8 +149,9 @@ static void space_rules(void **state)
     for (int split = 0; split < 2; split++) {
         char json[1024];
         snprintf(json, sizeof json,
-                 "{" MODEL(VOCAB ",\"\u2581\u2581\":6", "\"\u2581 \u2581\"", "")
-                 ",\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"\u2581\",\"prepend_scheme\":\"never\",\"split\":%s}}",
+                 "{" MODEL(VOCAB ",\"\u2581\u2581\":6", "\"\u2581 \u2581\"",
+                           "") ",\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":"
+                               "\"\u2581\",\"prepend_scheme\":\"never\",\"split\":%s}}",
                  split ? "true" : "false");
         put_file("tokenizer.json", json);
         struct quire_tokenizer *t = open_good();
@@ -145,10 +160,16 @@ static void space_rules(void **state)
     }
 }
 
-#define ADDED "\"added_tokens\":[{\"id\":6,\"content\":\"<s>\",\"special\":true},{\"id\":7,\"content\":\"</s>\",\"special\":true}," \
-              "{\"id\":8,\"content\":\"<|im_end|>\",\"special\":true,\"rstrip\":true},{\"id\":9,\"content\":\"<t>\",\"special\":false}]"
-#define POST "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"<s>\",\"type_id\":0}}," \
-             "{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],\"special_tokens\":{\"<s>\":{\"id\":\"<s>\",\"ids\":[6],\"tokens\":[\"<s>\"]}}}"
+#define ADDED                                                                                      \
+    "\"added_tokens\":[{\"id\":6,\"content\":\"<s>\",\"special\":true},{\"id\":7,\"content\":\"</" \
+    "s>\",\"special\":true},"                                                                      \
+    "{\"id\":8,\"content\":\"<|im_end|>\",\"special\":true,\"rstrip\":true},{\"id\":9,"            \
+    "\"content\":\"<t>\",\"special\":false}]"
+#define POST                                                                                       \
+    "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":"   \
+    "\"<s>\",\"type_id\":0}},"                                                                     \
+    "{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],\"special_tokens\":{\"<s>\":{\"id\":\"<s>\","    \
+    "\"ids\":[6],\"tokens\":[\"<s>\"]}}}"
 
 static void neighbours(void **state)
 {
@@ -165,10 +186,13 @@ static void neighbours(void **state)
     assert_null(quire_tokenizer_chat_template(t, NULL));
     quire_tokenizer_close(t);
 
-    put_file("tokenizer_config.json", "{\"bos_token\":{\"content\":\"<s>\"},\"eos_token\":\"<|im_end|>\",\"pad_token\":null,\"add_bos_token\":"
-                                      "false,\"add_eos_token\":true,\"chat_template\":[{\"name\":\"default\",\"template\":\"D\"},{\"name\":"
+    put_file("tokenizer_config.json", "{\"bos_token\":{\"content\":\"<s>\"},\"eos_token\":\"<|im_"
+                                      "end|>\",\"pad_token\":null,\"add_bos_token\":"
+                                      "false,\"add_eos_token\":true,\"chat_template\":[{\"name\":"
+                                      "\"default\",\"template\":\"D\"},{\"name\":"
                                       "\"tool_use\",\"template\":\"T\"}]}");
-    put_file("special_tokens_map.json", "{\"eos_token\":\"</s>\",\"pad_token\":\"</s>\",\"mask_token\":\"nothing\"}");
+    put_file("special_tokens_map.json",
+             "{\"eos_token\":\"</s>\",\"pad_token\":\"</s>\",\"mask_token\":\"nothing\"}");
     put_file("generation_config.json", "{\"eos_token_id\":[9,8,100000]}");
     t = open_good();
     assert_ids(encode(t, "a", BOTH), 0, 8);
@@ -194,9 +218,12 @@ static void neighbours(void **state)
 
     struct quire_error err = QUIRE_ERROR_INIT;
     static const char *const bad[][2] = {
-        { "tokenizer_config.json", "{\"chat_template\":5}" },      { "tokenizer_config.json", "{\"chat_template\":[{\"name\":\"x\"}]}" },
-        { "tokenizer_config.json", "{\"add_bos_token\":\"yes\"}" }, { "generation_config.json", "{\"eos_token_id\":\"1\"}" },
-        { "generation_config.json", "{\"eos_token_id\":[-1]}" },   { "generation_config.json", "{" },
+        { "tokenizer_config.json", "{\"chat_template\":5}" },
+        { "tokenizer_config.json", "{\"chat_template\":[{\"name\":\"x\"}]}" },
+        { "tokenizer_config.json", "{\"add_bos_token\":\"yes\"}" },
+        { "generation_config.json", "{\"eos_token_id\":\"1\"}" },
+        { "generation_config.json", "{\"eos_token_id\":[-1]}" },
+        { "generation_config.json", "{" },
         { "special_tokens_map.json", "[]" },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -211,23 +238,30 @@ static void pre_tokenizers(void **state)
 {
     (void)state;
     /* the letters a, b, digits and the space as ByteLevel writes them */
-#define LETTERS "\"a\":0,\"b\":1,\"1\":2,\"\u0120\":3,\"11\":4,\"\u0120a\":5,\"\u0120\u0120\":6,\"<unk>\":7"
+#define LETTERS                                                                                    \
+    "\"a\":0,\"b\":1,\"1\":2,\"\u0120\":3,\"11\":4,\"\u0120a\":5,\"\u0120\u0120\":6,\"<unk>\":7"
 #define MERGES "\"1 1\",\"\u0120 \u0120\",\"\u0120 a\""
-#define SPLIT(regex, behavior, invert) \
-    "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"" regex "\"},\"behavior\":\"" behavior "\",\"invert\":" invert "}"
+#define SPLIT(regex, behavior, invert)                                                             \
+    "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"" regex "\"},\"behavior\":\"" behavior           \
+    "\",\"invert\":" invert "}"
 #define LAST "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}"
-#define SEQ(steps) "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[" steps "," LAST "]}"
-#define QWEN2 "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+"
+#define SEQ(steps)                                                                                 \
+    "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[" steps "," LAST "]}"
+#define QWEN2                                                                                      \
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}| "              \
+    "?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+"
     static const struct {
         const char *rules;
         size_t n; /* of "a11  a" */
     } cases[] = {
-        { BYTES, 4 },                                                             /* a 11 _ _a */
-        { SEQ("{\"type\":\"Digits\",\"individual_digits\":true}"), 5 },           /* a 1 1 __ a */
-        { SEQ("{\"type\":\"Digits\",\"individual_digits\":false}"), 4 },          /* a 11 __ a */
-        { SEQ(SPLIT(QWEN2, "Isolated", "false")), 5 },                            /* a 1 1 _ _a */
+        { BYTES, 4 },                                                    /* a 11 _ _a */
+        { SEQ("{\"type\":\"Digits\",\"individual_digits\":true}"), 5 },  /* a 1 1 __ a */
+        { SEQ("{\"type\":\"Digits\",\"individual_digits\":false}"), 4 }, /* a 11 __ a */
+        { SEQ(SPLIT(QWEN2, "Isolated", "false")), 5 },                   /* a 1 1 _ _a */
         { SEQ(SPLIT(QWEN2, "Removed", "true")), 5 },
-        { "\"normalizer\":{\"type\":\"NFC\"}," SEQ(SPLIT("[\\r\\n]", "Isolated", "false") "," SPLIT("\\\\s?\\\\p{L}+", "Isolated", "false")), 4 },
+        { "\"normalizer\":{\"type\":\"NFC\"}," SEQ(SPLIT("[\\r\\n]", "Isolated", "false") "," SPLIT(
+              "\\\\s?\\\\p{L}+", "Isolated", "false")),
+          4 },
     };
     char json[2048];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -242,11 +276,14 @@ static void pre_tokenizers(void **state)
         { SEQ(SPLIT("\\\\p{N}", "Removed", "true")), "Removed" },
         { SEQ(SPLIT("\\\\p{N}", "MergedWithNext", "false")), "MergedWithNext" },
         { SEQ("{\"type\":\"Whitespace\"}"), "Whitespace" },
-        { "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[" LAST ",{\"type\":\"Digits\"}]}", "behind ByteLevel" },
+        { "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[" LAST
+          ",{\"type\":\"Digits\"}]}",
+          "behind ByteLevel" },
         { "\"pre_tokenizer\":{\"type\":\"Digits\"}", "without ByteLevel" },
         { "\"pre_tokenizer\":null", "without ByteLevel" },
         { "\"normalizer\":{\"type\":\"NFKC\"}," BYTES, "NFKC" },
-        { "\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AA\"}," BYTES, "Precompiled" },
+        { "\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AA\"}," BYTES,
+          "Precompiled" },
         { "\"post_processor\":{\"type\":\"Magic\"}," BYTES, "Magic" },
     };
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
@@ -269,17 +306,20 @@ static void bad_files(void **state)
         { "{\"model\":{\"type\":5}}", QUIRE_E_FORMAT, "type" },
         { "{\"model\":{\"type\":\"BPE\",\"vocab\":[],\"merges\":[]}}", QUIRE_E_FORMAT, "vocab" },
         { "{" MODEL("", "", "") "," SPACES "}", QUIRE_E_FORMAT, "unk_token" },
-        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{},\"merges\":[]}," SPACES "}", QUIRE_E_FORMAT, "empty" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{},\"merges\":[]}," SPACES "}", QUIRE_E_FORMAT,
+          "empty" },
         { "{" MODEL("\"a\":\"0\",\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "\"a\"" },
         { "{" MODEL("\"a\":0.0,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "\"a\"" },
         { "{" MODEL("\"a\":-1,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "\"a\"" },
         { "{" MODEL("\"a\":4294967296,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "\"a\"" },
         { "{" MODEL("\"a\":18446744073709551616,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "" },
         { "{" MODEL("\"a\":1e9999,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "" },
-        { "{" MODEL("\"a\":2147483647,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "ids up to 2147483647" },
+        { "{" MODEL("\"a\":2147483647,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT,
+          "ids up to 2147483647" },
         { "{" MODEL("\"a\":0,\"<unk>\":2", "", "") "}", QUIRE_E_FORMAT, "ids up to 2" },
         { "{" MODEL("\"a\":1,\"b\":1,\"<unk>\":2", "", "") "," SPACES "}", QUIRE_E_FORMAT, "id 1" },
-        { "{" MODEL("\"\":0,\"<unk>\":1", "", "") "," SPACES "}", QUIRE_E_FORMAT, "token 0 is empty" },
+        { "{" MODEL("\"\":0,\"<unk>\":1", "", "") "," SPACES "}", QUIRE_E_FORMAT,
+          "token 0 is empty" },
         { "{" MODEL(VOCAB, "\"a x\"", "") "," SPACES "}", QUIRE_E_FORMAT, "merge 0" },
         { "{" MODEL(VOCAB, "\"ab\"", "") "," SPACES "}", QUIRE_E_FORMAT, "merge 0" },
         { "{" MODEL(VOCAB, "[\"a\"]", "") "," SPACES "}", QUIRE_E_FORMAT, "merges[0]" },
@@ -287,15 +327,27 @@ static void bad_files(void **state)
         { "{" MODEL(VOCAB, "[\"a\",5]", "") "," SPACES "}", QUIRE_E_FORMAT, "merges[0]" },
         { "{" MODEL(VOCAB, "7", "") "," SPACES "}", QUIRE_E_FORMAT, "merges[0]" },
         { "{" MODEL(VOCAB, "\"a b\",\"a b\"", "") "," SPACES "}", QUIRE_E_FORMAT, "the same" },
-        { "{" MODEL(VOCAB, "", ",\"byte_fallback\":1") "," SPACES "}", QUIRE_E_FORMAT, "byte_fallback" },
+        { "{" MODEL(VOCAB, "", ",\"byte_fallback\":1") "," SPACES "}", QUIRE_E_FORMAT,
+          "byte_fallback" },
         { "{" MODEL(VOCAB, "", ",\"dropout\":0.1") "," SPACES "}", QUIRE_E_UNSUPPORTED, "dropout" },
-        { "{" MODEL(VOCAB, "", ",\"end_of_word_suffix\":\"</w>\"") "," SPACES "}", QUIRE_E_UNSUPPORTED, "end_of_word_suffix" },
-        { "{" MODEL(VOCAB, "", "") "," SPACES ",\"added_tokens\":{}}", QUIRE_E_FORMAT, "added_tokens" },
-        { "{" MODEL(VOCAB, "", "") "," SPACES ",\"added_tokens\":[5]}", QUIRE_E_FORMAT, "added_tokens[0]" },
-        { "{" MODEL(VOCAB, "", "") "," SPACES ",\"added_tokens\":[{\"id\":0,\"content\":\"z\"}]}", QUIRE_E_FORMAT, "added token 0" },
-        { "{" MODEL(VOCAB, "", "") "," SPACES ",\"added_tokens\":[{\"id\":6,\"content\":\"z\",\"special\":1}]}", QUIRE_E_FORMAT, "special" },
-        { "{" MODEL(VOCAB, "", "") "," SPACES ",\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{}]}}", QUIRE_E_FORMAT, "single[0]" },
-        { "{" MODEL(VOCAB, "", "") ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":5}}", QUIRE_E_FORMAT, "normalizers" },
+        { "{" MODEL(VOCAB, "", ",\"end_of_word_suffix\":\"</w>\"") "," SPACES "}",
+          QUIRE_E_UNSUPPORTED, "end_of_word_suffix" },
+        { "{" MODEL(VOCAB, "", "") "," SPACES ",\"added_tokens\":{}}", QUIRE_E_FORMAT,
+          "added_tokens" },
+        { "{" MODEL(VOCAB, "", "") "," SPACES ",\"added_tokens\":[5]}", QUIRE_E_FORMAT,
+          "added_tokens[0]" },
+        { "{" MODEL(VOCAB, "", "") "," SPACES ",\"added_tokens\":[{\"id\":0,\"content\":\"z\"}]}",
+          QUIRE_E_FORMAT, "added token 0" },
+        { "{" MODEL(VOCAB, "",
+                    "") "," SPACES
+                        ",\"added_tokens\":[{\"id\":6,\"content\":\"z\",\"special\":1}]}",
+          QUIRE_E_FORMAT, "special" },
+        { "{" MODEL(VOCAB, "",
+                    "") "," SPACES
+                        ",\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{}]}}",
+          QUIRE_E_FORMAT, "single[0]" },
+        { "{" MODEL(VOCAB, "", "") ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":5}}",
+          QUIRE_E_FORMAT, "normalizers" },
         { "{" MODEL(VOCAB, "", "") ",\"normalizer\":{}}", QUIRE_E_FORMAT, "no type" },
         { "{" MODEL("\"a\\ud800\":0,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "" },
         { "{" MODEL("\"a\\u0000b\":0,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "" },
@@ -324,29 +376,40 @@ static void word_piece(void **state)
 {
     (void)state;
     put_file("tokenizer.json",
-             "{\"normalizer\":{\"type\":\"BertNormalizer\",\"lowercase\":true,\"strip_accents\":null},\"pre_tokenizer\":{\"type\":"
-             "\"BertPreTokenizer\"},\"post_processor\":{\"type\":\"BertProcessing\",\"sep\":[\"[SEP]\",1],\"cls\":[\"[CLS]\",0]},"
-             "\"added_tokens\":[{\"id\":0,\"content\":\"[CLS]\",\"special\":true},{\"id\":1,\"content\":\"[SEP]\",\"special\":true}],"
-             "\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"[UNK]\",\"continuing_subword_prefix\":\"##\",\"vocab\":{\"[CLS]\":0,"
+             "{\"normalizer\":{\"type\":\"BertNormalizer\",\"lowercase\":true,\"strip_accents\":"
+             "null},\"pre_tokenizer\":{\"type\":"
+             "\"BertPreTokenizer\"},\"post_processor\":{\"type\":\"BertProcessing\",\"sep\":[\"["
+             "SEP]\",1],\"cls\":[\"[CLS]\",0]},"
+             "\"added_tokens\":[{\"id\":0,\"content\":\"[CLS]\",\"special\":true},{\"id\":1,"
+             "\"content\":\"[SEP]\",\"special\":true}],"
+             "\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"[UNK]\",\"continuing_subword_"
+             "prefix\":\"##\",\"vocab\":{\"[CLS]\":0,"
              "\"[SEP]\":1,\"[UNK]\":2,\"play\":3,\"##ing\":4,\",\":5,\"ing\":6}}}");
     struct quire_tokenizer *t = open_good();
-    assert_ids(encode(t, "Pl\u00e1ying, ing", QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_ADD_EOS), 0, 3, 4, 5, 6, 1);
+    assert_ids(encode(t, "Pl\u00e1ying, ing", QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_ADD_EOS), 0, 3, 4,
+               5, 6, 1);
     assert_ids(encode(t, "playx", 0), 2);
     quire_tokenizer_close(t);
-    expect_error("{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":0}}}", QUIRE_E_FORMAT, "unk_token");
-    expect_error("{\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"},\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"a\","
+    expect_error("{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":0}}}", QUIRE_E_FORMAT,
+                 "unk_token");
+    expect_error("{\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"},\"model\":{\"type\":"
+                 "\"WordPiece\",\"unk_token\":\"a\","
                  "\"max_input_chars_per_word\":4000000000,\"vocab\":{\"a\":0}}}",
                  QUIRE_E_FORMAT, "max_input_chars");
-    expect_error("{\"pre_tokenizer\":{\"type\":\"Whitespace\"},\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"a\",\"vocab\":{\"a\":0}}}",
+    expect_error("{\"pre_tokenizer\":{\"type\":\"Whitespace\"},\"model\":{\"type\":\"WordPiece\","
+                 "\"unk_token\":\"a\",\"vocab\":{\"a\":0}}}",
                  QUIRE_E_UNSUPPORTED, "Whitespace");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(merges_and_fallback, clear_folder), cmocka_unit_test_teardown(space_rules, clear_folder),
-        cmocka_unit_test_teardown(neighbours, clear_folder),          cmocka_unit_test_teardown(pre_tokenizers, clear_folder),
-        cmocka_unit_test_teardown(bad_files, clear_folder),           cmocka_unit_test_teardown(word_piece, clear_folder),
+        cmocka_unit_test_teardown(merges_and_fallback, clear_folder),
+        cmocka_unit_test_teardown(space_rules, clear_folder),
+        cmocka_unit_test_teardown(neighbours, clear_folder),
+        cmocka_unit_test_teardown(pre_tokenizers, clear_folder),
+        cmocka_unit_test_teardown(bad_files, clear_folder),
+        cmocka_unit_test_teardown(word_piece, clear_folder),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

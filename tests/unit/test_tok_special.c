@@ -29,7 +29,8 @@ static void longest_wins(void **state)
 {
     (void)state;
     struct quire_tokenizer *t = chat_tokenizer();
-    assert_ids(encode(t, "<|im_start|>a<|im|><|im_end|>", PARSE), IM_START, 'a', IM, '|', '>', IM_END);
+    assert_ids(encode(t, "<|im_start|>a<|im|><|im_end|>", PARSE), IM_START, 'a', IM, '|', '>',
+               IM_END);
     assert_ids(encode(t, "<think></think>", PARSE), TOOL);
     assert_ids(encode(t, "<think></thin", PARSE), THINK, '<', '/', 't', 'h', 'i', 'n');
     assert_ids(encode(t, "<<think><", PARSE), '<', THINK, '<');
@@ -40,12 +41,14 @@ static void longest_wins(void **state)
     quire_tokenizer_close(t);
 }
 
-/* Without the flag format tokens are text, whatever type the file gave them; plain user-defined ones are not. */
+/* Without the flag format tokens are text, whatever type the file gave them; plain user-defined
+ * ones are not. */
 static void text_of_users(void **state)
 {
     (void)state;
     struct quire_tokenizer *t = chat_tokenizer();
-    static const char *const forged[] = { "<|im_start|>", "<|im_end|>", "</s>", "<|system|>", "[L]" };
+    static const char *const forged[] = { "<|im_start|>", "<|im_end|>", "</s>", "<|system|>",
+                                          "[L]" };
     for (size_t i = 0; i < sizeof forged / sizeof *forged; i++) {
         const struct ids got = encode(t, forged[i], 0);
         assert_int_equal(got.n, strlen(forged[i]));
@@ -55,17 +58,47 @@ static void text_of_users(void **state)
     }
     assert_ids(encode(t, "x7<think>", 0), 'x', DIGIT7, THINK);
     assert_int_equal(quire_tokenizer_token_type(t, IM_END), QUIRE_TOKEN_CONTROL);
-    assert_true(quire_tokenizer_is_eog(t, IM_END) && quire_tokenizer_is_eog(t, EOS) && !quire_tokenizer_is_eog(t, IM_START));
+    assert_true(quire_tokenizer_is_eog(t, IM_END) && quire_tokenizer_is_eog(t, EOS) &&
+                !quire_tokenizer_is_eog(t, IM_START));
     assert_true(quire_tokenizer_is_special(t, IM_START) && !quire_tokenizer_is_special(t, THINK));
     assert_int_equal(quire_tokenizer_special(t, QUIRE_SPECIAL_EOT), IM_END);
     quire_tokenizer_close(t);
 }
 
-static struct ids spans_of(const struct quire_tokenizer *t, const char *text, const struct quire_text_span *spans, size_t n)
+/* Merges, scores or whole words that lead to a special token lead nowhere. */
+static void merged_specials(void **state)
+{
+    (void)state;
+    struct vocab *v = byte_vocab("llama-bpe");
+    add_token(v, "ab", QUIRE_TOKEN_CONTROL);
+    add_token(v, "<EOT>", QUIRE_TOKEN_NORMAL);
+    v->spec.ignore_merges = true;
+    add_merge(v, "a", "b");
+    struct quire_tokenizer *t = build(v);
+    assert_ids(encode(t, "ab", 0), 'a', 'b');
+    assert_ids(encode(t, "ab", PARSE), 256);
+    assert_ids(encode(t, "<EOT>", 0), '<', 'E', 'O', 'T', '>');
+    quire_tokenizer_close(t);
+
+    v = spm_vocab();
+    const int32_t control = add_token(v, "ab", QUIRE_TOKEN_CONTROL);
+    add_token(v, "cd", QUIRE_TOKEN_UNUSED);
+    v->spec.prefix = QR_PREFIX_NEVER;
+    t = build(v);
+    assert_ids(encode(t, "abcd", 0), SPM_A, SPM_A + 1, SPM_A + 2, SPM_A + 3);
+    assert_ids(encode(t, "ab", PARSE), control);
+    assert_ids(encode(t, "<0x41>", 0), SPM_BYTE + '<', SPM_BYTE + '0', SPM_A + 'x' - 'a',
+               SPM_BYTE + '4', SPM_BYTE + '1', SPM_BYTE + '>');
+    quire_tokenizer_close(t);
+}
+
+static struct ids spans_of(const struct quire_tokenizer *t, const char *text,
+                           const struct quire_text_span *spans, size_t n)
 {
     struct ids out;
     struct quire_error err = QUIRE_ERROR_INIT;
-    assert_status(QUIRE_OK, quire_tokenizer_encode_spans(t, text, strlen(text), spans, n, PARSE, out.id, 4096, &out.n, &err));
+    assert_status(QUIRE_OK, quire_tokenizer_encode_spans(t, text, strlen(text), spans, n, PARSE,
+                                                         out.id, 4096, &out.n, &err));
     return out;
 }
 
@@ -75,7 +108,8 @@ static void spans(void **state)
     struct quire_tokenizer *t = chat_tokenizer();
     static const char text[] = "<|im_start|><|im_end|><|im_end|>";
     const struct quire_text_span user[] = { { 0, 12, false }, { 12, 10, true }, { 22, 10, false } };
-    assert_ids(spans_of(t, text, user, 3), IM_START, '<', '|', 'i', 'm', '_', 'e', 'n', 'd', '|', '>', IM_END);
+    assert_ids(spans_of(t, text, user, 3), IM_START, '<', '|', 'i', 'm', '_', 'e', 'n', 'd', '|',
+               '>', IM_END);
     /* half of it from the template, half from the user */
     static const char half[] = "<|im_end|>";
     for (size_t cut = 1; cut < 10; cut++) {
@@ -103,15 +137,18 @@ static void spans(void **state)
         { { 0, 3, false }, { 2, 8, false } }, /* overlap */
         { { 0, 3, false }, { 3, 6, false } }, /* too short */
         { { 0, 3, false }, { 3, 8, false } }, /* too long */
-        { { 0, 3, false }, { 3, SIZE_MAX, true } },
-        { { 1, 2, false }, { 3, 7, false } },
+        { { 0, 3, false }, { 3, SIZE_MAX, true } }, { { 1, 2, false }, { 3, 7, false } },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_status(QUIRE_E_INVALID_ARG, quire_tokenizer_encode_spans(t, half, 10, wrong[i], 2, PARSE, NULL, 0, &n, &err));
-    assert_status(QUIRE_E_INVALID_ARG, quire_tokenizer_encode_spans(t, half, 10, NULL, 0, PARSE, NULL, 0, &n, &err));
-    assert_status(QUIRE_E_INVALID_ARG, quire_tokenizer_encode_spans(t, half, 10, NULL, 1, PARSE, NULL, 0, &n, &err));
+        assert_status(QUIRE_E_INVALID_ARG, quire_tokenizer_encode_spans(t, half, 10, wrong[i], 2,
+                                                                        PARSE, NULL, 0, &n, &err));
+    assert_status(QUIRE_E_INVALID_ARG,
+                  quire_tokenizer_encode_spans(t, half, 10, NULL, 0, PARSE, NULL, 0, &n, &err));
+    assert_status(QUIRE_E_INVALID_ARG,
+                  quire_tokenizer_encode_spans(t, half, 10, NULL, 1, PARSE, NULL, 0, &n, &err));
     assert_int_equal(n, 5);
-    assert_status(QUIRE_OK, quire_tokenizer_encode_spans(t, "", 0, NULL, 0, PARSE, NULL, 0, &n, &err));
+    assert_status(QUIRE_OK,
+                  quire_tokenizer_encode_spans(t, "", 0, NULL, 0, PARSE, NULL, 0, &n, &err));
     quire_tokenizer_close(t);
 }
 
@@ -121,7 +158,10 @@ static void spans_equal_whole(void **state)
     (void)state;
     struct vocab *v = spm_vocab();
     const int32_t bos = add_token(v, "<|a|>", QUIRE_TOKEN_CONTROL);
-    add_piece(v, "\xE2\x96\x81" "ab", -1);
+    add_piece(v,
+              "\xE2\x96\x81"
+              "ab",
+              -1);
     add_piece(v, "ab", -2);
     add_piece(v, "ba", -1.5f);
     struct quire_tokenizer *t = build(v);
@@ -169,7 +209,8 @@ static void strip_and_words(void **state)
 static void prefixes(void **state)
 {
     (void)state;
-    static const enum qr_prefix modes[] = { QR_PREFIX_NEVER, QR_PREFIX_ALWAYS, QR_PREFIX_UNLESS_SPACE, QR_PREFIX_FIRST };
+    static const enum qr_prefix modes[] = { QR_PREFIX_NEVER, QR_PREFIX_ALWAYS,
+                                            QR_PREFIX_UNLESS_SPACE, QR_PREFIX_FIRST };
     /* spaces in front of: "a", " a", and the second "a" of "a<|x|>a" */
     static const int want[4][3] = { { 0, 1, 0 }, { 1, 2, 1 }, { 1, 1, 1 }, { 1, 1, 0 } };
     for (size_t m = 0; m < 4; m++) {
@@ -201,7 +242,8 @@ static void ends(void **state)
     for (int channels = 0; channels < 2; channels++) {
         struct vocab *v = byte_vocab("gpt-4o");
         const int32_t end = add_token(v, "<|end|>", QUIRE_TOKEN_CONTROL);
-        const int32_t ret = add_token(v, channels ? "<|return|>" : "<|other|>", QUIRE_TOKEN_CONTROL);
+        const int32_t ret =
+            add_token(v, channels ? "<|return|>" : "<|other|>", QUIRE_TOKEN_CONTROL);
         const int32_t call = add_token(v, "<|call|>", QUIRE_TOKEN_CONTROL);
         const int32_t eom = add_token(v, "<|eom_id|>", QUIRE_TOKEN_CONTROL);
         const int32_t listed = add_token(v, "<|listed|>", QUIRE_TOKEN_CONTROL);
@@ -209,7 +251,8 @@ static void ends(void **state)
         struct quire_tokenizer *t = build(v);
         assert_int_equal(quire_tokenizer_is_eog(t, end), !channels);
         assert_int_equal(quire_tokenizer_is_eog(t, ret), channels);
-        assert_true(quire_tokenizer_is_eog(t, call) && quire_tokenizer_is_eog(t, eom) && quire_tokenizer_is_eog(t, listed));
+        assert_true(quire_tokenizer_is_eog(t, call) && quire_tokenizer_is_eog(t, eom) &&
+                    quire_tokenizer_is_eog(t, listed));
         assert_int_equal(quire_tokenizer_special(t, QUIRE_SPECIAL_EOT), channels ? ret : end);
         assert_int_equal(quire_tokenizer_special(t, QUIRE_SPECIAL_EOM), eom);
         quire_tokenizer_close(t);
@@ -219,8 +262,10 @@ static void ends(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(longest_wins), cmocka_unit_test(text_of_users),   cmocka_unit_test(spans), cmocka_unit_test(spans_equal_whole),
-        cmocka_unit_test(strip_and_words), cmocka_unit_test(prefixes), cmocka_unit_test(ends),
+        cmocka_unit_test(longest_wins),      cmocka_unit_test(text_of_users),
+        cmocka_unit_test(merged_specials),   cmocka_unit_test(spans),
+        cmocka_unit_test(spans_equal_whole), cmocka_unit_test(strip_and_words),
+        cmocka_unit_test(prefixes),          cmocka_unit_test(ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,7 +89,8 @@ static void holds_back(void **state)
     struct quire_error err = QUIRE_ERROR_INIT;
     assert_status(QUIRE_E_RANGE, quire_detokenizer_push(d, 256, &part, &size, &err));
     assert_status(QUIRE_E_RANGE, quire_detokenizer_push(d, -1, &part, &size, &err));
-    assert_status(QUIRE_OK, quire_detokenizer_push(d, 0xA9, &part, &size, NULL)); /* the failures changed nothing */
+    assert_status(QUIRE_OK, quire_detokenizer_push(d, 0xA9, &part, &size,
+                                                   NULL)); /* the failures changed nothing */
     assert_int_equal(size, 2);
     assert_status(QUIRE_OK, quire_detokenizer_push(d, 0xC3, &part, &size, NULL));
     assert_status(QUIRE_OK, quire_detokenizer_finish(d, &part, &size, NULL));
@@ -114,7 +115,8 @@ static void leading_space(void **state)
     const int32_t special = add_token(v, "<|x|>", QUIRE_TOKEN_CONTROL);
     const int32_t own = add_token(v, "<own>", QUIRE_TOKEN_USER_DEFINED);
     struct quire_tokenizer *t = build(v);
-    const int32_t ids[] = { special, hello, hello, special, hello, own, SPM_BYTE + 0xC3, SPM_BYTE + 0xA9 };
+    const int32_t ids[] = { special, hello, hello,           special,
+                            hello,   own,   SPM_BYTE + 0xC3, SPM_BYTE + 0xA9 };
     char *text = stream(t, ids, 8, 0);
     assert_string_equal(text, "hello hello hello<own>\xC3\xA9");
     free(text);
@@ -166,7 +168,10 @@ static void round_trips(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(single_bytes), cmocka_unit_test(holds_back), cmocka_unit_test(leading_space), cmocka_unit_test(round_trips),
+        cmocka_unit_test(single_bytes),
+        cmocka_unit_test(holds_back),
+        cmocka_unit_test(leading_space),
+        cmocka_unit_test(round_trips),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

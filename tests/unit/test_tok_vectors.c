@@ -66,19 +66,24 @@ static void check_stream(const struct quire_tokenizer *t, const struct ids *ids)
 }
 
 /* Cutting the text anywhere into parts of users and of the template must change nothing. */
-static void check_spans(const struct quire_tokenizer *t, const char *text, size_t size, const struct ids *want)
+static void check_spans(const struct quire_tokenizer *t, const char *text, size_t size,
+                        const struct ids *want)
 {
     for (size_t cut = 0; cut <= size; cut += 1 + size / 40) {
-        const struct quire_text_span spans[3] = { { 0, cut / 2, false }, { cut / 2, cut - cut / 2, true }, { cut, size - cut, false } };
+        const struct quire_text_span spans[3] = { { 0, cut / 2, false },
+                                                  { cut / 2, cut - cut / 2, true },
+                                                  { cut, size - cut, false } };
         struct ids got;
-        assert_status(QUIRE_OK, quire_tokenizer_encode_spans(t, text, size, spans, 3, QUIRE_ENCODE_PARSE_SPECIAL, got.id,
+        assert_status(QUIRE_OK, quire_tokenizer_encode_spans(t, text, size, spans, 3,
+                                                             QUIRE_ENCODE_PARSE_SPECIAL, got.id,
                                                              4096, &got.n, NULL));
         assert_int_equal(got.n, want->n);
         assert_memory_equal(got.id, want->id, want->n * sizeof *want->id);
     }
 }
 
-static void check_case(const struct quire_tokenizer *t, const char *text, size_t size, const struct ids *want, bool exact)
+static void check_case(const struct quire_tokenizer *t, const char *text, size_t size,
+                       const struct ids *want, bool exact)
 {
     const struct ids got = encode_bytes(t, text, size, 0);
     if (got.n != want->n || memcmp(got.id, want->id, got.n * sizeof *got.id) != 0)
@@ -111,11 +116,13 @@ static void run_vectors(const char *name, bool exact)
     assert_non_null(out);
     static const char separator[] = "\n__ggml_vocab_test__\n";
     int n = 0;
-    for (char *text = inp, *end; (end = strstr(text, separator)) != NULL; text = end + strlen(separator), n++) {
+    for (char *text = inp, *end; (end = strstr(text, separator)) != NULL;
+         text = end + strlen(separator), n++) {
         struct ids want = { .n = 0 };
         char *stop = strchr(line, '\n');
         assert_non_null(stop);
-        for (char *next; line < stop && (want.id[want.n] = (int32_t)strtol(line, &next, 10), next <= stop && next != line);
+        for (char *next; line < stop && (want.id[want.n] = (int32_t)strtol(line, &next, 10),
+                                        next <= stop && next != line);
              line = next)
             want.n++;
         line = stop + 1;
@@ -127,13 +134,34 @@ static void run_vectors(const char *name, bool exact)
     quire_tokenizer_close(t);
 }
 
-static void gpt2(void **state) { (void)state; run_vectors("gpt-2", true); }
-static void deepseek_coder(void **state) { (void)state; run_vectors("deepseek-coder", true); }
-static void llama_spm(void **state) { (void)state; run_vectors("llama-spm", true); }
-static void phi3(void **state) { (void)state; run_vectors("phi-3", true); }
-static void bert(void **state) { (void)state; run_vectors("bert-bge", false); }
+static void gpt2(void **state)
+{
+    (void)state;
+    run_vectors("gpt-2", true);
+}
+static void deepseek_coder(void **state)
+{
+    (void)state;
+    run_vectors("deepseek-coder", true);
+}
+static void llama_spm(void **state)
+{
+    (void)state;
+    run_vectors("llama-spm", true);
+}
+static void phi3(void **state)
+{
+    (void)state;
+    run_vectors("phi-3", true);
+}
+static void bert(void **state)
+{
+    (void)state;
+    run_vectors("bert-bge", false);
+}
 
-/* 20 encodings by SentencePiece itself, of a vocabulary that is there as a model file and in GGUF files. */
+/* 20 encodings by SentencePiece itself, of a vocabulary that is there as a model file and in GGUF
+ * files. */
 static void sentencepiece(void **state)
 {
     (void)state;
@@ -144,13 +172,17 @@ static void sentencepiece(void **state)
     assert_non_null(text);
     json_t *golden = json_loadb(text, size, 0, NULL);
     assert_non_null(golden);
-    static const char *const files[] = { "tokenizers/tokenizer.model", "goldens/gguf/llama-f32.gguf", "goldens/gguf/phi3-bf16.gguf" };
+    static const char *const files[] = { "tokenizers/tokenizer.model",
+                                         "goldens/gguf/llama-f32.gguf",
+                                         "goldens/gguf/phi3-bf16.gguf" };
     for (size_t f = 0; f < 3; f++) {
         struct quire_tokenizer *t = open_shared(files[f]);
-        const json_t *samples = json_object_get(golden, "samples"), *pieces = json_object_get(golden, "pieces");
+        const json_t *samples = json_object_get(golden, "samples"),
+                     *pieces = json_object_get(golden, "pieces");
         assert_int_equal(quire_tokenizer_n_vocab(t), json_array_size(pieces));
         for (size_t i = 0; i < json_array_size(samples); i++) {
-            const json_t *sample = json_array_get(samples, i), *ids = json_object_get(sample, "ids");
+            const json_t *sample = json_array_get(samples, i),
+                         *ids = json_object_get(sample, "ids");
             struct ids want = { .n = json_array_size(ids) };
             for (size_t k = 0; k < want.n; k++)
                 want.id[k] = (int32_t)json_integer_value(json_array_get(ids, k));
@@ -183,16 +215,18 @@ static void special_tokens(void **state)
     assert_non_null(strstr(quire_tokenizer_chat_template(t, NULL), "<|assistant|>"));
     assert_null(quire_tokenizer_chat_template(t, "tool_use"));
     /* as the model's own tokenizer does it: the newlines belong to the format tokens */
-    assert_ids(encode(t, "<|user|>\nHi<|end|>\n<|assistant|>\n", QUIRE_ENCODE_PARSE_SPECIAL | QUIRE_ENCODE_ADD_BOS), 1,
-               32010, 6324, 32007, 32001);
+    assert_ids(encode(t, "<|user|>\nHi<|end|>\n<|assistant|>\n",
+                      QUIRE_ENCODE_PARSE_SPECIAL | QUIRE_ENCODE_ADD_BOS),
+               1, 32010, 6324, 32007, 32001);
     const struct ids plain = encode(t, "<|user|>", 0);
     for (size_t i = 0; i < plain.n; i++)
         assert_false(quire_tokenizer_is_special(t, plain.id[i]));
     quire_tokenizer_close(t);
 
     t = open_shared("tokenizers/ggml-vocab-bert-bge.gguf");
-    assert_ids(encode(t, "Hello [MASK] World", QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_ADD_EOS | QUIRE_ENCODE_PARSE_SPECIAL), 101,
-               7592, 103, 2088, 102);
+    assert_ids(encode(t, "Hello [MASK] World",
+                      QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_ADD_EOS | QUIRE_ENCODE_PARSE_SPECIAL),
+               101, 7592, 103, 2088, 102);
     quire_tokenizer_close(t);
 
     t = open_shared("tokenizers/ggml-vocab-deepseek-coder.gguf");
@@ -206,8 +240,10 @@ static void special_tokens(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gpt2),   cmocka_unit_test(deepseek_coder), cmocka_unit_test(llama_spm),     cmocka_unit_test(phi3),
-        cmocka_unit_test(bert),   cmocka_unit_test(sentencepiece),  cmocka_unit_test(special_tokens),
+        cmocka_unit_test(gpt2),           cmocka_unit_test(deepseek_coder),
+        cmocka_unit_test(llama_spm),      cmocka_unit_test(phi3),
+        cmocka_unit_test(bert),           cmocka_unit_test(sentencepiece),
+        cmocka_unit_test(special_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_q8.c - int8 activations times quantised weights for avx2_vnni: the template on VPDPBUSD. */
+/* linear_q8.c - int8 activations times quantised weights for avx2_vnni, on VPDPBUSD. */
 #include "simd/vec_avx2.h"
-#define QUIRE_ISA avx2_vnni
+#define QUIRE_ISA      avx2_vnni
 #define LINEAR_Q8_ROWS 4
 #include "template/linear_q8_tpl.h"
 

@@ -8,55 +8,45 @@
 #include "template/attn_tile_tpl.h"
 #include "template/attn_softmax_tpl.h"
 
-/* bf16 of the 128 magnitudes of an fp8 format, as low and high bytes. */
+/* bf16 of the 128 magnitudes of an fp8 format, as low and high bytes. TOP: a subnormal's highest mantissa bit. */
 struct fp8_table {
     _Alignas(64) uint8_t low[128], high[128];
 };
+#define TOP(c)      ((c) >= 4 ? 2 : (c) >= 2 ? 1 : 0)
+#define TINY(c, e)  ((c) ? (((e) + TOP(c)) << 7 | ((c) << (7 - TOP(c)) & 0x7f)) : 0)
+#define E4M3(c)     ((c) == 0x7f ? 0x7fc0 : (c) >= 8 ? ((c) << 4) + (120 << 7) : TINY(c, 118))
+#define E5M2(c)     ((c) >= 0x7c ? ((c) << 5) + (224 << 7) : (c) >= 4 ? ((c) << 5) + (112 << 7) : TINY(c, 111))
+#define LOW(f, c)   (f(c) & 0xff)
+#define HIGH(f, c)  (f(c) >> 8)
+#define FOUR(byte, f, c) byte(f, c), byte(f, (c) + 1), byte(f, (c) + 2), byte(f, (c) + 3)
+#define ROW(byte, f, c)  FOUR(byte, f, c), FOUR(byte, f, (c) + 4), FOUR(byte, f, (c) + 8), FOUR(byte, f, (c) + 12)
+#define ALL(byte, f)                                                                                                  \
+    ROW(byte, f, 0), ROW(byte, f, 16), ROW(byte, f, 32), ROW(byte, f, 48), ROW(byte, f, 64), ROW(byte, f, 80),        \
+        ROW(byte, f, 96), ROW(byte, f, 112)
+static const struct fp8_table e4m3 = { { ALL(LOW, E4M3) }, { ALL(HIGH, E4M3) } };
+static const struct fp8_table e5m2 = { { ALL(LOW, E5M2) }, { ALL(HIGH, E5M2) } };
 
-static uint16_t bf16_of_e4m3(unsigned code)
+static inline void unpack(const struct quire_attn_unpack_args *a, const struct fp8_table *t)
 {
-    if (code == 0x7f)
-        return 0x7fc0;
-    if (code >= 8)
-        return (uint16_t)((code << 4) + (120u << 7));
-    const unsigned top = code >= 4 ? 2 : code >= 2 ? 1 : 0; /* highest bit of a subnormal's mantissa */
-    return code ? (uint16_t)(((118u + top) << 7) | ((code << (7 - top)) & 0x7f)) : 0;
-}
-
-static uint16_t bf16_of_e5m2(unsigned code)
-{
-    if (code >= 4)
-        return (uint16_t)((code << 5) + ((code >= 0x7c ? 224u : 112u) << 7));
-    const unsigned top = code >= 2 ? 1 : 0;
-    return code ? (uint16_t)(((111u + top) << 7) | ((code << (7 - top)) & 0x7f)) : 0;
-}
-
-static inline void unpack(const struct quire_attn_unpack_args *a, uint16_t (*bf16_of)(unsigned))
-{
-    struct fp8_table t;
-    for (unsigned i = 0; i < 128; i++) {
-        t.low[i] = (uint8_t)bf16_of(i);
-        t.high[i] = (uint8_t)(bf16_of(i) >> 8);
-    }
-    const __m512i low0 = _mm512_load_si512(t.low), low1 = _mm512_load_si512(t.low + 64);
-    const __m512i high0 = _mm512_load_si512(t.high), high1 = _mm512_load_si512(t.high + 64);
+    const __m512i low0 = _mm512_load_si512(t->low), low1 = _mm512_load_si512(t->low + 64);
+    const __m512i high0 = _mm512_load_si512(t->high), high1 = _mm512_load_si512(t->high + 64);
     const __m512i sign = _mm512_set1_epi8((char)0x80);
-    for (size_t step = 0; step < (size_t)a->n_steps; step++) {
-        const uint8_t *src = a->src + step * a->src_stride;
-        uint16_t *dst = a->dst + 2 * step * a->dst_stride;
-        for (size_t i = 0; i < (size_t)a->n_cells; i++) {
+    const size_t n_steps = (size_t)a->n_steps, n_cells = (size_t)a->n_cells, stride = a->dst_stride;
+    const uint8_t *src = a->src;
+    uint16_t *dst = a->dst;
+    for (size_t step = 0; step < n_steps; step++, src += a->src_stride, dst += 2 * stride)
+        for (size_t i = 0; i < n_cells; i++) {
             const __m512i codes = _mm512_loadu_si512(src + 64 * i);
             const __m512i low = _mm512_permutex2var_epi8(low0, codes, low1); /* ignores bit 7 */
             __m512i high = _mm512_permutex2var_epi8(high0, codes, high1);
             high = _mm512_ternarylogic_epi32(high, codes, sign, 0xf8); /* high | (codes & sign) */
             _mm512_storeu_si512(dst + 32 * i, _mm512_unpacklo_epi8(low, high));
-            _mm512_storeu_si512(dst + a->dst_stride + 32 * i, _mm512_unpackhi_epi8(low, high));
+            _mm512_storeu_si512(dst + stride + 32 * i, _mm512_unpackhi_epi8(low, high));
         }
-    }
 }
 
-void quire_attn_unpack_fp8_e4m3_avx512_bf16(const struct quire_attn_unpack_args *a) { unpack(a, bf16_of_e4m3); }
-void quire_attn_unpack_fp8_e5m2_avx512_bf16(const struct quire_attn_unpack_args *a) { unpack(a, bf16_of_e5m2); }
+void quire_attn_unpack_fp8_e4m3_avx512_bf16(const struct quire_attn_unpack_args *a) { unpack(a, &e4m3); }
+void quire_attn_unpack_fp8_e5m2_avx512_bf16(const struct quire_attn_unpack_args *a) { unpack(a, &e5m2); }
 
 void quire_init_attn_avx512_bf16(struct quire_kernels *k)
 {

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_native.c - bf16 activations times bf16 weights for avx512_bf16: the template on VDPBF16PS, which adds
- * each pair as N3 wants. */
+/* linear_native.c - bf16 activations times bf16 weights for avx512_bf16, on VDPBF16PS.
+ *
+ * The instruction adds the odd product of a pair, then the even one, and takes denormals as zero:
+ * rule N3. */
 #include "simd/vec_avx512.h"
-#define QUIRE_ISA avx512_bf16
+#define QUIRE_ISA         avx512_bf16
 #define LINEAR_FLOAT_ROWS 6
 #define LINEAR_FLOAT_VECS 4
 #include "template/linear_native_tpl.h"
 
-void quire_init_linear_avx512_bf16(struct quire_kernels *k) { QUIRE_SET(k, linear_native_bf16, avx512_bf16); }
+void quire_init_linear_avx512_bf16(struct quire_kernels *k)
+{
+    QUIRE_SET(k, linear_native_bf16, avx512_bf16);
+}

@@ -8,7 +8,7 @@ static const struct qr_arch *const families[] = {
     &qr_arch_llama, &qr_arch_mistral, &qr_arch_qwen2,  &qr_arch_qwen3,
     &qr_arch_gemma, &qr_arch_gemma2,  &qr_arch_gemma3, &qr_arch_phi3,
 };
-enum { N_FAMILIES = sizeof families / sizeof *families };
+enum { N_FAMILIES = sizeof families / sizeof families[0] };
 
 static bool listed(const char *const *list, size_t n, const char *s, size_t len)
 {

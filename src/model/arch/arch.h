@@ -46,32 +46,32 @@ struct qr_arch {
     enum qr_activation activation;
     bool gated;
     enum qr_qk_norm qk_norm;
-    bool scaled_embedding; /* times sqrt(hidden) */
-    uint32_t window_period;
+    bool scaled_embedding;            /* times sqrt(hidden) */
+    bool attn_softcap, final_softcap; /* with the hf_defaults where the file has no key */
+    uint32_t window_period;           /* QR_WINDOW_PERIODIC, where the file does not give it */
 
     /* Hugging Face files */
     enum qr_window_rule hf_window;
     enum qr_norm_kind hf_norm;
     enum qr_rope_kind hf_rope;
-    bool hf_qkv_bias;       /* q, k and v always have biases */
-    bool hf_attention_bias; /* attention_bias decides on q, k, v and o */
-    bool hf_mlp_bias;       /* mlp_bias decides on the feed-forward */
-    bool hf_query_scalar;   /* attention scale = query_pre_attn_scalar ^ -1/2 */
-    bool hf_attn_softcap, hf_final_softcap;
+    bool hf_qkv_bias;         /* q, k and v always have biases */
+    bool hf_attention_bias;   /* attention_bias decides on q, k, v and o */
+    bool hf_mlp_bias;         /* mlp_bias decides on the feed-forward */
+    bool hf_query_scalar;     /* attention scale = query_pre_attn_scalar ^ -1/2 */
     bool hf_gelu_is_tanh;     /* the name "gelu" means the tanh form in this family's files */
     bool hf_local_rope;       /* windowed layers have their own rope parameters */
     bool hf_yarn_is_longrope; /* early files of the family used that name */
     const struct qr_hf_default *hf_defaults; /* ends with a NULL key */
-    const struct qr_name_rule *hf_names,
-        *hf_common_names; /* end with a NULL pattern; the second may be NULL */
+    /* each list ends with a NULL pattern; the second is tried after the first and may be NULL */
+    const struct qr_name_rule *hf_names, *hf_common_names;
 
     /* GGUF files */
     enum qr_window_rule gguf_window; /* when the file has no sliding_window_pattern */
     enum qr_norm_kind gguf_norm;
     enum qr_rope_kind gguf_rope;
-    uint32_t
-        gguf_scale_by_width; /* with this many layers the attention scale is (hidden / heads) ^ -1/2 */
-    bool gguf_local_rope;    /* windowed layers: freq_base_swa, no scaling */
+    /* a model of so many layers takes (hidden / heads) ^ -1/2 for the attention scale; 0: none does */
+    uint32_t gguf_scale_by_width;
+    bool gguf_local_rope; /* windowed layers: freq_base_swa, no scaling */
     const struct qr_name_rule *gguf_names, *gguf_common_names;
 };
 

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peak.c - what the dot-product extension adds: four byte products per lane in one instruction. */
+#include "isa/peak.h"
+#include <arm_neon.h>
+
+#define DOT(j) __asm__ volatile("sdot %0.4s, %1.16b, %2.16b" : "+w"(acc##j) : "w"(a), "w"(b));
+#define DECLARE(j) int32x4_t acc##j = vdupq_n_s32(0);
+static void int8(size_t n)
+{
+    int8x16_t a = vdupq_n_s8(0), b = a;
+    PEAK_24(DECLARE)
+    for (size_t i = 0; i < n; i++) {
+        PEAK_24(DOT)
+    }
+}
+
+const struct bench_peak bench_peak_neon_dotprod = { .level = "neon_dotprod", .int8 = { "sdot 4s", 24 * 32, int8 } };

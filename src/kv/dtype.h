@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dtype.h - what the cache knows about each storage type. */
+#ifndef QUIRE_KV_DTYPE_H
+#define QUIRE_KV_DTYPE_H
+#include "base/kernel.h"
+#include <quire/kv_cache.h>
+#include <stdbool.h>
+
+struct qr_kv_dtype {
+    const char *name;
+    size_t bytes; /* of one element */
+    int step; /* elements side by side in a layout step: d's of a token in K, tokens of a d in V */
+    bool cells;  /* a step is cut into the 64-byte cells of layout.h */
+    bool scaled; /* stores x / scale; the others store x and have a scale of 1 */
+    /* n values rounded into the type and back by the kernels of a level; narrow returns how many
+     * were clipped. Elements are aligned to their size. */
+    size_t (*narrow)(const struct quire_kernels *k, void *dst, const float *src, float scale,
+                     size_t n);
+    void (*widen)(const struct quire_kernels *k, float *dst, const void *src, float scale,
+                  size_t n);
+};
+
+/* The row of a type; NULL for a number that is none. */
+const struct qr_kv_dtype *qr_kv_dtype(enum quire_kv_dtype dtype);
+
+#endif

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# run.sh TEST SOURCE_DIR QUIRE_CHAT CHECK_EVENTS TEST_TERMINAL - finds a model for the tests of quire-chat: a tiny one of
+# the reference data where that is there, and the one inside the program where it has one. Exit 77 = skipped.
+set -u
+test=$1
+shared=${QUIRE_SHARED:-$2/../shared}
+program=$3
+check_events=$4
+test_terminal=$5
+tiny=$shared/goldens/gguf/llama-q8_0.gguf
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cat >"$folder/template.jinja" <<'END'
+{% for m in messages %}{{ m.role }}: {{ m.content }}
+{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}
+END
+
+status=0
+if [ "$test" = chat_program ]; then
+    here=$(dirname "$0")
+    "$here/test_chat.sh" "$program" "$check_events" || status=1
+    if [ -e "$tiny" ]; then
+        "$here/test_chat.sh" "$program" "$check_events" "$tiny" || status=1
+    fi
+elif [ -e "$tiny" ]; then
+    "$test_terminal" "$program" -m "$tiny" --chat-template-file "$folder/template.jinja"
+    status=$?
+elif "$program" --dry-run >/dev/null 2>&1; then
+    "$test_terminal" "$program"
+    status=$?
+else
+    echo "skipped: no model: none in the program, and no reference data beside the source tree (set QUIRE_SHARED)"
+    status=77
+fi
+exit $status

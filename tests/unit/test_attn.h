@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_attn.h - scenes for attention tests: sequences with random queries, keys and values, run in many ways. */
+#ifndef QUIRE_TEST_ATTN_H
+#define QUIRE_TEST_ATTN_H
+#include "quire_cmocka.h"
+#include <math.h>
+#include <quire/attention.h>
+#include <quire/cpu.h>
+
+enum { MAX_SCENE_SEQS = 8, MAX_SCENE_HEADS = 32 };
+
+static uint64_t scene_rng = 1;
+static inline uint32_t scene_random(void)
+{
+    uint64_t z = scene_rng += 0x9e3779b97f4a7c15ull;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+    return (uint32_t)((z ^ z >> 31) >> 16);
+}
+static inline uint32_t scene_below(uint32_t n) { return scene_random() % n; }
+static inline float scene_uniform(float lo, float hi)
+{
+    return lo + (hi - lo) * (float)(scene_random() & 0xffffff) / 16777216.0f;
+}
+
+/* Sequences and a layer. Row `pos` of sequence s is at (first[s] + pos) in q, k, v and in results. */
+struct scene {
+    struct quire_attention_config config;
+    enum quire_kv_dtype k_dtype, v_dtype;
+    float k_scale, v_scale;
+    uint32_t n_seqs, n_rows;
+    uint32_t len[MAX_SCENE_SEQS], first[MAX_SCENE_SEQS];
+    float *q, *k, *v; /* [n_rows][heads][size] */
+    float slopes[MAX_SCENE_HEADS], sinks[MAX_SCENE_HEADS];
+};
+
+static inline uint32_t scene_v_size(const struct scene *s)
+{
+    return s->config.v_head_size ? s->config.v_head_size : s->config.head_size;
+}
+
+static inline float *scene_values(size_t n, float amplitude)
+{
+    float *x = malloc((n ? n : 1) * sizeof *x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = scene_uniform(-amplitude, amplitude);
+    return x;
+}
+
+/* Fills in lengths, data, slopes and sinks for a configuration and dtypes that are set. */
+static inline void scene_fill(struct scene *s, const uint32_t *lens, uint32_t n_seqs)
+{
+    s->n_seqs = n_seqs;
+    s->n_rows = 0;
+    for (uint32_t i = 0; i < n_seqs; i++) {
+        s->first[i] = s->n_rows;
+        s->len[i] = lens[i];
+        s->n_rows += lens[i];
+    }
+    const struct quire_attention_config *c = &s->config;
+    s->q = scene_values((size_t)s->n_rows * c->num_heads * c->head_size, 2);
+    s->k = scene_values((size_t)s->n_rows * c->num_kv_heads * c->head_size, 2);
+    s->v = scene_values((size_t)s->n_rows * c->num_kv_heads * scene_v_size(s), 2);
+    for (uint32_t h = 0; h < MAX_SCENE_HEADS; h++) {
+        s->slopes[h] = scene_uniform(0, 0.25f);
+        s->sinks[h] = scene_uniform(-2, 3);
+    }
+}
+
+static inline void scene_free(struct scene *s) { free(s->q), free(s->k), free(s->v); }
+
+/* How a scene is run. Sequence i takes part if to[i] > from[i]: queries [from, to), keys [0, to). */
+struct run {
+    const char *isa; /* NULL = best */
+    uint32_t block_size, n_threads, n_plan_threads, flags;
+    uint32_t from[MAX_SCENE_SEQS], to[MAX_SCENE_SEQS];
+    bool reversed;     /* sequences in falling order in the batch */
+    uint64_t shuffle;  /* of block ids; 0 = rising */
+    bool give_up;      /* blocks that fell out of the window: left out of the tables by first_block */
+    bool no_lse;
+    struct quire_threads *threads; /* for n_threads > 1 */
+};
+
+static inline struct run run_whole(const struct scene *s)
+{
+    struct run r = { .block_size = 64, .n_threads = 1, .n_plan_threads = 1 };
+    for (uint32_t i = 0; i < s->n_seqs; i++)
+        r.to[i] = s->len[i];
+    return r;
+}
+
+/* Pool, tables and batch of a run. */
+struct stage {
+    struct quire_kv_cache *kv;
+    struct quire_plan *plan;
+    uint32_t n, seq[MAX_SCENE_SEQS], max_blocks, n_blocks;
+    int32_t starts[MAX_SCENE_SEQS + 1], lens[MAX_SCENE_SEQS];
+    uint32_t first_block[MAX_SCENE_SEQS];
+    int32_t *table;
+    struct quire_attention_batch_group group;
+    struct quire_attention_batch batch;
+};
+
+#define must(call)                                                          \
+    do {                                                                    \
+        struct quire_error err = QUIRE_ERROR_INIT;                          \
+        if ((call) != QUIRE_OK)                                             \
+            fail_msg("%s: %s %s", #call, quire_status_name(err.code), err.msg); \
+    } while (0)
+
+/* Fills the whole pool with the bytes 0xff: NaN in every dtype. */
+static inline void stage_poison(const struct stage *st, const struct scene *s, uint32_t block_size)
+{
+    const enum quire_kv_dtype dtypes[] = { s->k_dtype, s->v_dtype };
+    if (dtypes[0] != dtypes[1] || scene_v_size(s) != s->config.head_size)
+        return; /* a plain tensor has one dtype and size */
+    const size_t elem = dtypes[0] == QUIRE_KV_F32 ? 4 : dtypes[0] == QUIRE_KV_BF16 || dtypes[0] == QUIRE_KV_F16 ? 2 : 1;
+    const size_t bytes = 2 * (size_t)st->n_blocks * block_size * s->config.num_kv_heads * s->config.head_size * elem;
+    int32_t *ids = malloc(st->n_blocks * sizeof *ids);
+    void *plain = malloc(bytes);
+    memset(plain, 0xff, bytes);
+    for (uint32_t i = 0; i < st->n_blocks; i++)
+        ids[i] = (int32_t)i;
+    const struct quire_kv_plain_args args = {
+        .struct_size = sizeof args, .blocks = ids, .n_blocks = st->n_blocks, .size = bytes,
+        .layout = quire_kv_plain_split(dtypes[0], st->n_blocks, block_size, s->config.num_kv_heads, s->config.head_size) };
+    must(quire_kv_import(st->kv, &args, plain, &err));
+    free(ids), free(plain);
+}
+
+static inline void stage_pool(struct stage *st, const struct scene *s, const struct run *r)
+{
+    const struct quire_kv_group_config group = {
+        .n_layers = 1, .n_kv_heads = s->config.num_kv_heads, .head_size = s->config.head_size, .v_head_size = scene_v_size(s),
+        .k_dtype = s->k_dtype, .v_dtype = s->v_dtype, .n_blocks = st->n_blocks, .k_scale = &s->k_scale,
+        .v_scale = &s->v_scale, .n_k_scales = 1, .n_v_scales = 1 };
+    const struct quire_kv_config config = { .struct_size = sizeof config, .block_size = r->block_size, .groups = &group,
+                                            .n_groups = 1 };
+    int32_t *ids = malloc(st->n_blocks * sizeof *ids);
+    must(quire_kv_create(&config, &st->kv, &err));
+    must(quire_kv_alloc(st->kv, 0, -1, st->n_blocks, ids, &err));
+    free(ids);
+    stage_poison(st, s, r->block_size);
+}
+
+/* Block ids of each sequence, shuffled; the keys that some query sees are written, the rest stays poisoned. */
+static inline void stage_tables(struct stage *st, const struct scene *s, const struct run *r)
+{
+    const uint32_t b = r->block_size;
+    int32_t *ids = malloc(st->n_blocks * sizeof *ids);
+    uint64_t rng = scene_rng;
+    for (uint32_t i = 0; i < st->n_blocks; i++)
+        ids[i] = (int32_t)i;
+    if (r->shuffle) {
+        scene_rng = r->shuffle;
+        for (uint32_t i = st->n_blocks; i-- > 1;) {
+            const uint32_t j = scene_below(i + 1);
+            const int32_t t = ids[i];
+            ids[i] = ids[j];
+            ids[j] = t;
+        }
+    }
+    scene_rng = rng;
+    st->table = malloc((size_t)st->n * st->max_blocks * sizeof *st->table);
+    for (uint32_t i = 0, next = 0; i < st->n; i++) {
+        int32_t *row = st->table + (size_t)i * st->max_blocks;
+        const uint32_t seq = st->seq[i], window = s->config.window_left < 0 ? 0 : (uint32_t)s->config.window_left + 1;
+        st->first_block[i] = r->give_up ? quire_kv_first_block(b, window, r->from[seq]) : 0;
+        for (uint32_t j = 0; j < st->max_blocks; j++)
+            row[j] = -7; /* must not be read */
+        const uint32_t n = ((uint32_t)st->lens[i] + b - 1) / b;
+        int64_t *slots = malloc((n * b + 1) * sizeof *slots);
+        for (uint32_t j = st->first_block[i]; j < n; j++)
+            row[j - st->first_block[i]] = ids[next++];
+        for (uint32_t t = 0; t < (uint32_t)st->lens[i]; t++)
+            slots[t] = t / b < st->first_block[i] ? QUIRE_SLOT_PAD
+                                                  : (int64_t)row[t / b - st->first_block[i]] * b + t % b;
+        const size_t at = (size_t)s->first[seq] * s->config.num_kv_heads;
+        const struct quire_kv_write_args args = { .struct_size = sizeof args, .dtype = QUIRE_KV_F32,
+                                                  .k = s->k + at * s->config.head_size, .v = s->v + at * scene_v_size(s),
+                                                  .slot_mapping = slots, .n_tokens = (size_t)st->lens[i] };
+        must(quire_kv_write(st->kv, &args, NULL, &err));
+        free(slots);
+    }
+    free(ids);
+}
+
+static inline void stage_open(struct stage *st, const struct scene *s, const struct run *r)
+{
+    memset(st, 0, sizeof *st);
+    uint32_t n_tokens = 0, longest = 1;
+    st->n_blocks = 2; /* nobody's */
+    st->max_blocks = 1;
+    for (uint32_t j = 0; j < s->n_seqs; j++) {
+        const uint32_t i = r->reversed ? s->n_seqs - 1 - j : j;
+        const uint32_t n = (r->to[i] + r->block_size - 1) / r->block_size;
+        if (r->to[i] <= r->from[i] && s->len[i])
+            continue;
+        st->seq[st->n] = i;
+        st->lens[st->n] = (int32_t)r->to[i];
+        n_tokens += r->to[i] - r->from[i];
+        st->starts[++st->n] = (int32_t)n_tokens;
+        st->n_blocks += n;
+        st->max_blocks = n > st->max_blocks ? n : st->max_blocks;
+        longest = r->to[i] > longest ? r->to[i] : longest;
+    }
+    stage_pool(st, s, r);
+    stage_tables(st, s, r);
+    st->group = (struct quire_attention_batch_group){ .block_table = st->table, .max_blocks = st->max_blocks,
+                                                      .first_block = r->give_up ? st->first_block : NULL };
+    st->batch = (struct quire_attention_batch){ .struct_size = sizeof st->batch, .num_seqs = st->n, .query_start_loc = st->starts,
+                                                .seq_lens = st->lens, .n_groups = 1, .groups = &st->group };
+    const struct quire_plan_group group = { .config = &s->config };
+    const struct quire_plan_params params = { .struct_size = sizeof params, .kv = st->kv, .groups = &group, .n_groups = 1,
+                                              .max_tokens = n_tokens ? n_tokens : 1, .max_seqs = st->n ? st->n : 1,
+                                              .max_seq_len = longest, .n_threads = r->n_plan_threads, .isa = r->isa,
+                                              .flags = r->flags };
+    must(quire_plan_create(&params, &st->plan, &err));
+    must(quire_plan_build(st->plan, &st->batch, &err));
+}
+
+static inline void stage_close(struct stage *st)
+{
+    quire_plan_destroy(st->plan);
+    quire_kv_destroy(st->kv);
+    free(st->table);
+}
+
+/* Results of all rows of a scene; rows that a run does not compute stay as they were. */
+struct result {
+    size_t n_out, n_lse;
+    float *out, *lse; /* [n_rows][heads][v size], [n_rows][heads] */
+};
+
+static inline struct result result_new(const struct scene *s)
+{
+    struct result r = { .n_lse = (size_t)s->n_rows * s->config.num_heads };
+    r.n_out = r.n_lse * scene_v_size(s);
+    r.out = calloc(r.n_out + 1, sizeof *r.out);
+    r.lse = calloc(r.n_lse + 1, sizeof *r.lse);
+    return r;
+}
+static inline void result_free(struct result *r) { free(r->out), free(r->lse); }
+
+/* Runs the scene and adds the rows to `into`. Strides are wider than the rows, and q is misaligned. */
+static inline void run_stage(struct stage *st, const struct scene *s, const struct run *r, struct result *into)
+{
+    const struct quire_attention_config *c = &s->config;
+    const size_t h = c->num_heads, d = c->head_size, dv = scene_v_size(s), n = (size_t)st->starts[st->n];
+    const size_t q_row = h * d + 5, o_row = h * (dv + 3);
+    char *q_bytes = malloc((n * q_row + 1) * sizeof(float) + 1);
+    float *out = malloc((n * o_row + 1) * sizeof *out), *lse = malloc((n * h + 1) * sizeof *lse);
+    for (uint32_t i = 0; i < st->n; i++)
+        for (int32_t t = st->starts[i]; t < st->starts[i + 1]; t++) {
+            const size_t pos = (size_t)(st->lens[i] - (st->starts[i + 1] - t)) + s->first[st->seq[i]];
+            memcpy(q_bytes + 1 + (size_t)t * q_row * sizeof(float), s->q + pos * h * d, h * d * sizeof(float));
+        }
+    const struct quire_attention_args args = { .struct_size = sizeof args, .q = (const float *)(const void *)(q_bytes + 1),
+                                               .q_token_stride = q_row, .out = out, .out_token_stride = o_row,
+                                               .out_head_stride = dv + 3, .lse = r->no_lse ? NULL : lse };
+    must(quire_attention_forward(st->plan, &args, r->n_threads > 1 ? r->threads : NULL, &err));
+    for (uint32_t i = 0; i < st->n; i++)
+        for (int32_t t = st->starts[i]; t < st->starts[i + 1]; t++) {
+            const size_t pos = (size_t)(st->lens[i] - (st->starts[i + 1] - t)) + s->first[st->seq[i]];
+            for (size_t j = 0; j < h; j++)
+                memcpy(into->out + (pos * h + j) * dv, out + (size_t)t * o_row + j * (dv + 3), dv * sizeof *out);
+            if (!r->no_lse)
+                memcpy(into->lse + pos * h, lse + (size_t)t * h, h * sizeof *lse);
+        }
+    free(q_bytes), free(out), free(lse);
+}
+
+static inline void run_scene(const struct scene *s, const struct run *r, struct result *into)
+{
+    struct stage st;
+    stage_open(&st, s, r);
+    run_stage(&st, s, r, into);
+    stage_close(&st);
+}
+
+#define assert_same_bits(a, b, n) assert_memory_equal(a, b, (n) * sizeof *(a))
+
+/* Names of the levels this CPU runs, one after another. */
+static inline const char *usable_level(int *i)
+{
+    for (const char *name; (name = quire_cpu_level_name((*i)++));)
+        if (quire_cpu_level_usable(*i - 1))
+            return name;
+    return NULL;
+}
+#endif

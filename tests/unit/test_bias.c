@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_bias.c - dense bias builders against their formulas, and what attention does with the same options. */
+#include "test_attn.h"
+
+static void window_by_hand(void **state)
+{
+    (void)state;
+    static const float inf = INFINITY;
+    float out[3 * 5];
+    /* 3 queries at positions 1, 2, 3 of 4 keys, one key to the left, none to the right */
+    const float want[3][4] = { { 0, 0, -inf, -inf }, { -inf, 0, 0, -inf }, { -inf, -inf, 0, 0 } };
+    for (int i = 0; i < 15; i++)
+        out[i] = 77;
+    must(quire_sliding_window_bias(3, 4, 1, 0, out, 5, &err));
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 4; j++)
+            assert_true(out[i * 5 + j] == want[i][j]);
+        assert_true(out[i * 5 + 4] == 77); /* beyond the row */
+    }
+}
+
+static void window_everywhere(void **state)
+{
+    (void)state;
+    float out[9 * 9];
+    for (int64_t left = -1; left < 6; left++)
+        for (int64_t right = -1; right < 6; right++)
+            for (int n_q = 0; n_q <= 9; n_q++)
+                for (int n_k = 0; n_k <= 9; n_k++) {
+                    must(quire_sliding_window_bias((size_t)n_q, (size_t)n_k, left, right, out, 9, &err));
+                    for (int i = 0; i < n_q; i++)
+                        for (int j = 0; j < n_k; j++) {
+                            const int q = n_k - n_q + i;
+                            const bool seen = (left < 0 || j >= q - left) && (right < 0 || j <= q + right);
+                            assert_true(out[i * 9 + j] == (seen ? 0 : -INFINITY));
+                        }
+                }
+}
+
+static void alibi_by_formula(void **state)
+{
+    (void)state;
+    const float slopes[2] = { 0.5f, 0.125f };
+    float out[2 * 40];
+    for (int causal = 0; causal < 2; causal++) {
+        must(quire_alibi_bias(slopes, 2, 3, 5, causal, out, 6, 40, &err));
+        for (int h = 0; h < 2; h++)
+            for (int i = 0; i < 3; i++)
+                for (int j = 0; j < 5; j++) {
+                    const int q = 2 + i;
+                    const float want = causal && j > q ? -INFINITY : slopes[h] * (float)(j - q);
+                    assert_true(out[h * 40 + i * 6 + j] == want);
+                }
+    }
+    must(quire_alibi_bias(slopes, 2, 3, 5, 1, out, 5, 0, &err)); /* dense */
+    assert_true(out[15] == slopes[1] * -2.0f);
+}
+
+static void slopes_by_formula(void **state)
+{
+    (void)state;
+    float s[64];
+    must(quire_alibi_slopes(8, s, &err));
+    for (int h = 0; h < 8; h++)
+        assert_true(s[h] == ldexpf(1, -(h + 1)));
+    must(quire_alibi_slopes(12, s, &err)); /* 8 of 8, then every other of 16 */
+    for (int h = 0; h < 8; h++)
+        assert_true(s[h] == ldexpf(1, -(h + 1)));
+    for (int h = 8; h < 12; h++)
+        assert_float_equal(s[h], exp2(-0.5 * (2 * (h - 8) + 1)), 1e-7);
+    must(quire_alibi_slopes(1, s, &err));
+    assert_true(s[0] == ldexpf(1, -8));
+    must(quire_alibi_slopes(64, s, &err));
+    assert_float_equal(s[63], exp2(-8), 1e-9);
+}
+
+/* Softmax of score + bias, as a program with masks of its own would do it, equals the ranges of the kernels. */
+static void attention_agrees_with_the_biases(void **state)
+{
+    (void)state;
+    enum { N = 40, H = 3, D = 8 };
+    static const uint32_t lens[] = { N };
+    static float window[N * N], alibi[H * N * N];
+    struct scene s = { .config.num_heads = 0, .k_dtype = QUIRE_KV_F32, .v_dtype = QUIRE_KV_F32, .k_scale = 1, .v_scale = 1 };
+    quire_attention_config_default(&s.config, H, 1, D);
+    s.config.compute = QUIRE_COMPUTE_F32;
+    s.config.window_left = 9;
+    s.config.window_right = 0;
+    s.config.causal = 0;
+    scene_fill(&s, lens, 1);
+    s.config.alibi_slopes = s.slopes;
+    must(quire_sliding_window_bias(N, N, 9, 0, window, N, &err));
+    must(quire_alibi_bias(s.slopes, H, N, N, 1, alibi, N, 0, &err));
+    struct result got = result_new(&s);
+    const struct run r = run_whole(&s);
+    run_scene(&s, &r, &got);
+    for (int i = 0; i < N; i++)
+        for (int h = 0; h < H; h++) {
+            double p[N], sum = 0, out = 0;
+            for (int j = 0; j < N; j++) {
+                double x = 0;
+                for (int d = 0; d < D; d++)
+                    x += (double)s.q[(i * H + h) * D + d] * (double)s.k[j * D + d];
+                p[j] = exp(x * s.config.scale + window[i * N + j] + alibi[(h * N + i) * N + j]);
+                sum += p[j];
+            }
+            for (int j = 0; j < N; j++)
+                out += p[j] / sum * (double)s.v[j * D];
+            assert_float_equal(got.out[(i * H + h) * D], out, 1e-5);
+        }
+    result_free(&got);
+    scene_free(&s);
+}
+
+static void bad_arguments(void **state)
+{
+    (void)state;
+    float out[16], slopes[2] = { 1, 1 };
+    for (int i = 0; i < 16; i++)
+        out[i] = 5;
+    assert_status(QUIRE_E_INVALID_ARG, quire_sliding_window_bias(2, 2, 0, 0, NULL, 2, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_sliding_window_bias(2, 3, 0, 0, out, 2, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_sliding_window_bias(2, 2, -2, 0, out, 2, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_sliding_window_bias(2, 2, 0, -2, out, 2, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_sliding_window_bias(SIZE_MAX / 4, 2, 0, 0, out, 2, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_alibi_bias(NULL, 2, 2, 2, 1, out, 2, 0, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_alibi_bias(slopes, 2, 2, 2, 1, NULL, 2, 0, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_alibi_bias(slopes, 2, 2, 3, 1, out, 2, 0, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_alibi_bias(slopes, 2, 2, 2, 1, out, 2, 3, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_alibi_bias(slopes, SIZE_MAX / 4, 2, 2, 1, out, 2, 0, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_alibi_slopes(0, slopes, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_alibi_slopes(2, NULL, NULL));
+    for (int i = 0; i < 16; i++)
+        assert_true(out[i] == 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(window_by_hand),    cmocka_unit_test(window_everywhere),
+        cmocka_unit_test(alibi_by_formula),  cmocka_unit_test(slopes_by_formula),
+        cmocka_unit_test(bad_arguments),     cmocka_unit_test(attention_agrees_with_the_biases),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,856 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_engine.c - requests through the public API of the engine, on tiny models of the
+ * reference data. */
+#include "engine/engine_impl.h"
+#include "quire_cmocka.h"
+#include "text/utf8.h"
+#include <quire/engine.h>
+
+/* What came out of one request. */
+struct result {
+    char text[8192];
+    size_t size;
+    int32_t tokens[1024];
+    size_t n_tokens;
+    struct quire_event done;
+    uint32_t prompt_events;
+};
+
+static struct quire_engine_params params_for(const char *model)
+{
+    static char path[4200];
+    snprintf(path, sizeof path, "%s/goldens/gguf/%s", shared_dir(), model);
+    struct quire_engine_params p;
+    quire_engine_params_default(&p);
+    p.model_path = path;
+    p.n_threads = 2;
+    p.thread_backend = QUIRE_THREADS_PTHREAD;
+    return p;
+}
+
+static struct quire_engine *open_with(const struct quire_engine_params *p)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_engine *e;
+    const quire_status s = quire_engine_open(p, &e, &err);
+    if (s != QUIRE_OK)
+        fail_msg("open: %s: %s", quire_status_name(s), err.msg);
+    return e;
+}
+
+static struct quire_engine *open_model(const char *model)
+{
+    const struct quire_engine_params p = params_for(model);
+    return open_with(&p);
+}
+
+static struct quire_request_params greedy(const char *text, uint32_t max_tokens)
+{
+    struct quire_request_params p;
+    quire_request_params_default(&p);
+    p.text = text;
+    p.text_size = strlen(text);
+    p.max_tokens = max_tokens;
+    p.sampling.temperature = 0;
+    return p;
+}
+
+static quire_request_id submit(struct quire_engine *e, const struct quire_request_params *p)
+{
+    quire_request_id id;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    const quire_status s = quire_engine_submit(e, p, &id, &err);
+    if (s != QUIRE_OK)
+        fail_msg("submit: %s: %s", quire_status_name(s), err.msg);
+    return id;
+}
+
+static void take_event(const struct quire_event *ev, struct result *r)
+{
+    assert_non_null(ev->text);
+    assert_non_null(ev->message);
+    assert_true(qr_utf8_valid((const uint8_t *)ev->text, ev->text_size));
+    assert_true(r->size + ev->text_size < sizeof r->text && r->n_tokens + ev->n_tokens <= 1024);
+    memcpy(r->text + r->size, ev->text, ev->text_size);
+    r->size += ev->text_size;
+    r->text[r->size] = 0;
+    if (ev->n_tokens)
+        memcpy(r->tokens + r->n_tokens, ev->tokens, ev->n_tokens * sizeof(int32_t));
+    r->n_tokens += ev->n_tokens;
+    r->prompt_events += ev->kind == QUIRE_EVENT_PROMPT;
+}
+
+/* Runs until all n requests are done. */
+static void finish_all(struct quire_engine *e, const quire_request_id *ids, size_t n,
+                       struct result *results)
+{
+    struct quire_event ev = { .struct_size = sizeof ev };
+    for (size_t i = 0; i < n; i++)
+        results[i] = (struct result){ .size = 0 };
+    for (size_t guard = 0, left = n; left; guard++) {
+        assert_true(guard < 100000);
+        assert_status(QUIRE_OK, quire_engine_poll(e, &ev, NULL));
+        if (ev.kind == QUIRE_EVENT_NONE) {
+            assert_status(QUIRE_OK, quire_engine_step(e, NULL));
+            continue;
+        }
+        size_t i = 0;
+        while (i < n && ids[i] != ev.id)
+            i++;
+        assert_true(i < n);
+        take_event(&ev, &results[i]);
+        results[i].done = ev;
+        left -= ev.kind == QUIRE_EVENT_DONE;
+    }
+}
+
+static void finish(struct quire_engine *e, quire_request_id id, struct result *r)
+{
+    finish_all(e, &id, 1, r);
+}
+
+static void ask(struct quire_engine *e, const struct quire_request_params *p, struct result *r)
+{
+    finish(e, submit(e, p), r);
+}
+
+static void assert_same(const struct result *a, const struct result *b)
+{
+    assert_int_equal(a->n_tokens, b->n_tokens);
+    assert_memory_equal(a->tokens, b->tokens, a->n_tokens * sizeof(int32_t));
+    assert_string_equal(a->text, b->text);
+    assert_int_equal(a->done.reason, b->done.reason);
+}
+
+static const char story[] =
+    "Once upon a time there was a fox who lived under a hill and read old books by the light "
+    "of a small lantern, every night until the stars went out.";
+
+static void test_answer(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_engine *e = open_model("llama-q8_0.gguf");
+    struct quire_request_params p = greedy(story, 20);
+    p.flags = QUIRE_REQUEST_IGNORE_EOS;
+    struct result r;
+    ask(e, &p, &r);
+    assert_int_equal(r.done.reason, QUIRE_FINISH_LENGTH);
+    assert_false(r.done.context_full);
+    assert_int_equal(r.n_tokens, 20);
+    assert_int_equal(r.done.usage.completion_tokens, 20);
+    assert_int_equal(r.done.usage.prompt_done, r.done.usage.prompt_tokens);
+    assert_true(r.done.usage.prompt_tokens > 20 && r.done.usage.prompt_seconds > 0);
+    assert_int_equal(quire_engine_active(e), 0);
+    /* the text is what the tokenizer makes of the tokens */
+    char text[4096];
+    size_t size;
+    assert_status(QUIRE_OK, quire_tokenizer_decode(quire_engine_tokenizer(e), r.tokens, r.n_tokens,
+                                                   QUIRE_DETOKENIZE_CONTINUES, text, sizeof text,
+                                                   &size, NULL));
+    assert_int_equal(size, r.size);
+    assert_memory_equal(text, r.text, size);
+    quire_engine_close(e);
+}
+
+/* Threads, chunks of the prompt, block size and cached beginnings must not change a bit of the
+ * logits. */
+static void test_same_bits(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    static const char *const models[] = { "llama-q8_0.gguf", "gemma2_q32-q8_0.gguf",
+                                          "phi3-bf16.gguf" };
+    static const struct {
+        uint32_t threads, step, block;
+    } cases[] = { { 1, 512, 64 }, { 2, 512, 64 }, { 3, 16, 64 },
+                  { 1, 7, 16 },   { 2, 64, 32 },  { 1, 1, 128 } };
+    for (size_t m = 0; m < 3; m++) {
+        struct result first, again;
+        float *logits = NULL;
+        uint32_t n = 0;
+        for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+            struct quire_engine_params ep = params_for(models[m]);
+            ep.n_threads = cases[c].threads;
+            ep.max_step_tokens = cases[c].step;
+            ep.block_size = cases[c].block;
+            struct quire_engine *e = open_with(&ep);
+            const struct quire_request_params p = greedy(story, 12);
+            ask(e, &p, c ? &again : &first);
+            if (c == 0) {
+                n = e->vocab_size;
+                logits = malloc(n * sizeof *logits);
+                assert_non_null(logits);
+                memcpy(logits, e->logits, n * sizeof *logits);
+            } else {
+                assert_same(&first, &again);
+                assert_memory_equal(logits, e->logits, n * sizeof *logits);
+            }
+            /* once more, now from the cache */
+            ask(e, &p, &again);
+            assert_same(&first, &again);
+            assert_int_equal(again.done.usage.cached_tokens, again.done.usage.prompt_tokens - 1);
+            assert_memory_equal(logits, e->logits, n * sizeof *logits);
+            quire_engine_close(e);
+        }
+        free(logits);
+    }
+}
+
+/* A conversation of several turns, each continuing a different way; every answer as if asked on
+ * a fresh engine. */
+static void test_prefix_reuse(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    static const char *const models[] = { "llama-f32.gguf", "gemma2_q32-bf16.gguf",
+                                          "phi3-bf16.gguf" };
+    static const char far_away[] = "Twice upon a time there was a dog, and it went far away over "
+                                   "the hills, over the sea, and over the moon. "
+                                   "Nobody knows where it is today, and nobody asks any more, for "
+                                   "all of that was a very long time ago.";
+    static const char *const prompts[] = {
+        "Once upon a time there was a fox.",
+        "Once upon a time there was a fox. It had a lantern.",
+        "Once upon a time there was a dog.",
+        "Once upon",
+        far_away,
+        "Twice upon a time there was a dog, and it went far away over the hills, over the sea, and "
+        "over the moon.",
+        "Twice",
+    };
+    for (size_t m = 0; m < 3; m++) {
+        struct quire_engine *e = open_model(models[m]);
+        bool reused = false;
+        for (size_t i = 0; i < sizeof prompts / sizeof prompts[0]; i++) {
+            struct result kept, plain;
+            struct quire_request_params p = greedy(prompts[i], 30);
+            p.flags = QUIRE_REQUEST_IGNORE_EOS;
+            ask(e, &p, &kept);
+            reused |= kept.done.usage.cached_tokens > 4;
+            struct quire_engine *fresh = open_model(models[m]);
+            ask(fresh, &p, &plain);
+            assert_int_equal(plain.done.usage.cached_tokens, 0);
+            assert_same(&kept, &plain);
+            assert_memory_equal(e->logits, fresh->logits, e->vocab_size * sizeof(float));
+            quire_engine_close(fresh);
+        }
+        assert_true(reused);
+        struct quire_request_params p = greedy(prompts[0], 3);
+        struct result r;
+        ask(e, &p, &r);
+        p.flags = QUIRE_REQUEST_NO_REUSE;
+        ask(e, &p, &r);
+        assert_int_equal(r.done.usage.cached_tokens, 0);
+        quire_engine_close(e);
+    }
+}
+
+static void test_sampling_through_the_engine(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_engine *e = open_model("llama-q8_0.gguf");
+    struct quire_request_params p = greedy(story, 16);
+    assert_status(QUIRE_OK, quire_engine_sampling_default(e, &p.sampling));
+    p.sampling.temperature = 1;
+    p.sampling.seed = 11;
+    struct result a, b;
+    ask(e, &p, &a);
+    ask(e, &p, &b);
+    assert_same(&a, &b);
+    p.stream = 1;
+    ask(e, &p, &b);
+    assert_true(a.n_tokens != b.n_tokens ||
+                memcmp(a.tokens, b.tokens, a.n_tokens * sizeof(int32_t)) != 0);
+    /* a forbidden token does not come */
+    p = greedy(story, 1);
+    ask(e, &p, &a);
+    const struct quire_logit_bias bias = { a.tokens[0], -1.0f / 0.0f };
+    p.sampling.logit_bias = &bias;
+    p.sampling.n_logit_bias = 1;
+    ask(e, &p, &b);
+    assert_int_not_equal(a.tokens[0], b.tokens[0]);
+    quire_engine_close(e);
+}
+
+static void test_stop_text(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_engine *e = open_model("llama-q8_0.gguf");
+    struct quire_request_params p = greedy(story, 40);
+    p.flags = QUIRE_REQUEST_IGNORE_EOS;
+    struct result whole, cut;
+    ask(e, &p, &whole);
+    /* any part of the answer stops it at its first occurrence */
+    for (size_t at = 0; at + 1 < whole.size; at += 3) {
+        if (qr_utf8_is_continuation((uint8_t)whole.text[at]))
+            continue;
+        char stop[16];
+        size_t n = 0;
+        while (n < 9 && at + n < whole.size)
+            n += qr_utf8_len((uint8_t)whole.text[at + n]);
+        memcpy(stop, whole.text + at, n);
+        stop[n] = 0;
+        if (strlen(stop) != n || !n)
+            continue;
+        const char *stops[] = { "never in there", stop };
+        p.stop = stops;
+        p.n_stop = 2;
+        ask(e, &p, &cut);
+        assert_int_equal(cut.done.reason, QUIRE_FINISH_STOP);
+        const char *found = strstr(whole.text, stop);
+        assert_int_equal(cut.size, found - whole.text);
+        assert_memory_equal(cut.text, whole.text, cut.size);
+    }
+    quire_engine_close(e);
+}
+
+static void test_full_context(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    for (uint32_t context = 30; context <= 70; context += 20) {
+        struct quire_engine_params ep = params_for("llama-q8_0.gguf");
+        ep.context_length = context;
+        struct quire_engine *e = open_with(&ep);
+        int32_t ids[72] = { 5 };
+        struct quire_request_params p = greedy("", 0);
+        p.text = NULL;
+        p.tokens = ids;
+        p.flags = QUIRE_REQUEST_IGNORE_EOS;
+        for (uint32_t n = context - 12; n <= context; n += 6) {
+            struct result r;
+            p.n_tokens = n;
+            ask(e, &p, &r);
+            assert_int_equal(r.done.reason, QUIRE_FINISH_LENGTH);
+            assert_true(r.done.context_full);
+            assert_int_equal(r.n_tokens, context - n + 1);
+        }
+        p.n_tokens = context + 1;
+        quire_request_id id = 7;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        assert_status(QUIRE_E_LIMIT, quire_engine_submit(e, &p, &id, &err));
+        assert_int_equal(id, 0);
+        char number[16];
+        snprintf(number, sizeof number, "%u", context + 1);
+        assert_non_null(strstr(err.msg, number));
+        quire_engine_close(e);
+    }
+}
+
+static void test_cancel(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_engine_params ep = params_for("llama-q8_0.gguf");
+    ep.max_step_tokens = 16;
+    struct quire_engine *e = open_with(&ep);
+    const struct quire_request_params p = greedy(story, 30);
+    struct result whole, r;
+    ask(e, &p, &whole);
+    struct quire_request_params cold = p;
+    cold.flags = QUIRE_REQUEST_NO_REUSE;
+
+    /* in the queue: the others do not notice */
+    const quire_request_id line[] = { submit(e, &p), submit(e, &p), submit(e, &p) }, a = line[0];
+    static struct result results[3];
+    assert_int_equal(quire_engine_active(e), 3);
+    assert_status(QUIRE_OK, quire_request_cancel(e, line[1]));
+    assert_status(QUIRE_OK, quire_request_cancel(e, line[1]));
+    finish_all(e, line, 3, results);
+    assert_int_equal(results[1].done.reason, QUIRE_FINISH_CANCELLED);
+    assert_int_equal(results[1].size, 0);
+    assert_same(&whole, &results[0]);
+    assert_same(&whole, &results[2]);
+    assert_status(QUIRE_E_RANGE, quire_request_cancel(e, a));
+    assert_status(QUIRE_E_RANGE, quire_request_cancel(e, 0));
+    assert_status(QUIRE_E_RANGE, quire_request_cancel(e, UINT64_MAX));
+    assert_status(QUIRE_E_INVALID_ARG, quire_request_cancel(NULL, a));
+
+    /* in the prompt, and in the answer */
+    for (int steps = 1; steps < 12; steps += 2) {
+        const quire_request_id id = submit(e, &cold);
+        assert_status(QUIRE_E_RANGE, quire_request_cancel(e, a)); /* an old id of the same slot */
+        for (int i = 0; i < steps; i++)
+            assert_status(QUIRE_OK, quire_engine_step(e, NULL));
+        assert_status(QUIRE_OK, quire_request_cancel(e, id));
+        finish(e, id, &r);
+        assert_int_equal(r.done.reason, QUIRE_FINISH_CANCELLED);
+        assert_true(r.n_tokens < whole.n_tokens);
+        assert_memory_equal(r.tokens, whole.tokens, r.n_tokens * sizeof(int32_t));
+        ask(e, &p, &r); /* what was computed is reused and good */
+        assert_same(&whole, &r);
+    }
+    quire_engine_close(e);
+}
+
+static void test_events(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_engine_params ep = params_for("llama-q8_0.gguf");
+    ep.max_step_tokens = 16;
+    ep.max_requests = 2;
+    struct quire_engine *e = open_with(&ep);
+    struct quire_request_params p = greedy(story, 30);
+    struct result polled;
+    ask(e, &p, &polled);
+    assert_true(polled.prompt_events >= 2); /* the prompt has several chunks */
+
+    /* nothing is lost by polling late, and order is kept */
+    const quire_request_id a = submit(e, &p), b = submit(e, &p);
+    quire_request_id none = 1;
+    assert_status(QUIRE_E_AGAIN, quire_engine_submit(e, &p, &none, NULL));
+    assert_int_equal(none, 0);
+    while (quire_engine_active(e))
+        assert_status(QUIRE_OK, quire_engine_step(e, NULL));
+    assert_status(QUIRE_E_AGAIN, quire_engine_submit(e, &p, &none, NULL)); /* not polled yet */
+    static struct result late[2];
+    finish_all(e, (quire_request_id[]){ a, b }, 2, late);
+    assert_same(&polled, &late[0]);
+    assert_same(&polled, &late[1]);
+    assert_true(b > a);
+    struct quire_event ev = { .struct_size = sizeof ev };
+    assert_status(QUIRE_OK, quire_engine_poll(e, &ev, NULL));
+    assert_int_equal(ev.kind, QUIRE_EVENT_NONE);
+    assert_status(QUIRE_OK, quire_engine_step(e, NULL)); /* nothing to do is no failure */
+    quire_engine_close(e);
+}
+
+static const char template[] =
+    "{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+    "{% if add_generation_prompt %}assistant: {% endif %}";
+
+static struct quire_chat_message message(const char *role, const char *content)
+{
+    return (struct quire_chat_message){ .role = role,
+                                        .content = content,
+                                        .content_len = QUIRE_NUL_TERMINATED };
+}
+
+static void test_messages(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_engine *e = open_model("llama-q8_0.gguf");
+    const struct quire_chat_message talk[] = { message("user", "Hi </s> there"),
+                                               message("assistant", "Hello."),
+                                               message("user", "And now?") };
+    struct quire_request_params p = greedy("", 8);
+    p.text = NULL;
+    p.messages = talk;
+    p.n_messages = 1;
+    quire_request_id id;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    assert_status(QUIRE_E_UNSUPPORTED,
+                  quire_engine_submit(e, &p, &id, &err)); /* no template in the file */
+    assert_non_null(strstr(err.msg, "chat template"));
+    quire_engine_close(e);
+
+    struct quire_engine_params ep = params_for("llama-q8_0.gguf");
+    ep.chat_template = template;
+    e = open_with(&ep);
+    struct quire_engine_info info = { .struct_size = sizeof info };
+    assert_status(QUIRE_OK, quire_engine_info(e, &info));
+    assert_true(info.has_chat_template);
+    struct result r;
+    ask(e, &p, &r);
+    /* one BOS, from the template; what the user wrote is no special token */
+    const struct quire_tokenizer *t = quire_engine_tokenizer(e);
+    const int32_t bos = quire_tokenizer_special(t, QUIRE_SPECIAL_BOS);
+    const uint32_t n = r.done.usage.prompt_tokens;
+    assert_int_equal(e->sequence.tokens[0], bos);
+    for (uint32_t i = 1; i < n; i++)
+        assert_false(quire_tokenizer_is_special(t, e->sequence.tokens[i]));
+    p.n_messages = 3;
+    ask(e, &p, &r); /* the next turn finds the beginning in the cache */
+    assert_true(r.done.usage.cached_tokens > 10);
+    p.n_messages = 0;
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_submit(e, &p, &id, &err));
+    quire_engine_close(e);
+
+    ep.chat_template = "{{ raise_exception('no such luck') }}";
+    e = open_with(&ep);
+    p.n_messages = 1;
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_submit(e, &p, &id, &err));
+    assert_non_null(strstr(err.msg, "no such luck"));
+    quire_engine_close(e);
+    ep.chat_template = "{% if %}";
+    struct quire_engine *bad = (void *)1;
+    assert_status(QUIRE_E_FORMAT, quire_engine_open(&ep, &bad, &err));
+    assert_null(bad);
+}
+
+static void test_model_in_memory(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_engine_params ep = params_for("llama-q8_0.gguf");
+    struct quire_engine *e = open_with(&ep);
+    const struct quire_request_params p = greedy(story, 10);
+    struct result file, memory;
+    ask(e, &p, &file);
+    quire_engine_close(e);
+    FILE *f = fopen(ep.model_path, "rb");
+    assert_non_null(f);
+    static char image[1 << 20];
+    ep.model_bytes = fread(image, 1, sizeof image, f);
+    fclose(f);
+    ep.model_path = NULL;
+    ep.model_data = image;
+    e = open_with(&ep);
+    ask(e, &p, &memory);
+    assert_same(&file, &memory);
+    quire_engine_close(e);
+    ep.model_bytes /= 2;
+    assert_status(QUIRE_E_FORMAT, quire_engine_open(&ep, &e, NULL));
+    assert_null(e);
+}
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_engine_params ep = params_for("llama-q8_0.gguf");
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_engine *e;
+    ep.flags = QUIRE_ENGINE_DRY_RUN;
+    e = open_with(&ep);
+    struct quire_engine_info dry = { .struct_size = sizeof dry },
+                             wet = { .struct_size = sizeof wet };
+    assert_status(QUIRE_OK, quire_engine_info(e, &dry));
+    assert_int_equal(dry.context_length, 512);
+    quire_request_id id;
+    const struct quire_request_params p = greedy("x", 1);
+    assert_status(QUIRE_E_MISUSE, quire_engine_submit(e, &p, &id, NULL));
+    assert_status(QUIRE_OK, quire_engine_step(e, NULL));
+    assert_int_equal(quire_engine_active(e), 0);
+    struct quire_event ev = { .struct_size = sizeof ev };
+    assert_status(QUIRE_OK, quire_engine_poll(e, &ev, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_request_cancel(e, 17));
+    quire_engine_close(e);
+    ep.flags = 0;
+    e = open_with(&ep);
+    assert_status(QUIRE_OK, quire_engine_info(e, &wet));
+    assert_int_equal(dry.kv_bytes, wet.kv_bytes);
+    assert_int_equal(dry.context_bytes, wet.context_bytes);
+    quire_engine_close(e);
+
+    /* the budget bounds an automatic context, and refuses a fixed one */
+    ep.kv_bytes = dry.kv_bytes / 2;
+    e = open_with(&ep);
+    assert_status(QUIRE_OK, quire_engine_info(e, &wet));
+    assert_true(wet.kv_bytes <= ep.kv_bytes && wet.context_length >= 128 &&
+                wet.context_length < 512);
+    assert_int_equal(wet.context_length % 64, 0);
+    quire_engine_close(e);
+    ep.context_length = 512;
+    assert_status(QUIRE_E_LIMIT, quire_engine_open(&ep, &e, &err));
+    assert_non_null(strstr(err.msg, "512"));
+    assert_non_null(strstr(err.msg, "MiB"));
+    ep.context_length = 0;
+    ep.kv_bytes = 1000;
+    assert_status(QUIRE_E_LIMIT, quire_engine_open(&ep, &e, &err));
+    assert_non_null(strstr(err.msg, "one block"));
+    ep.kv_bytes = 0;
+    ep.block_size = 17;
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&ep, &e, &err));
+    assert_non_null(strstr(err.msg, "block_size"));
+}
+
+/* Windowed layers give their blocks back; long prompts, whatever the chunks, give the same bits. */
+static void test_windows(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    enum { N = 1200 };
+    static int32_t ids[N];
+    for (int i = 0; i < N; i++)
+        ids[i] = 3 + i * 7 % 250;
+    static const char *const models[] = { "gemma2_q32-q8_0.gguf", "phi3-bf16.gguf" };
+    static const struct {
+        uint32_t step, block;
+    } cases[] = { { 256, 64 }, { 16, 16 }, { 50, 32 } };
+    for (size_t m = 0; m < 2; m++) {
+        struct result first, r;
+        for (size_t c = 0; c < 3; c++) {
+            struct quire_engine_params ep = params_for(models[m]);
+            ep.context_length = 1600;
+            ep.max_step_tokens = cases[c].step;
+            ep.block_size = cases[c].block;
+            struct quire_engine *e = open_with(&ep);
+            struct quire_request_params p = greedy("", 20);
+            p.text = NULL;
+            p.tokens = ids;
+            p.n_tokens = N;
+            ask(e, &p, c ? &r : &first);
+            if (c)
+                assert_same(&first, &r);
+            uint32_t most = 0; /* leading blocks given up in any group */
+            for (uint32_t g = 0; g < e->sequence.n_groups; g++)
+                most = e->sequence.groups[g].first > most ? e->sequence.groups[g].first : most;
+            assert_true(most > 0);
+            /* a step back of half the room kept for that, and one too far */
+            p.n_tokens = N - 250;
+            ask(e, &p, &r);
+            assert_int_equal(r.done.usage.cached_tokens, N - 251);
+            p.n_tokens = N;
+            ask(e, &p, &r);
+            assert_same(&first, &r);
+            p.n_tokens = 30;
+            ask(e, &p, &r);
+            assert_int_equal(r.done.usage.cached_tokens, 0);
+            quire_engine_close(e);
+        }
+    }
+}
+
+static int refuse_to_load(void *user, uint64_t done, uint64_t total)
+{
+    (void)user;
+    assert_true(done <= total);
+    return 1;
+}
+
+static void test_cancelled_open(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_engine_params ep = params_for("llama-q8_0.gguf");
+    struct quire_engine *e = (void *)1;
+    ep.progress = refuse_to_load;
+    assert_status(QUIRE_E_CANCELLED, quire_engine_open(&ep, &e, NULL));
+    assert_null(e);
+}
+
+static void test_bad_open(void **state)
+{
+    (void)state;
+    struct quire_engine_params p;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_engine *e = (void *)1;
+    quire_engine_params_default(&p);
+    quire_engine_params_default(NULL);
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&p, &e, &err));
+    assert_null(e);
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(NULL, &e, &err));
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&p, NULL, &err));
+    p.model_path = "/no/such/file.gguf";
+    assert_status(QUIRE_E_IO, quire_engine_open(&p, &e, &err));
+    assert_non_null(strstr(err.msg, "file.gguf"));
+    p.max_requests = 1000;
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&p, &e, &err));
+    p.max_requests = 0;
+    p.flags = 1u << 20;
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&p, &e, &err));
+    p.flags = 0;
+    p.struct_size -= 4;
+    assert_status(QUIRE_E_MISUSE, quire_engine_open(&p, &e, &err));
+    quire_engine_close(NULL);
+    assert_null(quire_engine_model(NULL));
+    assert_null(quire_engine_tokenizer(NULL));
+    assert_int_equal(quire_engine_active(NULL), 0);
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_info(NULL, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_step(NULL, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_poll(NULL, NULL, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_sampling_default(NULL, NULL));
+    assert_string_equal(quire_finish_reason_name(QUIRE_FINISH_STOP), "stop");
+    assert_string_equal(quire_finish_reason_name((enum quire_finish_reason)99), "");
+}
+
+static void test_bad_submit(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_engine *e = open_model("llama-q8_0.gguf");
+    const struct quire_request_params good = greedy("hello", 4);
+    struct quire_request_params p = good;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    quire_request_id id = 3;
+#define REFUSED(status, word)                                                                      \
+    do {                                                                                           \
+        assert_status(status, quire_engine_submit(e, &p, &id, &err));                              \
+        assert_non_null(strstr(err.msg, word));                                                    \
+        assert_int_equal(id, 0);                                                                   \
+        assert_int_equal(quire_engine_active(e), 0);                                               \
+        p = good;                                                                                  \
+    } while (0)
+    p.text = NULL;
+    REFUSED(QUIRE_E_INVALID_ARG, "exactly one");
+    int32_t ids[] = { 1, 2 };
+    p.tokens = ids;
+    p.n_tokens = 2;
+    REFUSED(QUIRE_E_INVALID_ARG, "exactly one");
+    p.text_size = 0;
+    REFUSED(QUIRE_E_INVALID_ARG, "empty");
+    p.text_flags = 1u << 9;
+    REFUSED(QUIRE_E_INVALID_ARG, "text_flags");
+    p.flags = 1u << 9;
+    REFUSED(QUIRE_E_INVALID_ARG, "flags");
+    p.sampling.top_p = 2;
+    REFUSED(QUIRE_E_INVALID_ARG, "top_p");
+    p.sampling.struct_size = 0;
+    REFUSED(QUIRE_E_MISUSE, "struct_size");
+    p.struct_size++;
+    REFUSED(QUIRE_E_MISUSE, "struct_size");
+    p.n_stop = 1;
+    REFUSED(QUIRE_E_INVALID_ARG, "stop");
+    p.text = NULL;
+    p.tokens = ids;
+    REFUSED(QUIRE_E_INVALID_ARG, "n_tokens");
+    const int32_t wrong[] = { -1, (int32_t)e->vocab_size, INT32_MIN, INT32_MAX };
+    for (size_t i = 0; i < 4; i++) {
+        ids[1] = wrong[i];
+        p.text = NULL;
+        p.tokens = ids;
+        p.n_tokens = 2;
+        REFUSED(QUIRE_E_RANGE, "token 1");
+    }
+#undef REFUSED
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_submit(e, NULL, &id, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_submit(e, &p, NULL, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_submit(NULL, &p, &id, NULL));
+    struct quire_event ev = { .struct_size = 1 };
+    assert_status(QUIRE_E_MISUSE, quire_engine_poll(e, &ev, NULL));
+    struct result r; /* still usable */
+    ask(e, &p, &r);
+    assert_true(r.n_tokens >= 1);
+    quire_engine_close(e);
+}
+
+/* Weights that make NaN end the request, not the engine. */
+static void test_numeric_failure(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_engine *e = open_model("llama-f32.gguf");
+    const struct quire_request_params p = greedy("hello", 4);
+    struct quire_request_params bad = p;
+    bad.sampling.presence_penalty =
+        -3e38f; /* drives logits out of range once a token was seen twice over */
+    bad.sampling.frequency_penalty = -3e38f;
+    struct result r;
+    ask(e, &bad, &r);
+    assert_int_equal(r.done.reason, QUIRE_FINISH_ERROR);
+    assert_int_equal(r.done.status, QUIRE_E_NUMERIC);
+    assert_true(r.done.message[0]);
+    ask(e, &p, &r);
+    assert_int_not_equal(r.done.reason, QUIRE_FINISH_ERROR);
+    quire_engine_close(e);
+}
+
+/* ---- Memory */
+
+static void test_no_memory(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_engine_params ep = params_for("llama-q8_0.gguf");
+    ep.n_threads = 1;
+    ep.chat_template = template;
+    const struct quire_chat_message hi = message("user", "Hi");
+    struct quire_request_params p = greedy("", 6);
+    p.text = NULL;
+    p.messages = &hi;
+    p.n_messages = 1;
+    const char *stop[] = { "zzz" };
+    p.stop = stop;
+    p.n_stop = 1;
+    bool worked = false;
+    for (size_t at = 1; !worked; at++) {
+        struct fail_alloc f;
+        fail_alloc_init(&f, at, false);
+        ep.allocator = &f.hooks;
+        struct quire_engine *e;
+        quire_request_id id = 1;
+        quire_status s = quire_engine_open(&ep, &e, NULL);
+        if (s == QUIRE_OK)
+            s = quire_engine_submit(e, &p, &id, NULL);
+        if (s != QUIRE_OK) {
+            assert_int_equal(s, QUIRE_E_NOMEM);
+        } else {
+            /* from here on nothing is allocated */
+            const size_t calls = f.calls;
+            worked = calls < at;
+            struct result r;
+            finish(e, id, &r);
+            assert_int_equal(f.calls, calls);
+            assert_int_not_equal(r.done.reason, QUIRE_FINISH_ERROR);
+        }
+        quire_engine_close(e);
+        assert_int_equal(f.live_count, 0);
+        assert_int_equal(f.live_bytes, 0);
+    }
+}
+
+/* An allocator that calls back into the engine, as a host's logging hook might. */
+static struct quire_engine *reentered;
+static quire_status reentry;
+
+static void *reenter(void *user, size_t size, size_t align)
+{
+    if (reentered)
+        reentry = quire_engine_step(reentered, NULL);
+    return fail_alloc_get(user, size, align);
+}
+
+static void test_reentry(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct fail_alloc f;
+    fail_alloc_init(&f, 0, false);
+    f.hooks.alloc = reenter;
+    struct quire_engine_params ep = params_for("llama-q8_0.gguf");
+    ep.n_threads = 1;
+    ep.allocator = &f.hooks;
+    struct quire_engine *e = open_with(&ep);
+    reentered = e;
+    reentry = QUIRE_OK;
+    const struct quire_request_params p = greedy("hello", 2);
+    const quire_request_id id = submit(e, &p);
+    reentered = NULL;
+    assert_int_equal(reentry, QUIRE_E_BUSY);
+    struct result r;
+    finish(e, id, &r);
+    quire_engine_close(e); /* and with a request that is still in line */
+    e = open_with(&ep);
+    (void)submit(e, &p);
+    quire_engine_close(e);
+    assert_int_equal(f.live_count, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_answer),       cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_windows),      cmocka_unit_test(test_cancelled_open),
+        cmocka_unit_test(test_prefix_reuse), cmocka_unit_test(test_sampling_through_the_engine),
+        cmocka_unit_test(test_stop_text),    cmocka_unit_test(test_full_context),
+        cmocka_unit_test(test_cancel),       cmocka_unit_test(test_events),
+        cmocka_unit_test(test_messages),     cmocka_unit_test(test_model_in_memory),
+        cmocka_unit_test(test_sizes),        cmocka_unit_test(test_bad_open),
+        cmocka_unit_test(test_bad_submit),   cmocka_unit_test(test_numeric_failure),
+        cmocka_unit_test(test_no_memory),    cmocka_unit_test(test_reentry),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
