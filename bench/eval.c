@@ -27,6 +27,7 @@ static int usage(FILE *to)
     fprintf(to, "\noptions:\n"
                 "  --isa LEVEL        exact instruction-set level (default: best)\n"
                 "  --compute MODE     f32 (default) or native\n"
+                "  --linear WHO       who multiplies f32 and bf16 weights: quire (default) or onednn\n"
                 "  --kv TYPE          f32 (default), f16, bf16, fp8_e4m3, fp8_e5m2; -ctk and -ctv set one side\n"
                 "  --threads N        default: what the machine gives\n"
                 "  --chunk N          tokens per step of a prompt (default: all)\n"
@@ -113,6 +114,10 @@ static bool set_option(struct eval_options *o, const char *name, const char *val
         o->compute = strcmp(value, "native") ? QUIRE_COMPUTE_F32 : QUIRE_COMPUTE_NATIVE;
         return !strcmp(value, "native") || !strcmp(value, "f32");
     }
+    if (!strcmp(name, "--linear")) {
+        o->linear = strcmp(value, "onednn") ? QUIRE_LINEAR_QUIRE : QUIRE_LINEAR_ONEDNN;
+        return !strcmp(value, "onednn") || !strcmp(value, "quire");
+    }
     if (strcmp(name, "--kv") && strcmp(name, "-ctk") && strcmp(name, "-ctv"))
         return false;
     if (quire_kv_dtype_parse(value, &dtype, &err) != QUIRE_OK) {
@@ -130,7 +135,8 @@ int main(int argc, char **argv)
 {
     if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
         return usage(argc < 2 ? stderr : stdout);
-    struct eval_options o = { .compute = QUIRE_COMPUTE_F32, .k_dtype = QUIRE_KV_F32, .v_dtype = QUIRE_KV_F32 };
+    struct eval_options o = { .compute = QUIRE_COMPUTE_F32, .linear = QUIRE_LINEAR_QUIRE,
+                              .k_dtype = QUIRE_KV_F32, .v_dtype = QUIRE_KV_F32 };
     o.args = calloc((size_t)argc, sizeof *o.args);
     if (!o.args)
         return 71;
@@ -147,7 +153,15 @@ int main(int argc, char **argv)
             return usage(stderr);
         }
     }
+    struct quire_error err = QUIRE_ERROR_INIT;
     int code = -1;
+    if (o.linear == QUIRE_LINEAR_ONEDNN && o.isa) {
+        const quire_status s = quire_onednn_set_isa(o.isa, &err);
+        if (s != QUIRE_OK) {
+            free(o.args);
+            return eval_fail("--isa", s, &err);
+        }
+    }
     for (int i = 0; i < N_COMMANDS; i++)
         if (!strcmp(argv[1], commands[i].name))
             code = commands[i].run(&o);

@@ -9,6 +9,7 @@
 struct eval_options {
     const char *isa;  /* NULL = best */
     enum quire_compute compute;
+    enum quire_linear_provider linear;
     enum quire_kv_dtype k_dtype, v_dtype;
     uint32_t threads; /* 0 = automatic */
     uint32_t chunk;   /* tokens per step of a prompt, 0 = all at once */

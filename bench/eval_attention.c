@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eval_attention.c - stored paged-attention cases, as they are and paged anew, at every level this CPU has. */
+/* eval_attention.c - stored paged-attention cases, as they are and paged anew, at every level this
+ * CPU has. */
 #include "eval.h"
 #include "tensor_file.h"
 #include <jansson.h>
@@ -12,7 +13,8 @@
 struct attention_case {
     const char *name;
     enum quire_kv_dtype dtype;
-    uint32_t num_seqs, num_heads, num_kv_heads, head_size, block_size, num_blocks, max_blocks, num_tokens;
+    uint32_t num_seqs, num_heads, num_kv_heads, head_size, block_size, num_blocks, max_blocks,
+        num_tokens;
     float k_scale, v_scale;
     struct quire_attention_config config;
     struct tensor q, k, v, table, query_lens, seq_lens, out, lse;
@@ -32,8 +34,14 @@ struct verdict {
     bool passed;
 };
 
-static uint32_t number(const json_t *c, const char *key) { return (uint32_t)json_integer_value(json_object_get(c, key)); }
-static float real(const json_t *c, const char *key) { return (float)json_number_value(json_object_get(c, key)); }
+static uint32_t number(const json_t *c, const char *key)
+{
+    return (uint32_t)json_integer_value(json_object_get(c, key));
+}
+static float real(const json_t *c, const char *key)
+{
+    return (float)json_number_value(json_object_get(c, key));
+}
 
 static size_t element_bytes(enum quire_kv_dtype dtype)
 {
@@ -75,27 +83,32 @@ static bool read_case(const json_t *j, const struct tensor_file *f, struct atten
     }
     const size_t row = (size_t)c->num_kv_heads * c->head_size * element_bytes(c->dtype);
     const size_t cache = (size_t)c->num_blocks * c->block_size * row;
-    bool ok = tensor_file_get(f, "F32", &c->q, "%s.q", c->name) && tensor_file_get(f, "U8", &c->k, "%s.k_cache", c->name) &&
-              tensor_file_get(f, "U8", &c->v, "%s.v_cache", c->name) && c->k.n == cache && c->v.n == cache &&
-              tensor_file_get(f, "I32", &c->table, "%s.block_table", c->name) &&
+    bool ok = tensor_file_get(f, "F32", &c->q, "%s.q", c->name) &&
+              tensor_file_get(f, "U8", &c->k, "%s.k_cache", c->name) &&
+              tensor_file_get(f, "U8", &c->v, "%s.v_cache", c->name) && c->k.n == cache &&
+              c->v.n == cache && tensor_file_get(f, "I32", &c->table, "%s.block_table", c->name) &&
               tensor_file_get(f, "I32", &c->query_lens, "%s.query_lens", c->name) &&
               tensor_file_get(f, "I32", &c->seq_lens, "%s.seq_lens", c->name) &&
-              tensor_file_get(f, "F32", &c->out, "%s.out", c->name) && tensor_file_get(f, "F32", &c->lse, "%s.lse", c->name);
-    ok = ok && c->query_lens.n == c->num_seqs && c->seq_lens.n == c->num_seqs && c->table.n == (size_t)c->num_seqs * c->max_blocks;
+              tensor_file_get(f, "F32", &c->out, "%s.out", c->name) &&
+              tensor_file_get(f, "F32", &c->lse, "%s.lse", c->name);
+    ok = ok && c->query_lens.n == c->num_seqs && c->seq_lens.n == c->num_seqs &&
+         c->table.n == (size_t)c->num_seqs * c->max_blocks;
     for (uint32_t i = 0; ok && i < c->num_seqs; i++) {
-        const int32_t len = ((const int32_t *)c->seq_lens.data)[i], n = ((const int32_t *)c->query_lens.data)[i];
+        const int32_t len = ((const int32_t *)c->seq_lens.data)[i],
+                      n = ((const int32_t *)c->query_lens.data)[i];
         ok = n >= 0 && len >= n && (uint32_t)len <= c->max_blocks * c->block_size;
         c->num_tokens += (uint32_t)n;
     }
-    return ok && c->lse.n == (size_t)c->num_tokens * c->num_heads && c->out.n == c->lse.n * c->head_size && c->q.n == c->out.n;
+    return ok && c->lse.n == (size_t)c->num_tokens * c->num_heads &&
+           c->out.n == c->lse.n * c->head_size && c->q.n == c->out.n;
 }
 
 /* ---- pages */
 
 static bool keep_pages(const struct attention_case *c, struct paged *p)
 {
-    *p = (struct paged){ c->block_size, c->num_blocks, c->max_blocks, malloc(2 * c->k.n), 2 * c->k.n,
-                         malloc(c->table.n * sizeof(int32_t)) };
+    *p = (struct paged){ c->block_size,      c->num_blocks, c->max_blocks,
+                         malloc(2 * c->k.n), 2 * c->k.n,    malloc(c->table.n * sizeof(int32_t)) };
     if (!p->plain || !p->table)
         return false;
     memcpy(p->plain, c->k.data, c->k.n);
@@ -104,8 +117,8 @@ static bool keep_pages(const struct attention_case *c, struct paged *p)
     return true;
 }
 
-/* Cuts the sequences into blocks of another size, in falling order of ids; slots without a token, and a block that
- * nobody names, hold NaN of every dtype. */
+/* Cuts the sequences into blocks of another size, in falling order of ids; slots without a token,
+ * and a block that nobody names, hold NaN of every dtype. */
 static bool page_anew(const struct attention_case *c, uint32_t block_size, struct paged *p)
 {
     const int32_t *lens = c->seq_lens.data, *old = c->table.data;
@@ -139,25 +152,39 @@ static bool page_anew(const struct attention_case *c, uint32_t block_size, struc
     return true;
 }
 
-static quire_status make_cache(const struct attention_case *c, const struct paged *p, const char *isa,
-                               struct quire_kv_cache **kv, struct quire_error *err)
+static quire_status make_cache(const struct attention_case *c, const struct paged *p,
+                               const char *isa, struct quire_kv_cache **kv, struct quire_error *err)
 {
-    const struct quire_kv_group_config group = { .n_layers = 1, .n_kv_heads = c->num_kv_heads, .head_size = c->head_size,
-                                                 .k_dtype = c->dtype, .v_dtype = c->dtype, .n_blocks = p->num_blocks,
-                                                 .k_scale = &c->k_scale, .v_scale = &c->v_scale, .n_k_scales = 1,
+    const struct quire_kv_group_config group = { .n_layers = 1,
+                                                 .n_kv_heads = c->num_kv_heads,
+                                                 .head_size = c->head_size,
+                                                 .k_dtype = c->dtype,
+                                                 .v_dtype = c->dtype,
+                                                 .n_blocks = p->num_blocks,
+                                                 .k_scale = &c->k_scale,
+                                                 .v_scale = &c->v_scale,
+                                                 .n_k_scales = 1,
                                                  .n_v_scales = 1 };
-    const struct quire_kv_config config = { .struct_size = sizeof config, .block_size = p->block_size, .groups = &group,
-                                            .n_groups = 1, .isa = isa };
+    const struct quire_kv_config config = { .struct_size = sizeof config,
+                                            .block_size = p->block_size,
+                                            .groups = &group,
+                                            .n_groups = 1,
+                                            .isa = isa };
     int32_t *ids = malloc(p->num_blocks * sizeof *ids);
     if (!ids)
         return QUIRE_E_NOMEM;
     quire_status status = quire_kv_create(&config, kv, err);
     if (status == QUIRE_OK)
-        status = quire_kv_alloc(*kv, 0, -1, p->num_blocks, ids, err); /* all of them: 0, 1, 2, ... */
+        status =
+            quire_kv_alloc(*kv, 0, -1, p->num_blocks, ids, err); /* all of them: 0, 1, 2, ... */
     if (status == QUIRE_OK) {
-        const struct quire_kv_plain_args args = {
-            .struct_size = sizeof args, .blocks = ids, .n_blocks = p->num_blocks, .size = p->bytes,
-            .layout = quire_kv_plain_split(c->dtype, p->num_blocks, p->block_size, c->num_kv_heads, c->head_size) };
+        const struct quire_kv_plain_args args = { .struct_size = sizeof args,
+                                                  .blocks = ids,
+                                                  .n_blocks = p->num_blocks,
+                                                  .size = p->bytes,
+                                                  .layout = quire_kv_plain_split(
+                                                      c->dtype, p->num_blocks, p->block_size,
+                                                      c->num_kv_heads, c->head_size) };
         status = quire_kv_import(*kv, &args, p->plain, err);
     }
     free(ids);
@@ -168,7 +195,8 @@ static quire_status make_cache(const struct attention_case *c, const struct page
 
 /* Runs the case in pages p; out and lse are [tokens][heads]... as stored. */
 static quire_status run_case(const struct attention_case *c, const struct paged *p, const char *isa,
-                             struct quire_threads *threads, float *out, float *lse, struct quire_error *err)
+                             struct quire_threads *threads, float *out, float *lse,
+                             struct quire_error *err)
 {
     struct quire_kv_cache *kv = NULL;
     struct quire_plan *plan = NULL;
@@ -178,15 +206,26 @@ static quire_status run_case(const struct attention_case *c, const struct paged 
         starts[i + 1] = starts[i] + query_lens[i];
     quire_status status = starts ? make_cache(c, p, isa, &kv, err) : QUIRE_E_NOMEM;
     const struct quire_plan_group group = { .config = &c->config };
-    const struct quire_plan_params params = { .struct_size = sizeof params, .kv = kv, .groups = &group, .n_groups = 1,
-                                              .max_tokens = c->num_tokens ? c->num_tokens : 1, .max_seqs = c->num_seqs,
+    const struct quire_plan_params params = { .struct_size = sizeof params,
+                                              .kv = kv,
+                                              .groups = &group,
+                                              .n_groups = 1,
+                                              .max_tokens = c->num_tokens ? c->num_tokens : 1,
+                                              .max_seqs = c->num_seqs,
                                               .max_seq_len = p->max_blocks * p->block_size,
-                                              .n_threads = quire_threads_count(threads), .isa = isa };
-    const struct quire_attention_batch_group tables = { .block_table = p->table, .max_blocks = p->max_blocks };
-    const struct quire_attention_batch batch = { .struct_size = sizeof batch, .num_seqs = c->num_seqs,
-                                                 .query_start_loc = starts, .seq_lens = c->seq_lens.data, .n_groups = 1,
+                                              .n_threads = quire_threads_count(threads),
+                                              .isa = isa };
+    const struct quire_attention_batch_group tables = { .block_table = p->table,
+                                                        .max_blocks = p->max_blocks };
+    const struct quire_attention_batch batch = { .struct_size = sizeof batch,
+                                                 .num_seqs = c->num_seqs,
+                                                 .query_start_loc = starts,
+                                                 .seq_lens = c->seq_lens.data,
+                                                 .n_groups = 1,
                                                  .groups = &tables };
-    const struct quire_attention_args args = { .struct_size = sizeof args, .q = c->q.data, .out = out, .lse = lse };
+    const struct quire_attention_args args = {
+        .struct_size = sizeof args, .q = c->q.data, .out = out, .lse = lse
+    };
     if (status == QUIRE_OK)
         status = quire_plan_create(&params, &plan, err);
     if (status == QUIRE_OK)
@@ -200,7 +239,8 @@ static quire_status run_case(const struct attention_case *c, const struct paged 
 }
 
 /* Largest magnitude of a value that some query may see. */
-static quire_status largest_value(const struct attention_case *c, const struct paged *p, double *out, struct quire_error *err)
+static quire_status largest_value(const struct attention_case *c, const struct paged *p,
+                                  double *out, struct quire_error *err)
 {
     struct quire_kv_cache *kv = NULL;
     const size_t row = (size_t)c->num_kv_heads * c->head_size;
@@ -210,8 +250,12 @@ static quire_status largest_value(const struct attention_case *c, const struct p
     *out = 0;
     for (uint32_t i = 0; i < c->num_seqs; i++)
         for (uint32_t t = 0; status == QUIRE_OK && t < (uint32_t)lens[i]; t++) {
-            const int64_t slot = (int64_t)p->table[i * p->max_blocks + t / p->block_size] * p->block_size + t % p->block_size;
-            const struct quire_kv_read_args args = { .struct_size = sizeof args, .v = v, .slots = &slot, .n_tokens = 1 };
+            const int64_t slot =
+                (int64_t)p->table[i * p->max_blocks + t / p->block_size] * p->block_size +
+                t % p->block_size;
+            const struct quire_kv_read_args args = {
+                .struct_size = sizeof args, .v = v, .slots = &slot, .n_tokens = 1
+            };
             status = quire_kv_read(kv, &args, err);
             for (size_t d = 0; status == QUIRE_OK && d < row; d++)
                 *out = fmax(*out, fabs((double)v[d]));
@@ -221,35 +265,41 @@ static quire_status largest_value(const struct attention_case *c, const struct p
     return status;
 }
 
-/* Compares with the stored result. Rounding queries and weights to bf16 costs accuracy; otherwise only f32 sums do. */
-static struct verdict judge(const struct attention_case *c, const float *out, const float *lse, double max_v)
+/* Compares with the stored result. Rounding queries and weights to bf16 costs accuracy; otherwise
+ * only f32 sums do. */
+static struct verdict judge(const struct attention_case *c, const float *out, const float *lse,
+                            double max_v)
 {
-    const bool native = c->config.compute == QUIRE_COMPUTE_NATIVE && c->dtype != QUIRE_KV_F32 && c->dtype != QUIRE_KV_F16;
+    const bool native = c->config.compute == QUIRE_COMPUTE_NATIVE && c->dtype != QUIRE_KV_F32 &&
+                        c->dtype != QUIRE_KV_F16;
     const double out_gate = (native ? 4e-3 : 2e-5) * max_v, lse_gate = native ? 1e-3 : 1e-4;
     const float *want_out = c->out.data, *want_lse = c->lse.data;
     struct verdict v = { 0, 0, true };
     for (size_t i = 0; i < c->out.n; i++) {
-        const double d = fabs((double)out[i] - (double)want_out[i]) / (out_gate > 0 ? out_gate : 1e-30);
+        const double d =
+            fabs((double)out[i] - (double)want_out[i]) / (out_gate > 0 ? out_gate : 1e-30);
         v.passed = v.passed && d <= 1;
         v.out = d > v.out || isnan(d) ? d : v.out;
     }
     for (size_t i = 0; i < c->lse.n; i++) {
-        const double d = lse[i] == want_lse[i] ? 0 : fabs((double)lse[i] - (double)want_lse[i]) / lse_gate;
+        const double d =
+            lse[i] == want_lse[i] ? 0 : fabs((double)lse[i] - (double)want_lse[i]) / lse_gate;
         v.passed = v.passed && d <= 1;
         v.lse = d > v.lse || isnan(d) ? d : v.lse;
     }
     return v;
 }
 
-static int check_case(const struct attention_case *c, uint32_t block_size, const char *isa, struct quire_threads *threads,
-                      bool verbose, struct verdict *worst)
+static int check_case(const struct attention_case *c, uint32_t block_size, const char *isa,
+                      struct quire_threads *threads, bool verbose, struct verdict *worst)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
     struct paged p;
     float *out = malloc((c->out.n + 1) * sizeof *out), *lse = malloc((c->lse.n + 1) * sizeof *lse);
     double max_v = 0;
     int code = 0;
-    const bool paged = block_size == c->block_size ? keep_pages(c, &p) : page_anew(c, block_size, &p);
+    const bool paged =
+        block_size == c->block_size ? keep_pages(c, &p) : page_anew(c, block_size, &p);
     quire_status status = out && lse && paged ? largest_value(c, &p, &max_v, &err) : QUIRE_E_NOMEM;
     if (status == QUIRE_OK)
         status = run_case(c, &p, isa, threads, out, lse, &err);
@@ -258,8 +308,8 @@ static int check_case(const struct attention_case *c, uint32_t block_size, const
     } else {
         const struct verdict v = judge(c, out, lse, max_v);
         if (verbose || !v.passed)
-            printf("%s %s, blocks of %u at %s: out %.3f, lse %.3f of the gate\n", v.passed ? "ok  " : "FAIL", c->name,
-                   block_size, isa, v.out, v.lse);
+            printf("%s %s, blocks of %u at %s: out %.3f, lse %.3f of the gate\n",
+                   v.passed ? "ok  " : "FAIL", c->name, block_size, isa, v.out, v.lse);
         worst->out = fmax(worst->out, v.out);
         worst->lse = fmax(worst->lse, v.lse);
         code = !v.passed;
@@ -268,8 +318,8 @@ static int check_case(const struct attention_case *c, uint32_t block_size, const
     return code;
 }
 
-static int check_all(const json_t *cases, const struct tensor_file *f, uint32_t block_size, const char *isa,
-                     const struct eval_options *o, struct quire_threads *threads)
+static int check_all(const json_t *cases, const struct tensor_file *f, uint32_t block_size,
+                     const char *isa, const struct eval_options *o, struct quire_threads *threads)
 {
     struct verdict worst = { 0, 0, true };
     size_t n_failed = 0;
@@ -285,13 +335,14 @@ static int check_all(const json_t *cases, const struct tensor_file *f, uint32_t 
         n_failed += one != 0;
         code = one > code ? one : code;
     }
-    printf("%s %-14s blocks of %3u: %zu of %zu cases, worst out %.3f, lse %.3f of the gate\n", code ? "FAIL" : "ok  ", isa,
-           block_size, json_array_size(cases) - n_failed, json_array_size(cases), worst.out, worst.lse);
+    printf("%s %-14s blocks of %3u: %zu of %zu cases, worst out %.3f, lse %.3f of the gate\n",
+           code ? "FAIL" : "ok  ", isa, block_size, json_array_size(cases) - n_failed,
+           json_array_size(cases), worst.out, worst.lse);
     return code;
 }
 
-static int check_levels(const json_t *cases, const struct tensor_file *f, const struct eval_options *o,
-                        struct quire_threads *threads)
+static int check_levels(const json_t *cases, const struct tensor_file *f,
+                        const struct eval_options *o, struct quire_threads *threads)
 {
     static const uint32_t block_sizes[] = { 16, 32, 64, 128 };
     int code = 0, n_levels = 0;
@@ -322,7 +373,8 @@ static int check_levels(const json_t *cases, const struct tensor_file *f, const 
 static char *tensor_path(const char *json_path)
 {
     static const char suffix[] = ".safetensors";
-    const size_t n = strlen(json_path), stem = n > 5 && !strcmp(json_path + n - 5, ".json") ? n - 5 : n;
+    const size_t n = strlen(json_path),
+                 stem = n > 5 && !strcmp(json_path + n - 5, ".json") ? n - 5 : n;
     char *path = malloc(stem + sizeof suffix);
     if (path) {
         memcpy(path, json_path, stem);

@@ -54,6 +54,7 @@ static quire_status open_all(struct eval_run *r, const struct eval_options *o, c
     mp.path = path;
     mp.isa = o->isa;
     mp.compute = o->compute;
+    mp.linear = o->linear;
     mp.threads = r->threads;
     s = quire_model_open(&mp, &r->model, err);
     if (s != QUIRE_OK)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* input.c - turns of a conversation from standard input. */
 #include "input.h"
+#include "interrupt.h"
 #include "terminal.h"
 #include <errno.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #include "input.h"
 
 #ifdef HAVE_EDITLINE
+#include "interrupt.h"
 #include "terminal.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -123,8 +124,8 @@ struct line_editor *line_editor_open(bool colour)
     el_set(e->el, EL_CLIENTDATA, e);
     el_set(e->el, EL_PROMPT_ESC, prompt_of, '\1');
     el_set(e->el, EL_EDITOR, "emacs");
-    el_set(e->el, EL_SIGNAL,
-           1); /* puts the terminal right around Ctrl-Z and when its size changes */
+    /* puts the terminal right around Ctrl-Z and when its size changes */
+    el_set(e->el, EL_SIGNAL, 1);
     el_set(e->el, EL_GETCFN, read_character);
     el_set(e->el, EL_BIND, "^R", "em-inc-search-prev", NULL);
     open_history(e);

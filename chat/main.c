@@ -2,6 +2,7 @@
 /* main.c - quire-chat: what to do, in which order, and with which exit code. */
 #include "commands.h"
 #include "input.h"
+#include "interrupt.h"
 #include "session.h"
 #include "terminal.h"
 #include <errno.h>
@@ -207,7 +208,7 @@ int main(int argc, char **argv)
     set_characters();
     if (!options_parse(&o, argc, argv))
         return EX_USAGE;
-    signals_install();
+    interrupts_install();
     output_open(&out, o.json);
     int code;
     if (o.help) {

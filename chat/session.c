@@ -2,6 +2,7 @@
 /* session.c - opening the engine for the options given, and turns of a conversation. */
 #include "session.h"
 #include "bundled.h"
+#include "interrupt.h"
 #include "numbers.h"
 #include "terminal.h"
 #include <errno.h>
@@ -164,7 +165,9 @@ static int open_engine(struct session *s, const char *template, const struct qui
     p.logger = logger;
     p.progress = show_progress;
     p.progress_user = (void *)(uintptr_t)s->model_name;
+    interrupts_hold(true);
     const quire_status status = quire_engine_open(&p, &s->engine, &err);
+    interrupts_hold(false);
     clear_progress();
     if (status != QUIRE_OK) {
         output_error(s->out, status, err.msg);
@@ -233,6 +236,11 @@ static bool take_events(struct session *s, struct quire_event *done)
 {
     struct quire_event ev = { .struct_size = sizeof ev };
     while (quire_engine_poll(s->engine, &ev, NULL) == QUIRE_OK && ev.kind != QUIRE_EVENT_NONE) {
+        if (ev.kind == QUIRE_EVENT_PROMPT) {
+            show_reading(ev.usage.prompt_done, ev.usage.prompt_tokens);
+            continue;
+        }
+        clear_progress();
         if (ev.kind == QUIRE_EVENT_TEXT)
             output_piece(s->out, ev.text, ev.text_size);
         if (ev.kind == QUIRE_EVENT_DONE) {
@@ -251,15 +259,26 @@ static quire_status run_request(struct session *s, const struct quire_request_pa
     quire_status status = quire_engine_submit(s->engine, request, &id, err);
     if (status != QUIRE_OK)
         return status;
-    signals_watch(s->engine, id);
+    interrupts_watch(s->engine, id);
     do {
         status = quire_engine_step(s->engine, err);
         if (s->out->error) /* nobody can read the rest */
             (void)quire_request_cancel(s->engine, id);
     } while (status == QUIRE_OK && !take_events(s, done));
-    signals_watch(NULL, 0);
+    interrupts_watch(NULL, 0);
     (void)interrupts_note(); /* one that stopped the answer has done its work */
     return status;
+}
+
+/* Tells what went wrong, and what helps. */
+static enum answer_result answer_failed(struct session *s, quire_status status, const char *message)
+{
+    if (s->out->answer.size && !s->out->json)
+        output_print(s->out, "\n");
+    output_error(s->out, status, message);
+    if (status == QUIRE_E_UNSUPPORTED && !s->options->raw)
+        complain("give a template with --chat-template-file, or continue text with --no-cnv");
+    return ANSWER_FAILED;
 }
 
 /* Asks for an answer to the first n messages, or to a plain text. */
@@ -291,19 +310,11 @@ static enum answer_result answer(struct session *s, size_t n, const char *text, 
     output_begin(s->out);
     *status = messages ? run_request(s, &request, &done, &err) : QUIRE_E_NOMEM;
     free(messages);
-    if (*status != QUIRE_OK || done.reason == QUIRE_FINISH_ERROR) {
-        if (*status == QUIRE_OK)
-            *status = done.status;
-        if (s->out->answer.size && !s->out->json)
-            output_print(s->out, "\n");
-        output_error(s->out, *status,
-                     err.code != QUIRE_OK ? err.msg
-                     : done.message       ? done.message
-                                          : "out of memory");
-        if (*status == QUIRE_E_UNSUPPORTED && !s->options->raw)
-            complain(
-                "give a template with --chat-template-file, or continue plain text with --no-cnv");
-        return ANSWER_FAILED;
+    if (*status != QUIRE_OK)
+        return answer_failed(s, *status, err.code != QUIRE_OK ? err.msg : "out of memory");
+    if (done.reason == QUIRE_FINISH_ERROR) {
+        *status = done.status;
+        return answer_failed(s, *status, done.message);
     }
     output_done(s->out, &done, s->settings.sampling.seed);
     if (done.context_full)

@@ -82,13 +82,18 @@ void text_add_repaired(struct text *t, const char *s, size_t n)
     }
 }
 
+/* U+0080 .. U+009F are controls too: some terminals obey them. */
+static bool is_c1(const char *s, size_t length)
+{
+    return length == 2 && (unsigned char)s[0] == 0xC2 && (unsigned char)s[1] < 0xA0;
+}
+
 void text_add_escaped(struct text *t, const char *s, size_t n)
 {
     for (size_t i = 0, length; i < n; i += length ? length : 1) {
         const unsigned char c = (unsigned char)s[i];
         length = utf8_length(s + i, n - i);
-        /* U+0080 .. U+009F are controls too: some terminals obey them */
-        const bool c1 = length == 2 && c == 0xC2 && (unsigned char)s[i + 1] < 0xA0;
+        const bool c1 = is_c1(s + i, length);
         if (!length)
             text_add(t, REPLACEMENT, 3);
         else if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7F || c1)
@@ -112,6 +117,8 @@ void text_add_json(struct text *t, const char *s, size_t n)
             text_add(t, "\\n", 2);
         else if (c < 0x20 || c == 0x7F)
             text_addf(t, "\\u%04x", c);
+        else if (is_c1(s + i, length))
+            text_addf(t, "\\u00%02x", (unsigned char)s[i + 1]);
         else
             text_add(t, s + i, length);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** Attention over the paged cache: what a layer computes, the plan of a step, and the call.
  *
- *  One call serves prefill, chunked prefill, decode and any mix of them, and every option combines with every
- *  other. Outline of a program with a transformer of its own:
+ *  One call serves prefill, chunked prefill, decode and any mix of them, and every option combines
+ *  with every other. Outline of a program with a transformer of its own:
  *
  *      struct quire_attention_config c;
  *      quire_attention_config_default(&c, num_heads, num_kv_heads, head_size);
@@ -10,23 +10,25 @@
  *      quire_plan_create(&plan_params, &plan, &err);           // once; reserves all memory
  *      per step:   fill a struct quire_attention_batch
  *                  quire_plan_build(plan, &batch, &err);       // once for all layers
- *      per layer:  quire_kv_write(kv, ...);                    // keys and values of the new tokens
+ *      per layer:  quire_kv_write(kv, ...);                    // K and V of the new tokens
  *                  quire_attention_forward(plan, &args, threads, &err);
  *
- *  For query head h, which reads KV head h / (num_heads / num_kv_heads), and a query at position qpos:
+ *  For query head h, which reads KV head h / (num_heads / num_kv_heads), a query at position qpos,
+ *  and every key at kpos that it sees:
  *
- *      s    = scale * q . k                          for every key at kpos it may see
+ *      s    = scale * q . k
  *      s    = cap * tanh(s / cap)                    if logits_soft_cap is not 0
  *      s    = s + slope[h] * (kpos - qpos)           if alibi_slopes is given
- *      out  = sum(exp(s) * v) / (sum(exp(s)) + exp(sink[h]))     the sink term only if sinks is given
+ *      out  = sum(exp(s) * v) / (sum(exp(s)) + exp(sink[h]))     sink only if sinks is given
  *      lse  = log(sum(exp(s)))                       natural logarithm, without the sink
  *
- *  A key is seen if it lies in the sequence, kpos <= qpos when causal, kpos >= qpos - window_left and
- *  kpos <= qpos + window_right where those are not -1. A query that sees no key gets out = 0 and lse = -inf.
+ *  A key is seen if it lies in the sequence, kpos <= qpos when causal, kpos >= qpos - window_left
+ *  and kpos <= qpos + window_right where those are not -1. A query that sees no key gets out = 0
+ *  and lse = -inf.
  *
- *  Numerics: the order of every addition is fixed (docs/numerics.md), so the bits of a row depend on its own query,
- *  the keys and values it sees, their dtypes, and the level; never on threads, batch mates, chunking, block size or
- *  block ids. With compute f32 they are the same at every level, too. */
+ *  Numerics: the order of every addition is fixed (docs/numerics.md), so the bits of a row depend
+ *  on its own query, the keys and values it sees, and their dtypes; never on threads, batch mates,
+ *  chunking, block size, block ids or the level of the kernels. */
 #ifndef QUIRE_ATTENTION_H
 #define QUIRE_ATTENTION_H
 #include <quire/kv_cache.h>
@@ -39,12 +41,14 @@ extern "C" {
 
 /** How products are computed (docs/numerics.md, "Compute modes"). */
 enum quire_compute {
-    QUIRE_COMPUTE_NATIVE, /**< bf16 weights x bf16 activations, quantised weights x int8 activations. In attention:
-                               queries and softmax weights are rounded to bf16 where the cache is bf16 or fp8 */
-    QUIRE_COMPUTE_F32,    /**< activations, queries and softmax weights stay f32; weights of any type widen */
+    /** bf16 weights x bf16 activations, quantised weights x int8 activations. In attention: queries
+     *  and softmax weights are rounded to bf16 where the cache is bf16 or fp8. */
+    QUIRE_COMPUTE_NATIVE,
+    /** Activations, queries and softmax weights stay f32; weights of any type widen. */
+    QUIRE_COMPUTE_F32,
 };
 
-/* ---- What a layer computes ----------------------------------------------------------------------------- */
+/* ---- What a layer computes ------------------------------------------------------------------- */
 
 /** Whose keys a query attends to. Append only. */
 enum quire_attention_kind {
@@ -59,38 +63,40 @@ struct quire_attention_config {
     enum quire_attention_kind kind;
     uint32_t num_heads;    /**< 1 .. 65536 */
     uint32_t num_kv_heads; /**< divides num_heads */
-    uint32_t head_size;    /**< 1 .. 1024; multiples of 8 run at the chosen level, others on generic kernels */
+    uint32_t head_size;    /**< 1 .. 1024; not a multiple of 8: runs on generic kernels */
     uint32_t v_head_size;  /**< likewise; 0 = head_size */
     float scale;           /**< finite */
     float logits_soft_cap; /**< >= 0, 0 = off */
-    int32_t window_left;   /**< keys to the left of the query's own that it sees; QUIRE_WINDOW_NONE = all. A model's
-                                "sliding window of W" is window_left = W - 1 */
-    int32_t window_right;  /**< likewise to the right; says nothing beyond causal */
-    uint32_t causal;       /**< 1: no key to the right. 0: they are seen, as far as window_right allows */
+    /** Keys to the left and to the right of its own that a query sees; QUIRE_WINDOW_NONE = all.
+     *  What models call a sliding window of W is window_left = W - 1. */
+    int32_t window_left, window_right;
+    uint32_t causal; /**< 1: no key to the right is seen. 0: as far as window_right allows */
     enum quire_compute compute;
-    const float *alibi_slopes; /**< [num_heads] finite, or NULL; borrowed for as long as the configuration is used */
-    const float *sinks;        /**< [num_heads], -inf allowed, or NULL; borrowed likewise */
+    /** [num_heads] each, or NULL. Borrowed for as long as the configuration is in use. Slopes are
+     *  finite, sinks may be -inf. */
+    const float *alibi_slopes, *sinks;
 };
 
 /** Decoder, causal, scale 1 / sqrt(head_size), no window, cap, slopes or sinks, native. */
-QUIRE_API void quire_attention_config_default(struct quire_attention_config *config, uint32_t num_heads,
-                                              uint32_t num_kv_heads, uint32_t head_size);
+QUIRE_API void quire_attention_config_default(struct quire_attention_config *config,
+                                              uint32_t num_heads, uint32_t num_kv_heads,
+                                              uint32_t head_size);
 
 /** Reasons for refusing a configuration: X(name, bit, text). Append only. */
-#define QUIRE_ATTENTION_REASONS(X)                                                                     \
-    X(KIND, 0, "kind is none that this build computes")                                                \
-    X(HEADS, 1, "num_heads is not 1 .. 65536")                                                         \
-    X(KV_HEADS, 2, "num_kv_heads is 0 or does not divide num_heads")                                   \
-    X(HEAD_SIZE, 3, "head_size is not 1 .. 1024")                                                      \
-    X(V_HEAD_SIZE, 4, "v_head_size is not 1 .. 1024, or 0 for head_size")                              \
-    X(SCALE, 5, "scale is not finite")                                                                 \
-    X(SOFT_CAP, 6, "logits_soft_cap is negative or not finite")                                        \
-    X(WINDOW, 7, "window_left or window_right is below -1")                                            \
-    X(COMPUTE, 8, "compute is no compute mode")                                                        \
-    X(SLOPES, 9, "a slope in alibi_slopes is not finite")                                              \
-    X(SINKS, 10, "a value in sinks is NaN or +inf")                                                    \
-    X(KV_DTYPE, 11, "k_dtype or v_dtype is no KV dtype")                                               \
-    X(BLOCK_SIZE, 12, "block_size is not a multiple of 16 in 16 .. 65536")                             \
+#define QUIRE_ATTENTION_REASONS(X)                                                                 \
+    X(KIND, 0, "kind is none that this build computes")                                            \
+    X(HEADS, 1, "num_heads is not 1 .. 65536")                                                     \
+    X(KV_HEADS, 2, "num_kv_heads is 0 or does not divide num_heads")                               \
+    X(HEAD_SIZE, 3, "head_size is not 1 .. 1024")                                                  \
+    X(V_HEAD_SIZE, 4, "v_head_size is not 1 .. 1024, or 0 for head_size")                          \
+    X(SCALE, 5, "scale is not finite")                                                             \
+    X(SOFT_CAP, 6, "logits_soft_cap is negative or not finite")                                    \
+    X(WINDOW, 7, "window_left or window_right is below -1")                                        \
+    X(COMPUTE, 8, "compute is no compute mode")                                                    \
+    X(SLOPES, 9, "a slope in alibi_slopes is not finite")                                          \
+    X(SINKS, 10, "a value in sinks is NaN or +inf")                                                \
+    X(KV_DTYPE, 11, "k_dtype or v_dtype is no KV dtype")                                           \
+    X(BLOCK_SIZE, 12, "block_size is not a multiple of 16 in 16 .. 65536")                         \
     X(ISA, 13, "isa names no level, or one that this CPU lacks")
 
 enum quire_attention_reason {
@@ -99,73 +105,75 @@ enum quire_attention_reason {
 #undef X
 };
 
-/** What quire_attention_validate found. */
+/** What quire_attention_validate found. Strings other than text are static. */
 struct quire_attention_report {
     uint32_t struct_size; /**< set by the caller */
     uint32_t reasons;     /**< enum quire_attention_reason bits, 0 = supported */
-    const char *level;    /**< the level asked for or chosen; NULL when isa was refused. Static storage */
-    const char *kernels;  /**< level whose kernels run: `level`, or "generic" for head sizes that are not a multiple
-                               of 8; NULL when refused. Static storage */
-    char text[1024];      /**< one line per reason, and why `kernels` is not `level`; NUL-terminated */
+    const char *level;    /**< asked for or chosen; NULL when isa was refused */
+    /** Level whose kernels run: `level`, or "generic" where a head size is not a multiple of 8.
+     *  NULL when isa or a head size was refused. */
+    const char *kernels;
+    char text[1024]; /**< one line per reason, and one when `kernels` is not `level` */
 };
 
 /** Checks a configuration against a cache format and a level, and reports every reason at once.
  *  isa     exact level name, or NULL for the one that would be chosen
  *  report  filled in, may be NULL
- *  QUIRE_E_UNSUPPORTED for any reason (the message lists them), QUIRE_E_INVALID_ARG config NULL, QUIRE_E_MISUSE a
- *  struct_size. Thread-safe. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_attention_validate(const struct quire_attention_config *config,
-                                                                 enum quire_kv_dtype k_dtype,
-                                                                 enum quire_kv_dtype v_dtype, uint32_t block_size,
-                                                                 const char *isa,
-                                                                 struct quire_attention_report *report,
-                                                                 struct quire_error *err);
+ *  QUIRE_E_UNSUPPORTED for any reason (the message lists them), QUIRE_E_INVALID_ARG config NULL,
+ *  QUIRE_E_MISUSE a struct_size. Thread-safe. */
+QUIRE_API QUIRE_MUST_CHECK quire_status
+quire_attention_validate(const struct quire_attention_config *config, enum quire_kv_dtype k_dtype,
+                         enum quire_kv_dtype v_dtype, uint32_t block_size, const char *isa,
+                         struct quire_attention_report *report, struct quire_error *err);
 
-/** What one level can do. Everything not listed here is supported at every level. */
+/** What one level can do. Every option of the configuration works at every level. */
 struct quire_attention_caps {
     uint32_t struct_size; /**< set by the caller */
     const char *level;
     uint32_t head_size_min, head_size_max, head_size_step; /**< with the level's own kernels */
     uint32_t any_head_size_max; /**< sizes up to this run on generic kernels otherwise */
     uint32_t block_size_step, block_size_max;
-    uint32_t kv_dtypes;         /**< bit 1 << enum quire_kv_dtype */
-    uint32_t kinds;             /**< bit 1 << enum quire_attention_kind */
-    const char *native_dot;     /**< level whose bf16 dot product native compute uses */
+    uint32_t kv_dtypes;     /**< bits 1 << enum quire_kv_dtype */
+    uint32_t kinds;         /**< bits 1 << enum quire_attention_kind */
+    const char *native_dot; /**< level whose bf16 dot product native compute uses */
 };
 
-/** QUIRE_E_INVALID_ARG unknown level or NULL, QUIRE_E_UNSUPPORTED the CPU lacks it. isa NULL = the best one. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_attention_caps(const char *isa, struct quire_attention_caps *out,
+/** isa NULL = the best level. QUIRE_E_INVALID_ARG out NULL or unknown level, QUIRE_E_UNSUPPORTED
+ *  the CPU lacks it, QUIRE_E_MISUSE struct_size. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_attention_caps(const char *isa,
+                                                             struct quire_attention_caps *out,
                                                              struct quire_error *err);
 
-/* ---- The batch ----------------------------------------------------------------------------------------- */
+/* ---- The batch ------------------------------------------------------------------------------- */
 
 /** Where the sequences of a batch lie in one KV group. */
 struct quire_attention_batch_group {
-    const int32_t *block_table; /**< [num_seqs][max_blocks]: entry j of a row is the id of block first_block + j of the
-                                     sequence. Only entries of blocks that a query of this batch can see are read;
-                                     the others may hold anything */
-    uint32_t max_blocks;        /**< entries of a row that exist */
+    /** [num_seqs][max_blocks]: entry j of a row is the id of block first_block + j of the sequence.
+     *  Only entries of blocks that a query of this batch sees are read; others hold anything. */
+    const int32_t *block_table;
+    uint32_t max_blocks;         /**< entries of a row that exist */
     uint32_t block_table_stride; /**< entries from row to row; 0 = max_blocks */
-    const uint32_t *first_block; /**< [num_seqs] leading blocks the sequence has given up, or NULL = none */
-    const int64_t *slot_mapping; /**< [query_start_loc[num_seqs]] slots of the new tokens. Attention does not read it;
-                                      whoever writes K and V does. May be NULL when nobody does */
+    const uint32_t *first_block; /**< [num_seqs] leading blocks given up, or NULL = none */
+    /** [query_start_loc[num_seqs]] slots of the new tokens, for whoever writes K and V. Attention
+     *  does not read it; NULL is fine when nobody does. */
+    const int64_t *slot_mapping;
 };
 
-/** The sequences of a step and their new tokens, which lie one sequence after another in q and out. */
+/** The sequences of a step. Their new tokens lie one sequence after another in q and out. */
 struct quire_attention_batch {
     uint32_t struct_size;
     uint32_t num_seqs;              /**< 0 is fine: nothing to do */
-    const int32_t *query_start_loc; /**< [num_seqs + 1] first token of each sequence, rising from 0 */
-    const int32_t *seq_lens;        /**< [num_seqs] tokens of each sequence, its new ones included; they are the last */
-    const uint8_t *causal;          /**< [num_seqs] overrides the configuration's flag, or NULL */
-    uint32_t n_groups;              /**< groups of the cache */
-    const struct quire_attention_batch_group *groups; /**< [n_groups], by KV group */
+    const int32_t *query_start_loc; /**< [num_seqs + 1] first token of each, rising from 0 */
+    const int32_t *seq_lens;        /**< [num_seqs] tokens of each; the new ones are the last */
+    const uint8_t *causal;          /**< [num_seqs] in place of the configuration's, or NULL */
+    uint32_t n_groups;              /**< KV groups of the cache */
+    const struct quire_attention_batch_group *groups; /**< [n_groups] */
 };
 
-/* ---- The plan ------------------------------------------------------------------------------------------ */
+/* ---- The plan -------------------------------------------------------------------------------- */
 
-/** Attention layers that share one plan: those that agree in everything but scale, soft cap, slopes, sinks and
- *  compute, and whose keys lie in one KV group. */
+/** Layers that share the division of work: they agree in everything but scale, soft cap, slopes,
+ *  sinks and compute, and their keys lie in one KV group. */
 struct quire_plan_group {
     const struct quire_attention_config *config; /**< copied */
     uint32_t kv_group;
@@ -173,124 +181,140 @@ struct quire_plan_group {
 };
 
 enum {
-    QUIRE_PLAN_FAST = 1u << 0, /**< never split one query tile over several workers: quicker to build, for drafting;
-                                    long sequences then use fewer threads. Same bits */
+    /** Never divide one query tile among several workers: quicker to build, for drafting; long
+     *  sequences then use fewer threads. Same bits. */
+    QUIRE_PLAN_FAST = 1u << 0,
 };
 
 struct quire_plan_params {
     uint32_t struct_size;
-    const struct quire_kv_cache *kv; /**< borrowed, outlives the plan */
+    const struct quire_kv_cache *kv;       /**< borrowed, outlives the plan */
     const struct quire_plan_group *groups; /**< [n_groups], read during create */
-    uint32_t n_groups;    /**< 1 .. 256 */
-    uint32_t max_tokens;  /**< new tokens of one step, all sequences together */
-    uint32_t max_seqs;    /**< sequences of one step */
-    uint32_t max_seq_len; /**< longest sequence */
-    uint32_t max_blocks;  /**< table entries a group's sequences may use in one step; 0 = enough for max_seqs
-                               sequences of max_seq_len */
-    uint32_t n_threads;   /**< members of the largest team, 1 .. 1024; further members find no work */
-    uint32_t flags;       /**< QUIRE_PLAN_FAST */
-    const char *isa;      /**< exact level name, NULL = best */
-    const struct quire_allocator *allocator; /**< borrowed, outlives the plan; NULL = C library. One request */
+    uint32_t n_groups;                     /**< 1 .. 256 */
+    uint32_t max_tokens;  /**< new tokens of one step, all sequences together; at most 2^24 */
+    uint32_t max_seqs;    /**< sequences of one step; at most 2^20 */
+    uint32_t max_seq_len; /**< longest sequence; at most 2^31 - 1 */
+    /** Table entries that the sequences of one step may use in a group; 0 = enough for max_seqs
+     *  sequences of max_seq_len. */
+    uint32_t max_blocks;
+    uint32_t n_threads; /**< members of the largest team, 1 .. 1024; more find no work */
+    uint32_t flags;     /**< QUIRE_PLAN_FAST */
+    const char *isa;    /**< exact level name, NULL = best */
+    const struct quire_allocator *allocator; /**< borrowed, outlives the plan; NULL = C library */
 };
 
 struct quire_plan; /**< who computes what in a step, and the memory for it */
 
-/** Bytes quire_plan_create will ask for. Errors as quire_plan_create. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_plan_bytes(const struct quire_plan_params *params, uint64_t *bytes,
-                                                         struct quire_error *err);
+/** Bytes of the one request quire_plan_create makes. Errors as quire_plan_create. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_plan_bytes(const struct quire_plan_params *params,
+                                                         uint64_t *bytes, struct quire_error *err);
 
 /** Reserves everything that building and running will need; a fresh plan holds an empty batch.
- *  QUIRE_E_INVALID_ARG a field out of range, QUIRE_E_UNSUPPORTED a configuration (the message lists the reasons) or
- *  isa, QUIRE_E_MISMATCH head counts or sizes that are not the KV group's, QUIRE_E_LIMIT sizes overflow,
- *  QUIRE_E_NOMEM. *out is NULL on failure. */
+ *  QUIRE_E_INVALID_ARG a field out of range, QUIRE_E_UNSUPPORTED a configuration (the message lists
+ *  the reasons) or isa, QUIRE_E_MISMATCH head counts or sizes that are not the KV group's,
+ *  QUIRE_E_LIMIT sizes overflow, QUIRE_E_NOMEM, QUIRE_E_MISUSE a struct_size. *out is NULL on
+ *  failure. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_plan_create(const struct quire_plan_params *params,
-                                                          struct quire_plan **out, struct quire_error *err);
+                                                          struct quire_plan **out,
+                                                          struct quire_error *err);
 QUIRE_API void quire_plan_destroy(struct quire_plan *plan); /**< NULL is a no-op */
 
-/** Takes over a batch: checks it, copies what it needs of it, and divides the work. No allocation; the batch may be
- *  gone afterwards. On failure the plan still holds the batch it held before.
- *  QUIRE_E_INVALID_ARG a NULL array, query_start_loc or seq_lens that make no sense, two positions of a sequence
- *  that a query can see in one slot; QUIRE_E_RANGE a block id outside the pool, a position before first_block or
- *  past max_blocks; QUIRE_E_LIMIT more than the plan was made for; QUIRE_E_BUSY the plan is in use. */
+/** Takes over a batch: checks it, copies what it needs of it, and divides the work. No allocation;
+ *  the batch may be gone afterwards. On failure the plan still holds the batch it held before.
+ *  QUIRE_E_INVALID_ARG a NULL array, query_start_loc or seq_lens that make no sense, two positions
+ *  that queries of one sequence see in one slot; QUIRE_E_RANGE a block id outside the pool, a
+ *  position before first_block or past max_blocks; QUIRE_E_LIMIT more than the plan was made for;
+ *  QUIRE_E_BUSY the plan is in use; QUIRE_E_MISUSE struct_size. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_plan_build(struct quire_plan *plan,
                                                          const struct quire_attention_batch *batch,
                                                          struct quire_error *err);
 
-/** Replaces the block tables of one KV group, for the sequences and lengths the plan holds; the division of work
- *  stays. Errors as quire_plan_build. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_plan_set_tables(struct quire_plan *plan, uint32_t kv_group,
-                                                              const struct quire_attention_batch_group *tables,
-                                                              struct quire_error *err);
+/** Replaces the block tables of one KV group, for the sequences and lengths the plan holds; the
+ *  division of work stays. Errors as quire_plan_build. */
+QUIRE_API QUIRE_MUST_CHECK quire_status
+quire_plan_set_tables(struct quire_plan *plan, uint32_t kv_group,
+                      const struct quire_attention_batch_group *tables, struct quire_error *err);
 
 /** What a plan holds. */
 struct quire_plan_info {
     uint32_t struct_size; /**< set by the caller */
     uint32_t num_seqs, num_tokens;
     uint32_t max_query_len, max_seq_len; /**< of the batch */
-    uint32_t n_items;  /**< pieces of work of the group asked about */
+    uint32_t n_items;                    /**< pieces of work of the group asked about */
     uint32_t n_splits; /**< query tiles of it that are divided among several pieces */
 };
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_plan_info(const struct quire_plan *plan, uint32_t group,
+
+/** QUIRE_E_INVALID_ARG a NULL pointer or no such group, QUIRE_E_MISUSE struct_size. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_plan_info(const struct quire_plan *plan,
+                                                        uint32_t group,
                                                         struct quire_plan_info *out);
 
-/* ---- The call ------------------------------------------------------------------------------------------ */
+/* ---- The call -------------------------------------------------------------------------------- */
 
-/** Arguments of one layer's attention. Strides count floats; 0 = dense. */
+/** Arguments of one layer's attention. Strides count floats; 0 = dense. Rows may be misaligned. */
 struct quire_attention_args {
     uint32_t struct_size;
-    uint32_t group; /**< group of the plan */
-    uint32_t layer; /**< layer within its KV group */
+    uint32_t group;                              /**< group of the plan */
+    uint32_t layer;                              /**< layer within its KV group */
     const struct quire_attention_config *config; /**< this layer's; NULL = the group's */
-    const float *q; /**< [tokens][num_heads][head_size] */
+    const float *q;                              /**< [tokens][num_heads][head_size] */
     size_t q_token_stride, q_head_stride;
-    float *out;     /**< [tokens][num_heads][v_head_size] overwritten; must not overlap q or lse */
+    float *out; /**< [tokens][num_heads][v_head_size] overwritten; apart from q and lse */
     size_t out_token_stride, out_head_stride;
-    float *lse;     /**< [tokens][num_heads] overwritten, or NULL; must not overlap q */
+    float *lse; /**< [tokens][num_heads] overwritten, or NULL; apart from q */
     size_t lse_token_stride;
 };
 
-/** Attends from the plan's batch. Keys and values, those of the new tokens included, must be in the cache.
+/** Attends from the plan's batch. Keys and values, those of the new tokens included, must be in the
+ *  cache.
  *  threads  runs the work, or NULL: the calling thread
- *  QUIRE_E_INVALID_ARG a NULL pointer, a group, layer, stride smaller than a row, sizes that overflow, or buffers
- *  that overlap; QUIRE_E_MISMATCH config differs from the plan's where it may not; QUIRE_E_UNSUPPORTED config;
- *  QUIRE_E_BUSY the plan or threads is in use. out and lse are untouched on failure. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_attention_forward(struct quire_plan *plan,
-                                                                const struct quire_attention_args *args,
-                                                                struct quire_threads *threads,
-                                                                struct quire_error *err);
+ *  QUIRE_E_INVALID_ARG a NULL pointer, a group or layer that does not exist, a stride smaller than
+ *  a row, sizes that overflow, or buffers that overlap; QUIRE_E_MISMATCH config differs from the
+ *  plan's where it may not; QUIRE_E_UNSUPPORTED config; QUIRE_E_BUSY the plan or threads is in use;
+ *  QUIRE_E_MISUSE a struct_size. out and lse are untouched on failure. */
+QUIRE_API QUIRE_MUST_CHECK quire_status
+quire_attention_forward(struct quire_plan *plan, const struct quire_attention_args *args,
+                        struct quire_threads *threads, struct quire_error *err);
 
 /** The checks of quire_attention_forward without the work. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_attention_check(const struct quire_plan *plan,
-                                                              const struct quire_attention_args *args,
-                                                              struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status
+quire_attention_check(const struct quire_plan *plan, const struct quire_attention_args *args,
+                      struct quire_error *err);
 
-/** One member's share of a call whose arguments have passed quire_attention_check. Called by all members with the
- *  same arguments. No barrier inside: K and V must be written before the first member enters, and `out` is complete
- *  when all have left; a plan serves one call at a time, so a barrier lies between two calls. */
-QUIRE_API void quire_attention_part(struct quire_plan *plan, const struct quire_attention_args *args,
+/** One member's share of a call whose arguments have passed quire_attention_check. Called by all
+ *  members with the same arguments. No barrier inside: K and V must be written before the first
+ *  member enters, and `out` is complete when all have left. A plan serves one call at a time, so a
+ *  barrier lies between two calls. */
+QUIRE_API void quire_attention_part(struct quire_plan *plan,
+                                    const struct quire_attention_args *args,
                                     const struct quire_team *team);
 
-/* ---- Dense biases -------------------------------------------------------------------------------------- */
-/* For tests and for programs that want masks as data; the kernels use ranges of keys instead. Row i of n_q stands for
- * the query at position n_k - n_q + i (negative: a query before the first key), column j for the key at j. */
+/* ---- Dense biases ---------------------------------------------------------------------------- */
+/* For tests and for programs that want masks as data; the kernels use ranges of keys instead. Row i
+ * of n_q stands for the query at position n_k - n_q + i (negative: before the first key), column j
+ * for the key at j. */
 
-/** out[i * ld + j] = 0 where -left <= j - position(i) <= right, else -inf. left or right -1 = unbounded; a causal
- *  window of W keys is left = W - 1, right = 0. ld >= n_k.
+/** out[i * ld + j] = 0 where -left <= j - position(i) <= right, else -inf. left or right -1 =
+ *  unbounded; a causal window of W keys is left = W - 1, right = 0. ld >= n_k.
  *  QUIRE_E_INVALID_ARG out NULL, ld too small, left or right below -1; out is untouched then. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_sliding_window_bias(size_t n_q, size_t n_k, int64_t left, int64_t right,
-                                                                  float *out, size_t ld, struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_sliding_window_bias(size_t n_q, size_t n_k,
+                                                                  int64_t left, int64_t right,
+                                                                  float *out, size_t ld,
+                                                                  struct quire_error *err);
 
-/** out[h * head_stride + i * ld + j] = slopes[h] * (j - position(i)), or -inf where causal is not 0 and
- *  j > position(i). head_stride 0 = n_q * ld.
+/** out[h * head_stride + i * ld + j] = slopes[h] * (j - position(i)), or -inf where causal is not 0
+ *  and j > position(i). head_stride 0 = n_q * ld.
  *  QUIRE_E_INVALID_ARG as above, slopes NULL, head_stride too small. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_alibi_bias(const float *slopes, size_t num_heads, size_t n_q, size_t n_k,
-                                                         int causal, float *out, size_t ld, size_t head_stride,
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_alibi_bias(const float *slopes, size_t num_heads,
+                                                         size_t n_q, size_t n_k, int causal,
+                                                         float *out, size_t ld, size_t head_stride,
                                                          struct quire_error *err);
 
-/** The usual slopes of num_heads heads: with n the largest power of two <= num_heads, slope h < n is
- *  2^(-8 (h + 1) / n); the others are the odd-numbered slopes of 2n heads, 2^(-4 (2 (h - n) + 1) / n).
+/** The usual slopes of num_heads heads: with n the largest power of two <= num_heads, slope h < n
+ *  is 2^(-8 (h + 1) / n); the others are every other slope of 2n heads, 2^(-4 (2 (h - n) + 1) / n).
  *  slopes [num_heads] written. QUIRE_E_INVALID_ARG NULL or num_heads 0. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_alibi_slopes(uint32_t num_heads, float *slopes, struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_alibi_slopes(uint32_t num_heads, float *slopes,
+                                                           struct quire_error *err);
 
 #ifdef __cplusplus
 }

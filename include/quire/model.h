@@ -24,6 +24,16 @@
 extern "C" {
 #endif
 
+/** Who multiplies the f32 and bf16 matrices of a model. Weights of other types are always quire's. */
+enum quire_linear_provider {
+    QUIRE_LINEAR_AUTO,   /**< oneDNN for models that only encode (no KV cache), where it is faster in a short
+                              self-test at open; else quire's kernels */
+    QUIRE_LINEAR_QUIRE,  /**< quire's kernels: the same bits in any batch and on any number of threads */
+    QUIRE_LINEAR_ONEDNN, /**< oneDNN, which then owns the layout of these weights and serves every number of rows.
+                              Its sums depend on the batch; it reads its own environment variables and allocates
+                              small objects of its own in every step (docs/numerics.md) */
+};
+
 struct quire_model_params {
     uint32_t struct_size;
     const char *path;      /**< a .gguf file or a Hugging Face folder; borrowed during open */
@@ -36,12 +46,20 @@ struct quire_model_params {
     const struct quire_logger *logger;       /**< borrowed, outlives the model; NULL = silent */
     quire_progress_fn progress;              /**< may be NULL; called from one of the threads */
     void *progress_user;
+    enum quire_linear_provider linear; /**< QUIRE_LINEAR_ONEDNN with a build, compute mode or weights that oneDNN
+                                            cannot serve is QUIRE_E_UNSUPPORTED */
 };
 
 struct quire_model;   /**< shared, immutable */
 struct quire_context; /**< one running step at a time */
 
 QUIRE_API void quire_model_params_default(struct quire_model_params *params);
+
+/** Lets oneDNN use no more than a level has; isa as in quire_cpu_describe(). oneDNN knows one such cap per process,
+ *  and its default is all that the CPU can do, whatever params.isa says: so this is for programs, before they open
+ *  their first model. QUIRE_E_UNSUPPORTED (no oneDNN in this build, level without a cap), QUIRE_E_INVALID_ARG (unknown
+ *  level), QUIRE_E_BUSY (oneDNN has been used already). */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_onednn_set_isa(const char *isa, struct quire_error *err);
 
 /** Opens, checks and packs a model. Weights are read into own memory; no file stays open or mapped.
  *  QUIRE_E_INVALID_ARG, QUIRE_E_MISUSE (struct_size), QUIRE_E_IO, QUIRE_E_FORMAT (names file offset, field or
@@ -59,6 +77,8 @@ struct quire_model_info {
     uint32_t n_layers, hidden_size, n_heads, n_kv_heads, head_size, vocab_size;
     uint32_t context_length;   /**< tokens the model was made for */
     uint64_t weight_bytes;     /**< packed weights in memory */
+    uint64_t token_weight_bytes; /**< of these, what a forward pass of one token reads: all but an embedding table that is
+                                    not the head as well */
     uint64_t n_parameters;
     int32_t bos_id, pad_id;    /**< -1 = none */
     uint32_t n_eos;
@@ -69,6 +89,7 @@ struct quire_model_info {
     /* the author's sampling defaults; NaN (floats) or -1 (top_k) = not given */
     float temperature, top_p, min_p, repetition_penalty;
     int32_t top_k;
+    enum quire_linear_provider linear; /**< never AUTO: what was chosen */
 };
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_info(const struct quire_model *model,
                                                          struct quire_model_info *info);

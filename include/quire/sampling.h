@@ -35,7 +35,7 @@ struct quire_sampling_params {
      *  and never less than one token; 1 = all */
     float top_p;
     float min_p; /**< 0..1: drop tokens below this fraction of the most likely one; 0 = none */
-    /** > 0: of a token seen before, divides a positive logit and multiplies a negative one; 1 = off */
+    /** > 0: divides a positive logit of a token seen before and multiplies a negative one; 1 = off */
     float repetition_penalty;
     float presence_penalty;  /**< subtracted from the logit of every token seen before; 0 = off */
     float frequency_penalty; /**< subtracted once for each time the token was seen; 0 = off */
@@ -71,7 +71,7 @@ struct quire_sampling_step {
     const int32_t *history;
     size_t n_history;
     uint32_t stream; /**< which of several independent answers to the same prompt */
-    uint64_t index;  /**< number of the token within the answer */
+    uint64_t index;  /**< place of the token in its sequence, prompt included */
 };
 
 /** Chooses a token. QUIRE_E_NUMERIC  a logit is NaN or +INFINITY, or no token is possible and

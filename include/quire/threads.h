@@ -13,12 +13,18 @@
 extern "C" {
 #endif
 
+#ifdef __cplusplus
+#define QUIRE_ALIGNAS(n) alignas(n)
+#else
+#define QUIRE_ALIGNAS(n) _Alignas(n)
+#endif
+
 /** Reusable barrier for one team; bounded spin, then the thread sleeps in the kernel. Its storage belongs to
  *  the caller; zero it before the first use. All members must use the same barrier and team size. */
 struct quire_barrier {
-    _Alignas(64) uint32_t arrived; /**< private */
-    _Alignas(64) uint32_t phase;   /**< private */
-    uint32_t sleepers;             /**< private */
+    QUIRE_ALIGNAS(64) uint32_t arrived; /**< private */
+    QUIRE_ALIGNAS(64) uint32_t phase;   /**< private */
+    uint32_t sleepers;                  /**< private */
 };
 
 /** One member's view of its team. */

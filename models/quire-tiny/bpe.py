@@ -134,11 +134,13 @@ class Tokenizer:
 
 CHAT_TEMPLATE = (
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] "
-    "+ '<|im_end|>' + '\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}"
+    "+ '<|im_end|>' + '\\n' }}{% endfor %}{% if add_generation_prompt %}{{ "
+    "'<|im_start|>assistant\\n' }}"
     "{% endif %}")
 
 
-def render(tokenizer: Tokenizer, system: str | None, turns: list[tuple[str, str | None]]) -> tuple[list[int], list[bool]]:
+def render(tokenizer: Tokenizer, system: str | None, turns: list[tuple[str, str | None]]) -> tuple[
+    list[int], list[bool]]:
     """The ids of a conversation in the chat template, and which of them the model must predict.
 
     An answer that is None ends the rendering: there the model speaks.

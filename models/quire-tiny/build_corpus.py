@@ -49,7 +49,8 @@ def encode(tokenizer: bpe.Tokenizer, made: conversation.Conversation) -> array.a
     return out
 
 
-def write_shards(worker: int, seed: int, directory: pathlib.Path, tokenizer_path: pathlib.Path, shards: int) -> None:
+def write_shards(worker: int, seed: int, directory: pathlib.Path, tokenizer_path: pathlib.Path,
+    shards: int) -> None:
     """One process: writes its shards until there are enough or a file "stop" appears."""
     rng = random.Random(f"{seed}/{worker}")
     lex = Lexicon(rng, "train")
@@ -98,7 +99,8 @@ def train_tokenizer(path: pathlib.Path, seed: int, conversations: int, vocab_siz
     texts = (compose_checked(lex, guard).text() for _ in range(conversations))
     tokenizer = bpe.train(texts, vocab_size)
     tokenizer.save(path)
-    print(f"tokenizer: {len(tokenizer.vocab)} tokens in {time.monotonic() - started:.1f} s", flush=True)
+    print(f"tokenizer: {len(tokenizer.vocab)} tokens in {time.monotonic() - started:.1f} s", flush=
+        True)
 
 
 def start_workers(directory: pathlib.Path, tokenizer_path: pathlib.Path, seed: int, workers: int,
@@ -106,7 +108,8 @@ def start_workers(directory: pathlib.Path, tokenizer_path: pathlib.Path, seed: i
     directory.mkdir(parents=True, exist_ok=True)
     split.held_out_words()   # computed once, before the processes fork
     context = multiprocessing.get_context("fork")
-    processes = [context.Process(target=write_shards, args=(w, seed, directory, tokenizer_path, shards), daemon=True)
+    processes = [context.Process(target=write_shards, args=(w, seed, directory, tokenizer_path,
+        shards), daemon=True)
                  for w in range(workers)]
     for process in processes:
         process.start()
@@ -114,9 +117,11 @@ def start_workers(directory: pathlib.Path, tokenizer_path: pathlib.Path, seed: i
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.
+        RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=pathlib.Path)
-    parser.add_argument("--tokenizer", type=pathlib.Path, required=True, help="trained first if the file is not there")
+    parser.add_argument("--tokenizer", type=pathlib.Path, required=True, help=
+        "trained first if the file is not there")
     parser.add_argument("--vocab-size", type=int, default=3072)
     parser.add_argument("--tokenizer-conversations", type=int, default=60_000)
     parser.add_argument("--seed", type=int, default=1)
@@ -124,13 +129,16 @@ def main() -> int:
     parser.add_argument("--shards", type=int, default=1, help="for each worker")
     options = parser.parse_args()
     if not options.tokenizer.exists():
-        train_tokenizer(options.tokenizer, options.seed, options.tokenizer_conversations, options.vocab_size)
+        train_tokenizer(options.tokenizer, options.seed, options.tokenizer_conversations, options.
+            vocab_size)
     started = time.monotonic()
-    processes = start_workers(options.directory, options.tokenizer, options.seed, options.workers, options.shards)
+    processes = start_workers(options.directory, options.tokenizer, options.seed, options.workers,
+        options.shards)
     for process in processes:
         process.join()
     rows = len(list(options.directory.glob("*.bin"))) * ROWS_PER_SHARD
-    print(f"corpus: {rows * ROW / 1e6:.1f} M tokens in {time.monotonic() - started:.1f} s", flush=True)
+    print(f"corpus: {rows * ROW / 1e6:.1f} M tokens in {time.monotonic() - started:.1f} s", flush=
+        True)
     return max(p.exitcode or 0 for p in processes)
 
 

@@ -42,7 +42,8 @@ def choose_token(logits: Tensor, temperature: float, generator: torch.Generator 
 
 
 @torch.no_grad()
-def generate(model: Model, prompts: list[list[int]], stop: int, temperature: float, generator: torch.Generator | None,
+def generate(model: Model, prompts: list[list[int]], stop: int, temperature: float, generator:
+    torch.Generator | None,
              fp8: bool, device: str) -> list[tuple[list[int], bool]]:
     """Answers to all prompts together: (ids without the stop token, whether the answer ended)."""
     config: Config = model.config
@@ -85,7 +86,8 @@ def load_conversations(path: pathlib.Path, limit: int | None = None) -> list[dic
     return records[::max(1, len(records) // limit)] if limit else records
 
 
-def run(model: Model, tokenizer: bpe.Tokenizer, records: list[dict], temperature: float, seed: int, fp8: bool,
+def run(model: Model, tokenizer: bpe.Tokenizer, records: list[dict], temperature: float, seed: int,
+    fp8: bool,
         device: str) -> tuple[grading.Score, list[list[tuple[str, str]]]]:
     """Grades all conversations; gives the score and what was said."""
     generator = torch.Generator(device).manual_seed(seed) if temperature else None
@@ -99,7 +101,8 @@ def run(model: Model, tokenizer: bpe.Tokenizer, records: list[dict], temperature
             for i in part:
                 turns = [*said[i], (records[i]["turns"][at]["user"], None)]
                 prompts.append(bpe.render(tokenizer, None, turns)[0][:model.config.context - 2])
-            answers = generate(model, prompts, tokenizer.im_end, temperature, generator, fp8, device)
+            answers = generate(model, prompts, tokenizer.im_end, temperature, generator, fp8,
+                device)
             for i, (ids, ended) in zip(part, answers):
                 turn, text = records[i]["turns"][at], tokenizer.decode(ids)
                 said[i].append((turn["user"], text))

@@ -21,7 +21,7 @@ def q8_0_blocks(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     with np.errstate(divide="ignore", invalid="ignore"):
         inverse = np.where(scale > 0, np.float32(1) / scale, np.float32(0))
     scaled = blocks * inverse[:, None]
-    values = np.trunc(scaled + np.copysign(np.float32(0.5), scaled))   # nearest, halves away from zero
+    values = np.trunc(scaled + np.copysign(np.float32(0.5), scaled))  # halves away from zero
     return scale.astype(np.float16), np.clip(values, -127, 127).astype(np.int8)
 
 
@@ -67,7 +67,8 @@ def _value(value: object) -> bytes:
     if isinstance(value, list) and value and isinstance(value[0], str):
         return struct.pack("<IIQ", _ARRAY, _STRING, len(value)) + b"".join(map(_string, value))
     if isinstance(value, list) and value and isinstance(value[0], int):
-        return struct.pack("<IIQ", _ARRAY, _I32, len(value)) + struct.pack(f"<{len(value)}i", *value)
+        return struct.pack("<IIQ", _ARRAY, _I32, len(value)) + struct.pack(f"<{len(value)}i", *
+            value)
     raise TypeError(f"no GGUF type for {value!r}")
 
 
@@ -75,27 +76,34 @@ def metadata(config: object, tokenizer: bpe.Tokenizer, parameters: int) -> dict[
     types = [_TOKEN_CONTROL if t in bpe.SPECIALS else _TOKEN_NORMAL for t in tokenizer.vocab]
     return {
         "general.architecture": "llama", "general.type": "model", "general.name": "quire-tiny",
-        "general.author": "quire", "general.license": "Apache-2.0", "general.size_label": f"{parameters / 1e6:.0f}M",
-        "general.description": "The small model that comes with quire: short stories, small talk, memory of the "
+        "general.author": "quire", "general.license": "Apache-2.0", "general.size_label":
+        f"{parameters / 1e6:.0f}M",
+        "general.description": "The small model that comes with quire: short stories, small "
+        "talk, memory of the "
                                "conversation, small sums and questions about quire.",
         "general.file_type": 7, "general.quantization_version": 2, "general.alignment": _ALIGNMENT,
         "llama.context_length": config.context, "llama.embedding_length": config.width,
         "llama.block_count": config.layers, "llama.feed_forward_length": config.hidden,
-        "llama.attention.head_count": config.heads, "llama.attention.head_count_kv": config.kv_heads,
-        "llama.attention.key_length": config.head_size, "llama.attention.value_length": config.head_size,
+        "llama.attention.head_count": config.heads, "llama.attention.head_count_kv": config.
+        kv_heads,
+        "llama.attention.key_length": config.head_size, "llama.attention.value_length": config.
+        head_size,
         "llama.attention.layer_norm_rms_epsilon": config.norm_eps,
         "llama.rope.dimension_count": config.head_size, "llama.rope.freq_base": config.rope_base,
         "llama.vocab_size": len(tokenizer.vocab),
         "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "qwen2",
         "tokenizer.ggml.tokens": list(tokenizer.vocab), "tokenizer.ggml.token_type": types,
         "tokenizer.ggml.merges": [f"{a} {b}" for a, b in tokenizer.merges],
-        "tokenizer.ggml.bos_token_id": tokenizer.end_of_text, "tokenizer.ggml.eos_token_id": tokenizer.im_end,
-        "tokenizer.ggml.eot_token_id": tokenizer.im_end, "tokenizer.ggml.padding_token_id": tokenizer.end_of_text,
+        "tokenizer.ggml.bos_token_id": tokenizer.end_of_text, "tokenizer.ggml.eos_token_id":
+        tokenizer.im_end,
+        "tokenizer.ggml.eot_token_id": tokenizer.im_end, "tokenizer.ggml.padding_token_id":
+        tokenizer.end_of_text,
         "tokenizer.ggml.add_bos_token": False, "tokenizer.chat_template": bpe.CHAT_TEMPLATE,
     }
 
 
-def write(path: pathlib.Path, config: object, tokenizer: bpe.Tokenizer, weights: dict[str, np.ndarray]) -> int:
+def write(path: pathlib.Path, config: object, tokenizer: bpe.Tokenizer, weights: dict[str, np.
+    ndarray]) -> int:
     """Writes the file; weights are the model's parameters by name. Gives its size in bytes."""
     tensors: list[tuple[str, np.ndarray, int, bytes]] = []
     for name, array in weights.items():

@@ -67,14 +67,16 @@ def story_conversation(lex: Lexicon, train: Lexicon, rng: random.Random) -> list
         hero = request.hero or request.hero_name
         if hero and request.place_key and request.mood and request.hero_count is None:
             if split.triple_is_held_out(hero, request.place_key, request.mood):
-                return [_turn(story.ask(train, request), {"kind": "story", "all": request.expected()})]
+                check = {"kind": "story", "all": request.expected()}
+                return [_turn(story.ask(train, request), check)]
 
 
 def arithmetic_conversation(rng: random.Random) -> list[TurnRecord]:
     turns = []
     for _ in range(choose(rng, (1, 2, 3))):
         sum_ = arithmetic.random_sum(rng, held_out=True)
-        turns.append(_turn(arithmetic.ask(rng, sum_), {"kind": "arithmetic", "number": sum_.result}))
+        check = {"kind": "arithmetic", "number": sum_.result}
+        turns.append(_turn(arithmetic.ask(rng, sum_), check))
     return turns
 
 
@@ -96,29 +98,33 @@ def conversations() -> list[dict]:
     rng = random.Random(SEED)
     lex = Lexicon(rng, "eval")
     train = Lexicon(rng, "train", 0.0, 0.0)
+    asked_facts = rng.sample(about.FACTS, len(about.FACTS))
     makers = {
         "recall": lambda i: recall_conversation(lex, rng),
         "arithmetic": lambda i: arithmetic_conversation(rng),
-        "about": lambda i: about_conversation(rng, about.FACTS[i % len(about.FACTS)]),
+        "about": lambda i: about_conversation(rng, asked_facts[i % len(asked_facts)]),
         "story": lambda i: story_conversation(lex, train, rng),
         "unknown": lambda i: unknown_conversation(lex, rng),
     }
     out = []
     for category, count in COUNTS.items():
         for i in range(count):
-            out.append({"id": f"{category}-{i:03d}", "category": category, "turns": makers[category](i)})
+            out.append({"id": f"{category}-{i:03d}", "category": category, "turns": makers[category]
+                (i)})
     return out
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing, fail if the file is out of date")
+    parser.add_argument("--check", action="store_true", help=
+        "write nothing, fail if the file is out of date")
     options = parser.parse_args()
     path = pathlib.Path(__file__).parent / "eval" / "conversations.jsonl"
     text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in conversations())
     if options.check:
         if path.read_text(encoding="utf-8") != text:
-            print(f"{path} does not fit the word lists and composers: run make_eval.py", file=sys.stderr)
+            print(f"{path} does not fit the word lists and composers: run make_eval.py", file=sys.
+                stderr)
             return 1
         return 0
     path.write_text(text, encoding="utf-8")

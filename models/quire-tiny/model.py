@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Owns the network: a small Llama, with one path for training and one for generating with a cache."""
+"""Owns the network: a small Llama; one path for training, one for generating with a cache."""
 import dataclasses
 import math
 
@@ -28,7 +28,8 @@ def rope_tables(config: Config, device: torch.device | str) -> tuple[Tensor, Ten
     """cos and sin of [position, head_size / 2] for the half-split form of RoPE."""
     half = config.head_size // 2
     frequency = config.rope_base ** (-torch.arange(half, device=device, dtype=torch.float32) / half)
-    angle = torch.arange(config.context, device=device, dtype=torch.float32)[:, None] * frequency[None, :]
+    angle = torch.arange(config.context, device=device, dtype=torch.float32)[:, None] * frequency[
+        None, :]
     return angle.cos(), angle.sin()
 
 
@@ -86,7 +87,8 @@ class Block(nn.Module):
         normed = self.ffn_norm(x)
         return x + self.ffn_down(F.silu(self.ffn_gate(normed)) * self.ffn_up(normed))
 
-    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, fp8_rows: Tensor, mask: object) -> Tensor:
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, fp8_rows: Tensor,
+                mask: object) -> Tensor:
         """The training path. mask: a BlockMask for flex attention, or None for plain causal."""
         q, k, v = self.qkv(x, cos, sin)
         # In half of the rows keys and values are rounded as an fp8 cache would, with the gradient
@@ -107,7 +109,8 @@ class Block(nn.Module):
 class Cache:
     """Keys and values of a batch of conversations while they are generated."""
 
-    def __init__(self, config: Config, batch: int, length: int, device: torch.device | str, fp8: bool) -> None:
+    def __init__(self, config: Config, batch: int, length: int, device: torch.device | str, fp8:
+        bool) -> None:
         shape = (batch, length, config.kv_heads, config.head_size)
         self.k = [torch.zeros(shape, device=device) for _ in range(config.layers)]
         self.v = [torch.zeros(shape, device=device) for _ in range(config.layers)]
@@ -144,17 +147,20 @@ class Model(nn.Module):
         return (losses * weights).sum() / weights.sum().clamp_min(1)
 
     @torch.no_grad()
-    def step(self, tokens: Tensor, positions: Tensor, cache: Cache, cos: Tensor, sin: Tensor) -> Tensor:
+    def step(self, tokens: Tensor, positions: Tensor, cache: Cache, cos: Tensor,
+             sin: Tensor) -> Tensor:
         """Hidden states of [batch, token] tokens at their positions, after the last norm."""
         x = self.token_embd(tokens)
         cos, sin = cos[positions][:, :, None], sin[positions][:, :, None]
-        seen = torch.arange(cache.length, device=tokens.device)[None, None, :] <= positions[:, :, None]
+        seen = torch.arange(cache.length, device=tokens.device)[None, None, :] <= positions[:, :,
+            None]
         group = self.config.heads // self.config.kv_heads
         for layer, block in enumerate(self.blk):
             q, k, v = block.qkv(x, cos, sin)
             keys, values = cache.put(layer, positions, k, v)
             attended = F.scaled_dot_product_attention(
-                q.transpose(1, 2), keys.repeat_interleave(group, dim=1), values.repeat_interleave(group, dim=1),
+                q.transpose(1, 2), keys.repeat_interleave(group, dim=1), values.repeat_interleave(
+                    group, dim=1),
                 attn_mask=seen[:, None])
             x = block.finish(x, attended)
         return self.output_norm(x)

@@ -54,8 +54,10 @@ class Corpus:
     def load_new(self) -> None:
         for path in sorted(self.directory.glob("*.bin")):
             if self.count + build_corpus.ROWS_PER_SHARD <= len(self.rows):
-                data = np.fromfile(path, dtype=np.uint16).view(np.int16).reshape(-1, build_corpus.ROW)
-                self.rows[self.count:self.count + len(data)] = torch.from_numpy(data).to(self.rows.device)
+                data = np.fromfile(path, dtype=np.uint16).view(np.int16).reshape(-1, build_corpus.
+                    ROW)
+                self.rows[self.count:self.count + len(data)] = torch.from_numpy(data).to(self.rows.
+                    device)
                 self.count += len(data)
                 path.unlink()
 
@@ -64,7 +66,8 @@ class Corpus:
             self.next += size
             return self.rows[self.next - size:self.next].int()
         self.repeated += size
-        index = torch.randint(self.count, (size,), generator=self.generator, device=self.rows.device)
+        index = torch.randint(self.count, (size,), generator=self.generator, device=self.rows.
+            device)
         return self.rows[index].int()
 
 
@@ -80,10 +83,13 @@ class Trainer:
         document = self.document
         self.mask_function = lambda b, h, q, k: (document[b, q] == document[b, k]) & (q >= k)
         self.use_flex = True
-        matrices = [p for n, p in self.model.named_parameters() if p.dim() == 2 and n != "token_embd.weight"]
-        others = [p for n, p in self.model.named_parameters() if p.dim() != 2 or n == "token_embd.weight"]
+        matrices = [p for n, p in self.model.named_parameters() if p.dim() == 2 and n !=
+            "token_embd.weight"]
+        others = [p for n, p in self.model.named_parameters() if p.dim() != 2 or n ==
+            "token_embd.weight"]
         self.optimizer = torch.optim.AdamW(
-            [{"params": matrices, "weight_decay": WEIGHT_DECAY}, {"params": others, "weight_decay": 0.0}],
+            [{"params": matrices, "weight_decay": WEIGHT_DECAY}, {"params": others, "weight_decay":
+             0.0}],
             lr=learning_rate, betas=BETAS, eps=1e-8, fused=device == "cuda")
         self.blocks = list(self.model.blk)
         self.loss = self.model.loss
@@ -104,7 +110,8 @@ class Trainer:
             from torch.nn.attention.flex_attention import create_block_mask
             self.document.copy_(((rows & build_corpus.BEGIN) != 0).int().cumsum(1))
             batch, length = self.document.shape
-            mask = create_block_mask(self.mask_function, batch, None, length, length, device=self.device)
+            mask = create_block_mask(self.mask_function, batch, None, length, length, device=self.
+                device)
         with torch.autocast(self.device, torch.bfloat16):
             x = self.model.token_embd(tokens)
             for block in self.blocks:
@@ -129,7 +136,8 @@ class Trainer:
 
     def warm_up(self, rows: Tensor) -> str:
         """Compiles by running one batch without an update; falls back to what works."""
-        for name, flex, compiled in (("flex, compiled", True, True), ("causal, compiled", False, True),
+        for name, flex, compiled in (("flex, compiled", True, True), ("causal, compiled", False,
+            True),
                                      ("causal, eager", False, False)):
             try:
                 torch._dynamo.reset()
@@ -143,7 +151,7 @@ class Trainer:
                     self.optimizer.zero_grad(set_to_none=True)
                 log(f"first loss {loss.item():.3f}")
                 return name
-            except Exception as error:  # noqa: BLE001 - whatever the compiler raises, try the next way
+            except Exception as error:  # noqa: BLE001 - try the next way
                 log(f"{name}: {type(error).__name__}: {str(error)[:1500]}")
                 self.optimizer.zero_grad(set_to_none=True)
         raise SystemExit("no way to run the model works on this machine")
@@ -158,13 +166,15 @@ def save_weights(model: Model, directory: pathlib.Path) -> None:
         half.append(0 if seen < total / 2 else 1)
         seen += state[name].numel()
     for part in (0, 1):
-        torch.save({n: state[n] for n, h in zip(names, half) if h == part}, directory / f"weights-{part}.pt")
+        torch.save({n: state[n] for n, h in zip(names, half) if h == part}, directory /
+            f"weights-{part}.pt")
 
 
 def load_weights(model: Model, directory: pathlib.Path) -> None:
     state: dict[str, Tensor] = {}
     for part in (0, 1):
-        state.update(torch.load(directory / f"weights-{part}.pt", map_location="cpu", weights_only=True))
+        state.update(torch.load(directory / f"weights-{part}.pt", map_location="cpu", weights_only=
+            True))
     model.load_state_dict({n: t.float() for n, t in state.items()})
 
 
@@ -183,7 +193,7 @@ def train(trainer: Trainer, corpus: Corpus, workers: list, batch: int, seconds: 
         steps += 1
         tokens += batch * build_corpus.ROW
         if steps % 25 == 0:
-            value = loss.item()   # also keeps the queue of kernels short, so that the clock is right
+            value = loss.item()   # also keeps the queue of kernels short
             if not math.isfinite(value):
                 raise SystemExit(f"step {steps}: the loss is {value}")
             if time.monotonic() - shown > 10:
@@ -196,12 +206,14 @@ def train(trainer: Trainer, corpus: Corpus, workers: list, batch: int, seconds: 
     log(f"trained {steps} steps, {tokens / 1e6:.1f} M tokens in {time.monotonic() - started:.0f} s")
 
 
-def grade(model: Model, tokenizer: bpe.Tokenizer, out: pathlib.Path, device: str, limit: int | None) -> None:
+def grade(model: Model, tokenizer: bpe.Tokenizer, out: pathlib.Path, device: str,
+          limit: int | None) -> None:
     """Grades the weights as the file holds them, and writes what was said."""
     rounded = evaluate.rounded_copy(model, device)
     records = evaluate.load_conversations(build_corpus.EVAL_PATH, limit)
     with open(out / "eval.txt", "w", encoding="utf-8") as report:
-        for title, temperature, fp8 in (("temp 0", 0.0, False), ("temp 0, fp8 cache", 0.0, True), ("temp 0.8", 0.8, False)):
+        for title, temperature, fp8 in (("temp 0", 0.0, False), ("temp 0, fp8 cache", 0.0, True), (
+            "temp 0.8", 0.8, False)):
             started = time.monotonic()
             score, said = evaluate.run(rounded, tokenizer, records, temperature, 1, fp8, device)
             table = score.table(title)
@@ -215,7 +227,8 @@ def grade(model: Model, tokenizer: bpe.Tokenizer, out: pathlib.Path, device: str
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.
+        RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--train-seconds", type=float, default=400.0)
     parser.add_argument("--batch", type=int, default=64, help="rows of 2048 tokens")
@@ -223,7 +236,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 2) - 3))
     parser.add_argument("--tokenizer", type=pathlib.Path, default=HERE / "tokenizer.json")
-    parser.add_argument("--init", type=pathlib.Path, help="folder with weights-*.pt to continue from")
+    parser.add_argument("--init", type=pathlib.Path, help=
+        "folder with weights-*.pt to continue from")
     parser.add_argument("--smoke", action="store_true", help="every step at a tiny scale")
     return parser.parse_args()
 
@@ -238,11 +252,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="quire-tiny-") as temporary:
         shards = pathlib.Path(temporary)
         # The composing processes are forked before the GPU is touched.
-        workers = build_corpus.start_workers(shards, options.tokenizer, options.seed, options.workers, 1_000_000)
+        workers = build_corpus.start_workers(shards, options.tokenizer, options.seed, options.
+            workers, 1_000_000)
         device = "cuda" if torch.cuda.is_available() else "cpu"
         torch.manual_seed(options.seed)
         torch.set_float32_matmul_precision("high")
-        log(f"torch {torch.__version__}, {torch.cuda.get_device_name() if device == 'cuda' else 'CPU'}, {options}")
+        log(
+            f"torch {torch.__version__}, "
+                f"{torch.cuda.get_device_name() if device == 'cuda' else 'CPU'}, {options}")
         try:
             trainer = Trainer(config, options.batch, options.learning_rate, device)
             if options.init:
@@ -257,7 +274,8 @@ def main() -> int:
                 corpus.load_new()
             attention = trainer.warm_up(corpus.rows[:options.batch].int())
             log(f"attention: {attention}, {time.monotonic() - started:.0f} s since the start")
-            train(trainer, corpus, workers, options.batch, 15.0 if options.smoke else options.train_seconds)
+            train(trainer, corpus, workers, options.batch, 15.0 if options.smoke else options.
+                train_seconds)
         finally:
             (shards / "stop").touch()
             for worker in workers:

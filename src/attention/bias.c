@@ -23,13 +23,13 @@ static quire_status check_matrix(size_t n_q, size_t n_k, const float *out, size_
     return QUIRE_OK;
 }
 
-quire_status quire_sliding_window_bias(size_t n_q, size_t n_k, int64_t left, int64_t right, float *out, size_t ld,
-                                       struct quire_error *err)
+quire_status quire_sliding_window_bias(size_t n_q, size_t n_k, int64_t left, int64_t right,
+                                       float *out, size_t ld, struct quire_error *err)
 {
     size_t bytes;
     if (left < -1 || right < -1)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is %lld, below -1", left < -1 ? "left" : "right",
-                       (long long)(left < -1 ? left : right));
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is %lld, below -1",
+                       left < -1 ? "left" : "right", (long long)(left < -1 ? left : right));
     QR_TRY(check_matrix(n_q, n_k, out, ld, &bytes, err));
     for (size_t i = 0; i < n_q; i++)
         for (size_t j = 0; j < n_k; j++) {
@@ -40,8 +40,9 @@ quire_status quire_sliding_window_bias(size_t n_q, size_t n_k, int64_t left, int
     return QUIRE_OK;
 }
 
-quire_status quire_alibi_bias(const float *slopes, size_t num_heads, size_t n_q, size_t n_k, int causal, float *out,
-                              size_t ld, size_t head_stride, struct quire_error *err)
+quire_status quire_alibi_bias(const float *slopes, size_t num_heads, size_t n_q, size_t n_k,
+                              int causal, float *out, size_t ld, size_t head_stride,
+                              struct quire_error *err)
 {
     size_t bytes, all;
     if (!slopes)
@@ -49,9 +50,11 @@ quire_status quire_alibi_bias(const float *slopes, size_t num_heads, size_t n_q,
     QR_TRY(check_matrix(n_q, n_k, out, ld, &bytes, err));
     const size_t stride = head_stride ? head_stride : n_q * ld;
     if (stride < n_q * ld)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "head_stride %zu is smaller than n_q * ld %zu", stride, n_q * ld);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "head_stride %zu is smaller than n_q * ld %zu",
+                       stride, n_q * ld);
     if (!qr_mul3_size(num_heads, stride, sizeof *out, &all))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "num_heads %zu times head_stride %zu overflows", num_heads, stride);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "num_heads %zu times head_stride %zu overflows",
+                       num_heads, stride);
     for (size_t h = 0; h < num_heads; h++)
         for (size_t i = 0; i < n_q; i++)
             for (size_t j = 0; j < n_k; j++) {

@@ -7,20 +7,28 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_HEADS = 65536, MAX_HEAD_SIZE = 1024, HEAD_STEP = 8, BLOCK_STEP = 16, MAX_BLOCK_SIZE = 65536 };
+enum {
+    MAX_HEADS = 65536,
+    MAX_HEAD_SIZE = 1024,
+    HEAD_STEP = 8,
+    BLOCK_STEP = 16,
+    MAX_BLOCK_SIZE = 65536
+};
 
-void quire_attention_config_default(struct quire_attention_config *config, uint32_t num_heads, uint32_t num_kv_heads,
-                                    uint32_t head_size)
+void quire_attention_config_default(struct quire_attention_config *config, uint32_t num_heads,
+                                    uint32_t num_kv_heads, uint32_t head_size)
 {
     if (config)
-        *config = (struct quire_attention_config){ .struct_size = sizeof *config,
-                                                   .num_heads = num_heads,
-                                                   .num_kv_heads = num_kv_heads,
-                                                   .head_size = head_size,
-                                                   .scale = head_size ? 1.0f / sqrtf((float)head_size) : 1,
-                                                   .window_left = QUIRE_WINDOW_NONE,
-                                                   .window_right = QUIRE_WINDOW_NONE,
-                                                   .causal = 1 };
+        *config =
+            (struct quire_attention_config){ .struct_size = sizeof *config,
+                                             .num_heads = num_heads,
+                                             .num_kv_heads = num_kv_heads,
+                                             .head_size = head_size,
+                                             .scale =
+                                                 head_size ? 1.0f / sqrtf((float)head_size) : 1,
+                                             .window_left = QUIRE_WINDOW_NONE,
+                                             .window_right = QUIRE_WINDOW_NONE,
+                                             .causal = 1 };
 }
 
 static bool size_ok(uint32_t n) { return n >= 1 && n <= MAX_HEAD_SIZE; }
@@ -53,7 +61,9 @@ uint32_t qr_attention_reasons(const struct quire_attention_config *c)
     r |= isfinite(c->scale) ? 0 : QUIRE_ATTENTION_NO_SCALE;
     r |= isfinite(c->logits_soft_cap) && c->logits_soft_cap >= 0 ? 0 : QUIRE_ATTENTION_NO_SOFT_CAP;
     r |= c->window_left >= -1 && c->window_right >= -1 ? 0 : QUIRE_ATTENTION_NO_WINDOW;
-    r |= c->compute == QUIRE_COMPUTE_NATIVE || c->compute == QUIRE_COMPUTE_F32 ? 0 : QUIRE_ATTENTION_NO_COMPUTE;
+    r |= c->compute == QUIRE_COMPUTE_NATIVE || c->compute == QUIRE_COMPUTE_F32
+             ? 0
+             : QUIRE_ATTENTION_NO_COMPUTE;
     r |= !heads_ok || slopes_ok(c->alibi_slopes, c->num_heads) ? 0 : QUIRE_ATTENTION_NO_SLOPES;
     r |= !heads_ok || sinks_ok(c->sinks, c->num_heads) ? 0 : QUIRE_ATTENTION_NO_SINKS;
     return r;
@@ -63,8 +73,8 @@ void qr_attention_reason_text(uint32_t reasons, const char *separator, char *out
 {
     size_t used = 0;
     out[0] = 0;
-#define X(name, bit, text)                                                                             \
-    if (reasons & QUIRE_ATTENTION_NO_##name && used < size)                                            \
+#define X(name, bit, text)                                                                         \
+    if (reasons & QUIRE_ATTENTION_NO_##name && used < size)                                        \
         used += (size_t)snprintf(out + used, size - used, "%s%s", used ? separator : "", text);
     QUIRE_ATTENTION_REASONS(X)
 #undef X
@@ -87,20 +97,25 @@ static void report_level(struct quire_attention_report *r, const struct quire_ke
     const size_t used = strlen(r->text);
     if (strcmp(r->kernels, r->level) != 0)
         snprintf(r->text + used, sizeof r->text - used,
-                 "%shead sizes %u and %u: not both multiples of %d, so generic kernels run instead of %s",
+                 "%shead sizes %u and %u: not both multiples of %d, so generic kernels run instead "
+                 "of %s",
                  used ? "\n" : "", c->head_size, qr_attention_v_size(c), HEAD_STEP, r->level);
 }
 
-quire_status quire_attention_validate(const struct quire_attention_config *config, enum quire_kv_dtype k_dtype,
-                                      enum quire_kv_dtype v_dtype, uint32_t block_size, const char *isa,
-                                      struct quire_attention_report *report, struct quire_error *err)
+quire_status quire_attention_validate(const struct quire_attention_config *config,
+                                      enum quire_kv_dtype k_dtype, enum quire_kv_dtype v_dtype,
+                                      uint32_t block_size, const char *isa,
+                                      struct quire_attention_report *report,
+                                      struct quire_error *err)
 {
     if (!config)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "config is NULL");
     if (config->struct_size != sizeof *config)
-        return qr_fail(err, QUIRE_E_MISUSE, "config.struct_size is %u, not %zu", config->struct_size, sizeof *config);
+        return qr_fail(err, QUIRE_E_MISUSE, "config.struct_size is %u, not %zu",
+                       config->struct_size, sizeof *config);
     if (report && report->struct_size != sizeof *report)
-        return qr_fail(err, QUIRE_E_MISUSE, "report.struct_size is %u, not %zu", report->struct_size, sizeof *report);
+        return qr_fail(err, QUIRE_E_MISUSE, "report.struct_size is %u, not %zu",
+                       report->struct_size, sizeof *report);
     const struct quire_kernels *best = NULL;
     uint32_t reasons = qr_attention_reasons(config);
     if (!quire_kv_dtype_name(k_dtype) || !quire_kv_dtype_name(v_dtype))
@@ -110,7 +125,8 @@ quire_status quire_attention_validate(const struct quire_attention_config *confi
     if (qr_kernels_get(isa, &best, NULL) != QUIRE_OK)
         reasons |= QUIRE_ATTENTION_NO_ISA;
     if (report) {
-        *report = (struct quire_attention_report){ .struct_size = sizeof *report, .reasons = reasons };
+        *report =
+            (struct quire_attention_report){ .struct_size = sizeof *report, .reasons = reasons };
         qr_attention_reason_text(reasons, "\n", report->text, sizeof report->text);
         if (best)
             report_level(report, best, config);
@@ -122,13 +138,15 @@ quire_status quire_attention_validate(const struct quire_attention_config *confi
     return qr_fail(err, QUIRE_E_UNSUPPORTED, "%s", text);
 }
 
-quire_status quire_attention_caps(const char *isa, struct quire_attention_caps *out, struct quire_error *err)
+quire_status quire_attention_caps(const char *isa, struct quire_attention_caps *out,
+                                  struct quire_error *err)
 {
     const struct quire_kernels *k;
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     if (out->struct_size != sizeof *out)
-        return qr_fail(err, QUIRE_E_MISUSE, "out.struct_size is %u, not %zu", out->struct_size, sizeof *out);
+        return qr_fail(err, QUIRE_E_MISUSE, "out.struct_size is %u, not %zu", out->struct_size,
+                       sizeof *out);
     QR_TRY(qr_kernels_get(isa, &k, err));
     const bool generic = k == qr_level_table(0);
     *out = (struct quire_attention_caps){ .struct_size = sizeof *out,
@@ -154,7 +172,8 @@ static qr_unpack_fn *fp8_unpacker(const struct quire_kernels *t, enum quire_kv_d
     return dtype == QUIRE_KV_FP8_E5M2 ? t->attn_unpack_fp8_e5m2 : NULL;
 }
 
-struct qr_attention_kernels qr_attention_pick(const struct quire_kernels *t, const struct qr_kv_layout *layout,
+struct qr_attention_kernels qr_attention_pick(const struct quire_kernels *t,
+                                              const struct qr_kv_layout *layout,
                                               enum quire_compute compute)
 {
     struct qr_attention_kernels k = { .softmax = t->attn_softmax, .merge = t->attn_merge };

@@ -31,10 +31,12 @@ struct qr_attention_kernels {
     void (*pv)(const struct quire_attn_pv_args *a);
     void (*merge)(const struct quire_attn_merge_args *a);
     qr_unpack_fn *unpack_k, *unpack_v; /* NULL: not fp8 */
-    size_t (*narrow_q)(uint16_t *dst, const float *src, float scale, size_t n); /* NULL: queries stay f32 */
-    bool p_bf16; /* weights are rounded to bf16 */
+    size_t (*narrow_q)(uint16_t *dst, const float *src, float scale,
+                       size_t n); /* NULL: queries stay f32 */
+    bool p_bf16;                  /* weights are rounded to bf16 */
 };
-struct qr_attention_kernels qr_attention_pick(const struct quire_kernels *table, const struct qr_kv_layout *layout,
+struct qr_attention_kernels qr_attention_pick(const struct quire_kernels *table,
+                                              const struct qr_kv_layout *layout,
                                               enum quire_compute compute);
 
 #endif

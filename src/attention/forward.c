@@ -13,31 +13,36 @@ struct extent {
 static bool overlap(struct extent a, struct extent b) { return a.begin < b.end && b.begin < a.end; }
 
 /* Checks the strides of a [tokens][heads][width] tensor and finds its extent. */
-static quire_status check_tensor(const char *name, const float *p, size_t tokens, size_t heads, size_t width,
-                                 size_t token_stride, size_t head_stride, struct extent *out, struct quire_error *err)
+static quire_status check_tensor(const char *name, const float *p, size_t tokens, size_t heads,
+                                 size_t width, size_t token_stride, size_t head_stride,
+                                 struct extent *out, struct quire_error *err)
 {
     size_t token_span, head_span, n, bytes;
     if (!p)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s is NULL", name);
     if (token_stride < width || head_stride < width)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s: stride %zu is smaller than a row of %zu", name,
-                       token_stride < width ? token_stride : head_stride, width);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s: stride %zu is smaller than a row of %zu",
+                       name, token_stride < width ? token_stride : head_stride, width);
     if (!tokens) {
         *out = (struct extent){ 0, 0 };
         return QUIRE_OK;
     }
-    if (!qr_mul_size(tokens - 1, token_stride, &token_span) || !qr_mul_size(heads - 1, head_stride, &head_span) ||
-        !qr_add_size(token_span, head_span, &n) || !qr_add_size(n, width, &n) || !qr_mul_size(n, sizeof *p, &bytes) ||
-        (uintptr_t)p > UINTPTR_MAX - bytes)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s: %zu tokens of stride %zu overflow", name, tokens, token_stride);
+    if (!qr_mul_size(tokens - 1, token_stride, &token_span) ||
+        !qr_mul_size(heads - 1, head_stride, &head_span) ||
+        !qr_add_size(token_span, head_span, &n) || !qr_add_size(n, width, &n) ||
+        !qr_mul_size(n, sizeof *p, &bytes) || (uintptr_t)p > UINTPTR_MAX - bytes)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s: %zu tokens of stride %zu overflow", name,
+                       tokens, token_stride);
     if (token_stride < head_span + width && head_stride < token_span + width)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s: rows of strides %zu and %zu overlap", name, token_stride, head_stride);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s: rows of strides %zu and %zu overlap",
+                       name, token_stride, head_stride);
     *out = (struct extent){ (uintptr_t)p, (uintptr_t)p + bytes };
     return QUIRE_OK;
 }
 
 /* The arguments with strides and configuration filled in. */
-static struct quire_attention_args resolve(const struct quire_plan *plan, const struct quire_attention_args *args)
+static struct quire_attention_args resolve(const struct quire_plan *plan,
+                                           const struct quire_attention_args *args)
 {
     struct quire_attention_args a = *args;
     const struct quire_attention_config *c = &plan->groups[a.group].config;
@@ -51,68 +56,80 @@ static struct quire_attention_args resolve(const struct quire_plan *plan, const 
     return a;
 }
 
-/* A layer's own configuration may differ from the group's only in what the division of work does not depend on. */
-static quire_status check_config(const struct quire_attention_config *c, const struct quire_attention_config *group,
+/* A layer's own configuration may differ from the group's only in what the division of work does
+ * not depend on. */
+static quire_status check_config(const struct quire_attention_config *c,
+                                 const struct quire_attention_config *group,
                                  struct quire_error *err)
 {
     if (c->struct_size != sizeof *c)
-        return qr_fail(err, QUIRE_E_MISUSE, "args.config->struct_size is %u, not %zu", c->struct_size, sizeof *c);
+        return qr_fail(err, QUIRE_E_MISUSE, "args.config->struct_size is %u, not %zu",
+                       c->struct_size, sizeof *c);
     const uint32_t reasons = qr_attention_reasons(c);
     if (reasons) {
         char text[200];
         qr_attention_reason_text(reasons, "; ", text, sizeof text);
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "args.config: %s", text);
     }
-    const char *differs = c->kind != group->kind                                           ? "kind"
-                          : c->num_heads != group->num_heads                               ? "num_heads"
-                          : c->num_kv_heads != group->num_kv_heads                         ? "num_kv_heads"
-                          : c->head_size != group->head_size                               ? "head_size"
-                          : qr_attention_v_size(c) != qr_attention_v_size(group)           ? "v_head_size"
-                          : c->window_left != group->window_left                           ? "window_left"
-                          : c->window_right != group->window_right                         ? "window_right"
-                          : !c->causal != !group->causal                                   ? "causal"
-                                                                                           : NULL;
+    const char *differs = c->kind != group->kind                                 ? "kind"
+                          : c->num_heads != group->num_heads                     ? "num_heads"
+                          : c->num_kv_heads != group->num_kv_heads               ? "num_kv_heads"
+                          : c->head_size != group->head_size                     ? "head_size"
+                          : qr_attention_v_size(c) != qr_attention_v_size(group) ? "v_head_size"
+                          : c->window_left != group->window_left                 ? "window_left"
+                          : c->window_right != group->window_right               ? "window_right"
+                          : !c->causal != !group->causal                         ? "causal"
+                                                                                 : NULL;
     if (differs)
-        return qr_fail(err, QUIRE_E_MISMATCH, "args.config: %s is not that of the plan's group", differs);
+        return qr_fail(err, QUIRE_E_MISMATCH, "args.config: %s is not that of the plan's group",
+                       differs);
     return QUIRE_OK;
 }
 
-static quire_status check_buffers(const struct quire_plan *plan, const struct quire_attention_args *a, struct quire_error *err)
+static quire_status check_buffers(const struct quire_plan *plan,
+                                  const struct quire_attention_args *a, struct quire_error *err)
 {
     const struct quire_attention_config *c = a->config;
     struct extent q, out, lse = { 0, 0 };
-    QR_TRY(check_tensor("q", a->q, plan->num_tokens, c->num_heads, c->head_size, a->q_token_stride, a->q_head_stride, &q, err));
-    QR_TRY(check_tensor("out", a->out, plan->num_tokens, c->num_heads, qr_attention_v_size(c), a->out_token_stride,
-                        a->out_head_stride, &out, err));
+    QR_TRY(check_tensor("q", a->q, plan->num_tokens, c->num_heads, c->head_size, a->q_token_stride,
+                        a->q_head_stride, &q, err));
+    QR_TRY(check_tensor("out", a->out, plan->num_tokens, c->num_heads, qr_attention_v_size(c),
+                        a->out_token_stride, a->out_head_stride, &out, err));
     if (a->lse)
-        QR_TRY(check_tensor("lse", a->lse, plan->num_tokens, 1, c->num_heads, a->lse_token_stride, a->lse_token_stride, &lse,
-                            err));
+        QR_TRY(check_tensor("lse", a->lse, plan->num_tokens, 1, c->num_heads, a->lse_token_stride,
+                            a->lse_token_stride, &lse, err));
     if (overlap(q, out) || overlap(q, lse) || overlap(out, lse))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s overlap", overlap(q, out) ? "q and out" : overlap(q, lse) ? "q and lse"
-                                                                                                       : "out and lse");
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s overlap",
+                       overlap(q, out)   ? "q and out"
+                       : overlap(q, lse) ? "q and lse"
+                                         : "out and lse");
     return QUIRE_OK;
 }
 
-quire_status quire_attention_check(const struct quire_plan *plan, const struct quire_attention_args *args,
-                                   struct quire_error *err)
+quire_status quire_attention_check(const struct quire_plan *plan,
+                                   const struct quire_attention_args *args, struct quire_error *err)
 {
     if (!plan || !args)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", plan ? "args" : "plan");
     if (args->struct_size != sizeof *args)
-        return qr_fail(err, QUIRE_E_MISUSE, "args.struct_size is %u, not %zu", args->struct_size, sizeof *args);
+        return qr_fail(err, QUIRE_E_MISUSE, "args.struct_size is %u, not %zu", args->struct_size,
+                       sizeof *args);
     if (args->group >= plan->n_groups)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.group is %u, the plan has %u", args->group, plan->n_groups);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.group is %u, the plan has %u", args->group,
+                       plan->n_groups);
     const struct qr_plan_group *g = &plan->groups[args->group];
     const uint32_t n_layers = plan->kv->groups[g->kv_group].n_layers;
     if (args->layer >= n_layers)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.layer is %u, KV group %u has %u", args->layer, g->kv_group, n_layers);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.layer is %u, KV group %u has %u",
+                       args->layer, g->kv_group, n_layers);
     if (args->config)
         QR_TRY(check_config(args->config, &g->config, err));
     const struct quire_attention_args a = resolve(plan, args);
     return check_buffers(plan, &a, err);
 }
 
-void quire_attention_part(struct quire_plan *plan, const struct quire_attention_args *args, const struct quire_team *team)
+void quire_attention_part(struct quire_plan *plan, const struct quire_attention_args *args,
+                          const struct quire_team *team)
 {
     struct qr_plan_group *g = &plan->groups[args->group];
     if (team->rank < plan->n_threads) {
@@ -121,14 +138,17 @@ void quire_attention_part(struct quire_plan *plan, const struct quire_attention_
         call.config = call.args.config;
         call.kv = &plan->kv->groups[g->kv_group];
         call.kernels = qr_attention_pick(g->table, &call.kv->layout, call.config->compute);
-        call.scratch = qr_plan_scratch_at(plan, plan->scratch + team->rank * plan->scratch_bytes, &bytes);
-        for (uint32_t i; (i = __atomic_fetch_add(&plan->next_item, 1, __ATOMIC_RELAXED)) < g->n_items;)
+        call.scratch =
+            qr_plan_scratch_at(plan, plan->scratch + team->rank * plan->scratch_bytes, &bytes);
+        for (uint32_t i;
+             (i = __atomic_fetch_add(&plan->next_item, 1, __ATOMIC_RELAXED)) < g->n_items;)
             qr_attention_item(&call, &g->items[i]);
     }
-    /* the last to leave readies the counters for the next call, which a barrier keeps away until then */
+    /* the last to leave readies the counters for the next call, which a barrier keeps away until
+     * then */
     if (__atomic_add_fetch(&plan->n_left, 1, __ATOMIC_ACQ_REL) == team->size) {
-        plan->next_item = 0;
-        plan->n_left = 0;
+        __atomic_store_n(&plan->next_item, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&plan->n_left, 0, __ATOMIC_RELAXED);
     }
 }
 
@@ -143,7 +163,8 @@ static void run_job(void *arg, const struct quire_team *team)
     quire_attention_part(job->plan, job->args, team);
 }
 
-quire_status quire_attention_forward(struct quire_plan *plan, const struct quire_attention_args *args,
+quire_status quire_attention_forward(struct quire_plan *plan,
+                                     const struct quire_attention_args *args,
                                      struct quire_threads *threads, struct quire_error *err)
 {
     QR_TRY(quire_attention_check(plan, args, err));

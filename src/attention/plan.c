@@ -8,7 +8,8 @@
 #include <string.h>
 
 enum { MAX_GROUPS = 256, MAX_THREADS = 1024, MAX_TOKENS = 1 << 24, MAX_SEQS = 1 << 20, ALIGN = 64 };
-/* A tile of 96 rows of 128 values keeps queries, accumulators and a tile of K and V in a second-level cache. */
+/* A tile of 96 rows of 128 values keeps queries, accumulators and a tile of K and V in a
+ * second-level cache. */
 enum { TILE_ROWS = 96, TILE_VALUES = TILE_ROWS * 128, MIN_TILE_ROWS = 12 };
 
 /* Deals out one block of memory; with base NULL it only counts. */
@@ -21,7 +22,8 @@ struct carve {
 static void *take(struct carve *c, size_t n, size_t elem)
 {
     size_t bytes, next;
-    if (!qr_mul_size(n, elem, &bytes) || !qr_align_size(bytes, ALIGN, &bytes) || !qr_add_size(c->used, bytes, &next)) {
+    if (!qr_mul_size(n, elem, &bytes) || !qr_align_size(bytes, ALIGN, &bytes) ||
+        !qr_add_size(c->used, bytes, &next)) {
         c->overflow = true;
         return NULL;
     }
@@ -34,15 +36,16 @@ static uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 /* ---- checks */
 
-static quire_status check_group(const struct quire_plan_params *p, uint32_t i, struct quire_error *err)
+static quire_status check_group(const struct quire_plan_params *p, uint32_t i,
+                                struct quire_error *err)
 {
     const struct quire_plan_group *g = &p->groups[i];
     struct quire_kv_group_config kv;
     if (!g->config)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.groups[%u].config is NULL", i);
     if (g->config->struct_size != sizeof *g->config)
-        return qr_fail(err, QUIRE_E_MISUSE, "params.groups[%u].config->struct_size is %u, not %zu", i,
-                       g->config->struct_size, sizeof *g->config);
+        return qr_fail(err, QUIRE_E_MISUSE, "params.groups[%u].config->struct_size is %u, not %zu",
+                       i, g->config->struct_size, sizeof *g->config);
     if (g->reserved)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.groups[%u].reserved is not 0", i);
     const uint32_t reasons = qr_attention_reasons(g->config);
@@ -54,26 +57,30 @@ static quire_status check_group(const struct quire_plan_params *p, uint32_t i, s
     QR_TRY(quire_kv_group_get(p->kv, g->kv_group, &kv, err));
     if (kv.n_kv_heads != g->config->num_kv_heads || kv.head_size != g->config->head_size ||
         kv.v_head_size != qr_attention_v_size(g->config))
-        return qr_fail(err, QUIRE_E_MISMATCH, "params.groups[%u]: KV group %u has %u heads of %u and %u, config says %u of %u and %u",
-                       i, g->kv_group, kv.n_kv_heads, kv.head_size, kv.v_head_size, g->config->num_kv_heads,
-                       g->config->head_size, qr_attention_v_size(g->config));
+        return qr_fail(
+            err, QUIRE_E_MISMATCH,
+            "params.groups[%u]: KV group %u has %u heads of %u and %u, config says %u of %u and %u",
+            i, g->kv_group, kv.n_kv_heads, kv.head_size, kv.v_head_size, g->config->num_kv_heads,
+            g->config->head_size, qr_attention_v_size(g->config));
     return QUIRE_OK;
 }
 
-static quire_status check_number(const char *name, uint32_t value, uint32_t max, struct quire_error *err)
+static quire_status check_number(const char *name, uint32_t value, uint32_t max,
+                                 struct quire_error *err)
 {
     if (value < 1 || value > max)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.%s is %u, not 1 .. %u", name, value, max);
     return QUIRE_OK;
 }
 
-static quire_status check_params(const struct quire_plan_params *p, const struct quire_kernels **best,
-                                 struct quire_error *err)
+static quire_status check_params(const struct quire_plan_params *p,
+                                 const struct quire_kernels **best, struct quire_error *err)
 {
     if (!p)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
     if (p->struct_size != sizeof *p)
-        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, not %zu", p->struct_size, sizeof *p);
+        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, not %zu", p->struct_size,
+                       sizeof *p);
     if (!p->kv || !p->groups)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.%s is NULL", p->kv ? "groups" : "kv");
     QR_TRY(check_number("n_groups", p->n_groups, MAX_GROUPS, err));
@@ -91,8 +98,8 @@ static quire_status check_params(const struct quire_plan_params *p, const struct
 /* ---- sizes */
 
 /* Geometry and limits of one group. Returns false on overflow. */
-static bool size_group(const struct quire_plan_params *p, uint32_t i, const struct quire_kernels *best,
-                       struct qr_plan_group *g)
+static bool size_group(const struct quire_plan_params *p, uint32_t i,
+                       const struct quire_kernels *best, struct qr_plan_group *g)
 {
     const struct quire_attention_config *c = p->groups[i].config;
     const uint32_t v_size = qr_attention_v_size(c), wide = max_u32(c->head_size, v_size);
@@ -103,9 +110,11 @@ static bool size_group(const struct quire_plan_params *p, uint32_t i, const stru
     g->v_width = v_size % 8 ? v_size : (v_size + 15) / 16 * 16;
     g->tile_rows = TILE_VALUES / wide;
     g->tile_rows = g->tile_rows > TILE_ROWS ? TILE_ROWS : max_u32(g->tile_rows, MIN_TILE_ROWS);
-    /* every sequence may end with a tile that is not full; splitting adds at most 8 items per thread */
+    /* every sequence may end with a tile that is not full; splitting adds at most 8 items per
+     * thread */
     size_t rows, tiles;
-    if (!qr_mul_size(p->max_tokens, g->ratio, &rows) || !qr_add_size(rows / g->tile_rows + 1, p->max_seqs, &tiles) ||
+    if (!qr_mul_size(p->max_tokens, g->ratio, &rows) ||
+        !qr_add_size(rows / g->tile_rows + 1, p->max_seqs, &tiles) ||
         !qr_mul_size(tiles, c->num_kv_heads, &tiles) || tiles > UINT32_MAX / 2 - 8 * MAX_THREADS)
         return false;
     g->max_joins = 4 * p->n_threads;
@@ -115,21 +124,25 @@ static bool size_group(const struct quire_plan_params *p, uint32_t i, const stru
     return p->max_blocks || qr_mul_size(per_seq, p->max_seqs, &g->max_blocks);
 }
 
-/* Room for the states of split tiles: two sequences of full length in decode, or eight slots of a full tile per
- * thread, whichever is more. Tiles beyond that are not split. */
+/* Room for the states of split tiles: two sequences of full length in decode, or eight slots of a
+ * full tile per thread, whichever is more. Tiles beyond that are not split. */
 static bool size_partials(struct quire_plan *plan, const struct qr_plan_group *g)
 {
     const size_t spans = (plan->max_seq_len - 1) / QUIRE_SPAN_KEYS + 2;
     size_t decode, prefill;
-    if (!qr_mul4_size(qr_plan_slot_floats(g, g->ratio), g->config.num_kv_heads, spans, 2, &decode) ||
+    if (!qr_mul4_size(qr_plan_slot_floats(g, g->ratio), g->config.num_kv_heads, spans, 2,
+                      &decode) ||
         !qr_mul3_size(qr_plan_slot_floats(g, g->tile_rows), plan->n_threads, 8, &prefill))
         return false;
-    const size_t need = plan->n_threads == 1 || plan->flags & QUIRE_PLAN_FAST ? 0 : decode > prefill ? decode : prefill;
+    const size_t need = plan->n_threads == 1 || plan->flags & QUIRE_PLAN_FAST ? 0
+                        : decode > prefill                                    ? decode
+                                                                              : prefill;
     plan->partial_floats = need > plan->partial_floats ? need : plan->partial_floats;
     return true;
 }
 
-struct qr_plan_scratch qr_plan_scratch_at(const struct quire_plan *plan, unsigned char *base, size_t *bytes)
+struct qr_plan_scratch qr_plan_scratch_at(const struct quire_plan *plan, unsigned char *base,
+                                          size_t *bytes)
 {
     size_t rows = 0, q = 0, o = 0, k = 0, v = 0;
     for (uint32_t i = 0; i < plan->n_groups; i++) {
@@ -196,27 +209,37 @@ static bool lay_out(struct quire_plan *plan, unsigned char *base, size_t *bytes)
     return !c.overflow;
 }
 
-/* Fills a plan without memory of its own, over groups[n_groups]; its size comes out in plan->bytes. */
-static quire_status size_plan(const struct quire_plan_params *p, struct qr_plan_group *groups, struct quire_plan *plan,
-                              struct quire_error *err)
+/* Fills a plan without memory of its own, over groups[n_groups]; its size comes out in plan->bytes.
+ */
+static quire_status size_plan(const struct quire_plan_params *p, struct qr_plan_group *groups,
+                              struct quire_plan *plan, struct quire_error *err)
 {
     const struct quire_kernels *best;
     QR_TRY(check_params(p, &best, err));
-    *plan = (struct quire_plan){ .allocator = p->allocator, .kv = p->kv, .n_groups = p->n_groups, .max_tokens = p->max_tokens,
-                                 .max_seqs = p->max_seqs, .max_seq_len = p->max_seq_len, .n_threads = p->n_threads,
-                                 .flags = p->flags, .groups = groups };
+    *plan = (struct quire_plan){ .allocator = p->allocator,
+                                 .kv = p->kv,
+                                 .n_groups = p->n_groups,
+                                 .max_tokens = p->max_tokens,
+                                 .max_seqs = p->max_seqs,
+                                 .max_seq_len = p->max_seq_len,
+                                 .n_threads = p->n_threads,
+                                 .flags = p->flags,
+                                 .groups = groups };
     bool ok = true;
     for (uint32_t i = 0; ok && i < p->n_groups; i++)
         ok = size_group(p, i, best, &groups[i]) && size_partials(plan, &groups[i]);
     if (!ok || !lay_out(plan, NULL, &plan->bytes))
-        return qr_fail(err, QUIRE_E_LIMIT, "max_tokens %u, max_seqs %u and max_seq_len %u need more memory than can be addressed",
-                       p->max_tokens, p->max_seqs, p->max_seq_len);
+        return qr_fail(
+            err, QUIRE_E_LIMIT,
+            "max_tokens %u, max_seqs %u and max_seq_len %u need more memory than can be addressed",
+            p->max_tokens, p->max_seqs, p->max_seq_len);
     return QUIRE_OK;
 }
 
 /* ---- life */
 
-quire_status quire_plan_bytes(const struct quire_plan_params *params, uint64_t *bytes, struct quire_error *err)
+quire_status quire_plan_bytes(const struct quire_plan_params *params, uint64_t *bytes,
+                              struct quire_error *err)
 {
     struct qr_plan_group groups[MAX_GROUPS];
     struct quire_plan plan;
@@ -227,7 +250,8 @@ quire_status quire_plan_bytes(const struct quire_plan_params *params, uint64_t *
     return QUIRE_OK;
 }
 
-quire_status quire_plan_create(const struct quire_plan_params *params, struct quire_plan **out, struct quire_error *err)
+quire_status quire_plan_create(const struct quire_plan_params *params, struct quire_plan **out,
+                               struct quire_error *err)
 {
     struct qr_plan_group groups[MAX_GROUPS];
     struct quire_plan sized;
@@ -269,17 +293,25 @@ quire_status qr_plan_enter(struct quire_plan *plan, struct quire_error *err)
     return QUIRE_OK;
 }
 
-void qr_plan_leave(struct quire_plan *plan) { __atomic_store_n(&plan->busy, false, __ATOMIC_RELEASE); }
+void qr_plan_leave(struct quire_plan *plan)
+{
+    __atomic_store_n(&plan->busy, false, __ATOMIC_RELEASE);
+}
 
-quire_status quire_plan_info(const struct quire_plan *plan, uint32_t group, struct quire_plan_info *out)
+quire_status quire_plan_info(const struct quire_plan *plan, uint32_t group,
+                             struct quire_plan_info *out)
 {
     if (!plan || !out || group >= plan->n_groups)
         return QUIRE_E_INVALID_ARG;
     if (out->struct_size != sizeof *out)
         return QUIRE_E_MISUSE;
     const struct qr_plan_group *g = &plan->groups[group];
-    *out = (struct quire_plan_info){ .struct_size = sizeof *out, .num_seqs = plan->num_seqs, .num_tokens = plan->num_tokens,
-                                     .max_query_len = plan->max_query_len, .max_seq_len = plan->batch_max_seq_len,
-                                     .n_items = g->n_items, .n_splits = g->n_joins };
+    *out = (struct quire_plan_info){ .struct_size = sizeof *out,
+                                     .num_seqs = plan->num_seqs,
+                                     .num_tokens = plan->num_tokens,
+                                     .max_query_len = plan->max_query_len,
+                                     .max_seq_len = plan->batch_max_seq_len,
+                                     .n_items = g->n_items,
+                                     .n_splits = g->n_joins };
     return QUIRE_OK;
 }

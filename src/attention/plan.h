@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.h - who computes what in a step.
  *
- * The query rows of a sequence and KV head are its (token, query head of the group) pairs in that order: row
- * token * ratio + head. A query tile is a run of rows; the keys it sees are cut into spans of 512 at absolute
- * positions. An item is a run of spans of one tile for one worker. A tile with several items has a join: each span
- * beyond its first item leaves its state in a slot of the partials, and whoever arrives last adds the slots up in
- * span order. So the sum is that of a single worker, bit for bit. */
+ * The query rows of a sequence and KV head are its (token, query head of the group) pairs in that
+ * order: row token * ratio + head. A query tile is a run of rows; the keys it sees are cut into
+ * spans of 512 at absolute positions. An item is a run of spans of one tile for one worker. A tile
+ * with several items has a join: each span beyond its first item leaves its state in a slot of the
+ * partials, and whoever arrives last adds the slots up in span order. So the sum is that of a
+ * single worker, bit for bit. */
 #ifndef QUIRE_ATTENTION_PLAN_H
 #define QUIRE_ATTENTION_PLAN_H
 #include "attention/config.h"
@@ -15,8 +16,8 @@ struct qr_plan_item {
     uint32_t seq, kv_head;
     uint32_t row, n_rows;
     uint32_t span, end_span; /* none: the rows see no key */
-    uint32_t slot;           /* of the join: where its first span goes; slot 0 takes the whole first item */
-    int32_t join;            /* -1: the item has its tile alone */
+    uint32_t slot; /* of the join: where its first span goes; slot 0 takes the whole first item */
+    int32_t join;  /* -1: the item has its tile alone */
 };
 
 struct qr_plan_join {
@@ -56,17 +57,17 @@ struct qr_plan_group {
 
 /* A worker's own memory, large enough for any item of any group. */
 struct qr_plan_scratch {
-    float *q, *acc, *part;       /* [rows][head size], [rows][v_width] twice */
+    float *q, *acc, *part; /* [rows][head size], [rows][v_width] twice */
     float *acc_m, *acc_l, *acc_l_exact, *part_m, *part_l, *part_l_exact; /* [rows] */
-    float *lanes, *lanes_exact;  /* [rows][16] */
-    float *slope;                /* [rows] */
-    int64_t *distance;           /* [rows] */
-    uint64_t *visible;           /* [rows] */
-    uint32_t *lo, *hi, *pos;     /* [rows] keys a row sees, its position */
-    float *s;                    /* [chunk][64] */
-    uint16_t *p;                 /* [chunk][64] */
-    uint16_t *k, *v;             /* a tile unpacked: [64][head size], [64][v_width] */
-    float *row;                  /* one row of q or out */
+    float *lanes, *lanes_exact;                                          /* [rows][16] */
+    float *slope;                                                        /* [rows] */
+    int64_t *distance;                                                   /* [rows] */
+    uint64_t *visible;                                                   /* [rows] */
+    uint32_t *lo, *hi, *pos; /* [rows] keys a row sees, its position */
+    float *s;                /* [chunk][64] */
+    uint16_t *p;             /* [chunk][64] */
+    uint16_t *k, *v;         /* a tile unpacked: [64][head size], [64][v_width] */
+    float *row;              /* one row of q or out */
 };
 
 struct quire_plan {
@@ -74,16 +75,16 @@ struct quire_plan {
     const struct quire_kv_cache *kv;
     uint32_t n_groups, max_tokens, max_seqs, max_seq_len, n_threads, flags;
     uint32_t num_seqs, num_tokens, max_query_len, batch_max_seq_len; /* of the batch */
-    bool busy;        /* atomic: being built or running */
+    bool busy; /* atomic: being built or running */
     struct qr_plan_group *groups;
-    struct qr_plan_seq *seqs;  /* [max_seqs] */
-    uint32_t *marks;           /* [largest number of blocks]; see generation */
-    uint32_t *order_cost;      /* [largest max_items] while dividing work */
+    struct qr_plan_seq *seqs;    /* [max_seqs] */
+    uint32_t *marks;             /* [largest number of blocks]; see generation */
+    uint32_t *order_cost;        /* [largest max_items] while dividing work */
     struct qr_plan_item *sorted; /* [largest max_items] while dividing work */
-    uint32_t generation;       /* a mark equal to it: the block was met in the check that runs now */
+    uint32_t generation; /* a mark equal to it: the block was met in the check that runs now */
     float *partials;
     size_t partial_floats;
-    unsigned char *scratch;    /* [n_threads][scratch_bytes] */
+    unsigned char *scratch; /* [n_threads][scratch_bytes] */
     size_t scratch_bytes, bytes;
     _Alignas(64) uint32_t next_item; /* atomic */
     _Alignas(64) uint32_t n_left;    /* atomic: members that are done */
@@ -95,7 +96,8 @@ enum { QR_PLAN_CHUNK = 24 }; /* rows of one kernel call */
 struct qr_key_range {
     uint32_t lo, hi;
 };
-struct qr_key_range qr_plan_keys(const struct quire_attention_config *c, const struct qr_plan_seq *s, uint32_t pos);
+struct qr_key_range qr_plan_keys(const struct quire_attention_config *c,
+                                 const struct qr_plan_seq *s, uint32_t pos);
 
 /* Marks the plan as in use; QUIRE_E_BUSY when it is. */
 quire_status qr_plan_enter(struct quire_plan *plan, struct quire_error *err);
@@ -104,13 +106,15 @@ void qr_plan_leave(struct quire_plan *plan);
 /* Divides the work of the batch that the plan holds, for one group. */
 void qr_plan_divide(struct quire_plan *plan, struct qr_plan_group *g);
 
-/* Floats of a join's slot for a tile of n_rows: m, l, l_exact [n_rows], o [n_rows][v_width], rounded up to a line. */
+/* Floats of a join's slot for a tile of n_rows: m, l, l_exact [n_rows], o [n_rows][v_width],
+ * rounded up to a line. */
 static inline size_t qr_plan_slot_floats(const struct qr_plan_group *g, uint32_t n_rows)
 {
     return ((size_t)n_rows * (g->v_width + 3) + 15) / 16 * 16;
 }
 
 /* Where a worker's scratch lies. base NULL: only *bytes is meaningful. */
-struct qr_plan_scratch qr_plan_scratch_at(const struct quire_plan *plan, unsigned char *base, size_t *bytes);
+struct qr_plan_scratch qr_plan_scratch_at(const struct quire_plan *plan, unsigned char *base,
+                                          size_t *bytes);
 
 #endif

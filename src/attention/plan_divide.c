@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_divide.c - cuts the work of a batch into items of similar cost. Only who computes what depends on it. */
+/* plan_divide.c - cuts the work of a batch into items of similar cost. Only who computes what
+ * depends on it. */
 #include "attention/plan.h"
 #include <string.h>
 
@@ -15,7 +16,8 @@ struct tile {
     uint64_t cost; /* keys times rows */
 };
 
-struct qr_key_range qr_plan_keys(const struct quire_attention_config *c, const struct qr_plan_seq *s, uint32_t pos)
+struct qr_key_range qr_plan_keys(const struct quire_attention_config *c,
+                                 const struct qr_plan_seq *s, uint32_t pos)
 {
     const bool causal = s->override_causal ? s->causal : c->causal != 0;
     struct qr_key_range r = { 0, s->len };
@@ -28,7 +30,10 @@ struct qr_key_range qr_plan_keys(const struct quire_attention_config *c, const s
     return r;
 }
 
-static uint32_t query_pos(const struct qr_plan_seq *s, uint32_t token) { return s->len - s->n_tokens + token; }
+static uint32_t query_pos(const struct qr_plan_seq *s, uint32_t token)
+{
+    return s->len - s->n_tokens + token;
+}
 
 static uint32_t tiles_of(const struct qr_plan_group *g, const struct qr_plan_seq *s)
 {
@@ -37,7 +42,8 @@ static uint32_t tiles_of(const struct qr_plan_group *g, const struct qr_plan_seq
 }
 
 /* Tile i of n equal ones (whole register tiles of 6 rows where that is possible). */
-static struct tile tile_at(const struct qr_plan_group *g, const struct qr_plan_seq *s, uint32_t i, uint32_t n)
+static struct tile tile_at(const struct qr_plan_group *g, const struct qr_plan_seq *s, uint32_t i,
+                           uint32_t n)
 {
     const uint64_t rows = (uint64_t)s->n_tokens * g->ratio;
     uint64_t share = (rows + n - 1) / n;
@@ -63,7 +69,8 @@ static uint32_t pieces_of(const struct tile *t, uint64_t target)
     const uint32_t spans = t->end_span - t->span;
     if (spans < 2 || t->cost < target + target / 2)
         return 1;
-    const uint64_t per_span = t->cost / spans + 1, spans_each = target / per_span ? target / per_span : 1;
+    const uint64_t per_span = t->cost / spans + 1,
+                   spans_each = target / per_span ? target / per_span : 1;
     return (uint32_t)((spans + spans_each - 1) / spans_each);
 }
 
@@ -81,12 +88,15 @@ static void emit(struct divider *d, struct qr_plan_item item, uint64_t cost)
 }
 
 /* The tile in n pieces, if the plan has room for their states. */
-static bool emit_split(struct divider *d, struct qr_plan_item whole, const struct tile *t, uint32_t n)
+static bool emit_split(struct divider *d, struct qr_plan_item whole, const struct tile *t,
+                       uint32_t n)
 {
     struct qr_plan_group *g = d->g;
-    const uint32_t spans = t->end_span - t->span, first = spans / n + (spans % n != 0), slots = 1 + spans - first;
+    const uint32_t spans = t->end_span - t->span, first = spans / n + (spans % n != 0),
+                   slots = 1 + spans - first;
     const size_t floats = slots * qr_plan_slot_floats(g, t->n_rows);
-    if (g->n_joins == g->max_joins || floats > d->plan->partial_floats - d->partials_used || g->n_items + n > g->max_items)
+    if (g->n_joins == g->max_joins || floats > d->plan->partial_floats - d->partials_used ||
+        g->n_items + n > g->max_items)
         return false;
     g->joins[g->n_joins] = (struct qr_plan_join){ 0, n, slots, d->partials_used };
     d->partials_used += floats;
@@ -104,15 +114,20 @@ static bool emit_split(struct divider *d, struct qr_plan_item whole, const struc
 
 static void emit_tile(struct divider *d, uint32_t seq, uint32_t kv_head, const struct tile *t)
 {
-    const struct qr_plan_item whole = { .seq = seq, .kv_head = kv_head, .row = t->row, .n_rows = t->n_rows, .span = t->span,
-                                        .end_span = t->end_span, .join = -1 };
+    const struct qr_plan_item whole = { .seq = seq,
+                                        .kv_head = kv_head,
+                                        .row = t->row,
+                                        .n_rows = t->n_rows,
+                                        .span = t->span,
+                                        .end_span = t->end_span,
+                                        .join = -1 };
     const uint32_t n = d->plan->flags & QUIRE_PLAN_FAST ? 1 : pieces_of(t, d->target);
     if (n == 1 || !emit_split(d, whole, t, n))
         emit(d, whole, t->cost);
 }
 
-/* Costly items first, so that what is left at the end is small; otherwise in the order they were made, which keeps
- * the tiles of one KV head together. */
+/* Costly items first, so that what is left at the end is small; otherwise in the order they were
+ * made, which keeps the tiles of one KV head together. */
 static void sort_items(const struct quire_plan *plan, struct qr_plan_group *g)
 {
     uint32_t start[N_CLASSES + 1] = { 0 };

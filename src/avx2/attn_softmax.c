@@ -9,16 +9,7 @@
 
 void quire_init_attn_avx2(struct quire_kernels *k)
 {
-    QUIRE_SET(k, attn_qk_f32, avx2);
-    QUIRE_SET(k, attn_qk_f16, avx2);
-    QUIRE_SET(k, attn_qk_bf16, avx2);
-    QUIRE_SET(k, attn_qk_bf16_native, avx2);
-    QUIRE_SET(k, attn_softmax, avx2);
-    QUIRE_SET(k, attn_pv_f32, avx2);
-    QUIRE_SET(k, attn_pv_f16, avx2);
-    QUIRE_SET(k, attn_pv_bf16, avx2);
-    QUIRE_SET(k, attn_pv_bf16_native, avx2);
-    QUIRE_SET(k, attn_merge, avx2);
-    QUIRE_SET(k, attn_unpack_fp8_e4m3, avx2);
-    QUIRE_SET(k, attn_unpack_fp8_e5m2, avx2);
+#define X(ret, name, params) QUIRE_SET(k, name, avx2);
+    QUIRE_KERNELS_ATTN(X)
+#undef X
 }

@@ -9,16 +9,7 @@
 
 void quire_init_attn_avx512(struct quire_kernels *k)
 {
-    QUIRE_SET(k, attn_qk_f32, avx512);
-    QUIRE_SET(k, attn_qk_f16, avx512);
-    QUIRE_SET(k, attn_qk_bf16, avx512);
-    QUIRE_SET(k, attn_qk_bf16_native, avx512);
-    QUIRE_SET(k, attn_softmax, avx512);
-    QUIRE_SET(k, attn_pv_f32, avx512);
-    QUIRE_SET(k, attn_pv_f16, avx512);
-    QUIRE_SET(k, attn_pv_bf16, avx512);
-    QUIRE_SET(k, attn_pv_bf16_native, avx512);
-    QUIRE_SET(k, attn_merge, avx512);
-    QUIRE_SET(k, attn_unpack_fp8_e4m3, avx512);
-    QUIRE_SET(k, attn_unpack_fp8_e5m2, avx512);
+#define X(ret, name, params) QUIRE_SET(k, name, avx512);
+    QUIRE_KERNELS_ATTN(X)
+#undef X
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* engine.c - opening and closing an engine, and what it says about itself. */
 #include "base/alloc.h"
-#include "base/checked.h"
 #include "base/error.h"
 #include "engine/engine_impl.h"
 #include "engine/request.h"
@@ -9,7 +8,6 @@
 #include "model/gguf.h"
 #include "text/vocab_spec.h"
 #include <math.h>
-#include <string.h>
 #include <time.h>
 
 enum { DEFAULT_REQUESTS = 16, MAX_REQUESTS = 256 };
@@ -171,7 +169,7 @@ static quire_status reserve_step(struct quire_engine *e, struct quire_error *err
 }
 
 static quire_status set_info(struct quire_engine *e, const struct qr_engine_sizes *sizes,
-                             const struct quire_engine_params *p, struct quire_error *err)
+                             const struct quire_engine_params *p)
 {
     struct quire_model_info mi = { .struct_size = sizeof mi };
     QR_TRY(quire_model_info(e->model, &mi));
@@ -194,7 +192,11 @@ static quire_status set_info(struct quire_engine *e, const struct qr_engine_size
     if (sizes->context_length > sizes->model_context_length)
         qr_log(p->logger, QUIRE_LOG_WARN, "context of %u tokens: the model was made for %u",
                sizes->context_length, sizes->model_context_length);
-    QR_TRY(reserve_pool(e, sizes, p, err));
+    return QUIRE_OK;
+}
+
+static quire_status measure_step(struct quire_engine *e, struct quire_error *err)
+{
     struct quire_context_params cp;
     context_params(e, &cp);
     QR_TRY(quire_context_bytes(e->model, &cp, &e->info.context_bytes, err));
@@ -212,13 +214,17 @@ static quire_status open_parts(struct quire_engine *e, const struct quire_engine
     QR_TRY(open_model(e, p, err));
     struct qr_engine_sizes sizes;
     QR_TRY(qr_engine_sizes_init(&sizes, e->model, p, err));
-    quire_status s = set_info(e, &sizes, p, err);
+    quire_status s = set_info(e, &sizes, p);
+    if (s == QUIRE_OK)
+        s = reserve_pool(e, &sizes, p, err);
+    qr_engine_sizes_free(&sizes);
+    if (s == QUIRE_OK)
+        s = measure_step(e, err);
     if (s == QUIRE_OK)
         s = list_eog(e, err);
-    qr_engine_sizes_free(&sizes);
     if (s == QUIRE_OK && !e->dry_run)
         return reserve_step(e, err);
-    quire_kv_destroy(e->kv);
+    quire_kv_destroy(e->kv); /* a dry run needed it to measure the rest */
     e->kv = NULL;
     return s;
 }
@@ -234,7 +240,6 @@ quire_status quire_engine_open(const struct quire_engine_params *params, struct 
     if (!e)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for an engine");
     e->allocator = params->allocator;
-    e->logger = params->logger;
     e->dry_run = params->flags & QUIRE_ENGINE_DRY_RUN;
     if (!e->dry_run)
         e->n_requests = params->max_requests ? params->max_requests : DEFAULT_REQUESTS;

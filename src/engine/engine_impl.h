@@ -44,7 +44,6 @@ struct qr_batch {
 
 struct quire_engine {
     const struct quire_allocator *allocator;
-    const struct quire_logger *logger;
     bool busy; /* atomic */
     bool dry_run;
     struct quire_threads *threads; /* borrowed, or own_threads */

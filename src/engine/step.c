@@ -132,7 +132,7 @@ static quire_status choose_token(struct quire_engine *e, struct qr_request *r,
         .history = r->tokens,
         .n_history = r->n_tokens,
         .stream = r->stream,
-        .index = r->n_chosen,
+        .index = r->n_tokens, /* not of the answer: turns would all begin with the same luck */
     };
     int32_t token;
     QR_TRY(quire_sampler_choose(e->sampler, &r->sampling, &step, &token, err));
@@ -166,7 +166,7 @@ void qr_step_run(struct quire_engine *e, struct qr_request *r)
     }
     if (s != QUIRE_OK) {
         qr_request_fail(r, s, &err);
-        qr_sequence_clear(
-            &e->sequence); /* what a failed step left behind is not to be built upon */
+        /* what a failed step left behind is not to be built upon */
+        qr_sequence_clear(&e->sequence);
     }
 }

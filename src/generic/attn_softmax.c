@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attn_softmax.c - softmax state of a tile and the merge of spans, in plain C. */
 #include "base/kernel.h"
+#include "generic/fma.h"
 #include "simd/half.h"
 #include <math.h>
 
@@ -9,10 +10,11 @@ static const float log2e = 0x1.715476p0f;
 /* 2^f - 1 over f on [-1/2, 1/2]; the same polynomial, rounded the same way, as simd/vec_math.h. */
 static float exp2_slope(float f)
 {
-    static const float c[] = { 0x1.5f0a66p-10f, 0x1.3b30b0p-7f, 0x1.c6af78p-5f, 0x1.ebfbd8p-3f, 0x1.62e430p-1f };
+    static const float c[] = { 0x1.5f0a66p-10f, 0x1.3b30b0p-7f, 0x1.c6af78p-5f, 0x1.ebfbd8p-3f,
+                               0x1.62e430p-1f };
     float g = 0x1.3f906cp-13f;
     for (int i = 0; i < 5; i++)
-        g = fmaf(g, f, c[i]);
+        g = qr_fmaf(g, f, c[i]);
     return g;
 }
 
@@ -26,7 +28,7 @@ static float exp2_own(float x)
     if (!(x < 127.0f))
         return NAN; /* only beside NaN or infinite scores */
     const float n = rintf(x), f = x - n;
-    return fmaf(f, exp2_slope(f), 1) * power_of_two((int)n);
+    return qr_fmaf(f, exp2_slope(f), 1) * power_of_two((int)n);
 }
 
 static float tanh_own(float x)
@@ -34,7 +36,7 @@ static float tanh_own(float x)
     if (isnan(x))
         return x;
     const float y = fminf(fabsf(x), 10) * (2 * log2e), n = rintf(y), f = y - n;
-    const float s = power_of_two((int)n), u = fmaf(s, f * exp2_slope(f), s - 1);
+    const float s = power_of_two((int)n), u = qr_fmaf(s, f * exp2_slope(f), s - 1);
     return copysignf(u / (u + 2), x);
 }
 
@@ -46,7 +48,7 @@ static float score(const struct quire_attn_softmax_args *a, int r, int key)
     else
         x *= a->scale * log2e;
     if (a->slope)
-        x = fmaf(a->slope[r] * log2e, (float)a->distance[r] + (float)key, x);
+        x = qr_fmaf(a->slope[r] * log2e, (float)a->distance[r] + (float)key, x);
     return x;
 }
 
@@ -78,7 +80,8 @@ void quire_attn_softmax_generic(const struct quire_attn_softmax_args *a)
             x_max = x[key] > x_max ? x[key] : x_max;
         }
         raise_max(a, r, x_max);
-        const float m = a->m[r] == -INFINITY ? 0 : a->m[r]; /* every score so far is -inf: all weights 0 */
+        const float m =
+            a->m[r] == -INFINITY ? 0 : a->m[r]; /* every score so far is -inf: all weights 0 */
         for (int key = 0; key < QUIRE_TILE_KEYS; key++) {
             float p = visible >> key & 1 ? exp2_own(x[key] - m) : 0;
             const size_t i = (size_t)r * QUIRE_TILE_KEYS + (size_t)key;
@@ -113,10 +116,10 @@ void quire_attn_merge_generic(const struct quire_attn_merge_args *a)
         const float m = a->acc_m[r] > a->part_m[r] ? a->acc_m[r] : a->part_m[r];
         const float ca = exp2_own(a->acc_m[r] - m), cp = exp2_own(a->part_m[r] - m);
         a->acc_m[r] = m;
-        a->acc_l[r] = fmaf(a->part_l[r], cp, a->acc_l[r] * ca);
+        a->acc_l[r] = qr_fmaf(a->part_l[r], cp, a->acc_l[r] * ca);
         if (a->acc_l_exact)
-            a->acc_l_exact[r] = fmaf(a->part_l_exact[r], cp, a->acc_l_exact[r] * ca);
+            a->acc_l_exact[r] = qr_fmaf(a->part_l_exact[r], cp, a->acc_l_exact[r] * ca);
         for (int d = 0; d < a->width; d++)
-            acc[d] = fmaf(part[d], cp, acc[d] * ca);
+            acc[d] = qr_fmaf(part[d], cp, acc[d] * ca);
     }
 }

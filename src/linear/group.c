@@ -69,11 +69,14 @@ void qr_group_values(struct quire_panel_format f, const struct qr_group *g, size
                      float *out)
 {
     const size_t sub = quire_panel_sub16(f) ? 16 : 32;
-    for (size_t k = 0; k < n_blocks * QUIRE_BLOCK_K; k++) {
-        const struct sub_block s = sub_block(f, g, k / sub);
-        const int code = f.lut == QUIRE_LUT_NONE ? g->code[k] : code_luts[f.lut][g->code[k]];
-        const float v = s.scale * (float)(code - f.offset);
-        out[k] = quire_panel_has_min(f) ? v - s.min : v;
+    const uint8_t *lut = f.lut == QUIRE_LUT_NONE ? NULL : code_luts[f.lut];
+    for (size_t k0 = 0; k0 < n_blocks * QUIRE_BLOCK_K; k0 += sub) {
+        const struct sub_block s = sub_block(f, g, k0 / sub);
+        for (size_t k = k0; k < k0 + sub; k++) {
+            const int code = lut ? lut[g->code[k]] : g->code[k];
+            const float v = s.scale * (float)(code - f.offset);
+            out[k] = quire_panel_has_min(f) ? v - s.min : v;
+        }
     }
 }
 

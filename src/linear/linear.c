@@ -2,6 +2,7 @@
 /* linear.c - the matmul driver: picks the kernel and shares out the work. */
 #include "linear/linear.h"
 #include "base/error.h"
+#include "linear/onednn.h"
 #include "linear/share.h"
 
 typedef void linear_kernel(const struct quire_linear_args *a);
@@ -43,6 +44,9 @@ quire_status qr_linear_check(const struct qr_linear_args *args, struct quire_err
     if (args->epilogue != QR_EPILOGUE_NONE)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: epilogue %d is unknown",
                        (int)args->epilogue);
+    if (args->w->onednn && args->w->type == QR_WEIGHT_BF16 && args->compute == QR_COMPUTE_F32)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "linear: bf16 weights that oneDNN holds take bf16 activations only");
     if (args->x->k != args->w->k)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: x has rows of %zu values, w of %zu",
                        args->x->k, args->w->k);
@@ -57,8 +61,14 @@ quire_status qr_linear_check(const struct qr_linear_args *args, struct quire_err
     return QUIRE_OK;
 }
 
+/* Who multiplies: a kernel, or a runner of oneDNN's (NULL when memory is short). */
+struct worker {
+    linear_kernel *kernel;
+    struct qr_onednn_runner *runner;
+};
+
 /* Outputs of panels [p0, p1) for activation rows [i0, i1). */
-static void run(const struct qr_linear_args *args, linear_kernel *kernel, size_t p0, size_t p1,
+static void run(const struct qr_linear_args *args, struct worker by, size_t p0, size_t p1,
                 size_t i0, size_t i1)
 {
     const struct qr_packed *w = args->w;
@@ -88,7 +98,10 @@ static void run(const struct qr_linear_args *args, linear_kernel *kernel, size_t
         a.q_d = x->q_d + i0 * blocks;
         a.q_sum = x->q_sum + 2 * i0 * blocks;
     }
-    kernel(&a);
+    if (w->onednn)
+        qr_onednn_multiply(w->onednn, by.runner, &a);
+    else
+        by.kernel(&a);
 }
 
 /* Rows a piece of work should have at least: fewer would unpack the same weights too often. */
@@ -100,7 +113,10 @@ void qr_linear_part(const struct qr_linear_args *args, const struct quire_kernel
     const size_t panels = args->w->n_panels, m = args->x->m;
     if (m == 0)
         return;
-    linear_kernel *kernel = pick(args->w->type, args->compute, kernels);
+    const struct worker by = {
+        .kernel = pick(args->w->type, args->compute, kernels),
+        .runner = args->w->onednn ? qr_onednn_take(args->w->onednn) : NULL,
+    };
     /* Panels first: a member streams its weights once. Rows are cut as well only when there are too
      * few panels to go round evenly: pieces of a panel range, `cuts` for each panel. */
     size_t cuts = 1;
@@ -112,11 +128,12 @@ void qr_linear_part(const struct qr_linear_args *args, const struct quire_kernel
         const size_t p = u / cuts, cut = u % cuts;
         const size_t whole = cut == 0 ? (share.end - u) / cuts : 0;
         if (whole > 0) {
-            run(args, kernel, p, p + whole, 0, m);
+            run(args, by, p, p + whole, 0, m);
             u += whole * cuts;
         } else {
-            run(args, kernel, p, p + 1, cut * m / cuts, (cut + 1) * m / cuts);
+            run(args, by, p, p + 1, cut * m / cuts, (cut + 1) * m / cuts);
             u++;
         }
     }
+    qr_onednn_give_back(by.runner);
 }

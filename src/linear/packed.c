@@ -5,9 +5,18 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "linear/group.h"
+#include "linear/onednn_shim.h"
 #include "simd/half.h"
 
 enum { HUGE_PAGE = 2 << 20 };
+
+static quire_status count_bytes(struct qr_packed *w, struct quire_error *err)
+{
+    /* PTRDIFF_MAX bounds what any allocator can give */
+    if (!qr_mul_size(w->n_panels, w->panel_bytes, &w->bytes) || w->bytes > PTRDIFF_MAX - HUGE_PAGE)
+        return qr_fail(err, QUIRE_E_LIMIT, "weight of %zu x %zu values is too large", w->n, w->k);
+    return QUIRE_OK;
+}
 
 /* Fills everything of a weight but its memory. */
 static quire_status describe(uint32_t type, uint64_t n, uint64_t k, struct qr_packed *w,
@@ -26,7 +35,7 @@ static quire_status describe(uint32_t type, uint64_t n, uint64_t k, struct qr_pa
                        "row of %llu values is no multiple of the %s block of %u",
                        (unsigned long long)k, info->name, (unsigned)info->block_elems);
     const struct quire_panel_format *f = qr_panel_format(type);
-    *w = (struct qr_packed){ .provider = QR_PROVIDER_QUIRE, .type = (enum qr_weight_type)type };
+    *w = (struct qr_packed){ .type = (enum qr_weight_type)type };
     w->panel_rows = f ? QUIRE_PANEL_ROWS : QUIRE_FLOAT_PANEL_ROWS;
     bool fits = n <= SIZE_MAX - w->panel_rows && k < SIZE_MAX &&
                 qr_weight_row_bytes(type, k, &w->row_bytes);
@@ -43,12 +52,10 @@ static quire_status describe(uint32_t type, uint64_t n, uint64_t k, struct qr_pa
         fits = fits &&
                qr_mul3_size(padded, QUIRE_FLOAT_PANEL_ROWS, info->block_bytes, &w->panel_bytes);
     }
-    /* PTRDIFF_MAX bounds what any allocator can give */
-    if (!fits || !qr_mul_size(w->n_panels, w->panel_bytes, &w->bytes) ||
-        w->bytes > PTRDIFF_MAX - HUGE_PAGE)
+    if (!fits)
         return qr_fail(err, QUIRE_E_LIMIT, "weight of %llu x %llu values is too large",
                        (unsigned long long)n, (unsigned long long)k);
-    return QUIRE_OK;
+    return count_bytes(w, err);
 }
 
 quire_status qr_packed_bytes(uint32_t type, uint64_t n, uint64_t k, uint64_t *bytes,
@@ -60,27 +67,47 @@ quire_status qr_packed_bytes(uint32_t type, uint64_t n, uint64_t k, uint64_t *by
     return QUIRE_OK;
 }
 
-quire_status qr_packed_create(uint32_t type, uint64_t n, uint64_t k,
-                              const struct quire_allocator *allocator, struct qr_packed **out,
-                              struct quire_error *err)
+static quire_status reserve(const struct qr_packed *described,
+                            const struct quire_allocator *allocator, struct qr_packed **out,
+                            struct quire_error *err)
 {
-    struct qr_packed tmp;
-    *out = NULL;
-    QR_TRY(describe(type, n, k, &tmp, err));
     struct qr_packed *w = qr_alloc(allocator, 1, sizeof *w);
     if (!w)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a weight");
-    *w = tmp;
+    *w = *described;
     w->allocator = allocator;
     /* large ones on their own huge pages, where the system makes such */
     w->data =
         qr_alloc_aligned(allocator, w->bytes, w->bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : QUIRE_LINE);
     if (!w->data) {
         qr_free(allocator, w, 1, sizeof *w);
-        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a weight of %zu bytes", tmp.bytes);
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a weight of %zu bytes", described->bytes);
     }
     *out = w;
     return QUIRE_OK;
+}
+
+quire_status qr_packed_create(uint32_t type, uint64_t n, uint64_t k,
+                              const struct quire_allocator *allocator, struct qr_packed **out,
+                              struct quire_error *err)
+{
+    struct qr_packed w;
+    *out = NULL;
+    QR_TRY(describe(type, n, k, &w, err));
+    return reserve(&w, allocator, out, err);
+}
+
+quire_status qr_packed_create_onednn(struct qr_onednn *onednn, uint32_t type, uint64_t n,
+                                     uint64_t k, const struct quire_allocator *allocator,
+                                     struct qr_packed **out, struct quire_error *err)
+{
+    struct qr_packed w;
+    *out = NULL;
+    QR_TRY(describe(type, n, k, &w, err));
+    QR_TRY(qr_onednn_get_product(onednn, w.type, w.k, &w.onednn, err));
+    w.panel_bytes = w.onednn->panel_bytes;
+    QR_TRY(count_bytes(&w, err));
+    return reserve(&w, allocator, out, err);
 }
 
 void qr_packed_destroy(struct qr_packed *w)
@@ -117,28 +144,46 @@ static void pack_quant_panel(const struct qr_packed *w, const uint8_t *raw, size
 }
 
 /* Where element (row r of the panel, column k) of a float panel lies, in elements. */
-static size_t float_index(enum qr_weight_type type, size_t r, size_t k)
+static size_t float_index(const struct qr_packed *w, size_t r, size_t k)
 {
-    if (type == QR_WEIGHT_BF16)
+    if (w->onednn)
+        return w->onednn->row_at[r] + w->onednn->k_at[k];
+    if (w->type == QR_WEIGHT_BF16)
         return (k / 2 * QUIRE_FLOAT_PANEL_ROWS + r) * 2 + k % 2;
     return k * QUIRE_FLOAT_PANEL_ROWS + r;
+}
+
+/* Moves word k of row r to panel[k][r], for words of 2 or 4 bytes. */
+static inline void transpose(const uint8_t *raw, size_t row_bytes, size_t rows, size_t words,
+                             size_t word_bytes, uint8_t *panel)
+{
+    enum { STEP = 32 }; /* a cache line or two of every row, so that both sides stay in cache */
+    for (size_t k0 = 0; k0 < words; k0 += STEP) {
+        const size_t k1 = words - k0 < STEP ? words : k0 + STEP;
+        for (size_t r = 0; r < rows; r++)
+            for (size_t k = k0; k < k1; k++)
+                memcpy(panel + (k * QUIRE_FLOAT_PANEL_ROWS + r) * word_bytes,
+                       raw + r * row_bytes + k * word_bytes, word_bytes);
+    }
 }
 
 static void pack_float_panel(const struct qr_packed *w, const uint8_t *raw, size_t rows,
                              uint8_t *panel)
 {
     const size_t size = w->type == QR_WEIGHT_F32 ? 4 : 2;
-    /* a line of k per row at a time keeps both sides in cache */
-    enum { K_STEP = 32 };
-    if (rows < QUIRE_FLOAT_PANEL_ROWS || w->k % 2)
+    size_t done = 0; /* columns that whole words cover */
+    if (rows < QUIRE_FLOAT_PANEL_ROWS || w->k % 2 || w->onednn)
         memset(panel, 0, w->panel_bytes);
-    for (size_t k0 = 0; k0 < w->k; k0 += K_STEP) {
-        const size_t k1 = w->k - k0 < K_STEP ? w->k : k0 + K_STEP;
-        for (size_t r = 0; r < rows; r++)
-            for (size_t k = k0; k < k1; k++)
-                memcpy(panel + float_index(w->type, r, k) * size, raw + r * w->row_bytes + k * size,
-                       size);
+    if (!w->onednn) {
+        done = w->type == QR_WEIGHT_BF16 ? w->k - w->k % 2 : w->k;
+        if (w->type == QR_WEIGHT_F16)
+            transpose(raw, w->row_bytes, rows, w->k, 2, panel);
+        else /* f32, or a pair of bf16 */
+            transpose(raw, w->row_bytes, rows, done * size / 4, 4, panel);
     }
+    for (size_t r = 0; r < rows; r++)
+        for (size_t k = done; k < w->k; k++)
+            memcpy(panel + float_index(w, r, k) * size, raw + r * w->row_bytes + k * size, size);
 }
 
 quire_status qr_packed_rows(struct qr_packed *w, size_t row0, size_t n_rows, const void *raw,
@@ -181,7 +226,7 @@ void qr_linear_row(const struct qr_packed *w, size_t row, float *out)
         return;
     }
     for (size_t k = 0; k < w->k; k++) {
-        const size_t i = float_index(w->type, r, k);
+        const size_t i = float_index(w, r, k);
         uint16_t h;
         if (w->type == QR_WEIGHT_F32) {
             memcpy(out + k, panel + 4 * i, 4);

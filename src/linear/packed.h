@@ -5,15 +5,12 @@
 #include "linear/weight_type.h"
 #include <quire/status.h>
 
-/* Who multiplies this weight. A provider owns the layout of `data` and serves every number of
- * rows. */
-enum qr_linear_provider { QR_PROVIDER_QUIRE };
+struct qr_onednn;
 
 /* One matrix [n outputs][k inputs]; immutable once packed, then safe to share. A stack of expert
  * matrices is simply as many of these. Fields are read-only for users. */
 struct qr_packed {
     const struct quire_allocator *allocator; /* borrowed, outlives the weight */
-    enum qr_linear_provider provider;
     enum qr_weight_type type;
     size_t n, k;
     size_t panel_rows;  /* 16 or 64 */
@@ -22,6 +19,9 @@ struct qr_packed {
     size_t row_bytes;   /* of one source row */
     size_t bytes;       /* n_panels * panel_bytes */
     uint8_t *data;      /* panels, 64-byte aligned */
+    /* not NULL: oneDNN says how a panel lies, and multiplies this weight for every number of rows;
+     * NULL: base/kernels_linear.h says it, and our kernels do */
+    const struct qr_onednn_product *onednn;
 };
 
 /* Exact size of the packed data, before anything is allocated. QUIRE_E_UNSUPPORTED: type, named;
@@ -35,6 +35,13 @@ quire_status qr_packed_bytes(uint32_t type, uint64_t n, uint64_t k, uint64_t *by
 quire_status qr_packed_create(uint32_t type, uint64_t n, uint64_t k,
                               const struct quire_allocator *allocator, struct qr_packed **out,
                               struct quire_error *err) QUIRE_MUST_CHECK;
+
+/* Same for an f32 or bf16 weight that oneDNN holds; `onednn` outlives it. QUIRE_E_UNSUPPORTED as well
+ * for other types, and when oneDNN has no code for it on this CPU. */
+quire_status qr_packed_create_onednn(struct qr_onednn *onednn, uint32_t type, uint64_t n, uint64_t k,
+                                     const struct quire_allocator *allocator,
+                                     struct qr_packed **out,
+                                     struct quire_error *err) QUIRE_MUST_CHECK;
 void qr_packed_destroy(struct qr_packed *w); /* NULL is a no-op */
 
 /* Packs source rows [row0, row0 + n_rows), which lie row_bytes apart at `raw` (any alignment), as

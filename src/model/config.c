@@ -15,7 +15,15 @@ void qr_model_config_init(struct qr_model_config *cfg, const struct qr_arch *arc
     cfg->ffn_gated = arch->gated;
     cfg->qk_norm = arch->qk_norm;
     cfg->embedding_scale = cfg->logit_scale = cfg->residual_scale = cfg->alibi_scale = 1;
-    cfg->moe = (struct qr_moe_config){ .n_groups = 1, .n_groups_used = 1, .weights_scale = 1 };
+    cfg->learned_positions = arch->learned_positions;
+    cfg->position_offset = arch->position_offset;
+    cfg->embedding_norm = arch->embedding_norm;
+    cfg->sinks = arch->sinks;
+    cfg->act_alpha = arch->act_alpha;
+    cfg->act_limit = arch->act_limit;
+    cfg->moe = arch->moe;
+    cfg->moe.n_groups = cfg->moe.n_groups_used = 1;
+    cfg->moe.weights_scale = 1;
     cfg->bos_id = cfg->pad_id = -1;
 }
 
@@ -47,6 +55,21 @@ quire_status qr_model_config_add_layers(struct qr_model_config *cfg, uint32_t he
     return QUIRE_OK;
 }
 
+uint8_t qr_layer_rope(const struct qr_model_config *cfg, const struct qr_arch *arch, bool windowed)
+{
+    if (cfg->n_rope == 0 || (arch->rope_in_windows_only && !windowed))
+        return QR_LAYER_NO_ROPE;
+    return cfg->n_rope == 2 && windowed ? 1 : 0;
+}
+
+bool qr_model_has_experts(const struct qr_model_config *cfg)
+{
+    for (uint32_t i = 0; i < cfg->n_layers; i++)
+        if (cfg->layers[i].moe)
+            return true;
+    return false;
+}
+
 static uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 void qr_model_config_finish(struct qr_model_config *cfg, const struct qr_arch *arch)
@@ -57,7 +80,7 @@ void qr_model_config_finish(struct qr_model_config *cfg, const struct qr_arch *a
         const struct qr_layer_config *l = &cfg->layers[i];
         cfg->max_heads = max_u32(cfg->max_heads, l->n_heads);
         cfg->max_kv_heads = max_u32(cfg->max_kv_heads, l->n_kv_heads);
-        cfg->max_ffn_size = max_u32(cfg->max_ffn_size, l->ffn_size);
+        cfg->max_ffn_size = max_u32(cfg->max_ffn_size, l->moe ? cfg->moe.shared_ffn_size : l->ffn_size);
     }
 }
 
@@ -179,21 +202,32 @@ static quire_status check_numbers(const struct qr_model_config *c, struct quire_
     QR_TRY(real_range("embedding scale", (double)c->embedding_scale, -1e6, 1e6, err));
     QR_TRY(real_range("residual scale", (double)c->residual_scale, -1e6, 1e6, err));
     QR_TRY(real_range("clip_qkv", (double)c->clip_qkv, 0, 1e6, err));
+    QR_TRY(real_range("attention temperature floor", (double)c->temperature_floor, 0, 1e9, err));
+    QR_TRY(real_range("attention temperature scale", (double)c->temperature_scale, 0, 1e6, err));
+    if (c->activation == QR_ACT_SWIGLU_OAI) {
+        QR_TRY(real_range("activation alpha", (double)c->act_alpha, 1e-3, 1e3, err));
+        QR_TRY(real_range("activation limit", (double)c->act_limit, 1e-3, 1e6, err));
+    }
     return real_range("maximal ALiBi bias", (double)c->alibi_max_bias, 0, 1e6, err);
 }
 
-static quire_status check_moe(const struct qr_moe_config *m, struct quire_error *err)
+static quire_status check_moe(const struct qr_model_config *c, struct quire_error *err)
 {
-    if (m->n_experts == 0)
+    const struct qr_moe_config *m = &c->moe;
+    if (!qr_model_has_experts(c))
         return QUIRE_OK;
     QR_TRY(in_range("number of experts", m->n_experts, 1, QR_CONFIG_MAX_EXPERTS, err));
     QR_TRY(in_range("number of experts used", m->n_used, 1, m->n_experts, err));
     QR_TRY(in_range("expert feed-forward size", m->ffn_size, 1, QR_CONFIG_MAX_FFN, err));
+    QR_TRY(in_range("shared feed-forward size", m->shared_ffn_size, 0, QR_CONFIG_MAX_FFN, err));
     QR_TRY(in_range("number of expert groups", m->n_groups, 1, m->n_experts, err));
     QR_TRY(in_range("number of expert groups used", m->n_groups_used, 1, m->n_groups, err));
     if (m->n_experts % m->n_groups != 0)
         return qr_fail(err, QUIRE_E_FORMAT, "model description: %u experts in %u groups",
                        m->n_experts, m->n_groups);
+    if (m->n_experts / m->n_groups * (uint64_t)m->n_groups_used < m->n_used)
+        return qr_fail(err, QUIRE_E_FORMAT, "model description: %u experts used, but %u of %u groups hold fewer",
+                       m->n_used, m->n_groups_used, m->n_groups);
     return real_range("expert weights scale", (double)m->weights_scale, 1e-6, 1e6, err);
 }
 
@@ -215,7 +249,7 @@ quire_status qr_model_config_validate(const struct qr_model_config *c, struct qu
     for (uint32_t i = 0; i < c->n_rope; i++)
         QR_TRY(check_rope(c, &c->rope[i], err));
     QR_TRY(check_numbers(c, err));
-    QR_TRY(check_moe(&c->moe, err));
+    QR_TRY(check_moe(c, err));
     QR_TRY(check_id(c, "bos token id", c->bos_id, err));
     for (uint32_t i = 0; i < c->n_eos; i++)
         QR_TRY(check_id(c, "eos token id", c->eos_ids[i], err));

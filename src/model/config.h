@@ -52,7 +52,7 @@ enum qr_qk_norm {
     QR_QK_NORM_NONE,
     QR_QK_NORM_HEAD, /* the model's norm over head_dim, one weight vector for all heads */
     QR_QK_NORM_FULL, /* over heads * head_dim at once */
-    QR_QK_NORM_L2,   /* x / rms(x) per head without weights */
+    QR_QK_NORM_L2,   /* x / rms(x) per head without weights, in layers with rope */
 };
 
 enum qr_rope_kind {
@@ -93,7 +93,7 @@ enum { QR_ROPE_MAX_SETS = 2, QR_LAYER_NO_ROPE = 255, QR_MAX_EOS = 16 };
 struct qr_layer_config {
     uint32_t n_heads, n_kv_heads;
     uint32_t window;   /* keys a query sees, itself included; 0 = all */
-    uint32_t ffn_size; /* of the dense feed-forward; of the shared expert block in MoE layers */
+    uint32_t ffn_size; /* of the dense feed-forward; MoE layers have their sizes in qr_moe_config */
     uint8_t rope;      /* index into rope[], QR_LAYER_NO_ROPE: no positions in this layer */
     bool chunked; /* window means chunks: a query sees its own chunk of `window` positions only */
     bool moe;
@@ -113,7 +113,11 @@ struct qr_moe_config {
     enum qr_moe_gating gating;
     bool renormalise;    /* chosen weights are divided by their sum */
     bool correction;     /* a per-expert score bias takes part in the choice only */
+    bool group_top2;     /* a group is worth the sum of its two best experts, else its best one */
     bool shared_gate;    /* the shared expert's output is multiplied by a sigmoid gate */
+    bool input_weights;  /* an expert's weight multiplies its input, not its output */
+    bool router_bias;    /* the router has a bias */
+    bool expert_bias;    /* so have the experts' matrices */
     float weights_scale; /* multiplies the chosen weights, after renormalisation */
 };
 
@@ -209,6 +213,9 @@ quire_status qr_model_config_from_hf(const char *config_json, size_t config_size
                                      const char *generation_json, size_t generation_size,
                                      const struct quire_allocator *a, struct qr_model_config *cfg,
                                      struct quire_error *err);
+
+/* Has any layer a mixture of experts? */
+bool qr_model_has_experts(const struct qr_model_config *cfg);
 
 /* The semantic validator, called by both of the above: limits, divisibility, finite numbers. */
 quire_status qr_model_config_validate(const struct qr_model_config *cfg, struct quire_error *err);

@@ -52,6 +52,25 @@ quire_status qr_gguf_source_str_or(const struct gguf_source *s, const char *key,
     return qr_gguf_get_str_or(s->g, name, dflt, out, s->err);
 }
 
+quire_status qr_gguf_source_bool_or(const struct gguf_source *s, const char *key, bool dflt, bool *out)
+{
+    char name[QR_GGUF_KEY_MAX];
+    full_key(s, key, name);
+    return qr_gguf_get_bool_or(s->g, name, dflt, out, s->err);
+}
+
+/* The metadata does not tell which projections have a bias; the tensor directory does. */
+bool qr_gguf_source_has_role(const struct gguf_source *s, enum qr_weight_role role, uint32_t layer)
+{
+    char name[QR_NAME_MAX];
+    size_t i;
+    for (unsigned n = 0;
+         qr_arch_name(s->arch->gguf_names, s->arch->gguf_common_names, role, layer, n, name); n++)
+        if (qr_gguf_find_tensor(s->g, name, &i))
+            return true;
+    return false;
+}
+
 /* A value that is either one number for all layers or an array with one per layer. dflt 0: the key
  * must be there. */
 static quire_status layer_value(const struct gguf_source *s, const char *key, uint32_t layer,
@@ -146,9 +165,11 @@ static quire_status read_windows(const struct gguf_source *s)
         QR_TRY(is_windowed(s, i, &windowed));
         if (windowed) {
             cfg->layers[i].window = window;
-            cfg->layers[i].rope = cfg->n_rope == 2 ? 1 : 0;
+            cfg->layers[i].chunked = s->arch->chunked_windows;
         }
     }
+    for (uint32_t i = 0; i < cfg->n_layers; i++)
+        cfg->layers[i].rope = qr_layer_rope(cfg, s->arch, cfg->layers[i].window != 0);
     return QUIRE_OK;
 }
 
@@ -170,10 +191,13 @@ static quire_status read_scales(const struct gguf_source *s)
                                ? cfg->hidden_size / cfg->layers[0].n_heads
                                : cfg->head_dim;
     char name[QR_GGUF_KEY_MAX];
-    full_key(s, "attention.layer_norm_rms_epsilon", name);
+    const bool rms = cfg->norm == QR_NORM_RMS || cfg->norm == QR_NORM_RMS_PLUS1;
+    full_key(s, rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon", name);
     QR_TRY(qr_gguf_get_f32(s->g, name, &cfg->norm_eps, s->err));
-    QR_TRY(qr_gguf_source_f32_or(s, "attention.scale", (float)(1 / sqrt(width)),
+    QR_TRY(qr_gguf_source_f32_or(s, "attention.scale", arch->unscaled_attention ? 1 : (float)(1 / sqrt(width)),
                                  &cfg->attention_scale));
+    if (cfg->attention_scale == 0) /* some writers mean the usual one */
+        cfg->attention_scale = (float)(1 / sqrt(width));
     QR_TRY(qr_gguf_source_f32_or(s, "attn_logit_softcapping",
                                  hf_default(arch, "attn_logit_softcapping", arch->attn_softcap),
                                  &cfg->attention_softcap));
@@ -182,16 +206,43 @@ static quire_status read_scales(const struct gguf_source *s)
                                  &cfg->final_softcap);
 }
 
-/* The metadata does not tell which projections have a bias; the tensor directory does. */
+static quire_status read_multipliers(const struct gguf_source *s)
+{
+    struct qr_model_config *cfg = s->cfg;
+    QR_TRY(qr_gguf_source_f32_or(s, "embedding_scale", 1, &cfg->embedding_scale));
+    QR_TRY(qr_gguf_source_f32_or(s, "residual_scale", 1, &cfg->residual_scale));
+    QR_TRY(qr_gguf_source_f32_or(s, "logit_scale", 1, &cfg->logit_scale));
+    if (s->arch->divides_logits && cfg->logit_scale != 0)
+        cfg->logit_scale = 1 / cfg->logit_scale;
+    QR_TRY(qr_gguf_source_f32_or(s, "attention.clamp_kqv", 0, &cfg->clip_qkv));
+    if (s->arch->alibi_max_bias > 0)
+        QR_TRY(qr_gguf_source_f32_or(s, "attention.max_alibi_bias", s->arch->alibi_max_bias, &cfg->alibi_max_bias));
+    if (s->arch->hf_alibi_key && !qr_gguf_source_has(s, "attention.max_alibi_bias"))
+        cfg->alibi_max_bias = 0; /* the family has forms without */
+    cfg->alibi_scale = s->arch->alibi_scaled ? cfg->attention_scale : 1;
+    return QUIRE_OK;
+}
+
 static bool has_role(const struct gguf_source *s, enum qr_weight_role role)
 {
-    char name[QR_NAME_MAX];
-    size_t i;
-    for (unsigned n = 0;
-         qr_arch_name(s->arch->gguf_names, s->arch->gguf_common_names, role, 0, n, name); n++)
-        if (qr_gguf_find_tensor(s->g, name, &i))
-            return true;
-    return false;
+    return qr_gguf_source_has_role(s, role, 0);
+}
+
+/* Parallel blocks: by the key, or by the norms that are there. */
+static quire_status read_block(const struct gguf_source *s)
+{
+    struct qr_model_config *cfg = s->cfg;
+    bool parallel;
+    size_t tensor;
+    if (s->arch->hf_falcon) {
+        const bool two = qr_gguf_find_tensor(s->g, "blk.0.attn_norm_2.weight", &tensor);
+        cfg->block = two ? QR_BLOCK_PARALLEL2 : QR_BLOCK_PARALLEL1;
+    } else if (s->arch->hf_parallel_key) {
+        QR_TRY(qr_gguf_source_bool_or(s, "use_parallel_residual", s->arch->hf_parallel_block == QR_BLOCK_PARALLEL2,
+                                      &parallel));
+        cfg->block = parallel ? s->arch->hf_parallel_block : s->arch->block;
+    }
+    return QUIRE_OK;
 }
 
 static void read_flags(const struct gguf_source *s)
@@ -203,8 +254,11 @@ static void read_flags(const struct gguf_source *s)
         .o = has_role(s, QR_W_ATTN_O_BIAS),
         .ffn_in = has_role(s, QR_W_FFN_UP_BIAS),
         .ffn_down = has_role(s, QR_W_FFN_DOWN_BIAS),
+        .norm = has_role(s, QR_W_ATTN_NORM_BIAS) || has_role(s, QR_W_OUTPUT_NORM_BIAS),
         .output = has_role(s, QR_W_OUTPUT_BIAS),
     };
+    if (s->cfg->qk_norm == QR_QK_NORM_FULL || s->cfg->qk_norm == QR_QK_NORM_HEAD)
+        s->cfg->qk_norm = has_role(s, QR_W_ATTN_Q_NORM) || !s->arch->hf_qk_norm_key ? s->cfg->qk_norm : QR_QK_NORM_NONE;
     s->cfg->tied_output = !has_role(s, QR_W_OUTPUT);
 }
 
@@ -269,17 +323,6 @@ static quire_status read_sampling(const struct gguf_source *s)
 
 /* ---- The file */
 
-static quire_status check_supported(const struct gguf_source *s)
-{
-    uint32_t experts;
-    QR_TRY(qr_gguf_source_u32_or(s, "expert_count", 0, &experts));
-    if (experts)
-        return qr_fail(s->err, QUIRE_E_UNSUPPORTED,
-                       "%s.expert_count is %u: mixtures of experts are not supported", s->prefix,
-                       experts);
-    return QUIRE_OK;
-}
-
 static quire_status build(struct gguf_source *s)
 {
     struct qr_model_config *cfg = s->cfg;
@@ -289,14 +332,16 @@ static quire_status build(struct gguf_source *s)
     cfg->norm = s->arch->gguf_norm;
     QR_TRY(qr_gguf_get_str_or(s->g, "general.name", "", &name, s->err));
     qr_model_config_set_name(cfg, name.data, name.size);
-    QR_TRY(check_supported(s));
     QR_TRY(read_sizes(s));
     full_key(s, "attention.causal", causal);
     QR_TRY(qr_gguf_get_bool_or(s->g, causal, true, &cfg->causal, s->err));
     QR_TRY(read_scales(s));
+    QR_TRY(read_multipliers(s));
+    QR_TRY(read_block(s));
     QR_TRY(qr_gguf_source_rope(s));
     QR_TRY(read_windows(s));
     read_flags(s);
+    QR_TRY(qr_gguf_source_moe(s));
     QR_TRY(read_tokens(s));
     QR_TRY(read_sampling(s));
     qr_model_config_finish(cfg, s->arch);

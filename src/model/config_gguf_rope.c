@@ -61,7 +61,7 @@ static quire_status read_yarn(const struct gguf_source *s, struct qr_rope_config
     QR_TRY(qr_gguf_source_f32_or(s, "rope.scaling.yarn_attn_factor", factor, &factor));
     r->beta_fast = (double)fast;
     r->beta_slow = (double)slow;
-    r->truncate = true;
+    r->truncate = !s->arch->gguf_yarn_exact;
     /* the stored factor comes on top of what the rule gives */
     r->cos_sin_scale = (float)((double)factor * (r->factor > 1 ? 1 + 0.1 * log(r->factor) : 1));
     return QUIRE_OK;
@@ -92,6 +92,8 @@ quire_status qr_gguf_source_rope(const struct gguf_source *s)
     struct qr_model_config *cfg = s->cfg;
     struct qr_rope_config *r = &cfg->rope[0];
     float theta;
+    if (s->arch->gguf_rope == QR_ROPE_NONE || cfg->alibi_max_bias > 0)
+        return QUIRE_OK;
     *r = (struct qr_rope_config){ .kind = s->arch->gguf_rope, .factor = 1, .cos_sin_scale = 1 };
     QR_TRY(qr_gguf_source_u32_or(s, "rope.dimension_count", cfg->head_dim, &r->dim));
     QR_TRY(qr_gguf_source_f32_or(s, "rope.freq_base", 10000, &theta));

@@ -28,6 +28,9 @@ void qr_model_config_set_name(struct qr_model_config *cfg, const char *name, siz
 quire_status qr_model_config_add_layers(struct qr_model_config *cfg, uint32_t heads,
                                         uint32_t kv_heads, uint32_t ffn, struct quire_error *err);
 
+/* The rope set of a layer with or without a window. */
+uint8_t qr_layer_rope(const struct qr_model_config *cfg, const struct qr_arch *arch, bool windowed);
+
 /* Sets what follows from the other fields: maxima over layers, the embedding scale. */
 void qr_model_config_finish(struct qr_model_config *cfg, const struct qr_arch *arch);
 

@@ -108,6 +108,45 @@ static size_t act_bytes(const struct quire_model *m, const struct quire_context 
     return most;
 }
 
+/* Inputs of the experts' matrices: every token once for each expert that it takes. */
+static size_t expert_act_bytes(const struct quire_model *m, const struct quire_context *ctx)
+{
+    const struct qr_model_config *c = m->config;
+    const size_t widths[] = { c->hidden_size, c->moe.ffn_size }, rows = (size_t)ctx->max_tokens * c->moe.n_used;
+    size_t most = 0;
+    for (int i = 0; i < 2; i++) {
+        size_t bytes = 0;
+        const unsigned q8 = widths[i] % 32 == 0 ? QR_ACT_Q8 : 0;
+        const unsigned views = m->compute == QUIRE_COMPUTE_F32 ? QR_ACT_F32 : QR_ACT_F32 | QR_ACT_BF16 | q8;
+        if (qr_act_bytes(views, rows, widths[i], &bytes))
+            most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+static void carve_moe(const struct quire_model *m, struct quire_context *ctx, struct carve *c)
+{
+    const struct qr_moe_config *moe = &m->config->moe;
+    const size_t rows = ctx->max_tokens, choices = rows * moe->n_used;
+    struct qr_moe_buffers *b = &ctx->moe;
+    if (!qr_model_has_experts(m->config))
+        return;
+    b->scores = take_floats(c, rows, moe->n_experts);
+    b->weights = take_floats(c, choices, 1);
+    b->experts = take(c, choices, 1, sizeof(uint32_t));
+    b->places = take(c, choices, 1, sizeof(uint32_t));
+    b->choices = take(c, choices, 1, sizeof(uint32_t));
+    b->starts = take(c, (size_t)moe->n_experts + 1, 1, sizeof(uint32_t));
+    b->in = take_floats(c, choices, m->config->hidden_size);
+    b->gate = take_floats(c, choices, moe->ffn_size);
+    b->up = take_floats(c, choices, moe->ffn_size);
+    if (!moe->shared_ffn_size)
+        return;
+    b->shared = take_floats(c, rows, m->config->hidden_size);
+    b->shared_gate = take_floats(c, rows, 1);
+}
+
+
 static void carve_buffers(const struct quire_model *m, struct quire_context *ctx, struct carve *c)
 {
     const struct qr_model_config *cfg = m->config;
@@ -127,7 +166,9 @@ static void carve_buffers(const struct quire_model *m, struct quire_context *ctx
     ctx->positions = take(c, rows, 1, sizeof(uint32_t));
     ctx->lengths = take(c, rows, 1, sizeof(uint32_t));
     ctx->last_rows = take(c, ctx->max_seqs, 1, sizeof(uint32_t));
-    ctx->act_memory = take(c, act_bytes(m, ctx), 1, 1);
+    const size_t dense = act_bytes(m, ctx), experts = expert_act_bytes(m, ctx);
+    ctx->act_memory = take(c, dense > experts ? dense : experts, 1, 1);
+    carve_moe(m, ctx, c);
     for (uint32_t i = 0; i < cfg->n_rope; i++) {
         float *memory = take_floats(c, qr_rope_table_floats(&cfg->rope[i], rows), 1);
         if (memory)

@@ -21,11 +21,38 @@ static bool find_default(const struct qr_hf *h, const char *key, double *v)
     return false;
 }
 
+/* The object that holds a key, and the key's name there: that of an alias which the file has, else its own. */
+static const json_t *find_key(const struct qr_hf *h, const char *key, const char **name)
+{
+    for (const struct qr_hf_alias *a = h->arch->hf_aliases; a && a->key; a++) {
+        const char *dot = strchr(a->name, '.');
+        const json_t *obj = h->root;
+        if (strcmp(a->key, key) != 0)
+            continue;
+        if (dot)
+            obj = json_object_getn(obj, a->name, (size_t)(dot - a->name));
+        *name = dot ? dot + 1 : a->name;
+        if (json_object_get(obj, *name))
+            return obj;
+    }
+    *name = key;
+    return h->root;
+}
+
+const json_t *qr_hf_json(const struct qr_hf *h, const char *key)
+{
+    const char *name;
+    const json_t *obj = find_key(h, key, &name);
+    return json_object_get(obj, name);
+}
+
 quire_status qr_hf_u32_opt(const struct qr_hf *h, const char *key, uint32_t *out, bool *has)
 {
     enum qr_json_state state;
     double v;
-    QR_TRY(qr_json_u32(h->root, what, key, out, &state, h->err));
+    const char *name;
+    const json_t *obj = find_key(h, key, &name);
+    QR_TRY(qr_json_u32(obj, what, name, out, &state, h->err));
     *has = state == QR_JSON_PRESENT;
     if (state == QR_JSON_ABSENT && find_default(h, key, &v)) {
         *out = (uint32_t)v;
@@ -37,9 +64,19 @@ quire_status qr_hf_u32_opt(const struct qr_hf *h, const char *key, uint32_t *out
 quire_status qr_hf_f64_opt(const struct qr_hf *h, const char *key, double *out, bool *has)
 {
     enum qr_json_state state;
-    QR_TRY(qr_json_f64(h->root, what, key, out, &state, h->err));
+    const char *name;
+    const json_t *obj = find_key(h, key, &name);
+    QR_TRY(qr_json_f64(obj, what, name, out, &state, h->err));
     *has = state == QR_JSON_PRESENT || (state == QR_JSON_ABSENT && find_default(h, key, out));
     return QUIRE_OK;
+}
+
+quire_status qr_hf_str(const struct qr_hf *h, const char *key, const char **out)
+{
+    enum qr_json_state state;
+    const char *name;
+    const json_t *obj = find_key(h, key, &name);
+    return qr_json_str(obj, what, name, out, &state, h->err);
 }
 
 static quire_status missing(const struct qr_hf *h, const char *key)
@@ -65,14 +102,29 @@ quire_status qr_hf_bool(const struct qr_hf *h, const char *key, bool dflt, bool 
 {
     enum qr_json_state state;
     double v;
+    const char *name;
+    const json_t *obj = find_key(h, key, &name);
     *out = dflt;
-    QR_TRY(qr_json_bool(h->root, what, key, out, &state, h->err));
+    QR_TRY(qr_json_bool(obj, what, name, out, &state, h->err));
     if (state == QR_JSON_ABSENT && find_default(h, key, &v))
         *out = v != 0;
     return QUIRE_OK;
 }
 
 /* ---- Parts of the description */
+
+static quire_status read_ffn_size(const struct qr_hf *h, uint32_t *ffn)
+{
+    bool has;
+    QR_TRY(qr_hf_u32_opt(h, "intermediate_size", ffn, &has));
+    if (!has && !h->arch->hf_ffn_times)
+        return missing(h, "intermediate_size");
+    if (!has && h->cfg->hidden_size > QR_CONFIG_MAX_HIDDEN)
+        return qr_fail(h->err, QUIRE_E_FORMAT, "%s: hidden_size is %u", what, h->cfg->hidden_size);
+    if (!has)
+        *ffn = h->arch->hf_ffn_times * h->cfg->hidden_size;
+    return QUIRE_OK;
+}
 
 static quire_status read_sizes(const struct qr_hf *h, uint32_t *heads, uint32_t *kv_heads,
                                uint32_t *ffn)
@@ -82,12 +134,16 @@ static quire_status read_sizes(const struct qr_hf *h, uint32_t *heads, uint32_t 
     QR_TRY(qr_hf_u32(h, "vocab_size", &cfg->vocab_size));
     QR_TRY(qr_hf_u32(h, "hidden_size", &cfg->hidden_size));
     QR_TRY(qr_hf_u32(h, "num_hidden_layers", &cfg->n_layers));
-    QR_TRY(qr_hf_u32(h, "intermediate_size", ffn));
     QR_TRY(qr_hf_u32(h, "num_attention_heads", heads));
     QR_TRY(qr_hf_u32(h, "max_position_embeddings", &cfg->context_length));
+    QR_TRY(read_ffn_size(h, ffn));
     QR_TRY(qr_hf_u32_opt(h, "num_key_value_heads", kv_heads, &has));
-    if (!has)
-        *kv_heads = *heads;
+    if (!has) {
+        bool one = false;
+        if (h->arch->hf_multi_query)
+            QR_TRY(qr_hf_bool(h, "multi_query", true, &one));
+        *kv_heads = one ? 1 : *heads;
+    }
     QR_TRY(qr_hf_u32_opt(h, "head_dim", &cfg->head_dim, &has));
     if (!has) {
         if (*heads == 0)
@@ -116,12 +172,11 @@ static quire_status read_activation(const struct qr_hf *h)
         { "relu2", QR_ACT_RELU2 },
     };
     const char *name = NULL;
-    enum qr_json_state state;
-    QR_TRY(qr_json_str(h->root, what, "hidden_activation", &name, &state, h->err));
+    QR_TRY(qr_hf_str(h, "hidden_activation", &name));
     if (!name)
-        QR_TRY(qr_json_str(h->root, what, "hidden_act", &name, &state, h->err));
+        QR_TRY(qr_hf_str(h, "hidden_act", &name));
     h->cfg->activation = h->arch->activation;
-    if (!name)
+    if (!name || h->arch->activation == QR_ACT_SWIGLU_OAI) /* that one has no name */
         return QUIRE_OK;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i].name, name) == 0) {
@@ -132,20 +187,6 @@ static quire_status read_activation(const struct qr_hf *h)
         }
     return qr_fail(h->err, QUIRE_E_UNSUPPORTED, "%s: activation %.60s is not supported", what,
                    name);
-}
-
-static quire_status read_biases(const struct qr_hf *h)
-{
-    struct qr_bias_config *b = &h->cfg->bias;
-    bool attention = false;
-    if (h->arch->hf_attention_bias)
-        QR_TRY(qr_hf_bool(h, "attention_bias", false, &attention));
-    b->q = b->k = b->v = attention || h->arch->hf_qkv_bias;
-    b->o = attention;
-    if (h->arch->hf_mlp_bias)
-        QR_TRY(qr_hf_bool(h, "mlp_bias", false, &b->ffn_in));
-    b->ffn_down = b->ffn_in;
-    return QUIRE_OK;
 }
 
 static quire_status read_softcap(const struct qr_hf *h, bool in_use, const char *key, float *out)
@@ -166,7 +207,7 @@ static quire_status read_scales(const struct qr_hf *h)
     cfg->norm_eps = (float)eps;
     if (h->arch->hf_query_scalar)
         QR_TRY(qr_hf_f64(h, "query_pre_attn_scalar", &scalar));
-    cfg->attention_scale = (float)(1 / sqrt(scalar));
+    cfg->attention_scale = h->arch->unscaled_attention ? 1 : (float)(1 / sqrt(scalar));
     QR_TRY(
         read_softcap(h, h->arch->attn_softcap, "attn_logit_softcapping", &cfg->attention_softcap));
     QR_TRY(read_softcap(h, h->arch->final_softcap, "final_logit_softcapping", &cfg->final_softcap));
@@ -183,10 +224,11 @@ static quire_status read_all(const struct qr_hf *h, const json_t *generation)
     QR_TRY(qr_hf_bool(h, "use_bidirectional_attention", false, &both_ways));
     cfg->causal = !both_ways;
     QR_TRY(read_activation(h));
-    QR_TRY(read_biases(h));
     QR_TRY(read_scales(h));
+    QR_TRY(qr_hf_family(h));
     QR_TRY(qr_hf_rope(h));
     QR_TRY(qr_hf_layers(h));
+    QR_TRY(qr_hf_moe(h));
     return qr_hf_tokens(h, generation);
 }
 

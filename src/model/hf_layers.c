@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hf_layers.c - what differs from layer to layer in config.json: sliding windows and the rope set that goes along. */
 #include "base/error.h"
+#include "model/config_internal.h"
 #include "model/hf_internal.h"
 #include <string.h>
 
@@ -16,13 +17,38 @@ static quire_status listed_windows(const struct qr_hf *h, const json_t *types, u
         if (!type)
             return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: layer_types[%u] must be a string",
                            i);
-        if (strcmp(type, "sliding_attention") == 0)
+        if (strcmp(type, "sliding_attention") == 0 || strcmp(type, "local") == 0 ||
+            (h->arch->chunked_windows && strcmp(type, "chunked_attention") == 0))
             cfg->layers[i].window = window;
+        else if (strcmp(type, "global") == 0)
+            continue;
         else if (strcmp(type, "full_attention") != 0)
             return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
                            "config.json: layer_types[%u] is %.60s, which is not supported", i,
                            type);
     }
+    return QUIRE_OK;
+}
+
+/* attention_types: [[[type, ...], how often], ...], one type for each layer when written out. */
+static quire_status typed_windows(const struct qr_hf *h, const json_t *types, uint32_t window)
+{
+    struct qr_model_config *cfg = h->cfg;
+    uint32_t layer = 0;
+    for (size_t i = 0; i < json_array_size(types); i++) {
+        const json_t *item = json_array_get(types, i), *names = json_array_get(item, 0);
+        uint32_t times = 0;
+        if (!qr_json_is_u32(json_array_get(item, 1), &times) || json_array_size(names) == 0)
+            return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: attention_types[%zu] must be [[names], number]", i);
+        for (uint64_t n = 0; n < (uint64_t)times * json_array_size(names) && layer < cfg->n_layers; n++, layer++) {
+            const char *name = json_string_value(json_array_get(names, n % json_array_size(names)));
+            if (name && strcmp(name, "local") == 0)
+                cfg->layers[layer].window = window;
+        }
+    }
+    if (layer < cfg->n_layers)
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: attention_types gives %u of %u layers", layer,
+                       cfg->n_layers);
     return QUIRE_OK;
 }
 
@@ -63,7 +89,7 @@ static quire_status ruled_windows(const struct qr_hf *h, uint32_t window)
 quire_status qr_hf_layers(const struct qr_hf *h)
 {
     const enum qr_window_rule rule = h->arch->hf_window;
-    const json_t *types = json_object_get(h->root, "layer_types");
+    const json_t *types = qr_hf_json(h, "layer_types");
     uint32_t window = 0;
     bool has = false, in_use = true;
     if (rule != QR_WINDOW_NEVER)
@@ -75,10 +101,15 @@ quire_status qr_hf_layers(const struct qr_hf *h)
             window = window / 2 + 1; /* the key counts both sides */
         if (rule != QR_WINDOW_ALL && types && !json_is_null(types))
             QR_TRY(listed_windows(h, types, window));
+        else if (rule == QR_WINDOW_LOCAL)
+            QR_TRY(typed_windows(h, qr_hf_json(h, "attention_types"), window));
         else
             QR_TRY(ruled_windows(h, window));
     }
-    for (uint32_t i = 0; i < h->cfg->n_layers; i++)
-        h->cfg->layers[i].rope = h->cfg->n_rope == 2 && h->cfg->layers[i].window ? 1 : 0;
+    for (uint32_t i = 0; i < h->cfg->n_layers; i++) {
+        struct qr_layer_config *l = &h->cfg->layers[i];
+        l->chunked = l->window && h->arch->chunked_windows;
+        l->rope = qr_layer_rope(h->cfg, h->arch, l->window != 0);
+    }
     return QUIRE_OK;
 }

@@ -182,13 +182,14 @@ static quire_status read_set(const struct source *s, struct qr_rope_config *r)
     *r = (struct qr_rope_config){ .kind = s->h->arch->hf_rope, .factor = 1, .cos_sin_scale = 1 };
     QR_TRY(scaling_type(s, &r->scaling));
     QR_TRY(get_f64(s, "rope_theta", s->theta, &r->theta, NULL));
-    QR_TRY(qr_hf_f64_opt(s->h, "partial_rotary_factor", &partial, &has));
+    QR_TRY(get_f64(s, "partial_rotary_factor", 1, &partial, &has));
     if (!has)
-        QR_TRY(get_f64(s, "partial_rotary_factor", 1, &partial, NULL));
+        QR_TRY(qr_hf_f64_opt(s->h, "partial_rotary_factor", &partial, &has));
     if (!(partial > 0 && partial <= 1))
         return qr_fail(s->h->err, QUIRE_E_FORMAT,
                        "config.json: partial_rotary_factor must be in (0, 1]");
     r->dim = (uint32_t)(s->h->cfg->head_dim * partial);
+    QR_TRY(qr_hf_u32_opt(s->h, "rope_dim", &r->dim, &has)); /* only as an alias of a family */
     return read_scaling(s, r);
 }
 
@@ -202,6 +203,8 @@ quire_status qr_hf_rope(const struct qr_hf *h)
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: rope parameters must be an object");
     struct source full = { h, json_is_object(dict) ? dict : NULL, 0, false },
                   local = { h, NULL, 0, false };
+    if (h->arch->hf_rope == QR_ROPE_NONE || cfg->alibi_max_bias > 0)
+        return QUIRE_OK;
     QR_TRY(qr_hf_f64(h, "rope_theta", &full.theta));
     local.theta = full.theta;
     cfg->n_rope = h->arch->hf_local_rope ? 2 : 1;

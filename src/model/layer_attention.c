@@ -37,9 +37,15 @@ static void finish_heads(const struct qr_step *s, uint32_t layer_index, float *r
         }
         if (c->qk_norm == QR_QK_NORM_HEAD && c->qk_norm_after_rope)
             qr_norm_rows(s, layer, norm_role, norm_role, x, x, d, 0, 1);
-        if (c->qk_norm == QR_QK_NORM_L2)
+        if (c->qk_norm == QR_QK_NORM_L2 && rotate)
             k->rms_norm(x, x, NULL, 0, c->norm_eps, d);
     }
+}
+
+/* Queries of a layer without rope, which sees very long contexts, are sharpened with the position. */
+static float temperature(const struct qr_model_config *c, uint32_t position)
+{
+    return log1pf(floorf((float)(position + 1) / c->temperature_floor)) * c->temperature_scale + 1;
 }
 
 static void finish_rows(const struct qr_step *s, uint32_t i, const struct quire_team *team)
@@ -52,6 +58,9 @@ static void finish_rows(const struct qr_step *s, uint32_t i, const struct quire_
     for (size_t r = begin; r < end; r++) {
         finish_heads(s, i, ctx->q + r * n_heads * c->head_dim, r, n_heads, QR_W_ATTN_Q_NORM);
         finish_heads(s, i, ctx->k + r * n_kv * c->head_dim, r, n_kv, QR_W_ATTN_K_NORM);
+        if (c->temperature_floor > 0 && c->layers[i].rope == QR_LAYER_NO_ROPE)
+            ctx->model->kernels->scale(ctx->q + r * n_heads * c->head_dim, temperature(c, ctx->positions[r]),
+                                       n_heads * c->head_dim);
         if (c->clip_qkv > 0)
             clip(ctx->v + r * n_kv * c->v_head_dim, c->clip_qkv, n_kv * c->v_head_dim);
     }

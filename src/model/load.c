@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/threads.h"
-#include "model/model.h"
+#include "model/provider.h"
 
 bool qr_role_is_matrix(enum qr_weight_role role)
 {
@@ -19,6 +19,11 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_FFN_GATE:
     case QR_W_FFN_UP:
     case QR_W_FFN_DOWN:
+    case QR_W_ROUTER:
+    case QR_W_SHARED_ROUTER:
+    case QR_W_SHARED_GATE:
+    case QR_W_SHARED_UP:
+    case QR_W_SHARED_DOWN:
         return true;
     default:
         return false;
@@ -30,6 +35,7 @@ struct job {
     struct qr_weight source;
     struct qr_packed *target;
     uint64_t first_chunk; /* of the load as a whole */
+    uint32_t chunk_rows;
 };
 
 /* All members of the team take chunks from one counter until none is left or one of them failed. */
@@ -44,10 +50,18 @@ struct load {
     struct quire_error error;
 };
 
-/* Rows per chunk: a multiple of every panel height, small enough that the source rows stay in cache. */
-enum { CHUNK_ROWS = 64 };
+/* Rows per chunk: a multiple of every panel height, small enough that the source rows stay in cache. Of a transposed
+ * matrix a chunk is read in as many pieces as it has columns: fewer and larger ones are better. */
+enum { CHUNK_ROWS = 64, TRANSPOSED_CHUNK_ROWS = 1024 };
 
-static uint64_t n_chunks(uint64_t rows) { return (rows + CHUNK_ROWS - 1) / CHUNK_ROWS; }
+static void add_job(struct load *l, const struct qr_weight *w, struct qr_packed *target)
+{
+    const uint32_t rows = w->column_bytes ? TRANSPOSED_CHUNK_ROWS : CHUNK_ROWS;
+    l->model->n_parameters += w->n_rows * w->n_cols;
+    l->model->weight_bytes += target->bytes;
+    l->jobs[l->n_jobs++] = (struct job){ *w, target, l->n_chunks, rows };
+    l->n_chunks += (w->n_rows + rows - 1) / rows;
+}
 
 static void fail_load(struct load *l, quire_status status, const struct quire_error *error)
 {
@@ -73,8 +87,8 @@ static const struct job *job_of(const struct load *l, uint64_t chunk)
 static quire_status load_chunk(struct load *l, uint64_t chunk, void **buffer, size_t *cap, struct quire_error *err)
 {
     const struct job *job = job_of(l, chunk);
-    const uint64_t row0 = (chunk - job->first_chunk) * CHUNK_ROWS, left = job->source.n_rows - row0;
-    const uint64_t n = left < CHUNK_ROWS ? left : CHUNK_ROWS;
+    const uint64_t row0 = (chunk - job->first_chunk) * job->chunk_rows, left = job->source.n_rows - row0;
+    const uint64_t n = left < job->chunk_rows ? left : job->chunk_rows;
     if (!qr_grow(l->model->allocator, buffer, cap, (size_t)n * job->source.row_bytes, 1))
         return qr_fail(err, QUIRE_E_NOMEM, "no memory to read %zu rows of %s", (size_t)n,
                        qr_weight_role_name(job->source.role));
@@ -113,6 +127,41 @@ static quire_status add_vector(struct quire_model *m, const struct qr_weight *w,
     return QUIRE_OK;
 }
 
+static bool is_vector_stack(enum qr_weight_role role)
+{
+    return role == QR_W_EXPERT_GATE_BIAS || role == QR_W_EXPERT_UP_BIAS || role == QR_W_EXPERT_DOWN_BIAS;
+}
+
+/* One matrix for each expert, or all their vectors in one. */
+static quire_status add_stack(struct load *l, const struct qr_weight *stack, struct qr_model_layer *into,
+                              struct quire_error *err)
+{
+    struct quire_model *m = l->model;
+    if (is_vector_stack(stack->role)) {
+        float *all = qr_arena_alloc(&m->vectors, stack->n_experts, (size_t)stack->n_cols * sizeof *all);
+        if (!all)
+            return qr_fail(err, QUIRE_E_NOMEM, "no memory for %s", qr_weight_role_name(stack->role));
+        for (uint32_t e = 0; e < stack->n_experts; e++) {
+            const struct qr_weight w = qr_weights_expert(stack, e);
+            QR_TRY(qr_weights_read_f32(m->weights, &w, all + e * stack->n_cols, w.n_cols, err));
+        }
+        into->vec[stack->role] = all;
+        m->n_parameters += stack->n_experts * stack->n_cols;
+        m->weight_bytes += stack->n_experts * stack->n_cols * sizeof *all;
+        return QUIRE_OK;
+    }
+    struct qr_packed **experts = qr_arena_alloc(&m->vectors, stack->n_experts, sizeof *experts);
+    if (!experts)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %s", qr_weight_role_name(stack->role));
+    into->experts[stack->role] = experts;
+    for (uint32_t e = 0; e < stack->n_experts; e++) {
+        const struct qr_weight w = qr_weights_expert(stack, e);
+        QR_TRY(qr_packed_create(w.type, w.n_rows, w.n_cols, m->allocator, &experts[e], err));
+        add_job(l, &w, experts[e]);
+    }
+    return QUIRE_OK;
+}
+
 /* Reserves the memory of one weight; vectors are read at once, matrices become a job. */
 static quire_status add_weight(struct load *l, enum qr_weight_role role, uint32_t layer, struct qr_model_layer *into,
                                struct quire_error *err)
@@ -121,13 +170,15 @@ static quire_status add_weight(struct load *l, enum qr_weight_role role, uint32_
     struct qr_weight w;
     if (!qr_weights_find(m->weights, role, layer, &w))
         return QUIRE_OK;
+    if (qr_role_is_stack(role))
+        return add_stack(l, &w, into, err);
     if (!qr_role_is_matrix(role))
         return add_vector(m, &w, &into->vec[role], err);
-    QR_TRY(qr_packed_create(w.type, w.n_rows, w.n_cols, m->allocator, &into->mat[role], err));
-    m->n_parameters += w.n_rows * w.n_cols;
-    m->weight_bytes += into->mat[role]->bytes;
-    l->jobs[l->n_jobs++] = (struct job){ w, into->mat[role], l->n_chunks };
-    l->n_chunks += n_chunks(w.n_rows);
+    if (m->onednn && qr_provider_takes(role, w.type))
+        QR_TRY(qr_packed_create_onednn(m->onednn, w.type, w.n_rows, w.n_cols, m->allocator, &into->mat[role], err));
+    else
+        QR_TRY(qr_packed_create(w.type, w.n_rows, w.n_cols, m->allocator, &into->mat[role], err));
+    add_job(l, &w, into->mat[role]);
     return QUIRE_OK;
 }
 
@@ -154,9 +205,18 @@ static quire_status run_load(struct load *l, struct quire_threads *threads, stru
     return l->failed ? qr_fail_at(err, l->status, l->error.offset, "%s", l->error.msg) : QUIRE_OK;
 }
 
+/* Every role of every layer, and of a layer with experts three matrices for each of them. */
+static size_t max_jobs_of(const struct qr_model_config *c)
+{
+    size_t n = ((size_t)c->n_layers + 1) * QR_W_N_ROLES;
+    for (uint32_t i = 0; i < c->n_layers; i++)
+        n += c->layers[i].moe ? 3 * (size_t)c->moe.n_experts : 0;
+    return n;
+}
+
 quire_status qr_model_load(struct quire_model *m, struct quire_threads *threads, struct quire_error *err)
 {
-    const size_t max_jobs = ((size_t)m->config->n_layers + 1) * QR_W_N_ROLES;
+    const size_t max_jobs = max_jobs_of(m->config);
     qr_arena_init(&m->vectors, m->allocator, 0);
     m->layers = qr_calloc(m->allocator, m->config->n_layers, sizeof *m->layers);
     struct load l = { .model = m, .jobs = qr_calloc(m->allocator, max_jobs, sizeof(struct job)) };
@@ -169,17 +229,21 @@ quire_status qr_model_load(struct quire_model *m, struct quire_threads *threads,
     return s;
 }
 
-static void unload_layer(struct qr_model_layer *layer)
+static void unload_layer(struct qr_model_layer *layer, uint32_t n_experts)
 {
-    for (int r = 0; r < QR_W_N_ROLES; r++)
+    for (int r = 0; r < QR_W_N_ROLES; r++) {
         qr_packed_destroy(layer->mat[r]);
+        for (uint32_t e = 0; layer->experts[r] && e < n_experts; e++)
+            qr_packed_destroy(layer->experts[r][e]);
+    }
 }
 
 void qr_model_unload(struct quire_model *m)
 {
-    unload_layer(&m->global);
+    const uint32_t n_experts = m->config ? m->config->moe.n_experts : 0;
+    unload_layer(&m->global, n_experts);
     for (uint32_t i = 0; m->layers && i < m->config->n_layers; i++)
-        unload_layer(&m->layers[i]);
+        unload_layer(&m->layers[i], n_experts);
     if (m->layers)
         qr_free(m->allocator, m->layers, m->config->n_layers, sizeof *m->layers);
     qr_arena_free(&m->vectors);

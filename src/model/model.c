@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.c - opening, describing and closing a model. */
-#include "model/model.h"
 #include "base/dispatch.h"
 #include "base/error.h"
+#include "linear/onednn_shim.h"
+#include "model/provider.h"
 #include <math.h>
 #include <string.h>
 
@@ -20,14 +21,8 @@ static quire_status check_supported(const struct qr_model_config *c, struct quir
         missing = "encoders";
     else if (c->mla.kv_lora_rank)
         missing = "latent attention (MLA)";
-    else if (c->moe.n_experts)
-        missing = "mixture of experts";
     else if (c->n_token_types)
         missing = "token types";
-    else if (c->temperature_floor > 0)
-        missing = "attention temperature";
-    else if (c->activation == QR_ACT_GELU_QUICK || c->activation == QR_ACT_SWIGLU_OAI)
-        missing = "its activation function";
     for (uint32_t i = 0; i < c->n_layers && !missing; i++)
         if (c->layers[i].chunked)
             missing = "chunked-local attention";
@@ -47,12 +42,15 @@ static quire_status check_params(const struct quire_model_params *p, struct quir
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.path and params.data are both NULL");
     if (p->compute != QUIRE_COMPUTE_NATIVE && p->compute != QUIRE_COMPUTE_F32)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.compute %d is unknown", (int)p->compute);
+    if (p->linear != QUIRE_LINEAR_AUTO && p->linear != QUIRE_LINEAR_QUIRE && p->linear != QUIRE_LINEAR_ONEDNN)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.linear %d is unknown", (int)p->linear);
     return QUIRE_OK;
 }
 
 static void destroy(struct quire_model *m)
 {
     qr_model_unload(m);
+    qr_onednn_destroy(m->onednn);
     if (m->kv_groups)
         qr_free(m->allocator, m->kv_groups, m->config->n_layers, sizeof *m->kv_groups);
     if (m->plan_groups)
@@ -76,6 +74,7 @@ static quire_status open_model(struct quire_model *m, const struct quire_model_p
     QR_TRY(qr_weights_open(&wp, &m->weights, err));
     m->config = qr_weights_config(m->weights);
     QR_TRY(check_supported(m->config, err));
+    QR_TRY(qr_provider_choose(m, p->linear, err));
     QR_TRY(qr_model_load(m, p->threads, err));
     QR_TRY(qr_model_group_layers(m, err));
     qr_weights_release_source(m->weights);
@@ -121,6 +120,13 @@ static const char *main_weight_type(const struct quire_model *m)
     return w ? qr_weight_type_info(w->type)->name : "";
 }
 
+/* Of an embedding table that is not the head as well: a token reads one row of it. */
+static uint64_t own_embedding_bytes(const struct quire_model *m)
+{
+    const struct qr_packed *table = m->global.mat[QR_W_TOKEN_EMBD];
+    return table && table != qr_model_head(m) ? table->bytes : 0;
+}
+
 quire_status quire_model_info(const struct quire_model *model, struct quire_model_info *info)
 {
     if (!model || !info)
@@ -141,6 +147,7 @@ quire_status quire_model_info(const struct quire_model *model, struct quire_mode
         .vocab_size = c->vocab_size,
         .context_length = c->context_length,
         .weight_bytes = model->weight_bytes,
+        .token_weight_bytes = model->weight_bytes - own_embedding_bytes(model),
         .n_parameters = model->n_parameters,
         .bos_id = c->bos_id,
         .pad_id = c->pad_id,
@@ -149,6 +156,7 @@ quire_status quire_model_info(const struct quire_model *model, struct quire_mode
         .isa = model->kernels->level,
         .weight_type = main_weight_type(model),
         .compute = model->compute,
+        .linear = model->onednn ? QUIRE_LINEAR_ONEDNN : QUIRE_LINEAR_QUIRE,
         .temperature = s->has_temperature ? s->temperature : (s->greedy ? 0 : NAN),
         .top_p = s->has_top_p ? s->top_p : NAN,
         .min_p = s->has_min_p ? s->min_p : NAN,

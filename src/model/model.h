@@ -12,6 +12,7 @@
 struct qr_model_layer {
     struct qr_packed *mat[QR_W_N_ROLES];
     float *vec[QR_W_N_ROLES];
+    struct qr_packed **experts[QR_W_N_ROLES]; /* [n_experts] of a stack of matrices; vectors lie in vec, one by one */
     struct quire_attention_config attention;
     uint32_t kv_group, kv_layer; /* group of the cache, and the layer's index in it */
     uint32_t plan_group;         /* layers that can share a plan's division of work */
@@ -23,6 +24,7 @@ struct quire_model {
     const struct quire_kernels *kernels;
     enum quire_compute compute;
     enum qr_compute linear_compute; /* the same, as the linear layer names it */
+    struct qr_onednn *onednn;   /* holds the matrices qr_provider_takes says; NULL: our kernels multiply all */
     struct qr_weights *weights; /* closed once the weights are in memory; the configuration stays */
     const struct qr_model_config *config;
     struct qr_model_layer global; /* roles below QR_W_FIRST_LAYER_ROLE */
@@ -36,7 +38,7 @@ struct quire_model {
     uint32_t n_contexts; /* atomic */
 };
 
-bool qr_role_is_matrix(enum qr_weight_role role);
+bool qr_role_is_matrix(enum qr_weight_role role); /* false for stacks */
 
 /* Reads and packs every weight of the configuration; parallel when threads is not NULL. */
 quire_status qr_model_load(struct quire_model *m, struct quire_threads *threads, struct quire_error *err);

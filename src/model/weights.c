@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weights.c - opening a model of either format, and reading its weights. */
+/* weights.c - opening a model of either format, and finding its weights. */
 #include "model/weights.h"
 #include "base/alloc.h"
-#include "base/checked.h"
 #include "base/error.h"
 #include "linear/weight_type.h"
 #include "model/config_internal.h"
@@ -67,8 +66,8 @@ void qr_weights_source_tensor(const struct qr_weights *w, size_t i, struct qr_so
     memcpy(t->dims, g->dims, sizeof t->dims);
 }
 
-static quire_status read_source(const struct qr_weights *w, size_t tensor, uint64_t begin,
-                                uint64_t bytes, void *dst, struct quire_error *err)
+quire_status qr_weights_read_source(const struct qr_weights *w, size_t tensor, uint64_t begin,
+                                    uint64_t bytes, void *dst, struct quire_error *err)
 {
     if (w->gguf)
         return qr_gguf_read_range(w->gguf, tensor, begin, bytes, dst, err);
@@ -176,6 +175,7 @@ quire_status qr_weights_open(const struct qr_weights_params *p, struct qr_weight
     if (!w)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory to open a model");
     w->allocator = p->allocator;
+    qr_arena_init(&w->lists, p->allocator, 0);
     w->logger = p->logger;
     w->progress = p->progress;
     w->progress_user = p->progress_user;
@@ -205,6 +205,7 @@ void qr_weights_close(struct qr_weights *w)
     qr_model_config_free(&w->config);
     qr_strfree(w->allocator, w->dir);
     qr_free(w->allocator, w->table, w->table_size, sizeof *w->table);
+    qr_arena_free(&w->lists);
     qr_free(w->allocator, w, 1, sizeof *w);
 }
 
@@ -226,60 +227,4 @@ bool qr_weights_find(const struct qr_weights *w, enum qr_weight_role role, uint3
         return false;
     *out = *found;
     return true;
-}
-
-/* Calls of the hook are serialised, so that the host sees a figure that only grows. */
-static quire_status report(struct qr_weights *w, uint64_t bytes, struct quire_error *err)
-{
-    if (!w->progress)
-        return QUIRE_OK;
-    pthread_mutex_lock(&w->progress_lock);
-    /* a weight that is read twice must not push the figure beyond the total */
-    const uint64_t left = w->total_bytes - w->done_bytes;
-    w->done_bytes += bytes < left ? bytes : left;
-    const uint64_t done = w->done_bytes;
-    const int stop = w->progress(w->progress_user, done, w->total_bytes);
-    pthread_mutex_unlock(&w->progress_lock);
-    return stop ? qr_fail(err, QUIRE_E_CANCELLED, "loading was cancelled at %llu of %llu bytes",
-                          (unsigned long long)done, (unsigned long long)w->total_bytes)
-                : QUIRE_OK;
-}
-
-quire_status qr_weights_read_rows(struct qr_weights *w, const struct qr_weight *weight,
-                                  uint64_t row0, uint64_t n_rows, void *dst,
-                                  struct quire_error *err)
-{
-    uint64_t end;
-    if (!qr_add_u64(row0, n_rows, &end) || end > weight->n_rows)
-        return qr_fail(err, QUIRE_E_RANGE, "%s: rows %llu to %llu asked for, it has %llu",
-                       qr_weight_role_name(weight->role), (unsigned long long)row0,
-                       (unsigned long long)end, (unsigned long long)weight->n_rows);
-    const uint64_t begin = weight->first_byte + row0 * weight->row_bytes,
-                   bytes = n_rows * weight->row_bytes;
-    QR_TRY(read_source(w, weight->tensor, begin, bytes, dst, err));
-    return report(w, bytes, err);
-}
-
-quire_status qr_weights_read_f32(struct qr_weights *w, const struct qr_weight *weight, float *dst,
-                                 uint64_t n, struct quire_error *err)
-{
-    const struct qr_weight_type_info *info = qr_weight_type_info(weight->type);
-    const uint64_t has = weight->n_rows * weight->n_cols;
-    if (n != has)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s has %llu elements, room for %llu was given",
-                       qr_weight_role_name(weight->role), (unsigned long long)has,
-                       (unsigned long long)n);
-    if (info->block_elems != 1)
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, "%s has type %s and cannot be read as f32",
-                       qr_weight_role_name(weight->role), info->name);
-    /* the stored elements go to the end of dst, from where they are widened upwards in place */
-    const size_t stored = (size_t)n * info->block_bytes;
-    uint8_t *raw = (uint8_t *)dst + ((size_t)n * sizeof *dst - stored);
-    QR_TRY(qr_weights_read_rows(w, weight, 0, weight->n_rows, raw, err));
-    for (uint64_t i = 0; i < n; i++) {
-        uint8_t elem[sizeof(float)];
-        memcpy(elem, raw + i * info->block_bytes, info->block_bytes);
-        qr_weight_dequantise(weight->type, elem, 1, &dst[i]);
-    }
-    return QUIRE_OK;
 }

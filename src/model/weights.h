@@ -48,10 +48,25 @@ enum qr_weight_role {
     QR_W_FFN_DOWN_BIAS,
     QR_W_FFN_POST_NORM,
     QR_W_FFN_POST_NORM_BIAS,
+    /* mixture of experts; a stack has one matrix (or vector) for each expert */
+    QR_W_ROUTER, /* [experts][hidden] */
+    QR_W_ROUTER_BIAS,
+    QR_W_ROUTER_CORRECTION, /* added to the scores for the choice only */
+    QR_W_EXPERT_GATE, /* stack of [expert ffn][hidden] */
+    QR_W_EXPERT_GATE_BIAS,
+    QR_W_EXPERT_UP, /* stack of [expert ffn][hidden] */
+    QR_W_EXPERT_UP_BIAS,
+    QR_W_EXPERT_DOWN, /* stack of [hidden][expert ffn] */
+    QR_W_EXPERT_DOWN_BIAS,
+    QR_W_SHARED_ROUTER, /* [1][hidden] */
+    QR_W_SHARED_GATE,   /* [shared ffn][hidden] */
+    QR_W_SHARED_UP,     /* [shared ffn][hidden] */
+    QR_W_SHARED_DOWN,   /* [hidden][shared ffn] */
     QR_W_N_ROLES
 };
 
-/* One weight as the forward pass sees it. Vectors have n_rows == 1. */
+/* One weight as the forward pass sees it. Vectors have n_rows == 1. Of a stack this is the first expert's; the
+ * others' come from qr_weights_expert. */
 struct qr_weight {
     enum qr_weight_role role;
     uint32_t layer;
@@ -59,10 +74,17 @@ struct qr_weight {
     uint64_t n_rows;
     uint64_t n_cols;  /* elements in a row; a multiple of the type's block */
     size_t row_bytes; /* of one row in the stored type */
-    /* for weights.c: the source tensor, and where in it the rows begin. For the parts of a fused tensor this is
-     * behind the parts before. */
+    uint32_t n_experts; /* of a stack; 0: not a stack */
+    /* for weights_read.c: where element (row, column) lies in the source tensor. Units are rows, or in vectors and
+     * transposed matrices elements; unit u of the weight is unit
+     * (u / group) * stride + u % group of the tensor, counted from first_byte on. */
     size_t tensor;
     uint64_t first_byte;
+    uint64_t unit_bytes;
+    uint64_t group, stride;
+    uint64_t column_bytes; /* transposed: from one column to the next; 0: columns lie side by side */
+    uint64_t expert_bytes; /* from one expert to the next, when all are in one tensor */
+    const size_t *expert_tensors; /* [n_experts] when each has its own */
 };
 
 struct qr_weights_params {
@@ -98,6 +120,9 @@ uint64_t qr_weights_total_bytes(const struct qr_weights *w); /* of all weights i
 bool qr_weights_find(const struct qr_weights *w, enum qr_weight_role role, uint32_t layer,
                      struct qr_weight *out);
 
+/* Weight number `expert` (< n_experts) of a stack. */
+struct qr_weight qr_weights_expert(const struct qr_weight *stack, uint32_t expert);
+
 /* Reads rows [row0, row0 + n_rows) in the stored type, packed row after row, into
  * dst[n_rows * weight->row_bytes]. Safe from several threads. QUIRE_E_RANGE beyond the rows, QUIRE_E_IO,
  * QUIRE_E_CANCELLED from the progress hook, which sees the bytes read so far of qr_weights_total_bytes. */
@@ -108,6 +133,9 @@ quire_status qr_weights_read_rows(struct qr_weights *w, const struct qr_weight *
 /* Reads a vector (or a small matrix) of type F32, F16 or BF16 as f32; n = n_rows * n_cols. */
 quire_status qr_weights_read_f32(struct qr_weights *w, const struct qr_weight *weight, float *dst,
                                  uint64_t n, struct quire_error *err) QUIRE_MUST_CHECK;
+
+/* Does each expert have one of its own? */
+bool qr_role_is_stack(enum qr_weight_role role);
 
 /* "attn_q", "ffn_norm" and the like, for messages and listings; static text. */
 const char *qr_weight_role_name(enum qr_weight_role role);

@@ -21,6 +21,7 @@ struct qr_weights {
     const char *strip, *add; /* prefix of the names in this checkpoint; see weights_names.c */
     struct qr_weight *table; /* by role and layer; n_cols == 0: absent */
     size_t table_size;
+    struct qr_arena lists; /* expert_tensors of the table */
     uint64_t total_bytes;
     pthread_mutex_t progress_lock;
     uint64_t done_bytes; /* under the lock */
@@ -41,9 +42,13 @@ bool qr_weights_source_find(const struct qr_weights *w, const char *name, size_t
 
 /* What the description implies for a role. */
 enum qr_need { QR_NEED_NOTHING, QR_NEED_OPTIONAL, QR_NEED_REQUIRED };
-enum qr_need qr_role_need(const struct qr_model_config *cfg, enum qr_weight_role role);
+enum qr_need qr_role_need(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer);
 void qr_role_shape(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer,
                    uint64_t *rows, uint64_t *cols); /* vectors: rows == 0 */
+
+/* Bytes [begin, begin + bytes) of a tensor of either format. */
+quire_status qr_weights_read_source(const struct qr_weights *w, size_t tensor, uint64_t begin, uint64_t bytes,
+                                    void *dst, struct quire_error *err);
 
 /* Fills the table; reports tensors that are missing, misshapen or left over. */
 quire_status qr_weights_resolve(struct qr_weights *w, bool strict, struct quire_error *err);

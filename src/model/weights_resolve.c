@@ -13,10 +13,8 @@
 static const struct {
     const char *strip, *add;
 } prefixes[] = {
-    { "", "" },
-    { "", "language_model." },
-    { "model.", "model.language_model." },
-    { "model.", "" },
+    { "", "" },       { "", "language_model." }, { "model.", "model.language_model." },
+    { "model.", "" }, { "transformer.", "" },
 };
 
 static void apply_prefix(const struct qr_weights *w, char name[QR_NAME_MAX])
@@ -58,58 +56,95 @@ static void choose_prefix(struct qr_weights *w)
 
 /* ---- Shapes */
 
-/* Rows (of a vector: elements) that lie before the slice, and in the whole tensor. */
-static void slice_extent(const struct qr_weights *w, enum qr_slice slice, uint32_t layer,
-                         uint64_t own, uint64_t *before, uint64_t *whole)
+/* Where the units of a slice lie: unit u is unit first + u / group * stride + u % group of `whole`. */
+struct layout {
+    uint64_t first, group, stride, whole;
+};
+
+/* The fused forms of q, k and v: block after block, either one of each or one of each for every kv head. */
+static struct layout qkv_layout(const struct qr_model_config *c, const struct qr_layer_config *l,
+                                unsigned slice)
 {
-    const struct qr_model_config *c = &w->config;
-    const struct qr_layer_config *l = &c->layers[layer];
-    const uint64_t q = (uint64_t)l->n_heads * c->head_dim,
-                   k = (uint64_t)l->n_kv_heads * c->head_dim;
-    const uint64_t v = (uint64_t)l->n_kv_heads * c->v_head_dim;
-    *before = 0;
-    *whole = own;
-    switch (slice) {
-    case QR_SLICE_ALL:
-        return;
+    const bool by_head = slice >= QR_SLICE_HEAD_Q;
+    const unsigned part = slice - (by_head ? QR_SLICE_HEAD_Q : QR_SLICE_Q); /* 0, 1, 2 */
+    const uint64_t n_blocks = by_head ? l->n_kv_heads : 1, heads = l->n_heads / n_blocks,
+                   kv_heads = l->n_kv_heads / n_blocks;
+    const uint64_t size[] = { heads * c->head_dim, kv_heads * c->head_dim,
+                              kv_heads * c->v_head_dim };
+    const uint64_t block = size[0] + size[1] + size[2];
+    const uint64_t first = part == 0 ? 0 : part == 1 ? size[0] : size[0] + size[1];
+    return (struct layout){ first, size[part], block, n_blocks * block };
+}
+
+/* `own` is the number of units (rows, of a vector elements) that the role has. */
+static struct layout slice_layout(const struct qr_weights *w, unsigned slice, uint32_t layer,
+                                  uint64_t own)
+{
+    switch ((enum qr_slice)(slice & ~(unsigned)QR_SLICE_TRANSPOSED)) {
     case QR_SLICE_GATE:
-        *whole = 2 * own;
-        return;
+        return (struct layout){ 0, own, own, 2 * own };
     case QR_SLICE_UP:
-        *before = own;
-        *whole = 2 * own;
-        return;
-    case QR_SLICE_Q:
-        break;
-    case QR_SLICE_K:
-        *before = q;
-        break;
-    case QR_SLICE_V:
-        *before = q + k;
-        break;
+        return (struct layout){ own, own, own, 2 * own };
+    case QR_SLICE_GATE_EVEN:
+        return (struct layout){ 0, 1, 2, 2 * own };
+    case QR_SLICE_UP_ODD:
+        return (struct layout){ 1, 1, 2, 2 * own };
+    case QR_SLICE_ALL:
+    case QR_SLICE_TRANSPOSED:
+        return (struct layout){ 0, own, own, own };
+    default:
+        return qkv_layout(&w->config, &w->config.layers[layer],
+                          slice & ~(unsigned)QR_SLICE_TRANSPOSED);
     }
-    *whole = q + k + v;
 }
 
-static bool same_shape(const struct qr_source_tensor *t, uint64_t rows, uint64_t cols)
+/* Dimensions that the tensor must have, fastest first. */
+struct shape {
+    uint32_t n;
+    uint64_t dims[3];
+};
+
+static struct shape wanted_shape(bool vector, bool transposed, uint64_t whole, uint64_t cols,
+                                 uint32_t experts)
 {
-    return t->n_dims <= 4 && t->dims[0] == cols && t->dims[1] == (rows ? rows : 1) &&
-           t->dims[2] == 1 && t->dims[3] == 1;
+    struct shape s = { 0, { 1, 1, 1 } };
+    if (!vector && !transposed)
+        s.dims[s.n++] = cols;
+    s.dims[s.n++] = whole;
+    if (transposed)
+        s.dims[s.n++] = cols;
+    if (experts)
+        s.dims[s.n++] = experts;
+    return s;
 }
 
-static quire_status wrong_shape(const struct qr_source_tensor *t, uint64_t rows, uint64_t cols,
+static bool same_shape(const struct qr_source_tensor *t, const struct shape *s)
+{
+    return t->n_dims <= 4 && t->dims[0] == s->dims[0] && t->dims[1] == s->dims[1] &&
+           t->dims[2] == s->dims[2] && t->dims[3] == 1;
+}
+
+static quire_status wrong_shape(const struct qr_source_tensor *t, const struct shape *s,
                                 struct quire_error *err)
 {
-    char want[64];
-    if (rows)
-        snprintf(want, sizeof want, "%llu x %llu", (unsigned long long)rows,
-                 (unsigned long long)cols);
+    char want[80], has[80];
+    if (s->n == 1)
+        snprintf(want, sizeof want, "%llu", (unsigned long long)s->dims[0]);
+    else if (s->n == 2)
+        snprintf(want, sizeof want, "%llu x %llu", (unsigned long long)s->dims[1],
+                 (unsigned long long)s->dims[0]);
     else
-        snprintf(want, sizeof want, "%llu", (unsigned long long)cols);
+        snprintf(want, sizeof want, "%llu x %llu x %llu", (unsigned long long)s->dims[2],
+                 (unsigned long long)s->dims[1], (unsigned long long)s->dims[0]);
+    if (t->n_dims < 3)
+        snprintf(has, sizeof has, "%llu x %llu", (unsigned long long)t->dims[1],
+                 (unsigned long long)t->dims[0]);
+    else
+        snprintf(has, sizeof has, "%llu x %llu x %llu", (unsigned long long)t->dims[2],
+                 (unsigned long long)t->dims[1], (unsigned long long)t->dims[0]);
     return qr_fail(err, QUIRE_E_FORMAT,
-                   "tensor %.80s has %u dimensions (%llu x %llu), the model description needs %s",
-                   t->name, t->n_dims, (unsigned long long)t->dims[1],
-                   (unsigned long long)t->dims[0], want);
+                   "tensor %.80s has %u dimensions (%s), the model description needs %s", t->name,
+                   t->n_dims, has, want);
 }
 
 /* Only plain types can be read as f32; matrices also come quantised. */
@@ -129,25 +164,36 @@ static quire_status check_type(const struct qr_source_tensor *t, bool vector,
 
 /* ---- Roles to tensors */
 
+/* Is each expert of the stack a tensor of its own? */
+static bool names_experts(const struct qr_name_rule *r)
+{
+    const char *layer = strstr(r->pattern, "%u");
+    return layer && strstr(layer + 2, "%u");
+}
+
 static quire_status bind(struct qr_weights *w, enum qr_weight_role role, uint32_t layer,
                          const struct qr_name_rule *r, size_t tensor, struct quire_error *err)
 {
     struct qr_source_tensor t;
-    uint64_t rows, cols, before, whole;
+    uint64_t rows, cols;
     size_t row_bytes;
     qr_weights_source_tensor(w, tensor, &t);
     qr_role_shape(&w->config, role, layer, &rows, &cols);
-    const bool vector = rows == 0;
-    slice_extent(w, r->slice, role < QR_W_FIRST_LAYER_ROLE ? 0 : layer, vector ? cols : rows,
-                 &before, &whole);
-    QR_TRY(check_type(&t, vector, err));
-    if (!same_shape(&t, vector ? 0 : whole, vector ? whole : cols))
-        return wrong_shape(&t, vector ? 0 : whole, vector ? whole : cols, err);
+    const bool vector = rows == 0, transposed = r->slice & QR_SLICE_TRANSPOSED;
+    const uint32_t experts = qr_role_is_stack(role) ? w->config.moe.n_experts : 0;
+    const struct layout l =
+        slice_layout(w, r->slice, role < QR_W_FIRST_LAYER_ROLE ? 0 : layer, vector ? cols : rows);
+    const struct shape shape =
+        wanted_shape(vector, transposed, l.whole, cols, names_experts(r) ? 0 : experts);
+    QR_TRY(check_type(&t, vector || transposed, err));
+    if (!same_shape(&t, &shape))
+        return wrong_shape(&t, &shape, err);
     if (!qr_weight_row_bytes(t.type, cols, &row_bytes))
         return qr_fail(err, QUIRE_E_FORMAT,
                        "tensor %.80s: rows of %llu elements do not fit type %s", t.name,
                        (unsigned long long)cols, t.type_name);
-    const uint64_t unit = vector ? row_bytes / cols : row_bytes;
+    const uint64_t unit =
+        vector || transposed ? qr_weight_type_info(t.type)->block_bytes : row_bytes;
     w->table[qr_weights_slot(role, layer)] = (struct qr_weight){
         .role = role,
         .layer = layer,
@@ -155,24 +201,61 @@ static quire_status bind(struct qr_weights *w, enum qr_weight_role role, uint32_
         .n_rows = vector ? 1 : rows,
         .n_cols = cols,
         .row_bytes = row_bytes,
+        .n_experts = experts,
         .tensor = tensor,
-        .first_byte = before * unit,
+        .first_byte = l.first * unit,
+        .unit_bytes = unit,
+        .group = l.group,
+        .stride = l.stride,
+        .column_bytes = transposed ? l.whole * unit : 0,
+        .expert_bytes = experts ? t.bytes / experts : 0,
     };
-    w->total_bytes += (vector ? 1 : rows) * row_bytes;
+    w->total_bytes += (vector ? 1 : rows) * row_bytes * (experts ? experts : 1);
+    return QUIRE_OK;
+}
+
+/* The tensors of the other experts: all like the first one's. */
+static quire_status bind_experts(struct qr_weights *w, enum qr_weight_role role, uint32_t layer,
+                                 const struct qr_name_rule *r, uint8_t *used,
+                                 struct quire_error *err)
+{
+    struct qr_weight *stack = &w->table[qr_weights_slot(role, layer)];
+    struct qr_source_tensor first, t;
+    size_t *list = qr_arena_alloc(&w->lists, stack->n_experts, sizeof *list);
+    if (!list)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a list of %u experts", stack->n_experts);
+    list[0] = stack->tensor;
+    qr_weights_source_tensor(w, list[0], &first);
+    for (uint32_t e = 1; e < stack->n_experts; e++) {
+        char name[QR_NAME_MAX];
+        qr_rule_name(r, layer, e, name);
+        if (!w->gguf)
+            apply_prefix(w, name);
+        if (!qr_weights_source_find(w, name, &list[e]))
+            return qr_fail(err, QUIRE_E_FORMAT, "tensor %s is missing", name);
+        qr_weights_source_tensor(w, list[e], &t);
+        if (t.type != first.type || t.n_dims != first.n_dims ||
+            memcmp(t.dims, first.dims, sizeof t.dims) != 0)
+            return qr_fail(err, QUIRE_E_FORMAT,
+                           "tensor %.80s has another type or shape than that of expert 0", t.name);
+        used[list[e]] = 1;
+    }
+    stack->expert_tensors = list;
     return QUIRE_OK;
 }
 
 static quire_status resolve(struct qr_weights *w, enum qr_weight_role role, uint32_t layer,
                             uint8_t *used, struct quire_error *err)
 {
-    const enum qr_need need = qr_role_need(&w->config, role);
+    const enum qr_need need = qr_role_need(&w->config, role, layer);
     char name[QR_NAME_MAX], first[QR_NAME_MAX] = "";
     const struct qr_name_rule *r;
     size_t tensor;
     for (unsigned n = 0; need != QR_NEED_NOTHING && (r = rule(w, role, layer, n, name)); n++) {
         if (qr_weights_source_find(w, name, &tensor)) {
             used[tensor] = 1;
-            return bind(w, role, layer, r, tensor, err);
+            QR_TRY(bind(w, role, layer, r, tensor, err));
+            return names_experts(r) ? bind_experts(w, role, layer, r, used, err) : QUIRE_OK;
         }
         if (n == 0)
             memcpy(first, name, sizeof first);
@@ -190,12 +273,23 @@ static bool is_known_extra(const char *name)
 {
     static const char *const exact[] = { "rope_freqs.weight", "rope_factors_long.weight",
                                          "rope_factors_short.weight" };
-    static const char suffix[] = ".rotary_emb.inv_freq";
-    const size_t n = strlen(name), m = sizeof suffix - 1;
+    static const char *const suffixes[] = { ".rotary_emb.inv_freq",
+                                            ".attn.masked_bias",
+                                            ".attention.masked_bias",
+                                            ".attn.attention.masked_bias",
+                                            ".attn.bias",
+                                            ".attention.bias",
+                                            ".attn.attention.bias" /* causal masks */ };
+    const size_t n = strlen(name);
     for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
         if (strcmp(name, exact[i]) == 0)
             return true;
-    return n > m && strcmp(name + n - m, suffix) == 0;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        const size_t m = strlen(suffixes[i]);
+        if (n > m && strcmp(name + n - m, suffixes[i]) == 0)
+            return true;
+    }
+    return false;
 }
 
 static quire_status report_unused(const struct qr_weights *w, const uint8_t *used, bool strict,

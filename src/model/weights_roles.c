@@ -15,7 +15,11 @@ enum extent {
     K_NORM,
     HEADS,
     POSITIONS,
-    TYPES
+    TYPES,
+    EXPERTS,
+    EXPERT_FFN,
+    SHARED_FFN,
+    ONE
 };
 
 static const struct {
@@ -56,7 +60,25 @@ static const struct {
     [QR_W_FFN_DOWN_BIAS] = { "ffn_down_bias", NONE, HIDDEN },
     [QR_W_FFN_POST_NORM] = { "ffn_post_norm", NONE, HIDDEN },
     [QR_W_FFN_POST_NORM_BIAS] = { "ffn_post_norm_bias", NONE, HIDDEN },
+    [QR_W_ROUTER] = { "router", EXPERTS, HIDDEN },
+    [QR_W_ROUTER_BIAS] = { "router_bias", NONE, EXPERTS },
+    [QR_W_ROUTER_CORRECTION] = { "router_correction", NONE, EXPERTS },
+    [QR_W_EXPERT_GATE] = { "expert_gate", EXPERT_FFN, HIDDEN },
+    [QR_W_EXPERT_GATE_BIAS] = { "expert_gate_bias", NONE, EXPERT_FFN },
+    [QR_W_EXPERT_UP] = { "expert_up", EXPERT_FFN, HIDDEN },
+    [QR_W_EXPERT_UP_BIAS] = { "expert_up_bias", NONE, EXPERT_FFN },
+    [QR_W_EXPERT_DOWN] = { "expert_down", HIDDEN, EXPERT_FFN },
+    [QR_W_EXPERT_DOWN_BIAS] = { "expert_down_bias", NONE, HIDDEN },
+    [QR_W_SHARED_ROUTER] = { "shared_router", ONE, HIDDEN },
+    [QR_W_SHARED_GATE] = { "shared_gate", SHARED_FFN, HIDDEN },
+    [QR_W_SHARED_UP] = { "shared_up", SHARED_FFN, HIDDEN },
+    [QR_W_SHARED_DOWN] = { "shared_down", HIDDEN, SHARED_FFN },
 };
+
+bool qr_role_is_stack(enum qr_weight_role role)
+{
+    return role >= QR_W_EXPERT_GATE && role <= QR_W_EXPERT_DOWN_BIAS;
+}
 
 const char *qr_weight_role_name(enum qr_weight_role role)
 {
@@ -95,6 +117,14 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
         return (uint64_t)c->context_length + c->position_offset;
     case TYPES:
         return c->n_token_types;
+    case EXPERTS:
+        return c->moe.n_experts;
+    case EXPERT_FFN:
+        return c->moe.ffn_size;
+    case SHARED_FFN:
+        return c->moe.shared_ffn_size;
+    case ONE:
+        return 1;
     }
     return 0;
 }
@@ -133,8 +163,54 @@ static enum qr_need norm_need(const struct qr_model_config *c, enum qr_weight_ro
     }
 }
 
-enum qr_need qr_role_need(const struct qr_model_config *c, enum qr_weight_role role)
+/* The feed-forward of a layer is either dense or made of experts. */
+static enum qr_need ffn_need(const struct qr_model_config *c, enum qr_weight_role role, bool moe)
 {
+    const struct qr_moe_config *m = &c->moe;
+    switch (role) {
+    case QR_W_FFN_GATE:
+        return when(!moe && c->ffn_gated);
+    case QR_W_FFN_GATE_BIAS:
+        return when(!moe && c->ffn_gated && c->bias.ffn_in);
+    case QR_W_FFN_UP:
+    case QR_W_FFN_DOWN:
+        return when(!moe);
+    case QR_W_FFN_UP_BIAS:
+        return when(!moe && c->bias.ffn_in);
+    case QR_W_FFN_DOWN_BIAS:
+        return when(!moe && c->bias.ffn_down);
+    case QR_W_ROUTER_BIAS:
+        return when(moe && m->router_bias);
+    case QR_W_ROUTER_CORRECTION:
+        return when(moe && m->correction);
+    case QR_W_EXPERT_GATE:
+        return when(moe && c->ffn_gated);
+    case QR_W_EXPERT_GATE_BIAS:
+        return when(moe && c->ffn_gated && m->expert_bias);
+    case QR_W_EXPERT_UP_BIAS:
+    case QR_W_EXPERT_DOWN_BIAS:
+        return when(moe && m->expert_bias);
+    case QR_W_SHARED_GATE:
+        return when(moe && m->shared_ffn_size && c->ffn_gated);
+    case QR_W_SHARED_UP:
+    case QR_W_SHARED_DOWN:
+        return when(moe && m->shared_ffn_size);
+    case QR_W_SHARED_ROUTER:
+        return when(moe && m->shared_gate);
+    default: /* router, experts */
+        return when(moe);
+    }
+}
+
+static bool is_ffn_weight(enum qr_weight_role role)
+{
+    return (role >= QR_W_FFN_GATE && role <= QR_W_FFN_DOWN_BIAS) || role >= QR_W_ROUTER;
+}
+
+enum qr_need qr_role_need(const struct qr_model_config *c, enum qr_weight_role role, uint32_t layer)
+{
+    if (is_ffn_weight(role))
+        return ffn_need(c, role, c->layers[layer].moe);
     const bool weights = c->norm != QR_NORM_LAYER_PLAIN;
     const bool qk = c->qk_norm == QR_QK_NORM_HEAD || c->qk_norm == QR_QK_NORM_FULL;
     switch (role) {
@@ -160,14 +236,6 @@ enum qr_need qr_role_need(const struct qr_model_config *c, enum qr_weight_role r
         return when(qk);
     case QR_W_ATTN_SINKS:
         return when(c->sinks);
-    case QR_W_FFN_GATE:
-        return when(c->ffn_gated);
-    case QR_W_FFN_GATE_BIAS:
-        return when(c->ffn_gated && c->bias.ffn_in);
-    case QR_W_FFN_UP_BIAS:
-        return when(c->bias.ffn_in);
-    case QR_W_FFN_DOWN_BIAS:
-        return when(c->bias.ffn_down);
     case QR_W_OUTPUT_NORM:
     case QR_W_EMBD_NORM:
     case QR_W_ATTN_NORM:

@@ -9,16 +9,7 @@
 
 void quire_init_attn_neon(struct quire_kernels *k)
 {
-    QUIRE_SET(k, attn_qk_f32, neon);
-    QUIRE_SET(k, attn_qk_f16, neon);
-    QUIRE_SET(k, attn_qk_bf16, neon);
-    QUIRE_SET(k, attn_qk_bf16_native, neon);
-    QUIRE_SET(k, attn_softmax, neon);
-    QUIRE_SET(k, attn_pv_f32, neon);
-    QUIRE_SET(k, attn_pv_f16, neon);
-    QUIRE_SET(k, attn_pv_bf16, neon);
-    QUIRE_SET(k, attn_pv_bf16_native, neon);
-    QUIRE_SET(k, attn_merge, neon);
-    QUIRE_SET(k, attn_unpack_fp8_e4m3, neon);
-    QUIRE_SET(k, attn_unpack_fp8_e5m2, neon);
+#define X(ret, name, params) QUIRE_SET(k, name, neon);
+    QUIRE_KERNELS_ATTN(X)
+#undef X
 }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vec_math.h - elementary functions on the ops of a vec_*.h, which must be included first.
  *
- * Every function is a fixed sequence of correctly rounded operations, so its bits are the same at every level.
- * 2^f = 1 + f * g(f) on [-1/2, 1/2], g of degree 5 fitted by weighted least squares: 3.6e-9 away before rounding. */
+ * Every function is a fixed sequence of correctly rounded operations, so its bits are the same at
+ * every level. 2^f = 1 + f * g(f) on [-1/2, 1/2], g of degree 5 fitted by weighted least
+ * squares: 3.6e-9 away before rounding. */
 #ifndef QUIRE_SIMD_VEC_MATH_H
 #define QUIRE_SIMD_VEC_MATH_H
 
-#define VEC_EXP2_FLUSH (-125.0f)    /* below this 2^x is 0, so no level meets a subnormal */
-#define VEC_ROUND_MAGIC 0x1.8p23f   /* x + magic rounds x to an integer and leaves it in the low bits */
-#define VEC_LOG2E 0x1.715476p0f
+/* Below VEC_EXP2_FLUSH 2^x is 0, so no level meets a subnormal. x + VEC_ROUND_MAGIC rounds x to an
+ * integer and leaves it in the low bits. */
+#define VEC_EXP2_FLUSH  (-125.0f)
+#define VEC_ROUND_MAGIC 0x1.8p23f
+#define VEC_LOG2E       0x1.715476p0f
 
 /* g(f) = (2^f - 1) / f */
 static inline vf32 vf32_exp2_slope(vf32 f)

@@ -12,7 +12,8 @@
 
 enum { SOFTMAX_VECS = QUIRE_TILE_KEYS / VF32_N, SOFTMAX_LANE_VECS = QUIRE_COLUMN_KEYS / VF32_N };
 
-static const float softmax_key[QUIRE_COLUMN_KEYS] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+static const float softmax_key[QUIRE_COLUMN_KEYS] = { 0, 1, 2,  3,  4,  5,  6,  7,
+                                                      8, 9, 10, 11, 12, 13, 14, 15 };
 
 static inline float softmax_exp2(float x)
 {
@@ -22,7 +23,8 @@ static inline float softmax_exp2(float x)
 }
 
 /* Scores of one row in units of log2(e), -inf where a key is not visible. */
-static inline void softmax_scores(const struct quire_attn_softmax_args *a, size_t r, vf32 x[SOFTMAX_VECS])
+static inline void softmax_scores(const struct quire_attn_softmax_args *a, size_t r,
+                                  vf32 x[SOFTMAX_VECS])
 {
     const float *s = a->s + r * QUIRE_TILE_KEYS;
     const uint64_t visible = a->visible[r];
@@ -36,20 +38,24 @@ static inline void softmax_scores(const struct quire_attn_softmax_args *a, size_
             x[i] = vf32_mul(vf32_load(s + i * VF32_N), scale);
     }
     if (a->slope) {
-        const vf32 slope = vf32_set1(a->slope[r] * VEC_LOG2E), first = vf32_set1((float)a->distance[r]);
+        const vf32 slope = vf32_set1(a->slope[r] * VEC_LOG2E),
+                   first = vf32_set1((float)a->distance[r]);
         for (int i = 0; i < SOFTMAX_VECS; i++) {
             const float column = (float)(i * VF32_N / QUIRE_COLUMN_KEYS * QUIRE_COLUMN_KEYS);
-            const vf32 key = vf32_add(vf32_load(softmax_key + i * VF32_N % QUIRE_COLUMN_KEYS), vf32_set1(column));
+            const vf32 key = vf32_add(vf32_load(softmax_key + i * VF32_N % QUIRE_COLUMN_KEYS),
+                                      vf32_set1(column));
             x[i] = vf32_fma(slope, vf32_add(first, key), x[i]);
         }
     }
     if (visible != ~(uint64_t)0) /* garbage beside the visible keys, even NaN, ends here */
         for (int i = 0; i < SOFTMAX_VECS; i++)
-            x[i] = vf32_select(vm32_bits((uint32_t)(visible >> (i * VF32_N))), x[i], vf32_set1(-INFINITY));
+            x[i] = vf32_select(vm32_bits((uint32_t)(visible >> (i * VF32_N))), x[i],
+                               vf32_set1(-INFINITY));
 }
 
-/* Moves the row's reference maximum to the largest lane and scales the row's state by 2^(old - new). */
-static __attribute__((noinline)) void softmax_raise(const struct quire_attn_softmax_args *a, size_t r, vf32 top)
+/* Moves the row's reference maximum to the largest lane; scales its state by 2^(old - new). */
+static __attribute__((noinline)) void softmax_raise(const struct quire_attn_softmax_args *a,
+                                                    size_t r, vf32 top)
 {
     float lanes[VF32_N], max = -INFINITY;
     vf32_store(lanes, top);
@@ -90,7 +96,7 @@ void SOFTMAX_KERNEL(attn_softmax)(const struct quire_attn_softmax_args *a)
         vf32 top = x[0];
         for (int i = 1; i < SOFTMAX_VECS; i++)
             top = vf32_max(top, x[i]);
-        /* "some lane is above" says the same as "the largest is above", without reducing the lanes */
+        /* some lane is above = the largest is above, without reducing the lanes */
         if (vm32_any(vf32_lt(vf32_set1(a->m[r] + QUIRE_RESCALE_STEP), top)))
             softmax_raise(a, r, top);
         const vf32 m = vf32_set1(a->m[r] == -INFINITY ? 0 : a->m[r]);
@@ -132,6 +138,7 @@ void SOFTMAX_KERNEL(attn_merge)(const struct quire_attn_merge_args *a)
             a->acc_l_exact[r] = fmaf(a->part_l_exact[r], cp, a->acc_l_exact[r] * ca);
         const vf32 va = vf32_set1(ca), vp = vf32_set1(cp);
         for (int d = 0; d < a->width; d += VF32_N)
-            vf32_store(acc + d, vf32_fma(vf32_load(part + d), vp, vf32_mul(vf32_load(acc + d), va)));
+            vf32_store(acc + d,
+                       vf32_fma(vf32_load(part + d), vp, vf32_mul(vf32_load(acc + d), va)));
     }
 }

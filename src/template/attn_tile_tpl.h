@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attn_tile_tpl.h - scores and weighted values of a tile over vec_*.h, for one element type.
  *
- * Needs: a vec_*.h, vec_math.h, QUIRE_ISA, and one of ATTN_F32, ATTN_F16, ATTN_BF16, ATTN_BF16_NATIVE, which is
- * undefined again at the end, so that the header can be included once per type.
+ * Needs: a vec_*.h, vec_math.h, QUIRE_ISA, and one of ATTN_F32, ATTN_F16, ATTN_BF16,
+ * ATTN_BF16_NATIVE, which is undefined again at the end, so that the header can be included once
+ * per type.
  *
- * Both products are one register tile: acc[r][lane] += a[r][step] * b[step][lane] over rising steps. For scores, a
- * is the query, lanes are keys and steps run over d; for values, a holds the weights, lanes are d and steps run over
- * keys. A unit is 16 lanes. So a row's chain of adds is the same in every tile shape. */
+ * Both products are one register tile: acc[r][lane] += a[r][step] * b[step][lane] over rising
+ * steps. For scores, a is the query, lanes are keys and steps run over d; for values, a holds the
+ * weights, lanes are d and steps run over keys. A unit is 16 lanes. So a row's chain of adds is the
+ * same in every tile shape. */
 #include "base/kernel.h"
+#include "simd/flush.h"
 #include <string.h>
 
 #ifndef ATTN_TILE_COMMON
@@ -21,10 +24,25 @@
 #define ATTN_UNROLL _Pragma("GCC unroll 8")
 #endif
 
+/* Instrumented builds get a few small tiles: the checks of many large ones take minutes to compile.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ATTN_SMALL_TILES 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+    __has_feature(memory_sanitizer)
+#define ATTN_SMALL_TILES 1
+#endif
+#endif
+#ifndef ATTN_SMALL_TILES
+#define ATTN_SMALL_TILES 0
+#endif
+
 enum {
-    ATTN_VECS = 16 / VF32_N,                         /* vectors of a unit */
-    ATTN_UNITS = VF32_N == 16 ? 4 : 1,               /* units of a register tile at most */
-    ATTN_ROWS = 6,                                   /* rows of a register tile at most */
+    ATTN_VECS = 16 / VF32_N, /* vectors of a unit */
+    /* rows and units of a register tile at most */
+    ATTN_ROWS = ATTN_SMALL_TILES ? 2 : 6,
+    ATTN_UNITS = VF32_N < 16 ? 1 : (ATTN_SMALL_TILES ? 2 : 4),
 };
 
 ATTN_INLINE float attn_f32_at(const uint8_t *p)
@@ -33,18 +51,27 @@ ATTN_INLINE float attn_f32_at(const uint8_t *p)
     memcpy(&x, p, sizeof x);
     return x;
 }
+
+/* Both halves of a lane, or only the even (1) or odd (2) one. */
+ATTN_INLINE vi32 attn_seen_mask(uint64_t seen)
+{
+    return vi32_set1(seen == 3 ? -1 : seen == 1 ? 0xffff : (int32_t)0xffff0000);
+}
 #endif
 
-/* What a type says: its name, elements per lane and step (DEPTH), bytes of one vector of b in memory and of one step
- * of a, rows of a register tile, types of b and a in registers, how to load and to multiply them. */
+/* What a type says: its name, elements per lane and step (DEPTH), bytes of one vector of b in
+ * memory and of one step of a, rows of a register tile, types of b and a in registers, how to load
+ * and to multiply them. */
 #if defined(ATTN_F32) || defined(ATTN_F16)
-#define T_DEPTH     1
-#define T_A_BYTES   4
-#define T_ROWS      ATTN_ROWS
-#define T_B         vf32
-#define T_A         vf32
-#define T_A_LOAD(p) vf32_set1(attn_f32_at(p))
-#define T_FMA(acc, a, b) vf32_fma(a, b, acc)
+#define T_DEPTH           1
+#define T_A_BYTES         4
+#define T_ROWS            ATTN_ROWS
+#define T_B               vf32
+#define T_A               vf32
+#define T_A_LOAD(p)       vf32_set1(attn_f32_at(p))
+#define T_FMA(acc, a, b)  vf32_fma(a, b, acc)
+#define T_A_SEEN(a, seen) (a)
+#define T_B_SEEN(b, seen) (b)
 #ifdef ATTN_F32
 #define T_NAME      f32
 #define T_B_BYTES   (4 * VF32_N)
@@ -56,17 +83,19 @@ ATTN_INLINE float attn_f32_at(const uint8_t *p)
 #endif
 
 #else
-#define T_DEPTH     2
-#define T_B_BYTES   (4 * VF32_N)
-#define T_B         vi32
-#define T_B_LOAD(p) vi32_load(p)
+#define T_DEPTH           2
+#define T_B_BYTES         (4 * VF32_N)
+#define T_B               vi32
+#define T_B_LOAD(p)       vi32_load(p)
+#define T_B_SEEN(b, seen) vi32_and(b, attn_seen_mask(seen))
 #ifdef ATTN_BF16
-#define T_NAME      bf16
-#define T_A_BYTES   8
-#define T_ROWS      4
-#define T_A         struct attn_pair
-#define T_A_LOAD(p) attn_pair_at(p)
-#define T_FMA(acc, a, b) attn_fma_pair(acc, a, b)
+#define T_NAME            bf16
+#define T_A_BYTES         8
+#define T_ROWS            (ATTN_SMALL_TILES ? 2 : 4)
+#define T_A               struct attn_pair
+#define T_A_LOAD(p)       attn_pair_at(p)
+#define T_FMA(acc, a, b)  attn_fma_pair(acc, a, b)
+#define T_A_SEEN(a, seen) attn_pair_seen(a, seen)
 struct attn_pair {
     vf32 even, odd;
 };
@@ -74,22 +103,27 @@ ATTN_INLINE struct attn_pair attn_pair_at(const uint8_t *p)
 {
     return (struct attn_pair){ vf32_set1(attn_f32_at(p)), vf32_set1(attn_f32_at(p + 4)) };
 }
+ATTN_INLINE struct attn_pair attn_pair_seen(struct attn_pair a, uint64_t seen)
+{
+    return (struct attn_pair){ seen & 1 ? a.even : vf32_zero(), seen & 2 ? a.odd : vf32_zero() };
+}
 ATTN_INLINE vf32 attn_fma_pair(vf32 acc, struct attn_pair a, vi32 b)
 {
     acc = vf32_fma(a.even, vf32_bits(vi32_shl(b, 16)), acc);
     return vf32_fma(a.odd, vf32_bits(vi32_and(b, vi32_set1((int32_t)0xffff0000))), acc);
 }
 #else
-#define T_NAME      bf16_native
-#define T_A_BYTES   4
+#define T_NAME    bf16_native
+#define T_A_BYTES 4
 #ifdef VF32_HAS_BF16
 #define T_ROWS ATTN_ROWS
 #else
-#define T_ROWS 4
+#define T_ROWS (ATTN_SMALL_TILES ? 2 : 4)
 #endif
-#define T_A         vi32
-#define T_A_LOAD(p) attn_bits_at(p)
-#define T_FMA(acc, a, b) vf32_dot_bf16(acc, a, b)
+#define T_A               vi32
+#define T_A_LOAD(p)       attn_bits_at(p)
+#define T_FMA(acc, a, b)  vf32_dot_bf16(acc, a, b)
+#define T_A_SEEN(a, seen) vi32_and(a, attn_seen_mask(seen))
 ATTN_INLINE vi32 attn_bits_at(const uint8_t *p)
 {
     int32_t x;
@@ -98,27 +132,32 @@ ATTN_INLINE vi32 attn_bits_at(const uint8_t *p)
 }
 #endif
 #endif
-#define T_UNIT_BYTES (ATTN_VECS * T_B_BYTES)
-#define T_FN(name)   ATTN_PASTE(name, T_NAME)
+#define T_UNIT_BYTES   (ATTN_VECS * T_B_BYTES)
+#define T_FN(name)     ATTN_PASTE(name, T_NAME)
 #define T_KERNEL(name) ATTN_PASTE(T_FN(quire_attn_##name), QUIRE_ISA)
 
+/* A pragma in front of a loop is more than the formatter knows. */
+/* clang-format off */
+
 /* acc[rows][units] += a * b over n_steps steps. */
-ATTN_INLINE void T_FN(accumulate)(vf32 acc[ATTN_ROWS][ATTN_UNITS * ATTN_VECS], const uint8_t *a, size_t a_stride,
-                                  const uint8_t *const b[ATTN_UNITS], size_t b_stride, int n_steps, int rows, int units)
+ATTN_INLINE void T_FN(accumulate)(vf32 acc[ATTN_ROWS][ATTN_UNITS * ATTN_VECS], const uint8_t *a,
+                                  size_t a_stride, const uint8_t *const b[ATTN_UNITS],
+                                  size_t b_stride, int n_steps, int rows, int units)
 {
     const uint8_t *at[ATTN_UNITS];
-    ATTN_UNROLL for (int u = 0; u < units; u++) at[u] = b[u];
+    ATTN_UNROLL for (int u = 0; u < units; u++)
+        at[u] = b[u];
     for (int i = 0; i < n_steps; i++, a += T_A_BYTES) {
         T_B y[ATTN_UNITS * ATTN_VECS];
-        ATTN_UNROLL for (int u = 0; u < units; u++)
-        {
-            ATTN_UNROLL for (int v = 0; v < ATTN_VECS; v++) y[u * ATTN_VECS + v] = T_B_LOAD(at[u] + v * T_B_BYTES);
+        ATTN_UNROLL for (int u = 0; u < units; u++) {
+            ATTN_UNROLL for (int v = 0; v < ATTN_VECS; v++)
+                y[u * ATTN_VECS + v] = T_B_LOAD(at[u] + v * T_B_BYTES);
             at[u] += b_stride;
         }
-        ATTN_UNROLL for (int r = 0; r < rows; r++)
-        {
+        ATTN_UNROLL for (int r = 0; r < rows; r++) {
             const T_A x = T_A_LOAD(a + (size_t)r * a_stride);
-            ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++) acc[r][v] = T_FMA(acc[r][v], x, y[v]);
+            ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
+                acc[r][v] = T_FMA(acc[r][v], x, y[v]);
         }
     }
 }
@@ -132,41 +171,43 @@ struct T_FN(columns) {
 };
 
 ATTN_INLINE void T_FN(qk_tile)(const struct quire_attn_qk_args *a, const uint8_t *q, size_t row,
-                               const struct T_FN(columns) * c, int rows, int units)
+                               const struct T_FN(columns) *c, int rows, int units)
 {
+    const int n_steps = a->head_size / T_DEPTH;
     vf32 acc[ATTN_ROWS][ATTN_UNITS * ATTN_VECS];
-    ATTN_UNROLL for (int r = 0; r < rows; r++)
-    {
-        ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++) acc[r][v] = vf32_zero();
-    }
-    T_FN(accumulate)(acc, q, (size_t)(a->head_size / T_DEPTH) * T_A_BYTES, c->k, a->k_stride, a->head_size / T_DEPTH, rows,
-                     units);
-    ATTN_UNROLL for (int r = 0; r < rows; r++)
-    {
+    ATTN_UNROLL for (int r = 0; r < rows; r++) {
         ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
-            vf32_store(c->s[v / ATTN_VECS] + (row + (size_t)r) * QUIRE_TILE_KEYS + v % ATTN_VECS * VF32_N, acc[r][v]);
+            acc[r][v] = vf32_zero();
+    }
+    T_FN(accumulate)(acc, q, (size_t)n_steps * T_A_BYTES, c->k, a->k_stride, n_steps, rows, units);
+    ATTN_UNROLL for (int r = 0; r < rows; r++) {
+        const size_t at = (row + (size_t)r) * QUIRE_TILE_KEYS;
+        ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
+            vf32_store(c->s[v / ATTN_VECS] + at + v % ATTN_VECS * VF32_N, acc[r][v]);
     }
 }
 
 /* One register tile of a run-time shape: every (rows, units) pair is code of its own. */
-#define T_CASES_UNITS(fn, units, ...)                                     \
-    case 8 * 1 + units: fn(__VA_ARGS__, 1, units); break;                 \
-    case 8 * 2 + units: fn(__VA_ARGS__, 2, units); break;                 \
-    case 8 * 3 + units: fn(__VA_ARGS__, 3, units); break;                 \
-    case 8 * 4 + units: fn(__VA_ARGS__, 4, units); break;                 \
-    case 8 * 5 + units: if (T_ROWS >= 5) fn(__VA_ARGS__, 5, units); break; \
-    case 8 * 6 + units: if (T_ROWS >= 6) fn(__VA_ARGS__, 6, units); break;
-#define T_DISPATCH(fn, rows, units, ...)              \
-    switch (8 * (rows) + (units)) {                   \
-        T_CASES_UNITS(fn, 1, __VA_ARGS__)             \
-        T_DISPATCH_WIDE(fn, __VA_ARGS__)              \
+#define T_CASE(fn, rows, units, ...)                    \
+    case 8 * rows + units:                              \
+        if (rows <= T_ROWS && units <= ATTN_UNITS)      \
+            fn(__VA_ARGS__, rows, units);               \
+        break;
+#define T_CASES(fn, units, ...)                         \
+    T_CASE(fn, 1, units, __VA_ARGS__)                   \
+    T_CASE(fn, 2, units, __VA_ARGS__)                   \
+    T_CASE(fn, 3, units, __VA_ARGS__)                   \
+    T_CASE(fn, 4, units, __VA_ARGS__)                   \
+    T_CASE(fn, 5, units, __VA_ARGS__)                   \
+    T_CASE(fn, 6, units, __VA_ARGS__)
+#define T_DISPATCH(fn, rows, units, ...)                \
+    switch (8 * (rows) + (units)) {                     \
+        T_CASES(fn, 1, __VA_ARGS__)                     \
+        T_CASES(fn, 2, __VA_ARGS__)                     \
+        T_CASES(fn, 3, __VA_ARGS__)                     \
+        T_CASES(fn, 4, __VA_ARGS__)                     \
     }
-#if defined(__AVX512F__)
-#define T_DISPATCH_WIDE(fn, ...) \
-    T_CASES_UNITS(fn, 2, __VA_ARGS__) T_CASES_UNITS(fn, 3, __VA_ARGS__) T_CASES_UNITS(fn, 4, __VA_ARGS__)
-#else
-#define T_DISPATCH_WIDE(fn, ...)
-#endif
+/* clang-format on */
 
 /* Rows of the next register tile when `left` rows are left: equal shares. */
 static inline int T_FN(share)(int left)
@@ -175,7 +216,7 @@ static inline int T_FN(share)(int left)
     return (left + tiles - 1) / tiles;
 }
 
-void T_KERNEL(qk)(const struct quire_attn_qk_args *a)
+static __attribute__((noinline)) void T_FN(qk_all)(const struct quire_attn_qk_args *a)
 {
     struct T_FN(columns) live;
     int n_live = 0;
@@ -205,68 +246,63 @@ void T_KERNEL(qk)(const struct quire_attn_qk_args *a)
 
 enum { T_FN(P_BYTES) = QUIRE_TILE_KEYS / T_DEPTH * T_A_BYTES }; /* of one row of weights */
 
+/* clang-format off */
 /* Keys [lo, hi), multiples of DEPTH, of `rows` rows, for `units` units from lane 16 * unit on. */
-ATTN_INLINE void T_FN(pv_tile)(const struct quire_attn_pv_args *a, size_t row, int unit, int lo, int hi, int rows, int units)
+ATTN_INLINE void T_FN(pv_tile)(const struct quire_attn_pv_args *a, size_t row, int unit, int lo,
+                               int hi, int rows, int units)
 {
     vf32 acc[ATTN_ROWS][ATTN_UNITS * ATTN_VECS];
+    const uint8_t *p = (const uint8_t *)a->p + row * T_FN(P_BYTES);
     float *o = a->o + row * a->o_stride + (size_t)unit * 16;
-    ATTN_UNROLL for (int r = 0; r < rows; r++)
-    {
+    ATTN_UNROLL for (int r = 0; r < rows; r++) {
         ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
             acc[r][v] = vf32_load(o + (size_t)r * a->o_stride + v * VF32_N);
     }
     for (int key = lo, end; key < hi; key = end) { /* column by column */
-        const int column = key / QUIRE_COLUMN_KEYS, in_column = key % QUIRE_COLUMN_KEYS;
-        end = (column + 1) * QUIRE_COLUMN_KEYS < hi ? (column + 1) * QUIRE_COLUMN_KEYS : hi;
-        const uint8_t *v = (const uint8_t *)a->v[column] + (size_t)(in_column / T_DEPTH) * a->v_stride;
+        const int column = key / QUIRE_COLUMN_KEYS, step = key % QUIRE_COLUMN_KEYS / T_DEPTH;
+        const uint8_t *v = (const uint8_t *)a->v[column] + (size_t)step * a->v_stride;
         const uint8_t *b[ATTN_UNITS];
-        ATTN_UNROLL for (int u = 0; u < units; u++) b[u] = v + (unit + u) * T_UNIT_BYTES;
-        T_FN(accumulate)(acc, (const uint8_t *)a->p + row * T_FN(P_BYTES) + key / T_DEPTH * T_A_BYTES, T_FN(P_BYTES), b,
-                         a->v_stride, (end - key) / T_DEPTH, rows, units);
+        end = (column + 1) * QUIRE_COLUMN_KEYS;
+        end = end < hi ? end : hi;
+        ATTN_UNROLL for (int u = 0; u < units; u++)
+            b[u] = v + (unit + u) * T_UNIT_BYTES;
+        T_FN(accumulate)(acc, p + key / T_DEPTH * T_A_BYTES, T_FN(P_BYTES), b, a->v_stride,
+                         (end - key) / T_DEPTH, rows, units);
     }
-    ATTN_UNROLL for (int r = 0; r < rows; r++)
-    {
+    ATTN_UNROLL for (int r = 0; r < rows; r++) {
         ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
             vf32_store(o + (size_t)r * a->o_stride + v * VF32_N, acc[r][v]);
     }
 }
 
-/* The keys of one row that its register tile does not share, from lane 16 * unit on. A key the row does not see is
- * left out, or, where it shares a lane with one it sees, ANDed away with its weight. */
-static inline void T_FN(pv_edge)(const struct quire_attn_pv_args *a, size_t row, uint64_t keys, int unit)
+/* The keys of one row that its register tile does not share, from lane 16 * unit on. A key the row
+ * does not see is left out, or, where it shares a lane with one it sees, ANDed away with its
+ * weight. */
+static inline void T_FN(pv_edge)(const struct quire_attn_pv_args *a, size_t row, uint64_t keys,
+                                 int unit)
 {
+    const uint8_t *p = (const uint8_t *)a->p + row * T_FN(P_BYTES);
     float *o = a->o + row * a->o_stride + (size_t)unit * 16;
     vf32 acc[ATTN_VECS];
-    ATTN_UNROLL for (int v = 0; v < ATTN_VECS; v++) acc[v] = vf32_load(o + v * VF32_N);
+    ATTN_UNROLL for (int v = 0; v < ATTN_VECS; v++)
+        acc[v] = vf32_load(o + v * VF32_N);
     while (keys) {
         const int step = __builtin_ctzll(keys) / T_DEPTH, key = step * T_DEPTH;
         const uint8_t *b = (const uint8_t *)a->v[key / QUIRE_COLUMN_KEYS] + unit * T_UNIT_BYTES +
                            (size_t)(key % QUIRE_COLUMN_KEYS / T_DEPTH) * a->v_stride;
-        T_A x = T_A_LOAD((const uint8_t *)a->p + row * T_FN(P_BYTES) + step * T_A_BYTES);
-#if T_DEPTH == 2
-        const int seen = (int)(keys >> key & 3);
-        const vi32 mask = vi32_set1(seen == 3 ? -1 : seen == 1 ? 0xffff : (int32_t)0xffff0000);
-#ifdef ATTN_BF16
-        if (!(seen & 1))
-            x.even = vf32_zero();
-        if (!(seen & 2))
-            x.odd = vf32_zero();
-#else
-        x = vi32_and(x, mask);
-#endif
-#define T_SEEN(b) vi32_and(b, mask)
-#else
-#define T_SEEN(b) (b)
-#endif
-        ATTN_UNROLL for (int v = 0; v < ATTN_VECS; v++) acc[v] = T_FMA(acc[v], x, T_SEEN(T_B_LOAD(b + v * T_B_BYTES)));
-        keys &= ~(uint64_t)0 << key << T_DEPTH;
-        if (key + T_DEPTH == QUIRE_TILE_KEYS)
-            break;
+        const uint64_t seen = keys >> key & ((1u << T_DEPTH) - 1);
+        const T_A x = T_A_SEEN(T_A_LOAD(p + step * T_A_BYTES), seen);
+        ATTN_UNROLL for (int v = 0; v < ATTN_VECS; v++)
+            acc[v] = T_FMA(acc[v], x, T_B_SEEN(T_B_LOAD(b + v * T_B_BYTES), seen));
+        keys &= ~(seen << key);
     }
-    ATTN_UNROLL for (int v = 0; v < ATTN_VECS; v++) vf32_store(o + v * VF32_N, acc[v]);
+    ATTN_UNROLL for (int v = 0; v < ATTN_VECS; v++)
+        vf32_store(o + v * VF32_N, acc[v]);
 }
+/* clang-format on */
 
-static inline void T_FN(pv_edges)(const struct quire_attn_pv_args *a, int row, int rows, uint64_t among, int n_units)
+static inline void T_FN(pv_edges)(const struct quire_attn_pv_args *a, int row, int rows,
+                                  uint64_t among, int n_units)
 {
     for (int r = row; r < row + rows; r++) {
         const uint64_t keys = a->visible[r] & among;
@@ -278,7 +314,8 @@ static inline void T_FN(pv_edges)(const struct quire_attn_pv_args *a, int row, i
 /* Bits 0 .. n-1. */
 static inline uint64_t T_FN(below)(int n) { return n < 64 ? ((uint64_t)1 << n) - 1 : ~(uint64_t)0; }
 
-/* A run of keys that all rows see goes through the register tile; what a row sees before and after it, alone. */
+/* A run of keys that all rows see goes through the register tile; what a row sees before and after
+ * it, alone. */
 static void T_FN(pv_rows)(const struct quire_attn_pv_args *a, int row, int rows, int n_units)
 {
     uint64_t common = ~(uint64_t)0;
@@ -303,7 +340,7 @@ static void T_FN(pv_rows)(const struct quire_attn_pv_args *a, int row, int rows,
     T_FN(pv_edges)(a, row, rows, ~T_FN(below)(hi), n_units);
 }
 
-void T_KERNEL(pv)(const struct quire_attn_pv_args *a)
+static __attribute__((noinline)) void T_FN(pv_all)(const struct quire_attn_pv_args *a)
 {
     const int n_units = (a->v_head_size + 15) / 16;
     for (int row = 0; row < a->n_rows;) {
@@ -313,6 +350,19 @@ void T_KERNEL(pv)(const struct quire_attn_pv_args *a)
     }
 }
 
+/* N3: products of two bf16 take subnormals as zero, which vdpbf16ps does by itself. */
+#if defined(ATTN_BF16_NATIVE) && !defined(VF32_HAS_BF16)
+#define T_FLUSHED(call)                                                                            \
+    const uint64_t state = qr_flush_begin();                                                       \
+    call;                                                                                          \
+    qr_flush_end(state)
+#else
+#define T_FLUSHED(call) call
+#endif
+void T_KERNEL(qk)(const struct quire_attn_qk_args *a) { T_FLUSHED(T_FN(qk_all)(a)); }
+void T_KERNEL(pv)(const struct quire_attn_pv_args *a) { T_FLUSHED(T_FN(pv_all)(a)); }
+
+#undef T_FLUSHED
 #undef T_NAME
 #undef T_DEPTH
 #undef T_A_BYTES
@@ -324,12 +374,13 @@ void T_KERNEL(pv)(const struct quire_attn_pv_args *a)
 #undef T_A_LOAD
 #undef T_B_LOAD
 #undef T_FMA
-#undef T_SEEN
+#undef T_A_SEEN
+#undef T_B_SEEN
 #undef T_FN
 #undef T_KERNEL
-#undef T_CASES_UNITS
+#undef T_CASE
+#undef T_CASES
 #undef T_DISPATCH
-#undef T_DISPATCH_WIDE
 #undef ATTN_F32
 #undef ATTN_F16
 #undef ATTN_BF16

@@ -10,23 +10,31 @@
 
 /* How one fp8 format becomes bf16. */
 struct unpack_format {
-    int shift;             /* of exponent and mantissa, to bf16's mantissa */
-    int32_t bias;          /* difference of the exponent biases, in both halves */
-    int32_t first_normal;  /* 0x80 - smallest magnitude with an exponent */
-    int32_t first_special; /* 0x80 - smallest magnitude that is inf or NaN */
-    int32_t special;       /* added to those */
+    int shift;                 /* of exponent and mantissa, to bf16's mantissa */
+    int32_t bias;              /* difference of the exponent biases, in both halves */
+    int32_t first_normal;      /* 0x80 - smallest magnitude with an exponent */
+    int32_t first_special;     /* 0x80 - smallest magnitude that is inf or NaN */
+    int32_t special;           /* added to those */
     uint8_t low[16], high[16]; /* bytes of the bf16 of the subnormal magnitudes */
 };
 
 static const struct unpack_format unpack_e4m3 = {
-    4, 0x3c003c00, 0x00780078, 0x00010001, 0x3bd03bd0, /* 0x7f, the only special one, becomes 0x7fc0 */
-    { 0, 0x00, 0x80, 0xc0, 0x00, 0x20, 0x40, 0x60 },
-    { 0, 0x3b, 0x3b, 0x3b, 0x3c, 0x3c, 0x3c, 0x3c },
+    .shift = 4,
+    .bias = 0x3c003c00,
+    .first_normal = 0x00780078,
+    .first_special = 0x00010001, /* 0x7f alone; it becomes 0x7fc0 */
+    .special = 0x3bd03bd0,
+    .low = { 0, 0x00, 0x80, 0xc0, 0x00, 0x20, 0x40, 0x60 },
+    .high = { 0, 0x3b, 0x3b, 0x3b, 0x3c, 0x3c, 0x3c, 0x3c },
 };
 static const struct unpack_format unpack_e5m2 = {
-    5, 0x38003800, 0x007c007c, 0x00040004, 0x38003800,
-    { 0, 0x80, 0x00, 0x40 },
-    { 0, 0x37, 0x38, 0x38 },
+    .shift = 5,
+    .bias = 0x38003800,
+    .first_normal = 0x007c007c,
+    .first_special = 0x00040004,
+    .special = 0x38003800,
+    .low = { 0, 0x80, 0x00, 0x40 },
+    .high = { 0, 0x37, 0x38, 0x38 },
 };
 
 /* All ones in each half whose bit 7 is set. */
@@ -51,7 +59,8 @@ static inline vi32 unpack_halves(vi32 codes, const struct unpack_format *f)
 
 static inline void unpack(const struct quire_attn_unpack_args *a, const struct unpack_format *f)
 {
-    const size_t n_steps = (size_t)a->n_steps, n_bytes = (size_t)a->n_cells * 64, stride = a->dst_stride;
+    const size_t n_steps = (size_t)a->n_steps, n_bytes = (size_t)a->n_cells * 64,
+                 stride = a->dst_stride;
     const uint8_t *src = a->src;
     uint16_t *dst = a->dst;
     for (size_t step = 0; step < n_steps; step++, src += a->src_stride, dst += 2 * stride)
@@ -62,5 +71,11 @@ static inline void unpack(const struct quire_attn_unpack_args *a, const struct u
         }
 }
 
-void UNPACK_KERNEL(attn_unpack_fp8_e4m3)(const struct quire_attn_unpack_args *a) { unpack(a, &unpack_e4m3); }
-void UNPACK_KERNEL(attn_unpack_fp8_e5m2)(const struct quire_attn_unpack_args *a) { unpack(a, &unpack_e5m2); }
+void UNPACK_KERNEL(attn_unpack_fp8_e4m3)(const struct quire_attn_unpack_args *a)
+{
+    unpack(a, &unpack_e4m3);
+}
+void UNPACK_KERNEL(attn_unpack_fp8_e5m2)(const struct quire_attn_unpack_args *a)
+{
+    unpack(a, &unpack_e5m2);
+}

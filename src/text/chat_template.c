@@ -23,6 +23,7 @@ struct quire_chat_prompt {
     size_t n_spans;
 };
 
+/* The library reads no environment, so no time zone either. */
 static void utc_now(void *user, struct tm *out)
 {
     const time_t t = time(NULL);
@@ -153,6 +154,7 @@ static quire_status set_token(struct qr_j *j, struct qr_j_dict *vars, const char
     return set_var(j, vars, name, v);
 }
 
+/* Members in the order of the fields, then the extra ones. */
 static quire_status make_message(struct qr_j *j, const struct quire_chat_message *m, size_t i,
                                  struct qr_j_value *out)
 {
@@ -236,6 +238,7 @@ static size_t cut_spans(const struct qr_j_sb *sb, struct quire_chat_span *spans)
     return n;
 }
 
+/* Owned by the host's allocator, since the arena goes with the render. */
 static quire_status make_prompt(const struct quire_allocator *a, const struct qr_j_sb *sb,
                                 quire_chat_prompt **out, struct quire_error *err)
 {

@@ -63,9 +63,9 @@ enum qr_j_kind {
     QR_J_S_BREAK,
     QR_J_S_CONTINUE,
     /* expressions; operands and arguments hang together by `next` */
-    QR_J_E_CONST, /* value */
-    QR_J_E_NAME,  /* value: name */
-    QR_J_E_NSREF, /* value: name of a namespace, a: E_CONST name of the attribute; only as a target */
+    QR_J_E_CONST,   /* value */
+    QR_J_E_NAME,    /* value: name */
+    QR_J_E_NSREF,   /* value: name of a namespace, a: E_CONST attribute; only as a target */
     QR_J_E_LIST,    /* a: items */
     QR_J_E_TUPLE,   /* a: items */
     QR_J_E_DICT,    /* a: key, value, key, value ... */
@@ -82,8 +82,8 @@ enum qr_j_kind {
     QR_J_E_ITEM,    /* a: object, b: key */
     QR_J_E_SLICE,   /* a: object, b, c, d: start, stop, step or NULL */
     QR_J_E_CALL,    /* a: callee, b: list of ARG */
-    QR_J_E_FILTER, /* a: input or NULL (the enclosing block's text), b: list of ARG, value: name, fn */
-    QR_J_E_TEST, /* likewise */
+    QR_J_E_FILTER,  /* a: input or NULL (the block's text), b: list of ARG, value: name, fn */
+    QR_J_E_TEST,    /* likewise */
     /* parts */
     QR_J_ARG,  /* a: expression; op: 0, or 'k' keyword (value: name), '*' sequence, 'd' mapping */
     QR_J_PARAM /* value: name, a: default or NULL */
@@ -137,7 +137,8 @@ quire_status qr_j_expect_op(struct qr_j_parser *p, int op);
 quire_status qr_j_take_name(struct qr_j_parser *p, struct qr_j_value *out);
 
 quire_status qr_j_parse_expression(struct qr_j_parser *p, bool with_cond, struct qr_j_node **out);
-/* One expression, or several with commas between them as a tuple. end: a name that also ends it, or NULL. */
+/* One expression, or several with commas between them as a tuple. end: a name that also ends it,
+ * or NULL. */
 quire_status qr_j_parse_tuple(struct qr_j_parser *p, bool with_cond, const char *end,
                               struct qr_j_node **out);
 quire_status qr_j_parse_target(struct qr_j_parser *p, bool namespaces, const char *end,

@@ -2,6 +2,7 @@
 /* jinja_attr.c - attributes, items and slices of values. */
 #include "text/jinja_call.h"
 
+/* A method as a value of its own: {% set f = x.items %} is legal. */
 static quire_status bind(struct qr_j *j, struct qr_j_value self, const struct qr_j_builtin *fn,
                          struct qr_j_value *out)
 {
@@ -13,6 +14,7 @@ static quire_status bind(struct qr_j *j, struct qr_j_value self, const struct qr
     return QUIRE_OK;
 }
 
+/* The loop keeps all its items, so looking ahead or at the length costs nothing. */
 static quire_status loop_attr(struct qr_j *j, const struct qr_j_loop *l,
                               const struct qr_j_str *name, bool *found, struct qr_j_value *out)
 {
@@ -49,6 +51,7 @@ static quire_status loop_attr(struct qr_j *j, const struct qr_j_loop *l,
     return QUIRE_OK;
 }
 
+/* What a macro tells about itself; templates rarely ask. */
 static quire_status macro_attr(struct qr_j *j, const struct qr_j_macro *m,
                                const struct qr_j_str *name, bool *found, struct qr_j_value *out)
 {
@@ -126,6 +129,7 @@ static quire_status data_attr(struct qr_j *j, struct qr_j_value obj, struct qr_j
     return QUIRE_OK;
 }
 
+/* Data attributes come first, as an instance dictionary does in Python. */
 quire_status qr_j_own_attr(struct qr_j *j, struct qr_j_value obj, struct qr_j_value name,
                            bool *found, struct qr_j_value *out)
 {
@@ -141,6 +145,8 @@ quire_status qr_j_own_attr(struct qr_j *j, struct qr_j_value obj, struct qr_j_va
     return unsafe ? qr_j_undefined_unsafe(j, obj, name, out) : QUIRE_OK;
 }
 
+/* Jinja2 prefers methods to items here: x.items of a dict is the method even if it has such a
+ * key. */
 quire_status qr_j_attr(struct qr_j *j, struct qr_j_value obj, struct qr_j_value name,
                        struct qr_j_value *out)
 {
@@ -184,6 +190,7 @@ static quire_status sequence_item(struct qr_j *j, struct qr_j_value obj, int64_t
     return QUIRE_OK;
 }
 
+/* The other way round: x["items"] is the item if there is one. */
 quire_status qr_j_item(struct qr_j *j, struct qr_j_value obj, struct qr_j_value key,
                        struct qr_j_value *out)
 {
@@ -226,6 +233,7 @@ static quire_status slice_bound(struct qr_j *j, struct qr_j_value v, int64_t fal
     return QUIRE_OK;
 }
 
+/* Without a step the result shares the bytes; with one it is put together by character. */
 static quire_status slice_str(struct qr_j *j, const struct qr_j_str *s, const struct qr_j_range *r,
                               struct qr_j_value *out)
 {
@@ -244,17 +252,18 @@ static quire_status slice_str(struct qr_j *j, const struct qr_j_str *s, const st
     return qr_j_sb_done(&sb, out);
 }
 
+/* A slice of a range is a range again, of anything else a new list. */
 static quire_status slice_other(struct qr_j *j, struct qr_j_value obj, const struct qr_j_range *r,
                                 struct qr_j_value *out)
 {
     if (obj.type == QR_J_RANGE) {
         struct qr_j_range *part;
         QR_J_NEW(j, part, 1);
-        /* every member fits, but their differences may not: wrap around on purpose */
-        const uint64_t step = (uint64_t)obj.r->step * (uint64_t)(r->n > 1 ? r->step : 1);
-        *part = (struct qr_j_range){ .step = (int64_t)step, .n = r->n };
-        part->start = r->n ? qr_j_range_at(obj.r, r->start) : obj.r->start;
-        part->stop = (int64_t)((uint64_t)part->start + step * (uint64_t)r->n);
+        const uint64_t step = (uint64_t)obj.r->step * (uint64_t)r->step; /* may wrap if n < 2 */
+        *part = (struct qr_j_range){ .start = qr_j_range_at(obj.r, r->start),
+                                     .stop = qr_j_range_at(obj.r, r->stop),
+                                     .step = (int64_t)step,
+                                     .n = r->n };
         *out = (struct qr_j_value){ .type = QR_J_RANGE, .r = part };
         return QUIRE_OK;
     }
@@ -266,6 +275,7 @@ static quire_status slice_other(struct qr_j *j, struct qr_j_value obj, const str
     return QUIRE_OK;
 }
 
+/* Unlike items, slices of unsuitable values are errors: Jinja2 leaves them to Python. */
 quire_status qr_j_slice(struct qr_j *j, struct qr_j_value obj, const struct qr_j_value part[3],
                         struct qr_j_value *out)
 {
@@ -297,6 +307,7 @@ quire_status qr_j_slice(struct qr_j *j, struct qr_j_value obj, const struct qr_j
     return obj.type == QR_J_STR ? slice_str(j, obj.s, &r, out) : slice_other(j, obj, &r, out);
 }
 
+/* Short enough to fit an integer. */
 static bool all_digits(const struct qr_j_str *s)
 {
     for (size_t i = 0; i < s->n; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jinja_brace.c - "{}".format(values): fields by number and name, attributes, items and format specs. */
+/* jinja_brace.c - "{}".format(values): fields by number and name, attributes, items and format
+ * specs. */
 #include "text/jinja_format.h"
 
 struct brace {
@@ -55,6 +56,7 @@ static quire_status unknown_code(struct qr_j *j, char type, struct qr_j_value v)
                            qr_j_type_name(v));
 }
 
+/* What __format__ of the type would do. */
 static quire_status format_value(struct brace *b, struct qr_j_value v,
                                  const struct qr_j_str *spec_text)
 {

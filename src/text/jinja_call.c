@@ -8,6 +8,7 @@ struct collected {
     size_t n_pos, n_kw;
 };
 
+/* Evaluates * and ** arguments and counts the slots that all arguments need. */
 static quire_status count_args(struct qr_j *j, struct qr_j_scope *scope,
                                const struct qr_j_node *list, struct qr_j_list *star,
                                struct qr_j_dict **mapping, size_t *n)
@@ -30,6 +31,7 @@ static quire_status count_args(struct qr_j *j, struct qr_j_scope *scope,
     return QUIRE_OK;
 }
 
+/* Refuses a name given twice, be it by name or by **. */
 static quire_status add_keyword(struct qr_j *j, struct collected *c, struct qr_j_value name,
                                 struct qr_j_value value)
 {
@@ -105,6 +107,7 @@ static int param_count(const char *params)
     return n;
 }
 
+/* Positional arguments first, then keywords into the free slots. */
 static quire_status bind(struct qr_j *j, const struct qr_j_builtin *fn,
                          const struct qr_j_args *args, struct qr_j_value *slots)
 {
@@ -167,6 +170,7 @@ quire_status qr_j_call_named(struct qr_j *j, bool is_filter, struct qr_j_value n
     return fn ? qr_j_call_builtin(j, fn, self, args, out) : qr_j_no_such(j, is_filter, name);
 }
 
+/* Nothing the first time, then the separator. */
 static quire_status call_joiner(struct qr_j *j, struct qr_j_joiner *joiner, struct qr_j_value *out)
 {
     if (joiner->used) {
@@ -199,6 +203,7 @@ quire_status qr_j_call_value(struct qr_j *j, struct qr_j_value callee, const str
 }
 
 /* --- macros --- */
+/* For the variables a macro gets without declaring them. */
 static quire_status set_named(struct qr_j *j, struct qr_j_scope *scope, const char *name,
                               struct qr_j_value v)
 {
@@ -245,7 +250,8 @@ static quire_status bind_params(struct qr_j *j, const struct qr_j_macro *m,
     return QUIRE_OK;
 }
 
-/* What the parameters did not take: kwargs, varargs and caller if the body mentions them, else an error. */
+/* What the parameters did not take: kwargs, varargs and caller if the body mentions them, else an
+ * error. */
 static quire_status bind_rest(struct qr_j *j, const struct qr_j_macro *m,
                               const struct qr_j_args *args, struct qr_j_scope *scope,
                               const bool *used, size_t n_params)
@@ -294,6 +300,7 @@ static quire_status bind_rest(struct qr_j *j, const struct qr_j_macro *m,
     return set_named(j, scope, "caller", caller);
 }
 
+/* Runs in a scope below that of the definition, not of the call. */
 quire_status qr_j_call_macro(struct qr_j *j, const struct qr_j_macro *m,
                              const struct qr_j_args *args, struct qr_j_value *out)
 {

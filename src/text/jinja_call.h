@@ -115,7 +115,8 @@ quire_status qr_j_own_attr(struct qr_j *j, struct qr_j_value obj, struct qr_j_va
 /* obj[start:stop:step]; MISSING or none for parts that are not given. */
 quire_status qr_j_slice(struct qr_j *j, struct qr_j_value obj, const struct qr_j_value part[3],
                         struct qr_j_value *out);
-/* The attribute path of map, sort and the like: "a.b.0", an integer, or none for the value itself. */
+/* The attribute path of map, sort and the like: "a.b.0", an integer, or none for the value
+ * itself. */
 quire_status qr_j_attr_path(struct qr_j *j, struct qr_j_value obj, struct qr_j_value path,
                             struct qr_j_value fallback, struct qr_j_value *out);
 
@@ -160,7 +161,8 @@ struct qr_j_json_style {
 };
 quire_status qr_j_to_json(struct qr_j *j, struct qr_j_value v, const struct qr_j_json_style *style,
                           struct qr_j_value *out);
-/* Text as a float or an int, with sign, blanks around it and underscores as Python allows; *ok: it is one. */
+/* Text as a float or an int, with sign, blanks around it and underscores as Python allows; *ok:
+ * it is one. */
 quire_status qr_j_str_to_double(struct qr_j *j, const struct qr_j_str *s, bool *ok, double *out);
 quire_status qr_j_str_to_int(struct qr_j *j, const struct qr_j_str *s, int64_t base, bool *ok,
                              int64_t *out);

@@ -116,6 +116,7 @@ static quire_status put_lower(struct qr_j_sb *sb, const struct qr_j_str *s, size
     return qr_j_sb_char(sb, (uint32_t)utf8proc_tolower((utf8proc_int32_t)cp), user);
 }
 
+/* Case folding is a full mapping that utf8proc has. */
 static quire_status put_folded(struct qr_j_sb *sb, uint32_t cp, bool user)
 {
     utf8proc_int32_t folded[8];

@@ -30,6 +30,7 @@ static quire_status clean_number(struct qr_j *j, const struct qr_j_str *s, char 
     return QUIRE_OK;
 }
 
+/* Without regard to case. */
 static bool is_word(const char *p, size_t n, const char *word)
 {
     if (n != strlen(word))

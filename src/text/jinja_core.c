@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jinja_core.c - failures, memory and budgets of the Jinja interpreter, and the making of simple values. */
+/* jinja_core.c - failures, memory and budgets of the Jinja interpreter, and the making of simple
+ * values. */
 #include "text/jinja_text.h"
 #include "text/jinja_value.h"
 #include <stdarg.h>
 #include <stdio.h>
 
+/* Counted only when something failed. */
 static int32_t line_of(const struct qr_j *j)
 {
     int32_t line = 1;
@@ -115,6 +117,7 @@ quire_status qr_j_pair(struct qr_j *j, struct qr_j_value a, struct qr_j_value b,
     return QUIRE_OK;
 }
 
+/* Values are made from a copy, so that callers can write the record as a literal. */
 static quire_status undefined(struct qr_j *j, struct qr_j_undef u, struct qr_j_value *out)
 {
     struct qr_j_undef *copy;

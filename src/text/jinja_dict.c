@@ -31,6 +31,7 @@ static uint64_t hash_double(double f)
     return mix(bits);
 }
 
+/* Depth is guarded: tuples can be nested by a template. */
 static quire_status hash_tuple(struct qr_j *j, const struct qr_j_list *l, uint64_t *out)
 {
     uint64_t h = l->n, item;
@@ -113,6 +114,7 @@ static quire_status find(struct qr_j *j, const struct qr_j_dict *d, uint64_t has
     return QUIRE_OK;
 }
 
+/* The entry is known to be new, so the first free slot is right. */
 static void index_add(struct qr_j_dict *d, size_t entry)
 {
     const size_t mask = d->n_index - 1;
@@ -163,17 +165,22 @@ quire_status qr_j_dict_set(struct qr_j *j, struct qr_j_dict *d, struct qr_j_valu
     return QUIRE_OK;
 }
 
+quire_status qr_j_dict_find_hashed(struct qr_j *j, const struct qr_j_dict *d, uint64_t hash,
+                                   struct qr_j_value key, struct qr_j_value **out)
+{
+    size_t at;
+    QR_TRY(find(j, d, hash, key, &at));
+    *out = at != SIZE_MAX ? &d->entries[at].value : NULL;
+    return QUIRE_OK;
+}
+
 quire_status qr_j_dict_find(struct qr_j *j, const struct qr_j_dict *d, struct qr_j_value key,
                             struct qr_j_value **out)
 {
     uint64_t hash;
-    size_t at;
     *out = NULL;
     QR_TRY(qr_j_hash(j, key, &hash));
-    QR_TRY(find(j, d, hash, key, &at));
-    if (at != SIZE_MAX)
-        *out = &d->entries[at].value;
-    return QUIRE_OK;
+    return qr_j_dict_find_hashed(j, d, hash, key, out);
 }
 
 quire_status qr_j_dict_find_text(struct qr_j *j, const struct qr_j_dict *d, const char *key,

@@ -2,12 +2,15 @@
 /* jinja_eval.c - evaluates expressions. */
 #include "text/jinja_call.h"
 
+/* Innermost scope first, then the builtin functions, which any variable may hide. */
 static quire_status eval_name(struct qr_j *j, const struct qr_j_scope *scope,
                               struct qr_j_value name, struct qr_j_value *out)
 {
+    uint64_t hash;
+    QR_TRY(qr_j_hash(j, name, &hash));
     for (; scope; scope = scope->parent) {
         struct qr_j_value *slot;
-        QR_TRY(qr_j_dict_find(j, &scope->vars, name, &slot));
+        QR_TRY(qr_j_dict_find_hashed(j, &scope->vars, hash, name, &slot));
         if (slot) {
             *out = *slot;
             return QUIRE_OK;
@@ -111,6 +114,7 @@ static quire_status eval_compare(struct qr_j *j, struct qr_j_scope *scope,
     return QUIRE_OK;
 }
 
+/* The left operand grows from left to right; with text, qr_j_concat then appends in place. */
 static quire_status eval_arith(struct qr_j *j, struct qr_j_scope *scope, const struct qr_j_node *n,
                                struct qr_j_value *out)
 {
@@ -124,6 +128,7 @@ static quire_status eval_arith(struct qr_j *j, struct qr_j_scope *scope, const s
     return QUIRE_OK;
 }
 
+/* The ~ operator turns everything into text, also none and undefined values. */
 static quire_status eval_concat(struct qr_j *j, struct qr_j_scope *scope, const struct qr_j_node *n,
                                 struct qr_j_value *out)
 {
@@ -137,6 +142,7 @@ static quire_status eval_concat(struct qr_j *j, struct qr_j_scope *scope, const 
     return qr_j_sb_done(&sb, out);
 }
 
+/* A missing else is not an error until its undefined value is used. */
 static quire_status eval_cond(struct qr_j *j, struct qr_j_scope *scope, const struct qr_j_node *n,
                               struct qr_j_value *out)
 {
@@ -175,6 +181,7 @@ static quire_status eval_slice(struct qr_j *j, struct qr_j_scope *scope, const s
     return qr_j_slice(j, obj, part, out);
 }
 
+/* The callee is evaluated before its arguments, as in Python. */
 static quire_status eval_call(struct qr_j *j, struct qr_j_scope *scope, const struct qr_j_node *n,
                               struct qr_j_value *out)
 {
@@ -201,6 +208,7 @@ static quire_status eval_filter(struct qr_j *j, struct qr_j_scope *scope, const 
     return qr_j_call_builtin(j, n->fn, input, &args, out);
 }
 
+/* not, - and +. */
 static quire_status eval_unary(struct qr_j *j, struct qr_j_scope *scope, const struct qr_j_node *n,
                                struct qr_j_value *out)
 {
@@ -230,6 +238,7 @@ static quire_status eval_attr(struct qr_j *j, struct qr_j_scope *scope, const st
     return qr_j_attr(j, obj, n->value, out);
 }
 
+/* One case per kind of expression. */
 static quire_status eval_kind(struct qr_j *j, struct qr_j_scope *scope, const struct qr_j_node *n,
                               struct qr_j_value *out)
 {
@@ -275,6 +284,7 @@ static quire_status eval_kind(struct qr_j *j, struct qr_j_scope *scope, const st
     }
 }
 
+/* Every node costs a step and a level of depth: nothing escapes the budgets. */
 quire_status qr_j_eval(struct qr_j *j, struct qr_j_scope *scope, const struct qr_j_node *n,
                        struct qr_j_value *out)
 {

@@ -9,6 +9,7 @@ quire_status qr_j_scope_new(struct qr_j *j, struct qr_j_scope *parent, struct qr
     return QUIRE_OK;
 }
 
+/* Unpacks as Python does: the number of items must be right. */
 static quire_status assign_tuple(struct qr_j *j, struct qr_j_scope *scope,
                                  const struct qr_j_node *target, struct qr_j_value v)
 {
@@ -30,6 +31,7 @@ static quire_status assign_tuple(struct qr_j *j, struct qr_j_scope *scope,
     return QUIRE_OK;
 }
 
+/* Names are set in the innermost scope; only a namespace reaches further out. */
 quire_status qr_j_assign(struct qr_j *j, struct qr_j_scope *scope, const struct qr_j_node *target,
                          struct qr_j_value v)
 {
@@ -47,6 +49,7 @@ quire_status qr_j_assign(struct qr_j *j, struct qr_j_scope *scope, const struct 
     return qr_j_dict_set(j, ns.d, target->a->value, v);
 }
 
+/* Output is redirected by swapping the sink, so statements need not know. */
 quire_status qr_j_capture(struct qr_j *j, struct qr_j_scope *scope, const struct qr_j_node *list,
                           struct qr_j_value *out)
 {
@@ -68,6 +71,7 @@ static quire_status exec_print(struct qr_j *j, struct qr_j_scope *scope, const s
     return QUIRE_OK;
 }
 
+/* Walks the chain of elifs without recursion. */
 static quire_status exec_if(struct qr_j *j, struct qr_j_scope *scope, const struct qr_j_node *n)
 {
     for (; n; n = n->b) {
@@ -173,6 +177,7 @@ static quire_status apply_filters(struct qr_j *j, struct qr_j_scope *scope,
     return qr_j_eval(j, scope, chain, out);
 }
 
+/* The body has its own scope, the name is set outside it. */
 static quire_status exec_set_block(struct qr_j *j, struct qr_j_scope *scope,
                                    const struct qr_j_node *n)
 {
@@ -200,6 +205,7 @@ static quire_status exec_filter_block(struct qr_j *j, struct qr_j_scope *scope,
     return qr_j_sb_value(j->out, v);
 }
 
+/* A closure: it sees the variables around its definition as they are when it is called. */
 static quire_status make_macro(struct qr_j *j, struct qr_j_scope *scope, const struct qr_j_node *n,
                                struct qr_j_value *out)
 {
@@ -210,6 +216,7 @@ static quire_status make_macro(struct qr_j *j, struct qr_j_scope *scope, const s
     return QUIRE_OK;
 }
 
+/* Calls the macro with one more keyword argument, the block as `caller`. */
 static quire_status exec_call_block(struct qr_j *j, struct qr_j_scope *scope,
                                     const struct qr_j_node *n)
 {
@@ -237,6 +244,7 @@ static quire_status exec_call_block(struct qr_j *j, struct qr_j_scope *scope,
     return qr_j_sb_value(j->out, v);
 }
 
+/* Bodies that only hide what they set. */
 static quire_status exec_scope(struct qr_j *j, struct qr_j_scope *scope, const struct qr_j_node *n)
 {
     struct qr_j_scope *inner;
@@ -249,6 +257,7 @@ static quire_status exec_scope(struct qr_j *j, struct qr_j_scope *scope, const s
     return qr_j_exec(j, inner, n->c);
 }
 
+/* One case per kind of statement. */
 static quire_status exec_one(struct qr_j *j, struct qr_j_scope *scope, const struct qr_j_node *n)
 {
     struct qr_j_value v;
@@ -287,6 +296,7 @@ static quire_status exec_one(struct qr_j *j, struct qr_j_scope *scope, const str
     }
 }
 
+/* Stops early when a statement was break or continue; the loop takes note of it. */
 quire_status qr_j_exec(struct qr_j *j, struct qr_j_scope *scope, const struct qr_j_node *list)
 {
     if (!list)

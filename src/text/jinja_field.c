@@ -32,7 +32,8 @@ static quire_status put_field(struct qr_j_sb *sb, const struct qr_j_str *prefix,
     return qr_j_sb_pad(sb, fill, pad - left, spec->fill_user);
 }
 
-/* Copies digits[n] (an integer part, then whatever) with separators between groups of the integer part. */
+/* Copies digits[n] (an integer part, then whatever) with separators between groups of the integer
+ * part. */
 static size_t group_digits(const char *digits, size_t n, char sep, size_t every, char *out)
 {
     size_t whole = 0, len = 0;
@@ -47,6 +48,7 @@ static size_t group_digits(const char *digits, size_t n, char sep, size_t every,
     return len;
 }
 
+/* Its length, 0 or 1. */
 static size_t put_sign(char *prefix, bool negative, char sign)
 {
     if (negative || sign)

@@ -10,6 +10,7 @@ static quire_status f_length(struct qr_j *j, const struct qr_j_call *c, struct q
     return QUIRE_OK;
 }
 
+/* Takes a single item from a generator and leaves the rest. */
 static quire_status f_first(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
 {
     struct qr_j_list items;
@@ -56,6 +57,7 @@ static quire_status f_list(struct qr_j *j, const struct qr_j_call *c, struct qr_
     return QUIRE_OK;
 }
 
+/* Text reversed is text, anything else an iterator. */
 static quire_status f_reverse(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
 {
     struct qr_j_list *l;
@@ -75,6 +77,7 @@ static quire_status f_reverse(struct qr_j *j, const struct qr_j_call *c, struct 
     return qr_j_sb_done(&sb, out);
 }
 
+/* Like .items(), but undefined values are empty. */
 static quire_status f_items(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
 {
     struct qr_j_list *l;
@@ -165,8 +168,8 @@ static quire_status key_of(struct qr_j *j, struct qr_j_value item, struct qr_j_v
     return fold(j, *out, case_sensitive, out);
 }
 
-/* The list of keys for a path that may name several attributes with commas. Always a list: that way equal
- * keys need no order, as in Jinja2. */
+/* The list of keys for a path that may name several attributes with commas. Always a list: that
+ * way equal keys need no order, as in Jinja2. */
 static quire_status keys_of(struct qr_j *j, struct qr_j_value item, struct qr_j_value path,
                             bool case_sensitive, struct qr_j_value *out)
 {
@@ -230,6 +233,7 @@ static quire_status f_dictsort(struct qr_j *j, const struct qr_j_call *c, struct
     return QUIRE_OK;
 }
 
+/* The first of equal items stays. */
 static quire_status f_unique(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
 {
     struct qr_j_list *l;
@@ -251,6 +255,7 @@ static quire_status f_unique(struct qr_j *j, const struct qr_j_call *c, struct q
     return QUIRE_OK;
 }
 
+/* The first of equal items wins. */
 static quire_status extreme(struct qr_j *j, const struct qr_j_call *c, enum qr_j_order_op better,
                             struct qr_j_value *out)
 {
@@ -319,6 +324,7 @@ static quire_status make_groups(struct qr_j *j, const struct qr_j_list *l,
     return QUIRE_OK;
 }
 
+/* Sorted by key first, so that each key makes one group. */
 static quire_status f_groupby(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
 {
     struct qr_j_list *l, *keys, *groups;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jinja_filter_number.c - filters on numbers, conversions, default, and the look-up of all filters. */
+/* jinja_filter_number.c - filters on numbers, conversions, default, and the look-up of all
+ * filters. */
 #include "text/jinja_call.h"
 #include "text/jinja_format.h"
 #include <math.h>
@@ -17,6 +18,7 @@ static quire_status f_abs(struct qr_j *j, const struct qr_j_call *c, struct qr_j
     return out->i < 0 ? qr_j_negate(j, *out, out) : QUIRE_OK;
 }
 
+/* Never fails on text or other types: the default is for that. */
 static quire_status f_int(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
 {
     int64_t base = 10, i = 0;
@@ -123,6 +125,7 @@ static quire_status f_round(struct qr_j *j, const struct qr_j_call *c, struct qr
     return QUIRE_OK;
 }
 
+/* 4.1 MB, or 3.9 MiB. */
 static quire_status f_filesizeformat(struct qr_j *j, const struct qr_j_call *c,
                                      struct qr_j_value *out)
 {
@@ -159,6 +162,7 @@ static quire_status f_filesizeformat(struct qr_j *j, const struct qr_j_call *c,
     return qr_j_sb_done(&sb, out);
 }
 
+/* With boolean=true every false value is replaced, not only undefined ones. */
 static quire_status f_default(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
 {
     const bool absent = qr_j_is_undefined(c->self) || (qr_j_truth(c->a[1]) && !qr_j_truth(c->self));

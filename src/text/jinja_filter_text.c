@@ -60,6 +60,7 @@ static quire_status f_title(struct qr_j *j, const struct qr_j_call *c, struct qr
     return qr_j_sb_done(&sb, out);
 }
 
+/* str(value).strip(chars). */
 static quire_status f_trim(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
 {
     const struct qr_j_str *s;
@@ -87,6 +88,7 @@ static quire_status f_string(struct qr_j *j, const struct qr_j_call *c, struct q
     return QUIRE_OK;
 }
 
+/* Nothing is escaped unasked here; the mark matters only to + and |escape. */
 static quire_status f_safe(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
 {
     const struct qr_j_str *s;
@@ -106,6 +108,7 @@ static quire_status f_escape(struct qr_j *j, const struct qr_j_call *c, struct q
     return qr_j_html_escape(j, s, out);
 }
 
+/* Escapes even what is marked as escaped. */
 static quire_status f_forceescape(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
 {
     const struct qr_j_str *s;
@@ -146,6 +149,7 @@ static quire_status f_format(struct qr_j *j, const struct qr_j_call *c, struct q
     return qr_j_percent_format(j, s, qr_j_list_value(values), out);
 }
 
+/* Items are printed, so they need not be text. */
 static quire_status f_join(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
 {
     const struct qr_j_str *sep = NULL;
@@ -203,6 +207,7 @@ static quire_status f_indent(struct qr_j *j, const struct qr_j_call *c, struct q
     return qr_j_sb_done(&sb, out);
 }
 
+/* Lengths are in characters; a text a little too long (leeway) stays whole. */
 static quire_status f_truncate(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
 {
     static const struct qr_j_str blank = { .p = " ", .n = 1 }, dots = { .p = "...", .n = 3 };
@@ -210,7 +215,6 @@ static quire_status f_truncate(struct qr_j *j, const struct qr_j_call *c, struct
     int64_t length = 255, leeway = 5, n, end_n;
     size_t cut_at;
     struct qr_j_sb sb;
-    QR_TRY(qr_j_want_str(j, c->self, &s));
     if (qr_j_given(c->a[0]))
         QR_TRY(qr_j_want_int(j, c->a[0], &length));
     if (qr_j_given(c->a[2]))
@@ -225,6 +229,7 @@ static quire_status f_truncate(struct qr_j *j, const struct qr_j_call *c, struct
     *out = c->self;
     if (n - leeway <= length)
         return QUIRE_OK;
+    QR_TRY(qr_j_want_str(j, c->self, &s));
     struct qr_j_str head = *s;
     head.n = qr_j_char_offset(s, (size_t)(length - end_n));
     head.grown = NULL;
@@ -254,6 +259,7 @@ static quire_status f_wordcount(struct qr_j *j, const struct qr_j_call *c, struc
     return QUIRE_OK;
 }
 
+/* Percent escapes of the UTF-8 bytes; in a query a blank is a plus. */
 static quire_status put_quoted(struct qr_j_sb *sb, struct qr_j_value v, bool in_query)
 {
     static const char hex[] = "0123456789ABCDEF";
@@ -303,6 +309,7 @@ static quire_status f_urlencode(struct qr_j *j, const struct qr_j_call *c, struc
     return qr_j_sb_done(&sb, out);
 }
 
+/* Attributes for a tag: none and undefined values are left out. */
 static quire_status f_xmlattr(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
 {
     struct qr_j_sb sb;

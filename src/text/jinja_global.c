@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jinja_global.c - functions every template can call: range, dict, namespace, cycler, joiner, and those
- * that chat templates expect: raise_exception, strftime_now. */
+/* jinja_global.c - functions every template can call: range, dict, namespace, cycler, joiner, and
+ * those that chat templates expect: raise_exception, strftime_now. */
 #include "text/jinja_call.h"
 
 enum { MAX_RANGE = 100000 }; /* as Jinja2's sandbox */
@@ -77,6 +77,7 @@ static quire_status g_namespace(struct qr_j *j, const struct qr_j_call *c, struc
     return QUIRE_OK;
 }
 
+/* The items are the arguments themselves, which live as long as the render. */
 static quire_status g_cycler(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
 {
     struct qr_j_cycler *cycler;

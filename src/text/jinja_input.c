@@ -62,6 +62,7 @@ static quire_status check_depth(struct qr_j *j, const char *json, const char *wh
     return QUIRE_OK;
 }
 
+/* Jansson's copy goes away before the render begins. */
 static quire_status copy_text(struct qr_j *j, const char *p, size_t n, bool user,
                               struct qr_j_value *out)
 {
@@ -75,13 +76,14 @@ static quire_status copy_text(struct qr_j *j, const char *p, size_t n, bool user
 
 static quire_status convert(struct qr_j *j, const json_t *v, bool user, struct qr_j_value *out);
 
+/* The last of equal keys wins, at the place of the first. */
 static quire_status convert_object(struct qr_j *j, const json_t *v, bool user,
                                    struct qr_j_value *out)
 {
     struct qr_j_dict *d;
     QR_TRY(qr_j_dict_new(j, &d));
     *out = qr_j_dict_value(d);
-    /* Jansson's iterator yields insertion order; it takes a pointer without const but changes nothing */
+    /* Jansson iterates in insertion order; it takes a pointer without const but changes nothing */
     json_t *object = (json_t *)v;
     for (void *it = json_object_iter(object); it; it = json_object_iter_next(object, it)) {
         const char *name = json_object_iter_key(it);

@@ -124,6 +124,7 @@ static quire_status t_sameas(struct qr_j *j, const struct qr_j_call *c, struct q
 }
 
 /* --- text --- */
+/* Asks the str method. */
 static quire_status cased(struct qr_j *j, const struct qr_j_call *c, const char *method,
                           struct qr_j_value *out)
 {

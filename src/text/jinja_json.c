@@ -20,6 +20,7 @@ static quire_status put_u_escape(struct writer *w, uint32_t cp, bool user)
     return qr_j_sb_add(&w->sb, buf, 6, user);
 }
 
+/* The escape is as much the caller's data as the character was. */
 static quire_status put_escaped(struct writer *w, uint32_t cp, bool user)
 {
     static const char plain[] = "\"\\\n\r\t\f\b", letters[] = "\"\\nrtfb";
@@ -40,8 +41,6 @@ static quire_status put_string(struct writer *w, const struct qr_j_str *s)
         len = qr_j_char_len(s->p[i]);
         const uint32_t cp = qr_j_decode(s->p + i);
         if (cp >= 0x20 && cp != '"' && cp != '\\' && !(w->style->ascii && cp >= 0x7F))
-            continue;
-        if (w->style->ascii && cp == 0x7F)
             continue;
         QR_TRY(qr_j_sb_part(&w->sb, s, from, i - from));
         QR_TRY(put_escaped(w, cp, qr_j_byte_user(s, i)));
@@ -91,6 +90,7 @@ static quire_status put_key(struct writer *w, struct qr_j_value key)
     }
 }
 
+/* An empty list stays on one line in every style. */
 static quire_status put_list(struct writer *w, const struct qr_j_list *l, size_t depth)
 {
     if (!l->n)

@@ -62,8 +62,8 @@ static size_t rstrip(const struct lexer *lx, size_t from, size_t to)
     return to;
 }
 
-/* If an ending tag such as "%}" with its optional sign stands at pos, returns where the text behind it
- * goes on, after what it strips; else 0. */
+/* If an ending tag such as "%}" with its optional sign stands at pos, returns where the text
+ * behind it goes on, after what it strips; else 0. */
 static size_t tag_end(const struct lexer *lx, size_t pos, const char *tag, bool trims_newline)
 {
     if (looking_at(lx, pos, "-") && looking_at(lx, pos + 1, tag))
@@ -96,6 +96,7 @@ static quire_status data_before_tag(struct lexer *lx, size_t from, size_t to, ch
                         .type = QR_J_T_DATA, .pos = from, .p = lx->s + from, .n = end - from });
 }
 
+/* Comments do not nest. */
 static quire_status comment(struct lexer *lx, size_t open)
 {
     for (size_t i = lx->pos; i < lx->n; i++) {
@@ -105,7 +106,8 @@ static quire_status comment(struct lexer *lx, size_t open)
             return QUIRE_OK;
         }
     }
-    return fail(lx, open, "missing end of comment tag");
+    /* Jinja2 notices a missing end by the first character inside */
+    return lx->pos == lx->n ? QUIRE_OK : fail(lx, open, "missing end of comment tag");
 }
 
 /* "{% raw %}" at open: sets *body behind it. */
@@ -119,6 +121,7 @@ static bool raw_begins(const struct lexer *lx, size_t after_sign, size_t *body)
     return *body != 0;
 }
 
+/* Only {% endraw %} ends it; everything else is text. */
 static quire_status raw(struct lexer *lx, size_t body, size_t open)
 {
     lx->line_starting = body > 0 && lx->s[body - 1] == '\n';
@@ -136,9 +139,11 @@ static quire_status raw(struct lexer *lx, size_t body, size_t open)
         lx->pos = end;
         return data_before_tag(lx, body, i, sign, false);
     }
-    return fail(lx, open, "missing end of raw directive");
+    lx->pos = lx->n;
+    return body == lx->n ? QUIRE_OK : fail(lx, open, "missing end of raw directive");
 }
 
+/* Unicode letters are allowed, as in Python. */
 static quire_status name_token(struct lexer *lx)
 {
     const size_t start = lx->pos;
@@ -149,6 +154,7 @@ static quire_status name_token(struct lexer *lx)
                     .type = QR_J_T_NAME, .pos = start, .p = lx->s + start, .n = lx->pos - start });
 }
 
+/* Inside brackets %} and }} do not end a tag, so the lexer must count them. */
 static quire_status balance(struct lexer *lx, char c)
 {
     const char *open = "([{", *close = ")]}";
@@ -167,6 +173,7 @@ static quire_status balance(struct lexer *lx, char c)
     return QUIRE_OK;
 }
 
+/* Two characters before one. */
 static quire_status operator_token(struct lexer *lx)
 {
     static const struct {
@@ -232,6 +239,7 @@ static size_t next_tag(const struct lexer *lx)
     return lx->n;
 }
 
+/* Text up to the next tag, and that tag. */
 static quire_status lex_one(struct lexer *lx)
 {
     const size_t from = lx->pos, open = next_tag(lx);

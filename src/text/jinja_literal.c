@@ -17,8 +17,8 @@ static char at(const struct qr_j *j, size_t pos)
     return pos < j->source_len ? j->source[pos] : 0;
 }
 
-/* Behind the digits of a base at pos, which may have single underscores between them (and before the first
- * one if `lead`); pos itself if there are none. */
+/* Behind the digits of a base at pos, which may have single underscores between them (and before
+ * the first one if `lead`); pos itself if there are none. */
 static size_t skip_digits(const struct qr_j *j, size_t pos, int base, bool lead)
 {
     for (bool underscore = lead;; underscore = true) {

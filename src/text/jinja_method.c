@@ -3,6 +3,7 @@
 #include "text/jinja_call.h"
 
 /* --- dict --- */
+/* A snapshot serves as a view, since no dict can change. */
 static quire_status dict_view(struct qr_j *j, const struct qr_j_dict *d, enum qr_j_flavor flavor,
                               struct qr_j_value *out)
 {
@@ -34,6 +35,7 @@ static quire_status m_values(struct qr_j *j, const struct qr_j_call *c, struct q
     return dict_view(j, c->self.d, QR_J_VALUES, out);
 }
 
+/* A missing key is none, not undefined. */
 static quire_status m_get(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
 {
     struct qr_j_value *slot;
@@ -99,6 +101,7 @@ static quire_status m_loop_cycle(struct qr_j *j, const struct qr_j_call *c, stru
     return QUIRE_OK;
 }
 
+/* Compares with what the previous call was given. */
 static quire_status m_loop_changed(struct qr_j *j, const struct qr_j_call *c,
                                    struct qr_j_value *out)
 {
@@ -171,7 +174,7 @@ const struct qr_j_builtin *qr_j_table_find(const struct qr_j_builtin *table, siz
     return NULL;
 }
 
-/* Methods that would change a value: they exist, but the sandbox keeps templates from using them. */
+/* Methods that would change a value exist, but the sandbox keeps templates from using them. */
 static bool is_mutator(struct qr_j_value v, const struct qr_j_str *name)
 {
     static const char *const list_names[] = { "append", "clear",  "extend",  "insert",

@@ -85,6 +85,7 @@ static quire_status rsplit_space(struct qr_j *j, const struct qr_j_str *s, int64
     return QUIRE_OK;
 }
 
+/* From the right the parts come in reverse order and are turned round at the end. */
 static quire_status split_at(struct qr_j *j, const struct qr_j_str *s, const struct qr_j_str *sep,
                              int64_t max, bool from_right, struct qr_j_list *l)
 {
@@ -150,6 +151,7 @@ static quire_status m_splitlines(struct qr_j *j, const struct qr_j_call *c, stru
     return QUIRE_OK;
 }
 
+/* What stands before, the separator, what stands behind; the last one counts from the right. */
 static quire_status any_partition(struct qr_j *j, const struct qr_j_call *c, bool from_right,
                                   struct qr_j_value *out)
 {
@@ -218,6 +220,7 @@ static quire_status window(struct qr_j *j, struct qr_j_value self, struct qr_j_v
     return QUIRE_OK;
 }
 
+/* must: absence is an error (index) and not -1 (find). */
 static quire_status any_find(struct qr_j *j, const struct qr_j_call *c, bool from_right, bool must,
                              struct qr_j_value *out)
 {
@@ -258,6 +261,7 @@ static quire_status m_rindex(struct qr_j *j, const struct qr_j_call *c, struct q
     return any_find(j, c, true, true, out);
 }
 
+/* Overlapping occurrences count once. */
 static quire_status m_count(struct qr_j *j, const struct qr_j_call *c, struct qr_j_value *out)
 {
     const struct qr_j_str *s, *needle;

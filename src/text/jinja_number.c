@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jinja_number.c - doubles to decimal and back, exactly and without the locale.
  *
- * A double is m * 2^e, so its decimal expansion is finite: at most 767 digits. All results are derived from
- * that expansion by comparing and rounding strings of digits. Slow next to table-driven methods, but short;
- * a template prints few numbers. */
+ * A double is m * 2^e, so its decimal expansion is finite: at most 767 digits. All results are
+ * derived from that expansion by comparing and rounding strings of digits. Slow next to
+ * table-driven methods, but short; a template prints few numbers. */
 #include "text/jinja_text.h"
 #include <math.h>
 
@@ -72,6 +72,7 @@ static void decimal_set(struct decimal *out, uint64_t m, int e)
     decimal_trim(out);
 }
 
+/* Sign of a - b. */
 static int decimal_cmp(const struct decimal *a, const struct decimal *b)
 {
     if (!a->n || !b->n)
@@ -105,7 +106,7 @@ static void decimal_increment(struct decimal *d, int at)
     decimal_trim(d);
 }
 
-/* Rounds to `keep` digits after the leading point (may be <= 0), half to even as C and Python do. */
+/* Rounds to `keep` digits behind the point (may be <= 0), half to even as C and Python do. */
 static void decimal_round(struct decimal *d, int keep)
 {
     if (keep >= d->n)
@@ -142,6 +143,7 @@ static void split(double v, uint64_t *m, int *e)
     *e = (biased ? biased : 1) - 1075;
 }
 
+/* Positive doubles sort like their bit patterns. */
 static double from_bits(uint64_t bits)
 {
     double v;
@@ -158,7 +160,8 @@ static void upper_midpoint(uint64_t bits, struct decimal *out)
     decimal_set(out, 2 * m + 1, e - 1);
 }
 
-/* Nearest double to x > 0: binary search over the bit patterns, which are ordered like the values. */
+/* Nearest double to x > 0: binary search over the bit patterns, which are ordered like the
+ * values. */
 static double decimal_to_double(const struct decimal *x)
 {
     const uint64_t infinity = (uint64_t)0x7FF << 52;
@@ -263,6 +266,7 @@ static char digit_at(const struct decimal *d, int i)
     return (char)('0' + (i >= 0 && i < d->n ? d->d[i] : 0));
 }
 
+/* All digits of the integer part, then as many decimals as asked for. */
 static char *put_fixed(char *p, const struct decimal *d, int decimals)
 {
     int i = d->exp > 0 ? 0 : d->exp - 1; /* index of the first digit to print: units or higher */

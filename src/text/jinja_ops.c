@@ -3,6 +3,7 @@
 #include "text/jinja_call.h"
 #include <math.h>
 
+/* Python would go on with a longer integer; no template needs that. */
 static quire_status overflow(struct qr_j *j)
 {
     return qr_j_fail(j, QUIRE_E_RANGE, "chat template: integer beyond 64 bits");
@@ -110,6 +111,7 @@ static quire_status int_binary(struct qr_j *j, int op, int64_t a, int64_t b, str
     return too_big ? overflow(j) : QUIRE_OK;
 }
 
+/* Rounds down like the integers; a zero remainder keeps the sign of the divisor. */
 static quire_status float_divide(struct qr_j *j, int op, double a, double b, double *out)
 {
     if (b == 0)
@@ -130,6 +132,7 @@ static quire_status float_divide(struct qr_j *j, int op, double a, double b, dou
     return QUIRE_OK;
 }
 
+/* Division by zero is an error as in Python, other results may be infinite. */
 static quire_status float_binary(struct qr_j *j, int op, double a, double b, struct qr_j_value *out)
 {
     double r = 0;
@@ -172,6 +175,7 @@ quire_status qr_j_repeat(struct qr_j *j, const struct qr_j_str *s, int64_t times
     return qr_j_sb_done(&sb, out);
 }
 
+/* a + b, or a repeated; b may be NULL. */
 static quire_status join_lists(struct qr_j *j, const struct qr_j_list *a, const struct qr_j_list *b,
                                size_t times, struct qr_j_value *out)
 {

@@ -119,6 +119,7 @@ static quire_status parse_body_to(struct qr_j_parser *p, const char *end, struct
 }
 
 /* --- statements: the tag's name is the token before the current one --- */
+/* elif branches are a chain, not nested, however many there are. */
 static quire_status parse_if(struct qr_j_parser *p, struct qr_j_node *n)
 {
     static const char *const ends[] = { "elif", "else", "endif", NULL };
@@ -156,6 +157,7 @@ static quire_status parse_for(struct qr_j_parser *p, struct qr_j_node *n)
     return QUIRE_OK;
 }
 
+/* Without `=` the value is what the block prints. */
 static quire_status parse_set(struct qr_j_parser *p, struct qr_j_node *n)
 {
     QR_TRY(qr_j_parse_target(p, true, NULL, &n->a));
@@ -167,6 +169,7 @@ static quire_status parse_set(struct qr_j_parser *p, struct qr_j_node *n)
     return parse_body_to(p, "endset", &n->c);
 }
 
+/* Of a macro or of a call block. */
 static quire_status parse_params(struct qr_j_parser *p, struct qr_j_node **out)
 {
     struct qr_j_node **tail = out;
@@ -188,8 +191,8 @@ static quire_status parse_params(struct qr_j_parser *p, struct qr_j_node **out)
     return QUIRE_OK;
 }
 
-/* Body of a macro or call block: its special variables are its own, but what it mentions counts for the
- * macro around it too. */
+/* Body of a macro or call block: its special variables are its own, but what it mentions counts
+ * for the macro around it too. */
 static quire_status parse_macro_body(struct qr_j_parser *p, struct qr_j_node *macro,
                                      const char *end)
 {
@@ -211,6 +214,7 @@ static quire_status parse_macro(struct qr_j_parser *p, struct qr_j_node *n)
     return parse_macro_body(p, n, "endmacro");
 }
 
+/* {% call(args) macro() %}: the block becomes a nameless macro. */
 static quire_status parse_call_block(struct qr_j_parser *p, struct qr_j_node *n)
 {
     QR_TRY(qr_j_node(p, QR_J_S_MACRO, n->pos, &n->b));
@@ -228,6 +232,7 @@ static quire_status parse_filter_block(struct qr_j_parser *p, struct qr_j_node *
     return parse_body_to(p, "endfilter", &n->c);
 }
 
+/* {% with a = 1, b = 2 %}. */
 static quire_status parse_with(struct qr_j_parser *p, struct qr_j_node *n)
 {
     struct qr_j_node **tail = &n->a;
@@ -245,6 +250,7 @@ static quire_status parse_with(struct qr_j_parser *p, struct qr_j_node *n)
     return parse_body_to(p, "endwith", &n->c);
 }
 
+/* {% print a, b %}. */
 static quire_status parse_print(struct qr_j_parser *p, struct qr_j_node *n)
 {
     struct qr_j_node **tail = &n->a;
@@ -261,6 +267,7 @@ static quire_status parse_generation(struct qr_j_parser *p, struct qr_j_node *n)
     return parse_body_to(p, "endgeneration", &n->c);
 }
 
+/* Only turning off what is off already. */
 static quire_status parse_autoescape(struct qr_j_parser *p, struct qr_j_node *n)
 {
     struct qr_j_node *on;
@@ -272,6 +279,7 @@ static quire_status parse_autoescape(struct qr_j_parser *p, struct qr_j_node *n)
     return parse_body_to(p, "endautoescape", &n->c);
 }
 
+/* Without inheritance a block is just its contents. */
 static quire_status parse_block(struct qr_j_parser *p, struct qr_j_node *n)
 {
     struct qr_j_value name;
@@ -285,6 +293,7 @@ static quire_status parse_block(struct qr_j_parser *p, struct qr_j_node *n)
     return QUIRE_OK;
 }
 
+/* Loops outside the enclosing macro do not count. */
 static quire_status parse_jump(struct qr_j_parser *p, struct qr_j_node *n)
 {
     (void)n;
@@ -341,8 +350,8 @@ static quire_status parse_statement(struct qr_j_parser *p, struct qr_j_node **ou
     return qr_j_unexpected(p, "a tag name");
 }
 
-/* Statements up to a tag of `ends` (its name becomes the current token), or to the end of the template
- * when ends is NULL. */
+/* Statements up to a tag of `ends` (its name becomes the current token), or to the end of the
+ * template when ends is NULL. */
 static quire_status parse_list(struct qr_j_parser *p, const char *const *ends,
                                struct qr_j_node **tail)
 {

@@ -80,6 +80,7 @@ static quire_status parse_not(struct qr_j_parser *p, struct qr_j_node **out)
     return QUIRE_OK;
 }
 
+/* The two levels that are no chains have functions of their own. */
 static quire_status parse_level(struct qr_j_parser *p, enum level level, struct qr_j_node **out)
 {
     if (level == NOT)
@@ -89,6 +90,7 @@ static quire_status parse_level(struct qr_j_parser *p, enum level level, struct 
     return parse_chain(p, level, out);
 }
 
+/* with_cond: `a if b else c` is allowed; not so where `if` means something else, as after for. */
 quire_status qr_j_parse_expression(struct qr_j_parser *p, bool with_cond, struct qr_j_node **out)
 {
     QR_TRY(qr_j_parse_enter(p));
@@ -106,7 +108,8 @@ quire_status qr_j_parse_expression(struct qr_j_parser *p, bool with_cond, struct
     return QUIRE_OK;
 }
 
-/* Expressions up to the closing bracket, which is taken. pairs: `key: value` instead of single ones. */
+/* Expressions up to the closing bracket, which is taken. pairs: `key: value` instead of single
+ * ones. */
 static quire_status parse_items(struct qr_j_parser *p, int close, bool pairs,
                                 struct qr_j_node **out)
 {
@@ -212,6 +215,7 @@ static quire_status parse_string(struct qr_j_parser *p, struct qr_j_node **out)
     return QUIRE_OK;
 }
 
+/* Names, literals and everything in brackets. */
 static quire_status parse_primary(struct qr_j_parser *p, struct qr_j_node **out)
 {
     const struct qr_j_token *t = p->t;
@@ -280,7 +284,8 @@ static quire_status parse_args(struct qr_j_parser *p, struct qr_j_node **out)
     return QUIRE_OK;
 }
 
-/* What stands between [ and ]: an index, a tuple of them, or a slice. `item` is prepared as E_ITEM. */
+/* What stands between [ and ]: an index, a tuple of them, or a slice. `item` is prepared as
+ * E_ITEM. */
 static quire_status parse_subscript(struct qr_j_parser *p, struct qr_j_node *item)
 {
     if (!qr_j_at_op(p, ':')) {
@@ -337,7 +342,8 @@ static quire_status parse_postfix(struct qr_j_parser *p, struct qr_j_node **out)
     }
 }
 
-/* Name of a filter or test, which may contain dots, and its arguments in parentheses if there are any. */
+/* Name of a filter or test, which may contain dots, and its arguments in parentheses if there are
+ * any. */
 static quire_status parse_callee(struct qr_j_parser *p, struct qr_j_node *n)
 {
     QR_TRY(qr_j_take_name(p, &n->value));

@@ -54,6 +54,7 @@ static quire_status percent_name(struct percent *p, struct qr_j_value *out)
     return QUIRE_OK;
 }
 
+/* A single character, or the number of one. */
 static quire_status percent_char(struct percent *p, struct qr_j_value v,
                                  const struct qr_j_spec *spec)
 {
@@ -70,6 +71,7 @@ static quire_status percent_char(struct percent *p, struct qr_j_value v,
     return qr_j_format_text(&p->sb, &s, spec);
 }
 
+/* One value by the letter of its conversion. */
 static quire_status percent_value(struct percent *p, struct qr_j_value v, struct qr_j_spec *spec)
 {
     const struct qr_j_str *s;
@@ -168,9 +170,10 @@ quire_status qr_j_percent_format(struct qr_j *j, const struct qr_j_str *fmt,
         if (sign)
             QR_TRY(percent_field(&p));
     }
-    const bool tuple = qr_j_is_tuple(values);
-    const bool all_used = tuple ? p.next >= values.l->n
-                                : p.next || values.type == QR_J_DICT || qr_j_is_plain_list(values);
+    /* a single value that has items may be left over, as if it were meant for %(name)s */
+    const bool has_items = values.type == QR_J_DICT || values.type == QR_J_RANGE ||
+                           qr_j_is_undefined(values) || qr_j_is_plain_list(values);
+    const bool all_used = qr_j_is_tuple(values) ? p.next >= values.l->n : p.next || has_items;
     if (!all_used)
         return qr_j_type_error(j, "not all arguments converted during string formatting");
     return qr_j_sb_done(&p.sb, out);

@@ -3,6 +3,7 @@
 #include "text/jinja_call.h"
 #include "text/jinja_text.h"
 
+/* \x, \u or \U, whichever is the shortest that fits. */
 static quire_status repr_escape(struct qr_j_sb *sb, uint32_t cp, bool user)
 {
     static const char hex[] = "0123456789abcdef";
@@ -15,10 +16,13 @@ static quire_status repr_escape(struct qr_j_sb *sb, uint32_t cp, bool user)
     return qr_j_sb_add(sb, buf, n, user);
 }
 
+/* Python prefers single quotes and switches only when that saves escapes. */
 static quire_status repr_str(struct qr_j_sb *sb, const struct qr_j_str *s)
 {
     const bool single = memchr(s->p, '\'', s->n) && !memchr(s->p, '"', s->n);
     const char quote = single ? '"' : '\'';
+    if (s->safe)
+        QR_TRY(qr_j_sb_addz(sb, "Markup("));
     QR_TRY(qr_j_sb_add(sb, &quote, 1, false));
     size_t from = 0; /* start of the stretch that is copied as it is */
     for (size_t i = 0, len; i < s->n; i += len) {
@@ -41,7 +45,8 @@ static quire_status repr_str(struct qr_j_sb *sb, const struct qr_j_str *s)
         from = i + len;
     }
     QR_TRY(qr_j_sb_part(sb, s, from, s->n - from));
-    return qr_j_sb_add(sb, &quote, 1, false);
+    QR_TRY(qr_j_sb_add(sb, &quote, 1, false));
+    return s->safe ? qr_j_sb_addz(sb, ")") : QUIRE_OK;
 }
 
 static quire_status repr_items(struct qr_j_sb *sb, const struct qr_j_list *l, const char *open,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jinja_sb.c - growing strings that carry, per byte, whether it is the caller's data; cutting and joining. */
+/* jinja_sb.c - growing strings that carry, per byte, whether it is the caller's data; cutting and
+ * joining. */
 #include "text/jinja_text.h"
 
 void qr_j_sb_init(struct qr_j_sb *sb, struct qr_j *j) { *sb = (struct qr_j_sb){ .j = j }; }
@@ -60,6 +61,7 @@ quire_status qr_j_sb_addz(struct qr_j_sb *sb, const char *literal)
     return qr_j_sb_add(sb, literal, strlen(literal), false);
 }
 
+/* Copies runs of equally marked bytes, so the usual string takes one step. */
 quire_status qr_j_sb_part(struct qr_j_sb *sb, const struct qr_j_str *s, size_t off, size_t n)
 {
     if (!s->mark)
@@ -112,6 +114,7 @@ quire_status qr_j_sb_int(struct qr_j_sb *sb, int64_t i)
     return qr_j_sb_add(sb, p, (size_t)(end - p), false);
 }
 
+/* The string borrows the buffer; that is safe because buffers only ever grow at their end. */
 quire_status qr_j_sb_done(struct qr_j_sb *sb, struct qr_j_value *out)
 {
     struct qr_j_str *s;
@@ -124,6 +127,7 @@ quire_status qr_j_sb_done(struct qr_j_sb *sb, struct qr_j_value *out)
     return QUIRE_OK;
 }
 
+/* No bytes are copied: strings never change. */
 quire_status qr_j_cut(struct qr_j *j, const struct qr_j_str *s, size_t off, size_t n,
                       struct qr_j_value *out)
 {

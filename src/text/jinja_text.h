@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jinja_text.h - building and cutting the Jinja interpreter's strings; characters; printing of values. */
+/* jinja_text.h - building and cutting the Jinja interpreter's strings; characters; printing of
+ * values. */
 #ifndef QUIRE_TEXT_JINJA_TEXT_H
 #define QUIRE_TEXT_JINJA_TEXT_H
 #include "base/checked.h"
 #include "text/jinja_value.h"
 
-/* A growing string. It lives in the arena, so an abandoned one needs no clean-up; limited to j->max_bytes. */
+/* A growing string. It lives in the arena, so an abandoned one needs no clean-up; limited to
+ * j->max_bytes. */
 struct qr_j_sb {
     struct qr_j *j;
     char *p;
@@ -45,7 +47,8 @@ static inline bool qr_j_byte_user(const struct qr_j_str *s, size_t i)
     return s->mark ? s->mark[i] : s->user;
 }
 
-/* Position of needle in hay at or after `from`; SIZE_MAX if absent. An empty needle is found at once. */
+/* Position of needle in hay at or after `from`; SIZE_MAX if absent. An empty needle is found at
+ * once. */
 size_t qr_j_find(const struct qr_j_str *hay, size_t from, const struct qr_j_str *needle);
 /* Last position whose end is <= `end`, SIZE_MAX if absent, in *out. */
 quire_status qr_j_rfind(struct qr_j *j, const struct qr_j_str *hay, size_t end,
@@ -75,13 +78,14 @@ bool qr_j_is_lower(uint32_t cp);
 bool qr_j_is_word(uint32_t cp); /* \w of a regular expression */
 
 /* --- numbers --- */
-/* Parses all of s: digits, an optional fraction and exponent; no sign, no underscores. Correctly rounded. */
+/* Parses all of s: digits, an optional fraction and exponent; no sign, no underscores. Correctly
+ * rounded. */
 bool qr_j_parse_double(const char *s, size_t n, double *out);
 enum { QR_J_NUMBER_MAX = 512 }; /* bytes that suffice for every result of the next two */
 /* repr(float): the shortest digits that read back as the same value. */
 size_t qr_j_float_repr(double v, char buf[QR_J_NUMBER_MAX]);
-/* printf's %e, %f, %g with 0 <= precision <= QR_J_MAX_PRECISION; `alt` keeps trailing zeros of g. The sign
- * is printed only for negative values. */
+/* printf's %e, %f, %g with 0 <= precision <= QR_J_MAX_PRECISION; `alt` keeps trailing zeros of g.
+ * The sign is printed only for negative values. */
 enum { QR_J_MAX_PRECISION = 100 };
 size_t qr_j_float_format(double v, char type, int precision, bool alt, char buf[QR_J_NUMBER_MAX]);
 

@@ -79,12 +79,9 @@ static struct field number(int64_t value, int width, char pad)
 }
 static struct field expand(const char *format) { return (struct field){ .expand = format }; }
 
-/* What a directive stands for; all members zero: unknown. */
-static struct field directive(const struct moment *t, char c)
+/* Directives that stand for words or for other directives; all members zero: none of these. */
+static struct field word_directive(const struct moment *t, char c)
 {
-    const int hour12 = t->hour % 12 ? t->hour % 12 : 12;
-    int64_t iso_year;
-    const int week = iso_week(t, &iso_year);
     switch (c) {
     case 'a':
         return word(days[t->weekday], 3);
@@ -97,37 +94,11 @@ static struct field directive(const struct moment *t, char c)
         return word(months[t->month - 1], -1);
     case 'c':
         return expand("%a %b %e %H:%M:%S %Y");
-    case 'C':
-        return number(t->year / 100, 2, '0');
-    case 'd':
-        return number(t->day, 2, '0');
     case 'D':
     case 'x':
         return expand("%m/%d/%y");
-    case 'e':
-        return number(t->day, 2, ' ');
-    case 'f':
-        return number(0, 6, '0');
     case 'F':
         return expand("%Y-%m-%d");
-    case 'g':
-        return number(iso_year % 100, 2, '0');
-    case 'G':
-        return number(iso_year, 4, '0');
-    case 'H':
-        return number(t->hour, 2, '0');
-    case 'I':
-        return number(hour12, 2, '0');
-    case 'j':
-        return number(t->yearday + 1, 3, '0');
-    case 'k':
-        return number(t->hour, 2, ' ');
-    case 'l':
-        return number(hour12, 2, ' ');
-    case 'm':
-        return number(t->month, 2, '0');
-    case 'M':
-        return number(t->minute, 2, '0');
     case 'n':
         return word("\n", -1);
     case 'p':
@@ -138,29 +109,11 @@ static struct field directive(const struct moment *t, char c)
         return expand("%I:%M:%S %p");
     case 'R':
         return expand("%H:%M");
-    case 's':
-        return number(t->unix_time, 1, '0');
-    case 'S':
-        return number(t->second, 2, '0');
     case 't':
         return word("\t", -1);
     case 'T':
     case 'X':
         return expand("%H:%M:%S");
-    case 'u':
-        return number(t->weekday ? t->weekday : 7, 1, '0');
-    case 'U':
-        return number((t->yearday + 7 - t->weekday) / 7, 2, '0');
-    case 'V':
-        return number(week, 2, '0');
-    case 'w':
-        return number(t->weekday, 1, '0');
-    case 'W':
-        return number((t->yearday + 7 - (t->weekday + 6) % 7) / 7, 2, '0');
-    case 'y':
-        return number(t->year % 100, 2, '0');
-    case 'Y':
-        return number(t->year, 1, '0');
     case 'z':
     case 'Z':
         return word("", -1); /* a naive time has no zone */
@@ -171,6 +124,47 @@ static struct field directive(const struct moment *t, char c)
     }
 }
 
+/* Directives that stand for a number; all members zero: none of these. */
+static struct field number_directive(const struct moment *t, char c)
+{
+    const int hour12 = t->hour % 12 ? t->hour % 12 : 12;
+    const int since_monday = (t->weekday + 6) % 7;
+    int64_t iso_year;
+    const int week = iso_week(t, &iso_year);
+    const struct {
+        char directive;
+        struct field field;
+    } numbers[] = {
+        { 'C', number(t->year / 100, 2, '0') },
+        { 'd', number(t->day, 2, '0') },
+        { 'e', number(t->day, 2, ' ') },
+        { 'f', number(0, 6, '0') },
+        { 'g', number(iso_year % 100, 2, '0') },
+        { 'G', number(iso_year, 4, '0') },
+        { 'H', number(t->hour, 2, '0') },
+        { 'I', number(hour12, 2, '0') },
+        { 'j', number(t->yearday + 1, 3, '0') },
+        { 'k', number(t->hour, 2, ' ') },
+        { 'l', number(hour12, 2, ' ') },
+        { 'm', number(t->month, 2, '0') },
+        { 'M', number(t->minute, 2, '0') },
+        { 's', number(t->unix_time, 1, '0') },
+        { 'S', number(t->second, 2, '0') },
+        { 'u', number(t->weekday ? t->weekday : 7, 1, '0') },
+        { 'U', number((t->yearday + 7 - t->weekday) / 7, 2, '0') },
+        { 'V', number(week, 2, '0') },
+        { 'w', number(t->weekday, 1, '0') },
+        { 'W', number((t->yearday + 7 - since_monday) / 7, 2, '0') },
+        { 'y', number(t->year % 100, 2, '0') },
+        { 'Y', number(t->year, 1, '0') },
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (numbers[i].directive == c)
+            return numbers[i].field;
+    return (struct field){ .text = NULL };
+}
+
+/* flag: one of glibc's, or 0. */
 static quire_status put_field(struct qr_j_sb *sb, const struct field *f, char flag)
 {
     char buf[32];
@@ -191,6 +185,7 @@ static quire_status put_field(struct qr_j_sb *sb, const struct field *f, char fl
     return qr_j_sb_add(sb, buf, (size_t)n, false);
 }
 
+/* Recursion ends after one level: what a directive expands to has only simple ones. */
 static quire_status format_to(struct qr_j_sb *sb, const struct moment *t,
                               const struct qr_j_str *fmt)
 {
@@ -206,7 +201,9 @@ static quire_status format_to(struct qr_j_sb *sb, const struct moment *t,
             flag = fmt->p[i++];
         while (i + 1 < fmt->n && (fmt->p[i] == 'E' || fmt->p[i] == 'O'))
             i++; /* other eras and digits: none in the C locale */
-        const struct field f = directive(t, fmt->p[i]);
+        struct field f = word_directive(t, fmt->p[i]);
+        if (!f.text && !f.expand)
+            f = number_directive(t, fmt->p[i]);
         if (f.expand)
             QR_TRY(format_to(sb, t, &(struct qr_j_str){ .p = f.expand, .n = strlen(f.expand) }));
         else if (f.number || f.text)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jinja_value.c - types, truth, comparison, membership and iteration of values, by Python's rules. */
+/* jinja_value.c - types, truth, comparison, membership and iteration of values, by Python's
+ * rules. */
 #include "text/jinja_call.h"
 #include <math.h>
 
@@ -32,6 +33,7 @@ const char *qr_j_type_name(struct qr_j_value v)
     return v.type == QR_J_LIST ? lists[v.l->flavor] : names[v.type];
 }
 
+/* Empty things are false; a generator is always true, even when nothing is left in it. */
 bool qr_j_truth(struct qr_j_value v)
 {
     switch (v.type) {
@@ -93,6 +95,7 @@ static int compare_numbers(struct qr_j_value a, struct qr_j_value b, bool *unord
     return (qr_j_intlike(a) > qr_j_intlike(b)) - (qr_j_intlike(a) < qr_j_intlike(b));
 }
 
+/* Depth is guarded by qr_j_equal. */
 static quire_status equal_lists(struct qr_j *j, const struct qr_j_list *a,
                                 const struct qr_j_list *b, bool *out)
 {
@@ -102,6 +105,7 @@ static quire_status equal_lists(struct qr_j *j, const struct qr_j_list *a,
     return QUIRE_OK;
 }
 
+/* Order does not matter. */
 static quire_status equal_dicts(struct qr_j *j, const struct qr_j_dict *a,
                                 const struct qr_j_dict *b, bool *out)
 {
@@ -116,6 +120,7 @@ static quire_status equal_dicts(struct qr_j *j, const struct qr_j_dict *a,
     return QUIRE_OK;
 }
 
+/* Ranges are equal when their members are. */
 static bool equal_ranges(const struct qr_j_range *a, const struct qr_j_range *b)
 {
     return a->n == b->n &&
@@ -190,6 +195,7 @@ static bool order_holds(enum qr_j_order_op op, int sign)
     }
 }
 
+/* The first pair of items that differ decides. */
 static quire_status order_lists(struct qr_j *j, enum qr_j_order_op op, const struct qr_j_list *a,
                                 const struct qr_j_list *b, bool *out)
 {
@@ -235,6 +241,7 @@ quire_status qr_j_order(struct qr_j *j, enum qr_j_order_op op, struct qr_j_value
                            qr_j_type_name(a), qr_j_type_name(b));
 }
 
+/* By comparing, since anything can be asked for: 1.0 is in range(2). */
 static quire_status range_contains(struct qr_j *j, struct qr_j_value needle,
                                    const struct qr_j_range *r, bool *out)
 {
@@ -324,6 +331,7 @@ static quire_status new_items(struct qr_j *j, size_t n, struct qr_j_list *out)
     return QUIRE_OK;
 }
 
+/* Iterating over text yields its characters. */
 static quire_status chars_of(struct qr_j *j, const struct qr_j_str *s, struct qr_j_list *out)
 {
     QR_TRY(new_items(j, qr_j_count_chars(s->p, s->n), out));
@@ -335,6 +343,8 @@ static quire_status chars_of(struct qr_j *j, const struct qr_j_str *s, struct qr
     return QUIRE_OK;
 }
 
+/* Everything iterable is made a list: loops need its length anyway, and no value can change
+ * meanwhile. */
 quire_status qr_j_items(struct qr_j *j, struct qr_j_value v, struct qr_j_list *out)
 {
     *out = (struct qr_j_list){ .flavor = QR_J_PLAIN };

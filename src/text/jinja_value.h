@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jinja_value.h - values of the Jinja interpreter, and the state shared by parser and renderer.
  *
- * Everything lives in one arena and is never freed piecewise. All text is valid UTF-8: that is checked
- * where text comes in and kept by every operation, so "number of characters" is "number of bytes that
- * are no continuation bytes". */
+ * Everything lives in one arena and is never freed piecewise. All text is valid UTF-8: that is
+ * checked where text comes in and kept by every operation, so "number of characters" is "number
+ * of bytes that are no continuation bytes". */
 #ifndef QUIRE_TEXT_JINJA_VALUE_H
 #define QUIRE_TEXT_JINJA_VALUE_H
 #include "base/alloc.h"
@@ -60,8 +60,8 @@ struct qr_j_value {
     };
 };
 
-/* A string and where each of its bytes came from: the caller's data (messages, tools, variables) or the
- * template. The mark travels with the bytes through every operation. */
+/* A string and where each of its bytes came from: the caller's data (messages, tools, variables)
+ * or the template. The mark travels with the bytes through every operation. */
 struct qr_j_str {
     const char *p;
     size_t n;
@@ -79,7 +79,7 @@ enum qr_j_flavor {
     QR_J_KEYS,
     QR_J_VALUES,
     QR_J_ITEMS,
-    QR_J_GENERATOR /* result of map, select, ...: can be walked once, is always true, has no length */
+    QR_J_GENERATOR /* of map, select, ...: can be walked once, is always true, has no length */
 };
 
 struct qr_j_list {
@@ -94,7 +94,8 @@ struct qr_j_entry {
     uint64_t hash;
 };
 
-/* Insertion-ordered; an index is built once there are more than a few entries. Nothing is ever removed. */
+/* Insertion-ordered; an index is built once there are more than a few entries. Nothing is ever
+ * removed. */
 struct qr_j_dict {
     struct qr_j_entry *entries;
     size_t n, cap;
@@ -170,8 +171,8 @@ static inline quire_status qr_j_step(struct qr_j *j, size_t n)
     j->steps_left -= n;
     return QUIRE_OK;
 }
-/* Around every recursion, so that nothing a template or a value does can exhaust the C stack. After a
- * failure the depth is not restored: the render is over. */
+/* Around every recursion, so that nothing a template or a value does can exhaust the C stack.
+ * After a failure the depth is not restored: the render is over. */
 static inline quire_status qr_j_enter(struct qr_j *j)
 {
     return j->depth++ < QR_J_MAX_EVAL_DEPTH ? QUIRE_OK : qr_j_too_deep(j);
@@ -267,8 +268,8 @@ quire_status qr_j_contains(struct qr_j *j, struct qr_j_value needle, struct qr_j
                            bool *out);
 quire_status qr_j_length(struct qr_j *j, struct qr_j_value v, int64_t *out);
 bool qr_j_is_iterable(struct qr_j_value v);
-/* The items that iterating over v yields, in *out (flavor PLAIN); consumes a generator. The items may be
- * shared with v and must not be changed. */
+/* The items that iterating over v yields, in *out (flavor PLAIN); consumes a generator. The items
+ * may be shared with v and must not be changed. */
 quire_status qr_j_items(struct qr_j *j, struct qr_j_value v, struct qr_j_list *out);
 /* i * step alone may overflow although the member does not. */
 static inline int64_t qr_j_range_at(const struct qr_j_range *r, int64_t i)
@@ -284,6 +285,9 @@ quire_status qr_j_dict_set(struct qr_j *j, struct qr_j_dict *d, struct qr_j_valu
 /* *out points at the value inside d, or is NULL. */
 quire_status qr_j_dict_find(struct qr_j *j, const struct qr_j_dict *d, struct qr_j_value key,
                             struct qr_j_value **out);
+/* For looking one key up in several dictionaries. */
+quire_status qr_j_dict_find_hashed(struct qr_j *j, const struct qr_j_dict *d, uint64_t hash,
+                                   struct qr_j_value key, struct qr_j_value **out);
 /* A key that is a string given by bytes. */
 quire_status qr_j_dict_find_text(struct qr_j *j, const struct qr_j_dict *d, const char *key,
                                  size_t n, struct qr_j_value **out);

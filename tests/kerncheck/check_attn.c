@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_attn.c - attention tiles: scores and weighted values against sums in double, fp8 cells against their values.
+/* check_attn.c - attention tiles: scores and weighted values against sums in double, fp8 cells
+ * against their values.
  *
  * Every level adds in the same order, so its bits are also compared with the generic level's. */
 #include "check_attn.h"
@@ -29,7 +30,8 @@ static struct type type_of(const char *kernel)
         return (struct type){ "bf16", 2, 2, true };
     if (strcmp(s, "bf16") == 0)
         return (struct type){ "bf16", 2, 2, false };
-    return strcmp(s, "f16") == 0 ? (struct type){ "f16", 2, 1, false } : (struct type){ "f32", 4, 1, false };
+    return strcmp(s, "f16") == 0 ? (struct type){ "f16", 2, 1, false }
+                                 : (struct type){ "f32", 4, 1, false };
 }
 
 /* Rounds x to what the type stores and stores it at p. */
@@ -64,7 +66,8 @@ static struct column make_column(struct type t, bool plain, size_t stride, int w
 static uint8_t *column_at(struct type t, const struct column *c, int wide, int deep)
 {
     const int depth = c->plain ? 1 : t.depth;
-    return c->data + (size_t)(deep / depth) * c->stride + (size_t)(wide * depth + deep % depth) * t.bytes;
+    return c->data + (size_t)(deep / depth) * c->stride +
+           (size_t)(wide * depth + deep % depth) * t.bytes;
 }
 
 /* Head sizes: packed ones at every level, and at the generic level plain rows too. */
@@ -77,25 +80,33 @@ static int pick_size(struct kc_env *env)
 }
 
 /* Rows of queries or weights, rounded to bf16 if the kernel wants them so. */
-static void *make_rows(struct kc_env *env, struct type t, int rows, int n, float *values)
+static void *make_rows(struct kc_env *env, struct type t, int rows, int n, float amplitude,
+                       float *values)
 {
     const size_t count = (size_t)rows * (size_t)n;
     float *f = kc_buffer_end(count * sizeof *f);
     uint16_t *h = kc_buffer_end(count * sizeof *h);
     for (size_t i = 0; i < count; i++) {
-        f[i] = kc_normal(env);
+        f[i] = kc_normal(env) * amplitude;
         h[i] = kc_bf16_bits(f[i]);
         values[i] = t.native ? kc_bf16_value(h[i]) : f[i];
     }
     return t.native ? (void *)h : (void *)f;
 }
 
-static bool same_bits(const float *a, const float *b, size_t n) { return memcmp(a, b, n * sizeof *a) == 0; }
+/* Products of small numbers are subnormal. */
+static float pick_amplitude(struct kc_env *env) { return kc_int(env, 0, 3) ? 1 : 1e-19f; }
+
+static bool same_bits(const float *a, const float *b, size_t n)
+{
+    return memcmp(a, b, n * sizeof *a) == 0;
+}
 
 /* |got - want| against the bound of a sum of n products whose magnitudes add up to sum. */
 static bool close_enough(struct kc_env *env, double got, double want, double sum, int n)
 {
-    const double bound = 2.0 * (n + 1) * 0x1p-24 * sum + 1e-37, ratio = fabs(got - want) / bound;
+    const double bound = 2.0 * (n + 1) * (0x1p-24 * sum + 0x1p-126),
+                 ratio = fabs(got - want) / bound;
     if (ratio > env->worst)
         env->worst = ratio;
     return ratio <= 1;
@@ -117,19 +128,25 @@ static void check_qk_once(struct kc_env *env, qk_fn *fn)
     const struct type t = type_of(env->kernel);
     const int n = pick_size(env), rows = kc_int(env, 1, MAX_ROWS);
     const bool plain = n % 8 != 0;
-    const size_t stride = plain ? (size_t)n * t.bytes : (size_t)(kc_int(env, 0, 1) ? COLUMN : KEYS) * t.bytes * (size_t)t.depth;
+    const size_t stride =
+        plain ? (size_t)n * t.bytes
+              : (size_t)(kc_int(env, 0, 1) ? COLUMN : KEYS) * t.bytes * (size_t)t.depth;
     float *q = malloc((size_t)(rows * n) * sizeof *q), *k = malloc((size_t)(KEYS * n) * sizeof *k);
-    float *s = kc_buffer_end((size_t)(rows * KEYS) * sizeof *s), *ref = malloc((size_t)(rows * KEYS) * sizeof *ref);
+    float *s = kc_buffer_end((size_t)(rows * KEYS) * sizeof *s),
+          *ref = malloc((size_t)(rows * KEYS) * sizeof *ref);
     struct quire_attn_qk_args a = { .k_stride = stride, .s = s, .n_rows = rows, .head_size = n };
-    a.q = make_rows(env, t, rows, n, q);
+    const float amplitude = pick_amplitude(env);
+    a.q = make_rows(env, t, rows, n, amplitude, q);
     for (int c = 0; c < QUIRE_TILE_COLUMNS; c++) {
         if (kc_int(env, 0, 4) == 0)
             continue;
-        const struct column col = plain ? make_column(t, true, stride, n, COLUMN) : make_column(t, false, stride, COLUMN, n);
+        const struct column col = plain ? make_column(t, true, stride, n, COLUMN)
+                                        : make_column(t, false, stride, COLUMN, n);
         for (int j = 0; j < COLUMN; j++)
             for (int d = 0; d < n; d++)
                 k[(c * COLUMN + j) * n + d] =
-                    put(t, plain ? column_at(t, &col, d, j) : column_at(t, &col, j, d), kc_normal(env));
+                    put(t, plain ? column_at(t, &col, d, j) : column_at(t, &col, j, d),
+                        kc_normal(env) * amplitude);
         a.k[c] = col.data;
     }
     for (int i = 0; i < rows * KEYS; i++)
@@ -145,7 +162,8 @@ static void check_qk_once(struct kc_env *env, qk_fn *fn)
             sum += fabs((double)q[r * n + d] * (double)k[j * n + d]);
         }
         if (a.k[j / COLUMN] ? !close_enough(env, s[i], want, sum, n) : s[i] != 12345)
-            kc_fail(env, "rows %d head_size %d: s[%d][%d] = %g, not %g", rows, n, r, j, (double)s[i], want);
+            kc_fail(env, "rows %d head_size %d: s[%d][%d] = %g, not %g", rows, n, r, j,
+                    (double)s[i], want);
     }
     if (!env->failures && (!same_bits(s, ref, (size_t)(rows * KEYS)) || !kc_intact(s)))
         kc_fail(env, "rows %d head_size %d: other bits than generic, or wrote outside s", rows, n);
@@ -173,7 +191,8 @@ static pv_fn *generic_pv(struct type t)
 uint64_t attn_random_visible(struct kc_env *env)
 {
     const int lo = kc_int(env, 0, 63), hi = kc_int(env, lo, 64);
-    const uint64_t range = (hi < 64 ? ((uint64_t)1 << hi) - 1 : ~(uint64_t)0) & (~(uint64_t)0 << lo);
+    const uint64_t range =
+        (hi < 64 ? ((uint64_t)1 << hi) - 1 : ~(uint64_t)0) & (~(uint64_t)0 << lo);
     switch (kc_int(env, 0, 7)) {
     case 0:
         return 0;
@@ -188,9 +207,10 @@ uint64_t attn_random_visible(struct kc_env *env)
     }
 }
 
-static void make_values(struct kc_env *env, struct type t, struct quire_attn_pv_args *a, bool plain, int width,
-                        uint64_t any, float *v)
+static void make_values(struct kc_env *env, struct type t, struct quire_attn_pv_args *a, bool plain,
+                        int width, uint64_t any, float *v)
 {
+    const float amplitude = pick_amplitude(env);
     for (int c = 0; c < QUIRE_TILE_COLUMNS; c++) {
         if (!(any >> (c * COLUMN) & 0xffff) && kc_int(env, 0, 1))
             continue;
@@ -198,7 +218,8 @@ static void make_values(struct kc_env *env, struct type t, struct quire_attn_pv_
         for (int j = 0; j < COLUMN; j++)
             for (int d = 0; d < width; d++) {
                 const bool used = any >> (c * COLUMN + j) & 1 && d < a->v_head_size;
-                const float x = put(t, column_at(t, &col, d, j), used ? kc_normal(env) : poison);
+                const float x =
+                    put(t, column_at(t, &col, d, j), used ? kc_normal(env) * amplitude : poison);
                 v[(c * COLUMN + j) * width + d] = x;
             }
         a->v[c] = col.data;
@@ -212,16 +233,22 @@ static void check_pv_once(struct kc_env *env, pv_fn *fn)
     const bool plain = n % 8 != 0;
     const int width = plain ? n : (n + 15) / 16 * 16;
     const size_t count = (size_t)(rows * width);
-    float *p = malloc((size_t)(rows * KEYS) * sizeof *p), *v = malloc((size_t)(KEYS * width) * sizeof *v);
-    float *o = kc_buffer_end(count * sizeof *o), *ref = malloc(count * sizeof *ref), *before = malloc(count * sizeof *before);
-    uint64_t *visible = kc_buffer_end((size_t)rows * sizeof *visible), any = 0, same = attn_random_visible(env);
-    struct quire_attn_pv_args a = { .o = o, .visible = visible, .o_stride = (size_t)width, .n_rows = rows, .v_head_size = n };
+    float *p = malloc((size_t)(rows * KEYS) * sizeof *p),
+          *v = malloc((size_t)(KEYS * width) * sizeof *v);
+    float *o = kc_buffer_end(count * sizeof *o), *ref = malloc(count * sizeof *ref),
+          *before = malloc(count * sizeof *before);
+    uint64_t *visible = kc_buffer_end((size_t)rows * sizeof *visible), any = 0,
+             same = attn_random_visible(env);
+    struct quire_attn_pv_args a = {
+        .o = o, .visible = visible, .o_stride = (size_t)width, .n_rows = rows, .v_head_size = n
+    };
     a.v_stride = (size_t)width * t.bytes * (size_t)(plain ? 1 : t.depth);
     const bool alike = kc_int(env, 0, 1);
     for (int r = 0; r < rows; r++)
         any |= visible[r] = alike ? same : attn_random_visible(env);
-    a.p = make_rows(env, t, rows, KEYS, p);
-    for (int r = 0; r < rows; r++) /* a weight of a key that is not visible must not matter either */
+    a.p = make_rows(env, t, rows, KEYS, pick_amplitude(env), p);
+    for (int r = 0; r < rows;
+         r++) /* a weight of a key that is not visible must not matter either */
         for (int j = 0; j < KEYS; j++)
             if (!(visible[r] >> j & 1)) {
                 const size_t at = (size_t)(r * KEYS + j) * (t.native ? 2 : 4);
@@ -229,7 +256,7 @@ static void check_pv_once(struct kc_env *env, pv_fn *fn)
                 memcpy((uint8_t *)(uintptr_t)a.p + at, &nan_bits, t.native ? 2 : 4);
             }
     make_values(env, t, &a, plain, width, any, v);
-    kc_fill_normal(env, before, count, 1);
+    kc_fill_normal(env, before, count, pick_amplitude(env) > 0.5f ? 1 : 1e-38f);
     memcpy(o, before, count * sizeof *o);
     memcpy(ref, before, count * sizeof *o);
     fn(&a);
@@ -249,7 +276,8 @@ static void check_pv_once(struct kc_env *env, pv_fn *fn)
             kc_fail(env, "rows %d v_head_size %d visible %llx: o[%d][%d] = %g, not %g", rows, n,
                     (unsigned long long)visible[r], r, d, (double)o[i], want);
         else if (!same_bits(o + i, ref + i, 1))
-            kc_fail(env, "rows %d v_head_size %d: o[%d][%d] = %a, generic says %a", rows, n, r, d, (double)o[i], (double)ref[i]);
+            kc_fail(env, "rows %d v_head_size %d: o[%d][%d] = %a, generic says %a", rows, n, r, d,
+                    (double)o[i], (double)ref[i]);
     }
     if (!env->failures && !kc_intact(o))
         kc_fail(env, "rows %d v_head_size %d: wrote outside o", rows, n);
@@ -270,16 +298,22 @@ static void check_unpack(struct kc_env *env, kc_fn fn)
     const bool e5m2 = strstr(env->kernel, "e5m2") != NULL;
     for (int round = 0; round < env->rounds && !env->failures; round++) {
         const int steps = kc_int(env, 1, 9), cells = kc_int(env, 1, 9);
-        const size_t src_stride = (size_t)cells * 64 + (size_t)kc_int(env, 0, 1) * 192, dst_stride = (size_t)cells * 32;
+        const size_t src_stride = (size_t)cells * 64 + (size_t)kc_int(env, 0, 1) * 192,
+                     dst_stride = (size_t)cells * 32;
         uint8_t *src = kc_buffer_end((size_t)(steps - 1) * src_stride + (size_t)cells * 64);
         uint16_t *dst = kc_buffer_end((size_t)steps * 2 * dst_stride * sizeof *dst);
         for (size_t i = 0; i < (size_t)(steps - 1) * src_stride + (size_t)cells * 64; i++)
             src[i] = (uint8_t)(i + kc_u32(env) % 3); /* every code comes by */
-        ((unpack_fn *)fn)(&(struct quire_attn_unpack_args){ src, dst, src_stride, dst_stride, steps, cells });
+        ((unpack_fn *)fn)(
+            &(struct quire_attn_unpack_args){ src, dst, src_stride, dst_stride, steps, cells });
         for (int i = 0; i < steps * cells * 64 && !env->failures; i++) {
-            const int step = i / (cells * 64), wide = i % (cells * 64) / 4, deep = i % 4; /* element of the cell row */
-            const uint8_t code = src[(size_t)step * src_stride + (size_t)(wide / 16 * 64 + wide % 16 / 4 * 16 + deep / 2 * 8 + wide % 4 * 2 + deep % 2)];
-            const float got = kc_bf16_value(dst[(size_t)(2 * step + deep / 2) * dst_stride + (size_t)(wide * 2 + deep % 2)]);
+            const int step = i / (cells * 64), wide = i % (cells * 64) / 4,
+                      deep = i % 4; /* element of the cell row */
+            const uint8_t code =
+                src[(size_t)step * src_stride + (size_t)(wide / 16 * 64 + wide % 16 / 4 * 16 +
+                                                         deep / 2 * 8 + wide % 4 * 2 + deep % 2)];
+            const float got = kc_bf16_value(
+                dst[(size_t)(2 * step + deep / 2) * dst_stride + (size_t)(wide * 2 + deep % 2)]);
             const float want = kc_fp8_value(code, e5m2);
             if (isnan(want) ? !isnan(got) : memcmp(&got, &want, sizeof got) != 0)
                 kc_fail(env, "code %02x became %a, not %a", code, (double)got, (double)want);
@@ -290,18 +324,35 @@ static void check_unpack(struct kc_env *env, kc_fn fn)
     }
 }
 
+/* ---- every check, and beside the generic kernel the same one over emulated vectors */
+
+#define CHECK(name, check)                                                                         \
+    static void check_##name(struct kc_env *env, kc_fn fn)                                         \
+    {                                                                                              \
+        static struct quire_kernels k;                                                             \
+        check(env, fn);                                                                            \
+        if (strcmp(env->level, "generic") == 0 && !env->failures) {                                \
+            quire_init_attn_emulated(&k);                                                          \
+            env->level = "emulated";                                                               \
+            check(env, (kc_fn)k.name);                                                             \
+        }                                                                                          \
+    }
+CHECK(attn_qk_f32, check_qk)
+CHECK(attn_qk_f16, check_qk)
+CHECK(attn_qk_bf16, check_qk)
+CHECK(attn_qk_bf16_native, check_qk)
+CHECK(attn_softmax, attn_check_softmax)
+CHECK(attn_pv_f32, check_pv)
+CHECK(attn_pv_f16, check_pv)
+CHECK(attn_pv_bf16, check_pv)
+CHECK(attn_pv_bf16_native, check_pv)
+CHECK(attn_merge, attn_check_merge)
+CHECK(attn_unpack_fp8_e4m3, check_unpack)
+CHECK(attn_unpack_fp8_e5m2, check_unpack)
+
 const struct kc_checker kc_checkers_attn[] = {
-    { "attn_qk_f32", check_qk },
-    { "attn_qk_f16", check_qk },
-    { "attn_qk_bf16", check_qk },
-    { "attn_qk_bf16_native", check_qk },
-    { "attn_softmax", attn_check_softmax },
-    { "attn_pv_f32", check_pv },
-    { "attn_pv_f16", check_pv },
-    { "attn_pv_bf16", check_pv },
-    { "attn_pv_bf16_native", check_pv },
-    { "attn_merge", attn_check_merge },
-    { "attn_unpack_fp8_e4m3", check_unpack },
-    { "attn_unpack_fp8_e5m2", check_unpack },
-    { NULL, NULL },
+#define X(ret, name, params) { #name, check_##name },
+    QUIRE_KERNELS_ATTN(X)
+#undef X
+        { NULL, NULL },
 };

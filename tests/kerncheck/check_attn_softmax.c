@@ -12,11 +12,13 @@ enum { KEYS = QUIRE_TILE_KEYS, LANES = QUIRE_COLUMN_KEYS, MAX_ROWS = 9, WIDTH = 
 
 /* Everything a call reads and writes, so that a copy can go through the generic level. */
 struct state {
-    float s[MAX_ROWS * KEYS], m[MAX_ROWS], l[MAX_ROWS * LANES], l_exact[MAX_ROWS * LANES], o[MAX_ROWS * WIDTH];
+    float s[MAX_ROWS * KEYS], m[MAX_ROWS], l[MAX_ROWS * LANES], l_exact[MAX_ROWS * LANES],
+        o[MAX_ROWS * WIDTH];
     uint16_t p[MAX_ROWS * KEYS];
 };
 
-static void fill_state(struct kc_env *env, struct state *x, const uint64_t *visible, int rows, float spread)
+static void fill_state(struct kc_env *env, struct state *x, const uint64_t *visible, int rows,
+                       float spread)
 {
     for (int i = 0; i < MAX_ROWS * KEYS; i++) {
         const bool seen = i / KEYS < rows && visible[i / KEYS] >> i % KEYS & 1;
@@ -33,15 +35,23 @@ static void fill_state(struct kc_env *env, struct state *x, const uint64_t *visi
     }
 }
 
-static struct quire_attn_softmax_args args_of(struct state *x, const uint64_t *visible, int rows, bool bf16)
+static struct quire_attn_softmax_args args_of(struct state *x, const uint64_t *visible, int rows,
+                                              bool bf16)
 {
-    return (struct quire_attn_softmax_args){ .s = x->s, .p_bf16 = bf16 ? x->p : NULL, .visible = visible, .m = x->m,
-                                             .l = x->l, .o = x->o, .o_stride = WIDTH, .n_rows = rows,
+    return (struct quire_attn_softmax_args){ .s = x->s,
+                                             .p_bf16 = bf16 ? x->p : NULL,
+                                             .visible = visible,
+                                             .m = x->m,
+                                             .l = x->l,
+                                             .o = x->o,
+                                             .o_stride = WIDTH,
+                                             .n_rows = rows,
                                              .o_width = 32 };
 }
 
 /* Score in units of log2(e) by the formula, and how far rounding may take it. */
-static double score(const struct quire_attn_softmax_args *a, const float *s, int r, int j, double *slack)
+static double score(const struct quire_attn_softmax_args *a, const float *s, int r, int j,
+                    double *slack)
 {
     const double c = 1.4426950408889634;
     double x = (double)s[r * KEYS + j] * a->scale * c;
@@ -59,12 +69,13 @@ static double score(const struct quire_attn_softmax_args *a, const float *s, int
 }
 
 /* One row of the result against the definition. Returns what is wrong, or NULL. */
-static const char *check_row(struct kc_env *env, const struct quire_attn_softmax_args *a, const struct state *was,
-                             const struct state *now, int r)
+static const char *check_row(struct kc_env *env, const struct quire_attn_softmax_args *a,
+                             const struct state *was, const struct state *now, int r)
 {
     const uint64_t visible = a->visible[r];
     if (!visible) {
-        const bool same = now->m[r] == was->m[r] && !memcmp(now->l + r * LANES, was->l + r * LANES, LANES * sizeof(float)) &&
+        const bool same = now->m[r] == was->m[r] &&
+                          !memcmp(now->l + r * LANES, was->l + r * LANES, LANES * sizeof(float)) &&
                           !memcmp(now->o + r * WIDTH, was->o + r * WIDTH, WIDTH * sizeof(float));
         return same ? NULL : "a row that sees nothing changed";
     }
@@ -76,9 +87,11 @@ static const char *check_row(struct kc_env *env, const struct quire_attn_softmax
             top_slack = slack > top_slack ? slack : top_slack;
         }
     const bool moved = now->m[r] != was->m[r];
-    if (moved ? fabs(now->m[r] - top) > top_slack || top < was->m[r] + 8.0 - top_slack : top > was->m[r] + 8.0 + top_slack)
+    if (moved ? fabs(now->m[r] - top) > top_slack || top < was->m[r] + 8.0 - top_slack
+              : top > was->m[r] + 8.0 + top_slack)
         return "the reference maximum is not the rule's";
-    const double c = moved ? exp2((double)was->m[r] - now->m[r]) : 1; /* its exponent was rounded to f32 */
+    const double c =
+        moved ? exp2((double)was->m[r] - now->m[r]) : 1; /* its exponent was rounded to f32 */
     double exact_slack = 0;
     const double c_slack = 4e-7 + (c > 0 ? fabs((double)was->m[r] - now->m[r]) * 0x1p-24 : 0);
     double sums[LANES], exact[LANES];
@@ -87,9 +100,12 @@ static const char *check_row(struct kc_env *env, const struct quire_attn_softmax
     for (int j = 0; j < KEYS; j++) {
         const double p = a->p_bf16 ? kc_bf16_value(now->p[r * KEYS + j]) : now->s[r * KEYS + j];
         const double e = visible >> j & 1 ? score(a, was->s, r, j, &slack) - now->m[r] : -INFINITY;
-        const double want = slack > 1 && fabs(e) <= slack ? 1 : exp2(e); /* beyond f32's reach: equal or far below */
+        const double want = slack > 1 && fabs(e) <= slack
+                                ? 1
+                                : exp2(e); /* beyond f32's reach: equal or far below */
         const double off = slack > 1 ? 0 : slack + (isinf(e) ? 0 : fabs(e)) * 0x1p-24 + 2e-7;
-        const double bound = want * (off + (a->p_bf16 ? 0x1p-8 : 0)) + 3e-38, ratio = fabs(p - want) / bound;
+        const double bound = want * (off + (a->p_bf16 ? 0x1p-8 : 0)) + 3e-38,
+                     ratio = fabs(p - want) / bound;
         env->worst = ratio > env->worst ? ratio : env->worst;
         if (!(ratio <= 1))
             return "a weight is off";
@@ -114,7 +130,8 @@ static const char *check_row(struct kc_env *env, const struct quire_attn_softmax
     return NULL;
 }
 
-static void softmax_once(struct kc_env *env, softmax_fn *fn, struct state *was, struct state *now, struct state *ref)
+static void softmax_once(struct kc_env *env, softmax_fn *fn, struct state *was, struct state *now,
+                         struct state *ref)
 {
     const int rows = kc_int(env, 1, MAX_ROWS);
     uint64_t *visible = kc_buffer_end((size_t)rows * sizeof *visible);
@@ -130,7 +147,8 @@ static void softmax_once(struct kc_env *env, softmax_fn *fn, struct state *was, 
     fill_state(env, was, visible, rows, spread < 1e30f ? spread : 0);
     if (spread > 1e30f) /* far apart, yet finite */
         for (int i = 0; i < rows * KEYS; i++)
-            was->s[i] = visible[i / KEYS] >> i % KEYS & 1 ? (kc_int(env, 0, 1) ? 1e38f : -1e38f) : NAN;
+            was->s[i] =
+                visible[i / KEYS] >> i % KEYS & 1 ? (kc_int(env, 0, 1) ? 1e38f : -1e38f) : NAN;
     struct quire_attn_softmax_args a = args_of(was, visible, rows, kc_int(env, 0, 1));
     a.scale = kc_int(env, 0, 3) ? 0.125f : 1;
     a.soft_cap = kc_int(env, 0, 2) ? 0 : kc_uniform(env, 1, 60);
@@ -147,16 +165,18 @@ static void softmax_once(struct kc_env *env, softmax_fn *fn, struct state *was, 
     for (int r = 0; r < rows && !env->failures; r++) {
         const char *wrong = check_row(env, &a, was, now, r);
         if (wrong)
-            kc_fail(env, "row %d of %d, cap %g, alibi %d, bf16 %d, spread %g: %s", r, rows, (double)a.soft_cap,
-                    a.slope != NULL, a.p_bf16 != NULL, (double)spread, wrong);
-        else if (visible[r] && (memcmp(now->m + r, ref->m + r, sizeof(float)) ||
-                                memcmp(now->l + r * LANES, ref->l + r * LANES, LANES * sizeof(float)) ||
-                                memcmp(now->l_exact + r * LANES, ref->l_exact + r * LANES, LANES * sizeof(float)) ||
-                                memcmp(now->o + r * WIDTH, ref->o + r * WIDTH, WIDTH * sizeof(float)) ||
-                                (a.p_bf16 ? memcmp(now->p + r * KEYS, ref->p + r * KEYS, KEYS * 2)
-                                          : memcmp(now->s + r * KEYS, ref->s + r * KEYS, KEYS * 4))))
-            kc_fail(env, "row %d, cap %g, alibi %d, bf16 %d, spread %g: other bits than generic", r, (double)a.soft_cap,
-                    a.slope != NULL, a.p_bf16 != NULL, (double)spread);
+            kc_fail(env, "row %d of %d, cap %g, alibi %d, bf16 %d, spread %g: %s", r, rows,
+                    (double)a.soft_cap, a.slope != NULL, a.p_bf16 != NULL, (double)spread, wrong);
+        else if (visible[r] &&
+                 (memcmp(now->m + r, ref->m + r, sizeof(float)) ||
+                  memcmp(now->l + r * LANES, ref->l + r * LANES, LANES * sizeof(float)) ||
+                  memcmp(now->l_exact + r * LANES, ref->l_exact + r * LANES,
+                         LANES * sizeof(float)) ||
+                  memcmp(now->o + r * WIDTH, ref->o + r * WIDTH, WIDTH * sizeof(float)) ||
+                  (a.p_bf16 ? memcmp(now->p + r * KEYS, ref->p + r * KEYS, KEYS * 2)
+                            : memcmp(now->s + r * KEYS, ref->s + r * KEYS, KEYS * 4))))
+            kc_fail(env, "row %d, cap %g, alibi %d, bf16 %d, spread %g: other bits than generic", r,
+                    (double)a.soft_cap, a.slope != NULL, a.p_bf16 != NULL, (double)spread);
     }
     kc_release();
 }
@@ -175,7 +195,8 @@ static void merge_once(struct kc_env *env, merge_fn *fn)
     const size_t stride = (size_t)width, n = (size_t)rows * stride;
     float *was_o = malloc(n * sizeof *was_o), *part_o = kc_buffer_end(n * sizeof *part_o);
     float *o = kc_buffer_end(n * sizeof *o), *m = kc_buffer_end((size_t)rows * sizeof *m);
-    float *l = kc_buffer_end((size_t)rows * sizeof *l), *l_exact = kc_buffer_end((size_t)rows * sizeof *l);
+    float *l = kc_buffer_end((size_t)rows * sizeof *l),
+          *l_exact = kc_buffer_end((size_t)rows * sizeof *l);
     float was_m[MAX_ROWS], was_l[MAX_ROWS], part_m[MAX_ROWS], part_l[MAX_ROWS];
     const bool exact = kc_int(env, 0, 1);
     kc_fill_normal(env, part_o, n, 1);
@@ -188,22 +209,29 @@ static void merge_once(struct kc_env *env, merge_fn *fn)
         for (size_t d = 0; d < stride; d++)
             o[(size_t)r * stride + d] = was_o[(size_t)r * stride + d] = empty ? 0 : kc_normal(env);
     }
-    fn(&(struct quire_attn_merge_args){ m, l, exact ? l_exact : NULL, o, part_m, part_l, part_l, part_o, stride, rows, width });
+    fn(&(struct quire_attn_merge_args){ m, l, exact ? l_exact : NULL, o, part_m, part_l, part_l,
+                                        part_o, stride, rows, width });
     for (int r = 0; r < rows && !env->failures; r++) {
         const double top = fmax(was_m[r], part_m[r]);
-        const double ca = was_m[r] == -INFINITY ? 0 : exp2(was_m[r] - top), cp = part_m[r] == -INFINITY ? 0 : exp2(part_m[r] - top);
-        const double apart = fmin(fabs((double)was_m[r] - part_m[r]), 200), slack = 4e-7 + apart * 0x1p-24;
+        const double ca = was_m[r] == -INFINITY ? 0 : exp2(was_m[r] - top),
+                     cp = part_m[r] == -INFINITY ? 0 : exp2(part_m[r] - top);
+        const double apart = fmin(fabs((double)was_m[r] - part_m[r]), 200),
+                     slack = 4e-7 + apart * 0x1p-24;
         const double want_l = was_l[r] * ca + part_l[r] * cp;
         if (l_exact[r] != (exact ? l[r] : was_l[r]))
             kc_fail(env, "row %d: l_exact %g beside l %g", r, (double)l_exact[r], (double)l[r]);
         if (m[r] != (float)top || fabs(l[r] - want_l) > want_l * slack + 1e-34)
-            kc_fail(env, "row %d: m %g l %g, not %g %g", r, (double)m[r], (double)l[r], top, want_l);
+            kc_fail(env, "row %d: m %g l %g, not %g %g", r, (double)m[r], (double)l[r], top,
+                    want_l);
         for (size_t d = 0; d < stride && !env->failures; d++) {
-            const double x = was_o[(size_t)r * stride + d] * ca, y = (double)part_o[(size_t)r * stride + d] * cp;
-            const double bound = (fabs(x) + fabs(y)) * slack + 1e-36, ratio = fabs(o[(size_t)r * stride + d] - x - y) / bound;
+            const double x = was_o[(size_t)r * stride + d] * ca,
+                         y = (double)part_o[(size_t)r * stride + d] * cp;
+            const double bound = (fabs(x) + fabs(y)) * slack + 1e-36,
+                         ratio = fabs(o[(size_t)r * stride + d] - x - y) / bound;
             env->worst = ratio > env->worst ? ratio : env->worst;
             if (!(ratio <= 1))
-                kc_fail(env, "row %d: o[%zu] = %g, not %g", r, d, (double)o[(size_t)r * stride + d], x + y);
+                kc_fail(env, "row %d: o[%zu] = %g, not %g", r, d, (double)o[(size_t)r * stride + d],
+                        x + y);
         }
     }
     if (!env->failures && !(kc_intact(o) && kc_intact(m) && kc_intact(l) && kc_intact(l_exact)))

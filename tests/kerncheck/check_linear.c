@@ -367,6 +367,7 @@ QUIRE_QUANT_TYPES(X)
 static void check_native(struct kc_env *env, kc_fn fn)
 {
     check_flush(env, (linear_kernel *)fn);
+    check_flush(env, emulated()->linear_native_bf16);
     if (!env->failures)
         check_linear_native_bf16(env, fn);
 }

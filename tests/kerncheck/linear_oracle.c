@@ -169,7 +169,8 @@ static uint16_t random_half(struct kc_env *env)
 void kc_random_row(struct kc_env *env, enum qr_weight_type type, size_t k, uint8_t *row)
 {
     const struct qr_weight_type_info *info = qr_weight_type_info(type);
-    const int extreme = kc_int(env, 0, 7); /* one row in eight all zero bits, one all one bits */
+    /* one row in eight all zero bits, one all one bits, one with the smallest MXFP4 exponents */
+    const int extreme = kc_int(env, 0, 7);
     for (size_t b = 0; b < k / info->block_elems; b++, row += info->block_bytes) {
         const float f = kc_normal(env);
         for (size_t i = 0; i < info->block_bytes; i++)
@@ -179,7 +180,7 @@ void kc_random_row(struct kc_env *env, enum qr_weight_type type, size_t k, uint8
         else if (info->block_elems == 1)
             set_half(row, type == QR_WEIGHT_F16 ? kc_f16_bits(f) : kc_bf16_bits(f));
         else if (type == QR_WEIGHT_MXFP4)
-            row[0] = (uint8_t)(kc_int(env, 0, 15) ? kc_int(env, 110, 140) : kc_int(env, 0, 3));
+            row[0] = (uint8_t)(extreme == 2 ? kc_int(env, 0, 3) : kc_int(env, 110, 140));
         else
             for (int i = 0; i < 1 + kc_has_min(type); i++)
                 set_half(row + half_offset(type) + 2 * i, random_half(env));

@@ -11,22 +11,24 @@ cmake --install "$build_dir" --prefix "$prefix" >/dev/null
 export PKG_CONFIG_PATH
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name quire.pc)")
 library_dir=$(dirname "$PKG_CONFIG_PATH")
+# the file names the prefix the build was configured for, not the scratch one
+pc() { pkg-config --define-variable=prefix="$prefix" "$@"; }
 export LD_LIBRARY_PATH=$library_dir
 
 awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$source_dir/README.md" >"$scratch/readme.c"
 n=0
 for program in "$scratch/readme.c" "$source_dir"/examples/*.c; do
     name=$(basename "$program" .c)
-    cc -std=c11 -Wall -Wextra -Werror "$program" -o "$scratch/$name" $(pkg-config --cflags --libs quire)
+    cc -std=c11 -Wall -Wextra -Werror "$program" -o "$scratch/$name" $(pc --cflags --libs quire)
     n=$((n + 1))
 done
 echo "compiled $n programs with pkg-config"
 # every header stands alone, as C11 and as C++ where a C++ compiler is there
 for header in "$prefix"/include/quire/*.h; do
     echo "#include <quire/$(basename "$header")>" >"$scratch/one.c"
-    cc -std=c11 -Wall -Wextra -Werror -fsyntax-only $(pkg-config --cflags quire) "$scratch/one.c"
+    cc -std=c11 -Wall -Wextra -Werror -fsyntax-only $(pc --cflags quire) "$scratch/one.c"
     if command -v c++ >/dev/null; then
-        c++ -x c++ -std=c++17 -Wall -Wextra -fsyntax-only $(pkg-config --cflags quire) "$scratch/one.c"
+        c++ -x c++ -std=c++17 -Wall -Wextra -fsyntax-only $(pc --cflags quire) "$scratch/one.c"
     fi
 done
 "$scratch/paged_decode" | tee "$scratch/decode.txt"

@@ -1,113 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_attn.c - attention against a sum in double, and the same bits however a batch is cut, paged or threaded. */
-#include "test_attn.h"
-
-/* ---- the formula in double */
-
-static double round_bf16(double x, bool on)
-{
-    float f = (float)x;
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
-    memcpy(&f, &bits, sizeof f);
-    return on ? (double)f : x;
-}
-
-/* What the pool holds of a scene, read back through the public call; [n_rows][kv heads][size]. */
-static void read_back(const struct scene *s, float *k, float *v)
-{
-    const struct run r = run_whole(s);
-    struct stage st;
-    stage_open(&st, s, &r);
-    for (uint32_t i = 0; i < st.n; i++)
-        for (uint32_t t = 0; t < s->len[st.seq[i]]; t++) {
-            const size_t row = (size_t)(s->first[st.seq[i]] + t) * s->config.num_kv_heads;
-            const int64_t slot = (int64_t)st.table[i * st.max_blocks + t / r.block_size] * r.block_size + t % r.block_size;
-            const struct quire_kv_read_args args = { .struct_size = sizeof args, .k = k + row * s->config.head_size,
-                                                     .v = v + row * scene_v_size(s), .slots = &slot, .n_tokens = 1 };
-            must(quire_kv_read(st.kv, &args, &err));
-        }
-    stage_close(&st);
-}
-
-static bool sees(const struct quire_attention_config *c, uint32_t q, uint32_t k)
-{
-    if (c->causal && k > q)
-        return false;
-    if (c->window_left >= 0 && (int64_t)k < (int64_t)q - c->window_left)
-        return false;
-    return c->window_right < 0 || (int64_t)k <= (int64_t)q + c->window_right;
-}
-
-/* One row and head: out[v size], and the LSE. */
-static double oracle_row(const struct scene *s, const float *k, const float *v, uint32_t seq, uint32_t pos, uint32_t head,
-                         double *out)
-{
-    const struct quire_attention_config *c = &s->config;
-    const uint32_t kv_head = head / (c->num_heads / c->num_kv_heads), dv = scene_v_size(s);
-    const bool native = c->compute == QUIRE_COMPUTE_NATIVE && s->k_dtype != QUIRE_KV_F32 && s->k_dtype != QUIRE_KV_F16;
-    const float *q = s->q + ((size_t)(s->first[seq] + pos) * c->num_heads + head) * c->head_size;
-    double *score = malloc((s->len[seq] + 1) * sizeof *score), top = -INFINITY, sum = 0;
-    for (uint32_t t = 0; t < s->len[seq]; t++) {
-        const float *key = k + ((size_t)(s->first[seq] + t) * c->num_kv_heads + kv_head) * c->head_size;
-        double x = 0;
-        for (uint32_t d = 0; d < c->head_size; d++)
-            x += round_bf16(q[d], native) * (double)key[d];
-        x *= c->scale;
-        if (c->logits_soft_cap > 0)
-            x = c->logits_soft_cap * tanh(x / c->logits_soft_cap);
-        if (c->alibi_slopes)
-            x += (double)c->alibi_slopes[head] * ((double)t - pos);
-        score[t] = sees(c, pos, t) ? x : -INFINITY;
-        top = score[t] > top ? score[t] : top;
-    }
-    memset(out, 0, dv * sizeof *out);
-    for (uint32_t t = 0; t < s->len[seq]; t++) {
-        const float *value = v + ((size_t)(s->first[seq] + t) * c->num_kv_heads + kv_head) * dv;
-        const double p = score[t] == -INFINITY ? 0 : exp(score[t] - top);
-        sum += p;
-        for (uint32_t d = 0; d < dv && p > 0; d++)
-            out[d] += p * (double)value[d];
-    }
-    free(score);
-    const double all = sum + (c->sinks && sum > 0 ? exp((double)c->sinks[head] - top) : 0);
-    for (uint32_t d = 0; d < dv; d++)
-        out[d] = sum > 0 ? out[d] / all : 0;
-    return sum > 0 ? top + log(sum) : -INFINITY;
-}
-
-static void check_oracle(const struct scene *s, const struct result *r)
-{
-    const uint32_t h = s->config.num_heads, dv = scene_v_size(s);
-    const bool native = s->config.compute == QUIRE_COMPUTE_NATIVE &&
-                        ((s->k_dtype != QUIRE_KV_F32 && s->k_dtype != QUIRE_KV_F16) ||
-                         (s->v_dtype != QUIRE_KV_F32 && s->v_dtype != QUIRE_KV_F16));
-    float *k = malloc(((size_t)s->n_rows * s->config.num_kv_heads * s->config.head_size + 1) * sizeof *k);
-    float *v = malloc(((size_t)s->n_rows * s->config.num_kv_heads * dv + 1) * sizeof *v);
-    double *out = malloc(dv * sizeof *out), max_v = 0;
-    read_back(s, k, v);
-    for (size_t i = 0; i < (size_t)s->n_rows * s->config.num_kv_heads * dv; i++)
-        max_v = fmax(max_v, fabs((double)v[i]));
-    for (uint32_t i = 0; i < s->n_seqs; i++)
-        for (uint32_t pos = 0; pos < s->len[i]; pos += 1 + s->len[i] / 23)
-            for (uint32_t j = 0; j < h; j++) {
-                const double lse = oracle_row(s, k, v, i, pos, j, out);
-                const size_t row = (size_t)(s->first[i] + pos) * h + j;
-                if (!(fabs(lse - (double)r->lse[row]) <= 1e-4))
-                    fail_msg("sequence %u row %u head %u: lse %g, not %g", i, pos, j, (double)r->lse[row], lse);
-                for (uint32_t d = 0; d < dv; d++)
-                    if (!(fabs(out[d] - (double)r->out[row * dv + d]) <= (native ? 4e-3 : 2e-5) * max_v))
-                        fail_msg("sequence %u row %u head %u: out[%u] %g, not %g", i, pos, j, d,
-                                 (double)r->out[row * dv + d], out[d]);
-            }
-    free(k), free(v), free(out);
-}
+/* test_attn.c - attention against a sum in double, and the same bits however a batch is cut, paged
+ * or threaded. */
+#include "test_attn_oracle.h"
 
 /* ---- options, and ways to run them */
 
-static struct scene scene_of(uint32_t heads, uint32_t kv_heads, uint32_t head_size, enum quire_kv_dtype dtype,
-                             enum quire_compute compute)
+static struct scene scene_of(uint32_t heads, uint32_t kv_heads, uint32_t head_size,
+                             enum quire_kv_dtype dtype, enum quire_compute compute)
 {
     struct scene s = { .k_dtype = dtype, .v_dtype = dtype, .k_scale = 1, .v_scale = 1 };
     quire_attention_config_default(&s.config, heads, kv_heads, head_size);
@@ -119,10 +18,12 @@ static struct scene scene_of(uint32_t heads, uint32_t kv_heads, uint32_t head_si
     return s;
 }
 
-/* A random set of options. Data must be filled in afterwards, and the pointers be set by scene_point. */
+/* A random set of options. Data must be filled in afterwards, and the pointers be set by
+ * scene_point. */
 static struct scene random_scene(void)
 {
-    static const enum quire_kv_dtype dtypes[] = { QUIRE_KV_F32, QUIRE_KV_BF16, QUIRE_KV_F16, QUIRE_KV_FP8_E4M3, QUIRE_KV_FP8_E5M2 };
+    static const enum quire_kv_dtype dtypes[] = { QUIRE_KV_F32, QUIRE_KV_BF16, QUIRE_KV_F16,
+                                                  QUIRE_KV_FP8_E4M3, QUIRE_KV_FP8_E5M2 };
     const uint32_t kv_heads = 1 + scene_below(2), ratio = 1 + scene_below(8);
     const uint32_t head_size = scene_below(8) ? 8 * (1 + scene_below(10)) : 1 + scene_below(40);
     struct scene s = scene_of(kv_heads * ratio, kv_heads, head_size, dtypes[scene_below(5)],
@@ -165,7 +66,8 @@ static void assert_same_result(const struct result *a, const struct result *b)
 }
 
 /* Rows in chunks of n tokens; causal scenes only, since the others see keys of later chunks. */
-static void check_chunks(const struct scene *s, const struct result *want, uint32_t n, uint32_t block_size)
+static void check_chunks(const struct scene *s, const struct result *want, uint32_t n,
+                         uint32_t block_size)
 {
     struct result got = result_new(s);
     uint32_t longest = 0;
@@ -199,7 +101,8 @@ static void check_tail(const struct scene *s, const struct result *want, uint32_
     memcpy(got.lse, want->lse, got.n_lse * sizeof *got.lse);
     for (uint32_t i = 0; i < s->n_seqs; i++)
         for (uint32_t t = r.from[i]; t < s->len[i]; t++) /* must be written again */
-            memset(got.lse + (size_t)(s->first[i] + t) * s->config.num_heads, 0xee, s->config.num_heads * sizeof(float));
+            memset(got.lse + (size_t)(s->first[i] + t) * s->config.num_heads, 0xee,
+                   s->config.num_heads * sizeof(float));
     run_scene(s, &r, &got);
     assert_same_result(&got, want);
     result_free(&got);
@@ -225,7 +128,9 @@ static void check_threads(const struct scene *s, const struct result *want)
         struct run r = run_whole(s);
         r.n_threads = counts[i];
         r.threads = counts[i] > 1 ? make_threads(counts[i]) : NULL;
-        r.n_plan_threads = i == 2 ? 2 : i == 1 ? 64 : counts[i]; /* fewer and more than there are, too */
+        r.n_plan_threads = i == 2   ? 2
+                           : i == 1 ? 64
+                                    : counts[i]; /* fewer and more than there are, too */
         r.block_size = block_sizes[i];
         r.shuffle = (uint64_t)i + 5;
         r.flags = i == 3 ? QUIRE_PLAN_FAST : 0;
@@ -297,7 +202,8 @@ static void several_spans(void **state)
     }
 }
 
-/* Bits of every level. Native products may flush subnormals at avx512_bf16, which these data never reach. */
+/* Bits of every level. Native products may flush subnormals at avx512_bf16, which these data never
+ * reach. */
 static void levels_agree(void **state)
 {
     (void)state;
@@ -323,12 +229,13 @@ static void every_group_and_head_size(void **state)
 {
     (void)state;
     static const uint32_t lens[] = { 70 };
-    static const uint32_t sizes[] = { 8, 16, 24, 40, 48, 56, 64, 80, 88, 96, 104, 112, 120, 128, 160, 192, 256, 512, 576, 1024,
-                                      1, 2, 3, 7, 17, 65, 127, 513, 1023 };
+    static const uint32_t sizes[] = { 8,   16,  24,  40,  48,  56,  64,  80,  88,  96,
+                                      104, 112, 120, 128, 160, 192, 256, 512, 576, 1024,
+                                      1,   2,   3,   7,   17,  65,  127, 513, 1023 };
     scene_rng = 5;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        struct scene s = scene_of(1 + (uint32_t)i % 9, 1, sizes[i], i % 2 ? QUIRE_KV_BF16 : QUIRE_KV_FP8_E4M3,
-                                  QUIRE_COMPUTE_NATIVE);
+        struct scene s = scene_of(1 + (uint32_t)i % 9, 1, sizes[i],
+                                  i % 2 ? QUIRE_KV_BF16 : QUIRE_KV_FP8_E4M3, QUIRE_COMPUTE_NATIVE);
         s.config.scale = 0.1f;
         scene_fill(&s, lens, 1);
         struct result want = whole(&s, NULL);
@@ -372,7 +279,8 @@ static void huge_scores_stay_finite(void **state)
     (void)state;
     static const uint32_t lens[] = { 200 };
     for (int i = 0; i < 4; i++) {
-        struct scene s = scene_of(2, 1, 8, i < 2 ? QUIRE_KV_F32 : QUIRE_KV_BF16, QUIRE_COMPUTE_NATIVE);
+        struct scene s =
+            scene_of(2, 1, 8, i < 2 ? QUIRE_KV_F32 : QUIRE_KV_BF16, QUIRE_COMPUTE_NATIVE);
         s.config.scale = 1;
         scene_fill(&s, lens, 1);
         set_all(s.q, 200 * 2 * 8, 0);
@@ -432,13 +340,58 @@ static void a_nan_query_spoils_only_its_row(void **state)
     scene_free(&s);
 }
 
+/* The order of adds is a promise: these bits may change only together with docs/numerics.md. */
+static void bits_are_pinned(void **state)
+{
+    (void)state;
+    static const struct {
+        enum quire_kv_dtype dtype;
+        enum quire_compute compute;
+        uint64_t hash;
+    } pins[] = {
+        { QUIRE_KV_F32, QUIRE_COMPUTE_F32, 0x0237f923e39d7fea },
+        { QUIRE_KV_F16, QUIRE_COMPUTE_F32, 0x01d8729b3c5048b3 },
+        { QUIRE_KV_BF16, QUIRE_COMPUTE_F32, 0xd7ac6c19c658fd9a },
+        { QUIRE_KV_BF16, QUIRE_COMPUTE_NATIVE, 0x3b4a4ffc87e0f471 },
+        { QUIRE_KV_FP8_E4M3, QUIRE_COMPUTE_F32, 0x4a3dee0858e66c9d },
+        { QUIRE_KV_FP8_E4M3, QUIRE_COMPUTE_NATIVE, 0xedcf0bd1b1525833 },
+        { QUIRE_KV_FP8_E5M2, QUIRE_COMPUTE_NATIVE, 0x2236f18a9c030c21 },
+    };
+    static const uint32_t lens[] = { 1200, 77 };
+    for (size_t i = 0; i < sizeof pins / sizeof *pins; i++) {
+        uint64_t hash = 1469598103934665603u;
+        scene_rng = 2024;
+        struct scene s = scene_of(6, 2, 72, pins[i].dtype, pins[i].compute);
+        s.config.scale = 0.125f;
+        s.config.logits_soft_cap = i % 3 == 1 ? 30 : 0;
+        s.config.window_left = i % 3 == 2 ? 600 : -1;
+        scene_fill(&s, lens, 2);
+        scene_point(&s, i % 2 == 1, false);
+        struct result r = whole(&s, NULL);
+        for (size_t j = 0; j < r.n_out; j++) {
+            uint32_t bits;
+            memcpy(&bits, &r.out[j], sizeof bits);
+            hash = (hash ^ bits) * 1099511628211u;
+        }
+        if (hash != pins[i].hash)
+            fail_msg("case %zu: 0x%016llx", i, (unsigned long long)hash);
+        result_free(&r);
+        scene_free(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_option_in_every_way), cmocka_unit_test(several_spans),
-        cmocka_unit_test(levels_agree),              cmocka_unit_test(every_group_and_head_size),
-        cmocka_unit_test(lse_does_not_change_out),   cmocka_unit_test(huge_scores_stay_finite),
-        cmocka_unit_test(rows_that_see_nothing),     cmocka_unit_test(a_nan_query_spoils_only_its_row),
+        cmocka_unit_test(every_option_in_every_way),
+        cmocka_unit_test(several_spans),
+        cmocka_unit_test(levels_agree),
+        cmocka_unit_test(every_group_and_head_size),
+        cmocka_unit_test(lse_does_not_change_out),
+        cmocka_unit_test(huge_scores_stay_finite),
+        cmocka_unit_test(rows_that_see_nothing),
+        cmocka_unit_test(a_nan_query_spoils_only_its_row),
+        cmocka_unit_test(bits_are_pinned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_attn.h - scenes for attention tests: sequences with random queries, keys and values, run in many ways. */
+/* test_attn.h - scenes for attention tests: sequences with random queries, keys and values, run in
+ * many ways. */
 #ifndef QUIRE_TEST_ATTN_H
 #define QUIRE_TEST_ATTN_H
 #include "quire_cmocka.h"
@@ -23,7 +24,8 @@ static inline float scene_uniform(float lo, float hi)
     return lo + (hi - lo) * (float)(scene_random() & 0xffffff) / 16777216.0f;
 }
 
-/* Sequences and a layer. Row `pos` of sequence s is at (first[s] + pos) in q, k, v and in results. */
+/* Sequences and a layer. Row `pos` of sequence s is at (first[s] + pos) in q, k, v and in results.
+ */
 struct scene {
     struct quire_attention_config config;
     enum quire_kv_dtype k_dtype, v_dtype;
@@ -69,14 +71,15 @@ static inline void scene_fill(struct scene *s, const uint32_t *lens, uint32_t n_
 
 static inline void scene_free(struct scene *s) { free(s->q), free(s->k), free(s->v); }
 
-/* How a scene is run. Sequence i takes part if to[i] > from[i]: queries [from, to), keys [0, to). */
+/* How a scene is run. Sequence i takes part if to[i] > from[i]: queries [from, to), keys [0, to).
+ */
 struct run {
     const char *isa; /* NULL = best */
     uint32_t block_size, n_threads, n_plan_threads, flags;
     uint32_t from[MAX_SCENE_SEQS], to[MAX_SCENE_SEQS];
-    bool reversed;     /* sequences in falling order in the batch */
-    uint64_t shuffle;  /* of block ids; 0 = rising */
-    bool give_up;      /* blocks that fell out of the window: left out of the tables by first_block */
+    bool reversed;    /* sequences in falling order in the batch */
+    uint64_t shuffle; /* of block ids; 0 = rising */
+    bool give_up; /* blocks that fell out of the window: left out of the tables by first_block */
     bool no_lse;
     struct quire_threads *threads; /* for n_threads > 1 */
 };
@@ -101,11 +104,11 @@ struct stage {
     struct quire_attention_batch batch;
 };
 
-#define must(call)                                                          \
-    do {                                                                    \
-        struct quire_error err = QUIRE_ERROR_INIT;                          \
-        if ((call) != QUIRE_OK)                                             \
-            fail_msg("%s: %s %s", #call, quire_status_name(err.code), err.msg); \
+#define must(call)                                                                                 \
+    do {                                                                                           \
+        struct quire_error err = QUIRE_ERROR_INIT;                                                 \
+        if ((call) != QUIRE_OK)                                                                    \
+            fail_msg("%s: %s %s", #call, quire_status_name(err.code), err.msg);                    \
     } while (0)
 
 /* Fills the whole pool with the bytes 0xff: NaN in every dtype. */
@@ -114,28 +117,43 @@ static inline void stage_poison(const struct stage *st, const struct scene *s, u
     const enum quire_kv_dtype dtypes[] = { s->k_dtype, s->v_dtype };
     if (dtypes[0] != dtypes[1] || scene_v_size(s) != s->config.head_size)
         return; /* a plain tensor has one dtype and size */
-    const size_t elem = dtypes[0] == QUIRE_KV_F32 ? 4 : dtypes[0] == QUIRE_KV_BF16 || dtypes[0] == QUIRE_KV_F16 ? 2 : 1;
-    const size_t bytes = 2 * (size_t)st->n_blocks * block_size * s->config.num_kv_heads * s->config.head_size * elem;
+    const size_t elem = dtypes[0] == QUIRE_KV_F32                                 ? 4
+                        : dtypes[0] == QUIRE_KV_BF16 || dtypes[0] == QUIRE_KV_F16 ? 2
+                                                                                  : 1;
+    const size_t bytes =
+        2 * (size_t)st->n_blocks * block_size * s->config.num_kv_heads * s->config.head_size * elem;
     int32_t *ids = malloc(st->n_blocks * sizeof *ids);
     void *plain = malloc(bytes);
     memset(plain, 0xff, bytes);
     for (uint32_t i = 0; i < st->n_blocks; i++)
         ids[i] = (int32_t)i;
-    const struct quire_kv_plain_args args = {
-        .struct_size = sizeof args, .blocks = ids, .n_blocks = st->n_blocks, .size = bytes,
-        .layout = quire_kv_plain_split(dtypes[0], st->n_blocks, block_size, s->config.num_kv_heads, s->config.head_size) };
+    const struct quire_kv_plain_args args = { .struct_size = sizeof args,
+                                              .blocks = ids,
+                                              .n_blocks = st->n_blocks,
+                                              .size = bytes,
+                                              .layout = quire_kv_plain_split(
+                                                  dtypes[0], st->n_blocks, block_size,
+                                                  s->config.num_kv_heads, s->config.head_size) };
     must(quire_kv_import(st->kv, &args, plain, &err));
     free(ids), free(plain);
 }
 
 static inline void stage_pool(struct stage *st, const struct scene *s, const struct run *r)
 {
-    const struct quire_kv_group_config group = {
-        .n_layers = 1, .n_kv_heads = s->config.num_kv_heads, .head_size = s->config.head_size, .v_head_size = scene_v_size(s),
-        .k_dtype = s->k_dtype, .v_dtype = s->v_dtype, .n_blocks = st->n_blocks, .k_scale = &s->k_scale,
-        .v_scale = &s->v_scale, .n_k_scales = 1, .n_v_scales = 1 };
-    const struct quire_kv_config config = { .struct_size = sizeof config, .block_size = r->block_size, .groups = &group,
-                                            .n_groups = 1 };
+    const struct quire_kv_group_config group = { .n_layers = 1,
+                                                 .n_kv_heads = s->config.num_kv_heads,
+                                                 .head_size = s->config.head_size,
+                                                 .v_head_size = scene_v_size(s),
+                                                 .k_dtype = s->k_dtype,
+                                                 .v_dtype = s->v_dtype,
+                                                 .n_blocks = st->n_blocks,
+                                                 .k_scale = &s->k_scale,
+                                                 .v_scale = &s->v_scale,
+                                                 .n_k_scales = 1,
+                                                 .n_v_scales = 1 };
+    const struct quire_kv_config config = {
+        .struct_size = sizeof config, .block_size = r->block_size, .groups = &group, .n_groups = 1
+    };
     int32_t *ids = malloc(st->n_blocks * sizeof *ids);
     must(quire_kv_create(&config, &st->kv, &err));
     must(quire_kv_alloc(st->kv, 0, -1, st->n_blocks, ids, &err));
@@ -143,7 +161,8 @@ static inline void stage_pool(struct stage *st, const struct scene *s, const str
     stage_poison(st, s, r->block_size);
 }
 
-/* Block ids of each sequence, shuffled; the keys that some query sees are written, the rest stays poisoned. */
+/* Block ids of each sequence, shuffled; the keys that some query sees are written, the rest stays
+ * poisoned. */
 static inline void stage_tables(struct stage *st, const struct scene *s, const struct run *r)
 {
     const uint32_t b = r->block_size;
@@ -164,7 +183,8 @@ static inline void stage_tables(struct stage *st, const struct scene *s, const s
     st->table = malloc((size_t)st->n * st->max_blocks * sizeof *st->table);
     for (uint32_t i = 0, next = 0; i < st->n; i++) {
         int32_t *row = st->table + (size_t)i * st->max_blocks;
-        const uint32_t seq = st->seq[i], window = s->config.window_left < 0 ? 0 : (uint32_t)s->config.window_left + 1;
+        const uint32_t seq = st->seq[i],
+                       window = s->config.window_left < 0 ? 0 : (uint32_t)s->config.window_left + 1;
         st->first_block[i] = r->give_up ? quire_kv_first_block(b, window, r->from[seq]) : 0;
         for (uint32_t j = 0; j < st->max_blocks; j++)
             row[j] = -7; /* must not be read */
@@ -173,12 +193,16 @@ static inline void stage_tables(struct stage *st, const struct scene *s, const s
         for (uint32_t j = st->first_block[i]; j < n; j++)
             row[j - st->first_block[i]] = ids[next++];
         for (uint32_t t = 0; t < (uint32_t)st->lens[i]; t++)
-            slots[t] = t / b < st->first_block[i] ? QUIRE_SLOT_PAD
-                                                  : (int64_t)row[t / b - st->first_block[i]] * b + t % b;
+            slots[t] = t / b < st->first_block[i]
+                           ? QUIRE_SLOT_PAD
+                           : (int64_t)row[t / b - st->first_block[i]] * b + t % b;
         const size_t at = (size_t)s->first[seq] * s->config.num_kv_heads;
-        const struct quire_kv_write_args args = { .struct_size = sizeof args, .dtype = QUIRE_KV_F32,
-                                                  .k = s->k + at * s->config.head_size, .v = s->v + at * scene_v_size(s),
-                                                  .slot_mapping = slots, .n_tokens = (size_t)st->lens[i] };
+        const struct quire_kv_write_args args = { .struct_size = sizeof args,
+                                                  .dtype = QUIRE_KV_F32,
+                                                  .k = s->k + at * s->config.head_size,
+                                                  .v = s->v + at * scene_v_size(s),
+                                                  .slot_mapping = slots,
+                                                  .n_tokens = (size_t)st->lens[i] };
         must(quire_kv_write(st->kv, &args, NULL, &err));
         free(slots);
     }
@@ -206,14 +230,26 @@ static inline void stage_open(struct stage *st, const struct scene *s, const str
     }
     stage_pool(st, s, r);
     stage_tables(st, s, r);
-    st->group = (struct quire_attention_batch_group){ .block_table = st->table, .max_blocks = st->max_blocks,
-                                                      .first_block = r->give_up ? st->first_block : NULL };
-    st->batch = (struct quire_attention_batch){ .struct_size = sizeof st->batch, .num_seqs = st->n, .query_start_loc = st->starts,
-                                                .seq_lens = st->lens, .n_groups = 1, .groups = &st->group };
+    st->group =
+        (struct quire_attention_batch_group){ .block_table = st->table,
+                                              .max_blocks = st->max_blocks,
+                                              .first_block = r->give_up ? st->first_block : NULL };
+    st->batch = (struct quire_attention_batch){ .struct_size = sizeof st->batch,
+                                                .num_seqs = st->n,
+                                                .query_start_loc = st->starts,
+                                                .seq_lens = st->lens,
+                                                .n_groups = 1,
+                                                .groups = &st->group };
     const struct quire_plan_group group = { .config = &s->config };
-    const struct quire_plan_params params = { .struct_size = sizeof params, .kv = st->kv, .groups = &group, .n_groups = 1,
-                                              .max_tokens = n_tokens ? n_tokens : 1, .max_seqs = st->n ? st->n : 1,
-                                              .max_seq_len = longest, .n_threads = r->n_plan_threads, .isa = r->isa,
+    const struct quire_plan_params params = { .struct_size = sizeof params,
+                                              .kv = st->kv,
+                                              .groups = &group,
+                                              .n_groups = 1,
+                                              .max_tokens = n_tokens ? n_tokens : 1,
+                                              .max_seqs = st->n ? st->n : 1,
+                                              .max_seq_len = longest,
+                                              .n_threads = r->n_plan_threads,
+                                              .isa = r->isa,
                                               .flags = r->flags };
     must(quire_plan_create(&params, &st->plan, &err));
     must(quire_plan_build(st->plan, &st->batch, &err));
@@ -242,28 +278,39 @@ static inline struct result result_new(const struct scene *s)
 }
 static inline void result_free(struct result *r) { free(r->out), free(r->lse); }
 
-/* Runs the scene and adds the rows to `into`. Strides are wider than the rows, and q is misaligned. */
-static inline void run_stage(struct stage *st, const struct scene *s, const struct run *r, struct result *into)
+/* Runs the scene and adds the rows to `into`. Strides are wider than the rows, and q is misaligned.
+ */
+static inline void run_stage(struct stage *st, const struct scene *s, const struct run *r,
+                             struct result *into)
 {
     const struct quire_attention_config *c = &s->config;
-    const size_t h = c->num_heads, d = c->head_size, dv = scene_v_size(s), n = (size_t)st->starts[st->n];
+    const size_t h = c->num_heads, d = c->head_size, dv = scene_v_size(s),
+                 n = (size_t)st->starts[st->n];
     const size_t q_row = h * d + 5, o_row = h * (dv + 3);
     char *q_bytes = malloc((n * q_row + 1) * sizeof(float) + 1);
     float *out = malloc((n * o_row + 1) * sizeof *out), *lse = malloc((n * h + 1) * sizeof *lse);
     for (uint32_t i = 0; i < st->n; i++)
         for (int32_t t = st->starts[i]; t < st->starts[i + 1]; t++) {
-            const size_t pos = (size_t)(st->lens[i] - (st->starts[i + 1] - t)) + s->first[st->seq[i]];
-            memcpy(q_bytes + 1 + (size_t)t * q_row * sizeof(float), s->q + pos * h * d, h * d * sizeof(float));
+            const size_t pos =
+                (size_t)(st->lens[i] - (st->starts[i + 1] - t)) + s->first[st->seq[i]];
+            memcpy(q_bytes + 1 + (size_t)t * q_row * sizeof(float), s->q + pos * h * d,
+                   h * d * sizeof(float));
         }
-    const struct quire_attention_args args = { .struct_size = sizeof args, .q = (const float *)(const void *)(q_bytes + 1),
-                                               .q_token_stride = q_row, .out = out, .out_token_stride = o_row,
-                                               .out_head_stride = dv + 3, .lse = r->no_lse ? NULL : lse };
+    const struct quire_attention_args args = { .struct_size = sizeof args,
+                                               .q = (const float *)(const void *)(q_bytes + 1),
+                                               .q_token_stride = q_row,
+                                               .out = out,
+                                               .out_token_stride = o_row,
+                                               .out_head_stride = dv + 3,
+                                               .lse = r->no_lse ? NULL : lse };
     must(quire_attention_forward(st->plan, &args, r->n_threads > 1 ? r->threads : NULL, &err));
     for (uint32_t i = 0; i < st->n; i++)
         for (int32_t t = st->starts[i]; t < st->starts[i + 1]; t++) {
-            const size_t pos = (size_t)(st->lens[i] - (st->starts[i + 1] - t)) + s->first[st->seq[i]];
+            const size_t pos =
+                (size_t)(st->lens[i] - (st->starts[i + 1] - t)) + s->first[st->seq[i]];
             for (size_t j = 0; j < h; j++)
-                memcpy(into->out + (pos * h + j) * dv, out + (size_t)t * o_row + j * (dv + 3), dv * sizeof *out);
+                memcpy(into->out + (pos * h + j) * dv, out + (size_t)t * o_row + j * (dv + 3),
+                       dv * sizeof *out);
             if (!r->no_lse)
                 memcpy(into->lse + pos * h, lse + (size_t)t * h, h * sizeof *lse);
         }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_bias.c - dense bias builders against their formulas, and what attention does with the same options. */
+/* test_bias.c - dense bias builders against their formulas, and what attention does with the same
+ * options. */
 #include "test_attn.h"
 
 static void window_by_hand(void **state)
@@ -27,11 +28,13 @@ static void window_everywhere(void **state)
         for (int64_t right = -1; right < 6; right++)
             for (int n_q = 0; n_q <= 9; n_q++)
                 for (int n_k = 0; n_k <= 9; n_k++) {
-                    must(quire_sliding_window_bias((size_t)n_q, (size_t)n_k, left, right, out, 9, &err));
+                    must(quire_sliding_window_bias((size_t)n_q, (size_t)n_k, left, right, out, 9,
+                                                   &err));
                     for (int i = 0; i < n_q; i++)
                         for (int j = 0; j < n_k; j++) {
                             const int q = n_k - n_q + i;
-                            const bool seen = (left < 0 || j >= q - left) && (right < 0 || j <= q + right);
+                            const bool seen =
+                                (left < 0 || j >= q - left) && (right < 0 || j <= q + right);
                             assert_true(out[i * 9 + j] == (seen ? 0 : -INFINITY));
                         }
                 }
@@ -74,14 +77,19 @@ static void slopes_by_formula(void **state)
     assert_float_equal(s[63], exp2(-8), 1e-9);
 }
 
-/* Softmax of score + bias, as a program with masks of its own would do it, equals the ranges of the kernels. */
+/* Softmax of score + bias, as a program with masks of its own would do it, equals the ranges of the
+ * kernels. */
 static void attention_agrees_with_the_biases(void **state)
 {
     (void)state;
     enum { N = 40, H = 3, D = 8 };
     static const uint32_t lens[] = { N };
     static float window[N * N], alibi[H * N * N];
-    struct scene s = { .config.num_heads = 0, .k_dtype = QUIRE_KV_F32, .v_dtype = QUIRE_KV_F32, .k_scale = 1, .v_scale = 1 };
+    struct scene s = { .config.num_heads = 0,
+                       .k_dtype = QUIRE_KV_F32,
+                       .v_dtype = QUIRE_KV_F32,
+                       .k_scale = 1,
+                       .v_scale = 1 };
     quire_attention_config_default(&s.config, H, 1, D);
     s.config.compute = QUIRE_COMPUTE_F32;
     s.config.window_left = 9;
@@ -122,12 +130,14 @@ static void bad_arguments(void **state)
     assert_status(QUIRE_E_INVALID_ARG, quire_sliding_window_bias(2, 3, 0, 0, out, 2, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_sliding_window_bias(2, 2, -2, 0, out, 2, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_sliding_window_bias(2, 2, 0, -2, out, 2, NULL));
-    assert_status(QUIRE_E_INVALID_ARG, quire_sliding_window_bias(SIZE_MAX / 4, 2, 0, 0, out, 2, NULL));
+    assert_status(QUIRE_E_INVALID_ARG,
+                  quire_sliding_window_bias(SIZE_MAX / 4, 2, 0, 0, out, 2, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_alibi_bias(NULL, 2, 2, 2, 1, out, 2, 0, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_alibi_bias(slopes, 2, 2, 2, 1, NULL, 2, 0, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_alibi_bias(slopes, 2, 2, 3, 1, out, 2, 0, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_alibi_bias(slopes, 2, 2, 2, 1, out, 2, 3, NULL));
-    assert_status(QUIRE_E_INVALID_ARG, quire_alibi_bias(slopes, SIZE_MAX / 4, 2, 2, 1, out, 2, 0, NULL));
+    assert_status(QUIRE_E_INVALID_ARG,
+                  quire_alibi_bias(slopes, SIZE_MAX / 4, 2, 2, 1, out, 2, 0, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_alibi_slopes(0, slopes, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_alibi_slopes(2, NULL, NULL));
     for (int i = 0; i < 16; i++)
@@ -137,9 +147,9 @@ static void bad_arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(window_by_hand),    cmocka_unit_test(window_everywhere),
-        cmocka_unit_test(alibi_by_formula),  cmocka_unit_test(slopes_by_formula),
-        cmocka_unit_test(bad_arguments),     cmocka_unit_test(attention_agrees_with_the_biases),
+        cmocka_unit_test(window_by_hand),   cmocka_unit_test(window_everywhere),
+        cmocka_unit_test(alibi_by_formula), cmocka_unit_test(slopes_by_formula),
+        cmocka_unit_test(bad_arguments),    cmocka_unit_test(attention_agrees_with_the_biases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,7 +54,11 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
         c->qk_norm_after_rope);
     for (uint32_t i = 0; i < c->n_rope; i++)
         say_rope(t, &c->rope[i]);
-    say(t, "moe %u mla %u\n", c->moe.n_experts, c->mla.kv_lora_rank);
+    say(t, "moe %u of %u shared %u ffn %u %u groups %u %u gating %d flags %d%d%d%d%d%d%d scale %g mla %u\n",
+        c->moe.n_used, c->moe.n_experts, c->moe.n_shared, c->moe.ffn_size, c->moe.shared_ffn_size, c->moe.n_groups,
+        c->moe.n_groups_used, (int)c->moe.gating, c->moe.renormalise, c->moe.correction, c->moe.group_top2,
+        c->moe.shared_gate, c->moe.input_weights, c->moe.router_bias, c->moe.expert_bias,
+        (double)c->moe.weights_scale, c->mla.kv_lora_rank);
     for (uint32_t i = 0; i < c->n_layers; i++)
         say(t, "layer %u heads %u/%u window %u ffn %u rope %u %d%d\n", i, c->layers[i].n_heads,
             c->layers[i].n_kv_heads, c->layers[i].window, c->layers[i].ffn_size, c->layers[i].rope,
@@ -72,11 +76,15 @@ static inline void assert_same_config(const struct qr_model_config *a,
     assert_string_equal(describe(a, &ta), describe(b, &tb));
 }
 
-/* The 12 folders of built families in the reference data. */
-static const char *const golden_dirs[] = { "llama",      "llama3_rope", "llama_linear_rope",
-                                           "llama_h256", "mistral",     "qwen2",
-                                           "qwen2_yarn", "qwen3",       "gemma",
-                                           "gemma2_q32", "gemma3_text", "phi3" };
+/* The folders of built families in the reference data. */
+static const char *const golden_dirs[] = {
+    "llama",      "llama3_rope",  "llama_linear_rope", "llama_h256", "mistral",     "qwen2",      "qwen2_yarn",
+    "qwen3",      "gemma",        "gemma2_q32",        "gemma3_text", "phi3",       "granite",    "gpt2",
+    "gpt_neox",   "bloom",        "mpt",               "falcon_new", "falcon_alibi", "cohere2",   "olmo",
+    "olmo2",      "nemotron",     "stablelm",          "starcoder2", "phi",         "ernie4_5",   "glm4",
+    "gpt_bigcode", "gpt_neo",     "gptj",              "opt",        "mixtral",     "qwen2_moe",  "qwen3_moe",
+    "olmoe",      "gpt_oss",      "llama4_text",
+};
 enum { N_GOLDEN_DIRS = sizeof golden_dirs / sizeof *golden_dirs };
 
 /* A whole file as a string to free; NULL when it is not there. */

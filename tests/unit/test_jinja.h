@@ -13,7 +13,8 @@ static const char jinja_variables[] =
     "\"nested\":{\"x\":{\"y\":[1,{\"k\":\"v\"}]}},"
     "\"users\":[{\"name\":\"bob\",\"age\":5,\"city\":\"NY\"},{\"name\":\"Al\",\"age\":3,\"city\":"
     "\"ny\"},"
-    "{\"name\":\"Cy\",\"age\":4,\"city\":\"LA\"}],\"t\":true,\"no\":null,\"big\":9007199254740993,"
+    "{\"name\":\"Cy\",\"age\":4,\"city\":\"LA\"}],\"t\":true,\"dig\":\"123\",\"no\":null,\"big\":"
+    "9007199254740993,"
     "\"html\":\"<a href=\\\"x\\\">'&</a>\",\"sp\":\"  pad "
     "\\n\",\"multi\":\"one\\ntwo\\r\\n\\nthree\\n\","
     "\"mixed\":[1,\"a\",null,true,2.5,[1],{\"q\":\"\u00e9\\n\\\"\"}]}";

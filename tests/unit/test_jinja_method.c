@@ -76,14 +76,23 @@ static const struct jinja_case casing[] = {
 
 /* character classes */
 static const struct jinja_case classes[] = {
-    { "s.isalpha()", "False" },    { "'ab'.isalpha()", "True" },
-    { "'a1'.isalnum()", "True" },  { "' \\n'.isspace()", "True" },
-    { "''.isspace()", "False" },   { "'Ab'.isupper()", "False" },
-    { "'AB1'.isupper()", "True" }, { "'ab1'.islower()", "True" },
-    { "s.istitle()", "True" },     { "'Hello world'.istitle()", "False" },
-    { "'a'.isascii()", "True" },   { "'é'.isascii()", "False" },
-    { "'é'.isalpha()", "True" },   { "'a\\n'.isprintable()", "False" },
-    { "'½'.isnumeric()", "True" }, { "'½'.isdecimal()", "False" },
+    { "dig.isdigit()", "True" },
+    { "s.isalpha()", "False" },
+    { "'ab'.isalpha()", "True" },
+    { "'a1'.isalnum()", "True" },
+    { "' \\n'.isspace()", "True" },
+    { "''.isspace()", "False" },
+    { "'Ab'.isupper()", "False" },
+    { "'AB1'.isupper()", "True" },
+    { "'ab1'.islower()", "True" },
+    { "s.istitle()", "True" },
+    { "'Hello world'.istitle()", "False" },
+    { "'a'.isascii()", "True" },
+    { "'é'.isascii()", "False" },
+    { "'é'.isalpha()", "True" },
+    { "'a\\n'.isprintable()", "False" },
+    { "'½'.isnumeric()", "True" },
+    { "'½'.isdecimal()", "False" },
     { "'١'.isdigit()", "True" },
 };
 

@@ -104,6 +104,22 @@ static const struct jinja_case statements[] = {
       "loop.index }}{% endfor %}",
       "100 201 1110 211 2120 221 3" },
     { "{% for c in s %}{{ c }}-{% endfor %}", "H-e-l-l-o- -W-o-r-l-d-" },
+    { "{% for x in l %}{{ loop }}{{ loop|length }}{{ loop is callable }}{{ loop.nope is defined "
+      "}}{{ [loop.previtem, loop.nextitem] }}{% endfor %}",
+      "<LoopContext 1/3>3TrueFalse[Undefined, 1]<LoopContext 2/3>3TrueFalse[3, 2]<LoopContext "
+      "3/3>3TrueFalse[1, Undefined]" },
+    { "{% macro m(a) %}{% endmacro %}{{ m }}{{ [m] }}{{ m is callable }}{{ m.name }}{{ "
+      "m.catch_kwargs }}{{ m.catch_varargs }}{{ m.nope is defined }}",
+      "<Macro 'm'>[<Macro 'm'>]TruemFalseFalseFalse" },
+    { "{% set ns = namespace(a=[1]) %}{{ ns }}{{ ns.a }}{{ ns is mapping }}{{ ns == ns }}{{ ns is "
+      "sameas ns }}{{ ns.nope is defined }}",
+      "<Namespace {'a': [1]}>[1]FalseTrueTrueFalse" },
+    { "{% set c = cycler(1,2) %}{{ c.current }}{{ c.nope is defined }}", "1False" },
+    { "{% set j = joiner() %}{{ j.sep }}{{ j.nope is defined }}", ", False" },
+    { "{% for x in l %}{{ loop.changed(1) }}{{ loop.changed() }}{% endfor %}",
+      "TrueTrueTrueTrueTrueTrue" },
+    { "{{ l.append }}{{ l.append is defined }}{{ d.update is defined }}", "FalseFalse" },
+    { "{{ \"{0.append}\".format(l) }}", "" },
     { "{% for k in d %}{{ k }}{% endfor %}", "abitemsz" },
     { "{% for x in qq %}a{% else %}e{% endfor %}", "e" },
     { "{% for x in l|map(\"string\") %}{{ x }}{{ loop.last }}{{ loop.length }}{% endfor %}",

@@ -218,8 +218,10 @@ static void test_lies(void **state)
             QUIRE_E_FORMAT, cases[i].text);
     bad("llama", (struct entry){ "llama.rope.scaling.type", QR_GGUF_STRING, 0, "spiral" },
         QUIRE_E_UNSUPPORTED, "spiral");
-    bad("llama", (struct entry){ "llama.expert_count", QR_GGUF_U32, 8, NULL }, QUIRE_E_UNSUPPORTED,
+    bad("qwen2", (struct entry){ "qwen2.expert_count", QR_GGUF_U32, 8, NULL }, QUIRE_E_UNSUPPORTED,
         "expert_count is 8");
+    bad("llama", (struct entry){ "llama.expert_count", QR_GGUF_U32, 8, NULL }, QUIRE_E_FORMAT,
+        "expert_used_count is missing");
     bad("llama", (struct entry){ "llama.attention.head_count", QR_GGUF_ARRAY, 0, "222" },
         QUIRE_E_FORMAT, "must list 4");
     bad("llama", (struct entry){ "llama.attention.sliding_window", QR_GGUF_STRING, 0, "8" },

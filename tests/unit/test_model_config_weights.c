@@ -367,7 +367,7 @@ static float *read_all(struct qr_weights *w, const struct qr_weight *x)
 /* Where row r of a folder's q or k lies in a GGUF file of arch llama: pairs become neighbours. */
 static uint64_t permuted(const struct qr_model_config *c, enum qr_weight_role role, uint64_t r)
 {
-    if (c->rope[0].kind != QR_ROPE_INTERLEAVED || (role != QR_W_ATTN_Q && role != QR_W_ATTN_K))
+    if (c->n_rope == 0 || c->rope[0].kind != QR_ROPE_INTERLEAVED || (role != QR_W_ATTN_Q && role != QR_W_ATTN_K))
         return r;
     const uint64_t in_head = r % c->head_dim, half = c->head_dim / 2;
     return r - in_head + (in_head % half) * 2 + in_head / half;
@@ -383,9 +383,19 @@ static void compare_role(struct qr_weights *g, struct qr_weights *h, enum qr_wei
     if (!there)
         return;
     assert_true(a.n_rows == b.n_rows && a.n_cols == b.n_cols);
+    assert_int_equal(a.n_experts, b.n_experts);
+    for (uint32_t e = 1; e < a.n_experts; e++) {
+        const struct qr_weight ea = qr_weights_expert(&a, e), eb = qr_weights_expert(&b, e);
+        float *va = read_all(g, &ea), *vb = read_all(h, &eb);
+        assert_memory_equal(va, vb, a.n_rows * a.n_cols * sizeof *va);
+        free(va);
+        free(vb);
+    }
     float *va = read_all(g, &a), *vb = read_all(h, &b);
     const bool norm = strstr(qr_weight_role_name(role), "norm") != NULL;
-    const float shift = norm && qr_weights_config(h)->norm == QR_NORM_RMS_PLUS1 ? 1 : 0;
+    const enum qr_norm_kind kind = qr_weights_config(h)->norm;
+    const bool plus1 = kind == QR_NORM_RMS_PLUS1 || kind == QR_NORM_LAYER_PLUS1;
+    const float shift = norm && plus1 && !strstr(qr_weight_role_name(role), "bias") ? 1 : 0;
     for (uint64_t r = 0; r < a.n_rows; r++)
         for (uint64_t i = 0; i < a.n_cols; i++)
             if (va[permuted(c, role, r) * a.n_cols + i] != vb[r * a.n_cols + i] + shift)
@@ -406,6 +416,18 @@ static void test_real_models(void **state)
         { "gemma-bf16", "gemma" },
         { "phi3-bf16", "phi3" },
         { "gemma2_q32-bf16", "gemma2_q32" },
+        { "granite-bf16", "granite" },
+        { "gpt_neox-bf16", "gpt_neox" },
+        { "gpt_bigcode-bf16", "gpt_bigcode" },
+        { "mpt-bf16", "mpt" },
+        { "falcon_new-bf16", "falcon_new" },
+        { "olmo2-bf16", "olmo2" },
+        { "nemotron-bf16", "nemotron" },
+        { "stablelm-bf16", "stablelm" },
+        { "phi-bf16", "phi" },
+        { "mixtral-bf16", "mixtral" },
+        { "qwen2_moe-bf16", "qwen2_moe" },
+        { "qwen3_moe-bf16", "qwen3_moe" },
     };
     if (!need_shared())
         skip();

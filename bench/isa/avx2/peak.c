@@ -3,7 +3,7 @@
 #include "isa/peak.h"
 #include <immintrin.h>
 
-#define FMA(j) __asm__ volatile("vfmadd231ps %1, %2, %0" : "+x"(acc##j) : "x"(a), "x"(b));
+#define FMA(j)     __asm__ volatile("vfmadd231ps %1, %2, %0" : "+x"(acc##j) : "x"(a), "x"(b));
 #define DECLARE(j) __m256 acc##j = _mm256_setzero_ps();
 static void f32(size_t n)
 {
@@ -16,29 +16,27 @@ static void f32(size_t n)
 
 /* Pairs of bf16 are widened to even and odd values and multiplied one after the other. The widening of a weight
  * vector is shared by the six rows of a register tile, two vectors wide. */
-#define ODD(j) __asm__ volatile("vfmadd231ps %1, %2, %0" : "+x"(acc##j) : "x"(odd), "x"(b));
+#define ODD(j)  __asm__ volatile("vfmadd231ps %1, %2, %0" : "+x"(acc##j) : "x"(odd), "x"(b));
 #define EVEN(j) __asm__ volatile("vfmadd231ps %1, %2, %0" : "+x"(acc##j) : "x"(even), "x"(b));
+#define COLUMN(...)                                                                                \
+    __asm__ volatile("vpand %1, %2, %0" : "=x"(odd) : "x"(pair), "x"(mask));                       \
+    __asm__ volatile("vpslld $16, %1, %0" : "=x"(even) : "x"(pair));                               \
+    PEAK_6(ODD, __VA_ARGS__) PEAK_6(EVEN, __VA_ARGS__)
 static void bf16(size_t n)
 {
     __m256i pair = _mm256_setzero_si256(), mask = _mm256_set1_epi32((int)0xffff0000u);
     __m256 odd, even, b = _mm256_setzero_ps();
     PEAK_12(DECLARE)
     for (size_t i = 0; i < n; i++) {
-        __asm__ volatile("vpand %1, %2, %0" : "=x"(odd) : "x"(pair), "x"(mask));
-        __asm__ volatile("vpslld $16, %1, %0" : "=x"(even) : "x"(pair));
-        ODD(0) ODD(1) ODD(2) ODD(3) ODD(4) ODD(5)
-        EVEN(0) EVEN(1) EVEN(2) EVEN(3) EVEN(4) EVEN(5)
-        __asm__ volatile("vpand %1, %2, %0" : "=x"(odd) : "x"(pair), "x"(mask));
-        __asm__ volatile("vpslld $16, %1, %0" : "=x"(even) : "x"(pair));
-        ODD(6) ODD(7) ODD(8) ODD(9) ODD(10) ODD(11)
-        EVEN(6) EVEN(7) EVEN(8) EVEN(9) EVEN(10) EVEN(11)
+        COLUMN(0, 1, 2, 3, 4, 5)
+        COLUMN(6, 7, 8, 9, 10, 11)
     }
 }
 
 /* u8 x s8 to pairs, pairs to int32, add: 32 products in three instructions. */
-#define DOT(j)                                                                              \
-    __asm__ volatile("vpmaddubsw %1, %2, %0" : "=x"(t) : "x"(a), "x"(b));                   \
-    __asm__ volatile("vpmaddwd %0, %1, %0" : "+x"(t) : "x"(one));                           \
+#define DOT(j)                                                                                     \
+    __asm__ volatile("vpmaddubsw %1, %2, %0" : "=x"(t) : "x"(a), "x"(b));                          \
+    __asm__ volatile("vpmaddwd %0, %1, %0" : "+x"(t) : "x"(one));                                  \
     __asm__ volatile("vpaddd %1, %0, %0" : "+x"(acc##j) : "x"(t));
 #define DECLARE_INT(j) __m256i acc##j = _mm256_setzero_si256();
 static void int8(size_t n)
@@ -60,8 +58,10 @@ static void read_all(const void *p, size_t bytes)
     }
 }
 
-const struct bench_peak bench_peak_avx2 = { .level = "avx2",
-                                            .f32 = { "vfmadd231ps ymm", 12 * 16, f32 },
-                                            .bf16 = { "shift, mask, 2 vfmadd231ps ymm", 24 * 16, bf16 },
-                                            .int8 = { "vpmaddubsw, vpmaddwd, vpaddd ymm", 12 * 64, int8 },
-                                            .read = read_all };
+const struct bench_peak bench_peak_avx2 = {
+    .level = "avx2",
+    .f32 = { "vfmadd231ps ymm", 12 * 16, f32 },
+    .bf16 = { "shift, mask, 2 vfmadd231ps ymm", 24 * 16, bf16 },
+    .int8 = { "vpmaddubsw, vpmaddwd, vpaddd ymm", 12 * 64, int8 },
+    .read = read_all
+};

@@ -3,7 +3,7 @@
 #include "isa/peak.h"
 #include <immintrin.h>
 
-#define DOT(j) __asm__ volatile("%{vex%} vpdpbusd %1, %2, %0" : "+x"(acc##j) : "x"(a), "x"(b));
+#define DOT(j)     __asm__ volatile("%{vex%} vpdpbusd %1, %2, %0" : "+x"(acc##j) : "x"(a), "x"(b));
 #define DECLARE(j) __m256i acc##j = _mm256_setzero_si256();
 static void int8(size_t n)
 {

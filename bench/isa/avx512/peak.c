@@ -3,7 +3,7 @@
 #include "isa/peak.h"
 #include <immintrin.h>
 
-#define FMA(j) __asm__ volatile("vfmadd231ps %1, %2, %0" : "+v"(acc##j) : "v"(a), "v"(b));
+#define FMA(j)     __asm__ volatile("vfmadd231ps %1, %2, %0" : "+v"(acc##j) : "v"(a), "v"(b));
 #define DECLARE(j) __m512 acc##j = _mm512_setzero_ps();
 static void f32(size_t n)
 {
@@ -16,13 +16,12 @@ static void f32(size_t n)
 
 /* Pairs of bf16 are widened to even and odd values and multiplied one after the other. The widening of a weight
  * vector is shared by the six rows of a register tile, four vectors wide. */
-#define ODD(j) __asm__ volatile("vfmadd231ps %1, %2, %0" : "+v"(acc##j) : "v"(odd), "v"(b));
+#define ODD(j)  __asm__ volatile("vfmadd231ps %1, %2, %0" : "+v"(acc##j) : "v"(odd), "v"(b));
 #define EVEN(j) __asm__ volatile("vfmadd231ps %1, %2, %0" : "+v"(acc##j) : "v"(even), "v"(b));
-#define COLUMN(j0, j1, j2, j3, j4, j5)                                              \
-    __asm__ volatile("vpandd %1, %2, %0" : "=v"(odd) : "v"(pair), "v"(mask));       \
-    __asm__ volatile("vpslld $16, %1, %0" : "=v"(even) : "v"(pair));                \
-    ODD(j0) ODD(j1) ODD(j2) ODD(j3) ODD(j4) ODD(j5)                                 \
-    EVEN(j0) EVEN(j1) EVEN(j2) EVEN(j3) EVEN(j4) EVEN(j5)
+#define COLUMN(...)                                                                                \
+    __asm__ volatile("vpandd %1, %2, %0" : "=v"(odd) : "v"(pair), "v"(mask));                      \
+    __asm__ volatile("vpslld $16, %1, %0" : "=v"(even) : "v"(pair));                               \
+    PEAK_6(ODD, __VA_ARGS__) PEAK_6(EVEN, __VA_ARGS__)
 static void bf16(size_t n)
 {
     __m512i pair = _mm512_setzero_si512(), mask = _mm512_set1_epi32((int)0xffff0000u);
@@ -37,9 +36,9 @@ static void bf16(size_t n)
 }
 
 /* u8 x s8 to pairs, pairs to int32, add: 64 products in three instructions. */
-#define DOT(j)                                                                              \
-    __asm__ volatile("vpmaddubsw %1, %2, %0" : "=v"(t) : "v"(a), "v"(b));                   \
-    __asm__ volatile("vpmaddwd %0, %1, %0" : "+v"(t) : "v"(one));                           \
+#define DOT(j)                                                                                     \
+    __asm__ volatile("vpmaddubsw %1, %2, %0" : "=v"(t) : "v"(a), "v"(b));                          \
+    __asm__ volatile("vpmaddwd %0, %1, %0" : "+v"(t) : "v"(one));                                  \
     __asm__ volatile("vpaddd %1, %0, %0" : "+v"(acc##j) : "v"(t));
 #define DECLARE_INT(j) __m512i acc##j = _mm512_setzero_si512();
 static void int8(size_t n)
@@ -61,8 +60,10 @@ static void read_all(const void *p, size_t bytes)
     }
 }
 
-const struct bench_peak bench_peak_avx512 = { .level = "avx512",
-                                              .f32 = { "vfmadd231ps zmm", 24 * 32, f32 },
-                                              .bf16 = { "shift, mask, 2 vfmadd231ps zmm", 48 * 32, bf16 },
-                                              .int8 = { "vpmaddubsw, vpmaddwd, vpaddd zmm", 24 * 128, int8 },
-                                              .read = read_all };
+const struct bench_peak bench_peak_avx512 = {
+    .level = "avx512",
+    .f32 = { "vfmadd231ps zmm", 24 * 32, f32 },
+    .bf16 = { "shift, mask, 2 vfmadd231ps zmm", 48 * 32, bf16 },
+    .int8 = { "vpmaddubsw, vpmaddwd, vpaddd zmm", 24 * 128, int8 },
+    .read = read_all
+};

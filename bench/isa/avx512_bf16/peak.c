@@ -3,7 +3,7 @@
 #include "isa/peak.h"
 #include <immintrin.h>
 
-#define DOT(j) __asm__ volatile("vdpbf16ps %1, %2, %0" : "+v"(acc##j) : "v"(a), "v"(b));
+#define DOT(j)     __asm__ volatile("vdpbf16ps %1, %2, %0" : "+v"(acc##j) : "v"(a), "v"(b));
 #define DECLARE(j) __m512 acc##j = _mm512_setzero_ps();
 static void bf16(size_t n)
 {

@@ -3,7 +3,7 @@
 #include "isa/peak.h"
 #include <immintrin.h>
 
-#define DOT(j) __asm__ volatile("vpdpbusd %1, %2, %0" : "+v"(acc##j) : "v"(a), "v"(b));
+#define DOT(j)     __asm__ volatile("vpdpbusd %1, %2, %0" : "+v"(acc##j) : "v"(a), "v"(b));
 #define DECLARE(j) __m512i acc##j = _mm512_setzero_si512();
 static void int8(size_t n)
 {

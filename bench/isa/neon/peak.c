@@ -3,7 +3,7 @@
 #include "isa/peak.h"
 #include <arm_neon.h>
 
-#define FMA(j) __asm__ volatile("fmla %0.4s, %1.4s, %2.4s" : "+w"(acc##j) : "w"(a), "w"(b));
+#define FMA(j)     __asm__ volatile("fmla %0.4s, %1.4s, %2.4s" : "+w"(acc##j) : "w"(a), "w"(b));
 #define DECLARE(j) float32x4_t acc##j = vdupq_n_f32(0);
 static void f32(size_t n)
 {
@@ -15,13 +15,12 @@ static void f32(size_t n)
 }
 
 /* Pairs of bf16 are widened to even and odd values; the widening is shared by six rows of a register tile. */
-#define ODD(j) __asm__ volatile("fmla %0.4s, %1.4s, %2.4s" : "+w"(acc##j) : "w"(odd), "w"(b));
+#define ODD(j)  __asm__ volatile("fmla %0.4s, %1.4s, %2.4s" : "+w"(acc##j) : "w"(odd), "w"(b));
 #define EVEN(j) __asm__ volatile("fmla %0.4s, %1.4s, %2.4s" : "+w"(acc##j) : "w"(even), "w"(b));
-#define COLUMN(j0, j1, j2, j3, j4, j5)                                                      \
-    __asm__ volatile("and %0.16b, %1.16b, %2.16b" : "=w"(odd) : "w"(pair), "w"(mask));      \
-    __asm__ volatile("shl %0.4s, %1.4s, #16" : "=w"(even) : "w"(pair));                     \
-    ODD(j0) ODD(j1) ODD(j2) ODD(j3) ODD(j4) ODD(j5)                                         \
-    EVEN(j0) EVEN(j1) EVEN(j2) EVEN(j3) EVEN(j4) EVEN(j5)
+#define COLUMN(...)                                                                                \
+    __asm__ volatile("and %0.16b, %1.16b, %2.16b" : "=w"(odd) : "w"(pair), "w"(mask));             \
+    __asm__ volatile("shl %0.4s, %1.4s, #16" : "=w"(even) : "w"(pair));                            \
+    PEAK_6(ODD, __VA_ARGS__) PEAK_6(EVEN, __VA_ARGS__)
 static void bf16(size_t n)
 {
     uint32x4_t pair = vdupq_n_u32(0), mask = vdupq_n_u32(0xffff0000u);
@@ -36,8 +35,8 @@ static void bf16(size_t n)
 }
 
 /* 8 products to int16, pairs added to int32. */
-#define DOT(j)                                                                      \
-    __asm__ volatile("smull %0.8h, %1.8b, %2.8b" : "=w"(t) : "w"(a), "w"(b));       \
+#define DOT(j)                                                                                     \
+    __asm__ volatile("smull %0.8h, %1.8b, %2.8b" : "=w"(t) : "w"(a), "w"(b));                      \
     __asm__ volatile("sadalp %0.4s, %1.8h" : "+w"(acc##j) : "w"(t));
 #define DECLARE_INT(j) int32x4_t acc##j = vdupq_n_s32(0);
 static void int8(size_t n)

@@ -3,7 +3,7 @@
 #include "isa/peak.h"
 #include <arm_neon.h>
 
-#define DOT(j) __asm__ volatile("bfdot %0.4s, %1.8h, %2.8h" : "+w"(acc##j) : "w"(a), "w"(b));
+#define DOT(j)     __asm__ volatile("bfdot %0.4s, %1.8h, %2.8h" : "+w"(acc##j) : "w"(a), "w"(b));
 #define DECLARE(j) float32x4_t acc##j = vdupq_n_f32(0);
 static void bf16(size_t n)
 {
@@ -14,4 +14,5 @@ static void bf16(size_t n)
     }
 }
 
-const struct bench_peak bench_peak_neon_bf16 = { .level = "neon_bf16", .bf16 = { "bfdot 4s", 24 * 16, bf16 } };
+const struct bench_peak bench_peak_neon_bf16 = { .level = "neon_bf16",
+                                                 .bf16 = { "bfdot 4s", 24 * 16, bf16 } };

@@ -3,7 +3,7 @@
 #include "isa/peak.h"
 #include <arm_neon.h>
 
-#define DOT(j) __asm__ volatile("sdot %0.4s, %1.16b, %2.16b" : "+w"(acc##j) : "w"(a), "w"(b));
+#define DOT(j)     __asm__ volatile("sdot %0.4s, %1.16b, %2.16b" : "+w"(acc##j) : "w"(a), "w"(b));
 #define DECLARE(j) int32x4_t acc##j = vdupq_n_s32(0);
 static void int8(size_t n)
 {
@@ -14,4 +14,5 @@ static void int8(size_t n)
     }
 }
 
-const struct bench_peak bench_peak_neon_dotprod = { .level = "neon_dotprod", .int8 = { "sdot 4s", 24 * 32, int8 } };
+const struct bench_peak bench_peak_neon_dotprod = { .level = "neon_dotprod",
+                                                    .int8 = { "sdot 4s", 24 * 32, int8 } };

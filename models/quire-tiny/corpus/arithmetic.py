@@ -6,7 +6,8 @@ import random
 from . import split
 from .expand import capitalise, choose, expand
 
-_ONES = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+_ONES = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+    "fifteen sixteen "
          "seventeen eighteen nineteen").split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 
@@ -48,26 +49,46 @@ def random_sum(rng: random.Random, held_out: bool, left: int | None = None) -> S
             return Sum(operator, first, second)
 
 
-_ADD = ["{a} + {b}", "{a}+{b}", "{a} plus {b}", "the sum of {a} and {b}", "{a} and {b} together", "{a} added to {b}"]
-_SUBTRACT = ["{a} - {b}", "{a}-{b}", "{a} minus {b}", "{a} take away {b}", "{b} subtracted from {a}", "the difference of {a} and {b}",
+_ADD = ["{a} + {b}", "{a}+{b}", "{a} plus {b}", "the sum of {a} and {b}", "{a} and {b} together",
+    "{a} added to {b}"]
+_SUBTRACT = ["{a} - {b}", "{a}-{b}", "{a} minus {b}", "{a} take away {b}",
+    "{b} subtracted from {a}", "the difference of {a} and {b}",
              "{a} less {b}"]
-_ASKS = ["What is {e}?", "What's {e}?", "{e}", "{e}?", "{e} = ?", "{e} =", "How much is {e}?", "Calculate {e}.", "Compute {e}.", "Can you calculate {e}?",
-         "Please work out {e}.", "Tell me {e}.", "Do you know what {e} is?", "What does {e} make?", "And {e}?", "what is {e}", "How about {e}?",
-         "Quick, {e}?", "I need to know {e}.", "Could you work out {e} for me?", "What do you get for {e}?", "Next one: {e}.", "Now {e}.", "Solve {e}.",
-         "Help me with {e}, please.", "My homework says {e}. What is it?", "What is the result of {e}?", "Let me test you: {e}?"]
-_ADD_DIRECT = ["Add {a} and {b}.", "Can you add {a} and {b}?", "Please add {b} to {a}.", "If I add {b} to {a}, what do I get?",
-               "I have {a} {n} and get {b} more. How many do I have?", "There are {a} {n} and {b} more come. How many is that?",
-               "What do you get when you add {a} and {b}?", "I bought {a} {n} and then {b} more. How many {n} is that in all?",
-               "{a} {n} plus {b} {n}, how many is that?", "I [buy|find|get|win|collect] {b} {n} and had {a} before. How many do I have now?",
+_ASKS = ["What is {e}?", "What's {e}?", "{e}", "{e}?", "{e} = ?", "{e} =", "How much is {e}?",
+    "Calculate {e}.", "Compute {e}.", "Can you calculate {e}?",
+         "Please work out {e}.", "Tell me {e}.", "Do you know what {e} is?", "What does {e} make?",
+         "And {e}?", "what is {e}", "How about {e}?",
+         "Quick, {e}?", "I need to know {e}.", "Could you work out {e} for me?",
+         "What do you get for {e}?", "Next one: {e}.", "Now {e}.", "Solve {e}.",
+         "Help me with {e}, please.", "My homework says {e}. What is it?",
+         "What is the result of {e}?", "Let me test you: {e}?"]
+_ADD_DIRECT = ["Add {a} and {b}.", "Can you add {a} and {b}?", "Please add {b} to {a}.",
+    "If I add {b} to {a}, what do I get?",
+               "I have {a} {n} and get {b} more. How many do I have?",
+               "There are {a} {n} and {b} more come. How many is that?",
+               "What do you get when you add {a} and {b}?",
+               "I bought {a} {n} and then {b} more. How many {n} is that in all?",
+               "{a} {n} plus {b} {n}, how many is that?",
+               "I [buy|find|get|win|collect] {b} {n} and had {a} before. How many do I have now?",
                "If I have {a} {n} and [buy|find|get|win|make] {b} more, how many do I have?",
-               "My [sister|friend|uncle] has {a} {n}, I have {b}. How many do we have together?", "how many is {a} and {b}"]
-_SUBTRACT_DIRECT = ["Subtract {b} from {a}.", "Can you subtract {b} from {a}?", "Take {b} away from {a}.", "If I take {b} from {a}, what is left?",
-                    "What is left when I take {b} from {a}?", "I have {a} {n} and give away {b}. How many are left?",
-                    "There were {a} {n} and {b} went away. How many remain?", "I had {a} {n} and lost {b}. How many do I still have?",
-                    "What do you get when you subtract {b} from {a}?", "If I have {a} {n} and [eat|lose|sell|break|give away|use] {b}, how many [do I have|are left|remain]?",
-                    "I [ate|sold|broke|used] {b} of my {a} {n}. How many are left?", "[Tom|Anna|My brother] had {a} {n} and [ate|lost|sold] {b}. How many are left?"]
-_ANSWERS = ["{a} {o} {b} = {r}.", "{a} {o} {b} = {r}.", "{a} {o} {b} = {r}.", "{a} {word} {b} is {r}.", "{a} {o} {b} is {r}.", "That is {r}.", "It is {r}.", "That makes {r}: {a} {o} {b} = {r}."]
-_OBJECTS = "apples pears coins stamps eggs pencils balloons sheep pages stickers nuts buttons candles birds cards".split()
+               "My [sister|friend|uncle] has {a} {n}, I have {b}. How many do we have together?",
+               "how many is {a} and {b}"]
+_SUBTRACT_DIRECT = ["Subtract {b} from {a}.", "Can you subtract {b} from {a}?",
+    "Take {b} away from {a}.", "If I take {b} from {a}, what is left?",
+                    "What is left when I take {b} from {a}?",
+                    "I have {a} {n} and give away {b}. How many are left?",
+                    "There were {a} {n} and {b} went away. How many remain?",
+                    "I had {a} {n} and lost {b}. How many do I still have?",
+                    "What do you get when you subtract {b} from {a}?",
+                    "If I have {a} {n} and [eat|lose|sell|break|give away|use] {b}, how many [do "
+                    "I have|are left|remain]?",
+                    "I [ate|sold|broke|used] {b} of my {a} {n}. How many are left?",
+                    "[Tom|Anna|My brother] had {a} {n} and [ate|lost|sold] {b}. How many are left?"]
+_ANSWERS = ["{a} {o} {b} = {r}.", "{a} {o} {b} = {r}.", "{a} {o} {b} = {r}.",
+    "{a} {word} {b} is {r}.", "{a} {o} {b} is {r}.", "That is {r}.", "It is {r}.",
+    "That makes {r}: {a} {o} {b} = {r}."]
+_OBJECTS = ("apples pears coins stamps eggs pencils balloons sheep pages stickers nuts buttons "
+            "candles birds cards").split()
 
 
 def ask(rng: random.Random, sum_: Sum) -> str:
@@ -76,7 +97,8 @@ def ask(rng: random.Random, sum_: Sum) -> str:
     slots = {"a": a, "b": b, "n": choose(rng, _OBJECTS)}
     direct = sum_.operator == "+" or sum_.left >= sum_.right
     if direct and rng.random() < 0.3:
-        return capitalise(expand(rng, choose(rng, _ADD_DIRECT if sum_.operator == "+" else _SUBTRACT_DIRECT), slots))
+        return capitalise(expand(rng, choose(rng, _ADD_DIRECT if sum_.operator == "+" else
+            _SUBTRACT_DIRECT), slots))
     forms = _ADD if sum_.operator == "+" else _SUBTRACT
     if sum_.operator == "-" and sum_.left < sum_.right:
         forms = _SUBTRACT[:4]   # "the difference of 3 and 8" would not say which way round
@@ -91,11 +113,16 @@ def answer(rng: random.Random, sum_: Sum) -> str:
     return expand(rng, choose(rng, _ANSWERS), slots)
 
 
-_FOLLOW_UP_ADD = ["And plus {b}?", "Now add {b}.", "Add {b} to that.", "And {b} more?", "plus {b}", "+ {b}", "And now plus {b}?", "and plus {b}?",
-                  "Add {b}.", "Add another {b}.", "And if I add {b}?", "What if you add {b}?", "And {b} more", "plus {b}?", "then add {b}"]
-_FOLLOW_UP_SUBTRACT = ["And minus {b}?", "Now subtract {b}.", "Take away {b} from that.", "And without {b}?", "minus {b}", "- {b}", "And now minus {b}?",
-                       "and minus {b}?", "Subtract {b}.", "Take away {b}.", "Now take away {b}.", "And if I subtract {b}?", "And {b} less?", "minus {b}?"]
-_TIMES = ["times {b}?", "And times {b}?", "Now multiply that by {b}.", "and divided by {b}?", "Double it.", "And half of that?", "Now square it."]
+_FOLLOW_UP_ADD = ["And plus {b}?", "Now add {b}.", "Add {b} to that.", "And {b} more?", "plus {b}",
+    "+ {b}", "And now plus {b}?", "and plus {b}?",
+                  "Add {b}.", "Add another {b}.", "And if I add {b}?", "What if you add {b}?",
+                  "And {b} more", "plus {b}?", "then add {b}"]
+_FOLLOW_UP_SUBTRACT = ["And minus {b}?", "Now subtract {b}.", "Take away {b} from that.",
+    "And without {b}?", "minus {b}", "- {b}", "And now minus {b}?",
+                       "and minus {b}?", "Subtract {b}.", "Take away {b}.", "Now take away {b}.",
+                       "And if I subtract {b}?", "And {b} less?", "minus {b}?"]
+_TIMES = ["times {b}?", "And times {b}?", "Now multiply that by {b}.", "and divided by {b}?",
+    "Double it.", "And half of that?", "Now square it."]
 
 
 def _follow_up(rng: random.Random, result: int, held_out: bool) -> tuple[str, str, int]:
@@ -131,7 +158,8 @@ def three_numbers(rng: random.Random) -> tuple[str, str]:
     first = random_sum(rng, False)
     second = random_sum(rng, False, left=first.result)
     blank = choose(rng, (" ", " ", ""))
-    expression = blank.join((str(first.left), first.operator, str(first.right), second.operator, str(second.right)))
+    expression = blank.join((str(first.left), first.operator, str(first.right), second.operator,
+        str(second.right)))
     if rng.random() < 0.25:
         expression = expression.replace("+", " plus ").replace("-", " minus ").replace("  ", " ")
     asked = expand(rng, choose(rng, _ASKS), {"e": expression})
@@ -147,8 +175,10 @@ def two_sums(rng: random.Random) -> tuple[str, str]:
         texts = [t.replace(" ", "") for t in texts]
     elif rng.random() < 0.4:
         texts = [t.replace("+", "plus").replace("-", "minus") for t in texts]
-    asked = expand(rng, choose(rng, ("What is {a} and {b}?", "What's {a}? And {b}?", "{a}? {b}?", "{a} and {b}?",
-                                     "Tell me {a} and also {b}.", "Calculate {a}. Then {b}.")), {"a": texts[0], "b": texts[1]})
+    asked = expand(rng, choose(rng, ("What is {a} and {b}?", "What's {a}? And {b}?", "{a}? {b}?",
+        "{a} and {b}?",
+                                     "Tell me {a} and also {b}.", "Calculate {a}. Then {b}.")), {
+                                     "a": texts[0], "b": texts[1]})
     steps = [f"{s.left} {s.operator} {s.right} = {s.result}" for s in sums]
     return asked, f"{steps[0]} and {steps[1]}."
 
@@ -160,22 +190,32 @@ def is_it(rng: random.Random) -> tuple[str, str]:
     claimed = sum_.result if right else sum_.result + choose(rng, (-10, -2, -1, 1, 2, 3, 10))
     word = "plus" if sum_.operator == "+" else "minus"
     expression = f"{sum_.left} {sum_.operator if rng.random() < 0.6 else word} {sum_.right}"
-    asked = expand(rng, choose(rng, ("Is {e} {r}?", "Is it true that {e} is {r}?", "{e} is {r}, right?", "{e} = {r}, isn't it?",
+    shown = in_words(claimed) if rng.random() < 0.25 else str(claimed)
+    asked = expand(rng, choose(rng, ("Is {e} {r}?", "Is it true that {e} is {r}?",
+        "{e} is {r}, right?", "{e} = {r}, isn't it?",
                                      "Does {e} make {r}?", "{e} = {r}. Right?")),
-                   {"e": expression, "r": in_words(claimed) if rng.random() < 0.25 else str(claimed)})
+                   {"e": expression, "r": shown})
     full = f"{sum_.left} {sum_.operator} {sum_.right} = {sum_.result}."
     return capitalise(asked), f"Yes, {full}" if right else f"No, {full}"
 
 
-_TOO_HARD_ASKS = ["What is {x} times {y}?", "{x} * {y}", "What is {x} divided by {y}?", "{x} / {y} = ?", "How much is {x} times {y}?", "What is the square root of {x}?",
-                  "What is {big} + {big2}?", "{big} - {x}", "What is {big} plus {x}?", "What is {x} percent of {y}?", "Is {x} a prime number?", "Multiply {x} by {y}.",
+_TOO_HARD_ASKS = ["What is {x} times {y}?", "{x} * {y}", "What is {x} divided by {y}?",
+    "{x} / {y} = ?", "How much is {x} times {y}?", "What is the square root of {x}?",
+                  "What is {big} + {big2}?", "{big} - {x}", "What is {big} plus {x}?",
+                  "What is {x} percent of {y}?", "Is {x} a prime number?", "Multiply {x} by {y}.",
                   "Divide {big} by {y}.", "What is {x} squared?", "{x}.5 + {y}.25",
-                  "{x} x {y}", "{x}*{y}=?", "what is {x} x {y}", "{x} ÷ {y}", "What is half of {x}?", "What is twice {x}?", "{big}+{big2}", "Double {x}."]
-_TOO_HARD_ANSWERS = ["I don't know. I can only add and subtract numbers up to 99.", "That is too hard for me, I don't know. I only add and subtract numbers up to 99.",
-                     "Sorry, I don't know that one. Adding and subtracting up to 99 is all I can do.",
-                     "I never learned that, so I don't know. Plus and minus with small numbers, that I can do.", "I don't know, that is beyond me. Shall we add or subtract instead?"]
+                  "{x} x {y}", "{x}*{y}=?", "what is {x} x {y}", "{x} ÷ {y}",
+                  "What is half of {x}?", "What is twice {x}?", "{big}+{big2}", "Double {x}."]
+_TOO_HARD_ANSWERS = ["I don't know. I can only add and subtract numbers up to 99.",
+    "That is too hard for me, I don't know. I only add and subtract numbers up to 99.",
+                     "Sorry, I don't know that one. Adding and subtracting up to 99 is all I can "
+                     "do.",
+                     "I never learned that, so I don't know. Plus and minus with small numbers, "
+                     "that I can do.", "I don't know, that is beyond me. Shall we add or "
+                     "subtract instead?"]
 
 
 def too_hard(rng: random.Random) -> tuple[str, str]:
-    slots = {"x": str(rng.randint(2, 99)), "y": str(rng.randint(2, 99)), "big": str(rng.randint(200, 9999)), "big2": str(rng.randint(200, 9999))}
+    slots = {"x": str(rng.randint(2, 99)), "y": str(rng.randint(2, 99)), "big": str(rng.randint(200,
+        9999)), "big2": str(rng.randint(200, 9999))}
     return expand(rng, choose(rng, _TOO_HARD_ASKS), slots), choose(rng, _TOO_HARD_ANSWERS)

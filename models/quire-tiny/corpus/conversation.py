@@ -2,19 +2,18 @@
 """Owns whole conversations: mixes the kinds of turns into something a person could have said."""
 import dataclasses
 import random
+from collections.abc import Callable
 
-from . import about, arithmetic, recall, story, talk, unknown
+from . import (about, arithmetic, noise, persona, recall, replies, story, story_change, talk,
+               unknown, words)
 from .expand import choose, expand
 from .lexicon import Lexicon
 
 Turn = tuple[str, str]
 
-_SYSTEM_PROMPTS = ["You are a [helpful|friendly|kind|cheerful|polite] [assistant|model|companion|chat partner][.|]", "You are quire-tiny[.|, a small model.]", "Answer [briefly|kindly|politely][.|]",
-                   "You are a storyteller[.|]", "Be [nice|brief|kind|friendly][.|]", "You are a helpful assistant. Answer [briefly|in English|kindly].", "Today is a good day[.|]", "You are talking to a child[.|]",
-                   "You are a [careful|calm|patient] assistant that [never invents things|helps people|tells stories]."]
-_ANOTHER_STORY = ["Another [one|story][, please|][.|!]", "One more[, please|][.|!]", "Tell me another [one|story][.|]", "[Again|More|Another one][.|!|]", "Can I hear another [story|one]?", "[And one more|Next story][.|!]"]
-_CONTINUE = ["[Go on|Continue|Please continue|More, please][.|!|]", "And then?", "What happened [next|then|after that]?", "How does the story go on?", "And what happened [next|then|after that]?", "Continue the story[.|]"]
-_STORY_OF_ME = ["Tell me a story about me[.|, please.|]", "[Can|Could] you tell me a story about me?", "Now a story about me[.|!]", "A story with me as the hero[, please|][.|]", "Put me into a story[.|]"]
+_CONTINUE = ["[Go on|Continue|Please continue|More, please][.|!|]", "And then?",
+    "What happened [next|then|after that]?", "How does the story go on?",
+    "And what happened [next|then|after that]?", "Continue the story[.|]"]
 
 
 @dataclasses.dataclass
@@ -31,37 +30,84 @@ class Conversation:
         return "\n".join(lines)
 
 
-def story_turns(lex: Lexicon, rng: random.Random) -> list[Turn]:
-    """A story, sometimes with what people say after a story."""
-    request = story.random_request(lex)
-    told = story.tell(lex, request)
-    turns = [(story.ask(lex, request), told.text)]
-    for _ in range(2):
+def story_turns(lex: Lexicon, rng: random.Random, told_plots: frozenset[str] = frozenset()) -> list[
+    Turn]:
+    """A story, sometimes with what people say after a story; no plot comes twice."""
+    kind = rng.random()
+    if kind < 0.05:
+        asked, told = story_change.for_somebody(lex)
+    elif kind < 0.08:
+        return [story_change.short(lex, None)]
+    elif kind < 0.12:
+        return story_change.about_user(lex, None, "they", told_plots)
+    else:
+        request = story.random_request(lex)
+        told = story.tell(lex, request, told_plots)
+        asked = story.ask(lex, request)
+    turns = [(asked, told.text)]
+    plots = told_plots | {told.plot}
+    for _ in range(choose(rng, (1, 2, 2, 4))):
         kind = rng.random()
-        if kind < 0.12:
+        if kind < 0.07:
             turns.append((expand(rng, choose(rng, _CONTINUE)), story.continuation(lex, told)))
-        elif kind < 0.28:
+        elif kind < 0.18:
             turns.append(story.follow_up(lex, told))
-        elif kind < 0.36:
-            told = story.tell(lex, story.Request())
-            turns.append((expand(rng, choose(rng, _ANOTHER_STORY)), told.text))
+        elif kind < 0.30:
+            asked, told = story_change.again(lex, told, plots)
+            turns.append((asked, told.text))
+            plots |= {told.plot}
+        elif kind < 0.48:
+            asked, request = story_change.changed(lex, told)
+            told = story.tell(lex, request, plots)
+            turns.append((asked, told.text))
+            plots |= {told.plot}
+        elif kind < 0.51:
+            turns.append(story_change.short(lex, told))
+        elif kind < 0.58:
+            turns.append(talk.turn(lex))
         else:
             break
     return turns
+
+
+def talk_turns(lex: Lexicon, rng: random.Random, replying: float = 0.3, personal: bool = True
+               ) -> tuple[list[Turn], list[recall.Fact]]:
+    """Small talk; when the model has asked or offered something, the user may take it up."""
+    turns = [talk.turn(lex)]
+    facts: list[recall.Fact] = []
+    while rng.random() < replying and len(turns) < 4:
+        more, fact = replies.reply(lex, turns[-1][1], frozenset(), replies.noun_of(turns[-1][0]),
+            personal)
+        if not more:
+            break
+        turns += more
+        facts += [fact] if fact else []
+    return turns, facts
 
 
 def distractor(lex: Lexicon, rng: random.Random, stories: float = 0.12) -> list[Turn]:
     """Something in between, about anything but the user."""
     kind = rng.random()
     if kind < stories:
-        return story_turns(lex, rng)[:1]
+        request = story.random_request(lex)
+        return [(story.ask(lex, request), story.tell(lex, request).text)]
     if kind < 0.50:
-        return [talk.turn(lex)]
+        return talk_turns(lex, rng, personal=False)[0]
     if kind < 0.70:
         return arithmetic.turns(rng)[:1]
     if kind < 0.86:
         return [about.turn(rng)]
     return [unknown.turn(lex)]
+
+
+def _without_repeats(turns: list[Turn], maker: Callable[[], list[Turn]]) -> None:
+    """Adds what the maker makes; an answer that was given before is made anew."""
+    said = {answer for _, answer in turns}
+    for _ in range(6):
+        more = maker()
+        if not any(answer in said for _, answer in more):
+            break
+    turns += more
 
 
 def recall_turns(lex: Lexicon, rng: random.Random) -> list[Turn]:
@@ -70,10 +116,13 @@ def recall_turns(lex: Lexicon, rng: random.Random) -> list[Turn]:
     facts: list[recall.Fact] = []
     stories = choose(rng, (0.0, 0.1, 0.25))
     busy = choose(rng, (0.1, 0.3, 0.5))   # how often something comes in between
-    if rng.random() < 0.05:               # long memory: the whole context between telling and asking
+    if rng.random() < 0.05:   # long memory: much comes in between
         stories, busy = 0.4, choose(rng, (0.7, 0.85))
     if rng.random() < 0.25:
-        turns += distractor(lex, rng, stories)
+        _without_repeats(turns, lambda: distractor(lex, rng, stories))
+    if rng.random() < 0.2:
+        small, facts = talk_turns(lex, rng, 1.0)
+        turns += small
     if rng.random() < 0.15:
         turns.append(recall.untold_question(lex, facts))
     if rng.random() < 0.03:
@@ -85,67 +134,75 @@ def recall_turns(lex: Lexicon, rng: random.Random) -> list[Turn]:
         turns.append((recall.statement(rng, fresh), recall.acknowledgement(rng, fresh)))
         facts += fresh
         while rng.random() < busy:
-            turns += distractor(lex, rng, stories)
+            _without_repeats(turns, lambda: distractor(lex, rng, stories))
     if rng.random() < 0.22:
         changed = recall.change(lex, facts)
         if changed:
             turns.append(changed)
             if rng.random() < busy:
-                turns += distractor(lex, rng, stories)
+                _without_repeats(turns, lambda: distractor(lex, rng, stories))
     asked = list(facts)
     rng.shuffle(asked)
+    if len(asked) > 1 and rng.random() < 0.12:
+        both = recall.question_about_both(rng, asked[0], asked[1])
+        if both:
+            turns.append(both)
     for fact in asked[:choose(rng, (1, 2, 3, 4))]:
         kind = rng.random()
-        other = recall.reverse_turn(rng, fact) if kind < 0.12 else recall.confirm_turn(lex, fact) if kind < 0.2 else None
+        other = None
+        if kind < 0.2:
+            other = recall.confirm_turn(lex, fact) if kind < 0.08 else recall.reverse_turn(rng, fact)
         turns.append(other or (recall.question(rng, fact), recall.answer(rng, fact)))
         if rng.random() < busy / 2:
-            turns += distractor(lex, rng, stories)
+            _without_repeats(turns, lambda: distractor(lex, rng, stories))
     if rng.random() < 0.2:
         turns.append(recall.untold_question(lex, facts))
-    if rng.random() < 0.15 and len(facts) <= 5:
+    if rng.random() < 0.2 and len(facts) <= 5:
         turns.append(recall.summary_turn(rng, facts))
     names = [f for f in facts if f.kind.name == "name"]
-    if names and rng.random() < 0.08:
-        request = story.Request(hero_name=names[0].values["v"], pronoun=choose(rng, ("he", "she")))
-        turns.append((expand(rng, choose(rng, _STORY_OF_ME)), story.tell(lex, request).text))
+    if names and rng.random() < 0.12:
+        name = names[0].values["v"]
+        pronoun = choose(rng, ("he", "she"))
+        if name in words.NAMES_F or name in words.NAMES_M:
+            pronoun = "she" if name in words.NAMES_F else "he"
+        turns += story_change.about_user(lex, name, pronoun)
     return turns
 
 
 def mixed_turns(lex: Lexicon, rng: random.Random) -> list[Turn]:
     turns: list[Turn] = []
     if rng.random() < 0.4:
-        turns.append(talk.turn(lex))
+        turns += talk_turns(lex, rng)[0]
     for _ in range(rng.randint(1, 6)):
-        turns += distractor(lex, rng, 0.25)
+        _without_repeats(turns, lambda: distractor(lex, rng, 0.25))
     return turns
 
 
 # (weight, kind)
-MIX: list[tuple[float, str]] = [(0.30, "recall"), (0.24, "story"), (0.12, "arithmetic"), (0.10, "about"), (0.08, "unknown"), (0.07, "talk"), (0.09, "mixed")]
+MIX: list[tuple[float, str]] = [(0.28, "recall"), (0.24, "story"), (0.11, "arithmetic"), (0.12,
+    "about"), (0.07, "unknown"), (0.10, "talk"), (0.08, "mixed")]
 
 
 def compose(lex: Lexicon) -> Conversation:
     """One conversation of the training mix."""
     rng = lex.rng
     kind = rng.choices([k for _, k in MIX], [w for w, _ in MIX])[0]
-    many = choose(rng, (1, 2, 3, 5, 8))
-    if kind == "recall":
-        turns = recall_turns(lex, rng)
-    elif kind == "story":
-        turns = story_turns(lex, rng)
-        if rng.random() < 0.12:
-            turns += story_turns(lex, rng)
-    elif kind == "arithmetic":
-        turns = [t for _ in range(many) for t in arithmetic.turns(rng)]
-    elif kind == "about":
-        turns = [about.turn(rng) for _ in range(many)]
-    elif kind == "unknown":
-        turns = [unknown.turn(lex) for _ in range((many + 1) // 2)]
-    elif kind == "talk":
-        turns = [talk.turn(lex) for _ in range(many)]
-    else:
-        turns = mixed_turns(lex, rng)
-    system = expand(rng, choose(rng, _SYSTEM_PROMPTS)) if rng.random() < 0.07 else None
-    if rng.random() < 0.04:   # some people never use capitals
-        turns = [(user.lower(), assistant) if kind not in ("recall", "story") else (user, assistant) for user, assistant in turns]
-    return Conversation(system, turns, kind)
+    makers: dict[str, Callable[[], list[Turn]]] = {
+        "recall": lambda: recall_turns(lex, rng), "story": lambda: story_turns(lex, rng),
+        "arithmetic": lambda: arithmetic.turns(rng),
+        "about": lambda: [about.turn(rng)], "unknown": lambda: [unknown.turn(lex)], "talk": lambda:
+        talk_turns(lex, rng, 0.5)[0],
+        "mixed": lambda: mixed_turns(lex, rng)}
+    many = {"recall": 1, "mixed": 1, "story": choose(rng, (1,) * 8 + (2,))}.get(kind) or choose(rng,
+        (1, 2, 3, 5, 8))
+    turns: list[Turn] = []
+    for _ in range(many):
+        _without_repeats(turns, makers[kind])
+    played = persona.random_persona(lex) if rng.random() < 0.07 else None
+    if played:
+        turns = [(user, played.colour(rng, answer)) for user, answer in turns]
+        if played.who and rng.random() < 0.5:
+            turns.insert(choose(rng, (0, len(turns))), played.who)
+    typist = noise.Typist(rng)
+    turns = [(typist.type(user), answer) for user, answer in turns]
+    return Conversation(played.prompt if played else None, turns, kind)

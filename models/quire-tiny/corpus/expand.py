@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Owns the template language: "[a|b]" chooses, "{slot}" inserts, "{Slot}" inserts with a capital."""
+"""Owns the template language: "[a|b]" chooses, "{slot}" inserts, "{Slot}" with a capital."""
 import functools
 import random
 from collections.abc import Mapping, Sequence

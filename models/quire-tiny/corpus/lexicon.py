@@ -14,9 +14,11 @@ _ONSETS = ("b c d f g h j k l m n p r s t v w z br ch cl cr dr fl fr gl gr kn ph
 _VOWELS = "a e i o u a e i o u ai ea ee ie oa oo ou au ei y ia io".split()
 _CODAS = ("b ck d ff g l ll m n nd ng nk nt p r rd rk rm rn rt s sh ss st t th x z mp lt ld ft ve "
           "que ght").split() + [""] * 24
-_NAME_ENDS = "a o i e us is el in an en ar or ie y ella ine ette ard ert wen ana ito".split() + [""] * 8
+_NAME_ENDS = "a o i e us is el in an en ar or ie y ella ine ette ard ert wen ana ito".split() + [
+    ""] * 8
 _NOUN_ENDS = "er le et ow in ock um ing ish ette ling".split() + [""] * 20
-_ACCENTS = {"a": "áàäåã", "e": "éèëê", "i": "íï", "o": "óöøô", "u": "úü", "n": "ñ", "c": "ç", "s": "š"}
+_ACCENTS = {"a": "áàäåã", "e": "éèëê", "i": "íï", "o": "óöøô", "u": "úü", "n": "ñ", "c": "ç", "s":
+    "š"}
 
 _NAME_LISTS = ("NAMES_F", "NAMES_M", "PET_NAMES", "TOWNS")
 
@@ -48,7 +50,7 @@ def made_up(rng: random.Random, entries: tuple[str, ...], name: bool) -> str:
 
 
 class Lexicon:
-    """Words for the slots of one corpus: "train" with made-up words mixed in, "eval" held-out only."""
+    """Words for the slots: "train" mixes made-up words in, "eval" takes held-out words only."""
 
     def __init__(self, rng: random.Random, mode: str = "train", made_up_rate: float = 0.35,
                  made_up_names: float = 0.45) -> None:
@@ -81,7 +83,8 @@ class Lexicon:
         """The same random state without made-up words."""
         return Lexicon(self.rng, self.mode, 0.0, 0.0)
 
-    def person(self) -> tuple[str, str]:
+    def person(self, pronoun: str | None = None) -> tuple[str, str]:
         """A first name and the pronoun that goes with it."""
-        list_name = "NAMES_F" if self.rng.random() < 0.5 else "NAMES_M"
-        return self.word(list_name), ("she" if list_name == "NAMES_F" else "he")
+        pronoun = pronoun or ("she" if self.rng.random() < 0.5 else "he")
+        list_name = "NAMES_F" if pronoun == "she" else "NAMES_M"
+        return self.word(list_name), pronoun

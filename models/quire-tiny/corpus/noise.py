@@ -14,7 +14,8 @@ short should something story subtract tale tell thank thanks that the there thin
 weather what where which who why with work would write you your
 """.split())
 _WORD = re.compile(r"[A-Za-z]+")
-_NEIGHBOURS = {"a": "s", "e": "r", "i": "o", "o": "p", "t": "r", "n": "m", "s": "d", "r": "t", "u": "i",
+_NEIGHBOURS = {"a": "s", "e": "r", "i": "o", "o": "p", "t": "r", "n": "m", "s": "d", "r": "t", "u":
+    "i",
                "l": "k", "h": "g", "m": "n", "c": "v", "y": "u"}
 
 

@@ -15,7 +15,8 @@ Flora Frances Freya Frida Gemma Georgia Greta Hana Hannah Harriet Hazel Heidi He
 Ines Ingrid Irene Iris Isabel Isla Ivy Jana Jane Jasmine Joanna Josie Julia June Karin Kate Keiko
 Kirsten Lara Laura Layla Leah Leila Lena Lily Linda Lisa Lotte Louise Lucia Lucy Luna Lydia Mabel
 Maja Margot Maria Marie Marta Martha Mary Matilda Maya Mei Mia Mila Mina Miriam Molly Mona Nadia
-Naomi Nell Nina Noor Nora Olga Olive Olivia Paula Penny Petra Phoebe Pia Polly Priya Rachel Rita Rosa
+Naomi Nell Nina Noor Nora Olga Olive Olivia Paula Penny Petra Phoebe Pia Polly Priya Rachel Rita
+Rosa
 Rose Ruby Ruth Sabine Sally Samira Sara Selma Sofia Sonia Stella Susan Sylvia Tamara Tanya Tess Thea
 Tilda Tina Uma Una Ursula Valerie Vera Victoria Viola Wanda Willa Yara Yasmin Yuki Zara Zoe
 """)
@@ -24,7 +25,8 @@ Aaron Adam Adrian Ahmed Aiden Albert Alex Ali Amir Andre Anton Arlo Arthur Axel 
 Boris Bruno Caleb Carl Casper Cedric Charlie Chen Clement Colin Conrad Cyrus Dan Daniel Dario David
 Dennis Diego Dylan Edgar Edwin Eli Elias Emil Enzo Eric Ernest Ethan Ezra Felix Finn Florian Frank
 Fred Gabriel George Gilbert Gus Hamid Hans Harold Harry Hassan Hector Henry Hiro Hugo Ian Igor Isaac
-Ivan Jack Jacob Jamal James Jan Jasper Jay Jens Joel John Jonas Jorge Josh Juan Julian Kai Karim Karl
+Ivan Jack Jacob Jamal James Jan Jasper Jay Jens Joel John Jonas Jorge Josh Juan Julian Kai Karim
+Karl
 Kenji Kevin Klaus Kofi Lars Leo Leon Lewis Liam Louis Luca Lucas Luis Luke Magnus Malik Marco Mario
 Marius Mark Martin Mateo Matthew Max Michael Miguel Milan Milo Mohamed Morris Nathan Ned Nico Nils
 Noah Oleg Oliver Omar Oscar Otis Otto Owen Pablo Patrick Paul Pedro Percy Peter Philip Pierre Rafael
@@ -37,7 +39,8 @@ Bandit Bean Biscuit Bramble Bubbles Buttons Caramel Chester Chip Cleo Coco Cooki
 Dotty Dumpling Fern Fluffy Freckles Fudge Gizmo Goose Honey Hopper Inky Jellybean Juniper Kiwi
 Lucky Maple Marble Marmalade Mittens Mocha Moss Muffin Nacho Noodle Nugget Nutmeg Oreo Pancake
 Patches Peaches Peanut Pebble Pepper Pickle Pip Pixel Popcorn Pretzel Puddles Pumpkin Rex Rocky
-Rusty Scout Shadow Smudge Snickers Snowy Socks Sparky Spot Sprout Teddy Thimble Tinker Toffee Truffle
+Rusty Scout Shadow Smudge Snickers Snowy Socks Sparky Spot Sprout Teddy Thimble Tinker Toffee
+Truffle
 Tuna Turbo Twiggy Waffles Whiskers Widget Wobble Ziggy
 """)
 PETS = _list("""
@@ -74,30 +77,42 @@ vampire werewolf monster alien snowman scarecrow puppet genie yeti pixie sprite 
 kraken leprechaun imp sphinx nymph cyborg android mummy
 """)
 THINGS = _list("""
-lantern key map clock watch compass telescope mirror book letter diary pencil brush violin flute drum
+lantern key map clock watch compass telescope mirror book letter diary pencil brush violin flute
+drum
 guitar trumpet piano bell whistle umbrella hat scarf coat glove boot shoe sock button needle thread
 ribbon basket bucket barrel bottle jar cup teapot kettle spoon fork plate bowl pan candle lamp torch
-match rope ladder hammer saw shovel wheel cart wagon bicycle kite balloon boat raft canoe sail anchor
+match rope ladder hammer saw shovel wheel cart wagon bicycle kite balloon boat raft canoe sail
+anchor
 net hook shell pearl pebble feather nut seed acorn apple pear pumpkin carrot turnip cake pie biscuit
-loaf cookie sandwich pancake jam pillow blanket quilt cushion chair stool table bench box chest trunk
-drawer suitcase backpack purse coin crown ring necklace bracelet medal ribbon flag drum_kit puppet doll
-marble puzzle dice card ball skateboard sled scooter train tractor rocket engine spring magnet battery
-radio camera telephone typewriter lens crystal stone brick tile window door gate fence statue fountain
-painting poster stamp envelope scroll quill feather_duster broom mop sponge soap towel comb hairbrush
-toothbrush thimble spindle loom tapestry carpet curtain bandage potion wand cloak mask costume shield
+loaf cookie sandwich pancake jam pillow blanket quilt cushion chair stool table bench box chest
+trunk
+drawer suitcase backpack purse coin crown ring necklace bracelet medal ribbon flag drum_kit puppet
+doll
+marble puzzle dice card ball skateboard sled scooter train tractor rocket engine spring magnet
+battery
+radio camera telephone typewriter lens crystal stone brick tile window door gate fence statue
+fountain
+painting poster stamp envelope scroll quill feather_duster broom mop sponge soap towel comb
+hairbrush
+toothbrush thimble spindle loom tapestry carpet curtain bandage potion wand cloak mask costume
+shield
 sword helmet bow arrow trophy banjo harp cello accordion tambourine harmonica xylophone ukulele
 calendar notebook newspaper photograph postcard parcel ticket stopwatch hourglass sundial barometer
-thermometer microscope binoculars spyglass cage nest hive beehive birdhouse flowerpot watering_can
-wheelbarrow rake windmill waterwheel snow_globe music_box teacup saucer ladle whisk sieve rolling_pin
+thermometer microscope spyglass cage nest hive beehive birdhouse flowerpot watering_can
+wheelbarrow rake windmill waterwheel snow_globe music_box teacup saucer ladle whisk sieve
+rolling_pin
 waffle muffin pretzel dumpling lollipop marshmallow pickle cheese lemon peach melon coconut
 cactus sunflower mushroom tulip daisy pinecone icicle snowball raincoat mitten slipper sandal
 bowtie zipper pocket hammock tent parachute submarine wagon_wheel oar paddle lifebuoy buoy cork
 """)
 # place -> preposition that goes before "a place" / "the place"
 _PLACES_BY_PREPOSITION: dict[str, str] = {
-    "in": """forest village garden city castle cave desert valley bakery library kitchen attic cellar
-    school meadow jungle swamp barn cottage tower palace museum theatre workshop park orchard vineyard
-    greenhouse harbour town market hospital station hotel inn tavern temple monastery cathedral chapel
+    "in": """forest village garden city castle cave desert valley bakery library kitchen attic
+    cellar
+    school meadow jungle swamp barn cottage tower palace museum theatre workshop park orchard
+    vineyard
+    greenhouse harbour town market hospital station hotel inn tavern temple monastery cathedral
+    chapel
     treehouse tent igloo hut cabin mill stable circus zoo canyon lagoon marsh moor thicket glade
     wood hollow quarry mine factory laboratory observatory bookshop toyshop tearoom café courtyard
     cloister alley basement ballroom ruin labyrinth maze burrow warehouse submarine windmill
@@ -112,7 +127,8 @@ _PLACES_BY_PREPOSITION: dict[str, str] = {
     fairground marina racetrack playing_field farmyard allotment shipyard""",
 }
 PLACE_PREPOSITION: dict[str, str] = {
-    place: preposition for preposition, text in _PLACES_BY_PREPOSITION.items() for place in _list(text)}
+    place: preposition for preposition, text in _PLACES_BY_PREPOSITION.items() for place in _list(
+        text)}
 PLACES = list(PLACE_PREPOSITION)
 # Places that exist once take "the" from the start.
 UNIQUE_PLACES: list[tuple[str, str]] = [
@@ -219,3 +235,34 @@ HAVE_COLOUR = _list("""
 bike car house door umbrella hat coat scarf sofa bag bicycle kitchen tent boat notebook jacket
 rucksack teapot blanket chair curtain carpet mug phone helmet van desk fence
 """)
+# Where characters feel at home; "sea" and the like are places of words.PLACES.
+HOMES: list[tuple[str, str]] = [
+    ("whale dolphin octopus crab lobster starfish shark seahorse squid shrimp jellyfish seal "
+     "narwhal walrus mermaid kraken pelican seagull puffin",
+     "sea lagoon bay island harbour shore iceberg fjord"),
+    ("pirate sailor captain fisherman ferryman diver",
+     "ship harbour island boat lagoon port shore"),
+    ("king queen prince princess knight wizard dragon guard juggler jackal",
+     "castle tower palace fortress mountain cave"),
+    ("fox wolf bear deer owl badger squirrel hedgehog elk moose raven fairy elf gnome troll "
+     "unicorn", "forest glade thicket meadow hollow hill"),
+    ("frog toad duck goose swan otter beaver newt salamander heron stork crane",
+     "pond lake river marsh stream brook"),
+    ("cow horse pig sheep goat donkey hen rooster lamb pony mule ox scarecrow farmer",
+     "farm barn meadow stable farmyard village"),
+    ("lion elephant giraffe zebra hyena rhino hippo cheetah leopard camel ostrich",
+     "prairie desert river zoo plateau"),
+    ("monkey gorilla parrot tiger sloth panther lemur toucan chameleon",
+     "jungle treehouse zoo island canyon"),
+    ("robot android cyborg alien astronaut scientist inventor engineer",
+     "laboratory planet workshop observatory comet factory"),
+    ("cat dog puppy kitten hamster mouse girl boy child grandmother grandfather",
+     "cottage attic garden kitchen village town"),
+    ("ghost vampire mummy witch werewolf bat spider", "castle ruin attic crypt cellar tower"),
+    ("baker cook chef waiter innkeeper butcher", "bakery kitchen inn town market"),
+    ("musician violinist drummer dancer singer actor clown magician",
+     "theatre circus town market fair"),
+    ("teacher student pupil librarian writer poet scholar", "school library attic bookshop city"),
+    ("penguin reindeer yeti snowman", "iceberg glacier mountain hut"),
+    ("lighthouse keeper", "island cliff shore"),
+]

@@ -4,10 +4,12 @@ import re
 from collections import Counter
 
 # category -> smallest share of right answers
-GATES = {"recall": 0.95, "arithmetic": 0.98, "about": 0.95, "story": 0.95, "story loops": 1.0, "unknown": 0.95}
+GATES = {"recall": 0.95, "arithmetic": 0.98, "about": 0.95, "story": 0.95, "story loops": 1.0,
+    "unknown": 0.95}
 
 _NUMBER = re.compile(r"-?\d+")
-_NOT_KNOWN = re.compile(r"\b(don't know|do not know|not told|no idea|not sure|cannot know|can't know)\b", re.IGNORECASE)
+_NOT_KNOWN = re.compile(
+    r"\b(don't know|do not know|not told|no idea|not sure|cannot know|can't know)\b", re.IGNORECASE)
 LOOP_NGRAM = 8
 LOOP_TIMES = 3
 MIN_STORY_WORDS = 40
@@ -36,7 +38,8 @@ def complaint(check: dict, answer: str, finished: bool) -> str | None:
         return f"lacks {missing}" if missing else None
     if kind == "arithmetic":
         numbers = _NUMBER.findall(answer)
-        return None if numbers and int(numbers[-1]) == check["number"] else f"is not {check['number']}"
+        right = numbers and int(numbers[-1]) == check["number"]
+        return None if right else f"is not {check['number']}"
     if kind == "about":
         low = answer.lower()
         missing = [group for group in check["any"] if not any(word in low for word in group)]
@@ -71,7 +74,8 @@ class Score:
         if why is None:
             self.right[category] += 1
         else:
-            self.failures.append(f"{name}: {category}: {why}\n    user:   {user}\n    answer: {answer}")
+            self.failures.append(
+                f"{name}: {category}: {why}\n    user:   {user}\n    answer: {answer}")
 
     def share(self, category: str) -> float:
         return self.right[category] / self.total[category] if self.total[category] else 0.0
@@ -83,6 +87,8 @@ class Score:
         lines = [f"{title:<24} {'right':>6} {'of':>6} {'share':>8} {'gate':>7}"]
         for category, gate in GATES.items():
             share = self.share(category)
-            lines.append(f"  {category:<22} {self.right[category]:>6} {self.total[category]:>6} {share:>8.2%} {gate:>7.0%}"
+            lines.append(
+                f"  {category:<22} {self.right[category]:>6} {self.total[category]:>6} "
+                f"{share:>8.2%} {gate:>7.0%}"
                          f"{'' if share >= gate else '  MISSED'}")
         return "\n".join(lines)

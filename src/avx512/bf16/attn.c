@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attn.c - the bf16 x bf16 tile and the softmax on vdpbf16ps and vcvtneps2bf16, and fp8 unpacking on vpermi2b. */
+/* attn.c - the bf16 x bf16 tile and the softmax on vdpbf16ps and vcvtneps2bf16, and fp8 unpacking
+ * on vpermi2b. */
 #include "simd/vec_avx512.h"
 /* vec_math.h builds on the vec header */
 #include "simd/vec_math.h"
 #define QUIRE_ISA avx512_bf16
 #define ATTN_BF16_NATIVE
-#include "template/attn_tile_tpl.h"
 #include "template/attn_softmax_tpl.h"
+#include "template/attn_tile_tpl.h"
 
-/* bf16 of the 128 magnitudes of an fp8 format, as low and high bytes. TOP: a subnormal's highest mantissa bit. */
+/* bf16 of the 128 magnitudes of an fp8 format, as low and high bytes. TOP: a subnormal's highest
+ * mantissa bit. */
 struct fp8_table {
     _Alignas(64) uint8_t low[128], high[128];
 };
-#define TOP(c)      ((c) >= 4 ? 2 : (c) >= 2 ? 1 : 0)
-#define TINY(c, e)  ((c) ? (((e) + TOP(c)) << 7 | ((c) << (7 - TOP(c)) & 0x7f)) : 0)
-#define E4M3(c)     ((c) == 0x7f ? 0x7fc0 : (c) >= 8 ? ((c) << 4) + (120 << 7) : TINY(c, 118))
-#define E5M2(c)     ((c) >= 0x7c ? ((c) << 5) + (224 << 7) : (c) >= 4 ? ((c) << 5) + (112 << 7) : TINY(c, 111))
-#define LOW(f, c)   (f(c) & 0xff)
-#define HIGH(f, c)  (f(c) >> 8)
+#define TOP(c)     ((c) >= 4 ? 2 : (c) >= 2 ? 1 : 0)
+#define TINY(c, e) ((c) ? (((e) + TOP(c)) << 7 | ((c) << (7 - TOP(c)) & 0x7f)) : 0)
+#define E4M3(c)    ((c) == 0x7f ? 0x7fc0 : (c) >= 8 ? ((c) << 4) + (120 << 7) : TINY(c, 118))
+#define E5M2(c)                                                                                    \
+    ((c) >= 0x7c ? ((c) << 5) + (224 << 7) : (c) >= 4 ? ((c) << 5) + (112 << 7) : TINY(c, 111))
+#define LOW(f, c)        (f(c) & 0xff)
+#define HIGH(f, c)       (f(c) >> 8)
 #define FOUR(byte, f, c) byte(f, c), byte(f, (c) + 1), byte(f, (c) + 2), byte(f, (c) + 3)
-#define ROW(byte, f, c)  FOUR(byte, f, c), FOUR(byte, f, (c) + 4), FOUR(byte, f, (c) + 8), FOUR(byte, f, (c) + 12)
-#define ALL(byte, f)                                                                                                  \
-    ROW(byte, f, 0), ROW(byte, f, 16), ROW(byte, f, 32), ROW(byte, f, 48), ROW(byte, f, 64), ROW(byte, f, 80),        \
-        ROW(byte, f, 96), ROW(byte, f, 112)
+#define ROW(byte, f, c)                                                                            \
+    FOUR(byte, f, c), FOUR(byte, f, (c) + 4), FOUR(byte, f, (c) + 8), FOUR(byte, f, (c) + 12)
+#define ALL(byte, f)                                                                               \
+    ROW(byte, f, 0), ROW(byte, f, 16), ROW(byte, f, 32), ROW(byte, f, 48), ROW(byte, f, 64),       \
+        ROW(byte, f, 80), ROW(byte, f, 96), ROW(byte, f, 112)
 static const struct fp8_table e4m3 = { { ALL(LOW, E4M3) }, { ALL(HIGH, E4M3) } };
 static const struct fp8_table e5m2 = { { ALL(LOW, E5M2) }, { ALL(HIGH, E5M2) } };
 
@@ -45,8 +49,14 @@ static inline void unpack(const struct quire_attn_unpack_args *a, const struct f
         }
 }
 
-void quire_attn_unpack_fp8_e4m3_avx512_bf16(const struct quire_attn_unpack_args *a) { unpack(a, &e4m3); }
-void quire_attn_unpack_fp8_e5m2_avx512_bf16(const struct quire_attn_unpack_args *a) { unpack(a, &e5m2); }
+void quire_attn_unpack_fp8_e4m3_avx512_bf16(const struct quire_attn_unpack_args *a)
+{
+    unpack(a, &e4m3);
+}
+void quire_attn_unpack_fp8_e5m2_avx512_bf16(const struct quire_attn_unpack_args *a)
+{
+    unpack(a, &e5m2);
+}
 
 void quire_init_attn_avx512_bf16(struct quire_kernels *k)
 {

@@ -16,6 +16,8 @@ const struct qr_arch qr_arch_llama = {
     .block = QR_BLOCK_PRE,
     .activation = QR_ACT_SILU,
     .gated = true,
+    .has_moe = true, /* Mixtral models call themselves llama, too */
+    .moe = { .gating = QR_GATING_SOFTMAX, .renormalise = true },
     .hf_norm = QR_NORM_RMS,
     .hf_rope = QR_ROPE_HALF,
     .hf_attention_bias = true,

@@ -22,7 +22,7 @@ const struct qr_arch qr_arch_qwen2 = {
     .hf_window = QR_WINDOW_FROM,
     .hf_norm = QR_NORM_RMS,
     .hf_rope = QR_ROPE_HALF,
-    .hf_qkv_bias = true,
+    .hf_bias = { .q = true, .k = true, .v = true },
     .hf_defaults = defaults,
     .hf_names = qr_names_hf_llama,
     .gguf_norm = QR_NORM_RMS,

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench_gguf.c - writes a GGUF file front to back. */
+#define _POSIX_C_SOURCE 200809L
+#include "bench_gguf.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 32 };
+
+bool gguf_open(struct gguf_writer *w, const char *path)
+{
+    *w = (struct gguf_writer){ 0 };
+    w->meta = open_memstream(&w->meta_text, &w->meta_size);
+    w->directory = open_memstream(&w->directory_text, &w->directory_size);
+    w->file = fopen(path, "wb");
+    w->failed = !w->file || !w->meta || !w->directory;
+    if (w->failed)
+        gguf_finish(w);
+    return !w->failed;
+}
+
+/* Little-endian on every machine. */
+void gguf_put(FILE *f, uint64_t value, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        putc((int)(value >> (8 * i) & 0xff), f);
+}
+
+void gguf_put_string(FILE *f, const char *text)
+{
+    gguf_put(f, strlen(text), 8);
+    fputs(text, f);
+}
+
+static void put_f32(FILE *f, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    gguf_put(f, bits, 4);
+}
+
+static void key_of(struct gguf_writer *w, const char *key, uint32_t type)
+{
+    gguf_put_string(w->meta, key);
+    gguf_put(w->meta, type, 4);
+    w->n_keys++;
+}
+
+void gguf_text(struct gguf_writer *w, const char *key, const char *value)
+{
+    key_of(w, key, GGUF_STRING);
+    gguf_put_string(w->meta, value);
+}
+
+void gguf_u32(struct gguf_writer *w, const char *key, uint32_t value)
+{
+    key_of(w, key, GGUF_UINT32);
+    gguf_put(w->meta, value, 4);
+}
+
+void gguf_f32(struct gguf_writer *w, const char *key, float value)
+{
+    key_of(w, key, GGUF_FLOAT32);
+    put_f32(w->meta, value);
+}
+
+void gguf_bool(struct gguf_writer *w, const char *key, bool value)
+{
+    key_of(w, key, GGUF_BOOL);
+    gguf_put(w->meta, value, 1);
+}
+
+void gguf_array(struct gguf_writer *w, const char *key, uint32_t type, uint64_t n)
+{
+    key_of(w, key, GGUF_ARRAY);
+    gguf_put(w->meta, type, 4);
+    gguf_put(w->meta, n, 8);
+}
+
+static uint64_t padded(uint64_t n) { return (n + ALIGN - 1) / ALIGN * ALIGN; }
+
+void gguf_tensor(struct gguf_writer *w, const char *name, uint32_t type, uint64_t rows,
+                 uint64_t columns, uint64_t bytes)
+{
+    gguf_put_string(w->directory, name);
+    gguf_put(w->directory, rows ? 2 : 1, 4);
+    gguf_put(w->directory, columns, 8); /* fastest first */
+    if (rows)
+        gguf_put(w->directory, rows, 8);
+    gguf_put(w->directory, type, 4);
+    gguf_put(w->directory, w->data_bytes, 8);
+    w->data_bytes += padded(bytes);
+    w->n_tensors++;
+}
+
+void gguf_begin_data(struct gguf_writer *w)
+{
+    if (fflush(w->meta) != 0 || fflush(w->directory) != 0)
+        w->failed = true;
+    fputs("GGUF", w->file);
+    gguf_put(w->file, 3, 4);
+    gguf_put(w->file, w->n_tensors, 8);
+    gguf_put(w->file, w->n_keys, 8);
+    w->written = 4 + 4 + 8 + 8;
+    gguf_data(w, w->meta_text, w->meta_size);
+    gguf_data(w, w->directory_text, w->directory_size);
+    gguf_pad(w);
+}
+
+void gguf_data(struct gguf_writer *w, const void *data, size_t bytes)
+{
+    if (bytes && fwrite(data, 1, bytes, w->file) != bytes)
+        w->failed = true;
+    w->written += bytes;
+}
+
+void gguf_pad(struct gguf_writer *w)
+{
+    static const char zeros[ALIGN];
+    gguf_data(w, zeros, (size_t)(padded(w->written) - w->written));
+}
+
+bool gguf_finish(struct gguf_writer *w)
+{
+    if (w->meta && fclose(w->meta) != 0)
+        w->failed = true;
+    if (w->directory && fclose(w->directory) != 0)
+        w->failed = true;
+    if (w->file && (ferror(w->file) | fclose(w->file)) != 0)
+        w->failed = true;
+    free(w->meta_text), free(w->directory_text);
+    const bool failed = w->failed;
+    *w = (struct gguf_writer){ .failed = failed };
+    return !failed;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench_linear.c - `quire-bench linear`: packed matrix products, conversion of the activations included. */
+#include "base/dispatch.h"
+#include "bench_machine.h"
+#include "bench_table.h"
+#include "bench_weights.h"
+#include "linear/linear.h"
+#include "simd/half.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One weight matrix, in as many copies as it takes for each to come from memory, and the rows it multiplies. */
+struct product {
+    struct bench_machine *machine;
+    const struct quire_kernels *kernels;
+    struct qr_packed **copies;
+    size_t n_copies, next, n, k, m;
+    float *x, *out;
+    void *views;
+    struct qr_act act;
+    struct qr_linear_args args;
+};
+
+static const struct bench_column columns[] = {
+    { "type", "type", BENCH_TEXT, 6 },
+    { "N x K", "shape", BENCH_TEXT, 13 },
+    { "M", "m", 0, 4 },
+    { "threads", "threads", 0, 7 },
+    { "compute", "compute", BENCH_TEXT, 7 },
+    { "us", "us", 1, 9 },
+    { "low", "us_lo", 1, 9 },
+    { "high", "us_hi", 1, 9 },
+    { "weights GB/s", "gb_per_s", 1, 12 },
+    { "GOP/s", "giga_ops", 1, 7 },
+    { "of roof", "of_roofline", BENCH_PERCENT, 7 },
+    { "roof", "limit", BENCH_TEXT, 5 },
+    { "error", "error", BENCH_ERROR, 8 },
+    { "with rounding", "error_rounding", BENCH_ERROR, 13 },
+    { "rounds", "rounds", BENCH_TEXT, 6 },
+};
+
+/* ---- set-up */
+
+static void close_product(struct product *p)
+{
+    for (size_t i = 0; p->copies && i < p->n_copies; i++)
+        qr_packed_destroy(p->copies[i]);
+    free(p->copies), free(p->x), free(p->out), free(p->views);
+    *p = (struct product){ 0 };
+}
+
+static quire_status pack(struct product *p, uint32_t type, uint64_t seed, struct quire_error *err)
+{
+    struct qr_packed *w;
+    quire_status s = qr_packed_create(type, p->n, p->k, NULL, &w, err);
+    if (s != QUIRE_OK)
+        return s;
+    p->copies[0] = w;
+    uint8_t *raw = malloc(w->row_bytes * w->panel_rows);
+    for (size_t row = 0; raw && s == QUIRE_OK && row < p->n; row += w->panel_rows) {
+        const size_t rows = p->n - row < w->panel_rows ? p->n - row : w->panel_rows;
+        bench_weights_fill(type, raw, rows * p->k, 1 / sqrtf((float)p->k), &seed);
+        s = qr_packed_rows(w, row, rows, raw, err);
+    }
+    for (size_t i = 1; raw && s == QUIRE_OK && i < p->n_copies; i++) {
+        s = qr_packed_create(type, p->n, p->k, NULL, &p->copies[i], err);
+        if (s == QUIRE_OK)
+            memcpy(p->copies[i]->data, w->data, w->bytes);
+    }
+    free(raw);
+    return raw ? s : QUIRE_E_NOMEM;
+}
+
+static quire_status open_product(struct product *p, const struct bench_options *o, uint32_t type,
+                                 size_t n, size_t k, uint32_t max_m, struct quire_error *err)
+{
+    uint64_t bytes, rng = o->seed + 0x1234567;
+    size_t view_bytes;
+    p->n = n;
+    p->k = k;
+    quire_status s = qr_packed_bytes(type, n, k, &bytes, err);
+    if (s != QUIRE_OK)
+        return s;
+    if (!qr_act_bytes(QR_ACT_BF16 | QR_ACT_Q8, max_m, k, &view_bytes))
+        return QUIRE_E_LIMIT;
+    p->n_copies = bench_cold_bytes(o) / bytes + 1;
+    p->copies = calloc(p->n_copies, sizeof *p->copies);
+    p->x = malloc(max_m * k * sizeof *p->x);
+    p->out = aligned_alloc(64, (max_m * n * sizeof *p->out + 63) / 64 * 64);
+    p->views = aligned_alloc(64, view_bytes);
+    if (!p->copies || !p->x || !p->out || !p->views)
+        return QUIRE_E_NOMEM;
+    for (size_t i = 0; i < max_m * k; i++) /* nearer to normal than one uniform number */
+        p->x[i] = bench_random_float(&rng) + bench_random_float(&rng) + bench_random_float(&rng);
+    return pack(p, type, rng, err);
+}
+
+/* ---- running */
+
+static void product_part(void *arg, const struct quire_team *team)
+{
+    const struct product *p = arg;
+    qr_act_part(&p->act, p->kernels, team);
+    quire_team_barrier(team);
+    qr_linear_part(&p->args, p->kernels, team);
+}
+
+static quire_status run(void *arg, struct quire_error *err)
+{
+    struct product *p = arg;
+    (void)err;
+    p->args.w = p->copies[p->next];
+    p->next = (p->next + 1) % p->n_copies;
+    return quire_threads_run(p->machine->threads, product_part, p);
+}
+
+/* ---- correctness */
+
+/* The value the kernel multiplies: x after its rounding. */
+static double rounded(const struct qr_act *act, size_t i, size_t k)
+{
+    if (act->views & QR_ACT_Q8)
+        return (double)act->q[i * act->q_stride + k] * (double)act->q_d[i * (act->k / 32) + k / 32];
+    if (act->views & QR_ACT_BF16)
+        return (double)qr_bf16_to_f32(act->bf16[i * act->bf16_stride + k]);
+    return (double)act->f32[i * act->f32_stride + k];
+}
+
+/* Largest difference to dots in double over sampled outputs, relative to their root mean square: with the activations
+ * as the kernel gets them, which leaves the adds, and with the activations as given. */
+static bool check(const struct product *p, double *error, double *with_rounding)
+{
+    enum { ROWS = 16 };
+    float *w = malloc(p->k * sizeof *w);
+    double square = 0, worst = 0, worst_rounding = 0;
+    size_t count = 0;
+    for (size_t r = 0; w && r < ROWS; r++) {
+        const size_t j = r * (p->n - 1) / (ROWS - 1);
+        qr_linear_row(p->args.w, j, w);
+        for (size_t i = 0; i<p->m; i += p->m> 4 ? p->m / 4 : 1) {
+            double exact = 0, given = 0;
+            for (size_t k = 0; k < p->k; k++) {
+                given += (double)p->x[i * p->k + k] * (double)w[k];
+                exact += rounded(&p->act, i, k) * (double)w[k];
+            }
+            const double out = (double)p->out[i * p->n + j];
+            worst = fmax(worst, fabs(out - exact));
+            worst_rounding = fmax(worst_rounding, fabs(out - given));
+            square += given * given;
+            count++;
+        }
+    }
+    free(w);
+    const double rms = sqrt(square / (double)(count ? count : 1));
+    *error = worst / rms;
+    *with_rounding = worst_rounding / rms;
+    return w && *error < 1e-3; /* false for NaN, too */
+}
+
+/* ---- rows of the table */
+
+static enum bench_roof roof_of(uint32_t type, enum quire_compute compute)
+{
+    if (compute == QUIRE_COMPUTE_F32 || type == QR_WEIGHT_F32 || type == QR_WEIGHT_F16)
+        return BENCH_F32;
+    return type == QR_WEIGHT_BF16 ? BENCH_BF16 : BENCH_INT8;
+}
+
+static int measure(struct product *p, struct bench_table *t, const struct bench_options *o,
+                   uint32_t type, uint32_t m, enum quire_compute mode)
+{
+    const enum qr_compute compute = mode == QUIRE_COMPUTE_F32 ? QR_COMPUTE_F32 : QR_COMPUTE_NATIVE;
+    struct bench_work work = { .run = run, .arg = p };
+    struct bench_timing timing;
+    double error, with_rounding;
+    p->m = m;
+    qr_act_init(&p->act, qr_linear_view((enum qr_weight_type)type, compute), p->x, p->k, m, p->k,
+                p->views);
+    p->args = (struct qr_linear_args){
+        .w = p->copies[0], .x = &p->act, .out = p->out, .out_stride = p->n, .compute = compute
+    };
+    work.need[BENCH_READ] = (double)p->copies[0]->bytes;
+    work.need[roof_of(type, mode)] = 2.0 * (double)p->n * (double)p->k * m;
+    const quire_status s = bench_measure(p->machine, o, &work, bench_rounds(o, 9), &timing, NULL);
+    if (s != QUIRE_OK)
+        return bench_fail("linear", s, NULL);
+    const bool ok = check(p, &error, &with_rounding);
+    bench_text(t, "%s", qr_weight_type_info(type)->name);
+    bench_text(t, "%zu x %zu", p->n, p->k);
+    bench_number(t, m);
+    bench_number(t, p->machine->n_threads);
+    bench_text(t, "%s", bench_compute_name(mode));
+    bench_number(t, timing.seconds.median * 1e6);
+    bench_number(t, timing.seconds.lo * 1e6);
+    bench_number(t, timing.seconds.hi * 1e6);
+    bench_number(t, work.need[BENCH_READ] / timing.seconds.median * 1e-9);
+    bench_number(t, work.need[roof_of(type, mode)] / timing.seconds.median * 1e-9);
+    bench_number(t, timing.fraction);
+    bench_text(t, "%s", timing.limit);
+    bench_number(t, error);
+    bench_number(t, with_rounding);
+    bench_text(t, "%u%s", timing.rounds, timing.disturbed ? " noisy" : "");
+    return ok ? 0 : bench_error(1, "the product above is wrong");
+}
+
+/* One type and shape for all rows and modes. */
+static int product_rows(struct bench_machine *machine, struct bench_table *t,
+                        const struct bench_options *o, uint32_t type, const char *shape)
+{
+    const struct bench_list ms = bench_list_or(&o->m, o->quick ? "1,32" : "1,2,4,8,16,32,128,512");
+    struct product p = { .machine = machine };
+    struct quire_error err = QUIRE_ERROR_INIT;
+    enum quire_compute modes[2];
+    const unsigned n_modes = bench_compute_modes(o, "native", modes);
+    size_t n, k;
+    uint32_t max_m = 1;
+    char rest;
+    if (!n_modes)
+        return 64;
+    if (sscanf(shape, "%zux%zu%c", &n, &k, &rest) != 2 || !n || !k || n > 1 << 24 || k > 1 << 20)
+        return bench_error(64, "--shapes %s: a shape is NxK", shape);
+    for (uint32_t i = 0; i < ms.n; i++)
+        max_m = ms.v[i] > max_m ? ms.v[i] : max_m;
+    quire_status s = qr_kernels_get(machine->level, &p.kernels, &err);
+    if (s == QUIRE_OK)
+        s = open_product(&p, o, type, n, k, max_m, &err);
+    int code = s == QUIRE_OK ? 0 : bench_fail(shape, s, &err);
+    for (uint32_t i = 0; !code && i < ms.n * n_modes; i++) {
+        const uint32_t m = ms.v[i / n_modes] ? ms.v[i / n_modes] : 1;
+        code = measure(&p, t, o, type, m, modes[i % n_modes]);
+    }
+    close_product(&p);
+    return code;
+}
+
+int bench_linear(const struct bench_options *o)
+{
+    const struct bench_list threads = bench_list_or(&o->threads, "0");
+    struct bench_table t;
+    int code = 0;
+    bench_document_begin(&t, o, "linear");
+    bench_table_begin(&t, "Matrix products", columns, sizeof columns / sizeof *columns);
+    for (uint32_t i = 0; !code && i < threads.n; i++) {
+        struct bench_machine machine;
+        code = bench_machine_open(&machine, o, threads.v[i]);
+        if (code)
+            break;
+        const char *types = o->types   ? o->types
+                            : o->quick ? "q8_0,bf16"
+                                       : "q8_0,q4_0,q4_k,q6_k,bf16";
+        char type_name[16], shape[32];
+        while (!code && bench_next_word(&types, type_name, sizeof type_name)) {
+            const char *shapes = o->shapes  ? o->shapes
+                                 : o->quick ? "512x2048"
+                                            : "2048x2048,512x2048,8192x2048,2048x8192";
+            uint32_t type;
+            if (!bench_weight_type(type_name, &type))
+                code = bench_error(64, "--types %s is unknown", type_name);
+            while (!code && bench_next_word(&shapes, shape, sizeof shape))
+                code = product_rows(&machine, &t, o, type, shape);
+        }
+        bench_machine_close(&machine);
+    }
+    bench_table_end(&t);
+    bench_note(&t, "error: largest difference to sums in double over sampled outputs, relative to "
+                   "their root mean "
+                   "square; with rounding: that of the activations included.");
+    bench_document_end(&t);
+    return code;
+}

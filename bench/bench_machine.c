@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench_machine.c - a team of threads, probes of its limits, and rounds of probe and work. */
+#include "bench_machine.h"
+#include "base/dispatch.h"
+#include <math.h>
+#include <quire/cpu.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* ---- levels */
+
+/* In rising order within each architecture. */
+static const struct bench_peak *const peaks[] = {
+    &bench_peak_generic,
+#if defined(__x86_64__)
+    &bench_peak_avx2,        &bench_peak_avx2_vnni,   &bench_peak_avx512,
+    &bench_peak_avx512_vnni, &bench_peak_avx512_bf16,
+#elif defined(__aarch64__)
+    &bench_peak_neon,    &bench_peak_neon_dotprod, &bench_peak_neon_bf16, &bench_peak_neon_i8mm,
+#endif
+};
+
+static int level_rank(const char *level)
+{
+    for (int i = 0; qr_level_name(i); i++)
+        if (!strcmp(qr_level_name(i), level))
+            return i;
+    return -1;
+}
+
+const struct bench_peak_kernel *bench_peak_find(const char *level, enum bench_roof roof)
+{
+    const struct bench_peak_kernel *best = NULL;
+    for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++) {
+        const struct bench_peak_kernel *k = roof == BENCH_F32    ? &peaks[i]->f32
+                                            : roof == BENCH_BF16 ? &peaks[i]->bf16
+                                                                 : &peaks[i]->int8;
+        if (k->run && level_rank(peaks[i]->level) <= level_rank(level))
+            best = k;
+    }
+    return best;
+}
+
+void (*bench_read_find(const char *level))(const void *p, size_t bytes)
+{
+    void (*best)(const void *, size_t) = NULL;
+    for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++)
+        if (peaks[i]->read && level_rank(peaks[i]->level) <= level_rank(level))
+            best = peaks[i]->read;
+    return best;
+}
+
+/* ---- sizes */
+
+/* One line of /sys about a cache of the first core; false when there is none. */
+static bool cache_line(int index, const char *what, char *out, int size)
+{
+    char path[96];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, what);
+    FILE *f = fopen(path, "r");
+    const bool ok = f && fgets(out, size, f);
+    if (f)
+        fclose(f);
+    return ok;
+}
+
+/* sysconf() tells the whole socket's cache, of which a virtual machine may have a part: it is asked last. */
+size_t bench_cache_bytes(int level)
+{
+    static const int names[] = { 0, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE,
+                                 _SC_LEVEL3_CACHE_SIZE };
+    char text[32];
+    if (level < 1 || level > 3)
+        return 0;
+    for (int i = 0; cache_line(i, "level", text, sizeof text); i++)
+        if (text[0] == '0' + level && cache_line(i, "type", text, sizeof text) && text[0] != 'I' &&
+            cache_line(i, "size", text, sizeof text))
+            return strtoul(text, NULL, 10) << (strchr(text, 'M') ? 20 : strchr(text, 'K') ? 10 : 0);
+    const long bytes = sysconf(names[level]);
+    return bytes > 0 ? (size_t)bytes : 0;
+}
+
+size_t bench_cold_bytes(const struct bench_options *o)
+{
+    const size_t last = bench_cache_bytes(3), least = (size_t)128 << 20;
+    if (o->quick)
+        return (size_t)16 << 20;
+    return 4 * last > least ? 4 * last : least;
+}
+
+/* ---- probes */
+
+enum { HUGE_PAGE = 2 << 20, READ_UNIT = 512 };
+
+struct probe {
+    struct bench_machine *m;
+    const struct bench_peak_kernel *peak; /* NULL: read */
+    size_t iterations;
+    const uint8_t *from;
+    size_t bytes; /* of each member */
+    uint32_t here;
+    double *seconds; /* [members] */
+};
+
+void bench_rendezvous(uint32_t *here, const struct quire_team *team)
+{
+    __atomic_add_fetch(here, 1, __ATOMIC_ACQ_REL);
+    while (__atomic_load_n(here, __ATOMIC_ACQUIRE) < team->size)
+        ;
+}
+
+static void probe_part(void *arg, const struct quire_team *team)
+{
+    struct probe *p = arg;
+    bench_rendezvous(&p->here, team);
+    const double start = bench_now();
+    if (p->peak)
+        p->peak->run(p->iterations);
+    else
+        p->m->read(p->from + team->rank * p->bytes, p->bytes);
+    p->seconds[team->rank] = bench_now() - start;
+}
+
+long bench_preemptions(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+static double probe_once(struct bench_machine *m, enum bench_roof roof)
+{
+    struct probe p = { .m = m, .seconds = m->seconds };
+    double amount, rate = 0;
+    if (roof == BENCH_READ) {
+        p.bytes = m->stream_bytes / 8 / m->n_threads / READ_UNIT *
+                  READ_UNIT; /* it comes round after eight probes */
+        p.from = m->stream + m->cursor;
+        m->cursor = (m->cursor + m->stream_bytes / 8) % m->stream_bytes;
+        amount = (double)p.bytes;
+    } else {
+        p.peak = m->peak[roof];
+        p.iterations = m->iterations[roof];
+        amount = p.peak->ops * (double)p.iterations;
+    }
+    if (quire_threads_run(m->threads, probe_part, &p) != QUIRE_OK)
+        return NAN;
+    for (uint32_t i = 0; i < m->n_threads; i++)
+        rate += amount / m->seconds[i];
+    return rate;
+}
+
+double bench_probe(struct bench_machine *m, enum bench_roof roof)
+{
+    enum { TRIES = 8 };
+    double rate = 0;
+    for (int i = 0; i < TRIES; i++) {
+        const long before = bench_preemptions();
+        rate = probe_once(m, roof);
+        if (bench_preemptions() == before)
+            break;
+    }
+    return m->rate[roof] = rate;
+}
+
+/* ---- the team */
+
+static void touch_part(void *arg, const struct quire_team *team)
+{
+    struct bench_machine *m = arg;
+    const size_t share = m->stream_bytes / team->size;
+    memset(m->stream + team->rank * share, 1, share);
+}
+
+static int open_stream(struct bench_machine *m, const struct bench_options *o)
+{
+    m->stream_bytes = 2 * bench_cold_bytes(o) / ((size_t)8 * HUGE_PAGE) * 8 * HUGE_PAGE;
+    m->stream = aligned_alloc(HUGE_PAGE, m->stream_bytes);
+    if (!m->stream || !m->seconds)
+        return bench_error(75, "no memory for a buffer of %zu bytes", m->stream_bytes);
+    madvise(m->stream, m->stream_bytes, MADV_HUGEPAGE);
+    return quire_threads_run(m->threads, touch_part, m) == QUIRE_OK ? 0 : 70;
+}
+
+/* As many iterations as take about a millisecond; the first runs also wake the vector units. */
+static void calibrate(struct bench_machine *m, enum bench_roof roof)
+{
+    size_t n = 256;
+    for (double t = 0; t < 0.5e-3; n *= 2) {
+        const double start = bench_now();
+        m->peak[roof]->run(n);
+        t = bench_now() - start;
+    }
+    m->iterations[roof] = n;
+}
+
+int bench_machine_open(struct bench_machine *m, const struct bench_options *o, uint32_t n_threads)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_threads_params params;
+    const struct quire_kernels *kernels;
+    *m = (struct bench_machine){ 0 };
+    quire_status s = qr_kernels_get(o->isa, &kernels, &err);
+    if (s != QUIRE_OK)
+        return bench_fail("--isa", s, &err);
+    quire_threads_params_default(&params);
+    params.n_threads = n_threads;
+    s = quire_threads_create(&params, &m->threads, &err);
+    if (s != QUIRE_OK)
+        return bench_fail("threads", s, &err);
+    m->n_threads = quire_threads_count(m->threads);
+    m->level = kernels->level;
+    m->seconds = calloc(m->n_threads, sizeof *m->seconds);
+    m->read = bench_read_find(m->level);
+    for (int roof = 0; roof < BENCH_READ; roof++) {
+        m->peak[roof] = bench_peak_find(m->level, roof);
+        calibrate(m, roof);
+    }
+    const int code = open_stream(m, o);
+    if (code)
+        return bench_machine_close(m), code;
+    for (int roof = 0; roof < BENCH_ROOFS; roof++)
+        (void)bench_probe(m, roof);
+    return 0;
+}
+
+void bench_machine_close(struct bench_machine *m)
+{
+    quire_threads_destroy(m->threads);
+    free(m->stream), free(m->seconds);
+    *m = (struct bench_machine){ 0 };
+}
+
+/* ---- measuring */
+
+enum {
+    MIN_CLEAN = 3,
+    MAX_SECONDS = 1
+}; /* clean rounds that suffice; time to spend on waiting for them */
+
+unsigned bench_rounds(const struct bench_options *o, unsigned dflt)
+{
+    const unsigned n = o->reps ? o->reps : o->quick ? 3 : dflt;
+    return n < BENCH_MAX_SAMPLES ? n : BENCH_MAX_SAMPLES;
+}
+
+/* Limit by the rates of the latest probes, and the roof that makes it. */
+static double limit_now(const struct bench_machine *m, const struct bench_work *w,
+                        enum bench_roof *which)
+{
+    double compute = 0, largest = 0;
+    *which = BENCH_READ;
+    for (int roof = 0; roof < BENCH_READ; roof++) {
+        const double t = w->need[roof] / m->rate[roof];
+        compute += t;
+        if (t > largest) {
+            largest = t;
+            *which = roof;
+        }
+    }
+    const double read = w->need[BENCH_READ] / m->rate[BENCH_READ];
+    if (read < compute)
+        return compute;
+    *which = BENCH_READ;
+    return read;
+}
+
+double bench_limit(struct bench_machine *m, const struct bench_work *work, const char **name)
+{
+    static const char *const names[] = { "f32", "bf16", "int8", "read" };
+    enum bench_roof which;
+    const double before = limit_now(m, work, &which);
+    /* a roof far from binding is not worth a probe */
+    for (int roof = 0; roof < BENCH_ROOFS; roof++)
+        if (work->need[roof] / m->rate[roof] > 0.2 * before)
+            (void)bench_probe(m, roof);
+    const double limit = limit_now(m, work, &which);
+    if (name)
+        *name = names[which];
+    return limit;
+}
+
+/* One round's samples: seconds of a call, and limit / seconds. */
+struct rounds {
+    struct bench_samples seconds, fractions;
+};
+
+static void add_round(struct rounds *r, double seconds, double limit)
+{
+    bench_sample(&r->seconds, seconds);
+    bench_sample(&r->fractions, limit / seconds);
+}
+
+/* Calls of the work that fill a round; the first one also warms up. */
+static quire_status calls_per_round(const struct bench_options *o, const struct bench_work *work,
+                                    unsigned *calls, struct quire_error *err)
+{
+    const double round_seconds = o->quick ? 0.5e-3 : 2e-3, start = bench_now();
+    *calls = 1;
+    if (work->once)
+        return QUIRE_OK;
+    const quire_status s = work->run(work->arg, err);
+    const double once = bench_now() - start;
+    if (once < round_seconds)
+        *calls = (unsigned)(round_seconds / (once > 1e-7 ? once : 1e-7)) + 1;
+    return s;
+}
+
+quire_status bench_measure(struct bench_machine *m, const struct bench_options *o,
+                           const struct bench_work *work, unsigned rounds, struct bench_timing *out,
+                           struct quire_error *err)
+{
+    struct rounds clean = { 0 }, all = { 0 };
+    unsigned calls;
+    quire_status s = calls_per_round(o, work, &calls, err);
+    double before = bench_limit(m, work, NULL), spent = 0;
+    const unsigned most = work->once ? rounds : 20 * rounds;
+    for (unsigned i = 0; i < most && s == QUIRE_OK && clean.seconds.n < rounds; i++) {
+        if (all.seconds.n >= rounds && spent > MAX_SECONDS)
+            break;
+        const long preempted = bench_preemptions();
+        const double start = bench_now();
+        for (unsigned k = 0; k < calls && s == QUIRE_OK; k++)
+            s = work->run(work->arg, err);
+        const double t = (bench_now() - start) / calls;
+        const bool disturbed = bench_preemptions() != preempted;
+        const double after = bench_limit(m, work, &out->limit);
+        spent += t * calls;
+        add_round(&all, t, 0.5 * (before + after));
+        if (!disturbed)
+            add_round(&clean, t, 0.5 * (before + after));
+        before = after;
+    }
+    const struct rounds *use = clean.seconds.n >= MIN_CLEAN ? &clean : &all;
+    out->seconds = bench_summarise(&use->seconds);
+    out->fraction = bench_summarise(&use->fractions).median;
+    out->rounds = use->seconds.n;
+    out->disturbed = use == &all && clean.seconds.n < all.seconds.n;
+    return s;
+}

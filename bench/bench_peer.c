@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench_peer.c - runs a peer's benchmark program, given by path, and reads the JSON it prints. */
+#include "bench_peer.h"
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ARGS_MAX = 128 };
+
+/* ---- the process */
+
+/* Runs argv with its output on a pipe; stderr goes to /dev/null. Returns the text, NUL-terminated, or NULL. */
+static char *run_program(char *const *argv, int *exit_code)
+{
+    int fds[2];
+    *exit_code = -1;
+    if (pipe(fds) != 0)
+        return NULL;
+    const pid_t pid = fork();
+    if (pid == 0) {
+        dup2(fds[1], STDOUT_FILENO);
+        close(fds[0]), close(fds[1]);
+        if (!freopen("/dev/null", "w", stderr))
+            _exit(127);
+        execv(argv[0], argv);
+        _exit(127);
+    }
+    close(fds[1]);
+    size_t size = 0, cap = 1 << 16;
+    char *text = pid > 0 ? malloc(cap) : NULL;
+    while (text) {
+        const ssize_t n = read(fds[0], text + size, cap - size - 1);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        size += (size_t)n;
+        char *more = size + 1 < cap ? text : realloc(text, cap *= 2);
+        if (!more)
+            free(text);
+        text = more;
+    }
+    close(fds[0]);
+    if (pid > 0 && waitpid(pid, exit_code, 0) == pid)
+        *exit_code = WIFEXITED(*exit_code) ? WEXITSTATUS(*exit_code) : -1;
+    if (text)
+        text[size] = 0;
+    return text;
+}
+
+int peer_open(struct peer *p, const struct bench_options *o, uint32_t threads)
+{
+    int exit_code;
+    *p = (struct peer){
+        .program = o->peer, .model = o->model, .extra = o->peer_args, .threads = threads
+    };
+    if (!o->peer)
+        return bench_error(64, "--peer PROGRAM is missing");
+    if (access(o->peer, X_OK) != 0)
+        return bench_error(66, "%s: %s", o->peer, strerror(errno));
+    char help[] = "--help", *argv[] = { (char *)(uintptr_t)o->peer, help, NULL };
+    char *text = run_program(argv, &exit_code);
+    if (!text || exit_code == 127)
+        return free(text), bench_error(69, "%s cannot be run", o->peer);
+    p->has_depth = strstr(text, "--n-depth") != NULL;
+    free(text);
+    return 0;
+}
+
+/* ---- the command line: every test in one process, one repetition after the program's own warm-up */
+
+struct command {
+    char *argv[ARGS_MAX];
+    char words[ARGS_MAX][24];
+    unsigned n, n_words;
+};
+
+static void add(struct command *c, const char *word)
+{
+    if (c->n + 1 < ARGS_MAX)
+        c->argv[c->n++] = (char *)(uintptr_t)word;
+}
+
+static void add_numbers(struct command *c, const char *option, uint32_t a, uint32_t b, bool pair)
+{
+    char *word = c->words[c->n_words];
+    if (c->n_words + 1 >= ARGS_MAX)
+        return;
+    c->n_words++;
+    snprintf(word, sizeof c->words[0], pair ? "%u,%u" : "%u", a, b);
+    add(c, option);
+    add(c, word);
+}
+
+static bool asked(const struct model_tests *t, unsigned i, bool generate)
+{
+    for (unsigned k = 0; k < i; k++)
+        if (t->v[k].n == t->v[i].n && t->v[k].generate == t->v[i].generate)
+            return true;
+    return t->v[i].generate != generate;
+}
+
+/* Lists of prompts, generations and depths; the program makes the tests from them. */
+static void add_tests(struct command *c, const struct peer *p, const struct model_tests *t)
+{
+    bool prompts = false, gens = false;
+    for (unsigned i = 0; i < t->n; i++) {
+        const struct model_test *v = &t->v[i];
+        if (v->depth && !p->has_depth) {
+            if (v->generate && v->n_seqs == 1)
+                add_numbers(c, "-gp", v->depth, v->n, true);
+            continue;
+        }
+        if (!asked(t, i, false))
+            prompts = true, add_numbers(c, "-p", v->n, 0, false);
+        if (!asked(t, i, true))
+            gens = true, add_numbers(c, "-n", v->n, 0, false);
+    }
+    if (!prompts)
+        add_numbers(c, "-p", 0, 0, false);
+    if (!gens)
+        add_numbers(c, "-n", 0, 0, false);
+    for (unsigned i = 0; i < t->n && p->has_depth; i++)
+        if (i == 0 || t->v[i].depth != t->v[i - 1].depth)
+            add_numbers(c, "-d", t->v[i].depth, 0, false);
+}
+
+/* ---- the answer */
+
+static double number(const json_t *row, const char *key)
+{
+    const json_t *v = json_object_get(row, key);
+    return json_is_string(v) ? strtod(json_string_value(v), NULL) : json_number_value(v);
+}
+
+static const char *word(const json_t *row, const char *key)
+{
+    const char *s = json_string_value(json_object_get(row, key));
+    return s ? s : "?";
+}
+
+/* Does a row of the peer stand for this test? A row with both counts is generation behind a prompt (-gp). */
+static bool is_test(const json_t *row, const struct model_test *t)
+{
+    const double prompt = number(row, "n_prompt"), gen = number(row, "n_gen"),
+                 depth = number(row, "n_depth");
+    if (t->n_seqs != 1)
+        return false;
+    if (!t->generate)
+        return prompt == t->n && gen == 0 && depth == t->depth;
+    return gen == t->n && (prompt > 0 ? prompt == t->depth : depth == t->depth);
+}
+
+int peer_run(struct peer *p, const struct model_tests *tests, double *rates)
+{
+    struct command *c = calloc(1, sizeof *c);
+    int exit_code = -1;
+    if (!c)
+        return 71;
+    add(c, p->program);
+    add(c, "-m"), add(c, p->model);
+    add(c, "-o"), add(c, "json");
+    add_numbers(c, "-r", 1, 0, false);
+    add_numbers(c, "-t", p->threads, 0, false);
+    add_tests(c, p, tests);
+    for (char *const *e = p->extra; e && *e; e++)
+        add(c, *e);
+    char *text = run_program(c->argv, &exit_code);
+    free(c);
+    const char *start = text ? strchr(text, '[') : NULL;
+    json_error_t error;
+    json_t *rows = start ? json_loads(start, JSON_DISABLE_EOF_CHECK, &error) : NULL;
+    free(text);
+    if (!json_is_array(rows)) {
+        json_decref(rows);
+        return bench_error(69, "%s gave no JSON (exit code %d)", p->program, exit_code);
+    }
+    for (unsigned i = 0; i < tests->n; i++) {
+        rates[i] = NAN;
+        for (size_t k = 0; k < json_array_size(rows); k++)
+            if (is_test(json_array_get(rows, k), &tests->v[i]))
+                rates[i] = number(json_array_get(rows, k), "avg_ts");
+    }
+    const json_t *first = json_array_get(rows, 0);
+    snprintf(p->about, sizeof p->about, "commit %s, %s, KV %s/%s", word(first, "build_commit"),
+             word(first, "model_type"), word(first, "type_k"), word(first, "type_v"));
+    json_decref(rows);
+    return 0;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench_synth_meta.c - metadata of a synthetic model: sizes and the smallest tokenizer that works. */
+#include "bench_synth.h"
+#include "linear/weight_type.h"
+#include <string.h>
+
+/* ---- sizes */
+
+static void arch_u32(const struct synth *s, struct gguf_writer *w, const char *key, uint32_t value)
+{
+    char name[96];
+    snprintf(name, sizeof name, "%s.%s", s->arch.gguf, key);
+    gguf_u32(w, name, value);
+}
+
+static void arch_f32(const struct synth *s, struct gguf_writer *w, const char *key, float value)
+{
+    char name[96];
+    snprintf(name, sizeof name, "%s.%s", s->arch.gguf, key);
+    gguf_f32(w, name, value);
+}
+
+/* Numbers that GGUF tools know mostly-of-one-type files by. */
+static uint32_t file_type(const struct synth *s)
+{
+    static const uint8_t numbers[] = {
+        [QR_WEIGHT_F32] = 0,     [QR_WEIGHT_F16] = 1,     [QR_WEIGHT_Q4_0] = 2,
+        [QR_WEIGHT_Q4_1] = 3,    [QR_WEIGHT_Q5_0] = 8,    [QR_WEIGHT_Q5_1] = 9,
+        [QR_WEIGHT_Q8_0] = 7,    [QR_WEIGHT_Q2_K] = 10,   [QR_WEIGHT_Q3_K] = 11,
+        [QR_WEIGHT_Q4_K] = 14,   [QR_WEIGHT_Q5_K] = 16,   [QR_WEIGHT_Q6_K] = 18,
+        [QR_WEIGHT_IQ4_NL] = 25, [QR_WEIGHT_IQ4_XS] = 30, [QR_WEIGHT_BF16] = 32,
+        [QR_WEIGHT_MXFP4] = 38,
+    };
+    return s->mixed ? 15 : numbers[s->type];
+}
+
+static void sizes(const struct synth *s, struct gguf_writer *w)
+{
+    const struct synth_arch *a = &s->arch;
+    char name[64];
+    snprintf(name, sizeof name, "synthetic %s", a->name);
+    gguf_text(w, "general.architecture", a->gguf);
+    gguf_text(w, "general.name", name);
+    gguf_u32(w, "general.file_type", file_type(s));
+    gguf_u32(w, "general.quantization_version", 2);
+    arch_u32(s, w, "block_count", a->layers);
+    arch_u32(s, w, "context_length", a->context);
+    arch_u32(s, w, "embedding_length", a->hidden);
+    arch_u32(s, w, "feed_forward_length", a->ffn);
+    arch_u32(s, w, "vocab_size", a->vocab);
+    arch_u32(s, w, "attention.head_count", a->heads);
+    arch_u32(s, w, "attention.head_count_kv", a->kv_heads);
+    arch_u32(s, w, "attention.key_length", a->head_size);
+    arch_u32(s, w, "attention.value_length", a->head_size);
+    arch_f32(s, w, "attention.layer_norm_rms_epsilon", a->eps);
+    arch_u32(s, w, "rope.dimension_count", a->head_size);
+    arch_f32(s, w, "rope.freq_base", a->theta);
+    if (a->window)
+        arch_u32(s, w, "attention.sliding_window", a->window);
+    if (a->attention_cap > 0)
+        arch_f32(s, w, "attn_logit_softcapping", a->attention_cap);
+    if (a->final_cap > 0)
+        arch_f32(s, w, "final_logit_softcapping", a->final_cap);
+}
+
+/* ---- tokenizer */
+
+/* Byte-level BPE writes a byte as the character of its own code where that is printable, and the n-th other byte as
+ * code 256 + n. */
+static uint32_t byte_code(uint32_t byte)
+{
+    uint32_t others = 0;
+    for (uint32_t b = 0; b <= byte; b++) {
+        const bool printable = (b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174;
+        if (b == byte)
+            return printable ? b : 256 + others;
+        others += !printable;
+    }
+    return 0;
+}
+
+static void utf8(uint32_t code, char out[3])
+{
+    if (code < 0x80) {
+        out[0] = (char)code;
+        out[1] = 0;
+    } else {
+        out[0] = (char)(0xc0 | code >> 6);
+        out[1] = (char)(0x80 | (code & 63));
+        out[2] = 0;
+    }
+}
+
+/* A few merges, because readers expect the list; 0xc4 0xa0 is the character for a space. */
+static const char *const merges[][2] = {
+    { "\xc4\xa0", "t" }, { "h", "e" }, { "\xc4\xa0", "a" }, { "i", "n" }
+};
+static const char *const specials[] = { "<|begin|>", "<|end|>", "<|turn|>" };
+enum { N_MERGES = sizeof merges / sizeof *merges, N_SPECIALS = sizeof specials / sizeof *specials };
+enum { NORMAL = 1, CONTROL = 3, UNUSED = 5 };
+
+/* Token i: a byte, a merge, filler, and the special ones at the end. */
+static int token(uint32_t i, uint32_t vocab, char text[32])
+{
+    if (i < 256) {
+        utf8(byte_code(i), text);
+        return NORMAL;
+    }
+    if (i < 256 + N_MERGES) {
+        snprintf(text, 32, "%s%s", merges[i - 256][0], merges[i - 256][1]);
+        return NORMAL;
+    }
+    if (i >= vocab - N_SPECIALS) {
+        snprintf(text, 32, "%s", specials[i - (vocab - N_SPECIALS)]);
+        return CONTROL;
+    }
+    snprintf(text, 32, "<|unused_%u|>", i);
+    return UNUSED;
+}
+
+static void tokenizer(const struct synth *s, struct gguf_writer *w)
+{
+    const uint32_t vocab = s->arch.vocab;
+    char text[32];
+    gguf_text(w, "tokenizer.ggml.model", "gpt2");
+    gguf_text(w, "tokenizer.ggml.pre", s->arch.pre);
+    gguf_array(w, "tokenizer.ggml.tokens", GGUF_STRING, vocab);
+    for (uint32_t i = 0; i < vocab; i++) {
+        token(i, vocab, text);
+        gguf_put_string(w->meta, text);
+    }
+    gguf_array(w, "tokenizer.ggml.token_type", GGUF_INT32, vocab);
+    for (uint32_t i = 0; i < vocab; i++)
+        gguf_put(w->meta, (uint64_t)token(i, vocab, text), 4);
+    gguf_array(w, "tokenizer.ggml.merges", GGUF_STRING, N_MERGES);
+    for (uint32_t i = 0; i < N_MERGES; i++) {
+        snprintf(text, sizeof text, "%s %s", merges[i][0], merges[i][1]);
+        gguf_put_string(w->meta, text);
+    }
+    gguf_u32(w, "tokenizer.ggml.bos_token_id", vocab - 3);
+    gguf_u32(w, "tokenizer.ggml.eos_token_id", vocab - 2);
+    gguf_u32(w, "tokenizer.ggml.eot_token_id", vocab - 1);
+    gguf_bool(w, "tokenizer.ggml.add_bos_token", true);
+}
+
+void synth_metadata(const struct synth *s, struct gguf_writer *w)
+{
+    sizes(s, w);
+    tokenizer(s, w);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench_table.c - prints rows of results as Markdown, JSON or CSV. */
+#include "bench_table.h"
+#include <math.h>
+#include <quire/cpu.h>
+#include <quire/status.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* First line of the description: the CPU's name. */
+static const char *cpu_name(char *out, size_t size)
+{
+    static char text[1 << 14];
+    if (quire_cpu_describe(NULL, text, sizeof text, NULL, NULL) != QUIRE_OK)
+        return "unknown";
+    const char *line = strncmp(text, "cpu", 3) ? text : text + 3;
+    line += strspn(line, ": \t");
+    snprintf(out, size, "%.*s", (int)strcspn(line, "\n"), line);
+    return out;
+}
+
+static void put_json_string(const char *s)
+{
+    putchar('"');
+    for (; *s; s++) {
+        if (*s == '"' || *s == '\\')
+            putchar('\\');
+        if ((unsigned char)*s >= 0x20)
+            putchar(*s);
+    }
+    putchar('"');
+}
+
+void bench_document_begin(struct bench_table *t, const struct bench_options *o, const char *command)
+{
+    char cpu[128];
+    *t = (struct bench_table){ .format = o->format };
+    cpu_name(cpu, sizeof cpu);
+    if (t->format == BENCH_MARKDOWN)
+        printf("quire %s %s on %s%s%s\n", quire_version(), command, cpu, o->isa ? ", --isa " : "",
+               o->isa ? o->isa : "");
+    if (t->format == BENCH_JSON) {
+        printf("{\"quire\": \"%s\", \"command\": \"%s\", \"cpu\": ", quire_version(), command);
+        put_json_string(cpu);
+        printf(", \"isa\": ");
+        put_json_string(o->isa ? o->isa : "best");
+        printf(", \"tables\": [");
+    }
+}
+
+void bench_document_end(struct bench_table *t)
+{
+    if (t->format == BENCH_JSON)
+        printf("\n]}\n");
+}
+
+void bench_note(const struct bench_table *t, const char *fmt, ...)
+{
+    if (t->format != BENCH_MARKDOWN)
+        return;
+    va_list args;
+    va_start(args, fmt);
+    putchar('\n');
+    vprintf(fmt, args);
+    putchar('\n');
+    va_end(args);
+}
+
+void bench_table_begin(struct bench_table *t, const char *name, const struct bench_column *columns,
+                       unsigned n_columns)
+{
+    t->columns = columns;
+    t->n_columns = n_columns;
+    t->cell = t->n_rows = 0;
+    t->name = name;
+    if (t->format == BENCH_JSON) {
+        printf("%s\n{\"name\": ", t->n_tables ? "," : "");
+        put_json_string(name);
+        printf(", \"rows\": [");
+    } else if (t->format == BENCH_CSV) {
+        printf("%stable", t->n_tables ? "\n" : "");
+        for (unsigned i = 0; i < n_columns; i++)
+            printf(",%s", columns[i].key);
+        putchar('\n');
+    } else {
+        printf("\n### %s\n\n|", name);
+        for (unsigned i = 0; i < n_columns; i++)
+            printf(columns[i].digits == BENCH_TEXT ? " %-*s |" : " %*s |", columns[i].width,
+                   columns[i].title);
+        printf("\n|");
+        for (unsigned i = 0; i < n_columns; i++) {
+            const int title = (int)strlen(columns[i].title),
+                      width = columns[i].width > title ? columns[i].width : title;
+            putchar(columns[i].digits == BENCH_TEXT ? ':' : '-');
+            for (int k = 0; k < width; k++)
+                putchar('-');
+            printf(columns[i].digits == BENCH_TEXT ? "-|" : ":|");
+        }
+        putchar('\n');
+    }
+    t->n_tables++;
+}
+
+/* What stands before and after a cell. */
+static void open_cell(struct bench_table *t)
+{
+    const bool first = t->cell == 0;
+    if (t->format == BENCH_JSON)
+        printf("%s\"%s\": ", first ? (t->n_rows ? ",\n  {" : "\n  {") : ", ",
+               t->columns[t->cell].key);
+    else if (t->format == BENCH_CSV)
+        printf("%s,", first ? t->name : "");
+    else
+        printf("%s ", first ? "|" : "");
+}
+
+static void close_cell(struct bench_table *t)
+{
+    const bool last = ++t->cell == t->n_columns;
+    if (t->format == BENCH_MARKDOWN)
+        printf(" |");
+    if (!last)
+        return;
+    printf(t->format == BENCH_JSON ? "}" : "\n");
+    fflush(stdout);
+    t->cell = 0;
+    t->n_rows++;
+}
+
+void bench_text(struct bench_table *t, const char *fmt, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    open_cell(t);
+    if (t->format == BENCH_JSON)
+        put_json_string(text);
+    else if (t->format == BENCH_CSV)
+        printf(strchr(text, ',') ? "\"%s\"" : "%s", text);
+    else
+        printf("%-*s", t->columns[t->cell].width, text);
+    close_cell(t);
+}
+
+void bench_number(struct bench_table *t, double v)
+{
+    const struct bench_column *c = &t->columns[t->cell];
+    open_cell(t);
+    if (t->format != BENCH_MARKDOWN)
+        printf(isfinite(v) ? "%.6g" : t->format == BENCH_JSON ? "null" : "", v);
+    else if (!isfinite(v))
+        printf("%*s", c->width, "-");
+    else if (c->digits == BENCH_PERCENT)
+        printf("%*.0f %%", c->width - 2, 100 * v);
+    else if (c->digits == BENCH_ERROR)
+        printf("%*.1e", c->width, v);
+    else
+        printf("%*.*f", c->width, c->digits, v);
+    close_cell(t);
+}
+
+void bench_table_end(struct bench_table *t)
+{
+    if (t->format == BENCH_JSON)
+        printf("\n]}");
+}

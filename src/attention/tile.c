@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tile.c - finds the keys and values of a tile in the paged cache, and unpacks fp8. */
+#include "attention/tile.h"
+
+enum { TILE = QUIRE_TILE_KEYS, COLUMN = QUIRE_COLUMN_KEYS, COLUMNS = QUIRE_TILE_COLUMNS };
+
+struct qr_tile_source qr_tile_source_of(const struct qr_attention_call *call,
+                                        const struct qr_plan_item *item)
+{
+    const struct qr_kv_layout *l = &call->kv->layout;
+    const struct qr_plan_table *table = &call->group->tables[item->seq];
+    struct qr_tile_source s = { .call = call, .layout = l };
+    s.blocks =
+        qr_kv_block(call->plan->kv, call->group->kv_group, call->args.layer, item->kv_head, 0);
+    s.ids = call->group->blocks + table->at;
+    s.first_block = table->first;
+    s.block_size = (uint32_t)l->block_size;
+    s.k_column = qr_kv_k_column(l, COLUMN % l->group);
+    s.v_column = qr_kv_v_column(l, COLUMN % l->group) - l->k_bytes;
+    return s;
+}
+
+/* Sets column c to the 16 tokens at position `at`. */
+static void find_column(const struct qr_tile_source *s, uint32_t at, struct qr_tile *t, uint32_t c)
+{
+    const struct qr_kv_layout *l = s->layout;
+    const uint32_t slot = at % s->block_size, group = (uint32_t)l->group;
+    const int32_t id = s->ids[at / s->block_size - s->first_block];
+    const unsigned char *block = s->blocks + (size_t)id * l->block_bytes;
+    const size_t in_group = slot % group / COLUMN;
+    t->k[c] = block + slot / group * l->k_group_bytes + in_group * s->k_column;
+    t->v[c] = block + l->k_bytes + slot / group * l->v_group_bytes + in_group * s->v_column;
+}
+
+/* A plain fp8 column as bf16 rows [16][n]. */
+static void widen_plain(const struct qr_tile_source *s, enum quire_kv_dtype dtype,
+                        const unsigned char *src, uint16_t *dst, size_t n)
+{
+    const struct quire_kernels *k = s->call->group->table;
+    float *row = s->call->scratch.row;
+    for (int i = 0; i < COLUMN; i++, src += n, dst += n) {
+        if (dtype == QUIRE_KV_FP8_E4M3)
+            k->widen_fp8_e4m3(row, src, 1, n);
+        else
+            k->widen_fp8_e5m2(row, src, 1, n);
+        (void)k->narrow_bf16(dst, row, 1, n); /* exact */
+    }
+}
+
+/* Columns [c, end) that lie side by side: those of a group of 64 tokens, else one. */
+static int columns_together(const struct qr_tile_source *s, const void *const *columns, int c)
+{
+    int end = c + 1;
+    while (s->layout->group == TILE && end < COLUMNS && columns[end])
+        end++;
+    return end;
+}
+
+/* fp8 columns c.. of K or V to bf16 at dst; returns the column after the last one done. */
+static int unpack_k(const struct qr_tile_source *s, const struct qr_tile *t, int c, uint16_t *dst)
+{
+    const struct qr_kv_layout *l = s->layout;
+    if (l->k_plain) {
+        widen_plain(s, l->k_dtype, t->k[c], dst, (size_t)l->k_size);
+        return c + 1;
+    }
+    const int end = columns_together(s, t->k, c);
+    struct quire_attn_unpack_args a = { .src = t->k[c], .dst = dst };
+    a.src_stride = l->k_step_bytes;
+    a.dst_stride = TILE * 2;
+    a.n_steps = l->k_size / 4;
+    a.n_cells = end - c;
+    s->call->kernels.unpack_k(&a);
+    return end;
+}
+
+static int unpack_v(const struct qr_tile_source *s, const struct qr_tile *t, int c, uint16_t *dst)
+{
+    const struct qr_kv_layout *l = s->layout;
+    if (l->v_plain) {
+        widen_plain(s, l->v_dtype, t->v[c], dst, (size_t)l->v_size);
+        return c + 1;
+    }
+    const int end = columns_together(s, t->v, c);
+    struct quire_attn_unpack_args a = { .src = t->v[c], .dst = dst };
+    a.src_stride = l->v_step_bytes;
+    a.dst_stride = (size_t)l->v_padded * 2;
+    a.n_steps = (end - c) * COLUMN / 4;
+    a.n_cells = l->v_padded / 16;
+    s->call->kernels.unpack_v(&a);
+    return end;
+}
+
+/* Points the live columns of an fp8 tile to their bf16 form. */
+static void unpack_tile(const struct qr_tile_source *s, struct qr_tile *t)
+{
+    const struct qr_kv_layout *l = s->layout;
+    const struct qr_plan_scratch *scratch = &s->call->scratch;
+    const size_t k_column = COLUMN * (l->k_plain ? (size_t)l->k_size : 2);
+    const size_t v_column = COLUMN * (size_t)l->v_padded;
+    struct qr_tile to = *t;
+    for (int c = 0, end; s->call->kernels.unpack_k && c < COLUMNS; c = end) {
+        end = t->k[c] ? unpack_k(s, t, c, scratch->k + (size_t)c * k_column) : c + 1;
+        for (int i = c; t->k[c] && i < end; i++)
+            to.k[i] = scratch->k + (size_t)i * k_column;
+        to.k_stride = (l->k_plain ? (size_t)l->k_size : TILE * 2) * sizeof(uint16_t);
+    }
+    for (int c = 0, end; s->call->kernels.unpack_v && c < COLUMNS; c = end) {
+        end = t->v[c] ? unpack_v(s, t, c, scratch->v + (size_t)c * v_column) : c + 1;
+        for (int i = c; t->v[c] && i < end; i++)
+            to.v[i] = scratch->v + (size_t)i * v_column;
+        to.v_stride = (size_t)l->v_padded * (l->v_plain ? 1 : 2) * sizeof(uint16_t);
+    }
+    *t = to;
+}
+
+struct qr_tile qr_tile_load(const struct qr_tile_source *source, uint32_t key,
+                            struct qr_key_range wanted)
+{
+    const struct qr_kv_layout *l = source->layout;
+    struct qr_tile t = { .k_stride = l->k_step_bytes, .v_stride = l->v_step_bytes };
+    for (uint32_t c = 0; c < COLUMNS; c++) {
+        const uint32_t at = key + c * COLUMN;
+        if (at < wanted.hi && at + COLUMN > wanted.lo)
+            find_column(source, at, &t, c);
+    }
+    if (source->call->kernels.unpack_k || source->call->kernels.unpack_v)
+        unpack_tile(source, &t);
+    return t;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tile.h - where the keys and values of a tile of 64 lie. */
+#ifndef QUIRE_ATTENTION_TILE_H
+#define QUIRE_ATTENTION_TILE_H
+#include "attention/item.h"
+
+/* Columns of 16 tokens as the kernels take them, NULL where no key is wanted, and their strides. */
+struct qr_tile {
+    const void *k[QUIRE_TILE_COLUMNS], *v[QUIRE_TILE_COLUMNS];
+    size_t k_stride, v_stride;
+};
+
+/* One sequence's keys and values of one layer and KV head. */
+struct qr_tile_source {
+    const struct qr_attention_call *call;
+    const struct qr_kv_layout *layout;
+    const unsigned char *blocks; /* block 0 of the layer and head */
+    const int32_t *ids;          /* blocks first_block, first_block + 1, ... of the sequence */
+    uint32_t first_block, block_size;
+    size_t k_column, v_column; /* bytes from one column of a group of tokens to the next */
+};
+struct qr_tile_source qr_tile_source_of(const struct qr_attention_call *call,
+                                        const struct qr_plan_item *item);
+
+/* The tile whose key 0 is at position `key`. Only columns with keys of `wanted` are looked up; fp8
+ * is unpacked to bf16 in the worker's scratch, where it stays until the next tile. */
+struct qr_tile qr_tile_load(const struct qr_tile_source *source, uint32_t key,
+                            struct qr_key_range wanted);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpt_bigcode.c - GPT-BigCode (StarCoder): GPT-2 with one kv head and matrices stored as [out][in]. */
+#include "model/arch/arch.h"
+
+static const struct qr_hf_default defaults[] = {
+    { "vocab_size", 50257 },
+    { "hidden_size", 768 },
+    { "num_hidden_layers", 12 },
+    { "num_attention_heads", 12 },
+    { "max_position_embeddings", 1024 },
+    { "rms_norm_eps", 1e-5 },
+    { "tie_word_embeddings", 1 },
+    { 0 },
+};
+
+static const struct qr_hf_alias aliases[] = {
+    { "hidden_size", "n_embd" },
+    { "num_hidden_layers", "n_layer" },
+    { "num_attention_heads", "n_head" },
+    { "intermediate_size", "n_inner" },
+    { "max_position_embeddings", "n_positions" },
+    { "rms_norm_eps", "layer_norm_epsilon" },
+    { "hidden_act", "activation_function" },
+    { 0 },
+};
+
+static const struct qr_hf_only only[] = {
+    { "scale_attn_weights", true },
+    { "add_cross_attention", false },
+    { 0 },
+};
+
+#define L "transformer.h.%u."
+static const struct qr_name_rule names[] = {
+    { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "transformer.wte.weight" },
+    { QR_W_POS_EMBD, QR_SLICE_ALL, "transformer.wpe.weight" },
+    { QR_W_OUTPUT, QR_SLICE_ALL, "lm_head.weight" },
+    { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "transformer.ln_f.weight" },
+    { QR_W_OUTPUT_NORM_BIAS, QR_SLICE_ALL, "transformer.ln_f.bias" },
+    { QR_W_ATTN_NORM, QR_SLICE_ALL, L "ln_1.weight" },
+    { QR_W_ATTN_NORM_BIAS, QR_SLICE_ALL, L "ln_1.bias" },
+    { QR_W_ATTN_Q, QR_SLICE_HEAD_Q, L "attn.c_attn.weight" },
+    { QR_W_ATTN_Q_BIAS, QR_SLICE_HEAD_Q, L "attn.c_attn.bias" },
+    { QR_W_ATTN_K, QR_SLICE_HEAD_K, L "attn.c_attn.weight" },
+    { QR_W_ATTN_K_BIAS, QR_SLICE_HEAD_K, L "attn.c_attn.bias" },
+    { QR_W_ATTN_V, QR_SLICE_HEAD_V, L "attn.c_attn.weight" },
+    { QR_W_ATTN_V_BIAS, QR_SLICE_HEAD_V, L "attn.c_attn.bias" },
+    { QR_W_ATTN_O, QR_SLICE_ALL, L "attn.c_proj.weight" },
+    { QR_W_ATTN_O_BIAS, QR_SLICE_ALL, L "attn.c_proj.bias" },
+    { QR_W_FFN_NORM, QR_SLICE_ALL, L "ln_2.weight" },
+    { QR_W_FFN_NORM_BIAS, QR_SLICE_ALL, L "ln_2.bias" },
+    { QR_W_FFN_UP, QR_SLICE_ALL, L "mlp.c_fc.weight" },
+    { QR_W_FFN_UP_BIAS, QR_SLICE_ALL, L "mlp.c_fc.bias" },
+    { QR_W_FFN_DOWN, QR_SLICE_ALL, L "mlp.c_proj.weight" },
+    { QR_W_FFN_DOWN_BIAS, QR_SLICE_ALL, L "mlp.c_proj.bias" },
+    { 0 },
+};
+
+const struct qr_arch qr_arch_gpt_bigcode = {
+    .name = "gpt_bigcode",
+    .hf_types = { "gpt_bigcode" },
+    .gguf_archs = { "starcoder" },
+    .block = QR_BLOCK_PRE,
+    .activation = QR_ACT_GELU_TANH,
+    .learned_positions = true,
+    .hf_norm = QR_NORM_LAYER,
+    .hf_bias = { .q = true,
+                 .k = true,
+                 .v = true,
+                 .o = true,
+                 .ffn_in = true,
+                 .ffn_down = true,
+                 .norm = true },
+    .hf_multi_query = true,
+    .hf_ffn_times = 4,
+    .gguf_norm = QR_NORM_LAYER,
+    .hf_defaults = defaults,
+    .hf_aliases = aliases,
+    .hf_only = only,
+    .hf_names = names,
+    .gguf_names = qr_names_gguf,
+};

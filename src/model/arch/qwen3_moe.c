@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* qwen3_moe.c - Qwen 3 with experts: per-head q/k norms, no shared expert. */
+#include "model/arch/arch.h"
+
+static const struct qr_hf_default defaults[] = {
+    { "num_key_value_heads", 4 },     { "max_position_embeddings", 32768 },
+    { "rms_norm_eps", 1e-6 },         { "rope_theta", 10000 },
+    { "sliding_window", 4096 },       { "max_window_layers", 28 },
+    { "moe_intermediate_size", 768 }, { "num_experts_per_tok", 8 },
+    { "norm_topk_prob", 0 },          { 0 },
+};
+
+const struct qr_arch qr_arch_qwen3_moe = {
+    .name = "qwen3_moe",
+    .hf_types = { "qwen3_moe" },
+    .gguf_archs = { "qwen3moe" },
+    .block = QR_BLOCK_PRE,
+    .activation = QR_ACT_SILU,
+    .gated = true,
+    .qk_norm = QR_QK_NORM_HEAD,
+    .has_moe = true,
+    .moe = { .gating = QR_GATING_SOFTMAX, .renormalise = true }, /* GGUF files have no key for it */
+    .hf_window = QR_WINDOW_FROM,
+    .hf_norm = QR_NORM_RMS,
+    .hf_rope = QR_ROPE_HALF,
+    .hf_attention_bias = true,
+    .gguf_norm = QR_NORM_RMS,
+    .gguf_rope = QR_ROPE_HALF,
+    .hf_defaults = defaults,
+    .hf_names = qr_names_hf_llama,
+    .gguf_names = qr_names_gguf,
+};

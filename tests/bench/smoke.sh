@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# quire-bench: every command runs, computes right results, prints valid rows, and refuses nonsense. No times are judged.
+# usage: smoke.sh QUIRE-BENCH [QUIRE-EVAL]
+set -eu
+bench=$1 eval=${2:-}
+here=$(cd "$(dirname "$0")" && pwd)
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+fail() { echo "FAIL: $*"; exit 1; }
+
+# $1 = exit code wanted, the rest = arguments
+refuses() {
+    local want=$1 got=0
+    shift
+    "$bench" "$@" >"$dir/out" 2>"$dir/err" || got=$?
+    [ $got = "$want" ] || fail "quire-bench $*: exit code $got, $want expected: $(cat "$dir/err")"
+    [ -s "$dir/err" ] || fail "quire-bench $*: no message"
+}
+refuses 64
+refuses 64 nothing
+refuses 64 linear --what
+refuses 64 linear -t
+refuses 64 linear -t x
+refuses 64 linear --types q9_9
+refuses 64 linear --shapes 32
+refuses 64 linear --compute fast
+refuses 64 attention --shapes gpt-0
+refuses 64 attention -ctk int5
+refuses 64 roofline --isa mmx
+
+# $1 = lines of CSV at least, the rest = arguments; also as Markdown and JSON
+prints() {
+    local rows=$1
+    shift
+    "$bench" "$@" --quick -r 1 --csv >"$dir/csv" || fail "quire-bench $*: exit code $?"
+    [ "$(grep -c , "$dir/csv")" -gt "$rows" ] || fail "quire-bench $*: $(cat "$dir/csv")"
+    if grep -q 'nan' "$dir/csv"; then fail "quire-bench $*: NaN in $(cat "$dir/csv")"; fi
+    local columns
+    columns=$(grep -c , <(sed -n 1p "$dir/csv" | tr , '\n' | sed 's/$/,/'))
+    awk -F, -v n="$columns" 'NR > 1 && NF && NF != n { exit 1 } !NF { exit 0 }' "$dir/csv" ||
+        fail "quire-bench $*: rows of different length"
+}
+level=$("$bench" roofline --quick -r 1 --csv | awk -F, '$1 == "Peak rates" { l = $2 } END { print l }')
+[ -n "$level" ] || fail "roofline names no level"
+prints 3 roofline --isa "$level" -t 1
+prints 4 roofline --isa generic -t 2
+prints 8 linear --types q8_0,q4_k,bf16,f32 --shapes 80x512 -M 1,5 -t 1,2
+prints 4 linear --types q6_k --shapes 33x256 -M 1,7 --compute native,f32 --isa generic
+prints 4 attention --shapes llama-1b -p 70 -d 300 -b 1,3 -ctk bf16,fp8
+prints 2 attention --shapes gpt-oss-20b,mpt-7b,gemma3-4b -p 1100 --compute f32 -ctk f16 --shuffle
+prints 8 overhead -t 2
+
+"$bench" linear --quick -r 1 --types f16 --shapes 64x64 -M 1 --json >"$dir/json"
+if command -v python3 >/dev/null; then
+    python3 -m json.tool "$dir/json" >/dev/null || fail "not JSON: $(cat "$dir/json")"
+fi
+"$bench" linear --quick -r 1 --types f16 --shapes 64x64 -M 1 | grep -q '^| F16 *| 64 x 64' || fail "no row in Markdown"
+
+if ! "$bench" --help | grep -q synth; then
+    echo "built without models: model, synth and compare are not there"
+    exit 0
+fi
+refuses 64 synth --arch nothing -o "$dir/x.gguf"
+refuses 64 synth --arch tiny --type int3 -o "$dir/x.gguf"
+refuses 64 synth --arch tiny
+refuses 73 synth --arch tiny -o "$dir/no/such/folder"
+refuses 64 model
+refuses 66 model -m "$dir/missing.gguf"
+refuses 64 compare -m "$dir/missing.gguf"
+for type in f32 f16 bf16 q8_0 q4_0 q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k q6_k iq4_nl iq4_xs mxfp4 q4_k_m; do
+    "$bench" synth --arch tiny --type $type -o "$dir/$type.gguf" >/dev/null || fail "synth $type"
+    prints 2 model -m "$dir/$type.gguf" -p 20 -n 3
+done
+"$bench" synth --arch tiny --type $type -o "$dir/again.gguf" >/dev/null
+cmp "$dir/$type.gguf" "$dir/again.gguf" || fail "the same seed gives another file"
+prints 6 model -m "$dir/q4_0.gguf" -p 20 -n 3 -d 0,100 -b 1,3 -ctk bf16,fp8 --compute native,f32
+if [ -n "$eval" ]; then
+    for arch in llama-1b qwen2.5-1.5b qwen3-0.6b gemma2-2b; do
+        "$bench" synth --arch $arch --type q4_0 --layers 1 -o "$dir/arch.gguf" >/dev/null
+        "$eval" logits -m "$dir/arch.gguf" -p 'the inn' >"$dir/out" || fail "$arch cannot be opened"
+        [ "$(wc -l <"$dir/out")" = 10 ] || fail "$arch: $(cat "$dir/out")"
+    done
+fi
+refuses 66 compare -m "$dir/q4_0.gguf" --peer "$dir/no-such-program"
+refuses 69 compare -m "$dir/q4_0.gguf" --peer /bin/true --quick -p 20 -n 3
+"$bench" compare -m "$dir/q4_0.gguf" --peer "$here/peer.sh" --quick -r 2 -p 20 -n 3 -d 0,50 --csv >"$dir/csv"
+awk -F, '/,pp20/ && $6 == 100 { pp++ } /,tg3/ && $6 == 10 { tg++ } END { exit !(pp == 2 && tg == 2) }' "$dir/csv" ||
+    fail "compare: $(cat "$dir/csv")"
+echo ok

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emulated_attn.c - the attention templates over emulated vectors: any host, sanitizers included. */
+#include "simd/vec_scalar.h"
+/* vec_math.h builds on the vec header */
+#include "simd/vec_math.h"
+#define QUIRE_ISA emulated
+#define ATTN_F32
+#include "template/attn_tile_tpl.h"
+#define ATTN_F16
+#include "template/attn_tile_tpl.h"
+#define ATTN_BF16
+#include "template/attn_tile_tpl.h"
+#define ATTN_BF16_NATIVE
+#include "template/attn_softmax_tpl.h"
+#include "template/attn_tile_tpl.h"
+#include "template/attn_unpack_tpl.h"
+
+void quire_init_attn_emulated(struct quire_kernels *k)
+{
+#define X(ret, name, params) QUIRE_SET(k, name, emulated);
+    QUIRE_KERNELS_ATTN(X)
+#undef X
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_attn_oracle.h - the formula of attention in double, over what the pool really holds. */
+#ifndef QUIRE_TEST_ATTN_ORACLE_H
+#define QUIRE_TEST_ATTN_ORACLE_H
+#include "test_attn.h"
+
+static inline double round_bf16(double x, bool on)
+{
+    float f = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
+    memcpy(&f, &bits, sizeof f);
+    return on ? (double)f : x;
+}
+
+/* What the pool holds of a scene, read back through the public call; [n_rows][kv heads][size]. */
+static inline void read_back(const struct scene *s, float *k, float *v)
+{
+    const struct run r = run_whole(s);
+    struct stage st;
+    stage_open(&st, s, &r);
+    for (uint32_t i = 0; i < st.n; i++)
+        for (uint32_t t = 0; t < s->len[st.seq[i]]; t++) {
+            const size_t row = (size_t)(s->first[st.seq[i]] + t) * s->config.num_kv_heads;
+            const int64_t slot =
+                (int64_t)st.table[i * st.max_blocks + t / r.block_size] * r.block_size +
+                t % r.block_size;
+            const struct quire_kv_read_args args = { .struct_size = sizeof args,
+                                                     .k = k + row * s->config.head_size,
+                                                     .v = v + row * scene_v_size(s),
+                                                     .slots = &slot,
+                                                     .n_tokens = 1 };
+            must(quire_kv_read(st.kv, &args, &err));
+        }
+    stage_close(&st);
+}
+
+static inline bool sees(const struct quire_attention_config *c, uint32_t q, uint32_t k)
+{
+    if (c->causal && k > q)
+        return false;
+    if (c->window_left >= 0 && (int64_t)k < (int64_t)q - c->window_left)
+        return false;
+    return c->window_right < 0 || (int64_t)k <= (int64_t)q + c->window_right;
+}
+
+/* One row and head: out[v size], and the LSE. */
+static inline double oracle_row(const struct scene *s, const float *k, const float *v, uint32_t seq,
+                                uint32_t pos, uint32_t head, double *out)
+{
+    const struct quire_attention_config *c = &s->config;
+    const uint32_t kv_head = head / (c->num_heads / c->num_kv_heads), dv = scene_v_size(s);
+    const bool native = c->compute == QUIRE_COMPUTE_NATIVE && s->k_dtype != QUIRE_KV_F32 &&
+                        s->k_dtype != QUIRE_KV_F16;
+    const float *q = s->q + ((size_t)(s->first[seq] + pos) * c->num_heads + head) * c->head_size;
+    double *score = malloc((s->len[seq] + 1) * sizeof *score), top = -INFINITY, sum = 0;
+    for (uint32_t t = 0; t < s->len[seq]; t++) {
+        const float *key =
+            k + ((size_t)(s->first[seq] + t) * c->num_kv_heads + kv_head) * c->head_size;
+        double x = 0;
+        for (uint32_t d = 0; d < c->head_size; d++)
+            x += round_bf16(q[d], native) * (double)key[d];
+        x *= c->scale;
+        if (c->logits_soft_cap > 0)
+            x = c->logits_soft_cap * tanh(x / c->logits_soft_cap);
+        if (c->alibi_slopes)
+            x += (double)c->alibi_slopes[head] * ((double)t - pos);
+        score[t] = sees(c, pos, t) ? x : -INFINITY;
+        top = score[t] > top ? score[t] : top;
+    }
+    memset(out, 0, dv * sizeof *out);
+    for (uint32_t t = 0; t < s->len[seq]; t++) {
+        const float *value = v + ((size_t)(s->first[seq] + t) * c->num_kv_heads + kv_head) * dv;
+        const double p = score[t] == -INFINITY ? 0 : exp(score[t] - top);
+        sum += p;
+        for (uint32_t d = 0; d < dv && p > 0; d++)
+            out[d] += p * (double)value[d];
+    }
+    free(score);
+    const double all = sum + (c->sinks && sum > 0 ? exp((double)c->sinks[head] - top) : 0);
+    for (uint32_t d = 0; d < dv; d++)
+        out[d] = sum > 0 ? out[d] / all : 0;
+    return sum > 0 ? top + log(sum) : -INFINITY;
+}
+
+static inline void check_oracle(const struct scene *s, const struct result *r)
+{
+    const uint32_t h = s->config.num_heads, dv = scene_v_size(s);
+    const bool native = s->config.compute == QUIRE_COMPUTE_NATIVE &&
+                        ((s->k_dtype != QUIRE_KV_F32 && s->k_dtype != QUIRE_KV_F16) ||
+                         (s->v_dtype != QUIRE_KV_F32 && s->v_dtype != QUIRE_KV_F16));
+    float *k =
+        malloc(((size_t)s->n_rows * s->config.num_kv_heads * s->config.head_size + 1) * sizeof *k);
+    float *v = malloc(((size_t)s->n_rows * s->config.num_kv_heads * dv + 1) * sizeof *v);
+    double *out = malloc(dv * sizeof *out), max_v = 0;
+    read_back(s, k, v);
+    for (size_t i = 0; i < (size_t)s->n_rows * s->config.num_kv_heads * dv; i++)
+        max_v = fmax(max_v, fabs((double)v[i]));
+    for (uint32_t i = 0; i < s->n_seqs; i++)
+        for (uint32_t pos = 0; pos < s->len[i]; pos += 1 + s->len[i] / 23)
+            for (uint32_t j = 0; j < h; j++) {
+                const double lse = oracle_row(s, k, v, i, pos, j, out);
+                const size_t row = (size_t)(s->first[i] + pos) * h + j;
+                if (!(fabs(lse - (double)r->lse[row]) <= 1e-4))
+                    fail_msg("sequence %u row %u head %u: lse %g, not %g", i, pos, j,
+                             (double)r->lse[row], lse);
+                for (uint32_t d = 0; d < dv; d++)
+                    if (!(fabs(out[d] - (double)r->out[row * dv + d]) <=
+                          (native ? 4e-3 : 2e-5) * max_v))
+                        fail_msg("sequence %u row %u head %u: out[%u] %g, not %g", i, pos, j, d,
+                                 (double)r->out[row * dv + d], out[d]);
+            }
+    free(k), free(v), free(out);
+}
+
+#endif

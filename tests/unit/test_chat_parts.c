@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_chat_parts.c - the parts of quire-chat that need no model: numbers, text, saved files. */
+#include "../../chat/conversation.c"
+#include "../../chat/numbers.c"
+#include "../../chat/save.c"
+#include "../../chat/text.c"
+#include "quire_cmocka.h"
+#include <math.h>
+
+static char complaint[1024];
+
+void complain(const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(complaint, sizeof complaint, format, ap);
+    va_end(ap);
+}
+
+static void test_integers(void **state)
+{
+    (void)state;
+    int64_t v = 77;
+    assert_true(parse_integer("0", -1, 9, &v) && v == 0);
+    assert_true(parse_integer("-1", -1, 9, &v) && v == -1);
+    assert_true(parse_integer("+9", -1, 9, &v) && v == 9);
+    assert_true(parse_integer("9223372036854775807", 0, INT64_MAX, &v) && v == INT64_MAX);
+    assert_true(parse_integer("-9223372036854775808", INT64_MIN, 0, &v) && v == INT64_MIN);
+    v = 77;
+    static const char *const bad[] = { "",
+                                       "-",
+                                       "+",
+                                       "1.5",
+                                       "1e3",
+                                       "0x10",
+                                       " 1",
+                                       "1 ",
+                                       "10k",
+                                       "10",
+                                       "-2",
+                                       "nan",
+                                       "9223372036854775808" };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_false(parse_integer(bad[i], -1, 9, &v));
+        assert_int_equal(v, 77);
+    }
+}
+
+static void test_reals(void **state)
+{
+    (void)state;
+    /* what the C library reads; the same float */
+    static const char *const good[] = { "0",      "0.8",    "-1.25", "+.5",       "5.",
+                                        "1e-3",   "1E+3",   "0.95",  "123456789", "0.00000001",
+                                        "1e22",   "1e-22",  "0e9",   "0.0e99",    "1.17",
+                                        "3.4e38", "1e-300", "007" };
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        double v = -99;
+        assert_true(parse_real(good[i], &v));
+        const double want = strtod(good[i], NULL);
+        assert_true(fabs(v - want) <= 1e-14 * fabs(want));
+        assert_true((float)v == (float)want);
+    }
+    static const char *const bad[] = {
+        "",    ".",   "-",    "e5",   "1e",    "1e+",   "1,5",
+        "nan", "inf", "1..2", "1 ",   "0x1p3", "1e999", "1e99999999999",
+        "--1", "1f",  " 1",   "1e5.0"
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        double v = -99;
+        assert_false(parse_real(bad[i], &v));
+        assert_true(v == -99);
+    }
+}
+
+static void test_bytes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } good[] = { { "1", 1 },
+                 { "65536", 65536 },
+                 { "4G", 4ull << 30 },
+                 { "512m", 512ull << 20 },
+                 { "1.5GiB", 3ull << 29 },
+                 { "2KB", 2048 },
+                 { "1T", 1ull << 40 } };
+    uint64_t v;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        assert_true(parse_bytes(good[i].text, &v) && v == good[i].bytes);
+    static const char *const bad[] = { "",    "0",   "-1",   "G",   "4Q",
+                                       "4GG", "4 G", "1e30", "0.1", "9999999T" };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_false(parse_bytes(bad[i], &v));
+    char buf[24];
+    assert_string_equal(format_bytes(1023, buf), "1023 B");
+    assert_string_equal(format_bytes(3ull << 29, buf), "1.5 GiB");
+}
+
+static void expect_text(void (*add)(struct text *, const char *, size_t), const char *in, size_t n,
+                        const char *want)
+{
+    struct text t = { 0 };
+    add(&t, in, n);
+    text_add(&t, "", 0);
+    assert_string_equal(t.data, want);
+    text_free(&t);
+}
+
+#define U "\xEF\xBF\xBD"
+static void test_text(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *in;
+        size_t n;
+        const char *repaired;
+    } cases[] = {
+        { "plain", 5, "plain" },
+        { "caf\xC3\xA9 \xE2\x82\xAC \xF0\x9F\xA6\x8A", 14,
+          "caf\xC3\xA9 \xE2\x82\xAC \xF0\x9F\xA6\x8A" },
+        { "a\0b", 3, "a" U "b" },
+        { "\xC3", 1, U },
+        { "\xC0\xAF", 2, U U },             /* overlong */
+        { "\xED\xA0\x80", 3, U U U },       /* surrogate */
+        { "\xF4\x90\x80\x80", 4, U U U U }, /* above U+10FFFF */
+        { "\xE2\x82", 2, U U },             /* cut off */
+        { "\x80z\xFF", 3, U "z" U },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        expect_text(text_add_repaired, cases[i].in, cases[i].n, cases[i].repaired);
+    /* what a terminal would obey is shown */
+    expect_text(text_add_escaped, "a\x1b[2J\r\n\t\x7f\xC2\x9B\xC2\xA9\0", 14,
+                "a\\x1b[2J\\x0d\n\t\\x7f\\x9b\xC2\xA9\\x00");
+    expect_text(text_add_json, "a\"b\\c\n\x01\x7f\xFF\xC2\x9B", 11,
+                "\"a\\\"b\\\\c\\n\\u0001\\u007f" U "\\u009b\"");
+    /* and parses back */
+    struct text t = { 0 };
+    for (int c = 1; c < 128; c++)
+        text_add(&t, &(char){ (char)c }, 1);
+    struct text json = { 0 };
+    text_add_json(&json, t.data, t.size);
+    json_t *back = json_loads(json.data, JSON_DECODE_ANY, NULL);
+    assert_string_equal(json_string_value(back), t.data);
+    json_decref(back);
+    text_free(&json);
+    text_free(&t);
+}
+
+static struct settings some_settings(void)
+{
+    struct settings s = { .max_tokens = 12 };
+    quire_sampling_params_default(&s.sampling);
+    s.sampling.temperature = 0.7f;
+    s.sampling.seed = 1234567890123;
+    assert_true(settings_add_stop(&s, "END"));
+    return s;
+}
+
+static void test_save_and_load(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/quire_talk_XXXXXX", link[64], *text;
+    close(mkstemp(path));
+    struct conversation c = { 0 }, back = { 0 };
+    struct settings s = some_settings(), loaded = { .max_tokens = -1 };
+    quire_sampling_params_default(&loaded.sampling);
+    assert_true(conversation_add(&c, "system", "Be brief.", 9));
+    assert_true(conversation_add(&c, "user", "caf\xC3\xA9 \"quoted\"\n\x01 \xFF", 19));
+    assert_true(conversation_add(&c, "assistant", "", 0));
+    assert_int_equal(conversation_preamble(&c), 1);
+    assert_true(conversation_save(path, &c, &s, "a \"model\""));
+    assert_true(conversation_load(path, &back, &loaded));
+    assert_int_equal(back.n, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_string_equal(back.messages[i].role, c.messages[i].role);
+        assert_string_equal(back.messages[i].content, c.messages[i].content);
+    }
+    assert_true(loaded.sampling.temperature == 0.7f && loaded.sampling.top_p == 0.95f);
+    assert_int_equal(loaded.sampling.seed, 1234567890123);
+    assert_int_equal(loaded.max_tokens, 12);
+    assert_int_equal(loaded.n_stop, 1);
+    assert_string_equal(loaded.stop[0], "END");
+
+    /* short numbers stay short, and the temporary file is gone */
+    json_t *root = json_load_file(path, 0, NULL);
+    text = json_dumps(json_object_get(root, "options"), JSON_REAL_PRECISION(9));
+    assert_non_null(strstr(text, "\"temperature\": 0.7,"));
+    free(text);
+    json_decref(root);
+    snprintf(link, sizeof link, "%s.tmp", path);
+    assert_int_not_equal(access(link, F_OK), 0);
+    /* one left over by a crash, even a link to somewhere else, is replaced, not followed */
+    assert_int_equal(symlink("/nonexistent/target", link), 0);
+    assert_true(conversation_save(path, &c, &s, "m"));
+    assert_int_not_equal(access(link, F_OK), 0);
+
+    assert_false(conversation_save("/nonexistent/folder/x", &c, &s, "m"));
+    assert_non_null(strstr(complaint, "/nonexistent/folder/x"));
+    assert_false(conversation_save("/tmp", &c, &s, "m"));
+    unlink("/tmp.tmp");
+    conversation_free(&c);
+    conversation_free(&back);
+    settings_free(&s);
+    settings_free(&loaded);
+    unlink(path);
+}
+
+#define HEAD "{\"format\":\"quire-chat conversation\",\"version\":1,"
+static void test_load_damaged(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "",
+        "[]",
+        "{",
+        "{}",
+        "{\"format\":\"quire-chat conversation\",\"version\":2,\"options\":{},\"messages\":[]}",
+        "{\"format\":\"else\",\"version\":1,\"options\":{},\"messages\":[]}",
+        HEAD "\"options\":{}}",
+        HEAD "\"options\":{},\"messages\":{}}",
+        HEAD "\"options\":{},\"messages\":[1]}",
+        HEAD "\"options\":{},\"messages\":[{\"role\":\"user\"}]}",
+        HEAD "\"options\":{},\"messages\":[{\"role\":\"\",\"content\":\"x\"}]}",
+        HEAD "\"options\":{},\"messages\":[{\"role\":1,\"content\":\"x\"}]}",
+        HEAD "\"options\":[],\"messages\":[]}",
+        HEAD "\"options\":{\"temperature\":\"hot\"},\"messages\":[]}",
+        HEAD "\"options\":{\"temperature\":-1},\"messages\":[]}",
+        HEAD "\"options\":{\"temperature\":1e300},\"messages\":[]}",
+        HEAD "\"options\":{\"top_k\":1.5},\"messages\":[]}",
+        HEAD "\"options\":{\"top_k\":99999999999},\"messages\":[]}",
+        HEAD "\"options\":{\"seed\":-5},\"messages\":[]}",
+        HEAD "\"options\":{\"stop\":[\"\"]},\"messages\":[]}",
+        HEAD "\"options\":{\"stop\":[1]},\"messages\":[]}",
+        HEAD "\"options\":{},\"options\":{},\"messages\":[]}",
+        HEAD "\"options\":{},\"messages\":[{\"role\":\"user\",\"content\":\"\\u0000\"}]}",
+    };
+    char path[] = "/tmp/quire_talk_XXXXXX";
+    close(mkstemp(path));
+    struct conversation c = { 0 };
+    struct settings s = some_settings();
+    assert_true(conversation_add(&c, "user", "still here", 10));
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        FILE *f = fopen(path, "w");
+        assert_non_null(f);
+        fputs(bad[i], f);
+        fclose(f);
+        complaint[0] = 0;
+        if (conversation_load(path, &c, &s))
+            fail_msg("loaded: %s", bad[i]);
+        assert_non_null(strstr(complaint, path));
+        assert_int_equal(c.n, 1);
+        assert_string_equal(c.messages[0].content, "still here");
+        assert_true(s.sampling.temperature == 0.7f && s.n_stop == 1);
+    }
+    assert_false(conversation_load("/nonexistent", &c, &s));
+    assert_false(conversation_load("/tmp", &c, &s));
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_false(conversation_load(path, &c, &s)); /* and does not hang */
+    unlink(path);
+    conversation_free(&c);
+    settings_free(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_integers),      cmocka_unit_test(test_reals),
+        cmocka_unit_test(test_bytes),         cmocka_unit_test(test_text),
+        cmocka_unit_test(test_save_and_load), cmocka_unit_test(test_load_damaged),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_hf_family.c - config.json: the switches by which a family's models differ. */
+#include "quire_cmocka.h"
+#include "test_config.h"
+
+static quire_status parse(const char *json, const char *generation, struct qr_model_config *cfg,
+                          struct quire_error *err)
+{
+    struct fail_alloc f; /* lives as long as the call: on success the memory moves to malloc's */
+    fail_alloc_init(&f, 0, false);
+    quire_status s = qr_model_config_from_hf(
+        json, strlen(json), generation, generation ? strlen(generation) : 0, &f.hooks, cfg, err);
+    qr_model_config_free(cfg);
+    assert_int_equal(f.live_count, 0);
+    if (s == QUIRE_OK)
+        s = qr_model_config_from_hf(json, strlen(json), generation,
+                                    generation ? strlen(generation) : 0, NULL, cfg, err);
+    return s;
+}
+
+static struct qr_model_config good(const char *json)
+{
+    struct qr_model_config cfg;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    const quire_status s = parse(json, NULL, &cfg, &err);
+    if (s != QUIRE_OK)
+        print_error("%s\n", err.msg);
+    assert_int_equal(s, QUIRE_OK);
+    return cfg;
+}
+
+static void bad(const char *json, quire_status status, const char *text)
+{
+    struct qr_model_config cfg;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    const quire_status s = parse(json, NULL, &cfg, &err);
+    if (s != status || !strstr(err.msg, text))
+        print_error("%s\n  got %s \"%s\", expected %s \"%s\"\n", json, quire_status_name(s),
+                    err.msg, quire_status_name(status), text);
+    assert_int_equal(s, status);
+    assert_non_null(strstr(err.msg, text));
+}
+
+/* A model of 4 layers, 4 heads of 16, with more keys appended. */
+#define SIZES                                                                                      \
+    "\"vocab_size\":320,\"hidden_size\":64,\"intermediate_size\":160,\"num_hidden_layers\":4,"     \
+    "\"num_attention_heads\":4,"                                                                   \
+    "\"num_key_value_heads\":null"
+#define MODEL(type, more) "{\"model_type\":\"" type "\"," SIZES more "}"
+
+static void expect_windows(const char *json, const char *windows)
+{
+    struct qr_model_config c = good(json);
+    char text[64] = "";
+    for (uint32_t i = 0; i < c.n_layers; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%u ", c.layers[i].window);
+    assert_string_equal(text, windows);
+    qr_model_config_free(&c);
+}
+
+/* Switches that choose among the forms of a family, and those that must stand in one position. */
+static void test_switches(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(MODEL(
+        "falcon", ",\"alibi\":true,\"parallel_attn\":false,\"multi_query\":false,\"bias\":true"));
+    assert_true(c.block == QR_BLOCK_PRE && c.alibi_max_bias == 8 && c.alibi_scale == 0.25f &&
+                c.n_rope == 0);
+    assert_true(c.layers[0].n_kv_heads == 4 && c.layers[0].rope == QR_LAYER_NO_ROPE && c.bias.q &&
+                c.bias.ffn_down);
+    qr_model_config_free(&c);
+    c = good("{\"model_type\":\"falcon\",\"hidden_size\":64,\"num_attention_heads\":4,\"num_hidden_"
+             "layers\":2}");
+    assert_true(c.block == QR_BLOCK_PARALLEL1 && c.layers[0].n_kv_heads == 1 && c.n_rope == 1 &&
+                !c.bias.q);
+    assert_true(c.layers[0].ffn_size == 256 && c.tied_output);
+    qr_model_config_free(&c);
+    c = good(MODEL("falcon", ",\"new_decoder_architecture\":true,\"num_kv_heads\":2"));
+    assert_true(c.block == QR_BLOCK_PARALLEL2 && c.layers[3].n_kv_heads == 2);
+    qr_model_config_free(&c);
+    c = good(MODEL("falcon", ",\"new_decoder_architecture\":true,\"num_ln_in_parallel_attn\":1"));
+    assert_true(c.block == QR_BLOCK_PARALLEL1);
+    qr_model_config_free(&c);
+    c = good(MODEL("gpt_neox",
+                   ",\"use_parallel_residual\":false,\"rotary_pct\":0.5,\"rotary_emb_base\":500"));
+    assert_true(c.block == QR_BLOCK_PRE && c.rope[0].dim == 8 && c.rope[0].theta == 500 &&
+                c.bias.o);
+    qr_model_config_free(&c);
+    c = good(MODEL("gptj", ",\"rotary_dim\":8"));
+    assert_true(c.rope[0].dim == 8 && c.rope[0].kind == QR_ROPE_INTERLEAVED && c.bias.output &&
+                !c.bias.q);
+    qr_model_config_free(&c);
+    c = good(
+        MODEL("granite",
+              ",\"logits_scaling\":8,\"attention_multiplier\":0.5,\"residual_multiplier\":0.25"));
+    assert_true(c.logit_scale == 0.125f && c.attention_scale == 0.5f && c.residual_scale == 0.25f);
+    qr_model_config_free(&c);
+    c = good(MODEL("cohere2", ",\"sliding_window\":8"));
+    assert_true(c.layers[0].rope == 0 && c.layers[3].rope == QR_LAYER_NO_ROPE &&
+                c.logit_scale == 0.0625f);
+    qr_model_config_free(&c);
+    expect_windows(
+        MODEL("gpt_neo", ",\"window_size\":8,\"attention_types\":[[[\"global\",\"local\"],2]]"),
+        "0 8 0 8 ");
+    expect_windows(
+        MODEL("gpt_neo", ",\"attention_layers\":[\"local\",\"global\",\"global\",\"global\"]"),
+        "256 0 0 0 ");
+    expect_windows(MODEL("gpt_oss", ",\"num_local_experts\":4"), "128 0 128 0 ");
+    expect_windows(MODEL("llama4_text", ",\"attention_chunk_size\":24"), "24 24 24 0 ");
+    bad(MODEL("gpt_neo", ",\"attention_types\":[[[\"global\"],3]]"), QUIRE_E_FORMAT,
+        "3 of 4 layers");
+    bad(MODEL("gpt_neo", ",\"attention_types\":[[[],4]]"), QUIRE_E_FORMAT, "attention_types[0]");
+    bad(MODEL("gpt_neo", ",\"attention_types\":[[[\"global\"],-1]]"), QUIRE_E_FORMAT,
+        "attention_types[0]");
+    bad(MODEL("gpt2", ",\"scale_attn_by_inverse_layer_idx\":true"), QUIRE_E_UNSUPPORTED,
+        "scale_attn_by_inverse");
+    bad(MODEL("phi", ",\"qk_layernorm\":true"), QUIRE_E_UNSUPPORTED, "qk_layernorm = true");
+    bad(MODEL("opt", ",\"do_layer_norm_before\":false"), QUIRE_E_UNSUPPORTED,
+        "do_layer_norm_before = false");
+    bad(MODEL("mpt", ",\"attn_config\":{\"alibi\":false}"), QUIRE_E_UNSUPPORTED, "alibi = false");
+    bad(MODEL("mpt", ",\"attn_config\":{\"alibi\":3}"), QUIRE_E_FORMAT, "alibi");
+    bad(MODEL("mpt", ",\"attn_config\":{\"clip_qkv\":-1}"), QUIRE_E_FORMAT, "clip_qkv");
+    bad(MODEL("bloom", ",\"apply_residual_connection_post_layernorm\":true"), QUIRE_E_UNSUPPORTED,
+        "post_layernorm");
+    bad(MODEL("gpt2", ",\"hidden_size\":4294967295,\"intermediate_size\":null"), QUIRE_E_FORMAT,
+        "hidden_size");
+    bad(MODEL("granite", ",\"logits_scaling\":0"), QUIRE_E_FORMAT, "logit scale");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_switches),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_model_moe.c - mixture of experts: routing, memory, and bits that do not depend on the batch. */
+#include "model/context.h"
+#include "quire_cmocka.h"
+#include <math.h>
+#include <quire/model.h>
+
+/* ---- Routing */
+
+static const struct qr_moe_config plain = {
+    .n_experts = 6, .n_used = 3, .n_groups = 1, .n_groups_used = 1, .weights_scale = 1
+};
+
+static void route(struct qr_moe_config m, const float *scores, const float *correction,
+                  uint32_t *experts, float *weights)
+{
+    float copy[16];
+    memcpy(copy, scores, m.n_experts * sizeof *copy);
+    qr_moe_route(&m, copy, correction, experts, weights);
+}
+
+static void routes_by_softmax(void **state)
+{
+    (void)state;
+    const float scores[] = { 0, 2, 1, 2, -1, 1000 };
+    uint32_t e[6];
+    float w[6];
+    struct qr_moe_config m = plain;
+    route(m, scores, NULL, e, w);
+    assert_int_equal(e[0], 5);
+    assert_int_equal(e[1], 0); /* the others underflow to equal zeros: lowest index first */
+    assert_int_equal(e[2], 1);
+    assert_float_equal(w[0], 1, 0);
+    const float ties[] = { 0, 2, 1, 2, -1, 0 };
+    route(m, ties, NULL, e, w);
+    assert_int_equal(e[0], 1);
+    assert_int_equal(e[1], 3);
+    assert_int_equal(e[2], 2);
+    const double sum = 2 * exp(2) + exp(1) + 2 + exp(-1);
+    assert_float_equal(w[0], (float)(exp(2) / sum), 1e-6f);
+    assert_float_equal(w[2], (float)(exp(1) / sum), 1e-6f);
+    m.renormalise = true;
+    m.weights_scale = 2;
+    route(m, ties, NULL, e, w);
+    assert_float_equal(w[0] + w[1] + w[2], 2, 1e-6f);
+    struct qr_moe_config topk = plain;
+    topk.gating = QR_GATING_SOFTMAX_TOPK;
+    float v[6];
+    route(topk, ties, NULL, e, v);
+    for (int i = 0; i < 3; i++)
+        assert_float_equal(v[i], w[i] / 2, 1e-6f);
+}
+
+static void routes_by_sigmoid_and_groups(void **state)
+{
+    (void)state;
+    const float scores[] = { 3, -9, 1, 1, -1, 2 }, correction[] = { 0, 5, 0, 0, 0, 0 };
+    uint32_t e[6];
+    float w[6];
+    struct qr_moe_config m = plain;
+    m.gating = QR_GATING_SIGMOID;
+    route(m, scores, correction, e, w);
+    assert_int_equal(e[0], 1); /* chosen by the corrected score, weighed by its own */
+    assert_float_equal(w[0], 1 / (1 + expf(9)), 1e-6f);
+    assert_int_equal(e[1], 0);
+    assert_float_equal(w[1], 1 / (1 + expf(-3)), 1e-6f);
+    /* groups {3, -9}, {1, 1}, {-1, 2}: by the best one 0 and 2 win, by the two best 1 and 2 */
+    m.n_groups = 3;
+    m.n_groups_used = 2;
+    route(m, scores, NULL, e, w);
+    assert_int_equal(e[0], 0);
+    assert_int_equal(e[1], 5);
+    assert_int_equal(e[2], 4);
+    m.group_top2 = true;
+    route(m, scores, NULL, e, w);
+    assert_int_equal(e[0], 5);
+    assert_int_equal(e[1], 2);
+    assert_int_equal(e[2], 3);
+}
+
+/* Whatever the scores are, the chosen experts exist and differ. */
+static void routes_rubbish(void **state)
+{
+    (void)state;
+    static const float values[] = { NAN, INFINITY, -INFINITY, 0, 1e38f, -1e38f };
+    for (uint32_t n = 0; n < 46656 * 3; n++) {
+        struct qr_moe_config m = plain;
+        m.gating = (enum qr_moe_gating)(n % 3);
+        m.n_groups = n / 3 % 2 ? 3 : 1;
+        m.n_groups_used = m.n_groups == 3 ? 2 : 1;
+        m.group_top2 = n % 2;
+        m.renormalise = true;
+        float scores[6];
+        for (uint32_t i = 0, k = n / 3; i < 6; i++, k /= 6)
+            scores[i] = values[k % 6];
+        uint32_t e[3];
+        float w[3];
+        qr_moe_route(&m, scores, NULL, e, w);
+        assert_true(e[0] < 6 && e[1] < 6 && e[2] < 6);
+        assert_true(e[0] != e[1] && e[0] != e[2] && e[1] != e[2]);
+    }
+}
+
+/* ---- The bits of a token */
+
+enum { BLOCK = 16, BLOCKS = 8, MAX_GROUPS = 4, TOKENS = 40 };
+
+struct world {
+    struct quire_model *model;
+    struct quire_threads *threads;
+    struct quire_kv_cache *kv;
+    struct quire_context *context;
+    struct quire_model_info info;
+    uint32_t n_groups;
+    int32_t tables[2][MAX_GROUPS][BLOCKS]; /* of two sequences */
+};
+
+static void open_world(struct world *w, const char *name, enum quire_compute compute,
+                       uint32_t n_threads, const struct quire_allocator *a)
+{
+    char path[8192];
+    struct quire_error err = QUIRE_ERROR_INIT;
+    memset(w, 0, sizeof *w);
+    snprintf(path, sizeof path, "%s/goldens/%s", shared_dir(), name);
+    struct quire_threads_params tp;
+    quire_threads_params_default(&tp);
+    tp.n_threads = n_threads;
+    assert_status(QUIRE_OK, quire_threads_create(&tp, &w->threads, &err));
+    struct quire_model_params mp;
+    quire_model_params_default(&mp);
+    mp.path = path;
+    mp.compute = compute;
+    mp.threads = w->threads;
+    mp.allocator = a;
+    const quire_status s = quire_model_open(&mp, &w->model, &err);
+    if (s != QUIRE_OK)
+        print_error("%s\n", err.msg);
+    assert_int_equal(s, QUIRE_OK);
+    w->info.struct_size = sizeof w->info;
+    assert_status(QUIRE_OK, quire_model_info(w->model, &w->info));
+    struct quire_kv_group_config g[MAX_GROUPS];
+    assert_status(QUIRE_OK, quire_model_kv_groups(w->model, g, MAX_GROUPS, &w->n_groups));
+    for (uint32_t i = 0; i < w->n_groups; i++)
+        g[i].n_blocks = 2 * BLOCKS;
+    struct quire_kv_config config = { .struct_size = sizeof config,
+                                      .block_size = BLOCK,
+                                      .groups = g,
+                                      .n_groups = w->n_groups,
+                                      .allocator = a };
+    assert_status(QUIRE_OK, quire_kv_create(&config, &w->kv, &err));
+    for (int q = 0; q < 2; q++)
+        for (uint32_t i = 0; i < w->n_groups; i++)
+            assert_status(QUIRE_OK, quire_kv_alloc(w->kv, i, -1, BLOCKS, w->tables[q][i], &err));
+    struct quire_context_params cp;
+    quire_context_params_default(&cp);
+    cp.kv = w->kv;
+    cp.max_tokens = 2 * TOKENS;
+    cp.max_seqs = 2;
+    cp.max_seq_len = BLOCK * BLOCKS;
+    cp.threads = w->threads;
+    cp.allocator = a;
+    assert_status(QUIRE_OK, quire_context_create(w->model, &cp, &w->context, &err));
+}
+
+static void close_world(struct world *w)
+{
+    quire_context_destroy(w->context);
+    quire_kv_destroy(w->kv);
+    assert_int_equal(quire_model_close(w->model), QUIRE_OK);
+    quire_threads_destroy(w->threads);
+}
+
+/* One step with tokens [begin[q], begin[q] + n[q]) of both sequences; logits of every row. */
+static void step(struct world *w, const int32_t *ids, const int32_t begin[2], const int32_t n[2],
+                 float *logits)
+{
+    static int64_t slots[MAX_GROUPS][2 * TOKENS];
+    static int32_t tables[MAX_GROUPS][2 * BLOCKS];
+    static uint32_t rows[2 * TOKENS];
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_attention_batch_group groups[MAX_GROUPS];
+    const int32_t starts[3] = { 0, n[0], n[0] + n[1] },
+                  lens[2] = { begin[0] + n[0], begin[1] + n[1] };
+    for (uint32_t g = 0; g < w->n_groups; g++) {
+        for (int q = 0; q < 2; q++) {
+            memcpy(tables[g] + q * BLOCKS, w->tables[q][g], sizeof w->tables[q][g]);
+            for (int32_t i = 0; i < n[q]; i++)
+                slots[g][starts[q] + i] = (int64_t)w->tables[q][g][(begin[q] + i) / BLOCK] * BLOCK +
+                                          (begin[q] + i) % BLOCK;
+        }
+        groups[g] = (struct quire_attention_batch_group){ .block_table = tables[g],
+                                                          .max_blocks = BLOCKS,
+                                                          .slot_mapping = slots[g] };
+    }
+    for (int32_t i = 0; i < starts[2]; i++)
+        rows[i] = (uint32_t)i;
+    const struct quire_attention_batch batch = { .struct_size = sizeof batch,
+                                                 .num_seqs = n[1] ? 2 : 1,
+                                                 .query_start_loc = starts,
+                                                 .seq_lens = lens,
+                                                 .n_groups = w->n_groups,
+                                                 .groups = groups };
+    const struct quire_model_step args = { .struct_size = sizeof args,
+                                           .batch = &batch,
+                                           .token_ids = ids,
+                                           .logits = logits,
+                                           .logits_rows = rows,
+                                           .n_logits = (uint32_t)starts[2] };
+    const quire_status s = quire_context_forward(w->context, &args, &err);
+    if (s != QUIRE_OK)
+        print_error("%s\n", err.msg);
+    assert_int_equal(s, QUIRE_OK);
+}
+
+static void compare(const char *name, enum quire_compute compute)
+{
+    static const uint32_t threads[] = { 1, 2, 3, 7 };
+    static const int32_t chunks[] = { TOKENS, 1, 7, 16 };
+    int32_t ids[2 * TOKENS];
+    float *first = NULL;
+    for (int t = 0; t < 4; t++) {
+        struct world w;
+        open_world(&w, name, compute, threads[t], NULL);
+        const size_t width = w.info.vocab_size, bytes = TOKENS * width * sizeof(float);
+        float *logits = malloc(2 * bytes);
+        for (int i = 0; i < 2 * TOKENS; i++)
+            ids[i] = (i * 37 + 11) % (int32_t)width;
+        for (int c = 0; c < 4; c++) {
+            for (int32_t i = 0; i < TOKENS; i += chunks[c]) {
+                const int32_t n = TOKENS - i < chunks[c] ? TOKENS - i : chunks[c];
+                step(&w, ids + i, (int32_t[]){ i, 0 }, (int32_t[]){ n, 0 },
+                     logits + (size_t)i * width);
+            }
+            if (!first) {
+                first = malloc(bytes);
+                memcpy(first, logits, bytes);
+            }
+            assert_memory_equal(first, logits, bytes);
+        }
+        /* another sequence beside it, behind and then in front */
+        step(&w, ids, (int32_t[]){ 0, 0 }, (int32_t[]){ TOKENS, TOKENS - 3 }, logits);
+        assert_memory_equal(first, logits, bytes);
+        int32_t swapped[2 * TOKENS];
+        memcpy(swapped, ids + TOKENS, TOKENS * sizeof *ids);
+        memcpy(swapped + TOKENS, ids, TOKENS * sizeof *ids);
+        step(&w, swapped, (int32_t[]){ 0, 0 }, (int32_t[]){ TOKENS, TOKENS }, logits);
+        assert_memory_equal(first, logits + TOKENS * width, bytes);
+        free(logits);
+        close_world(&w);
+    }
+    free(first);
+}
+
+static void same_bits(void **state)
+{
+    (void)state;
+    static const char *const models[] = { "mixtral", "qwen2_moe", "olmoe", "gpt_oss",
+                                          "gguf/qwen3_moe-bf16.gguf" };
+    if (!need_shared())
+        skip();
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        compare(models[i], QUIRE_COMPUTE_F32);
+        compare(models[i], QUIRE_COMPUTE_NATIVE);
+    }
+}
+
+static void exact_memory(void **state)
+{
+    (void)state;
+    static const char *const models[] = { "mixtral", "qwen2_moe" };
+    if (!need_shared())
+        skip();
+    for (int i = 0; i < 2; i++) {
+        struct fail_alloc f;
+        struct world w;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        fail_alloc_init(&f, 0, false);
+        open_world(&w, models[i], QUIRE_COMPUTE_NATIVE, 2, &f.hooks);
+        struct quire_context_params p;
+        struct quire_context *c;
+        uint64_t bytes;
+        quire_context_params_default(&p);
+        p.kv = w.kv;
+        p.allocator = &f.hooks;
+        assert_status(QUIRE_OK, quire_context_bytes(w.model, &p, &bytes, &err));
+        const size_t before = f.live_bytes;
+        assert_status(QUIRE_OK, quire_context_create(w.model, &p, &c, &err));
+        assert_int_equal(f.live_bytes - before, bytes);
+        quire_context_destroy(c);
+        const size_t calls = f.calls;
+        float *logits = malloc(4 * w.info.vocab_size * sizeof *logits);
+        step(&w, (int32_t[]){ 1, 2, 3, 4 }, (int32_t[]){ 0, 0 }, (int32_t[]){ 4, 0 }, logits);
+        assert_int_equal(f.calls, calls);
+        free(logits);
+        close_world(&w);
+        assert_int_equal(f.live_bytes, 0);
+    }
+}
+
+static void allocation_failures(void **state)
+{
+    (void)state;
+    char path[8192];
+    if (!need_shared())
+        skip();
+    snprintf(path, sizeof path, "%s/goldens/mixtral", shared_dir());
+    for (size_t n = 1;; n++) {
+        struct fail_alloc f;
+        struct quire_model *m;
+        struct quire_model_params p;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        fail_alloc_init(&f, n, n % 2);
+        quire_model_params_default(&p);
+        p.path = path;
+        p.allocator = &f.hooks;
+        const quire_status s = quire_model_open(&p, &m, &err);
+        assert_true(s == QUIRE_OK || s == QUIRE_E_NOMEM);
+        assert_int_equal(quire_model_close(m), QUIRE_OK);
+        assert_int_equal(f.live_bytes, 0);
+        if (f.calls < n)
+            break;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(routes_by_softmax), cmocka_unit_test(routes_by_sigmoid_and_groups),
+        cmocka_unit_test(routes_rubbish),    cmocka_unit_test(same_bits),
+        cmocka_unit_test(exact_memory),      cmocka_unit_test(allocation_failures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
