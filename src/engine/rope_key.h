@@ -22,4 +22,14 @@ static inline uint32_t qr_rope_key(const struct quire_model *model, uint32_t len
     return key;
 }
 
+/* Whether keys made under `key` must be made anew for a sequence of this length. Dynamic scaling changes with every
+ * token; its keys are kept, as the reference implementation keeps them. */
+static inline bool qr_rope_switches(const struct quire_model *model, uint32_t key, uint32_t length)
+{
+    for (uint32_t i = 0; i < model->config->n_rope; i++)
+        if (model->config->rope[i].scaling == QR_ROPE_SCALING_DYNAMIC)
+            return false;
+    return qr_rope_key(model, length) != key;
+}
+
 #endif

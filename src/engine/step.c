@@ -60,8 +60,7 @@ static quire_status forward(struct quire_engine *e, const struct qr_request *r, 
     QR_TRY(map_batch(e, n, err));
     const int32_t query_start[] = { 0, (int32_t)n };
     const int32_t length = (int32_t)(r->n_computed + n);
-    /* all chunks of a prompt belong to the length that the prompt has */
-    const uint32_t rope_length = r->n_computed < r->n_prompt ? r->n_prompt : (uint32_t)length;
+    const uint32_t rope_length = r->n_tokens; /* all chunks of a prompt belong to its whole length */
     const struct quire_attention_batch batch = {
         .struct_size = sizeof batch,
         .num_seqs = 1,
@@ -150,16 +149,28 @@ static void start(struct quire_engine *e, struct qr_request *r)
     r->n_computed = r->n_cached;
 }
 
+/* Where an answer grows past the original context of longrope, keys made with the short factors would stand beside
+ * queries made with the long ones: the sequence is computed anew, as a prompt of that length would have been. */
+static void follow_rope(struct quire_engine *e, struct qr_request *r)
+{
+    const struct qr_sequence *s = &e->sequence;
+    if (r->n_computed && s->n_tokens && qr_rope_switches(e->model, s->rope_keys[s->n_tokens - 1], r->n_tokens)) {
+        qr_sequence_clear(&e->sequence);
+        r->n_computed = 0;
+    }
+}
+
 void qr_step_run(struct quire_engine *e, struct qr_request *r)
 {
     if (r->state == QR_REQUEST_WAITING)
         start(e, r);
+    follow_rope(e, r);
     const uint32_t left = r->n_tokens - r->n_computed;
     const uint32_t n = left < e->info.max_step_tokens ? left : e->info.max_step_tokens;
     struct quire_error err = QUIRE_ERROR_INIT;
     quire_status s = forward(e, r, n, n == left, &err);
     if (s == QUIRE_OK) {
-        r->prompt_moved |= r->n_computed < r->n_prompt;
+        r->prompt_moved |= r->n_chosen == 0 && r->n_computed < r->n_prompt;
         r->n_computed += n;
         if (n == left)
             s = choose_token(e, r, &err);

@@ -64,7 +64,7 @@ static const struct qr_name_rule gguf_names[] = {
 
 const struct qr_arch qr_arch_falcon = {
     .name = "falcon",
-    .hf_types = { "falcon", "RefinedWeb", "RefinedWebModel" },
+    .hf_types = { "falcon" },
     .gguf_archs = { "falcon" },
     .block = QR_BLOCK_PRE,
     .hf_parallel_key = "parallel_attn",
@@ -74,8 +74,8 @@ const struct qr_arch qr_arch_falcon = {
     .activation = QR_ACT_GELU_ERF,
     .alibi_max_bias = 8,
     .hf_alibi_key = "alibi",
-    /* Once, as the released code and the fused attention of Transformers do. Its eager attention adds the biases a
-     * second time, by way of the mask. */
+    /* Once, as the fused attention of Transformers does. Its eager attention adds the biases a second time, by way of
+     * the mask. */
     .alibi_scaled = true,
     .hf_norm = QR_NORM_LAYER,
     .hf_rope = QR_ROPE_HALF,

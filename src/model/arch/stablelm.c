@@ -23,7 +23,7 @@ static const struct qr_hf_only only[] = {
 
 const struct qr_arch qr_arch_stablelm = {
     .name = "stablelm",
-    .hf_types = { "stablelm", "stablelm_epoch" },
+    .hf_types = { "stablelm" },
     .gguf_archs = { "stablelm" },
     .block = QR_BLOCK_PRE,
     .hf_parallel_key = "use_parallel_residual",
