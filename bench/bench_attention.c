@@ -212,9 +212,11 @@ static const struct bench_column columns[] = {
     { "us", "us", 1, 9 },
     { "low", "us_lo", 1, 9 },
     { "high", "us_hi", 1, 9 },
+    { "best", "us_best", 1, 9 },
     { "GFLOP/s", "giga_flops", 1, 7 },
     { "KV GB/s", "gb_per_s", 1, 7 },
     { "of roof", "of_roofline", BENCH_PERCENT, 7 },
+    { "best", "best_of_roofline", BENCH_PERCENT, 5 },
     { "roof", "limit", BENCH_TEXT, 5 },
     { "error", "error", BENCH_ERROR, 8 },
     { "rounds", "rounds", BENCH_TEXT, 8 },
@@ -245,9 +247,11 @@ static void put_row(struct job *j, const struct attention_case *c, uint32_t cont
     bench_number(out, t->seconds.median * 1e6);
     bench_number(out, t->seconds.lo * 1e6);
     bench_number(out, t->seconds.hi * 1e6);
+    bench_number(out, t->seconds.least * 1e6);
     bench_number(out, w->need[roof_of(c)] / t->seconds.median * 1e-9);
     bench_number(out, w->need[BENCH_READ] / t->seconds.median * 1e-9);
     bench_number(out, t->fraction);
+    bench_number(out, t->best_fraction);
     bench_text(out, "%s", t->limit);
     bench_number(out, error);
     bench_text(out, "%u%s", t->rounds, t->disturbed ? " noisy" : "");
@@ -355,8 +359,8 @@ int bench_attention(const struct bench_options *o)
     struct job j = { .o = o };
     int code = 0;
     bench_document_begin(&j.table, o, "attention");
-    bench_table_begin(&j.table, o->shuffle ? "Attention over shuffled blocks" : "Attention", columns,
-                      sizeof columns / sizeof *columns);
+    bench_table_begin(&j.table, o->shuffle ? "Attention over shuffled blocks" : "Attention",
+                      columns, sizeof columns / sizeof *columns);
     for (uint32_t i = 0; !code && i < threads.n; i++) {
         code = bench_machine_open(&j.machine, o, threads.v[i]);
         if (!code)

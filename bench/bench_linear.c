@@ -32,9 +32,11 @@ static const struct bench_column columns[] = {
     { "us", "us", 1, 9 },
     { "low", "us_lo", 1, 9 },
     { "high", "us_hi", 1, 9 },
+    { "best", "us_best", 1, 9 },
     { "weights GB/s", "gb_per_s", 1, 12 },
     { "GOP/s", "giga_ops", 1, 7 },
     { "of roof", "of_roofline", BENCH_PERCENT, 7 },
+    { "best", "best_of_roofline", BENCH_PERCENT, 5 },
     { "roof", "limit", BENCH_TEXT, 5 },
     { "error", "error", BENCH_ERROR, 8 },
     { "with rounding", "error_rounding", BENCH_ERROR, 13 },
@@ -195,9 +197,11 @@ static int measure(struct product *p, struct bench_table *t, const struct bench_
     bench_number(t, timing.seconds.median * 1e6);
     bench_number(t, timing.seconds.lo * 1e6);
     bench_number(t, timing.seconds.hi * 1e6);
+    bench_number(t, timing.seconds.least * 1e6);
     bench_number(t, work.need[BENCH_READ] / timing.seconds.median * 1e-9);
     bench_number(t, work.need[roof_of(type, mode)] / timing.seconds.median * 1e-9);
     bench_number(t, timing.fraction);
+    bench_number(t, timing.best_fraction);
     bench_text(t, "%s", timing.limit);
     bench_number(t, error);
     bench_number(t, with_rounding);

@@ -285,12 +285,13 @@ double bench_limit(struct bench_machine *m, const struct bench_work *work, const
 
 /* One round's samples: seconds of a call, and limit / seconds. */
 struct rounds {
-    struct bench_samples seconds, fractions;
+    struct bench_samples seconds, limits, fractions;
 };
 
 static void add_round(struct rounds *r, double seconds, double limit)
 {
     bench_sample(&r->seconds, seconds);
+    bench_sample(&r->limits, limit);
     bench_sample(&r->fractions, limit / seconds);
 }
 
@@ -337,6 +338,7 @@ quire_status bench_measure(struct bench_machine *m, const struct bench_options *
     const struct rounds *use = clean.seconds.n >= MIN_CLEAN ? &clean : &all;
     out->seconds = bench_summarise(&use->seconds);
     out->fraction = bench_summarise(&use->fractions).median;
+    out->best_fraction = bench_summarise(&use->limits).least / out->seconds.least;
     out->rounds = use->seconds.n;
     out->disturbed = use == &all && clean.seconds.n < all.seconds.n;
     return s;

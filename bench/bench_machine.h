@@ -67,9 +67,11 @@ struct bench_work {
 struct bench_timing {
     struct bench_summary seconds; /* of one call */
     double fraction;              /* median of limit / time */
-    const char *limit;            /* which roof: "read", "f32", "bf16", "int8" */
-    unsigned rounds;              /* that the figures are made of */
-    bool disturbed; /* too few rounds were free of neighbours; the figures are of all of them */
+    double
+        best_fraction; /* shortest limit / shortest time: what is left of the noise when all rounds have some */
+    const char *limit; /* which roof: "read", "f32", "bf16", "int8" */
+    unsigned rounds;   /* that the figures are made of */
+    bool disturbed;    /* too few rounds were free of neighbours; the figures are of all of them */
 };
 
 /* Rounds of a measurement: -r, or the default, or a few with --quick. */

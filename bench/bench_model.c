@@ -126,6 +126,7 @@ static const struct bench_column columns[] = {
     { "median t/s", "t_per_s_median", 2, 10 },
     { "low", "t_per_s_lo", 2, 8 },
     { "high", "t_per_s_hi", 2, 8 },
+    { "best", "t_per_s_best", 2, 8 },
     { "of roof", "of_roofline", BENCH_PERCENT, 7 },
     { "roof", "limit", BENCH_TEXT, 5 },
     { "bits", "bits", BENCH_TEXT, 6 },
@@ -185,6 +186,7 @@ static void put_row(struct bench_table *t, const struct bench_session *s,
     bench_number(t, per_sample / token.median);
     bench_number(t, per_sample / token.hi);
     bench_number(t, per_sample / token.lo);
+    bench_number(t, per_sample / token.least);
     bench_number(t, bench_summarise(&f->fractions).median);
     bench_text(t, "%s", f->limit);
     bench_text(t, "%s", f->same ? "same" : "DIFFER");

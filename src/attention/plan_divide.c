@@ -154,9 +154,11 @@ void qr_plan_divide(struct quire_plan *plan, struct qr_plan_group *g)
     g->n_items = g->n_joins = 0;
     for (uint32_t s = 0; s < plan->num_seqs; s++) {
         const uint32_t n = tiles_of(g, &plan->seqs[s]);
+        struct tile t = { 0 };
         for (uint32_t h = 0; h < kv_heads; h++)
             for (uint32_t i = n; i-- > 0;) { /* the last tile of a causal prompt sees most keys */
-                const struct tile t = tile_at(g, &plan->seqs[s], i, n);
+                if (n > 1 || h == 0)
+                    t = tile_at(g, &plan->seqs[s], i, n);
                 if (t.n_rows)
                     emit_tile(&d, s, h, &t);
             }

@@ -60,7 +60,8 @@ static quire_status forward(struct quire_engine *e, const struct qr_request *r, 
     QR_TRY(map_batch(e, n, err));
     const int32_t query_start[] = { 0, (int32_t)n };
     const int32_t length = (int32_t)(r->n_computed + n);
-    const uint32_t rope_length = r->n_tokens; /* all chunks of a prompt belong to its whole length */
+    const uint32_t rope_length =
+        r->n_tokens; /* all chunks of a prompt belong to its whole length */
     const struct quire_attention_batch batch = {
         .struct_size = sizeof batch,
         .num_seqs = 1,
@@ -154,7 +155,8 @@ static void start(struct quire_engine *e, struct qr_request *r)
 static void follow_rope(struct quire_engine *e, struct qr_request *r)
 {
     const struct qr_sequence *s = &e->sequence;
-    if (r->n_computed && s->n_tokens && qr_rope_switches(e->model, s->rope_keys[s->n_tokens - 1], r->n_tokens)) {
+    if (r->n_computed && s->n_tokens &&
+        qr_rope_switches(e->model, s->rope_keys[s->n_tokens - 1], r->n_tokens)) {
         qr_sequence_clear(&e->sequence);
         r->n_computed = 0;
     }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs quire-eval over the reference data beside the source tree. Exit 77 (skipped) when there is none.
-# usage: run.sh QUIRE_EVAL WHAT [LEVEL]     WHAT: f32 native kv gguf onednn attention tokenize template invariance
+# usage: run.sh QUIRE_EVAL WHAT [LEVEL]     WHAT: f32 families native kv gguf onednn attention tokenize template invariance
 set -u
 eval=$1
 what=$2
@@ -38,11 +38,29 @@ older_style() {
     cp "$golden/$2/config_v4.json" "$copy/config.json"
 }
 
+# every GGUF file of a family, exact and native; MoE families exact only
+gguf_files() {
+    local file
+    for file in "$golden/gguf/$1"-*.gguf; do
+        case $file in *-iq3_*) continue ;; esac
+        [ -e "$file" ] || continue
+        check "$eval" golden "${isa[@]}" --gguf "$file" "$golden/$1"
+        case " $families_moe " in *" $1 "*) continue ;; esac
+        check "$eval" golden "${isa[@]}" --compute native --gguf "$file" "$golden/$1"
+    done
+}
+
 case $what in
 f32)
-    for f in $families $families_more $families_moe; do check "$eval" golden "${isa[@]}" "$golden/$f"; done
+    for f in $families; do check "$eval" golden "${isa[@]}" "$golden/$f"; done
+    ;;
+families) # the wider list, and the older style of config.json of all
     scratch=$(mktemp -d)
     trap 'rm -rf "$scratch"' EXIT
+    for f in $families_more $families_moe; do
+        check "$eval" golden "${isa[@]}" "$golden/$f"
+        gguf_files "$f"
+    done
     for f in $families $families_more $families_moe; do
         older_style "$scratch" "$f"
         check "$eval" golden "${isa[@]}" "$scratch/$f"
@@ -57,15 +75,7 @@ kv)
     done
     ;;
 gguf)
-    for f in $families $families_more $families_moe; do
-        for file in "$golden/gguf/$f"-*.gguf; do
-            case $file in *-iq3_*) continue ;; esac
-            [ -e "$file" ] || continue
-            check "$eval" golden "${isa[@]}" --gguf "$file" "$golden/$f"
-            case " $families_moe " in *" $f "*) continue ;; esac
-            check "$eval" golden "${isa[@]}" --compute native --gguf "$file" "$golden/$f"
-        done
-    done
+    for f in $families; do gguf_files "$f"; done
     ;;
 invariance)
     # the bits do not depend on chunks, threads or block size: the printed differences must be the same text
