@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_attention.c - `quire-bench attention`: prefill and decode over a paged cache that lies in memory. */
 #include "bench_attention.h"
-#include "bench_machine.h"
+#include "bench_measure.h"
 #include "bench_table.h"
 #include <math.h>
 #include <stdlib.h>
@@ -212,11 +212,9 @@ static const struct bench_column columns[] = {
     { "us", "us", 1, 9 },
     { "low", "us_lo", 1, 9 },
     { "high", "us_hi", 1, 9 },
-    { "best", "us_best", 1, 9 },
     { "GFLOP/s", "giga_flops", 1, 7 },
     { "KV GB/s", "gb_per_s", 1, 7 },
     { "of roof", "of_roofline", BENCH_PERCENT, 7 },
-    { "best", "best_of_roofline", BENCH_PERCENT, 5 },
     { "roof", "limit", BENCH_TEXT, 5 },
     { "error", "error", BENCH_ERROR, 8 },
     { "rounds", "rounds", BENCH_TEXT, 8 },
@@ -247,14 +245,12 @@ static void put_row(struct job *j, const struct attention_case *c, uint32_t cont
     bench_number(out, t->seconds.median * 1e6);
     bench_number(out, t->seconds.lo * 1e6);
     bench_number(out, t->seconds.hi * 1e6);
-    bench_number(out, t->seconds.least * 1e6);
     bench_number(out, w->need[roof_of(c)] / t->seconds.median * 1e-9);
     bench_number(out, w->need[BENCH_READ] / t->seconds.median * 1e-9);
     bench_number(out, t->fraction);
-    bench_number(out, t->best_fraction);
     bench_text(out, "%s", t->limit);
     bench_number(out, error);
-    bench_text(out, "%u%s", t->rounds, t->disturbed ? " noisy" : "");
+    bench_text(out, "%u%s", t->rounds, t->cpu_time ? " cpu" : "");
 }
 
 static int one_case(struct job *j, uint32_t n_seqs, uint32_t n_query, uint32_t context)

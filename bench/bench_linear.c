@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_linear.c - `quire-bench linear`: packed matrix products, conversion of the activations included. */
 #include "base/dispatch.h"
-#include "bench_machine.h"
+#include "bench_measure.h"
 #include "bench_table.h"
 #include "bench_weights.h"
 #include "linear/linear.h"
@@ -32,11 +32,9 @@ static const struct bench_column columns[] = {
     { "us", "us", 1, 9 },
     { "low", "us_lo", 1, 9 },
     { "high", "us_hi", 1, 9 },
-    { "best", "us_best", 1, 9 },
     { "weights GB/s", "gb_per_s", 1, 12 },
     { "GOP/s", "giga_ops", 1, 7 },
     { "of roof", "of_roofline", BENCH_PERCENT, 7 },
-    { "best", "best_of_roofline", BENCH_PERCENT, 5 },
     { "roof", "limit", BENCH_TEXT, 5 },
     { "error", "error", BENCH_ERROR, 8 },
     { "with rounding", "error_rounding", BENCH_ERROR, 13 },
@@ -197,15 +195,13 @@ static int measure(struct product *p, struct bench_table *t, const struct bench_
     bench_number(t, timing.seconds.median * 1e6);
     bench_number(t, timing.seconds.lo * 1e6);
     bench_number(t, timing.seconds.hi * 1e6);
-    bench_number(t, timing.seconds.least * 1e6);
     bench_number(t, work.need[BENCH_READ] / timing.seconds.median * 1e-9);
     bench_number(t, work.need[roof_of(type, mode)] / timing.seconds.median * 1e-9);
     bench_number(t, timing.fraction);
-    bench_number(t, timing.best_fraction);
     bench_text(t, "%s", timing.limit);
     bench_number(t, error);
     bench_number(t, with_rounding);
-    bench_text(t, "%u%s", timing.rounds, timing.disturbed ? " noisy" : "");
+    bench_text(t, "%u%s", timing.rounds, timing.cpu_time ? " cpu" : "");
     return ok ? 0 : bench_error(1, "the product above is wrong");
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_machine.c - a team of threads, probes of its limits, and rounds of probe and work. */
+/* bench_machine.c - a team of threads, and probes of its limits. */
 #include "bench_machine.h"
 #include "base/dispatch.h"
 #include <math.h>
@@ -179,7 +179,7 @@ static int open_stream(struct bench_machine *m, const struct bench_options *o)
 {
     m->stream_bytes = 2 * bench_cold_bytes(o) / ((size_t)8 * HUGE_PAGE) * 8 * HUGE_PAGE;
     m->stream = aligned_alloc(HUGE_PAGE, m->stream_bytes);
-    if (!m->stream || !m->seconds)
+    if (!m->stream || !m->seconds || !m->cpu_seconds)
         return bench_error(75, "no memory for a buffer of %zu bytes", m->stream_bytes);
     madvise(m->stream, m->stream_bytes, MADV_HUGEPAGE);
     return quire_threads_run(m->threads, touch_part, m) == QUIRE_OK ? 0 : 70;
@@ -214,6 +214,7 @@ int bench_machine_open(struct bench_machine *m, const struct bench_options *o, u
     m->n_threads = quire_threads_count(m->threads);
     m->level = kernels->level;
     m->seconds = calloc(m->n_threads, sizeof *m->seconds);
+    m->cpu_seconds = calloc(m->n_threads, sizeof *m->cpu_seconds);
     m->read = bench_read_find(m->level);
     for (int roof = 0; roof < BENCH_READ; roof++) {
         m->peak[roof] = bench_peak_find(m->level, roof);
@@ -230,116 +231,6 @@ int bench_machine_open(struct bench_machine *m, const struct bench_options *o, u
 void bench_machine_close(struct bench_machine *m)
 {
     quire_threads_destroy(m->threads);
-    free(m->stream), free(m->seconds);
+    free(m->stream), free(m->seconds), free(m->cpu_seconds);
     *m = (struct bench_machine){ 0 };
-}
-
-/* ---- measuring */
-
-enum {
-    MIN_CLEAN = 3,
-    MAX_SECONDS = 1
-}; /* clean rounds that suffice; time to spend on waiting for them */
-
-unsigned bench_rounds(const struct bench_options *o, unsigned dflt)
-{
-    const unsigned n = o->reps ? o->reps : o->quick ? 3 : dflt;
-    return n < BENCH_MAX_SAMPLES ? n : BENCH_MAX_SAMPLES;
-}
-
-/* Limit by the rates of the latest probes, and the roof that makes it. */
-static double limit_now(const struct bench_machine *m, const struct bench_work *w,
-                        enum bench_roof *which)
-{
-    double compute = 0, largest = 0;
-    *which = BENCH_READ;
-    for (int roof = 0; roof < BENCH_READ; roof++) {
-        const double t = w->need[roof] / m->rate[roof];
-        compute += t;
-        if (t > largest) {
-            largest = t;
-            *which = roof;
-        }
-    }
-    const double read = w->need[BENCH_READ] / m->rate[BENCH_READ];
-    if (read < compute)
-        return compute;
-    *which = BENCH_READ;
-    return read;
-}
-
-double bench_limit(struct bench_machine *m, const struct bench_work *work, const char **name)
-{
-    static const char *const names[] = { "f32", "bf16", "int8", "read" };
-    enum bench_roof which;
-    const double before = limit_now(m, work, &which);
-    /* a roof far from binding is not worth a probe */
-    for (int roof = 0; roof < BENCH_ROOFS; roof++)
-        if (work->need[roof] / m->rate[roof] > 0.2 * before)
-            (void)bench_probe(m, roof);
-    const double limit = limit_now(m, work, &which);
-    if (name)
-        *name = names[which];
-    return limit;
-}
-
-/* One round's samples: seconds of a call, and limit / seconds. */
-struct rounds {
-    struct bench_samples seconds, limits, fractions;
-};
-
-static void add_round(struct rounds *r, double seconds, double limit)
-{
-    bench_sample(&r->seconds, seconds);
-    bench_sample(&r->limits, limit);
-    bench_sample(&r->fractions, limit / seconds);
-}
-
-/* Calls of the work that fill a round; the first one also warms up. */
-static quire_status calls_per_round(const struct bench_options *o, const struct bench_work *work,
-                                    unsigned *calls, struct quire_error *err)
-{
-    const double round_seconds = o->quick ? 0.5e-3 : 2e-3, start = bench_now();
-    *calls = 1;
-    if (work->once)
-        return QUIRE_OK;
-    const quire_status s = work->run(work->arg, err);
-    const double once = bench_now() - start;
-    if (once < round_seconds)
-        *calls = (unsigned)(round_seconds / (once > 1e-7 ? once : 1e-7)) + 1;
-    return s;
-}
-
-quire_status bench_measure(struct bench_machine *m, const struct bench_options *o,
-                           const struct bench_work *work, unsigned rounds, struct bench_timing *out,
-                           struct quire_error *err)
-{
-    struct rounds clean = { 0 }, all = { 0 };
-    unsigned calls;
-    quire_status s = calls_per_round(o, work, &calls, err);
-    double before = bench_limit(m, work, NULL), spent = 0;
-    const unsigned most = work->once ? rounds : 20 * rounds;
-    for (unsigned i = 0; i < most && s == QUIRE_OK && clean.seconds.n < rounds; i++) {
-        if (all.seconds.n >= rounds && spent > MAX_SECONDS)
-            break;
-        const long preempted = bench_preemptions();
-        const double start = bench_now();
-        for (unsigned k = 0; k < calls && s == QUIRE_OK; k++)
-            s = work->run(work->arg, err);
-        const double t = (bench_now() - start) / calls;
-        const bool disturbed = bench_preemptions() != preempted;
-        const double after = bench_limit(m, work, &out->limit);
-        spent += t * calls;
-        add_round(&all, t, 0.5 * (before + after));
-        if (!disturbed)
-            add_round(&clean, t, 0.5 * (before + after));
-        before = after;
-    }
-    const struct rounds *use = clean.seconds.n >= MIN_CLEAN ? &clean : &all;
-    out->seconds = bench_summarise(&use->seconds);
-    out->fraction = bench_summarise(&use->fractions).median;
-    out->best_fraction = bench_summarise(&use->limits).least / out->seconds.least;
-    out->rounds = use->seconds.n;
-    out->disturbed = use == &all && clean.seconds.n < all.seconds.n;
-    return s;
 }

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_machine.h - a team of threads and what the machine gives it: probes, and measuring against them.
- *
- * The machine is shared and its clock and memory bandwidth drift within seconds, so a limit measured once is no limit
- * for what is measured a minute later. Every round of a measurement is probe - work - probe, and the fraction of the
- * roofline is taken round by round. A round in which the kernel gave one of our processors to another process is
- * repeated: it would measure the neighbour. */
+/* bench_machine.h - a team of threads and probes of what the machine gives it; bench_measure.h holds work
+ * against them. */
 #ifndef QUIRE_BENCH_BENCH_MACHINE_H
 #define QUIRE_BENCH_BENCH_MACHINE_H
 #include "bench.h"
@@ -15,9 +11,9 @@ enum bench_roof {
     BENCH_F32,
     BENCH_BF16,
     BENCH_INT8,
-    BENCH_READ,
+    BENCH_READ, /* from memory, in bytes */
     BENCH_ROOFS
-}; /* READ: memory, in bytes */
+};
 
 struct bench_machine {
     struct quire_threads *threads;
@@ -29,6 +25,7 @@ struct bench_machine {
     uint8_t *stream;               /* several times the last cache */
     size_t stream_bytes, cursor;
     double *seconds;          /* [n_threads] of a probe */
+    double *cpu_seconds;      /* [n_threads] processor time when a stopwatch started */
     double rate[BENCH_ROOFS]; /* of the latest probe: operations or bytes per second */
 };
 
@@ -54,34 +51,5 @@ void bench_rendezvous(uint32_t *here, const struct quire_team *team);
 
 /* One probe, about a millisecond (READ: a few): operations or bytes per second of the whole team. */
 double bench_probe(struct bench_machine *m, enum bench_roof roof);
-
-/* A piece of work. need[BENCH_READ] bytes must come from memory; the other needs are operations. Its limit is the
- * larger of the time for the bytes and the sum of the times for the operations. */
-struct bench_work {
-    quire_status (*run)(void *arg, struct quire_error *err);
-    void *arg;
-    double need[BENCH_ROOFS];
-    bool once; /* one call per round, however short; else as many as fill the round */
-};
-
-struct bench_timing {
-    struct bench_summary seconds; /* of one call */
-    double fraction;              /* median of limit / time */
-    double
-        best_fraction; /* shortest limit / shortest time: what is left of the noise when all rounds have some */
-    const char *limit; /* which roof: "read", "f32", "bf16", "int8" */
-    unsigned rounds;   /* that the figures are made of */
-    bool disturbed;    /* too few rounds were free of neighbours; the figures are of all of them */
-};
-
-/* Rounds of a measurement: -r, or the default, or a few with --quick. */
-unsigned bench_rounds(const struct bench_options *o, unsigned dflt);
-/* The work's status where it fails. */
-quire_status bench_measure(struct bench_machine *m, const struct bench_options *o,
-                           const struct bench_work *work, unsigned rounds, struct bench_timing *out,
-                           struct quire_error *err);
-
-/* The same in steps, for callers that interleave: one probe of what the work needs gives its limit in seconds. */
-double bench_limit(struct bench_machine *m, const struct bench_work *work, const char **name);
 
 #endif

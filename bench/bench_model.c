@@ -72,23 +72,22 @@ int model_open(struct bench_session *s, const struct bench_options *o,
 }
 
 quire_status model_run(struct bench_session *s, const struct model_test *t, double *seconds,
-                       struct bench_samples *tokens, struct quire_error *err)
+                       struct bench_samples *parts, struct quire_error *err)
 {
-    const double start = bench_now();
+    const double begin = bench_now();
+    const uint32_t n_parts = t->generate ? t->n : 1;
     quire_status status = QUIRE_OK;
-    if (!t->generate)
-        status = bench_session_prompt(s, t->depth, t->n, s->chunk, s->logits, err);
-    double before = start;
-    for (uint32_t i = 0; t->generate && i < t->n && status == QUIRE_OK; i++) {
-        status = bench_session_decode(s, t->n_seqs, t->depth + i, s->logits, err);
-        const double now = bench_now();
-        if (tokens)
-            bench_sample(tokens, now - before);
-        before = now;
+    for (uint32_t i = 0; i < n_parts && status == QUIRE_OK; i++) {
+        struct bench_watch watch;
+        bool disturbed;
+        if (parts)
+            bench_start(s->machine, &watch);
+        status = t->generate ? bench_session_decode(s, t->n_seqs, t->depth + i, s->logits, err)
+                             : bench_session_prompt(s, t->depth, t->n, s->chunk, s->logits, err);
+        if (parts)
+            bench_sample(parts, bench_stop(s->machine, &watch, &disturbed));
     }
-    *seconds = bench_now() - start;
-    if (!t->generate && tokens)
-        bench_sample(tokens, *seconds);
+    *seconds = bench_now() - begin;
     return status;
 }
 
@@ -126,7 +125,6 @@ static const struct bench_column columns[] = {
     { "median t/s", "t_per_s_median", 2, 10 },
     { "low", "t_per_s_lo", 2, 8 },
     { "high", "t_per_s_hi", 2, 8 },
-    { "best", "t_per_s_best", 2, 8 },
     { "of roof", "of_roofline", BENCH_PERCENT, 7 },
     { "roof", "limit", BENCH_TEXT, 5 },
     { "bits", "bits", BENCH_TEXT, 6 },
@@ -134,7 +132,7 @@ static const struct bench_column columns[] = {
 
 struct figures {
     struct bench_samples rates,
-        tokens; /* tokens per second of each repetition; seconds of each token or prompt */
+        tokens; /* tokens per second of each repetition; seconds of each token or prompt, less neighbours */
     struct bench_samples fractions;
     const char *limit;
     bool same;
@@ -186,7 +184,6 @@ static void put_row(struct bench_table *t, const struct bench_session *s,
     bench_number(t, per_sample / token.median);
     bench_number(t, per_sample / token.hi);
     bench_number(t, per_sample / token.lo);
-    bench_number(t, per_sample / token.least);
     bench_number(t, bench_summarise(&f->fractions).median);
     bench_text(t, "%s", f->limit);
     bench_text(t, "%s", f->same ? "same" : "DIFFER");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_overhead.c - `quire-bench overhead`: what a step costs besides arithmetic. */
 #include "bench_cache.h"
-#include "bench_machine.h"
+#include "bench_measure.h"
 #include "bench_table.h"
 #include "bench_team.h"
 #include <quire/sampling.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_roofline.c - `quire-bench roofline`: what this machine can do at best. */
-#include "bench_machine.h"
+#include "bench_measure.h"
 #include "bench_table.h"
 #include "bench_team.h"
 #include <quire/cpu.h>

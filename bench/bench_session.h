@@ -3,7 +3,7 @@
 #ifndef QUIRE_BENCH_BENCH_SESSION_H
 #define QUIRE_BENCH_BENCH_SESSION_H
 #include "bench_cache.h"
-#include "bench_machine.h"
+#include "bench_measure.h"
 #include <quire/model.h>
 
 /* Token ids are a function of sequence and position, so a position fed twice gets the same keys and values. */

@@ -43,7 +43,7 @@ static unsigned interval_rank(unsigned n)
 
 struct bench_summary bench_summarise(const struct bench_samples *s)
 {
-    struct bench_summary out = { NAN, NAN, NAN, NAN, NAN, NAN };
+    struct bench_summary out = { NAN, NAN, NAN, NAN, NAN };
     const unsigned n = s->n;
     if (n == 0)
         return out;
@@ -59,7 +59,6 @@ struct bench_summary bench_summarise(const struct bench_samples *s)
     out.median = 0.5 * (v[(n - 1) / 2] + v[n / 2]);
     const unsigned r = interval_rank(n);
     out.lo = v[r];
-    out.least = v[0];
     out.hi = v[n - 1 - r];
     return out;
 }

@@ -19,7 +19,7 @@ void bench_sample(struct bench_samples *s, double v); /* ignored when full */
 /* What noisy samples say: lo..hi is the 95 % interval of the median by order statistics, which assumes nothing of
  * their distribution; with fewer than six samples it is their whole range. */
 struct bench_summary {
-    double median, lo, hi, mean, sd, least;
+    double median, lo, hi, mean, sd;
 };
 struct bench_summary bench_summarise(const struct bench_samples *s); /* all NaN without samples */
 

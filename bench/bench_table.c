@@ -149,8 +149,10 @@ void bench_number(struct bench_table *t, double v)
 {
     const struct bench_column *c = &t->columns[t->cell];
     open_cell(t);
-    if (t->format != BENCH_MARKDOWN)
-        printf(isfinite(v) ? "%.6g" : t->format == BENCH_JSON ? "null" : "", v);
+    if (t->format != BENCH_MARKDOWN && isfinite(v))
+        printf("%.6g", v);
+    else if (t->format != BENCH_MARKDOWN)
+        fputs(t->format == BENCH_JSON ? "null" : "", stdout);
     else if (!isfinite(v))
         printf("%*s", c->width, "-");
     else if (c->digits == BENCH_PERCENT)

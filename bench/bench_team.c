@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_team.c - cost of a barrier and of a parallel region, ours and the OpenMP runtime's. */
 #include "bench_team.h"
-#include "bench_machine.h"
+#include "bench_measure.h"
 #include <math.h>
 
 static const struct bench_column columns[] = {

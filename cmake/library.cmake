@@ -66,7 +66,10 @@ foreach(lib quire_static quire_shared)
     endif()
   endforeach()
 endforeach()
-target_link_options(quire_shared PRIVATE -Wl,--version-script=${QUIRE_EXPORTS} -Wl,--no-undefined)
+target_link_options(quire_shared PRIVATE -Wl,--version-script=${QUIRE_EXPORTS})
+if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize") # clang resolves the sanitizer's symbols in the program
+  target_link_options(quire_shared PRIVATE -Wl,--no-undefined)
+endif()
 set_target_properties(quire_shared PROPERTIES
   VERSION ${QUIRE_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
   LINK_DEPENDS ${QUIRE_EXPORTS})

@@ -89,15 +89,14 @@ static inline vi32 vi32_load_s8(const int8_t *p)
 }
 static inline void vi32_store_s8(int8_t *p, vi32 v) /* lanes within int8 range */
 {
-    const __m128i w =
-        _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+    const __m128i w = _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
     _mm_storel_epi64((__m128i *)p, _mm_packs_epi16(w, w));
 }
 /* each byte of idx (0..15) replaced by the table's byte of that number */
 static inline vi32 vi32_lut16(const uint8_t *table, vi32 idx)
 {
-    return _mm256_shuffle_epi8(
-        _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)table)), idx);
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)table)),
+                               idx);
 }
 
 /* ---- between the two */
@@ -130,8 +129,14 @@ static inline void vf32_store_high(uint16_t *p, vf32 v)
  * (stored unsigned plus 128, or signed), whichever suits the instructions. */
 #if defined(__AVXVNNI__)
 enum { VI32_W8_OFFSET = 128 };
-static inline vi32 vi32_dot_u7(vi32 acc, vi32 w, vi32 a) { return _mm256_dpbusd_avx_epi32(acc, w, a); }
-static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a) { return _mm256_dpbusd_avx_epi32(acc, w, a); }
+static inline vi32 vi32_dot_u7(vi32 acc, vi32 w, vi32 a)
+{
+    return _mm256_dpbusd_avx_epi32(acc, w, a);
+}
+static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a)
+{
+    return _mm256_dpbusd_avx_epi32(acc, w, a);
+}
 #else
 enum { VI32_W8_OFFSET = 0 };
 static inline vi32 vi32_dot_u7(vi32 acc, vi32 w, vi32 a)

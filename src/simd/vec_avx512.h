@@ -85,8 +85,8 @@ static inline void vi32_store_s8(int8_t *p, vi32 v) /* lanes within int8 range *
 /* each byte of idx (0..15) replaced by the table's byte of that number */
 static inline vi32 vi32_lut16(const uint8_t *table, vi32 idx)
 {
-    return _mm512_shuffle_epi8(
-        _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table)), idx);
+    return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table)),
+                               idx);
 }
 
 /* ---- between the two */

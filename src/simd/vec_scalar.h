@@ -21,12 +21,12 @@ typedef vi32 vm32; /* all ones or all zeros per lane */
 
 #define VEC_LANES_ for (int i_ = 0; i_ < VF32_N; i_++)
 /* One lane-wise operation on R from arguments a, b (and c). */
-#define VEC_OP2_(name, t, r, expr)                \
-    static inline r name(t a, t b)                \
-    {                                             \
-        r r_;                                     \
-        VEC_LANES_ r_.v[i_] = (expr);             \
-        return r_;                                \
+#define VEC_OP2_(name, t, r, expr)                                                                 \
+    static inline r name(t a, t b)                                                                 \
+    {                                                                                              \
+        r r_;                                                                                      \
+        VEC_LANES_ r_.v[i_] = (expr);                                                              \
+        return r_;                                                                                 \
     }
 #define VEC_ALL_(cond) ((cond) ? 0xffffffffu : 0u)
 
@@ -88,8 +88,8 @@ static inline vf32 vf32_load_f16(const uint16_t *p)
     VEC_LANES_
     {
         const int e = p[i_] >> 10 & 31, m = p[i_] & 1023;
-        const float a = e == 31 ? (m ? NAN : INFINITY)
-                                : ldexpf((float)(e ? m + 1024 : m), (e ? e : 1) - 25);
+        const float a =
+            e == 31 ? (m ? NAN : INFINITY) : ldexpf((float)(e ? m + 1024 : m), (e ? e : 1) - 25);
         r.v[i_] = p[i_] & 0x8000 ? -a : a;
     }
     return r;

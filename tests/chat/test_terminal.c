@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 enum { SHORT_ANSWER, LONG_ANSWER };
+enum { PATIENCE = 120 }; /* seconds to wait for something: machines that run tests are busy */
 
 static char **program; /* argv of the program under test, its options still to come */
 static int n_program;
@@ -88,10 +89,10 @@ static bool read_more(void)
     return got > 0;
 }
 
-/* Reads until `text` was shown after what was expected before; 20 seconds at most. */
+/* Reads until `text` was shown after what was expected before; PATIENCE seconds at most. */
 static bool expect(const char *text)
 {
-    const time_t limit = time(NULL) + 20;
+    const time_t limit = time(NULL) + PATIENCE;
     for (;;) {
         const char *found =
             memmem(screen.text + screen.seen, screen.size - screen.seen, text, strlen(text));
@@ -120,7 +121,7 @@ static void type(const char *keys)
 static void wait_for_answer(void)
 {
     const size_t wanted_size = screen.size + 300;
-    const time_t limit = time(NULL) + 20;
+    const time_t limit = time(NULL) + PATIENCE;
     while (screen.size < wanted_size && time(NULL) <= limit && read_more())
         ;
     check(screen.size >= wanted_size, "an answer comes");
@@ -133,7 +134,7 @@ static int end(void)
 {
     struct termios t;
     int status = 0;
-    const time_t limit = time(NULL) + 20;
+    const time_t limit = time(NULL) + PATIENCE;
     /* asked before the last reader of the other side is gone */
     const bool known = tcgetattr(screen.fd, &t) == 0;
     while (waitpid(screen.pid, &status, WNOHANG) == 0) {
