@@ -267,7 +267,7 @@ static int one_case(struct job *j, uint32_t n_seqs, uint32_t n_query, uint32_t c
     quire_status s = open_case(&c, j->o, context, j->compute, &err);
     if (s == QUIRE_OK) {
         count_work(&c, &work);
-        s = bench_measure(&j->machine, j->o, &work, bench_rounds(j->o, 9), &timing, &err);
+        s = bench_measure(&j->machine, j->o, &work, bench_repetitions(j->o, 9), &timing, &err);
     }
     int code = s == QUIRE_OK ? 0 : bench_fail(j->shape->name, s, &err);
     if (!code) {

@@ -22,9 +22,11 @@ static quire_status run_ours(struct bench_session *s, const struct model_tests *
 {
     quire_status status = QUIRE_OK;
     for (unsigned i = 0; i < tests->n && status == QUIRE_OK; i++) {
-        double seconds;
-        status = model_run(s, &tests->v[i], &seconds, NULL, err);
-        rates[i] = (double)tests->v[i].n * tests->v[i].n_seqs / seconds;
+        const struct model_test *t = &tests->v[i];
+        const double start = bench_now();
+        for (uint32_t k = 0; k < model_n_parts(t) && status == QUIRE_OK; k++)
+            status = model_run_part(s, t, k, err);
+        rates[i] = (double)t->n * t->n_seqs / (bench_now() - start);
     }
     return status;
 }
@@ -33,7 +35,7 @@ static quire_status run_ours(struct bench_session *s, const struct model_tests *
 static int rounds(struct bench_session *s, struct peer *p, const struct bench_options *o,
                   const struct model_tests *tests, struct pair *pairs)
 {
-    const unsigned n = bench_rounds(o, 5);
+    const unsigned n = bench_repetitions(o, 5);
     double ours[MODEL_TESTS_MAX], theirs[MODEL_TESTS_MAX];
     for (unsigned i = 0; i < n; i++) {
         struct quire_error err = QUIRE_ERROR_INIT;

@@ -183,7 +183,8 @@ static int measure(struct product *p, struct bench_table *t, const struct bench_
     };
     work.need[BENCH_READ] = (double)p->copies[0]->bytes;
     work.need[roof_of(type, mode)] = 2.0 * (double)p->n * (double)p->k * m;
-    const quire_status s = bench_measure(p->machine, o, &work, bench_rounds(o, 9), &timing, NULL);
+    const quire_status s =
+        bench_measure(p->machine, o, &work, bench_repetitions(o, 9), &timing, NULL);
     if (s != QUIRE_OK)
         return bench_fail("linear", s, NULL);
     const bool ok = check(p, &error, &with_rounding);

@@ -4,6 +4,7 @@
 #include "base/dispatch.h"
 #include <math.h>
 #include <quire/cpu.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +104,7 @@ struct probe {
     const uint8_t *from;
     size_t bytes; /* of each member */
     uint32_t here;
-    double *seconds; /* [members] */
+    bool cpu_time; /* each member's own, instead of the time that passed */
 };
 
 void bench_rendezvous(uint32_t *here, const struct quire_team *team)
@@ -117,12 +118,12 @@ static void probe_part(void *arg, const struct quire_team *team)
 {
     struct probe *p = arg;
     bench_rendezvous(&p->here, team);
-    const double start = bench_now();
+    const double start = p->cpu_time ? bench_cpu_now() : bench_now();
     if (p->peak)
         p->peak->run(p->iterations);
     else
         p->m->read(p->from + team->rank * p->bytes, p->bytes);
-    p->seconds[team->rank] = bench_now() - start;
+    p->m->seconds[team->rank] = (p->cpu_time ? bench_cpu_now() : bench_now()) - start;
 }
 
 long bench_preemptions(void)
@@ -131,9 +132,9 @@ long bench_preemptions(void)
     return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
 }
 
-static double probe_once(struct bench_machine *m, enum bench_roof roof)
+static double probe_once(struct bench_machine *m, enum bench_roof roof, bool cpu_time)
 {
-    struct probe p = { .m = m, .seconds = m->seconds };
+    struct probe p = { .m = m, .cpu_time = cpu_time };
     double amount, rate = 0;
     if (roof == BENCH_READ) {
         p.bytes = m->stream_bytes / 8 / m->n_threads / READ_UNIT *
@@ -155,18 +156,45 @@ static double probe_once(struct bench_machine *m, enum bench_roof roof)
 
 double bench_probe(struct bench_machine *m, enum bench_roof roof)
 {
-    enum { TRIES = 8 };
-    double rate = 0;
+    enum { TRIES = 4 };
     for (int i = 0; i < TRIES; i++) {
         const long before = bench_preemptions();
-        rate = probe_once(m, roof);
+        m->rate[roof] = probe_once(m, roof, false);
         if (bench_preemptions() == before)
-            break;
+            return m->rate[roof];
     }
-    return m->rate[roof] = rate;
+    return m->rate[roof] = probe_once(m, roof, true);
 }
 
 /* ---- the team */
+
+static void pin_part(void *arg, const struct quire_team *team)
+{
+    const cpu_set_t *allowed = arg;
+    uint32_t nth = team->rank;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, allowed) && nth-- == 0) {
+            cpu_set_t one;
+            CPU_ZERO(&one);
+            CPU_SET(cpu, &one);
+            sched_setaffinity(0, sizeof one, &one);
+            return;
+        }
+}
+
+void bench_pin(struct quire_threads *threads, struct bench_pinning *p)
+{
+    p->pinned = sched_getaffinity(0, sizeof p->allowed, &p->allowed) == 0 &&
+                (uint32_t)CPU_COUNT(&p->allowed) >= quire_threads_count(threads) &&
+                quire_threads_run(threads, pin_part, &p->allowed) == QUIRE_OK;
+}
+
+void bench_unpin(struct bench_pinning *p)
+{
+    if (p->pinned)
+        sched_setaffinity(0, sizeof p->allowed, &p->allowed);
+    p->pinned = false;
+}
 
 static void touch_part(void *arg, const struct quire_team *team)
 {
@@ -212,6 +240,8 @@ int bench_machine_open(struct bench_machine *m, const struct bench_options *o, u
     if (s != QUIRE_OK)
         return bench_fail("threads", s, &err);
     m->n_threads = quire_threads_count(m->threads);
+    if (!o->peer) /* whom we start inherits where we may run */
+        bench_pin(m->threads, &m->pinning);
     m->level = kernels->level;
     m->seconds = calloc(m->n_threads, sizeof *m->seconds);
     m->cpu_seconds = calloc(m->n_threads, sizeof *m->cpu_seconds);
@@ -230,6 +260,7 @@ int bench_machine_open(struct bench_machine *m, const struct bench_options *o, u
 
 void bench_machine_close(struct bench_machine *m)
 {
+    bench_unpin(&m->pinning);
     quire_threads_destroy(m->threads);
     free(m->stream), free(m->seconds), free(m->cpu_seconds);
     *m = (struct bench_machine){ 0 };

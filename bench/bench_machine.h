@@ -6,6 +6,7 @@
 #include "bench.h"
 #include "bench_stats.h"
 #include "isa/peak.h"
+#include <sched.h>
 
 enum bench_roof {
     BENCH_F32,
@@ -15,7 +16,17 @@ enum bench_roof {
     BENCH_ROOFS
 };
 
+/* Each member of a team on a processor of its own, where there are enough: a scheduler that puts two of them on one
+ * makes every barrier a wait. The calling thread is member 0; unpin lets it run where it could before. */
+struct bench_pinning {
+    cpu_set_t allowed;
+    bool pinned;
+};
+void bench_pin(struct quire_threads *threads, struct bench_pinning *p);
+void bench_unpin(struct bench_pinning *p);
+
 struct bench_machine {
+    struct bench_pinning pinning;
     struct quire_threads *threads;
     uint32_t n_threads;
     const char *level;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_measure.c - rounds of probe and work, on a machine that others use as well. */
 #include "bench_measure.h"
-#include <time.h>
+#include <math.h>
 
-/* Clean rounds that suffice, and how many rounds and seconds may be spent to get as many as were asked for. */
-enum { MIN_CLEAN = 3, MAX_TRIES = 8 };
+/* Clean rounds that suffice; tries for a clean one before each probe, and seconds that may be spent on all of them. */
+enum { MIN_CLEAN = 3, TRIES = 20 };
 static const double max_seconds = 1;
 
-unsigned bench_rounds(const struct bench_options *o, unsigned dflt)
+unsigned bench_repetitions(const struct bench_options *o, unsigned dflt)
 {
     const unsigned n = o->reps ? o->reps : o->quick ? 3 : dflt;
     return n < BENCH_MAX_SAMPLES ? n : BENCH_MAX_SAMPLES;
@@ -15,23 +15,16 @@ unsigned bench_rounds(const struct bench_options *o, unsigned dflt)
 
 /* ---- the stopwatch */
 
-static double cpu_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void start_part(void *arg, const struct quire_team *team)
 {
     struct bench_machine *m = arg;
-    m->cpu_seconds[team->rank] = cpu_seconds();
+    m->cpu_seconds[team->rank] = bench_cpu_now();
 }
 
 static void stop_part(void *arg, const struct quire_team *team)
 {
     struct bench_machine *m = arg;
-    m->seconds[team->rank] = cpu_seconds() - m->cpu_seconds[team->rank];
+    m->seconds[team->rank] = bench_cpu_now() - m->cpu_seconds[team->rank];
 }
 
 void bench_start(struct bench_machine *m, struct bench_watch *w)
@@ -94,24 +87,58 @@ double bench_limit(struct bench_machine *m, const struct bench_work *work, const
 
 /* ---- rounds */
 
-struct rounds {
-    struct bench_samples seconds, fractions;
-};
-
-static void add_round(struct rounds *r, double seconds, double limit)
+void bench_record_add(struct bench_record *r, double seconds, double limit, bool disturbed)
 {
-    bench_sample(&r->seconds, seconds);
-    bench_sample(&r->fractions, limit / seconds);
+    bench_sample(&r->all.seconds, seconds);
+    bench_sample(&r->all.fractions, limit / seconds);
+    if (disturbed)
+        return;
+    bench_sample(&r->clean.seconds, seconds);
+    bench_sample(&r->clean.fractions, limit / seconds);
 }
 
-/* Calls of the work that fill a round. */
+void bench_record_result(const struct bench_record *r, struct bench_timing *out)
+{
+    out->cpu_time = r->clean.seconds.n < MIN_CLEAN && r->clean.seconds.n < r->all.seconds.n;
+    const struct bench_rounds *use = out->cpu_time ? &r->all : &r->clean;
+    out->seconds = bench_summarise(&use->seconds);
+    out->fraction = bench_summarise(&use->fractions).median;
+    out->rounds = use->seconds.n;
+}
+
+/* Calls of the work that fill a round, by the fastest of a few, which also warm up. */
 static quire_status calls_per_round(const struct bench_options *o, const struct bench_work *work,
                                     unsigned *calls, struct quire_error *err)
 {
-    const double round_seconds = o->quick ? 0.5e-3 : 2e-3, start = bench_now();
-    const quire_status s = work->run(work->arg, err); /* also warms up */
-    const double once = bench_now() - start;
-    *calls = once < round_seconds ? (unsigned)(round_seconds / (once > 1e-7 ? once : 1e-7)) + 1 : 1;
+    const double round_seconds = o->quick ? 0.3e-3 : 1e-3;
+    double fastest = 1;
+    quire_status s = QUIRE_OK;
+    for (int i = 0; i < 4 && s == QUIRE_OK; i++) {
+        const double start = bench_now();
+        s = work->run(work->arg, err);
+        const double t = bench_now() - start;
+        fastest = t < fastest ? t : fastest;
+        if (t > 10 * round_seconds)
+            break;
+    }
+    *calls = (unsigned)(round_seconds / (fastest > 1e-7 ? fastest : 1e-7)) + 1;
+    return s;
+}
+
+/* Runs the work for one round, again while another process comes between. Seconds of a call. */
+static quire_status one_round(struct bench_machine *m, const struct bench_work *work,
+                              unsigned calls, unsigned tries, double *seconds, bool *disturbed,
+                              struct quire_error *err)
+{
+    quire_status s = QUIRE_OK;
+    *disturbed = true;
+    for (unsigned i = 0; i < tries && *disturbed && s == QUIRE_OK; i++) {
+        struct bench_watch watch;
+        bench_start(m, &watch);
+        for (unsigned k = 0; k < calls && s == QUIRE_OK; k++)
+            s = work->run(work->arg, err);
+        *seconds = bench_stop(m, &watch, disturbed) / calls;
+    }
     return s;
 }
 
@@ -119,30 +146,20 @@ quire_status bench_measure(struct bench_machine *m, const struct bench_options *
                            const struct bench_work *work, unsigned rounds, struct bench_timing *out,
                            struct quire_error *err)
 {
-    struct rounds clean = { 0 }, all = { 0 };
+    struct bench_record record = { 0 };
     unsigned calls;
     quire_status s = calls_per_round(o, work, &calls, err);
-    double before = bench_limit(m, work, &out->limit), spent = 0;
-    for (unsigned i = 0; i < MAX_TRIES * rounds && s == QUIRE_OK; i++) {
-        struct bench_watch watch;
+    double before = bench_limit(m, work, &out->limit);
+    const double start = bench_now();
+    while (record.all.seconds.n < rounds && s == QUIRE_OK) {
+        double seconds;
         bool disturbed;
-        if (clean.seconds.n >= rounds || (all.seconds.n >= rounds && spent > max_seconds))
-            break;
-        bench_start(m, &watch);
-        for (unsigned k = 0; k < calls && s == QUIRE_OK; k++)
-            s = work->run(work->arg, err);
-        const double t = bench_stop(m, &watch, &disturbed),
-                     after = bench_limit(m, work, &out->limit);
-        spent += bench_now() - watch.start;
-        add_round(&all, t / calls, 0.5 * (before + after));
-        if (!disturbed)
-            add_round(&clean, t / calls, 0.5 * (before + after));
+        const unsigned tries = bench_now() - start < max_seconds ? TRIES : 1;
+        s = one_round(m, work, calls, tries, &seconds, &disturbed, err);
+        const double after = bench_limit(m, work, &out->limit);
+        bench_record_add(&record, seconds, fmin(before, after), disturbed);
         before = after;
     }
-    out->cpu_time = clean.seconds.n < MIN_CLEAN && clean.seconds.n < all.seconds.n;
-    const struct rounds *use = out->cpu_time ? &all : &clean;
-    out->seconds = bench_summarise(&use->seconds);
-    out->fraction = bench_summarise(&use->fractions).median;
-    out->rounds = use->seconds.n;
+    bench_record_result(&record, out);
     return s;
 }

@@ -3,7 +3,8 @@
  *
  * The machine is shared, and its clock and memory bandwidth drift within seconds, so a limit measured once is no limit
  * for what is measured a minute later. Every round of a measurement is probe - work - probe, and the fraction of the
- * roofline is taken round by round. A round in which another process was given one of our processors would measure
+ * roofline is taken round by round, against the faster of the two probes. A round in which another process was given one
+ * of our processors would measure
  * that process: such rounds are repeated. Where that does not help, because calls last longer than the scheduler lets
  * anyone run, they count by the processor time of our busiest thread. */
 #ifndef QUIRE_BENCH_BENCH_MEASURE_H
@@ -27,9 +28,9 @@ struct bench_timing {
 };
 
 /* Rounds of a measurement: -r, or the default, or a few with --quick. */
-unsigned bench_rounds(const struct bench_options *o, unsigned dflt);
+unsigned bench_repetitions(const struct bench_options *o, unsigned dflt);
 
-/* Each round is as many calls as take about two milliseconds. Returns the work's status where it fails. */
+/* Each round is as many calls as take about a millisecond. Returns the work's status where it fails. */
 quire_status bench_measure(struct bench_machine *m, const struct bench_options *o,
                            const struct bench_work *work, unsigned rounds, struct bench_timing *out,
                            struct quire_error *err);
@@ -42,6 +43,17 @@ struct bench_watch {
     double start;
     long preempted;
 };
+/* Rounds so far: those that no other process disturbed, and all. */
+struct bench_rounds {
+    struct bench_samples seconds, fractions;
+};
+struct bench_record {
+    struct bench_rounds clean, all;
+};
+void bench_record_add(struct bench_record *r, double seconds, double limit, bool disturbed);
+/* Everything but out->limit. */
+void bench_record_result(const struct bench_record *r, struct bench_timing *out);
+
 void bench_start(struct bench_machine *m, struct bench_watch *w);
 /* Seconds since the start. *disturbed: another process had a processor of ours meanwhile, and what is returned is the
  * processor time of the busiest member of the team. */

@@ -71,24 +71,14 @@ int model_open(struct bench_session *s, const struct bench_options *o,
     return status == QUIRE_OK ? 0 : (bench_session_close(s), bench_fail(o->model, status, &err));
 }
 
-quire_status model_run(struct bench_session *s, const struct model_test *t, double *seconds,
-                       struct bench_samples *parts, struct quire_error *err)
+uint32_t model_n_parts(const struct model_test *t) { return t->generate ? t->n : 1; }
+
+quire_status model_run_part(struct bench_session *s, const struct model_test *t, uint32_t i,
+                            struct quire_error *err)
 {
-    const double begin = bench_now();
-    const uint32_t n_parts = t->generate ? t->n : 1;
-    quire_status status = QUIRE_OK;
-    for (uint32_t i = 0; i < n_parts && status == QUIRE_OK; i++) {
-        struct bench_watch watch;
-        bool disturbed;
-        if (parts)
-            bench_start(s->machine, &watch);
-        status = t->generate ? bench_session_decode(s, t->n_seqs, t->depth + i, s->logits, err)
-                             : bench_session_prompt(s, t->depth, t->n, s->chunk, s->logits, err);
-        if (parts)
-            bench_sample(parts, bench_stop(s->machine, &watch, &disturbed));
-    }
-    *seconds = bench_now() - begin;
-    return status;
+    if (!t->generate)
+        return bench_session_prompt(s, t->depth, t->n, s->chunk, s->logits, err);
+    return bench_session_decode(s, t->n_seqs, t->depth + i, s->logits, err);
 }
 
 /* ---- correctness: what was just computed once more in another way must be the same bits */
@@ -127,46 +117,69 @@ static const struct bench_column columns[] = {
     { "high", "t_per_s_hi", 2, 8 },
     { "of roof", "of_roofline", BENCH_PERCENT, 7 },
     { "roof", "limit", BENCH_TEXT, 5 },
+    { "parts", "parts", BENCH_TEXT, 7 },
     { "bits", "bits", BENCH_TEXT, 6 },
 };
 
 struct figures {
-    struct bench_samples rates,
-        tokens; /* tokens per second of each repetition; seconds of each token or prompt, less neighbours */
-    struct bench_samples fractions;
-    const char *limit;
+    struct bench_samples rates; /* tokens per second of each repetition, by the time that passed */
+    struct bench_record parts;  /* each token or prompt */
+    struct bench_timing timing; /* of the parts */
     bool same;
 };
+
+/* One repetition. The machine is probed after every few tokens, whose limit is the faster of the probes around
+ * them. */
+static quire_status repeat(struct bench_session *s, const struct model_test *t,
+                           const struct bench_work *work, struct figures *f,
+                           struct quire_error *err)
+{
+    enum { GROUP = 8 };
+    struct {
+        double seconds;
+        bool disturbed;
+    } group[GROUP];
+    const uint32_t n = model_n_parts(t);
+    quire_status status = QUIRE_OK;
+    double passed = 0, before = bench_limit(s->machine, work, &f->timing.limit);
+    for (uint32_t i = 0; i < n && status == QUIRE_OK;) {
+        const uint32_t some = n - i < GROUP ? n - i : GROUP;
+        for (uint32_t k = 0; k < some && status == QUIRE_OK; k++, i++) {
+            struct bench_watch watch;
+            bench_start(s->machine, &watch);
+            status = model_run_part(s, t, i, err);
+            passed += bench_now() - watch.start;
+            group[k].seconds = bench_stop(s->machine, &watch, &group[k].disturbed);
+        }
+        const double after = bench_limit(s->machine, work, &f->timing.limit);
+        for (uint32_t k = 0; k < some && status == QUIRE_OK; k++)
+            bench_record_add(&f->parts, group[k].seconds, fmin(before, after), group[k].disturbed);
+        before = after;
+    }
+    bench_sample(&f->rates, (double)t->n * t->n_seqs / passed);
+    return status;
+}
 
 static quire_status measure(struct bench_session *s, const struct bench_options *o,
                             const struct model_test *t, struct figures *f, struct quire_error *err)
 {
-    const unsigned rounds = bench_rounds(o, t->generate ? 3 : 5);
+    const unsigned n = bench_repetitions(o, t->generate ? 3 : 5);
     struct bench_work work = { 0 };
     quire_status status = QUIRE_OK;
-    double seconds;
     /* the middle of the generated tokens stands for all */
     bench_session_need(s, t->n_seqs, t->depth + (t->generate ? t->n / 2 : 0),
                        t->generate ? 1 : t->n, work.need);
-    double before = bench_limit(s->machine, &work, NULL);
-    for (unsigned i = 0; i < rounds && status == QUIRE_OK; i++) {
-        const unsigned first = f->tokens.n;
-        status = model_run(s, t, &seconds, &f->tokens, err);
-        const double after = bench_limit(s->machine, &work, &f->limit);
-        for (unsigned k = first; k < f->tokens.n; k++)
-            bench_sample(&f->fractions, 0.5 * (before + after) / f->tokens.v[k]);
-        bench_sample(&f->rates, (double)t->n * t->n_seqs / seconds);
-        before = after;
-    }
+    for (unsigned i = 0; i < n && status == QUIRE_OK; i++)
+        status = repeat(s, t, &work, f, err);
+    bench_record_result(&f->parts, &f->timing);
     return status == QUIRE_OK ? same_bits(s, t, &f->same, err) : status;
 }
 
 static void put_row(struct bench_table *t, const struct bench_session *s,
                     const struct model_test *test, const struct figures *f)
 {
-    const struct bench_summary rate = bench_summarise(&f->rates),
-                               token = bench_summarise(&f->tokens);
-    const double per_sample = (double)test->n_seqs * (test->generate ? 1 : test->n);
+    const struct bench_summary rate = bench_summarise(&f->rates), part = f->timing.seconds;
+    const double per_part = (double)test->n_seqs * test->n / model_n_parts(test);
     const struct quire_kv_group_config *g = &s->groups[0];
     char name[32];
     model_test_name(test, name, sizeof name);
@@ -181,11 +194,12 @@ static void put_row(struct bench_table *t, const struct bench_session *s,
     bench_text(t, "%s", name);
     bench_number(t, rate.mean);
     bench_number(t, rate.sd);
-    bench_number(t, per_sample / token.median);
-    bench_number(t, per_sample / token.hi);
-    bench_number(t, per_sample / token.lo);
-    bench_number(t, bench_summarise(&f->fractions).median);
-    bench_text(t, "%s", f->limit);
+    bench_number(t, per_part / part.median);
+    bench_number(t, per_part / part.hi);
+    bench_number(t, per_part / part.lo);
+    bench_number(t, f->timing.fraction);
+    bench_text(t, "%s", f->timing.limit);
+    bench_text(t, "%u%s", f->timing.rounds, f->timing.cpu_time ? " cpu" : "");
     bench_text(t, "%s", f->same ? "same" : "DIFFER");
 }
 

@@ -27,9 +27,9 @@ int model_open(struct bench_session *s, const struct bench_options *o,
                const struct model_tests *tests, enum quire_kv_dtype k_type,
                enum quire_kv_dtype v_type, enum quire_compute compute, struct bench_machine *m);
 
-/* Runs a test once. seconds: of the whole, as it was. parts: gets the time of each token (generation) or of the whole
- * (prompt), by processor time where other processes came between; may be NULL. */
-quire_status model_run(struct bench_session *s, const struct model_test *t, double *seconds,
-                       struct bench_samples *parts, struct quire_error *err);
+/* Runs one part of a test: the whole prompt, or the i-th token of each sequence. */
+quire_status model_run_part(struct bench_session *s, const struct model_test *t, uint32_t i,
+                            struct quire_error *err);
+uint32_t model_n_parts(const struct model_test *t);
 
 #endif

@@ -28,7 +28,8 @@ static quire_status put(struct bench *b, const char *what,
 {
     const struct bench_work work = { .run = run, .arg = arg };
     struct bench_timing t;
-    const quire_status s = bench_measure(&b->machine, b->o, &work, bench_rounds(b->o, 15), &t, err);
+    const quire_status s =
+        bench_measure(&b->machine, b->o, &work, bench_repetitions(b->o, 15), &t, err);
     if (s != QUIRE_OK)
         return s;
     bench_text(&b->table, "%s", what);

@@ -130,7 +130,7 @@ static int peaks(struct bench_table *t, const struct bench_options *o,
             const int code = bench_machine_open(&m, &at, threads->v[k]);
             if (code)
                 return code;
-            peak_rows(t, &m, bench_rounds(o, 15));
+            peak_rows(t, &m, bench_repetitions(o, 15));
             bench_machine_close(&m);
         }
     }
@@ -148,7 +148,7 @@ static int reads(struct bench_table *t, const struct bench_options *o,
         const int code = bench_machine_open(&m, o, threads->v[k]);
         if (code)
             return code;
-        read_rows(t, &m, bench_rounds(o, 21));
+        read_rows(t, &m, bench_repetitions(o, 21));
         bench_machine_close(&m);
     }
     bench_table_end(t);

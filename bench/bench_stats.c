@@ -6,12 +6,15 @@
 #include <string.h>
 #include <time.h>
 
-double bench_now(void)
+static double read_clock(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
+
+double bench_now(void) { return read_clock(CLOCK_MONOTONIC); }
+double bench_cpu_now(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
 void bench_sample(struct bench_samples *s, double v)
 {

@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-double bench_now(void); /* seconds, monotonic */
+double bench_now(void);     /* seconds, monotonic */
+double bench_cpu_now(void); /* processor time of this thread */
 
 enum { BENCH_MAX_SAMPLES = 1024 };
 

@@ -57,6 +57,9 @@ static int backend(struct bench_table *t, enum quire_thread_backend which, uint3
     if (s == QUIRE_E_UNSUPPORTED)
         return 0;
     struct bench_samples barrier = { 0 }, region = { 0 };
+    struct bench_pinning pinning = { 0 };
+    if (s == QUIRE_OK)
+        bench_pin(threads, &pinning);
     for (unsigned i = 0;
          s == QUIRE_OK && i < TRIES * rounds && (barrier.n < rounds || region.n < rounds); i++) {
         double seconds = 0;
@@ -69,6 +72,7 @@ static int backend(struct bench_table *t, enum quire_thread_backend which, uint3
             s = quire_threads_run(threads, empty_part, NULL);
         keep(&region, bench_now() - start, preempted, i, rounds);
     }
+    bench_unpin(&pinning);
     if (s != QUIRE_OK) {
         quire_threads_destroy(threads);
         return bench_fail("threads", s, &err);
@@ -113,7 +117,7 @@ static void openmp_runtime(struct bench_table *t, uint32_t n, unsigned rounds)
 int bench_team_table(struct bench_table *t, const struct bench_options *o,
                      const struct bench_list *threads)
 {
-    const unsigned rounds = bench_rounds(o, 15);
+    const unsigned rounds = bench_repetitions(o, 15);
     bench_table_begin(t, "Teams", columns, sizeof columns / sizeof *columns);
     for (uint32_t i = 0; i < threads->n; i++) {
         const uint32_t n = threads->v[i];

@@ -10,10 +10,14 @@ static const struct {
     int (*run)(const struct eval_options *o);
     const char *usage;
 } commands[] = {
-    { "golden", eval_golden, "DIR...  |  --gguf FILE [DIR]    logits and greedy tokens against reference tensors" },
-    { "attention", eval_attention, "FILE.json    paged-attention cases (FILE.safetensors beside it)" },
-    { "tokenize", eval_tokenize, "-m FILE --inp F --out F    a vocabulary against stored ids; -p TEXT prints ids" },
-    { "template", eval_template, "FILE.expected.json...    chat templates (NAME.jinja beside each)" },
+    { "golden", eval_golden,
+      "DIR...  |  --gguf FILE [DIR]    logits and greedy tokens against reference tensors" },
+    { "attention", eval_attention,
+      "FILE.json    paged-attention cases (FILE.safetensors beside it)" },
+    { "tokenize", eval_tokenize,
+      "-m FILE --inp F --out F    a vocabulary against stored ids; -p TEXT prints ids" },
+    { "template", eval_template,
+      "FILE.expected.json...    chat templates (NAME.jinja beside each)" },
     { "logits", eval_logits, "-m MODEL -p TEXT    the ten likeliest next tokens" },
     { "perplexity", eval_perplexity, "-m MODEL -f FILE    of a text" },
 };
@@ -24,21 +28,26 @@ static int usage(FILE *to)
     fprintf(to, "usage: quire-eval COMMAND [options]\n\ncommands:\n");
     for (int i = 0; i < N_COMMANDS; i++)
         fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].usage);
-    fprintf(to, "\noptions:\n"
-                "  --isa LEVEL        exact instruction-set level (default: best)\n"
-                "  --compute MODE     f32 (default) or native\n"
-                "  --linear WHO       who multiplies f32 and bf16 weights: quire (default) or onednn\n"
-                "  --kv TYPE          f32 (default), f16, bf16, fp8_e4m3, fp8_e5m2; -ctk and -ctv set one side\n"
-                "  --threads N        default: what the machine gives\n"
-                "  --chunk N          tokens per step of a prompt (default: all)\n"
-                "  --block-size N     tokens per cache block (default 64; attention: all of 16 32 64 128)\n"
-                "exit: 0 passed, 1 outside a gate, 64 usage, 65 bad data, 66 no such file, 69 unavailable\n");
+    fprintf(
+        to,
+        "\noptions:\n"
+        "  --isa LEVEL        exact instruction-set level (default: best)\n"
+        "  --compute MODE     f32 (default) or native\n"
+        "  --linear WHO       who multiplies f32 and bf16 weights: quire (default) or onednn\n"
+        "  --kv TYPE          f32 (default), f16, bf16, fp8_e4m3, fp8_e5m2; -ctk and -ctv set one "
+        "side\n"
+        "  --threads N        default: what the machine gives\n"
+        "  --chunk N          tokens per step of a prompt (default: all)\n"
+        "  --block-size N     tokens per cache block (default 64; attention: all of 16 32 64 128)\n"
+        "exit: 0 passed, 1 outside a gate, 64 usage, 65 bad data, 66 no such file, 69 "
+        "unavailable\n");
     return to == stderr ? 64 : 0;
 }
 
 int eval_fail(const char *what, quire_status status, const struct quire_error *err)
 {
-    fprintf(stderr, "quire-eval: %s: %s\n", what, err && err->msg[0] ? err->msg : quire_status_text(status));
+    fprintf(stderr, "quire-eval: %s: %s\n", what,
+            err && err->msg[0] ? err->msg : quire_status_text(status));
     switch (status) {
     case QUIRE_E_INVALID_ARG:
         return 64;
@@ -135,8 +144,10 @@ int main(int argc, char **argv)
 {
     if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
         return usage(argc < 2 ? stderr : stdout);
-    struct eval_options o = { .compute = QUIRE_COMPUTE_F32, .linear = QUIRE_LINEAR_QUIRE,
-                              .k_dtype = QUIRE_KV_F32, .v_dtype = QUIRE_KV_F32 };
+    struct eval_options o = { .compute = QUIRE_COMPUTE_F32,
+                              .linear = QUIRE_LINEAR_QUIRE,
+                              .k_dtype = QUIRE_KV_F32,
+                              .v_dtype = QUIRE_KV_F32 };
     o.args = calloc((size_t)argc, sizeof *o.args);
     if (!o.args)
         return 71;
@@ -148,7 +159,8 @@ int main(int argc, char **argv)
         } else if (i + 1 < argc && set_option(&o, argv[i], argv[i + 1])) {
             i++;
         } else {
-            fprintf(stderr, "quire-eval: bad option %s %s\n", argv[i], i + 1 < argc ? argv[i + 1] : "(no value)");
+            fprintf(stderr, "quire-eval: bad option %s %s\n", argv[i],
+                    i + 1 < argc ? argv[i + 1] : "(no value)");
             free(o.args);
             return usage(stderr);
         }

@@ -7,7 +7,7 @@
 
 /* Options shared by the commands; each uses what means something to it. */
 struct eval_options {
-    const char *isa;  /* NULL = best */
+    const char *isa; /* NULL = best */
     enum quire_compute compute;
     enum quire_linear_provider linear;
     enum quire_kv_dtype k_dtype, v_dtype;

@@ -23,7 +23,8 @@ struct tally {
 
 static bool is_quantised(const char *weight_type)
 {
-    return strcmp(weight_type, "F32") != 0 && strcmp(weight_type, "F16") != 0 && strcmp(weight_type, "BF16") != 0;
+    return strcmp(weight_type, "F32") != 0 && strcmp(weight_type, "F16") != 0 &&
+           strcmp(weight_type, "BF16") != 0;
 }
 
 static double kv_rms(enum quire_kv_dtype dtype)
@@ -46,8 +47,10 @@ static double kv_rms(enum quire_kv_dtype dtype)
 static struct gate gate_for(const struct eval_options *o, const char *weight_type)
 {
     struct gate g = { 3e-3, INFINITY, INFINITY };
-    if (o->compute == QUIRE_COMPUTE_NATIVE && strcmp(weight_type, "F32") != 0 && strcmp(weight_type, "F16") != 0)
-        g = is_quantised(weight_type) ? (struct gate){ INFINITY, 0.15, 8e-3 } : (struct gate){ INFINITY, 0.06, 1e-3 };
+    if (o->compute == QUIRE_COMPUTE_NATIVE && strcmp(weight_type, "F32") != 0 &&
+        strcmp(weight_type, "F16") != 0)
+        g = is_quantised(weight_type) ? (struct gate){ INFINITY, 0.15, 8e-3 }
+                                      : (struct gate){ INFINITY, 0.06, 1e-3 };
     const double k = kv_rms(o->k_dtype), v = kv_rms(o->v_dtype), kv = k > v ? k : v;
     if (kv > 0)
         g = (struct gate){ INFINITY, (isinf(g.rms) ? 0 : g.rms) + kv, INFINITY };
@@ -83,7 +86,8 @@ static size_t argmax(const float *x, size_t n)
     return best;
 }
 
-static void compare(struct tally *t, const float *got, const float *want, size_t n_rows, size_t vocab)
+static void compare(struct tally *t, const float *got, const float *want, size_t n_rows,
+                    size_t vocab)
 {
     for (size_t r = 0; r < n_rows; r++) {
         for (size_t i = 0; i < vocab; i++) {
@@ -107,15 +111,17 @@ static uint32_t stored_rows(uint32_t n, size_t n_stored, uint32_t *rows)
     return count;
 }
 
-static quire_status check_prompt(struct eval_run *r, const struct tensor_file *golden, uint32_t n, struct tally *t,
-                                 struct quire_error *err)
+static quire_status check_prompt(struct eval_run *r, const struct tensor_file *golden, uint32_t n,
+                                 struct tally *t, struct quire_error *err)
 {
     struct tensor ids, want;
-    if (!tensor_file_get(golden, "I64", &ids, "ids.%u", n) || !tensor_file_get(golden, "F32", &want, "logits.%u", n))
+    if (!tensor_file_get(golden, "I64", &ids, "ids.%u", n) ||
+        !tensor_file_get(golden, "F32", &want, "logits.%u", n))
         return QUIRE_OK;
     const uint32_t vocab = eval_run_info(r)->vocab_size;
     if (ids.n != n || want.n_dims != 2 || want.dims[1] != vocab) {
-        snprintf(err->msg, sizeof err->msg, "logits.%u has %zu columns, the model has %u tokens", n, want.dims[1], vocab);
+        snprintf(err->msg, sizeof err->msg, "logits.%u has %zu columns, the model has %u tokens", n,
+                 want.dims[1], vocab);
         return QUIRE_E_MISMATCH;
     }
     int32_t tokens[MAX_PROMPT];
@@ -126,7 +132,8 @@ static quire_status check_prompt(struct eval_run *r, const struct tensor_file *g
     float *logits = malloc((size_t)n_rows * vocab * sizeof *logits);
     if (!logits || n_rows != want.dims[0]) {
         free(logits);
-        snprintf(err->msg, sizeof err->msg, "logits.%u holds %zu rows, %u were expected", n, want.dims[0], n_rows);
+        snprintf(err->msg, sizeof err->msg, "logits.%u holds %zu rows, %u were expected", n,
+                 want.dims[0], n_rows);
         return QUIRE_E_MISMATCH;
     }
     const quire_status s = eval_run_prompt(r, tokens, n, rows, n_rows, logits, NULL, err);
@@ -138,12 +145,14 @@ static quire_status check_prompt(struct eval_run *r, const struct tensor_file *g
 
 /* Feeds the reference's own continuation: with exact arithmetic the argmax must be the next token at every step;
  * otherwise wherever the reference's margin is larger than 8 times the rms bound. */
-static quire_status check_greedy(struct eval_run *r, const struct tensor_file *golden, uint32_t n, const struct gate *g,
-                                 struct tally *t, struct quire_error *err)
+static quire_status check_greedy(struct eval_run *r, const struct tensor_file *golden, uint32_t n,
+                                 const struct gate *g, struct tally *t, struct quire_error *err)
 {
     struct tensor ids, greedy, margin;
-    if (!tensor_file_get(golden, "I64", &ids, "ids.%u", n) || !tensor_file_get(golden, "I64", &greedy, "greedy.%u", n) ||
-        !tensor_file_get(golden, "F32", &margin, "greedy_margin.%u", n) || greedy.n > GREEDY_STEPS || ids.n != n)
+    if (!tensor_file_get(golden, "I64", &ids, "ids.%u", n) ||
+        !tensor_file_get(golden, "I64", &greedy, "greedy.%u", n) ||
+        !tensor_file_get(golden, "F32", &margin, "greedy_margin.%u", n) ||
+        greedy.n > GREEDY_STEPS || ids.n != n)
         return QUIRE_OK;
     const uint32_t vocab = eval_run_info(r)->vocab_size, last = n - 1;
     int32_t tokens[MAX_PROMPT];
@@ -186,10 +195,12 @@ static int check_folder(const struct eval_options *o, const char *model, const c
     }
     const double rms = t.n_values ? sqrt(t.sum_squares / (double)t.n_values) : NAN;
     const double kl = t.n_rows ? t.kl / (double)t.n_rows : NAN;
-    const bool passed = s == QUIRE_OK && t.max <= g.max && rms <= g.rms && kl <= g.kl && t.greedy_wrong == 0;
+    const bool passed =
+        s == QUIRE_OK && t.max <= g.max && rms <= g.rms && kl <= g.kl && t.greedy_wrong == 0;
     if (s == QUIRE_OK)
-        printf("%s %s  %s %s  max %.3g  rms %.3g  KL %.3g  greedy %d/%d\n", passed ? "ok  " : "FAIL", model,
-               eval_run_info(r)->isa, eval_run_info(r)->weight_type, t.max, rms, kl, t.greedy_checked - t.greedy_wrong,
+        printf("%s %s  %s %s  max %.3g  rms %.3g  KL %.3g  greedy %d/%d\n",
+               passed ? "ok  " : "FAIL", model, eval_run_info(r)->isa,
+               eval_run_info(r)->weight_type, t.max, rms, kl, t.greedy_checked - t.greedy_wrong,
                t.greedy_checked);
     else
         code = eval_fail(model, s, &err);
@@ -204,7 +215,8 @@ int eval_golden(const struct eval_options *o)
 {
     int worst = 0;
     if (!o->n_args && !o->gguf) {
-        fprintf(stderr, "usage: quire-eval golden [options] DIR...   or   golden --gguf FILE [DIR]\n");
+        fprintf(stderr,
+                "usage: quire-eval golden [options] DIR...   or   golden --gguf FILE [DIR]\n");
         return 64;
     }
     char path[4096];

@@ -7,7 +7,8 @@
 #include <string.h>
 
 /* Tokens of a text, with the model's own beginning. NULL and a message on failure. */
-static int32_t *tokens_of(const struct eval_options *o, const char *text, size_t size, size_t *n, int *code)
+static int32_t *tokens_of(const struct eval_options *o, const char *text, size_t size, size_t *n,
+                          int *code)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_tokenizer *tok;
@@ -62,7 +63,9 @@ int eval_logits(const struct eval_options *o)
         const uint32_t vocab = eval_run_info(r)->vocab_size, last = (uint32_t)n - 1;
         struct quire_error err = QUIRE_ERROR_INIT;
         float *logits = malloc(vocab * sizeof *logits);
-        const quire_status s = logits ? eval_run_prompt(r, ids, (uint32_t)n, &last, 1, logits, NULL, &err) : QUIRE_E_NOMEM;
+        const quire_status s =
+            logits ? eval_run_prompt(r, ids, (uint32_t)n, &last, 1, logits, NULL, &err)
+                   : QUIRE_E_NOMEM;
         if (s == QUIRE_OK)
             print_top(o, logits, vocab);
         else
@@ -88,8 +91,8 @@ static double surprise(const float *logits, uint32_t vocab, int32_t next)
 enum { WINDOW = 512 };
 
 /* Windows of 512 tokens, each scored on its own; the mean of all scored tokens. */
-static quire_status score(struct eval_run *r, const int32_t *ids, size_t n, double *total, size_t *count,
-                          struct quire_error *err)
+static quire_status score(struct eval_run *r, const int32_t *ids, size_t n, double *total,
+                          size_t *count, struct quire_error *err)
 {
     const uint32_t vocab = eval_run_info(r)->vocab_size;
     uint32_t rows[WINDOW];
@@ -127,7 +130,8 @@ int eval_perplexity(const struct eval_options *o)
         if (s != QUIRE_OK)
             code = eval_fail(o->model, s, &err);
         else
-            printf("perplexity %.4f over %zu tokens\n", count ? exp(total / (double)count) : NAN, count);
+            printf("perplexity %.4f over %zu tokens\n", count ? exp(total / (double)count) : NAN,
+                   count);
     }
     eval_run_close(r);
     free(ids);

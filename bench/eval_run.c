@@ -20,7 +20,8 @@ struct eval_run {
     uint32_t prompt_len; /* rotary length of the sequence */
 };
 
-static quire_status make_cache(struct eval_run *r, const struct eval_options *o, struct quire_error *err)
+static quire_status make_cache(struct eval_run *r, const struct eval_options *o,
+                               struct quire_error *err)
 {
     struct quire_kv_group_config groups[MAX_GROUPS];
     quire_status s = quire_model_kv_groups(r->model, groups, MAX_GROUPS, &r->n_groups);
@@ -31,8 +32,11 @@ static quire_status make_cache(struct eval_run *r, const struct eval_options *o,
     }
     if (s != QUIRE_OK)
         return s;
-    struct quire_kv_config config = { .struct_size = sizeof config, .block_size = r->block_size, .groups = groups,
-                                      .n_groups = r->n_groups, .isa = o->isa };
+    struct quire_kv_config config = { .struct_size = sizeof config,
+                                      .block_size = r->block_size,
+                                      .groups = groups,
+                                      .n_groups = r->n_groups,
+                                      .isa = o->isa };
     s = quire_kv_create(&config, &r->kv, err);
     for (uint32_t g = 0; s == QUIRE_OK && g < r->n_groups; g++)
         s = quire_kv_alloc(r->kv, g, -1, r->n_blocks, r->table, err);
@@ -41,7 +45,8 @@ static quire_status make_cache(struct eval_run *r, const struct eval_options *o,
     return s;
 }
 
-static quire_status open_all(struct eval_run *r, const struct eval_options *o, const char *path, struct quire_error *err)
+static quire_status open_all(struct eval_run *r, const struct eval_options *o, const char *path,
+                             struct quire_error *err)
 {
     struct quire_threads_params tp;
     quire_threads_params_default(&tp);
@@ -74,7 +79,8 @@ static quire_status open_all(struct eval_run *r, const struct eval_options *o, c
     return quire_context_create(r->model, &cp, &r->context, err);
 }
 
-struct eval_run *eval_run_open(const struct eval_options *o, const char *path, uint32_t max_tokens, int *code)
+struct eval_run *eval_run_open(const struct eval_options *o, const char *path, uint32_t max_tokens,
+                               int *code)
 {
     struct eval_run *r = calloc(1, sizeof *r);
     *code = 71;
@@ -114,8 +120,8 @@ void eval_run_close(struct eval_run *r)
 const struct quire_model_info *eval_run_info(const struct eval_run *r) { return &r->info; }
 
 /* Appends ids[n] to the sequence; rows are indices into ids. */
-static quire_status append(struct eval_run *r, const int32_t *ids, uint32_t n, const uint32_t *rows, uint32_t n_rows,
-                           float *logits, float *hidden, struct quire_error *err)
+static quire_status append(struct eval_run *r, const int32_t *ids, uint32_t n, const uint32_t *rows,
+                           uint32_t n_rows, float *logits, float *hidden, struct quire_error *err)
 {
     const uint32_t b = r->block_size;
     for (uint32_t i = 0; i < n; i++) {
@@ -124,22 +130,33 @@ static quire_status append(struct eval_run *r, const int32_t *ids, uint32_t n, c
     }
     struct quire_attention_batch_group groups[MAX_GROUPS];
     for (uint32_t g = 0; g < r->n_groups; g++)
-        groups[g] = (struct quire_attention_batch_group){ .block_table = r->table, .max_blocks = r->n_blocks,
+        groups[g] = (struct quire_attention_batch_group){ .block_table = r->table,
+                                                          .max_blocks = r->n_blocks,
                                                           .slot_mapping = r->slots };
     const int32_t starts[2] = { 0, (int32_t)n }, len = (int32_t)(r->length + n);
-    const struct quire_attention_batch batch = { .struct_size = sizeof batch, .num_seqs = 1, .query_start_loc = starts,
-                                                 .seq_lens = &len, .n_groups = r->n_groups, .groups = groups };
-    const struct quire_model_step step = { .struct_size = sizeof step, .batch = &batch, .token_ids = ids,
-                                           .rope_lens = &r->prompt_len, .logits_rows = rows, .n_logits = n_rows,
-                                           .logits = n_rows ? logits : NULL, .hidden = hidden };
+    const struct quire_attention_batch batch = { .struct_size = sizeof batch,
+                                                 .num_seqs = 1,
+                                                 .query_start_loc = starts,
+                                                 .seq_lens = &len,
+                                                 .n_groups = r->n_groups,
+                                                 .groups = groups };
+    const struct quire_model_step step = { .struct_size = sizeof step,
+                                           .batch = &batch,
+                                           .token_ids = ids,
+                                           .rope_lens = &r->prompt_len,
+                                           .logits_rows = rows,
+                                           .n_logits = n_rows,
+                                           .logits = n_rows ? logits : NULL,
+                                           .hidden = hidden };
     const quire_status s = quire_context_forward(r->context, &step, err);
     if (s == QUIRE_OK)
         r->length += n;
     return s;
 }
 
-quire_status eval_run_prompt(struct eval_run *r, const int32_t *ids, uint32_t n, const uint32_t *rows, uint32_t n_rows,
-                             float *logits, float *hidden, struct quire_error *err)
+quire_status eval_run_prompt(struct eval_run *r, const int32_t *ids, uint32_t n,
+                             const uint32_t *rows, uint32_t n_rows, float *logits, float *hidden,
+                             struct quire_error *err)
 {
     r->length = 0;
     r->prompt_len = n;
@@ -150,8 +167,8 @@ quire_status eval_run_prompt(struct eval_run *r, const int32_t *ids, uint32_t n,
             here[n_here] = rows[row + n_here] - done;
             n_here++;
         }
-        const quire_status s = append(r, ids + done, step, here, n_here, logits + (size_t)row * r->info.vocab_size,
-                                      hidden, err);
+        const quire_status s = append(r, ids + done, step, here, n_here,
+                                      logits + (size_t)row * r->info.vocab_size, hidden, err);
         if (s != QUIRE_OK)
             return s;
         done += step;

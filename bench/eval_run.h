@@ -7,14 +7,16 @@
 struct eval_run; /* model, threads, cache and context */
 
 /* Opens `path` for sequences of up to max_tokens. On failure prints why and returns NULL; *code is the exit code. */
-struct eval_run *eval_run_open(const struct eval_options *o, const char *path, uint32_t max_tokens, int *code);
+struct eval_run *eval_run_open(const struct eval_options *o, const char *path, uint32_t max_tokens,
+                               int *code);
 void eval_run_close(struct eval_run *r);
 const struct quire_model_info *eval_run_info(const struct eval_run *r);
 
 /* Starts a new sequence with ids[n], in steps of o->chunk tokens, and copies the logits of rows (ascending) to
  * logits[n_rows][vocab]. hidden (may be NULL, only with one step): [n_layers + 1][n][hidden]. */
-quire_status eval_run_prompt(struct eval_run *r, const int32_t *ids, uint32_t n, const uint32_t *rows, uint32_t n_rows,
-                             float *logits, float *hidden, struct quire_error *err);
+quire_status eval_run_prompt(struct eval_run *r, const int32_t *ids, uint32_t n,
+                             const uint32_t *rows, uint32_t n_rows, float *logits, float *hidden,
+                             struct quire_error *err);
 
 /* Appends one token to the sequence; logits[vocab] of it. */
 quire_status eval_run_next(struct eval_run *r, int32_t id, float *logits, struct quire_error *err);

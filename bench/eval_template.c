@@ -22,12 +22,15 @@ static void fixed_day(void *user, struct tm *out)
 }
 
 /* Case names are conversation, "+gen" and "+tools". */
-static bool check_case(const quire_chat_template *tmpl, const json_t *file, const char *name, const json_t *expected)
+static bool check_case(const quire_chat_template *tmpl, const json_t *file, const char *name,
+                       const json_t *expected)
 {
     char conversation[128];
     snprintf(conversation, sizeof conversation, "%.*s", (int)strcspn(name, "+"), name);
-    char *messages = json_dumps(json_object_get(json_object_get(file, "conversations"), conversation), JSON_COMPACT);
-    char *tools = strstr(name, "+tools") ? json_dumps(json_object_get(file, "tools"), JSON_COMPACT) : NULL;
+    char *messages = json_dumps(
+        json_object_get(json_object_get(file, "conversations"), conversation), JSON_COMPACT);
+    char *tools =
+        strstr(name, "+tools") ? json_dumps(json_object_get(file, "tools"), JSON_COMPACT) : NULL;
     struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
     input.messages_json = messages;
     input.tools_json = tools;
@@ -44,7 +47,10 @@ static bool check_case(const quire_chat_template *tmpl, const json_t *file, cons
     const bool same = s == QUIRE_OK ? want && strlen(want) == size && memcmp(want, got, size) == 0
                                     : want_error && strstr(got, want_error) != NULL;
     if (!same)
-        printf("FAIL %s\n--- got\n%s\n--- want\n%s\n", name, got, want ? want : want_error ? want_error : "(nothing)");
+        printf("FAIL %s\n--- got\n%s\n--- want\n%s\n", name, got,
+               want         ? want
+               : want_error ? want_error
+                            : "(nothing)");
     quire_chat_prompt_destroy(prompt);
     free(messages);
     free(tools);
@@ -67,11 +73,13 @@ static int check_file(const char *path)
     params.now_user = (void *)day;
     quire_chat_template *tmpl = NULL;
     int code = 65;
-    if (source && file && quire_chat_template_create(source, size, &params, &tmpl, &err) == QUIRE_OK) {
+    if (source && file &&
+        quire_chat_template_create(source, size, &params, &tmpl, &err) == QUIRE_OK) {
         int n = 0, wrong = 0;
         const char *name;
         json_t *expected;
-        json_object_foreach(json_object_get(file, "cases"), name, expected) {
+        json_object_foreach(json_object_get(file, "cases"), name, expected)
+        {
             n++;
             wrong += !check_case(tmpl, file, name, expected);
         }

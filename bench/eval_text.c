@@ -34,7 +34,8 @@ static void print_ids(FILE *to, const char *label, const int32_t *ids, size_t n)
 }
 
 /* Compares one text with one line of ids; *line moves past it. */
-static bool check_text(const struct quire_tokenizer *tok, const char *text, size_t size, const char **line, int index)
+static bool check_text(const struct quire_tokenizer *tok, const char *text, size_t size,
+                       const char **line, int index)
 {
     size_t n, i = 0;
     int32_t *ids = encode(tok, text, size, &n);

@@ -43,7 +43,8 @@ void tensor_file_close(struct tensor_file *f)
     free(f);
 }
 
-bool tensor_file_get(const struct tensor_file *f, const char *dtype, struct tensor *out, const char *name_fmt, ...)
+bool tensor_file_get(const struct tensor_file *f, const char *dtype, struct tensor *out,
+                     const char *name_fmt, ...)
 {
     char name[256];
     va_list ap;
@@ -51,15 +52,19 @@ bool tensor_file_get(const struct tensor_file *f, const char *dtype, struct tens
     vsnprintf(name, sizeof name, name_fmt, ap);
     va_end(ap);
     const json_t *t = json_object_get(f->header, name);
-    const json_t *shape = json_object_get(t, "shape"), *offsets = json_object_get(t, "data_offsets");
+    const json_t *shape = json_object_get(t, "shape"),
+                 *offsets = json_object_get(t, "data_offsets");
     const char *type = json_string_value(json_object_get(t, "dtype"));
-    if (!type || (dtype && strcmp(type, dtype) != 0) || json_array_size(shape) > 4 || json_array_size(offsets) != 2)
+    if (!type || (dtype && strcmp(type, dtype) != 0) || json_array_size(shape) > 4 ||
+        json_array_size(offsets) != 2)
         return false;
     const size_t begin = (size_t)json_integer_value(json_array_get(offsets, 0));
     const size_t end = (size_t)json_integer_value(json_array_get(offsets, 1));
     if (begin > end || end > f->size - f->data_start)
         return false;
-    *out = (struct tensor){ .n_dims = json_array_size(shape), .n = 1, .data = f->bytes + f->data_start + begin };
+    *out = (struct tensor){ .n_dims = json_array_size(shape),
+                            .n = 1,
+                            .data = f->bytes + f->data_start + begin };
     snprintf(out->dtype, sizeof out->dtype, "%s", type);
     for (size_t i = 0; i < out->n_dims; i++) {
         out->dims[i] = (size_t)json_integer_value(json_array_get(shape, i));

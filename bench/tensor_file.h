@@ -9,9 +9,9 @@
 struct tensor_file;
 
 struct tensor {
-    char dtype[8];   /* "F32", "I64", "U8", ... */
+    char dtype[8]; /* "F32", "I64", "U8", ... */
     size_t n_dims, dims[4];
-    size_t n;        /* elements */
+    size_t n;         /* elements */
     const void *data; /* borrowed from the file, any alignment of 8 that the writer gave */
 };
 
@@ -20,7 +20,7 @@ struct tensor_file *tensor_file_open(const char *path);
 void tensor_file_close(struct tensor_file *f);
 
 /* Finds a tensor by a printf-style name. False when it is absent or not of `dtype` (NULL: any). */
-bool tensor_file_get(const struct tensor_file *f, const char *dtype, struct tensor *out, const char *name_fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+bool tensor_file_get(const struct tensor_file *f, const char *dtype, struct tensor *out,
+                     const char *name_fmt, ...) __attribute__((format(printf, 4, 5)));
 
 #endif

@@ -54,7 +54,7 @@ static int check_done(json_t *event, int line)
 static int check_line(const char *text, int line)
 {
     json_error_t error;
-    json_t *event = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    json_t *event = json_loads(text, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
     const char *kind = json_string_value(json_object_get(event, "event"));
     int bad;
     if (!kind)
