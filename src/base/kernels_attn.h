@@ -38,28 +38,36 @@ struct quire_attn_qk_args {
 
 /* Softmax weights of n_rows rows for one tile, and their running state over one span:
  *
- *   x = s * (scale * c), where c = log2(e); with a soft cap: tanh(s * (scale / cap)) * (cap * c)
+ *   s = s * k_scale[j], if k_scale is given
+ *   f = scale, or scale * row_scale[r] if row_scale is given
+ *   x = s * (f * c), where c = log2(e); with a soft cap: tanh(s * (f / cap)) * (cap * c)
  *   x = fma(slope * c, distance + j, x), if slope is given
+ *   x = fma(bias[r][j], c, x), if bias is given
  *   if max x over the visible keys is above m + QUIRE_RESCALE_STEP, m becomes that maximum, and l,
  *   l_exact and o are multiplied by 2^(old m - m)
  *   p = 2^(x - m), 0 for keys that are not visible; rounded to bf16 if p_bf16 is given
  *   l[j % 16] += p, rising j
  *
- * A row that sees no key keeps its state and its weights. */
+ * With v_scale, l sums the weights before anything is rounded, and what is rounded and stored is
+ * p * v_scale[j], 0 where that is below 2^-126 (not all conversions know denormals). A row that sees no key keeps its state and its weights. */
 struct quire_attn_softmax_args {
-    float *s;                /* [n_rows][64] raw scores in; weights out if p_bf16 is NULL */
-    uint16_t *p_bf16;        /* [n_rows][64] weights out, or NULL */
-    const uint64_t *visible; /* [n_rows] bit j: the row sees key j */
-    float *m;                /* [n_rows] reference maximum of x, -inf before the first key */
-    float *l;                /* [n_rows][16] lane sums */
-    float *l_exact;          /* [n_rows][16] the same of unrounded weights, for an LSE; or NULL */
-    float *o;                /* [n_rows][o_stride] accumulators */
-    const float *slope;      /* [n_rows] ALiBi slopes, or NULL */
-    const int64_t *distance; /* [n_rows] position of key 0 minus the row's; read only with slope */
-    size_t o_stride;         /* floats */
-    float scale;             /* softmax scale times k_scale */
-    float soft_cap;          /* 0 = off */
-    int n_rows, o_width;     /* floats of o in use: a multiple of 16 unless rows are plain */
+    float *s;                 /* [n_rows][64] raw scores in; weights out if p_bf16 is NULL */
+    uint16_t *p_bf16;         /* [n_rows][64] weights out, or NULL */
+    const uint64_t *visible;  /* [n_rows] bit j: the row sees key j */
+    float *m;                 /* [n_rows] reference maximum of x, -inf before the first key */
+    float *l;                 /* [n_rows][16] lane sums */
+    float *l_exact;           /* [n_rows][16] the same of unrounded weights, for an LSE; or NULL */
+    float *o;                 /* [n_rows][o_stride] accumulators */
+    const float *slope;       /* [n_rows] ALiBi slopes, or NULL */
+    const int64_t *distance;  /* [n_rows] position of key 0 minus the row's; read only with slope */
+    const float *row_scale;   /* [n_rows] factors of a row's scores, or NULL */
+    const float *k_scale;     /* [64] factors of a key's scores, or NULL */
+    const float *v_scale;     /* [64] factors of a key's weights, or NULL */
+    const float *const *bias; /* [n_rows] rows of 64 addends, in natural units, or NULL */
+    size_t o_stride;          /* floats */
+    float scale;              /* softmax scale times the head's k_scale */
+    float soft_cap;           /* 0 = off */
+    int n_rows, o_width;      /* floats of o in use: a multiple of 16 unless rows are plain */
 };
 
 /* o[r][d] += sum over the visible keys t, ascending, of p[r][t] * v[t][d]. Values of other keys

@@ -4,6 +4,7 @@
 #include "generic/fma.h"
 #include "simd/half.h"
 #include <math.h>
+#include <stdbool.h>
 
 static const float log2e = 0x1.715476p0f;
 
@@ -42,13 +43,18 @@ static float tanh_own(float x)
 
 static float score(const struct quire_attn_softmax_args *a, int r, int key)
 {
+    const float f = a->row_scale ? a->scale * a->row_scale[r] : a->scale;
     float x = a->s[(size_t)r * QUIRE_TILE_KEYS + (size_t)key];
+    if (a->k_scale)
+        x *= a->k_scale[key];
     if (a->soft_cap > 0)
-        x = tanh_own(x * (a->scale / a->soft_cap)) * (a->soft_cap * log2e);
+        x = tanh_own(x * (f / a->soft_cap)) * (a->soft_cap * log2e);
     else
-        x *= a->scale * log2e;
+        x *= f * log2e;
     if (a->slope)
         x = qr_fmaf(a->slope[r] * log2e, (float)a->distance[r] + (float)key, x);
+    if (a->bias)
+        x = qr_fmaf(a->bias[r][key], log2e, x);
     return x;
 }
 
@@ -68,6 +74,15 @@ static void raise_max(const struct quire_attn_softmax_args *a, int r, float x_ma
         a->o[(size_t)r * a->o_stride + d] *= c;
 }
 
+/* Stores the weight of a key the row sees or not; returns it as it was stored. */
+static float store_weight(const struct quire_attn_softmax_args *a, size_t i, float p)
+{
+    if (!a->p_bf16)
+        return a->s[i] = p;
+    a->p_bf16[i] = qr_f32_to_bf16(p);
+    return qr_bf16_to_f32(a->p_bf16[i]);
+}
+
 void quire_attn_softmax_generic(const struct quire_attn_softmax_args *a)
 {
     for (int r = 0; r < a->n_rows; r++) {
@@ -83,17 +98,15 @@ void quire_attn_softmax_generic(const struct quire_attn_softmax_args *a)
         const float m =
             a->m[r] == -INFINITY ? 0 : a->m[r]; /* every score so far is -inf: all weights 0 */
         for (int key = 0; key < QUIRE_TILE_KEYS; key++) {
-            float p = visible >> key & 1 ? exp2_own(x[key] - m) : 0;
-            const size_t i = (size_t)r * QUIRE_TILE_KEYS + (size_t)key;
+            const bool seen = visible >> key & 1;
+            const float p = seen ? exp2_own(x[key] - m) : 0;
+            const size_t lane = (size_t)(r * QUIRE_COLUMN_KEYS + key % QUIRE_COLUMN_KEYS);
+            const float factor = a->v_scale && seen ? a->v_scale[key] : 1;
+            const float weight = a->v_scale && p * factor < 0x1p-126f ? 0 : p * factor;
+            const float stored = store_weight(a, (size_t)r * QUIRE_TILE_KEYS + (size_t)key, weight);
             if (a->l_exact)
-                a->l_exact[r * QUIRE_COLUMN_KEYS + key % QUIRE_COLUMN_KEYS] += p;
-            if (a->p_bf16) {
-                a->p_bf16[i] = qr_f32_to_bf16(p);
-                p = qr_bf16_to_f32(a->p_bf16[i]);
-            } else {
-                a->s[i] = p;
-            }
-            a->l[r * QUIRE_COLUMN_KEYS + key % QUIRE_COLUMN_KEYS] += p;
+                a->l_exact[lane] += p;
+            a->l[lane] += a->v_scale ? p : stored;
         }
     }
 }

@@ -100,15 +100,20 @@ static void pv(enum element type, bool native, const struct quire_attn_pv_args *
         const int width = a->v_head_size - first < V_PART ? a->v_head_size - first : V_PART;
         for (int i = 0; i < QUIRE_TILE_KEYS; i++) {
             const int key = nth(i, QUIRE_TILE_KEYS, native), c = key / QUIRE_COLUMN_KEYS;
+            const float none[V_PART] = { 0 };
             float v[V_PART];
             for (int d = 0; any >> key & 1 && d < width; d++)
                 v[d] =
                     element(type, plain, a->v[c], a->v_stride, key % QUIRE_COLUMN_KEYS, first + d);
-            for (int r = 0; r < a->n_rows; r++)
-                if (a->visible[r] >> key & 1)
-                    multiply_add(a->o + (size_t)r * a->o_stride + first,
-                                 row_at(row_of(a->p, r, QUIRE_TILE_KEYS, native), key, native), v,
-                                 width, native);
+            for (int r = 0; r < a->n_rows; r++) {
+                const bool seen = a->visible[r] >> key & 1;
+                /* in pairs, a seen key's neighbour adds a zero, which turns -0 into 0 */
+                if (seen || (native && a->visible[r] >> (key ^ 1) & 1))
+                    multiply_add(
+                        a->o + (size_t)r * a->o_stride + first,
+                        seen ? row_at(row_of(a->p, r, QUIRE_TILE_KEYS, native), key, native) : 0,
+                        seen ? v : none, width, native);
+            }
         }
     }
 }

@@ -22,35 +22,51 @@ static inline float softmax_exp2(float x)
     return lanes[0];
 }
 
+/* Lanes of invisible keys become `other`: garbage there, even NaN, ends here. */
+static inline void softmax_mask(uint64_t visible, vf32 x[SOFTMAX_VECS], float other)
+{
+    if (visible == ~(uint64_t)0)
+        return;
+    for (int i = 0; i < SOFTMAX_VECS; i++)
+        x[i] = vf32_select(vm32_bits((uint32_t)(visible >> (i * VF32_N))), x[i], vf32_set1(other));
+}
+
+static inline void softmax_slope(const struct quire_attn_softmax_args *a, size_t r,
+                                 vf32 x[SOFTMAX_VECS])
+{
+    const vf32 slope = vf32_set1(a->slope[r] * VEC_LOG2E), first = vf32_set1((float)a->distance[r]);
+    for (int i = 0; i < SOFTMAX_VECS; i++) {
+        const float column = (float)(i * VF32_N / QUIRE_COLUMN_KEYS * QUIRE_COLUMN_KEYS);
+        const vf32 key =
+            vf32_add(vf32_load(softmax_key + i * VF32_N % QUIRE_COLUMN_KEYS), vf32_set1(column));
+        x[i] = vf32_fma(slope, vf32_add(first, key), x[i]);
+    }
+}
+
 /* Scores of one row in units of log2(e), -inf where a key is not visible. */
 static inline void softmax_scores(const struct quire_attn_softmax_args *a, size_t r,
                                   vf32 x[SOFTMAX_VECS])
 {
     const float *s = a->s + r * QUIRE_TILE_KEYS;
-    const uint64_t visible = a->visible[r];
+    const float f = a->row_scale ? a->scale * a->row_scale[r] : a->scale;
+    for (int i = 0; i < SOFTMAX_VECS; i++)
+        x[i] = vf32_load(s + i * VF32_N);
+    for (int i = 0; a->k_scale && i < SOFTMAX_VECS; i++)
+        x[i] = vf32_mul(x[i], vf32_load(a->k_scale + i * VF32_N));
     if (a->soft_cap > 0) {
-        const vf32 in = vf32_set1(a->scale / a->soft_cap), out = vf32_set1(a->soft_cap * VEC_LOG2E);
+        const vf32 in = vf32_set1(f / a->soft_cap), out = vf32_set1(a->soft_cap * VEC_LOG2E);
         for (int i = 0; i < SOFTMAX_VECS; i++)
-            x[i] = vf32_mul(vf32_tanh(vf32_mul(vf32_load(s + i * VF32_N), in)), out);
+            x[i] = vf32_mul(vf32_tanh(vf32_mul(x[i], in)), out);
     } else {
-        const vf32 scale = vf32_set1(a->scale * VEC_LOG2E);
+        const vf32 scale = vf32_set1(f * VEC_LOG2E);
         for (int i = 0; i < SOFTMAX_VECS; i++)
-            x[i] = vf32_mul(vf32_load(s + i * VF32_N), scale);
+            x[i] = vf32_mul(x[i], scale);
     }
-    if (a->slope) {
-        const vf32 slope = vf32_set1(a->slope[r] * VEC_LOG2E),
-                   first = vf32_set1((float)a->distance[r]);
-        for (int i = 0; i < SOFTMAX_VECS; i++) {
-            const float column = (float)(i * VF32_N / QUIRE_COLUMN_KEYS * QUIRE_COLUMN_KEYS);
-            const vf32 key = vf32_add(vf32_load(softmax_key + i * VF32_N % QUIRE_COLUMN_KEYS),
-                                      vf32_set1(column));
-            x[i] = vf32_fma(slope, vf32_add(first, key), x[i]);
-        }
-    }
-    if (visible != ~(uint64_t)0) /* garbage beside the visible keys, even NaN, ends here */
-        for (int i = 0; i < SOFTMAX_VECS; i++)
-            x[i] = vf32_select(vm32_bits((uint32_t)(visible >> (i * VF32_N))), x[i],
-                               vf32_set1(-INFINITY));
+    if (a->slope)
+        softmax_slope(a, r, x);
+    for (int i = 0; a->bias && i < SOFTMAX_VECS; i++)
+        x[i] = vf32_fma(vf32_load(a->bias[r] + i * VF32_N), vf32_set1(VEC_LOG2E), x[i]);
+    softmax_mask(a->visible[r], x, -INFINITY);
 }
 
 /* Moves the row's reference maximum to the largest lane; scales its state by 2^(old - new). */
@@ -86,9 +102,34 @@ static inline void softmax_add_lanes(float *sums, const vf32 p[SOFTMAX_VECS])
         vf32_store(sums + i * VF32_N, l[i]);
 }
 
+/* Weights times the factors of their keys. */
+static inline void softmax_weigh(const float *v_scale, uint64_t visible, vf32 x[SOFTMAX_VECS])
+{
+    const vf32 least = vf32_set1(0x1p-126f);
+    for (int i = 0; i < SOFTMAX_VECS; i++) {
+        x[i] = vf32_mul(x[i], vf32_load(v_scale + i * VF32_N));
+        x[i] = vf32_select(vf32_lt(x[i], least), vf32_set1(0), x[i]);
+    }
+    softmax_mask(visible, x, 0);
+}
+
+/* Stores the weights of one row; x becomes what was stored, as f32. */
+static inline void softmax_store(const struct quire_attn_softmax_args *a, size_t r,
+                                 vf32 x[SOFTMAX_VECS])
+{
+    for (int i = 0; i < SOFTMAX_VECS; i++) {
+        const size_t at = r * QUIRE_TILE_KEYS + (size_t)(i * VF32_N);
+        if (a->p_bf16)
+            x[i] = vf32_round_store_bf16(a->p_bf16 + at, x[i]);
+        else
+            vf32_store(a->s + at, x[i]);
+    }
+}
+
 void SOFTMAX_KERNEL(attn_softmax)(const struct quire_attn_softmax_args *a)
 {
     for (size_t r = 0; r < (size_t)a->n_rows; r++) {
+        float *l = a->l + r * QUIRE_COLUMN_KEYS;
         vf32 x[SOFTMAX_VECS];
         if (!a->visible[r])
             continue;
@@ -104,14 +145,14 @@ void SOFTMAX_KERNEL(attn_softmax)(const struct quire_attn_softmax_args *a)
             x[i] = vf32_exp2(vf32_sub(x[i], m));
         if (a->l_exact)
             softmax_add_lanes(a->l_exact + r * QUIRE_COLUMN_KEYS, x);
-        for (int i = 0; i < SOFTMAX_VECS; i++) {
-            const size_t at = r * QUIRE_TILE_KEYS + (size_t)(i * VF32_N);
-            if (a->p_bf16)
-                x[i] = vf32_round_store_bf16(a->p_bf16 + at, x[i]);
-            else
-                vf32_store(a->s + at, x[i]);
+        if (a->v_scale) {
+            softmax_add_lanes(l, x);
+            softmax_weigh(a->v_scale, a->visible[r], x);
+            softmax_store(a, r, x);
+        } else {
+            softmax_store(a, r, x);
+            softmax_add_lanes(l, x);
         }
-        softmax_add_lanes(a->l + r * QUIRE_COLUMN_KEYS, x);
     }
 }
 

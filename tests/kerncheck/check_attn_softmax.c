@@ -54,14 +54,21 @@ static double score(const struct quire_attn_softmax_args *a, const float *s, int
                     double *slack)
 {
     const double c = 1.4426950408889634;
-    double x = (double)s[r * KEYS + j] * a->scale * c;
-    *slack = fabs(x) * 4 * 0x1p-24;
+    const double raw = (double)s[r * KEYS + j] * (a->k_scale ? a->k_scale[j] : 1) *
+                       (a->row_scale ? a->row_scale[r] : 1);
+    double x = raw * a->scale * c;
+    *slack = fabs(x) * 6 * 0x1p-24;
     if (a->soft_cap > 0) {
-        x = a->soft_cap * c * tanh((double)s[r * KEYS + j] * a->scale / a->soft_cap);
-        *slack = (fabs(x) * 8 + a->soft_cap) * 0x1p-23;
+        x = a->soft_cap * c * tanh(raw * a->scale / a->soft_cap);
+        *slack = (fabs(x) * 10 + a->soft_cap) * 0x1p-23;
     }
     if (a->slope) {
         const double add = (double)a->slope[r] * c * ((double)a->distance[r] + j);
+        x += add;
+        *slack += (fabs(add) + fabs(x)) * 2 * 0x1p-24;
+    }
+    if (a->bias) {
+        const double add = (double)a->bias[r][j] * c;
         x += add;
         *slack += (fabs(add) + fabs(x)) * 2 * 0x1p-24;
     }
@@ -104,17 +111,19 @@ static const char *check_row(struct kc_env *env, const struct quire_attn_softmax
                                 ? 1
                                 : exp2(e); /* beyond f32's reach: equal or far below */
         const double off = slack > 1 ? 0 : slack + (isinf(e) ? 0 : fabs(e)) * 0x1p-24 + 2e-7;
-        const double bound = want * (off + (a->p_bf16 ? 0x1p-8 : 0)) + 3e-38,
-                     ratio = fabs(p - want) / bound;
+        const double factor = a->v_scale && visible >> j & 1 ? a->v_scale[j] : 1;
+        const double bound = factor * want * (off + 0x1p-23 + (a->p_bf16 ? 0x1p-8 : 0)) + 3e-38,
+                     ratio = fabs(p - want * factor) / bound;
         env->worst = ratio > env->worst ? ratio : env->worst;
         if (!(ratio <= 1))
             return "a weight is off";
-        sums[j % LANES] += p;
+        sums[j % LANES] += a->v_scale ? want : p;
         exact[j % LANES] += want;
         exact_slack += want * off;
     }
     for (int i = 0; i < LANES; i++)
-        if (fabs(now->l[r * LANES + i] - sums[i]) > sums[i] * (8 * 0x1p-23 + c_slack) + 1e-36)
+        if (fabs(now->l[r * LANES + i] - sums[i]) >
+            sums[i] * (8 * 0x1p-23 + c_slack) + (a->v_scale ? exact_slack : 0) + 1e-36)
             return "a lane sum is not the sum of the rounded weights";
     for (int i = 0; i < LANES; i++) {
         const double bound = exact[i] * (8 * 0x1p-23 + c_slack) + exact_slack + 1e-36;
@@ -137,12 +146,27 @@ static void softmax_once(struct kc_env *env, softmax_fn *fn, struct state *was, 
     uint64_t *visible = kc_buffer_end((size_t)rows * sizeof *visible);
     float *slope = kc_buffer_end((size_t)rows * sizeof *slope);
     int64_t *distance = kc_buffer_end((size_t)rows * sizeof *distance);
+    float *row_scale = kc_buffer_end((size_t)rows * sizeof *row_scale);
+    float *k_scale = kc_buffer_end(KEYS * sizeof *k_scale);
+    float *v_scale = kc_buffer_end(KEYS * sizeof *v_scale);
+    float *addends = kc_buffer_end((size_t)rows * KEYS * sizeof *addends);
+    const float *bias[MAX_ROWS];
+    uint64_t seen = 0;
     static const float spreads[] = { 1, 30, 1000, 1e38f };
     const float spread = spreads[kc_int(env, 0, 3)];
     for (int r = 0; r < rows; r++) {
         visible[r] = attn_random_visible(env);
         slope[r] = kc_uniform(env, 0, 1);
         distance[r] = -kc_int(env, 0, 100000);
+        row_scale[r] = kc_uniform(env, 0.1f, 1);
+        bias[r] = addends + r * KEYS;
+        seen |= visible[r];
+        for (int j = 0; j < KEYS; j++)
+            addends[r * KEYS + j] = visible[r] >> j & 1 ? kc_normal(env) * 4 : NAN;
+    }
+    for (int j = 0; j < KEYS; j++) { /* slots that nobody sees hold anything */
+        k_scale[j] = seen >> j & 1 ? kc_uniform(env, 0.01f, 1) : NAN;
+        v_scale[j] = seen >> j & 1 ? kc_uniform(env, 0.01f, 1) : NAN;
     }
     fill_state(env, was, visible, rows, spread < 1e30f ? spread : 0);
     if (spread > 1e30f) /* far apart, yet finite */
@@ -154,6 +178,10 @@ static void softmax_once(struct kc_env *env, softmax_fn *fn, struct state *was, 
     a.soft_cap = kc_int(env, 0, 2) ? 0 : kc_uniform(env, 1, 60);
     a.slope = kc_int(env, 0, 2) ? NULL : slope;
     a.distance = distance;
+    a.row_scale = kc_int(env, 0, 2) ? NULL : row_scale;
+    a.k_scale = kc_int(env, 0, 2) ? NULL : k_scale;
+    a.v_scale = kc_int(env, 0, 2) ? NULL : v_scale;
+    a.bias = kc_int(env, 0, 2) ? NULL : bias;
     a.l_exact = a.p_bf16 && kc_int(env, 0, 1) ? was->l_exact : NULL;
     *now = *ref = *was;
     struct quire_attn_softmax_args b = a, g = a;
