@@ -19,12 +19,14 @@
  *      s    = scale * q . k
  *      s    = cap * tanh(s / cap)                    if logits_soft_cap is not 0
  *      s    = s + slope[h] * (kpos - qpos)           if alibi_slopes is given
+ *      s    = s + bias[h][kpos - qpos]               if relative_bias is given
  *      out  = sum(exp(s) * v) / (sum(exp(s)) + exp(sink[h]))     sink only if sinks is given
  *      lse  = log(sum(exp(s)))                       natural logarithm, without the sink
  *
  *  A key is seen if it lies in the sequence, kpos <= qpos when causal, kpos >= qpos - window_left
- *  and kpos <= qpos + window_right where those are not -1. A query that sees no key gets out = 0
- *  and lse = -inf.
+ *  and kpos <= qpos + window_right where those are not -1, and in the query's chunk where
+ *  chunk_size is not 0. Bidirectional spans of the batch add keys, its tree mask and block lists
+ *  take keys away. A query that sees no key gets out = 0 and lse = -inf.
  *
  *  Numerics: the order of every addition is fixed (docs/numerics.md), so the bits of a row depend
  *  on its own query, the keys and values it sees, and their dtypes; never on threads, batch mates,
@@ -52,7 +54,16 @@ enum quire_compute {
 
 /** Whose keys a query attends to. Append only. */
 enum quire_attention_kind {
-    QUIRE_ATTENTION_DECODER, /**< those of its own sequence in the paged cache */
+    /** Those of its own sequence, whose last tokens the queries are. */
+    QUIRE_ATTENTION_DECODER,
+    /** The same in the encoder of an encoder-decoder model, and in a model that is only an encoder:
+     *  causal is 0, and usually all tokens of a sequence are queries. */
+    QUIRE_ATTENTION_ENCODER,
+    QUIRE_ATTENTION_ENCODER_ONLY,
+    /** Those of the sequence's encoder: encoder_seq_lens keys of a KV group of their own. causal is
+     *  0; positions of queries are those in the decoder's sequence, positions of keys those in the
+     *  encoder's. */
+    QUIRE_ATTENTION_CROSS,
 };
 
 #define QUIRE_WINDOW_NONE (-1)
@@ -75,6 +86,14 @@ struct quire_attention_config {
     /** [num_heads] each, or NULL. Borrowed for as long as the configuration is in use. Slopes are
      *  finite, sinks may be -inf. */
     const float *alibi_slopes, *sinks;
+    /** Chunked local attention: a query sees only keys of its own chunk, kpos / chunk_size ==
+     *  qpos / chunk_size. 0 = off. */
+    uint32_t chunk_size;
+    /** Relative position bias, or NULL: [num_heads][2 * relative_range + 1], finite, borrowed like
+     *  slopes. Element [h][relative_range + d] is for kpos - qpos = d; distances beyond
+     *  relative_range take its value. quire_relative_bias makes one from buckets. */
+    const float *relative_bias;
+    uint32_t relative_range; /**< 0 .. 2^20 */
 };
 
 /** Decoder, causal, scale 1 / sqrt(head_size), no window, cap, slopes or sinks, native. */
@@ -97,7 +116,10 @@ QUIRE_API void quire_attention_config_default(struct quire_attention_config *con
     X(SINKS, 10, "a value in sinks is NaN or +inf")                                                \
     X(KV_DTYPE, 11, "k_dtype or v_dtype is no KV dtype")                                           \
     X(BLOCK_SIZE, 12, "block_size is not a multiple of 16 in 16 .. 65536")                         \
-    X(ISA, 13, "isa names no level, or one that this CPU lacks")
+    X(ISA, 13, "isa names no level, or one that this CPU lacks")                                   \
+    X(CAUSAL, 14, "causal is not 0, which encoder and cross attention want")                       \
+    X(CHUNK, 15, "chunk_size is above 2^31 - 1")                                                   \
+    X(RELATIVE, 16, "relative_range is above 2^20, or a value in relative_bias is not finite")
 
 enum quire_attention_reason {
 #define X(name, bit, text) QUIRE_ATTENTION_NO_##name = 1 << bit,
@@ -159,6 +181,20 @@ struct quire_attention_batch_group {
     const int64_t *slot_mapping;
 };
 
+/** Positions [begin, end) of a sequence whose tokens see each other both ways, whatever causal,
+ *  windows and chunks say: a prefix, or the tokens of a picture. Keys from before the span are seen
+ *  by the usual rules. The whole span must be in the cache when its first token is a query. */
+struct quire_span {
+    int32_t begin, end;
+};
+
+/** Blocks that the queries of one sequence and KV head attend to. A block is named by its place in
+ *  the sequence (positions place * block_size and on), so the other rules still apply. */
+struct quire_sparse_list {
+    const int32_t *blocks; /**< [n] rising; places beyond the sequence are ignored */
+    uint32_t n;
+};
+
 /** The sequences of a step. Their new tokens lie one sequence after another in q and out. */
 struct quire_attention_batch {
     uint32_t struct_size;
@@ -168,7 +204,31 @@ struct quire_attention_batch {
     const uint8_t *causal;          /**< [num_seqs] in place of the configuration's, or NULL */
     uint32_t n_groups;              /**< KV groups of the cache */
     const struct quire_attention_batch_group *groups; /**< [n_groups] */
+    /** [num_seqs] keys of each sequence's encoder; needed by cross attention only. */
+    const int32_t *encoder_seq_lens;
+    /** Bidirectional spans of sequence i: spans[span_loc[i]] .. spans[span_loc[i + 1] - 1], rising
+     *  and apart. Both NULL = none. Decoder attention only. */
+    const int32_t *span_loc; /**< [num_seqs + 1] */
+    const struct quire_span *spans;
+    /** Tree of drafted tokens: bit j of tree_mask[t] says that token t (a row of q) sees new token j
+     *  of its sequence, itself included. Sequences have at most 64 new tokens then. A token's
+     *  position is that of the first new one plus the number of tokens above it, its bits less its
+     *  own; it holds for windows, chunks, slopes and relative bias. NULL = a plain chain. Decoder
+     *  attention only. */
+    const uint64_t *tree_mask; /**< [query_start_loc[num_seqs]] */
+    /** [num_seqs][num_kv_heads of the KV group's configuration] per KV group, or NULL: all blocks.
+     *  [n_groups] pointers, of which each may be NULL. */
+    const struct quire_sparse_list *const *sparse;
 };
+
+/** The first num_seqs sequences of a batch that was padded to more, as a batch that shares its
+ *  arrays.
+ *  QUIRE_E_INVALID_ARG NULL, num_seqs above batch->num_seqs, or num_tokens other than
+ *  query_start_loc[num_seqs]; QUIRE_E_MISUSE struct_size. */
+QUIRE_API QUIRE_MUST_CHECK quire_status
+quire_attention_batch_unpadded(const struct quire_attention_batch *batch, uint32_t num_tokens,
+                               uint32_t num_seqs, struct quire_attention_batch *out,
+                               struct quire_error *err);
 
 /* ---- The plan -------------------------------------------------------------------------------- */
 
@@ -184,6 +244,11 @@ enum {
     /** Never divide one query tile among several workers: quicker to build, for drafting; long
      *  sequences then use fewer threads. Same bits. */
     QUIRE_PLAN_FAST = 1u << 0,
+    /** Cascade: where sequences begin with the same blocks, whole spans of 512 keys that all their
+     *  queries see are read once for all of them. By default the plan does so where it pays; these
+     *  force and forbid it. Same bits. */
+    QUIRE_PLAN_CASCADE = 1u << 1,
+    QUIRE_PLAN_NO_CASCADE = 1u << 2,
 };
 
 struct quire_plan_params {
@@ -198,7 +263,10 @@ struct quire_plan_params {
      *  sequences of max_seq_len. */
     uint32_t max_blocks;
     uint32_t n_threads; /**< members of the largest team, 1 .. 1024; more find no work */
-    uint32_t flags;     /**< QUIRE_PLAN_FAST */
+    uint32_t flags;     /**< QUIRE_PLAN_FAST, QUIRE_PLAN_CASCADE, QUIRE_PLAN_NO_CASCADE */
+    uint32_t max_spans; /**< bidirectional spans of one step; 0 = none */
+    uint32_t max_tree_tokens;   /**< tokens of one step that has a tree mask; 0 = never */
+    uint32_t max_sparse_blocks; /**< entries of all sparse lists of one step and group; 0 = none */
     const char *isa;    /**< exact level name, NULL = best */
     const struct quire_allocator *allocator; /**< borrowed, outlives the plan; NULL = C library */
 };
@@ -242,6 +310,7 @@ struct quire_plan_info {
     uint32_t max_query_len, max_seq_len; /**< of the batch */
     uint32_t n_items;                    /**< pieces of work of the group asked about */
     uint32_t n_splits; /**< query tiles of it that are divided among several pieces */
+    uint32_t n_cascades; /**< pieces that read keys once for several sequences */
 };
 
 /** QUIRE_E_INVALID_ARG a NULL pointer or no such group, QUIRE_E_MISUSE struct_size. */
@@ -251,18 +320,27 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_plan_info(const struct quire_plan 
 
 /* ---- The call -------------------------------------------------------------------------------- */
 
-/** Arguments of one layer's attention. Strides count floats; 0 = dense. Rows may be misaligned. */
+/** Arguments of one layer's attention. Strides count elements; 0 = dense. Rows may be
+ *  misaligned. */
 struct quire_attention_args {
     uint32_t struct_size;
     uint32_t group;                              /**< group of the plan */
     uint32_t layer;                              /**< layer within its KV group */
     const struct quire_attention_config *config; /**< this layer's; NULL = the group's */
-    const float *q;                              /**< [tokens][num_heads][head_size] */
+    const void *q;                               /**< [tokens][num_heads][head_size] */
     size_t q_token_stride, q_head_stride;
-    float *out; /**< [tokens][num_heads][v_head_size] overwritten; apart from q and lse */
+    void *out; /**< [tokens][num_heads][v_head_size] overwritten; apart from q and lse */
     size_t out_token_stride, out_head_stride;
     float *lse; /**< [tokens][num_heads] overwritten, or NULL; apart from q */
     size_t lse_token_stride;
+    /** Of q: f32, bf16, f16, or int8, whose values times q_scale are the queries. Scores of int8
+     *  queries and int8 keys are exact sums of integers. */
+    enum quire_kv_dtype q_dtype;
+    /** Of out: f32, bf16 or f16; or fp8_e4m3, fp8_e5m2 or int8: then x / out_scale is stored,
+     *  rounded to nearest even and saturated, NaN as int8 0. */
+    enum quire_kv_dtype out_dtype;
+    const float *q_scale; /**< [tokens][num_heads] for int8 queries, else NULL */
+    float out_scale;      /**< finite and > 0; 0 = 1 */
 };
 
 /** Attends from the plan's batch. Keys and values, those of the new tokens included, must be in the

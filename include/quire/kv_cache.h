@@ -34,6 +34,8 @@ enum quire_kv_dtype {
     QUIRE_KV_F16,
     QUIRE_KV_FP8_E4M3, /**< e4m3fn: largest 448, no infinity */
     QUIRE_KV_FP8_E5M2, /**< largest 57344 */
+    /** -127 .. 127 times an f32 scale of each token and head, the row's largest magnitude / 127 */
+    QUIRE_KV_INT8,
 };
 
 /** "f32", "bf16", "f16", "fp8_e4m3", "fp8_e5m2"; NULL for a number that is no dtype. Static

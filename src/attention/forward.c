@@ -13,7 +13,7 @@ struct extent {
 static bool overlap(struct extent a, struct extent b) { return a.begin < b.end && b.begin < a.end; }
 
 /* Checks the strides of a [tokens][heads][width] tensor and finds its extent. */
-static quire_status check_tensor(const char *name, const float *p, size_t tokens, size_t heads,
+static quire_status check_tensor(const char *name, const void *p, size_t tokens, size_t heads,
                                  size_t width, size_t token_stride, size_t head_stride,
                                  struct extent *out, struct quire_error *err)
 {
@@ -30,7 +30,7 @@ static quire_status check_tensor(const char *name, const float *p, size_t tokens
     if (!qr_mul_size(tokens - 1, token_stride, &token_span) ||
         !qr_mul_size(heads - 1, head_stride, &head_span) ||
         !qr_add_size(token_span, head_span, &n) || !qr_add_size(n, width, &n) ||
-        !qr_mul_size(n, sizeof *p, &bytes) || (uintptr_t)p > UINTPTR_MAX - bytes)
+        !qr_mul_size(n, sizeof(float), &bytes) || (uintptr_t)p > UINTPTR_MAX - bytes)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s: %zu tokens of stride %zu overflow", name,
                        tokens, token_stride);
     if (token_stride < head_span + width && head_stride < token_span + width)

@@ -47,7 +47,7 @@ static void load_rows(struct run *run)
         const uint32_t row = run->item->row + r, token = row / ratio,
                        head = run->item->kv_head * ratio + row % ratio;
         const float *q =
-            a->q + (run->seq->first_token + token) * a->q_token_stride + head * a->q_head_stride;
+            (const float *)a->q + (run->seq->first_token + token) * a->q_token_stride + head * a->q_head_stride;
         const size_t at = (size_t)r * run->k_size;
         memcpy(call->kernels.narrow_q ? s->row : s->q + at, q,
                run->k_size * sizeof *q); /* may be misaligned */
@@ -212,7 +212,7 @@ static void store_rows(const struct run *run, const struct state *st)
         const float f = seen ? normaliser(run, head, st->m[r], st->l[r]) : 0;
         for (uint32_t d = 0; d < run->v_size; d++)
             row[d] = seen ? o[d] * f : 0;
-        memcpy(a->out + token * a->out_token_stride + head * a->out_head_stride, row,
+        memcpy((float *)a->out + token * a->out_token_stride + head * a->out_head_stride, row,
                run->v_size * sizeof *row);
         if (a->lse) {
             const double ln2 = 0.69314718055994530942;
