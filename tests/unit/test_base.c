@@ -140,12 +140,12 @@ static void tally_part(void *arg, const struct quire_team *team)
 {
     struct tally *t = arg;
     __atomic_fetch_add(&t->seen[team->rank], 1, __ATOMIC_RELAXED);
-    t->size = team->size;
+    __atomic_store_n(&t->size, team->size, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < t->rounds; i++) {
         __atomic_fetch_add(&t->counter, 1, __ATOMIC_RELAXED);
         quire_team_barrier(team);
         if (__atomic_load_n(&t->counter, __ATOMIC_RELAXED) != team->size * (i + 1))
-            t->bad = true;
+            __atomic_store_n(&t->bad, true, __ATOMIC_RELAXED);
         quire_team_barrier(team);
     }
 }

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_model_longrope.c - rotary positions whose factors change with the length of the sequence:
+ * logits against a forward pass in double precision, chunks of a prompt, and an answer that grows
+ * past the original context. Weights are those of the phi3 reference; its configuration is ours. */
+#include "model/safetensors.h"
+#include "quire_cmocka.h"
+#include <math.h>
+#include <quire/engine.h>
+#include <quire/model.h>
+#include <unistd.h>
+
+enum {
+    LAYERS = 2,
+    HIDDEN = 192,
+    HEADS = 2,
+    HEAD = 96,
+    HALF = HEAD / 2,
+    FFN = 256,
+    VOCAB = 320,
+    WINDOW = 24,
+    ORIGINAL = 64,
+    CONTEXT = 512,
+    QKV = (HEADS + 2) * HEAD,
+    MAX_TOKENS = 128,
+    BLOCK = 16,
+    BLOCKS = MAX_TOKENS / BLOCK
+};
+
+static char folder[] = "/tmp/quire-longrope-XXXXXX";
+
+static double factor(bool is_long, int i) { return is_long ? 1 + 0.4 * i : 1 + 0.02 * i; }
+
+static void put_text(const char *name, const char *text)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static size_t put_factors(char *out, size_t size, const char *name, bool is_long)
+{
+    size_t n = (size_t)snprintf(out, size, ",\"%s\":[", name);
+    for (int i = 0; i < HALF; i++)
+        n += (size_t)snprintf(out + n, size - n, "%s%.2f", i ? "," : "", factor(is_long, i));
+    return n + (size_t)snprintf(out + n, size - n, "]");
+}
+
+static void put_config(void)
+{
+    char text[8192];
+    size_t n = (size_t)snprintf(
+        text, sizeof text,
+        "{\"model_type\":\"phi3\",\"architectures\":[\"Phi3ForCausalLM\"],\"hidden_size\":%d,"
+        "\"intermediate_size\":%d,\"num_hidden_layers\":%d,\"num_attention_heads\":%d,"
+        "\"num_key_value_heads\":1,\"vocab_size\":%d,\"rms_norm_eps\":1e-05,\"hidden_act\":"
+        "\"silu\","
+        "\"max_position_embeddings\":%d,\"original_max_position_embeddings\":%d,"
+        "\"sliding_window\":%d,\"tie_word_embeddings\":false,\"rope_theta\":10000.0,"
+        "\"rope_scaling\":{\"type\":\"longrope\"",
+        HIDDEN, FFN, LAYERS, HEADS, VOCAB, CONTEXT, ORIGINAL, WINDOW);
+    n += put_factors(text + n, sizeof text - n, "short_factor", false);
+    n += put_factors(text + n, sizeof text - n, "long_factor", true);
+    snprintf(text + n, sizeof text - n, "}}");
+    put_text("config.json", text);
+}
+
+/* One token per byte: enough for an engine whose prompts are ids. */
+static void put_tokenizer(void)
+{
+    char text[16384];
+    size_t n =
+        (size_t)snprintf(text, sizeof text,
+                         "{\"version\":\"1.0\",\"added_tokens\":[],\"normalizer\":"
+                         "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},"
+                         "\"content\":\"\xe2\x96\x81\"},"
+                         "\"pre_tokenizer\":null,\"post_processor\":null,"
+                         "\"decoder\":{\"type\":\"Sequence\",\"decoders\":["
+                         "{\"type\":\"Replace\",\"pattern\":{\"String\":\"\xe2\x96\x81\"},"
+                         "\"content\":\" \"},{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"}]},"
+                         "\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"merges\":[],"
+                         "\"unk_token\":\"<unk>\",\"vocab\":{\"<unk>\":0");
+    for (int i = 0; i < 256; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, ",\"<0x%02X>\":%d", (unsigned)i, i + 1);
+    snprintf(text + n, sizeof text - n, "}}}");
+    put_text("tokenizer.json", text);
+}
+
+static void remove_files(void)
+{
+    static const char *const names[] = { "config.json", "tokenizer.json", "model.safetensors" };
+    char path[4200];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    rmdir(folder);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    char to[4200], from[4200];
+    if (!shared_dir())
+        return 0;
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(to, sizeof to, "%s/goldens/phi3/model.safetensors", shared_dir());
+    snprintf(from, sizeof from, "%s/model.safetensors", folder);
+    char *whole = realpath(to, NULL);
+    if (!whole || symlink(whole, from) != 0)
+        return -1;
+    free(whole);
+    put_config();
+    put_tokenizer();
+    return 0;
+}
+
+static int drop_folder(void **state)
+{
+    (void)state;
+    if (shared_dir())
+        remove_files();
+    return 0;
+}
+
+/* ---- the model in double precision, from its definition */
+
+static float *weights_of(const struct qr_safetensors *s, size_t n, const char *format, int layer)
+{
+    char name[128];
+    size_t i;
+    snprintf(name, sizeof name, format, layer);
+    assert_true(qr_safetensors_find(s, name, &i));
+    assert_int_equal(qr_safetensors_tensor(s, i)->bytes, n * sizeof(float));
+    float *w = malloc(n * sizeof *w);
+    assert_status(QUIRE_OK, qr_safetensors_read_range(s, i, 0, n * sizeof *w, w, NULL));
+    return w;
+}
+
+static void multiply(double *out, const float *w, const double *x, int n, int k)
+{
+    for (int i = 0; i < n; i++) {
+        out[i] = 0;
+        for (int j = 0; j < k; j++)
+            out[i] += (double)w[i * k + j] * x[j];
+    }
+}
+
+static void norm(double *out, const double *x, const float *w)
+{
+    double sum = 0;
+    for (int i = 0; i < HIDDEN; i++)
+        sum += x[i] * x[i];
+    for (int i = 0; i < HIDDEN; i++)
+        out[i] = x[i] / sqrt(sum / HIDDEN + 1e-5) * w[i];
+}
+
+static void rotate(double *head, int pos, bool is_long)
+{
+    const double grow = sqrt(1 + log((double)CONTEXT / ORIGINAL) / log(ORIGINAL));
+    for (int i = 0; i < HALF; i++) {
+        const double angle = pos / (factor(is_long, i) * pow(10000, 2.0 * i / HEAD));
+        const double c = cos(angle) * grow, s = sin(angle) * grow, a = head[i], b = head[i + HALF];
+        head[i] = a * c - b * s;
+        head[i + HALF] = b * c + a * s;
+    }
+}
+
+/* out[HEADS * HEAD] of the token at pos; rows of qkv are queries, key and value of a token. */
+static void attend(double *out, double (*qkv)[QKV], int pos)
+{
+    const int first = pos - WINDOW + 1 > 0 ? pos - WINDOW + 1 : 0;
+    for (int h = 0; h < HEADS; h++) {
+        double p[WINDOW], sum = 0;
+        for (int t = first; t <= pos; t++) {
+            double dot = 0;
+            for (int d = 0; d < HEAD; d++)
+                dot += qkv[pos][h * HEAD + d] * qkv[t][HEADS * HEAD + d];
+            sum += p[t - first] = exp(dot / sqrt(HEAD));
+        }
+        for (int d = 0; d < HEAD; d++) {
+            double o = 0;
+            for (int t = first; t <= pos; t++)
+                o += p[t - first] / sum * qkv[t][(HEADS + 1) * HEAD + d];
+            out[h * HEAD + d] = o;
+        }
+    }
+}
+
+static void one_layer(const struct qr_safetensors *s, int layer, double (*x)[HIDDEN], int n,
+                      bool is_long)
+{
+    static double qkv[MAX_TOKENS][QKV];
+    const char *const prefix = "model.layers.%d.";
+    char name[8][96];
+    static const char *const parts[] = { "input_layernorm",  "self_attn.qkv_proj",
+                                         "self_attn.o_proj", "post_attention_layernorm",
+                                         "mlp.gate_up_proj", "mlp.down_proj" };
+    static const size_t sizes[] = { HIDDEN, QKV * HIDDEN,     HIDDEN * HIDDEN,
+                                    HIDDEN, 2 * FFN * HIDDEN, HIDDEN * FFN };
+    float *w[6];
+    for (int i = 0; i < 6; i++) {
+        snprintf(name[i], sizeof name[i], "%s%s.weight", prefix, parts[i]);
+        w[i] = weights_of(s, sizes[i], name[i], layer);
+    }
+    double y[HIDDEN], z[HIDDEN], gate_up[2 * FFN];
+    for (int t = 0; t < n; t++) {
+        norm(y, x[t], w[0]);
+        multiply(qkv[t], w[1], y, QKV, HIDDEN);
+        for (int h = 0; h <= HEADS; h++)
+            rotate(qkv[t] + h * HEAD, t, is_long);
+    }
+    for (int t = 0; t < n; t++) {
+        attend(y, qkv, t);
+        multiply(z, w[2], y, HIDDEN, HIDDEN);
+        for (int i = 0; i < HIDDEN; i++)
+            x[t][i] += z[i];
+        norm(y, x[t], w[3]);
+        multiply(gate_up, w[4], y, 2 * FFN, HIDDEN);
+        for (int i = 0; i < FFN; i++)
+            gate_up[i] *= gate_up[FFN + i] / (1 + exp(-gate_up[i]));
+        multiply(z, w[5], gate_up, HIDDEN, FFN);
+        for (int i = 0; i < HIDDEN; i++)
+            x[t][i] += z[i];
+    }
+    for (int i = 0; i < 6; i++)
+        free(w[i]);
+}
+
+/* logits[VOCAB] of the last of n tokens of a sequence whose length counts as `length`. */
+static void reference(const int32_t *ids, int n, int length, double *logits)
+{
+    static double x[MAX_TOKENS][HIDDEN];
+    struct qr_safetensors *s;
+    double y[HIDDEN];
+    assert_status(QUIRE_OK, qr_safetensors_open_dir(folder, NULL, &s, NULL));
+    float *embed = weights_of(s, VOCAB * HIDDEN, "model.embed_tokens.weight", 0);
+    float *last = weights_of(s, HIDDEN, "model.norm.weight", 0);
+    float *head = weights_of(s, VOCAB * HIDDEN, "lm_head.weight", 0);
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < HIDDEN; i++)
+            x[t][i] = embed[ids[t] * HIDDEN + i];
+    for (int i = 0; i < LAYERS; i++)
+        one_layer(s, i, x, n, length > ORIGINAL);
+    norm(y, x[n - 1], last);
+    multiply(logits, head, y, VOCAB, HIDDEN);
+    free(embed), free(last), free(head);
+    qr_safetensors_close(s);
+}
+
+/* ---- the model through the public interface */
+
+struct world {
+    struct quire_model *model;
+    struct quire_kv_cache *kv;
+    struct quire_context *context;
+    int32_t table[BLOCKS];
+};
+
+static void open_world(struct world *w)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_model_params mp;
+    quire_model_params_default(&mp);
+    mp.path = folder;
+    mp.compute = QUIRE_COMPUTE_F32;
+    const quire_status s = quire_model_open(&mp, &w->model, &err);
+    if (s != QUIRE_OK)
+        fail_msg("%s", err.msg);
+    struct quire_kv_group_config g[2];
+    uint32_t n;
+    assert_status(QUIRE_OK, quire_model_kv_groups(w->model, g, 2, &n));
+    assert_int_equal(n, 1);
+    g[0].n_blocks = BLOCKS;
+    g[0].k_dtype = g[0].v_dtype = QUIRE_KV_F32;
+    const struct quire_kv_config config = {
+        .struct_size = sizeof config, .block_size = BLOCK, .groups = g, .n_groups = 1
+    };
+    assert_status(QUIRE_OK, quire_kv_create(&config, &w->kv, &err));
+    assert_status(QUIRE_OK, quire_kv_alloc(w->kv, 0, -1, BLOCKS, w->table, &err));
+    struct quire_context_params cp;
+    quire_context_params_default(&cp);
+    cp.kv = w->kv;
+    cp.max_tokens = cp.max_seq_len = MAX_TOKENS;
+    assert_status(QUIRE_OK, quire_context_create(w->model, &cp, &w->context, &err));
+}
+
+static void close_world(struct world *w)
+{
+    quire_context_destroy(w->context);
+    quire_kv_destroy(w->kv);
+    assert_status(QUIRE_OK, quire_model_close(w->model));
+}
+
+/* Tokens [begin, begin + n) of a sequence that counts as `length` long; logits of the last. */
+static void forward(struct world *w, const int32_t *ids, int begin, int n, uint32_t length,
+                    float *logits)
+{
+    int64_t slots[MAX_TOKENS];
+    for (int i = 0; i < n; i++)
+        slots[i] = (int64_t)w->table[(begin + i) / BLOCK] * BLOCK + (begin + i) % BLOCK;
+    const int32_t starts[] = { 0, n }, len = begin + n;
+    const struct quire_attention_batch_group group = { .block_table = w->table,
+                                                       .max_blocks = BLOCKS,
+                                                       .slot_mapping = slots };
+    const struct quire_attention_batch batch = { .struct_size = sizeof batch,
+                                                 .num_seqs = 1,
+                                                 .query_start_loc = starts,
+                                                 .seq_lens = &len,
+                                                 .n_groups = 1,
+                                                 .groups = &group };
+    const uint32_t row = (uint32_t)n - 1;
+    const struct quire_model_step step = { .struct_size = sizeof step,
+                                           .batch = &batch,
+                                           .token_ids = ids + begin,
+                                           .rope_lens = length ? &length : NULL,
+                                           .logits_rows = &row,
+                                           .n_logits = 1,
+                                           .logits = logits };
+    struct quire_error err = QUIRE_ERROR_INIT;
+    const quire_status s = quire_context_forward(w->context, &step, &err);
+    if (s != QUIRE_OK)
+        fail_msg("%s", err.msg);
+}
+
+static void fill_ids(int32_t *ids)
+{
+    for (int i = 0; i < MAX_TOKENS; i++)
+        ids[i] = (i * 37 + i * i * 11) % 256 + 1;
+}
+
+static void assert_close(const float *got, const double *want, int n_tokens)
+{
+    double worst = 0;
+    for (int i = 0; i < VOCAB; i++)
+        worst = fmax(worst, fabs(got[i] - want[i]));
+    if (!(worst <= 3e-3))
+        fail_msg("%d tokens: a logit is off by %g", n_tokens, worst);
+}
+
+static void logits_of_short_and_long_sequences(void **state)
+{
+    (void)state;
+    static const int lengths[] = { 1, 33, ORIGINAL, ORIGINAL + 1, 100, MAX_TOKENS };
+    if (!need_shared())
+        skip();
+    struct world w;
+    int32_t ids[MAX_TOKENS];
+    float logits[VOCAB];
+    double want[VOCAB], other[VOCAB];
+    fill_ids(ids);
+    open_world(&w);
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        forward(&w, ids, 0, lengths[i], 0, logits);
+        reference(ids, lengths[i], lengths[i], want);
+        assert_close(logits, want, lengths[i]);
+    }
+    /* the two sets of factors do differ */
+    reference(ids, 33, 33, want);
+    reference(ids, 33, CONTEXT, other);
+    double apart = 0;
+    for (int i = 0; i < VOCAB; i++)
+        apart = fmax(apart, fabs(want[i] - other[i]));
+    assert_true(apart > 0.1);
+    forward(&w, ids, 0, 33, CONTEXT, logits);
+    assert_close(logits, other, 33);
+    close_world(&w);
+}
+
+static void chunks_belong_to_the_whole_length(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct world w;
+    int32_t ids[MAX_TOKENS];
+    float whole[VOCAB], parts[VOCAB];
+    fill_ids(ids);
+    open_world(&w);
+    forward(&w, ids, 0, 100, 0, whole);
+    for (int step = 1; step <= 50; step += 7) {
+        for (int at = 0; at < 100; at += step)
+            forward(&w, ids, at, at + step < 100 ? step : 100 - at, 100, parts);
+        assert_memory_equal(whole, parts, sizeof whole);
+    }
+    close_world(&w);
+}
+
+/* Each token of an answer that crosses the original context comes from logits of the whole
+ * sequence so far, as if that had been the prompt. */
+static void an_answer_grows_past_the_original_context(void **state)
+{
+    (void)state;
+    enum { PROMPT = 50, ANSWER = 30 };
+    if (!need_shared())
+        skip();
+    struct quire_engine_params ep;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_engine *e;
+    quire_engine_params_default(&ep);
+    ep.model_path = folder;
+    ep.n_threads = 1;
+    ep.thread_backend = QUIRE_THREADS_PTHREAD;
+    ep.compute = QUIRE_COMPUTE_F32;
+    ep.k_dtype = ep.v_dtype = QUIRE_KV_F32;
+    if (quire_engine_open(&ep, &e, &err) != QUIRE_OK)
+        fail_msg("%s", err.msg);
+    int32_t ids[MAX_TOKENS];
+    fill_ids(ids);
+    struct quire_request_params p;
+    quire_request_params_default(&p);
+    p.tokens = ids;
+    p.n_tokens = PROMPT;
+    p.max_tokens = ANSWER;
+    p.sampling.temperature = 0;
+    p.flags = QUIRE_REQUEST_IGNORE_EOS;
+    quire_request_id id;
+    assert_status(QUIRE_OK, quire_engine_submit(e, &p, &id, &err));
+    struct quire_event ev = { .struct_size = sizeof ev };
+    int n = PROMPT;
+    do {
+        assert_status(QUIRE_OK, quire_engine_poll(e, &ev, &err));
+        if (ev.kind == QUIRE_EVENT_NONE)
+            assert_status(QUIRE_OK, quire_engine_step(e, &err));
+        for (size_t i = 0; i < ev.n_tokens && ev.kind != QUIRE_EVENT_NONE; i++)
+            ids[n++] = ev.tokens[i];
+    } while (ev.kind != QUIRE_EVENT_DONE);
+    quire_engine_close(e);
+    assert_int_equal(n, PROMPT + ANSWER);
+    struct world w;
+    float logits[VOCAB];
+    open_world(&w);
+    for (int i = PROMPT; i < n; i++) {
+        int best = 0;
+        forward(&w, ids, 0, i, 0, logits);
+        for (int t = 1; t < 257; t++) /* ids that are tokens */
+            best = logits[t] > logits[best] ? t : best;
+        assert_int_equal(ids[i], best);
+    }
+    close_world(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(logits_of_short_and_long_sequences),
+        cmocka_unit_test(chunks_belong_to_the_whole_length),
+        cmocka_unit_test(an_answer_grows_past_the_original_context),
+    };
+    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}
