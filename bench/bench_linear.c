@@ -171,7 +171,7 @@ static enum bench_roof roof_of(uint32_t type, enum quire_compute compute)
 static int measure(struct product *p, struct bench_table *t, const struct bench_options *o,
                    uint32_t type, uint32_t m, enum quire_compute mode)
 {
-    const enum qr_compute compute = mode == QUIRE_COMPUTE_F32 ? QR_COMPUTE_F32 : QR_COMPUTE_NATIVE;
+    const enum quire_compute compute = mode == QUIRE_COMPUTE_F32 ? QUIRE_COMPUTE_F32 : QUIRE_COMPUTE_NATIVE;
     struct bench_work work = { .run = run, .arg = p };
     struct bench_timing timing;
     double error, with_rounding;

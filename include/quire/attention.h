@@ -33,6 +33,7 @@
  *  chunking, block size, block ids or the level of the kernels. */
 #ifndef QUIRE_ATTENTION_H
 #define QUIRE_ATTENTION_H
+#include <quire/compute.h>
 #include <quire/kv_cache.h>
 #include <quire/status.h>
 #include <quire/threads.h>
@@ -40,15 +41,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** How products are computed (docs/numerics.md, "Compute modes"). */
-enum quire_compute {
-    /** bf16 weights x bf16 activations, quantised weights x int8 activations. In attention: queries
-     *  and softmax weights are rounded to bf16 where the cache is bf16 or fp8. */
-    QUIRE_COMPUTE_NATIVE,
-    /** Activations, queries and softmax weights stay f32; weights of any type widen. */
-    QUIRE_COMPUTE_F32,
-};
 
 /* ---- What a layer computes ------------------------------------------------------------------- */
 

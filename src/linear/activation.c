@@ -2,7 +2,7 @@
 /* activation.c - converts activation rows to bf16 and to int8 blocks. */
 #include "linear/activation.h"
 #include "base/checked.h"
-#include "linear/share.h"
+#include "base/threads.h"
 #include <string.h>
 
 enum { ALIGN = 64, UNIT_K = 256 }; /* work is shared out in units of 256 values of a row */
@@ -72,8 +72,9 @@ void qr_act_part(const struct qr_act *act, const struct quire_kernels *kernels,
     if (!(act->views & (QR_ACT_BF16 | QR_ACT_Q8)) || act->m == 0 || act->k == 0)
         return;
     const size_t units = (act->k + UNIT_K - 1) / UNIT_K;
-    const struct qr_share share = qr_share(act->m * units, team);
-    for (size_t u = share.begin; u < share.end; u++) {
+    size_t begin, end;
+    qr_team_range(team, act->m * units, 1, &begin, &end);
+    for (size_t u = begin; u < end; u++) {
         const size_t k0 = u % units * UNIT_K, left = act->k - k0;
         convert(act, kernels, u / units, k0, left < UNIT_K ? left : UNIT_K);
     }

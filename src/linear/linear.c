@@ -2,15 +2,15 @@
 /* linear.c - the matmul driver: picks the kernel and shares out the work. */
 #include "linear/linear.h"
 #include "base/error.h"
+#include "base/threads.h"
 #include "linear/onednn.h"
-#include "linear/share.h"
 
 typedef void linear_kernel(const struct quire_linear_args *a);
 
-static linear_kernel *pick(enum qr_weight_type type, enum qr_compute compute,
+static linear_kernel *pick(enum qr_weight_type type, enum quire_compute compute,
                            const struct quire_kernels *k)
 {
-    const bool native = compute == QR_COMPUTE_NATIVE;
+    const bool native = compute == QUIRE_COMPUTE_NATIVE;
     switch (type) {
     case QR_WEIGHT_F32:
         return k->linear_f32_f32;
@@ -27,9 +27,9 @@ static linear_kernel *pick(enum qr_weight_type type, enum qr_compute compute,
     return NULL;
 }
 
-enum qr_act_view qr_linear_view(enum qr_weight_type type, enum qr_compute compute)
+enum qr_act_view qr_linear_view(enum qr_weight_type type, enum quire_compute compute)
 {
-    if (compute == QR_COMPUTE_F32 || type == QR_WEIGHT_F32 || type == QR_WEIGHT_F16)
+    if (compute == QUIRE_COMPUTE_F32 || type == QR_WEIGHT_F32 || type == QR_WEIGHT_F16)
         return QR_ACT_F32;
     return type == QR_WEIGHT_BF16 ? QR_ACT_BF16 : QR_ACT_Q8;
 }
@@ -38,13 +38,13 @@ quire_status qr_linear_check(const struct qr_linear_args *args, struct quire_err
 {
     if (!args->w || !args->x || !args->out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: w, x or out is NULL");
-    if (args->compute != QR_COMPUTE_F32 && args->compute != QR_COMPUTE_NATIVE)
+    if (args->compute != QUIRE_COMPUTE_F32 && args->compute != QUIRE_COMPUTE_NATIVE)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: compute mode %d is unknown",
                        (int)args->compute);
     if (args->epilogue != QR_EPILOGUE_NONE)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: epilogue %d is unknown",
                        (int)args->epilogue);
-    if (args->w->onednn && args->w->type == QR_WEIGHT_BF16 && args->compute == QR_COMPUTE_F32)
+    if (args->w->onednn && args->w->type == QR_WEIGHT_BF16 && args->compute == QUIRE_COMPUTE_F32)
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
                        "linear: bf16 weights that oneDNN holds take bf16 activations only");
     if (args->x->k != args->w->k)
@@ -122,11 +122,12 @@ void qr_linear_part(const struct qr_linear_args *args, const struct quire_kernel
     size_t cuts = 1;
     while (panels * cuts < 4 * (size_t)team->size && team->size > 1 && m / (cuts * 2) >= MIN_ROWS)
         cuts *= 2;
-    const struct qr_share share = qr_share(panels * cuts, team);
-    for (size_t u = share.begin; u < share.end;) {
+    size_t u, end;
+    qr_team_range(team, panels * cuts, 1, &u, &end);
+    while (u < end) {
         /* the longest run of whole panels from here, else one piece of a panel */
         const size_t p = u / cuts, cut = u % cuts;
-        const size_t whole = cut == 0 ? (share.end - u) / cuts : 0;
+        const size_t whole = cut == 0 ? (end - u) / cuts : 0;
         if (whole > 0) {
             run(args, by, p, p + whole, 0, m);
             u += whole * cuts;

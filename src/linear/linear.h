@@ -4,12 +4,7 @@
 #define QUIRE_LINEAR_LINEAR_H
 #include "linear/activation.h"
 #include "linear/packed.h"
-
-/* How weights and activations meet (docs/numerics.md). */
-enum qr_compute {
-    QR_COMPUTE_F32,    /* activations stay f32, weights of any type are widened exactly */
-    QR_COMPUTE_NATIVE, /* bf16 x bf16, quantised x int8; f32 and f16 weights as F32 */
-};
+#include <quire/compute.h>
 
 /* What happens to a sum before it is stored. */
 enum qr_epilogue {
@@ -22,12 +17,12 @@ struct qr_linear_args {
     float *out;             /* [x->m][out_stride], the first w->n of each row are written */
     size_t out_stride;      /* floats, >= w->n */
     const float *bias;      /* [w->n], added last; or NULL */
-    enum qr_compute compute;
+    enum quire_compute compute;
     enum qr_epilogue epilogue;
 };
 
 /* The view of the activations that a weight of this type reads. */
-enum qr_act_view qr_linear_view(enum qr_weight_type type, enum qr_compute compute);
+enum qr_act_view qr_linear_view(enum qr_weight_type type, enum quire_compute compute);
 
 /* QUIRE_E_INVALID_ARG naming the argument that does not fit the others. For callers' set-up time:
  * the part function itself checks nothing. */

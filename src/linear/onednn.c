@@ -98,7 +98,7 @@ static double time_once(const struct trial *t, const struct qr_packed *w)
 {
     const struct quire_team alone = { 0, 1, NULL };
     const struct qr_linear_args args = {
-        .w = w, .x = &t->act, .out = t->out, .out_stride = w->n, .compute = QR_COMPUTE_NATIVE
+        .w = w, .x = &t->act, .out = t->out, .out_stride = w->n, .compute = QUIRE_COMPUTE_NATIVE
     };
     const double start = seconds();
     qr_linear_part(&args, t->kernels, &alone);
@@ -136,7 +136,7 @@ static void fill_rows(enum qr_weight_type type, uint8_t *raw, size_t n)
 
 static quire_status set_up(struct trial *t, enum qr_weight_type type, size_t k)
 {
-    const unsigned view = qr_linear_view(type, QR_COMPUTE_NATIVE);
+    const unsigned view = qr_linear_view(type, QUIRE_COMPUTE_NATIVE);
     QR_TRY(qr_onednn_create(t->allocator, &t->onednn, NULL));
     QR_TRY(qr_packed_create(type, TRIAL_N, k, t->allocator, &t->ours, NULL));
     QR_TRY(qr_packed_create_onednn(t->onednn, type, TRIAL_N, k, t->allocator, &t->theirs, NULL));

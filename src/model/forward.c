@@ -41,7 +41,7 @@ void qr_prepare(const struct qr_step *s, struct qr_act *act, const struct qr_pac
     const struct quire_model *model = s->ctx->model;
     unsigned views = 0;
     for (int i = 0; i < n; i++)
-        views |= qr_linear_view(w[i]->type, model->linear_compute);
+        views |= qr_linear_view(w[i]->type, model->compute);
     qr_act_init(act, views, src, w[0]->k, m, w[0]->k, s->ctx->act_memory);
     qr_act_part(act, model->kernels, team);
     quire_team_barrier(team);
@@ -52,7 +52,7 @@ void qr_project(const struct qr_step *s, const struct qr_act *act, const struct 
 {
     const struct quire_model *model = s->ctx->model;
     const struct qr_linear_args args = {
-        .w = w, .x = act, .out = out, .out_stride = w->n, .bias = bias, .compute = model->linear_compute,
+        .w = w, .x = act, .out = out, .out_stride = w->n, .bias = bias, .compute = model->compute,
     };
     qr_linear_part(&args, model->kernels, team);
 }

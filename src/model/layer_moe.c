@@ -17,7 +17,7 @@ static void project_f32(const struct qr_step *s, const struct qr_packed *w, cons
         .out = out,
         .out_stride = w->n,
         .bias = bias,
-        .compute = QR_COMPUTE_F32,
+        .compute = QUIRE_COMPUTE_F32,
     };
     qr_linear_part(&args, s->ctx->model->kernels, team);
 }
@@ -151,7 +151,7 @@ static void multiply(const struct qr_step *s, const struct qr_model_layer *layer
         .out = out + row * whole->n + column,
         .out_stride = whole->n,
         .bias = biases ? biases + p->expert * whole->n + column : NULL,
-        .compute = m->linear_compute,
+        .compute = m->compute,
     };
     qr_linear_part(&args, m->kernels, &alone);
 }

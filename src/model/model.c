@@ -94,7 +94,6 @@ quire_status quire_model_open(const struct quire_model_params *params, struct qu
     m->allocator = params->allocator;
     m->logger = params->logger;
     m->compute = params->compute;
-    m->linear_compute = m->compute == QUIRE_COMPUTE_F32 ? QR_COMPUTE_F32 : QR_COMPUTE_NATIVE;
     const quire_status s = open_model(m, params, err);
     if (s != QUIRE_OK)
         destroy(m);

@@ -23,7 +23,6 @@ struct quire_model {
     const struct quire_logger *logger;
     const struct quire_kernels *kernels;
     enum quire_compute compute;
-    enum qr_compute linear_compute; /* the same, as the linear layer names it */
     struct qr_onednn *onednn;   /* holds the matrices qr_provider_takes says; NULL: our kernels multiply all */
     struct qr_weights *weights; /* closed once the weights are in memory; the configuration stays */
     const struct qr_model_config *config;

@@ -63,7 +63,7 @@ static void run_team(const struct qr_linear_args *args, const struct quire_kerne
 
 /* All the outputs for rows [i0, i0 + m), views included. */
 static void multiply(const struct qr_packed *w, const float *x, size_t m, const float *bias,
-                     enum qr_compute compute, const struct quire_kernels *kernels, uint32_t team,
+                     enum quire_compute compute, const struct quire_kernels *kernels, uint32_t team,
                      float *out)
 {
     struct qr_act act;
@@ -85,7 +85,7 @@ static void multiply(const struct qr_packed *w, const float *x, size_t m, const 
 }
 
 static void check_level(const struct quire_kernels *kernels, enum qr_weight_type type,
-                        enum qr_compute compute)
+                        enum quire_compute compute)
 {
     static const size_t ms[] = { 1, 2, 5, 16, 17, 64, MAX_M };
     static const uint32_t teams[] = { 1, 2, 3, 7 };
@@ -122,9 +122,9 @@ static void bits_do_not_depend_on_rows_or_threads(void **state)
             continue;
         }
         for (int t = 0; t < N_TYPES; t++) {
-            check_level(kernels, types[t], QR_COMPUTE_NATIVE);
-            if (qr_linear_view(types[t], QR_COMPUTE_NATIVE) != QR_ACT_F32)
-                check_level(kernels, types[t], QR_COMPUTE_F32);
+            check_level(kernels, types[t], QUIRE_COMPUTE_NATIVE);
+            if (qr_linear_view(types[t], QUIRE_COMPUTE_NATIVE) != QR_ACT_F32)
+                check_level(kernels, types[t], QUIRE_COMPUTE_F32);
         }
     }
 }
@@ -145,7 +145,7 @@ static void f32_mode_is_the_dot_of_rows(void **state)
         struct qr_packed *w = random_weight(types[t], N, k_of(types[t]));
         enum { M = 3 };
         float *x = random_rows(M, w->k), *out = random_rows(M, N), *row = random_rows(1, w->k);
-        multiply(w, x, M, NULL, QR_COMPUTE_F32, best(), 2, out);
+        multiply(w, x, M, NULL, QUIRE_COMPUTE_F32, best(), 2, out);
         for (size_t j = 0; j < N; j++) {
             qr_linear_row(w, j, row);
             for (size_t i = 0; i < M; i++) {
@@ -173,9 +173,9 @@ static void nan_stays_in_its_row(void **state)
         struct qr_packed *w = random_weight(types[t], N, k_of(types[t]));
         enum { M = 5 };
         float *x = random_rows(M, w->k), *want = random_rows(M, N), *out = random_rows(M, N);
-        multiply(w, x, M, NULL, QR_COMPUTE_NATIVE, best(), 1, want);
+        multiply(w, x, M, NULL, QUIRE_COMPUTE_NATIVE, best(), 1, want);
         x[2 * w->k + 100] = NAN;
-        multiply(w, x, M, NULL, QR_COMPUTE_NATIVE, best(), 1, out);
+        multiply(w, x, M, NULL, QUIRE_COMPUTE_NATIVE, best(), 1, out);
         for (size_t j = 0; j < N; j++)
             assert_true(isnan(out[2 * N + j]));
         assert_memory_equal(out, want, 2 * N * sizeof *out);
@@ -243,7 +243,7 @@ static void check_names_what_is_wrong(void **state)
     const struct qr_linear_args good = { .w = w, .x = &act, .out = out, .out_stride = 40 };
     struct qr_linear_args a = good;
     assert_status(QUIRE_OK, qr_linear_check(&a, &err));
-    a.compute = QR_COMPUTE_NATIVE;
+    a.compute = QUIRE_COMPUTE_NATIVE;
     assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, &err));
     assert_non_null(strstr(err.msg, "Q8_0"));
     a = good;
@@ -253,7 +253,7 @@ static void check_names_what_is_wrong(void **state)
     a.out = NULL;
     assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, &err));
     a = good;
-    a.compute = (enum qr_compute)9;
+    a.compute = (enum quire_compute)9;
     assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, &err));
     a = good;
     a.epilogue = (enum qr_epilogue)9;

@@ -98,7 +98,7 @@ static bool make_problem(struct problem *p, enum qr_weight_type type, size_t m, 
     p->bias = malloc(n * sizeof *p->bias);
     p->want = malloc(m * n * sizeof *p->want);
     p->size = malloc(m * n * sizeof *p->size);
-    const enum qr_act_view view = qr_linear_view(type, QR_COMPUTE_NATIVE);
+    const enum qr_act_view view = qr_linear_view(type, QUIRE_COMPUTE_NATIVE);
     assert_true(qr_act_bytes(view, m, k, &bytes));
     p->act_memory = aligned_alloc(64, bytes + 64);
     assert_true(p->raw && p->w && p->x && p->bias && p->want && p->size && p->act_memory);
@@ -131,7 +131,7 @@ static struct qr_linear_args args_of(const struct problem *p, const struct qr_pa
                                     .out = out,
                                     .out_stride = stride,
                                     .bias = p->bias,
-                                    .compute = QR_COMPUTE_NATIVE };
+                                    .compute = QUIRE_COMPUTE_NATIVE };
 }
 
 static void check_sums(const struct problem *p, const float *out, size_t stride, const char *who)
@@ -363,7 +363,7 @@ static void refuses_what_it_cannot_hold(void **state)
     if (!make_problem(&p, QR_WEIGHT_BF16, 1, 64, 64))
         return;
     struct qr_linear_args args = args_of(&p, p.theirs, out, 64);
-    args.compute = QR_COMPUTE_F32;
+    args.compute = QUIRE_COMPUTE_F32;
     assert_status(QUIRE_E_UNSUPPORTED, qr_linear_check(&args, &err));
     free_problem(&p);
 }
