@@ -1,44 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* forward.c - the public call: checks, and handing out the items of the plan. */
 #include "attention/item.h"
-#include "base/checked.h"
+#include "attention/tensor.h"
 #include "base/error.h"
 #include "base/threads.h"
-
-/* Addresses a tensor may touch. */
-struct extent {
-    uintptr_t begin, end;
-};
-
-static bool overlap(struct extent a, struct extent b) { return a.begin < b.end && b.begin < a.end; }
-
-/* Checks the strides of a [tokens][heads][width] tensor and finds its extent. */
-static quire_status check_tensor(const char *name, const void *p, size_t tokens, size_t heads,
-                                 size_t width, size_t token_stride, size_t head_stride,
-                                 struct extent *out, struct quire_error *err)
-{
-    size_t token_span, head_span, n, bytes;
-    if (!p)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s is NULL", name);
-    if (token_stride < width || head_stride < width)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s: stride %zu is smaller than a row of %zu",
-                       name, token_stride < width ? token_stride : head_stride, width);
-    if (!tokens) {
-        *out = (struct extent){ 0, 0 };
-        return QUIRE_OK;
-    }
-    if (!qr_mul_size(tokens - 1, token_stride, &token_span) ||
-        !qr_mul_size(heads - 1, head_stride, &head_span) ||
-        !qr_add_size(token_span, head_span, &n) || !qr_add_size(n, width, &n) ||
-        !qr_mul_size(n, sizeof(float), &bytes) || (uintptr_t)p > UINTPTR_MAX - bytes)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s: %zu tokens of stride %zu overflow", name,
-                       tokens, token_stride);
-    if (token_stride < head_span + width && head_stride < token_span + width)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s: rows of strides %zu and %zu overlap",
-                       name, token_stride, head_stride);
-    *out = (struct extent){ (uintptr_t)p, (uintptr_t)p + bytes };
-    return QUIRE_OK;
-}
 
 /* The arguments with strides and configuration filled in. */
 static struct quire_attention_args resolve(const struct quire_plan *plan,
@@ -90,19 +55,23 @@ static quire_status check_buffers(const struct quire_plan *plan,
                                   const struct quire_attention_args *a, struct quire_error *err)
 {
     const struct quire_attention_config *c = a->config;
-    struct extent q, out, lse = { 0, 0 };
-    QR_TRY(check_tensor("q", a->q, plan->num_tokens, c->num_heads, c->head_size, a->q_token_stride,
-                        a->q_head_stride, &q, err));
-    QR_TRY(check_tensor("out", a->out, plan->num_tokens, c->num_heads, qr_attention_v_size(c),
-                        a->out_token_stride, a->out_head_stride, &out, err));
+    const size_t n = plan->num_tokens, f32 = sizeof(float);
+    const struct qr_tensor tensors[] = {
+        { "args.q", a->q, n, c->num_heads, c->head_size, a->q_token_stride, a->q_head_stride, f32 },
+        { "args.out", a->out, n, c->num_heads, qr_attention_v_size(c), a->out_token_stride,
+          a->out_head_stride, f32 },
+        { "args.lse", a->lse, n, 1, c->num_heads, a->lse_token_stride, a->lse_token_stride, f32 },
+    };
+    struct qr_extent q, out, lse = { 0, 0 };
+    QR_TRY(qr_tensor_check(&tensors[0], &q, err));
+    QR_TRY(qr_tensor_check(&tensors[1], &out, err));
     if (a->lse)
-        QR_TRY(check_tensor("lse", a->lse, plan->num_tokens, 1, c->num_heads, a->lse_token_stride,
-                            a->lse_token_stride, &lse, err));
-    if (overlap(q, out) || overlap(q, lse) || overlap(out, lse))
+        QR_TRY(qr_tensor_check(&tensors[2], &lse, err));
+    if (qr_extent_overlap(q, out) || qr_extent_overlap(q, lse) || qr_extent_overlap(out, lse))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s overlap",
-                       overlap(q, out)   ? "q and out"
-                       : overlap(q, lse) ? "q and lse"
-                                         : "out and lse");
+                       qr_extent_overlap(q, out)   ? "q and out"
+                       : qr_extent_overlap(q, lse) ? "q and lse"
+                                                   : "out and lse");
     return QUIRE_OK;
 }
 
