@@ -240,7 +240,9 @@ static void check_names_what_is_wrong(void **state)
     float *x = random_rows(2, 64), out[80];
     struct qr_act act;
     qr_act_init(&act, QR_ACT_F32, x, 64, 2, 64, NULL);
-    const struct qr_linear_args good = { .w = w, .x = &act, .out = out, .out_stride = 40 };
+    const struct qr_linear_args good = {
+        .w = w, .x = &act, .out = out, .out_stride = 40, .compute = QUIRE_COMPUTE_F32
+    };
     struct qr_linear_args a = good;
     assert_status(QUIRE_OK, qr_linear_check(&a, &err));
     a.compute = QUIRE_COMPUTE_NATIVE;
