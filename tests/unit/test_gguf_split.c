@@ -1,23 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_gguf_split.c - GGUF models in several files: every file found, checked and read; every lie refused. */
+#include "test_dir.h"
 #include "test_gguf.h"
-
-static char dir[64];
-
-static int make_dir(void **state)
-{
-    (void)state;
-    strcpy(dir, "/tmp/quire-split-XXXXXX");
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r '%s'", dir);
-    return system(command);
-}
 
 struct part {
     uint32_t no, count, n_tensors; /* as written in its metadata */

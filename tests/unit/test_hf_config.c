@@ -1,52 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_hf_config.c - config.json of every built family, in both styles, and the rules behind its keys. */
 #include "test_config.h"
+#include "test_hf.h"
 #include <math.h>
-
-static quire_status parse(const char *json, const char *generation, struct qr_model_config *cfg,
-                          struct quire_error *err)
-{
-    struct fail_alloc f; /* lives as long as the call: on success the memory moves to malloc's */
-    fail_alloc_init(&f, 0, false);
-    quire_status s = qr_model_config_from_hf(
-        json, strlen(json), generation, generation ? strlen(generation) : 0, &f.hooks, cfg, err);
-    qr_model_config_free(cfg);
-    assert_int_equal(f.live_count, 0);
-    if (s == QUIRE_OK)
-        s = qr_model_config_from_hf(json, strlen(json), generation,
-                                    generation ? strlen(generation) : 0, NULL, cfg, err);
-    return s;
-}
-
-static struct qr_model_config good(const char *json)
-{
-    struct qr_model_config cfg;
-    struct quire_error err = QUIRE_ERROR_INIT;
-    const quire_status s = parse(json, NULL, &cfg, &err);
-    if (s != QUIRE_OK)
-        print_error("%s\n", err.msg);
-    assert_int_equal(s, QUIRE_OK);
-    return cfg;
-}
-
-static void bad(const char *json, quire_status status, const char *text)
-{
-    struct qr_model_config cfg;
-    struct quire_error err = QUIRE_ERROR_INIT;
-    const quire_status s = parse(json, NULL, &cfg, &err);
-    if (s != status || !strstr(err.msg, text))
-        print_error("%s\n  got %s \"%s\", expected %s \"%s\"\n", json, quire_status_name(s),
-                    err.msg, quire_status_name(status), text);
-    assert_int_equal(s, status);
-    assert_non_null(strstr(err.msg, text));
-}
-
-/* A model of 4 layers, 4 heads of 16, with more keys appended. */
-#define SIZES                                                                                      \
-    "\"vocab_size\":320,\"hidden_size\":64,\"intermediate_size\":160,\"num_hidden_layers\":4,"     \
-    "\"num_attention_heads\":4,"                                                                   \
-    "\"num_key_value_heads\":null"
-#define MODEL(type, more) "{\"model_type\":\"" type "\"," SIZES more "}"
 
 static void test_both_styles_agree(void **state)
 {

@@ -3,11 +3,10 @@
  * logits against a forward pass in double precision, chunks of a prompt, and an answer that grows
  * past the original context. Weights are those of the phi3 reference; its configuration is ours. */
 #include "model/safetensors.h"
-#include "quire_cmocka.h"
+#include "test_dir.h"
 #include <math.h>
 #include <quire/engine.h>
 #include <quire/model.h>
-#include <unistd.h>
 
 enum {
     LAYERS = 2,
@@ -26,14 +25,12 @@ enum {
     BLOCKS = MAX_TOKENS / BLOCK
 };
 
-static char folder[] = "/tmp/quire-longrope-XXXXXX";
-
 static double factor(bool is_long, int i) { return is_long ? 1 + 0.4 * i : 1 + 0.02 * i; }
 
 static void put_text(const char *name, const char *text)
 {
     char path[4200];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(path, sizeof path, "%s/%s", dir, name);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
     assert_true(fputs(text, f) >= 0);
@@ -88,27 +85,15 @@ static void put_tokenizer(void)
     put_text("tokenizer.json", text);
 }
 
-static void remove_files(void)
+static int fill_dir(void **state)
 {
-    static const char *const names[] = { "config.json", "tokenizer.json", "model.safetensors" };
-    char path[4200];
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        unlink(path);
-    }
-    rmdir(folder);
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
     char to[4200], from[4200];
     if (!shared_dir())
         return 0;
-    if (!mkdtemp(folder))
+    if (make_dir(state) != 0)
         return -1;
     snprintf(to, sizeof to, "%s/goldens/phi3/model.safetensors", shared_dir());
-    snprintf(from, sizeof from, "%s/model.safetensors", folder);
+    snprintf(from, sizeof from, "%s/model.safetensors", dir);
     char *whole = realpath(to, NULL);
     if (!whole || symlink(whole, from) != 0)
         return -1;
@@ -118,13 +103,7 @@ static int make_folder(void **state)
     return 0;
 }
 
-static int drop_folder(void **state)
-{
-    (void)state;
-    if (shared_dir())
-        remove_files();
-    return 0;
-}
+static int drop_dir(void **state) { return shared_dir() ? remove_dir(state) : 0; }
 
 /* ---- the model in double precision, from its definition */
 
@@ -236,7 +215,7 @@ static void reference(const int32_t *ids, int n, int length, double *logits)
     static double x[MAX_TOKENS][HIDDEN];
     struct qr_safetensors *s;
     double y[HIDDEN];
-    assert_status(QUIRE_OK, qr_safetensors_open_dir(folder, NULL, &s, NULL));
+    assert_status(QUIRE_OK, qr_safetensors_open_dir(dir, NULL, &s, NULL));
     float *embed = weights_of(s, VOCAB * HIDDEN, "model.embed_tokens.weight", 0);
     float *last = weights_of(s, HIDDEN, "model.norm.weight", 0);
     float *head = weights_of(s, VOCAB * HIDDEN, "lm_head.weight", 0);
@@ -265,7 +244,7 @@ static void open_world(struct world *w)
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_model_params mp;
     quire_model_params_default(&mp);
-    mp.path = folder;
+    mp.path = dir;
     mp.compute = QUIRE_COMPUTE_F32;
     const quire_status s = quire_model_open(&mp, &w->model, &err);
     if (s != QUIRE_OK)
@@ -401,7 +380,7 @@ static void an_answer_grows_past_the_original_context(void **state)
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_engine *e;
     quire_engine_params_default(&ep);
-    ep.model_path = folder;
+    ep.model_path = dir;
     ep.n_threads = 1;
     ep.thread_backend = QUIRE_THREADS_PTHREAD;
     ep.compute = QUIRE_COMPUTE_F32;
@@ -450,5 +429,5 @@ int main(void)
         cmocka_unit_test(chunks_belong_to_the_whole_length),
         cmocka_unit_test(an_answer_grows_past_the_original_context),
     };
-    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+    return cmocka_run_group_tests(tests, fill_dir, drop_dir);
 }

@@ -1,25 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_safetensors.c - safetensors headers, layouts, folders and indexes: what must be refused, and reads. */
 #include "model/safetensors.h"
-#include "quire_cmocka.h"
-#include <unistd.h>
-
-static char dir[64];
-
-static int make_dir(void **state)
-{
-    (void)state;
-    strcpy(dir, "/tmp/quire-st-XXXXXX");
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r '%s'", dir);
-    return system(command);
-}
+#include "test_dir.h"
 
 static const char *in_dir(const char *name)
 {
