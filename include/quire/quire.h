@@ -3,6 +3,7 @@
 #ifndef QUIRE_QUIRE_H
 #define QUIRE_QUIRE_H
 #include <quire/attention.h>
+#include <quire/attention_dense.h>
 #include <quire/chat_template.h>
 #include <quire/cpu.h>
 #include <quire/engine.h>

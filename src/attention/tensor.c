@@ -21,7 +21,8 @@ quire_status qr_tensor_check(const struct qr_tensor *t, struct qr_extent *out,
     if (!qr_mul_size(t->tokens - 1, t->token_stride, &token_span) ||
         !qr_mul_size(t->heads - 1, t->head_stride, &head_span) ||
         !qr_add_size(token_span, head_span, &n) || !qr_add_size(n, t->width, &n) ||
-        !qr_mul_size(n, t->elem_bytes, &bytes) || (uintptr_t)t->p > UINTPTR_MAX - bytes)
+        !qr_mul_size(n, t->elem_bytes, &bytes) || bytes > PTRDIFF_MAX ||
+        (uintptr_t)t->p > UINTPTR_MAX - bytes)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s: %zu tokens of stride %zu overflow", t->name,
                        t->tokens, t->token_stride);
     if (t->token_stride < head_span + t->width && t->head_stride < token_span + t->width)
