@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_attn_merge.c - merging partial results: against a sum in double, against the whole sequence,
+ * and with every argument wrong in turn. */
+#include "test_plan.h"
+#include <quire/attention_dense.h>
+
+enum { MAX_PARTS = 6 };
+
+/* Parts of random size with gaps between their rows, and room for a result. */
+struct parts {
+    uint32_t n, heads, size;
+    size_t tokens;
+    struct quire_attention_partial part[MAX_PARTS];
+    float *memory[MAX_PARTS], sinks[32];
+    size_t out_floats; /* of a part's memory; its lse follows */
+    float *out, *lse;  /* dense */
+    struct quire_attention_merge_args args;
+};
+
+static void parts_new(struct parts *p, uint32_t n, size_t tokens, uint32_t heads, uint32_t size)
+{
+    const size_t head_stride = size + 1, token_stride = heads * head_stride + 2;
+    *p = (struct parts){ .n = n, .heads = heads, .size = size, .tokens = tokens };
+    p->out_floats = tokens * token_stride;
+    for (uint32_t i = 0; i < n; i++) {
+        p->memory[i] = scene_values(p->out_floats + tokens * (heads + i), 3);
+        p->part[i] = (struct quire_attention_partial){ .out = p->memory[i],
+                                                       .lse = p->memory[i] + p->out_floats,
+                                                       .out_token_stride = token_stride,
+                                                       .out_head_stride = head_stride,
+                                                       .lse_token_stride = heads + i };
+    }
+    for (uint32_t h = 0; h < heads; h++)
+        p->sinks[h] = scene_uniform(-3, 3);
+    p->out = scene_values(tokens * heads * size, 1);
+    p->lse = scene_values(tokens * heads, 1);
+    p->args = (struct quire_attention_merge_args){ .struct_size = sizeof p->args,
+                                                   .n_parts = n,
+                                                   .parts = p->part,
+                                                   .n_tokens = tokens,
+                                                   .num_heads = heads,
+                                                   .v_head_size = size,
+                                                   .out = p->out,
+                                                   .lse = p->lse };
+}
+
+static void parts_free(struct parts *p)
+{
+    for (uint32_t i = 0; i < p->n; i++)
+        free(p->memory[i]);
+    free(p->out), free(p->lse);
+}
+
+static float *part_row(const struct parts *p, uint32_t i, size_t token, uint32_t head)
+{
+    return p->memory[i] + token * p->part[i].out_token_stride + head * p->part[i].out_head_stride;
+}
+
+static float *part_lse(const struct parts *p, uint32_t i, size_t token, uint32_t head)
+{
+    return p->memory[i] + p->out_floats + token * p->part[i].lse_token_stride + head;
+}
+
+/* A part that saw no key, with rubbish for its result. */
+static void blind(const struct parts *p, uint32_t i, size_t token, uint32_t head)
+{
+    *part_lse(p, i, token, head) = -INFINITY;
+    for (uint32_t d = 0; d < p->size; d++)
+        part_row(p, i, token, head)[d] = d % 2 ? NAN : INFINITY;
+}
+
+/* One row by the formula, all in double. */
+static void check_row(const struct parts *p, size_t token, uint32_t head)
+{
+    const size_t row = token * p->heads + head;
+    double sum = 0;
+    for (uint32_t i = 0; i < p->n; i++)
+        sum += exp((double)*part_lse(p, i, token, head));
+    const double all = sum + (p->args.sinks ? exp((double)p->sinks[head]) : 0);
+    if (sum > 0)
+        assert_true(fabs((double)p->lse[row] - log(sum)) < 2e-6);
+    else
+        assert_true(p->lse[row] == -INFINITY);
+    for (uint32_t d = 0; d < p->size; d++) {
+        double want = 0;
+        for (uint32_t i = 0; i < p->n; i++)
+            if (*part_lse(p, i, token, head) != -INFINITY)
+                want += exp((double)*part_lse(p, i, token, head)) / all *
+                        (double)part_row(p, i, token, head)[d];
+        assert_true(fabs((double)p->out[row * p->size + d] - want) < 3e-6);
+    }
+}
+
+static void random_parts(void **state)
+{
+    (void)state;
+    scene_rng = 21;
+    for (int round = 0; round < 200; round++) {
+        struct parts p;
+        parts_new(&p, 1 + scene_below(MAX_PARTS), scene_below(9), 1 + scene_below(9),
+                  1 + scene_below(scene_below(4) ? 40 : 700));
+        p.args.sinks = round % 2 ? p.sinks : NULL;
+        for (size_t t = 0; t < p.tokens; t++)
+            for (uint32_t h = 0; h < p.heads; h++)
+                for (uint32_t i = 0; i < p.n; i++)
+                    if (scene_below(3) == 0)
+                        blind(&p, i, t, h);
+        must(quire_attention_merge(&p.args, NULL, &err));
+        for (size_t t = 0; t < p.tokens; t++)
+            for (uint32_t h = 0; h < p.heads; h++)
+                check_row(&p, t, h);
+        parts_free(&p);
+    }
+}
+
+/* The order of additions, and that it is the same for any team and in place. */
+static void the_same_bits(void **state)
+{
+    (void)state;
+    scene_rng = 22;
+    struct parts p;
+    parts_new(&p, 4, 37, 5, 300);
+    blind(&p, 0, 11, 2);
+    must(quire_attention_merge(&p.args, NULL, &err));
+    for (size_t row = 0; row < 37 * 5; row++)
+        for (uint32_t d = 0; d < 300; d++) {
+            double e[4], all = 0, top = -INFINITY;
+            float want = 0;
+            for (uint32_t i = 0; i < 4; i++)
+                top = fmax(top, (double)*part_lse(&p, i, row / 5, (uint32_t)(row % 5)));
+            for (uint32_t i = 0; i < 4; i++)
+                all += e[i] = exp((double)*part_lse(&p, i, row / 5, (uint32_t)(row % 5)) - top);
+            for (uint32_t i = 0; i < 4; i++)
+                if (e[i] > 0)
+                    want += (float)(e[i] / all) * part_row(&p, i, row / 5, (uint32_t)(row % 5))[d];
+            assert_true(p.out[row * 300 + d] == want);
+        }
+    float *out = malloc(37 * 5 * 300 * sizeof *out), *lse = malloc(37 * 5 * sizeof *lse);
+    memcpy(out, p.out, 37 * 5 * 300 * sizeof *out);
+    memcpy(lse, p.lse, 37 * 5 * sizeof *lse);
+    static const uint32_t counts[] = { 1, 2, 3, 7 };
+    for (int i = 0; i < 4; i++) {
+        struct quire_threads_params params;
+        struct quire_threads *threads;
+        quire_threads_params_default(&params);
+        params.backend = QUIRE_THREADS_PTHREAD;
+        params.n_threads = counts[i];
+        must(quire_threads_create(&params, &threads, &err));
+        memset(p.out, 0xee, 37 * 5 * 300 * sizeof *out);
+        memset(p.lse, 0xee, 37 * 5 * sizeof *lse);
+        must(quire_attention_merge(&p.args, threads, &err));
+        assert_same_bits(p.out, out, 37 * 5 * 300);
+        assert_same_bits(p.lse, lse, 37 * 5);
+        quire_threads_destroy(threads);
+    }
+    p.args.out = p.memory[2];
+    p.args.out_token_stride = p.part[2].out_token_stride;
+    p.args.out_head_stride = p.part[2].out_head_stride;
+    p.args.lse = p.memory[1] + p.out_floats;
+    p.args.lse_token_stride = p.part[1].lse_token_stride;
+    must(quire_attention_merge(&p.args, NULL, &err));
+    for (uint32_t row = 0; row < 37 * 5; row++) {
+        assert_same_bits(part_row(&p, 2, row / 5, row % 5), out + row * 300, 300);
+        assert_same_bits(part_lse(&p, 1, row / 5, row % 5), lse + row, 1);
+    }
+    free(out), free(lse);
+    parts_free(&p);
+}
+
+static void special_values(void **state)
+{
+    (void)state;
+    scene_rng = 23;
+    struct parts p;
+    parts_new(&p, 3, 1, 6, 10);
+    p.args.sinks = p.sinks;
+    for (uint32_t h = 0; h < 6; h++)
+        for (uint32_t i = 0; i < 3; i++)
+            blind(&p, i, 0, h);
+    /* head 0: nothing seen; 1: one part alone, bit by bit; 2: NaN; 3: +inf; 4: far apart; 5: a sink
+     * beyond everything */
+    for (uint32_t h = 1; h < 6; h++)
+        for (uint32_t d = 0; d < 10; d++)
+            part_row(&p, 1, 0, h)[d] = d ? scene_uniform(-1, 1) : -0.0f;
+    *part_lse(&p, 1, 0, 1) = 5;
+    p.sinks[1] = -INFINITY;
+    *part_lse(&p, 1, 0, 2) = NAN;
+    *part_lse(&p, 1, 0, 3) = INFINITY;
+    *part_lse(&p, 1, 0, 4) = 3e38f;
+    *part_lse(&p, 2, 0, 4) = -3e38f; /* its NaN has weight 0 */
+    p.sinks[4] = -3e38f;
+    *part_lse(&p, 1, 0, 5) = -1e30f;
+    p.sinks[5] = 3e38f;
+    must(quire_attention_merge(&p.args, NULL, &err));
+    assert_true(p.lse[0] == -INFINITY && p.lse[1] == 5 && p.lse[4] == 3e38f && p.lse[5] == -1e30f);
+    assert_true(isnan(p.lse[2]) && isnan(p.lse[3]));
+    assert_same_bits(p.out + 10, part_row(&p, 1, 0, 1), 10);
+    assert_same_bits(p.out + 40, part_row(&p, 1, 0, 4), 10);
+    for (uint32_t d = 0; d < 10; d++)
+        assert_true(p.out[d] == 0 && isnan(p.out[20 + d]) && isnan(p.out[30 + d]) &&
+                    p.out[50 + d] == 0);
+    parts_free(&p);
+}
+
+/* ---- one sequence over four places */
+
+/* Keys [begin, end) of a scene's only sequence in a cache of their own, and what its last n_new
+ * tokens see there. */
+static void attend_range(const struct scene *s, uint32_t begin, uint32_t end, uint32_t n_new,
+                         float *out, float *lse)
+{
+    const struct quire_attention_config *c = &s->config;
+    struct scene part = *s;
+    const uint32_t len = end - begin;
+    const size_t kv = (size_t)begin * c->num_kv_heads;
+    const float *q = s->q + (size_t)(s->len[0] - n_new) * c->num_heads * c->head_size;
+    scene_fill(&part, &len, 1);
+    memcpy(part.k, s->k + kv * c->head_size,
+           (size_t)len * c->num_kv_heads * c->head_size * sizeof(float));
+    memcpy(part.v, s->v + kv * scene_v_size(s),
+           (size_t)len * c->num_kv_heads * scene_v_size(s) * sizeof(float));
+    memcpy(part.q + (size_t)(len - n_new) * c->num_heads * c->head_size, q,
+           (size_t)n_new * c->num_heads * c->head_size * sizeof(float));
+    part.config.causal = end == s->len[0];
+    part.config.sinks = NULL;
+    struct run r = run_whole(&part);
+    r.from[0] = len - n_new;
+    struct result result = result_new(&part);
+    run_scene(&part, &r, &result);
+    const size_t row = (size_t)(len - n_new) * c->num_heads, n = (size_t)n_new * c->num_heads;
+    memcpy(out, result.out + row * scene_v_size(s), n * scene_v_size(s) * sizeof *out);
+    memcpy(lse, result.lse + row, n * sizeof *lse);
+    result_free(&result);
+    scene_free(&part);
+}
+
+static void four_shards(void **state)
+{
+    (void)state;
+    static const uint32_t len = 2100, n_new = 9;
+    scene_rng = 24;
+    for (int round = 0; round < 6; round++) {
+        struct scene s = {
+            .k_dtype = QUIRE_KV_F32, .v_dtype = QUIRE_KV_F32, .k_scale = 1, .v_scale = 1
+        };
+        quire_attention_config_default(&s.config, 8, 2, 32);
+        s.config.v_head_size = round % 2 ? 16 : 32;
+        s.config.logits_soft_cap = round == 2 ? 20 : 0;
+        scene_fill(&s, &len, 1);
+        s.config.sinks = round > 2 ? s.sinks : NULL;
+        struct result want = result_new(&s);
+        struct run r = run_whole(&s);
+        r.from[0] = len - n_new;
+        run_scene(&s, &r, &want);
+        const size_t n = (size_t)n_new * 8, width = scene_v_size(&s);
+        float *memory = malloc(5 * n * (width + 1) * sizeof *memory);
+        struct quire_attention_partial parts[4];
+        for (uint32_t i = 0; i < 4; i++) {
+            float *out = memory + i * n * (width + 1);
+            attend_range(&s, len * i / 4, len * (i + 1) / 4, n_new, out, out + n * width);
+            parts[i] = (struct quire_attention_partial){ .out = out, .lse = out + n * width };
+        }
+        float *out = memory + 4 * n * (width + 1), *lse = out + n * width;
+        const struct quire_attention_merge_args args = { .struct_size = sizeof args,
+                                                         .n_parts = 4,
+                                                         .parts = parts,
+                                                         .n_tokens = n_new,
+                                                         .num_heads = 8,
+                                                         .v_head_size = (uint32_t)width,
+                                                         .sinks = s.config.sinks,
+                                                         .out = out,
+                                                         .lse = lse };
+        must(quire_attention_merge(&args, NULL, &err));
+        const float *want_out = want.out + (size_t)(len - n_new) * 8 * width;
+        const float *want_lse = want.lse + (size_t)(len - n_new) * 8;
+        for (size_t i = 0; i < n * width; i++)
+            assert_true(fabsf(out[i] - want_out[i]) <= 1e-5f);
+        for (size_t i = 0; i < n; i++)
+            assert_true(fabsf(lse[i] - want_lse[i]) <= 1e-5f);
+        free(memory);
+        result_free(&want);
+        scene_free(&s);
+    }
+}
+
+/* ---- arguments */
+
+static void bad_arguments(void **state)
+{
+    (void)state;
+    struct parts p;
+    scene_rng = 25;
+    parts_new(&p, 3, 4, 5, 8);
+    p.args.sinks = p.sinks;
+    for (size_t i = 0; i < 4 * 5 * 8; i++)
+        p.out[i] = 7;
+    for (size_t i = 0; i < 4 * 5; i++)
+        p.lse[i] = 7;
+    const struct parts good = p;
+    assert_refused(QUIRE_E_INVALID_ARG, "args", quire_attention_merge(NULL, NULL, &err));
+    assert_refused(QUIRE_E_INVALID_ARG, "args", quire_attention_merge_check(NULL, &err));
+#define BAD(change, code, word)                                                                    \
+    do {                                                                                           \
+        change;                                                                                    \
+        assert_refused(code, word, quire_attention_merge_check(&p.args, &err));                    \
+        assert_refused(code, word, quire_attention_merge(&p.args, NULL, &err));                    \
+        memcpy(p.part, good.part, sizeof p.part);                                                  \
+        memcpy(p.sinks, good.sinks, sizeof p.sinks);                                               \
+        p.args = good.args;                                                                        \
+        p.args.parts = p.part;                                                                     \
+        p.args.sinks = p.sinks;                                                                    \
+    } while (0)
+    p.args.parts = p.part;
+    p.args.sinks = p.sinks;
+    BAD(p.args.struct_size--, QUIRE_E_MISUSE, "struct_size");
+    BAD(p.args.n_parts = 0, QUIRE_E_INVALID_ARG, "n_parts");
+    BAD(p.args.n_parts = 1025, QUIRE_E_INVALID_ARG, "n_parts");
+    BAD(p.args.parts = NULL, QUIRE_E_INVALID_ARG, "parts is NULL");
+    BAD(p.args.num_heads = 0, QUIRE_E_INVALID_ARG, "num_heads");
+    BAD(p.args.num_heads = 65537, QUIRE_E_INVALID_ARG, "num_heads");
+    BAD(p.args.v_head_size = 0, QUIRE_E_INVALID_ARG, "v_head_size");
+    BAD(p.args.n_tokens = SIZE_MAX / 8, QUIRE_E_INVALID_ARG, "args.out");
+    BAD(p.sinks[3] = NAN, QUIRE_E_INVALID_ARG, "sinks[3]");
+    BAD(p.sinks[4] = INFINITY, QUIRE_E_INVALID_ARG, "sinks[4]");
+    BAD(p.args.out = NULL, QUIRE_E_INVALID_ARG, "args.out");
+    BAD(p.args.out_head_stride = 7, QUIRE_E_INVALID_ARG, "args.out");
+    BAD(p.args.out_token_stride = 7, QUIRE_E_INVALID_ARG, "args.out");
+    BAD(p.args.out_head_stride = SIZE_MAX / 4, QUIRE_E_INVALID_ARG, "args.out");
+    BAD(p.args.lse_token_stride = 4, QUIRE_E_INVALID_ARG, "args.lse");
+    BAD(p.part[1].out = NULL, QUIRE_E_INVALID_ARG, "parts[1].out");
+    BAD(p.part[2].lse = NULL, QUIRE_E_INVALID_ARG, "parts[2].lse");
+    BAD(p.part[2].out_head_stride = 1, QUIRE_E_INVALID_ARG, "parts[2].out");
+    BAD(p.part[1].lse_token_stride = 4, QUIRE_E_INVALID_ARG, "parts[1].lse");
+    BAD(p.part[1].lse_token_stride = SIZE_MAX / 2, QUIRE_E_INVALID_ARG, "parts[1].lse");
+    BAD(p.args.lse = p.out + 7, QUIRE_E_INVALID_ARG, "out and lse");
+    BAD(p.args.out = p.memory[1], QUIRE_E_INVALID_ARG, "out and args.parts[1].out");
+    BAD(p.args.out = p.memory[1] + p.out_floats - 8, QUIRE_E_INVALID_ARG, "out and args.parts[1]");
+    BAD(p.args.lse = p.memory[2], QUIRE_E_INVALID_ARG, "lse and args.parts[2].out");
+    BAD(p.args.lse = (float *)p.part[2].lse + 1, QUIRE_E_INVALID_ARG, "lse and args.parts[2].lse");
+    BAD(p.part[1].lse = p.out + 100, QUIRE_E_INVALID_ARG, "out and args.parts[1].lse");
+#undef BAD
+    for (size_t i = 0; i < 4 * 5 * 8; i++)
+        assert_true(p.out[i] == 7);
+    for (size_t i = 0; i < 4 * 5; i++)
+        assert_true(p.lse[i] == 7);
+    p.args.lse = NULL;
+    must(quire_attention_merge(&p.args, NULL, &err));
+    p.args.n_tokens = 0;
+    must(quire_attention_merge(&p.args, NULL, &err));
+    p.args.parts = good.args.parts;
+    parts_free(&p);
+}
+
+struct nested {
+    struct quire_threads *threads;
+    const struct quire_attention_merge_args *args;
+};
+
+static void merge_inside(void *arg, const struct quire_team *team)
+{
+    const struct nested *n = arg;
+    if (team->rank == 0)
+        assert_refused(QUIRE_E_BUSY, "threads", quire_attention_merge(n->args, n->threads, &err));
+}
+
+static void busy_threads(void **state)
+{
+    (void)state;
+    struct parts p;
+    struct quire_threads_params params;
+    struct nested n = { .args = &p.args };
+    parts_new(&p, 1, 1, 1, 1);
+    quire_threads_params_default(&params);
+    params.backend = QUIRE_THREADS_PTHREAD;
+    params.n_threads = 2;
+    must(quire_threads_create(&params, &n.threads, &err));
+    assert_status(QUIRE_OK, quire_threads_run(n.threads, merge_inside, &n));
+    quire_threads_destroy(n.threads);
+    parts_free(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_parts),   cmocka_unit_test(the_same_bits),
+        cmocka_unit_test(special_values), cmocka_unit_test(four_shards),
+        cmocka_unit_test(bad_arguments),  cmocka_unit_test(busy_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
