@@ -53,6 +53,14 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_dtype_parse(const char *name,
 
 /* ---- The pool */
 
+/** Flags of quire_kv_group_config. */
+enum {
+    /** Multi-head latent attention (quire/mla.h): a value is the first v_head_size elements of its
+     *  key and is not stored. v_head_size is at most head_size, v_dtype equals k_dtype, and values
+     *  are scaled as keys are: n_v_scales is 0. Usually n_kv_heads is 1. */
+    QUIRE_KV_LATENT = 1u << 0,
+};
+
 /** One KV group. Everything is copied by quire_kv_create. */
 struct quire_kv_group_config {
     uint32_t n_layers;    /**< 1 .. 65535 */
@@ -69,7 +77,8 @@ struct quire_kv_group_config {
      *  are checked and otherwise ignored. */
     const float *k_scale, *v_scale;
     uint32_t n_k_scales, n_v_scales;
-    uint32_t reserved[6]; /**< 0 */
+    uint32_t flags;       /**< QUIRE_KV_LATENT */
+    uint32_t reserved[5]; /**< 0 */
 };
 
 /** Flags of quire_kv_config. */
@@ -229,7 +238,7 @@ struct quire_kv_write_args {
     uint32_t group, layer;     /**< layer within the group */
     enum quire_kv_dtype dtype; /**< of the rows: QUIRE_KV_F32 or QUIRE_KV_BF16 */
     const void *k;             /**< [n_tokens][n_kv_heads][head_size] */
-    const void *v;             /**< [n_tokens][n_kv_heads][v_head_size] */
+    const void *v;             /**< [n_tokens][n_kv_heads][v_head_size]; latent groups: NULL */
     size_t k_token_stride, k_head_stride, v_token_stride, v_head_stride;
     const int64_t *slot_mapping; /**< [n_tokens]; rows of QUIRE_SLOT_PAD are not read */
     size_t n_tokens;             /**< K and V may hold more rows: they are ignored */
@@ -283,7 +292,8 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_read(const struct quire_kv_cach
  *  further. All in elements. */
 struct quire_kv_plain_layout {
     enum quire_kv_dtype dtype; /**< of the tensor's elements */
-    size_t stride_block, stride_token, stride_head, v_offset;
+    size_t stride_block, stride_token, stride_head;
+    size_t v_offset; /**< latent groups have no V of their own: 0 */
 };
 
 /** [n_blocks][2][block_size][n_kv_heads][head_size]. Sizes that overflow give strides that import
@@ -297,6 +307,10 @@ QUIRE_API struct quire_kv_plain_layout quire_kv_plain_block_major(enum quire_kv_
 QUIRE_API struct quire_kv_plain_layout quire_kv_plain_split(enum quire_kv_dtype dtype,
                                                             size_t n_blocks, size_t block_size,
                                                             size_t n_kv_heads, size_t head_size);
+
+/** [n_blocks][block_size][head_size] of a latent group with one KV head. */
+QUIRE_API struct quire_kv_plain_layout quire_kv_plain_latent(enum quire_kv_dtype dtype,
+                                                             size_t block_size, size_t head_size);
 
 /** Which blocks go where. Block i of the transfer is blocks[i] in the pool and plain_blocks[i] in
  *  the tensor. A tensor of the pool's dtype (of K and of V) is copied bit by bit; scales play no

@@ -42,6 +42,23 @@ static quire_status check_scales(const char *field, uint32_t i, const float *sca
     return QUIRE_OK;
 }
 
+static quire_status check_latent(const struct quire_kv_group_config *g, uint32_t i,
+                                 struct quire_error *err)
+{
+    if (g->v_head_size > g->head_size)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "groups[%u].v_head_size %u is above the head_size %u of a latent group", i,
+                       g->v_head_size, g->head_size);
+    if (g->v_dtype != g->k_dtype)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "groups[%u].v_dtype is not the k_dtype of a latent group", i);
+    if (g->n_v_scales)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "groups[%u].n_v_scales is not 0: values of a latent group are part of keys",
+                       i);
+    return QUIRE_OK;
+}
+
 static quire_status check_group(const struct quire_kv_group_config *g, uint32_t i,
                                 struct quire_error *err)
 {
@@ -57,6 +74,11 @@ static quire_status check_group(const struct quire_kv_group_config *g, uint32_t 
     if (!qr_kv_dtype(g->v_dtype))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "groups[%u].v_dtype %d is unknown", i,
                        (int)g->v_dtype);
+    if (g->flags & ~(uint32_t)QUIRE_KV_LATENT)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "groups[%u].flags 0x%x has unknown bits", i,
+                       g->flags);
+    if (g->flags & QUIRE_KV_LATENT)
+        QR_TRY(check_latent(g, i, err));
     /* a field that a later version gives a meaning to must not be taken for unset by this one */
     for (size_t j = 0; j < sizeof g->reserved / sizeof g->reserved[0]; j++)
         if (g->reserved[j])
@@ -142,9 +164,12 @@ quire_status qr_kv_group_size(const struct quire_kv_config *config, uint32_t i,
     if (i == 0)
         sizes->tables =
             sizeof(struct quire_kv_cache) + config->n_groups * sizeof(struct qr_kv_group);
-    if (!qr_kv_layout_init(&g.layout, c->k_dtype, c->v_dtype, (int)config->block_size,
-                           (int)c->head_size, (int)v_head_size) ||
-        !group_pool(&g, &sizes->pool) || !group_tables(&g, config->block_size, &sizes->tables))
+    const int block_size = (int)config->block_size, k = (int)c->head_size, v = (int)v_head_size;
+    const bool fits = c->flags & QUIRE_KV_LATENT
+                          ? qr_kv_layout_init_latent(&g.layout, c->k_dtype, block_size, k, v)
+                          : qr_kv_layout_init(&g.layout, c->k_dtype, c->v_dtype, block_size, k, v);
+    if (!fits || !group_pool(&g, &sizes->pool) ||
+        !group_tables(&g, config->block_size, &sizes->tables))
         return qr_fail(err, QUIRE_E_LIMIT,
                        "groups[%u]: %u layers, %u heads and %u blocks exceed the address space", i,
                        c->n_layers, c->n_kv_heads, c->n_blocks);

@@ -16,8 +16,8 @@ static bool block_bytes(struct qr_kv_layout *l)
            qr_align_size(sum, LINE, &l->block_bytes);
 }
 
-bool qr_kv_layout_init(struct qr_kv_layout *layout, enum quire_kv_dtype k_dtype,
-                       enum quire_kv_dtype v_dtype, int block_size, int k_size, int v_size)
+static bool init(struct qr_kv_layout *layout, enum quire_kv_dtype k_dtype,
+                 enum quire_kv_dtype v_dtype, int block_size, int k_size, int v_size, bool latent)
 {
     const struct qr_kv_dtype *k_type = qr_kv_dtype(k_dtype), *v_type = qr_kv_dtype(v_dtype);
     if (!k_type || !v_type || block_size <= 0 || block_size % COLUMN != 0)
@@ -33,19 +33,32 @@ bool qr_kv_layout_init(struct qr_kv_layout *layout, enum quire_kv_dtype k_dtype,
                               .k_size = k_size,
                               .v_size = v_size,
                               .k_plain = k_size % 8 != 0,
-                              .v_plain = v_size % 8 != 0 };
+                              .v_plain = v_size % 8 != 0,
+                              .latent = latent };
     const size_t g = (size_t)l.group;
     l.v_padded = l.v_plain ? v_size : (v_size + COLUMN - 1) / COLUMN * COLUMN;
     /* g <= 64 and sizes <= 1024, so nothing below overflows before block_bytes() */
     const size_t k_row = (size_t)k_size * k_type->bytes, v_row = (size_t)l.v_padded * v_type->bytes;
     l.k_group_bytes = g * k_row;
-    l.v_group_bytes = g * v_row;
+    l.v_group_bytes = latent ? 0 : g * v_row;
     l.k_step_bytes = l.k_plain ? k_row : g * (size_t)k_type->step * k_type->bytes;
     l.v_step_bytes = l.v_plain ? v_row : v_row * (size_t)v_type->step;
     if (!block_bytes(&l))
         return false;
     *layout = l;
     return true;
+}
+
+bool qr_kv_layout_init(struct qr_kv_layout *layout, enum quire_kv_dtype k_dtype,
+                       enum quire_kv_dtype v_dtype, int block_size, int k_size, int v_size)
+{
+    return init(layout, k_dtype, v_dtype, block_size, k_size, v_size, false);
+}
+
+bool qr_kv_layout_init_latent(struct qr_kv_layout *layout, enum quire_kv_dtype dtype,
+                              int block_size, int k_size, int v_size)
+{
+    return v_size <= k_size && init(layout, dtype, dtype, block_size, k_size, v_size, true);
 }
 
 /* Element index inside a packed run of 64-byte cells. A cell is 16 `wide` elements by 4 `deep`
@@ -76,6 +89,8 @@ size_t qr_kv_k_offset(const struct qr_kv_layout *layout, int token, int d)
 
 size_t qr_kv_v_offset(const struct qr_kv_layout *layout, int token, int d)
 {
+    if (layout->latent)
+        return qr_kv_k_offset(layout, token, d);
     const size_t base = layout->k_bytes + (size_t)(token / layout->group) * layout->v_group_bytes;
     const size_t t = (size_t)(token % layout->group);
     if (layout->v_plain)

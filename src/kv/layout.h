@@ -35,19 +35,23 @@ struct qr_kv_layout {
     size_t v_step_bytes; /* one token step of V: token, pair or quad; plain: a row */
     size_t k_bytes;      /* all K groups, rounded up to 64 = offset of V in the block */
     size_t block_bytes;  /* multiple of 64 */
+    bool latent;         /* V is the first v_size elements of K: there are no V groups */
 };
 
 /* Fills the layout. False when a size is out of range (block_size not a multiple of 16, head size
  * outside 1..1024, unknown dtype) or overflows. */
 bool qr_kv_layout_init(struct qr_kv_layout *layout, enum quire_kv_dtype k_dtype,
                        enum quire_kv_dtype v_dtype, int block_size, int k_size, int v_size);
+/* The same for a latent group; false also when v_size is above k_size. */
+bool qr_kv_layout_init_latent(struct qr_kv_layout *layout, enum quire_kv_dtype dtype,
+                              int block_size, int k_size, int v_size);
 
 /* Byte offset in a block of element d of the token in slot `token` (0 .. block_size-1). */
 size_t qr_kv_k_offset(const struct qr_kv_layout *layout, int token, int d);
 size_t qr_kv_v_offset(const struct qr_kv_layout *layout, int token, int d);
 
 /* Byte offset in a block of the column of 16 tokens that starts at `token` (a multiple of 16):
- * what attention kernels take as k[c] and v[c]. */
+ * what attention kernels take as k[c] and v[c]. Latent groups have no columns of V. */
 size_t qr_kv_k_column(const struct qr_kv_layout *layout, int token);
 size_t qr_kv_v_column(const struct qr_kv_layout *layout, int token);
 

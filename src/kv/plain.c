@@ -41,6 +41,15 @@ struct quire_kv_plain_layout quire_kv_plain_split(enum quire_kv_dtype dtype, siz
     return (struct quire_kv_plain_layout){ dtype, block, token, head_size, half };
 }
 
+struct quire_kv_plain_layout quire_kv_plain_latent(enum quire_kv_dtype dtype, size_t block_size,
+                                                   size_t head_size)
+{
+    size_t token, block;
+    if (!plain_sizes(block_size, 1, head_size, &token, &block))
+        return overflowed(dtype);
+    return (struct quire_kv_plain_layout){ dtype, block, token, head_size, 0 };
+}
+
 struct plain_run {
     struct quire_kv_cache *kv; /* changed by import only */
     const struct quire_kv_plain_args *args;
@@ -64,7 +73,7 @@ static quire_status check_dtype(const struct plain_run *r, const char *what,
 static bool extent(const struct quire_kv_plain_layout *p, const struct qr_kv_group *g, size_t last,
                    size_t *out)
 {
-    const size_t k = (size_t)g->layout.k_size, v = (size_t)g->layout.v_size;
+    const size_t k = (size_t)g->layout.k_size, v = g->layout.latent ? 0 : (size_t)g->layout.v_size;
     size_t block, token, head, v_end, end;
     if (!qr_mul_size(last, p->stride_block, &block) ||
         !qr_mul_size((size_t)g->layout.block_size - 1, p->stride_token, &token) ||
@@ -88,7 +97,11 @@ static quire_status check_bounds(const struct plain_run *r, const struct qr_kv_g
     QR_TRY(qr_kv_check_strides("args.layout V", a->layout.stride_token, a->layout.stride_head,
                                (size_t)g->layout.block_size, g->n_kv_heads,
                                (size_t)g->layout.v_size, elem, &strides, err));
-    if (!a->layout.stride_token || !a->layout.stride_head || a->layout.v_offset < k)
+    if (g->layout.latent && a->layout.v_offset)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "args.layout.v_offset is not 0: group %u is latent", a->group);
+    if (!a->layout.stride_token || !a->layout.stride_head ||
+        (!g->layout.latent && a->layout.v_offset < k))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.layout.%s is too small",
                        !a->layout.stride_token  ? "stride_token"
                        : !a->layout.stride_head ? "stride_head"
@@ -175,7 +188,7 @@ static void codes_to_row(const struct plain_run *r, const struct qr_kv_dtype *po
     memcpy(row, aligned.bytes, n * plain->bytes);
 }
 
-/* Moves one row of K and one of V. Returns the number of clipped values. */
+/* Moves one row of K and, unless it is a part of K, one of V. Returns the number of clipped values. */
 static size_t move_row(const struct plain_run *r, uint32_t head, unsigned char *block, int token,
                        unsigned char *k_row, unsigned char *v_row)
 {
@@ -188,12 +201,16 @@ static size_t move_row(const struct plain_run *r, uint32_t head, unsigned char *
     if (!r->import) {
         qr_kv_get_k(l, block, token, codes.bytes);
         codes_to_row(r, l->k_type, codes.bytes, k_row, k_scale, nk);
+        if (l->latent)
+            return 0;
         qr_kv_get_v(l, block, token, codes.bytes);
         codes_to_row(r, l->v_type, codes.bytes, v_row, v_scale, nv);
         return 0;
     }
     size_t clipped = row_to_codes(r, l->k_type, k_row, codes.bytes, k_scale, nk);
     qr_kv_put_k(l, block, token, codes.bytes);
+    if (l->latent)
+        return clipped;
     qr_kv_zero_padding(l, codes.bytes);
     clipped += row_to_codes(r, l->v_type, v_row, codes.bytes, v_scale, nv);
     qr_kv_put_v(l, block, token, codes.bytes);

@@ -38,7 +38,10 @@ static void init_group(struct quire_kv_cache *kv, struct qr_kv_group *g,
     for (uint32_t b = 0; b < g->n_blocks; b++)
         g->free_bits[b / 64] |= (uint64_t)1 << b % 64;
     fill_scales(g->k_scale, g, g->layout.k_type, c->k_scale, c->n_k_scales);
-    fill_scales(g->v_scale, g, g->layout.v_type, c->v_scale, c->n_v_scales);
+    if (g->layout.latent) /* values are parts of keys */
+        fill_scales(g->v_scale, g, g->layout.k_type, c->k_scale, c->n_k_scales);
+    else
+        fill_scales(g->v_scale, g, g->layout.v_type, c->v_scale, c->n_v_scales);
 }
 
 /* The object with all its tables, but no pool yet. */
@@ -155,7 +158,8 @@ quire_status quire_kv_group_get(const struct quire_kv_cache *kv, uint32_t group,
                                            .k_scale = g->k_scale,
                                            .v_scale = g->v_scale,
                                            .n_k_scales = n_scales,
-                                           .n_v_scales = n_scales };
+                                           .n_v_scales = g->layout.latent ? 0 : n_scales,
+                                           .flags = g->layout.latent ? QUIRE_KV_LATENT : 0 };
     return QUIRE_OK;
 }
 

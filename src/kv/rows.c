@@ -83,7 +83,10 @@ void qr_kv_get_k(const struct qr_kv_layout *layout, const unsigned char *block, 
 void qr_kv_get_v(const struct qr_kv_layout *layout, const unsigned char *block, int token,
                  void *codes)
 {
-    walk_v(0, layout, (unsigned char *)block, token, codes);
+    if (layout->latent)
+        qr_kv_get_k(layout, block, token, codes);
+    else
+        walk_v(0, layout, (unsigned char *)block, token, codes);
 }
 
 void qr_kv_zero_padding(const struct qr_kv_layout *layout, void *codes)

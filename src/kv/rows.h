@@ -10,7 +10,8 @@ struct qr_kv_row {
 };
 
 /* Moves one row of codes. codes: k_size elements of k_dtype; v_padded elements of v_dtype (put
- * stores all of them, get fills all of them). token: slot in the block. */
+ * stores all of them, get fills all of them). token: slot in the block. Of a latent group only K is
+ * put, and what qr_kv_get_v gives are all elements of the key. */
 void qr_kv_put_k(const struct qr_kv_layout *layout, unsigned char *block, int token,
                  const void *codes);
 void qr_kv_put_v(const struct qr_kv_layout *layout, unsigned char *block, int token,

@@ -5,7 +5,8 @@
 #include "kv/rows.h"
 #include <string.h>
 
-/* Checks the strides and fills in dense ones; the cheap part of the check, done by every member. */
+/* Checks the strides and fills in dense ones; the cheap part of the check, done by every member.
+ * *v is left alone where the group is latent. */
 static quire_status strides_of(const struct quire_kv_cache *kv, const struct quire_kv_write_args *a,
                                struct qr_kv_strides *k, struct qr_kv_strides *v,
                                struct quire_error *err)
@@ -14,6 +15,8 @@ static quire_status strides_of(const struct quire_kv_cache *kv, const struct qui
     const size_t elem = qr_kv_dtype(a->dtype)->bytes;
     QR_TRY(qr_kv_check_strides("k", a->k_token_stride, a->k_head_stride, a->n_tokens, g->n_kv_heads,
                                (size_t)g->layout.k_size, elem, k, err));
+    if (g->layout.latent)
+        return QUIRE_OK;
     return qr_kv_check_strides("v", a->v_token_stride, a->v_head_stride, a->n_tokens, g->n_kv_heads,
                                (size_t)g->layout.v_size, elem, v, err);
 }
@@ -32,11 +35,15 @@ static quire_status check_args(const struct quire_kv_cache *kv, const struct qui
                        (int)a->dtype);
     if (a->n_tokens == 0)
         return QUIRE_OK;
-    if (!a->k || !a->v || !a->slot_mapping)
+    const bool latent = kv->groups[a->group].layout.latent;
+    if (latent && a->v)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.v is not NULL: group %u is latent",
+                       a->group);
+    if (!a->k || (!a->v && !latent) || !a->slot_mapping)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s is NULL",
-                       !a->k   ? "k"
-                       : !a->v ? "v"
-                               : "slot_mapping");
+                       !a->k              ? "k"
+                       : !a->v && !latent ? "v"
+                                          : "slot_mapping");
     struct qr_kv_strides k, v;
     return strides_of(kv, a, &k, &v, err);
 }
@@ -89,10 +96,12 @@ static size_t write_head(const struct write_run *r, uint32_t head, size_t begin,
         const int token = (int)(slot % bs);
         unsigned char *block = qr_kv_block(r->kv, a->group, a->layer, head, (int32_t)(slot / bs));
         const char *k = (const char *)a->k + (t * r->k.token + head * r->k.head) * elem;
-        const char *v = (const char *)a->v + (t * r->v.token + head * r->v.head) * elem;
         const float *row = row_as_f32(kernels, a->dtype, k, nk, buffer);
         clipped += l->k_type->narrow(kernels, k_codes.bytes, row, k_scale, nk);
         qr_kv_put_k(l, block, token, k_codes.bytes);
+        if (l->latent)
+            continue;
+        const char *v = (const char *)a->v + (t * r->v.token + head * r->v.head) * elem;
         row = row_as_f32(kernels, a->dtype, v, nv, buffer);
         clipped += l->v_type->narrow(kernels, v_codes.bytes, row, v_scale, nv);
         qr_kv_put_v(l, block, token, v_codes.bytes);

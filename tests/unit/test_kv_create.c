@@ -120,7 +120,7 @@ static void bad_groups(void **state)
     BAD_GROUP(n_blocks, 1u << 31, QUIRE_E_INVALID_ARG, "groups[1].n_blocks");
     BAD_GROUP(k_dtype, (enum quire_kv_dtype)5, QUIRE_E_INVALID_ARG, "groups[1].k_dtype");
     BAD_GROUP(v_dtype, (enum quire_kv_dtype) - 1, QUIRE_E_INVALID_ARG, "groups[1].v_dtype");
-    BAD_GROUP(reserved[5], 1, QUIRE_E_INVALID_ARG, "groups[1].reserved[5]");
+    BAD_GROUP(reserved[4], 1, QUIRE_E_INVALID_ARG, "groups[1].reserved[4]");
     BAD_GROUP(n_k_scales, 1, QUIRE_E_INVALID_ARG, "groups[1].k_scale is NULL");
     BAD_GROUP(n_v_scales, 4, QUIRE_E_INVALID_ARG, "groups[1].v_scale is NULL");
     BAD_GROUP(n_k_scales, 3, QUIRE_E_INVALID_ARG, "groups[1].n_k_scales");
