@@ -44,7 +44,7 @@ target_link_libraries(shared PRIVATE quire::quire)
 add_executable(static $source_dir/examples/paged_decode.c)
 target_link_libraries(static PRIVATE quire::quire_static)
 CMAKE
-cmake -S "$scratch/project" -B "$scratch/project/build" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+cmake -G Ninja -S "$scratch/project" -B "$scratch/project/build" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 cmake --build "$scratch/project/build" >/dev/null
 "$scratch/project/build/shared" >/dev/null
 "$scratch/project/build/static" >/dev/null
