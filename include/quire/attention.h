@@ -193,7 +193,8 @@ struct quire_attention_batch {
     uint32_t num_seqs;              /**< 0 is fine: nothing to do */
     const int32_t *query_start_loc; /**< [num_seqs + 1] first token of each, rising from 0 */
     const int32_t *seq_lens;        /**< [num_seqs] tokens of each; the new ones are the last */
-    const uint8_t *causal;          /**< [num_seqs] in place of the configuration's, or NULL */
+    /** [num_seqs] in place of the configuration's in decoder attention, or NULL. */
+    const uint8_t *causal;
     uint32_t n_groups;              /**< KV groups of the cache */
     const struct quire_attention_batch_group *groups; /**< [n_groups] */
     /** [num_seqs] keys of each sequence's encoder; needed by cross attention only. */
@@ -225,7 +226,7 @@ quire_attention_batch_unpadded(const struct quire_attention_batch *batch, uint32
 /* ---- The plan -------------------------------------------------------------------------------- */
 
 /** Layers that share the division of work: they agree in everything but scale, soft cap, slopes,
- *  sinks and compute, and their keys lie in one KV group. */
+ *  sinks, relative bias and compute, and their keys lie in one KV group. */
 struct quire_plan_group {
     const struct quire_attention_config *config; /**< copied */
     uint32_t kv_group;
@@ -250,7 +251,7 @@ struct quire_plan_params {
     uint32_t n_groups;                     /**< 1 .. 256 */
     uint32_t max_tokens;  /**< new tokens of one step, all sequences together; at most 2^24 */
     uint32_t max_seqs;    /**< sequences of one step; at most 2^20 */
-    uint32_t max_seq_len; /**< longest sequence; at most 2^31 - 1 */
+    uint32_t max_seq_len; /**< longest sequence, encoders included; at most 2^31 - 1 */
     /** Table entries that the sequences of one step may use in a group; 0 = enough for max_seqs
      *  sequences of max_seq_len. */
     uint32_t max_blocks;
@@ -360,8 +361,8 @@ QUIRE_API void quire_attention_part(struct quire_plan *plan,
                                     const struct quire_team *team);
 
 /* ---- Dense biases ---------------------------------------------------------------------------- */
-/* For tests and for programs that want masks as data; the kernels use ranges of keys instead. Row i
- * of n_q stands for the query at position n_k - n_q + i (negative: before the first key), column j
+/* All but quire_relative_bias are for tests and for programs that want masks as data; the kernels
+ * use ranges of keys instead. There, row i of n_q stands for the query at position n_k - n_q + i (negative: before the first key), column j
  * for the key at j. */
 
 /** out[i * ld + j] = 0 where -left <= j - position(i) <= right, else -inf. left or right -1 =
@@ -385,6 +386,31 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_alibi_bias(const float *slopes, si
  *  slopes [num_heads] written. QUIRE_E_INVALID_ARG NULL or num_heads 0. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_alibi_slopes(uint32_t num_heads, float *slopes,
                                                            struct quire_error *err);
+
+/** The relative_bias of a configuration from a table of buckets as T5 has it:
+ *  out[h][range + d] = table[bucket(d)][h] for every distance d = kpos - qpos in -range .. range.
+ *
+ *      n = num_buckets / 2 if bidirectional, else num_buckets
+ *      base = n if bidirectional and d > 0, else 0
+ *      a = |d| if bidirectional, else max(-d, 0)
+ *      exact = n / 2
+ *      bucket(d) = base + a                            if a < exact
+ *                = base + min(n - 1, exact + floor(log(a / exact) / log(max_distance / exact)
+ *                                                  * (n - exact)))       otherwise
+ *
+ *  in integers and doubles. Buckets change no more from max_distance on, so with
+ *  range >= max_distance the bias is right for any distance.
+ *  table  [num_buckets][num_heads], as checkpoints store it
+ *  out    [num_heads][2 * range + 1] written; apart from table
+ *  QUIRE_E_INVALID_ARG a NULL pointer, num_heads 0, num_buckets below 2 (4 if bidirectional),
+ *  max_distance not above exact, range above 2^20, sizes that overflow; out is untouched then.
+ *  Source: Raffel et al., "Exploring the Limits of Transfer Learning with a Unified Text-to-Text
+ *  Transformer", section 2.1. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_relative_bias(const float *table,
+                                                            uint32_t num_buckets,
+                                                            uint32_t num_heads, int bidirectional,
+                                                            uint32_t max_distance, uint32_t range,
+                                                            float *out, struct quire_error *err);
 
 #ifdef __cplusplus
 }

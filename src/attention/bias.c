@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bias.c - dense score biases for tests and for programs that want masks as data. */
+/* bias.c - score biases as data: dense ones for tests and other programs, and relative positions. */
+#include "attention/config.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include <math.h>
@@ -74,6 +75,52 @@ quire_status quire_alibi_slopes(uint32_t num_heads, float *slopes, struct quire_
     for (uint32_t h = 0; h < num_heads; h++) {
         const double exponent = h < n ? 8.0 * (h + 1) / n : 4.0 * (2.0 * (h - n) + 1) / n;
         slopes[h] = (float)exp2(-exponent);
+    }
+    return QUIRE_OK;
+}
+
+/* The bucket formula of attention.h for one side: a steps away, of n buckets. */
+static uint32_t bucket_of(uint32_t a, uint32_t n, uint32_t max_distance)
+{
+    const uint32_t exact = n / 2;
+    if (a < exact)
+        return a;
+    const double part = log((double)a / exact) / log((double)max_distance / exact);
+    const double bucket = exact + floor(part * (n - exact));
+    return bucket < n - 1 ? (uint32_t)bucket : n - 1;
+}
+
+quire_status quire_relative_bias(const float *table, uint32_t num_buckets, uint32_t num_heads,
+                                 int bidirectional, uint32_t max_distance, uint32_t range,
+                                 float *out, struct quire_error *err)
+{
+    const uint32_t n = bidirectional ? num_buckets / 2 : num_buckets;
+    const size_t row = 2 * (size_t)range + 1;
+    size_t bytes;
+    if (!table || !out)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", table ? "out" : "table");
+    if (n < 2)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "num_buckets is %u, below %d", num_buckets,
+                       bidirectional ? 4 : 2);
+    if (max_distance <= n / 2)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "max_distance is %u, not above the %u distances with buckets of their own",
+                       max_distance, n / 2);
+    if (range > QR_MAX_RELATIVE_RANGE)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "range is %u, above %d", range,
+                       QR_MAX_RELATIVE_RANGE);
+    if (!num_heads || !qr_mul3_size(num_heads, row, sizeof *out, &bytes) ||
+        !qr_mul3_size(num_heads, num_buckets, sizeof *table, &bytes))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "num_heads is %u: no head, or too many",
+                       num_heads);
+    for (size_t i = 0; i < row; i++) {
+        const bool right = i > range;
+        const uint32_t a = (uint32_t)(right ? i - range : range - i);
+        const uint32_t bucket = bidirectional ? bucket_of(a, n, max_distance) + (right ? n : 0)
+                                : right       ? 0
+                                              : bucket_of(a, n, max_distance);
+        for (size_t h = 0; h < num_heads; h++)
+            out[h * row + i] = table[(size_t)bucket * num_heads + h];
     }
     return QUIRE_OK;
 }

@@ -33,10 +33,10 @@ void quire_attention_config_default(struct quire_attention_config *config, uint3
 
 static bool size_ok(uint32_t n) { return n >= 1 && n <= MAX_HEAD_SIZE; }
 
-static bool slopes_ok(const float *slopes, uint32_t n)
+static bool all_finite(const float *x, size_t n)
 {
-    for (uint32_t i = 0; slopes && i < n; i++)
-        if (!isfinite(slopes[i]))
+    for (size_t i = 0; x && i < n; i++)
+        if (!isfinite(x[i]))
             return false;
     return true;
 }
@@ -52,8 +52,10 @@ static bool sinks_ok(const float *sinks, uint32_t n)
 uint32_t qr_attention_reasons(const struct quire_attention_config *c)
 {
     const bool heads_ok = c->num_heads >= 1 && c->num_heads <= MAX_HEADS;
+    const bool range_ok = c->relative_range <= QR_MAX_RELATIVE_RANGE;
     uint32_t r = 0;
-    r |= c->kind == QUIRE_ATTENTION_DECODER ? 0 : QUIRE_ATTENTION_NO_KIND;
+    r |= (unsigned)c->kind <= QUIRE_ATTENTION_CROSS ? 0 : QUIRE_ATTENTION_NO_KIND;
+    r |= c->kind == QUIRE_ATTENTION_DECODER || !c->causal ? 0 : QUIRE_ATTENTION_NO_CAUSAL;
     r |= heads_ok ? 0 : QUIRE_ATTENTION_NO_HEADS;
     r |= c->num_kv_heads && c->num_heads % c->num_kv_heads == 0 ? 0 : QUIRE_ATTENTION_NO_KV_HEADS;
     r |= size_ok(c->head_size) ? 0 : QUIRE_ATTENTION_NO_HEAD_SIZE;
@@ -64,8 +66,13 @@ uint32_t qr_attention_reasons(const struct quire_attention_config *c)
     r |= c->compute == QUIRE_COMPUTE_NATIVE || c->compute == QUIRE_COMPUTE_F32
              ? 0
              : QUIRE_ATTENTION_NO_COMPUTE;
-    r |= !heads_ok || slopes_ok(c->alibi_slopes, c->num_heads) ? 0 : QUIRE_ATTENTION_NO_SLOPES;
+    r |= !heads_ok || all_finite(c->alibi_slopes, c->num_heads) ? 0 : QUIRE_ATTENTION_NO_SLOPES;
     r |= !heads_ok || sinks_ok(c->sinks, c->num_heads) ? 0 : QUIRE_ATTENTION_NO_SINKS;
+    r |= c->chunk_size <= INT32_MAX ? 0 : QUIRE_ATTENTION_NO_CHUNK;
+    r |= range_ok && (!heads_ok ||
+                      all_finite(c->relative_bias, c->num_heads * qr_attention_relative_row(c)))
+             ? 0
+             : QUIRE_ATTENTION_NO_RELATIVE;
     return r;
 }
 
@@ -157,7 +164,7 @@ quire_status quire_attention_caps(const char *isa, struct quire_attention_caps *
                                           .any_head_size_max = MAX_HEAD_SIZE,
                                           .block_size_step = BLOCK_STEP,
                                           .block_size_max = MAX_BLOCK_SIZE,
-                                          .kinds = 1u << QUIRE_ATTENTION_DECODER,
+                                          .kinds = (2u << QUIRE_ATTENTION_CROSS) - 1,
                                           .native_dot = k->impl.attn_qk_bf16_native };
     for (unsigned t = 0; t < 32; t++)
         if (quire_kv_dtype_name((enum quire_kv_dtype)t))

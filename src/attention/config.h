@@ -6,6 +6,8 @@
 #include "kv/layout.h"
 #include <quire/attention.h>
 
+enum { QR_MAX_RELATIVE_RANGE = 1 << 20 };
+
 /* Reasons against the configuration alone, as enum quire_attention_reason bits. */
 uint32_t qr_attention_reasons(const struct quire_attention_config *config);
 
@@ -13,6 +15,12 @@ uint32_t qr_attention_reasons(const struct quire_attention_config *config);
 static inline uint32_t qr_attention_v_size(const struct quire_attention_config *c)
 {
     return c->v_head_size ? c->v_head_size : c->head_size;
+}
+
+/* Values of one head in relative_bias. */
+static inline size_t qr_attention_relative_row(const struct quire_attention_config *c)
+{
+    return 2 * (size_t)c->relative_range + 1;
 }
 
 /* The table that serves these head sizes: `best`, or the generic one. */

@@ -30,7 +30,11 @@ static quire_status check_config(const struct quire_attention_config *c,
     if (c->struct_size != sizeof *c)
         return qr_fail(err, QUIRE_E_MISUSE, "args.config->struct_size is %u, not %zu",
                        c->struct_size, sizeof *c);
-    const uint32_t reasons = qr_attention_reasons(c);
+    /* the group's own table has been looked through */
+    struct quire_attention_config once = *c;
+    if (c->relative_bias == group->relative_bias && c->relative_range == group->relative_range)
+        once.relative_bias = NULL;
+    const uint32_t reasons = qr_attention_reasons(&once);
     if (reasons) {
         char text[200];
         qr_attention_reason_text(reasons, "; ", text, sizeof text);
@@ -44,6 +48,7 @@ static quire_status check_config(const struct quire_attention_config *c,
                           : c->window_left != group->window_left                 ? "window_left"
                           : c->window_right != group->window_right               ? "window_right"
                           : !c->causal != !group->causal                         ? "causal"
+                          : c->chunk_size != group->chunk_size                   ? "chunk_size"
                                                                                  : NULL;
     if (differs)
         return qr_fail(err, QUIRE_E_MISMATCH, "args.config: %s is not that of the plan's group",

@@ -173,6 +173,9 @@ struct qr_plan_scratch qr_plan_scratch_at(const struct quire_plan *plan, unsigne
     s.lo = take(&c, rows, sizeof(uint32_t));
     s.hi = take(&c, rows, sizeof(uint32_t));
     s.pos = take(&c, rows, sizeof(uint32_t));
+    s.relative = take(&c, rows, sizeof *s.relative);
+    s.bias_rows = take(&c, QR_PLAN_CHUNK, sizeof *s.bias_rows);
+    s.bias = take(&c, QR_PLAN_CHUNK * QUIRE_TILE_KEYS, sizeof(float));
     s.s = take(&c, QR_PLAN_CHUNK * QUIRE_TILE_KEYS, sizeof(float));
     s.p = take(&c, QR_PLAN_CHUNK * QUIRE_TILE_KEYS, sizeof(uint16_t));
     s.k = take(&c, k * QUIRE_TILE_KEYS, sizeof(uint16_t));

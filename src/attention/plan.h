@@ -10,6 +10,7 @@
 #ifndef QUIRE_ATTENTION_PLAN_H
 #define QUIRE_ATTENTION_PLAN_H
 #include "attention/config.h"
+#include "attention/keys.h"
 #include "kv/pool.h"
 
 struct qr_plan_item {
@@ -24,13 +25,6 @@ struct qr_plan_join {
     uint32_t arrived; /* atomic; 0 between calls */
     uint32_t n_items, n_slots;
     size_t offset; /* floats into the partials */
-};
-
-/* A sequence of the batch. */
-struct qr_plan_seq {
-    uint32_t first_token, n_tokens; /* rows of q; the last tokens of the sequence */
-    uint32_t len;
-    bool override_causal, causal; /* the sequence's own flag */
 };
 
 /* Blocks of a sequence that its queries see: ids [count] of blocks first, first + 1, ... */
@@ -64,6 +58,9 @@ struct qr_plan_scratch {
     int64_t *distance;                                                   /* [rows] */
     uint64_t *visible;                                                   /* [rows] */
     uint32_t *lo, *hi, *pos; /* [rows] keys a row sees, its position */
+    const float **relative;  /* [rows] relative bias of its head */
+    const float **bias_rows; /* [chunk] rows of 64 values */
+    float *bias;             /* [chunk][64] where these are no part of the relative bias */
     float *s;                /* [chunk][64] */
     uint16_t *p;             /* [chunk][64] */
     uint16_t *k, *v;         /* a tile unpacked: [64][head size], [64][v_width] */
@@ -91,13 +88,6 @@ struct quire_plan {
 };
 
 enum { QR_PLAN_CHUNK = 24 }; /* rows of one kernel call */
-
-/* Keys [lo, hi) that a query at pos sees; lo == hi: none. */
-struct qr_key_range {
-    uint32_t lo, hi;
-};
-struct qr_key_range qr_plan_keys(const struct quire_attention_config *c,
-                                 const struct qr_plan_seq *s, uint32_t pos);
 
 /* Marks the plan as in use; QUIRE_E_BUSY when it is. */
 quire_status qr_plan_enter(struct quire_plan *plan, struct quire_error *err);

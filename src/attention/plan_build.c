@@ -11,8 +11,38 @@ static struct qr_plan_seq seq_of(const struct quire_attention_batch *b, uint32_t
                                  .n_tokens =
                                      (uint32_t)(b->query_start_loc[i + 1] - b->query_start_loc[i]),
                                  .len = (uint32_t)b->seq_lens[i],
+                                 .encoder_len =
+                                     b->encoder_seq_lens ? (uint32_t)b->encoder_seq_lens[i] : 0,
                                  .override_causal = b->causal != NULL,
                                  .causal = b->causal && b->causal[i] };
+}
+
+static bool has_cross(const struct quire_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->n_groups; i++)
+        if (plan->groups[i].config.kind == QUIRE_ATTENTION_CROSS)
+            return true;
+    return false;
+}
+
+static quire_status check_encoder(const struct quire_plan *plan,
+                                  const struct quire_attention_batch *b, struct quire_error *err)
+{
+    if (!b->encoder_seq_lens)
+        return !has_cross(plan)
+                   ? QUIRE_OK
+                   : qr_fail(err, QUIRE_E_INVALID_ARG,
+                             "batch.encoder_seq_lens is NULL; cross attention needs it");
+    for (uint32_t i = 0; i < b->num_seqs; i++) {
+        const int32_t len = b->encoder_seq_lens[i];
+        if (len < 0)
+            return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.encoder_seq_lens[%u] is %d", i, len);
+        if ((uint32_t)len > plan->max_seq_len)
+            return qr_fail(err, QUIRE_E_LIMIT,
+                           "batch.encoder_seq_lens[%u] is %d, the plan was made for %u", i, len,
+                           plan->max_seq_len);
+    }
+    return QUIRE_OK;
 }
 
 static quire_status check_lengths(const struct quire_plan *plan,
@@ -48,17 +78,14 @@ static quire_status check_lengths(const struct quire_plan *plan,
             return qr_fail(err, QUIRE_E_LIMIT, "batch.seq_lens[%u] is %d, the plan was made for %u",
                            i, len, plan->max_seq_len);
     }
-    return QUIRE_OK;
+    return check_encoder(plan, b, err);
 }
 
 /* Keys that some query of the sequence sees. */
 static struct qr_key_range keys_of_seq(const struct quire_attention_config *c,
                                        const struct qr_plan_seq *s)
 {
-    if (!s->n_tokens)
-        return (struct qr_key_range){ 0, 0 };
-    return (struct qr_key_range){ qr_plan_keys(c, s, s->len - s->n_tokens).lo,
-                                  qr_plan_keys(c, s, s->len - 1).hi };
+    return s->n_tokens ? qr_tokens_keys(c, s, 0, s->n_tokens - 1) : (struct qr_key_range){ 0, 0 };
 }
 
 /* Where the entry of block j of sequence i is. */

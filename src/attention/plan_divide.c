@@ -16,25 +16,6 @@ struct tile {
     uint64_t cost; /* keys times rows */
 };
 
-struct qr_key_range qr_plan_keys(const struct quire_attention_config *c,
-                                 const struct qr_plan_seq *s, uint32_t pos)
-{
-    const bool causal = s->override_causal ? s->causal : c->causal != 0;
-    struct qr_key_range r = { 0, s->len };
-    if (c->window_left >= 0 && pos > (uint32_t)c->window_left)
-        r.lo = pos - (uint32_t)c->window_left;
-    if (causal && pos + 1 < r.hi)
-        r.hi = pos + 1;
-    if (c->window_right >= 0 && (uint64_t)pos + (uint32_t)c->window_right + 1 < r.hi)
-        r.hi = pos + (uint32_t)c->window_right + 1;
-    return r;
-}
-
-static uint32_t query_pos(const struct qr_plan_seq *s, uint32_t token)
-{
-    return s->len - s->n_tokens + token;
-}
-
 static uint32_t tiles_of(const struct qr_plan_group *g, const struct qr_plan_seq *s)
 {
     const uint64_t rows = (uint64_t)s->n_tokens * g->ratio;
@@ -52,14 +33,13 @@ static struct tile tile_at(const struct qr_plan_group *g, const struct qr_plan_s
     struct tile t = { .row = (uint32_t)first, .n_rows = (uint32_t)(left < share ? left : share) };
     if (!t.n_rows)
         return t;
-    const uint32_t last = t.row + t.n_rows - 1;
-    const uint32_t lo = qr_plan_keys(&g->config, s, query_pos(s, t.row / g->ratio)).lo;
-    const uint32_t hi = qr_plan_keys(&g->config, s, query_pos(s, last / g->ratio)).hi;
-    if (lo < hi) {
-        t.span = lo / QUIRE_SPAN_KEYS;
-        t.end_span = (hi - 1) / QUIRE_SPAN_KEYS + 1;
+    const struct qr_key_range keys =
+        qr_tokens_keys(&g->config, s, t.row / g->ratio, (t.row + t.n_rows - 1) / g->ratio);
+    if (keys.lo < keys.hi) {
+        t.span = keys.lo / QUIRE_SPAN_KEYS;
+        t.end_span = (keys.hi - 1) / QUIRE_SPAN_KEYS + 1;
     }
-    t.cost = (uint64_t)(lo < hi ? hi - lo : 0) * (t.n_rows + ROW_OVERHEAD) + 1;
+    t.cost = (uint64_t)(keys.hi - keys.lo) * (t.n_rows + ROW_OVERHEAD) + 1;
     return t;
 }
 

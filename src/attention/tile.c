@@ -114,16 +114,13 @@ static void unpack_tile(const struct qr_tile_source *s, struct qr_tile *t)
     *t = to;
 }
 
-struct qr_tile qr_tile_load(const struct qr_tile_source *source, uint32_t key,
-                            struct qr_key_range wanted)
+struct qr_tile qr_tile_load(const struct qr_tile_source *source, uint32_t key, uint64_t wanted)
 {
     const struct qr_kv_layout *l = source->layout;
     struct qr_tile t = { .k_stride = l->k_step_bytes, .v_stride = l->v_step_bytes };
-    for (uint32_t c = 0; c < COLUMNS; c++) {
-        const uint32_t at = key + c * COLUMN;
-        if (at < wanted.hi && at + COLUMN > wanted.lo)
-            find_column(source, at, &t, c);
-    }
+    for (uint32_t c = 0; c < COLUMNS; c++)
+        if (wanted >> (c * COLUMN) & 0xffff)
+            find_column(source, key + c * COLUMN, &t, c);
     if (source->call->kernels.unpack_k || source->call->kernels.unpack_v)
         unpack_tile(source, &t);
     return t;

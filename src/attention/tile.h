@@ -22,9 +22,8 @@ struct qr_tile_source {
 struct qr_tile_source qr_tile_source_of(const struct qr_attention_call *call,
                                         const struct qr_plan_item *item);
 
-/* The tile whose key 0 is at position `key`. Only columns with keys of `wanted` are looked up; fp8
- * is unpacked to bf16 in the worker's scratch, where it stays until the next tile. */
-struct qr_tile qr_tile_load(const struct qr_tile_source *source, uint32_t key,
-                            struct qr_key_range wanted);
+/* The tile whose key 0 is at position `key`. Only columns with keys of `wanted` (bit j: key + j) are
+ * looked up; fp8 is unpacked to bf16 in the worker's scratch, where it stays until the next tile. */
+struct qr_tile qr_tile_load(const struct qr_tile_source *source, uint32_t key, uint64_t wanted);
 
 #endif

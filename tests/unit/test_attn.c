@@ -40,11 +40,21 @@ static struct scene random_scene(void)
         s.config.window_right = (int32_t)scene_below(70);
     if (scene_below(3) == 0)
         s.config.logits_soft_cap = scene_uniform(1, 50);
+    if (scene_below(4) == 0) {
+        s.config.kind = (enum quire_attention_kind)(1 + scene_below(3));
+        s.config.causal = 0;
+    }
+    if (scene_below(5) == 0)
+        s.config.chunk_size = 1 + scene_below(scene_below(2) ? 90 : 700);
     return s;
 }
 
 static void scene_point(struct scene *s, bool alibi, bool sinks)
 {
+    if (scene_below(5) == 0) {
+        s->config.relative_bias = s->relative;
+        s->config.relative_range = scene_below(MAX_SCENE_RANGE + 1);
+    }
     s->config.alibi_slopes = alibi ? s->slopes : NULL;
     s->config.sinks = sinks ? s->sinks : NULL;
 }
@@ -65,7 +75,13 @@ static void assert_same_result(const struct result *a, const struct result *b)
     assert_same_bits(a->lse, b->lse, a->n_lse);
 }
 
-/* Rows in chunks of n tokens; causal scenes only, since the others see keys of later chunks. */
+/* No row sees keys of later chunks. */
+static bool chunks_are_possible(const struct quire_attention_config *c)
+{
+    return c->causal || c->window_right == 0 || c->kind == QUIRE_ATTENTION_CROSS;
+}
+
+/* Rows in chunks of n tokens. */
 static void check_chunks(const struct scene *s, const struct result *want, uint32_t n,
                          uint32_t block_size)
 {
@@ -162,13 +178,13 @@ static void every_option_in_every_way(void **state)
     (void)state;
     static const uint32_t lens[] = { 3, 0, 140, 1, 65 };
     scene_rng = 7;
-    for (int round = 0; round < 60; round++) {
+    for (int round = 0; round < 120; round++) {
         struct scene s = random_scene();
         scene_fill(&s, lens, 5);
         scene_point(&s, scene_below(3) == 0, scene_below(3) == 0);
         struct result want = whole(&s, NULL);
         check_oracle(&s, &want);
-        if (s.config.causal || s.config.window_right == 0) {
+        if (chunks_are_possible(&s.config)) {
             check_chunks(&s, &want, 1 + scene_below(9), 32);
             check_chunks(&s, &want, 64, 64);
         }
@@ -185,7 +201,7 @@ static void several_spans(void **state)
     (void)state;
     static const uint32_t lens[] = { 1100, 513 };
     scene_rng = 3;
-    for (int round = 0; round < 12; round++) {
+    for (int round = 0; round < 20; round++) {
         struct scene s = random_scene();
         s.config.head_size = round == 0 ? 7 : 8 * (1 + scene_below(4));
         scene_fill(&s, lens, 2);
@@ -195,7 +211,7 @@ static void several_spans(void **state)
         check_threads(&s, &want);
         check_tail(&s, &want, 1);
         check_tail(&s, &want, 30);
-        if (s.config.causal)
+        if (chunks_are_possible(&s.config))
             check_chunks(&s, &want, 333, 64);
         result_free(&want);
         scene_free(&s);
@@ -305,7 +321,7 @@ static void rows_that_see_nothing(void **state)
     static const uint32_t lens[] = { 700 };
     struct scene s = scene_of(2, 1, 16, QUIRE_KV_F32, QUIRE_COMPUTE_F32);
     scene_fill(&s, lens, 1);
-    scene_point(&s, false, true);
+    s.config.sinks = s.sinks;
     set_all(s.k, 700 * 16, -3e38f); /* every score is -inf for the rows below */
     set_all(s.q + 600 * 2 * 16, 100 * 2 * 16, 3e38f);
     set_all(s.q, 600 * 2 * 16, 0);
@@ -366,7 +382,7 @@ static void bits_are_pinned(void **state)
         s.config.logits_soft_cap = i % 3 == 1 ? 30 : 0;
         s.config.window_left = i % 3 == 2 ? 600 : -1;
         scene_fill(&s, lens, 2);
-        scene_point(&s, i % 2 == 1, false);
+        s.config.alibi_slopes = i % 2 == 1 ? s.slopes : NULL;
         struct result r = whole(&s, NULL);
         for (size_t j = 0; j < r.n_out; j++) {
             uint32_t bits;

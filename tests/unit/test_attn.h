@@ -8,7 +8,7 @@
 #include <quire/attention.h>
 #include <quire/cpu.h>
 
-enum { MAX_SCENE_SEQS = 8, MAX_SCENE_HEADS = 32 };
+enum { MAX_SCENE_SEQS = 8, MAX_SCENE_HEADS = 32, MAX_SCENE_RANGE = 100 };
 
 static uint64_t scene_rng = 1;
 static inline uint32_t scene_random(void)
@@ -24,16 +24,19 @@ static inline float scene_uniform(float lo, float hi)
     return lo + (hi - lo) * (float)(scene_random() & 0xffffff) / 16777216.0f;
 }
 
-/* Sequences and a layer. Row `pos` of sequence s is at (first[s] + pos) in q, k, v and in results.
- */
+/* Sequences and a layer. Row `pos` of sequence s is at (first[s] + pos) in q and in results, key
+ * `pos` at (key_first[s] + pos) in k and v: the same but in cross attention. */
 struct scene {
     struct quire_attention_config config;
     enum quire_kv_dtype k_dtype, v_dtype;
     float k_scale, v_scale;
     uint32_t n_seqs, n_rows;
     uint32_t len[MAX_SCENE_SEQS], first[MAX_SCENE_SEQS];
-    float *q, *k, *v; /* [n_rows][heads][size] */
+    uint32_t n_keys, key_len[MAX_SCENE_SEQS], key_first[MAX_SCENE_SEQS];
+    float *q;     /* [n_rows][heads][size] */
+    float *k, *v; /* [n_keys][heads][size] */
     float slopes[MAX_SCENE_HEADS], sinks[MAX_SCENE_HEADS];
+    float relative[MAX_SCENE_HEADS * (2 * MAX_SCENE_RANGE + 1)];
 };
 
 static inline uint32_t scene_v_size(const struct scene *s)
@@ -49,24 +52,30 @@ static inline float *scene_values(size_t n, float amplitude)
     return x;
 }
 
-/* Fills in lengths, data, slopes and sinks for a configuration and dtypes that are set. */
+/* Fills in lengths, data, slopes, sinks and biases for a configuration and dtypes that are set. */
 static inline void scene_fill(struct scene *s, const uint32_t *lens, uint32_t n_seqs)
 {
     s->n_seqs = n_seqs;
-    s->n_rows = 0;
+    s->n_rows = s->n_keys = 0;
+    const struct quire_attention_config *c = &s->config;
     for (uint32_t i = 0; i < n_seqs; i++) {
         s->first[i] = s->n_rows;
-        s->len[i] = lens[i];
-        s->n_rows += lens[i];
+        s->key_first[i] = s->n_keys;
+        s->len[i] = s->key_len[i] = lens[i];
+        if (c->kind == QUIRE_ATTENTION_CROSS)
+            s->key_len[i] = scene_below(2 * lens[i] + 20);
+        s->n_rows += s->len[i];
+        s->n_keys += s->key_len[i];
     }
-    const struct quire_attention_config *c = &s->config;
     s->q = scene_values((size_t)s->n_rows * c->num_heads * c->head_size, 2);
-    s->k = scene_values((size_t)s->n_rows * c->num_kv_heads * c->head_size, 2);
-    s->v = scene_values((size_t)s->n_rows * c->num_kv_heads * scene_v_size(s), 2);
+    s->k = scene_values((size_t)s->n_keys * c->num_kv_heads * c->head_size, 2);
+    s->v = scene_values((size_t)s->n_keys * c->num_kv_heads * scene_v_size(s), 2);
     for (uint32_t h = 0; h < MAX_SCENE_HEADS; h++) {
         s->slopes[h] = scene_uniform(0, 0.25f);
         s->sinks[h] = scene_uniform(-2, 3);
     }
+    for (size_t i = 0; i < sizeof s->relative / sizeof *s->relative; i++)
+        s->relative[i] = scene_uniform(-2, 2);
 }
 
 static inline void scene_free(struct scene *s) { free(s->q), free(s->k), free(s->v); }
@@ -97,7 +106,7 @@ struct stage {
     struct quire_kv_cache *kv;
     struct quire_plan *plan;
     uint32_t n, seq[MAX_SCENE_SEQS], max_blocks, n_blocks;
-    int32_t starts[MAX_SCENE_SEQS + 1], lens[MAX_SCENE_SEQS];
+    int32_t starts[MAX_SCENE_SEQS + 1], lens[MAX_SCENE_SEQS], key_lens[MAX_SCENE_SEQS];
     uint32_t first_block[MAX_SCENE_SEQS];
     int32_t *table;
     struct quire_attention_batch_group group;
@@ -185,24 +194,26 @@ static inline void stage_tables(struct stage *st, const struct scene *s, const s
         int32_t *row = st->table + (size_t)i * st->max_blocks;
         const uint32_t seq = st->seq[i],
                        window = s->config.window_left < 0 ? 0 : (uint32_t)s->config.window_left + 1;
-        st->first_block[i] = r->give_up ? quire_kv_first_block(b, window, r->from[seq]) : 0;
+        st->first_block[i] = r->give_up && s->config.kind == QUIRE_ATTENTION_DECODER
+                                 ? quire_kv_first_block(b, window, r->from[seq])
+                                 : 0;
         for (uint32_t j = 0; j < st->max_blocks; j++)
             row[j] = -7; /* must not be read */
-        const uint32_t n = ((uint32_t)st->lens[i] + b - 1) / b;
+        const uint32_t n_keys = (uint32_t)st->key_lens[i], n = (n_keys + b - 1) / b;
         int64_t *slots = malloc((n * b + 1) * sizeof *slots);
         for (uint32_t j = st->first_block[i]; j < n; j++)
             row[j - st->first_block[i]] = ids[next++];
-        for (uint32_t t = 0; t < (uint32_t)st->lens[i]; t++)
+        for (uint32_t t = 0; t < n_keys; t++)
             slots[t] = t / b < st->first_block[i]
                            ? QUIRE_SLOT_PAD
                            : (int64_t)row[t / b - st->first_block[i]] * b + t % b;
-        const size_t at = (size_t)s->first[seq] * s->config.num_kv_heads;
+        const size_t at = (size_t)s->key_first[seq] * s->config.num_kv_heads;
         const struct quire_kv_write_args args = { .struct_size = sizeof args,
                                                   .dtype = QUIRE_KV_F32,
                                                   .k = s->k + at * s->config.head_size,
                                                   .v = s->v + at * scene_v_size(s),
                                                   .slot_mapping = slots,
-                                                  .n_tokens = (size_t)st->lens[i] };
+                                                  .n_tokens = n_keys };
         must(quire_kv_write(st->kv, &args, NULL, &err));
         free(slots);
     }
@@ -217,16 +228,19 @@ static inline void stage_open(struct stage *st, const struct scene *s, const str
     st->max_blocks = 1;
     for (uint32_t j = 0; j < s->n_seqs; j++) {
         const uint32_t i = r->reversed ? s->n_seqs - 1 - j : j;
-        const uint32_t n = (r->to[i] + r->block_size - 1) / r->block_size;
+        const uint32_t keys = s->config.kind == QUIRE_ATTENTION_CROSS ? s->key_len[i] : r->to[i];
+        const uint32_t n = (keys + r->block_size - 1) / r->block_size;
         if (r->to[i] <= r->from[i] && s->len[i])
             continue;
         st->seq[st->n] = i;
         st->lens[st->n] = (int32_t)r->to[i];
+        st->key_lens[st->n] = (int32_t)keys;
         n_tokens += r->to[i] - r->from[i];
         st->starts[++st->n] = (int32_t)n_tokens;
         st->n_blocks += n;
         st->max_blocks = n > st->max_blocks ? n : st->max_blocks;
         longest = r->to[i] > longest ? r->to[i] : longest;
+        longest = keys > longest ? keys : longest;
     }
     stage_pool(st, s, r);
     stage_tables(st, s, r);
@@ -239,7 +253,8 @@ static inline void stage_open(struct stage *st, const struct scene *s, const str
                                                 .query_start_loc = st->starts,
                                                 .seq_lens = st->lens,
                                                 .n_groups = 1,
-                                                .groups = &st->group };
+                                                .groups = &st->group,
+                                                .encoder_seq_lens = st->key_lens };
     const struct quire_plan_group group = { .config = &s->config };
     const struct quire_plan_params params = { .struct_size = sizeof params,
                                               .kv = st->kv,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_bias.c - dense bias builders against their formulas, and what attention does with the same
  * options. */
-#include "test_attn.h"
+#include "test_plan.h"
 
 static void window_by_hand(void **state)
 {
@@ -77,6 +77,39 @@ static void slopes_by_formula(void **state)
     assert_float_equal(s[63], exp2(-8), 1e-9);
 }
 
+/* Buckets of T5's own settings, worked out by hand from the definition. */
+static void relative_by_hand(void **state)
+{
+    (void)state;
+    enum { R = 200 };
+    static float table[32 * 2], out[2 * (2 * R + 1)];
+    static const struct {
+        int d, both, left; /* bucket when bidirectional, and when not */
+    } want[] = {
+        { 0, 0, 0 },      { 1, 17, 0 },     { 7, 23, 0 },     { 8, 24, 0 },     { 11, 24, 0 },
+        { 12, 25, 0 },    { 16, 26, 0 },    { 32, 28, 0 },    { 64, 30, 0 },    { 90, 30, 0 },
+        { 91, 31, 0 },    { 128, 31, 0 },   { 200, 31, 0 },   { -1, 1, 1 },     { -7, 7, 7 },
+        { -8, 8, 8 },     { -12, 9, 12 },   { -15, 9, 15 },   { -16, 10, 16 },  { -18, 10, 16 },
+        { -19, 10, 17 },  { -32, 12, 21 },  { -64, 14, 26 },  { -112, 15, 30 }, { -113, 15, 31 },
+        { -127, 15, 31 }, { -128, 15, 31 }, { -200, 15, 31 },
+    };
+    for (int b = 0; b < 32; b++) {
+        table[b * 2] = (float)b;
+        table[b * 2 + 1] = (float)(100 + b);
+    }
+    for (int both = 0; both < 2; both++) {
+        must(quire_relative_bias(table, 32, 2, both, 128, R, out, &err));
+        for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+            const int bucket = both ? want[i].both : want[i].left;
+            if (out[R + want[i].d] != (float)bucket ||
+                out[2 * R + 1 + R + want[i].d] != (float)(100 + bucket))
+                fail_msg("distance %d: %g, not %d", want[i].d, (double)out[R + want[i].d], bucket);
+        }
+    }
+    must(quire_relative_bias(table, 32, 2, 1, 128, 0, out, &err)); /* nothing but its own place */
+    assert_true(out[0] == 0 && out[1] == 100);
+}
+
 /* Softmax of score + bias, as a program with masks of its own would do it, equals the ranges of the
  * kernels. */
 static void attention_agrees_with_the_biases(void **state)
@@ -140,6 +173,15 @@ static void bad_arguments(void **state)
                   quire_alibi_bias(slopes, SIZE_MAX / 4, 2, 2, 1, out, 2, 0, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_alibi_slopes(0, slopes, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_alibi_slopes(2, NULL, NULL));
+#define BAD(word, ...) assert_refused(QUIRE_E_INVALID_ARG, word, quire_relative_bias(__VA_ARGS__))
+    BAD("table", NULL, 2, 1, 0, 8, 2, out, &err);
+    BAD("out", slopes, 2, 1, 0, 8, 2, NULL, &err);
+    BAD("num_buckets", slopes, 1, 1, 0, 8, 2, out, &err);
+    BAD("num_buckets", slopes, 3, 1, 1, 8, 2, out, &err);
+    BAD("max_distance", slopes, 2, 1, 0, 1, 2, out, &err);
+    BAD("range", slopes, 2, 1, 0, 8, (1 << 20) + 1, out, &err);
+    BAD("num_heads", slopes, 2, 0, 0, 8, 2, out, &err);
+#undef BAD
     for (int i = 0; i < 16; i++)
         assert_true(out[i] == 5);
 }
@@ -147,9 +189,13 @@ static void bad_arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(window_by_hand),   cmocka_unit_test(window_everywhere),
-        cmocka_unit_test(alibi_by_formula), cmocka_unit_test(slopes_by_formula),
-        cmocka_unit_test(bad_arguments),    cmocka_unit_test(attention_agrees_with_the_biases),
+        cmocka_unit_test(window_by_hand),
+        cmocka_unit_test(window_everywhere),
+        cmocka_unit_test(alibi_by_formula),
+        cmocka_unit_test(slopes_by_formula),
+        cmocka_unit_test(relative_by_hand),
+        cmocka_unit_test(bad_arguments),
+        cmocka_unit_test(attention_agrees_with_the_biases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

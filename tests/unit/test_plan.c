@@ -305,12 +305,17 @@ static void validate_tells_all_reasons(void **state)
                                          .window_left = -2,
                                          .window_right = -1,
                                          .compute = (enum quire_compute)9,
+                                         .causal = 1,
                                          .alibi_slopes = bad,
-                                         .sinks = bad };
+                                         .sinks = bad,
+                                         .chunk_size = 1u << 31,
+                                         .relative_bias = bad,
+                                         .relative_range = 3 };
     assert_status(QUIRE_E_UNSUPPORTED,
                   quire_attention_validate(&c, (enum quire_kv_dtype)50, QUIRE_KV_F32, 24,
                                            "no-such-level", &r, NULL));
-    const uint32_t all_but_heads = (QUIRE_ATTENTION_NO_ISA << 1) - 1 - QUIRE_ATTENTION_NO_HEADS;
+    const uint32_t all_but_heads =
+        (QUIRE_ATTENTION_NO_RELATIVE << 1) - 1 - QUIRE_ATTENTION_NO_HEADS;
     assert_int_equal(r.reasons, all_but_heads);
 #define X(name, bit, line)                                                                         \
     assert_true(QUIRE_ATTENTION_NO_##name == QUIRE_ATTENTION_NO_HEADS || strstr(r.text, line));
@@ -318,10 +323,12 @@ static void validate_tells_all_reasons(void **state)
 #undef X
     assert_null(r.level);
     c.num_heads = 0;
-    c.alibi_slopes = c.sinks = NULL;
+    c.alibi_slopes = c.sinks = c.relative_bias = NULL;
+    c.relative_range = (1u << 20) + 1; /* refused without a table, too */
     assert_status(QUIRE_E_UNSUPPORTED,
                   quire_attention_validate(&c, QUIRE_KV_F32, QUIRE_KV_F32, 16, NULL, &r, NULL));
     assert_true(r.reasons & QUIRE_ATTENTION_NO_HEADS);
+    assert_true(r.reasons & QUIRE_ATTENTION_NO_RELATIVE);
     assert_status(QUIRE_E_INVALID_ARG,
                   quire_attention_validate(NULL, QUIRE_KV_F32, QUIRE_KV_F32, 16, NULL, &r, NULL));
     r.struct_size = 3;
@@ -342,6 +349,9 @@ static void every_size_has_an_answer(void **state)
     for (const char *level; (level = usable_level(&i));) {
         assert_status(QUIRE_OK, quire_attention_caps(level, &caps, NULL));
         assert_string_equal(caps.level, level);
+        assert_int_equal(caps.kinds, 1 << QUIRE_ATTENTION_DECODER | 1 << QUIRE_ATTENTION_ENCODER |
+                                         1 << QUIRE_ATTENTION_ENCODER_ONLY |
+                                         1 << QUIRE_ATTENTION_CROSS);
         for (uint32_t size = 0; size <= 1100; size++) {
             quire_attention_config_default(&c, 2, 1, size);
             const bool fits = size >= 1 && size <= 1024;

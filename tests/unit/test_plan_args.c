@@ -72,6 +72,41 @@ static void bad_batches(void **state)
     teardown(&f);
 }
 
+static void cross_attention_names_what_it_misses(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    int32_t encoder[] = { 30, 0 };
+    must(quire_plan_build(f.plan, &f.batch, &err)); /* nobody else needs it */
+    quire_plan_destroy(f.plan);
+    f.config[2].kind = QUIRE_ATTENTION_CROSS;
+    f.config[2].causal = 0;
+    f.config[2].window_left = QUIRE_WINDOW_NONE;
+    must(quire_plan_create(&f.params, &f.plan, &err));
+    assert_refused(QUIRE_E_INVALID_ARG, "encoder_seq_lens is NULL",
+                   quire_plan_build(f.plan, &f.batch, &err));
+    f.batch.encoder_seq_lens = encoder;
+    must(quire_plan_build(f.plan, &f.batch, &err));
+    f.args.group = 2;
+    must(quire_attention_forward(f.plan, &f.args, NULL, &err));
+    assert_true(f.lse[19 * 2] == logf(30) && f.lse[20 * 2] == -INFINITY);
+    const uint8_t causal[] = { 1, 1 }; /* means nothing here */
+    f.batch.causal = causal;
+    must(quire_plan_build(f.plan, &f.batch, &err));
+    must(quire_attention_forward(f.plan, &f.args, NULL, &err));
+    assert_true(f.lse[0] == logf(30));
+    encoder[1] = -1;
+    assert_refused(QUIRE_E_INVALID_ARG, "encoder_seq_lens[1] is -1",
+                   quire_plan_build(f.plan, &f.batch, &err));
+    encoder[1] = MAX_LEN + 1;
+    assert_refused(QUIRE_E_LIMIT, "encoder_seq_lens[1] is 301",
+                   quire_plan_build(f.plan, &f.batch, &err));
+    encoder[1] = 33; /* its third block is not in the table */
+    assert_refused(QUIRE_E_RANGE, "block_table[1][0]", quire_plan_build(f.plan, &f.batch, &err));
+    teardown(&f);
+}
+
 /* Both calls that check arguments. */
 #define CALL_REFUSED(change, code, word, restore)                                                  \
     do {                                                                                           \
@@ -122,6 +157,7 @@ static void bad_configs_of_a_layer(void **state)
     struct fixture f;
     setup(&f);
     must(quire_plan_build(f.plan, &f.batch, &err));
+    static const float bad[] = { 0, NAN };
     struct quire_attention_config c = f.config[0];
     const struct quire_attention_config good = c;
     f.args.config = &c;
@@ -131,6 +167,9 @@ static void bad_configs_of_a_layer(void **state)
     BAD(c.window_left = 4, QUIRE_E_MISMATCH, "window_left");
     BAD(c.window_right = 4, QUIRE_E_MISMATCH, "window_right");
     BAD(c.causal = 0, QUIRE_E_MISMATCH, "causal");
+    BAD(c.chunk_size = 8, QUIRE_E_MISMATCH, "chunk_size");
+    BAD(c.causal = 0; c.kind = QUIRE_ATTENTION_ENCODER, QUIRE_E_MISMATCH, "kind");
+    BAD(c.relative_bias = bad, QUIRE_E_UNSUPPORTED, "relative_bias");
     BAD(c.head_size = 16, QUIRE_E_MISMATCH, "head_size");
     BAD(c.v_head_size = 16, QUIRE_E_MISMATCH, "v_head_size");
     BAD(c.scale = NAN, QUIRE_E_UNSUPPORTED, "scale");
@@ -138,7 +177,8 @@ static void bad_configs_of_a_layer(void **state)
 #undef BAD
     c.scale = 3; /* what may differ from layer to layer */
     c.logits_soft_cap = 20;
-    c.sinks = c.alibi_slopes = f.q;
+    c.sinks = c.alibi_slopes = c.relative_bias = f.q;
+    c.relative_range = 4;
     c.compute = QUIRE_COMPUTE_F32;
     must(quire_attention_forward(f.plan, &f.args, NULL, &err));
     teardown(&f);
@@ -229,7 +269,7 @@ int main(void)
         cmocka_unit_test(bad_tables),    cmocka_unit_test(bad_batches),
         cmocka_unit_test(bad_calls),     cmocka_unit_test(bad_configs_of_a_layer),
         cmocka_unit_test(bad_plans),     cmocka_unit_test(bad_groups_of_a_plan),
-        cmocka_unit_test(bad_questions),
+        cmocka_unit_test(bad_questions), cmocka_unit_test(cross_attention_names_what_it_misses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.h - an item on its way: its query rows, and where their results go. */
+#ifndef QUIRE_ATTENTION_RUN_H
+#define QUIRE_ATTENTION_RUN_H
+#include "attention/tile.h"
+
+/* Softmax states of the item's rows: m, l, l_exact [n_rows], o [n_rows][v_width]. The sums are over
+ * all lanes; l_exact is kept only for an LSE whose weights were rounded. */
+struct qr_state {
+    float *m, *l, *l_exact, *o;
+};
+
+struct qr_run {
+    const struct qr_attention_call *call;
+    const struct qr_plan_item *item;
+    const struct qr_plan_seq *seq;
+    struct qr_tile_source source;
+    struct qr_key_range any, all; /* from the first to the last key that some row sees; keys that
+                                     every row sees */
+    uint32_t k_size, v_size, v_width;
+    float k_scale, v_scale;
+    bool exact; /* l_exact is wanted */
+};
+
+/* Rounds the item's queries into the worker's scratch as the kernels want them, and notes there and
+ * in `any` and `all` what each row sees. */
+void qr_rows_load(struct qr_run *run);
+
+/* Fills visible[], and distance[] where slopes are given, for the tile at position `key`. Returns
+ * the keys of the tile that some row sees. */
+uint64_t qr_rows_see(const struct qr_run *run, uint32_t key);
+
+/* The additive bias of rows [first, first + n) against the tile at `key`, n at most QR_PLAN_CHUNK:
+ * n pointers to 64 values each, or NULL. Valid until the next call. */
+const float *const *qr_rows_bias(const struct qr_run *run, uint32_t key, uint32_t first,
+                                 uint32_t n);
+
+/* Writes the rows' out and LSE from their final states. */
+void qr_rows_store(const struct qr_run *run, const struct qr_state *st);
+
+#endif
