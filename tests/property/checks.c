@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* checks.c - the properties: agreement with the oracle, and ways of running that change no bit. */
+#include "checks.h"
+#include <math.h>
+#include <quire/cpu.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the oracle */
+
+static bool check_row(const struct scene *s, const struct result *base, uint32_t seq,
+                      uint32_t query, uint32_t head, double *want)
+{
+    const size_t row = (size_t)(s->seqs[seq].row + query) * s->config.num_heads + head;
+    const bool narrow = oracle_rounds_q(s) || oracle_rounds_p(s);
+    const double gate = (narrow ? 4e-3 : 2e-5) * s->max_v, lse_gate = narrow ? 1e-3 : 1e-4;
+    double lse;
+    oracle_row(s, seq, query, head, want, &lse);
+    const double got_lse = (double)base->lse[row];
+    if (lse == -INFINITY ? got_lse != -INFINITY : !(fabs(got_lse - lse) <= lse_gate))
+        return failure("sequence %u query %u head %u: lse %.9g, not %.9g", seq, query, head,
+                       got_lse, lse);
+    for (uint32_t i = 0; i < s->v_size; i++) {
+        const double got = (double)base->out[row * s->v_size + i];
+        if (lse == -INFINITY ? got != 0 : !(fabs(got - want[i]) <= gate))
+            return failure("sequence %u query %u head %u: out[%u] %.9g, not %.9g within %.2g", seq,
+                           query, head, i, got, want[i], gate);
+    }
+    return true;
+}
+
+bool check_oracle(const struct scene *s, const struct result *base)
+{
+    double *want = malloc((s->v_size + 1) * sizeof *want);
+    struct rng r = rng_fork(s->rng.state, 1);
+    bool ok = true;
+    for (uint32_t i = 0; i < s->n_seqs; i++) {
+        const uint32_t n = s->seqs[i].n_new, step = 1 + n / 6;
+        for (uint32_t q = step > 1 ? rng_below(&r, step) : 0; ok && q < n; q += step)
+            for (uint32_t h = rng_below(&r, 2); ok && h < s->config.num_heads;
+                 h += 1 + s->config.num_heads / 4)
+                ok = check_row(s, base, i, q, h, want);
+    }
+    free(want);
+    return ok;
+}
+
+/* ---- ways that change no bit */
+
+static bool same_bits(const struct scene *s, const struct part *p, const struct result *got,
+                      const struct result *want, bool with_lse)
+{
+    const size_t heads = s->config.num_heads, width = heads * s->v_size;
+    for (uint32_t i = 0; i < s->n_seqs; i++)
+        for (uint32_t q = p->from[i]; q < p->to[i]; q++) {
+            const size_t row = s->seqs[i].row + q;
+            const float *a = got->out + row * width, *b = want->out + row * width;
+            for (size_t j = 0; memcmp(a, b, width * sizeof *a) && j < width; j++)
+                if (memcmp(a + j, b + j, sizeof *a))
+                    return failure("sequence %u query %u head %zu: out[%zu] is %.9g, was %.9g", i,
+                                   q, j / s->v_size, j % s->v_size, (double)a[j], (double)b[j]);
+            if (with_lse &&
+                memcmp(got->lse + row * heads, want->lse + row * heads, heads * sizeof(float)))
+                return failure("sequence %u query %u: another lse", i, q);
+        }
+    return true;
+}
+
+/* Runs part of the scene another way and compares. */
+static bool same_part(const struct scene *s, const struct result *base, const struct way *way,
+                      const struct part *p)
+{
+    struct result got = result_new(s);
+    const bool ok = run_scene(s, way, p, &got) && same_bits(s, p, &got, base, !way->no_lse);
+    result_free(&got);
+    return ok;
+}
+
+static bool same(const struct scene *s, const struct result *base, const struct way *way)
+{
+    const struct part p = part_whole(s);
+    return same_part(s, base, way, &p);
+}
+
+static bool always(const struct scene *s)
+{
+    (void)s;
+    return true;
+}
+
+/* ---- parts of the queries */
+
+static bool decode(const struct scene *s, const struct result *base, struct rng *r)
+{
+    const struct way way = way_plain(s);
+    struct part p = part_whole(s);
+    for (uint32_t i = 0; i < s->n_seqs; i++) {
+        const uint32_t n = s->seqs[i].n_new, k = rng_percent(r, 60) ? 1 : rng_in(r, 1, 9);
+        p.from[i] = n > k ? n - k : 0;
+    }
+    return same_part(s, base, &way, &p);
+}
+
+static bool alone(const struct scene *s, const struct result *base, struct rng *r)
+{
+    const struct way way = way_plain(s);
+    struct part p = { 0 };
+    if (!s->n_seqs)
+        return true;
+    const uint32_t i = rng_below(r, s->n_seqs);
+    p.to[i] = s->seqs[i].n_new;
+    return same_part(s, base, &way, &p);
+}
+
+static bool sees_no_later_key(const struct scene *s)
+{
+    for (uint32_t i = 0; i < s->n_seqs; i++)
+        if (!s->seqs[i].causal && s->config.window_right != 0)
+            return false;
+    return true;
+}
+
+/* New tokens come a few at a time through one plan and cache, keys just before their queries. */
+static bool chunked(const struct scene *s, const struct result *base, struct rng *r)
+{
+    struct way way = way_plain(s);
+    struct result got = result_new(s);
+    struct stage st;
+    struct part p = { 0 };
+    const struct part whole = part_whole(s);
+    const uint32_t most = 1 + rng_below(r, s->n_rows > 60 ? 64 : 12);
+    way.plan_threads = rng_in(r, 1, 4);
+    bool ok = stage_open(&st, s, &way), more = true;
+    for (uint32_t i = 0; ok && i < s->n_seqs; i++)
+        ok = stage_write(&st, i, 0, s->seqs[i].len - s->seqs[i].n_new);
+    while (ok && more) {
+        more = false;
+        for (uint32_t i = 0; ok && i < s->n_seqs; i++) {
+            const struct sequence *q = &s->seqs[i];
+            const uint32_t n = rng_in(r, 0, most), left = q->n_new - p.to[i];
+            p.from[i] = p.to[i];
+            p.to[i] += n < left ? n : left;
+            ok = stage_write(&st, i, q->len - q->n_new + p.from[i], q->len - q->n_new + p.to[i]);
+            more |= p.to[i] < q->n_new;
+        }
+        ok = ok && stage_run(&st, &p, &got);
+    }
+    ok = ok && same_bits(s, &whole, &got, base, true);
+    stage_close(&st);
+    result_free(&got);
+    return ok;
+}
+
+/* ---- where keys lie */
+
+static bool other_blocks(const struct scene *s, const struct result *base, struct rng *r)
+{
+    static const uint32_t sizes[] = { 16, 32, 48, 64, 80, 128, 192, 1024 };
+    struct way way = way_plain(s);
+    way.block_size = RNG_PICK(r, sizes);
+    way.shuffle = rng_next(r);
+    way.reversed = rng_percent(r, 50);
+    return same(s, base, &way);
+}
+
+static bool freed_blocks(const struct scene *s, const struct result *base, struct rng *r)
+{
+    struct way way = way_plain(s);
+    way.give_up = true;
+    way.shuffle = rng_next(r);
+    return same(s, base, &way);
+}
+
+static bool shares_blocks(const struct scene *s)
+{
+    for (uint32_t i = 0; i < s->n_seqs; i++)
+        if (s->seqs[i].shared >= 16)
+            return true;
+    return false;
+}
+
+static bool shared(const struct scene *s, const struct result *base, struct rng *r)
+{
+    struct way way = way_plain(s);
+    way.share = true;
+    if (rng_percent(r, 60))
+        way.block_size = 16u << rng_below(r, 3);
+    return same(s, base, &way);
+}
+
+/* ---- who computes */
+
+static bool threads(const struct scene *s, const struct result *base, struct rng *r)
+{
+    static const uint32_t counts[] = { 1, 2, 3, 7 };
+    struct way way = way_plain(s);
+    way.n_threads = RNG_PICK(r, counts);
+    way.plan_threads = rng_percent(r, 70) ? way.n_threads : RNG_PICK(r, counts);
+    return same(s, base, &way);
+}
+
+/* A plan for many threads splits the keys of a query; the fast one never does. */
+static bool split_keys(const struct scene *s, const struct result *base, struct rng *r)
+{
+    struct way way = way_plain(s);
+    way.plan_threads = rng_in(r, 2, 64);
+    if (rng_percent(r, 30))
+        way.flags |= QUIRE_PLAN_FAST;
+    return same(s, base, &way);
+}
+
+static bool levels(const struct scene *s, const struct result *base, struct rng *r)
+{
+    struct way way = way_plain(s);
+    (void)r;
+    for (int i = 0; quire_cpu_level_name(i); i++) {
+        way.level = i;
+        if (quire_cpu_level_usable(i) && i != s->level && !same(s, base, &way))
+            return failure("at %s, not %s", quire_cpu_level_name(i),
+                           quire_cpu_level_name(s->level));
+    }
+    return true;
+}
+
+/* ---- the call */
+
+static bool strides(const struct scene *s, const struct result *base, struct rng *r)
+{
+    struct way way = way_plain(s);
+    way.strided = true;
+    way.shuffle = rng_next(r);
+    return same(s, base, &way);
+}
+
+static bool without_lse(const struct scene *s, const struct result *base, struct rng *r)
+{
+    struct way way = way_plain(s);
+    way.no_lse = true;
+    way.plan_threads = rng_in(r, 1, 8);
+    return same(s, base, &way);
+}
+
+static bool layer_config(const struct scene *s, const struct result *base, struct rng *r)
+{
+    struct way way = way_plain(s);
+    (void)r;
+    way.layer_config = true;
+    return same(s, base, &way);
+}
+
+const struct check checks[] = {
+    { "decode = row of a prompt", always, decode },
+    { "chunks = whole", sees_no_later_key, chunked },
+    { "a sequence alone", always, alone },
+    { "other blocks", always, other_blocks },
+    { "freed blocks", always, freed_blocks },
+    { "shared blocks", shares_blocks, shared },
+    { "threads", always, threads },
+    { "split keys", always, split_keys },
+    { "levels", always, levels },
+    { "strides", always, strides },
+    { "without lse", always, without_lse },
+    { "configuration of the layer", always, layer_config },
+};
+const uint32_t n_checks = sizeof checks / sizeof *checks;

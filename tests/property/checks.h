@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* checks.h - what must hold for every scene. */
+#ifndef QUIRE_PROPERTY_CHECKS_H
+#define QUIRE_PROPERTY_CHECKS_H
+#include "stage.h"
+
+struct check {
+    const char *name;
+    bool (*applies)(const struct scene *s);
+    /* `base` is the scene run the plain way */
+    bool (*run)(const struct scene *s, const struct result *base, struct rng *r);
+};
+
+extern const struct check checks[];
+extern const uint32_t n_checks;
+
+/* The result against the definition, for some of its rows. */
+bool check_oracle(const struct scene *s, const struct result *base);
+
+#endif

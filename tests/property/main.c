@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c - random scenes, each checked against the oracle and in a few of the other ways.
+ *
+ *     property [--seed N] [--cases N] [--from K] [--case K] [--checks N] [--list] */
+#include "checks.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MAX_TEAM = 8, MAX_FAILURES = 5 };
+
+struct options {
+    uint64_t seed;
+    uint32_t from, cases, checks;
+    bool one; /* a single case: every check, and the scene is printed */
+};
+
+static char reason[1024];
+
+bool failure(const char *format, ...)
+{
+    const size_t used = strlen(reason);
+    va_list args;
+    va_start(args, format);
+    const int n = snprintf(reason + used, sizeof reason - used, "%s", used ? "; " : "");
+    if (n >= 0 && used + (size_t)n < sizeof reason)
+        vsnprintf(reason + used + n, sizeof reason - used - (size_t)n, format, args);
+    va_end(args);
+    return false;
+}
+
+static struct quire_threads *teams[MAX_TEAM];
+
+struct quire_threads *team_of(uint32_t n)
+{
+    const struct quire_threads_params params = { .struct_size = sizeof params,
+                                                 .backend = QUIRE_THREADS_PTHREAD,
+                                                 .n_threads = n };
+    struct quire_error err = QUIRE_ERROR_INIT;
+    if (n < MAX_TEAM && !teams[n] && quire_threads_create(&params, &teams[n], &err) != QUIRE_OK) {
+        fprintf(stderr, "property: no %u threads: %s\n", n, err.msg);
+        exit(70);
+    }
+    return n < MAX_TEAM ? teams[n] : NULL;
+}
+
+static void report(const struct scene *s, const char *check)
+{
+    printf("FAILED case %u, %s: %s\n", s->number, check, reason);
+    scene_print(s);
+    printf("  again: property --seed %llu --case %u\n", (unsigned long long)s->seed, s->number);
+    reason[0] = 0;
+}
+
+/* One case: the oracle, then some of the checks that apply to it, in turn. */
+static uint32_t run_case(const struct options *o, uint32_t number)
+{
+    struct scene s;
+    uint32_t n_failed = 0;
+    scene_make(&s, o->seed, number);
+    if (o->one)
+        scene_print(&s);
+    struct result base = result_new(&s);
+    const struct way plain = way_plain(&s);
+    const struct part whole = part_whole(&s);
+    if (!run_scene(&s, &plain, &whole, &base) || !check_oracle(&s, &base)) {
+        report(&s, "oracle");
+        n_failed++;
+    }
+    const uint32_t n = o->one ? n_checks : o->checks;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct check *c = &checks[(number * o->checks + i) % n_checks];
+        if (c->applies(&s) && !c->run(&s, &base, &s.rng)) {
+            report(&s, c->name);
+            n_failed++;
+        }
+    }
+    result_free(&base);
+    scene_free(&s);
+    return n_failed;
+}
+
+static uint64_t number_of(const char *option, const char *text)
+{
+    char *end;
+    errno = 0;
+    const unsigned long long n = text ? strtoull(text, &end, 10) : 0;
+    if (!text || !*text || *end || errno) {
+        fprintf(stderr, "property: %s takes a number\n", option);
+        exit(64);
+    }
+    return n;
+}
+
+static struct options parse(int argc, char **argv)
+{
+    struct options o = { .seed = 1, .cases = 1000, .checks = 3 };
+    const char *cases = getenv("QUIRE_PROPERTY_CASES");
+    for (int i = 1; i < argc; i++) {
+        const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (!strcmp(name, "--list")) {
+            for (uint32_t c = 0; c < n_checks; c++)
+                puts(checks[c].name);
+            exit(0);
+        }
+        const bool timed = !strcmp(name, "--seed") && value && !strcmp(value, "time");
+        const uint64_t n = timed ? (uint64_t)time(NULL) : number_of(name, value);
+        i++;
+        if (!strcmp(name, "--seed")) {
+            o.seed = n;
+        } else if (!strcmp(name, "--cases")) {
+            o.cases = (uint32_t)n;
+        } else if (!strcmp(name, "--from")) {
+            o.from = (uint32_t)n;
+        } else if (!strcmp(name, "--checks")) {
+            o.checks = (uint32_t)n;
+        } else if (!strcmp(name, "--case")) {
+            o.from = (uint32_t)n;
+            o.one = true;
+        } else {
+            fprintf(stderr, "property: no option %s\n", name);
+            exit(64);
+        }
+    }
+    if (cases && *cases)
+        o.cases = (uint32_t)number_of("QUIRE_PROPERTY_CASES", cases);
+    if (o.one)
+        o.cases = 1;
+    return o;
+}
+
+int main(int argc, char **argv)
+{
+    const struct options o = parse(argc, argv);
+    uint32_t n_failed = 0, n = 0;
+    printf("seed %llu, cases %u to %u\n", (unsigned long long)o.seed, o.from, o.from + o.cases - 1);
+    for (; n < o.cases && n_failed < MAX_FAILURES; n++)
+        n_failed += run_case(&o, o.from + n);
+    for (uint32_t i = 0; i < MAX_TEAM; i++)
+        quire_threads_destroy(teams[i]);
+    printf("%u cases, %u failures\n", n, n_failed);
+    return n_failed ? 1 : 0;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* oracle.c - which keys a query sees, and its result, straight from the definition in
+ * quire/attention.h. */
+#include "scene.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int64_t oracle_position(const struct scene *s, uint32_t seq, uint32_t query)
+{
+    const struct sequence *q = &s->seqs[seq];
+    return (int64_t)q->len - q->n_new + query;
+}
+
+bool oracle_sees(const struct scene *s, uint32_t seq, uint32_t query, uint32_t kv_head, uint32_t j)
+{
+    const struct quire_attention_config *c = &s->config;
+    const int64_t qpos = oracle_position(s, seq, query), kpos = j;
+    (void)kv_head;
+    if (s->seqs[seq].causal && kpos > qpos)
+        return false;
+    if (c->window_left != QUIRE_WINDOW_NONE && kpos < qpos - c->window_left)
+        return false;
+    return c->window_right == QUIRE_WINDOW_NONE || kpos <= qpos + c->window_right;
+}
+
+static bool is_narrow(enum quire_kv_dtype dtype)
+{
+    return dtype == QUIRE_KV_BF16 || dtype == QUIRE_KV_FP8_E4M3 || dtype == QUIRE_KV_FP8_E5M2;
+}
+
+bool oracle_rounds_q(const struct scene *s)
+{
+    return s->config.compute == QUIRE_COMPUTE_NATIVE && is_narrow(s->k_dtype);
+}
+
+bool oracle_rounds_p(const struct scene *s)
+{
+    return s->config.compute == QUIRE_COMPUTE_NATIVE && is_narrow(s->v_dtype);
+}
+
+/* The score of key j, which the query sees. */
+static double score(const struct scene *s, uint32_t seq, uint32_t query, uint32_t head, uint32_t j)
+{
+    const struct quire_attention_config *c = &s->config;
+    const size_t d = c->head_size;
+    const float *q = s->q + ((s->seqs[seq].row + query) * (size_t)c->num_heads + head) * d;
+    const double *k =
+        s->k_held + ((s->seqs[seq].key + j) * (size_t)c->num_kv_heads + head / s->ratio) * d;
+    double x = 0;
+    for (size_t i = 0; i < d; i++)
+        x += (oracle_rounds_q(s) ? number_round(QUIRE_KV_BF16, q[i]) : (double)q[i]) * k[i];
+    x *= (double)c->scale;
+    if (c->logits_soft_cap > 0)
+        x = (double)c->logits_soft_cap * tanh(x / (double)c->logits_soft_cap);
+    if (c->alibi_slopes)
+        x += (double)c->alibi_slopes[head] * (double)((int64_t)j - oracle_position(s, seq, query));
+    return x;
+}
+
+void oracle_row(const struct scene *s, uint32_t seq, uint32_t query, uint32_t head, double *out,
+                double *lse)
+{
+    const struct quire_attention_config *c = &s->config;
+    const uint32_t n = s->seqs[seq].n_keys, kv_head = head / s->ratio;
+    double *scores = malloc((n + 1) * sizeof *scores), top = -INFINITY, sum = 0;
+    for (uint32_t j = 0; j < n; j++) {
+        scores[j] =
+            oracle_sees(s, seq, query, kv_head, j) ? score(s, seq, query, head, j) : -INFINITY;
+        top = fmax(top, scores[j]);
+    }
+    memset(out, 0, s->v_size * sizeof *out);
+    for (uint32_t j = 0; j < n; j++) {
+        if (scores[j] == -INFINITY)
+            continue;
+        const double *v =
+            s->v_held + ((s->seqs[seq].key + j) * (size_t)c->num_kv_heads + kv_head) * s->v_size;
+        const double p = exp(scores[j] - top);
+        sum += p;
+        for (uint32_t i = 0; i < s->v_size; i++)
+            out[i] += p * v[i];
+    }
+    free(scores);
+    const double all = sum + (c->sinks && sum > 0 ? exp((double)c->sinks[head] - top) : 0);
+    for (uint32_t i = 0; i < s->v_size && sum > 0; i++)
+        out[i] /= all;
+    *lse = sum > 0 ? top + log(sum) : -INFINITY;
+}

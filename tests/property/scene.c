@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scene.c - draws a scene: shapes and options first, then the data. */
+#include "scene.h"
+#include <math.h>
+#include <quire/cpu.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How large a scene is; most are tiny, so that many fit in a minute. */
+enum { MAX_PRODUCTS = 500000 }; /* of one sequence */
+enum size { TINY, MIDDLE, LONG };
+
+static enum size draw_size(struct rng *r)
+{
+    const uint32_t x = rng_below(r, 100);
+    return x < 72 ? TINY : x < 93 ? MIDDLE : LONG;
+}
+
+static uint32_t draw_head_size(struct rng *r, enum size size)
+{
+    static const uint32_t usual[] = { 64, 80, 96, 112, 128, 160, 192, 256 };
+    const uint32_t x = rng_below(r, 100);
+    if (size == LONG)
+        return x < 90 ? 8 * rng_in(r, 1, 3) : rng_in(r, 1, 20);
+    if (x < 60)
+        return 8 * rng_in(r, 1, 8);
+    if (x < 75)
+        return RNG_PICK(r, usual);
+    if (x < 92 || size == MIDDLE)
+        return rng_in(r, 1, 40);
+    return x < 98 ? 8 * rng_in(r, 9, 64) : rng_in(r, 41, 300);
+}
+
+static void draw_shape(struct scene *s, struct rng *r, enum size size)
+{
+    static const uint32_t ratios[] = { 1, 1, 1, 2, 2, 3, 4, 4, 5, 7, 8 };
+    struct quire_attention_config *c = &s->config;
+    const uint32_t head_size = draw_head_size(r, size);
+    const uint32_t kv_heads = size == LONG ? rng_in(r, 1, 2) : rng_in(r, 1, MAX_KV_HEADS);
+    s->ratio = size == LONG ? rng_in(r, 1, 4) : RNG_PICK(r, ratios);
+    if (kv_heads == 1 && size == TINY && rng_percent(r, 10))
+        s->ratio = rng_in(r, 9, MAX_HEADS);
+    quire_attention_config_default(c, kv_heads * s->ratio, kv_heads, head_size);
+    c->v_head_size = rng_percent(r, 70) ? 0 : draw_head_size(r, size);
+    s->v_size = c->v_head_size ? c->v_head_size : head_size;
+}
+
+static int32_t draw_window(struct rng *r, enum size size)
+{
+    const uint32_t x = rng_below(r, 100);
+    return x < 15 ? 0 : (int32_t)rng_below(r, size == LONG ? 700 : size == MIDDLE ? 90 : 24);
+}
+
+static void draw_options(struct scene *s, struct rng *r, enum size size)
+{
+    struct quire_attention_config *c = &s->config;
+    c->compute = rng_percent(r, 60) ? QUIRE_COMPUTE_NATIVE : QUIRE_COMPUTE_F32;
+    c->scale *= rng_float(r, 0.25f, 1.5f);
+    c->causal = rng_percent(r, 70);
+    if (rng_percent(r, 35))
+        c->window_left = draw_window(r, size);
+    if (rng_percent(r, c->causal ? 8 : 35))
+        c->window_right = draw_window(r, size);
+    if (rng_percent(r, 25))
+        c->logits_soft_cap = rng_float(r, 0.5f, 40);
+    for (uint32_t h = 0; h < c->num_heads; h++) {
+        s->slopes[h] = rng_float(r, rng_percent(r, 10) ? -0.25f : 0, 0.25f);
+        s->sinks[h] = rng_percent(r, 10) ? -INFINITY : rng_float(r, -2, 3);
+    }
+    c->alibi_slopes = rng_percent(r, 25) ? s->slopes : NULL;
+    c->sinks = rng_percent(r, 25) ? s->sinks : NULL;
+}
+
+static uint32_t draw_scales(struct scene *s, struct rng *r)
+{
+    const uint32_t counts[] = { 0, 1, s->n_layers, s->n_layers * s->config.num_kv_heads };
+    return RNG_PICK(r, counts);
+}
+
+static void draw_cache(struct scene *s, struct rng *r)
+{
+    static const enum quire_kv_dtype dtypes[] = { QUIRE_KV_F32, QUIRE_KV_BF16, QUIRE_KV_F16,
+                                                  QUIRE_KV_FP8_E4M3, QUIRE_KV_FP8_E5M2 };
+    static const uint32_t blocks[] = { 16, 16, 32, 32, 48, 64, 64, 80, 112, 128, 256 };
+    s->k_dtype = RNG_PICK(r, dtypes);
+    s->v_dtype = rng_percent(r, 60) ? s->k_dtype : RNG_PICK(r, dtypes);
+    s->write_dtype = rng_percent(r, 80) ? QUIRE_KV_F32 : QUIRE_KV_BF16;
+    s->block_size = RNG_PICK(r, blocks);
+    s->n_layers = rng_in(r, 1, 3);
+    s->layer = rng_below(r, s->n_layers);
+    s->n_groups = rng_in(r, 1, 2);
+    s->group = rng_below(r, s->n_groups);
+    s->n_k_scales = draw_scales(s, r);
+    s->n_v_scales = draw_scales(s, r);
+}
+
+/* Length and new tokens of a sequence; the kind of batch decides how many of them are new. */
+static void draw_length(struct sequence *q, struct rng *r, enum size size, uint32_t mode)
+{
+    q->len = size == TINY     ? rng_in(r, 0, 40)
+             : size == MIDDLE ? rng_in(r, 0, 170)
+                              : rng_in(r, 400, 1300);
+    const uint32_t most = size == LONG ? 24 : q->len;
+    switch (mode) {
+    case 0: /* decode */
+        q->n_new = q->len ? 1 : 0;
+        break;
+    case 1: /* prompts */
+        q->n_new = size == LONG && rng_percent(r, 80) ? most : q->len;
+        break;
+    default: /* anything */
+        q->n_new = rng_percent(r, 30) ? (q->len ? 1 : 0) : rng_in(r, 0, most);
+    }
+}
+
+/* Products that the queries of a sequence take are kept few: the plainest kernels run them too. */
+static void limit_work(struct sequence *q, const struct scene *s)
+{
+    const uint64_t products = (uint64_t)q->n_keys * s->config.num_heads *
+                              (s->config.head_size + s->v_size),
+                   most = 1 + MAX_PRODUCTS / (products + 1);
+    q->n_new = q->n_new > most ? (uint32_t)most : q->n_new;
+}
+
+static void draw_sequences(struct scene *s, struct rng *r, enum size size)
+{
+    const uint32_t x = rng_below(r, 100), mode = rng_below(r, 4);
+    s->n_seqs = x < 3 ? 0 : x < 35 ? 1 : x < 60 ? 2 : size == LONG ? 3 : rng_in(r, 3, MAX_SEQS);
+    s->own_causal = rng_percent(r, 20);
+    const uint32_t prefix = rng_percent(r, 35) ? rng_below(r, size == LONG ? 1300 : 80) : 0;
+    for (uint32_t i = 0; i < s->n_seqs; i++) {
+        struct sequence *q = &s->seqs[i];
+        draw_length(q, r, size, mode);
+        q->causal = s->own_causal ? rng_percent(r, 60) : s->config.causal;
+        q->n_keys = q->len;
+        limit_work(q, s);
+        q->row = s->n_rows;
+        q->key = s->n_keys;
+        q->shared = i == 0 ? 0 : prefix;
+        if (q->shared > q->n_keys)
+            q->shared = q->n_keys;
+        if (q->shared > s->seqs[0].n_keys)
+            q->shared = s->seqs[0].n_keys;
+        s->n_rows += q->n_new;
+        s->n_keys += q->n_keys;
+    }
+}
+
+/* ---- data */
+
+static void *zeros(size_t n, size_t size) { return calloc(n ? n : 1, size); }
+
+static float *draw_values(struct rng *r, size_t n, float amplitude)
+{
+    float *x = zeros(n, sizeof *x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = rng_float(r, -amplitude, amplitude);
+    return x;
+}
+
+static float *draw_scale_values(struct rng *r, uint32_t n)
+{
+    float *x = zeros(n, sizeof *x);
+    for (uint32_t i = 0; i < n; i++)
+        x[i] = rng_float(r, 0.004f, 0.3f);
+    return x;
+}
+
+/* Rows [n][kv heads][size] as the cache holds them. Also copies the shared prefix. */
+static double *hold(struct scene *s, float *rows, uint32_t size, enum quire_kv_dtype dtype,
+                    const float *scales, uint32_t n_scales)
+{
+    const size_t heads = s->config.num_kv_heads, width = heads * size;
+    const bool scaled = dtype == QUIRE_KV_FP8_E4M3 || dtype == QUIRE_KV_FP8_E5M2;
+    double *held = zeros(s->n_keys * width, sizeof *held);
+    for (uint32_t i = 1; i < s->n_seqs; i++)
+        memcpy(rows + s->seqs[i].key * width, rows, s->seqs[i].shared * width * sizeof *rows);
+    for (size_t at = 0; at < s->n_keys * width; at++) {
+        const size_t head = at / size % heads;
+        const size_t index = n_scales <= 1             ? 0
+                             : n_scales == s->n_layers ? s->layer
+                                                       : s->layer * heads + head;
+        const float scale = scaled && n_scales ? scales[index] : 1;
+        if (s->write_dtype == QUIRE_KV_BF16)
+            rows[at] = (float)number_round(QUIRE_KV_BF16, rows[at]);
+        held[at] = number_round(dtype, (double)(rows[at] / scale)) * (double)scale;
+    }
+    return held;
+}
+
+static void draw_data(struct scene *s, struct rng *r)
+{
+    const struct quire_attention_config *c = &s->config;
+    const float amplitude = rng_percent(r, 80) ? 1.5f : 4;
+    s->q = draw_values(r, (size_t)s->n_rows * c->num_heads * c->head_size, amplitude);
+    s->k = draw_values(r, (size_t)s->n_keys * c->num_kv_heads * c->head_size, 2);
+    s->v = draw_values(r, (size_t)s->n_keys * c->num_kv_heads * s->v_size, 2);
+    s->k_scale = draw_scale_values(r, s->n_k_scales);
+    s->v_scale = draw_scale_values(r, s->n_v_scales);
+    s->k_held = hold(s, s->k, c->head_size, s->k_dtype, s->k_scale, s->n_k_scales);
+    s->v_held = hold(s, s->v, s->v_size, s->v_dtype, s->v_scale, s->n_v_scales);
+    for (size_t i = 0; i < (size_t)s->n_keys * c->num_kv_heads * s->v_size; i++)
+        s->max_v = fmax(s->max_v, fabs(s->v_held[i]));
+}
+
+static int draw_level(struct rng *r)
+{
+    int usable[32], n = 0;
+    for (int i = 0; n < 32 && quire_cpu_level_name(i); i++)
+        if (quire_cpu_level_usable(i))
+            usable[n++] = i;
+    return usable[rng_below(r, (uint32_t)n)];
+}
+
+void scene_make(struct scene *s, uint64_t seed, uint32_t number)
+{
+    struct rng r = rng_fork(seed, number), data = rng_fork(seed ^ 0x5eed, number);
+    memset(s, 0, sizeof *s);
+    s->seed = seed;
+    s->number = number;
+    s->rng = rng_fork(seed ^ 0xc4ec, number);
+    const enum size size = draw_size(&r);
+    draw_shape(s, &r, size);
+    draw_options(s, &r, size);
+    draw_cache(s, &r);
+    draw_sequences(s, &r, size);
+    s->level = draw_level(&r);
+    draw_data(s, &data);
+}
+
+void scene_free(struct scene *s)
+{
+    free(s->q), free(s->k), free(s->v);
+    free(s->k_held), free(s->v_held);
+    free(s->k_scale), free(s->v_scale);
+}
+
+void scene_print(const struct scene *s)
+{
+    const struct quire_attention_config *c = &s->config;
+    printf("  heads %u / %u of %u, values of %u; scale %g, cap %g, window %d / %d, causal %u, "
+           "%s%s%s\n",
+           c->num_heads, c->num_kv_heads, c->head_size, s->v_size, (double)c->scale,
+           (double)c->logits_soft_cap, c->window_left, c->window_right, c->causal,
+           c->compute == QUIRE_COMPUTE_NATIVE ? "native" : "f32", c->alibi_slopes ? ", slopes" : "",
+           c->sinks ? ", sinks" : "");
+    printf(
+        "  K %s, V %s written as %s, %u and %u scales, blocks of %u, layer %u of %u, group %u of "
+        "%u, level %s\n",
+        quire_kv_dtype_name(s->k_dtype), quire_kv_dtype_name(s->v_dtype),
+        quire_kv_dtype_name(s->write_dtype), s->n_k_scales, s->n_v_scales, s->block_size, s->layer,
+        s->n_layers, s->group, s->n_groups, quire_cpu_level_name(s->level));
+    for (uint32_t i = 0; i < s->n_seqs; i++) {
+        const struct sequence *q = &s->seqs[i];
+        printf("  sequence %u: %u tokens, %u new, %u keys of which %u shared, causal %d\n", i,
+               q->len, q->n_new, q->n_keys, q->shared, q->causal);
+    }
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stage.c - a scene's cache, block tables and plan, and running its queries. */
+#include "stage.h"
+#include <quire/cpu.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define must(call)                                                                                 \
+    do {                                                                                           \
+        struct quire_error err = QUIRE_ERROR_INIT;                                                 \
+        if ((call) != QUIRE_OK)                                                                    \
+            return failure("%s: %s %s", #call, quire_status_name(err.code), err.msg);              \
+    } while (0)
+
+struct way way_plain(const struct scene *s)
+{
+    return (struct way){ .level = s->level,
+                         .block_size = s->block_size,
+                         .n_threads = 1,
+                         .plan_threads = 1,
+                         .flags = HAS_CASCADE ? QUIRE_PLAN_NO_CASCADE : 0,
+                         .shuffle = s->number };
+}
+
+struct part part_whole(const struct scene *s)
+{
+    struct part p = { 0 };
+    for (uint32_t i = 0; i < s->n_seqs; i++)
+        p.to[i] = s->seqs[i].n_new;
+    return p;
+}
+
+struct result result_new(const struct scene *s)
+{
+    struct result r = { .n_lse = (size_t)s->n_rows * s->config.num_heads };
+    r.n_out = r.n_lse * s->v_size;
+    r.out = malloc(r.n_out * sizeof *r.out + 1);
+    r.lse = malloc(r.n_lse * sizeof *r.lse + 1);
+    memset(r.out, 0xee, r.n_out * sizeof *r.out);
+    memset(r.lse, 0xee, r.n_lse * sizeof *r.lse);
+    return r;
+}
+
+void result_free(struct result *r) { free(r->out), free(r->lse); }
+
+/* Memory full of 0xff: NaN in the floating types, and a NaN scale of int8 rows. What nobody wrote
+ * must reach no result. */
+static void *poisoned(void *user, size_t size, size_t align)
+{
+    (void)user;
+    void *p = aligned_alloc(align, (size + align - 1) / align * align);
+    return p ? memset(p, 0xff, size) : NULL;
+}
+
+static void give_back(void *user, void *p, size_t size)
+{
+    (void)user, (void)size;
+    free(p);
+}
+
+static const struct quire_allocator allocator = { NULL, poisoned, give_back };
+
+static bool open_cache(struct stage *st)
+{
+    const struct scene *s = st->scene;
+    struct quire_kv_group_config groups[2];
+    for (int i = 0; i < 2; i++) /* the group that is not the scene's is another shape */
+        groups[i] =
+            (struct quire_kv_group_config){ 1,    1,    8, 0, QUIRE_KV_F32, QUIRE_KV_F32, 0, 3,
+                                            NULL, NULL, 0, 0, { 0 } };
+    groups[s->group] = (struct quire_kv_group_config){ .n_layers = s->n_layers,
+                                                       .n_kv_heads = s->config.num_kv_heads,
+                                                       .head_size = s->config.head_size,
+                                                       .v_head_size = s->config.v_head_size,
+                                                       .k_dtype = s->k_dtype,
+                                                       .v_dtype = s->v_dtype,
+                                                       .n_blocks = st->n_blocks,
+                                                       .k_scale = s->k_scale,
+                                                       .v_scale = s->v_scale,
+                                                       .n_k_scales = s->n_k_scales,
+                                                       .n_v_scales = s->n_v_scales };
+    const struct quire_kv_config config = { .struct_size = sizeof config,
+                                            .block_size = st->way.block_size,
+                                            .groups = groups,
+                                            .n_groups = s->n_groups,
+                                            .allocator = &allocator,
+                                            .isa = quire_cpu_level_name(st->way.level) };
+    must(quire_kv_create(&config, &st->kv, &err));
+    return true;
+}
+
+/* What differs from the layer's configuration here must not matter when the layer brings its own. */
+static void set_plan_config(struct stage *st)
+{
+    struct quire_attention_config *c = &st->plan_config;
+    *c = st->scene->config;
+    if (!st->way.layer_config)
+        return;
+    c->scale *= 3;
+    c->logits_soft_cap = c->logits_soft_cap > 0 ? 0 : 5;
+    c->alibi_slopes = c->alibi_slopes ? NULL : st->scene->slopes;
+    c->sinks = c->sinks ? NULL : st->scene->sinks;
+    c->compute = c->compute == QUIRE_COMPUTE_F32 ? QUIRE_COMPUTE_NATIVE : QUIRE_COMPUTE_F32;
+}
+
+static bool open_plan(struct stage *st)
+{
+    const struct scene *s = st->scene;
+    uint32_t longest = 1;
+    for (uint32_t i = 0; i < s->n_seqs; i++)
+        longest = s->seqs[i].len > longest ? s->seqs[i].len : longest;
+    set_plan_config(st);
+    const struct quire_plan_group group = { .config = &st->plan_config, .kv_group = s->group };
+    const struct quire_plan_params params = { .struct_size = sizeof params,
+                                              .kv = st->kv,
+                                              .groups = &group,
+                                              .n_groups = 1,
+                                              .max_tokens = s->n_rows ? s->n_rows : 1,
+                                              .max_seqs = s->n_seqs ? s->n_seqs : 1,
+                                              .max_seq_len = longest,
+                                              .n_threads = st->way.plan_threads,
+                                              .flags = st->way.flags,
+                                              .isa = quire_cpu_level_name(st->way.level) };
+    must(quire_plan_create(&params, &st->plan, &err));
+    return true;
+}
+
+/* Keys of a sequence below this one are seen by none of its queries. */
+static uint32_t first_visible(const struct scene *s, uint32_t seq)
+{
+    const struct sequence *q = &s->seqs[seq];
+    for (uint32_t j = 0; j < q->n_keys; j++)
+        for (uint32_t i = 0; i < q->n_new; i++)
+            for (uint32_t h = 0; h < s->config.num_kv_heads; h++)
+                if (oracle_sees(s, seq, i, h, j))
+                    return j;
+    return q->n_keys;
+}
+
+static uint32_t blocks_for(const struct stage *st, uint32_t keys)
+{
+    return (keys + st->way.block_size - 1) / st->way.block_size;
+}
+
+/* Whole blocks that a sequence has in common with sequence 0. */
+static uint32_t shared_blocks(const struct stage *st, uint32_t seq)
+{
+    return st->way.share ? st->scene->seqs[seq].shared / st->way.block_size : 0;
+}
+
+static void lay_out(struct stage *st)
+{
+    const struct scene *s = st->scene;
+    struct rng r = rng_fork(st->way.shuffle, 7);
+    int32_t *pool = malloc(st->n_blocks * sizeof *pool);
+    for (uint32_t i = 0; i < st->n_blocks; i++)
+        pool[i] = (int32_t)i;
+    for (uint32_t i = st->n_blocks; st->way.shuffle && i-- > 1;) {
+        const uint32_t j = rng_below(&r, i + 1);
+        const int32_t id = pool[i];
+        pool[i] = pool[j];
+        pool[j] = id;
+    }
+    for (uint32_t i = 0, next = 0; i < s->n_seqs; i++) {
+        const uint32_t n = blocks_for(st, s->seqs[i].n_keys), shared = shared_blocks(st, i);
+        st->ids[i] = malloc((n + 1) * sizeof *st->ids[i]);
+        for (uint32_t j = 0; j < n; j++)
+            st->ids[i][j] = j < shared ? st->ids[0][j] : pool[next++];
+        st->first_block[i] = st->way.give_up ? first_visible(s, i) / st->way.block_size : 0;
+    }
+    free(pool);
+}
+
+bool stage_open(struct stage *st, const struct scene *s, const struct way *way)
+{
+    *st = (struct stage){ .scene = s, .way = *way, .n_blocks = 2 }; /* two are nobody's */
+    for (uint32_t i = 0; i < s->n_seqs; i++) {
+        const uint32_t n = blocks_for(st, s->seqs[i].n_keys);
+        st->n_blocks += n;
+        st->max_blocks = n > st->max_blocks ? n : st->max_blocks;
+    }
+    if (!open_cache(st) || !open_plan(st))
+        return false;
+    int32_t *ids = malloc(st->n_blocks * sizeof *ids);
+    struct quire_error err = QUIRE_ERROR_INIT;
+    const quire_status status = quire_kv_alloc(st->kv, s->group, -1, st->n_blocks, ids, &err);
+    free(ids);
+    if (status != QUIRE_OK)
+        return failure("quire_kv_alloc: %s", err.msg);
+    lay_out(st);
+    return true;
+}
+
+void stage_close(struct stage *st)
+{
+    quire_plan_destroy(st->plan);
+    quire_kv_destroy(st->kv);
+    for (uint32_t i = 0; i < st->scene->n_seqs; i++)
+        free(st->ids[i]);
+    free(st->table);
+}
+
+/* Rows as the type they are written in; the caller frees. */
+static void *rows_of(const struct scene *s, const float *x, size_t n)
+{
+    uint16_t *narrow = malloc(n * sizeof(float) + 1);
+    memcpy(narrow, x, n * sizeof *x);
+    for (size_t i = 0; s->write_dtype == QUIRE_KV_BF16 && i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        narrow[i] = (uint16_t)(bits >> 16);
+    }
+    return narrow;
+}
+
+bool stage_write(struct stage *st, uint32_t seq, uint32_t from, uint32_t to)
+{
+    const struct scene *s = st->scene;
+    const uint32_t b = st->way.block_size, kept = st->way.share ? 0 : st->first_block[seq] * b,
+                   own = shared_blocks(st, seq) * b;
+    if (to <= from)
+        return true;
+    const size_t n = to - from, at = (size_t)(s->seqs[seq].key + from) * s->config.num_kv_heads,
+                 heads = s->config.num_kv_heads;
+    int64_t *slots = malloc(n * sizeof *slots);
+    for (uint32_t j = from; j < to; j++)
+        slots[j - from] =
+            j < kept || j < own ? QUIRE_SLOT_PAD : (int64_t)st->ids[seq][j / b] * b + j % b;
+    void *k = rows_of(s, s->k + at * s->config.head_size, n * heads * s->config.head_size);
+    void *v = rows_of(s, s->v + at * s->v_size, n * heads * s->v_size);
+    const struct quire_kv_write_args args = { .struct_size = sizeof args,
+                                              .group = s->group,
+                                              .layer = s->layer,
+                                              .dtype = s->write_dtype,
+                                              .k = k,
+                                              .v = v,
+                                              .slot_mapping = slots,
+                                              .n_tokens = n };
+    struct quire_error err = QUIRE_ERROR_INIT;
+    const quire_status status = quire_kv_write(st->kv, &args, NULL, &err);
+    free(slots), free(k), free(v);
+    return status == QUIRE_OK || failure("quire_kv_write: %s", err.msg);
+}
+
+bool stage_write_all(struct stage *st)
+{
+    for (uint32_t i = 0; i < st->scene->n_seqs; i++)
+        if (!stage_write(st, i, 0, st->scene->seqs[i].n_keys))
+            return false;
+    for (uint32_t i = 0; i < st->scene->n_seqs; i++)
+        must(quire_kv_share(st->kv, st->scene->group, st->ids[i], shared_blocks(st, i), &err));
+    return true;
+}
+
+/* Puts the sequences that have queries in the part into the batch, and now and then one that has
+ * none. */
+static bool build_batch(struct stage *st, const struct part *p)
+{
+    const struct scene *s = st->scene;
+    const uint32_t stride = st->max_blocks + 1 + s->number % 3;
+    st->n = st->rows = 0;
+    free(st->table);
+    st->table = malloc(stride * (s->n_seqs + 1) * sizeof *st->table);
+    for (uint32_t i = 0; i < stride * s->n_seqs; i++)
+        st->table[i] = -7; /* read only by mistake */
+    for (uint32_t k = 0; k < s->n_seqs; k++) {
+        const uint32_t i = st->way.reversed ? s->n_seqs - 1 - k : k, n = st->n;
+        if (p->to[i] == p->from[i] && (i + s->number) % 2)
+            continue;
+        const uint32_t len = s->seqs[i].len - s->seqs[i].n_new + p->to[i],
+                       keys = s->seqs[i].n_keys < len ? s->seqs[i].n_keys : len,
+                       first = st->first_block[i];
+        st->order[n] = i;
+        st->lens[n] = (int32_t)len;
+        st->causal[n] = s->seqs[i].causal;
+        st->batch_first_block[n] = first;
+        for (uint32_t j = first; j < blocks_for(st, keys); j++)
+            st->table[n * stride + j - first] = st->ids[i][j];
+        st->rows += p->to[i] - p->from[i];
+        st->starts[++st->n] = (int32_t)st->rows;
+    }
+    struct quire_attention_batch_group groups[2] = { 0 };
+    groups[s->group] =
+        (struct quire_attention_batch_group){ .block_table = st->table,
+                                              .max_blocks = st->max_blocks,
+                                              .block_table_stride = stride,
+                                              .first_block =
+                                                  st->way.give_up ? st->batch_first_block : NULL };
+    const struct quire_attention_batch batch = { .struct_size = sizeof batch,
+                                                 .num_seqs = st->n,
+                                                 .query_start_loc = st->starts,
+                                                 .seq_lens = st->lens,
+                                                 .causal = s->own_causal ? st->causal : NULL,
+                                                 .n_groups = s->n_groups,
+                                                 .groups = groups };
+    must(quire_plan_build(st->plan, &batch, &err));
+    return true;
+}
+
+/* A tensor [rows][heads][width] of the call, dense or with gaps. */
+struct tensor {
+    unsigned char *memory, *data;
+    size_t bytes, token_stride, head_stride, elem;
+};
+
+static struct tensor tensor_new(const struct stage *st, struct rng *r, size_t heads, size_t width,
+                                size_t elem)
+{
+    const bool gaps = st->way.strided;
+    struct tensor t = { .elem = elem };
+    t.head_stride = width + (gaps ? rng_below(r, 5) : 0);
+    t.token_stride = heads * t.head_stride + (gaps ? rng_below(r, 9) : 0);
+    const size_t shift = gaps ? rng_below(r, 64) : 0;
+    t.bytes = (st->rows * t.token_stride + 1) * elem + shift;
+    t.memory = malloc(t.bytes);
+    memset(t.memory, 0xee, t.bytes);
+    t.data = t.memory + shift;
+    return t;
+}
+
+static unsigned char *tensor_row(const struct tensor *t, size_t row, size_t head)
+{
+    return t->data + (row * t->token_stride + head * t->head_stride) * t->elem;
+}
+
+/* Moves rows between the scene's order and the tensor's; `to_tensor` also wipes nothing else. */
+static void move_rows(const struct stage *st, const struct part *p, const struct tensor *t,
+                      size_t heads, size_t width, float *rows, bool to_tensor)
+{
+    const struct scene *s = st->scene;
+    for (uint32_t n = 0; n < st->n; n++) {
+        const uint32_t i = st->order[n];
+        for (uint32_t q = p->from[i]; q < p->to[i]; q++)
+            for (size_t h = 0; h < heads; h++) {
+                float *row = rows + ((s->seqs[i].row + q) * heads + h) * width;
+                unsigned char *at = tensor_row(t, (size_t)st->starts[n] + q - p->from[i], h);
+                if (to_tensor) {
+                    memcpy(at, row, width * sizeof *row);
+                } else {
+                    memcpy(row, at, width * sizeof *row);
+                    memset(at, 0xee, width * sizeof *row);
+                }
+            }
+    }
+}
+
+/* Whether every byte is as it was before the call: the rows have been taken out. */
+static bool untouched(const struct tensor *t)
+{
+    for (size_t i = 0; i < t->bytes; i++)
+        if (t->memory[i] != 0xee)
+            return false;
+    return true;
+}
+
+bool stage_run(struct stage *st, const struct part *part, struct result *result)
+{
+    const struct scene *s = st->scene;
+    const struct quire_attention_config *c = &s->config;
+    struct rng r = rng_fork(st->way.shuffle, 9);
+    if (!build_batch(st, part))
+        return false;
+    struct tensor q = tensor_new(st, &r, c->num_heads, c->head_size, sizeof(float)),
+                  out = tensor_new(st, &r, c->num_heads, s->v_size, sizeof(float)),
+                  lse = tensor_new(st, &r, c->num_heads, 1, sizeof(float));
+    lse.head_stride = 1;
+    lse.token_stride = c->num_heads + (st->way.strided ? 1 : 0);
+    if (lse.token_stride * st->rows * sizeof(float) + 64 > lse.bytes)
+        lse.token_stride = c->num_heads;
+    move_rows(st, part, &q, c->num_heads, c->head_size, s->q, true);
+    const struct quire_attention_args args = { .struct_size = sizeof args,
+                                               .layer = s->layer,
+                                               .config = st->way.layer_config ? c : NULL,
+                                               .q = q.data,
+                                               .q_token_stride = q.token_stride,
+                                               .q_head_stride = q.head_stride,
+                                               .out = out.data,
+                                               .out_token_stride = out.token_stride,
+                                               .out_head_stride = out.head_stride,
+                                               .lse = st->way.no_lse ? NULL
+                                                                     : (float *)(void *)lse.data,
+                                               .lse_token_stride = lse.token_stride };
+    struct quire_error err = QUIRE_ERROR_INIT;
+    const quire_status status = quire_attention_forward(
+        st->plan, &args, st->way.n_threads > 1 ? team_of(st->way.n_threads) : NULL, &err);
+    bool ok = status == QUIRE_OK || failure("quire_attention_forward: %s", err.msg);
+    if (ok) {
+        move_rows(st, part, &out, c->num_heads, s->v_size, result->out, false);
+        if (!st->way.no_lse)
+            move_rows(st, part, &lse, c->num_heads, 1, result->lse, false);
+        ok = (untouched(&out) && untouched(&lse)) || failure("bytes between the rows were written");
+    }
+    free(q.memory), free(out.memory), free(lse.memory);
+    return ok;
+}
+
+bool run_scene(const struct scene *s, const struct way *way, const struct part *part,
+               struct result *r)
+{
+    struct stage st;
+    const bool ok = stage_open(&st, s, way) && stage_write_all(&st) && stage_run(&st, part, r);
+    stage_close(&st);
+    return ok;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stage.h - runs a scene through the library in one way of many. */
+#ifndef QUIRE_PROPERTY_STAGE_H
+#define QUIRE_PROPERTY_STAGE_H
+#include "scene.h"
+
+/* A way of running a scene. None of it may change a bit of the result. */
+struct way {
+    int level;
+    uint32_t block_size, n_threads, plan_threads, flags;
+    uint64_t shuffle; /* of block ids and strides */
+    bool reversed;    /* sequences in falling order */
+    bool give_up;     /* blocks before the first visible key are in no table */
+    bool share;       /* sequences with the same first keys share whole blocks */
+    bool strided;     /* q, out and lse with gaps, on odd addresses */
+    bool no_lse;
+    bool layer_config; /* the configuration comes with the call, the plan has another */
+};
+
+/* Rows of a scene; out [n_rows][heads][v_size], lse [n_rows][heads]. Rows not computed are 0xee. */
+struct result {
+    float *out, *lse;
+    size_t n_out, n_lse;
+};
+
+/* Queries [from, to) of each sequence, counted from its first new token. */
+struct part {
+    uint32_t from[MAX_SEQS], to[MAX_SEQS];
+};
+
+/* Cache, plan and tables of a scene that is being run. */
+struct stage {
+    const struct scene *scene;
+    struct way way;
+    struct quire_kv_cache *kv;
+    struct quire_plan *plan;
+    struct quire_attention_config plan_config;
+    uint32_t n_blocks, max_blocks;
+    int32_t *ids[MAX_SEQS]; /* blocks of each sequence */
+    uint32_t first_block[MAX_SEQS];
+    /* the batch */
+    uint32_t n, order[MAX_SEQS], rows;
+    int32_t starts[MAX_SEQS + 1], lens[MAX_SEQS];
+    uint32_t batch_first_block[MAX_SEQS];
+    uint8_t causal[MAX_SEQS];
+    int32_t *table;
+};
+
+struct way way_plain(const struct scene *s);
+struct part part_whole(const struct scene *s);
+struct result result_new(const struct scene *s);
+void result_free(struct result *r);
+
+/* All return false after failure() was told why. */
+bool stage_open(struct stage *st, const struct scene *s, const struct way *way);
+bool stage_write(struct stage *st, uint32_t seq, uint32_t from, uint32_t to); /* keys */
+bool stage_write_all(struct stage *st);
+bool stage_run(struct stage *st, const struct part *part, struct result *r);
+void stage_close(struct stage *st);
+
+/* Open, write, run, close. */
+bool run_scene(const struct scene *s, const struct way *way, const struct part *part,
+               struct result *r);
+
+/* Says what went wrong with the scene at hand; returns false. */
+bool failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Threads for teams of n, made once. */
+struct quire_threads *team_of(uint32_t n);
+
+#endif
