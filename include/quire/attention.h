@@ -330,10 +330,10 @@ struct quire_attention_args {
      *  queries and int8 keys are exact sums of integers. */
     enum quire_kv_dtype q_dtype;
     /** Of out: f32, bf16 or f16; or fp8_e4m3, fp8_e5m2 or int8: then x / out_scale is stored,
-     *  rounded to nearest even and saturated, NaN as int8 0. */
+     *  rounded to nearest even and saturated (int8: to -127 .. 127), NaN as int8 0. */
     enum quire_kv_dtype out_dtype;
-    const float *q_scale; /**< [tokens][num_heads] for int8 queries, else NULL */
-    float out_scale;      /**< finite and > 0; 0 = 1 */
+    const float *q_scale; /**< [tokens][num_heads] for int8 queries, apart from out; else NULL */
+    float out_scale;      /**< finite and > 0; 0 = 1; unused for f32, bf16 and f16 */
 };
 
 /** Attends from the plan's batch. Keys and values, those of the new tokens included, must be in the

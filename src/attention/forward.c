@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* forward.c - the public call: checks, and handing out the items of the plan. */
+#include "attention/convert.h"
 #include "attention/item.h"
 #include "attention/tensor.h"
 #include "base/error.h"
 #include "base/threads.h"
+#include <math.h>
 
 /* The arguments with strides and configuration filled in. */
 static struct quire_attention_args resolve(const struct quire_plan *plan,
@@ -17,6 +19,7 @@ static struct quire_attention_args resolve(const struct quire_plan *plan,
     a.q_token_stride = a.q_token_stride ? a.q_token_stride : c->num_heads * a.q_head_stride;
     a.out_head_stride = a.out_head_stride ? a.out_head_stride : v_size;
     a.out_token_stride = a.out_token_stride ? a.out_token_stride : c->num_heads * a.out_head_stride;
+    a.out_scale = a.out_scale == 0 ? 1 : a.out_scale;
     a.lse_token_stride = a.lse_token_stride ? a.lse_token_stride : c->num_heads;
     return a;
 }
@@ -56,27 +59,48 @@ static quire_status check_config(const struct quire_attention_config *c,
     return QUIRE_OK;
 }
 
+static quire_status check_types(const struct quire_attention_args *a, struct quire_error *err)
+{
+    const bool int8 = a->q_dtype == QUIRE_KV_INT8;
+    if (!qr_query_bytes(a->q_dtype))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.q_dtype %d is no type of queries",
+                       (int)a->q_dtype);
+    if (!qr_out_bytes(a->out_dtype))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.out_dtype %d is no type of results",
+                       (int)a->out_dtype);
+    if (int8 != (a->q_scale != NULL))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.q_scale is %s",
+                       int8 ? "NULL, but queries are int8" : "given, but queries are not int8");
+    if (!(a->out_scale > 0 && a->out_scale < INFINITY))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.out_scale is %g", (double)a->out_scale);
+    return QUIRE_OK;
+}
+
 static quire_status check_buffers(const struct quire_plan *plan,
                                   const struct quire_attention_args *a, struct quire_error *err)
 {
     const struct quire_attention_config *c = a->config;
-    const size_t n = plan->num_tokens, f32 = sizeof(float);
+    const size_t n = plan->num_tokens, heads = c->num_heads, f32 = sizeof(float);
     const struct qr_tensor tensors[] = {
-        { "args.q", a->q, n, c->num_heads, c->head_size, a->q_token_stride, a->q_head_stride, f32 },
-        { "args.out", a->out, n, c->num_heads, qr_attention_v_size(c), a->out_token_stride,
-          a->out_head_stride, f32 },
-        { "args.lse", a->lse, n, 1, c->num_heads, a->lse_token_stride, a->lse_token_stride, f32 },
+        { "args.q", a->q, n, heads, c->head_size, a->q_token_stride, a->q_head_stride,
+          qr_query_bytes(a->q_dtype) },
+        { "args.q_scale", a->q_scale, n, 1, heads, heads, heads, f32 },
+        { "args.out", a->out, n, heads, qr_attention_v_size(c), a->out_token_stride,
+          a->out_head_stride, qr_out_bytes(a->out_dtype) },
+        { "args.lse", a->lse, n, 1, heads, a->lse_token_stride, a->lse_token_stride, f32 },
     };
-    struct qr_extent q, out, lse = { 0, 0 };
-    QR_TRY(qr_tensor_check(&tensors[0], &q, err));
-    QR_TRY(qr_tensor_check(&tensors[1], &out, err));
-    if (a->lse)
-        QR_TRY(qr_tensor_check(&tensors[2], &lse, err));
-    if (qr_extent_overlap(q, out) || qr_extent_overlap(q, lse) || qr_extent_overlap(out, lse))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s overlap",
-                       qr_extent_overlap(q, out)   ? "q and out"
-                       : qr_extent_overlap(q, lse) ? "q and lse"
-                                                   : "out and lse");
+    enum { N = sizeof tensors / sizeof *tensors, OUT = 2 };
+    struct qr_extent at[N];
+    for (int i = 0; i < N; i++) {
+        at[i] = (struct qr_extent){ 0, 0 };
+        if (tensors[i].p || i == 0 || i == OUT)
+            QR_TRY(qr_tensor_check(&tensors[i], &at[i], err));
+    }
+    for (int i = OUT; i < N; i++) /* what is written is apart from all before it */
+        for (int j = 0; j < i; j++)
+            if (qr_extent_overlap(at[i], at[j]))
+                return qr_fail(err, QUIRE_E_INVALID_ARG, "%s and %s overlap", tensors[j].name,
+                               tensors[i].name);
     return QUIRE_OK;
 }
 
@@ -99,6 +123,7 @@ quire_status quire_attention_check(const struct quire_plan *plan,
     if (args->config)
         QR_TRY(check_config(args->config, &g->config, err));
     const struct quire_attention_args a = resolve(plan, args);
+    QR_TRY(check_types(&a, err));
     return check_buffers(plan, &a, err);
 }
 

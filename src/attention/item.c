@@ -51,6 +51,7 @@ static void attend_rows(const struct qr_run *run, uint32_t key, const struct qr_
         .o = pv.o,
         .slope = call->config->alibi_slopes ? s->slope + first : NULL,
         .distance = s->distance + first,
+        .row_scale = call->args.q_scale ? s->row_scale + first : NULL,
         .bias = qr_rows_bias(run, key, first, n),
         .o_stride = run->v_width,
         .scale = call->config->scale * run->k_scale,

@@ -168,6 +168,7 @@ struct qr_plan_scratch qr_plan_scratch_at(const struct quire_plan *plan, unsigne
     s.lanes = take(&c, rows * QUIRE_COLUMN_KEYS, sizeof(float));
     s.lanes_exact = take(&c, rows * QUIRE_COLUMN_KEYS, sizeof(float));
     s.slope = take(&c, rows, sizeof(float));
+    s.row_scale = take(&c, rows, sizeof(float));
     s.distance = take(&c, rows, sizeof(int64_t));
     s.visible = take(&c, rows, sizeof(uint64_t));
     s.lo = take(&c, rows, sizeof(uint32_t));
@@ -181,6 +182,7 @@ struct qr_plan_scratch qr_plan_scratch_at(const struct quire_plan *plan, unsigne
     s.k = take(&c, k * QUIRE_TILE_KEYS, sizeof(uint16_t));
     s.v = take(&c, v * QUIRE_TILE_KEYS, sizeof(uint16_t));
     s.row = take(&c, k > v ? k : v, sizeof(float));
+    s.raw = take(&c, k > v ? k : v, sizeof(float));
     *bytes = c.used;
     return s;
 }

@@ -54,7 +54,7 @@ struct qr_plan_scratch {
     float *q, *acc, *part; /* [rows][head size], [rows][v_width] twice */
     float *acc_m, *acc_l, *acc_l_exact, *part_m, *part_l, *part_l_exact; /* [rows] */
     float *lanes, *lanes_exact;                                          /* [rows][16] */
-    float *slope;                                                        /* [rows] */
+    float *slope, *row_scale;                                            /* [rows] */
     int64_t *distance;                                                   /* [rows] */
     uint64_t *visible;                                                   /* [rows] */
     uint32_t *lo, *hi, *pos; /* [rows] keys a row sees, its position */
@@ -65,6 +65,7 @@ struct qr_plan_scratch {
     uint16_t *p;             /* [chunk][64] */
     uint16_t *k, *v;         /* a tile unpacked: [64][head size], [64][v_width] */
     float *row;              /* one row of q or out */
+    void *raw;               /* the same in the caller's type */
 };
 
 struct quire_plan {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rows.c - the query rows of an item: their values, the keys they see, and their position bias. */
+#include "attention/convert.h"
 #include "attention/run.h"
 #include <string.h>
 
@@ -7,18 +8,34 @@ enum { TILE = QUIRE_TILE_KEYS };
 
 /* ---- loading */
 
+/* One query as the kernels want it. Rows may be misaligned, so they are copied first. */
 static void load_query(const struct qr_run *run, uint32_t r, uint32_t token, uint32_t head)
 {
     const struct qr_attention_call *call = run->call;
     const struct quire_attention_args *a = &call->args;
     const struct qr_plan_scratch *s = &call->scratch;
-    const float *q = (const float *)a->q + (run->seq->first_token + token) * a->q_token_stride +
-                     head * a->q_head_stride;
-    const size_t at = (size_t)r * run->k_size;
-    /* rows may be misaligned */
-    memcpy(call->kernels.narrow_q ? s->row : s->q + at, q, run->k_size * sizeof *q);
-    if (call->kernels.narrow_q)
-        call->kernels.narrow_q((uint16_t *)(void *)s->q + at, s->row, 1, run->k_size);
+    const struct quire_kernels *k = call->group->table;
+    const size_t n = run->k_size, bytes = qr_query_bytes(a->q_dtype),
+                 row = run->seq->first_token + token;
+    const unsigned char *q =
+        (const unsigned char *)a->q + (row * a->q_token_stride + head * a->q_head_stride) * bytes;
+    const bool bf16 = call->kernels.narrow_q != NULL;
+    float *f32 = bf16 ? s->row : s->q + r * n;
+    uint16_t *halves = (uint16_t *)(void *)s->q + r * n;
+    if (a->q_dtype == QUIRE_KV_BF16 && bf16) {
+        memcpy(halves, q, n * bytes);
+        return;
+    }
+    if (a->q_dtype == QUIRE_KV_F32) {
+        memcpy(f32, q, n * bytes);
+    } else {
+        memcpy(s->raw, q, n * bytes);
+        qr_query_widen(k, a->q_dtype, f32, s->raw, n);
+    }
+    if (bf16)
+        call->kernels.narrow_q(halves, f32, 1, n);
+    if (a->q_scale)
+        s->row_scale[r] = a->q_scale[row * call->config->num_heads + head];
 }
 
 static void note_keys(struct qr_run *run, uint32_t r, const struct qr_token_keys *k)

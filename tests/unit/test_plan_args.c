@@ -141,10 +141,10 @@ static void bad_calls(void **state)
     BAD(f.args.out_head_stride = 4, QUIRE_E_INVALID_ARG, "args.out");
     BAD(f.args.out_head_stride = SIZE_MAX / 2, QUIRE_E_INVALID_ARG, "args.out");
     BAD(f.args.lse_token_stride = 1, QUIRE_E_INVALID_ARG, "args.lse");
-    BAD(f.args.out = f.q, QUIRE_E_INVALID_ARG, "q and out");
-    BAD(f.args.out = f.q + 21 * 16 - 1, QUIRE_E_INVALID_ARG, "q and out");
-    BAD(f.args.lse = f.out + 3, QUIRE_E_INVALID_ARG, "out and lse");
-    BAD(f.args.lse = f.q, QUIRE_E_INVALID_ARG, "q and lse");
+    BAD(f.args.out = f.q, QUIRE_E_INVALID_ARG, "args.q and args.out");
+    BAD(f.args.out = f.q + 21 * 16 - 1, QUIRE_E_INVALID_ARG, "args.q and args.out");
+    BAD(f.args.lse = f.out + 3, QUIRE_E_INVALID_ARG, "args.out and args.lse");
+    BAD(f.args.lse = f.q, QUIRE_E_INVALID_ARG, "args.q and args.lse");
 #undef BAD
     for (size_t i = 0; i < sizeof f.out / sizeof *f.out; i++)
         assert_true(f.out[i] == 7);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* convert.c - rows of queries to f32, and f32 to rows of results. */
+#include "attention/convert.h"
+#include "kv/dtype.h"
+
+enum { INT8_LIMIT = 127 };
+
+size_t qr_out_bytes(enum quire_kv_dtype dtype)
+{
+    if (dtype == QUIRE_KV_INT8)
+        return 1;
+    const struct qr_kv_dtype *d = qr_kv_dtype(dtype);
+    return d ? d->bytes : 0;
+}
+
+size_t qr_query_bytes(enum quire_kv_dtype dtype)
+{
+    const bool fp8 = dtype == QUIRE_KV_FP8_E4M3 || dtype == QUIRE_KV_FP8_E5M2;
+    return fp8 ? 0 : qr_out_bytes(dtype);
+}
+
+void qr_query_widen(const struct quire_kernels *k, enum quire_kv_dtype dtype, float *dst,
+                    const void *src, size_t n)
+{
+    if (dtype != QUIRE_KV_INT8) {
+        qr_kv_dtype(dtype)->widen(k, dst, src, 1, n);
+        return;
+    }
+    const int8_t *x = src;
+    for (size_t i = 0; i < n; i++)
+        dst[i] = x[i];
+}
+
+void qr_out_narrow(const struct quire_kernels *k, enum quire_kv_dtype dtype, void *dst,
+                   const float *src, float scale, size_t n)
+{
+    if (dtype != QUIRE_KV_INT8) {
+        const struct qr_kv_dtype *d = qr_kv_dtype(dtype);
+        d->narrow(k, dst, src, d->scaled ? scale : 1, n);
+        return;
+    }
+    int8_t *out = dst;
+    for (size_t i = 0; i < n; i++) {
+        float x = src[i] / scale;
+        x = x > INT8_LIMIT ? INT8_LIMIT : x < -INT8_LIMIT ? -INT8_LIMIT : x;
+        /* adding 1.5 * 2^23 leaves no bits for a fraction: nearest even, without a call */
+        x = x == x ? x + 0x1.8p23f - 0x1.8p23f : 0;
+        out[i] = (int8_t)x;
+    }
+}
