@@ -114,6 +114,8 @@ static bool alone(const struct scene *s, const struct result *base, struct rng *
 
 static bool sees_no_later_key(const struct scene *s)
 {
+    if (s->config.kind == QUIRE_ATTENTION_CROSS)
+        return true;
     for (uint32_t i = 0; i < s->n_seqs; i++)
         if (!s->seqs[i].causal && s->config.window_right != 0)
             return false;
@@ -131,8 +133,9 @@ static bool chunked(const struct scene *s, const struct result *base, struct rng
     const uint32_t most = 1 + rng_below(r, s->n_rows > 60 ? 64 : 12);
     way.plan_threads = rng_in(r, 1, 4);
     bool ok = stage_open(&st, s, &way), more = true;
+    const bool cross = s->config.kind == QUIRE_ATTENTION_CROSS;
     for (uint32_t i = 0; ok && i < s->n_seqs; i++)
-        ok = stage_write(&st, i, 0, s->seqs[i].len - s->seqs[i].n_new);
+        ok = stage_write(&st, i, 0, cross ? s->seqs[i].n_keys : s->seqs[i].len - s->seqs[i].n_new);
     while (ok && more) {
         more = false;
         for (uint32_t i = 0; ok && i < s->n_seqs; i++) {
@@ -140,7 +143,8 @@ static bool chunked(const struct scene *s, const struct result *base, struct rng
             const uint32_t n = rng_in(r, 0, most), left = q->n_new - p.to[i];
             p.from[i] = p.to[i];
             p.to[i] += n < left ? n : left;
-            ok = stage_write(&st, i, q->len - q->n_new + p.from[i], q->len - q->n_new + p.to[i]);
+            ok = cross ||
+                 stage_write(&st, i, q->len - q->n_new + p.from[i], q->len - q->n_new + p.to[i]);
             more |= p.to[i] < q->n_new;
         }
         ok = ok && stage_run(&st, &p, &got);

@@ -19,6 +19,8 @@ bool oracle_sees(const struct scene *s, uint32_t seq, uint32_t query, uint32_t k
     (void)kv_head;
     if (s->seqs[seq].causal && kpos > qpos)
         return false;
+    if (c->chunk_size && kpos / c->chunk_size != qpos / c->chunk_size)
+        return false;
     if (c->window_left != QUIRE_WINDOW_NONE && kpos < qpos - c->window_left)
         return false;
     return c->window_right == QUIRE_WINDOW_NONE || kpos <= qpos + c->window_right;
@@ -53,8 +55,14 @@ static double score(const struct scene *s, uint32_t seq, uint32_t query, uint32_
     x *= (double)c->scale;
     if (c->logits_soft_cap > 0)
         x = (double)c->logits_soft_cap * tanh(x / (double)c->logits_soft_cap);
+    const int64_t distance = (int64_t)j - oracle_position(s, seq, query), range = c->relative_range;
     if (c->alibi_slopes)
-        x += (double)c->alibi_slopes[head] * (double)((int64_t)j - oracle_position(s, seq, query));
+        x += (double)c->alibi_slopes[head] * (double)distance;
+    if (c->relative_bias)
+        x += (double)c->relative_bias[head * (2 * range + 1) + range +
+                                      (distance < -range  ? -range
+                                       : distance > range ? range
+                                                          : distance)];
     return x;
 }
 

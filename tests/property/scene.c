@@ -17,6 +17,16 @@ static enum size draw_size(struct rng *r)
     return x < 72 ? TINY : x < 93 ? MIDDLE : LONG;
 }
 
+static void *zeros(size_t n, size_t size) { return calloc(n ? n : 1, size); }
+
+static float *draw_values(struct rng *r, size_t n, float amplitude)
+{
+    float *x = zeros(n, sizeof *x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = rng_float(r, -amplitude, amplitude);
+    return x;
+}
+
 static uint32_t draw_head_size(struct rng *r, enum size size)
 {
     static const uint32_t usual[] = { 64, 80, 96, 112, 128, 160, 192, 256 };
@@ -52,12 +62,30 @@ static int32_t draw_window(struct rng *r, enum size size)
     return x < 15 ? 0 : (int32_t)rng_below(r, size == LONG ? 700 : size == MIDDLE ? 90 : 24);
 }
 
+static enum quire_attention_kind draw_kind(struct rng *r)
+{
+    const uint32_t x = rng_below(r, 100);
+    return x < 64   ? QUIRE_ATTENTION_DECODER
+           : x < 73 ? QUIRE_ATTENTION_ENCODER
+           : x < 84 ? QUIRE_ATTENTION_ENCODER_ONLY
+                    : QUIRE_ATTENTION_CROSS;
+}
+
+static void draw_relative(struct scene *s, struct rng *r)
+{
+    struct quire_attention_config *c = &s->config;
+    c->relative_range = rng_percent(r, 20) ? 0 : rng_below(r, rng_percent(r, 80) ? 40 : 900);
+    const size_t n = (size_t)c->num_heads * (2 * c->relative_range + 1);
+    c->relative_bias = s->relative = draw_values(r, n, 2);
+}
+
 static void draw_options(struct scene *s, struct rng *r, enum size size)
 {
     struct quire_attention_config *c = &s->config;
+    c->kind = draw_kind(r);
     c->compute = rng_percent(r, 60) ? QUIRE_COMPUTE_NATIVE : QUIRE_COMPUTE_F32;
     c->scale *= rng_float(r, 0.25f, 1.5f);
-    c->causal = rng_percent(r, 70);
+    c->causal = c->kind == QUIRE_ATTENTION_DECODER && rng_percent(r, 80);
     if (rng_percent(r, 35))
         c->window_left = draw_window(r, size);
     if (rng_percent(r, c->causal ? 8 : 35))
@@ -70,6 +98,10 @@ static void draw_options(struct scene *s, struct rng *r, enum size size)
     }
     c->alibi_slopes = rng_percent(r, 25) ? s->slopes : NULL;
     c->sinks = rng_percent(r, 25) ? s->sinks : NULL;
+    if (rng_percent(r, 18))
+        c->chunk_size = rng_in(r, 1, size == LONG ? 700 : 60);
+    if (rng_percent(r, 18))
+        draw_relative(s, r);
 }
 
 static uint32_t draw_scales(struct scene *s, struct rng *r)
@@ -93,6 +125,11 @@ static void draw_cache(struct scene *s, struct rng *r)
     s->group = rng_below(r, s->n_groups);
     s->n_k_scales = draw_scales(s, r);
     s->n_v_scales = draw_scales(s, r);
+    s->latent = HAS_LATENT && s->v_size <= s->config.head_size && rng_percent(r, 10);
+    if (s->latent) {
+        s->v_dtype = s->k_dtype;
+        s->n_v_scales = 0;
+    }
 }
 
 /* Length and new tokens of a sequence; the kind of batch decides how many of them are new. */
@@ -132,8 +169,11 @@ static void draw_sequences(struct scene *s, struct rng *r, enum size size)
     for (uint32_t i = 0; i < s->n_seqs; i++) {
         struct sequence *q = &s->seqs[i];
         draw_length(q, r, size, mode);
-        q->causal = s->own_causal ? rng_percent(r, 60) : s->config.causal;
+        q->causal = s->own_causal && s->config.kind == QUIRE_ATTENTION_DECODER ? rng_percent(r, 60)
+                                                                               : s->config.causal;
         q->n_keys = q->len;
+        if (s->config.kind == QUIRE_ATTENTION_CROSS)
+            q->n_keys = rng_in(r, 0, size == LONG ? 1300 : 90);
         limit_work(q, s);
         q->row = s->n_rows;
         q->key = s->n_keys;
@@ -148,16 +188,6 @@ static void draw_sequences(struct scene *s, struct rng *r, enum size size)
 }
 
 /* ---- data */
-
-static void *zeros(size_t n, size_t size) { return calloc(n ? n : 1, size); }
-
-static float *draw_values(struct rng *r, size_t n, float amplitude)
-{
-    float *x = zeros(n, sizeof *x);
-    for (size_t i = 0; i < n; i++)
-        x[i] = rng_float(r, -amplitude, amplitude);
-    return x;
-}
 
 static float *draw_scale_values(struct rng *r, uint32_t n)
 {
@@ -200,6 +230,9 @@ static void draw_data(struct scene *s, struct rng *r)
     s->v_scale = draw_scale_values(r, s->n_v_scales);
     s->k_held = hold(s, s->k, c->head_size, s->k_dtype, s->k_scale, s->n_k_scales);
     s->v_held = hold(s, s->v, s->v_size, s->v_dtype, s->v_scale, s->n_v_scales);
+    for (size_t i = 0; s->latent && i < (size_t)s->n_keys * c->num_kv_heads; i++)
+        memcpy(s->v_held + i * s->v_size, s->k_held + i * c->head_size,
+               s->v_size * sizeof *s->v_held);
     for (size_t i = 0; i < (size_t)s->n_keys * c->num_kv_heads * s->v_size; i++)
         s->max_v = fmax(s->max_v, fabs(s->v_held[i]));
 }
@@ -233,12 +266,15 @@ void scene_free(struct scene *s)
 {
     free(s->q), free(s->k), free(s->v);
     free(s->k_held), free(s->v_held);
-    free(s->k_scale), free(s->v_scale);
+    free(s->k_scale), free(s->v_scale), free(s->relative);
 }
 
 void scene_print(const struct scene *s)
 {
     const struct quire_attention_config *c = &s->config;
+    static const char *const kinds[] = { "decoder", "encoder", "encoder only", "cross" };
+    printf("  %s, chunk %u, bias %d of %u%s\n", kinds[c->kind], c->chunk_size,
+           c->relative_bias != NULL, c->relative_range, s->latent ? ", latent" : "");
     printf("  heads %u / %u of %u, values of %u; scale %g, cap %g, window %d / %d, causal %u, "
            "%s%s%s\n",
            c->num_heads, c->num_kv_heads, c->head_size, s->v_size, (double)c->scale,

@@ -7,7 +7,7 @@
 #include <quire/attention.h>
 
 /* Parts of the interface that this build computes. */
-enum { HAS_CASCADE = 0 };
+enum { HAS_CASCADE = 0, HAS_LATENT = 0 };
 
 enum { MAX_SEQS = 6, MAX_HEADS = 64, MAX_KV_HEADS = 4, MAX_SPANS = 3, MAX_TREE = 64 };
 
@@ -32,6 +32,7 @@ struct scene {
     uint32_t block_size, n_layers, layer, n_groups, group;
     uint32_t n_k_scales, n_v_scales; /* of quire_kv_group_config */
     bool own_causal;                 /* the batch gives a flag for each sequence */
+    bool latent;                     /* values are the first v_size elements of keys */
     int level;
 
     uint32_t n_seqs, n_rows, n_keys;
@@ -39,7 +40,7 @@ struct scene {
 
     float *q, *k, *v;               /* [n_rows][heads][size], [n_keys][kv heads][size] */
     double *k_held, *v_held, max_v; /* what the cache should hold, as values */
-    float *k_scale, *v_scale;
+    float *k_scale, *v_scale, *relative;
     float slopes[MAX_HEADS], sinks[MAX_HEADS];
 };
 

@@ -78,7 +78,8 @@ static bool open_cache(struct stage *st)
                                                        .k_scale = s->k_scale,
                                                        .v_scale = s->v_scale,
                                                        .n_k_scales = s->n_k_scales,
-                                                       .n_v_scales = s->n_v_scales };
+                                                       .n_v_scales = s->n_v_scales,
+                                                       .flags = s->latent ? QUIRE_KV_LATENT : 0 };
     const struct quire_kv_config config = { .struct_size = sizeof config,
                                             .block_size = st->way.block_size,
                                             .groups = groups,
@@ -100,6 +101,7 @@ static void set_plan_config(struct stage *st)
     c->logits_soft_cap = c->logits_soft_cap > 0 ? 0 : 5;
     c->alibi_slopes = c->alibi_slopes ? NULL : st->scene->slopes;
     c->sinks = c->sinks ? NULL : st->scene->sinks;
+    c->relative_bias = NULL;
     c->compute = c->compute == QUIRE_COMPUTE_F32 ? QUIRE_COMPUTE_NATIVE : QUIRE_COMPUTE_F32;
 }
 
@@ -107,8 +109,11 @@ static bool open_plan(struct stage *st)
 {
     const struct scene *s = st->scene;
     uint32_t longest = 1;
-    for (uint32_t i = 0; i < s->n_seqs; i++)
-        longest = s->seqs[i].len > longest ? s->seqs[i].len : longest;
+    for (uint32_t i = 0; i < s->n_seqs; i++) {
+        const struct sequence *q = &s->seqs[i];
+        const uint32_t n = q->len > q->n_keys ? q->len : q->n_keys;
+        longest = n > longest ? n : longest;
+    }
     set_plan_config(st);
     const struct quire_plan_group group = { .config = &st->plan_config, .kv_group = s->group };
     const struct quire_plan_params params = { .struct_size = sizeof params,
@@ -233,7 +238,7 @@ bool stage_write(struct stage *st, uint32_t seq, uint32_t from, uint32_t to)
                                               .layer = s->layer,
                                               .dtype = s->write_dtype,
                                               .k = k,
-                                              .v = v,
+                                              .v = s->latent ? NULL : v,
                                               .slot_mapping = slots,
                                               .n_tokens = n };
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -258,6 +263,7 @@ static bool build_batch(struct stage *st, const struct part *p)
 {
     const struct scene *s = st->scene;
     const uint32_t stride = st->max_blocks + 1 + s->number % 3;
+    const bool cross = s->config.kind == QUIRE_ATTENTION_CROSS;
     st->n = st->rows = 0;
     free(st->table);
     st->table = malloc(stride * (s->n_seqs + 1) * sizeof *st->table);
@@ -268,11 +274,13 @@ static bool build_batch(struct stage *st, const struct part *p)
         if (p->to[i] == p->from[i] && (i + s->number) % 2)
             continue;
         const uint32_t len = s->seqs[i].len - s->seqs[i].n_new + p->to[i],
-                       keys = s->seqs[i].n_keys < len ? s->seqs[i].n_keys : len,
+                       keys = cross || s->seqs[i].n_keys < len ? s->seqs[i].n_keys : len,
                        first = st->first_block[i];
         st->order[n] = i;
         st->lens[n] = (int32_t)len;
-        st->causal[n] = s->seqs[i].causal;
+        st->encoder_lens[n] = (int32_t)s->seqs[i].n_keys;
+        /* of no meaning to other kinds */
+        st->causal[n] = s->config.kind == QUIRE_ATTENTION_DECODER ? s->seqs[i].causal : i % 2;
         st->batch_first_block[n] = first;
         for (uint32_t j = first; j < blocks_for(st, keys); j++)
             st->table[n * stride + j - first] = st->ids[i][j];
@@ -292,7 +300,9 @@ static bool build_batch(struct stage *st, const struct part *p)
                                                  .seq_lens = st->lens,
                                                  .causal = s->own_causal ? st->causal : NULL,
                                                  .n_groups = s->n_groups,
-                                                 .groups = groups };
+                                                 .groups = groups,
+                                                 .encoder_seq_lens =
+                                                     cross ? st->encoder_lens : NULL };
     must(quire_plan_build(st->plan, &batch, &err));
     return true;
 }

@@ -40,7 +40,7 @@ struct stage {
     uint32_t first_block[MAX_SEQS];
     /* the batch */
     uint32_t n, order[MAX_SEQS], rows;
-    int32_t starts[MAX_SEQS + 1], lens[MAX_SEQS];
+    int32_t starts[MAX_SEQS + 1], lens[MAX_SEQS], encoder_lens[MAX_SEQS];
     uint32_t batch_first_block[MAX_SEQS];
     uint8_t causal[MAX_SEQS];
     int32_t *table;
