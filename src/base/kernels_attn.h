@@ -106,6 +106,16 @@ struct quire_attn_unpack_args {
     int n_steps, n_cells;
 };
 
+/* Values that are the first elements of keys (latent groups): K of n_keys tokens that lie side by
+ * side becomes V of them, both as kv/layout.h says. */
+struct quire_attn_transpose_args {
+    const void *src;               /* [n_values / step][n_keys][step], step 2 for bf16 and else 1 */
+    void *dst;                     /* [n_keys / step][n_values][step] */
+    size_t src_stride, dst_stride; /* bytes from one step to the next */
+    int n_keys;                    /* a multiple of 16 */
+    int n_values;                  /* a multiple of 8 */
+};
+
 #define QUIRE_KERNELS_ATTN(X)                                                                      \
     X(void, attn_qk_f32, (const struct quire_attn_qk_args *a))                                     \
     X(void, attn_qk_f16, (const struct quire_attn_qk_args *a))                                     \
@@ -118,6 +128,9 @@ struct quire_attn_unpack_args {
     X(void, attn_pv_bf16_native, (const struct quire_attn_pv_args *a))                             \
     X(void, attn_merge, (const struct quire_attn_merge_args *a))                                   \
     X(void, attn_unpack_fp8_e4m3, (const struct quire_attn_unpack_args *a))                        \
-    X(void, attn_unpack_fp8_e5m2, (const struct quire_attn_unpack_args *a))
+    X(void, attn_unpack_fp8_e5m2, (const struct quire_attn_unpack_args *a))                        \
+    X(void, attn_transpose_f32, (const struct quire_attn_transpose_args *a))                       \
+    X(void, attn_transpose_f16, (const struct quire_attn_transpose_args *a))                       \
+    X(void, attn_transpose_bf16, (const struct quire_attn_transpose_args *a))
 
 #endif

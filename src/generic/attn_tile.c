@@ -158,6 +158,30 @@ static void unpack(int e5m2, const struct quire_attn_unpack_args *a)
 void quire_attn_unpack_fp8_e4m3_generic(const struct quire_attn_unpack_args *a) { unpack(0, a); }
 void quire_attn_unpack_fp8_e5m2_generic(const struct quire_attn_unpack_args *a) { unpack(1, a); }
 
+/* step: values of a key, and keys of a value, that lie side by side */
+static void transpose(const struct quire_attn_transpose_args *a, size_t step, size_t bytes)
+{
+    for (size_t key = 0; key < (size_t)a->n_keys; key++)
+        for (size_t d = 0; d < (size_t)a->n_values; d++) {
+            const size_t from = d / step * a->src_stride + (key * step + d % step) * bytes;
+            const size_t to = key / step * a->dst_stride + (d * step + key % step) * bytes;
+            memcpy((uint8_t *)a->dst + to, (const uint8_t *)a->src + from, bytes);
+        }
+}
+
+void quire_attn_transpose_f32_generic(const struct quire_attn_transpose_args *a)
+{
+    transpose(a, 1, 4);
+}
+void quire_attn_transpose_f16_generic(const struct quire_attn_transpose_args *a)
+{
+    transpose(a, 1, 2);
+}
+void quire_attn_transpose_bf16_generic(const struct quire_attn_transpose_args *a)
+{
+    transpose(a, 2, 2);
+}
+
 void quire_init_attn_generic(struct quire_kernels *k)
 {
 #define X(ret, name, params) QUIRE_SET(k, name, generic);

@@ -102,6 +102,21 @@ static inline int vm32_any(vm32 m) { return m != 0; }
 /* every 16-byte lane's first (lo) or last (hi) 8 bytes as 16-bit numbers */
 static inline vi32 vi32_unpack_lo(vi32 a) { return _mm512_unpacklo_epi8(a, vi32_zero()); }
 static inline vi32 vi32_unpack_hi(vi32 a) { return _mm512_unpackhi_epi8(a, vi32_zero()); }
+/* every 16-byte lane's first (lo) or last (hi) 16-, 32- or 64-bit numbers of a and b by turns */
+static inline vi32 vi32_zip16_lo(vi32 a, vi32 b) { return _mm512_unpacklo_epi16(a, b); }
+static inline vi32 vi32_zip16_hi(vi32 a, vi32 b) { return _mm512_unpackhi_epi16(a, b); }
+static inline vi32 vi32_zip32_lo(vi32 a, vi32 b) { return _mm512_unpacklo_epi32(a, b); }
+static inline vi32 vi32_zip32_hi(vi32 a, vi32 b) { return _mm512_unpackhi_epi32(a, b); }
+static inline vi32 vi32_zip64_lo(vi32 a, vi32 b) { return _mm512_unpacklo_epi64(a, b); }
+static inline vi32 vi32_zip64_hi(vi32 a, vi32 b) { return _mm512_unpackhi_epi64(a, b); }
+/* stores the 16-byte lanes of v, stride bytes from one to the next */
+static inline void vi32_store_lanes(uint8_t *p, size_t stride, vi32 v)
+{
+    _mm_storeu_si128((__m128i *)p, _mm512_castsi512_si128(v));
+    _mm_storeu_si128((__m128i *)(p + stride), _mm512_extracti32x4_epi32(v, 1));
+    _mm_storeu_si128((__m128i *)(p + 2 * stride), _mm512_extracti32x4_epi32(v, 2));
+    _mm_storeu_si128((__m128i *)(p + 3 * stride), _mm512_extracti32x4_epi32(v, 3));
+}
 /* stores the upper 16 bits of each lane */
 static inline void vf32_store_high(uint16_t *p, vf32 v)
 {

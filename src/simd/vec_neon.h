@@ -124,6 +124,31 @@ static inline vi32 vi32_unpack_hi(vi32 a)
 {
     return vreinterpretq_s32_u8(vzip2q_u8(vreinterpretq_u8_s32(a), vdupq_n_u8(0)));
 }
+/* every 16-byte lane's first (lo) or last (hi) 16-, 32- or 64-bit numbers of a and b by turns */
+static inline vi32 vi32_zip16_lo(vi32 a, vi32 b)
+{
+    return vreinterpretq_s32_s16(vzip1q_s16(vreinterpretq_s16_s32(a), vreinterpretq_s16_s32(b)));
+}
+static inline vi32 vi32_zip16_hi(vi32 a, vi32 b)
+{
+    return vreinterpretq_s32_s16(vzip2q_s16(vreinterpretq_s16_s32(a), vreinterpretq_s16_s32(b)));
+}
+static inline vi32 vi32_zip32_lo(vi32 a, vi32 b) { return vzip1q_s32(a, b); }
+static inline vi32 vi32_zip32_hi(vi32 a, vi32 b) { return vzip2q_s32(a, b); }
+static inline vi32 vi32_zip64_lo(vi32 a, vi32 b)
+{
+    return vreinterpretq_s32_s64(vzip1q_s64(vreinterpretq_s64_s32(a), vreinterpretq_s64_s32(b)));
+}
+static inline vi32 vi32_zip64_hi(vi32 a, vi32 b)
+{
+    return vreinterpretq_s32_s64(vzip2q_s64(vreinterpretq_s64_s32(a), vreinterpretq_s64_s32(b)));
+}
+/* stores the 16-byte lanes of v, stride bytes from one to the next */
+static inline void vi32_store_lanes(uint8_t *p, size_t stride, vi32 v)
+{
+    (void)stride; /* there is one lane */
+    vst1q_u8(p, vreinterpretq_u8_s32(v));
+}
 /* stores the upper 16 bits of each lane */
 static inline void vf32_store_high(uint16_t *p, vf32 v)
 {

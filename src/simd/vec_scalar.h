@@ -215,6 +215,32 @@ static inline vi32 vi32_unpack_(vi32 a, size_t from)
 }
 static inline vi32 vi32_unpack_lo(vi32 a) { return vi32_unpack_(a, 0); }
 static inline vi32 vi32_unpack_hi(vi32 a) { return vi32_unpack_(a, 8); }
+/* every 16-byte lane's first (lo) or last (hi) 16-, 32- or 64-bit numbers of a and b by turns */
+static inline vi32 vi32_zip_(vi32 a, vi32 b, size_t size, size_t from)
+{
+    uint8_t x[16], y[16], out[16];
+    vi32 r;
+    memcpy(x, a.v, sizeof x);
+    memcpy(y, b.v, sizeof y);
+    for (size_t i = 0; i < 8; i += size) {
+        memcpy(out + 2 * i, x + from + i, size);
+        memcpy(out + 2 * i + size, y + from + i, size);
+    }
+    memcpy(r.v, out, sizeof out);
+    return r;
+}
+static inline vi32 vi32_zip16_lo(vi32 a, vi32 b) { return vi32_zip_(a, b, 2, 0); }
+static inline vi32 vi32_zip16_hi(vi32 a, vi32 b) { return vi32_zip_(a, b, 2, 8); }
+static inline vi32 vi32_zip32_lo(vi32 a, vi32 b) { return vi32_zip_(a, b, 4, 0); }
+static inline vi32 vi32_zip32_hi(vi32 a, vi32 b) { return vi32_zip_(a, b, 4, 8); }
+static inline vi32 vi32_zip64_lo(vi32 a, vi32 b) { return vi32_zip_(a, b, 8, 0); }
+static inline vi32 vi32_zip64_hi(vi32 a, vi32 b) { return vi32_zip_(a, b, 8, 8); }
+/* stores the 16-byte lanes of v, stride bytes from one to the next */
+static inline void vi32_store_lanes(uint8_t *p, size_t stride, vi32 v)
+{
+    (void)stride; /* there is one lane */
+    memcpy(p, v.v, sizeof v.v);
+}
 /* stores the upper 16 bits of each lane */
 static inline void vf32_store_high(uint16_t *p, vf32 v)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_attn.c - attention tiles: scores and weighted values against sums in double, fp8 cells
- * against their values.
+ * against their values, transposed tiles element by element.
  *
  * Every level adds in the same order, so its bits are also compared with the generic level's. */
 #include "check_attn.h"
@@ -324,6 +324,47 @@ static void check_unpack(struct kc_env *env, kc_fn fn)
     }
 }
 
+/* ---- V out of K */
+
+/* Every element is a number of its own, looked up again where it must have gone. */
+static void check_transpose_once(struct kc_env *env, kc_fn fn)
+{
+    const struct type t = type_of(env->kernel);
+    const int keys = kc_int(env, 1, 4) * COLUMN, n = kc_int(env, 1, 72) * 8;
+    const size_t step = (size_t)t.depth, cell = step * t.bytes;
+    struct quire_attn_transpose_args a = { .n_keys = keys, .n_values = n };
+    a.src_stride = ((size_t)keys + (size_t)kc_int(env, 0, 1) * 48) * cell;
+    a.dst_stride = ((size_t)n + (size_t)kc_int(env, 0, 1) * 8) * cell;
+    const size_t src_bytes = ((size_t)n / step - 1) * a.src_stride + (size_t)keys * cell,
+                 dst_bytes = ((size_t)keys / step - 1) * a.dst_stride + (size_t)n * cell;
+    uint8_t *src = kc_buffer_end(src_bytes), *dst = kc_buffer_end(dst_bytes);
+    for (size_t i = 0; i < src_bytes; i += t.bytes) {
+        const uint32_t number = (uint32_t)(i / t.bytes) * 2654435761u;
+        memcpy(src + i, &number, t.bytes);
+    }
+    a.src = src;
+    a.dst = dst;
+    ((void (*)(const struct quire_attn_transpose_args *))fn)(&a);
+    for (size_t key = 0; key < (size_t)keys && !env->failures; key++)
+        for (size_t d = 0; d < (size_t)n && !env->failures; d++)
+            if (memcmp(dst + key / step * a.dst_stride + d * cell + key % step * t.bytes,
+                       src + d / step * a.src_stride + key * cell + d % step * t.bytes,
+                       t.bytes) != 0)
+                kc_fail(env, "%d keys of %d: value %zu of key %zu is wrong", keys, n, d, key);
+    for (size_t i = 0; i < dst_bytes && !env->failures; i++)
+        if (i % a.dst_stride >= (size_t)n * cell && dst[i] != 0xa5)
+            kc_fail(env, "%d keys of %d: wrote between the rows", keys, n);
+    if (!env->failures && !kc_intact(dst))
+        kc_fail(env, "%d keys of %d: wrote outside dst", keys, n);
+    kc_release();
+}
+
+static void check_transpose(struct kc_env *env, kc_fn fn)
+{
+    for (int i = 0; i < env->rounds && !env->failures; i++)
+        check_transpose_once(env, fn);
+}
+
 /* ---- every check, and beside the generic kernel the same one over emulated vectors */
 
 #define CHECK(name, check)                                                                         \
@@ -349,6 +390,9 @@ CHECK(attn_pv_bf16_native, check_pv)
 CHECK(attn_merge, attn_check_merge)
 CHECK(attn_unpack_fp8_e4m3, check_unpack)
 CHECK(attn_unpack_fp8_e5m2, check_unpack)
+CHECK(attn_transpose_f32, check_transpose)
+CHECK(attn_transpose_f16, check_transpose)
+CHECK(attn_transpose_bf16, check_transpose)
 
 const struct kc_checker kc_checkers_attn[] = {
 #define X(ret, name, params) { #name, check_##name },

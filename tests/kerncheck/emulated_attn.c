@@ -13,6 +13,7 @@
 #define ATTN_BF16_NATIVE
 #include "template/attn_softmax_tpl.h"
 #include "template/attn_tile_tpl.h"
+#include "template/attn_transpose_tpl.h"
 #include "template/attn_unpack_tpl.h"
 
 void quire_init_attn_emulated(struct quire_kernels *k)
