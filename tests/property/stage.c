@@ -65,9 +65,10 @@ static bool open_cache(struct stage *st)
     const struct scene *s = st->scene;
     struct quire_kv_group_config groups[2];
     for (int i = 0; i < 2; i++) /* the group that is not the scene's is another shape */
-        groups[i] =
-            (struct quire_kv_group_config){ 1,    1,    8, 0, QUIRE_KV_F32, QUIRE_KV_F32, 0, 3,
-                                            NULL, NULL, 0, 0, { 0 } };
+        groups[i] = (struct quire_kv_group_config){ .n_layers = 1,
+                                                    .n_kv_heads = 1,
+                                                    .head_size = 8,
+                                                    .n_blocks = 3 };
     groups[s->group] = (struct quire_kv_group_config){ .n_layers = s->n_layers,
                                                        .n_kv_heads = s->config.num_kv_heads,
                                                        .head_size = s->config.head_size,
