@@ -4,11 +4,13 @@
  * Needs: a vec_*.h, vec_math.h and QUIRE_ISA. */
 #include "base/kernel.h"
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define SOFTMAX_PASTE_(name, isa) quire_##name##_##isa
 #define SOFTMAX_PASTE(name, isa)  SOFTMAX_PASTE_(name, isa)
 #define SOFTMAX_KERNEL(name)      SOFTMAX_PASTE(name, QUIRE_ISA)
+#define SOFTMAX_INLINE            static inline __attribute__((always_inline))
 
 enum { SOFTMAX_VECS = QUIRE_TILE_KEYS / VF32_N, SOFTMAX_LANE_VECS = QUIRE_COLUMN_KEYS / VF32_N };
 
@@ -23,7 +25,7 @@ static inline float softmax_exp2(float x)
 }
 
 /* Lanes of invisible keys become `other`: garbage there, even NaN, ends here. */
-static inline void softmax_mask(uint64_t visible, vf32 x[SOFTMAX_VECS], float other)
+SOFTMAX_INLINE void softmax_mask(uint64_t visible, vf32 x[SOFTMAX_VECS], float other)
 {
     if (visible == ~(uint64_t)0)
         return;
@@ -31,8 +33,8 @@ static inline void softmax_mask(uint64_t visible, vf32 x[SOFTMAX_VECS], float ot
         x[i] = vf32_select(vm32_bits((uint32_t)(visible >> (i * VF32_N))), x[i], vf32_set1(other));
 }
 
-static inline void softmax_slope(const struct quire_attn_softmax_args *a, size_t r,
-                                 vf32 x[SOFTMAX_VECS])
+SOFTMAX_INLINE void softmax_slope(const struct quire_attn_softmax_args *a, size_t r,
+                                  vf32 x[SOFTMAX_VECS])
 {
     const vf32 slope = vf32_set1(a->slope[r] * VEC_LOG2E), first = vf32_set1((float)a->distance[r]);
     for (int i = 0; i < SOFTMAX_VECS; i++) {
@@ -43,17 +45,17 @@ static inline void softmax_slope(const struct quire_attn_softmax_args *a, size_t
     }
 }
 
-/* Scores of one row in units of log2(e), -inf where a key is not visible. */
-static inline void softmax_scores(const struct quire_attn_softmax_args *a, size_t r,
-                                  vf32 x[SOFTMAX_VECS])
+/* Scores of one row in units of log2(e), -inf where a key is not visible. plain: scaling is all. */
+SOFTMAX_INLINE void softmax_scores(const struct quire_attn_softmax_args *a, size_t r, bool plain,
+                                   vf32 x[SOFTMAX_VECS])
 {
     const float *s = a->s + r * QUIRE_TILE_KEYS;
-    const float f = a->row_scale ? a->scale * a->row_scale[r] : a->scale;
+    const float f = !plain && a->row_scale ? a->scale * a->row_scale[r] : a->scale;
     for (int i = 0; i < SOFTMAX_VECS; i++)
         x[i] = vf32_load(s + i * VF32_N);
-    for (int i = 0; a->k_scale && i < SOFTMAX_VECS; i++)
+    for (int i = 0; !plain && a->k_scale && i < SOFTMAX_VECS; i++)
         x[i] = vf32_mul(x[i], vf32_load(a->k_scale + i * VF32_N));
-    if (a->soft_cap > 0) {
+    if (!plain && a->soft_cap > 0) {
         const vf32 in = vf32_set1(f / a->soft_cap), out = vf32_set1(a->soft_cap * VEC_LOG2E);
         for (int i = 0; i < SOFTMAX_VECS; i++)
             x[i] = vf32_mul(vf32_tanh(vf32_mul(x[i], in)), out);
@@ -62,9 +64,9 @@ static inline void softmax_scores(const struct quire_attn_softmax_args *a, size_
         for (int i = 0; i < SOFTMAX_VECS; i++)
             x[i] = vf32_mul(x[i], scale);
     }
-    if (a->slope)
+    if (!plain && a->slope)
         softmax_slope(a, r, x);
-    for (int i = 0; a->bias && i < SOFTMAX_VECS; i++)
+    for (int i = 0; !plain && a->bias && i < SOFTMAX_VECS; i++)
         x[i] = vf32_fma(vf32_load(a->bias[r] + i * VF32_N), vf32_set1(VEC_LOG2E), x[i]);
     softmax_mask(a->visible[r], x, -INFINITY);
 }
@@ -77,8 +79,11 @@ static __attribute__((noinline)) void softmax_raise(const struct quire_attn_soft
     vf32_store(lanes, top);
     for (int i = 0; i < VF32_N; i++)
         max = lanes[i] > max ? lanes[i] : max;
-    const vf32 c = vf32_exp2(vf32_set1(a->m[r] - max));
+    const float old = a->m[r];
     a->m[r] = max;
+    if (old == -INFINITY) /* the first keys: all sums are 0 */
+        return;
+    const vf32 c = vf32_exp2(vf32_set1(old - max));
     float *const sums[] = { a->l, a->l_exact };
     for (int n = 0; n < 2 && sums[n]; n++)
         for (int i = 0; i < QUIRE_COLUMN_KEYS; i += VF32_N) {
@@ -91,7 +96,7 @@ static __attribute__((noinline)) void softmax_raise(const struct quire_attn_soft
 }
 
 /* sums[16] += p, key by key of each lane */
-static inline void softmax_add_lanes(float *sums, const vf32 p[SOFTMAX_VECS])
+SOFTMAX_INLINE void softmax_add_lanes(float *sums, const vf32 p[SOFTMAX_VECS])
 {
     vf32 l[SOFTMAX_LANE_VECS];
     for (int i = 0; i < SOFTMAX_LANE_VECS; i++)
@@ -102,8 +107,33 @@ static inline void softmax_add_lanes(float *sums, const vf32 p[SOFTMAX_VECS])
         vf32_store(sums + i * VF32_N, l[i]);
 }
 
+/* x = 2^(x - m), as vf32_exp2 does it; side by side, because one chain alone waits for itself. */
+SOFTMAX_INLINE void softmax_exp2_row(vf32 x[SOFTMAX_VECS], vf32 m)
+{
+    static const float c[] = { 0x1.5f0a66p-10f, 0x1.3b30b0p-7f, 0x1.c6af78p-5f, 0x1.ebfbd8p-3f,
+                               0x1.62e430p-1f };
+    const vf32 magic = vf32_set1(VEC_ROUND_MAGIC);
+    vf32 t[SOFTMAX_VECS], f[SOFTMAX_VECS], g[SOFTMAX_VECS];
+    for (int i = 0; i < SOFTMAX_VECS; i++) {
+        x[i] = vf32_sub(x[i], m);
+        t[i] = vf32_add(x[i], magic);
+    }
+    for (int i = 0; i < SOFTMAX_VECS; i++) {
+        f[i] = vf32_sub(x[i], vf32_sub(t[i], magic));
+        g[i] = vf32_set1(0x1.3f906cp-13f);
+    }
+    for (int k = 0; k < 5; k++)
+        for (int i = 0; i < SOFTMAX_VECS; i++)
+            g[i] = vf32_fma(g[i], f[i], vf32_set1(c[k]));
+    for (int i = 0; i < SOFTMAX_VECS; i++) {
+        const vi32 r = vi32_bits(vf32_fma(f[i], g[i], vf32_set1(1)));
+        const vf32 y = vf32_bits(vi32_add(r, vi32_shl(vi32_bits(t[i]), 23)));
+        x[i] = vf32_select(vf32_lt(x[i], vf32_set1(VEC_EXP2_FLUSH)), vf32_zero(), y);
+    }
+}
+
 /* Weights times the factors of their keys. */
-static inline void softmax_weigh(const float *v_scale, uint64_t visible, vf32 x[SOFTMAX_VECS])
+SOFTMAX_INLINE void softmax_weigh(const float *v_scale, uint64_t visible, vf32 x[SOFTMAX_VECS])
 {
     const vf32 least = vf32_set1(0x1p-126f);
     for (int i = 0; i < SOFTMAX_VECS; i++) {
@@ -114,8 +144,8 @@ static inline void softmax_weigh(const float *v_scale, uint64_t visible, vf32 x[
 }
 
 /* Stores the weights of one row; x becomes what was stored, as f32. */
-static inline void softmax_store(const struct quire_attn_softmax_args *a, size_t r,
-                                 vf32 x[SOFTMAX_VECS])
+SOFTMAX_INLINE void softmax_store(const struct quire_attn_softmax_args *a, size_t r,
+                                  vf32 x[SOFTMAX_VECS])
 {
     for (int i = 0; i < SOFTMAX_VECS; i++) {
         const size_t at = r * QUIRE_TILE_KEYS + (size_t)(i * VF32_N);
@@ -126,34 +156,43 @@ static inline void softmax_store(const struct quire_attn_softmax_args *a, size_t
     }
 }
 
-void SOFTMAX_KERNEL(attn_softmax)(const struct quire_attn_softmax_args *a)
+/* All rows. What `args` points to may change under any store, as far as the compiler knows: the
+ * rows go by a copy. */
+SOFTMAX_INLINE void softmax_rows(const struct quire_attn_softmax_args *args, bool plain)
 {
-    for (size_t r = 0; r < (size_t)a->n_rows; r++) {
-        float *l = a->l + r * QUIRE_COLUMN_KEYS;
+    const struct quire_attn_softmax_args a = *args;
+    for (size_t r = 0; r < (size_t)a.n_rows; r++) {
+        float *l = a.l + r * QUIRE_COLUMN_KEYS;
         vf32 x[SOFTMAX_VECS];
-        if (!a->visible[r])
+        if (!a.visible[r])
             continue;
-        softmax_scores(a, r, x);
+        softmax_scores(&a, r, plain, x);
         vf32 top = x[0];
         for (int i = 1; i < SOFTMAX_VECS; i++)
             top = vf32_max(top, x[i]);
         /* some lane is above = the largest is above, without reducing the lanes */
-        if (vm32_any(vf32_lt(vf32_set1(a->m[r] + QUIRE_RESCALE_STEP), top)))
-            softmax_raise(a, r, top);
-        const vf32 m = vf32_set1(a->m[r] == -INFINITY ? 0 : a->m[r]);
-        for (int i = 0; i < SOFTMAX_VECS; i++)
-            x[i] = vf32_exp2(vf32_sub(x[i], m));
-        if (a->l_exact)
-            softmax_add_lanes(a->l_exact + r * QUIRE_COLUMN_KEYS, x);
-        if (a->v_scale) {
+        if (vm32_any(vf32_lt(vf32_set1(a.m[r] + QUIRE_RESCALE_STEP), top)))
+            softmax_raise(args, r, top);
+        softmax_exp2_row(x, vf32_set1(a.m[r] == -INFINITY ? 0 : a.m[r]));
+        if (a.l_exact)
+            softmax_add_lanes(a.l_exact + r * QUIRE_COLUMN_KEYS, x);
+        if (!plain && a.v_scale) {
             softmax_add_lanes(l, x);
-            softmax_weigh(a->v_scale, a->visible[r], x);
-            softmax_store(a, r, x);
+            softmax_weigh(a.v_scale, a.visible[r], x);
+            softmax_store(&a, r, x);
         } else {
-            softmax_store(a, r, x);
+            softmax_store(&a, r, x);
             softmax_add_lanes(l, x);
         }
     }
+}
+
+void SOFTMAX_KERNEL(attn_softmax)(const struct quire_attn_softmax_args *a)
+{
+    if (a->row_scale || a->k_scale || a->v_scale || a->slope || a->bias || a->soft_cap > 0)
+        softmax_rows(a, false);
+    else
+        softmax_rows(a, true);
 }
 
 void SOFTMAX_KERNEL(attn_merge)(const struct quire_attn_merge_args *a)
