@@ -229,7 +229,7 @@ static void every_option(void **state)
         d.s.config.relative_range = d.s.config.relative_bias ? scene_below(MAX_SCENE_RANGE) : 0;
         for (uint32_t i = 0; i < d.s.n_seqs; i++)
             d.from[i] = scene_below(2) || !d.s.len[i] ? 0 : scene_below(d.s.len[i]);
-        lay_scene(&d, (enum rows)(round % N_ROWS), row_dtypes[scene_below(2)]);
+        lay_scene(&d, (enum rows)(round % N_ROWS), row_dtypes[scene_below(3)]);
         const size_t n_lse = (size_t)d.q_loc[d.s.n_seqs] * d.s.config.num_heads;
         const size_t n_out = n_lse * scene_v_size(&d.s);
         float *out = malloc((n_out + 1) * sizeof *out), *lse = malloc((n_lse + 1) * sizeof *lse);
