@@ -236,7 +236,7 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_check_slots(struct quire_kv_cac
 struct quire_kv_write_args {
     uint32_t struct_size;
     uint32_t group, layer;     /**< layer within the group */
-    enum quire_kv_dtype dtype; /**< of the rows: QUIRE_KV_F32 or QUIRE_KV_BF16 */
+    enum quire_kv_dtype dtype; /**< of the rows: QUIRE_KV_F32, QUIRE_KV_BF16 or QUIRE_KV_F16 */
     const void *k;             /**< [n_tokens][n_kv_heads][head_size] */
     const void *v;             /**< [n_tokens][n_kv_heads][v_head_size]; latent groups: NULL */
     size_t k_token_stride, k_head_stride, v_token_stride, v_head_stride;

@@ -2,7 +2,6 @@
 /* forward.c - the public call: checks, and handing out the items of the plan. */
 #include "attention/convert.h"
 #include "attention/item.h"
-#include "attention/tensor.h"
 #include "base/error.h"
 #include "base/threads.h"
 #include <math.h>
@@ -76,11 +75,11 @@ static quire_status check_types(const struct quire_attention_args *a, struct qui
     return QUIRE_OK;
 }
 
-static quire_status check_buffers(const struct quire_plan *plan,
-                                  const struct quire_attention_args *a, struct quire_error *err)
+static quire_status check_buffers(const struct quire_attention_args *a, size_t n,
+                                  struct qr_attention_extents *out, struct quire_error *err)
 {
     const struct quire_attention_config *c = a->config;
-    const size_t n = plan->num_tokens, heads = c->num_heads, f32 = sizeof(float);
+    const size_t heads = c->num_heads, f32 = sizeof(float);
     const struct qr_tensor tensors[] = {
         { "args.q", a->q, n, heads, c->head_size, a->q_token_stride, a->q_head_stride,
           qr_query_bytes(a->q_dtype) },
@@ -89,7 +88,7 @@ static quire_status check_buffers(const struct quire_plan *plan,
           a->out_head_stride, qr_out_bytes(a->out_dtype) },
         { "args.lse", a->lse, n, 1, heads, a->lse_token_stride, a->lse_token_stride, f32 },
     };
-    enum { N = sizeof tensors / sizeof *tensors, OUT = 2 };
+    enum { OUT = 2, LSE, N };
     struct qr_extent at[N];
     for (int i = 0; i < N; i++) {
         at[i] = (struct qr_extent){ 0, 0 };
@@ -101,14 +100,16 @@ static quire_status check_buffers(const struct quire_plan *plan,
             if (qr_extent_overlap(at[i], at[j]))
                 return qr_fail(err, QUIRE_E_INVALID_ARG, "%s and %s overlap", tensors[j].name,
                                tensors[i].name);
+    *out = (struct qr_attention_extents){ at[OUT], at[LSE] };
     return QUIRE_OK;
 }
 
-quire_status quire_attention_check(const struct quire_plan *plan,
-                                   const struct quire_attention_args *args, struct quire_error *err)
+quire_status qr_attention_check(const struct quire_plan *plan, size_t num_tokens,
+                                const struct quire_attention_args *args,
+                                struct qr_attention_extents *extents, struct quire_error *err)
 {
-    if (!plan || !args)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", plan ? "args" : "plan");
+    if (!args)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args is NULL");
     if (args->struct_size != sizeof *args)
         return qr_fail(err, QUIRE_E_MISUSE, "args.struct_size is %u, not %zu", args->struct_size,
                        sizeof *args);
@@ -124,7 +125,16 @@ quire_status quire_attention_check(const struct quire_plan *plan,
         QR_TRY(check_config(args->config, &g->config, err));
     const struct quire_attention_args a = resolve(plan, args);
     QR_TRY(check_types(&a, err));
-    return check_buffers(plan, &a, err);
+    return check_buffers(&a, num_tokens, extents, err);
+}
+
+quire_status quire_attention_check(const struct quire_plan *plan,
+                                   const struct quire_attention_args *args, struct quire_error *err)
+{
+    struct qr_attention_extents extents;
+    if (!plan)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "plan is NULL");
+    return qr_attention_check(plan, plan->num_tokens, args, &extents, err);
 }
 
 void quire_attention_part(struct quire_plan *plan, const struct quire_attention_args *args,

@@ -3,6 +3,7 @@
 #ifndef QUIRE_ATTENTION_ITEM_H
 #define QUIRE_ATTENTION_ITEM_H
 #include "attention/plan.h"
+#include "attention/tensor.h"
 
 /* One layer's call, resolved once per member. */
 struct qr_attention_call {
@@ -14,6 +15,16 @@ struct qr_attention_call {
     const struct qr_kv_group *kv;
     struct qr_plan_scratch scratch; /* of this member */
 };
+
+/* Where the results of a call lie; lse is empty without one. */
+struct qr_attention_extents {
+    struct qr_extent out, lse;
+};
+
+/* quire_attention_check for a batch of num_tokens, which need not be the one the plan holds. */
+quire_status qr_attention_check(const struct quire_plan *plan, size_t num_tokens,
+                                const struct quire_attention_args *args,
+                                struct qr_attention_extents *extents, struct quire_error *err);
 
 void qr_attention_item(const struct qr_attention_call *call, const struct qr_plan_item *item);
 

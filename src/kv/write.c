@@ -30,8 +30,8 @@ static quire_status check_args(const struct quire_kv_cache *kv, const struct qui
         return qr_fail(err, QUIRE_E_MISUSE, "args.struct_size is %u, this library expects %zu",
                        a->struct_size, sizeof *a);
     QR_TRY(qr_kv_check_layer(kv, a->group, a->layer, err));
-    if (a->dtype != QUIRE_KV_F32 && a->dtype != QUIRE_KV_BF16)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.dtype %d is neither f32 nor bf16",
+    if (a->dtype != QUIRE_KV_F32 && a->dtype != QUIRE_KV_BF16 && a->dtype != QUIRE_KV_F16)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.dtype %d is none of f32, bf16 and f16",
                        (int)a->dtype);
     if (a->n_tokens == 0)
         return QUIRE_OK;
@@ -63,7 +63,7 @@ static const float *row_as_f32(const struct quire_kernels *kernels, enum quire_k
         memcpy(aligned.bytes, row, n * 2);
         row = aligned.bytes;
     }
-    kernels->widen_bf16(buffer, row, 1, n);
+    qr_kv_dtype(dtype)->widen(kernels, buffer, row, 1, n);
     return buffer;
 }
 

@@ -90,6 +90,9 @@ static bool always(const struct scene *s)
 
 /* ---- parts of the queries */
 
+/* The tokens of a tree belong together. */
+static bool is_no_tree(const struct scene *s) { return !s->has_tree; }
+
 static bool decode(const struct scene *s, const struct result *base, struct rng *r)
 {
     const struct way way = way_plain(s);
@@ -114,12 +117,23 @@ static bool alone(const struct scene *s, const struct result *base, struct rng *
 
 static bool sees_no_later_key(const struct scene *s)
 {
+    if (s->has_tree)
+        return false;
     if (s->config.kind == QUIRE_ATTENTION_CROSS)
         return true;
     for (uint32_t i = 0; i < s->n_seqs; i++)
         if (!s->seqs[i].causal && s->config.window_right != 0)
             return false;
     return true;
+}
+
+/* Moves the end of a chunk out of a span: a span is in the cache as a whole. */
+static void keep_spans_whole(const struct sequence *q, uint32_t *to)
+{
+    const uint32_t first = q->len - q->n_new;
+    for (uint32_t i = 0; i < q->n_spans; i++)
+        if (q->spans[i].begin < (int32_t)(first + *to) && (int32_t)(first + *to) < q->spans[i].end)
+            *to = (uint32_t)q->spans[i].end - first;
 }
 
 /* New tokens come a few at a time through one plan and cache, keys just before their queries. */
@@ -143,6 +157,7 @@ static bool chunked(const struct scene *s, const struct result *base, struct rng
             const uint32_t n = rng_in(r, 0, most), left = q->n_new - p.to[i];
             p.from[i] = p.to[i];
             p.to[i] += n < left ? n : left;
+            keep_spans_whole(q, &p.to[i]);
             ok = cross ||
                  stage_write(&st, i, q->len - q->n_new + p.from[i], q->len - q->n_new + p.to[i]);
             more |= p.to[i] < q->n_new;
@@ -161,7 +176,8 @@ static bool other_blocks(const struct scene *s, const struct result *base, struc
 {
     static const uint32_t sizes[] = { 16, 32, 48, 64, 80, 128, 192, 1024 };
     struct way way = way_plain(s);
-    way.block_size = RNG_PICK(r, sizes);
+    if (!s->is_sparse) /* the lists count blocks */
+        way.block_size = RNG_PICK(r, sizes);
     way.shuffle = rng_next(r);
     way.reversed = rng_percent(r, 50);
     return same(s, base, &way);
@@ -187,7 +203,9 @@ static bool shared(const struct scene *s, const struct result *base, struct rng 
 {
     struct way way = way_plain(s);
     way.share = true;
-    if (rng_percent(r, 60))
+    way.flags = !HAS_CASCADE ? 0 : rng_percent(r, 70) ? QUIRE_PLAN_CASCADE : 0;
+    way.plan_threads = rng_in(r, 1, 6);
+    if (!s->is_sparse && rng_percent(r, 60))
         way.block_size = 16u << rng_below(r, 3);
     return same(s, base, &way);
 }
@@ -244,6 +262,42 @@ static bool without_lse(const struct scene *s, const struct result *base, struct
     return same(s, base, &way);
 }
 
+static bool has_narrow_q(const struct scene *s)
+{
+    return s->q_dtype == QUIRE_KV_BF16 || s->q_dtype == QUIRE_KV_F16;
+}
+
+static bool wide_queries(const struct scene *s, const struct result *base, struct rng *r)
+{
+    struct way way = way_plain(s);
+    (void)r;
+    way.wide_q = true;
+    return same(s, base, &way);
+}
+
+/* Results of another type are the f32 ones, divided by the scale and rounded. */
+static bool narrow_out(const struct scene *s, const struct result *base, struct rng *r)
+{
+    static const enum quire_kv_dtype types[] = { QUIRE_KV_BF16, QUIRE_KV_F16, QUIRE_KV_FP8_E4M3,
+                                                 QUIRE_KV_FP8_E5M2, QUIRE_KV_INT8 };
+    struct way way = way_plain(s);
+    const struct part p = part_whole(s);
+    struct result want = result_new(s);
+    way.out_dtype = RNG_PICK(r, types);
+    way.out_scale = rng_percent(r, 20) ? 0 : rng_float(r, 0.001f, 0.1f);
+    way.strided = rng_percent(r, 30);
+    const bool plain = way.out_dtype == QUIRE_KV_BF16 || way.out_dtype == QUIRE_KV_F16;
+    const float divisor = plain || way.out_scale == 0 ? 1 : way.out_scale;
+    for (size_t i = 0; i < base->n_out; i++) {
+        want.out[i] = (float)number_round(way.out_dtype, (double)(base->out[i] / divisor));
+        want.out[i] += way.out_dtype == QUIRE_KV_INT8 ? 0.0f : -0.0f; /* it has no -0 */
+    }
+    memcpy(want.lse, base->lse, base->n_lse * sizeof *want.lse);
+    const bool ok = same_part(s, &want, &way, &p);
+    result_free(&want);
+    return ok || failure("as %s", quire_kv_dtype_name(way.out_dtype));
+}
+
 static bool layer_config(const struct scene *s, const struct result *base, struct rng *r)
 {
     struct way way = way_plain(s);
@@ -253,7 +307,7 @@ static bool layer_config(const struct scene *s, const struct result *base, struc
 }
 
 const struct check checks[] = {
-    { "decode = row of a prompt", always, decode },
+    { "decode = row of a prompt", is_no_tree, decode },
     { "chunks = whole", sees_no_later_key, chunked },
     { "a sequence alone", always, alone },
     { "other blocks", always, other_blocks },
@@ -264,6 +318,8 @@ const struct check checks[] = {
     { "levels", always, levels },
     { "strides", always, strides },
     { "without lse", always, without_lse },
+    { "queries widened", has_narrow_q, wide_queries },
+    { "results narrowed", always, narrow_out },
     { "configuration of the layer", always, layer_config },
 };
 const uint32_t n_checks = sizeof checks / sizeof *checks;

@@ -6,24 +6,60 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t oracle_position(const struct scene *s, uint32_t seq, uint32_t query)
+/* Position of the query. In a tree it is the depth of the token that counts. */
+static int64_t query_position(const struct scene *s, uint32_t seq, uint32_t query)
 {
     const struct sequence *q = &s->seqs[seq];
-    return (int64_t)q->len - q->n_new + query;
+    const int64_t first = (int64_t)q->len - q->n_new;
+    return first + (s->has_tree ? __builtin_popcountll(q->tree[query]) - 1 : (int64_t)query);
 }
 
-bool oracle_sees(const struct scene *s, uint32_t seq, uint32_t query, uint32_t kv_head, uint32_t j)
+static int64_t key_position(const struct scene *s, uint32_t seq, uint32_t j)
+{
+    const uint32_t first = s->seqs[seq].len - s->seqs[seq].n_new;
+    return s->has_tree && j >= first ? query_position(s, seq, j - first) : (int64_t)j;
+}
+
+static bool in_one_span(const struct sequence *q, int64_t a, int64_t b)
+{
+    for (uint32_t i = 0; i < q->n_spans; i++)
+        if (a >= q->spans[i].begin && a < q->spans[i].end && b >= q->spans[i].begin &&
+            b < q->spans[i].end)
+            return true;
+    return false;
+}
+
+static bool is_listed(const struct scene *s, const struct quire_sparse_list *list, uint32_t j)
+{
+    for (uint32_t i = 0; i < list->n; i++)
+        if ((uint32_t)list->blocks[i] == j / s->block_size)
+            return true;
+    return false;
+}
+
+/* By causality, chunks and windows. */
+static bool usual_rules(const struct scene *s, bool causal, int64_t qpos, int64_t kpos)
 {
     const struct quire_attention_config *c = &s->config;
-    const int64_t qpos = oracle_position(s, seq, query), kpos = j;
-    (void)kv_head;
-    if (s->seqs[seq].causal && kpos > qpos)
+    if (causal && kpos > qpos)
         return false;
     if (c->chunk_size && kpos / c->chunk_size != qpos / c->chunk_size)
         return false;
     if (c->window_left != QUIRE_WINDOW_NONE && kpos < qpos - c->window_left)
         return false;
     return c->window_right == QUIRE_WINDOW_NONE || kpos <= qpos + c->window_right;
+}
+
+bool oracle_sees(const struct scene *s, uint32_t seq, uint32_t query, uint32_t kv_head, uint32_t j)
+{
+    const struct sequence *q = &s->seqs[seq];
+    const int64_t qpos = query_position(s, seq, query), kpos = key_position(s, seq, j);
+    const uint32_t first = q->len - q->n_new;
+    if (s->has_tree && j >= first && !(q->tree[query] >> (j - first) & 1))
+        return false;
+    if (s->is_sparse && !is_listed(s, &q->lists[kv_head], j))
+        return false;
+    return usual_rules(s, q->causal, qpos, kpos) || in_one_span(q, qpos, kpos);
 }
 
 static bool is_narrow(enum quire_kv_dtype dtype)
@@ -53,9 +89,12 @@ static double score(const struct scene *s, uint32_t seq, uint32_t query, uint32_
     for (size_t i = 0; i < d; i++)
         x += (oracle_rounds_q(s) ? number_round(QUIRE_KV_BF16, q[i]) : (double)q[i]) * k[i];
     x *= (double)c->scale;
+    if (s->q_scale)
+        x *= (double)s->q_scale[(s->seqs[seq].row + query) * (size_t)c->num_heads + head];
     if (c->logits_soft_cap > 0)
         x = (double)c->logits_soft_cap * tanh(x / (double)c->logits_soft_cap);
-    const int64_t distance = (int64_t)j - oracle_position(s, seq, query), range = c->relative_range;
+    const int64_t distance = key_position(s, seq, j) - query_position(s, seq, query),
+                  range = c->relative_range;
     if (c->alibi_slopes)
         x += (double)c->alibi_slopes[head] * (double)distance;
     if (c->relative_bias)

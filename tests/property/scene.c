@@ -17,16 +17,6 @@ static enum size draw_size(struct rng *r)
     return x < 72 ? TINY : x < 93 ? MIDDLE : LONG;
 }
 
-static void *zeros(size_t n, size_t size) { return calloc(n ? n : 1, size); }
-
-static float *draw_values(struct rng *r, size_t n, float amplitude)
-{
-    float *x = zeros(n, sizeof *x);
-    for (size_t i = 0; i < n; i++)
-        x[i] = rng_float(r, -amplitude, amplitude);
-    return x;
-}
-
 static uint32_t draw_head_size(struct rng *r, enum size size)
 {
     static const uint32_t usual[] = { 64, 80, 96, 112, 128, 160, 192, 256 };
@@ -76,7 +66,7 @@ static void draw_relative(struct scene *s, struct rng *r)
     struct quire_attention_config *c = &s->config;
     c->relative_range = rng_percent(r, 20) ? 0 : rng_below(r, rng_percent(r, 80) ? 40 : 900);
     const size_t n = (size_t)c->num_heads * (2 * c->relative_range + 1);
-    c->relative_bias = s->relative = draw_values(r, n, 2);
+    c->relative_bias = s->relative = data_values(r, n, 2);
 }
 
 static void draw_options(struct scene *s, struct rng *r, enum size size)
@@ -114,10 +104,12 @@ static void draw_cache(struct scene *s, struct rng *r)
 {
     static const enum quire_kv_dtype dtypes[] = { QUIRE_KV_F32, QUIRE_KV_BF16, QUIRE_KV_F16,
                                                   QUIRE_KV_FP8_E4M3, QUIRE_KV_FP8_E5M2 };
+    static const enum quire_kv_dtype queries[] = { QUIRE_KV_BF16, QUIRE_KV_F16, QUIRE_KV_INT8 };
     static const uint32_t blocks[] = { 16, 16, 32, 32, 48, 64, 64, 80, 112, 128, 256 };
     s->k_dtype = RNG_PICK(r, dtypes);
     s->v_dtype = rng_percent(r, 60) ? s->k_dtype : RNG_PICK(r, dtypes);
     s->write_dtype = rng_percent(r, 80) ? QUIRE_KV_F32 : QUIRE_KV_BF16;
+    s->q_dtype = rng_percent(r, 55) ? QUIRE_KV_F32 : RNG_PICK(r, queries);
     s->block_size = RNG_PICK(r, blocks);
     s->n_layers = rng_in(r, 1, 3);
     s->layer = rng_below(r, s->n_layers);
@@ -138,7 +130,7 @@ static void draw_length(struct sequence *q, struct rng *r, enum size size, uint3
     q->len = size == TINY     ? rng_in(r, 0, 40)
              : size == MIDDLE ? rng_in(r, 0, 170)
                               : rng_in(r, 400, 1300);
-    const uint32_t most = size == LONG ? 24 : q->len;
+    const uint32_t most = size == LONG && q->len > 24 ? 24 : q->len;
     switch (mode) {
     case 0: /* decode */
         q->n_new = q->len ? 1 : 0;
@@ -165,6 +157,7 @@ static void draw_sequences(struct scene *s, struct rng *r, enum size size)
     const uint32_t x = rng_below(r, 100), mode = rng_below(r, 4);
     s->n_seqs = x < 3 ? 0 : x < 35 ? 1 : x < 60 ? 2 : size == LONG ? 3 : rng_in(r, 3, MAX_SEQS);
     s->own_causal = rng_percent(r, 20);
+    s->has_tree = HAS_TREE && s->config.kind == QUIRE_ATTENTION_DECODER && rng_percent(r, 12);
     const uint32_t prefix = rng_percent(r, 35) ? rng_below(r, size == LONG ? 1300 : 80) : 0;
     for (uint32_t i = 0; i < s->n_seqs; i++) {
         struct sequence *q = &s->seqs[i];
@@ -175,6 +168,8 @@ static void draw_sequences(struct scene *s, struct rng *r, enum size size)
         if (s->config.kind == QUIRE_ATTENTION_CROSS)
             q->n_keys = rng_in(r, 0, size == LONG ? 1300 : 90);
         limit_work(q, s);
+        if (s->has_tree && q->n_new > MAX_TREE)
+            q->n_new = MAX_TREE;
         q->row = s->n_rows;
         q->key = s->n_keys;
         q->shared = i == 0 ? 0 : prefix;
@@ -185,56 +180,6 @@ static void draw_sequences(struct scene *s, struct rng *r, enum size size)
         s->n_rows += q->n_new;
         s->n_keys += q->n_keys;
     }
-}
-
-/* ---- data */
-
-static float *draw_scale_values(struct rng *r, uint32_t n)
-{
-    float *x = zeros(n, sizeof *x);
-    for (uint32_t i = 0; i < n; i++)
-        x[i] = rng_float(r, 0.004f, 0.3f);
-    return x;
-}
-
-/* Rows [n][kv heads][size] as the cache holds them. Also copies the shared prefix. */
-static double *hold(struct scene *s, float *rows, uint32_t size, enum quire_kv_dtype dtype,
-                    const float *scales, uint32_t n_scales)
-{
-    const size_t heads = s->config.num_kv_heads, width = heads * size;
-    const bool scaled = dtype == QUIRE_KV_FP8_E4M3 || dtype == QUIRE_KV_FP8_E5M2;
-    double *held = zeros(s->n_keys * width, sizeof *held);
-    for (uint32_t i = 1; i < s->n_seqs; i++)
-        memcpy(rows + s->seqs[i].key * width, rows, s->seqs[i].shared * width * sizeof *rows);
-    for (size_t at = 0; at < s->n_keys * width; at++) {
-        const size_t head = at / size % heads;
-        const size_t index = n_scales <= 1             ? 0
-                             : n_scales == s->n_layers ? s->layer
-                                                       : s->layer * heads + head;
-        const float scale = scaled && n_scales ? scales[index] : 1;
-        if (s->write_dtype == QUIRE_KV_BF16)
-            rows[at] = (float)number_round(QUIRE_KV_BF16, rows[at]);
-        held[at] = number_round(dtype, (double)(rows[at] / scale)) * (double)scale;
-    }
-    return held;
-}
-
-static void draw_data(struct scene *s, struct rng *r)
-{
-    const struct quire_attention_config *c = &s->config;
-    const float amplitude = rng_percent(r, 80) ? 1.5f : 4;
-    s->q = draw_values(r, (size_t)s->n_rows * c->num_heads * c->head_size, amplitude);
-    s->k = draw_values(r, (size_t)s->n_keys * c->num_kv_heads * c->head_size, 2);
-    s->v = draw_values(r, (size_t)s->n_keys * c->num_kv_heads * s->v_size, 2);
-    s->k_scale = draw_scale_values(r, s->n_k_scales);
-    s->v_scale = draw_scale_values(r, s->n_v_scales);
-    s->k_held = hold(s, s->k, c->head_size, s->k_dtype, s->k_scale, s->n_k_scales);
-    s->v_held = hold(s, s->v, s->v_size, s->v_dtype, s->v_scale, s->n_v_scales);
-    for (size_t i = 0; s->latent && i < (size_t)s->n_keys * c->num_kv_heads; i++)
-        memcpy(s->v_held + i * s->v_size, s->k_held + i * c->head_size,
-               s->v_size * sizeof *s->v_held);
-    for (size_t i = 0; i < (size_t)s->n_keys * c->num_kv_heads * s->v_size; i++)
-        s->max_v = fmax(s->max_v, fabs(s->v_held[i]));
 }
 
 static int draw_level(struct rng *r)
@@ -259,11 +204,13 @@ void scene_make(struct scene *s, uint64_t seed, uint32_t number)
     draw_cache(s, &r);
     draw_sequences(s, &r, size);
     s->level = draw_level(&r);
-    draw_data(s, &data);
+    masks_draw(s, &r);
+    data_draw(s, &data);
 }
 
 void scene_free(struct scene *s)
 {
+    free(s->q_scale);
     free(s->q), free(s->k), free(s->v);
     free(s->k_held), free(s->v_held);
     free(s->k_scale), free(s->v_scale), free(s->relative);

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stage.c - a scene's cache, block tables and plan, and running its queries. */
+/* stage.c - a scene's cache, block tables and plan. */
 #include "stage.h"
 #include <quire/cpu.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define must(call)                                                                                 \
-    do {                                                                                           \
-        struct quire_error err = QUIRE_ERROR_INIT;                                                 \
-        if ((call) != QUIRE_OK)                                                                    \
-            return failure("%s: %s %s", #call, quire_status_name(err.code), err.msg);              \
-    } while (0)
 
 struct way way_plain(const struct scene *s)
 {
@@ -65,10 +58,9 @@ static bool open_cache(struct stage *st)
     const struct scene *s = st->scene;
     struct quire_kv_group_config groups[2];
     for (int i = 0; i < 2; i++) /* the group that is not the scene's is another shape */
-        groups[i] = (struct quire_kv_group_config){ .n_layers = 1,
-                                                    .n_kv_heads = 1,
-                                                    .head_size = 8,
-                                                    .n_blocks = 3 };
+        groups[i] = (struct quire_kv_group_config){
+            .n_layers = 1, .n_kv_heads = 1, .head_size = 8, .n_blocks = 3
+        };
     groups[s->group] = (struct quire_kv_group_config){ .n_layers = s->n_layers,
                                                        .n_kv_heads = s->config.num_kv_heads,
                                                        .head_size = s->config.head_size,
@@ -117,16 +109,21 @@ static bool open_plan(struct stage *st)
     }
     set_plan_config(st);
     const struct quire_plan_group group = { .config = &st->plan_config, .kv_group = s->group };
-    const struct quire_plan_params params = { .struct_size = sizeof params,
-                                              .kv = st->kv,
-                                              .groups = &group,
-                                              .n_groups = 1,
-                                              .max_tokens = s->n_rows ? s->n_rows : 1,
-                                              .max_seqs = s->n_seqs ? s->n_seqs : 1,
-                                              .max_seq_len = longest,
-                                              .n_threads = st->way.plan_threads,
-                                              .flags = st->way.flags,
-                                              .isa = quire_cpu_level_name(st->way.level) };
+    const struct quire_plan_params params = {
+        .struct_size = sizeof params,
+        .kv = st->kv,
+        .groups = &group,
+        .n_groups = 1,
+        .max_tokens = s->n_rows ? s->n_rows : 1,
+        .max_seqs = s->n_seqs ? s->n_seqs : 1,
+        .max_seq_len = longest,
+        .n_threads = st->way.plan_threads,
+        .flags = st->way.flags,
+        .max_spans = s->has_spans ? MAX_SEQS * MAX_SPANS : 0,
+        .max_tree_tokens = s->has_tree ? s->n_rows + 1 : 0,
+        .max_sparse_blocks = s->is_sparse ? MAX_SEQS * MAX_KV_HEADS * MAX_PLACES : 0,
+        .isa = quire_cpu_level_name(st->way.level)
+    };
     must(quire_plan_create(&params, &st->plan, &err));
     return true;
 }
@@ -143,7 +140,7 @@ static uint32_t first_visible(const struct scene *s, uint32_t seq)
     return q->n_keys;
 }
 
-static uint32_t blocks_for(const struct stage *st, uint32_t keys)
+uint32_t stage_blocks(const struct stage *st, uint32_t keys)
 {
     return (keys + st->way.block_size - 1) / st->way.block_size;
 }
@@ -168,7 +165,7 @@ static void lay_out(struct stage *st)
         pool[j] = id;
     }
     for (uint32_t i = 0, next = 0; i < s->n_seqs; i++) {
-        const uint32_t n = blocks_for(st, s->seqs[i].n_keys), shared = shared_blocks(st, i);
+        const uint32_t n = stage_blocks(st, s->seqs[i].n_keys), shared = shared_blocks(st, i);
         st->ids[i] = malloc((n + 1) * sizeof *st->ids[i]);
         for (uint32_t j = 0; j < n; j++)
             st->ids[i][j] = j < shared ? st->ids[0][j] : pool[next++];
@@ -181,7 +178,7 @@ bool stage_open(struct stage *st, const struct scene *s, const struct way *way)
 {
     *st = (struct stage){ .scene = s, .way = *way, .n_blocks = 2 }; /* two are nobody's */
     for (uint32_t i = 0; i < s->n_seqs; i++) {
-        const uint32_t n = blocks_for(st, s->seqs[i].n_keys);
+        const uint32_t n = stage_blocks(st, s->seqs[i].n_keys);
         st->n_blocks += n;
         st->max_blocks = n > st->max_blocks ? n : st->max_blocks;
     }
@@ -203,20 +200,19 @@ void stage_close(struct stage *st)
     quire_kv_destroy(st->kv);
     for (uint32_t i = 0; i < st->scene->n_seqs; i++)
         free(st->ids[i]);
-    free(st->table);
+    free(st->table), free(st->tree), free(st->lists);
 }
 
 /* Rows as the type they are written in; the caller frees. */
 static void *rows_of(const struct scene *s, const float *x, size_t n)
 {
-    uint16_t *narrow = malloc(n * sizeof(float) + 1);
-    memcpy(narrow, x, n * sizeof *x);
-    for (size_t i = 0; s->write_dtype == QUIRE_KV_BF16 && i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, &x[i], sizeof bits);
-        narrow[i] = (uint16_t)(bits >> 16);
-    }
-    return narrow;
+    const size_t size = number_size(s->write_dtype);
+    unsigned char *rows = malloc(n * size + 1);
+    if (s->write_dtype == QUIRE_KV_F32)
+        memcpy(rows, x, n * size);
+    for (size_t i = 0; s->write_dtype != QUIRE_KV_F32 && i < n; i++)
+        number_encode(s->write_dtype, (double)x[i], rows + i * size);
+    return rows;
 }
 
 bool stage_write(struct stage *st, uint32_t seq, uint32_t from, uint32_t to)
@@ -256,153 +252,6 @@ bool stage_write_all(struct stage *st)
     for (uint32_t i = 0; i < st->scene->n_seqs; i++)
         must(quire_kv_share(st->kv, st->scene->group, st->ids[i], shared_blocks(st, i), &err));
     return true;
-}
-
-/* Puts the sequences that have queries in the part into the batch, and now and then one that has
- * none. */
-static bool build_batch(struct stage *st, const struct part *p)
-{
-    const struct scene *s = st->scene;
-    const uint32_t stride = st->max_blocks + 1 + s->number % 3;
-    const bool cross = s->config.kind == QUIRE_ATTENTION_CROSS;
-    st->n = st->rows = 0;
-    free(st->table);
-    st->table = malloc(stride * (s->n_seqs + 1) * sizeof *st->table);
-    for (uint32_t i = 0; i < stride * s->n_seqs; i++)
-        st->table[i] = -7; /* read only by mistake */
-    for (uint32_t k = 0; k < s->n_seqs; k++) {
-        const uint32_t i = st->way.reversed ? s->n_seqs - 1 - k : k, n = st->n;
-        if (p->to[i] == p->from[i] && (i + s->number) % 2)
-            continue;
-        const uint32_t len = s->seqs[i].len - s->seqs[i].n_new + p->to[i],
-                       keys = cross || s->seqs[i].n_keys < len ? s->seqs[i].n_keys : len,
-                       first = st->first_block[i];
-        st->order[n] = i;
-        st->lens[n] = (int32_t)len;
-        st->encoder_lens[n] = (int32_t)s->seqs[i].n_keys;
-        /* of no meaning to other kinds */
-        st->causal[n] = s->config.kind == QUIRE_ATTENTION_DECODER ? s->seqs[i].causal : i % 2;
-        st->batch_first_block[n] = first;
-        for (uint32_t j = first; j < blocks_for(st, keys); j++)
-            st->table[n * stride + j - first] = st->ids[i][j];
-        st->rows += p->to[i] - p->from[i];
-        st->starts[++st->n] = (int32_t)st->rows;
-    }
-    struct quire_attention_batch_group groups[2] = { 0 };
-    groups[s->group] =
-        (struct quire_attention_batch_group){ .block_table = st->table,
-                                              .max_blocks = st->max_blocks,
-                                              .block_table_stride = stride,
-                                              .first_block =
-                                                  st->way.give_up ? st->batch_first_block : NULL };
-    const struct quire_attention_batch batch = { .struct_size = sizeof batch,
-                                                 .num_seqs = st->n,
-                                                 .query_start_loc = st->starts,
-                                                 .seq_lens = st->lens,
-                                                 .causal = s->own_causal ? st->causal : NULL,
-                                                 .n_groups = s->n_groups,
-                                                 .groups = groups,
-                                                 .encoder_seq_lens =
-                                                     cross ? st->encoder_lens : NULL };
-    must(quire_plan_build(st->plan, &batch, &err));
-    return true;
-}
-
-/* A tensor [rows][heads][width] of the call, dense or with gaps. */
-struct tensor {
-    unsigned char *memory, *data;
-    size_t bytes, token_stride, head_stride, elem;
-};
-
-static struct tensor tensor_new(const struct stage *st, struct rng *r, size_t heads, size_t width,
-                                size_t elem)
-{
-    const bool gaps = st->way.strided;
-    struct tensor t = { .elem = elem };
-    t.head_stride = width + (gaps ? rng_below(r, 5) : 0);
-    t.token_stride = heads * t.head_stride + (gaps ? rng_below(r, 9) : 0);
-    const size_t shift = gaps ? rng_below(r, 64) : 0;
-    t.bytes = (st->rows * t.token_stride + 1) * elem + shift;
-    t.memory = malloc(t.bytes);
-    memset(t.memory, 0xee, t.bytes);
-    t.data = t.memory + shift;
-    return t;
-}
-
-static unsigned char *tensor_row(const struct tensor *t, size_t row, size_t head)
-{
-    return t->data + (row * t->token_stride + head * t->head_stride) * t->elem;
-}
-
-/* Moves rows between the scene's order and the tensor's; `to_tensor` also wipes nothing else. */
-static void move_rows(const struct stage *st, const struct part *p, const struct tensor *t,
-                      size_t heads, size_t width, float *rows, bool to_tensor)
-{
-    const struct scene *s = st->scene;
-    for (uint32_t n = 0; n < st->n; n++) {
-        const uint32_t i = st->order[n];
-        for (uint32_t q = p->from[i]; q < p->to[i]; q++)
-            for (size_t h = 0; h < heads; h++) {
-                float *row = rows + ((s->seqs[i].row + q) * heads + h) * width;
-                unsigned char *at = tensor_row(t, (size_t)st->starts[n] + q - p->from[i], h);
-                if (to_tensor) {
-                    memcpy(at, row, width * sizeof *row);
-                } else {
-                    memcpy(row, at, width * sizeof *row);
-                    memset(at, 0xee, width * sizeof *row);
-                }
-            }
-    }
-}
-
-/* Whether every byte is as it was before the call: the rows have been taken out. */
-static bool untouched(const struct tensor *t)
-{
-    for (size_t i = 0; i < t->bytes; i++)
-        if (t->memory[i] != 0xee)
-            return false;
-    return true;
-}
-
-bool stage_run(struct stage *st, const struct part *part, struct result *result)
-{
-    const struct scene *s = st->scene;
-    const struct quire_attention_config *c = &s->config;
-    struct rng r = rng_fork(st->way.shuffle, 9);
-    if (!build_batch(st, part))
-        return false;
-    struct tensor q = tensor_new(st, &r, c->num_heads, c->head_size, sizeof(float)),
-                  out = tensor_new(st, &r, c->num_heads, s->v_size, sizeof(float)),
-                  lse = tensor_new(st, &r, c->num_heads, 1, sizeof(float));
-    lse.head_stride = 1;
-    lse.token_stride = c->num_heads + (st->way.strided ? 1 : 0);
-    if (lse.token_stride * st->rows * sizeof(float) + 64 > lse.bytes)
-        lse.token_stride = c->num_heads;
-    move_rows(st, part, &q, c->num_heads, c->head_size, s->q, true);
-    const struct quire_attention_args args = { .struct_size = sizeof args,
-                                               .layer = s->layer,
-                                               .config = st->way.layer_config ? c : NULL,
-                                               .q = q.data,
-                                               .q_token_stride = q.token_stride,
-                                               .q_head_stride = q.head_stride,
-                                               .out = out.data,
-                                               .out_token_stride = out.token_stride,
-                                               .out_head_stride = out.head_stride,
-                                               .lse = st->way.no_lse ? NULL
-                                                                     : (float *)(void *)lse.data,
-                                               .lse_token_stride = lse.token_stride };
-    struct quire_error err = QUIRE_ERROR_INIT;
-    const quire_status status = quire_attention_forward(
-        st->plan, &args, st->way.n_threads > 1 ? team_of(st->way.n_threads) : NULL, &err);
-    bool ok = status == QUIRE_OK || failure("quire_attention_forward: %s", err.msg);
-    if (ok) {
-        move_rows(st, part, &out, c->num_heads, s->v_size, result->out, false);
-        if (!st->way.no_lse)
-            move_rows(st, part, &lse, c->num_heads, 1, result->lse, false);
-        ok = (untouched(&out) && untouched(&lse)) || failure("bytes between the rows were written");
-    }
-    free(q.memory), free(out.memory), free(lse.memory);
-    return ok;
 }
 
 bool run_scene(const struct scene *s, const struct way *way, const struct part *part,

@@ -14,7 +14,10 @@ struct way {
     bool share;       /* sequences with the same first keys share whole blocks */
     bool strided;     /* q, out and lse with gaps, on odd addresses */
     bool no_lse;
-    bool layer_config; /* the configuration comes with the call, the plan has another */
+    bool layer_config;             /* the configuration comes with the call, the plan has another */
+    bool wide_q;                   /* bf16 and f16 queries as f32 */
+    enum quire_kv_dtype out_dtype; /* other than f32 changes the result: x / out_scale, rounded */
+    float out_scale;
 };
 
 /* Rows of a scene; out [n_rows][heads][v_size], lse [n_rows][heads]. Rows not computed are 0xee. */
@@ -44,7 +47,18 @@ struct stage {
     uint32_t batch_first_block[MAX_SEQS];
     uint8_t causal[MAX_SEQS];
     int32_t *table;
+    int32_t span_loc[MAX_SEQS + 1];
+    struct quire_span spans[MAX_SEQS * MAX_SPANS];
+    uint64_t *tree;
+    struct quire_sparse_list *lists;
 };
+
+#define must(call)                                                                                 \
+    do {                                                                                           \
+        struct quire_error err = QUIRE_ERROR_INIT;                                                 \
+        if ((call) != QUIRE_OK)                                                                    \
+            return failure("%s: %s %s", #call, quire_status_name(err.code), err.msg);              \
+    } while (0)
 
 struct way way_plain(const struct scene *s);
 struct part part_whole(const struct scene *s);
@@ -57,6 +71,8 @@ bool stage_write(struct stage *st, uint32_t seq, uint32_t from, uint32_t to); /*
 bool stage_write_all(struct stage *st);
 bool stage_run(struct stage *st, const struct part *part, struct result *r);
 void stage_close(struct stage *st);
+uint32_t stage_blocks(const struct stage *st, uint32_t keys); /* that hold so many */
+bool stage_batch(struct stage *st, const struct part *part);  /* batch.c: builds the plan */
 
 /* Open, write, run, close. */
 bool run_scene(const struct scene *s, const struct way *way, const struct part *part,

@@ -204,81 +204,108 @@ static void special_values(void **state)
 
 /* ---- one sequence over four places */
 
-/* Keys [begin, end) of a scene's only sequence in a cache of their own, and what its last n_new
- * tokens see there. */
+/* What the last n_new tokens of a scene's only sequence see of its keys [begin, end), which lie in a
+ * cache of their own: positions count from begin. */
 static void attend_range(const struct scene *s, uint32_t begin, uint32_t end, uint32_t n_new,
                          float *out, float *lse)
 {
     const struct quire_attention_config *c = &s->config;
+    const uint32_t len = s->len[0] - begin, n_keys = end - begin, v_size = scene_v_size(s);
+    const size_t kv = (size_t)begin * c->num_kv_heads, q = (size_t)(len - n_new) * c->num_heads;
     struct scene part = *s;
-    const uint32_t len = end - begin;
-    const size_t kv = (size_t)begin * c->num_kv_heads;
-    const float *q = s->q + (size_t)(s->len[0] - n_new) * c->num_heads * c->head_size;
-    scene_fill(&part, &len, 1);
-    memcpy(part.k, s->k + kv * c->head_size,
-           (size_t)len * c->num_kv_heads * c->head_size * sizeof(float));
-    memcpy(part.v, s->v + kv * scene_v_size(s),
-           (size_t)len * c->num_kv_heads * scene_v_size(s) * sizeof(float));
-    memcpy(part.q + (size_t)(len - n_new) * c->num_heads * c->head_size, q,
-           (size_t)n_new * c->num_heads * c->head_size * sizeof(float));
-    part.config.causal = end == s->len[0];
+    if (end < s->len[0]) {
+        part.config.kind = QUIRE_ATTENTION_CROSS;
+        part.config.causal = 0;
+    }
     part.config.sinks = NULL;
+    part.len[0] = part.n_rows = len;
+    part.key_len[0] = part.n_keys = n_keys;
+    part.k += kv * c->head_size;
+    part.v += kv * v_size;
+    part.q += (size_t)begin * c->num_heads * c->head_size;
     struct run r = run_whole(&part);
     r.from[0] = len - n_new;
     struct result result = result_new(&part);
     run_scene(&part, &r, &result);
-    const size_t row = (size_t)(len - n_new) * c->num_heads, n = (size_t)n_new * c->num_heads;
-    memcpy(out, result.out + row * scene_v_size(s), n * scene_v_size(s) * sizeof *out);
-    memcpy(lse, result.lse + row, n * sizeof *lse);
+    memcpy(out, result.out + q * v_size, (size_t)n_new * c->num_heads * v_size * sizeof *out);
+    memcpy(lse, result.lse + q, (size_t)n_new * c->num_heads * sizeof *lse);
     result_free(&result);
-    scene_free(&part);
 }
 
-static void four_shards(void **state)
+/* A result that some way of sharding gave, against that of the whole sequence. */
+static void check_shards(const struct scene *s, uint32_t n_new,
+                         const struct quire_attention_partial *parts, uint32_t n_parts)
+{
+    const size_t n = (size_t)n_new * s->config.num_heads, width = scene_v_size(s);
+    struct result want = result_new(s);
+    struct run r = run_whole(s);
+    r.from[0] = s->len[0] - n_new;
+    run_scene(s, &r, &want);
+    float *out = malloc(n * width * sizeof *out), *lse = malloc(n * sizeof *lse);
+    const struct quire_attention_merge_args args = { .struct_size = sizeof args,
+                                                     .n_parts = n_parts,
+                                                     .parts = parts,
+                                                     .n_tokens = n_new,
+                                                     .num_heads = s->config.num_heads,
+                                                     .v_head_size = (uint32_t)width,
+                                                     .sinks = s->config.sinks,
+                                                     .out = out,
+                                                     .lse = lse };
+    must(quire_attention_merge(&args, NULL, &err));
+    const float *want_out = want.out + want.n_out - n * width,
+                *want_lse = want.lse + want.n_lse - n;
+    for (size_t i = 0; i < n * width; i++)
+        assert_true(fabsf(out[i] - want_out[i]) <= 1e-5f);
+    for (size_t i = 0; i < n; i++)
+        assert_true(fabsf(lse[i] - want_lse[i]) <= 1e-5f);
+    free(out), free(lse);
+    result_free(&want);
+}
+
+static struct scene random_sequence(uint32_t len)
+{
+    struct scene s = {
+        .k_dtype = QUIRE_KV_F32, .v_dtype = QUIRE_KV_F32, .k_scale = 1, .v_scale = 1
+    };
+    quire_attention_config_default(&s.config, 8, 2, 32);
+    s.config.v_head_size = scene_below(2) ? 16 : 32;
+    s.config.logits_soft_cap = scene_below(3) ? 0 : 20;
+    s.config.window_left = scene_below(3) ? -1 : (int32_t)scene_below(1500);
+    s.config.chunk_size = scene_below(3) ? 0 : 1 + scene_below(600);
+    scene_fill(&s, &len, 1);
+    return s;
+}
+
+static void point_options(struct scene *s)
+{
+    s->config.sinks = scene_below(2) ? NULL : s->sinks;
+    s->config.alibi_slopes = scene_below(2) ? NULL : s->slopes;
+    s->config.relative_bias = scene_below(2) ? NULL : s->relative;
+    s->config.relative_range = scene_below(MAX_SCENE_RANGE);
+}
+
+static void four_ranges(void **state)
 {
     (void)state;
     static const uint32_t len = 2100, n_new = 9;
     scene_rng = 24;
-    for (int round = 0; round < 6; round++) {
-        struct scene s = {
-            .k_dtype = QUIRE_KV_F32, .v_dtype = QUIRE_KV_F32, .k_scale = 1, .v_scale = 1
-        };
-        quire_attention_config_default(&s.config, 8, 2, 32);
-        s.config.v_head_size = round % 2 ? 16 : 32;
-        s.config.logits_soft_cap = round == 2 ? 20 : 0;
-        scene_fill(&s, &len, 1);
-        s.config.sinks = round > 2 ? s.sinks : NULL;
-        struct result want = result_new(&s);
-        struct run r = run_whole(&s);
-        r.from[0] = len - n_new;
-        run_scene(&s, &r, &want);
-        const size_t n = (size_t)n_new * 8, width = scene_v_size(&s);
-        float *memory = malloc(5 * n * (width + 1) * sizeof *memory);
+    for (int round = 0; round < 24; round++) {
+        struct scene s = random_sequence(len);
+        const uint32_t step = s.config.chunk_size ? s.config.chunk_size : 1,
+                       width = scene_v_size(&s);
+        const size_t n = (size_t)n_new * 8;
+        float *memory = malloc(4 * n * (width + 1) * sizeof *memory);
         struct quire_attention_partial parts[4];
+        point_options(&s);
         for (uint32_t i = 0; i < 4; i++) {
             float *out = memory + i * n * (width + 1);
-            attend_range(&s, len * i / 4, len * (i + 1) / 4, n_new, out, out + n * width);
+            const uint32_t begin = len * i / 4 / step * step,
+                           end = i == 3 ? len : len * (i + 1) / 4 / step * step;
+            attend_range(&s, begin, end, n_new, out, out + n * width);
             parts[i] = (struct quire_attention_partial){ .out = out, .lse = out + n * width };
         }
-        float *out = memory + 4 * n * (width + 1), *lse = out + n * width;
-        const struct quire_attention_merge_args args = { .struct_size = sizeof args,
-                                                         .n_parts = 4,
-                                                         .parts = parts,
-                                                         .n_tokens = n_new,
-                                                         .num_heads = 8,
-                                                         .v_head_size = (uint32_t)width,
-                                                         .sinks = s.config.sinks,
-                                                         .out = out,
-                                                         .lse = lse };
-        must(quire_attention_merge(&args, NULL, &err));
-        const float *want_out = want.out + (size_t)(len - n_new) * 8 * width;
-        const float *want_lse = want.lse + (size_t)(len - n_new) * 8;
-        for (size_t i = 0; i < n * width; i++)
-            assert_true(fabsf(out[i] - want_out[i]) <= 1e-5f);
-        for (size_t i = 0; i < n; i++)
-            assert_true(fabsf(lse[i] - want_lse[i]) <= 1e-5f);
+        check_shards(&s, n_new, parts, 4);
         free(memory);
-        result_free(&want);
         scene_free(&s);
     }
 }
@@ -383,7 +410,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_parts),   cmocka_unit_test(the_same_bits),
-        cmocka_unit_test(special_values), cmocka_unit_test(four_shards),
+        cmocka_unit_test(special_values), cmocka_unit_test(four_ranges),
         cmocka_unit_test(bad_arguments),  cmocka_unit_test(busy_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -246,7 +246,8 @@ static void bad_arguments(struct quire_kv_cache *kv, const struct quire_kv_write
     REFUSES(struct_size, ok->struct_size + 1, QUIRE_E_MISUSE, "struct_size");
     REFUSES(group, 1, QUIRE_E_INVALID_ARG, "group 1");
     REFUSES(layer, 2, QUIRE_E_INVALID_ARG, "layer 2");
-    REFUSES(dtype, QUIRE_KV_F16, QUIRE_E_INVALID_ARG, "dtype");
+    REFUSES(dtype, QUIRE_KV_INT8, QUIRE_E_INVALID_ARG, "dtype");
+    REFUSES(dtype, (enum quire_kv_dtype)6, QUIRE_E_INVALID_ARG, "dtype");
     REFUSES(k_head_stride, 15, QUIRE_E_INVALID_ARG, "k: rows of 16 elements overlap");
     REFUSES(v_token_stride, 31, QUIRE_E_INVALID_ARG, "v: rows of 16 elements overlap");
     REFUSES(v_token_stride, 8, QUIRE_E_INVALID_ARG, "v: rows of 16 elements overlap");

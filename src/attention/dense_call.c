@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dense_call.c - attention over contiguous keys and values: checks, packing, and the paged call. */
+#include "attention/dense.h"
+#include "attention/item.h"
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/threads.h"
+#include "kv/dtype.h"
+
+/* ---- lengths */
+
+static quire_status check_batch(const struct quire_dense *d, const struct quire_dense_batch *b,
+                                struct quire_error *err)
+{
+    if (!d || !b)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", d ? "batch" : "dense");
+    if (b->struct_size != sizeof *b)
+        return qr_fail(err, QUIRE_E_MISUSE, "batch.struct_size is %u, not %zu", b->struct_size,
+                       sizeof *b);
+    if (b->num_seqs > d->max_seqs)
+        return qr_fail(err, QUIRE_E_LIMIT, "batch.num_seqs is %u, the object was made for %u",
+                       b->num_seqs, d->max_seqs);
+    if (b->num_seqs && (!b->query_start_loc || !b->kv_start_loc))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.%s is NULL",
+                       b->query_start_loc ? "kv_start_loc" : "query_start_loc");
+    if (b->num_seqs && b->query_start_loc[0] != 0)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.query_start_loc[0] is %d, not 0",
+                       b->query_start_loc[0]);
+    if (b->seq_lens && d->config.kind != QUIRE_ATTENTION_CROSS)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "batch.seq_lens is given, but the attention is not cross attention");
+    return QUIRE_OK;
+}
+
+/* Finds the rows of sequence i. */
+static quire_status rows_of(const struct quire_dense *d, const struct quire_dense_batch *b,
+                            uint32_t i, struct qr_dense_seq *s, struct quire_error *err)
+{
+    const int32_t row = b->kv_start_loc[i];
+    const int64_t len = b->kv_lens ? b->kv_lens[i] : (int64_t)b->kv_start_loc[i + 1] - row;
+    if (row < 0)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.kv_start_loc[%u] is %d, below 0", i, row);
+    if (len < 0 && b->kv_lens)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.kv_lens[%u] is %d, below 0", i,
+                       b->kv_lens[i]);
+    if (len < 0)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "batch.kv_start_loc[%u] is %d, below the entry before it", i + 1,
+                       b->kv_start_loc[i + 1]);
+    if (len > d->max_seq_len)
+        return qr_fail(err, QUIRE_E_LIMIT,
+                       "batch: sequence %u has %d keys, the object was made "
+                       "for %u",
+                       i, (int)len, d->max_seq_len);
+    s->row = (uint32_t)row;
+    s->len = (uint32_t)len;
+    return QUIRE_OK;
+}
+
+static quire_status check_queries(const struct quire_dense *d, const struct quire_dense_batch *b,
+                                  uint32_t i, uint32_t n_keys, struct quire_error *err)
+{
+    const int32_t begin = b->query_start_loc[i], end = b->query_start_loc[i + 1];
+    if (end < begin)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "batch.query_start_loc[%u] is %d, below the entry before it", i + 1, end);
+    if ((uint32_t)end > d->max_tokens)
+        return qr_fail(err, QUIRE_E_LIMIT,
+                       "batch.query_start_loc[%u] is %d, the object was made for %u tokens", i + 1,
+                       end, d->max_tokens);
+    if (d->config.kind != QUIRE_ATTENTION_CROSS && (uint32_t)(end - begin) > n_keys)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "batch: sequence %u has %u keys, fewer than its %d queries", i, n_keys,
+                       end - begin);
+    return QUIRE_OK;
+}
+
+/* Checks lengths and writes them to d->staged, seq_lens and kv_lens. */
+static quire_status stage(struct quire_dense *d, const struct quire_dense_batch *b,
+                          struct quire_error *err)
+{
+    uint32_t block = 0;
+    uint64_t keys = 0;
+    QR_TRY(check_batch(d, b, err));
+    for (uint32_t i = 0; i < b->num_seqs; i++) {
+        struct qr_dense_seq *s = &d->staged[i];
+        QR_TRY(rows_of(d, b, i, s, err));
+        QR_TRY(check_queries(d, b, i, s->len, err));
+        if ((keys += s->len) > d->max_kv_tokens)
+            return qr_fail(err, QUIRE_E_LIMIT,
+                           "batch: more than the %u keys that the object was made for",
+                           d->max_kv_tokens);
+        s->block = block;
+        block += qr_dense_blocks(s->len);
+        d->kv_lens[i] = (int32_t)s->len;
+        d->seq_lens[i] = d->config.kind != QUIRE_ATTENTION_CROSS ? d->kv_lens[i]
+                         : b->seq_lens                           ? b->seq_lens[i]
+                                       : b->query_start_loc[i + 1] - b->query_start_loc[i];
+    }
+    return QUIRE_OK;
+}
+
+/* Builds the plan of the staged lengths, and holds the batch from then on. */
+static quire_status commit(struct quire_dense *d, const struct quire_dense_batch *b,
+                           struct quire_error *err)
+{
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < b->num_seqs; i++) {
+        const uint32_t n = qr_dense_blocks(d->staged[i].len);
+        most = n > most ? n : most;
+    }
+    for (uint32_t i = 0; i < b->num_seqs; i++)
+        for (uint32_t j = 0; j < qr_dense_blocks(d->staged[i].len); j++)
+            d->table[(size_t)i * most + j] = (int32_t)(d->staged[i].block + j);
+    const struct quire_attention_batch_group group = { .block_table = d->table,
+                                                       .max_blocks = most };
+    const struct quire_attention_batch batch = { .struct_size = sizeof batch,
+                                                 .num_seqs = b->num_seqs,
+                                                 .query_start_loc = b->query_start_loc,
+                                                 .seq_lens = d->seq_lens,
+                                                 .causal = b->causal,
+                                                 .n_groups = 1,
+                                                 .groups = &group,
+                                                 .encoder_seq_lens = d->kv_lens,
+                                                 .span_loc = b->span_loc,
+                                                 .spans = b->spans,
+                                                 .tree_mask = b->tree_mask,
+                                                 .sparse = b->sparse ? &b->sparse : NULL };
+    QR_TRY(quire_plan_build(d->plan, &batch, err));
+    struct qr_dense_seq *old = d->seqs;
+    d->seqs = d->staged;
+    d->staged = old;
+    d->num_seqs = b->num_seqs;
+    d->num_tokens = b->num_seqs ? (uint32_t)b->query_start_loc[b->num_seqs] : 0;
+    return QUIRE_OK;
+}
+
+/* ---- rows */
+
+/* The batch's rows as those of one write per sequence; slot_mapping, k and v are still those of
+ * row 0. */
+static struct quire_kv_write_args write_of(const struct quire_dense *d,
+                                           const struct quire_dense_batch *b)
+{
+    const struct quire_attention_config *c = &d->config;
+    struct quire_kv_write_args w = { .struct_size = sizeof w,
+                                     .dtype = b->dtype,
+                                     .k = b->k,
+                                     .v = b->v,
+                                     .k_token_stride = b->k_token_stride,
+                                     .k_head_stride = b->k_head_stride,
+                                     .v_token_stride = b->v_token_stride,
+                                     .v_head_stride = b->v_head_stride,
+                                     .slot_mapping = d->slots };
+    w.k_head_stride = w.k_head_stride ? w.k_head_stride : c->head_size;
+    w.v_head_stride = w.v_head_stride ? w.v_head_stride : qr_attention_v_size(c);
+    w.k_token_stride = w.k_token_stride ? w.k_token_stride : c->num_kv_heads * w.k_head_stride;
+    w.v_token_stride = w.v_token_stride ? w.v_token_stride : c->num_kv_heads * w.v_head_stride;
+    return w;
+}
+
+/* Checks k or v of a batch whose longest sequence has t->tokens rows and whose last row is
+ * end_row - 1. */
+static quire_status check_rows(const struct qr_tensor *t, size_t end_row, struct qr_extent *out,
+                               struct quire_error *err)
+{
+    size_t skip;
+    QR_TRY(qr_tensor_check(t, out, err));
+    /* rows of other sequences may lie between this one's, so only the last address moves */
+    if (!qr_mul3_size(end_row - t->tokens, t->token_stride, t->elem_bytes, &skip) ||
+        skip > PTRDIFF_MAX || out->end > UINTPTR_MAX - skip)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s: %zu rows of stride %zu overflow", t->name,
+                       end_row, t->token_stride);
+    out->end += skip;
+    return QUIRE_OK;
+}
+
+static quire_status check_kv(const struct quire_dense *d, const struct qr_dense_seq *seqs,
+                             uint32_t num_seqs, const struct quire_dense_batch *b,
+                             struct qr_extent *k, struct qr_extent *v, struct quire_error *err)
+{
+    const struct quire_attention_config *c = &d->config;
+    const struct quire_kv_write_args w = write_of(d, b);
+    size_t end_row = 0, longest = 0;
+    *k = *v = (struct qr_extent){ 0, 0 };
+    for (uint32_t i = 0; i < num_seqs; i++) {
+        const size_t end = (size_t)seqs[i].row + seqs[i].len;
+        longest = seqs[i].len > longest ? seqs[i].len : longest;
+        end_row = seqs[i].len && end > end_row ? end : end_row;
+    }
+    if (b->dtype != QUIRE_KV_F32 && b->dtype != QUIRE_KV_BF16 && b->dtype != QUIRE_KV_F16)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.dtype %d is none of f32, bf16 and f16",
+                       (int)b->dtype);
+    if (!longest)
+        return QUIRE_OK;
+    const size_t bytes = qr_kv_dtype(b->dtype)->bytes;
+    const struct qr_tensor k_rows = { "batch.k",       b->k,         longest,
+                                      c->num_kv_heads, c->head_size, w.k_token_stride,
+                                      w.k_head_stride, bytes };
+    const struct qr_tensor v_rows = {
+        "batch.v",       b->v, longest, c->num_kv_heads, qr_attention_v_size(c), w.v_token_stride,
+        w.v_head_stride, bytes
+    };
+    QR_TRY(check_rows(&k_rows, end_row, k, err));
+    return check_rows(&v_rows, end_row, v, err);
+}
+
+/* The checks of rows and arguments, for lengths that have been checked. */
+static quire_status check_call(const struct quire_dense *d, const struct qr_dense_seq *seqs,
+                               uint32_t num_seqs, uint32_t num_tokens,
+                               const struct quire_dense_batch *b,
+                               const struct quire_attention_args *args, struct quire_error *err)
+{
+    struct qr_attention_extents e;
+    struct qr_extent k, v;
+    QR_TRY(check_kv(d, seqs, num_seqs, b, &k, &v, err));
+    QR_TRY(qr_attention_check(d->plan, num_tokens, args, &e, err));
+    const bool out = qr_extent_overlap(e.out, k) || qr_extent_overlap(e.out, v);
+    if (!out && !qr_extent_overlap(e.lse, k) && !qr_extent_overlap(e.lse, v))
+        return QUIRE_OK;
+    return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s and batch.%s overlap", out ? "out" : "lse",
+                   qr_extent_overlap(out ? e.out : e.lse, k) ? "k" : "v");
+}
+
+/* This member's share of storing the rows of all sequences in their blocks. */
+static void pack_part(struct quire_dense *d, const struct quire_dense_batch *b,
+                      const struct quire_team *team)
+{
+    const struct quire_kv_write_args rows = write_of(d, b);
+    const size_t bytes = qr_kv_dtype(b->dtype)->bytes;
+    struct quire_team turn = *team;
+    for (uint32_t i = 0; i < d->num_seqs; i++) {
+        const struct qr_dense_seq *s = &d->seqs[i];
+        struct quire_kv_write_args w = rows;
+        w.k = (const char *)rows.k + s->row * rows.k_token_stride * bytes;
+        w.v = (const char *)rows.v + s->row * rows.v_token_stride * bytes;
+        w.slot_mapping = rows.slot_mapping + (size_t)s->block * QR_DENSE_BLOCK;
+        w.n_tokens = s->len;
+        turn.rank = (team->rank + i) % team->size; /* short sequences have work for few */
+        quire_kv_write_part(d->kv, &w, &turn);
+    }
+}
+
+void quire_dense_part(struct quire_dense *dense, const struct quire_dense_batch *batch,
+                      const struct quire_attention_args *args, const struct quire_team *team)
+{
+    pack_part(dense, batch, team);
+    quire_team_barrier(team);
+    quire_attention_part(dense->plan, args, team);
+}
+
+/* ---- public calls */
+
+static quire_status enter(struct quire_dense *d, struct quire_error *err)
+{
+    if (!d)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "dense is NULL");
+    if (__atomic_exchange_n(&d->busy, true, __ATOMIC_ACQUIRE))
+        return qr_fail(err, QUIRE_E_BUSY, "the object is in use by another call");
+    return QUIRE_OK;
+}
+
+static void leave(struct quire_dense *d) { __atomic_store_n(&d->busy, false, __ATOMIC_RELEASE); }
+
+quire_status quire_dense_prepare(struct quire_dense *dense, const struct quire_dense_batch *batch,
+                                 struct quire_error *err)
+{
+    QR_TRY(enter(dense, err));
+    quire_status status = stage(dense, batch, err);
+    if (status == QUIRE_OK)
+        status = commit(dense, batch, err);
+    leave(dense);
+    return status;
+}
+
+quire_status quire_dense_check(const struct quire_dense *dense,
+                               const struct quire_dense_batch *batch,
+                               const struct quire_attention_args *args, struct quire_error *err)
+{
+    if (!dense || !batch)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", dense ? "batch" : "dense");
+    if (batch->struct_size != sizeof *batch)
+        return qr_fail(err, QUIRE_E_MISUSE, "batch.struct_size is %u, not %zu", batch->struct_size,
+                       sizeof *batch);
+    return check_call(dense, dense->seqs, dense->num_seqs, dense->num_tokens, batch, args, err);
+}
+
+struct job {
+    struct quire_dense *dense;
+    const struct quire_dense_batch *batch;
+    const struct quire_attention_args *args;
+};
+
+static void run_job(void *arg, const struct quire_team *team)
+{
+    const struct job *job = arg;
+    quire_dense_part(job->dense, job->batch, job->args, team);
+}
+
+static quire_status run(struct job *job, struct quire_threads *threads, struct quire_error *err)
+{
+    if (!threads) {
+        qr_part_call(run_job, job, &(struct quire_team){ .size = 1 });
+        return QUIRE_OK;
+    }
+    const quire_status status = quire_threads_run(threads, run_job, job);
+    return status == QUIRE_OK ? status
+                              : qr_fail(err, status, "threads: %s", quire_status_text(status));
+}
+
+quire_status quire_attention_dense(struct quire_dense *dense, const struct quire_dense_batch *batch,
+                                   const struct quire_attention_args *args,
+                                   struct quire_threads *threads, struct quire_error *err)
+{
+    struct job job = { dense, batch, args };
+    QR_TRY(enter(dense, err));
+    quire_status status = stage(dense, batch, err);
+    if (status == QUIRE_OK)
+        status = check_call(dense, dense->staged, batch->num_seqs,
+                            batch->num_seqs ? (uint32_t)batch->query_start_loc[batch->num_seqs] : 0,
+                            batch, args, err);
+    if (status == QUIRE_OK)
+        status = commit(dense, batch, err);
+    if (status == QUIRE_OK)
+        status = run(&job, threads, err);
+    leave(dense);
+    return status;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* batch.c - part of a scene's queries as a batch for the plan. */
+#include "stage.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Whether some head of the sequence may look at block j. */
+static bool is_wanted(const struct scene *s, uint32_t seq, uint32_t j)
+{
+    for (uint32_t h = 0; s->is_sparse && h < s->config.num_kv_heads; h++)
+        for (uint32_t i = 0; i < s->seqs[seq].lists[h].n; i++)
+            if ((uint32_t)s->seqs[seq].lists[h].blocks[i] == j)
+                return true;
+    return !s->is_sparse;
+}
+
+/* Sequence i as the next one of the batch, with queries [from, to). */
+static void add_sequence(struct stage *st, uint32_t i, uint32_t from, uint32_t to, int32_t *table)
+{
+    const struct scene *s = st->scene;
+    const struct sequence *q = &s->seqs[i];
+    const enum quire_attention_kind kind = s->config.kind;
+    const uint32_t n = st->n++, len = q->len - q->n_new + to,
+                   keys = kind == QUIRE_ATTENTION_CROSS || q->n_keys < len ? q->n_keys : len;
+    st->order[n] = i;
+    st->lens[n] = (int32_t)len;
+    st->encoder_lens[n] = (int32_t)q->n_keys;
+    st->causal[n] = kind == QUIRE_ATTENTION_DECODER ? q->causal : i % 2; /* others ignore it */
+    st->batch_first_block[n] = st->first_block[i];
+    for (uint32_t j = st->first_block[i]; j < stage_blocks(st, keys); j++)
+        if (is_wanted(s, i, j))
+            table[j - st->first_block[i]] = st->ids[i][j];
+    st->span_loc[n + 1] = st->span_loc[n];
+    for (uint32_t k = 0; k < q->n_spans && q->spans[k].begin < (int32_t)len; k++)
+        st->spans[st->span_loc[n + 1]++] = q->spans[k];
+    memcpy(st->tree + st->rows, q->tree + from, (to - from) * sizeof *st->tree);
+    memcpy(st->lists + n * s->config.num_kv_heads, q->lists,
+           s->config.num_kv_heads * sizeof *st->lists);
+    st->rows += to - from;
+    st->starts[n + 1] = (int32_t)st->rows;
+}
+
+static uint32_t start_batch(struct stage *st)
+{
+    const struct scene *s = st->scene;
+    const uint32_t stride = st->max_blocks + 1 + s->number % 3;
+    st->n = st->rows = 0;
+    free(st->table), free(st->tree), free(st->lists);
+    st->table = malloc(stride * (s->n_seqs + 1) * sizeof *st->table);
+    st->tree = malloc((s->n_rows + MAX_TREE) * sizeof *st->tree);
+    st->lists = malloc((s->n_seqs + 1) * s->config.num_kv_heads * sizeof *st->lists);
+    for (uint32_t i = 0; i < stride * s->n_seqs; i++)
+        st->table[i] = -7; /* read only by mistake */
+    return stride;
+}
+
+/* Sequences without queries in the part are in the batch now and then. */
+bool stage_batch(struct stage *st, const struct part *p)
+{
+    const struct scene *s = st->scene;
+    const uint32_t stride = start_batch(st);
+    const struct quire_sparse_list *lists[2] = { NULL, NULL };
+    for (uint32_t k = 0; k < s->n_seqs; k++) {
+        const uint32_t i = st->way.reversed ? s->n_seqs - 1 - k : k;
+        if (p->to[i] > p->from[i] || (i + s->number) % 2 == 0)
+            add_sequence(st, i, p->from[i], p->to[i], st->table + st->n * stride);
+    }
+    struct quire_attention_batch_group groups[2] = { 0 };
+    groups[s->group] =
+        (struct quire_attention_batch_group){ .block_table = st->table,
+                                              .max_blocks = st->max_blocks,
+                                              .block_table_stride = stride,
+                                              .first_block =
+                                                  st->way.give_up ? st->batch_first_block : NULL };
+    lists[s->group] = st->lists;
+    const struct quire_attention_batch batch = {
+        .struct_size = sizeof batch,
+        .num_seqs = st->n,
+        .query_start_loc = st->starts,
+        .seq_lens = st->lens,
+        .causal = s->own_causal ? st->causal : NULL,
+        .n_groups = s->n_groups,
+        .groups = groups,
+        .encoder_seq_lens = s->config.kind == QUIRE_ATTENTION_CROSS ? st->encoder_lens : NULL,
+        .span_loc = s->has_spans ? st->span_loc : NULL,
+        .spans = s->has_spans ? st->spans : NULL,
+        .tree_mask = s->has_tree ? st->tree : NULL,
+        .sparse = s->is_sparse ? lists : NULL
+    };
+    must(quire_plan_build(st->plan, &batch, &err));
+    return true;
+}

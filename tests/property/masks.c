@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* masks.c - what a batch adds to and takes from the usual rules: spans, trees and block lists. */
+#include "scene.h"
+#include <string.h>
+
+static void draw_spans(struct sequence *q, struct rng *r)
+{
+    uint32_t at = 0;
+    const uint32_t n = rng_in(r, 0, MAX_SPANS);
+    q->n_spans = 0;
+    while (q->n_spans < n && at < q->len) {
+        const uint32_t begin = at + rng_below(r, q->len - at),
+                       end = begin + 1 + rng_below(r, q->len - begin);
+        q->spans[q->n_spans++] = (struct quire_span){ (int32_t)begin, (int32_t)end };
+        at = end;
+    }
+}
+
+/* Each token grows from one before it, or from the end of the context; a chain now and then. */
+static void draw_tree(struct sequence *q, struct rng *r)
+{
+    const bool chain = rng_percent(r, 15);
+    for (uint32_t t = 0; t < q->n_new; t++) {
+        const uint32_t parent = chain ? t : rng_below(r, t + 1); /* + 1; 0: the context */
+        q->tree[t] = (parent ? q->tree[parent - 1] : 0) | (uint64_t)1 << t;
+    }
+}
+
+static void draw_lists(struct scene *s, struct sequence *q, struct rng *r)
+{
+    const uint32_t n_blocks = (q->n_keys + s->block_size - 1) / s->block_size,
+                   kept = rng_in(r, 0, 100);
+    for (uint32_t h = 0; h < s->config.num_kv_heads; h++) {
+        struct quire_sparse_list *list = &q->lists[h];
+        *list = (struct quire_sparse_list){ q->places[h], 0 };
+        for (uint32_t j = 0; j < n_blocks + 2 && list->n < MAX_PLACES; j++) /* two are beyond */
+            if (rng_percent(r, kept))
+                q->places[h][list->n++] = (int32_t)j;
+    }
+}
+
+void masks_draw(struct scene *s, struct rng *r)
+{
+    const bool decoder = s->config.kind == QUIRE_ATTENTION_DECODER;
+    s->has_spans = HAS_SPANS && decoder && rng_percent(r, 15);
+    s->is_sparse = HAS_SPARSE && decoder && rng_percent(r, 15);
+    for (uint32_t i = 0; i < s->n_seqs; i++) {
+        if (s->has_spans)
+            draw_spans(&s->seqs[i], r);
+        if (s->has_tree)
+            draw_tree(&s->seqs[i], r);
+        if (s->is_sparse)
+            draw_lists(s, &s->seqs[i], r);
+    }
+}
