@@ -18,27 +18,29 @@ static float normaliser(const struct qr_run *run, uint32_t head, float m, float 
     return run->v_scale * own / (l * own + exp2f(sink - top));
 }
 
+/* Uses up the accumulators. */
 void qr_rows_store(const struct qr_run *run, const struct qr_state *st)
 {
     const struct quire_attention_args *a = &run->call->args;
     const struct qr_plan_scratch *s = &run->call->scratch;
     const uint32_t ratio = run->call->group->ratio;
     const size_t bytes = qr_out_bytes(a->out_dtype);
-    const void *row = a->out_dtype == QUIRE_KV_F32 ? s->row : s->raw;
+    const bool narrow = a->out_dtype != QUIRE_KV_F32;
+    const struct quire_kernels *k = run->call->group->table;
     for (uint32_t r = 0; r < run->item->n_rows; r++) {
         const uint32_t at = run->item->row + r, token = run->seq->first_token + at / ratio;
         const uint32_t head = run->item->kv_head * ratio + at % ratio;
-        const float *o = st->o + (size_t)r * run->v_width;
+        float *o = st->o + (size_t)r * run->v_width;
         const bool seen = st->l[r] != 0;
-        const float f = seen ? normaliser(run, head, st->m[r], st->l[r]) : 0;
-        for (uint32_t d = 0; d < run->v_size; d++)
-            s->row[d] = seen ? o[d] * f : 0;
-        if (row == s->raw)
-            qr_out_narrow(run->call->group->table, a->out_dtype, s->raw, s->row, a->out_scale,
-                          run->v_size);
+        if (seen)
+            k->scale(o, normaliser(run, head, st->m[r], st->l[r]), run->v_size);
+        else
+            memset(o, 0, run->v_size * sizeof *o);
+        if (narrow)
+            qr_out_narrow(k, a->out_dtype, s->raw, o, a->out_scale, run->v_size);
         memcpy((unsigned char *)a->out +
                    (token * a->out_token_stride + head * a->out_head_stride) * bytes,
-               row, run->v_size * bytes); /* rows may be misaligned */
+               narrow ? s->raw : (void *)o, run->v_size * bytes); /* rows may be misaligned */
         if (a->lse) {
             const double ln2 = 0.69314718055994530942;
             const float lse =
