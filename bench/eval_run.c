@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eval_run.c - one sequence at a time through a model. */
+/* eval_run.c - sequences through a model. */
 #include "eval_run.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,25 +13,30 @@ struct eval_run {
     struct quire_kv_cache *kv;
     struct quire_context *context;
     struct quire_model_info info;
-    uint32_t n_groups, block_size, n_blocks, max_tokens, chunk;
-    uint32_t length; /* tokens of the sequence so far */
-    int32_t *table;  /* [n_blocks] the same ids in every group: all blocks of the pool, backwards */
-    int64_t *slots;  /* [max_tokens] */
-    uint32_t prompt_len; /* rotary length of the sequence */
+    uint32_t n_groups, block_size, max_tokens, chunk;
+    uint32_t n_blocks; /* of one sequence */
+    uint32_t max_seqs;
+    /* of every sequence: tokens so far, rotary length, tokens of its source */
+    int32_t lengths[EVAL_MAX_SEQS], source_lens[EVAL_MAX_SEQS];
+    uint32_t rope_lens[EVAL_MAX_SEQS];
+    /* [max_seqs][n_blocks] the same ids in every group: all blocks of the pool, backwards */
+    int32_t *table;
+    int64_t *slots; /* [max_tokens] */
 };
 
 static quire_status make_cache(struct eval_run *r, const struct eval_options *o,
                                struct quire_error *err)
 {
     struct quire_kv_group_config groups[MAX_GROUPS];
+    const uint32_t n_blocks = r->max_seqs * r->n_blocks;
     quire_status s = quire_model_kv_groups(r->model, groups, MAX_GROUPS, &r->n_groups);
-    for (uint32_t g = 0; s == QUIRE_OK && g < r->n_groups; g++) {
+    if (s != QUIRE_OK || !r->n_groups)
+        return s;
+    for (uint32_t g = 0; g < r->n_groups; g++) {
         groups[g].k_dtype = o->k_dtype;
         groups[g].v_dtype = o->v_dtype;
-        groups[g].n_blocks = r->n_blocks;
+        groups[g].n_blocks = n_blocks;
     }
-    if (s != QUIRE_OK)
-        return s;
     struct quire_kv_config config = { .struct_size = sizeof config,
                                       .block_size = r->block_size,
                                       .groups = groups,
@@ -39,10 +44,24 @@ static quire_status make_cache(struct eval_run *r, const struct eval_options *o,
                                       .isa = o->isa };
     s = quire_kv_create(&config, &r->kv, err);
     for (uint32_t g = 0; s == QUIRE_OK && g < r->n_groups; g++)
-        s = quire_kv_alloc(r->kv, g, -1, r->n_blocks, r->table, err);
-    for (uint32_t i = 0; i < r->n_blocks; i++)
-        r->table[i] = (int32_t)(r->n_blocks - 1 - i);
+        s = quire_kv_alloc(r->kv, g, -1, n_blocks, r->table, err);
+    for (uint32_t i = 0; i < n_blocks; i++)
+        r->table[i] = (int32_t)(n_blocks - 1 - i);
     return s;
+}
+
+static quire_status make_context(struct eval_run *r, const struct eval_options *o,
+                                 struct quire_error *err)
+{
+    struct quire_context_params cp;
+    quire_context_params_default(&cp);
+    cp.kv = r->kv;
+    cp.threads = r->threads;
+    cp.max_tokens = r->max_tokens;
+    cp.max_seqs = r->max_seqs;
+    cp.max_seq_len = r->max_tokens;
+    cp.encoder_dtype = o->k_dtype;
+    return quire_context_create(r->model, &cp, &r->context, err);
 }
 
 static quire_status open_all(struct eval_run *r, const struct eval_options *o, const char *path,
@@ -66,17 +85,11 @@ static quire_status open_all(struct eval_run *r, const struct eval_options *o, c
         return s;
     r->info.struct_size = sizeof r->info;
     s = quire_model_info(r->model, &r->info);
+    r->max_seqs = r->info.kind == QUIRE_MODEL_DECODER ? 1 : EVAL_MAX_SEQS;
+    r->table = calloc((size_t)r->max_seqs * r->n_blocks, sizeof *r->table);
     if (s == QUIRE_OK)
-        s = make_cache(r, o, err);
-    if (s != QUIRE_OK)
-        return s;
-    struct quire_context_params cp;
-    quire_context_params_default(&cp);
-    cp.kv = r->kv;
-    cp.threads = r->threads;
-    cp.max_tokens = r->max_tokens;
-    cp.max_seq_len = r->max_tokens;
-    return quire_context_create(r->model, &cp, &r->context, err);
+        s = r->table ? make_cache(r, o, err) : QUIRE_E_NOMEM;
+    return s == QUIRE_OK ? make_context(r, o, err) : s;
 }
 
 struct eval_run *eval_run_open(const struct eval_options *o, const char *path, uint32_t max_tokens,
@@ -90,10 +103,9 @@ struct eval_run *eval_run_open(const struct eval_options *o, const char *path, u
     r->max_tokens = max_tokens;
     r->chunk = o->chunk ? o->chunk : max_tokens;
     r->n_blocks = (max_tokens + r->block_size - 1) / r->block_size;
-    r->table = calloc(r->n_blocks, sizeof *r->table);
     r->slots = calloc(max_tokens, sizeof *r->slots);
     struct quire_error err = QUIRE_ERROR_INIT;
-    const quire_status s = r->table && r->slots ? open_all(r, o, path, &err) : QUIRE_E_NOMEM;
+    const quire_status s = r->slots ? open_all(r, o, path, &err) : QUIRE_E_NOMEM;
     if (s == QUIRE_OK) {
         *code = 0;
         return r;
@@ -119,38 +131,87 @@ void eval_run_close(struct eval_run *r)
 
 const struct quire_model_info *eval_run_info(const struct eval_run *r) { return &r->info; }
 
-/* Appends ids[n] to the sequence; rows are indices into ids. */
-static quire_status append(struct eval_run *r, const int32_t *ids, uint32_t n, const uint32_t *rows,
-                           uint32_t n_rows, float *logits, float *hidden, struct quire_error *err)
+/* Slots of the next n tokens of a sequence that has `length`. */
+static void fill_slots(const struct eval_run *r, uint32_t seq, uint32_t length, uint32_t n,
+                       int64_t *slots)
 {
+    const int32_t *table = r->table + (size_t)seq * r->n_blocks;
     const uint32_t b = r->block_size;
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t pos = r->length + i;
-        r->slots[i] = (int64_t)r->table[pos / b] * b + pos % b;
+    for (uint32_t i = 0; i < n; i++)
+        slots[i] = (int64_t)table[(length + i) / b] * b + (length + i) % b;
+}
+
+quire_status eval_run_encode(struct eval_run *r, const struct eval_sources *sources, float *hidden,
+                             float *pooled, float *logits, struct quire_error *err)
+{
+    const bool decodes = r->info.kind == QUIRE_MODEL_ENCODER_DECODER;
+    for (uint32_t i = 0; i < sources->n; i++) {
+        const int32_t begin = sources->starts[i];
+        r->source_lens[i] = sources->starts[i + 1] - begin;
+        if (decodes)
+            fill_slots(r, i, 0, (uint32_t)r->source_lens[i], r->slots + begin);
     }
+    const struct quire_encoder_step step = { .struct_size = sizeof step,
+                                             .num_seqs = sources->n,
+                                             .query_start_loc = sources->starts,
+                                             .token_ids = sources->ids,
+                                             .token_type_ids = sources->types,
+                                             .hidden = hidden,
+                                             .pooled = pooled,
+                                             .pooling = QUIRE_POOLING_POOLER,
+                                             .logits = logits,
+                                             .cross_slot_mapping = decodes ? r->slots : NULL };
+    return quire_context_encode(r->context, &step, err);
+}
+
+/* Appends n tokens to each of n_seqs sequences; rows are rows of the step. */
+static quire_status append(struct eval_run *r, const int32_t *ids, uint32_t n_seqs, uint32_t n,
+                           const uint32_t *rows, uint32_t n_rows, float *logits, float *hidden,
+                           struct quire_error *err)
+{
     struct quire_attention_batch_group groups[MAX_GROUPS];
+    int32_t starts[EVAL_MAX_SEQS + 1] = { 0 };
+    for (uint32_t i = 0; i < n_seqs; i++) {
+        fill_slots(r, i, (uint32_t)r->lengths[i], n, r->slots + (size_t)i * n);
+        r->lengths[i] += (int32_t)n;
+        starts[i + 1] = (int32_t)((i + 1) * n);
+    }
     for (uint32_t g = 0; g < r->n_groups; g++)
         groups[g] = (struct quire_attention_batch_group){ .block_table = r->table,
                                                           .max_blocks = r->n_blocks,
                                                           .slot_mapping = r->slots };
-    const int32_t starts[2] = { 0, (int32_t)n }, len = (int32_t)(r->length + n);
     const struct quire_attention_batch batch = { .struct_size = sizeof batch,
-                                                 .num_seqs = 1,
+                                                 .num_seqs = n_seqs,
                                                  .query_start_loc = starts,
-                                                 .seq_lens = &len,
+                                                 .seq_lens = r->lengths,
                                                  .n_groups = r->n_groups,
-                                                 .groups = groups };
+                                                 .groups = groups,
+                                                 .encoder_seq_lens = r->source_lens };
     const struct quire_model_step step = { .struct_size = sizeof step,
                                            .batch = &batch,
                                            .token_ids = ids,
-                                           .rope_lens = &r->prompt_len,
+                                           .rope_lens = r->rope_lens,
                                            .logits_rows = rows,
                                            .n_logits = n_rows,
                                            .logits = n_rows ? logits : NULL,
                                            .hidden = hidden };
-    const quire_status s = quire_context_forward(r->context, &step, err);
-    if (s == QUIRE_OK)
-        r->length += n;
+    return quire_context_forward(r->context, &step, err);
+}
+
+quire_status eval_run_batch(struct eval_run *r, const int32_t *ids, uint32_t n_seqs, uint32_t n,
+                            float *logits, struct quire_error *err)
+{
+    uint32_t *rows = calloc((size_t)n_seqs * n, sizeof *rows);
+    if (!rows)
+        return QUIRE_E_NOMEM;
+    for (uint32_t i = 0; i < n_seqs * n; i++)
+        rows[i] = i;
+    for (uint32_t i = 0; i < n_seqs; i++) {
+        r->lengths[i] = 0;
+        r->rope_lens[i] = n;
+    }
+    const quire_status s = append(r, ids, n_seqs, n, rows, n_seqs * n, logits, NULL, err);
+    free(rows);
     return s;
 }
 
@@ -158,8 +219,8 @@ quire_status eval_run_prompt(struct eval_run *r, const int32_t *ids, uint32_t n,
                              const uint32_t *rows, uint32_t n_rows, float *logits, float *hidden,
                              struct quire_error *err)
 {
-    r->length = 0;
-    r->prompt_len = n;
+    r->lengths[0] = 0;
+    r->rope_lens[0] = n;
     for (uint32_t done = 0, row = 0; done < n;) {
         const uint32_t step = n - done < r->chunk ? n - done : r->chunk;
         uint32_t here[4096], n_here = 0;
@@ -167,7 +228,7 @@ quire_status eval_run_prompt(struct eval_run *r, const int32_t *ids, uint32_t n,
             here[n_here] = rows[row + n_here] - done;
             n_here++;
         }
-        const quire_status s = append(r, ids + done, step, here, n_here,
+        const quire_status s = append(r, ids + done, 1, step, here, n_here,
                                       logits + (size_t)row * r->info.vocab_size, hidden, err);
         if (s != QUIRE_OK)
             return s;
@@ -180,5 +241,5 @@ quire_status eval_run_prompt(struct eval_run *r, const int32_t *ids, uint32_t n,
 quire_status eval_run_next(struct eval_run *r, int32_t id, float *logits, struct quire_error *err)
 {
     const uint32_t row = 0;
-    return append(r, &id, 1, &row, 1, logits, NULL, err);
+    return append(r, &id, 1, 1, &row, 1, logits, NULL, err);
 }

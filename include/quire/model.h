@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** Models: open weights, run one forward pass over a batch.
  *
+ *  Three kinds of model: decoders (Llama, GPT), encoders (BERT), and encoder-decoders (T5, BART).
+ *
  *  A quire_model is immutable after open and may be shared by any number of contexts and threads. A
  *  quire_context owns everything that one step needs (plan, activations, scratch), reserved at creation, so a
  *  step allocates nothing; one step at a time per context.
@@ -12,6 +14,14 @@
  *      quire_model_open(&mp, &model, &err);
  *      ... create threads, a pool with quire_model_kv_groups(), a context; then per step fill a
  *      struct quire_model_step and call quire_context_forward().
+ *
+ *  Encoders need no pool: fill a struct quire_encoder_step with whole sequences and call
+ *  quire_context_encode() for their states, embeddings or logits.
+ *
+ *  Encoder-decoders have one KV group more, quire_model_info.cross_group, for the encoder's keys and values. Per
+ *  source take blocks of that group, and call quire_context_encode() with slots in them, once; then
+ *  decode with quire_context_forward() as any other model, giving in the batch the block table of that
+ *  group and encoder_seq_lens. Many sequences may share a source's blocks; steps only read them.
  */
 #ifndef QUIRE_MODEL_H
 #define QUIRE_MODEL_H
@@ -70,11 +80,18 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_open(const struct quire_mode
 /** Frees the model; NULL is a no-op. Contexts made from it must be gone: QUIRE_E_BUSY and nothing freed else. */
 QUIRE_API quire_status quire_model_close(struct quire_model *model);
 
+/** Append only. */
+enum quire_model_kind {
+    QUIRE_MODEL_DECODER,         /**< quire_context_forward() */
+    QUIRE_MODEL_ENCODER,         /**< quire_context_encode() */
+    QUIRE_MODEL_ENCODER_DECODER, /**< both */
+};
+
 /** Facts about an open model. Strings live as long as the model. */
 struct quire_model_info {
     uint32_t struct_size;      /**< set by the caller */
     const char *arch, *name;   /**< family such as "llama"; display name, may be "" */
-    uint32_t n_layers, hidden_size, n_heads, n_kv_heads, head_size, vocab_size;
+    uint32_t n_layers, hidden_size, n_heads, n_kv_heads, head_size, vocab_size; /**< of the decoder, if there is one */
     uint32_t context_length;   /**< tokens the model was made for */
     uint64_t weight_bytes;     /**< packed weights in memory */
     uint64_t token_weight_bytes; /**< of these, what a forward pass of one token reads: all but an embedding table that is
@@ -90,12 +107,20 @@ struct quire_model_info {
     float temperature, top_p, min_p, repetition_penalty;
     int32_t top_k;
     enum quire_linear_provider linear; /**< never AUTO: what was chosen */
+    enum quire_model_kind kind;
+    uint32_t n_encoder_layers;  /**< layers that quire_context_encode() runs; 0 in decoders */
+    int32_t cross_group;        /**< KV group of the encoder's keys and values in encoder-decoders, else -1 */
+    int32_t decoder_start_id;   /**< token that begins every decoded sequence of an encoder-decoder, -1 = none */
+    uint32_t n_token_types;     /**< of encoders whose tokens have types, else 0 */
+    uint32_t has_logits;        /**< 1: there is an output matrix; encoders often come without */
+    uint32_t has_pooler;        /**< 1: QUIRE_POOLING_POOLER works */
 };
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_info(const struct quire_model *model,
                                                          struct quire_model_info *info);
 
 /** KV groups of the model: layers with the same window and shape share one. Fills n_layers, n_kv_heads,
- *  head_size, v_head_size, sliding_window; dtypes, n_blocks and scales stay 0 for the caller to fill.
+ *  head_size, v_head_size, sliding_window; dtypes, n_blocks and scales stay 0 for the caller to fill. Encoders
+ *  have none; of an encoder-decoder the group cross_group is indexed by position in the source.
  *  groups    [capacity] written, may be NULL when capacity is 0
  *  n_groups  number of groups of the model
  *  QUIRE_E_LIMIT when capacity is not 0 and too small. */
@@ -105,13 +130,19 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_kv_groups(const struct quire
 
 struct quire_context_params {
     uint32_t struct_size;
-    struct quire_kv_cache *kv;     /**< made for quire_model_kv_groups(); borrowed, outlives the context */
+    struct quire_kv_cache *kv;     /**< made for quire_model_kv_groups(); borrowed, outlives the context. NULL for
+                                        encoders, and where an encoder-decoder shall only encode */
     struct quire_threads *threads; /**< borrowed, outlives the context; NULL = calling thread only */
     uint32_t max_tokens;           /**< tokens of one step, all sequences together; default 512 */
     uint32_t max_seqs;             /**< sequences of one step; default 1 */
     uint32_t max_logits;           /**< rows of logits of one step; 0 = max_tokens */
     uint32_t max_seq_len;          /**< longest sequence; 0 = the model's context_length */
     const struct quire_allocator *allocator; /**< borrowed, outlives the context; NULL = C library */
+    /* of models with an encoder */
+    uint32_t max_encoder_tokens;       /**< tokens of one pass of the encoder, all sequences together; 0 = max_tokens */
+    uint32_t max_encoder_len;          /**< longest sequence that is encoded, or whose encoding is attended to; 0 =
+                                            max_encoder_tokens or the model's context_length, what is less */
+    enum quire_kv_dtype encoder_dtype; /**< of keys and values while the encoder runs */
 };
 QUIRE_API void quire_context_params_default(struct quire_context_params *params);
 
@@ -145,12 +176,54 @@ struct quire_model_step {
                                      normed state; NULL = not wanted (it costs speed; for debugging) */
 };
 
-/** Runs the step: writes K and V of the new tokens to the cache and computes the logits wanted.
+/** Runs the step: writes K and V of the new tokens to the cache and computes the logits wanted. In an encoder-decoder
+ *  the batch has encoder_seq_lens, and its group cross_group is only read: slot_mapping may be NULL there.
  *  All arguments are checked before anything is written: QUIRE_E_INVALID_ARG, QUIRE_E_RANGE (token id, row, slot,
- *  block id), QUIRE_E_LIMIT (more than the context was made for), QUIRE_E_BUSY. A step of no tokens is success. */
+ *  block id), QUIRE_E_LIMIT (more than the context was made for), QUIRE_E_UNSUPPORTED (an encoder), QUIRE_E_BUSY. A
+ *  step of no tokens is success. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_context_forward(struct quire_context *context,
                                                               const struct quire_model_step *step,
                                                               struct quire_error *err);
+
+/** How the states of a sequence become one vector. Append only. */
+enum quire_pooling {
+    QUIRE_POOLING_CLS,    /**< the first token's state */
+    QUIRE_POOLING_MEAN,   /**< the mean of all tokens' states */
+    QUIRE_POOLING_LAST,   /**< the last token's state */
+    QUIRE_POOLING_POOLER, /**< the model's own: tanh(W . first token's state + b) */
+};
+
+/** One pass of the encoder over whole sequences. Row t is token t of the batch; T = query_start_loc[num_seqs].
+ *  Padding is not needed and not known: a sequence is as long as it is. What a sequence gets does not depend on
+ *  the others. Every output may be NULL: not wanted. */
+struct quire_encoder_step {
+    uint32_t struct_size;
+    uint32_t num_seqs;              /**< 0 is fine: nothing to do */
+    const int32_t *query_start_loc; /**< [num_seqs + 1] first row of each sequence, rising from 0 */
+    const int32_t *token_ids;       /**< [T], or NULL: embeddings are given */
+    const float *embeddings;        /**< [T][hidden_size] f32, as the embedding lookup would give them (unscaled);
+                                         used when token_ids is NULL */
+    const int32_t *token_type_ids;  /**< [T], or NULL: all 0 */
+    float *hidden;                  /**< [T][hidden_size] f32 out: the last states, after the final norm if there is one */
+    float *layers;                  /**< [n_encoder_layers + 1][T][hidden_size] f32 out: inputs of each layer, then hidden */
+    float *pooled;                  /**< [num_seqs][hidden_size] f32 out: one vector for each sequence, of 1 token or more */
+    enum quire_pooling pooling;     /**< of pooled */
+    uint32_t normalise;             /**< 1: pooled vectors are divided by their Euclidean length; zero ones stay zero */
+    float *logits;                  /**< [n_logits][vocab_size] f32 out, of encoders that have them */
+    const uint32_t *logits_rows;    /**< [n_logits] rows of the step, any order; NULL: all rows, n_logits is T */
+    uint32_t n_logits;
+    /** [T], encoder-decoders: where the keys and values that the decoder's layers take from row t go, in the KV group
+     *  cross_group of the context's cache. QUIRE_SLOT_PAD: nowhere. NULL: they are not computed. */
+    const int64_t *cross_slot_mapping;
+};
+
+/** Runs the encoder. All arguments are checked before anything is written: QUIRE_E_INVALID_ARG, QUIRE_E_RANGE (token
+ *  id, type, row, slot), QUIRE_E_LIMIT (more than the context was made for), QUIRE_E_UNSUPPORTED (a decoder, or an
+ *  output that the model does not have), QUIRE_E_MISUSE (struct_size, a slot in a block that is free or shared),
+ *  QUIRE_E_BUSY. Allocates nothing (but see QUIRE_LINEAR_ONEDNN). */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_context_encode(struct quire_context *context,
+                                                             const struct quire_encoder_step *step,
+                                                             struct quire_error *err);
 
 #ifdef __cplusplus
 }

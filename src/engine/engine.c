@@ -78,7 +78,20 @@ static quire_status open_model(struct quire_engine *e, const struct quire_engine
     mp.logger = p->logger;
     mp.progress = p->progress;
     mp.progress_user = p->progress_user;
-    return quire_model_open(&mp, &e->model, err);
+    QR_TRY(quire_model_open(&mp, &e->model, err));
+    struct quire_model_info mi = { .struct_size = sizeof mi };
+    QR_TRY(quire_model_info(e->model, &mi));
+    if (mi.kind == QUIRE_MODEL_ENCODER)
+        return qr_fail(
+            err, QUIRE_E_UNSUPPORTED,
+            "architecture '%s' is an encoder: it makes embeddings, it does not generate text",
+            mi.arch);
+    if (mi.kind == QUIRE_MODEL_ENCODER_DECODER)
+        return qr_fail(
+            err, QUIRE_E_UNSUPPORTED,
+            "architecture '%s' is an encoder-decoder: the engine generates with decoders only",
+            mi.arch);
+    return QUIRE_OK;
 }
 
 /* The tokenizer comes first: it is quick, and a model whose text cannot be read need not be

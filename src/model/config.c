@@ -8,8 +8,8 @@
 void qr_model_config_init(struct qr_model_config *cfg, const struct qr_arch *arch)
 {
     snprintf(cfg->arch, sizeof cfg->arch, "%s", arch->name);
-    cfg->kind = QR_MODEL_DECODER;
-    cfg->causal = true;
+    cfg->kind = arch->kind;
+    cfg->causal = arch->kind != QR_MODEL_ENCODER;
     cfg->block = arch->block;
     cfg->activation = arch->activation;
     cfg->ffn_gated = arch->gated;
@@ -24,7 +24,7 @@ void qr_model_config_init(struct qr_model_config *cfg, const struct qr_arch *arc
     cfg->moe = arch->moe;
     cfg->moe.n_groups = cfg->moe.n_groups_used = 1;
     cfg->moe.weights_scale = 1;
-    cfg->bos_id = cfg->pad_id = -1;
+    cfg->bos_id = cfg->pad_id = cfg->decoder_start_id = -1;
 }
 
 void qr_model_config_set_name(struct qr_model_config *cfg, const char *name, size_t len)
@@ -46,12 +46,20 @@ quire_status qr_model_config_add_layers(struct qr_model_config *cfg, uint32_t he
     if (cfg->n_layers < 1 || cfg->n_layers > QR_CONFIG_MAX_LAYERS)
         return qr_fail(err, QUIRE_E_FORMAT, "number of layers is %u, 1 to %d allowed",
                        cfg->n_layers, QR_CONFIG_MAX_LAYERS);
-    cfg->layers = qr_arena_alloc(&cfg->memory, cfg->n_layers, sizeof *cfg->layers);
+    const uint32_t least = cfg->kind == QR_MODEL_ENCODER_DECODER;
+    if (cfg->n_encoder_layers < least || cfg->n_encoder_layers > QR_CONFIG_MAX_LAYERS)
+        return qr_fail(err, QUIRE_E_FORMAT, "number of encoder layers is %u, %u to %d allowed",
+                       cfg->n_encoder_layers, least, QR_CONFIG_MAX_LAYERS);
+    const uint32_t n = qr_model_all_layers(cfg);
+    cfg->layers = qr_arena_alloc(&cfg->memory, n, sizeof *cfg->layers);
     if (!cfg->layers)
-        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %u layers", cfg->n_layers);
-    for (uint32_t i = 0; i < cfg->n_layers; i++)
-        cfg->layers[i] =
-            (struct qr_layer_config){ .n_heads = heads, .n_kv_heads = kv_heads, .ffn_size = ffn };
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %u layers", n);
+    for (uint32_t i = 0; i < n; i++)
+        cfg->layers[i] = (struct qr_layer_config){ .n_heads = heads,
+                                                   .n_kv_heads = kv_heads,
+                                                   .ffn_size = ffn,
+                                                   .rope = QR_LAYER_NO_ROPE,
+                                                   .encoder = i >= cfg->n_layers };
     return QUIRE_OK;
 }
 
@@ -76,7 +84,10 @@ void qr_model_config_finish(struct qr_model_config *cfg, const struct qr_arch *a
 {
     if (arch->scaled_embedding)
         cfg->embedding_scale = sqrtf((float)cfg->hidden_size);
-    for (uint32_t i = 0; i < cfg->n_layers; i++) {
+    if (cfg->kind == QR_MODEL_DECODER && !cfg->causal) /* a family of decoders, trained to see both ways */
+        cfg->kind = QR_MODEL_ENCODER;
+    cfg->layers[0].bare_input = arch->bare_first_layer;
+    for (uint32_t i = 0; i < qr_model_all_layers(cfg); i++) {
         const struct qr_layer_config *l = &cfg->layers[i];
         cfg->max_heads = max_u32(cfg->max_heads, l->n_heads);
         cfg->max_kv_heads = max_u32(cfg->max_kv_heads, l->n_kv_heads);
@@ -231,6 +242,19 @@ static quire_status check_moe(const struct qr_model_config *c, struct quire_erro
     return real_range("expert weights scale", (double)m->weights_scale, 1e-6, 1e6, err);
 }
 
+static quire_status check_encoder(const struct qr_model_config *c, struct quire_error *err)
+{
+    QR_TRY(in_range("number of token types", c->n_token_types, 0, QR_CONFIG_MAX_TYPES, err));
+    if (c->relative_buckets) { /* the first half are for one distance each */
+        QR_TRY(in_range("relative attention buckets", c->relative_buckets, 4, QR_CONFIG_MAX_BUCKETS, err));
+        QR_TRY(in_range("relative attention distance", c->relative_distance, c->relative_buckets / 2 + 1,
+                        QR_CONFIG_MAX_DISTANCE, err));
+    }
+    if (c->kind == QR_MODEL_ENCODER_DECODER && c->block != QR_BLOCK_PRE && c->block != QR_BLOCK_POST)
+        return qr_fail(err, QUIRE_E_INTERNAL, "blocks of kind %d have no cross attention", (int)c->block);
+    return QUIRE_OK;
+}
+
 static quire_status check_id(const struct qr_model_config *c, const char *name, int32_t id,
                              struct quire_error *err)
 {
@@ -244,13 +268,15 @@ static quire_status check_id(const struct qr_model_config *c, const char *name, 
 quire_status qr_model_config_validate(const struct qr_model_config *c, struct quire_error *err)
 {
     QR_TRY(check_sizes(c, err));
-    for (uint32_t i = 0; i < c->n_layers; i++)
+    for (uint32_t i = 0; i < qr_model_all_layers(c); i++)
         QR_TRY(check_layer(c, i, err));
     for (uint32_t i = 0; i < c->n_rope; i++)
         QR_TRY(check_rope(c, &c->rope[i], err));
     QR_TRY(check_numbers(c, err));
     QR_TRY(check_moe(c, err));
+    QR_TRY(check_encoder(c, err));
     QR_TRY(check_id(c, "bos token id", c->bos_id, err));
+    QR_TRY(check_id(c, "decoder start token id", c->decoder_start_id, err));
     for (uint32_t i = 0; i < c->n_eos; i++)
         QR_TRY(check_id(c, "eos token id", c->eos_ids[i], err));
     return QUIRE_OK;

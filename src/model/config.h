@@ -37,6 +37,8 @@ enum qr_block_kind {
     QR_BLOCK_PARALLEL1, /* h = n1(x);  x += attn(h) + ffn(h)            Phi, GPT-J, Cohere */
     QR_BLOCK_PARALLEL2, /* x += attn(n1(x)) + ffn(n2(x))                GPT-NeoX, Falcon 40B */
 };
+/* PRE and POST blocks of a decoder with an encoder have cross attention as a sublayer of the same form between the
+ * two, with norms CROSS_NORM and CROSS_POST_NORM. */
 
 enum qr_activation {
     QR_ACT_SILU,
@@ -97,6 +99,8 @@ struct qr_layer_config {
     uint8_t rope;      /* index into rope[], QR_LAYER_NO_ROPE: no positions in this layer */
     bool chunked; /* window means chunks: a query sees its own chunk of `window` positions only */
     bool moe;
+    bool encoder;    /* belongs to the encoder of an encoder-decoder */
+    bool bare_input; /* the block's norm before attention is left out */
 };
 
 enum qr_moe_gating {
@@ -148,10 +152,11 @@ struct qr_model_config {
     char arch[32]; /* family name as in src/model/arch, e.g. "llama" */
     char name[96]; /* for display; may be empty */
     enum qr_model_kind kind;
-    bool causal;
+    bool causal; /* of encoder-decoders: the decoder */
 
     /* sizes */
     uint32_t n_layers, hidden_size, vocab_size, context_length;
+    uint32_t n_encoder_layers; /* of an encoder-decoder's encoder; n_layers are the decoder's then */
     uint32_t head_dim, v_head_dim;
     uint32_t max_heads, max_kv_heads, max_ffn_size; /* over all layers */
 
@@ -162,6 +167,7 @@ struct qr_model_config {
     bool embedding_norm;
     uint32_t n_token_types;
     bool tied_output;    /* no head of its own: logits = x . token_embd */
+    bool no_output;      /* an encoder without a head: there are no logits */
     float logit_scale;   /* multiplies logits before final_softcap; 1 = none */
     float final_softcap; /* cap * tanh(logit / cap); 0 = off */
 
@@ -182,6 +188,8 @@ struct qr_model_config {
     float alibi_max_bias;    /* slopes from 2^(-max_bias/heads); 0 = no ALiBi */
     float alibi_scale;       /* multiplies the slopes; 1 = none */
     bool sinks;
+    /* relative position bias by buckets, one table for all layers of a stack; 0 = none */
+    uint32_t relative_buckets, relative_distance;
     enum qr_qk_norm qk_norm;
     bool qk_norm_after_rope;
     /* layers without rope: q *= log1p(floor((pos + 1) / temperature_floor)) * temperature_scale + 1 */
@@ -190,10 +198,11 @@ struct qr_model_config {
     struct qr_rope_config rope[QR_ROPE_MAX_SETS];
     struct qr_mla_config mla;
     struct qr_moe_config moe;
-    struct qr_layer_config *layers; /* [n_layers] */
+    struct qr_layer_config *layers; /* [n_layers], then the encoder's [n_encoder_layers] */
 
     /* tokens */
     int32_t bos_id, pad_id; /* -1: none */
+    int32_t decoder_start_id; /* begins the decoder's sequence; -1: none */
     uint32_t n_eos;
     int32_t eos_ids[QR_MAX_EOS];
     struct qr_sampling_defaults sampling;
@@ -213,6 +222,15 @@ quire_status qr_model_config_from_hf(const char *config_json, size_t config_size
                                      const char *generation_json, size_t generation_size,
                                      const struct quire_allocator *a, struct qr_model_config *cfg,
                                      struct quire_error *err);
+
+/* Layers of all stacks. */
+static inline uint32_t qr_model_all_layers(const struct qr_model_config *cfg)
+{
+    return cfg->n_layers + cfg->n_encoder_layers;
+}
+
+/* Is there a norm behind the last layer? POST blocks end with one of their own. */
+static inline bool qr_model_final_norm(const struct qr_model_config *cfg) { return cfg->block != QR_BLOCK_POST; }
 
 /* Has any layer a mixture of experts? */
 bool qr_model_has_experts(const struct qr_model_config *cfg);

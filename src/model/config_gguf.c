@@ -112,18 +112,23 @@ static quire_status read_sizes(const struct gguf_source *s)
 {
     struct qr_model_config *cfg = s->cfg;
     QR_TRY(qr_gguf_source_u32(s, "block_count", &cfg->n_layers));
+    if (cfg->kind == QR_MODEL_ENCODER_DECODER) { /* the count is the encoder's */
+        cfg->n_encoder_layers = cfg->n_layers;
+        QR_TRY(qr_gguf_source_u32_or(s, "decoder_block_count", cfg->n_layers, &cfg->n_layers));
+    }
     QR_TRY(qr_gguf_source_u32(s, "embedding_length", &cfg->hidden_size));
     QR_TRY(qr_gguf_source_u32(s, "context_length", &cfg->context_length));
     QR_TRY(vocab_size(s));
     QR_TRY(qr_model_config_add_layers(cfg, 0, 0, 0, s->err));
-    for (uint32_t i = 0; i < cfg->n_layers; i++) {
+    for (uint32_t i = 0; i < qr_model_all_layers(cfg); i++) {
         struct qr_layer_config *l = &cfg->layers[i];
-        QR_TRY(layer_value(s, "attention.head_count", i, 0, &l->n_heads));
+        const uint32_t at = i < cfg->n_layers ? i : i - cfg->n_layers;
+        QR_TRY(layer_value(s, "attention.head_count", at, 0, &l->n_heads));
         if (l->n_heads == 0)
             return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s.attention.head_count is 0",
                            s->prefix);
-        QR_TRY(layer_value(s, "attention.head_count_kv", i, l->n_heads, &l->n_kv_heads));
-        QR_TRY(layer_value(s, "feed_forward_length", i, 0, &l->ffn_size));
+        QR_TRY(layer_value(s, "attention.head_count_kv", at, l->n_heads, &l->n_kv_heads));
+        QR_TRY(layer_value(s, "feed_forward_length", at, 0, &l->ffn_size));
     }
     QR_TRY(qr_gguf_source_u32_or(s, "attention.key_length",
                                  cfg->hidden_size / cfg->layers[0].n_heads, &cfg->head_dim));
@@ -228,6 +233,31 @@ static bool has_role(const struct gguf_source *s, enum qr_weight_role role)
     return qr_gguf_source_has_role(s, role, 0);
 }
 
+/* What only models with an encoder have. */
+static quire_status read_encoder(const struct gguf_source *s)
+{
+    enum { DEFAULT_DISTANCE = 128 }; /* the files have no key for it */
+    struct qr_model_config *cfg = s->cfg;
+    size_t tensor;
+    if (cfg->kind == QR_MODEL_ENCODER && qr_gguf_find_tensor(s->g, "token_types.weight", &tensor)) {
+        const uint64_t rows = qr_gguf_tensor(s->g, tensor)->dims[1];
+        cfg->n_token_types = rows > UINT32_MAX ? UINT32_MAX : (uint32_t)rows;
+    }
+    if (s->arch->relative_bias) {
+        cfg->relative_distance = DEFAULT_DISTANCE;
+        QR_TRY(qr_gguf_source_u32(s, "attention.relative_buckets_count", &cfg->relative_buckets));
+        if (cfg->relative_buckets == 0)
+            return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s.attention.relative_buckets_count is 0", s->prefix);
+    }
+    if (s->arch->scaled_tied_head && !has_role(s, QR_W_OUTPUT))
+        cfg->logit_scale = 1 / sqrtf((float)cfg->hidden_size);
+    if (s->arch->hf_gate_in_name) {
+        cfg->ffn_gated = has_role(s, QR_W_FFN_GATE);
+        cfg->activation = cfg->ffn_gated ? s->arch->gated_activation : s->arch->activation;
+    }
+    return QUIRE_OK;
+}
+
 /* Parallel blocks: by the key, or by the norms that are there. */
 static quire_status read_block(const struct gguf_source *s)
 {
@@ -254,7 +284,8 @@ static void read_flags(const struct gguf_source *s)
         .o = has_role(s, QR_W_ATTN_O_BIAS),
         .ffn_in = has_role(s, QR_W_FFN_UP_BIAS),
         .ffn_down = has_role(s, QR_W_FFN_DOWN_BIAS),
-        .norm = has_role(s, QR_W_ATTN_NORM_BIAS) || has_role(s, QR_W_OUTPUT_NORM_BIAS),
+        .norm = has_role(s, QR_W_ATTN_NORM_BIAS) || has_role(s, QR_W_OUTPUT_NORM_BIAS) ||
+                has_role(s, QR_W_ATTN_POST_NORM_BIAS),
         .output = has_role(s, QR_W_OUTPUT_BIAS),
     };
     if (s->cfg->qk_norm == QR_QK_NORM_FULL || s->cfg->qk_norm == QR_QK_NORM_HEAD)
@@ -293,6 +324,9 @@ static quire_status read_tokens(const struct gguf_source *s)
     struct qr_model_config *cfg = s->cfg;
     QR_TRY(read_id(s, "tokenizer.ggml.bos_token_id", &cfg->bos_id));
     QR_TRY(read_id(s, "tokenizer.ggml.padding_token_id", &cfg->pad_id));
+    char start[QR_GGUF_KEY_MAX];
+    full_key(s, "decoder_start_token_id", start);
+    QR_TRY(read_id(s, start, &cfg->decoder_start_id));
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         int32_t id;
         QR_TRY(read_id(s, ends[i], &id));
@@ -334,9 +368,10 @@ static quire_status build(struct gguf_source *s)
     qr_model_config_set_name(cfg, name.data, name.size);
     QR_TRY(read_sizes(s));
     full_key(s, "attention.causal", causal);
-    QR_TRY(qr_gguf_get_bool_or(s->g, causal, true, &cfg->causal, s->err));
+    QR_TRY(qr_gguf_get_bool_or(s->g, causal, cfg->causal, &cfg->causal, s->err));
     QR_TRY(read_scales(s));
     QR_TRY(read_multipliers(s));
+    QR_TRY(read_encoder(s));
     QR_TRY(read_block(s));
     QR_TRY(qr_gguf_source_rope(s));
     QR_TRY(read_windows(s));

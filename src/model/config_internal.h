@@ -15,6 +15,9 @@ enum {
     QR_CONFIG_MAX_VOCAB = 1 << 24,
     QR_CONFIG_MAX_CONTEXT = 1 << 30,
     QR_CONFIG_MAX_EXPERTS = 4096,
+    QR_CONFIG_MAX_TYPES = 1 << 16,
+    QR_CONFIG_MAX_BUCKETS = 1 << 16,
+    QR_CONFIG_MAX_DISTANCE = 1 << 20,
     QR_CONFIG_MAX_BYTES = 1 << 20 /* of a description in memory */
 };
 

@@ -15,12 +15,12 @@ void quire_context_params_default(struct quire_context_params *params)
 
 static quire_status check_cache(const struct quire_model *m, const struct quire_kv_cache *kv, struct quire_error *err)
 {
-    if (quire_kv_group_count(kv) != m->n_kv_groups)
+    if (quire_kv_group_count(kv) != m->groups.n_kv)
         return qr_fail(err, QUIRE_E_MISMATCH, "params.kv has %u groups, the model needs %u", quire_kv_group_count(kv),
-                       m->n_kv_groups);
-    for (uint32_t i = 0; i < m->n_kv_groups; i++) {
+                       m->groups.n_kv);
+    for (uint32_t i = 0; i < m->groups.n_kv; i++) {
         struct quire_kv_group_config g;
-        const struct quire_kv_group_config *want = &m->kv_groups[i];
+        const struct quire_kv_group_config *want = &m->groups.kv[i];
         QR_TRY(quire_kv_group_get(kv, i, &g, err));
         if (g.n_layers != want->n_layers || g.n_kv_heads != want->n_kv_heads || g.head_size != want->head_size ||
             g.v_head_size != want->v_head_size)
@@ -28,6 +28,16 @@ static quire_status check_cache(const struct quire_model *m, const struct quire_
                            i, g.n_layers, g.n_kv_heads, g.head_size, want->n_layers, want->n_kv_heads, want->head_size);
     }
     return QUIRE_OK;
+}
+
+/* Does the model keep keys and values from step to step, and is there a cache for them? */
+static quire_status check_kv(const struct quire_model *m, const struct quire_kv_cache *kv, struct quire_error *err)
+{
+    if (m->config->kind == QR_MODEL_ENCODER)
+        return kv ? qr_fail(err, QUIRE_E_INVALID_ARG, "params.kv must be NULL: an encoder keeps nothing") : QUIRE_OK;
+    if (!kv)
+        return qr_model_encodes(m) ? QUIRE_OK : qr_fail(err, QUIRE_E_INVALID_ARG, "params.kv is NULL");
+    return check_cache(m, kv, err);
 }
 
 static quire_status check_params(const struct quire_model *m, const struct quire_context_params *p, struct quire_error *err)
@@ -38,14 +48,19 @@ static quire_status check_params(const struct quire_model *m, const struct quire
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
     if (p->struct_size != sizeof *p)
         return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, this library expects %zu", p->struct_size, sizeof *p);
-    if (!p->kv)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.kv is NULL");
     if (!p->max_tokens || p->max_tokens > MAX_TOKENS)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_tokens %u is not in 1..%d", p->max_tokens, MAX_TOKENS);
     if (!p->max_seqs || p->max_seqs > MAX_SEQS)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_seqs %u is not in 1..%d", p->max_seqs, MAX_SEQS);
-    return check_cache(m, p->kv, err);
+    if (p->max_encoder_tokens > MAX_TOKENS)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_encoder_tokens %u is above %d", p->max_encoder_tokens, MAX_TOKENS);
+    if (p->max_encoder_len > INT32_MAX)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_encoder_len %u is above %d", p->max_encoder_len, INT32_MAX);
+    return check_kv(m, p->kv, err);
 }
+
+static uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 static void set_limits(const struct quire_model *m, const struct quire_context_params *p, struct quire_context *c)
 {
@@ -55,12 +70,18 @@ static void set_limits(const struct quire_model *m, const struct quire_context_p
         .allocator = p->allocator,
         .max_tokens = p->max_tokens,
         .max_seqs = p->max_seqs,
-        .max_logits = p->max_logits ? p->max_logits : p->max_tokens,
         .max_seq_len = p->max_seq_len ? p->max_seq_len : m->config->context_length,
+        .encoder_dtype = p->encoder_dtype,
     };
+    if (qr_model_encodes(m)) {
+        c->max_encoder_tokens = p->max_encoder_tokens ? p->max_encoder_tokens : p->max_tokens;
+        c->max_encoder_len =
+            p->max_encoder_len ? p->max_encoder_len : min_u32(c->max_encoder_tokens, m->config->context_length);
+        qr_encoder_cache_size(c);
+    }
+    c->max_rows = max_u32(qr_model_decodes(m) ? c->max_tokens : 0, c->max_encoder_tokens);
     /* a sequence may ask for its last row by default */
-    if (c->max_logits < c->max_seqs)
-        c->max_logits = c->max_seqs;
+    c->max_logits = max_u32(p->max_logits ? p->max_logits : qr_model_decodes(m) ? c->max_tokens : c->max_rows, c->max_seqs);
 }
 
 /* Deals out one block of memory; with base NULL it only counts. */
@@ -89,14 +110,14 @@ static float *take_floats(struct carve *c, size_t n, size_t width) { return take
 static size_t act_bytes(const struct quire_model *m, const struct quire_context *ctx)
 {
     size_t most = 0;
-    for (uint32_t i = 0; i <= m->config->n_layers; i++) {
+    for (uint32_t i = 0; i <= qr_model_all_layers(m->config); i++) {
         const struct qr_model_layer *layer = i ? &m->layers[i - 1] : &m->global;
         for (int r = 0; r < QR_W_N_ROLES; r++) {
             const struct qr_packed *w = layer->mat[r];
             size_t bytes = 0;
             if (!w || r == QR_W_POS_EMBD)
                 continue;
-            const size_t rows = i ? ctx->max_tokens : ctx->max_logits;
+            const size_t rows = i ? ctx->max_rows : ctx->max_logits;
             /* weights that share an input may be of different types: make room for both views */
             const unsigned views = m->compute == QUIRE_COMPUTE_F32 ? QR_ACT_F32
                                    : w->k % 32 == 0               ? QR_ACT_F32 | QR_ACT_BF16 | QR_ACT_Q8
@@ -112,7 +133,7 @@ static size_t act_bytes(const struct quire_model *m, const struct quire_context 
 static size_t expert_act_bytes(const struct quire_model *m, const struct quire_context *ctx)
 {
     const struct qr_model_config *c = m->config;
-    const size_t widths[] = { c->hidden_size, c->moe.ffn_size }, rows = (size_t)ctx->max_tokens * c->moe.n_used;
+    const size_t widths[] = { c->hidden_size, c->moe.ffn_size }, rows = (size_t)ctx->max_rows * c->moe.n_used;
     size_t most = 0;
     for (int i = 0; i < 2; i++) {
         size_t bytes = 0;
@@ -127,7 +148,7 @@ static size_t expert_act_bytes(const struct quire_model *m, const struct quire_c
 static void carve_moe(const struct quire_model *m, struct quire_context *ctx, struct carve *c)
 {
     const struct qr_moe_config *moe = &m->config->moe;
-    const size_t rows = ctx->max_tokens, choices = rows * moe->n_used;
+    const size_t rows = ctx->max_rows, choices = rows * moe->n_used;
     struct qr_moe_buffers *b = &ctx->moe;
     if (!qr_model_has_experts(m->config))
         return;
@@ -146,11 +167,22 @@ static void carve_moe(const struct quire_model *m, struct quire_context *ctx, st
     b->shared_gate = take_floats(c, rows, 1);
 }
 
+static void carve_encoder(const struct quire_model *m, struct quire_context *ctx, struct carve *c)
+{
+    struct qr_encoder_cache *e = &ctx->encoder;
+    e->table = take(c, ctx->max_seqs, e->row_blocks, sizeof *e->table);
+    e->seq_lens = take(c, ctx->max_seqs, 1, sizeof *e->seq_lens);
+    e->slots = take(c, ctx->max_encoder_tokens, 1, sizeof *e->slots);
+    e->groups = take(c, m->encoder.n_kv, 1, sizeof *e->groups);
+    ctx->all_rows = take(c, ctx->max_logits, 1, sizeof *ctx->all_rows);
+    for (uint32_t i = 0; ctx->all_rows && i < ctx->max_logits; i++)
+        ctx->all_rows[i] = i;
+}
 
 static void carve_buffers(const struct quire_model *m, struct quire_context *ctx, struct carve *c)
 {
     const struct qr_model_config *cfg = m->config;
-    const size_t rows = ctx->max_tokens, hidden = cfg->hidden_size;
+    const size_t rows = ctx->max_rows, hidden = cfg->hidden_size;
     const bool parallel = cfg->block == QR_BLOCK_PARALLEL1 || cfg->block == QR_BLOCK_PARALLEL2;
     ctx->x = take_floats(c, rows, hidden);
     ctx->h = take_floats(c, rows, hidden);
@@ -163,12 +195,15 @@ static void carve_buffers(const struct quire_model *m, struct quire_context *ctx
     ctx->gate = take_floats(c, rows, cfg->max_ffn_size);
     ctx->up = take_floats(c, rows, cfg->max_ffn_size);
     ctx->head_in = take_floats(c, ctx->max_logits, hidden);
+    ctx->head_mid = m->global.mat[QR_W_HEAD_DENSE] ? take_floats(c, ctx->max_logits, hidden) : NULL;
     ctx->positions = take(c, rows, 1, sizeof(uint32_t));
     ctx->lengths = take(c, rows, 1, sizeof(uint32_t));
     ctx->last_rows = take(c, ctx->max_seqs, 1, sizeof(uint32_t));
     const size_t dense = act_bytes(m, ctx), experts = expert_act_bytes(m, ctx);
     ctx->act_memory = take(c, dense > experts ? dense : experts, 1, 1);
     carve_moe(m, ctx, c);
+    if (qr_model_encodes(m))
+        carve_encoder(m, ctx, c);
     for (uint32_t i = 0; i < cfg->n_rope; i++) {
         float *memory = take_floats(c, qr_rope_table_floats(&cfg->rope[i], rows), 1);
         if (memory)
@@ -185,7 +220,7 @@ static quire_status measure(const struct quire_model *m, const struct quire_cont
     *carve = (struct carve){ 0 };
     carve_buffers(m, c, carve);
     if (carve->overflow)
-        return qr_fail(err, QUIRE_E_LIMIT, "a step of %u tokens is beyond the address space", p->max_tokens);
+        return qr_fail(err, QUIRE_E_LIMIT, "a step of %u tokens is beyond the address space", c->max_rows);
     return QUIRE_OK;
 }
 
@@ -194,12 +229,13 @@ quire_status quire_context_bytes(const struct quire_model *model, const struct q
 {
     struct quire_context c;
     struct carve carve;
-    uint64_t plan = 0;
+    uint64_t plan = 0, encoder = 0;
     if (!bytes)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "bytes is NULL");
     QR_TRY(measure(model, params, &c, &carve, err));
+    QR_TRY(qr_encoder_cache_bytes(model, &c, &encoder, err));
     QR_TRY(qr_context_plan_bytes(model, &c, &plan, err));
-    *bytes = sizeof c + carve.used + plan;
+    *bytes = sizeof c + carve.used + plan + encoder;
     return QUIRE_OK;
 }
 
@@ -223,8 +259,12 @@ quire_status quire_context_create(struct quire_model *model, const struct quire_
         carve = (struct carve){ .base = memory };
         carve_buffers(model, c, &carve);
         s = qr_context_plan_create(c, err);
+        if (s == QUIRE_OK)
+            s = qr_encoder_cache_create(c, err);
+        if (s != QUIRE_OK)
+            quire_plan_destroy(c->plan);
     } else {
-        qr_fail(err, s, "no memory for a step of %u tokens (%zu bytes)", limits.max_tokens, carve.used);
+        qr_fail(err, s, "no memory for a step of %u tokens (%zu bytes)", limits.max_rows, carve.used);
     }
     if (s != QUIRE_OK) {
         qr_free(params->allocator, memory, carve.used, 1);
@@ -241,6 +281,7 @@ void quire_context_destroy(struct quire_context *context)
     if (!context)
         return;
     quire_plan_destroy(context->plan);
+    qr_encoder_cache_destroy(context);
     __atomic_fetch_sub(&context->model->n_contexts, 1, __ATOMIC_ACQ_REL);
     qr_free(context->allocator, context->memory, context->memory_bytes, 1);
     qr_free(context->allocator, context, 1, sizeof *context);

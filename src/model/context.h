@@ -19,15 +19,31 @@ struct qr_moe_buffers {
     float *shared_gate; /* [max_tokens] */
 };
 
-/* Rows of the step are token rows [max_tokens]; every buffer below is [rows][its width] f32. */
+/* Keys and values of one layer at a time of the sequences of one pass of the encoder. Every sequence begins in a block
+ * of its own, and all groups use the same ids. */
+struct qr_encoder_cache {
+    struct quire_kv_cache *kv;
+    struct quire_plan *plan;
+    uint32_t n_blocks, row_blocks; /* in the pool; in a row of the table */
+    int32_t *table;                /* [max_seqs][row_blocks] */
+    int32_t *seq_lens;             /* [max_seqs] */
+    int64_t *slots;                /* [max_encoder_tokens] */
+    struct quire_attention_batch_group *groups; /* [model->encoder.n_kv] */
+};
+
+/* Rows of a pass are token rows [max_rows]; every buffer below is [rows][its width] f32. */
 struct quire_context {
     struct quire_model *model;
     struct quire_kv_cache *kv;
     struct quire_threads *threads;
     const struct quire_allocator *allocator;
     uint32_t max_tokens, max_seqs, max_logits, max_seq_len;
+    uint32_t max_encoder_tokens, max_encoder_len;
+    uint32_t max_rows; /* of a step or a pass of the encoder */
+    enum quire_kv_dtype encoder_dtype;
     bool busy; /* atomic */
-    struct quire_plan *plan;
+    struct quire_plan *plan; /* of steps; NULL without kv */
+    struct qr_encoder_cache encoder;
     struct qr_rope_table rope[QR_ROPE_MAX_SETS];
     float *x;        /* [hidden] residual stream */
     float *h;        /* [hidden] normed input of a sublayer */
@@ -39,7 +55,9 @@ struct quire_context {
     float *gate, *up; /* [max_ffn_size] */
     struct qr_moe_buffers moe; /* all NULL in dense models */
     float *head_in;  /* [max_logits][hidden] rows whose logits are wanted */
-    uint32_t *positions, *lengths; /* [max_tokens] position and rotary length of each row */
+    float *head_mid; /* [max_logits][hidden] of heads with a dense layer, else NULL */
+    uint32_t *all_rows; /* [max_logits] 0, 1, 2, ... for encoders, else NULL */
+    uint32_t *positions, *lengths; /* [max_rows] position and rotary length of each row */
     uint32_t *last_rows;           /* [max_seqs] default rows for logits */
     void *act_memory; /* views of the activations of one matrix product, made anew for each */
     void *memory;     /* what all of the above lies in */
@@ -51,14 +69,53 @@ quire_status qr_context_plan_bytes(const struct quire_model *model, const struct
                                    struct quire_error *err);
 quire_status qr_context_plan_create(struct quire_context *ctx, struct quire_error *err);
 
-/* One member's share of a step whose arguments have been checked and whose plan is built. */
+/* The private pool of the encoder: sizes of its tables, bytes it and its plan will take, and making both (needs the
+ * tables' memory). Nothing happens in models without an encoder. */
+void qr_encoder_cache_size(struct quire_context *limits);
+quire_status qr_encoder_cache_bytes(const struct quire_model *model, const struct quire_context *limits,
+                                    uint64_t *bytes, struct quire_error *err);
+quire_status qr_encoder_cache_create(struct quire_context *ctx, struct quire_error *err);
+void qr_encoder_cache_destroy(struct quire_context *ctx);
+
+/* Lays out the sequences of a pass: fills table, seq_lens and slots. The pass fits the context. */
+void qr_encoder_cache_place(struct quire_context *ctx, const struct quire_encoder_step *step);
+
+/* A step, or a pass of the encoder put as one: arguments have been checked and the plan is built. */
 struct qr_step {
     struct quire_context *ctx;
     const struct quire_model_step *args;
+    const struct quire_encoder_step *encode; /* NULL: a step of the decoder */
+    struct qr_stack stack;
+    struct quire_kv_cache *kv; /* of the layers' own keys, and the plan over it */
+    struct quire_plan *plan;
     const uint32_t *logits_rows;
     uint32_t n_tokens, n_logits;
 };
+
+/* Fills positions and rotary lengths of all rows. query_start_loc has been checked. */
+void qr_step_place_rows(const struct qr_step *s);
+
+/* Token ids, or embeddings, and positions are in range. */
+quire_status qr_step_check_tokens(const struct qr_step *s, struct quire_error *err);
+
+/* logits_rows[n_logits] are rows of the step, and no more than the context was made for. */
+quire_status qr_step_check_logits(const struct qr_step *s, struct quire_error *err);
+
+/* Runs one member's share; on the context's team, or alone. */
 void qr_step_part(void *step, const struct quire_team *team);
+quire_status qr_context_run(struct qr_step *s, struct quire_error *err);
+
+/* What follows the last layer in the encoder: states, keys and values for the decoder, pooled vectors. */
+void qr_encoder_outputs(const struct qr_step *s, const struct quire_team *team);
+
+/* Rows [begin, end) behind the last layer: through the final norm, if the stack has one. */
+void qr_final_rows(const struct qr_step *s, float *dst, const float *src, size_t begin, size_t end);
+
+/* Logits of the wanted rows of ctx->x. */
+void qr_head(const struct qr_step *s, const struct quire_team *team);
+
+/* Pooled vectors of ctx->h. */
+void qr_pool(const struct qr_step *s, const struct quire_team *team);
 
 /* The two sublayers: read ctx->x, leave their result in `out` (ctx->sub or ctx->sub2). All members call them. */
 void qr_attention_sublayer(const struct qr_step *s, uint32_t layer, bool normed, float *out,
@@ -98,7 +155,12 @@ void qr_prepare(const struct qr_step *s, struct qr_act *act, const struct qr_pac
 void qr_project(const struct qr_step *s, const struct qr_act *act, const struct qr_packed *w, const float *bias,
                 float *out, const struct quire_team *team);
 
-/* Attention of a layer: ctx->q against the cache into ctx->att. */
+/* Attention of a layer to the tokens of its own sequence: ctx->q against the cache into ctx->att. */
 void qr_attend(const struct qr_step *s, uint32_t layer, const struct quire_team *team);
+
+/* The sublayer between attention and feed-forward that attends to the encoder's output, and the keys and values for it
+ * from ctx->h, which is that output. */
+void qr_cross_sublayer(const struct qr_step *s, uint32_t layer, bool normed, float *out, const struct quire_team *team);
+void qr_cross_write(const struct qr_step *s, const struct quire_team *team);
 
 #endif

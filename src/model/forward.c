@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* forward.c - one forward pass: embedding, blocks, head. Everything a family can vary is read from the description. */
+/* forward.c - one forward pass: embedding and blocks. Everything a family can vary is read from the description. */
 #include "base/threads.h"
 #include "linear/packed.h"
 #include "model/context.h"
@@ -63,11 +63,23 @@ static void rows_of(const struct qr_step *s, const struct quire_team *team, size
     qr_team_range(team, s->n_tokens, 1, begin, end);
 }
 
+/* x += row `index` of a table, by way of the row's own scratch. */
+static void add_table_row(const struct qr_step *s, const struct qr_packed *table, size_t index, size_t r, float *x)
+{
+    struct quire_context *ctx = s->ctx;
+    const size_t width = ctx->model->config->hidden_size;
+    float *row = ctx->h + r * width;
+    qr_linear_row(table, index, row);
+    ctx->model->kernels->add(x, row, width);
+}
+
 static void embed_part(const struct qr_step *s, const struct quire_team *team)
 {
     struct quire_context *ctx = s->ctx;
     const struct quire_model *m = ctx->model;
     const struct qr_model_config *c = m->config;
+    const struct qr_packed *positions = m->global.mat[s->stack.positions], *types = m->global.mat[QR_W_TYPE_EMBD];
+    const int32_t *type_ids = s->encode ? s->encode->token_type_ids : NULL;
     size_t begin, end;
     rows_of(s, team, &begin, &end);
     for (size_t r = begin; r < end; r++) {
@@ -78,17 +90,17 @@ static void embed_part(const struct qr_step *s, const struct quire_team *team)
             memcpy(x, s->args->embeddings + r * c->hidden_size, c->hidden_size * sizeof *x);
         if (c->embedding_scale != 1)
             m->kernels->scale(x, c->embedding_scale, c->hidden_size);
-        if (m->global.mat[QR_W_POS_EMBD]) {
-            float *row = ctx->h + r * c->hidden_size;
-            qr_linear_row(m->global.mat[QR_W_POS_EMBD], ctx->positions[r] + c->position_offset, row);
-            m->kernels->add(x, row, c->hidden_size);
-        }
+        if (types)
+            add_table_row(s, types, type_ids ? (size_t)type_ids[r] : 0, r, x);
+        if (positions)
+            add_table_row(s, positions, (size_t)ctx->positions[r] + c->position_offset, r, x);
         for (uint32_t i = 0; i < c->n_rope; i++)
             if (c->rope[i].kind != QR_ROPE_NONE)
                 qr_rope_table_row(&ctx->rope[i], r, ctx->positions[r], ctx->lengths[r]);
     }
     if (c->embedding_norm)
-        qr_norm_rows(s, &m->global, QR_W_EMBD_NORM, QR_W_EMBD_NORM_BIAS, ctx->x, ctx->x, c->hidden_size, begin, end);
+        qr_norm_rows(s, &m->global, s->stack.embd_norm, s->stack.embd_norm_bias, ctx->x, ctx->x, c->hidden_size, begin,
+                     end);
 }
 
 /* x += residual_scale * sub over the member's rows, through the sublayer's output norm if it has one. */
@@ -125,6 +137,10 @@ static void block_part(const struct qr_step *s, uint32_t i, const struct quire_t
     qr_attention_sublayer(s, i, normed, ctx->sub, team);
     if (!parallel)
         add_residual(s, layer, ctx->sub, QR_W_ATTN_POST_NORM, QR_W_ATTN_POST_NORM_BIAS, team);
+    if (layer->mat[QR_W_CROSS_Q]) {
+        qr_cross_sublayer(s, i, normed, ctx->sub, team);
+        add_residual(s, layer, ctx->sub, QR_W_CROSS_POST_NORM, QR_W_CROSS_POST_NORM_BIAS, team);
+    }
     /* PARALLEL1: one norm serves both, and the feed-forward finds its weight under the attention's role */
     qr_ffn_sublayer(s, i, normed, parallel ? ctx->sub2 : ctx->sub, team);
     if (parallel)
@@ -141,54 +157,36 @@ static void copy_hidden(const struct qr_step *s, uint32_t i, const struct quire_
            (end - begin) * width * sizeof(float));
 }
 
-/* Final norm of the wanted rows, head, logit scale and cap. */
-static void head_part(const struct qr_step *s, const struct quire_team *team)
+void qr_final_rows(const struct qr_step *s, float *dst, const float *src, size_t begin, size_t end)
 {
-    struct quire_context *ctx = s->ctx;
-    const struct quire_model *m = ctx->model;
-    const struct qr_model_config *c = m->config;
-    const size_t width = c->hidden_size;
-    size_t begin, end;
-    qr_team_range(team, s->n_logits, 1, &begin, &end);
-    for (size_t i = begin; i < end; i++)
-        memcpy(ctx->head_in + i * width, ctx->x + s->logits_rows[i] * width, width * sizeof(float));
-    qr_norm_rows(s, &m->global, QR_W_OUTPUT_NORM, QR_W_OUTPUT_NORM_BIAS, ctx->head_in, ctx->head_in, width, begin, end);
-    quire_team_barrier(team);
-    const struct qr_packed *head = qr_model_head(m);
-    struct qr_act act;
-    qr_prepare(s, &act, &head, 1, ctx->head_in, s->n_logits, team);
-    qr_project(s, &act, head, m->global.vec[QR_W_OUTPUT_BIAS], s->args->logits, team);
-    if (c->logit_scale == 1 && c->final_softcap == 0)
-        return;
-    quire_team_barrier(team);
-    for (size_t i = begin; i < end; i++) {
-        float *row = s->args->logits + i * c->vocab_size;
-        if (c->logit_scale != 1)
-            m->kernels->scale(row, c->logit_scale, c->vocab_size);
-        if (c->final_softcap > 0)
-            m->kernels->soft_cap(row, c->final_softcap, c->vocab_size);
-    }
+    const struct quire_model *m = s->ctx->model;
+    const size_t width = m->config->hidden_size;
+    if (qr_model_final_norm(m->config))
+        qr_norm_rows(s, &m->global, s->stack.output_norm, s->stack.output_norm_bias, dst, src, width, begin, end);
+    else if (dst != src)
+        memcpy(dst + begin * width, src + begin * width, (end - begin) * width * sizeof *dst);
 }
 
 void qr_step_part(void *arg, const struct quire_team *team)
 {
     const struct qr_step *s = arg;
-    const struct qr_model_config *c = s->ctx->model->config;
+    const size_t width = s->ctx->model->config->hidden_size;
     embed_part(s, team);
-    for (uint32_t i = 0; i < c->n_layers; i++) {
+    for (uint32_t i = s->stack.first; i < s->stack.end; i++) {
         if (s->args->hidden)
-            copy_hidden(s, i, team);
+            copy_hidden(s, i - s->stack.first, team);
         block_part(s, i, team);
     }
     if (s->args->hidden) {
         size_t begin, end;
         rows_of(s, team, &begin, &end);
-        float *last = s->args->hidden + (size_t)c->n_layers * s->n_tokens * c->hidden_size;
-        qr_norm_rows(s, &s->ctx->model->global, QR_W_OUTPUT_NORM, QR_W_OUTPUT_NORM_BIAS, last, s->ctx->x, c->hidden_size,
-                     begin, end);
+        float *last = s->args->hidden + (size_t)(s->stack.end - s->stack.first) * s->n_tokens * width;
+        qr_final_rows(s, last, s->ctx->x, begin, end);
     }
+    if (s->encode)
+        qr_encoder_outputs(s, team);
     if (s->args->logits && s->n_logits) {
         quire_team_barrier(team); /* head rows may belong to other members */
-        head_part(s, team);
+        qr_head(s, team);
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* groups.c - which layers share a group of the cache or of the plan, and what attention each of them computes. */
+/* groups.c - stacks of layers, which layers share a group of the cache or of the plan, and what attention each of them
+ * computes. */
 #include "base/error.h"
 #include "model/model.h"
 #include <math.h>
@@ -15,6 +16,38 @@ static float alibi_slope(const struct qr_model_config *c, uint32_t n_heads, uint
     return (float)exp2(-exponent) * c->alibi_scale;
 }
 
+static quire_status fill_alibi(struct quire_model *m, uint32_t n_heads, struct quire_attention_config *a,
+                               struct quire_error *err)
+{
+    float *slopes = qr_arena_alloc(&m->vectors, n_heads, sizeof *slopes);
+    if (!slopes)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for ALiBi slopes");
+    for (uint32_t h = 0; h < n_heads; h++)
+        slopes[h] = alibi_slope(m->config, n_heads, h);
+    a->alibi_slopes = slopes;
+    return QUIRE_OK;
+}
+
+/* The first layer of a stack has the buckets; the others share its bias by distance. */
+static quire_status fill_relative(struct quire_model *m, uint32_t i, struct quire_attention_config *a,
+                                  struct quire_error *err)
+{
+    const struct qr_model_config *c = m->config;
+    const uint32_t first = c->layers[i].encoder ? c->n_layers : 0, range = c->relative_distance;
+    if (i == first) {
+        float *bias = qr_arena_alloc(&m->vectors, a->num_heads, (2 * (size_t)range + 1) * sizeof *bias);
+        if (!bias)
+            return qr_fail(err, QUIRE_E_NOMEM, "no memory for a relative position bias");
+        QR_TRY(quire_relative_bias(m->layers[i].vec[QR_W_ATTN_REL_BIAS], c->relative_buckets, a->num_heads, !a->causal,
+                                   range, range, bias, err));
+        a->relative_bias = bias;
+    } else {
+        a->relative_bias = m->layers[first].attention.relative_bias;
+    }
+    a->relative_range = range;
+    return QUIRE_OK;
+}
+
 static quire_status fill_attention(struct quire_model *m, uint32_t i, struct quire_error *err)
 {
     const struct qr_model_config *c = m->config;
@@ -27,64 +60,141 @@ static quire_status fill_attention(struct quire_model *m, uint32_t i, struct qui
     a->window_left = l->window ? (int32_t)l->window - 1 : QUIRE_WINDOW_NONE;
     a->compute = m->compute;
     a->sinks = m->layers[i].vec[QR_W_ATTN_SINKS];
-    if (c->alibi_max_bias > 0) {
-        float *slopes = qr_arena_alloc(&m->vectors, l->n_heads, sizeof *slopes);
-        if (!slopes)
-            return qr_fail(err, QUIRE_E_NOMEM, "no memory for ALiBi slopes");
-        for (uint32_t h = 0; h < l->n_heads; h++)
-            slopes[h] = alibi_slope(c, l->n_heads, h);
-        a->alibi_slopes = slopes;
+    if (l->encoder || c->kind == QR_MODEL_ENCODER) {
+        a->kind = l->encoder ? QUIRE_ATTENTION_ENCODER : QUIRE_ATTENTION_ENCODER_ONLY;
+        a->causal = 0;
+        a->window_right = a->window_left;
     }
-    return QUIRE_OK;
+    if (c->relative_buckets)
+        QR_TRY(fill_relative(m, i, a, err));
+    return c->alibi_max_bias > 0 ? fill_alibi(m, l->n_heads, a, err) : QUIRE_OK;
 }
 
-static bool fits_kv_group(const struct quire_kv_group_config *g, const struct qr_layer_config *l)
-{
-    return g->n_kv_heads == l->n_kv_heads && g->sliding_window == l->window;
-}
-
-static void assign_kv_group(struct quire_model *m, uint32_t i)
+/* Adds layer i to the group of its shape and window, a new one if need be. */
+static void assign_kv_group(struct quire_model *m, struct qr_groups *groups, uint32_t i)
 {
     const struct qr_model_config *c = m->config;
+    const struct qr_layer_config *l = &c->layers[i];
+    const bool encodes = groups == &m->encoder; /* its cache forgets a layer with the next one, and nothing earlier */
+    const uint32_t window = encodes ? 0 : l->window;
     uint32_t g = 0;
-    while (g < m->n_kv_groups && !fits_kv_group(&m->kv_groups[g], &c->layers[i]))
+    while (g < groups->n_kv && !(groups->kv[g].n_kv_heads == l->n_kv_heads && groups->kv[g].sliding_window == window))
         g++;
-    struct quire_kv_group_config *group = &m->kv_groups[g];
-    if (g == m->n_kv_groups) {
-        m->n_kv_groups++;
-        group->n_kv_heads = c->layers[i].n_kv_heads;
+    struct quire_kv_group_config *group = &groups->kv[g];
+    if (g == groups->n_kv) {
+        groups->n_kv++;
+        group->n_kv_heads = l->n_kv_heads;
         group->head_size = c->head_dim;
         group->v_head_size = c->v_head_dim;
-        group->sliding_window = c->layers[i].window;
+        group->sliding_window = window;
     }
     m->layers[i].kv_group = g;
-    m->layers[i].kv_layer = group->n_layers++;
+    m->layers[i].kv_layer = encodes ? 0 : group->n_layers;
+    group->n_layers = m->layers[i].kv_layer + 1;
 }
 
-/* Within a KV group only the number of query heads can still differ. */
-static void assign_plan_group(struct quire_model *m, uint32_t i)
+static bool same_division(const struct quire_attention_config *a, const struct quire_attention_config *b)
 {
-    struct qr_model_layer *layer = &m->layers[i];
+    return a->num_heads == b->num_heads && a->window_left == b->window_left && a->window_right == b->window_right;
+}
+
+static void assign_plan_group(struct qr_groups *groups, struct qr_model_layer *layer)
+{
     uint32_t g = 0;
-    while (g < m->n_plan_groups && !(m->plan_groups[g].kv_group == layer->kv_group &&
-                                     m->plan_groups[g].config->num_heads == layer->attention.num_heads))
+    while (g < groups->n_plan && !(groups->plan[g].kv_group == layer->kv_group &&
+                                   same_division(groups->plan[g].config, &layer->attention)))
         g++;
-    if (g == m->n_plan_groups)
-        m->plan_groups[m->n_plan_groups++] = (struct quire_plan_group){ &layer->attention, layer->kv_group, 0 };
+    if (g == groups->n_plan)
+        groups->plan[groups->n_plan++] = (struct quire_plan_group){ &layer->attention, layer->kv_group, 0 };
     layer->plan_group = g;
+}
+
+/* One group for the keys and values that all decoder layers take from the encoder's output; layer i is layer i there. */
+static void add_cross_group(struct quire_model *m)
+{
+    const struct qr_model_config *c = m->config;
+    struct qr_groups *groups = &m->groups;
+    for (uint32_t i = 0; i < c->n_layers; i++) {
+        struct quire_attention_config *a = &m->layers[i].cross;
+        *a = m->layers[i].attention;
+        a->kind = QUIRE_ATTENTION_CROSS;
+        a->causal = 0;
+        a->window_left = a->window_right = QUIRE_WINDOW_NONE;
+        a->relative_bias = NULL;
+        a->relative_range = 0;
+    }
+    m->cross_group = (int32_t)groups->n_kv;
+    m->cross_plan_group = groups->n_plan;
+    groups->kv[groups->n_kv++] = (struct quire_kv_group_config){ .n_layers = c->n_layers,
+                                                                 .n_kv_heads = c->layers[0].n_kv_heads,
+                                                                 .head_size = c->head_dim,
+                                                                 .v_head_size = c->v_head_dim };
+    groups->plan[groups->n_plan++] = (struct quire_plan_group){ &m->layers[0].cross, (uint32_t)m->cross_group, 0 };
+}
+
+static quire_status reserve(const struct quire_model *m, struct qr_groups *groups, struct quire_error *err)
+{
+    const uint32_t n = qr_model_all_layers(m->config) + 1;
+    groups->kv = qr_calloc(m->allocator, n, sizeof *groups->kv);
+    groups->plan = qr_calloc(m->allocator, n, sizeof *groups->plan);
+    groups->capacity = n;
+    return groups->kv && groups->plan ? QUIRE_OK : qr_fail(err, QUIRE_E_NOMEM, "no memory for %u layers", n - 1);
 }
 
 quire_status qr_model_group_layers(struct quire_model *m, struct quire_error *err)
 {
-    const uint32_t n = m->config->n_layers;
-    m->kv_groups = qr_calloc(m->allocator, n, sizeof *m->kv_groups);
-    m->plan_groups = qr_calloc(m->allocator, n, sizeof *m->plan_groups);
-    if (!m->kv_groups || !m->plan_groups)
-        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %u layers", n);
-    for (uint32_t i = 0; i < n; i++) {
+    const struct qr_stack encoder = qr_model_encoder_stack(m);
+    m->cross_group = -1;
+    QR_TRY(reserve(m, &m->groups, err));
+    QR_TRY(reserve(m, &m->encoder, err));
+    for (uint32_t i = 0; i < qr_model_all_layers(m->config); i++) {
+        struct qr_groups *groups = i >= encoder.first && i < encoder.end ? &m->encoder : &m->groups;
         QR_TRY(fill_attention(m, i, err));
-        assign_kv_group(m, i);
-        assign_plan_group(m, i);
+        assign_kv_group(m, groups, i);
+        assign_plan_group(groups, &m->layers[i]);
     }
+    if (m->config->kind == QR_MODEL_ENCODER_DECODER)
+        add_cross_group(m);
     return QUIRE_OK;
+}
+
+static void free_groups(const struct quire_model *m, struct qr_groups *groups)
+{
+    if (groups->kv)
+        qr_free(m->allocator, groups->kv, groups->capacity, sizeof *groups->kv);
+    if (groups->plan)
+        qr_free(m->allocator, groups->plan, groups->capacity, sizeof *groups->plan);
+}
+
+void qr_model_free_groups(struct quire_model *m)
+{
+    free_groups(m, &m->groups);
+    free_groups(m, &m->encoder);
+}
+
+struct qr_stack qr_model_decoder_stack(const struct quire_model *m)
+{
+    return (struct qr_stack){ .end = qr_model_decodes(m) ? m->config->n_layers : 0,
+                              .positions = QR_W_POS_EMBD,
+                              .embd_norm = QR_W_EMBD_NORM,
+                              .embd_norm_bias = QR_W_EMBD_NORM_BIAS,
+                              .output_norm = QR_W_OUTPUT_NORM,
+                              .output_norm_bias = QR_W_OUTPUT_NORM_BIAS };
+}
+
+struct qr_stack qr_model_encoder_stack(const struct quire_model *m)
+{
+    struct qr_stack s = qr_model_decoder_stack(m);
+    s.end = 0;
+    if (m->config->kind == QR_MODEL_ENCODER)
+        s.end = m->config->n_layers;
+    if (m->config->kind == QR_MODEL_ENCODER_DECODER)
+        s = (struct qr_stack){ .first = m->config->n_layers,
+                               .end = qr_model_all_layers(m->config),
+                               .positions = QR_W_ENC_POS_EMBD,
+                               .embd_norm = QR_W_ENC_EMBD_NORM,
+                               .embd_norm_bias = QR_W_ENC_EMBD_NORM_BIAS,
+                               .output_norm = QR_W_ENC_OUTPUT_NORM,
+                               .output_norm_bias = QR_W_ENC_OUTPUT_NORM_BIAS };
+    return s;
 }

@@ -154,6 +154,32 @@ static quire_status read_sizes(const struct qr_hf *h, uint32_t *heads, uint32_t 
     return QUIRE_OK;
 }
 
+/* The encoder's layers: as many as the decoder's and as large, where the file does not say otherwise. */
+static quire_status read_encoder(const struct qr_hf *h, uint32_t heads, uint32_t ffn)
+{
+    struct qr_model_config *cfg = h->cfg;
+    uint32_t encoder_heads = heads;
+    bool has;
+    QR_TRY(qr_hf_u32_opt(h, "encoder_attention_heads", &encoder_heads, &has));
+    QR_TRY(qr_hf_u32_opt(h, "encoder_ffn_dim", &ffn, &has));
+    if (encoder_heads != heads)
+        return qr_fail(h->err, QUIRE_E_UNSUPPORTED, "%s: %u heads in the encoder, %u in the decoder", what,
+                       encoder_heads, heads);
+    for (uint32_t i = cfg->n_layers; i < qr_model_all_layers(cfg); i++)
+        cfg->layers[i].ffn_size = ffn;
+    return QUIRE_OK;
+}
+
+static quire_status read_relative_bias(const struct qr_hf *h)
+{
+    if (!h->arch->relative_bias)
+        return QUIRE_OK;
+    QR_TRY(qr_hf_u32(h, "relative_attention_num_buckets", &h->cfg->relative_buckets));
+    if (h->cfg->relative_buckets == 0)
+        return qr_fail(h->err, QUIRE_E_FORMAT, "%s: relative_attention_num_buckets is 0", what);
+    return qr_hf_u32(h, "relative_attention_max_distance", &h->cfg->relative_distance);
+}
+
 static quire_status read_activation(const struct qr_hf *h)
 {
     static const struct {
@@ -176,6 +202,11 @@ static quire_status read_activation(const struct qr_hf *h)
     if (!name)
         QR_TRY(qr_hf_str(h, "hidden_act", &name));
     h->cfg->activation = h->arch->activation;
+    if (name && h->arch->hf_gate_in_name) {
+        h->cfg->ffn_gated = strncmp(name, "gated-", 6) == 0;
+        if (h->cfg->ffn_gated) /* "gated-gelu" means the tanh form */
+            name = strcmp(name + 6, "gelu") == 0 ? "gelu_new" : name + 6;
+    }
     if (!name || h->arch->activation == QR_ACT_SWIGLU_OAI) /* that one has no name */
         return QUIRE_OK;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -211,7 +242,13 @@ static quire_status read_scales(const struct qr_hf *h)
     QR_TRY(
         read_softcap(h, h->arch->attn_softcap, "attn_logit_softcapping", &cfg->attention_softcap));
     QR_TRY(read_softcap(h, h->arch->final_softcap, "final_logit_softcapping", &cfg->final_softcap));
-    return qr_hf_bool(h, "tie_word_embeddings", false, &cfg->tied_output);
+    QR_TRY(qr_hf_bool(h, "tie_word_embeddings", false, &cfg->tied_output));
+    if (h->arch->scaled_tied_head) { /* the newer key decides; before it, being tied did */
+        bool scaled;
+        QR_TRY(qr_hf_bool(h, "scale_decoder_outputs", cfg->tied_output, &scaled));
+        cfg->logit_scale = scaled ? 1 / sqrtf((float)cfg->hidden_size) : 1;
+    }
+    return QUIRE_OK;
 }
 
 static quire_status read_all(const struct qr_hf *h, const json_t *generation)
@@ -220,9 +257,16 @@ static quire_status read_all(const struct qr_hf *h, const json_t *generation)
     uint32_t heads, kv_heads, ffn;
     bool both_ways;
     QR_TRY(read_sizes(h, &heads, &kv_heads, &ffn));
+    cfg->n_encoder_layers = cfg->kind == QR_MODEL_ENCODER_DECODER ? cfg->n_layers : 0;
+    if (cfg->n_encoder_layers) {
+        bool has;
+        QR_TRY(qr_hf_u32_opt(h, "encoder_layers", &cfg->n_encoder_layers, &has));
+    }
     QR_TRY(qr_model_config_add_layers(cfg, heads, kv_heads, ffn, h->err));
-    QR_TRY(qr_hf_bool(h, "use_bidirectional_attention", false, &both_ways));
+    QR_TRY(read_encoder(h, heads, ffn));
+    QR_TRY(qr_hf_bool(h, "use_bidirectional_attention", cfg->kind == QR_MODEL_ENCODER, &both_ways));
     cfg->causal = !both_ways;
+    QR_TRY(read_relative_bias(h));
     QR_TRY(read_activation(h));
     QR_TRY(read_scales(h));
     QR_TRY(qr_hf_family(h));

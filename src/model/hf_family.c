@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "model/hf_internal.h"
 #include <math.h>
+#include <string.h>
 
 static quire_status check_switches(const struct qr_hf *h)
 {
@@ -13,6 +14,13 @@ static quire_status check_switches(const struct qr_hf *h)
             return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
                            "config.json: %s = %s is not supported in family %s", o->key,
                            v ? "true" : "false", h->arch->name);
+    }
+    for (const struct qr_hf_only_text *o = h->arch->hf_only_texts; o && o->key; o++) {
+        const char *text = o->text;
+        QR_TRY(qr_hf_str(h, o->key, &text));
+        if (strcmp(text, o->text) != 0)
+            return qr_fail(h->err, QUIRE_E_UNSUPPORTED, "config.json: %s %.60s is not supported in family %s",
+                           o->key, text, h->arch->name);
     }
     return QUIRE_OK;
 }
@@ -31,6 +39,8 @@ static quire_status read_biases(const struct qr_hf *h)
         QR_TRY(qr_hf_bool(h, "attention_bias", false, &attention));
     if (arch->hf_mlp_bias)
         QR_TRY(qr_hf_bool(h, "mlp_bias", false, &mlp));
+    if (arch->hf_norm_bias_key)
+        QR_TRY(qr_hf_bool(h, arch->hf_norm_bias_key, false, &b->norm));
     b->q = b->k = b->v = b->q || all || attention || qkv;
     b->o = b->o || all || attention;
     b->ffn_in = b->ffn_in || all || mlp;
@@ -121,6 +131,36 @@ static quire_status read_temperature(const struct qr_hf *h)
     return read_factor(h, in_use, "attn_scale", &cfg->temperature_scale);
 }
 
+/* Learned positions that are counted from behind the padding token's row, which belongs to the table's rows. */
+static quire_status read_positions(const struct qr_hf *h)
+{
+    struct qr_model_config *cfg = h->cfg;
+    uint32_t pad;
+    if (!h->arch->hf_positions_after_pad)
+        return QUIRE_OK;
+    QR_TRY(qr_hf_u32(h, "pad_token_id", &pad));
+    if (cfg->context_length < 2 || pad > cfg->context_length - 2)
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: pad_token_id %u leaves no positions of %u", pad,
+                       cfg->context_length);
+    cfg->position_offset = pad + 1;
+    cfg->context_length -= pad + 1;
+    return QUIRE_OK;
+}
+
+/* Token types, positions, the scale of embeddings. */
+static quire_status read_embedding(const struct qr_hf *h)
+{
+    struct qr_model_config *cfg = h->cfg;
+    bool scaled = false, has;
+    if (h->arch->kind == QR_MODEL_ENCODER)
+        QR_TRY(qr_hf_u32_opt(h, "type_vocab_size", &cfg->n_token_types, &has));
+    if (h->arch->hf_embedding_scale_key)
+        QR_TRY(qr_hf_bool(h, h->arch->hf_embedding_scale_key, false, &scaled));
+    if (scaled)
+        cfg->embedding_scale = sqrtf((float)cfg->hidden_size);
+    return read_positions(h);
+}
+
 static quire_status read_qk_norm(const struct qr_hf *h)
 {
     bool in_use = true;
@@ -136,6 +176,7 @@ quire_status qr_hf_family(const struct qr_hf *h)
     QR_TRY(read_biases(h));
     QR_TRY(read_block(h));
     QR_TRY(read_multipliers(h));
+    QR_TRY(read_embedding(h));
     QR_TRY(read_alibi(h));
     QR_TRY(read_qk_norm(h));
     return read_temperature(h);

@@ -74,14 +74,16 @@ static quire_status window_period(const struct qr_hf *h, uint32_t *period)
 static quire_status ruled_windows(const struct qr_hf *h, uint32_t window)
 {
     struct qr_model_config *cfg = h->cfg;
+    const enum qr_window_rule rule = h->arch->hf_window;
     uint32_t first = 0, period = 0;
     bool in_use = true;
-    if (h->arch->hf_window == QR_WINDOW_FROM)
+    if (rule == QR_WINDOW_FROM)
         QR_TRY(window_from(h, &in_use, &first));
-    else if (h->arch->hf_window == QR_WINDOW_PERIODIC)
+    else if (rule == QR_WINDOW_PERIODIC || rule == QR_WINDOW_PERIODIC_FIRST)
         QR_TRY(window_period(h, &period));
+    const uint32_t full = rule == QR_WINDOW_PERIODIC_FIRST || !period ? 0 : period - 1; /* of each period */
     for (uint32_t i = first; in_use && i < cfg->n_layers; i++)
-        if (period == 0 || (i + 1) % period != 0)
+        if (period == 0 || i % period != full)
             cfg->layers[i].window = window;
     return QUIRE_OK;
 }

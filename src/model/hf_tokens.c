@@ -52,6 +52,7 @@ static quire_status read_ids(const json_t *obj, struct qr_model_config *cfg,
 {
     QR_TRY(read_id(obj, "bos_token_id", &cfg->bos_id, err));
     QR_TRY(read_id(obj, "pad_token_id", &cfg->pad_id, err));
+    QR_TRY(read_id(obj, "decoder_start_token_id", &cfg->decoder_start_id, err));
     return read_eos(obj, cfg, err);
 }
 

@@ -95,7 +95,7 @@ static void write_cache(const struct qr_step *s, uint32_t i, const struct quire_
         .slot_mapping = s->args->batch->groups[layer->kv_group].slot_mapping,
         .n_tokens = s->n_tokens,
     };
-    quire_kv_write_part(ctx->kv, &write, team);
+    quire_kv_write_part(s->kv, &write, team);
     quire_team_barrier(team);
 }
 
@@ -105,6 +105,7 @@ void qr_attention_sublayer(const struct qr_step *s, uint32_t i, bool normed, flo
     const struct qr_model_config *c = ctx->model->config;
     const struct qr_model_layer *layer = &ctx->model->layers[i];
     size_t begin, end;
+    normed = normed && !c->layers[i].bare_input;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     if (normed)
         qr_norm_rows(s, layer, QR_W_ATTN_NORM, QR_W_ATTN_NORM_BIAS, ctx->h, ctx->x, c->hidden_size, begin, end);

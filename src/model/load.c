@@ -12,6 +12,13 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_OUTPUT:
     case QR_W_POS_EMBD:
     case QR_W_TYPE_EMBD:
+    case QR_W_HEAD_DENSE:
+    case QR_W_POOLER:
+    case QR_W_ENC_POS_EMBD:
+    case QR_W_CROSS_Q:
+    case QR_W_CROSS_K:
+    case QR_W_CROSS_V:
+    case QR_W_CROSS_O:
     case QR_W_ATTN_Q:
     case QR_W_ATTN_K:
     case QR_W_ATTN_V:
@@ -187,7 +194,7 @@ static quire_status add_all(struct load *l, struct quire_error *err)
     struct quire_model *m = l->model;
     for (int r = 0; r < QR_W_FIRST_LAYER_ROLE; r++)
         QR_TRY(add_weight(l, (enum qr_weight_role)r, 0, &m->global, err));
-    for (uint32_t i = 0; i < m->config->n_layers; i++)
+    for (uint32_t i = 0; i < qr_model_all_layers(m->config); i++)
         for (int r = QR_W_FIRST_LAYER_ROLE; r < QR_W_N_ROLES; r++)
             QR_TRY(add_weight(l, (enum qr_weight_role)r, i, &m->layers[i], err));
     return QUIRE_OK;
@@ -208,7 +215,7 @@ static quire_status run_load(struct load *l, struct quire_threads *threads, stru
 /* Every role of every layer, and of a layer with experts three matrices for each of them. */
 static size_t max_jobs_of(const struct qr_model_config *c)
 {
-    size_t n = ((size_t)c->n_layers + 1) * QR_W_N_ROLES;
+    size_t n = ((size_t)qr_model_all_layers(c) + 1) * QR_W_N_ROLES;
     for (uint32_t i = 0; i < c->n_layers; i++)
         n += c->layers[i].moe ? 3 * (size_t)c->moe.n_experts : 0;
     return n;
@@ -218,13 +225,13 @@ quire_status qr_model_load(struct quire_model *m, struct quire_threads *threads,
 {
     const size_t max_jobs = max_jobs_of(m->config);
     qr_arena_init(&m->vectors, m->allocator, 0);
-    m->layers = qr_calloc(m->allocator, m->config->n_layers, sizeof *m->layers);
+    m->layers = qr_calloc(m->allocator, qr_model_all_layers(m->config), sizeof *m->layers);
     struct load l = { .model = m, .jobs = qr_calloc(m->allocator, max_jobs, sizeof(struct job)) };
     quire_status s = QUIRE_E_NOMEM;
     if (m->layers && l.jobs)
         s = run_load(&l, threads, err);
     else
-        qr_fail(err, s, "no memory for %u layers", m->config->n_layers);
+        qr_fail(err, s, "no memory for %u layers", qr_model_all_layers(m->config));
     qr_free(m->allocator, l.jobs, max_jobs, sizeof(struct job));
     return s;
 }
@@ -242,9 +249,9 @@ void qr_model_unload(struct quire_model *m)
 {
     const uint32_t n_experts = m->config ? m->config->moe.n_experts : 0;
     unload_layer(&m->global, n_experts);
-    for (uint32_t i = 0; m->layers && i < m->config->n_layers; i++)
+    for (uint32_t i = 0; m->layers && i < qr_model_all_layers(m->config); i++)
         unload_layer(&m->layers[i], n_experts);
     if (m->layers)
-        qr_free(m->allocator, m->layers, m->config->n_layers, sizeof *m->layers);
+        qr_free(m->allocator, m->layers, qr_model_all_layers(m->config), sizeof *m->layers);
     qr_arena_free(&m->vectors);
 }

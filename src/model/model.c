@@ -17,12 +17,8 @@ void quire_model_params_default(struct quire_model_params *params)
 static quire_status check_supported(const struct qr_model_config *c, struct quire_error *err)
 {
     const char *missing = NULL;
-    if (c->kind != QR_MODEL_DECODER)
-        missing = "encoders";
-    else if (c->mla.kv_lora_rank)
+    if (c->mla.kv_lora_rank)
         missing = "latent attention (MLA)";
-    else if (c->n_token_types)
-        missing = "token types";
     for (uint32_t i = 0; i < c->n_layers && !missing; i++)
         if (c->layers[i].chunked)
             missing = "chunked-local attention";
@@ -51,10 +47,7 @@ static void destroy(struct quire_model *m)
 {
     qr_model_unload(m);
     qr_onednn_destroy(m->onednn);
-    if (m->kv_groups)
-        qr_free(m->allocator, m->kv_groups, m->config->n_layers, sizeof *m->kv_groups);
-    if (m->plan_groups)
-        qr_free(m->allocator, m->plan_groups, m->config->n_layers, sizeof *m->plan_groups);
+    qr_model_free_groups(m);
     qr_weights_close(m->weights);
     qr_free(m->allocator, m, 1, sizeof *m);
 }
@@ -134,6 +127,7 @@ quire_status quire_model_info(const struct quire_model *model, struct quire_mode
         return QUIRE_E_MISUSE;
     const struct qr_model_config *c = model->config;
     const struct qr_sampling_defaults *s = &c->sampling;
+    const struct qr_stack encoder = qr_model_encoder_stack(model);
     *info = (struct quire_model_info){
         .struct_size = sizeof *info,
         .arch = c->arch,
@@ -161,6 +155,13 @@ quire_status quire_model_info(const struct quire_model *model, struct quire_mode
         .min_p = s->has_min_p ? s->min_p : NAN,
         .repetition_penalty = s->has_repetition_penalty ? s->repetition_penalty : NAN,
         .top_k = s->has_top_k ? (int32_t)s->top_k : -1,
+        .kind = (enum quire_model_kind)c->kind,
+        .n_encoder_layers = encoder.end - encoder.first,
+        .cross_group = model->cross_group,
+        .decoder_start_id = c->decoder_start_id,
+        .n_token_types = c->n_token_types,
+        .has_logits = !c->no_output,
+        .has_pooler = model->global.mat[QR_W_POOLER] != NULL,
     };
     return QUIRE_OK;
 }
@@ -170,11 +171,11 @@ quire_status quire_model_kv_groups(const struct quire_model *model, struct quire
 {
     if (!model || !n_groups || (!groups && capacity))
         return QUIRE_E_INVALID_ARG;
-    *n_groups = model->n_kv_groups;
+    *n_groups = model->groups.n_kv;
     if (!capacity)
         return QUIRE_OK;
-    if (capacity < model->n_kv_groups)
+    if (capacity < model->groups.n_kv)
         return QUIRE_E_LIMIT;
-    memcpy(groups, model->kv_groups, model->n_kv_groups * sizeof *groups);
+    memcpy(groups, model->groups.kv, model->groups.n_kv * sizeof *groups);
     return QUIRE_OK;
 }

@@ -14,8 +14,22 @@ struct qr_model_layer {
     float *vec[QR_W_N_ROLES];
     struct qr_packed **experts[QR_W_N_ROLES]; /* [n_experts] of a stack of matrices; vectors lie in vec, one by one */
     struct quire_attention_config attention;
+    struct quire_attention_config cross; /* to the encoder's output, in decoder layers of an encoder-decoder */
     uint32_t kv_group, kv_layer; /* group of the cache, and the layer's index in it */
     uint32_t plan_group;         /* layers that can share a plan's division of work */
+};
+
+/* Groups of a cache and of a plan. */
+struct qr_groups {
+    struct quire_kv_group_config *kv;
+    struct quire_plan_group *plan; /* configurations point into layers */
+    uint32_t n_kv, n_plan, capacity;
+};
+
+/* The layers that a pass runs through, and the roles of what stands before and behind them. */
+struct qr_stack {
+    uint32_t first, end;
+    enum qr_weight_role positions, embd_norm, embd_norm_bias, output_norm, output_norm_bias;
 };
 
 struct quire_model {
@@ -27,12 +41,12 @@ struct quire_model {
     struct qr_weights *weights; /* closed once the weights are in memory; the configuration stays */
     const struct qr_model_config *config;
     struct qr_model_layer global; /* roles below QR_W_FIRST_LAYER_ROLE */
-    struct qr_model_layer *layers; /* [config->n_layers] */
+    struct qr_model_layer *layers; /* [qr_model_all_layers(config)] */
     struct qr_arena vectors;       /* owns every vec */
-    struct quire_kv_group_config *kv_groups;
-    uint32_t n_kv_groups;
-    struct quire_plan_group *plan_groups; /* configurations point into layers */
-    uint32_t n_plan_groups;
+    struct qr_groups groups;       /* of the decoder's layers; the last ones are for cross attention if cross_group >= 0 */
+    struct qr_groups encoder;      /* of the layers that encode, whose keys live for one layer of one pass */
+    int32_t cross_group;           /* of groups.kv; -1: none */
+    uint32_t cross_plan_group;     /* of groups.plan */
     uint64_t weight_bytes, n_parameters;
     uint32_t n_contexts; /* atomic */
 };
@@ -45,6 +59,14 @@ void qr_model_unload(struct quire_model *m);
 
 /* Divides the layers into groups of the cache and of the plan, and fills each layer's attention configuration. */
 quire_status qr_model_group_layers(struct quire_model *m, struct quire_error *err);
+void qr_model_free_groups(struct quire_model *m);
+
+/* The layers of a step, and those of an encoder's pass. */
+struct qr_stack qr_model_decoder_stack(const struct quire_model *m);
+struct qr_stack qr_model_encoder_stack(const struct quire_model *m);
+
+static inline bool qr_model_encodes(const struct quire_model *m) { return m->config->kind != QR_MODEL_DECODER; }
+static inline bool qr_model_decodes(const struct quire_model *m) { return m->config->kind != QR_MODEL_ENCODER; }
 
 /* Head: the output matrix, or the token embedding where they are tied. */
 static inline const struct qr_packed *qr_model_head(const struct quire_model *m)

@@ -12,7 +12,7 @@ bool qr_provider_auto(enum qr_pass_kind pass, bool holdable, bool (*wins)(void *
 bool qr_provider_takes(enum qr_weight_role role, uint32_t type)
 {
     /* tables of positions and token types are only looked up; routers are always computed in f32 */
-    return qr_role_is_matrix(role) && role != QR_W_POS_EMBD && role != QR_W_TYPE_EMBD &&
+    return qr_role_is_matrix(role) && role != QR_W_POS_EMBD && role != QR_W_ENC_POS_EMBD && role != QR_W_TYPE_EMBD &&
            role != QR_W_ROUTER && role != QR_W_SHARED_ROUTER &&
            (type == QR_WEIGHT_F32 || type == QR_WEIGHT_BF16);
 }
@@ -44,7 +44,7 @@ static void look_at_all(struct survey *s)
 {
     for (int r = 0; r < QR_W_FIRST_LAYER_ROLE; r++)
         look_at(s, (enum qr_weight_role)r, 0);
-    for (uint32_t i = 0; i < s->model->config->n_layers; i++)
+    for (uint32_t i = 0; i < qr_model_all_layers(s->model->config); i++)
         for (int r = QR_W_FIRST_LAYER_ROLE; r < QR_W_N_ROLES; r++)
             look_at(s, (enum qr_weight_role)r, i);
 }

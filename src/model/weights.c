@@ -220,7 +220,7 @@ bool qr_weights_find(const struct qr_weights *w, enum qr_weight_role role, uint3
                      struct qr_weight *out)
 {
     if ((unsigned)role >= QR_W_N_ROLES ||
-        (role >= QR_W_FIRST_LAYER_ROLE && layer >= w->config.n_layers))
+        (role >= QR_W_FIRST_LAYER_ROLE && layer >= qr_model_all_layers(&w->config)))
         return false;
     const struct qr_weight *found = &w->table[qr_weights_slot(role, layer)];
     if (found->n_cols == 0)

@@ -21,6 +21,17 @@ enum qr_weight_role {
     QR_W_TYPE_EMBD,
     QR_W_EMBD_NORM,
     QR_W_EMBD_NORM_BIAS,
+    QR_W_HEAD_DENSE, /* [hidden][hidden]; of a masked language model: dense, activation, norm, output */
+    QR_W_HEAD_DENSE_BIAS,
+    QR_W_HEAD_NORM,
+    QR_W_HEAD_NORM_BIAS,
+    QR_W_POOLER, /* [hidden][hidden] */
+    QR_W_POOLER_BIAS,
+    QR_W_ENC_POS_EMBD, /* of an encoder-decoder's encoder */
+    QR_W_ENC_EMBD_NORM,
+    QR_W_ENC_EMBD_NORM_BIAS,
+    QR_W_ENC_OUTPUT_NORM,
+    QR_W_ENC_OUTPUT_NORM_BIAS,
     QR_W_FIRST_LAYER_ROLE,
     /* per layer */
     QR_W_ATTN_NORM = QR_W_FIRST_LAYER_ROLE,
@@ -38,6 +49,19 @@ enum qr_weight_role {
     QR_W_ATTN_SINKS, /* [n_heads] */
     QR_W_ATTN_POST_NORM,
     QR_W_ATTN_POST_NORM_BIAS,
+    QR_W_ATTN_REL_BIAS, /* [buckets][n_heads], in the first layer of a stack */
+    QR_W_CROSS_NORM,    /* attention to the encoder's output, shapes as above */
+    QR_W_CROSS_NORM_BIAS,
+    QR_W_CROSS_Q,
+    QR_W_CROSS_Q_BIAS,
+    QR_W_CROSS_K,
+    QR_W_CROSS_K_BIAS,
+    QR_W_CROSS_V,
+    QR_W_CROSS_V_BIAS,
+    QR_W_CROSS_O,
+    QR_W_CROSS_O_BIAS,
+    QR_W_CROSS_POST_NORM,
+    QR_W_CROSS_POST_NORM_BIAS,
     QR_W_FFN_NORM,
     QR_W_FFN_NORM_BIAS,
     QR_W_FFN_GATE, /* [ffn][hidden] */

@@ -14,7 +14,8 @@ static const struct {
     const char *strip, *add;
 } prefixes[] = {
     { "", "" },       { "", "language_model." }, { "model.", "model.language_model." },
-    { "model.", "" }, { "transformer.", "" },
+    { "model.", "" }, { "transformer.", "" },        { "bert.", "" },
+    { "roberta.", "" },
 };
 
 static void apply_prefix(const struct qr_weights *w, char name[QR_NAME_MAX])
@@ -31,10 +32,15 @@ static const struct qr_name_rule *rule(const struct qr_weights *w, enum qr_weigh
                                        uint32_t layer, unsigned nth, char name[QR_NAME_MAX])
 {
     const struct qr_arch *a = w->arch;
-    const bool gguf = w->gguf != NULL;
-    const struct qr_name_rule *r =
-        qr_arch_name(gguf ? a->gguf_names : a->hf_names,
-                     gguf ? a->gguf_common_names : a->hf_common_names, role, layer, nth, name);
+    const bool gguf = w->gguf != NULL, encoder = layer >= w->config.n_layers;
+    const struct qr_name_rule *own = gguf ? a->gguf_names : a->hf_names;
+    const struct qr_name_rule *common = gguf ? a->gguf_common_names : a->hf_common_names;
+    if (encoder) {
+        own = gguf ? a->gguf_encoder_names : a->hf_encoder_names;
+        common = NULL;
+        layer -= w->config.n_layers;
+    }
+    const struct qr_name_rule *r = qr_arch_name(own, common, role, layer, nth, name);
     if (r && !gguf)
         apply_prefix(w, name);
     return r;
@@ -271,15 +277,21 @@ static quire_status resolve(struct qr_weights *w, enum qr_weight_role role, uint
 /* Not weights: tables that the description has absorbed, or that old writers stored beside the model. */
 static bool is_known_extra(const char *name)
 {
-    static const char *const exact[] = { "rope_freqs.weight", "rope_factors_long.weight",
-                                         "rope_factors_short.weight" };
+    static const char *const exact[] = { "rope_freqs.weight",
+                                         "rope_factors_long.weight",
+                                         "rope_factors_short.weight",
+                                         "encoder.embed_tokens.weight", /* copies of the shared table */
+                                         "decoder.embed_tokens.weight",
+                                         "model.encoder.embed_tokens.weight",
+                                         "model.decoder.embed_tokens.weight" };
     static const char *const suffixes[] = { ".rotary_emb.inv_freq",
                                             ".attn.masked_bias",
                                             ".attention.masked_bias",
                                             ".attn.attention.masked_bias",
                                             ".attn.bias",
                                             ".attention.bias",
-                                            ".attn.attention.bias" /* causal masks */ };
+                                            ".attn.attention.bias" /* causal masks */,
+                                            "embeddings.position_ids" /* 0, 1, 2, ... */ };
     const size_t n = strlen(name);
     for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
         if (strcmp(name, exact[i]) == 0)
@@ -318,28 +330,41 @@ static quire_status resolve_all(struct qr_weights *w, uint8_t *used, struct quir
 {
     for (int role = 0; role < QR_W_FIRST_LAYER_ROLE; role++)
         QR_TRY(resolve(w, (enum qr_weight_role)role, 0, used, err));
-    for (uint32_t layer = 0; layer < w->config.n_layers; layer++)
+    for (uint32_t layer = 0; layer < qr_model_all_layers(&w->config); layer++)
         for (int role = QR_W_FIRST_LAYER_ROLE; role < QR_W_N_ROLES; role++)
             QR_TRY(resolve(w, (enum qr_weight_role)role, layer, used, err));
+    return QUIRE_OK;
+}
+
+/* What a file has for outputs decides, whatever the description said. */
+static quire_status settle_outputs(struct qr_weights *w, struct quire_error *err)
+{
+    struct qr_model_config *c = &w->config;
+    const bool own = w->table[QR_W_OUTPUT].n_cols != 0, dense = w->table[QR_W_HEAD_DENSE].n_cols != 0;
+    c->tied_output = !own;
+    c->no_output = c->kind == QR_MODEL_ENCODER && !own && !dense;
+    if (dense && !w->table[QR_W_HEAD_NORM].n_cols)
+        return qr_fail(err, QUIRE_E_FORMAT, "the head's norm is missing, its dense layer is there");
     return QUIRE_OK;
 }
 
 quire_status qr_weights_resolve(struct qr_weights *w, bool strict, struct quire_error *err)
 {
     const size_t n = qr_weights_source_count(w);
-    w->table_size = qr_weights_slot(QR_W_FIRST_LAYER_ROLE, w->config.n_layers);
+    w->table_size = qr_weights_slot(QR_W_FIRST_LAYER_ROLE, qr_model_all_layers(&w->config));
     w->table = qr_calloc(w->allocator, w->table_size, sizeof *w->table);
     uint8_t *used = qr_calloc(w->allocator, n, 1);
     if (!w->table || !used) {
         qr_free(w->allocator, used, n, 1);
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for the weight table of %u layers",
-                       w->config.n_layers);
+                       qr_model_all_layers(&w->config));
     }
     choose_prefix(w);
     quire_status s = resolve_all(w, used, err);
     if (s == QUIRE_OK)
+        s = settle_outputs(w, err);
+    if (s == QUIRE_OK)
         s = report_unused(w, used, strict, err);
     qr_free(w->allocator, used, n, 1);
-    w->config.tied_output = w->table[QR_W_OUTPUT].n_cols == 0;
     return s;
 }

@@ -16,6 +16,7 @@ enum extent {
     HEADS,
     POSITIONS,
     TYPES,
+    BUCKETS,
     EXPERTS,
     EXPERT_FFN,
     SHARED_FFN,
@@ -35,6 +36,17 @@ static const struct {
     [QR_W_TYPE_EMBD] = { "type_embd", TYPES, HIDDEN },
     [QR_W_EMBD_NORM] = { "embd_norm", NONE, HIDDEN },
     [QR_W_EMBD_NORM_BIAS] = { "embd_norm_bias", NONE, HIDDEN },
+    [QR_W_HEAD_DENSE] = { "head_dense", HIDDEN, HIDDEN },
+    [QR_W_HEAD_DENSE_BIAS] = { "head_dense_bias", NONE, HIDDEN },
+    [QR_W_HEAD_NORM] = { "head_norm", NONE, HIDDEN },
+    [QR_W_HEAD_NORM_BIAS] = { "head_norm_bias", NONE, HIDDEN },
+    [QR_W_POOLER] = { "pooler", HIDDEN, HIDDEN },
+    [QR_W_POOLER_BIAS] = { "pooler_bias", NONE, HIDDEN },
+    [QR_W_ENC_POS_EMBD] = { "enc_pos_embd", POSITIONS, HIDDEN },
+    [QR_W_ENC_EMBD_NORM] = { "enc_embd_norm", NONE, HIDDEN },
+    [QR_W_ENC_EMBD_NORM_BIAS] = { "enc_embd_norm_bias", NONE, HIDDEN },
+    [QR_W_ENC_OUTPUT_NORM] = { "enc_output_norm", NONE, HIDDEN },
+    [QR_W_ENC_OUTPUT_NORM_BIAS] = { "enc_output_norm_bias", NONE, HIDDEN },
     [QR_W_ATTN_NORM] = { "attn_norm", NONE, HIDDEN },
     [QR_W_ATTN_NORM_BIAS] = { "attn_norm_bias", NONE, HIDDEN },
     [QR_W_ATTN_Q] = { "attn_q", Q_ROWS, HIDDEN },
@@ -50,6 +62,19 @@ static const struct {
     [QR_W_ATTN_SINKS] = { "attn_sinks", NONE, HEADS },
     [QR_W_ATTN_POST_NORM] = { "attn_post_norm", NONE, HIDDEN },
     [QR_W_ATTN_POST_NORM_BIAS] = { "attn_post_norm_bias", NONE, HIDDEN },
+    [QR_W_ATTN_REL_BIAS] = { "attn_rel_bias", BUCKETS, HEADS },
+    [QR_W_CROSS_NORM] = { "cross_norm", NONE, HIDDEN },
+    [QR_W_CROSS_NORM_BIAS] = { "cross_norm_bias", NONE, HIDDEN },
+    [QR_W_CROSS_Q] = { "cross_q", Q_ROWS, HIDDEN },
+    [QR_W_CROSS_Q_BIAS] = { "cross_q_bias", NONE, Q_ROWS },
+    [QR_W_CROSS_K] = { "cross_k", K_ROWS, HIDDEN },
+    [QR_W_CROSS_K_BIAS] = { "cross_k_bias", NONE, K_ROWS },
+    [QR_W_CROSS_V] = { "cross_v", V_ROWS, HIDDEN },
+    [QR_W_CROSS_V_BIAS] = { "cross_v_bias", NONE, V_ROWS },
+    [QR_W_CROSS_O] = { "cross_o", HIDDEN, O_COLS },
+    [QR_W_CROSS_O_BIAS] = { "cross_o_bias", NONE, HIDDEN },
+    [QR_W_CROSS_POST_NORM] = { "cross_post_norm", NONE, HIDDEN },
+    [QR_W_CROSS_POST_NORM_BIAS] = { "cross_post_norm_bias", NONE, HIDDEN },
     [QR_W_FFN_NORM] = { "ffn_norm", NONE, HIDDEN },
     [QR_W_FFN_NORM_BIAS] = { "ffn_norm_bias", NONE, HIDDEN },
     [QR_W_FFN_GATE] = { "ffn_gate", FFN, HIDDEN },
@@ -117,6 +142,8 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
         return (uint64_t)c->context_length + c->position_offset;
     case TYPES:
         return c->n_token_types;
+    case BUCKETS:
+        return c->relative_buckets;
     case EXPERTS:
         return c->moe.n_experts;
     case EXPERT_FFN:
@@ -140,24 +167,38 @@ void qr_role_shape(const struct qr_model_config *cfg, enum qr_weight_role role, 
 static enum qr_need when(bool condition) { return condition ? QR_NEED_REQUIRED : QR_NEED_NOTHING; }
 
 /* Norms of a sublayer's input and output, by the kind of block. */
-static enum qr_need norm_need(const struct qr_model_config *c, enum qr_weight_role role)
+static enum qr_need norm_need(const struct qr_model_config *c, enum qr_weight_role role,
+                              const struct qr_layer_config *l)
 {
     const bool output =
         c->block == QR_BLOCK_SANDWICH || c->block == QR_BLOCK_OUTPUT || c->block == QR_BLOCK_POST;
     const bool input = c->block != QR_BLOCK_OUTPUT && c->block != QR_BLOCK_POST;
+    const bool encoder = c->n_encoder_layers != 0, cross = encoder && !l->encoder;
     switch (role) {
     case QR_W_ATTN_NORM:
     case QR_W_ATTN_NORM_BIAS:
-        return when(input);
+        return when(input && !l->bare_input);
+    case QR_W_CROSS_NORM:
+    case QR_W_CROSS_NORM_BIAS:
+        return when(input && cross);
+    case QR_W_CROSS_POST_NORM:
+    case QR_W_CROSS_POST_NORM_BIAS:
+        return when(output && cross);
     case QR_W_FFN_NORM:
     case QR_W_FFN_NORM_BIAS:
         return when(input && c->block != QR_BLOCK_PARALLEL1);
     case QR_W_EMBD_NORM:
     case QR_W_EMBD_NORM_BIAS:
         return when(c->embedding_norm);
+    case QR_W_ENC_EMBD_NORM:
+    case QR_W_ENC_EMBD_NORM_BIAS:
+        return when(encoder && c->embedding_norm);
     case QR_W_OUTPUT_NORM:
     case QR_W_OUTPUT_NORM_BIAS:
-        return when(c->block != QR_BLOCK_POST);
+        return when(qr_model_final_norm(c));
+    case QR_W_ENC_OUTPUT_NORM:
+    case QR_W_ENC_OUTPUT_NORM_BIAS:
+        return when(encoder && qr_model_final_norm(c));
     default:
         return when(output);
     }
@@ -207,50 +248,97 @@ static bool is_ffn_weight(enum qr_weight_role role)
     return (role >= QR_W_FFN_GATE && role <= QR_W_FFN_DOWN_BIAS) || role >= QR_W_ROUTER;
 }
 
-enum qr_need qr_role_need(const struct qr_model_config *c, enum qr_weight_role role, uint32_t layer)
+/* Projections of attention, and of cross attention likewise: biases are the same in both. */
+static enum qr_need projection_need(const struct qr_model_config *c, enum qr_weight_role role)
 {
-    if (is_ffn_weight(role))
-        return ffn_need(c, role, c->layers[layer].moe);
-    const bool weights = c->norm != QR_NORM_LAYER_PLAIN;
-    const bool qk = c->qk_norm == QR_QK_NORM_HEAD || c->qk_norm == QR_QK_NORM_FULL;
+    switch (role) {
+    case QR_W_ATTN_Q_BIAS:
+    case QR_W_CROSS_Q_BIAS:
+        return when(c->bias.q);
+    case QR_W_ATTN_K_BIAS:
+    case QR_W_CROSS_K_BIAS:
+        return when(c->bias.k);
+    case QR_W_ATTN_V_BIAS:
+    case QR_W_CROSS_V_BIAS:
+        return when(c->bias.v);
+    case QR_W_ATTN_O_BIAS:
+    case QR_W_CROSS_O_BIAS:
+        return when(c->bias.o);
+    default:
+        return QR_NEED_REQUIRED;
+    }
+}
+
+/* What stands before and behind the layers, but for the norms. */
+static enum qr_need global_need(const struct qr_model_config *c, enum qr_weight_role role)
+{
+    const bool encoder = c->kind == QR_MODEL_ENCODER;
     switch (role) {
     /* a head that lies in the file counts, whatever the description says about tying */
     case QR_W_OUTPUT:
-        return c->tied_output ? QR_NEED_OPTIONAL : QR_NEED_REQUIRED;
+        return c->tied_output || encoder ? QR_NEED_OPTIONAL : QR_NEED_REQUIRED;
     case QR_W_OUTPUT_BIAS:
-        return when(c->bias.output);
+        return c->kind == QR_MODEL_DECODER ? when(c->bias.output) : QR_NEED_OPTIONAL;
     case QR_W_POS_EMBD:
         return when(c->learned_positions);
+    case QR_W_ENC_POS_EMBD:
+        return when(c->learned_positions && c->n_encoder_layers);
     case QR_W_TYPE_EMBD:
         return when(c->n_token_types != 0);
-    case QR_W_ATTN_Q_BIAS:
-        return when(c->bias.q);
-    case QR_W_ATTN_K_BIAS:
-        return when(c->bias.k);
-    case QR_W_ATTN_V_BIAS:
-        return when(c->bias.v);
-    case QR_W_ATTN_O_BIAS:
-        return when(c->bias.o);
+    case QR_W_HEAD_DENSE: /* encoders come with these, or without */
+    case QR_W_HEAD_DENSE_BIAS:
+    case QR_W_HEAD_NORM:
+    case QR_W_HEAD_NORM_BIAS:
+    case QR_W_POOLER:
+    case QR_W_POOLER_BIAS:
+        return encoder ? QR_NEED_OPTIONAL : QR_NEED_NOTHING;
+    default:
+        return QR_NEED_REQUIRED;
+    }
+}
+
+enum qr_need qr_role_need(const struct qr_model_config *c, enum qr_weight_role role, uint32_t layer)
+{
+    const struct qr_layer_config *l = &c->layers[role < QR_W_FIRST_LAYER_ROLE ? 0 : layer];
+    if (is_ffn_weight(role))
+        return ffn_need(c, role, l->moe);
+    const bool weights = c->norm != QR_NORM_LAYER_PLAIN;
+    const bool qk = c->qk_norm == QR_QK_NORM_HEAD || c->qk_norm == QR_QK_NORM_FULL;
+    switch (role) {
     case QR_W_ATTN_Q_NORM:
     case QR_W_ATTN_K_NORM:
         return when(qk);
     case QR_W_ATTN_SINKS:
         return when(c->sinks);
+    case QR_W_ATTN_REL_BIAS:
+        return when(c->relative_buckets && (layer == 0 || layer == c->n_layers));
     case QR_W_OUTPUT_NORM:
     case QR_W_EMBD_NORM:
+    case QR_W_ENC_OUTPUT_NORM:
+    case QR_W_ENC_EMBD_NORM:
     case QR_W_ATTN_NORM:
     case QR_W_ATTN_POST_NORM:
+    case QR_W_CROSS_NORM:
+    case QR_W_CROSS_POST_NORM:
     case QR_W_FFN_NORM:
     case QR_W_FFN_POST_NORM:
-        return weights ? norm_need(c, role) : QR_NEED_NOTHING;
+        return weights ? norm_need(c, role, l) : QR_NEED_NOTHING;
     case QR_W_OUTPUT_NORM_BIAS:
     case QR_W_EMBD_NORM_BIAS:
+    case QR_W_ENC_OUTPUT_NORM_BIAS:
+    case QR_W_ENC_EMBD_NORM_BIAS:
     case QR_W_ATTN_NORM_BIAS:
     case QR_W_ATTN_POST_NORM_BIAS:
+    case QR_W_CROSS_NORM_BIAS:
+    case QR_W_CROSS_POST_NORM_BIAS:
     case QR_W_FFN_NORM_BIAS:
     case QR_W_FFN_POST_NORM_BIAS:
-        return weights && c->bias.norm ? norm_need(c, role) : QR_NEED_NOTHING;
+        return weights && c->bias.norm ? norm_need(c, role, l) : QR_NEED_NOTHING;
     default:
-        return QR_NEED_REQUIRED;
+        if (role < QR_W_FIRST_LAYER_ROLE)
+            return global_need(c, role);
+        if (role >= QR_W_CROSS_Q && role <= QR_W_CROSS_O_BIAS && (l->encoder || !c->n_encoder_layers))
+            return QR_NEED_NOTHING;
+        return projection_need(c, role);
     }
 }

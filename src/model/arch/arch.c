@@ -13,7 +13,8 @@ static const struct qr_arch *const families[] = {
     &qr_arch_olmo2,      &qr_arch_olmo3,      &qr_arch_nemotron,  &qr_arch_stablelm,
     &qr_arch_starcoder2, &qr_arch_phi,        &qr_arch_ernie4_5,  &qr_arch_glm4,
     &qr_arch_opt,        &qr_arch_mixtral,    &qr_arch_qwen2_moe, &qr_arch_qwen3_moe,
-    &qr_arch_olmoe,      &qr_arch_gpt_oss,    &qr_arch_llama4,
+    &qr_arch_olmoe,      &qr_arch_gpt_oss,    &qr_arch_llama4,    &qr_arch_bert,
+    &qr_arch_roberta,    &qr_arch_modernbert, &qr_arch_t5,        &qr_arch_bart,
 };
 enum { N_FAMILIES = sizeof families / sizeof families[0] };
 

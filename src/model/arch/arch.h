@@ -36,6 +36,7 @@ enum qr_window_rule {
     QR_WINDOW_ALL,      /* every layer */
     QR_WINDOW_FROM,     /* use_sliding_window, from layer max_window_layers on (Qwen) */
     QR_WINDOW_PERIODIC, /* all but every window_period-th layer (Gemma) */
+    QR_WINDOW_PERIODIC_FIRST, /* the same, but the full layer comes first of each period (ModernBERT) */
     QR_WINDOW_LOCAL,    /* those that attention_layers or attention_types call local (GPT-Neo) */
 };
 
@@ -56,13 +57,19 @@ struct qr_hf_only {
     bool value;
 };
 
+/* The same of a text: where it is given it must be this one. */
+struct qr_hf_only_text {
+    const char *key, *text;
+};
+
 struct qr_arch {
     const char *name;
     const char *hf_types[4];   /* values of model_type */
     const char *gguf_archs[2]; /* values of general.architecture */
 
+    enum qr_model_kind kind;
     enum qr_block_kind block;
-    enum qr_activation activation;
+    enum qr_activation activation, gated_activation;
     bool gated;
     enum qr_qk_norm qk_norm;
     bool scaled_embedding;            /* times sqrt(hidden) */
@@ -70,6 +77,8 @@ struct qr_arch {
     bool learned_positions;
     uint32_t position_offset;
     bool embedding_norm;
+    bool bare_first_layer;            /* no norm before the first layer's attention */
+    bool relative_bias;
     float alibi_max_bias;             /* where the file does not give it; 0: never ALiBi */
     bool alibi_scaled;                /* slopes are multiplied by the attention scale */
     bool chunked_windows;             /* a window is a chunk: keys before its beginning are not seen */
@@ -100,10 +109,17 @@ struct qr_arch {
     const char *hf_alibi_key;    /* decides between ALiBi and rope; NULL: alibi_max_bias does */
     bool hf_temperature;         /* attn_temperature_tuning, attn_scale, floor_scale */
     const char *hf_qk_norm_key;  /* switches qk_norm off */
+    const char *hf_norm_bias_key; /* decides on the offsets of norms */
+    const char *hf_embedding_scale_key; /* decides whether embeddings are multiplied by sqrt(hidden) */
+    bool hf_positions_after_pad; /* learned positions begin behind the row of the padding token */
+    bool hf_gate_in_name;        /* the activation's name says "gated-" where the feed-forward has a gate; GGUF
+                                    files have a gate and gated_activation, or neither */
+    bool scaled_tied_head;       /* logits of a tied head are divided by sqrt(hidden) */
     const char *hf_parallel_key; /* decides between block and hf_parallel_block */
     enum qr_block_kind hf_parallel_block;
     const struct qr_hf_alias *hf_aliases; /* ends with a NULL key */
     const struct qr_hf_only *hf_only;     /* ends with a NULL key */
+    const struct qr_hf_only_text *hf_only_texts; /* ends with a NULL key */
     bool hf_query_scalar;     /* attention scale = query_pre_attn_scalar ^ -1/2 */
     bool hf_gelu_is_tanh;     /* the name "gelu" means the tanh form in this family's files */
     bool hf_local_rope;       /* windowed layers have their own rope parameters */
@@ -111,6 +127,7 @@ struct qr_arch {
     const struct qr_hf_default *hf_defaults; /* ends with a NULL key */
     /* each list ends with a NULL pattern; the second is tried after the first and may be NULL */
     const struct qr_name_rule *hf_names, *hf_common_names;
+    const struct qr_name_rule *hf_encoder_names; /* of the layers of an encoder-decoder's encoder */
 
     /* GGUF files */
     enum qr_window_rule gguf_window; /* when the file has no sliding_window_pattern */
@@ -121,6 +138,7 @@ struct qr_arch {
     bool gguf_yarn_exact; /* the correction range is not rounded to whole dimensions */
     bool gguf_local_rope; /* windowed layers: freq_base_swa, no scaling */
     const struct qr_name_rule *gguf_names, *gguf_common_names;
+    const struct qr_name_rule *gguf_encoder_names;
 };
 
 extern const struct qr_arch qr_arch_llama, qr_arch_mistral, qr_arch_qwen2, qr_arch_qwen3, qr_arch_gemma,
@@ -129,7 +147,7 @@ extern const struct qr_arch qr_arch_llama, qr_arch_mistral, qr_arch_qwen2, qr_ar
     qr_arch_mpt, qr_arch_cohere2, qr_arch_olmo, qr_arch_olmo2, qr_arch_olmo3,
     qr_arch_nemotron, qr_arch_stablelm, qr_arch_starcoder2, qr_arch_phi, qr_arch_ernie4_5,
     qr_arch_glm4, qr_arch_opt, qr_arch_mixtral, qr_arch_qwen2_moe, qr_arch_qwen3_moe, qr_arch_olmoe,
-    qr_arch_gpt_oss, qr_arch_llama4;
+    qr_arch_gpt_oss, qr_arch_llama4, qr_arch_bert, qr_arch_roberta, qr_arch_modernbert, qr_arch_t5, qr_arch_bart;
 
 /* NULL when no family has that model_type or general.architecture. */
 const struct qr_arch *qr_arch_by_hf_type(const char *model_type);

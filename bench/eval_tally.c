@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eval_tally.c - differences to reference tensors, their gates, and greedy continuations. */
+#include "eval_tally.h"
+#include <math.h>
+#include <string.h>
+
+static bool is_quantised(const char *weight_type)
+{
+    return strcmp(weight_type, "F32") != 0 && strcmp(weight_type, "F16") != 0 &&
+           strcmp(weight_type, "BF16") != 0;
+}
+
+static double kv_rms(enum quire_kv_dtype dtype)
+{
+    switch (dtype) {
+    case QUIRE_KV_F16:
+        return 0.006;
+    case QUIRE_KV_BF16:
+        return 0.05;
+    case QUIRE_KV_FP8_E4M3:
+        return 0.6;
+    case QUIRE_KV_FP8_E5M2:
+        return 1.2;
+    default:
+        return 0;
+    }
+}
+
+struct gate tally_gate(const struct eval_options *o, const char *weight_type)
+{
+    struct gate g = { 3e-3, INFINITY, INFINITY };
+    if (o->compute == QUIRE_COMPUTE_NATIVE && strcmp(weight_type, "F32") != 0 &&
+        strcmp(weight_type, "F16") != 0)
+        g = is_quantised(weight_type) ? (struct gate){ INFINITY, 0.15, 8e-3 }
+                                      : (struct gate){ INFINITY, 0.06, 1e-3 };
+    const double k = kv_rms(o->k_dtype), v = kv_rms(o->v_dtype), kv = k > v ? k : v;
+    if (kv > 0)
+        g = (struct gate){ INFINITY, (isinf(g.rms) ? 0 : g.rms) + kv, INFINITY };
+    return g;
+}
+
+static double row_kl(const float *got, const float *want, size_t n)
+{
+    double mg = got[0], mw = want[0], sg = 0, sw = 0, kl = 0;
+    for (size_t i = 1; i < n; i++) {
+        mg = got[i] > mg ? got[i] : mg;
+        mw = want[i] > mw ? want[i] : mw;
+    }
+    for (size_t i = 0; i < n; i++) {
+        sg += exp(got[i] - mg);
+        sw += exp(want[i] - mw);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const double lw = want[i] - mw - log(sw), lg = got[i] - mg - log(sg);
+        kl += exp(lw) * (lw - lg);
+    }
+    return kl;
+}
+
+static size_t argmax(const float *x, size_t n)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < n; i++)
+        if (x[i] > x[best])
+            best = i;
+    return best;
+}
+
+void tally_values(struct tally *t, const float *got, const float *want, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const double d = fabs((double)got[i] - want[i]);
+        t->max = d > t->max || isnan(d) ? d : t->max;
+        t->sum_squares += d * d;
+    }
+    t->n_values += n;
+}
+
+void tally_logits(struct tally *t, const float *got, const float *want, size_t n_rows, size_t vocab)
+{
+    tally_values(t, got, want, n_rows * vocab);
+    for (size_t r = 0; r < n_rows; r++)
+        t->kl += row_kl(got + r * vocab, want + r * vocab, vocab);
+    t->n_rows += n_rows;
+}
+
+quire_status tally_greedy(struct tally *t, struct eval_run *r, const struct tensor_file *golden,
+                          uint32_t n, const struct gate *g, float *logits, struct quire_error *err)
+{
+    struct tensor greedy, margin;
+    if (!tensor_file_get(golden, "I64", &greedy, "greedy.%u", n) ||
+        !tensor_file_get(golden, "F32", &margin, "greedy_margin.%u", n) || margin.n < greedy.n)
+        return QUIRE_OK;
+    quire_status s = QUIRE_OK;
+    for (size_t i = 0; i < greedy.n && s == QUIRE_OK; i++) {
+        const int64_t want = ((const int64_t *)greedy.data)[i];
+        const bool exact = !isinf(g->max);
+        const bool sure = exact || ((const float *)margin.data)[i] > 8 * g->rms;
+        t->greedy_checked += sure;
+        t->greedy_wrong += sure && (int64_t)argmax(logits, eval_run_info(r)->vocab_size) != want;
+        if (i + 1 < greedy.n)
+            s = eval_run_next(r, (int32_t)want, logits, err);
+    }
+    return s;
+}

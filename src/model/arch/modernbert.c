@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* modernbert.c - ModernBERT: an encoder with rope, windows to both sides in two of three layers, gated feed-forward. */
+#include "model/arch/arch.h"
+
+static const struct qr_hf_default defaults[] = {
+    { "vocab_size", 50368 },           { "hidden_size", 768 },
+    { "num_hidden_layers", 22 },       { "num_attention_heads", 12 },
+    { "intermediate_size", 1152 },     { "max_position_embeddings", 8192 },
+    { "rms_norm_eps", 1e-5 },          { "rope_theta", 160000 },
+    { "rope_local_base_freq", 10000 }, { "sliding_window", 128 },
+    { "tie_word_embeddings", 1 },      { 0 },
+};
+
+static const struct qr_hf_alias aliases[] = {
+    { "rms_norm_eps", "norm_eps" },
+    { "rope_theta", "global_rope_theta" },
+    { "rope_local_base_freq", "local_rope_theta" },
+    { "sliding_window", "local_attention" },
+    { "sliding_window_pattern", "global_attn_every_n_layers" },
+    { 0 },
+};
+
+#define L "model.layers.%u."
+static const struct qr_name_rule names[] = {
+    { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "model.embeddings.tok_embeddings.weight" },
+    { QR_W_EMBD_NORM, QR_SLICE_ALL, "model.embeddings.norm.weight" },
+    { QR_W_EMBD_NORM_BIAS, QR_SLICE_ALL, "model.embeddings.norm.bias" },
+    { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "model.final_norm.weight" },
+    { QR_W_OUTPUT_NORM_BIAS, QR_SLICE_ALL, "model.final_norm.bias" },
+    { QR_W_HEAD_DENSE, QR_SLICE_ALL, "head.dense.weight" },
+    { QR_W_HEAD_DENSE_BIAS, QR_SLICE_ALL, "head.dense.bias" },
+    { QR_W_HEAD_NORM, QR_SLICE_ALL, "head.norm.weight" },
+    { QR_W_HEAD_NORM_BIAS, QR_SLICE_ALL, "head.norm.bias" },
+    { QR_W_OUTPUT, QR_SLICE_ALL, "decoder.weight" },
+    { QR_W_OUTPUT_BIAS, QR_SLICE_ALL, "decoder.bias" },
+    { QR_W_ATTN_NORM, QR_SLICE_ALL, L "attn_norm.weight" },
+    { QR_W_ATTN_NORM_BIAS, QR_SLICE_ALL, L "attn_norm.bias" },
+    { QR_W_ATTN_Q, QR_SLICE_Q, L "attn.Wqkv.weight" },
+    { QR_W_ATTN_Q_BIAS, QR_SLICE_Q, L "attn.Wqkv.bias" },
+    { QR_W_ATTN_K, QR_SLICE_K, L "attn.Wqkv.weight" },
+    { QR_W_ATTN_K_BIAS, QR_SLICE_K, L "attn.Wqkv.bias" },
+    { QR_W_ATTN_V, QR_SLICE_V, L "attn.Wqkv.weight" },
+    { QR_W_ATTN_V_BIAS, QR_SLICE_V, L "attn.Wqkv.bias" },
+    { QR_W_ATTN_O, QR_SLICE_ALL, L "attn.Wo.weight" },
+    { QR_W_ATTN_O_BIAS, QR_SLICE_ALL, L "attn.Wo.bias" },
+    { QR_W_FFN_NORM, QR_SLICE_ALL, L "mlp_norm.weight" },
+    { QR_W_FFN_NORM_BIAS, QR_SLICE_ALL, L "mlp_norm.bias" },
+    { QR_W_FFN_GATE, QR_SLICE_GATE, L "mlp.Wi.weight" },
+    { QR_W_FFN_GATE_BIAS, QR_SLICE_GATE, L "mlp.Wi.bias" },
+    { QR_W_FFN_UP, QR_SLICE_UP, L "mlp.Wi.weight" },
+    { QR_W_FFN_UP_BIAS, QR_SLICE_UP, L "mlp.Wi.bias" },
+    { QR_W_FFN_DOWN, QR_SLICE_ALL, L "mlp.Wo.weight" },
+    { QR_W_FFN_DOWN_BIAS, QR_SLICE_ALL, L "mlp.Wo.bias" },
+    { 0 },
+};
+#undef L
+
+const struct qr_arch qr_arch_modernbert = {
+    .name = "modernbert",
+    .hf_types = { "modernbert" },
+    .kind = QR_MODEL_ENCODER,
+    .block = QR_BLOCK_PRE,
+    .activation = QR_ACT_GELU_ERF,
+    .gated = true,
+    .embedding_norm = true,
+    .bare_first_layer = true,
+    .window_period = 3,
+    .hf_window = QR_WINDOW_PERIODIC_FIRST,
+    .hf_norm = QR_NORM_LAYER,
+    .hf_rope = QR_ROPE_HALF,
+    .hf_attention_bias = true,
+    .hf_mlp_bias = true,
+    .hf_norm_bias_key = "norm_bias",
+    .hf_local_rope = true,
+    .hf_defaults = defaults,
+    .hf_aliases = aliases,
+    .hf_names = names,
+};
