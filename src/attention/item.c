@@ -41,7 +41,7 @@ static void attend_rows(const struct qr_run *run, uint32_t key, const struct qr_
             pv.v[c] = t->v[c];
         }
     call->kernels.qk(&qk);
-    call->kernels.softmax(&(struct quire_attn_softmax_args){
+    struct quire_attn_softmax_args softmax = {
         .s = s->s,
         .p_bf16 = call->kernels.p_bf16 ? s->p : NULL,
         .visible = visible,
@@ -49,27 +49,16 @@ static void attend_rows(const struct qr_run *run, uint32_t key, const struct qr_
         .l = s->lanes + (size_t)first * COLUMN,
         .l_exact = run->exact ? s->lanes_exact + (size_t)first * COLUMN : NULL,
         .o = pv.o,
-        .slope = call->config->alibi_slopes ? s->slope + first : NULL,
-        .distance = s->distance + first,
         .row_scale = call->args.q_scale ? s->row_scale + first : NULL,
-        .bias = qr_rows_bias(run, key, first, n),
         .o_stride = run->v_width,
         .scale = call->config->scale * run->k_scale,
         .soft_cap = call->config->logits_soft_cap,
         .n_rows = (int)n,
-        .o_width = (int)run->v_width });
+        .o_width = (int)run->v_width,
+    };
+    qr_rows_positions(run, key, first, &softmax);
+    call->kernels.softmax(&softmax);
     call->kernels.pv(&pv);
-}
-
-static void attend_tile(const struct qr_run *run, uint32_t key, const struct qr_state *st)
-{
-    const uint32_t n_rows = run->item->n_rows;
-    const uint64_t seen = qr_rows_see(run, key);
-    if (!seen)
-        return;
-    const struct qr_tile t = qr_tile_load(&run->source, key, seen);
-    for (uint32_t r = 0; r < n_rows; r += QR_PLAN_CHUNK)
-        attend_rows(run, key, &t, st, r, n_rows - r < QR_PLAN_CHUNK ? n_rows - r : QR_PLAN_CHUNK);
 }
 
 /* The 16 lane sums of a row, added by a fixed tree. */
@@ -84,6 +73,17 @@ static float sum_lanes(const float *lanes)
     return t[0];
 }
 
+static void clear(const struct qr_run *run, const struct qr_state *st)
+{
+    const struct qr_plan_scratch *s = &run->call->scratch;
+    const uint32_t n_rows = run->item->n_rows;
+    for (uint32_t r = 0; r < n_rows; r++)
+        st->m[r] = -INFINITY;
+    memset(s->lanes, 0, (size_t)n_rows * COLUMN * sizeof *s->lanes);
+    memset(s->lanes_exact, 0, (size_t)n_rows * COLUMN * sizeof *s->lanes_exact);
+    memset(st->o, 0, (size_t)n_rows * run->v_width * sizeof *st->o);
+}
+
 /* The state of the item's rows over one span, from nothing. */
 static void attend_span(const struct qr_run *run, uint32_t span, const struct qr_state *st)
 {
@@ -91,16 +91,23 @@ static void attend_span(const struct qr_run *run, uint32_t span, const struct qr
     const uint32_t n_rows = run->item->n_rows;
     const uint32_t begin = span * SPAN > run->any.lo ? span * SPAN : run->any.lo;
     const uint32_t end = run->any.hi - span * SPAN < SPAN ? run->any.hi : span * SPAN + SPAN;
-    for (uint32_t r = 0; r < n_rows; r++)
-        st->m[r] = -INFINITY;
-    memset(s->lanes, 0, (size_t)n_rows * COLUMN * sizeof *s->lanes);
-    memset(s->lanes_exact, 0, (size_t)n_rows * COLUMN * sizeof *s->lanes_exact);
-    memset(st->o, 0, (size_t)n_rows * run->v_width * sizeof *st->o);
-    for (uint32_t key = begin / TILE * TILE; key < end; key += TILE)
-        attend_tile(run, key, st);
-    for (uint32_t r = 0; r < n_rows; r++) {
-        st->l[r] = sum_lanes(s->lanes + (size_t)r * COLUMN);
-        st->l_exact[r] = run->exact ? sum_lanes(s->lanes_exact + (size_t)r * COLUMN) : st->l[r];
+    bool live = false;
+    for (uint32_t key = begin / TILE * TILE; key < end; key += TILE) {
+        const uint64_t seen = qr_rows_see(run, key);
+        if (!seen)
+            continue;
+        if (!live)
+            clear(run, st);
+        live = true;
+        const struct qr_tile t = qr_tile_load(&run->source, key, seen);
+        for (uint32_t r = 0; r < n_rows; r += QR_PLAN_CHUNK)
+            attend_rows(run, key, &t, st, r,
+                        n_rows - r < QR_PLAN_CHUNK ? n_rows - r : QR_PLAN_CHUNK);
+    }
+    for (uint32_t r = 0; r < n_rows; r++) { /* a sum of 0: no key, whatever else is in the state */
+        st->l[r] = live ? sum_lanes(s->lanes + (size_t)r * COLUMN) : 0;
+        st->l_exact[r] =
+            live && run->exact ? sum_lanes(s->lanes_exact + (size_t)r * COLUMN) : st->l[r];
     }
 }
 
@@ -145,6 +152,7 @@ void qr_attention_item(const struct qr_attention_call *call, const struct qr_pla
     const struct quire_kv_cache *kv = call->plan->kv;
     const uint32_t group = call->group->kv_group, layer = call->args.layer, head = item->kv_head;
     struct qr_run run = { .call = call, .item = item, .seq = &call->plan->seqs[item->seq] };
+    run.list = qr_plan_list(call->group, item->seq, head);
     run.source = qr_tile_source_of(call, item);
     run.k_size = (uint32_t)call->kv->layout.k_size;
     run.v_size = (uint32_t)call->kv->layout.v_size;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* keys.c - the rules by which a query sees keys. */
 #include "attention/keys.h"
+#include "base/kernels_attn.h"
+
+enum { TILE = QUIRE_TILE_KEYS };
 
 static bool is_causal(const struct quire_attention_config *c, const struct qr_plan_seq *s)
 {
@@ -9,12 +12,12 @@ static bool is_causal(const struct quire_attention_config *c, const struct qr_pl
 
 /* Keys that causality, windows and chunks leave to a query at pos. Both ends rise with pos. */
 static struct qr_key_range by_rules(const struct quire_attention_config *c,
-                                    const struct qr_plan_seq *s, uint32_t pos)
+                                    const struct qr_plan_seq *s, uint32_t pos, bool causal)
 {
     struct qr_key_range r = { 0, c->kind == QUIRE_ATTENTION_CROSS ? s->encoder_len : s->len };
     if (c->window_left >= 0 && pos > (uint32_t)c->window_left)
         r.lo = pos - (uint32_t)c->window_left;
-    if (is_causal(c, s) && pos + 1 < r.hi)
+    if (causal && pos + 1 < r.hi)
         r.hi = pos + 1;
     if (c->window_right >= 0 && (uint64_t)pos + (uint32_t)c->window_right + 1 < r.hi)
         r.hi = pos + (uint32_t)c->window_right + 1;
@@ -29,18 +32,86 @@ static struct qr_key_range by_rules(const struct quire_attention_config *c,
     return r;
 }
 
+/* r and the span that pos lies in. Both hold pos, so together they are one range, and its ends
+ * still rise with pos. */
+static struct qr_key_range with_span(const struct qr_plan_seq *s, uint32_t pos,
+                                     struct qr_key_range r)
+{
+    uint32_t below = 0, above = s->n_spans; /* spans[below - 1] begins at or before pos */
+    while (below < above) {
+        const uint32_t mid = below + (above - below) / 2;
+        if ((uint32_t)s->spans[mid].begin <= pos)
+            below = mid + 1;
+        else
+            above = mid;
+    }
+    if (below && pos < (uint32_t)s->spans[below - 1].end)
+        r = qr_key_union(r, (struct qr_key_range){ (uint32_t)s->spans[below - 1].begin,
+                                                   (uint32_t)s->spans[below - 1].end });
+    return r;
+}
+
+/* New tokens of a mask whose positions lie in r. */
+static uint64_t in_tree(const struct qr_plan_seq *s, uint64_t mask, struct qr_key_range r)
+{
+    uint64_t seen = 0;
+    for (; mask; mask &= mask - 1) {
+        const uint32_t pos = qr_plan_pos(s, (uint32_t)__builtin_ctzll(mask));
+        if (pos >= r.lo && pos < r.hi)
+            seen |= mask & -mask;
+    }
+    return seen;
+}
+
 struct qr_token_keys qr_token_keys(const struct quire_attention_config *c,
                                    const struct qr_plan_seq *s, uint32_t token)
 {
-    struct qr_token_keys k = { .pos = qr_plan_first_pos(s) + token };
-    k.range = by_rules(c, s, k.pos);
+    const uint32_t first = qr_plan_first_pos(s);
+    const bool decoder = c->kind == QUIRE_ATTENTION_DECODER, tree = decoder && s->tree;
+    struct qr_token_keys k = { .pos = qr_plan_pos(s, token) };
+    /* a mask stands in for causality: what comes before the new tokens, all of them see */
+    k.range = by_rules(c, s, k.pos, is_causal(c, s) && !tree);
+    if (decoder && s->n_spans)
+        k.range = with_span(s, k.pos, k.range);
+    if (tree) {
+        k.tree = in_tree(s, s->tree[token], k.range);
+        k.range.lo = k.range.lo < first ? k.range.lo : first;
+        k.range.hi = first;
+    }
     return k;
+}
+
+struct qr_key_range qr_token_keys_range(const struct qr_plan_seq *s, const struct qr_token_keys *k)
+{
+    const uint32_t first = qr_plan_first_pos(s);
+    if (!k->tree)
+        return k->range;
+    return qr_key_union(k->range,
+                        (struct qr_key_range){ first + (uint32_t)__builtin_ctzll(k->tree),
+                                               first + 64 - (uint32_t)__builtin_clzll(k->tree) });
 }
 
 struct qr_key_range qr_tokens_keys(const struct quire_attention_config *c,
                                    const struct qr_plan_seq *s, uint32_t first, uint32_t last)
 {
-    const struct qr_key_range r = { qr_token_keys(c, s, first).range.lo,
-                                    qr_token_keys(c, s, last).range.hi };
-    return r.lo < r.hi ? r : (struct qr_key_range){ 0, 0 };
+    struct qr_key_range r = { 0, 0 };
+    if (!s->tree) { /* both ends rise with the tokens */
+        r.lo = qr_token_keys(c, s, first).range.lo;
+        r.hi = qr_token_keys(c, s, last).range.hi;
+        return r;
+    }
+    for (uint32_t t = first; t <= last; t++) {
+        const struct qr_token_keys k = qr_token_keys(c, s, t);
+        r = qr_key_union(r, qr_token_keys_range(s, &k));
+    }
+    return r;
+}
+
+uint64_t qr_tile_bits(uint32_t lo, uint32_t hi, uint32_t key)
+{
+    const uint32_t begin = lo > key ? lo - key : 0, end = hi > key ? hi - key : 0;
+    if (begin >= TILE || end <= begin)
+        return 0;
+    const uint64_t below_end = end < TILE ? ((uint64_t)1 << end) - 1 : ~(uint64_t)0;
+    return below_end & ~(uint64_t)0 << begin;
 }

@@ -169,8 +169,10 @@ struct qr_plan_scratch qr_plan_scratch_at(const struct quire_plan *plan, unsigne
     s.lanes_exact = take(&c, rows * QUIRE_COLUMN_KEYS, sizeof(float));
     s.slope = take(&c, rows, sizeof(float));
     s.row_scale = take(&c, rows, sizeof(float));
-    s.distance = take(&c, rows, sizeof(int64_t));
+    s.slope_now = take(&c, QR_PLAN_CHUNK, sizeof(float));
+    s.distance = take(&c, QR_PLAN_CHUNK, sizeof(int64_t));
     s.visible = take(&c, rows, sizeof(uint64_t));
+    s.tree = take(&c, rows, sizeof(uint64_t));
     s.lo = take(&c, rows, sizeof(uint32_t));
     s.hi = take(&c, rows, sizeof(uint32_t));
     s.pos = take(&c, rows, sizeof(uint32_t));
@@ -200,10 +202,20 @@ static bool lay_out(struct quire_plan *plan, unsigned char *base, size_t *bytes)
         g->blocks = take(&c, g->max_blocks, sizeof *g->blocks);
         g->items = take(&c, g->max_items, sizeof *g->items);
         g->joins = take(&c, g->max_joins, sizeof *g->joins);
+        if (plan->max_sparse_blocks) {
+            /* max_seqs * num_kv_heads fits: there are as many items at least */
+            g->lists = take(&c, (size_t)plan->max_seqs * g->config.num_kv_heads, sizeof *g->lists);
+            g->list_blocks = take(&c, plan->max_sparse_blocks, sizeof *g->list_blocks);
+        }
         max_items = max_u32(max_items, g->max_items);
         max_ids = max_u32(max_ids, plan->kv->groups[g->kv_group].n_blocks);
     }
     plan->seqs = take(&c, plan->max_seqs, sizeof *plan->seqs);
+    plan->spans = take(&c, plan->max_spans, sizeof *plan->spans);
+    plan->tree = take(&c, plan->max_tree_tokens, sizeof *plan->tree);
+    if (plan->max_sparse_blocks)
+        plan->named = take(&c, (size_t)plan->max_seq_len / plan->kv->block_size / 64 + 1,
+                           sizeof *plan->named);
     plan->marks = take(&c, max_ids, sizeof *plan->marks);
     plan->order_cost = take(&c, max_items, sizeof *plan->order_cost);
     plan->sorted = take(&c, max_items, sizeof *plan->sorted);
@@ -229,6 +241,9 @@ static quire_status size_plan(const struct quire_plan_params *p, struct qr_plan_
                                  .max_seq_len = p->max_seq_len,
                                  .n_threads = p->n_threads,
                                  .flags = p->flags,
+                                 .max_spans = p->max_spans,
+                                 .max_tree_tokens = p->max_tree_tokens,
+                                 .max_sparse_blocks = p->max_sparse_blocks,
                                  .groups = groups };
     bool ok = true;
     for (uint32_t i = 0; ok && i < p->n_groups; i++)

@@ -43,10 +43,13 @@ struct qr_plan_group {
     size_t max_blocks;
     /* of the batch */
     uint32_t n_items, n_joins;
-    struct qr_plan_table *tables; /* [max_seqs] */
-    int32_t *blocks;              /* [max_blocks] */
-    struct qr_plan_item *items;   /* [max_items] costly ones first */
-    struct qr_plan_join *joins;   /* [max_joins] */
+    struct qr_plan_table *tables;    /* [max_seqs] */
+    int32_t *blocks;                 /* [max_blocks] */
+    bool sparse;                     /* the batch has block lists */
+    struct quire_sparse_list *lists; /* [max_seqs][num_kv_heads]; NULL: made for none */
+    int32_t *list_blocks;            /* [max_sparse_blocks] */
+    struct qr_plan_item *items;      /* [max_items] costly ones first */
+    struct qr_plan_join *joins;      /* [max_joins] */
 };
 
 /* A worker's own memory, large enough for any item of any group. */
@@ -55,8 +58,9 @@ struct qr_plan_scratch {
     float *acc_m, *acc_l, *acc_l_exact, *part_m, *part_l, *part_l_exact; /* [rows] */
     float *lanes, *lanes_exact;                                          /* [rows][16] */
     float *slope, *row_scale;                                            /* [rows] */
-    int64_t *distance;                                                   /* [rows] */
-    uint64_t *visible;                                                   /* [rows] */
+    float *slope_now;                                                    /* [chunk] */
+    int64_t *distance;                                                   /* [chunk] */
+    uint64_t *visible, *tree;                                            /* [rows] */
     uint32_t *lo, *hi, *pos; /* [rows] keys a row sees, its position */
     const float **relative;  /* [rows] relative bias of its head */
     const float **bias_rows; /* [chunk] rows of 64 values */
@@ -72,11 +76,15 @@ struct quire_plan {
     const struct quire_allocator *allocator;
     const struct quire_kv_cache *kv;
     uint32_t n_groups, max_tokens, max_seqs, max_seq_len, n_threads, flags;
+    uint32_t max_spans, max_tree_tokens, max_sparse_blocks;
     uint32_t num_seqs, num_tokens, max_query_len, batch_max_seq_len; /* of the batch */
     bool busy; /* atomic: being built or running */
     struct qr_plan_group *groups;
-    struct qr_plan_seq *seqs;    /* [max_seqs] */
-    uint32_t *marks;             /* [largest number of blocks]; see generation */
+    struct qr_plan_seq *seqs; /* [max_seqs] */
+    struct quire_span *spans; /* [max_spans] */
+    uint64_t *tree;           /* [max_tree_tokens] */
+    uint64_t *named; /* [blocks of the longest sequence / 64] those in some list, in one check */
+    uint32_t *marks; /* [largest number of blocks]; see generation */
     uint32_t *order_cost;        /* [largest max_items] while dividing work */
     struct qr_plan_item *sorted; /* [largest max_items] while dividing work */
     uint32_t generation; /* a mark equal to it: the block was met in the check that runs now */
@@ -93,6 +101,13 @@ enum { QR_PLAN_CHUNK = 24 }; /* rows of one kernel call */
 /* Marks the plan as in use; QUIRE_E_BUSY when it is. */
 quire_status qr_plan_enter(struct quire_plan *plan, struct quire_error *err);
 void qr_plan_leave(struct quire_plan *plan);
+
+/* Blocks that a sequence and KV head attend to; NULL = all. Those of the next head follow. */
+static inline const struct quire_sparse_list *qr_plan_list(const struct qr_plan_group *g,
+                                                           uint32_t seq, uint32_t kv_head)
+{
+    return g->sparse ? &g->lists[(size_t)seq * g->config.num_kv_heads + kv_head] : NULL;
+}
 
 /* Divides the work of the batch that the plan holds, for one group. */
 void qr_plan_divide(struct quire_plan *plan, struct qr_plan_group *g);

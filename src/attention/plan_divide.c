@@ -2,6 +2,7 @@
 /* plan_divide.c - cuts the work of a batch into items of similar cost. Only who computes what
  * depends on it. */
 #include "attention/plan.h"
+#include "attention/sparse.h"
 #include <string.h>
 
 enum {
@@ -13,6 +14,9 @@ enum {
 /* A query tile: rows [row, row + n_rows) of a sequence, and the spans that they see. */
 struct tile {
     uint32_t row, n_rows, span, end_span;
+    uint32_t n_live; /* spans in which some row may see a key */
+    struct qr_key_range keys;
+    const struct quire_sparse_list *list;
     uint64_t cost; /* keys times rows */
 };
 
@@ -22,10 +26,12 @@ static uint32_t tiles_of(const struct qr_plan_group *g, const struct qr_plan_seq
     return (uint32_t)((rows + g->tile_rows - 1) / g->tile_rows);
 }
 
-/* Tile i of n equal ones (whole register tiles of 6 rows where that is possible). */
-static struct tile tile_at(const struct qr_plan_group *g, const struct qr_plan_seq *s, uint32_t i,
-                           uint32_t n)
+/* The sequence, KV head and place among n equal tiles (whole register tiles of 6 rows where that is
+ * possible) that make a tile. */
+static struct tile tile_at(const struct quire_plan *plan, const struct qr_plan_group *g,
+                           uint32_t seq, uint32_t kv_head, uint32_t i, uint32_t n)
 {
+    const struct qr_plan_seq *s = &plan->seqs[seq];
     const uint64_t rows = (uint64_t)s->n_tokens * g->ratio;
     uint64_t share = (rows + n - 1) / n;
     share = (share + 5) / 6 * 6 < g->tile_rows ? (share + 5) / 6 * 6 : g->tile_rows;
@@ -33,25 +39,26 @@ static struct tile tile_at(const struct qr_plan_group *g, const struct qr_plan_s
     struct tile t = { .row = (uint32_t)first, .n_rows = (uint32_t)(left < share ? left : share) };
     if (!t.n_rows)
         return t;
-    const struct qr_key_range keys =
-        qr_tokens_keys(&g->config, s, t.row / g->ratio, (t.row + t.n_rows - 1) / g->ratio);
-    if (keys.lo < keys.hi) {
-        t.span = keys.lo / QUIRE_SPAN_KEYS;
-        t.end_span = (keys.hi - 1) / QUIRE_SPAN_KEYS + 1;
+    t.list = qr_plan_list(g, seq, kv_head);
+    t.keys = qr_tokens_keys(&g->config, s, t.row / g->ratio, (t.row + t.n_rows - 1) / g->ratio);
+    const struct qr_sparse_count seen = qr_sparse_count(t.list, plan->kv->block_size, t.keys);
+    if (seen.spans) {
+        t.span = t.keys.lo / QUIRE_SPAN_KEYS;
+        t.end_span = (t.keys.hi - 1) / QUIRE_SPAN_KEYS + 1;
     }
-    t.cost = (uint64_t)(keys.hi - keys.lo) * (t.n_rows + ROW_OVERHEAD) + 1;
+    t.n_live = seen.spans;
+    t.cost = (uint64_t)seen.keys * (t.n_rows + ROW_OVERHEAD) + 1;
     return t;
 }
 
 /* Items that tile t is worth at `target` cost each; 1 when it stays whole. */
 static uint32_t pieces_of(const struct tile *t, uint64_t target)
 {
-    const uint32_t spans = t->end_span - t->span;
-    if (spans < 2 || t->cost < target + target / 2)
+    if (t->n_live < 2 || t->cost < target + target / 2)
         return 1;
-    const uint64_t per_span = t->cost / spans + 1,
+    const uint64_t per_span = t->cost / t->n_live + 1,
                    spans_each = target / per_span ? target / per_span : 1;
-    return (uint32_t)((spans + spans_each - 1) / spans_each);
+    return (uint32_t)((t->n_live + spans_each - 1) / spans_each);
 }
 
 struct divider {
@@ -67,13 +74,32 @@ static void emit(struct divider *d, struct qr_plan_item item, uint64_t cost)
     d->plan->sorted[d->g->n_items++] = item;
 }
 
-/* The tile in n pieces, if the plan has room for their states. */
+/* The end of a piece of `live` live spans that begins at `span`; dead ones after it are its own. */
+static uint32_t piece_end(const struct divider *d, const struct tile *t, uint32_t span,
+                          uint32_t live)
+{
+    if (!t->list)
+        return span + live;
+    for (; span < t->end_span; span++) {
+        const uint32_t begin = span * QUIRE_SPAN_KEYS, lo = begin > t->keys.lo ? begin : t->keys.lo,
+                       hi = t->keys.hi - begin < QUIRE_SPAN_KEYS ? t->keys.hi
+                                                                 : begin + QUIRE_SPAN_KEYS;
+        const bool is_live = qr_sparse_any(t->list, d->plan->kv->block_size, lo, hi);
+        if (is_live && live == 0)
+            break;
+        live -= is_live;
+    }
+    return span;
+}
+
+/* The tile in n pieces of similarly many live spans, if the plan has room for their states. */
 static bool emit_split(struct divider *d, struct qr_plan_item whole, const struct tile *t,
                        uint32_t n)
 {
     struct qr_plan_group *g = d->g;
-    const uint32_t spans = t->end_span - t->span, first = spans / n + (spans % n != 0),
-                   slots = 1 + spans - first;
+    const uint32_t share = t->n_live / n, more = t->n_live % n,
+                   first_end = piece_end(d, t, t->span, share + (more != 0)),
+                   slots = 1 + t->end_span - first_end;
     const size_t floats = slots * qr_plan_slot_floats(g, t->n_rows);
     if (g->n_joins == g->max_joins || floats > d->plan->partial_floats - d->partials_used ||
         g->n_items + n > g->max_items)
@@ -83,11 +109,12 @@ static bool emit_split(struct divider *d, struct qr_plan_item whole, const struc
     whole.join = (int32_t)g->n_joins++;
     uint32_t span = t->span;
     for (uint32_t i = 0; i < n; i++) {
+        const uint32_t live = share + (i < more);
         struct qr_plan_item item = whole;
         item.span = span;
-        item.end_span = span += spans / n + (i < spans % n);
-        item.slot = i ? item.span - (t->span + first) + 1 : 0;
-        emit(d, item, t->cost / spans * (item.end_span - item.span));
+        item.end_span = span = piece_end(d, t, span, live);
+        item.slot = i ? item.span - first_end + 1 : 0;
+        emit(d, item, t->cost / t->n_live * live);
     }
     return true;
 }
@@ -119,26 +146,34 @@ static void sort_items(const struct quire_plan *plan, struct qr_plan_group *g)
         g->items[start[N_CLASSES - 1 - plan->order_cost[i]]++] = plan->sorted[i];
 }
 
+/* Cost of all tiles of a sequence. */
+static uint64_t cost_of(const struct quire_plan *plan, const struct qr_plan_group *g, uint32_t seq)
+{
+    const uint32_t n = tiles_of(g, &plan->seqs[seq]), kv_heads = g->config.num_kv_heads,
+                   different = g->sparse ? kv_heads : 1;
+    uint64_t cost = 0;
+    for (uint32_t h = 0; h < different; h++)
+        for (uint32_t i = 0; i < n; i++)
+            cost += tile_at(plan, g, seq, h, i, n).cost;
+    return cost * (kv_heads / different);
+}
+
 void qr_plan_divide(struct quire_plan *plan, struct qr_plan_group *g)
 {
-    const uint32_t kv_heads = g->config.num_kv_heads;
     uint64_t total = 0;
-    for (uint32_t s = 0; s < plan->num_seqs; s++) {
-        const uint32_t n = tiles_of(g, &plan->seqs[s]);
-        for (uint32_t i = 0; i < n; i++)
-            total += tile_at(g, &plan->seqs[s], i, n).cost;
-    }
-    const uint64_t target = total * kv_heads / (ITEMS_PER_THREAD * (uint64_t)plan->n_threads);
+    for (uint32_t s = 0; s < plan->num_seqs; s++)
+        total += cost_of(plan, g, s);
+    const uint64_t target = total / (ITEMS_PER_THREAD * (uint64_t)plan->n_threads);
     /* alone there is nobody to share with, and a piece below one span cannot be cut */
     struct divider d = { plan, g, plan->n_threads == 1 ? UINT64_MAX / 2 : target + 1, 0 };
     g->n_items = g->n_joins = 0;
     for (uint32_t s = 0; s < plan->num_seqs; s++) {
         const uint32_t n = tiles_of(g, &plan->seqs[s]);
         struct tile t = { 0 };
-        for (uint32_t h = 0; h < kv_heads; h++)
+        for (uint32_t h = 0; h < g->config.num_kv_heads; h++)
             for (uint32_t i = n; i-- > 0;) { /* the last tile of a causal prompt sees most keys */
-                if (n > 1 || h == 0)
-                    t = tile_at(g, &plan->seqs[s], i, n);
+                if (n > 1 || h == 0 || g->sparse)
+                    t = tile_at(plan, g, s, h, i, n);
                 if (t.n_rows)
                     emit_tile(&d, s, h, &t);
             }

@@ -14,6 +14,8 @@ struct qr_run {
     const struct qr_attention_call *call;
     const struct qr_plan_item *item;
     const struct qr_plan_seq *seq;
+    const struct quire_sparse_list *list; /* blocks attended to, NULL = all */
+    bool tree;                            /* rows see new tokens by their masks */
     struct qr_tile_source source;
     struct qr_key_range any, all; /* from the first to the last key that some row sees; keys that
                                      every row sees */
@@ -26,14 +28,13 @@ struct qr_run {
  * in `any` and `all` what each row sees. */
 void qr_rows_load(struct qr_run *run);
 
-/* Fills visible[], and distance[] where slopes are given, for the tile at position `key`. Returns
- * the keys of the tile that some row sees. */
+/* Fills visible[] for the tile at position `key`. Returns the keys of it that some row sees. */
 uint64_t qr_rows_see(const struct qr_run *run, uint32_t key);
 
-/* The additive bias of rows [first, first + n) against the tile at `key`, n at most QR_PLAN_CHUNK:
- * n pointers to 64 values each, or NULL. Valid until the next call. */
-const float *const *qr_rows_bias(const struct qr_run *run, uint32_t key, uint32_t first,
-                                 uint32_t n);
+/* Fills in the terms of a softmax that depend on positions (slope, distance, bias), for a->n_rows
+ * rows from `first` on against the tile at `key`. They are good until the next call. */
+void qr_rows_positions(const struct qr_run *run, uint32_t key, uint32_t first,
+                       struct quire_attn_softmax_args *a);
 
 /* Writes the rows' out and LSE from their final states. */
 void qr_rows_store(const struct qr_run *run, const struct qr_state *st);

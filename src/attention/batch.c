@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* batch.c - views of a batch. */
+#include "base/error.h"
+#include <quire/attention.h>
+
+quire_status quire_attention_batch_unpadded(const struct quire_attention_batch *batch,
+                                            uint32_t num_tokens, uint32_t num_seqs,
+                                            struct quire_attention_batch *out,
+                                            struct quire_error *err)
+{
+    if (!batch || !out)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", batch ? "out" : "batch");
+    if (batch->struct_size != sizeof *batch)
+        return qr_fail(err, QUIRE_E_MISUSE, "batch.struct_size is %u, not %zu", batch->struct_size,
+                       sizeof *batch);
+    if (num_seqs > batch->num_seqs)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "num_seqs is %u, the batch has %u", num_seqs,
+                       batch->num_seqs);
+    if (num_seqs && !batch->query_start_loc)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.query_start_loc is NULL");
+    const int64_t tokens = num_seqs ? batch->query_start_loc[num_seqs] : 0;
+    if (num_tokens != tokens)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "num_tokens is %u, but %u sequences have %lld",
+                       num_tokens, num_seqs, (long long)tokens);
+    *out = *batch;
+    out->num_seqs = num_seqs;
+    return QUIRE_OK;
+}

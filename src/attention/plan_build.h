@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_build.h - the steps of taking over a batch. Checks leave the batch that the plan holds as it
+ * is; what takes over cannot fail. */
+#ifndef QUIRE_ATTENTION_PLAN_BUILD_H
+#define QUIRE_ATTENTION_PLAN_BUILD_H
+#include "attention/plan.h"
+
+/* Everything but the block tables. */
+quire_status qr_batch_check(const struct quire_plan *plan, const struct quire_attention_batch *b,
+                            struct quire_error *err);
+
+/* Sequence i of a batch that has been checked; it points into the batch. */
+struct qr_plan_seq qr_batch_seq(const struct quire_attention_batch *b, uint32_t i);
+
+/* Block lists of sequence i, one per KV head, or NULL. */
+static inline const struct quire_sparse_list *qr_batch_lists(const struct quire_attention_batch *b,
+                                                             const struct qr_plan_group *g,
+                                                             uint32_t i)
+{
+    const struct quire_sparse_list *lists = b->sparse ? b->sparse[g->kv_group] : NULL;
+    return lists ? lists + (size_t)i * g->config.num_kv_heads : NULL;
+}
+
+/* Copies spans, tree and lists, and points the plan's sequences and groups to the copies. */
+void qr_batch_take(struct quire_plan *plan, const struct quire_attention_batch *b);
+
+/* The tables as such. */
+quire_status qr_tables_check_arg(const struct quire_attention_batch_group *t, uint32_t num_seqs,
+                                 uint32_t kv_group, struct quire_error *err);
+
+/* The entries that sequence i uses; adds their number to *used. */
+quire_status qr_tables_check(struct quire_plan *plan, const struct qr_plan_group *g,
+                             const struct quire_attention_batch_group *t, uint32_t i,
+                             const struct qr_plan_seq *s, const struct quire_sparse_list *lists,
+                             size_t *used, struct quire_error *err);
+
+/* Copies the entries in use by the sequences that the plan holds. */
+void qr_tables_take(struct quire_plan *plan, struct qr_plan_group *g,
+                    const struct quire_attention_batch_group *t);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_check.c - checks a batch, all but its block tables. */
+#include "attention/plan_build.h"
+#include "base/error.h"
+
+static quire_status check_sequence(const struct quire_plan *plan,
+                                   const struct quire_attention_batch *b, uint32_t i,
+                                   struct quire_error *err)
+{
+    const int32_t begin = b->query_start_loc[i], end = b->query_start_loc[i + 1],
+                  len = b->seq_lens[i];
+    if (end < begin)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "batch.query_start_loc[%u] is %d, below the entry before it", i + 1, end);
+    if ((uint32_t)end > plan->max_tokens)
+        return qr_fail(err, QUIRE_E_LIMIT,
+                       "batch.query_start_loc[%u] is %d, the plan was made for %u tokens", i + 1,
+                       end, plan->max_tokens);
+    if (len < end - begin)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "batch.seq_lens[%u] is %d, less than its %d new tokens", i, len,
+                       end - begin);
+    if ((uint32_t)len > plan->max_seq_len)
+        return qr_fail(err, QUIRE_E_LIMIT, "batch.seq_lens[%u] is %d, the plan was made for %u", i,
+                       len, plan->max_seq_len);
+    return QUIRE_OK;
+}
+
+static quire_status check_lengths(const struct quire_plan *plan,
+                                  const struct quire_attention_batch *b, struct quire_error *err)
+{
+    if (!b->query_start_loc || !b->seq_lens)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.%s is NULL",
+                       b->query_start_loc ? "seq_lens" : "query_start_loc");
+    if (b->query_start_loc[0] != 0)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.query_start_loc[0] is %d, not 0",
+                       b->query_start_loc[0]);
+    for (uint32_t i = 0; i < b->num_seqs; i++)
+        QR_TRY(check_sequence(plan, b, i, err));
+    return QUIRE_OK;
+}
+
+static bool has_cross(const struct quire_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->n_groups; i++)
+        if (plan->groups[i].config.kind == QUIRE_ATTENTION_CROSS)
+            return true;
+    return false;
+}
+
+static quire_status check_encoder(const struct quire_plan *plan,
+                                  const struct quire_attention_batch *b, struct quire_error *err)
+{
+    if (!b->encoder_seq_lens && has_cross(plan))
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "batch.encoder_seq_lens is NULL; cross attention needs it");
+    for (uint32_t i = 0; b->encoder_seq_lens && i < b->num_seqs; i++) {
+        const int32_t len = b->encoder_seq_lens[i];
+        if (len < 0)
+            return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.encoder_seq_lens[%u] is %d", i, len);
+        if ((uint32_t)len > plan->max_seq_len)
+            return qr_fail(err, QUIRE_E_LIMIT,
+                           "batch.encoder_seq_lens[%u] is %d, the plan was made for %u", i, len,
+                           plan->max_seq_len);
+    }
+    return QUIRE_OK;
+}
+
+/* The spans of sequence i. One that begins where the sequence ends or later is for a later step. */
+static quire_status check_spans_of(const struct quire_attention_batch *b, uint32_t i,
+                                   struct quire_error *err)
+{
+    int32_t after = 0;
+    for (int32_t j = b->span_loc[i]; j < b->span_loc[i + 1]; j++) {
+        const struct quire_span s = b->spans[j];
+        if (s.begin < after || s.end < s.begin)
+            return qr_fail(err, QUIRE_E_INVALID_ARG,
+                           "batch.spans[%d] is [%d, %d): not rising, or not after those before it",
+                           j, s.begin, s.end);
+        if (s.begin < b->seq_lens[i] && s.end > b->seq_lens[i])
+            return qr_fail(err, QUIRE_E_INVALID_ARG,
+                           "batch.spans[%d] is [%d, %d), but sequence %u has %d tokens: a span "
+                           "must be there as a whole",
+                           j, s.begin, s.end, i, b->seq_lens[i]);
+        after = s.end;
+    }
+    return QUIRE_OK;
+}
+
+static quire_status check_spans(const struct quire_plan *plan,
+                                const struct quire_attention_batch *b, struct quire_error *err)
+{
+    if (!b->span_loc != !b->spans)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.%s is NULL, batch.%s is not",
+                       b->spans ? "span_loc" : "spans", b->spans ? "spans" : "span_loc");
+    if (!b->spans)
+        return QUIRE_OK;
+    if (b->span_loc[0] != 0)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.span_loc[0] is %d, not 0", b->span_loc[0]);
+    for (uint32_t i = 0; i < b->num_seqs; i++) {
+        if (b->span_loc[i + 1] < b->span_loc[i])
+            return qr_fail(err, QUIRE_E_INVALID_ARG,
+                           "batch.span_loc[%u] is %d, below the entry before it", i + 1,
+                           b->span_loc[i + 1]);
+        if ((uint32_t)b->span_loc[i + 1] > plan->max_spans)
+            return qr_fail(err, QUIRE_E_LIMIT,
+                           "batch.span_loc[%u] is %d, the plan was made for %u spans", i + 1,
+                           b->span_loc[i + 1], plan->max_spans);
+        QR_TRY(check_spans_of(b, i, err));
+    }
+    return QUIRE_OK;
+}
+
+static quire_status check_tree(const struct quire_plan *plan, const struct quire_attention_batch *b,
+                               struct quire_error *err)
+{
+    if (!b->tree_mask)
+        return QUIRE_OK;
+    for (uint32_t i = 0; i < b->num_seqs; i++) {
+        const int32_t begin = b->query_start_loc[i], n = b->query_start_loc[i + 1] - begin;
+        if (n > QR_TREE_TOKENS)
+            return qr_fail(err, QUIRE_E_INVALID_ARG,
+                           "batch.tree_mask: sequence %u has %d new tokens, more than %d", i, n,
+                           QR_TREE_TOKENS);
+        if ((uint32_t)(begin + n) > plan->max_tree_tokens)
+            return qr_fail(err, QUIRE_E_LIMIT,
+                           "batch.tree_mask: %d tokens, the plan was made for %u", begin + n,
+                           plan->max_tree_tokens);
+        for (int32_t t = 0; t < n; t++)
+            if (b->tree_mask[begin + t] >> t != 1)
+                return qr_fail(err, QUIRE_E_INVALID_ARG,
+                               "batch.tree_mask[%d], token %d of sequence %u: %s", begin + t, t, i,
+                               b->tree_mask[begin + t] >> t & 1 ? "it sees a token after itself"
+                                                                : "it does not see itself");
+    }
+    return QUIRE_OK;
+}
+
+/* The block lists of the KV group that g reads. */
+static quire_status check_lists(const struct quire_plan *plan, const struct qr_plan_group *g,
+                                const struct quire_attention_batch *b, struct quire_error *err)
+{
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < b->num_seqs; i++) {
+        const struct quire_sparse_list *lists = qr_batch_lists(b, g, i);
+        for (uint32_t h = 0; lists && h < g->config.num_kv_heads; h++) {
+            const struct quire_sparse_list *l = &lists[h];
+            if (l->n && !l->blocks)
+                return qr_fail(err, QUIRE_E_INVALID_ARG,
+                               "batch.sparse[%u], sequence %u, head %u: blocks is NULL",
+                               g->kv_group, i, h);
+            total += l->n;
+            if (!g->lists || total > plan->max_sparse_blocks)
+                return qr_fail(err, QUIRE_E_LIMIT,
+                               "batch.sparse[%u] has more than the %u entries the plan was made "
+                               "for",
+                               g->kv_group, plan->max_sparse_blocks);
+            for (uint32_t j = 0; j < l->n; j++)
+                if (l->blocks[j] < 0 || (j && l->blocks[j] <= l->blocks[j - 1]))
+                    return qr_fail(err, QUIRE_E_INVALID_ARG,
+                                   "batch.sparse[%u], sequence %u, head %u: blocks[%u] is %d, %s",
+                                   g->kv_group, i, h, j, l->blocks[j],
+                                   l->blocks[j] < 0 ? "below 0" : "not above the one before it");
+        }
+    }
+    return QUIRE_OK;
+}
+
+quire_status qr_batch_check(const struct quire_plan *plan, const struct quire_attention_batch *b,
+                            struct quire_error *err)
+{
+    if (!b)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "batch is NULL");
+    if (b->struct_size != sizeof *b)
+        return qr_fail(err, QUIRE_E_MISUSE, "batch.struct_size is %u, not %zu", b->struct_size,
+                       sizeof *b);
+    if (b->num_seqs > plan->max_seqs)
+        return qr_fail(err, QUIRE_E_LIMIT, "batch.num_seqs is %u, the plan was made for %u",
+                       b->num_seqs, plan->max_seqs);
+    if (!b->num_seqs)
+        return QUIRE_OK;
+    QR_TRY(check_lengths(plan, b, err));
+    QR_TRY(check_encoder(plan, b, err));
+    QR_TRY(check_spans(plan, b, err));
+    QR_TRY(check_tree(plan, b, err));
+    if (b->n_groups != plan->kv->n_groups || !b->groups)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.groups: %u given, the cache has %u",
+                       b->groups ? b->n_groups : 0, plan->kv->n_groups);
+    for (uint32_t i = 0; i < plan->n_groups; i++)
+        QR_TRY(check_lists(plan, &plan->groups[i], b, err));
+    return QUIRE_OK;
+}
