@@ -197,10 +197,13 @@ struct qr_attention_kernels qr_attention_pick(const struct quire_kernels *t,
     }
     if (layout->v_dtype == QUIRE_KV_F32) {
         k.pv = t->attn_pv_f32;
+        k.transpose = t->attn_transpose_f32;
     } else if (layout->v_dtype == QUIRE_KV_F16) {
         k.pv = t->attn_pv_f16;
+        k.transpose = t->attn_transpose_f16;
     } else {
         k.pv = native ? t->attn_pv_bf16_native : t->attn_pv_bf16;
+        k.transpose = t->attn_transpose_bf16;
         k.p_bf16 = native;
     }
     return k;

@@ -38,7 +38,8 @@ struct qr_attention_kernels {
     void (*softmax)(const struct quire_attn_softmax_args *a);
     void (*pv)(const struct quire_attn_pv_args *a);
     void (*merge)(const struct quire_attn_merge_args *a);
-    qr_unpack_fn *unpack_k, *unpack_v; /* NULL: not fp8 */
+    qr_unpack_fn *unpack_k, *unpack_v;                            /* NULL: not fp8 */
+    void (*transpose)(const struct quire_attn_transpose_args *a); /* K of a latent tile to V */
     size_t (*narrow_q)(uint16_t *dst, const float *src, float scale,
                        size_t n); /* NULL: queries stay f32 */
     bool p_bf16;                  /* weights are rounded to bf16 */

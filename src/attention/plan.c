@@ -108,8 +108,10 @@ static bool size_group(const struct quire_plan_params *p, uint32_t i,
     g->table = qr_attention_table(best, c->head_size, v_size);
     g->ratio = c->num_heads / c->num_kv_heads;
     g->v_width = v_size % 8 ? v_size : (v_size + 15) / 16 * 16;
-    g->tile_rows = TILE_VALUES / wide;
-    g->tile_rows = g->tile_rows > TILE_ROWS ? TILE_ROWS : max_u32(g->tile_rows, MIN_TILE_ROWS);
+    g->tile_rows = max_u32(TILE_VALUES / wide, MIN_TILE_ROWS);
+    /* each tile of rows turns keys of a latent group into values: worth more cache */
+    if (g->tile_rows > TILE_ROWS || p->kv->groups[g->kv_group].layout.latent)
+        g->tile_rows = TILE_ROWS;
     /* every sequence may end with a tile that is not full; splitting adds at most 8 items per
      * thread */
     size_t rows, tiles;
@@ -152,7 +154,9 @@ struct qr_plan_scratch qr_plan_scratch_at(const struct quire_plan *plan, unsigne
         q = n * k_size > q ? n * k_size : q;
         o = n * v_size > o ? n * v_size : o;
         k = k_size > k ? k_size : k;
-        v = v_size > v ? v_size : v;
+        const struct qr_kv_layout *l = &plan->kv->groups[g->kv_group].layout;
+        const size_t halves = l->latent && l->v_dtype == QUIRE_KV_F32 ? 2 : 1;
+        v = v_size * halves > v ? v_size * halves : v;
     }
     struct carve c = { .base = base };
     struct qr_plan_scratch s;

@@ -16,7 +16,7 @@ struct qr_tile_source qr_tile_source_of(const struct qr_attention_call *call,
     s.first_block = table->first;
     s.block_size = (uint32_t)l->block_size;
     s.k_column = qr_kv_k_column(l, COLUMN % l->group);
-    s.v_column = qr_kv_v_column(l, COLUMN % l->group) - l->k_bytes;
+    s.v_column = l->latent ? 0 : qr_kv_v_column(l, COLUMN % l->group) - l->k_bytes;
     return s;
 }
 
@@ -29,6 +29,8 @@ static void find_column(const struct qr_tile_source *s, uint32_t at, struct qr_t
     const unsigned char *block = s->blocks + (size_t)id * l->block_bytes;
     const size_t in_group = slot % group / COLUMN;
     t->k[c] = block + slot / group * l->k_group_bytes + in_group * s->k_column;
+    if (l->latent)
+        return;
     t->v[c] = block + l->k_bytes + slot / group * l->v_group_bytes + in_group * s->v_column;
 }
 
@@ -47,8 +49,7 @@ static void widen_plain(const struct qr_tile_source *s, enum quire_kv_dtype dtyp
     }
 }
 
-/* Columns [c, end) that lie side by side: those of a group of 64 tokens, else one. */
-static int columns_together(const struct qr_tile_source *s, const void *const *columns, int c)
+int qr_tile_columns_together(const struct qr_tile_source *s, const void *const *columns, int c)
 {
     int end = c + 1;
     while (s->layout->group == TILE && end < COLUMNS && columns[end])
@@ -64,7 +65,7 @@ static int unpack_k(const struct qr_tile_source *s, const struct qr_tile *t, int
         widen_plain(s, l->k_dtype, t->k[c], dst, (size_t)l->k_size);
         return c + 1;
     }
-    const int end = columns_together(s, t->k, c);
+    const int end = qr_tile_columns_together(s, t->k, c);
     struct quire_attn_unpack_args a = { .src = t->k[c], .dst = dst };
     a.src_stride = l->k_step_bytes;
     a.dst_stride = TILE * 2;
@@ -81,7 +82,7 @@ static int unpack_v(const struct qr_tile_source *s, const struct qr_tile *t, int
         widen_plain(s, l->v_dtype, t->v[c], dst, (size_t)l->v_size);
         return c + 1;
     }
-    const int end = columns_together(s, t->v, c);
+    const int end = qr_tile_columns_together(s, t->v, c);
     struct quire_attn_unpack_args a = { .src = t->v[c], .dst = dst };
     a.src_stride = l->v_step_bytes;
     a.dst_stride = (size_t)l->v_padded * 2;
@@ -123,5 +124,7 @@ struct qr_tile qr_tile_load(const struct qr_tile_source *source, uint32_t key, u
             find_column(source, key + c * COLUMN, &t, c);
     if (source->call->kernels.unpack_k || source->call->kernels.unpack_v)
         unpack_tile(source, &t);
+    if (l->latent)
+        qr_tile_latent_values(source, &t);
     return t;
 }

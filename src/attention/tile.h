@@ -26,4 +26,13 @@ struct qr_tile_source qr_tile_source_of(const struct qr_attention_call *call,
  * looked up; fp8 is unpacked to bf16 in the worker's scratch, where it stays until the next tile. */
 struct qr_tile qr_tile_load(const struct qr_tile_source *source, uint32_t key, uint64_t wanted);
 
+/* For latent.c: the end of the columns from c on that lie side by side: those of a group of 64 tokens,
+ * else one. */
+int qr_tile_columns_together(const struct qr_tile_source *source, const void *const *columns,
+                             int c);
+
+/* Values of a latent tile from its keys: in the worker's scratch until the next tile, or where they
+ * lie. */
+void qr_tile_latent_values(const struct qr_tile_source *source, struct qr_tile *tile);
+
 #endif

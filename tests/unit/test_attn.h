@@ -90,6 +90,7 @@ struct run {
     uint64_t shuffle; /* of block ids; 0 = rising */
     bool give_up; /* blocks that fell out of the window: left out of the tables by first_block */
     bool no_lse;
+    bool latent; /* group: values are the first elements of keys, dtypes and scales are equal */
     struct quire_threads *threads; /* for n_threads > 1 */
 };
 
@@ -103,6 +104,7 @@ static inline struct run run_whole(const struct scene *s)
 
 /* Pool, tables and batch of a run. */
 struct stage {
+    bool latent;
     struct quire_kv_cache *kv;
     struct quire_plan *plan;
     uint32_t n, seq[MAX_SCENE_SEQS], max_blocks, n_blocks;
@@ -124,7 +126,7 @@ struct stage {
 static inline void stage_poison(const struct stage *st, const struct scene *s, uint32_t block_size)
 {
     const enum quire_kv_dtype dtypes[] = { s->k_dtype, s->v_dtype };
-    if (dtypes[0] != dtypes[1] || scene_v_size(s) != s->config.head_size)
+    if (!st->latent && (dtypes[0] != dtypes[1] || scene_v_size(s) != s->config.head_size))
         return; /* a plain tensor has one dtype and size */
     const size_t elem = dtypes[0] == QUIRE_KV_F32                                 ? 4
                         : dtypes[0] == QUIRE_KV_BF16 || dtypes[0] == QUIRE_KV_F16 ? 2
@@ -136,13 +138,15 @@ static inline void stage_poison(const struct stage *st, const struct scene *s, u
     memset(plain, 0xff, bytes);
     for (uint32_t i = 0; i < st->n_blocks; i++)
         ids[i] = (int32_t)i;
-    const struct quire_kv_plain_args args = { .struct_size = sizeof args,
-                                              .blocks = ids,
-                                              .n_blocks = st->n_blocks,
-                                              .size = bytes,
-                                              .layout = quire_kv_plain_split(
-                                                  dtypes[0], st->n_blocks, block_size,
-                                                  s->config.num_kv_heads, s->config.head_size) };
+    struct quire_kv_plain_args args = { .struct_size = sizeof args,
+                                        .blocks = ids,
+                                        .n_blocks = st->n_blocks,
+                                        .size = bytes,
+                                        .layout = quire_kv_plain_split(
+                                            dtypes[0], st->n_blocks, block_size,
+                                            s->config.num_kv_heads, s->config.head_size) };
+    if (st->latent)
+        args.layout.v_offset = 0;
     must(quire_kv_import(st->kv, &args, plain, &err));
     free(ids), free(plain);
 }
@@ -159,7 +163,8 @@ static inline void stage_pool(struct stage *st, const struct scene *s, const str
                                                  .k_scale = &s->k_scale,
                                                  .v_scale = &s->v_scale,
                                                  .n_k_scales = 1,
-                                                 .n_v_scales = 1 };
+                                                 .n_v_scales = r->latent ? 0 : 1,
+                                                 .flags = r->latent ? QUIRE_KV_LATENT : 0 };
     const struct quire_kv_config config = {
         .struct_size = sizeof config, .block_size = r->block_size, .groups = &group, .n_groups = 1
     };
@@ -211,7 +216,8 @@ static inline void stage_tables(struct stage *st, const struct scene *s, const s
         const struct quire_kv_write_args args = { .struct_size = sizeof args,
                                                   .dtype = QUIRE_KV_F32,
                                                   .k = s->k + at * s->config.head_size,
-                                                  .v = s->v + at * scene_v_size(s),
+                                                  .v = r->latent ? NULL
+                                                                 : s->v + at * scene_v_size(s),
                                                   .slot_mapping = slots,
                                                   .n_tokens = n_keys };
         must(quire_kv_write(st->kv, &args, NULL, &err));
@@ -223,6 +229,7 @@ static inline void stage_tables(struct stage *st, const struct scene *s, const s
 static inline void stage_open(struct stage *st, const struct scene *s, const struct run *r)
 {
     memset(st, 0, sizeof *st);
+    st->latent = r->latent;
     uint32_t n_tokens = 0, longest = 1;
     st->n_blocks = 2; /* nobody's */
     st->max_blocks = 1;

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_attn_latent.c - attention over latent groups: the bits of ordinary groups that hold the same
+ * keys, and the same values a second time. */
+#include "test_attn.h"
+
+static const struct {
+    uint32_t heads, kv_heads, head_size, v_size;
+} SHAPES[] = {
+    { 16, 1, 576, 512 }, { 5, 1, 320, 256 }, { 4, 1, 48, 32 }, { 3, 1, 24, 24 },
+    { 6, 2, 72, 40 },    { 2, 1, 40, 20 },   { 2, 1, 23, 16 }, { 3, 1, 19, 11 },
+};
+static const struct {
+    enum quire_kv_dtype dtype;
+    enum quire_compute compute;
+} KINDS[] = {
+    { QUIRE_KV_F32, QUIRE_COMPUTE_F32 },         { QUIRE_KV_F16, QUIRE_COMPUTE_NATIVE },
+    { QUIRE_KV_BF16, QUIRE_COMPUTE_F32 },        { QUIRE_KV_BF16, QUIRE_COMPUTE_NATIVE },
+    { QUIRE_KV_FP8_E4M3, QUIRE_COMPUTE_NATIVE }, { QUIRE_KV_FP8_E5M2, QUIRE_COMPUTE_F32 },
+};
+enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES, N_KINDS = sizeof KINDS / sizeof *KINDS };
+
+static struct scene latent_scene(size_t shape, size_t kind, const uint32_t *lens, uint32_t n)
+{
+    struct scene s = { .k_dtype = KINDS[kind].dtype, .v_dtype = KINDS[kind].dtype };
+    quire_attention_config_default(&s.config, SHAPES[shape].heads, SHAPES[shape].kv_heads,
+                                   SHAPES[shape].head_size);
+    s.config.v_head_size = SHAPES[shape].v_size;
+    s.config.compute = KINDS[kind].compute;
+    s.k_scale = s.v_scale = 0.3f;
+    scene_fill(&s, lens, n);
+    const size_t k = s.config.head_size, v = s.config.v_head_size;
+    for (size_t i = 0; i < (size_t)s.n_rows * s.config.num_kv_heads; i++)
+        memcpy(s.v + i * v, s.k + i * k, v * sizeof *s.v);
+    return s;
+}
+
+static void assert_same(const struct scene *s, const struct run *r, const struct result *want)
+{
+    struct result got = result_new(s);
+    memcpy(got.out, want->out, got.n_out * sizeof *got.out);
+    memcpy(got.lse, want->lse, got.n_lse * sizeof *got.lse);
+    for (uint32_t i = 0; i < s->n_seqs; i++) /* rows that the run computes must be written */
+        for (uint32_t pos = r->from[i]; pos < r->to[i]; pos++)
+            memset(got.out + (size_t)(s->first[i] + pos) * s->config.num_heads * scene_v_size(s),
+                   0x77, s->config.num_heads * scene_v_size(s) * sizeof *got.out);
+    run_scene(s, r, &got);
+    assert_memory_equal(got.out, want->out, got.n_out * sizeof *got.out);
+    assert_memory_equal(got.lse, want->lse, got.n_lse * sizeof *got.lse);
+    result_free(&got);
+}
+
+static struct result ordinary(const struct scene *s)
+{
+    struct result want = result_new(s);
+    const struct run r = run_whole(s);
+    run_scene(s, &r, &want);
+    return want;
+}
+
+static void same_bits_as_two_copies(void **state)
+{
+    (void)state;
+    static const uint32_t lens[] = { 130, 0, 77 };
+    static const uint32_t blocks[] = { 64, 16, 128, 48 };
+    scene_rng = 3;
+    for (size_t shape = 0; shape < N_SHAPES; shape++)
+        for (size_t kind = 0; kind < N_KINDS; kind++) {
+            struct scene s = latent_scene(shape, kind, lens, 3);
+            struct result want = ordinary(&s);
+            struct run r = run_whole(&s);
+            r.latent = true;
+            r.block_size = blocks[(shape + kind) % 4];
+            r.shuffle = 9;
+            assert_same(&s, &r, &want);
+            result_free(&want);
+            scene_free(&s);
+        }
+}
+
+static void every_level(void **state)
+{
+    (void)state;
+    static const uint32_t lens[] = { 70 };
+    scene_rng = 4;
+    for (size_t shape = 0; shape < N_SHAPES; shape += 2)
+        for (size_t kind = 0; kind < N_KINDS; kind++) {
+            struct scene s = latent_scene(shape, kind, lens, 1);
+            struct result want = ordinary(&s);
+            for (int i = 0; quire_cpu_level_name(i); i++) {
+                struct run r = run_whole(&s);
+                r.latent = true;
+                r.isa = quire_cpu_level_name(i);
+                if (quire_cpu_level_usable(i))
+                    assert_same(&s, &r, &want);
+            }
+            result_free(&want);
+            scene_free(&s);
+        }
+}
+
+/* Decode, chunks, windows with freed blocks, split keys and threads. */
+static void every_way(void **state)
+{
+    (void)state;
+    static const uint32_t lens[] = { 1200, 40 };
+    struct quire_threads *threads;
+    const struct quire_threads_params tp = { .struct_size = sizeof tp, .n_threads = 3 };
+    must(quire_threads_create(&tp, &threads, &err));
+    scene_rng = 5;
+    for (size_t kind = 0; kind < N_KINDS; kind++) {
+        struct scene s = latent_scene(2, kind, lens, 2);
+        s.config.window_left = kind % 2 ? 300 : -1;
+        struct result want = ordinary(&s);
+        struct run r = run_whole(&s);
+        r.latent = true;
+        r.from[0] = 1199, r.from[1] = 39;
+        assert_same(&s, &r, &want); /* decode */
+        r.give_up = true;
+        assert_same(&s, &r, &want);
+        r.from[0] = 1150, r.from[1] = 0, r.to[0] = 1180;
+        assert_same(&s, &r, &want); /* a chunk */
+        r = run_whole(&s);
+        r.latent = true;
+        r.from[0] = 1100;
+        r.n_threads = r.n_plan_threads = 3;
+        r.threads = threads;
+        assert_same(&s, &r, &want);
+        result_free(&want);
+        scene_free(&s);
+    }
+    quire_threads_destroy(threads);
+}
+
+/* A NaN in a slot that no query sees, and in a key's rotary part that is no value. */
+static void nan_stays_where_it_is(void **state)
+{
+    (void)state;
+    static const uint32_t lens[] = { 40 };
+    struct scene s = latent_scene(2, 3, lens, 1);
+    struct run r = run_whole(&s);
+    r.latent = true; /* the rest of the block is NaN already */
+    struct result got = result_new(&s);
+    run_scene(&s, &r, &got);
+    for (size_t i = 0; i < got.n_out; i++)
+        assert_true(isfinite(got.out[i]));
+    s.k[30 * 48 + 40] = NAN; /* key 30, beyond its 32 values */
+    struct result spoilt = result_new(&s);
+    run_scene(&s, &r, &spoilt);
+    for (size_t row = 0; row < 40 * 4; row++)
+        for (size_t d = 0; d < 32; d++)
+            assert_true(row / 4 < 30 ? spoilt.out[row * 32 + d] == got.out[row * 32 + d]
+                                     : isnan(spoilt.out[row * 32 + d]));
+    result_free(&spoilt);
+    result_free(&got);
+    scene_free(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_bits_as_two_copies),
+        cmocka_unit_test(every_level),
+        cmocka_unit_test(every_way),
+        cmocka_unit_test(nan_stays_where_it_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
