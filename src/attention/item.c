@@ -76,7 +76,7 @@ static float sum_lanes(const float *lanes)
 static void clear(const struct qr_run *run, const struct qr_state *st)
 {
     const struct qr_plan_scratch *s = &run->call->scratch;
-    const uint32_t n_rows = run->item->n_rows;
+    const uint32_t n_rows = run->n_rows;
     for (uint32_t r = 0; r < n_rows; r++)
         st->m[r] = -INFINITY;
     memset(s->lanes, 0, (size_t)n_rows * COLUMN * sizeof *s->lanes);
@@ -84,11 +84,10 @@ static void clear(const struct qr_run *run, const struct qr_state *st)
     memset(st->o, 0, (size_t)n_rows * run->v_width * sizeof *st->o);
 }
 
-/* The state of the item's rows over one span, from nothing. */
-static void attend_span(const struct qr_run *run, uint32_t span, const struct qr_state *st)
+void qr_run_span(const struct qr_run *run, uint32_t span, const struct qr_state *st)
 {
     const struct qr_plan_scratch *s = &run->call->scratch;
-    const uint32_t n_rows = run->item->n_rows;
+    const uint32_t n_rows = run->n_rows;
     const uint32_t begin = span * SPAN > run->any.lo ? span * SPAN : run->any.lo;
     const uint32_t end = run->any.hi - span * SPAN < SPAN ? run->any.hi : span * SPAN + SPAN;
     bool live = false;
@@ -113,46 +112,44 @@ static void attend_span(const struct qr_run *run, uint32_t span, const struct qr
 
 /* ---- merge */
 
-static void merge(const struct qr_run *run, const struct qr_state *acc, const struct qr_state *part)
+void qr_run_merge(const struct qr_run *run, const struct qr_state *acc, const struct qr_state *part)
 {
-    const int n_rows = (int)run->item->n_rows, width = (int)run->v_width;
+    const int n_rows = (int)run->n_rows, width = (int)run->v_width;
     run->call->kernels.merge(
         &(struct quire_attn_merge_args){ acc->m, acc->l, acc->l_exact, acc->o, part->m, part->l,
                                          part->l_exact, part->o, run->v_width, n_rows, width });
 }
 
-/* Slot i of the item's join. */
-static struct qr_state slot_at(const struct qr_run *run, uint32_t i)
+struct qr_state qr_run_slot(const struct qr_run *run, uint32_t i)
 {
     const struct qr_plan_group *g = run->call->group;
-    const uint32_t n = run->item->n_rows;
+    const uint32_t n = run->n_rows;
     float *p = run->call->plan->partials + g->joins[run->item->join].offset +
                i * qr_plan_slot_floats(g, n);
     return (struct qr_state){ p, p + n, p + 2 * n, p + 3 * n };
 }
 
-/* Adds up the slots of the item's join if it is the last to arrive, and stores the rows. */
-static void arrive(const struct qr_run *run)
+void qr_run_arrive(const struct qr_run *run)
 {
     struct qr_plan_join *join = &run->call->group->joins[run->item->join];
     if (__atomic_add_fetch(&join->arrived, 1, __ATOMIC_ACQ_REL) != join->n_items)
         return;
     __atomic_store_n(&join->arrived, 0, __ATOMIC_RELAXED); /* for the next layer */
-    const struct qr_state acc = slot_at(run, 0);
+    const struct qr_state acc = qr_run_slot(run, 0);
     for (uint32_t i = 1; i < join->n_slots; i++) {
-        const struct qr_state part = slot_at(run, i);
-        merge(run, &acc, &part);
+        const struct qr_state part = qr_run_slot(run, i);
+        qr_run_merge(run, &acc, &part);
     }
     qr_rows_store(run, &acc);
 }
 
-void qr_attention_item(const struct qr_attention_call *call, const struct qr_plan_item *item)
+struct qr_run qr_run_of(const struct qr_attention_call *call, const struct qr_plan_item *item)
 {
-    const struct qr_plan_scratch *s = &call->scratch;
     const struct quire_kv_cache *kv = call->plan->kv;
     const uint32_t group = call->group->kv_group, layer = call->args.layer, head = item->kv_head;
     struct qr_run run = { .call = call, .item = item, .seq = &call->plan->seqs[item->seq] };
     run.list = qr_plan_list(call->group, item->seq, head);
+    run.all.hi = UINT32_MAX;
     run.source = qr_tile_source_of(call, item);
     run.k_size = (uint32_t)call->kv->layout.k_size;
     run.v_size = (uint32_t)call->kv->layout.v_size;
@@ -160,27 +157,34 @@ void qr_attention_item(const struct qr_attention_call *call, const struct qr_pla
     run.k_scale = qr_kv_k_scale(kv, group, layer, head);
     run.v_scale = qr_kv_v_scale(kv, group, layer, head);
     run.exact = call->args.lse && call->kernels.p_bf16;
+    return run;
+}
+
+void qr_attention_item(const struct qr_attention_call *call, const struct qr_plan_item *item)
+{
+    const struct qr_plan_scratch *s = &call->scratch;
+    struct qr_run run = qr_run_of(call, item);
     qr_rows_load(&run);
     const bool own_slots = item->join >= 0 && item->slot > 0;
     const struct qr_state part = { s->part_m, s->part_l, s->part_l_exact, s->part };
     struct qr_state acc = { s->acc_m, s->acc_l, s->acc_l_exact, s->acc };
     if (item->join >= 0 && !own_slots)
-        acc = slot_at(&run, 0);
+        acc = qr_run_slot(&run, 0);
     if (item->span == item->end_span)
         memset(acc.l, 0, item->n_rows * sizeof *acc.l);
     for (uint32_t span = item->span; span < item->end_span; span++) {
         if (own_slots) {
-            const struct qr_state slot = slot_at(&run, item->slot + span - item->span);
-            attend_span(&run, span, &slot);
+            const struct qr_state slot = qr_run_slot(&run, item->slot + span - item->span);
+            qr_run_span(&run, span, &slot);
         } else if (span == item->span) {
-            attend_span(&run, span, &acc);
+            qr_run_span(&run, span, &acc);
         } else {
-            attend_span(&run, span, &part);
-            merge(&run, &acc, &part);
+            qr_run_span(&run, span, &part);
+            qr_run_merge(&run, &acc, &part);
         }
     }
     if (item->join >= 0)
-        arrive(&run);
+        qr_run_arrive(&run);
     else
         qr_rows_store(&run, &acc);
 }

@@ -2,35 +2,15 @@
 /* plan.c - limits, memory and life of a plan. */
 #include "attention/plan.h"
 #include "base/alloc.h"
-#include "base/checked.h"
+#include "base/carve.h"
 #include "base/dispatch.h"
 #include "base/error.h"
 #include <string.h>
 
-enum { MAX_GROUPS = 256, MAX_THREADS = 1024, MAX_TOKENS = 1 << 24, MAX_SEQS = 1 << 20, ALIGN = 64 };
+enum { MAX_GROUPS = 256, MAX_THREADS = 1024, MAX_TOKENS = 1 << 24, MAX_SEQS = 1 << 20 };
 /* A tile of 96 rows of 128 values keeps queries, accumulators and a tile of K and V in a
  * second-level cache. */
 enum { TILE_ROWS = 96, TILE_VALUES = TILE_ROWS * 128, MIN_TILE_ROWS = 12 };
-
-/* Deals out one block of memory; with base NULL it only counts. */
-struct carve {
-    unsigned char *base;
-    size_t used;
-    bool overflow;
-};
-
-static void *take(struct carve *c, size_t n, size_t elem)
-{
-    size_t bytes, next;
-    if (!qr_mul_size(n, elem, &bytes) || !qr_align_size(bytes, ALIGN, &bytes) ||
-        !qr_add_size(c->used, bytes, &next)) {
-        c->overflow = true;
-        return NULL;
-    }
-    void *p = c->base ? c->base + c->used : NULL;
-    c->used = next;
-    return p;
-}
 
 static uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
@@ -158,37 +138,37 @@ struct qr_plan_scratch qr_plan_scratch_at(const struct quire_plan *plan, unsigne
         const size_t halves = l->latent && l->v_dtype == QUIRE_KV_F32 ? 2 : 1;
         v = v_size * halves > v ? v_size * halves : v;
     }
-    struct carve c = { .base = base };
+    struct qr_carve c = { .base = base };
     struct qr_plan_scratch s;
-    s.q = take(&c, q, sizeof(float));
-    s.acc = take(&c, o, sizeof(float));
-    s.part = take(&c, o, sizeof(float));
-    s.acc_m = take(&c, rows, sizeof(float));
-    s.acc_l = take(&c, rows, sizeof(float));
-    s.acc_l_exact = take(&c, rows, sizeof(float));
-    s.part_m = take(&c, rows, sizeof(float));
-    s.part_l = take(&c, rows, sizeof(float));
-    s.part_l_exact = take(&c, rows, sizeof(float));
-    s.lanes = take(&c, rows * QUIRE_COLUMN_KEYS, sizeof(float));
-    s.lanes_exact = take(&c, rows * QUIRE_COLUMN_KEYS, sizeof(float));
-    s.slope = take(&c, rows, sizeof(float));
-    s.row_scale = take(&c, rows, sizeof(float));
-    s.slope_now = take(&c, QR_PLAN_CHUNK, sizeof(float));
-    s.distance = take(&c, QR_PLAN_CHUNK, sizeof(int64_t));
-    s.visible = take(&c, rows, sizeof(uint64_t));
-    s.tree = take(&c, rows, sizeof(uint64_t));
-    s.lo = take(&c, rows, sizeof(uint32_t));
-    s.hi = take(&c, rows, sizeof(uint32_t));
-    s.pos = take(&c, rows, sizeof(uint32_t));
-    s.relative = take(&c, rows, sizeof *s.relative);
-    s.bias_rows = take(&c, QR_PLAN_CHUNK, sizeof *s.bias_rows);
-    s.bias = take(&c, QR_PLAN_CHUNK * QUIRE_TILE_KEYS, sizeof(float));
-    s.s = take(&c, QR_PLAN_CHUNK * QUIRE_TILE_KEYS, sizeof(float));
-    s.p = take(&c, QR_PLAN_CHUNK * QUIRE_TILE_KEYS, sizeof(uint16_t));
-    s.k = take(&c, k * QUIRE_TILE_KEYS, sizeof(uint16_t));
-    s.v = take(&c, v * QUIRE_TILE_KEYS, sizeof(uint16_t));
-    s.row = take(&c, k > v ? k : v, sizeof(float));
-    s.raw = take(&c, k > v ? k : v, sizeof(float));
+    s.q = qr_carve_take(&c, q, sizeof(float));
+    s.acc = qr_carve_take(&c, o, sizeof(float));
+    s.part = qr_carve_take(&c, o, sizeof(float));
+    s.acc_m = qr_carve_take(&c, rows, sizeof(float));
+    s.acc_l = qr_carve_take(&c, rows, sizeof(float));
+    s.acc_l_exact = qr_carve_take(&c, rows, sizeof(float));
+    s.part_m = qr_carve_take(&c, rows, sizeof(float));
+    s.part_l = qr_carve_take(&c, rows, sizeof(float));
+    s.part_l_exact = qr_carve_take(&c, rows, sizeof(float));
+    s.lanes = qr_carve_take(&c, rows * QUIRE_COLUMN_KEYS, sizeof(float));
+    s.lanes_exact = qr_carve_take(&c, rows * QUIRE_COLUMN_KEYS, sizeof(float));
+    s.slope = qr_carve_take(&c, rows, sizeof(float));
+    s.row_scale = qr_carve_take(&c, rows, sizeof(float));
+    s.slope_now = qr_carve_take(&c, QR_PLAN_CHUNK, sizeof(float));
+    s.distance = qr_carve_take(&c, QR_PLAN_CHUNK, sizeof(int64_t));
+    s.visible = qr_carve_take(&c, rows, sizeof(uint64_t));
+    s.tree = qr_carve_take(&c, rows, sizeof(uint64_t));
+    s.lo = qr_carve_take(&c, rows, sizeof(uint32_t));
+    s.hi = qr_carve_take(&c, rows, sizeof(uint32_t));
+    s.pos = qr_carve_take(&c, rows, sizeof(uint32_t));
+    s.relative = qr_carve_take(&c, rows, sizeof *s.relative);
+    s.bias_rows = qr_carve_take(&c, QR_PLAN_CHUNK, sizeof *s.bias_rows);
+    s.bias = qr_carve_take(&c, QR_PLAN_CHUNK * QUIRE_TILE_KEYS, sizeof(float));
+    s.s = qr_carve_take(&c, QR_PLAN_CHUNK * QUIRE_TILE_KEYS, sizeof(float));
+    s.p = qr_carve_take(&c, QR_PLAN_CHUNK * QUIRE_TILE_KEYS, sizeof(uint16_t));
+    s.k = qr_carve_take(&c, k * QUIRE_TILE_KEYS, sizeof(uint16_t));
+    s.v = qr_carve_take(&c, v * QUIRE_TILE_KEYS, sizeof(uint16_t));
+    s.row = qr_carve_take(&c, k > v ? k : v, sizeof(float));
+    s.raw = qr_carve_take(&c, k > v ? k : v, sizeof(float));
     *bytes = c.used;
     return s;
 }
@@ -196,36 +176,37 @@ struct qr_plan_scratch qr_plan_scratch_at(const struct quire_plan *plan, unsigne
 /* Lays the plan's arrays out after its groups, from `base` on. */
 static bool lay_out(struct quire_plan *plan, unsigned char *base, size_t *bytes)
 {
-    struct carve c = { .base = base };
+    struct qr_carve c = { .base = base };
     uint32_t max_items = 0, max_ids = 0;
-    take(&c, 1, sizeof *plan);
-    take(&c, plan->n_groups, sizeof *plan->groups);
+    qr_carve_take(&c, 1, sizeof *plan);
+    qr_carve_take(&c, plan->n_groups, sizeof *plan->groups);
     for (uint32_t i = 0; i < plan->n_groups; i++) {
         struct qr_plan_group *g = &plan->groups[i];
-        g->tables = take(&c, plan->max_seqs, sizeof *g->tables);
-        g->blocks = take(&c, g->max_blocks, sizeof *g->blocks);
-        g->items = take(&c, g->max_items, sizeof *g->items);
-        g->joins = take(&c, g->max_joins, sizeof *g->joins);
+        g->tables = qr_carve_take(&c, plan->max_seqs, sizeof *g->tables);
+        g->blocks = qr_carve_take(&c, g->max_blocks, sizeof *g->blocks);
+        g->items = qr_carve_take(&c, g->max_items, sizeof *g->items);
+        g->joins = qr_carve_take(&c, g->max_joins, sizeof *g->joins);
         if (plan->max_sparse_blocks) {
             /* max_seqs * num_kv_heads fits: there are as many items at least */
-            g->lists = take(&c, (size_t)plan->max_seqs * g->config.num_kv_heads, sizeof *g->lists);
-            g->list_blocks = take(&c, plan->max_sparse_blocks, sizeof *g->list_blocks);
+            g->lists = qr_carve_take(&c, (size_t)plan->max_seqs * g->config.num_kv_heads,
+                                     sizeof *g->lists);
+            g->list_blocks = qr_carve_take(&c, plan->max_sparse_blocks, sizeof *g->list_blocks);
         }
         max_items = max_u32(max_items, g->max_items);
         max_ids = max_u32(max_ids, plan->kv->groups[g->kv_group].n_blocks);
     }
-    plan->seqs = take(&c, plan->max_seqs, sizeof *plan->seqs);
-    plan->spans = take(&c, plan->max_spans, sizeof *plan->spans);
-    plan->tree = take(&c, plan->max_tree_tokens, sizeof *plan->tree);
+    plan->seqs = qr_carve_take(&c, plan->max_seqs, sizeof *plan->seqs);
+    plan->spans = qr_carve_take(&c, plan->max_spans, sizeof *plan->spans);
+    plan->tree = qr_carve_take(&c, plan->max_tree_tokens, sizeof *plan->tree);
     if (plan->max_sparse_blocks)
-        plan->named = take(&c, (size_t)plan->max_seq_len / plan->kv->block_size / 64 + 1,
-                           sizeof *plan->named);
-    plan->marks = take(&c, max_ids, sizeof *plan->marks);
-    plan->order_cost = take(&c, max_items, sizeof *plan->order_cost);
-    plan->sorted = take(&c, max_items, sizeof *plan->sorted);
-    plan->partials = take(&c, plan->partial_floats, sizeof *plan->partials);
+        plan->named = qr_carve_take(&c, (size_t)plan->max_seq_len / plan->kv->block_size / 64 + 1,
+                                    sizeof *plan->named);
+    plan->marks = qr_carve_take(&c, max_ids, sizeof *plan->marks);
+    plan->order_cost = qr_carve_take(&c, max_items, sizeof *plan->order_cost);
+    plan->sorted = qr_carve_take(&c, max_items, sizeof *plan->sorted);
+    plan->partials = qr_carve_take(&c, plan->partial_floats, sizeof *plan->partials);
     qr_plan_scratch_at(plan, NULL, &plan->scratch_bytes);
-    plan->scratch = take(&c, plan->n_threads, plan->scratch_bytes);
+    plan->scratch = qr_carve_take(&c, plan->n_threads, plan->scratch_bytes);
     *bytes = c.used;
     return !c.overflow;
 }
@@ -283,12 +264,12 @@ quire_status quire_plan_create(const struct quire_plan_params *params, struct qu
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
     QR_TRY(size_plan(params, groups, &sized, err));
-    unsigned char *memory = qr_alloc_aligned(sized.allocator, sized.bytes, ALIGN);
+    unsigned char *memory = qr_alloc_aligned(sized.allocator, sized.bytes, QR_CARVE_ALIGN);
     if (!memory)
         return qr_fail(err, QUIRE_E_NOMEM, "%zu bytes for a plan", sized.bytes);
     struct quire_plan *plan = (struct quire_plan *)(void *)memory;
     size_t plan_bytes, bytes;
-    (void)qr_align_size(sizeof *plan, ALIGN, &plan_bytes);
+    (void)qr_align_size(sizeof *plan, QR_CARVE_ALIGN, &plan_bytes);
     memcpy(memory + plan_bytes, groups, sized.n_groups * sizeof *groups);
     *plan = sized;
     plan->groups = (struct qr_plan_group *)(void *)(memory + plan_bytes);

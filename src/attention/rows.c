@@ -58,13 +58,10 @@ void qr_rows_load(struct qr_run *run)
     const struct qr_plan_scratch *s = &run->call->scratch;
     const uint32_t ratio = run->call->group->ratio;
     struct qr_token_keys keys = { .pos = 0 };
-    run->tree = false;
-    run->any = (struct qr_key_range){ 0, 0 };
-    run->all = (struct qr_key_range){ 0, UINT32_MAX };
-    for (uint32_t r = 0; r < run->item->n_rows; r++) {
-        const uint32_t row = run->item->row + r, token = row / ratio,
+    for (uint32_t i = 0; i < run->item->n_rows; i++) {
+        const uint32_t row = run->item->row + i, token = row / ratio, r = run->n_rows++,
                        head = run->item->kv_head * ratio + row % ratio;
-        if (r == 0 || row % ratio == 0)
+        if (i == 0 || row % ratio == 0)
             keys = qr_token_keys(c, run->seq, token);
         load_query(run, r, token, head);
         note_keys(run, r, &keys);
@@ -89,7 +86,7 @@ static uint64_t shift_to(uint64_t tree, uint32_t first, uint32_t key)
 uint64_t qr_rows_see(const struct qr_run *run, uint32_t key)
 {
     const struct qr_plan_scratch *s = &run->call->scratch;
-    const uint32_t n_rows = run->item->n_rows;
+    const uint32_t n_rows = run->n_rows;
     const uint64_t listed = qr_sparse_tile(run->list, run->source.block_size, key);
     if (!listed)
         return 0;
