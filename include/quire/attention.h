@@ -259,7 +259,7 @@ struct quire_plan_params {
     uint32_t flags;     /**< QUIRE_PLAN_FAST, QUIRE_PLAN_CASCADE, QUIRE_PLAN_NO_CASCADE */
     uint32_t max_spans; /**< bidirectional spans of one step; 0 = none */
     uint32_t max_tree_tokens;   /**< tokens of one step that has a tree mask; 0 = never */
-    uint32_t max_sparse_blocks; /**< entries of all sparse lists of one step and group; 0 = none */
+    uint32_t max_sparse_blocks; /**< entries of the lists of one step and group; 0 = no lists */
     const char *isa;    /**< exact level name, NULL = best */
     const struct quire_allocator *allocator; /**< borrowed, outlives the plan; NULL = C library */
 };

@@ -141,6 +141,9 @@ static quire_status check_lists(const struct quire_plan *plan, const struct qr_p
                                 const struct quire_attention_batch *b, struct quire_error *err)
 {
     uint64_t total = 0;
+    if (!g->lists && qr_batch_lists(b, g, 0))
+        return qr_fail(err, QUIRE_E_LIMIT, "batch.sparse[%u]: the plan was made for no block lists",
+                       g->kv_group);
     for (uint32_t i = 0; i < b->num_seqs; i++) {
         const struct quire_sparse_list *lists = qr_batch_lists(b, g, i);
         for (uint32_t h = 0; lists && h < g->config.num_kv_heads; h++) {
@@ -150,10 +153,9 @@ static quire_status check_lists(const struct quire_plan *plan, const struct qr_p
                                "batch.sparse[%u], sequence %u, head %u: blocks is NULL",
                                g->kv_group, i, h);
             total += l->n;
-            if (!g->lists || total > plan->max_sparse_blocks)
+            if (total > plan->max_sparse_blocks)
                 return qr_fail(err, QUIRE_E_LIMIT,
-                               "batch.sparse[%u] has more than the %u entries the plan was made "
-                               "for",
+                               "batch.sparse[%u]: more entries than the %u the plan was made for",
                                g->kv_group, plan->max_sparse_blocks);
             for (uint32_t j = 0; j < l->n; j++)
                 if (l->blocks[j] < 0 || (j && l->blocks[j] <= l->blocks[j - 1]))

@@ -8,7 +8,16 @@
 #include <quire/attention.h>
 #include <quire/cpu.h>
 
-enum { MAX_SCENE_SEQS = 8, MAX_SCENE_HEADS = 32, MAX_SCENE_RANGE = 100 };
+enum {
+    MAX_SCENE_SEQS = 8,
+    MAX_SCENE_HEADS = 32,
+    MAX_SCENE_RANGE = 100,
+    MAX_SCENE_SPANS = 4,
+    MAX_SCENE_TREE = 64,
+    MAX_SCENE_LISTS = 4, /* KV heads of a scene with block lists */
+    SCENE_LIST_BLOCK = 192,
+    MAX_SCENE_LIST = 12
+};
 
 static uint64_t scene_rng = 1;
 static inline uint32_t scene_random(void)
@@ -37,6 +46,15 @@ struct scene {
     float *k, *v; /* [n_keys][heads][size] */
     float slopes[MAX_SCENE_HEADS], sinks[MAX_SCENE_HEADS];
     float relative[MAX_SCENE_HEADS * (2 * MAX_SCENE_RANGE + 1)];
+    /* bidirectional spans, rising */
+    uint32_t n_spans[MAX_SCENE_SEQS];
+    struct quire_span spans[MAX_SCENE_SEQS][MAX_SCENE_SPANS];
+    /* the last n_tree tokens of each sequence are a tree: runs begin with its first token */
+    bool has_tree;
+    uint32_t n_tree[MAX_SCENE_SEQS];
+    uint64_t tree[MAX_SCENE_SEQS][MAX_SCENE_TREE];
+    /* pieces of 192 keys that a KV head attends to, for block sizes that divide 192 */
+    bool has_lists, listed[MAX_SCENE_SEQS][MAX_SCENE_LISTS][MAX_SCENE_LIST];
 };
 
 static inline uint32_t scene_v_size(const struct scene *s)
@@ -80,8 +98,17 @@ static inline void scene_fill(struct scene *s, const uint32_t *lens, uint32_t n_
 
 static inline void scene_free(struct scene *s) { free(s->q), free(s->k), free(s->v); }
 
-/* How a scene is run. Sequence i takes part if to[i] > from[i]: queries [from, to), keys [0, to).
- */
+/* Whether some KV head attends to the piece of 192 keys that key `at` lies in. */
+static inline bool scene_lists_key(const struct scene *s, uint32_t seq, uint32_t at)
+{
+    bool any = !s->has_lists;
+    for (uint32_t h = 0; s->has_lists && h < s->config.num_kv_heads; h++)
+        any |= s->listed[seq][h][at / SCENE_LIST_BLOCK];
+    return any;
+}
+
+/* How a scene is run. Sequence i takes part if to[i] > from[i]: queries [from, to), keys [0, to),
+ * those of its encoder in cross attention. */
 struct run {
     const char *isa; /* NULL = best */
     uint32_t block_size, n_threads, n_plan_threads, flags;
@@ -97,8 +124,10 @@ struct run {
 static inline struct run run_whole(const struct scene *s)
 {
     struct run r = { .block_size = 64, .n_threads = 1, .n_plan_threads = 1 };
-    for (uint32_t i = 0; i < s->n_seqs; i++)
+    for (uint32_t i = 0; i < s->n_seqs; i++) {
+        r.from[i] = s->has_tree ? s->len[i] - s->n_tree[i] : 0;
         r.to[i] = s->len[i];
+    }
     return r;
 }
 
@@ -112,6 +141,13 @@ struct stage {
     uint32_t first_block[MAX_SCENE_SEQS];
     int32_t *table;
     struct quire_attention_batch_group group;
+    int32_t span_loc[MAX_SCENE_SEQS + 1];
+    struct quire_span spans[MAX_SCENE_SEQS * MAX_SCENE_SPANS];
+    uint64_t tree[MAX_SCENE_SEQS * MAX_SCENE_TREE];
+    struct quire_sparse_list lists[MAX_SCENE_SEQS * MAX_SCENE_LISTS];
+    const struct quire_sparse_list *sparse;
+    int32_t *list_blocks;
+    uint32_t n_list_blocks;
     struct quire_attention_batch batch;
 };
 
@@ -207,9 +243,10 @@ static inline void stage_tables(struct stage *st, const struct scene *s, const s
         const uint32_t n_keys = (uint32_t)st->key_lens[i], n = (n_keys + b - 1) / b;
         int64_t *slots = malloc((n * b + 1) * sizeof *slots);
         for (uint32_t j = st->first_block[i]; j < n; j++)
-            row[j - st->first_block[i]] = ids[next++];
+            if (scene_lists_key(s, seq, j * b))
+                row[j - st->first_block[i]] = ids[next++];
         for (uint32_t t = 0; t < n_keys; t++)
-            slots[t] = t / b < st->first_block[i]
+            slots[t] = t / b < st->first_block[i] || !scene_lists_key(s, seq, t)
                            ? QUIRE_SLOT_PAD
                            : (int64_t)row[t / b - st->first_block[i]] * b + t % b;
         const size_t at = (size_t)s->key_first[seq] * s->config.num_kv_heads;
@@ -224,6 +261,31 @@ static inline void stage_tables(struct stage *st, const struct scene *s, const s
         free(slots);
     }
     free(ids);
+}
+
+/* Spans, trees and block lists of the sequences of a batch. */
+static inline void stage_masks(struct stage *st, const struct scene *s, const struct run *r)
+{
+    const uint32_t heads = s->config.num_kv_heads, parts = SCENE_LIST_BLOCK / r->block_size;
+    if (s->has_lists)
+        st->list_blocks = malloc((size_t)st->n * heads * MAX_SCENE_LIST * parts * sizeof(int32_t));
+    for (uint32_t i = 0; i < st->n; i++) {
+        const uint32_t seq = st->seq[i];
+        st->span_loc[i + 1] = st->span_loc[i] + (int32_t)s->n_spans[seq];
+        memcpy(st->spans + st->span_loc[i], s->spans[seq], s->n_spans[seq] * sizeof *st->spans);
+        if (s->has_tree)
+            memcpy(st->tree + st->starts[i], s->tree[seq], s->n_tree[seq] * sizeof *st->tree);
+        for (uint32_t h = 0; s->has_lists && h < heads; h++) {
+            struct quire_sparse_list *l = &st->lists[i * heads + h];
+            int32_t *blocks = st->list_blocks + st->n_list_blocks;
+            l->blocks = blocks;
+            for (uint32_t j = 0; j < MAX_SCENE_LIST * parts; j++)
+                if (s->listed[seq][h][j / parts])
+                    blocks[l->n++] = (int32_t)j;
+            st->n_list_blocks += l->n;
+        }
+    }
+    st->sparse = st->lists;
 }
 
 static inline void stage_open(struct stage *st, const struct scene *s, const struct run *r)
@@ -251,6 +313,7 @@ static inline void stage_open(struct stage *st, const struct scene *s, const str
     }
     stage_pool(st, s, r);
     stage_tables(st, s, r);
+    stage_masks(st, s, r);
     st->group =
         (struct quire_attention_batch_group){ .block_table = st->table,
                                               .max_blocks = st->max_blocks,
@@ -261,7 +324,11 @@ static inline void stage_open(struct stage *st, const struct scene *s, const str
                                                 .seq_lens = st->lens,
                                                 .n_groups = 1,
                                                 .groups = &st->group,
-                                                .encoder_seq_lens = st->key_lens };
+                                                .encoder_seq_lens = st->key_lens,
+                                                .span_loc = st->span_loc,
+                                                .spans = st->spans,
+                                                .tree_mask = s->has_tree ? st->tree : NULL,
+                                                .sparse = s->has_lists ? &st->sparse : NULL };
     const struct quire_plan_group group = { .config = &s->config };
     const struct quire_plan_params params = { .struct_size = sizeof params,
                                               .kv = st->kv,
@@ -270,6 +337,9 @@ static inline void stage_open(struct stage *st, const struct scene *s, const str
                                               .max_tokens = n_tokens ? n_tokens : 1,
                                               .max_seqs = st->n ? st->n : 1,
                                               .max_seq_len = longest,
+                                              .max_spans = (uint32_t)st->span_loc[st->n],
+                                              .max_tree_tokens = s->has_tree ? n_tokens : 0,
+                                              .max_sparse_blocks = st->n_list_blocks + s->has_lists,
                                               .n_threads = r->n_plan_threads,
                                               .isa = r->isa,
                                               .flags = r->flags };
@@ -282,6 +352,7 @@ static inline void stage_close(struct stage *st)
     quire_plan_destroy(st->plan);
     quire_kv_destroy(st->kv);
     free(st->table);
+    free(st->list_blocks);
 }
 
 /* Results of all rows of a scene; rows that a run does not compute stay as they were. */

@@ -14,7 +14,8 @@ static inline double round_bf16(double x, bool on)
     return on ? (double)f : x;
 }
 
-/* What the pool holds of a scene, read back through the public call; [n_keys][kv heads][size]. */
+/* What the pool holds of a scene, read back through the public call; [n_keys][kv heads][size]. Keys
+ * that no block list names are left alone. */
 static inline void read_back(const struct scene *s, float *k, float *v)
 {
     const struct run r = run_whole(s);
@@ -22,6 +23,8 @@ static inline void read_back(const struct scene *s, float *k, float *v)
     stage_open(&st, s, &r);
     for (uint32_t i = 0; i < st.n; i++)
         for (uint32_t t = 0; t < s->key_len[st.seq[i]]; t++) {
+            if (!scene_lists_key(s, st.seq[i], t))
+                continue;
             const size_t row = (size_t)(s->key_first[st.seq[i]] + t) * s->config.num_kv_heads;
             const int64_t slot =
                 (int64_t)st.table[i * st.max_blocks + t / r.block_size] * r.block_size +
@@ -36,9 +39,44 @@ static inline void read_back(const struct scene *s, float *k, float *v)
     stage_close(&st);
 }
 
-static inline bool sees(const struct quire_attention_config *c, uint32_t q, uint32_t k)
+/* Position of token `at` of a sequence, as a query or as a key of its own sequence. */
+static inline uint32_t position(const struct scene *s, uint32_t seq, uint32_t at)
 {
-    if (c->causal && k > q)
+    const uint32_t first = s->len[seq] - s->n_tree[seq];
+    if (!s->has_tree || at < first)
+        return at;
+    uint32_t above = 0;
+    for (uint32_t j = 0; j < at - first; j++)
+        above += s->tree[seq][at - first] >> j & 1;
+    return first + above;
+}
+
+static inline bool in_one_span(const struct scene *s, uint32_t seq, uint32_t q, uint32_t k)
+{
+    for (uint32_t i = 0; i < s->n_spans[seq]; i++) {
+        const int64_t begin = s->spans[seq][i].begin, end = s->spans[seq][i].end;
+        if (q >= begin && q < end && k >= begin && k < end)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the query of token q sees key k. */
+static inline bool sees(const struct scene *s, uint32_t seq, uint32_t kv_head, uint32_t q_token,
+                        uint32_t k_token)
+{
+    const struct quire_attention_config *c = &s->config;
+    const bool self = c->kind != QUIRE_ATTENTION_CROSS;
+    const uint32_t first = s->len[seq] - s->n_tree[seq];
+    const bool drafted = self && s->has_tree && k_token >= first;
+    const uint32_t q = position(s, seq, q_token), k = self ? position(s, seq, k_token) : k_token;
+    if (s->has_lists && !s->listed[seq][kv_head][k_token / SCENE_LIST_BLOCK])
+        return false;
+    if (drafted && !(s->tree[seq][q_token - first] >> (k_token - first) & 1))
+        return false;
+    if (self && in_one_span(s, seq, q, k))
+        return true;
+    if (c->causal && !drafted && k > q)
         return false;
     if (c->window_left >= 0 && (int64_t)k < (int64_t)q - c->window_left)
         return false;
@@ -47,15 +85,16 @@ static inline bool sees(const struct quire_attention_config *c, uint32_t q, uint
     return c->window_right < 0 || (int64_t)k <= (int64_t)q + c->window_right;
 }
 
-/* One row and head: out[v size], and the LSE. */
+/* The row of token `row` and a head: out[v size], and the LSE. */
 static inline double oracle_row(const struct scene *s, const float *k, const float *v, uint32_t seq,
-                                uint32_t pos, uint32_t head, double *out)
+                                uint32_t row, uint32_t head, double *out)
 {
     const struct quire_attention_config *c = &s->config;
     const uint32_t kv_head = head / (c->num_heads / c->num_kv_heads), dv = scene_v_size(s);
     const bool native = c->compute == QUIRE_COMPUTE_NATIVE && s->k_dtype != QUIRE_KV_F32 &&
                         s->k_dtype != QUIRE_KV_F16;
-    const float *q = s->q + ((size_t)(s->first[seq] + pos) * c->num_heads + head) * c->head_size;
+    const float *q = s->q + ((size_t)(s->first[seq] + row) * c->num_heads + head) * c->head_size;
+    const bool self = c->kind != QUIRE_ATTENTION_CROSS;
     double *score = malloc((s->key_len[seq] + 1) * sizeof *score), top = -INFINITY, sum = 0;
     for (uint32_t t = 0; t < s->key_len[seq]; t++) {
         const float *key =
@@ -64,18 +103,19 @@ static inline double oracle_row(const struct scene *s, const float *k, const flo
         for (uint32_t d = 0; d < c->head_size; d++)
             x += round_bf16(q[d], native) * (double)key[d];
         x *= c->scale;
+        const int64_t distance = (int64_t)(self ? position(s, seq, t) : t) - position(s, seq, row);
         if (c->logits_soft_cap > 0)
             x = c->logits_soft_cap * tanh(x / c->logits_soft_cap);
         if (c->alibi_slopes)
-            x += (double)c->alibi_slopes[head] * ((double)t - pos);
+            x += (double)c->alibi_slopes[head] * (double)distance;
         if (c->relative_bias) {
-            const int64_t range = c->relative_range, d = (int64_t)t - pos;
+            const int64_t range = c->relative_range, d = distance;
             x += (double)c->relative_bias[head * (2 * range + 1) + range +
                                           (d < -range  ? -range
                                            : d > range ? range
                                                        : d)];
         }
-        score[t] = sees(c, pos, t) ? x : -INFINITY;
+        score[t] = sees(s, seq, kv_head, row, t) ? x : -INFINITY;
         top = score[t] > top ? score[t] : top;
     }
     memset(out, 0, dv * sizeof *out);
@@ -99,15 +139,16 @@ static inline void check_oracle(const struct scene *s, const struct result *r)
     const bool native = s->config.compute == QUIRE_COMPUTE_NATIVE &&
                         ((s->k_dtype != QUIRE_KV_F32 && s->k_dtype != QUIRE_KV_F16) ||
                          (s->v_dtype != QUIRE_KV_F32 && s->v_dtype != QUIRE_KV_F16));
-    float *k =
-        malloc(((size_t)s->n_keys * s->config.num_kv_heads * s->config.head_size + 1) * sizeof *k);
-    float *v = malloc(((size_t)s->n_keys * s->config.num_kv_heads * dv + 1) * sizeof *v);
+    const size_t n_keys = (size_t)s->n_keys * s->config.num_kv_heads;
+    float *k = calloc(n_keys * s->config.head_size + 1, sizeof *k);
+    float *v = calloc(n_keys * dv + 1, sizeof *v);
     double *out = malloc(dv * sizeof *out), max_v = 0;
     read_back(s, k, v);
-    for (size_t i = 0; i < (size_t)s->n_keys * s->config.num_kv_heads * dv; i++)
+    for (size_t i = 0; i < n_keys * dv; i++)
         max_v = fmax(max_v, fabs((double)v[i]));
     for (uint32_t i = 0; i < s->n_seqs; i++)
-        for (uint32_t pos = 0; pos < s->len[i]; pos += 1 + s->len[i] / 23)
+        for (uint32_t pos = s->has_tree ? s->len[i] - s->n_tree[i] : 0; pos < s->len[i];
+             pos += 1 + (s->has_tree ? s->n_tree[i] : s->len[i]) / 23)
             for (uint32_t j = 0; j < h; j++) {
                 const double lse = oracle_row(s, k, v, i, pos, j, out);
                 const size_t row = (size_t)(s->first[i] + pos) * h + j;
