@@ -40,6 +40,10 @@ static void attend_rows(const struct qr_run *run, uint32_t key, const struct qr_
             qk.k[c] = t->k[c];
             pv.v[c] = t->v[c];
         }
+    if (first == 0) { /* the others find it fetched */
+        qk.next = t->next_k;
+        pv.next = t->next_v;
+    }
     call->kernels.qk(&qk);
     struct quire_attn_softmax_args softmax = {
         .s = s->s,

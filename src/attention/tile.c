@@ -15,6 +15,7 @@ struct qr_tile_source qr_tile_source_of(const struct qr_attention_call *call,
     s.ids = call->group->blocks + table->at;
     s.first_block = table->first;
     s.block_size = (uint32_t)l->block_size;
+    s.end = (table->first + table->count) * s.block_size;
     s.k_column = qr_kv_k_column(l, COLUMN % l->group);
     s.v_column = l->latent ? 0 : qr_kv_v_column(l, COLUMN % l->group) - l->k_bytes;
     return s;
@@ -115,6 +116,18 @@ static void unpack_tile(const struct qr_tile_source *s, struct qr_tile *t)
     *t = to;
 }
 
+/* Where the tile at `key` begins in the cache. What has to be unpacked is read through K's address
+ * alone: its values follow its keys. */
+static void find_next(const struct qr_tile_source *s, uint32_t key, struct qr_tile *t)
+{
+    struct qr_tile next = { 0 };
+    if (key >= s->end || key / s->block_size < s->first_block)
+        return;
+    find_column(s, key, &next, 0);
+    t->next_k = next.k[0];
+    t->next_v = s->call->kernels.unpack_v ? NULL : next.v[0];
+}
+
 struct qr_tile qr_tile_load(const struct qr_tile_source *source, uint32_t key, uint64_t wanted)
 {
     const struct qr_kv_layout *l = source->layout;
@@ -122,6 +135,7 @@ struct qr_tile qr_tile_load(const struct qr_tile_source *source, uint32_t key, u
     for (uint32_t c = 0; c < COLUMNS; c++)
         if (wanted >> (c * COLUMN) & 0xffff)
             find_column(source, key + c * COLUMN, &t, c);
+    find_next(source, key + TILE, &t);
     if (source->call->kernels.unpack_k || source->call->kernels.unpack_v)
         unpack_tile(source, &t);
     if (l->latent)

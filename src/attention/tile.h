@@ -8,6 +8,7 @@
 struct qr_tile {
     const void *k[QUIRE_TILE_COLUMNS], *v[QUIRE_TILE_COLUMNS];
     size_t k_stride, v_stride;
+    const void *next_k, *next_v; /* what lies in the cache for the tile after it, or NULL */
 };
 
 /* One sequence's keys and values of one layer and KV head. */
@@ -17,6 +18,7 @@ struct qr_tile_source {
     const unsigned char *blocks; /* block 0 of the layer and head */
     const int32_t *ids;          /* blocks first_block, first_block + 1, ... of the sequence */
     uint32_t first_block, block_size;
+    uint32_t end; /* position after the last block */
     size_t k_column, v_column; /* bytes from one column of a group of tokens to the next */
 };
 struct qr_tile_source qr_tile_source_of(const struct qr_attention_call *call,

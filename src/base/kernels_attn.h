@@ -34,6 +34,7 @@ struct quire_attn_qk_args {
     size_t k_stride;
     float *s; /* [n_rows][64] */
     int n_rows, head_size;
+    const void *next; /* K that follows, fetched meanwhile; or NULL */
 };
 
 /* Softmax weights of n_rows rows for one tile, and their running state over one span:
@@ -81,6 +82,7 @@ struct quire_attn_pv_args {
     const uint64_t *visible; /* [n_rows] */
     size_t o_stride;         /* floats */
     int n_rows, v_head_size;
+    const void *next; /* V that follows, fetched meanwhile; or NULL */
 };
 
 /* Joins the state of the next span (part) to that of the spans before it (acc), row by row:
