@@ -57,7 +57,10 @@ static quire_status fill_attention(struct quire_model *m, uint32_t i, struct qui
     a->v_head_size = c->v_head_dim;
     a->scale = c->attention_scale;
     a->logits_soft_cap = c->attention_softcap;
-    a->window_left = l->window ? (int32_t)l->window - 1 : QUIRE_WINDOW_NONE;
+    if (l->chunked)
+        a->chunk_size = l->window;
+    else if (l->window)
+        a->window_left = (int32_t)l->window - 1;
     a->compute = m->compute;
     a->sinks = m->layers[i].vec[QR_W_ATTN_SINKS];
     if (l->encoder || c->kind == QR_MODEL_ENCODER) {
@@ -95,7 +98,8 @@ static void assign_kv_group(struct quire_model *m, struct qr_groups *groups, uin
 
 static bool same_division(const struct quire_attention_config *a, const struct quire_attention_config *b)
 {
-    return a->num_heads == b->num_heads && a->window_left == b->window_left && a->window_right == b->window_right;
+    return a->num_heads == b->num_heads && a->window_left == b->window_left && a->window_right == b->window_right &&
+           a->chunk_size == b->chunk_size;
 }
 
 static void assign_plan_group(struct qr_groups *groups, struct qr_model_layer *layer)

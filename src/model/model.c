@@ -19,9 +19,6 @@ static quire_status check_supported(const struct qr_model_config *c, struct quir
     const char *missing = NULL;
     if (c->mla.kv_lora_rank)
         missing = "latent attention (MLA)";
-    for (uint32_t i = 0; i < c->n_layers && !missing; i++)
-        if (c->layers[i].chunked)
-            missing = "chunked-local attention";
     if (missing)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "architecture '%s': %s cannot be run yet", c->arch, missing);
     return QUIRE_OK;

@@ -291,7 +291,10 @@ static bool is_known_extra(const char *name)
                                             ".attn.bias",
                                             ".attention.bias",
                                             ".attn.attention.bias" /* causal masks */,
-                                            "embeddings.position_ids" /* 0, 1, 2, ... */ };
+                                            "embeddings.position_ids" /* 0, 1, 2, ... */,
+                                            /* the first T5 files have one that nothing reads */
+                                            ".EncDecAttention.relative_attention_bias.weight",
+                                            ".cross_attn_rel_b.weight" };
     const size_t n = strlen(name);
     for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
         if (strcmp(name, exact[i]) == 0)

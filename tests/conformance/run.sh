@@ -21,11 +21,13 @@ if [ -n "$level" ]; then
     rm -f /tmp/quire-isa.$$
 fi
 families="llama llama3_rope llama_linear_rope llama_h256 mistral qwen2 qwen2_yarn qwen3 gemma gemma2_q32 gemma3_text phi3"
-# falcon_alibi is not here: its reference is eager attention of Transformers, which adds the ALiBi biases twice
 families_more="granite gpt2 gpt_neox bloom mpt falcon_new cohere2 olmo olmo2 nemotron stablelm starcoder2 phi ernie4_5
     glm4 gpt_bigcode gpt_neo gptj opt"
+families_encoder="bert modernbert t5 bart" # encoders and encoder-decoders
+# Its reference adds the ALiBi biases twice, which the newer style of config.json says by its version, the older not.
+families_new_style="falcon_alibi"
 # In native mode a rounded activation now and then makes a router choose another expert: no bound holds for such a row.
-families_moe="mixtral qwen2_moe qwen3_moe olmoe gpt_oss"
+families_moe="mixtral qwen2_moe qwen3_moe olmoe gpt_oss llama4_text"
 failed=0
 check() { "$@" || failed=1; }
 golden=$shared/goldens
@@ -52,26 +54,26 @@ gguf_files() {
 
 case $what in
 f32)
-    for f in $families; do check "$eval" golden "${isa[@]}" "$golden/$f"; done
+    for f in $families $families_encoder; do check "$eval" golden "${isa[@]}" "$golden/$f"; done
     ;;
 families) # the wider list, and the older style of config.json of all
     scratch=$(mktemp -d)
     trap 'rm -rf "$scratch"' EXIT
-    for f in $families_more $families_moe; do
+    for f in $families_more $families_new_style $families_moe $families_encoder; do
         check "$eval" golden "${isa[@]}" "$golden/$f"
         gguf_files "$f"
     done
-    for f in $families $families_more $families_moe; do
+    for f in $families $families_more $families_moe $families_encoder; do
         older_style "$scratch" "$f"
         check "$eval" golden "${isa[@]}" "$scratch/$f"
     done
     ;;
 native)
-    for f in $families; do check "$eval" golden "${isa[@]}" --compute native "$golden/$f"; done
+    for f in $families $families_encoder; do check "$eval" golden "${isa[@]}" --compute native "$golden/$f"; done
     ;;
 kv)
     for kv in f16 bf16 fp8_e4m3 fp8_e5m2; do
-        for f in $families; do check "$eval" golden "${isa[@]}" --kv $kv "$golden/$f"; done
+        for f in $families $families_encoder; do check "$eval" golden "${isa[@]}" --kv $kv "$golden/$f"; done
     done
     ;;
 gguf)
@@ -79,7 +81,7 @@ gguf)
     ;;
 invariance)
     # the bits do not depend on chunks, threads or block size: the printed differences must be the same text
-    for f in llama gemma3_text phi3 bloom cohere2; do
+    for f in llama gemma3_text phi3 bloom cohere2 $families_encoder; do
         first=$("$eval" golden "${isa[@]}" --compute native --kv bf16 --threads 1 "$golden/$f") || failed=1
         for options in "--threads 2" "--threads 3 --chunk 16" "--threads 7 --chunk 1" "--chunk 64 --block-size 16" "--block-size 128"; do
             other=$("$eval" golden "${isa[@]}" --compute native --kv bf16 $options "$golden/$f") || failed=1
@@ -92,7 +94,7 @@ invariance)
     ;;
 onednn)
     for options in "" "--threads 3 --chunk 7" "--isa avx2"; do
-        for f in llama gemma2_q32 phi3; do check "$eval" golden --linear onednn $options "$golden/$f"; done
+        for f in llama gemma2_q32 phi3 bert t5; do check "$eval" golden --linear onednn $options "$golden/$f"; done
     done
     # bf16 needs instructions that not every CPU has
     said=$("$eval" golden --linear onednn --compute native --gguf "$golden/gguf/llama-bf16.gguf" "$golden/llama" 2>&1)

@@ -14,6 +14,10 @@ struct check {
 extern const struct check checks[];
 extern const uint32_t n_checks;
 
+/* Every head size, kind, type and block size at every level: refused with the reason, or computed
+ * rightly. step: every how many head sizes. Returns the number of failures. */
+uint32_t walk(uint64_t seed, uint32_t step);
+
 /* The result against the definition, for some of its rows. */
 bool check_oracle(const struct scene *s, const struct result *base);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - random scenes, each checked against the oracle and in a few of the other ways.
  *
- *     property [--seed N] [--cases N] [--from K] [--case K] [--checks N] [--list] */
+ *     property [--seed N] [--cases N] [--from K] [--case K] [--checks N] [--list]
+ *     property --walk [--step N] */
 #include "checks.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -15,7 +16,9 @@ enum { MAX_TEAM = 8, MAX_FAILURES = 5 };
 struct options {
     uint64_t seed;
     uint32_t from, cases, checks;
-    bool one; /* a single case: every check, and the scene is printed */
+    uint32_t step; /* of the walk */
+    bool one;      /* a single case: every check, and the scene is printed */
+    bool walk;     /* not random cases, but every shape */
 };
 
 static char reason[1024];
@@ -47,12 +50,17 @@ struct quire_threads *team_of(uint32_t n)
     return n < MAX_TEAM ? teams[n] : NULL;
 }
 
-static void report(const struct scene *s, const char *check)
+void report(const struct scene *s, const char *check)
 {
     printf("FAILED case %u, %s: %s\n", s->number, check, reason);
     scene_print(s);
-    printf("  again: property --seed %llu --case %u\n", (unsigned long long)s->seed, s->number);
     reason[0] = 0;
+}
+
+static void report_case(const struct scene *s, const char *check)
+{
+    report(s, check);
+    printf("  again: property --seed %llu --case %u\n", (unsigned long long)s->seed, s->number);
 }
 
 /* One case: the oracle, then some of the checks that apply to it, in turn. */
@@ -60,21 +68,21 @@ static uint32_t run_case(const struct options *o, uint32_t number)
 {
     struct scene s;
     uint32_t n_failed = 0;
-    scene_make(&s, o->seed, number);
+    scene_make(&s, o->seed, number, NULL);
     if (o->one)
         scene_print(&s);
     struct result base = result_new(&s);
     const struct way plain = way_plain(&s);
     const struct part whole = part_whole(&s);
     if (!run_scene(&s, &plain, &whole, &base) || !check_oracle(&s, &base)) {
-        report(&s, "oracle");
+        report_case(&s, "oracle");
         n_failed++;
     }
     const uint32_t n = o->one ? n_checks : o->checks;
     for (uint32_t i = 0; i < n; i++) {
         const struct check *c = &checks[(number * o->checks + i) % n_checks];
         if (c->applies(&s) && !c->run(&s, &base, &s.rng)) {
-            report(&s, c->name);
+            report_case(&s, c->name);
             n_failed++;
         }
     }
@@ -97,7 +105,7 @@ static uint64_t number_of(const char *option, const char *text)
 
 static struct options parse(int argc, char **argv)
 {
-    struct options o = { .seed = 1, .cases = 1000, .checks = 3 };
+    struct options o = { .seed = 1, .cases = 1000, .checks = 3, .step = 1 };
     const char *cases = getenv("QUIRE_PROPERTY_CASES");
     for (int i = 1; i < argc; i++) {
         const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
@@ -105,6 +113,10 @@ static struct options parse(int argc, char **argv)
             for (uint32_t c = 0; c < n_checks; c++)
                 puts(checks[c].name);
             exit(0);
+        }
+        if (!strcmp(name, "--walk")) {
+            o.walk = true;
+            continue;
         }
         const bool timed = !strcmp(name, "--seed") && value && !strcmp(value, "time");
         const uint64_t n = timed ? (uint64_t)time(NULL) : number_of(name, value);
@@ -117,6 +129,8 @@ static struct options parse(int argc, char **argv)
             o.from = (uint32_t)n;
         } else if (!strcmp(name, "--checks")) {
             o.checks = (uint32_t)n;
+        } else if (!strcmp(name, "--step") && n) {
+            o.step = (uint32_t)n;
         } else if (!strcmp(name, "--case")) {
             o.from = (uint32_t)n;
             o.one = true;
@@ -136,6 +150,8 @@ int main(int argc, char **argv)
 {
     const struct options o = parse(argc, argv);
     uint32_t n_failed = 0, n = 0;
+    if (o.walk)
+        return walk(o.seed, o.step) != 0;
     printf("seed %llu, cases %u to %u\n", (unsigned long long)o.seed, o.from, o.from + o.cases - 1);
     for (; n < o.cases && n_failed < MAX_FAILURES; n++)
         n_failed += run_case(&o, o.from + n);

@@ -191,19 +191,42 @@ static int draw_level(struct rng *r)
     return usable[rng_below(r, (uint32_t)n)];
 }
 
-void scene_make(struct scene *s, uint64_t seed, uint32_t number)
+/* Few heads: their size is what counts. */
+static void grant_shape(struct scene *s, const struct wish *w)
+{
+    const uint32_t kv_heads = s->number % 2 + 1;
+    s->ratio = s->number % 3 + 1;
+    s->v_size = w->head_size;
+    quire_attention_config_default(&s->config, kv_heads * s->ratio, kv_heads, w->head_size);
+}
+
+static void grant_rest(struct scene *s, const struct wish *w)
+{
+    s->config.kind = w->kind;
+    s->config.causal = s->config.causal && w->kind == QUIRE_ATTENTION_DECODER;
+    s->k_dtype = w->k_dtype;
+    s->v_dtype = w->v_dtype;
+    s->block_size = w->block_size;
+    s->latent = false;
+}
+
+void scene_make(struct scene *s, uint64_t seed, uint32_t number, const struct wish *wish)
 {
     struct rng r = rng_fork(seed, number), data = rng_fork(seed ^ 0x5eed, number);
     memset(s, 0, sizeof *s);
     s->seed = seed;
     s->number = number;
     s->rng = rng_fork(seed ^ 0xc4ec, number);
-    const enum size size = draw_size(&r);
+    const enum size size = wish ? TINY : draw_size(&r);
     draw_shape(s, &r, size);
+    if (wish)
+        grant_shape(s, wish);
     draw_options(s, &r, size);
     draw_cache(s, &r);
+    if (wish)
+        grant_rest(s, wish);
     draw_sequences(s, &r, size);
-    s->level = draw_level(&r);
+    s->level = wish ? wish->level : draw_level(&r);
     masks_draw(s, &r);
     data_draw(s, &data);
 }
@@ -220,8 +243,10 @@ void scene_print(const struct scene *s)
 {
     const struct quire_attention_config *c = &s->config;
     static const char *const kinds[] = { "decoder", "encoder", "encoder only", "cross" };
-    printf("  %s, chunk %u, bias %d of %u%s\n", kinds[c->kind], c->chunk_size,
-           c->relative_bias != NULL, c->relative_range, s->latent ? ", latent" : "");
+    printf("  %s, chunk %u, bias %d of %u, queries %s%s%s%s%s\n", kinds[c->kind], c->chunk_size,
+           c->relative_bias != NULL, c->relative_range, quire_kv_dtype_name(s->q_dtype),
+           s->latent ? ", latent" : "", s->has_spans ? ", spans" : "", s->has_tree ? ", tree" : "",
+           s->is_sparse ? ", sparse" : "");
     printf("  heads %u / %u of %u, values of %u; scale %g, cap %g, window %d / %d, causal %u, "
            "%s%s%s\n",
            c->num_heads, c->num_kv_heads, c->head_size, s->v_size, (double)c->scale,

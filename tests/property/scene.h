@@ -58,7 +58,16 @@ struct scene {
     float slopes[MAX_HEADS], sinks[MAX_HEADS];
 };
 
-void scene_make(struct scene *s, uint64_t seed, uint32_t number);
+/* What a scene must have; the rest is drawn. */
+struct wish {
+    int level;
+    enum quire_attention_kind kind;
+    enum quire_kv_dtype k_dtype, v_dtype;
+    uint32_t head_size, block_size;
+};
+
+/* wish NULL: everything is drawn */
+void scene_make(struct scene *s, uint64_t seed, uint32_t number, const struct wish *wish);
 void scene_free(struct scene *s);
 void scene_print(const struct scene *s);
 

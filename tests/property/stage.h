@@ -81,6 +81,9 @@ bool run_scene(const struct scene *s, const struct way *way, const struct part *
 /* Says what went wrong with the scene at hand; returns false. */
 bool failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Prints the scene with what failure() was told. */
+void report(const struct scene *s, const char *check);
+
 /* Threads for teams of n, made once. */
 struct quire_threads *team_of(uint32_t n);
 

@@ -38,6 +38,8 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
 {
     t->n = 0;
     say(t, "arch %s kind %d causal %d\n", c->arch, (int)c->kind, c->causal);
+    say(t, "encoder layers %u buckets %u distance %u start %d\n", c->n_encoder_layers, c->relative_buckets,
+        c->relative_distance, c->decoder_start_id);
     say(t, "layers %u hidden %u vocab %u context %u head %u %u max %u %u %u\n", c->n_layers,
         c->hidden_size, c->vocab_size, c->context_length, c->head_dim, c->v_head_dim, c->max_heads,
         c->max_kv_heads, c->max_ffn_size);
@@ -59,10 +61,10 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
         c->moe.n_groups_used, (int)c->moe.gating, c->moe.renormalise, c->moe.correction, c->moe.group_top2,
         c->moe.shared_gate, c->moe.input_weights, c->moe.router_bias, c->moe.expert_bias,
         (double)c->moe.weights_scale, c->mla.kv_lora_rank);
-    for (uint32_t i = 0; i < c->n_layers; i++)
-        say(t, "layer %u heads %u/%u window %u ffn %u rope %u %d%d\n", i, c->layers[i].n_heads,
+    for (uint32_t i = 0; i < qr_model_all_layers(c); i++)
+        say(t, "layer %u heads %u/%u window %u ffn %u rope %u %d%d%d%d\n", i, c->layers[i].n_heads,
             c->layers[i].n_kv_heads, c->layers[i].window, c->layers[i].ffn_size, c->layers[i].rope,
-            c->layers[i].chunked, c->layers[i].moe);
+            c->layers[i].chunked, c->layers[i].moe, c->layers[i].encoder, c->layers[i].bare_input);
     say(t, "bos %d pad %d eos", c->bos_id, c->pad_id);
     for (uint32_t i = 0; i < c->n_eos; i++)
         say(t, " %d", c->eos_ids[i]);
@@ -83,7 +85,8 @@ static const char *const golden_dirs[] = {
     "gpt_neox",   "bloom",        "mpt",               "falcon_new", "falcon_alibi", "cohere2",   "olmo",
     "olmo2",      "nemotron",     "stablelm",          "starcoder2", "phi",         "ernie4_5",   "glm4",
     "gpt_bigcode", "gpt_neo",     "gptj",              "opt",        "mixtral",     "qwen2_moe",  "qwen3_moe",
-    "olmoe",      "gpt_oss",      "llama4_text",
+    "olmoe",      "gpt_oss",      "llama4_text", "bert",       "modernbert", "t5",
+    "bart",
 };
 enum { N_GOLDEN_DIRS = sizeof golden_dirs / sizeof *golden_dirs };
 

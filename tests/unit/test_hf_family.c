@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_hf_family.c - config.json: the switches by which a family's models differ. */
-#include "test_hf.h"
 #include "test_config.h"
+#include "test_hf.h"
 
 static void expect_windows(const char *json, const char *windows)
 {
@@ -60,6 +60,18 @@ static void test_switches(void **state)
     expect_windows(
         MODEL("gpt_neo", ",\"attention_layers\":[\"local\",\"global\",\"global\",\"global\"]"),
         "256 0 0 0 ");
+#define FALCON_ALIBI "\"alibi\":true,\"parallel_attn\":false,\"multi_query\":false"
+    c = good(MODEL("falcon", "," FALCON_ALIBI ",\"transformers_version\":\"4.48.0\""));
+    assert_true(c.alibi_scale == 0.25f);
+    qr_model_config_free(&c);
+    c = good(MODEL("falcon", "," FALCON_ALIBI ",\"transformers_version\":\"5.0.0.dev0\""));
+    assert_true(c.alibi_scale == 0.5f);
+    qr_model_config_free(&c);
+    c = good(MODEL("bloom", ",\"transformers_version\":\"5.0.0\""));
+    assert_true(c.alibi_scale == 1);
+    qr_model_config_free(&c);
+    bad(MODEL("falcon", "," FALCON_ALIBI ",\"transformers_version\":5"), QUIRE_E_FORMAT,
+        "transformers_version");
     expect_windows(MODEL("gpt_oss", ",\"num_local_experts\":4"), "128 0 128 0 ");
     expect_windows(MODEL("llama4_text", ",\"attention_chunk_size\":24"), "24 24 24 0 ");
     bad(MODEL("gpt_neo", ",\"attention_types\":[[[\"global\"],3]]"), QUIRE_E_FORMAT,

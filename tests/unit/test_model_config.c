@@ -7,6 +7,7 @@
 /* ---- A GGUF file against the folder it was converted from */
 
 static const char *const pairs[][2] = {
+    { "bert-bf16", "bert" },
     { "gemma-bf16", "gemma" },
     { "gemma2_q32-bf16", "gemma2_q32" },
     { "gemma2_q32-q8_0", "gemma2_q32" },

@@ -107,6 +107,9 @@ struct qr_arch {
     bool hf_falcon;           /* new_decoder_architecture and its relations choose the form */
     uint32_t hf_ffn_times;    /* feed-forward size over hidden size, where the file does not give it */
     const char *hf_alibi_key;    /* decides between ALiBi and rope; NULL: alibi_max_bias does */
+    /* Transformers from this major version on adds the ALiBi biases twice in its eager attention: as scores and by way
+     * of the mask. A file that it wrote is computed so; older ones, and so all checkpoints of RW, add them once. 0: never */
+    uint32_t hf_alibi_twice_from;
     bool hf_temperature;         /* attn_temperature_tuning, attn_scale, floor_scale */
     const char *hf_qk_norm_key;  /* switches qk_norm off */
     const char *hf_norm_bias_key; /* decides on the offsets of norms */

@@ -74,8 +74,7 @@ const struct qr_arch qr_arch_falcon = {
     .activation = QR_ACT_GELU_ERF,
     .alibi_max_bias = 8,
     .hf_alibi_key = "alibi",
-    /* Once, as the fused attention of Transformers does. Its eager attention adds the biases a second time, by way of
-     * the mask. */
+    .hf_alibi_twice_from = 5,
     .alibi_scaled = true,
     .hf_norm = QR_NORM_LAYER,
     .hf_rope = QR_ROPE_HALF,

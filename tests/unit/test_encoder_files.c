@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_encoder_files.c - files of encoders and encoder-decoders: each tensor is needed in its shape; the same weights
+ * under other names, as another family and as GGUF give the same bits. */
+#include "model/safetensors.h"
+#include "model/weights.h"
+#include "test_dir.h"
+#include "test_encoder.h"
+#include "test_gguf.h"
+#include <math.h>
+
+/* ---- A folder of the reference data in memory, to be written out changed */
+
+struct tensor {
+    char name[160];
+    uint32_t n_dims;
+    uint64_t shape[2]; /* slowest first */
+    float *data;
+    size_t n;
+};
+
+struct folder {
+    struct tensor t[200];
+    size_t n;
+    char *config;
+};
+
+static void read_folder(struct folder *f, const char *name)
+{
+    char path[4200];
+    struct qr_safetensors *s;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    memset(f, 0, sizeof *f);
+    snprintf(path, sizeof path, "%s/goldens/%s", shared_dir(), name);
+    assert_status(QUIRE_OK, qr_safetensors_open_dir(path, NULL, &s, &err));
+    f->n = qr_safetensors_count(s);
+    assert_true(f->n < 190);
+    for (size_t i = 0; i < f->n; i++) {
+        const struct qr_safetensor *from = qr_safetensors_tensor(s, i);
+        struct tensor *t = &f->t[i];
+        assert_true(from->dtype == QR_DTYPE_F32 && from->n_dims <= 2);
+        snprintf(t->name, sizeof t->name, "%s", from->name);
+        t->n_dims = from->n_dims;
+        t->n = from->bytes / sizeof(float);
+        t->data = malloc(from->bytes);
+        memcpy(t->shape, from->shape, sizeof t->shape);
+        assert_status(QUIRE_OK, qr_safetensors_read_range(s, i, 0, from->bytes, t->data, &err));
+    }
+    qr_safetensors_close(s);
+    snprintf(path, sizeof path, "%s/goldens/%s/config.json", shared_dir(), name);
+    FILE *file = fopen(path, "rb");
+    f->config = calloc(1, 1 << 16);
+    assert_true(file && fread(f->config, 1, (1 << 16) - 1, file) > 0);
+    fclose(file);
+}
+
+static void free_folder(struct folder *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        free(f->t[i].data);
+    free(f->config);
+}
+
+static struct tensor *find(struct folder *f, const char *name)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (strcmp(f->t[i].name, name) == 0)
+            return &f->t[i];
+    fail_msg("no tensor %s", name);
+    return NULL;
+}
+
+/* One more tensor of rows x cols, or a vector of cols. */
+static struct tensor *add(struct folder *f, const char *name, uint64_t rows, uint64_t cols)
+{
+    struct tensor *t = &f->t[f->n++];
+    snprintf(t->name, sizeof t->name, "%s", name);
+    t->n_dims = rows ? 2 : 1;
+    t->shape[0] = rows ? rows : cols;
+    t->shape[1] = cols;
+    t->n = (rows ? rows : 1) * cols;
+    t->data = calloc(t->n, sizeof(float));
+    return t;
+}
+
+/* The first `from` in a text of `size` bytes becomes `to`; nothing happens where there is none. */
+static void replace(char *s, size_t size, const char *from, const char *to)
+{
+    char *at = strstr(s, from);
+    if (!at)
+        return;
+    assert_true(strlen(s) - strlen(from) + strlen(to) < size);
+    memmove(at + strlen(to), at + strlen(from), strlen(at + strlen(from)) + 1);
+    memcpy(at, to, strlen(to));
+}
+
+static void rename_all(struct folder *f, const char *from, const char *to)
+{
+    for (size_t i = 0; i < f->n; i++)
+        replace(f->t[i].name, sizeof f->t[i].name, from, to);
+}
+
+static void put_file(const char *name, const void *data, size_t n)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *file = fopen(path, "wb");
+    assert_true(file && fwrite(data, 1, n, file) == n);
+    fclose(file);
+}
+
+/* Writes the folder to `dir`, without tensor number `skip`, and with number `grow` one row longer. */
+static void write_folder(const struct folder *f, size_t skip, size_t grow)
+{
+    struct image header = { 0 }, body = { 0 };
+    char text[400];
+    put(&header, "{", 1);
+    for (size_t i = 0; i < f->n; i++) {
+        const struct tensor *t = &f->t[i];
+        const uint64_t rows = t->shape[0] + (i == grow), begin = body.size;
+        if (i == skip)
+            continue;
+        put(&body, t->data, t->n * sizeof(float));
+        if (i == grow)
+            put(&body, t->data, t->n / t->shape[0] * sizeof(float));
+        snprintf(text, sizeof text, t->n_dims == 2 ? "[%llu,%llu]" : "[%llu]",
+                 (unsigned long long)rows, (unsigned long long)t->shape[1]);
+        char line[700];
+        snprintf(line, sizeof line,
+                 "%s\"%s\":{\"dtype\":\"F32\",\"shape\":%s,\"data_offsets\":[%llu,%llu]}",
+                 header.size > 1 ? "," : "", t->name, text, (unsigned long long)begin,
+                 (unsigned long long)body.size);
+        put(&header, line, strlen(line));
+    }
+    put(&header, "}", 1);
+    struct image file = { 0 };
+    put_u64(&file, header.size);
+    put(&file, header.data, header.size);
+    put(&file, body.data, body.size);
+    put_file("model.safetensors", file.data, file.size);
+    put_file("config.json", f->config, strlen(f->config));
+    drop(&header);
+    drop(&body);
+    drop(&file);
+}
+
+static const size_t none = SIZE_MAX;
+
+static quire_status open_weights(struct quire_error *err)
+{
+    struct qr_weights *w;
+    const struct qr_weights_params p = { .path = dir, .strict = true };
+    const quire_status s = qr_weights_open(&p, &w, err);
+    qr_weights_close(w);
+    return s;
+}
+
+/* ---- Every tensor is needed, and in its shape */
+
+/* What a model may come without. */
+static bool is_optional(const char *name)
+{
+    static const char *const names[] = { "pooler.dense.weight", "pooler.dense.bias",
+                                         "head.dense.weight", "decoder.bias", "final_logits_bias" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static void expect_missing(const struct folder *f, size_t i)
+{
+    const char *name = f->t[i].name;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    char text[160];
+    snprintf(text, sizeof text, "%s",
+             strcmp(name, "head.norm.weight") == 0 ? "head's norm is missing" : name);
+    replace(text, sizeof text, ".weight",
+            ""); /* of two names for a role the message has the first */
+    write_folder(f, i, none);
+    const quire_status s = open_weights(&err);
+    if (s != (is_optional(name) ? QUIRE_OK : QUIRE_E_FORMAT) ||
+        (s != QUIRE_OK && !strstr(err.msg, text)))
+        print_error("without %s: %s \"%s\"\n", name, quire_status_name(s), err.msg);
+    assert_int_equal(s, is_optional(name) ? QUIRE_OK : QUIRE_E_FORMAT);
+    assert_true(s == QUIRE_OK || strstr(err.msg, text));
+}
+
+static void expect_misshapen(const struct folder *f, size_t i)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    write_folder(f, none, i);
+    const quire_status s = open_weights(&err);
+    if (s != QUIRE_E_FORMAT || !strstr(err.msg, f->t[i].name))
+        print_error("misshapen %s: %s \"%s\"\n", f->t[i].name, quire_status_name(s), err.msg);
+    assert_int_equal(s, QUIRE_E_FORMAT);
+    assert_non_null(strstr(err.msg, f->t[i].name));
+}
+
+static void every_tensor(void **state)
+{
+    static const char *const names[] = { "bert", "modernbert", "t5", "bart" };
+    (void)state;
+    if (!need_shared())
+        skip();
+    for (int m = 0; m < 4; m++) {
+        struct folder f;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        read_folder(&f, names[m]);
+        write_folder(&f, none, none);
+        assert_status(QUIRE_OK, open_weights(&err));
+        for (size_t i = 0; i < f.n; i++) {
+            expect_missing(&f, i);
+            expect_misshapen(&f, i);
+        }
+        add(&f, "encoder.layers.7.mystery", 2, 3);
+        write_folder(&f, none, none);
+        assert_int_equal(open_weights(&err), QUIRE_E_FORMAT);
+        assert_non_null(strstr(err.msg, "mystery"));
+        free_folder(&f);
+    }
+}
+
+/* ---- The same model in other words */
+
+static void encode_some(const char *name, const int32_t *ids, int32_t n, float *hidden,
+                        float *logits)
+{
+    const int32_t starts[] = { 0, n };
+    struct world w = good_world(&(struct setting){ .name = name });
+    const struct quire_encoder_step step = { .struct_size = sizeof step,
+                                             .num_seqs = 1,
+                                             .query_start_loc = starts,
+                                             .token_ids = ids,
+                                             .hidden = hidden,
+                                             .logits = logits };
+    assert_status(QUIRE_OK, quire_context_encode(w.context, &step, NULL));
+    close_world(&w);
+}
+
+static void other_names(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    enum { LEN = 70 };
+    int32_t ids[LEN];
+    float want[LEN * 64], got[LEN * 64];
+    make_ids(ids, LEN, 3);
+    encode_some("bert", ids, LEN, want, NULL);
+    struct folder f;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    read_folder(&f, "bert");
+    rename_all(&f, "", "bert.");
+    rename_all(&f, "LayerNorm.weight", "LayerNorm.gamma");
+    rename_all(&f, "LayerNorm.bias", "LayerNorm.beta");
+    add(&f, "bert.embeddings.position_ids", 0, 128);
+    write_folder(&f, none, none);
+    assert_status(QUIRE_OK, open_weights(&err)); /* strict: nothing is left over */
+    encode_some(dir, ids, LEN, got, NULL);
+    assert_memory_equal(want, got, sizeof want);
+    free_folder(&f);
+
+    /* RoBERTa counts positions from behind the padding token's row */
+    read_folder(&f, "bert");
+    rename_all(&f, "", "roberta.");
+    struct tensor *old = find(&f, "roberta.embeddings.position_embeddings.weight"),
+                  *new = add(&f, "roberta.embeddings.position_embeddings.weight", 130, 64);
+    for (size_t i = 0; i < 128; i++)
+        new->data[i] = 1e6f;
+    memcpy(new->data + 128, old->data, old->n * sizeof(float));
+    snprintf(old->name, sizeof old->name, "roberta.embeddings.position_ids");
+    replace(f.config, 1 << 16, "\"model_type\": \"bert\"", "\"model_type\": \"xlm-roberta\"");
+    replace(f.config, 1 << 16, "\"max_position_embeddings\": 128",
+            "\"max_position_embeddings\": 130");
+    replace(f.config, 1 << 16, "\"pad_token_id\": 0", "\"pad_token_id\": 1");
+    write_folder(&f, none, none);
+    assert_status(QUIRE_OK, open_weights(&err));
+    encode_some(dir, ids, LEN, got, NULL);
+    assert_memory_equal(want, got, sizeof want);
+    free_folder(&f);
+}
+
+/* BERT's head of a masked language model, in double precision from the states. */
+static void masked_head(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    enum { LEN = 9, WIDTH = 64, VOCAB = 320 };
+    int32_t ids[LEN];
+    float hidden[LEN * WIDTH];
+    make_ids(ids, LEN, 3);
+    struct folder f;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    read_folder(&f, "bert");
+    rename_all(&f, "", "bert.");
+    struct tensor *dense = add(&f, "cls.predictions.transform.dense.weight", WIDTH, WIDTH),
+                  *dense_bias = add(&f, "cls.predictions.transform.dense.bias", 0, WIDTH),
+                  *norm = add(&f, "cls.predictions.transform.LayerNorm.weight", 0, WIDTH),
+                  *norm_bias = add(&f, "cls.predictions.transform.LayerNorm.bias", 0, WIDTH),
+                  *bias = add(&f, "cls.predictions.bias", 0, VOCAB);
+    for (size_t i = 0; i < dense->n; i++)
+        dense->data[i] = (float)((i * 37 + i / 64) % 23) / 64 - 0.17f;
+    for (size_t i = 0; i < WIDTH; i++) {
+        dense_bias->data[i] = (float)(i % 5) / 8;
+        norm->data[i] = 0.5f + (float)(i % 7) / 8;
+        norm_bias->data[i] = (float)(i % 3) / 4;
+    }
+    for (size_t i = 0; i < VOCAB; i++)
+        bias->data[i] = (float)(i % 11);
+    write_folder(&f, none, none);
+    assert_status(QUIRE_OK, open_weights(&err));
+    float *logits = floats(LEN * VOCAB);
+    encode_some(dir, ids, LEN, hidden, logits);
+    const float *table = find(&f, "bert.embeddings.word_embeddings.weight")->data;
+    for (size_t r = 0; r < LEN; r++) {
+        double x[WIDTH], mean = 0, square = 0;
+        for (size_t i = 0; i < WIDTH; i++) {
+            x[i] = dense_bias->data[i];
+            for (size_t j = 0; j < WIDTH; j++)
+                x[i] += (double)dense->data[i * WIDTH + j] * hidden[r * WIDTH + j];
+            x[i] *= 0.5 * (1 + erf(x[i] / sqrt(2)));
+            mean += x[i] / WIDTH;
+        }
+        for (size_t i = 0; i < WIDTH; i++)
+            square += (x[i] - mean) * (x[i] - mean) / WIDTH;
+        for (size_t i = 0; i < WIDTH; i++)
+            x[i] = (x[i] - mean) / sqrt(square + 1e-12) * norm->data[i] + norm_bias->data[i];
+        for (size_t v = 0; v < VOCAB; v++) {
+            double want = bias->data[v];
+            for (size_t i = 0; i < WIDTH; i++)
+                want += x[i] * table[v * WIDTH + i];
+            assert_true(fabs(logits[r * VOCAB + v] - want) < 1e-3);
+        }
+    }
+    free(logits);
+    free_folder(&f);
+}
+
+/* ---- T5 as GGUF */
+
+/* The GGUF name of a tensor of the folder. */
+static void gguf_name(const char *hf, char out[160])
+{
+    static const char *const parts[][2] = {
+        { "shared.weight", "token_embd.weight" },
+        { "decoder.final_layer_norm", "dec.output_norm" },
+        { "encoder.final_layer_norm", "enc.output_norm" },
+        { "decoder.block.", "dec.blk." },
+        { "encoder.block.", "enc.blk." },
+        { "layer.0.SelfAttention.relative_attention_bias", "attn_rel_b" },
+        { "layer.0.SelfAttention.", "attn_" },
+        { "layer.0.layer_norm", "attn_norm" },
+        { "layer.1.EncDecAttention.", "cross_attn_" },
+        { "layer.1.DenseReluDense.wi", "ffn_up" },
+        { "layer.1.DenseReluDense.wo", "ffn_down" },
+        { "layer.2.DenseReluDense.wi", "ffn_up" },
+        { "layer.2.DenseReluDense.wo", "ffn_down" },
+        { "layer.2.layer_norm", "ffn_norm" },
+        { "layer.1.layer_norm", "ffn_norm" },
+    };
+    snprintf(out, 160, "%s", hf);
+    if (strncmp(hf, "decoder", 7) == 0)
+        replace(out, 160, "layer.1.layer_norm", "cross_attn_norm");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        replace(out, 160, parts[i][0], parts[i][1]);
+}
+
+static void make_gguf(const struct folder *f, struct image *m)
+{
+    static const struct {
+        const char *key;
+        uint32_t value;
+    } sizes[] = { { "t5.block_count", 2 },
+                  { "t5.context_length", 512 },
+                  { "t5.embedding_length", 64 },
+                  { "t5.feed_forward_length", 160 },
+                  { "t5.attention.head_count", 4 },
+                  { "t5.attention.key_length", 16 },
+                  { "t5.attention.value_length", 16 },
+                  { "t5.attention.relative_buckets_count", 32 },
+                  { "t5.decoder_start_token_id", 0 } };
+    enum { N_SIZES = sizeof sizes / sizeof *sizes };
+    uint64_t at = 0;
+    put_head(m, 3, f->n, N_SIZES + 2);
+    put_kv_str(m, "general.architecture", "t5");
+    put_kv_f32(m, "t5.attention.layer_norm_rms_epsilon", 1e-6f);
+    for (size_t i = 0; i < N_SIZES; i++)
+        put_kv_u32(m, sizes[i].key, sizes[i].value);
+    for (size_t i = 0; i < f->n; i++) {
+        char name[160];
+        const struct tensor *t = &f->t[i];
+        const uint64_t dims[2] = { t->n_dims == 2 ? t->shape[1] : t->shape[0], t->shape[0] };
+        gguf_name(t->name, name);
+        put_tensor(m, name, 0, t->n_dims, dims, at);
+        at += (t->n * sizeof(float) + 31) / 32 * 32;
+    }
+    pad_to(m, 32);
+    for (size_t i = 0; i < f->n; i++) {
+        put(m, f->t[i].data, f->t[i].n * sizeof(float));
+        pad_to(m, 32);
+    }
+}
+
+/* Logits of ten decoder tokens after 70 of a source. */
+static void translate(const char *path, float *hidden, float *logits)
+{
+    struct world w = good_world(&(struct setting){ .name = path, .n_blocks = 5 });
+    int32_t source[70], target[10], table[5];
+    const int32_t starts[] = { 0, 70 }, target_starts[] = { 0, 10 }, source_len = 70, len = 10;
+    int64_t slots[80];
+    uint32_t rows[10];
+    make_ids(source, 70, 4);
+    make_ids(target, 10, 9);
+    for (uint32_t g = 0; g < 2; g++)
+        assert_status(QUIRE_OK, quire_kv_alloc(w.kv, g, -1, 5, table, NULL)); /* 0 .. 4 */
+    for (int i = 0; i < 80; i++)
+        slots[i] = i;
+    for (uint32_t i = 0; i < 10; i++)
+        rows[i] = i;
+    const struct quire_encoder_step encode_step = { .struct_size = sizeof encode_step,
+                                                    .num_seqs = 1,
+                                                    .query_start_loc = starts,
+                                                    .token_ids = source,
+                                                    .hidden = hidden,
+                                                    .cross_slot_mapping = slots };
+    assert_status(QUIRE_OK, quire_context_encode(w.context, &encode_step, NULL));
+    const struct quire_attention_batch_group group = { .block_table = table,
+                                                       .max_blocks = 5,
+                                                       .slot_mapping = slots };
+    const struct quire_attention_batch_group groups[2] = { group, group };
+    const struct quire_attention_batch batch = { .struct_size = sizeof batch,
+                                                 .num_seqs = 1,
+                                                 .query_start_loc = target_starts,
+                                                 .seq_lens = &len,
+                                                 .n_groups = 2,
+                                                 .groups = groups,
+                                                 .encoder_seq_lens = &source_len };
+    const struct quire_model_step step = { .struct_size = sizeof step,
+                                           .batch = &batch,
+                                           .token_ids = target,
+                                           .logits = logits,
+                                           .logits_rows = rows,
+                                           .n_logits = 10 };
+    assert_status(QUIRE_OK, quire_context_forward(w.context, &step, NULL));
+    close_world(&w);
+}
+
+static void t5_gguf(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    float *want = floats(70 * 64 + 10 * 320), *got = floats(70 * 64 + 10 * 320);
+    struct folder f;
+    struct image m;
+    read_folder(&f, "t5");
+    /* GGUF has no key for the largest distance */
+    replace(f.config, 1 << 16, "\"relative_attention_max_distance\": 60",
+            "\"relative_attention_max_distance\": 128");
+    write_folder(&f, none, none);
+    translate(dir, want, want + 70 * 64);
+    make_gguf(&f, &m);
+    char *path = to_file(&m);
+    translate(path, got, got + 70 * 64);
+    assert_memory_equal(want, got, (70 * 64 + 10 * 320) * sizeof *want);
+    unlink(path);
+    free(path);
+    drop(&m);
+    free_folder(&f);
+    free(want);
+    free(got);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_tensor),
+        cmocka_unit_test(other_names),
+        cmocka_unit_test(masked_head),
+        cmocka_unit_test(t5_gguf),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_hf_encoder.c - config.json of encoders and encoder-decoders: what the keys mean, defaults, what is refused. */
+#include "test_config.h"
+#include "test_hf.h"
+#include <math.h>
+
+static void test_bert(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good("{\"model_type\":\"bert\"}"); /* all defaults: bert-base */
+    assert_true(c.kind == QR_MODEL_ENCODER && !c.causal && c.n_encoder_layers == 0);
+    assert_true(c.n_layers == 12 && c.hidden_size == 768 && c.vocab_size == 30522);
+    assert_true(c.context_length == 512 && c.position_offset == 0 && c.learned_positions);
+    assert_true(c.n_token_types == 2 && c.embedding_norm && c.norm_eps == 1e-12f);
+    assert_true(c.block == QR_BLOCK_POST && c.activation == QR_ACT_GELU_ERF && !c.ffn_gated);
+    assert_true(c.attention_scale == 0.125f && c.layers[11].rope == QR_LAYER_NO_ROPE);
+    qr_model_config_free(&c);
+    c = good(
+        MODEL("bert", ",\"type_vocab_size\":5,\"hidden_act\":\"relu\",\"layer_norm_eps\":0.5"));
+    assert_true(c.n_token_types == 5 && c.activation == QR_ACT_RELU && c.norm_eps == 0.5f);
+    qr_model_config_free(&c);
+    bad(MODEL("bert", ",\"is_decoder\":true"), QUIRE_E_UNSUPPORTED, "is_decoder");
+    bad(MODEL("bert", ",\"add_cross_attention\":true"), QUIRE_E_UNSUPPORTED, "add_cross_attention");
+    bad(MODEL("bert", ",\"position_embedding_type\":\"relative_key\""), QUIRE_E_UNSUPPORTED,
+        "position_embedding_type relative_key");
+    bad(MODEL("bert", ",\"position_embedding_type\":3"), QUIRE_E_FORMAT, "position_embedding_type");
+    bad(MODEL("bert", ",\"type_vocab_size\":70000"), QUIRE_E_FORMAT, "token types is 70000");
+    bad(MODEL("bert", ",\"type_vocab_size\":-1"), QUIRE_E_FORMAT, "type_vocab_size");
+}
+
+/* The table's rows up to the padding token's are no positions. */
+static void test_roberta(void **state)
+{
+    (void)state;
+    static const char *const types[] = { "roberta", "xlm-roberta", "camembert" };
+    for (int i = 0; i < 3; i++) {
+        char json[400];
+        snprintf(json, sizeof json,
+                 "{\"model_type\":\"%s\"," SIZES ",\"max_position_embeddings\":514}", types[i]);
+        struct qr_model_config c = good(json);
+        assert_true(c.kind == QR_MODEL_ENCODER && c.context_length == 512 &&
+                    c.position_offset == 2);
+        qr_model_config_free(&c);
+    }
+    struct qr_model_config c =
+        good(MODEL("roberta", ",\"max_position_embeddings\":20,\"pad_token_id\":7"));
+    assert_true(c.context_length == 12 && c.position_offset == 8);
+    qr_model_config_free(&c);
+    bad(MODEL("roberta", ",\"max_position_embeddings\":2"), QUIRE_E_FORMAT, "pad_token_id 1");
+    bad(MODEL("roberta", ",\"max_position_embeddings\":8,\"pad_token_id\":7"), QUIRE_E_FORMAT,
+        "pad_token_id 7");
+    bad(MODEL("roberta", ",\"pad_token_id\":4294967295"), QUIRE_E_FORMAT, "pad_token_id");
+}
+
+static void test_modernbert(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(MODEL("modernbert", ",\"local_attention\":16"));
+    assert_true(c.kind == QR_MODEL_ENCODER && c.block == QR_BLOCK_PRE && c.ffn_gated);
+    assert_true(c.layers[0].bare_input && !c.layers[1].bare_input);
+    /* half of the window to each side, itself included; the first of each three layers is full */
+    assert_true(c.layers[0].window == 0 && c.layers[1].window == 9 && c.layers[2].window == 9 &&
+                c.layers[3].window == 0);
+    assert_true(c.layers[0].rope == 0 && c.layers[1].rope == 1 && c.rope[0].theta == 160000 &&
+                c.rope[1].theta == 10000);
+    assert_true(!c.bias.q && !c.bias.ffn_in && !c.bias.norm);
+    qr_model_config_free(&c);
+    c = good(MODEL("modernbert", ",\"global_attn_every_n_layers\":2,\"norm_bias\":true,"
+                                 "\"attention_bias\":true,\"mlp_bias\":true,"
+                                 "\"global_rope_theta\":5000,\"local_rope_theta\":500"));
+    assert_true(c.layers[0].window == 0 && c.layers[1].window == 65 && c.layers[2].window == 0 &&
+                c.layers[3].window == 65);
+    assert_true(c.rope[0].theta == 5000 && c.rope[1].theta == 500);
+    assert_true(c.bias.q && c.bias.o && c.bias.ffn_in && c.bias.ffn_down && c.bias.norm);
+    qr_model_config_free(&c);
+    bad(MODEL("modernbert", ",\"global_attn_every_n_layers\":0"), QUIRE_E_FORMAT,
+        "sliding_window_pattern is 0");
+}
+
+#define T5 "{\"model_type\":\"t5\",\"d_model\":64,\"num_heads\":4,\"vocab_size\":320"
+
+static void test_t5(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good("{\"model_type\":\"t5\"}"); /* t5-small */
+    assert_true(c.kind == QR_MODEL_ENCODER_DECODER && c.causal && c.n_layers == 6 &&
+                c.n_encoder_layers == 6);
+    assert_true(c.hidden_size == 512 && c.head_dim == 64 && c.layers[0].ffn_size == 2048);
+    assert_true(c.relative_buckets == 32 && c.relative_distance == 128 && c.attention_scale == 1);
+    assert_true(c.activation == QR_ACT_RELU && !c.ffn_gated && c.norm == QR_NORM_RMS);
+    assert_true(!c.layers[5].encoder && c.layers[6].encoder && c.layers[11].encoder);
+    assert_true(fabsf(c.logit_scale - 1 / sqrtf(512)) < 1e-9f); /* tied */
+    qr_model_config_free(&c);
+    c = good(T5 ",\"num_layers\":3,\"num_decoder_layers\":2,\"d_kv\":8,\"d_ff\":96,"
+                "\"feed_forward_proj\":\"gated-gelu\",\"tie_word_embeddings\":false,"
+                "\"decoder_start_token_id\":5}");
+    assert_true(c.n_layers == 2 && c.n_encoder_layers == 3 && c.head_dim == 8);
+    assert_true(c.ffn_gated && c.activation == QR_ACT_GELU_TANH && c.decoder_start_id == 5);
+    assert_true(c.logit_scale == 1 && !c.tied_output && c.layers[4].ffn_size == 96);
+    qr_model_config_free(&c);
+    c = good(T5 ",\"num_layers\":4,\"feed_forward_proj\":\"gated-silu\","
+                "\"tie_word_embeddings\":true,\"scale_decoder_outputs\":false}");
+    assert_true(c.n_layers == 4 && c.n_encoder_layers == 4 && c.ffn_gated);
+    assert_true(c.activation == QR_ACT_SILU && c.logit_scale == 1 && c.decoder_start_id == -1);
+    qr_model_config_free(&c);
+    c = good(T5 ",\"feed_forward_proj\":\"gelu\",\"tie_word_embeddings\":false,"
+                "\"scale_decoder_outputs\":true}");
+    assert_true(c.activation == QR_ACT_GELU_ERF && !c.ffn_gated && c.logit_scale == 0.125f);
+    qr_model_config_free(&c);
+    bad(T5 ",\"feed_forward_proj\":\"gated-mystery\"}", QUIRE_E_UNSUPPORTED, "mystery");
+    bad(T5 ",\"num_layers\":0,\"num_decoder_layers\":2}", QUIRE_E_FORMAT, "encoder layers is 0");
+    bad(T5 ",\"num_decoder_layers\":0}", QUIRE_E_FORMAT, "number of layers is 0");
+    bad(T5 ",\"num_layers\":2000}", QUIRE_E_FORMAT, "layers is 2000");
+    bad(T5 ",\"relative_attention_num_buckets\":0}", QUIRE_E_FORMAT, "num_buckets is 0");
+    bad(T5 ",\"relative_attention_num_buckets\":2}", QUIRE_E_FORMAT, "buckets is 2");
+    bad(T5 ",\"relative_attention_max_distance\":16}", QUIRE_E_FORMAT, "distance is 16");
+    bad(T5 ",\"relative_attention_max_distance\":9999999}", QUIRE_E_FORMAT, "distance is 9999999");
+    bad(T5 ",\"decoder_start_token_id\":320}", QUIRE_E_FORMAT, "decoder start token id 320");
+}
+
+#define BART                                                                                       \
+    "{\"model_type\":\"bart\",\"d_model\":64,\"vocab_size\":320,\"decoder_attention_heads\":4,"    \
+    "\"decoder_layers\":2,\"decoder_ffn_dim\":96"
+
+static void test_bart(void **state)
+{
+    (void)state;
+    struct qr_model_config c =
+        good(BART ",\"encoder_layers\":3,\"encoder_ffn_dim\":160,\"encoder_attention_heads\":4,"
+                  "\"num_hidden_layers\":9,\"scale_embedding\":true}");
+    assert_true(c.n_layers == 2 && c.n_encoder_layers == 3 && c.embedding_scale == 8);
+    assert_true(c.layers[1].ffn_size == 96 && c.layers[2].ffn_size == 160 && c.max_ffn_size == 160);
+    assert_true(c.block == QR_BLOCK_POST && c.position_offset == 2 && c.embedding_norm);
+    assert_true(c.bias.q && c.bias.k && c.bias.norm && c.norm_eps == 1e-5f && c.logit_scale == 1);
+    qr_model_config_free(&c);
+    c = good(BART "}"); /* the encoder is like the decoder */
+    assert_true(c.n_encoder_layers == 2 && c.layers[3].ffn_size == 96 && c.embedding_scale == 1);
+    qr_model_config_free(&c);
+    bad(BART ",\"encoder_attention_heads\":2}", QUIRE_E_UNSUPPORTED, "2 heads in the encoder");
+    bad(BART ",\"encoder_layers\":0}", QUIRE_E_FORMAT, "encoder layers is 0");
+    bad(BART ",\"encoder_ffn_dim\":0}", QUIRE_E_FORMAT, "feed-forward size is 0");
+}
+
+/* A family of decoders that was trained to see both ways is an encoder, with windows to both sides. */
+static void test_bidirectional(void **state)
+{
+    (void)state;
+    struct qr_model_config c =
+        good(MODEL("gemma3_text", ",\"use_bidirectional_attention\":true,\"sliding_window\":8"));
+    assert_true(c.kind == QR_MODEL_ENCODER && !c.causal && c.layers[0].window == 5);
+    qr_model_config_free(&c);
+    c = good(MODEL("gemma3_text", ",\"sliding_window\":8"));
+    assert_true(c.kind == QR_MODEL_DECODER && c.causal && c.layers[0].window == 8);
+    qr_model_config_free(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bert),       cmocka_unit_test(test_roberta),
+        cmocka_unit_test(test_modernbert), cmocka_unit_test(test_t5),
+        cmocka_unit_test(test_bart),       cmocka_unit_test(test_bidirectional),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
