@@ -105,7 +105,7 @@ static uint64_t number_of(const char *option, const char *text)
 
 static struct options parse(int argc, char **argv)
 {
-    struct options o = { .seed = 1, .cases = 1000, .checks = 3, .step = 1 };
+    struct options o = { .seed = 1, .cases = 1000, .checks = 4, .step = 1 };
     const char *cases = getenv("QUIRE_PROPERTY_CASES");
     for (int i = 1; i < argc; i++) {
         const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;

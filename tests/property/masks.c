@@ -42,8 +42,8 @@ static void draw_lists(struct scene *s, struct sequence *q, struct rng *r)
 void masks_draw(struct scene *s, struct rng *r)
 {
     const bool decoder = s->config.kind == QUIRE_ATTENTION_DECODER;
-    s->has_spans = HAS_SPANS && decoder && rng_percent(r, 15);
-    s->is_sparse = HAS_SPARSE && decoder && rng_percent(r, 15);
+    s->has_spans = decoder && rng_percent(r, 15);
+    s->is_sparse = decoder && rng_percent(r, 15);
     for (uint32_t i = 0; i < s->n_seqs; i++) {
         if (s->has_spans)
             draw_spans(&s->seqs[i], r);

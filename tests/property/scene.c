@@ -117,7 +117,7 @@ static void draw_cache(struct scene *s, struct rng *r)
     s->group = rng_below(r, s->n_groups);
     s->n_k_scales = draw_scales(s, r);
     s->n_v_scales = draw_scales(s, r);
-    s->latent = HAS_LATENT && s->v_size <= s->config.head_size && rng_percent(r, 10);
+    s->latent = s->v_size <= s->config.head_size && rng_percent(r, 10);
     if (s->latent) {
         s->v_dtype = s->k_dtype;
         s->n_v_scales = 0;
@@ -157,7 +157,7 @@ static void draw_sequences(struct scene *s, struct rng *r, enum size size)
     const uint32_t x = rng_below(r, 100), mode = rng_below(r, 4);
     s->n_seqs = x < 3 ? 0 : x < 35 ? 1 : x < 60 ? 2 : size == LONG ? 3 : rng_in(r, 3, MAX_SEQS);
     s->own_causal = rng_percent(r, 20);
-    s->has_tree = HAS_TREE && s->config.kind == QUIRE_ATTENTION_DECODER && rng_percent(r, 12);
+    s->has_tree = s->config.kind == QUIRE_ATTENTION_DECODER && rng_percent(r, 12);
     const uint32_t prefix = rng_percent(r, 35) ? rng_below(r, size == LONG ? 1300 : 80) : 0;
     for (uint32_t i = 0; i < s->n_seqs; i++) {
         struct sequence *q = &s->seqs[i];

@@ -7,7 +7,7 @@
 #include <quire/attention.h>
 
 /* Parts of the interface that this build computes. */
-enum { HAS_CASCADE = 0, HAS_LATENT = 1, HAS_SPANS = 0, HAS_TREE = 0, HAS_SPARSE = 0, HAS_INT8 = 0 };
+enum { HAS_CASCADE = 0, HAS_INT8 = 0 };
 
 enum {
     MAX_SEQS = 6,
