@@ -8,6 +8,7 @@
 #include <quire/cpu.h>
 #include <quire/engine.h>
 #include <quire/kv_cache.h>
+#include <quire/mla.h>
 #include <quire/model.h>
 #include <quire/sampling.h>
 #include <quire/status.h>

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mla.c - from the sizes of latent attention to KV groups and attention configurations. */
+#include "attention/mla.h"
+#include "base/error.h"
+#include <math.h>
+#include <stdbool.h>
+
+enum { MAX_HEADS = 65536, MAX_HEAD_SIZE = 1024 };
+
+static quire_status check_size(const char *name, uint32_t value, uint32_t min, uint32_t max,
+                               struct quire_error *err)
+{
+    if (value < min || value > max)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "dims.%s is %u, not %u .. %u", name, value, min,
+                       max);
+    return QUIRE_OK;
+}
+
+quire_status qr_mla_check_dims(const struct quire_mla_dims *d, struct quire_error *err)
+{
+    if (!d)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "dims is NULL");
+    if (d->struct_size != sizeof *d)
+        return qr_fail(err, QUIRE_E_MISUSE, "dims.struct_size is %u, not %zu", d->struct_size,
+                       sizeof *d);
+    QR_TRY(check_size("num_heads", d->num_heads, 1, MAX_HEADS, err));
+    QR_TRY(check_size("qk_rope_head_dim", d->qk_rope_head_dim, 0, MAX_HEAD_SIZE - 1, err));
+    const uint32_t most = MAX_HEAD_SIZE - d->qk_rope_head_dim;
+    QR_TRY(check_size("kv_lora_rank", d->kv_lora_rank, 1, most, err));
+    QR_TRY(check_size("qk_nope_head_dim", d->qk_nope_head_dim, 1, most, err));
+    return check_size("v_head_dim", d->v_head_dim, 1, MAX_HEAD_SIZE, err);
+}
+
+float quire_mla_yarn_mscale(float factor, float mscale)
+{
+    return factor <= 1 ? 1 : (float)(0.1 * (double)mscale * log((double)factor) + 1);
+}
+
+quire_status quire_mla_kv_group(const struct quire_mla_dims *dims, enum quire_kv_dtype dtype,
+                                uint32_t n_layers, uint32_t n_blocks,
+                                struct quire_kv_group_config *out, struct quire_error *err)
+{
+    QR_TRY(qr_mla_check_dims(dims, err));
+    if (!out)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
+    *out = (struct quire_kv_group_config){ .n_layers = n_layers,
+                                           .n_kv_heads = 1,
+                                           .head_size = dims->kv_lora_rank + dims->qk_rope_head_dim,
+                                           .v_head_size = dims->kv_lora_rank,
+                                           .k_dtype = dtype,
+                                           .v_dtype = dtype,
+                                           .n_blocks = n_blocks,
+                                           .flags = QUIRE_KV_LATENT };
+    return QUIRE_OK;
+}
+
+static quire_status fill_config(const struct quire_mla_dims *d, float mscale, bool absorbed,
+                                struct quire_attention_config *out, struct quire_error *err)
+{
+    QR_TRY(qr_mla_check_dims(d, err));
+    if (!isfinite(mscale) || mscale <= 0)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "mscale %g is not finite and above 0",
+                       (double)mscale);
+    if (!out)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
+    const uint32_t own = absorbed ? d->kv_lora_rank : d->qk_nope_head_dim;
+    const double width = (double)d->qk_nope_head_dim + d->qk_rope_head_dim;
+    quire_attention_config_default(out, d->num_heads, absorbed ? 1 : d->num_heads,
+                                   own + d->qk_rope_head_dim);
+    out->v_head_size = absorbed ? d->kv_lora_rank : d->v_head_dim;
+    out->scale = (float)((double)mscale * (double)mscale / sqrt(width));
+    return QUIRE_OK;
+}
+
+quire_status quire_mla_absorbed_config(const struct quire_mla_dims *dims, float mscale,
+                                       struct quire_attention_config *out, struct quire_error *err)
+{
+    return fill_config(dims, mscale, true, out, err);
+}
+
+quire_status quire_mla_expanded_config(const struct quire_mla_dims *dims, float mscale,
+                                       struct quire_attention_config *out, struct quire_error *err)
+{
+    return fill_config(dims, mscale, false, out, err);
+}

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_mla.c - latent attention by its public parts: sizes, products with W_UK and W_UV against double
+ * precision, absorbed against expanded attention, bad arguments. */
+#include "quire_cmocka.h"
+#include <math.h>
+#include <quire/attention_dense.h>
+#include <quire/cpu.h>
+#include <quire/mla.h>
+
+enum { TOKENS = 150, MAX_HEADS = 16, MAX_LATENT = 576 };
+
+static const struct quire_mla_dims DIMS[] = {
+    { sizeof(struct quire_mla_dims), 4, 48, 32, 32, 16,
+      24 }, /* heads, q rank, rank, nope, rope, v */
+    { sizeof(struct quire_mla_dims), 2, 0, 512, 128, 64, 128 },
+    { sizeof(struct quire_mla_dims), 5, 0, 72, 7, 8, 65 },
+    { sizeof(struct quire_mla_dims), 3, 0, 8, 24, 0, 8 },
+};
+enum { N_DIMS = sizeof DIMS / sizeof *DIMS };
+
+static uint64_t rng = 1;
+static float uniform(void)
+{
+    rng = rng * 6364136223846793005ull + 1442695040888963407ull;
+    return (float)((int32_t)(rng >> 40) - (1 << 23)) / (1 << 23);
+}
+
+static float *values(size_t n)
+{
+    float *x = malloc((n ? n : 1) * sizeof *x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = uniform();
+    return x;
+}
+
+/* bf16 bits of a float that has been cut to them. */
+static uint16_t cut_bf16(float *x)
+{
+    uint32_t bits;
+    memcpy(&bits, x, sizeof bits);
+    bits &= 0xffff0000;
+    memcpy(x, &bits, sizeof bits);
+    return (uint16_t)(bits >> 16);
+}
+
+/* kv_b of a layer: as floats, and as bf16 where asked for (then the floats are the same numbers). */
+struct layer {
+    const struct quire_mla_dims *d;
+    size_t n;
+    float *kv_b;
+    uint16_t *bf16;
+    struct quire_mla_weights *weights;
+};
+
+static struct quire_mla_weights *pack(const struct quire_mla_dims *d, const void *kv_b,
+                                      enum quire_kv_dtype dtype, const char *isa)
+{
+    const struct quire_mla_weights_params p = {
+        .struct_size = sizeof p, .dims = d, .kv_b = kv_b, .dtype = dtype, .isa = isa
+    };
+    struct quire_mla_weights *w;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    if (quire_mla_weights_create(&p, &w, &err) != QUIRE_OK)
+        fail_msg("quire_mla_weights_create: %s", err.msg);
+    return w;
+}
+
+static struct layer layer_new(const struct quire_mla_dims *d, bool bf16)
+{
+    struct layer l = { .d = d };
+    l.n = (size_t)d->num_heads * (d->qk_nope_head_dim + d->v_head_dim) * d->kv_lora_rank;
+    l.kv_b = values(l.n);
+    l.bf16 = calloc(l.n, sizeof *l.bf16);
+    for (size_t i = 0; bf16 && i < l.n; i++)
+        l.bf16[i] = cut_bf16(&l.kv_b[i]);
+    l.weights =
+        pack(d, bf16 ? (const void *)l.bf16 : l.kv_b, bf16 ? QUIRE_KV_BF16 : QUIRE_KV_F32, NULL);
+    return l;
+}
+
+static void layer_free(struct layer *l)
+{
+    quire_mla_weights_destroy(l->weights);
+    free(l->kv_b), free(l->bf16);
+}
+
+/* Row r of a head in kv_b: W_UK's rows come first. */
+static const float *row_of(const struct layer *l, size_t head, size_t r)
+{
+    const struct quire_mla_dims *d = l->d;
+    return l->kv_b + (head * (d->qk_nope_head_dim + d->v_head_dim) + r) * d->kv_lora_rank;
+}
+
+static double wanted(const struct layer *l, bool absorb, size_t head, const float *in, size_t i,
+                     double *sum)
+{
+    const struct quire_mla_dims *d = l->d;
+    double want = 0;
+    *sum = 0;
+    for (size_t j = 0; j < (absorb ? d->qk_nope_head_dim : d->kv_lora_rank); j++) {
+        const double w =
+            (double)(absorb ? row_of(l, head, j)[i] : row_of(l, head, d->qk_nope_head_dim + i)[j]);
+        want += w * (double)in[j];
+        *sum += fabs(w * (double)in[j]);
+    }
+    return want;
+}
+
+static quire_status call(const struct quire_mla_weights *w, bool absorb,
+                         const struct quire_mla_args *a, struct quire_threads *threads,
+                         struct quire_error *err)
+{
+    return absorb ? quire_mla_absorb(w, a, threads, err) : quire_mla_unabsorb(w, a, threads, err);
+}
+
+static void check_product(const struct layer *l, bool absorb, size_t gap)
+{
+    const struct quire_mla_dims *d = l->d;
+    const size_t rope = absorb ? d->qk_rope_head_dim : 0, n = 9, heads = d->num_heads;
+    const size_t wide_in = absorb ? d->qk_nope_head_dim + rope : d->kv_lora_rank;
+    const size_t own = absorb ? d->kv_lora_rank : d->v_head_dim, wide_out = own + rope;
+    struct quire_mla_args a = { .struct_size = sizeof a, .n_tokens = n };
+    const size_t in_head = wide_in + gap, out_head = wide_out + gap;
+    float *in = values(n * heads * in_head), *out = malloc(n * heads * out_head * sizeof *out);
+    for (size_t i = 0; i < n * heads * out_head; i++)
+        out[i] = 777;
+    a.in = in;
+    a.out = out;
+    a.in_head_stride = gap ? in_head : 0;
+    a.out_head_stride = gap ? out_head : 0;
+    assert_status(QUIRE_OK, call(l->weights, absorb, &a, NULL, NULL));
+    for (size_t t = 0; t < n; t++)
+        for (size_t h = 0; h < heads; h++) {
+            const float *row = in + (t * heads + h) * in_head,
+                        *got = out + (t * heads + h) * out_head;
+            for (size_t i = 0; i < own; i++) {
+                double sum;
+                const double want = wanted(l, absorb, h, row, i, &sum);
+                assert_true(fabs((double)got[i] - want) <= 2 * (double)wide_in * 0x1p-24 * sum);
+            }
+            assert_memory_equal(got + own, row + wide_in - rope, rope * sizeof *got);
+            for (size_t i = wide_out; i < out_head; i++)
+                assert_true(got[i] == 777);
+        }
+    free(in), free(out);
+}
+
+static void products_against_double(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_DIMS; i++)
+        for (int bf16 = 0; bf16 < 2; bf16++) {
+            struct layer l = layer_new(&DIMS[i], bf16);
+            check_product(&l, true, 0);
+            check_product(&l, false, 0);
+            check_product(&l, true, 3);
+            check_product(&l, false, 3);
+            layer_free(&l);
+        }
+}
+
+/* Every row by itself, on several threads and at every level: the same bits. */
+static void bits_depend_on_the_row_alone(void **state)
+{
+    (void)state;
+    const struct quire_mla_dims *d = &DIMS[0];
+    const size_t n = 21, in_row = 4 * 48, out_row = 4 * 48;
+    struct layer l = layer_new(d, true);
+    float *in = values(n * in_row), *want = malloc(n * out_row * sizeof *want),
+          *got = malloc(n * out_row * sizeof *got);
+    struct quire_mla_args a = { .struct_size = sizeof a, .in = in, .out = want, .n_tokens = n };
+    assert_status(QUIRE_OK, quire_mla_absorb(l.weights, &a, NULL, NULL));
+    for (size_t t = 0; t < n; t++) {
+        a.in = in + t * in_row, a.out = got + t * out_row, a.n_tokens = 1;
+        assert_status(QUIRE_OK, quire_mla_absorb(l.weights, &a, NULL, NULL));
+    }
+    assert_memory_equal(got, want, n * out_row * sizeof *want);
+    a.in = in, a.out = got, a.n_tokens = n;
+    for (uint32_t n_threads = 2; n_threads <= 7; n_threads += 5) {
+        const struct quire_threads_params p = { .struct_size = sizeof p, .n_threads = n_threads };
+        struct quire_threads *threads;
+        assert_status(QUIRE_OK, quire_threads_create(&p, &threads, NULL));
+        memset(got, 0, n * out_row * sizeof *got);
+        assert_status(QUIRE_OK, quire_mla_absorb(l.weights, &a, threads, NULL));
+        assert_memory_equal(got, want, n * out_row * sizeof *want);
+        quire_threads_destroy(threads);
+    }
+    for (int i = 0; quire_cpu_level_name(i); i++) {
+        if (!quire_cpu_level_usable(i))
+            continue;
+        struct quire_mla_weights *w = pack(d, l.bf16, QUIRE_KV_BF16, quire_cpu_level_name(i));
+        assert_status(QUIRE_OK, quire_mla_absorb(w, &a, NULL, NULL));
+        assert_memory_equal(got, want, n * out_row * sizeof *want);
+        quire_mla_weights_destroy(w);
+    }
+    free(in), free(want), free(got);
+    layer_free(&l);
+}
+
+/* ---- absorbed = expanded */
+
+#define must(call_)                                                                                \
+    do {                                                                                           \
+        struct quire_error err = QUIRE_ERROR_INIT;                                                 \
+        if ((call_) != QUIRE_OK)                                                                   \
+            fail_msg("%s: %s", #call_, err.msg);                                                   \
+    } while (0)
+
+/* Attention of all tokens over the latent rows [TOKENS], through a pool of latent rows. */
+static void run_absorbed(const struct layer *l, float mscale, const float *rows, const float *q,
+                         float *out)
+{
+    const struct quire_mla_dims *d = l->d;
+    struct quire_kv_group_config group;
+    struct quire_attention_config c;
+    must(quire_mla_kv_group(d, QUIRE_KV_F32, 1, (TOKENS + 15) / 16, &group, &err));
+    must(quire_mla_absorbed_config(d, mscale, &c, &err));
+    c.compute = QUIRE_COMPUTE_F32;
+    const struct quire_kv_config config = {
+        .struct_size = sizeof config, .block_size = 16, .groups = &group, .n_groups = 1
+    };
+    struct quire_kv_cache *kv;
+    must(quire_kv_create(&config, &kv, &err));
+    int32_t blocks[(TOKENS + 15) / 16];
+    int64_t slots[TOKENS];
+    must(quire_kv_alloc(kv, 0, -1, (TOKENS + 15) / 16, blocks, &err));
+    for (int i = 0; i < TOKENS; i++)
+        slots[i] = (int64_t)blocks[i / 16] * 16 + i % 16;
+    const struct quire_kv_write_args w = {
+        .struct_size = sizeof w, .k = rows, .slot_mapping = slots, .n_tokens = TOKENS
+    };
+    must(quire_kv_write(kv, &w, NULL, &err));
+    const struct quire_plan_group pg = { .config = &c };
+    const struct quire_plan_params pp = { .struct_size = sizeof pp,
+                                          .kv = kv,
+                                          .groups = &pg,
+                                          .n_groups = 1,
+                                          .max_tokens = TOKENS,
+                                          .max_seqs = 1,
+                                          .max_seq_len = TOKENS,
+                                          .n_threads = 1 };
+    struct quire_plan *plan;
+    must(quire_plan_create(&pp, &plan, &err));
+    const int32_t starts[] = { 0, TOKENS }, len = TOKENS;
+    const struct quire_attention_batch_group table = { .block_table = blocks,
+                                                       .max_blocks = (TOKENS + 15) / 16 };
+    const struct quire_attention_batch batch = { .struct_size = sizeof batch,
+                                                 .num_seqs = 1,
+                                                 .query_start_loc = starts,
+                                                 .seq_lens = &len,
+                                                 .n_groups = 1,
+                                                 .groups = &table };
+    must(quire_plan_build(plan, &batch, &err));
+    const size_t heads = d->num_heads, rank = d->kv_lora_rank;
+    float *latent_q = malloc(TOKENS * heads * (rank + d->qk_rope_head_dim) * sizeof *latent_q),
+          *latent_out = malloc(TOKENS * heads * rank * sizeof *latent_out);
+    const struct quire_mla_args in = {
+        .struct_size = sizeof in, .in = q, .out = latent_q, .n_tokens = TOKENS
+    };
+    const struct quire_mla_args back = {
+        .struct_size = sizeof back, .in = latent_out, .out = out, .n_tokens = TOKENS
+    };
+    const struct quire_attention_args a = { .struct_size = sizeof a,
+                                            .q = latent_q,
+                                            .out = latent_out };
+    must(quire_mla_absorb(l->weights, &in, NULL, &err));
+    must(quire_attention_forward(plan, &a, NULL, &err));
+    must(quire_mla_unabsorb(l->weights, &back, NULL, &err));
+    free(latent_q), free(latent_out);
+    quire_plan_destroy(plan);
+    quire_kv_destroy(kv);
+}
+
+/* The same over keys and values of every head, by the definition at the top of the header. */
+static void run_expanded(const struct layer *l, float mscale, const float *rows, const float *q,
+                         float *out)
+{
+    const struct quire_mla_dims *d = l->d;
+    const size_t heads = d->num_heads, nope = d->qk_nope_head_dim, rope = d->qk_rope_head_dim,
+                 rank = d->kv_lora_rank, vd = d->v_head_dim;
+    float *k = malloc(TOKENS * heads * (nope + rope) * sizeof *k),
+          *v = malloc(TOKENS * heads * vd * sizeof *v);
+    for (size_t t = 0; t < TOKENS; t++)
+        for (size_t h = 0; h < heads; h++)
+            for (size_t i = 0; i < nope + rope + vd; i++) {
+                const float *c = rows + t * (rank + rope);
+                double sum = 0;
+                const size_t r = i < nope ? i : i - rope;
+                for (size_t j = 0; j < rank && (i < nope || i >= nope + rope); j++)
+                    sum += (double)row_of(l, h, r)[j] * (double)c[j];
+                if (i >= nope && i < nope + rope)
+                    sum = (double)c[rank + i - nope];
+                if (i < nope + rope)
+                    k[(t * heads + h) * (nope + rope) + i] = (float)sum;
+                else
+                    v[(t * heads + h) * vd + i - nope - rope] = (float)sum;
+            }
+    struct quire_attention_config c;
+    must(quire_mla_expanded_config(d, mscale, &c, &err));
+    c.compute = QUIRE_COMPUTE_F32;
+    const struct quire_dense_params p = { .struct_size = sizeof p,
+                                          .dtype = QUIRE_KV_F32,
+                                          .config = &c,
+                                          .max_tokens = TOKENS,
+                                          .max_kv_tokens = TOKENS,
+                                          .max_seqs = 1,
+                                          .n_threads = 1 };
+    struct quire_dense *dense;
+    must(quire_dense_create(&p, &dense, &err));
+    const int32_t starts[] = { 0, TOKENS };
+    const struct quire_dense_batch batch = { .struct_size = sizeof batch,
+                                             .num_seqs = 1,
+                                             .query_start_loc = starts,
+                                             .kv_start_loc = starts,
+                                             .dtype = QUIRE_KV_F32,
+                                             .k = k,
+                                             .v = v };
+    const struct quire_attention_args a = { .struct_size = sizeof a, .q = q, .out = out };
+    must(quire_attention_dense(dense, &batch, &a, NULL, &err));
+    quire_dense_destroy(dense);
+    free(k), free(v);
+}
+
+static void absorbed_is_expanded(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_DIMS; i++) {
+        const struct quire_mla_dims *d = &DIMS[i];
+        struct layer l = layer_new(d, false);
+        const size_t heads = d->num_heads, n_out = TOKENS * heads * d->v_head_dim;
+        float *rows = values(TOKENS * (d->kv_lora_rank + d->qk_rope_head_dim)),
+              *q = values(TOKENS * heads * (d->qk_nope_head_dim + d->qk_rope_head_dim)),
+              *a = malloc(n_out * sizeof *a), *b = malloc(n_out * sizeof *b);
+        run_absorbed(&l, 0.5f, rows, q, a);
+        run_expanded(&l, 0.5f, rows, q, b);
+        double most = 0, diff = 0;
+        for (size_t j = 0; j < n_out; j++) {
+            most = fmax(most, fabs((double)b[j]));
+            diff = fmax(diff, fabs((double)a[j] - (double)b[j]));
+        }
+        assert_true(most > 0.1 && diff <= 2e-5 * most);
+        free(rows), free(q), free(a), free(b);
+        layer_free(&l);
+    }
+}
+
+/* ---- sizes and bad arguments */
+
+static void configurations(void **state)
+{
+    (void)state;
+    struct quire_kv_group_config g;
+    struct quire_attention_config c;
+    assert_status(QUIRE_OK, quire_mla_kv_group(&DIMS[1], QUIRE_KV_BF16, 27, 9, &g, NULL));
+    assert_true(g.n_kv_heads == 1 && g.head_size == 576 && g.v_head_size == 512 &&
+                g.n_layers == 27 && g.n_blocks == 9 && g.flags == QUIRE_KV_LATENT &&
+                g.v_dtype == QUIRE_KV_BF16);
+    assert_status(QUIRE_OK, quire_mla_absorbed_config(&DIMS[1], 2, &c, NULL));
+    assert_true(c.num_heads == 2 && c.num_kv_heads == 1 && c.head_size == 576 &&
+                c.v_head_size == 512);
+    assert_true(c.scale == (float)(4 / sqrt(192)) && c.causal == 1);
+    assert_status(QUIRE_OK, quire_mla_expanded_config(&DIMS[1], 1, &c, NULL));
+    assert_true(c.num_kv_heads == 2 && c.head_size == 192 && c.v_head_size == 128);
+    assert_true(c.scale == (float)(1 / sqrt(192)));
+    assert_true(quire_mla_yarn_mscale(1, 0.707f) == 1 && quire_mla_yarn_mscale(0.5f, 1) == 1);
+    assert_true(fabsf(quire_mla_yarn_mscale(40, 0.707f) - 1.26080f) < 1e-5f);
+}
+
+#define assert_fails(code_, text, call_)                                                           \
+    do {                                                                                           \
+        struct quire_error err = QUIRE_ERROR_INIT;                                                 \
+        assert_status(code_, call_);                                                               \
+        if (!strstr(err.msg, text))                                                                \
+            fail_msg("%s: message \"%s\" does not name \"%s\"", #call_, err.msg, text);            \
+    } while (0)
+
+static void refuse_dims(const struct quire_mla_dims *d, quire_status code, const char *text)
+{
+    struct quire_kv_group_config g;
+    struct quire_attention_config c;
+    memset(&g, 0x5a, sizeof g);
+    memset(&c, 0x5a, sizeof c);
+    const struct quire_kv_group_config g0 = g;
+    const struct quire_attention_config c0 = c;
+    assert_fails(code, text, quire_mla_kv_group(d, QUIRE_KV_F32, 1, 1, &g, &err));
+    assert_fails(code, text, quire_mla_absorbed_config(d, 1, &c, &err));
+    assert_fails(code, text, quire_mla_expanded_config(d, 1, &c, &err));
+    assert_memory_equal(&g, &g0, sizeof g);
+    assert_memory_equal(&c, &c0, sizeof c);
+    const float kv_b = 0;
+    const struct quire_mla_weights_params p = {
+        .struct_size = sizeof p, .dims = d, .kv_b = &kv_b, .dtype = QUIRE_KV_F32
+    };
+    struct quire_mla_weights *w = (struct quire_mla_weights *)&w;
+    assert_fails(code, text, quire_mla_weights_create(&p, &w, &err));
+    assert_null(w);
+}
+
+static void bad_sizes(void **state)
+{
+    (void)state;
+    struct quire_mla_dims d;
+#define REFUSES(field, value, code, text)                                                          \
+    (d = DIMS[0], d.field = value, refuse_dims(&d, code, text))
+    REFUSES(struct_size, 0, QUIRE_E_MISUSE, "dims.struct_size");
+    REFUSES(num_heads, 0, QUIRE_E_INVALID_ARG, "dims.num_heads is 0");
+    REFUSES(num_heads, 65537, QUIRE_E_INVALID_ARG, "dims.num_heads");
+    REFUSES(kv_lora_rank, 0, QUIRE_E_INVALID_ARG, "dims.kv_lora_rank is 0");
+    REFUSES(kv_lora_rank, 1009, QUIRE_E_INVALID_ARG, "dims.kv_lora_rank is 1009");
+    REFUSES(qk_nope_head_dim, 0, QUIRE_E_INVALID_ARG, "dims.qk_nope_head_dim");
+    REFUSES(qk_nope_head_dim, 1009, QUIRE_E_INVALID_ARG, "dims.qk_nope_head_dim");
+    REFUSES(qk_rope_head_dim, 1024, QUIRE_E_INVALID_ARG, "dims.qk_rope_head_dim");
+    REFUSES(qk_rope_head_dim, UINT32_MAX, QUIRE_E_INVALID_ARG, "dims.qk_rope_head_dim");
+    REFUSES(v_head_dim, 0, QUIRE_E_INVALID_ARG, "dims.v_head_dim");
+    REFUSES(v_head_dim, 1025, QUIRE_E_INVALID_ARG, "dims.v_head_dim");
+#undef REFUSES
+    refuse_dims(NULL, QUIRE_E_INVALID_ARG, "dims is NULL");
+    struct quire_attention_config c;
+    assert_fails(QUIRE_E_INVALID_ARG, "mscale", quire_mla_absorbed_config(&DIMS[0], NAN, &c, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "mscale", quire_mla_expanded_config(&DIMS[0], 0, &c, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "out", quire_mla_absorbed_config(&DIMS[0], 1, NULL, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "out",
+                 quire_mla_kv_group(&DIMS[0], QUIRE_KV_F32, 1, 1, NULL, &err));
+}
+
+static void bad_weights(void **state)
+{
+    (void)state;
+    const float kv_b[4 * 56 * 32] = { 0 };
+    const struct quire_mla_weights_params ok = {
+        .struct_size = sizeof ok, .dims = &DIMS[0], .kv_b = kv_b, .dtype = QUIRE_KV_F32
+    };
+    struct quire_mla_weights_params p;
+    struct quire_mla_weights *w;
+#define REFUSES(field, value, code, text)                                                          \
+    do {                                                                                           \
+        p = ok, p.field = value;                                                                   \
+        assert_fails(code, text, quire_mla_weights_create(&p, &w, &err));                          \
+        assert_null(w);                                                                            \
+    } while (0)
+    REFUSES(struct_size, 1, QUIRE_E_MISUSE, "params.struct_size");
+    REFUSES(kv_b, NULL, QUIRE_E_INVALID_ARG, "params.kv_b");
+    REFUSES(dtype, QUIRE_KV_FP8_E4M3, QUIRE_E_INVALID_ARG, "params.dtype");
+    REFUSES(isa, "sse9", QUIRE_E_INVALID_ARG, "sse9");
+#undef REFUSES
+    assert_fails(QUIRE_E_INVALID_ARG, "params is NULL", quire_mla_weights_create(NULL, &w, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "out is NULL", quire_mla_weights_create(&ok, NULL, &err));
+    quire_mla_weights_destroy(NULL);
+    for (size_t fail_at = 1;; fail_at++) { /* every allocation fails in turn */
+        struct fail_alloc f;
+        fail_alloc_init(&f, fail_at, false);
+        p = ok;
+        p.allocator = &f.hooks;
+        const quire_status s = quire_mla_weights_create(&p, &w, NULL);
+        if (s == QUIRE_OK)
+            quire_mla_weights_destroy(w);
+        assert_int_equal(f.live_count, 0);
+        if (s == QUIRE_OK)
+            break;
+        assert_int_equal(s, QUIRE_E_NOMEM);
+        assert_null(w);
+    }
+}
+
+static void bad_calls(void **state)
+{
+    (void)state;
+    struct layer l = layer_new(&DIMS[0], false);
+    float in[2 * 4 * 48] = { 0 }, out[2 * 4 * 48];
+    memset(out, 0x5a, sizeof out);
+    struct quire_mla_args a;
+    for (int absorb = 0; absorb < 2; absorb++) {
+        const struct quire_mla_args ok = {
+            .struct_size = sizeof ok, .in = in, .out = out, .n_tokens = 2
+        };
+#define REFUSES(field, value, code, text)                                                          \
+    do {                                                                                           \
+        a = ok, a.field = value;                                                                   \
+        assert_fails(code, text, call(l.weights, absorb, &a, NULL, &err));                         \
+        assert_fails(code, text,                                                                   \
+                     absorb ? quire_mla_absorb_check(l.weights, &a, &err)                          \
+                            : quire_mla_unabsorb_check(l.weights, &a, &err));                      \
+    } while (0)
+        REFUSES(struct_size, 7, QUIRE_E_MISUSE, "args.struct_size");
+        REFUSES(in, NULL, QUIRE_E_INVALID_ARG, "args.in is NULL");
+        REFUSES(out, NULL, QUIRE_E_INVALID_ARG, "args.out is NULL");
+        REFUSES(in, (const float *)(const void *)((const char *)in + 1), QUIRE_E_INVALID_ARG,
+                "args.in is not aligned");
+        REFUSES(out, (float *)(void *)((char *)out + 2), QUIRE_E_INVALID_ARG,
+                "args.out is not aligned");
+        REFUSES(out, in, QUIRE_E_INVALID_ARG, "overlap");
+        REFUSES(in_head_stride, 31, QUIRE_E_INVALID_ARG, "args.in: stride 31");
+        REFUSES(out_head_stride, 1, QUIRE_E_INVALID_ARG, "args.out: stride");
+        REFUSES(in_token_stride, 50, QUIRE_E_INVALID_ARG, "overlap");
+        REFUSES(out_token_stride, SIZE_MAX / 2, QUIRE_E_INVALID_ARG, "overflow");
+        REFUSES(n_tokens, SIZE_MAX / 2, QUIRE_E_INVALID_ARG, "overflow");
+#undef REFUSES
+        assert_fails(QUIRE_E_INVALID_ARG, "args is NULL",
+                     call(l.weights, absorb, NULL, NULL, &err));
+        assert_fails(QUIRE_E_INVALID_ARG, "weights is NULL", call(NULL, absorb, &ok, NULL, &err));
+        a = ok;
+        a.n_tokens = 0;
+        assert_status(QUIRE_OK, call(l.weights, absorb, &a, NULL, NULL));
+    }
+    for (size_t i = 0; i < sizeof out; i++)
+        assert_int_equal(((unsigned char *)out)[i], 0x5a);
+    layer_free(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_against_double),
+        cmocka_unit_test(bits_depend_on_the_row_alone),
+        cmocka_unit_test(absorbed_is_expanded),
+        cmocka_unit_test(configurations),
+        cmocka_unit_test(bad_sizes),
+        cmocka_unit_test(bad_weights),
+        cmocka_unit_test(bad_calls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
