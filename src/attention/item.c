@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* item.c - one item: its query rows over its spans, and the merge of spans. */
+#include "attention/cascade.h"
 #include "attention/run.h"
 #include <math.h>
 #include <string.h>
@@ -166,6 +167,10 @@ struct qr_run qr_run_of(const struct qr_attention_call *call, const struct qr_pl
 
 void qr_attention_item(const struct qr_attention_call *call, const struct qr_plan_item *item)
 {
+    if (item->cascade != QR_CASCADE_NONE) {
+        qr_cascade_item(call, item);
+        return;
+    }
     const struct qr_plan_scratch *s = &call->scratch;
     struct qr_run run = qr_run_of(call, item);
     qr_rows_load(&run);

@@ -26,6 +26,7 @@ quire_status qr_attention_check(const struct quire_plan *plan, size_t num_tokens
                                 const struct quire_attention_args *args,
                                 struct qr_attention_extents *extents, struct quire_error *err);
 
+/* Computes one item: of a tile, or of a cascade. */
 void qr_attention_item(const struct qr_attention_call *call, const struct qr_plan_item *item);
 
 #endif

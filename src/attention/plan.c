@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c - limits, memory and life of a plan. */
-#include "attention/plan.h"
+#include "attention/cascade.h"
 #include "base/alloc.h"
 #include "base/carve.h"
 #include "base/dispatch.h"
@@ -68,8 +68,11 @@ static quire_status check_params(const struct quire_plan_params *p,
     QR_TRY(check_number("max_seqs", p->max_seqs, MAX_SEQS, err));
     QR_TRY(check_number("max_seq_len", p->max_seq_len, INT32_MAX, err));
     QR_TRY(check_number("n_threads", p->n_threads, MAX_THREADS, err));
-    if (p->flags & ~(uint32_t)QUIRE_PLAN_FAST)
+    const uint32_t cascades = QUIRE_PLAN_CASCADE | QUIRE_PLAN_NO_CASCADE;
+    if (p->flags & ~(QUIRE_PLAN_FAST | cascades))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.flags has unknown bits: 0x%x", p->flags);
+    if ((p->flags & cascades) == cascades)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.flags both forces and forbids cascades");
     for (uint32_t i = 0; i < p->n_groups; i++)
         QR_TRY(check_group(p, i, err));
     return qr_kernels_get(p->isa, best, err);
@@ -92,15 +95,15 @@ static bool size_group(const struct quire_plan_params *p, uint32_t i,
     /* each tile of rows turns keys of a latent group into values: worth more cache */
     if (g->tile_rows > TILE_ROWS || p->kv->groups[g->kv_group].layout.latent)
         g->tile_rows = TILE_ROWS;
-    /* every sequence may end with a tile that is not full; splitting adds at most 8 items per
-     * thread */
+    /* every sequence may end with a tile that is not full */
     size_t rows, tiles;
     if (!qr_mul_size(p->max_tokens, g->ratio, &rows) ||
         !qr_add_size(rows / g->tile_rows + 1, p->max_seqs, &tiles) ||
-        !qr_mul_size(tiles, c->num_kv_heads, &tiles) || tiles > UINT32_MAX / 2 - 8 * MAX_THREADS)
+        !qr_mul_size(tiles, c->num_kv_heads, &tiles) ||
+        tiles > UINT32_MAX / 2 - QR_SPLITS_PER_THREAD * MAX_THREADS)
         return false;
     g->max_joins = 4 * p->n_threads;
-    g->max_items = (uint32_t)tiles + 8 * p->n_threads;
+    g->max_items = (uint32_t)tiles + QR_SPLITS_PER_THREAD * p->n_threads;
     const size_t per_seq = (p->max_seq_len - 1) / block_size + 1;
     g->max_blocks = p->max_blocks;
     return p->max_blocks || qr_mul_size(per_seq, p->max_seqs, &g->max_blocks);
@@ -178,6 +181,7 @@ static bool lay_out(struct quire_plan *plan, unsigned char *base, size_t *bytes)
 {
     struct qr_carve c = { .base = base };
     uint32_t max_items = 0, max_ids = 0;
+    bool cascades = false;
     qr_carve_take(&c, 1, sizeof *plan);
     qr_carve_take(&c, plan->n_groups, sizeof *plan->groups);
     for (uint32_t i = 0; i < plan->n_groups; i++) {
@@ -186,6 +190,9 @@ static bool lay_out(struct quire_plan *plan, unsigned char *base, size_t *bytes)
         g->blocks = qr_carve_take(&c, g->max_blocks, sizeof *g->blocks);
         g->items = qr_carve_take(&c, g->max_items, sizeof *g->items);
         g->joins = qr_carve_take(&c, g->max_joins, sizeof *g->joins);
+        g->cascades = qr_carve_take(&c, g->max_cascades, sizeof *g->cascades);
+        g->members = qr_carve_take(&c, g->max_members, sizeof *g->members);
+        cascades = cascades || g->max_cascades;
         if (plan->max_sparse_blocks) {
             /* max_seqs * num_kv_heads fits: there are as many items at least */
             g->lists = qr_carve_take(&c, (size_t)plan->max_seqs * g->config.num_kv_heads,
@@ -204,6 +211,10 @@ static bool lay_out(struct quire_plan *plan, unsigned char *base, size_t *bytes)
     plan->marks = qr_carve_take(&c, max_ids, sizeof *plan->marks);
     plan->order_cost = qr_carve_take(&c, max_items, sizeof *plan->order_cost);
     plan->sorted = qr_carve_take(&c, max_items, sizeof *plan->sorted);
+    if (cascades) {
+        plan->cascade_seqs = qr_carve_take(&c, plan->max_seqs, sizeof *plan->cascade_seqs);
+        plan->cascade_leaders = qr_carve_take(&c, max_ids, sizeof *plan->cascade_leaders);
+    }
     plan->partials = qr_carve_take(&c, plan->partial_floats, sizeof *plan->partials);
     qr_plan_scratch_at(plan, NULL, &plan->scratch_bytes);
     plan->scratch = qr_carve_take(&c, plan->n_threads, plan->scratch_bytes);
@@ -232,7 +243,9 @@ static quire_status size_plan(const struct quire_plan_params *p, struct qr_plan_
                                  .groups = groups };
     bool ok = true;
     for (uint32_t i = 0; ok && i < p->n_groups; i++)
-        ok = size_group(p, i, best, &groups[i]) && size_partials(plan, &groups[i]);
+        ok = size_group(p, i, best, &groups[i]) && size_partials(plan, &groups[i]) &&
+             qr_cascade_size(plan, &groups[i]);
+    ok = ok && qr_add_size(plan->partial_floats, plan->cascade_floats, &plan->partial_floats);
     if (!ok || !lay_out(plan, NULL, &plan->bytes))
         return qr_fail(
             err, QUIRE_E_LIMIT,
@@ -281,6 +294,8 @@ quire_status quire_plan_create(const struct quire_plan_params *params, struct qu
         memset(g->joins, 0, g->max_joins * sizeof *g->joins);
     }
     memset(plan->marks, 0, max_ids * sizeof *plan->marks);
+    if (plan->cascade_leaders)
+        memset(plan->cascade_leaders, 0, max_ids * sizeof *plan->cascade_leaders);
     *out = plan;
     return QUIRE_OK;
 }
@@ -311,12 +326,16 @@ quire_status quire_plan_info(const struct quire_plan *plan, uint32_t group,
     if (out->struct_size != sizeof *out)
         return QUIRE_E_MISUSE;
     const struct qr_plan_group *g = &plan->groups[group];
+    uint32_t cascades = 0;
+    for (uint32_t i = 0; i < g->n_items; i++)
+        cascades += g->items[i].cascade != QR_CASCADE_NONE;
     *out = (struct quire_plan_info){ .struct_size = sizeof *out,
                                      .num_seqs = plan->num_seqs,
                                      .num_tokens = plan->num_tokens,
                                      .max_query_len = plan->max_query_len,
                                      .max_seq_len = plan->batch_max_seq_len,
                                      .n_items = g->n_items,
-                                     .n_splits = g->n_joins };
+                                     .n_splits = g->n_joins,
+                                     .n_cascades = cascades };
     return QUIRE_OK;
 }

@@ -19,6 +19,7 @@ struct qr_plan_item {
     uint32_t span, end_span; /* none: the rows see no key */
     uint32_t slot; /* of the join: where its first span goes; slot 0 takes the whole first item */
     int32_t join;  /* -1: the item has its tile alone */
+    uint32_t cascade; /* whose rows it has, of one KV head, in place of a tile; or none */
 };
 
 struct qr_plan_join {
@@ -50,6 +51,10 @@ struct qr_plan_group {
     int32_t *list_blocks;            /* [max_sparse_blocks] */
     struct qr_plan_item *items;      /* [max_items] costly ones first */
     struct qr_plan_join *joins;      /* [max_joins] */
+    /* cascade.h; none of it in a plan that has no cascades */
+    uint32_t max_cascades, max_members, n_cascades, n_members;
+    struct qr_cascade *cascades;       /* [max_cascades] */
+    struct qr_cascade_member *members; /* [max_members] */
 };
 
 /* A worker's own memory, large enough for any item of any group. */
@@ -88,9 +93,11 @@ struct quire_plan {
     uint32_t *order_cost;        /* [largest max_items] while dividing work */
     struct qr_plan_item *sorted; /* [largest max_items] while dividing work */
     uint32_t generation; /* a mark equal to it: the block was met in the check that runs now */
+    struct qr_cascade_seq *cascade_seqs; /* [max_seqs] while cascades are looked for */
+    uint32_t *cascade_leaders; /* [largest number of blocks] a sequence that has the block, maybe */
     float *partials;
-    size_t partial_floats;
-    unsigned char *scratch; /* [n_threads][scratch_bytes] */
+    size_t partial_floats, cascade_floats; /* of which cascades may use the latter */
+    unsigned char *scratch;                /* [n_threads][scratch_bytes] */
     size_t scratch_bytes, bytes;
     _Alignas(64) uint32_t next_item; /* atomic */
     _Alignas(64) uint32_t n_left;    /* atomic: members that are done */

@@ -141,9 +141,14 @@ quire_status quire_plan_set_tables(struct quire_plan *plan, uint32_t kv_group,
         return qr_fail(err, QUIRE_E_INVALID_ARG, "plan is NULL");
     QR_TRY(qr_plan_enter(plan, err));
     const quire_status status = check_new_tables(plan, kv_group, tables, err);
-    for (uint32_t i = 0; status == QUIRE_OK && i < plan->n_groups; i++)
-        if (plan->groups[i].kv_group == kv_group)
-            qr_tables_take(plan, &plan->groups[i], tables);
+    for (uint32_t i = 0; status == QUIRE_OK && i < plan->n_groups; i++) {
+        struct qr_plan_group *g = &plan->groups[i];
+        if (g->kv_group != kv_group)
+            continue;
+        qr_tables_take(plan, g, tables);
+        if (g->max_cascades) /* other blocks may be shared now */
+            qr_plan_divide(plan, g);
+    }
     qr_plan_leave(plan);
     return status;
 }
