@@ -274,7 +274,7 @@ static void random_batches(void **state)
     for (int i = 1; i < 4; i++)
         threads[counts[i]] = make_threads(counts[i]);
     scene_rng = 41;
-    for (int round = 0; round < 100; round++) {
+    for (int round = 0; round < 60; round++) {
         struct forest f;
         const enum quire_kv_dtype k_dtype = dtypes[scene_below(5)];
         forest_make(&f, k_dtype, scene_below(5) ? k_dtype : dtypes[scene_below(5)]);
@@ -288,7 +288,7 @@ static void random_batches(void **state)
         *(check(&f, threads, counts[scene_below(4)]) ? &with : &without) += 1;
         forest_free(&f);
     }
-    assert_true(with > 40 && without > 5); /* both happen, or the test shows nothing */
+    assert_true(with > 20 && without > 3); /* both happen, or the test shows nothing */
     for (int i = 1; i < 4; i++)
         quire_threads_destroy(threads[counts[i]]);
 }

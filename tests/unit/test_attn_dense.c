@@ -215,11 +215,11 @@ static void every_option(void **state)
     for (int i = 0; i < 4; i++)
         threads[i] = make_threads(thread_counts[i]);
     scene_rng = 31;
-    for (int round = 0; round < 120; round++) {
+    for (int round = 0; round < 72; round++) {
         struct dense_scene d = { .s = random_scene() };
         uint32_t lens[6];
         for (int i = 0; i < 6; i++)
-            lens[i] = scene_below(4) ? scene_below(90) : scene_below(1300);
+            lens[i] = scene_below(4) ? scene_below(90) : scene_below(900);
         scene_fill(&d.s, lens, 1 + scene_below(6));
         make_exact(d.s.k, (size_t)d.s.n_keys * d.s.config.num_kv_heads * d.s.config.head_size);
         make_exact(d.s.v, (size_t)d.s.n_keys * d.s.config.num_kv_heads * scene_v_size(&d.s));

@@ -361,7 +361,7 @@ static void bad_arguments(void **state)
     BAD(p.part[1].lse_token_stride = SIZE_MAX / 2, QUIRE_E_INVALID_ARG, "parts[1].lse");
     BAD(p.args.lse = p.out + 7, QUIRE_E_INVALID_ARG, "out and lse");
     BAD(p.args.out = p.memory[1], QUIRE_E_INVALID_ARG, "out and args.parts[1].out");
-    BAD(p.args.out = p.memory[1] + p.out_floats - 8, QUIRE_E_INVALID_ARG, "out and args.parts[1]");
+    BAD(p.args.out = p.memory[1] + p.out_floats - 8, QUIRE_E_INVALID_ARG, "args.out and args.parts[");
     BAD(p.args.lse = p.memory[2], QUIRE_E_INVALID_ARG, "lse and args.parts[2].out");
     BAD(p.args.lse = (float *)p.part[2].lse + 1, QUIRE_E_INVALID_ARG, "lse and args.parts[2].lse");
     BAD(p.part[1].lse = p.out + 100, QUIRE_E_INVALID_ARG, "out and args.parts[1].lse");
