@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_session.c - opens a model with a filled cache and feeds it prompts and single tokens. */
 #include "bench_session.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,10 @@ static quire_status open_model(struct bench_session *s, const struct bench_sessi
     s->info.struct_size = sizeof s->info;
     if (status == QUIRE_OK)
         status = quire_model_info(s->model, &s->info);
+    if (status == QUIRE_OK && s->info.kind != QUIRE_MODEL_DECODER) {
+        snprintf(err->msg, sizeof err->msg, "architecture '%s' is no decoder", s->info.arch);
+        return QUIRE_E_UNSUPPORTED;
+    }
     return status == QUIRE_OK
                ? quire_model_kv_groups(s->model, s->groups, BENCH_MAX_GROUPS, &s->n_groups)
                : status;

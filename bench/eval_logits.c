@@ -28,6 +28,18 @@ static int32_t *tokens_of(const struct eval_options *o, const char *text, size_t
     return NULL;
 }
 
+/* Other kinds of model say nothing about the next token of a text. */
+static struct eval_run *open_decoder(const struct eval_options *o, uint32_t max_tokens, int *code)
+{
+    struct eval_run *r = eval_run_open(o, o->model, max_tokens, code);
+    if (!r || eval_run_info(r)->kind == QUIRE_MODEL_DECODER)
+        return r;
+    const struct quire_error err = { .msg = "the model is no decoder" };
+    *code = eval_fail(o->model, QUIRE_E_UNSUPPORTED, &err);
+    eval_run_close(r);
+    return NULL;
+}
+
 static void print_top(const struct eval_options *o, const float *logits, uint32_t vocab)
 {
     struct quire_tokenizer *tok = NULL;
@@ -58,7 +70,7 @@ int eval_logits(const struct eval_options *o)
     int code = 0;
     size_t n = 0;
     int32_t *ids = tokens_of(o, o->prompt, strlen(o->prompt), &n, &code);
-    struct eval_run *r = ids && n ? eval_run_open(o, o->model, (uint32_t)n, &code) : NULL;
+    struct eval_run *r = ids && n ? open_decoder(o, (uint32_t)n, &code) : NULL;
     if (r) {
         const uint32_t vocab = eval_run_info(r)->vocab_size, last = (uint32_t)n - 1;
         struct quire_error err = QUIRE_ERROR_INIT;
@@ -123,7 +135,7 @@ int eval_perplexity(const struct eval_options *o)
     }
     char *text = eval_read_file(o->input, &size);
     int32_t *ids = text ? tokens_of(o, text, size, &n, &code) : NULL;
-    struct eval_run *r = ids ? eval_run_open(o, o->model, WINDOW, &code) : NULL;
+    struct eval_run *r = ids ? open_decoder(o, WINDOW, &code) : NULL;
     if (r) {
         struct quire_error err = QUIRE_ERROR_INIT;
         const quire_status s = score(r, ids, n, &total, &count, &err);

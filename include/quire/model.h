@@ -146,7 +146,8 @@ struct quire_context_params {
 };
 QUIRE_API void quire_context_params_default(struct quire_context_params *params);
 
-/** Bytes a context with these parameters will take; exact. */
+/** Bytes a context with these parameters will take; exact. Of models with an encoder the allocator is asked for the
+ *  encoder's pool during the call. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_context_bytes(const struct quire_model *model,
                                                             const struct quire_context_params *params,
                                                             uint64_t *bytes, struct quire_error *err);
@@ -195,7 +196,7 @@ enum quire_pooling {
 
 /** One pass of the encoder over whole sequences. Row t is token t of the batch; T = query_start_loc[num_seqs].
  *  Padding is not needed and not known: a sequence is as long as it is. What a sequence gets does not depend on
- *  the others. Every output may be NULL: not wanted. */
+ *  the others: as bits, unless oneDNN multiplies (quire_model_info.linear). Every output may be NULL: not wanted. */
 struct quire_encoder_step {
     uint32_t struct_size;
     uint32_t num_seqs;              /**< 0 is fine: nothing to do */
