@@ -54,7 +54,7 @@ static const struct {
     OPTION("--n-depth", "-d", LIST, depths, "tokens already cached"),
     OPTION("--batch", "-b", LIST, batches, "sequences at once"),
     OPTION("--chunk", NULL, NUMBER, chunk, "tokens of a prompt per step (default 512)"),
-    OPTION("--cache-type-k", "-ctk", TEXT, k_types, "f32 bf16 f16 fp8_e4m3 fp8_e5m2, as a list"),
+    OPTION("--cache-type-k", "-ctk", TEXT, k_types, "f32 bf16 f16 fp8_e4m3 fp8_e5m2 int8, as a list"),
     OPTION("--cache-type-v", "-ctv", TEXT, v_types, "one for each of -ctk (default: the same)"),
     OPTION("--shuffle", NULL, FLAG, shuffle, "block ids in random order"),
     OPTION("--seed", NULL, NUMBER, seed, "of the random data"),

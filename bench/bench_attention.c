@@ -168,7 +168,8 @@ static quire_status run(void *arg, struct quire_error *err)
     return quire_attention_forward(c->plan, &args, c->threads, err);
 }
 
-/* Which products the kernels make: bf16 where the cache is bf16 or fp8 and the mode allows it. */
+/* Which products the kernels make: bf16 unless the cache is f32 or f16 or the mode
+ * forbids it. */
 static enum bench_roof roof_of(const struct attention_case *c)
 {
     const enum quire_kv_dtype k = c->k_type;

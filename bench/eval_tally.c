@@ -17,6 +17,8 @@ static double kv_rms(enum quire_kv_dtype dtype)
         return 0.006;
     case QUIRE_KV_BF16:
         return 0.05;
+    case QUIRE_KV_INT8:
+        return 0.12;
     case QUIRE_KV_FP8_E4M3:
         return 0.6;
     case QUIRE_KV_FP8_E5M2:

@@ -56,7 +56,7 @@ static const struct row rows[] = {
     { NULL, "--ignore-eos", NULL, FLAG, AT(ignore_eos), NULL,
       "go on past the end of the answer, up to -n tokens" },
     { "-ctk", "--cache-type-k", NULL, KV_TYPE, AT(k_type), "TYPE",
-      "storage of keys: f32, f16, bf16, fp8 (= fp8_e4m3), fp8_e5m2 (default f16)" },
+      "storage of keys: f32, f16, bf16, fp8 (= fp8_e4m3), fp8_e5m2, int8 (= q8_0) (default f16)" },
     { "-ctv", "--cache-type-v", NULL, KV_TYPE, AT(v_type), "TYPE",
       "storage of values, as -ctk (default f16)" },
     { NULL, "--kv-mem", NULL, BYTES, AT(kv_mem), "SIZE",

@@ -21,7 +21,7 @@ _quire_chat()
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return ;;
     -ctk | --cache-type-k | -ctv | --cache-type-v)
-        mapfile -t COMPREPLY < <(compgen -W "f32 f16 bf16 fp8 fp8_e4m3 fp8_e5m2" -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "f32 f16 bf16 fp8 fp8_e4m3 fp8_e5m2 int8 q8_0" -- "$cur")
         return ;;
     --compute)
         mapfile -t COMPREPLY < <(compgen -W "native f32" -- "$cur")

@@ -34,16 +34,19 @@ enum quire_kv_dtype {
     QUIRE_KV_F16,
     QUIRE_KV_FP8_E4M3, /**< e4m3fn: largest 448, no infinity */
     QUIRE_KV_FP8_E5M2, /**< largest 57344 */
-    /** -127 .. 127 times an f32 scale of each token and head, the row's largest magnitude / 127 */
+    /** -127 .. 127 times an f32 scale of each token and head. With amax the largest magnitude of the
+     *  row: scale = amax / 127, code = x * (127 / amax) rounded; amax below 2^-100: all 0. A row
+     *  that holds NaN or infinity gets the scale NaN and reads back as NaN throughout. */
     QUIRE_KV_INT8,
 };
 
-/** "f32", "bf16", "f16", "fp8_e4m3", "fp8_e5m2"; NULL for a number that is no dtype. Static
+/** "f32", "bf16", "f16", "fp8_e4m3", "fp8_e5m2", "int8"; NULL for a number that is no dtype. Static
  *  storage. */
 QUIRE_API const char *quire_kv_dtype_name(enum quire_kv_dtype dtype);
 
-/** Reads one of these names, or "fp8", which means fp8_e4m3. QUIRE_E_INVALID_ARG for any other
- *  text; the message lists the names. */
+/** Reads one of these names, or "fp8", which means fp8_e4m3, or "q8_0" or "q8", the 8-bit type of
+ *  other programs, which means int8 (q8_0 itself has an f16 scale per 32 values). QUIRE_E_INVALID_ARG
+ *  for any other text; the message lists the names. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_dtype_parse(const char *name,
                                                              enum quire_kv_dtype *out,
                                                              struct quire_error *err);
@@ -138,7 +141,7 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_group_get(const struct quire_kv
                                                            struct quire_error *err);
 
 /** Values since create whose magnitude was beyond the largest finite one of their dtype: saturated
- *  (fp8) or made infinite (f16, bf16). NaN does not count. */
+ *  (fp8) or made infinite (f16, bf16); of int8 only infinities. NaN does not count. */
 QUIRE_API uint64_t quire_kv_clipped(const struct quire_kv_cache *kv);
 
 /* ---- Blocks */
@@ -244,8 +247,8 @@ struct quire_kv_write_args {
     size_t n_tokens;             /**< K and V may hold more rows: they are ignored */
 };
 
-/** Rounds rows to the group's dtypes (nearest even; fp8 of x / scale, saturating; NaN stays NaN)
- *  and stores them.
+/** Rounds rows to the group's dtypes (nearest even; fp8 of x / scale, saturating; int8 as its dtype
+ *  says; NaN stays NaN) and stores them.
  *  threads  runs the work, or NULL: the calling thread
  *  Errors of quire_kv_check_slots; QUIRE_E_INVALID_ARG rows that overlap, or sizes that overflow;
  *  QUIRE_E_BUSY threads is in use. */
@@ -313,9 +316,9 @@ QUIRE_API struct quire_kv_plain_layout quire_kv_plain_latent(enum quire_kv_dtype
                                                              size_t block_size, size_t head_size);
 
 /** Which blocks go where. Block i of the transfer is blocks[i] in the pool and plain_blocks[i] in
- *  the tensor. A tensor of the pool's dtype (of K and of V) is copied bit by bit; scales play no
- *  part. Otherwise the tensor must be f32, f16 or bf16 and values are converted (nearest even),
- *  scales applied. */
+ *  the tensor. A tensor of the pool's dtype (of K and of V) is copied bit by bit: the pool's scales
+ *  play no part, and those of int8 rows are copied too. Otherwise values are converted (nearest
+ *  even), scales applied, and the tensor must not be fp8. */
 struct quire_kv_plain_args {
     uint32_t struct_size;
     uint32_t group, layer;
@@ -324,11 +327,16 @@ struct quire_kv_plain_args {
     size_t n_blocks;
     struct quire_kv_plain_layout layout;
     size_t size; /**< bytes of the tensor; nothing outside is touched */
+    /** An int8 tensor's scales of K's and V's rows; not looked at for other dtypes. [blocks of the
+     *  tensor][block_size][n_kv_heads] each, apart from each other and the tensor. Import reads
+     *  them, export writes those of its blocks. */
+    float *k_scales, *v_scales;
+    size_t n_scales; /**< elements of each of the two */
 };
 
 /** Tensor to pool. Every block has one owner and is named once.
  *  QUIRE_E_RANGE id outside the pool or data outside the tensor; QUIRE_E_MISUSE a block that has
- *  not one owner; QUIRE_E_INVALID_ARG a block twice, rows that overlap, an unknown dtype;
+ *  not one owner; QUIRE_E_INVALID_ARG a block twice, rows that overlap, an unknown dtype, no scales;
  *  QUIRE_E_UNSUPPORTED fp8 tensor and a pool of another dtype. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_import(struct quire_kv_cache *kv,
                                                         const struct quire_kv_plain_args *args,

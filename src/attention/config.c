@@ -172,11 +172,18 @@ quire_status quire_attention_caps(const char *isa, struct quire_attention_caps *
     return QUIRE_OK;
 }
 
-static qr_unpack_fn *fp8_unpacker(const struct quire_kernels *t, enum quire_kv_dtype dtype)
+static qr_unpack_fn *unpacker(const struct quire_kernels *t, enum quire_kv_dtype dtype)
 {
-    if (dtype == QUIRE_KV_FP8_E4M3)
+    switch (dtype) {
+    case QUIRE_KV_FP8_E4M3:
         return t->attn_unpack_fp8_e4m3;
-    return dtype == QUIRE_KV_FP8_E5M2 ? t->attn_unpack_fp8_e5m2 : NULL;
+    case QUIRE_KV_FP8_E5M2:
+        return t->attn_unpack_fp8_e5m2;
+    case QUIRE_KV_INT8:
+        return t->attn_unpack_int8;
+    default:
+        return NULL;
+    }
 }
 
 struct qr_attention_kernels qr_attention_pick(const struct quire_kernels *t,
@@ -185,8 +192,8 @@ struct qr_attention_kernels qr_attention_pick(const struct quire_kernels *t,
 {
     struct qr_attention_kernels k = { .softmax = t->attn_softmax, .merge = t->attn_merge };
     const bool native = compute == QUIRE_COMPUTE_NATIVE;
-    k.unpack_k = fp8_unpacker(t, layout->k_dtype);
-    k.unpack_v = fp8_unpacker(t, layout->v_dtype);
+    k.unpack_k = unpacker(t, layout->k_dtype);
+    k.unpack_v = unpacker(t, layout->v_dtype);
     if (layout->k_dtype == QUIRE_KV_F32) {
         k.qk = t->attn_qk_f32;
     } else if (layout->k_dtype == QUIRE_KV_F16) {

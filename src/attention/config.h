@@ -32,13 +32,13 @@ void qr_attention_reason_text(uint32_t reasons, const char *separator, char *out
 
 typedef void qr_unpack_fn(const struct quire_attn_unpack_args *a);
 
-/* What one layer's attention runs. fp8 tiles are unpacked to bf16 first. */
+/* What one layer's attention runs. fp8 and int8 tiles are unpacked to bf16 first. */
 struct qr_attention_kernels {
     void (*qk)(const struct quire_attn_qk_args *a);
     void (*softmax)(const struct quire_attn_softmax_args *a);
     void (*pv)(const struct quire_attn_pv_args *a);
     void (*merge)(const struct quire_attn_merge_args *a);
-    qr_unpack_fn *unpack_k, *unpack_v;                            /* NULL: not fp8 */
+    qr_unpack_fn *unpack_k, *unpack_v;                            /* NULL: neither */
     void (*transpose)(const struct quire_attn_transpose_args *a); /* K of a latent tile to V */
     size_t (*narrow_q)(uint16_t *dst, const float *src, float scale,
                        size_t n); /* NULL: queries stay f32 */

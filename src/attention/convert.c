@@ -7,8 +7,6 @@ enum { INT8_LIMIT = 127 };
 
 size_t qr_out_bytes(enum quire_kv_dtype dtype)
 {
-    if (dtype == QUIRE_KV_INT8)
-        return 1;
     const struct qr_kv_dtype *d = qr_kv_dtype(dtype);
     return d ? d->bytes : 0;
 }
@@ -22,13 +20,7 @@ size_t qr_query_bytes(enum quire_kv_dtype dtype)
 void qr_query_widen(const struct quire_kernels *k, enum quire_kv_dtype dtype, float *dst,
                     const void *src, size_t n)
 {
-    if (dtype != QUIRE_KV_INT8) {
-        qr_kv_dtype(dtype)->widen(k, dst, src, 1, n);
-        return;
-    }
-    const int8_t *x = src;
-    for (size_t i = 0; i < n; i++)
-        dst[i] = x[i];
+    qr_kv_dtype(dtype)->widen(k, dst, src, 1, n);
 }
 
 void qr_out_narrow(const struct quire_kernels *k, enum quire_kv_dtype dtype, void *dst,
@@ -36,7 +28,8 @@ void qr_out_narrow(const struct quire_kernels *k, enum quire_kv_dtype dtype, voi
 {
     if (dtype != QUIRE_KV_INT8) {
         const struct qr_kv_dtype *d = qr_kv_dtype(dtype);
-        d->narrow(k, dst, src, d->scaled ? scale : 1, n);
+        float s = d->scaling == QR_KV_POOL_SCALE ? scale : 1;
+        d->narrow(k, dst, src, &s, n);
         return;
     }
     int8_t *out = dst;

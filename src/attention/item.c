@@ -55,6 +55,8 @@ static void attend_rows(const struct qr_run *run, uint32_t key, const struct qr_
         .l_exact = run->exact ? s->lanes_exact + (size_t)first * COLUMN : NULL,
         .o = pv.o,
         .row_scale = call->args.q_scale ? s->row_scale + first : NULL,
+        .k_scale = t->k_scale,
+        .v_scale = t->v_scale,
         .o_stride = run->v_width,
         .scale = call->config->scale * run->k_scale,
         .soft_cap = call->config->logits_soft_cap,
@@ -161,7 +163,8 @@ struct qr_run qr_run_of(const struct qr_attention_call *call, const struct qr_pl
     run.v_width = call->group->v_width;
     run.k_scale = qr_kv_k_scale(kv, group, layer, head);
     run.v_scale = qr_kv_v_scale(kv, group, layer, head);
-    run.exact = call->args.lse && call->kernels.p_bf16;
+    /* with scales of V's rows, l sums unrounded weights anyway */
+    run.exact = call->args.lse && call->kernels.p_bf16 && !call->kv->layout.v_scales;
     return run;
 }
 

@@ -170,6 +170,8 @@ struct qr_plan_scratch qr_plan_scratch_at(const struct quire_plan *plan, unsigne
     s.p = qr_carve_take(&c, QR_PLAN_CHUNK * QUIRE_TILE_KEYS, sizeof(uint16_t));
     s.k = qr_carve_take(&c, k * QUIRE_TILE_KEYS, sizeof(uint16_t));
     s.v = qr_carve_take(&c, v * QUIRE_TILE_KEYS, sizeof(uint16_t));
+    s.k_scale = qr_carve_take(&c, QUIRE_TILE_KEYS, sizeof(float));
+    s.v_scale = qr_carve_take(&c, QUIRE_TILE_KEYS, sizeof(float));
     s.row = qr_carve_take(&c, k > v ? k : v, sizeof(float));
     s.raw = qr_carve_take(&c, k > v ? k : v, sizeof(float));
     *bytes = c.used;

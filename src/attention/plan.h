@@ -66,15 +66,16 @@ struct qr_plan_scratch {
     float *slope_now;                                                    /* [chunk] */
     int64_t *distance;                                                   /* [chunk] */
     uint64_t *visible, *tree;                                            /* [rows] */
-    uint32_t *lo, *hi, *pos; /* [rows] keys a row sees, its position */
-    const float **relative;  /* [rows] relative bias of its head */
-    const float **bias_rows; /* [chunk] rows of 64 values */
-    float *bias;             /* [chunk][64] where these are no part of the relative bias */
-    float *s;                /* [chunk][64] */
-    uint16_t *p;             /* [chunk][64] */
-    uint16_t *k, *v;         /* a tile unpacked: [64][head size], [64][v_width] */
-    float *row;              /* one row of q or out */
-    void *raw;               /* the same in the caller's type */
+    uint32_t *lo, *hi, *pos;  /* [rows] keys a row sees, its position */
+    const float **relative;   /* [rows] relative bias of its head */
+    const float **bias_rows;  /* [chunk] rows of 64 values */
+    float *bias;              /* [chunk][64] where these are no part of the relative bias */
+    float *s;                 /* [chunk][64] */
+    uint16_t *p;              /* [chunk][64] */
+    uint16_t *k, *v;          /* a tile unpacked: [64][head size], [64][v_width] */
+    float *k_scale, *v_scale; /* [64] scales of a tile's rows */
+    float *row;               /* one row of q or out */
+    void *raw;                /* the same in the caller's type */
 };
 
 struct quire_plan {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tile.c - finds the keys and values of a tile in the paged cache, and unpacks fp8. */
+/* tile.c - finds the keys and values of a tile in the paged cache, and unpacks those of
+ * 8 bits. */
 #include "attention/tile.h"
+#include <string.h>
 
 enum { TILE = QUIRE_TILE_KEYS, COLUMN = QUIRE_COLUMN_KEYS, COLUMNS = QUIRE_TILE_COLUMNS };
 
@@ -35,17 +37,14 @@ static void find_column(const struct qr_tile_source *s, uint32_t at, struct qr_t
     t->v[c] = block + l->k_bytes + slot / group * l->v_group_bytes + in_group * s->v_column;
 }
 
-/* A plain fp8 column as bf16 rows [16][n]. */
-static void widen_plain(const struct qr_tile_source *s, enum quire_kv_dtype dtype,
+/* A plain column of bytes as bf16 rows [16][n]. */
+static void widen_plain(const struct qr_tile_source *s, const struct qr_kv_dtype *type,
                         const unsigned char *src, uint16_t *dst, size_t n)
 {
     const struct quire_kernels *k = s->call->group->table;
     float *row = s->call->scratch.row;
     for (int i = 0; i < COLUMN; i++, src += n, dst += n) {
-        if (dtype == QUIRE_KV_FP8_E4M3)
-            k->widen_fp8_e4m3(row, src, 1, n);
-        else
-            k->widen_fp8_e5m2(row, src, 1, n);
+        type->widen(k, row, src, 1, n);
         (void)k->narrow_bf16(dst, row, 1, n); /* exact */
     }
 }
@@ -58,12 +57,12 @@ int qr_tile_columns_together(const struct qr_tile_source *s, const void *const *
     return end;
 }
 
-/* fp8 columns c.. of K or V to bf16 at dst; returns the column after the last one done. */
+/* Columns c.. of bytes of K or V to bf16 at dst; returns the column after the last one done. */
 static int unpack_k(const struct qr_tile_source *s, const struct qr_tile *t, int c, uint16_t *dst)
 {
     const struct qr_kv_layout *l = s->layout;
     if (l->k_plain) {
-        widen_plain(s, l->k_dtype, t->k[c], dst, (size_t)l->k_size);
+        widen_plain(s, l->k_type, t->k[c], dst, (size_t)l->k_size);
         return c + 1;
     }
     const int end = qr_tile_columns_together(s, t->k, c);
@@ -80,7 +79,7 @@ static int unpack_v(const struct qr_tile_source *s, const struct qr_tile *t, int
 {
     const struct qr_kv_layout *l = s->layout;
     if (l->v_plain) {
-        widen_plain(s, l->v_dtype, t->v[c], dst, (size_t)l->v_size);
+        widen_plain(s, l->v_type, t->v[c], dst, (size_t)l->v_size);
         return c + 1;
     }
     const int end = qr_tile_columns_together(s, t->v, c);
@@ -93,7 +92,7 @@ static int unpack_v(const struct qr_tile_source *s, const struct qr_tile *t, int
     return end;
 }
 
-/* Points the live columns of an fp8 tile to their bf16 form. */
+/* Points the live columns of a tile of bytes to their bf16 form. */
 static void unpack_tile(const struct qr_tile_source *s, struct qr_tile *t)
 {
     const struct qr_kv_layout *l = s->layout;
@@ -128,6 +127,26 @@ static void find_next(const struct qr_tile_source *s, uint32_t key, struct qr_ti
     t->next_v = s->call->kernels.unpack_v ? NULL : next.v[0];
 }
 
+/* The 64 scales of the tile at `key`, one table of which begins at byte `scales` of each block: in
+ * place where they lie side by side, else gathered column by column. */
+static const float *find_scales(const struct qr_tile_source *s, uint32_t key,
+                                const struct qr_tile *t, size_t scales, float *gathered)
+{
+    const struct qr_kv_layout *l = s->layout;
+    for (uint32_t c = 0; c < COLUMNS; c++) {
+        const uint32_t at = key + c * COLUMN;
+        if (!t->k[c])
+            continue;
+        const int32_t id = s->ids[at / s->block_size - s->first_block];
+        const unsigned char *block = s->blocks + (size_t)id * l->block_bytes;
+        const float *column = (const float *)(const void *)(block + scales) + at % s->block_size;
+        if (l->group == TILE)
+            return column - c * COLUMN;
+        memcpy(gathered + c * COLUMN, column, COLUMN * sizeof *column);
+    }
+    return gathered;
+}
+
 struct qr_tile qr_tile_load(const struct qr_tile_source *source, uint32_t key, uint64_t wanted)
 {
     const struct qr_kv_layout *l = source->layout;
@@ -136,6 +155,10 @@ struct qr_tile qr_tile_load(const struct qr_tile_source *source, uint32_t key, u
         if (wanted >> (c * COLUMN) & 0xffff)
             find_column(source, key + c * COLUMN, &t, c);
     find_next(source, key + TILE, &t);
+    if (l->k_scales)
+        t.k_scale = find_scales(source, key, &t, l->k_scales, source->call->scratch.k_scale);
+    if (l->v_scales)
+        t.v_scale = find_scales(source, key, &t, l->v_scales, source->call->scratch.v_scale);
     if (source->call->kernels.unpack_k || source->call->kernels.unpack_v)
         unpack_tile(source, &t);
     if (l->latent)

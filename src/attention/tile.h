@@ -8,6 +8,8 @@
 struct qr_tile {
     const void *k[QUIRE_TILE_COLUMNS], *v[QUIRE_TILE_COLUMNS];
     size_t k_stride, v_stride;
+    /* of int8 rows: [64], anything where no key is wanted; else NULL */
+    const float *k_scale, *v_scale;
     const void *next_k, *next_v; /* what lies in the cache for the tile after it, or NULL */
 };
 
@@ -18,14 +20,15 @@ struct qr_tile_source {
     const unsigned char *blocks; /* block 0 of the layer and head */
     const int32_t *ids;          /* blocks first_block, first_block + 1, ... of the sequence */
     uint32_t first_block, block_size;
-    uint32_t end; /* position after the last block */
+    uint32_t end;              /* position after the last block */
     size_t k_column, v_column; /* bytes from one column of a group of tokens to the next */
 };
 struct qr_tile_source qr_tile_source_of(const struct qr_attention_call *call,
                                         const struct qr_plan_item *item);
 
 /* The tile whose key 0 is at position `key`. Only columns with keys of `wanted` (bit j: key + j) are
- * looked up; fp8 is unpacked to bf16 in the worker's scratch, where it stays until the next tile. */
+ * looked up. fp8 and int8 are unpacked to bf16 in the worker's scratch, where they stay until the
+ * next tile. */
 struct qr_tile qr_tile_load(const struct qr_tile_source *source, uint32_t key, uint64_t wanted);
 
 /* For latent.c: the end of the columns from c on that lie side by side: those of a group of 64 tokens,

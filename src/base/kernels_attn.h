@@ -7,7 +7,8 @@
  * level reads. The order of adds is fixed by docs/numerics.md (N3, N4, A1-A4) and holds at every
  * level, so every level gives the same bits.
  *
- * fp8 tiles are first unpacked to bf16, which is exact, and then go through the bf16 kernels. */
+ * fp8 and int8 tiles are first unpacked to bf16, which is exact, and then go through the bf16
+ * kernels; scales of int8 rows take part in the softmax (k_scale, v_scale). */
 #ifndef QUIRE_BASE_KERNELS_ATTN_H
 #define QUIRE_BASE_KERNELS_ATTN_H
 #include <stddef.h>
@@ -97,9 +98,9 @@ struct quire_attn_merge_args {
     int n_rows, width; /* floats of o in use */
 };
 
-/* fp8 cells (64 bytes: 16 elements wide, 4 deep) to bf16 pairs. Cell i of step s is at
- * src + s * src_stride + 64 * i. Its first two deep elements fill the 32 halves at
- * dst + 2 * s * dst_stride + 32 * i, the other two those one dst_stride further. */
+/* Cells of fp8 or int8 (64 bytes: 16 elements wide, 4 deep; int8 as [16 wide][4 deep]) to bf16 pairs,
+ * exactly. Cell i of step s is at src + s * src_stride + 64 * i. Its first two deep elements fill the
+ * 32 halves at dst + 2 * s * dst_stride + 32 * i, the other two those one dst_stride further. */
 struct quire_attn_unpack_args {
     const uint8_t *src;
     uint16_t *dst;
@@ -131,6 +132,7 @@ struct quire_attn_transpose_args {
     X(void, attn_merge, (const struct quire_attn_merge_args *a))                                   \
     X(void, attn_unpack_fp8_e4m3, (const struct quire_attn_unpack_args *a))                        \
     X(void, attn_unpack_fp8_e5m2, (const struct quire_attn_unpack_args *a))                        \
+    X(void, attn_unpack_int8, (const struct quire_attn_unpack_args *a))                            \
     X(void, attn_transpose_f32, (const struct quire_attn_transpose_args *a))                       \
     X(void, attn_transpose_f16, (const struct quire_attn_transpose_args *a))                       \
     X(void, attn_transpose_bf16, (const struct quire_attn_transpose_args *a))

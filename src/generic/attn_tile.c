@@ -158,6 +158,18 @@ static void unpack(int e5m2, const struct quire_attn_unpack_args *a)
 void quire_attn_unpack_fp8_e4m3_generic(const struct quire_attn_unpack_args *a) { unpack(0, a); }
 void quire_attn_unpack_fp8_e5m2_generic(const struct quire_attn_unpack_args *a) { unpack(1, a); }
 
+void quire_attn_unpack_int8_generic(const struct quire_attn_unpack_args *a)
+{
+    for (int step = 0; step < a->n_steps; step++)
+        for (int wide = 0; wide < a->n_cells * 16; wide++)
+            for (size_t deep = 0; deep < 4; deep++) {
+                const size_t from = (size_t)step * a->src_stride + (size_t)wide * 4 + deep;
+                const size_t row = (size_t)step * 2 + deep / 2;
+                a->dst[row * a->dst_stride + (size_t)wide * 2 + deep % 2] =
+                    qr_f32_to_bf16((float)(int8_t)a->src[from]); /* exact */
+            }
+}
+
 /* step: values of a key, and keys of a value, that lie side by side */
 static void transpose(const struct quire_attn_transpose_args *a, size_t step, size_t bytes)
 {

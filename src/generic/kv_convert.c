@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kv_convert.c - narrowing and widening of cache elements, in integers: the reference. */
 #include "base/kernel.h"
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -147,14 +148,40 @@ CONVERSIONS(f16, uint16_t)
 CONVERSIONS(fp8_e4m3, uint8_t)
 CONVERSIONS(fp8_e5m2, uint8_t)
 
+size_t quire_narrow_int8_generic(int8_t *dst, const float *src, float *scale, size_t n)
+{
+    size_t n_infinite = 0;
+    float amax = 0;
+    bool finite = true;
+    for (size_t i = 0; i < n; i++) {
+        n_infinite += isinf(src[i]) != 0;
+        finite &= isfinite(src[i]) != 0;
+        amax = fabsf(src[i]) > amax ? fabsf(src[i]) : amax;
+    }
+    const bool zero = !finite || amax < 0x1p-100f;
+    const float inverse = zero ? 0 : 127 / amax;
+    *scale = !finite ? NAN : zero ? 0 : fminf(amax / 127, QUIRE_INT8_SCALE_MAX);
+    for (size_t i = 0; i < n; i++)
+        dst[i] = zero ? 0 : (int8_t)rintf(src[i] * inverse);
+    return n_infinite;
+}
+
+void quire_widen_int8_generic(float *dst, const int8_t *src, float scale, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dst[i] = (float)src[i] * scale;
+}
+
 void quire_init_kv_generic(struct quire_kernels *k)
 {
     QUIRE_SET(k, narrow_bf16, generic);
     QUIRE_SET(k, narrow_f16, generic);
     QUIRE_SET(k, narrow_fp8_e4m3, generic);
     QUIRE_SET(k, narrow_fp8_e5m2, generic);
+    QUIRE_SET(k, narrow_int8, generic);
     QUIRE_SET(k, widen_bf16, generic);
     QUIRE_SET(k, widen_f16, generic);
     QUIRE_SET(k, widen_fp8_e4m3, generic);
     QUIRE_SET(k, widen_fp8_e5m2, generic);
+    QUIRE_SET(k, widen_int8, generic);
 }

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include <string.h>
 
-static size_t narrow_f32(const struct quire_kernels *k, void *dst, const float *src, float scale,
+static size_t narrow_f32(const struct quire_kernels *k, void *dst, const float *src, float *scale,
                          size_t n)
 {
     (void)k, (void)scale;
@@ -19,31 +19,41 @@ static void widen_f32(const struct quire_kernels *k, float *dst, const void *src
     memcpy(dst, src, n * sizeof *dst);
 }
 
-#define KERNELS(name)                                                                              \
+/* scale_arg: what narrow hands its kernel, the scale or where to store the row's */
+#define KERNELS(name, scale_arg)                                                                   \
     static size_t narrow_##name(const struct quire_kernels *k, void *dst, const float *src,        \
-                                float scale, size_t n)                                             \
+                                float *scale, size_t n)                                            \
     {                                                                                              \
-        return k->narrow_##name(dst, src, scale, n);                                               \
+        return k->narrow_##name(dst, src, scale_arg, n);                                           \
     }                                                                                              \
     static void widen_##name(const struct quire_kernels *k, float *dst, const void *src,           \
                              float scale, size_t n)                                                \
     {                                                                                              \
         k->widen_##name(dst, src, scale, n);                                                       \
     }
-KERNELS(bf16)
-KERNELS(f16)
-KERNELS(fp8_e4m3)
-KERNELS(fp8_e5m2)
+KERNELS(bf16, *scale)
+KERNELS(f16, *scale)
+KERNELS(fp8_e4m3, *scale)
+KERNELS(fp8_e5m2, *scale)
+KERNELS(int8, scale)
 
-/* name, bytes, step, cells, scaled, narrow, widen */
+/* name, bytes, step, cells, scaling, narrow, widen */
 static const struct qr_kv_dtype dtypes[] = {
-    [QUIRE_KV_F32] = { "f32", 4, 1, false, false, narrow_f32, widen_f32 },
-    [QUIRE_KV_BF16] = { "bf16", 2, 2, false, false, narrow_bf16, widen_bf16 },
-    [QUIRE_KV_F16] = { "f16", 2, 1, false, false, narrow_f16, widen_f16 },
-    [QUIRE_KV_FP8_E4M3] = { "fp8_e4m3", 1, 4, true, true, narrow_fp8_e4m3, widen_fp8_e4m3 },
-    [QUIRE_KV_FP8_E5M2] = { "fp8_e5m2", 1, 4, true, true, narrow_fp8_e5m2, widen_fp8_e5m2 },
+    [QUIRE_KV_F32] = { "f32", 4, 1, false, QR_KV_NO_SCALE, narrow_f32, widen_f32 },
+    [QUIRE_KV_BF16] = { "bf16", 2, 2, false, QR_KV_NO_SCALE, narrow_bf16, widen_bf16 },
+    [QUIRE_KV_F16] = { "f16", 2, 1, false, QR_KV_NO_SCALE, narrow_f16, widen_f16 },
+    [QUIRE_KV_FP8_E4M3] = { "fp8_e4m3", 1, 4, true, QR_KV_POOL_SCALE, narrow_fp8_e4m3,
+                            widen_fp8_e4m3 },
+    [QUIRE_KV_FP8_E5M2] = { "fp8_e5m2", 1, 4, true, QR_KV_POOL_SCALE, narrow_fp8_e5m2,
+                            widen_fp8_e5m2 },
+    [QUIRE_KV_INT8] = { "int8", 1, 4, false, QR_KV_ROW_SCALE, narrow_int8, widen_int8 },
 };
 enum { N_DTYPES = sizeof dtypes / sizeof dtypes[0] };
+
+/* Other names for them, llama.cpp's for its own 8-bit cache among them. */
+static const struct {
+    const char *name, *means;
+} aliases[] = { { "fp8", "fp8_e4m3" }, { "q8_0", "int8" }, { "q8", "int8" } };
 
 const struct qr_kv_dtype *qr_kv_dtype(enum quire_kv_dtype dtype)
 {
@@ -61,7 +71,10 @@ quire_status quire_kv_dtype_parse(const char *name, enum quire_kv_dtype *out,
 {
     if (!name || !out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", name ? "out" : "name");
-    const char *wanted = strcmp(name, "fp8") == 0 ? "fp8_e4m3" : name;
+    const char *wanted = name;
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        if (strcmp(name, aliases[i].name) == 0)
+            wanted = aliases[i].means;
     for (unsigned i = 0; i < N_DTYPES; i++) {
         if (strcmp(wanted, dtypes[i].name) == 0) {
             *out = (enum quire_kv_dtype)i;
@@ -70,5 +83,7 @@ quire_status quire_kv_dtype_parse(const char *name, enum quire_kv_dtype *out,
     }
     return qr_fail(
         err, QUIRE_E_INVALID_ARG,
-        "unknown cache type \"%.40s\": use f32, bf16, f16, fp8_e4m3 (or fp8) or fp8_e5m2", name);
+        "unknown cache type \"%.40s\": use f32, bf16, f16, fp8_e4m3 (or fp8), fp8_e5m2 or "
+        "int8 (or q8_0)",
+        name);
 }

@@ -5,6 +5,16 @@
 
 enum { COLUMN = 16, WIDE_GROUP = 64, LINE = 64 };
 
+/* Appends the scales of a type's rows to the block; block_size is a multiple of 16, so they end at
+ * a full line. */
+static bool add_scales(struct qr_kv_layout *l, const struct qr_kv_dtype *type, size_t *offset)
+{
+    if (type->scaling != QR_KV_ROW_SCALE)
+        return true;
+    *offset = l->block_bytes;
+    return qr_add_size(l->block_bytes, (size_t)l->block_size * sizeof(float), &l->block_bytes);
+}
+
 /* Sums of the groups, each part ending at a full line. */
 static bool block_bytes(struct qr_kv_layout *l)
 {
@@ -13,7 +23,8 @@ static bool block_bytes(struct qr_kv_layout *l)
     if (!qr_mul_size(groups, l->k_group_bytes, &k) || !qr_align_size(k, LINE, &l->k_bytes))
         return false;
     return qr_mul_size(groups, l->v_group_bytes, &v) && qr_add_size(l->k_bytes, v, &sum) &&
-           qr_align_size(sum, LINE, &l->block_bytes);
+           qr_align_size(sum, LINE, &l->block_bytes) && add_scales(l, l->k_type, &l->k_scales) &&
+           (l->latent || add_scales(l, l->v_type, &l->v_scales));
 }
 
 static bool init(struct qr_kv_layout *layout, enum quire_kv_dtype k_dtype,
@@ -45,6 +56,8 @@ static bool init(struct qr_kv_layout *layout, enum quire_kv_dtype k_dtype,
     l.v_step_bytes = l.v_plain ? v_row : v_row * (size_t)v_type->step;
     if (!block_bytes(&l))
         return false;
+    if (latent)
+        l.v_scales = l.k_scales;
     *layout = l;
     return true;
 }

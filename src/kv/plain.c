@@ -63,7 +63,7 @@ static quire_status check_dtype(const struct plain_run *r, const char *what,
     const enum quire_kv_dtype plain = r->args->layout.dtype;
     if (!qr_kv_dtype(plain))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.layout.dtype %d is unknown", (int)plain);
-    if (plain != pool && qr_kv_dtype(plain)->scaled)
+    if (plain != pool && qr_kv_dtype(plain)->scaling == QR_KV_POOL_SCALE)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "the tensor is %s but the pool's %s are %s",
                        qr_kv_dtype(plain)->name, what, qr_kv_dtype(pool)->name);
     return QUIRE_OK;
@@ -82,6 +82,45 @@ static bool extent(const struct quire_kv_plain_layout *p, const struct qr_kv_gro
         return false;
     return qr_add_size(block, token, &end) && qr_add_size(end, head, &end) &&
            qr_add_size(end, v_end > k ? v_end : k, out);
+}
+
+static bool scaled_rows(const struct quire_kv_plain_layout *p)
+{
+    return qr_kv_dtype(p->dtype)->scaling == QR_KV_ROW_SCALE;
+}
+
+struct range {
+    uintptr_t begin, end;
+};
+
+static bool overlap(struct range a, struct range b) { return a.begin < b.end && b.begin < a.end; }
+
+/* Scales of an int8 tensor of tensor_bytes: enough for its block `last`, and apart from what else is
+ * written. */
+static quire_status check_scales(const struct plain_run *r, const struct qr_kv_group *g,
+                                 size_t last, size_t tensor_bytes, struct quire_error *err)
+{
+    const struct quire_kv_plain_args *a = r->args;
+    const bool latent = g->layout.latent;
+    size_t blocks, rows, n, bytes;
+    if (!a->k_scales || (!a->v_scales && !latent))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s is NULL, the tensor is %s",
+                       a->k_scales ? "v_scales" : "k_scales", qr_kv_dtype(a->layout.dtype)->name);
+    if (!qr_add_size(last, 1, &blocks) ||
+        !qr_mul_size(blocks, (size_t)g->layout.block_size, &rows) ||
+        !qr_mul_size(rows, g->n_kv_heads, &n) || !qr_mul_size(n, sizeof(float), &bytes) ||
+        n > a->n_scales)
+        return qr_fail(err, QUIRE_E_RANGE, "args: rows of block %zu end beyond the %zu scales",
+                       last, a->n_scales);
+    const uintptr_t plain = (uintptr_t)r->plain, k = (uintptr_t)a->k_scales,
+                    v = (uintptr_t)a->v_scales;
+    const struct range tensor = { plain, plain + tensor_bytes }, k_scales = { k, k + bytes },
+                       v_scales = { v, v + bytes };
+    if (overlap(tensor, k_scales) || (!latent && overlap(tensor, v_scales)))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args: scales and the tensor overlap");
+    if (!latent && overlap(k_scales, v_scales))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args: k_scales and v_scales overlap");
+    return QUIRE_OK;
 }
 
 static quire_status check_bounds(const struct plain_run *r, const struct qr_kv_group *g,
@@ -115,7 +154,7 @@ static quire_status check_bounds(const struct plain_run *r, const struct qr_kv_g
     if (!extent(&a->layout, g, last, &n) || !qr_mul_size(n, elem, &bytes) || bytes > a->size)
         return qr_fail(err, QUIRE_E_RANGE,
                        "args: block %zu of the tensor ends beyond its %zu bytes", last, a->size);
-    return QUIRE_OK;
+    return scaled_rows(&a->layout) ? check_scales(r, g, last, bytes, err) : QUIRE_OK;
 }
 
 /* Import names a block at most once. Export only reads, marks too: it may run beside others. */
@@ -157,63 +196,98 @@ static quire_status check_args(const struct plain_run *r, struct quire_error *er
     return check_bounds(r, g, err);
 }
 
-/* One row from the tensor's dtype to codes of the pool. */
+/* A row of the tensor; scale: the row's own, NULL unless the tensor is int8. */
+struct plain_row {
+    unsigned char *bytes;
+    float *scale;
+};
+
+/* One row from the tensor's dtype to codes of the pool; *scale as for narrow. */
 static size_t row_to_codes(const struct plain_run *r, const struct qr_kv_dtype *pool,
-                           const void *row, void *codes, float scale, size_t n)
+                           struct plain_row row, void *codes, float *scale, size_t n)
 {
     const struct qr_kv_dtype *plain = qr_kv_dtype(r->args->layout.dtype);
     struct qr_kv_row aligned;
     float values[QR_KV_MAX_HEAD_SIZE];
     if (plain == pool) {
-        memcpy(codes, row, n * pool->bytes);
+        memcpy(codes, row.bytes, n * pool->bytes);
+        if (row.scale)
+            *scale = *row.scale;
         return 0;
     }
-    memcpy(aligned.bytes, row, n * plain->bytes); /* a tensor may lie at any address */
-    plain->widen(r->kv->kernels, values, aligned.bytes, 1, n);
+    memcpy(aligned.bytes, row.bytes, n * plain->bytes); /* a tensor may lie at any address */
+    plain->widen(r->kv->kernels, values, aligned.bytes, row.scale ? *row.scale : 1, n);
     return pool->narrow(r->kv->kernels, codes, values, scale, n);
 }
 
 static void codes_to_row(const struct plain_run *r, const struct qr_kv_dtype *pool,
-                         const void *codes, void *row, float scale, size_t n)
+                         const void *codes, struct plain_row row, float scale, size_t n)
 {
     const struct qr_kv_dtype *plain = qr_kv_dtype(r->args->layout.dtype);
     struct qr_kv_row aligned;
     float values[QR_KV_MAX_HEAD_SIZE];
     if (plain == pool) {
-        memcpy(row, codes, n * pool->bytes);
-        return;
+        memcpy(row.bytes, codes, n * pool->bytes);
+    } else {
+        pool->widen(r->kv->kernels, values, codes, scale, n);
+        scale = 1;
+        (void)plain->narrow(r->kv->kernels, aligned.bytes, values, &scale, n);
+        memcpy(row.bytes, aligned.bytes, n * plain->bytes);
     }
-    pool->widen(r->kv->kernels, values, codes, scale, n);
-    (void)plain->narrow(r->kv->kernels, aligned.bytes, values, 1, n);
-    memcpy(row, aligned.bytes, n * plain->bytes);
+    if (row.scale)
+        *row.scale = scale;
 }
 
 /* Moves one row of K and, unless it is a part of K, one of V. Returns the number of clipped values. */
 static size_t move_row(const struct plain_run *r, uint32_t head, unsigned char *block, int token,
-                       unsigned char *k_row, unsigned char *v_row)
+                       struct plain_row k, struct plain_row v)
 {
     const struct quire_kv_plain_args *a = r->args;
     const struct qr_kv_layout *l = &r->kv->groups[a->group].layout;
-    const float k_scale = qr_kv_k_scale(r->kv, a->group, a->layer, head);
-    const float v_scale = qr_kv_v_scale(r->kv, a->group, a->layer, head);
+    float k_scale = qr_kv_k_scale(r->kv, a->group, a->layer, head);
+    float v_scale = qr_kv_v_scale(r->kv, a->group, a->layer, head);
     const size_t nk = (size_t)l->k_size, nv = (size_t)l->v_size;
     struct qr_kv_row codes;
     if (!r->import) {
-        qr_kv_get_k(l, block, token, codes.bytes);
-        codes_to_row(r, l->k_type, codes.bytes, k_row, k_scale, nk);
+        qr_kv_get_k(l, block, token, codes.bytes, &k_scale);
+        codes_to_row(r, l->k_type, codes.bytes, k, k_scale, nk);
         if (l->latent)
             return 0;
-        qr_kv_get_v(l, block, token, codes.bytes);
-        codes_to_row(r, l->v_type, codes.bytes, v_row, v_scale, nv);
+        qr_kv_get_v(l, block, token, codes.bytes, &v_scale);
+        codes_to_row(r, l->v_type, codes.bytes, v, v_scale, nv);
         return 0;
     }
-    size_t clipped = row_to_codes(r, l->k_type, k_row, codes.bytes, k_scale, nk);
-    qr_kv_put_k(l, block, token, codes.bytes);
+    size_t clipped = row_to_codes(r, l->k_type, k, codes.bytes, &k_scale, nk);
+    qr_kv_put_k(l, block, token, codes.bytes, k_scale);
     if (l->latent)
         return clipped;
     qr_kv_zero_padding(l, codes.bytes);
-    clipped += row_to_codes(r, l->v_type, v_row, codes.bytes, v_scale, nv);
-    qr_kv_put_v(l, block, token, codes.bytes);
+    clipped += row_to_codes(r, l->v_type, v, codes.bytes, &v_scale, nv);
+    qr_kv_put_v(l, block, token, codes.bytes, v_scale);
+    return clipped;
+}
+
+/* Block i of the transfer, one head. Returns the number of clipped values. */
+static size_t move_head(const struct plain_run *r, size_t i, uint32_t head)
+{
+    const struct quire_kv_plain_args *a = r->args;
+    const struct quire_kv_plain_layout *p = &a->layout;
+    const struct qr_kv_group *g = &r->kv->groups[a->group];
+    const size_t elem = qr_kv_dtype(p->dtype)->bytes, bs = (size_t)g->layout.block_size;
+    const size_t at = a->plain_blocks ? (size_t)a->plain_blocks[i] : i;
+    unsigned char *from = r->plain + (at * p->stride_block + head * p->stride_head) * elem;
+    unsigned char *block = qr_kv_block(r->kv, a->group, a->layer, head, a->blocks[i]);
+    size_t clipped = 0;
+    for (size_t t = 0; t < bs; t++) {
+        const size_t scale = (at * bs + t) * g->n_kv_heads + head;
+        struct plain_row k = { .bytes = from + t * p->stride_token * elem }, v;
+        v = (struct plain_row){ .bytes = k.bytes + p->v_offset * elem };
+        if (scaled_rows(p)) {
+            k.scale = a->k_scales + scale;
+            v.scale = g->layout.latent ? NULL : a->v_scales + scale;
+        }
+        clipped += move_row(r, head, block, (int)t, k, v);
+    }
     return clipped;
 }
 
@@ -221,23 +295,10 @@ static void move_part(void *arg, const struct quire_team *team)
 {
     (void)team;
     struct plain_run *r = arg;
-    const struct quire_kv_plain_args *a = r->args;
-    const struct quire_kv_plain_layout *p = &a->layout;
-    const struct qr_kv_group *g = &r->kv->groups[a->group];
-    const size_t elem = qr_kv_dtype(p->dtype)->bytes;
     size_t clipped = 0;
-    for (size_t i = 0; i < a->n_blocks; i++) {
-        unsigned char *from =
-            r->plain + (a->plain_blocks ? (size_t)a->plain_blocks[i] : i) * p->stride_block * elem;
-        for (uint32_t head = 0; head < g->n_kv_heads; head++) {
-            unsigned char *block = qr_kv_block(r->kv, a->group, a->layer, head, a->blocks[i]);
-            for (int t = 0; t < g->layout.block_size; t++) {
-                unsigned char *k =
-                    from + ((size_t)t * p->stride_token + head * p->stride_head) * elem;
-                clipped += move_row(r, head, block, t, k, k + p->v_offset * elem);
-            }
-        }
-    }
+    for (size_t i = 0; i < r->args->n_blocks; i++)
+        for (uint32_t head = 0; head < r->kv->groups[r->args->group].n_kv_heads; head++)
+            clipped += move_head(r, i, head);
     if (clipped)
         __atomic_fetch_add(&r->kv->clipped, clipped, __ATOMIC_RELAXED);
 }

@@ -12,14 +12,14 @@ enum { TABLE_ALIGN = 64, LINE_ALIGN = 64, HUGE_PAGE = 2 << 20 };
 
 static size_t pool_align(size_t bytes) { return bytes >= HUGE_PAGE ? HUGE_PAGE : LINE_ALIGN; }
 
-/* n given scales spread over [n_layers][n_kv_heads]; dtypes that do not scale get 1. */
+/* n given scales spread over [n_layers][n_kv_heads]; dtypes that have no use for them get 1. */
 static void fill_scales(float *out, const struct qr_kv_group *g, const struct qr_kv_dtype *type,
                         const float *scales, uint32_t n)
 {
     const size_t total = (size_t)g->n_layers * g->n_kv_heads;
     for (size_t i = 0; i < total; i++) {
         float s = 1;
-        if (n && type->scaled)
+        if (n && type->scaling == QR_KV_POOL_SCALE)
             s = scales[n == 1 ? 0 : n == total ? i : i / g->n_kv_heads];
         out[i] = s;
     }

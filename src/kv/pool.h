@@ -14,7 +14,7 @@ struct qr_kv_group {
     unsigned char *base;      /* pool + offset; order [layer][kv_head][block] */
     size_t head_bytes;        /* n_blocks blocks of one head */
     size_t layer_bytes;       /* n_kv_heads heads */
-    float *k_scale, *v_scale; /* [n_layers][n_kv_heads]; 1 for dtypes that do not scale */
+    float *k_scale, *v_scale; /* [n_layers][n_kv_heads]; 1 for dtypes other than fp8 */
     uint32_t *owners;         /* [n_blocks]; 0 = free */
     uint64_t *free_bits;      /* bit b % 64 of word b / 64 is set: block b is free */
     uint32_t n_free;

@@ -61,8 +61,8 @@ static void read_part(void *arg, const struct quire_team *team)
     const uint64_t bs = r->kv->block_size;
     struct qr_kv_row codes;
     for (uint32_t head = 0; head < g->n_kv_heads; head++) {
-        const float k_scale = qr_kv_k_scale(r->kv, a->group, a->layer, head);
-        const float v_scale = qr_kv_v_scale(r->kv, a->group, a->layer, head);
+        float k_scale = qr_kv_k_scale(r->kv, a->group, a->layer, head);
+        float v_scale = qr_kv_v_scale(r->kv, a->group, a->layer, head);
         for (size_t t = 0; t < a->n_tokens; t++) {
             if (a->slots[t] == QUIRE_SLOT_PAD)
                 continue;
@@ -70,12 +70,12 @@ static void read_part(void *arg, const struct quire_team *team)
             const unsigned char *block =
                 qr_kv_block(r->kv, a->group, a->layer, head, (int32_t)(slot / bs));
             if (a->k) {
-                qr_kv_get_k(l, block, (int)(slot % bs), codes.bytes);
+                qr_kv_get_k(l, block, (int)(slot % bs), codes.bytes, &k_scale);
                 store_row(r->kv->kernels, l->k_type, codes.bytes, k_scale,
                           a->k + t * r->k.token + head * r->k.head, (size_t)l->k_size);
             }
             if (a->v) {
-                qr_kv_get_v(l, block, (int)(slot % bs), codes.bytes);
+                qr_kv_get_v(l, block, (int)(slot % bs), codes.bytes, &v_scale);
                 store_row(r->kv->kernels, l->v_type, codes.bytes, v_scale,
                           a->v + t * r->v.token + head * r->v.head, (size_t)l->v_size);
             }

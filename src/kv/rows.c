@@ -45,7 +45,7 @@ WALK walk_k(int put, const struct qr_kv_layout *l, unsigned char *block, int tok
         walk_cells_k(put, cell, codes, n / 4, stride);
     else if (elem == 2 && l->k_type->step == 1)
         walk_strided(put, cell, codes, n, stride, 2);
-    else /* f32, or bf16 in pairs of d */
+    else /* f32, bf16 in pairs of d, int8 in quads */
         walk_strided(put, cell, codes, n * elem / 4, stride, 4);
 }
 
@@ -58,35 +58,50 @@ WALK walk_v(int put, const struct qr_kv_layout *l, unsigned char *block, int tok
         MOVE(put, cell, codes, n * l->v_type->bytes);
     else if (l->v_type->cells)
         walk_cells_v(put, cell, codes, n);
-    else /* bf16: every other element, the token's partner has the rest */
+    else if (l->v_type->bytes ==
+             2) /* bf16: every other element, the token's partner has the rest */
         walk_strided(put, cell, codes, n, 4, 2);
+    else /* int8: every fourth */
+        walk_strided(put, cell, codes, n, 4, 1);
+}
+
+/* The scale of a row, among those that begin at byte `scales` of the block. */
+WALK move_scale(int put, unsigned char *block, size_t scales, int token, float *scale)
+{
+    if (scales)
+        MOVE(put, block + scales + (size_t)token * sizeof *scale, scale, sizeof *scale);
 }
 
 void qr_kv_put_k(const struct qr_kv_layout *layout, unsigned char *block, int token,
-                 const void *codes)
+                 const void *codes, float scale)
 {
     walk_k(1, layout, block, token, (unsigned char *)codes);
+    move_scale(1, block, layout->k_scales, token, &scale);
 }
 
 void qr_kv_put_v(const struct qr_kv_layout *layout, unsigned char *block, int token,
-                 const void *codes)
+                 const void *codes, float scale)
 {
     walk_v(1, layout, block, token, (unsigned char *)codes);
+    move_scale(1, block, layout->v_scales, token, &scale);
 }
 
 void qr_kv_get_k(const struct qr_kv_layout *layout, const unsigned char *block, int token,
-                 void *codes)
+                 void *codes, float *scale)
 {
     walk_k(0, layout, (unsigned char *)block, token, codes);
+    move_scale(0, (unsigned char *)block, layout->k_scales, token, scale);
 }
 
 void qr_kv_get_v(const struct qr_kv_layout *layout, const unsigned char *block, int token,
-                 void *codes)
+                 void *codes, float *scale)
 {
-    if (layout->latent)
-        qr_kv_get_k(layout, block, token, codes);
-    else
-        walk_v(0, layout, (unsigned char *)block, token, codes);
+    if (layout->latent) {
+        qr_kv_get_k(layout, block, token, codes, scale);
+        return;
+    }
+    walk_v(0, layout, (unsigned char *)block, token, codes);
+    move_scale(0, (unsigned char *)block, layout->v_scales, token, scale);
 }
 
 void qr_kv_zero_padding(const struct qr_kv_layout *layout, void *codes)

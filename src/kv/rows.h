@@ -10,16 +10,18 @@ struct qr_kv_row {
 };
 
 /* Moves one row of codes. codes: k_size elements of k_dtype; v_padded elements of v_dtype (put
- * stores all of them, get fills all of them). token: slot in the block. Of a latent group only K is
- * put, and what qr_kv_get_v gives are all elements of the key. */
+ * stores all of them, get fills all of them). token: slot in the block. scale: that of the row,
+ * moved with it where rows have scales of their own; elsewhere put does not look at it and get
+ * leaves it as it is. Of a latent group only K is put, and what qr_kv_get_v gives are all elements
+ * of the key. */
 void qr_kv_put_k(const struct qr_kv_layout *layout, unsigned char *block, int token,
-                 const void *codes);
+                 const void *codes, float scale);
 void qr_kv_put_v(const struct qr_kv_layout *layout, unsigned char *block, int token,
-                 const void *codes);
+                 const void *codes, float scale);
 void qr_kv_get_k(const struct qr_kv_layout *layout, const unsigned char *block, int token,
-                 void *codes);
+                 void *codes, float *scale);
 void qr_kv_get_v(const struct qr_kv_layout *layout, const unsigned char *block, int token,
-                 void *codes);
+                 void *codes, float *scale);
 
 /* Zeros the codes behind the first v_size of a row of V: padding in a block is never left over. */
 void qr_kv_zero_padding(const struct qr_kv_layout *layout, void *codes);

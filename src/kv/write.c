@@ -82,8 +82,8 @@ static size_t write_head(const struct write_run *r, uint32_t head, size_t begin,
     const struct qr_kv_layout *l = &r->kv->groups[a->group].layout;
     const size_t elem = qr_kv_dtype(a->dtype)->bytes, nk = (size_t)l->k_size,
                  nv = (size_t)l->v_size;
-    const float k_scale = qr_kv_k_scale(r->kv, a->group, a->layer, head);
-    const float v_scale = qr_kv_v_scale(r->kv, a->group, a->layer, head);
+    float k_scale = qr_kv_k_scale(r->kv, a->group, a->layer, head);
+    float v_scale = qr_kv_v_scale(r->kv, a->group, a->layer, head);
     const uint64_t bs = r->kv->block_size;
     float buffer[QR_KV_MAX_HEAD_SIZE];
     struct qr_kv_row k_codes, v_codes;
@@ -97,14 +97,14 @@ static size_t write_head(const struct write_run *r, uint32_t head, size_t begin,
         unsigned char *block = qr_kv_block(r->kv, a->group, a->layer, head, (int32_t)(slot / bs));
         const char *k = (const char *)a->k + (t * r->k.token + head * r->k.head) * elem;
         const float *row = row_as_f32(kernels, a->dtype, k, nk, buffer);
-        clipped += l->k_type->narrow(kernels, k_codes.bytes, row, k_scale, nk);
-        qr_kv_put_k(l, block, token, k_codes.bytes);
+        clipped += l->k_type->narrow(kernels, k_codes.bytes, row, &k_scale, nk);
+        qr_kv_put_k(l, block, token, k_codes.bytes, k_scale);
         if (l->latent)
             continue;
         const char *v = (const char *)a->v + (t * r->v.token + head * r->v.head) * elem;
         row = row_as_f32(kernels, a->dtype, v, nv, buffer);
-        clipped += l->v_type->narrow(kernels, v_codes.bytes, row, v_scale, nv);
-        qr_kv_put_v(l, block, token, v_codes.bytes);
+        clipped += l->v_type->narrow(kernels, v_codes.bytes, row, &v_scale, nv);
+        qr_kv_put_v(l, block, token, v_codes.bytes, v_scale);
     }
     return clipped;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attn_unpack_tpl.h - fp8 cells to bf16 over vec_*.h. Needs: a vec_*.h and QUIRE_ISA.
+/* attn_unpack_tpl.h - fp8 and int8 cells to bf16 over vec_*.h. Needs: a vec_*.h and QUIRE_ISA.
  *
- * Two 16-bit numbers share a 32-bit lane; no step below carries from one into the other. */
+ * fp8: two 16-bit numbers share a 32-bit lane; no step below carries from one into the other. */
 #include "base/kernel.h"
 
 #define UNPACK_PASTE_(name, isa) quire_##name##_##isa
@@ -78,4 +78,29 @@ void UNPACK_KERNEL(attn_unpack_fp8_e4m3)(const struct quire_attn_unpack_args *a)
 void UNPACK_KERNEL(attn_unpack_fp8_e5m2)(const struct quire_attn_unpack_args *a)
 {
     unpack(a, &unpack_e5m2);
+}
+
+/* Byte `deep` of each lane, a signed number, as the bits of its float; the lower half of them is 0. */
+static inline vi32 unpack_byte(vi32 lanes, int deep)
+{
+    const vi32 top = deep < 3 ? vi32_shl(lanes, 24 - 8 * deep) : lanes;
+    return vi32_bits(vf32_from_i32(vi32_sar(top, 24)));
+}
+
+/* The upper halves of two vectors, `odd` behind `even` in each lane. */
+static inline vi32 unpack_pair(vi32 even, vi32 odd) { return vi32_or(vi32_shr(even, 16), odd); }
+
+void UNPACK_KERNEL(attn_unpack_int8)(const struct quire_attn_unpack_args *a)
+{
+    const size_t n_steps = (size_t)a->n_steps, n_bytes = (size_t)a->n_cells * 64,
+                 stride = a->dst_stride;
+    const uint8_t *src = a->src;
+    uint16_t *dst = a->dst;
+    for (size_t step = 0; step < n_steps; step++, src += a->src_stride, dst += 2 * stride)
+        for (size_t i = 0; i < n_bytes; i += 4 * VF32_N) {
+            const vi32 codes = vi32_load(src + i);
+            vi32_store(dst + i / 2, unpack_pair(unpack_byte(codes, 0), unpack_byte(codes, 1)));
+            vi32_store(dst + stride + i / 2,
+                       unpack_pair(unpack_byte(codes, 2), unpack_byte(codes, 3)));
+        }
 }

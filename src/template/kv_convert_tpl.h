@@ -144,14 +144,55 @@ CONVERSIONS(f16, uint16_t)
 CONVERSIONS(fp8_e4m3, uint8_t)
 CONVERSIONS(fp8_e5m2, uint8_t)
 
+/* Infinities of a row that int8 has no values for. */
+static size_t count_infinite(const float *src, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += (float_bits(src[i]) & 0x7fffffff) == 0x7f800000;
+    return count;
+}
+
+size_t QR_KERNEL(narrow_int8)(int8_t *restrict dst, const float *restrict src,
+                              float *restrict scale, size_t n)
+{
+    /* added to a small number it leaves that, rounded to nearest even, in the lowest bits */
+    const float round = 0x1.8p23f;
+    uint32_t max = 0; /* of magnitudes as bits: NaN and infinity compare above every number */
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t magnitude = float_bits(src[i]) & 0x7fffffff;
+        max = magnitude > max ? magnitude : max;
+    }
+    const float amax = bits_float(max);
+    if (max >= 0x7f800000 || amax < 0x1p-100f) {
+        memset(dst, 0, n);
+        *scale = max >= 0x7f800000 ? bits_float(0x7fc00000) : 0;
+        return max >= 0x7f800000 ? count_infinite(src, n) : 0;
+    }
+    const float inverse = 127 / amax;
+    for (size_t i = 0; i < n; i++)
+        dst[i] = (int8_t)(float_bits(src[i] * inverse + round) & 0xff);
+    const float quotient = amax / 127;
+    *scale = quotient < QUIRE_INT8_SCALE_MAX ? quotient : QUIRE_INT8_SCALE_MAX;
+    return 0;
+}
+
+void QR_KERNEL(widen_int8)(float *restrict dst, const int8_t *restrict src, float scale, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dst[i] = (float)src[i] * scale;
+}
+
 void QR_KERNEL(init_kv)(struct quire_kernels *k)
 {
     QR_SET(k, narrow_bf16);
     QR_SET(k, narrow_f16);
     QR_SET(k, narrow_fp8_e4m3);
     QR_SET(k, narrow_fp8_e5m2);
+    QR_SET(k, narrow_int8);
     QR_SET(k, widen_bf16);
     QR_SET(k, widen_f16);
     QR_SET(k, widen_fp8_e4m3);
     QR_SET(k, widen_fp8_e5m2);
+    QR_SET(k, widen_int8);
 }

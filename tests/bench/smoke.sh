@@ -46,7 +46,7 @@ prints 3 roofline --isa "$level" -t 1
 prints 4 roofline --isa generic -t 2
 prints 8 linear --types q8_0,q4_k,bf16,f32 --shapes 80x512 -M 1,5 -t 1,2
 prints 4 linear --types q6_k --shapes 33x256 -M 1,7 --compute native,f32 --isa generic
-prints 4 attention --shapes llama-1b -p 70 -d 300 -b 1,3 -ctk bf16,fp8
+prints 4 attention --shapes llama-1b -p 70 -d 300 -b 1,3 -ctk bf16,fp8,int8
 prints 2 attention --shapes gpt-oss-20b,mpt-7b,gemma3-4b -p 1100 --compute f32 -ctk f16 --shuffle
 prints 8 overhead -t 2
 

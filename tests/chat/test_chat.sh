@@ -243,7 +243,7 @@ pass_if "says the sizes" err_has MiB
 run "$@" --dry-run --kv-mem 100M
 pass_if "--dry-run" status_is 0
 pass_if "shows the cache" out_has cache
-for type in f32 bf16 f16 fp8 fp8_e5m2; do
+for type in f32 bf16 f16 fp8 fp8_e5m2 int8; do
     run "$@" $common -ctk $type -ctv $type "Once upon a time"
     pass_if "-ctk $type" status_is 0
 done

@@ -72,7 +72,7 @@ native)
     for f in $families $families_encoder; do check "$eval" golden "${isa[@]}" --compute native "$golden/$f"; done
     ;;
 kv)
-    for kv in f16 bf16 fp8_e4m3 fp8_e5m2; do
+    for kv in f16 bf16 int8 fp8_e4m3 fp8_e5m2; do
         for f in $families $families_encoder; do check "$eval" golden "${isa[@]}" --kv $kv "$golden/$f"; done
     done
     ;;

@@ -182,6 +182,97 @@ static void check_widen(struct kc_env *env, kc_fn fn, const struct format *f)
     }
 }
 
+/* ---- int8 rows */
+
+typedef size_t narrow_int8_fn(int8_t *dst, const float *src, float *scale, size_t n);
+typedef void widen_int8_fn(float *dst, const int8_t *src, float scale, size_t n);
+
+/* Rows of one size of numbers, now and then tiny or huge, with ties, or with a special value. */
+static void random_row(struct kc_env *env, float *x, size_t n)
+{
+    const int kind = kc_int(env, 0, 9);
+    const float size = kind == 0 ? ldexpf(1, kc_int(env, -149, 127)) : kind == 1 ? 0x1p127f : 3;
+    for (size_t i = 0; i < n; i++)
+        x[i] = kind == 2   ? (float)kc_int(env, -254, 254) / 2 /* ties, if one is 127 */
+               : kind == 3 ? 0x1p-101f
+                           : kc_uniform(env, -1, 1) * size;
+    const uint32_t special[] = { 0x7f800000, 0xff800000, 0x7fc00000, 0xffc12345,
+                                 0x7f7fffff, 0x80000000, 0x00000001, 0x42fe0000 /* 127 */ };
+    for (int i = kc_int(env, 0, 1) ? kc_int(env, 1, 3) : 0; n && i > 0; i--)
+        x[kc_int(env, 0, (int)n - 1)] = from_bits(special[kc_int(env, kind > 5 ? 4 : 0, 7)]);
+}
+
+/* The code of x in a row of largest magnitude amax, by the formula: the inverse and the product are
+ * rounded to f32 each. Doubles hold either exactly enough for that to be a second rounding only. */
+static int int8_code(float x, float amax)
+{
+    const double inverse = (double)(float)(127.0 / (double)amax);
+    return (int)nearbyint((double)(float)((double)x * inverse));
+}
+
+static bool compare_int8(struct kc_env *env, const float *src, const int8_t *dst, float scale,
+                         size_t n, size_t n_clipped)
+{
+    size_t infinite = 0, nan = 0;
+    float amax = 0;
+    for (size_t i = 0; i < n; i++) {
+        infinite += isinf(src[i]) != 0;
+        nan += isnan(src[i]) != 0;
+        amax = fmaxf(amax, fabsf(src[i]));
+    }
+    const bool zero = infinite || nan || amax < 0x1p-100f;
+    const float want = zero ? 0 : fminf((float)((double)amax / 127), 0x1.020406p121f);
+    if (infinite || nan ? !isnan(scale) : scale != want)
+        kc_fail(env, "n = %zu: scale %a, not %a", n, (double)scale, (double)want);
+    if (n_clipped != infinite)
+        kc_fail(env, "%zu of %zu values counted as clipped, not %zu", n_clipped, n, infinite);
+    for (size_t i = 0; i < n && !env->failures; i++)
+        if (dst[i] != (zero ? 0 : int8_code(src[i], amax)))
+            kc_fail(env, "element %zu of %zu: %a of %a gave %d", i, n, (double)src[i], (double)amax,
+                    dst[i]);
+    if (!kc_intact(src) || !kc_intact(dst))
+        kc_fail(env, "wrote outside its range, n = %zu", n);
+    return env->failures == 0;
+}
+
+static void check_narrow_int8(struct kc_env *env, kc_fn fn)
+{
+    for (int round = 0; round < 40 + env->rounds; round++) {
+        const size_t n = random_length(env, round);
+        float *src = round % 2 ? kc_buffer_end(n * sizeof *src) : kc_buffer_begin(n * sizeof *src);
+        int8_t *dst = round % 2 ? kc_buffer_end(n) : kc_buffer_begin(n);
+        float scale = -1;
+        random_row(env, src, n);
+        const size_t n_clipped = ((narrow_int8_fn *)fn)(dst, src, &scale, n);
+        if (!compare_int8(env, src, dst, scale, n, n_clipped))
+            return;
+        kc_release();
+    }
+}
+
+static void check_widen_int8(struct kc_env *env, kc_fn fn)
+{
+    for (int round = 0; round < 40 + env->rounds; round++) {
+        const size_t n = random_length(env, round);
+        const float scale = kc_int(env, 0, 9) ? random_scale(env) : NAN;
+        int8_t *src = round % 2 ? kc_buffer_end(n) : kc_buffer_begin(n);
+        float *dst = round % 2 ? kc_buffer_end(n * sizeof *dst) : kc_buffer_begin(n * sizeof *dst);
+        for (size_t i = 0; i < n; i++)
+            src[i] = (int8_t)(kc_u32(env) & 0xff);
+        ((widen_int8_fn *)fn)(dst, src, scale, n);
+        for (size_t i = 0; i < n && !env->failures; i++) {
+            const float want = (float)((double)src[i] * (double)scale);
+            if (isnan(want) ? !isnan(dst[i]) : dst[i] != want)
+                kc_fail(env, "%d * %g gave %g", src[i], (double)scale, (double)dst[i]);
+        }
+        if (!kc_intact(src) || !kc_intact(dst))
+            kc_fail(env, "wrote outside its range, n = %zu", n);
+        if (env->failures)
+            return;
+        kc_release();
+    }
+}
+
 #define CHECKS(name, format)                                                                       \
     static void check_narrow_##name(struct kc_env *env, kc_fn fn)                                  \
     {                                                                                              \
@@ -198,9 +289,11 @@ const struct kc_checker kc_checkers_kv[] = {
     { "narrow_f16", check_narrow_f16 },
     { "narrow_fp8_e4m3", check_narrow_fp8_e4m3 },
     { "narrow_fp8_e5m2", check_narrow_fp8_e5m2 },
+    { "narrow_int8", check_narrow_int8 },
     { "widen_bf16", check_widen_bf16 },
     { "widen_f16", check_widen_f16 },
     { "widen_fp8_e4m3", check_widen_fp8_e4m3 },
     { "widen_fp8_e5m2", check_widen_fp8_e5m2 },
+    { "widen_int8", check_widen_int8 },
     { 0 },
 };

@@ -23,6 +23,17 @@ static float *draw_scale_values(struct rng *r, uint32_t n)
     return x;
 }
 
+/* A row of int8: integers times amax / 127. */
+static void hold_int8(double *held, const float *row, uint32_t size)
+{
+    float amax = 0;
+    for (uint32_t i = 0; i < size; i++)
+        amax = fmaxf(amax, fabsf(row[i]));
+    const float scale = amax / 127, inverse = amax > 0 ? 127 / amax : 0;
+    for (uint32_t i = 0; i < size; i++)
+        held[i] = nearbyint((double)(row[i] * inverse)) * (double)scale;
+}
+
 /* Rows [n][kv heads][size] as the cache holds them. Also copies the shared prefix. */
 static double *hold(struct scene *s, float *rows, uint32_t size, enum quire_kv_dtype dtype,
                     const float *scales, uint32_t n_scales)
@@ -42,6 +53,8 @@ static double *hold(struct scene *s, float *rows, uint32_t size, enum quire_kv_d
             rows[at] = (float)number_round(QUIRE_KV_BF16, rows[at]);
         held[at] = number_round(dtype, (double)(rows[at] / scale)) * (double)scale;
     }
+    for (size_t at = 0; dtype == QUIRE_KV_INT8 && at < s->n_keys * width; at += size)
+        hold_int8(held + at, rows + at, size);
     return held;
 }
 

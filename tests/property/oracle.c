@@ -64,7 +64,7 @@ bool oracle_sees(const struct scene *s, uint32_t seq, uint32_t query, uint32_t k
 
 static bool is_narrow(enum quire_kv_dtype dtype)
 {
-    return dtype == QUIRE_KV_BF16 || dtype == QUIRE_KV_FP8_E4M3 || dtype == QUIRE_KV_FP8_E5M2;
+    return dtype != QUIRE_KV_F32 && dtype != QUIRE_KV_F16;
 }
 
 bool oracle_rounds_q(const struct scene *s)

@@ -80,8 +80,10 @@ static void every_group_and_head_size(void **state)
                                       1,   2,   3,   7,   17,  65,  127, 513, 1023 };
     scene_rng = 5;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        struct scene s = scene_of(1 + (uint32_t)i % 9, 1, sizes[i],
-                                  i % 2 ? QUIRE_KV_BF16 : QUIRE_KV_FP8_E4M3, QUIRE_COMPUTE_NATIVE);
+        static const enum quire_kv_dtype dtypes[] = { QUIRE_KV_FP8_E4M3, QUIRE_KV_BF16,
+                                                      QUIRE_KV_INT8 };
+        struct scene s =
+            scene_of(1 + (uint32_t)i % 9, 1, sizes[i], dtypes[i % 3], QUIRE_COMPUTE_NATIVE);
         s.config.scale = 0.1f;
         scene_fill(&s, lens, 1);
         struct result want = whole(&s, NULL);
@@ -202,6 +204,8 @@ static void bits_are_pinned(void **state)
         { QUIRE_KV_FP8_E4M3, QUIRE_COMPUTE_F32, 0x4a3dee0858e66c9d },
         { QUIRE_KV_FP8_E4M3, QUIRE_COMPUTE_NATIVE, 0xedcf0bd1b1525833 },
         { QUIRE_KV_FP8_E5M2, QUIRE_COMPUTE_NATIVE, 0x2236f18a9c030c21 },
+        { QUIRE_KV_INT8, QUIRE_COMPUTE_F32, 0xf44f5efb6c7136e7 },
+        { QUIRE_KV_INT8, QUIRE_COMPUTE_NATIVE, 0x733087b56283844c },
     };
     static const uint32_t lens[] = { 1200, 77 };
     for (size_t i = 0; i < sizeof pins / sizeof *pins; i++) {

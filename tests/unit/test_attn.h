@@ -158,7 +158,7 @@ struct stage {
             fail_msg("%s: %s %s", #call, quire_status_name(err.code), err.msg);                    \
     } while (0)
 
-/* Fills the whole pool with the bytes 0xff: NaN in every dtype. */
+/* Fills the whole pool with the bytes 0xff: NaN in every dtype, int8 by the rows' scales. */
 static inline void stage_poison(const struct stage *st, const struct scene *s, uint32_t block_size)
 {
     const enum quire_kv_dtype dtypes[] = { s->k_dtype, s->v_dtype };
@@ -170,8 +170,11 @@ static inline void stage_poison(const struct stage *st, const struct scene *s, u
     const size_t bytes =
         2 * (size_t)st->n_blocks * block_size * s->config.num_kv_heads * s->config.head_size * elem;
     int32_t *ids = malloc(st->n_blocks * sizeof *ids);
+    const size_t n_scales = (size_t)st->n_blocks * block_size * s->config.num_kv_heads;
     void *plain = malloc(bytes);
+    float *scales = malloc(2 * n_scales * sizeof *scales);
     memset(plain, 0xff, bytes);
+    memset(scales, 0xff, 2 * n_scales * sizeof *scales);
     for (uint32_t i = 0; i < st->n_blocks; i++)
         ids[i] = (int32_t)i;
     struct quire_kv_plain_args args = { .struct_size = sizeof args,
@@ -180,11 +183,14 @@ static inline void stage_poison(const struct stage *st, const struct scene *s, u
                                         .size = bytes,
                                         .layout = quire_kv_plain_split(
                                             dtypes[0], st->n_blocks, block_size,
-                                            s->config.num_kv_heads, s->config.head_size) };
+                                            s->config.num_kv_heads, s->config.head_size),
+                                        .k_scales = scales,
+                                        .v_scales = scales + n_scales,
+                                        .n_scales = n_scales };
     if (st->latent)
         args.layout.v_offset = 0;
     must(quire_kv_import(st->kv, &args, plain, &err));
-    free(ids), free(plain);
+    free(ids), free(plain), free(scales);
 }
 
 static inline void stage_pool(struct stage *st, const struct scene *s, const struct run *r)

@@ -16,6 +16,7 @@ static const struct {
     { QUIRE_KV_F32, QUIRE_COMPUTE_F32 },         { QUIRE_KV_F16, QUIRE_COMPUTE_NATIVE },
     { QUIRE_KV_BF16, QUIRE_COMPUTE_F32 },        { QUIRE_KV_BF16, QUIRE_COMPUTE_NATIVE },
     { QUIRE_KV_FP8_E4M3, QUIRE_COMPUTE_NATIVE }, { QUIRE_KV_FP8_E5M2, QUIRE_COMPUTE_F32 },
+    { QUIRE_KV_INT8, QUIRE_COMPUTE_NATIVE },     { QUIRE_KV_INT8, QUIRE_COMPUTE_F32 },
 };
 enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES, N_KINDS = sizeof KINDS / sizeof *KINDS };
 
@@ -29,6 +30,8 @@ static struct scene latent_scene(size_t shape, size_t kind, const uint32_t *lens
     s.k_scale = s.v_scale = 0.3f;
     scene_fill(&s, lens, n);
     const size_t k = s.config.head_size, v = s.config.v_head_size;
+    for (size_t i = 0; i < (size_t)s.n_rows * s.config.num_kv_heads; i++)
+        s.k[i * k] = 3; /* the largest: values of int8 alone then have the scale of their key */
     for (size_t i = 0; i < (size_t)s.n_rows * s.config.num_kv_heads; i++)
         memcpy(s.v + i * v, s.k + i * k, v * sizeof *s.v);
     return s;

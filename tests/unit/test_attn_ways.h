@@ -22,14 +22,15 @@ static inline struct scene scene_of(uint32_t heads, uint32_t kv_heads, uint32_t 
  * scene_point. */
 static inline struct scene random_scene(void)
 {
-    static const enum quire_kv_dtype dtypes[] = { QUIRE_KV_F32, QUIRE_KV_BF16, QUIRE_KV_F16,
-                                                  QUIRE_KV_FP8_E4M3, QUIRE_KV_FP8_E5M2 };
+    static const enum quire_kv_dtype dtypes[] = { QUIRE_KV_F32,      QUIRE_KV_BF16,
+                                                  QUIRE_KV_F16,      QUIRE_KV_FP8_E4M3,
+                                                  QUIRE_KV_FP8_E5M2, QUIRE_KV_INT8 };
     const uint32_t kv_heads = 1 + scene_below(2), ratio = 1 + scene_below(8);
     const uint32_t head_size = scene_below(8) ? 8 * (1 + scene_below(10)) : 1 + scene_below(40);
-    struct scene s = scene_of(kv_heads * ratio, kv_heads, head_size, dtypes[scene_below(5)],
+    struct scene s = scene_of(kv_heads * ratio, kv_heads, head_size, dtypes[scene_below(6)],
                               scene_below(2) ? QUIRE_COMPUTE_F32 : QUIRE_COMPUTE_NATIVE);
     if (scene_below(6) == 0) {
-        s.v_dtype = dtypes[scene_below(5)];
+        s.v_dtype = dtypes[scene_below(6)];
         s.config.v_head_size = 8 * (1 + scene_below(6));
     }
     if (scene_below(3) == 0)

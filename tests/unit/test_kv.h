@@ -7,8 +7,9 @@
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
-static const enum quire_kv_dtype KV_DTYPES[] = { QUIRE_KV_F32, QUIRE_KV_BF16, QUIRE_KV_F16,
-                                                 QUIRE_KV_FP8_E4M3, QUIRE_KV_FP8_E5M2 };
+static const enum quire_kv_dtype KV_DTYPES[] = {
+    QUIRE_KV_F32, QUIRE_KV_BF16, QUIRE_KV_F16, QUIRE_KV_FP8_E4M3, QUIRE_KV_FP8_E5M2, QUIRE_KV_INT8
+};
 
 static uint64_t kv_rng = 1;
 static inline uint32_t kv_random(void)
@@ -19,12 +20,28 @@ static inline uint32_t kv_random(void)
     return (uint32_t)((z ^ z >> 31) >> 16);
 }
 static inline uint32_t kv_below(uint32_t n) { return kv_random() % n; }
-/* A value every dtype holds exactly (e5m2 has 2 bits of mantissa): +-{4, 5, 6, 7} * 2^-5 .. 2^4 */
+/* A value every dtype but int8 holds exactly (e5m2 has 2 bits of mantissa): +-{4, 5, 6, 7} * 2^-5 .. 2^4 */
 static inline float kv_exact(void)
 {
     const uint32_t r = kv_random();
     const float x = (float)(4 + (r & 3)) * (float)(1 << (r >> 2) % 10) * 0.03125f;
     return r & 1024 ? -x : x;
+}
+/* A row that dtype holds exactly, and so do f32, bf16 and f16. One of int8: multiples of a power of
+ * two, which is the row's scale because 127 of them occur. */
+static inline void kv_exact_row(enum quire_kv_dtype dtype, float *x, size_t n)
+{
+    const float unit = 0.03125f * (float)(1 << kv_below(10));
+    for (size_t i = 0; i < n; i++)
+        x[i] = dtype == QUIRE_KV_INT8 ? unit * (float)((int)kv_below(255) - 127) : kv_exact();
+    if (dtype == QUIRE_KV_INT8)
+        x[kv_below((uint32_t)n)] = kv_below(2) ? 127 * unit : -127 * unit;
+}
+/* n_rows of them, one behind the other. */
+static inline void kv_exact_rows(enum quire_kv_dtype dtype, float *x, size_t n_rows, size_t n)
+{
+    for (size_t i = 0; i < n_rows; i++)
+        kv_exact_row(dtype, x + i * n, n);
 }
 
 /* One group of n_layers 2, n_kv_heads 2, one dtype. */

@@ -22,8 +22,9 @@ static void sizes_are_exact(void **state)
         struct quire_kv_group_config groups[3];
         const uint32_t n = 1 + kv_below(3);
         for (uint32_t g = 0; g < n; g++) {
-            groups[g] = kv_group(KV_DTYPES[kv_below(5)], 1 + kv_below(200), 1 + kv_below(70));
-            groups[g].v_dtype = KV_DTYPES[kv_below(5)];
+            groups[g] = kv_group(KV_DTYPES[kv_below(COUNT(KV_DTYPES))], 1 + kv_below(200),
+                                 1 + kv_below(70));
+            groups[g].v_dtype = KV_DTYPES[kv_below(COUNT(KV_DTYPES))];
             groups[g].v_head_size = kv_below(2) ? 1 + kv_below(200) : 0;
             groups[g].n_layers = 1 + kv_below(4);
             groups[g].n_kv_heads = 1 + kv_below(4);
@@ -61,6 +62,9 @@ static void pool_size_by_hand(void **state)
     g.v_head_size = 40; /* padded to 48 */
     assert_status(QUIRE_OK, quire_kv_bytes(&c, &m, NULL));
     assert_int_equal(m.pool, 10 * 3 * 5 * (16384 + 48 * 64));
+    g.k_dtype = QUIRE_KV_INT8; /* and 64 scales */
+    assert_status(QUIRE_OK, quire_kv_bytes(&c, &m, NULL));
+    assert_int_equal(m.pool, 10 * 3 * 5 * (8192 + 48 * 64 + 64 * 4));
 }
 
 static void allocation_failures(void **state)
@@ -118,7 +122,7 @@ static void bad_groups(void **state)
     BAD_GROUP(v_head_size, (uint32_t)-8, QUIRE_E_INVALID_ARG, "groups[1].v_head_size");
     BAD_GROUP(n_blocks, 0, QUIRE_E_INVALID_ARG, "groups[1].n_blocks");
     BAD_GROUP(n_blocks, 1u << 31, QUIRE_E_INVALID_ARG, "groups[1].n_blocks");
-    BAD_GROUP(k_dtype, (enum quire_kv_dtype)5, QUIRE_E_INVALID_ARG, "groups[1].k_dtype");
+    BAD_GROUP(k_dtype, (enum quire_kv_dtype)6, QUIRE_E_INVALID_ARG, "groups[1].k_dtype");
     BAD_GROUP(v_dtype, (enum quire_kv_dtype) - 1, QUIRE_E_INVALID_ARG, "groups[1].v_dtype");
     BAD_GROUP(reserved[4], 1, QUIRE_E_INVALID_ARG, "groups[1].reserved[4]");
     BAD_GROUP(n_k_scales, 1, QUIRE_E_INVALID_ARG, "groups[1].k_scale is NULL");
@@ -242,8 +246,12 @@ static void dtype_names(void **state)
     }
     assert_status(QUIRE_OK, quire_kv_dtype_parse("fp8", &d, NULL));
     assert_int_equal(d, QUIRE_KV_FP8_E4M3);
+    assert_status(QUIRE_OK, quire_kv_dtype_parse("q8_0", &d, NULL));
+    assert_int_equal(d, QUIRE_KV_INT8);
+    assert_status(QUIRE_OK, quire_kv_dtype_parse("q8", &d, NULL));
+    assert_int_equal(d, QUIRE_KV_INT8);
     assert_null(quire_kv_dtype_name((enum quire_kv_dtype)99));
-    assert_fails(QUIRE_E_INVALID_ARG, "fp8_e5m2", quire_kv_dtype_parse("q8_0", &d, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "fp8_e5m2 or int8", quire_kv_dtype_parse("q4_0", &d, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "\"\"", quire_kv_dtype_parse("", &d, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "name", quire_kv_dtype_parse(NULL, &d, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "out", quire_kv_dtype_parse("f32", NULL, &err));

@@ -40,8 +40,8 @@ static void nothing_beside_the_pool(void **state)
             /* rows that end at a guard page as well */
             float *k = guarded_alloc(NULL, row * 4, 4), *v = guarded_alloc(NULL, row * 4, 4);
             assert_true(k && v);
-            for (uint32_t i = 0; i < row; i++)
-                k[i] = v[i] = kv_exact();
+            kv_exact_rows(KV_DTYPES[d], k, 2, SIZES[h]);
+            memcpy(v, k, row * 4);
             for (int64_t slot = 0; slot < 2 * bs; slot++) {
                 struct quire_kv_write_args w = { .struct_size = sizeof w,
                                                  .layer = 1,

@@ -32,8 +32,12 @@ static void layout_has_no_values(void **state)
                 for (int t = 0; t < bs; t++)
                     for (int e = 0; e < v; e++)
                         assert_int_equal(qr_kv_v_offset(&l, t, e), qr_kv_k_offset(&whole, t, e));
-                const size_t keys = (size_t)bs * (size_t)k * qr_kv_dtype(KV_DTYPES[d])->bytes;
+                size_t keys = (size_t)bs * (size_t)k * qr_kv_dtype(KV_DTYPES[d])->bytes;
+                if (KV_DTYPES[d] ==
+                    QUIRE_KV_INT8) /* and the keys' scales, which the values share */
+                    keys += (size_t)bs * sizeof(float);
                 assert_in_range(l.block_bytes, keys, keys + 63);
+                assert_int_equal(l.v_scales, l.k_scales);
             }
     struct qr_kv_layout l = { .block_size = -7 };
     assert_false(qr_kv_layout_init_latent(&l, QUIRE_KV_BF16, 64, 64, 65));
@@ -69,8 +73,7 @@ static void round_trip(enum quire_kv_dtype dtype, uint32_t k, uint32_t v, uint32
     int64_t slots[TOKENS];
     kv_take(kv, 0, BLOCKS, blocks);
     kv_random_slots(slots, TOKENS, blocks, 3, bs, true);
-    for (size_t i = 0; i < COUNT(in); i++)
-        in[i] = kv_exact();
+    kv_exact_rows(dtype, in, TOKENS, k);
     const struct quire_kv_write_args w = {
         .struct_size = sizeof w, .layer = 1, .k = in, .slot_mapping = slots, .n_tokens = TOKENS
     };
@@ -104,8 +107,7 @@ static void plain_tensors(void **state)
         float x[N], back[N];
         int32_t blocks[2];
         kv_take(kv, 0, 2, blocks);
-        for (size_t i = 0; i < N; i++)
-            x[i] = kv_exact();
+        kv_exact_rows(KV_DTYPES[d], x, 2 * BS, K);
         struct quire_kv_plain_args a = { .struct_size = sizeof a,
                                          .layer = 1,
                                          .blocks = blocks,
@@ -132,6 +134,45 @@ static void plain_tensors(void **state)
     }
     const struct quire_kv_plain_layout huge = quire_kv_plain_latent(QUIRE_KV_F32, SIZE_MAX, 2);
     assert_true(huge.stride_token == SIZE_MAX);
+}
+
+/* An int8 tensor brings the scales of its keys; values have no other. */
+static void int8_tensors(void **state)
+{
+    (void)state;
+    enum { K = 24, V = 16, BS = 16 };
+    const struct quire_kv_group_config g = latent_group(QUIRE_KV_INT8, K, V);
+    struct quire_kv_cache *kv = kv_make(&g, 1, BS, NULL);
+    int8_t codes[BS * K], back[BS * K];
+    float scales[BS], scales_back[BS] = { 0 }, v[V];
+    int32_t block;
+    kv_take(kv, 0, 1, &block);
+    for (size_t i = 0; i < COUNT(codes); i++)
+        codes[i] = (int8_t)(i % 251 - 125);
+    for (size_t i = 0; i < BS; i++)
+        scales[i] = (float)(i + 1);
+    struct quire_kv_plain_args a = { .struct_size = sizeof a,
+                                     .blocks = &block,
+                                     .n_blocks = 1,
+                                     .layout = quire_kv_plain_latent(QUIRE_KV_INT8, BS, K),
+                                     .size = sizeof codes,
+                                     .k_scales = scales,
+                                     .n_scales = BS };
+    assert_status(QUIRE_OK, quire_kv_import(kv, &a, codes, NULL));
+    const int64_t slot = (int64_t)block * BS + 7;
+    const struct quire_kv_read_args r = {
+        .struct_size = sizeof r, .v = v, .slots = &slot, .n_tokens = 1
+    };
+    assert_status(QUIRE_OK, quire_kv_read(kv, &r, NULL));
+    for (size_t d = 0; d < V; d++)
+        assert_true(v[d] == 8 * (float)codes[7 * K + d]);
+    a.k_scales = scales_back;
+    assert_status(QUIRE_OK, quire_kv_export(kv, &a, back, NULL));
+    assert_memory_equal(back, codes, sizeof codes);
+    assert_memory_equal(scales_back, scales, sizeof scales);
+    a.k_scales = NULL;
+    assert_fails(QUIRE_E_INVALID_ARG, "k_scales is NULL", quire_kv_export(kv, &a, back, &err));
+    quire_kv_destroy(kv);
 }
 
 /* fp8 values come back with the keys' scale: what the attention multiplies them with. */
@@ -226,13 +267,10 @@ static void values_cannot_be_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layout_has_no_values),
-        cmocka_unit_test(rows_come_back),
-        cmocka_unit_test(plain_tensors),
-        cmocka_unit_test(one_scale_for_both),
-        cmocka_unit_test(memory_is_that_of_keys),
-        cmocka_unit_test(bad_configurations),
-        cmocka_unit_test(values_cannot_be_written),
+        cmocka_unit_test(layout_has_no_values), cmocka_unit_test(rows_come_back),
+        cmocka_unit_test(plain_tensors),        cmocka_unit_test(int8_tensors),
+        cmocka_unit_test(one_scale_for_both),   cmocka_unit_test(memory_is_that_of_keys),
+        cmocka_unit_test(bad_configurations),   cmocka_unit_test(values_cannot_be_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,8 +5,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
-static const enum quire_kv_dtype DTYPES[] = { QUIRE_KV_F32, QUIRE_KV_BF16, QUIRE_KV_F16,
-                                              QUIRE_KV_FP8_E4M3, QUIRE_KV_FP8_E5M2 };
+static const enum quire_kv_dtype DTYPES[] = { QUIRE_KV_F32,      QUIRE_KV_BF16,     QUIRE_KV_F16,
+                                              QUIRE_KV_FP8_E4M3, QUIRE_KV_FP8_E5M2, QUIRE_KV_INT8 };
 static const int BLOCK_SIZES[] = { 16, 32, 48, 64, 80, 128, 192, 256 };
 static const int HEAD_SIZES[] = { 1, 7, 8, 12, 16, 24, 40, 64, 72, 80, 128, 129, 256 };
 
@@ -28,6 +28,8 @@ static size_t expect_k(enum quire_kv_dtype type, int g, int D, int t, int d)
         return (group * n + x * G + T) * 2;
     case QUIRE_KV_BF16:
         return (group * n + (x / 2 * G + T) * 2 + x % 2) * 2;
+    case QUIRE_KV_INT8:
+        return group * n + (x / 4 * G + T) * 4 + x % 4;
     default:
         return group * n + (x / 4 * (G / 16) + T / 16) * 64 + T % 16 / 4 * 16 + x % 4 / 2 * 8 +
                T % 4 * 2 + x % 2;
@@ -47,6 +49,8 @@ static size_t expect_v(enum quire_kv_dtype type, int g, int D, int t, int d)
         return (group * n + T * Dp + x) * 2;
     case QUIRE_KV_BF16:
         return (group * n + (T / 2 * Dp + x) * 2 + T % 2) * 2;
+    case QUIRE_KV_INT8:
+        return group * n + (T / 4 * Dp + x) * 4 + T % 4;
     default:
         return group * n + (T / 4 * (Dp / 16) + x / 16) * 64 + x % 16 / 4 * 16 + T % 4 / 2 * 8 +
                x % 4 * 2 + T % 2;
@@ -84,6 +88,16 @@ static void check_layout(enum quire_kv_dtype kt, enum quire_kv_dtype vt, int bs,
             mark(used, l.block_bytes, at, qr_kv_dtype(vt)->bytes);
         }
     }
+    assert_int_equal(l.k_scales != 0, kt == QUIRE_KV_INT8);
+    assert_int_equal(l.v_scales != 0, vt == QUIRE_KV_INT8);
+    if (l.k_scales && l.v_scales)
+        assert_true(l.k_scales < l.v_scales);
+    for (size_t t = 0; t < (size_t)bs; t++) { /* behind all codes, four bytes each */
+        if (l.k_scales)
+            mark(used, l.block_bytes, l.k_scales + 4 * t, 4);
+        if (l.v_scales)
+            mark(used, l.block_bytes, l.v_scales + 4 * t, 4);
+    }
     size_t free_bytes = 0;
     for (size_t i = 0; i < l.block_bytes; i++)
         free_bytes += !used[i];
@@ -116,6 +130,8 @@ static size_t walk_k(const struct qr_kv_layout *l, int column, int t, int d)
         return at + T * s + x * e;
     if (l->k_dtype == QUIRE_KV_BF16)
         return at + x / 2 * s + T * 4 + x % 2 * 2;
+    if (l->k_dtype == QUIRE_KV_INT8)
+        return at + x / 4 * s + T * 4 + x % 4;
     if (e == 1)
         return at + x / 4 * s + T / 4 * 16 + x % 4 / 2 * 8 + T % 4 * 2 + x % 2;
     return at + x * s + T * e;
@@ -130,6 +146,8 @@ static size_t walk_v(const struct qr_kv_layout *l, int column, int t, int d)
         return at + T * s + x * e;
     if (l->v_dtype == QUIRE_KV_BF16)
         return at + T / 2 * s + x * 4 + T % 2 * 2;
+    if (l->v_dtype == QUIRE_KV_INT8)
+        return at + T / 4 * s + x * 4 + T % 4;
     if (e == 1)
         return at + T / 4 * s + x / 16 * 64 + x % 16 / 4 * 16 + T % 4 / 2 * 8 + x % 4 * 2 + T % 2;
     return at + T * s + x * e;

@@ -25,13 +25,66 @@ static size_t flat(int part, size_t b, size_t t, size_t h, size_t d, size_t bs, 
 
 typedef size_t index_fn(int part, size_t b, size_t t, size_t h, size_t d, size_t bs, size_t D);
 
-static void *make_codes(const struct quire_kernels *k, enum quire_kv_dtype dtype, const float *x,
-                        size_t n)
+/* A tensor of n_rows rows of n, and the scales of its rows in the same order (1 unless int8). */
+struct tensor {
+    unsigned char *codes;
+    float *scales;
+    size_t size;
+};
+
+static struct tensor make_tensor(const struct quire_kernels *k, enum quire_kv_dtype dtype,
+                                 const float *x, size_t n_rows, size_t n)
 {
-    void *codes = malloc(n * qr_kv_dtype(dtype)->bytes);
-    assert_non_null(codes);
-    qr_kv_dtype(dtype)->narrow(k, codes, x, 1, n);
-    return codes;
+    const struct qr_kv_dtype *type = qr_kv_dtype(dtype);
+    struct tensor t = { .size = n_rows * n * type->bytes };
+    t.codes = malloc(t.size);
+    t.scales = malloc(n_rows * sizeof *t.scales);
+    assert_true(t.codes && t.scales);
+    for (size_t i = 0; i < n_rows; i++) {
+        t.scales[i] = 1;
+        type->narrow(k, t.codes + i * n * type->bytes, x + i * n, &t.scales[i], n);
+    }
+    return t;
+}
+
+static void free_tensor(struct tensor *t)
+{
+    free(t->codes);
+    free(t->scales);
+}
+
+/* Scales of the tensor's rows in the order of the arguments' arrays, K's (part 0) or V's. */
+static float *scales_of(const struct tensor *t, index_fn *at, int part, size_t bs, size_t D)
+{
+    float *scales = malloc(NB * bs * HEADS * sizeof *scales);
+    assert_non_null(scales);
+    for (size_t i = 0; i < NB * bs * HEADS; i++)
+        scales[i] = t->scales[at(part, i / (bs * HEADS), i / HEADS % bs, i % HEADS, 0, bs, D) / D];
+    return scales;
+}
+
+/* The pool's block holds what x has in tensor block pb. */
+static void check_block(const struct quire_kv_cache *kv, int32_t block, size_t pb, const float *x,
+                        index_fn *at, size_t D)
+{
+    const size_t bs = quire_kv_block_size(kv);
+    float *k = malloc(bs * HEADS * D * sizeof *k), *v = malloc(bs * HEADS * D * sizeof *v);
+    int64_t *slots = malloc(bs * sizeof *slots);
+    assert_true(k && v && slots);
+    for (size_t t = 0; t < bs; t++)
+        slots[t] = block * (int64_t)(bs) + (int64_t)t;
+    const struct quire_kv_read_args r = {
+        .struct_size = sizeof r, .layer = 1, .k = k, .v = v, .slots = slots, .n_tokens = bs
+    };
+    assert_status(QUIRE_OK, quire_kv_read(kv, &r, NULL));
+    for (size_t i = 0; i < bs * HEADS * D; i++) {
+        const size_t t = i / (HEADS * D), h = i / D % HEADS, d = i % D;
+        assert_true(k[i] == x[at(0, pb, t, h, d, bs, D)]);
+        assert_true(v[i] == x[at(1, pb, t, h, d, bs, D)]);
+    }
+    free(slots);
+    free(v);
+    free(k);
 }
 
 static void one_shape(enum quire_kv_dtype dtype, enum quire_kv_dtype plain, uint32_t bs, uint32_t D,
@@ -39,12 +92,11 @@ static void one_shape(enum quire_kv_dtype dtype, enum quire_kv_dtype plain, uint
 {
     struct quire_kv_group_config g = kv_group(dtype, D, 8);
     struct quire_kv_cache *kv = kv_make(&g, 1, bs, NULL);
-    const size_t n = (size_t)NB * 2 * bs * HEADS * D, elem = qr_kv_dtype(plain)->bytes;
-    float *x = malloc(n * sizeof *x);
+    const size_t n_rows = (size_t)NB * 2 * bs * HEADS;
+    float *x = malloc(n_rows * D * sizeof *x);
     assert_non_null(x);
-    for (size_t i = 0; i < n; i++)
-        x[i] = kv_exact();
-    void *tensor = make_codes(kv->kernels, plain, x, n);
+    kv_exact_rows(plain == QUIRE_KV_INT8 ? plain : dtype, x, n_rows, D);
+    struct tensor tensor = make_tensor(kv->kernels, plain, x, n_rows, D);
     int32_t all[8];
     kv_take(kv, 0, 8, all);
     const int32_t blocks[NB] = { 6, 1, 3, 0, 7 }, plain_blocks[NB] = { 4, 0, 3, 1, 2 };
@@ -53,39 +105,39 @@ static void one_shape(enum quire_kv_dtype dtype, enum quire_kv_dtype plain, uint
                                      .blocks = blocks,
                                      .plain_blocks = plain_blocks,
                                      .n_blocks = NB,
-                                     .size = n * elem };
+                                     .size = tensor.size };
     a.layout = at == block_major ? quire_kv_plain_block_major(plain, bs, HEADS, D)
                                  : quire_kv_plain_split(plain, NB, bs, HEADS, D);
-    assert_status(QUIRE_OK, quire_kv_import(kv, &a, tensor, NULL));
-    float *k = malloc(bs * HEADS * D * sizeof *k), *v = malloc(bs * HEADS * D * sizeof *v);
-    int64_t *slots = malloc(bs * sizeof *slots);
-    assert_true(k && v && slots);
-    for (size_t i = 0; i < NB; i++) {
-        for (uint32_t t = 0; t < bs; t++)
-            slots[t] = (int64_t)blocks[i] * bs + t;
-        const struct quire_kv_read_args r = {
-            .struct_size = sizeof r, .layer = 1, .k = k, .v = v, .slots = slots, .n_tokens = bs
-        };
-        assert_status(QUIRE_OK, quire_kv_read(kv, &r, NULL));
-        for (size_t t = 0; t < bs; t++)
-            for (size_t h = 0; h < HEADS; h++)
-                for (size_t d = 0; d < D; d++) {
-                    assert_true(k[(t * HEADS + h) * D + d] ==
-                                x[at(0, (size_t)plain_blocks[i], t, h, d, bs, D)]);
-                    assert_true(v[(t * HEADS + h) * D + d] ==
-                                x[at(1, (size_t)plain_blocks[i], t, h, d, bs, D)]);
-                }
+    float *const k_scales = scales_of(&tensor, at, 0, bs, D), *const v_scales =
+                                                                  scales_of(&tensor, at, 1, bs, D);
+    if (plain == QUIRE_KV_INT8) {
+        a.k_scales = k_scales;
+        a.v_scales = v_scales;
+        a.n_scales = n_rows / 2;
     }
-    unsigned char *back = malloc(n * elem);
-    assert_non_null(back);
-    memset(back, 0x3c, n * elem);
+    assert_status(QUIRE_OK, quire_kv_import(kv, &a, tensor.codes, NULL));
+    for (size_t i = 0; i < NB; i++)
+        check_block(kv, blocks[i], (size_t)plain_blocks[i], x, at, D);
+    unsigned char *back = malloc(tensor.size);
+    float *scales_back = malloc(n_rows * sizeof *scales_back);
+    assert_true(back && scales_back);
+    memset(back, 0x3c, tensor.size);
+    memset(scales_back, 0x3c, n_rows * sizeof *scales_back);
+    if (plain == QUIRE_KV_INT8) {
+        a.k_scales = scales_back;
+        a.v_scales = scales_back + n_rows / 2;
+    }
     assert_status(QUIRE_OK, quire_kv_export(kv, &a, back, NULL));
-    assert_memory_equal(back, tensor, n * elem);
+    assert_memory_equal(back, tensor.codes, tensor.size);
+    if (plain == QUIRE_KV_INT8) {
+        assert_memory_equal(scales_back, k_scales, n_rows / 2 * sizeof *k_scales);
+        assert_memory_equal(scales_back + n_rows / 2, v_scales, n_rows / 2 * sizeof *v_scales);
+    }
+    free(scales_back);
     free(back);
-    free(slots);
-    free(v);
-    free(k);
-    free(tensor);
+    free(v_scales);
+    free(k_scales);
+    free_tensor(&tensor);
     free(x);
     quire_kv_destroy(kv);
 }
@@ -100,6 +152,7 @@ static void the_three_shapes(void **state)
             for (size_t i = 0; i < COUNT(sizes); i++) {
                 one_shape(KV_DTYPES[d], KV_DTYPES[d], sizes[i][0], sizes[i][1], shapes[s]);
                 one_shape(KV_DTYPES[d], KV_DTYPES[i % 3], sizes[i][0], sizes[i][1], shapes[s]);
+                one_shape(KV_DTYPES[i % 3], QUIRE_KV_INT8, sizes[i][0], sizes[i][1], shapes[s]);
             }
 }
 
@@ -115,8 +168,11 @@ static void same_dtype_keeps_bits(void **state)
         struct quire_kv_cache *kv = kv_make(&g, 1, 16, NULL);
         unsigned char raw[2 * 2 * 16 * 2 * 16 * 4], back[sizeof raw];
         const size_t size = sizeof raw / 4 * qr_kv_dtype(KV_DTYPES[dt])->bytes;
+        float scales[4 * 2 * 16 * 2], *const scales_back = scales + COUNT(scales) / 2;
         for (size_t i = 0; i < size; i++)
             raw[i] = (unsigned char)kv_random();
+        for (size_t i = 0; i < sizeof scales; i++)
+            ((unsigned char *)scales)[i] = (unsigned char)kv_random();
         int32_t b[2];
         kv_take(kv, 0, 2, b);
         struct quire_kv_plain_args a = { .struct_size = sizeof a,
@@ -124,10 +180,17 @@ static void same_dtype_keeps_bits(void **state)
                                          .n_blocks = 2,
                                          .size = size,
                                          .layout =
-                                             quire_kv_plain_block_major(KV_DTYPES[dt], 16, 2, 16) };
+                                             quire_kv_plain_block_major(KV_DTYPES[dt], 16, 2, 16),
+                                         .k_scales = scales,
+                                         .v_scales = scales + 2 * 16 * 2,
+                                         .n_scales = 2 * 16 * 2 };
         assert_status(QUIRE_OK, quire_kv_import(kv, &a, raw, NULL));
+        a.k_scales = scales_back;
+        a.v_scales = scales_back + 2 * 16 * 2;
         assert_status(QUIRE_OK, quire_kv_export(kv, &a, back, NULL));
         assert_memory_equal(back, raw, size);
+        assert_int_equal(memcmp(scales_back, scales, sizeof scales / 2) == 0,
+                         KV_DTYPES[dt] == QUIRE_KV_INT8); /* else they are not looked at */
         assert_int_equal(quire_kv_clipped(kv), 0);
         quire_kv_destroy(kv);
     }
@@ -200,10 +263,10 @@ static void misaligned_tensors(void **state)
             float x[N];
             for (size_t i = 0; i < N; i++)
                 x[i] = kv_exact();
-            void *codes = make_codes(kv->kernels, KV_DTYPES[dt], x, N);
-            const size_t size = N * qr_kv_dtype(KV_DTYPES[dt])->bytes;
+            struct tensor tensor = make_tensor(kv->kernels, KV_DTYPES[dt], x, 1, N);
+            const size_t size = tensor.size;
             unsigned char raw[N * 4 + 4], back[N * 4 + 4];
-            memcpy(raw + shift, codes, size);
+            memcpy(raw + shift, tensor.codes, size);
             struct quire_kv_plain_args a = { .struct_size = sizeof a,
                                              .blocks = &b,
                                              .n_blocks = 1,
@@ -212,8 +275,8 @@ static void misaligned_tensors(void **state)
                                                                                   2, 8) };
             assert_status(QUIRE_OK, quire_kv_import(kv, &a, raw + shift, NULL));
             assert_status(QUIRE_OK, quire_kv_export(kv, &a, back + shift, NULL));
-            assert_memory_equal(back + shift, codes, size);
-            free(codes);
+            assert_memory_equal(back + shift, tensor.codes, size);
+            free_tensor(&tensor);
             quire_kv_destroy(kv);
         }
 }
@@ -247,6 +310,8 @@ static void refuse_each(struct quire_kv_cache *kv, const struct quire_kv_plain_a
     REFUSES(size, 0, QUIRE_E_RANGE, "block 1 of the tensor");
     REFUSES(layout.dtype, (enum quire_kv_dtype)7, QUIRE_E_INVALID_ARG, "dtype");
     REFUSES(layout.dtype, QUIRE_KV_FP8_E4M3, QUIRE_E_UNSUPPORTED, "fp8_e4m3");
+    REFUSES(layout.dtype, QUIRE_KV_INT8, QUIRE_E_INVALID_ARG,
+            "k_scales is NULL, the tensor is int8");
     REFUSES(layout.stride_token, 0, QUIRE_E_INVALID_ARG, "stride_token");
     REFUSES(layout.stride_head, 0, QUIRE_E_INVALID_ARG, "stride_head");
     REFUSES(layout.stride_token, 15, QUIRE_E_INVALID_ARG, "overlap");
@@ -314,12 +379,112 @@ static void bad_arguments(void **state)
     quire_kv_destroy(kv);
 }
 
+/* Scales of an int8 tensor wrong in turn; nothing is touched. */
+static void bad_scales(void **state)
+{
+    (void)state;
+    enum { SCALES = 2 * 16 * 2 };
+    const struct quire_kv_group_config g = kv_group(QUIRE_KV_INT8, 8, 4);
+    struct quire_kv_cache *kv = kv_make(&g, 1, 16, NULL);
+    int32_t b[2];
+    kv_take(kv, 0, 2, b);
+    memset(kv->pool, 0xa5, kv->pool_bytes);
+    /* the tensor first, then both kinds of scales: neighbours do not overlap */
+    static float memory[2 * 2 * 16 * 2 * 8 / 4 + 2 * SCALES];
+    memset(memory, 0x11, sizeof memory);
+    float *const scales = memory + COUNT(memory) - 2 * SCALES;
+    const struct quire_kv_plain_args ok = { .struct_size = sizeof ok,
+                                            .blocks = b,
+                                            .n_blocks = 2,
+                                            .size = (size_t)((char *)scales - (char *)memory),
+                                            .layout =
+                                                quire_kv_plain_block_major(QUIRE_KV_INT8, 16, 2, 8),
+                                            .k_scales = scales,
+                                            .v_scales = scales + SCALES,
+                                            .n_scales = SCALES };
+    struct quire_kv_plain_args a;
+#define REFUSES(field, value, code, text)                                                          \
+    (a = ok, a.field = value, refuse(kv, &a, memory, code, text))
+    REFUSES(k_scales, NULL, QUIRE_E_INVALID_ARG, "k_scales is NULL");
+    REFUSES(v_scales, NULL, QUIRE_E_INVALID_ARG, "v_scales is NULL");
+    REFUSES(n_scales, SCALES - 1, QUIRE_E_RANGE, "the 63 scales");
+    REFUSES(n_scales, 0, QUIRE_E_RANGE, "the 0 scales");
+    REFUSES(v_scales, scales, QUIRE_E_INVALID_ARG, "k_scales and v_scales overlap");
+    REFUSES(v_scales, scales + SCALES - 1, QUIRE_E_INVALID_ARG, "k_scales and v_scales overlap");
+    REFUSES(k_scales, scales - 1, QUIRE_E_INVALID_ARG, "scales and the tensor overlap");
+    REFUSES(v_scales, scales - SCALES, QUIRE_E_INVALID_ARG, "scales and the tensor overlap");
+#undef REFUSES
+    a = ok;
+    const int32_t far[] = { INT32_MAX, 0 };
+    a.plain_blocks = far;
+    a.layout.stride_block = 0; /* the tensor's blocks may lie on each other, its scales may not */
+    refuse(kv, &a, memory, QUIRE_E_RANGE, "the 64 scales");
+    for (size_t i = 0; i < kv->pool_bytes; i++)
+        assert_int_equal(kv->pool[i], 0xa5);
+    for (size_t i = 0; i < sizeof memory; i++)
+        assert_int_equal(((unsigned char *)memory)[i], 0x11);
+    assert_status(QUIRE_OK, quire_kv_import(kv, &ok, memory, NULL));
+    assert_status(QUIRE_OK, quire_kv_export(kv, &ok, memory, NULL));
+    quire_kv_destroy(kv);
+}
+
+/* An int8 tensor's values into a pool of another scaled dtype, and values of any tensor into int8. */
+static void int8_values_are_converted(void **state)
+{
+    (void)state;
+    const float scale = 0.5f;
+    struct quire_kv_group_config g = kv_group(QUIRE_KV_FP8_E4M3, 8, 1);
+    g.v_dtype = QUIRE_KV_INT8;
+    g.n_layers = g.n_kv_heads = 1;
+    g.k_scale = &scale;
+    g.n_k_scales = 1;
+    struct quire_kv_cache *kv = kv_make(&g, 1, 16, NULL);
+    int32_t b;
+    kv_take(kv, 0, 1, &b);
+    int8_t codes[2 * 16 * 8];
+    float scales[2 * 16], x[COUNT(codes)];
+    for (size_t i = 0; i < COUNT(codes); i++)
+        codes[i] = (int8_t)(i % 8 ? -12 : 100);
+    for (size_t i = 0; i < COUNT(scales); i++)
+        scales[i] = (float)(i + 1);
+    struct quire_kv_plain_args a = { .struct_size = sizeof a,
+                                     .blocks = &b,
+                                     .n_blocks = 1,
+                                     .size = sizeof codes,
+                                     .layout = quire_kv_plain_split(QUIRE_KV_INT8, 1, 16, 1, 8),
+                                     .k_scales = scales,
+                                     .v_scales = scales + 16,
+                                     .n_scales = 16 };
+    assert_status(QUIRE_OK, quire_kv_import(kv, &a, codes, NULL));
+    assert_int_equal(quire_kv_clipped(kv), 14); /* 100 * (3 .. 16) / 0.5 is beyond 448 */
+    a.layout.dtype = QUIRE_KV_F32;
+    a.size = sizeof x;
+    assert_status(QUIRE_OK, quire_kv_export(kv, &a, x, NULL));
+    assert_true(x[0] == 96 && x[1] == -12); /* 200 is a tie, gone to 192; 24 is exact */
+    assert_true(x[15 * 8] == 224);          /* saturated */
+    assert_true(x[17 * 8] == 1800 && x[17 * 8 + 1] == -216); /* bit by bit */
+    x[16 * 8] = 254;
+    assert_status(QUIRE_OK, quire_kv_import(kv, &a, x, NULL));
+    a.layout.dtype = QUIRE_KV_INT8;
+    a.size = sizeof codes;
+    assert_status(QUIRE_OK, quire_kv_export(kv, &a, codes, NULL));
+    assert_true(scales[16] == 2 && codes[16 * 8] == 127 &&
+                codes[16 * 8 + 1] == -102); /* -204 / 2 */
+    assert_true(scales[0] == 96.0f / 127);
+    quire_kv_destroy(kv);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_three_shapes),      cmocka_unit_test(same_dtype_keeps_bits),
-        cmocka_unit_test(fp8_values_are_scaled), cmocka_unit_test(v_of_another_size_and_gaps),
-        cmocka_unit_test(misaligned_tensors),    cmocka_unit_test(bad_arguments),
+        cmocka_unit_test(the_three_shapes),
+        cmocka_unit_test(same_dtype_keeps_bits),
+        cmocka_unit_test(fp8_values_are_scaled),
+        cmocka_unit_test(v_of_another_size_and_gaps),
+        cmocka_unit_test(misaligned_tensors),
+        cmocka_unit_test(bad_arguments),
+        cmocka_unit_test(bad_scales),
+        cmocka_unit_test(int8_values_are_converted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,9 +41,8 @@ static void lines_have_one_writer(void **state)
     for (int64_t i = 0; i < N; i++)
         slots[i] = i + 7;
     static float rows[N * 16];
-    for (size_t i = 0; i < COUNT(rows); i++)
-        rows[i] = kv_exact();
     for (size_t d = 0; d < COUNT(KV_DTYPES); d++) {
+        kv_exact_rows(KV_DTYPES[d], rows, N, 16);
         struct quire_kv_group_config g = kv_group(KV_DTYPES[d], 16, 10);
         g.n_kv_heads = 1;
         struct quire_kv_cache *kv = kv_make(&g, 1, 16, NULL);
@@ -71,13 +70,13 @@ static void lines_have_one_writer(void **state)
     }
 }
 
-static void threads_do_not_matter(void **state)
+static void threads_do_not_matter_to(enum quire_kv_dtype k_dtype, enum quire_kv_dtype v_dtype)
 {
-    (void)state;
     enum { N = 200, D = 16, H = 3 };
     static float k[N * H * D], v[N * H * D];
     static int64_t slots[N];
-    struct quire_kv_group_config g = kv_group(QUIRE_KV_FP8_E4M3, D, 40);
+    struct quire_kv_group_config g = kv_group(k_dtype, D, 40);
+    g.v_dtype = v_dtype;
     g.n_kv_heads = H;
     struct quire_kv_cache *kv = kv_make(&g, 1, 16, NULL);
     int32_t blocks[40];
@@ -100,6 +99,13 @@ static void threads_do_not_matter(void **state)
             same_bytes_for_every_team(kv, &w);
         }
     quire_kv_destroy(kv);
+}
+
+static void threads_do_not_matter(void **state)
+{
+    (void)state;
+    threads_do_not_matter_to(QUIRE_KV_FP8_E4M3, QUIRE_KV_INT8);
+    threads_do_not_matter_to(QUIRE_KV_INT8, QUIRE_KV_BF16);
 }
 
 int main(void)

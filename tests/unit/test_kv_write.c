@@ -12,13 +12,15 @@ struct rows {
     float k[TOKENS * MAX_ROW], v[TOKENS * MAX_ROW];
 };
 
-static void random_rows(struct rows *r)
+/* Rows of these sizes that the dtypes hold exactly. */
+static void exact_rows(struct rows *r, enum quire_kv_dtype kt, size_t kd, enum quire_kv_dtype vt,
+                       size_t vd)
 {
-    for (size_t i = 0; i < COUNT(r->k); i++) {
-        r->k[i] = kv_exact();
-        r->v[i] = kv_exact();
-    }
+    kv_exact_rows(kt, r->k, COUNT(r->k) / kd, kd);
+    kv_exact_rows(vt, r->v, COUNT(r->v) / vd, vd);
 }
+
+static void random_rows(struct rows *r) { exact_rows(r, QUIRE_KV_F32, 1, QUIRE_KV_F32, 1); }
 
 static struct quire_kv_write_args write_of(uint32_t layer, const struct rows *r,
                                            const int64_t *slots, size_t n)
@@ -44,6 +46,24 @@ static struct quire_kv_read_args read_of(uint32_t layer, struct rows *r, const i
 
 static struct rows in, out;
 
+/* The bytes of a row as the index formula puts them: K's or V's, padded with zeros. */
+static void expect_row(const struct quire_kv_cache *kv, unsigned char *block, int token, bool is_v,
+                       const float *row)
+{
+    const struct qr_kv_layout *l = &kv->groups[0].layout;
+    const struct qr_kv_dtype *type = is_v ? l->v_type : l->k_type;
+    const int n = is_v ? l->v_size : l->k_size, padded = is_v ? l->v_padded : l->k_size;
+    struct qr_kv_row codes = { { 0 } };
+    float scale = 1;
+    type->narrow(kv->kernels, codes.bytes, row, &scale, (size_t)n);
+    for (int d = 0; d < padded; d++)
+        memcpy(block + (is_v ? qr_kv_v_offset(l, token, d) : qr_kv_k_offset(l, token, d)),
+               codes.bytes + (size_t)d * type->bytes, type->bytes);
+    const size_t scales = is_v ? l->v_scales : l->k_scales;
+    if (scales)
+        memcpy(block + scales + (size_t)token * sizeof scale, &scale, sizeof scale);
+}
+
 /* One configuration: what is written to random slots of both layers comes back, and nothing else
  * changed. */
 static void round_trip(enum quire_kv_dtype kt, enum quire_kv_dtype vt, uint32_t bs, uint32_t kd,
@@ -60,9 +80,8 @@ static void round_trip(enum quire_kv_dtype kt, enum quire_kv_dtype vt, uint32_t 
     unsigned char *want = malloc(kv->pool_bytes);
     assert_non_null(want);
     memcpy(want, kv->pool, kv->pool_bytes);
-    const struct qr_kv_layout *l = &kv->groups[0].layout;
     for (uint32_t layer = 0; layer < 2; layer++) {
-        random_rows(&in);
+        exact_rows(&in, kt, kd, vt, vd);
         kv_random_slots(slots, TOKENS, blocks, 5, bs, true);
         const struct quire_kv_write_args w = write_of(layer, &in, slots, TOKENS);
         assert_status(QUIRE_OK, quire_kv_write(kv, &w, NULL, NULL));
@@ -74,21 +93,11 @@ static void round_trip(enum quire_kv_dtype kt, enum quire_kv_dtype vt, uint32_t 
             const struct rows *from = slots[t] == QUIRE_SLOT_PAD ? &before : &in;
             assert_memory_equal(&out.k[t * 2 * kd], &from->k[t * 2 * kd], 2 * kd * sizeof(float));
             assert_memory_equal(&out.v[t * 2 * vd], &from->v[t * 2 * vd], 2 * vd * sizeof(float));
-            for (uint32_t h = 0; h < 2 && slots[t] != QUIRE_SLOT_PAD;
-                 h++) { /* the bytes, by the index formula */
-                unsigned char *b =
+            for (uint32_t h = 0; h < 2 && slots[t] != QUIRE_SLOT_PAD; h++) {
+                unsigned char *block =
                     want + (qr_kv_block(kv, 0, layer, h, (int32_t)(slots[t] / bs)) - kv->pool);
-                const int token = (int)(slots[t] % bs);
-                unsigned char code[4];
-                for (uint32_t d = 0; d < kd; d++) {
-                    qr_kv_dtype(kt)->narrow(kv->kernels, code, &in.k[(t * 2 + h) * kd + d], 1, 1);
-                    memcpy(b + qr_kv_k_offset(l, token, (int)d), code, qr_kv_dtype(kt)->bytes);
-                }
-                for (uint32_t d = 0; d < (uint32_t)l->v_padded; d++) {
-                    const float zero = 0, *x = d < vd ? &in.v[(t * 2 + h) * vd + d] : &zero;
-                    qr_kv_dtype(vt)->narrow(kv->kernels, code, x, 1, 1);
-                    memcpy(b + qr_kv_v_offset(l, token, (int)d), code, qr_kv_dtype(vt)->bytes);
-                }
+                expect_row(kv, block, (int)(slots[t] % bs), false, &in.k[(t * 2 + h) * kd]);
+                expect_row(kv, block, (int)(slots[t] % bs), true, &in.v[(t * 2 + h) * vd]);
             }
         }
     }
@@ -106,8 +115,8 @@ static void every_dtype_and_shape(void **state)
             for (size_t h = 0; h < COUNT(HEAD_SIZES); h++) {
                 round_trip(KV_DTYPES[d], KV_DTYPES[d], BLOCK_SIZES[b], HEAD_SIZES[h],
                            HEAD_SIZES[h]);
-                round_trip(KV_DTYPES[d], KV_DTYPES[(d + 1 + h) % 5], BLOCK_SIZES[b], HEAD_SIZES[h],
-                           HEAD_SIZES[(h + 4) % COUNT(HEAD_SIZES)]);
+                round_trip(KV_DTYPES[d], KV_DTYPES[(d + 1 + h) % COUNT(KV_DTYPES)], BLOCK_SIZES[b],
+                           HEAD_SIZES[h], HEAD_SIZES[(h + 4) % COUNT(HEAD_SIZES)]);
             }
 }
 
