@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_attention.c - `quire-bench attention`: prefill and decode over a paged cache that lies in memory. */
+/* bench_attention.c - `quire-bench attention`: prefill and decode over a paged cache that lies in memory, prompts that
+ * sequences share, and plain rows. */
 #include "bench_attention.h"
 #include "bench_measure.h"
 #include "bench_table.h"
@@ -35,8 +36,10 @@ static void close_case(struct attention_case *c)
 {
     quire_plan_destroy(c->plan);
     quire_kv_destroy(c->kv);
+    quire_dense_destroy(c->dense);
     bench_tables_close(&c->tables);
     free(c->starts), free(c->lens), free(c->slopes), free(c->sinks), free(c->q), free(c->out);
+    free(c->k), free(c->v);
     *c = (struct attention_case){ 0 };
 }
 
@@ -60,7 +63,7 @@ static quire_status make_config(struct attention_case *c, enum quire_compute com
     return s->sinks && !c->sinks ? QUIRE_E_NOMEM : QUIRE_OK;
 }
 
-/* Lengths from half to one and a half of the mean when there are several sequences. */
+/* Lengths from half to one and a half of the mean when there are several sequences that share nothing. */
 static quire_status make_batch(struct attention_case *c, uint32_t context, uint64_t *rng)
 {
     const size_t tokens = (size_t)c->n_seqs * c->n_query,
@@ -74,7 +77,7 @@ static quire_status make_batch(struct attention_case *c, uint32_t context, uint6
     for (uint32_t i = 0; i < c->n_seqs; i++) {
         c->starts[i] = (int32_t)(i * c->n_query);
         c->lens[i] = (int32_t)context;
-        if (c->n_seqs > 1)
+        if (c->n_seqs > 1 && !c->shared)
             c->lens[i] = (int32_t)(context / 2 + (uint64_t)context * i / (c->n_seqs - 1));
     }
     c->starts[c->n_seqs] = (int32_t)tokens;
@@ -87,7 +90,7 @@ static size_t layer_bytes(const struct attention_case *c)
 {
     size_t tokens = 0;
     for (uint32_t i = 0; i < c->n_seqs; i++)
-        tokens += (size_t)c->lens[i];
+        tokens += (size_t)c->lens[i] - (i ? c->shared : 0);
     return tokens * c->shape->kv_heads * c->shape->head_size *
            (bench_kv_elem_bytes(c->k_type) + bench_kv_elem_bytes(c->v_type));
 }
@@ -113,6 +116,9 @@ static quire_status make_cache(struct attention_case *c, const struct bench_opti
     if (s == QUIRE_OK)
         s = bench_tables_open(&c->tables, c->kv, c->n_seqs, max_blocks, o->shuffle, o->seed + 1,
                               err);
+    for (uint32_t i = 1; s == QUIRE_OK && i < c->n_seqs; i++)
+        memcpy(c->tables.ids + (size_t)i * max_blocks, c->tables.ids,
+               c->shared / BLOCK * sizeof *c->tables.ids);
     for (uint32_t i = 0; s == QUIRE_OK && i < c->n_seqs; i++)
         s = bench_cache_fill(c->kv, &c->tables, i, (uint32_t)c->lens[i], o->seed, c->threads, err);
     return s;
@@ -122,16 +128,18 @@ static quire_status make_plan(struct attention_case *c, const struct bench_optio
                               struct quire_error *err)
 {
     const struct quire_plan_group group = { .config = &c->config };
-    const struct quire_plan_params params = { .struct_size = sizeof params,
-                                              .kv = c->kv,
-                                              .groups = &group,
-                                              .n_groups = 1,
-                                              .max_tokens = c->n_seqs * c->n_query,
-                                              .max_seqs = c->n_seqs,
-                                              .max_seq_len =
-                                                  c->tables.max_blocks * c->tables.block_size,
-                                              .n_threads = quire_threads_count(c->threads),
-                                              .isa = o->isa };
+    const struct quire_plan_params params = {
+        .struct_size = sizeof params,
+        .kv = c->kv,
+        .groups = &group,
+        .n_groups = 1,
+        .max_tokens = c->n_seqs * c->n_query,
+        .max_seqs = c->n_seqs,
+        .max_seq_len = c->tables.max_blocks * c->tables.block_size,
+        .n_threads = quire_threads_count(c->threads),
+        .flags = c->path == ATTENTION_PLAIN ? QUIRE_PLAN_NO_CASCADE : 0,
+        .isa = o->isa
+    };
     const struct quire_attention_batch_group tables = { .block_table = c->tables.ids,
                                                         .max_blocks = c->tables.max_blocks };
     const struct quire_attention_batch batch = { .struct_size = sizeof batch,
@@ -144,6 +152,32 @@ static quire_status make_plan(struct attention_case *c, const struct bench_optio
     return s == QUIRE_OK ? quire_plan_build(c->plan, &batch, err) : s;
 }
 
+/* Plain rows of one sequence. Multiples of 1 / 64 are the same in every type they are packed to. */
+static quire_status make_dense(struct attention_case *c, const struct bench_options *o,
+                               uint64_t *rng, struct quire_error *err)
+{
+    const uint32_t keys = (uint32_t)c->lens[0];
+    const size_t n = (size_t)keys * c->shape->kv_heads * c->shape->head_size;
+    const struct quire_dense_params params = { .struct_size = sizeof params,
+                                               .dtype = c->k_type,
+                                               .config = &c->config,
+                                               .max_tokens = c->n_query,
+                                               .max_kv_tokens = keys,
+                                               .max_seqs = 1,
+                                               .n_threads = quire_threads_count(c->threads),
+                                               .isa = o->isa };
+    c->n_layers = 1;
+    c->k = malloc(n * sizeof *c->k);
+    c->v = malloc(n * sizeof *c->v);
+    if (!c->k || !c->v)
+        return QUIRE_E_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        c->k[i] = roundf(64 * bench_random_float(rng)) / 64;
+        c->v[i] = roundf(64 * bench_random_float(rng)) / 64;
+    }
+    return quire_dense_create(&params, &c->dense, err);
+}
+
 static quire_status open_case(struct attention_case *c, const struct bench_options *o,
                               uint32_t context, enum quire_compute compute, struct quire_error *err)
 {
@@ -151,6 +185,8 @@ static quire_status open_case(struct attention_case *c, const struct bench_optio
     quire_status s = make_config(c, compute, &rng);
     if (s == QUIRE_OK)
         s = make_batch(c, context, &rng);
+    if (s == QUIRE_OK && c->path == ATTENTION_DENSE)
+        return make_dense(c, o, &rng, err);
     if (s == QUIRE_OK)
         s = make_cache(c, o, err);
     return s == QUIRE_OK ? make_plan(c, o, err) : s;
@@ -164,6 +200,15 @@ static quire_status run(void *arg, struct quire_error *err)
     const struct quire_attention_args args = {
         .struct_size = sizeof args, .layer = c->layer, .q = c->q, .out = c->out
     };
+    const int32_t kv_starts[] = { 0, c->lens[0] };
+    const struct quire_dense_batch rows = { .struct_size = sizeof rows,
+                                            .num_seqs = 1,
+                                            .query_start_loc = c->starts,
+                                            .kv_start_loc = kv_starts,
+                                            .k = c->k,
+                                            .v = c->v };
+    if (c->dense)
+        return quire_attention_dense(c->dense, &rows, &args, c->threads, err);
     c->layer = (c->layer + 1) % c->n_layers;
     return quire_attention_forward(c->plan, &args, c->threads, err);
 }
@@ -178,7 +223,7 @@ static enum bench_roof roof_of(const struct attention_case *c)
                : BENCH_F32;
 }
 
-/* Operations on visible keys, and bytes of the keys and values that any query sees. */
+/* Operations on visible keys, and bytes of the keys and values that any query sees; shared ones count once. */
 static void count_work(const struct attention_case *c, struct bench_work *w)
 {
     const double d = c->shape->head_size;
@@ -187,7 +232,8 @@ static void count_work(const struct attention_case *c, struct bench_work *w)
         double pairs = 0;
         for (uint32_t t = 0; t < c->n_query; t++)
             pairs += attention_visible(c, len - c->n_query + t);
-        const double keys = attention_visible(c, len - c->n_query) + (double)c->n_query - 1;
+        const double keys =
+            attention_visible(c, len - c->n_query) + (double)c->n_query - 1 - (i ? c->shared : 0);
         w->need[roof_of(c)] += 4 * d * pairs * c->shape->heads;
         w->need[BENCH_READ] +=
             keys * c->shape->kv_heads * d *
@@ -204,6 +250,7 @@ static double allowed_error(const struct attention_case *c)
 static const struct bench_column columns[] = {
     { "model", "model", BENCH_TEXT, 11 },
     { "heads", "heads", BENCH_TEXT, 9 },
+    { "keys", "path", BENCH_TEXT, 7 },
     { "seqs", "seqs", 0, 4 },
     { "new", "n_query", 0, 4 },
     { "context", "context", 0, 7 },
@@ -221,6 +268,8 @@ static const struct bench_column columns[] = {
     { "rounds", "rounds", BENCH_TEXT, 8 },
 };
 
+static const char *const path_names[] = { "paged", "plain", "cascade", "dense" };
+
 struct job {
     struct bench_machine machine;
     struct bench_table table;
@@ -236,6 +285,7 @@ static void put_row(struct job *j, const struct attention_case *c, uint32_t cont
     struct bench_table *out = &j->table;
     bench_text(out, "%s", c->shape->name);
     bench_text(out, "%u/%u/%u", c->shape->heads, c->shape->kv_heads, c->shape->head_size);
+    bench_text(out, "%s", path_names[c->path]);
     bench_number(out, c->n_seqs);
     bench_number(out, c->n_query);
     bench_number(out, context);
@@ -254,15 +304,13 @@ static void put_row(struct job *j, const struct attention_case *c, uint32_t cont
     bench_text(out, "%u%s", t->rounds, t->cpu_time ? " cpu" : "");
 }
 
-static int one_case(struct job *j, uint32_t n_seqs, uint32_t n_query, uint32_t context)
+static int one_case(struct job *j, struct attention_case c, uint32_t context)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
-    struct attention_case c = { .shape = j->shape,
-                                .k_type = j->k_type,
-                                .v_type = j->v_type,
-                                .n_seqs = n_seqs,
-                                .n_query = n_query,
-                                .threads = j->machine.threads };
+    c.shape = j->shape;
+    c.k_type = j->k_type;
+    c.v_type = j->v_type;
+    c.threads = j->machine.threads;
     struct bench_work work = { .run = run, .arg = &c };
     struct bench_timing timing;
     quire_status s = open_case(&c, j->o, context, j->compute, &err);
@@ -283,6 +331,24 @@ static int one_case(struct job *j, uint32_t n_seqs, uint32_t n_query, uint32_t c
 
 /* ---- what is measured */
 
+/* A prompt in plain rows, at once. */
+static int dense_case(struct job *j, uint32_t n)
+{
+    const bool packable = j->k_type == j->v_type && bench_kv_elem_bytes(j->k_type) > 1;
+    const struct attention_case c = { .path = ATTENTION_DENSE, .n_seqs = 1, .n_query = n };
+    return packable ? one_case(j, c, n) : 0;
+}
+
+/* Decode of several sequences that share all but the last 64 of their keys, with and without cascades. */
+static int shared_cases(struct job *j, uint32_t n_seqs, uint32_t context)
+{
+    struct attention_case c = { .path = ATTENTION_PLAIN, .n_seqs = n_seqs, .n_query = 1 };
+    c.shared = context / 64 * 64;
+    const int code = one_case(j, c, c.shared + 64);
+    c.path = ATTENTION_CASCADE;
+    return code ? code : one_case(j, c, c.shared + 64);
+}
+
 /* Prefill and decode of one shape, KV type and mode. */
 static int cases(struct job *j)
 {
@@ -296,12 +362,18 @@ static int cases(struct job *j)
     int code = 0;
     for (uint32_t i = 0; !code && i < prompts.n && (!some || o->prompts.n); i++) {
         const uint32_t n = prompts.v[i] ? prompts.v[i] : 1;
-        code = one_case(j, 1, n < 512 ? n : 512, n);
+        code = one_case(j, (struct attention_case){ .n_seqs = 1, .n_query = n < 512 ? n : 512 }, n);
+        if (!code && n <= 512)
+            code = dense_case(j, n);
     }
     for (uint32_t i = 0; !code && i < depths.n && (!some || o->depths.n); i++)
-        for (uint32_t b = 0; !code && b < batches.n; b++)
-            code =
-                one_case(j, batches.v[b] ? batches.v[b] : 1, 1, depths.v[i] > 1 ? depths.v[i] : 2);
+        for (uint32_t b = 0; !code && b < batches.n; b++) {
+            const uint32_t n = batches.v[b] ? batches.v[b] : 1,
+                           depth = depths.v[i] > 1 ? depths.v[i] : 2;
+            code = one_case(j, (struct attention_case){ .n_seqs = n, .n_query = 1 }, depth);
+            if (!code && n > 1)
+                code = shared_cases(j, n, depth);
+        }
     return code;
 }
 
@@ -365,12 +437,14 @@ int bench_attention(const struct bench_options *o)
         bench_machine_close(&j.machine);
     }
     bench_table_end(&j.table);
-    bench_note(
-        &j.table,
-        "Every call reads another layer's keys and values, from memory. GFLOP/s counts visible "
-        "keys "
-        "only. error: largest difference of sampled rows to sums in double over what the cache "
-        "holds, relative to their root mean square.");
+    bench_note(&j.table,
+               "Every call reads another layer's keys and values, from memory; dense ones are "
+               "plain f32 rows "
+               "that it packs first. Sequences of plain and cascade cases share all keys but 64, "
+               "which count "
+               "once; plain reads them for each. GFLOP/s counts visible keys only. error: largest "
+               "difference of sampled rows to sums in double over what the cache "
+               "holds, relative to their root mean square.");
     bench_document_end(&j.table);
     return code;
 }

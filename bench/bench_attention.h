@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_attention.h - one attention case: a cache in memory, a plan, queries. */
+/* bench_attention.h - one attention case: keys and values, a plan, queries. */
 #ifndef QUIRE_BENCH_BENCH_ATTENTION_H
 #define QUIRE_BENCH_BENCH_ATTENTION_H
 #include "bench_cache.h"
+#include <quire/attention_dense.h>
 
 /* Attention of a well-known model. */
 struct attention_shape {
@@ -11,6 +12,14 @@ struct attention_shape {
     uint32_t window; /* keys a query sees, 0 = all */
     float soft_cap;
     bool alibi, sinks;
+};
+
+/* How the keys are held and read. */
+enum attention_path {
+    ATTENTION_PAGED,   /* in a cache, each sequence its own */
+    ATTENTION_PLAIN,   /* in a cache, `shared` of them in blocks of all sequences, read for each */
+    ATTENTION_CASCADE, /* the same, read once where the plan finds that it pays */
+    ATTENTION_DENSE,   /* in plain rows, packed by every call */
 };
 
 /* Sequences of a step: each has its own length, and n_query new tokens at its end. */
@@ -22,9 +31,13 @@ struct attention_case {
     int32_t *starts, *lens; /* [n_seqs + 1], [n_seqs] */
     float *slopes, *sinks;  /* [heads] or NULL */
     float *q, *out;         /* [n_seqs * n_query][heads][head_size] */
+    enum attention_path path;
+    uint32_t shared; /* leading keys that all sequences share, whole blocks */
     struct bench_tables tables;
     struct quire_kv_cache *kv;
     struct quire_plan *plan;
+    struct quire_dense *dense;     /* or this, in place of the three */
+    float *k, *v;                  /* [keys][kv_heads][head_size] */
     struct quire_threads *threads; /* borrowed */
 };
 

@@ -23,6 +23,11 @@ static bool read_rows(const struct attention_case *c, uint32_t seq, uint32_t fro
                       bool values, float *buffer)
 {
     int64_t slots[CHUNK];
+    if (c->dense) {
+        const size_t row = (size_t)c->shape->kv_heads * c->shape->head_size;
+        memcpy(buffer, (values ? c->v : c->k) + from * row, n * row * sizeof *buffer);
+        return true;
+    }
     for (uint32_t i = 0; i < n; i++)
         slots[i] = bench_slot(&c->tables, seq, from + i);
     const struct quire_kv_read_args args = { .struct_size = sizeof args,
