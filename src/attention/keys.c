@@ -96,8 +96,9 @@ struct qr_key_range qr_tokens_keys(const struct quire_attention_config *c,
 {
     struct qr_key_range r = { 0, 0 };
     if (!s->tree) { /* both ends rise with the tokens */
-        r.lo = qr_token_keys(c, s, first).range.lo;
-        r.hi = qr_token_keys(c, s, last).range.hi;
+        r = qr_token_keys(c, s, first).range;
+        if (last > first)
+            r.hi = qr_token_keys(c, s, last).range.hi;
         return r;
     }
     for (uint32_t t = first; t <= last; t++) {

@@ -17,7 +17,7 @@ struct qr_plan_seq {
     uint32_t encoder_len;         /* keys of its encoder */
     bool override_causal, causal; /* the sequence's own flag */
     uint32_t n_spans;
-    const struct quire_span *spans; /* bidirectional ones that begin before len */
+    const struct quire_span *spans; /* bidirectional, rising */
     const uint64_t *tree;           /* [n_tokens] tree mask, or NULL */
 };
 

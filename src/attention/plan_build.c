@@ -18,9 +18,7 @@ struct qr_plan_seq qr_batch_seq(const struct quire_attention_batch *b, uint32_t 
         s.tree = b->tree_mask + first;
     if (b->spans) {
         s.spans = b->spans + b->span_loc[i];
-        const uint32_t n = (uint32_t)(b->span_loc[i + 1] - b->span_loc[i]);
-        while (s.n_spans < n && s.spans[s.n_spans].begin < b->seq_lens[i])
-            s.n_spans++;
+        s.n_spans = (uint32_t)(b->span_loc[i + 1] - b->span_loc[i]);
     }
     return s;
 }

@@ -8,7 +8,8 @@
 
 enum {
     ITEMS_PER_THREAD = 4, /* so that a slow neighbour on one core costs little */
-    N_CLASSES = 64        /* of cost, by power of two */
+    N_CLASSES = 64,       /* of cost, by power of two */
+    N_KEPT = 32           /* tiles of a sequence that are worked out once for all heads */
 };
 
 uint32_t qr_tiles_of(const struct qr_plan_group *g, const struct qr_plan_seq *s)
@@ -26,18 +27,23 @@ struct qr_query_tile qr_tile_at(const struct quire_plan *plan, const struct qr_p
     share = (share + 5) / 6 * 6 < g->tile_rows ? (share + 5) / 6 * 6 : g->tile_rows;
     const uint64_t first = share * i < rows ? share * i : rows, left = rows - first;
     struct qr_query_tile t = { .row = (uint32_t)first,
-                               .n_rows = (uint32_t)(left < share ? left : share) };
+                               .n_rows = (uint32_t)(left < share ? left : share),
+                               .cost = 1 };
     if (!t.n_rows)
         return t;
     t.list = qr_plan_list(g, seq, kv_head);
     t.keys = qr_tokens_keys(&g->config, s, t.row / g->ratio, (t.row + t.n_rows - 1) / g->ratio);
-    const struct qr_sparse_count seen = qr_sparse_count(t.list, plan->kv->block_size, t.keys);
-    if (seen.spans) {
-        t.span = t.keys.lo / QUIRE_SPAN_KEYS;
-        t.end_span = (t.keys.hi - 1) / QUIRE_SPAN_KEYS + 1;
-    }
+    if (t.keys.lo == t.keys.hi)
+        return t;
+    t.span = t.keys.lo / QUIRE_SPAN_KEYS;
+    t.end_span = (t.keys.hi - 1) / QUIRE_SPAN_KEYS + 1;
+    struct qr_sparse_count seen = { t.keys.hi - t.keys.lo, t.end_span - t.span };
+    if (t.list)
+        seen = qr_sparse_count(t.list, plan->kv->block_size, t.keys);
+    if (!seen.spans)
+        t.end_span = t.span;
     t.n_live = seen.spans;
-    t.cost = (uint64_t)seen.keys * (t.n_rows + QR_ROW_OVERHEAD) + 1;
+    t.cost += (uint64_t)seen.keys * (t.n_rows + QR_ROW_OVERHEAD);
     return t;
 }
 
@@ -148,13 +154,17 @@ static void emit_seq(struct qr_divider *d, uint32_t seq)
 {
     const struct qr_plan_group *g = d->g;
     const uint32_t n = qr_tiles_of(g, &d->plan->seqs[seq]);
-    struct qr_query_tile t = { 0 };
+    const bool keep = n <= N_KEPT && !g->sparse;
+    struct qr_query_tile kept[N_KEPT], own;
+    for (uint32_t i = 0; keep && i < n; i++)
+        kept[i] = qr_tile_at(d->plan, g, seq, 0, i, n);
     for (uint32_t h = 0; h < g->config.num_kv_heads; h++)
         for (uint32_t i = n; i-- > 0;) { /* the last tile of a causal prompt sees most keys */
-            if (n > 1 || h == 0 || g->sparse)
-                t = qr_tile_at(d->plan, g, seq, h, i, n);
-            if (t.n_rows)
-                emit_tile(d, seq, h, &t);
+            const struct qr_query_tile *t = keep ? &kept[i] : &own;
+            if (!keep)
+                own = qr_tile_at(d->plan, g, seq, h, i, n);
+            if (t->n_rows)
+                emit_tile(d, seq, h, t);
         }
 }
 

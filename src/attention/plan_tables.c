@@ -99,11 +99,11 @@ static quire_status check_ids(struct quire_plan *plan, const struct qr_plan_grou
                    n_blocks = plan->kv->groups[g->kv_group].n_blocks,
                    given_up = t->first_block ? t->first_block[i] : 0;
     const uint32_t generation = new_generation(plan, largest_pool(plan));
-    const int32_t first_id = *entry(t, i, u->begin);
+    const int32_t *ids = entry(t, i, u->begin), first_id = *ids;
     for (uint32_t j = u->begin; j < u->end; j++) {
         if (!is_used(u, j))
             continue;
-        const int32_t id = *entry(t, i, j);
+        const int32_t id = ids[j - u->begin];
         if (id < 0 || (uint32_t)id >= n_blocks)
             return qr_fail(err, QUIRE_E_RANGE,
                            "KV group %u: block_table[%u][%u] is %d, not a block of 0 .. %u",
@@ -162,10 +162,13 @@ void qr_tables_take(struct quire_plan *plan, struct qr_plan_group *g,
     size_t used = 0;
     for (uint32_t i = 0; i < plan->num_seqs; i++) {
         const struct use u = use_of(plan, g, &plan->seqs[i], qr_plan_list(g, i, 0));
+        const int32_t *from = u.begin < u.end ? entry(t, i, u.begin) : NULL;
         int32_t *ids = g->blocks + used;
         g->tables[i] = (struct qr_plan_table){ u.begin, u.end - u.begin, used };
-        for (uint32_t j = u.begin; j < u.end; j++)
-            ids[j - u.begin] = is_used(&u, j) ? *entry(t, i, j) : -1;
+        if (!u.named && from)
+            memcpy(ids, from, (u.end - u.begin) * sizeof *ids);
+        for (uint32_t j = u.begin; u.named && j < u.end; j++)
+            ids[j - u.begin] = is_used(&u, j) ? from[j - u.begin] : -1;
         used += u.end - u.begin;
     }
 }

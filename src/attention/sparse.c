@@ -46,9 +46,6 @@ struct qr_sparse_count qr_sparse_count(const struct quire_sparse_list *list, uin
     struct qr_sparse_count n = { 0, 0 };
     if (range.lo == range.hi)
         return n;
-    if (!list)
-        return (struct qr_sparse_count){ range.hi - range.lo, (range.hi - 1) / QUIRE_SPAN_KEYS -
-                                                                  range.lo / QUIRE_SPAN_KEYS + 1 };
     uint32_t next_span = 0; /* those before it are counted or have no key */
     for (uint32_t i = first_from(list, range.lo / block_size);
          i < list->n && (uint32_t)list->blocks[i] <= (range.hi - 1) / block_size; i++) {

@@ -16,7 +16,7 @@ bool qr_sparse_any(const struct quire_sparse_list *list, uint32_t block_size, ui
 struct qr_sparse_count {
     uint32_t keys, spans; /* of 512 keys with a key of the list in them */
 };
-/* What of a range of keys lies in blocks of the list. */
+/* What of a range of keys lies in blocks of a list, which here is not NULL. */
 struct qr_sparse_count qr_sparse_count(const struct quire_sparse_list *list, uint32_t block_size,
                                        struct qr_key_range range);
 

@@ -93,7 +93,7 @@ static void spans(void **state)
     (void)state;
     static const uint32_t lens[] = { 150, 1, 0, 66 }, long_lens[] = { 1100, 530 };
     scene_rng = 31;
-    for (int round = 0; round < 70; round++) {
+    for (int round = 0; round < 40; round++) {
         const bool is_long = round % 10 == 9;
         struct scene s = decoder_scene();
         scene_fill(&s, is_long ? long_lens : lens, is_long ? 2 : 4);
@@ -139,7 +139,7 @@ static void trees(void **state)
     (void)state;
     static const uint32_t lens[] = { 150, 1, 0, 66 }, long_lens[] = { 1100, 520 };
     scene_rng = 32;
-    for (int round = 0; round < 90; round++) {
+    for (int round = 0; round < 48; round++) {
         struct scene s = decoder_scene();
         scene_fill(&s, round % 10 == 9 ? long_lens : lens, round % 10 == 9 ? 2 : 4);
         scene_point(&s, scene_below(2) == 0, scene_below(3) == 0);
@@ -193,7 +193,7 @@ static void lists(void **state)
     (void)state;
     static const uint32_t lens[] = { 150, 1, 0, 500 }, long_lens[] = { 2000, 1000 };
     scene_rng = 34;
-    for (int round = 0; round < 60; round++) {
+    for (int round = 0; round < 36; round++) {
         const bool is_long = round % 6 == 5;
         struct scene s = random_scene();
         s.config.head_size = is_long ? 16 : s.config.head_size;
