@@ -98,9 +98,10 @@ static size_t layer_bytes(const struct attention_case *c)
 static quire_status make_cache(struct attention_case *c, const struct bench_options *o,
                                struct quire_error *err)
 {
-    enum { BLOCK = 64 };
+    enum { BLOCK = 64, MAX_LAYERS = 1024 };
     const uint32_t max_blocks = ((uint32_t)c->lens[c->n_seqs - 1] + BLOCK - 1) / BLOCK;
-    c->n_layers = (uint32_t)(bench_cold_bytes(o) / layer_bytes(c) + 1);
+    const size_t layers = bench_cold_bytes(o) / layer_bytes(c) + 1;
+    c->n_layers = (uint32_t)(layers < MAX_LAYERS ? layers : MAX_LAYERS);
     const struct quire_kv_group_config group = { .n_layers = c->n_layers,
                                                  .n_kv_heads = c->shape->kv_heads,
                                                  .head_size = c->shape->head_size,

@@ -76,6 +76,16 @@ uint32_t qr_cpu_features(void)
     return features;
 }
 
+bool qr_cpu_slow_dot_bf16(void)
+{
+    enum { COOPER_LAKE = 0x55 }; /* it shares its number with Skylake and starts one in each cycle */
+    uint32_t a, b, c, d;
+    if (!__get_cpuid(0, &a, &b, &c, &d) || b != signature_INTEL_ebx)
+        return false;
+    __get_cpuid(1, &a, &b, &c, &d);
+    return (a >> 8 & 15) == 6 && ((a >> 4 & 15) | (a >> 12 & 0xf0)) != COOPER_LAKE;
+}
+
 const char *qr_cpu_brand(void)
 {
     static _Thread_local char brand[49];
@@ -110,8 +120,10 @@ uint32_t qr_cpu_features(void)
 }
 
 const char *qr_cpu_brand(void) { return "aarch64"; }
+bool qr_cpu_slow_dot_bf16(void) { return false; }
 
 #else
 uint32_t qr_cpu_features(void) { return 0; }
 const char *qr_cpu_brand(void) { return "unknown"; }
+bool qr_cpu_slow_dot_bf16(void) { return false; }
 #endif

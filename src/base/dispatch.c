@@ -39,6 +39,16 @@ static struct quire_kernels tables[N_LEVELS];
 static uint32_t missing[N_LEVELS]; /* features this CPU lacks for the level; 0 = usable */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* Takes the kernels whose one gain is vdpbf16ps back to those of the level below, which give the same bits. */
+static void avoid_dot_bf16(struct quire_kernels *k, const struct quire_kernels *below)
+{
+#define KEEP(name) (k->name = below->name, k->impl.name = below->impl.name)
+    KEEP(attn_qk_bf16_native);
+    KEEP(attn_pv_bf16_native);
+    KEEP(linear_native_bf16);
+#undef KEEP
+}
+
 /* A level of a wider family replaces what a narrower sibling set only where it has a kernel of its own, so the
  * levels are walked in order. avx2_vnni stays out of the avx512 tables: they start from avx2. */
 static void build_tables(void)
@@ -55,7 +65,10 @@ static void build_tables(void)
             before_vnni = k;
         if (strcmp(levels[i].name, "avx512") == 0 && before_vnni.level)
             k = before_vnni;
+        const struct quire_kernels below = k;
         levels[i].init(&k);
+        if (levels[i].need & QR_CPU_AVX512_BF16 && qr_cpu_slow_dot_bf16())
+            avoid_dot_bf16(&k, &below);
         k.level = levels[i].name;
         tables[i] = k;
     }
