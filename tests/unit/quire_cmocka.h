@@ -42,7 +42,7 @@ static inline bool need_shared(void)
         assert_int_equal(got_, expected);                                                             \
     } while (0)
 
-/* Allocator that counts live bytes and fails the n-th allocation (1 = the first; 0 = none). With `forever` every
+/* Allocator, for any number of threads, that counts live bytes and fails the n-th allocation (1 = the first; 0 = none). With `forever` every
  * later one fails too. */
 struct fail_alloc {
     struct quire_allocator hooks;
@@ -53,23 +53,23 @@ struct fail_alloc {
 static inline void *fail_alloc_get(void *user, size_t size, size_t align)
 {
     struct fail_alloc *f = user;
-    const size_t call = ++f->calls;
+    const size_t call = __atomic_add_fetch(&f->calls, 1, __ATOMIC_RELAXED);
     if (f->fail_at && (call == f->fail_at || (f->forever && call > f->fail_at)))
         return NULL;
     void *p = NULL;
     if (posix_memalign(&p, align < sizeof(void *) ? sizeof(void *) : align, size))
         return NULL;
     memset(p, 0xcd, size < 65536 ? size : 65536);
-    f->live_bytes += size;
-    f->live_count++;
+    __atomic_fetch_add(&f->live_bytes, size, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&f->live_count, 1, __ATOMIC_RELAXED);
     return p;
 }
 
 static inline void fail_alloc_put(void *user, void *ptr, size_t size)
 {
     struct fail_alloc *f = user;
-    f->live_bytes -= size;
-    f->live_count--;
+    __atomic_fetch_sub(&f->live_bytes, size, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&f->live_count, 1, __ATOMIC_RELAXED);
     free(ptr);
 }
 
