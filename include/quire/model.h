@@ -87,6 +87,14 @@ enum quire_model_kind {
     QUIRE_MODEL_ENCODER_DECODER, /**< both */
 };
 
+/** How the states of a sequence become one vector. Append only. */
+enum quire_pooling {
+    QUIRE_POOLING_CLS,    /**< the first token's state */
+    QUIRE_POOLING_MEAN,   /**< the mean of all tokens' states */
+    QUIRE_POOLING_LAST,   /**< the last token's state */
+    QUIRE_POOLING_POOLER, /**< the model's own: tanh(W . first token's state + b) */
+};
+
 /** Facts about an open model. Strings live as long as the model. */
 struct quire_model_info {
     uint32_t struct_size;      /**< set by the caller */
@@ -114,6 +122,8 @@ struct quire_model_info {
     uint32_t n_token_types;     /**< of encoders whose tokens have types, else 0 */
     uint32_t has_logits;        /**< 1: there is an output matrix; encoders often come without */
     uint32_t has_pooler;        /**< 1: QUIRE_POOLING_POOLER works */
+    enum quire_pooling pooling; /**< for embeddings, as the author says (GGUF pooling_type, 1_Pooling/config.json of a
+                                     folder); MEAN where nothing is said */
 };
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_info(const struct quire_model *model,
                                                          struct quire_model_info *info);
@@ -185,14 +195,6 @@ struct quire_model_step {
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_context_forward(struct quire_context *context,
                                                               const struct quire_model_step *step,
                                                               struct quire_error *err);
-
-/** How the states of a sequence become one vector. Append only. */
-enum quire_pooling {
-    QUIRE_POOLING_CLS,    /**< the first token's state */
-    QUIRE_POOLING_MEAN,   /**< the mean of all tokens' states */
-    QUIRE_POOLING_LAST,   /**< the last token's state */
-    QUIRE_POOLING_POOLER, /**< the model's own: tanh(W . first token's state + b) */
-};
 
 /** One pass of the encoder over whole sequences. Row t is token t of the batch; T = query_start_loc[num_seqs].
  *  Padding is not needed and not known: a sequence is as long as it is. What a sequence gets does not depend on

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "model/config_internal.h"
 #include <math.h>
+#include <quire/model.h>
 #include <stdio.h>
 
 void qr_model_config_init(struct qr_model_config *cfg, const struct qr_arch *arch)
@@ -24,6 +25,7 @@ void qr_model_config_init(struct qr_model_config *cfg, const struct qr_arch *arc
     cfg->moe = arch->moe;
     cfg->moe.n_groups = cfg->moe.n_groups_used = 1;
     cfg->moe.weights_scale = 1;
+    cfg->pooling = QUIRE_POOLING_MEAN;
     cfg->bos_id = cfg->pad_id = cfg->decoder_start_id = -1;
 }
 

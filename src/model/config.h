@@ -168,6 +168,7 @@ struct qr_model_config {
     uint32_t n_token_types;
     bool tied_output;    /* no head of its own: logits = x . token_embd */
     bool no_output;      /* an encoder without a head: there are no logits */
+    uint8_t pooling;     /* enum quire_pooling that the author recommends */
     float logit_scale;   /* multiplies logits before final_softcap; 1 = none */
     float final_softcap; /* cap * tanh(logit / cap); 0 = off */
 
@@ -234,6 +235,11 @@ static inline bool qr_model_final_norm(const struct qr_model_config *cfg) { retu
 
 /* Has any layer a mixture of experts? */
 bool qr_model_has_experts(const struct qr_model_config *cfg);
+
+/* Takes over how embeddings are pooled from the text of 1_Pooling/config.json. Ways that quire does not know are ignored:
+ * a program chooses for itself. */
+quire_status qr_model_config_read_pooling(struct qr_model_config *cfg, const char *json, size_t size,
+                                          struct quire_error *err);
 
 /* The semantic validator, called by both of the above: limits, divisibility, finite numbers. */
 quire_status qr_model_config_validate(const struct qr_model_config *cfg, struct quire_error *err);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "model/config_internal.h"
 #include <math.h>
+#include <quire/model.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -166,6 +167,8 @@ static quire_status read_windows(const struct gguf_source *s)
     uint32_t window;
     bool windowed;
     QR_TRY(qr_gguf_source_u32_or(s, "attention.sliding_window", 0, &window));
+    if (window && !cfg->causal)
+        window = window / 2 + 1; /* the key counts both sides */
     for (uint32_t i = 0; window && i < cfg->n_layers; i++) {
         QR_TRY(is_windowed(s, i, &windowed));
         if (windowed) {
@@ -233,12 +236,23 @@ static bool has_role(const struct gguf_source *s, enum qr_weight_role role)
     return qr_gguf_source_has_role(s, role, 0);
 }
 
+static quire_status read_pooling(const struct gguf_source *s)
+{
+    static const uint8_t ways[] = { QUIRE_POOLING_MEAN, QUIRE_POOLING_MEAN, QUIRE_POOLING_CLS, QUIRE_POOLING_LAST };
+    uint32_t type; /* 0: none given */
+    QR_TRY(qr_gguf_source_u32_or(s, "pooling_type", 0, &type));
+    if (type < sizeof ways)
+        s->cfg->pooling = ways[type];
+    return QUIRE_OK;
+}
+
 /* What only models with an encoder have. */
 static quire_status read_encoder(const struct gguf_source *s)
 {
     enum { DEFAULT_DISTANCE = 128 }; /* the files have no key for it */
     struct qr_model_config *cfg = s->cfg;
     size_t tensor;
+    QR_TRY(read_pooling(s));
     if (cfg->kind == QR_MODEL_ENCODER && qr_gguf_find_tensor(s->g, "token_types.weight", &tensor)) {
         const uint64_t rows = qr_gguf_tensor(s->g, tensor)->dims[1];
         cfg->n_token_types = rows > UINT32_MAX ? UINT32_MAX : (uint32_t)rows;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hf_tokens.c - special token ids and sampling defaults of config.json and generation_config.json. */
+/* hf_tokens.c - special token ids and sampling defaults of config.json and generation_config.json; pooling. */
 #include "base/error.h"
 #include "model/hf_internal.h"
+#include <quire/model.h>
+#include <string.h>
 
 static quire_status to_id(const json_t *v, const char *key, int32_t *out, struct quire_error *err)
 {
@@ -95,4 +97,35 @@ quire_status qr_hf_tokens(const struct qr_hf *h, const json_t *generation)
         return QUIRE_OK;
     QR_TRY(read_ids(generation, cfg, h->err));
     return read_sampling(generation, &cfg->sampling, h->err);
+}
+
+/* Older files have a switch for every way, newer ones a name. */
+static const struct {
+    const char *key, *name;
+    enum quire_pooling pooling;
+} poolings[] = {
+    { "pooling_mode_cls_token", "cls", QUIRE_POOLING_CLS },
+    { "pooling_mode_mean_tokens", "mean", QUIRE_POOLING_MEAN },
+    { "pooling_mode_lasttoken", "lasttoken", QUIRE_POOLING_LAST },
+};
+
+quire_status qr_model_config_read_pooling(struct qr_model_config *cfg, const char *json, size_t size,
+                                          struct quire_error *err)
+{
+    static const char what[] = "1_Pooling/config.json";
+    json_t *obj = NULL;
+    enum qr_json_state state;
+    const char *name = "";
+    QR_TRY(qr_json_parse(json, size, what, &obj, err));
+    quire_status s = QUIRE_OK;
+    if (json_is_string(json_object_get(obj, "pooling_mode")))
+        s = qr_json_str(obj, what, "pooling_mode", &name, &state, err);
+    for (size_t i = 0; s == QUIRE_OK && i < sizeof poolings / sizeof *poolings; i++) {
+        bool on = false;
+        s = qr_json_bool(obj, what, poolings[i].key, &on, &state, err);
+        if (s == QUIRE_OK && (on || strcmp(name, poolings[i].name) == 0))
+            cfg->pooling = (uint8_t)poolings[i].pooling;
+    }
+    json_decref(obj);
+    return s;
 }

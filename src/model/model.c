@@ -159,6 +159,7 @@ quire_status quire_model_info(const struct quire_model *model, struct quire_mode
         .n_token_types = c->n_token_types,
         .has_logits = !c->no_output,
         .has_pooler = model->global.mat[QR_W_POOLER] != NULL,
+        .pooling = (enum quire_pooling)c->pooling,
     };
     return QUIRE_OK;
 }

@@ -138,7 +138,7 @@ static void name_after_dir(struct qr_weights *w)
 
 static quire_status open_folder(struct qr_weights *w, const char *path, struct quire_error *err)
 {
-    struct text config = { 0 }, generation = { 0 };
+    struct text config = { 0 }, generation = { 0 }, pooling = { 0 };
     w->dir = qr_strdup(w->allocator, path);
     if (!w->dir)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory to open %s", qr_path_tail(path));
@@ -148,8 +148,13 @@ static quire_status open_folder(struct qr_weights *w, const char *path, struct q
     if (s == QUIRE_OK)
         s = qr_model_config_from_hf(config.s, config.n, generation.s, generation.n, w->allocator,
                                     &w->config, err);
+    if (s == QUIRE_OK)
+        s = load_text(w, "1_Pooling/config.json", true, &pooling, err);
+    if (s == QUIRE_OK && pooling.s)
+        s = qr_model_config_read_pooling(&w->config, pooling.s, pooling.n, err);
     free_text(w, &config);
     free_text(w, &generation);
+    free_text(w, &pooling);
     QR_TRY(s);
     name_after_dir(w);
     return qr_safetensors_open_dir(path, w->allocator, &w->safetensors, err);

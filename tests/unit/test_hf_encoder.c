@@ -3,6 +3,7 @@
 #include "test_config.h"
 #include "test_hf.h"
 #include <math.h>
+#include <quire/model.h>
 
 static void test_bert(void **state)
 {
@@ -141,6 +142,33 @@ static void test_bart(void **state)
     bad(BART ",\"encoder_ffn_dim\":0}", QUIRE_E_FORMAT, "feed-forward size is 0");
 }
 
+static void expect_pooling(const char *json, enum quire_pooling pooling)
+{
+    struct qr_model_config c = good("{\"model_type\":\"bert\"}");
+    struct quire_error err = QUIRE_ERROR_INIT;
+    assert_int_equal(c.pooling, QUIRE_POOLING_MEAN);
+    assert_status(QUIRE_OK, qr_model_config_read_pooling(&c, json, strlen(json), &err));
+    assert_int_equal(c.pooling, pooling);
+    qr_model_config_free(&c);
+}
+
+static void test_pooling(void **state)
+{
+    (void)state;
+    expect_pooling("{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":false}", QUIRE_POOLING_CLS);
+    expect_pooling("{\"pooling_mode_cls_token\":false,\"pooling_mode_lasttoken\":true}", QUIRE_POOLING_LAST);
+    expect_pooling("{\"pooling_mode\":\"cls\"}", QUIRE_POOLING_CLS);
+    expect_pooling("{\"pooling_mode\":\"weightedmean\",\"pooling_mode_max_tokens\":true}", QUIRE_POOLING_MEAN);
+    expect_pooling("{}", QUIRE_POOLING_MEAN);
+    struct qr_model_config c = good("{\"model_type\":\"bert\"}");
+    struct quire_error err = QUIRE_ERROR_INIT;
+    static const char wrong[] = "{\"pooling_mode_cls_token\":3}";
+    assert_status(QUIRE_E_FORMAT, qr_model_config_read_pooling(&c, wrong, strlen(wrong), &err));
+    assert_non_null(strstr(err.msg, "1_Pooling/config.json"));
+    assert_status(QUIRE_E_FORMAT, qr_model_config_read_pooling(&c, "[", 1, &err));
+    qr_model_config_free(&c);
+}
+
 /* A family of decoders that was trained to see both ways is an encoder, with windows to both sides. */
 static void test_bidirectional(void **state)
 {
@@ -159,7 +187,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bert),       cmocka_unit_test(test_roberta),
         cmocka_unit_test(test_modernbert), cmocka_unit_test(test_t5),
-        cmocka_unit_test(test_bart),       cmocka_unit_test(test_bidirectional),
+        cmocka_unit_test(test_bart), cmocka_unit_test(test_pooling),       cmocka_unit_test(test_bidirectional),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "test_config.h"
 #include "test_gguf.h"
 #include <math.h>
+#include <quire/model.h>
 
 /* ---- A GGUF file against the folder it was converted from */
 
@@ -92,6 +93,10 @@ static void put_entry(struct image *m, const struct entry *e)
         put_kv_f32(m, e->key, (float)e->value);
     else if (e->type == QR_GGUF_STRING)
         put_kv_str(m, e->key, e->text);
+    else if (e->type == QR_GGUF_BOOL) {
+        put_key(m, e->key, QR_GGUF_BOOL);
+        put_u8(m, e->value != 0);
+    }
     else {
         const bool bools = e->type == 100;
         put_kv_array(m, e->key, bools ? QR_GGUF_BOOL : QR_GGUF_U32, strlen(e->text));
@@ -229,6 +234,45 @@ static void test_lies(void **state)
         QUIRE_E_FORMAT, "sliding_window");
     bad("phi9", (struct entry){ "x", QR_GGUF_U32, 0, NULL }, QUIRE_E_UNSUPPORTED,
         "general.architecture phi9");
+}
+
+/* Keys of encoders, and of both stacks of encoder-decoders. */
+static void test_encoders(void **state)
+{
+    (void)state;
+    const struct entry bert[] = { { "bert.attention.layer_norm_epsilon", QR_GGUF_F32, 1e-12, NULL },
+                                  { "bert.pooling_type", QR_GGUF_U32, 2, NULL },
+                                  { "bert.attention.sliding_window", QR_GGUF_U32, 8, NULL },
+                                  { "bert.attention.sliding_window_pattern", 100, 0, "0110" } };
+    struct qr_model_config c = good("bert", bert, 4);
+    assert_true(c.kind == QR_MODEL_ENCODER && !c.causal && c.pooling == QUIRE_POOLING_CLS && c.n_token_types == 0);
+    assert_true(c.layers[0].window == 0 && c.layers[1].window == 5); /* to both sides */
+    qr_model_config_free(&c);
+    c = good("bert", bert, 1);
+    assert_int_equal(c.pooling, QUIRE_POOLING_MEAN);
+    qr_model_config_free(&c);
+    const struct entry t5[] = { { "t5.attention.relative_buckets_count", QR_GGUF_U32, 32, NULL },
+                                { "t5.decoder_block_count", QR_GGUF_U32, 3, NULL },
+                                { "t5.decoder_start_token_id", QR_GGUF_U32, 7, NULL } };
+    c = good("t5", t5, 3);
+    assert_true(c.kind == QR_MODEL_ENCODER_DECODER && c.causal && c.n_layers == 3 && c.n_encoder_layers == 4);
+    assert_true(c.layers[6].encoder && c.layers[6].ffn_size == 160 && c.layers[6].n_kv_heads == 4);
+    assert_true(c.relative_buckets == 32 && c.relative_distance == 128 && c.decoder_start_id == 7);
+    assert_true(c.logit_scale == 0.125f && c.attention_scale == 1 && !c.ffn_gated && c.activation == QR_ACT_RELU);
+    qr_model_config_free(&c);
+    c = good("t5", t5, 1);
+    assert_true(c.n_layers == 4 && c.n_encoder_layers == 4 && c.decoder_start_id == -1);
+    qr_model_config_free(&c);
+    bad("t5", (struct entry){ "x", QR_GGUF_U32, 0, NULL }, QUIRE_E_FORMAT, "relative_buckets_count is missing");
+    bad("t5", (struct entry){ "t5.attention.relative_buckets_count", QR_GGUF_U32, 0, NULL }, QUIRE_E_FORMAT,
+        "relative_buckets_count is 0");
+    bad("t5", (struct entry){ "t5.attention.relative_buckets_count", QR_GGUF_U32, 300, NULL }, QUIRE_E_FORMAT,
+        "relative attention distance is 128");
+    /* a family of decoders whose file says that it sees both ways */
+    const struct entry both[] = { { "qwen2.attention.causal", QR_GGUF_BOOL, 0, NULL } };
+    c = good("qwen2", both, 1);
+    assert_true(c.kind == QR_MODEL_ENCODER && !c.causal);
+    qr_model_config_free(&c);
 }
 
 static void test_layers(void **state)
@@ -373,6 +417,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gguf_equals_folder),
         cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_encoders),
         cmocka_unit_test(test_layers),
         cmocka_unit_test(test_families),
         cmocka_unit_test(test_frequencies),
