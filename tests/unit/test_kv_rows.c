@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_kv_rows.c - what single capabilities of the cache mean, by hand. */
+#include "test_kv.h"
+#include <math.h>
+#include <quire/attention.h>
+
+enum { D = 8, BLOCK = 16, N = 20 };
+
+/* Writes n rows of one head whose elements are all value(token), and reads them back. */
+static void write_rows(struct quire_kv_cache *kv, uint32_t layer, const float *values,
+                       const int64_t *slots, size_t n)
+{
+    float rows[N][D];
+    for (size_t t = 0; t < n; t++)
+        for (int d = 0; d < D; d++)
+            rows[t][d] = values[t];
+    const struct quire_kv_write_args w = { .struct_size = sizeof w,
+                                           .layer = layer,
+                                           .k = rows,
+                                           .v = rows,
+                                           .slot_mapping = slots,
+                                           .n_tokens = n };
+    assert_status(QUIRE_OK, quire_kv_write(kv, &w, NULL, NULL));
+}
+
+static float read_back(struct quire_kv_cache *kv, uint32_t layer, int64_t slot)
+{
+    float k[D], v[D];
+    const struct quire_kv_read_args r = {
+        .struct_size = sizeof r, .layer = layer, .k = k, .v = v, .slots = &slot, .n_tokens = 1
+    };
+    assert_status(QUIRE_OK, quire_kv_read(kv, &r, NULL));
+    for (int d = 0; d < D; d++)
+        assert_true(memcmp(&k[d], &v[d], sizeof *k) == 0);
+    return v[0];
+}
+
+static struct quire_kv_cache *one_head(enum quire_kv_dtype dtype, const float *scales, uint32_t n)
+{
+    struct quire_kv_group_config g = kv_group(dtype, D, 4);
+    g.n_kv_heads = 1;
+    g.k_scale = g.v_scale = scales;
+    g.n_k_scales = g.n_v_scales = n;
+    struct quire_kv_cache *kv = kv_make(&g, 1, BLOCK, NULL);
+    int32_t blocks[4];
+    kv_take(kv, 0, 4, blocks);
+    return kv;
+}
+
+/* Only types of fewer than 16 bits are quantised: naming bf16 does not make it so. */
+static void wide_types_ignore_scales(void **state)
+{
+    (void)state;
+    static const enum quire_kv_dtype types[] = { QUIRE_KV_F32, QUIRE_KV_BF16, QUIRE_KV_F16 };
+    const float scale = 0.3f, value = 1.25f;
+    const int64_t slot = 3;
+    for (size_t i = 0; i < COUNT(types); i++) {
+        struct quire_kv_cache *kv = one_head(types[i], &scale, 1);
+        write_rows(kv, 0, &value, &slot, 1);
+        assert_true(read_back(kv, 0, slot) == value);
+        quire_kv_destroy(kv);
+    }
+    struct quire_kv_cache *kv = one_head(QUIRE_KV_FP8_E4M3, &scale, 1);
+    write_rows(kv, 0, &value, &slot, 1); /* 1.25 / 0.3 = 4.17 becomes 4 */
+    assert_true(read_back(kv, 0, slot) == 4 * scale);
+    quire_kv_destroy(kv);
+}
+
+/* One scale for all, or one for each layer: the same where they are equal. */
+static void one_scale_spreads_over_layers(void **state)
+{
+    (void)state;
+    const float scales[] = { 0.25f, 0.25f, 0.5f }, value = 3.3f;
+    const int64_t slot = 7;
+    float got[2];
+    for (uint32_t n = 1; n <= 2; n++) {
+        struct quire_kv_cache *kv = one_head(QUIRE_KV_FP8_E5M2, scales, n);
+        write_rows(kv, 1, &value, &slot, 1);
+        got[n - 1] = read_back(kv, 1, slot);
+        quire_kv_destroy(kv);
+    }
+    assert_true(got[0] == got[1] && got[0] == 3.5f); /* 13.2 becomes 14 */
+    struct quire_kv_cache *kv = one_head(QUIRE_KV_FP8_E5M2, scales + 1, 2);
+    write_rows(kv, 1, &value, &slot, 1); /* 6.6 becomes 7 */
+    assert_true(read_back(kv, 1, slot) == 3.5f);
+    const float other = 3.1f; /* 6.2 becomes 6 with the second scale, 12.4 becomes 12 */
+    write_rows(kv, 1, &other, &slot, 1);
+    assert_true(read_back(kv, 1, slot) == 3.0f);
+    quire_kv_destroy(kv);
+}
+
+/* K and V may be longer than the slots are: n_tokens bounds what is written. */
+static void rows_beyond_n_tokens_are_not_written(void **state)
+{
+    (void)state;
+    struct quire_kv_cache *kv = one_head(QUIRE_KV_F32, NULL, 0);
+    const float before[] = { 1, 1, 1 }, rows[] = { 5, 6, NAN };
+    const int64_t slots[] = { 4, 5, 6 };
+    write_rows(kv, 0, before, slots, 3);
+    write_rows(kv, 0, rows, slots, 2);
+    assert_true(read_back(kv, 0, 4) == 5 && read_back(kv, 0, 5) == 6 && read_back(kv, 0, 6) == 1);
+    quire_kv_destroy(kv);
+}
+
+/* A sequence without blocks: all its slots are QUIRE_SLOT_PAD. */
+static void pads_are_not_written(void **state)
+{
+    (void)state;
+    struct quire_kv_cache *kv = one_head(QUIRE_KV_F32, NULL, 0);
+    float values[N];
+    int64_t slots[N];
+    for (int i = 0; i < N; i++) {
+        slots[i] = i;
+        values[i] = 2;
+    }
+    write_rows(kv, 0, values, slots, N);
+    for (int i = 0; i < N; i++) {
+        slots[i] = QUIRE_SLOT_PAD;
+        values[i] = NAN;
+    }
+    write_rows(kv, 0, values, slots, N);
+    slots[11] = 11; /* pads beside a real slot */
+    values[11] = 9;
+    write_rows(kv, 0, values, slots, N);
+    for (int i = 0; i < N; i++)
+        assert_true(read_back(kv, 0, i) == (i == 11 ? 9 : 2));
+    quire_kv_destroy(kv);
+}
+
+/* Attends with one query of 0 from `group` to the first n tokens of a layer: the mean of values. */
+static float mean_of_layer(struct quire_plan *plan, uint32_t group, uint32_t layer)
+{
+    float q[D] = { 0 }, out[D];
+    const struct quire_attention_args args = {
+        .struct_size = sizeof args, .group = group, .layer = layer, .q = q, .out = out
+    };
+    assert_status(QUIRE_OK, quire_attention_forward(plan, &args, NULL, NULL));
+    return out[0];
+}
+
+/* Two layers of a model, one of them windowed, read the keys that one of them wrote. */
+static void layers_may_share_keys(void **state)
+{
+    (void)state;
+    struct quire_kv_cache *kv = one_head(QUIRE_KV_F32, NULL, 0);
+    float values[N];
+    int64_t slots[N];
+    for (int i = 0; i < N; i++) {
+        slots[i] = i;
+        values[i] = (float)i;
+    }
+    write_rows(kv, 0, values, slots, N);
+    struct quire_attention_config full, windowed;
+    quire_attention_config_default(&full, 1, 1, D);
+    windowed = full;
+    windowed.window_left = 3;
+    const struct quire_plan_group groups[] = { { &full, 0, 0 }, { &windowed, 0, 0 } };
+    const struct quire_plan_params params = { .struct_size = sizeof params,
+                                              .kv = kv,
+                                              .groups = groups,
+                                              .n_groups = 2,
+                                              .max_tokens = 1,
+                                              .max_seqs = 1,
+                                              .max_seq_len = N,
+                                              .n_threads = 1 };
+    const int32_t table[] = { 0, 1 }, starts[] = { 0, 1 }, lens[] = { N };
+    const struct quire_attention_batch_group tables = { .block_table = table, .max_blocks = 2 };
+    const struct quire_attention_batch batch = { .struct_size = sizeof batch,
+                                                 .num_seqs = 1,
+                                                 .query_start_loc = starts,
+                                                 .seq_lens = lens,
+                                                 .n_groups = 1,
+                                                 .groups = &tables };
+    struct quire_plan *plan;
+    assert_status(QUIRE_OK, quire_plan_create(&params, &plan, NULL));
+    assert_status(QUIRE_OK, quire_plan_build(plan, &batch, NULL));
+    assert_true(fabsf(mean_of_layer(plan, 0, 0) - 9.5f) < 1e-5f);
+    assert_true(fabsf(mean_of_layer(plan, 1, 0) - 17.5f) < 1e-5f);
+    quire_plan_destroy(plan);
+    quire_kv_destroy(kv);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wide_types_ignore_scales),
+        cmocka_unit_test(one_scale_spreads_over_layers),
+        cmocka_unit_test(rows_beyond_n_tokens_are_not_written),
+        cmocka_unit_test(pads_are_not_written),
+        cmocka_unit_test(layers_may_share_keys),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
