@@ -20,6 +20,8 @@ struct forest {
     float slopes[MAX_SCENE_HEADS], sinks[MAX_SCENE_HEADS],
         relative[MAX_SCENE_HEADS * (2 * MAX_SCENE_RANGE + 1)];
     float *q;
+    int8_t *codes; /* of queries, in place of q; NULL */
+    float *q_scale;
 };
 
 static uint32_t v_size_of(const struct forest *f)
@@ -173,8 +175,18 @@ static void forest_make(struct forest *f, enum quire_kv_dtype k_dtype, enum quir
     make_pool(f, k_dtype, v_dtype);
 }
 
+static void quantise_queries(struct forest *f)
+{
+    const size_t n_rows = (size_t)f->n_tokens * f->config.num_heads;
+    f->codes = malloc(n_rows * f->config.head_size + 1);
+    f->q_scale = scene_values(n_rows, 0.03f);
+    for (size_t i = 0; i < n_rows * f->config.head_size; i++)
+        f->codes[i] = (int8_t)(f->q[i] * 60);
+}
+
 static void forest_free(struct forest *f)
 {
+    free(f->codes), free(f->q_scale);
     quire_kv_destroy(f->kv);
     free(f->table), free(f->q);
 }
@@ -217,9 +229,14 @@ static float *attend(const struct forest *f, struct quire_plan *plan, struct qui
 {
     const size_t n = out_floats(f), n_lse = (size_t)f->n_tokens * f->config.num_heads;
     float *out = calloc(n + n_lse + 1, sizeof *out);
-    const struct quire_attention_args args = {
+    struct quire_attention_args args = {
         .struct_size = sizeof args, .q = f->q, .out = out, .lse = lse ? out + n : NULL
     };
+    if (f->codes) {
+        args.q = f->codes;
+        args.q_dtype = QUIRE_KV_INT8;
+        args.q_scale = f->q_scale;
+    }
     for (int layer = 0; layer < 2; layer++) /* counters are ready for the next call */
         must(quire_attention_forward(plan, &args, threads, &err));
     return out;
@@ -267,8 +284,9 @@ static void random_batches(void **state)
 {
     (void)state;
     static const uint32_t counts[] = { 1, 2, 3, 7 };
-    static const enum quire_kv_dtype dtypes[] = { QUIRE_KV_F32, QUIRE_KV_BF16, QUIRE_KV_F16,
-                                                  QUIRE_KV_FP8_E4M3, QUIRE_KV_FP8_E5M2 };
+    static const enum quire_kv_dtype dtypes[] = { QUIRE_KV_F32,      QUIRE_KV_BF16,
+                                                  QUIRE_KV_F16,      QUIRE_KV_FP8_E4M3,
+                                                  QUIRE_KV_FP8_E5M2, QUIRE_KV_INT8 };
     struct quire_threads *threads[8] = { NULL };
     uint32_t with = 0, without = 0;
     for (int i = 1; i < 4; i++)
@@ -276,8 +294,8 @@ static void random_batches(void **state)
     scene_rng = 41;
     for (int round = 0; round < 60; round++) {
         struct forest f;
-        const enum quire_kv_dtype k_dtype = dtypes[scene_below(5)];
-        forest_make(&f, k_dtype, scene_below(5) ? k_dtype : dtypes[scene_below(5)]);
+        const enum quire_kv_dtype k_dtype = dtypes[scene_below(6)];
+        forest_make(&f, k_dtype, scene_below(5) ? k_dtype : dtypes[scene_below(6)]);
         if (scene_below(6) == 0)
             f.batch.causal = f.causal;
         const bool decoder = f.config.kind == QUIRE_ATTENTION_DECODER;
@@ -285,6 +303,8 @@ static void random_batches(void **state)
             add_spans(&f);
         else if (decoder && scene_below(6) == 0 && f.n_tokens < 64)
             add_tree(&f);
+        if (scene_below(5) == 0)
+            quantise_queries(&f);
         *(check(&f, threads, counts[scene_below(4)]) ? &with : &without) += 1;
         forest_free(&f);
     }

@@ -324,6 +324,53 @@ static void cross_positions(void **state)
     small_free(&d);
 }
 
+/* Spans, trees and block lists go to the plan as they are. */
+static void masks(void **state)
+{
+    (void)state;
+    enum { SPANS, TREE, LISTS, N_MASKS };
+    for (int mask = 0; mask < N_MASKS; mask++) {
+        struct dense_scene d;
+        small_scene(&d, QUIRE_ATTENTION_DECODER);
+        for (uint32_t i = 0; i < 2; i++) {
+            d.s.n_spans[i] = mask == SPANS;
+            d.s.spans[i][0] = (struct quire_span){ (int32_t)d.from[i] + 1, (int32_t)d.s.len[i] };
+            d.s.n_tree[i] = d.s.len[i] - d.from[i];
+            for (uint32_t t = 0; t < d.s.n_tree[i]; t++)
+                d.s.tree[i][t] = 1 | (uint64_t)1 << t;
+            for (uint32_t h = 0; h < 2; h++)
+                d.s.listed[i][h][0] = (i + h) % 2;
+        }
+        d.s.has_tree = mask == TREE;
+        d.s.has_lists = mask == LISTS;
+        float plain[8 * 4 * 16], want[8 * 4 * 16], lse[8 * 4];
+        struct quire_dense_params params = params_of(&d, 1);
+        struct quire_dense *dense;
+        struct stage st;
+        struct run r = run_whole(&d.s);
+        memcpy(r.from, d.from, sizeof r.from);
+        stage_open(&st, &d.s, &r); /* for its description of the masks */
+        params.max_spans = 2;
+        params.max_tree_tokens = 8;
+        params.max_sparse_blocks = 100;
+        must(quire_dense_create(&params, &dense, &err));
+        must(quire_attention_dense(dense, &d.batch, &d.args, NULL, &err));
+        memcpy(plain, d.out, sizeof plain);
+        d.batch.span_loc = mask == SPANS ? st.batch.span_loc : NULL;
+        d.batch.spans = mask == SPANS ? st.batch.spans : NULL;
+        d.batch.tree_mask = st.batch.tree_mask;
+        d.batch.sparse = mask == LISTS ? st.sparse : NULL;
+        must(quire_attention_dense(dense, &d.batch, &d.args, NULL, &err));
+        paged(&d, want, lse);
+        assert_same_bits(d.out, want, 8 * 4 * 16);
+        assert_same_bits(d.lse, lse, 8 * 4);
+        assert_memory_not_equal(d.out, plain, sizeof plain);
+        quire_dense_destroy(dense);
+        stage_close(&st);
+        small_free(&d);
+    }
+}
+
 /* ---- prepared batches and teams */
 
 struct layers {
@@ -578,10 +625,15 @@ static void bad_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_option),    cmocka_unit_test(causal_per_sequence),
-        cmocka_unit_test(cross_positions), cmocka_unit_test(layers_of_a_prepared_batch),
-        cmocka_unit_test(busy_threads),    cmocka_unit_test(memory_is_exact_and_may_fail),
-        cmocka_unit_test(bad_params),      cmocka_unit_test(bad_calls),
+        cmocka_unit_test(every_option),
+        cmocka_unit_test(causal_per_sequence),
+        cmocka_unit_test(cross_positions),
+        cmocka_unit_test(masks),
+        cmocka_unit_test(layers_of_a_prepared_batch),
+        cmocka_unit_test(busy_threads),
+        cmocka_unit_test(memory_is_exact_and_may_fail),
+        cmocka_unit_test(bad_params),
+        cmocka_unit_test(bad_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

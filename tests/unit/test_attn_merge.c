@@ -310,6 +310,111 @@ static void four_ranges(void **state)
     }
 }
 
+/* Shard i of 4 owns every fourth block of a sequence, from place i on. */
+enum { BLOCK_KEYS = 64, MAX_PLACES = 64 };
+
+/* Keys of the blocks that a shard owns, in a cache that has no others. */
+static struct quire_kv_cache *shard_cache(const struct scene *s, uint32_t shard, int32_t *table)
+{
+    const struct quire_attention_config *c = &s->config;
+    const uint32_t n_places = (s->len[0] + BLOCK_KEYS - 1) / BLOCK_KEYS;
+    const struct quire_kv_group_config group = { .n_layers = 1,
+                                                 .n_kv_heads = c->num_kv_heads,
+                                                 .head_size = c->head_size,
+                                                 .v_head_size = scene_v_size(s),
+                                                 .n_blocks = n_places / 4 + 1 };
+    const struct quire_kv_config config = {
+        .struct_size = sizeof config, .block_size = BLOCK_KEYS, .groups = &group, .n_groups = 1
+    };
+    struct quire_kv_cache *kv;
+    int32_t ids[MAX_PLACES], next = 0;
+    int64_t *slots = malloc(s->len[0] * sizeof *slots);
+    for (uint32_t p = 0; p < n_places; p++)
+        table[p] = p % 4 == shard ? next++ : -9; /* must not be read */
+    for (uint32_t t = 0; t < s->len[0]; t++)
+        slots[t] = table[t / BLOCK_KEYS] < 0
+                       ? QUIRE_SLOT_PAD
+                       : (int64_t)table[t / BLOCK_KEYS] * BLOCK_KEYS + t % BLOCK_KEYS;
+    const struct quire_kv_write_args w = {
+        .struct_size = sizeof w, .k = s->k, .v = s->v, .slot_mapping = slots, .n_tokens = s->len[0]
+    };
+    must(quire_kv_create(&config, &kv, &err));
+    must(quire_kv_alloc(kv, 0, -1, group.n_blocks, ids, &err));
+    must(quire_kv_write(kv, &w, NULL, &err));
+    free(slots);
+    return kv;
+}
+
+/* What the last n_new tokens of a scene's only sequence see of the blocks of a shard. The batch is
+ * that of the whole sequence, with block lists. */
+static void attend_blocks(const struct scene *s, uint32_t shard, uint32_t n_new, float *out,
+                          float *lse)
+{
+    int32_t table[MAX_PLACES], owned[MAX_PLACES];
+    struct quire_attention_config c = s->config;
+    struct quire_kv_cache *kv = shard_cache(s, shard, table);
+    struct quire_sparse_list lists[2] = { { .blocks = owned }, { .blocks = owned } };
+    for (uint32_t p = shard; p < (s->len[0] + BLOCK_KEYS - 1) / BLOCK_KEYS; p += 4)
+        owned[lists[0].n++] = (int32_t)p;
+    lists[1].n = lists[0].n;
+    c.sinks = NULL;
+    const struct quire_plan_group group = { .config = &c };
+    const struct quire_plan_params params = { .struct_size = sizeof params,
+                                              .kv = kv,
+                                              .groups = &group,
+                                              .n_groups = 1,
+                                              .max_tokens = n_new,
+                                              .max_seqs = 1,
+                                              .max_seq_len = s->len[0],
+                                              .n_threads = 1,
+                                              .max_sparse_blocks = 2 * MAX_PLACES };
+    const int32_t starts[] = { 0, (int32_t)n_new }, lens[] = { (int32_t)s->len[0] };
+    const struct quire_attention_batch_group tables = { .block_table = table,
+                                                        .max_blocks = MAX_PLACES };
+    const struct quire_sparse_list *const sparse[] = { lists };
+    const struct quire_attention_batch batch = { .struct_size = sizeof batch,
+                                                 .num_seqs = 1,
+                                                 .query_start_loc = starts,
+                                                 .seq_lens = lens,
+                                                 .n_groups = 1,
+                                                 .groups = &tables,
+                                                 .sparse = sparse };
+    const struct quire_attention_args args = { .struct_size = sizeof args,
+                                               .q = s->q + (size_t)(s->len[0] - n_new) *
+                                                               c.num_heads * c.head_size,
+                                               .out = out,
+                                               .lse = lse };
+    struct quire_plan *plan;
+    must(quire_plan_create(&params, &plan, &err));
+    must(quire_plan_build(plan, &batch, &err));
+    must(quire_attention_forward(plan, &args, NULL, &err));
+    quire_plan_destroy(plan);
+    quire_kv_destroy(kv);
+}
+
+static void blocks_in_turn(void **state)
+{
+    (void)state;
+    static const uint32_t len = 2100, n_new = 9;
+    scene_rng = 26;
+    for (int round = 0; round < 24; round++) {
+        struct scene s = random_sequence(len);
+        const uint32_t width = scene_v_size(&s);
+        const size_t n = (size_t)n_new * 8;
+        float *memory = malloc(4 * n * (width + 1) * sizeof *memory);
+        struct quire_attention_partial parts[4];
+        point_options(&s);
+        for (uint32_t i = 0; i < 4; i++) {
+            float *out = memory + i * n * (width + 1);
+            attend_blocks(&s, i, n_new, out, out + n * width);
+            parts[i] = (struct quire_attention_partial){ .out = out, .lse = out + n * width };
+        }
+        check_shards(&s, n_new, parts, 4);
+        free(memory);
+        scene_free(&s);
+    }
+}
+
 /* ---- arguments */
 
 static void bad_arguments(void **state)
@@ -361,7 +466,8 @@ static void bad_arguments(void **state)
     BAD(p.part[1].lse_token_stride = SIZE_MAX / 2, QUIRE_E_INVALID_ARG, "parts[1].lse");
     BAD(p.args.lse = p.out + 7, QUIRE_E_INVALID_ARG, "out and lse");
     BAD(p.args.out = p.memory[1], QUIRE_E_INVALID_ARG, "out and args.parts[1].out");
-    BAD(p.args.out = p.memory[1] + p.out_floats - 8, QUIRE_E_INVALID_ARG, "args.out and args.parts[");
+    BAD(p.args.out = p.memory[1] + p.out_floats - 8, QUIRE_E_INVALID_ARG,
+        "args.out and args.parts[");
     BAD(p.args.lse = p.memory[2], QUIRE_E_INVALID_ARG, "lse and args.parts[2].out");
     BAD(p.args.lse = (float *)p.part[2].lse + 1, QUIRE_E_INVALID_ARG, "lse and args.parts[2].lse");
     BAD(p.part[1].lse = p.out + 100, QUIRE_E_INVALID_ARG, "out and args.parts[1].lse");
@@ -411,7 +517,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_parts),   cmocka_unit_test(the_same_bits),
         cmocka_unit_test(special_values), cmocka_unit_test(four_ranges),
-        cmocka_unit_test(bad_arguments),  cmocka_unit_test(busy_threads),
+        cmocka_unit_test(blocks_in_turn), cmocka_unit_test(bad_arguments),
+        cmocka_unit_test(busy_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
