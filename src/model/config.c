@@ -42,6 +42,22 @@ void qr_model_config_set_name(struct qr_model_config *cfg, const char *name, siz
     cfg->name[n] = 0;
 }
 
+quire_status qr_model_config_set_latent(struct qr_model_config *cfg, uint32_t nope, uint32_t rope,
+                                        struct quire_error *err)
+{
+    if (nope > QR_CONFIG_MAX_HEAD_DIM || rope > QR_CONFIG_MAX_HEAD_DIM)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model description: heads of %u plain and %u rotary dimensions", nope, rope);
+    if (cfg->mla.kv_lora_rank == 0)
+        return qr_fail(err, QUIRE_E_FORMAT, "model description: kv_lora_rank is 0");
+    cfg->mla.qk_nope_dim = nope;
+    cfg->mla.qk_rope_dim = rope;
+    cfg->head_dim = nope + rope;
+    for (uint32_t i = 0; i < cfg->n_layers; i++)
+        cfg->layers[i].n_kv_heads = 1;
+    return QUIRE_OK;
+}
+
 quire_status qr_model_config_add_layers(struct qr_model_config *cfg, uint32_t heads,
                                         uint32_t kv_heads, uint32_t ffn, struct quire_error *err)
 {
@@ -149,6 +165,23 @@ static quire_status check_layer(const struct qr_model_config *c, uint32_t i,
     if (l->rope != QR_LAYER_NO_ROPE && l->rope >= c->n_rope)
         return qr_fail(err, QUIRE_E_INTERNAL, "layer %u names rope set %u of %u", i, l->rope,
                        c->n_rope);
+    return QUIRE_OK;
+}
+
+static quire_status check_latent(const struct qr_model_config *c, struct quire_error *err)
+{
+    const struct qr_mla_config *m = &c->mla;
+    if (!m->kv_lora_rank)
+        return QUIRE_OK;
+    QR_TRY(in_range("q_lora_rank", m->q_lora_rank, 0, QR_CONFIG_MAX_HIDDEN, err));
+    QR_TRY(in_range("qk_nope_head_dim", m->qk_nope_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err));
+    QR_TRY(in_range("qk_rope_head_dim", m->qk_rope_dim, 2, QR_CONFIG_MAX_HEAD_DIM - 1, err));
+    QR_TRY(in_range("kv_lora_rank", m->kv_lora_rank, 1, QR_CONFIG_MAX_HEAD_DIM - m->qk_rope_dim,
+                    err));
+    if (c->n_rope != 1 || c->rope[0].dim != m->qk_rope_dim)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model description: %u rotary dimensions, but qk_rope_head_dim is %u",
+                       c->n_rope ? c->rope[0].dim : 0, m->qk_rope_dim);
     return QUIRE_OK;
 }
 
@@ -270,6 +303,7 @@ static quire_status check_id(const struct qr_model_config *c, const char *name, 
 quire_status qr_model_config_validate(const struct qr_model_config *c, struct quire_error *err)
 {
     QR_TRY(check_sizes(c, err));
+    QR_TRY(check_latent(c, err));
     for (uint32_t i = 0; i < qr_model_all_layers(c); i++)
         QR_TRY(check_layer(c, i, err));
     for (uint32_t i = 0; i < c->n_rope; i++)

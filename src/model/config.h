@@ -125,10 +125,12 @@ struct qr_moe_config {
     float weights_scale; /* multiplies the chosen weights, after renormalisation */
 };
 
-/* Multi-head latent attention; kv_lora_rank == 0: not used. head_dim = nope + rope then. */
+/* Multi-head latent attention (quire/mla.h); kv_lora_rank == 0: not used. Then head_dim = nope + rope, the rotation is of
+ * a head's last elements, and every layer has one KV head, whose rows are kv_lora_rank + qk_rope_dim wide. */
 struct qr_mla_config {
     uint32_t q_lora_rank; /* 0: plain q projection */
     uint32_t kv_lora_rank, qk_nope_dim, qk_rope_dim;
+    bool expand; /* weights for expanded keys are wanted too; the one field that is the caller's choice */
 };
 
 /* Which projections carry a bias vector. */

@@ -109,6 +109,22 @@ static quire_status vocab_size(const struct gguf_source *s)
     return qr_gguf_source_u32(s, "vocab_size", &s->cfg->vocab_size);
 }
 
+/* key_length and value_length are those of a head, or of the cached row; then two more keys have those of a head. */
+static quire_status read_latent(const struct gguf_source *s)
+{
+    struct qr_model_config *cfg = s->cfg;
+    uint32_t rope;
+    QR_TRY(qr_gguf_source_u32_or(s, "attention.q_lora_rank", 0, &cfg->mla.q_lora_rank));
+    QR_TRY(qr_gguf_source_u32(s, "attention.kv_lora_rank", &cfg->mla.kv_lora_rank));
+    QR_TRY(qr_gguf_source_u32(s, "rope.dimension_count", &rope));
+    QR_TRY(qr_gguf_source_u32_or(s, "attention.key_length_mla", cfg->head_dim, &cfg->head_dim));
+    QR_TRY(qr_gguf_source_u32_or(s, "attention.value_length_mla", cfg->v_head_dim, &cfg->v_head_dim));
+    if (cfg->head_dim <= rope)
+        return qr_fail(s->err, QUIRE_E_FORMAT, "%s: heads of %u dimensions, %u of them rotary", s->prefix,
+                       cfg->head_dim, rope);
+    return qr_model_config_set_latent(cfg, cfg->head_dim - rope, rope, s->err);
+}
+
 static quire_status read_sizes(const struct gguf_source *s)
 {
     struct qr_model_config *cfg = s->cfg;
@@ -133,7 +149,8 @@ static quire_status read_sizes(const struct gguf_source *s)
     }
     QR_TRY(qr_gguf_source_u32_or(s, "attention.key_length",
                                  cfg->hidden_size / cfg->layers[0].n_heads, &cfg->head_dim));
-    return qr_gguf_source_u32_or(s, "attention.value_length", cfg->head_dim, &cfg->v_head_dim);
+    QR_TRY(qr_gguf_source_u32_or(s, "attention.value_length", cfg->head_dim, &cfg->v_head_dim));
+    return s->arch->latent ? read_latent(s) : QUIRE_OK;
 }
 
 /* ---- Windows */

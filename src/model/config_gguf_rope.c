@@ -50,6 +50,17 @@ static quire_status read_factors(const struct gguf_source *s, const char *name, 
     return QUIRE_OK;
 }
 
+/* Latent attention: cosines and sines stay as they are; scores as a whole grow instead. The multiplier is 0.1 times
+ * mscale_all_dim of config.json. */
+static quire_status scale_scores(const struct gguf_source *s, const struct qr_rope_config *r, float factor)
+{
+    float multiplier;
+    QR_TRY(qr_gguf_source_f32_or(s, "rope.scaling.yarn_log_multiplier", 0, &multiplier));
+    const double m = (double)factor * (r->factor > 1 ? 1 + (double)multiplier * log(r->factor) : 1);
+    s->cfg->attention_scale *= (float)(m * m);
+    return QUIRE_OK;
+}
+
 static quire_status read_yarn(const struct gguf_source *s, struct qr_rope_config *r)
 {
     float fast, slow, factor;
@@ -62,6 +73,8 @@ static quire_status read_yarn(const struct gguf_source *s, struct qr_rope_config
     r->beta_fast = (double)fast;
     r->beta_slow = (double)slow;
     r->truncate = !s->arch->gguf_yarn_exact;
+    if (s->arch->latent)
+        return scale_scores(s, r, factor);
     /* the stored factor comes on top of what the rule gives */
     r->cos_sin_scale = (float)((double)factor * (r->factor > 1 ? 1 + 0.1 * log(r->factor) : 1));
     return QUIRE_OK;

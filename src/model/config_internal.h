@@ -31,6 +31,10 @@ void qr_model_config_set_name(struct qr_model_config *cfg, const char *name, siz
 quire_status qr_model_config_add_layers(struct qr_model_config *cfg, uint32_t heads,
                                         uint32_t kv_heads, uint32_t ffn, struct quire_error *err);
 
+/* Sizes of latent attention's heads, and what follows from them; kv_lora_rank, v_head_dim and layers are set. */
+quire_status qr_model_config_set_latent(struct qr_model_config *cfg, uint32_t nope, uint32_t rope,
+                                        struct quire_error *err);
+
 /* The rope set of a layer with or without a window. */
 uint8_t qr_layer_rope(const struct qr_model_config *cfg, const struct qr_arch *arch, bool windowed);
 

@@ -23,9 +23,12 @@ static quire_status check_cache(const struct quire_model *m, const struct quire_
         const struct quire_kv_group_config *want = &m->groups.kv[i];
         QR_TRY(quire_kv_group_get(kv, i, &g, err));
         if (g.n_layers != want->n_layers || g.n_kv_heads != want->n_kv_heads || g.head_size != want->head_size ||
-            g.v_head_size != want->v_head_size)
-            return qr_fail(err, QUIRE_E_MISMATCH, "params.kv group %u is %u layers x %u heads x %u, the model needs %u x %u x %u",
-                           i, g.n_layers, g.n_kv_heads, g.head_size, want->n_layers, want->n_kv_heads, want->head_size);
+            g.v_head_size != want->v_head_size || g.flags != want->flags)
+            return qr_fail(err, QUIRE_E_MISMATCH,
+                           "params.kv group %u is %u layers x %u heads x %u%s, the model needs %u x %u x %u%s", i,
+                           g.n_layers, g.n_kv_heads, g.head_size, g.flags & QUIRE_KV_LATENT ? ", latent" : "",
+                           want->n_layers, want->n_kv_heads, want->head_size,
+                           want->flags & QUIRE_KV_LATENT ? ", latent" : "");
     }
     return QUIRE_OK;
 }
@@ -167,6 +170,24 @@ static void carve_moe(const struct quire_model *m, struct quire_context *ctx, st
     b->shared_gate = take_floats(c, rows, 1);
 }
 
+static void carve_heads(const struct quire_model *m, struct quire_context *ctx, struct carve *c)
+{
+    const struct qr_model_config *cfg = m->config;
+    const size_t rows = ctx->max_rows, heads = cfg->max_heads, rank = cfg->mla.kv_lora_rank;
+    const size_t latent_row = rank + cfg->mla.qk_rope_dim;
+    ctx->q = take_floats(c, rows, heads * cfg->head_dim);
+    ctx->att = take_floats(c, rows, heads * cfg->v_head_dim);
+    if (!rank) {
+        ctx->k = take_floats(c, rows, (size_t)cfg->max_kv_heads * cfg->head_dim);
+        ctx->v = take_floats(c, rows, (size_t)cfg->max_kv_heads * cfg->v_head_dim);
+        return;
+    }
+    ctx->k = take_floats(c, rows, latent_row);
+    ctx->latent.q_a = cfg->mla.q_lora_rank ? take_floats(c, rows, cfg->mla.q_lora_rank) : NULL;
+    ctx->latent.q = take_floats(c, rows, heads * latent_row);
+    ctx->latent.att = take_floats(c, rows, heads * rank);
+}
+
 static void carve_encoder(const struct quire_model *m, struct quire_context *ctx, struct carve *c)
 {
     struct qr_encoder_cache *e = &ctx->encoder;
@@ -188,10 +209,7 @@ static void carve_buffers(const struct quire_model *m, struct quire_context *ctx
     ctx->h = take_floats(c, rows, hidden);
     ctx->sub = take_floats(c, rows, hidden);
     ctx->sub2 = parallel ? take_floats(c, rows, hidden) : NULL;
-    ctx->q = take_floats(c, rows, (size_t)cfg->max_heads * cfg->head_dim);
-    ctx->k = take_floats(c, rows, (size_t)cfg->max_kv_heads * cfg->head_dim);
-    ctx->v = take_floats(c, rows, (size_t)cfg->max_kv_heads * cfg->v_head_dim);
-    ctx->att = take_floats(c, rows, (size_t)cfg->max_heads * cfg->v_head_dim);
+    carve_heads(m, ctx, c);
     ctx->gate = take_floats(c, rows, cfg->max_ffn_size);
     ctx->up = take_floats(c, rows, cfg->max_ffn_size);
     ctx->head_in = take_floats(c, ctx->max_logits, hidden);

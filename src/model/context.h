@@ -19,6 +19,13 @@ struct qr_moe_buffers {
     float *shared_gate; /* [max_tokens] */
 };
 
+/* For latent attention. */
+struct qr_latent_buffers {
+    float *q_a; /* [q_lora_rank]; NULL without */
+    float *q;   /* [max_heads * (kv_lora_rank + rope)] queries against latent rows */
+    float *att; /* [max_heads * kv_lora_rank] results in latent form */
+};
+
 /* Keys and values of one layer at a time of the sequences of one pass of the encoder. Every sequence begins in a block
  * of its own, and all groups use the same ids. */
 struct qr_encoder_cache {
@@ -50,9 +57,10 @@ struct quire_context {
     float *sub;      /* [hidden] output of a sublayer */
     float *sub2;     /* [hidden] second sublayer of parallel blocks, else NULL */
     float *q;        /* [max_heads * head_dim] */
-    float *k, *v;    /* [max_kv_heads * head_dim or v_head_dim] */
+    float *k, *v;    /* [max_kv_heads * head_dim or v_head_dim]; or k alone, latent rows */
     float *att;      /* [max_heads * v_head_dim] */
     float *gate, *up; /* [max_ffn_size] */
+    struct qr_latent_buffers latent; /* all NULL in other models */
     struct qr_moe_buffers moe; /* all NULL in dense models */
     float *head_in;  /* [max_logits][hidden] rows whose logits are wanted */
     float *head_mid; /* [max_logits][hidden] of heads with a dense layer, else NULL */
@@ -120,6 +128,9 @@ void qr_pool(const struct qr_step *s, const struct quire_team *team);
 /* The two sublayers: read ctx->x, leave their result in `out` (ctx->sub or ctx->sub2). All members call them. */
 void qr_attention_sublayer(const struct qr_step *s, uint32_t layer, bool normed, float *out,
                            const struct quire_team *team);
+/* Latent attention from src to ctx->att, all rows of the step; ends with a barrier. */
+void qr_latent_attention(const struct qr_step *s, uint32_t layer, const float *src, const struct quire_team *team);
+
 void qr_ffn_sublayer(const struct qr_step *s, uint32_t layer, bool normed, float *out, const struct quire_team *team);
 
 /* A feed-forward of three matrices, from src to out over all rows of the step. All members call it; ends with a

@@ -48,13 +48,26 @@ static quire_status fill_relative(struct quire_model *m, uint32_t i, struct quir
     return QUIRE_OK;
 }
 
+/* Elements of a cached key and value. */
+struct row_sizes {
+    uint32_t k, v;
+};
+
+static struct row_sizes row_sizes(const struct qr_model_config *c)
+{
+    if (c->mla.kv_lora_rank)
+        return (struct row_sizes){ c->mla.kv_lora_rank + c->mla.qk_rope_dim, c->mla.kv_lora_rank };
+    return (struct row_sizes){ c->head_dim, c->v_head_dim };
+}
+
 static quire_status fill_attention(struct quire_model *m, uint32_t i, struct quire_error *err)
 {
     const struct qr_model_config *c = m->config;
     const struct qr_layer_config *l = &c->layers[i];
     struct quire_attention_config *a = &m->layers[i].attention;
-    quire_attention_config_default(a, l->n_heads, l->n_kv_heads, c->head_dim);
-    a->v_head_size = c->v_head_dim;
+    const struct row_sizes size = row_sizes(c);
+    quire_attention_config_default(a, l->n_heads, l->n_kv_heads, size.k);
+    a->v_head_size = size.v;
     a->scale = c->attention_scale;
     a->logits_soft_cap = c->attention_softcap;
     if (l->chunked)
@@ -87,9 +100,10 @@ static void assign_kv_group(struct quire_model *m, struct qr_groups *groups, uin
     if (g == groups->n_kv) {
         groups->n_kv++;
         group->n_kv_heads = l->n_kv_heads;
-        group->head_size = c->head_dim;
-        group->v_head_size = c->v_head_dim;
+        group->head_size = row_sizes(c).k;
+        group->v_head_size = row_sizes(c).v;
         group->sliding_window = window;
+        group->flags = c->mla.kv_lora_rank ? QUIRE_KV_LATENT : 0;
     }
     m->layers[i].kv_group = g;
     m->layers[i].kv_layer = encodes ? 0 : group->n_layers;

@@ -251,6 +251,22 @@ static quire_status read_scales(const struct qr_hf *h)
     return QUIRE_OK;
 }
 
+/* num_key_value_heads and head_dim of these files describe nothing that is computed. */
+static quire_status read_latent(const struct qr_hf *h)
+{
+    struct qr_model_config *cfg = h->cfg;
+    uint32_t nope, rope;
+    bool has;
+    if (!h->arch->latent)
+        return QUIRE_OK;
+    QR_TRY(qr_hf_u32_opt(h, "q_lora_rank", &cfg->mla.q_lora_rank, &has)); /* null: none */
+    QR_TRY(qr_hf_u32(h, "kv_lora_rank", &cfg->mla.kv_lora_rank));
+    QR_TRY(qr_hf_u32(h, "qk_nope_head_dim", &nope));
+    QR_TRY(qr_hf_u32(h, "qk_rope_head_dim", &rope));
+    QR_TRY(qr_hf_u32(h, "v_head_dim", &cfg->v_head_dim));
+    return qr_model_config_set_latent(cfg, nope, rope, h->err);
+}
+
 static quire_status read_all(const struct qr_hf *h, const json_t *generation)
 {
     struct qr_model_config *cfg = h->cfg;
@@ -263,6 +279,7 @@ static quire_status read_all(const struct qr_hf *h, const json_t *generation)
         QR_TRY(qr_hf_u32_opt(h, "encoder_layers", &cfg->n_encoder_layers, &has));
     }
     QR_TRY(qr_model_config_add_layers(cfg, heads, kv_heads, ffn, h->err));
+    QR_TRY(read_latent(h));
     QR_TRY(read_encoder(h, heads, ffn));
     QR_TRY(qr_hf_bool(h, "use_bidirectional_attention", cfg->kind == QR_MODEL_ENCODER, &both_ways));
     cfg->causal = !both_ways;

@@ -86,23 +86,27 @@ static bool lists(const json_t *list, uint32_t layer)
     return false;
 }
 
-/* Every step-th layer from `first` on, but for those that are listed; or exactly the listed ones. */
+/* Every step-th layer from `first` on, but for those that are listed; or exactly the listed ones. A step of n means the
+ * layers n - 1, 2n - 1, ..., in DeepSeek's key 0, n, ... */
 static quire_status choose_layers(const struct qr_hf *h)
 {
-    static const char *const steps[] = { "decoder_sparse_step", "interleave_moe_layer_step",
-                                         "moe_layer_freq", NULL };
+    static const char *const steps[] = { "decoder_sparse_step", "interleave_moe_layer_step", NULL };
     const json_t *dense = qr_hf_json(h, "mlp_only_layers"), *moe = qr_hf_json(h, "moe_layers");
-    uint32_t first = 0, step = 1;
+    uint32_t first = 0, step = 1, phase = 1;
     bool has;
     QR_TRY(qr_hf_u32_opt(h, "first_k_dense_replace", &first, &has));
     QR_TRY(any_u32(h, steps, &step, &has));
+    if (!has) {
+        QR_TRY(qr_hf_u32_opt(h, "moe_layer_freq", &step, &has)); /* from layer 0 on */
+        phase = 0;
+    }
     if (step == 0)
         return qr_fail(h->err, QUIRE_E_FORMAT,
                        "config.json: the step between layers with experts is 0");
     for (uint32_t i = 0; i < h->cfg->n_layers; i++)
         h->cfg->layers[i].moe = json_is_array(moe)
                                     ? lists(moe, i)
-                                    : i >= first && (i + 1) % step == 0 && !lists(dense, i);
+                                    : i >= first && (i + phase) % step == 0 && !lists(dense, i);
     return QUIRE_OK;
 }
 

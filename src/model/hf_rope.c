@@ -106,6 +106,10 @@ static quire_status read_yarn(const struct source *s, struct qr_rope_config *r)
                         ? yarn_mscale(r->factor, mscale) / yarn_mscale(r->factor, all_dim)
                         : yarn_mscale(r->factor, 1);
     r->cos_sin_scale = (float)attention;
+    if (s->h->arch->latent && all_dim != 0) { /* these families scale whole scores, plain parts included */
+        const double m = yarn_mscale(r->factor, all_dim);
+        s->h->cfg->attention_scale *= (float)(m * m);
+    }
     QR_TRY(get_f64(s, "beta_fast", 32, &r->beta_fast, NULL));
     QR_TRY(get_f64(s, "beta_slow", 1, &r->beta_slow, NULL));
     r->beta_fast = r->beta_fast != 0 ? r->beta_fast : 32;
@@ -180,6 +184,11 @@ static quire_status read_set(const struct source *s, struct qr_rope_config *r)
     double partial;
     bool has;
     *r = (struct qr_rope_config){ .kind = s->h->arch->hf_rope, .factor = 1, .cos_sin_scale = 1 };
+    if (s->h->arch->hf_interleave_key) {
+        bool interleaved;
+        QR_TRY(qr_hf_bool(s->h, s->h->arch->hf_interleave_key, true, &interleaved));
+        r->kind = interleaved ? QR_ROPE_INTERLEAVED : QR_ROPE_HALF;
+    }
     QR_TRY(scaling_type(s, &r->scaling));
     QR_TRY(get_f64(s, "rope_theta", s->theta, &r->theta, NULL));
     QR_TRY(get_f64(s, "partial_rotary_factor", 1, &partial, &has));

@@ -99,6 +99,17 @@ static void write_cache(const struct qr_step *s, uint32_t i, const struct quire_
     quire_team_barrier(team);
 }
 
+/* From src to ctx->att. */
+static void plain_attention(const struct qr_step *s, uint32_t i, const float *src, const struct quire_team *team)
+{
+    project_qkv(s, i, src, team);
+    finish_rows(s, i, team);
+    quire_team_barrier(team);
+    write_cache(s, i, team);
+    qr_attend(s, i, team);
+    quire_team_barrier(team);
+}
+
 void qr_attention_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *out, const struct quire_team *team)
 {
     struct quire_context *ctx = s->ctx;
@@ -110,12 +121,10 @@ void qr_attention_sublayer(const struct qr_step *s, uint32_t i, bool normed, flo
     if (normed)
         qr_norm_rows(s, layer, QR_W_ATTN_NORM, QR_W_ATTN_NORM_BIAS, ctx->h, ctx->x, c->hidden_size, begin, end);
     quire_team_barrier(team);
-    project_qkv(s, i, normed ? ctx->h : ctx->x, team);
-    finish_rows(s, i, team);
-    quire_team_barrier(team);
-    write_cache(s, i, team);
-    qr_attend(s, i, team);
-    quire_team_barrier(team);
+    if (c->mla.kv_lora_rank)
+        qr_latent_attention(s, i, normed ? ctx->h : ctx->x, team);
+    else
+        plain_attention(s, i, normed ? ctx->h : ctx->x, team);
     const struct qr_packed *o = layer->mat[QR_W_ATTN_O];
     struct qr_act act;
     qr_prepare(s, &act, &o, 1, ctx->att, s->n_tokens, team);

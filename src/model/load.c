@@ -23,6 +23,8 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_ATTN_K:
     case QR_W_ATTN_V:
     case QR_W_ATTN_O:
+    case QR_W_LATENT_Q_A:
+    case QR_W_LATENT_KV_A:
     case QR_W_FFN_GATE:
     case QR_W_FFN_UP:
     case QR_W_FFN_DOWN:
@@ -64,7 +66,8 @@ enum { CHUNK_ROWS = 64, TRANSPOSED_CHUNK_ROWS = 1024 };
 static void add_job(struct load *l, const struct qr_weight *w, struct qr_packed *target)
 {
     const uint32_t rows = w->column_bytes ? TRANSPOSED_CHUNK_ROWS : CHUNK_ROWS;
-    l->model->n_parameters += w->n_rows * w->n_cols;
+    if (w->role != QR_W_LATENT_UK_ROWS) /* a second form of another role's numbers */
+        l->model->n_parameters += w->n_rows * w->n_cols;
     l->model->weight_bytes += target->bytes;
     l->jobs[l->n_jobs++] = (struct job){ *w, target, l->n_chunks, rows };
     l->n_chunks += (w->n_rows + rows - 1) / rows;
@@ -139,7 +142,7 @@ static bool is_vector_stack(enum qr_weight_role role)
     return role == QR_W_EXPERT_GATE_BIAS || role == QR_W_EXPERT_UP_BIAS || role == QR_W_EXPERT_DOWN_BIAS;
 }
 
-/* One matrix for each expert, or all their vectors in one. */
+/* One matrix for each expert or head, or all their vectors in one. */
 static quire_status add_stack(struct load *l, const struct qr_weight *stack, struct qr_model_layer *into,
                               struct quire_error *err)
 {
@@ -212,12 +215,15 @@ static quire_status run_load(struct load *l, struct quire_threads *threads, stru
     return l->failed ? qr_fail_at(err, l->status, l->error.offset, "%s", l->error.msg) : QUIRE_OK;
 }
 
-/* Every role of every layer, and of a layer with experts three matrices for each of them. */
+/* Every role of every layer; of a layer with experts three matrices for each of them, of one with latent attention three
+ * for each head. */
 static size_t max_jobs_of(const struct qr_model_config *c)
 {
     size_t n = ((size_t)qr_model_all_layers(c) + 1) * QR_W_N_ROLES;
-    for (uint32_t i = 0; i < c->n_layers; i++)
+    for (uint32_t i = 0; i < c->n_layers; i++) {
         n += c->layers[i].moe ? 3 * (size_t)c->moe.n_experts : 0;
+        n += c->mla.kv_lora_rank ? 3 * (size_t)c->layers[i].n_heads : 0;
+    }
     return n;
 }
 
@@ -236,21 +242,21 @@ quire_status qr_model_load(struct quire_model *m, struct quire_threads *threads,
     return s;
 }
 
-static void unload_layer(struct qr_model_layer *layer, uint32_t n_experts)
+static void unload_layer(const struct quire_model *m, struct qr_model_layer *layer, uint32_t index)
 {
     for (int r = 0; r < QR_W_N_ROLES; r++) {
         qr_packed_destroy(layer->mat[r]);
-        for (uint32_t e = 0; layer->experts[r] && e < n_experts; e++)
+        const uint32_t n = layer->experts[r] ? qr_role_stack_size(m->config, (enum qr_weight_role)r, index) : 0;
+        for (uint32_t e = 0; e < n; e++)
             qr_packed_destroy(layer->experts[r][e]);
     }
 }
 
 void qr_model_unload(struct quire_model *m)
 {
-    const uint32_t n_experts = m->config ? m->config->moe.n_experts : 0;
-    unload_layer(&m->global, n_experts);
+    unload_layer(m, &m->global, 0);
     for (uint32_t i = 0; m->layers && i < qr_model_all_layers(m->config); i++)
-        unload_layer(&m->layers[i], n_experts);
+        unload_layer(m, &m->layers[i], i);
     if (m->layers)
         qr_free(m->allocator, m->layers, qr_model_all_layers(m->config), sizeof *m->layers);
     qr_arena_free(&m->vectors);

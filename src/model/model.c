@@ -13,17 +13,6 @@ void quire_model_params_default(struct quire_model_params *params)
         *params = (struct quire_model_params){ .struct_size = sizeof *params };
 }
 
-/* What the description can say but the forward pass cannot do yet. */
-static quire_status check_supported(const struct qr_model_config *c, struct quire_error *err)
-{
-    const char *missing = NULL;
-    if (c->mla.kv_lora_rank)
-        missing = "latent attention (MLA)";
-    if (missing)
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, "architecture '%s': %s cannot be run yet", c->arch, missing);
-    return QUIRE_OK;
-}
-
 static quire_status check_params(const struct quire_model_params *p, struct quire_error *err)
 {
     if (!p)
@@ -63,7 +52,6 @@ static quire_status open_model(struct quire_model *m, const struct quire_model_p
     QR_TRY(qr_kernels_get(p->isa, &m->kernels, err));
     QR_TRY(qr_weights_open(&wp, &m->weights, err));
     m->config = qr_weights_config(m->weights);
-    QR_TRY(check_supported(m->config, err));
     QR_TRY(qr_provider_choose(m, p->linear, err));
     QR_TRY(qr_model_load(m, p->threads, err));
     QR_TRY(qr_model_group_layers(m, err));

@@ -12,7 +12,7 @@
 struct qr_model_layer {
     struct qr_packed *mat[QR_W_N_ROLES];
     float *vec[QR_W_N_ROLES];
-    struct qr_packed **experts[QR_W_N_ROLES]; /* [n_experts] of a stack of matrices; vectors lie in vec, one by one */
+    struct qr_packed **experts[QR_W_N_ROLES]; /* [stack size] of a stack of matrices; vectors lie in vec, one by one */
     struct quire_attention_config attention;
     struct quire_attention_config cross; /* to the encoder's output, in decoder layers of an encoder-decoder */
     uint32_t kv_group, kv_layer; /* group of the cache, and the layer's index in it */

@@ -36,7 +36,7 @@ enum qr_weight_role {
     /* per layer */
     QR_W_ATTN_NORM = QR_W_FIRST_LAYER_ROLE,
     QR_W_ATTN_NORM_BIAS,
-    QR_W_ATTN_Q, /* [n_heads * head_dim][hidden] */
+    QR_W_ATTN_Q, /* [n_heads * head_dim][hidden or q_lora_rank] */
     QR_W_ATTN_Q_BIAS,
     QR_W_ATTN_K, /* [n_kv_heads * head_dim][hidden] */
     QR_W_ATTN_K_BIAS,
@@ -50,6 +50,14 @@ enum qr_weight_role {
     QR_W_ATTN_POST_NORM,
     QR_W_ATTN_POST_NORM_BIAS,
     QR_W_ATTN_REL_BIAS, /* [buckets][n_heads], in the first layer of a stack */
+    /* latent attention, in place of K and V; a stack has one matrix for each head */
+    QR_W_LATENT_Q_A,     /* [q_lora_rank][hidden] */
+    QR_W_LATENT_Q_NORM,  /* [q_lora_rank] */
+    QR_W_LATENT_KV_A,    /* [kv_lora_rank + rope][hidden] */
+    QR_W_LATENT_KV_NORM, /* [kv_lora_rank] */
+    QR_W_LATENT_UK,      /* stack of [kv_lora_rank][nope]: W_UK transposed */
+    QR_W_LATENT_UK_ROWS, /* stack of [nope][kv_lora_rank]: W_UK, for expanded keys */
+    QR_W_LATENT_UV,      /* stack of [v_head_dim][kv_lora_rank] */
     QR_W_CROSS_NORM,    /* attention to the encoder's output, shapes as above */
     QR_W_CROSS_NORM_BIAS,
     QR_W_CROSS_Q,
@@ -89,16 +97,17 @@ enum qr_weight_role {
     QR_W_N_ROLES
 };
 
-/* One weight as the forward pass sees it. Vectors have n_rows == 1. Of a stack this is the first expert's; the
- * others' come from qr_weights_expert. */
+/* One weight as the forward pass sees it. Vectors have n_rows == 1. Of a stack this is the first expert's (or head's);
+ * the others' come from qr_weights_expert. */
 struct qr_weight {
     enum qr_weight_role role;
     uint32_t layer;
     uint32_t type; /* enum qr_weight_type, GGML's numbers; F32, F16 or BF16 in safetensors files */
+    uint32_t stored_type; /* the same, but for quantised matrices that are read transposed: they become F32 */
     uint64_t n_rows;
     uint64_t n_cols;  /* elements in a row; a multiple of the type's block */
-    size_t row_bytes; /* of one row in the stored type */
-    uint32_t n_experts; /* of a stack; 0: not a stack */
+    size_t row_bytes; /* of one row in `type` */
+    uint32_t n_experts; /* matrices or vectors of a stack; 0: not a stack */
     /* for weights_read.c: where element (row, column) lies in the source tensor. Units are rows, or in vectors and
      * transposed matrices elements; unit u of the weight is unit
      * (u / group) * stride + u % group of the tensor, counted from first_byte on. */
@@ -158,8 +167,9 @@ quire_status qr_weights_read_rows(struct qr_weights *w, const struct qr_weight *
 quire_status qr_weights_read_f32(struct qr_weights *w, const struct qr_weight *weight, float *dst,
                                  uint64_t n, struct quire_error *err) QUIRE_MUST_CHECK;
 
-/* Does each expert have one of its own? */
+/* Does each expert, or each head, have one of its own? And how many are there in this layer; 0: not a stack. */
 bool qr_role_is_stack(enum qr_weight_role role);
+uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer);
 
 /* "attn_q", "ffn_norm" and the like, for messages and listings; static text. */
 const char *qr_weight_role_name(enum qr_weight_role role);

@@ -90,6 +90,28 @@ static quire_status read_column(const struct qr_weights *w, const struct qr_weig
     return QUIRE_OK;
 }
 
+/* The same of a quantised tensor, whose elements come in blocks: they are widened to f32. */
+static quire_status read_wide_column(const struct qr_weights *w, const struct qr_weight *weight,
+                                     uint64_t column, uint64_t row, uint64_t n, uint8_t *dst,
+                                     struct quire_error *err)
+{
+    enum { PIECE = 256 }; /* whole blocks of every type */
+    const struct qr_weight_type_info *info = qr_weight_type_info(weight->stored_type);
+    const uint64_t base = weight->first_byte + column * weight->column_bytes;
+    uint8_t raw[PIECE * sizeof(float)];
+    float values[PIECE];
+    for (uint64_t at = row - row % PIECE; at < row + n; at += PIECE) {
+        const uint64_t left = weight->group - at, count = left < PIECE ? left : PIECE;
+        const uint64_t begin = at / info->block_elems * info->block_bytes;
+        QR_TRY(qr_weights_read_source(w, weight->tensor, base + begin,
+                                      count / info->block_elems * info->block_bytes, raw, err));
+        qr_weight_dequantise((enum qr_weight_type)weight->stored_type, raw, (size_t)count, values);
+        for (uint64_t i = at < row ? row - at : 0; i < count && at + i < row + n; i++)
+            memcpy(dst + (at + i - row) * weight->row_bytes, &values[i], sizeof *values);
+    }
+    return QUIRE_OK;
+}
+
 quire_status qr_weights_read_rows(struct qr_weights *w, const struct qr_weight *weight,
                                   uint64_t row0, uint64_t n_rows, void *dst,
                                   struct quire_error *err)
@@ -100,9 +122,10 @@ quire_status qr_weights_read_rows(struct qr_weights *w, const struct qr_weight *
                        qr_weight_role_name(weight->role), (unsigned long long)row0,
                        (unsigned long long)end, (unsigned long long)weight->n_rows);
     if (weight->column_bytes) {
+        const bool wide = weight->stored_type != weight->type;
         for (uint64_t c = 0; c < weight->n_cols; c++)
-            QR_TRY(read_column(w, weight, c, row0, n_rows, (uint8_t *)dst + c * weight->unit_bytes,
-                               err));
+            QR_TRY((wide ? read_wide_column : read_column)(
+                w, weight, c, row0, n_rows, (uint8_t *)dst + c * weight->unit_bytes, err));
     } else {
         const uint64_t units =
             weight->row_bytes / weight->unit_bytes; /* of a row: 1, in vectors every element */

@@ -82,6 +82,15 @@ static struct layout qkv_layout(const struct qr_model_config *c, const struct qr
     return (struct layout){ first, size[part], block, n_blocks * block };
 }
 
+/* W_UK and W_UV of a head lie behind each other. As columns of a transposed matrix, W_UK's come first. */
+static struct layout latent_layout(const struct qr_model_config *c, unsigned slice, uint64_t own)
+{
+    const uint64_t both = (uint64_t)c->mla.qk_nope_dim + c->v_head_dim;
+    if (slice == QR_SLICE_LATENT_V)
+        return (struct layout){ c->mla.qk_nope_dim, own, own, both };
+    return (struct layout){ 0, own, own, slice & QR_SLICE_TRANSPOSED ? own : both };
+}
+
 /* `own` is the number of units (rows, of a vector elements) that the role has. */
 static struct layout slice_layout(const struct qr_weights *w, unsigned slice, uint32_t layer,
                                   uint64_t own)
@@ -95,6 +104,9 @@ static struct layout slice_layout(const struct qr_weights *w, unsigned slice, ui
         return (struct layout){ 0, 1, 2, 2 * own };
     case QR_SLICE_UP_ODD:
         return (struct layout){ 1, 1, 2, 2 * own };
+    case QR_SLICE_LATENT_K:
+    case QR_SLICE_LATENT_V:
+        return latent_layout(&w->config, slice, own);
     case QR_SLICE_ALL:
     case QR_SLICE_TRANSPOSED:
         return (struct layout){ 0, own, own, own };
@@ -153,7 +165,7 @@ static quire_status wrong_shape(const struct qr_source_tensor *t, const struct s
                    t->n_dims, has, want);
 }
 
-/* Only plain types can be read as f32; matrices also come quantised. */
+/* Vectors must be of plain types: they are read as f32. */
 static quire_status check_type(const struct qr_source_tensor *t, bool vector,
                                struct quire_error *err)
 {
@@ -168,6 +180,15 @@ static quire_status check_type(const struct qr_source_tensor *t, bool vector,
     return QUIRE_OK;
 }
 
+static quire_status stored_row_bytes(const struct qr_source_tensor *t, uint32_t type, uint64_t n,
+                                     size_t *bytes, struct quire_error *err)
+{
+    if (qr_weight_row_bytes(type, n, bytes))
+        return QUIRE_OK;
+    return qr_fail(err, QUIRE_E_FORMAT, "tensor %.80s: rows of %llu elements do not fit type %s",
+                   t->name, (unsigned long long)n, t->type_name);
+}
+
 /* ---- Roles to tensors */
 
 /* Is each expert of the stack a tensor of its own? */
@@ -177,46 +198,68 @@ static bool names_experts(const struct qr_name_rule *r)
     return layer && strstr(layer + 2, "%u");
 }
 
+/* The shape of the tensor that a rule names. Both matrices of all heads in one tensor have two dimensions. */
+static struct shape tensor_shape(const struct qr_weights *w, const struct qr_name_rule *r,
+                                 const struct layout *l, bool vector, uint64_t cols, uint32_t stack)
+{
+    const unsigned slice = r->slice & ~(unsigned)QR_SLICE_TRANSPOSED;
+    const bool transposed = r->slice & QR_SLICE_TRANSPOSED;
+    const bool latent = slice == QR_SLICE_LATENT_K || slice == QR_SLICE_LATENT_V;
+    if (latent && transposed)
+        cols = (uint64_t)w->config.mla.qk_nope_dim + w->config.v_head_dim;
+    struct shape s = wanted_shape(vector, transposed, l->whole, cols, names_experts(r) ? 0 : stack);
+    if (latent) {
+        s.dims[1] *= s.dims[2];
+        s.dims[2] = 1;
+        s.n = 2;
+    }
+    return s;
+}
+
 static quire_status bind(struct qr_weights *w, enum qr_weight_role role, uint32_t layer,
                          const struct qr_name_rule *r, size_t tensor, struct quire_error *err)
 {
     struct qr_source_tensor t;
     uint64_t rows, cols;
-    size_t row_bytes;
+    size_t row_bytes, column_bytes = 0;
     qr_weights_source_tensor(w, tensor, &t);
     qr_role_shape(&w->config, role, layer, &rows, &cols);
     const bool vector = rows == 0, transposed = r->slice & QR_SLICE_TRANSPOSED;
-    const uint32_t experts = qr_role_is_stack(role) ? w->config.moe.n_experts : 0;
+    const uint32_t stack = qr_role_stack_size(&w->config, role, layer);
     const struct layout l =
         slice_layout(w, r->slice, role < QR_W_FIRST_LAYER_ROLE ? 0 : layer, vector ? cols : rows);
-    const struct shape shape =
-        wanted_shape(vector, transposed, l.whole, cols, names_experts(r) ? 0 : experts);
-    QR_TRY(check_type(&t, vector || transposed, err));
+    const struct shape shape = tensor_shape(w, r, &l, vector, cols, stack);
+    QR_TRY(check_type(&t, vector, err));
     if (!same_shape(&t, &shape))
         return wrong_shape(&t, &shape, err);
-    if (!qr_weight_row_bytes(t.type, cols, &row_bytes))
-        return qr_fail(err, QUIRE_E_FORMAT,
-                       "tensor %.80s: rows of %llu elements do not fit type %s", t.name,
-                       (unsigned long long)cols, t.type_name);
-    const uint64_t unit =
-        vector || transposed ? qr_weight_type_info(t.type)->block_bytes : row_bytes;
+    const bool widen = transposed && qr_weight_type_info(t.type)->block_elems != 1;
+    if (widen && l.group != l.whole)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "tensor %.80s has type %s, of which no part can be read transposed", t.name,
+                       t.type_name);
+    const uint32_t type = widen ? QR_WEIGHT_F32 : t.type;
+    QR_TRY(stored_row_bytes(&t, type, cols, &row_bytes, err));
+    if (transposed)
+        QR_TRY(stored_row_bytes(&t, t.type, l.whole, &column_bytes, err));
+    const uint64_t unit = vector || transposed ? qr_weight_type_info(type)->block_bytes : row_bytes;
     w->table[qr_weights_slot(role, layer)] = (struct qr_weight){
         .role = role,
         .layer = layer,
-        .type = t.type,
+        .type = type,
+        .stored_type = t.type,
         .n_rows = vector ? 1 : rows,
         .n_cols = cols,
         .row_bytes = row_bytes,
-        .n_experts = experts,
+        .n_experts = stack,
         .tensor = tensor,
         .first_byte = l.first * unit,
         .unit_bytes = unit,
         .group = l.group,
         .stride = l.stride,
-        .column_bytes = transposed ? l.whole * unit : 0,
-        .expert_bytes = experts ? t.bytes / experts : 0,
+        .column_bytes = column_bytes,
+        .expert_bytes = stack ? t.bytes / stack : 0,
     };
-    w->total_bytes += (vector ? 1 : rows) * row_bytes * (experts ? experts : 1);
+    w->total_bytes += (vector ? 1 : rows) * row_bytes * (stack ? stack : 1);
     return QUIRE_OK;
 }
 

@@ -20,6 +20,12 @@ enum extent {
     EXPERTS,
     EXPERT_FFN,
     SHARED_FFN,
+    Q_COLS,
+    Q_RANK,
+    KV_RANK,
+    KV_ROW,
+    NOPE,
+    V_DIM,
     ONE
 };
 
@@ -49,7 +55,7 @@ static const struct {
     [QR_W_ENC_OUTPUT_NORM_BIAS] = { "enc_output_norm_bias", NONE, HIDDEN },
     [QR_W_ATTN_NORM] = { "attn_norm", NONE, HIDDEN },
     [QR_W_ATTN_NORM_BIAS] = { "attn_norm_bias", NONE, HIDDEN },
-    [QR_W_ATTN_Q] = { "attn_q", Q_ROWS, HIDDEN },
+    [QR_W_ATTN_Q] = { "attn_q", Q_ROWS, Q_COLS },
     [QR_W_ATTN_Q_BIAS] = { "attn_q_bias", NONE, Q_ROWS },
     [QR_W_ATTN_K] = { "attn_k", K_ROWS, HIDDEN },
     [QR_W_ATTN_K_BIAS] = { "attn_k_bias", NONE, K_ROWS },
@@ -63,6 +69,13 @@ static const struct {
     [QR_W_ATTN_POST_NORM] = { "attn_post_norm", NONE, HIDDEN },
     [QR_W_ATTN_POST_NORM_BIAS] = { "attn_post_norm_bias", NONE, HIDDEN },
     [QR_W_ATTN_REL_BIAS] = { "attn_rel_bias", BUCKETS, HEADS },
+    [QR_W_LATENT_Q_A] = { "latent_q_a", Q_RANK, HIDDEN },
+    [QR_W_LATENT_Q_NORM] = { "latent_q_norm", NONE, Q_RANK },
+    [QR_W_LATENT_KV_A] = { "latent_kv_a", KV_ROW, HIDDEN },
+    [QR_W_LATENT_KV_NORM] = { "latent_kv_norm", NONE, KV_RANK },
+    [QR_W_LATENT_UK] = { "latent_uk", KV_RANK, NOPE },
+    [QR_W_LATENT_UK_ROWS] = { "latent_uk_rows", NOPE, KV_RANK },
+    [QR_W_LATENT_UV] = { "latent_uv", V_DIM, KV_RANK },
     [QR_W_CROSS_NORM] = { "cross_norm", NONE, HIDDEN },
     [QR_W_CROSS_NORM_BIAS] = { "cross_norm_bias", NONE, HIDDEN },
     [QR_W_CROSS_Q] = { "cross_q", Q_ROWS, HIDDEN },
@@ -102,7 +115,15 @@ static const struct {
 
 bool qr_role_is_stack(enum qr_weight_role role)
 {
-    return role >= QR_W_EXPERT_GATE && role <= QR_W_EXPERT_DOWN_BIAS;
+    return (role >= QR_W_EXPERT_GATE && role <= QR_W_EXPERT_DOWN_BIAS) ||
+           (role >= QR_W_LATENT_UK && role <= QR_W_LATENT_UV);
+}
+
+uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer)
+{
+    if (!qr_role_is_stack(role))
+        return 0;
+    return role <= QR_W_LATENT_UV ? cfg->layers[layer].n_heads : cfg->moe.n_experts;
 }
 
 const char *qr_weight_role_name(enum qr_weight_role role)
@@ -150,6 +171,18 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
         return c->moe.ffn_size;
     case SHARED_FFN:
         return c->moe.shared_ffn_size;
+    case Q_COLS:
+        return c->mla.q_lora_rank ? c->mla.q_lora_rank : c->hidden_size;
+    case Q_RANK:
+        return c->mla.q_lora_rank;
+    case KV_RANK:
+        return c->mla.kv_lora_rank;
+    case KV_ROW:
+        return (uint64_t)c->mla.kv_lora_rank + c->mla.qk_rope_dim;
+    case NOPE:
+        return c->mla.qk_nope_dim;
+    case V_DIM:
+        return c->v_head_dim;
     case ONE:
         return 1;
     }
@@ -248,6 +281,20 @@ static bool is_ffn_weight(enum qr_weight_role role)
     return (role >= QR_W_FFN_GATE && role <= QR_W_FFN_DOWN_BIAS) || role >= QR_W_ROUTER;
 }
 
+/* Latent attention has its own way to keys and values, and perhaps to queries. */
+static enum qr_need latent_need(const struct qr_mla_config *m, enum qr_weight_role role)
+{
+    switch (role) {
+    case QR_W_LATENT_Q_A:
+    case QR_W_LATENT_Q_NORM:
+        return when(m->q_lora_rank != 0);
+    case QR_W_LATENT_UK_ROWS:
+        return when(m->expand);
+    default:
+        return when(m->kv_lora_rank != 0);
+    }
+}
+
 /* Projections of attention, and of cross attention likewise: biases are the same in both. */
 static enum qr_need projection_need(const struct qr_model_config *c, enum qr_weight_role role)
 {
@@ -304,7 +351,12 @@ enum qr_need qr_role_need(const struct qr_model_config *c, enum qr_weight_role r
         return ffn_need(c, role, l->moe);
     const bool weights = c->norm != QR_NORM_LAYER_PLAIN;
     const bool qk = c->qk_norm == QR_QK_NORM_HEAD || c->qk_norm == QR_QK_NORM_FULL;
+    if (role >= QR_W_LATENT_Q_A && role <= QR_W_LATENT_UV)
+        return latent_need(&c->mla, role);
     switch (role) {
+    case QR_W_ATTN_K:
+    case QR_W_ATTN_V:
+        return when(c->mla.kv_lora_rank == 0);
     case QR_W_ATTN_Q_NORM:
     case QR_W_ATTN_K_NORM:
         return when(qk);

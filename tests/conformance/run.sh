@@ -27,7 +27,8 @@ families_encoder="bert modernbert t5 bart" # encoders and encoder-decoders
 # Its reference adds the ALiBi biases twice, which the newer style of config.json says by its version, the older not.
 families_new_style="falcon_alibi"
 # In native mode a rounded activation now and then makes a router choose another expert: no bound holds for such a row.
-families_moe="mixtral qwen2_moe qwen3_moe olmoe gpt_oss llama4_text"
+families_moe="mixtral qwen2_moe qwen3_moe olmoe gpt_oss llama4_text
+    deepseek_v2 deepseek_v2_lite deepseek_v3"
 failed=0
 check() { "$@" || failed=1; }
 golden=$shared/goldens
@@ -81,7 +82,7 @@ gguf)
     ;;
 invariance)
     # the bits do not depend on chunks, threads or block size: the printed differences must be the same text
-    for f in llama gemma3_text phi3 bloom cohere2 $families_encoder; do
+    for f in llama gemma3_text phi3 bloom cohere2 deepseek_v2_lite $families_encoder; do
         first=$("$eval" golden "${isa[@]}" --compute native --kv bf16 --threads 1 "$golden/$f") || failed=1
         for options in "--threads 2" "--threads 3 --chunk 16" "--threads 7 --chunk 1" "--chunk 64 --block-size 16" "--block-size 128"; do
             other=$("$eval" golden "${isa[@]}" --compute native --kv bf16 $options "$golden/$f") || failed=1

@@ -56,11 +56,12 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
         c->qk_norm_after_rope);
     for (uint32_t i = 0; i < c->n_rope; i++)
         say_rope(t, &c->rope[i]);
-    say(t, "moe %u of %u shared %u ffn %u %u groups %u %u gating %d flags %d%d%d%d%d%d%d scale %g mla %u\n",
+    say(t, "moe %u of %u shared %u ffn %u %u groups %u %u gating %d flags %d%d%d%d%d%d%d scale %g mla %u %u %u %u\n",
         c->moe.n_used, c->moe.n_experts, c->moe.n_shared, c->moe.ffn_size, c->moe.shared_ffn_size, c->moe.n_groups,
         c->moe.n_groups_used, (int)c->moe.gating, c->moe.renormalise, c->moe.correction, c->moe.group_top2,
         c->moe.shared_gate, c->moe.input_weights, c->moe.router_bias, c->moe.expert_bias,
-        (double)c->moe.weights_scale, c->mla.kv_lora_rank);
+        (double)c->moe.weights_scale, c->mla.q_lora_rank, c->mla.kv_lora_rank,
+        c->mla.qk_nope_dim, c->mla.qk_rope_dim);
     for (uint32_t i = 0; i < qr_model_all_layers(c); i++)
         say(t, "layer %u heads %u/%u window %u ffn %u rope %u %d%d%d%d\n", i, c->layers[i].n_heads,
             c->layers[i].n_kv_heads, c->layers[i].window, c->layers[i].ffn_size, c->layers[i].rope,
@@ -86,7 +87,7 @@ static const char *const golden_dirs[] = {
     "olmo2",      "nemotron",     "stablelm",          "starcoder2", "phi",         "ernie4_5",   "glm4",
     "gpt_bigcode", "gpt_neo",     "gptj",              "opt",        "mixtral",     "qwen2_moe",  "qwen3_moe",
     "olmoe",      "gpt_oss",      "llama4_text", "bert",       "modernbert", "t5",
-    "bart",
+    "bart",       "deepseek_v2",  "deepseek_v2_lite",  "deepseek_v3",
 };
 enum { N_GOLDEN_DIRS = sizeof golden_dirs / sizeof *golden_dirs };
 

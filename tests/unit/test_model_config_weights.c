@@ -367,7 +367,7 @@ static float *read_all(struct qr_weights *w, const struct qr_weight *x)
 /* Where row r of a folder's q or k lies in a GGUF file of arch llama: pairs become neighbours. */
 static uint64_t permuted(const struct qr_model_config *c, enum qr_weight_role role, uint64_t r)
 {
-    if (c->n_rope == 0 || c->rope[0].kind != QR_ROPE_INTERLEAVED || (role != QR_W_ATTN_Q && role != QR_W_ATTN_K))
+    if (c->n_rope == 0 || c->rope[0].kind != QR_ROPE_INTERLEAVED || c->mla.kv_lora_rank || (role != QR_W_ATTN_Q && role != QR_W_ATTN_K))
         return r;
     const uint64_t in_head = r % c->head_dim, half = c->head_dim / 2;
     return r - in_head + (in_head % half) * 2 + in_head / half;
@@ -428,6 +428,8 @@ static void test_real_models(void **state)
         { "mixtral-bf16", "mixtral" },
         { "qwen2_moe-bf16", "qwen2_moe" },
         { "qwen3_moe-bf16", "qwen3_moe" },
+        { "deepseek_v2-bf16", "deepseek_v2" },
+        { "deepseek_v2_lite-bf16", "deepseek_v2_lite" },
     };
     if (!need_shared())
         skip();

@@ -15,6 +15,7 @@ static const struct qr_arch *const families[] = {
     &qr_arch_opt,        &qr_arch_mixtral,    &qr_arch_qwen2_moe, &qr_arch_qwen3_moe,
     &qr_arch_olmoe,      &qr_arch_gpt_oss,    &qr_arch_llama4,    &qr_arch_bert,
     &qr_arch_roberta,    &qr_arch_modernbert, &qr_arch_t5,        &qr_arch_bart,
+    &qr_arch_deepseek_v2, &qr_arch_deepseek_v3,
 };
 enum { N_FAMILIES = sizeof families / sizeof families[0] };
 

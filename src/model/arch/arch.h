@@ -18,6 +18,8 @@ enum qr_slice {
     QR_SLICE_UP,
     QR_SLICE_GATE_EVEN, /* of gate and up row by row */
     QR_SLICE_UP_ODD,
+    QR_SLICE_LATENT_K, /* of one [W_UK; W_UV] after the other for every head */
+    QR_SLICE_LATENT_V,
     QR_SLICE_TRANSPOSED = 0x100, /* flag: the matrix lies as [in][out] */
 };
 
@@ -85,6 +87,7 @@ struct qr_arch {
     bool rope_in_windows_only;        /* layers without a window have no positions */
     bool divides_logits;              /* logit_scale and logits_scaling divide */
     bool sinks;
+    bool latent;                      /* multi-head latent attention */
     struct qr_moe_config moe;         /* what the files leave to the family */
     bool has_moe;
     float act_alpha, act_limit;
@@ -123,6 +126,7 @@ struct qr_arch {
     const struct qr_hf_alias *hf_aliases; /* ends with a NULL key */
     const struct qr_hf_only *hf_only;     /* ends with a NULL key */
     const struct qr_hf_only_text *hf_only_texts; /* ends with a NULL key */
+    const char *hf_interleave_key; /* false: rope is of the HALF kind after all */
     bool hf_query_scalar;     /* attention scale = query_pre_attn_scalar ^ -1/2 */
     bool hf_gelu_is_tanh;     /* the name "gelu" means the tanh form in this family's files */
     bool hf_local_rope;       /* windowed layers have their own rope parameters */
@@ -150,7 +154,8 @@ extern const struct qr_arch qr_arch_llama, qr_arch_mistral, qr_arch_qwen2, qr_ar
     qr_arch_mpt, qr_arch_cohere2, qr_arch_olmo, qr_arch_olmo2, qr_arch_olmo3,
     qr_arch_nemotron, qr_arch_stablelm, qr_arch_starcoder2, qr_arch_phi, qr_arch_ernie4_5,
     qr_arch_glm4, qr_arch_opt, qr_arch_mixtral, qr_arch_qwen2_moe, qr_arch_qwen3_moe, qr_arch_olmoe,
-    qr_arch_gpt_oss, qr_arch_llama4, qr_arch_bert, qr_arch_roberta, qr_arch_modernbert, qr_arch_t5, qr_arch_bart;
+    qr_arch_gpt_oss, qr_arch_llama4, qr_arch_bert, qr_arch_roberta, qr_arch_modernbert, qr_arch_t5, qr_arch_bart,
+    qr_arch_deepseek_v2, qr_arch_deepseek_v3;
 
 /* NULL when no family has that model_type or general.architecture. */
 const struct qr_arch *qr_arch_by_hf_type(const char *model_type);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* deepseek.c - DeepSeek V2 and V3: latent attention, experts in groups with shared ones. GGUF has one name for both. */
+#include "model/arch/arch.h"
+
+static const struct qr_hf_default v2_defaults[] = {
+    { "max_position_embeddings", 2048 },
+    { "rms_norm_eps", 1e-6 },
+    { "rope_theta", 10000 },
+    { "q_lora_rank", 1536 },
+    { "kv_lora_rank", 512 },
+    { "qk_nope_head_dim", 128 },
+    { "qk_rope_head_dim", 64 },
+    { "v_head_dim", 128 },
+    { "n_routed_experts", 64 },
+    { "n_shared_experts", 2 },
+    { "moe_intermediate_size", 1407 },
+    { 0 },
+};
+
+static const struct qr_hf_default v3_defaults[] = {
+    { "max_position_embeddings", 4096 },
+    { "rms_norm_eps", 1e-6 },
+    { "rope_theta", 10000 },
+    { "q_lora_rank", 1536 },
+    { "kv_lora_rank", 512 },
+    { "qk_nope_head_dim", 128 },
+    { "qk_rope_head_dim", 64 },
+    { "v_head_dim", 128 },
+    { "n_routed_experts", 256 },
+    { "n_shared_experts", 1 },
+    { "num_experts_per_tok", 8 },
+    { "moe_intermediate_size", 2048 },
+    { "first_k_dense_replace", 3 },
+    { "n_group", 8 },
+    { "topk_group", 4 },
+    { "norm_topk_prob", 1 },
+    { "routed_scaling_factor", 2.5 },
+    { 0 },
+};
+
+static const struct qr_hf_alias aliases[] = {
+    { "rope_dim", "qk_rope_head_dim" },
+    { 0 },
+};
+
+static const struct qr_hf_only only[] = {
+    { "attention_bias", false },
+    { "mlp_bias", false },
+    { 0 },
+};
+
+#define L "model.layers.%u.self_attn."
+static const struct qr_name_rule names[] = {
+    { QR_W_LATENT_Q_A, QR_SLICE_ALL, L "q_a_proj.weight" },
+    { QR_W_LATENT_Q_NORM, QR_SLICE_ALL, L "q_a_layernorm.weight" },
+    { QR_W_ATTN_Q, QR_SLICE_ALL, L "q_b_proj.weight" },
+    { QR_W_LATENT_KV_A, QR_SLICE_ALL, L "kv_a_proj_with_mqa.weight" },
+    { QR_W_LATENT_KV_NORM, QR_SLICE_ALL, L "kv_a_layernorm.weight" },
+    { QR_W_LATENT_UK, QR_SLICE_LATENT_K | QR_SLICE_TRANSPOSED, L "kv_b_proj.weight" },
+    { QR_W_LATENT_UK_ROWS, QR_SLICE_LATENT_K, L "kv_b_proj.weight" },
+    { QR_W_LATENT_UV, QR_SLICE_LATENT_V, L "kv_b_proj.weight" },
+    { 0 },
+};
+#undef L
+
+/* Files have kv_b in one tensor, or, since converters know about latent attention, in two with W_UK transposed. */
+#define L "blk.%u."
+static const struct qr_name_rule gguf_names[] = {
+    { QR_W_LATENT_Q_A, QR_SLICE_ALL, L "attn_q_a.weight" },
+    { QR_W_LATENT_Q_NORM, QR_SLICE_ALL, L "attn_q_a_norm.weight" },
+    { QR_W_ATTN_Q, QR_SLICE_ALL, L "attn_q_b.weight" },
+    { QR_W_LATENT_KV_A, QR_SLICE_ALL, L "attn_kv_a_mqa.weight" },
+    { QR_W_LATENT_KV_NORM, QR_SLICE_ALL, L "attn_kv_a_norm.weight" },
+    { QR_W_LATENT_UK, QR_SLICE_LATENT_K | QR_SLICE_TRANSPOSED, L "attn_kv_b.weight" },
+    { QR_W_LATENT_UK, QR_SLICE_ALL, L "attn_k_b.weight" },
+    { QR_W_LATENT_UK_ROWS, QR_SLICE_LATENT_K, L "attn_kv_b.weight" },
+    { QR_W_LATENT_UK_ROWS, QR_SLICE_TRANSPOSED, L "attn_k_b.weight" },
+    { QR_W_LATENT_UV, QR_SLICE_LATENT_V, L "attn_kv_b.weight" },
+    { QR_W_LATENT_UV, QR_SLICE_ALL, L "attn_v_b.weight" },
+    { 0 },
+};
+#undef L
+
+const struct qr_arch qr_arch_deepseek_v2 = {
+    .name = "deepseek_v2",
+    .hf_types = { "deepseek_v2" },
+    .gguf_archs = { "deepseek2" },
+    .block = QR_BLOCK_PRE,
+    .activation = QR_ACT_SILU,
+    .gated = true,
+    .latent = true,
+    .has_moe = true,
+    .moe = { .gating = QR_GATING_SOFTMAX },
+    .hf_norm = QR_NORM_RMS,
+    .hf_rope = QR_ROPE_INTERLEAVED,
+    .hf_aliases = aliases,
+    .hf_only = only,
+    .hf_defaults = v2_defaults,
+    .hf_names = names,
+    .hf_common_names = qr_names_hf_llama,
+    .gguf_norm = QR_NORM_RMS,
+    .gguf_rope = QR_ROPE_INTERLEAVED,
+    .gguf_names = gguf_names,
+    .gguf_common_names = qr_names_gguf,
+};
+
+const struct qr_arch qr_arch_deepseek_v3 = {
+    .name = "deepseek_v3",
+    .hf_types = { "deepseek_v3" },
+    .block = QR_BLOCK_PRE,
+    .activation = QR_ACT_SILU,
+    .gated = true,
+    .latent = true,
+    .has_moe = true,
+    .moe = { .gating = QR_GATING_SIGMOID, .correction = true, .group_top2 = true },
+    .hf_norm = QR_NORM_RMS,
+    .hf_rope = QR_ROPE_INTERLEAVED,
+    .hf_interleave_key = "rope_interleave",
+    .hf_aliases = aliases,
+    .hf_only = only,
+    .hf_defaults = v3_defaults,
+    .hf_names = names,
+    .hf_common_names = qr_names_hf_llama,
+};
