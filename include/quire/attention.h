@@ -174,8 +174,9 @@ struct quire_attention_batch_group {
 };
 
 /** Positions [begin, end) of a sequence whose tokens see each other both ways, whatever causal,
- *  windows and chunks say: a prefix, or the tokens of a picture. Keys from before the span are seen
- *  by the usual rules. The whole span must be in the cache when its first token is a query. */
+ *  windows and chunks say: a prefix, or the tokens of a picture. Other keys are seen by the usual
+ *  rules. The whole span must be in the cache when its first token is a query; a span that begins
+ *  where the sequence ends, or later, is left for later steps. */
 struct quire_span {
     int32_t begin, end;
 };
@@ -200,14 +201,15 @@ struct quire_attention_batch {
     /** [num_seqs] keys of each sequence's encoder; needed by cross attention only. */
     const int32_t *encoder_seq_lens;
     /** Bidirectional spans of sequence i: spans[span_loc[i]] .. spans[span_loc[i + 1] - 1], rising
-     *  and apart. Both NULL = none. Decoder attention only. */
+     *  and apart; empty ones are fine. Both NULL = none. Decoder attention only. */
     const int32_t *span_loc; /**< [num_seqs + 1] */
     const struct quire_span *spans;
     /** Tree of drafted tokens: bit j of tree_mask[t] says that token t (a row of q) sees new token j
-     *  of its sequence, itself included. Sequences have at most 64 new tokens then. A token's
-     *  position is that of the first new one plus the number of tokens above it, its bits less its
-     *  own; it holds for windows, chunks, slopes and relative bias. NULL = a plain chain. Decoder
-     *  attention only. */
+     *  of its sequence, itself included and none after it; this stands in for causality among the
+     *  new tokens. Sequences have at most 64 of them then. A token's position is that of the first
+     *  new one plus the number of tokens above it, its bits less its own; it holds for windows,
+     *  chunks, spans, slopes and relative bias, of cross attention too. NULL = a plain chain, and a
+     *  mask that says the same gives the same bits. Decoder attention only. */
     const uint64_t *tree_mask; /**< [query_start_loc[num_seqs]] */
     /** [num_seqs][num_kv_heads of the KV group's configuration] per KV group, or NULL: all blocks.
      *  [n_groups] pointers, of which each may be NULL. */
@@ -215,7 +217,7 @@ struct quire_attention_batch {
 };
 
 /** The first num_seqs sequences of a batch that was padded to more, as a batch that shares its
- *  arrays.
+ *  arrays. *out need not be filled in before, and may be *batch.
  *  QUIRE_E_INVALID_ARG NULL, num_seqs above batch->num_seqs, or num_tokens other than
  *  query_start_loc[num_seqs]; QUIRE_E_MISUSE struct_size. */
 QUIRE_API QUIRE_MUST_CHECK quire_status
@@ -282,8 +284,8 @@ QUIRE_API void quire_plan_destroy(struct quire_plan *plan); /**< NULL is a no-op
 
 /** Takes over a batch: checks it, copies what it needs of it, and divides the work. No allocation;
  *  the batch may be gone afterwards. On failure the plan still holds the batch it held before.
- *  QUIRE_E_INVALID_ARG a NULL array, query_start_loc or seq_lens that make no sense, two positions
- *  that queries of one sequence see in one slot; QUIRE_E_RANGE a block id outside the pool, a
+ *  QUIRE_E_INVALID_ARG a NULL array, lengths, spans, a tree mask or block lists that make no sense,
+ *  two positions that queries of one sequence see in one slot; QUIRE_E_RANGE a block id outside the pool, a
  *  position before first_block or past max_blocks; QUIRE_E_LIMIT more than the plan was made for;
  *  QUIRE_E_BUSY the plan is in use; QUIRE_E_MISUSE struct_size. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_plan_build(struct quire_plan *plan,

@@ -141,6 +141,10 @@ static void trees(void **state)
     scene_rng = 32;
     for (int round = 0; round < 48; round++) {
         struct scene s = decoder_scene();
+        if (round % 8 == 5) { /* says only where the queries are */
+            s.config.kind = QUIRE_ATTENTION_CROSS;
+            s.config.causal = 0;
+        }
         scene_fill(&s, round % 10 == 9 ? long_lens : lens, round % 10 == 9 ? 2 : 4);
         scene_point(&s, scene_below(2) == 0, scene_below(3) == 0);
         add_tree(&s, (enum tree_shape)(round % 3));
@@ -149,6 +153,26 @@ static void trees(void **state)
         spoil_unseen(&s);
         struct result want = checked(&s);
         result_free(&want);
+        scene_free(&s);
+    }
+}
+
+static void encoders_have_no_spans(void **state)
+{
+    (void)state;
+    static const uint32_t lens[] = { 150, 66 };
+    for (int kind = QUIRE_ATTENTION_ENCODER; kind <= QUIRE_ATTENTION_CROSS; kind++) {
+        struct scene s = scene_of(4, 2, 16, QUIRE_KV_BF16, QUIRE_COMPUTE_NATIVE);
+        s.config.kind = (enum quire_attention_kind)kind;
+        s.config.causal = 0;
+        s.config.window_left = s.config.window_right = 9;
+        scene_fill(&s, lens, 2);
+        struct result want = whole(&s, NULL);
+        add_spans(&s);
+        struct result got = whole(&s, NULL);
+        assert_true(s.n_spans[0] > 0);
+        assert_same_result(&got, &want);
+        result_free(&want), result_free(&got);
         scene_free(&s);
     }
 }
@@ -269,6 +293,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spans),
         cmocka_unit_test(span_by_hand),
+        cmocka_unit_test(encoders_have_no_spans),
         cmocka_unit_test(trees),
         cmocka_unit_test(chains_are_plain),
         cmocka_unit_test(lists),
