@@ -34,8 +34,6 @@ uint64_t qr_sparse_tile(const struct quire_sparse_list *list, uint32_t block_siz
 bool qr_sparse_any(const struct quire_sparse_list *list, uint32_t block_size, uint32_t lo,
                    uint32_t hi)
 {
-    if (!list || lo >= hi)
-        return lo < hi;
     const uint32_t i = first_from(list, lo / block_size);
     return i < list->n && (uint32_t)list->blocks[i] <= (hi - 1) / block_size;
 }
@@ -44,8 +42,6 @@ struct qr_sparse_count qr_sparse_count(const struct quire_sparse_list *list, uin
                                        struct qr_key_range range)
 {
     struct qr_sparse_count n = { 0, 0 };
-    if (range.lo == range.hi)
-        return n;
     uint32_t next_span = 0; /* those before it are counted or have no key */
     for (uint32_t i = first_from(list, range.lo / block_size);
          i < list->n && (uint32_t)list->blocks[i] <= (range.hi - 1) / block_size; i++) {

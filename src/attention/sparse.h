@@ -4,19 +4,17 @@
 #define QUIRE_ATTENTION_SPARSE_H
 #include "attention/keys.h"
 
-/* A list of NULL stands for all blocks, everywhere below. */
-
-/* Keys of a tile, as bits, that lie in blocks of the list. */
+/* Keys of a tile, as bits, that lie in blocks of the list; a list of NULL has all. */
 uint64_t qr_sparse_tile(const struct quire_sparse_list *list, uint32_t block_size, uint32_t key);
 
-/* Whether some key of [lo, hi) lies in a block of the list. */
+/* Whether some key of [lo, hi), which is not empty, lies in a block of the list. */
 bool qr_sparse_any(const struct quire_sparse_list *list, uint32_t block_size, uint32_t lo,
                    uint32_t hi);
 
 struct qr_sparse_count {
     uint32_t keys, spans; /* of 512 keys with a key of the list in them */
 };
-/* What of a range of keys lies in blocks of a list, which here is not NULL. */
+/* What of a range, which is not empty, lies in blocks of the list. */
 struct qr_sparse_count qr_sparse_count(const struct quire_sparse_list *list, uint32_t block_size,
                                        struct qr_key_range range);
 

@@ -85,6 +85,55 @@ static void memory_is_exact_and_may_fail(void **state)
     teardown(&f);
 }
 
+/* Marks of blocks are told apart by a counter that comes round. */
+static void many_builds(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    must(quire_plan_build(f.plan, &f.batch, &err));
+    for (uint32_t before = 0; before < 8; before++) {
+        for (uint32_t i = 0; i < N_BLOCKS; i++)
+            f.plan->marks[i] = i; /* as checks long ago may have left them */
+        f.plan->generation = UINT32_MAX - before;
+        must(quire_plan_build(f.plan, &f.batch, &err));
+        f.table[0][1][2] = 1;
+        assert_refused(QUIRE_E_INVALID_ARG, "again", quire_plan_build(f.plan, &f.batch, &err));
+        f.table[0][1][2] = 2;
+    }
+    teardown(&f);
+}
+
+static void sizes_that_overflow(void **state)
+{
+    (void)state;
+    const struct quire_kv_group_config group = {
+        .n_layers = 1, .n_kv_heads = 4096, .head_size = 1, .n_blocks = 1
+    };
+    const struct quire_kv_config config = {
+        .struct_size = sizeof config, .block_size = 16, .groups = &group, .n_groups = 1
+    };
+    struct quire_attention_config c;
+    struct quire_plan_group g = { .config = &c };
+    struct quire_plan *plan;
+    uint64_t bytes;
+    struct quire_plan_params p = { .struct_size = sizeof p,
+                                   .groups = &g,
+                                   .n_groups = 1,
+                                   .max_tokens = 1 << 24,
+                                   .max_seqs = 1 << 20,
+                                   .max_seq_len = 16,
+                                   .n_threads = 1 };
+    struct quire_kv_cache *kv;
+    must(quire_kv_create(&config, &kv, &err));
+    p.kv = kv;
+    quire_attention_config_default(&c, 4096, 4096, 1);
+    assert_refused(QUIRE_E_LIMIT, "max_tokens", quire_plan_bytes(&p, &bytes, &err));
+    assert_refused(QUIRE_E_LIMIT, "max_tokens", quire_plan_create(&p, &plan, &err));
+    assert_null(plan);
+    quire_kv_destroy(kv);
+}
+
 static void table_limit(void **state)
 {
     (void)state;
@@ -378,6 +427,8 @@ int main(void)
         cmocka_unit_test(only_entries_in_use_are_read),
         cmocka_unit_test(a_failed_build_keeps_the_old_batch),
         cmocka_unit_test(memory_is_exact_and_may_fail),
+        cmocka_unit_test(many_builds),
+        cmocka_unit_test(sizes_that_overflow),
         cmocka_unit_test(table_limit),
         cmocka_unit_test(empty_batches),
         cmocka_unit_test(rings),
