@@ -203,7 +203,7 @@ static bool shared(const struct scene *s, const struct result *base, struct rng 
 {
     struct way way = way_plain(s);
     way.share = true;
-    way.flags = !HAS_CASCADE ? 0 : rng_percent(r, 70) ? QUIRE_PLAN_CASCADE : 0;
+    way.flags = rng_percent(r, 70) ? QUIRE_PLAN_CASCADE : 0;
     way.plan_threads = rng_in(r, 1, 6);
     if (!s->is_sparse && rng_percent(r, 60))
         way.block_size = 16u << rng_below(r, 3);

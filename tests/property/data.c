@@ -49,8 +49,7 @@ static double *hold(struct scene *s, float *rows, uint32_t size, enum quire_kv_d
                              : n_scales == s->n_layers ? s->layer
                                                        : s->layer * heads + head;
         const float scale = scaled && n_scales ? scales[index] : 1;
-        if (s->write_dtype == QUIRE_KV_BF16)
-            rows[at] = (float)number_round(QUIRE_KV_BF16, rows[at]);
+        rows[at] = (float)number_round(s->write_dtype, (double)rows[at]);
         held[at] = number_round(dtype, (double)(rows[at] / scale)) * (double)scale;
     }
     for (size_t at = 0; dtype == QUIRE_KV_INT8 && at < s->n_keys * width; at += size)

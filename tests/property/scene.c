@@ -102,14 +102,16 @@ static uint32_t draw_scales(struct scene *s, struct rng *r)
 
 static void draw_cache(struct scene *s, struct rng *r)
 {
-    static const enum quire_kv_dtype dtypes[] = { QUIRE_KV_F32, QUIRE_KV_BF16, QUIRE_KV_F16,
-                                                  QUIRE_KV_FP8_E4M3, QUIRE_KV_FP8_E5M2,
-                                                  QUIRE_KV_INT8 };
+    static const enum quire_kv_dtype dtypes[] = { QUIRE_KV_F32,      QUIRE_KV_BF16,
+                                                  QUIRE_KV_F16,      QUIRE_KV_FP8_E4M3,
+                                                  QUIRE_KV_FP8_E5M2, QUIRE_KV_INT8 };
     static const enum quire_kv_dtype queries[] = { QUIRE_KV_BF16, QUIRE_KV_F16, QUIRE_KV_INT8 };
     static const uint32_t blocks[] = { 16, 16, 32, 32, 48, 64, 64, 80, 112, 128, 256 };
     s->k_dtype = RNG_PICK(r, dtypes);
     s->v_dtype = rng_percent(r, 60) ? s->k_dtype : RNG_PICK(r, dtypes);
-    s->write_dtype = rng_percent(r, 80) ? QUIRE_KV_F32 : QUIRE_KV_BF16;
+    s->write_dtype = rng_percent(r, 75)   ? QUIRE_KV_F32
+                     : rng_percent(r, 50) ? QUIRE_KV_BF16
+                                          : QUIRE_KV_F16;
     s->q_dtype = rng_percent(r, 55) ? QUIRE_KV_F32 : RNG_PICK(r, queries);
     s->block_size = RNG_PICK(r, blocks);
     s->n_layers = rng_in(r, 1, 3);

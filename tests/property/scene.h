@@ -6,9 +6,6 @@
 #include "random.h"
 #include <quire/attention.h>
 
-/* Parts of the interface that this build computes. */
-enum { HAS_CASCADE = 0, HAS_INT8 = 0 };
-
 enum {
     MAX_SEQS = 6,
     MAX_HEADS = 64,

@@ -11,7 +11,7 @@ struct way way_plain(const struct scene *s)
                          .block_size = s->block_size,
                          .n_threads = 1,
                          .plan_threads = 1,
-                         .flags = HAS_CASCADE ? QUIRE_PLAN_NO_CASCADE : 0,
+                         .flags = QUIRE_PLAN_NO_CASCADE,
                          .shuffle = s->number };
 }
 

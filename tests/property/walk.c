@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_HEAD = 1024, N_KINDS = 4, N_DTYPES = HAS_INT8 ? 6 : 5, MAX_FAILURES = 10 };
+enum { MAX_HEAD = 1024, N_KINDS = 4, N_DTYPES = 6, MAX_FAILURES = 10 };
 
 /* Some that work and some on either side of what does. */
 static const uint32_t block_sizes[] = { 0,  1,  8,   15,  16,  17,  24,   32,    48,    64,
