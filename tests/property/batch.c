@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct plan_counts plans;
+
 /* Whether some head of the sequence may look at block j. */
 static bool is_wanted(const struct scene *s, uint32_t seq, uint32_t j)
 {
@@ -88,5 +90,10 @@ bool stage_batch(struct stage *st, const struct part *p)
         .sparse = s->is_sparse ? lists : NULL
     };
     must(quire_plan_build(st->plan, &batch, &err));
+    struct quire_plan_info info = { .struct_size = sizeof info };
+    if (quire_plan_info(st->plan, 0, &info) != QUIRE_OK)
+        return failure("quire_plan_info");
+    plans.split += info.n_splits > 0;
+    plans.cascade += info.n_cascades > 0;
     return true;
 }

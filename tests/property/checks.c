@@ -203,14 +203,36 @@ static bool shared(const struct scene *s, const struct result *base, struct rng 
 {
     struct way way = way_plain(s);
     way.share = true;
-    way.flags = rng_percent(r, 70) ? QUIRE_PLAN_CASCADE : 0;
-    way.plan_threads = rng_in(r, 1, 6);
+    way.flags = rng_percent(r, 50) ? QUIRE_PLAN_CASCADE : 0;
     if (!s->is_sparse && rng_percent(r, 60))
         way.block_size = 16u << rng_below(r, 3);
     return same(s, base, &way);
 }
 
 /* ---- who computes */
+
+static bool shares_a_span(const struct scene *s)
+{
+    for (uint32_t i = 0; i < s->n_seqs; i++)
+        if (s->seqs[i].shared >= 512)
+            return true;
+    return false;
+}
+
+/* Keys that several sequences share are read once for all of them. */
+static bool cascade(const struct scene *s, const struct result *base, struct rng *r)
+{
+    static const uint32_t counts[] = { 1, 2, 3, 7 };
+    struct way way = way_plain(s);
+    way.share = true;
+    way.flags = QUIRE_PLAN_CASCADE;
+    way.n_threads = RNG_PICK(r, counts);
+    way.plan_threads = rng_in(r, 1, 9);
+    way.give_up = rng_percent(r, 30);
+    if (!s->is_sparse && rng_percent(r, 60))
+        way.block_size = 16u << rng_below(r, 4);
+    return same(s, base, &way);
+}
 
 static bool threads(const struct scene *s, const struct result *base, struct rng *r)
 {
@@ -307,19 +329,20 @@ static bool layer_config(const struct scene *s, const struct result *base, struc
 }
 
 const struct check checks[] = {
-    { "decode = row of a prompt", is_no_tree, decode },
-    { "chunks = whole", sees_no_later_key, chunked },
-    { "a sequence alone", always, alone },
-    { "other blocks", always, other_blocks },
-    { "freed blocks", always, freed_blocks },
-    { "shared blocks", shares_blocks, shared },
-    { "threads", always, threads },
-    { "split keys", always, split_keys },
-    { "levels", always, levels },
-    { "strides", always, strides },
-    { "without lse", always, without_lse },
-    { "queries widened", has_narrow_q, wide_queries },
-    { "results narrowed", always, narrow_out },
-    { "configuration of the layer", always, layer_config },
+    { "decode = row of a prompt", false, is_no_tree, decode },
+    { "chunks = whole", false, sees_no_later_key, chunked },
+    { "a sequence alone", false, always, alone },
+    { "other blocks", false, always, other_blocks },
+    { "freed blocks", false, always, freed_blocks },
+    { "shared blocks", false, shares_blocks, shared },
+    { "cascade", true, shares_a_span, cascade },
+    { "threads", false, always, threads },
+    { "split keys", false, always, split_keys },
+    { "levels", false, always, levels },
+    { "strides", false, always, strides },
+    { "without lse", false, always, without_lse },
+    { "queries widened", false, has_narrow_q, wide_queries },
+    { "results narrowed", false, always, narrow_out },
+    { "configuration of the layer", false, always, layer_config },
 };
 const uint32_t n_checks = sizeof checks / sizeof *checks;

@@ -6,6 +6,7 @@
 
 struct check {
     const char *name;
+    bool rare; /* run whenever it applies; the others take turns */
     bool (*applies)(const struct scene *s);
     /* `base` is the scene run the plain way */
     bool (*run)(const struct scene *s, const struct result *base, struct rng *r);

@@ -161,7 +161,9 @@ static void draw_sequences(struct scene *s, struct rng *r, enum size size)
     s->n_seqs = x < 3 ? 0 : x < 35 ? 1 : x < 60 ? 2 : size == LONG ? 3 : rng_in(r, 3, MAX_SEQS);
     s->own_causal = rng_percent(r, 20);
     s->has_tree = s->config.kind == QUIRE_ATTENTION_DECODER && rng_percent(r, 12);
-    const uint32_t prefix = rng_percent(r, 35) ? rng_below(r, size == LONG ? 1300 : 80) : 0;
+    const uint32_t prefix = !rng_percent(r, 35 + 20 * size) ? 0
+                            : size == LONG                  ? rng_in(r, 16, 1300)
+                                                            : rng_below(r, 80);
     for (uint32_t i = 0; i < s->n_seqs; i++) {
         struct sequence *q = &s->seqs[i];
         draw_length(q, r, size, mode);

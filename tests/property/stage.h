@@ -84,6 +84,11 @@ bool failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints the scene with what failure() was told. */
 void report(const struct scene *s, const char *check);
 
+/* Plans that divided a query tile, or read keys once for several sequences. */
+extern struct plan_counts {
+    uint32_t split, cascade;
+} plans;
+
 /* Threads for teams of n, made once. */
 struct quire_threads *team_of(uint32_t n);
 
