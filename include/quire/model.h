@@ -102,8 +102,8 @@ struct quire_model_info {
     uint32_t n_layers, hidden_size, n_heads, n_kv_heads, head_size, vocab_size; /**< of the decoder, if there is one */
     uint32_t context_length;   /**< tokens the model was made for */
     uint64_t weight_bytes;     /**< packed weights in memory */
-    uint64_t token_weight_bytes; /**< of these, what a forward pass of one token reads: all but an embedding table that is
-                                    not the head as well */
+    uint64_t token_weight_bytes; /**< of these, what passes of one token read: all but an embedding table that is not
+                                    the head as well; of encoder-decoders both passes */
     uint64_t n_parameters;
     int32_t bos_id, pad_id;    /**< -1 = none */
     uint32_t n_eos;
@@ -144,8 +144,8 @@ struct quire_context_params {
                                         encoders, and where an encoder-decoder shall only encode */
     struct quire_threads *threads; /**< borrowed, outlives the context; NULL = calling thread only */
     uint32_t max_tokens;           /**< tokens of one step, all sequences together; default 512 */
-    uint32_t max_seqs;             /**< sequences of one step; default 1 */
-    uint32_t max_logits;           /**< rows of logits of one step; 0 = max_tokens */
+    uint32_t max_seqs;             /**< sequences of one step or pass; default 1 */
+    uint32_t max_logits;           /**< rows of logits of one step or pass; 0 = max_tokens, in encoders max_encoder_tokens */
     uint32_t max_seq_len;          /**< longest sequence; 0 = the model's context_length */
     const struct quire_allocator *allocator; /**< borrowed, outlives the context; NULL = C library */
     /* of models with an encoder */

@@ -6,6 +6,7 @@
 #include "engine/request.h"
 #include "engine/sizes.h"
 #include "model/gguf.h"
+#include "model/weights.h"
 #include "text/vocab_spec.h"
 #include <math.h>
 #include <time.h>
@@ -63,6 +64,22 @@ static quire_status open_threads(struct quire_engine *e, const struct quire_engi
     return QUIRE_OK;
 }
 
+static quire_status check_kind(enum quire_model_kind kind, const char *arch,
+                               struct quire_error *err)
+{
+    if (kind == QUIRE_MODEL_ENCODER)
+        return qr_fail(
+            err, QUIRE_E_UNSUPPORTED,
+            "architecture '%s' is an encoder: it makes embeddings, it does not generate text",
+            arch);
+    if (kind == QUIRE_MODEL_ENCODER_DECODER)
+        return qr_fail(
+            err, QUIRE_E_UNSUPPORTED,
+            "architecture '%s' is an encoder-decoder: the engine generates with decoders only",
+            arch);
+    return QUIRE_OK;
+}
+
 static quire_status open_model(struct quire_engine *e, const struct quire_engine_params *p,
                                struct quire_error *err)
 {
@@ -81,17 +98,25 @@ static quire_status open_model(struct quire_engine *e, const struct quire_engine
     QR_TRY(quire_model_open(&mp, &e->model, err));
     struct quire_model_info mi = { .struct_size = sizeof mi };
     QR_TRY(quire_model_info(e->model, &mi));
-    if (mi.kind == QUIRE_MODEL_ENCODER)
-        return qr_fail(
-            err, QUIRE_E_UNSUPPORTED,
-            "architecture '%s' is an encoder: it makes embeddings, it does not generate text",
-            mi.arch);
-    if (mi.kind == QUIRE_MODEL_ENCODER_DECODER)
-        return qr_fail(
-            err, QUIRE_E_UNSUPPORTED,
-            "architecture '%s' is an encoder-decoder: the engine generates with decoders only",
-            mi.arch);
-    return QUIRE_OK;
+    return check_kind(mi.kind, mi.arch, err);
+}
+
+/* What cannot be had before the model is opened may be missing because the model is of a kind that has no use for it:
+ * then that is what the user wants to know. */
+static quire_status explain(const struct quire_engine_params *p, quire_status status,
+                            struct quire_error *err)
+{
+    const struct qr_weights_params wp = { .path = p->model_path,
+                                          .memory = p->model_path ? NULL : p->model_data,
+                                          .memory_size = p->model_path ? 0 : p->model_bytes,
+                                          .allocator = p->allocator };
+    struct qr_weights *w;
+    if (status == QUIRE_E_NOMEM || qr_weights_open(&wp, &w, NULL) != QUIRE_OK)
+        return status;
+    const struct qr_model_config *c = qr_weights_config(w);
+    const quire_status kind = check_kind((enum quire_model_kind)c->kind, c->arch, err);
+    qr_weights_close(w);
+    return kind == QUIRE_OK ? status : kind;
 }
 
 /* The tokenizer comes first: it is quick, and a model whose text cannot be read need not be
@@ -222,12 +247,15 @@ static quire_status open_parts(struct quire_engine *e, const struct quire_engine
                                struct quire_error *err)
 {
     QR_TRY(open_threads(e, p, err));
-    QR_TRY(open_tokenizer(e, p, err));
-    QR_TRY(qr_prompt_open_template(e, p->chat_template, err));
+    quire_status s = open_tokenizer(e, p, err);
+    if (s == QUIRE_OK)
+        s = qr_prompt_open_template(e, p->chat_template, err);
+    if (s != QUIRE_OK)
+        return explain(p, s, err);
     QR_TRY(open_model(e, p, err));
     struct qr_engine_sizes sizes;
     QR_TRY(qr_engine_sizes_init(&sizes, e->model, p, err));
-    quire_status s = set_info(e, &sizes, p);
+    s = set_info(e, &sizes, p);
     if (s == QUIRE_OK)
         s = reserve_pool(e, &sizes, p, err);
     qr_engine_sizes_free(&sizes);

@@ -184,7 +184,7 @@ static quire_status read_windows(const struct gguf_source *s)
     uint32_t window;
     bool windowed;
     QR_TRY(qr_gguf_source_u32_or(s, "attention.sliding_window", 0, &window));
-    if (window && !cfg->causal)
+    if (window && !cfg->causal && !s->arch->chunked_windows)
         window = window / 2 + 1; /* the key counts both sides */
     for (uint32_t i = 0; window && i < cfg->n_layers; i++) {
         QR_TRY(is_windowed(s, i, &windowed));

@@ -99,7 +99,7 @@ quire_status qr_hf_layers(const struct qr_hf *h)
     if (rule == QR_WINDOW_FROM)
         QR_TRY(qr_hf_bool(h, "use_sliding_window", false, &in_use));
     if (has && in_use && window) {
-        if (!h->cfg->causal)
+        if (!h->cfg->causal && !h->arch->chunked_windows)
             window = window / 2 + 1; /* the key counts both sides */
         if (rule != QR_WINDOW_ALL && types && !json_is_null(types))
             QR_TRY(listed_windows(h, types, window));

@@ -101,7 +101,7 @@ static const char *main_weight_type(const struct quire_model *m)
 static uint64_t own_embedding_bytes(const struct quire_model *m)
 {
     const struct qr_packed *table = m->global.mat[QR_W_TOKEN_EMBD];
-    return table && table != qr_model_head(m) ? table->bytes : 0;
+    return table && (m->config->no_output || table != qr_model_head(m)) ? table->bytes : 0;
 }
 
 quire_status quire_model_info(const struct quire_model *model, struct quire_model_info *info)

@@ -54,6 +54,36 @@ static void test_sizes(void **state)
     assert_non_null(strstr(err.msg, "block_size"));
 }
 
+/* Models that do not generate are refused for that, also where the tokenizer is missing. */
+static void test_wrong_kind(void **state)
+{
+    static const char *const models[][2] = { { "bert-bf16.gguf", "'bert' is an encoder:" },
+                                             { "../bert", "'bert' is an encoder:" },
+                                             { "../modernbert", "'modernbert' is an encoder:" },
+                                             { "../t5", "'t5' is an encoder-decoder" },
+                                             { "../bart", "'bart' is an encoder-decoder" } };
+    (void)state;
+    if (!need_shared())
+        skip();
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        struct quire_engine_params ep = params_for(models[i][0]);
+        struct quire_error err = QUIRE_ERROR_INIT;
+        struct quire_engine *e;
+        struct fail_alloc f;
+        fail_alloc_init(&f, 0, false);
+        ep.allocator = &f.hooks;
+        assert_status(QUIRE_E_UNSUPPORTED, quire_engine_open(&ep, &e, &err));
+        assert_non_null(strstr(err.msg, models[i][1]));
+        assert_null(e);
+        assert_int_equal(f.live_count, 0);
+    }
+    const struct quire_engine_params ep = params_for("../llama"); /* a decoder: the reason is the tokenizer */
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_engine *e;
+    assert_int_not_equal(quire_engine_open(&ep, &e, &err), QUIRE_OK);
+    assert_non_null(strstr(err.msg, "tokenizer"));
+}
+
 static int refuse_to_load(void *user, uint64_t done, uint64_t total)
 {
     (void)user;
@@ -280,7 +310,7 @@ int main(void)
         cmocka_unit_test(test_sizes),           cmocka_unit_test(test_cancelled_open),
         cmocka_unit_test(test_bad_open),        cmocka_unit_test(test_bad_submit),
         cmocka_unit_test(test_numeric_failure), cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_reentry),
+        cmocka_unit_test(test_reentry),         cmocka_unit_test(test_wrong_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
