@@ -8,6 +8,11 @@
  *
  *      slot = block_table[i / block_size] * block_size + i % block_size
  *
+ *  Layers of a model find theirs by a table of the host's: model layer -> (group, layer within it).
+ *  A layer that reads the keys and values of another one (KV sharing) has none of its own in the
+ *  pool: its entry is that of the other layer, nothing is written for it, and its attention, with
+ *  queries and configuration of its own, runs after that layer's quire_kv_write of the same step.
+ *
  *  Threads: calls on different caches never interfere. On one cache, calls that take a non-const
  *  cache must not overlap with any other call (two of them that do: the second one gets
  *  QUIRE_E_BUSY, where that can be seen); calls that take a const cache may overlap with each
@@ -66,7 +71,7 @@ enum {
 
 /** One KV group. Everything is copied by quire_kv_create. */
 struct quire_kv_group_config {
-    uint32_t n_layers;    /**< 1 .. 65535 */
+    uint32_t n_layers;    /**< with keys of their own, 1 .. 65535 */
     uint32_t n_kv_heads;  /**< 1 .. 65535 */
     uint32_t head_size;   /**< elements of a key, 1 .. 1024; no multiple of 8: plain rows, slower */
     uint32_t v_head_size; /**< elements of a value, 0 = head_size */
@@ -197,6 +202,40 @@ QUIRE_API uint32_t quire_kv_owners(const struct quire_kv_cache *kv, uint32_t gro
  *  window is 0 (full attention). */
 QUIRE_API uint32_t quire_kv_first_block(uint32_t block_size, uint32_t window, uint32_t n_past);
 
+/* ---- Prefix hits */
+
+/** What a cache still holds, in one group, of a sequence that is to be computed again: its own
+ *  blocks, or those of another that begins with the same tokens. */
+struct quire_kv_prefix_group {
+    uint32_t window;      /**< the group's sliding window, 0 = full attention */
+    uint32_t first_block; /**< blocks[0] is this block of the sequence; those before it are gone */
+    uint32_t n_blocks;    /**< those from first_block + n_blocks on are gone too */
+    const int32_t
+        *blocks; /**< [n_blocks] ids, a negative one where a block is gone; NULL = none is */
+};
+
+struct quire_kv_prefix {
+    uint32_t struct_size;
+    uint32_t block_size; /**< >= 1 */
+    /** Tokens that the blocks were filled with and the sequence begins with. Less than its length:
+     *  the last token is computed anyway, as its logits are in no cache. */
+    uint32_t n_tokens;
+    uint32_t multiple_of; /**< of tokens that count: block_size for whole blocks only; 0 = 1 */
+    const struct quire_kv_prefix_group *groups; /**< [n_groups] */
+    uint32_t n_groups;
+};
+
+/** *n_tokens = the longest prefix that can be reused, at most prefix->n_tokens; 0 = none. A query
+ *  behind a prefix of n tokens sees all of it in full groups and its last window - 1 tokens in
+ *  windowed ones: blocks quire_kv_first_block(block_size, window, n) .. (n - 1) / block_size of each
+ *  group must be there, all others need not. Pure bookkeeping: ids are not looked up in any pool,
+ *  and owners are the caller's business (quire_kv_share; quire_kv_unshare before writing to a block
+ *  that the prefix ends within).
+ *  QUIRE_E_INVALID_ARG a NULL pointer or block_size 0, QUIRE_E_MISUSE struct_size. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_prefix_hit(const struct quire_kv_prefix *prefix,
+                                                            uint32_t *n_tokens,
+                                                            struct quire_error *err);
+
 /* ---- Slots */
 
 /** Arguments of quire_kv_map_slots. No pool is involved: any block size works. */
@@ -287,6 +326,44 @@ struct quire_kv_read_args {
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_read(const struct quire_kv_cache *kv,
                                                       const struct quire_kv_read_args *args,
                                                       struct quire_error *err);
+
+/* ---- Scales for fp8 */
+
+/** Rows of one layer as a model computes them, to learn scales from before the pool is made; its
+ *  scales never change afterwards. Strides as in quire_kv_write_args. */
+struct quire_kv_calibrate_args {
+    uint32_t struct_size;
+    uint32_t n_kv_heads;       /**< >= 1 */
+    uint32_t head_size;        /**< elements of a key, 1 .. 1024 */
+    uint32_t v_head_size;      /**< likewise of a value, 0 = head_size */
+    enum quire_kv_dtype dtype; /**< of the rows: QUIRE_KV_F32, QUIRE_KV_BF16 or QUIRE_KV_F16 */
+    const void *k;             /**< [n_tokens][n_kv_heads][head_size], or NULL: no keys */
+    const void *v;             /**< [n_tokens][n_kv_heads][v_head_size], or NULL: no values */
+    size_t k_token_stride, k_head_stride, v_token_stride, v_head_stride;
+    size_t n_tokens;
+};
+
+/** amax[head] = max(amax[head], |x| of all finite elements x of the head's rows); NaN and
+ *  infinities are left out.
+ *  k_amax, v_amax  [n_kv_heads] each, zeros before the layer's first rows; NULL where k or v is
+ *  QUIRE_E_INVALID_ARG a field out of range, k_amax or v_amax NULL, rows that overlap, sizes that
+ *  overflow; QUIRE_E_MISUSE struct_size. */
+QUIRE_API QUIRE_MUST_CHECK quire_status
+quire_kv_calibrate(const struct quire_kv_calibrate_args *args, float *k_amax, float *v_amax,
+                   struct quire_error *err);
+
+/** Scales that make everything seen fit: the largest of the magnitudes that share the scale,
+ *  divided by the largest finite value of the dtype (448 for fp8_e4m3, 57344 for fp8_e5m2), but at
+ *  least 2^-126; 1 where nothing but zeros was seen, and for all other dtypes.
+ *  amax    [n_amax], in the order [layer][kv_head]
+ *  scales  [n_scales] written, may be amax. n_scales divides n_amax, and each scale is for as many
+ *          neighbours: 1, n_layers and n_layers * n_kv_heads give what quire_kv_group_config takes
+ *  QUIRE_E_INVALID_ARG NULL, an unknown dtype, counts that do not divide, amax negative or not
+ *  finite. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_calibrate_scales(enum quire_kv_dtype dtype,
+                                                                  const float *amax, size_t n_amax,
+                                                                  float *scales, size_t n_scales,
+                                                                  struct quire_error *err);
 
 /* ---- Import and export */
 

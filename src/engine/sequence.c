@@ -21,7 +21,9 @@ quire_status qr_sequence_init(struct qr_sequence *s, struct quire_kv_cache *kv, 
     s->tokens = qr_alloc(allocator, max_tokens, sizeof *s->tokens);
     s->rope_keys = qr_alloc(allocator, max_tokens, sizeof *s->rope_keys);
     s->groups = qr_calloc(allocator, s->n_groups, sizeof *s->groups);
-    quire_status status = s->tokens && s->rope_keys && s->groups ? QUIRE_OK : QUIRE_E_NOMEM;
+    s->held = qr_calloc(allocator, s->n_groups, sizeof *s->held);
+    quire_status status =
+        s->tokens && s->rope_keys && s->groups && s->held ? QUIRE_OK : QUIRE_E_NOMEM;
     for (uint32_t g = 0; g < s->n_groups && status == QUIRE_OK; g++) {
         struct quire_kv_group_config config;
         status = quire_kv_group_get(kv, g, &config, err);
@@ -61,6 +63,7 @@ void qr_sequence_free(struct qr_sequence *s)
             qr_free(s->allocator, s->groups[g].table, s->max_blocks, sizeof(int32_t));
     }
     qr_free(s->allocator, s->groups, s->n_groups, sizeof *s->groups);
+    qr_free(s->allocator, s->held, s->n_groups, sizeof *s->held);
     qr_free(s->allocator, s->tokens, s->max_tokens, sizeof *s->tokens);
     qr_free(s->allocator, s->rope_keys, s->max_tokens, sizeof *s->rope_keys);
     *s = (struct qr_sequence){ 0 };
@@ -73,10 +76,16 @@ uint32_t qr_sequence_keep_prefix(struct qr_sequence *s, const int32_t *tokens, u
     while (same < n && same < s->n_tokens && tokens[same] == s->tokens[same] &&
            s->rope_keys[same] == rope_key)
         same++;
-    for (uint32_t g = 0; g < s->n_groups; g++)
-        if (s->groups[g].first > quire_kv_first_block(s->block_size, s->groups[g].window, same))
-            same = 0;
-    if (same == 0) {
+    for (uint32_t i = 0; i < s->n_groups; i++) {
+        const struct qr_seq_group *g = &s->groups[i];
+        s->held[i] = (struct quire_kv_prefix_group){ g->window, g->first, g->end - g->first, NULL };
+    }
+    const struct quire_kv_prefix prefix = { .struct_size = sizeof prefix,
+                                            .block_size = s->block_size,
+                                            .n_tokens = same,
+                                            .groups = s->held,
+                                            .n_groups = s->n_groups };
+    if (quire_kv_prefix_hit(&prefix, &same, NULL) != QUIRE_OK || same == 0) {
         qr_sequence_clear(s);
         return 0;
     }

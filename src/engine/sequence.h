@@ -17,8 +17,9 @@ struct qr_sequence {
     const struct quire_allocator *allocator;
     struct quire_kv_cache *kv; /* borrowed */
     uint32_t block_size, n_groups, max_tokens, max_blocks;
-    struct qr_seq_group *groups; /* [n_groups] */
-    int32_t *tokens;             /* [max_tokens] whose keys and values are in the cache */
+    struct qr_seq_group *groups;        /* [n_groups] */
+    struct quire_kv_prefix_group *held; /* [n_groups] room for qr_sequence_keep_prefix */
+    int32_t *tokens;                    /* [max_tokens] whose keys and values are in the cache */
     uint32_t *rope_keys; /* [max_tokens] what besides token and position their bits depend on */
     uint32_t n_tokens;
 };

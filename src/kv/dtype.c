@@ -37,16 +37,16 @@ KERNELS(fp8_e4m3, *scale)
 KERNELS(fp8_e5m2, *scale)
 KERNELS(int8, scale)
 
-/* name, bytes, step, cells, scaling, narrow, widen */
+/* name, bytes, step, cells, scaling, largest, narrow, widen */
 static const struct qr_kv_dtype dtypes[] = {
-    [QUIRE_KV_F32] = { "f32", 4, 1, false, QR_KV_NO_SCALE, narrow_f32, widen_f32 },
-    [QUIRE_KV_BF16] = { "bf16", 2, 2, false, QR_KV_NO_SCALE, narrow_bf16, widen_bf16 },
-    [QUIRE_KV_F16] = { "f16", 2, 1, false, QR_KV_NO_SCALE, narrow_f16, widen_f16 },
-    [QUIRE_KV_FP8_E4M3] = { "fp8_e4m3", 1, 4, true, QR_KV_POOL_SCALE, narrow_fp8_e4m3,
+    [QUIRE_KV_F32] = { "f32", 4, 1, false, QR_KV_NO_SCALE, 0, narrow_f32, widen_f32 },
+    [QUIRE_KV_BF16] = { "bf16", 2, 2, false, QR_KV_NO_SCALE, 0, narrow_bf16, widen_bf16 },
+    [QUIRE_KV_F16] = { "f16", 2, 1, false, QR_KV_NO_SCALE, 0, narrow_f16, widen_f16 },
+    [QUIRE_KV_FP8_E4M3] = { "fp8_e4m3", 1, 4, true, QR_KV_POOL_SCALE, 448, narrow_fp8_e4m3,
                             widen_fp8_e4m3 },
-    [QUIRE_KV_FP8_E5M2] = { "fp8_e5m2", 1, 4, true, QR_KV_POOL_SCALE, narrow_fp8_e5m2,
+    [QUIRE_KV_FP8_E5M2] = { "fp8_e5m2", 1, 4, true, QR_KV_POOL_SCALE, 57344, narrow_fp8_e5m2,
                             widen_fp8_e5m2 },
-    [QUIRE_KV_INT8] = { "int8", 1, 4, false, QR_KV_ROW_SCALE, narrow_int8, widen_int8 },
+    [QUIRE_KV_INT8] = { "int8", 1, 4, false, QR_KV_ROW_SCALE, 0, narrow_int8, widen_int8 },
 };
 enum { N_DTYPES = sizeof dtypes / sizeof dtypes[0] };
 

@@ -19,6 +19,7 @@ struct qr_kv_dtype {
     int step; /* elements side by side in a layout step: d's of a token in K, tokens of a d in V */
     bool cells; /* a step is cut into the 64-byte cells of layout.h */
     enum qr_kv_scaling scaling;
+    float largest; /* finite value of a type with the pool's scales; others: 0 */
     /* n values, one row, rounded into the type and back by the kernels of a level; narrow returns
      * how many were clipped. Elements are aligned to their size. A type with row scales sets *scale
      * in narrow; for the others it is read. */

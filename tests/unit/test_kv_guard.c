@@ -51,9 +51,17 @@ static void nothing_beside_the_pool(void **state)
                                                  .n_tokens = 1 };
                 assert_status(QUIRE_OK, quire_kv_write(kv, &w, NULL, NULL));
             }
-            const int64_t last = 2 * bs - 1;
+            /* the second token's rows would lie on the guard page: it is a pad */
+            const int64_t last[] = { 2 * bs - 1, QUIRE_SLOT_PAD };
+            const struct quire_kv_write_args w = { .struct_size = sizeof w,
+                                                   .layer = 1,
+                                                   .k = k,
+                                                   .v = v,
+                                                   .slot_mapping = last,
+                                                   .n_tokens = 2 };
+            assert_status(QUIRE_OK, quire_kv_write(kv, &w, NULL, NULL));
             struct quire_kv_read_args r = {
-                .struct_size = sizeof r, .layer = 1, .k = v, .slots = &last, .n_tokens = 1
+                .struct_size = sizeof r, .layer = 1, .k = v, .slots = last, .n_tokens = 2
             };
             assert_status(QUIRE_OK, quire_kv_read(kv, &r, NULL));
             assert_memory_equal(k, v, row * 4);

@@ -379,101 +379,6 @@ static void bad_arguments(void **state)
     quire_kv_destroy(kv);
 }
 
-/* Scales of an int8 tensor wrong in turn; nothing is touched. */
-static void bad_scales(void **state)
-{
-    (void)state;
-    enum { SCALES = 2 * 16 * 2 };
-    const struct quire_kv_group_config g = kv_group(QUIRE_KV_INT8, 8, 4);
-    struct quire_kv_cache *kv = kv_make(&g, 1, 16, NULL);
-    int32_t b[2];
-    kv_take(kv, 0, 2, b);
-    memset(kv->pool, 0xa5, kv->pool_bytes);
-    /* the tensor first, then both kinds of scales: neighbours do not overlap */
-    static float memory[2 * 2 * 16 * 2 * 8 / 4 + 2 * SCALES];
-    memset(memory, 0x11, sizeof memory);
-    float *const scales = memory + COUNT(memory) - 2 * SCALES;
-    const struct quire_kv_plain_args ok = { .struct_size = sizeof ok,
-                                            .blocks = b,
-                                            .n_blocks = 2,
-                                            .size = (size_t)((char *)scales - (char *)memory),
-                                            .layout =
-                                                quire_kv_plain_block_major(QUIRE_KV_INT8, 16, 2, 8),
-                                            .k_scales = scales,
-                                            .v_scales = scales + SCALES,
-                                            .n_scales = SCALES };
-    struct quire_kv_plain_args a;
-#define REFUSES(field, value, code, text)                                                          \
-    (a = ok, a.field = value, refuse(kv, &a, memory, code, text))
-    REFUSES(k_scales, NULL, QUIRE_E_INVALID_ARG, "k_scales is NULL");
-    REFUSES(v_scales, NULL, QUIRE_E_INVALID_ARG, "v_scales is NULL");
-    REFUSES(n_scales, SCALES - 1, QUIRE_E_RANGE, "the 63 scales");
-    REFUSES(n_scales, 0, QUIRE_E_RANGE, "the 0 scales");
-    REFUSES(v_scales, scales, QUIRE_E_INVALID_ARG, "k_scales and v_scales overlap");
-    REFUSES(v_scales, scales + SCALES - 1, QUIRE_E_INVALID_ARG, "k_scales and v_scales overlap");
-    REFUSES(k_scales, scales - 1, QUIRE_E_INVALID_ARG, "scales and the tensor overlap");
-    REFUSES(v_scales, scales - SCALES, QUIRE_E_INVALID_ARG, "scales and the tensor overlap");
-#undef REFUSES
-    a = ok;
-    const int32_t far[] = { INT32_MAX, 0 };
-    a.plain_blocks = far;
-    a.layout.stride_block = 0; /* the tensor's blocks may lie on each other, its scales may not */
-    refuse(kv, &a, memory, QUIRE_E_RANGE, "the 64 scales");
-    for (size_t i = 0; i < kv->pool_bytes; i++)
-        assert_int_equal(kv->pool[i], 0xa5);
-    for (size_t i = 0; i < sizeof memory; i++)
-        assert_int_equal(((unsigned char *)memory)[i], 0x11);
-    assert_status(QUIRE_OK, quire_kv_import(kv, &ok, memory, NULL));
-    assert_status(QUIRE_OK, quire_kv_export(kv, &ok, memory, NULL));
-    quire_kv_destroy(kv);
-}
-
-/* An int8 tensor's values into a pool of another scaled dtype, and values of any tensor into int8. */
-static void int8_values_are_converted(void **state)
-{
-    (void)state;
-    const float scale = 0.5f;
-    struct quire_kv_group_config g = kv_group(QUIRE_KV_FP8_E4M3, 8, 1);
-    g.v_dtype = QUIRE_KV_INT8;
-    g.n_layers = g.n_kv_heads = 1;
-    g.k_scale = &scale;
-    g.n_k_scales = 1;
-    struct quire_kv_cache *kv = kv_make(&g, 1, 16, NULL);
-    int32_t b;
-    kv_take(kv, 0, 1, &b);
-    int8_t codes[2 * 16 * 8];
-    float scales[2 * 16], x[COUNT(codes)];
-    for (size_t i = 0; i < COUNT(codes); i++)
-        codes[i] = (int8_t)(i % 8 ? -12 : 100);
-    for (size_t i = 0; i < COUNT(scales); i++)
-        scales[i] = (float)(i + 1);
-    struct quire_kv_plain_args a = { .struct_size = sizeof a,
-                                     .blocks = &b,
-                                     .n_blocks = 1,
-                                     .size = sizeof codes,
-                                     .layout = quire_kv_plain_split(QUIRE_KV_INT8, 1, 16, 1, 8),
-                                     .k_scales = scales,
-                                     .v_scales = scales + 16,
-                                     .n_scales = 16 };
-    assert_status(QUIRE_OK, quire_kv_import(kv, &a, codes, NULL));
-    assert_int_equal(quire_kv_clipped(kv), 14); /* 100 * (3 .. 16) / 0.5 is beyond 448 */
-    a.layout.dtype = QUIRE_KV_F32;
-    a.size = sizeof x;
-    assert_status(QUIRE_OK, quire_kv_export(kv, &a, x, NULL));
-    assert_true(x[0] == 96 && x[1] == -12); /* 200 is a tie, gone to 192; 24 is exact */
-    assert_true(x[15 * 8] == 224);          /* saturated */
-    assert_true(x[17 * 8] == 1800 && x[17 * 8 + 1] == -216); /* bit by bit */
-    x[16 * 8] = 254;
-    assert_status(QUIRE_OK, quire_kv_import(kv, &a, x, NULL));
-    a.layout.dtype = QUIRE_KV_INT8;
-    a.size = sizeof codes;
-    assert_status(QUIRE_OK, quire_kv_export(kv, &a, codes, NULL));
-    assert_true(scales[16] == 2 && codes[16 * 8] == 127 &&
-                codes[16 * 8 + 1] == -102); /* -204 / 2 */
-    assert_true(scales[0] == 96.0f / 127);
-    quire_kv_destroy(kv);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -483,8 +388,6 @@ int main(void)
         cmocka_unit_test(v_of_another_size_and_gaps),
         cmocka_unit_test(misaligned_tensors),
         cmocka_unit_test(bad_arguments),
-        cmocka_unit_test(bad_scales),
-        cmocka_unit_test(int8_values_are_converted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
