@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_kv_scales.c - which rows are scaled, by what, and rows with numbers that are none. */
 #include "kv/pool.h"
-#include "test_kv_rows.h"
+#include "test_kv_write.h"
 #include <float.h>
 #include <math.h>
 

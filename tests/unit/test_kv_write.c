@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_kv_write.c - rows in and out: dtypes, shapes, strides, bad arguments. */
+#include "test_kv_write.h"
 #include "kv/rows.h"
-#include "test_kv_rows.h"
 
 static const uint32_t BLOCK_SIZES[] = { 16, 32, 48, 64, 128 };
 static const uint32_t HEAD_SIZES[] = { 1, 7, 8, 20, 24, 40, 64, 80, 128 };
@@ -77,39 +77,6 @@ static void every_dtype_and_shape(void **state)
                 round_trip(KV_DTYPES[d], KV_DTYPES[(d + 1 + h) % COUNT(KV_DTYPES)], BLOCK_SIZES[b],
                            HEAD_SIZES[h], HEAD_SIZES[(h + 4) % COUNT(HEAD_SIZES)]);
             }
-}
-
-/* K and V may hold more rows than there are slots, and slots may be pads: nothing is read there,
- * and nothing written. */
-static void rows_without_a_slot(void **state)
-{
-    (void)state;
-    const struct quire_kv_group_config g = kv_group(QUIRE_KV_F32, 8, 2);
-    struct quire_kv_cache *kv = kv_make(&g, 1, 16, NULL);
-    int32_t b[2];
-    kv_take(kv, 0, 2, b);
-    memset(kv->pool, 0xa5, kv->pool_bytes);
-    unsigned char *before = malloc(kv->pool_bytes);
-    assert_non_null(before);
-    memcpy(before, kv->pool, kv->pool_bytes);
-    random_rows(&in);
-    const int64_t pads[] = { -1, -1, -1 }, slots[] = { 30, QUIRE_SLOT_PAD, 2 };
-    struct quire_kv_write_args w = write_of(0, &in, pads, 3); /* a run that owns no blocks */
-    assert_status(QUIRE_OK, quire_kv_write(kv, &w, NULL, NULL));
-    assert_memory_equal(kv->pool, before, kv->pool_bytes);
-    w.slot_mapping = slots;
-    assert_status(QUIRE_OK, quire_kv_write(kv, &w, NULL, NULL));
-    size_t changed = 0;
-    for (size_t i = 0; i < kv->pool_bytes / sizeof(float); i++)
-        changed +=
-            memcmp(kv->pool + i * sizeof(float), before + i * sizeof(float), sizeof(float)) != 0;
-    assert_in_range(changed, 2 * 2 * 8, 2 * 2 * (8 + 16)); /* two tokens, V padded to 16 */
-    const struct quire_kv_read_args r = read_of(0, &out, slots, 3);
-    assert_status(QUIRE_OK, quire_kv_read(kv, &r, NULL));
-    assert_memory_equal(out.k, in.k, 16 * sizeof(float));
-    assert_memory_equal(out.v + 32, in.v + 32, 16 * sizeof(float));
-    free(before);
-    quire_kv_destroy(kv);
 }
 
 /* Rows of every type, strides in both orders, and addresses that fit no element. */
@@ -330,9 +297,11 @@ static void bad_reads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_dtype_and_shape), cmocka_unit_test(rows_without_a_slot),
-        cmocka_unit_test(strides_and_alignment), cmocka_unit_test(one_head),
-        cmocka_unit_test(all_or_nothing),        cmocka_unit_test(bad_reads),
+        cmocka_unit_test(every_dtype_and_shape),
+        cmocka_unit_test(strides_and_alignment),
+        cmocka_unit_test(one_head),
+        cmocka_unit_test(all_or_nothing),
+        cmocka_unit_test(bad_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

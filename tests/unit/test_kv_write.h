@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv_rows.h - rows for the tests that write and read them. */
-#ifndef QUIRE_TEST_KV_ROWS_H
-#define QUIRE_TEST_KV_ROWS_H
+/* test_kv_write.h - rows for the tests that write and read them. */
+#ifndef QUIRE_TEST_KV_WRITE_H
+#define QUIRE_TEST_KV_WRITE_H
 #include "test_kv.h"
 
 enum { TOKENS = 37, MAX_ROW = 2 * 128 };
