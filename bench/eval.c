@@ -40,6 +40,8 @@ static int usage(FILE *to)
         "  --threads N        default: what the machine gives\n"
         "  --chunk N          tokens per step of a prompt (default: all)\n"
         "  --block-size N     tokens per cache block (default 64; attention: all of 16 32 64 128)\n"
+        "  --expand-latent N  latent attention: expand keys for N new tokens or more (default: "
+        "never)\n"
         "exit: 0 passed, 1 outside a gate, 64 usage, 65 bad data, 66 no such file, 69 "
         "unavailable\n");
     return to == stderr ? 64 : 0;
@@ -120,6 +122,8 @@ static bool set_option(struct eval_options *o, const char *name, const char *val
         return parse_count(value, &o->chunk);
     if (!strcmp(name, "--block-size"))
         return parse_count(value, &o->block_size);
+    if (!strcmp(name, "--expand-latent"))
+        return parse_count(value, &o->expand_from);
     if (!strcmp(name, "--compute")) {
         o->compute = strcmp(value, "native") ? QUIRE_COMPUTE_F32 : QUIRE_COMPUTE_NATIVE;
         return !strcmp(value, "native") || !strcmp(value, "f32");

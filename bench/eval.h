@@ -14,6 +14,7 @@ struct eval_options {
     uint32_t threads; /* 0 = automatic */
     uint32_t chunk;   /* tokens per step of a prompt, 0 = all at once */
     uint32_t block_size;
+    uint32_t expand_from; /* new tokens from which on latent rows are expanded, 0 = never */
     const char *model, *gguf, *input, *output;
     const char *prompt;
     bool verbose;

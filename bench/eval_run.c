@@ -61,6 +61,7 @@ static quire_status make_context(struct eval_run *r, const struct eval_options *
     cp.max_seqs = r->max_seqs;
     cp.max_seq_len = r->max_tokens;
     cp.encoder_dtype = o->k_dtype;
+    cp.expand_latent_from = o->expand_from;
     return quire_context_create(r->model, &cp, &r->context, err);
 }
 
@@ -80,6 +81,7 @@ static quire_status open_all(struct eval_run *r, const struct eval_options *o, c
     mp.compute = o->compute;
     mp.linear = o->linear;
     mp.threads = r->threads;
+    mp.flags = o->expand_from ? QUIRE_MODEL_EXPAND_LATENT : 0;
     s = quire_model_open(&mp, &r->model, err);
     if (s != QUIRE_OK)
         return s;

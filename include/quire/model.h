@@ -44,6 +44,12 @@ enum quire_linear_provider {
                               small objects of its own in every step (docs/numerics.md) */
 };
 
+/** Flags of quire_model_params. */
+enum {
+    /** Of models with latent attention: hold a second form of W_UK too, for contexts with expand_latent_from. */
+    QUIRE_MODEL_EXPAND_LATENT = 1u << 0,
+};
+
 struct quire_model_params {
     uint32_t struct_size;
     const char *path;      /**< a .gguf file or a Hugging Face folder; borrowed during open */
@@ -58,6 +64,7 @@ struct quire_model_params {
     void *progress_user;
     enum quire_linear_provider linear; /**< QUIRE_LINEAR_ONEDNN with a build, compute mode or weights that oneDNN
                                             cannot serve is QUIRE_E_UNSUPPORTED */
+    uint32_t flags;                    /**< QUIRE_MODEL_EXPAND_LATENT */
 };
 
 struct quire_model;   /**< shared, immutable */
@@ -153,11 +160,17 @@ struct quire_context_params {
     uint32_t max_encoder_len;          /**< longest sequence that is encoded, or whose encoding is attended to; 0 =
                                             max_encoder_tokens or the model's context_length, what is less */
     enum quire_kv_dtype encoder_dtype; /**< of keys and values while the encoder runs */
+    /** Of models with latent attention (quire/mla.h): sequences with at least so many new tokens in a step are computed
+     *  with keys and values of every head, made from the cached latent rows for one layer at a time; the others, and by
+     *  default (0) all, are absorbed. It takes a second pool, for one sequence of max_seq_len tokens. The results differ
+     *  in their last bits from those of absorbed rows, so these then depend on how a prompt is cut into steps.
+     *  QUIRE_E_UNSUPPORTED where the model was opened without QUIRE_MODEL_EXPAND_LATENT, or has no latent attention. */
+    uint32_t expand_latent_from;
 };
 QUIRE_API void quire_context_params_default(struct quire_context_params *params);
 
-/** Bytes a context with these parameters will take; exact. Of models with an encoder the allocator is asked for the
- *  encoder's pool during the call. */
+/** Bytes a context with these parameters will take; exact. The allocator is asked for the pool of an encoder, or of
+ *  expanded keys, during the call. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_context_bytes(const struct quire_model *model,
                                                             const struct quire_context_params *params,
                                                             uint64_t *bytes, struct quire_error *err);

@@ -59,6 +59,7 @@ static quire_status check_params(const struct quire_model *m, const struct quire
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_encoder_tokens %u is above %d", p->max_encoder_tokens, MAX_TOKENS);
     if (p->max_encoder_len > INT32_MAX)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_encoder_len %u is above %d", p->max_encoder_len, INT32_MAX);
+    QR_TRY(qr_expand_check(m, p->expand_latent_from, err));
     return check_kv(m, p->kv, err);
 }
 
@@ -75,6 +76,7 @@ static void set_limits(const struct quire_model *m, const struct quire_context_p
         .max_seqs = p->max_seqs,
         .max_seq_len = p->max_seq_len ? p->max_seq_len : m->config->context_length,
         .encoder_dtype = p->encoder_dtype,
+        .expand.from = p->expand_latent_from,
     };
     if (qr_model_encodes(m)) {
         c->max_encoder_tokens = p->max_encoder_tokens ? p->max_encoder_tokens : p->max_tokens;
@@ -170,6 +172,18 @@ static void carve_moe(const struct quire_model *m, struct quire_context *ctx, st
     b->shared_gate = take_floats(c, rows, 1);
 }
 
+static void carve_expand(const struct quire_model *m, struct quire_context *ctx, struct carve *c)
+{
+    const struct qr_expand_sizes n = qr_expand_sizes(m, ctx);
+    struct qr_latent_expand *e = &ctx->expand;
+    e->table = take(c, n.table, 1, sizeof *e->table);
+    e->slots = take(c, n.slots, 1, sizeof *e->slots);
+    e->rows = take_floats(c, n.rows, 1);
+    e->k = take_floats(c, n.k, 1);
+    e->v = take_floats(c, n.v, 1);
+    e->act_memory = take(c, n.act, 1, 1);
+}
+
 static void carve_heads(const struct quire_model *m, struct quire_context *ctx, struct carve *c)
 {
     const struct qr_model_config *cfg = m->config;
@@ -186,6 +200,10 @@ static void carve_heads(const struct quire_model *m, struct quire_context *ctx, 
     ctx->latent.q_a = cfg->mla.q_lora_rank ? take_floats(c, rows, cfg->mla.q_lora_rank) : NULL;
     ctx->latent.q = take_floats(c, rows, heads * latent_row);
     ctx->latent.att = take_floats(c, rows, heads * rank);
+    ctx->latent.starts = take(c, (size_t)ctx->max_seqs + 1, 1, sizeof *ctx->latent.starts);
+    ctx->latent.runs = take(c, ctx->max_seqs, 1, sizeof *ctx->latent.runs);
+    if (ctx->expand.from)
+        carve_expand(m, ctx, c);
 }
 
 static void carve_encoder(const struct quire_model *m, struct quire_context *ctx, struct carve *c)
@@ -247,13 +265,14 @@ quire_status quire_context_bytes(const struct quire_model *model, const struct q
 {
     struct quire_context c;
     struct carve carve;
-    uint64_t plan = 0, encoder = 0;
+    uint64_t plan = 0, encoder = 0, expand = 0;
     if (!bytes)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "bytes is NULL");
     QR_TRY(measure(model, params, &c, &carve, err));
     QR_TRY(qr_encoder_cache_bytes(model, &c, &encoder, err));
+    QR_TRY(qr_expand_bytes(model, &c, &expand, err));
     QR_TRY(qr_context_plan_bytes(model, &c, &plan, err));
-    *bytes = sizeof c + carve.used + plan + encoder;
+    *bytes = sizeof c + carve.used + plan + encoder + expand;
     return QUIRE_OK;
 }
 
@@ -279,6 +298,8 @@ quire_status quire_context_create(struct quire_model *model, const struct quire_
         s = qr_context_plan_create(c, err);
         if (s == QUIRE_OK)
             s = qr_encoder_cache_create(c, err);
+        if (s == QUIRE_OK && (s = qr_expand_create(c, err)) != QUIRE_OK)
+            qr_encoder_cache_destroy(c);
         if (s != QUIRE_OK)
             quire_plan_destroy(c->plan);
     } else {
@@ -300,6 +321,7 @@ void quire_context_destroy(struct quire_context *context)
         return;
     quire_plan_destroy(context->plan);
     qr_encoder_cache_destroy(context);
+    qr_expand_destroy(context);
     __atomic_fetch_sub(&context->model->n_contexts, 1, __ATOMIC_ACQ_REL);
     qr_free(context->allocator, context->memory, context->memory_bytes, 1);
     qr_free(context->allocator, context, 1, sizeof *context);

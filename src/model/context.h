@@ -19,11 +19,31 @@ struct qr_moe_buffers {
     float *shared_gate; /* [max_tokens] */
 };
 
-/* For latent attention. */
+/* Rows [row, row + n) of a step, which are rows from `absorbed` on among those that are absorbed. */
+struct qr_token_run {
+    uint32_t row, n, absorbed;
+};
+
+/* For latent attention. Rows whose keys are expanded are left out of q and att. */
 struct qr_latent_buffers {
     float *q_a; /* [q_lora_rank]; NULL without */
     float *q;   /* [max_heads * (kv_lora_rank + rope)] queries against latent rows */
     float *att; /* [max_heads * kv_lora_rank] results in latent form */
+    int32_t *starts;           /* [max_seqs + 1] query_start_loc of the absorbed rows */
+    struct qr_token_run *runs; /* [max_seqs] the absorbed rows */
+    uint32_t n_runs;
+};
+
+/* For latent attention with expanded keys: those of one sequence and layer, made from the cached rows. */
+struct qr_latent_expand {
+    uint32_t from; /* new tokens from which on a sequence is expanded; 0: never */
+    uint32_t planned; /* sequence that the plan holds */
+    struct quire_kv_cache *kv;
+    struct quire_plan *plan;
+    int32_t *table; /* of the pool: all its blocks, and their slots in order */
+    int64_t *slots;
+    float *rows, *k, *v; /* of a chunk: latent rows, keys and values of all heads */
+    void *act_memory;    /* views of the chunk's rows */
 };
 
 /* Keys and values of one layer at a time of the sequences of one pass of the encoder. Every sequence begins in a block
@@ -61,6 +81,7 @@ struct quire_context {
     float *att;      /* [max_heads * v_head_dim] */
     float *gate, *up; /* [max_ffn_size] */
     struct qr_latent_buffers latent; /* all NULL in other models */
+    struct qr_latent_expand expand;  /* all NULL where nothing is expanded */
     struct qr_moe_buffers moe; /* all NULL in dense models */
     float *head_in;  /* [max_logits][hidden] rows whose logits are wanted */
     float *head_mid; /* [max_logits][hidden] of heads with a dense layer, else NULL */
@@ -128,6 +149,25 @@ void qr_pool(const struct qr_step *s, const struct quire_team *team);
 /* The two sublayers: read ctx->x, leave their result in `out` (ctx->sub or ctx->sub2). All members call them. */
 void qr_attention_sublayer(const struct qr_step *s, uint32_t layer, bool normed, float *out,
                            const struct quire_team *team);
+/* Expanded keys: may a context of the model have them; elements of its buffers, bytes of pool and plan, and making and
+ * freeing both (create needs the buffers). Nothing happens where `from` is 0. */
+struct qr_expand_sizes {
+    size_t table, slots, rows, k, v, act;
+};
+quire_status qr_expand_check(const struct quire_model *model, uint32_t from, struct quire_error *err);
+struct qr_expand_sizes qr_expand_sizes(const struct quire_model *model, const struct quire_context *limits);
+quire_status qr_expand_bytes(const struct quire_model *model, const struct quire_context *limits, uint64_t *bytes,
+                             struct quire_error *err);
+quire_status qr_expand_create(struct quire_context *ctx, struct quire_error *err);
+void qr_expand_destroy(struct quire_context *ctx);
+
+/* Decides which rows of a step are absorbed and which expanded, and builds the plans anew if need be. The step's plan has
+ * accepted the batch. */
+quire_status qr_latent_place(const struct qr_step *s, struct quire_error *err);
+
+/* Attention of the rows that are expanded: ctx->q to ctx->att. Latent rows and q are complete. */
+void qr_latent_expand(const struct qr_step *s, uint32_t layer, const struct quire_team *team);
+
 /* Latent attention from src to ctx->att, all rows of the step; ends with a barrier. */
 void qr_latent_attention(const struct qr_step *s, uint32_t layer, const float *src, const struct quire_team *team);
 

@@ -77,31 +77,27 @@ static void write_rows(const struct qr_step *s, const struct qr_model_layer *lay
     quire_kv_write_part(s->kv, &write, team);
 }
 
-/* Rotates the queries of the member's rows, and copies their rotary parts behind the places of the absorbed ones. */
 static void rotate_queries(const struct qr_step *s, uint32_t i, const struct quire_team *team)
 {
     const struct quire_context *ctx = s->ctx;
     const struct qr_model_config *c = ctx->model->config;
-    const size_t heads = c->layers[i].n_heads, rope = c->mla.qk_rope_dim, wide = c->mla.kv_lora_rank + rope;
+    const size_t heads = c->layers[i].n_heads;
     size_t begin, end;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     for (size_t r = begin; r < end; r++)
-        for (size_t h = 0; h < heads; h++) {
-            float *q = ctx->q + (r * heads + h) * c->head_dim + c->mla.qk_nope_dim;
-            rotate(ctx, q, r);
-            memcpy(ctx->latent.q + (r * heads + h) * wide + c->mla.kv_lora_rank, q, rope * sizeof *q);
-        }
+        for (size_t h = 0; h < heads; h++)
+            rotate(ctx, ctx->q + (r * heads + h) * c->head_dim + c->mla.qk_nope_dim, r);
 }
 
-/* A product with one matrix for each head: rows of `in`, `in_row` floats apart from head to head, to rows of `out`. */
-static void project_heads(const struct qr_step *s, uint32_t i, enum qr_weight_role role, const float *in, size_t in_row,
-                          float *out, size_t out_row, const struct quire_team *team)
+/* A product with one matrix for each head: n rows of `in`, whose heads are in_row floats apart, to rows of `out`. */
+static void project_heads(const struct qr_step *s, uint32_t i, enum qr_weight_role role, size_t n, const float *in,
+                          size_t in_row, float *out, size_t out_row, const struct quire_team *team)
 {
     const struct quire_model *m = s->ctx->model;
     const size_t heads = m->config->layers[i].n_heads;
     const struct qr_heads_args args = { .w = m->layers[i].experts[role],
                                         .n_heads = heads,
-                                        .n_rows = s->n_tokens,
+                                        .n_rows = n,
                                         .in = in,
                                         .in_stride = heads * in_row,
                                         .in_head_stride = in_row,
@@ -109,6 +105,31 @@ static void project_heads(const struct qr_step *s, uint32_t i, enum qr_weight_ro
                                         .out_stride = heads * out_row,
                                         .out_head_stride = out_row };
     qr_heads_part(&args, m->kernels, team);
+}
+
+/* Queries of a run against latent rows; their rotary parts are only copied. */
+static void absorb(const struct qr_step *s, uint32_t i, const struct qr_token_run *run, const struct quire_team *team)
+{
+    const struct quire_context *ctx = s->ctx;
+    const struct qr_model_config *c = ctx->model->config;
+    const size_t heads = c->layers[i].n_heads, rank = c->mla.kv_lora_rank, rope = c->mla.qk_rope_dim;
+    const float *q = ctx->q + run->row * heads * c->head_dim;
+    float *out = ctx->latent.q + run->absorbed * heads * (rank + rope);
+    size_t begin, end;
+    project_heads(s, i, QR_W_LATENT_UK, run->n, q, c->head_dim, out, rank + rope, team);
+    qr_team_range(team, run->n * heads, 1, &begin, &end);
+    for (size_t r = begin; r < end; r++)
+        memcpy(out + r * (rank + rope) + rank, q + r * c->head_dim + c->mla.qk_nope_dim, rope * sizeof *out);
+}
+
+/* Results of a run in latent form to those of its heads. */
+static void unabsorb(const struct qr_step *s, uint32_t i, const struct qr_token_run *run, const struct quire_team *team)
+{
+    const struct quire_context *ctx = s->ctx;
+    const struct qr_model_config *c = ctx->model->config;
+    const size_t heads = c->layers[i].n_heads, rank = c->mla.kv_lora_rank;
+    project_heads(s, i, QR_W_LATENT_UV, run->n, ctx->latent.att + run->absorbed * heads * rank, rank,
+                  ctx->att + run->row * heads * c->v_head_dim, c->v_head_dim, team);
 }
 
 static void attend(const struct qr_step *s, const struct qr_model_layer *layer, const struct quire_team *team)
@@ -126,20 +147,22 @@ static void attend(const struct qr_step *s, const struct qr_model_layer *layer, 
 
 void qr_latent_attention(const struct qr_step *s, uint32_t i, const float *src, const struct quire_team *team)
 {
-    struct quire_context *ctx = s->ctx;
-    const struct qr_model_config *c = ctx->model->config;
-    const struct qr_model_layer *layer = &ctx->model->layers[i];
-    const size_t rank = c->mla.kv_lora_rank;
+    const struct qr_latent_buffers *l = &s->ctx->latent;
+    const struct qr_model_layer *layer = &s->ctx->model->layers[i];
     project_down(s, layer, src, team);
     finish_latent_rows(s, layer, team);
-    if (c->mla.q_lora_rank)
+    if (l->q_a)
         project_queries(s, layer, team);
     write_rows(s, layer, team);
     rotate_queries(s, i, team);
-    project_heads(s, i, QR_W_LATENT_UK, ctx->q, c->head_dim, ctx->latent.q, rank + c->mla.qk_rope_dim, team);
+    quire_team_barrier(team);
+    for (uint32_t r = 0; r < l->n_runs; r++)
+        absorb(s, i, &l->runs[r], team);
     quire_team_barrier(team);
     attend(s, layer, team);
     quire_team_barrier(team);
-    project_heads(s, i, QR_W_LATENT_UV, ctx->latent.att, rank, ctx->att, c->v_head_dim, team);
+    for (uint32_t r = 0; r < l->n_runs; r++)
+        unabsorb(s, i, &l->runs[r], team);
+    qr_latent_expand(s, i, team);
     quire_team_barrier(team);
 }

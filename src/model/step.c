@@ -176,6 +176,8 @@ static quire_status run_step(struct quire_context *ctx, const struct quire_model
     QR_TRY(qr_step_check_tokens(&s, err));
     QR_TRY(check_logits(&s, err));
     QR_TRY(check_slots(&s, err));
+    if (ctx->model->config->mla.kv_lora_rank)
+        QR_TRY(qr_latent_place(&s, err));
     return qr_context_run(&s, err);
 }
 

@@ -166,6 +166,7 @@ static quire_status open_source(struct qr_weights *w, const struct qr_weights_pa
     QR_TRY(p->path && qr_path_is_dir(p->path) ? open_folder(w, p->path, err)
                                               : open_gguf(w, p, err));
     w->arch = qr_arch_by_name(w->config.arch);
+    w->config.mla.expand = p->expand_latent && w->config.mla.kv_lora_rank;
     return qr_weights_resolve(w, p->strict, err);
 }
 

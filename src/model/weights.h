@@ -128,6 +128,7 @@ struct qr_weights_params {
     const struct quire_logger *logger;       /* may be NULL; must outlive the object */
     quire_progress_fn progress; /* may be NULL; one call at a time, from any reading thread */
     void *progress_user;
+    bool expand_latent; /* models with latent attention: W_UK in both forms */
     bool strict; /* unused tensors and trailing bytes are errors, not warnings */
 };
 
