@@ -122,6 +122,8 @@ static void find_next(const struct qr_tile_source *s, uint32_t key, struct qr_ti
     struct qr_tile next = { 0 };
     if (key >= s->end || key / s->block_size < s->first_block)
         return;
+    if (s->ids[key / s->block_size - s->first_block] < 0) /* in no block list */
+        return;
     find_column(s, key, &next, 0);
     t->next_k = next.k[0];
     t->next_v = s->call->kernels.unpack_v ? NULL : next.v[0];

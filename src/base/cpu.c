@@ -90,7 +90,7 @@ const char *qr_cpu_brand(void)
 {
     static _Thread_local char brand[49];
     uint32_t r[12];
-    if (__get_cpuid_max(0x80000000u, NULL) < 0x80000004u)
+    if ((unsigned)__get_cpuid_max(0x80000000u, NULL) < 0x80000004u) /* clang: int */
         return "unknown";
     for (uint32_t i = 0; i < 3; i++)
         __get_cpuid(0x80000002u + i, &r[4 * i], &r[4 * i + 1], &r[4 * i + 2], &r[4 * i + 3]);
