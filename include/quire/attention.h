@@ -292,8 +292,8 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_plan_build(struct quire_plan *plan
                                                          const struct quire_attention_batch *batch,
                                                          struct quire_error *err);
 
-/** Replaces the block tables of one KV group, for the sequences and lengths the plan holds; the
- *  division of work stays. Errors as quire_plan_build. */
+/** Replaces the block tables of one KV group, for the sequences and lengths the plan holds. Only
+ *  cascades are looked for anew; otherwise the division of work stays. Errors as quire_plan_build. */
 QUIRE_API QUIRE_MUST_CHECK quire_status
 quire_plan_set_tables(struct quire_plan *plan, uint32_t kv_group,
                       const struct quire_attention_batch_group *tables, struct quire_error *err);

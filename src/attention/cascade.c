@@ -11,7 +11,7 @@
 
 enum { SPAN = QUIRE_SPAN_KEYS, NONE = QR_CASCADE_NONE };
 
-/* Rows of a query tile that reads keys for itself about as well as in company. */
+/* Rows that fill more than this part of a tile read keys for themselves about as well. */
 enum { BUSY_SHARE = 2 };
 
 static uint32_t rows_of(const struct quire_plan *plan, const struct qr_plan_group *g, uint32_t seq)
