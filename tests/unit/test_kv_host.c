@@ -183,7 +183,7 @@ static void build(struct host *h, uint32_t n)
 static void attend(struct host *h, uint32_t group, uint32_t layer, float scale, float *out)
 {
     struct quire_attention_config c = config_of(h->shape, group);
-    c.scale = scale ? scale : c.scale;
+    c.scale = scale != 0 ? scale : c.scale;
     const struct quire_attention_args a = { .struct_size = sizeof a,
                                             .group = group,
                                             .layer = layer,

@@ -128,6 +128,36 @@ static void rubbish_in_memory(void **state)
     }
 }
 
+/* Only the rows that are asked for reach the output matrix, in the order they are asked for. */
+static void rows_that_want_logits(void **state)
+{
+    (void)state;
+    static const uint32_t rows[] = { 5, 0, 5, 2 };
+    struct world w;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    snprintf(model_path, sizeof model_path, "%s", QUIRE_SOURCE_DIR "/models/quire-tiny/quire-tiny.gguf");
+    assert_status(QUIRE_OK, open_world(&w, NULL, &err));
+    find_model(NULL);
+    const int32_t ids[] = { 5, 9, 300, 41, 77, 8 };
+    const size_t width = w.info.vocab_size;
+    float *want = malloc(4 * width * sizeof *want);
+    for (int i = 0; i < 4; i++) { /* one at a time; NULL is the last */
+        set_step(&w, ids, 0, 6);
+        w.step.logits_rows = i == 0 ? NULL : &rows[i];
+        w.step.n_logits = 1;
+        assert_status(QUIRE_OK, quire_context_forward(w.context, &w.step, &err));
+        memcpy(want + i * width, w.logits, width * sizeof *want);
+    }
+    set_step(&w, ids, 0, 6);
+    w.step.logits_rows = rows;
+    w.step.n_logits = 4;
+    assert_status(QUIRE_OK, quire_context_forward(w.context, &w.step, &err));
+    assert_memory_equal(w.logits, want, 4 * width * sizeof *want);
+    assert_memory_not_equal(want, want + width, width * sizeof *want);
+    free(want);
+    close_world(&w);
+}
+
 static void bad_steps(void **state)
 {
     (void)state;
@@ -276,6 +306,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_parameters), cmocka_unit_test(rubbish_in_memory),   cmocka_unit_test(bad_steps),
+        cmocka_unit_test(rows_that_want_logits),
         cmocka_unit_test(same_bits),      cmocka_unit_test(context_limits),      cmocka_unit_test(allocation_failures),
     };
     return cmocka_run_group_tests(tests, find_model, NULL);
