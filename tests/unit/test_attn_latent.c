@@ -107,7 +107,9 @@ static void every_way(void **state)
     (void)state;
     static const uint32_t lens[] = { 1200, 40 };
     struct quire_threads *threads;
-    const struct quire_threads_params tp = { .struct_size = sizeof tp, .n_threads = 3 };
+    const struct quire_threads_params tp = { .struct_size = sizeof tp,
+                                             .backend = QUIRE_THREADS_PTHREAD,
+                                             .n_threads = 3 };
     must(quire_threads_create(&tp, &threads, &err));
     scene_rng = 5;
     for (size_t kind = 0; kind < N_KINDS; kind++) {
