@@ -121,8 +121,10 @@ static quire_status run(void *arg, struct quire_error *err)
 /* The value the kernel multiplies: x after its rounding. */
 static double rounded(const struct qr_act *act, size_t i, size_t k)
 {
-    if (act->views & QR_ACT_Q8)
-        return (double)act->q[i * act->q_stride + k] * (double)act->q_d[i * (act->k / 32) + k / 32];
+    if (act->views & QR_ACT_Q8) {
+        const struct quire_q8_block *b = act->q + i * act->q_stride + k / QUIRE_BLOCK_K;
+        return (double)b->q[k % QUIRE_BLOCK_K] * (double)b->d;
+    }
     if (act->views & QR_ACT_BF16)
         return (double)qr_bf16_to_f32(act->bf16[i * act->bf16_stride + k]);
     return (double)act->f32[i * act->f32_stride + k];

@@ -2,6 +2,7 @@
 /* linear_q8.c - int8 activations times quantised weights for avx512. */
 #include "simd/vec_avx512.h"
 #define QUIRE_ISA      avx512
-#define LINEAR_Q8_ROWS 8
+#define LINEAR_Q8_ROWS 6
+#define LINEAR_Q8_VECS 2
 #include "template/linear_act_tpl.h"
 #include "template/linear_q8_tpl.h"

@@ -33,7 +33,8 @@
  * so that shifts and masks of whole vectors give [16][4] steps for any vector width: what VPDPBUSD,
  * SDOT and (two steps zipped) SMMLA multiply. An integer weight is code - offset, or lut[code] -
  * offset; Q8_0 is stored as s8 + 128 because VPDPBUSD wants its unsigned side there, the others
- * undo it with one xor. */
+ * undo it with one xor. Offsets are 0 or powers of two: times the sum of the activations they are
+ * one shift. */
 #ifndef QUIRE_BASE_KERNELS_LINEAR_H
 #define QUIRE_BASE_KERNELS_LINEAR_H
 #include <stdbool.h>
@@ -83,7 +84,7 @@ struct quire_panel_format {
     X(q6_k, Q6_K, 4, 2, 32, K16, NONE)                                                             \
     X(iq4_nl, IQ4_NL, 4, 0, 128, D, IQ4)                                                           \
     X(iq4_xs, IQ4_XS, 4, 0, 128, K8, IQ4)                                                          \
-    X(mxfp4, MXFP4, 4, 0, 12, E8M0, MXFP4)
+    X(mxfp4, MXFP4, 4, 0, 16, E8M0, MXFP4)
 
 #define QUIRE_PANEL_FORMAT(low, high, offset, scales, lut)                                         \
     {                                                                                              \
@@ -92,7 +93,7 @@ struct quire_panel_format {
 
 /* Values of the 4-bit codebooks plus their offset. */
 #define QUIRE_IQ4_BYTES   1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241
-#define QUIRE_MXFP4_BYTES 12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0
+#define QUIRE_MXFP4_BYTES 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4
 
 static inline size_t quire_panel_header_bytes(struct quire_panel_format f, size_t n_blocks)
 {
@@ -131,6 +132,15 @@ static inline bool quire_panel_has_min(struct quire_panel_format f)
            f.scales == QUIRE_SCALE_K16_MIN;
 }
 
+/* 32 activations as int8, x = d * q, and all that kernels want to know of them. */
+struct quire_q8_block {
+    int8_t q[QUIRE_BLOCK_K]; /* -127 .. 127 */
+    float d;
+    float d_sum;        /* d * the sum of q, rounded: what minimums are multiplied with (N2) */
+    int32_t minus_half; /* minus the sum of the first 16 q */
+    int32_t minus_sum;  /* minus the sum of all */
+};
+
 /* out[i * out_stride + j] = dot(x row i, weight row j) + bias[j] for i < m, j < n. Any m, n, k >= 1
  * (quantised: k a multiple of 32, or of 256 for the K types). Outside those elements of out nothing
  * is written. */
@@ -147,19 +157,17 @@ struct quire_linear_args {
     /* linear_native_bf16: bf16 rows; an odd k is completed by a zero */
     const uint16_t *x_bf16;
     size_t x_bf16_stride; /* elements */
-    /* linear_q8_*: int8 rows in blocks of 32, as quant_act_q8 makes them */
-    const int8_t *q;
-    size_t q_stride;      /* bytes */
-    const float *q_d;     /* [m][k/32] scales */
-    const int32_t *q_sum; /* [m][k/16] sums of q */
+    /* linear_q8_*: rows of k/32 blocks, as quant_act_q8 makes them */
+    const struct quire_q8_block *q;
+    size_t q_stride; /* blocks */
 };
 
 /* linear_f32_*: weights widened exactly in registers, acc = fma(x, w, acc) (N4).
  * linear_native_bf16: bf16 x bf16 (N3). linear_q8_*: int8 activations (N2). quant_act_q8: per 32
- * values d = amax / 127, q = x * (127 / amax) to nearest even, sum[2] = sums of 16 q. Blocks with
- * amax < 2^-100 become zeros; a block holding NaN or Inf becomes zeros with d = NaN. */
+ * values d = amax / 127, q = x * (127 / amax) to nearest even. Blocks with amax < 2^-100 become
+ * zeros; a block holding NaN or Inf becomes zeros with d = NaN. */
 #define QUIRE_KERNELS_LINEAR(X)                                                                    \
-    X(void, quant_act_q8, (int8_t * q, float *d, int32_t *sum, const float *x, size_t n_blocks))   \
+    X(void, quant_act_q8, (struct quire_q8_block * q, const float *x, size_t n_blocks))            \
     X(void, linear_f32_f32, (const struct quire_linear_args *a))                                   \
     X(void, linear_f32_f16, (const struct quire_linear_args *a))                                   \
     X(void, linear_f32_bf16, (const struct quire_linear_args *a))                                  \

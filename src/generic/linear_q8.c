@@ -19,22 +19,25 @@ static void multiply_sub(const int16_t (*w)[R], const int8_t *q, size_t sub, con
         acc[r] = qr_fmaf((float)isum[r], scale[r] * da, acc[r]);
 }
 
-static int32_t sum_of(const int32_t *sums16, size_t sub, size_t i)
+/* d * the sum of sub-block `half`'s q. */
+static float d_sum(const struct quire_q8_block *a, size_t sub, size_t half)
 {
-    return sub == 16 ? sums16[i] : sums16[2 * i] + sums16[2 * i + 1];
+    if (sub == QUIRE_BLOCK_K)
+        return a->d_sum;
+    return a->d * (float)(half ? a->minus_half - a->minus_sum : -a->minus_half);
 }
 
 static void multiply_group(struct quire_panel_format f, const struct generic_group *g,
-                           size_t n_blocks, const int8_t *q, const float *d, const int32_t *sums16,
-                           float *acc)
+                           size_t n_blocks, const struct quire_q8_block *q, float *acc)
 {
-    const size_t sub = quire_panel_sub16(f) ? 16 : 32;
-    for (size_t i = 0; i < n_blocks * QUIRE_BLOCK_K / sub; i++) {
-        const float da = d[i * sub / QUIRE_BLOCK_K];
-        multiply_sub(g->w + i * sub, q + i * sub, sub, g->scale[i], da, acc);
+    const size_t sub = quire_panel_sub16(f) ? 16 : 32, per_block = QUIRE_BLOCK_K / sub;
+    for (size_t i = 0; i < n_blocks * per_block; i++) {
+        const struct quire_q8_block *a = q + i / per_block;
+        const size_t half = i % per_block;
+        multiply_sub(g->w + i * sub, a->q + half * sub, sub, g->scale[i], a->d, acc);
         if (!quire_panel_has_min(f))
             continue;
-        const float ds = da * (float)sum_of(sums16, sub, i);
+        const float ds = d_sum(a, sub, half);
         for (size_t r = 0; r < R; r++)
             acc[r] = qr_fmaf(-g->min[i][r], ds, acc[r]);
     }
@@ -50,9 +53,7 @@ static void run_panel(struct quire_panel_format f, const struct quire_linear_arg
         quire_generic_unpack(f, panel, nb, &g);
         panel += quire_panel_group_bytes(f, nb);
         for (size_t i = 0; i < m; i++)
-            multiply_group(f, &g, nb, a->q + (i0 + i) * a->q_stride + b0 * QUIRE_BLOCK_K,
-                           a->q_d + (i0 + i) * blocks + b0, a->q_sum + 2 * ((i0 + i) * blocks + b0),
-                           acc[i]);
+            multiply_group(f, &g, nb, a->q + (i0 + i) * a->q_stride + b0, acc[i]);
     }
 }
 
@@ -92,18 +93,21 @@ static uint32_t max_magnitude(const float *x)
     return max;
 }
 
-void quire_quant_act_q8_generic(int8_t *q, float *d, int32_t *sum, const float *x, size_t n_blocks)
+void quire_quant_act_q8_generic(struct quire_q8_block *q, const float *x, size_t n_blocks)
 {
-    for (size_t b = 0; b < n_blocks; b++, q += QUIRE_BLOCK_K, x += QUIRE_BLOCK_K) {
+    for (size_t b = 0; b < n_blocks; b++, q++, x += QUIRE_BLOCK_K) {
         const uint32_t max = max_magnitude(x);
         const float amax = qr_bits_to_f32(max);
         const bool finite = max < 0x7f800000, zero = !finite || amax < 0x1p-100f;
         const float inv = zero ? 0 : 127 / amax;
-        d[b] = !finite ? NAN : zero ? 0 : amax / 127;
-        sum[2 * b] = sum[2 * b + 1] = 0;
+        int32_t sum[2] = { 0, 0 };
         for (size_t i = 0; i < QUIRE_BLOCK_K; i++) {
-            q[i] = zero ? 0 : (int8_t)lrintf(x[i] * inv);
-            sum[2 * b + i / 16] += q[i];
+            q->q[i] = zero ? 0 : (int8_t)lrintf(x[i] * inv);
+            sum[i / 16] += q->q[i];
         }
+        q->d = !finite ? NAN : zero ? 0 : amax / 127;
+        q->d_sum = q->d * (float)(sum[0] + sum[1]);
+        q->minus_half = -sum[0];
+        q->minus_sum = -(sum[0] + sum[1]);
     }
 }

@@ -12,18 +12,15 @@ static size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 bool qr_act_bytes(unsigned views, size_t m, size_t k, size_t *bytes)
 {
     size_t values, total = 0;
-    /* with k padded to whole lines, no view takes more than 4 bytes a value */
+    /* with k padded to whole lines, all views together take less than 8 bytes a value */
     if (k > SIZE_MAX - 64 || !qr_mul_size(m, round_up(k, 64), &values) || values > SIZE_MAX / 8)
         return false;
     if ((views & QR_ACT_Q8) && k % QUIRE_BLOCK_K != 0)
         return false;
     if (views & QR_ACT_BF16)
         total += m * round_up(k, 32) * sizeof(uint16_t);
-    if (views & QR_ACT_Q8) {
-        total += m * round_up(k, 64);
-        total += round_up(m * (k / 32) * sizeof(float), ALIGN);
-        total += round_up(m * (k / 16) * sizeof(int32_t), ALIGN);
-    }
+    if (views & QR_ACT_Q8)
+        total += m * (k / QUIRE_BLOCK_K) * sizeof(struct quire_q8_block);
     *bytes = round_up(total, ALIGN);
     return true;
 }
@@ -39,13 +36,21 @@ void qr_act_init(struct qr_act *act, unsigned views, const float *x, size_t x_st
         p += m * act->bf16_stride * sizeof *act->bf16;
     }
     if (views & QR_ACT_Q8) {
-        act->q = (int8_t *)p;
-        act->q_stride = round_up(k, 64);
-        p += m * act->q_stride;
-        act->q_d = (float *)(void *)p;
-        p += round_up(m * (k / 32) * sizeof *act->q_d, ALIGN);
-        act->q_sum = (int32_t *)(void *)p;
+        act->q = (struct quire_q8_block *)(void *)p;
+        act->q_stride = k / QUIRE_BLOCK_K;
     }
+}
+
+struct qr_act qr_act_rows(const struct qr_act *act, size_t first, size_t n)
+{
+    struct qr_act rows = *act;
+    rows.m = n;
+    rows.f32 += first * act->f32_stride;
+    if (act->views & QR_ACT_BF16)
+        rows.bf16 += first * act->bf16_stride;
+    if (act->views & QR_ACT_Q8)
+        rows.q += first * act->q_stride;
+    return rows;
 }
 
 /* Values k0 .. k0 + n - 1 of row i. */
@@ -59,11 +64,9 @@ static void convert(const struct qr_act *act, const struct quire_kernels *kernel
         if (k0 + n == act->k)
             memset(row + act->k, 0, (act->bf16_stride - act->k) * sizeof *row);
     }
-    if (act->views & QR_ACT_Q8) {
-        const size_t b = i * (act->k / QUIRE_BLOCK_K) + k0 / QUIRE_BLOCK_K;
-        kernels->quant_act_q8(act->q + i * act->q_stride + k0, act->q_d + b, act->q_sum + 2 * b, x,
+    if (act->views & QR_ACT_Q8)
+        kernels->quant_act_q8(act->q + i * act->q_stride + k0 / QUIRE_BLOCK_K, x,
                               n / QUIRE_BLOCK_K);
-    }
 }
 
 void qr_act_part(const struct qr_act *act, const struct quire_kernels *kernels,

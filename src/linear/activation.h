@@ -21,10 +21,8 @@ struct qr_act {
     size_t f32_stride; /* floats */
     uint16_t *bf16;
     size_t bf16_stride; /* elements, even */
-    int8_t *q;
-    size_t q_stride; /* bytes */
-    float *q_d;      /* [m][k / 32] */
-    int32_t *q_sum;  /* [m][k / 16] sums of 16 q */
+    struct quire_q8_block *q;
+    size_t q_stride; /* blocks */
 };
 
 /* Bytes that the views of up to m rows need, a multiple of 64; the caller lends them, 64-byte
@@ -35,6 +33,9 @@ bool qr_act_bytes(unsigned views, size_t m, size_t k, size_t *bytes);
  * may be NULL when only F32 is wanted). Cheap; nothing is converted. */
 void qr_act_init(struct qr_act *act, unsigned views, const float *x, size_t x_stride, size_t m,
                  size_t k, void *memory);
+
+/* Rows [first, first + n) of `act`; borrows its memory. */
+struct qr_act qr_act_rows(const struct qr_act *act, size_t first, size_t n);
 
 /* Fills the views. Called by all members of a team; a barrier must follow before anyone reads
  * them. */

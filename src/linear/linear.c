@@ -92,11 +92,8 @@ static void run(const struct qr_linear_args *args, struct worker by, size_t p0, 
         a.x_bf16_stride = x->bf16_stride;
     }
     if (x->views & QR_ACT_Q8) {
-        const size_t blocks = x->k / QUIRE_BLOCK_K;
         a.q = x->q + i0 * x->q_stride;
         a.q_stride = x->q_stride;
-        a.q_d = x->q_d + i0 * blocks;
-        a.q_sum = x->q_sum + 2 * i0 * blocks;
     }
     if (w->onednn)
         qr_onednn_multiply(w->onednn, by.runner, &a);
@@ -104,35 +101,41 @@ static void run(const struct qr_linear_args *args, struct worker by, size_t p0, 
         by.kernel(&a);
 }
 
-/* Rows a piece of work should have at least: fewer would unpack the same weights too often. */
-enum { MIN_ROWS = 32 };
+enum {
+    MIN_ROWS = 32, /* of a piece of work: fewer would unpack the same weights too often */
+    FEW_ROWS = 8,  /* more are multiplied with two quantised panels at once */
+};
 
 void qr_linear_part(const struct qr_linear_args *args, const struct quire_kernels *kernels,
                     const struct quire_team *team)
 {
-    const size_t panels = args->w->n_panels, m = args->x->m;
+    const struct qr_packed *w = args->w;
+    const size_t m = args->x->m, grain = w->panel_rows == QUIRE_PANEL_ROWS && m > FEW_ROWS ? 2 : 1,
+                 units = (w->n_panels + grain - 1) / grain;
     if (m == 0)
         return;
     const struct worker by = {
-        .kernel = pick(args->w->type, args->compute, kernels),
-        .runner = args->w->onednn ? qr_onednn_take(args->w->onednn) : NULL,
+        .kernel = pick(w->type, args->compute, kernels),
+        .runner = w->onednn ? qr_onednn_take(w->onednn) : NULL,
     };
     /* Panels first: a member streams its weights once. Rows are cut as well only when there are too
-     * few panels to go round evenly: pieces of a panel range, `cuts` for each panel. */
+     * few panels to go round evenly: pieces of a panel range, `cuts` for each unit of panels. */
     size_t cuts = 1;
-    while (panels * cuts < 4 * (size_t)team->size && team->size > 1 && m / (cuts * 2) >= MIN_ROWS)
+    while (units * cuts < 4 * (size_t)team->size && team->size > 1 && m / (cuts * 2) >= MIN_ROWS)
         cuts *= 2;
     size_t u, end;
-    qr_team_range(team, panels * cuts, 1, &u, &end);
+    qr_team_range(team, units * cuts, 1, &u, &end);
     while (u < end) {
-        /* the longest run of whole panels from here, else one piece of a panel */
-        const size_t p = u / cuts, cut = u % cuts;
-        const size_t whole = cut == 0 ? (end - u) / cuts : 0;
+        /* the longest run of whole units from here, else one piece of a unit */
+        const size_t unit = u / cuts, cut = u % cuts;
+        const size_t whole = cut == 0 ? (end - u) / cuts : 0, last = unit + (whole ? whole : 1);
+        const size_t p0 = unit * grain,
+                     p1 = last * grain < w->n_panels ? last * grain : w->n_panels;
         if (whole > 0) {
-            run(args, by, p, p + whole, 0, m);
+            run(args, by, p0, p1, 0, m);
             u += whole * cuts;
         } else {
-            run(args, by, p, p + 1, cut * m / cuts, (cut + 1) * m / cuts);
+            run(args, by, p0, p1, cut * m / cuts, (cut + 1) * m / cuts);
             u++;
         }
     }

@@ -113,22 +113,6 @@ static void for_pieces(const struct qr_step *s, const struct qr_model_layer *lay
     }
 }
 
-static struct qr_act act_rows(const struct qr_act *act, size_t first, size_t n)
-{
-    struct qr_act rows = *act;
-    const size_t blocks = act->k / QUIRE_BLOCK_K;
-    rows.m = n;
-    rows.f32 += first * act->f32_stride;
-    if (act->views & QR_ACT_BF16)
-        rows.bf16 += first * act->bf16_stride;
-    if (act->views & QR_ACT_Q8) {
-        rows.q += first * act->q_stride;
-        rows.q_d += first * blocks;
-        rows.q_sum += first * 2 * blocks;
-    }
-    return rows;
-}
-
 /* out = act . panels of one expert's matrix of a role (+ bias), for the piece's rows. */
 static void multiply(const struct qr_step *s, const struct qr_model_layer *layer,
                      enum qr_weight_role role, enum qr_weight_role bias, const struct qr_act *act,
@@ -143,7 +127,7 @@ static void multiply(const struct qr_step *s, const struct qr_model_layer *layer
     w.n_panels = p->n_panels;
     w.n = p->n_panels * w.panel_rows < whole->n - column ? p->n_panels * w.panel_rows
                                                          : whole->n - column;
-    const struct qr_act rows = act_rows(act, row, p->n_rows);
+    const struct qr_act rows = qr_act_rows(act, row, p->n_rows);
     const float *biases = layer->vec[bias];
     const struct qr_linear_args args = {
         .w = &w,

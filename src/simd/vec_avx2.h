@@ -65,7 +65,8 @@ static inline vf32 vf32_select(vm32 m, vf32 a, vf32 b)
 }
 static inline vi32 vi32_select(vm32 m, vi32 a, vi32 b) { return _mm256_blendv_epi8(b, a, m); }
 
-/* ---- integers; shifts fill with zeros except sar */
+/* ---- integers; shifts fill with zeros except sar; shl_each: lanes by counts of their own; total, top: sum and maximum
+ * of all lanes, signed */
 static inline vi32 vi32_zero(void) { return _mm256_setzero_si256(); }
 static inline vi32 vi32_set1(int32_t x) { return _mm256_set1_epi32(x); }
 static inline vi32 vi32_load(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
@@ -78,6 +79,19 @@ static inline vi32 vi32_xor(vi32 a, vi32 b) { return _mm256_xor_si256(a, b); }
 static inline vi32 vi32_shl(vi32 a, int n) { return _mm256_slli_epi32(a, n); }
 static inline vi32 vi32_shr(vi32 a, int n) { return _mm256_srli_epi32(a, n); }
 static inline vi32 vi32_sar(vi32 a, int n) { return _mm256_srai_epi32(a, n); }
+static inline vi32 vi32_shl_each(vi32 a, vi32 n) { return _mm256_sllv_epi32(a, n); }
+static inline int32_t vi32_total(vi32 a)
+{
+    __m128i v = _mm_add_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+    v = _mm_add_epi32(v, _mm_shuffle_epi32(v, 0x4e));
+    return _mm_cvtsi128_si32(_mm_add_epi32(v, _mm_shuffle_epi32(v, 0xb1)));
+}
+static inline int32_t vi32_top(vi32 a)
+{
+    __m128i v = _mm_max_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+    v = _mm_max_epi32(v, _mm_shuffle_epi32(v, 0x4e));
+    return _mm_cvtsi128_si32(_mm_max_epi32(v, _mm_shuffle_epi32(v, 0xb1)));
+}
 static inline vi32 vi32_max(vi32 a, vi32 b) { return _mm256_max_epi32(a, b); }
 static inline vi32 vi32_load_u8(const uint8_t *p)
 {
@@ -139,7 +153,9 @@ static inline void vf32_store_high(uint16_t *p, vf32 v)
 
 /* ---- dot products of four bytes per lane: acc + sum of w * a, exact; a holds signed bytes in -127 .. 127.
  * u7: w is 0 .. 127. w8: w is any byte, which counts as VI32_W8_OFFSET more than the weight it stands for
- * (stored unsigned plus 128, or signed), whichever suits the instructions. */
+ * (stored unsigned plus 128, or signed), whichever suits the instructions.
+ * Where VI32_PAIRS is defined, products of 16 bits come first: vi32_pairs of w 0 .. 127, added as long as no sum can
+ * pass 32767, then vi32_pairs_sum. */
 #if defined(__AVXVNNI__)
 enum { VI32_W8_OFFSET = 128 };
 static inline vi32 vi32_dot_u7(vi32 acc, vi32 w, vi32 a)
@@ -152,10 +168,13 @@ static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a)
 }
 #else
 enum { VI32_W8_OFFSET = 0 };
+#define VI32_PAIRS 1
+static inline vi32 vi32_pairs(vi32 w, vi32 a) { return _mm256_maddubs_epi16(w, a); }
+static inline vi32 vi32_pairs_add(vi32 a, vi32 b) { return _mm256_add_epi16(a, b); }
+static inline vi32 vi32_pairs_sum(vi32 a) { return _mm256_madd_epi16(a, _mm256_set1_epi16(1)); }
 static inline vi32 vi32_dot_u7(vi32 acc, vi32 w, vi32 a)
 {
-    const __m256i pairs = _mm256_maddubs_epi16(w, a); /* at most 2 * 127 * 127: never saturates */
-    return _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+    return _mm256_add_epi32(acc, vi32_pairs_sum(vi32_pairs(w, a)));
 }
 static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a)
 {

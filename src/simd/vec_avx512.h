@@ -56,7 +56,8 @@ static inline vm32 vi32_eq(vi32 a, vi32 b) { return _mm512_cmpeq_epi32_mask(a, b
 static inline vf32 vf32_select(vm32 m, vf32 a, vf32 b) { return _mm512_mask_blend_ps(m, b, a); }
 static inline vi32 vi32_select(vm32 m, vi32 a, vi32 b) { return _mm512_mask_blend_epi32(m, b, a); }
 
-/* ---- integers; shifts fill with zeros except sar */
+/* ---- integers; shifts fill with zeros except sar; shl_each: lanes by counts of their own; total, top: sum and maximum
+ * of all lanes, signed */
 static inline vi32 vi32_zero(void) { return _mm512_setzero_si512(); }
 static inline vi32 vi32_set1(int32_t x) { return _mm512_set1_epi32(x); }
 static inline vi32 vi32_load(const void *p) { return _mm512_loadu_si512(p); }
@@ -69,6 +70,9 @@ static inline vi32 vi32_xor(vi32 a, vi32 b) { return _mm512_xor_si512(a, b); }
 static inline vi32 vi32_shl(vi32 a, int n) { return _mm512_slli_epi32(a, (unsigned)n); }
 static inline vi32 vi32_shr(vi32 a, int n) { return _mm512_srli_epi32(a, (unsigned)n); }
 static inline vi32 vi32_sar(vi32 a, int n) { return _mm512_srai_epi32(a, (unsigned)n); }
+static inline vi32 vi32_shl_each(vi32 a, vi32 n) { return _mm512_sllv_epi32(a, n); }
+static inline int32_t vi32_total(vi32 a) { return _mm512_reduce_add_epi32(a); }
+static inline int32_t vi32_top(vi32 a) { return _mm512_reduce_max_epi32(a); }
 static inline vi32 vi32_max(vi32 a, vi32 b) { return _mm512_max_epi32(a, b); }
 static inline vi32 vi32_load_u8(const uint8_t *p)
 {
@@ -136,17 +140,22 @@ static inline vf32 vf32_round_store_bf16(uint16_t *p, vf32 v)
 
 /* ---- dot products of four bytes per lane: acc + sum of w * a, exact; a holds signed bytes in -127 .. 127.
  * u7: w is 0 .. 127. w8: w is any byte, which counts as VI32_W8_OFFSET more than the weight it stands for
- * (stored unsigned plus 128, or signed), whichever suits the instructions. */
+ * (stored unsigned plus 128, or signed), whichever suits the instructions.
+ * Where VI32_PAIRS is defined, products of 16 bits come first: vi32_pairs of w 0 .. 127, added as long as no sum can
+ * pass 32767, then vi32_pairs_sum. */
 #if defined(__AVX512VNNI__)
 enum { VI32_W8_OFFSET = 128 };
 static inline vi32 vi32_dot_u7(vi32 acc, vi32 w, vi32 a) { return _mm512_dpbusd_epi32(acc, w, a); }
 static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a) { return _mm512_dpbusd_epi32(acc, w, a); }
 #else
 enum { VI32_W8_OFFSET = 0 };
+#define VI32_PAIRS 1
+static inline vi32 vi32_pairs(vi32 w, vi32 a) { return _mm512_maddubs_epi16(w, a); }
+static inline vi32 vi32_pairs_add(vi32 a, vi32 b) { return _mm512_add_epi16(a, b); }
+static inline vi32 vi32_pairs_sum(vi32 a) { return _mm512_madd_epi16(a, _mm512_set1_epi16(1)); }
 static inline vi32 vi32_dot_u7(vi32 acc, vi32 w, vi32 a)
 {
-    const __m512i pairs = _mm512_maddubs_epi16(w, a); /* at most 2 * 127 * 127: never saturates */
-    return _mm512_add_epi32(acc, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+    return _mm512_add_epi32(acc, vi32_pairs_sum(vi32_pairs(w, a)));
 }
 static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a)
 {

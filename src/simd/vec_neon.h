@@ -59,7 +59,8 @@ static inline vm32 vi32_eq(vi32 a, vi32 b) { return vceqq_s32(a, b); }
 static inline vf32 vf32_select(vm32 m, vf32 a, vf32 b) { return vbslq_f32(m, a, b); }
 static inline vi32 vi32_select(vm32 m, vi32 a, vi32 b) { return vbslq_s32(m, a, b); }
 
-/* ---- integers; shifts fill with zeros except sar */
+/* ---- integers; shifts fill with zeros except sar; shl_each: lanes by counts of their own; total, top: sum and maximum
+ * of all lanes, signed */
 static inline vi32 vi32_zero(void) { return vdupq_n_s32(0); }
 static inline vi32 vi32_set1(int32_t x) { return vdupq_n_s32(x); }
 static inline vi32 vi32_load(const void *p) { return vreinterpretq_s32_u8(vld1q_u8(p)); }
@@ -75,6 +76,9 @@ static inline vi32 vi32_shr(vi32 a, int n)
     return vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(a), vdupq_n_s32(-n)));
 }
 static inline vi32 vi32_sar(vi32 a, int n) { return vshlq_s32(a, vdupq_n_s32(-n)); }
+static inline vi32 vi32_shl_each(vi32 a, vi32 n) { return vshlq_s32(a, n); }
+static inline int32_t vi32_total(vi32 a) { return vaddvq_s32(a); }
+static inline int32_t vi32_top(vi32 a) { return vmaxvq_s32(a); }
 static inline vi32 vi32_max(vi32 a, vi32 b) { return vmaxq_s32(a, b); }
 static inline vi32 vi32_load_u8(const uint8_t *p)
 {
@@ -171,5 +175,25 @@ static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a)
 #endif
 }
 static inline vi32 vi32_dot_u7(vi32 acc, vi32 w, vi32 a) { return vi32_dot_w8(acc, w, a); }
+/* the dot with lane 0 .. 3 of a in every lane */
+#define VI32_LANES 1
+static inline vi32 vi32_dot_lane(vi32 acc, vi32 w, vi32 a, int lane)
+{
+#if defined(__ARM_FEATURE_DOTPROD)
+    const int8x16_t x = vreinterpretq_s8_s32(w), y = vreinterpretq_s8_s32(a);
+    switch (lane) { /* the instruction wants a literal */
+    case 0:
+        return vdotq_laneq_s32(acc, x, y, 0);
+    case 1:
+        return vdotq_laneq_s32(acc, x, y, 1);
+    case 2:
+        return vdotq_laneq_s32(acc, x, y, 2);
+    default:
+        return vdotq_laneq_s32(acc, x, y, 3);
+    }
+#else
+    return vi32_dot_w8(acc, w, vdupq_n_s32(a[lane]));
+#endif
+}
 
 #endif

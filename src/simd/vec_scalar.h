@@ -111,7 +111,8 @@ static inline vf32 vf32_select(vm32 m, vf32 a, vf32 b)
     return a;
 }
 
-/* ---- integers; shifts fill with zeros except sar */
+/* ---- integers; shifts fill with zeros except sar; shl_each: lanes by counts of their own; total, top: sum and maximum
+ * of all lanes, signed */
 static inline vi32 vi32_set1(int32_t x)
 {
     vi32 r;
@@ -131,6 +132,19 @@ VEC_OP2_(vi32_sub, vi32, vi32, a.v[i_] - b.v[i_])
 VEC_OP2_(vi32_and, vi32, vi32, a.v[i_] & b.v[i_])
 VEC_OP2_(vi32_or, vi32, vi32, a.v[i_] | b.v[i_])
 VEC_OP2_(vi32_xor, vi32, vi32, a.v[i_] ^ b.v[i_])
+VEC_OP2_(vi32_shl_each, vi32, vi32, a.v[i_] << b.v[i_])
+static inline int32_t vi32_total(vi32 a)
+{
+    uint32_t sum = 0;
+    VEC_LANES_ sum += a.v[i_];
+    return (int32_t)sum;
+}
+static inline int32_t vi32_top(vi32 a)
+{
+    int32_t top = (int32_t)a.v[0];
+    VEC_LANES_ top = (int32_t)a.v[i_] > top ? (int32_t)a.v[i_] : top;
+    return top;
+}
 VEC_OP2_(vi32_max, vi32, vi32, (int32_t)a.v[i_] > (int32_t)b.v[i_] ? a.v[i_] : b.v[i_])
 static inline vi32 vi32_shl(vi32 a, int n)
 {

@@ -4,42 +4,43 @@
 #include "template/linear_common_tpl.h"
 
 /* The largest magnitude as bits: there NaN and Inf compare above every number. */
-static inline uint32_t linear_max_magnitude(const float *x)
+LINEAR_INLINE uint32_t linear_max_magnitude(const float *x)
 {
     vi32 max = vi32_zero();
-    int32_t lanes[VF32_N], m = 0;
-    for (size_t i = 0; i < QUIRE_BLOCK_K; i += VF32_N)
-        max = vi32_max(max, vi32_and(vi32_bits(vf32_load(x + i)), vi32_set1(0x7fffffff)));
-    vi32_store(lanes, max);
-    for (int i = 0; i < VF32_N; i++)
-        m = lanes[i] > m ? lanes[i] : m;
-    return (uint32_t)m;
+    LINEAR_UNROLL for (int i = 0; i < QUIRE_BLOCK_K; i += VF32_N) max =
+        vi32_max(max, vi32_and(vi32_bits(vf32_load(x + i)), vi32_set1(0x7fffffff)));
+    return (uint32_t)vi32_top(max);
 }
 
-static inline int32_t linear_sum16(const int8_t *q)
+/* Rounds x * inv to q, 16 of them; returns the sum. */
+LINEAR_INLINE int32_t linear_round16(int8_t *q, const float *x, vf32 inv)
 {
-    int32_t sum = 0;
-    for (int i = 0; i < 16; i++)
-        sum += q[i];
-    return sum;
+    vi32 sum = vi32_zero();
+    LINEAR_UNROLL for (int i = 0; i < 16; i += VF32_N)
+    {
+        const vi32 v = vi32_round(vf32_mul(vf32_load(x + i), inv));
+        vi32_store_s8(q + i, v);
+        sum = vi32_add(sum, v);
+    }
+    return vi32_total(sum);
 }
 
-void LINEAR_KERNEL(quant_act_q8)(int8_t *q, float *d, int32_t *sum, const float *x, size_t n_blocks)
+void LINEAR_KERNEL(quant_act_q8)(struct quire_q8_block *q, const float *x, size_t n_blocks)
 {
-    for (size_t b = 0; b < n_blocks; b++, q += QUIRE_BLOCK_K, x += QUIRE_BLOCK_K) {
+    for (size_t b = 0; b < n_blocks; b++, q++, x += QUIRE_BLOCK_K) {
         const uint32_t max = linear_max_magnitude(x);
         const float amax = qr_bits_to_f32(max);
         if (max >= 0x7f800000 || amax < 0x1p-100f) {
-            d[b] = max >= 0x7f800000 ? qr_bits_to_f32(0x7fc00000) : 0;
-            sum[2 * b] = sum[2 * b + 1] = 0;
-            memset(q, 0, QUIRE_BLOCK_K);
+            memset(q, 0, sizeof *q);
+            q->d = q->d_sum = max >= 0x7f800000 ? qr_bits_to_f32(0x7fc00000) : 0;
             continue;
         }
-        d[b] = amax / 127;
         const vf32 inv = vf32_set1(127 / amax);
-        for (size_t i = 0; i < QUIRE_BLOCK_K; i += VF32_N)
-            vi32_store_s8(q + i, vi32_round(vf32_mul(vf32_load(x + i), inv)));
-        sum[2 * b] = linear_sum16(q);
-        sum[2 * b + 1] = linear_sum16(q + 16);
+        const int32_t half = linear_round16(q->q, x, inv),
+                      sum = half + linear_round16(q->q + 16, x + 16, inv);
+        q->d = amax / 127;
+        q->d_sum = q->d * (float)sum;
+        q->minus_half = -half;
+        q->minus_sum = -sum;
     }
 }

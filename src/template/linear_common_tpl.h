@@ -14,7 +14,11 @@
 /* Everything that depends on a format or a tile size is inlined into one function per case, where
  * those are constants: loops over them unroll, and small arrays of vectors live in registers. */
 #define LINEAR_INLINE static inline __attribute__((always_inline))
+#if defined(__clang__)
+#define LINEAR_UNROLL _Pragma("clang loop unroll(full)")
+#else
 #define LINEAR_UNROLL _Pragma("GCC unroll 16")
+#endif
 
 enum {
     LINEAR_QUANT_M =
@@ -32,12 +36,12 @@ static inline void linear_prefetch(const uint8_t *w, size_t ahead, size_t bytes)
         __builtin_prefetch((const void *)(next + i), 0, 3);
 }
 
-/* Writes accumulators [m][rows] of the panel whose first output is j0. */
+/* Writes accumulators [m][ld] of up to `rows` outputs from j0 on. */
 static inline void linear_store(const struct quire_linear_args *a, size_t i0, size_t m, size_t j0,
-                                size_t rows, const float *acc)
+                                size_t rows, const float *acc, size_t ld)
 {
     const size_t n = a->n - j0 < rows ? a->n - j0 : rows;
-    for (size_t i = 0; i < m; i++, acc += rows) {
+    for (size_t i = 0; i < m; i++, acc += ld) {
         float *out = a->out + (i0 + i) * a->out_stride + j0;
         size_t r = 0;
         for (; r + VF32_N <= n; r += VF32_N) {

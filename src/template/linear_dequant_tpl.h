@@ -14,19 +14,22 @@ LINEAR_INLINE vf32 linear_code_f32(vi32 codes, int i, int offset)
 
 /* scale * code is exact in f32, so the fma rounds once, where the format rounds: at the minimum. */
 LINEAR_INLINE void linear_dequant(struct quire_panel_format f, const uint8_t *group,
-                                  size_t n_blocks, struct linear_group *g, float *w)
+                                  size_t n_blocks, float *w)
 {
-    linear_unpack(f, false, group, n_blocks, g);
+    struct linear_codes c;
+    struct linear_scales g;
+    linear_unpack_scales(f, group, n_blocks, &g, 0);
+    linear_unpack_codes(f, false, group + quire_panel_header_bytes(f, n_blocks), n_blocks, &c);
     const size_t sub_steps = quire_panel_sub16(f) ? 4 : 8;
     for (size_t s = 0; s < n_blocks * 8; s++)
         for (size_t r = 0; r < QUIRE_PANEL_ROWS; r += VF32_N) {
-            const vi32 codes = vi32_load(&g->codes[s][4 * r]);
-            const vf32 scale = vf32_load(&g->scale[s / sub_steps][r]);
+            const vi32 codes = vi32_load(&c.step[s][4 * r]);
+            const vf32 scale = vf32_load(&g.scale[s / sub_steps][r]);
             LINEAR_UNROLL for (int i = 0; i < 4; i++)
             {
                 vf32 v = vf32_mul(scale, linear_code_f32(codes, i, f.offset));
                 if (quire_panel_has_min(f))
-                    v = vf32_sub(v, vf32_load(&g->min[s / sub_steps][r]));
+                    v = vf32_sub(v, vf32_load(&g.min[s / sub_steps][r]));
                 vf32_store(w + (4 * s + (size_t)i) * QUIRE_PANEL_ROWS + r, v);
             }
         }
@@ -43,7 +46,6 @@ LINEAR_INLINE void linear_dequant_run(struct quire_panel_format f,
 {
     enum { R = QUIRE_PANEL_ROWS };
     _Alignas(64) float acc[LINEAR_QUANT_M * R], w[QUIRE_GROUP_K * R];
-    struct linear_group g;
     for (size_t j0 = 0; j0 < a->n; j0 += R)
         for (size_t i0 = 0; i0 < a->m; i0 += LINEAR_QUANT_M) {
             const size_t m = a->m - i0 < LINEAR_QUANT_M ? a->m - i0 : LINEAR_QUANT_M;
@@ -51,7 +53,7 @@ LINEAR_INLINE void linear_dequant_run(struct quire_panel_format f,
             memset(acc, 0, m * R * sizeof *acc);
             for (size_t k0 = 0; k0 < a->k; k0 += QUIRE_GROUP_K) {
                 const size_t kn = a->k - k0 < QUIRE_GROUP_K ? a->k - k0 : QUIRE_GROUP_K;
-                linear_dequant(f, group, kn / QUIRE_BLOCK_K, &g, w);
+                linear_dequant(f, group, kn / QUIRE_BLOCK_K, w);
                 group += quire_panel_group_bytes(f, kn / QUIRE_BLOCK_K);
                 const struct linear_float_part p = {
                     .w = (const uint8_t *)w,
@@ -64,7 +66,7 @@ LINEAR_INLINE void linear_dequant_run(struct quire_panel_format f,
                 };
                 linear_part_dequant(&p, m);
             }
-            linear_store(a, i0, m, j0, R, acc);
+            linear_store(a, i0, m, j0, R, acc, R);
         }
 }
 

@@ -201,7 +201,7 @@ static __attribute__((noinline)) void linear_float_run(const struct quire_linear
                     linear_prefetch(p.w, SMALL_STEP_BYTES, SMALL_STEP_BYTES);
                 part(&p, m, a->n - j0 < ROWS ? a->n - j0 : ROWS);
             }
-            linear_store(a, i0, m, j0, ROWS, acc);
+            linear_store(a, i0, m, j0, ROWS, acc, ROWS);
         }
 }
 

@@ -1,182 +1,291 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_q8_tpl.h - int8 activations times quantised panels.
  *
- * Needs a vec_*.h, QUIRE_ISA and LINEAR_Q8_ROWS (1, 2, 4 or 8), the activation rows of a register
- * tile. A group of weights is unpacked once for up to LINEAR_QUANT_M rows, whose accumulators stay
- * in memory. */
-#include "template/linear_unpack_tpl.h"
+ * Needs a vec_*.h, QUIRE_ISA and the register tile: LINEAR_Q8_ROWS activation rows by
+ * LINEAR_Q8_VECS vectors of outputs, which make one or two panels. Up to LINEAR_Q8_FEW rows stream
+ * a panel, unpacking it in registers; for more rows a group of weights is unpacked once for up to
+ * LINEAR_Q8_M rows. Accumulators lie in memory between groups. */
+#include "template/linear_q8_tile_tpl.h"
 
-/* One group times some activation rows: pointers at the group's first k. */
-struct linear_q8_part {
-    const struct linear_group *g;
-    const int8_t *q;
-    const float *d;
-    const int32_t *sum;
-    float *acc;              /* [rows][16] */
-    size_t q_stride, blocks; /* of a row: bytes; blocks of 32 */
-    size_t n_blocks;         /* of the group */
-    int32_t offset;          /* by which codes exceed weights */
+enum {
+    LINEAR_Q8_PANELS = LINEAR_Q8_VECS * VF32_N / QUIRE_PANEL_ROWS,
+    LINEAR_Q8_OUTPUTS = LINEAR_Q8_PANELS * QUIRE_PANEL_ROWS,
+    LINEAR_Q8_M = 128,
+    LINEAR_Q8_GROUP = QUIRE_GROUP_K / QUIRE_BLOCK_K,
+    /* how far ahead a few rows ask for weights: less leaves the memory idle, more outgrows the first
+     * cache */
+    LINEAR_Q8_AHEAD = 8192,
 };
 
-/* What differs between types once a group is unpacked. */
-enum linear_q8_kind {
-    LINEAR_Q8_SUB16 = 1, /* a scale per 16 values, else per 32 */
-    LINEAR_Q8_MIN = 2,
-    LINEAR_Q8_FULL = 4, /* codes need eight bits */
+LINEAR_INLINE int linear_q8_kind(struct quire_panel_format f)
+{
+    int kind = (quire_panel_sub16(f) ? LINEAR_Q8_SUB16 : 0) |
+               (quire_panel_has_min(f) ? LINEAR_Q8_MIN : 0) |
+               (linear_full_bytes(f) ? LINEAR_Q8_FULL : 0);
+#if defined(VI32_PAIRS)
+    /* 2 * 127 * largest code * steps <= 32767 */
+    const int bits = f.lut == QUIRE_LUT_MXFP4 ? 5 : f.low_bits + f.high_bits;
+    if (!linear_full_bytes(f))
+        kind |= LINEAR_Q8_PAIRS * (bits <= 4 ? 8 : bits == 5 ? 4 : bits == 6 ? 2 : 1);
+#endif
+    return kind;
+}
+
+LINEAR_INLINE int linear_q8_offset_shift(struct quire_panel_format f)
+{
+    return f.offset ? __builtin_ctz(f.offset) : 0;
+}
+
+LINEAR_INLINE void linear_q8_next_rows(struct linear_q8_part *p, size_t rows)
+{
+    p->q += rows * p->q_stride;
+    p->acc += rows * LINEAR_Q8_LD;
+}
+
+/* ---- many rows */
+
+/* What the tiles of one group share beside their first part. */
+struct linear_q8_walk {
+    struct linear_q8_part part;
+    const uint8_t *next_end; /* of the weights to ask for */
+    float *out;              /* outputs to ask for: of the first row, or NULL */
+    size_t out_stride;
 };
 
-enum { LINEAR_Q8_VECS = QUIRE_PANEL_ROWS / VF32_N };
-
-LINEAR_INLINE vi32 linear_broadcast4(const int8_t *q)
+/* Outputs are written one line here and there, which waits for each unless it was asked for. */
+LINEAR_INLINE void linear_q8_ask_out(struct linear_q8_walk *t, size_t rows)
 {
-    int32_t four;
-    memcpy(&four, q, sizeof four);
-    return vi32_set1(four);
+    for (size_t r = 0; t->out && r < rows; r++, t->out += t->out_stride)
+        for (size_t x = 0; x < LINEAR_Q8_OUTPUTS; x += QUIRE_LINE / sizeof *t->out)
+            __builtin_prefetch(t->out + x, 1);
 }
 
-LINEAR_INLINE int32_t linear_q8_sum(int kind, const int32_t *sum16, size_t i)
+LINEAR_INLINE void linear_q8_next_tile(struct linear_q8_walk *t, size_t rows)
 {
-    return kind & LINEAR_Q8_SUB16 ? sum16[i] : sum16[2 * i] + sum16[2 * i + 1];
+    linear_q8_next_rows(&t->part, rows);
+    t->part.next += t->part.n_blocks * t->part.next_lines * QUIRE_LINE;
+    if (t->part.next >= t->next_end)
+        t->part.next_lines = 0;
 }
 
-/* Sub-block i for `rows` activation rows: integer dots of its steps, then the two float operations
- * of N2. */
-LINEAR_INLINE void linear_q8_sub(int kind, int rows, const struct linear_q8_part *p, size_t i,
-                                 vf32 (*acc)[LINEAR_Q8_VECS])
-{
-    const size_t steps = kind & LINEAR_Q8_SUB16 ? 4 : 8;
-    vi32 isum[LINEAR_Q8_ROWS][LINEAR_Q8_VECS];
-    LINEAR_UNROLL for (int r = 0; r < rows; r++)
-    {
-        const int32_t *sum = p->sum + 2 * (size_t)r * p->blocks;
-        const vi32 start =
-            p->offset ? vi32_set1(-p->offset * linear_q8_sum(kind, sum, i)) : vi32_zero();
-        LINEAR_UNROLL for (int v = 0; v < LINEAR_Q8_VECS; v++) isum[r][v] = start;
-    }
-    _Pragma("GCC unroll 2") for (size_t s = 0; s < steps; s++)
-    {
-        const size_t step = i * steps + s;
-        LINEAR_UNROLL for (int v = 0; v < LINEAR_Q8_VECS; v++)
-        {
-            const vi32 w = vi32_load(&p->g->codes[step][v * 4 * VF32_N]);
-            LINEAR_UNROLL for (int r = 0; r < rows; r++)
-            {
-                const vi32 a = linear_broadcast4(p->q + (size_t)r * p->q_stride + 4 * step);
-                isum[r][v] = kind & LINEAR_Q8_FULL ? vi32_dot_w8(isum[r][v], w, a)
-                                                   : vi32_dot_u7(isum[r][v], w, a);
-            }
-        }
-    }
-    LINEAR_UNROLL for (int r = 0; r < rows; r++)
-    {
-        const float d = p->d[(size_t)r * p->blocks + i * steps / 8];
-        const int32_t *sum = p->sum + 2 * (size_t)r * p->blocks;
-        LINEAR_UNROLL for (int v = 0; v < LINEAR_Q8_VECS; v++)
-        {
-            const vf32 scale = vf32_mul(vf32_load(&p->g->scale[i][v * VF32_N]), vf32_set1(d));
-            acc[r][v] = vf32_fma(vf32_from_i32(isum[r][v]), scale, acc[r][v]);
-            if (kind & LINEAR_Q8_MIN) {
-                const vf32 ds = vf32_set1(d * (float)linear_q8_sum(kind, sum, i));
-                acc[r][v] = vf32_fnma(vf32_load(&p->g->min[i][v * VF32_N]), ds, acc[r][v]);
-            }
-        }
-    }
-}
-
-LINEAR_INLINE void linear_q8_tile(int kind, int rows, const struct linear_q8_part *p)
-{
-    vf32 acc[LINEAR_Q8_ROWS][LINEAR_Q8_VECS];
-    LINEAR_UNROLL for (int r = 0; r < rows; r++)
-        LINEAR_UNROLL for (int v = 0; v < LINEAR_Q8_VECS; v++) acc[r][v] =
-            vf32_load(p->acc + r * QUIRE_PANEL_ROWS + v * VF32_N);
-    const size_t n_sub = p->n_blocks * (kind & LINEAR_Q8_SUB16 ? 2 : 1);
-    for (size_t i = 0; i < n_sub; i++)
-        linear_q8_sub(kind, rows, p, i, acc);
-    LINEAR_UNROLL for (int r = 0; r < rows; r++)
-        LINEAR_UNROLL for (int v = 0; v < LINEAR_Q8_VECS; v++)
-            vf32_store(p->acc + r * QUIRE_PANEL_ROWS + v * VF32_N, acc[r][v]);
-}
-
-LINEAR_INLINE size_t linear_q8_tiles(int kind, int rows, struct linear_q8_part *p, size_t m)
-{
-    for (; m >= (size_t)rows; m -= (size_t)rows) {
-        linear_q8_tile(kind, rows, p);
-        p->q += (size_t)rows * p->q_stride;
-        p->d += (size_t)rows * p->blocks;
-        p->sum += 2 * (size_t)rows * p->blocks;
-        p->acc += rows * QUIRE_PANEL_ROWS;
-    }
-    return m;
-}
-
-#define LINEAR_Q8_PART(name, kind)                                                                 \
-    static __attribute__((noinline, unused)) void linear_q8_part_##name(struct linear_q8_part p,   \
-                                                                        size_t m)                  \
+/* m > LINEAR_Q8_FEW rows in tiles of as equal numbers of rows as possible, which are at least half
+ * of the largest. */
+#define LINEAR_Q8_TILES(name, kind)                                                                \
+    static __attribute__((noinline, unused)) void linear_q8_tiles_##name(struct linear_q8_walk t,  \
+                                                                         size_t m)                 \
     {                                                                                              \
-        m = linear_q8_tiles(kind, LINEAR_Q8_ROWS, &p, m);                                          \
-        if (LINEAR_Q8_ROWS > 4)                                                                    \
-            m = linear_q8_tiles(kind, LINEAR_Q8_ROWS < 4 ? LINEAR_Q8_ROWS : 4, &p, m);             \
-        if (LINEAR_Q8_ROWS > 2)                                                                    \
-            m = linear_q8_tiles(kind, LINEAR_Q8_ROWS < 2 ? LINEAR_Q8_ROWS : 2, &p, m);             \
-        (void)linear_q8_tiles(kind, 1, &p, m);                                                     \
+        const struct quire_panel_format f = { 0 };                                                 \
+        for (size_t n = (m + LINEAR_Q8_ROWS - 1) / LINEAR_Q8_ROWS; n > 0; n--) {                   \
+            const size_t rows = m / n;                                                             \
+            linear_q8_ask_out(&t, rows);                                                           \
+            switch (rows) {                                                                        \
+                LINEAR_Q8_CASES(kind)                                                              \
+            default:                                                                               \
+                break;                                                                             \
+            }                                                                                      \
+            linear_q8_next_tile(&t, rows);                                                         \
+            m -= rows;                                                                             \
+        }                                                                                          \
     }
-LINEAR_Q8_PART(plain, 0)
-LINEAR_Q8_PART(min, LINEAR_Q8_MIN)
-LINEAR_Q8_PART(full, LINEAR_Q8_FULL)
-LINEAR_Q8_PART(sub16, LINEAR_Q8_SUB16)
-LINEAR_Q8_PART(sub16_min, LINEAR_Q8_SUB16 | LINEAR_Q8_MIN)
+#define LINEAR_Q8_CASE(kind, n)                                                                    \
+    case n:                                                                                        \
+        linear_q8_tile(kind, f, n, LINEAR_Q8_VECS, &t.part);                                       \
+        break;
+#if LINEAR_Q8_ROWS == 6
+#define LINEAR_Q8_CASES(kind)                                                                      \
+    LINEAR_Q8_CASE(kind, 3) LINEAR_Q8_CASE(kind, 4) LINEAR_Q8_CASE(kind, 5) LINEAR_Q8_CASE(kind, 6)
+#else
+#define LINEAR_Q8_CASES(kind)                                                                      \
+    LINEAR_Q8_CASE(kind, 2) LINEAR_Q8_CASE(kind, 3) LINEAR_Q8_CASE(kind, 4)
+#endif
 
-LINEAR_INLINE void linear_q8_multiply(struct quire_panel_format f, struct linear_q8_part p,
+LINEAR_Q8_TILES(full, LINEAR_Q8_FULL)
+#if defined(VI32_PAIRS)
+LINEAR_Q8_TILES(plain, LINEAR_Q8_PAIRS * 8)
+LINEAR_Q8_TILES(plain_5, LINEAR_Q8_PAIRS * 4)
+LINEAR_Q8_TILES(min, LINEAR_Q8_PAIRS * 8 | LINEAR_Q8_MIN)
+LINEAR_Q8_TILES(min_5, LINEAR_Q8_PAIRS * 4 | LINEAR_Q8_MIN)
+LINEAR_Q8_TILES(sub16, LINEAR_Q8_PAIRS * 8 | LINEAR_Q8_SUB16)
+LINEAR_Q8_TILES(sub16_6, LINEAR_Q8_PAIRS * 2 | LINEAR_Q8_SUB16)
+LINEAR_Q8_TILES(sub16_min, LINEAR_Q8_PAIRS * 8 | LINEAR_Q8_SUB16 | LINEAR_Q8_MIN)
+#else
+LINEAR_Q8_TILES(plain, 0)
+LINEAR_Q8_TILES(min, LINEAR_Q8_MIN)
+LINEAR_Q8_TILES(sub16, LINEAR_Q8_SUB16)
+LINEAR_Q8_TILES(sub16_min, LINEAR_Q8_SUB16 | LINEAR_Q8_MIN)
+#define linear_q8_tiles_plain_5 linear_q8_tiles_plain
+#define linear_q8_tiles_min_5   linear_q8_tiles_min
+#define linear_q8_tiles_sub16_6 linear_q8_tiles_sub16
+#endif
+
+LINEAR_INLINE void linear_q8_tiles(struct quire_panel_format f, struct linear_q8_walk t, size_t m)
+{
+    const int kind = linear_q8_kind(f), pairs = kind / LINEAR_Q8_PAIRS;
+    switch (kind & (LINEAR_Q8_PAIRS - 1)) {
+    case LINEAR_Q8_FULL:
+        linear_q8_tiles_full(t, m);
+        break;
+    case LINEAR_Q8_SUB16 | LINEAR_Q8_MIN:
+        linear_q8_tiles_sub16_min(t, m);
+        break;
+    case LINEAR_Q8_SUB16:
+        (pairs == 2 ? linear_q8_tiles_sub16_6 : linear_q8_tiles_sub16)(t, m);
+        break;
+    case LINEAR_Q8_MIN:
+        (pairs == 4 ? linear_q8_tiles_min_5 : linear_q8_tiles_min)(t, m);
+        break;
+    default:
+        (pairs == 4 ? linear_q8_tiles_plain_5 : linear_q8_tiles_plain)(t, m);
+        break;
+    }
+}
+
+/* Unpacks nb blocks of the LINEAR_Q8_PANELS panels at `group`, and points the part to them. */
+LINEAR_INLINE void linear_q8_unpack(struct quire_panel_format f, const uint8_t *group,
+                                    size_t panel_bytes, size_t nb, struct linear_codes *codes,
+                                    struct linear_scales *scales, struct linear_q8_part *p)
+{
+    const bool direct = f.low_bits == 8 && VI32_W8_OFFSET == f.offset; /* bytes as they are */
+    for (size_t panel = 0; panel < LINEAR_Q8_PANELS; panel++, group += panel_bytes) {
+        const uint8_t *body = group + quire_panel_header_bytes(f, nb);
+        linear_unpack_scales(f, group, nb, scales, panel * QUIRE_PANEL_ROWS);
+        if (!direct)
+            linear_unpack_codes(f, VI32_W8_OFFSET == 0, body, nb, &codes[panel]);
+        const uint8_t *w = direct ? body : codes[panel].step[0];
+        for (size_t r = 0; r < QUIRE_PANEL_ROWS; r += VF32_N)
+            p->w[(panel * QUIRE_PANEL_ROWS + r) / VF32_N] = w + 4 * r;
+    }
+    p->scale = scales->scale[0];
+    p->n_blocks = nb;
+}
+
+/* Rows [i0, i0 + m) times the LINEAR_Q8_PANELS panels from output j0 on. */
+LINEAR_INLINE void linear_q8_many(struct quire_panel_format f, const struct quire_linear_args *a,
+                                  size_t i0, size_t m, size_t j0)
+{
+    _Alignas(64) float acc[LINEAR_Q8_M * LINEAR_Q8_LD];
+    struct linear_codes codes[LINEAR_Q8_PANELS];
+    struct linear_scales scales;
+    const size_t blocks = a->k / QUIRE_BLOCK_K, tiles = (m + LINEAR_Q8_ROWS - 1) / LINEAR_Q8_ROWS;
+    const uint8_t *group = (const uint8_t *)a->w + j0 / QUIRE_PANEL_ROWS * a->panel_bytes;
+    memset(acc, 0, m * LINEAR_Q8_LD * sizeof *acc);
+    for (size_t b = 0; b < blocks; b += LINEAR_Q8_GROUP) {
+        const size_t nb = blocks - b < LINEAR_Q8_GROUP ? blocks - b : LINEAR_Q8_GROUP,
+                     bytes = quire_panel_group_bytes(f, nb);
+        const bool last = b + nb == blocks;
+        struct linear_q8_walk t = {
+            .part = { .q = a->q + i0 * a->q_stride + b,
+                      .q_stride = a->q_stride,
+                      .acc = acc,
+                      .offset_shift = linear_q8_offset_shift(f),
+                      .next_lines = (bytes / QUIRE_LINE + tiles * nb - 1) / (tiles * nb),
+                      .next_panel = a->panel_bytes },
+            .out = last ? a->out + i0 * a->out_stride + j0 : NULL,
+            .out_stride = a->out_stride,
+        };
+        linear_q8_unpack(f, group, a->panel_bytes, nb, codes, &scales, &t.part);
+        group += bytes;
+        t.part.next = last ? group + (LINEAR_Q8_PANELS - 1) * a->panel_bytes : group;
+        t.next_end = t.part.next + bytes;
+        linear_q8_tiles(f, t, m);
+    }
+    linear_store(a, i0, m, j0, LINEAR_Q8_OUTPUTS, acc, LINEAR_Q8_LD);
+}
+
+/* ---- a few rows */
+
+/* Rows of one packed panel's group, 8, 6, 4, 2 or 1 at a time. */
+LINEAR_INLINE void linear_q8_few_rows(struct quire_panel_format f, struct linear_q8_part p,
                                       size_t m)
 {
-    if (linear_full_bytes(f))
-        linear_q8_part_full(p, m);
-    else if (quire_panel_sub16(f) && quire_panel_has_min(f))
-        linear_q8_part_sub16_min(p, m);
-    else if (quire_panel_sub16(f))
-        linear_q8_part_sub16(p, m);
-    else if (quire_panel_has_min(f))
-        linear_q8_part_min(p, m);
-    else
-        linear_q8_part_plain(p, m);
+    const int kind = linear_q8_kind(f) | LINEAR_Q8_PACKED;
+    while (m > 0) {
+        const size_t rows = m > 7 ? 8 : m > 1 ? m & ~(size_t)1 : 1;
+        switch (rows) {
+        case 8:
+            linear_q8_tile(kind, f, 8, 1, &p);
+            break;
+        case 6:
+            linear_q8_tile(kind, f, 6, 1, &p);
+            break;
+        case 4:
+            linear_q8_tile(kind, f, 4, 1, &p);
+            break;
+        case 2:
+            linear_q8_tile(kind, f, 2, 1, &p);
+            break;
+        default:
+            linear_q8_tile(kind, f, 1, 1, &p);
+            break;
+        }
+        linear_q8_next_rows(&p, rows);
+        m -= rows;
+    }
 }
 
-LINEAR_INLINE void linear_q8_run(struct quire_panel_format f, const struct quire_linear_args *a)
+typedef void linear_q8_few_fn(struct linear_q8_part p, size_t m);
+
+/* Rows [i0, i0 + m) times the panel from output j0 on. */
+LINEAR_INLINE void linear_q8_few(struct quire_panel_format f, const struct quire_linear_args *a,
+                                 size_t i0, size_t m, size_t j0, linear_q8_few_fn *rows)
 {
-    enum { R = QUIRE_PANEL_ROWS, GROUP_BLOCKS = QUIRE_GROUP_K / QUIRE_BLOCK_K };
-    _Alignas(64) float acc[LINEAR_QUANT_M * R];
-    struct linear_group g;
+    _Alignas(64) float acc[LINEAR_Q8_M * LINEAR_Q8_LD];
+    struct linear_scales scales;
     const size_t blocks = a->k / QUIRE_BLOCK_K;
-    for (size_t j0 = 0; j0 < a->n; j0 += R)
-        for (size_t i0 = 0; i0 < a->m; i0 += LINEAR_QUANT_M) {
-            const size_t m = a->m - i0 < LINEAR_QUANT_M ? a->m - i0 : LINEAR_QUANT_M;
-            const uint8_t *group = (const uint8_t *)a->w + j0 / R * a->panel_bytes;
-            memset(acc, 0, m * R * sizeof *acc);
-            for (size_t b = 0; b < blocks; b += GROUP_BLOCKS) {
-                const size_t nb = blocks - b < GROUP_BLOCKS ? blocks - b : GROUP_BLOCKS;
-                linear_unpack(f, VI32_W8_OFFSET == 0, group, nb, &g);
-                group += quire_panel_group_bytes(f, nb);
-                const struct linear_q8_part p = {
-                    .g = &g,
-                    .q = a->q + i0 * a->q_stride + b * QUIRE_BLOCK_K,
-                    .d = a->q_d + i0 * blocks + b,
-                    .sum = a->q_sum + 2 * (i0 * blocks + b),
-                    .acc = acc,
-                    .q_stride = a->q_stride,
-                    .blocks = blocks,
-                    .n_blocks = nb,
-                    .offset = linear_full_bytes(f) ? VI32_W8_OFFSET : f.offset,
-                };
-                linear_q8_multiply(f, p, m);
-            }
-            linear_store(a, i0, m, j0, R, acc);
+    const uint8_t *group = (const uint8_t *)a->w + j0 / QUIRE_PANEL_ROWS * a->panel_bytes;
+    memset(acc, 0, m * LINEAR_Q8_LD * sizeof *acc);
+    for (size_t b = 0; b < blocks; b += LINEAR_Q8_GROUP) {
+        const size_t nb = blocks - b < LINEAR_Q8_GROUP ? blocks - b : LINEAR_Q8_GROUP;
+        const uint8_t *body = group + quire_panel_header_bytes(f, nb);
+        linear_prefetch(group, LINEAR_Q8_AHEAD, quire_panel_header_bytes(f, nb));
+        linear_unpack_scales(f, group, nb, &scales, 0);
+        for (size_t r = 0; r < QUIRE_PANEL_ROWS; r += VF32_N) {
+            const struct linear_q8_part p = {
+                .next = body + LINEAR_Q8_AHEAD,
+                .next_lines = r ? 0 : quire_panel_block_bytes(f) / QUIRE_LINE,
+                .w = { body + 4 * r },
+                .scale = scales.scale[0] + r,
+                .q = a->q + i0 * a->q_stride + b,
+                .q_stride = a->q_stride,
+                .acc = acc + r,
+                .n_blocks = nb,
+                .offset_shift = linear_q8_offset_shift(f),
+            };
+            rows(p, m);
         }
+        group += quire_panel_group_bytes(f, nb);
+    }
+    linear_store(a, i0, m, j0, QUIRE_PANEL_ROWS, acc, LINEAR_Q8_LD);
+}
+
+/* ---- the whole product */
+
+LINEAR_INLINE void linear_q8_run(struct quire_panel_format f, const struct quire_linear_args *a,
+                                 linear_q8_few_fn *few)
+{
+    /* equal pieces of the rows, so that none is a few when all are many */
+    const size_t pieces = (a->m + LINEAR_Q8_M - 1) / LINEAR_Q8_M,
+                 panels = (a->n + QUIRE_PANEL_ROWS - 1) / QUIRE_PANEL_ROWS;
+    for (size_t i = 0; i < pieces; i++) {
+        const size_t i0 = i * a->m / pieces, m = (i + 1) * a->m / pieces - i0;
+        size_t j = 0;
+        if (m > LINEAR_Q8_FEW)
+            for (; j + LINEAR_Q8_PANELS <= panels; j += LINEAR_Q8_PANELS)
+                linear_q8_many(f, a, i0, m, j * QUIRE_PANEL_ROWS);
+        for (; j < panels; j++)
+            linear_q8_few(f, a, i0, m, j * QUIRE_PANEL_ROWS, few);
+    }
 }
 
 #define X(name, NAME, ...)                                                                         \
+    static __attribute__((noinline)) void linear_q8_few_##name(struct linear_q8_part p, size_t m)  \
+    {                                                                                              \
+        linear_q8_few_rows((struct quire_panel_format)QUIRE_PANEL_FORMAT(__VA_ARGS__), p, m);      \
+    }                                                                                              \
     void LINEAR_KERNEL(linear_q8_##name)(const struct quire_linear_args *a)                        \
     {                                                                                              \
-        linear_q8_run((struct quire_panel_format)QUIRE_PANEL_FORMAT(__VA_ARGS__), a);              \
+        linear_q8_run((struct quire_panel_format)QUIRE_PANEL_FORMAT(__VA_ARGS__), a,               \
+                      linear_q8_few_##name);                                                       \
     }
 QUIRE_QUANT_TYPES(X)
 #undef X

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_unpack_tpl.h - unpacks one group of a quantised panel to bytes and f32 scales. */
+/* linear_unpack_tpl.h - reads groups of quantised panels: codes as bytes, scales as f32. */
 #ifndef QUIRE_TEMPLATE_LINEAR_UNPACK_TPL_H
 #define QUIRE_TEMPLATE_LINEAR_UNPACK_TPL_H
 #include "template/linear_common_tpl.h"
 
-/* Step s of the group is codes[s]; scale and min are per sub-block of 32 (or 16) k and row. */
-struct linear_group {
-    _Alignas(64) uint8_t codes[QUIRE_GROUP_K / 4][QUIRE_LINE];
-    float scale[16][QUIRE_PANEL_ROWS];
-    float min[16][QUIRE_PANEL_ROWS];
+enum { LINEAR_SCALES_LD = 2 * QUIRE_PANEL_ROWS };
+
+/* Scales and minimums of a group of up to two panels side by side, per sub-block of 32 (or 16) k. */
+struct linear_scales {
+    _Alignas(64) float scale[16][LINEAR_SCALES_LD];
+    float min[16][LINEAR_SCALES_LD];
+};
+
+/* Codes of a panel's group: step after step. */
+struct linear_codes {
+    _Alignas(64) uint8_t step[QUIRE_GROUP_K / 4][QUIRE_LINE];
 };
 
 /* Types whose codes need all eight bits. */
@@ -62,58 +68,59 @@ LINEAR_INLINE vf32 linear_e8m0_half(const uint8_t *p)
     return vf32_bits(vi32_select(vi32_gt(e, one), normal, denormal));
 }
 
-/* Rows r .. r + VF32_N - 1 of the scales. */
-LINEAR_INLINE void linear_unpack_scales(struct quire_panel_format f, const uint8_t *h,
-                                        size_t n_blocks, size_t r, struct linear_group *g)
+/* Rows r .. r + VF32_N - 1 of the scales of a header, to the same place of `scale` and `min`. */
+LINEAR_INLINE void linear_unpack_rows(struct quire_panel_format f, const uint8_t *h,
+                                      size_t n_blocks, size_t r, float *scale, float *min)
 {
-    enum { R = QUIRE_PANEL_ROWS };
+    enum { R = QUIRE_PANEL_ROWS, LD = LINEAR_SCALES_LD };
     const uint16_t *d = (const uint16_t *)(const void *)h + r;
     for (size_t b = 0; b < n_blocks; b++) {
         if (f.scales == QUIRE_SCALE_D)
-            vf32_store(&g->scale[b][r], vf32_load_f16(d + b * R));
+            vf32_store(scale + b * LD, vf32_load_f16(d + b * R));
         if (f.scales == QUIRE_SCALE_E8M0)
-            vf32_store(&g->scale[b][r], linear_e8m0_half(h + b * R + r));
+            vf32_store(scale + b * LD, linear_e8m0_half(h + b * R + r));
         if (f.scales == QUIRE_SCALE_DM) {
-            vf32_store(&g->scale[b][r], vf32_load_f16(d + 2 * b * R));
-            vf32_store(&g->min[b][r], vf32_sub(vf32_zero(), vf32_load_f16(d + (2 * b + 1) * R)));
+            vf32_store(scale + b * LD, vf32_load_f16(d + 2 * b * R));
+            vf32_store(min + b * LD, vf32_sub(vf32_zero(), vf32_load_f16(d + (2 * b + 1) * R)));
         }
     }
     const size_t n_sub = quire_panel_sub16(f) ? 16 : 8;
     const uint8_t *s = h + 64 + r;
     for (size_t i = 0; i < n_sub; i++) {
         if (f.scales == QUIRE_SCALE_K8 || f.scales == QUIRE_SCALE_K16) {
-            const vf32 scale = vf32_from_i32(vi32_load_s8((const int8_t *)s + i * R));
-            vf32_store(&g->scale[i][r], vf32_mul(vf32_load_f16(d), scale));
+            const vf32 factor = vf32_from_i32(vi32_load_s8((const int8_t *)s + i * R));
+            vf32_store(scale + i * LD, vf32_mul(vf32_load_f16(d), factor));
         }
         if (f.scales == QUIRE_SCALE_K8_MIN || f.scales == QUIRE_SCALE_K16_MIN) {
-            vi32 scale = vi32_load_u8(s + i * R), min = scale;
+            vi32 factor = vi32_load_u8(s + i * R), of_min = factor;
             if (f.scales == QUIRE_SCALE_K8_MIN) {
-                min = vi32_load_u8(s + (8 + i) * R);
+                of_min = vi32_load_u8(s + (8 + i) * R);
             } else {
-                scale = vi32_and(scale, vi32_set1(15));
-                min = vi32_shr(min, 4);
+                factor = vi32_and(factor, vi32_set1(15));
+                of_min = vi32_shr(of_min, 4);
             }
-            vf32_store(&g->scale[i][r], vf32_mul(vf32_load_f16(d), vf32_from_i32(scale)));
-            vf32_store(&g->min[i][r], vf32_mul(vf32_load_f16(d + R), vf32_from_i32(min)));
+            vf32_store(scale + i * LD, vf32_mul(vf32_load_f16(d), vf32_from_i32(factor)));
+            vf32_store(min + i * LD, vf32_mul(vf32_load_f16(d + R), vf32_from_i32(of_min)));
         }
     }
 }
 
-LINEAR_INLINE void linear_unpack(struct quire_panel_format f, bool is_signed, const uint8_t *group,
-                                 size_t n_blocks, struct linear_group *g)
+/* Scales of the group at `header` to column `at` of s. */
+LINEAR_INLINE void linear_unpack_scales(struct quire_panel_format f, const uint8_t *header,
+                                        size_t n_blocks, struct linear_scales *s, size_t at)
 {
     for (size_t r = 0; r < QUIRE_PANEL_ROWS; r += VF32_N)
-        linear_unpack_scales(f, group, n_blocks, r, g);
-    const size_t header = quire_panel_header_bytes(f, n_blocks),
-                 ahead = 2 * quire_panel_group_bytes(f, n_blocks);
-    linear_prefetch(group, ahead, header);
-    group += header;
-    for (size_t b = 0; b < n_blocks; b++, group += quire_panel_block_bytes(f)) {
-        linear_prefetch(group, ahead, quire_panel_block_bytes(f));
+        linear_unpack_rows(f, header, n_blocks, r, &s->scale[0][at + r], &s->min[0][at + r]);
+}
+
+/* Codes of the blocks at `body`. */
+LINEAR_INLINE void linear_unpack_codes(struct quire_panel_format f, bool is_signed,
+                                       const uint8_t *body, size_t n_blocks, struct linear_codes *c)
+{
+    for (size_t b = 0; b < n_blocks; b++, body += quire_panel_block_bytes(f))
         for (size_t x = 0; x < QUIRE_LINE; x += 4 * VF32_N)
-            LINEAR_UNROLL for (int s = 0; s < 8; s++) vi32_store(
-                &g->codes[8 * b + (size_t)s][x], linear_code(f, is_signed, group + x, s));
-    }
+            LINEAR_UNROLL for (int s = 0; s < 8; s++)
+                vi32_store(&c->step[8 * b + (size_t)s][x], linear_code(f, is_signed, body + x, s));
 }
 
 #endif

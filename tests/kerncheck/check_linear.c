@@ -59,24 +59,25 @@ static void *rows_at_guard(size_t m, size_t stride, size_t k, size_t size)
 static void quantise(struct kc_env *env, struct problem *p, size_t stride)
 {
     const size_t m = p->a.m, k = p->a.k;
-    int8_t *q = rows_at_guard(m, stride, k, 1);
-    float *d = kc_buffer_end(m * k / 32 * sizeof *d);
-    int32_t *sum = kc_buffer_end(m * k / 16 * sizeof *sum);
-    memset(sum, 0, m * k / 16 * sizeof *sum);
+    struct quire_q8_block *q = rows_at_guard(m, stride, k / 32, sizeof *q);
     const int extreme = kc_int(env, 0, 7);
     for (size_t i = 0; i < m; i++)
-        for (size_t j = 0; j < k; j++) {
-            q[i * stride + j] = (int8_t)(extreme == 0   ? 127
-                                         : extreme == 1 ? -127
-                                                        : kc_int(env, -127, 127));
-            sum[(i * k + j) / 16] += q[i * stride + j];
+        for (size_t j = 0; j < k / 32; j++) {
+            struct quire_q8_block *b = q + i * stride + j;
+            int sum[2] = { 0, 0 };
+            for (int t = 0; t < 32; t++) {
+                b->q[t] = (int8_t)(extreme == 0   ? 127
+                                   : extreme == 1 ? -127
+                                                  : kc_int(env, -127, 127));
+                sum[t / 16] += b->q[t];
+            }
+            b->d = fabsf(kc_normal(env)) * 0.01f;
+            b->d_sum = b->d * (float)(sum[0] + sum[1]);
+            b->minus_half = -sum[0];
+            b->minus_sum = -sum[0] - sum[1];
         }
-    for (size_t i = 0; i < m * k / 32; i++)
-        d[i] = fabsf(kc_normal(env)) * 0.01f;
     p->a.q = q;
     p->a.q_stride = stride;
-    p->a.q_d = d;
-    p->a.q_sum = sum;
 }
 
 static void make_activations(struct kc_env *env, struct problem *p)
@@ -84,7 +85,7 @@ static void make_activations(struct kc_env *env, struct problem *p)
     const size_t m = p->a.m, k = p->a.k, even = k + k % 2,
                  stride = even + (size_t)(2 * kc_int(env, 0, 9));
     if (p->mode == MODE_Q8) {
-        quantise(env, p, stride);
+        quantise(env, p, k / 32 + (size_t)kc_int(env, 0, 3));
     } else if (p->mode == MODE_F32) {
         float *x = rows_at_guard(m, stride, k, sizeof *x);
         for (size_t i = 0; i < m; i++)
@@ -160,7 +161,8 @@ static double want(const struct problem *p, size_t i, size_t j, double *bound)
     for (size_t k = 0; k < a->k; k++) {
         const struct kc_weight w = p->weights[j * a->k + k];
         if (p->mode == MODE_Q8) {
-            const double x = (double)a->q_d[i * (a->k / 32) + k / 32] * a->q[i * a->q_stride + k];
+            const struct quire_q8_block *b = a->q + i * a->q_stride + k / 32;
+            const double x = (double)b->d * b->q[k % 32];
             sum += x * (w.scale * w.q - w.min);
             size += fabs(x) * (fabs(w.scale * w.q) + fabs(w.min));
             n_adds += 4.0 / sub; /* two fma of two operands, one of them rounded before */
@@ -193,18 +195,18 @@ static float exact(const struct problem *p, size_t i, size_t j)
     const struct kc_weight *row = p->weights + j * a->k;
     float acc = 0;
     if (p->mode == MODE_Q8) {
-        const int8_t *q = a->q + i * a->q_stride;
+        const struct quire_q8_block *q = a->q + i * a->q_stride;
         for (size_t k = 0; k < a->k; k += sub) {
-            const float da = a->q_d[i * (a->k / 32) + k / 32];
+            const struct quire_q8_block *b = q + k / 32;
             const struct kc_weight w = row[k];
             int isum = 0, asum = 0;
             for (size_t t = k; t < k + sub; t++) {
-                isum += row[t].q * q[t];
-                asum += q[t];
+                isum += row[t].q * b->q[t % 32];
+                asum += b->q[t % 32];
             }
-            acc = fmaf((float)isum, (float)w.scale * da, acc);
+            acc = fmaf((float)isum, (float)w.scale * b->d, acc);
             if (kc_has_min(p->type))
-                acc = fmaf(-(float)w.min, da * (float)asum, acc);
+                acc = fmaf(-(float)w.min, b->d * (float)asum, acc);
         }
     } else {
         for (size_t k = 0; k < a->k + a->k % 2; k++) {
@@ -276,11 +278,7 @@ static bool check_bits(struct kc_env *env, const struct problem *p, linear_kerne
                 c.bias = a->bias ? a->bias + j : NULL;
                 c.x = a->x ? a->x + i * a->x_stride : NULL;
                 c.x_bf16 = a->x_bf16 ? a->x_bf16 + i * a->x_bf16_stride : NULL;
-                if (a->q) {
-                    c.q = a->q + i * a->q_stride;
-                    c.q_d = a->q_d + i * (a->k / 32);
-                    c.q_sum = a->q_sum + i * (a->k / 16);
-                }
+                c.q = a->q ? a->q + i * a->q_stride : NULL;
                 kernel(&c);
             }
         for (size_t i = 0; i < a->m; i++)
@@ -372,10 +370,9 @@ static void check_native(struct kc_env *env, kc_fn fn)
         check_linear_native_bf16(env, fn);
 }
 
-typedef void quant_kernel(int8_t *q, float *d, int32_t *sum, const float *x, size_t n_blocks);
+typedef void quant_kernel(struct quire_q8_block *q, const float *x, size_t n_blocks);
 
-static void check_block(struct kc_env *env, const int8_t *q, float d, const int32_t *sum,
-                        const float *x)
+static void check_block(struct kc_env *env, const struct quire_q8_block *b, const float *x)
 {
     float amax = 0;
     int sums[2] = { 0, 0 };
@@ -384,25 +381,27 @@ static void check_block(struct kc_env *env, const int8_t *q, float d, const int3
     for (int i = 0; i < 32; i++) {
         const int expected =
             amax < 0x1p-100f || isinf(amax) ? 0 : (int)nearbyint((double)(x[i] * (127 / amax)));
-        sums[i / 16] += q[i];
-        if (q[i] != expected)
+        sums[i / 16] += b->q[i];
+        if (b->q[i] != expected)
             kc_fail(env, "value %d: %g of amax %g became %d, not %d", i, (double)x[i], (double)amax,
-                    q[i], expected);
+                    b->q[i], expected);
     }
     const float scale = amax < 0x1p-100f ? 0 : amax / 127;
-    if (isinf(amax) ? !isnan(d) : d != scale)
-        kc_fail(env, "amax %g: scale %g", (double)amax, (double)d);
-    if (sums[0] != sum[0] || sums[1] != sum[1])
-        kc_fail(env, "sums %d %d, not %d %d", sum[0], sum[1], sums[0], sums[1]);
+    if (isinf(amax) ? !isnan(b->d) : b->d != scale)
+        kc_fail(env, "amax %g: scale %g", (double)amax, (double)b->d);
+    if (b->minus_half != -sums[0] || b->minus_sum != -sums[0] - sums[1])
+        kc_fail(env, "sums %d %d for %d %d", b->minus_half, b->minus_sum, sums[0], sums[1]);
+    const float d_sum = scale * (float)(sums[0] + sums[1]);
+    if (isinf(amax) ? !isnan(b->d_sum) : b->d_sum != d_sum)
+        kc_fail(env, "d_sum %g, not %g", (double)b->d_sum, (double)d_sum);
 }
 
 static void check_quant(struct kc_env *env, quant_kernel *kernel)
 {
     for (int r = 0; r < env->rounds && !env->failures; r++) {
         const size_t nb = (size_t)kc_int(env, 1, 9);
-        float *x = kc_buffer_end(nb * 32 * sizeof *x), *d = kc_buffer_end(nb * sizeof *d);
-        int8_t *q = kc_buffer_end(nb * 32);
-        int32_t *sum = kc_buffer_end(nb * 2 * sizeof *sum);
+        float *x = kc_buffer_end(nb * 32 * sizeof *x);
+        struct quire_q8_block *q = kc_buffer_end(nb * sizeof *q);
         for (size_t b = 0; b < nb; b++) {
             const int kind = kc_int(env, 0, 9);
             kc_fill_normal(env, x + 32 * b, 32,
@@ -413,11 +412,11 @@ static void check_quant(struct kc_env *env, quant_kernel *kernel)
             if (kind == 3)
                 x[32 * b + (size_t)kc_int(env, 0, 31)] = kc_int(env, 0, 1) ? NAN : -INFINITY;
         }
-        kernel(q, d, sum, x, nb);
+        kernel(q, x, nb);
         for (size_t b = 0; b < nb && !env->failures; b++)
-            check_block(env, q + 32 * b, d[b], sum + 2 * b, x + 32 * b);
-        if (!kc_intact(q) || !kc_intact(d) || !kc_intact(sum))
-            kc_fail(env, "wrote beside its buffers");
+            check_block(env, q + b, x + 32 * b);
+        if (!kc_intact(q))
+            kc_fail(env, "wrote beside its blocks");
         kc_release();
     }
 }

@@ -4,7 +4,8 @@
 #define QUIRE_ISA         emulated
 #define LINEAR_FLOAT_ROWS 4
 #define LINEAR_FLOAT_VECS 2
-#define LINEAR_Q8_ROWS    2
+#define LINEAR_Q8_ROWS    4
+#define LINEAR_Q8_VECS    8
 #include "template/linear_act_tpl.h"
 #include "template/linear_dequant_tpl.h"
 #include "template/linear_native_tpl.h"

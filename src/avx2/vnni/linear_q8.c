@@ -3,6 +3,7 @@
 #include "simd/vec_avx2.h"
 #define QUIRE_ISA      avx2_vnni
 #define LINEAR_Q8_ROWS 4
+#define LINEAR_Q8_VECS 2
 #include "template/linear_q8_tpl.h"
 
 void quire_init_linear_avx2_vnni(struct quire_kernels *k)

@@ -2,7 +2,8 @@
 /* linear_q8.c - int8 activations times quantised weights for avx512_vnni, on VPDPBUSD. */
 #include "simd/vec_avx512.h"
 #define QUIRE_ISA      avx512_vnni
-#define LINEAR_Q8_ROWS 8
+#define LINEAR_Q8_ROWS 6
+#define LINEAR_Q8_VECS 2
 #include "template/linear_q8_tpl.h"
 
 void quire_init_linear_avx512_vnni(struct quire_kernels *k)

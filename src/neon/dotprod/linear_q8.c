@@ -2,7 +2,8 @@
 /* linear_q8.c - int8 activations times quantised weights for neon_dotprod, on SDOT. */
 #include "simd/vec_neon.h"
 #define QUIRE_ISA      neon_dotprod
-#define LINEAR_Q8_ROWS 2
+#define LINEAR_Q8_ROWS 4
+#define LINEAR_Q8_VECS 4
 #include "template/linear_q8_tpl.h"
 
 void quire_init_linear_neon_dotprod(struct quire_kernels *k)

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* linear_q8_tile_tpl.h - one register tile: a few activation rows times vectors of outputs, over
+ * the blocks of one group.
+ *
+ * Weights are codes, unpacked to bytes before (many rows share them) or in registers on the way (a
+ * few rows stream them). */
+#ifndef QUIRE_TEMPLATE_LINEAR_Q8_TILE_TPL_H
+#define QUIRE_TEMPLATE_LINEAR_Q8_TILE_TPL_H
+#include "template/linear_unpack_tpl.h"
+
+/* What a tile depends on. With VI32_PAIRS, the bits from PAIRS on are the number of steps whose
+ * 16-bit products can be added without overflow. */
+enum linear_q8_kind {
+    LINEAR_Q8_SUB16 = 1,  /* a scale per 16 values, else per 32 */
+    LINEAR_Q8_MIN = 2,    /* minimums; codes have no offset */
+    LINEAR_Q8_FULL = 4,   /* codes need eight bits */
+    LINEAR_Q8_PACKED = 8, /* codes as they lie in the panel */
+    LINEAR_Q8_PAIRS = 16,
+};
+
+enum {
+    LINEAR_Q8_FEW = 8, /* rows that are multiplied with packed codes */
+    LINEAR_Q8_LD = LINEAR_SCALES_LD,
+    LINEAR_Q8_MAX_ROWS = LINEAR_Q8_ROWS > LINEAR_Q8_FEW ? LINEAR_Q8_ROWS : LINEAR_Q8_FEW,
+    LINEAR_Q8_ACC_REGS = VF32_REGS >= 32, /* accumulators in registers, else in memory */
+};
+
+struct linear_q8_part {
+    const uint8_t *w[LINEAR_Q8_VECS]; /* each vector's codes of the group's first block */
+    const float *scale;               /* first vector's column of a struct linear_scales */
+    const struct quire_q8_block *q;   /* at the group's first k */
+    size_t q_stride;                  /* blocks */
+    float *acc;                       /* [rows][LINEAR_Q8_LD] */
+    size_t n_blocks;                  /* of the group */
+    int offset_shift;                 /* log2 of what codes exceed weights by; not for MIN */
+    /* weights to ask for meanwhile: lines at each block, from `next` on and, of a second panel,
+     * next_panel bytes beyond */
+    const uint8_t *next;
+    size_t next_lines, next_panel;
+};
+
+/* Registers of a tile; a row's or vector's number is always a constant. */
+struct linear_q8_sums {
+    vi32 v[LINEAR_Q8_MAX_ROWS][LINEAR_Q8_VECS];
+};
+
+LINEAR_INLINE vi32 linear_broadcast4(const int8_t *q)
+{
+    int32_t four;
+    memcpy(&four, q, sizeof four);
+    return vi32_set1(four);
+}
+
+LINEAR_INLINE vi32 linear_q8_codes(int kind, struct quire_panel_format f, const uint8_t *w, int s)
+{
+    if (kind & LINEAR_Q8_PACKED)
+        return linear_code(f, VI32_W8_OFFSET == 0, w, s);
+    return vi32_load(w + s * QUIRE_LINE);
+}
+
+/* Minus the offset times the sum of the activations: where an integer dot of codes starts. */
+LINEAR_INLINE vi32 linear_q8_start(int kind, const struct quire_q8_block *a, int half, vi32 shift)
+{
+    if ((kind & LINEAR_Q8_MIN) || (kind & LINEAR_Q8_FULL && VI32_W8_OFFSET == 0))
+        return vi32_zero();
+    vi32 minus = vi32_set1(kind & LINEAR_Q8_SUB16 && !half ? a->minus_half : a->minus_sum);
+    if (half)
+        minus = vi32_sub(minus, vi32_set1(a->minus_half));
+    return vi32_shl_each(minus, shift);
+}
+
+#if defined(VI32_PAIRS)
+/* Steps s0 .. s0 + n - 1, as many as fit 16 bits at a time; then sums of pairs go to 32 bits. */
+LINEAR_INLINE void linear_q8_dot_pairs(int kind, struct quire_panel_format f, int rows, int vecs,
+                                       const uint8_t *const *w, const struct quire_q8_block *a,
+                                       size_t stride, int s0, int n, struct linear_q8_sums *sum)
+{
+    const int most = kind / LINEAR_Q8_PAIRS, steps = most < n ? most : n;
+    LINEAR_UNROLL for (int s = s0; s < s0 + n; s += steps)
+        LINEAR_UNROLL for (int v = 0; v < vecs; v++)
+    {
+        vi32 pairs[LINEAR_Q8_MAX_ROWS];
+        LINEAR_UNROLL for (int t = s; t < s + steps; t++)
+        {
+            const vi32 codes = linear_q8_codes(kind, f, w[v], t);
+            LINEAR_UNROLL for (int r = 0; r < rows; r++)
+            {
+                const vi32 q = linear_broadcast4(a[(size_t)r * stride].q + 4 * t),
+                           both = vi32_pairs(codes, q);
+                pairs[r] = t == s ? both : vi32_pairs_add(pairs[r], both);
+            }
+        }
+        LINEAR_UNROLL for (int r = 0; r < rows; r++) sum->v[r][v] =
+            vi32_add(sum->v[r][v], vi32_pairs_sum(pairs[r]));
+    }
+}
+#endif
+
+/* Steps s0 .. s0 + n - 1 of a block. */
+LINEAR_INLINE void linear_q8_dot(int kind, struct quire_panel_format f, int rows, int vecs,
+                                 const uint8_t *const *w, const struct quire_q8_block *a,
+                                 size_t stride, int s0, int n, struct linear_q8_sums *sum)
+{
+    LINEAR_UNROLL for (int s = s0; s < s0 + n; s++)
+    {
+        vi32 codes[LINEAR_Q8_VECS];
+        LINEAR_UNROLL for (int v = 0; v < vecs; v++) codes[v] = linear_q8_codes(kind, f, w[v], s);
+        LINEAR_UNROLL for (int r = 0; r < rows; r++)
+        {
+            const int8_t *q = a[(size_t)r * stride].q;
+#if defined(VI32_LANES)
+            const vi32 four = vi32_load(q + s / 4 * 16);
+            LINEAR_UNROLL for (int v = 0; v < vecs; v++) sum->v[r][v] =
+                vi32_dot_lane(sum->v[r][v], codes[v], four, s % 4);
+#else
+            const vi32 four = linear_broadcast4(q + 4 * s);
+            LINEAR_UNROLL for (int v = 0; v < vecs; v++) sum->v[r][v] =
+                kind & LINEAR_Q8_FULL ? vi32_dot_w8(sum->v[r][v], codes[v], four)
+                                      : vi32_dot_u7(sum->v[r][v], codes[v], four);
+#endif
+        }
+    }
+}
+
+/* d * the sum of a half's q, or of all. */
+LINEAR_INLINE vf32 linear_q8_d_sum(int kind, const struct quire_q8_block *a, int half)
+{
+    if (!(kind & LINEAR_Q8_SUB16))
+        return vf32_set1(a->d_sum);
+    vi32 sum = vi32_sub(vi32_zero(), vi32_set1(a->minus_half));
+    if (half)
+        sum = vi32_sub(vi32_set1(a->minus_half), vi32_set1(a->minus_sum));
+    return vf32_mul(vf32_set1(a->d), vf32_from_i32(sum));
+}
+
+/* Sub-block `half` of a block: integer dots, then the two float operations of N2. */
+LINEAR_INLINE void linear_q8_sub(int kind, struct quire_panel_format f, int rows, int vecs,
+                                 const struct linear_q8_part *p, const uint8_t *const *w,
+                                 const struct quire_q8_block *a, int half, const float *scale,
+                                 vi32 shift, vf32 (*acc)[LINEAR_Q8_VECS])
+{
+    enum { MIN_AT = 16 * LINEAR_SCALES_LD };
+    const int steps = kind & LINEAR_Q8_SUB16 ? 4 : 8;
+    struct linear_q8_sums sum;
+    LINEAR_UNROLL for (int r = 0; r < rows; r++)
+    {
+        const vi32 start = linear_q8_start(kind, a + (size_t)r * p->q_stride, half, shift);
+        LINEAR_UNROLL for (int v = 0; v < vecs; v++) sum.v[r][v] = start;
+    }
+#if defined(VI32_PAIRS)
+    if (!(kind & LINEAR_Q8_FULL))
+        linear_q8_dot_pairs(kind, f, rows, vecs, w, a, p->q_stride, half * steps, steps, &sum);
+    else
+#endif
+        linear_q8_dot(kind, f, rows, vecs, w, a, p->q_stride, half * steps, steps, &sum);
+    LINEAR_UNROLL for (int r = 0; r < rows; r++)
+    {
+        const struct quire_q8_block *b = a + (size_t)r * p->q_stride;
+        LINEAR_UNROLL for (int v = 0; v < vecs; v++)
+        {
+            const vf32 dw = vf32_load(scale + v * VF32_N);
+            float *at = p->acc + r * LINEAR_Q8_LD + v * VF32_N;
+            vf32 out = LINEAR_Q8_ACC_REGS ? acc[r][v] : vf32_load(at);
+            out = vf32_fma(vf32_from_i32(sum.v[r][v]), vf32_mul(dw, vf32_set1(b->d)), out);
+            if (kind & LINEAR_Q8_MIN)
+                out = vf32_fnma(vf32_load(scale + MIN_AT + v * VF32_N),
+                                linear_q8_d_sum(kind, b, half), out);
+            if (LINEAR_Q8_ACC_REGS)
+                acc[r][v] = out;
+            else
+                vf32_store(at, out);
+        }
+    }
+}
+
+LINEAR_INLINE void linear_q8_tile(int kind, struct quire_panel_format f, int rows, int vecs,
+                                  const struct linear_q8_part *p)
+{
+    const size_t block = kind & LINEAR_Q8_PACKED ? quire_panel_block_bytes(f) : 8 * QUIRE_LINE;
+    const vi32 shift = vi32_set1(p->offset_shift);
+    const struct quire_q8_block *a = p->q;
+    const uint8_t *w[LINEAR_Q8_VECS], *next = p->next;
+    const float *scale = p->scale;
+    vf32 acc[LINEAR_Q8_MAX_ROWS][LINEAR_Q8_VECS];
+    LINEAR_UNROLL for (int v = 0; v < vecs; v++) w[v] = p->w[v];
+    if (LINEAR_Q8_ACC_REGS)
+        LINEAR_UNROLL for (int r = 0; r < rows; r++) LINEAR_UNROLL for (int v = 0; v < vecs; v++)
+            acc[r][v] = vf32_load(p->acc + r * LINEAR_Q8_LD + v * VF32_N);
+    for (size_t b = 0; b < p->n_blocks; b++, a++) {
+        for (size_t i = 0; i < p->next_lines; i++, next += QUIRE_LINE) {
+            __builtin_prefetch(next);
+            if (vecs * VF32_N > QUIRE_PANEL_ROWS)
+                __builtin_prefetch(next + p->next_panel);
+        }
+        linear_q8_sub(kind, f, rows, vecs, p, w, a, 0, scale, shift, acc);
+        scale += LINEAR_Q8_LD;
+        if (kind & LINEAR_Q8_SUB16) {
+            __asm__ volatile("" ::: "memory"); /* or loads move up and registers run out */
+            linear_q8_sub(kind, f, rows, vecs, p, w, a, 1, scale, shift, acc);
+            scale += LINEAR_Q8_LD;
+        }
+        LINEAR_UNROLL for (int v = 0; v < vecs; v++) w[v] += block;
+    }
+    if (LINEAR_Q8_ACC_REGS)
+        LINEAR_UNROLL for (int r = 0; r < rows; r++) LINEAR_UNROLL for (int v = 0; v < vecs; v++)
+            vf32_store(p->acc + r * LINEAR_Q8_LD + v * VF32_N, acc[r][v]);
+}
+
+#endif
