@@ -207,7 +207,8 @@ static void run_part(const struct quire_mla_weights *w, const struct quire_mla_a
                                            .in_head_stride = a.in_head_stride,
                                            .out = a.out,
                                            .out_stride = a.out_token_stride,
-                                           .out_head_stride = a.out_head_stride };
+                                           .out_head_stride = a.out_head_stride,
+                                           .compute = QUIRE_COMPUTE_F32 };
     size_t begin, end;
     if (!a.n_tokens)
         return;

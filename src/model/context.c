@@ -3,6 +3,7 @@
 #include "model/context.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "linear/heads.h"
 #include <string.h>
 
 enum { MAX_TOKENS = 1 << 20, MAX_SEQS = 1 << 16, ALIGN = 64 };
@@ -172,6 +173,21 @@ static void carve_moe(const struct quire_model *m, struct quire_context *ctx, st
     b->shared_gate = take_floats(c, rows, 1);
 }
 
+/* Views for the largest product of latent attention with one matrix for each head. Layers may be of different types. */
+static size_t head_view_bytes(const struct quire_model *m, size_t rows)
+{
+    static const enum qr_weight_role roles[] = { QR_W_LATENT_UK, QR_W_LATENT_UV };
+    size_t most = 0, bytes;
+    for (uint32_t i = 0; i < m->config->n_layers; i++)
+        for (int r = 0; r < 2; r++) {
+            const struct qr_packed *w = m->layers[i].experts[roles[r]][0];
+            if (!qr_heads_bytes(w, m->compute, m->config->layers[i].n_heads, rows, &bytes))
+                bytes = SIZE_MAX; /* more than any allocator has */
+            most = bytes > most ? bytes : most;
+        }
+    return most;
+}
+
 static void carve_expand(const struct quire_model *m, struct quire_context *ctx, struct carve *c)
 {
     const struct qr_expand_sizes n = qr_expand_sizes(m, ctx);
@@ -200,6 +216,7 @@ static void carve_heads(const struct quire_model *m, struct quire_context *ctx, 
     ctx->latent.q_a = cfg->mla.q_lora_rank ? take_floats(c, rows, cfg->mla.q_lora_rank) : NULL;
     ctx->latent.q = take_floats(c, rows, heads * latent_row);
     ctx->latent.att = take_floats(c, rows, heads * rank);
+    ctx->latent.views = take(c, head_view_bytes(m, rows), 1, 1);
     ctx->latent.starts = take(c, (size_t)ctx->max_seqs + 1, 1, sizeof *ctx->latent.starts);
     ctx->latent.runs = take(c, ctx->max_seqs, 1, sizeof *ctx->latent.runs);
     if (ctx->expand.from)

@@ -29,6 +29,7 @@ struct qr_latent_buffers {
     float *q_a; /* [q_lora_rank]; NULL without */
     float *q;   /* [max_heads * (kv_lora_rank + rope)] queries against latent rows */
     float *att; /* [max_heads * kv_lora_rank] results in latent form */
+    void *views; /* of each head's rows for a product with a matrix of its own; NULL where rows stay f32 */
     int32_t *starts;           /* [max_seqs + 1] query_start_loc of the absorbed rows */
     struct qr_token_run *runs; /* [max_seqs] the absorbed rows */
     uint32_t n_runs;
@@ -165,7 +166,8 @@ void qr_expand_destroy(struct quire_context *ctx);
  * accepted the batch. */
 quire_status qr_latent_place(const struct qr_step *s, struct quire_error *err);
 
-/* Attention of the rows that are expanded: ctx->q to ctx->att. Latent rows and q are complete. */
+/* Attention of the rows that are expanded: ctx->q to ctx->att. Latent rows and q are complete; ends with a barrier if
+ * there are such rows. */
 void qr_latent_expand(const struct qr_step *s, uint32_t layer, const struct quire_team *team);
 
 /* Latent attention from src to ctx->att, all rows of the step; ends with a barrier. */

@@ -89,7 +89,8 @@ static void rotate_queries(const struct qr_step *s, uint32_t i, const struct qui
             rotate(ctx, ctx->q + (r * heads + h) * c->head_dim + c->mla.qk_nope_dim, r);
 }
 
-/* A product with one matrix for each head: n rows of `in`, whose heads are in_row floats apart, to rows of `out`. */
+/* A product with one matrix for each head: n rows of `in`, whose heads are in_row floats apart, to rows of `out`. Ends
+ * with a barrier. */
 static void project_heads(const struct qr_step *s, uint32_t i, enum qr_weight_role role, size_t n, const float *in,
                           size_t in_row, float *out, size_t out_row, const struct quire_team *team)
 {
@@ -101,13 +102,18 @@ static void project_heads(const struct qr_step *s, uint32_t i, enum qr_weight_ro
                                         .in = in,
                                         .in_stride = heads * in_row,
                                         .in_head_stride = in_row,
+                                        .memory = s->ctx->latent.views,
                                         .out = out,
                                         .out_stride = heads * out_row,
-                                        .out_head_stride = out_row };
+                                        .out_head_stride = out_row,
+                                        .compute = m->compute };
+    qr_heads_prepare(&args, m->kernels, team);
+    quire_team_barrier(team);
     qr_heads_part(&args, m->kernels, team);
+    quire_team_barrier(team);
 }
 
-/* Queries of a run against latent rows; their rotary parts are only copied. */
+/* Queries of a run against latent rows; their rotary parts are only copied. Ends with a barrier. */
 static void absorb(const struct qr_step *s, uint32_t i, const struct qr_token_run *run, const struct quire_team *team)
 {
     const struct quire_context *ctx = s->ctx;
@@ -116,13 +122,13 @@ static void absorb(const struct qr_step *s, uint32_t i, const struct qr_token_ru
     const float *q = ctx->q + run->row * heads * c->head_dim;
     float *out = ctx->latent.q + run->absorbed * heads * (rank + rope);
     size_t begin, end;
-    project_heads(s, i, QR_W_LATENT_UK, run->n, q, c->head_dim, out, rank + rope, team);
     qr_team_range(team, run->n * heads, 1, &begin, &end);
     for (size_t r = begin; r < end; r++)
         memcpy(out + r * (rank + rope) + rank, q + r * c->head_dim + c->mla.qk_nope_dim, rope * sizeof *out);
+    project_heads(s, i, QR_W_LATENT_UK, run->n, q, c->head_dim, out, rank + rope, team);
 }
 
-/* Results of a run in latent form to those of its heads. */
+/* Results of a run in latent form to those of its heads. Ends with a barrier. */
 static void unabsorb(const struct qr_step *s, uint32_t i, const struct qr_token_run *run, const struct quire_team *team)
 {
     const struct quire_context *ctx = s->ctx;
@@ -158,11 +164,9 @@ void qr_latent_attention(const struct qr_step *s, uint32_t i, const float *src, 
     quire_team_barrier(team);
     for (uint32_t r = 0; r < l->n_runs; r++)
         absorb(s, i, &l->runs[r], team);
-    quire_team_barrier(team);
     attend(s, layer, team);
     quire_team_barrier(team);
     for (uint32_t r = 0; r < l->n_runs; r++)
         unabsorb(s, i, &l->runs[r], team);
     qr_latent_expand(s, i, team);
-    quire_team_barrier(team);
 }
