@@ -91,8 +91,9 @@ static size_t layer_bytes(const struct attention_case *c)
     size_t tokens = 0;
     for (uint32_t i = 0; i < c->n_seqs; i++)
         tokens += (size_t)c->lens[i] - (i ? c->shared : 0);
-    return tokens * c->shape->kv_heads * c->shape->head_size *
-           (bench_kv_elem_bytes(c->k_type) + bench_kv_elem_bytes(c->v_type));
+    return tokens * c->shape->kv_heads *
+           (bench_kv_row_bytes(c->k_type, c->shape->head_size) +
+            bench_kv_row_bytes(c->v_type, c->shape->head_size));
 }
 
 static quire_status make_cache(struct attention_case *c, const struct bench_options *o,
@@ -237,8 +238,9 @@ static void count_work(const struct attention_case *c, struct bench_work *w)
             attention_visible(c, len - c->n_query) + (double)c->n_query - 1 - (i ? c->shared : 0);
         w->need[roof_of(c)] += 4 * d * pairs * c->shape->heads;
         w->need[BENCH_READ] +=
-            keys * c->shape->kv_heads * d *
-            (double)(bench_kv_elem_bytes(c->k_type) + bench_kv_elem_bytes(c->v_type));
+            keys * c->shape->kv_heads *
+            (double)(bench_kv_row_bytes(c->k_type, c->shape->head_size) +
+                     bench_kv_row_bytes(c->v_type, c->shape->head_size));
     }
 }
 

@@ -133,3 +133,8 @@ size_t bench_kv_elem_bytes(enum quire_kv_dtype dtype)
 {
     return dtype == QUIRE_KV_F32 ? 4 : dtype == QUIRE_KV_BF16 || dtype == QUIRE_KV_F16 ? 2 : 1;
 }
+
+size_t bench_kv_row_bytes(enum quire_kv_dtype dtype, size_t n)
+{
+    return n * bench_kv_elem_bytes(dtype) + (dtype == QUIRE_KV_INT8 ? sizeof(float) : 0);
+}

@@ -29,5 +29,7 @@ quire_status bench_cache_fill(struct quire_kv_cache *kv, const struct bench_tabl
 int bench_kv_types(const struct bench_options *o, const char *dflt, unsigned k,
                    enum quire_kv_dtype *k_type, enum quire_kv_dtype *v_type);
 size_t bench_kv_elem_bytes(enum quire_kv_dtype dtype);
+/* Of n elements in the cache, with the scale of an int8 row. */
+size_t bench_kv_row_bytes(enum quire_kv_dtype dtype, size_t n);
 
 #endif

@@ -195,8 +195,8 @@ static void attention_need(const struct bench_session *s, const struct quire_kv_
     keys += n;
     need[attention_roof(&s->info, g->k_dtype)] += 2 * d * pairs * heads * g->n_layers;
     need[BENCH_READ] += keys * g->n_kv_heads * g->n_layers *
-                        (double)(g->head_size * bench_kv_elem_bytes(g->k_dtype) +
-                                 g->v_head_size * bench_kv_elem_bytes(g->v_dtype));
+                        (double)(bench_kv_row_bytes(g->k_dtype, g->head_size) +
+                                 bench_kv_row_bytes(g->v_dtype, g->v_head_size));
 }
 
 void bench_session_need(const struct bench_session *s, uint32_t n_seqs, uint32_t depth, uint32_t n,

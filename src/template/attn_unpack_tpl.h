@@ -3,6 +3,7 @@
  *
  * fp8: two 16-bit numbers share a 32-bit lane; no step below carries from one into the other. */
 #include "base/kernel.h"
+#include "template/unpack_fetch.h"
 
 #define UNPACK_PASTE_(name, isa) quire_##name##_##isa
 #define UNPACK_PASTE(name, isa)  UNPACK_PASTE_(name, isa)
@@ -66,6 +67,7 @@ static inline void unpack(const struct quire_attn_unpack_args *a, const struct u
     for (size_t step = 0; step < n_steps; step++, src += a->src_stride, dst += 2 * stride)
         for (size_t i = 0; i < n_bytes; i += 4 * VF32_N) {
             const vi32 codes = vi32_load(src + i);
+            unpack_fetch(src + i);
             vi32_store(dst + i / 2, unpack_halves(vi32_unpack_lo(codes), f));
             vi32_store(dst + stride + i / 2, unpack_halves(vi32_unpack_hi(codes), f));
         }
@@ -99,6 +101,7 @@ void UNPACK_KERNEL(attn_unpack_int8)(const struct quire_attn_unpack_args *a)
     for (size_t step = 0; step < n_steps; step++, src += a->src_stride, dst += 2 * stride)
         for (size_t i = 0; i < n_bytes; i += 4 * VF32_N) {
             const vi32 codes = vi32_load(src + i);
+            unpack_fetch(src + i);
             vi32_store(dst + i / 2, unpack_pair(unpack_byte(codes, 0), unpack_byte(codes, 1)));
             vi32_store(dst + stride + i / 2,
                        unpack_pair(unpack_byte(codes, 2), unpack_byte(codes, 3)));
