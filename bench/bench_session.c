@@ -35,7 +35,7 @@ static quire_status open_cache(struct bench_session *s, const struct bench_sessi
     const uint32_t max_blocks = (p->max_len + BLOCK - 1) / BLOCK;
     for (uint32_t g = 0; g < s->n_groups; g++) {
         s->groups[g].k_dtype = p->k_type;
-        s->groups[g].v_dtype = p->v_type;
+        s->groups[g].v_dtype = s->groups[g].flags & QUIRE_KV_LATENT ? p->k_type : p->v_type;
         s->groups[g].n_blocks = p->max_seqs * max_blocks;
     }
     const struct quire_kv_config config = { .struct_size = sizeof config,
@@ -194,9 +194,10 @@ static void attention_need(const struct bench_session *s, const struct quire_kv_
     double keys = depth < window ? depth : window;
     keys += n;
     need[attention_roof(&s->info, g->k_dtype)] += 2 * d * pairs * heads * g->n_layers;
-    need[BENCH_READ] += keys * g->n_kv_heads * g->n_layers *
-                        (double)(bench_kv_row_bytes(g->k_dtype, g->head_size) +
-                                 bench_kv_row_bytes(g->v_dtype, g->v_head_size));
+    double row = (double)bench_kv_row_bytes(g->k_dtype, g->head_size);
+    if (!(g->flags & QUIRE_KV_LATENT)) /* there the value is a part of the key */
+        row += (double)bench_kv_row_bytes(g->v_dtype, g->v_head_size);
+    need[BENCH_READ] += keys * g->n_kv_heads * g->n_layers * row;
 }
 
 void bench_session_need(const struct bench_session *s, uint32_t n_seqs, uint32_t depth, uint32_t n,

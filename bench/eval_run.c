@@ -34,7 +34,7 @@ static quire_status make_cache(struct eval_run *r, const struct eval_options *o,
         return s;
     for (uint32_t g = 0; g < r->n_groups; g++) {
         groups[g].k_dtype = o->k_dtype;
-        groups[g].v_dtype = o->v_dtype;
+        groups[g].v_dtype = groups[g].flags & QUIRE_KV_LATENT ? o->k_dtype : o->v_dtype;
         groups[g].n_blocks = n_blocks;
     }
     struct quire_kv_config config = { .struct_size = sizeof config,

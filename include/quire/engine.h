@@ -70,8 +70,9 @@ struct quire_engine_params {
     uint32_t context_length;
     uint64_t kv_bytes;   /**< budget for the KV cache; 0 = half of the memory that is available */
     uint32_t block_size; /**< tokens per block, a multiple of 16; 0 = 64 */
-    enum quire_kv_dtype k_dtype, v_dtype; /**< default f16 */
-    uint32_t max_step_tokens;             /**< most prompt tokens of one step; 0 = 256 */
+    /** default f16; latent groups store keys only and have no use for v_dtype */
+    enum quire_kv_dtype k_dtype, v_dtype;
+    uint32_t max_step_tokens; /**< most prompt tokens of one step; 0 = 256 */
     /** waiting, running and finished but not polled, together; 0 = 16, at most 256 */
     uint32_t max_requests;
     uint32_t flags;                          /**< QUIRE_ENGINE_* */

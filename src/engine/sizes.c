@@ -95,7 +95,7 @@ static quire_status read_groups(struct qr_engine_sizes *s, const struct quire_mo
     QR_TRY(quire_model_kv_groups(model, s->groups, s->n_groups, &s->n_groups));
     for (uint32_t g = 0; g < s->n_groups; g++) {
         s->groups[g].k_dtype = p->k_dtype;
-        s->groups[g].v_dtype = p->v_dtype;
+        s->groups[g].v_dtype = s->groups[g].flags & QUIRE_KV_LATENT ? p->k_dtype : p->v_dtype;
     }
     return QUIRE_OK;
 }
