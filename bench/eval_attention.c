@@ -344,7 +344,7 @@ static int check_all(const json_t *cases, const struct tensor_file *f, uint32_t 
 static int check_levels(const json_t *cases, const struct tensor_file *f,
                         const struct eval_options *o, struct quire_threads *threads)
 {
-    static const uint32_t block_sizes[] = { 16, 32, 64, 128 };
+    static const uint32_t block_sizes[] = { 16, 32, 48, 64, 80, 96, 112, 128 };
     int code = 0, n_levels = 0;
     for (int i = 0; quire_cpu_level_name(i); i++) {
         const char *level = quire_cpu_level_name(i);

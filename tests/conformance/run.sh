@@ -107,7 +107,9 @@ onednn)
     *) failed=1 ;;
     esac
     ;;
-attention) check "$eval" attention "${isa[@]}" "$golden/attention_cases.json" ;;
+attention)
+    for mode in f32 native; do check "$eval" attention "${isa[@]}" --compute $mode "$golden/attention_cases.json"; done
+    ;;
 tokenize)
     for file in "$shared"/tokenizers/ggml-vocab-*.gguf; do
         check "$eval" tokenize -m "$file" --inp "$file.inp" --out "$file.out"

@@ -80,6 +80,8 @@ static uint32_t check_point(const struct point *p)
         return complain(p, "text of validate", report.text);
     const uint32_t v = p->v_size ? p->v_size : p->w.head_size;
     const bool plain = p->w.head_size % 8 || v % 8;
+    if (!want && strcmp(report.level, p->level) != 0)
+        return complain(p, "level", report.level);
     if (!want && strcmp(report.kernels, plain ? "generic" : p->level) != 0)
         return complain(p, "kernels", report.kernels);
     return 0;

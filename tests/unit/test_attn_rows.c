@@ -230,6 +230,29 @@ static void every_kind_has_its_lengths(void **state)
     }
 }
 
+/* The plan keeps its division of work and looks elsewhere. */
+static void new_tables_take_effect(void **state)
+{
+    (void)state;
+    struct board b;
+    open_board(&b);
+    add(&b, 20, 1);
+    play(&b);
+    assert_sees(&b, 0, 0, 20);
+    float k[D] = { 0 }, v[KEYS] = { 0 }; /* a first key without a value, in another block */
+    const int64_t slot = (int64_t)b.table[2][0] * BLOCK;
+    const struct quire_kv_write_args w = {
+        .struct_size = sizeof w, .k = k, .v = v, .slot_mapping = &slot, .n_tokens = 1
+    };
+    must(quire_kv_write(b.kv, &w, NULL, &err));
+    b.group.block_table = b.table[2];
+    must(quire_plan_set_tables(b.plan, 0, &b.group, &err));
+    must(quire_attention_forward(b.plan, &b.args, NULL, &err));
+    for (int j = 0; j < 20; j++)
+        assert_true(fabsf(b.out[0][0][j] - (j ? 0.05f : 0)) < 1e-6f);
+    close_board(&b);
+}
+
 static void counts_of_a_batch(void **state)
 {
     (void)state;
@@ -327,6 +350,7 @@ int main(void)
         cmocka_unit_test(any_number_of_new_tokens_decodes),
         cmocka_unit_test(rows_keep_the_callers_order),
         cmocka_unit_test(every_kind_has_its_lengths),
+        cmocka_unit_test(new_tables_take_effect),
         cmocka_unit_test(counts_of_a_batch),
         cmocka_unit_test(slopes_follow_the_distance),
         cmocka_unit_test(soft_cap_lies_between_scale_and_slopes),

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# The table of capabilities in docs/attention.md, the labels of tests and the mutations agree.
+# usage: check.sh SOURCE_DIR BUILD_DIR
+set -u
+source_dir=$1
+build_dir=$2
+table=$source_dir/docs/attention.md
+# rows that may have no meaning on a CPU: the others are computed
+no_meaning=" 2 3 22 40 46 53 63 66 69 70 71 "
+failed=0
+complain() {
+    echo "$*"
+    failed=1
+}
+
+# "test" or "test: function": both are there
+check_test() {
+    local test=${1%%:*} function=${1#*: } where
+    case $test in
+    property | attention-walk) where=("$source_dir"/tests/property/*.c) ;;
+    test_*) where=("$source_dir/tests/unit/$test.c") ;;
+    *) where=() ;;
+    esac
+    [ "$test" = property ] && test=property-0
+    grep -qx "$test" <<<"$all_tests" || complain "$2: there is no test $test"
+    [ "$function" = "$1" ] && return
+    grep -qE "^static (void|bool) $function\(" "${where[@]}" /dev/null || complain "$2: $test has no $function"
+}
+
+all_tests=$(ctest --test-dir "$build_dir" -N | sed -n 's/^ *Test *#[0-9]*: //p')
+mutations=$("$source_dir/script/mutate" --list | sed -n 's/^row \([0-9]*\):.*/\1/p')
+expected=1
+n_done=0
+while IFS='|' read -r _ row what status where tests _; do
+    row=${row// /} status=$(xargs <<<"$status") tests=$(xargs <<<"$tests")
+    [ "$row" = "$expected" ] || complain "row $row stands where row $expected should"
+    expected=$((expected + 1))
+    number=$(printf %02d "$row")
+    mutated=no
+    grep -qx "$number" <<<"$mutations" && mutated=yes
+    labelled=$(ctest --test-dir "$build_dir" -N -L "^row-$number\$" | sed -n 's/^Total Tests: //p')
+    case $status in
+    done)
+        n_done=$((n_done + 1))
+        [ -n "$tests" ] || complain "row $row: no test"
+        [ "$mutated" = yes ] || complain "row $row: no mutation"
+        [ "$labelled" -gt 0 ] || complain "row $row: no test has the label row-$number"
+        while read -r test; do check_test "$test" "row $row"; done < <(sed 's/, /\n/g' <<<"$tests")
+        ;;
+    "no CPU meaning")
+        [[ $no_meaning == *" $row "* ]] || complain "row $row must be done"
+        [ -z "$tests" ] && [ $mutated = no ] && [ "$labelled" = 0 ] || complain "row $row: tests of nothing"
+        [ -n "$(xargs <<<"${where//[\`\']/}")" ] || complain "row $row: no reason"
+        ;;
+    *) complain "row $row: what is '$status'?" ;;
+    esac
+done < <(grep -E '^\| [0-9]+ \|.*\| (done|no CPU meaning|open) \|' "$table")
+[ "$expected" = 100 ] || complain "$((expected - 1)) rows in place of 99"
+for number in $mutations; do
+    grep -qE "^\| $((10#$number)) \|.*\| done \|" "$table" || complain "a mutation of row $number, which is not done"
+done
+# the second table: what must not be copied, and the test that pins it
+while IFS='|' read -r _ row there here tests _; do
+    while read -r test; do check_test "$test" "trap of row$row"; done < <(xargs <<<"$tests" | sed 's/, /\n/g')
+done < <(sed -n '/^## Traps/,$p' "$table" | grep -E '^\| [0-9]')
+"$source_dir/script/mutate" --check || failed=1
+echo "$n_done rows done"
+exit $failed
