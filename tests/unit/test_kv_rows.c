@@ -66,6 +66,31 @@ static void wide_types_ignore_scales(void **state)
     quire_kv_destroy(kv);
 }
 
+/* e4m3 has more digits, e5m2 a longer reach; both end at their largest value. */
+static void fp8_types_differ(void **state)
+{
+    (void)state;
+    static const struct {
+        enum quire_kv_dtype dtype;
+        float in, out;
+    } cases[] = {
+        { QUIRE_KV_FP8_E4M3, 1.125f, 1.125f },   { QUIRE_KV_FP8_E5M2, 1.125f, 1 },
+        { QUIRE_KV_FP8_E4M3, 1000, 448 },        { QUIRE_KV_FP8_E5M2, 1000, 1024 },
+        { QUIRE_KV_FP8_E4M3, -INFINITY, -448 },  { QUIRE_KV_FP8_E5M2, 1e6f, 57344 },
+        { QUIRE_KV_FP8_E4M3, 0x1p-9f, 0x1p-9f }, { QUIRE_KV_FP8_E5M2, 0x1p-16f, 0x1p-16f },
+        { QUIRE_KV_FP8_E4M3, 0x1p-16f, 0 },      { QUIRE_KV_FP8_E5M2, -0.875f, -0.875f },
+    };
+    const int64_t slot = 9;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct quire_kv_cache *kv = one_head(cases[i].dtype, NULL, 0);
+        write_rows(kv, 0, &cases[i].in, &slot, 1);
+        const float got = read_back(kv, 0, slot);
+        if (got != cases[i].out)
+            fail_msg("case %zu: %g, not %g", i, (double)got, (double)cases[i].out);
+        quire_kv_destroy(kv);
+    }
+}
+
 /* One scale for all, or one for each layer: the same where they are equal. */
 static void one_scale_spreads_over_layers(void **state)
 {
@@ -181,6 +206,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wide_types_ignore_scales),
+        cmocka_unit_test(fp8_types_differ),
         cmocka_unit_test(one_scale_spreads_over_layers),
         cmocka_unit_test(rows_beyond_n_tokens_are_not_written),
         cmocka_unit_test(pads_are_not_written),
