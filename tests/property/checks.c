@@ -339,6 +339,8 @@ const struct check checks[] = {
     { "threads", false, always, threads },
     { "split keys", false, always, split_keys },
     { "levels", false, always, levels },
+    { "contiguous keys", false, has_plain_keys, contiguous_keys },
+    { "merged shards", false, can_be_cut, merged_shards },
     { "strides", false, always, strides },
     { "without lse", false, always, without_lse },
     { "queries widened", false, has_narrow_q, wide_queries },

@@ -19,6 +19,12 @@ extern const uint32_t n_checks;
  * rightly. step: every how many head sizes. Returns the number of failures. */
 uint32_t walk(uint64_t seed, uint32_t step);
 
+/* Checks of checks_dense.c and when they apply. */
+bool has_plain_keys(const struct scene *s);
+bool contiguous_keys(const struct scene *s, const struct result *base, struct rng *r);
+bool can_be_cut(const struct scene *s);
+bool merged_shards(const struct scene *s, const struct result *base, struct rng *r);
+
 /* The result against the definition, for some of its rows. */
 bool check_oracle(const struct scene *s, const struct result *base);
 

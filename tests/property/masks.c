@@ -43,7 +43,7 @@ void masks_draw(struct scene *s, struct rng *r)
 {
     const bool decoder = s->config.kind == QUIRE_ATTENTION_DECODER;
     s->has_spans = decoder && rng_percent(r, 15);
-    s->is_sparse = decoder && rng_percent(r, 15);
+    s->is_sparse = rng_percent(r, 12);
     for (uint32_t i = 0; i < s->n_seqs; i++) {
         if (s->has_spans)
             draw_spans(&s->seqs[i], r);

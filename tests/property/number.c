@@ -2,6 +2,7 @@
 /* number.c - the storage types, from their number of mantissa bits and their exponents. */
 #include "scene.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct format {
@@ -93,4 +94,13 @@ double number_decode(enum quire_kv_dtype dtype, const unsigned char *bytes)
     const double a = field ? ldexp(fraction + ldexp(1, f.mantissa), (int)field - 1) : fraction,
                  x = ldexp(a, f.lowest - f.mantissa);
     return x > f.largest ? NAN : sign ? -x : x;
+}
+
+void *number_rows(enum quire_kv_dtype dtype, const float *x, size_t n)
+{
+    const size_t size = number_size(dtype);
+    unsigned char *bytes = malloc(n * size + 1);
+    for (size_t i = 0; i < n; i++)
+        number_encode(dtype, (double)x[i], bytes + i * size);
+    return bytes;
 }

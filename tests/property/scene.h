@@ -96,4 +96,7 @@ size_t number_size(enum quire_kv_dtype dtype);
 void number_encode(enum quire_kv_dtype dtype, double x, unsigned char *bytes);
 double number_decode(enum quire_kv_dtype dtype, const unsigned char *bytes);
 
+/* n values as bytes; the caller frees. */
+void *number_rows(enum quire_kv_dtype dtype, const float *x, size_t n);
+
 #endif

@@ -203,18 +203,6 @@ void stage_close(struct stage *st)
     free(st->table), free(st->tree), free(st->lists);
 }
 
-/* Rows as the type they are written in; the caller frees. */
-static void *rows_of(const struct scene *s, const float *x, size_t n)
-{
-    const size_t size = number_size(s->write_dtype);
-    unsigned char *rows = malloc(n * size + 1);
-    if (s->write_dtype == QUIRE_KV_F32)
-        memcpy(rows, x, n * size);
-    for (size_t i = 0; s->write_dtype != QUIRE_KV_F32 && i < n; i++)
-        number_encode(s->write_dtype, (double)x[i], rows + i * size);
-    return rows;
-}
-
 bool stage_write(struct stage *st, uint32_t seq, uint32_t from, uint32_t to)
 {
     const struct scene *s = st->scene;
@@ -228,8 +216,9 @@ bool stage_write(struct stage *st, uint32_t seq, uint32_t from, uint32_t to)
     for (uint32_t j = from; j < to; j++)
         slots[j - from] =
             j < kept || j < own ? QUIRE_SLOT_PAD : (int64_t)st->ids[seq][j / b] * b + j % b;
-    void *k = rows_of(s, s->k + at * s->config.head_size, n * heads * s->config.head_size);
-    void *v = rows_of(s, s->v + at * s->v_size, n * heads * s->v_size);
+    void *k = number_rows(s->write_dtype, s->k + at * s->config.head_size,
+                          n * heads * s->config.head_size);
+    void *v = number_rows(s->write_dtype, s->v + at * s->v_size, n * heads * s->v_size);
     const struct quire_kv_write_args args = { .struct_size = sizeof args,
                                               .group = s->group,
                                               .layer = s->layer,
