@@ -38,6 +38,7 @@ struct quire_team {
 QUIRE_API void quire_team_barrier(const struct quire_team *team);
 
 enum quire_thread_backend {
+    QUIRE_THREADS_DEFAULT, /**< OpenMP where it was compiled in, else own threads */
     QUIRE_THREADS_OPENMP,  /**< an OpenMP parallel region per run. libgomp ends the process when it cannot make a
                                 thread, and a child of fork() that uses it hangs; the others do neither */
     QUIRE_THREADS_PTHREAD, /**< own threads, made once; a thread that cannot be made makes the team smaller */
@@ -52,7 +53,7 @@ struct quire_threads_params {
 
 struct quire_threads; /**< owns the threads of one or more contexts */
 
-/** Fills defaults: OpenMP where it was compiled in, else pthread; automatic count. */
+/** Fills defaults: QUIRE_THREADS_DEFAULT, automatic count. */
 QUIRE_API void quire_threads_params_default(struct quire_threads_params *params);
 
 /** Threads this process can really use at once: affinity mask, cgroup CPU quota (v1 and v2, rounded up) and, on

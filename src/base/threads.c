@@ -50,10 +50,15 @@ void quire_threads_params_default(struct quire_threads_params *params)
     if (!params)
         return;
     *params = (struct quire_threads_params){ .struct_size = sizeof *params };
+}
+
+/* What QUIRE_THREADS_DEFAULT stands for in this build. */
+static enum quire_thread_backend default_backend(void)
+{
 #ifdef QUIRE_WITH_OPENMP
-    params->backend = QUIRE_THREADS_OPENMP;
+    return QUIRE_THREADS_OPENMP;
 #else
-    params->backend = QUIRE_THREADS_PTHREAD;
+    return QUIRE_THREADS_PTHREAD;
 #endif
 }
 
@@ -64,7 +69,7 @@ static quire_status check_params(const struct quire_threads_params *p, struct qu
                        sizeof *p);
     if (p->n_threads > MAX_THREADS)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.n_threads %u is above %d", p->n_threads, MAX_THREADS);
-    if (p->backend != QUIRE_THREADS_OPENMP && p->backend != QUIRE_THREADS_PTHREAD)
+    if ((int)p->backend < QUIRE_THREADS_DEFAULT || p->backend > QUIRE_THREADS_PTHREAD)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.backend %d is unknown", (int)p->backend);
 #ifndef QUIRE_WITH_OPENMP
     if (p->backend == QUIRE_THREADS_OPENMP)
@@ -85,6 +90,8 @@ quire_status quire_threads_create(const struct quire_threads_params *params, str
         QR_TRY(check_params(params, err));
         p = *params;
     }
+    if (p.backend == QUIRE_THREADS_DEFAULT)
+        p.backend = default_backend();
     struct quire_threads *t = qr_alloc_aligned(p.allocator, sizeof *t, _Alignof(struct quire_threads));
     if (!t)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a thread team");

@@ -35,7 +35,8 @@ static void add_sequence(struct stage *st, uint32_t i, uint32_t from, uint32_t t
     st->span_loc[n + 1] = st->span_loc[n];
     for (uint32_t k = 0; k < q->n_spans && q->spans[k].end <= (int32_t)len; k++)
         st->spans[st->span_loc[n + 1]++] = q->spans[k];
-    memcpy(st->tree + st->rows, q->tree + from, (to - from) * sizeof *st->tree);
+    if (s->has_tree)
+        memcpy(st->tree + st->rows, q->tree + from, (to - from) * sizeof *st->tree);
     memcpy(st->lists + n * s->config.num_kv_heads, q->lists,
            s->config.num_kv_heads * sizeof *st->lists);
     st->rows += to - from;
