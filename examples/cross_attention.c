@@ -18,17 +18,10 @@ static void check(quire_status s, const struct quire_error *err)
     }
 }
 
-int main(void)
+/* Key j of an encoder is the unit vector j, its value is 100 * sequence + j. */
+static void write_encoders(struct quire_kv_cache *kv, int32_t (*table)[LONGEST / BLOCK + 1])
 {
     struct quire_error err = QUIRE_ERROR_INIT;
-    struct quire_kv_group_config group = { .n_layers = 1, .n_kv_heads = HEADS, .head_size = D, .n_blocks = 4,
-                                           .k_dtype = QUIRE_KV_F32, .v_dtype = QUIRE_KV_F32 };
-    struct quire_kv_config config = { .struct_size = sizeof config, .block_size = BLOCK, .groups = &group, .n_groups = 1 };
-    struct quire_kv_cache *kv;
-    check(quire_kv_create(&config, &kv, &err), &err);
-
-    /* key j of an encoder is the unit vector j, its value is 100 * sequence + j */
-    int32_t table[SEQS][LONGEST / BLOCK + 1];
     static float k[LONGEST][HEADS][D], v[LONGEST][HEADS][D];
     for (int i = 0; i < SEQS; i++) {
         int64_t slots[LONGEST];
@@ -45,6 +38,19 @@ int main(void)
                                              .slot_mapping = slots, .n_tokens = (size_t)encoder_lens[i] };
         check(quire_kv_write(kv, &write, NULL, &err), &err);
     }
+}
+
+int main(void)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_kv_group_config group = { .n_layers = 1, .n_kv_heads = HEADS, .head_size = D, .n_blocks = 4,
+                                           .k_dtype = QUIRE_KV_F32, .v_dtype = QUIRE_KV_F32 };
+    struct quire_kv_config config = { .struct_size = sizeof config, .block_size = BLOCK, .groups = &group, .n_groups = 1 };
+    struct quire_kv_cache *kv;
+    check(quire_kv_create(&config, &kv, &err), &err);
+
+    int32_t table[SEQS][LONGEST / BLOCK + 1];
+    write_encoders(kv, table);
 
     struct quire_attention_config attention;
     quire_attention_config_default(&attention, HEADS, HEADS, D);

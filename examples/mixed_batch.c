@@ -18,6 +18,23 @@ static void check(quire_status s, const struct quire_error *err)
     }
 }
 
+/* Queries are 0, so all scores are equal and each output is the mean of the values in the window. */
+static int count_wrong(float (*v)[KV_HEADS][D], float (*out)[HEADS][D], const int32_t *starts)
+{
+    int wrong = 0;
+    for (int i = 0; i < SEQS; i++)
+        for (int t = 0; t < new_tokens[i]; t++) {
+            const int pos = lens[i] - new_tokens[i] + t, first = pos < WINDOW ? 0 : pos - WINDOW + 1;
+            double mean = 0;
+            for (int j = first; j <= pos; j++)
+                mean += (double)v[j][0][0] / (pos - first + 1);
+            const double got = (double)out[starts[i] + t][HEADS - 1][D - 1];
+            printf("sequence %d token %2d sees %2d .. %2d: %6.3f (expect %6.3f)\n", i, pos, first, pos, got, mean);
+            wrong += !(fabs(got - mean) < 1e-2);
+        }
+    return wrong;
+}
+
 int main(void)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -69,18 +86,7 @@ int main(void)
     struct quire_attention_args args = { .struct_size = sizeof args, .q = q, .out = out };
     check(quire_attention_forward(plan, &args, NULL, &err), &err);
 
-    /* queries are 0, so all scores are equal and each output is the mean of the values in the window */
-    int wrong = 0;
-    for (int i = 0; i < SEQS; i++)
-        for (int t = 0; t < new_tokens[i]; t++) {
-            const int pos = lens[i] - new_tokens[i] + t, first = pos < WINDOW ? 0 : pos - WINDOW + 1;
-            double mean = 0;
-            for (int j = first; j <= pos; j++)
-                mean += (double)v[j][0][0] / (pos - first + 1);
-            const double got = (double)out[starts[i] + t][HEADS - 1][D - 1];
-            printf("sequence %d token %2d sees %2d .. %2d: %6.3f (expect %6.3f)\n", i, pos, first, pos, got, mean);
-            wrong += !(fabs(got - mean) < 1e-2);
-        }
+    const int wrong = count_wrong(v, out, starts);
     quire_plan_destroy(plan);
     quire_kv_destroy(kv);
     return wrong != 0;

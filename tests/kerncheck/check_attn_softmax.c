@@ -139,6 +139,17 @@ static const char *check_row(struct kc_env *env, const struct quire_attn_softmax
     return NULL;
 }
 
+static bool same_row(const struct quire_attn_softmax_args *a, const struct state *x,
+                     const struct state *y, int r)
+{
+    return !memcmp(x->m + r, y->m + r, sizeof(float)) &&
+           !memcmp(x->l + r * LANES, y->l + r * LANES, LANES * sizeof(float)) &&
+           !memcmp(x->l_exact + r * LANES, y->l_exact + r * LANES, LANES * sizeof(float)) &&
+           !memcmp(x->o + r * WIDTH, y->o + r * WIDTH, WIDTH * sizeof(float)) &&
+           (a->p_bf16 ? !memcmp(x->p + r * KEYS, y->p + r * KEYS, KEYS * 2)
+                      : !memcmp(x->s + r * KEYS, y->s + r * KEYS, KEYS * 4));
+}
+
 static void softmax_once(struct kc_env *env, softmax_fn *fn, struct state *was, struct state *now,
                          struct state *ref)
 {
@@ -195,14 +206,7 @@ static void softmax_once(struct kc_env *env, softmax_fn *fn, struct state *was, 
         if (wrong)
             kc_fail(env, "row %d of %d, cap %g, alibi %d, bf16 %d, spread %g: %s", r, rows,
                     (double)a.soft_cap, a.slope != NULL, a.p_bf16 != NULL, (double)spread, wrong);
-        else if (visible[r] &&
-                 (memcmp(now->m + r, ref->m + r, sizeof(float)) ||
-                  memcmp(now->l + r * LANES, ref->l + r * LANES, LANES * sizeof(float)) ||
-                  memcmp(now->l_exact + r * LANES, ref->l_exact + r * LANES,
-                         LANES * sizeof(float)) ||
-                  memcmp(now->o + r * WIDTH, ref->o + r * WIDTH, WIDTH * sizeof(float)) ||
-                  (a.p_bf16 ? memcmp(now->p + r * KEYS, ref->p + r * KEYS, KEYS * 2)
-                            : memcmp(now->s + r * KEYS, ref->s + r * KEYS, KEYS * 4))))
+        else if (visible[r] && !same_row(&a, now, ref, r))
             kc_fail(env, "row %d, cap %g, alibi %d, bf16 %d, spread %g: other bits than generic", r,
                     (double)a.soft_cap, a.slope != NULL, a.p_bf16 != NULL, (double)spread);
     }

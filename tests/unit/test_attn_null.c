@@ -222,7 +222,7 @@ static void cache_and_blocks(void **state)
     close_world(&w);
 }
 
-static void cache_rows(void **state)
+static void slot_maps_and_scales(void **state)
 {
     (void)state;
     struct world w;
@@ -259,6 +259,14 @@ static void cache_rows(void **state)
     OTHER_SIZE(cal, quire_kv_calibrate(&cal, o.out, o.lse, &err));
     NULLED("amax", quire_kv_calibrate_scales(QUIRE_KV_FP8_E4M3, NULL, 1, o.out, 1, &err));
     NULLED("scales", quire_kv_calibrate_scales(QUIRE_KV_FP8_E4M3, w.in, 1, NULL, 1, &err));
+    close_world(&w);
+}
+
+static void cache_rows(void **state)
+{
+    (void)state;
+    struct world w;
+    open_world(&w);
     NULLED("kv", quire_kv_check_slots(NULL, 0, w.slots, N, &err));
     NULLED("slot_mapping", quire_kv_check_slots(w.kv, 0, NULL, N, &err));
     struct quire_kv_write_args wr = {
@@ -437,11 +445,9 @@ static void latent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cache_and_blocks),
-        cmocka_unit_test(cache_rows),
-        cmocka_unit_test(configurations_and_plans),
-        cmocka_unit_test(dense_and_merge),
-        cmocka_unit_test(latent),
+        cmocka_unit_test(cache_and_blocks), cmocka_unit_test(slot_maps_and_scales),
+        cmocka_unit_test(cache_rows),       cmocka_unit_test(configurations_and_plans),
+        cmocka_unit_test(dense_and_merge),  cmocka_unit_test(latent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ static void expect_windows(const char *json, const char *windows)
 }
 
 /* Switches that choose among the forms of a family, and those that must stand in one position. */
-static void test_switches(void **state)
+static void test_falcon(void **state)
 {
     (void)state;
     struct qr_model_config c = good(MODEL(
@@ -36,8 +36,22 @@ static void test_switches(void **state)
     c = good(MODEL("falcon", ",\"new_decoder_architecture\":true,\"num_ln_in_parallel_attn\":1"));
     assert_true(c.block == QR_BLOCK_PARALLEL1);
     qr_model_config_free(&c);
-    c = good(MODEL("gpt_neox",
-                   ",\"use_parallel_residual\":false,\"rotary_pct\":0.5,\"rotary_emb_base\":500"));
+#define FALCON_ALIBI "\"alibi\":true,\"parallel_attn\":false,\"multi_query\":false"
+    c = good(MODEL("falcon", "," FALCON_ALIBI ",\"transformers_version\":\"4.48.0\""));
+    assert_true(c.alibi_scale == 0.25f);
+    qr_model_config_free(&c);
+    c = good(MODEL("falcon", "," FALCON_ALIBI ",\"transformers_version\":\"5.0.0.dev0\""));
+    assert_true(c.alibi_scale == 0.5f);
+    qr_model_config_free(&c);
+    bad(MODEL("falcon", "," FALCON_ALIBI ",\"transformers_version\":5"), QUIRE_E_FORMAT,
+        "transformers_version");
+}
+
+static void test_switches(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(MODEL(
+        "gpt_neox", ",\"use_parallel_residual\":false,\"rotary_pct\":0.5,\"rotary_emb_base\":500"));
     assert_true(c.block == QR_BLOCK_PRE && c.rope[0].dim == 8 && c.rope[0].theta == 500 &&
                 c.bias.o);
     qr_model_config_free(&c);
@@ -60,20 +74,16 @@ static void test_switches(void **state)
     expect_windows(
         MODEL("gpt_neo", ",\"attention_layers\":[\"local\",\"global\",\"global\",\"global\"]"),
         "256 0 0 0 ");
-#define FALCON_ALIBI "\"alibi\":true,\"parallel_attn\":false,\"multi_query\":false"
-    c = good(MODEL("falcon", "," FALCON_ALIBI ",\"transformers_version\":\"4.48.0\""));
-    assert_true(c.alibi_scale == 0.25f);
-    qr_model_config_free(&c);
-    c = good(MODEL("falcon", "," FALCON_ALIBI ",\"transformers_version\":\"5.0.0.dev0\""));
-    assert_true(c.alibi_scale == 0.5f);
-    qr_model_config_free(&c);
     c = good(MODEL("bloom", ",\"transformers_version\":\"5.0.0\""));
     assert_true(c.alibi_scale == 1);
     qr_model_config_free(&c);
-    bad(MODEL("falcon", "," FALCON_ALIBI ",\"transformers_version\":5"), QUIRE_E_FORMAT,
-        "transformers_version");
     expect_windows(MODEL("gpt_oss", ",\"num_local_experts\":4"), "128 0 128 0 ");
     expect_windows(MODEL("llama4_text", ",\"attention_chunk_size\":24"), "24 24 24 0 ");
+}
+
+static void test_bad_switches(void **state)
+{
+    (void)state;
     bad(MODEL("gpt_neo", ",\"attention_types\":[[[\"global\"],3]]"), QUIRE_E_FORMAT,
         "3 of 4 layers");
     bad(MODEL("gpt_neo", ",\"attention_types\":[[[],4]]"), QUIRE_E_FORMAT, "attention_types[0]");
@@ -97,7 +107,9 @@ static void test_switches(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_falcon),
         cmocka_unit_test(test_switches),
+        cmocka_unit_test(test_bad_switches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -215,7 +215,13 @@ static void neighbours(void **state)
     assert_status(QUIRE_OK, quire_tokenizer_open(path, NULL, &t, NULL));
     assert_string_equal(quire_tokenizer_chat_template(t, NULL), "J");
     quire_tokenizer_close(t);
+}
 
+static void bad_neighbours(void **state)
+{
+    (void)state;
+    struct quire_tokenizer *t;
+    put_file("tokenizer.json", "{" MODEL(VOCAB, "\"a b\"", "") "," SPACES "," ADDED "," POST "}");
     struct quire_error err = QUIRE_ERROR_INIT;
     static const char *const bad[][2] = {
         { "tokenizer_config.json", "{\"chat_template\":5}" },
@@ -292,71 +298,69 @@ static void pre_tokenizers(void **state)
     }
 }
 
+static const struct {
+    const char *json;
+    quire_status status;
+    const char *text;
+} BAD_FILES[] = {
+    { "{}", QUIRE_E_FORMAT, "model" },
+    { "{\"model\":[]}", QUIRE_E_FORMAT, "model" },
+    { "{\"model\":{\"type\":\"Unigram\",\"vocab\":[]}}", QUIRE_E_UNSUPPORTED, "Unigram" },
+    { "{\"model\":{\"type\":5}}", QUIRE_E_FORMAT, "type" },
+    { "{\"model\":{\"type\":\"BPE\",\"vocab\":[],\"merges\":[]}}", QUIRE_E_FORMAT, "vocab" },
+    { "{" MODEL("", "", "") "," SPACES "}", QUIRE_E_FORMAT, "unk_token" },
+    { "{\"model\":{\"type\":\"BPE\",\"vocab\":{},\"merges\":[]}," SPACES "}", QUIRE_E_FORMAT,
+      "empty" },
+    { "{" MODEL("\"a\":\"0\",\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "\"a\"" },
+    { "{" MODEL("\"a\":0.0,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "\"a\"" },
+    { "{" MODEL("\"a\":-1,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "\"a\"" },
+    { "{" MODEL("\"a\":4294967296,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "\"a\"" },
+    { "{" MODEL("\"a\":18446744073709551616,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "" },
+    { "{" MODEL("\"a\":1e9999,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "" },
+    { "{" MODEL("\"a\":2147483647,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT,
+      "ids up to 2147483647" },
+    { "{" MODEL("\"a\":0,\"<unk>\":2", "", "") "}", QUIRE_E_FORMAT, "ids up to 2" },
+    { "{" MODEL("\"a\":1,\"b\":1,\"<unk>\":2", "", "") "," SPACES "}", QUIRE_E_FORMAT, "id 1" },
+    { "{" MODEL("\"\":0,\"<unk>\":1", "", "") "," SPACES "}", QUIRE_E_FORMAT, "token 0 is empty" },
+    { "{" MODEL(VOCAB, "\"a x\"", "") "," SPACES "}", QUIRE_E_FORMAT, "merge 0" },
+    { "{" MODEL(VOCAB, "\"ab\"", "") "," SPACES "}", QUIRE_E_FORMAT, "merge 0" },
+    { "{" MODEL(VOCAB, "[\"a\"]", "") "," SPACES "}", QUIRE_E_FORMAT, "merges[0]" },
+    { "{" MODEL(VOCAB, "[\"a\",\"b\",\"c\"]", "") "," SPACES "}", QUIRE_E_FORMAT, "merges[0]" },
+    { "{" MODEL(VOCAB, "[\"a\",5]", "") "," SPACES "}", QUIRE_E_FORMAT, "merges[0]" },
+    { "{" MODEL(VOCAB, "7", "") "," SPACES "}", QUIRE_E_FORMAT, "merges[0]" },
+    { "{" MODEL(VOCAB, "\"a b\",\"a b\"", "") "," SPACES "}", QUIRE_E_FORMAT, "the same" },
+    { "{" MODEL(VOCAB, "", ",\"byte_fallback\":1") "," SPACES "}", QUIRE_E_FORMAT,
+      "byte_fallback" },
+    { "{" MODEL(VOCAB, "", ",\"dropout\":0.1") "," SPACES "}", QUIRE_E_UNSUPPORTED, "dropout" },
+    { "{" MODEL(VOCAB, "", ",\"end_of_word_suffix\":\"</w>\"") "," SPACES "}", QUIRE_E_UNSUPPORTED,
+      "end_of_word_suffix" },
+    { "{" MODEL(VOCAB, "", "") "," SPACES ",\"added_tokens\":{}}", QUIRE_E_FORMAT, "added_tokens" },
+    { "{" MODEL(VOCAB, "", "") "," SPACES ",\"added_tokens\":[5]}", QUIRE_E_FORMAT,
+      "added_tokens[0]" },
+    { "{" MODEL(VOCAB, "", "") "," SPACES ",\"added_tokens\":[{\"id\":0,\"content\":\"z\"}]}",
+      QUIRE_E_FORMAT, "added token 0" },
+    { "{" MODEL(VOCAB, "", "") "," SPACES
+                               ",\"added_tokens\":[{\"id\":6,\"content\":\"z\",\"special\":1}]}",
+      QUIRE_E_FORMAT, "special" },
+    { "{" MODEL(VOCAB, "",
+                "") "," SPACES
+                    ",\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{}]}}",
+      QUIRE_E_FORMAT, "single[0]" },
+    { "{" MODEL(VOCAB, "", "") ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":5}}",
+      QUIRE_E_FORMAT, "normalizers" },
+    { "{" MODEL(VOCAB, "", "") ",\"normalizer\":{}}", QUIRE_E_FORMAT, "no type" },
+    { "{" MODEL("\"a\\ud800\":0,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "" },
+    { "{" MODEL("\"a\\u0000b\":0,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "" },
+    { "{" MODEL("\"a\xff\":0,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "" },
+    { "{\"model\":", QUIRE_E_FORMAT, "" },
+    { GOOD "x", QUIRE_E_FORMAT, "" },
+};
+
 static void bad_files(void **state)
 {
     (void)state;
-    static const struct {
-        const char *json;
-        quire_status status;
-        const char *text;
-    } cases[] = {
-        { "{}", QUIRE_E_FORMAT, "model" },
-        { "{\"model\":[]}", QUIRE_E_FORMAT, "model" },
-        { "{\"model\":{\"type\":\"Unigram\",\"vocab\":[]}}", QUIRE_E_UNSUPPORTED, "Unigram" },
-        { "{\"model\":{\"type\":5}}", QUIRE_E_FORMAT, "type" },
-        { "{\"model\":{\"type\":\"BPE\",\"vocab\":[],\"merges\":[]}}", QUIRE_E_FORMAT, "vocab" },
-        { "{" MODEL("", "", "") "," SPACES "}", QUIRE_E_FORMAT, "unk_token" },
-        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{},\"merges\":[]}," SPACES "}", QUIRE_E_FORMAT,
-          "empty" },
-        { "{" MODEL("\"a\":\"0\",\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "\"a\"" },
-        { "{" MODEL("\"a\":0.0,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "\"a\"" },
-        { "{" MODEL("\"a\":-1,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "\"a\"" },
-        { "{" MODEL("\"a\":4294967296,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "\"a\"" },
-        { "{" MODEL("\"a\":18446744073709551616,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "" },
-        { "{" MODEL("\"a\":1e9999,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "" },
-        { "{" MODEL("\"a\":2147483647,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT,
-          "ids up to 2147483647" },
-        { "{" MODEL("\"a\":0,\"<unk>\":2", "", "") "}", QUIRE_E_FORMAT, "ids up to 2" },
-        { "{" MODEL("\"a\":1,\"b\":1,\"<unk>\":2", "", "") "," SPACES "}", QUIRE_E_FORMAT, "id 1" },
-        { "{" MODEL("\"\":0,\"<unk>\":1", "", "") "," SPACES "}", QUIRE_E_FORMAT,
-          "token 0 is empty" },
-        { "{" MODEL(VOCAB, "\"a x\"", "") "," SPACES "}", QUIRE_E_FORMAT, "merge 0" },
-        { "{" MODEL(VOCAB, "\"ab\"", "") "," SPACES "}", QUIRE_E_FORMAT, "merge 0" },
-        { "{" MODEL(VOCAB, "[\"a\"]", "") "," SPACES "}", QUIRE_E_FORMAT, "merges[0]" },
-        { "{" MODEL(VOCAB, "[\"a\",\"b\",\"c\"]", "") "," SPACES "}", QUIRE_E_FORMAT, "merges[0]" },
-        { "{" MODEL(VOCAB, "[\"a\",5]", "") "," SPACES "}", QUIRE_E_FORMAT, "merges[0]" },
-        { "{" MODEL(VOCAB, "7", "") "," SPACES "}", QUIRE_E_FORMAT, "merges[0]" },
-        { "{" MODEL(VOCAB, "\"a b\",\"a b\"", "") "," SPACES "}", QUIRE_E_FORMAT, "the same" },
-        { "{" MODEL(VOCAB, "", ",\"byte_fallback\":1") "," SPACES "}", QUIRE_E_FORMAT,
-          "byte_fallback" },
-        { "{" MODEL(VOCAB, "", ",\"dropout\":0.1") "," SPACES "}", QUIRE_E_UNSUPPORTED, "dropout" },
-        { "{" MODEL(VOCAB, "", ",\"end_of_word_suffix\":\"</w>\"") "," SPACES "}",
-          QUIRE_E_UNSUPPORTED, "end_of_word_suffix" },
-        { "{" MODEL(VOCAB, "", "") "," SPACES ",\"added_tokens\":{}}", QUIRE_E_FORMAT,
-          "added_tokens" },
-        { "{" MODEL(VOCAB, "", "") "," SPACES ",\"added_tokens\":[5]}", QUIRE_E_FORMAT,
-          "added_tokens[0]" },
-        { "{" MODEL(VOCAB, "", "") "," SPACES ",\"added_tokens\":[{\"id\":0,\"content\":\"z\"}]}",
-          QUIRE_E_FORMAT, "added token 0" },
-        { "{" MODEL(VOCAB, "",
-                    "") "," SPACES
-                        ",\"added_tokens\":[{\"id\":6,\"content\":\"z\",\"special\":1}]}",
-          QUIRE_E_FORMAT, "special" },
-        { "{" MODEL(VOCAB, "",
-                    "") "," SPACES
-                        ",\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{}]}}",
-          QUIRE_E_FORMAT, "single[0]" },
-        { "{" MODEL(VOCAB, "", "") ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":5}}",
-          QUIRE_E_FORMAT, "normalizers" },
-        { "{" MODEL(VOCAB, "", "") ",\"normalizer\":{}}", QUIRE_E_FORMAT, "no type" },
-        { "{" MODEL("\"a\\ud800\":0,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "" },
-        { "{" MODEL("\"a\\u0000b\":0,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "" },
-        { "{" MODEL("\"a\xff\":0,\"<unk>\":1", "", "") "}", QUIRE_E_FORMAT, "" },
-        { "{\"model\":", QUIRE_E_FORMAT, "" },
-        { GOOD "x", QUIRE_E_FORMAT, "" },
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        expect_error(cases[i].json, cases[i].status, cases[i].text);
+    for (size_t i = 0; i < sizeof BAD_FILES / sizeof *BAD_FILES; i++)
+        expect_error(BAD_FILES[i].json, BAD_FILES[i].status, BAD_FILES[i].text);
 
     char *deep = malloc(200100);
     memset(deep, '[', 200000);
@@ -407,6 +411,7 @@ int main(void)
         cmocka_unit_test_teardown(merges_and_fallback, clear_folder),
         cmocka_unit_test_teardown(space_rules, clear_folder),
         cmocka_unit_test_teardown(neighbours, clear_folder),
+        cmocka_unit_test_teardown(bad_neighbours, clear_folder),
         cmocka_unit_test_teardown(pre_tokenizers, clear_folder),
         cmocka_unit_test_teardown(bad_files, clear_folder),
         cmocka_unit_test_teardown(word_piece, clear_folder),
