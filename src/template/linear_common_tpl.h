@@ -23,7 +23,10 @@
 enum {
     LINEAR_QUANT_M =
         128,             /* activation rows whose accumulators are kept in memory, [m][16] floats */
-    LINEAR_FLOAT_M = 32, /* the same for [m][64] */
+    LINEAR_FLOAT_M = 96, /* the same for [m][64] */
+    /* how far ahead weights that are read once are asked for: less leaves the memory idle, more
+     * outgrows the first cache */
+    LINEAR_AHEAD = 8192,
 };
 
 /* Asks for weights that come later: while a block is multiplied no load reaches far ahead, and the

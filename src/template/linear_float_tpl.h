@@ -16,7 +16,8 @@ enum linear_float_kind {
     LINEAR_NATIVE, /* bf16 x bf16 */
 };
 
-/* A part of the multiplication: k steps, or k pairs for bf16 weights. */
+/* A part of the multiplication: k steps, or k pairs for bf16 weights. `next`: weights to ask for
+ * meanwhile, next_lines at each step. */
 struct linear_float_part {
     const uint8_t *w; /* at its first step and output */
     const void *x;    /* at its first k: f32, or bf16 for NATIVE */
@@ -25,6 +26,8 @@ struct linear_float_part {
     size_t x_stride;  /* elements */
     size_t acc_ld;    /* floats */
     size_t k;         /* not padded */
+    const uint8_t *next, *next_end;
+    size_t next_lines;
 };
 
 LINEAR_INLINE vf32 linear_even_bf16(vi32 pair) { return vf32_bits(vi32_shl(pair, 16)); }
@@ -96,6 +99,14 @@ LINEAR_INLINE void linear_pair_step(enum linear_float_kind kind, int rows, int v
     }
 }
 
+LINEAR_INLINE const uint8_t *linear_float_ask(const struct linear_float_part *p,
+                                              const uint8_t *next)
+{
+    for (size_t i = 0; i < p->next_lines; i++, next += QUIRE_LINE)
+        __builtin_prefetch(next);
+    return next;
+}
+
 LINEAR_INLINE void linear_float_tile(enum linear_float_kind kind, int rows, int vecs,
                                      const struct linear_float_part *p)
 {
@@ -103,11 +114,16 @@ LINEAR_INLINE void linear_float_tile(enum linear_float_kind kind, int rows, int 
     LINEAR_UNROLL for (int r = 0; r < rows; r++) LINEAR_UNROLL for (int v = 0; v < vecs; v++)
         acc[r][v] = vf32_load(p->acc + (size_t)r * p->acc_ld + v * VF32_N);
     size_t k = 0;
+    const uint8_t *next = p->next;
     if (kind == LINEAR_F32 || kind == LINEAR_F16)
-        for (; k < p->k; k++)
+        for (; k < p->k; k++) {
+            next = linear_float_ask(p, next);
             linear_step(kind, rows, vecs, p, k, acc);
-    for (; k + 2 <= p->k; k += 2)
+        }
+    for (; k + 2 <= p->k; k += 2) {
+        next = linear_float_ask(p, next);
         linear_pair_step(kind, rows, vecs, p, k, false, acc);
+    }
     if (k < p->k) /* bf16 activations are padded, f32 ones are not */
         linear_pair_step(kind, rows, vecs, p, k, kind == LINEAR_BF16, acc);
     LINEAR_UNROLL for (int r = 0; r < rows; r++) LINEAR_UNROLL for (int v = 0; v < vecs; v++)
@@ -143,22 +159,31 @@ LINEAR_INLINE void linear_float_rows(enum linear_float_kind kind, size_t rows, i
     }
 }
 
-/* m rows by n outputs (n up to the panel's, rounded up to whole tiles), `vecs` vectors at a
- * time. */
+/* m rows by n outputs (n up to the panel's, rounded up to whole tiles), `vecs` vectors at a time,
+ * in tiles of as equal numbers of rows as possible. */
 LINEAR_INLINE void linear_float_block(enum linear_float_kind kind, int vecs,
                                       struct linear_float_part p, size_t m, size_t n)
 {
     const size_t x_size = kind == LINEAR_NATIVE ? sizeof(uint16_t) : sizeof(float);
     const size_t w_size = kind == LINEAR_F16 ? sizeof(uint16_t) : sizeof(float); /* bf16: a pair */
+    const size_t steps = kind == LINEAR_F32 || kind == LINEAR_F16 ? p.k : p.k / 2;
     const struct linear_float_part first = p;
-    for (size_t j = 0; j < n; j += (size_t)(vecs * VF32_N))
-        for (size_t i = 0; i < m; i += LINEAR_FLOAT_ROWS) {
-            p.w = first.w + j * w_size;
-            p.x = (const uint8_t *)first.x + i * p.x_stride * x_size;
-            p.acc = first.acc + i * p.acc_ld + j;
-            linear_float_rows(kind, m - i < LINEAR_FLOAT_ROWS ? m - i : LINEAR_FLOAT_ROWS, vecs,
-                              &p);
+    for (size_t j = 0; j < n; j += (size_t)(vecs * VF32_N)) {
+        p.w = first.w + j * w_size;
+        p.x = first.x;
+        p.acc = first.acc + j;
+        size_t left = m;
+        for (size_t t = (m + LINEAR_FLOAT_ROWS - 1) / LINEAR_FLOAT_ROWS; t > 0; t--) {
+            const size_t rows = left / t;
+            linear_float_rows(kind, rows, vecs, &p);
+            p.x = (const uint8_t *)p.x + rows * p.x_stride * x_size;
+            p.acc += rows * p.acc_ld;
+            p.next += steps * p.next_lines * QUIRE_LINE;
+            if (p.next >= p.next_end)
+                p.next_lines = 0;
+            left -= rows;
         }
+    }
 }
 
 /* One row streams the panel front to back, all its outputs in registers; more rows use the tile. */
@@ -174,20 +199,36 @@ LINEAR_INLINE void linear_float_block(enum linear_float_kind kind, int vecs,
 
 typedef void linear_part_fn(const struct linear_float_part *p, size_t m, size_t n);
 
-/* All panels and rows, k in steps whose weights stay in the first cache while the rows pass. Few
- * rows take small steps and ask for the next one in advance: tiles narrower than the panel do not
- * read it in order, which the hardware's own prefetch needs. */
+/* k of one part: all of it where one tile holds all rows; else as much as stays in the first cache
+ * while the rows pass. */
+static inline size_t linear_float_k(size_t k, size_t k_bytes, size_t m, size_t n)
+{
+    const size_t tiles = (m + LINEAR_FLOAT_ROWS - 1) / LINEAR_FLOAT_ROWS *
+                         ((n + LINEAR_FLOAT_VECS * VF32_N - 1) / (LINEAR_FLOAT_VECS * VF32_N));
+    if (tiles == 1 || m == 1)
+        return k;
+    return (m <= 32 ? 16384 : 32768) / k_bytes; /* little of it when it has to come soon */
+}
+
+/* All panels and rows, in parts of k. While a part is multiplied, weights further on are asked for:
+ * tiles do not read a panel in one stream, which the hardware's own prefetch needs. */
 static __attribute__((noinline)) void linear_float_run(const struct quire_linear_args *a,
                                                        enum linear_float_kind kind,
                                                        linear_part_fn *part)
 {
-    enum { ROWS = QUIRE_FLOAT_PANEL_ROWS, FEW = 8, STEP_BYTES = 32768, SMALL_STEP_BYTES = 8192 };
+    enum { ROWS = QUIRE_FLOAT_PANEL_ROWS };
     _Alignas(64) float acc[LINEAR_FLOAT_M * ROWS];
-    const size_t k_bytes = ROWS * (kind == LINEAR_F32 ? 4 : 2);
-    for (size_t j0 = 0; j0 < a->n; j0 += ROWS)
-        for (size_t i0 = 0; i0 < a->m; i0 += LINEAR_FLOAT_M) {
-            const size_t m = a->m - i0 < LINEAR_FLOAT_M ? a->m - i0 : LINEAR_FLOAT_M;
-            const size_t k_step = (m <= FEW ? SMALL_STEP_BYTES : STEP_BYTES) / k_bytes;
+    /* a step of bf16 is a pair */
+    const size_t k_bytes = ROWS * (kind == LINEAR_F32 ? 4 : 2),
+                 step_bytes = kind == LINEAR_F16 ? k_bytes : ROWS * 4,
+                 pieces = (a->m + LINEAR_FLOAT_M - 1) / LINEAR_FLOAT_M;
+    for (size_t i = 0; i < pieces; i++)
+        for (size_t j0 = 0; j0 < a->n; j0 += ROWS) {
+            const size_t i0 = i * a->m / pieces, m = (i + 1) * a->m / pieces - i0,
+                         n = a->n - j0 < ROWS ? a->n - j0 : ROWS,
+                         k_step = linear_float_k(a->k, k_bytes, m, n),
+                         tiles = (m + LINEAR_FLOAT_ROWS - 1) / LINEAR_FLOAT_ROWS;
+            const bool one_stream = m == 1 && kind == LINEAR_F32; /* fast enough by itself */
             const uint8_t *panel = (const uint8_t *)a->w + j0 / ROWS * a->panel_bytes;
             struct linear_float_part p = { .acc = acc, .w_ld = ROWS, .acc_ld = ROWS };
             p.x_stride = kind == LINEAR_NATIVE ? a->x_bf16_stride : a->x_stride;
@@ -197,9 +238,10 @@ static __attribute__((noinline)) void linear_float_run(const struct quire_linear
                 p.k = a->k - k0 < k_step ? a->k - k0 : k_step;
                 p.x = kind == LINEAR_NATIVE ? (const void *)(a->x_bf16 + i0 * p.x_stride + k0)
                                             : (const void *)(a->x + i0 * p.x_stride + k0);
-                if (m > 1 && m <= FEW)
-                    linear_prefetch(p.w, SMALL_STEP_BYTES, SMALL_STEP_BYTES);
-                part(&p, m, a->n - j0 < ROWS ? a->n - j0 : ROWS);
+                p.next = p.w + (k_step == a->k ? LINEAR_AHEAD : k_step * k_bytes);
+                p.next_end = p.next + p.k * k_bytes;
+                p.next_lines = one_stream ? 0 : (step_bytes / QUIRE_LINE + tiles - 1) / tiles;
+                part(&p, m, n);
             }
             linear_store(a, i0, m, j0, ROWS, acc, ROWS);
         }

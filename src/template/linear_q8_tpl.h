@@ -12,9 +12,6 @@ enum {
     LINEAR_Q8_OUTPUTS = LINEAR_Q8_PANELS * QUIRE_PANEL_ROWS,
     LINEAR_Q8_M = 128,
     LINEAR_Q8_GROUP = QUIRE_GROUP_K / QUIRE_BLOCK_K,
-    /* how far ahead a few rows ask for weights: less leaves the memory idle, more outgrows the first
-     * cache */
-    LINEAR_Q8_AHEAD = 8192,
 };
 
 LINEAR_INLINE int linear_q8_kind(struct quire_panel_format f)
@@ -237,11 +234,11 @@ LINEAR_INLINE void linear_q8_few(struct quire_panel_format f, const struct quire
     for (size_t b = 0; b < blocks; b += LINEAR_Q8_GROUP) {
         const size_t nb = blocks - b < LINEAR_Q8_GROUP ? blocks - b : LINEAR_Q8_GROUP;
         const uint8_t *body = group + quire_panel_header_bytes(f, nb);
-        linear_prefetch(group, LINEAR_Q8_AHEAD, quire_panel_header_bytes(f, nb));
+        linear_prefetch(group, LINEAR_AHEAD, quire_panel_header_bytes(f, nb));
         linear_unpack_scales(f, group, nb, &scales, 0);
         for (size_t r = 0; r < QUIRE_PANEL_ROWS; r += VF32_N) {
             const struct linear_q8_part p = {
-                .next = body + LINEAR_Q8_AHEAD,
+                .next = body + LINEAR_AHEAD,
                 .next_lines = r ? 0 : quire_panel_block_bytes(f) / QUIRE_LINE,
                 .w = { body + 4 * r },
                 .scale = scales.scale[0] + r,
