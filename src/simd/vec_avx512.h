@@ -151,11 +151,17 @@ static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a) { return _mm512_dpbusd_
 enum { VI32_W8_OFFSET = 0 };
 #define VI32_PAIRS 1
 static inline vi32 vi32_pairs(vi32 w, vi32 a) { return _mm512_maddubs_epi16(w, a); }
-static inline vi32 vi32_pairs_add(vi32 a, vi32 b) { return _mm512_add_epi16(a, b); }
 static inline vi32 vi32_pairs_sum(vi32 a) { return _mm512_madd_epi16(a, _mm512_set1_epi16(1)); }
+/* the sum itself: a compiler that sees through a chain of sums makes it a tree, which takes more registers */
+static inline vi32 vi32_chain(vi32 sum)
+{
+    __asm__("" : "+v"(sum));
+    return sum;
+}
+static inline vi32 vi32_pairs_add(vi32 a, vi32 b) { return vi32_chain(_mm512_add_epi16(a, b)); }
 static inline vi32 vi32_dot_u7(vi32 acc, vi32 w, vi32 a)
 {
-    return _mm512_add_epi32(acc, vi32_pairs_sum(vi32_pairs(w, a)));
+    return vi32_chain(_mm512_add_epi32(acc, vi32_pairs_sum(vi32_pairs(w, a))));
 }
 static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a)
 {

@@ -196,4 +196,24 @@ static inline vi32 vi32_dot_lane(vi32 acc, vi32 w, vi32 a, int lane)
 #endif
 }
 
+/* Products of matrices of bytes, 2 x 8 by 8 x 2: lanes (w0, a0) (w0, a1) (w1, a0) (w1, a1). */
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+#define VI32_MATRIX 1
+static inline vi32 vi32_matrix(vi32 acc, vi32 w, vi32 a)
+{
+    return vmmlaq_s32(acc, vreinterpretq_s8_s32(w), vreinterpretq_s8_s32(a));
+}
+/* 8 bytes at a, then 8 bytes at b */
+static inline vi32 vi32_load_8_8(const void *a, const void *b)
+{
+    return vreinterpretq_s32_u8(
+        vcombine_u8(vld1_u8((const uint8_t *)a), vld1_u8((const uint8_t *)b)));
+}
+/* lanes a0 b0 a1 b1; a2 b2 a3 b3; a0 a2 b0 b2; a1 a3 b1 b3 */
+static inline vi32 vi32_zip_lo(vi32 a, vi32 b) { return vzip1q_s32(a, b); }
+static inline vi32 vi32_zip_hi(vi32 a, vi32 b) { return vzip2q_s32(a, b); }
+static inline vi32 vi32_even(vi32 a, vi32 b) { return vuzp1q_s32(a, b); }
+static inline vi32 vi32_odd(vi32 a, vi32 b) { return vuzp2q_s32(a, b); }
+#endif
+
 #endif

@@ -20,6 +20,9 @@
 #define LINEAR_UNROLL _Pragma("GCC unroll 16")
 #endif
 
+/* Loads stay on their side of it: compilers that load early run out of registers. */
+#define LINEAR_KEEP_ORDER __asm__ volatile("" ::: "memory")
+
 enum {
     LINEAR_QUANT_M =
         128,             /* activation rows whose accumulators are kept in memory, [m][16] floats */

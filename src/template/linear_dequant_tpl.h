@@ -38,7 +38,8 @@ LINEAR_INLINE void linear_dequant(struct quire_panel_format f, const uint8_t *gr
 static __attribute__((noinline)) void linear_part_dequant(const struct linear_float_part *p,
                                                           size_t m)
 {
-    linear_float_block(LINEAR_F32, QUIRE_PANEL_ROWS / VF32_N, *p, m, QUIRE_PANEL_ROWS);
+    linear_float_block(LINEAR_F32, LINEAR_FLOAT_ROWS, QUIRE_PANEL_ROWS / VF32_N, *p, m,
+                       QUIRE_PANEL_ROWS);
 }
 
 LINEAR_INLINE void linear_dequant_run(struct quire_panel_format f,

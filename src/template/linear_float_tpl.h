@@ -17,7 +17,7 @@ enum linear_float_kind {
 };
 
 /* A part of the multiplication: k steps, or k pairs for bf16 weights. `next`: weights to ask for
- * meanwhile, next_lines at each step. */
+ * meanwhile, up to next_end, next_lines at each step if the part is one tile. */
 struct linear_float_part {
     const uint8_t *w; /* at its first step and output */
     const void *x;    /* at its first k: f32, or bf16 for NATIVE */
@@ -60,20 +60,23 @@ LINEAR_INLINE vf32 linear_pair(enum linear_float_kind kind, vf32 acc, vi32 w, co
 #endif
 }
 
-/* Values k of f32 and f16 weights. */
+/* Values k of f32 and f16 weights: those of all vectors, then one activation after the other, which
+ * takes the fewest registers. */
 LINEAR_INLINE void linear_step(enum linear_float_kind kind, int rows, int vecs,
                                const struct linear_float_part *p, size_t k,
                                vf32 (*acc)[64 / VF32_N])
 {
-    const float *x = p->x;
+    vf32 w[64 / VF32_N];
     LINEAR_UNROLL for (int v = 0; v < vecs; v++)
     {
         const size_t at = k * p->w_ld + (size_t)(v * VF32_N);
-        const vf32 w = kind == LINEAR_F32
-                           ? vf32_load((const float *)(const void *)p->w + at)
-                           : vf32_load_f16((const uint16_t *)(const void *)p->w + at);
-        LINEAR_UNROLL for (int r = 0; r < rows; r++) acc[r][v] =
-            vf32_fma(vf32_set1(x[(size_t)r * p->x_stride + k]), w, acc[r][v]);
+        w[v] = kind == LINEAR_F32 ? vf32_load((const float *)(const void *)p->w + at)
+                                  : vf32_load_f16((const uint16_t *)(const void *)p->w + at);
+    }
+    LINEAR_UNROLL for (int r = 0; r < rows; r++)
+    {
+        const vf32 x = vf32_set1(((const float *)p->x)[(size_t)r * p->x_stride + k]);
+        LINEAR_UNROLL for (int v = 0; v < vecs; v++) acc[r][v] = vf32_fma(x, w[v], acc[r][v]);
     }
 }
 
@@ -84,17 +87,19 @@ LINEAR_INLINE void linear_pair_step(enum linear_float_kind kind, int rows, int v
                                     vf32 (*acc)[64 / VF32_N])
 {
     const size_t x_size = kind == LINEAR_BF16 ? sizeof(float) : sizeof(uint16_t);
-    LINEAR_UNROLL for (int v = 0; v < vecs; v++)
+    vi32 w[64 / VF32_N];
+    LINEAR_UNROLL for (int v = 0; v < vecs; v++) w[v] =
+        vi32_load(p->w + (k / 2 * p->w_ld + (size_t)(v * VF32_N)) * 4);
+    LINEAR_UNROLL for (int r = 0; r < rows; r++)
     {
-        const vi32 w = vi32_load(p->w + (k / 2 * p->w_ld + (size_t)(v * VF32_N)) * 4);
-        LINEAR_UNROLL for (int r = 0; r < rows; r++)
+        const uint8_t *x = (const uint8_t *)p->x + ((size_t)r * p->x_stride + k) * x_size;
+        LINEAR_UNROLL for (int v = 0; v < vecs; v++)
         {
-            const uint8_t *x = (const uint8_t *)p->x + ((size_t)r * p->x_stride + k) * x_size;
             if (half)
                 acc[r][v] = vf32_fma(vf32_set1(*(const float *)(const void *)x),
-                                     linear_even_bf16(w), acc[r][v]);
+                                     linear_even_bf16(w[v]), acc[r][v]);
             else
-                acc[r][v] = linear_pair(kind, acc[r][v], w, x);
+                acc[r][v] = linear_pair(kind, acc[r][v], w[v], x);
         }
     }
 }
@@ -143,9 +148,11 @@ LINEAR_INLINE void linear_float_rows(enum linear_float_kind kind, size_t rows, i
     case 3:
         linear_float_tile(kind, 3, vecs, p);
         break;
+#if LINEAR_FLOAT_ROWS > 3
     case 4:
         linear_float_tile(kind, 4, vecs, p);
         break;
+#endif
 #if LINEAR_FLOAT_ROWS > 4
     case 5:
         linear_float_tile(kind, 5, vecs, p);
@@ -159,21 +166,24 @@ LINEAR_INLINE void linear_float_rows(enum linear_float_kind kind, size_t rows, i
     }
 }
 
-/* m rows by n outputs (n up to the panel's, rounded up to whole tiles), `vecs` vectors at a time,
- * in tiles of as equal numbers of rows as possible. */
-LINEAR_INLINE void linear_float_block(enum linear_float_kind kind, int vecs,
+/* m rows by n outputs (n up to the panel's, rounded up to whole tiles), in tiles of up to `most`
+ * rows, as equal as possible, by `vecs` vectors. */
+LINEAR_INLINE void linear_float_block(enum linear_float_kind kind, size_t most, int vecs,
                                       struct linear_float_part p, size_t m, size_t n)
 {
     const size_t x_size = kind == LINEAR_NATIVE ? sizeof(uint16_t) : sizeof(float);
     const size_t w_size = kind == LINEAR_F16 ? sizeof(uint16_t) : sizeof(float); /* bf16: a pair */
     const size_t steps = kind == LINEAR_F32 || kind == LINEAR_F16 ? p.k : p.k / 2;
+    const size_t row_tiles = (m + most - 1) / most, width = (size_t)(vecs * VF32_N),
+                 tiles = row_tiles * ((n + width - 1) / width);
     const struct linear_float_part first = p;
-    for (size_t j = 0; j < n; j += (size_t)(vecs * VF32_N)) {
+    p.next_lines = (first.next_lines + tiles - 1) / tiles;
+    for (size_t j = 0; j < n; j += width) {
         p.w = first.w + j * w_size;
         p.x = first.x;
         p.acc = first.acc + j;
         size_t left = m;
-        for (size_t t = (m + LINEAR_FLOAT_ROWS - 1) / LINEAR_FLOAT_ROWS; t > 0; t--) {
+        for (size_t t = row_tiles; t > 0; t--) {
             const size_t rows = left / t;
             linear_float_rows(kind, rows, vecs, &p);
             p.x = (const uint8_t *)p.x + rows * p.x_stride * x_size;
@@ -186,15 +196,18 @@ LINEAR_INLINE void linear_float_block(enum linear_float_kind kind, int vecs,
     }
 }
 
-/* One row streams the panel front to back, all its outputs in registers; more rows use the tile. */
-#define LINEAR_FLOAT_PART(kind, KIND)                                                              \
+/* One row streams the panel front to back, all its outputs in registers. Up to wide_m rows read
+ * half of it at a time, where the tile is narrower. More rows use the tile. */
+#define LINEAR_FLOAT_PART(kind, KIND, wide_m)                                                      \
     static __attribute__((noinline)) void linear_part_##kind(const struct linear_float_part *p,    \
                                                              size_t m, size_t n)                   \
     {                                                                                              \
         if (m == 1 && n == QUIRE_FLOAT_PANEL_ROWS)                                                 \
             linear_float_tile(KIND, 1, 64 / VF32_N, p);                                            \
+        else if (LINEAR_FLOAT_VECS == 2 && m <= wide_m && n > 2 * VF32_N)                          \
+            linear_float_block(KIND, 2, 4, *p, m, n);                                              \
         else                                                                                       \
-            linear_float_block(KIND, LINEAR_FLOAT_VECS, *p, m, n);                                 \
+            linear_float_block(KIND, LINEAR_FLOAT_ROWS, LINEAR_FLOAT_VECS, *p, m, n);              \
     }
 
 typedef void linear_part_fn(const struct linear_float_part *p, size_t m, size_t n);
@@ -226,8 +239,7 @@ static __attribute__((noinline)) void linear_float_run(const struct quire_linear
         for (size_t j0 = 0; j0 < a->n; j0 += ROWS) {
             const size_t i0 = i * a->m / pieces, m = (i + 1) * a->m / pieces - i0,
                          n = a->n - j0 < ROWS ? a->n - j0 : ROWS,
-                         k_step = linear_float_k(a->k, k_bytes, m, n),
-                         tiles = (m + LINEAR_FLOAT_ROWS - 1) / LINEAR_FLOAT_ROWS;
+                         k_step = linear_float_k(a->k, k_bytes, m, n);
             const bool one_stream = m == 1 && kind == LINEAR_F32; /* fast enough by itself */
             const uint8_t *panel = (const uint8_t *)a->w + j0 / ROWS * a->panel_bytes;
             struct linear_float_part p = { .acc = acc, .w_ld = ROWS, .acc_ld = ROWS };
@@ -240,7 +252,7 @@ static __attribute__((noinline)) void linear_float_run(const struct quire_linear
                                             : (const void *)(a->x + i0 * p.x_stride + k0);
                 p.next = p.w + (k_step == a->k ? LINEAR_AHEAD : k_step * k_bytes);
                 p.next_end = p.next + p.k * k_bytes;
-                p.next_lines = one_stream ? 0 : (step_bytes / QUIRE_LINE + tiles - 1) / tiles;
+                p.next_lines = one_stream ? 0 : step_bytes / QUIRE_LINE;
                 part(&p, m, n);
             }
             linear_store(a, i0, m, j0, ROWS, acc, ROWS);

@@ -2,7 +2,7 @@
 /* linear_native_tpl.h - bf16 activations times bf16 panels. Needs what linear_float_tpl.h needs. */
 #include "template/linear_float_tpl.h"
 
-LINEAR_FLOAT_PART(native, LINEAR_NATIVE)
+LINEAR_FLOAT_PART(native, LINEAR_NATIVE, 2)
 
 void LINEAR_KERNEL(linear_native_bf16)(const struct quire_linear_args *a)
 {

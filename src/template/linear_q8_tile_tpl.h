@@ -22,7 +22,6 @@ enum {
     LINEAR_Q8_FEW = 8, /* rows that are multiplied with packed codes */
     LINEAR_Q8_LD = LINEAR_SCALES_LD,
     LINEAR_Q8_MAX_ROWS = LINEAR_Q8_ROWS > LINEAR_Q8_FEW ? LINEAR_Q8_ROWS : LINEAR_Q8_FEW,
-    LINEAR_Q8_ACC_REGS = VF32_REGS >= 32, /* accumulators in registers, else in memory */
 };
 
 struct linear_q8_part {
@@ -38,6 +37,12 @@ struct linear_q8_part {
     const uint8_t *next;
     size_t next_lines, next_panel;
 };
+
+/* Are there registers for the accumulators as well, or do they stay in memory? */
+LINEAR_INLINE bool linear_q8_acc_in_regs(int rows, int vecs)
+{
+    return 2 * rows * vecs + vecs + 3 <= VF32_REGS;
+}
 
 /* Registers of a tile; a row's or vector's number is always a constant. */
 struct linear_q8_sums {
@@ -70,28 +75,52 @@ LINEAR_INLINE vi32 linear_q8_start(int kind, const struct quire_q8_block *a, int
 }
 
 #if defined(VI32_PAIRS)
-/* Steps s0 .. s0 + n - 1, as many as fit 16 bits at a time; then sums of pairs go to 32 bits. */
-LINEAR_INLINE void linear_q8_dot_pairs(int kind, struct quire_panel_format f, int rows, int vecs,
-                                       const uint8_t *const *w, const struct quire_q8_block *a,
-                                       size_t stride, int s0, int n, struct linear_q8_sums *sum)
+/* Steps s0 .. s0 + n - 1 of vectors v0 .. v0 + nv - 1, whose 16-bit products fit in one sum. */
+LINEAR_INLINE void linear_q8_dot_pairs(int kind, struct quire_panel_format f, int rows, int v0,
+                                       int nv, const uint8_t *const *w,
+                                       const struct quire_q8_block *a, size_t stride, int s0, int n,
+                                       bool first, struct linear_q8_sums *sum)
 {
-    const int most = kind / LINEAR_Q8_PAIRS, steps = most < n ? most : n;
-    LINEAR_UNROLL for (int s = s0; s < s0 + n; s += steps)
-        LINEAR_UNROLL for (int v = 0; v < vecs; v++)
+    struct linear_q8_sums pairs;
+    LINEAR_UNROLL for (int s = s0; s < s0 + n; s++)
     {
-        vi32 pairs[LINEAR_Q8_MAX_ROWS];
-        LINEAR_UNROLL for (int t = s; t < s + steps; t++)
+        vi32 codes[LINEAR_Q8_VECS];
+        LINEAR_UNROLL for (int v = v0; v < v0 + nv; v++) codes[v] =
+            linear_q8_codes(kind, f, w[v], s);
+        LINEAR_UNROLL for (int r = 0; r < rows; r++)
         {
-            const vi32 codes = linear_q8_codes(kind, f, w[v], t);
-            LINEAR_UNROLL for (int r = 0; r < rows; r++)
+            const vi32 four = linear_broadcast4(a[(size_t)r * stride].q + 4 * s);
+            LINEAR_UNROLL for (int v = v0; v < v0 + nv; v++)
             {
-                const vi32 q = linear_broadcast4(a[(size_t)r * stride].q + 4 * t),
-                           both = vi32_pairs(codes, q);
-                pairs[r] = t == s ? both : vi32_pairs_add(pairs[r], both);
+                const vi32 both = vi32_pairs(codes[v], four);
+                pairs.v[r][v] = s == s0 ? both : vi32_pairs_add(pairs.v[r][v], both);
             }
         }
-        LINEAR_UNROLL for (int r = 0; r < rows; r++) sum->v[r][v] =
-            vi32_add(sum->v[r][v], vi32_pairs_sum(pairs[r]));
+    }
+    LINEAR_UNROLL for (int r = 0; r < rows; r++) LINEAR_UNROLL for (int v = v0; v < v0 + nv; v++)
+    {
+        const vi32 whole = vi32_pairs_sum(pairs.v[r][v]);
+        sum->v[r][v] = first ? whole : vi32_chain(vi32_add(sum->v[r][v], whole));
+    }
+}
+
+/* Steps s0 .. s0 + n - 1 of a block, as many as fit 16 bits at a time. Where that takes several
+ * sums, they and the 32-bit ones fill the registers: one vector after the other, and no activation
+ * is kept from one to the next. */
+LINEAR_INLINE void linear_q8_dot_all_pairs(int kind, struct quire_panel_format f, int rows,
+                                           int vecs, const uint8_t *const *w,
+                                           const struct quire_q8_block *a, size_t stride, int s0,
+                                           int n, struct linear_q8_sums *sum)
+{
+    const int most = kind / LINEAR_Q8_PAIRS;
+    if (most >= n) {
+        linear_q8_dot_pairs(kind, f, rows, 0, vecs, w, a, stride, s0, n, true, sum);
+        return;
+    }
+    LINEAR_UNROLL for (int s = 0; s < n; s += most) LINEAR_UNROLL for (int v = 0; v < vecs; v++)
+    {
+        linear_q8_dot_pairs(kind, f, rows, v, 1, w, a, stride, s0 + s, most, s == 0, sum);
+        LINEAR_KEEP_ORDER;
     }
 }
 #endif
@@ -107,20 +136,77 @@ LINEAR_INLINE void linear_q8_dot(int kind, struct quire_panel_format f, int rows
         LINEAR_UNROLL for (int v = 0; v < vecs; v++) codes[v] = linear_q8_codes(kind, f, w[v], s);
         LINEAR_UNROLL for (int r = 0; r < rows; r++)
         {
-            const int8_t *q = a[(size_t)r * stride].q;
-#if defined(VI32_LANES)
-            const vi32 four = vi32_load(q + s / 4 * 16);
-            LINEAR_UNROLL for (int v = 0; v < vecs; v++) sum->v[r][v] =
-                vi32_dot_lane(sum->v[r][v], codes[v], four, s % 4);
-#else
-            const vi32 four = linear_broadcast4(q + 4 * s);
+            const vi32 four = linear_broadcast4(a[(size_t)r * stride].q + 4 * s);
             LINEAR_UNROLL for (int v = 0; v < vecs; v++) sum->v[r][v] =
                 kind & LINEAR_Q8_FULL ? vi32_dot_w8(sum->v[r][v], codes[v], four)
                                       : vi32_dot_u7(sum->v[r][v], codes[v], four);
-#endif
         }
     }
 }
+
+#if defined(VI32_LANES)
+/* The same, four steps of activations in one vector. */
+LINEAR_INLINE void linear_q8_dot_lanes(int kind, struct quire_panel_format f, int rows, int vecs,
+                                       const uint8_t *const *w, const struct quire_q8_block *a,
+                                       size_t stride, int s0, int n, struct linear_q8_sums *sum)
+{
+    LINEAR_UNROLL for (int s = s0; s < s0 + n; s += 4)
+    {
+        vi32 q[LINEAR_Q8_MAX_ROWS];
+        LINEAR_UNROLL for (int r = 0; r < rows; r++) q[r] =
+            vi32_load(a[(size_t)r * stride].q + 4 * s);
+        LINEAR_UNROLL for (int lane = 0; lane < 4; lane++)
+            LINEAR_UNROLL for (int v = 0; v < vecs; v++)
+        {
+            const vi32 codes = linear_q8_codes(kind, f, w[v], s + lane);
+            LINEAR_UNROLL for (int r = 0; r < rows; r++) sum->v[r][v] =
+                vi32_dot_lane(sum->v[r][v], codes, q[r], lane);
+        }
+        LINEAR_KEEP_ORDER;
+    }
+}
+#if defined(VI32_MATRIX)
+/* The same by products of matrices: two rows of activations, two of weights, eight k. */
+LINEAR_INLINE void linear_q8_dot_matrix(int kind, struct quire_panel_format f, int rows, int vecs,
+                                        const uint8_t *const *w, const struct quire_q8_block *a,
+                                        size_t stride, int s0, int n, struct linear_q8_sums *sum)
+{
+    vi32 lo[LINEAR_Q8_MAX_ROWS][LINEAR_Q8_VECS], hi[LINEAR_Q8_MAX_ROWS][LINEAR_Q8_VECS];
+    if (rows == 1) {
+        linear_q8_dot_lanes(kind, f, rows, vecs, w, a, stride, s0, n, sum);
+        return;
+    }
+    LINEAR_UNROLL for (int s = s0; s < s0 + n; s += 2)
+    {
+        vi32 q[LINEAR_Q8_MAX_ROWS];
+        LINEAR_UNROLL for (int r = 0; r < rows; r += 2) /* an odd last row is its own partner */
+            q[r] = vi32_load_8_8(a[(size_t)r * stride].q + 4 * s,
+                                 a[(size_t)(r + 1 < rows ? r + 1 : r) * stride].q + 4 * s);
+        LINEAR_UNROLL for (int v = 0; v < vecs; v++)
+        {
+            const vi32 c0 = linear_q8_codes(kind, f, w[v], s),
+                       c1 = linear_q8_codes(kind, f, w[v], s + 1);
+            const vi32 w01 = vi32_zip_lo(c0, c1), w23 = vi32_zip_hi(c0, c1);
+            LINEAR_UNROLL for (int r = 0; r < rows; r += 2)
+            {
+                lo[r][v] = vi32_matrix(s == s0 ? vi32_zero() : lo[r][v], w01, q[r]);
+                hi[r][v] = vi32_matrix(s == s0 ? vi32_zero() : hi[r][v], w23, q[r]);
+            }
+        }
+        LINEAR_KEEP_ORDER;
+    }
+    LINEAR_UNROLL for (int v = 0; v < vecs; v++) LINEAR_UNROLL for (int r = 0; r < rows; r += 2)
+    {
+        sum->v[r][v] = vi32_add(sum->v[r][v], vi32_even(lo[r][v], hi[r][v]));
+        if (r + 1 < rows)
+            sum->v[r + 1][v] = vi32_add(sum->v[r + 1][v], vi32_odd(lo[r][v], hi[r][v]));
+    }
+}
+#define linear_q8_dot linear_q8_dot_matrix
+#else
+#define linear_q8_dot linear_q8_dot_lanes
+#endif
+#endif
 
 /* d * the sum of a half's q, or of all. */
 LINEAR_INLINE vf32 linear_q8_d_sum(int kind, const struct quire_q8_block *a, int half)
@@ -141,18 +227,31 @@ LINEAR_INLINE void linear_q8_sub(int kind, struct quire_panel_format f, int rows
 {
     enum { MIN_AT = 16 * LINEAR_SCALES_LD };
     const int steps = kind & LINEAR_Q8_SUB16 ? 4 : 8;
+    const bool in_regs = linear_q8_acc_in_regs(rows, vecs);
     struct linear_q8_sums sum;
-    LINEAR_UNROLL for (int r = 0; r < rows; r++)
-    {
-        const vi32 start = linear_q8_start(kind, a + (size_t)r * p->q_stride, half, shift);
-        LINEAR_UNROLL for (int v = 0; v < vecs; v++) sum.v[r][v] = start;
+#if defined(VI32_PAIRS)
+    const bool pairs = !(kind & LINEAR_Q8_FULL);
+#else
+    const bool pairs = false;
+#endif
+    if (!pairs) {
+        LINEAR_UNROLL for (int r = 0; r < rows; r++)
+        {
+            const vi32 start = linear_q8_start(kind, a + (size_t)r * p->q_stride, half, shift);
+            LINEAR_UNROLL for (int v = 0; v < vecs; v++) sum.v[r][v] = start;
+        }
+        linear_q8_dot(kind, f, rows, vecs, w, a, p->q_stride, half * steps, steps, &sum);
     }
 #if defined(VI32_PAIRS)
-    if (!(kind & LINEAR_Q8_FULL))
-        linear_q8_dot_pairs(kind, f, rows, vecs, w, a, p->q_stride, half * steps, steps, &sum);
-    else
+    if (pairs) {
+        linear_q8_dot_all_pairs(kind, f, rows, vecs, w, a, p->q_stride, half * steps, steps, &sum);
+        LINEAR_UNROLL for (int r = 0; r < rows; r++)
+        {
+            const vi32 start = linear_q8_start(kind, a + (size_t)r * p->q_stride, half, shift);
+            LINEAR_UNROLL for (int v = 0; v < vecs; v++) sum.v[r][v] = vi32_add(sum.v[r][v], start);
+        }
+    }
 #endif
-        linear_q8_dot(kind, f, rows, vecs, w, a, p->q_stride, half * steps, steps, &sum);
     LINEAR_UNROLL for (int r = 0; r < rows; r++)
     {
         const struct quire_q8_block *b = a + (size_t)r * p->q_stride;
@@ -160,12 +259,12 @@ LINEAR_INLINE void linear_q8_sub(int kind, struct quire_panel_format f, int rows
         {
             const vf32 dw = vf32_load(scale + v * VF32_N);
             float *at = p->acc + r * LINEAR_Q8_LD + v * VF32_N;
-            vf32 out = LINEAR_Q8_ACC_REGS ? acc[r][v] : vf32_load(at);
+            vf32 out = in_regs ? acc[r][v] : vf32_load(at);
             out = vf32_fma(vf32_from_i32(sum.v[r][v]), vf32_mul(dw, vf32_set1(b->d)), out);
             if (kind & LINEAR_Q8_MIN)
                 out = vf32_fnma(vf32_load(scale + MIN_AT + v * VF32_N),
                                 linear_q8_d_sum(kind, b, half), out);
-            if (LINEAR_Q8_ACC_REGS)
+            if (in_regs)
                 acc[r][v] = out;
             else
                 vf32_store(at, out);
@@ -183,7 +282,7 @@ LINEAR_INLINE void linear_q8_tile(int kind, struct quire_panel_format f, int row
     const float *scale = p->scale;
     vf32 acc[LINEAR_Q8_MAX_ROWS][LINEAR_Q8_VECS];
     LINEAR_UNROLL for (int v = 0; v < vecs; v++) w[v] = p->w[v];
-    if (LINEAR_Q8_ACC_REGS)
+    if (linear_q8_acc_in_regs(rows, vecs))
         LINEAR_UNROLL for (int r = 0; r < rows; r++) LINEAR_UNROLL for (int v = 0; v < vecs; v++)
             acc[r][v] = vf32_load(p->acc + r * LINEAR_Q8_LD + v * VF32_N);
     for (size_t b = 0; b < p->n_blocks; b++, a++) {
@@ -195,13 +294,13 @@ LINEAR_INLINE void linear_q8_tile(int kind, struct quire_panel_format f, int row
         linear_q8_sub(kind, f, rows, vecs, p, w, a, 0, scale, shift, acc);
         scale += LINEAR_Q8_LD;
         if (kind & LINEAR_Q8_SUB16) {
-            __asm__ volatile("" ::: "memory"); /* or loads move up and registers run out */
+            LINEAR_KEEP_ORDER;
             linear_q8_sub(kind, f, rows, vecs, p, w, a, 1, scale, shift, acc);
             scale += LINEAR_Q8_LD;
         }
         LINEAR_UNROLL for (int v = 0; v < vecs; v++) w[v] += block;
     }
-    if (LINEAR_Q8_ACC_REGS)
+    if (linear_q8_acc_in_regs(rows, vecs))
         LINEAR_UNROLL for (int r = 0; r < rows; r++) LINEAR_UNROLL for (int v = 0; v < vecs; v++)
             vf32_store(p->acc + r * LINEAR_Q8_LD + v * VF32_N, acc[r][v]);
 }

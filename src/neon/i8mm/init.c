@@ -2,7 +2,4 @@
 /* init.c - what the level neon_i8mm adds to the kernel table. */
 #include "base/kernel.h"
 
-void quire_kernels_init_neon_i8mm(struct quire_kernels *k)
-{
-    (void)k; /* room for kernels of this level */
-}
+void quire_kernels_init_neon_i8mm(struct quire_kernels *k) { quire_init_linear_neon_i8mm(k); }
