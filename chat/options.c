@@ -61,6 +61,8 @@ static const struct row rows[] = {
       "storage of values, as -ctk (default f16)" },
     { NULL, "--kv-mem", NULL, BYTES, AT(kv_mem), "SIZE",
       "memory for the cache, e.g. 4G (default half of what is free)" },
+    { NULL, "--pack-cache", NULL, TEXT, AT(pack_cache), "FILE",
+      "keep the packed weights in this file, for quicker starts" },
     { NULL, "--mlock", NULL, FLAG, AT(mlock), NULL,
       "keep model and cache in memory, all of it from the start" },
     { NULL, "--isa", NULL, TEXT, AT(isa), "NAME", "exactly this instruction set (see --cpu)" },

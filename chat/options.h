@@ -11,7 +11,7 @@ enum { MAX_STOPS = 16, NOT_GIVEN = INT32_MIN };
 
 /* Strings belong to argv or the environment. */
 struct options {
-    const char *model, *prompt, *file, *system, *isa, *template_file;
+    const char *model, *prompt, *file, *system, *isa, *template_file, *pack_cache;
     const char *stop[MAX_STOPS];
     uint32_t n_stop;
     bool raw, interactive, cpu, dry_run, json, help, version, mlock, ignore_eos, verbose;

@@ -7,7 +7,7 @@ _quire_chat()
     local options="-m --model -p --prompt -f --file -sys --system-prompt -n --predict -c --ctx-size
         -t --threads -s --seed --temp --top-k --top-p --min-p --repeat-penalty --repeat-last-n
         --presence-penalty --frequency-penalty -r --stop --ignore-eos -ctk --cache-type-k
-        -ctv --cache-type-v --kv-mem --mlock --isa --compute --chat-template-file -no-cnv --no-cnv
+        -ctv --cache-type-v --kv-mem --pack-cache --mlock --isa --compute --chat-template-file -no-cnv --no-cnv
         -i --interactive --json --cpu --dry-run -v --verbose -h --help --version"
 
     case $prev in
@@ -16,7 +16,7 @@ _quire_chat()
         compopt -o filenames 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -f -X '!*.gguf' -- "$cur"; compgen -d -- "$cur")
         return ;;
-    -f | --file | --chat-template-file)
+    -f | --file | --chat-template-file | --pack-cache)
         compopt -o filenames 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return ;;

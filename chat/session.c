@@ -163,6 +163,7 @@ static int open_engine(struct session *s, const char *template, const struct qui
     p.v_dtype = o->v_type;
     p.flags = o->dry_run ? QUIRE_ENGINE_DRY_RUN : 0;
     p.logger = logger;
+    p.pack_cache = o->pack_cache;
     p.progress = show_progress;
     p.progress_user = (void *)(uintptr_t)s->model_name;
     interrupts_hold(true);

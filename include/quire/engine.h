@@ -80,6 +80,7 @@ struct quire_engine_params {
     const struct quire_logger *logger;       /**< borrowed until close; NULL = silent */
     quire_progress_fn progress;              /**< of loading; may be NULL */
     void *progress_user;
+    const char *pack_cache; /**< as in quire_model_params; only with model_path; not in a dry run */
 };
 
 /** Defaults: native compute, f16 cache, everything automatic. */

@@ -65,6 +65,15 @@ struct quire_model_params {
     enum quire_linear_provider linear; /**< QUIRE_LINEAR_ONEDNN with a build, compute mode or weights that oneDNN
                                             cannot serve is QUIRE_E_UNSUPPORTED */
     uint32_t flags;                    /**< QUIRE_MODEL_EXPAND_LATENT */
+    /** A file to keep the packed matrices in, or NULL; borrowed during open. If it holds those of this very model (same
+     *  files by size, date, tensors and samples of their data; same layout of panels) they are mapped from it, which
+     *  takes no time and shares memory between processes. Else the logger is told why, the model is packed as without,
+     *  and the file is written anew, to another name first, so that it is never seen half-written; only an existing
+     *  file that is no pack cache is left as it is. A file that cannot be read or written is no error. The bits of all results are the same with and without.
+     *  While such a model is open the file must not be truncated or written to (replacing or deleting it is fine): the
+     *  system would end the process (SIGBUS). What its panels hold is not checked, so it must come from a trusted
+     *  writer, as the model itself. Only with path: QUIRE_E_INVALID_ARG with data. */
+    const char *pack_cache;
 };
 
 struct quire_model;   /**< shared, immutable */
@@ -78,7 +87,8 @@ QUIRE_API void quire_model_params_default(struct quire_model_params *params);
  *  level), QUIRE_E_BUSY (oneDNN has been used already). */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_onednn_set_isa(const char *isa, struct quire_error *err);
 
-/** Opens, checks and packs a model. Weights are read into own memory; no file stays open or mapped.
+/** Opens, checks and packs a model. Weights are read into own memory; no file stays open, and none mapped but
+ *  params.pack_cache.
  *  QUIRE_E_INVALID_ARG, QUIRE_E_MISUSE (struct_size), QUIRE_E_IO, QUIRE_E_FORMAT (names file offset, field or
  *  tensor), QUIRE_E_UNSUPPORTED (architecture, tensor type, isa), QUIRE_E_NOMEM, QUIRE_E_CANCELLED. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_open(const struct quire_model_params *params,
@@ -131,6 +141,7 @@ struct quire_model_info {
     uint32_t has_pooler;        /**< 1: QUIRE_POOLING_POOLER works */
     enum quire_pooling pooling; /**< for embeddings, as the author says (GGUF pooling_type, 1_Pooling/config.json of a
                                      folder); MEAN where nothing is said */
+    uint32_t pack_cached;       /**< 1: the matrices are mapped from params.pack_cache */
 };
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_info(const struct quire_model *model,
                                                          struct quire_model_info *info);

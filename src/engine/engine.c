@@ -95,6 +95,7 @@ static quire_status open_model(struct quire_engine *e, const struct quire_engine
     mp.logger = p->logger;
     mp.progress = p->progress;
     mp.progress_user = p->progress_user;
+    mp.pack_cache = e->dry_run ? NULL : p->pack_cache;
     QR_TRY(quire_model_open(&mp, &e->model, err));
     struct quire_model_info mi = { .struct_size = sizeof mi };
     QR_TRY(quire_model_info(e->model, &mi));

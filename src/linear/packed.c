@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "linear/group.h"
 #include "linear/onednn_shim.h"
 #include "simd/half.h"
@@ -68,59 +69,88 @@ quire_status qr_packed_bytes(uint32_t type, uint64_t n, uint64_t k, uint64_t *by
     return QUIRE_OK;
 }
 
-static quire_status reserve(const struct qr_packed *described,
-                            const struct quire_allocator *allocator, struct qr_packed **out,
-                            struct quire_error *err)
+static quire_status new_weight(const struct qr_packed *described,
+                               const struct quire_allocator *allocator, struct qr_packed **out,
+                               struct quire_error *err)
 {
     struct qr_packed *w = qr_alloc(allocator, 1, sizeof *w);
     if (!w)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a weight");
     *w = *described;
     w->allocator = allocator;
-    /* large ones on their own huge pages: with small ones the walk of the page table costs a tenth of the stream */
-    w->data =
-        qr_alloc_aligned(allocator, w->bytes, w->bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : QUIRE_LINE);
-    if (!w->data) {
-        qr_free(allocator, w, 1, sizeof *w);
-        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a weight of %zu bytes", described->bytes);
-    }
-#ifdef MADV_HUGEPAGE
-    /* a host's allocator knows better what its memory is; a refusal only costs speed */
-    if (!allocator && w->bytes >= 2 * HUGE_PAGE)
-        (void)madvise(w->data, w->bytes & ~(size_t)(HUGE_PAGE - 1), MADV_HUGEPAGE);
-#endif
     *out = w;
     return QUIRE_OK;
+}
+
+quire_status qr_packed_describe(struct qr_onednn *onednn, uint32_t type, uint64_t n, uint64_t k,
+                                const struct quire_allocator *allocator, struct qr_packed **out,
+                                struct quire_error *err)
+{
+    struct qr_packed w;
+    *out = NULL;
+    QR_TRY(describe(type, n, k, &w, err));
+    if (onednn) {
+        QR_TRY(qr_onednn_get_product(onednn, w.type, w.k, &w.onednn, err));
+        w.panel_bytes = w.onednn->panel_bytes;
+        QR_TRY(count_bytes(&w, err));
+    }
+    return new_weight(&w, allocator, out, err);
+}
+
+quire_status qr_packed_reserve(struct qr_packed *w, struct quire_error *err)
+{
+    /* large ones on their own huge pages: with small ones the walk of the page table costs a tenth of the stream */
+    const bool large = w->bytes >= 2 * HUGE_PAGE;
+    w->data = qr_alloc_aligned(w->allocator, w->bytes, large ? HUGE_PAGE : QUIRE_LINE);
+    if (!w->data)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a weight of %zu bytes", w->bytes);
+#ifdef MADV_HUGEPAGE
+    /* a host's allocator knows better what its memory is; a refusal only costs speed */
+    if (!w->allocator && large)
+        (void)madvise(w->data, w->bytes & ~(size_t)(HUGE_PAGE - 1), MADV_HUGEPAGE);
+#endif
+    return QUIRE_OK;
+}
+
+void qr_packed_borrow(struct qr_packed *w, const uint8_t *panels)
+{
+    w->data = (uint8_t *)(uintptr_t)panels; /* only qr_packed_rows writes, and not to these */
+    w->borrowed = true;
+}
+
+static quire_status create(struct qr_onednn *onednn, uint32_t type, uint64_t n, uint64_t k,
+                           const struct quire_allocator *allocator, struct qr_packed **out,
+                           struct quire_error *err)
+{
+    QR_TRY(qr_packed_describe(onednn, type, n, k, allocator, out, err));
+    const quire_status s = qr_packed_reserve(*out, err);
+    if (s != QUIRE_OK) {
+        qr_packed_destroy(*out);
+        *out = NULL;
+    }
+    return s;
 }
 
 quire_status qr_packed_create(uint32_t type, uint64_t n, uint64_t k,
                               const struct quire_allocator *allocator, struct qr_packed **out,
                               struct quire_error *err)
 {
-    struct qr_packed w;
-    *out = NULL;
-    QR_TRY(describe(type, n, k, &w, err));
-    return reserve(&w, allocator, out, err);
+    return create(NULL, type, n, k, allocator, out, err);
 }
 
 quire_status qr_packed_create_onednn(struct qr_onednn *onednn, uint32_t type, uint64_t n,
                                      uint64_t k, const struct quire_allocator *allocator,
                                      struct qr_packed **out, struct quire_error *err)
 {
-    struct qr_packed w;
-    *out = NULL;
-    QR_TRY(describe(type, n, k, &w, err));
-    QR_TRY(qr_onednn_get_product(onednn, w.type, w.k, &w.onednn, err));
-    w.panel_bytes = w.onednn->panel_bytes;
-    QR_TRY(count_bytes(&w, err));
-    return reserve(&w, allocator, out, err);
+    return create(onednn, type, n, k, allocator, out, err);
 }
 
 void qr_packed_destroy(struct qr_packed *w)
 {
     if (!w)
         return;
-    qr_free(w->allocator, w->data, w->bytes, 1);
+    if (!w->borrowed)
+        qr_free(w->allocator, w->data, w->bytes, 1);
     qr_free(w->allocator, w, 1, sizeof *w);
 }
 
@@ -201,6 +231,8 @@ quire_status qr_packed_rows(struct qr_packed *w, size_t row0, size_t n_rows, con
     if (row0 % w->panel_rows != 0 || (n_rows % w->panel_rows != 0 && row0 + n_rows != w->n))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "rows %zu..%zu are no whole panels of %zu rows",
                        row0, row0 + n_rows, w->panel_rows);
+    if (w->borrowed)
+        return qr_fail(err, QUIRE_E_MISUSE, "borrowed panels are packed already");
     const uint8_t *src = raw;
     uint8_t *panel = w->data + row0 / w->panel_rows * w->panel_bytes;
     while (n_rows > 0) {
@@ -214,6 +246,40 @@ quire_status qr_packed_rows(struct qr_packed *w, size_t row0, size_t n_rows, con
         n_rows -= rows;
     }
     return QUIRE_OK;
+}
+
+static uint64_t onednn_layout(const struct qr_onednn_product *p)
+{
+    uint64_t h = qr_hash(QR_HASH_SEED, &p->panel_bytes, sizeof p->panel_bytes);
+    h = qr_hash(h, p->row_at, sizeof p->row_at);
+    return qr_hash(h, p->k_at, p->k * sizeof *p->k_at);
+}
+
+quire_status qr_packed_layout(const struct qr_packed *w, uint64_t *layout, struct quire_error *err)
+{
+    if (w->onednn) {
+        *layout = onednn_layout(w->onednn);
+        return QUIRE_OK;
+    }
+    /* a whole panel and one that is not full, in k too, where the type can have such */
+    const struct qr_weight_type_info *info = qr_weight_type_info(w->type);
+    const uint64_t n = w->panel_rows + 1, k = 2 * QUIRE_GROUP_K + info->block_elems % QUIRE_GROUP_K;
+    struct qr_packed *sample;
+    QR_TRY(qr_packed_create(w->type, n, k, w->allocator, &sample, err));
+    const size_t raw_bytes = sample->n * sample->row_bytes;
+    uint8_t *raw = qr_alloc(w->allocator, raw_bytes, 1);
+    quire_status s =
+        raw ? QUIRE_OK : qr_fail(err, QUIRE_E_NOMEM, "no memory for a weight's sample");
+    uint32_t x = 1;
+    for (size_t i = 0; raw && i < raw_bytes; i++)
+        raw[i] = (uint8_t)((x = x * 1664525u + 1013904223u) >> 24);
+    if (raw)
+        s = qr_packed_rows(sample, 0, sample->n, raw, err);
+    if (s == QUIRE_OK)
+        *layout = qr_hash(QR_HASH_SEED, sample->data, sample->bytes);
+    qr_free(w->allocator, raw, raw_bytes, 1);
+    qr_packed_destroy(sample);
+    return s;
 }
 
 void qr_linear_row(const struct qr_packed *w, size_t row, float *out)

@@ -18,7 +18,8 @@ struct qr_packed {
     size_t n_panels;    /* n / panel_rows, rounded up */
     size_t row_bytes;   /* of one source row */
     size_t bytes;       /* n_panels * panel_bytes */
-    uint8_t *data;      /* panels, 64-byte aligned */
+    uint8_t *data;      /* panels, 64-byte aligned; NULL until reserved or borrowed */
+    bool borrowed;      /* data is another's, read-only */
     /* not NULL: oneDNN says how a panel lies, and multiplies this weight for every number of rows;
      * NULL: base/kernels_linear.h says it, and our kernels do */
     const struct qr_onednn_product *onednn;
@@ -38,10 +39,24 @@ quire_status qr_packed_create(uint32_t type, uint64_t n, uint64_t k,
 
 /* Same for an f32 or bf16 weight that oneDNN holds; `onednn` outlives it. QUIRE_E_UNSUPPORTED as well
  * for other types, and when oneDNN has no code for it on this CPU. */
-quire_status qr_packed_create_onednn(struct qr_onednn *onednn, uint32_t type, uint64_t n, uint64_t k,
-                                     const struct quire_allocator *allocator,
+quire_status qr_packed_create_onednn(struct qr_onednn *onednn, uint32_t type, uint64_t n,
+                                     uint64_t k, const struct quire_allocator *allocator,
                                      struct qr_packed **out,
                                      struct quire_error *err) QUIRE_MUST_CHECK;
+
+/* The same in two steps, for who must know the sizes first: describe makes a weight without data (onednn
+ * NULL: quire's panels), then it gets memory of its own, or panels that are packed already. Those are 64-byte
+ * aligned, `bytes` long, in the layout that qr_packed_layout tells, and outlive the weight. */
+quire_status qr_packed_describe(struct qr_onednn *onednn, uint32_t type, uint64_t n, uint64_t k,
+                                const struct quire_allocator *allocator, struct qr_packed **out,
+                                struct quire_error *err) QUIRE_MUST_CHECK;
+quire_status qr_packed_reserve(struct qr_packed *w, struct quire_error *err) QUIRE_MUST_CHECK;
+void qr_packed_borrow(struct qr_packed *w, const uint8_t *panels);
+
+/* A number that tells how values lie in the weight's panels: what packing makes of a sample. Panels may be taken
+ * over from another program only where it is the same. QUIRE_E_NOMEM. */
+quire_status qr_packed_layout(const struct qr_packed *w, uint64_t *layout,
+                              struct quire_error *err) QUIRE_MUST_CHECK;
 void qr_packed_destroy(struct qr_packed *w); /* NULL is a no-op */
 
 /* Packs source rows [row0, row0 + n_rows), which lie row_bytes apart at `raw` (any alignment), as

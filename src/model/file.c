@@ -71,6 +71,8 @@ quire_status qr_file_open(struct qr_file *f, const char *path, struct quire_erro
     f->is_open = true;
     f->fd = fd;
     f->size = (uint64_t)st.st_size;
+    f->mtime_ns =
+        (int64_t)((uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec);
     return QUIRE_OK;
 }
 

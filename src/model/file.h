@@ -14,6 +14,7 @@ struct qr_file {
     int fd;
     const uint8_t *data; /* the image, borrowed; NULL for a real file */
     uint64_t size;
+    int64_t mtime_ns; /* of a real file: last change, nanoseconds since 1970 */
 };
 
 /* Opens a regular file (anything else: QUIRE_E_IO, at once, even for a FIFO). On failure *f is closed. */

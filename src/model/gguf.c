@@ -247,6 +247,11 @@ void qr_gguf_close(struct qr_gguf *g)
     qr_free(g->allocator, g, 1, sizeof *g);
 }
 
+const struct qr_file *qr_gguf_file(const struct qr_gguf *g, size_t i)
+{
+    return i < g->n_parts ? &g->parts[i].file : NULL;
+}
+
 /* ---- Tensors */
 
 uint64_t qr_gguf_trailing_bytes(const struct qr_gguf *g) { return g->trailing; }

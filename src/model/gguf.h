@@ -55,6 +55,10 @@ quire_status qr_gguf_open_memory(const void *data, size_t size, const struct qui
 
 void qr_gguf_close(struct qr_gguf *g); /* NULL is a no-op */
 
+/* The files of the model, in order; NULL behind the last. */
+struct qr_file;
+const struct qr_file *qr_gguf_file(const struct qr_gguf *g, size_t i);
+
 /* Bytes behind the last tensor of all files, padding not counted. 0 in a clean file; open warns otherwise. */
 uint64_t qr_gguf_trailing_bytes(const struct qr_gguf *g);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* load.c - brings the weights into memory: vectors as f32, matrices packed panel by panel while the file streams. */
+/* load.c - brings the weights into memory: vectors as f32, matrices packed panel by panel while the file streams, or
+ * mapped from a pack cache. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/threads.h"
+#include "model/file.h"
 #include "model/provider.h"
 
 bool qr_role_is_matrix(enum qr_weight_role role)
@@ -39,12 +41,13 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     }
 }
 
-/* One matrix still to be filled. */
+/* One matrix to be filled. */
 struct job {
     struct qr_weight source;
     struct qr_packed *target;
     uint64_t first_chunk; /* of the load as a whole */
     uint32_t chunk_rows;
+    uint32_t index; /* in a stack */
 };
 
 /* All members of the team take chunks from one counter until none is left or one of them failed. */
@@ -63,13 +66,14 @@ struct load {
  * matrix a chunk is read in as many pieces as it has columns: fewer and larger ones are better. */
 enum { CHUNK_ROWS = 64, TRANSPOSED_CHUNK_ROWS = 1024 };
 
-static void add_job(struct load *l, const struct qr_weight *w, struct qr_packed *target)
+static void add_job(struct load *l, const struct qr_weight *w, uint32_t index,
+                    struct qr_packed *target)
 {
     const uint32_t rows = w->column_bytes ? TRANSPOSED_CHUNK_ROWS : CHUNK_ROWS;
     if (w->role != QR_W_LATENT_UK_ROWS) /* a second form of another role's numbers */
         l->model->n_parameters += w->n_rows * w->n_cols;
     l->model->weight_bytes += target->bytes;
-    l->jobs[l->n_jobs++] = (struct job){ *w, target, l->n_chunks, rows };
+    l->jobs[l->n_jobs++] = (struct job){ *w, target, l->n_chunks, rows, index };
     l->n_chunks += (w->n_rows + rows - 1) / rows;
 }
 
@@ -94,10 +98,12 @@ static const struct job *job_of(const struct load *l, uint64_t chunk)
     return &l->jobs[lo];
 }
 
-static quire_status load_chunk(struct load *l, uint64_t chunk, void **buffer, size_t *cap, struct quire_error *err)
+static quire_status load_chunk(struct load *l, uint64_t chunk, void **buffer, size_t *cap,
+                               struct quire_error *err)
 {
     const struct job *job = job_of(l, chunk);
-    const uint64_t row0 = (chunk - job->first_chunk) * job->chunk_rows, left = job->source.n_rows - row0;
+    const uint64_t row0 = (chunk - job->first_chunk) * job->chunk_rows,
+                   left = job->source.n_rows - row0;
     const uint64_t n = left < job->chunk_rows ? left : job->chunk_rows;
     if (!qr_grow(l->model->allocator, buffer, cap, (size_t)n * job->source.row_bytes, 1))
         return qr_fail(err, QUIRE_E_NOMEM, "no memory to read %zu rows of %s", (size_t)n,
@@ -124,7 +130,8 @@ static void load_part(void *arg, const struct quire_team *team)
     qr_free(l->model->allocator, buffer, cap, 1);
 }
 
-static quire_status add_vector(struct quire_model *m, const struct qr_weight *w, float **out, struct quire_error *err)
+static quire_status add_vector(struct quire_model *m, const struct qr_weight *w, float **out,
+                               struct quire_error *err)
 {
     const uint64_t n = w->n_rows * w->n_cols;
     float *v = n <= SIZE_MAX ? qr_arena_alloc(&m->vectors, (size_t)n, sizeof *v) : NULL;
@@ -139,18 +146,21 @@ static quire_status add_vector(struct quire_model *m, const struct qr_weight *w,
 
 static bool is_vector_stack(enum qr_weight_role role)
 {
-    return role == QR_W_EXPERT_GATE_BIAS || role == QR_W_EXPERT_UP_BIAS || role == QR_W_EXPERT_DOWN_BIAS;
+    return role == QR_W_EXPERT_GATE_BIAS || role == QR_W_EXPERT_UP_BIAS ||
+           role == QR_W_EXPERT_DOWN_BIAS;
 }
 
 /* One matrix for each expert or head, or all their vectors in one. */
-static quire_status add_stack(struct load *l, const struct qr_weight *stack, struct qr_model_layer *into,
-                              struct quire_error *err)
+static quire_status add_stack(struct load *l, const struct qr_weight *stack,
+                              struct qr_model_layer *into, struct quire_error *err)
 {
     struct quire_model *m = l->model;
     if (is_vector_stack(stack->role)) {
-        float *all = qr_arena_alloc(&m->vectors, stack->n_experts, (size_t)stack->n_cols * sizeof *all);
+        float *all =
+            qr_arena_alloc(&m->vectors, stack->n_experts, (size_t)stack->n_cols * sizeof *all);
         if (!all)
-            return qr_fail(err, QUIRE_E_NOMEM, "no memory for %s", qr_weight_role_name(stack->role));
+            return qr_fail(err, QUIRE_E_NOMEM, "no memory for %s",
+                           qr_weight_role_name(stack->role));
         for (uint32_t e = 0; e < stack->n_experts; e++) {
             const struct qr_weight w = qr_weights_expert(stack, e);
             QR_TRY(qr_weights_read_f32(m->weights, &w, all + e * stack->n_cols, w.n_cols, err));
@@ -166,15 +176,16 @@ static quire_status add_stack(struct load *l, const struct qr_weight *stack, str
     into->experts[stack->role] = experts;
     for (uint32_t e = 0; e < stack->n_experts; e++) {
         const struct qr_weight w = qr_weights_expert(stack, e);
-        QR_TRY(qr_packed_create(w.type, w.n_rows, w.n_cols, m->allocator, &experts[e], err));
-        add_job(l, &w, experts[e]);
+        QR_TRY(
+            qr_packed_describe(NULL, w.type, w.n_rows, w.n_cols, m->allocator, &experts[e], err));
+        add_job(l, &w, e, experts[e]);
     }
     return QUIRE_OK;
 }
 
-/* Reserves the memory of one weight; vectors are read at once, matrices become a job. */
-static quire_status add_weight(struct load *l, enum qr_weight_role role, uint32_t layer, struct qr_model_layer *into,
-                               struct quire_error *err)
+/* Vectors are read at once, matrices become a job. */
+static quire_status add_weight(struct load *l, enum qr_weight_role role, uint32_t layer,
+                               struct qr_model_layer *into, struct quire_error *err)
 {
     struct quire_model *m = l->model;
     struct qr_weight w;
@@ -184,11 +195,10 @@ static quire_status add_weight(struct load *l, enum qr_weight_role role, uint32_
         return add_stack(l, &w, into, err);
     if (!qr_role_is_matrix(role))
         return add_vector(m, &w, &into->vec[role], err);
-    if (m->onednn && qr_provider_takes(role, w.type))
-        QR_TRY(qr_packed_create_onednn(m->onednn, w.type, w.n_rows, w.n_cols, m->allocator, &into->mat[role], err));
-    else
-        QR_TRY(qr_packed_create(w.type, w.n_rows, w.n_cols, m->allocator, &into->mat[role], err));
-    add_job(l, &w, into->mat[role]);
+    struct qr_onednn *holder = qr_provider_takes(role, w.type) ? m->onednn : NULL;
+    QR_TRY(qr_packed_describe(holder, w.type, w.n_rows, w.n_cols, m->allocator, &into->mat[role],
+                              err));
+    add_job(l, &w, 0, into->mat[role]);
     return QUIRE_OK;
 }
 
@@ -203,9 +213,10 @@ static quire_status add_all(struct load *l, struct quire_error *err)
     return QUIRE_OK;
 }
 
-static quire_status run_load(struct load *l, struct quire_threads *threads, struct quire_error *err)
+static quire_status pack_all(struct load *l, struct quire_threads *threads, struct quire_error *err)
 {
-    QR_TRY(add_all(l, err));
+    for (size_t i = 0; i < l->n_jobs; i++)
+        QR_TRY(qr_packed_reserve(l->jobs[i].target, err));
     if (threads) {
         QR_TRY(quire_threads_run(threads, load_part, l));
     } else {
@@ -213,6 +224,61 @@ static quire_status run_load(struct load *l, struct quire_threads *threads, stru
         load_part(l, &alone);
     }
     return l->failed ? qr_fail_at(err, l->status, l->error.offset, "%s", l->error.msg) : QUIRE_OK;
+}
+
+/* Matrices are mapped as an earlier load left them, or packed and left for the next one. Whatever is wrong with the
+ * cache is told to the log and costs time only. */
+static quire_status map_or_pack(struct load *l, const struct qr_pack_cache *cache,
+                                const struct qr_pack_item *items, struct quire_threads *threads,
+                                struct quire_error *err)
+{
+    struct quire_model *m = l->model;
+    struct quire_error why = QUIRE_ERROR_INIT;
+    const char *name = qr_path_tail(cache->path);
+    const quire_status mapped = qr_pack_cache_map(cache, items, l->n_jobs, &m->pack_cache, &why);
+    if (mapped == QUIRE_OK) {
+        for (size_t i = 0; i < l->n_jobs; i++)
+            QR_TRY(qr_weights_skip(m->weights,
+                                   l->jobs[i].source.n_rows * l->jobs[i].source.row_bytes, err));
+        qr_log(m->logger, QUIRE_LOG_INFO, "packed weights are mapped from %s", name);
+        return QUIRE_OK;
+    }
+    const bool is_new = !qr_file_exists(cache->path);
+    qr_log(m->logger, is_new ? QUIRE_LOG_INFO : QUIRE_LOG_WARN, "the pack cache %s is not used: %s",
+           name, is_new ? "it will be made" : why.msg);
+    QR_TRY(pack_all(l, threads, err));
+    /* what may be another's file, or one that we may not read, is not replaced */
+    if (!is_new && mapped != QUIRE_E_MISMATCH)
+        return QUIRE_OK;
+    if (qr_pack_cache_write(cache, items, l->n_jobs, &why) != QUIRE_OK)
+        qr_log(m->logger, QUIRE_LOG_WARN, "no pack cache: %s", why.msg);
+    return QUIRE_OK;
+}
+
+static quire_status load_with_cache(struct load *l, const char *path, struct quire_threads *threads,
+                                    struct quire_error *err)
+{
+    const struct quire_allocator *a = l->model->allocator;
+    struct qr_pack_cache cache;
+    struct qr_pack_item *items = qr_calloc(a, l->n_jobs, sizeof *items);
+    if (!items)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a list of %zu weights", l->n_jobs);
+    for (size_t i = 0; i < l->n_jobs; i++)
+        items[i] = (struct qr_pack_item){ &l->jobs[i].source, l->jobs[i].target, l->jobs[i].index };
+    quire_status s = qr_pack_cache_plan(&cache, path, l->model->weights, items, l->n_jobs, a, err);
+    if (s == QUIRE_OK) {
+        s = map_or_pack(l, &cache, items, threads, err);
+        qr_pack_cache_free(&cache);
+    }
+    qr_free(a, items, l->n_jobs, sizeof *items);
+    return s;
+}
+
+static quire_status run_load(struct load *l, const char *pack_cache, struct quire_threads *threads,
+                             struct quire_error *err)
+{
+    QR_TRY(add_all(l, err));
+    return pack_cache ? load_with_cache(l, pack_cache, threads, err) : pack_all(l, threads, err);
 }
 
 /* Every role of every layer; of a layer with experts three matrices for each of them, of one with latent attention three
@@ -227,7 +293,8 @@ static size_t max_jobs_of(const struct qr_model_config *c)
     return n;
 }
 
-quire_status qr_model_load(struct quire_model *m, struct quire_threads *threads, struct quire_error *err)
+quire_status qr_model_load(struct quire_model *m, const char *pack_cache,
+                           struct quire_threads *threads, struct quire_error *err)
 {
     const size_t max_jobs = max_jobs_of(m->config);
     qr_arena_init(&m->vectors, m->allocator, 0);
@@ -235,7 +302,7 @@ quire_status qr_model_load(struct quire_model *m, struct quire_threads *threads,
     struct load l = { .model = m, .jobs = qr_calloc(m->allocator, max_jobs, sizeof(struct job)) };
     quire_status s = QUIRE_E_NOMEM;
     if (m->layers && l.jobs)
-        s = run_load(&l, threads, err);
+        s = run_load(&l, pack_cache, threads, err);
     else
         qr_fail(err, s, "no memory for %u layers", qr_model_all_layers(m->config));
     qr_free(m->allocator, l.jobs, max_jobs, sizeof(struct job));
@@ -246,7 +313,8 @@ static void unload_layer(const struct quire_model *m, struct qr_model_layer *lay
 {
     for (int r = 0; r < QR_W_N_ROLES; r++) {
         qr_packed_destroy(layer->mat[r]);
-        const uint32_t n = layer->experts[r] ? qr_role_stack_size(m->config, (enum qr_weight_role)r, index) : 0;
+        const uint32_t n =
+            layer->experts[r] ? qr_role_stack_size(m->config, (enum qr_weight_role)r, index) : 0;
         for (uint32_t e = 0; e < n; e++)
             qr_packed_destroy(layer->experts[r][e]);
     }
@@ -259,5 +327,6 @@ void qr_model_unload(struct quire_model *m)
         unload_layer(m, &m->layers[i], i);
     if (m->layers)
         qr_free(m->allocator, m->layers, qr_model_all_layers(m->config), sizeof *m->layers);
+    qr_pack_cache_unmap(&m->pack_cache);
     qr_arena_free(&m->vectors);
 }

@@ -22,6 +22,9 @@ static quire_status check_params(const struct quire_model_params *p, struct quir
                        sizeof *p);
     if (!p->path && !p->data)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.path and params.data are both NULL");
+    if (p->pack_cache && (!p->path || !p->pack_cache[0]))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.pack_cache is %s",
+                       p->path ? "empty" : "for models from files only: params.path is NULL");
     if (p->compute != QUIRE_COMPUTE_NATIVE && p->compute != QUIRE_COMPUTE_F32)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.compute %d is unknown", (int)p->compute);
     if (p->linear != QUIRE_LINEAR_AUTO && p->linear != QUIRE_LINEAR_QUIRE && p->linear != QUIRE_LINEAR_ONEDNN)
@@ -56,7 +59,7 @@ static quire_status open_model(struct quire_model *m, const struct quire_model_p
     QR_TRY(qr_weights_open(&wp, &m->weights, err));
     m->config = qr_weights_config(m->weights);
     QR_TRY(qr_provider_choose(m, p->linear, err));
-    QR_TRY(qr_model_load(m, p->threads, err));
+    QR_TRY(qr_model_load(m, p->pack_cache, p->threads, err));
     QR_TRY(qr_model_group_layers(m, err));
     qr_weights_release_source(m->weights);
     return QUIRE_OK;
@@ -151,6 +154,7 @@ quire_status quire_model_info(const struct quire_model *model, struct quire_mode
         .has_logits = !c->no_output,
         .has_pooler = model->global.mat[QR_W_POOLER] != NULL,
         .pooling = (enum quire_pooling)c->pooling,
+        .pack_cached = model->pack_cache.bytes != 0,
     };
     return QUIRE_OK;
 }

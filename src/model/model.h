@@ -5,6 +5,7 @@
 #include "base/kernel.h"
 #include "linear/linear.h"
 #include "model/config.h"
+#include "model/pack_cache.h"
 #include "model/weights.h"
 #include <quire/model.h>
 
@@ -47,6 +48,7 @@ struct quire_model {
     struct qr_groups encoder;      /* of the layers that encode, whose keys live for one layer of one pass */
     int32_t cross_group;           /* of groups.kv; -1: none */
     uint32_t cross_plan_group;     /* of groups.plan */
+    struct qr_mapping pack_cache;  /* holds the panels of every matrix, or is empty */
     uint64_t weight_bytes, n_parameters;
     uint32_t n_contexts; /* atomic */
 };
@@ -54,7 +56,9 @@ struct quire_model {
 bool qr_role_is_matrix(enum qr_weight_role role); /* false for stacks */
 
 /* Reads and packs every weight of the configuration; parallel when threads is not NULL. */
-quire_status qr_model_load(struct quire_model *m, struct quire_threads *threads, struct quire_error *err);
+/* pack_cache: a file to take packed matrices from or to leave them in; NULL = none. */
+quire_status qr_model_load(struct quire_model *m, const char *pack_cache, struct quire_threads *threads,
+                           struct quire_error *err);
 void qr_model_unload(struct quire_model *m);
 
 /* Divides the layers into groups of the cache and of the plan, and fills each layer's attention configuration. */

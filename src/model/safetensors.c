@@ -188,6 +188,11 @@ void qr_safetensors_close(struct qr_safetensors *s)
     qr_free(s->allocator, s, 1, sizeof *s);
 }
 
+const struct qr_file *qr_safetensors_file(const struct qr_safetensors *s, size_t i)
+{
+    return i < s->n_files ? &s->files[i].file : NULL;
+}
+
 static quire_status finish(struct qr_safetensors *s, quire_status status,
                            struct qr_safetensors **out, struct quire_error *err)
 {

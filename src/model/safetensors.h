@@ -55,6 +55,10 @@ quire_status qr_safetensors_open_dir(const char *dir, const struct quire_allocat
 
 void qr_safetensors_close(struct qr_safetensors *s); /* NULL is a no-op */
 
+/* The files with tensors, in order; NULL behind the last. */
+struct qr_file;
+const struct qr_file *qr_safetensors_file(const struct qr_safetensors *s, size_t i);
+
 size_t qr_safetensors_count(const struct qr_safetensors *s);
 const struct qr_safetensor *qr_safetensors_tensor(const struct qr_safetensors *s, size_t i);
 bool qr_safetensors_find(const struct qr_safetensors *s, const char *name, size_t *index);

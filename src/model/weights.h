@@ -172,6 +172,22 @@ quire_status qr_weights_read_f32(struct qr_weights *w, const struct qr_weight *w
 bool qr_role_is_stack(enum qr_weight_role role);
 uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer);
 
+/* What tells this source from others: which matrices come from where in it is not included. */
+struct qr_source_id {
+    uint64_t bytes;    /* of all files */
+    int64_t mtime_ns;  /* of the file that was changed last */
+    uint64_t hash;     /* of every file's size and date, and of names, types and shapes of all tensors */
+};
+void qr_weights_identify(const struct qr_weights *w, struct qr_source_id *id);
+
+/* Continues hash h over where a weight lies in its source, and over the first bytes of its data. For sources whose
+ * dates were all set to the same. */
+quire_status qr_weights_hash(const struct qr_weights *w, const struct qr_weight *weight, uint64_t *h,
+                             struct quire_error *err) QUIRE_MUST_CHECK;
+
+/* Tells the progress hook of bytes that need not be read. QUIRE_E_CANCELLED. */
+quire_status qr_weights_skip(struct qr_weights *w, uint64_t bytes, struct quire_error *err) QUIRE_MUST_CHECK;
+
 /* "attn_q", "ffn_norm" and the like, for messages and listings; static text. */
 const char *qr_weight_role_name(enum qr_weight_role role);
 

@@ -34,6 +34,11 @@ static quire_status report(struct qr_weights *w, uint64_t bytes, struct quire_er
                 : QUIRE_OK;
 }
 
+quire_status qr_weights_skip(struct qr_weights *w, uint64_t bytes, struct quire_error *err)
+{
+    return report(w, bytes, err);
+}
+
 /* Units that one read brings: `count` of them, `step` units apart, from unit `begin` of the tensor on. */
 struct run {
     uint64_t begin, count, step;

@@ -243,6 +243,21 @@ pass_if "says the sizes" err_has MiB
 run "$@" --dry-run --kv-mem 100M
 pass_if "--dry-run" status_is 0
 pass_if "shows the cache" out_has cache
+if [ -n "$model" ]; then
+    run "$@" $common "Once upon a time"
+    cp "$folder/out" "$folder/packed"
+    for start in first later; do
+        run "$@" $common --pack-cache "$folder/cache" -v "Once upon a time"
+        pass_if "--pack-cache, $start start" status_is 0
+        pass_if "the same answer" cmp -s "$folder/out" "$folder/packed"
+    done
+    pass_if "from the cache" err_has "mapped from"
+    echo "not a cache" >"$folder/cache"
+    run "$@" $common --pack-cache "$folder/cache" "Once upon a time"
+    pass_if "--pack-cache with another file" status_is 0
+    pass_if "is told" err_has "left alone"
+    pass_if "and leaves it alone" grep -q "not a cache" "$folder/cache"
+fi
 for type in f32 bf16 f16 fp8 fp8_e5m2 int8; do
     run "$@" $common -ctk $type -ctv $type "Once upon a time"
     pass_if "-ctk $type" status_is 0

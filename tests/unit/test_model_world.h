@@ -17,26 +17,18 @@ struct world {
     int32_t tables[2][MAX_GROUPS][BLOCKS]; /* of two sequences */
 };
 
-/* expand_from: of quire_context_params */
-static inline void open_world_expanded(struct world *w, const char *name,
-                                       enum quire_compute compute, uint32_t n_threads,
-                                       uint32_t expand_from, const struct quire_allocator *a)
+/* mp: all but the threads; expand_from: of quire_context_params */
+static inline void open_world_params(struct world *w, struct quire_model_params mp,
+                                     uint32_t n_threads, uint32_t expand_from)
 {
-    char path[8192];
     struct quire_error err = QUIRE_ERROR_INIT;
+    const struct quire_allocator *a = mp.allocator;
     memset(w, 0, sizeof *w);
-    snprintf(path, sizeof path, "%s/goldens/%s", shared_dir(), name);
     struct quire_threads_params tp;
     quire_threads_params_default(&tp);
     tp.n_threads = n_threads;
     assert_status(QUIRE_OK, quire_threads_create(&tp, &w->threads, &err));
-    struct quire_model_params mp;
-    quire_model_params_default(&mp);
-    mp.path = path;
-    mp.compute = compute;
     mp.threads = w->threads;
-    mp.allocator = a;
-    mp.flags = expand_from ? QUIRE_MODEL_EXPAND_LATENT : 0;
     const quire_status s = quire_model_open(&mp, &w->model, &err);
     if (s != QUIRE_OK)
         print_error("%s\n", err.msg);
@@ -66,6 +58,21 @@ static inline void open_world_expanded(struct world *w, const char *name,
     cp.allocator = a;
     cp.expand_latent_from = expand_from;
     assert_status(QUIRE_OK, quire_context_create(w->model, &cp, &w->context, &err));
+}
+
+static inline void open_world_expanded(struct world *w, const char *name,
+                                       enum quire_compute compute, uint32_t n_threads,
+                                       uint32_t expand_from, const struct quire_allocator *a)
+{
+    char path[8192];
+    snprintf(path, sizeof path, "%s/goldens/%s", shared_dir(), name);
+    struct quire_model_params mp;
+    quire_model_params_default(&mp);
+    mp.path = path;
+    mp.compute = compute;
+    mp.allocator = a;
+    mp.flags = expand_from ? QUIRE_MODEL_EXPAND_LATENT : 0;
+    open_world_params(w, mp, n_threads, expand_from);
 }
 
 static inline void open_world(struct world *w, const char *name, enum quire_compute compute,

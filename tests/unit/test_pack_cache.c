@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_pack_cache.c - the file of packed matrices: same bits, and every way in which it can be wrong. */
+#include "linear/packed.h"
+#include "model/pack_cache.h"
+#include "test_dir.h"
+#include "test_model_world.h"
+#include <dirent.h>
+#include <fcntl.h>
+
+enum { MAX_VOCAB = 1024, MAX_FILE = 1 << 20 };
+
+static struct {
+    char text[512];
+    unsigned warnings;
+} last_log;
+
+static void on_log(void *user, quire_log_level level, quire_status status, const char *message)
+{
+    (void)user;
+    (void)status;
+    if (!strstr(message, "pack"))
+        return;
+    snprintf(last_log.text, sizeof last_log.text, "%s", message);
+    last_log.warnings += level <= QUIRE_LOG_WARN;
+}
+static const struct quire_logger logger = { NULL, on_log };
+
+static const char *in_dir(const char *name)
+{
+    static char paths[4][256];
+    static unsigned next;
+    char *path = paths[next++ % 4];
+    snprintf(path, sizeof paths[0], "%s/%s", dir, name);
+    return path;
+}
+
+static const char *golden(const char *name)
+{
+    static char path[8192];
+    snprintf(path, sizeof path, "%s/goldens/%s", shared_dir(), name);
+    return path;
+}
+
+static struct quire_model_params params_for(const char *model, const char *cache)
+{
+    struct quire_model_params mp;
+    quire_model_params_default(&mp);
+    mp.path = model;
+    mp.pack_cache = cache;
+    mp.logger = &logger;
+    last_log.text[0] = 0;
+    last_log.warnings = 0;
+    return mp;
+}
+
+/* Opens and closes; was the cache in use? */
+static bool opens_cached(const char *model, const char *cache)
+{
+    const struct quire_model_params mp = params_for(model, cache);
+    struct quire_model_info info = { .struct_size = sizeof info };
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_model *m;
+    const quire_status s = quire_model_open(&mp, &m, &err);
+    if (s != QUIRE_OK)
+        print_error("%s\n", err.msg);
+    assert_int_equal(s, QUIRE_OK);
+    assert_status(QUIRE_OK, quire_model_info(m, &info));
+    assert_status(QUIRE_OK, quire_model_close(m));
+    return info.pack_cached;
+}
+
+static size_t read_all(const char *path, uint8_t *data)
+{
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    const size_t n = fread(data, 1, MAX_FILE, f);
+    fclose(f);
+    return n;
+}
+
+static void write_all(const char *path, const void *data, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, n, f), n);
+    fclose(f);
+}
+
+static unsigned n_files(void)
+{
+    unsigned n = 0;
+    DIR *d = opendir(dir);
+    for (const struct dirent *e; (e = readdir(d)) != NULL;)
+        n += e->d_name[0] != '.';
+    closedir(d);
+    return n;
+}
+
+static void empty_dir(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'/*", dir);
+    assert_int_equal(system(command), 0);
+}
+
+/* ---- the same bits */
+
+static void logits_of(const char *model, const char *cache, const struct quire_allocator *a,
+                      bool expect_cached, float *logits)
+{
+    const int32_t begin[2] = { 0, 0 }, n[2] = { 12, 9 };
+    int32_t ids[21];
+    struct world w;
+    struct quire_model_params mp = params_for(model, cache);
+    mp.allocator = a;
+    open_world_params(&w, mp, 2, 0);
+    assert_int_equal(w.info.pack_cached, expect_cached);
+    assert_true(w.info.vocab_size <= MAX_VOCAB);
+    for (int i = 0; i < 21; i++)
+        ids[i] = (i * 37 + 5) % (int32_t)w.info.vocab_size;
+    memset(logits, 0, 21 * MAX_VOCAB * sizeof *logits);
+    step(&w, ids, begin, n, logits);
+    close_world(&w);
+}
+
+static void test_same_bits(void **state)
+{
+    (void)state;
+    static const char *const models[] = { "gguf/llama-q8_0.gguf",
+                                          "gguf/gemma2_q32-q8_0.gguf",
+                                          "llama",
+                                          "gguf/llama-f32.gguf",
+                                          "mixtral",
+                                          "deepseek_v2_lite" };
+    static float without[21 * MAX_VOCAB], first[21 * MAX_VOCAB], later[21 * MAX_VOCAB];
+    if (!need_shared())
+        skip();
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        struct fail_alloc a;
+        fail_alloc_init(&a, 0, false);
+        char model[8192];
+        snprintf(model, sizeof model, "%s", golden(models[i]));
+        empty_dir();
+        logits_of(model, NULL, &a.hooks, false, without);
+        logits_of(model, in_dir("cache"), &a.hooks, false, first);
+        assert_int_equal(last_log.warnings, 0);
+        assert_int_equal(n_files(), 1);
+        logits_of(model, in_dir("cache"), &a.hooks, true, later);
+        assert_int_equal(last_log.warnings, 0);
+        assert_memory_equal(first, without, sizeof first);
+        assert_memory_equal(later, without, sizeof later);
+        assert_int_equal(a.live_count, 0);
+    }
+}
+
+/* ---- wrong files */
+
+/* The file as it is now is not used, which is told, and becomes what it must be. */
+static void refused(const char *model, const uint8_t *good, size_t n, const char *what)
+{
+    static uint8_t now[MAX_FILE];
+    if (opens_cached(model, in_dir("cache")) || last_log.warnings != 1) {
+        print_error("%s: used, or %u warnings: %s\n", what, last_log.warnings, last_log.text);
+        fail();
+    }
+    assert_int_equal(read_all(in_dir("cache"), now), n);
+    assert_memory_equal(now, good, n);
+    assert_int_equal(n_files(), 1);
+}
+
+static void test_hostile_bytes(void **state)
+{
+    (void)state;
+    static uint8_t good[MAX_FILE], bad[MAX_FILE];
+    char what[64];
+    if (!need_shared())
+        skip();
+    const char *model = golden("gguf/llama-q8_0.gguf");
+    empty_dir();
+    assert_false(opens_cached(model, in_dir("cache")));
+    const size_t n = read_all(in_dir("cache"), good);
+    struct qr_pack_cache_head head;
+    memcpy(&head, good, sizeof head);
+    assert_int_equal(head.file_bytes, n);
+    const size_t directory_end = sizeof head + head.n_matrices * sizeof(struct qr_pack_cache_entry);
+    /* a low and a high byte of every field behind the magic */
+    for (size_t at = sizeof head.magic; at < directory_end; at += at < sizeof head + 112 ? 3 : 31) {
+        memcpy(bad, good, n);
+        bad[at] ^= 0x81;
+        write_all(in_dir("cache"), bad, n);
+        snprintf(what, sizeof what, "byte %zu", at);
+        refused(model, good, n, what);
+    }
+    const size_t lengths[] = {
+        0, 1, 8, sizeof head - 1, sizeof head, directory_end - 1, directory_end, n - 1
+    };
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        write_all(in_dir("cache"), good, lengths[i]);
+        snprintf(what, sizeof what, "%zu bytes", lengths[i]);
+        refused(model, good, n, what);
+    }
+    memcpy(bad, good, n);
+    write_all(in_dir("cache"), bad, n + 1);
+    refused(model, good, n, "one byte more");
+    assert_true(opens_cached(model, in_dir("cache")));
+}
+
+static void test_another_version(void **state)
+{
+    (void)state;
+    static uint8_t good[MAX_FILE], bad[MAX_FILE];
+    if (!need_shared())
+        skip();
+    const char *model = golden("gguf/llama-q8_0.gguf");
+    empty_dir();
+    assert_false(opens_cached(model, in_dir("cache")));
+    const size_t n = read_all(in_dir("cache"), good);
+    struct qr_pack_cache_head head;
+    struct qr_pack_cache_entry entry;
+    memcpy(bad, good, n);
+    memcpy(&head, good, sizeof head);
+    head.version++;
+    memcpy(bad, &head, sizeof head);
+    write_all(in_dir("cache"), bad, n);
+    assert_false(opens_cached(model, in_dir("cache")));
+    assert_non_null(strstr(last_log.text, "version"));
+    memcpy(bad, good, n);
+    memcpy(&entry, good + sizeof head, sizeof entry);
+    entry.layout++;
+    memcpy(bad + sizeof head, &entry, sizeof entry);
+    write_all(in_dir("cache"), bad, n);
+    assert_false(opens_cached(model, in_dir("cache")));
+    assert_non_null(strstr(last_log.text, "packed in another way"));
+}
+
+static void test_another_model(void **state)
+{
+    (void)state;
+    static uint8_t model[MAX_FILE];
+    if (!need_shared())
+        skip();
+    empty_dir();
+    assert_false(opens_cached(golden("gguf/llama-f32.gguf"), in_dir("cache")));
+    assert_false(opens_cached(golden("gguf/llama-q8_0.gguf"), in_dir("cache")));
+    assert_non_null(strstr(last_log.text, "another model"));
+    assert_true(opens_cached(golden("gguf/llama-q8_0.gguf"), in_dir("cache")));
+    /* a copy with another date, then one with the same date and size but other numbers */
+    const size_t n = read_all(golden("gguf/llama-q8_0.gguf"), model);
+    write_all(in_dir("model.gguf"), model, n);
+    assert_false(opens_cached(in_dir("model.gguf"), in_dir("cache")));
+    assert_true(opens_cached(in_dir("model.gguf"), in_dir("cache")));
+    struct stat st;
+    assert_int_equal(stat(in_dir("model.gguf"), &st), 0);
+    const struct timespec before[2] = { st.st_atim, st.st_mtim }, other[2] = { { 1, 0 }, { 1, 0 } };
+    assert_int_equal(utimensat(AT_FDCWD, in_dir("model.gguf"), other, 0), 0);
+    assert_false(opens_cached(in_dir("model.gguf"), in_dir("cache")));
+    assert_int_equal(utimensat(AT_FDCWD, in_dir("model.gguf"), before, 0), 0);
+    assert_false(opens_cached(in_dir("model.gguf"), in_dir("cache")));
+    for (size_t i = n / 2; i < n; i++)
+        model[i] ^= 1;
+    write_all(in_dir("model.gguf"), model, n);
+    assert_int_equal(utimensat(AT_FDCWD, in_dir("model.gguf"), before, 0), 0);
+    assert_false(opens_cached(in_dir("model.gguf"), in_dir("cache")));
+    assert_non_null(strstr(last_log.text, "another model"));
+}
+
+/* What is no pack cache is neither used nor replaced, and nothing keeps a model from being opened. */
+static void test_no_cache(void **state)
+{
+    (void)state;
+    static const char text[] = "something that took an afternoon";
+    static uint8_t now[MAX_FILE];
+    if (!need_shared())
+        skip();
+    const char *model = golden("gguf/llama-q8_0.gguf");
+    empty_dir();
+    write_all(in_dir("text"), text, sizeof text);
+    write_all(in_dir("letter"), "q", 1);
+    assert_int_equal(mkdir(in_dir("folder"), 0777), 0);
+    assert_int_equal(mkfifo(in_dir("fifo"), 0666), 0);
+    static const char *const names[] = { "text", "letter", "folder", "fifo", "absent/cache" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        assert_false(opens_cached(model, in_dir(names[i])));
+        assert_int_equal(last_log.warnings, 1);
+        assert_int_equal(n_files(), 4);
+    }
+    assert_int_equal(read_all(in_dir("text"), now), sizeof text);
+    assert_memory_equal(now, text, sizeof text);
+    assert_int_equal(read_all(in_dir("letter"), now), 1);
+}
+
+/* ---- arguments, memory, progress */
+
+static void test_arguments(void **state)
+{
+    (void)state;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_model *m = NULL;
+    struct quire_model_params mp = params_for("absent.gguf", "");
+    assert_status(QUIRE_E_INVALID_ARG, quire_model_open(&mp, &m, &err));
+    assert_non_null(strstr(err.msg, "pack_cache"));
+    mp = params_for(NULL, "cache");
+    mp.data = "GGUF";
+    mp.data_bytes = 4;
+    assert_status(QUIRE_E_INVALID_ARG, quire_model_open(&mp, &m, &err));
+    assert_non_null(strstr(err.msg, "pack_cache"));
+    assert_null(m);
+}
+
+static void test_no_memory(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    const char *model = golden("gguf/llama-q8_0.gguf");
+    unsigned opened = 0;
+    empty_dir();
+    assert_false(opens_cached(model, in_dir("cache")));
+    for (size_t fail_at = 1; opened < 3; fail_at++) {
+        struct quire_model_params mp = params_for(model, in_dir("cache"));
+        struct quire_error err = QUIRE_ERROR_INIT;
+        struct quire_model *m;
+        struct fail_alloc a;
+        fail_alloc_init(&a, fail_at, false);
+        mp.allocator = &a.hooks;
+        const quire_status s = quire_model_open(&mp, &m, &err);
+        if (s == QUIRE_OK)
+            assert_status(QUIRE_OK, quire_model_close(m));
+        else
+            assert_int_equal(s, QUIRE_E_NOMEM);
+        assert_int_equal(a.live_count, 0);
+        assert_int_equal(n_files(), 1);
+        opened += s == QUIRE_OK;
+    }
+}
+
+static int on_progress(void *user, uint64_t done, uint64_t total)
+{
+    uint64_t *seen = user;
+    assert_true(done <= total);
+    seen[0] = done;
+    seen[1] = total;
+    return seen[2] && done >= seen[2];
+}
+
+static void test_progress(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    const char *model = golden("gguf/llama-q8_0.gguf");
+    uint64_t seen[3] = { 0 };
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_model *m;
+    empty_dir();
+    for (int i = 0; i < 3; i++) { /* made, used, cancelled */
+        struct quire_model_params mp = params_for(model, in_dir("cache"));
+        mp.progress = on_progress;
+        mp.progress_user = seen;
+        seen[2] = i == 2 ? seen[1] / 2 : 0;
+        assert_status(i == 2 ? QUIRE_E_CANCELLED : QUIRE_OK, quire_model_open(&mp, &m, &err));
+        if (i == 2)
+            break;
+        assert_int_equal(seen[0], seen[1]);
+        assert_status(QUIRE_OK, quire_model_close(m));
+    }
+}
+
+/* ---- weights without memory of their own */
+
+static void test_borrowed(void **state)
+{
+    (void)state;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct qr_packed *own, *other;
+    uint8_t raw[17 * 34];
+    float a[32], b[32];
+    for (size_t i = 0; i < sizeof raw; i++)
+        raw[i] = (uint8_t)(i % 34 < 2 ? 0x3c : i * 7);
+    assert_status(QUIRE_OK, qr_packed_create(QR_WEIGHT_Q8_0, 17, 32, NULL, &own, &err));
+    assert_status(QUIRE_OK, qr_packed_rows(own, 0, 17, raw, &err));
+    assert_status(QUIRE_OK, qr_packed_describe(NULL, QR_WEIGHT_Q8_0, 17, 32, NULL, &other, &err));
+    assert_null(other->data);
+    assert_int_equal(other->bytes, own->bytes);
+    qr_packed_borrow(other, own->data);
+    assert_status(QUIRE_E_MISUSE, qr_packed_rows(other, 0, 17, raw, &err));
+    for (size_t row = 0; row < 17; row++) {
+        qr_linear_row(own, row, a);
+        qr_linear_row(other, row, b);
+        assert_memory_equal(a, b, sizeof a);
+    }
+    qr_packed_destroy(other);
+    qr_packed_destroy(own);
+}
+
+/* One number for all shapes of a type, and types that lie differently have different ones. */
+static void test_layout(void **state)
+{
+    (void)state;
+    static const uint32_t types[] = { QR_WEIGHT_F32,  QR_WEIGHT_BF16, QR_WEIGHT_F16,
+                                      QR_WEIGHT_Q8_0, QR_WEIGHT_Q4_0, QR_WEIGHT_Q4_K,
+                                      QR_WEIGHT_Q6_K, QR_WEIGHT_Q4_1 };
+    enum { N = sizeof types / sizeof *types };
+    struct quire_error err = QUIRE_ERROR_INIT;
+    uint64_t layouts[N], again;
+    struct qr_packed *w;
+    for (int i = 0; i < N; i++) {
+        assert_status(QUIRE_OK, qr_packed_describe(NULL, types[i], 3, 256, NULL, &w, &err));
+        assert_status(QUIRE_OK, qr_packed_layout(w, &layouts[i], &err));
+        qr_packed_destroy(w);
+        assert_status(QUIRE_OK, qr_packed_describe(NULL, types[i], 64, 512, NULL, &w, &err));
+        assert_status(QUIRE_OK, qr_packed_layout(w, &again, &err));
+        qr_packed_destroy(w);
+        assert_int_equal(layouts[i], again);
+        for (int k = 0; k < i; k++)
+            assert_int_not_equal(layouts[i], layouts[k]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_bits),       cmocka_unit_test(test_hostile_bytes),
+        cmocka_unit_test(test_another_version), cmocka_unit_test(test_another_model),
+        cmocka_unit_test(test_no_cache),        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_no_memory),       cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_borrowed),        cmocka_unit_test(test_layout),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
