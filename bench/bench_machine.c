@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_machine.c - a team of threads, and probes of its limits. */
 #include "bench_machine.h"
+#include "base/cpu.h"
 #include "base/dispatch.h"
 #include <math.h>
 #include <quire/cpu.h>
@@ -33,10 +34,18 @@ static int level_rank(const char *level)
     return -1;
 }
 
+/* Is a level's form of a product slower here than that of the level below? The kernels then avoid it too. */
+static bool is_slow(const char *level, enum bench_roof roof)
+{
+    return roof == BENCH_BF16 && !strcmp(level, "avx512_bf16") && qr_cpu_slow_dot_bf16();
+}
+
 const struct bench_peak_kernel *bench_peak_find(const char *level, enum bench_roof roof)
 {
     const struct bench_peak_kernel *best = NULL;
     for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++) {
+        if (is_slow(peaks[i]->level, roof))
+            continue;
         const struct bench_peak_kernel *k = roof == BENCH_F32    ? &peaks[i]->f32
                                             : roof == BENCH_BF16 ? &peaks[i]->bf16
                                                                  : &peaks[i]->int8;

@@ -44,7 +44,8 @@ struct bench_machine {
 int bench_machine_open(struct bench_machine *m, const struct bench_options *o, uint32_t n_threads);
 void bench_machine_close(struct bench_machine *m);
 
-/* Kernel of a level for a roof (not READ), or its read loop: its own or that of the level below. */
+/* Kernel of a level for a roof (not READ), or its read loop: its own or that of the level below. Where vdpbf16ps is slower
+ * than two multiply-adds, as the dispatch knows, the limit is theirs. */
 const struct bench_peak_kernel *bench_peak_find(const char *level, enum bench_roof roof);
 void (*bench_read_find(const char *level))(const void *p, size_t bytes);
 
