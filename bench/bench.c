@@ -27,6 +27,9 @@ static const struct {
       "--arch NAME --type TYPE -o FILE.gguf: random weights in a real model's shape" },
     { "compare", bench_compare,
       "--peer PROGRAM -m FILE [-- ARGS]: interleaved with a peer's llama-bench" },
+    { "start", bench_start_times,
+      "-m FILE [--pack-cache FILE] [--peer PROGRAM]: from exec to the first token" },
+    { "first-token", bench_first_token, "-m FILE [--pack-cache FILE]: what start measures" },
 #endif
 };
 
@@ -55,7 +58,8 @@ static const struct {
     OPTION("--n-depth", "-d", LIST, depths, "tokens already cached"),
     OPTION("--batch", "-b", LIST, batches, "sequences at once"),
     OPTION("--chunk", NULL, NUMBER, chunk, "tokens of a prompt per step (default 512)"),
-    OPTION("--cache-type-k", "-ctk", TEXT, k_types, "f32 bf16 f16 fp8_e4m3 fp8_e5m2 int8, as a list"),
+    OPTION("--cache-type-k", "-ctk", TEXT, k_types,
+           "f32 bf16 f16 fp8_e4m3 fp8_e5m2 int8, as a list"),
     OPTION("--cache-type-v", "-ctv", TEXT, v_types, "one for each of -ctk (default: the same)"),
     OPTION("--shuffle", NULL, FLAG, shuffle, "block ids in random order"),
     OPTION("--seed", NULL, NUMBER, seed, "of the random data"),
@@ -64,6 +68,7 @@ static const struct {
     OPTION("--type", NULL, TEXT, type, "weight type of the model to write"),
     OPTION("--layers", NULL, NUMBER, layers, "write fewer layers than the real model has"),
     OPTION("--output", "-o", TEXT, output, "file to write"),
+    OPTION("--pack-cache", NULL, TEXT, pack_cache, "file that keeps the packed weights of -m"),
     OPTION("--peer", NULL, TEXT, peer, "benchmark program to compare with"),
 };
 
@@ -73,7 +78,7 @@ static int usage(FILE *to)
 {
     fprintf(to, "usage: quire-bench COMMAND [options]\n\ncommands:\n");
     for (size_t i = 0; i < COUNT(commands); i++)
-        fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].usage);
+        fprintf(to, "  %-11s %s\n", commands[i].name, commands[i].usage);
     fprintf(to, "\noptions (lists are comma-separated):\n");
     for (size_t i = 0; i < COUNT(options); i++)
         fprintf(to, "  %-5s%-17s %s\n", options[i].short_name ? options[i].short_name : "",
@@ -210,7 +215,11 @@ static void bound_spinning(char **argv)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], "compare") != 0)
+    static const char *const as_users_run[] = { "compare", "start", "first-token" };
+    bool bound = argc > 1;
+    for (size_t i = 0; bound && i < COUNT(as_users_run); i++)
+        bound = strcmp(argv[1], as_users_run[i]) != 0;
+    if (bound)
         bound_spinning(argv);
     if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
         return usage(argc < 2 ? stderr : stdout);

@@ -20,7 +20,7 @@ struct bench_options {
     const char *isa;                                /* exact level; NULL = the best one */
     const char *compute;                            /* list of "native", "f32" */
     const char *types, *shapes, *k_types, *v_types; /* lists of names */
-    const char *model, *arch, *type, *output, *peer;
+    const char *model, *arch, *type, *output, *peer, *pack_cache;
     struct bench_list threads, m, prompts, gens, depths, batches;
     uint32_t reps, layers, seed, chunk;
     bool quick, shuffle;
@@ -37,6 +37,8 @@ int bench_overhead(const struct bench_options *o);
 int bench_synth(const struct bench_options *o);
 int bench_model(const struct bench_options *o);
 int bench_compare(const struct bench_options *o);
+int bench_start_times(const struct bench_options *o);
+int bench_first_token(const struct bench_options *o); /* what bench_start_times starts */
 
 /* Prints "quire-bench: what: message" and returns the sysexits code that fits the status. */
 int bench_fail(const char *what, quire_status status, const struct quire_error *err);

@@ -68,6 +68,10 @@ int peer_open(struct peer *p, const struct bench_options *o, uint32_t threads)
     if (!text || exit_code == 127)
         return free(text), bench_error(69, "%s cannot be run", o->peer);
     p->has_depth = strstr(text, "--n-depth") != NULL;
+    if (strstr(text, "--no-warmup"))
+        p->no_warmup[0] = "--no-warmup";
+    else if (strstr(text, "--warmup"))
+        p->no_warmup[0] = "--warmup", p->no_warmup[1] = "0";
     free(text);
     return 0;
 }

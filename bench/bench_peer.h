@@ -8,8 +8,10 @@ struct peer {
     const char *program, *model;
     char *const *extra; /* further arguments, NULL-terminated */
     uint32_t threads;
-    bool has_depth;  /* the program knows -d; else it is tried with -gp DEPTH,N */
-    char about[160]; /* what it says of itself: commit, model type, KV types */
+    bool has_depth; /* the program knows -d; else it is tried with -gp DEPTH,N */
+    const char
+        *no_warmup[2]; /* option that switches the first run off, and its value; NULL: none */
+    char about[160];   /* what it says of itself: commit, model type, KV types */
 };
 
 /* Asks the program for its help. Prints why it fails; the exit code. */

@@ -13,6 +13,7 @@ static quire_status open_model(struct bench_session *s, const struct bench_sessi
     struct quire_model_params mp;
     quire_model_params_default(&mp);
     mp.path = p->path;
+    mp.pack_cache = p->pack_cache;
     mp.isa = p->isa;
     mp.compute = p->compute;
     mp.threads = s->machine->threads;

@@ -22,7 +22,7 @@ struct bench_session {
 };
 
 struct bench_session_params {
-    const char *path, *isa;
+    const char *path, *isa, *pack_cache;
     enum quire_compute compute;
     enum quire_kv_dtype k_type, v_type;
     uint32_t max_seqs, max_len, depth; /* depth: cached tokens per sequence, <= max_len */

@@ -86,4 +86,12 @@ refuses 69 compare -m "$dir/q4_0.gguf" --peer /bin/true --quick -p 20 -n 3
 "$bench" compare -m "$dir/q4_0.gguf" --peer "$here/peer.sh" --quick -r 2 -p 20 -n 3 -d 0,50 --csv >"$dir/csv"
 awk -F, '/,pp20/ && $6 == 100 { pp++ } /,tg3/ && $6 == 10 { tg++ } END { exit !(pp == 2 && tg == 2) }' "$dir/csv" ||
     fail "compare: $(cat "$dir/csv")"
+refuses 64 start
+refuses 69 start -m "$dir/missing.gguf" --quick
+refuses 66 start -m "$dir/q4_0.gguf" --peer "$dir/no-such-program"
+refuses 66 first-token -m "$dir/missing.gguf"
+"$bench" start -m "$dir/q4_0.gguf" --pack-cache "$dir/cache" --peer "$here/peer.sh" --quick -r 2 --csv >"$dir/csv"
+awk -F, '$1 ~ /^From exec/ && $3 == 2 { n++ } END { exit n != 3 }' "$dir/csv" || fail "start: $(cat "$dir/csv")"
+[ -s "$dir/cache" ] || fail "start: no pack cache"
+prints 2 model -m "$dir/q4_0.gguf" --pack-cache "$dir/cache" -p 20 -n 3
 echo ok
