@@ -102,7 +102,7 @@ static bool start_once(const struct way *w, double *first, double *end, double *
 }
 
 static const struct bench_column columns[] = {
-    { "program", "program", BENCH_TEXT, 17 }, { "rounds", "rounds", 0, 6 },
+    { "program", "program", BENCH_TEXT, 18 }, { "rounds", "rounds", 0, 6 },
     { "first token s", "first_s", 3, 13 },    { "95 % low", "first_s_lo", 3, 8 },
     { "high", "first_s_hi", 3, 6 },           { "end s", "end_s", 3, 6 },
     { "95 % low", "end_s_lo", 3, 8 },         { "high", "end_s_hi", 3, 6 },
@@ -158,7 +158,7 @@ static int one_round(struct way *ways, unsigned n, const struct way *peer, unsig
 
 static void our_way(struct way *w, const struct bench_options *o, const char *threads, bool cached)
 {
-    *w = (struct way){ .name = cached ? "quire, pack cache" : "quire" };
+    *w = (struct way){ .name = cached ? "quire (pack cache)" : "quire" };
     add(w, "/proc/self/exe"), add(w, "first-token");
     add(w, "-m"), add(w, o->model);
     add(w, "-t"), add(w, threads);
@@ -206,7 +206,7 @@ int bench_start_times(const struct bench_options *o)
         code = one_round(ways, n, peer_at, i);
     if (!code) {
         bench_document_begin(&t, o, "start");
-        bench_table_begin(&t, "From exec to the first token, and to the end", columns,
+        bench_table_begin(&t, "From exec to the first token and to the end", columns,
                           sizeof columns / sizeof *columns);
         for (unsigned i = 0; i < n; i++)
             put_row(&t, &ways[i], &ways[i] == peer_at);
