@@ -80,28 +80,30 @@ LINEAR_INLINE void linear_step(enum linear_float_kind kind, int rows, int vecs,
     }
 }
 
-/* Values k and k + 1 of bf16 weights; half: only k, the last one of an odd row of f32
- * activations. */
+/* Values k and k + 1 of bf16 weights, for row r and vector v; half: only k, the last one of an odd
+ * row of f32 activations. */
+LINEAR_INLINE vf32 linear_pair_at(enum linear_float_kind kind, const struct linear_float_part *p,
+                                  size_t k, int r, int v, bool half, vf32 acc)
+{
+    const size_t x_size = kind == LINEAR_BF16 ? sizeof(float) : sizeof(uint16_t);
+    const vi32 w = vi32_load(p->w + (k / 2 * p->w_ld + (size_t)(v * VF32_N)) * 4);
+    const uint8_t *x = (const uint8_t *)p->x + ((size_t)r * p->x_stride + k) * x_size;
+    if (half)
+        return vf32_fma(vf32_set1(*(const float *)(const void *)x), linear_even_bf16(w), acc);
+    return linear_pair(kind, acc, w, x);
+}
+
+/* Pairs are split into values, and those of the fewer, rows or vectors, are kept in registers. */
 LINEAR_INLINE void linear_pair_step(enum linear_float_kind kind, int rows, int vecs,
                                     const struct linear_float_part *p, size_t k, bool half,
                                     vf32 (*acc)[64 / VF32_N])
 {
-    const size_t x_size = kind == LINEAR_BF16 ? sizeof(float) : sizeof(uint16_t);
-    vi32 w[64 / VF32_N];
-    LINEAR_UNROLL for (int v = 0; v < vecs; v++) w[v] =
-        vi32_load(p->w + (k / 2 * p->w_ld + (size_t)(v * VF32_N)) * 4);
-    LINEAR_UNROLL for (int r = 0; r < rows; r++)
-    {
-        const uint8_t *x = (const uint8_t *)p->x + ((size_t)r * p->x_stride + k) * x_size;
-        LINEAR_UNROLL for (int v = 0; v < vecs; v++)
-        {
-            if (half)
-                acc[r][v] = vf32_fma(vf32_set1(*(const float *)(const void *)x),
-                                     linear_even_bf16(w[v]), acc[r][v]);
-            else
-                acc[r][v] = linear_pair(kind, acc[r][v], w[v], x);
-        }
-    }
+    if (rows < vecs)
+        LINEAR_UNROLL for (int v = 0; v < vecs; v++) LINEAR_UNROLL for (int r = 0; r < rows; r++)
+            acc[r][v] = linear_pair_at(kind, p, k, r, v, half, acc[r][v]);
+    else
+        LINEAR_UNROLL for (int r = 0; r < rows; r++) LINEAR_UNROLL for (int v = 0; v < vecs; v++)
+            acc[r][v] = linear_pair_at(kind, p, k, r, v, half, acc[r][v]);
 }
 
 LINEAR_INLINE const uint8_t *linear_float_ask(const struct linear_float_part *p,
@@ -125,45 +127,43 @@ LINEAR_INLINE void linear_float_tile(enum linear_float_kind kind, int rows, int 
             next = linear_float_ask(p, next);
             linear_step(kind, rows, vecs, p, k, acc);
         }
-    for (; k + 2 <= p->k; k += 2) {
-        next = linear_float_ask(p, next);
-        linear_pair_step(kind, rows, vecs, p, k, false, acc);
+    else {
+        for (; k + 2 <= p->k; k += 2) {
+            next = linear_float_ask(p, next);
+            linear_pair_step(kind, rows, vecs, p, k, false, acc);
+        }
+        if (k < p->k) /* bf16 activations are padded, f32 ones are not */
+            linear_pair_step(kind, rows, vecs, p, k, kind == LINEAR_BF16, acc);
     }
-    if (k < p->k) /* bf16 activations are padded, f32 ones are not */
-        linear_pair_step(kind, rows, vecs, p, k, kind == LINEAR_BF16, acc);
     LINEAR_UNROLL for (int r = 0; r < rows; r++) LINEAR_UNROLL for (int v = 0; v < vecs; v++)
         vf32_store(p->acc + (size_t)r * p->acc_ld + v * VF32_N, acc[r][v]);
 }
 
-LINEAR_INLINE void linear_float_rows(enum linear_float_kind kind, size_t rows, int vecs,
-                                     const struct linear_float_part *p)
+/* Rows of the largest tile: splitting pairs takes registers. */
+LINEAR_INLINE size_t linear_float_most(enum linear_float_kind kind)
 {
-    switch (rows) {
-    case 1:
+    const bool pairs = kind == LINEAR_BF16 || kind == LINEAR_NATIVE;
+    return pairs && VF32_REGS < 32 && LINEAR_FLOAT_ROWS > 4 ? 4 : LINEAR_FLOAT_ROWS;
+}
+
+/* rows <= most <= LINEAR_FLOAT_ROWS <= 6 */
+LINEAR_INLINE void linear_float_rows(enum linear_float_kind kind, size_t most, size_t rows,
+                                     int vecs, const struct linear_float_part *p)
+{
+    if (rows == 1)
         linear_float_tile(kind, 1, vecs, p);
-        break;
-    case 2:
+    else if (rows == 2)
         linear_float_tile(kind, 2, vecs, p);
-        break;
-    case 3:
+    else if (rows == 3 && most >= 3)
         linear_float_tile(kind, 3, vecs, p);
-        break;
-#if LINEAR_FLOAT_ROWS > 3
-    case 4:
+    else if (rows == 4 && most >= 4)
         linear_float_tile(kind, 4, vecs, p);
-        break;
-#endif
 #if LINEAR_FLOAT_ROWS > 4
-    case 5:
+    else if (rows == 5 && most >= 5)
         linear_float_tile(kind, 5, vecs, p);
-        break;
-    case 6:
+    else if (rows == 6 && most >= 6)
         linear_float_tile(kind, 6, vecs, p);
-        break;
 #endif
-    default:
-        break;
-    }
 }
 
 /* m rows by n outputs (n up to the panel's, rounded up to whole tiles), in tiles of up to `most`
@@ -185,7 +185,7 @@ LINEAR_INLINE void linear_float_block(enum linear_float_kind kind, size_t most, 
         size_t left = m;
         for (size_t t = row_tiles; t > 0; t--) {
             const size_t rows = left / t;
-            linear_float_rows(kind, rows, vecs, &p);
+            linear_float_rows(kind, most, rows, vecs, &p);
             p.x = (const uint8_t *)p.x + rows * p.x_stride * x_size;
             p.acc += rows * p.acc_ld;
             p.next += steps * p.next_lines * QUIRE_LINE;
@@ -207,16 +207,18 @@ LINEAR_INLINE void linear_float_block(enum linear_float_kind kind, size_t most, 
         else if (LINEAR_FLOAT_VECS == 2 && m <= wide_m && n > 2 * VF32_N)                          \
             linear_float_block(KIND, 2, 4, *p, m, n);                                              \
         else                                                                                       \
-            linear_float_block(KIND, LINEAR_FLOAT_ROWS, LINEAR_FLOAT_VECS, *p, m, n);              \
+            linear_float_block(KIND, linear_float_most(KIND), LINEAR_FLOAT_VECS, *p, m, n);        \
     }
 
 typedef void linear_part_fn(const struct linear_float_part *p, size_t m, size_t n);
 
 /* k of one part: all of it where one tile holds all rows; else as much as stays in the first cache
  * while the rows pass. */
-static inline size_t linear_float_k(size_t k, size_t k_bytes, size_t m, size_t n)
+static inline size_t linear_float_k(enum linear_float_kind kind, size_t k, size_t k_bytes, size_t m,
+                                    size_t n)
 {
-    const size_t tiles = (m + LINEAR_FLOAT_ROWS - 1) / LINEAR_FLOAT_ROWS *
+    const size_t most = linear_float_most(kind),
+                 tiles = (m + most - 1) / most *
                          ((n + LINEAR_FLOAT_VECS * VF32_N - 1) / (LINEAR_FLOAT_VECS * VF32_N));
     if (tiles == 1 || m == 1)
         return k;
@@ -239,7 +241,7 @@ static __attribute__((noinline)) void linear_float_run(const struct quire_linear
         for (size_t j0 = 0; j0 < a->n; j0 += ROWS) {
             const size_t i0 = i * a->m / pieces, m = (i + 1) * a->m / pieces - i0,
                          n = a->n - j0 < ROWS ? a->n - j0 : ROWS,
-                         k_step = linear_float_k(a->k, k_bytes, m, n);
+                         k_step = linear_float_k(kind, a->k, k_bytes, m, n);
             const bool one_stream = m == 1 && kind == LINEAR_F32; /* fast enough by itself */
             const uint8_t *panel = (const uint8_t *)a->w + j0 / ROWS * a->panel_bytes;
             struct linear_float_part p = { .acc = acc, .w_ld = ROWS, .acc_ld = ROWS };
