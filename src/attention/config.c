@@ -172,18 +172,23 @@ quire_status quire_attention_caps(const char *isa, struct quire_attention_caps *
     return QUIRE_OK;
 }
 
-static qr_unpack_fn *unpacker(const struct quire_kernels *t, enum quire_kv_dtype dtype)
+/* Kernels of 8-bit keys and values; NULL for other types. */
+static void pick_codes(struct qr_attention_kernels *k, const struct quire_kernels *t,
+                       const struct qr_kv_layout *layout, bool native)
 {
-    switch (dtype) {
-    case QUIRE_KV_FP8_E4M3:
-        return t->attn_unpack_fp8_e4m3;
-    case QUIRE_KV_FP8_E5M2:
-        return t->attn_unpack_fp8_e5m2;
-    case QUIRE_KV_INT8:
-        return t->attn_unpack_int8;
-    default:
-        return NULL;
+#define TYPES(X) X(FP8_E4M3, fp8_e4m3) X(FP8_E5M2, fp8_e5m2) X(INT8, int8)
+#define X(type, name)                                                                              \
+    if (layout->k_dtype == QUIRE_KV_##type) {                                                      \
+        k->unpack_k = t->attn_unpack_##name;                                                       \
+        k->qk_codes = native && !layout->k_plain && !layout->latent ? t->attn_qk_##name : NULL;    \
+    }                                                                                              \
+    if (layout->v_dtype == QUIRE_KV_##type) {                                                      \
+        k->unpack_v = t->attn_unpack_##name;                                                       \
+        k->pv_codes = native && !layout->v_plain && !layout->latent ? t->attn_pv_##name : NULL;    \
     }
+    TYPES(X)
+#undef X
+#undef TYPES
 }
 
 struct qr_attention_kernels qr_attention_pick(const struct quire_kernels *t,
@@ -192,8 +197,7 @@ struct qr_attention_kernels qr_attention_pick(const struct quire_kernels *t,
 {
     struct qr_attention_kernels k = { .softmax = t->attn_softmax, .merge = t->attn_merge };
     const bool native = compute == QUIRE_COMPUTE_NATIVE;
-    k.unpack_k = unpacker(t, layout->k_dtype);
-    k.unpack_v = unpacker(t, layout->v_dtype);
+    pick_codes(&k, t, layout, native);
     if (layout->k_dtype == QUIRE_KV_F32) {
         k.qk = t->attn_qk_f32;
     } else if (layout->k_dtype == QUIRE_KV_F16) {

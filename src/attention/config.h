@@ -32,11 +32,14 @@ void qr_attention_reason_text(uint32_t reasons, const char *separator, char *out
 
 typedef void qr_unpack_fn(const struct quire_attn_unpack_args *a);
 
-/* What one layer's attention runs. fp8 and int8 tiles are unpacked to bf16 first. */
+/* What one layer's attention runs. fp8 and int8 tiles are unpacked to bf16 first, or, for few rows
+ * in native mode, multiplied as they are. */
 struct qr_attention_kernels {
     void (*qk)(const struct quire_attn_qk_args *a);
     void (*softmax)(const struct quire_attn_softmax_args *a);
     void (*pv)(const struct quire_attn_pv_args *a);
+    void (*qk_codes)(const struct quire_attn_qk_args *a); /* NULL: tiles are always unpacked */
+    void (*pv_codes)(const struct quire_attn_pv_args *a);
     void (*merge)(const struct quire_attn_merge_args *a);
     qr_unpack_fn *unpack_k, *unpack_v;                            /* NULL: neither */
     void (*transpose)(const struct quire_attn_transpose_args *a); /* K of a latent tile to V */

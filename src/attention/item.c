@@ -45,7 +45,7 @@ static void attend_rows(const struct qr_run *run, uint32_t key, const struct qr_
         qk.next = t->next_k;
         pv.next = t->next_v;
     }
-    call->kernels.qk(&qk);
+    (t->k_codes ? call->kernels.qk_codes : call->kernels.qk)(&qk);
     struct quire_attn_softmax_args softmax = {
         .s = s->s,
         .p_bf16 = call->kernels.p_bf16 ? s->p : NULL,
@@ -65,7 +65,7 @@ static void attend_rows(const struct qr_run *run, uint32_t key, const struct qr_
     };
     qr_rows_positions(run, key, first, &softmax);
     call->kernels.softmax(&softmax);
-    call->kernels.pv(&pv);
+    (t->v_codes ? call->kernels.pv_codes : call->kernels.pv)(&pv);
 }
 
 /* The 16 lane sums of a row, added by a fixed tree. */
@@ -91,6 +91,15 @@ static void clear(const struct qr_run *run, const struct qr_state *st)
     memset(st->o, 0, (size_t)n_rows * run->v_width * sizeof *st->o);
 }
 
+/* Whether a tile, of which some row sees the keys `seen`, is one for the kernels of codes. */
+static bool suits_codes(const struct qr_run *run, uint64_t seen)
+{
+    bool all = ~seen == 0 && run->n_rows <= QUIRE_CODES_ROWS;
+    for (uint32_t r = 0; all && r < run->n_rows; r++)
+        all = ~run->call->scratch.visible[r] == 0;
+    return all;
+}
+
 void qr_run_span(const struct qr_run *run, uint32_t span, const struct qr_state *st)
 {
     const struct qr_plan_scratch *s = &run->call->scratch;
@@ -105,7 +114,7 @@ void qr_run_span(const struct qr_run *run, uint32_t span, const struct qr_state 
         if (!live)
             clear(run, st);
         live = true;
-        const struct qr_tile t = qr_tile_load(&run->source, key, seen);
+        const struct qr_tile t = qr_tile_load(&run->source, key, seen, suits_codes(run, seen));
         for (uint32_t r = 0; r < n_rows; r += QR_PLAN_CHUNK)
             attend_rows(run, key, &t, st, r,
                         n_rows - r < QR_PLAN_CHUNK ? n_rows - r : QR_PLAN_CHUNK);

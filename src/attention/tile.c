@@ -99,14 +99,16 @@ static void unpack_tile(const struct qr_tile_source *s, struct qr_tile *t)
     const struct qr_plan_scratch *scratch = &s->call->scratch;
     const size_t k_column = COLUMN * (l->k_plain ? (size_t)l->k_size : 2);
     const size_t v_column = COLUMN * (size_t)l->v_padded;
+    const bool k_too = s->call->kernels.unpack_k && !t->k_codes;
+    const bool v_too = s->call->kernels.unpack_v && !t->v_codes;
     struct qr_tile to = *t;
-    for (int c = 0, end; s->call->kernels.unpack_k && c < COLUMNS; c = end) {
+    for (int c = 0, end; k_too && c < COLUMNS; c = end) {
         end = t->k[c] ? unpack_k(s, t, c, scratch->k + (size_t)c * k_column) : c + 1;
         for (int i = c; t->k[c] && i < end; i++)
             to.k[i] = scratch->k + (size_t)i * k_column;
         to.k_stride = (l->k_plain ? (size_t)l->k_size : TILE * 2) * sizeof(uint16_t);
     }
-    for (int c = 0, end; s->call->kernels.unpack_v && c < COLUMNS; c = end) {
+    for (int c = 0, end; v_too && c < COLUMNS; c = end) {
         end = t->v[c] ? unpack_v(s, t, c, scratch->v + (size_t)c * v_column) : c + 1;
         for (int i = c; t->v[c] && i < end; i++)
             to.v[i] = scratch->v + (size_t)i * v_column;
@@ -115,10 +117,19 @@ static void unpack_tile(const struct qr_tile_source *s, struct qr_tile *t)
     *t = to;
 }
 
+/* Scales from position `at` on to the end of its block, of the table at byte `scales` of blocks. */
+static const float *scales_at(const struct qr_tile_source *s, uint32_t at, size_t scales)
+{
+    const int32_t id = s->ids[at / s->block_size - s->first_block];
+    const unsigned char *block = s->blocks + (size_t)id * s->layout->block_bytes;
+    return (const float *)(const void *)(block + scales) + at % s->block_size;
+}
+
 /* Where the tile at `key` begins in the cache. What has to be unpacked is read through K's address
- * alone: its values follow its keys. */
+ * alone: its values follow its keys. Scales, which no kernel asks for ahead, are asked for here. */
 static void find_next(const struct qr_tile_source *s, uint32_t key, struct qr_tile *t)
 {
+    const size_t scales[] = { s->layout->k_scales, s->layout->v_scales };
     struct qr_tile next = { 0 };
     if (key >= s->end || key / s->block_size < s->first_block)
         return;
@@ -126,7 +137,10 @@ static void find_next(const struct qr_tile_source *s, uint32_t key, struct qr_ti
         return;
     find_column(s, key, &next, 0);
     t->next_k = next.k[0];
-    t->next_v = s->call->kernels.unpack_v ? NULL : next.v[0];
+    t->next_v = s->call->kernels.unpack_v && !t->v_codes ? NULL : next.v[0];
+    for (int i = 0; i < 2; i++)
+        for (int c = 0; scales[i] && s->layout->group == TILE && c < COLUMNS; c++)
+            __builtin_prefetch(scales_at(s, key, scales[i]) + c * COLUMN);
 }
 
 /* The 64 scales of the tile at `key`, one table of which begins at byte `scales` of each block: in
@@ -134,34 +148,34 @@ static void find_next(const struct qr_tile_source *s, uint32_t key, struct qr_ti
 static const float *find_scales(const struct qr_tile_source *s, uint32_t key,
                                 const struct qr_tile *t, size_t scales, float *gathered)
 {
-    const struct qr_kv_layout *l = s->layout;
     for (uint32_t c = 0; c < COLUMNS; c++) {
-        const uint32_t at = key + c * COLUMN;
         if (!t->k[c])
             continue;
-        const int32_t id = s->ids[at / s->block_size - s->first_block];
-        const unsigned char *block = s->blocks + (size_t)id * l->block_bytes;
-        const float *column = (const float *)(const void *)(block + scales) + at % s->block_size;
-        if (l->group == TILE)
+        const float *column = scales_at(s, key + c * COLUMN, scales);
+        if (s->layout->group == TILE)
             return column - c * COLUMN;
         memcpy(gathered + c * COLUMN, column, COLUMN * sizeof *column);
     }
     return gathered;
 }
 
-struct qr_tile qr_tile_load(const struct qr_tile_source *source, uint32_t key, uint64_t wanted)
+struct qr_tile qr_tile_load(const struct qr_tile_source *source, uint32_t key, uint64_t wanted,
+                            bool as_codes)
 {
+    const struct qr_attention_kernels *kernels = &source->call->kernels;
     const struct qr_kv_layout *l = source->layout;
     struct qr_tile t = { .k_stride = l->k_step_bytes, .v_stride = l->v_step_bytes };
     for (uint32_t c = 0; c < COLUMNS; c++)
         if (wanted >> (c * COLUMN) & 0xffff)
             find_column(source, key + c * COLUMN, &t, c);
+    t.k_codes = as_codes && kernels->qk_codes;
+    t.v_codes = as_codes && kernels->pv_codes;
     find_next(source, key + TILE, &t);
     if (l->k_scales)
         t.k_scale = find_scales(source, key, &t, l->k_scales, source->call->scratch.k_scale);
     if (l->v_scales)
         t.v_scale = find_scales(source, key, &t, l->v_scales, source->call->scratch.v_scale);
-    if (source->call->kernels.unpack_k || source->call->kernels.unpack_v)
+    if (kernels->unpack_k || kernels->unpack_v)
         unpack_tile(source, &t);
     if (l->latent)
         qr_tile_latent_values(source, &t);

@@ -8,6 +8,7 @@
 struct qr_tile {
     const void *k[QUIRE_TILE_COLUMNS], *v[QUIRE_TILE_COLUMNS];
     size_t k_stride, v_stride;
+    bool k_codes, v_codes; /* they are still the codes of the cache */
     /* of int8 rows: [64], anything where no key is wanted; else NULL */
     const float *k_scale, *v_scale;
     const void *next_k, *next_v; /* what lies in the cache for the tile after it, or NULL */
@@ -28,8 +29,9 @@ struct qr_tile_source qr_tile_source_of(const struct qr_attention_call *call,
 
 /* The tile whose key 0 is at position `key`. Only columns with keys of `wanted` (bit j: key + j) are
  * looked up. fp8 and int8 are unpacked to bf16 in the worker's scratch, where they stay until the
- * next tile. */
-struct qr_tile qr_tile_load(const struct qr_tile_source *source, uint32_t key, uint64_t wanted);
+ * next tile; where the kernels can do without, only unless as_codes is set. */
+struct qr_tile qr_tile_load(const struct qr_tile_source *source, uint32_t key, uint64_t wanted,
+                            bool as_codes);
 
 /* For latent.c: the end of the columns from c on that lie side by side: those of a group of 64 tokens,
  * else one. */

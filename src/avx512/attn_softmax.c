@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attn_softmax.c - softmax, span merge, unpacking and transposition for avx512, and what avx512 adds to the kernel table. */
+/* attn_softmax.c - softmax, span merge and transposition for avx512, and what avx512 adds to the kernel table. */
 #include "simd/vec_avx512.h"
 /* vec_math.h builds on the vec header */
 #include "simd/vec_math.h"
 #define QUIRE_ISA avx512
 #include "template/attn_softmax_tpl.h"
 #include "template/attn_transpose_tpl.h"
-#include "template/attn_unpack_tpl.h"
 
 void quire_init_attn_avx512(struct quire_kernels *k)
 {

@@ -8,7 +8,8 @@
  * level, so every level gives the same bits.
  *
  * fp8 and int8 tiles are first unpacked to bf16, which is exact, and then go through the bf16
- * kernels; scales of int8 rows take part in the softmax (k_scale, v_scale). */
+ * kernels; or, for few rows, through kernels that unpack as they go, which give the bits of
+ * bf16_native. Scales of int8 rows take part in the softmax (k_scale, v_scale). */
 #ifndef QUIRE_BASE_KERNELS_ATTN_H
 #define QUIRE_BASE_KERNELS_ATTN_H
 #include <stddef.h>
@@ -21,16 +22,23 @@ enum {
     QUIRE_COLUMN_KEYS = 16
 };
 
+/* More rows than these are better served by a tile that is unpacked once. */
+enum { QUIRE_CODES_ROWS = 8 };
+
 /* A row's reference maximum moves only for scores above it by more powers of two than this (A3). */
 #define QUIRE_RESCALE_STEP 8.0f
 
 /* Strides of K and V are bytes from one step to the next: one d (K) or token (V) of f32 and f16, a
- * pair of them of bf16; in plain rows always one token. */
+ * pair of them of bf16, four of fp8 and int8; in plain rows always one token.
+ *
+ * Kernels of fp8 and int8 take bf16 queries and weights. They are for tiles of which every row sees
+ * every key, so all columns are given and `visible` is all ones, and for packed columns; they are
+ * fast up to QUIRE_CODES_ROWS rows. */
 
 /* Raw scores of n_rows query rows against one tile: s[r * 64 + j] = q_r . k_j, one chain over d.
  * Columns whose pointer is NULL are not read and their scores are left as they are. */
 struct quire_attn_qk_args {
-    const void *q;    /* [n_rows][head_size] f32, or bf16 for the *_native kernels */
+    const void *q;    /* [n_rows][head_size] f32, or bf16 for native and 8-bit kernels */
     const void *k[4]; /* column c: K of its 16 tokens, from d = 0 on */
     size_t k_stride;
     float *s; /* [n_rows][64] */
@@ -129,6 +137,12 @@ struct quire_attn_transpose_args {
     X(void, attn_pv_f16, (const struct quire_attn_pv_args *a))                                     \
     X(void, attn_pv_bf16, (const struct quire_attn_pv_args *a))                                    \
     X(void, attn_pv_bf16_native, (const struct quire_attn_pv_args *a))                             \
+    X(void, attn_qk_fp8_e4m3, (const struct quire_attn_qk_args *a))                                \
+    X(void, attn_qk_fp8_e5m2, (const struct quire_attn_qk_args *a))                                \
+    X(void, attn_qk_int8, (const struct quire_attn_qk_args *a))                                    \
+    X(void, attn_pv_fp8_e4m3, (const struct quire_attn_pv_args *a))                                \
+    X(void, attn_pv_fp8_e5m2, (const struct quire_attn_pv_args *a))                                \
+    X(void, attn_pv_int8, (const struct quire_attn_pv_args *a))                                    \
     X(void, attn_merge, (const struct quire_attn_merge_args *a))                                   \
     X(void, attn_unpack_fp8_e4m3, (const struct quire_attn_unpack_args *a))                        \
     X(void, attn_unpack_fp8_e5m2, (const struct quire_attn_unpack_args *a))                        \

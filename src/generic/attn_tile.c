@@ -8,12 +8,30 @@
 #include <math.h>
 #include <stdbool.h>
 
-enum element { F32, F16, BF16 };
+enum element { F32, F16, BF16, E4M3, E5M2, INT8 };
+
+static float fp8_value(enum element type, uint8_t code)
+{
+    const bool e5m2 = type == E5M2;
+    const int mantissa_bits = e5m2 ? 2 : 3, bias = e5m2 ? 15 : 7;
+    const int exponent = (code & 0x7f) >> mantissa_bits;
+    const int mantissa = code & ((1 << mantissa_bits) - 1);
+    float x;
+    if (e5m2 ? exponent == 31 : (code & 0x7f) == 0x7f)
+        x = e5m2 && mantissa == 0 ? INFINITY : NAN;
+    else if (exponent == 0)
+        x = ldexpf((float)mantissa, 1 - bias - mantissa_bits);
+    else
+        x = ldexpf((float)(mantissa | 1 << mantissa_bits), exponent - bias - mantissa_bits);
+    return code & 0x80 ? -x : x;
+}
 
 static float load(enum element type, const uint8_t *p)
 {
     uint16_t h;
     float f;
+    if (type >= E4M3)
+        return type == INT8 ? (float)(int8_t)*p : fp8_value(type, *p);
     if (type == F32) {
         memcpy(&f, p, sizeof f);
         return f;
@@ -28,6 +46,11 @@ static float element(enum element type, bool plain, const uint8_t *base, size_t 
                      int wide)
 {
     const size_t size = type == F32 ? 4 : 2, w = (size_t)wide, d = (size_t)deep;
+    if (type == INT8)
+        return load(type, base + d / 4 * stride + w * 4 + d % 4);
+    if (type >= E4M3) /* cells of [4 quads][2 deep pairs][4 wide][2 deep] */
+        return load(type, base + d / 4 * stride + w / 16 * 64 + w % 16 / 4 * 16 + d % 4 / 2 * 8 +
+                              w % 4 * 2 + d % 2);
     if (type != BF16 || plain)
         return load(type, base + d * stride + w * size);
     return load(type, base + d / 2 * stride + (w * 2 + d % 2) * size);
@@ -87,6 +110,9 @@ void quire_attn_qk_f32_generic(const struct quire_attn_qk_args *a) { qk(F32, fal
 void quire_attn_qk_f16_generic(const struct quire_attn_qk_args *a) { qk(F16, false, a); }
 void quire_attn_qk_bf16_generic(const struct quire_attn_qk_args *a) { qk(BF16, false, a); }
 void quire_attn_qk_bf16_native_generic(const struct quire_attn_qk_args *a) { qk(BF16, true, a); }
+void quire_attn_qk_fp8_e4m3_generic(const struct quire_attn_qk_args *a) { qk(E4M3, true, a); }
+void quire_attn_qk_fp8_e5m2_generic(const struct quire_attn_qk_args *a) { qk(E5M2, true, a); }
+void quire_attn_qk_int8_generic(const struct quire_attn_qk_args *a) { qk(INT8, true, a); }
 
 enum { V_PART = 64 }; /* values unpacked at a time */
 
@@ -122,27 +148,15 @@ void quire_attn_pv_f32_generic(const struct quire_attn_pv_args *a) { pv(F32, fal
 void quire_attn_pv_f16_generic(const struct quire_attn_pv_args *a) { pv(F16, false, a); }
 void quire_attn_pv_bf16_generic(const struct quire_attn_pv_args *a) { pv(BF16, false, a); }
 void quire_attn_pv_bf16_native_generic(const struct quire_attn_pv_args *a) { pv(BF16, true, a); }
+void quire_attn_pv_fp8_e4m3_generic(const struct quire_attn_pv_args *a) { pv(E4M3, true, a); }
+void quire_attn_pv_fp8_e5m2_generic(const struct quire_attn_pv_args *a) { pv(E5M2, true, a); }
+void quire_attn_pv_int8_generic(const struct quire_attn_pv_args *a) { pv(INT8, true, a); }
 
-static float fp8_value(int e5m2, uint8_t code)
-{
-    const int mantissa_bits = e5m2 ? 2 : 3, bias = e5m2 ? 15 : 7;
-    const int exponent = (code & 0x7f) >> mantissa_bits;
-    const int mantissa = code & ((1 << mantissa_bits) - 1);
-    float x;
-    if (e5m2 ? exponent == 31 : (code & 0x7f) == 0x7f)
-        x = e5m2 && mantissa == 0 ? INFINITY : NAN;
-    else if (exponent == 0)
-        x = ldexpf((float)mantissa, 1 - bias - mantissa_bits);
-    else
-        x = ldexpf((float)(mantissa | 1 << mantissa_bits), exponent - bias - mantissa_bits);
-    return code & 0x80 ? -x : x;
-}
-
-static void unpack(int e5m2, const struct quire_attn_unpack_args *a)
+static void unpack(enum element type, const struct quire_attn_unpack_args *a)
 {
     uint16_t table[256];
     for (int code = 0; code < 256; code++)
-        table[code] = qr_f32_to_bf16(fp8_value(e5m2, (uint8_t)code)); /* exact */
+        table[code] = qr_f32_to_bf16(fp8_value(type, (uint8_t)code)); /* exact */
     for (int step = 0; step < a->n_steps; step++)
         for (int i = 0; i < a->n_cells; i++) {
             const uint8_t *cell = a->src + (size_t)step * a->src_stride + (size_t)i * 64;
@@ -155,8 +169,8 @@ static void unpack(int e5m2, const struct quire_attn_unpack_args *a)
         }
 }
 
-void quire_attn_unpack_fp8_e4m3_generic(const struct quire_attn_unpack_args *a) { unpack(0, a); }
-void quire_attn_unpack_fp8_e5m2_generic(const struct quire_attn_unpack_args *a) { unpack(1, a); }
+void quire_attn_unpack_fp8_e4m3_generic(const struct quire_attn_unpack_args *a) { unpack(E4M3, a); }
+void quire_attn_unpack_fp8_e5m2_generic(const struct quire_attn_unpack_args *a) { unpack(E5M2, a); }
 
 void quire_attn_unpack_int8_generic(const struct quire_attn_unpack_args *a)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attn_softmax.c - softmax, span merge, unpacking and transposition for neon, and what neon adds to the kernel table. */
+/* attn_softmax.c - softmax, span merge and transposition for neon, and what neon adds to the kernel table. */
 #include "simd/vec_neon.h"
 /* vec_math.h builds on the vec header */
 #include "simd/vec_math.h"
 #define QUIRE_ISA neon
 #include "template/attn_softmax_tpl.h"
 #include "template/attn_transpose_tpl.h"
-#include "template/attn_unpack_tpl.h"
 
 void quire_init_attn_neon(struct quire_kernels *k)
 {

@@ -9,55 +9,7 @@
  * steps. For scores, a is the query, lanes are keys and steps run over d; for values, a holds the
  * weights, lanes are d and steps run over keys. A unit is 16 lanes. So a row's chain of adds is the
  * same in every tile shape. */
-#include "base/kernel.h"
-#include "simd/flush.h"
-#include <string.h>
-
-#ifndef ATTN_TILE_COMMON
-#define ATTN_TILE_COMMON
-#define ATTN_PASTE_(a, b) a##_##b
-#define ATTN_PASTE(a, b)  ATTN_PASTE_(a, b)
-#define ATTN_INLINE       static inline __attribute__((always_inline))
-#ifdef __clang__
-#define ATTN_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define ATTN_UNROLL _Pragma("GCC unroll 8")
-#endif
-
-/* Instrumented builds get a few small tiles: the checks of many large ones take minutes to compile.
- */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define ATTN_SMALL_TILES 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
-    __has_feature(memory_sanitizer)
-#define ATTN_SMALL_TILES 1
-#endif
-#endif
-#ifndef ATTN_SMALL_TILES
-#define ATTN_SMALL_TILES 0
-#endif
-
-enum {
-    ATTN_VECS = 16 / VF32_N, /* vectors of a unit */
-    /* rows and units of a register tile at most */
-    ATTN_ROWS = ATTN_SMALL_TILES ? 2 : 6,
-    ATTN_UNITS = VF32_N < 16 ? 1 : (ATTN_SMALL_TILES ? 2 : 4),
-};
-
-ATTN_INLINE float attn_f32_at(const uint8_t *p)
-{
-    float x;
-    memcpy(&x, p, sizeof x);
-    return x;
-}
-
-/* Both halves of a lane, or only the even (1) or odd (2) one. */
-ATTN_INLINE vi32 attn_seen_mask(uint64_t seen)
-{
-    return vi32_set1(seen == 3 ? -1 : seen == 1 ? 0xffff : (int32_t)0xffff0000);
-}
-#endif
+#include "template/attn_common_tpl.h"
 
 /* What a type says: its name, elements per lane and step (DEPTH), bytes of one vector of b in
  * memory and of one step of a, rows of a register tile, types of b and a in registers, how to load
@@ -124,12 +76,6 @@ ATTN_INLINE vf32 attn_fma_pair(vf32 acc, struct attn_pair a, vi32 b)
 #define T_A_LOAD(p)       attn_bits_at(p)
 #define T_FMA(acc, a, b)  vf32_dot_bf16(acc, a, b)
 #define T_A_SEEN(a, seen) vi32_and(a, attn_seen_mask(seen))
-ATTN_INLINE vi32 attn_bits_at(const uint8_t *p)
-{
-    int32_t x;
-    memcpy(&x, p, sizeof x);
-    return vi32_set1(x);
-}
 #endif
 #endif
 #define T_UNIT_BYTES   (ATTN_VECS * T_B_BYTES)
@@ -359,12 +305,8 @@ static __attribute__((noinline)) void T_FN(pv_all)(const struct quire_attn_pv_ar
     }
 }
 
-/* N3: products of two bf16 take subnormals as zero, which vdpbf16ps does by itself. */
-#if defined(ATTN_BF16_NATIVE) && !defined(VF32_HAS_BF16)
-#define T_FLUSHED(call)                                                                            \
-    const uint64_t state = qr_flush_begin();                                                       \
-    call;                                                                                          \
-    qr_flush_end(state)
+#ifdef ATTN_BF16_NATIVE
+#define T_FLUSHED(call) ATTN_FLUSHED(call)
 #else
 #define T_FLUSHED(call) call
 #endif

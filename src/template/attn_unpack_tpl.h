@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attn_unpack_tpl.h - fp8 and int8 cells to bf16 over vec_*.h. Needs: a vec_*.h and QUIRE_ISA.
+/* attn_unpack_tpl.h - fp8 and int8 codes to bf16 over vec_*.h. Needs: attn_common_tpl.h.
  *
  * fp8: two 16-bit numbers share a 32-bit lane; no step below carries from one into the other. */
-#include "base/kernel.h"
-#include "template/unpack_fetch.h"
-
-#define UNPACK_PASTE_(name, isa) quire_##name##_##isa
-#define UNPACK_PASTE(name, isa)  UNPACK_PASTE_(name, isa)
-#define UNPACK_KERNEL(name)      UNPACK_PASTE(name, QUIRE_ISA)
-
 /* How one fp8 format becomes bf16. */
 struct unpack_format {
     int shift;                 /* of exponent and mantissa, to bf16's mantissa */
@@ -58,28 +51,19 @@ static inline vi32 unpack_halves(vi32 codes, const struct unpack_format *f)
     return vi32_or(vi32_add(value, vi32_and(is_special, vi32_set1(f->special))), sign);
 }
 
-static inline void unpack(const struct quire_attn_unpack_args *a, const struct unpack_format *f)
+ATTN_INLINE struct codes_pairs unpack_fp8(const uint8_t *p, const struct unpack_format *f)
 {
-    const size_t n_steps = (size_t)a->n_steps, n_bytes = (size_t)a->n_cells * 64,
-                 stride = a->dst_stride;
-    const uint8_t *src = a->src;
-    uint16_t *dst = a->dst;
-    for (size_t step = 0; step < n_steps; step++, src += a->src_stride, dst += 2 * stride)
-        for (size_t i = 0; i < n_bytes; i += 4 * VF32_N) {
-            const vi32 codes = vi32_load(src + i);
-            unpack_fetch(src + i);
-            vi32_store(dst + i / 2, unpack_halves(vi32_unpack_lo(codes), f));
-            vi32_store(dst + stride + i / 2, unpack_halves(vi32_unpack_hi(codes), f));
-        }
+    const vi32 codes = vi32_load(p);
+    return (struct codes_pairs){ unpack_halves(vi32_unpack_lo(codes), f),
+                                 unpack_halves(vi32_unpack_hi(codes), f) };
 }
-
-void UNPACK_KERNEL(attn_unpack_fp8_e4m3)(const struct quire_attn_unpack_args *a)
+ATTN_INLINE struct codes_pairs codes_fp8_e4m3(const uint8_t *p)
 {
-    unpack(a, &unpack_e4m3);
+    return unpack_fp8(p, &unpack_e4m3);
 }
-void UNPACK_KERNEL(attn_unpack_fp8_e5m2)(const struct quire_attn_unpack_args *a)
+ATTN_INLINE struct codes_pairs codes_fp8_e5m2(const uint8_t *p)
 {
-    unpack(a, &unpack_e5m2);
+    return unpack_fp8(p, &unpack_e5m2);
 }
 
 /* Byte `deep` of each lane, a signed number, as the bits of its float; the lower half of them is 0. */
@@ -92,18 +76,9 @@ static inline vi32 unpack_byte(vi32 lanes, int deep)
 /* The upper halves of two vectors, `odd` behind `even` in each lane. */
 static inline vi32 unpack_pair(vi32 even, vi32 odd) { return vi32_or(vi32_shr(even, 16), odd); }
 
-void UNPACK_KERNEL(attn_unpack_int8)(const struct quire_attn_unpack_args *a)
+ATTN_INLINE struct codes_pairs codes_int8(const uint8_t *p)
 {
-    const size_t n_steps = (size_t)a->n_steps, n_bytes = (size_t)a->n_cells * 64,
-                 stride = a->dst_stride;
-    const uint8_t *src = a->src;
-    uint16_t *dst = a->dst;
-    for (size_t step = 0; step < n_steps; step++, src += a->src_stride, dst += 2 * stride)
-        for (size_t i = 0; i < n_bytes; i += 4 * VF32_N) {
-            const vi32 codes = vi32_load(src + i);
-            unpack_fetch(src + i);
-            vi32_store(dst + i / 2, unpack_pair(unpack_byte(codes, 0), unpack_byte(codes, 1)));
-            vi32_store(dst + stride + i / 2,
-                       unpack_pair(unpack_byte(codes, 2), unpack_byte(codes, 3)));
-        }
+    const vi32 codes = vi32_load(p);
+    return (struct codes_pairs){ unpack_pair(unpack_byte(codes, 0), unpack_byte(codes, 1)),
+                                 unpack_pair(unpack_byte(codes, 2), unpack_byte(codes, 3)) };
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_attn.c - attention tiles: scores and weighted values against sums in double, cells of
- * 8-bit types against their values, transposed tiles element by element.
+/* check_attn.c - attention tiles: scores and weighted values against sums in double,
+ * transposed tiles element by element.
  *
  * Every level adds in the same order, so its bits are also compared with the generic level's. */
 #include "check_attn.h"
@@ -10,7 +10,6 @@
 
 typedef void qk_fn(const struct quire_attn_qk_args *a);
 typedef void pv_fn(const struct quire_attn_pv_args *a);
-typedef void unpack_fn(const struct quire_attn_unpack_args *a);
 
 enum { KEYS = QUIRE_TILE_KEYS, COLUMN = QUIRE_COLUMN_KEYS, MAX_ROWS = 20 };
 static const float poison = NAN;
@@ -291,46 +290,6 @@ static void check_pv(struct kc_env *env, kc_fn fn)
         check_pv_once(env, (pv_fn *)fn);
 }
 
-/* ---- cells of 8-bit types */
-
-/* Where element (wide, deep) of a step of cells lies. */
-static size_t in_cells(bool int8, int wide, int deep)
-{
-    return (size_t)(int8 ? wide * 4 + deep
-                         : wide / 16 * 64 + wide % 16 / 4 * 16 + deep / 2 * 8 + wide % 4 * 2 +
-                               deep % 2);
-}
-
-static void check_unpack(struct kc_env *env, kc_fn fn)
-{
-    const bool e5m2 = strstr(env->kernel, "e5m2") != NULL;
-    const bool int8 = strstr(env->kernel, "int8") != NULL;
-    for (int round = 0; round < env->rounds && !env->failures; round++) {
-        const int steps = kc_int(env, 1, 9), cells = kc_int(env, 1, 9);
-        const size_t src_stride = (size_t)cells * 64 + (size_t)kc_int(env, 0, 1) * 192,
-                     dst_stride = (size_t)cells * 32;
-        uint8_t *src = kc_buffer_end((size_t)(steps - 1) * src_stride + (size_t)cells * 64);
-        uint16_t *dst = kc_buffer_end((size_t)steps * 2 * dst_stride * sizeof *dst);
-        for (size_t i = 0; i < (size_t)(steps - 1) * src_stride + (size_t)cells * 64; i++)
-            src[i] = (uint8_t)(i + kc_u32(env) % 3); /* every code comes by */
-        ((unpack_fn *)fn)(
-            &(struct quire_attn_unpack_args){ src, dst, src_stride, dst_stride, steps, cells });
-        for (int i = 0; i < steps * cells * 64 && !env->failures; i++) {
-            const int step = i / (cells * 64), wide = i % (cells * 64) / 4,
-                      deep = i % 4; /* element of the cell row */
-            const uint8_t code = src[(size_t)step * src_stride + in_cells(int8, wide, deep)];
-            const float got = kc_bf16_value(
-                dst[(size_t)(2 * step + deep / 2) * dst_stride + (size_t)(wide * 2 + deep % 2)]);
-            const float want = int8 ? (float)(int8_t)code : kc_fp8_value(code, e5m2);
-            if (isnan(want) ? !isnan(got) : memcmp(&got, &want, sizeof got) != 0)
-                kc_fail(env, "code %02x became %a, not %a", code, (double)got, (double)want);
-        }
-        if (!env->failures && !kc_intact(dst))
-            kc_fail(env, "wrote outside dst");
-        kc_release();
-    }
-}
-
 /* ---- V out of K */
 
 /* Every element is a number of its own, looked up again where it must have gone. */
@@ -389,15 +348,21 @@ CHECK(attn_qk_f32, check_qk)
 CHECK(attn_qk_f16, check_qk)
 CHECK(attn_qk_bf16, check_qk)
 CHECK(attn_qk_bf16_native, check_qk)
+CHECK(attn_qk_fp8_e4m3, attn_check_qk_codes)
+CHECK(attn_qk_fp8_e5m2, attn_check_qk_codes)
+CHECK(attn_qk_int8, attn_check_qk_codes)
 CHECK(attn_softmax, attn_check_softmax)
 CHECK(attn_pv_f32, check_pv)
 CHECK(attn_pv_f16, check_pv)
 CHECK(attn_pv_bf16, check_pv)
 CHECK(attn_pv_bf16_native, check_pv)
+CHECK(attn_pv_fp8_e4m3, attn_check_pv_codes)
+CHECK(attn_pv_fp8_e5m2, attn_check_pv_codes)
+CHECK(attn_pv_int8, attn_check_pv_codes)
 CHECK(attn_merge, attn_check_merge)
-CHECK(attn_unpack_fp8_e4m3, check_unpack)
-CHECK(attn_unpack_fp8_e5m2, check_unpack)
-CHECK(attn_unpack_int8, check_unpack)
+CHECK(attn_unpack_fp8_e4m3, attn_check_unpack)
+CHECK(attn_unpack_fp8_e5m2, attn_check_unpack)
+CHECK(attn_unpack_int8, attn_check_unpack)
 CHECK(attn_transpose_f32, check_transpose)
 CHECK(attn_transpose_f16, check_transpose)
 CHECK(attn_transpose_bf16, check_transpose)

@@ -15,6 +15,8 @@
 #include "template/attn_tile_tpl.h"
 #include "template/attn_transpose_tpl.h"
 #include "template/attn_unpack_tpl.h"
+/* which says how codes are read */
+#include "template/attn_codes_tpl.h"
 
 void quire_init_attn_emulated(struct quire_kernels *k)
 {

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attn_common_tpl.h - what the templates of attention tiles share. Needs: a vec_*.h, vec_math.h. */
+#ifndef QUIRE_TEMPLATE_ATTN_COMMON_TPL_H
+#define QUIRE_TEMPLATE_ATTN_COMMON_TPL_H
+#include "base/kernel.h"
+#include "simd/flush.h"
+#include <string.h>
+
+#define ATTN_PASTE_(a, b) a##_##b
+#define ATTN_PASTE(a, b)  ATTN_PASTE_(a, b)
+#define ATTN_INLINE       static inline __attribute__((always_inline))
+#ifdef __clang__
+#define ATTN_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define ATTN_UNROLL _Pragma("GCC unroll 8")
+#endif
+
+/* Instrumented builds get a few small tiles: the checks of many large ones take minutes to compile.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ATTN_SMALL_TILES 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+    __has_feature(memory_sanitizer)
+#define ATTN_SMALL_TILES 1
+#endif
+#endif
+#ifndef ATTN_SMALL_TILES
+#define ATTN_SMALL_TILES 0
+#endif
+
+enum {
+    ATTN_VECS = 16 / VF32_N, /* vectors of a unit */
+    /* rows and units of a register tile at most */
+    ATTN_ROWS = ATTN_SMALL_TILES ? 2 : 6,
+    ATTN_UNITS = VF32_N < 16 ? 1 : (ATTN_SMALL_TILES ? 2 : 4),
+};
+
+ATTN_INLINE float attn_f32_at(const uint8_t *p)
+{
+    float x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+
+/* A pair of bf16 in every lane. */
+ATTN_INLINE vi32 attn_bits_at(const uint8_t *p)
+{
+    int32_t x;
+    memcpy(&x, p, sizeof x);
+    return vi32_set1(x);
+}
+
+/* Both halves of a lane, or only the even (1) or odd (2) one. */
+ATTN_INLINE vi32 attn_seen_mask(uint64_t seen)
+{
+    return vi32_set1(seen == 3 ? -1 : seen == 1 ? 0xffff : (int32_t)0xffff0000);
+}
+
+/* N3: products of two bf16 take subnormals as zero, which vdpbf16ps does by itself. */
+#ifdef VF32_HAS_BF16
+#define ATTN_FLUSHED(call) call
+#else
+#define ATTN_FLUSHED(call)                                                                         \
+    const uint64_t state = qr_flush_begin();                                                       \
+    call;                                                                                          \
+    qr_flush_end(state)
+#endif
+
+/* 4 * VF32_N 8-bit codes as bf16: the first two and the last two elements of each lane, which is
+ * four deep. */
+struct codes_pairs {
+    vi32 first, last;
+};
+
+#endif
