@@ -29,7 +29,12 @@ static const struct {
       "--peer PROGRAM -m FILE [-- ARGS]: interleaved with a peer's llama-bench" },
     { "start", bench_start_times,
       "-m FILE [--pack-cache FILE] [--peer PROGRAM]: from exec to the first token" },
-    { "first-token", bench_first_token, "-m FILE [--pack-cache FILE]: what start measures" },
+    { "neighbour", bench_neighbour,
+      "-m FILE [--peer PROGRAM]: generation beside a process that keeps a processor busy" },
+    { "targets", bench_targets,
+      "-m FILE [--full] [--pack-cache FILE] [--peer PROGRAM]: everything there is a target for" },
+    { "first-token", bench_first_token,
+      "-m FILE [--pack-cache FILE] [-n N]: what start and neighbour run" },
 #endif
 };
 
@@ -62,6 +67,8 @@ static const struct {
            "f32 bf16 f16 fp8_e4m3 fp8_e5m2 int8, as a list"),
     OPTION("--cache-type-v", "-ctv", TEXT, v_types, "one for each of -ctk (default: the same)"),
     OPTION("--shuffle", NULL, FLAG, shuffle, "block ids in random order"),
+    OPTION("--full", NULL, FLAG, full, "targets: deeper contexts as well"),
+    OPTION("--onednn", NULL, FLAG, onednn, "linear: bf16 and f32 weights held by oneDNN"),
     OPTION("--seed", NULL, NUMBER, seed, "of the random data"),
     OPTION("--model", "-m", TEXT, model, "GGUF file or Hugging Face folder"),
     OPTION("--arch", NULL, TEXT, arch, "shape of the model to write"),
@@ -197,6 +204,20 @@ static bool take_option(struct bench_options *o, int argc, char **argv, int *i)
     return false;
 }
 
+bool bench_options_add(struct bench_options *o, char *words)
+{
+    enum { WORDS_MAX = 32 };
+    char *argv[WORDS_MAX], *save = NULL;
+    int argc = 0;
+    for (char *w = strtok_r(words, " ", &save); w && argc < WORDS_MAX;
+         w = strtok_r(NULL, " ", &save))
+        argv[argc++] = w;
+    for (int i = 0; i < argc; i++)
+        if (!take_option(o, argc, argv, &i))
+            return false;
+    return true;
+}
+
 /* libgomp lets idle members of a team spin for milliseconds, which takes a shared machine's processors from the members
  * that work, and counts as processor time. It reads its environment before main, so this program starts itself once
  * more with a bound of about half a millisecond. Not for comparisons: there, everyone runs as users run it. */
@@ -205,7 +226,7 @@ static void bound_spinning(char **argv)
     static const char name[] = "GOMP_SPINCOUNT", value[] = "20000",
                       mark[] = "QUIRE_BENCH_RESTARTED";
     if (getenv(mark)) {
-        unsetenv(mark);
+        unsetenv(mark), unsetenv(name); /* it has been read; what we start runs as users run it */
     } else if (!getenv(name) && !getenv("OMP_WAIT_POLICY") && !setenv(name, value, 1) &&
                !setenv(mark, "1", 1)) {
         execv("/proc/self/exe", argv);
@@ -215,7 +236,7 @@ static void bound_spinning(char **argv)
 
 int main(int argc, char **argv)
 {
-    static const char *const as_users_run[] = { "compare", "start", "first-token" };
+    static const char *const as_users_run[] = { "compare", "start", "first-token", "neighbour" };
     bool bound = argc > 1;
     for (size_t i = 0; bound && i < COUNT(as_users_run); i++)
         bound = strcmp(argv[1], as_users_run[i]) != 0;

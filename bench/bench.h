@@ -13,7 +13,8 @@ struct bench_list {
     uint32_t v[BENCH_LIST_MAX];
 };
 
-enum bench_format { BENCH_MARKDOWN, BENCH_JSON, BENCH_CSV };
+enum bench_format { BENCH_MARKDOWN, BENCH_JSON, BENCH_CSV, BENCH_TO_SINK };
+struct bench_sink; /* bench_table.h */
 
 /* Each command uses what means something to it. NULL, 0 and an empty list are the command's default. */
 struct bench_options {
@@ -23,9 +24,10 @@ struct bench_options {
     const char *model, *arch, *type, *output, *peer, *pack_cache;
     struct bench_list threads, m, prompts, gens, depths, batches;
     uint32_t reps, layers, seed, chunk;
-    bool quick, shuffle;
+    bool quick, shuffle, full, onednn;
     enum bench_format format;
-    int n_peer_args; /* what stands after "--" */
+    const struct bench_sink *sink; /* for BENCH_TO_SINK */
+    int n_peer_args;               /* what stands after "--" */
     char **peer_args;
 };
 
@@ -38,12 +40,18 @@ int bench_synth(const struct bench_options *o);
 int bench_model(const struct bench_options *o);
 int bench_compare(const struct bench_options *o);
 int bench_start_times(const struct bench_options *o);
+int bench_neighbour(const struct bench_options *o);
+int bench_targets(const struct bench_options *o);
 int bench_first_token(const struct bench_options *o); /* what bench_start_times starts */
 
 /* Prints "quire-bench: what: message" and returns the sysexits code that fits the status. */
 int bench_fail(const char *what, quire_status status, const struct quire_error *err);
 /* The same for what has no status. */
 int bench_error(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Takes options as they stand on the command line, space between them; the words are cut out of `words`, which stays
+ * in use. False if one is none. */
+bool bench_options_add(struct bench_options *o, char *words);
 
 /* The list, or `dflt` (a string such as "1,2,4") when it is empty. */
 struct bench_list bench_list_or(const struct bench_list *list, const char *dflt);

@@ -5,6 +5,7 @@
 #include "bench_table.h"
 #include "bench_weights.h"
 #include "linear/linear.h"
+#include "linear/onednn.h"
 #include "simd/half.h"
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 struct product {
     struct bench_machine *machine;
     const struct quire_kernels *kernels;
+    struct qr_onednn *onednn; /* holds the copies, or NULL */
     struct qr_packed **copies;
     size_t n_copies, next, n, k, m;
     float *x, *out;
@@ -47,14 +49,22 @@ static void close_product(struct product *p)
 {
     for (size_t i = 0; p->copies && i < p->n_copies; i++)
         qr_packed_destroy(p->copies[i]);
+    qr_onednn_destroy(p->onednn);
     free(p->copies), free(p->x), free(p->out), free(p->views);
     *p = (struct product){ 0 };
+}
+
+static quire_status create(struct product *p, uint32_t type, struct qr_packed **w,
+                           struct quire_error *err)
+{
+    return p->onednn ? qr_packed_create_onednn(p->onednn, type, p->n, p->k, NULL, w, err)
+                     : qr_packed_create(type, p->n, p->k, NULL, w, err);
 }
 
 static quire_status pack(struct product *p, uint32_t type, uint64_t seed, struct quire_error *err)
 {
     struct qr_packed *w;
-    quire_status s = qr_packed_create(type, p->n, p->k, NULL, &w, err);
+    quire_status s = create(p, type, &w, err);
     if (s != QUIRE_OK)
         return s;
     p->copies[0] = w;
@@ -65,7 +75,7 @@ static quire_status pack(struct product *p, uint32_t type, uint64_t seed, struct
         s = qr_packed_rows(w, row, rows, raw, err);
     }
     for (size_t i = 1; raw && s == QUIRE_OK && i < p->n_copies; i++) {
-        s = qr_packed_create(type, p->n, p->k, NULL, &p->copies[i], err);
+        s = create(p, type, &p->copies[i], err);
         if (s == QUIRE_OK)
             memcpy(p->copies[i]->data, w->data, w->bytes);
     }
@@ -81,6 +91,10 @@ static quire_status open_product(struct product *p, const struct bench_options *
     p->n = n;
     p->k = k;
     quire_status s = qr_packed_bytes(type, n, k, &bytes, err);
+    if (s != QUIRE_OK)
+        return s;
+    if (o->onednn)
+        s = qr_onednn_create(NULL, &p->onednn, err);
     if (s != QUIRE_OK)
         return s;
     if (!qr_act_bytes(QR_ACT_BF16 | QR_ACT_Q8, max_m, k, &view_bytes))
@@ -173,7 +187,8 @@ static enum bench_roof roof_of(uint32_t type, enum quire_compute compute)
 static int measure(struct product *p, struct bench_table *t, const struct bench_options *o,
                    uint32_t type, uint32_t m, enum quire_compute mode)
 {
-    const enum quire_compute compute = mode == QUIRE_COMPUTE_F32 ? QUIRE_COMPUTE_F32 : QUIRE_COMPUTE_NATIVE;
+    const enum quire_compute compute =
+        mode == QUIRE_COMPUTE_F32 ? QUIRE_COMPUTE_F32 : QUIRE_COMPUTE_NATIVE;
     struct bench_work work = { .run = run, .arg = p };
     struct bench_timing timing;
     double error, with_rounding;

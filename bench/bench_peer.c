@@ -14,8 +14,7 @@ enum { ARGS_MAX = 128 };
 
 /* ---- the process */
 
-/* Runs argv with its output on a pipe; stderr goes to /dev/null. Returns the text, NUL-terminated, or NULL. */
-static char *run_program(char *const *argv, int *exit_code)
+char *peer_run_program(char *const *argv, int *exit_code)
 {
     int fds[2];
     *exit_code = -1;
@@ -64,7 +63,7 @@ int peer_open(struct peer *p, const struct bench_options *o, uint32_t threads)
     if (access(o->peer, X_OK) != 0)
         return bench_error(66, "%s: %s", o->peer, strerror(errno));
     char help[] = "--help", *argv[] = { (char *)(uintptr_t)o->peer, help, NULL };
-    char *text = run_program(argv, &exit_code);
+    char *text = peer_run_program(argv, &exit_code);
     if (!text || exit_code == 127)
         return free(text), bench_error(69, "%s cannot be run", o->peer);
     p->has_depth = strstr(text, "--n-depth") != NULL;
@@ -174,7 +173,7 @@ int peer_run(struct peer *p, const struct model_tests *tests, double *rates)
     add_tests(c, p, tests);
     for (char *const *e = p->extra; e && *e; e++)
         add(c, *e);
-    char *text = run_program(c->argv, &exit_code);
+    char *text = peer_run_program(c->argv, &exit_code);
     free(c);
     const char *start = text ? strchr(text, '[') : NULL;
     json_error_t error;

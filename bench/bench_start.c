@@ -9,7 +9,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- what is started: one token behind nothing */
+/* ---- what is started: one token behind nothing; with -n, more, and how fast they came */
+
+static quire_status generate(struct bench_session *s, uint32_t n, struct quire_error *err)
+{
+    const double start = bench_now();
+    quire_status status = QUIRE_OK;
+    for (uint32_t i = 1; i <= n && status == QUIRE_OK; i++)
+        status = bench_session_decode(s, 1, i, s->logits, err);
+    printf("t/s %.6g\n", n / (bench_now() - start));
+    return status;
+}
 
 int bench_first_token(const struct bench_options *o)
 {
@@ -31,16 +41,17 @@ int bench_first_token(const struct bench_options *o)
                                             .k_type = QUIRE_KV_F16,
                                             .v_type = QUIRE_KV_F16,
                                             .max_seqs = 1,
-                                            .max_len = 512,
+                                            .max_len = 1 + (o->gens.n ? o->gens.v[0] : 0),
                                             .chunk = 512 };
     int code = bench_session_open(&s, &p, &team);
     if (!code) {
         status = bench_session_decode(&s, 1, 0, s.logits, &err);
         if (status == QUIRE_OK)
-            puts("token");
-        else
+            puts("token"), fflush(stdout);
+        if (status == QUIRE_OK && o->gens.n)
+            status = generate(&s, o->gens.v[0], &err);
+        if (status != QUIRE_OK)
             code = bench_fail(o->model, status, &err);
-        fflush(stdout);
         bench_session_close(&s);
     }
     quire_threads_destroy(team.threads);

@@ -35,7 +35,7 @@ static void put_json_string(const char *s)
 void bench_document_begin(struct bench_table *t, const struct bench_options *o, const char *command)
 {
     char cpu[128];
-    *t = (struct bench_table){ .format = o->format };
+    *t = (struct bench_table){ .format = o->format, .sink = o->sink };
     cpu_name(cpu, sizeof cpu);
     if (t->format == BENCH_MARKDOWN)
         printf("quire %s %s on %s%s%s\n", quire_version(), command, cpu, o->isa ? ", --isa " : "",
@@ -74,7 +74,9 @@ void bench_table_begin(struct bench_table *t, const char *name, const struct ben
     t->n_columns = n_columns;
     t->cell = t->n_rows = 0;
     t->name = name;
-    if (t->format == BENCH_JSON) {
+    if (t->format == BENCH_TO_SINK) {
+        t->row = (struct bench_row){ .table = name, .columns = columns, .n = n_columns };
+    } else if (t->format == BENCH_JSON) {
         printf("%s\n{\"name\": ", t->n_tables ? "," : "");
         put_json_string(name);
         printf(", \"rows\": [");
@@ -128,6 +130,39 @@ static void close_cell(struct bench_table *t)
     t->n_rows++;
 }
 
+/* ---- rows for the program */
+
+static void sink_cell(struct bench_table *t, const char *text, double number)
+{
+    snprintf(t->row.cells[t->cell].text, sizeof t->row.cells->text, "%.63s", text);
+    t->row.cells[t->cell].number = number;
+    if (++t->cell < t->n_columns)
+        return;
+    t->sink->take(t->sink->user, &t->row);
+    t->cell = 0;
+    t->n_rows++;
+}
+
+static int find_cell(const struct bench_row *row, const char *key)
+{
+    for (unsigned i = 0; i < row->n; i++)
+        if (!strcmp(row->columns[i].key, key))
+            return (int)i;
+    return -1;
+}
+
+double bench_row_number(const struct bench_row *row, const char *key)
+{
+    const int i = find_cell(row, key);
+    return i < 0 ? NAN : row->cells[i].number;
+}
+
+const char *bench_row_text(const struct bench_row *row, const char *key)
+{
+    const int i = find_cell(row, key);
+    return i < 0 ? "" : row->cells[i].text;
+}
+
 void bench_text(struct bench_table *t, const char *fmt, ...)
 {
     char text[256];
@@ -135,6 +170,10 @@ void bench_text(struct bench_table *t, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
+    if (t->format == BENCH_TO_SINK) {
+        sink_cell(t, text, NAN);
+        return;
+    }
     open_cell(t);
     if (t->format == BENCH_JSON)
         put_json_string(text);
@@ -148,6 +187,10 @@ void bench_text(struct bench_table *t, const char *fmt, ...)
 void bench_number(struct bench_table *t, double v)
 {
     const struct bench_column *c = &t->columns[t->cell];
+    if (t->format == BENCH_TO_SINK) {
+        sink_cell(t, "", v);
+        return;
+    }
     open_cell(t);
     if (t->format != BENCH_MARKDOWN && isfinite(v))
         printf("%.6g", v);

@@ -12,6 +12,25 @@ struct bench_column {
 };
 enum { BENCH_TEXT = -1, BENCH_PERCENT = -2, BENCH_ERROR = -3 };
 
+/* A row that goes to the program instead of the screen. */
+enum { BENCH_COLUMNS_MAX = 24 };
+struct bench_row {
+    const char *table;
+    const struct bench_column *columns;
+    unsigned n;
+    struct {
+        double number; /* NaN in columns of text */
+        char text[64]; /* "" in columns of numbers */
+    } cells[BENCH_COLUMNS_MAX];
+};
+struct bench_sink {
+    void (*take)(void *user, const struct bench_row *row);
+    void *user;
+};
+/* By the column's key; NaN and "" when there is none. */
+double bench_row_number(const struct bench_row *row, const char *key);
+const char *bench_row_text(const struct bench_row *row, const char *key);
+
 /* A document of one or several tables. Cells are given from left to right; the last one ends the row. */
 struct bench_table {
     enum bench_format format;
@@ -19,6 +38,8 @@ struct bench_table {
     unsigned n_columns, cell;
     unsigned n_tables, n_rows;
     const char *name;
+    const struct bench_sink *sink;
+    struct bench_row row; /* for the sink */
 };
 
 /* command and the machine's facts: a line of Markdown, members of the JSON object, nothing in CSV. */

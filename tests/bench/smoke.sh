@@ -49,6 +49,10 @@ prints 4 linear --types q6_k --shapes 33x256 -M 1,7 --compute native,f32 --isa g
 prints 4 attention --shapes llama-1b -p 70 -d 300 -b 1,3 -ctk bf16,fp8,int8
 prints 2 attention --shapes gpt-oss-20b,mpt-7b,gemma3-4b -p 1100 --compute f32 -ctk f16 --shuffle
 prints 8 overhead -t 2
+# with oneDNN where it was built in
+if "$bench" linear --onednn --quick -r 1 --types bf16 --shapes 64x64 -M 1 --csv >"$dir/csv" 2>/dev/null; then
+    prints 2 linear --onednn --types bf16,f32 --shapes 80x512 -M 1,5
+fi
 
 "$bench" linear --quick -r 1 --types f16 --shapes 64x64 -M 1 --json >"$dir/json"
 if command -v python3 >/dev/null; then
@@ -94,4 +98,15 @@ refuses 66 first-token -m "$dir/missing.gguf"
 awk -F, '$1 ~ /^From exec/ && $3 == 2 { n++ } END { exit n != 3 }' "$dir/csv" || fail "start: $(cat "$dir/csv")"
 [ -s "$dir/cache" ] || fail "start: no pack cache"
 prints 2 model -m "$dir/q4_0.gguf" --pack-cache "$dir/cache" -p 20 -n 3
+refuses 64 neighbour
+"$bench" neighbour -m "$dir/q4_0.gguf" --pack-cache "$dir/cache" --peer "$here/peer.sh" --quick -r 1 --csv >"$dir/csv"
+awk -F, '$3 == 2 || $2 == "peer" { n++ } END { exit !n }' "$dir/csv" || fail "neighbour: $(cat "$dir/csv")"
+"$bench" targets -m "$dir/q4_0.gguf" --pack-cache "$dir/cache" --peer "$here/peer.sh" --quick -r 1 --json >"$dir/json"
+for target in "prefill attention" "decode attention" GEMM "few rows" GEMV "prompt, whole" "generation, whole" "8 sequences" \
+    "cold start" "busy neighbour" '"ratio_to": "peer"' '"ratio_to": "own bf16"' '"ratio_to": "not in llama-bench"'; do
+    grep -qF "$target" "$dir/json" || fail "targets: no $target"
+done
+if command -v python3 >/dev/null; then
+    python3 -m json.tool "$dir/json" >/dev/null || fail "not JSON: $(cat "$dir/json")"
+fi
 echo ok
