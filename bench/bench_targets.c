@@ -79,7 +79,7 @@ static int collect(const struct bench_options *o, int (*command)(const struct be
 {
     const struct bench_sink sink = { take_row, rows };
     struct bench_options at = *o;
-    char words[4 * WORDS];
+    char words[8 * WORDS];
     rows->n = 0;
     snprintf(words, sizeof words, "%s", options);
     if (!bench_options_add(&at, words))
