@@ -209,7 +209,7 @@ int main(int argc, char **argv)
     if (!options_parse(&o, argc, argv))
         return EX_USAGE;
     interrupts_install();
-    output_open(&out, o.json);
+    output_open(&out, o.json, !o.no_wrap);
     int code;
     if (o.help) {
         struct text help = { 0 };

@@ -73,6 +73,8 @@ static const struct row rows[] = {
       "no chat template: continue the text as it is" },
     { "-i", "--interactive", NULL, FLAG, AT(interactive), NULL,
       "go on with a conversation after the prompt" },
+    { NULL, "--no-wrap", "--nowordwrap", FLAG, AT(no_wrap), NULL,
+      "on a terminal, do not break lines between words" },
     { NULL, "--json", NULL, FLAG, AT(json), NULL, "one JSON object per event and line" },
     { NULL, "--cpu", NULL, FLAG, AT(cpu), NULL,
       "show the CPU and the kernels chosen for it, and leave" },

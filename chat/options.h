@@ -14,7 +14,7 @@ struct options {
     const char *model, *prompt, *file, *system, *isa, *template_file, *pack_cache;
     const char *stop[MAX_STOPS];
     uint32_t n_stop;
-    bool raw, interactive, cpu, dry_run, json, help, version, mlock, ignore_eos, verbose;
+    bool raw, interactive, cpu, dry_run, json, help, version, mlock, ignore_eos, verbose, no_wrap;
     int32_t max_tokens; /* -1 = until the model ends or the context is full */
     uint32_t context;   /* 0 = automatic */
     uint32_t threads;   /* 0 = automatic */

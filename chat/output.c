@@ -8,13 +8,16 @@
 #include <string.h>
 #include <unistd.h>
 
-void output_open(struct output *o, bool json)
+void output_open(struct output *o, bool json, bool wraps)
 {
-    *o = (struct output){ .json = json, .terminal = isatty(1) };
+    *o = (struct output){ .json = json,
+                          .terminal = isatty(1),
+                          .wraps = wraps && !json && terminal_shows(1) };
 }
 
 void output_close(struct output *o)
 {
+    wrap_clear(&o->wrap);
     text_free(&o->answer);
     text_free(&o->work);
 }
@@ -43,7 +46,29 @@ static void send_work(struct output *o)
         send(o, o->work.data, o->work.size);
 }
 
-void output_begin(struct output *o) { text_clear(&o->answer); }
+void output_begin(struct output *o)
+{
+    text_clear(&o->answer);
+    wrap_clear(&o->wrap);
+}
+
+/* An answer for a terminal, whose width may have changed since the last piece. */
+static void add_shown(struct output *o, const char *text, size_t size)
+{
+    enum { NARROW = 20 };
+    const unsigned width = o->wraps ? terminal_width(1) : 0;
+    if (width < NARROW) {
+        text_add_escaped(&o->work, text, size);
+        return;
+    }
+    struct text safe = { 0 };
+    text_add_escaped(&safe, text, size);
+    if (safe.failed)
+        o->work.failed = true;
+    else
+        wrap_add(&o->wrap, safe.data, safe.size, width, &o->work);
+    text_free(&safe);
+}
 
 void output_piece(struct output *o, const char *text, size_t size)
 {
@@ -56,7 +81,7 @@ void output_piece(struct output *o, const char *text, size_t size)
         text_add_json(&o->work, text, size);
         text_addf(&o->work, "}\n");
     } else if (o->terminal) {
-        text_add_escaped(&o->work, text, size);
+        add_shown(o, text, size);
     } else {
         text_add(&o->work, text, size);
     }

@@ -3,17 +3,21 @@
 #ifndef QUIRE_CHAT_OUTPUT_H
 #define QUIRE_CHAT_OUTPUT_H
 #include "text.h"
+#include "wrap.h"
 #include <quire/quire.h>
 
 struct output {
     bool json;
-    bool terminal;      /* control characters of answers are made visible */
+    bool terminal; /* control characters of answers are made visible */
+    bool wraps;    /* and lines are broken between words */
+    struct wrap wrap;
     int error;          /* errno of the first write that failed; later ones are dropped */
     struct text answer; /* the whole answer that runs, as the model wrote it */
     struct text work;
 };
 
-void output_open(struct output *o, bool json);
+/* wraps: break lines between words, if standard output is a terminal that can. */
+void output_open(struct output *o, bool json, bool wraps);
 void output_close(struct output *o);
 
 void output_begin(struct output *o);                                /* an answer begins */

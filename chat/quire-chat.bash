@@ -8,7 +8,7 @@ _quire_chat()
         -t --threads -s --seed --temp --top-k --top-p --min-p --repeat-penalty --repeat-last-n
         --presence-penalty --frequency-penalty -r --stop --ignore-eos -ctk --cache-type-k
         -ctv --cache-type-v --kv-mem --pack-cache --mlock --isa --compute --chat-template-file -no-cnv --no-cnv
-        -i --interactive --json --cpu --dry-run -v --verbose -h --help --version"
+        -i --interactive --no-wrap --json --cpu --dry-run -v --verbose -h --help --version"
 
     case $prev in
     -m | --model)

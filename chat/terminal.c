@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 void terminal_open(void)
@@ -31,6 +32,12 @@ bool terminal_colour(int fd)
 {
     const char *no_color = getenv("NO_COLOR");
     return terminal_shows(fd) && !(no_color && *no_color);
+}
+
+unsigned terminal_width(int fd)
+{
+    struct winsize size;
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 void complain(const char *format, ...)

@@ -9,8 +9,9 @@
  * their place. */
 void terminal_open(void);
 
-bool terminal_shows(int fd);  /* fd is a terminal that understands cursor movement */
-bool terminal_colour(int fd); /* and the user wants colour there */
+bool terminal_shows(int fd);     /* fd is a terminal that understands cursor movement */
+bool terminal_colour(int fd);    /* and the user wants colour there */
+unsigned terminal_width(int fd); /* in columns; 0 = not known */
 
 /* One line on standard error, "quire-chat: ..."; control characters are made visible. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

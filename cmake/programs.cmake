@@ -3,7 +3,7 @@
 if(QUIRE_BUILD_CHAT AND QUIRE_WITH_TEXT)
   file(GLOB chat_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/chat/*.c)
   add_executable(quire-chat ${chat_sources})
-  target_link_libraries(quire-chat PRIVATE quire quire_flags quire_dep_jansson)
+  target_link_libraries(quire-chat PRIVATE quire quire_flags quire_dep_jansson quire_dep_utf8proc)
   if(QUIRE_edit_INCLUDE AND QUIRE_edit_LIBRARY)
     target_include_directories(quire-chat SYSTEM PRIVATE ${QUIRE_edit_INCLUDE})
     target_link_libraries(quire-chat PRIVATE ${QUIRE_edit_LIBRARY})
