@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* write.c - rounds new rows and stores them by slot. */
+#include "kv/write.h"
 #include "base/error.h"
 #include "base/threads.h"
 #include "kv/rows.h"
@@ -74,39 +75,68 @@ struct write_run {
     struct qr_kv_strides k, v;
 };
 
-/* Writes tokens begin .. end of one head. Returns the number of clipped values. */
-static size_t write_head(const struct write_run *r, uint32_t head, size_t begin, size_t end)
+/* Where a token's rows of one head go; NULL for one that is not stored. */
+static unsigned char *place_of(const struct write_run *r, uint32_t head, size_t t, int *token)
+{
+    const struct quire_kv_write_args *a = r->args;
+    if (a->slot_mapping[t] == QUIRE_SLOT_PAD)
+        return NULL;
+    const uint64_t slot = (uint64_t)a->slot_mapping[t], bs = r->kv->block_size;
+    *token = (int)(slot % bs);
+    return qr_kv_block(r->kv, a->group, a->layer, head, (int32_t)(slot / bs));
+}
+
+/* Write tokens begin .. end of one head, and return the number of clipped values. */
+static size_t write_k(const struct write_run *r, uint32_t head, size_t begin, size_t end)
 {
     const struct quire_kv_write_args *a = r->args;
     const struct quire_kernels *kernels = r->kv->kernels;
     const struct qr_kv_layout *l = &r->kv->groups[a->group].layout;
-    const size_t elem = qr_kv_dtype(a->dtype)->bytes, nk = (size_t)l->k_size,
-                 nv = (size_t)l->v_size;
-    float k_scale = qr_kv_k_scale(r->kv, a->group, a->layer, head);
-    float v_scale = qr_kv_v_scale(r->kv, a->group, a->layer, head);
-    const uint64_t bs = r->kv->block_size;
-    float buffer[QR_KV_MAX_HEAD_SIZE];
-    struct qr_kv_row k_codes, v_codes;
+    const size_t elem = qr_kv_dtype(a->dtype)->bytes, n = (size_t)l->k_size;
+    float scale = qr_kv_k_scale(r->kv, a->group, a->layer, head), buffer[QR_KV_MAX_HEAD_SIZE];
+    struct qr_kv_row codes;
     size_t clipped = 0;
-    qr_kv_zero_padding(l, v_codes.bytes);
+    int token;
     for (size_t t = begin; t < end; t++) {
-        if (a->slot_mapping[t] == QUIRE_SLOT_PAD)
+        unsigned char *block = place_of(r, head, t, &token);
+        if (!block)
             continue;
-        const uint64_t slot = (uint64_t)a->slot_mapping[t];
-        const int token = (int)(slot % bs);
-        unsigned char *block = qr_kv_block(r->kv, a->group, a->layer, head, (int32_t)(slot / bs));
         const char *k = (const char *)a->k + (t * r->k.token + head * r->k.head) * elem;
-        const float *row = row_as_f32(kernels, a->dtype, k, nk, buffer);
-        clipped += l->k_type->narrow(kernels, k_codes.bytes, row, &k_scale, nk);
-        qr_kv_put_k(l, block, token, k_codes.bytes, k_scale);
-        if (l->latent)
-            continue;
-        const char *v = (const char *)a->v + (t * r->v.token + head * r->v.head) * elem;
-        row = row_as_f32(kernels, a->dtype, v, nv, buffer);
-        clipped += l->v_type->narrow(kernels, v_codes.bytes, row, &v_scale, nv);
-        qr_kv_put_v(l, block, token, v_codes.bytes, v_scale);
+        const float *row = row_as_f32(kernels, a->dtype, k, n, buffer);
+        clipped += l->k_type->narrow(kernels, codes.bytes, row, &scale, n);
+        qr_kv_put_k(l, block, token, codes.bytes, scale);
     }
     return clipped;
+}
+
+static size_t write_v(const struct write_run *r, uint32_t head, size_t begin, size_t end)
+{
+    const struct quire_kv_write_args *a = r->args;
+    const struct quire_kernels *kernels = r->kv->kernels;
+    const struct qr_kv_layout *l = &r->kv->groups[a->group].layout;
+    const size_t elem = qr_kv_dtype(a->dtype)->bytes, n = (size_t)l->v_size;
+    float scale = qr_kv_v_scale(r->kv, a->group, a->layer, head), buffer[QR_KV_MAX_HEAD_SIZE];
+    struct qr_kv_row codes;
+    size_t clipped = 0;
+    int token;
+    qr_kv_zero_padding(l, codes.bytes);
+    for (size_t t = begin; t < end; t++) {
+        unsigned char *block = place_of(r, head, t, &token);
+        if (!block)
+            continue;
+        const char *v = (const char *)a->v + (t * r->v.token + head * r->v.head) * elem;
+        const float *row = row_as_f32(kernels, a->dtype, v, n, buffer);
+        clipped += l->v_type->narrow(kernels, codes.bytes, row, &scale, n);
+        qr_kv_put_v(l, block, token, codes.bytes, scale);
+    }
+    return clipped;
+}
+
+static size_t write_head(const struct write_run *r, uint32_t head, size_t begin, size_t end)
+{
+    const size_t clipped = write_k(r, head, begin, end);
+    return r->kv->groups[r->args->group].layout.latent ? clipped
+                                                       : clipped + write_v(r, head, begin, end);
 }
 
 static size_t gcd(size_t a, size_t b)
@@ -129,14 +159,42 @@ static size_t chunk_begin(const int64_t *slots, size_t n, size_t i, size_t n_chu
     return t;
 }
 
+static void note_clipped(struct quire_kv_cache *kv, size_t n)
+{
+    if (n)
+        __atomic_fetch_add(&kv->clipped, n, __ATOMIC_RELAXED);
+}
+
+/* False where the caller has skipped the check: these strides would leave its rows. */
+static bool open_run(struct write_run *run, struct quire_kv_cache *kv,
+                     const struct quire_kv_write_args *args)
+{
+    *run = (struct write_run){ .kv = kv, .args = args };
+    return args->n_tokens && strides_of(kv, args, &run->k, &run->v, NULL) == QUIRE_OK;
+}
+
+void qr_kv_write_head_k(struct quire_kv_cache *kv, const struct quire_kv_write_args *args,
+                        uint32_t head)
+{
+    struct write_run run;
+    if (open_run(&run, kv, args))
+        note_clipped(kv, write_k(&run, head, 0, args->n_tokens));
+}
+
+void qr_kv_write_head_v(struct quire_kv_cache *kv, const struct quire_kv_write_args *args,
+                        uint32_t head)
+{
+    struct write_run run;
+    if (open_run(&run, kv, args))
+        note_clipped(kv, write_v(&run, head, 0, args->n_tokens));
+}
+
 void quire_kv_write_part(struct quire_kv_cache *kv, const struct quire_kv_write_args *args,
                          const struct quire_team *team)
 {
-    if (args->n_tokens == 0)
+    struct write_run run;
+    if (!open_run(&run, kv, args))
         return;
-    struct write_run run = { .kv = kv, .args = args };
-    if (strides_of(kv, args, &run.k, &run.v, NULL) != QUIRE_OK)
-        return; /* the caller has skipped the check; these strides would leave its rows */
     /* heads never share a line; tokens are cut only as far as needed to give every member work */
     const size_t n_heads = kv->groups[args->group].n_kv_heads, most = (args->n_tokens + 15) / 16;
     size_t n_chunks = team->size / gcd(team->size, n_heads);
@@ -152,8 +210,7 @@ void quire_kv_write_part(struct quire_kv_cache *kv, const struct quire_kv_write_
                               chunk_begin(args->slot_mapping, args->n_tokens, chunk, n_chunks),
                               chunk_begin(args->slot_mapping, args->n_tokens, chunk + 1, n_chunks));
     }
-    if (clipped)
-        __atomic_fetch_add(&kv->clipped, clipped, __ATOMIC_RELAXED);
+    note_clipped(kv, clipped);
 }
 
 quire_status quire_kv_write_check(struct quire_kv_cache *kv, const struct quire_kv_write_args *args,

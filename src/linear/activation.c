@@ -53,11 +53,9 @@ struct qr_act qr_act_rows(const struct qr_act *act, size_t first, size_t n)
     return rows;
 }
 
-/* Values k0 .. k0 + n - 1 of row i. */
-static void convert(const struct qr_act *act, const struct quire_kernels *kernels, size_t i,
-                    size_t k0, size_t n)
+void qr_act_put(const struct qr_act *act, const struct quire_kernels *kernels, size_t i, size_t k0,
+                const float *x, size_t n)
 {
-    const float *x = act->f32 + i * act->f32_stride + k0;
     if (act->views & QR_ACT_BF16) {
         uint16_t *row = act->bf16 + i * act->bf16_stride;
         (void)kernels->narrow_bf16(row + k0, x, 1, n);
@@ -79,6 +77,14 @@ void qr_act_part(const struct qr_act *act, const struct quire_kernels *kernels,
     qr_team_range(team, act->m * units, 1, &begin, &end);
     for (size_t u = begin; u < end; u++) {
         const size_t k0 = u % units * UNIT_K, left = act->k - k0;
-        convert(act, kernels, u / units, k0, left < UNIT_K ? left : UNIT_K);
+        qr_act_put(act, kernels, u / units, k0, act->f32 + u / units * act->f32_stride + k0,
+                   left < UNIT_K ? left : UNIT_K);
     }
+}
+
+void qr_act_fill_rows(const struct qr_act *act, const struct quire_kernels *kernels, size_t begin,
+                      size_t end)
+{
+    for (size_t i = begin; i < end && act->k; i++)
+        qr_act_put(act, kernels, i, 0, act->f32 + i * act->f32_stride, act->k);
 }

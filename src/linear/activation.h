@@ -42,4 +42,13 @@ struct qr_act qr_act_rows(const struct qr_act *act, size_t first, size_t n);
 void qr_act_part(const struct qr_act *act, const struct quire_kernels *kernels,
                  const struct quire_team *team);
 
+/* Fills the views of whole rows [begin, end), by one thread. */
+void qr_act_fill_rows(const struct qr_act *act, const struct quire_kernels *kernels, size_t begin,
+                      size_t end);
+
+/* Fills the views (not F32) of values k0 .. k0 + n - 1 of row i from x[n], which need not lie in the
+ * object's rows. k0 is a multiple of 32, and so is n unless it ends the row. */
+void qr_act_put(const struct qr_act *act, const struct quire_kernels *kernels, size_t i, size_t k0,
+                const float *x, size_t n);
+
 #endif

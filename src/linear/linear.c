@@ -67,32 +67,30 @@ struct worker {
     struct qr_onednn_runner *runner;
 };
 
-/* Outputs of panels [p0, p1) for activation rows [i0, i1). */
-static void run(const struct qr_linear_args *args, struct worker by, size_t p0, size_t p1,
-                size_t i0, size_t i1)
+/* A block; args->out is where it begins. */
+static void run(const struct qr_linear_args *args, struct worker by,
+                const struct qr_linear_block *b)
 {
     const struct qr_packed *w = args->w;
     const struct qr_act *x = args->x;
-    const size_t j0 = p0 * w->panel_rows,
-                 j1 = p1 * w->panel_rows < w->n ? p1 * w->panel_rows : w->n;
     struct quire_linear_args a = {
-        .w = w->data + p0 * w->panel_bytes,
+        .w = w->data + b->j0 / w->panel_rows * w->panel_bytes,
         .panel_bytes = w->panel_bytes,
-        .bias = args->bias ? args->bias + j0 : NULL,
-        .out = args->out + i0 * args->out_stride + j0,
+        .bias = args->bias ? args->bias + b->j0 : NULL,
+        .out = args->out,
         .out_stride = args->out_stride,
-        .m = i1 - i0,
-        .n = j1 - j0,
+        .m = b->i1 - b->i0,
+        .n = b->j1 - b->j0,
         .k = w->k,
-        .x = x->f32 + i0 * x->f32_stride,
+        .x = x->f32 + b->i0 * x->f32_stride,
         .x_stride = x->f32_stride,
     };
     if (x->views & QR_ACT_BF16) {
-        a.x_bf16 = x->bf16 + i0 * x->bf16_stride;
+        a.x_bf16 = x->bf16 + b->i0 * x->bf16_stride;
         a.x_bf16_stride = x->bf16_stride;
     }
     if (x->views & QR_ACT_Q8) {
-        a.q = x->q + i0 * x->q_stride;
+        a.q = x->q + b->i0 * x->q_stride;
         a.q_stride = x->q_stride;
     }
     if (w->onednn)
@@ -101,23 +99,57 @@ static void run(const struct qr_linear_args *args, struct worker by, size_t p0, 
         by.kernel(&a);
 }
 
+static struct worker worker_of(const struct qr_linear_args *args,
+                               const struct quire_kernels *kernels)
+{
+    return (struct worker){
+        .kernel = pick(args->w->type, args->compute, kernels),
+        .runner = args->w->onednn ? qr_onednn_take(args->w->onednn) : NULL,
+    };
+}
+
+void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_linear_block *b,
+                         const struct quire_kernels *kernels)
+{
+    const struct worker by = worker_of(args, kernels);
+    run(args, by, b);
+    qr_onednn_give_back(by.runner);
+}
+
 enum {
     MIN_ROWS = 32, /* of a piece of work: fewer would unpack the same weights too often */
     FEW_ROWS = 8,  /* more are multiplied with two quantised panels at once */
 };
 
+static size_t grain_of(const struct qr_packed *w, size_t m)
+{
+    return w->panel_rows == QUIRE_PANEL_ROWS && m > FEW_ROWS ? 2 : 1;
+}
+
+size_t qr_linear_unit(const struct qr_packed *w, size_t m)
+{
+    return w->panel_rows * grain_of(w, m);
+}
+
+/* Panels [p0, p1) for rows [i0, i1) to their place among all outputs. */
+static void run_panels(const struct qr_linear_args *args, struct worker by, size_t p0, size_t p1,
+                       size_t i0, size_t i1)
+{
+    const size_t rows = args->w->panel_rows, n = args->w->n;
+    const struct qr_linear_block b = { p0 * rows, p1 * rows < n ? p1 * rows : n, i0, i1 };
+    struct qr_linear_args a = *args;
+    a.out += i0 * a.out_stride + b.j0;
+    run(&a, by, &b);
+}
+
 void qr_linear_part(const struct qr_linear_args *args, const struct quire_kernels *kernels,
                     const struct quire_team *team)
 {
     const struct qr_packed *w = args->w;
-    const size_t m = args->x->m, grain = w->panel_rows == QUIRE_PANEL_ROWS && m > FEW_ROWS ? 2 : 1,
-                 units = (w->n_panels + grain - 1) / grain;
+    const size_t m = args->x->m, grain = grain_of(w, m), units = (w->n_panels + grain - 1) / grain;
     if (m == 0)
         return;
-    const struct worker by = {
-        .kernel = pick(w->type, args->compute, kernels),
-        .runner = w->onednn ? qr_onednn_take(w->onednn) : NULL,
-    };
+    const struct worker by = worker_of(args, kernels);
     /* Panels first: a member streams its weights once. Rows are cut as well only when there are too
      * few panels to go round evenly: pieces of a panel range, `cuts` for each unit of panels. */
     size_t cuts = 1;
@@ -132,10 +164,10 @@ void qr_linear_part(const struct qr_linear_args *args, const struct quire_kernel
         const size_t p0 = unit * grain,
                      p1 = last * grain < w->n_panels ? last * grain : w->n_panels;
         if (whole > 0) {
-            run(args, by, p0, p1, 0, m);
+            run_panels(args, by, p0, p1, 0, m);
             u += whole * cuts;
         } else {
-            run(args, by, p0, p1, cut * m / cuts, (cut + 1) * m / cuts);
+            run_panels(args, by, p0, p1, cut * m / cuts, (cut + 1) * m / cuts);
             u++;
         }
     }

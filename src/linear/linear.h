@@ -28,6 +28,19 @@ enum qr_act_view qr_linear_view(enum qr_weight_type type, enum quire_compute com
  * the part function itself checks nothing. */
 quire_status qr_linear_check(const struct qr_linear_args *args, struct quire_error *err);
 
+/* Outputs j0 .. j1 - 1 of activation rows i0 .. i1 - 1. j0 is a multiple of w->panel_rows, and so is
+ * j1 unless it is w->n. */
+struct qr_linear_block {
+    size_t j0, j1, i0, i1;
+};
+
+/* Computes one block; args->out is where its first row and output go. */
+void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_linear_block *b,
+                         const struct quire_kernels *kernels);
+
+/* Outputs that are best computed together, for m rows. */
+size_t qr_linear_unit(const struct qr_packed *w, size_t m);
+
 /* Called by all members of a team with the same arguments, after the views are filled and a
  * barrier. Each output is computed whole by one member, one chain over k ascending: the bits do not
  * depend on the team or on x->m. */

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "linear/heads.h"
+#include "model/stage.h"
 #include <string.h>
 
 enum { MAX_TOKENS = 1 << 20, MAX_SEQS = 1 << 16, ALIGN = 64 };
@@ -112,8 +113,12 @@ static void *take(struct carve *c, size_t n, size_t width, size_t elem)
 
 static float *take_floats(struct carve *c, size_t n, size_t width) { return take(c, n, width, sizeof(float)); }
 
-/* Largest activation object of any matrix product of the model. */
-static size_t act_bytes(const struct quire_model *m, const struct quire_context *ctx)
+/* Does the product of a role read what a feed-forward's first products give? */
+static bool reads_gate(int role) { return role == QR_W_FFN_DOWN || role == QR_W_SHARED_DOWN; }
+
+/* Largest activation object of `rows` rows of any matrix product of the model, and (head) of the wanted rows of the
+ * last ones; gate: of those that read the feed-forward's inside, or of the others. */
+static size_t act_bytes(const struct quire_model *m, size_t layer_rows, size_t head_rows, bool gate)
 {
     size_t most = 0;
     for (uint32_t i = 0; i <= qr_model_all_layers(m->config); i++) {
@@ -121,9 +126,9 @@ static size_t act_bytes(const struct quire_model *m, const struct quire_context 
         for (int r = 0; r < QR_W_N_ROLES; r++) {
             const struct qr_packed *w = layer->mat[r];
             size_t bytes = 0;
-            if (!w || r == QR_W_POS_EMBD)
+            if (!w || r == QR_W_POS_EMBD || reads_gate(r) != gate)
                 continue;
-            const size_t rows = i ? ctx->max_rows : ctx->max_logits;
+            const size_t rows = i ? layer_rows : head_rows;
             /* weights that share an input may be of different types: make room for both views */
             const unsigned views = m->compute == QUIRE_COMPUTE_F32 ? QR_ACT_F32
                                    : w->k % 32 == 0               ? QR_ACT_F32 | QR_ACT_BF16 | QR_ACT_Q8
@@ -235,6 +240,21 @@ static void carve_encoder(const struct quire_model *m, struct quire_context *ctx
         ctx->all_rows[i] = i;
 }
 
+static void carve_own(const struct quire_model *m, struct quire_context *ctx, struct carve *c)
+{
+    struct qr_own_buffers *own = &ctx->own;
+    const size_t members = ctx->threads ? quire_threads_count(ctx->threads) : 1;
+    struct carve one = { 0 };
+    take_floats(&one, 2, QR_TILE);
+    take_floats(&one, 2 * QR_FEW_ROWS, m->config->hidden_size);
+    own->views_at = one.used;
+    take(&one, act_bytes(m, QR_FEW_ROWS, QR_FEW_ROWS, false), 1, 1);
+    own->stride = one.used;
+    c->overflow |= one.overflow;
+    own->lines = take(c, members, 1, sizeof *own->lines);
+    own->memory = take(c, members, 1, own->stride);
+}
+
 static void carve_buffers(const struct quire_model *m, struct quire_context *ctx, struct carve *c)
 {
     const struct qr_model_config *cfg = m->config;
@@ -246,14 +266,15 @@ static void carve_buffers(const struct quire_model *m, struct quire_context *ctx
     ctx->sub2 = parallel ? take_floats(c, rows, hidden) : NULL;
     carve_heads(m, ctx, c);
     ctx->gate = take_floats(c, rows, cfg->max_ffn_size);
-    ctx->up = take_floats(c, rows, cfg->max_ffn_size);
     ctx->head_in = take_floats(c, ctx->max_logits, hidden);
     ctx->head_mid = m->global.mat[QR_W_HEAD_DENSE] ? take_floats(c, ctx->max_logits, hidden) : NULL;
     ctx->positions = take(c, rows, 1, sizeof(uint32_t));
     ctx->lengths = take(c, rows, 1, sizeof(uint32_t));
     ctx->last_rows = take(c, ctx->max_seqs, 1, sizeof(uint32_t));
-    const size_t dense = act_bytes(m, ctx), experts = expert_act_bytes(m, ctx);
+    const size_t dense = act_bytes(m, rows, ctx->max_logits, false), experts = expert_act_bytes(m, ctx);
     ctx->act_memory = take(c, dense > experts ? dense : experts, 1, 1);
+    ctx->gate_views = take(c, act_bytes(m, rows, 0, true), 1, 1);
+    carve_own(m, ctx, c);
     carve_moe(m, ctx, c);
     if (qr_model_encodes(m))
         carve_encoder(m, ctx, c);

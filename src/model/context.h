@@ -2,6 +2,7 @@
 /* context.h - everything one step of one batch needs, reserved when the context is created. */
 #ifndef QUIRE_MODEL_CONTEXT_H
 #define QUIRE_MODEL_CONTEXT_H
+#include "base/share.h"
 #include "model/model.h"
 #include "model/rope_table.h"
 
@@ -59,6 +60,13 @@ struct qr_encoder_cache {
     struct quire_attention_batch_group *groups; /* [model->encoder.n_kv] */
 };
 
+/* What the members of a team have of their own (model/stage.h). */
+struct qr_own_buffers {
+    struct qr_share_line *lines; /* [members] */
+    unsigned char *memory;       /* [members][stride] bytes: two tiles, rows x and h of few rows, views of these */
+    size_t stride, views_at;
+};
+
 /* Rows of a pass are token rows [max_rows]; every buffer below is [rows][its width] f32. */
 struct quire_context {
     struct quire_model *model;
@@ -80,7 +88,7 @@ struct quire_context {
     float *q;        /* [max_heads * head_dim] */
     float *k, *v;    /* [max_kv_heads * head_dim or v_head_dim]; or k alone, latent rows */
     float *att;      /* [max_heads * v_head_dim] */
-    float *gate, *up; /* [max_ffn_size] */
+    float *gate;     /* [max_ffn_size] */
     struct qr_latent_buffers latent; /* all NULL in other models */
     struct qr_latent_expand expand;  /* all NULL where nothing is expanded */
     struct qr_moe_buffers moe; /* all NULL in dense models */
@@ -90,6 +98,8 @@ struct quire_context {
     uint32_t *positions, *lengths; /* [max_rows] position and rotary length of each row */
     uint32_t *last_rows;           /* [max_seqs] default rows for logits */
     void *act_memory; /* views of the activations of one matrix product, made anew for each */
+    void *gate_views; /* those of gate, which are made while act_memory is read */
+    struct qr_own_buffers own;
     void *memory;     /* what all of the above lies in */
     size_t memory_bytes;
 };
@@ -120,6 +130,7 @@ struct qr_step {
     struct quire_plan *plan;
     const uint32_t *logits_rows;
     uint32_t n_tokens, n_logits;
+    bool few; /* every member keeps all rows itself; set by qr_context_run */
 };
 
 /* Fills positions and rotary lengths of all rows. query_start_loc has been checked. */
@@ -141,13 +152,13 @@ void qr_encoder_outputs(const struct qr_step *s, const struct quire_team *team);
 /* Rows [begin, end) behind the last layer: through the final norm, if the stack has one. */
 void qr_final_rows(const struct qr_step *s, float *dst, const float *src, size_t begin, size_t end);
 
-/* Logits of the wanted rows of ctx->x. */
+/* Logits of the wanted rows of the residual stream. */
 void qr_head(const struct qr_step *s, const struct quire_team *team);
 
 /* Pooled vectors of ctx->h. */
 void qr_pool(const struct qr_step *s, const struct quire_team *team);
 
-/* The two sublayers: read ctx->x, leave their result in `out` (ctx->sub or ctx->sub2). All members call them. */
+/* The two sublayers: read the residual stream, leave their result in `out` (ctx->sub or ctx->sub2). All members call them. */
 void qr_attention_sublayer(const struct qr_step *s, uint32_t layer, bool normed, float *out,
                            const struct quire_team *team);
 /* Expanded keys: may a context of the model have them; elements of its buffers, bytes of pool and plan, and making and

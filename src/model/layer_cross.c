@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layer_cross.c - attention to the encoder's output: the decoder's sublayer, and the keys and values made for it. */
 #include "base/threads.h"
-#include "model/context.h"
+#include "model/stage.h"
 #include <quire/attention.h>
 
 static void attend(const struct qr_step *s, uint32_t i, const struct quire_team *team)
@@ -24,20 +24,18 @@ void qr_cross_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *
     struct quire_context *ctx = s->ctx;
     const struct qr_model_layer *layer = &ctx->model->layers[i];
     const struct qr_packed *q = layer->mat[QR_W_CROSS_Q], *o = layer->mat[QR_W_CROSS_O];
+    const struct qr_member me = qr_member_of(s, team);
     struct qr_act act;
-    size_t begin, end;
-    qr_team_range(team, s->n_tokens, 1, &begin, &end);
     if (normed)
-        qr_norm_rows(s, layer, QR_W_CROSS_NORM, QR_W_CROSS_NORM_BIAS, ctx->h, ctx->x,
-                     ctx->model->config->hidden_size, begin, end);
-    quire_team_barrier(team);
-    qr_prepare(s, &act, &q, 1, normed ? ctx->h : ctx->x, s->n_tokens, team);
-    qr_project(s, &act, q, layer->vec[QR_W_CROSS_Q_BIAS], ctx->q, team);
+        qr_norm_rows(s, layer, QR_W_CROSS_NORM, QR_W_CROSS_NORM_BIAS, me.h, me.x,
+                     ctx->model->config->hidden_size, me.begin, me.end);
+    qr_member_input(s, &act, &q, 1, normed ? me.h : me.x, team);
+    qr_project_blocks(s, &act, q, layer->vec[QR_W_CROSS_Q_BIAS], ctx->q, team);
     quire_team_barrier(team);
     attend(s, i, team);
     quire_team_barrier(team);
-    qr_prepare(s, &act, &o, 1, ctx->att, s->n_tokens, team);
-    qr_project(s, &act, o, layer->vec[QR_W_CROSS_O_BIAS], out, team);
+    qr_member_input(s, &act, &o, 1, ctx->att, team);
+    qr_project_blocks(s, &act, o, layer->vec[QR_W_CROSS_O_BIAS], out, team);
     quire_team_barrier(team);
 }
 

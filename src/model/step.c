@@ -2,8 +2,9 @@
 /* step.c - the public forward call: checks a step, builds its plan, and runs it on the team. */
 #include "base/error.h"
 #include "base/threads.h"
-#include "model/context.h"
+#include "model/stage.h"
 #include <quire/attention.h>
+#include <string.h>
 
 static struct quire_plan_params plan_params(const struct quire_model *m, const struct quire_context *c)
 {
@@ -150,6 +151,9 @@ static quire_status check_slots(const struct qr_step *s, struct quire_error *err
 quire_status qr_context_run(struct qr_step *s, struct quire_error *err)
 {
     struct quire_threads *threads = s->ctx->threads;
+    const uint32_t members = threads ? quire_threads_count(threads) : 1;
+    s->few = s->n_tokens <= QR_FEW_ROWS;
+    memset(s->ctx->own.lines, 0, members * sizeof *s->ctx->own.lines);
     if (!threads) {
         const struct quire_team alone = { 0, 1, NULL };
         qr_part_call(qr_step_part, s, &alone);
