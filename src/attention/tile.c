@@ -125,19 +125,27 @@ static const float *scales_at(const struct qr_tile_source *s, uint32_t at, size_
     return (const float *)(const void *)(block + scales) + at % s->block_size;
 }
 
-/* Where the tile at `key` begins in the cache. What has to be unpacked is read through K's address
- * alone: its values follow its keys. Scales, which no kernel asks for ahead, are asked for here. */
+/* What the kernels ask for while they read the keys and values of *t, with the tile at `key` as the
+ * next one. Codes are read fast: a whole tile ahead. Others ask for the rest of their own tile by
+ * themselves and then for what is read after it; values that no kernel reads follow their keys.
+ * Scales, which no kernel asks for ahead, are asked for here. */
 static void find_next(const struct qr_tile_source *s, uint32_t key, struct qr_tile *t)
 {
     const size_t scales[] = { s->layout->k_scales, s->layout->v_scales };
+    const bool reads_v = !s->layout->latent && (!s->call->kernels.unpack_v || t->v_codes);
+    const bool own_v = reads_v && !t->k_codes;
     struct qr_tile next = { 0 };
+    if (own_v)
+        t->next_k = t->v[0];
     if (key >= s->end || key / s->block_size < s->first_block)
         return;
     if (s->ids[key / s->block_size - s->first_block] < 0) /* in no block list */
         return;
     find_column(s, key, &next, 0);
-    t->next_k = next.k[0];
-    t->next_v = s->call->kernels.unpack_v && !t->v_codes ? NULL : next.v[0];
+    if (!own_v)
+        t->next_k = next.k[0];
+    if (reads_v)
+        t->next_v = t->v_codes ? next.v[0] : next.k[0];
     for (int i = 0; i < 2; i++)
         for (int c = 0; scales[i] && s->layout->group == TILE && c < COLUMNS; c++)
             __builtin_prefetch(scales_at(s, key, scales[i]) + c * COLUMN);

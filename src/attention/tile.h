@@ -11,7 +11,8 @@ struct qr_tile {
     bool k_codes, v_codes; /* they are still the codes of the cache */
     /* of int8 rows: [64], anything where no key is wanted; else NULL */
     const float *k_scale, *v_scale;
-    const void *next_k, *next_v; /* what lies in the cache for the tile after it, or NULL */
+    /* what is asked for while its keys and values are read, or NULL */
+    const void *next_k, *next_v;
 };
 
 /* One sequence's keys and values of one layer and KV head. */

@@ -43,7 +43,7 @@ struct quire_attn_qk_args {
     size_t k_stride;
     float *s; /* [n_rows][64] */
     int n_rows, head_size;
-    const void *next; /* K that follows, fetched meanwhile; or NULL */
+    const void *next; /* what is read afterwards, asked for meanwhile; or NULL */
 };
 
 /* Softmax weights of n_rows rows for one tile, and their running state over one span:
@@ -91,7 +91,7 @@ struct quire_attn_pv_args {
     const uint64_t *visible; /* [n_rows] */
     size_t o_stride;         /* floats */
     int n_rows, v_head_size;
-    const void *next; /* V that follows, fetched meanwhile; or NULL */
+    const void *next; /* what is read afterwards, asked for meanwhile; or NULL */
 };
 
 /* Joins the state of the next span (part) to that of the spans before it (acc), row by row:

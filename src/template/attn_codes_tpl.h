@@ -47,7 +47,7 @@ ATTN_INLINE void codes_unpack(const struct quire_attn_unpack_args *a, codes_load
 ATTN_INLINE int codes_units(int rows) { return CODES_UNITS == 4 && rows > 4 ? 2 : CODES_UNITS; }
 
 /* acc[rows][units] += a * b over n_steps steps of four elements; a unit's cell of step i lies at
- * b[unit] + i * b_stride. Meanwhile `next` is fetched, as in attn_tile_tpl.h. */
+ * b[unit] + i * b_stride. Meanwhile as many bytes from `next` on are asked for. */
 ATTN_INLINE void codes_accumulate(vf32 acc[CODES_ROWS][CODES_UNITS * ATTN_VECS], const uint8_t *a,
                                   size_t a_stride, const uint8_t *const b[CODES_UNITS],
                                   size_t b_stride, const uint8_t *next, int n_steps, int rows,

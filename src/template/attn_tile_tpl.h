@@ -85,9 +85,8 @@ ATTN_INLINE vf32 attn_fma_pair(vf32 acc, struct attn_pair a, vi32 b)
 /* A pragma in front of a loop is more than the formatter knows. */
 /* clang-format off */
 
-/* acc[rows][units] += a * b over n_steps steps. Meanwhile as many bytes from `next` on are fetched
- * into the second-level cache: keys and values come from memory in the order they lie there, and
- * without a pause while something else is computed. */
+/* acc[rows][units] += a * b over n_steps steps. Meanwhile as many bytes from `next` on are asked
+ * for (attn_ahead). */
 ATTN_INLINE void T_FN(accumulate)(vf32 acc[ATTN_ROWS][ATTN_UNITS * ATTN_VECS], const uint8_t *a,
                                   size_t a_stride, const uint8_t *const b[ATTN_UNITS],
                                   size_t b_stride, const uint8_t *next, int n_steps, int rows,
@@ -101,7 +100,7 @@ ATTN_INLINE void T_FN(accumulate)(vf32 acc[ATTN_ROWS][ATTN_UNITS * ATTN_VECS], c
         ATTN_UNROLL for (int u = 0; u < units; u++) {
             ATTN_UNROLL for (int v = 0; v < ATTN_VECS; v++)
                 y[u * ATTN_VECS + v] = T_B_LOAD(at[u] + v * T_B_BYTES);
-            __builtin_prefetch(next + u * T_UNIT_BYTES, 0, 2);
+            __builtin_prefetch(next + u * T_UNIT_BYTES);
             at[u] += b_stride;
         }
         next += units * T_UNIT_BYTES;
@@ -125,13 +124,23 @@ ATTN_INLINE void T_FN(qk_tile)(const struct quire_attn_qk_args *a, const uint8_t
                                const struct T_FN(columns) *c, int rows, int units)
 {
     const int n_steps = a->head_size / T_DEPTH;
-    const uint8_t *next = a->next ? a->next : c->k[0];
+    const struct attn_ahead ahead = attn_ahead_of(c->k[0], a->next, (size_t)n_steps * (size_t)units * T_UNIT_BYTES);
+    const int own_steps = (int)(ahead.own_bytes / ((size_t)units * T_UNIT_BYTES));
+    const uint8_t *b[ATTN_UNITS];
     vf32 acc[ATTN_ROWS][ATTN_UNITS * ATTN_VECS];
     ATTN_UNROLL for (int r = 0; r < rows; r++) {
         ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
             acc[r][v] = vf32_zero();
     }
-    T_FN(accumulate)(acc, q, (size_t)n_steps * T_A_BYTES, c->k, a->k_stride, next, n_steps, rows, units);
+    ATTN_UNROLL for (int u = 0; u < units; u++)
+        b[u] = c->k[u];
+    for (int step = 0, end; step < n_steps; step = end) {
+        end = step < own_steps ? own_steps : n_steps;
+        T_FN(accumulate)(acc, q + step * T_A_BYTES, (size_t)n_steps * T_A_BYTES, b, a->k_stride,
+                         attn_ahead_at(&ahead, (size_t)step * (size_t)units * T_UNIT_BYTES), end - step, rows, units);
+        ATTN_UNROLL for (int u = 0; u < units; u++)
+            b[u] += (size_t)(end - step) * a->k_stride;
+    }
     ATTN_UNROLL for (int r = 0; r < rows; r++) {
         const size_t at = (row + (size_t)r) * QUIRE_TILE_KEYS;
         ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
@@ -205,13 +214,15 @@ ATTN_INLINE void T_FN(pv_tile)(const struct quire_attn_pv_args *a, size_t row, i
 {
     vf32 acc[ATTN_ROWS][ATTN_UNITS * ATTN_VECS];
     const uint8_t *p = (const uint8_t *)a->p + row * T_FN(P_BYTES);
-    const uint8_t *next = a->next ? a->next : a->v[lo / QUIRE_COLUMN_KEYS];
+    const size_t unit_bytes = (size_t)(QUIRE_TILE_KEYS / T_DEPTH) * T_UNIT_BYTES;
+    const struct attn_ahead ahead = attn_ahead_of(a->v[lo / QUIRE_COLUMN_KEYS], a->next,
+                                                  (size_t)((a->v_head_size + 15) / 16) * unit_bytes);
+    size_t at = (size_t)unit * unit_bytes;
     float *o = a->o + row * a->o_stride + (size_t)unit * 16;
     ATTN_UNROLL for (int r = 0; r < rows; r++) {
         ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
             acc[r][v] = vf32_load(o + (size_t)r * a->o_stride + v * VF32_N);
     }
-    next += (size_t)unit * T_UNIT_BYTES * (QUIRE_TILE_KEYS / T_DEPTH);
     for (int key = lo, end; key < hi; key = end) { /* column by column */
         const int column = key / QUIRE_COLUMN_KEYS, step = key % QUIRE_COLUMN_KEYS / T_DEPTH;
         const uint8_t *v = (const uint8_t *)a->v[column] + (size_t)step * a->v_stride;
@@ -220,9 +231,9 @@ ATTN_INLINE void T_FN(pv_tile)(const struct quire_attn_pv_args *a, size_t row, i
         end = end < hi ? end : hi;
         ATTN_UNROLL for (int u = 0; u < units; u++)
             b[u] = v + (unit + u) * T_UNIT_BYTES;
-        T_FN(accumulate)(acc, p + key / T_DEPTH * T_A_BYTES, T_FN(P_BYTES), b, a->v_stride, next,
-                         (end - key) / T_DEPTH, rows, units);
-        next += (size_t)(end - key) / T_DEPTH * (size_t)units * T_UNIT_BYTES;
+        T_FN(accumulate)(acc, p + key / T_DEPTH * T_A_BYTES, T_FN(P_BYTES), b, a->v_stride,
+                         attn_ahead_at(&ahead, at), (end - key) / T_DEPTH, rows, units);
+        at += (size_t)(end - key) / T_DEPTH * (size_t)units * T_UNIT_BYTES;
     }
     ATTN_UNROLL for (int r = 0; r < rows; r++) {
         ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
