@@ -24,12 +24,12 @@ static void arch_f32(const struct synth *s, struct gguf_writer *w, const char *k
 static uint32_t file_type(const struct synth *s)
 {
     static const uint8_t numbers[] = {
-        [QR_WEIGHT_F32] = 0,     [QR_WEIGHT_F16] = 1,     [QR_WEIGHT_Q4_0] = 2,
-        [QR_WEIGHT_Q4_1] = 3,    [QR_WEIGHT_Q5_0] = 8,    [QR_WEIGHT_Q5_1] = 9,
-        [QR_WEIGHT_Q8_0] = 7,    [QR_WEIGHT_Q2_K] = 10,   [QR_WEIGHT_Q3_K] = 11,
-        [QR_WEIGHT_Q4_K] = 14,   [QR_WEIGHT_Q5_K] = 16,   [QR_WEIGHT_Q6_K] = 18,
-        [QR_WEIGHT_IQ4_NL] = 25, [QR_WEIGHT_IQ4_XS] = 30, [QR_WEIGHT_BF16] = 32,
-        [QR_WEIGHT_MXFP4] = 38,
+        [QR_WEIGHT_F32] = 0,      [QR_WEIGHT_F16] = 1,    [QR_WEIGHT_Q4_0] = 2,
+        [QR_WEIGHT_Q4_1] = 3,     [QR_WEIGHT_Q5_0] = 8,   [QR_WEIGHT_Q5_1] = 9,
+        [QR_WEIGHT_Q8_0] = 7,     [QR_WEIGHT_Q2_K] = 10,  [QR_WEIGHT_Q3_K] = 11,
+        [QR_WEIGHT_Q4_K] = 14,    [QR_WEIGHT_Q5_K] = 16,  [QR_WEIGHT_Q6_K] = 18,
+        [QR_WEIGHT_IQ3_XXS] = 23, [QR_WEIGHT_IQ3_S] = 26, [QR_WEIGHT_IQ4_NL] = 25,
+        [QR_WEIGHT_IQ4_XS] = 30,  [QR_WEIGHT_BF16] = 32,  [QR_WEIGHT_MXFP4] = 38,
     };
     return s->mixed ? 15 : numbers[s->type];
 }

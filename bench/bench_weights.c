@@ -33,6 +33,8 @@ static const struct block {
     [QR_WEIGHT_Q4_K] = { 0, 2, 4.6f * 48.4f, 7.5f },
     [QR_WEIGHT_Q5_K] = { 0, 2, 9.2f * 48.4f, 15.5f },
     [QR_WEIGHT_Q6_K] = { 208, 0, 18.5f * 73.9f, 0 },
+    [QR_WEIGHT_IQ3_XXS] = { 0, 0, 30.8f * 4.62f, 0 },
+    [QR_WEIGHT_IQ3_S] = { 0, 0, 7.59f * 18.5f, 0 },
     [QR_WEIGHT_IQ4_NL] = { 0, 0, 70.3f, 0 },
     [QR_WEIGHT_IQ4_XS] = { 0, 0, 70.3f * 18.5f, 0 },
 };

@@ -19,6 +19,7 @@
  *   K8_MIN   f16 d [16], f16 dmin [16], u8 scale [8][16], u8 min [8][16]    320
  *   K16_MIN  f16 d [16], f16 dmin [16], u8 scale | min << 4 [16][16]        320
  *   K8       f16 d [16], 32 zero bytes, s8 scale [8][16]                    192
+ *   K8_HALF  the same; a scale is half of d * scale                         192
  *   K16      f16 d [16], 32 zero bytes, s8 scale [16][16]                   320
  *
  * A body holds unsigned codes; "step" s is the four values k = 4s .. 4s+3 of all rows, 64 bytes
@@ -56,10 +57,17 @@ enum quire_scale_kind {
     QUIRE_SCALE_K8_MIN,
     QUIRE_SCALE_K16_MIN,
     QUIRE_SCALE_K8,
+    QUIRE_SCALE_K8_HALF,
     QUIRE_SCALE_K16,
 };
 
-enum quire_code_lut { QUIRE_LUT_NONE, QUIRE_LUT_IQ4, QUIRE_LUT_MXFP4 };
+enum quire_code_lut {
+    QUIRE_LUT_NONE,
+    QUIRE_LUT_IQ4,
+    QUIRE_LUT_MXFP4,
+    QUIRE_LUT_IQ3_XXS,
+    QUIRE_LUT_IQ3_S
+};
 
 /* How a quantised type lies in a panel. */
 struct quire_panel_format {
@@ -82,6 +90,8 @@ struct quire_panel_format {
     X(q4_k, Q4_K, 4, 0, 0, K8_MIN, NONE)                                                           \
     X(q5_k, Q5_K, 4, 1, 0, K8_MIN, NONE)                                                           \
     X(q6_k, Q6_K, 4, 2, 32, K16, NONE)                                                             \
+    X(iq3_xxs, IQ3_XXS, 4, 0, 32, K8_HALF, IQ3_XXS)                                                \
+    X(iq3_s, IQ3_S, 4, 0, 16, K8, IQ3_S)                                                           \
     X(iq4_nl, IQ4_NL, 4, 0, 128, D, IQ4)                                                           \
     X(iq4_xs, IQ4_XS, 4, 0, 128, K8, IQ4)                                                          \
     X(mxfp4, MXFP4, 4, 0, 16, E8M0, MXFP4)
@@ -92,8 +102,11 @@ struct quire_panel_format {
     }
 
 /* Values of the 4-bit codebooks plus their offset. */
-#define QUIRE_IQ4_BYTES   1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241
-#define QUIRE_MXFP4_BYTES 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4
+#define QUIRE_IQ4_BYTES     1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241
+#define QUIRE_MXFP4_BYTES   16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4
+/* eight magnitudes, then the same with a minus; IQ3_XXS: half of the format's, see K8_HALF */
+#define QUIRE_IQ3_XXS_BYTES 34, 38, 42, 46, 50, 54, 58, 63, 30, 26, 22, 18, 14, 10, 6, 1
+#define QUIRE_IQ3_S_BYTES   17, 19, 21, 23, 25, 27, 29, 31, 15, 13, 11, 9, 7, 5, 3, 1
 
 static inline size_t quire_panel_header_bytes(struct quire_panel_format f, size_t n_blocks)
 {
@@ -105,6 +118,7 @@ static inline size_t quire_panel_header_bytes(struct quire_panel_format f, size_
     case QUIRE_SCALE_E8M0:
         return (16 * n_blocks + 63) & ~(size_t)63;
     case QUIRE_SCALE_K8:
+    case QUIRE_SCALE_K8_HALF:
         return 192;
     default:
         return 320;
@@ -182,6 +196,8 @@ struct quire_linear_args {
     X(void, linear_f32_q4_k, (const struct quire_linear_args *a))                                  \
     X(void, linear_f32_q5_k, (const struct quire_linear_args *a))                                  \
     X(void, linear_f32_q6_k, (const struct quire_linear_args *a))                                  \
+    X(void, linear_f32_iq3_xxs, (const struct quire_linear_args *a))                               \
+    X(void, linear_f32_iq3_s, (const struct quire_linear_args *a))                                 \
     X(void, linear_f32_iq4_nl, (const struct quire_linear_args *a))                                \
     X(void, linear_f32_iq4_xs, (const struct quire_linear_args *a))                                \
     X(void, linear_f32_mxfp4, (const struct quire_linear_args *a))                                 \
@@ -195,6 +211,8 @@ struct quire_linear_args {
     X(void, linear_q8_q4_k, (const struct quire_linear_args *a))                                   \
     X(void, linear_q8_q5_k, (const struct quire_linear_args *a))                                   \
     X(void, linear_q8_q6_k, (const struct quire_linear_args *a))                                   \
+    X(void, linear_q8_iq3_xxs, (const struct quire_linear_args *a))                                \
+    X(void, linear_q8_iq3_s, (const struct quire_linear_args *a))                                  \
     X(void, linear_q8_iq4_nl, (const struct quire_linear_args *a))                                 \
     X(void, linear_q8_iq4_xs, (const struct quire_linear_args *a))                                 \
     X(void, linear_q8_mxfp4, (const struct quire_linear_args *a))

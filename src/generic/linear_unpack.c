@@ -8,6 +8,8 @@ enum { R = QUIRE_PANEL_ROWS };
 static const uint8_t luts[][16] = {
     [QUIRE_LUT_IQ4] = { QUIRE_IQ4_BYTES },
     [QUIRE_LUT_MXFP4] = { QUIRE_MXFP4_BYTES },
+    [QUIRE_LUT_IQ3_XXS] = { QUIRE_IQ3_XXS_BYTES },
+    [QUIRE_LUT_IQ3_S] = { QUIRE_IQ3_S_BYTES },
 };
 
 /* `bits` bits of byte x (row x / 4, k x % 4) of step s in a plane. */
@@ -52,7 +54,7 @@ static void unpack_k_scales(struct quire_panel_format f, const uint8_t *h, struc
                 g->scale[i][r] = d * (scale & 15);
                 g->min[i][r] = dmin * (scale >> 4);
             } else {
-                g->scale[i][r] = d * (int8_t)scale;
+                g->scale[i][r] = d * (int8_t)scale * (f.scales == QUIRE_SCALE_K8_HALF ? 0.5f : 1);
             }
         }
 }

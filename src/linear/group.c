@@ -16,6 +16,8 @@ static const struct {
 static const uint8_t code_luts[][16] = {
     [QUIRE_LUT_IQ4] = { QUIRE_IQ4_BYTES },
     [QUIRE_LUT_MXFP4] = { QUIRE_MXFP4_BYTES },
+    [QUIRE_LUT_IQ3_XXS] = { QUIRE_IQ3_XXS_BYTES },
+    [QUIRE_LUT_IQ3_S] = { QUIRE_IQ3_S_BYTES },
 };
 
 const struct quire_panel_format *qr_panel_format(uint32_t type)
@@ -60,6 +62,9 @@ static struct sub_block sub_block(struct quire_panel_format f, const struct qr_g
     case QUIRE_SCALE_K8:
     case QUIRE_SCALE_K16:
         s.scale = qr_f16_to_f32(g->d[0]) * (int8_t)g->scale[i];
+        break;
+    case QUIRE_SCALE_K8_HALF:
+        s.scale = qr_f16_to_f32(g->d[0]) * (int8_t)g->scale[i] * 0.5f;
         break;
     }
     return s;

@@ -13,6 +13,10 @@ struct qr_group {
     uint16_t d[8], m[8];
 };
 
+/* Magnitudes of four values of IQ3_XXS and IQ3_S: octal digits, that of the first value lowest.
+ * Digit i stands for 8 i + 4 (62 if i = 7) or 2 i + 1. */
+extern const uint16_t qr_grid_iq3_xxs[256], qr_grid_iq3_s[512];
+
 /* Format of a quantised type; NULL for others (f32, f16, bf16, unsupported). */
 const struct quire_panel_format *qr_panel_format(uint32_t type);
 

@@ -167,6 +167,46 @@ static void decode_iq4_xs(const uint8_t *p, struct qr_group *g)
     }
 }
 
+/* Eight values: two indices into a grid of four magnitudes, and a sign bit each. */
+static void grid_8(const uint16_t *grid, unsigned i0, unsigned i1, unsigned signs, uint8_t *code)
+{
+    for (int j = 0; j < 4; j++) {
+        code[j] = (uint8_t)((grid[i0] >> (3 * j) & 7) | (signs >> j & 1) << 3);
+        code[j + 4] = (uint8_t)((grid[i1] >> (3 * j) & 7) | (signs >> (j + 4) & 1) << 3);
+    }
+}
+
+static void decode_iq3_xxs(const uint8_t *p, struct qr_group *g)
+{ /* f16 d; u8 index[64]; u32 { signs: 4 x 7 bits, scale: 4 bits } [8] */
+    g->d[0] = u16(p);
+    for (int i = 0; i < 8; i++) {
+        const uint8_t *index = p + 2 + 8 * i;
+        const uint32_t more = u32(p + 66 + 4 * i);
+        g->scale[i] = (uint8_t)(2 * (more >> 28) + 1);
+        for (int j = 0; j < 4; j++) {
+            /* the number of minus signs is even, so the eighth follows from the others */
+            const unsigned seven = more >> (7 * j) & 127,
+                           eighth = (unsigned)__builtin_parity(seven);
+            grid_8(qr_grid_iq3_xxs, index[2 * j], index[2 * j + 1], seven | eighth << 7,
+                   g->code + 32 * i + 8 * j);
+        }
+    }
+}
+
+static void decode_iq3_s(const uint8_t *p, struct qr_group *g)
+{ /* f16 d; u8 index[64]; u8 ninth bits [8]; u8 signs[32]; u8 scale nibbles [4] */
+    g->d[0] = u16(p);
+    for (int i = 0; i < 8; i++) {
+        const uint8_t *index = p + 2 + 8 * i;
+        const unsigned ninth = p[66 + i];
+        g->scale[i] = (uint8_t)(2 * (p[106 + i / 2] >> (4 * (i % 2)) & 15) + 1);
+        for (int j = 0; j < 4; j++)
+            grid_8(qr_grid_iq3_s, index[2 * j] | (ninth >> (2 * j) & 1) << 8,
+                   index[2 * j + 1] | (ninth >> (2 * j + 1) & 1) << 8, p[74 + 4 * i + j],
+                   g->code + 32 * i + 8 * j);
+    }
+}
+
 void qr_group_decode(uint32_t type, const uint8_t *raw, size_t n_blocks, struct qr_group *g)
 {
     switch (type) {
@@ -184,6 +224,12 @@ void qr_group_decode(uint32_t type, const uint8_t *raw, size_t n_blocks, struct 
         return;
     case QR_WEIGHT_Q6_K:
         decode_q6_k(raw, g);
+        return;
+    case QR_WEIGHT_IQ3_XXS:
+        decode_iq3_xxs(raw, g);
+        return;
+    case QR_WEIGHT_IQ3_S:
+        decode_iq3_s(raw, g);
         return;
     case QR_WEIGHT_IQ4_XS:
         decode_iq4_xs(raw, g);

@@ -107,6 +107,7 @@ static void put_scales(struct quire_panel_format f, const struct qr_group *g, si
         put_bytes(h + 64, both, 16, r);
         break;
     case QUIRE_SCALE_K8:
+    case QUIRE_SCALE_K8_HALF:
         put_bytes(h + 64, g->scale, 8, r);
         break;
     case QUIRE_SCALE_K16:
@@ -148,6 +149,7 @@ static void get_scales(struct quire_panel_format f, const uint8_t *h, size_t nb,
         }
         break;
     case QUIRE_SCALE_K8:
+    case QUIRE_SCALE_K8_HALF:
         get_bytes(h + 64, g->scale, 8, r);
         break;
     case QUIRE_SCALE_K16:

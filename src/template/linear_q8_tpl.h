@@ -14,6 +14,14 @@ enum {
     LINEAR_Q8_GROUP = QUIRE_GROUP_K / QUIRE_BLOCK_K,
 };
 
+/* Bits of the largest byte that a code becomes. */
+LINEAR_INLINE int linear_q8_bits(struct quire_panel_format f)
+{
+    return f.lut == QUIRE_LUT_IQ3_XXS                             ? 6
+           : f.lut == QUIRE_LUT_MXFP4 || f.lut == QUIRE_LUT_IQ3_S ? 5
+                                                                  : f.low_bits + f.high_bits;
+}
+
 LINEAR_INLINE int linear_q8_kind(struct quire_panel_format f)
 {
     int kind = (quire_panel_sub16(f) ? LINEAR_Q8_SUB16 : 0) |
@@ -21,7 +29,7 @@ LINEAR_INLINE int linear_q8_kind(struct quire_panel_format f)
                (linear_full_bytes(f) ? LINEAR_Q8_FULL : 0);
 #if defined(VI32_PAIRS)
     /* 2 * 127 * largest code * steps <= 32767 */
-    const int bits = f.lut == QUIRE_LUT_MXFP4 ? 5 : f.low_bits + f.high_bits;
+    const int bits = linear_q8_bits(f);
     if (!linear_full_bytes(f))
         kind |= LINEAR_Q8_PAIRS * (bits <= 4 ? 8 : bits == 5 ? 4 : bits == 6 ? 2 : 1);
 #endif
@@ -100,6 +108,7 @@ LINEAR_Q8_TILES(full, LINEAR_Q8_FULL)
 #if defined(VI32_PAIRS)
 LINEAR_Q8_TILES(plain, LINEAR_Q8_PAIRS * 8)
 LINEAR_Q8_TILES(plain_5, LINEAR_Q8_PAIRS * 4)
+LINEAR_Q8_TILES(plain_6, LINEAR_Q8_PAIRS * 2)
 LINEAR_Q8_TILES(min, LINEAR_Q8_PAIRS * 8 | LINEAR_Q8_MIN)
 LINEAR_Q8_TILES(min_5, LINEAR_Q8_PAIRS * 4 | LINEAR_Q8_MIN)
 LINEAR_Q8_TILES(sub16, LINEAR_Q8_PAIRS * 8 | LINEAR_Q8_SUB16)
@@ -111,6 +120,7 @@ LINEAR_Q8_TILES(min, LINEAR_Q8_MIN)
 LINEAR_Q8_TILES(sub16, LINEAR_Q8_SUB16)
 LINEAR_Q8_TILES(sub16_min, LINEAR_Q8_SUB16 | LINEAR_Q8_MIN)
 #define linear_q8_tiles_plain_5 linear_q8_tiles_plain
+#define linear_q8_tiles_plain_6 linear_q8_tiles_plain
 #define linear_q8_tiles_min_5   linear_q8_tiles_min
 #define linear_q8_tiles_sub16_6 linear_q8_tiles_sub16
 #endif
@@ -132,7 +142,9 @@ LINEAR_INLINE void linear_q8_tiles(struct quire_panel_format f, struct linear_q8
         (pairs == 4 ? linear_q8_tiles_min_5 : linear_q8_tiles_min)(t, m);
         break;
     default:
-        (pairs == 4 ? linear_q8_tiles_plain_5 : linear_q8_tiles_plain)(t, m);
+        (pairs == 2   ? linear_q8_tiles_plain_6
+         : pairs == 4 ? linear_q8_tiles_plain_5
+                      : linear_q8_tiles_plain)(t, m);
         break;
     }
 }

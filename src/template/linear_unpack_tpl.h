@@ -47,6 +47,8 @@ LINEAR_INLINE vi32 linear_code(struct quire_panel_format f, bool is_signed, cons
           113 }, /* the same minus 128 */
     };
     static const uint8_t mxfp4[16] = { QUIRE_MXFP4_BYTES };
+    static const uint8_t iq3_xxs[16] = { QUIRE_IQ3_XXS_BYTES };
+    static const uint8_t iq3_s[16] = { QUIRE_IQ3_S_BYTES };
     if (f.low_bits == 8) {
         const vi32 v = vi32_load(body + s * QUIRE_LINE);
         return is_signed ? vi32_xor(v, linear_bytes(128)) : v;
@@ -58,6 +60,10 @@ LINEAR_INLINE vi32 linear_code(struct quire_panel_format f, bool is_signed, cons
         v = vi32_lut16(iq4[is_signed], v);
     if (f.lut == QUIRE_LUT_MXFP4)
         v = vi32_lut16(mxfp4, v);
+    if (f.lut == QUIRE_LUT_IQ3_XXS)
+        v = vi32_lut16(iq3_xxs, v);
+    if (f.lut == QUIRE_LUT_IQ3_S)
+        v = vi32_lut16(iq3_s, v);
     return v;
 }
 
@@ -87,8 +93,11 @@ LINEAR_INLINE void linear_unpack_rows(struct quire_panel_format f, const uint8_t
     const size_t n_sub = quire_panel_sub16(f) ? 16 : 8;
     const uint8_t *s = h + 64 + r;
     for (size_t i = 0; i < n_sub; i++) {
-        if (f.scales == QUIRE_SCALE_K8 || f.scales == QUIRE_SCALE_K16) {
-            const vf32 factor = vf32_from_i32(vi32_load_s8((const int8_t *)s + i * R));
+        if (f.scales == QUIRE_SCALE_K8 || f.scales == QUIRE_SCALE_K16 ||
+            f.scales == QUIRE_SCALE_K8_HALF) {
+            vf32 factor = vf32_from_i32(vi32_load_s8((const int8_t *)s + i * R));
+            if (f.scales == QUIRE_SCALE_K8_HALF)
+                factor = vf32_mul(factor, vf32_set1(0.5f));
             vf32_store(scale + i * LD, vf32_mul(vf32_load_f16(d), factor));
         }
         if (f.scales == QUIRE_SCALE_K8_MIN || f.scales == QUIRE_SCALE_K16_MIN) {

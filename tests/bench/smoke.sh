@@ -71,7 +71,7 @@ refuses 73 synth --arch tiny -o "$dir/no/such/folder"
 refuses 64 model
 refuses 66 model -m "$dir/missing.gguf"
 refuses 64 compare -m "$dir/missing.gguf"
-for type in f32 f16 bf16 q8_0 q4_0 q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k q6_k iq4_nl iq4_xs mxfp4 q4_k_m; do
+for type in f32 f16 bf16 q8_0 q4_0 q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k q6_k iq3_xxs iq3_s iq4_nl iq4_xs mxfp4 q4_k_m; do
     "$bench" synth --arch tiny --type $type -o "$dir/$type.gguf" >/dev/null || fail "synth $type"
     prints 2 model -m "$dir/$type.gguf" -p 20 -n 3
 done

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_oracle.c - the quantised formats bit by bit, straight from their definition. */
 #include "linear_oracle.h"
+#include "linear/group.h"
 #include <math.h>
 #include <string.h>
 
@@ -69,6 +70,32 @@ static int six_bits(const uint8_t *s, int i)
     return bits(s + 8 + j - 4, is_min ? 4 : 0, 4) + 16 * bits(s + 4 * is_min + j - 4, 6, 2);
 }
 
+/* IQ3_XXS and IQ3_S. The grids are the library's: test_linear_weights compares them with the format's. */
+static struct kc_weight grid_weight(enum qr_weight_type type, const uint8_t *p, size_t k)
+{
+    struct kc_weight w = { 0, 0, 0, 0 };
+    const size_t sub = k / 32, eight = k / 8, four = k / 4, digit = 3 * (k % 4);
+    int magnitude, minus;
+    if (type == QR_WEIGHT_IQ3_XXS) {
+        const int i = qr_grid_iq3_xxs[p[2 + four]] >> digit & 7, seven = 7 * (int)(eight % 4);
+        magnitude = i == 7 ? 31 : 4 * i + 2; /* half, so that the scale is twice as large */
+        if (k % 8 < 7) {
+            minus = bits(p + 66 + 4 * sub, (size_t)seven + k % 8, 1);
+        } else {
+            minus = 0;
+            for (size_t b = 0; b < 7; b++)
+                minus ^= bits(p + 66 + 4 * sub, (size_t)seven + b, 1);
+        }
+        w.scale = half_at(p) * (bits(p + 66 + 4 * sub, 28, 4) + 0.5);
+    } else {
+        magnitude = 2 * (qr_grid_iq3_s[p[2 + four] + 256 * bits(p + 66, four, 1)] >> digit & 7) + 1;
+        minus = bits(p + 74, k, 1);
+        w.scale = half_at(p) * (1 + 2 * bits(p + 106, 4 * sub, 4));
+    }
+    w.q = minus ? -magnitude : magnitude;
+    return w;
+}
+
 static struct kc_weight block256(enum qr_weight_type type, const uint8_t *p, size_t k)
 {
     struct kc_weight w = { 0, 0, 0, 0 };
@@ -100,6 +127,9 @@ static struct kc_weight block256(enum qr_weight_type type, const uint8_t *p, siz
               16 * bits(p + 128 + 32 * half + i, 2 * quarter, 2) - 32;
         w.scale = half_at(p + 208) * (p[192 + sub] < 128 ? p[192 + sub] : p[192 + sub] - 256);
         break;
+    case QR_WEIGHT_IQ3_XXS:
+    case QR_WEIGHT_IQ3_S:
+        return grid_weight(type, p, k);
     default: /* IQ4_XS */
         w.q = iq4[nibble(p + 8 + 16 * (k / 32), i)];
         w.scale =

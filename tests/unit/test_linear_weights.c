@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_linear_weights.c - weight types, their values, packing and unpacking of rows. */
+#include "linear/group.h"
 #include "linear/packed.h"
 #include "quire_cmocka.h"
 #ifdef QUIRE_WITH_TEXT
@@ -7,10 +8,10 @@
 #endif
 
 static const enum qr_weight_type supported[] = {
-    QR_WEIGHT_F32,  QR_WEIGHT_F16,    QR_WEIGHT_BF16,   QR_WEIGHT_Q4_0,
-    QR_WEIGHT_Q4_1, QR_WEIGHT_Q5_0,   QR_WEIGHT_Q5_1,   QR_WEIGHT_Q8_0,
-    QR_WEIGHT_Q2_K, QR_WEIGHT_Q3_K,   QR_WEIGHT_Q4_K,   QR_WEIGHT_Q5_K,
-    QR_WEIGHT_Q6_K, QR_WEIGHT_IQ4_NL, QR_WEIGHT_IQ4_XS, QR_WEIGHT_MXFP4,
+    QR_WEIGHT_F32,   QR_WEIGHT_F16,     QR_WEIGHT_BF16,  QR_WEIGHT_Q4_0,   QR_WEIGHT_Q4_1,
+    QR_WEIGHT_Q5_0,  QR_WEIGHT_Q5_1,    QR_WEIGHT_Q8_0,  QR_WEIGHT_Q2_K,   QR_WEIGHT_Q3_K,
+    QR_WEIGHT_Q4_K,  QR_WEIGHT_Q5_K,    QR_WEIGHT_Q6_K,  QR_WEIGHT_IQ4_NL, QR_WEIGHT_IQ4_XS,
+    QR_WEIGHT_MXFP4, QR_WEIGHT_IQ3_XXS, QR_WEIGHT_IQ3_S,
 };
 enum { N_SUPPORTED = sizeof supported / sizeof supported[0] };
 
@@ -28,7 +29,7 @@ static void table_knows_its_types(void **state)
     for (int i = 0; i < N_SUPPORTED; i++)
         assert_true(qr_weight_type_info(supported[i])->supported);
     assert_string_equal(qr_weight_type_info(QR_WEIGHT_Q4_K)->name, "Q4_K");
-    assert_string_equal(qr_weight_type_info(18)->name, "IQ3_XXS");
+    assert_string_equal(qr_weight_type_info(17)->name, "IQ2_XS");
     assert_null(qr_weight_type_info(4));
     assert_null(qr_weight_type_info(42));
     assert_null(qr_weight_type_info(UINT32_MAX));
@@ -111,6 +112,58 @@ static void mxfp4_by_formula(void **state)
 
 /* ---- values of other implementations */
 
+/* FNV-1a of a grid as the format publishes it: magnitudes as bytes, in order. */
+static uint64_t grid_hash(const uint16_t *grid, size_t n, bool xxs)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < 4 * n; i++) {
+        const unsigned digit = grid[i / 4] >> (3 * (i % 4)) & 7, magnitude = !xxs ? 2 * digit + 1
+                                                                             : digit == 7
+                                                                                 ? 62
+                                                                                 : 8 * digit + 4;
+        h = (h ^ magnitude) * 0x100000001b3u;
+    }
+    return h;
+}
+
+static void grids_are_those_of_the_format(void **state)
+{
+    (void)state;
+    assert_true(grid_hash(qr_grid_iq3_xxs, 256, true) == 0xdfa5dc83d6a155d5u);
+    assert_true(grid_hash(qr_grid_iq3_s, 512, false) == 0xfa37020c25b44829u);
+}
+
+/* One value of each field of the block differs from zero. */
+static void iq3_by_formula(void **state)
+{
+    (void)state;
+    uint8_t block[110] = { 0 };
+    float out[256];
+    set_half(block, 0x3c00); /* 1 */
+    block[2 + 8 + 1] = 255;  /* values 36 .. 39: the last of the grid */
+    block[66 + 4] = 1 << 5;  /* of values 32 .. 39: minus for value 37, and so for 39 */
+    block[66 + 7] = 0x70;    /* scale 7 of values 32 .. 63 */
+    qr_weight_dequantise(QR_WEIGHT_IQ3_XXS, block, 256, out);
+    const unsigned last = qr_grid_iq3_xxs[255];
+    for (size_t i = 0; i < 256; i++) {
+        const unsigned digit = i / 4 == 9 ? last >> (3 * (i % 4)) & 7 : 0;
+        const float magnitude = digit == 7 ? 62 : 8 * (float)digit + 4,
+                    scale = i / 32 == 1 ? 3.75f : 0.25f;
+        assert_true(out[i] == (i == 37 || i == 39 ? -magnitude : magnitude) * scale);
+    }
+    memset(block + 2, 0, sizeof block - 2);
+    block[2 + 8 + 1] = 255;
+    block[66 + 1] = 1 << 1; /* values 36 .. 39: index 511 */
+    block[74 + 4] = 1 << 5; /* minus for value 37 */
+    block[106] = 0x70;      /* scale 15 of values 32 .. 63 */
+    qr_weight_dequantise(QR_WEIGHT_IQ3_S, block, 256, out);
+    for (size_t i = 0; i < 256; i++) {
+        const unsigned digit = i / 4 == 9 ? qr_grid_iq3_s[511] >> (3 * (i % 4)) & 7 : 0;
+        const float value = (2 * (float)digit + 1) * (i / 32 == 1 ? 15 : 1);
+        assert_true(out[i] == (i == 37 ? -value : value));
+    }
+}
+
 #ifdef QUIRE_WITH_TEXT
 static void *read_tensor(const struct qr_safetensors *st, const char *prefix, const char *tensor,
                          uint64_t shape[2])
@@ -180,6 +233,7 @@ static void values_match_goldens(void **state)
     check_golden(QR_WEIGHT_Q4_K, "q4_k_s");
     check_golden(QR_WEIGHT_Q5_K, "q5_k_s");
     check_golden(QR_WEIGHT_Q6_K, "q6_k");
+    check_golden(QR_WEIGHT_IQ3_XXS, "iq3_xxs");
     check_golden(QR_WEIGHT_IQ4_NL, "iq4_nl");
     check_golden(QR_WEIGHT_IQ4_XS, "iq4_xs");
 }
@@ -266,7 +320,7 @@ static void packing_in_pieces_is_the_same(void **state)
     }
 }
 
-/* Panels take little more room than the file. */
+/* Panels take little more room than the file; grids of three-bit values are four-bit codes there. */
 static void packed_size_is_near_the_files(void **state)
 {
     (void)state;
@@ -277,7 +331,10 @@ static void packed_size_is_near_the_files(void **state)
         assert_status(QUIRE_OK, qr_packed_bytes(supported[t], 2048, 2048, &bytes, &err));
         assert_true(qr_weight_row_bytes(supported[t], 2048, &row));
         assert_true(bytes >= 2048 * row);
-        assert_true((double)bytes <= 1.06 * 2048 * (double)row);
+        const double most = supported[t] == QR_WEIGHT_IQ3_XXS ? 1.43
+                            : supported[t] == QR_WEIGHT_IQ3_S ? 1.28
+                                                              : 1.06;
+        assert_true((double)bytes <= most * 2048 * (double)row);
     }
 }
 
@@ -288,9 +345,9 @@ static void create_refuses_bad_shapes(void **state)
     (void)state;
     struct quire_error err = QUIRE_ERROR_INIT;
     struct qr_packed *w = (struct qr_packed *)1;
-    assert_status(QUIRE_E_UNSUPPORTED, qr_packed_create(18, 16, 256, NULL, &w, &err));
+    assert_status(QUIRE_E_UNSUPPORTED, qr_packed_create(17, 16, 256, NULL, &w, &err));
     assert_null(w);
-    assert_non_null(strstr(err.msg, "IQ3_XXS"));
+    assert_non_null(strstr(err.msg, "IQ2_XS"));
     assert_status(QUIRE_E_UNSUPPORTED, qr_packed_create(4, 16, 256, NULL, &w, &err));
     assert_non_null(strstr(err.msg, "4"));
     assert_status(QUIRE_E_UNSUPPORTED, qr_packed_create(UINT32_MAX, 16, 256, NULL, &w, &err));
@@ -351,6 +408,8 @@ int main(void)
         cmocka_unit_test(plain_types_by_formula),
         cmocka_unit_test(q5_1_by_formula),
         cmocka_unit_test(mxfp4_by_formula),
+        cmocka_unit_test(grids_are_those_of_the_format),
+        cmocka_unit_test(iq3_by_formula),
 #ifdef QUIRE_WITH_TEXT
         cmocka_unit_test(values_match_goldens),
 #endif
