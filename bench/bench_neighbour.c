@@ -19,16 +19,16 @@ enum { TOKENS = 32 };
 static pid_t start_neighbour(void)
 {
     cpu_set_t allowed, one;
-    int last = -1;
+    size_t last = CPU_SETSIZE;
     if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
-        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++)
             last = CPU_ISSET(cpu, &allowed) ? cpu : last;
     const pid_t pid = fork();
     if (pid)
         return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     CPU_ZERO(&one);
-    if (last >= 0)
+    if (last < CPU_SETSIZE)
         CPU_SET(last, &one), sched_setaffinity(0, sizeof one, &one);
     for (;;)
         __asm__ volatile("" ::: "memory");
