@@ -47,7 +47,9 @@ static const struct target targets[] = {
       "--types q8_0,q4_0,q4_k,q6_k,bf16 --shapes 2048x2048,14336x4096 -M 2,4,8,16,32", "-", "2.5",
       NULL },
     { "GEMV, M = 1", PRODUCT,
-      "--types q8_0,q4_0,q4_1,q5_0,q5_1,q2_k,q3_k,q4_k,q5_k,q6_k,iq4_nl,iq4_xs,mxfp4,bf16,f16,f32 "
+      "--types "
+      "q8_0,q4_0,q4_1,q5_0,q5_1,q2_k,q3_k,q4_k,q5_k,q6_k,iq3_xxs,iq3_s,iq4_nl,iq4_xs,mxfp4,bf16,"
+      "f16,f32 "
       "--shapes 8192x2048 -M 1",
       NULL, "90 % read", "1.3; 1.0", NULL },
     { "prompt, whole model", MODEL, "-p 512 -n 0 -d 0,4096", "-p 512 -n 0 -d 0,8192", "-",

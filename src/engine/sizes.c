@@ -100,6 +100,16 @@ static quire_status read_groups(struct qr_engine_sizes *s, const struct quire_mo
     return QUIRE_OK;
 }
 
+/* Weights that are mapped from a file count as available, but every step will want them in memory. */
+static uint64_t available_memory(const struct quire_model_info *info)
+{
+    const uint64_t available = qr_memory_available(),
+                   mapped = info->pack_cached ? info->weight_bytes : 0;
+    if (!available)
+        return 0; /* unknown */
+    return available > mapped ? available - mapped : 1;
+}
+
 quire_status qr_engine_sizes_init(struct qr_engine_sizes *s, const struct quire_model *model,
                                   const struct quire_engine_params *p, struct quire_error *err)
 {
@@ -110,7 +120,7 @@ quire_status qr_engine_sizes_init(struct qr_engine_sizes *s, const struct quire_
         .block_size = p->block_size ? p->block_size : DEFAULT_BLOCK,
         .max_step_tokens = p->max_step_tokens ? p->max_step_tokens : DEFAULT_STEP,
         .model_context_length = info.context_length ? info.context_length : UNKNOWN_CONTEXT,
-        .available = qr_memory_available(),
+        .available = available_memory(&info),
     };
     s->budget = p->kv_bytes ? p->kv_bytes : s->available ? s->available / 2 : UINT64_MAX;
     quire_status status = read_groups(s, model, p, err);
