@@ -25,6 +25,7 @@ struct quire_barrier {
     QUIRE_ALIGNAS(64) uint32_t arrived; /**< private */
     QUIRE_ALIGNAS(64) uint32_t phase;   /**< private */
     uint32_t sleepers;                  /**< private */
+    uint32_t haste;                     /**< private */
 };
 
 /** One member's view of its team. */
@@ -38,9 +39,10 @@ struct quire_team {
 QUIRE_API void quire_team_barrier(const struct quire_team *team);
 
 enum quire_thread_backend {
-    QUIRE_THREADS_DEFAULT, /**< OpenMP where it was compiled in, else own threads */
+    QUIRE_THREADS_DEFAULT, /**< own threads: where other programs want the processors too, they are faster */
     QUIRE_THREADS_OPENMP,  /**< an OpenMP parallel region per run. libgomp ends the process when it cannot make a
-                                thread, and a child of fork() that uses it hangs; the others do neither */
+                                thread, and a child of fork() that uses it hangs; the others do neither. Its threads
+                                spin for milliseconds after a run, also while others wait for the processor */
     QUIRE_THREADS_PTHREAD, /**< own threads, made once; a thread that cannot be made makes the team smaller */
 };
 

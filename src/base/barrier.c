@@ -4,11 +4,11 @@
 #include <linux/futex.h>
 #include <stddef.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-/* About 20-50 us: longer than the work between two barriers of a small model differs between members, shorter
- * than what a descheduled member would make the others burn. */
-enum { SPINS = 1000 };
+/* How often a word is looked at between two looks at the clock. */
+enum { LOOKS = 32 };
 
 static void pause_once(void)
 {
@@ -19,18 +19,54 @@ static void pause_once(void)
 #endif
 }
 
-void qr_wait_change(uint32_t *word, uint32_t old, uint32_t *sleepers)
+static uint64_t now_ns(void)
 {
-    for (int i = 0; i < SPINS; i++) {
-        if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != old)
-            return;
-        pause_once();
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* True when the word changed within the time. */
+static bool spin(const uint32_t *word, uint32_t old, uint32_t ns)
+{
+    uint64_t end = 0;
+    for (;;) {
+        for (int i = 0; i < LOOKS; i++) {
+            if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != old)
+                return true;
+            pause_once();
+        }
+        const uint64_t now = now_ns();
+        if (!end)
+            end = now + ns;
+        else if (now >= end)
+            return false;
     }
+}
+
+bool qr_wait_change(uint32_t *word, uint32_t old, uint32_t *sleepers, uint32_t spin_ns)
+{
+    if (spin(word, old, spin_ns))
+        return true;
     /* sequentially consistent against qr_publish: either it sees the sleeper or the kernel sees the new word */
     __atomic_fetch_add(sleepers, 1, __ATOMIC_SEQ_CST);
     while (__atomic_load_n(word, __ATOMIC_SEQ_CST) == old)
         syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, old, NULL, NULL, 0);
     __atomic_fetch_sub(sleepers, 1, __ATOMIC_SEQ_CST);
+    return false;
+}
+
+/* Members that have a processor each are late by less than this. Where other programs have taken processors away, a
+ * late member cannot run before someone stops spinning: every wait that ends in sleep halves the time, and others
+ * double it again. */
+enum { LONGEST_SPIN_NS = 64000, MOST_HASTE = 5 };
+
+void qr_wait_member(uint32_t *word, uint32_t old, uint32_t *sleepers, uint32_t *haste)
+{
+    const uint32_t h = __atomic_load_n(haste, __ATOMIC_RELAXED);
+    const bool soon = qr_wait_change(word, old, sleepers, LONGEST_SPIN_NS >> h);
+    if (soon ? h > 0 : h < MOST_HASTE)
+        __atomic_store_n(haste, soon ? h - 1 : h + 1, __ATOMIC_RELAXED);
 }
 
 void qr_publish(uint32_t *word, uint32_t value, uint32_t *sleepers)
@@ -55,6 +91,6 @@ void quire_team_barrier(const struct quire_team *team)
         __atomic_store_n(&b->arrived, 0, __ATOMIC_RELAXED);
         qr_publish(&b->phase, phase + 1, &b->sleepers);
     } else {
-        qr_wait_change(&b->phase, phase, &b->sleepers);
+        qr_wait_member(&b->phase, phase, &b->sleepers, &b->haste);
     }
 }

@@ -52,23 +52,14 @@ void quire_threads_params_default(struct quire_threads_params *params)
     *params = (struct quire_threads_params){ .struct_size = sizeof *params };
 }
 
-/* What QUIRE_THREADS_DEFAULT stands for in this build. */
-static enum quire_thread_backend default_backend(void)
-{
-#ifdef QUIRE_WITH_OPENMP
-    return QUIRE_THREADS_OPENMP;
-#else
-    return QUIRE_THREADS_PTHREAD;
-#endif
-}
-
 static quire_status check_params(const struct quire_threads_params *p, struct quire_error *err)
 {
     if (p->struct_size != sizeof *p)
-        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, this library expects %zu", p->struct_size,
-                       sizeof *p);
+        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, this library expects %zu",
+                       p->struct_size, sizeof *p);
     if (p->n_threads > MAX_THREADS)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.n_threads %u is above %d", p->n_threads, MAX_THREADS);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.n_threads %u is above %d", p->n_threads,
+                       MAX_THREADS);
     if ((int)p->backend < QUIRE_THREADS_DEFAULT || p->backend > QUIRE_THREADS_PTHREAD)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.backend %d is unknown", (int)p->backend);
 #ifndef QUIRE_WITH_OPENMP
@@ -78,8 +69,8 @@ static quire_status check_params(const struct quire_threads_params *p, struct qu
     return QUIRE_OK;
 }
 
-quire_status quire_threads_create(const struct quire_threads_params *params, struct quire_threads **out,
-                                  struct quire_error *err)
+quire_status quire_threads_create(const struct quire_threads_params *params,
+                                  struct quire_threads **out, struct quire_error *err)
 {
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
@@ -91,8 +82,9 @@ quire_status quire_threads_create(const struct quire_threads_params *params, str
         p = *params;
     }
     if (p.backend == QUIRE_THREADS_DEFAULT)
-        p.backend = default_backend();
-    struct quire_threads *t = qr_alloc_aligned(p.allocator, sizeof *t, _Alignof(struct quire_threads));
+        p.backend = QUIRE_THREADS_PTHREAD;
+    struct quire_threads *t =
+        qr_alloc_aligned(p.allocator, sizeof *t, _Alignof(struct quire_threads));
     if (!t)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a thread team");
     *t = (struct quire_threads){ .allocator = p.allocator, .backend = p.backend };
@@ -117,16 +109,19 @@ void quire_threads_destroy(struct quire_threads *threads)
     qr_free(threads->allocator, threads, sizeof *threads, 1);
 }
 
-uint32_t quire_threads_count(const struct quire_threads *threads) { return threads ? threads->n_threads : 0; }
+uint32_t quire_threads_count(const struct quire_threads *threads)
+{
+    return threads ? threads->n_threads : 0;
+}
 
-quire_status quire_threads_run(struct quire_threads *threads, void (*part)(void *, const struct quire_team *),
-                               void *arg)
+quire_status quire_threads_run(struct quire_threads *threads,
+                               void (*part)(void *, const struct quire_team *), void *arg)
 {
     if (!threads || !part)
         return QUIRE_E_INVALID_ARG;
     if (__atomic_exchange_n(&threads->busy, true, __ATOMIC_ACQUIRE))
         return QUIRE_E_BUSY;
-    threads->barrier = (struct quire_barrier){ 0 };
+    threads->barrier = (struct quire_barrier){ .haste = threads->barrier.haste };
     if (threads->n_threads == 1) {
         const struct quire_team alone = { 0, 1, &threads->barrier };
         qr_part_call(part, arg, &alone);

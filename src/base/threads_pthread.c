@@ -5,6 +5,9 @@
 #include <pthread.h>
 #include <signal.h>
 
+/* A worker waits so long for the next run before it sleeps: longer than it takes to choose a token. */
+enum { BETWEEN_RUNS_NS = 200000 };
+
 struct worker {
     struct qr_pool *pool;
     pthread_t thread;
@@ -17,7 +20,8 @@ struct qr_pool {
     uint32_t n_asked, n_workers;
     uint32_t generation, gen_sleepers; /* a new generation is a new job */
     uint32_t running, run_sleepers;    /* workers that have not finished the job */
-    qr_part_fn *part;                  /* NULL: leave */
+    uint32_t haste;
+    qr_part_fn *part; /* NULL: leave */
     void *arg;
     struct quire_barrier *barrier;
 };
@@ -28,14 +32,15 @@ static void *worker_main(void *p)
     struct qr_pool *pool = w->pool;
     uint32_t seen = 0;
     for (;;) {
-        qr_wait_change(&pool->generation, seen, &pool->gen_sleepers);
+        qr_wait_change(&pool->generation, seen, &pool->gen_sleepers, BETWEEN_RUNS_NS);
         seen++;
         if (!pool->part)
             return NULL;
         const struct quire_team team = { w->rank, pool->n_workers + 1, pool->barrier };
         qr_part_call(pool->part, pool->arg, &team);
         if (__atomic_sub_fetch(&pool->running, 1, __ATOMIC_SEQ_CST) == 0)
-            qr_wake(&pool->running, &pool->run_sleepers); /* the caller may sleep until the last one is done */
+            qr_wake(&pool->running,
+                    &pool->run_sleepers); /* the caller may sleep until the last one is done */
     }
 }
 
@@ -83,7 +88,7 @@ void qr_pool_run(struct qr_pool *pool, struct quire_barrier *barrier, qr_part_fn
     const struct quire_team team = { 0, pool->n_workers + 1, barrier };
     qr_part_call(part, arg, &team);
     for (uint32_t left; (left = __atomic_load_n(&pool->running, __ATOMIC_ACQUIRE)) != 0;)
-        qr_wait_change(&pool->running, left, &pool->run_sleepers);
+        qr_wait_member(&pool->running, left, &pool->run_sleepers, &pool->haste);
 }
 
 void qr_pool_destroy(struct qr_pool *pool)

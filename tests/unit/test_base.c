@@ -5,9 +5,12 @@
 #include "base/dispatch.h"
 #include "base/error.h"
 #include "base/reader.h"
+#include "base/share.h"
 #include "base/threads.h"
 #include "quire_cmocka.h"
 #include <quire/cpu.h>
+#include <time.h>
+#include <unistd.h>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
@@ -188,6 +191,75 @@ static void openmp_team(void **state)
 #endif
 }
 
+static double cpu_seconds(void)
+{
+    struct timespec t;
+    assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t), 0);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Between runs a team of the default backend sleeps: of 200 ms it spins less than one. */
+static void idle_team(void **state)
+{
+    (void)state;
+    struct quire_threads_params p;
+    quire_threads_params_default(&p);
+    p.n_threads = 4;
+    struct quire_threads *threads;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    assert_status(QUIRE_OK, quire_threads_create(&p, &threads, &err));
+    struct tally t = { .rounds = 50 };
+    assert_status(QUIRE_OK, quire_threads_run(threads, tally_part, &t));
+    const double before = cpu_seconds();
+    assert_int_equal(usleep(200000), 0);
+    assert_true(cpu_seconds() - before < 0.04);
+    quire_threads_destroy(threads);
+}
+
+/* Every piece is given out once, whoever comes first and however long a piece takes. */
+struct shared {
+    struct qr_share_line lines[8];
+    uint32_t n, stages, twice;
+    uint32_t seen[200];
+};
+
+static void share_part(void *arg, const struct quire_team *team)
+{
+    struct shared *sh = arg;
+    for (uint32_t stage = 0; stage < sh->stages; stage++) {
+        const uint32_t n = (sh->n + stage * 7) % 200;
+        struct qr_share s = qr_share_begin(sh->lines, team, n);
+        for (size_t i; qr_share_next(&s, &i);) {
+            if (__atomic_fetch_add(&sh->seen[i], 1, __ATOMIC_RELAXED) != stage)
+                __atomic_fetch_add(&sh->twice, 1, __ATOMIC_RELAXED);
+            if (team->rank == 0 && i == 0 && stage % 8 == 0)
+                usleep(200); /* the others finish the run of this member */
+        }
+        for (size_t i = n + team->rank; i < 200; i += team->size)
+            __atomic_fetch_add(&sh->seen[i], 1, __ATOMIC_RELAXED);
+        quire_team_barrier(team);
+    }
+}
+
+static void shared_pieces(void **state)
+{
+    (void)state;
+    for (uint32_t size = 1; size <= 8; size++) {
+        struct quire_threads_params p;
+        quire_threads_params_default(&p);
+        p.n_threads = size;
+        struct quire_threads *threads;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        assert_status(QUIRE_OK, quire_threads_create(&p, &threads, &err));
+        struct shared sh = { .n = size, .stages = 60 };
+        assert_status(QUIRE_OK, quire_threads_run(threads, share_part, &sh));
+        assert_int_equal(sh.twice, 0);
+        for (int i = 0; i < 200; i++)
+            assert_int_equal(sh.seen[i], sh.stages);
+        quire_threads_destroy(threads);
+    }
+}
+
 struct reenter {
     struct quire_threads *threads;
     quire_status inner;
@@ -338,6 +410,8 @@ int main(void)
         cmocka_unit_test(arena),
         cmocka_unit_test(pthread_team),
         cmocka_unit_test(openmp_team),
+        cmocka_unit_test(idle_team),
+        cmocka_unit_test(shared_pieces),
         cmocka_unit_test(thread_arguments),
         cmocka_unit_test(thread_allocation_failures),
 #if defined(__x86_64__)
