@@ -14,11 +14,11 @@ typedef struct codes_pairs codes_load_fn(const uint8_t *p);
 enum {
     CODES_CELL = 64,
     CODES_LOAD = 4 * VF32_N, /* bytes that one load turns into pairs */
-    CODES_ROWS = ATTN_SMALL_TILES ? 2
+    CODES_ROWS = QR_INSTRUMENTED ? 2
                  : VF32_N < 16    ? 4
                                   : QUIRE_CODES_ROWS,
     CODES_UNITS = VF32_N < 16        ? 1
-                  : ATTN_SMALL_TILES ? 2
+                  : QR_INSTRUMENTED ? 2
                                      : 4,
 };
 

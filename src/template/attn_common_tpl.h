@@ -4,36 +4,25 @@
 #define QUIRE_TEMPLATE_ATTN_COMMON_TPL_H
 #include "base/kernel.h"
 #include "simd/flush.h"
+#include "simd/instrumented.h"
 #include <string.h>
 
 #define ATTN_PASTE_(a, b) a##_##b
 #define ATTN_PASTE(a, b)  ATTN_PASTE_(a, b)
 #define ATTN_INLINE       static inline __attribute__((always_inline))
-#ifdef __clang__
+#if QR_INSTRUMENTED
+#define ATTN_UNROLL
+#elif defined(__clang__)
 #define ATTN_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define ATTN_UNROLL _Pragma("GCC unroll 8")
 #endif
 
-/* Instrumented builds get a few small tiles: the checks of many large ones take minutes to compile.
- */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define ATTN_SMALL_TILES 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
-    __has_feature(memory_sanitizer)
-#define ATTN_SMALL_TILES 1
-#endif
-#endif
-#ifndef ATTN_SMALL_TILES
-#define ATTN_SMALL_TILES 0
-#endif
-
 enum {
     ATTN_VECS = 16 / VF32_N, /* vectors of a unit */
     /* rows and units of a register tile at most */
-    ATTN_ROWS = ATTN_SMALL_TILES ? 2 : 6,
-    ATTN_UNITS = VF32_N < 16 ? 1 : (ATTN_SMALL_TILES ? 2 : 4),
+    ATTN_ROWS = QR_INSTRUMENTED ? 2 : 6,
+    ATTN_UNITS = VF32_N < 16 ? 1 : (QR_INSTRUMENTED ? 2 : 4),
 };
 
 ATTN_INLINE float attn_f32_at(const uint8_t *p)

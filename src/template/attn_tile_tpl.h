@@ -43,7 +43,7 @@
 #ifdef ATTN_BF16
 #define T_NAME            bf16
 #define T_A_BYTES         8
-#define T_ROWS            (ATTN_SMALL_TILES ? 2 : 4)
+#define T_ROWS            (QR_INSTRUMENTED ? 2 : 4)
 #define T_A               struct attn_pair
 #define T_A_LOAD(p)       attn_pair_at(p)
 #define T_FMA(acc, a, b)  attn_fma_pair(acc, a, b)
@@ -70,7 +70,7 @@ ATTN_INLINE vf32 attn_fma_pair(vf32 acc, struct attn_pair a, vi32 b)
 #ifdef VF32_HAS_BF16
 #define T_ROWS ATTN_ROWS
 #else
-#define T_ROWS (ATTN_SMALL_TILES ? 2 : 4)
+#define T_ROWS (QR_INSTRUMENTED ? 2 : 4)
 #endif
 #define T_A               vi32
 #define T_A_LOAD(p)       attn_bits_at(p)

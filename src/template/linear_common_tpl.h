@@ -5,6 +5,7 @@
 #ifndef QUIRE_TEMPLATE_LINEAR_COMMON_TPL_H
 #define QUIRE_TEMPLATE_LINEAR_COMMON_TPL_H
 #include "base/kernel.h"
+#include "simd/instrumented.h"
 #include <string.h>
 
 #define LINEAR_PASTE_(name, isa) quire_##name##_##isa
@@ -14,7 +15,9 @@
 /* Everything that depends on a format or a tile size is inlined into one function per case, where
  * those are constants: loops over them unroll, and small arrays of vectors live in registers. */
 #define LINEAR_INLINE static inline __attribute__((always_inline))
-#if defined(__clang__)
+#if QR_INSTRUMENTED
+#define LINEAR_UNROLL
+#elif defined(__clang__)
 #define LINEAR_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define LINEAR_UNROLL _Pragma("GCC unroll 16")
