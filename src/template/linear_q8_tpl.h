@@ -228,6 +228,7 @@ LINEAR_INLINE void linear_q8_few_rows(struct quire_panel_format f, struct linear
             break;
         }
         linear_q8_next_rows(&p, rows);
+        p.next_lines = 0;
         m -= rows;
     }
 }
@@ -269,6 +270,17 @@ LINEAR_INLINE void linear_q8_few(struct quire_panel_format f, const struct quire
 
 /* ---- the whole product */
 
+/* Rows up to which unpacking in registers, again for every LINEAR_Q8_FEW rows, costs less than
+ * unpacking to memory. */
+LINEAR_INLINE size_t linear_q8_most_few(struct quire_panel_format f)
+{
+    bool twice = VF32_N == 16 && f.low_bits == 4 && f.high_bits == 0;
+#if defined(VI32_PAIRS) /* bytes that need all bits are split for two products, which costs more */
+    twice = twice && !linear_full_bytes(f);
+#endif
+    return twice ? 2 * LINEAR_Q8_FEW : LINEAR_Q8_FEW;
+}
+
 LINEAR_INLINE void linear_q8_run(struct quire_panel_format f, const struct quire_linear_args *a,
                                  linear_q8_few_fn *few)
 {
@@ -278,7 +290,7 @@ LINEAR_INLINE void linear_q8_run(struct quire_panel_format f, const struct quire
     for (size_t i = 0; i < pieces; i++) {
         const size_t i0 = i * a->m / pieces, m = (i + 1) * a->m / pieces - i0;
         size_t j = 0;
-        if (m > LINEAR_Q8_FEW)
+        if (m > linear_q8_most_few(f))
             for (; j + LINEAR_Q8_PANELS <= panels; j += LINEAR_Q8_PANELS)
                 linear_q8_many(f, a, i0, m, j * QUIRE_PANEL_ROWS);
         for (; j < panels; j++)
