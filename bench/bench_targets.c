@@ -122,7 +122,6 @@ struct job {
     struct bench_table table;
     struct rows rows, peer; /* peer: of compare, by test */
     struct ratio ratio;
-    int code; /* the worst so far: only a wrong result counts */
 };
 
 static void put_row(struct job *j, const struct target *g, const struct bench_row *r,
