@@ -47,6 +47,14 @@ static inline vf32 vf32_load_f16(const uint16_t *p)
 {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
 }
+/* to the nearest integer, ties to even */
+#define VF32_HAS_SCALE 1
+static inline vf32 vf32_nearest(vf32 a) { return _mm512_roundscale_ps(a, 8); }
+/* a * 2^n, n an integer, but 0 in lanes where x is below `least` */
+static inline vf32 vf32_scale_from(vf32 a, vf32 n, vf32 x, vf32 least)
+{
+    return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, least, _CMP_NLT_UQ), a, n);
+}
 
 /* ---- comparison and choice */
 static inline vm32 vf32_lt(vf32 a, vf32 b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
@@ -135,6 +143,17 @@ static inline vf32 vf32_round_store_bf16(uint16_t *p, vf32 v)
     const __m256i h = (__m256i)_mm512_cvtneps_pbh(v);
     _mm256_storeu_si256((__m256i *)p, h);
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
+}
+/* the same of two vectors that lie one behind the other */
+static inline void vf32_round_store2_bf16(uint16_t *p, vf32 v[2])
+{
+    const __m512i h = (__m512i)_mm512_cvtne2ps_pbh(v[1], v[0]);
+    const __m512i twice = _mm512_set_epi16(15, 15, 14, 14, 13, 13, 12, 12, 11, 11, 10, 10, 9, 9, 8,
+                                           8, 7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
+    const __m512i upper = _mm512_add_epi16(twice, _mm512_set1_epi16(16));
+    _mm512_storeu_si512(p, h);
+    v[0] = _mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(0xaaaaaaaa, twice, h));
+    v[1] = _mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(0xaaaaaaaa, upper, h));
 }
 #endif
 

@@ -71,6 +71,13 @@ static inline vf32 vf32_round_store_bf16(uint16_t *p, vf32 v)
     vf32_store_high(p, r);
     return r;
 }
+
+/* the same of two vectors that lie one behind the other */
+static inline void vf32_round_store2_bf16(uint16_t *p, vf32 v[2])
+{
+    v[0] = vf32_round_store_bf16(p, v[0]);
+    v[1] = vf32_round_store_bf16(p + VF32_N, v[1]);
+}
 #endif
 
 #endif

@@ -49,7 +49,7 @@ ATTN_INLINE vi32 attn_seen_mask(uint64_t seen)
 /* Keys and values come from memory in the order they lie there. Nothing but arithmetic stands between
  * two loads, yet the processor alone keeps too few of them on their way, so each line is asked for
  * ATTN_AHEAD bytes before its turn: first those of the tile itself, `bytes` long from `own` on, then
- * those from `next` on. */
+ * those from `next` on. Without `next`, what lies behind the tile will do. */
 enum { ATTN_AHEAD = 8192 };
 struct attn_ahead {
     const uint8_t *own, *next;
@@ -57,13 +57,13 @@ struct attn_ahead {
 };
 ATTN_INLINE struct attn_ahead attn_ahead_of(const void *own, const void *next, size_t bytes)
 {
-    return (struct attn_ahead){ own, next ? next : own,
-                                bytes > ATTN_AHEAD ? bytes - ATTN_AHEAD : 0 };
+    const size_t own_bytes = !next ? bytes : bytes > ATTN_AHEAD ? bytes - ATTN_AHEAD : 0;
+    return (struct attn_ahead){ own, next, own_bytes };
 }
 /* What to ask for at byte `at` of the tile. */
 ATTN_INLINE const uint8_t *attn_ahead_at(const struct attn_ahead *a, size_t at)
 {
-    return at < a->own_bytes ? a->own + ATTN_AHEAD + at : a->next + (at - a->own_bytes);
+    return at < a->own_bytes || !a->next ? a->own + ATTN_AHEAD + at : a->next + (at - a->own_bytes);
 }
 
 /* N3: products of two bf16 take subnormals as zero, which vdpbf16ps does by itself. */

@@ -112,23 +112,29 @@ SOFTMAX_INLINE void softmax_exp2_row(vf32 x[SOFTMAX_VECS], vf32 m)
 {
     static const float c[] = { 0x1.5f0a66p-10f, 0x1.3b30b0p-7f, 0x1.c6af78p-5f, 0x1.ebfbd8p-3f,
                                0x1.62e430p-1f };
-    const vf32 magic = vf32_set1(VEC_ROUND_MAGIC);
     vf32 t[SOFTMAX_VECS], f[SOFTMAX_VECS], g[SOFTMAX_VECS];
     for (int i = 0; i < SOFTMAX_VECS; i++) {
         x[i] = vf32_sub(x[i], m);
-        t[i] = vf32_add(x[i], magic);
-    }
-    for (int i = 0; i < SOFTMAX_VECS; i++) {
-        f[i] = vf32_sub(x[i], vf32_sub(t[i], magic));
+#ifdef VF32_HAS_SCALE
+        t[i] = vf32_nearest(x[i]);
+        f[i] = vf32_sub(x[i], t[i]);
+#else
+        t[i] = vf32_add(x[i], vf32_set1(VEC_ROUND_MAGIC));
+        f[i] = vf32_sub(x[i], vf32_sub(t[i], vf32_set1(VEC_ROUND_MAGIC)));
+#endif
         g[i] = vf32_set1(0x1.3f906cp-13f);
     }
     for (int k = 0; k < 5; k++)
         for (int i = 0; i < SOFTMAX_VECS; i++)
             g[i] = vf32_fma(g[i], f[i], vf32_set1(c[k]));
     for (int i = 0; i < SOFTMAX_VECS; i++) {
-        const vi32 r = vi32_bits(vf32_fma(f[i], g[i], vf32_set1(1)));
-        const vf32 y = vf32_bits(vi32_add(r, vi32_shl(vi32_bits(t[i]), 23)));
-        x[i] = vf32_select(vf32_lt(x[i], vf32_set1(VEC_EXP2_FLUSH)), vf32_zero(), y);
+        const vf32 r = vf32_fma(f[i], g[i], vf32_set1(1)), least = vf32_set1(VEC_EXP2_FLUSH);
+#ifdef VF32_HAS_SCALE
+        x[i] = vf32_scale_from(r, t[i], x[i], least);
+#else
+        const vi32 y = vi32_add(vi32_bits(r), vi32_shl(vi32_bits(t[i]), 23));
+        x[i] = vf32_select(vf32_lt(x[i], least), vf32_zero(), vf32_bits(y));
+#endif
     }
 }
 
@@ -147,13 +153,10 @@ SOFTMAX_INLINE void softmax_weigh(const float *v_scale, uint64_t visible, vf32 x
 SOFTMAX_INLINE void softmax_store(const struct quire_attn_softmax_args *a, size_t r,
                                   vf32 x[SOFTMAX_VECS])
 {
-    for (int i = 0; i < SOFTMAX_VECS; i++) {
-        const size_t at = r * QUIRE_TILE_KEYS + (size_t)(i * VF32_N);
-        if (a->p_bf16)
-            x[i] = vf32_round_store_bf16(a->p_bf16 + at, x[i]);
-        else
-            vf32_store(a->s + at, x[i]);
-    }
+    for (int i = 0; a->p_bf16 && i < SOFTMAX_VECS; i += 2)
+        vf32_round_store2_bf16(a->p_bf16 + r * QUIRE_TILE_KEYS + i * VF32_N, x + i);
+    for (int i = 0; !a->p_bf16 && i < SOFTMAX_VECS; i++)
+        vf32_store(a->s + r * QUIRE_TILE_KEYS + i * VF32_N, x[i]);
 }
 
 /* All rows. What `args` points to may change under any store, as far as the compiler knows: the

@@ -217,7 +217,7 @@ ATTN_INLINE void T_FN(pv_tile)(const struct quire_attn_pv_args *a, size_t row, i
     const size_t unit_bytes = (size_t)(QUIRE_TILE_KEYS / T_DEPTH) * T_UNIT_BYTES;
     const struct attn_ahead ahead = attn_ahead_of(a->v[lo / QUIRE_COLUMN_KEYS], a->next,
                                                   (size_t)((a->v_head_size + 15) / 16) * unit_bytes);
-    size_t at = (size_t)unit * unit_bytes;
+    const uint8_t *next = attn_ahead_at(&ahead, (size_t)unit * unit_bytes);
     float *o = a->o + row * a->o_stride + (size_t)unit * 16;
     ATTN_UNROLL for (int r = 0; r < rows; r++) {
         ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
@@ -231,9 +231,9 @@ ATTN_INLINE void T_FN(pv_tile)(const struct quire_attn_pv_args *a, size_t row, i
         end = end < hi ? end : hi;
         ATTN_UNROLL for (int u = 0; u < units; u++)
             b[u] = v + (unit + u) * T_UNIT_BYTES;
-        T_FN(accumulate)(acc, p + key / T_DEPTH * T_A_BYTES, T_FN(P_BYTES), b, a->v_stride,
-                         attn_ahead_at(&ahead, at), (end - key) / T_DEPTH, rows, units);
-        at += (size_t)(end - key) / T_DEPTH * (size_t)units * T_UNIT_BYTES;
+        T_FN(accumulate)(acc, p + key / T_DEPTH * T_A_BYTES, T_FN(P_BYTES), b, a->v_stride, next,
+                         (end - key) / T_DEPTH, rows, units);
+        next += (size_t)(end - key) / T_DEPTH * (size_t)units * T_UNIT_BYTES;
     }
     ATTN_UNROLL for (int r = 0; r < rows; r++) {
         ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
@@ -241,16 +241,16 @@ ATTN_INLINE void T_FN(pv_tile)(const struct quire_attn_pv_args *a, size_t row, i
     }
 }
 
-/* The keys of one row that its register tile does not share, from lane 16 * unit on. A key the row
- * does not see is left out, or, where it shares a lane with one it sees, ANDed away with its
- * weight. */
-static inline void T_FN(pv_edge)(const struct quire_attn_pv_args *a, size_t row, uint64_t keys,
-                                 int unit)
+/* The keys of one row that its register tile does not share, for `units` units from lane 16 * unit
+ * on. A key the row does not see is left out, or, where it shares a lane with one it sees, ANDed away
+ * with its weight. */
+ATTN_INLINE void T_FN(pv_edge)(const struct quire_attn_pv_args *a, size_t row, uint64_t keys,
+                               int unit, int units)
 {
     const uint8_t *p = (const uint8_t *)a->p + row * T_FN(P_BYTES);
     float *o = a->o + row * a->o_stride + (size_t)unit * 16;
-    vf32 acc[ATTN_VECS];
-    ATTN_UNROLL for (int v = 0; v < ATTN_VECS; v++)
+    vf32 acc[ATTN_UNITS * ATTN_VECS];
+    ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
         acc[v] = vf32_load(o + v * VF32_N);
     while (keys) {
         const int step = __builtin_ctzll(keys) / T_DEPTH, key = step * T_DEPTH;
@@ -258,11 +258,11 @@ static inline void T_FN(pv_edge)(const struct quire_attn_pv_args *a, size_t row,
                            (size_t)(key % QUIRE_COLUMN_KEYS / T_DEPTH) * a->v_stride;
         const uint64_t seen = keys >> key & ((1u << T_DEPTH) - 1);
         const T_A x = T_A_SEEN(T_A_LOAD(p + step * T_A_BYTES), seen);
-        ATTN_UNROLL for (int v = 0; v < ATTN_VECS; v++)
+        ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
             acc[v] = T_FMA(acc[v], x, T_B_SEEN(T_B_LOAD(b + v * T_B_BYTES), seen));
         keys &= ~(seen << key);
     }
-    ATTN_UNROLL for (int v = 0; v < ATTN_VECS; v++)
+    ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
         vf32_store(o + v * VF32_N, acc[v]);
 }
 /* clang-format on */
@@ -272,8 +272,11 @@ static inline void T_FN(pv_edges)(const struct quire_attn_pv_args *a, int row, i
 {
     for (int r = row; r < row + rows; r++) {
         const uint64_t keys = a->visible[r] & among;
-        for (int unit = 0; keys && unit < n_units; unit++)
-            T_FN(pv_edge)(a, (size_t)r, keys, unit);
+        int unit = 0;
+        for (; keys && unit + ATTN_UNITS <= n_units; unit += ATTN_UNITS)
+            T_FN(pv_edge)(a, (size_t)r, keys, unit, ATTN_UNITS);
+        for (; keys && unit < n_units; unit++)
+            T_FN(pv_edge)(a, (size_t)r, keys, unit, 1);
     }
 }
 

@@ -36,6 +36,7 @@ check() {
         END { printf "%-28s %3d loops, at worst %d spills per 100 products\n", object, NR, worst; exit bad }' <<<"$loops" || failed=1
 }
 check avx512/bf16/attn 0
+check avx512/bf16/attn_codes 4 # sixteen sums, eight vectors of codes, and the tables
 check avx512/bf16/linear_native 0
 check avx512/attn_tile 0
 check avx512/vnni/linear_q8 0
