@@ -15,11 +15,11 @@ enum {
     CODES_CELL = 64,
     CODES_LOAD = 4 * VF32_N, /* bytes that one load turns into pairs */
     CODES_ROWS = QR_INSTRUMENTED ? 2
-                 : VF32_N < 16    ? 4
-                                  : QUIRE_CODES_ROWS,
-    CODES_UNITS = VF32_N < 16        ? 1
+                 : VF32_N < 16   ? 4
+                                 : QUIRE_CODES_ROWS,
+    CODES_UNITS = VF32_N < 16       ? 1
                   : QR_INSTRUMENTED ? 2
-                                     : 4,
+                                    : 4,
 };
 
 /* ---- to memory */
