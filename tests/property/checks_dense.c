@@ -132,14 +132,15 @@ static void deal(struct scene *shards, uint32_t n, struct rng *r)
         }
 }
 
-/* Merged results differ in their last bits; the sinks join in the merge. */
+/* Merged results differ in their last bits; the sinks join in the merge. Weights rounded to bf16 are off by up to
+ * 2^-8 of their size in both. */
 static bool close_enough(const struct scene *s, const struct result *got, const struct result *want)
 {
-    const double gate = oracle_rounds_p(s) ? 4e-3 : 2e-5;
+    const double gate = oracle_rounds_p(s) ? 8e-3 : 2e-5;
     for (size_t i = 0; i < got->n_out; i++)
         if (!(fabs((double)got->out[i] - (double)want->out[i]) <= gate * s->max_v))
-            return failure("out[%zu] of shards is %.9g, was %.9g", i, (double)got->out[i],
-                           (double)want->out[i]);
+            return failure("out[%zu] of shards is %.9g, was %.9g (largest value %.4g)", i, (double)got->out[i],
+                           (double)want->out[i], s->max_v);
     for (size_t i = 0; i < got->n_lse; i++)
         if (got->lse[i] != want->lse[i] &&
             !(fabs((double)got->lse[i] - (double)want->lse[i]) <= (gate > 1e-3 ? 1e-3 : 1e-4)))
