@@ -237,10 +237,9 @@ static void count_work(const struct attention_case *c, struct bench_work *w)
         const double keys =
             attention_visible(c, len - c->n_query) + (double)c->n_query - 1 - (i ? c->shared : 0);
         w->need[roof_of(c)] += 4 * d * pairs * c->shape->heads;
-        w->need[BENCH_READ] +=
-            keys * c->shape->kv_heads *
-            (double)(bench_kv_row_bytes(c->k_type, c->shape->head_size) +
-                     bench_kv_row_bytes(c->v_type, c->shape->head_size));
+        w->need[BENCH_READ] += keys * c->shape->kv_heads *
+                               (double)(bench_kv_row_bytes(c->k_type, c->shape->head_size) +
+                                        bench_kv_row_bytes(c->v_type, c->shape->head_size));
     }
 }
 

@@ -196,7 +196,7 @@ struct quire_attention_batch {
     const int32_t *seq_lens;        /**< [num_seqs] tokens of each; the new ones are the last */
     /** [num_seqs] in place of the configuration's in decoder attention, or NULL. */
     const uint8_t *causal;
-    uint32_t n_groups;              /**< KV groups of the cache */
+    uint32_t n_groups;                                /**< KV groups of the cache */
     const struct quire_attention_batch_group *groups; /**< [n_groups] */
     /** [num_seqs] keys of each sequence's encoder; needed by cross attention only. */
     const int32_t *encoder_seq_lens;
@@ -220,10 +220,9 @@ struct quire_attention_batch {
  *  arrays. *out need not be filled in before, and may be *batch.
  *  QUIRE_E_INVALID_ARG NULL, num_seqs above batch->num_seqs, or num_tokens other than
  *  query_start_loc[num_seqs]; QUIRE_E_MISUSE struct_size. */
-QUIRE_API QUIRE_MUST_CHECK quire_status
-quire_attention_batch_unpadded(const struct quire_attention_batch *batch, uint32_t num_tokens,
-                               uint32_t num_seqs, struct quire_attention_batch *out,
-                               struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_attention_batch_unpadded(
+    const struct quire_attention_batch *batch, uint32_t num_tokens, uint32_t num_seqs,
+    struct quire_attention_batch *out, struct quire_error *err);
 
 /* ---- The plan -------------------------------------------------------------------------------- */
 
@@ -257,12 +256,12 @@ struct quire_plan_params {
     /** Table entries that the sequences of one step may use in a group; 0 = enough for max_seqs
      *  sequences of max_seq_len. */
     uint32_t max_blocks;
-    uint32_t n_threads; /**< members of the largest team, 1 .. 1024; more find no work */
-    uint32_t flags;     /**< QUIRE_PLAN_FAST, QUIRE_PLAN_CASCADE, QUIRE_PLAN_NO_CASCADE */
-    uint32_t max_spans; /**< bidirectional spans of one step; 0 = none */
+    uint32_t n_threads;         /**< members of the largest team, 1 .. 1024; more find no work */
+    uint32_t flags;             /**< QUIRE_PLAN_FAST, QUIRE_PLAN_CASCADE, QUIRE_PLAN_NO_CASCADE */
+    uint32_t max_spans;         /**< bidirectional spans of one step; 0 = none */
     uint32_t max_tree_tokens;   /**< tokens of one step that has a tree mask; 0 = never */
     uint32_t max_sparse_blocks; /**< entries of the lists of one step and group; 0 = no lists */
-    const char *isa;    /**< exact level name, NULL = best */
+    const char *isa;            /**< exact level name, NULL = best */
     const struct quire_allocator *allocator; /**< borrowed, outlives the plan; NULL = C library */
 };
 
@@ -304,7 +303,7 @@ struct quire_plan_info {
     uint32_t num_seqs, num_tokens;
     uint32_t max_query_len, max_seq_len; /**< of the batch */
     uint32_t n_items;                    /**< pieces of work of the group asked about */
-    uint32_t n_splits; /**< query tiles of it that are divided among several pieces */
+    uint32_t n_splits;   /**< query tiles of it that are divided among several pieces */
     uint32_t n_cascades; /**< pieces that read keys once for several sequences */
 };
 

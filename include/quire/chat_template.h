@@ -67,9 +67,9 @@ struct quire_chat_template_params {
     void (*now)(void *user, struct tm *out);
     void *now_user;
 };
-#define QUIRE_CHAT_TEMPLATE_PARAMS_INIT                                                      \
-    {                                                                                        \
-        (uint32_t)sizeof(struct quire_chat_template_params), NULL, 0, 0, 0, NULL, NULL       \
+#define QUIRE_CHAT_TEMPLATE_PARAMS_INIT                                                            \
+    {                                                                                              \
+        (uint32_t)sizeof(struct quire_chat_template_params), NULL, 0, 0, 0, NULL, NULL             \
     }
 
 /** One message. All pointers are borrowed during the call. */
@@ -96,13 +96,13 @@ struct quire_chat_input {
     /** Object: further variables (documents, enable_thinking, date_string, ...). Their strings are the
      *  caller's data. NULL: none. */
     const char *variables_json;
-    const char *bos_token; /**< NUL-terminated; NULL: as in special_tokens_json, or undefined */
-    const char *eos_token; /**< likewise */
+    const char *bos_token;     /**< NUL-terminated; NULL: as in special_tokens_json, or undefined */
+    const char *eos_token;     /**< likewise */
     int add_generation_prompt; /**< 1: end where the assistant's answer begins */
 };
-#define QUIRE_CHAT_INPUT_INIT                                                                \
-    {                                                                                        \
-        (uint32_t)sizeof(struct quire_chat_input), NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0 \
+#define QUIRE_CHAT_INPUT_INIT                                                                      \
+    {                                                                                              \
+        (uint32_t)sizeof(struct quire_chat_input), NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0  \
     }
 
 /** A stretch of a prompt's text. */
@@ -118,10 +118,9 @@ struct quire_chat_span {
  *  Returns QUIRE_OK; QUIRE_E_FORMAT for a syntax error (err->offset is the byte, with each line end
  *  counted as one, err->detail the line); QUIRE_E_UNSUPPORTED; QUIRE_E_LIMIT for nesting deeper than 128
  *  or too much memory; QUIRE_E_NOMEM; QUIRE_E_INVALID_ARG; QUIRE_E_MISUSE for a wrong struct_size. */
-QUIRE_API QUIRE_MUST_CHECK quire_status
-quire_chat_template_create(const char *source, size_t source_len,
-                           const struct quire_chat_template_params *params, quire_chat_template **out,
-                           struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_chat_template_create(
+    const char *source, size_t source_len, const struct quire_chat_template_params *params,
+    quire_chat_template **out, struct quire_error *err);
 
 /** Free a template; NULL is a no-op. Prompts made with it stay valid. */
 QUIRE_API void quire_chat_template_destroy(quire_chat_template *tmpl);

@@ -15,8 +15,9 @@ extern "C" {
  *  needed    bytes needed with the NUL, may be NULL
  *  QUIRE_E_INVALID_ARG unknown level (the message lists the names); QUIRE_E_UNSUPPORTED the CPU lacks it;
  *  QUIRE_E_LIMIT out is too small. Thread-safe. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_cpu_describe(const char *isa, char *out, size_t out_size,
-                                                           size_t *needed, struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_cpu_describe(const char *isa, char *out,
+                                                           size_t out_size, size_t *needed,
+                                                           struct quire_error *err);
 
 /** Name of level i of this build in rising order, NULL past the end. Static storage. */
 QUIRE_API const char *quire_cpu_level_name(int i);

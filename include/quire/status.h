@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
-#define QUIRE_API __attribute__((visibility("default")))
+#define QUIRE_API        __attribute__((visibility("default")))
 #define QUIRE_MUST_CHECK __attribute__((warn_unused_result))
 #else
 #define QUIRE_API
@@ -28,23 +28,23 @@ extern "C" {
 #define QUIRE_VERSION_PATCH 0
 
 /** X(code, text). Append only: the numbers are part of the ABI. */
-#define QUIRE_STATUS_LIST(X)                                            \
-    X(QUIRE_OK, "success")                                              \
-    X(QUIRE_E_INVALID_ARG, "invalid argument")                          \
-    X(QUIRE_E_MISUSE, "API misuse")                                     \
-    X(QUIRE_E_NOMEM, "out of memory")                                   \
-    X(QUIRE_E_IO, "input/output error")                                 \
-    X(QUIRE_E_FORMAT, "malformed data")                                 \
-    X(QUIRE_E_UNSUPPORTED, "unsupported")                               \
-    X(QUIRE_E_LIMIT, "limit exceeded")                                  \
-    X(QUIRE_E_RANGE, "value out of range")                              \
-    X(QUIRE_E_AGAIN, "resource temporarily exhausted")                  \
-    X(QUIRE_E_BUSY, "object is busy")                                   \
-    X(QUIRE_E_CANCELLED, "cancelled")                                   \
-    X(QUIRE_E_TIMEOUT, "timed out")                                     \
-    X(QUIRE_E_NUMERIC, "numeric failure")                               \
-    X(QUIRE_E_CORRUPT, "data is corrupt")                               \
-    X(QUIRE_E_MISMATCH, "data belongs to another model or version")     \
+#define QUIRE_STATUS_LIST(X)                                                                       \
+    X(QUIRE_OK, "success")                                                                         \
+    X(QUIRE_E_INVALID_ARG, "invalid argument")                                                     \
+    X(QUIRE_E_MISUSE, "API misuse")                                                                \
+    X(QUIRE_E_NOMEM, "out of memory")                                                              \
+    X(QUIRE_E_IO, "input/output error")                                                            \
+    X(QUIRE_E_FORMAT, "malformed data")                                                            \
+    X(QUIRE_E_UNSUPPORTED, "unsupported")                                                          \
+    X(QUIRE_E_LIMIT, "limit exceeded")                                                             \
+    X(QUIRE_E_RANGE, "value out of range")                                                         \
+    X(QUIRE_E_AGAIN, "resource temporarily exhausted")                                             \
+    X(QUIRE_E_BUSY, "object is busy")                                                              \
+    X(QUIRE_E_CANCELLED, "cancelled")                                                              \
+    X(QUIRE_E_TIMEOUT, "timed out")                                                                \
+    X(QUIRE_E_NUMERIC, "numeric failure")                                                          \
+    X(QUIRE_E_CORRUPT, "data is corrupt")                                                          \
+    X(QUIRE_E_MISMATCH, "data belongs to another model or version")                                \
     X(QUIRE_E_INTERNAL, "internal error")
 
 typedef enum quire_status {
@@ -63,7 +63,10 @@ struct quire_error {
     uint64_t offset; /**< file offset in bytes where the data went wrong, 0 if none */
     char msg[240];   /**< NUL-terminated UTF-8, names the field, argument or offset */
 };
-#define QUIRE_ERROR_INIT { (uint32_t)sizeof(struct quire_error), QUIRE_OK, 0, 0, { 0 } }
+#define QUIRE_ERROR_INIT                                                                           \
+    {                                                                                              \
+        (uint32_t)sizeof(struct quire_error), QUIRE_OK, 0, 0, { 0 }                                \
+    }
 
 /** Memory hooks. Both functions must be thread-safe. A NULL struct pointer in any options struct means
  *  the C library's aligned_alloc/free.

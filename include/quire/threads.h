@@ -30,9 +30,10 @@ struct quire_barrier {
 
 /** One member's view of its team. */
 struct quire_team {
-    uint32_t rank;                 /**< 0 .. size-1 */
-    uint32_t size;                 /**< members, >= 1 */
-    struct quire_barrier *barrier; /**< shared by the members, borrowed; may be NULL when size is 1 */
+    uint32_t rank; /**< 0 .. size-1 */
+    uint32_t size; /**< members, >= 1 */
+    struct quire_barrier
+        *barrier; /**< shared by the members, borrowed; may be NULL when size is 1 */
 };
 
 /** Waits until every member of the team has called it. No-op for a team of one. */
@@ -40,7 +41,7 @@ QUIRE_API void quire_team_barrier(const struct quire_team *team);
 
 enum quire_thread_backend {
     QUIRE_THREADS_DEFAULT, /**< own threads: where other programs want the processors too, they are faster */
-    QUIRE_THREADS_OPENMP,  /**< an OpenMP parallel region per run. libgomp ends the process when it cannot make a
+    QUIRE_THREADS_OPENMP, /**< an OpenMP parallel region per run. libgomp ends the process when it cannot make a
                                 thread, and a child of fork() that uses it hangs; the others do neither. Its threads
                                 spin for milliseconds after a run, also while others wait for the processor */
     QUIRE_THREADS_PTHREAD, /**< own threads, made once; a thread that cannot be made makes the team smaller */
@@ -49,7 +50,7 @@ enum quire_thread_backend {
 struct quire_threads_params {
     uint32_t struct_size;
     enum quire_thread_backend backend;
-    uint32_t n_threads; /**< 0 = quire_threads_default_count() */
+    uint32_t n_threads;                      /**< 0 = quire_threads_default_count() */
     const struct quire_allocator *allocator; /**< borrowed, outlives the object; NULL = C library */
 };
 
@@ -64,9 +65,8 @@ QUIRE_API uint32_t quire_threads_default_count(void);
 
 /** Creates a team runner. params NULL = defaults. QUIRE_E_INVALID_ARG (n_threads > 1024, unknown backend),
  *  QUIRE_E_NOMEM, QUIRE_E_UNSUPPORTED (backend not compiled in). *out is NULL on failure. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_threads_create(const struct quire_threads_params *params,
-                                                             struct quire_threads **out,
-                                                             struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_threads_create(
+    const struct quire_threads_params *params, struct quire_threads **out, struct quire_error *err);
 QUIRE_API void quire_threads_destroy(struct quire_threads *threads); /**< NULL is a no-op */
 
 /** Number of members a run will have; may be less than asked for. */
@@ -75,9 +75,9 @@ QUIRE_API uint32_t quire_threads_count(const struct quire_threads *threads);
 /** Runs part(arg, team) once on every member and returns when all have returned. The caller is member 0. The
  *  floating-point environment of each member is set to round-to-nearest with denormals kept, and restored.
  *  One run at a time per object: QUIRE_E_BUSY otherwise. part must not call this function on the same object. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_threads_run(struct quire_threads *threads,
-                                                          void (*part)(void *arg, const struct quire_team *team),
-                                                          void *arg);
+QUIRE_API QUIRE_MUST_CHECK quire_status
+quire_threads_run(struct quire_threads *threads,
+                  void (*part)(void *arg, const struct quire_team *team), void *arg);
 
 #ifdef __cplusplus
 }

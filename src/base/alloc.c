@@ -64,7 +64,10 @@ char *qr_strndup(const struct quire_allocator *a, const char *s, size_t n)
     return p;
 }
 
-char *qr_strdup(const struct quire_allocator *a, const char *s) { return qr_strndup(a, s, strlen(s)); }
+char *qr_strdup(const struct quire_allocator *a, const char *s)
+{
+    return qr_strndup(a, s, strlen(s));
+}
 
 void qr_strfree(const struct quire_allocator *a, char *s)
 {
@@ -97,7 +100,8 @@ struct qr_arena_chunk {
     size_t pad;         /* keeps the header a multiple of 16 */
 };
 
-void qr_arena_init(struct qr_arena *arena, const struct quire_allocator *allocator, size_t limit_bytes)
+void qr_arena_init(struct qr_arena *arena, const struct quire_allocator *allocator,
+                   size_t limit_bytes)
 {
     *arena = (struct qr_arena){ .allocator = allocator, .limit_bytes = limit_bytes };
 }
@@ -111,7 +115,8 @@ static struct qr_arena_chunk *arena_chunk(struct qr_arena *arena, size_t payload
         return NULL;
     if (bytes < need)
         bytes = need;
-    if (!qr_add_size(arena->total_bytes, bytes, &total) || (arena->limit_bytes && total > arena->limit_bytes))
+    if (!qr_add_size(arena->total_bytes, bytes, &total) ||
+        (arena->limit_bytes && total > arena->limit_bytes))
         return NULL;
     struct qr_arena_chunk *c = qr_alloc(arena->allocator, bytes, 1);
     if (!c)
@@ -125,7 +130,8 @@ static struct qr_arena_chunk *arena_chunk(struct qr_arena *arena, size_t payload
 void *qr_arena_alloc(struct qr_arena *arena, size_t n, size_t elem_size)
 {
     size_t bytes;
-    if (!qr_mul_size(n, elem_size, &bytes) || !qr_align_size(bytes ? bytes : 1, DEFAULT_ALIGN, &bytes))
+    if (!qr_mul_size(n, elem_size, &bytes) ||
+        !qr_align_size(bytes ? bytes : 1, DEFAULT_ALIGN, &bytes))
         return NULL;
     struct qr_arena_chunk *c = arena->chunks;
     if (!c || c->bytes - c->used < bytes)

@@ -30,7 +30,8 @@ void qr_cpu_feature_names(uint32_t bits, char *out, size_t out_size)
     for (size_t i = 0; i < sizeof feature_names / sizeof feature_names[0]; i++) {
         if (!(bits & feature_names[i].bit) || used >= out_size)
             continue;
-        const int n = snprintf(out + used, out_size - used, "%s%s", used ? ", " : "", feature_names[i].name);
+        const int n =
+            snprintf(out + used, out_size - used, "%s%s", used ? ", " : "", feature_names[i].name);
         used += n > 0 ? (size_t)n : 0;
     }
 }
@@ -67,7 +68,8 @@ uint32_t qr_cpu_features(void)
         features |= QR_CPU_AVX2;
     if (features && has(leaf71_a, 1u << 4))
         features |= QR_CPU_AVX_VNNI;
-    if (features && has(xcr0, XCR0_ZMM) && has(leaf7_b, 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31)) {
+    if (features && has(xcr0, XCR0_ZMM) &&
+        has(leaf7_b, 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31)) {
         features |= QR_CPU_AVX512;
         features |= has(leaf7_c, 1u << 11) ? QR_CPU_AVX512_VNNI : 0;
         features |= has(leaf7_c, 1u << 1) ? QR_CPU_AVX512_VBMI : 0;
@@ -78,7 +80,9 @@ uint32_t qr_cpu_features(void)
 
 bool qr_cpu_slow_dot_bf16(void)
 {
-    enum { COOPER_LAKE = 0x55 }; /* it shares its number with Skylake and starts one in each cycle */
+    enum {
+        COOPER_LAKE = 0x55
+    }; /* it shares its number with Skylake and starts one in each cycle */
     uint32_t a, b, c, d;
     if (!__get_cpuid(0, &a, &b, &c, &d) || b != signature_INTEL_ebx)
         return false;

@@ -7,13 +7,13 @@
 #include <stdint.h>
 
 enum qr_cpu_feature {
-    QR_CPU_AVX2 = 1 << 0,   /* AVX2, FMA, F16C, BMI2; YMM state */
+    QR_CPU_AVX2 = 1 << 0, /* AVX2, FMA, F16C, BMI2; YMM state */
     QR_CPU_AVX_VNNI = 1 << 1,
     QR_CPU_AVX512 = 1 << 2, /* F, BW, DQ, VL; ZMM and opmask state */
     QR_CPU_AVX512_VNNI = 1 << 3,
     QR_CPU_AVX512_VBMI = 1 << 4,
     QR_CPU_AVX512_BF16 = 1 << 5,
-    QR_CPU_NEON = 1 << 8,   /* Advanced SIMD of aarch64 */
+    QR_CPU_NEON = 1 << 8, /* Advanced SIMD of aarch64 */
     QR_CPU_DOTPROD = 1 << 9,
     QR_CPU_FHM = 1 << 10,
     QR_CPU_ARM_BF16 = 1 << 11,

@@ -14,13 +14,15 @@ static const struct level {
     const char *name;
     uint32_t need; /* enum qr_cpu_feature */
     void (*init)(struct quire_kernels *k);
-} levels[] = { /* lowest first; each level overrides entries of the supported ones before it */
+} levels[] = {
+    /* lowest first; each level overrides entries of the supported ones before it */
     { "generic", 0, quire_kernels_init_generic },
 #if defined(__x86_64__)
     { "avx2", QR_CPU_AVX2, quire_kernels_init_avx2 },
     { "avx2_vnni", QR_CPU_AVX2 | QR_CPU_AVX_VNNI, quire_kernels_init_avx2_vnni },
     { "avx512", QR_CPU_AVX2 | QR_CPU_AVX512, quire_kernels_init_avx512 },
-    { "avx512_vnni", QR_CPU_AVX2 | QR_CPU_AVX512 | QR_CPU_AVX512_VNNI, quire_kernels_init_avx512_vnni },
+    { "avx512_vnni", QR_CPU_AVX2 | QR_CPU_AVX512 | QR_CPU_AVX512_VNNI,
+      quire_kernels_init_avx512_vnni },
     { "avx512_bf16",
       QR_CPU_AVX2 | QR_CPU_AVX512 | QR_CPU_AVX512_VNNI | QR_CPU_AVX512_VBMI | QR_CPU_AVX512_BF16,
       quire_kernels_init_avx512_bf16 },
@@ -28,7 +30,8 @@ static const struct level {
     { "neon", QR_CPU_NEON, quire_kernels_init_neon },
     { "neon_dotprod", QR_CPU_NEON | QR_CPU_DOTPROD, quire_kernels_init_neon_dotprod },
     { "neon_fhm", QR_CPU_NEON | QR_CPU_DOTPROD | QR_CPU_FHM, quire_kernels_init_neon_fhm },
-    { "neon_bf16", QR_CPU_NEON | QR_CPU_DOTPROD | QR_CPU_FHM | QR_CPU_ARM_BF16, quire_kernels_init_neon_bf16 },
+    { "neon_bf16", QR_CPU_NEON | QR_CPU_DOTPROD | QR_CPU_FHM | QR_CPU_ARM_BF16,
+      quire_kernels_init_neon_bf16 },
     { "neon_i8mm", QR_CPU_NEON | QR_CPU_DOTPROD | QR_CPU_FHM | QR_CPU_ARM_BF16 | QR_CPU_I8MM,
       quire_kernels_init_neon_i8mm },
 #endif
@@ -93,7 +96,8 @@ static quire_status unknown_level(const char *source, const char *name, struct q
 {
     char names[160];
     list_levels(names, sizeof names);
-    return qr_fail(err, QUIRE_E_INVALID_ARG, "%s '%.32s' names no level; this build has %s", source, name, names);
+    return qr_fail(err, QUIRE_E_INVALID_ARG, "%s '%.32s' names no level; this build has %s", source,
+                   name, names);
 }
 
 const char *qr_level_name(int i) { return i >= 0 && i < N_LEVELS ? levels[i].name : NULL; }
@@ -104,7 +108,8 @@ const struct quire_kernels *qr_level_table(int i)
     return i >= 0 && i < N_LEVELS && !missing[i] ? &tables[i] : NULL;
 }
 
-quire_status qr_kernels_get(const char *isa, const struct quire_kernels **out, struct quire_error *err)
+quire_status qr_kernels_get(const char *isa, const struct quire_kernels **out,
+                            struct quire_error *err)
 {
     pthread_once(&once, build_tables);
     *out = NULL;
@@ -115,7 +120,8 @@ quire_status qr_kernels_get(const char *isa, const struct quire_kernels **out, s
         if (missing[i]) {
             char names[160];
             qr_cpu_feature_names(missing[i], names, sizeof names);
-            return qr_fail(err, QUIRE_E_UNSUPPORTED, "isa '%s' needs %s, which this CPU or its OS lacks", isa, names);
+            return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                           "isa '%s' needs %s, which this CPU or its OS lacks", isa, names);
         }
         *out = &tables[i];
         return QUIRE_OK;
@@ -143,11 +149,13 @@ struct text {
 static void append(struct text *t, const char *a, const char *b, const char *c)
 {
     const bool fits = t->used < t->size;
-    const int n = snprintf(fits ? t->out + t->used : NULL, fits ? t->size - t->used : 0, "%s%s%s", a, b, c);
+    const int n =
+        snprintf(fits ? t->out + t->used : NULL, fits ? t->size - t->used : 0, "%s%s%s", a, b, c);
     t->used += n > 0 ? (size_t)n : 0;
 }
 
-quire_status quire_cpu_describe(const char *isa, char *out, size_t out_size, size_t *needed, struct quire_error *err)
+quire_status quire_cpu_describe(const char *isa, char *out, size_t out_size, size_t *needed,
+                                struct quire_error *err)
 {
     if (!out && out_size)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL but out_size is %zu", out_size);
@@ -163,7 +171,8 @@ quire_status quire_cpu_describe(const char *isa, char *out, size_t out_size, siz
     append(&t, "level     ", k->level, "\n");
     for (int i = N_LEVELS - 1; i >= 0 && strcmp(levels[i].name, k->level) != 0; i--) {
         qr_cpu_feature_names(missing[i], names, sizeof names);
-        append(&t, "refused   ", levels[i].name, missing[i] ? ": CPU or OS lacks " : ": above the chosen level\n");
+        append(&t, "refused   ", levels[i].name,
+               missing[i] ? ": CPU or OS lacks " : ": above the chosen level\n");
         if (missing[i])
             append(&t, names, "\n", "");
     }
@@ -174,7 +183,8 @@ quire_status quire_cpu_describe(const char *isa, char *out, size_t out_size, siz
         *needed = t.used + 1;
     return t.used < out_size || !out_size
                ? QUIRE_OK
-               : qr_fail(err, QUIRE_E_LIMIT, "out_size %zu is too small, %zu needed", out_size, t.used + 1);
+               : qr_fail(err, QUIRE_E_LIMIT, "out_size %zu is too small, %zu needed", out_size,
+                         t.used + 1);
 }
 
 const char *quire_cpu_level_name(int i) { return qr_level_name(i); }

@@ -9,7 +9,8 @@
  * isa NULL or "": the best level, capped by the environment variable QUIRE_ISA if set (QUIRE_E_INVALID_ARG listing
  * the names when it names no level of this build). isa given: that very level (QUIRE_E_INVALID_ARG unknown name,
  * QUIRE_E_UNSUPPORTED when the CPU lacks it, saying what is missing). Thread-safe; never freed. */
-quire_status qr_kernels_get(const char *isa, const struct quire_kernels **out, struct quire_error *err);
+quire_status qr_kernels_get(const char *isa, const struct quire_kernels **out,
+                            struct quire_error *err);
 
 /* Levels of this build in rising order: the name, or NULL past the end. usable tells if this CPU runs it. */
 const char *qr_level_name(int i);

@@ -6,18 +6,19 @@
 #include <string.h>
 
 #define QR_STR_(x) #x
-#define QR_STR(x) QR_STR_(x)
+#define QR_STR(x)  QR_STR_(x)
 
 const char *quire_version(void)
 {
-    return QR_STR(QUIRE_VERSION_MAJOR) "." QR_STR(QUIRE_VERSION_MINOR) "." QR_STR(QUIRE_VERSION_PATCH);
+    return QR_STR(QUIRE_VERSION_MAJOR) "." QR_STR(QUIRE_VERSION_MINOR) "." QR_STR(
+        QUIRE_VERSION_PATCH);
 }
 
 const char *quire_status_text(quire_status code)
 {
     switch (code) {
-#define X(c, text) \
-    case c:        \
+#define X(c, text)                                                                                 \
+    case c:                                                                                        \
         return text;
         QUIRE_STATUS_LIST(X)
 #undef X
@@ -28,8 +29,8 @@ const char *quire_status_text(quire_status code)
 const char *quire_status_name(quire_status code)
 {
     switch (code) {
-#define X(c, text) \
-    case c:        \
+#define X(c, text)                                                                                 \
+    case c:                                                                                        \
         return #c;
         QUIRE_STATUS_LIST(X)
 #undef X
@@ -63,7 +64,8 @@ quire_status qr_fail(struct quire_error *err, quire_status code, const char *fmt
     return code;
 }
 
-quire_status qr_fail_at(struct quire_error *err, quire_status code, uint64_t offset, const char *fmt, ...)
+quire_status qr_fail_at(struct quire_error *err, quire_status code, uint64_t offset,
+                        const char *fmt, ...)
 {
     if (writable(err)) {
         va_list ap;
@@ -74,7 +76,8 @@ quire_status qr_fail_at(struct quire_error *err, quire_status code, uint64_t off
     return code;
 }
 
-quire_status qr_fail_errno(struct quire_error *err, quire_status code, int errnum, const char *fmt, ...)
+quire_status qr_fail_errno(struct quire_error *err, quire_status code, int errnum, const char *fmt,
+                           ...)
 {
     if (writable(err)) {
         char reason[96];

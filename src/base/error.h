@@ -10,8 +10,8 @@ quire_status qr_fail(struct quire_error *err, quire_status code, const char *fmt
     __attribute__((format(printf, 3, 4), cold));
 
 /* Same, with the byte offset in the file that is being read. */
-quire_status qr_fail_at(struct quire_error *err, quire_status code, uint64_t offset, const char *fmt,
-                        ...) __attribute__((format(printf, 4, 5), cold));
+quire_status qr_fail_at(struct quire_error *err, quire_status code, uint64_t offset,
+                        const char *fmt, ...) __attribute__((format(printf, 4, 5), cold));
 
 /* Same, with an errno value; appends its text. */
 quire_status qr_fail_errno(struct quire_error *err, quire_status code, int errnum, const char *fmt,
@@ -22,11 +22,11 @@ void qr_log(const struct quire_logger *logger, quire_log_level level, const char
     __attribute__((format(printf, 3, 4)));
 
 /* Returns early from a function that returns quire_status. */
-#define QR_TRY(expr)                   \
-    do {                               \
-        const quire_status qs_ = (expr); \
-        if (qs_ != QUIRE_OK)           \
-            return qs_;                \
+#define QR_TRY(expr)                                                                               \
+    do {                                                                                           \
+        const quire_status qs_ = (expr);                                                           \
+        if (qs_ != QUIRE_OK)                                                                       \
+            return qs_;                                                                            \
     } while (0)
 
 #endif

@@ -10,10 +10,10 @@
 #include "base/kernels_linear.h"
 #include "base/kernels_ops.h"
 
-#define QUIRE_KERNELS(X)    \
-    QUIRE_KERNELS_OPS(X)    \
-    QUIRE_KERNELS_KV(X)     \
-    QUIRE_KERNELS_ATTN(X)   \
+#define QUIRE_KERNELS(X)                                                                           \
+    QUIRE_KERNELS_OPS(X)                                                                           \
+    QUIRE_KERNELS_KV(X)                                                                            \
+    QUIRE_KERNELS_ATTN(X)                                                                          \
     QUIRE_KERNELS_LINEAR(X)
 
 struct quire_kernels {
@@ -32,32 +32,33 @@ struct quire_kernels {
 #define QUIRE_SET(k, name, level_) ((k)->name = quire_##name##_##level_, (k)->impl.name = #level_)
 
 /* Every level declares the whole list; only what it defines is ever referenced. */
-#define QUIRE_LEVELS(X)                                                                     \
-    X(generic) X(avx2) X(avx2_vnni) X(avx512) X(avx512_vnni) X(avx512_bf16) X(neon)         \
-    X(neon_dotprod) X(neon_fhm) X(neon_bf16) X(neon_i8mm) X(emulated)
+#define QUIRE_LEVELS(X)                                                                            \
+    X(generic)                                                                                     \
+    X(avx2) X(avx2_vnni) X(avx512) X(avx512_vnni) X(avx512_bf16) X(neon) X(neon_dotprod)           \
+        X(neon_fhm) X(neon_bf16) X(neon_i8mm) X(emulated)
 
-#define X(ret, name, params)                    \
-    ret quire_##name##_generic params;          \
-    ret quire_##name##_avx2 params;             \
-    ret quire_##name##_avx2_vnni params;        \
-    ret quire_##name##_avx512 params;           \
-    ret quire_##name##_avx512_vnni params;      \
-    ret quire_##name##_avx512_bf16 params;      \
-    ret quire_##name##_neon params;             \
-    ret quire_##name##_neon_dotprod params;     \
-    ret quire_##name##_neon_fhm params;         \
-    ret quire_##name##_neon_bf16 params;        \
-    ret quire_##name##_neon_i8mm params;        \
+#define X(ret, name, params)                                                                       \
+    ret quire_##name##_generic params;                                                             \
+    ret quire_##name##_avx2 params;                                                                \
+    ret quire_##name##_avx2_vnni params;                                                           \
+    ret quire_##name##_avx512 params;                                                              \
+    ret quire_##name##_avx512_vnni params;                                                         \
+    ret quire_##name##_avx512_bf16 params;                                                         \
+    ret quire_##name##_neon params;                                                                \
+    ret quire_##name##_neon_dotprod params;                                                        \
+    ret quire_##name##_neon_fhm params;                                                            \
+    ret quire_##name##_neon_bf16 params;                                                           \
+    ret quire_##name##_neon_i8mm params;                                                           \
     ret quire_##name##_emulated params; /* templates over vec_scalar.h, tests only */
 QUIRE_KERNELS(X)
 #undef X
 
 /* One init function per family and folder (src/<level>/<family>*.c define them), called by the folder's init.c. */
-#define X(level)                                              \
-    void quire_kernels_init_##level(struct quire_kernels *k); \
-    void quire_init_ops_##level(struct quire_kernels *k);     \
-    void quire_init_kv_##level(struct quire_kernels *k);      \
-    void quire_init_attn_##level(struct quire_kernels *k);    \
+#define X(level)                                                                                   \
+    void quire_kernels_init_##level(struct quire_kernels *k);                                      \
+    void quire_init_ops_##level(struct quire_kernels *k);                                          \
+    void quire_init_kv_##level(struct quire_kernels *k);                                           \
+    void quire_init_attn_##level(struct quire_kernels *k);                                         \
     void quire_init_linear_##level(struct quire_kernels *k);
 QUIRE_LEVELS(X)
 #undef X

@@ -24,14 +24,14 @@ static inline bool qr_read_bytes(struct qr_reader *r, size_t n, const uint8_t **
     return true;
 }
 
-#define QR_READER_SCALAR(name, type)                                \
-    static inline bool qr_read_##name(struct qr_reader *r, type *out) \
-    {                                                               \
-        const uint8_t *p;                                           \
-        if (!qr_read_bytes(r, sizeof *out, &p))                     \
-            return false;                                           \
-        memcpy(out, p, sizeof *out);                                \
-        return true;                                                \
+#define QR_READER_SCALAR(name, type)                                                               \
+    static inline bool qr_read_##name(struct qr_reader *r, type *out)                              \
+    {                                                                                              \
+        const uint8_t *p;                                                                          \
+        if (!qr_read_bytes(r, sizeof *out, &p))                                                    \
+            return false;                                                                          \
+        memcpy(out, p, sizeof *out);                                                               \
+        return true;                                                                               \
     }
 QR_READER_SCALAR(u8, uint8_t)
 QR_READER_SCALAR(u16, uint16_t)

@@ -8,7 +8,8 @@ void qr_openmp_run(uint32_t n_threads, struct quire_barrier *barrier, qr_part_fn
 #pragma omp parallel num_threads((int)n_threads)
     {
         /* the runtime may give fewer threads than asked for */
-        const struct quire_team team = { (uint32_t)omp_get_thread_num(), (uint32_t)omp_get_num_threads(), barrier };
+        const struct quire_team team = { (uint32_t)omp_get_thread_num(),
+                                         (uint32_t)omp_get_num_threads(), barrier };
         qr_part_call(part, arg, &team);
     }
 }

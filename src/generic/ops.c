@@ -30,15 +30,16 @@ static float sum(const float *x, size_t n)
     return tree_sum(s);
 }
 
-void quire_rms_norm_generic(float *out, const float *x, const float *w, float w_add, float eps, size_t n)
+void quire_rms_norm_generic(float *out, const float *x, const float *w, float w_add, float eps,
+                            size_t n)
 {
     const float scale = 1 / sqrtf(sum_of_squares(x, 0, n) / (float)n + eps);
     for (size_t i = 0; i < n; i++)
         out[i] = x[i] * scale * (w ? w[i] + w_add : 1);
 }
 
-void quire_layer_norm_generic(float *out, const float *x, const float *w, const float *b, float w_add, float eps,
-                              size_t n)
+void quire_layer_norm_generic(float *out, const float *x, const float *w, const float *b,
+                              float w_add, float eps, size_t n)
 {
     const float mean = sum(x, n) / (float)n;
     const float scale = 1 / sqrtf(sum_of_squares(x, mean, n) / (float)n + eps);
@@ -55,7 +56,8 @@ void quire_silu_mul_generic(float *gate, const float *up, size_t n)
 void quire_gelu_tanh_mul_generic(float *gate, const float *up, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const float x = gate[i], inner = 0.79788456080286536f * fmaf(0.044715f * x * x, x, x); /* sqrt(2/pi) */
+        const float x = gate[i],
+                    inner = 0.79788456080286536f * fmaf(0.044715f * x * x, x, x); /* sqrt(2/pi) */
         gate[i] = 0.5f * x * (1 + tanhf(inner)) * (up ? up[i] : 1);
     }
 }

@@ -102,14 +102,16 @@ void qr_model_config_finish(struct qr_model_config *cfg, const struct qr_arch *a
 {
     if (arch->scaled_embedding)
         cfg->embedding_scale = sqrtf((float)cfg->hidden_size);
-    if (cfg->kind == QR_MODEL_DECODER && !cfg->causal) /* a family of decoders, trained to see both ways */
+    if (cfg->kind == QR_MODEL_DECODER &&
+        !cfg->causal) /* a family of decoders, trained to see both ways */
         cfg->kind = QR_MODEL_ENCODER;
     cfg->layers[0].bare_input = arch->bare_first_layer;
     for (uint32_t i = 0; i < qr_model_all_layers(cfg); i++) {
         const struct qr_layer_config *l = &cfg->layers[i];
         cfg->max_heads = max_u32(cfg->max_heads, l->n_heads);
         cfg->max_kv_heads = max_u32(cfg->max_kv_heads, l->n_kv_heads);
-        cfg->max_ffn_size = max_u32(cfg->max_ffn_size, l->moe ? cfg->moe.shared_ffn_size : l->ffn_size);
+        cfg->max_ffn_size =
+            max_u32(cfg->max_ffn_size, l->moe ? cfg->moe.shared_ffn_size : l->ffn_size);
     }
 }
 
@@ -176,8 +178,8 @@ static quire_status check_latent(const struct qr_model_config *c, struct quire_e
     QR_TRY(in_range("q_lora_rank", m->q_lora_rank, 0, QR_CONFIG_MAX_HIDDEN, err));
     QR_TRY(in_range("qk_nope_head_dim", m->qk_nope_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err));
     QR_TRY(in_range("qk_rope_head_dim", m->qk_rope_dim, 2, QR_CONFIG_MAX_HEAD_DIM - 1, err));
-    QR_TRY(in_range("kv_lora_rank", m->kv_lora_rank, 1, QR_CONFIG_MAX_HEAD_DIM - m->qk_rope_dim,
-                    err));
+    QR_TRY(
+        in_range("kv_lora_rank", m->kv_lora_rank, 1, QR_CONFIG_MAX_HEAD_DIM - m->qk_rope_dim, err));
     if (c->n_rope != 1 || c->rope[0].dim != m->qk_rope_dim)
         return qr_fail(err, QUIRE_E_FORMAT,
                        "model description: %u rotary dimensions, but qk_rope_head_dim is %u",
@@ -272,7 +274,8 @@ static quire_status check_moe(const struct qr_model_config *c, struct quire_erro
         return qr_fail(err, QUIRE_E_FORMAT, "model description: %u experts in %u groups",
                        m->n_experts, m->n_groups);
     if (m->n_experts / m->n_groups * (uint64_t)m->n_groups_used < m->n_used)
-        return qr_fail(err, QUIRE_E_FORMAT, "model description: %u experts used, but %u of %u groups hold fewer",
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model description: %u experts used, but %u of %u groups hold fewer",
                        m->n_used, m->n_groups_used, m->n_groups);
     return real_range("expert weights scale", (double)m->weights_scale, 1e-6, 1e6, err);
 }
@@ -281,12 +284,15 @@ static quire_status check_encoder(const struct qr_model_config *c, struct quire_
 {
     QR_TRY(in_range("number of token types", c->n_token_types, 0, QR_CONFIG_MAX_TYPES, err));
     if (c->relative_buckets) { /* the first half are for one distance each */
-        QR_TRY(in_range("relative attention buckets", c->relative_buckets, 4, QR_CONFIG_MAX_BUCKETS, err));
-        QR_TRY(in_range("relative attention distance", c->relative_distance, c->relative_buckets / 2 + 1,
-                        QR_CONFIG_MAX_DISTANCE, err));
+        QR_TRY(in_range("relative attention buckets", c->relative_buckets, 4, QR_CONFIG_MAX_BUCKETS,
+                        err));
+        QR_TRY(in_range("relative attention distance", c->relative_distance,
+                        c->relative_buckets / 2 + 1, QR_CONFIG_MAX_DISTANCE, err));
     }
-    if (c->kind == QR_MODEL_ENCODER_DECODER && c->block != QR_BLOCK_PRE && c->block != QR_BLOCK_POST)
-        return qr_fail(err, QUIRE_E_INTERNAL, "blocks of kind %d have no cross attention", (int)c->block);
+    if (c->kind == QR_MODEL_ENCODER_DECODER && c->block != QR_BLOCK_PRE &&
+        c->block != QR_BLOCK_POST)
+        return qr_fail(err, QUIRE_E_INTERNAL, "blocks of kind %d have no cross attention",
+                       (int)c->block);
     return QUIRE_OK;
 }
 

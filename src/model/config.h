@@ -130,7 +130,8 @@ struct qr_moe_config {
 struct qr_mla_config {
     uint32_t q_lora_rank; /* 0: plain q projection */
     uint32_t kv_lora_rank, qk_nope_dim, qk_rope_dim;
-    bool expand; /* weights for expanded keys are wanted too; the one field that is the caller's choice */
+    bool
+        expand; /* weights for expanded keys are wanted too; the one field that is the caller's choice */
 };
 
 /* Which projections carry a bias vector. */
@@ -158,7 +159,8 @@ struct qr_model_config {
 
     /* sizes */
     uint32_t n_layers, hidden_size, vocab_size, context_length;
-    uint32_t n_encoder_layers; /* of an encoder-decoder's encoder; n_layers are the decoder's then */
+    uint32_t
+        n_encoder_layers; /* of an encoder-decoder's encoder; n_layers are the decoder's then */
     uint32_t head_dim, v_head_dim;
     uint32_t max_heads, max_kv_heads, max_ffn_size; /* over all layers */
 
@@ -204,7 +206,7 @@ struct qr_model_config {
     struct qr_layer_config *layers; /* [n_layers], then the encoder's [n_encoder_layers] */
 
     /* tokens */
-    int32_t bos_id, pad_id; /* -1: none */
+    int32_t bos_id, pad_id;   /* -1: none */
     int32_t decoder_start_id; /* begins the decoder's sequence; -1: none */
     uint32_t n_eos;
     int32_t eos_ids[QR_MAX_EOS];
@@ -233,15 +235,18 @@ static inline uint32_t qr_model_all_layers(const struct qr_model_config *cfg)
 }
 
 /* Is there a norm behind the last layer? POST blocks end with one of their own. */
-static inline bool qr_model_final_norm(const struct qr_model_config *cfg) { return cfg->block != QR_BLOCK_POST; }
+static inline bool qr_model_final_norm(const struct qr_model_config *cfg)
+{
+    return cfg->block != QR_BLOCK_POST;
+}
 
 /* Has any layer a mixture of experts? */
 bool qr_model_has_experts(const struct qr_model_config *cfg);
 
 /* Takes over how embeddings are pooled from the text of 1_Pooling/config.json. Ways that quire does not know are ignored:
  * a program chooses for itself. */
-quire_status qr_model_config_read_pooling(struct qr_model_config *cfg, const char *json, size_t size,
-                                          struct quire_error *err);
+quire_status qr_model_config_read_pooling(struct qr_model_config *cfg, const char *json,
+                                          size_t size, struct quire_error *err);
 
 /* The semantic validator, called by both of the above: limits, divisibility, finite numbers. */
 quire_status qr_model_config_validate(const struct qr_model_config *cfg, struct quire_error *err);

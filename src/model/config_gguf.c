@@ -53,7 +53,8 @@ quire_status qr_gguf_source_str_or(const struct gguf_source *s, const char *key,
     return qr_gguf_get_str_or(s->g, name, dflt, out, s->err);
 }
 
-quire_status qr_gguf_source_bool_or(const struct gguf_source *s, const char *key, bool dflt, bool *out)
+quire_status qr_gguf_source_bool_or(const struct gguf_source *s, const char *key, bool dflt,
+                                    bool *out)
 {
     char name[QR_GGUF_KEY_MAX];
     full_key(s, key, name);
@@ -118,10 +119,11 @@ static quire_status read_latent(const struct gguf_source *s)
     QR_TRY(qr_gguf_source_u32(s, "attention.kv_lora_rank", &cfg->mla.kv_lora_rank));
     QR_TRY(qr_gguf_source_u32(s, "rope.dimension_count", &rope));
     QR_TRY(qr_gguf_source_u32_or(s, "attention.key_length_mla", cfg->head_dim, &cfg->head_dim));
-    QR_TRY(qr_gguf_source_u32_or(s, "attention.value_length_mla", cfg->v_head_dim, &cfg->v_head_dim));
+    QR_TRY(
+        qr_gguf_source_u32_or(s, "attention.value_length_mla", cfg->v_head_dim, &cfg->v_head_dim));
     if (cfg->head_dim <= rope)
-        return qr_fail(s->err, QUIRE_E_FORMAT, "%s: heads of %u dimensions, %u of them rotary", s->prefix,
-                       cfg->head_dim, rope);
+        return qr_fail(s->err, QUIRE_E_FORMAT, "%s: heads of %u dimensions, %u of them rotary",
+                       s->prefix, cfg->head_dim, rope);
     return qr_model_config_set_latent(cfg, cfg->head_dim - rope, rope, s->err);
 }
 
@@ -219,7 +221,8 @@ static quire_status read_scales(const struct gguf_source *s)
     const bool rms = cfg->norm == QR_NORM_RMS || cfg->norm == QR_NORM_RMS_PLUS1;
     full_key(s, rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon", name);
     QR_TRY(qr_gguf_get_f32(s->g, name, &cfg->norm_eps, s->err));
-    QR_TRY(qr_gguf_source_f32_or(s, "attention.scale", arch->unscaled_attention ? 1 : (float)(1 / sqrt(width)),
+    QR_TRY(qr_gguf_source_f32_or(s, "attention.scale",
+                                 arch->unscaled_attention ? 1 : (float)(1 / sqrt(width)),
                                  &cfg->attention_scale));
     if (cfg->attention_scale == 0) /* some writers mean the usual one */
         cfg->attention_scale = (float)(1 / sqrt(width));
@@ -241,7 +244,8 @@ static quire_status read_multipliers(const struct gguf_source *s)
         cfg->logit_scale = 1 / cfg->logit_scale;
     QR_TRY(qr_gguf_source_f32_or(s, "attention.clamp_kqv", 0, &cfg->clip_qkv));
     if (s->arch->alibi_max_bias > 0)
-        QR_TRY(qr_gguf_source_f32_or(s, "attention.max_alibi_bias", s->arch->alibi_max_bias, &cfg->alibi_max_bias));
+        QR_TRY(qr_gguf_source_f32_or(s, "attention.max_alibi_bias", s->arch->alibi_max_bias,
+                                     &cfg->alibi_max_bias));
     if (s->arch->hf_alibi_key && !qr_gguf_source_has(s, "attention.max_alibi_bias"))
         cfg->alibi_max_bias = 0; /* the family has forms without */
     cfg->alibi_scale = s->arch->alibi_scaled ? cfg->attention_scale : 1;
@@ -255,7 +259,8 @@ static bool has_role(const struct gguf_source *s, enum qr_weight_role role)
 
 static quire_status read_pooling(const struct gguf_source *s)
 {
-    static const uint8_t ways[] = { QUIRE_POOLING_MEAN, QUIRE_POOLING_MEAN, QUIRE_POOLING_CLS, QUIRE_POOLING_LAST };
+    static const uint8_t ways[] = { QUIRE_POOLING_MEAN, QUIRE_POOLING_MEAN, QUIRE_POOLING_CLS,
+                                    QUIRE_POOLING_LAST };
     uint32_t type; /* 0: none given */
     QR_TRY(qr_gguf_source_u32_or(s, "pooling_type", 0, &type));
     if (type < sizeof ways)
@@ -278,7 +283,8 @@ static quire_status read_encoder(const struct gguf_source *s)
         cfg->relative_distance = DEFAULT_DISTANCE;
         QR_TRY(qr_gguf_source_u32(s, "attention.relative_buckets_count", &cfg->relative_buckets));
         if (cfg->relative_buckets == 0)
-            return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s.attention.relative_buckets_count is 0", s->prefix);
+            return qr_fail(s->err, QUIRE_E_FORMAT,
+                           "metadata key %s.attention.relative_buckets_count is 0", s->prefix);
     }
     if (s->arch->scaled_tied_head && !has_role(s, QR_W_OUTPUT))
         cfg->logit_scale = 1 / sqrtf((float)cfg->hidden_size);
@@ -299,8 +305,8 @@ static quire_status read_block(const struct gguf_source *s)
         const bool two = qr_gguf_find_tensor(s->g, "blk.0.attn_norm_2.weight", &tensor);
         cfg->block = two ? QR_BLOCK_PARALLEL2 : QR_BLOCK_PARALLEL1;
     } else if (s->arch->hf_parallel_key) {
-        QR_TRY(qr_gguf_source_bool_or(s, "use_parallel_residual", s->arch->hf_parallel_block == QR_BLOCK_PARALLEL2,
-                                      &parallel));
+        QR_TRY(qr_gguf_source_bool_or(s, "use_parallel_residual",
+                                      s->arch->hf_parallel_block == QR_BLOCK_PARALLEL2, &parallel));
         cfg->block = parallel ? s->arch->hf_parallel_block : s->arch->block;
     }
     return QUIRE_OK;
@@ -320,7 +326,9 @@ static void read_flags(const struct gguf_source *s)
         .output = has_role(s, QR_W_OUTPUT_BIAS),
     };
     if (s->cfg->qk_norm == QR_QK_NORM_FULL || s->cfg->qk_norm == QR_QK_NORM_HEAD)
-        s->cfg->qk_norm = has_role(s, QR_W_ATTN_Q_NORM) || !s->arch->hf_qk_norm_key ? s->cfg->qk_norm : QR_QK_NORM_NONE;
+        s->cfg->qk_norm = has_role(s, QR_W_ATTN_Q_NORM) || !s->arch->hf_qk_norm_key
+                              ? s->cfg->qk_norm
+                              : QR_QK_NORM_NONE;
     s->cfg->tied_output = !has_role(s, QR_W_OUTPUT);
 }
 

@@ -26,7 +26,8 @@ quire_status qr_gguf_source_f32_or(const struct gguf_source *s, const char *key,
 quire_status qr_gguf_source_str_or(const struct gguf_source *s, const char *key, const char *dflt,
                                    struct qr_gguf_str *out);
 
-quire_status qr_gguf_source_bool_or(const struct gguf_source *s, const char *key, bool dflt, bool *out);
+quire_status qr_gguf_source_bool_or(const struct gguf_source *s, const char *key, bool dflt,
+                                    bool *out);
 
 /* Does the file have a tensor of that role (in that layer)? */
 bool qr_gguf_source_has_role(const struct gguf_source *s, enum qr_weight_role role, uint32_t layer);

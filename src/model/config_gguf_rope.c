@@ -52,7 +52,8 @@ static quire_status read_factors(const struct gguf_source *s, const char *name, 
 
 /* Latent attention: cosines and sines stay as they are; scores as a whole grow instead. The multiplier is 0.1 times
  * mscale_all_dim of config.json. */
-static quire_status scale_scores(const struct gguf_source *s, const struct qr_rope_config *r, float factor)
+static quire_status scale_scores(const struct gguf_source *s, const struct qr_rope_config *r,
+                                 float factor)
 {
     float multiplier;
     QR_TRY(qr_gguf_source_f32_or(s, "rope.scaling.yarn_log_multiplier", 0, &multiplier));

@@ -12,55 +12,70 @@ enum { MAX_TOKENS = 1 << 20, MAX_SEQS = 1 << 16, ALIGN = 64 };
 void quire_context_params_default(struct quire_context_params *params)
 {
     if (params)
-        *params = (struct quire_context_params){ .struct_size = sizeof *params, .max_tokens = 512, .max_seqs = 1 };
+        *params = (struct quire_context_params){ .struct_size = sizeof *params,
+                                                 .max_tokens = 512,
+                                                 .max_seqs = 1 };
 }
 
-static quire_status check_cache(const struct quire_model *m, const struct quire_kv_cache *kv, struct quire_error *err)
+static quire_status check_cache(const struct quire_model *m, const struct quire_kv_cache *kv,
+                                struct quire_error *err)
 {
     if (quire_kv_group_count(kv) != m->groups.n_kv)
-        return qr_fail(err, QUIRE_E_MISMATCH, "params.kv has %u groups, the model needs %u", quire_kv_group_count(kv),
-                       m->groups.n_kv);
+        return qr_fail(err, QUIRE_E_MISMATCH, "params.kv has %u groups, the model needs %u",
+                       quire_kv_group_count(kv), m->groups.n_kv);
     for (uint32_t i = 0; i < m->groups.n_kv; i++) {
         struct quire_kv_group_config g;
         const struct quire_kv_group_config *want = &m->groups.kv[i];
         QR_TRY(quire_kv_group_get(kv, i, &g, err));
-        if (g.n_layers != want->n_layers || g.n_kv_heads != want->n_kv_heads || g.head_size != want->head_size ||
-            g.v_head_size != want->v_head_size || g.flags != want->flags)
-            return qr_fail(err, QUIRE_E_MISMATCH,
-                           "params.kv group %u is %u layers x %u heads x %u%s, the model needs %u x %u x %u%s", i,
-                           g.n_layers, g.n_kv_heads, g.head_size, g.flags & QUIRE_KV_LATENT ? ", latent" : "",
-                           want->n_layers, want->n_kv_heads, want->head_size,
-                           want->flags & QUIRE_KV_LATENT ? ", latent" : "");
+        if (g.n_layers != want->n_layers || g.n_kv_heads != want->n_kv_heads ||
+            g.head_size != want->head_size || g.v_head_size != want->v_head_size ||
+            g.flags != want->flags)
+            return qr_fail(
+                err, QUIRE_E_MISMATCH,
+                "params.kv group %u is %u layers x %u heads x %u%s, the model needs %u x %u x %u%s",
+                i, g.n_layers, g.n_kv_heads, g.head_size,
+                g.flags & QUIRE_KV_LATENT ? ", latent" : "", want->n_layers, want->n_kv_heads,
+                want->head_size, want->flags & QUIRE_KV_LATENT ? ", latent" : "");
     }
     return QUIRE_OK;
 }
 
 /* Does the model keep keys and values from step to step, and is there a cache for them? */
-static quire_status check_kv(const struct quire_model *m, const struct quire_kv_cache *kv, struct quire_error *err)
+static quire_status check_kv(const struct quire_model *m, const struct quire_kv_cache *kv,
+                             struct quire_error *err)
 {
     if (m->config->kind == QR_MODEL_ENCODER)
-        return kv ? qr_fail(err, QUIRE_E_INVALID_ARG, "params.kv must be NULL: an encoder keeps nothing") : QUIRE_OK;
+        return kv ? qr_fail(err, QUIRE_E_INVALID_ARG,
+                            "params.kv must be NULL: an encoder keeps nothing")
+                  : QUIRE_OK;
     if (!kv)
-        return qr_model_encodes(m) ? QUIRE_OK : qr_fail(err, QUIRE_E_INVALID_ARG, "params.kv is NULL");
+        return qr_model_encodes(m) ? QUIRE_OK
+                                   : qr_fail(err, QUIRE_E_INVALID_ARG, "params.kv is NULL");
     return check_cache(m, kv, err);
 }
 
-static quire_status check_params(const struct quire_model *m, const struct quire_context_params *p, struct quire_error *err)
+static quire_status check_params(const struct quire_model *m, const struct quire_context_params *p,
+                                 struct quire_error *err)
 {
     if (!m)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "model is NULL");
     if (!p)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
     if (p->struct_size != sizeof *p)
-        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, this library expects %zu", p->struct_size, sizeof *p);
+        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, this library expects %zu",
+                       p->struct_size, sizeof *p);
     if (!p->max_tokens || p->max_tokens > MAX_TOKENS)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_tokens %u is not in 1..%d", p->max_tokens, MAX_TOKENS);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_tokens %u is not in 1..%d",
+                       p->max_tokens, MAX_TOKENS);
     if (!p->max_seqs || p->max_seqs > MAX_SEQS)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_seqs %u is not in 1..%d", p->max_seqs, MAX_SEQS);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_seqs %u is not in 1..%d", p->max_seqs,
+                       MAX_SEQS);
     if (p->max_encoder_tokens > MAX_TOKENS)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_encoder_tokens %u is above %d", p->max_encoder_tokens, MAX_TOKENS);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_encoder_tokens %u is above %d",
+                       p->max_encoder_tokens, MAX_TOKENS);
     if (p->max_encoder_len > INT32_MAX)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_encoder_len %u is above %d", p->max_encoder_len, INT32_MAX);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_encoder_len %u is above %d",
+                       p->max_encoder_len, INT32_MAX);
     QR_TRY(qr_expand_check(m, p->expand_latent_from, err));
     return check_kv(m, p->kv, err);
 }
@@ -68,7 +83,8 @@ static quire_status check_params(const struct quire_model *m, const struct quire
 static uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-static void set_limits(const struct quire_model *m, const struct quire_context_params *p, struct quire_context *c)
+static void set_limits(const struct quire_model *m, const struct quire_context_params *p,
+                       struct quire_context *c)
 {
     *c = (struct quire_context){
         .kv = p->kv,
@@ -82,13 +98,17 @@ static void set_limits(const struct quire_model *m, const struct quire_context_p
     };
     if (qr_model_encodes(m)) {
         c->max_encoder_tokens = p->max_encoder_tokens ? p->max_encoder_tokens : p->max_tokens;
-        c->max_encoder_len =
-            p->max_encoder_len ? p->max_encoder_len : min_u32(c->max_encoder_tokens, m->config->context_length);
+        c->max_encoder_len = p->max_encoder_len
+                                 ? p->max_encoder_len
+                                 : min_u32(c->max_encoder_tokens, m->config->context_length);
         qr_encoder_cache_size(c);
     }
     c->max_rows = max_u32(qr_model_decodes(m) ? c->max_tokens : 0, c->max_encoder_tokens);
     /* a sequence may ask for its last row by default */
-    c->max_logits = max_u32(p->max_logits ? p->max_logits : qr_model_decodes(m) ? c->max_tokens : c->max_rows, c->max_seqs);
+    c->max_logits = max_u32(p->max_logits         ? p->max_logits
+                            : qr_model_decodes(m) ? c->max_tokens
+                                                  : c->max_rows,
+                            c->max_seqs);
 }
 
 /* Deals out one block of memory; with base NULL it only counts. */
@@ -111,7 +131,10 @@ static void *take(struct carve *c, size_t n, size_t width, size_t elem)
     return p;
 }
 
-static float *take_floats(struct carve *c, size_t n, size_t width) { return take(c, n, width, sizeof(float)); }
+static float *take_floats(struct carve *c, size_t n, size_t width)
+{
+    return take(c, n, width, sizeof(float));
+}
 
 /* Does the product of a role read what a feed-forward's first products give? */
 static bool reads_gate(int role) { return role == QR_W_FFN_DOWN || role == QR_W_SHARED_DOWN; }
@@ -131,8 +154,8 @@ static size_t act_bytes(const struct quire_model *m, size_t layer_rows, size_t h
             const size_t rows = i ? layer_rows : head_rows;
             /* weights that share an input may be of different types: make room for both views */
             const unsigned views = m->compute == QUIRE_COMPUTE_F32 ? QR_ACT_F32
-                                   : w->k % 32 == 0               ? QR_ACT_F32 | QR_ACT_BF16 | QR_ACT_Q8
-                                                                  : QR_ACT_F32 | QR_ACT_BF16;
+                                   : w->k % 32 == 0 ? QR_ACT_F32 | QR_ACT_BF16 | QR_ACT_Q8
+                                                    : QR_ACT_F32 | QR_ACT_BF16;
             if (qr_act_bytes(views, rows, w->k, &bytes))
                 most = bytes > most ? bytes : most;
         }
@@ -144,12 +167,14 @@ static size_t act_bytes(const struct quire_model *m, size_t layer_rows, size_t h
 static size_t expert_act_bytes(const struct quire_model *m, const struct quire_context *ctx)
 {
     const struct qr_model_config *c = m->config;
-    const size_t widths[] = { c->hidden_size, c->moe.ffn_size }, rows = (size_t)ctx->max_rows * c->moe.n_used;
+    const size_t widths[] = { c->hidden_size, c->moe.ffn_size },
+                 rows = (size_t)ctx->max_rows * c->moe.n_used;
     size_t most = 0;
     for (int i = 0; i < 2; i++) {
         size_t bytes = 0;
         const unsigned q8 = widths[i] % 32 == 0 ? QR_ACT_Q8 : 0;
-        const unsigned views = m->compute == QUIRE_COMPUTE_F32 ? QR_ACT_F32 : QR_ACT_F32 | QR_ACT_BF16 | q8;
+        const unsigned views =
+            m->compute == QUIRE_COMPUTE_F32 ? QR_ACT_F32 : QR_ACT_F32 | QR_ACT_BF16 | q8;
         if (qr_act_bytes(views, rows, widths[i], &bytes))
             most = bytes > most ? bytes : most;
     }
@@ -271,7 +296,8 @@ static void carve_buffers(const struct quire_model *m, struct quire_context *ctx
     ctx->positions = take(c, rows, 1, sizeof(uint32_t));
     ctx->lengths = take(c, rows, 1, sizeof(uint32_t));
     ctx->last_rows = take(c, ctx->max_seqs, 1, sizeof(uint32_t));
-    const size_t dense = act_bytes(m, rows, ctx->max_logits, false), experts = expert_act_bytes(m, ctx);
+    const size_t dense = act_bytes(m, rows, ctx->max_logits, false),
+                 experts = expert_act_bytes(m, ctx);
     ctx->act_memory = take(c, dense > experts ? dense : experts, 1, 1);
     ctx->gate_views = take(c, act_bytes(m, rows, 0, true), 1, 1);
     carve_own(m, ctx, c);
@@ -286,20 +312,22 @@ static void carve_buffers(const struct quire_model *m, struct quire_context *ctx
 }
 
 /* Checks everything and counts the bytes of the buffers. */
-static quire_status measure(const struct quire_model *m, const struct quire_context_params *p, struct quire_context *c,
-                            struct carve *carve, struct quire_error *err)
+static quire_status measure(const struct quire_model *m, const struct quire_context_params *p,
+                            struct quire_context *c, struct carve *carve, struct quire_error *err)
 {
     QR_TRY(check_params(m, p, err));
     set_limits(m, p, c);
     *carve = (struct carve){ 0 };
     carve_buffers(m, c, carve);
     if (carve->overflow)
-        return qr_fail(err, QUIRE_E_LIMIT, "a step of %u tokens is beyond the address space", c->max_rows);
+        return qr_fail(err, QUIRE_E_LIMIT, "a step of %u tokens is beyond the address space",
+                       c->max_rows);
     return QUIRE_OK;
 }
 
-quire_status quire_context_bytes(const struct quire_model *model, const struct quire_context_params *params,
-                                 uint64_t *bytes, struct quire_error *err)
+quire_status quire_context_bytes(const struct quire_model *model,
+                                 const struct quire_context_params *params, uint64_t *bytes,
+                                 struct quire_error *err)
 {
     struct quire_context c;
     struct carve carve;
@@ -314,7 +342,8 @@ quire_status quire_context_bytes(const struct quire_model *model, const struct q
     return QUIRE_OK;
 }
 
-quire_status quire_context_create(struct quire_model *model, const struct quire_context_params *params,
+quire_status quire_context_create(struct quire_model *model,
+                                  const struct quire_context_params *params,
                                   struct quire_context **out, struct quire_error *err)
 {
     struct quire_context limits;
@@ -341,7 +370,8 @@ quire_status quire_context_create(struct quire_model *model, const struct quire_
         if (s != QUIRE_OK)
             quire_plan_destroy(c->plan);
     } else {
-        qr_fail(err, s, "no memory for a step of %u tokens (%zu bytes)", limits.max_rows, carve.used);
+        qr_fail(err, s, "no memory for a step of %u tokens (%zu bytes)", limits.max_rows,
+                carve.used);
     }
     if (s != QUIRE_OK) {
         qr_free(params->allocator, memory, carve.used, 1);

@@ -16,8 +16,8 @@ static float alibi_slope(const struct qr_model_config *c, uint32_t n_heads, uint
     return (float)exp2(-exponent) * c->alibi_scale;
 }
 
-static quire_status fill_alibi(struct quire_model *m, uint32_t n_heads, struct quire_attention_config *a,
-                               struct quire_error *err)
+static quire_status fill_alibi(struct quire_model *m, uint32_t n_heads,
+                               struct quire_attention_config *a, struct quire_error *err)
 {
     float *slopes = qr_arena_alloc(&m->vectors, n_heads, sizeof *slopes);
     if (!slopes)
@@ -29,17 +29,18 @@ static quire_status fill_alibi(struct quire_model *m, uint32_t n_heads, struct q
 }
 
 /* The first layer of a stack has the buckets; the others share its bias by distance. */
-static quire_status fill_relative(struct quire_model *m, uint32_t i, struct quire_attention_config *a,
-                                  struct quire_error *err)
+static quire_status fill_relative(struct quire_model *m, uint32_t i,
+                                  struct quire_attention_config *a, struct quire_error *err)
 {
     const struct qr_model_config *c = m->config;
     const uint32_t first = c->layers[i].encoder ? c->n_layers : 0, range = c->relative_distance;
     if (i == first) {
-        float *bias = qr_arena_alloc(&m->vectors, a->num_heads, (2 * (size_t)range + 1) * sizeof *bias);
+        float *bias =
+            qr_arena_alloc(&m->vectors, a->num_heads, (2 * (size_t)range + 1) * sizeof *bias);
         if (!bias)
             return qr_fail(err, QUIRE_E_NOMEM, "no memory for a relative position bias");
-        QR_TRY(quire_relative_bias(m->layers[i].vec[QR_W_ATTN_REL_BIAS], c->relative_buckets, a->num_heads, !a->causal,
-                                   range, range, bias, err));
+        QR_TRY(quire_relative_bias(m->layers[i].vec[QR_W_ATTN_REL_BIAS], c->relative_buckets,
+                                   a->num_heads, !a->causal, range, range, bias, err));
         a->relative_bias = bias;
     } else {
         a->relative_bias = m->layers[first].attention.relative_bias;
@@ -91,10 +92,13 @@ static void assign_kv_group(struct quire_model *m, struct qr_groups *groups, uin
 {
     const struct qr_model_config *c = m->config;
     const struct qr_layer_config *l = &c->layers[i];
-    const bool encodes = groups == &m->encoder; /* its cache forgets a layer with the next one, and nothing earlier */
+    const bool encodes =
+        groups ==
+        &m->encoder; /* its cache forgets a layer with the next one, and nothing earlier */
     const uint32_t window = encodes ? 0 : l->window;
     uint32_t g = 0;
-    while (g < groups->n_kv && !(groups->kv[g].n_kv_heads == l->n_kv_heads && groups->kv[g].sliding_window == window))
+    while (g < groups->n_kv &&
+           !(groups->kv[g].n_kv_heads == l->n_kv_heads && groups->kv[g].sliding_window == window))
         g++;
     struct quire_kv_group_config *group = &groups->kv[g];
     if (g == groups->n_kv) {
@@ -110,10 +114,11 @@ static void assign_kv_group(struct quire_model *m, struct qr_groups *groups, uin
     group->n_layers = m->layers[i].kv_layer + 1;
 }
 
-static bool same_division(const struct quire_attention_config *a, const struct quire_attention_config *b)
+static bool same_division(const struct quire_attention_config *a,
+                          const struct quire_attention_config *b)
 {
-    return a->num_heads == b->num_heads && a->window_left == b->window_left && a->window_right == b->window_right &&
-           a->chunk_size == b->chunk_size;
+    return a->num_heads == b->num_heads && a->window_left == b->window_left &&
+           a->window_right == b->window_right && a->chunk_size == b->chunk_size;
 }
 
 static void assign_plan_group(struct qr_groups *groups, struct qr_model_layer *layer)
@@ -123,7 +128,8 @@ static void assign_plan_group(struct qr_groups *groups, struct qr_model_layer *l
                                    same_division(groups->plan[g].config, &layer->attention)))
         g++;
     if (g == groups->n_plan)
-        groups->plan[groups->n_plan++] = (struct quire_plan_group){ &layer->attention, layer->kv_group, 0 };
+        groups->plan[groups->n_plan++] =
+            (struct quire_plan_group){ &layer->attention, layer->kv_group, 0 };
     layer->plan_group = g;
 }
 
@@ -143,20 +149,25 @@ static void add_cross_group(struct quire_model *m)
     }
     m->cross_group = (int32_t)groups->n_kv;
     m->cross_plan_group = groups->n_plan;
-    groups->kv[groups->n_kv++] = (struct quire_kv_group_config){ .n_layers = c->n_layers,
-                                                                 .n_kv_heads = c->layers[0].n_kv_heads,
-                                                                 .head_size = c->head_dim,
-                                                                 .v_head_size = c->v_head_dim };
-    groups->plan[groups->n_plan++] = (struct quire_plan_group){ &m->layers[0].cross, (uint32_t)m->cross_group, 0 };
+    groups->kv[groups->n_kv++] =
+        (struct quire_kv_group_config){ .n_layers = c->n_layers,
+                                        .n_kv_heads = c->layers[0].n_kv_heads,
+                                        .head_size = c->head_dim,
+                                        .v_head_size = c->v_head_dim };
+    groups->plan[groups->n_plan++] =
+        (struct quire_plan_group){ &m->layers[0].cross, (uint32_t)m->cross_group, 0 };
 }
 
-static quire_status reserve(const struct quire_model *m, struct qr_groups *groups, struct quire_error *err)
+static quire_status reserve(const struct quire_model *m, struct qr_groups *groups,
+                            struct quire_error *err)
 {
     const uint32_t n = qr_model_all_layers(m->config) + 1;
     groups->kv = qr_calloc(m->allocator, n, sizeof *groups->kv);
     groups->plan = qr_calloc(m->allocator, n, sizeof *groups->plan);
     groups->capacity = n;
-    return groups->kv && groups->plan ? QUIRE_OK : qr_fail(err, QUIRE_E_NOMEM, "no memory for %u layers", n - 1);
+    return groups->kv && groups->plan
+               ? QUIRE_OK
+               : qr_fail(err, QUIRE_E_NOMEM, "no memory for %u layers", n - 1);
 }
 
 quire_status qr_model_group_layers(struct quire_model *m, struct quire_error *err)

@@ -163,8 +163,9 @@ static quire_status read_encoder(const struct qr_hf *h, uint32_t heads, uint32_t
     QR_TRY(qr_hf_u32_opt(h, "encoder_attention_heads", &encoder_heads, &has));
     QR_TRY(qr_hf_u32_opt(h, "encoder_ffn_dim", &ffn, &has));
     if (encoder_heads != heads)
-        return qr_fail(h->err, QUIRE_E_UNSUPPORTED, "%s: %u heads in the encoder, %u in the decoder", what,
-                       encoder_heads, heads);
+        return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                       "%s: %u heads in the encoder, %u in the decoder", what, encoder_heads,
+                       heads);
     for (uint32_t i = cfg->n_layers; i < qr_model_all_layers(cfg); i++)
         cfg->layers[i].ffn_size = ffn;
     return QUIRE_OK;

@@ -19,8 +19,9 @@ static quire_status check_switches(const struct qr_hf *h)
         const char *text = o->text;
         QR_TRY(qr_hf_str(h, o->key, &text));
         if (strcmp(text, o->text) != 0)
-            return qr_fail(h->err, QUIRE_E_UNSUPPORTED, "config.json: %s %.60s is not supported in family %s",
-                           o->key, text, h->arch->name);
+            return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                           "config.json: %s %.60s is not supported in family %s", o->key, text,
+                           h->arch->name);
     }
     return QUIRE_OK;
 }
@@ -157,7 +158,8 @@ static quire_status read_positions(const struct qr_hf *h)
         return QUIRE_OK;
     QR_TRY(qr_hf_u32(h, "pad_token_id", &pad));
     if (cfg->context_length < 2 || pad > cfg->context_length - 2)
-        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: pad_token_id %u leaves no positions of %u", pad,
+        return qr_fail(h->err, QUIRE_E_FORMAT,
+                       "config.json: pad_token_id %u leaves no positions of %u", pad,
                        cfg->context_length);
     cfg->position_offset = pad + 1;
     cfg->context_length -= pad + 1;

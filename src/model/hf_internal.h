@@ -23,7 +23,8 @@ quire_status qr_hf_f64_opt(const struct qr_hf *h, const char *key, double *out, 
 quire_status qr_hf_bool(const struct qr_hf *h, const char *key, bool dflt,
                         bool *out); /* null: dflt */
 
-quire_status qr_hf_str(const struct qr_hf *h, const char *key, const char **out); /* absent or null: *out is left */
+quire_status qr_hf_str(const struct qr_hf *h, const char *key,
+                       const char **out);                         /* absent or null: *out is left */
 const json_t *qr_hf_json(const struct qr_hf *h, const char *key); /* NULL: absent */
 
 /* Fills biases, block and everything else that switches and multipliers of the family decide; needs the sizes. */

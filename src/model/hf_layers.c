@@ -39,16 +39,18 @@ static quire_status typed_windows(const struct qr_hf *h, const json_t *types, ui
         const json_t *item = json_array_get(types, i), *names = json_array_get(item, 0);
         uint32_t times = 0;
         if (!qr_json_is_u32(json_array_get(item, 1), &times) || json_array_size(names) == 0)
-            return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: attention_types[%zu] must be [[names], number]", i);
-        for (uint64_t n = 0; n < (uint64_t)times * json_array_size(names) && layer < cfg->n_layers; n++, layer++) {
+            return qr_fail(h->err, QUIRE_E_FORMAT,
+                           "config.json: attention_types[%zu] must be [[names], number]", i);
+        for (uint64_t n = 0; n < (uint64_t)times * json_array_size(names) && layer < cfg->n_layers;
+             n++, layer++) {
             const char *name = json_string_value(json_array_get(names, n % json_array_size(names)));
             if (name && strcmp(name, "local") == 0)
                 cfg->layers[layer].window = window;
         }
     }
     if (layer < cfg->n_layers)
-        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: attention_types gives %u of %u layers", layer,
-                       cfg->n_layers);
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: attention_types gives %u of %u layers",
+                       layer, cfg->n_layers);
     return QUIRE_OK;
 }
 
@@ -81,7 +83,8 @@ static quire_status ruled_windows(const struct qr_hf *h, uint32_t window)
         QR_TRY(window_from(h, &in_use, &first));
     else if (rule == QR_WINDOW_PERIODIC || rule == QR_WINDOW_PERIODIC_FIRST)
         QR_TRY(window_period(h, &period));
-    const uint32_t full = rule == QR_WINDOW_PERIODIC_FIRST || !period ? 0 : period - 1; /* of each period */
+    const uint32_t full =
+        rule == QR_WINDOW_PERIODIC_FIRST || !period ? 0 : period - 1; /* of each period */
     for (uint32_t i = first; in_use && i < cfg->n_layers; i++)
         if (period == 0 || i % period != full)
             cfg->layers[i].window = window;

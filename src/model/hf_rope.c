@@ -106,7 +106,8 @@ static quire_status read_yarn(const struct source *s, struct qr_rope_config *r)
                         ? yarn_mscale(r->factor, mscale) / yarn_mscale(r->factor, all_dim)
                         : yarn_mscale(r->factor, 1);
     r->cos_sin_scale = (float)attention;
-    if (s->h->arch->latent && all_dim != 0) { /* these families scale whole scores, plain parts included */
+    if (s->h->arch->latent &&
+        all_dim != 0) { /* these families scale whole scores, plain parts included */
         const double m = yarn_mscale(r->factor, all_dim);
         s->h->cfg->attention_scale *= (float)(m * m);
     }

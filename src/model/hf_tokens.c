@@ -109,8 +109,8 @@ static const struct {
     { "pooling_mode_lasttoken", "lasttoken", QUIRE_POOLING_LAST },
 };
 
-quire_status qr_model_config_read_pooling(struct qr_model_config *cfg, const char *json, size_t size,
-                                          struct quire_error *err)
+quire_status qr_model_config_read_pooling(struct qr_model_config *cfg, const char *json,
+                                          size_t size, struct quire_error *err)
 {
     static const char what[] = "1_Pooling/config.json";
     json_t *obj = NULL;

@@ -10,7 +10,8 @@
 
 enum {
     BLOCK = 64, /* the tuned size */
-    CHUNK = 128 /* rows that are made at a time: enough to use each weight often, few enough to stay in cache */
+    CHUNK =
+        128 /* rows that are made at a time: enough to use each weight often, few enough to stay in cache */
 };
 
 static uint32_t n_blocks(const struct quire_context *c) { return (c->max_seq_len - 1) / BLOCK + 1; }
@@ -29,15 +30,18 @@ quire_status qr_expand_check(const struct quire_model *m, uint32_t from, struct 
 {
     if (from && !m->config->mla.expand)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "params.expand_latent_from: %s",
-                       m->config->mla.kv_lora_rank ? "the model was opened without QUIRE_MODEL_EXPAND_LATENT"
-                                                   : "the model has no latent attention");
+                       m->config->mla.kv_lora_rank
+                           ? "the model was opened without QUIRE_MODEL_EXPAND_LATENT"
+                           : "the model has no latent attention");
     return QUIRE_OK;
 }
 
-struct qr_expand_sizes qr_expand_sizes(const struct quire_model *m, const struct quire_context *limits)
+struct qr_expand_sizes qr_expand_sizes(const struct quire_model *m,
+                                       const struct quire_context *limits)
 {
     const struct qr_model_config *c = m->config;
-    struct qr_expand_sizes s = { .table = n_blocks(limits), .slots = (size_t)n_blocks(limits) * BLOCK };
+    struct qr_expand_sizes s = { .table = n_blocks(limits),
+                                 .slots = (size_t)n_blocks(limits) * BLOCK };
     s.rows = CHUNK * ((size_t)c->mla.kv_lora_rank + c->mla.qk_rope_dim);
     s.k = CHUNK * (size_t)c->max_heads * c->head_dim;
     s.v = CHUNK * (size_t)c->max_heads * c->v_head_dim;
@@ -57,10 +61,11 @@ static struct quire_attention_config config_of(const struct quire_model *m)
 }
 
 /* A pool for one sequence and layer, and what it takes. Rows are made for one use: they keep what the products do. */
-static quire_status make_pool(const struct quire_model *m, const struct quire_context *c, struct quire_kv_cache **kv,
-                              uint64_t *bytes, struct quire_error *err)
+static quire_status make_pool(const struct quire_model *m, const struct quire_context *c,
+                              struct quire_kv_cache **kv, uint64_t *bytes, struct quire_error *err)
 {
-    const enum quire_kv_dtype dtype = m->compute == QUIRE_COMPUTE_F32 ? QUIRE_KV_F32 : QUIRE_KV_BF16;
+    const enum quire_kv_dtype dtype =
+        m->compute == QUIRE_COMPUTE_F32 ? QUIRE_KV_F32 : QUIRE_KV_BF16;
     const struct quire_kv_group_config group = { .n_layers = 1,
                                                  .n_kv_heads = m->config->max_heads,
                                                  .head_size = m->config->head_dim,
@@ -80,8 +85,10 @@ static quire_status make_pool(const struct quire_model *m, const struct quire_co
     return quire_kv_create(&config, kv, err);
 }
 
-static struct quire_plan_params plan_params(const struct quire_model *m, const struct quire_context *c,
-                                            const struct quire_kv_cache *kv, const struct quire_plan_group *group)
+static struct quire_plan_params plan_params(const struct quire_model *m,
+                                            const struct quire_context *c,
+                                            const struct quire_kv_cache *kv,
+                                            const struct quire_plan_group *group)
 {
     return (struct quire_plan_params){
         .struct_size = sizeof(struct quire_plan_params),
@@ -97,8 +104,8 @@ static struct quire_plan_params plan_params(const struct quire_model *m, const s
     };
 }
 
-quire_status qr_expand_bytes(const struct quire_model *model, const struct quire_context *limits, uint64_t *bytes,
-                             struct quire_error *err)
+quire_status qr_expand_bytes(const struct quire_model *model, const struct quire_context *limits,
+                             uint64_t *bytes, struct quire_error *err)
 {
     struct quire_kv_cache *kv;
     uint64_t plan = 0;
@@ -156,11 +163,12 @@ static bool is_expanded(const struct qr_step *s, uint32_t seq)
 }
 
 /* The plan over a sequence's expanded keys. */
-static quire_status plan_for(struct quire_context *ctx, const struct quire_attention_batch *b, uint32_t seq,
-                             struct quire_error *err)
+static quire_status plan_for(struct quire_context *ctx, const struct quire_attention_batch *b,
+                             uint32_t seq, struct quire_error *err)
 {
     const int32_t starts[] = { 0, (int32_t)new_tokens(b, seq) };
-    const struct quire_attention_batch_group group = { .block_table = ctx->expand.table, .max_blocks = n_blocks(ctx) };
+    const struct quire_attention_batch_group group = { .block_table = ctx->expand.table,
+                                                       .max_blocks = n_blocks(ctx) };
     const struct quire_attention_batch batch = { .struct_size = sizeof batch,
                                                  .num_seqs = 1,
                                                  .query_start_loc = starts,
@@ -208,8 +216,8 @@ quire_status qr_latent_place(const struct qr_step *s, struct quire_error *err)
 /* ---- work */
 
 /* Latent rows of positions [first, first + n) of a sequence, as the cache holds them. */
-static void read_rows(const struct qr_step *s, const struct qr_model_layer *layer, uint32_t seq, uint32_t first,
-                      uint32_t n, const struct quire_team *team)
+static void read_rows(const struct qr_step *s, const struct qr_model_layer *layer, uint32_t seq,
+                      uint32_t first, uint32_t n, const struct quire_team *team)
 {
     const struct qr_mla_config *m = &s->ctx->model->config->mla;
     const struct quire_attention_batch_group *g = &s->args->batch->groups[layer->kv_group];
@@ -237,8 +245,9 @@ static void read_rows(const struct qr_step *s, const struct qr_model_layer *laye
     (void)status; /* cannot fail: building the step's plan has checked these blocks */
 }
 
-static void project_rows(const struct qr_step *s, uint32_t i, enum qr_weight_role role, const struct qr_act *act,
-                         float *out, size_t out_row, const struct quire_team *team)
+static void project_rows(const struct qr_step *s, uint32_t i, enum qr_weight_role role,
+                         const struct qr_act *act, float *out, size_t out_row,
+                         const struct quire_team *team)
 {
     const struct quire_model *m = s->ctx->model;
     const size_t heads = m->config->layers[i].n_heads;
@@ -254,12 +263,14 @@ static void project_rows(const struct qr_step *s, uint32_t i, enum qr_weight_rol
 }
 
 /* Keys and values of every head for the first n of ctx->expand.rows. */
-static void expand_rows(const struct qr_step *s, uint32_t i, uint32_t n, const struct quire_team *team)
+static void expand_rows(const struct qr_step *s, uint32_t i, uint32_t n,
+                        const struct quire_team *team)
 {
     const struct qr_latent_expand *e = &s->ctx->expand;
     const struct quire_model *m = s->ctx->model;
     const struct qr_model_config *c = m->config;
-    const size_t heads = c->layers[i].n_heads, rank = c->mla.kv_lora_rank, rope = c->mla.qk_rope_dim;
+    const size_t heads = c->layers[i].n_heads, rank = c->mla.kv_lora_rank,
+                 rope = c->mla.qk_rope_dim;
     struct qr_act act;
     size_t begin, end;
     qr_act_init(&act, views_of(m), e->rows, rank + rope, n, rank, e->act_memory);
@@ -270,8 +281,8 @@ static void expand_rows(const struct qr_step *s, uint32_t i, uint32_t n, const s
     qr_team_range(team, n, 1, &begin, &end);
     for (size_t r = begin; r < end; r++)
         for (size_t h = 0; h < heads; h++)
-            memcpy(e->k + (r * heads + h) * c->head_dim + c->mla.qk_nope_dim, e->rows + r * (rank + rope) + rank,
-                   rope * sizeof *e->k);
+            memcpy(e->k + (r * heads + h) * c->head_dim + c->mla.qk_nope_dim,
+                   e->rows + r * (rank + rope) + rank, rope * sizeof *e->k);
     quire_team_barrier(team);
 }
 
@@ -290,7 +301,8 @@ static void attend(const struct qr_step *s, uint32_t i, uint32_t seq, const stru
 }
 
 /* One sequence. Between a chunk's rows, their views, its keys, and the next chunk's there is a barrier each. */
-static void expand_sequence(const struct qr_step *s, uint32_t i, uint32_t seq, const struct quire_team *team)
+static void expand_sequence(const struct qr_step *s, uint32_t i, uint32_t seq,
+                            const struct quire_team *team)
 {
     struct qr_latent_expand *e = &s->ctx->expand;
     const struct quire_attention_batch *b = s->args->batch;

@@ -14,12 +14,13 @@ static void rotate(const struct quire_context *ctx, float *x, size_t row)
 {
     const struct qr_rope_table *t = &ctx->rope[0];
     const size_t half = t->rope->dim / 2;
-    ctx->model->kernels->rope(x, t->cos + row * half, t->sin + row * half, t->rope->dim, t->rope->kind == QR_ROPE_HALF);
+    ctx->model->kernels->rope(x, t->cos + row * half, t->sin + row * half, t->rope->dim,
+                              t->rope->kind == QR_ROPE_HALF);
 }
 
 /* Down: latent rows to ctx->k, and queries to ctx->q or, in models with q_lora_rank, their latent form. */
-static void project_down(const struct qr_step *s, const struct qr_model_layer *layer, const float *src,
-                         const struct quire_team *team)
+static void project_down(const struct qr_step *s, const struct qr_model_layer *layer,
+                         const float *src, const struct quire_team *team)
 {
     struct quire_context *ctx = s->ctx;
     const bool q_lora = ctx->latent.q_a != NULL;
@@ -53,7 +54,8 @@ static void finish_latent_rows(const struct qr_step *s, const struct qr_model_la
     quire_team_barrier(team);
 }
 
-static void project_queries(const struct qr_step *s, const struct qr_model_layer *layer, const struct quire_team *team)
+static void project_queries(const struct qr_step *s, const struct qr_model_layer *layer,
+                            const struct quire_team *team)
 {
     struct quire_context *ctx = s->ctx;
     const struct qr_packed *w = layer->mat[QR_W_ATTN_Q];
@@ -63,7 +65,8 @@ static void project_queries(const struct qr_step *s, const struct qr_model_layer
     quire_team_barrier(team);
 }
 
-static void write_rows(const struct qr_step *s, const struct qr_model_layer *layer, const struct quire_team *team)
+static void write_rows(const struct qr_step *s, const struct qr_model_layer *layer,
+                       const struct quire_team *team)
 {
     const struct quire_kv_write_args write = {
         .struct_size = sizeof write,
@@ -91,8 +94,9 @@ static void rotate_queries(const struct qr_step *s, uint32_t i, const struct qui
 
 /* A product with one matrix for each head: n rows of `in`, whose heads are in_row floats apart, to rows of `out`. Ends
  * with a barrier. */
-static void project_heads(const struct qr_step *s, uint32_t i, enum qr_weight_role role, size_t n, const float *in,
-                          size_t in_row, float *out, size_t out_row, const struct quire_team *team)
+static void project_heads(const struct qr_step *s, uint32_t i, enum qr_weight_role role, size_t n,
+                          const float *in, size_t in_row, float *out, size_t out_row,
+                          const struct quire_team *team)
 {
     const struct quire_model *m = s->ctx->model;
     const size_t heads = m->config->layers[i].n_heads;
@@ -114,31 +118,36 @@ static void project_heads(const struct qr_step *s, uint32_t i, enum qr_weight_ro
 }
 
 /* Queries of a run against latent rows; their rotary parts are only copied. Ends with a barrier. */
-static void absorb(const struct qr_step *s, uint32_t i, const struct qr_token_run *run, const struct quire_team *team)
+static void absorb(const struct qr_step *s, uint32_t i, const struct qr_token_run *run,
+                   const struct quire_team *team)
 {
     const struct quire_context *ctx = s->ctx;
     const struct qr_model_config *c = ctx->model->config;
-    const size_t heads = c->layers[i].n_heads, rank = c->mla.kv_lora_rank, rope = c->mla.qk_rope_dim;
+    const size_t heads = c->layers[i].n_heads, rank = c->mla.kv_lora_rank,
+                 rope = c->mla.qk_rope_dim;
     const float *q = ctx->q + run->row * heads * c->head_dim;
     float *out = ctx->latent.q + run->absorbed * heads * (rank + rope);
     size_t begin, end;
     qr_team_range(team, run->n * heads, 1, &begin, &end);
     for (size_t r = begin; r < end; r++)
-        memcpy(out + r * (rank + rope) + rank, q + r * c->head_dim + c->mla.qk_nope_dim, rope * sizeof *out);
+        memcpy(out + r * (rank + rope) + rank, q + r * c->head_dim + c->mla.qk_nope_dim,
+               rope * sizeof *out);
     project_heads(s, i, QR_W_LATENT_UK, run->n, q, c->head_dim, out, rank + rope, team);
 }
 
 /* Results of a run in latent form to those of its heads. Ends with a barrier. */
-static void unabsorb(const struct qr_step *s, uint32_t i, const struct qr_token_run *run, const struct quire_team *team)
+static void unabsorb(const struct qr_step *s, uint32_t i, const struct qr_token_run *run,
+                     const struct quire_team *team)
 {
     const struct quire_context *ctx = s->ctx;
     const struct qr_model_config *c = ctx->model->config;
     const size_t heads = c->layers[i].n_heads, rank = c->mla.kv_lora_rank;
-    project_heads(s, i, QR_W_LATENT_UV, run->n, ctx->latent.att + run->absorbed * heads * rank, rank,
-                  ctx->att + run->row * heads * c->v_head_dim, c->v_head_dim, team);
+    project_heads(s, i, QR_W_LATENT_UV, run->n, ctx->latent.att + run->absorbed * heads * rank,
+                  rank, ctx->att + run->row * heads * c->v_head_dim, c->v_head_dim, team);
 }
 
-static void attend(const struct qr_step *s, const struct qr_model_layer *layer, const struct quire_team *team)
+static void attend(const struct qr_step *s, const struct qr_model_layer *layer,
+                   const struct quire_team *team)
 {
     const struct quire_attention_args args = {
         .struct_size = sizeof args,
@@ -151,7 +160,8 @@ static void attend(const struct qr_step *s, const struct qr_model_layer *layer, 
     quire_attention_part(s->plan, &args, team);
 }
 
-void qr_latent_attention(const struct qr_step *s, uint32_t i, const float *src, const struct quire_team *team)
+void qr_latent_attention(const struct qr_step *s, uint32_t i, const float *src,
+                         const struct quire_team *team)
 {
     const struct qr_latent_buffers *l = &s->ctx->latent;
     const struct qr_model_layer *layer = &s->ctx->model->layers[i];

@@ -18,8 +18,8 @@ static quire_status check_params(const struct quire_model_params *p, struct quir
     if (!p)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
     if (p->struct_size != sizeof *p)
-        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, this library expects %zu", p->struct_size,
-                       sizeof *p);
+        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, this library expects %zu",
+                       p->struct_size, sizeof *p);
     if (!p->path && !p->data)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.path and params.data are both NULL");
     if (p->pack_cache && (!p->path || !p->pack_cache[0]))
@@ -27,7 +27,8 @@ static quire_status check_params(const struct quire_model_params *p, struct quir
                        p->path ? "empty" : "for models from files only: params.path is NULL");
     if (p->compute != QUIRE_COMPUTE_NATIVE && p->compute != QUIRE_COMPUTE_F32)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.compute %d is unknown", (int)p->compute);
-    if (p->linear != QUIRE_LINEAR_AUTO && p->linear != QUIRE_LINEAR_QUIRE && p->linear != QUIRE_LINEAR_ONEDNN)
+    if (p->linear != QUIRE_LINEAR_AUTO && p->linear != QUIRE_LINEAR_QUIRE &&
+        p->linear != QUIRE_LINEAR_ONEDNN)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.linear %d is unknown", (int)p->linear);
     if (p->flags & ~(uint32_t)QUIRE_MODEL_EXPAND_LATENT)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.flags 0x%x has unknown bits", p->flags);
@@ -43,7 +44,8 @@ static void destroy(struct quire_model *m)
     qr_free(m->allocator, m, 1, sizeof *m);
 }
 
-static quire_status open_model(struct quire_model *m, const struct quire_model_params *p, struct quire_error *err)
+static quire_status open_model(struct quire_model *m, const struct quire_model_params *p,
+                               struct quire_error *err)
 {
     const struct qr_weights_params wp = {
         .path = p->path,
@@ -159,8 +161,9 @@ quire_status quire_model_info(const struct quire_model *model, struct quire_mode
     return QUIRE_OK;
 }
 
-quire_status quire_model_kv_groups(const struct quire_model *model, struct quire_kv_group_config *groups,
-                                   uint32_t capacity, uint32_t *n_groups)
+quire_status quire_model_kv_groups(const struct quire_model *model,
+                                   struct quire_kv_group_config *groups, uint32_t capacity,
+                                   uint32_t *n_groups)
 {
     if (!model || !n_groups || (!groups && capacity))
         return QUIRE_E_INVALID_ARG;

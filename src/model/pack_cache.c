@@ -122,7 +122,7 @@ void qr_pack_cache_free(struct qr_pack_cache *c)
 static quire_status check_head(const struct qr_pack_cache_head *got,
                                const struct qr_pack_cache_head *want, struct quire_error *err)
 {
-    
+
     if (got->byte_order != want->byte_order)
         return qr_fail(err, QUIRE_E_MISMATCH,
                        "it was written on a machine with another byte order");
@@ -163,7 +163,8 @@ static quire_status check(const struct qr_pack_cache *c, const struct qr_file *f
     if (memcmp(head.magic, magic, some < sizeof magic ? some : sizeof magic) != 0)
         return qr_fail(err, QUIRE_E_FORMAT, "it is something else, and left alone");
     if (some < sizeof head)
-        return qr_fail(err, QUIRE_E_MISMATCH, "it has %llu bytes only", (unsigned long long)f->size);
+        return qr_fail(err, QUIRE_E_MISMATCH, "it has %llu bytes only",
+                       (unsigned long long)f->size);
     QR_TRY(check_head(&head, want, err));
     if (f->size != want->file_bytes)
         return qr_fail(err, QUIRE_E_MISMATCH, "it has %llu bytes, not %llu",

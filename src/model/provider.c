@@ -12,8 +12,8 @@ bool qr_provider_auto(enum qr_pass_kind pass, bool holdable, bool (*wins)(void *
 bool qr_provider_takes(enum qr_weight_role role, uint32_t type)
 {
     /* tables of positions and token types are only looked up; routers are always computed in f32 */
-    return qr_role_is_matrix(role) && role != QR_W_POS_EMBD && role != QR_W_ENC_POS_EMBD && role != QR_W_TYPE_EMBD &&
-           role != QR_W_ROUTER && role != QR_W_SHARED_ROUTER &&
+    return qr_role_is_matrix(role) && role != QR_W_POS_EMBD && role != QR_W_ENC_POS_EMBD &&
+           role != QR_W_TYPE_EMBD && role != QR_W_ROUTER && role != QR_W_SHARED_ROUTER &&
            (type == QR_WEIGHT_F32 || type == QR_WEIGHT_BF16);
 }
 

@@ -10,10 +10,12 @@ size_t qr_rope_table_floats(const struct qr_rope_config *rope, size_t max_tokens
     return (2 + 2 * max_tokens) * (rope->dim / 2);
 }
 
-void qr_rope_table_init(struct qr_rope_table *t, const struct qr_rope_config *rope, size_t max_tokens, float *memory)
+void qr_rope_table_init(struct qr_rope_table *t, const struct qr_rope_config *rope,
+                        size_t max_tokens, float *memory)
 {
     const size_t half = rope->dim / 2;
-    *t = (struct qr_rope_table){ rope, memory, memory + 2 * half, memory + (2 + max_tokens) * half };
+    *t =
+        (struct qr_rope_table){ rope, memory, memory + 2 * half, memory + (2 + max_tokens) * half };
     qr_rope_inv_freq(rope, 1, t->inv_freq);
     qr_rope_inv_freq(rope, (uint64_t)rope->original_context + 1, t->inv_freq + half);
 }

@@ -7,13 +7,14 @@
 
 struct qr_rope_table {
     const struct qr_rope_config *rope; /* borrowed from the model's configuration */
-    float *inv_freq;                   /* [2][dim / 2]: sequences up to original_context, and longer ones */
-    float *cos, *sin;                  /* [max_tokens][dim / 2] */
+    float *inv_freq;  /* [2][dim / 2]: sequences up to original_context, and longer ones */
+    float *cos, *sin; /* [max_tokens][dim / 2] */
 };
 
 size_t qr_rope_table_floats(const struct qr_rope_config *rope, size_t max_tokens);
 /* memory holds qr_rope_table_floats() floats and outlives the table. */
-void qr_rope_table_init(struct qr_rope_table *t, const struct qr_rope_config *rope, size_t max_tokens, float *memory);
+void qr_rope_table_init(struct qr_rope_table *t, const struct qr_rope_config *rope,
+                        size_t max_tokens, float *memory);
 
 /* Fills row t for a token at `position` of a sequence whose rotary length is `length` (it decides between the short
  * and the long factors of longrope, and scales dynamic NTK; others ignore it). */

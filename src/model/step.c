@@ -6,7 +6,8 @@
 #include <quire/attention.h>
 #include <string.h>
 
-static struct quire_plan_params plan_params(const struct quire_model *m, const struct quire_context *c)
+static struct quire_plan_params plan_params(const struct quire_model *m,
+                                            const struct quire_context *c)
 {
     return (struct quire_plan_params){
         .struct_size = sizeof(struct quire_plan_params),
@@ -22,7 +23,8 @@ static struct quire_plan_params plan_params(const struct quire_model *m, const s
     };
 }
 
-quire_status qr_context_plan_bytes(const struct quire_model *model, const struct quire_context *limits, uint64_t *bytes,
+quire_status qr_context_plan_bytes(const struct quire_model *model,
+                                   const struct quire_context *limits, uint64_t *bytes,
                                    struct quire_error *err)
 {
     const struct quire_plan_params p = plan_params(model, limits);
@@ -51,35 +53,39 @@ void qr_attend(const struct qr_step *s, uint32_t i, const struct quire_team *tea
     quire_attention_part(s->plan, &args, team);
 }
 
-static quire_status check_shape(const struct quire_context *ctx, const struct quire_model_step *a, struct quire_error *err)
+static quire_status check_shape(const struct quire_context *ctx, const struct quire_model_step *a,
+                                struct quire_error *err)
 {
     const struct quire_attention_batch *b = a->batch;
     if (!ctx->plan)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "%s",
-                       qr_model_decodes(ctx->model) ? "the context was made without a cache: it only encodes"
-                                                    : "the model is an encoder: use quire_context_encode");
+                       qr_model_decodes(ctx->model)
+                           ? "the context was made without a cache: it only encodes"
+                           : "the model is an encoder: use quire_context_encode");
     if (a->struct_size != sizeof *a)
-        return qr_fail(err, QUIRE_E_MISUSE, "step.struct_size is %u, this library expects %zu", a->struct_size, sizeof *a);
+        return qr_fail(err, QUIRE_E_MISUSE, "step.struct_size is %u, this library expects %zu",
+                       a->struct_size, sizeof *a);
     if (!b)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "step.batch is NULL");
     if (b->struct_size != sizeof *b)
-        return qr_fail(err, QUIRE_E_MISUSE, "step.batch.struct_size is %u, this library expects %zu", b->struct_size,
+        return qr_fail(err, QUIRE_E_MISUSE,
+                       "step.batch.struct_size is %u, this library expects %zu", b->struct_size,
                        sizeof *b);
     if (b->n_groups != ctx->model->groups.n_kv || !b->groups)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "step.batch has %u groups, the model needs %u", b->n_groups,
-                       ctx->model->groups.n_kv);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "step.batch has %u groups, the model needs %u",
+                       b->n_groups, ctx->model->groups.n_kv);
     if (b->num_seqs && (!b->query_start_loc || !b->seq_lens))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "step.batch: query_start_loc or seq_lens is NULL");
     return QUIRE_OK;
 }
 
-static quire_status check_lens(const struct quire_context *ctx, const struct quire_attention_batch *b,
-                               struct quire_error *err)
+static quire_status check_lens(const struct quire_context *ctx,
+                               const struct quire_attention_batch *b, struct quire_error *err)
 {
     for (uint32_t i = 0; i < b->num_seqs; i++)
         if ((uint32_t)b->seq_lens[i] > ctx->max_seq_len)
-            return qr_fail(err, QUIRE_E_LIMIT, "seq_lens[%u] is %d, the context was made for %u", i, b->seq_lens[i],
-                           ctx->max_seq_len);
+            return qr_fail(err, QUIRE_E_LIMIT, "seq_lens[%u] is %d, the context was made for %u", i,
+                           b->seq_lens[i], ctx->max_seq_len);
     return QUIRE_OK;
 }
 
@@ -88,7 +94,8 @@ void qr_step_place_rows(const struct qr_step *s)
     struct quire_context *ctx = s->ctx;
     const struct quire_attention_batch *b = s->args->batch;
     for (uint32_t i = 0; i < b->num_seqs; i++) {
-        const int32_t begin = b->query_start_loc[i], end = b->query_start_loc[i + 1], len = b->seq_lens[i];
+        const int32_t begin = b->query_start_loc[i], end = b->query_start_loc[i + 1],
+                      len = b->seq_lens[i];
         for (int32_t r = begin; r < end; r++) {
             ctx->positions[r] = (uint32_t)(len - (end - r));
             ctx->lengths[r] = s->args->rope_lens ? s->args->rope_lens[i] : (uint32_t)len;
@@ -102,25 +109,29 @@ quire_status qr_step_check_tokens(const struct qr_step *s, struct quire_error *e
     const struct quire_model_step *a = s->args;
     const struct qr_model_config *c = s->ctx->model->config;
     if (!a->token_ids && !a->embeddings)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "step.token_ids and step.embeddings are both NULL");
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "step.token_ids and step.embeddings are both NULL");
     for (uint32_t r = 0; a->token_ids && r < s->n_tokens; r++)
         if (a->token_ids[r] < 0 || (uint32_t)a->token_ids[r] >= c->vocab_size)
-            return qr_fail(err, QUIRE_E_RANGE, "token_ids[%u] is %d, the vocabulary has %u", r, a->token_ids[r], c->vocab_size);
+            return qr_fail(err, QUIRE_E_RANGE, "token_ids[%u] is %d, the vocabulary has %u", r,
+                           a->token_ids[r], c->vocab_size);
     const struct qr_packed *positions = s->ctx->model->global.mat[s->stack.positions];
     for (uint32_t r = 0; positions && r < s->n_tokens; r++)
         if ((size_t)s->ctx->positions[r] + c->position_offset >= positions->n)
-            return qr_fail(err, QUIRE_E_LIMIT, "position %u is beyond the model's %zu", s->ctx->positions[r], positions->n);
+            return qr_fail(err, QUIRE_E_LIMIT, "position %u is beyond the model's %zu",
+                           s->ctx->positions[r], positions->n);
     return QUIRE_OK;
 }
 
 quire_status qr_step_check_logits(const struct qr_step *s, struct quire_error *err)
 {
     if (s->n_logits > s->ctx->max_logits)
-        return qr_fail(err, QUIRE_E_LIMIT, "%u rows of logits wanted, the context was made for %u", s->n_logits,
-                       s->ctx->max_logits);
+        return qr_fail(err, QUIRE_E_LIMIT, "%u rows of logits wanted, the context was made for %u",
+                       s->n_logits, s->ctx->max_logits);
     for (uint32_t i = 0; i < s->n_logits; i++)
         if (s->logits_rows[i] >= s->n_tokens)
-            return qr_fail(err, QUIRE_E_RANGE, "logits_rows[%u] is %u, the step has %u tokens", i, s->logits_rows[i], s->n_tokens);
+            return qr_fail(err, QUIRE_E_RANGE, "logits_rows[%u] is %u, the step has %u tokens", i,
+                           s->logits_rows[i], s->n_tokens);
     return QUIRE_OK;
 }
 
@@ -163,7 +174,8 @@ quire_status qr_context_run(struct qr_step *s, struct quire_error *err)
     return status == QUIRE_OK ? status : qr_fail(err, status, "the context's threads are in use");
 }
 
-static quire_status run_step(struct quire_context *ctx, const struct quire_model_step *args, struct quire_error *err)
+static quire_status run_step(struct quire_context *ctx, const struct quire_model_step *args,
+                             struct quire_error *err)
 {
     QR_TRY(check_shape(ctx, args, err));
     QR_TRY(quire_plan_build(ctx->plan, args->batch, err));
@@ -172,7 +184,8 @@ static quire_status run_step(struct quire_context *ctx, const struct quire_model
                          .stack = qr_model_decoder_stack(ctx->model),
                          .kv = ctx->kv,
                          .plan = ctx->plan };
-    s.n_tokens = args->batch->num_seqs ? (uint32_t)args->batch->query_start_loc[args->batch->num_seqs] : 0;
+    s.n_tokens =
+        args->batch->num_seqs ? (uint32_t)args->batch->query_start_loc[args->batch->num_seqs] : 0;
     if (!s.n_tokens)
         return QUIRE_OK;
     QR_TRY(check_lens(ctx, args->batch, err));
@@ -185,8 +198,8 @@ static quire_status run_step(struct quire_context *ctx, const struct quire_model
     return qr_context_run(&s, err);
 }
 
-quire_status quire_context_forward(struct quire_context *context, const struct quire_model_step *step,
-                                   struct quire_error *err)
+quire_status quire_context_forward(struct quire_context *context,
+                                   const struct quire_model_step *step, struct quire_error *err)
 {
     if (!context || !step)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", context ? "step" : "context");

@@ -58,7 +58,7 @@ enum qr_weight_role {
     QR_W_LATENT_UK,      /* stack of [kv_lora_rank][nope]: W_UK transposed */
     QR_W_LATENT_UK_ROWS, /* stack of [nope][kv_lora_rank]: W_UK, for expanded keys */
     QR_W_LATENT_UV,      /* stack of [v_head_dim][kv_lora_rank] */
-    QR_W_CROSS_NORM,    /* attention to the encoder's output, shapes as above */
+    QR_W_CROSS_NORM,     /* attention to the encoder's output, shapes as above */
     QR_W_CROSS_NORM_BIAS,
     QR_W_CROSS_Q,
     QR_W_CROSS_Q_BIAS,
@@ -84,7 +84,7 @@ enum qr_weight_role {
     QR_W_ROUTER, /* [experts][hidden] */
     QR_W_ROUTER_BIAS,
     QR_W_ROUTER_CORRECTION, /* added to the scores for the choice only */
-    QR_W_EXPERT_GATE, /* stack of [expert ffn][hidden] */
+    QR_W_EXPERT_GATE,       /* stack of [expert ffn][hidden] */
     QR_W_EXPERT_GATE_BIAS,
     QR_W_EXPERT_UP, /* stack of [expert ffn][hidden] */
     QR_W_EXPERT_UP_BIAS,
@@ -103,10 +103,11 @@ struct qr_weight {
     enum qr_weight_role role;
     uint32_t layer;
     uint32_t type; /* enum qr_weight_type, GGML's numbers; F32, F16 or BF16 in safetensors files */
-    uint32_t stored_type; /* the same, but for quantised matrices that are read transposed: they become F32 */
+    uint32_t
+        stored_type; /* the same, but for quantised matrices that are read transposed: they become F32 */
     uint64_t n_rows;
-    uint64_t n_cols;  /* elements in a row; a multiple of the type's block */
-    size_t row_bytes; /* of one row in `type` */
+    uint64_t n_cols;    /* elements in a row; a multiple of the type's block */
+    size_t row_bytes;   /* of one row in `type` */
     uint32_t n_experts; /* matrices or vectors of a stack; 0: not a stack */
     /* for weights_read.c: where element (row, column) lies in the source tensor. Units are rows, or in vectors and
      * transposed matrices elements; unit u of the weight is unit
@@ -115,8 +116,9 @@ struct qr_weight {
     uint64_t first_byte;
     uint64_t unit_bytes;
     uint64_t group, stride;
-    uint64_t column_bytes; /* transposed: from one column to the next; 0: columns lie side by side */
-    uint64_t expert_bytes; /* from one expert to the next, when all are in one tensor */
+    uint64_t
+        column_bytes; /* transposed: from one column to the next; 0: columns lie side by side */
+    uint64_t expert_bytes;        /* from one expert to the next, when all are in one tensor */
     const size_t *expert_tensors; /* [n_experts] when each has its own */
 };
 
@@ -129,7 +131,7 @@ struct qr_weights_params {
     quire_progress_fn progress; /* may be NULL; one call at a time, from any reading thread */
     void *progress_user;
     bool expand_latent; /* models with latent attention: W_UK in both forms */
-    bool strict; /* unused tensors and trailing bytes are errors, not warnings */
+    bool strict;        /* unused tensors and trailing bytes are errors, not warnings */
 };
 
 struct qr_weights;
@@ -170,23 +172,26 @@ quire_status qr_weights_read_f32(struct qr_weights *w, const struct qr_weight *w
 
 /* Does each expert, or each head, have one of its own? And how many are there in this layer; 0: not a stack. */
 bool qr_role_is_stack(enum qr_weight_role role);
-uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer);
+uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_role role,
+                            uint32_t layer);
 
 /* What tells this source from others: which matrices come from where in it is not included. */
 struct qr_source_id {
-    uint64_t bytes;    /* of all files */
-    int64_t mtime_ns;  /* of the file that was changed last */
-    uint64_t hash;     /* of every file's size and date, and of names, types and shapes of all tensors */
+    uint64_t bytes;   /* of all files */
+    int64_t mtime_ns; /* of the file that was changed last */
+    uint64_t
+        hash; /* of every file's size and date, and of names, types and shapes of all tensors */
 };
 void qr_weights_identify(const struct qr_weights *w, struct qr_source_id *id);
 
 /* Continues hash h over where a weight lies in its source, and over the first bytes of its data. For sources whose
  * dates were all set to the same. */
-quire_status qr_weights_hash(const struct qr_weights *w, const struct qr_weight *weight, uint64_t *h,
-                             struct quire_error *err) QUIRE_MUST_CHECK;
+quire_status qr_weights_hash(const struct qr_weights *w, const struct qr_weight *weight,
+                             uint64_t *h, struct quire_error *err) QUIRE_MUST_CHECK;
 
 /* Tells the progress hook of bytes that need not be read. QUIRE_E_CANCELLED. */
-quire_status qr_weights_skip(struct qr_weights *w, uint64_t bytes, struct quire_error *err) QUIRE_MUST_CHECK;
+quire_status qr_weights_skip(struct qr_weights *w, uint64_t bytes,
+                             struct quire_error *err) QUIRE_MUST_CHECK;
 
 /* "attn_q", "ffn_norm" and the like, for messages and listings; static text. */
 const char *qr_weight_role_name(enum qr_weight_role role);

@@ -42,13 +42,14 @@ bool qr_weights_source_find(const struct qr_weights *w, const char *name, size_t
 
 /* What the description implies for a role. */
 enum qr_need { QR_NEED_NOTHING, QR_NEED_OPTIONAL, QR_NEED_REQUIRED };
-enum qr_need qr_role_need(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer);
+enum qr_need qr_role_need(const struct qr_model_config *cfg, enum qr_weight_role role,
+                          uint32_t layer);
 void qr_role_shape(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer,
                    uint64_t *rows, uint64_t *cols); /* vectors: rows == 0 */
 
 /* Bytes [begin, begin + bytes) of a tensor of either format. */
-quire_status qr_weights_read_source(const struct qr_weights *w, size_t tensor, uint64_t begin, uint64_t bytes,
-                                    void *dst, struct quire_error *err);
+quire_status qr_weights_read_source(const struct qr_weights *w, size_t tensor, uint64_t begin,
+                                    uint64_t bytes, void *dst, struct quire_error *err);
 
 /* Fills the table; reports tensors that are missing, misshapen or left over. */
 quire_status qr_weights_resolve(struct qr_weights *w, bool strict, struct quire_error *err);

@@ -13,8 +13,8 @@
 static const struct {
     const char *strip, *add;
 } prefixes[] = {
-    { "", "" },       { "", "language_model." }, { "model.", "model.language_model." },
-    { "model.", "" }, { "transformer.", "" },        { "bert.", "" },
+    { "", "" },         { "", "language_model." }, { "model.", "model.language_model." },
+    { "model.", "" },   { "transformer.", "" },    { "bert.", "" },
     { "roberta.", "" },
 };
 
@@ -320,24 +320,22 @@ static quire_status resolve(struct qr_weights *w, enum qr_weight_role role, uint
 /* Not weights: tables that the description has absorbed, or that old writers stored beside the model. */
 static bool is_known_extra(const char *name)
 {
-    static const char *const exact[] = { "rope_freqs.weight",
-                                         "rope_factors_long.weight",
-                                         "rope_factors_short.weight",
-                                         "encoder.embed_tokens.weight", /* copies of the shared table */
-                                         "decoder.embed_tokens.weight",
-                                         "model.encoder.embed_tokens.weight",
-                                         "model.decoder.embed_tokens.weight" };
-    static const char *const suffixes[] = { ".rotary_emb.inv_freq",
-                                            ".attn.masked_bias",
-                                            ".attention.masked_bias",
-                                            ".attn.attention.masked_bias",
-                                            ".attn.bias",
-                                            ".attention.bias",
-                                            ".attn.attention.bias" /* causal masks */,
-                                            "embeddings.position_ids" /* 0, 1, 2, ... */,
-                                            /* the first T5 files have one that nothing reads */
-                                            ".EncDecAttention.relative_attention_bias.weight",
-                                            ".cross_attn_rel_b.weight" };
+    static const char *const exact[] = {
+        "rope_freqs.weight",
+        "rope_factors_long.weight",
+        "rope_factors_short.weight",
+        "encoder.embed_tokens.weight", /* copies of the shared table */
+        "decoder.embed_tokens.weight",
+        "model.encoder.embed_tokens.weight",
+        "model.decoder.embed_tokens.weight"
+    };
+    static const char *const suffixes[] = {
+        ".rotary_emb.inv_freq", ".attn.masked_bias", ".attention.masked_bias",
+        ".attn.attention.masked_bias", ".attn.bias", ".attention.bias",
+        ".attn.attention.bias" /* causal masks */, "embeddings.position_ids" /* 0, 1, 2, ... */,
+        /* the first T5 files have one that nothing reads */
+        ".EncDecAttention.relative_attention_bias.weight", ".cross_attn_rel_b.weight"
+    };
     const size_t n = strlen(name);
     for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
         if (strcmp(name, exact[i]) == 0)
@@ -386,7 +384,8 @@ static quire_status resolve_all(struct qr_weights *w, uint8_t *used, struct quir
 static quire_status settle_outputs(struct qr_weights *w, struct quire_error *err)
 {
     struct qr_model_config *c = &w->config;
-    const bool own = w->table[QR_W_OUTPUT].n_cols != 0, dense = w->table[QR_W_HEAD_DENSE].n_cols != 0;
+    const bool own = w->table[QR_W_OUTPUT].n_cols != 0,
+               dense = w->table[QR_W_HEAD_DENSE].n_cols != 0;
     c->tied_output = !own;
     c->no_output = c->kind == QR_MODEL_ENCODER && !own && !dense;
     if (dense && !w->table[QR_W_HEAD_NORM].n_cols)

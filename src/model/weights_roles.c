@@ -119,7 +119,8 @@ bool qr_role_is_stack(enum qr_weight_role role)
            (role >= QR_W_LATENT_UK && role <= QR_W_LATENT_UV);
 }
 
-uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer)
+uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_role role,
+                            uint32_t layer)
 {
     if (!qr_role_is_stack(role))
         return 0;
@@ -389,7 +390,8 @@ enum qr_need qr_role_need(const struct qr_model_config *c, enum qr_weight_role r
     default:
         if (role < QR_W_FIRST_LAYER_ROLE)
             return global_need(c, role);
-        if (role >= QR_W_CROSS_Q && role <= QR_W_CROSS_O_BIAS && (l->encoder || !c->n_encoder_layers))
+        if (role >= QR_W_CROSS_Q && role <= QR_W_CROSS_O_BIAS &&
+            (l->encoder || !c->n_encoder_layers))
             return QR_NEED_NOTHING;
         return projection_need(c, role);
     }

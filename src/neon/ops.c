@@ -3,9 +3,9 @@
 #include "simd/vec_neon.h"
 #ifdef QUIRE_WITH_SLEEF
 #include <sleef.h>
-#define OPS_EXP Sleef_expf4_u10advsimd
+#define OPS_EXP  Sleef_expf4_u10advsimd
 #define OPS_TANH Sleef_tanhf4_u10advsimd
-#define OPS_ERF Sleef_erff4_u10advsimd
+#define OPS_ERF  Sleef_erff4_u10advsimd
 #endif
 #define QUIRE_ISA neon
 #include "template/ops_tpl.h"

@@ -5,8 +5,8 @@
 #include <math.h>
 
 #define OPS_PASTE_(name, isa) quire_##name##_##isa
-#define OPS_PASTE(name, isa) OPS_PASTE_(name, isa)
-#define OPS_KERNEL(name) OPS_PASTE(name, QUIRE_ISA)
+#define OPS_PASTE(name, isa)  OPS_PASTE_(name, isa)
+#define OPS_KERNEL(name)      OPS_PASTE(name, QUIRE_ISA)
 
 enum { OPS_ACCS = 16 / VF32_N };
 
@@ -61,9 +61,11 @@ static inline float ops_sum(const float *x, size_t n)
     return ops_tree_sum(acc);
 }
 
-void OPS_KERNEL(rms_norm)(float *out, const float *x, const float *w, float w_add, float eps, size_t n)
+void OPS_KERNEL(rms_norm)(float *out, const float *x, const float *w, float w_add, float eps,
+                          size_t n)
 {
-    const vf32 scale = vf32_set1(1 / sqrtf(ops_sum_of_squares(x, 0, n) / (float)n + eps)), add = vf32_set1(w_add);
+    const vf32 scale = vf32_set1(1 / sqrtf(ops_sum_of_squares(x, 0, n) / (float)n + eps)),
+               add = vf32_set1(w_add);
     for (size_t i = 0; i < n; i += VF32_N) {
         const size_t m = n - i < VF32_N ? n - i : VF32_N;
         vf32 v = vf32_mul(vf32_load_n(x + i, m), scale);
@@ -73,11 +75,12 @@ void OPS_KERNEL(rms_norm)(float *out, const float *x, const float *w, float w_ad
     }
 }
 
-void OPS_KERNEL(layer_norm)(float *out, const float *x, const float *w, const float *b, float w_add, float eps,
-                            size_t n)
+void OPS_KERNEL(layer_norm)(float *out, const float *x, const float *w, const float *b, float w_add,
+                            float eps, size_t n)
 {
     const float mean = ops_sum(x, n) / (float)n;
-    const vf32 scale = vf32_set1(1 / sqrtf(ops_sum_of_squares(x, mean, n) / (float)n + eps)), vm = vf32_set1(mean);
+    const vf32 scale = vf32_set1(1 / sqrtf(ops_sum_of_squares(x, mean, n) / (float)n + eps)),
+               vm = vf32_set1(mean);
     for (size_t i = 0; i < n; i += VF32_N) {
         const size_t m = n - i < VF32_N ? n - i : VF32_N;
         const vf32 v = vf32_mul(vf32_sub(vf32_load_n(x + i, m), vm), scale);
@@ -136,7 +139,10 @@ void OPS_KERNEL(rope)(float *x, const float *c, const float *s, size_t n, int ha
 }
 
 #ifdef QUIRE_WITH_SLEEF
-static inline vf32 ops_up(const float *up, size_t i, size_t m) { return up ? vf32_load_n(up + i, m) : vf32_set1(1); }
+static inline vf32 ops_up(const float *up, size_t i, size_t m)
+{
+    return up ? vf32_load_n(up + i, m) : vf32_set1(1);
+}
 
 void OPS_KERNEL(silu_mul)(float *gate, const float *up, size_t n)
 {
@@ -151,12 +157,15 @@ void OPS_KERNEL(silu_mul)(float *gate, const float *up, size_t n)
 
 void OPS_KERNEL(gelu_tanh_mul)(float *gate, const float *up, size_t n)
 {
-    const vf32 one = vf32_set1(1), half = vf32_set1(0.5f), root = vf32_set1(0.79788456080286536f); /* sqrt(2/pi) */
+    const vf32 one = vf32_set1(1), half = vf32_set1(0.5f),
+               root = vf32_set1(0.79788456080286536f); /* sqrt(2/pi) */
     for (size_t i = 0; i < n; i += VF32_N) {
         const size_t m = n - i < VF32_N ? n - i : VF32_N;
-        const vf32 x = vf32_load_n(gate + i, m), cx = vf32_mul(vf32_mul(vf32_set1(0.044715f), x), x);
+        const vf32 x = vf32_load_n(gate + i, m),
+                   cx = vf32_mul(vf32_mul(vf32_set1(0.044715f), x), x);
         const vf32 t = OPS_TANH(vf32_mul(root, vf32_fma(cx, x, x)));
-        vf32_store_n(gate + i, vf32_mul(vf32_mul(vf32_mul(half, x), vf32_add(one, t)), ops_up(up, i, m)), m);
+        vf32_store_n(gate + i,
+                     vf32_mul(vf32_mul(vf32_mul(half, x), vf32_add(one, t)), ops_up(up, i, m)), m);
     }
 }
 
@@ -166,7 +175,8 @@ void OPS_KERNEL(gelu_erf_mul)(float *gate, const float *up, size_t n)
     for (size_t i = 0; i < n; i += VF32_N) {
         const size_t m = n - i < VF32_N ? n - i : VF32_N;
         const vf32 x = vf32_load_n(gate + i, m), t = OPS_ERF(vf32_mul(x, root));
-        vf32_store_n(gate + i, vf32_mul(vf32_mul(vf32_mul(half, x), vf32_add(one, t)), ops_up(up, i, m)), m);
+        vf32_store_n(gate + i,
+                     vf32_mul(vf32_mul(vf32_mul(half, x), vf32_add(one, t)), ops_up(up, i, m)), m);
     }
 }
 
@@ -183,7 +193,7 @@ void OPS_KERNEL(soft_cap)(float *x, float cap, size_t n)
 void OPS_PASTE(init_ops, QUIRE_ISA)(struct quire_kernels *k)
 {
 #define OPS_SET_(name, isa) QUIRE_SET(k, name, isa)
-#define OPS_SET(name, isa) OPS_SET_(name, isa)
+#define OPS_SET(name, isa)  OPS_SET_(name, isa)
     OPS_SET(rms_norm, QUIRE_ISA);
     OPS_SET(layer_norm, QUIRE_ISA);
     OPS_SET(axpy, QUIRE_ISA);

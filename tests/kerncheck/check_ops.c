@@ -14,8 +14,8 @@ static size_t pick_size(struct kc_env *env, int round)
 }
 
 /* |got - want| <= tol * (|want| + floor) */
-static bool close_to(struct kc_env *env, const char *what, size_t i, size_t n, double got, double want, double tol,
-                     double floor_)
+static bool close_to(struct kc_env *env, const char *what, size_t i, size_t n, double got,
+                     double want, double tol, double floor_)
 {
     const double ratio = fabs(got - want) / (tol * (fabs(want) + floor_));
     if (ratio > env->worst)
@@ -43,7 +43,8 @@ static void rms_case(struct kc_env *env, kc_fn fn, size_t n)
     const double scale = 1 / sqrt(sum / (double)n + eps);
     kernel(out, x, with_w ? w : NULL, add, eps, n);
     for (size_t i = 0; i < n; i++)
-        if (!close_to(env, "rms_norm", i, n, out[i], x[i] * scale * (with_w ? (double)w[i] + add : 1), 1e-6, 1e-6))
+        if (!close_to(env, "rms_norm", i, n, out[i],
+                      x[i] * scale * (with_w ? (double)w[i] + add : 1), 1e-6, 1e-6))
             return;
     if (!kc_intact(out))
         kc_fail(env, "wrote beside out, n %zu", n);
@@ -53,7 +54,8 @@ static void layer_case(struct kc_env *env, kc_fn fn, size_t n)
 {
     void (*kernel)(float *, const float *, const float *, const float *, float, float, size_t);
     memcpy(&kernel, &fn, sizeof fn);
-    float *x = kc_buffer_end(n * 4), *w = kc_buffer_end(n * 4), *b = kc_buffer_end(n * 4), *out = kc_buffer_end(n * 4);
+    float *x = kc_buffer_end(n * 4), *w = kc_buffer_end(n * 4), *b = kc_buffer_end(n * 4),
+          *out = kc_buffer_end(n * 4);
     kc_fill_normal(env, x, n, 3);
     kc_fill_normal(env, w, n, 1);
     kc_fill_normal(env, b, n, 1);
@@ -66,7 +68,8 @@ static void layer_case(struct kc_env *env, kc_fn fn, size_t n)
         var += (x[i] - mean) * (x[i] - mean) / (double)n;
     kernel(out, x, with_w ? w : NULL, with_b ? b : NULL, 0, eps, n);
     for (size_t i = 0; i < n; i++) {
-        const double want = (x[i] - mean) / sqrt(var + eps) * (with_w ? w[i] : 1) + (with_b ? b[i] : 0);
+        const double want =
+            (x[i] - mean) / sqrt(var + eps) * (with_w ? w[i] : 1) + (with_b ? b[i] : 0);
         if (n > 1 && !close_to(env, "layer_norm", i, n, out[i], want, 4e-6, 4))
             return;
     }
@@ -84,7 +87,10 @@ static void check_rms_norm(struct kc_env *env, kc_fn fn) { run_sizes(env, fn, rm
 static void check_layer_norm(struct kc_env *env, kc_fn fn) { run_sizes(env, fn, layer_case); }
 
 static double silu(double x) { return x / (1 + exp(-x)); }
-static double gelu_tanh(double x) { return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))); }
+static double gelu_tanh(double x)
+{
+    return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
 static double gelu_erf(double x) { return 0.5 * x * (1 + erf(x * 0.7071067811865476)); }
 
 static void check_activation(struct kc_env *env, kc_fn fn, double (*oracle)(double))
@@ -102,7 +108,8 @@ static void check_activation(struct kc_env *env, kc_fn fn, double (*oracle)(doub
         memcpy(g0, g, n * 4);
         const bool with_up = r % 2;
         kernel(g, with_up ? u : NULL, n);
-        for (size_t i = 0; i < n; i++) /* 1 + tanh(x) cancels for x << 0: the floor is in units of |x * up| */
+        for (size_t i = 0; i < n;
+             i++) /* 1 + tanh(x) cancels for x << 0: the floor is in units of |x * up| */
             if (!close_to(env, "activation", i, n, g[i], oracle(g0[i]) * (with_up ? u[i] : 1), 2e-6,
                           0.1 * fabs((double)g0[i] * (with_up ? u[i] : 1)) + 1e-30))
                 return;
@@ -182,7 +189,8 @@ static void check_soft_cap(struct kc_env *env, kc_fn fn)
         memcpy(x0, x, n * 4);
         kernel(x, cap, n);
         for (size_t i = 0; i < n; i++)
-            if (!close_to(env, "soft_cap", i, n, x[i], cap * tanh((double)x0[i] / cap), 1e-6, 1e-30))
+            if (!close_to(env, "soft_cap", i, n, x[i], cap * tanh((double)x0[i] / cap), 1e-6,
+                          1e-30))
                 return;
         kc_release();
     }
@@ -195,7 +203,8 @@ static void check_rope(struct kc_env *env, kc_fn fn)
     for (int r = 0; r < env->rounds && !env->failures; r++) {
         const size_t n = 2 * (size_t)kc_int(env, 1, 130), h = n / 2;
         const int half = r % 2;
-        float *x = kc_buffer_end(n * 4), *c = kc_buffer_end(h * 4), *s = kc_buffer_end(h * 4), x0[300];
+        float *x = kc_buffer_end(n * 4), *c = kc_buffer_end(h * 4), *s = kc_buffer_end(h * 4),
+              x0[300];
         kc_fill_normal(env, x, n, 1);
         kc_fill_normal(env, c, h, 1);
         kc_fill_normal(env, s, h, 1);
@@ -204,8 +213,10 @@ static void check_rope(struct kc_env *env, kc_fn fn)
         for (size_t i = 0; i < h; i++) {
             const size_t ia = half ? i : 2 * i, ib = half ? i + h : 2 * i + 1;
             const double a = x0[ia], b = x0[ib], size = fabs(a) + fabs(b);
-            if (!close_to(env, "rope", ia, n, x[ia], a * c[i] - b * s[i], 3e-7, size * (fabs((double)c[i]) + fabs((double)s[i]))) ||
-                !close_to(env, "rope", ib, n, x[ib], b * c[i] + a * s[i], 3e-7, size * (fabs((double)c[i]) + fabs((double)s[i]))))
+            if (!close_to(env, "rope", ia, n, x[ia], a * c[i] - b * s[i], 3e-7,
+                          size * (fabs((double)c[i]) + fabs((double)s[i]))) ||
+                !close_to(env, "rope", ib, n, x[ib], b * c[i] + a * s[i], 3e-7,
+                          size * (fabs((double)c[i]) + fabs((double)s[i]))))
                 return;
         }
         if (!kc_intact(x))

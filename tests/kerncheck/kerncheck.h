@@ -17,9 +17,9 @@ struct kc_env {
     const struct quire_kernels *k; /* the table under test, for checks that need a sibling kernel */
     const char *level, *kernel;    /* what is being checked */
     uint64_t rng;                  /* state; reseeded per kernel from --seed */
-    int rounds;                    /* how many random cases a checker should run (more with --full) */
-    int failures;                  /* of this kernel */
-    double worst;                  /* checkers may store their largest error / bound ratio here */
+    int rounds;   /* how many random cases a checker should run (more with --full) */
+    int failures; /* of this kernel */
+    double worst; /* checkers may store their largest error / bound ratio here */
 };
 
 struct kc_checker {
@@ -38,7 +38,7 @@ void kc_fail(struct kc_env *env, const char *fmt, ...) __attribute__((format(pri
 
 /* Random numbers, same on every machine for a seed. */
 uint32_t kc_u32(struct kc_env *env);
-int kc_int(struct kc_env *env, int lo, int hi);          /* lo .. hi inclusive */
+int kc_int(struct kc_env *env, int lo, int hi); /* lo .. hi inclusive */
 float kc_uniform(struct kc_env *env, float lo, float hi);
 float kc_normal(struct kc_env *env);
 void kc_fill_normal(struct kc_env *env, float *x, size_t n, float scale);
@@ -52,10 +52,10 @@ void kc_release(void);
 bool kc_intact(const void *buffer);
 
 /* Rounding helpers written for the oracle alone. */
-float kc_bf16_round(float x);   /* nearest even */
+float kc_bf16_round(float x); /* nearest even */
 uint16_t kc_bf16_bits(float x);
 float kc_bf16_value(uint16_t bits);
-uint16_t kc_f16_bits(float x);  /* nearest even */
+uint16_t kc_f16_bits(float x); /* nearest even */
 float kc_f16_value(uint16_t bits);
 float kc_fp8_value(uint8_t bits, bool e5m2);
 

@@ -19,8 +19,8 @@ static const struct {
 };
 enum { N_KERNELS = sizeof kernels / sizeof kernels[0] };
 
-static const struct kc_checker *const families[] = { kc_checkers_ops, kc_checkers_kv, kc_checkers_attn,
-                                                     kc_checkers_linear };
+static const struct kc_checker *const families[] = { kc_checkers_ops, kc_checkers_kv,
+                                                     kc_checkers_attn, kc_checkers_linear };
 
 static uint64_t seed = 1;
 static sigjmp_buf on_signal;
@@ -69,7 +69,9 @@ static void call_guarded(const struct kc_checker *c, struct kc_env *env, kc_fn f
 
 static int check_one(const struct quire_kernels *k, const char *level, size_t i, int rounds)
 {
-    struct kc_env env = { .k = k, .level = level, .kernel = kernels[i].name, .rng = seed, .rounds = rounds };
+    struct kc_env env = {
+        .k = k, .level = level, .kernel = kernels[i].name, .rng = seed, .rounds = rounds
+    };
     for (const char *p = kernels[i].name; *p; p++)
         env.rng = env.rng * 31 + (unsigned char)*p;
     const struct kc_checker *c = checker_of(kernels[i].name);
@@ -108,7 +110,8 @@ static int run(const char *only_level, const char *only_kernel, int rounds)
         }
         below = k;
     }
-    printf("kerncheck: %d passed, %d failed, seed %llu\n", n_checked - n_failed, n_failed, (unsigned long long)seed);
+    printf("kerncheck: %d passed, %d failed, seed %llu\n", n_checked - n_failed, n_failed,
+           (unsigned long long)seed);
     return n_failed || !n_checked;
 }
 
@@ -144,7 +147,8 @@ int main(int argc, char **argv)
         else if (value && strcmp(argv[i], "--rounds") == 0)
             rounds = atoi(value);
         else {
-            fprintf(stderr, "usage: kerncheck [--list] [--full] [--isa LEVEL] [--kernel PREFIX] [--seed N] [--rounds N]\n");
+            fprintf(stderr, "usage: kerncheck [--list] [--full] [--isa LEVEL] [--kernel PREFIX] "
+                            "[--seed N] [--rounds N]\n");
             return 64;
         }
         i++;

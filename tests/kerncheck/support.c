@@ -17,7 +17,10 @@ uint32_t kc_u32(struct kc_env *env)
     return (uint32_t)((z ^ z >> 31) >> 32);
 }
 
-int kc_int(struct kc_env *env, int lo, int hi) { return lo + (int)(kc_u32(env) % (uint32_t)(hi - lo + 1)); }
+int kc_int(struct kc_env *env, int lo, int hi)
+{
+    return lo + (int)(kc_u32(env) % (uint32_t)(hi - lo + 1));
+}
 
 float kc_uniform(struct kc_env *env, float lo, float hi)
 {
@@ -50,7 +53,8 @@ static void *make(size_t bytes, bool at_end)
         fprintf(stderr, "kerncheck: more than %d buffers in one case\n", MAX_BUFFERS);
         exit(70);
     }
-    unsigned char *map = mmap(NULL, inner + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *map =
+        mmap(NULL, inner + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (map == MAP_FAILED || mprotect(map + page, inner, PROT_READ | PROT_WRITE)) {
         fprintf(stderr, "kerncheck: no memory for a guarded buffer of %zu bytes\n", bytes);
         exit(70);
@@ -81,7 +85,8 @@ bool kc_intact(const void *buffer)
     for (int i = 0; i < n_buffers; i++) {
         if (buffers[i].user != buffer)
             continue;
-        const unsigned char *begin = buffers[i].map + page, *end = buffers[i].map + buffers[i].map_bytes - page;
+        const unsigned char *begin = buffers[i].map + page,
+                            *end = buffers[i].map + buffers[i].map_bytes - page;
         for (const unsigned char *p = begin; p < end; p++)
             if ((p < buffers[i].user || p >= buffers[i].user + buffers[i].user_bytes) && *p != 0xa5)
                 return false;
@@ -127,7 +132,8 @@ float kc_bf16_value(uint16_t bits)
 
 static float small_float(unsigned bits, int exp_bits, int man_bits, bool has_inf)
 {
-    const unsigned man = bits & ((1u << man_bits) - 1), exp = bits >> man_bits & ((1u << exp_bits) - 1);
+    const unsigned man = bits & ((1u << man_bits) - 1),
+                   exp = bits >> man_bits & ((1u << exp_bits) - 1);
     const int bias = (1 << (exp_bits - 1)) - 1;
     double v;
     if (has_inf && exp == (1u << exp_bits) - 1)

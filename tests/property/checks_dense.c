@@ -139,8 +139,8 @@ static bool close_enough(const struct scene *s, const struct result *got, const 
     const double gate = oracle_rounds_p(s) ? 8e-3 : 2e-5;
     for (size_t i = 0; i < got->n_out; i++)
         if (!(fabs((double)got->out[i] - (double)want->out[i]) <= gate * s->max_v))
-            return failure("out[%zu] of shards is %.9g, was %.9g (largest value %.4g)", i, (double)got->out[i],
-                           (double)want->out[i], s->max_v);
+            return failure("out[%zu] of shards is %.9g, was %.9g (largest value %.4g)", i,
+                           (double)got->out[i], (double)want->out[i], s->max_v);
     for (size_t i = 0; i < got->n_lse; i++)
         if (got->lse[i] != want->lse[i] &&
             !(fabs((double)got->lse[i] - (double)want->lse[i]) <= (gate > 1e-3 ? 1e-3 : 1e-4)))

@@ -34,12 +34,12 @@ static inline bool need_shared(void)
     return false;
 }
 
-#define assert_status(expected, call)                                                                 \
-    do {                                                                                              \
-        const quire_status got_ = (call);                                                             \
-        if (got_ != (expected))                                                                       \
-            print_error("%s: got %s\n", #call, quire_status_name(got_));                              \
-        assert_int_equal(got_, expected);                                                             \
+#define assert_status(expected, call)                                                              \
+    do {                                                                                           \
+        const quire_status got_ = (call);                                                          \
+        if (got_ != (expected))                                                                    \
+            print_error("%s: got %s\n", #call, quire_status_name(got_));                           \
+        assert_int_equal(got_, expected);                                                          \
     } while (0)
 
 /* Allocator, for any number of threads, that counts live bytes and fails the n-th allocation (1 = the first; 0 = none). With `forever` every

@@ -329,7 +329,8 @@ static void host_rounding_mode(void **state)
     (void)state;
     struct quire_threads *threads;
     assert_status(QUIRE_OK, quire_threads_create(NULL, &threads, NULL));
-    const unsigned host = 0x1f80 | 0x8040 | 0x6000; /* flush to zero, denormals are zero, toward zero */
+    const unsigned host =
+        0x1f80 | 0x8040 | 0x6000; /* flush to zero, denormals are zero, toward zero */
     unsigned inside = 0;
     const unsigned before = _mm_getcsr();
     _mm_setcsr(host);
@@ -375,8 +376,8 @@ static void tables_are_complete(void **state)
         const struct quire_kernels *k = qr_level_table(i);
         if (!k)
             continue;
-#define X(ret, name, params)    \
-    assert_true(k->name != NULL); \
+#define X(ret, name, params)                                                                       \
+    assert_true(k->name != NULL);                                                                  \
     assert_non_null(k->impl.name);
         QUIRE_KERNELS(X)
 #undef X

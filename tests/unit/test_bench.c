@@ -9,7 +9,8 @@ static struct bench_summary summary_of(unsigned n)
 {
     struct bench_samples s = { 0 };
     for (unsigned i = 0; i < n; i++)
-        bench_sample(&s, (double)((i * 7) % n)); /* 0 .. n-1 out of order: 7 divides none of the n below */
+        bench_sample(
+            &s, (double)((i * 7) % n)); /* 0 .. n-1 out of order: 7 divides none of the n below */
     return bench_summarise(&s);
 }
 
@@ -22,8 +23,8 @@ static void test_summary(void **state)
     static const struct {
         unsigned n;
         double median, lo, hi;
-    } cases[] = { { 1, 0, 0, 0 },     { 2, 0.5, 0, 1 },   { 5, 2, 0, 4 },    { 6, 2.5, 0, 5 },
-                  { 9, 4, 1, 7 },     { 11, 5, 1, 9 },    { 15, 7, 3, 11 },  { 20, 9.5, 5, 14 },
+    } cases[] = { { 1, 0, 0, 0 },    { 2, 0.5, 0, 1 },         { 5, 2, 0, 4 },   { 6, 2.5, 0, 5 },
+                  { 9, 4, 1, 7 },    { 11, 5, 1, 9 },          { 15, 7, 3, 11 }, { 20, 9.5, 5, 14 },
                   { 25, 12, 7, 17 }, { 1000, 499.5, 468, 531 } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct bench_summary s = summary_of(cases[i].n);
@@ -70,9 +71,11 @@ static void test_weights(void **state)
                 sum += (double)x[i];
                 square += (double)x[i] * (double)x[i];
             }
-            const double mean = sum / N / (double)deviation, ratio = sqrt(square / N) / (double)deviation;
+            const double mean = sum / N / (double)deviation,
+                         ratio = sqrt(square / N) / (double)deviation;
             if (fabs(mean) > 0.12 || fabs(ratio - 1) > 0.3)
-                print_error("%s: mean %g, deviation %g of what was asked\n", info->name, mean, ratio);
+                print_error("%s: mean %g, deviation %g of what was asked\n", info->name, mean,
+                            ratio);
             assert_true(fabs(mean) <= 0.12 && fabs(ratio - 1) <= 0.3);
             bench_weights_fill(type, again, N, deviation, &rng);
             assert_memory_not_equal(raw, again, N / 8);

@@ -38,8 +38,8 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
 {
     t->n = 0;
     say(t, "arch %s kind %d causal %d\n", c->arch, (int)c->kind, c->causal);
-    say(t, "encoder layers %u buckets %u distance %u start %d\n", c->n_encoder_layers, c->relative_buckets,
-        c->relative_distance, c->decoder_start_id);
+    say(t, "encoder layers %u buckets %u distance %u start %d\n", c->n_encoder_layers,
+        c->relative_buckets, c->relative_distance, c->decoder_start_id);
     say(t, "layers %u hidden %u vocab %u context %u head %u %u max %u %u %u\n", c->n_layers,
         c->hidden_size, c->vocab_size, c->context_length, c->head_dim, c->v_head_dim, c->max_heads,
         c->max_kv_heads, c->max_ffn_size);
@@ -56,12 +56,14 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
         c->qk_norm_after_rope);
     for (uint32_t i = 0; i < c->n_rope; i++)
         say_rope(t, &c->rope[i]);
-    say(t, "moe %u of %u shared %u ffn %u %u groups %u %u gating %d flags %d%d%d%d%d%d%d scale %g mla %u %u %u %u\n",
-        c->moe.n_used, c->moe.n_experts, c->moe.n_shared, c->moe.ffn_size, c->moe.shared_ffn_size, c->moe.n_groups,
-        c->moe.n_groups_used, (int)c->moe.gating, c->moe.renormalise, c->moe.correction, c->moe.group_top2,
-        c->moe.shared_gate, c->moe.input_weights, c->moe.router_bias, c->moe.expert_bias,
-        (double)c->moe.weights_scale, c->mla.q_lora_rank, c->mla.kv_lora_rank,
-        c->mla.qk_nope_dim, c->mla.qk_rope_dim);
+    say(t,
+        "moe %u of %u shared %u ffn %u %u groups %u %u gating %d flags %d%d%d%d%d%d%d scale %g mla "
+        "%u %u %u %u\n",
+        c->moe.n_used, c->moe.n_experts, c->moe.n_shared, c->moe.ffn_size, c->moe.shared_ffn_size,
+        c->moe.n_groups, c->moe.n_groups_used, (int)c->moe.gating, c->moe.renormalise,
+        c->moe.correction, c->moe.group_top2, c->moe.shared_gate, c->moe.input_weights,
+        c->moe.router_bias, c->moe.expert_bias, (double)c->moe.weights_scale, c->mla.q_lora_rank,
+        c->mla.kv_lora_rank, c->mla.qk_nope_dim, c->mla.qk_rope_dim);
     for (uint32_t i = 0; i < qr_model_all_layers(c); i++)
         say(t, "layer %u heads %u/%u window %u ffn %u rope %u %d%d%d%d\n", i, c->layers[i].n_heads,
             c->layers[i].n_kv_heads, c->layers[i].window, c->layers[i].ffn_size, c->layers[i].rope,
@@ -81,13 +83,51 @@ static inline void assert_same_config(const struct qr_model_config *a,
 
 /* The folders of built families in the reference data. */
 static const char *const golden_dirs[] = {
-    "llama",      "llama3_rope",  "llama_linear_rope", "llama_h256", "mistral",     "qwen2",      "qwen2_yarn",
-    "qwen3",      "gemma",        "gemma2_q32",        "gemma3_text", "phi3",       "granite",    "gpt2",
-    "gpt_neox",   "bloom",        "mpt",               "falcon_new", "falcon_alibi", "cohere2",   "olmo",
-    "olmo2",      "nemotron",     "stablelm",          "starcoder2", "phi",         "ernie4_5",   "glm4",
-    "gpt_bigcode", "gpt_neo",     "gptj",              "opt",        "mixtral",     "qwen2_moe",  "qwen3_moe",
-    "olmoe",      "gpt_oss",      "llama4_text", "bert",       "modernbert", "t5",
-    "bart",       "deepseek_v2",  "deepseek_v2_lite",  "deepseek_v3",
+    "llama",
+    "llama3_rope",
+    "llama_linear_rope",
+    "llama_h256",
+    "mistral",
+    "qwen2",
+    "qwen2_yarn",
+    "qwen3",
+    "gemma",
+    "gemma2_q32",
+    "gemma3_text",
+    "phi3",
+    "granite",
+    "gpt2",
+    "gpt_neox",
+    "bloom",
+    "mpt",
+    "falcon_new",
+    "falcon_alibi",
+    "cohere2",
+    "olmo",
+    "olmo2",
+    "nemotron",
+    "stablelm",
+    "starcoder2",
+    "phi",
+    "ernie4_5",
+    "glm4",
+    "gpt_bigcode",
+    "gpt_neo",
+    "gptj",
+    "opt",
+    "mixtral",
+    "qwen2_moe",
+    "qwen3_moe",
+    "olmoe",
+    "gpt_oss",
+    "llama4_text",
+    "bert",
+    "modernbert",
+    "t5",
+    "bart",
+    "deepseek_v2",
+    "deepseek_v2_lite",
+    "deepseek_v3",
 };
 enum { N_GOLDEN_DIRS = sizeof golden_dirs / sizeof *golden_dirs };
 

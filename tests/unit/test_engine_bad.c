@@ -77,7 +77,8 @@ static void test_wrong_kind(void **state)
         assert_null(e);
         assert_int_equal(f.live_count, 0);
     }
-    const struct quire_engine_params ep = params_for("../llama"); /* a decoder: the reason is the tokenizer */
+    const struct quire_engine_params ep =
+        params_for("../llama"); /* a decoder: the reason is the tokenizer */
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_engine *e;
     assert_int_not_equal(quire_engine_open(&ep, &e, &err), QUIRE_OK);

@@ -155,10 +155,13 @@ static void expect_pooling(const char *json, enum quire_pooling pooling)
 static void test_pooling(void **state)
 {
     (void)state;
-    expect_pooling("{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":false}", QUIRE_POOLING_CLS);
-    expect_pooling("{\"pooling_mode_cls_token\":false,\"pooling_mode_lasttoken\":true}", QUIRE_POOLING_LAST);
+    expect_pooling("{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":false}",
+                   QUIRE_POOLING_CLS);
+    expect_pooling("{\"pooling_mode_cls_token\":false,\"pooling_mode_lasttoken\":true}",
+                   QUIRE_POOLING_LAST);
     expect_pooling("{\"pooling_mode\":\"cls\"}", QUIRE_POOLING_CLS);
-    expect_pooling("{\"pooling_mode\":\"weightedmean\",\"pooling_mode_max_tokens\":true}", QUIRE_POOLING_MEAN);
+    expect_pooling("{\"pooling_mode\":\"weightedmean\",\"pooling_mode_max_tokens\":true}",
+                   QUIRE_POOLING_MEAN);
     expect_pooling("{}", QUIRE_POOLING_MEAN);
     struct qr_model_config c = good("{\"model_type\":\"bert\"}");
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -185,9 +188,10 @@ static void test_bidirectional(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bert),       cmocka_unit_test(test_roberta),
-        cmocka_unit_test(test_modernbert), cmocka_unit_test(test_t5),
-        cmocka_unit_test(test_bart), cmocka_unit_test(test_pooling),       cmocka_unit_test(test_bidirectional),
+        cmocka_unit_test(test_bert),          cmocka_unit_test(test_roberta),
+        cmocka_unit_test(test_modernbert),    cmocka_unit_test(test_t5),
+        cmocka_unit_test(test_bart),          cmocka_unit_test(test_pooling),
+        cmocka_unit_test(test_bidirectional),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

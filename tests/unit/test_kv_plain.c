@@ -382,12 +382,9 @@ static void bad_arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_three_shapes),
-        cmocka_unit_test(same_dtype_keeps_bits),
-        cmocka_unit_test(fp8_values_are_scaled),
-        cmocka_unit_test(v_of_another_size_and_gaps),
-        cmocka_unit_test(misaligned_tensors),
-        cmocka_unit_test(bad_arguments),
+        cmocka_unit_test(the_three_shapes),      cmocka_unit_test(same_dtype_keeps_bits),
+        cmocka_unit_test(fp8_values_are_scaled), cmocka_unit_test(v_of_another_size_and_gaps),
+        cmocka_unit_test(misaligned_tensors),    cmocka_unit_test(bad_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -207,7 +207,8 @@ static void views_fill_their_memory(void **state)
             for (size_t i = 0; i < m; i++)
                 for (size_t j = 0; j < k; j++) {
                     const float v = x[i * (k + 5) + j], d = act.q[i * act.q_stride + j / 32].d;
-                    assert_true(fabsf(v - d * act.q[i * act.q_stride + j / 32].q[j % 32]) <= 0.501f * d);
+                    assert_true(fabsf(v - d * act.q[i * act.q_stride + j / 32].q[j % 32]) <=
+                                0.501f * d);
                     const uint32_t wide = (uint32_t)act.bf16[i * act.bf16_stride + j] << 16;
                     float b;
                     memcpy(&b, &wide, sizeof b);

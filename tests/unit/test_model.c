@@ -30,7 +30,8 @@ struct world {
     float *logits;
 };
 
-static quire_status open_world(struct world *w, const struct quire_allocator *a, struct quire_error *err)
+static quire_status open_world(struct world *w, const struct quire_allocator *a,
+                               struct quire_error *err)
 {
     memset(w, 0, sizeof *w);
     struct quire_model_params mp;
@@ -47,7 +48,10 @@ static quire_status open_world(struct world *w, const struct quire_allocator *a,
     assert_status(QUIRE_OK, quire_model_kv_groups(w->model, g, 4, &n));
     assert_int_equal(n, 1);
     g[0].n_blocks = BLOCKS;
-    struct quire_kv_config config = { .struct_size = sizeof config, .block_size = BLOCK, .groups = g, .n_groups = n,
+    struct quire_kv_config config = { .struct_size = sizeof config,
+                                      .block_size = BLOCK,
+                                      .groups = g,
+                                      .n_groups = n,
                                       .allocator = a };
     s = quire_kv_create(&config, &w->kv, err);
     if (s == QUIRE_OK)
@@ -76,12 +80,20 @@ static void set_step(struct world *w, const int32_t *ids, int32_t begin, int32_t
         w->slots[i] = (int64_t)w->table[(begin + i) / BLOCK] * BLOCK + (begin + i) % BLOCK;
     w->starts[1] = n;
     w->len = begin + n;
-    w->group = (struct quire_attention_batch_group){ .block_table = w->table, .max_blocks = BLOCKS, .slot_mapping = w->slots };
-    w->batch = (struct quire_attention_batch){ .struct_size = sizeof w->batch, .num_seqs = 1, .query_start_loc = w->starts,
-                                               .seq_lens = &w->len, .n_groups = 1, .groups = &w->group };
+    w->group = (struct quire_attention_batch_group){ .block_table = w->table,
+                                                     .max_blocks = BLOCKS,
+                                                     .slot_mapping = w->slots };
+    w->batch = (struct quire_attention_batch){ .struct_size = sizeof w->batch,
+                                               .num_seqs = 1,
+                                               .query_start_loc = w->starts,
+                                               .seq_lens = &w->len,
+                                               .n_groups = 1,
+                                               .groups = &w->group };
     if (!w->logits)
         w->logits = calloc(64 * w->info.vocab_size, sizeof *w->logits);
-    w->step = (struct quire_model_step){ .struct_size = sizeof w->step, .batch = &w->batch, .token_ids = ids, .logits = w->logits };
+    w->step = (struct quire_model_step){
+        .struct_size = sizeof w->step, .batch = &w->batch, .token_ids = ids, .logits = w->logits
+    };
 }
 
 static void bad_parameters(void **state)
@@ -135,7 +147,8 @@ static void rows_that_want_logits(void **state)
     static const uint32_t rows[] = { 5, 0, 5, 2 };
     struct world w;
     struct quire_error err = QUIRE_ERROR_INIT;
-    snprintf(model_path, sizeof model_path, "%s", QUIRE_SOURCE_DIR "/models/quire-tiny/quire-tiny.gguf");
+    snprintf(model_path, sizeof model_path, "%s",
+             QUIRE_SOURCE_DIR "/models/quire-tiny/quire-tiny.gguf");
     assert_status(QUIRE_OK, open_world(&w, NULL, &err));
     find_model(NULL);
     const int32_t ids[] = { 5, 9, 300, 41, 77, 8 };
@@ -225,7 +238,8 @@ static void same_bits(void **state)
     for (int i = 0; i < 40; i++)
         ids[i] = (i * 37 + 11) % (int32_t)w.info.vocab_size;
     const size_t row_bytes = w.info.vocab_size * sizeof(float);
-    float *whole = malloc(row_bytes), *hidden = malloc((w.info.n_layers + 1) * 40 * w.info.hidden_size * sizeof(float));
+    float *whole = malloc(row_bytes),
+          *hidden = malloc((w.info.n_layers + 1) * 40 * w.info.hidden_size * sizeof(float));
     set_step(&w, ids, 0, 40);
     w.step.hidden = hidden;
     assert_status(QUIRE_OK, quire_context_forward(w.context, &w.step, &err));
@@ -239,7 +253,8 @@ static void same_bits(void **state)
         assert_memory_equal(whole, w.logits, row_bytes);
     }
     set_step(&w, NULL, 0, 40);
-    w.step.embeddings = hidden; /* this family does not scale embeddings: layer 0's input is the lookup */
+    w.step.embeddings =
+        hidden; /* this family does not scale embeddings: layer 0's input is the lookup */
     assert_status(QUIRE_OK, quire_context_forward(w.context, &w.step, &err));
     assert_memory_equal(whole, w.logits, row_bytes);
     free(whole);
@@ -305,9 +320,10 @@ static void allocation_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_parameters), cmocka_unit_test(rubbish_in_memory),   cmocka_unit_test(bad_steps),
-        cmocka_unit_test(rows_that_want_logits),
-        cmocka_unit_test(same_bits),      cmocka_unit_test(context_limits),      cmocka_unit_test(allocation_failures),
+        cmocka_unit_test(bad_parameters),      cmocka_unit_test(rubbish_in_memory),
+        cmocka_unit_test(bad_steps),           cmocka_unit_test(rows_that_want_logits),
+        cmocka_unit_test(same_bits),           cmocka_unit_test(context_limits),
+        cmocka_unit_test(allocation_failures),
     };
     return cmocka_run_group_tests(tests, find_model, NULL);
 }

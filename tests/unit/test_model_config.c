@@ -102,8 +102,7 @@ static void put_entry(struct image *m, const struct entry *e)
     else if (e->type == QR_GGUF_BOOL) {
         put_key(m, e->key, QR_GGUF_BOOL);
         put_u8(m, e->value != 0);
-    }
-    else {
+    } else {
         const bool bools = e->type == 100;
         put_kv_array(m, e->key, bools ? QR_GGUF_BOOL : QR_GGUF_U32, strlen(e->text));
         for (const char *p = e->text; *p; p++)
@@ -251,7 +250,8 @@ static void test_encoders(void **state)
                                   { "bert.attention.sliding_window", QR_GGUF_U32, 8, NULL },
                                   { "bert.attention.sliding_window_pattern", 100, 0, "0110" } };
     struct qr_model_config c = good("bert", bert, 4);
-    assert_true(c.kind == QR_MODEL_ENCODER && !c.causal && c.pooling == QUIRE_POOLING_CLS && c.n_token_types == 0);
+    assert_true(c.kind == QR_MODEL_ENCODER && !c.causal && c.pooling == QUIRE_POOLING_CLS &&
+                c.n_token_types == 0);
     assert_true(c.layers[0].window == 0 && c.layers[1].window == 5); /* to both sides */
     qr_model_config_free(&c);
     c = good("bert", bert, 1);
@@ -261,19 +261,22 @@ static void test_encoders(void **state)
                                 { "t5.decoder_block_count", QR_GGUF_U32, 3, NULL },
                                 { "t5.decoder_start_token_id", QR_GGUF_U32, 7, NULL } };
     c = good("t5", t5, 3);
-    assert_true(c.kind == QR_MODEL_ENCODER_DECODER && c.causal && c.n_layers == 3 && c.n_encoder_layers == 4);
+    assert_true(c.kind == QR_MODEL_ENCODER_DECODER && c.causal && c.n_layers == 3 &&
+                c.n_encoder_layers == 4);
     assert_true(c.layers[6].encoder && c.layers[6].ffn_size == 160 && c.layers[6].n_kv_heads == 4);
     assert_true(c.relative_buckets == 32 && c.relative_distance == 128 && c.decoder_start_id == 7);
-    assert_true(c.logit_scale == 0.125f && c.attention_scale == 1 && !c.ffn_gated && c.activation == QR_ACT_RELU);
+    assert_true(c.logit_scale == 0.125f && c.attention_scale == 1 && !c.ffn_gated &&
+                c.activation == QR_ACT_RELU);
     qr_model_config_free(&c);
     c = good("t5", t5, 1);
     assert_true(c.n_layers == 4 && c.n_encoder_layers == 4 && c.decoder_start_id == -1);
     qr_model_config_free(&c);
-    bad("t5", (struct entry){ "x", QR_GGUF_U32, 0, NULL }, QUIRE_E_FORMAT, "relative_buckets_count is missing");
-    bad("t5", (struct entry){ "t5.attention.relative_buckets_count", QR_GGUF_U32, 0, NULL }, QUIRE_E_FORMAT,
-        "relative_buckets_count is 0");
-    bad("t5", (struct entry){ "t5.attention.relative_buckets_count", QR_GGUF_U32, 300, NULL }, QUIRE_E_FORMAT,
-        "relative attention distance is 128");
+    bad("t5", (struct entry){ "x", QR_GGUF_U32, 0, NULL }, QUIRE_E_FORMAT,
+        "relative_buckets_count is missing");
+    bad("t5", (struct entry){ "t5.attention.relative_buckets_count", QR_GGUF_U32, 0, NULL },
+        QUIRE_E_FORMAT, "relative_buckets_count is 0");
+    bad("t5", (struct entry){ "t5.attention.relative_buckets_count", QR_GGUF_U32, 300, NULL },
+        QUIRE_E_FORMAT, "relative attention distance is 128");
     /* a family of decoders whose file says that it sees both ways */
     const struct entry both[] = { { "qwen2.attention.causal", QR_GGUF_BOOL, 0, NULL } };
     c = good("qwen2", both, 1);
@@ -421,12 +424,9 @@ static void test_frequencies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gguf_equals_folder),
-        cmocka_unit_test(test_lies),
-        cmocka_unit_test(test_encoders),
-        cmocka_unit_test(test_layers),
-        cmocka_unit_test(test_families),
-        cmocka_unit_test(test_frequencies),
+        cmocka_unit_test(test_gguf_equals_folder), cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_encoders),           cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_families),           cmocka_unit_test(test_frequencies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,4 @@
 /* init.c - what the level avx512_vnni adds to the kernel table. */
 #include "base/kernel.h"
 
-void quire_kernels_init_avx512_vnni(struct quire_kernels *k)
-{
-    quire_init_linear_avx512_vnni(k);
-}
+void quire_kernels_init_avx512_vnni(struct quire_kernels *k) { quire_init_linear_avx512_vnni(k); }

@@ -5,16 +5,16 @@
 #include <string.h>
 
 static const struct qr_arch *const families[] = {
-    &qr_arch_llama,      &qr_arch_mistral,    &qr_arch_qwen2,     &qr_arch_qwen3,
-    &qr_arch_gemma,      &qr_arch_gemma2,     &qr_arch_gemma3,    &qr_arch_phi3,
-    &qr_arch_granite,    &qr_arch_granitemoe, &qr_arch_gpt2,      &qr_arch_gpt_bigcode,
-    &qr_arch_gpt_neo,    &qr_arch_gptj,       &qr_arch_gpt_neox,  &qr_arch_bloom,
-    &qr_arch_falcon,     &qr_arch_mpt,        &qr_arch_cohere2,   &qr_arch_olmo,
-    &qr_arch_olmo2,      &qr_arch_olmo3,      &qr_arch_nemotron,  &qr_arch_stablelm,
-    &qr_arch_starcoder2, &qr_arch_phi,        &qr_arch_ernie4_5,  &qr_arch_glm4,
-    &qr_arch_opt,        &qr_arch_mixtral,    &qr_arch_qwen2_moe, &qr_arch_qwen3_moe,
-    &qr_arch_olmoe,      &qr_arch_gpt_oss,    &qr_arch_llama4,    &qr_arch_bert,
-    &qr_arch_roberta,    &qr_arch_modernbert, &qr_arch_t5,        &qr_arch_bart,
+    &qr_arch_llama,       &qr_arch_mistral,     &qr_arch_qwen2,     &qr_arch_qwen3,
+    &qr_arch_gemma,       &qr_arch_gemma2,      &qr_arch_gemma3,    &qr_arch_phi3,
+    &qr_arch_granite,     &qr_arch_granitemoe,  &qr_arch_gpt2,      &qr_arch_gpt_bigcode,
+    &qr_arch_gpt_neo,     &qr_arch_gptj,        &qr_arch_gpt_neox,  &qr_arch_bloom,
+    &qr_arch_falcon,      &qr_arch_mpt,         &qr_arch_cohere2,   &qr_arch_olmo,
+    &qr_arch_olmo2,       &qr_arch_olmo3,       &qr_arch_nemotron,  &qr_arch_stablelm,
+    &qr_arch_starcoder2,  &qr_arch_phi,         &qr_arch_ernie4_5,  &qr_arch_glm4,
+    &qr_arch_opt,         &qr_arch_mixtral,     &qr_arch_qwen2_moe, &qr_arch_qwen3_moe,
+    &qr_arch_olmoe,       &qr_arch_gpt_oss,     &qr_arch_llama4,    &qr_arch_bert,
+    &qr_arch_roberta,     &qr_arch_modernbert,  &qr_arch_t5,        &qr_arch_bart,
     &qr_arch_deepseek_v2, &qr_arch_deepseek_v3,
 };
 enum { N_FAMILIES = sizeof families / sizeof families[0] };
