@@ -34,8 +34,17 @@ struct quire_kernels {
 /* Every level declares the whole list; only what it defines is ever referenced. */
 #define QUIRE_LEVELS(X)                                                                            \
     X(generic)                                                                                     \
-    X(avx2) X(avx2_vnni) X(avx512) X(avx512_vnni) X(avx512_bf16) X(neon) X(neon_dotprod)           \
-        X(neon_fhm) X(neon_bf16) X(neon_i8mm) X(emulated)
+    X(avx2)                                                                                        \
+    X(avx2_vnni)                                                                                   \
+    X(avx512)                                                                                      \
+    X(avx512_vnni)                                                                                 \
+    X(avx512_bf16)                                                                                 \
+    X(neon)                                                                                        \
+    X(neon_dotprod)                                                                                \
+    X(neon_fhm)                                                                                    \
+    X(neon_bf16)                                                                                   \
+    X(neon_i8mm)                                                                                   \
+    X(emulated)
 
 #define X(ret, name, params)                                                                       \
     ret quire_##name##_generic params;                                                             \
