@@ -188,9 +188,10 @@ LINEAR_INLINE void linear_float_block(enum linear_float_kind kind, size_t most, 
             linear_float_rows(kind, most, rows, vecs, &p);
             p.x = (const uint8_t *)p.x + rows * p.x_stride * x_size;
             p.acc += rows * p.acc_ld;
-            p.next += steps * p.next_lines * QUIRE_LINE;
-            if (p.next >= p.next_end)
-                p.next_lines = 0;
+            if (p.next_lines) {
+                p.next += steps * p.next_lines * QUIRE_LINE;
+                p.next_lines = p.next < p.next_end ? p.next_lines : 0;
+            }
             left -= rows;
         }
     }
