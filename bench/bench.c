@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench.c - quire-bench: options and the choice of a command. */
 #include "bench.h"
+#include <quire/cpu.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -237,6 +238,8 @@ static void bound_spinning(char **argv)
 int main(int argc, char **argv)
 {
     static const char *const as_users_run[] = { "compare", "start", "first-token", "neighbour" };
+    struct quire_error no_amx = QUIRE_ERROR_INIT;
+    (void)quire_cpu_allow_amx(&no_amx); /* refused: the levels below remain */
     bool bound = argc > 1;
     for (size_t i = 0; bound && i < COUNT(as_users_run); i++)
         bound = strcmp(argv[1], as_users_run[i]) != 0;

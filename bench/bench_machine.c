@@ -20,7 +20,7 @@ static const struct bench_peak *const peaks[] = {
     &bench_peak_generic,
 #if defined(__x86_64__)
     &bench_peak_avx2,        &bench_peak_avx2_vnni,   &bench_peak_avx512,
-    &bench_peak_avx512_vnni, &bench_peak_avx512_bf16,
+    &bench_peak_avx512_vnni, &bench_peak_avx512_bf16, &bench_peak_avx512_amx,
 #elif defined(__aarch64__)
     &bench_peak_neon,    &bench_peak_neon_dotprod, &bench_peak_neon_bf16, &bench_peak_neon_i8mm,
 #endif

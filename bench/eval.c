@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eval.c - quire-eval: options and the choice of a command. */
 #include "eval.h"
+#include <quire/cpu.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,6 +148,8 @@ static bool set_option(struct eval_options *o, const char *name, const char *val
 
 int main(int argc, char **argv)
 {
+    struct quire_error no_amx = QUIRE_ERROR_INIT;
+    (void)quire_cpu_allow_amx(&no_amx); /* refused: the levels below remain */
     if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
         return usage(argc < 2 ? stderr : stdout);
     struct eval_options o = { .compute = QUIRE_COMPUTE_F32,

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <quire/cpu.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,6 +205,8 @@ int main(int argc, char **argv)
 {
     struct options o;
     struct output out;
+    struct quire_error no_amx = QUIRE_ERROR_INIT;
+    (void)quire_cpu_allow_amx(&no_amx); /* refused: the levels below remain */
     terminal_open();
     set_characters();
     if (!options_parse(&o, argc, argv))

@@ -27,7 +27,7 @@ _quire_chat()
         mapfile -t COMPREPLY < <(compgen -W "native f32" -- "$cur")
         return ;;
     --isa)
-        local levels="generic avx2 avx2_vnni avx512 avx512_vnni avx512_bf16"
+        local levels="generic avx2 avx2_vnni avx512 avx512_vnni avx512_bf16 avx512_amx"
         case $(uname -m) in
         aarch64 | arm64) levels="generic neon neon_dotprod neon_fhm neon_bf16 neon_i8mm" ;;
         esac

@@ -22,8 +22,16 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_cpu_describe(const char *isa, char
 /** Name of level i of this build in rising order, NULL past the end. Static storage. */
 QUIRE_API const char *quire_cpu_level_name(int i);
 
-/** 1 if this CPU and OS can run level i, else 0. */
+/** 1 if this process can run level i on this CPU and OS, else 0. */
 QUIRE_API int quire_cpu_level_usable(int i);
+
+/** Lets this process use the matrix registers of AMX, and with them the level avx512_amx: bf16 weights and attention
+ *  several times as fast on Intel's servers since 2023. Linux gives a process these registers only when it asks, and
+ *  from then on wants alternate signal stacks of 11 KiB and more (sigaltstack fails with less). That changes the
+ *  process, so the library never asks by itself: a program calls this before it creates what shall use the level.
+ *  Calling again is harmless; it cannot be undone.
+ *  QUIRE_E_UNSUPPORTED no AMX, Linux before 5.16, or a signal stack in use is too small. Thread-safe. */
+QUIRE_API quire_status quire_cpu_allow_amx(struct quire_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cpu.c - CPU feature detection; the only file that executes cpuid or xgetbv. */
 #include "base/cpu.h"
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,8 @@ static const struct {
     { QR_CPU_AVX512_VNNI, "AVX512-VNNI" },
     { QR_CPU_AVX512_VBMI, "AVX512-VBMI" },
     { QR_CPU_AVX512_BF16, "AVX512-BF16" },
+    { QR_CPU_AMX, "AMX-TILE/BF16/INT8" },
+    { QR_CPU_AMX_ALLOWED, "the OS's leave to use AMX (quire_cpu_allow_amx)" },
     { QR_CPU_NEON, "Advanced SIMD" },
     { QR_CPU_DOTPROD, "dotprod" },
     { QR_CPU_FHM, "fhm" },
@@ -38,6 +41,8 @@ void qr_cpu_feature_names(uint32_t bits, char *out, size_t out_size)
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static uint64_t xgetbv0(void)
 {
@@ -48,7 +53,7 @@ static uint64_t xgetbv0(void)
 
 static bool has(uint32_t word, uint32_t mask) { return (word & mask) == mask; }
 
-enum { XCR0_YMM = 0x6, XCR0_ZMM = 0xe6 };
+enum { XCR0_YMM = 0x6, XCR0_ZMM = 0xe6, XCR0_TILES = 0x60000 };
 
 uint32_t qr_cpu_features(void)
 {
@@ -60,7 +65,7 @@ uint32_t qr_cpu_features(void)
     const uint32_t xcr0 = (uint32_t)xgetbv0();
     if (!has(xcr0, XCR0_YMM) || !__get_cpuid_count(7, 0, &a, &b, &c, &d))
         return 0;
-    const uint32_t leaf7_b = b, leaf7_c = c;
+    const uint32_t leaf7_b = b, leaf7_c = c, leaf7_d = d;
     uint32_t leaf71_a = 0;
     if (a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d))
         leaf71_a = a;
@@ -75,8 +80,30 @@ uint32_t qr_cpu_features(void)
         features |= has(leaf7_c, 1u << 1) ? QR_CPU_AVX512_VBMI : 0;
         features |= has(leaf71_a, 1u << 5) ? QR_CPU_AVX512_BF16 : 0;
     }
+    if (features & QR_CPU_AVX512_BF16 && has(xcr0, XCR0_TILES) &&
+        has(leaf7_d, 1u << 22 | 1u << 24 | 1u << 25))
+        features |= QR_CPU_AMX;
     return features;
 }
+
+#if defined(__linux__) && defined(SYS_arch_prctl)
+/* arch_prctl(2) of Linux 5.16; older headers lack the names. */
+enum { GET_PERMITTED = 0x1022, REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
+
+bool qr_cpu_amx_allowed(void)
+{
+    uint64_t permitted = 0;
+    return syscall(SYS_arch_prctl, GET_PERMITTED, &permitted) == 0 && permitted >> TILE_DATA & 1;
+}
+
+int qr_cpu_allow_amx(void)
+{
+    return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0 ? 0 : errno;
+}
+#else
+bool qr_cpu_amx_allowed(void) { return false; }
+int qr_cpu_allow_amx(void) { return ENOSYS; }
+#endif
 
 bool qr_cpu_slow_dot_bf16(void)
 {
@@ -125,9 +152,13 @@ uint32_t qr_cpu_features(void)
 
 const char *qr_cpu_brand(void) { return "aarch64"; }
 bool qr_cpu_slow_dot_bf16(void) { return false; }
+bool qr_cpu_amx_allowed(void) { return false; }
+int qr_cpu_allow_amx(void) { return ENOSYS; }
 
 #else
 uint32_t qr_cpu_features(void) { return 0; }
 const char *qr_cpu_brand(void) { return "unknown"; }
 bool qr_cpu_slow_dot_bf16(void) { return false; }
+bool qr_cpu_amx_allowed(void) { return false; }
+int qr_cpu_allow_amx(void) { return ENOSYS; }
 #endif

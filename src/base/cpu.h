@@ -13,6 +13,9 @@ enum qr_cpu_feature {
     QR_CPU_AVX512_VNNI = 1 << 3,
     QR_CPU_AVX512_VBMI = 1 << 4,
     QR_CPU_AVX512_BF16 = 1 << 5,
+    QR_CPU_AMX = 1 << 6, /* TILE, BF16, INT8; tile state */
+    /* Linux keeps tile registers only for processes that asked for them: qr_cpu_allow_amx */
+    QR_CPU_AMX_ALLOWED = 1 << 7,
     QR_CPU_NEON = 1 << 8, /* Advanced SIMD of aarch64 */
     QR_CPU_DOTPROD = 1 << 9,
     QR_CPU_FHM = 1 << 10,
@@ -20,7 +23,14 @@ enum qr_cpu_feature {
     QR_CPU_I8MM = 1 << 12,
 };
 
+/* All but AMX_ALLOWED, which may come later. */
 uint32_t qr_cpu_features(void);
+
+/* May this process use the tile registers by now? */
+bool qr_cpu_amx_allowed(void);
+
+/* Asks the OS for them. 0, or errno. */
+int qr_cpu_allow_amx(void);
 
 /* The CPU has vdpbf16ps, but its bf16 products go faster in two FMAs: Intel's from Sapphire Rapids on start one in two
  * cycles (90 against 166 GFLOP/s of a core, measured), having matrix units for that. */

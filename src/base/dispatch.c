@@ -26,6 +26,10 @@ static const struct level {
     { "avx512_bf16",
       QR_CPU_AVX2 | QR_CPU_AVX512 | QR_CPU_AVX512_VNNI | QR_CPU_AVX512_VBMI | QR_CPU_AVX512_BF16,
       quire_kernels_init_avx512_bf16 },
+    { "avx512_amx",
+      QR_CPU_AVX2 | QR_CPU_AVX512 | QR_CPU_AVX512_VNNI | QR_CPU_AVX512_VBMI | QR_CPU_AVX512_BF16 |
+          QR_CPU_AMX | QR_CPU_AMX_ALLOWED,
+      quire_kernels_init_avx512_amx },
 #elif defined(__aarch64__)
     { "neon", QR_CPU_NEON, quire_kernels_init_neon },
     { "neon_dotprod", QR_CPU_NEON | QR_CPU_DOTPROD, quire_kernels_init_neon_dotprod },
@@ -39,7 +43,7 @@ static const struct level {
 enum { N_LEVELS = sizeof levels / sizeof levels[0] };
 
 static struct quire_kernels tables[N_LEVELS];
-static uint32_t missing[N_LEVELS]; /* features this CPU lacks for the level; 0 = usable */
+static uint32_t lacking[N_LEVELS]; /* features this CPU lacks for the level */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Takes the kernels whose one gain is vdpbf16ps back to those of the level below, which give the same bits. */
@@ -56,13 +60,13 @@ static void avoid_dot_bf16(struct quire_kernels *k, const struct quire_kernels *
  * levels are walked in order. avx2_vnni stays out of the avx512 tables: they start from avx2. */
 static void build_tables(void)
 {
-    const uint32_t have = qr_cpu_features();
+    const uint32_t have = qr_cpu_features() | QR_CPU_AMX_ALLOWED; /* that is asked at each choice */
     struct quire_kernels k, before_vnni;
     memset(&k, 0, sizeof k);
     memset(&before_vnni, 0, sizeof before_vnni);
     for (int i = 0; i < N_LEVELS; i++) {
-        missing[i] = levels[i].need & ~have;
-        if (missing[i])
+        lacking[i] = levels[i].need & ~have;
+        if (lacking[i])
             continue;
         if (strcmp(levels[i].name, "avx2_vnni") == 0)
             before_vnni = k;
@@ -70,11 +74,19 @@ static void build_tables(void)
             k = before_vnni;
         const struct quire_kernels below = k;
         levels[i].init(&k);
-        if (levels[i].need & QR_CPU_AVX512_BF16 && qr_cpu_slow_dot_bf16())
+        if (strcmp(levels[i].name, "avx512_bf16") == 0 && qr_cpu_slow_dot_bf16())
             avoid_dot_bf16(&k, &below);
         k.level = levels[i].name;
         tables[i] = k;
     }
+}
+
+/* Features that stand between this process and a level; 0 = usable. */
+static uint32_t missing(int i)
+{
+    if (!lacking[i] && levels[i].need & QR_CPU_AMX_ALLOWED && !qr_cpu_amx_allowed())
+        return QR_CPU_AMX_ALLOWED;
+    return lacking[i];
 }
 
 static int find_level(const char *name)
@@ -105,7 +117,7 @@ const char *qr_level_name(int i) { return i >= 0 && i < N_LEVELS ? levels[i].nam
 const struct quire_kernels *qr_level_table(int i)
 {
     pthread_once(&once, build_tables);
-    return i >= 0 && i < N_LEVELS && !missing[i] ? &tables[i] : NULL;
+    return i >= 0 && i < N_LEVELS && !missing(i) ? &tables[i] : NULL;
 }
 
 quire_status qr_kernels_get(const char *isa, const struct quire_kernels **out,
@@ -117,11 +129,13 @@ quire_status qr_kernels_get(const char *isa, const struct quire_kernels **out,
         const int i = find_level(isa);
         if (i < 0)
             return unknown_level("isa", isa, err);
-        if (missing[i]) {
+        const uint32_t lacks = missing(i);
+        if (lacks) {
             char names[160];
-            qr_cpu_feature_names(missing[i], names, sizeof names);
+            qr_cpu_feature_names(lacks, names, sizeof names);
             return qr_fail(err, QUIRE_E_UNSUPPORTED,
-                           "isa '%s' needs %s, which this CPU or its OS lacks", isa, names);
+                           "isa '%s' needs %s, which this CPU, its OS or this process lacks", isa,
+                           names);
         }
         *out = &tables[i];
         return QUIRE_OK;
@@ -134,7 +148,7 @@ quire_status qr_kernels_get(const char *isa, const struct quire_kernels **out,
         if (top < 0)
             return unknown_level("QUIRE_ISA", cap, err);
     }
-    while (missing[top])
+    while (missing(top))
         top--; /* generic needs nothing, so this ends */
     *out = &tables[top];
     return QUIRE_OK;
@@ -170,10 +184,10 @@ quire_status quire_cpu_describe(const char *isa, char *out, size_t out_size, siz
     append(&t, "features  ", names[0] ? names : "none beyond the baseline", "\n");
     append(&t, "level     ", k->level, "\n");
     for (int i = N_LEVELS - 1; i >= 0 && strcmp(levels[i].name, k->level) != 0; i--) {
-        qr_cpu_feature_names(missing[i], names, sizeof names);
-        append(&t, "refused   ", levels[i].name,
-               missing[i] ? ": CPU or OS lacks " : ": above the chosen level\n");
-        if (missing[i])
+        const uint32_t lacks = missing(i);
+        qr_cpu_feature_names(lacks, names, sizeof names);
+        append(&t, "refused   ", levels[i].name, lacks ? ": lacks " : ": above the chosen level\n");
+        if (lacks)
             append(&t, names, "\n", "");
     }
 #define X(ret, name, params) append(&t, "kernel    " #name ": ", k->impl.name, "\n");
@@ -190,3 +204,13 @@ quire_status quire_cpu_describe(const char *isa, char *out, size_t out_size, siz
 const char *quire_cpu_level_name(int i) { return qr_level_name(i); }
 
 int quire_cpu_level_usable(int i) { return qr_level_table(i) != NULL; }
+
+quire_status quire_cpu_allow_amx(struct quire_error *err)
+{
+    if (!(qr_cpu_features() & QR_CPU_AMX))
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "this CPU or its OS lacks AMX");
+    const int code = qr_cpu_allow_amx();
+    if (code)
+        return qr_fail_errno(err, QUIRE_E_UNSUPPORTED, code, "the OS refuses this process AMX");
+    return QUIRE_OK;
+}

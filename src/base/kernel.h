@@ -39,6 +39,7 @@ struct quire_kernels {
     X(avx512)                                                                                      \
     X(avx512_vnni)                                                                                 \
     X(avx512_bf16)                                                                                 \
+    X(avx512_amx)                                                                                  \
     X(neon)                                                                                        \
     X(neon_dotprod)                                                                                \
     X(neon_fhm)                                                                                    \
@@ -53,6 +54,7 @@ struct quire_kernels {
     ret quire_##name##_avx512 params;                                                              \
     ret quire_##name##_avx512_vnni params;                                                         \
     ret quire_##name##_avx512_bf16 params;                                                         \
+    ret quire_##name##_avx512_amx params;                                                          \
     ret quire_##name##_neon params;                                                                \
     ret quire_##name##_neon_dotprod params;                                                        \
     ret quire_##name##_neon_fhm params;                                                            \

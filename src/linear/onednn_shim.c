@@ -481,6 +481,7 @@ quire_status quire_onednn_set_isa(const char *isa, struct quire_error *err)
         { "avx512", dnnl_cpu_isa_avx512_core },
         { "avx512_vnni", dnnl_cpu_isa_avx512_core_vnni },
         { "avx512_bf16", dnnl_cpu_isa_avx512_core_bf16 },
+        { "avx512_amx", dnnl_cpu_isa_avx512_core_amx },
     };
     const struct quire_kernels *kernels;
     QR_TRY(qr_kernels_get(isa, &kernels, err));
