@@ -18,8 +18,8 @@ static const struct {
       "peak rates of every level, read bandwidth of every cache, cost of barrier and region" },
     { "linear", bench_linear, "packed matrix products: --types --shapes NxK -M" },
     { "attention", bench_attention,
-      "attention: --shapes NAME -p (prefill) -d (decode) -b (above 1: shared prompts too) --ctk "
-      "--ctv --shuffle" },
+      "attention: --shapes NAME -p (prefill) -d (decode) -p with -d (prefill behind cached keys) "
+      "-b (decode; above 1: shared prompts too) -ctk -ctv --shuffle" },
     { "overhead", bench_overhead, "barrier, plan, KV append, sampler" },
 #ifdef QUIRE_WITH_TEXT
     { "model", bench_model,

@@ -351,31 +351,56 @@ static int shared_cases(struct job *j, uint32_t n_seqs, uint32_t context)
     return code ? code : one_case(j, c, c.shared + 64);
 }
 
+/* The last tokens of a prompt that a step takes, behind all keys before them. */
+static int prompt_cases(struct job *j, uint32_t n, uint32_t depth)
+{
+    enum { STEP = 512 };
+    const struct attention_case c = { .n_seqs = 1, .n_query = n < STEP ? n : STEP };
+    const int code = one_case(j, c, depth + n);
+    return code || depth || n > STEP ? code : dense_case(j, n);
+}
+
+/* A token of each sequence. context: keys, its own with them. */
+static int decode_cases(struct job *j, uint32_t context)
+{
+    const struct bench_list batches = bench_list_or(&j->o->batches, "1");
+    int code = 0;
+    for (uint32_t b = 0; !code && b < batches.n; b++) {
+        const uint32_t n = batches.v[b] ? batches.v[b] : 1;
+        code = one_case(j, (struct attention_case){ .n_seqs = n, .n_query = 1 }, context);
+        if (!code && n > 1)
+            code = shared_cases(j, n, context);
+    }
+    return code;
+}
+
+/* Each number of new tokens behind each number of keys. */
+static int pairs(struct job *j)
+{
+    const struct bench_list *news = &j->o->prompts, *depths = &j->o->depths;
+    int code = 0;
+    for (uint32_t i = 0; i < news->n; i++)
+        for (uint32_t d = 0; !code && d < depths->n; d++)
+            code = news->v[i] > 1 ? prompt_cases(j, news->v[i], depths->v[d])
+                                  : decode_cases(j, depths->v[d] + 1);
+    return code;
+}
+
 /* Prefill and decode of one shape, KV type and mode. */
 static int cases(struct job *j)
 {
     const struct bench_options *o = j->o;
-    const bool some = o->prompts.n || o->depths.n;
     const struct bench_list prompts =
         bench_list_or(&o->prompts, o->quick ? "128" : "128,512,2048,8192");
     const struct bench_list depths =
         bench_list_or(&o->depths, o->quick ? "1024" : "1024,4096,32768");
-    const struct bench_list batches = bench_list_or(&o->batches, "1");
     int code = 0;
-    for (uint32_t i = 0; !code && i < prompts.n && (!some || o->prompts.n); i++) {
-        const uint32_t n = prompts.v[i] ? prompts.v[i] : 1;
-        code = one_case(j, (struct attention_case){ .n_seqs = 1, .n_query = n < 512 ? n : 512 }, n);
-        if (!code && n <= 512)
-            code = dense_case(j, n);
-    }
-    for (uint32_t i = 0; !code && i < depths.n && (!some || o->depths.n); i++)
-        for (uint32_t b = 0; !code && b < batches.n; b++) {
-            const uint32_t n = batches.v[b] ? batches.v[b] : 1,
-                           depth = depths.v[i] > 1 ? depths.v[i] : 2;
-            code = one_case(j, (struct attention_case){ .n_seqs = n, .n_query = 1 }, depth);
-            if (!code && n > 1)
-                code = shared_cases(j, n, depth);
-        }
+    if (o->prompts.n && o->depths.n)
+        return pairs(j);
+    for (uint32_t i = 0; !code && i < prompts.n && !o->depths.n; i++)
+        code = prompt_cases(j, prompts.v[i] ? prompts.v[i] : 1, 0);
+    for (uint32_t i = 0; !code && i < depths.n && !o->prompts.n; i++)
+        code = decode_cases(j, depths.v[i] > 1 ? depths.v[i] : 2);
     return code;
 }
 

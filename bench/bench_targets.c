@@ -25,9 +25,13 @@ struct target {
 static const struct target targets[] = {
     { "prefill attention, bf16", ATTENTION, "--shapes llama-8b -p 512 -ctk bf16", NULL, "65 % bf16",
       "2.0", NULL },
-    { "prefill attention, bf16", ATTENTION, "--shapes llama-8b -p 8192 -ctk bf16", NULL,
+    { "prefill at 8k, bf16", ATTENTION, "--shapes llama-8b -p 512 -d 8192 -ctk bf16", NULL,
       "80 % bf16", "1.5", NULL },
-    { "prefill attention, int8", ATTENTION, "--shapes llama-8b -p 8192 -ctk int8", NULL,
+    { "prefill attention, fp8", ATTENTION, "--shapes llama-8b -p 512 -d 0,8192 -ctk fp8_e4m3", NULL,
+      "-", "-", NULL },
+    { "prefill attention, int8", ATTENTION, "--shapes llama-8b -p 512 -ctk int8", NULL, "-", "-",
+      NULL },
+    { "prefill at 8k, int8", ATTENTION, "--shapes llama-8b -p 512 -d 8192 -ctk int8", NULL,
       "50 % int8", "1.8", NULL },
     { "decode attention", ATTENTION, "--shapes llama-8b -d 4096 -ctk bf16,fp8_e4m3,int8",
       "--shapes llama-8b -d 4096,16384,32768 -ctk bf16,fp8_e4m3,int8", "85 % read", "2.5",
@@ -99,19 +103,13 @@ struct ratio {
 };
 
 static const struct bench_column columns[] = {
-    { "target", "target", BENCH_TEXT, 23 },
-    { "case", "case", BENCH_TEXT, 34 },
-    { "threads", "threads", 0, 7 },
-    { "result", "result", 2, 8 },
-    { "unit", "unit", BENCH_TEXT, 7 },
-    { "of roof", "of_roofline", BENCH_PERCENT, 7 },
-    { "roof", "limit", BENCH_TEXT, 5 },
-    { "wanted", "wanted_of_roofline", BENCH_TEXT, 13 },
-    { "ratio", "ratio", 2, 5 },
-    { "95 % low", "ratio_lo", 2, 8 },
-    { "high", "ratio_hi", 2, 5 },
-    { "to", "ratio_to", BENCH_TEXT, 18 },
-    { "wanted", "wanted_ratio", BENCH_TEXT, 28 },
+    { "target", "target", BENCH_TEXT, 23 }, { "case", "case", BENCH_TEXT, 34 },
+    { "threads", "threads", 0, 7 },         { "result", "result", 2, 8 },
+    { "unit", "unit", BENCH_TEXT, 7 },      { "of roof", "of_roofline", BENCH_PERCENT, 7 },
+    { "roof", "limit", BENCH_TEXT, 5 },     { "wanted", "wanted_of_roofline", BENCH_TEXT, 13 },
+    { "error", "error", BENCH_ERROR, 8 },   { "ratio", "ratio", 2, 5 },
+    { "95 % low", "ratio_lo", 2, 8 },       { "high", "ratio_hi", 2, 5 },
+    { "to", "ratio_to", BENCH_TEXT, 18 },   { "wanted", "wanted_ratio", BENCH_TEXT, 28 },
 };
 
 /* Of decode from keys of 8 bits. */
@@ -138,6 +136,7 @@ static void put_row(struct job *j, const struct target *g, const struct bench_ro
     bench_number(t, bench_row_number(r, "of_roofline"));
     bench_text(t, "%s", bench_row_text(r, "limit"));
     bench_text(t, "%s", g->want_roof);
+    bench_number(t, bench_row_number(r, "error"));
     bench_number(t, ratio.median);
     bench_number(t, one ? NAN : ratio.lo);
     bench_number(t, one ? NAN : ratio.hi);
@@ -188,10 +187,11 @@ static void attention_rows(struct job *j, const struct target *g)
             as.want_roof = small_keys_roof;
             as.want_ratio = small_keys_ratio;
         }
-        snprintf(name, sizeof name, "%s %s, %.0f of %.0f", bench_row_text(r, "model"),
-                 bench_row_text(r, "kv"), n_query, context);
-        put_row(j, &as, r, name, n_query < 2 ? "gb_per_s" : "giga_flops",
-                n_query < 2 ? "GB/s" : "GFLOP/s");
+        const bool decode = n_query < 2;
+        snprintf(name, sizeof name, "%.16s %.9s, %.0f %s %.0f", bench_row_text(r, "model"),
+                 bench_row_text(r, "kv"), n_query, decode ? "of" : "behind",
+                 decode ? context : context - n_query);
+        put_row(j, &as, r, name, decode ? "gb_per_s" : "giga_flops", decode ? "GB/s" : "GFLOP/s");
     }
 }
 
@@ -305,7 +305,10 @@ static const char *small(const struct target *g)
         return " --shapes 256x512";
     if (g->kind == MODEL)
         return " -d 0,64";
-    return g->kind != ATTENTION ? "" : strstr(g->options, "-p ") ? " -p 128" : " -d 256";
+    if (g->kind != ATTENTION)
+        return "";
+    const bool prefill = strstr(g->options, "-p "), deep = strstr(g->options, "-d ");
+    return !prefill ? " -d 256" : deep ? " -p 70 -d 600" : " -p 128";
 }
 
 static int one_target(struct job *j, const struct target *g)
@@ -359,9 +362,9 @@ int bench_targets(const struct bench_options *o)
             code = one_target(j, &targets[i]);
     bench_table_end(&j->table);
     bench_note(&j->table,
-               "of roof: of what the machine gave in the same seconds, wanted beside it. ratio: "
-               "our speed over "
-               "the other's, round by round; of a busy neighbour, how many times slower.");
+               "of roof: of what the machine gave in the same seconds, wanted beside it. error: "
+               "of products and attention, to sums in double. ratio: our speed over the other's, "
+               "round by round; of a busy neighbour, how many times slower.");
     if (!o->model)
         bench_note(&j->table, "Without -m FILE: no whole models.");
     bench_document_end(&j->table);

@@ -47,7 +47,12 @@ prints 3 roofline --isa "$level" -t 1
 prints 4 roofline --isa generic -t 2
 prints 8 linear --types q8_0,q4_k,bf16,f32 --shapes 80x512 -M 1,5 -t 1,2
 prints 4 linear --types q6_k --shapes 33x256 -M 1,7 --compute native,f32 --isa generic
-prints 4 attention --shapes llama-1b -p 70 -d 300 -b 1,3 -ctk bf16,fp8,int8
+prints 4 attention --shapes llama-1b -p 70 -ctk bf16,fp8,int8
+prints 12 attention --shapes llama-1b -d 300 -b 1,3 -ctk bf16,fp8,int8
+# every number of new tokens behind every number of keys: paged rows of "new context"
+prints 13 attention --shapes llama-1b -p 1,70,600 -d 0,1100 -ctk bf16,int8
+at=$(awk -F, '$1 == "Attention" && $4 == "paged" { print $6 "/" $7 }' "$dir/csv" | sort | uniq -c | tr -s ' \n' ' ')
+[ "$at" = " 2 1/1 2 1/1101 2 512/1700 2 512/600 2 70/1170 2 70/70 " ] || fail "attention at depths: $at"
 prints 2 attention --shapes gpt-oss-20b,mpt-7b,gemma3-4b -p 1100 --compute f32 -ctk f16 --shuffle
 prints 8 overhead -t 2
 # with oneDNN where it was built in
@@ -103,7 +108,7 @@ refuses 64 neighbour
 "$bench" neighbour -m "$dir/q4_0.gguf" --pack-cache "$dir/cache" --peer "$here/peer.sh" --quick -r 1 --csv >"$dir/csv"
 awk -F, '$3 == 2 || $2 == "peer" { n++ } END { exit !n }' "$dir/csv" || fail "neighbour: $(cat "$dir/csv")"
 "$bench" targets -m "$dir/q4_0.gguf" --pack-cache "$dir/cache" --peer "$here/peer.sh" --quick -r 1 --json >"$dir/json"
-for target in "prefill attention" "decode attention" GEMM "few rows" GEMV "prompt, whole" "generation, whole" "8 sequences" \
+for target in "prefill attention" "prefill at 8k" "70 behind 600" "decode attention" GEMM "few rows" GEMV "prompt, whole" "generation, whole" "8 sequences" \
     "cold start" "busy neighbour" '"ratio_to": "peer"' '"ratio_to": "own bf16"' '"ratio_to": "not in llama-bench"'; do
     grep -qF "$target" "$dir/json" || fail "targets: no $target"
 done
