@@ -28,10 +28,13 @@ static void find_whole_spans(const struct quire_plan *plan, const struct qr_plan
         plan->flags & QUIRE_PLAN_CASCADE ? g->tile_rows : g->tile_rows / BUSY_SHARE;
     *c = (struct qr_cascade_seq){ .changed = NONE, .first_member = NONE, .last_member = NONE };
     c->before.leader = c->now.leader = NONE;
-    if (!s->n_tokens || s->n_tokens > most / g->ratio || s->tree || s->n_spans)
+    if (!s->n_tokens || (uint64_t)s->n_tokens * g->ratio > most || s->tree || s->n_spans)
         return;
-    const struct qr_key_range first = qr_token_keys(&g->config, s, 0).range,
-                              last = qr_token_keys(&g->config, s, s->n_tokens - 1).range;
+    struct qr_key_range first = g->tables[seq].keys, last = first;
+    if (s->n_tokens > 1) {
+        first = qr_token_keys(&g->config, s, 0).range;
+        last = qr_token_keys(&g->config, s, s->n_tokens - 1).range;
+    }
     c->begin = last.lo / SPAN + (last.lo % SPAN != 0);
     c->end = first.hi / SPAN;
 }
@@ -151,6 +154,31 @@ static uint32_t turn(struct quire_plan *plan, struct qr_plan_group *g, uint32_t 
     return head;
 }
 
+/* Whether some block holds the beginning of two spans. If none does, no span is shared. */
+static bool any_shared(struct quire_plan *plan, const struct qr_plan_group *g, uint32_t head)
+{
+    const struct qr_cascade_seq *all = plan->cascade_seqs;
+    const uint32_t size = plan->kv->block_size, step = SPAN / size, rest = SPAN % size,
+                   generation = qr_plan_new_generation(plan);
+    uint32_t *const marks = plan->marks;
+    for (uint32_t i = head; i != NONE; i = all[i].next) {
+        const struct qr_plan_table *t = &g->tables[i];
+        const int32_t *ids = g->blocks + t->at + (all[i].begin * SPAN / size - t->first);
+        uint32_t slot = all[i].begin * SPAN % size; /* of the span's first key in its block */
+        for (uint32_t left = all[i].end - all[i].begin; left; left--) {
+            if (marks[*ids] == generation)
+                return true;
+            marks[*ids] = generation;
+            ids += step;
+            if (rest && (slot += rest) >= size) {
+                slot -= size;
+                ids++;
+            }
+        }
+    }
+    return false;
+}
+
 void qr_cascade_find(struct quire_plan *plan, struct qr_plan_group *g)
 {
     struct qr_cascade_seq *all = plan->cascade_seqs;
@@ -167,6 +195,8 @@ void qr_cascade_find(struct quire_plan *plan, struct qr_plan_group *g)
         link = &all[i].next;
     }
     *link = NONE;
+    if (!any_shared(plan, g, head))
+        return;
     for (; head != NONE && all[head].next != NONE; span++) {
         for (uint32_t i = head; i != NONE; i = all[i].next)
             sort_in(plan, g, i, span);

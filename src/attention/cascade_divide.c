@@ -83,7 +83,9 @@ static uint32_t own_pieces(const struct qr_divider *d, const struct qr_query_til
 
 static struct qr_query_tile tile_of(const struct qr_divider *d, uint32_t seq)
 {
-    return qr_tile_at(d->plan, d->g, seq, 0, 0, 1);
+    struct qr_query_tile t;
+    qr_tile_at(d->plan, d->g, seq, 0, 0, 1, &t);
+    return t;
 }
 
 /* Runs of spans that a member has to itself and that lie before its parts of cascades and behind
@@ -227,7 +229,7 @@ static void emit_run(struct qr_divider *d, struct qr_plan_item item, uint32_t n,
             item.span = piece_begin(span, end_span, i, n);
             item.end_span = piece_begin(span, end_span, i + 1, n);
             item.slot = item.span < first_end ? 0 : item.span - first_end + 1;
-            qr_divide_emit(d, item, cost / n);
+            qr_divide_emit(d, &item, 1, cost / n);
         }
 }
 

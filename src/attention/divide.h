@@ -31,12 +31,14 @@ uint32_t qr_tiles_of(const struct qr_plan_group *g, const struct qr_plan_seq *s)
 
 /* The sequence, KV head and place among n equal tiles (whole register tiles of 6 rows where that is
  * possible) that make a tile. */
-struct qr_query_tile qr_tile_at(const struct quire_plan *plan, const struct qr_plan_group *g,
-                                uint32_t seq, uint32_t kv_head, uint32_t i, uint32_t n);
+void qr_tile_at(const struct quire_plan *plan, const struct qr_plan_group *g, uint32_t seq,
+                uint32_t kv_head, uint32_t i, uint32_t n, struct qr_query_tile *t);
 
 /* Items that n_spans of some cost in all are worth, 1 when they stay together. */
 uint32_t qr_divide_pieces(const struct qr_divider *d, uint32_t n_spans, uint64_t cost);
 
-void qr_divide_emit(struct qr_divider *d, struct qr_plan_item item, uint64_t cost);
+/* Adds an item for each of n KV heads from the item's own on. */
+void qr_divide_emit(struct qr_divider *d, const struct qr_plan_item *item, uint32_t n,
+                    uint64_t cost);
 
 #endif

@@ -151,7 +151,7 @@ void quire_attention_part(struct quire_plan *plan, const struct quire_attention_
             qr_plan_scratch_at(plan, plan->scratch + team->rank * plan->scratch_bytes, &bytes);
         for (uint32_t i;
              (i = __atomic_fetch_add(&plan->next_item, 1, __ATOMIC_RELAXED)) < g->n_items;)
-            qr_attention_item(&call, &g->items[i]);
+            qr_attention_item(&call, &g->items[g->order[i]]);
     }
     /* the last to leave readies the counters for the next call, which a barrier keeps away until
      * then */

@@ -51,6 +51,13 @@ static struct qr_key_range with_span(const struct qr_plan_seq *s, uint32_t pos,
     return r;
 }
 
+static struct qr_key_range range_at(const struct quire_attention_config *c,
+                                    const struct qr_plan_seq *s, uint32_t pos, bool causal)
+{
+    const struct qr_key_range r = by_rules(c, s, pos, causal);
+    return c->kind == QUIRE_ATTENTION_DECODER && s->n_spans ? with_span(s, pos, r) : r;
+}
+
 /* New tokens of a mask whose positions lie in r. */
 static uint64_t in_tree(const struct qr_plan_seq *s, uint64_t mask, struct qr_key_range r)
 {
@@ -67,12 +74,10 @@ struct qr_token_keys qr_token_keys(const struct quire_attention_config *c,
                                    const struct qr_plan_seq *s, uint32_t token)
 {
     const uint32_t first = qr_plan_first_pos(s);
-    const bool decoder = c->kind == QUIRE_ATTENTION_DECODER, tree = decoder && s->tree;
+    const bool tree = c->kind == QUIRE_ATTENTION_DECODER && s->tree;
     struct qr_token_keys k = { .pos = qr_plan_pos(s, token) };
     /* a mask stands in for causality: what comes before the new tokens, all of them see */
-    k.range = by_rules(c, s, k.pos, is_causal(c, s) && !tree);
-    if (decoder && s->n_spans)
-        k.range = with_span(s, k.pos, k.range);
+    k.range = range_at(c, s, k.pos, is_causal(c, s) && !tree);
     if (tree) {
         k.tree = in_tree(s, s->tree[token], k.range);
         k.range.lo = k.range.lo < first ? k.range.lo : first;
@@ -96,9 +101,11 @@ struct qr_key_range qr_tokens_keys(const struct quire_attention_config *c,
 {
     struct qr_key_range r = { 0, 0 };
     if (!s->tree) { /* both ends rise with the tokens */
-        r = qr_token_keys(c, s, first).range;
+        const uint32_t pos = qr_plan_first_pos(s);
+        const bool causal = is_causal(c, s);
+        r = range_at(c, s, pos + first, causal);
         if (last > first)
-            r.hi = qr_token_keys(c, s, last).range.hi;
+            r.hi = range_at(c, s, pos + last, causal).hi;
         return r;
     }
     for (uint32_t t = first; t <= last; t++) {

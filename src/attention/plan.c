@@ -189,8 +189,10 @@ static bool lay_out(struct quire_plan *plan, unsigned char *base, size_t *bytes)
     for (uint32_t i = 0; i < plan->n_groups; i++) {
         struct qr_plan_group *g = &plan->groups[i];
         g->tables = qr_carve_take(&c, plan->max_seqs, sizeof *g->tables);
+        g->next = qr_carve_take(&c, plan->max_seqs, sizeof *g->next);
         g->blocks = qr_carve_take(&c, g->max_blocks, sizeof *g->blocks);
         g->items = qr_carve_take(&c, g->max_items, sizeof *g->items);
+        g->order = qr_carve_take(&c, g->max_items, sizeof *g->order);
         g->joins = qr_carve_take(&c, g->max_joins, sizeof *g->joins);
         g->cascades = qr_carve_take(&c, g->max_cascades, sizeof *g->cascades);
         g->members = qr_carve_take(&c, g->max_members, sizeof *g->members);
@@ -211,8 +213,7 @@ static bool lay_out(struct quire_plan *plan, unsigned char *base, size_t *bytes)
         plan->named = qr_carve_take(&c, (size_t)plan->max_seq_len / plan->kv->block_size / 64 + 1,
                                     sizeof *plan->named);
     plan->marks = qr_carve_take(&c, max_ids, sizeof *plan->marks);
-    plan->order_cost = qr_carve_take(&c, max_items, sizeof *plan->order_cost);
-    plan->sorted = qr_carve_take(&c, max_items, sizeof *plan->sorted);
+    plan->runs = qr_carve_take(&c, max_items, sizeof *plan->runs);
     if (cascades) {
         plan->cascade_seqs = qr_carve_take(&c, plan->max_seqs, sizeof *plan->cascade_seqs);
         plan->cascade_leaders = qr_carve_take(&c, max_ids, sizeof *plan->cascade_leaders);

@@ -22,6 +22,11 @@ struct qr_plan_item {
     uint32_t cascade; /* whose rows it has, of one KV head, in place of a tile; or none */
 };
 
+/* Items of similar cost, made one after another. */
+struct qr_cost_run {
+    uint32_t class, n; /* class: 0 = most costly */
+};
+
 struct qr_plan_join {
     uint32_t arrived; /* atomic; 0 between calls */
     uint32_t n_items, n_slots;
@@ -32,6 +37,8 @@ struct qr_plan_join {
 struct qr_plan_table {
     uint32_t first, count;
     size_t at; /* into blocks[] of the group */
+    /* from the first to the last key that some query sees, whatever lists leave of them */
+    struct qr_key_range keys;
 };
 
 struct qr_plan_group {
@@ -45,11 +52,13 @@ struct qr_plan_group {
     /* of the batch */
     uint32_t n_items, n_joins;
     struct qr_plan_table *tables;    /* [max_seqs] */
+    struct qr_plan_table *next;      /* [max_seqs] of the batch that is checked */
     int32_t *blocks;                 /* [max_blocks] */
     bool sparse;                     /* the batch has block lists */
     struct quire_sparse_list *lists; /* [max_seqs][num_kv_heads]; NULL: made for none */
     int32_t *list_blocks;            /* [max_sparse_blocks] */
-    struct qr_plan_item *items;      /* [max_items] costly ones first */
+    struct qr_plan_item *items;      /* [max_items] as they were made */
+    uint32_t *order;                 /* [max_items] of items: costly ones first */
     struct qr_plan_join *joins;      /* [max_joins] */
     /* cascade.h; none of it in a plan that has no cascades */
     uint32_t max_cascades, max_members, n_cascades, n_members;
@@ -91,8 +100,8 @@ struct quire_plan {
     uint64_t *tree;           /* [max_tree_tokens] */
     uint64_t *named; /* [blocks of the longest sequence / 64] those in some list, in one check */
     uint32_t *marks; /* [largest number of blocks]; see generation */
-    uint32_t *order_cost;        /* [largest max_items] while dividing work */
-    struct qr_plan_item *sorted; /* [largest max_items] while dividing work */
+    struct qr_cost_run *runs; /* [largest max_items] of items while dividing work */
+    uint32_t n_runs;
     uint32_t generation; /* a mark equal to it: the block was met in the check that runs now */
     struct qr_cascade_seq *cascade_seqs; /* [max_seqs] while cascades are looked for */
     uint32_t *cascade_leaders; /* [largest number of blocks] a sequence that has the block, maybe */
@@ -116,6 +125,9 @@ static inline const struct quire_sparse_list *qr_plan_list(const struct qr_plan_
 {
     return g->sparse ? &g->lists[(size_t)seq * g->config.num_kv_heads + kv_head] : NULL;
 }
+
+/* Another generation for marks: none of them is equal to it. */
+uint32_t qr_plan_new_generation(struct quire_plan *plan);
 
 /* Divides the work of the batch that the plan holds, for one group. */
 void qr_plan_divide(struct quire_plan *plan, struct qr_plan_group *g);

@@ -4,7 +4,8 @@
 #include "base/error.h"
 #include <string.h>
 
-struct qr_plan_seq qr_batch_seq(const struct quire_attention_batch *b, uint32_t i)
+/* Sequence i of a batch that has been checked; it points into the batch. */
+static inline struct qr_plan_seq batch_seq(const struct quire_attention_batch *b, uint32_t i)
 {
     const int32_t first = b->query_start_loc[i];
     struct qr_plan_seq s = { .first_token = (uint32_t)first,
@@ -33,7 +34,7 @@ static quire_status check_all(struct quire_plan *plan, const struct quire_attent
         size_t used = 0;
         QR_TRY(qr_tables_check_arg(t, b->num_seqs, g->kv_group, err));
         for (uint32_t s = 0; s < b->num_seqs; s++) {
-            const struct qr_plan_seq seq = qr_batch_seq(b, s);
+            const struct qr_plan_seq seq = batch_seq(b, s);
             QR_TRY(qr_tables_check(plan, g, t, s, &seq, qr_batch_lists(b, g, s), &used, err));
         }
     }
@@ -79,7 +80,7 @@ static void take_over(struct quire_plan *plan, const struct quire_attention_batc
     plan->max_query_len = plan->batch_max_seq_len = 0;
     for (uint32_t i = 0; i < b->num_seqs; i++) {
         struct qr_plan_seq *s = &plan->seqs[i];
-        *s = qr_batch_seq(b, i);
+        *s = batch_seq(b, i);
         take_arrays(plan, s, &spans);
         plan->max_query_len = s->n_tokens > plan->max_query_len ? s->n_tokens : plan->max_query_len;
         plan->batch_max_seq_len =

@@ -9,9 +9,6 @@
 quire_status qr_batch_check(const struct quire_plan *plan, const struct quire_attention_batch *b,
                             struct quire_error *err);
 
-/* Sequence i of a batch that has been checked; it points into the batch. */
-struct qr_plan_seq qr_batch_seq(const struct quire_attention_batch *b, uint32_t i);
-
 /* Block lists of sequence i, one per KV head, or NULL. */
 static inline const struct quire_sparse_list *qr_batch_lists(const struct quire_attention_batch *b,
                                                              const struct qr_plan_group *g,
@@ -21,20 +18,17 @@ static inline const struct quire_sparse_list *qr_batch_lists(const struct quire_
     return lists ? lists + (size_t)i * g->config.num_kv_heads : NULL;
 }
 
-/* Copies spans, tree and lists, and points the plan's sequences and groups to the copies. */
-void qr_batch_take(struct quire_plan *plan, const struct quire_attention_batch *b);
-
 /* The tables as such. */
 quire_status qr_tables_check_arg(const struct quire_attention_batch_group *t, uint32_t num_seqs,
                                  uint32_t kv_group, struct quire_error *err);
 
-/* The entries that sequence i uses; adds their number to *used. */
+/* The entries that sequence i uses; adds their number to *used. Leaves in g->next where they go. */
 quire_status qr_tables_check(struct quire_plan *plan, const struct qr_plan_group *g,
                              const struct quire_attention_batch_group *t, uint32_t i,
                              const struct qr_plan_seq *s, const struct quire_sparse_list *lists,
                              size_t *used, struct quire_error *err);
 
-/* Copies the entries in use by the sequences that the plan holds. */
+/* Copies the entries in use by the sequences that the plan holds, after their check. */
 void qr_tables_take(struct quire_plan *plan, struct qr_plan_group *g,
                     const struct quire_attention_batch_group *t);
 

@@ -15,36 +15,52 @@ enum {
 uint32_t qr_tiles_of(const struct qr_plan_group *g, const struct qr_plan_seq *s)
 {
     const uint64_t rows = (uint64_t)s->n_tokens * g->ratio;
+    if (rows <= g->tile_rows)
+        return rows != 0;
     return (uint32_t)((rows + g->tile_rows - 1) / g->tile_rows);
 }
 
-struct qr_query_tile qr_tile_at(const struct quire_plan *plan, const struct qr_plan_group *g,
-                                uint32_t seq, uint32_t kv_head, uint32_t i, uint32_t n)
+/* Rows and keys of tile i of n. */
+static void cut_rows(const struct quire_plan *plan, const struct qr_plan_group *g, uint32_t seq,
+                     uint32_t i, uint32_t n, struct qr_query_tile *t)
 {
     const struct qr_plan_seq *s = &plan->seqs[seq];
     const uint64_t rows = (uint64_t)s->n_tokens * g->ratio;
+    if (n == 1) { /* decode, mostly */
+        t->row = 0;
+        t->n_rows = (uint32_t)rows;
+        t->keys = g->tables[seq].keys;
+        return;
+    }
     uint64_t share = (rows + n - 1) / n;
     share = (share + 5) / 6 * 6 < g->tile_rows ? (share + 5) / 6 * 6 : g->tile_rows;
     const uint64_t first = share * i < rows ? share * i : rows, left = rows - first;
-    struct qr_query_tile t = { .row = (uint32_t)first,
-                               .n_rows = (uint32_t)(left < share ? left : share),
-                               .cost = 1 };
-    if (!t.n_rows)
-        return t;
-    t.list = qr_plan_list(g, seq, kv_head);
-    t.keys = qr_tokens_keys(&g->config, s, t.row / g->ratio, (t.row + t.n_rows - 1) / g->ratio);
-    if (t.keys.lo == t.keys.hi)
-        return t;
-    t.span = t.keys.lo / QUIRE_SPAN_KEYS;
-    t.end_span = (t.keys.hi - 1) / QUIRE_SPAN_KEYS + 1;
-    struct qr_sparse_count seen = { t.keys.hi - t.keys.lo, t.end_span - t.span };
-    if (t.list)
-        seen = qr_sparse_count(t.list, plan->kv->block_size, t.keys);
+    t->row = (uint32_t)first;
+    t->n_rows = (uint32_t)(left < share ? left : share);
+    t->keys = (struct qr_key_range){ 0, 0 };
+    if (t->n_rows)
+        t->keys =
+            qr_tokens_keys(&g->config, s, t->row / g->ratio, (t->row + t->n_rows - 1) / g->ratio);
+}
+
+void qr_tile_at(const struct quire_plan *plan, const struct qr_plan_group *g, uint32_t seq,
+                uint32_t kv_head, uint32_t i, uint32_t n, struct qr_query_tile *t)
+{
+    cut_rows(plan, g, seq, i, n, t);
+    t->span = t->end_span = t->n_live = 0;
+    t->list = qr_plan_list(g, seq, kv_head);
+    t->cost = 1;
+    if (t->keys.lo == t->keys.hi)
+        return;
+    t->span = t->keys.lo / QUIRE_SPAN_KEYS;
+    t->end_span = (t->keys.hi - 1) / QUIRE_SPAN_KEYS + 1;
+    struct qr_sparse_count seen = { t->keys.hi - t->keys.lo, t->end_span - t->span };
+    if (t->list)
+        seen = qr_sparse_count(t->list, plan->kv->block_size, t->keys);
     if (!seen.spans)
-        t.end_span = t.span;
-    t.n_live = seen.spans;
-    t.cost += (uint64_t)seen.keys * (t.n_rows + QR_ROW_OVERHEAD);
-    return t;
+        t->end_span = t->span;
+    t->n_live = seen.spans;
+    t->cost += (uint64_t)seen.keys * (t->n_rows + QR_ROW_OVERHEAD);
 }
 
 uint32_t qr_divide_pieces(const struct qr_divider *d, uint32_t n_spans, uint64_t cost)
@@ -56,10 +72,19 @@ uint32_t qr_divide_pieces(const struct qr_divider *d, uint32_t n_spans, uint64_t
     return (uint32_t)((n_spans + spans_each - 1) / spans_each);
 }
 
-void qr_divide_emit(struct qr_divider *d, struct qr_plan_item item, uint64_t cost)
+void qr_divide_emit(struct qr_divider *d, const struct qr_plan_item *item, uint32_t n,
+                    uint64_t cost)
 {
-    d->plan->order_cost[d->g->n_items] = 63 - (uint32_t)__builtin_clzll(cost | 1);
-    d->plan->sorted[d->g->n_items++] = item;
+    struct quire_plan *plan = d->plan;
+    struct qr_plan_item *to = d->g->items + d->g->n_items;
+    const uint32_t class = (uint32_t)__builtin_clzll(cost | 1);
+    if (!plan->n_runs || plan->runs[plan->n_runs - 1].class != class)
+        plan->runs[plan->n_runs++] = (struct qr_cost_run){ class, 0 };
+    plan->runs[plan->n_runs - 1].n += n;
+    struct qr_plan_item one = *item;
+    for (uint32_t i = 0; i < n; i++, one.kv_head++)
+        to[i] = one;
+    d->g->n_items += n;
 }
 
 /* The end of a piece of `live` live spans that begins at `span`; dead ones after it are its own. */
@@ -103,38 +128,64 @@ static bool emit_split(struct qr_divider *d, struct qr_plan_item whole,
         item.span = span;
         item.end_span = span = piece_end(d, t, span, live);
         item.slot = i ? item.span - first_end + 1 : 0;
-        qr_divide_emit(d, item, t->cost / t->n_live * live);
+        qr_divide_emit(d, &item, 1, t->cost / t->n_live * live);
     }
     return true;
 }
 
-static void emit_tile(struct qr_divider *d, uint32_t seq, uint32_t kv_head,
-                      const struct qr_query_tile *t)
+/* A tile, the item that it is as a whole, and how many it is worth. */
+struct ready_tile {
+    struct qr_query_tile tile;
+    struct qr_plan_item whole;
+    uint32_t n_pieces;
+};
+
+static void make_ready(const struct qr_divider *d, uint32_t seq, uint32_t kv_head, uint32_t i,
+                       uint32_t n, struct ready_tile *r)
 {
-    const struct qr_plan_item whole = { .seq = seq,
-                                        .kv_head = kv_head,
-                                        .row = t->row,
-                                        .n_rows = t->n_rows,
-                                        .span = t->span,
-                                        .end_span = t->end_span,
-                                        .join = -1,
-                                        .cascade = QR_CASCADE_NONE };
-    const uint32_t n = qr_divide_pieces(d, t->n_live, t->cost);
-    if (n == 1 || !emit_split(d, whole, t, n))
-        qr_divide_emit(d, whole, t->cost);
+    const struct qr_query_tile *t = &r->tile;
+    qr_tile_at(d->plan, d->g, seq, kv_head, i, n, &r->tile);
+    r->n_pieces = qr_divide_pieces(d, t->n_live, t->cost);
+    r->whole = (struct qr_plan_item){ .seq = seq,
+                                      .kv_head = kv_head,
+                                      .row = t->row,
+                                      .n_rows = t->n_rows,
+                                      .span = t->span,
+                                      .end_span = t->end_span,
+                                      .join = -1,
+                                      .cascade = QR_CASCADE_NONE };
+}
+
+/* The tile for n KV heads to which it is the same. */
+static void emit_tile(struct qr_divider *d, const struct ready_tile *r, uint32_t kv_head,
+                      uint32_t n)
+{
+    struct qr_plan_item whole = r->whole;
+    whole.kv_head = kv_head;
+    for (; r->n_pieces > 1 && n && emit_split(d, whole, &r->tile, r->n_pieces); n--)
+        whole.kv_head++;
+    if (n)
+        qr_divide_emit(d, &whole, n, r->tile.cost);
 }
 
 /* Costly items first, so that what is left at the end is small; otherwise in the order they were
  * made, which keeps the tiles of one KV head together. */
 static void sort_items(const struct quire_plan *plan, struct qr_plan_group *g)
 {
-    uint32_t start[N_CLASSES + 1] = { 0 };
-    for (uint32_t i = 0; i < g->n_items; i++)
-        start[N_CLASSES - 1 - plan->order_cost[i] + 1]++;
+    const struct qr_cost_run *runs = plan->runs;
+    uint32_t start[N_CLASSES + 1] = { 0 }, item = 0;
+    for (uint32_t i = 0; i < plan->n_runs; i++)
+        start[runs[i].class + 1] += runs[i].n;
     for (uint32_t c = 0; c < N_CLASSES; c++)
         start[c + 1] += start[c];
-    for (uint32_t i = 0; i < g->n_items; i++)
-        g->items[start[N_CLASSES - 1 - plan->order_cost[i]]++] = plan->sorted[i];
+    for (uint32_t i = 0; i < plan->n_runs; i++) {
+        const struct qr_cost_run run = runs[i];
+        uint32_t *const order = g->order + start[run.class];
+        for (uint32_t k = 0; k < run.n; k++)
+            order[k] = item + k;
+        start[run.class] += run.n;
+        item += run.n;
+    }
 }
 
 /* Cost of all tiles of a sequence. */
@@ -142,10 +193,13 @@ static uint64_t cost_of(const struct quire_plan *plan, const struct qr_plan_grou
 {
     const uint32_t n = qr_tiles_of(g, &plan->seqs[seq]), kv_heads = g->config.num_kv_heads,
                    different = g->sparse ? kv_heads : 1;
+    struct qr_query_tile t;
     uint64_t cost = 0;
     for (uint32_t h = 0; h < different; h++)
-        for (uint32_t i = 0; i < n; i++)
-            cost += qr_tile_at(plan, g, seq, h, i, n).cost;
+        for (uint32_t i = 0; i < n; i++) {
+            qr_tile_at(plan, g, seq, h, i, n, &t);
+            cost += t.cost;
+        }
     return cost * (kv_heads / different);
 }
 
@@ -155,16 +209,20 @@ static void emit_seq(struct qr_divider *d, uint32_t seq)
     const struct qr_plan_group *g = d->g;
     const uint32_t n = qr_tiles_of(g, &d->plan->seqs[seq]);
     const bool keep = n <= N_KEPT && !g->sparse;
-    struct qr_query_tile kept[N_KEPT], own;
+    struct ready_tile kept[N_KEPT], own;
     for (uint32_t i = 0; keep && i < n; i++)
-        kept[i] = qr_tile_at(d->plan, g, seq, 0, i, n);
+        make_ready(d, seq, 0, i, n, &kept[i]);
+    if (keep && n == 1) {
+        emit_tile(d, kept, 0, g->config.num_kv_heads);
+        return;
+    }
     for (uint32_t h = 0; h < g->config.num_kv_heads; h++)
         for (uint32_t i = n; i-- > 0;) { /* the last tile of a causal prompt sees most keys */
-            const struct qr_query_tile *t = keep ? &kept[i] : &own;
+            const struct ready_tile *r = keep ? &kept[i] : &own;
             if (!keep)
-                own = qr_tile_at(d->plan, g, seq, h, i, n);
-            if (t->n_rows)
-                emit_tile(d, seq, h, t);
+                make_ready(d, seq, h, i, n, &own);
+            if (r->tile.n_rows)
+                emit_tile(d, r, h, 1);
         }
 }
 
@@ -180,7 +238,7 @@ void qr_plan_divide(struct quire_plan *plan, struct qr_plan_group *g)
     d.splits_left = QR_SPLITS_PER_THREAD * plan->n_threads;
     if (plan->n_threads == 1) /* nobody to share with */
         d.target = UINT64_MAX / 2;
-    g->n_items = g->n_joins = 0;
+    g->n_items = g->n_joins = plan->n_runs = 0;
     qr_cascade_divide(&d);
     for (uint32_t s = 0; s < plan->num_seqs; s++)
         if (qr_cascade_has(plan, g, s))

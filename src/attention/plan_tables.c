@@ -7,7 +7,8 @@
 
 /* What the queries of a sequence use of its table. */
 struct use {
-    struct qr_key_range keys; /* from the first to the last key that some of them sees */
+    struct qr_key_range seen; /* from the first to the last key that some of them sees */
+    struct qr_key_range keys; /* the same of the lists' keys */
     uint32_t begin, end;      /* the blocks of these keys */
     const uint64_t *named;    /* by some list: bit 0 is block `first`; NULL = all */
     uint32_t first;
@@ -43,9 +44,10 @@ static struct use use_of(struct quire_plan *plan, const struct qr_plan_group *g,
                          const struct qr_plan_seq *s, const struct quire_sparse_list *lists)
 {
     const uint32_t block_size = plan->kv->block_size;
-    struct use u = { .keys = { 0, 0 } };
+    struct use u = { .seen = { 0, 0 } };
     if (s->n_tokens)
-        u.keys = qr_tokens_keys(&g->config, s, 0, s->n_tokens - 1);
+        u.seen = qr_tokens_keys(&g->config, s, 0, s->n_tokens - 1);
+    u.keys = u.seen;
     if (u.keys.lo == u.keys.hi)
         return u;
     u.begin = u.keys.lo / block_size;
@@ -71,15 +73,6 @@ static bool ring_ok(const struct qr_key_range *keys, uint32_t block_size, uint32
            (keys->hi - 1) % block_size < keys->lo % block_size;
 }
 
-static uint32_t new_generation(struct quire_plan *plan, uint32_t n_blocks)
-{
-    if (++plan->generation == 0) {
-        memset(plan->marks, 0, n_blocks * sizeof *plan->marks);
-        plan->generation = 1;
-    }
-    return plan->generation;
-}
-
 static uint32_t largest_pool(const struct quire_plan *plan)
 {
     uint32_t n = 0;
@@ -90,6 +83,24 @@ static uint32_t largest_pool(const struct quire_plan *plan)
     return n;
 }
 
+uint32_t qr_plan_new_generation(struct quire_plan *plan)
+{
+    if (++plan->generation == 0) {
+        memset(plan->marks, 0, largest_pool(plan) * sizeof *plan->marks);
+        plan->generation = 1;
+    }
+    return plan->generation;
+}
+
+/* Whether ids rise from one to the next, all of them blocks of the pool: then each is there once. */
+static bool rises(const int32_t *ids, uint32_t n, uint32_t n_blocks)
+{
+    int falls = 0;
+    for (uint32_t i = 1; i < n; i++)
+        falls |= ids[i] <= ids[i - 1];
+    return !falls && ids[0] >= 0 && (uint32_t)ids[n - 1] < n_blocks;
+}
+
 /* The ids in use are blocks of the pool, each once. */
 static quire_status check_ids(struct quire_plan *plan, const struct qr_plan_group *g,
                               const struct quire_attention_batch_group *t, uint32_t i,
@@ -98,22 +109,25 @@ static quire_status check_ids(struct quire_plan *plan, const struct qr_plan_grou
     const uint32_t block_size = plan->kv->block_size,
                    n_blocks = plan->kv->groups[g->kv_group].n_blocks,
                    given_up = t->first_block ? t->first_block[i] : 0;
-    const uint32_t generation = new_generation(plan, largest_pool(plan));
     const int32_t *ids = entry(t, i, u->begin), first_id = *ids;
+    if (!u->named && rises(ids, u->end - u->begin, n_blocks))
+        return QUIRE_OK;
+    const uint32_t generation = qr_plan_new_generation(plan);
+    uint32_t *const marks = plan->marks;
     for (uint32_t j = u->begin; j < u->end; j++) {
         if (!is_used(u, j))
             continue;
         const int32_t id = ids[j - u->begin];
-        if (id < 0 || (uint32_t)id >= n_blocks)
+        if ((uint32_t)id >= n_blocks)
             return qr_fail(err, QUIRE_E_RANGE,
                            "KV group %u: block_table[%u][%u] is %d, not a block of 0 .. %u",
                            g->kv_group, i, j - given_up, id, n_blocks - 1);
-        if (plan->marks[id] == generation && !ring_ok(&u->keys, block_size, j, id == first_id))
+        if (marks[id] == generation && !ring_ok(&u->keys, block_size, j, id == first_id))
             return qr_fail(err, QUIRE_E_INVALID_ARG,
                            "KV group %u: block_table[%u][%u] is block %d again: two visible "
                            "positions share its slots",
                            g->kv_group, i, j - given_up, id);
-        plan->marks[id] = generation;
+        marks[id] = generation;
     }
     return QUIRE_OK;
 }
@@ -124,6 +138,7 @@ quire_status qr_tables_check(struct quire_plan *plan, const struct qr_plan_group
                              size_t *used, struct quire_error *err)
 {
     const struct use u = use_of(plan, g, s, lists);
+    g->next[i] = (struct qr_plan_table){ u.begin, u.end - u.begin, *used, u.seen };
     if (u.begin == u.end)
         return QUIRE_OK;
     const uint32_t given_up = t->first_block ? t->first_block[i] : 0;
@@ -156,19 +171,29 @@ quire_status qr_tables_check_arg(const struct quire_attention_batch_group *t, ui
     return QUIRE_OK;
 }
 
+/* The entries that some list names; -1 in place of the others. */
+static void take_named(struct quire_plan *plan, const struct qr_plan_group *g, uint32_t i,
+                       const int32_t *from, int32_t *ids)
+{
+    const struct use u = use_of(plan, g, &plan->seqs[i], qr_plan_list(g, i, 0));
+    for (uint32_t j = u.begin; j < u.end; j++)
+        ids[j - u.begin] = is_used(&u, j) ? from[j - u.begin] : -1;
+}
+
 void qr_tables_take(struct quire_plan *plan, struct qr_plan_group *g,
                     const struct quire_attention_batch_group *t)
 {
-    size_t used = 0;
+    struct qr_plan_table *const now = g->next;
+    g->next = g->tables;
+    g->tables = now;
     for (uint32_t i = 0; i < plan->num_seqs; i++) {
-        const struct use u = use_of(plan, g, &plan->seqs[i], qr_plan_list(g, i, 0));
-        const int32_t *from = u.begin < u.end ? entry(t, i, u.begin) : NULL;
-        int32_t *ids = g->blocks + used;
-        g->tables[i] = (struct qr_plan_table){ u.begin, u.end - u.begin, used };
-        if (!u.named && from)
-            memcpy(ids, from, (u.end - u.begin) * sizeof *ids);
-        for (uint32_t j = u.begin; u.named && j < u.end; j++)
-            ids[j - u.begin] = is_used(&u, j) ? from[j - u.begin] : -1;
-        used += u.end - u.begin;
+        if (!now[i].count)
+            continue;
+        const int32_t *from = entry(t, i, now[i].first);
+        int32_t *ids = g->blocks + now[i].at;
+        if (g->sparse)
+            take_named(plan, g, i, from, ids);
+        else
+            memcpy(ids, from, now[i].count * sizeof *ids);
     }
 }

@@ -26,10 +26,13 @@ static void bad_tables(void **state)
             pass ? quire_plan_set_tables(f.plan, 0, &f.tables[0], &err)                            \
                  : quire_plan_build(f.plan, &f.batch, &err),                                       \
             f.tables[0] = t;                                                                       \
-            f.table[0][1][3] = 3)
+            f.table[0][1][0] = 0; f.table[0][1][3] = 3; f.table[0][1][6] = 6)
         BAD(f.table[0][1][3] = -1, QUIRE_E_RANGE, "block_table[1][3] is -1");
         BAD(f.table[0][1][3] = N_BLOCKS, QUIRE_E_RANGE, "block_table[1][3] is 40");
         BAD(f.table[0][1][3] = INT32_MIN, QUIRE_E_RANGE, "block_table[1][3]");
+        BAD(f.table[0][1][0] = -1, QUIRE_E_RANGE, "block_table[1][0] is -1");
+        BAD(f.table[0][1][6] = N_BLOCKS, QUIRE_E_RANGE, "block_table[1][6] is 40");
+        BAD(f.table[0][1][3] = 2, QUIRE_E_INVALID_ARG, "block_table[1][3] is block 2 again");
         BAD(f.table[0][1][3] = 5, QUIRE_E_INVALID_ARG, "two visible positions share its slots");
         BAD(f.tables[0].block_table = NULL, QUIRE_E_INVALID_ARG, "block_table is NULL");
         BAD(f.tables[0].block_table_stride = 6, QUIRE_E_INVALID_ARG, "block_table_stride");
