@@ -187,8 +187,26 @@ static double want(const struct problem *p, size_t i, size_t j, double *bound)
 /* Denormals count as zero in bf16 x bf16. */
 static float flush(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }
 
+/* Row i times a weight row as tiles multiply bf16: in each 32 k a chain of the even products and one of the odd ones,
+ * then their sum, then that of the sums. */
+static float exact_tiles(const struct problem *p, size_t i, const struct kc_weight *row)
+{
+    const struct quire_linear_args *a = &p->a;
+    float acc = 0;
+    for (size_t k0 = 0; k0 < a->k; k0 += 32) {
+        float chain[2] = { 0, 0 };
+        for (size_t k = k0; k < k0 + 32 && k < a->k; k++) {
+            const float x = flush(kc_bf16_value(a->x_bf16[i * a->x_bf16_stride + k])),
+                        w = flush((float)row[k].value);
+            chain[k % 2] = flush(fmaf(x, w, chain[k % 2]));
+        }
+        acc = flush(acc + flush(chain[0] + chain[1]));
+    }
+    return acc;
+}
+
 /* Output (i, j) operation by operation as docs/numerics.md N1-N4 fix it: the very bits. */
-static float exact(const struct problem *p, size_t i, size_t j)
+static float exact(const struct problem *p, bool tiles, size_t i, size_t j)
 {
     const struct quire_linear_args *a = &p->a;
     const size_t sub = (size_t)kc_sub_block(p->type);
@@ -208,6 +226,8 @@ static float exact(const struct problem *p, size_t i, size_t j)
             if (kc_has_min(p->type))
                 acc = fmaf(-(float)w.min, b->d * (float)asum, acc);
         }
+    } else if (tiles && p->mode == MODE_BF16) {
+        acc = exact_tiles(p, i, row);
     } else {
         for (size_t k = 0; k < a->k + a->k % 2; k++) {
             const size_t at = p->mode == MODE_BF16 ? k ^ 1 : k; /* the odd one of a pair first */
@@ -227,6 +247,7 @@ static float exact(const struct problem *p, size_t i, size_t j)
 static bool check_values(struct kc_env *env, const struct problem *p)
 {
     const struct quire_linear_args *a = &p->a;
+    const bool tiles = strcmp(env->level, "avx512_amx") == 0;
     for (size_t i = 0; i < a->m; i++) {
         for (size_t j = 0; j < a->n; j++) {
             double bound;
@@ -234,7 +255,7 @@ static bool check_values(struct kc_env *env, const struct problem *p)
                          got = (double)a->out[i * a->out_stride + j];
             if (j == p->poisoned) /* whatever it is, its neighbours are checked */
                 continue;
-            const float bits = exact(p, i, j);
+            const float bits = exact(p, tiles, i, j);
             if (bits != a->out[i * a->out_stride + j]) {
                 kc_fail(env, "m %zu n %zu k %zu: out[%zu][%zu] = %a, not %a", a->m, a->n, a->k, i,
                         j, got, (double)bits);

@@ -2,4 +2,4 @@
 /* init.c - what the level avx512_amx adds to the kernel table. */
 #include "base/kernel.h"
 
-void quire_kernels_init_avx512_amx(struct quire_kernels *k) { (void)k; }
+void quire_kernels_init_avx512_amx(struct quire_kernels *k) { quire_init_linear_avx512_amx(k); }

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* linear_native.c - bf16 activations times bf16 weights for avx512_amx, on TDPBF16PS.
+ *
+ * A block is 16 activation rows by the 64 outputs of a panel: four tiles of sums, one of activations, and the weights'
+ * tiles lie in the panel as the instruction wants them. One step is 32 k, from 0 on whatever the blocks, so that all
+ * shapes give the same bits (N3). */
+#include "simd/vec_avx512.h"
+/* the templates build on the vec header */
+#include "simd/amx.h"
+#define QUIRE_ISA avx512_amx
+#include "template/linear_common_tpl.h"
+
+enum {
+    TILE = 16,
+    COLUMNS = QUIRE_FLOAT_PANEL_ROWS,
+    STEP_K = 32,
+    STEP_BYTES = STEP_K * COLUMNS * 2,
+    PAIR_BYTES = 2 * COLUMNS * 2, /* from one row of a weight tile to the next */
+    PART_STEPS = 8,               /* whose weights stay in the first cache while the rows pass */
+    PIECE_ROWS = 256,             /* whose activations are to stay in the second one */
+    BLOCK = TILE * COLUMNS,
+};
+
+/* Where the four tiles of sums of a block lie: one behind the other, or as rows of 64 when they are done. */
+struct sums {
+    float *at;     /* NULL: nowhere yet */
+    size_t tile;   /* floats from a tile to the next */
+    size_t stride; /* bytes from a row to the next */
+};
+
+/* Weights and what to ask for meanwhile, `lines` at each step. */
+struct part {
+    const uint8_t *w;
+    size_t x_stride; /* bytes */
+    size_t steps;
+    const uint8_t *next;
+    size_t lines;
+};
+
+/* What is left of k after whole steps, completed by zeros. */
+struct tail {
+    _Alignas(64) uint16_t w[STEP_K / 2][COLUMNS][2];
+    _Alignas(64) uint16_t x[TILE][STEP_K];
+};
+
+static void shape(size_t rows)
+{
+    struct amx_config c = { .palette = 1 };
+    for (int t = 0; t < 8; t++) {
+        c.rows[t] = (uint8_t)(t < 5 ? rows : TILE); /* sums and activations; weights */
+        c.row_bytes[t] = 64;
+    }
+    amx_configure(&c);
+}
+
+#define PUT(t, s) AMX_STORE(t, (s)->at + (t) * (s)->tile, (s)->stride)
+/* The sums of the block before make room for those of this one while its first products run. */
+#define CHANGE(t)                                                                                  \
+    do {                                                                                           \
+        if (before->at)                                                                            \
+            PUT(t, before);                                                                        \
+        if (from)                                                                                  \
+            AMX_LOAD(t, from + (t)*TILE * TILE, TILE * sizeof(float));                             \
+        else                                                                                       \
+            AMX_ZERO(t);                                                                           \
+    } while (0)
+
+LINEAR_INLINE const uint8_t *ask(const uint8_t *next, size_t lines)
+{
+    for (size_t i = 0; i < lines; i++, next += QUIRE_LINE)
+        __builtin_prefetch(next, 0, 2);
+    return next;
+}
+
+/* One block through one part. `from`: its sums so far, or NULL. Returns what to ask for next. */
+static const uint8_t *block(const struct part *p, const uint16_t *x, const struct sums *before,
+                            const float *from)
+{
+    const uint8_t *w = p->w, *next = p->next;
+    AMX_LOAD_ONCE(4, x, p->x_stride);
+    AMX_LOAD(5, w, PAIR_BYTES);
+    CHANGE(0);
+    AMX_DOT_BF16(0, 4, 5);
+    AMX_LOAD(6, w + 64, PAIR_BYTES);
+    CHANGE(1);
+    AMX_DOT_BF16(1, 4, 6);
+    AMX_LOAD(7, w + 128, PAIR_BYTES);
+    CHANGE(2);
+    AMX_DOT_BF16(2, 4, 7);
+    AMX_LOAD(5, w + 192, PAIR_BYTES);
+    CHANGE(3);
+    AMX_DOT_BF16(3, 4, 5);
+    next = ask(next, p->lines);
+    for (size_t s = 1; s < p->steps; s++) {
+        x += STEP_K;
+        w += STEP_BYTES;
+        AMX_LOAD_ONCE(4, x, p->x_stride);
+        AMX_LOAD(6, w, PAIR_BYTES);
+        AMX_DOT_BF16(0, 4, 6);
+        AMX_LOAD(7, w + 64, PAIR_BYTES);
+        AMX_DOT_BF16(1, 4, 7);
+        AMX_LOAD(5, w + 128, PAIR_BYTES);
+        AMX_DOT_BF16(2, 4, 5);
+        AMX_LOAD(6, w + 192, PAIR_BYTES);
+        AMX_DOT_BF16(3, 4, 6);
+        next = ask(next, p->lines);
+    }
+    return next;
+}
+
+/* The first of block b's rows: the last block begins early enough to be a whole one, and computes some rows twice. */
+static size_t block_row(size_t b, size_t m)
+{
+    return m <= TILE ? 0 : b * TILE + TILE <= m ? b * TILE : m - TILE;
+}
+
+static void fill_tail_x(struct tail *t, const struct quire_linear_args *a, size_t i0, size_t rows)
+{
+    const size_t k0 = a->k / STEP_K * STEP_K, pairs = (a->k - k0 + 1) / 2;
+    for (size_t i = 0; i < rows; i++)
+        memcpy(t->x[i], a->x_bf16 + (i0 + i) * a->x_bf16_stride + k0, pairs * 2 * sizeof(uint16_t));
+}
+
+/* m <= PIECE_ROWS rows from i0 on times one panel; acc: as many blocks. */
+static void panel(const struct quire_linear_args *a, size_t i0, size_t m, const uint8_t *w,
+                  struct tail *tail, float *acc)
+{
+    const size_t blocks = (m + TILE - 1) / TILE, whole = a->k / STEP_K,
+                 steps = whole + (tail != NULL), most = blocks == 1 ? whole : PART_STEPS;
+    struct sums before = { NULL, 0, 0 };
+    for (size_t s = 0; s < steps;) {
+        const bool in_tail = s == whole;
+        const size_t left = in_tail ? 1 : whole - s;
+        struct part p = { .w = in_tail ? (const uint8_t *)tail->w : w + s * STEP_BYTES,
+                          .x_stride = in_tail ? sizeof tail->x[0] : a->x_bf16_stride * 2,
+                          .steps = left < most || in_tail ? left : most };
+        const size_t all = p.steps * blocks;
+        p.next = w + s * STEP_BYTES +
+                 (blocks == 1 ? (size_t)LINEAR_AHEAD : p.steps * (size_t)STEP_BYTES);
+        p.lines = in_tail ? 0 : (p.steps * STEP_BYTES / QUIRE_LINE + all - 1) / all;
+        const bool last = s + p.steps == steps;
+        for (size_t b = 0; b < blocks; b++) {
+            const size_t i = i0 + block_row(b, m);
+            const uint16_t *x = a->x_bf16 + i * a->x_bf16_stride + s * STEP_K;
+            if (in_tail) {
+                fill_tail_x(tail, a, i, m < TILE ? m : TILE);
+                x = tail->x[0];
+            }
+            float *at = acc + b * BLOCK;
+            p.next = block(&p, x, &before, s ? at : NULL);
+            before = (struct sums){ at, last ? TILE : TILE * TILE,
+                                    (last ? COLUMNS : TILE) * sizeof(float) };
+        }
+        s += p.steps;
+    }
+    PUT(0, &before);
+    PUT(1, &before);
+    PUT(2, &before);
+    PUT(3, &before);
+}
+
+static void fill_tail_w(struct tail *t, const uint8_t *w, size_t k)
+{
+    const size_t pairs = (k % STEP_K + 1) / 2;
+    memcpy(t->w, w + k / STEP_K * STEP_BYTES, pairs * PAIR_BYTES);
+}
+
+void quire_linear_native_bf16_avx512_amx(const struct quire_linear_args *a)
+{
+    _Alignas(64) float acc[PIECE_ROWS * COLUMNS];
+    struct tail room, *tail = a->k % STEP_K ? &room : NULL;
+    if (tail)
+        memset(tail, 0, sizeof *tail);
+    const size_t pieces = (a->m + PIECE_ROWS - 1) / PIECE_ROWS;
+    const size_t piece = ((a->m + pieces - 1) / pieces + TILE - 1) / TILE * TILE;
+    for (size_t i0 = 0; i0 < a->m; i0 += piece) {
+        const size_t m = a->m - i0 < piece ? a->m - i0 : piece, rows = m < TILE ? m : TILE;
+        shape(rows);
+        for (size_t j0 = 0; j0 < a->n; j0 += COLUMNS) {
+            const uint8_t *w = (const uint8_t *)a->w + j0 / COLUMNS * a->panel_bytes;
+            if (tail)
+                fill_tail_w(tail, w, a->k);
+            panel(a, i0, m, w, tail, acc);
+            for (size_t b = 0; b * TILE < m; b++)
+                linear_store(a, i0 + block_row(b, m), rows, j0, COLUMNS, acc + b * BLOCK, COLUMNS);
+        }
+    }
+    amx_release();
+}
+
+void quire_init_linear_avx512_amx(struct quire_kernels *k)
+{
+    QUIRE_SET(k, linear_native_bf16, avx512_amx);
+}
