@@ -149,9 +149,13 @@ void quire_attention_part(struct quire_plan *plan, const struct quire_attention_
         call.kernels = qr_attention_pick(g->table, &call.kv->layout, call.config->compute);
         call.scratch =
             qr_plan_scratch_at(plan, plan->scratch + team->rank * plan->scratch_bytes, &bytes);
+        if (g->table->attn_begin)
+            g->table->attn_begin();
         for (uint32_t i;
              (i = __atomic_fetch_add(&plan->next_item, 1, __ATOMIC_RELAXED)) < g->n_items;)
             qr_attention_item(&call, &g->items[g->order[i]]);
+        if (g->table->attn_end)
+            g->table->attn_end();
     }
     /* the last to leave readies the counters for the next call, which a barrier keeps away until
      * then */

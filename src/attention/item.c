@@ -103,7 +103,7 @@ static bool suits_codes(const struct qr_run *run, uint64_t seen)
 void qr_run_span(const struct qr_run *run, uint32_t span, const struct qr_state *st)
 {
     const struct qr_plan_scratch *s = &run->call->scratch;
-    const uint32_t n_rows = run->n_rows;
+    const uint32_t n_rows = run->n_rows, chunk = (uint32_t)run->call->group->table->attn_rows;
     const uint32_t begin = span * SPAN > run->any.lo ? span * SPAN : run->any.lo;
     const uint32_t end = run->any.hi - span * SPAN < SPAN ? run->any.hi : span * SPAN + SPAN;
     bool live = false;
@@ -115,9 +115,8 @@ void qr_run_span(const struct qr_run *run, uint32_t span, const struct qr_state 
             clear(run, st);
         live = true;
         const struct qr_tile t = qr_tile_load(&run->source, key, seen, suits_codes(run, seen));
-        for (uint32_t r = 0; r < n_rows; r += QR_PLAN_CHUNK)
-            attend_rows(run, key, &t, st, r,
-                        n_rows - r < QR_PLAN_CHUNK ? n_rows - r : QR_PLAN_CHUNK);
+        for (uint32_t r = 0; r < n_rows; r += chunk)
+            attend_rows(run, key, &t, st, r, n_rows - r < chunk ? n_rows - r : chunk);
     }
     for (uint32_t r = 0; r < n_rows; r++) { /* a sum of 0: no key, whatever else is in the state */
         st->l[r] = live ? sum_lanes(s->lanes + (size_t)r * COLUMN) : 0;

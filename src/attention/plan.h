@@ -113,7 +113,7 @@ struct quire_plan {
     _Alignas(64) uint32_t n_left;    /* atomic: members that are done */
 };
 
-enum { QR_PLAN_CHUNK = 24 }; /* rows of one kernel call */
+enum { QR_PLAN_CHUNK = QUIRE_MAX_ATTN_ROWS }; /* rows of one kernel call at most */
 
 /* Marks the plan as in use; QUIRE_E_BUSY when it is. */
 quire_status qr_plan_enter(struct quire_plan *plan, struct quire_error *err);

@@ -10,6 +10,8 @@
 #include "base/kernels_linear.h"
 #include "base/kernels_ops.h"
 
+enum { QUIRE_MAX_ATTN_ROWS = 32 };
+
 #define QUIRE_KERNELS(X)                                                                           \
     QUIRE_KERNELS_OPS(X)                                                                           \
     QUIRE_KERNELS_KV(X)                                                                            \
@@ -21,6 +23,10 @@ struct quire_kernels {
     QUIRE_KERNELS(X)
 #undef X
     const char *level; /* name of the level this table is for */
+    /* What a thread calls before its first and after its last attention kernel, nothing else with tile registers in
+     * between; or both NULL. */
+    void (*attn_begin)(void), (*attn_end)(void);
+    int attn_rows; /* of one call of the attention kernels, for best speed; at most QUIRE_MAX_ATTN_ROWS */
     struct {
 #define X(ret, name, params) const char *name;
         QUIRE_KERNELS(X)

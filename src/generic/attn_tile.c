@@ -213,4 +213,5 @@ void quire_init_attn_generic(struct quire_kernels *k)
 #define X(ret, name, params) QUIRE_SET(k, name, generic);
     QUIRE_KERNELS_ATTN(X)
 #undef X
+    k->attn_rows = 24;
 }

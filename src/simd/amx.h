@@ -36,8 +36,8 @@ static inline void amx_release(void) { __asm__ volatile("tilerelease"); }
                      : "memor"                                                                     \
                        "y")
 /* c[i][j] += sum over pairs p of a[i][2p] * b[p][2j] and a[i][2p+1] * b[p][2j+1]: from 0 on, one chain of f32
- * multiply-adds of the even products and one of the odd ones, p rising; then their sum; then c plus that. Denormals
- * are zero, going in and coming out. */
+ * multiply-adds of the even products and one of the odd ones, p rising; then their sum; then c plus that. Operands
+ * and sums below the normal range are zero. */
 #define AMX_DOT_BF16(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c : :)
 /* Exact sums of signed bytes, four in a lane. */
 #define AMX_DOT_S8(c, a, b)   __asm__ volatile("tdpbssd %%tmm" #b ", %%tmm" #a ", %%tmm" #c : :)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_attn_codes.c - attention over 8-bit codes: unpacked cells against the values of the codes,
- * scores and weighted values against sums in double, and their bits against the generic level's. */
+ * scores and weighted values against sums in double, and their bits against the generic level's or, of AMX,
+ * against its own order. */
+#include "amx_order.h"
 #include "check_attn.h"
 #include <math.h>
 #include <stdlib.h>
@@ -138,9 +140,11 @@ static void check_qk_once(struct kc_env *env, qk_fn *fn)
     (t.int8   ? quire_attn_qk_int8_generic
      : t.e5m2 ? quire_attn_qk_fp8_e5m2_generic
               : quire_attn_qk_fp8_e4m3_generic)(&a);
+    for (int i = 0; i < count && kc_is_amx(env); i++)
+        ref[i] = kc_amx_dot(0, q + i / KEYS * n, 1, k + i % KEYS, KEYS, n, NULL);
     for (int i = 0; i < count && !env->failures; i++)
         if (!is_sum(env, s[i], ref[i], 0, q + i / KEYS * n, k + i % KEYS, KEYS, n))
-            kc_fail(env, "rows %d head_size %d: s[%d][%d] = %a, generic says %a", rows, n, i / KEYS,
+            kc_fail(env, "rows %d head_size %d: s[%d][%d] = %a, not %a", rows, n, i / KEYS,
                     i % KEYS, (double)s[i], (double)ref[i]);
     if (!env->failures && !kc_intact(s))
         kc_fail(env, "rows %d head_size %d: wrote outside s", rows, n);
@@ -182,10 +186,14 @@ static void check_pv_once(struct kc_env *env, pv_fn *fn)
     (t.int8   ? quire_attn_pv_int8_generic
      : t.e5m2 ? quire_attn_pv_fp8_e5m2_generic
               : quire_attn_pv_fp8_e4m3_generic)(&a);
+    for (int i = 0; i < count && kc_is_amx(env); i++)
+        if (i % width < n)
+            ref[i] = kc_amx_dot(start[i], p + i / width * KEYS, 1, v + i % width, (size_t)width,
+                                KEYS, NULL);
     for (int i = 0; i < count && !env->failures; i++) {
         const int r = i / width, d = i % width;
         if (d < n && !is_sum(env, o[i], ref[i], start[i], p + r * KEYS, v + d, (size_t)width, KEYS))
-            kc_fail(env, "rows %d v_head_size %d: o[%d][%d] = %a, generic says %a", rows, n, r, d,
+            kc_fail(env, "rows %d v_head_size %d: o[%d][%d] = %a, not %a", rows, n, r, d,
                     (double)o[i], (double)ref[i]);
     }
     if (!env->failures && !kc_intact(o))

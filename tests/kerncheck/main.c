@@ -63,8 +63,12 @@ static kc_fn entry(const struct quire_kernels *k, size_t offset)
 /* A function of its own: nothing after the jump depends on a variable it may have clobbered. */
 static void call_guarded(const struct kc_checker *c, struct kc_env *env, kc_fn fn)
 {
+    if (env->k->attn_begin)
+        env->k->attn_begin();
     if (sigsetjmp(on_signal, 1) == 0)
         c->check(env, fn);
+    if (env->k->attn_end)
+        env->k->attn_end();
 }
 
 static int check_one(const struct quire_kernels *k, const char *level, size_t i, int rounds)

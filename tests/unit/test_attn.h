@@ -434,4 +434,13 @@ static inline const char *usable_level(int *i)
             return name;
     return NULL;
 }
+
+/* Does the level give other bits than the others? AMX adds products of two bf16 in an order of its own. */
+static inline bool has_own_bits(const struct scene *s, const char *level)
+{
+    const bool exact_k = s->k_dtype == QUIRE_KV_F32 || s->k_dtype == QUIRE_KV_F16,
+               exact_v = s->v_dtype == QUIRE_KV_F32 || s->v_dtype == QUIRE_KV_F16;
+    return strcmp(level, "avx512_amx") == 0 && s->config.compute == QUIRE_COMPUTE_NATIVE &&
+           !(exact_k && exact_v);
+}
 #endif
