@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_base.c - status records, checked sizes, allocation helpers, thread teams, dispatch. */
+/* test_base.c - status records, checked sizes, allocation helpers, dispatch. */
 #include "base/alloc.h"
 #include "base/checked.h"
 #include "base/dispatch.h"
 #include "base/error.h"
 #include "base/reader.h"
-#include "base/share.h"
-#include "base/threads.h"
 #include "quire_cmocka.h"
 #include <quire/cpu.h>
-#include <time.h>
-#include <unistd.h>
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
+#include <stdlib.h>
 
 static void status_names(void **state)
 {
@@ -133,217 +127,6 @@ static void arena(void **state)
     assert_int_equal(f.live_bytes, 0);
 }
 
-struct tally {
-    uint32_t seen[64], size, rounds;
-    uint32_t counter;
-    bool bad;
-};
-
-static void tally_part(void *arg, const struct quire_team *team)
-{
-    struct tally *t = arg;
-    __atomic_fetch_add(&t->seen[team->rank], 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&t->size, team->size, __ATOMIC_RELAXED);
-    for (uint32_t i = 0; i < t->rounds; i++) {
-        __atomic_fetch_add(&t->counter, 1, __ATOMIC_RELAXED);
-        quire_team_barrier(team);
-        if (__atomic_load_n(&t->counter, __ATOMIC_RELAXED) != team->size * (i + 1))
-            __atomic_store_n(&t->bad, true, __ATOMIC_RELAXED);
-        quire_team_barrier(team);
-    }
-}
-
-static void run_backend(enum quire_thread_backend backend)
-{
-    for (uint32_t n = 1; n <= 7; n++) {
-        struct quire_threads_params p;
-        quire_threads_params_default(&p);
-        p.backend = backend;
-        p.n_threads = n;
-        struct quire_threads *threads;
-        struct quire_error err = QUIRE_ERROR_INIT;
-        assert_status(QUIRE_OK, quire_threads_create(&p, &threads, &err));
-        for (int run = 0; run < 20; run++) {
-            struct tally t = { .rounds = 50 };
-            assert_status(QUIRE_OK, quire_threads_run(threads, tally_part, &t));
-            assert_false(t.bad);
-            for (uint32_t r = 0; r < t.size; r++)
-                assert_int_equal(t.seen[r], 1);
-            assert_in_range(t.size, 1, n);
-        }
-        quire_threads_destroy(threads);
-    }
-}
-
-static void pthread_team(void **state)
-{
-    (void)state;
-    run_backend(QUIRE_THREADS_PTHREAD);
-}
-
-static void openmp_team(void **state)
-{
-    (void)state;
-#ifdef QUIRE_WITH_OPENMP
-    run_backend(QUIRE_THREADS_OPENMP);
-#else
-    skip();
-#endif
-}
-
-static double cpu_seconds(void)
-{
-    struct timespec t;
-    assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t), 0);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* Between runs a team of the default backend sleeps: of 200 ms it spins less than one. */
-static void idle_team(void **state)
-{
-    (void)state;
-    struct quire_threads_params p;
-    quire_threads_params_default(&p);
-    p.n_threads = 4;
-    struct quire_threads *threads;
-    struct quire_error err = QUIRE_ERROR_INIT;
-    assert_status(QUIRE_OK, quire_threads_create(&p, &threads, &err));
-    struct tally t = { .rounds = 50 };
-    assert_status(QUIRE_OK, quire_threads_run(threads, tally_part, &t));
-    const double before = cpu_seconds();
-    assert_int_equal(usleep(200000), 0);
-    assert_true(cpu_seconds() - before < 0.04);
-    quire_threads_destroy(threads);
-}
-
-/* Every piece is given out once, whoever comes first and however long a piece takes. */
-struct shared {
-    struct qr_share_line lines[8];
-    uint32_t n, stages, twice;
-    uint32_t seen[200];
-};
-
-static void share_part(void *arg, const struct quire_team *team)
-{
-    struct shared *sh = arg;
-    for (uint32_t stage = 0; stage < sh->stages; stage++) {
-        const uint32_t n = (sh->n + stage * 7) % 200;
-        struct qr_share s = qr_share_begin(sh->lines, team, n);
-        for (size_t i; qr_share_next(&s, &i);) {
-            if (__atomic_fetch_add(&sh->seen[i], 1, __ATOMIC_RELAXED) != stage)
-                __atomic_fetch_add(&sh->twice, 1, __ATOMIC_RELAXED);
-            if (team->rank == 0 && i == 0 && stage % 8 == 0)
-                usleep(200); /* the others finish the run of this member */
-        }
-        for (size_t i = n + team->rank; i < 200; i += team->size)
-            __atomic_fetch_add(&sh->seen[i], 1, __ATOMIC_RELAXED);
-        quire_team_barrier(team);
-    }
-}
-
-static void shared_pieces(void **state)
-{
-    (void)state;
-    for (uint32_t size = 1; size <= 8; size++) {
-        struct quire_threads_params p;
-        quire_threads_params_default(&p);
-        p.n_threads = size;
-        struct quire_threads *threads;
-        struct quire_error err = QUIRE_ERROR_INIT;
-        assert_status(QUIRE_OK, quire_threads_create(&p, &threads, &err));
-        struct shared sh = { .n = size, .stages = 60 };
-        assert_status(QUIRE_OK, quire_threads_run(threads, share_part, &sh));
-        assert_int_equal(sh.twice, 0);
-        for (int i = 0; i < 200; i++)
-            assert_int_equal(sh.seen[i], sh.stages);
-        quire_threads_destroy(threads);
-    }
-}
-
-struct reenter {
-    struct quire_threads *threads;
-    quire_status inner;
-};
-
-static void reenter_part(void *arg, const struct quire_team *team)
-{
-    struct reenter *r = arg;
-    struct tally t = { 0 };
-    if (team->rank == 0)
-        r->inner = quire_threads_run(r->threads, tally_part, &t);
-}
-
-static void thread_arguments(void **state)
-{
-    (void)state;
-    struct quire_threads *threads = (void *)1;
-    struct quire_error err = QUIRE_ERROR_INIT;
-    struct quire_threads_params p;
-    quire_threads_params_default(&p);
-    assert_status(QUIRE_E_INVALID_ARG, quire_threads_create(&p, NULL, &err));
-    p.n_threads = 100000;
-    assert_status(QUIRE_E_INVALID_ARG, quire_threads_create(&p, &threads, &err));
-    assert_null(threads);
-    p.n_threads = 2;
-    p.struct_size = 3;
-    assert_status(QUIRE_E_MISUSE, quire_threads_create(&p, &threads, &err));
-    quire_threads_params_default(&p);
-    p.backend = (enum quire_thread_backend)9;
-    assert_status(QUIRE_E_INVALID_ARG, quire_threads_create(&p, &threads, &err));
-    assert_status(QUIRE_OK, quire_threads_create(NULL, &threads, &err));
-    assert_status(QUIRE_E_INVALID_ARG, quire_threads_run(threads, NULL, NULL));
-    struct reenter r = { threads, QUIRE_OK };
-    assert_status(QUIRE_OK, quire_threads_run(threads, reenter_part, &r));
-    assert_int_equal(r.inner, QUIRE_E_BUSY);
-    quire_threads_destroy(threads);
-    quire_threads_destroy(NULL);
-    assert_in_range(quire_threads_default_count(), 1, 1024);
-}
-
-static void thread_allocation_failures(void **state)
-{
-    (void)state;
-    for (size_t n = 1;; n++) {
-        struct fail_alloc f;
-        fail_alloc_init(&f, n, true);
-        struct quire_threads_params p = { sizeof p, QUIRE_THREADS_PTHREAD, 3, &f.hooks };
-        struct quire_threads *threads;
-        const quire_status s = quire_threads_create(&p, &threads, NULL);
-        quire_threads_destroy(threads);
-        assert_int_equal(f.live_bytes, 0);
-        if (s == QUIRE_OK)
-            break;
-        assert_int_equal(s, QUIRE_E_NOMEM);
-    }
-}
-
-#if defined(__x86_64__)
-static void csr_part(void *arg, const struct quire_team *team)
-{
-    if (team->rank == 0)
-        *(unsigned *)arg = _mm_getcsr() & 0xffc0;
-}
-
-static void host_rounding_mode(void **state)
-{
-    (void)state;
-    struct quire_threads *threads;
-    assert_status(QUIRE_OK, quire_threads_create(NULL, &threads, NULL));
-    const unsigned host =
-        0x1f80 | 0x8040 | 0x6000; /* flush to zero, denormals are zero, toward zero */
-    unsigned inside = 0;
-    const unsigned before = _mm_getcsr();
-    _mm_setcsr(host);
-    const quire_status s = quire_threads_run(threads, csr_part, &inside);
-    const unsigned after = _mm_getcsr();
-    _mm_setcsr(before);
-    assert_int_equal(s, QUIRE_OK);
-    assert_int_equal(inside, 0x1f80);
-    assert_int_equal(after & 0xffc0, host & 0xffc0);
-    quire_threads_destroy(threads);
-}
-#endif
-
 static void levels(void **state)
 {
     (void)state;
@@ -409,15 +192,6 @@ int main(void)
         cmocka_unit_test(allocation_helpers),
         cmocka_unit_test(broken_hook_is_refused),
         cmocka_unit_test(arena),
-        cmocka_unit_test(pthread_team),
-        cmocka_unit_test(openmp_team),
-        cmocka_unit_test(idle_team),
-        cmocka_unit_test(shared_pieces),
-        cmocka_unit_test(thread_arguments),
-        cmocka_unit_test(thread_allocation_failures),
-#if defined(__x86_64__)
-        cmocka_unit_test(host_rounding_mode),
-#endif
         cmocka_unit_test(levels),
         cmocka_unit_test(tables_are_complete),
         cmocka_unit_test(describe),

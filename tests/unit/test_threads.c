@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_threads.c - teams: barriers, shared work, how they wait, arguments, the host's rounding mode. */
+#include "base/share.h"
+#include "base/threads.h"
+#include "quire_cmocka.h"
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+struct tally {
+    uint32_t seen[64], size, rounds;
+    uint32_t counter;
+    bool bad;
+};
+
+static void tally_part(void *arg, const struct quire_team *team)
+{
+    struct tally *t = arg;
+    __atomic_fetch_add(&t->seen[team->rank], 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&t->size, team->size, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < t->rounds; i++) {
+        __atomic_fetch_add(&t->counter, 1, __ATOMIC_RELAXED);
+        quire_team_barrier(team);
+        if (__atomic_load_n(&t->counter, __ATOMIC_RELAXED) != team->size * (i + 1))
+            __atomic_store_n(&t->bad, true, __ATOMIC_RELAXED);
+        quire_team_barrier(team);
+    }
+}
+
+static void run_backend(enum quire_thread_backend backend)
+{
+    for (uint32_t n = 1; n <= 7; n++) {
+        struct quire_threads_params p;
+        quire_threads_params_default(&p);
+        p.backend = backend;
+        p.n_threads = n;
+        struct quire_threads *threads;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        assert_status(QUIRE_OK, quire_threads_create(&p, &threads, &err));
+        for (int run = 0; run < 20; run++) {
+            struct tally t = { .rounds = 50 };
+            assert_status(QUIRE_OK, quire_threads_run(threads, tally_part, &t));
+            assert_false(t.bad);
+            for (uint32_t r = 0; r < t.size; r++)
+                assert_int_equal(t.seen[r], 1);
+            assert_in_range(t.size, 1, n);
+        }
+        quire_threads_destroy(threads);
+    }
+}
+
+static void pthread_team(void **state)
+{
+    (void)state;
+    run_backend(QUIRE_THREADS_PTHREAD);
+}
+
+static void openmp_team(void **state)
+{
+    (void)state;
+#ifdef QUIRE_WITH_OPENMP
+    run_backend(QUIRE_THREADS_OPENMP);
+#else
+    skip();
+#endif
+}
+
+/* ---- who sleeps: the threads of this process, as the system sees them */
+
+enum { MANY_THREADS = 64 };
+struct thread_list {
+    int n, ids[MANY_THREADS];
+};
+
+static struct thread_list threads_of_process(void)
+{
+    struct thread_list l = { 0 };
+    DIR *dir = opendir("/proc/self/task");
+    assert_non_null(dir);
+    for (const struct dirent *e; (e = readdir(dir)) && l.n < MANY_THREADS;)
+        if (e->d_name[0] != '.')
+            l.ids[l.n++] = atoi(e->d_name);
+    closedir(dir);
+    return l;
+}
+
+/* Those of `now` that were not there before. */
+static struct thread_list new_threads(const struct thread_list *now,
+                                      const struct thread_list *before)
+{
+    struct thread_list l = { 0 };
+    for (int i = 0; i < now->n; i++) {
+        bool old = false;
+        for (int k = 0; k < before->n; k++)
+            old = old || before->ids[k] == now->ids[i];
+        if (!old)
+            l.ids[l.n++] = now->ids[i];
+    }
+    return l;
+}
+
+/* How often a thread has gone to sleep, if it sleeps now; -1 otherwise. */
+static long times_asleep(int id)
+{
+    char path[64], line[256], state = 0;
+    long times = -1;
+    snprintf(path, sizeof path, "/proc/self/task/%d/status", id);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f)) {
+        (void)sscanf(line, "State: %c", &state);
+        (void)sscanf(line, "voluntary_ctxt_switches: %ld", &times);
+    }
+    if (f)
+        fclose(f);
+    return state == 'S' ? times : -1;
+}
+
+/* Whether all threads of a list fall asleep and then sleep on. One that spins never does, however long it takes here
+ * until one that spins for a while only is given the processor to come to the end of it. */
+static bool sleep_on(const struct thread_list *l)
+{
+    enum { LOOKS = 2000, LOOK_US = 5000, WHILE_US = 100000 };
+    long times[MANY_THREADS];
+    for (int i = 0; i < l->n; i++) {
+        int looks = 0;
+        while ((times[i] = times_asleep(l->ids[i])) < 0 && looks++ < LOOKS)
+            usleep(LOOK_US);
+    }
+    usleep(WHILE_US);
+    bool all = true;
+    for (int i = 0; i < l->n; i++)
+        all = all && times[i] >= 0 && times_asleep(l->ids[i]) == times[i];
+    return all;
+}
+
+struct night {
+    struct thread_list before, workers;
+    bool asleep;
+};
+
+/* The caller keeps the others waiting in a barrier. */
+static void late_part(void *arg, const struct quire_team *team)
+{
+    struct night *n = arg;
+    if (!team->rank)
+        n->asleep = sleep_on(&n->workers);
+    quire_team_barrier(team);
+}
+
+/* Members that wait in a barrier sleep before long, and so does the team between two runs. */
+static void idle_team(void **state)
+{
+    (void)state;
+    struct night n = { .before = threads_of_process() };
+    struct quire_threads_params p;
+    quire_threads_params_default(&p);
+    p.n_threads = 4;
+    struct quire_threads *threads;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    assert_status(QUIRE_OK, quire_threads_create(&p, &threads, &err));
+    const struct thread_list now = threads_of_process();
+    n.workers = new_threads(&now, &n.before);
+    assert_int_equal(n.workers.n, 3);
+    assert_status(QUIRE_OK, quire_threads_run(threads, late_part, &n));
+    assert_true(n.asleep);
+    struct tally t = { .rounds = 50 };
+    assert_status(QUIRE_OK, quire_threads_run(threads, tally_part, &t));
+    assert_true(sleep_on(&n.workers));
+    quire_threads_destroy(threads);
+}
+
+/* Every piece is given out once, whoever comes first and however long a piece takes. */
+struct shared {
+    struct qr_share_line lines[8];
+    uint32_t n, stages, twice;
+    uint32_t seen[200];
+};
+
+static void share_part(void *arg, const struct quire_team *team)
+{
+    struct shared *sh = arg;
+    for (uint32_t stage = 0; stage < sh->stages; stage++) {
+        const uint32_t n = (sh->n + stage * 7) % 200;
+        struct qr_share s = qr_share_begin(sh->lines, team, n);
+        for (size_t i; qr_share_next(&s, &i);) {
+            if (__atomic_fetch_add(&sh->seen[i], 1, __ATOMIC_RELAXED) != stage)
+                __atomic_fetch_add(&sh->twice, 1, __ATOMIC_RELAXED);
+            if (team->rank == 0 && i == 0 && stage % 8 == 0)
+                usleep(200); /* the others finish the run of this member */
+        }
+        for (size_t i = n + team->rank; i < 200; i += team->size)
+            __atomic_fetch_add(&sh->seen[i], 1, __ATOMIC_RELAXED);
+        quire_team_barrier(team);
+    }
+}
+
+static void shared_pieces(void **state)
+{
+    (void)state;
+    for (uint32_t size = 1; size <= 8; size++) {
+        struct quire_threads_params p;
+        quire_threads_params_default(&p);
+        p.n_threads = size;
+        struct quire_threads *threads;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        assert_status(QUIRE_OK, quire_threads_create(&p, &threads, &err));
+        struct shared sh = { .n = size, .stages = 60 };
+        assert_status(QUIRE_OK, quire_threads_run(threads, share_part, &sh));
+        assert_int_equal(sh.twice, 0);
+        for (int i = 0; i < 200; i++)
+            assert_int_equal(sh.seen[i], sh.stages);
+        quire_threads_destroy(threads);
+    }
+}
+
+struct reenter {
+    struct quire_threads *threads;
+    quire_status inner;
+};
+
+static void reenter_part(void *arg, const struct quire_team *team)
+{
+    struct reenter *r = arg;
+    struct tally t = { 0 };
+    if (team->rank == 0)
+        r->inner = quire_threads_run(r->threads, tally_part, &t);
+}
+
+static void thread_arguments(void **state)
+{
+    (void)state;
+    struct quire_threads *threads = (void *)1;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_threads_params p;
+    quire_threads_params_default(&p);
+    assert_status(QUIRE_E_INVALID_ARG, quire_threads_create(&p, NULL, &err));
+    p.n_threads = 100000;
+    assert_status(QUIRE_E_INVALID_ARG, quire_threads_create(&p, &threads, &err));
+    assert_null(threads);
+    p.n_threads = 2;
+    p.struct_size = 3;
+    assert_status(QUIRE_E_MISUSE, quire_threads_create(&p, &threads, &err));
+    quire_threads_params_default(&p);
+    p.backend = (enum quire_thread_backend)9;
+    assert_status(QUIRE_E_INVALID_ARG, quire_threads_create(&p, &threads, &err));
+    assert_status(QUIRE_OK, quire_threads_create(NULL, &threads, &err));
+    assert_status(QUIRE_E_INVALID_ARG, quire_threads_run(threads, NULL, NULL));
+    struct reenter r = { threads, QUIRE_OK };
+    assert_status(QUIRE_OK, quire_threads_run(threads, reenter_part, &r));
+    assert_int_equal(r.inner, QUIRE_E_BUSY);
+    quire_threads_destroy(threads);
+    quire_threads_destroy(NULL);
+    assert_in_range(quire_threads_default_count(), 1, 1024);
+}
+
+static void thread_allocation_failures(void **state)
+{
+    (void)state;
+    for (size_t n = 1;; n++) {
+        struct fail_alloc f;
+        fail_alloc_init(&f, n, true);
+        struct quire_threads_params p = { sizeof p, QUIRE_THREADS_PTHREAD, 3, &f.hooks };
+        struct quire_threads *threads;
+        const quire_status s = quire_threads_create(&p, &threads, NULL);
+        quire_threads_destroy(threads);
+        assert_int_equal(f.live_bytes, 0);
+        if (s == QUIRE_OK)
+            break;
+        assert_int_equal(s, QUIRE_E_NOMEM);
+    }
+}
+
+#if defined(__x86_64__)
+static void csr_part(void *arg, const struct quire_team *team)
+{
+    if (team->rank == 0)
+        *(unsigned *)arg = _mm_getcsr() & 0xffc0;
+}
+
+static void host_rounding_mode(void **state)
+{
+    (void)state;
+    struct quire_threads *threads;
+    assert_status(QUIRE_OK, quire_threads_create(NULL, &threads, NULL));
+    const unsigned host =
+        0x1f80 | 0x8040 | 0x6000; /* flush to zero, denormals are zero, toward zero */
+    unsigned inside = 0;
+    const unsigned before = _mm_getcsr();
+    _mm_setcsr(host);
+    const quire_status s = quire_threads_run(threads, csr_part, &inside);
+    const unsigned after = _mm_getcsr();
+    _mm_setcsr(before);
+    assert_int_equal(s, QUIRE_OK);
+    assert_int_equal(inside, 0x1f80);
+    assert_int_equal(after & 0xffc0, host & 0xffc0);
+    quire_threads_destroy(threads);
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pthread_team),
+        cmocka_unit_test(openmp_team),
+        cmocka_unit_test(idle_team),
+        cmocka_unit_test(shared_pieces),
+        cmocka_unit_test(thread_arguments),
+        cmocka_unit_test(thread_allocation_failures),
+#if defined(__x86_64__)
+        cmocka_unit_test(host_rounding_mode),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
