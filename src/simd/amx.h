@@ -30,11 +30,7 @@ static inline void amx_release(void) { __asm__ volatile("tilerelease"); }
 #define AMX_LOAD_ONCE(t, p, stride)                                                                \
     __asm__ volatile("tileloaddt1 (%0,%1,1), %%tmm" #t : : "r"(p), "r"((long)(stride)) : "memory")
 #define AMX_STORE(t, p, stride)                                                                    \
-    __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)"                                           \
-                     :                                                                             \
-                     : "r"(p), "r"((long)(stride))                                                 \
-                     : "memor"                                                                     \
-                       "y")
+    __asm__ volatile("tilestored %%tmm" #t ",(%0,%1)" : : "r"(p), "r"((long)(stride)) : "memory")
 /* c[i][j] += sum over pairs p of a[i][2p] * b[p][2j] and a[i][2p+1] * b[p][2j+1]: from 0 on, one chain of f32
  * multiply-adds of the even products and one of the odd ones, p rising; then their sum; then c plus that. Operands
  * and sums below the normal range are zero. */

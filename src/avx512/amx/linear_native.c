@@ -17,7 +17,9 @@ enum {
     STEP_BYTES = STEP_K * COLUMNS * 2,
     PAIR_BYTES = 2 * COLUMNS * 2, /* from one row of a weight tile to the next */
     PART_STEPS = 8,               /* whose weights stay in the first cache while the rows pass */
-    PIECE_ROWS = 256,             /* whose activations are to stay in the second one */
+    SHORT_STEPS = 4,              /* the same for few rows, which soon want the next weights */
+    SHORT_BLOCKS = 4,
+    PIECE_ROWS = 256, /* whose activations are to stay in the second one */
     BLOCK = TILE * COLUMNS,
 };
 
@@ -35,6 +37,7 @@ struct part {
     size_t steps;
     const uint8_t *next;
     size_t lines;
+    bool soon;
 };
 
 /* What is left of k after whole steps, completed by zeros. */
@@ -65,10 +68,15 @@ static void shape(size_t rows)
             AMX_ZERO(t);                                                                           \
     } while (0)
 
-LINEAR_INLINE const uint8_t *ask(const uint8_t *next, size_t lines)
+/* Into the first cache when they come soon, else into the second. */
+LINEAR_INLINE const uint8_t *ask(const struct part *p, const uint8_t *next)
 {
-    for (size_t i = 0; i < lines; i++, next += QUIRE_LINE)
-        __builtin_prefetch(next, 0, 2);
+    for (size_t i = 0; i < p->lines; i++, next += QUIRE_LINE) {
+        if (p->soon)
+            __builtin_prefetch(next, 0, 3);
+        else
+            __builtin_prefetch(next, 0, 2);
+    }
     return next;
 }
 
@@ -90,7 +98,7 @@ static const uint8_t *block(const struct part *p, const uint16_t *x, const struc
     AMX_LOAD(5, w + 192, PAIR_BYTES);
     CHANGE(3);
     AMX_DOT_BF16(3, 4, 5);
-    next = ask(next, p->lines);
+    next = ask(p, next);
     for (size_t s = 1; s < p->steps; s++) {
         x += STEP_K;
         w += STEP_BYTES;
@@ -103,7 +111,7 @@ static const uint8_t *block(const struct part *p, const uint16_t *x, const struc
         AMX_DOT_BF16(2, 4, 5);
         AMX_LOAD(6, w + 192, PAIR_BYTES);
         AMX_DOT_BF16(3, 4, 6);
-        next = ask(next, p->lines);
+        next = ask(p, next);
     }
     return next;
 }
@@ -121,28 +129,50 @@ static void fill_tail_x(struct tail *t, const struct quire_linear_args *a, size_
         memcpy(t->x[i], a->x_bf16 + (i0 + i) * a->x_bf16_stride + k0, pairs * 2 * sizeof(uint16_t));
 }
 
+static void fill_tail_w(struct tail *t, const uint8_t *w, size_t k)
+{
+    const size_t pairs = (k % STEP_K + 1) / 2;
+    memcpy(t->w, w + k / STEP_K * STEP_BYTES, pairs * PAIR_BYTES);
+}
+
+/* Steps s .. of the panel at w, as many as belong together. One block streams its weights once, and all of k is one part;
+ * more blocks read a part's again and again, while the next part's come from memory. */
+static struct part part_at(const struct quire_linear_args *a, const uint8_t *w, size_t s,
+                           size_t blocks, struct tail *tail)
+{
+    const size_t whole = a->k / STEP_K, left = whole - s,
+                 most = blocks == 1              ? whole
+                        : blocks <= SHORT_BLOCKS ? SHORT_STEPS
+                                                 : PART_STEPS;
+    if (!left)
+        return (struct part){ .w = (const uint8_t *)tail->w,
+                              .x_stride = sizeof tail->x[0],
+                              .steps = 1 };
+    struct part p = { .w = w + s * STEP_BYTES,
+                      .x_stride = a->x_bf16_stride * sizeof(uint16_t),
+                      .steps = left < most ? left : most,
+                      .soon = blocks == 1 };
+    p.next = p.w + (p.soon ? (size_t)LINEAR_AHEAD : p.steps * STEP_BYTES);
+    p.lines = (STEP_BYTES / QUIRE_LINE + blocks - 1) / blocks;
+    return p;
+}
+
 /* m <= PIECE_ROWS rows from i0 on times one panel; acc: as many blocks. */
 static void panel(const struct quire_linear_args *a, size_t i0, size_t m, const uint8_t *w,
                   struct tail *tail, float *acc)
 {
     const size_t blocks = (m + TILE - 1) / TILE, whole = a->k / STEP_K,
-                 steps = whole + (tail != NULL), most = blocks == 1 ? whole : PART_STEPS;
+                 steps = whole + (tail != NULL);
     struct sums before = { NULL, 0, 0 };
+    if (tail)
+        fill_tail_w(tail, w, a->k);
     for (size_t s = 0; s < steps;) {
-        const bool in_tail = s == whole;
-        const size_t left = in_tail ? 1 : whole - s;
-        struct part p = { .w = in_tail ? (const uint8_t *)tail->w : w + s * STEP_BYTES,
-                          .x_stride = in_tail ? sizeof tail->x[0] : a->x_bf16_stride * 2,
-                          .steps = left < most || in_tail ? left : most };
-        const size_t all = p.steps * blocks;
-        p.next = w + s * STEP_BYTES +
-                 (blocks == 1 ? (size_t)LINEAR_AHEAD : p.steps * (size_t)STEP_BYTES);
-        p.lines = in_tail ? 0 : (p.steps * STEP_BYTES / QUIRE_LINE + all - 1) / all;
+        struct part p = part_at(a, w, s, blocks, tail);
         const bool last = s + p.steps == steps;
         for (size_t b = 0; b < blocks; b++) {
             const size_t i = i0 + block_row(b, m);
             const uint16_t *x = a->x_bf16 + i * a->x_bf16_stride + s * STEP_K;
-            if (in_tail) {
+            if (s == whole) {
                 fill_tail_x(tail, a, i, m < TILE ? m : TILE);
                 x = tail->x[0];
             }
@@ -159,12 +189,6 @@ static void panel(const struct quire_linear_args *a, size_t i0, size_t m, const 
     PUT(3, &before);
 }
 
-static void fill_tail_w(struct tail *t, const uint8_t *w, size_t k)
-{
-    const size_t pairs = (k % STEP_K + 1) / 2;
-    memcpy(t->w, w + k / STEP_K * STEP_BYTES, pairs * PAIR_BYTES);
-}
-
 void quire_linear_native_bf16_avx512_amx(const struct quire_linear_args *a)
 {
     _Alignas(64) float acc[PIECE_ROWS * COLUMNS];
@@ -178,8 +202,6 @@ void quire_linear_native_bf16_avx512_amx(const struct quire_linear_args *a)
         shape(rows);
         for (size_t j0 = 0; j0 < a->n; j0 += COLUMNS) {
             const uint8_t *w = (const uint8_t *)a->w + j0 / COLUMNS * a->panel_bytes;
-            if (tail)
-                fill_tail_w(tail, w, a->k);
             panel(a, i0, m, w, tail, acc);
             for (size_t b = 0; b * TILE < m; b++)
                 linear_store(a, i0 + block_row(b, m), rows, j0, COLUMNS, acc + b * BLOCK, COLUMNS);
