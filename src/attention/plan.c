@@ -8,9 +8,7 @@
 #include <string.h>
 
 enum { MAX_GROUPS = 256, MAX_THREADS = 1024, MAX_TOKENS = 1 << 24, MAX_SEQS = 1 << 20 };
-/* A tile of 96 rows of 128 values keeps queries, accumulators and a tile of K and V in a
- * second-level cache. */
-enum { TILE_ROWS = 96, TILE_VALUES = TILE_ROWS * 128, MIN_TILE_ROWS = 12 };
+enum { WIDE = 128, MIN_TILE_ROWS = 12 };
 
 static uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
@@ -91,10 +89,11 @@ static bool size_group(const struct quire_plan_params *p, uint32_t i,
     g->table = qr_attention_table(best, c->head_size, v_size);
     g->ratio = c->num_heads / c->num_kv_heads;
     g->v_width = v_size % 8 ? v_size : (v_size + 15) / 16 * 16;
-    g->tile_rows = max_u32(TILE_VALUES / wide, MIN_TILE_ROWS);
+    const uint32_t tile_rows = (uint32_t)g->table->attn_tile_rows;
+    g->tile_rows = max_u32(tile_rows * WIDE / wide, MIN_TILE_ROWS);
     /* each tile of rows turns keys of a latent group into values: worth more cache */
-    if (g->tile_rows > TILE_ROWS || p->kv->groups[g->kv_group].layout.latent)
-        g->tile_rows = TILE_ROWS;
+    if (g->tile_rows > tile_rows || p->kv->groups[g->kv_group].layout.latent)
+        g->tile_rows = tile_rows;
     /* every sequence may end with a tile that is not full */
     size_t rows, tiles;
     if (!qr_mul_size(p->max_tokens, g->ratio, &rows) ||

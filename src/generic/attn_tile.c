@@ -214,4 +214,5 @@ void quire_init_attn_generic(struct quire_kernels *k)
     QUIRE_KERNELS_ATTN(X)
 #undef X
     k->attn_rows = 24;
+    k->attn_tile_rows = 96;
 }

@@ -329,6 +329,7 @@ void quire_init_attn_avx512_amx(struct quire_kernels *k)
     k->attn_begin = begin;
     k->attn_end = amx_release;
     k->attn_rows = CALL_ROWS;
+    k->attn_tile_rows = 6 * CALL_ROWS; /* they are through sooner: keys are read for more */
     QUIRE_SET(k, attn_qk_bf16_native, avx512_amx);
     QUIRE_SET(k, attn_pv_bf16_native, avx512_amx);
     QUIRE_SET(k, attn_qk_fp8_e4m3, avx512_amx);
