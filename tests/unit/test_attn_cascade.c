@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_attn_cascade.c - sequences that share blocks give the bits that each of them gives alone. */
+#include "base/dispatch.h"
 #include "test_plan.h"
 
 enum { SEQS = 14, KEYS = 3200, HEADS = 2 };
