@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_neighbour.c - `quire-bench neighbour`: what a process that keeps one processor busy costs generation. */
 #include "bench_peer.h"
+#include "bench_process.h"
 #include "bench_table.h"
 #include <sched.h>
 #include <signal.h>
@@ -73,7 +74,7 @@ static int ours(const struct bench_options *o, double *rate)
         if (words[i])
             argv[argc++] = (char *)(uintptr_t)words[i];
     argv[argc] = NULL;
-    char *text = peer_run_program(argv, &exit_code);
+    char *text = bench_run_program(argv, &exit_code);
     const char *found = text && !exit_code ? strstr(text, "t/s") : NULL;
     *rate = found ? strtod(found + strlen("t/s"), NULL) : 0;
     free(text);

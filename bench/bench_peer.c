@@ -1,56 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_peer.c - runs a peer's benchmark program, given by path, and reads the JSON it prints. */
 #include "bench_peer.h"
+#include "bench_process.h"
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { ARGS_MAX = 128 };
-
-/* ---- the process */
-
-char *peer_run_program(char *const *argv, int *exit_code)
-{
-    int fds[2];
-    *exit_code = -1;
-    if (pipe(fds) != 0)
-        return NULL;
-    const pid_t pid = fork();
-    if (pid == 0) {
-        dup2(fds[1], STDOUT_FILENO);
-        close(fds[0]), close(fds[1]);
-        if (!freopen("/dev/null", "w", stderr))
-            _exit(127);
-        execv(argv[0], argv);
-        _exit(127);
-    }
-    close(fds[1]);
-    size_t size = 0, cap = 1 << 16;
-    char *text = pid > 0 ? malloc(cap) : NULL;
-    while (text) {
-        const ssize_t n = read(fds[0], text + size, cap - size - 1);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        size += (size_t)n;
-        char *more = size + 1 < cap ? text : realloc(text, cap *= 2);
-        if (!more)
-            free(text);
-        text = more;
-    }
-    close(fds[0]);
-    if (pid > 0 && waitpid(pid, exit_code, 0) == pid)
-        *exit_code = WIFEXITED(*exit_code) ? WEXITSTATUS(*exit_code) : -1;
-    if (text)
-        text[size] = 0;
-    return text;
-}
 
 int peer_open(struct peer *p, const struct bench_options *o, uint32_t threads)
 {
@@ -63,7 +23,7 @@ int peer_open(struct peer *p, const struct bench_options *o, uint32_t threads)
     if (access(o->peer, X_OK) != 0)
         return bench_error(66, "%s: %s", o->peer, strerror(errno));
     char help[] = "--help", *argv[] = { (char *)(uintptr_t)o->peer, help, NULL };
-    char *text = peer_run_program(argv, &exit_code);
+    char *text = bench_run_program(argv, &exit_code);
     if (!text || exit_code == 127)
         return free(text), bench_error(69, "%s cannot be run", o->peer);
     p->has_depth = strstr(text, "--n-depth") != NULL;
@@ -173,7 +133,7 @@ int peer_run(struct peer *p, const struct model_tests *tests, double *rates)
     add_tests(c, p, tests);
     for (char *const *e = p->extra; e && *e; e++)
         add(c, *e);
-    char *text = peer_run_program(c->argv, &exit_code);
+    char *text = bench_run_program(c->argv, &exit_code);
     free(c);
     const char *start = text ? strchr(text, '[') : NULL;
     json_error_t error;

@@ -9,14 +9,10 @@ struct peer {
     char *const *extra; /* further arguments, NULL-terminated */
     uint32_t threads;
     bool has_depth; /* the program knows -d; else it is tried with -gp DEPTH,N */
-    const char
-        *no_warmup[2]; /* option that switches the first run off, and its value; NULL: none */
-    char about[160];   /* what it says of itself: commit, model type, KV types */
+    /* option that switches the first run off, and its value; NULL: none */
+    const char *no_warmup[2];
+    char about[160]; /* what it says of itself: commit, model type, KV types */
 };
-
-/* Runs a program with its output on a pipe; stderr goes to /dev/null. Returns the text, NUL-terminated, to be freed, or
- * NULL; *exit_code is -1 where the program did not end by itself. */
-char *peer_run_program(char *const *argv, int *exit_code);
 
 /* Asks the program for its help. Prints why it fails; the exit code. */
 int peer_open(struct peer *p, const struct bench_options *o, uint32_t threads);

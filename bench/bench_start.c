@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_start.c - `quire-bench start`: from the start of a process to a model's first token, and to the end. */
 #include "bench_peer.h"
+#include "bench_process.h"
 #include "bench_table.h"
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* ---- what is started: one token behind nothing; with -n, more, and how fast they came */
 
@@ -78,38 +75,23 @@ static void add(struct way *w, const char *word)
         w->argv[w->n++] = word;
 }
 
-/* Starts the program with its output on a pipe. Seconds until it says something and until it has ended. */
+/* Seconds until the program says something and until it has ended. */
 static bool start_once(const struct way *w, double *first, double *end, double *peak_mb)
 {
-    int fds[2], status = -1;
-    char c[256];
-    if (pipe(fds) != 0)
-        return false;
-    const double start = bench_now();
-    const pid_t pid = fork();
-    if (pid == 0) {
-        dup2(fds[1], STDOUT_FILENO);
-        close(fds[0]), close(fds[1]);
-        if (!freopen("/dev/null", "w", stderr))
-            _exit(127);
-        execv(w->argv[0], (char *const *)(uintptr_t)w->argv);
-        _exit(127);
-    }
-    close(fds[1]);
-    *first = 0;
-    for (ssize_t n = 1; pid > 0 && n > 0;) {
-        do
-            n = read(fds[0], c, sizeof c);
-        while (n < 0 && errno == EINTR);
-        if (n > 0 && !(*first > 0))
-            *first = bench_now() - start;
-    }
-    close(fds[0]);
+    struct bench_process p;
     struct rusage usage = { 0 };
-    const bool ended = pid > 0 && wait4(pid, &status, 0, &usage) == pid;
+    char c[256];
+    const double start = bench_now();
+    if (!bench_process_start(&p, (char *const *)(uintptr_t)w->argv))
+        return false;
+    *first = 0;
+    while (bench_process_read(&p, c, sizeof c))
+        if (!(*first > 0))
+            *first = bench_now() - start;
+    const int code = bench_process_end(&p, &usage);
     *end = bench_now() - start;
     *peak_mb = (double)usage.ru_maxrss * 1024e-6;
-    return ended && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return code == 0;
 }
 
 static const struct bench_column columns[] = {

@@ -86,57 +86,48 @@ static unsigned char *place_of(const struct write_run *r, uint32_t head, size_t 
     return qr_kv_block(r->kv, a->group, a->layer, head, (int32_t)(slot / bs));
 }
 
-/* Write tokens begin .. end of one head, and return the number of clipped values. */
-static size_t write_k(const struct write_run *r, uint32_t head, size_t begin, size_t end)
-{
-    const struct quire_kv_write_args *a = r->args;
-    const struct quire_kernels *kernels = r->kv->kernels;
-    const struct qr_kv_layout *l = &r->kv->groups[a->group].layout;
-    const size_t elem = qr_kv_dtype(a->dtype)->bytes, n = (size_t)l->k_size;
-    float scale = qr_kv_k_scale(r->kv, a->group, a->layer, head), buffer[QR_KV_MAX_HEAD_SIZE];
-    struct qr_kv_row codes;
-    size_t clipped = 0;
-    int token;
-    for (size_t t = begin; t < end; t++) {
-        unsigned char *block = place_of(r, head, t, &token);
-        if (!block)
-            continue;
-        const char *k = (const char *)a->k + (t * r->k.token + head * r->k.head) * elem;
-        const float *row = row_as_f32(kernels, a->dtype, k, n, buffer);
-        clipped += l->k_type->narrow(kernels, codes.bytes, row, &scale, n);
-        qr_kv_put_k(l, block, token, codes.bytes, scale);
-    }
-    return clipped;
-}
+enum side { KEYS, VALUES };
 
-static size_t write_v(const struct write_run *r, uint32_t head, size_t begin, size_t end)
+/* Writes tokens begin .. end of one head, and returns the number of clipped values. */
+static size_t write_side(const struct write_run *r, enum side side, uint32_t head, size_t begin,
+                         size_t end)
 {
     const struct quire_kv_write_args *a = r->args;
     const struct quire_kernels *kernels = r->kv->kernels;
     const struct qr_kv_layout *l = &r->kv->groups[a->group].layout;
-    const size_t elem = qr_kv_dtype(a->dtype)->bytes, n = (size_t)l->v_size;
-    float scale = qr_kv_v_scale(r->kv, a->group, a->layer, head), buffer[QR_KV_MAX_HEAD_SIZE];
+    const bool v = side == VALUES;
+    const struct qr_kv_strides *stride = v ? &r->v : &r->k;
+    const struct qr_kv_dtype *type = v ? l->v_type : l->k_type;
+    const size_t elem = qr_kv_dtype(a->dtype)->bytes, n = (size_t)(v ? l->v_size : l->k_size);
+    const char *rows = v ? a->v : a->k;
+    float scale = (v ? qr_kv_v_scale : qr_kv_k_scale)(r->kv, a->group, a->layer, head);
+    float buffer[QR_KV_MAX_HEAD_SIZE];
     struct qr_kv_row codes;
     size_t clipped = 0;
     int token;
-    qr_kv_zero_padding(l, codes.bytes);
+    if (v)
+        qr_kv_zero_padding(l, codes.bytes);
     for (size_t t = begin; t < end; t++) {
         unsigned char *block = place_of(r, head, t, &token);
         if (!block)
             continue;
-        const char *v = (const char *)a->v + (t * r->v.token + head * r->v.head) * elem;
-        const float *row = row_as_f32(kernels, a->dtype, v, n, buffer);
-        clipped += l->v_type->narrow(kernels, codes.bytes, row, &scale, n);
-        qr_kv_put_v(l, block, token, codes.bytes, scale);
+        const char *from = rows + (t * stride->token + head * stride->head) * elem;
+        const float *row = row_as_f32(kernels, a->dtype, from, n, buffer);
+        clipped += type->narrow(kernels, codes.bytes, row, &scale, n);
+        if (v)
+            qr_kv_put_v(l, block, token, codes.bytes, scale);
+        else
+            qr_kv_put_k(l, block, token, codes.bytes, scale);
     }
     return clipped;
 }
 
 static size_t write_head(const struct write_run *r, uint32_t head, size_t begin, size_t end)
 {
-    const size_t clipped = write_k(r, head, begin, end);
-    return r->kv->groups[r->args->group].layout.latent ? clipped
-                                                       : clipped + write_v(r, head, begin, end);
+    const size_t clipped = write_side(r, KEYS, head, begin, end);
+    if (r->kv->groups[r->args->group].layout.latent)
+        return clipped;
+    return clipped + write_side(r, VALUES, head, begin, end);
 }
 
 static size_t gcd(size_t a, size_t b)
@@ -173,20 +164,24 @@ static bool open_run(struct write_run *run, struct quire_kv_cache *kv,
     return args->n_tokens && strides_of(kv, args, &run->k, &run->v, NULL) == QUIRE_OK;
 }
 
-void qr_kv_write_head_k(struct quire_kv_cache *kv, const struct quire_kv_write_args *args,
-                        uint32_t head)
+static void write_all(struct quire_kv_cache *kv, const struct quire_kv_write_args *args,
+                      enum side side, uint32_t head)
 {
     struct write_run run;
     if (open_run(&run, kv, args))
-        note_clipped(kv, write_k(&run, head, 0, args->n_tokens));
+        note_clipped(kv, write_side(&run, side, head, 0, args->n_tokens));
+}
+
+void qr_kv_write_head_k(struct quire_kv_cache *kv, const struct quire_kv_write_args *args,
+                        uint32_t head)
+{
+    write_all(kv, args, KEYS, head);
 }
 
 void qr_kv_write_head_v(struct quire_kv_cache *kv, const struct quire_kv_write_args *args,
                         uint32_t head)
 {
-    struct write_run run;
-    if (open_run(&run, kv, args))
-        note_clipped(kv, write_v(&run, head, 0, args->n_tokens));
+    write_all(kv, args, VALUES, head);
 }
 
 void quire_kv_write_part(struct quire_kv_cache *kv, const struct quire_kv_write_args *args,

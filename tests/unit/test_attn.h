@@ -158,6 +158,17 @@ struct stage {
             fail_msg("%s: %s %s", #call, quire_status_name(err.code), err.msg);                    \
     } while (0)
 
+static inline struct quire_threads *make_threads(uint32_t n)
+{
+    struct quire_threads_params p;
+    struct quire_threads *t;
+    quire_threads_params_default(&p);
+    p.backend = QUIRE_THREADS_PTHREAD;
+    p.n_threads = n;
+    must(quire_threads_create(&p, &t, &err));
+    return t;
+}
+
 /* Fills the whole pool with the bytes 0xff: NaN in every dtype, int8 by the rows' scales. */
 static inline void stage_poison(const struct stage *st, const struct scene *s, uint32_t block_size)
 {

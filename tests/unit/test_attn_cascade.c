@@ -243,17 +243,6 @@ static float *attend(const struct forest *f, struct quire_plan *plan, struct qui
     return out;
 }
 
-static struct quire_threads *make_threads(uint32_t n)
-{
-    struct quire_threads_params p;
-    struct quire_threads *t;
-    quire_threads_params_default(&p);
-    p.backend = QUIRE_THREADS_PTHREAD;
-    p.n_threads = n;
-    must(quire_threads_create(&p, &t, &err));
-    return t;
-}
-
 /* The batch by plans that force, choose and forbid cascades. Returns the pieces of the first. */
 static uint32_t check(const struct forest *f, struct quire_threads *const *threads,
                       uint32_t n_threads)

@@ -175,17 +175,6 @@ static inline struct quire_dense_params params_of(const struct dense_scene *d, u
                                         .n_threads = n_threads };
 }
 
-static inline struct quire_threads *make_threads(uint32_t n)
-{
-    struct quire_threads_params p;
-    struct quire_threads *t;
-    quire_threads_params_default(&p);
-    p.backend = QUIRE_THREADS_PTHREAD;
-    p.n_threads = n;
-    must(quire_threads_create(&p, &t, &err));
-    return t;
-}
-
 /* A small scene: two sequences of 40 and 70 keys, whose last 3 and 5 tokens are queries. */
 static inline void small_scene(struct dense_scene *d, enum quire_attention_kind kind)
 {

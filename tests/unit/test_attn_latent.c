@@ -109,11 +109,7 @@ static void every_way(void **state)
 {
     (void)state;
     static const uint32_t lens[] = { 1200, 40 };
-    struct quire_threads *threads;
-    const struct quire_threads_params tp = { .struct_size = sizeof tp,
-                                             .backend = QUIRE_THREADS_PTHREAD,
-                                             .n_threads = 3 };
-    must(quire_threads_create(&tp, &threads, &err));
+    struct quire_threads *threads = make_threads(3);
     scene_rng = 5;
     for (size_t kind = 0; kind < N_KINDS; kind++) {
         struct scene s = latent_scene(2, kind, lens, 2);

@@ -140,12 +140,7 @@ static void the_same_bits(void **state)
     memcpy(lse, p.lse, 37 * 5 * sizeof *lse);
     static const uint32_t counts[] = { 1, 2, 3, 7 };
     for (int i = 0; i < 4; i++) {
-        struct quire_threads_params params;
-        struct quire_threads *threads;
-        quire_threads_params_default(&params);
-        params.backend = QUIRE_THREADS_PTHREAD;
-        params.n_threads = counts[i];
-        must(quire_threads_create(&params, &threads, &err));
+        struct quire_threads *threads = make_threads(counts[i]);
         memset(p.out, 0xee, 37 * 5 * 300 * sizeof *out);
         memset(p.lse, 0xee, 37 * 5 * sizeof *lse);
         must(quire_attention_merge(&p.args, threads, &err));
@@ -294,13 +289,8 @@ static void busy_threads(void **state)
 {
     (void)state;
     struct parts p;
-    struct quire_threads_params params;
-    struct nested n = { .args = &p.args };
+    struct nested n = { .threads = make_threads(2), .args = &p.args };
     parts_new(&p, 1, 1, 1, 1);
-    quire_threads_params_default(&params);
-    params.backend = QUIRE_THREADS_PTHREAD;
-    params.n_threads = 2;
-    must(quire_threads_create(&params, &n.threads, &err));
     assert_status(QUIRE_OK, quire_threads_run(n.threads, merge_inside, &n));
     quire_threads_destroy(n.threads);
     parts_free(&p);

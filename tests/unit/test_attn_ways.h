@@ -134,17 +134,6 @@ static inline void check_tail(const struct scene *s, const struct result *want, 
     result_free(&got);
 }
 
-static inline struct quire_threads *make_threads(uint32_t n)
-{
-    struct quire_threads_params p;
-    struct quire_threads *t;
-    quire_threads_params_default(&p);
-    p.backend = QUIRE_THREADS_PTHREAD;
-    p.n_threads = n;
-    must(quire_threads_create(&p, &t, &err));
-    return t;
-}
-
 static inline void check_threads(const struct scene *s, const struct result *want)
 {
     static const uint32_t counts[] = { 1, 2, 3, 7 };

@@ -250,13 +250,8 @@ static void one_call_at_a_time(void **state)
 {
     (void)state;
     struct fixture f;
-    struct nested n = { &f, NULL };
-    struct quire_threads_params p;
+    struct nested n = { &f, make_threads(2) };
     setup(&f);
-    quire_threads_params_default(&p);
-    p.backend = QUIRE_THREADS_PTHREAD;
-    p.n_threads = 2;
-    must(quire_threads_create(&p, &n.threads, &err));
     must(quire_plan_build(f.plan, &f.batch, &err));
     assert_status(QUIRE_OK, quire_threads_run(n.threads, call_inside, &n));
     must(qr_plan_enter(f.plan, &err)); /* as another thread would */
