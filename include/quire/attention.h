@@ -363,8 +363,8 @@ QUIRE_API void quire_attention_part(struct quire_plan *plan,
 
 /* ---- Dense biases ---------------------------------------------------------------------------- */
 /* All but quire_relative_bias are for tests and for programs that want masks as data; the kernels
- * use ranges of keys instead. There, row i of n_q stands for the query at position n_k - n_q + i (negative: before the first key), column j
- * for the key at j. */
+ * use ranges of keys instead. There, row i of n_q stands for the query at position n_k - n_q + i
+ * (negative: before the first key), column j for the key at j. */
 
 /** out[i * ld + j] = 0 where -left <= j - position(i) <= right, else -inf. left or right -1 =
  *  unbounded; a causal window of W keys is left = W - 1, right = 0. ld >= n_k.

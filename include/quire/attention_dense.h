@@ -22,10 +22,11 @@ struct quire_dense_params {
     uint32_t max_tokens;    /**< queries of one call, all sequences together; at most 2^24 */
     uint32_t max_kv_tokens; /**< keys of one call, all sequences together; 1 .. 2^31 - 1 */
     uint32_t max_seqs;      /**< sequences of one call; at most 2^20 */
-    uint32_t max_seq_len;   /**< most keys of a sequence, and most of `seq_lens`; 0 = as many as
-                                 max_kv_tokens or max_tokens, whichever is more */
-    uint32_t n_threads;     /**< members of the largest team, 1 .. 1024; more find no work */
-    uint32_t flags;         /**< QUIRE_PLAN_FAST */
+    /** most keys of a sequence, and most of `seq_lens`; 0 = as many as max_kv_tokens or
+     *  max_tokens, whichever is more */
+    uint32_t max_seq_len;
+    uint32_t n_threads; /**< members of the largest team, 1 .. 1024; more find no work */
+    uint32_t flags;     /**< QUIRE_PLAN_FAST */
     uint32_t max_spans, max_tree_tokens, max_sparse_blocks; /**< as in struct quire_plan_params */
     const char *isa;                                        /**< exact level name, NULL = best */
     const struct quire_allocator *allocator; /**< borrowed, outlives the object; NULL = C library */

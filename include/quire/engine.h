@@ -111,9 +111,9 @@ struct quire_engine_info {
     uint64_t kv_bytes;      /**< pool and its tables, exactly as reserved */
     uint64_t kv_budget;     /**< what kv_bytes of the parameters allowed */
     uint64_t context_bytes; /**< activations, plan and scratch of a step, logits and sampler */
-    uint64_t
-        available_bytes; /**< that were free before the cache was reserved, without what mapped weights
-                                   will take; 0 = unknown */
+    /** that were free before the cache was reserved, without what mapped weights will take; 0 =
+     *  unknown */
+    uint64_t available_bytes;
     int has_chat_template; /**< 1: chat requests can be rendered */
 };
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_info(const struct quire_engine *engine,

@@ -76,9 +76,10 @@ struct quire_kv_group_config {
     uint32_t head_size;   /**< elements of a key, 1 .. 1024; no multiple of 8: plain rows, slower */
     uint32_t v_head_size; /**< elements of a value, 0 = head_size */
     enum quire_kv_dtype k_dtype, v_dtype;
-    uint32_t sliding_window; /**< keys a query sees, itself included; 0 = all. Only remembered: the
-                                  owner of a sequence frees by quire_kv_first_block */
-    uint32_t n_blocks;       /**< 1 .. 2^31 - 1 */
+    /** keys a query sees, itself included; 0 = all. Only remembered: the owner of a sequence frees
+     *  by quire_kv_first_block */
+    uint32_t sliding_window;
+    uint32_t n_blocks; /**< 1 .. 2^31 - 1 */
     /** fp8 stores x / scale and reads back code * scale; all scales finite and > 0. Counts: 0
      *  (pointer unused) = 1 everywhere; 1 = one for the group; n_layers = [layer]; n_layers *
      *  n_kv_heads = [layer][kv_head]. The other dtypes store the values themselves: their scales
@@ -210,8 +211,8 @@ struct quire_kv_prefix_group {
     uint32_t window;      /**< the group's sliding window, 0 = full attention */
     uint32_t first_block; /**< blocks[0] is this block of the sequence; those before it are gone */
     uint32_t n_blocks;    /**< those from first_block + n_blocks on are gone too */
-    const int32_t
-        *blocks; /**< [n_blocks] ids, a negative one where a block is gone; NULL = none is */
+    /** [n_blocks] ids, a negative one where a block is gone; NULL = none is */
+    const int32_t *blocks;
 };
 
 struct quire_kv_prefix {

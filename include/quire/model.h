@@ -36,12 +36,14 @@ extern "C" {
 
 /** Who multiplies the f32 and bf16 matrices of a model. Weights of other types are always quire's. */
 enum quire_linear_provider {
-    QUIRE_LINEAR_AUTO, /**< oneDNN for models that only encode (no KV cache), where it is faster in a short
-                              self-test at open; else quire's kernels */
+    /** oneDNN for models that only encode (no KV cache), where it is faster in a short self-test
+     *  at open; else quire's kernels */
+    QUIRE_LINEAR_AUTO,
     QUIRE_LINEAR_QUIRE, /**< quire's kernels: the same bits in any batch and on any number of threads */
-    QUIRE_LINEAR_ONEDNN, /**< oneDNN, which then owns the layout of these weights and serves every number of rows.
-                              Its sums depend on the batch; it reads its own environment variables and allocates
-                              small objects of its own in every step (docs/numerics.md) */
+    /** oneDNN, which then owns the layout of these weights and serves every number of rows. Its
+     *  sums depend on the batch; it reads its own environment variables and allocates small
+     *  objects of its own in every step (docs/numerics.md) */
+    QUIRE_LINEAR_ONEDNN,
 };
 
 /** Flags of quire_model_params. */
@@ -57,24 +59,25 @@ struct quire_model_params {
     size_t data_bytes;
     const char *isa; /**< exact level, NULL = best (see quire/cpu.h) */
     enum quire_compute compute;
-    struct quire_threads
-        *threads; /**< used during open to pack weights; borrowed; NULL = calling thread */
+    /** used during open to pack weights; borrowed; NULL = calling thread */
+    struct quire_threads *threads;
     const struct quire_allocator *allocator; /**< borrowed, outlives the model; NULL = C library */
     const struct quire_logger *logger;       /**< borrowed, outlives the model; NULL = silent */
     quire_progress_fn progress;              /**< may be NULL; called from one of the threads */
     void *progress_user;
-    enum quire_linear_provider
-        linear;     /**< QUIRE_LINEAR_ONEDNN with a build, compute mode or weights that oneDNN
-                                            cannot serve is QUIRE_E_UNSUPPORTED */
+    /** QUIRE_LINEAR_ONEDNN with a build, compute mode or weights that oneDNN cannot serve is
+     *  QUIRE_E_UNSUPPORTED */
+    enum quire_linear_provider linear;
     uint32_t flags; /**< QUIRE_MODEL_EXPAND_LATENT */
     /** A file to keep the packed matrices in, or NULL; borrowed during open. If it holds those of this very model (same
      *  files by size, date, tensors and samples of their data; same layout of panels) they are mapped from it, which
      *  takes no time and shares memory between processes. Else the logger is told why, the model is packed as without,
      *  and the file is written anew, to another name first, so that it is never seen half-written; only an existing
-     *  file that is no pack cache is left as it is. A file that cannot be read or written is no error. The bits of all results are the same with and without.
-     *  While such a model is open the file must not be truncated or written to (replacing or deleting it is fine): the
-     *  system would end the process (SIGBUS). What its panels hold is not checked, so it must come from a trusted
-     *  writer, as the model itself. Only with path: QUIRE_E_INVALID_ARG with data. */
+     *  file that is no pack cache is left as it is. A file that cannot be read or written is no error. The bits of all
+     *  results are the same with and without. While such a model is open the file must not be truncated or written to
+     *  (replacing or deleting it is fine): the system would end the process (SIGBUS). What its panels hold is not
+     *  checked, so it must come from a trusted writer, as the model itself. Only with path: QUIRE_E_INVALID_ARG with
+     *  data. */
     const char *pack_cache;
 };
 
@@ -124,16 +127,16 @@ struct quire_model_info {
         vocab_size;          /**< of the decoder, if there is one */
     uint32_t context_length; /**< tokens the model was made for */
     uint64_t weight_bytes;   /**< packed weights in memory */
-    uint64_t
-        token_weight_bytes; /**< of these, what passes of one token read: all but an embedding table that is not
-                                    the head as well; of encoder-decoders both passes */
+    /** of these, what passes of one token read: all but an embedding table that is not the head as
+     *  well; of encoder-decoders both passes */
+    uint64_t token_weight_bytes;
     uint64_t n_parameters;
     int32_t bos_id, pad_id; /**< -1 = none */
     uint32_t n_eos;
     const int32_t *eos_ids; /**< [n_eos] */
     const char *isa;        /**< level in use */
-    const char
-        *weight_type; /**< storage type of most weights, as GGUF tools print it, e.g. "Q4_K" */
+    /** storage type of most weights, as GGUF tools print it, e.g. "Q4_K" */
+    const char *weight_type;
     enum quire_compute compute;
     /* the author's sampling defaults; NaN (floats) or -1 (top_k) = not given */
     float temperature, top_p, min_p, repetition_penalty;
@@ -141,16 +144,16 @@ struct quire_model_info {
     enum quire_linear_provider linear; /**< never AUTO: what was chosen */
     enum quire_model_kind kind;
     uint32_t n_encoder_layers; /**< layers that quire_context_encode() runs; 0 in decoders */
-    int32_t
-        cross_group; /**< KV group of the encoder's keys and values in encoder-decoders, else -1 */
-    int32_t
-        decoder_start_id; /**< token that begins every decoded sequence of an encoder-decoder, -1 = none */
+    /** KV group of the encoder's keys and values in encoder-decoders, else -1 */
+    int32_t cross_group;
+    /** token that begins every decoded sequence of an encoder-decoder, -1 = none */
+    int32_t decoder_start_id;
     uint32_t n_token_types; /**< of encoders whose tokens have types, else 0 */
     uint32_t has_logits;    /**< 1: there is an output matrix; encoders often come without */
     uint32_t has_pooler;    /**< 1: QUIRE_POOLING_POOLER works */
-    enum quire_pooling
-        pooling; /**< for embeddings, as the author says (GGUF pooling_type, 1_Pooling/config.json of a
-                                     folder); MEAN where nothing is said */
+    /** for embeddings, as the author says (GGUF pooling_type, 1_Pooling/config.json of a folder);
+     *  MEAN where nothing is said */
+    enum quire_pooling pooling;
     uint32_t pack_cached; /**< 1: the matrices are mapped from params.pack_cache */
 };
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_info(const struct quire_model *model,
@@ -169,24 +172,24 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_kv_groups(const struct quire
 
 struct quire_context_params {
     uint32_t struct_size;
-    struct quire_kv_cache
-        *kv; /**< made for quire_model_kv_groups(); borrowed, outlives the context. NULL for
-                                        encoders, and where an encoder-decoder shall only encode */
-    struct quire_threads
-        *threads;        /**< borrowed, outlives the context; NULL = calling thread only */
+    /** made for quire_model_kv_groups(); borrowed, outlives the context. NULL for encoders, and
+     *  where an encoder-decoder shall only encode */
+    struct quire_kv_cache *kv;
+    /** borrowed, outlives the context; NULL = calling thread only */
+    struct quire_threads *threads;
     uint32_t max_tokens; /**< tokens of one step, all sequences together; default 512 */
     uint32_t max_seqs;   /**< sequences of one step or pass; default 1 */
-    uint32_t
-        max_logits; /**< rows of logits of one step or pass; 0 = max_tokens, in encoders max_encoder_tokens */
+    /** rows of logits of one step or pass; 0 = max_tokens, in encoders max_encoder_tokens */
+    uint32_t max_logits;
     uint32_t max_seq_len; /**< longest sequence; 0 = the model's context_length */
-    const struct quire_allocator
-        *allocator; /**< borrowed, outlives the context; NULL = C library */
+    /** borrowed, outlives the context; NULL = C library */
+    const struct quire_allocator *allocator;
     /* of models with an encoder */
-    uint32_t
-        max_encoder_tokens; /**< tokens of one pass of the encoder, all sequences together; 0 = max_tokens */
-    uint32_t
-        max_encoder_len; /**< longest sequence that is encoded, or whose encoding is attended to; 0 =
-                                            max_encoder_tokens or the model's context_length, what is less */
+    /** tokens of one pass of the encoder, all sequences together; 0 = max_tokens */
+    uint32_t max_encoder_tokens;
+    /** longest sequence that is encoded, or whose encoding is attended to; 0 = max_encoder_tokens
+     *  or the model's context_length, what is less */
+    uint32_t max_encoder_len;
     enum quire_kv_dtype encoder_dtype; /**< of keys and values while the encoder runs */
     /** Of models with latent attention (quire/mla.h): sequences with at least so many new tokens in a step are computed
      *  with keys and values of every head, made from the cached latent rows for one layer at a time; the others, and by
@@ -215,24 +218,24 @@ QUIRE_API void quire_context_destroy(struct quire_context *context); /**< NULL i
  *  a token is its index in its sequence: seq_len - query_len + i. */
 struct quire_model_step {
     uint32_t struct_size;
-    const struct quire_attention_batch
-        *batch;               /**< sequences, block tables and slot mappings per KV group */
+    /** sequences, block tables and slot mappings per KV group */
+    const struct quire_attention_batch *batch;
     const int32_t *token_ids; /**< [T], or NULL: embeddings are given */
-    const float
-        *embeddings; /**< [T][hidden_size] f32, as the embedding lookup would give them (unscaled);
-                                     used when token_ids is NULL */
-    const uint32_t *
-        rope_lens; /**< [num_seqs] length that chooses between the short and long factors of longrope, and
-                                     scales dynamic rotary embedding: what the sequence will have when its prompt
-                                     is complete, so that a chunked prompt gives the bits of a whole one;
-                                     NULL = seq_lens. Other models ignore it */
-    const uint32_t *
-        logits_rows; /**< [n_logits] rows of the step, any order; NULL: the last row of every sequence */
+    /** [T][hidden_size] f32, as the embedding lookup would give them (unscaled); used when
+     *  token_ids is NULL */
+    const float *embeddings;
+    /** [num_seqs] length that chooses between the short and long factors of longrope, and scales
+     *  dynamic rotary embedding: what the sequence will have when its prompt is complete, so that
+     *  a chunked prompt gives the bits of a whole one; NULL = seq_lens. Other models ignore it */
+    const uint32_t *rope_lens;
+    /** [n_logits] rows of the step, any order; NULL: the last row of every sequence */
+    const uint32_t *logits_rows;
     uint32_t n_logits; /**< ignored when logits_rows is NULL */
-    float
-        *logits; /**< [n_logits or num_seqs][vocab_size] f32 out; NULL: the head is not computed */
-    float *hidden; /**< [n_layers + 1][T][hidden_size] f32 out: inputs of each layer, and the final
-                                     normed state; NULL = not wanted (it costs speed; for debugging) */
+    /** [n_logits or num_seqs][vocab_size] f32 out; NULL: the head is not computed */
+    float *logits;
+    /** [n_layers + 1][T][hidden_size] f32 out: inputs of each layer, and the final normed state;
+     *  NULL = not wanted (it costs speed; for debugging) */
+    float *hidden;
 };
 
 /** Runs the step: writes K and V of the new tokens to the cache and computes the logits wanted. In an encoder-decoder
@@ -252,22 +255,22 @@ struct quire_encoder_step {
     uint32_t num_seqs;              /**< 0 is fine: nothing to do */
     const int32_t *query_start_loc; /**< [num_seqs + 1] first row of each sequence, rising from 0 */
     const int32_t *token_ids;       /**< [T], or NULL: embeddings are given */
-    const float
-        *embeddings; /**< [T][hidden_size] f32, as the embedding lookup would give them (unscaled);
-                                         used when token_ids is NULL */
+    /** [T][hidden_size] f32, as the embedding lookup would give them (unscaled); used when
+     *  token_ids is NULL */
+    const float *embeddings;
     const int32_t *token_type_ids; /**< [T], or NULL: all 0 */
-    float *
-        hidden; /**< [T][hidden_size] f32 out: the last states, after the final norm if there is one */
-    float *
-        layers; /**< [n_encoder_layers + 1][T][hidden_size] f32 out: inputs of each layer, then hidden */
-    float *
-        pooled; /**< [num_seqs][hidden_size] f32 out: one vector for each sequence, of 1 token or more */
+    /** [T][hidden_size] f32 out: the last states, after the final norm if there is one */
+    float *hidden;
+    /** [n_encoder_layers + 1][T][hidden_size] f32 out: inputs of each layer, then hidden */
+    float *layers;
+    /** [num_seqs][hidden_size] f32 out: one vector for each sequence, of 1 token or more */
+    float *pooled;
     enum quire_pooling pooling; /**< of pooled */
-    uint32_t
-        normalise; /**< 1: pooled vectors are divided by their Euclidean length; zero ones stay zero */
+    /** 1: pooled vectors are divided by their Euclidean length; zero ones stay zero */
+    uint32_t normalise;
     float *logits; /**< [n_logits][vocab_size] f32 out, of encoders that have them */
-    const uint32_t
-        *logits_rows; /**< [n_logits] rows of the step, any order; NULL: all rows, n_logits is T */
+    /** [n_logits] rows of the step, any order; NULL: all rows, n_logits is T */
+    const uint32_t *logits_rows;
     uint32_t n_logits;
     /** [T], encoder-decoders: where the keys and values that the decoder's layers take from row t go, in the KV group
      *  cross_group of the context's cache. QUIRE_SLOT_PAD: nowhere. NULL: they are not computed. */

@@ -32,8 +32,8 @@ struct quire_barrier {
 struct quire_team {
     uint32_t rank; /**< 0 .. size-1 */
     uint32_t size; /**< members, >= 1 */
-    struct quire_barrier
-        *barrier; /**< shared by the members, borrowed; may be NULL when size is 1 */
+    /** shared by the members, borrowed; may be NULL when size is 1 */
+    struct quire_barrier *barrier;
 };
 
 /** Waits until every member of the team has called it. No-op for a team of one. */
@@ -41,9 +41,10 @@ QUIRE_API void quire_team_barrier(const struct quire_team *team);
 
 enum quire_thread_backend {
     QUIRE_THREADS_DEFAULT, /**< own threads: where other programs want the processors too, they are faster */
-    QUIRE_THREADS_OPENMP, /**< an OpenMP parallel region per run. libgomp ends the process when it cannot make a
-                                thread, and a child of fork() that uses it hangs; the others do neither. Its threads
-                                spin for milliseconds after a run, also while others wait for the processor */
+    /** an OpenMP parallel region per run. libgomp ends the process when it cannot make a thread,
+     *  and a child of fork() that uses it hangs; the others do neither. Its threads spin for
+     *  milliseconds after a run, also while others wait for the processor */
+    QUIRE_THREADS_OPENMP,
     QUIRE_THREADS_PTHREAD, /**< own threads, made once; a thread that cannot be made makes the team smaller */
 };
 

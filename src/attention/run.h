@@ -17,9 +17,9 @@ struct qr_run {
     const struct quire_sparse_list *list; /* blocks attended to, NULL = all */
     bool tree;                            /* rows see new tokens by their masks */
     struct qr_tile_source source;
-    struct qr_key_range any, all; /* from the first to the last key that some row sees; keys that
-                                     every row sees */
-    uint32_t n_rows;              /* loaded */
+    /* from the first to the last key that some row sees; keys that every row sees */
+    struct qr_key_range any, all;
+    uint32_t n_rows; /* loaded */
     uint32_t k_size, v_size, v_width;
     float k_scale, v_scale;
     bool exact; /* l_exact is wanted */

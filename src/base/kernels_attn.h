@@ -59,7 +59,8 @@ struct quire_attn_qk_args {
  *   l[j % 16] += p, rising j
  *
  * With v_scale, l sums the weights before anything is rounded, and what is rounded and stored is
- * p * v_scale[j], 0 where that is below 2^-126 (not all conversions know denormals). A row that sees no key keeps its state and its weights. */
+ * p * v_scale[j], 0 where that is below 2^-126 (not all conversions know denormals). A row that
+ * sees no key keeps its state and its weights. */
 struct quire_attn_softmax_args {
     float *s;                 /* [n_rows][64] raw scores in; weights out if p_bf16 is NULL */
     uint16_t *p_bf16;         /* [n_rows][64] weights out, or NULL */

@@ -31,13 +31,13 @@ struct qr_kv_layout {
     int v_padded; /* v_size rounded up to 16 (packed) or v_size (plain) */
     bool k_plain, v_plain;
     size_t k_group_bytes, v_group_bytes;
-    size_t k_step_bytes;       /* one d step of K: d, bf16 d pair, fp8/int8 d quad; plain: a row */
-    size_t v_step_bytes;       /* one token step of V: token, pair or quad; plain: a row */
-    size_t k_bytes;            /* all K groups, rounded up to 64 = offset of V in the block */
-    size_t k_scales, v_scales; /* offsets of the rows' scales in the block, the same
-                                  of a latent group; 0 = rows have none */
-    size_t block_bytes;        /* multiple of 64 */
-    bool latent;               /* V is the first v_size elements of K: there are no V groups */
+    size_t k_step_bytes; /* one d step of K: d, bf16 d pair, fp8/int8 d quad; plain: a row */
+    size_t v_step_bytes; /* one token step of V: token, pair or quad; plain: a row */
+    size_t k_bytes;      /* all K groups, rounded up to 64 = offset of V in the block */
+    /* offsets of the rows' scales in the block, the same of a latent group; 0 = rows have none */
+    size_t k_scales, v_scales;
+    size_t block_bytes; /* multiple of 64 */
+    bool latent;        /* V is the first v_size elements of K: there are no V groups */
 };
 
 /* Fills the layout. False when a size is out of range (block_size not a multiple of 16, head size

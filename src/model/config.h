@@ -130,8 +130,8 @@ struct qr_moe_config {
 struct qr_mla_config {
     uint32_t q_lora_rank; /* 0: plain q projection */
     uint32_t kv_lora_rank, qk_nope_dim, qk_rope_dim;
-    bool
-        expand; /* weights for expanded keys are wanted too; the one field that is the caller's choice */
+    /* weights for expanded keys are wanted too; the one field that is the caller's choice */
+    bool expand;
 };
 
 /* Which projections carry a bias vector. */
@@ -159,8 +159,8 @@ struct qr_model_config {
 
     /* sizes */
     uint32_t n_layers, hidden_size, vocab_size, context_length;
-    uint32_t
-        n_encoder_layers; /* of an encoder-decoder's encoder; n_layers are the decoder's then */
+    /* of an encoder-decoder's encoder; n_layers are the decoder's then */
+    uint32_t n_encoder_layers;
     uint32_t head_dim, v_head_dim;
     uint32_t max_heads, max_kv_heads, max_ffn_size; /* over all layers */
 

@@ -30,8 +30,8 @@ struct qr_latent_buffers {
     float *q_a; /* [q_lora_rank]; NULL without */
     float *q;   /* [max_heads * (kv_lora_rank + rope)] queries against latent rows */
     float *att; /* [max_heads * kv_lora_rank] results in latent form */
-    void *
-        views; /* of each head's rows for a product with a matrix of its own; NULL where rows stay f32 */
+    /* of each head's rows for a product with a matrix of its own; NULL where rows stay f32 */
+    void *views;
     int32_t *starts;           /* [max_seqs + 1] query_start_loc of the absorbed rows */
     struct qr_token_run *runs; /* [max_seqs] the absorbed rows */
     uint32_t n_runs;
@@ -64,8 +64,8 @@ struct qr_encoder_cache {
 /* What the members of a team have of their own (model/stage.h). */
 struct qr_own_buffers {
     struct qr_share_line *lines; /* [members] */
-    unsigned char
-        *memory; /* [members][stride] bytes: two tiles, rows x and h of few rows, views of these */
+    /* [members][stride] bytes: two tiles, rows x and h of few rows, views of these */
+    unsigned char *memory;
     size_t stride, views_at;
 };
 
@@ -162,7 +162,8 @@ void qr_head(const struct qr_step *s, const struct quire_team *team);
 /* Pooled vectors of ctx->h. */
 void qr_pool(const struct qr_step *s, const struct quire_team *team);
 
-/* The two sublayers: read the residual stream, leave their result in `out` (ctx->sub or ctx->sub2). All members call them. */
+/* The two sublayers: read the residual stream, leave their result in `out` (ctx->sub or ctx->sub2). All members call
+ * them. */
 void qr_attention_sublayer(const struct qr_step *s, uint32_t layer, bool normed, float *out,
                            const struct quire_team *team);
 /* Expanded keys: may a context of the model have them; elements of its buffers, bytes of pool and plan, and making and

@@ -44,8 +44,8 @@ struct gguf_meta {
     size_t head_bytes;
     struct gguf_kv *kv;
     size_t n_kv, kv_cap;
-    uint32_t
-        *string_at; /* where each string of an array begins; its length stands 8 bytes before */
+    /* where each string of an array begins; its length stands 8 bytes before */
+    uint32_t *string_at;
     size_t n_strings, string_cap;
     struct qr_name_index index;
 };

@@ -16,8 +16,8 @@ struct qr_model_layer {
     struct qr_packed **experts
         [QR_W_N_ROLES]; /* [stack size] of a stack of matrices; vectors lie in vec, one by one */
     struct quire_attention_config attention;
-    struct quire_attention_config
-        cross; /* to the encoder's output, in decoder layers of an encoder-decoder */
+    /* to the encoder's output, in decoder layers of an encoder-decoder */
+    struct quire_attention_config cross;
     uint32_t kv_group, kv_layer; /* group of the cache, and the layer's index in it */
     uint32_t plan_group;         /* layers that can share a plan's division of work */
 };
@@ -40,18 +40,18 @@ struct quire_model {
     const struct quire_logger *logger;
     const struct quire_kernels *kernels;
     enum quire_compute compute;
-    struct qr_onednn
-        *onednn; /* holds the matrices qr_provider_takes says; NULL: our kernels multiply all */
+    /* holds the matrices qr_provider_takes says; NULL: our kernels multiply all */
+    struct qr_onednn *onednn;
     struct qr_weights *weights; /* closed once the weights are in memory; the configuration stays */
     const struct qr_model_config *config;
     struct qr_model_layer global;  /* roles below QR_W_FIRST_LAYER_ROLE */
     struct qr_model_layer *layers; /* [qr_model_all_layers(config)] */
     struct qr_arena vectors;       /* owns every vec */
-    struct qr_groups
-        groups; /* of the decoder's layers; the last ones are for cross attention if cross_group >= 0 */
-    struct qr_groups
-        encoder;         /* of the layers that encode, whose keys live for one layer of one pass */
-    int32_t cross_group; /* of groups.kv; -1: none */
+    /* of the decoder's layers; the last ones are for cross attention if cross_group >= 0 */
+    struct qr_groups groups;
+    /* of the layers that encode, whose keys live for one layer of one pass */
+    struct qr_groups encoder;
+    int32_t cross_group;          /* of groups.kv; -1: none */
     uint32_t cross_plan_group;    /* of groups.plan */
     struct qr_mapping pack_cache; /* holds the panels of every matrix, or is empty */
     uint64_t weight_bytes, n_parameters;

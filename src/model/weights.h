@@ -103,8 +103,8 @@ struct qr_weight {
     enum qr_weight_role role;
     uint32_t layer;
     uint32_t type; /* enum qr_weight_type, GGML's numbers; F32, F16 or BF16 in safetensors files */
-    uint32_t
-        stored_type; /* the same, but for quantised matrices that are read transposed: they become F32 */
+    /* the same, but for quantised matrices that are read transposed: they become F32 */
+    uint32_t stored_type;
     uint64_t n_rows;
     uint64_t n_cols;    /* elements in a row; a multiple of the type's block */
     size_t row_bytes;   /* of one row in `type` */
@@ -116,8 +116,8 @@ struct qr_weight {
     uint64_t first_byte;
     uint64_t unit_bytes;
     uint64_t group, stride;
-    uint64_t
-        column_bytes; /* transposed: from one column to the next; 0: columns lie side by side */
+    /* transposed: from one column to the next; 0: columns lie side by side */
+    uint64_t column_bytes;
     uint64_t expert_bytes;        /* from one expert to the next, when all are in one tensor */
     const size_t *expert_tensors; /* [n_experts] when each has its own */
 };
@@ -179,8 +179,8 @@ uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_ro
 struct qr_source_id {
     uint64_t bytes;   /* of all files */
     int64_t mtime_ns; /* of the file that was changed last */
-    uint64_t
-        hash; /* of every file's size and date, and of names, types and shapes of all tensors */
+    /* of every file's size and date, and of names, types and shapes of all tensors */
+    uint64_t hash;
 };
 void qr_weights_identify(const struct qr_weights *w, struct qr_source_id *id);
 

@@ -14,8 +14,8 @@ struct qr_j_args {
 
 /* What a builtin gets. */
 struct qr_j_call {
-    struct qr_j_value
-        self; /* the filtered or tested value, the object of a method; MISSING for globals */
+    /* the filtered or tested value, the object of a method; MISSING for globals */
+    struct qr_j_value self;
     struct qr_j_value a[QR_J_MAX_PARAMS]; /* by parameter; MISSING when not given */
     const struct qr_j_args *args;         /* all arguments, for those that take any number */
 };

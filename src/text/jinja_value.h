@@ -66,8 +66,8 @@ struct qr_j_str {
     const char *p;
     size_t n;
     const uint8_t *mark; /* per byte, 1 = caller's data; NULL when all bytes are alike (`user`) */
-    struct qr_j_sb
-        *grown; /* buffer whose whole contents this is, so that `s + x` can append; or NULL */
+    /* buffer whose whole contents this is, so that `s + x` can append; or NULL */
+    struct qr_j_sb *grown;
     bool user;
     bool safe; /* came from |safe or |escape */
 };

@@ -49,8 +49,8 @@ enum { QR_MAX_AFFIX = 4, QR_MAX_EOG = 32, QR_MAX_STAGES = 8, QR_MAX_TEMPLATES = 
 
 /* Ids are int64 here so that a wrong value of a file survives until it is checked. */
 struct qr_vocab_spec {
-    struct qr_arena
-        arena; /* owns the arrays; strings belong to the arena or to the file that is being read */
+    /* owns the arrays; strings belong to the arena or to the file that is being read */
+    struct qr_arena arena;
     enum qr_vocab_kind kind;
 
     struct qr_spec_token *tokens; /* index = id */

@@ -116,12 +116,12 @@ struct qr_arch {
     bool hf_temperature;          /* attn_temperature_tuning, attn_scale, floor_scale */
     const char *hf_qk_norm_key;   /* switches qk_norm off */
     const char *hf_norm_bias_key; /* decides on the offsets of norms */
-    const char
-        *hf_embedding_scale_key; /* decides whether embeddings are multiplied by sqrt(hidden) */
+    /* decides whether embeddings are multiplied by sqrt(hidden) */
+    const char *hf_embedding_scale_key;
     bool hf_positions_after_pad; /* learned positions begin behind the row of the padding token */
-    bool
-        hf_gate_in_name; /* the activation's name says "gated-" where the feed-forward has a gate; GGUF
-                                    files have a gate and gated_activation, or neither */
+    /* the activation's name says "gated-" where the feed-forward has a gate; GGUF files have a
+     * gate and gated_activation, or neither */
+    bool hf_gate_in_name;
     bool scaled_tied_head;       /* logits of a tied head are divided by sqrt(hidden) */
     const char *hf_parallel_key; /* decides between block and hf_parallel_block */
     enum qr_block_kind hf_parallel_block;
