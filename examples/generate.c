@@ -8,6 +8,7 @@ int main(int argc, char **argv)
     if (argc != 3)
         return 64;
     struct quire_error err = QUIRE_ERROR_INIT;
+    (void)quire_cpu_allow_amx(&err); /* where there is none, a lower level runs */
     struct quire_engine *engine;
     struct quire_engine_params ep;
     quire_engine_params_default(&ep);
