@@ -193,8 +193,7 @@ static int measure(struct product *p, struct bench_table *t, const struct bench_
     struct bench_timing timing;
     double error, with_rounding;
     p->m = m;
-    qr_act_init(&p->act, qr_linear_view((enum qr_weight_type)type, compute), p->x, p->k, m, p->k,
-                p->views);
+    qr_act_init(&p->act, qr_linear_views(p->copies[0], compute), p->x, p->k, m, p->k, p->views);
     p->args = (struct qr_linear_args){
         .w = p->copies[0], .x = &p->act, .out = p->out, .out_stride = p->n, .compute = compute
     };

@@ -9,16 +9,25 @@ enum { ALIGN = 64, UNIT_K = 256 }; /* work is shared out in units of 256 values 
 
 static size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
+/* Elements from one bf16 row to the next. An odd number of lines: tiles of rows are read a column of lines at a time,
+ * which a power of two in between would all send to the same few places of the first cache. */
+static size_t bf16_stride(unsigned views, size_t k)
+{
+    const size_t padded = round_up(k, 32);
+    return views & QR_ACT_DENSE || padded % 64 ? padded : padded + 32;
+}
+
 bool qr_act_bytes(unsigned views, size_t m, size_t k, size_t *bytes)
 {
     size_t values, total = 0;
-    /* with k padded to whole lines, all views together take less than 8 bytes a value */
-    if (k > SIZE_MAX - 64 || !qr_mul_size(m, round_up(k, 64), &values) || values > SIZE_MAX / 8)
+    /* with k padded by more than any view does, all views together take less than 8 bytes a value */
+    if (k > SIZE_MAX - 128 || !qr_mul_size(m, round_up(k, 64) + 64, &values) ||
+        values > SIZE_MAX / 8)
         return false;
     if ((views & QR_ACT_Q8) && k % QUIRE_BLOCK_K != 0)
         return false;
     if (views & QR_ACT_BF16)
-        total += m * round_up(k, 32) * sizeof(uint16_t);
+        total += m * bf16_stride(0, k) * sizeof(uint16_t);
     if (views & QR_ACT_Q8)
         total += m * (k / QUIRE_BLOCK_K) * sizeof(struct quire_q8_block);
     *bytes = round_up(total, ALIGN);
@@ -32,7 +41,7 @@ void qr_act_init(struct qr_act *act, unsigned views, const float *x, size_t x_st
     *act = (struct qr_act){ .views = views, .m = m, .k = k, .f32 = x, .f32_stride = x_stride };
     if (views & QR_ACT_BF16) {
         act->bf16 = (uint16_t *)(void *)p;
-        act->bf16_stride = round_up(k, 32);
+        act->bf16_stride = bf16_stride(views, k);
         p += m * act->bf16_stride * sizeof *act->bf16;
     }
     if (views & QR_ACT_Q8) {

@@ -4,16 +4,11 @@
 #include "base/checked.h"
 #include "base/threads.h"
 
-static unsigned views_of(const struct qr_packed *w, enum quire_compute compute)
-{
-    return qr_linear_view(w->type, compute);
-}
-
 bool qr_heads_bytes(const struct qr_packed *w, enum quire_compute compute, size_t n_heads,
                     size_t n_rows, size_t *bytes)
 {
     size_t one;
-    return qr_act_bytes(views_of(w, compute), n_rows, w->k, &one) &&
+    return qr_act_bytes(qr_linear_views(w, compute), n_rows, w->k, &one) &&
            qr_mul_size(one, n_heads, bytes);
 }
 
@@ -21,7 +16,7 @@ bool qr_heads_bytes(const struct qr_packed *w, enum quire_compute compute, size_
 static struct qr_act rows_of(const struct qr_heads_args *a, size_t head)
 {
     const struct qr_packed *w = a->w[head];
-    const unsigned views = views_of(w, a->compute);
+    const unsigned views = qr_linear_views(w, a->compute);
     struct qr_act act;
     size_t bytes = 0;
     (void)qr_act_bytes(views, a->n_rows, w->k, &bytes); /* fits: the memory exists */

@@ -34,6 +34,12 @@ enum qr_act_view qr_linear_view(enum qr_weight_type type, enum quire_compute com
     return type == QR_WEIGHT_BF16 ? QR_ACT_BF16 : QR_ACT_Q8;
 }
 
+unsigned qr_linear_views(const struct qr_packed *w, enum quire_compute compute)
+{
+    const unsigned view = qr_linear_view(w->type, compute);
+    return view == QR_ACT_BF16 && w->onednn ? view | QR_ACT_DENSE : view;
+}
+
 quire_status qr_linear_check(const struct qr_linear_args *args, struct quire_error *err)
 {
     if (!args->w || !args->x || !args->out)

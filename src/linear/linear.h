@@ -23,6 +23,8 @@ struct qr_linear_args {
 
 /* The view of the activations that a weight of this type reads. */
 enum qr_act_view qr_linear_view(enum qr_weight_type type, enum quire_compute compute);
+/* That view of this weight's, and how its provider wants the rows. */
+unsigned qr_linear_views(const struct qr_packed *w, enum quire_compute compute);
 
 /* QUIRE_E_INVALID_ARG naming the argument that does not fit the others. For callers' set-up time:
  * the part function itself checks nothing. */

@@ -136,11 +136,11 @@ static void fill_rows(enum qr_weight_type type, uint8_t *raw, size_t n)
 
 static quire_status set_up(struct trial *t, enum qr_weight_type type, size_t k)
 {
-    const unsigned view = qr_linear_view(type, QUIRE_COMPUTE_NATIVE);
     QR_TRY(qr_onednn_create(t->allocator, &t->onednn, NULL));
     QR_TRY(qr_packed_create(type, TRIAL_N, k, t->allocator, &t->ours, NULL));
     QR_TRY(qr_packed_create_onednn(t->onednn, type, TRIAL_N, k, t->allocator, &t->theirs, NULL));
-    if (!qr_act_bytes(view, TRIAL_M, k, &t->act_bytes))
+    const unsigned views = qr_linear_views(t->theirs, QUIRE_COMPUTE_NATIVE);
+    if (!qr_act_bytes(views, TRIAL_M, k, &t->act_bytes))
         return QUIRE_E_LIMIT;
     t->x = qr_alloc(t->allocator, TRIAL_N * k, sizeof *t->x); /* first the weights' source */
     t->out = qr_alloc(t->allocator, TRIAL_M * TRIAL_N, sizeof *t->out);
@@ -151,7 +151,7 @@ static quire_status set_up(struct trial *t, enum qr_weight_type type, size_t k)
     QR_TRY(qr_packed_rows(t->ours, 0, TRIAL_N, t->x, NULL));
     QR_TRY(qr_packed_rows(t->theirs, 0, TRIAL_N, t->x, NULL));
     fill_rows(QR_WEIGHT_F32, (uint8_t *)t->x, TRIAL_M * k);
-    qr_act_init(&t->act, view, t->x, k, TRIAL_M, k, t->act_memory);
+    qr_act_init(&t->act, views, t->x, k, TRIAL_M, k, t->act_memory);
     qr_act_part(&t->act, t->kernels, &(struct quire_team){ 0, 1, NULL });
     return QUIRE_OK;
 }

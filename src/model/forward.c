@@ -42,7 +42,7 @@ void qr_prepare(const struct qr_step *s, struct qr_act *act, const struct qr_pac
     const struct quire_model *model = s->ctx->model;
     unsigned views = 0;
     for (int i = 0; i < n; i++)
-        views |= qr_linear_view(w[i]->type, model->compute);
+        views |= qr_linear_views(w[i], model->compute);
     qr_act_init(act, views, src, w[0]->k, m, w[0]->k, s->ctx->act_memory);
     qr_act_part(act, model->kernels, team);
     quire_team_barrier(team);

@@ -44,8 +44,8 @@ static void input(const struct qr_step *s, struct qr_act *act, const struct quir
         quire_team_barrier(team); /* head rows may belong to other members */
     if (s->n_logits <= QR_FEW_ROWS && !dense) {
         gather(s, me.x, me.few_h, 0, s->n_logits);
-        qr_act_init(act, qr_linear_view(head->type, m->compute), me.few_h, head->k, s->n_logits,
-                    head->k, me.few_views);
+        qr_act_init(act, qr_linear_views(head, m->compute), me.few_h, head->k, s->n_logits, head->k,
+                    me.few_views);
         qr_act_fill_rows(act, m->kernels, 0, s->n_logits);
         return;
     }

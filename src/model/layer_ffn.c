@@ -146,8 +146,8 @@ void qr_ffn_dense(const struct qr_step *s, const struct qr_model_layer *layer,
     const struct qr_packed *const in[] = { layer->mat[roles->up], layer->mat[roles->gate] };
     struct qr_act first, last;
     qr_member_input(s, &first, in, 2, src, team);
-    qr_act_init(&last, qr_linear_view(down->type, ctx->model->compute), ctx->gate, down->k,
-                s->n_tokens, down->k, ctx->gate_views);
+    qr_act_init(&last, qr_linear_views(down, ctx->model->compute), ctx->gate, down->k, s->n_tokens,
+                down->k, ctx->gate_views);
     const struct ffn f = { s, layer, roles, &first, &last, qr_member_of(s, team) };
     run_inner(&f, team);
     qr_project_blocks(s, &last, down, layer->vec[roles->down_bias], out, team);

@@ -33,7 +33,7 @@ void qr_member_input(const struct qr_step *s, struct qr_act *act, const struct q
     unsigned views = 0;
     for (int i = 0; i < n; i++)
         if (w[i])
-            views |= qr_linear_view(w[i]->type, model->compute);
+            views |= qr_linear_views(w[i], model->compute);
     qr_act_init(act, views, src, w[0]->k, s->n_tokens, w[0]->k, me.views);
     qr_act_fill_rows(act, model->kernels, me.begin, me.end);
     if (!s->few)

@@ -216,6 +216,9 @@ static void views_fill_their_memory(void **state)
                 }
             for (size_t i = 0; i < 64; i++)
                 assert_int_equal(memory[bytes + i], 0x5a);
+            assert_int_equal(act.bf16_stride % 64, 32); /* an odd number of lines */
+            qr_act_init(&act, views | QR_ACT_DENSE, x, k + 5, m, k, memory);
+            assert_int_equal(act.bf16_stride, k);
             free(memory);
             free(x);
         }

@@ -98,14 +98,14 @@ static bool make_problem(struct problem *p, enum qr_weight_type type, size_t m, 
     p->bias = malloc(n * sizeof *p->bias);
     p->want = malloc(m * n * sizeof *p->want);
     p->size = malloc(m * n * sizeof *p->size);
-    const enum qr_act_view view = qr_linear_view(type, QUIRE_COMPUTE_NATIVE);
-    assert_true(qr_act_bytes(view, m, k, &bytes));
+    const unsigned views = qr_linear_views(p->theirs, QUIRE_COMPUTE_NATIVE);
+    assert_true(qr_act_bytes(views, m, k, &bytes));
     p->act_memory = aligned_alloc(64, bytes + 64);
     assert_true(p->raw && p->w && p->x && p->bias && p->want && p->size && p->act_memory);
     fill_values(p);
     assert_status(QUIRE_OK, qr_packed_rows(p->theirs, 0, n, p->raw, &err));
     assert_status(QUIRE_OK, qr_packed_rows(p->ours, 0, n, p->raw, &err));
-    qr_act_init(&p->act, view, p->x, k, m, k, p->act_memory);
+    qr_act_init(&p->act, views, p->x, k, m, k, p->act_memory);
     qr_act_part(&p->act, best(), &(struct quire_team){ 0, 1, NULL });
     return true;
 }
