@@ -26,6 +26,8 @@ struct quire_barrier {
     QUIRE_ALIGNAS(64) uint32_t phase;   /**< private */
     uint32_t sleepers;                  /**< private */
     uint32_t haste;                     /**< private */
+    /** private; a line for each cluster of a large team */
+    QUIRE_ALIGNAS(64) uint32_t clusters[16][16];
 };
 
 /** One member's view of its team. */

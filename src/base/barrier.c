@@ -81,14 +81,35 @@ void qr_wake(uint32_t *word, uint32_t *sleepers)
         syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
+/* Counts an arrival. True for the last of n, which readies the counter for the next time. */
+static bool is_last(uint32_t *arrived, uint32_t n)
+{
+    if (__atomic_add_fetch(arrived, 1, __ATOMIC_ACQ_REL) != n)
+        return false;
+    __atomic_store_n(arrived, 0, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* Every count moves the counter's line to another processor. In a large team members count in clusters, each with a
+ * line of its own, at the same time; the last one of each counts for its cluster. */
+static bool is_last_member(struct quire_barrier *b, const struct quire_team *team)
+{
+    enum { MANY = 8, FEW = 4, LINES = sizeof b->clusters / sizeof *b->clusters };
+    const uint32_t size = team->size, n = size <= FEW * LINES ? FEW : (size + LINES - 1) / LINES;
+    if (size < MANY)
+        return is_last(&b->arrived, size);
+    const uint32_t cluster = team->rank / n, left = size - cluster * n;
+    return is_last(b->clusters[cluster], left < n ? left : n) &&
+           is_last(&b->arrived, (size + n - 1) / n);
+}
+
 void quire_team_barrier(const struct quire_team *team)
 {
     if (team->size < 2)
         return;
     struct quire_barrier *b = team->barrier;
     const uint32_t phase = __atomic_load_n(&b->phase, __ATOMIC_RELAXED);
-    if (__atomic_add_fetch(&b->arrived, 1, __ATOMIC_ACQ_REL) == team->size) {
-        __atomic_store_n(&b->arrived, 0, __ATOMIC_RELAXED);
+    if (is_last_member(b, team)) {
         qr_publish(&b->phase, phase + 1, &b->sleepers);
     } else {
         qr_wait_member(&b->phase, phase, &b->sleepers, &b->haste);

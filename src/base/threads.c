@@ -121,7 +121,6 @@ quire_status quire_threads_run(struct quire_threads *threads,
         return QUIRE_E_INVALID_ARG;
     if (__atomic_exchange_n(&threads->busy, true, __ATOMIC_ACQUIRE))
         return QUIRE_E_BUSY;
-    threads->barrier = (struct quire_barrier){ .haste = threads->barrier.haste };
     if (threads->n_threads == 1) {
         const struct quire_team alone = { 0, 1, &threads->barrier };
         qr_part_call(part, arg, &alone);

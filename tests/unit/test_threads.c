@@ -12,7 +12,7 @@
 #endif
 
 struct tally {
-    uint32_t seen[64], size, rounds;
+    uint32_t seen[80], size, rounds;
     uint32_t counter;
     bool bad;
 };
@@ -31,32 +31,46 @@ static void tally_part(void *arg, const struct quire_team *team)
     }
 }
 
+static void run_team(enum quire_thread_backend backend, uint32_t n, int runs)
+{
+    struct quire_threads_params p;
+    quire_threads_params_default(&p);
+    p.backend = backend;
+    p.n_threads = n;
+    struct quire_threads *threads;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    assert_status(QUIRE_OK, quire_threads_create(&p, &threads, &err));
+    for (int run = 0; run < runs; run++) {
+        struct tally t = { .rounds = 50 };
+        assert_status(QUIRE_OK, quire_threads_run(threads, tally_part, &t));
+        assert_false(t.bad);
+        for (uint32_t r = 0; r < t.size; r++)
+            assert_int_equal(t.seen[r], 1);
+        assert_in_range(t.size, 1, n);
+    }
+    quire_threads_destroy(threads);
+}
+
 static void run_backend(enum quire_thread_backend backend)
 {
-    for (uint32_t n = 1; n <= 7; n++) {
-        struct quire_threads_params p;
-        quire_threads_params_default(&p);
-        p.backend = backend;
-        p.n_threads = n;
-        struct quire_threads *threads;
-        struct quire_error err = QUIRE_ERROR_INIT;
-        assert_status(QUIRE_OK, quire_threads_create(&p, &threads, &err));
-        for (int run = 0; run < 20; run++) {
-            struct tally t = { .rounds = 50 };
-            assert_status(QUIRE_OK, quire_threads_run(threads, tally_part, &t));
-            assert_false(t.bad);
-            for (uint32_t r = 0; r < t.size; r++)
-                assert_int_equal(t.seen[r], 1);
-            assert_in_range(t.size, 1, n);
-        }
-        quire_threads_destroy(threads);
-    }
+    for (uint32_t n = 1; n <= 7; n++)
+        run_team(backend, n, 20);
 }
 
 static void pthread_team(void **state)
 {
     (void)state;
     run_backend(QUIRE_THREADS_PTHREAD);
+}
+
+/* Clusters of a barrier: the smallest team that has them, full ones, a last one of each size, and more members than
+ * lines for clusters of four. */
+static void large_teams(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[] = { 8, 9, 10, 11, 16, 63, 64, 65, 70 };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        run_team(QUIRE_THREADS_PTHREAD, sizes[i], 2);
 }
 
 static void openmp_team(void **state)
@@ -306,6 +320,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pthread_team),
         cmocka_unit_test(openmp_team),
+        cmocka_unit_test(large_teams),
         cmocka_unit_test(idle_team),
         cmocka_unit_test(shared_pieces),
         cmocka_unit_test(thread_arguments),
