@@ -287,7 +287,10 @@ LINEAR_INLINE void linear_q8_tile(int kind, struct quire_panel_format f, int row
             acc[r][v] = vf32_load(p->acc + r * LINEAR_Q8_LD + v * VF32_N);
     for (size_t b = 0; b < p->n_blocks; b++, a++) {
         for (size_t i = 0; i < p->next_lines; i++, next += QUIRE_LINE) {
-            __builtin_prefetch(next);
+            if (kind & LINEAR_Q8_PACKED)
+                __builtin_prefetch(next, 0, LINEAR_HINT);
+            else
+                __builtin_prefetch(next);
             if (vecs * VF32_N > QUIRE_PANEL_ROWS)
                 __builtin_prefetch(next + p->next_panel);
         }

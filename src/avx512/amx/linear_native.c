@@ -213,4 +213,7 @@ void quire_linear_native_bf16_avx512_amx(const struct quire_linear_args *a)
 void quire_init_linear_avx512_amx(struct quire_kernels *k)
 {
     QUIRE_SET(k, linear_native_bf16, avx512_amx);
+#define X(name, ...) QUIRE_SET(k, linear_q8_##name, avx512_amx);
+    QUIRE_QUANT_TYPES(X)
+#undef X
 }
