@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_linear.c - matmul kernels and activation quantisation against sums in double. */
+#include "amx_order.h"
 #include "linear/packed.h"
 #include "linear_oracle.h"
 #include <math.h>
@@ -187,20 +188,19 @@ static double want(const struct problem *p, size_t i, size_t j, double *bound)
 /* Denormals count as zero in bf16 x bf16. */
 static float flush(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }
 
-/* Row i times a weight row as tiles multiply bf16: in each 32 k a chain of the even products and one of the odd ones,
- * then their sum, then that of the sums. */
+/* Row i times a weight row as tiles multiply bf16. */
 static float exact_tiles(const struct problem *p, size_t i, const struct kc_weight *row)
 {
     const struct quire_linear_args *a = &p->a;
     float acc = 0;
     for (size_t k0 = 0; k0 < a->k; k0 += 32) {
-        float chain[2] = { 0, 0 };
-        for (size_t k = k0; k < k0 + 32 && k < a->k; k++) {
-            const float x = flush(kc_bf16_value(a->x_bf16[i * a->x_bf16_stride + k])),
-                        w = flush((float)row[k].value);
-            chain[k % 2] = flush(fmaf(x, w, chain[k % 2]));
+        float x[32], w[32];
+        int n = 0;
+        for (; n < 32 && k0 + (size_t)n < a->k; n++) {
+            x[n] = kc_bf16_value(a->x_bf16[i * a->x_bf16_stride + k0 + (size_t)n]);
+            w[n] = (float)row[k0 + (size_t)n].value;
         }
-        acc = flush(acc + flush(chain[0] + chain[1]));
+        acc = kc_amx_dot(acc, x, 1, w, 1, n, NULL);
     }
     return acc;
 }
@@ -247,7 +247,7 @@ static float exact(const struct problem *p, bool tiles, size_t i, size_t j)
 static bool check_values(struct kc_env *env, const struct problem *p)
 {
     const struct quire_linear_args *a = &p->a;
-    const bool tiles = strcmp(env->level, "avx512_amx") == 0;
+    const bool tiles = kc_is_amx(env);
     for (size_t i = 0; i < a->m; i++) {
         for (size_t j = 0; j < a->n; j++) {
             double bound;

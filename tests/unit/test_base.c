@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_base.c - status records, checked sizes, allocation helpers, dispatch. */
+#include "../allow_amx.h"
 #include "base/alloc.h"
 #include "base/checked.h"
 #include "base/dispatch.h"
@@ -152,6 +153,19 @@ static void levels(void **state)
     }
 }
 
+/* The library never asks by itself; who asks gets the level or the reason. */
+static void amx_is_asked_for(void **state)
+{
+    (void)state;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    assert_false(amx_usable_unasked);
+    const quire_status s = quire_cpu_allow_amx(&err);
+    assert_true(s == QUIRE_OK || s == QUIRE_E_UNSUPPORTED);
+    assert_int_equal(amx_usable(), s == QUIRE_OK);
+    assert_int_equal(err.msg[0] == 0, s == QUIRE_OK);
+    assert_status(s, quire_cpu_allow_amx(NULL));
+}
+
 static void tables_are_complete(void **state)
 {
     (void)state;
@@ -193,6 +207,7 @@ int main(void)
         cmocka_unit_test(broken_hook_is_refused),
         cmocka_unit_test(arena),
         cmocka_unit_test(levels),
+        cmocka_unit_test(amx_is_asked_for),
         cmocka_unit_test(tables_are_complete),
         cmocka_unit_test(describe),
     };
