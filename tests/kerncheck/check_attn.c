@@ -242,6 +242,25 @@ static void make_values(struct kc_env *env, struct type t, struct quire_attn_pv_
     }
 }
 
+/* Value i of all rows' sums: `start` and what a kernel made of it, against the sum in double and the bits expected. */
+static void check_sum(struct kc_env *env, const struct quire_attn_pv_args *a, int i, float got,
+                      float start, float bits, const float *p, const float *v)
+{
+    const int width = (int)a->o_stride, r = i / width, d = i % width;
+    double want = start, sum = fabs(want);
+    for (int j = 0; j < KEYS; j++)
+        if (a->visible[r] >> j & 1) {
+            want += (double)p[r * KEYS + j] * (double)v[j * width + d];
+            sum += fabs((double)p[r * KEYS + j] * (double)v[j * width + d]);
+        }
+    if (!isfinite(want) ? isfinite(got) : !close_enough(env, got, want, sum, KEYS))
+        kc_fail(env, "rows %d v_head_size %d visible %llx: o[%d][%d] = %g, not %g", a->n_rows,
+                a->v_head_size, (unsigned long long)a->visible[r], r, d, (double)got, want);
+    else if (isfinite(want) && !same_bits(env, &got, &bits, 1))
+        kc_fail(env, "rows %d v_head_size %d: o[%d][%d] = %a, not %a", a->n_rows, a->v_head_size, r,
+                d, (double)got, (double)bits);
+}
+
 static void check_pv_once(struct kc_env *env, pv_fn *fn)
 {
     const struct type t = type_of(env->kernel);
@@ -284,23 +303,9 @@ static void check_pv_once(struct kc_env *env, pv_fn *fn)
         if (i % width < n)
             ref[i] = kc_amx_dot(before[i], p + i / width * KEYS, 1, v + i % width, (size_t)width,
                                 KEYS, &visible[i / width]);
-    for (int i = 0; i < rows * width && !env->failures; i++) {
-        const int r = i / width, d = i % width;
-        double want = before[i], sum = fabs(want);
-        if (d >= n)
-            continue;
-        for (int j = 0; j < KEYS; j++)
-            if (visible[r] >> j & 1) {
-                want += (double)p[r * KEYS + j] * (double)v[j * width + d];
-                sum += fabs((double)p[r * KEYS + j] * (double)v[j * width + d]);
-            }
-        if (!isfinite(want) ? isfinite(o[i]) : !close_enough(env, o[i], want, sum, KEYS))
-            kc_fail(env, "rows %d v_head_size %d visible %llx: o[%d][%d] = %g, not %g", rows, n,
-                    (unsigned long long)visible[r], r, d, (double)o[i], want);
-        else if (isfinite(want) && !same_bits(env, o + i, ref + i, 1))
-            kc_fail(env, "rows %d v_head_size %d: o[%d][%d] = %a, not %a", rows, n, r, d,
-                    (double)o[i], (double)ref[i]);
-    }
+    for (int i = 0; i < rows * width && !env->failures; i++)
+        if (i % width < n)
+            check_sum(env, &a, i, o[i], before[i], ref[i], p, v);
     if (!env->failures && !kc_intact(o))
         kc_fail(env, "rows %d v_head_size %d: wrote outside o", rows, n);
     free(p), free(v), free(ref), free(before);

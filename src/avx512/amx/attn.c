@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attn.c - scores and weighted values of bf16 tiles on AMX.
  *
- * Sums follow AMX_DOT_BF16: 32 elements of a head, or 32 keys at a multiple of 32, are one product, in whatever number of
- * rows and layout they come. Elements and keys that are missing there are zeros, which add nothing. */
+ * Sums follow AMX_DOT_BF16: 32 elements of a head, or 32 keys at a multiple of 32, are one product, in whatever number
+ * of rows and layout they come. Elements and keys that are missing there are zeros, which add nothing. */
 #include "avx512/amx/tiles.h"
 #include "simd/vec_avx512.h"
 /* vec_math.h builds on the vec header, the template on both */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attn_codes.c - scores and weighted values of tiles of 8-bit codes on AMX: what one product takes is unpacked to bf16 on
- * the way, in the first cache. The sums are those of attn.c. */
+/* attn_codes.c - scores and weighted values of tiles of 8-bit codes on AMX: what one product takes is unpacked to bf16
+ * on the way, in the first cache. The sums are those of attn.c. */
 #include "avx512/amx/tiles.h"
 #include "base/kernel.h"
 #include <string.h>

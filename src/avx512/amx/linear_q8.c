@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_q8.c - int8 activations times quantised weights for avx512_amx: the products of avx512_vnni, with weights asked
- * into the second cache. Tiles would not be faster: see docs/performance.md. */
+/* linear_q8.c - int8 activations times quantised weights for avx512_amx: the products of avx512_vnni, with weights
+ * asked into the second cache. Tiles would not be faster: see docs/performance.md. */
 #include "simd/vec_avx512.h"
 #define QUIRE_ISA      avx512_amx
 #define LINEAR_HINT    2
