@@ -29,7 +29,7 @@ struct qr_divider {
 
 uint32_t qr_tiles_of(const struct qr_plan_group *g, const struct qr_plan_seq *s);
 
-/* The sequence, KV head and place among n equal tiles (whole register tiles of 6 rows where that is
+/* The sequence, KV head and place among n equal tiles (of whole register tiles where that is
  * possible) that make a tile. */
 void qr_tile_at(const struct quire_plan *plan, const struct qr_plan_group *g, uint32_t seq,
                 uint32_t kv_head, uint32_t i, uint32_t n, struct qr_query_tile *t);

@@ -26,9 +26,10 @@ struct quire_kernels {
     /* What a thread calls before its first and after its last attention kernel, nothing else with tile registers in
      * between; or both NULL. */
     void (*attn_begin)(void), (*attn_end)(void);
-    /* Query rows that are best computed together: of one call of the attention kernels, at most QUIRE_MAX_ATTN_ROWS,
-     * and of a tile of heads of up to 128, for which a second-level cache holds queries and accumulators. */
-    int attn_rows, attn_tile_rows;
+    /* Query rows that are best computed together: of a register tile; of one call of the attention kernels, at most
+     * QUIRE_MAX_ATTN_ROWS; and of a tile of heads of up to 128, for which a second-level cache holds queries and
+     * accumulators. */
+    int attn_step, attn_rows, attn_tile_rows;
     struct {
 #define X(ret, name, params) const char *name;
         QUIRE_KERNELS(X)

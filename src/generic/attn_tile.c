@@ -213,6 +213,7 @@ void quire_init_attn_generic(struct quire_kernels *k)
 #define X(ret, name, params) QUIRE_SET(k, name, generic);
     QUIRE_KERNELS_ATTN(X)
 #undef X
+    k->attn_step = 6;
     k->attn_rows = 24;
     k->attn_tile_rows = 96;
 }

@@ -13,29 +13,20 @@ static void whole_tiles(void)
     amx_configure(&c); /* which also makes them zero */
 }
 
-static void bf16(size_t n)
-{
-    whole_tiles();
-    for (size_t i = 0; i < n; i++) {
-        AMX_DOT_BF16(0, 4, 6);
-        AMX_DOT_BF16(1, 5, 7);
-        AMX_DOT_BF16(2, 4, 7);
-        AMX_DOT_BF16(3, 5, 6);
+#define PRODUCTS(name, DOT)                                                                        \
+    static void name(size_t n)                                                                     \
+    {                                                                                              \
+        whole_tiles();                                                                             \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            DOT(0, 4, 6);                                                                          \
+            DOT(1, 5, 7);                                                                          \
+            DOT(2, 4, 7);                                                                          \
+            DOT(3, 5, 6);                                                                          \
+        }                                                                                          \
+        amx_release();                                                                             \
     }
-    amx_release();
-}
-
-static void int8(size_t n)
-{
-    whole_tiles();
-    for (size_t i = 0; i < n; i++) {
-        AMX_DOT_S8(0, 4, 6);
-        AMX_DOT_S8(1, 5, 7);
-        AMX_DOT_S8(2, 4, 7);
-        AMX_DOT_S8(3, 5, 6);
-    }
-    amx_release();
-}
+PRODUCTS(bf16, AMX_DOT_BF16)
+PRODUCTS(int8, AMX_DOT_S8)
 
 enum { CELLS = 4 * 16 * 16 }; /* of four products */
 const struct bench_peak bench_peak_avx512_amx = { .level = "avx512_amx",

@@ -328,6 +328,7 @@ void quire_init_attn_avx512_amx(struct quire_kernels *k)
 {
     k->attn_begin = begin;
     k->attn_end = amx_release;
+    k->attn_step = AMX_ROWS;
     k->attn_rows = CALL_ROWS;
     k->attn_tile_rows = 6 * CALL_ROWS; /* they are through sooner: keys are read for more */
     QUIRE_SET(k, attn_qk_bf16_native, avx512_amx);
