@@ -47,159 +47,15 @@ LINEAR_INLINE void linear_q8_next_rows(struct linear_q8_part *p, size_t rows)
     p->acc += rows * LINEAR_Q8_LD;
 }
 
-/* ---- many rows */
-
-/* What the tiles of one group share beside their first part. */
-struct linear_q8_walk {
-    struct linear_q8_part part;
-    const uint8_t *next_end; /* of the weights to ask for */
-    float *out;              /* outputs to ask for: of the first row, or NULL */
-    size_t out_stride;
-};
-
-/* Outputs are written one line here and there, which waits for each unless it was asked for. */
-LINEAR_INLINE void linear_q8_ask_out(struct linear_q8_walk *t, size_t rows)
-{
-    for (size_t r = 0; t->out && r < rows; r++, t->out += t->out_stride)
-        for (size_t x = 0; x < LINEAR_Q8_OUTPUTS; x += QUIRE_LINE / sizeof *t->out)
-            __builtin_prefetch(t->out + x, 1);
-}
-
-LINEAR_INLINE void linear_q8_next_tile(struct linear_q8_walk *t, size_t rows)
-{
-    linear_q8_next_rows(&t->part, rows);
-    t->part.next += t->part.n_blocks * t->part.next_lines * QUIRE_LINE;
-    if (t->part.next >= t->next_end)
-        t->part.next_lines = 0;
-}
-
-/* m > LINEAR_Q8_FEW rows in tiles of as equal numbers of rows as possible, which are at least half
- * of the largest. */
-#define LINEAR_Q8_TILES(name, kind)                                                                \
-    static __attribute__((noinline, unused)) void linear_q8_tiles_##name(struct linear_q8_walk t,  \
-                                                                         size_t m)                 \
-    {                                                                                              \
-        const struct quire_panel_format f = { 0 };                                                 \
-        for (size_t n = (m + LINEAR_Q8_ROWS - 1) / LINEAR_Q8_ROWS; n > 0; n--) {                   \
-            const size_t rows = m / n;                                                             \
-            linear_q8_ask_out(&t, rows);                                                           \
-            switch (rows) {                                                                        \
-                LINEAR_Q8_CASES(kind)                                                              \
-            default:                                                                               \
-                break;                                                                             \
-            }                                                                                      \
-            linear_q8_next_tile(&t, rows);                                                         \
-            m -= rows;                                                                             \
-        }                                                                                          \
-    }
-#define LINEAR_Q8_CASE(kind, n)                                                                    \
-    case n:                                                                                        \
-        linear_q8_tile(kind, f, n, LINEAR_Q8_VECS, &t.part);                                       \
-        break;
-#if LINEAR_Q8_ROWS == 6
-#define LINEAR_Q8_CASES(kind)                                                                      \
-    LINEAR_Q8_CASE(kind, 3) LINEAR_Q8_CASE(kind, 4) LINEAR_Q8_CASE(kind, 5) LINEAR_Q8_CASE(kind, 6)
+#include "template/linear_q8_many_tpl.h"
+/* A level may have a unit for products of matrices: linear_q8_many_tiles instead of linear_q8_many where
+ * linear_q8_in_tiles says so. */
+#ifdef LINEAR_Q8_MATRIX
+#include LINEAR_Q8_MATRIX
 #else
-#define LINEAR_Q8_CASES(kind)                                                                      \
-    LINEAR_Q8_CASE(kind, 2) LINEAR_Q8_CASE(kind, 3) LINEAR_Q8_CASE(kind, 4)
+#define linear_q8_in_tiles(f, m) false
+#define linear_q8_many_tiles     linear_q8_many
 #endif
-
-LINEAR_Q8_TILES(full, LINEAR_Q8_FULL)
-#if defined(VI32_PAIRS)
-LINEAR_Q8_TILES(plain, LINEAR_Q8_PAIRS * 8)
-LINEAR_Q8_TILES(plain_5, LINEAR_Q8_PAIRS * 4)
-LINEAR_Q8_TILES(plain_6, LINEAR_Q8_PAIRS * 2)
-LINEAR_Q8_TILES(min, LINEAR_Q8_PAIRS * 8 | LINEAR_Q8_MIN)
-LINEAR_Q8_TILES(min_5, LINEAR_Q8_PAIRS * 4 | LINEAR_Q8_MIN)
-LINEAR_Q8_TILES(sub16, LINEAR_Q8_PAIRS * 8 | LINEAR_Q8_SUB16)
-LINEAR_Q8_TILES(sub16_6, LINEAR_Q8_PAIRS * 2 | LINEAR_Q8_SUB16)
-LINEAR_Q8_TILES(sub16_min, LINEAR_Q8_PAIRS * 8 | LINEAR_Q8_SUB16 | LINEAR_Q8_MIN)
-#else
-LINEAR_Q8_TILES(plain, 0)
-LINEAR_Q8_TILES(min, LINEAR_Q8_MIN)
-LINEAR_Q8_TILES(sub16, LINEAR_Q8_SUB16)
-LINEAR_Q8_TILES(sub16_min, LINEAR_Q8_SUB16 | LINEAR_Q8_MIN)
-#define linear_q8_tiles_plain_5 linear_q8_tiles_plain
-#define linear_q8_tiles_plain_6 linear_q8_tiles_plain
-#define linear_q8_tiles_min_5   linear_q8_tiles_min
-#define linear_q8_tiles_sub16_6 linear_q8_tiles_sub16
-#endif
-
-LINEAR_INLINE void linear_q8_tiles(struct quire_panel_format f, struct linear_q8_walk t, size_t m)
-{
-    const int kind = linear_q8_kind(f), pairs = kind / LINEAR_Q8_PAIRS;
-    switch (kind & (LINEAR_Q8_PAIRS - 1)) {
-    case LINEAR_Q8_FULL:
-        linear_q8_tiles_full(t, m);
-        break;
-    case LINEAR_Q8_SUB16 | LINEAR_Q8_MIN:
-        linear_q8_tiles_sub16_min(t, m);
-        break;
-    case LINEAR_Q8_SUB16:
-        (pairs == 2 ? linear_q8_tiles_sub16_6 : linear_q8_tiles_sub16)(t, m);
-        break;
-    case LINEAR_Q8_MIN:
-        (pairs == 4 ? linear_q8_tiles_min_5 : linear_q8_tiles_min)(t, m);
-        break;
-    default:
-        (pairs == 2   ? linear_q8_tiles_plain_6
-         : pairs == 4 ? linear_q8_tiles_plain_5
-                      : linear_q8_tiles_plain)(t, m);
-        break;
-    }
-}
-
-/* Unpacks nb blocks of the LINEAR_Q8_PANELS panels at `group`, and points the part to them. */
-LINEAR_INLINE void linear_q8_unpack(struct quire_panel_format f, const uint8_t *group,
-                                    size_t panel_bytes, size_t nb, struct linear_codes *codes,
-                                    struct linear_scales *scales, struct linear_q8_part *p)
-{
-    const bool direct = f.low_bits == 8 && VI32_W8_OFFSET == f.offset; /* bytes as they are */
-    for (size_t panel = 0; panel < LINEAR_Q8_PANELS; panel++, group += panel_bytes) {
-        const uint8_t *body = group + quire_panel_header_bytes(f, nb);
-        linear_unpack_scales(f, group, nb, scales, panel * QUIRE_PANEL_ROWS);
-        if (!direct)
-            linear_unpack_codes(f, VI32_W8_OFFSET == 0, body, nb, &codes[panel]);
-        const uint8_t *w = direct ? body : codes[panel].step[0];
-        for (size_t r = 0; r < QUIRE_PANEL_ROWS; r += VF32_N)
-            p->w[(panel * QUIRE_PANEL_ROWS + r) / VF32_N] = w + 4 * r;
-    }
-    p->scale = scales->scale[0];
-    p->n_blocks = nb;
-}
-
-/* Rows [i0, i0 + m) times the LINEAR_Q8_PANELS panels from output j0 on. */
-LINEAR_INLINE void linear_q8_many(struct quire_panel_format f, const struct quire_linear_args *a,
-                                  size_t i0, size_t m, size_t j0)
-{
-    _Alignas(64) float acc[LINEAR_Q8_M * LINEAR_Q8_LD];
-    struct linear_codes codes[LINEAR_Q8_PANELS];
-    struct linear_scales scales;
-    const size_t blocks = a->k / QUIRE_BLOCK_K, tiles = (m + LINEAR_Q8_ROWS - 1) / LINEAR_Q8_ROWS;
-    const uint8_t *group = (const uint8_t *)a->w + j0 / QUIRE_PANEL_ROWS * a->panel_bytes;
-    memset(acc, 0, m * LINEAR_Q8_LD * sizeof *acc);
-    for (size_t b = 0; b < blocks; b += LINEAR_Q8_GROUP) {
-        const size_t nb = blocks - b < LINEAR_Q8_GROUP ? blocks - b : LINEAR_Q8_GROUP,
-                     bytes = quire_panel_group_bytes(f, nb);
-        const bool last = b + nb == blocks;
-        struct linear_q8_walk t = {
-            .part = { .q = a->q + i0 * a->q_stride + b,
-                      .q_stride = a->q_stride,
-                      .acc = acc,
-                      .offset_shift = linear_q8_offset_shift(f),
-                      .next_lines = (bytes / QUIRE_LINE + tiles * nb - 1) / (tiles * nb),
-                      .next_panel = a->panel_bytes },
-            .out = last ? a->out + i0 * a->out_stride + j0 : NULL,
-            .out_stride = a->out_stride,
-        };
-        linear_q8_unpack(f, group, a->panel_bytes, nb, codes, &scales, &t.part);
-        group += bytes;
-        t.part.next = last ? group + (LINEAR_Q8_PANELS - 1) * a->panel_bytes : group;
-        t.next_end = t.part.next + bytes;
-        linear_q8_tiles(f, t, m);
-    }
-    linear_store(a, i0, m, j0, LINEAR_Q8_OUTPUTS, acc, LINEAR_Q8_LD);
-}
 
 /* ---- a few rows */
 
@@ -281,18 +137,28 @@ LINEAR_INLINE size_t linear_q8_most_few(struct quire_panel_format f)
     return twice ? 2 * LINEAR_Q8_FEW : LINEAR_Q8_FEW;
 }
 
+/* The next of `left` rows that go together: equal numbers, so that none are a few when all are many, of whole tiles. */
+static inline size_t linear_q8_piece(size_t left)
+{
+    const size_t pieces = (left + LINEAR_Q8_M - 1) / LINEAR_Q8_M,
+                 even = (left + pieces - 1) / pieces;
+    return pieces == 1 ? left : (even + 15) / 16 * 16;
+}
+
 LINEAR_INLINE void linear_q8_run(struct quire_panel_format f, const struct quire_linear_args *a,
                                  linear_q8_few_fn *few)
 {
-    /* equal pieces of the rows, so that none is a few when all are many */
-    const size_t pieces = (a->m + LINEAR_Q8_M - 1) / LINEAR_Q8_M,
-                 panels = (a->n + QUIRE_PANEL_ROWS - 1) / QUIRE_PANEL_ROWS;
-    for (size_t i = 0; i < pieces; i++) {
-        const size_t i0 = i * a->m / pieces, m = (i + 1) * a->m / pieces - i0;
+    const size_t panels = (a->n + QUIRE_PANEL_ROWS - 1) / QUIRE_PANEL_ROWS;
+    for (size_t i0 = 0, m; i0 < a->m; i0 += m) {
+        m = linear_q8_piece(a->m - i0);
         size_t j = 0;
         if (m > linear_q8_most_few(f))
-            for (; j + LINEAR_Q8_PANELS <= panels; j += LINEAR_Q8_PANELS)
-                linear_q8_many(f, a, i0, m, j * QUIRE_PANEL_ROWS);
+            for (; j + LINEAR_Q8_PANELS <= panels; j += LINEAR_Q8_PANELS) {
+                if (linear_q8_in_tiles(f, m))
+                    linear_q8_many_tiles(f, a, i0, m, j * QUIRE_PANEL_ROWS);
+                else
+                    linear_q8_many(f, a, i0, m, j * QUIRE_PANEL_ROWS);
+            }
         for (; j < panels; j++)
             linear_q8_few(f, a, i0, m, j * QUIRE_PANEL_ROWS, few);
     }

@@ -138,8 +138,11 @@ static bool make_problem(struct kc_env *env, enum qr_weight_type type, enum mode
     memset(p, 0, sizeof *p);
     p->type = type;
     p->mode = mode;
-    p->a.m = (size_t)(kc_int(env, 0, 9) ? kc_int(env, 1, 20) : kc_int(env, 120, 140));
-    p->a.n = (size_t)(p->a.m > 20 ? kc_int(env, 1, 20) : kc_int(env, 1, 70));
+    const int many = kc_int(env, 0, 9);
+    p->a.m = (size_t)(many > 1 ? kc_int(env, 1, 20)
+                      : many   ? kc_int(env, 21, 50)
+                               : kc_int(env, 120, 140));
+    p->a.n = (size_t)(p->a.m > 50 ? kc_int(env, 1, 20) : kc_int(env, 1, 70));
     p->a.k = random_k(env, type);
     if (!make_weights(env, p))
         return false;
