@@ -23,12 +23,6 @@
 #define LINEAR_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-/* The cache that weights which are read once are asked into: 3 the first, 2 the second, for CPUs whose first one has too
- * few loads under way to keep up with the memory. */
-#ifndef LINEAR_HINT
-#define LINEAR_HINT 3
-#endif
-
 /* Loads stay on their side of it: compilers that load early run out of registers. */
 #define LINEAR_KEEP_ORDER __asm__ volatile("" ::: "memory")
 
@@ -36,19 +30,25 @@ enum {
     LINEAR_QUANT_M =
         128,             /* activation rows whose accumulators are kept in memory, [m][16] floats */
     LINEAR_FLOAT_M = 96, /* the same for [m][64] */
-    /* how far ahead weights that are read once are asked for: less leaves the memory idle, more
-     * outgrows the first cache */
+    /* How far ahead weights that are read once are asked for, into the second cache, where more loads can be under way
+     * than in the first: less leaves the memory idle. And how far ahead from there into the first one. */
     LINEAR_AHEAD = 8192,
+    LINEAR_SOON = 1024,
 };
 
-/* Asks for weights that come later: while a block is multiplied no load reaches far ahead, and the
- * hardware's own prefetch loses the stream. Past the last panel this is a hint that nobody
- * follows. */
-static inline void linear_prefetch(const uint8_t *w, size_t ahead, size_t bytes)
+/* next: a line LINEAR_AHEAD of the weights that are read now. Past the last panel this is a hint that nobody follows. */
+static inline void linear_ask(const uint8_t *next)
 {
-    const uintptr_t next = (uintptr_t)w + ahead;
+    __builtin_prefetch(next, 0, 2);
+    __builtin_prefetch((const void *)((uintptr_t)next - (LINEAR_AHEAD - LINEAR_SOON)), 0, 3);
+}
+
+/* Asks for `bytes` as far ahead of w: while a block is multiplied no load reaches far ahead, and the hardware's own prefetch
+ * loses the stream. */
+static inline void linear_ask_bytes(const uint8_t *w, size_t bytes)
+{
     for (size_t i = 0; i < bytes; i += QUIRE_LINE)
-        __builtin_prefetch((const void *)(next + i), 0, LINEAR_HINT);
+        linear_ask((const uint8_t *)((uintptr_t)w + LINEAR_AHEAD + i));
 }
 
 /* Writes accumulators [m][ld] of up to `rows` outputs from j0 on. */

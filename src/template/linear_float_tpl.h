@@ -28,6 +28,7 @@ struct linear_float_part {
     size_t k;         /* not padded */
     const uint8_t *next, *next_end;
     size_t next_lines;
+    bool stream; /* these weights are read once, and next is LINEAR_AHEAD of them */
 };
 
 LINEAR_INLINE vf32 linear_even_bf16(vi32 pair) { return vf32_bits(vi32_shl(pair, 16)); }
@@ -109,8 +110,12 @@ LINEAR_INLINE void linear_pair_step(enum linear_float_kind kind, int rows, int v
 LINEAR_INLINE const uint8_t *linear_float_ask(const struct linear_float_part *p,
                                               const uint8_t *next)
 {
-    for (size_t i = 0; i < p->next_lines; i++, next += QUIRE_LINE)
-        __builtin_prefetch(next);
+    for (size_t i = 0; i < p->next_lines; i++, next += QUIRE_LINE) {
+        if (p->stream)
+            linear_ask(next);
+        else
+            __builtin_prefetch(next, 0, 2);
+    }
     return next;
 }
 
@@ -255,6 +260,7 @@ static __attribute__((noinline)) void linear_float_run(const struct quire_linear
                                             : (const void *)(a->x + i0 * p.x_stride + k0);
                 p.next = p.w + (k_step == a->k ? LINEAR_AHEAD : k_step * k_bytes);
                 p.next_end = p.next + p.k * k_bytes;
+                p.stream = k_step == a->k;
                 p.next_lines = one_stream ? 0 : step_bytes / QUIRE_LINE;
                 part(&p, m, n);
             }

@@ -288,7 +288,7 @@ LINEAR_INLINE void linear_q8_tile(int kind, struct quire_panel_format f, int row
     for (size_t b = 0; b < p->n_blocks; b++, a++) {
         for (size_t i = 0; i < p->next_lines; i++, next += QUIRE_LINE) {
             if (kind & LINEAR_Q8_PACKED)
-                __builtin_prefetch(next, 0, LINEAR_HINT);
+                linear_ask(next);
             else
                 __builtin_prefetch(next);
             if (vecs * VF32_N > QUIRE_PANEL_ROWS)

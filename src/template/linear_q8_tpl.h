@@ -103,7 +103,7 @@ LINEAR_INLINE void linear_q8_few(struct quire_panel_format f, const struct quire
     for (size_t b = 0; b < blocks; b += LINEAR_Q8_GROUP) {
         const size_t nb = blocks - b < LINEAR_Q8_GROUP ? blocks - b : LINEAR_Q8_GROUP;
         const uint8_t *body = group + quire_panel_header_bytes(f, nb);
-        linear_prefetch(group, LINEAR_AHEAD, quire_panel_header_bytes(f, nb));
+        linear_ask_bytes(group, quire_panel_header_bytes(f, nb));
         linear_unpack_scales(f, group, nb, &scales, 0);
         for (size_t r = 0; r < QUIRE_PANEL_ROWS; r += VF32_N) {
             const struct linear_q8_part p = {

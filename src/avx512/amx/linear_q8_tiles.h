@@ -42,7 +42,7 @@ static void tiles_shape(size_t sub_k)
 /* Sub-block s to the sums c0 and c1 of the two panels. */
 #define TILE_PRODUCTS(s, c0, c1, x)                                                                \
     do {                                                                                           \
-        const size_t k = (s) * sub_k;                                                              \
+        const size_t k = (s)*sub_k;                                                                \
         AMX_LOAD(x, p->q[k / QUIRE_BLOCK_K].q + k % QUIRE_BLOCK_K, stride);                        \
         AMX_LOAD(6, p->w[0] + k * QUIRE_PANEL_ROWS, QUIRE_LINE);                                   \
         AMX_LOAD(7, p->w[1] + k * QUIRE_PANEL_ROWS, QUIRE_LINE);                                   \
@@ -104,8 +104,8 @@ LINEAR_INLINE void tiles_ask(struct tile_walk *t)
 {
     struct linear_q8_part *p = &t->part;
     for (size_t i = 0; i < p->next_lines && p->next < t->next_end; i++, p->next += QUIRE_LINE) {
-        __builtin_prefetch(p->next, 0, LINEAR_HINT);
-        __builtin_prefetch(p->next + p->next_panel, 0, LINEAR_HINT);
+        __builtin_prefetch(p->next, 0, 2);
+        __builtin_prefetch(p->next + p->next_panel, 0, 2);
     }
     for (size_t r = 0; r < TILE && t->out_rows; r++, t->out_rows--, t->out += t->out_stride) {
         __builtin_prefetch(t->out, 1);
@@ -118,7 +118,7 @@ LINEAR_INLINE void tiles_ask(struct tile_walk *t)
     static __attribute__((noinline)) void tiles_group_##name(struct tile_walk t, size_t tiles)     \
     {                                                                                              \
         struct tile_sums sums;                                                                     \
-        const size_t sub_k = (kind) & LINEAR_Q8_SUB16 ? 16 : QUIRE_BLOCK_K,                        \
+        const size_t sub_k = (kind)&LINEAR_Q8_SUB16 ? 16 : QUIRE_BLOCK_K,                          \
                      subs = t.part.n_blocks * QUIRE_BLOCK_K / sub_k;                               \
         for (; tiles > 0; tiles--) {                                                               \
             if (tiles == 1 && t.rest) {                                                            \
@@ -167,7 +167,8 @@ LINEAR_INLINE void linear_q8_many_tiles(struct quire_panel_format f,
     struct quire_q8_block rest[TILE * LINEAR_Q8_GROUP];
     struct linear_codes codes[LINEAR_Q8_PANELS];
     struct linear_scales scales;
-    const size_t blocks = a->k / QUIRE_BLOCK_K, tiles = (m + TILE - 1) / TILE, whole = m / TILE * TILE;
+    const size_t blocks = a->k / QUIRE_BLOCK_K, tiles = (m + TILE - 1) / TILE,
+                 whole = m / TILE * TILE;
     const uint8_t *group = (const uint8_t *)a->w + j0 / QUIRE_PANEL_ROWS * a->panel_bytes;
     memset(acc, 0, tiles * TILE * LINEAR_Q8_LD * sizeof *acc);
     memset(rest, 0, whole < m ? sizeof rest : 0);
