@@ -152,7 +152,7 @@ LINEAR_INLINE void linear_q8_run(struct quire_panel_format f, const struct quire
     for (size_t i0 = 0, m; i0 < a->m; i0 += m) {
         m = linear_q8_piece(a->m - i0);
         size_t j = 0;
-        if (m > linear_q8_most_few(f))
+        if (m > linear_q8_most_few(f) || linear_q8_in_tiles(f, m))
             for (; j + LINEAR_Q8_PANELS <= panels; j += LINEAR_Q8_PANELS) {
                 if (linear_q8_in_tiles(f, m))
                     linear_q8_many_tiles(f, a, i0, m, j * QUIRE_PANEL_ROWS);

@@ -17,15 +17,19 @@ struct tile_sums {
 struct tile_walk {
     struct linear_q8_part part;
     const struct quire_q8_block *rest; /* the last tile's rows, or NULL: where the others are */
-    const uint8_t *next_end;           /* of the weights to ask for */
-    float *out;                        /* outputs to ask for, of so many rows */
+    /* weights to ask for into the second and, or NULL, the first cache: byte `at` of both panels, some lines each phase */
+    const uint8_t *far, *soon;
+    size_t at, lines, panel_bytes;
+    float *out; /* outputs to ask for, of so many rows */
     size_t out_stride, out_rows;
 };
 
-/* Two panels at once. Scales per 16 values and minimums as well leave the vectors more to do than they save. */
+/* Where tiles save time. 16 rows fill one; vectors would unpack codes of four bits twice for so many. Scales per 16 values
+ * and minimums as well leave the vectors more to do than tiles save. */
 LINEAR_INLINE bool linear_q8_in_tiles(struct quire_panel_format f, size_t m)
 {
-    return m > 24 && !(quire_panel_sub16(f) && quire_panel_has_min(f));
+    const bool twice = f.low_bits == 4 && f.high_bits == 0;
+    return (m > 24 || (m == TILE && twice)) && !(quire_panel_sub16(f) && quire_panel_has_min(f));
 }
 
 /* Tiles 0 to 3 are sums, 4 and 5 activations, 6 and 7 weights. */
@@ -99,14 +103,18 @@ LINEAR_INLINE void tiles_scale(int kind, const struct linear_q8_part *p, size_t 
     LINEAR_UNROLL for (int r = 0; r < TILE; r++) vf32_store(at + r * LINEAR_Q8_LD, acc[r]);
 }
 
-/* The share of one tile of rows in asking for the next group and, at the end, for room for outputs. */
+/* The share of one phase in asking for weights that come later, and of one tile of rows for room for outputs at the end. */
 LINEAR_INLINE void tiles_ask(struct tile_walk *t)
 {
-    struct linear_q8_part *p = &t->part;
-    for (size_t i = 0; i < p->next_lines && p->next < t->next_end; i++, p->next += QUIRE_LINE) {
-        __builtin_prefetch(p->next, 0, 2);
-        __builtin_prefetch(p->next + p->next_panel, 0, 2);
-    }
+    for (size_t i = 0; i < t->lines; i++, t->at += QUIRE_LINE)
+        for (size_t panel = 0; panel < LINEAR_Q8_PANELS; panel++) {
+            __builtin_prefetch(t->far + t->at + panel * t->panel_bytes, 0, 2);
+            if (t->soon)
+                __builtin_prefetch(t->soon + t->at + panel * t->panel_bytes, 0, 3);
+        }
+}
+LINEAR_INLINE void tiles_ask_out(struct tile_walk *t)
+{
     for (size_t r = 0; r < TILE && t->out_rows; r++, t->out_rows--, t->out += t->out_stride) {
         __builtin_prefetch(t->out, 1);
         __builtin_prefetch(t->out + QUIRE_PANEL_ROWS, 1);
@@ -125,9 +133,10 @@ LINEAR_INLINE void tiles_ask(struct tile_walk *t)
                 t.part.q = t.rest;                                                                 \
                 t.part.q_stride = LINEAR_Q8_GROUP;                                                 \
             }                                                                                      \
-            tiles_ask(&t);                                                                         \
+            tiles_ask_out(&t);                                                                     \
             for (size_t s = 0; s < subs; s += PHASE) {                                             \
                 const size_t n = subs - s < PHASE ? subs - s : PHASE;                              \
+                tiles_ask(&t);                                                                     \
                 tiles_multiply(sub_k, &t.part, s, n, &sums);                                       \
                 tiles_scale(kind, &t.part, s, n, 0, &sums);                                        \
                 tiles_scale(kind, &t.part, s, n, 1, &sums);                                        \
@@ -168,21 +177,24 @@ LINEAR_INLINE void linear_q8_many_tiles(struct quire_panel_format f,
     struct linear_codes codes[LINEAR_Q8_PANELS];
     struct linear_scales scales;
     const size_t blocks = a->k / QUIRE_BLOCK_K, tiles = (m + TILE - 1) / TILE,
-                 whole = m / TILE * TILE;
+                 whole = m / TILE * TILE, sub_k = quire_panel_sub16(f) ? 16 : QUIRE_BLOCK_K;
+    size_t done = 0; /* bytes of the panel */
     const uint8_t *group = (const uint8_t *)a->w + j0 / QUIRE_PANEL_ROWS * a->panel_bytes;
     memset(acc, 0, tiles * TILE * LINEAR_Q8_LD * sizeof *acc);
     memset(rest, 0, whole < m ? sizeof rest : 0);
-    tiles_shape(quire_panel_sub16(f) ? 16 : QUIRE_BLOCK_K);
+    tiles_shape(sub_k);
     for (size_t b = 0; b < blocks; b += LINEAR_Q8_GROUP) {
         const size_t nb = blocks - b < LINEAR_Q8_GROUP ? blocks - b : LINEAR_Q8_GROUP,
-                     bytes = quire_panel_group_bytes(f, nb);
+                     bytes = quire_panel_group_bytes(f, nb),
+                     phases = tiles * ((nb * QUIRE_BLOCK_K / sub_k + PHASE - 1) / PHASE);
         const bool last = b + nb == blocks;
         struct tile_walk t = {
-            .part = { .q = a->q + i0 * a->q_stride + b,
-                      .q_stride = a->q_stride,
-                      .acc = acc,
-                      .next_lines = (bytes / QUIRE_LINE + tiles - 1) / tiles,
-                      .next_panel = a->panel_bytes },
+            .part = { .q = a->q + i0 * a->q_stride + b, .q_stride = a->q_stride, .acc = acc },
+            .far =
+                group + LINEAR_AHEAD + (done + LINEAR_AHEAD < a->panel_bytes ? 0 : a->panel_bytes),
+            .soon = tiles > 2 ? NULL : group + bytes + (last ? a->panel_bytes : 0),
+            .lines = (bytes / QUIRE_LINE + phases - 1) / phases,
+            .panel_bytes = a->panel_bytes,
             .rest = whole < m ? rest : NULL,
             .out = a->out + i0 * a->out_stride + j0,
             .out_stride = a->out_stride,
@@ -190,8 +202,7 @@ LINEAR_INLINE void linear_q8_many_tiles(struct quire_panel_format f,
         };
         tiles_unpack(f, group, a->panel_bytes, nb, codes, &scales, &t.part);
         group += bytes;
-        t.part.next = last ? group + a->panel_bytes : group;
-        t.next_end = t.part.next + bytes;
+        done += bytes;
         for (size_t r = whole; r < m; r++)
             memcpy(rest + (r - whole) * LINEAR_Q8_GROUP, t.part.q + r * a->q_stride,
                    nb * sizeof *rest);
