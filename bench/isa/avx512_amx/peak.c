@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peak.c - what AMX adds: products of tiles, 16 x 64 bytes by 64 bytes x 16.
  *
- * Of numbers, not of zeros: these bits change from row to row, and the clock falls with them as it does in a model (by 2 to 15 %
- * on the Xeons in docs/performance.md). */
+ * Of numbers, not of zeros: their bits change from row to row, and the clock falls as it does in a model (by 2 to 15 % on the
+ * Xeons in docs/performance.md). */
 #include "isa/peak.h"
 #include "simd/amx.h"
 
