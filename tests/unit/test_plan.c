@@ -383,6 +383,25 @@ static void validate_tells_all_reasons(void **state)
                   quire_attention_validate(&c, QUIRE_KV_F32, QUIRE_KV_F32, 16, NULL, NULL, NULL));
 }
 
+/* Each field is fine by itself. */
+static void only_decoders_are_causal(void **state)
+{
+    (void)state;
+    for (int kind = QUIRE_ATTENTION_DECODER; kind <= QUIRE_ATTENTION_CROSS; kind++)
+        for (uint32_t causal = 0; causal < 2; causal++) {
+            const bool fine = !causal || kind == QUIRE_ATTENTION_DECODER;
+            struct quire_attention_config c;
+            struct quire_attention_report r = { .struct_size = sizeof r };
+            quire_attention_config_default(&c, 8, 2, 64);
+            c.kind = (enum quire_attention_kind)kind;
+            c.causal = causal;
+            assert_status(
+                fine ? QUIRE_OK : QUIRE_E_UNSUPPORTED,
+                quire_attention_validate(&c, QUIRE_KV_BF16, QUIRE_KV_BF16, 64, NULL, &r, NULL));
+            assert_int_equal(r.reasons, fine ? 0 : QUIRE_ATTENTION_NO_CAUSAL);
+        }
+}
+
 static void every_size_has_an_answer(void **state)
 {
     (void)state;
@@ -432,6 +451,7 @@ int main(void)
         cmocka_unit_test(host_teams),
         cmocka_unit_test(causal_per_sequence),
         cmocka_unit_test(validate_tells_all_reasons),
+        cmocka_unit_test(only_decoders_are_causal),
         cmocka_unit_test(every_size_has_an_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
