@@ -176,7 +176,9 @@ static void layers_may_share_keys(void **state)
     quire_attention_config_default(&full, 1, 1, D);
     windowed = full;
     windowed.window_left = 3;
-    const struct quire_plan_group groups[] = { { &full, 0, 0 }, { &windowed, 0, 0 } };
+    const struct quire_plan_group groups[] = { { &full, 0, 0 },
+                                               { &windowed, 0, 0 },
+                                               { &full, 0, 0 } };
     const struct quire_plan_params params = { .struct_size = sizeof params,
                                               .kv = kv,
                                               .groups = groups,
@@ -185,6 +187,8 @@ static void layers_may_share_keys(void **state)
                                               .max_seqs = 1,
                                               .max_seq_len = N,
                                               .n_threads = 1 };
+    struct quire_plan_params turned = params; /* whichever comes first, each keeps its own window */
+    turned.groups = groups + 1;
     const int32_t table[] = { 0, 1 }, starts[] = { 0, 1 }, lens[] = { N };
     const struct quire_attention_batch_group tables = { .block_table = table, .max_blocks = 2 };
     const struct quire_attention_batch batch = { .struct_size = sizeof batch,
@@ -198,6 +202,11 @@ static void layers_may_share_keys(void **state)
     assert_status(QUIRE_OK, quire_plan_build(plan, &batch, NULL));
     assert_true(fabsf(mean_of_layer(plan, 0, 0) - 9.5f) < 1e-5f);
     assert_true(fabsf(mean_of_layer(plan, 1, 0) - 17.5f) < 1e-5f);
+    quire_plan_destroy(plan);
+    assert_status(QUIRE_OK, quire_plan_create(&turned, &plan, NULL));
+    assert_status(QUIRE_OK, quire_plan_build(plan, &batch, NULL));
+    assert_true(fabsf(mean_of_layer(plan, 0, 0) - 17.5f) < 1e-5f);
+    assert_true(fabsf(mean_of_layer(plan, 1, 0) - 9.5f) < 1e-5f);
     quire_plan_destroy(plan);
     quire_kv_destroy(kv);
 }
