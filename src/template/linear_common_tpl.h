@@ -26,13 +26,18 @@
 /* Loads stay on their side of it: compilers that load early run out of registers. */
 #define LINEAR_KEEP_ORDER __asm__ volatile("" ::: "memory")
 
+/* Bytes, as LINEAR_AHEAD; a level may know better what its CPUs want. */
+#ifndef LINEAR_LEAD
+#define LINEAR_LEAD 8192
+#endif
+
 enum {
     LINEAR_QUANT_M =
         128,             /* activation rows whose accumulators are kept in memory, [m][16] floats */
     LINEAR_FLOAT_M = 96, /* the same for [m][64] */
     /* How far ahead weights that are read once are asked for, into the second cache, where more loads can be under way
      * than in the first: less leaves the memory idle. And how far ahead from there into the first one. */
-    LINEAR_AHEAD = 8192,
+    LINEAR_AHEAD = LINEAR_LEAD,
     LINEAR_SOON = 1024,
 };
 
