@@ -35,8 +35,8 @@ enum {
     LINEAR_QUANT_M =
         128,             /* activation rows whose accumulators are kept in memory, [m][16] floats */
     LINEAR_FLOAT_M = 96, /* the same for [m][64] */
-    /* How far ahead weights that are read once are asked for, into the second cache, where more loads can be under way
-     * than in the first: less leaves the memory idle. And how far ahead from there into the first one. */
+    /* How far ahead weights that are read once are asked into the second cache, where more loads can be under way than
+     * in the first: less leaves the memory idle. And how far ahead they then are asked into the first one. */
     LINEAR_AHEAD = LINEAR_LEAD,
     LINEAR_SOON = 1024,
 };
@@ -48,7 +48,7 @@ static inline void linear_ask(const uint8_t *next)
     __builtin_prefetch((const void *)((uintptr_t)next - (LINEAR_AHEAD - LINEAR_SOON)), 0, 3);
 }
 
-/* Asks for `bytes` as far ahead of w: while a block is multiplied no load reaches far ahead, and the hardware's own prefetch
+/* Asks for the `bytes` that lie LINEAR_AHEAD of w: while a block is multiplied no load reaches far ahead, and the hardware's own prefetch
  * loses the stream. */
 static inline void linear_ask_bytes(const uint8_t *w, size_t bytes)
 {

@@ -47,6 +47,17 @@ LINEAR_INLINE void linear_q8_next_rows(struct linear_q8_part *p, size_t rows)
     p->acc += rows * LINEAR_Q8_LD;
 }
 
+/* Rows up to which unpacking in registers, again for every LINEAR_Q8_FEW rows, costs less than
+ * unpacking to memory. */
+LINEAR_INLINE size_t linear_q8_most_few(struct quire_panel_format f)
+{
+    bool twice = VF32_N == 16 && f.low_bits == 4 && f.high_bits == 0;
+#if defined(VI32_PAIRS) /* bytes that need all bits are split for two products, which costs more */
+    twice = twice && !linear_full_bytes(f);
+#endif
+    return twice ? 2 * LINEAR_Q8_FEW : LINEAR_Q8_FEW;
+}
+
 #include "template/linear_q8_many_tpl.h"
 /* A level may have a unit for products of matrices: linear_q8_many_tiles instead of linear_q8_many where
  * linear_q8_in_tiles says so. */
@@ -125,17 +136,6 @@ LINEAR_INLINE void linear_q8_few(struct quire_panel_format f, const struct quire
 }
 
 /* ---- the whole product */
-
-/* Rows up to which unpacking in registers, again for every LINEAR_Q8_FEW rows, costs less than
- * unpacking to memory. */
-LINEAR_INLINE size_t linear_q8_most_few(struct quire_panel_format f)
-{
-    bool twice = VF32_N == 16 && f.low_bits == 4 && f.high_bits == 0;
-#if defined(VI32_PAIRS) /* bytes that need all bits are split for two products, which costs more */
-    twice = twice && !linear_full_bytes(f);
-#endif
-    return twice ? 2 * LINEAR_Q8_FEW : LINEAR_Q8_FEW;
-}
 
 /* The next of `left` rows that go together: equal numbers, so that none are a few when all are many, of whole tiles. */
 static inline size_t linear_q8_piece(size_t left)

@@ -24,12 +24,12 @@ struct tile_walk {
     size_t out_stride, out_rows;
 };
 
-/* Where tiles save time. 16 rows fill one; vectors would unpack codes of four bits twice for so many. Scales per 16 values
- * and minimums as well leave the vectors more to do than tiles save. */
+/* Where tiles save time: 16 rows fill one, where vectors would unpack twice for so many; with a rest, it takes more rows.
+ * Scales per 16 values and minimums as well leave the vectors more to do than tiles save. */
 LINEAR_INLINE bool linear_q8_in_tiles(struct quire_panel_format f, size_t m)
 {
-    const bool twice = f.low_bits == 4 && f.high_bits == 0;
-    return (m > 24 || (m == TILE && twice)) && !(quire_panel_sub16(f) && quire_panel_has_min(f));
+    return (m > 24 || (m == TILE && linear_q8_most_few(f) == TILE)) &&
+           !(quire_panel_sub16(f) && quire_panel_has_min(f));
 }
 
 /* Tiles 0 to 3 are sums, 4 and 5 activations, 6 and 7 weights. */
