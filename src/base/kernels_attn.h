@@ -55,7 +55,8 @@ struct quire_attn_qk_args {
  *   x = fma(bias[r][j], c, x), if bias is given
  *   if max x over the visible keys is above m + QUIRE_RESCALE_STEP, m becomes that maximum, and l,
  *   l_exact and o are multiplied by 2^(old m - m)
- *   p = 2^(x - m), 0 for keys that are not visible; rounded to bf16 if p_bf16 is given
+ *   p = 2^(x - m), 0 for keys that are not visible; rounded to bf16 if p_bf16 is given (avx512_amx has bits of its own
+ *   then, docs/numerics.md A6)
  *   l[j % 16] += p, rising j
  *
  * With v_scale, l sums the weights before anything is rounded, and what is rounded and stored is

@@ -37,6 +37,12 @@ static inline vf32 vf32_sub(vf32 a, vf32 b) { return _mm256_sub_ps(a, b); }
 static inline vf32 vf32_mul(vf32 a, vf32 b) { return _mm256_mul_ps(a, b); }
 static inline vf32 vf32_div(vf32 a, vf32 b) { return _mm256_div_ps(a, b); }
 static inline vf32 vf32_max(vf32 a, vf32 b) { return _mm256_max_ps(a, b); }
+static inline float vf32_top(vf32 a) /* the largest lane; none is NaN */
+{
+    __m128 x = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    x = _mm_max_ps(x, _mm_movehl_ps(x, x));
+    return _mm_cvtss_f32(_mm_max_ss(x, _mm_movehdup_ps(x)));
+}
 static inline vf32 vf32_min(vf32 a, vf32 b) { return _mm256_min_ps(a, b); }
 /* a * b + c and c - a * b, rounded once */
 static inline vf32 vf32_fma(vf32 a, vf32 b, vf32 c) { return _mm256_fmadd_ps(a, b, c); }

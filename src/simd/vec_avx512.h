@@ -34,6 +34,8 @@ static inline vf32 vf32_sub(vf32 a, vf32 b) { return _mm512_sub_ps(a, b); }
 static inline vf32 vf32_mul(vf32 a, vf32 b) { return _mm512_mul_ps(a, b); }
 static inline vf32 vf32_div(vf32 a, vf32 b) { return _mm512_div_ps(a, b); }
 static inline vf32 vf32_max(vf32 a, vf32 b) { return _mm512_max_ps(a, b); }
+/* the largest lane; none is NaN */
+static inline float vf32_top(vf32 a) { return _mm512_reduce_max_ps(a); }
 static inline vf32 vf32_min(vf32 a, vf32 b) { return _mm512_min_ps(a, b); }
 /* a * b + c and c - a * b, rounded once */
 static inline vf32 vf32_fma(vf32 a, vf32 b, vf32 c) { return _mm512_fmadd_ps(a, b, c); }

@@ -38,6 +38,7 @@ static inline vf32 vf32_mul(vf32 a, vf32 b) { return vmulq_f32(a, b); }
 static inline vf32 vf32_div(vf32 a, vf32 b) { return vdivq_f32(a, b); }
 /* b when either is NaN or both are zero, as on x86 */
 static inline vf32 vf32_max(vf32 a, vf32 b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
+static inline float vf32_top(vf32 a) { return vmaxvq_f32(a); } /* the largest lane; none is NaN */
 static inline vf32 vf32_min(vf32 a, vf32 b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
 /* a * b + c and c - a * b, rounded once */
 static inline vf32 vf32_fma(vf32 a, vf32 b, vf32 c) { return vfmaq_f32(c, a, b); }

@@ -53,6 +53,13 @@ VEC_OP2_(vf32_mul, vf32, vf32, a.v[i_] * b.v[i_])
 VEC_OP2_(vf32_div, vf32, vf32, a.v[i_] / b.v[i_])
 VEC_OP2_(vf32_max, vf32, vf32, a.v[i_] > b.v[i_] ? a.v[i_] : b.v[i_])
 VEC_OP2_(vf32_min, vf32, vf32, a.v[i_] < b.v[i_] ? a.v[i_] : b.v[i_])
+static inline float vf32_top(vf32 a) /* the largest lane; none is NaN */
+{
+    float top = a.v[0];
+    for (int i = 1; i < VF32_N; i++)
+        top = a.v[i] > top ? a.v[i] : top;
+    return top;
+}
 /* a * b + c and c - a * b, rounded once */
 static inline vf32 vf32_fma(vf32 a, vf32 b, vf32 c)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attn_softmax_tpl.h - softmax state of a tile and the merge of spans over vec_*.h.
  *
- * Needs: a vec_*.h, vec_math.h and QUIRE_ISA. */
+ * Needs: a vec_*.h, vec_math.h and QUIRE_ISA. With SOFTMAX_BF16_APART the file defines softmax_rows_bf16 itself, for
+ * weights that are rounded to bf16. */
 #include "base/kernel.h"
 #include <math.h>
 #include <stdbool.h>
@@ -13,6 +14,10 @@
 #define SOFTMAX_INLINE            static inline __attribute__((always_inline))
 
 enum { SOFTMAX_VECS = QUIRE_TILE_KEYS / VF32_N, SOFTMAX_LANE_VECS = QUIRE_COLUMN_KEYS / VF32_N };
+
+#ifdef SOFTMAX_BF16_APART
+static void softmax_rows_bf16(const struct quire_attn_softmax_args *a, bool plain);
+#endif
 
 static const float softmax_key[QUIRE_COLUMN_KEYS] = { 0, 1, 2,  3,  4,  5,  6,  7,
                                                       8, 9, 10, 11, 12, 13, 14, 15 };
@@ -75,11 +80,7 @@ SOFTMAX_INLINE void softmax_scores(const struct quire_attn_softmax_args *a, size
 static __attribute__((noinline)) void softmax_raise(const struct quire_attn_softmax_args *a,
                                                     size_t r, vf32 top)
 {
-    float lanes[VF32_N], max = -INFINITY;
-    vf32_store(lanes, top);
-    for (int i = 0; i < VF32_N; i++)
-        max = lanes[i] > max ? lanes[i] : max;
-    const float old = a->m[r];
+    const float old = a->m[r], max = vf32_top(vf32_max(top, vf32_set1(-INFINITY))); /* not NaN */
     a->m[r] = max;
     if (old == -INFINITY) /* the first keys: all sums are 0 */
         return;
@@ -93,6 +94,18 @@ static __attribute__((noinline)) void softmax_raise(const struct quire_attn_soft
     float *o = a->o + r * a->o_stride;
     for (int d = 0; d < a->o_width; d += VF32_N)
         vf32_store(o + d, vf32_mul(vf32_load(o + d), c));
+}
+
+/* Raises the row's reference maximum if x is far above it. */
+SOFTMAX_INLINE void softmax_follow(const struct quire_attn_softmax_args *a, size_t r,
+                                   const vf32 x[SOFTMAX_VECS])
+{
+    vf32 top = x[0];
+    for (int i = 1; i < SOFTMAX_VECS; i++)
+        top = vf32_max(top, x[i]);
+    /* some lane is above = the largest is above, without reducing the lanes */
+    if (vm32_any(vf32_lt(vf32_set1(a->m[r] + QUIRE_RESCALE_STEP), top)))
+        softmax_raise(a, r, top);
 }
 
 /* sums[16] += p, key by key of each lane */
@@ -170,12 +183,7 @@ SOFTMAX_INLINE void softmax_rows(const struct quire_attn_softmax_args *args, boo
         if (!a.visible[r])
             continue;
         softmax_scores(&a, r, plain, x);
-        vf32 top = x[0];
-        for (int i = 1; i < SOFTMAX_VECS; i++)
-            top = vf32_max(top, x[i]);
-        /* some lane is above = the largest is above, without reducing the lanes */
-        if (vm32_any(vf32_lt(vf32_set1(a.m[r] + QUIRE_RESCALE_STEP), top)))
-            softmax_raise(args, r, top);
+        softmax_follow(args, r, x);
         softmax_exp2_row(x, vf32_set1(a.m[r] == -INFINITY ? 0 : a.m[r]));
         if (a.l_exact)
             softmax_add_lanes(a.l_exact + r * QUIRE_COLUMN_KEYS, x);
@@ -192,10 +200,18 @@ SOFTMAX_INLINE void softmax_rows(const struct quire_attn_softmax_args *args, boo
 
 void SOFTMAX_KERNEL(attn_softmax)(const struct quire_attn_softmax_args *a)
 {
-    if (a->row_scale || a->k_scale || a->v_scale || a->slope || a->bias || a->soft_cap > 0)
-        softmax_rows(a, false);
-    else
+    const bool plain =
+        !a->row_scale && !a->k_scale && !a->v_scale && !a->slope && !a->bias && !(a->soft_cap > 0);
+#ifdef SOFTMAX_BF16_APART
+    if (a->p_bf16) {
+        softmax_rows_bf16(a, plain);
+        return;
+    }
+#endif
+    if (plain)
         softmax_rows(a, true);
+    else
+        softmax_rows(a, false);
 }
 
 void SOFTMAX_KERNEL(attn_merge)(const struct quire_attn_merge_args *a)

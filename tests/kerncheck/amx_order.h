@@ -12,4 +12,7 @@ bool kc_is_amx(const struct kc_env *env);
 float kc_amx_dot(float acc, const float *a, size_t a_step, const float *b, size_t b_step, int n,
                  const uint64_t *seen);
 
+/* Softmax with weights of bf16 (a->p_bf16) of finite scores. */
+void kc_amx_softmax(const struct quire_attn_softmax_args *a);
+
 #endif

@@ -222,7 +222,7 @@ static void splitting(void **state)
             stage_open(&st, &s, &r);
             assert_status(QUIRE_OK, quire_plan_info(st.plan, 0, &info));
             assert_int_equal(info.n_splits, n == 1 || flags ? 0 : 2); /* one tile per KV head */
-            const uint32_t long_ones = info.n_items - 2; /* of two KV heads */
+            const uint32_t long_ones = info.n_items - 2;              /* of two KV heads */
             assert_true(long_ones >= 2 && long_ones <= 2 * 10);
             if (n >= 3 && !flags)
                 assert_true(long_ones >= n || long_ones == 2 * 10);

@@ -332,7 +332,9 @@ void quire_init_attn_avx512_amx(struct quire_kernels *k)
     k->attn_rows = CALL_ROWS;
     k->attn_tile_rows = 6 * CALL_ROWS; /* they are through sooner: keys are read for more */
     QUIRE_SET(k, attn_qk_bf16_native, avx512_amx);
+    QUIRE_SET(k, attn_softmax, avx512_amx);
     QUIRE_SET(k, attn_pv_bf16_native, avx512_amx);
+    QUIRE_SET(k, attn_merge, avx512_amx);
     QUIRE_SET(k, attn_qk_fp8_e4m3, avx512_amx);
     QUIRE_SET(k, attn_pv_fp8_e4m3, avx512_amx);
     QUIRE_SET(k, attn_qk_fp8_e5m2, avx512_amx);
