@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attn_softmax_tpl.h - softmax state of a tile and the merge of spans over vec_*.h.
  *
- * Needs: a vec_*.h, vec_math.h and QUIRE_ISA. With SOFTMAX_BF16_APART the file defines softmax_rows_bf16 itself, for
- * weights that are rounded to bf16. */
+ * Needs: a vec_*.h, vec_math.h and QUIRE_ISA. SOFTMAX_BF16_WEIGHTS names what stands for
+ * softmax_weights where weights are rounded to bf16, and is defined behind. */
 #include "base/kernel.h"
 #include <math.h>
 #include <stdbool.h>
@@ -15,8 +15,12 @@
 
 enum { SOFTMAX_VECS = QUIRE_TILE_KEYS / VF32_N, SOFTMAX_LANE_VECS = QUIRE_COLUMN_KEYS / VF32_N };
 
-#ifdef SOFTMAX_BF16_APART
-static void softmax_rows_bf16(const struct quire_attn_softmax_args *a, bool plain);
+/* a: a copy of `args`, whose address must not leave inlined code */
+typedef void softmax_weights_fn(const struct quire_attn_softmax_args *args,
+                                const struct quire_attn_softmax_args *a, size_t r, bool plain,
+                                vf32 m, vf32 x[SOFTMAX_VECS]);
+#ifdef SOFTMAX_BF16_WEIGHTS
+SOFTMAX_INLINE softmax_weights_fn SOFTMAX_BF16_WEIGHTS;
 #endif
 
 static const float softmax_key[QUIRE_COLUMN_KEYS] = { 0, 1, 2,  3,  4,  5,  6,  7,
@@ -172,29 +176,39 @@ SOFTMAX_INLINE void softmax_store(const struct quire_attn_softmax_args *a, size_
         vf32_store(a->s + r * QUIRE_TILE_KEYS + i * VF32_N, x[i]);
 }
 
+/* Weights of one row, from x and the reference maximum m: stored, and added to the sums. */
+SOFTMAX_INLINE void softmax_weights(const struct quire_attn_softmax_args *args,
+                                    const struct quire_attn_softmax_args *a, size_t r, bool plain,
+                                    vf32 m, vf32 x[SOFTMAX_VECS])
+{
+    (void)args;
+    float *l = a->l + r * QUIRE_COLUMN_KEYS;
+    softmax_exp2_row(x, m);
+    if (a->l_exact)
+        softmax_add_lanes(a->l_exact + r * QUIRE_COLUMN_KEYS, x);
+    if (!plain && a->v_scale) {
+        softmax_add_lanes(l, x);
+        softmax_weigh(a->v_scale, a->visible[r], x);
+        softmax_store(a, r, x);
+    } else {
+        softmax_store(a, r, x);
+        softmax_add_lanes(l, x);
+    }
+}
+
 /* All rows. What `args` points to may change under any store, as far as the compiler knows: the
  * rows go by a copy. */
-SOFTMAX_INLINE void softmax_rows(const struct quire_attn_softmax_args *args, bool plain)
+SOFTMAX_INLINE void softmax_rows(const struct quire_attn_softmax_args *args, bool plain,
+                                 softmax_weights_fn *weights)
 {
     const struct quire_attn_softmax_args a = *args;
     for (size_t r = 0; r < (size_t)a.n_rows; r++) {
-        float *l = a.l + r * QUIRE_COLUMN_KEYS;
         vf32 x[SOFTMAX_VECS];
         if (!a.visible[r])
             continue;
         softmax_scores(&a, r, plain, x);
         softmax_follow(args, r, x);
-        softmax_exp2_row(x, vf32_set1(a.m[r] == -INFINITY ? 0 : a.m[r]));
-        if (a.l_exact)
-            softmax_add_lanes(a.l_exact + r * QUIRE_COLUMN_KEYS, x);
-        if (!plain && a.v_scale) {
-            softmax_add_lanes(l, x);
-            softmax_weigh(a.v_scale, a.visible[r], x);
-            softmax_store(&a, r, x);
-        } else {
-            softmax_store(&a, r, x);
-            softmax_add_lanes(l, x);
-        }
+        weights(args, &a, r, plain, vf32_set1(a.m[r] == -INFINITY ? 0 : a.m[r]), x);
     }
 }
 
@@ -202,16 +216,19 @@ void SOFTMAX_KERNEL(attn_softmax)(const struct quire_attn_softmax_args *a)
 {
     const bool plain =
         !a->row_scale && !a->k_scale && !a->v_scale && !a->slope && !a->bias && !(a->soft_cap > 0);
-#ifdef SOFTMAX_BF16_APART
+#ifdef SOFTMAX_BF16_WEIGHTS
     if (a->p_bf16) {
-        softmax_rows_bf16(a, plain);
+        if (plain)
+            softmax_rows(a, true, SOFTMAX_BF16_WEIGHTS);
+        else
+            softmax_rows(a, false, SOFTMAX_BF16_WEIGHTS);
         return;
     }
 #endif
     if (plain)
-        softmax_rows(a, true);
+        softmax_rows(a, true, softmax_weights);
     else
-        softmax_rows(a, false);
+        softmax_rows(a, false, softmax_weights);
 }
 
 void SOFTMAX_KERNEL(attn_merge)(const struct quire_attn_merge_args *a)

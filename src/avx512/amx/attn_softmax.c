@@ -7,8 +7,8 @@
 #include "simd/vec_avx512.h"
 /* vec_math.h builds on the vec header */
 #include "simd/vec_math.h"
-#define QUIRE_ISA avx512_amx
-#define SOFTMAX_BF16_APART
+#define QUIRE_ISA            avx512_amx
+#define SOFTMAX_BF16_WEIGHTS bf16_weights
 #include "template/attn_softmax_tpl.h"
 
 #define HALF_PLACE 0x1p-8f
@@ -51,38 +51,23 @@ static __attribute__((noinline)) void add_exact(const struct quire_attn_softmax_
     softmax_add_lanes(a->l_exact + r * QUIRE_COLUMN_KEYS, x);
 }
 
-SOFTMAX_INLINE void rows_bf16(const struct quire_attn_softmax_args *args, bool plain)
+SOFTMAX_INLINE void bf16_weights(const struct quire_attn_softmax_args *args,
+                                 const struct quire_attn_softmax_args *a, size_t r, bool plain,
+                                 vf32 m, vf32 x[SOFTMAX_VECS])
 {
-    const struct quire_attn_softmax_args a = *args;
-    for (size_t r = 0; r < (size_t)a.n_rows; r++) {
-        float *l = a.l + r * QUIRE_COLUMN_KEYS;
-        vf32 x[SOFTMAX_VECS];
-        if (!a.visible[r])
-            continue;
-        softmax_scores(&a, r, plain, x);
-        softmax_follow(args, r, x);
-        if (a.l_exact)
-            add_exact(args, r);
-        const vf32 m = vf32_set1(a.m[r] == -INFINITY ? 0 : a.m[r]);
-        for (int i = 0; i < SOFTMAX_VECS; i++)
-            x[i] = vf32_sub(x[i], m);
-        if (!plain && a.v_scale) {
-            exp2_short(x, 0);
-            softmax_add_lanes(l, x);
-            softmax_weigh(a.v_scale, a.visible[r], x);
-            softmax_store(&a, r, x);
-        } else {
-            exp2_short(x, HALF_PLACE);
-            store_cut(a.p_bf16 + r * QUIRE_TILE_KEYS, x);
-            softmax_add_lanes(l, x);
-        }
+    float *l = a->l + r * QUIRE_COLUMN_KEYS;
+    if (a->l_exact)
+        add_exact(args, r);
+    for (int i = 0; i < SOFTMAX_VECS; i++)
+        x[i] = vf32_sub(x[i], m);
+    if (!plain && a->v_scale) {
+        exp2_short(x, 0);
+        softmax_add_lanes(l, x);
+        softmax_weigh(a->v_scale, a->visible[r], x);
+        softmax_store(a, r, x);
+    } else {
+        exp2_short(x, HALF_PLACE);
+        store_cut(a->p_bf16 + r * QUIRE_TILE_KEYS, x);
+        softmax_add_lanes(l, x);
     }
-}
-
-static void softmax_rows_bf16(const struct quire_attn_softmax_args *a, bool plain)
-{
-    if (plain)
-        rows_bf16(a, true);
-    else
-        rows_bf16(a, false);
 }
