@@ -27,6 +27,8 @@
  *
  *   8 bits          8 lines: line s is step s
  *   low 4 bits      4 lines: line j has step 2j in the low nibbles, step 2j+1 in the high ones
+ *   3 bits          3 lines: line j has step 2j in bits 0-2, step 2j+1 in bits 3-5; what its bits 6, 7 hold,
+ *                   side by side for j = 0, 1, 2, is a byte with step 6 in bits 0-2, step 7 in bits 3-5
  *   low 2 bits      2 lines: bits 2f, 2f+1 of line p belong to step 4p+f
  *   then high 1 bit 1 line:  bit s of each byte belongs to step s
  *   or high 2 bits  2 lines: bits 2f, 2f+1 of line p belong to step 4p+f
@@ -71,7 +73,7 @@ enum quire_code_lut {
 
 /* How a quantised type lies in a panel. */
 struct quire_panel_format {
-    uint8_t low_bits;  /* 8, 4 or 2 */
+    uint8_t low_bits;  /* 8, 4, 3 or 2 */
     uint8_t high_bits; /* 0, 1 or 2 */
     uint8_t offset;    /* of codes, or of the table's bytes */
     uint8_t scales;    /* enum quire_scale_kind */
@@ -86,7 +88,7 @@ struct quire_panel_format {
     X(q5_0, Q5_0, 4, 1, 16, D, NONE)                                                               \
     X(q5_1, Q5_1, 4, 1, 0, DM, NONE)                                                               \
     X(q2_k, Q2_K, 2, 0, 0, K16_MIN, NONE)                                                          \
-    X(q3_k, Q3_K, 2, 1, 4, K16, NONE)                                                              \
+    X(q3_k, Q3_K, 3, 0, 4, K16, NONE)                                                              \
     X(q4_k, Q4_K, 4, 0, 0, K8_MIN, NONE)                                                           \
     X(q5_k, Q5_K, 4, 1, 0, K8_MIN, NONE)                                                           \
     X(q6_k, Q6_K, 4, 2, 32, K16, NONE)                                                             \

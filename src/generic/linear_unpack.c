@@ -19,11 +19,20 @@ static int plane_bits(const uint8_t *plane, int bits, int s, int x)
     return plane[s / per_line * QUIRE_LINE + x] >> (bits * (s % per_line)) & ((1 << bits) - 1);
 }
 
+/* Byte x of step s of three bits: bits 6 and 7 of the lines make up the last two steps. */
+static int three_bits(const uint8_t *body, int s, int x)
+{
+    const int last =
+        body[x] >> 6 | body[QUIRE_LINE + x] >> 6 << 2 | body[2 * QUIRE_LINE + x] >> 6 << 4;
+    return (s < 6 ? body[s / 2 * QUIRE_LINE + x] : last) >> (3 * (s % 2)) & 7;
+}
+
 static void unpack_block(struct quire_panel_format f, const uint8_t *body, int16_t (*w)[R])
 {
     for (int s = 0; s < QUIRE_BLOCK_K / 4; s++)
         for (int x = 0; x < QUIRE_LINE; x++) {
-            int code = plane_bits(body, f.low_bits, s, x);
+            int code =
+                f.low_bits == 3 ? three_bits(body, s, x) : plane_bits(body, f.low_bits, s, x);
             if (f.high_bits)
                 code |= plane_bits(body + f.low_bits * QUIRE_LINE, f.high_bits, s, x) << f.low_bits;
             if (f.lut != QUIRE_LUT_NONE)

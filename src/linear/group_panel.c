@@ -40,8 +40,36 @@ static void get_plane(int bits, int from, const uint8_t *plane, size_t r, uint8_
     }
 }
 
+/* Three bits of every code: two steps in the low six bits of each of three lines, the last two steps in their high
+ * bits. */
+static void put_threes(const uint8_t *code, size_t r, uint8_t *body)
+{
+    const uint32_t last = load_dword(code + 24) | load_dword(code + 28) << 3;
+    for (int j = 0; j < 3; j++)
+        store_dword(body + j * QUIRE_LINE + 4 * r, load_dword(code + 8 * j) |
+                                                       load_dword(code + 8 * j + 4) << 3 |
+                                                       (last >> 2 * j & 0x03030303u) << 6);
+}
+
+static void get_threes(const uint8_t *body, size_t r, uint8_t *code)
+{
+    uint32_t last = 0;
+    for (int j = 0; j < 3; j++) {
+        const uint32_t line = load_dword(body + j * QUIRE_LINE + 4 * r);
+        store_dword(code + 8 * j, line & 0x07070707u);
+        store_dword(code + 8 * j + 4, line >> 3 & 0x07070707u);
+        last |= (line >> 6 & 0x03030303u) << 2 * j;
+    }
+    store_dword(code + 24, last & 0x07070707u);
+    store_dword(code + 28, last >> 3 & 0x07070707u);
+}
+
 static void put_block(struct quire_panel_format f, const uint8_t *code, size_t r, uint8_t *body)
 {
+    if (f.low_bits == 3) {
+        put_threes(code, r, body);
+        return;
+    }
     put_plane(f.low_bits, 0, code, r, body);
     if (f.high_bits)
         put_plane(f.high_bits, f.low_bits, code, r, body + f.low_bits * QUIRE_LINE);
@@ -49,6 +77,10 @@ static void put_block(struct quire_panel_format f, const uint8_t *code, size_t r
 
 static void get_block(struct quire_panel_format f, const uint8_t *body, size_t r, uint8_t *code)
 {
+    if (f.low_bits == 3) {
+        get_threes(body, r, code);
+        return;
+    }
     memset(code, 0, QUIRE_BLOCK_K);
     get_plane(f.low_bits, 0, body, r, code);
     if (f.high_bits)

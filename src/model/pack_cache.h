@@ -10,7 +10,7 @@
  * the machine that wrote it. What a model's file must hold up to data_begin follows from the model alone, so a
  * file is checked by comparing: nothing in it is ever used as an offset or a size. The panels are not checked, as
  * the numbers in a model file are not. */
-enum { PACK_CACHE_VERSION = 1, PACK_CACHE_ALIGNMENT = 64 };
+enum { PACK_CACHE_VERSION = 2, PACK_CACHE_ALIGNMENT = 64 };
 
 struct qr_pack_cache_head {
     char magic[8]; /* "QRPANELS" */

@@ -102,6 +102,15 @@ static inline vi32 vi32_lut16(const uint8_t *table, vi32 idx)
     return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table)),
                                idx);
 }
+#if defined(__AVX512VBMI__)
+/* each byte of idx replaced by the table's byte that its six low bits number: shifting and masking a field in one */
+#define VI32_LUT64 1
+static inline vi32 vi32_lut64(vi32 table, vi32 idx) { return _mm512_permutexvar_epi8(idx, table); }
+static inline vi32 vi32_repeat16(const uint8_t *p)
+{
+    return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)p));
+}
+#endif
 
 /* ---- between the two */
 static inline vf32 vf32_from_i32(vi32 a) { return _mm512_cvtepi32_ps(a); }

@@ -28,13 +28,59 @@ LINEAR_INLINE vi32 linear_shift(vi32 v, int n)
     return n > 0 ? vi32_shr(v, n) : n < 0 ? vi32_shl(v, -n) : v;
 }
 
+/* Bytes of the table of their low four bits; the others may be anything. */
+LINEAR_INLINE vi32 linear_look_up(const uint8_t *table, vi32 v)
+{
+#if defined(VI32_LUT64)
+    return vi32_lut64(vi32_repeat16(table), v);
+#else
+    return vi32_lut16(table, vi32_and(v, linear_bytes(15)));
+#endif
+}
+
+#if defined(VI32_LUT64)
+#define LINEAR_4(x) x, x, x, x
+#define LINEAR_8(x) LINEAR_4(x), LINEAR_4(x)
+#define LINEAR_16   LINEAR_4(0), LINEAR_4(1), LINEAR_4(2), LINEAR_4(3)
+/* Bits of a six-bit index: two from bit 2 on, two from bit 4 on, three from bit 3 on. */
+static const uint8_t linear_bits_2_2[64] = { LINEAR_16, LINEAR_16, LINEAR_16, LINEAR_16 };
+static const uint8_t linear_bits_4_2[64] = { LINEAR_8(0), LINEAR_8(0), LINEAR_8(1), LINEAR_8(1),
+                                             LINEAR_8(2), LINEAR_8(2), LINEAR_8(3), LINEAR_8(3) };
+static const uint8_t linear_bits_3_3[64] = { LINEAR_8(0), LINEAR_8(1), LINEAR_8(2), LINEAR_8(3),
+                                             LINEAR_8(4), LINEAR_8(5), LINEAR_8(6), LINEAR_8(7) };
+#endif
+
+/* `bits` bits of each byte of v, from bit `at` on, moved to bit `to`. */
+LINEAR_INLINE vi32 linear_field(vi32 v, int at, int bits, int to)
+{
+#if defined(VI32_LUT64)
+    const uint8_t *one_step = to                     ? NULL
+                              : at == 2 && bits == 2 ? linear_bits_2_2
+                              : at == 4 && bits == 2 ? linear_bits_4_2
+                              : at == 3 && bits == 3 ? linear_bits_3_3
+                                                     : NULL;
+    if (one_step)
+        return vi32_lut64(vi32_load(one_step), v);
+#endif
+    return vi32_and(linear_shift(v, at - to), linear_bytes(((1 << bits) - 1) << to));
+}
+
 /* Bits of step s in the plane at p, moved to bit `to` of each byte. */
 LINEAR_INLINE vi32 linear_plane(const uint8_t *p, int bits, int s, int to)
 {
     const int per_line = 8 / bits;
-    const vi32 v =
-        linear_shift(vi32_load(p + s / per_line * QUIRE_LINE), bits * (s % per_line) - to);
-    return vi32_and(v, linear_bytes(((1 << bits) - 1) << to));
+    return linear_field(vi32_load(p + s / per_line * QUIRE_LINE), bits * (s % per_line), bits, to);
+}
+
+/* Step s of three bits. */
+LINEAR_INLINE vi32 linear_threes(const uint8_t *body, int s)
+{
+    if (s < 6)
+        return linear_field(vi32_load(body + s / 2 * QUIRE_LINE), 3 * (s % 2), 3, 0);
+    vi32 last = linear_field(vi32_load(body), 6, 2, 0);
+    last = vi32_or(last, linear_field(vi32_load(body + QUIRE_LINE), 6, 2, 2));
+    last = vi32_or(last, linear_field(vi32_load(body + 2 * QUIRE_LINE), 6, 2, 4));
+    return linear_field(last, 3 * (s % 2), 3, 0);
 }
 
 /* is_signed: codes that need eight bits come out as signed weights, else plus 128. */
@@ -53,17 +99,19 @@ LINEAR_INLINE vi32 linear_code(struct quire_panel_format f, bool is_signed, cons
         const vi32 v = vi32_load(body + s * QUIRE_LINE);
         return is_signed ? vi32_xor(v, linear_bytes(128)) : v;
     }
+    if (f.lut != QUIRE_LUT_NONE) {
+        const vi32 v = linear_shift(vi32_load(body + s / 2 * QUIRE_LINE), 4 * (s % 2));
+        return linear_look_up(f.lut == QUIRE_LUT_IQ4       ? iq4[is_signed]
+                              : f.lut == QUIRE_LUT_MXFP4   ? mxfp4
+                              : f.lut == QUIRE_LUT_IQ3_XXS ? iq3_xxs
+                                                           : iq3_s,
+                              v);
+    }
+    if (f.low_bits == 3)
+        return linear_threes(body, s);
     vi32 v = linear_plane(body, f.low_bits, s, 0);
     if (f.high_bits)
         v = vi32_or(v, linear_plane(body + f.low_bits * QUIRE_LINE, f.high_bits, s, f.low_bits));
-    if (f.lut == QUIRE_LUT_IQ4)
-        v = vi32_lut16(iq4[is_signed], v);
-    if (f.lut == QUIRE_LUT_MXFP4)
-        v = vi32_lut16(mxfp4, v);
-    if (f.lut == QUIRE_LUT_IQ3_XXS)
-        v = vi32_lut16(iq3_xxs, v);
-    if (f.lut == QUIRE_LUT_IQ3_S)
-        v = vi32_lut16(iq3_s, v);
     return v;
 }
 
