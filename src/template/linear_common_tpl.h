@@ -41,8 +41,9 @@ enum {
     LINEAR_SOON = 1024,
 };
 
-/* next: a line LINEAR_AHEAD of the weights that are read now. Past the last panel this is a hint that nobody follows. */
-static inline void linear_ask(const uint8_t *next)
+/* next: a line LINEAR_AHEAD of the weights that are read now. Past the last panel this is a hint that nobody follows.
+ * Always inlined: gcc takes a function that only prefetches for one without effects and drops its calls. */
+LINEAR_INLINE void linear_ask(const uint8_t *next)
 {
     __builtin_prefetch(next, 0, 2);
     __builtin_prefetch((const void *)((uintptr_t)next - (LINEAR_AHEAD - LINEAR_SOON)), 0, 3);
@@ -50,7 +51,7 @@ static inline void linear_ask(const uint8_t *next)
 
 /* Asks for the `bytes` that lie LINEAR_AHEAD of w: while a block is multiplied no load reaches far ahead, and the hardware's own prefetch
  * loses the stream. */
-static inline void linear_ask_bytes(const uint8_t *w, size_t bytes)
+LINEAR_INLINE void linear_ask_bytes(const uint8_t *w, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += QUIRE_LINE)
         linear_ask((const uint8_t *)((uintptr_t)w + LINEAR_AHEAD + i));

@@ -208,15 +208,16 @@ LINEAR_INLINE void linear_q8_dot_matrix(int kind, struct quire_panel_format f, i
 #endif
 #endif
 
-/* d * the sum of a half's q, or of all. */
-LINEAR_INLINE vf32 linear_q8_d_sum(int kind, const struct quire_q8_block *a, int half)
+/* out - min * d * the sum of a half's q, or of all. */
+LINEAR_INLINE vf32 linear_q8_sub_min(int kind, const struct quire_q8_block *a, int half, vf32 min,
+                                     vf32 out)
 {
     if (!(kind & LINEAR_Q8_SUB16))
-        return vf32_set1(a->d_sum);
-    vi32 sum = vi32_sub(vi32_zero(), vi32_set1(a->minus_half));
+        return vf32_fnma(min, vf32_set1(a->d_sum), out);
+    vi32 minus = vi32_set1(half ? a->minus_sum : a->minus_half);
     if (half)
-        sum = vi32_sub(vi32_set1(a->minus_half), vi32_set1(a->minus_sum));
-    return vf32_mul(vf32_set1(a->d), vf32_from_i32(sum));
+        minus = vi32_sub(minus, vi32_set1(a->minus_half));
+    return vf32_fma(min, vf32_mul(vf32_set1(a->d), vf32_from_i32(minus)), out);
 }
 
 /* Sub-block `half` of a block: integer dots, then the two float operations of N2. */
@@ -262,8 +263,7 @@ LINEAR_INLINE void linear_q8_sub(int kind, struct quire_panel_format f, int rows
             vf32 out = in_regs ? acc[r][v] : vf32_load(at);
             out = vf32_fma(vf32_from_i32(sum.v[r][v]), vf32_mul(dw, vf32_set1(b->d)), out);
             if (kind & LINEAR_Q8_MIN)
-                out = vf32_fnma(vf32_load(scale + MIN_AT + v * VF32_N),
-                                linear_q8_d_sum(kind, b, half), out);
+                out = linear_q8_sub_min(kind, b, half, vf32_load(scale + MIN_AT + v * VF32_N), out);
             if (in_regs)
                 acc[r][v] = out;
             else

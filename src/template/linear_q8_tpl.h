@@ -100,6 +100,13 @@ LINEAR_INLINE void linear_q8_few_rows(struct quire_panel_format f, struct linear
     }
 }
 
+/* Where one row of a group takes some 40 ns, a call for each is felt. */
+#if defined(VI32_PAIRS)
+enum { LINEAR_Q8_ONE_INLINE = 0 };
+#else
+enum { LINEAR_Q8_ONE_INLINE = VF32_N == QUIRE_PANEL_ROWS };
+#endif
+
 typedef void linear_q8_few_fn(struct linear_q8_part p, size_t m);
 
 /* Rows [i0, i0 + m) times the panel from output j0 on. */
@@ -128,7 +135,10 @@ LINEAR_INLINE void linear_q8_few(struct quire_panel_format f, const struct quire
                 .n_blocks = nb,
                 .offset_shift = linear_q8_offset_shift(f),
             };
-            rows(p, m);
+            if (m == 1 && LINEAR_Q8_ONE_INLINE)
+                linear_q8_tile(linear_q8_kind(f) | LINEAR_Q8_PACKED, f, 1, 1, &p);
+            else
+                rows(p, m);
         }
         group += quire_panel_group_bytes(f, nb);
     }

@@ -4,6 +4,6 @@
 #define QUIRE_ISA        avx512_amx
 #define LINEAR_Q8_ROWS   6
 #define LINEAR_Q8_VECS   2
-#define LINEAR_LEAD      4096
+#define LINEAR_LEAD      3584
 #define LINEAR_Q8_MATRIX "avx512/amx/linear_q8_tiles.h"
 #include "template/linear_q8_tpl.h"
