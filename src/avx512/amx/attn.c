@@ -79,17 +79,29 @@ static void qk_wide(const struct qk_part *p, int c)
     AMX_STORE_ROWS(3, low, QUIRE_TILE_KEYS, second, copy[0]);
 }
 
+/* Tile i: scores of column i, with the keys in tile t. Requests for what is read next are spread over the products. */
+#define QK_DOT(i, t)                                                                               \
+    do {                                                                                           \
+        AMX_LOAD(t, b[i].at, b[i].stride);                                                         \
+        AMX_DOT_BF16(i, 4, t);                                                                     \
+        if (next) {                                                                                \
+            amx_ask_run(next, n_ask);                                                              \
+            next += n_ask * AMX_LINE;                                                              \
+        }                                                                                          \
+    } while (0)
+
 /* Up to 16 rows, all columns; of those that are missing the first one takes the place. */
 static void qk_narrow(const struct qk_part *p)
 {
     _Alignas(AMX_LINE) uint8_t copy[5][AMX_TILE];
-    const uint8_t *k[QUIRE_TILE_COLUMNS];
+    const uint8_t *k[QUIRE_TILE_COLUMNS], *next = p->next;
     for (int c = 0; c < QUIRE_TILE_COLUMNS; c++)
         k[c] = p->k[c < p->n_columns ? c : 0];
     const size_t q_stride = (size_t)p->head_size * sizeof *p->q;
     amx_zero_sums();
     for (int d = 0; d < p->head_size; d += STEP) {
         const int n = p->head_size - d < STEP ? p->head_size - d : STEP;
+        const int n_ask = n / 2 * p->n_columns / QUIRE_TILE_COLUMNS;
         const struct amx_lines q =
             amx_whole(p->q + d, q_stride, p->n_rows, (size_t)n * sizeof *p->q, copy[4]);
         struct amx_lines b[QUIRE_TILE_COLUMNS];
@@ -98,16 +110,10 @@ static void qk_narrow(const struct qk_part *p)
             k[c] += STEP / 2 * p->k_stride;
         }
         AMX_LOAD(4, q.at, q.stride);
-        AMX_LOAD(5, b[0].at, b[0].stride);
-        AMX_DOT_BF16(0, 4, 5);
-        AMX_LOAD(6, b[1].at, b[1].stride);
-        AMX_DOT_BF16(1, 4, 6);
-        AMX_LOAD(7, b[2].at, b[2].stride);
-        AMX_DOT_BF16(2, 4, 7);
-        AMX_LOAD(5, b[3].at, b[3].stride);
-        AMX_DOT_BF16(3, 4, 5);
-        if (p->next)
-            amx_ask(p->next + (size_t)(d / 2 * p->n_columns) * AMX_LINE, n / 2 * p->n_columns);
+        QK_DOT(0, 5);
+        QK_DOT(1, 6);
+        QK_DOT(2, 7);
+        QK_DOT(3, 5);
     }
     AMX_STORE_ROWS(0, p->s[0], QUIRE_TILE_KEYS, p->n_rows, copy[0]);
     if (p->n_columns > 1)
@@ -319,7 +325,7 @@ void quire_attn_pv_bf16_native_avx512_amx(const struct quire_attn_pv_args *a)
         for (int unit = 0; unit < n_units; unit++) {
             pv_unit(&t, unit);
             if (row == 0 && a->next)
-                amx_ask((const uint8_t *)a->next + (size_t)unit * STEP * AMX_LINE, STEP);
+                amx_ask_run((const uint8_t *)a->next + (size_t)unit * STEP * AMX_LINE, STEP);
         }
     }
 }
