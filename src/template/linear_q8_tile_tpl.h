@@ -287,12 +287,16 @@ LINEAR_INLINE void linear_q8_tile(int kind, struct quire_panel_format f, int row
             acc[r][v] = vf32_load(p->acc + r * LINEAR_Q8_LD + v * VF32_N);
     for (size_t b = 0; b < p->n_blocks; b++, a++) {
         for (size_t i = 0; i < p->next_lines; i++, next += QUIRE_LINE) {
-            if (kind & LINEAR_Q8_PACKED)
+            const bool two = vecs * VF32_N > QUIRE_PANEL_ROWS;
+            if (kind & LINEAR_Q8_PACKED) {
                 linear_ask(next);
-            else
+                if (two)
+                    linear_ask(next + p->next_panel);
+            } else {
                 __builtin_prefetch(next);
-            if (vecs * VF32_N > QUIRE_PANEL_ROWS)
-                __builtin_prefetch(next + p->next_panel);
+                if (two)
+                    __builtin_prefetch(next + p->next_panel);
+            }
         }
         linear_q8_sub(kind, f, rows, vecs, p, w, a, 0, scale, shift, acc);
         scale += LINEAR_Q8_LD;

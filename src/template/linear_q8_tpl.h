@@ -70,6 +70,18 @@ LINEAR_INLINE size_t linear_q8_most_few(struct quire_panel_format f)
 
 /* ---- a few rows */
 
+/* Where one row of a group takes some 40 ns, a call for each is felt; and where a panel is one vector, few rows of two
+ * panels share the loads of activations, as long as there are registers for the sums or nothing to unpack. */
+#if defined(VI32_PAIRS)
+enum { LINEAR_Q8_WIDE = 0 };
+#else
+enum { LINEAR_Q8_WIDE = (int)VF32_N == (int)QUIRE_PANEL_ROWS };
+#endif
+LINEAR_INLINE bool linear_q8_two_panels(struct quire_panel_format f, size_t m)
+{
+    return LINEAR_Q8_WIDE && m > 1 && m <= (linear_full_bytes(f) ? 8 : 7);
+}
+
 /* Rows of one packed panel's group, 8, 6, 4, 2 or 1 at a time. */
 LINEAR_INLINE void linear_q8_few_rows(struct quire_panel_format f, struct linear_q8_part p,
                                       size_t m)
@@ -100,12 +112,36 @@ LINEAR_INLINE void linear_q8_few_rows(struct quire_panel_format f, struct linear
     }
 }
 
-/* Where one row of a group takes some 40 ns, a call for each is felt. */
-#if defined(VI32_PAIRS)
-enum { LINEAR_Q8_ONE_INLINE = 0 };
-#else
-enum { LINEAR_Q8_ONE_INLINE = VF32_N == QUIRE_PANEL_ROWS };
-#endif
+/* The same of two panels that are one vector each. */
+LINEAR_INLINE void linear_q8_two_rows(struct quire_panel_format f, struct linear_q8_part p,
+                                      size_t m)
+{
+    const int kind = linear_q8_kind(f) | LINEAR_Q8_PACKED;
+    while (m > 0) {
+        const size_t rows = m > 7 ? 8 : m > 1 ? m & ~(size_t)1 : 1;
+        switch (rows) {
+        case 8:
+            if (linear_full_bytes(f))
+                linear_q8_tile(kind, f, 8, 2, &p);
+            break;
+        case 6:
+            linear_q8_tile(kind, f, 6, 2, &p);
+            break;
+        case 4:
+            linear_q8_tile(kind, f, 4, 2, &p);
+            break;
+        case 2:
+            linear_q8_tile(kind, f, 2, 2, &p);
+            break;
+        default:
+            linear_q8_tile(kind, f, 1, 2, &p);
+            break;
+        }
+        linear_q8_next_rows(&p, rows);
+        p.next_lines = 0;
+        m -= rows;
+    }
+}
 
 typedef void linear_q8_few_fn(struct linear_q8_part p, size_t m);
 
@@ -135,7 +171,7 @@ LINEAR_INLINE void linear_q8_few(struct quire_panel_format f, const struct quire
                 .n_blocks = nb,
                 .offset_shift = linear_q8_offset_shift(f),
             };
-            if (m == 1 && LINEAR_Q8_ONE_INLINE)
+            if (m == 1 && LINEAR_Q8_WIDE)
                 linear_q8_tile(linear_q8_kind(f) | LINEAR_Q8_PACKED, f, 1, 1, &p);
             else
                 rows(p, m);
@@ -143,6 +179,43 @@ LINEAR_INLINE void linear_q8_few(struct quire_panel_format f, const struct quire
         group += quire_panel_group_bytes(f, nb);
     }
     linear_store(a, i0, m, j0, QUIRE_PANEL_ROWS, acc, LINEAR_Q8_LD);
+}
+
+/* By pointer: a copy of so many fields would wait for the stores that have just made them. */
+typedef void linear_q8_two_fn(const struct linear_q8_part *p, size_t m);
+
+/* The same of the two panels from output j0 on. */
+LINEAR_INLINE void linear_q8_few_of_two(struct quire_panel_format f,
+                                        const struct quire_linear_args *a, size_t i0, size_t m,
+                                        size_t j0, linear_q8_two_fn *rows)
+{
+    _Alignas(64) float acc[LINEAR_Q8_FEW * LINEAR_Q8_LD] = { 0 };
+    struct linear_scales scales;
+    const size_t blocks = a->k / QUIRE_BLOCK_K;
+    const uint8_t *group = (const uint8_t *)a->w + j0 / QUIRE_PANEL_ROWS * a->panel_bytes;
+    for (size_t b = 0; b < blocks; b += LINEAR_Q8_GROUP) {
+        const size_t nb = blocks - b < LINEAR_Q8_GROUP ? blocks - b : LINEAR_Q8_GROUP,
+                     header = quire_panel_header_bytes(f, nb);
+        for (size_t i = 0; i < 2; i++) {
+            linear_ask_bytes(group + i * a->panel_bytes, header);
+            linear_unpack_scales(f, group + i * a->panel_bytes, nb, &scales, i * QUIRE_PANEL_ROWS);
+        }
+        const struct linear_q8_part p = {
+            .next = group + header + LINEAR_AHEAD,
+            .next_lines = quire_panel_block_bytes(f) / QUIRE_LINE,
+            .next_panel = a->panel_bytes,
+            .w = { group + header, group + header + a->panel_bytes },
+            .scale = scales.scale[0],
+            .q = a->q + i0 * a->q_stride + b,
+            .q_stride = a->q_stride,
+            .acc = acc,
+            .n_blocks = nb,
+            .offset_shift = linear_q8_offset_shift(f),
+        };
+        rows(&p, m);
+        group += quire_panel_group_bytes(f, nb);
+    }
+    linear_store(a, i0, m, j0, 2 * QUIRE_PANEL_ROWS, acc, LINEAR_Q8_LD);
 }
 
 /* ---- the whole product */
@@ -156,7 +229,7 @@ static inline size_t linear_q8_piece(size_t left)
 }
 
 LINEAR_INLINE void linear_q8_run(struct quire_panel_format f, const struct quire_linear_args *a,
-                                 linear_q8_few_fn *few)
+                                 linear_q8_few_fn *few, linear_q8_two_fn *two)
 {
     const size_t panels = (a->n + QUIRE_PANEL_ROWS - 1) / QUIRE_PANEL_ROWS;
     for (size_t i0 = 0, m; i0 < a->m; i0 += m) {
@@ -169,6 +242,9 @@ LINEAR_INLINE void linear_q8_run(struct quire_panel_format f, const struct quire
                 else
                     linear_q8_many(f, a, i0, m, j * QUIRE_PANEL_ROWS);
             }
+        if (linear_q8_two_panels(f, m))
+            for (; j + 2 <= panels; j += 2)
+                linear_q8_few_of_two(f, a, i0, m, j * QUIRE_PANEL_ROWS, two);
         for (; j < panels; j++)
             linear_q8_few(f, a, i0, m, j * QUIRE_PANEL_ROWS, few);
     }
@@ -177,12 +253,20 @@ LINEAR_INLINE void linear_q8_run(struct quire_panel_format f, const struct quire
 #define X(name, NAME, ...)                                                                         \
     static __attribute__((noinline)) void linear_q8_few_##name(struct linear_q8_part p, size_t m)  \
     {                                                                                              \
-        linear_q8_few_rows((struct quire_panel_format)QUIRE_PANEL_FORMAT(__VA_ARGS__), p, m);      \
+        const struct quire_panel_format f = QUIRE_PANEL_FORMAT(__VA_ARGS__);                       \
+        linear_q8_few_rows(f, p, m);                                                               \
+    }                                                                                              \
+    static __attribute__((noinline)) void linear_q8_two_##name(const struct linear_q8_part *p,     \
+                                                               size_t m)                           \
+    {                                                                                              \
+        const struct quire_panel_format f = QUIRE_PANEL_FORMAT(__VA_ARGS__);                       \
+        if (LINEAR_Q8_WIDE)                                                                        \
+            linear_q8_two_rows(f, *p, m);                                                          \
     }                                                                                              \
     void LINEAR_KERNEL(linear_q8_##name)(const struct quire_linear_args *a)                        \
     {                                                                                              \
         linear_q8_run((struct quire_panel_format)QUIRE_PANEL_FORMAT(__VA_ARGS__), a,               \
-                      linear_q8_few_##name);                                                       \
+                      linear_q8_few_##name, linear_q8_two_##name);                                 \
     }
 QUIRE_QUANT_TYPES(X)
 #undef X
