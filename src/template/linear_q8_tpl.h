@@ -77,9 +77,13 @@ enum { LINEAR_Q8_WIDE = 0 };
 #else
 enum { LINEAR_Q8_WIDE = (int)VF32_N == (int)QUIRE_PANEL_ROWS };
 #endif
+LINEAR_INLINE size_t linear_q8_most_of_two(struct quire_panel_format f)
+{
+    return linear_full_bytes(f) && f.lut == QUIRE_LUT_NONE ? 8 : 7;
+}
 LINEAR_INLINE bool linear_q8_two_panels(struct quire_panel_format f, size_t m)
 {
-    return LINEAR_Q8_WIDE && m > 1 && m <= (linear_full_bytes(f) ? 8 : 7);
+    return LINEAR_Q8_WIDE && m > 1 && m <= linear_q8_most_of_two(f);
 }
 
 /* Rows of one packed panel's group, 8, 6, 4, 2 or 1 at a time. */
@@ -121,7 +125,7 @@ LINEAR_INLINE void linear_q8_two_rows(struct quire_panel_format f, struct linear
         const size_t rows = m > 7 ? 8 : m > 1 ? m & ~(size_t)1 : 1;
         switch (rows) {
         case 8:
-            if (linear_full_bytes(f))
+            if (linear_q8_most_of_two(f) == 8)
                 linear_q8_tile(kind, f, 8, 2, &p);
             break;
         case 6:
