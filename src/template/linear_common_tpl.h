@@ -49,8 +49,8 @@ LINEAR_INLINE void linear_ask(const uint8_t *next)
     __builtin_prefetch((const void *)((uintptr_t)next - (LINEAR_AHEAD - LINEAR_SOON)), 0, 3);
 }
 
-/* Asks for the `bytes` that lie LINEAR_AHEAD of w: while a block is multiplied no load reaches far ahead, and the hardware's own prefetch
- * loses the stream. */
+/* Asks for the `bytes` that lie LINEAR_AHEAD of w: while a block is multiplied no load reaches far ahead, and the
+ * hardware's own prefetch loses the stream. */
 LINEAR_INLINE void linear_ask_bytes(const uint8_t *w, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += QUIRE_LINE)

@@ -71,19 +71,17 @@ LINEAR_INLINE size_t linear_q8_most_few(struct quire_panel_format f)
 /* ---- a few rows */
 
 /* Where one row of a group takes some 40 ns, a call for each is felt; and where a panel is one vector, few rows of two
- * panels share the loads of activations, as long as there are registers for the sums or nothing to unpack. */
+ * panels share the loads of activations. */
 #if defined(VI32_PAIRS)
 enum { LINEAR_Q8_WIDE = 0 };
 #else
 enum { LINEAR_Q8_WIDE = (int)VF32_N == (int)QUIRE_PANEL_ROWS };
 #endif
-LINEAR_INLINE size_t linear_q8_most_of_two(struct quire_panel_format f)
-{
-    return linear_full_bytes(f) && f.lut == QUIRE_LUT_NONE ? 8 : 7;
-}
+/* Whether the two panels of m rows leave registers: six rows do where a code is a shift and a mask, else four. */
 LINEAR_INLINE bool linear_q8_two_panels(struct quire_panel_format f, size_t m)
 {
-    return LINEAR_Q8_WIDE && m > 1 && m <= linear_q8_most_of_two(f);
+    const bool simple = f.low_bits >= 4 && !f.high_bits && f.lut != QUIRE_LUT_IQ4;
+    return LINEAR_Q8_WIDE && m > 1 && m <= (simple ? 7 : 5);
 }
 
 /* Rows of one packed panel's group, 8, 6, 4, 2 or 1 at a time. */
@@ -123,14 +121,11 @@ LINEAR_INLINE void linear_q8_two_rows(struct quire_panel_format f, struct linear
 {
     const int kind = linear_q8_kind(f) | LINEAR_Q8_PACKED;
     while (m > 0) {
-        const size_t rows = m > 7 ? 8 : m > 1 ? m & ~(size_t)1 : 1;
+        const size_t rows = m > 1 ? m & ~(size_t)1 : 1;
         switch (rows) {
-        case 8:
-            if (linear_q8_most_of_two(f) == 8)
-                linear_q8_tile(kind, f, 8, 2, &p);
-            break;
         case 6:
-            linear_q8_tile(kind, f, 6, 2, &p);
+            if (linear_q8_two_panels(f, 6))
+                linear_q8_tile(kind, f, 6, 2, &p);
             break;
         case 4:
             linear_q8_tile(kind, f, 4, 2, &p);
