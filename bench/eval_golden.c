@@ -2,6 +2,7 @@
 /* eval_golden.c - `quire-eval golden`: decoders' logits and greedy continuations against reference tensors; a verdict
  * for each folder. */
 #include "eval_tally.h"
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,7 +111,7 @@ static int check_folder(const struct eval_options *o, const char *model, const c
     }
     struct quire_error err = QUIRE_ERROR_INIT;
     const struct gate g = tally_gate(o, eval_run_info(r)->weight_type);
-    struct tally t = { 0 };
+    struct tally t = { .digest = DIGEST_SEED };
     const quire_status s = check_all(r, golden, &g, &t, &err);
     const double rms = t.n_values ? sqrt(t.sum_squares / (double)t.n_values) : NAN;
     /* encoders without a head have no logits, only values */
@@ -118,10 +119,10 @@ static int check_folder(const struct eval_options *o, const char *model, const c
     const bool passed =
         s == QUIRE_OK && t.max <= g.max && rms <= g.rms && kl <= g.kl && t.greedy_wrong == 0;
     if (s == QUIRE_OK)
-        printf("%s %s  %s %s  max %.3g  rms %.3g  KL %.3g  greedy %d/%d\n",
+        printf("%s %s  %s %s  max %.3g  rms %.3g  KL %.3g  greedy %d/%d  digest %016" PRIx64 "\n",
                passed ? "ok  " : "FAIL", model, eval_run_info(r)->isa,
                eval_run_info(r)->weight_type, t.max, rms, kl, t.greedy_checked - t.greedy_wrong,
-               t.greedy_checked);
+               t.greedy_checked, t.digest);
     else
         code = eval_fail(model, s, &err);
     eval_run_close(r);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eval_logits.c - `quire-eval logits` and `quire-eval perplexity`. */
-#include "eval_run.h"
+#include "eval_tally.h"
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,9 +103,15 @@ static double surprise(const float *logits, uint32_t vocab, int32_t next)
 
 enum { WINDOW = 512 };
 
+struct score {
+    double total;    /* negative log likelihood, nats */
+    size_t count;    /* tokens scored */
+    uint64_t digest; /* of the logits, as digest_floats() */
+};
+
 /* Windows of 512 tokens, each scored on its own; the mean of all scored tokens. */
-static quire_status score(struct eval_run *r, const int32_t *ids, size_t n, double *total,
-                          size_t *count, struct quire_error *err)
+static quire_status score(struct eval_run *r, const int32_t *ids, size_t n, struct score *out,
+                          struct quire_error *err)
 {
     const uint32_t vocab = eval_run_info(r)->vocab_size;
     uint32_t rows[WINDOW];
@@ -116,9 +123,11 @@ static quire_status score(struct eval_run *r, const int32_t *ids, size_t n, doub
         const uint32_t len = n - begin < WINDOW ? (uint32_t)(n - begin) : WINDOW;
         s = eval_run_prompt(r, ids + begin, len, rows, len, logits, NULL, err);
         for (uint32_t i = 0; i + 1 < len && s == QUIRE_OK; i++) {
-            *total += surprise(logits + (size_t)i * vocab, vocab, ids[begin + i + 1]);
-            ++*count;
+            out->total += surprise(logits + (size_t)i * vocab, vocab, ids[begin + i + 1]);
+            out->count++;
         }
+        if (s == QUIRE_OK)
+            out->digest = digest_floats(out->digest, logits, (size_t)len * vocab);
     }
     free(logits);
     return s;
@@ -126,8 +135,8 @@ static quire_status score(struct eval_run *r, const int32_t *ids, size_t n, doub
 
 int eval_perplexity(const struct eval_options *o)
 {
-    size_t size = 0, n = 0, count = 0;
-    double total = 0;
+    size_t size = 0, n = 0;
+    struct score sum = { .digest = DIGEST_SEED };
     int code = 0;
     if (!o->model || !o->input) {
         fprintf(stderr, "quire-eval perplexity: needs -m and -f\n");
@@ -138,12 +147,12 @@ int eval_perplexity(const struct eval_options *o)
     struct eval_run *r = ids ? open_decoder(o, WINDOW, &code) : NULL;
     if (r) {
         struct quire_error err = QUIRE_ERROR_INIT;
-        const quire_status s = score(r, ids, n, &total, &count, &err);
+        const quire_status s = score(r, ids, n, &sum, &err);
         if (s != QUIRE_OK)
             code = eval_fail(o->model, s, &err);
         else
-            printf("perplexity %.4f over %zu tokens\n", count ? exp(total / (double)count) : NAN,
-                   count);
+            printf("perplexity %.4f over %zu tokens  digest %016" PRIx64 "\n",
+                   sum.count ? exp(sum.total / (double)sum.count) : NAN, sum.count, sum.digest);
     }
     eval_run_close(r);
     free(ids);

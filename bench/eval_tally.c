@@ -68,8 +68,20 @@ static size_t argmax(const float *x, size_t n)
     return best;
 }
 
+uint64_t digest_floats(uint64_t digest, const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        for (int byte = 0; byte < 4; byte++)
+            digest = (digest ^ (bits >> 8 * byte & 0xff)) * UINT64_C(0x100000001b3);
+    }
+    return digest;
+}
+
 void tally_values(struct tally *t, const float *got, const float *want, size_t n)
 {
+    t->digest = digest_floats(t->digest, got, n);
     for (size_t i = 0; i < n; i++) {
         const double d = fabs((double)got[i] - want[i]);
         t->max = d > t->max || isnan(d) ? d : t->max;
@@ -96,6 +108,7 @@ quire_status tally_greedy(struct tally *t, struct eval_run *r, const struct tens
     quire_status s = QUIRE_OK;
     for (size_t i = 0; i < greedy.n && s == QUIRE_OK; i++) {
         const int64_t want = ((const int64_t *)greedy.data)[i];
+        t->digest = digest_floats(t->digest, logits, eval_run_info(r)->vocab_size);
         const bool exact = !isinf(g->max);
         const bool sure = exact || ((const float *)margin.data)[i] > 8 * g->rms;
         t->greedy_checked += sure;

@@ -15,7 +15,13 @@ struct tally {
     double max, sum_squares, kl;
     size_t n_values, n_rows; /* rows of logits */
     int greedy_checked, greedy_wrong;
+    uint64_t digest; /* FNV-1a of the bits of all results, in the order of computation */
 };
+
+#define DIGEST_SEED UINT64_C(0xcbf29ce484222325)
+
+/* Continues an FNV-1a digest with the bits of x[n]; the first call gets DIGEST_SEED. */
+uint64_t digest_floats(uint64_t digest, const float *x, size_t n);
 
 /* The gates of docs/numerics.md; a rounded cache adds its own to that of the arithmetic. */
 struct gate tally_gate(const struct eval_options *o, const char *weight_type);
