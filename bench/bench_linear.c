@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_linear.c - `quire-bench linear`: packed matrix products, conversion of the activations included. */
-#include "base/dispatch.h"
 #include "bench_measure.h"
 #include "bench_table.h"
 #include "bench_weights.h"
+#include "kernels/dispatch.h"
 #include "linear/linear.h"
 #include "linear/onednn.h"
 #include "simd/half.h"
@@ -15,7 +15,7 @@
 /* One weight matrix, in as many copies as it takes for each to come from memory, and the rows it multiplies. */
 struct product {
     struct bench_machine *machine;
-    const struct quire_kernels *kernels;
+    const struct qr_kernels *kernels;
     struct qr_onednn *onednn; /* holds the copies, or NULL */
     struct qr_packed **copies;
     size_t n_copies, next, n, k, m;
@@ -136,8 +136,8 @@ static quire_status run(void *arg, struct quire_error *err)
 static double rounded(const struct qr_act *act, size_t i, size_t k)
 {
     if (act->views & QR_ACT_Q8) {
-        const struct quire_q8_block *b = act->q + i * act->q_stride + k / QUIRE_BLOCK_K;
-        return (double)b->q[k % QUIRE_BLOCK_K] * (double)b->d;
+        const struct qr_q8_block *b = act->q + i * act->q_stride + k / QR_BLOCK_K;
+        return (double)b->q[k % QR_BLOCK_K] * (double)b->d;
     }
     if (act->views & QR_ACT_BF16)
         return (double)qr_bf16_to_f32(act->bf16[i * act->bf16_stride + k]);

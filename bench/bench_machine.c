@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_machine.c - a team of threads, and probes of its limits. */
 #include "bench_machine.h"
-#include "base/cpu.h"
-#include "base/dispatch.h"
+#include "kernels/cpu.h"
+#include "kernels/dispatch.h"
 #include <math.h>
 #include <quire/cpu.h>
 #include <sched.h>
@@ -238,7 +238,7 @@ int bench_machine_open(struct bench_machine *m, const struct bench_options *o, u
 {
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_threads_params params;
-    const struct quire_kernels *kernels;
+    const struct qr_kernels *kernels;
     *m = (struct bench_machine){ 0 };
     quire_status s = qr_kernels_get(o->isa, &kernels, &err);
     if (s != QUIRE_OK)

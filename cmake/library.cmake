@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # libquire: compiled once as objects, linked as a static and a shared library.
-set(QUIRE_ROOMS base kv attention linear generic)
+set(QUIRE_MODULES base kernels kv attention linear generic)
 if(QUIRE_WITH_TEXT)
-  list(APPEND QUIRE_ROOMS model model/arch text engine)
+  list(APPEND QUIRE_MODULES format model model/config model/load model/forward model/arch
+    tokenizer jinja chat_format engine)
 endif()
 set(QUIRE_SOURCES)
-foreach(room IN LISTS QUIRE_ROOMS)
-  file(GLOB srcs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*.c)
+foreach(module IN LISTS QUIRE_MODULES)
+  file(GLOB srcs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${module}/*.c)
   list(APPEND QUIRE_SOURCES ${srcs})
 endforeach()
 if(NOT QUIRE_WITH_ONEDNN)

@@ -9,7 +9,7 @@
 #include "attention/keys.h"
 #include <string.h>
 
-enum { SPAN = QUIRE_SPAN_KEYS, NONE = QR_CASCADE_NONE };
+enum { SPAN = QR_SPAN_KEYS, NONE = QR_CASCADE_NONE };
 
 /* Rows that fill more than this part of a tile read keys for themselves about as well. */
 enum { BUSY_SHARE = 2 };

@@ -6,8 +6,8 @@
  * its members, one after another. Every member has joins, one per KV head, where the states of the
  * shared spans meet those of the spans it has to itself; they are added up in span order there, so
  * that bits are those of a sequence alone. */
-#ifndef QUIRE_ATTENTION_CASCADE_H
-#define QUIRE_ATTENTION_CASCADE_H
+#ifndef QR_ATTENTION_CASCADE_H
+#define QR_ATTENTION_CASCADE_H
 #include "attention/divide.h"
 
 enum { QR_CASCADE_NONE = UINT32_MAX };

@@ -13,7 +13,7 @@ enum { USUAL_SLOTS = 32 };
 
 static uint64_t keys_of(const struct qr_cascade *c)
 {
-    return (uint64_t)(c->end_span - c->span) * QUIRE_SPAN_KEYS;
+    return (uint64_t)(c->end_span - c->span) * QR_SPAN_KEYS;
 }
 
 uint64_t qr_cascade_saving(const struct qr_plan_group *g)
@@ -41,7 +41,7 @@ bool qr_cascade_size(struct quire_plan *plan, struct qr_plan_group *g)
         return false;
     g->max_items += (uint32_t)items;
     g->max_joins += (uint32_t)(seqs * heads);
-    const size_t spans = (plan->max_seq_len - 1) / QUIRE_SPAN_KEYS + 1,
+    const size_t spans = (plan->max_seq_len - 1) / QR_SPAN_KEYS + 1,
                  slots = spans < USUAL_SLOTS ? spans : USUAL_SLOTS,
                  most = slots * qr_plan_slot_floats(g, g->tile_rows),
                  usual = USUAL_SLOTS * qr_plan_slot_floats(g, g->ratio);

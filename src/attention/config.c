@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config.c - checking configurations, what each level can do, and the choice of kernels. */
 #include "attention/config.h"
-#include "base/dispatch.h"
 #include "base/error.h"
+#include "kernels/dispatch.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,14 +87,14 @@ void qr_attention_reason_text(uint32_t reasons, const char *separator, char *out
 #undef X
 }
 
-const struct quire_kernels *qr_attention_table(const struct quire_kernels *best, uint32_t head_size,
-                                               uint32_t v_head_size)
+const struct qr_kernels *qr_attention_table(const struct qr_kernels *best, uint32_t head_size,
+                                            uint32_t v_head_size)
 {
     return head_size % HEAD_STEP || v_head_size % HEAD_STEP ? qr_level_table(0) : best;
 }
 
 /* Level and kernels of a report whose configuration passed. */
-static void report_level(struct quire_attention_report *r, const struct quire_kernels *best,
+static void report_level(struct quire_attention_report *r, const struct qr_kernels *best,
                          const struct quire_attention_config *c)
 {
     r->level = best->level;
@@ -123,7 +123,7 @@ quire_status quire_attention_validate(const struct quire_attention_config *confi
     if (report && report->struct_size != sizeof *report)
         return qr_fail(err, QUIRE_E_MISUSE, "report.struct_size is %u, not %zu",
                        report->struct_size, sizeof *report);
-    const struct quire_kernels *best = NULL;
+    const struct qr_kernels *best = NULL;
     uint32_t reasons = qr_attention_reasons(config);
     if (!quire_kv_dtype_name(k_dtype) || !quire_kv_dtype_name(v_dtype))
         reasons |= QUIRE_ATTENTION_NO_KV_DTYPE;
@@ -148,7 +148,7 @@ quire_status quire_attention_validate(const struct quire_attention_config *confi
 quire_status quire_attention_caps(const char *isa, struct quire_attention_caps *out,
                                   struct quire_error *err)
 {
-    const struct quire_kernels *k;
+    const struct qr_kernels *k;
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     if (out->struct_size != sizeof *out)
@@ -173,7 +173,7 @@ quire_status quire_attention_caps(const char *isa, struct quire_attention_caps *
 }
 
 /* Kernels of 8-bit keys and values; NULL for other types. */
-static void pick_codes(struct qr_attention_kernels *k, const struct quire_kernels *t,
+static void pick_codes(struct qr_attention_kernels *k, const struct qr_kernels *t,
                        const struct qr_kv_layout *layout, bool native)
 {
 #define TYPES(X) X(FP8_E4M3, fp8_e4m3) X(FP8_E5M2, fp8_e5m2) X(INT8, int8)
@@ -191,7 +191,7 @@ static void pick_codes(struct qr_attention_kernels *k, const struct quire_kernel
 #undef TYPES
 }
 
-struct qr_attention_kernels qr_attention_pick(const struct quire_kernels *t,
+struct qr_attention_kernels qr_attention_pick(const struct qr_kernels *t,
                                               const struct qr_kv_layout *layout,
                                               enum quire_compute compute)
 {

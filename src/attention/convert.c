@@ -17,13 +17,13 @@ size_t qr_query_bytes(enum quire_kv_dtype dtype)
     return fp8 ? 0 : qr_out_bytes(dtype);
 }
 
-void qr_query_widen(const struct quire_kernels *k, enum quire_kv_dtype dtype, float *dst,
+void qr_query_widen(const struct qr_kernels *k, enum quire_kv_dtype dtype, float *dst,
                     const void *src, size_t n)
 {
     qr_kv_dtype(dtype)->widen(k, dst, src, 1, n);
 }
 
-void qr_out_narrow(const struct quire_kernels *k, enum quire_kv_dtype dtype, void *dst,
+void qr_out_narrow(const struct qr_kernels *k, enum quire_kv_dtype dtype, void *dst,
                    const float *src, float scale, size_t n)
 {
     if (dtype != QUIRE_KV_INT8) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dense.h - the object behind attention over contiguous keys and values. */
-#ifndef QUIRE_ATTENTION_DENSE_OBJECT_H
-#define QUIRE_ATTENTION_DENSE_OBJECT_H
+#ifndef QR_ATTENTION_DENSE_H
+#define QR_ATTENTION_DENSE_H
 #include <quire/attention_dense.h>
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* divide.h - cutting the work of a batch into items. */
-#ifndef QUIRE_ATTENTION_DIVIDE_H
-#define QUIRE_ATTENTION_DIVIDE_H
+#ifndef QR_ATTENTION_DIVIDE_H
+#define QR_ATTENTION_DIVIDE_H
 #include "attention/plan.h"
 
 enum {

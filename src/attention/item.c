@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { TILE = QUIRE_TILE_KEYS, SPAN = QUIRE_SPAN_KEYS, COLUMN = QUIRE_COLUMN_KEYS };
+enum { TILE = QR_TILE_KEYS, SPAN = QR_SPAN_KEYS, COLUMN = QR_COLUMN_KEYS };
 
 /* ---- rows against a tile */
 
@@ -24,19 +24,19 @@ static void attend_rows(const struct qr_run *run, uint32_t key, const struct qr_
         return;
     const size_t q_at =
         (size_t)first * run->k_size * (call->kernels.narrow_q ? sizeof(uint16_t) : sizeof(float));
-    struct quire_attn_qk_args qk = { .q = (const unsigned char *)s->q + q_at,
-                                     .k_stride = t->k_stride,
-                                     .s = s->s,
-                                     .n_rows = (int)n,
-                                     .head_size = (int)run->k_size };
-    struct quire_attn_pv_args pv = { .p = call->kernels.p_bf16 ? (const void *)s->p : s->s,
-                                     .v_stride = t->v_stride,
-                                     .o = st->o + (size_t)first * run->v_width,
-                                     .visible = visible,
-                                     .o_stride = run->v_width,
-                                     .n_rows = (int)n,
-                                     .v_head_size = (int)run->v_size };
-    for (int c = 0; c < QUIRE_TILE_COLUMNS; c++)
+    struct qr_attn_qk_args qk = { .q = (const unsigned char *)s->q + q_at,
+                                  .k_stride = t->k_stride,
+                                  .s = s->s,
+                                  .n_rows = (int)n,
+                                  .head_size = (int)run->k_size };
+    struct qr_attn_pv_args pv = { .p = call->kernels.p_bf16 ? (const void *)s->p : s->s,
+                                  .v_stride = t->v_stride,
+                                  .o = st->o + (size_t)first * run->v_width,
+                                  .visible = visible,
+                                  .o_stride = run->v_width,
+                                  .n_rows = (int)n,
+                                  .v_head_size = (int)run->v_size };
+    for (int c = 0; c < QR_TILE_COLUMNS; c++)
         if (any >> (c * COLUMN) & 0xffff) {
             qk.k[c] = t->k[c];
             pv.v[c] = t->v[c];
@@ -46,7 +46,7 @@ static void attend_rows(const struct qr_run *run, uint32_t key, const struct qr_
         pv.next = t->next_v;
     }
     (t->k_codes ? call->kernels.qk_codes : call->kernels.qk)(&qk);
-    struct quire_attn_softmax_args softmax = {
+    struct qr_attn_softmax_args softmax = {
         .s = s->s,
         .p_bf16 = call->kernels.p_bf16 ? s->p : NULL,
         .visible = visible,
@@ -94,7 +94,7 @@ static void clear(const struct qr_run *run, const struct qr_state *st)
 /* Whether a tile, of which some row sees the keys `seen`, is one for the kernels of codes. */
 static bool suits_codes(const struct qr_run *run, uint64_t seen)
 {
-    bool all = ~seen == 0 && run->n_rows <= QUIRE_CODES_ROWS;
+    bool all = ~seen == 0 && run->n_rows <= QR_CODES_ROWS;
     for (uint32_t r = 0; all && r < run->n_rows; r++)
         all = ~run->call->scratch.visible[r] == 0;
     return all;
@@ -130,9 +130,9 @@ void qr_run_span(const struct qr_run *run, uint32_t span, const struct qr_state 
 void qr_run_merge(const struct qr_run *run, const struct qr_state *acc, const struct qr_state *part)
 {
     const int n_rows = (int)run->n_rows, width = (int)run->v_width;
-    run->call->kernels.merge(
-        &(struct quire_attn_merge_args){ acc->m, acc->l, acc->l_exact, acc->o, part->m, part->l,
-                                         part->l_exact, part->o, run->v_width, n_rows, width });
+    run->call->kernels.merge(&(struct qr_attn_merge_args){ acc->m, acc->l, acc->l_exact, acc->o,
+                                                           part->m, part->l, part->l_exact, part->o,
+                                                           run->v_width, n_rows, width });
 }
 
 struct qr_state qr_run_slot(const struct qr_run *run, uint32_t i)

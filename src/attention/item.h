@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* item.h - computing one item of a plan. */
-#ifndef QUIRE_ATTENTION_ITEM_H
-#define QUIRE_ATTENTION_ITEM_H
+#ifndef QR_ATTENTION_ITEM_H
+#define QR_ATTENTION_ITEM_H
 #include "attention/plan.h"
 #include "attention/tensor.h"
 

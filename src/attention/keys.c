@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* keys.c - the rules by which a query sees keys. */
 #include "attention/keys.h"
-#include "base/kernels_attn.h"
+#include "kernels/kernels_attn.h"
 
-enum { TILE = QUIRE_TILE_KEYS };
+enum { TILE = QR_TILE_KEYS };
 
 static bool is_causal(const struct quire_attention_config *c, const struct qr_plan_seq *s)
 {

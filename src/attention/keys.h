@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* keys.h - which keys the queries of a sequence see. */
-#ifndef QUIRE_ATTENTION_KEYS_H
-#define QUIRE_ATTENTION_KEYS_H
+#ifndef QR_ATTENTION_KEYS_H
+#define QR_ATTENTION_KEYS_H
 #include <quire/attention.h>
 #include <stdbool.h>
 

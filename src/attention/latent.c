@@ -3,7 +3,7 @@
 #include "attention/tile.h"
 #include <string.h>
 
-enum { TILE = QUIRE_TILE_KEYS, COLUMN = QUIRE_COLUMN_KEYS, COLUMNS = QUIRE_TILE_COLUMNS };
+enum { TILE = QR_TILE_KEYS, COLUMN = QR_COLUMN_KEYS, COLUMNS = QR_TILE_COLUMNS };
 
 /* How elements lie in a column of keys or values (kv/layout.h): `wide` elements across a step. */
 struct form {
@@ -34,13 +34,12 @@ static int transpose_columns(const struct qr_tile_source *s, const struct qr_til
                              void *dst, size_t dst_stride)
 {
     const int end = qr_tile_columns_together(s, t->k, c);
-    s->call->kernels.transpose(
-        &(struct quire_attn_transpose_args){ .src = t->k[c],
-                                             .dst = dst,
-                                             .src_stride = t->k_stride,
-                                             .dst_stride = dst_stride,
-                                             .n_keys = (end - c) * COLUMN,
-                                             .n_values = s->layout->v_size });
+    s->call->kernels.transpose(&(struct qr_attn_transpose_args){ .src = t->k[c],
+                                                                 .dst = dst,
+                                                                 .src_stride = t->k_stride,
+                                                                 .dst_stride = dst_stride,
+                                                                 .n_keys = (end - c) * COLUMN,
+                                                                 .n_values = s->layout->v_size });
     return end;
 }
 

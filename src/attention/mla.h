@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mla.h - what the parts of latent attention share. */
-#ifndef QUIRE_ATTENTION_MLA_H
-#define QUIRE_ATTENTION_MLA_H
+#ifndef QR_ATTENTION_MLA_H
+#define QR_ATTENTION_MLA_H
 #include <quire/mla.h>
 
 /* Sizes are in range. */

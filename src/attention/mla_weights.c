@@ -3,9 +3,9 @@
 #include "attention/mla.h"
 #include "attention/tensor.h"
 #include "base/alloc.h"
-#include "base/dispatch.h"
 #include "base/error.h"
 #include "base/threads.h"
+#include "kernels/dispatch.h"
 #include "linear/heads.h"
 #include <string.h>
 
@@ -13,7 +13,7 @@
  * head. */
 struct quire_mla_weights {
     const struct quire_allocator *allocator;
-    const struct quire_kernels *kernels;
+    const struct qr_kernels *kernels;
     struct quire_mla_dims dims;
     struct qr_packed **k, **v; /* [num_heads] */
 };
@@ -60,7 +60,7 @@ static quire_status pack_heads(struct quire_mla_weights *w, const void *kv_b,
     const struct quire_mla_dims *d = &w->dims;
     const size_t elem = qr_weight_type_info(type)->block_bytes, row_bytes = d->kv_lora_rank * elem;
     const size_t head_bytes = (size_t)(d->qk_nope_head_dim + d->v_head_dim) * row_bytes;
-    const size_t panel_bytes = QUIRE_FLOAT_PANEL_ROWS * d->qk_nope_head_dim * elem;
+    const size_t panel_bytes = QR_FLOAT_PANEL_ROWS * d->qk_nope_head_dim * elem;
     unsigned char *panel = qr_alloc(w->allocator, panel_bytes, 1);
     if (!panel)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory to transpose a panel of weights");
@@ -91,7 +91,7 @@ static quire_status check_params(const struct quire_mla_weights_params *p, struc
 quire_status quire_mla_weights_create(const struct quire_mla_weights_params *params,
                                       struct quire_mla_weights **out, struct quire_error *err)
 {
-    const struct quire_kernels *kernels;
+    const struct qr_kernels *kernels;
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;

@@ -3,8 +3,8 @@
 #include "attention/cascade.h"
 #include "base/alloc.h"
 #include "base/carve.h"
-#include "base/dispatch.h"
 #include "base/error.h"
+#include "kernels/dispatch.h"
 #include <string.h>
 
 enum { MAX_GROUPS = 256, MAX_THREADS = 1024, MAX_TOKENS = 1 << 24, MAX_SEQS = 1 << 20 };
@@ -51,8 +51,8 @@ static quire_status check_number(const char *name, uint32_t value, uint32_t max,
     return QUIRE_OK;
 }
 
-static quire_status check_params(const struct quire_plan_params *p,
-                                 const struct quire_kernels **best, struct quire_error *err)
+static quire_status check_params(const struct quire_plan_params *p, const struct qr_kernels **best,
+                                 struct quire_error *err)
 {
     if (!p)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
@@ -79,8 +79,8 @@ static quire_status check_params(const struct quire_plan_params *p,
 /* ---- sizes */
 
 /* Geometry and limits of one group. Returns false on overflow. */
-static bool size_group(const struct quire_plan_params *p, uint32_t i,
-                       const struct quire_kernels *best, struct qr_plan_group *g)
+static bool size_group(const struct quire_plan_params *p, uint32_t i, const struct qr_kernels *best,
+                       struct qr_plan_group *g)
 {
     const struct quire_attention_config *c = p->groups[i].config;
     const uint32_t v_size = qr_attention_v_size(c), wide = max_u32(c->head_size, v_size);
@@ -112,7 +112,7 @@ static bool size_group(const struct quire_plan_params *p, uint32_t i,
  * full tile per thread, whichever is more. Tiles beyond that are not split. */
 static bool size_partials(struct quire_plan *plan, const struct qr_plan_group *g)
 {
-    const size_t spans = (plan->max_seq_len - 1) / QUIRE_SPAN_KEYS + 2;
+    const size_t spans = (plan->max_seq_len - 1) / QR_SPAN_KEYS + 2;
     size_t decode, prefill;
     if (!qr_mul4_size(qr_plan_slot_floats(g, g->ratio), g->config.num_kv_heads, spans, 2,
                       &decode) ||
@@ -151,8 +151,8 @@ struct qr_plan_scratch qr_plan_scratch_at(const struct quire_plan *plan, unsigne
     s.part_m = qr_carve_take(&c, rows, sizeof(float));
     s.part_l = qr_carve_take(&c, rows, sizeof(float));
     s.part_l_exact = qr_carve_take(&c, rows, sizeof(float));
-    s.lanes = qr_carve_take(&c, rows * QUIRE_COLUMN_KEYS, sizeof(float));
-    s.lanes_exact = qr_carve_take(&c, rows * QUIRE_COLUMN_KEYS, sizeof(float));
+    s.lanes = qr_carve_take(&c, rows * QR_COLUMN_KEYS, sizeof(float));
+    s.lanes_exact = qr_carve_take(&c, rows * QR_COLUMN_KEYS, sizeof(float));
     s.slope = qr_carve_take(&c, rows, sizeof(float));
     s.row_scale = qr_carve_take(&c, rows, sizeof(float));
     s.slope_now = qr_carve_take(&c, QR_PLAN_CHUNK, sizeof(float));
@@ -164,13 +164,13 @@ struct qr_plan_scratch qr_plan_scratch_at(const struct quire_plan *plan, unsigne
     s.pos = qr_carve_take(&c, rows, sizeof(uint32_t));
     s.relative = qr_carve_take(&c, rows, sizeof *s.relative);
     s.bias_rows = qr_carve_take(&c, QR_PLAN_CHUNK, sizeof *s.bias_rows);
-    s.bias = qr_carve_take(&c, QR_PLAN_CHUNK * QUIRE_TILE_KEYS, sizeof(float));
-    s.s = qr_carve_take(&c, QR_PLAN_CHUNK * QUIRE_TILE_KEYS, sizeof(float));
-    s.p = qr_carve_take(&c, QR_PLAN_CHUNK * QUIRE_TILE_KEYS, sizeof(uint16_t));
-    s.k = qr_carve_take(&c, k * QUIRE_TILE_KEYS, sizeof(uint16_t));
-    s.v = qr_carve_take(&c, v * QUIRE_TILE_KEYS, sizeof(uint16_t));
-    s.k_scale = qr_carve_take(&c, QUIRE_TILE_KEYS, sizeof(float));
-    s.v_scale = qr_carve_take(&c, QUIRE_TILE_KEYS, sizeof(float));
+    s.bias = qr_carve_take(&c, QR_PLAN_CHUNK * QR_TILE_KEYS, sizeof(float));
+    s.s = qr_carve_take(&c, QR_PLAN_CHUNK * QR_TILE_KEYS, sizeof(float));
+    s.p = qr_carve_take(&c, QR_PLAN_CHUNK * QR_TILE_KEYS, sizeof(uint16_t));
+    s.k = qr_carve_take(&c, k * QR_TILE_KEYS, sizeof(uint16_t));
+    s.v = qr_carve_take(&c, v * QR_TILE_KEYS, sizeof(uint16_t));
+    s.k_scale = qr_carve_take(&c, QR_TILE_KEYS, sizeof(float));
+    s.v_scale = qr_carve_take(&c, QR_TILE_KEYS, sizeof(float));
     s.row = qr_carve_take(&c, k > v ? k : v, sizeof(float));
     s.raw = qr_carve_take(&c, k > v ? k : v, sizeof(float));
     *bytes = c.used;
@@ -229,7 +229,7 @@ static bool lay_out(struct quire_plan *plan, unsigned char *base, size_t *bytes)
 static quire_status size_plan(const struct quire_plan_params *p, struct qr_plan_group *groups,
                               struct quire_plan *plan, struct quire_error *err)
 {
-    const struct quire_kernels *best;
+    const struct qr_kernels *best;
     QR_TRY(check_params(p, &best, err));
     *plan = (struct quire_plan){ .allocator = p->allocator,
                                  .kv = p->kv,

@@ -7,8 +7,8 @@
  * with several items has a join: each span beyond its first item leaves its state in a slot of the
  * partials, and whoever arrives last adds the slots up in span order. So the sum is that of a
  * single worker, bit for bit. */
-#ifndef QUIRE_ATTENTION_PLAN_H
-#define QUIRE_ATTENTION_PLAN_H
+#ifndef QR_ATTENTION_PLAN_H
+#define QR_ATTENTION_PLAN_H
 #include "attention/config.h"
 #include "attention/keys.h"
 #include "kv/pool.h"
@@ -43,7 +43,7 @@ struct qr_plan_table {
 
 struct qr_plan_group {
     struct quire_attention_config config;
-    const struct quire_kernels *table;
+    const struct qr_kernels *table;
     uint32_t kv_group, ratio; /* query heads per KV head */
     uint32_t tile_rows;       /* rows of a query tile at most */
     uint32_t v_width;         /* floats of an accumulator: value size rounded up to 16, or plain */
@@ -113,7 +113,7 @@ struct quire_plan {
     _Alignas(64) uint32_t n_left;    /* atomic: members that are done */
 };
 
-enum { QR_PLAN_CHUNK = QUIRE_MAX_ATTN_ROWS }; /* rows of one kernel call at most */
+enum { QR_PLAN_CHUNK = QR_MAX_ATTN_ROWS }; /* rows of one kernel call at most */
 
 /* Marks the plan as in use; QUIRE_E_BUSY when it is. */
 quire_status qr_plan_enter(struct quire_plan *plan, struct quire_error *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_build.h - the steps of taking over a batch. Checks leave the batch that the plan holds as it
  * is; what takes over cannot fail. */
-#ifndef QUIRE_ATTENTION_PLAN_BUILD_H
-#define QUIRE_ATTENTION_PLAN_BUILD_H
+#ifndef QR_ATTENTION_PLAN_BUILD_H
+#define QR_ATTENTION_PLAN_BUILD_H
 #include "attention/plan.h"
 
 /* Everything but the block tables. */

@@ -53,8 +53,8 @@ void qr_tile_at(const struct quire_plan *plan, const struct qr_plan_group *g, ui
     t->cost = 1;
     if (t->keys.lo == t->keys.hi)
         return;
-    t->span = t->keys.lo / QUIRE_SPAN_KEYS;
-    t->end_span = (t->keys.hi - 1) / QUIRE_SPAN_KEYS + 1;
+    t->span = t->keys.lo / QR_SPAN_KEYS;
+    t->end_span = (t->keys.hi - 1) / QR_SPAN_KEYS + 1;
     struct qr_sparse_count seen = { t->keys.hi - t->keys.lo, t->end_span - t->span };
     if (t->list)
         seen = qr_sparse_count(t->list, plan->kv->block_size, t->keys);
@@ -95,9 +95,8 @@ static uint32_t piece_end(const struct qr_divider *d, const struct qr_query_tile
     if (!t->list)
         return span + live;
     for (; span < t->end_span; span++) {
-        const uint32_t begin = span * QUIRE_SPAN_KEYS, lo = begin > t->keys.lo ? begin : t->keys.lo,
-                       hi = t->keys.hi - begin < QUIRE_SPAN_KEYS ? t->keys.hi
-                                                                 : begin + QUIRE_SPAN_KEYS;
+        const uint32_t begin = span * QR_SPAN_KEYS, lo = begin > t->keys.lo ? begin : t->keys.lo,
+                       hi = t->keys.hi - begin < QR_SPAN_KEYS ? t->keys.hi : begin + QR_SPAN_KEYS;
         const bool is_live = qr_sparse_any(t->list, d->plan->kv->block_size, lo, hi);
         if (is_live && live == 0)
             break;

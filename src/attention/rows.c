@@ -5,7 +5,7 @@
 #include "attention/sparse.h"
 #include <string.h>
 
-enum { TILE = QUIRE_TILE_KEYS };
+enum { TILE = QR_TILE_KEYS };
 
 /* ---- loading */
 
@@ -15,7 +15,7 @@ static void load_query(const struct qr_run *run, uint32_t r, uint32_t token, uin
     const struct qr_attention_call *call = run->call;
     const struct quire_attention_args *a = &call->args;
     const struct qr_plan_scratch *s = &call->scratch;
-    const struct quire_kernels *k = call->group->table;
+    const struct qr_kernels *k = call->group->table;
     const size_t n = run->k_size, bytes = qr_query_bytes(a->q_dtype),
                  row = run->seq->first_token + token;
     const unsigned char *q =
@@ -168,7 +168,7 @@ static const float *plain_row(const struct qr_run *run, uint32_t i, uint32_t r, 
 }
 
 void qr_rows_positions(const struct qr_run *run, uint32_t key, uint32_t first,
-                       struct quire_attn_softmax_args *a)
+                       struct qr_attn_softmax_args *a)
 {
     const struct quire_attention_config *c = run->call->config;
     const struct qr_plan_scratch *s = &run->call->scratch;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run.h - an item on its way: its query rows, and where their results go. */
-#ifndef QUIRE_ATTENTION_RUN_H
-#define QUIRE_ATTENTION_RUN_H
+#ifndef QR_ATTENTION_RUN_H
+#define QR_ATTENTION_RUN_H
 #include "attention/tile.h"
 
 /* Softmax states of rows: m, l, l_exact [n_rows], o [n_rows][v_width]. The sums are over
@@ -38,7 +38,7 @@ uint64_t qr_rows_see(const struct qr_run *run, uint32_t key);
 /* Fills in the terms of a softmax that depend on positions (slope, distance, bias), for a->n_rows
  * rows from `first` on against the tile at `key`. They are good until the next call. */
 void qr_rows_positions(const struct qr_run *run, uint32_t key, uint32_t first,
-                       struct quire_attn_softmax_args *a);
+                       struct qr_attn_softmax_args *a);
 
 /* The state of all rows over one span, from nothing. */
 void qr_run_span(const struct qr_run *run, uint32_t span, const struct qr_state *st);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sparse.c - looking things up in block lists. */
 #include "attention/sparse.h"
-#include "base/kernels_attn.h"
+#include "kernels/kernels_attn.h"
 
 /* Index of the first block of the list that is not before `block`. */
 static uint32_t first_from(const struct quire_sparse_list *list, uint64_t block)
@@ -21,7 +21,7 @@ uint64_t qr_sparse_tile(const struct quire_sparse_list *list, uint32_t block_siz
 {
     if (!list)
         return ~(uint64_t)0;
-    const uint32_t last = (key + QUIRE_TILE_KEYS - 1) / block_size;
+    const uint32_t last = (key + QR_TILE_KEYS - 1) / block_size;
     uint64_t bits = 0;
     for (uint32_t i = first_from(list, key / block_size);
          i < list->n && (uint32_t)list->blocks[i] <= last; i++) {
@@ -48,7 +48,7 @@ struct qr_sparse_count qr_sparse_count(const struct quire_sparse_list *list, uin
         const uint32_t at = (uint32_t)list->blocks[i] * block_size,
                        lo = at > range.lo ? at : range.lo,
                        hi = range.hi - at < block_size ? range.hi : at + block_size;
-        const uint32_t first = lo / QUIRE_SPAN_KEYS, last = (hi - 1) / QUIRE_SPAN_KEYS;
+        const uint32_t first = lo / QR_SPAN_KEYS, last = (hi - 1) / QR_SPAN_KEYS;
         n.keys += hi - lo;
         n.spans += last + 1 - (first > next_span ? first : next_span);
         next_span = last + 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sparse.h - lists of the blocks that a sequence and KV head attend to. */
-#ifndef QUIRE_ATTENTION_SPARSE_H
-#define QUIRE_ATTENTION_SPARSE_H
+#ifndef QR_ATTENTION_SPARSE_H
+#define QR_ATTENTION_SPARSE_H
 #include "attention/keys.h"
 
 /* Keys of a tile, as bits, that lie in blocks of the list; a list of NULL has all. */

@@ -26,7 +26,7 @@ void qr_rows_store(const struct qr_run *run, const struct qr_state *st)
     const uint32_t ratio = run->call->group->ratio;
     const size_t bytes = qr_out_bytes(a->out_dtype);
     const bool narrow = a->out_dtype != QUIRE_KV_F32;
-    const struct quire_kernels *k = run->call->group->table;
+    const struct qr_kernels *k = run->call->group->table;
     for (uint32_t r = 0; r < run->n_rows; r++) {
         const uint32_t at = run->item->row + r, token = run->seq->first_token + at / ratio;
         const uint32_t head = run->item->kv_head * ratio + at % ratio;

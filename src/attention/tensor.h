@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tensor.h - strided rows that callers hand in: checked, and where in memory they lie. */
-#ifndef QUIRE_ATTENTION_TENSOR_H
-#define QUIRE_ATTENTION_TENSOR_H
+#ifndef QR_ATTENTION_TENSOR_H
+#define QR_ATTENTION_TENSOR_H
 #include <quire/status.h>
 #include <stdbool.h>
 

@@ -4,7 +4,7 @@
 #include "attention/tile.h"
 #include <string.h>
 
-enum { TILE = QUIRE_TILE_KEYS, COLUMN = QUIRE_COLUMN_KEYS, COLUMNS = QUIRE_TILE_COLUMNS };
+enum { TILE = QR_TILE_KEYS, COLUMN = QR_COLUMN_KEYS, COLUMNS = QR_TILE_COLUMNS };
 
 struct qr_tile_source qr_tile_source_of(const struct qr_attention_call *call,
                                         const struct qr_plan_item *item)
@@ -41,7 +41,7 @@ static void find_column(const struct qr_tile_source *s, uint32_t at, struct qr_t
 static void widen_plain(const struct qr_tile_source *s, const struct qr_kv_dtype *type,
                         const unsigned char *src, uint16_t *dst, size_t n)
 {
-    const struct quire_kernels *k = s->call->group->table;
+    const struct qr_kernels *k = s->call->group->table;
     float *row = s->call->scratch.row;
     for (int i = 0; i < COLUMN; i++, src += n, dst += n) {
         type->widen(k, row, src, 1, n);
@@ -66,7 +66,7 @@ static int unpack_k(const struct qr_tile_source *s, const struct qr_tile *t, int
         return c + 1;
     }
     const int end = qr_tile_columns_together(s, t->k, c);
-    struct quire_attn_unpack_args a = { .src = t->k[c], .dst = dst };
+    struct qr_attn_unpack_args a = { .src = t->k[c], .dst = dst };
     a.src_stride = l->k_step_bytes;
     a.dst_stride = TILE * 2;
     a.n_steps = l->k_size / 4;
@@ -83,7 +83,7 @@ static int unpack_v(const struct qr_tile_source *s, const struct qr_tile *t, int
         return c + 1;
     }
     const int end = qr_tile_columns_together(s, t->v, c);
-    struct quire_attn_unpack_args a = { .src = t->v[c], .dst = dst };
+    struct qr_attn_unpack_args a = { .src = t->v[c], .dst = dst };
     a.src_stride = l->v_step_bytes;
     a.dst_stride = (size_t)l->v_padded * 2;
     a.n_steps = (end - c) * COLUMN / 4;

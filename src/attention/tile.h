@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tile.h - where the keys and values of a tile of 64 lie. */
-#ifndef QUIRE_ATTENTION_TILE_H
-#define QUIRE_ATTENTION_TILE_H
+#ifndef QR_ATTENTION_TILE_H
+#define QR_ATTENTION_TILE_H
 #include "attention/item.h"
 
 /* Columns of 16 tokens as the kernels take them, NULL where no key is wanted, and their strides. */
 struct qr_tile {
-    const void *k[QUIRE_TILE_COLUMNS], *v[QUIRE_TILE_COLUMNS];
+    const void *k[QR_TILE_COLUMNS], *v[QR_TILE_COLUMNS];
     size_t k_stride, v_stride;
     bool k_codes, v_codes; /* they are still the codes of the cache */
     /* of int8 rows: [64], anything where no key is wanted; else NULL */

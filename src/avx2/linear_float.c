@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_float.c - f32 and bf16 activations times packed weights for avx2. */
 #include "simd/vec_avx2.h"
-#define QUIRE_ISA         avx2
+#define QR_ISA            avx2
 #define LINEAR_FLOAT_ROWS 6
 #define LINEAR_FLOAT_VECS 2
 #include "template/linear_dequant_tpl.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_q8.c - int8 activations times quantised weights for avx2. */
 #include "simd/vec_avx2.h"
-#define QUIRE_ISA      avx2
+#define QR_ISA         avx2
 #define LINEAR_Q8_ROWS 4
 #define LINEAR_Q8_VECS 2
 #include "template/linear_act_tpl.h"

@@ -7,5 +7,5 @@
 #define OPS_TANH Sleef_tanhf8_u10avx2
 #define OPS_ERF  Sleef_erff8_u10avx2
 #endif
-#define QUIRE_ISA avx2
+#define QR_ISA avx2
 #include "template/ops_tpl.h"

@@ -3,7 +3,7 @@
 #include "simd/vec_avx512.h"
 /* vec_math.h builds on the vec header, the templates on both */
 #include "simd/vec_math.h"
-#define QUIRE_ISA avx512
+#define QR_ISA avx512
 #include "template/attn_common_tpl.h"
 #include "template/attn_unpack_tpl.h"
 /* which says how codes are read */

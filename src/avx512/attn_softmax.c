@@ -3,13 +3,13 @@
 #include "simd/vec_avx512.h"
 /* vec_math.h builds on the vec header */
 #include "simd/vec_math.h"
-#define QUIRE_ISA avx512
+#define QR_ISA avx512
 #include "template/attn_softmax_tpl.h"
 #include "template/attn_transpose_tpl.h"
 
-void quire_init_attn_avx512(struct quire_kernels *k)
+void qr_init_attn_avx512(struct qr_kernels *k)
 {
-#define X(ret, name, params) QUIRE_SET(k, name, avx512);
-    QUIRE_KERNELS_ATTN(X)
+#define X(ret, name, params) QR_SET_KERNEL(k, name, avx512);
+    QR_KERNELS_ATTN(X)
 #undef X
 }

@@ -3,7 +3,7 @@
 #include "simd/vec_avx512.h"
 /* vec_math.h builds on the vec header */
 #include "simd/vec_math.h"
-#define QUIRE_ISA avx512
+#define QR_ISA avx512
 #define ATTN_F32
 #include "template/attn_tile_tpl.h"
 #define ATTN_F16

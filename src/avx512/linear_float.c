@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_float.c - f32 and bf16 activations times packed weights for avx512. */
 #include "simd/vec_avx512.h"
-#define QUIRE_ISA         avx512
+#define QR_ISA            avx512
 #define LINEAR_FLOAT_ROWS 6
 #define LINEAR_FLOAT_VECS 4
 #include "template/linear_dequant_tpl.h"

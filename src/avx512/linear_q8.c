@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_q8.c - int8 activations times quantised weights for avx512. */
 #include "simd/vec_avx512.h"
-#define QUIRE_ISA      avx512
+#define QR_ISA         avx512
 #define LINEAR_Q8_ROWS 6
 #define LINEAR_Q8_VECS 2
 #include "template/linear_act_tpl.h"

@@ -7,5 +7,5 @@
 #define OPS_TANH Sleef_tanhf16_u10avx512f
 #define OPS_ERF  Sleef_erff16_u10avx512f
 #endif
-#define QUIRE_ISA avx512
+#define QR_ISA avx512
 #include "template/ops_tpl.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alloc.h - all heap memory of the library goes through these helpers and so through the host's hooks. */
-#ifndef QUIRE_BASE_ALLOC_H
-#define QUIRE_BASE_ALLOC_H
+#ifndef QR_BASE_ALLOC_H
+#define QR_BASE_ALLOC_H
 #include <quire/status.h>
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* carve.h - many arrays in one request of memory, whose size is known before it is made. */
-#ifndef QUIRE_BASE_CARVE_H
-#define QUIRE_BASE_CARVE_H
+#ifndef QR_BASE_CARVE_H
+#define QR_BASE_CARVE_H
 #include "base/checked.h"
 
 /* Deals out one block of memory; with base NULL it only counts. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* checked.h - the only arithmetic allowed on sizes that come from outside. All return false on overflow. */
-#ifndef QUIRE_BASE_CHECKED_H
-#define QUIRE_BASE_CHECKED_H
+#ifndef QR_BASE_CHECKED_H
+#define QR_BASE_CHECKED_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

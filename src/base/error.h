@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* error.h - filling struct quire_error; used by every layer. */
-#ifndef QUIRE_BASE_ERROR_H
-#define QUIRE_BASE_ERROR_H
+#ifndef QR_BASE_ERROR_H
+#define QR_BASE_ERROR_H
 #include <quire/status.h>
 
 /* Writes code and a printf-style message to err (may be NULL) and returns code, so that a failure is one

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hash.h - FNV-1a with 64 bits: tells things apart that nobody made alike on purpose. */
-#ifndef QUIRE_BASE_HASH_H
-#define QUIRE_BASE_HASH_H
+#ifndef QR_BASE_HASH_H
+#define QR_BASE_HASH_H
 #include <stddef.h>
 #include <stdint.h>
 

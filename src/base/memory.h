@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory.h - how much memory this process may still take. */
-#ifndef QUIRE_BASE_MEMORY_H
-#define QUIRE_BASE_MEMORY_H
+#ifndef QR_BASE_MEMORY_H
+#define QR_BASE_MEMORY_H
 #include <stdint.h>
 
 /* Bytes that can be taken before something is killed: the least of what the machine has

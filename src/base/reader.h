@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reader.h - a bounded little-endian cursor over bytes that came from outside. */
-#ifndef QUIRE_BASE_READER_H
-#define QUIRE_BASE_READER_H
+#ifndef QR_BASE_READER_H
+#define QR_BASE_READER_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* threads.h - what the thread backends share. */
-#ifndef QUIRE_BASE_THREADS_H
-#define QUIRE_BASE_THREADS_H
+#ifndef QR_BASE_THREADS_H
+#define QR_BASE_THREADS_H
 #include <quire/threads.h>
 #include <stdbool.h>
 

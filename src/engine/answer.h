@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* answer.h - the text of one answer: from token ids to pieces that may be shown. */
-#ifndef QUIRE_ENGINE_ANSWER_H
-#define QUIRE_ENGINE_ANSWER_H
+#ifndef QR_ENGINE_ANSWER_H
+#define QR_ENGINE_ANSWER_H
 #include "engine/stop.h"
 #include <quire/tokenizer.h>
 

@@ -5,9 +5,9 @@
 #include "engine/engine_impl.h"
 #include "engine/request.h"
 #include "engine/sizes.h"
-#include "model/gguf.h"
-#include "model/weights.h"
-#include "text/vocab_spec.h"
+#include "format/gguf.h"
+#include "model/load/weights.h"
+#include "tokenizer/vocab_spec.h"
 #include <math.h>
 #include <time.h>
 

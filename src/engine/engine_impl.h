@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* engine_impl.h - the engine object and its requests, shared by the files of this folder. */
-#ifndef QUIRE_ENGINE_ENGINE_IMPL_H
-#define QUIRE_ENGINE_ENGINE_IMPL_H
+#ifndef QR_ENGINE_ENGINE_IMPL_H
+#define QR_ENGINE_ENGINE_IMPL_H
 #include "engine/answer.h"
 #include "engine/sequence.h"
 #include <quire/engine.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* philox.h - Philox4x32-10 (Salmon et al. 2011): random numbers as a pure function of key and
  * counter. */
-#ifndef QUIRE_ENGINE_PHILOX_H
-#define QUIRE_ENGINE_PHILOX_H
+#ifndef QR_ENGINE_PHILOX_H
+#define QR_ENGINE_PHILOX_H
 #include <stdint.h>
 
 static inline void qr_philox_round(uint32_t c[4], const uint32_t k[2])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* request.h - what the files of the engine offer each other. */
-#ifndef QUIRE_ENGINE_REQUEST_H
-#define QUIRE_ENGINE_REQUEST_H
+#ifndef QR_ENGINE_REQUEST_H
+#define QR_ENGINE_REQUEST_H
 #include "engine/engine_impl.h"
 
 /* prompt.c */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rope_key.h - when keys that were computed for one sequence length are those of another. */
-#ifndef QUIRE_ENGINE_ROPE_KEY_H
-#define QUIRE_ENGINE_ROPE_KEY_H
+#ifndef QR_ENGINE_ROPE_KEY_H
+#define QR_ENGINE_ROPE_KEY_H
 #include "model/model.h"
 
 /* Rotary embeddings of some families change with the length of the sequence: longrope has one

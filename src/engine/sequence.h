@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sequence.h - one sequence in the KV cache: its tokens, and its blocks in every KV group. */
-#ifndef QUIRE_ENGINE_SEQUENCE_H
-#define QUIRE_ENGINE_SEQUENCE_H
+#ifndef QR_ENGINE_SEQUENCE_H
+#define QR_ENGINE_SEQUENCE_H
 #include <quire/kv_cache.h>
 #include <stdbool.h>
 

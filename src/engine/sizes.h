@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sizes.h - how long the context is and what its cache takes, before anything is reserved. */
-#ifndef QUIRE_ENGINE_SIZES_H
-#define QUIRE_ENGINE_SIZES_H
+#ifndef QR_ENGINE_SIZES_H
+#define QR_ENGINE_SIZES_H
 #include <quire/engine.h>
 
 struct qr_engine_sizes {

@@ -3,7 +3,7 @@
 #include "engine/stop.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 #include <string.h>
 
 static quire_status check(const char *const *strings, uint32_t n, struct quire_error *err)

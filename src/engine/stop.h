@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stop.h - stop strings over a stream of text: what may be shown, what must wait, and where to
  * cut. */
-#ifndef QUIRE_ENGINE_STOP_H
-#define QUIRE_ENGINE_STOP_H
+#ifndef QR_ENGINE_STOP_H
+#define QR_ENGINE_STOP_H
 #include <quire/status.h>
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attn_softmax.c - softmax state of a tile and the merge of spans, in plain C. */
-#include "base/kernel.h"
 #include "generic/fma.h"
+#include "kernels/kernels.h"
 #include "simd/half.h"
 #include <math.h>
 #include <stdbool.h>
@@ -41,10 +41,10 @@ static float tanh_own(float x)
     return copysignf(u / (u + 2), x);
 }
 
-static float score(const struct quire_attn_softmax_args *a, int r, int key)
+static float score(const struct qr_attn_softmax_args *a, int r, int key)
 {
     const float f = a->row_scale ? a->scale * a->row_scale[r] : a->scale;
-    float x = a->s[(size_t)r * QUIRE_TILE_KEYS + (size_t)key];
+    float x = a->s[(size_t)r * QR_TILE_KEYS + (size_t)key];
     if (a->k_scale)
         x *= a->k_scale[key];
     if (a->soft_cap > 0)
@@ -59,13 +59,13 @@ static float score(const struct quire_attn_softmax_args *a, int r, int key)
 }
 
 /* Moves the row's reference maximum if x_max is far above it. */
-static void raise_max(const struct quire_attn_softmax_args *a, int r, float x_max)
+static void raise_max(const struct qr_attn_softmax_args *a, int r, float x_max)
 {
-    if (!(x_max > a->m[r] + QUIRE_RESCALE_STEP))
+    if (!(x_max > a->m[r] + QR_RESCALE_STEP))
         return;
     const float c = exp2_own(a->m[r] - x_max);
     a->m[r] = x_max;
-    for (size_t i = (size_t)r * QUIRE_COLUMN_KEYS; i < (size_t)(r + 1) * QUIRE_COLUMN_KEYS; i++) {
+    for (size_t i = (size_t)r * QR_COLUMN_KEYS; i < (size_t)(r + 1) * QR_COLUMN_KEYS; i++) {
         a->l[i] *= c;
         if (a->l_exact)
             a->l_exact[i] *= c;
@@ -75,7 +75,7 @@ static void raise_max(const struct quire_attn_softmax_args *a, int r, float x_ma
 }
 
 /* Stores the weight of a key the row sees or not; returns it as it was stored. */
-static float store_weight(const struct quire_attn_softmax_args *a, size_t i, float p)
+static float store_weight(const struct qr_attn_softmax_args *a, size_t i, float p)
 {
     if (!a->p_bf16)
         return a->s[i] = p;
@@ -83,27 +83,27 @@ static float store_weight(const struct quire_attn_softmax_args *a, size_t i, flo
     return qr_bf16_to_f32(a->p_bf16[i]);
 }
 
-void quire_attn_softmax_generic(const struct quire_attn_softmax_args *a)
+void qr_attn_softmax_generic(const struct qr_attn_softmax_args *a)
 {
     for (int r = 0; r < a->n_rows; r++) {
         const uint64_t visible = a->visible[r];
-        float x[QUIRE_TILE_KEYS], x_max = -INFINITY;
+        float x[QR_TILE_KEYS], x_max = -INFINITY;
         if (!visible)
             continue;
-        for (int key = 0; key < QUIRE_TILE_KEYS; key++) {
+        for (int key = 0; key < QR_TILE_KEYS; key++) {
             x[key] = visible >> key & 1 ? score(a, r, key) : -INFINITY;
             x_max = x[key] > x_max ? x[key] : x_max;
         }
         raise_max(a, r, x_max);
         const float m =
             a->m[r] == -INFINITY ? 0 : a->m[r]; /* every score so far is -inf: all weights 0 */
-        for (int key = 0; key < QUIRE_TILE_KEYS; key++) {
+        for (int key = 0; key < QR_TILE_KEYS; key++) {
             const bool seen = visible >> key & 1;
             const float p = seen ? exp2_own(x[key] - m) : 0;
-            const size_t lane = (size_t)(r * QUIRE_COLUMN_KEYS + key % QUIRE_COLUMN_KEYS);
+            const size_t lane = (size_t)(r * QR_COLUMN_KEYS + key % QR_COLUMN_KEYS);
             const float factor = a->v_scale && seen ? a->v_scale[key] : 1;
             const float weight = a->v_scale && p * factor < 0x1p-126f ? 0 : p * factor;
-            const float stored = store_weight(a, (size_t)r * QUIRE_TILE_KEYS + (size_t)key, weight);
+            const float stored = store_weight(a, (size_t)r * QR_TILE_KEYS + (size_t)key, weight);
             if (a->l_exact)
                 a->l_exact[lane] += p;
             a->l[lane] += a->v_scale ? p : stored;
@@ -111,7 +111,7 @@ void quire_attn_softmax_generic(const struct quire_attn_softmax_args *a)
     }
 }
 
-void quire_attn_merge_generic(const struct quire_attn_merge_args *a)
+void qr_attn_merge_generic(const struct qr_attn_merge_args *a)
 {
     for (int r = 0; r < a->n_rows; r++) {
         float *acc = a->acc_o + (size_t)r * a->stride;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attn_tile.c - scores and weighted values of a tile in plain C, one element at a time. Also reads
  * plain rows. */
-#include "base/kernel.h"
 #include "generic/fma.h"
+#include "kernels/kernels.h"
 #include "simd/half.h"
 #include <float.h>
 #include <math.h>
@@ -83,40 +83,40 @@ static const void *row_of(const void *rows, int r, int n, bool native)
     return (const char *)rows + (size_t)r * (size_t)n * (native ? sizeof(uint16_t) : sizeof(float));
 }
 
-static void qk(enum element type, bool native, const struct quire_attn_qk_args *a)
+static void qk(enum element type, bool native, const struct qr_attn_qk_args *a)
 {
     const int n = a->head_size;
     const bool plain = n % 8 != 0;
-    for (int c = 0; c < QUIRE_TILE_COLUMNS; c++) {
-        float *s = a->s + c * QUIRE_COLUMN_KEYS;
+    for (int c = 0; c < QR_TILE_COLUMNS; c++) {
+        float *s = a->s + c * QR_COLUMN_KEYS;
         if (!a->k[c])
             continue;
         for (int r = 0; r < a->n_rows; r++)
-            memset(s + r * QUIRE_TILE_KEYS, 0, QUIRE_COLUMN_KEYS * sizeof *s);
+            memset(s + r * QR_TILE_KEYS, 0, QR_COLUMN_KEYS * sizeof *s);
         for (int i = 0; i < n; i++) {
             const int d = nth(i, n, native);
-            float k[QUIRE_COLUMN_KEYS];
-            for (int key = 0; key < QUIRE_COLUMN_KEYS; key++) /* plain rows lie along the tokens */
+            float k[QR_COLUMN_KEYS];
+            for (int key = 0; key < QR_COLUMN_KEYS; key++) /* plain rows lie along the tokens */
                 k[key] = plain ? element(type, plain, a->k[c], a->k_stride, key, d)
                                : element(type, plain, a->k[c], a->k_stride, d, key);
             for (int r = 0; r < a->n_rows; r++)
-                multiply_add(s + r * QUIRE_TILE_KEYS, row_at(row_of(a->q, r, n, native), d, native),
-                             k, QUIRE_COLUMN_KEYS, native);
+                multiply_add(s + r * QR_TILE_KEYS, row_at(row_of(a->q, r, n, native), d, native), k,
+                             QR_COLUMN_KEYS, native);
         }
     }
 }
 
-void quire_attn_qk_f32_generic(const struct quire_attn_qk_args *a) { qk(F32, false, a); }
-void quire_attn_qk_f16_generic(const struct quire_attn_qk_args *a) { qk(F16, false, a); }
-void quire_attn_qk_bf16_generic(const struct quire_attn_qk_args *a) { qk(BF16, false, a); }
-void quire_attn_qk_bf16_native_generic(const struct quire_attn_qk_args *a) { qk(BF16, true, a); }
-void quire_attn_qk_fp8_e4m3_generic(const struct quire_attn_qk_args *a) { qk(E4M3, true, a); }
-void quire_attn_qk_fp8_e5m2_generic(const struct quire_attn_qk_args *a) { qk(E5M2, true, a); }
-void quire_attn_qk_int8_generic(const struct quire_attn_qk_args *a) { qk(INT8, true, a); }
+void qr_attn_qk_f32_generic(const struct qr_attn_qk_args *a) { qk(F32, false, a); }
+void qr_attn_qk_f16_generic(const struct qr_attn_qk_args *a) { qk(F16, false, a); }
+void qr_attn_qk_bf16_generic(const struct qr_attn_qk_args *a) { qk(BF16, false, a); }
+void qr_attn_qk_bf16_native_generic(const struct qr_attn_qk_args *a) { qk(BF16, true, a); }
+void qr_attn_qk_fp8_e4m3_generic(const struct qr_attn_qk_args *a) { qk(E4M3, true, a); }
+void qr_attn_qk_fp8_e5m2_generic(const struct qr_attn_qk_args *a) { qk(E5M2, true, a); }
+void qr_attn_qk_int8_generic(const struct qr_attn_qk_args *a) { qk(INT8, true, a); }
 
 enum { V_PART = 64 }; /* values unpacked at a time */
 
-static void pv(enum element type, bool native, const struct quire_attn_pv_args *a)
+static void pv(enum element type, bool native, const struct qr_attn_pv_args *a)
 {
     const bool plain = a->v_head_size % 8 != 0;
     uint64_t any = 0;
@@ -124,35 +124,34 @@ static void pv(enum element type, bool native, const struct quire_attn_pv_args *
         any |= a->visible[r];
     for (int first = 0; first < a->v_head_size; first += V_PART) {
         const int width = a->v_head_size - first < V_PART ? a->v_head_size - first : V_PART;
-        for (int i = 0; i < QUIRE_TILE_KEYS; i++) {
-            const int key = nth(i, QUIRE_TILE_KEYS, native), c = key / QUIRE_COLUMN_KEYS;
+        for (int i = 0; i < QR_TILE_KEYS; i++) {
+            const int key = nth(i, QR_TILE_KEYS, native), c = key / QR_COLUMN_KEYS;
             const float none[V_PART] = { 0 };
             float v[V_PART];
             for (int d = 0; any >> key & 1 && d < width; d++)
-                v[d] =
-                    element(type, plain, a->v[c], a->v_stride, key % QUIRE_COLUMN_KEYS, first + d);
+                v[d] = element(type, plain, a->v[c], a->v_stride, key % QR_COLUMN_KEYS, first + d);
             for (int r = 0; r < a->n_rows; r++) {
                 const bool seen = a->visible[r] >> key & 1;
                 /* in pairs, a seen key's neighbour adds a zero, which turns -0 into 0 */
                 if (seen || (native && a->visible[r] >> (key ^ 1) & 1))
-                    multiply_add(
-                        a->o + (size_t)r * a->o_stride + first,
-                        seen ? row_at(row_of(a->p, r, QUIRE_TILE_KEYS, native), key, native) : 0,
-                        seen ? v : none, width, native);
+                    multiply_add(a->o + (size_t)r * a->o_stride + first,
+                                 seen ? row_at(row_of(a->p, r, QR_TILE_KEYS, native), key, native)
+                                      : 0,
+                                 seen ? v : none, width, native);
             }
         }
     }
 }
 
-void quire_attn_pv_f32_generic(const struct quire_attn_pv_args *a) { pv(F32, false, a); }
-void quire_attn_pv_f16_generic(const struct quire_attn_pv_args *a) { pv(F16, false, a); }
-void quire_attn_pv_bf16_generic(const struct quire_attn_pv_args *a) { pv(BF16, false, a); }
-void quire_attn_pv_bf16_native_generic(const struct quire_attn_pv_args *a) { pv(BF16, true, a); }
-void quire_attn_pv_fp8_e4m3_generic(const struct quire_attn_pv_args *a) { pv(E4M3, true, a); }
-void quire_attn_pv_fp8_e5m2_generic(const struct quire_attn_pv_args *a) { pv(E5M2, true, a); }
-void quire_attn_pv_int8_generic(const struct quire_attn_pv_args *a) { pv(INT8, true, a); }
+void qr_attn_pv_f32_generic(const struct qr_attn_pv_args *a) { pv(F32, false, a); }
+void qr_attn_pv_f16_generic(const struct qr_attn_pv_args *a) { pv(F16, false, a); }
+void qr_attn_pv_bf16_generic(const struct qr_attn_pv_args *a) { pv(BF16, false, a); }
+void qr_attn_pv_bf16_native_generic(const struct qr_attn_pv_args *a) { pv(BF16, true, a); }
+void qr_attn_pv_fp8_e4m3_generic(const struct qr_attn_pv_args *a) { pv(E4M3, true, a); }
+void qr_attn_pv_fp8_e5m2_generic(const struct qr_attn_pv_args *a) { pv(E5M2, true, a); }
+void qr_attn_pv_int8_generic(const struct qr_attn_pv_args *a) { pv(INT8, true, a); }
 
-static void unpack(enum element type, const struct quire_attn_unpack_args *a)
+static void unpack(enum element type, const struct qr_attn_unpack_args *a)
 {
     uint16_t table[256];
     for (int code = 0; code < 256; code++)
@@ -169,10 +168,10 @@ static void unpack(enum element type, const struct quire_attn_unpack_args *a)
         }
 }
 
-void quire_attn_unpack_fp8_e4m3_generic(const struct quire_attn_unpack_args *a) { unpack(E4M3, a); }
-void quire_attn_unpack_fp8_e5m2_generic(const struct quire_attn_unpack_args *a) { unpack(E5M2, a); }
+void qr_attn_unpack_fp8_e4m3_generic(const struct qr_attn_unpack_args *a) { unpack(E4M3, a); }
+void qr_attn_unpack_fp8_e5m2_generic(const struct qr_attn_unpack_args *a) { unpack(E5M2, a); }
 
-void quire_attn_unpack_int8_generic(const struct quire_attn_unpack_args *a)
+void qr_attn_unpack_int8_generic(const struct qr_attn_unpack_args *a)
 {
     for (int step = 0; step < a->n_steps; step++)
         for (int wide = 0; wide < a->n_cells * 16; wide++)
@@ -185,7 +184,7 @@ void quire_attn_unpack_int8_generic(const struct quire_attn_unpack_args *a)
 }
 
 /* step: values of a key, and keys of a value, that lie side by side */
-static void transpose(const struct quire_attn_transpose_args *a, size_t step, size_t bytes)
+static void transpose(const struct qr_attn_transpose_args *a, size_t step, size_t bytes)
 {
     for (size_t key = 0; key < (size_t)a->n_keys; key++)
         for (size_t d = 0; d < (size_t)a->n_values; d++) {
@@ -195,23 +194,14 @@ static void transpose(const struct quire_attn_transpose_args *a, size_t step, si
         }
 }
 
-void quire_attn_transpose_f32_generic(const struct quire_attn_transpose_args *a)
-{
-    transpose(a, 1, 4);
-}
-void quire_attn_transpose_f16_generic(const struct quire_attn_transpose_args *a)
-{
-    transpose(a, 1, 2);
-}
-void quire_attn_transpose_bf16_generic(const struct quire_attn_transpose_args *a)
-{
-    transpose(a, 2, 2);
-}
+void qr_attn_transpose_f32_generic(const struct qr_attn_transpose_args *a) { transpose(a, 1, 4); }
+void qr_attn_transpose_f16_generic(const struct qr_attn_transpose_args *a) { transpose(a, 1, 2); }
+void qr_attn_transpose_bf16_generic(const struct qr_attn_transpose_args *a) { transpose(a, 2, 2); }
 
-void quire_init_attn_generic(struct quire_kernels *k)
+void qr_init_attn_generic(struct qr_kernels *k)
 {
-#define X(ret, name, params) QUIRE_SET(k, name, generic);
-    QUIRE_KERNELS_ATTN(X)
+#define X(ret, name, params) QR_SET_KERNEL(k, name, generic);
+    QR_KERNELS_ATTN(X)
 #undef X
     k->attn_step = 6;
     k->attn_rows = 24;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fma.h - fused multiply-add in plain C for machines that have no instruction for it. */
-#ifndef QUIRE_GENERIC_FMA_H
-#define QUIRE_GENERIC_FMA_H
+#ifndef QR_GENERIC_FMA_H
+#define QR_GENERIC_FMA_H
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

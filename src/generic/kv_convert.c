@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kv_convert.c - narrowing and widening of cache elements, in integers: the reference. */
-#include "base/kernel.h"
+#include "kernels/kernels.h"
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -123,7 +123,7 @@ static uint32_t widen_fp8_e5m2(uint32_t code) { return widen_code(&E5M2, code); 
 /* Scale 1 has loops of its own: in one expression a compiler may divide or multiply by 1 after
  * all, and that is not exact for denormals and signalling NaNs in every mode of the FPU. */
 #define CONVERSIONS(name, type)                                                                    \
-    size_t quire_narrow_##name##_generic(type *dst, const float *src, float scale, size_t n)       \
+    size_t qr_narrow_##name##_generic(type *dst, const float *src, float scale, size_t n)          \
     {                                                                                              \
         size_t n_clipped = 0;                                                                      \
         if (scale == 1)                                                                            \
@@ -134,7 +134,7 @@ static uint32_t widen_fp8_e5m2(uint32_t code) { return widen_code(&E5M2, code); 
                 dst[i] = (type)narrow_##name(float_bits(src[i] / scale), &n_clipped);              \
         return n_clipped;                                                                          \
     }                                                                                              \
-    void quire_widen_##name##_generic(float *dst, const type *src, float scale, size_t n)          \
+    void qr_widen_##name##_generic(float *dst, const type *src, float scale, size_t n)             \
     {                                                                                              \
         if (scale == 1)                                                                            \
             for (size_t i = 0; i < n; i++)                                                         \
@@ -148,7 +148,7 @@ CONVERSIONS(f16, uint16_t)
 CONVERSIONS(fp8_e4m3, uint8_t)
 CONVERSIONS(fp8_e5m2, uint8_t)
 
-size_t quire_narrow_int8_generic(int8_t *dst, const float *src, float *scale, size_t n)
+size_t qr_narrow_int8_generic(int8_t *dst, const float *src, float *scale, size_t n)
 {
     size_t n_infinite = 0;
     float amax = 0;
@@ -160,28 +160,28 @@ size_t quire_narrow_int8_generic(int8_t *dst, const float *src, float *scale, si
     }
     const bool zero = !finite || amax < 0x1p-100f;
     const float inverse = zero ? 0 : 127 / amax;
-    *scale = !finite ? NAN : zero ? 0 : fminf(amax / 127, QUIRE_INT8_SCALE_MAX);
+    *scale = !finite ? NAN : zero ? 0 : fminf(amax / 127, QR_INT8_SCALE_MAX);
     for (size_t i = 0; i < n; i++)
         dst[i] = zero ? 0 : (int8_t)rintf(src[i] * inverse);
     return n_infinite;
 }
 
-void quire_widen_int8_generic(float *dst, const int8_t *src, float scale, size_t n)
+void qr_widen_int8_generic(float *dst, const int8_t *src, float scale, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         dst[i] = (float)src[i] * scale;
 }
 
-void quire_init_kv_generic(struct quire_kernels *k)
+void qr_init_kv_generic(struct qr_kernels *k)
 {
-    QUIRE_SET(k, narrow_bf16, generic);
-    QUIRE_SET(k, narrow_f16, generic);
-    QUIRE_SET(k, narrow_fp8_e4m3, generic);
-    QUIRE_SET(k, narrow_fp8_e5m2, generic);
-    QUIRE_SET(k, narrow_int8, generic);
-    QUIRE_SET(k, widen_bf16, generic);
-    QUIRE_SET(k, widen_f16, generic);
-    QUIRE_SET(k, widen_fp8_e4m3, generic);
-    QUIRE_SET(k, widen_fp8_e5m2, generic);
-    QUIRE_SET(k, widen_int8, generic);
+    QR_SET_KERNEL(k, narrow_bf16, generic);
+    QR_SET_KERNEL(k, narrow_f16, generic);
+    QR_SET_KERNEL(k, narrow_fp8_e4m3, generic);
+    QR_SET_KERNEL(k, narrow_fp8_e5m2, generic);
+    QR_SET_KERNEL(k, narrow_int8, generic);
+    QR_SET_KERNEL(k, widen_bf16, generic);
+    QR_SET_KERNEL(k, widen_f16, generic);
+    QR_SET_KERNEL(k, widen_fp8_e4m3, generic);
+    QR_SET_KERNEL(k, widen_fp8_e5m2, generic);
+    QR_SET_KERNEL(k, widen_int8, generic);
 }

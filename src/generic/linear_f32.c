@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_f32.c - f32 activations times any weight type, and bf16 times bf16, in plain C. */
-#include "base/kernel.h"
 #include "generic/fma.h"
 #include "generic/linear_unpack.h"
+#include "kernels/kernels.h"
 #include "simd/half.h"
 
 enum {
-    CHUNK_M = 32, /* activation rows whose accumulators are kept */
-    CHUNK_W =
-        QUIRE_GROUP_K * QUIRE_PANEL_ROWS, /* widened weights at a time: [256][16] or [64][64] */
+    CHUNK_M = 32,                         /* activation rows whose accumulators are kept */
+    CHUNK_W = QR_GROUP_K * QR_PANEL_ROWS, /* widened weights at a time: [256][16] or [64][64] */
 };
 
 /* Widens k values k0 .. k0 + kn - 1 of a panel to w[kn][rows of a panel]. */
@@ -42,7 +41,7 @@ static void multiply_row_bf16(const uint16_t *x, const float *w, size_t kn, size
         }
 }
 
-static void store_row(const struct quire_linear_args *a, size_t i, size_t j0, const float *acc,
+static void store_row(const struct qr_linear_kernel_args *a, size_t i, size_t j0, const float *acc,
                       size_t n)
 {
     float *out = a->out + i * a->out_stride + j0;
@@ -52,9 +51,9 @@ static void store_row(const struct quire_linear_args *a, size_t i, size_t j0, co
 
 /* Accumulators stay in memory while k is walked in chunks, so every weight is widened once per
  * CHUNK_M rows. */
-static void run(const struct quire_linear_args *a, size_t rows, bool bf16, widen_fn *widen)
+static void run(const struct qr_linear_kernel_args *a, size_t rows, bool bf16, widen_fn *widen)
 {
-    float w[CHUNK_W], acc[CHUNK_M * QUIRE_FLOAT_PANEL_ROWS];
+    float w[CHUNK_W], acc[CHUNK_M * QR_FLOAT_PANEL_ROWS];
     const size_t k_step = CHUNK_W / rows, k_end = bf16 ? a->k + a->k % 2 : a->k;
     for (size_t j0 = 0; j0 < a->n; j0 += rows) {
         const uint8_t *panel = (const uint8_t *)a->w + j0 / rows * a->panel_bytes;
@@ -79,7 +78,7 @@ static void run(const struct quire_linear_args *a, size_t rows, bool bf16, widen
     }
 }
 
-enum { F = QUIRE_FLOAT_PANEL_ROWS };
+enum { F = QR_FLOAT_PANEL_ROWS };
 
 static void widen_f32(const uint8_t *panel, size_t k0, size_t kn, float *w)
 {
@@ -106,33 +105,32 @@ static void widen_bf16(const uint8_t *panel, size_t k0, size_t kn, float *w)
 }
 
 /* k0 is a multiple of a group. The products are exact, so the difference is the only rounding. */
-static void widen_quant(struct quire_panel_format f, const uint8_t *panel, size_t k0, size_t kn,
+static void widen_quant(struct qr_panel_format f, const uint8_t *panel, size_t k0, size_t kn,
                         float *w)
 {
     struct generic_group g;
-    const size_t sub = quire_panel_sub16(f) ? 16 : 32;
-    quire_generic_unpack(f, panel + k0 / QUIRE_GROUP_K * quire_panel_group_bytes(f, 8),
-                         kn / QUIRE_BLOCK_K, &g);
+    const size_t sub = qr_panel_sub16(f) ? 16 : 32;
+    qr_generic_unpack(f, panel + k0 / QR_GROUP_K * qr_panel_group_bytes(f, 8), kn / QR_BLOCK_K, &g);
     for (size_t k = 0; k < kn; k++)
-        for (size_t r = 0; r < QUIRE_PANEL_ROWS; r++) {
+        for (size_t r = 0; r < QR_PANEL_ROWS; r++) {
             const float v = g.scale[k / sub][r] * (float)g.w[k][r];
-            w[k * QUIRE_PANEL_ROWS + r] = quire_panel_has_min(f) ? v - g.min[k / sub][r] : v;
+            w[k * QR_PANEL_ROWS + r] = qr_panel_has_min(f) ? v - g.min[k / sub][r] : v;
         }
 }
 
-void quire_linear_f32_f32_generic(const struct quire_linear_args *a)
+void qr_linear_f32_f32_generic(const struct qr_linear_kernel_args *a)
 {
     run(a, F, false, widen_f32);
 }
-void quire_linear_f32_f16_generic(const struct quire_linear_args *a)
+void qr_linear_f32_f16_generic(const struct qr_linear_kernel_args *a)
 {
     run(a, F, false, widen_f16);
 }
-void quire_linear_f32_bf16_generic(const struct quire_linear_args *a)
+void qr_linear_f32_bf16_generic(const struct qr_linear_kernel_args *a)
 {
     run(a, F, false, widen_bf16);
 }
-void quire_linear_native_bf16_generic(const struct quire_linear_args *a)
+void qr_linear_native_bf16_generic(const struct qr_linear_kernel_args *a)
 {
     run(a, F, true, widen_bf16);
 }
@@ -140,11 +138,11 @@ void quire_linear_native_bf16_generic(const struct quire_linear_args *a)
 #define X(name, NAME, ...)                                                                         \
     static void widen_##name(const uint8_t *panel, size_t k0, size_t kn, float *w)                 \
     {                                                                                              \
-        widen_quant((struct quire_panel_format)QUIRE_PANEL_FORMAT(__VA_ARGS__), panel, k0, kn, w); \
+        widen_quant((struct qr_panel_format)QR_PANEL_FORMAT(__VA_ARGS__), panel, k0, kn, w);       \
     }                                                                                              \
-    void quire_linear_f32_##name##_generic(const struct quire_linear_args *a)                      \
+    void qr_linear_f32_##name##_generic(const struct qr_linear_kernel_args *a)                     \
     {                                                                                              \
-        run(a, QUIRE_PANEL_ROWS, false, widen_##name);                                             \
+        run(a, QR_PANEL_ROWS, false, widen_##name);                                                \
     }
-QUIRE_QUANT_TYPES(X)
+QR_QUANT_TYPES(X)
 #undef X

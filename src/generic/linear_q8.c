@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_q8.c - int8 activations times quantised weights, and their quantisation, in plain C. */
-#include "base/kernel.h"
 #include "generic/fma.h"
 #include "generic/linear_unpack.h"
+#include "kernels/kernels.h"
 #include "simd/half.h"
 
-enum { R = QUIRE_PANEL_ROWS, CHUNK_M = 32 };
+enum { R = QR_PANEL_ROWS, CHUNK_M = 32 };
 
 /* One sub-block of `sub` values of one activation row (N2). */
 static void multiply_sub(const int16_t (*w)[R], const int8_t *q, size_t sub, const float *scale,
@@ -20,22 +20,22 @@ static void multiply_sub(const int16_t (*w)[R], const int8_t *q, size_t sub, con
 }
 
 /* d * the sum of sub-block `half`'s q. */
-static float d_sum(const struct quire_q8_block *a, size_t sub, size_t half)
+static float d_sum(const struct qr_q8_block *a, size_t sub, size_t half)
 {
-    if (sub == QUIRE_BLOCK_K)
+    if (sub == QR_BLOCK_K)
         return a->d_sum;
     return a->d * (float)(half ? a->minus_half - a->minus_sum : -a->minus_half);
 }
 
-static void multiply_group(struct quire_panel_format f, const struct generic_group *g,
-                           size_t n_blocks, const struct quire_q8_block *q, float *acc)
+static void multiply_group(struct qr_panel_format f, const struct generic_group *g, size_t n_blocks,
+                           const struct qr_q8_block *q, float *acc)
 {
-    const size_t sub = quire_panel_sub16(f) ? 16 : 32, per_block = QUIRE_BLOCK_K / sub;
+    const size_t sub = qr_panel_sub16(f) ? 16 : 32, per_block = QR_BLOCK_K / sub;
     for (size_t i = 0; i < n_blocks * per_block; i++) {
-        const struct quire_q8_block *a = q + i / per_block;
+        const struct qr_q8_block *a = q + i / per_block;
         const size_t half = i % per_block;
         multiply_sub(g->w + i * sub, a->q + half * sub, sub, g->scale[i], a->d, acc);
-        if (!quire_panel_has_min(f))
+        if (!qr_panel_has_min(f))
             continue;
         const float ds = d_sum(a, sub, half);
         for (size_t r = 0; r < R; r++)
@@ -43,21 +43,21 @@ static void multiply_group(struct quire_panel_format f, const struct generic_gro
     }
 }
 
-static void run_panel(struct quire_panel_format f, const struct quire_linear_args *a,
+static void run_panel(struct qr_panel_format f, const struct qr_linear_kernel_args *a,
                       const uint8_t *panel, size_t i0, size_t m, float (*acc)[R])
 {
     struct generic_group g;
-    const size_t blocks = a->k / QUIRE_BLOCK_K;
-    for (size_t b0 = 0; b0 < blocks; b0 += QUIRE_GROUP_K / QUIRE_BLOCK_K) {
+    const size_t blocks = a->k / QR_BLOCK_K;
+    for (size_t b0 = 0; b0 < blocks; b0 += QR_GROUP_K / QR_BLOCK_K) {
         const size_t nb = blocks - b0 < 8 ? blocks - b0 : 8;
-        quire_generic_unpack(f, panel, nb, &g);
-        panel += quire_panel_group_bytes(f, nb);
+        qr_generic_unpack(f, panel, nb, &g);
+        panel += qr_panel_group_bytes(f, nb);
         for (size_t i = 0; i < m; i++)
             multiply_group(f, &g, nb, a->q + (i0 + i) * a->q_stride + b0, acc[i]);
     }
 }
 
-static void run(struct quire_panel_format f, const struct quire_linear_args *a)
+static void run(struct qr_panel_format f, const struct qr_linear_kernel_args *a)
 {
     float acc[CHUNK_M][R];
     for (size_t j0 = 0; j0 < a->n; j0 += R) {
@@ -75,33 +75,33 @@ static void run(struct quire_panel_format f, const struct quire_linear_args *a)
 }
 
 #define X(name, NAME, ...)                                                                         \
-    void quire_linear_q8_##name##_generic(const struct quire_linear_args *a)                       \
+    void qr_linear_q8_##name##_generic(const struct qr_linear_kernel_args *a)                      \
     {                                                                                              \
-        run((struct quire_panel_format)QUIRE_PANEL_FORMAT(__VA_ARGS__), a);                        \
+        run((struct qr_panel_format)QR_PANEL_FORMAT(__VA_ARGS__), a);                              \
     }
-QUIRE_QUANT_TYPES(X)
+QR_QUANT_TYPES(X)
 #undef X
 
 /* The largest magnitude as bits: there NaN and Inf compare above every number. */
 static uint32_t max_magnitude(const float *x)
 {
     uint32_t max = 0;
-    for (size_t i = 0; i < QUIRE_BLOCK_K; i++) {
+    for (size_t i = 0; i < QR_BLOCK_K; i++) {
         const uint32_t bits = qr_f32_to_bits(x[i]) & 0x7fffffff;
         max = bits > max ? bits : max;
     }
     return max;
 }
 
-void quire_quant_act_q8_generic(struct quire_q8_block *q, const float *x, size_t n_blocks)
+void qr_quant_act_q8_generic(struct qr_q8_block *q, const float *x, size_t n_blocks)
 {
-    for (size_t b = 0; b < n_blocks; b++, q++, x += QUIRE_BLOCK_K) {
+    for (size_t b = 0; b < n_blocks; b++, q++, x += QR_BLOCK_K) {
         const uint32_t max = max_magnitude(x);
         const float amax = qr_bits_to_f32(max);
         const bool finite = max < 0x7f800000, zero = !finite || amax < 0x1p-100f;
         const float inv = zero ? 0 : 127 / amax;
         int32_t sum[2] = { 0, 0 };
-        for (size_t i = 0; i < QUIRE_BLOCK_K; i++) {
+        for (size_t i = 0; i < QR_BLOCK_K; i++) {
             q->q[i] = zero ? 0 : (int8_t)lrintf(x[i] * inv);
             sum[i / 16] += q->q[i];
         }

@@ -3,39 +3,38 @@
 #include "generic/linear_unpack.h"
 #include "simd/half.h"
 
-enum { R = QUIRE_PANEL_ROWS };
+enum { R = QR_PANEL_ROWS };
 
 static const uint8_t luts[][16] = {
-    [QUIRE_LUT_IQ4] = { QUIRE_IQ4_BYTES },
-    [QUIRE_LUT_MXFP4] = { QUIRE_MXFP4_BYTES },
-    [QUIRE_LUT_IQ3_XXS] = { QUIRE_IQ3_XXS_BYTES },
-    [QUIRE_LUT_IQ3_S] = { QUIRE_IQ3_S_BYTES },
+    [QR_LUT_IQ4] = { QR_IQ4_BYTES },
+    [QR_LUT_MXFP4] = { QR_MXFP4_BYTES },
+    [QR_LUT_IQ3_XXS] = { QR_IQ3_XXS_BYTES },
+    [QR_LUT_IQ3_S] = { QR_IQ3_S_BYTES },
 };
 
 /* `bits` bits of byte x (row x / 4, k x % 4) of step s in a plane. */
 static int plane_bits(const uint8_t *plane, int bits, int s, int x)
 {
     const int per_line = 8 / bits;
-    return plane[s / per_line * QUIRE_LINE + x] >> (bits * (s % per_line)) & ((1 << bits) - 1);
+    return plane[s / per_line * QR_LINE + x] >> (bits * (s % per_line)) & ((1 << bits) - 1);
 }
 
 /* Byte x of step s of three bits: bits 6 and 7 of the lines make up the last two steps. */
 static int three_bits(const uint8_t *body, int s, int x)
 {
-    const int last =
-        body[x] >> 6 | body[QUIRE_LINE + x] >> 6 << 2 | body[2 * QUIRE_LINE + x] >> 6 << 4;
-    return (s < 6 ? body[s / 2 * QUIRE_LINE + x] : last) >> (3 * (s % 2)) & 7;
+    const int last = body[x] >> 6 | body[QR_LINE + x] >> 6 << 2 | body[2 * QR_LINE + x] >> 6 << 4;
+    return (s < 6 ? body[s / 2 * QR_LINE + x] : last) >> (3 * (s % 2)) & 7;
 }
 
-static void unpack_block(struct quire_panel_format f, const uint8_t *body, int16_t (*w)[R])
+static void unpack_block(struct qr_panel_format f, const uint8_t *body, int16_t (*w)[R])
 {
-    for (int s = 0; s < QUIRE_BLOCK_K / 4; s++)
-        for (int x = 0; x < QUIRE_LINE; x++) {
+    for (int s = 0; s < QR_BLOCK_K / 4; s++)
+        for (int x = 0; x < QR_LINE; x++) {
             int code =
                 f.low_bits == 3 ? three_bits(body, s, x) : plane_bits(body, f.low_bits, s, x);
             if (f.high_bits)
-                code |= plane_bits(body + f.low_bits * QUIRE_LINE, f.high_bits, s, x) << f.low_bits;
-            if (f.lut != QUIRE_LUT_NONE)
+                code |= plane_bits(body + f.low_bits * QR_LINE, f.high_bits, s, x) << f.low_bits;
+            if (f.lut != QR_LUT_NONE)
                 code = luts[f.lut][code];
             w[4 * s + x % 4][x / 4] = (int16_t)(code - f.offset);
         }
@@ -49,33 +48,33 @@ static float f16_at(const uint8_t *p, size_t i)
 }
 
 /* K types: d times 8 or 16 small scales, and dmin times as many minimums. */
-static void unpack_k_scales(struct quire_panel_format f, const uint8_t *h, struct generic_group *g)
+static void unpack_k_scales(struct qr_panel_format f, const uint8_t *h, struct generic_group *g)
 {
-    const size_t n = quire_panel_sub16(f) ? 16 : 8;
+    const size_t n = qr_panel_sub16(f) ? 16 : 8;
     for (size_t i = 0; i < n; i++)
         for (size_t r = 0; r < R; r++) {
             const float d = f16_at(h, r), dmin = f16_at(h, R + r);
             const uint8_t scale = h[64 + i * R + r];
-            if (f.scales == QUIRE_SCALE_K8_MIN) {
+            if (f.scales == QR_SCALE_K8_MIN) {
                 g->scale[i][r] = d * scale;
                 g->min[i][r] = dmin * h[192 + i * R + r];
-            } else if (f.scales == QUIRE_SCALE_K16_MIN) {
+            } else if (f.scales == QR_SCALE_K16_MIN) {
                 g->scale[i][r] = d * (scale & 15);
                 g->min[i][r] = dmin * (scale >> 4);
             } else {
-                g->scale[i][r] = d * (int8_t)scale * (f.scales == QUIRE_SCALE_K8_HALF ? 0.5f : 1);
+                g->scale[i][r] = d * (int8_t)scale * (f.scales == QR_SCALE_K8_HALF ? 0.5f : 1);
             }
         }
 }
 
-static void unpack_scales(struct quire_panel_format f, const uint8_t *h, size_t n_blocks,
+static void unpack_scales(struct qr_panel_format f, const uint8_t *h, size_t n_blocks,
                           struct generic_group *g)
 {
     for (size_t b = 0; b < n_blocks; b++)
         for (size_t r = 0; r < R; r++) {
-            if (f.scales == QUIRE_SCALE_D) {
+            if (f.scales == QR_SCALE_D) {
                 g->scale[b][r] = f16_at(h, b * R + r);
-            } else if (f.scales == QUIRE_SCALE_DM) {
+            } else if (f.scales == QR_SCALE_DM) {
                 g->scale[b][r] = f16_at(h, 2 * b * R + r);
                 g->min[b][r] = -f16_at(h, (2 * b + 1) * R + r);
             } else {
@@ -84,14 +83,14 @@ static void unpack_scales(struct quire_panel_format f, const uint8_t *h, size_t 
         }
 }
 
-void quire_generic_unpack(struct quire_panel_format f, const uint8_t *group, size_t n_blocks,
-                          struct generic_group *g)
+void qr_generic_unpack(struct qr_panel_format f, const uint8_t *group, size_t n_blocks,
+                       struct generic_group *g)
 {
-    if (f.scales == QUIRE_SCALE_D || f.scales == QUIRE_SCALE_DM || f.scales == QUIRE_SCALE_E8M0)
+    if (f.scales == QR_SCALE_D || f.scales == QR_SCALE_DM || f.scales == QR_SCALE_E8M0)
         unpack_scales(f, group, n_blocks, g);
     else
         unpack_k_scales(f, group, g);
-    group += quire_panel_header_bytes(f, n_blocks);
+    group += qr_panel_header_bytes(f, n_blocks);
     for (size_t b = 0; b < n_blocks; b++)
-        unpack_block(f, group + b * quire_panel_block_bytes(f), g->w + b * QUIRE_BLOCK_K);
+        unpack_block(f, group + b * qr_panel_block_bytes(f), g->w + b * QR_BLOCK_K);
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_unpack.h - plain reading of one group of a quantised panel. */
-#ifndef QUIRE_GENERIC_LINEAR_UNPACK_H
-#define QUIRE_GENERIC_LINEAR_UNPACK_H
-#include "base/kernels_linear.h"
+#ifndef QR_GENERIC_LINEAR_UNPACK_H
+#define QR_GENERIC_LINEAR_UNPACK_H
+#include "kernels/kernels_linear.h"
 
 /* Integer weights and, per sub-block of 32 (or 16) k, what they are multiplied by and what is
  * subtracted. */
 struct generic_group {
-    int16_t w[QUIRE_GROUP_K][QUIRE_PANEL_ROWS];
-    float scale[16][QUIRE_PANEL_ROWS];
-    float min[16][QUIRE_PANEL_ROWS];
+    int16_t w[QR_GROUP_K][QR_PANEL_ROWS];
+    float scale[16][QR_PANEL_ROWS];
+    float min[16][QR_PANEL_ROWS];
 };
 
-void quire_generic_unpack(struct quire_panel_format f, const uint8_t *group, size_t n_blocks,
-                          struct generic_group *g);
+void qr_generic_unpack(struct qr_panel_format f, const uint8_t *group, size_t n_blocks,
+                       struct generic_group *g);
 
 #endif

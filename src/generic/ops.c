@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ops.c - row-wise kernels in plain C: the readable form of what the vector levels do. */
-#include "base/kernel.h"
+#include "kernels/kernels.h"
 #include <math.h>
 
 /* 16 lane sums added by a fixed tree, the order every level keeps. */
@@ -30,16 +30,16 @@ static float sum(const float *x, size_t n)
     return tree_sum(s);
 }
 
-void quire_rms_norm_generic(float *out, const float *x, const float *w, float w_add, float eps,
-                            size_t n)
+void qr_rms_norm_generic(float *out, const float *x, const float *w, float w_add, float eps,
+                         size_t n)
 {
     const float scale = 1 / sqrtf(sum_of_squares(x, 0, n) / (float)n + eps);
     for (size_t i = 0; i < n; i++)
         out[i] = x[i] * scale * (w ? w[i] + w_add : 1);
 }
 
-void quire_layer_norm_generic(float *out, const float *x, const float *w, const float *b,
-                              float w_add, float eps, size_t n)
+void qr_layer_norm_generic(float *out, const float *x, const float *w, const float *b, float w_add,
+                           float eps, size_t n)
 {
     const float mean = sum(x, n) / (float)n;
     const float scale = 1 / sqrtf(sum_of_squares(x, mean, n) / (float)n + eps);
@@ -47,13 +47,13 @@ void quire_layer_norm_generic(float *out, const float *x, const float *w, const 
         out[i] = fmaf((x[i] - mean) * scale, w ? w[i] + w_add : 1, b ? b[i] : 0);
 }
 
-void quire_silu_mul_generic(float *gate, const float *up, size_t n)
+void qr_silu_mul_generic(float *gate, const float *up, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         gate[i] = gate[i] / (1 + expf(-gate[i])) * (up ? up[i] : 1);
 }
 
-void quire_gelu_tanh_mul_generic(float *gate, const float *up, size_t n)
+void qr_gelu_tanh_mul_generic(float *gate, const float *up, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const float x = gate[i],
@@ -62,37 +62,37 @@ void quire_gelu_tanh_mul_generic(float *gate, const float *up, size_t n)
     }
 }
 
-void quire_gelu_erf_mul_generic(float *gate, const float *up, size_t n)
+void qr_gelu_erf_mul_generic(float *gate, const float *up, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         gate[i] = 0.5f * gate[i] * (1 + erff(gate[i] * 0.70710678118654752f)) * (up ? up[i] : 1);
 }
 
-void quire_axpy_generic(float *y, float a, const float *x, size_t n)
+void qr_axpy_generic(float *y, float a, const float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         y[i] = fmaf(a, x[i], y[i]);
 }
 
-void quire_scale_generic(float *x, float a, size_t n)
+void qr_scale_generic(float *x, float a, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         x[i] *= a;
 }
 
-void quire_add_generic(float *x, const float *b, size_t n)
+void qr_add_generic(float *x, const float *b, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         x[i] += b[i];
 }
 
-void quire_soft_cap_generic(float *x, float cap, size_t n)
+void qr_soft_cap_generic(float *x, float cap, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         x[i] = cap * tanhf(x[i] / cap);
 }
 
-void quire_rope_generic(float *x, const float *c, const float *s, size_t n, int half)
+void qr_rope_generic(float *x, const float *c, const float *s, size_t n, int half)
 {
     for (size_t i = 0; i < n / 2; i++) {
         float *a = half ? &x[i] : &x[2 * i], *b = half ? &x[i + n / 2] : &x[2 * i + 1];
@@ -102,16 +102,16 @@ void quire_rope_generic(float *x, const float *c, const float *s, size_t n, int 
     }
 }
 
-void quire_init_ops_generic(struct quire_kernels *k)
+void qr_init_ops_generic(struct qr_kernels *k)
 {
-    QUIRE_SET(k, rms_norm, generic);
-    QUIRE_SET(k, layer_norm, generic);
-    QUIRE_SET(k, silu_mul, generic);
-    QUIRE_SET(k, gelu_tanh_mul, generic);
-    QUIRE_SET(k, gelu_erf_mul, generic);
-    QUIRE_SET(k, axpy, generic);
-    QUIRE_SET(k, scale, generic);
-    QUIRE_SET(k, add, generic);
-    QUIRE_SET(k, soft_cap, generic);
-    QUIRE_SET(k, rope, generic);
+    QR_SET_KERNEL(k, rms_norm, generic);
+    QR_SET_KERNEL(k, layer_norm, generic);
+    QR_SET_KERNEL(k, silu_mul, generic);
+    QR_SET_KERNEL(k, gelu_tanh_mul, generic);
+    QR_SET_KERNEL(k, gelu_erf_mul, generic);
+    QR_SET_KERNEL(k, axpy, generic);
+    QR_SET_KERNEL(k, scale, generic);
+    QR_SET_KERNEL(k, add, generic);
+    QR_SET_KERNEL(k, soft_cap, generic);
+    QR_SET_KERNEL(k, rope, generic);
 }

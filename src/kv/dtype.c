@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include <string.h>
 
-static size_t narrow_f32(const struct quire_kernels *k, void *dst, const float *src, float *scale,
+static size_t narrow_f32(const struct qr_kernels *k, void *dst, const float *src, float *scale,
                          size_t n)
 {
     (void)k, (void)scale;
@@ -12,7 +12,7 @@ static size_t narrow_f32(const struct quire_kernels *k, void *dst, const float *
     return 0;
 }
 
-static void widen_f32(const struct quire_kernels *k, float *dst, const void *src, float scale,
+static void widen_f32(const struct qr_kernels *k, float *dst, const void *src, float scale,
                       size_t n)
 {
     (void)k, (void)scale;
@@ -21,13 +21,13 @@ static void widen_f32(const struct quire_kernels *k, float *dst, const void *src
 
 /* scale_arg: what narrow hands its kernel, the scale or where to store the row's */
 #define KERNELS(name, scale_arg)                                                                   \
-    static size_t narrow_##name(const struct quire_kernels *k, void *dst, const float *src,        \
+    static size_t narrow_##name(const struct qr_kernels *k, void *dst, const float *src,           \
                                 float *scale, size_t n)                                            \
     {                                                                                              \
         return k->narrow_##name(dst, src, scale_arg, n);                                           \
     }                                                                                              \
-    static void widen_##name(const struct quire_kernels *k, float *dst, const void *src,           \
-                             float scale, size_t n)                                                \
+    static void widen_##name(const struct qr_kernels *k, float *dst, const void *src, float scale, \
+                             size_t n)                                                             \
     {                                                                                              \
         k->widen_##name(dst, src, scale, n);                                                       \
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dtype.h - what the cache knows about each storage type. */
-#ifndef QUIRE_KV_DTYPE_H
-#define QUIRE_KV_DTYPE_H
-#include "base/kernel.h"
+#ifndef QR_KV_DTYPE_H
+#define QR_KV_DTYPE_H
+#include "kernels/kernels.h"
 #include <quire/kv_cache.h>
 #include <stdbool.h>
 
@@ -23,10 +23,9 @@ struct qr_kv_dtype {
     /* n values, one row, rounded into the type and back by the kernels of a level; narrow returns
      * how many were clipped. Elements are aligned to their size. A type with row scales sets *scale
      * in narrow; for the others it is read. */
-    size_t (*narrow)(const struct quire_kernels *k, void *dst, const float *src, float *scale,
+    size_t (*narrow)(const struct qr_kernels *k, void *dst, const float *src, float *scale,
                      size_t n);
-    void (*widen)(const struct quire_kernels *k, float *dst, const void *src, float scale,
-                  size_t n);
+    void (*widen)(const struct qr_kernels *k, float *dst, const void *src, float scale, size_t n);
 };
 
 /* The row of a type; NULL for a number that is none. */

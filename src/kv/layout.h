@@ -16,8 +16,8 @@
  * Dp = D rounded up to 16. Head sizes that are not a multiple of 8 use plain rows, [g][D] for K and
  * V alike. The four 16-token columns of a 64-key tile are therefore equally shaped whatever the
  * block size is; only the stride between d steps differs (g tokens). */
-#ifndef QUIRE_KV_LAYOUT_H
-#define QUIRE_KV_LAYOUT_H
+#ifndef QR_KV_LAYOUT_H
+#define QR_KV_LAYOUT_H
 #include "kv/dtype.h"
 
 enum { QR_KV_MAX_HEAD_SIZE = 1024 };

@@ -2,8 +2,8 @@
 /* pool.c - creates and destroys a cache, and answers questions about it. */
 #include "kv/pool.h"
 #include "base/alloc.h"
-#include "base/dispatch.h"
 #include "base/error.h"
+#include "kernels/dispatch.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -103,7 +103,7 @@ quire_status quire_kv_create(const struct quire_kv_config *config, struct quire_
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
     struct quire_kv_config c;
-    const struct quire_kernels *kernels;
+    const struct qr_kernels *kernels;
     struct quire_kv_cache *kv = NULL;
     QR_TRY(qr_kv_config_check(config, &c, err));
     QR_TRY(qr_kernels_get(c.isa, &kernels, err));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pool.h - the cache object as the library sees it. */
-#ifndef QUIRE_KV_POOL_H
-#define QUIRE_KV_POOL_H
-#include "base/kernel.h"
+#ifndef QR_KV_POOL_H
+#define QR_KV_POOL_H
+#include "kernels/kernels.h"
 #include "kv/layout.h"
 #include <quire/kv_cache.h>
 
@@ -30,7 +30,7 @@ struct qr_kv_group {
 struct quire_kv_cache {
     const struct quire_allocator *allocator;
     const struct quire_logger *logger;
-    const struct quire_kernels *kernels;
+    const struct qr_kernels *kernels;
     unsigned char *pool;
     size_t pool_bytes, tables_bytes;
     uint64_t clipped; /* atomic */

@@ -43,7 +43,7 @@ static quire_status check_args(struct read_run *r, struct quire_error *err)
 }
 
 /* n values to a float row that need not be aligned. */
-static void store_row(const struct quire_kernels *kernels, const struct qr_kv_dtype *type,
+static void store_row(const struct qr_kernels *kernels, const struct qr_kv_dtype *type,
                       const void *codes, float scale, float *out, size_t n)
 {
     float buffer[QR_KV_MAX_HEAD_SIZE];

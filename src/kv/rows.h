@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rows.h - one row (token, head) of keys or values between a block and plain memory. */
-#ifndef QUIRE_KV_ROWS_H
-#define QUIRE_KV_ROWS_H
+#ifndef QR_KV_ROWS_H
+#define QR_KV_ROWS_H
 #include "kv/pool.h"
 
 /* A row of the largest head size and the widest element, V's padding included. */

@@ -50,7 +50,7 @@ static quire_status check_args(const struct quire_kv_cache *kv, const struct qui
 }
 
 /* A row as f32: where it lies when that can be read directly, else in buffer. */
-static const float *row_as_f32(const struct quire_kernels *kernels, enum quire_kv_dtype dtype,
+static const float *row_as_f32(const struct qr_kernels *kernels, enum quire_kv_dtype dtype,
                                const void *row, size_t n, float *buffer)
 {
     if (dtype == QUIRE_KV_F32) {
@@ -93,7 +93,7 @@ static size_t write_side(const struct write_run *r, enum side side, uint32_t hea
                          size_t end)
 {
     const struct quire_kv_write_args *a = r->args;
-    const struct quire_kernels *kernels = r->kv->kernels;
+    const struct qr_kernels *kernels = r->kv->kernels;
     const struct qr_kv_layout *l = &r->kv->groups[a->group].layout;
     const bool v = side == VALUES;
     const struct qr_kv_strides *stride = v ? &r->v : &r->k;

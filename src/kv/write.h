@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* write.h - storing the new rows of one head, for stages that make rows and store them in one go. */
-#ifndef QUIRE_KV_WRITE_H
-#define QUIRE_KV_WRITE_H
+#ifndef QR_KV_WRITE_H
+#define QR_KV_WRITE_H
 #include "kv/pool.h"
 
 /* Rounds and stores the keys, or the values, of all tokens of one head, by one thread. args are as

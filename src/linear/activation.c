@@ -24,12 +24,12 @@ bool qr_act_bytes(unsigned views, size_t m, size_t k, size_t *bytes)
     if (k > SIZE_MAX - 128 || !qr_mul_size(m, round_up(k, 64) + 64, &values) ||
         values > SIZE_MAX / 8)
         return false;
-    if ((views & QR_ACT_Q8) && k % QUIRE_BLOCK_K != 0)
+    if ((views & QR_ACT_Q8) && k % QR_BLOCK_K != 0)
         return false;
     if (views & QR_ACT_BF16)
         total += m * bf16_stride(0, k) * sizeof(uint16_t);
     if (views & QR_ACT_Q8)
-        total += m * (k / QUIRE_BLOCK_K) * sizeof(struct quire_q8_block);
+        total += m * (k / QR_BLOCK_K) * sizeof(struct qr_q8_block);
     *bytes = round_up(total, ALIGN);
     return true;
 }
@@ -45,8 +45,8 @@ void qr_act_init(struct qr_act *act, unsigned views, const float *x, size_t x_st
         p += m * act->bf16_stride * sizeof *act->bf16;
     }
     if (views & QR_ACT_Q8) {
-        act->q = (struct quire_q8_block *)(void *)p;
-        act->q_stride = k / QUIRE_BLOCK_K;
+        act->q = (struct qr_q8_block *)(void *)p;
+        act->q_stride = k / QR_BLOCK_K;
     }
 }
 
@@ -62,7 +62,7 @@ struct qr_act qr_act_rows(const struct qr_act *act, size_t first, size_t n)
     return rows;
 }
 
-void qr_act_put(const struct qr_act *act, const struct quire_kernels *kernels, size_t i, size_t k0,
+void qr_act_put(const struct qr_act *act, const struct qr_kernels *kernels, size_t i, size_t k0,
                 const float *x, size_t n)
 {
     if (act->views & QR_ACT_BF16) {
@@ -72,11 +72,10 @@ void qr_act_put(const struct qr_act *act, const struct quire_kernels *kernels, s
             memset(row + act->k, 0, (act->bf16_stride - act->k) * sizeof *row);
     }
     if (act->views & QR_ACT_Q8)
-        kernels->quant_act_q8(act->q + i * act->q_stride + k0 / QUIRE_BLOCK_K, x,
-                              n / QUIRE_BLOCK_K);
+        kernels->quant_act_q8(act->q + i * act->q_stride + k0 / QR_BLOCK_K, x, n / QR_BLOCK_K);
 }
 
-void qr_act_part(const struct qr_act *act, const struct quire_kernels *kernels,
+void qr_act_part(const struct qr_act *act, const struct qr_kernels *kernels,
                  const struct quire_team *team)
 {
     if (!(act->views & (QR_ACT_BF16 | QR_ACT_Q8)) || act->m == 0 || act->k == 0)
@@ -91,7 +90,7 @@ void qr_act_part(const struct qr_act *act, const struct quire_kernels *kernels,
     }
 }
 
-void qr_act_fill_rows(const struct qr_act *act, const struct quire_kernels *kernels, size_t begin,
+void qr_act_fill_rows(const struct qr_act *act, const struct qr_kernels *kernels, size_t begin,
                       size_t end)
 {
     for (size_t i = begin; i < end && act->k; i++)

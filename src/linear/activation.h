@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* activation.h - the input rows of a matmul in the forms that kernels read. */
-#ifndef QUIRE_LINEAR_ACTIVATION_H
-#define QUIRE_LINEAR_ACTIVATION_H
-#include "base/kernel.h"
+#ifndef QR_LINEAR_ACTIVATION_H
+#define QR_LINEAR_ACTIVATION_H
+#include "kernels/kernels.h"
 #include <quire/threads.h>
 
 enum qr_act_view {
@@ -23,7 +23,7 @@ struct qr_act {
     size_t f32_stride; /* floats */
     uint16_t *bf16;
     size_t bf16_stride; /* elements, even */
-    struct quire_q8_block *q;
+    struct qr_q8_block *q;
     size_t q_stride; /* blocks */
 };
 
@@ -41,16 +41,16 @@ struct qr_act qr_act_rows(const struct qr_act *act, size_t first, size_t n);
 
 /* Fills the views. Called by all members of a team; a barrier must follow before anyone reads
  * them. */
-void qr_act_part(const struct qr_act *act, const struct quire_kernels *kernels,
+void qr_act_part(const struct qr_act *act, const struct qr_kernels *kernels,
                  const struct quire_team *team);
 
 /* Fills the views of whole rows [begin, end), by one thread. */
-void qr_act_fill_rows(const struct qr_act *act, const struct quire_kernels *kernels, size_t begin,
+void qr_act_fill_rows(const struct qr_act *act, const struct qr_kernels *kernels, size_t begin,
                       size_t end);
 
 /* Fills the views (not F32) of values k0 .. k0 + n - 1 of row i from x[n], which need not lie in the
  * object's rows. k0 is a multiple of 32, and so is n unless it ends the row. */
-void qr_act_put(const struct qr_act *act, const struct quire_kernels *kernels, size_t i, size_t k0,
+void qr_act_put(const struct qr_act *act, const struct qr_kernels *kernels, size_t i, size_t k0,
                 const float *x, size_t n);
 
 #endif

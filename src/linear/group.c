@@ -6,21 +6,21 @@
 
 static const struct {
     uint32_t type;
-    struct quire_panel_format format;
+    struct qr_panel_format format;
 } formats[] = {
-#define X(name, NAME, ...) { QR_WEIGHT_##NAME, QUIRE_PANEL_FORMAT(__VA_ARGS__) },
-    QUIRE_QUANT_TYPES(X)
+#define X(name, NAME, ...) { QR_WEIGHT_##NAME, QR_PANEL_FORMAT(__VA_ARGS__) },
+    QR_QUANT_TYPES(X)
 #undef X
 };
 
 static const uint8_t code_luts[][16] = {
-    [QUIRE_LUT_IQ4] = { QUIRE_IQ4_BYTES },
-    [QUIRE_LUT_MXFP4] = { QUIRE_MXFP4_BYTES },
-    [QUIRE_LUT_IQ3_XXS] = { QUIRE_IQ3_XXS_BYTES },
-    [QUIRE_LUT_IQ3_S] = { QUIRE_IQ3_S_BYTES },
+    [QR_LUT_IQ4] = { QR_IQ4_BYTES },
+    [QR_LUT_MXFP4] = { QR_MXFP4_BYTES },
+    [QR_LUT_IQ3_XXS] = { QR_IQ3_XXS_BYTES },
+    [QR_LUT_IQ3_S] = { QR_IQ3_S_BYTES },
 };
 
-const struct quire_panel_format *qr_panel_format(uint32_t type)
+const struct qr_panel_format *qr_panel_format(uint32_t type)
 {
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
         if (formats[i].type == type)
@@ -31,7 +31,7 @@ const struct quire_panel_format *qr_panel_format(uint32_t type)
 size_t qr_group_raw_bytes(uint32_t type, size_t n_blocks)
 {
     const struct qr_weight_type_info *info = qr_weight_type_info(type);
-    return n_blocks * QUIRE_BLOCK_K / info->block_elems * info->block_bytes;
+    return n_blocks * QR_BLOCK_K / info->block_elems * info->block_bytes;
 }
 
 /* A value is scale * integer - min. Scale and min of a sub-block are exact in f32 for every format,
@@ -40,47 +40,47 @@ struct sub_block {
     float scale, min;
 };
 
-static struct sub_block sub_block(struct quire_panel_format f, const struct qr_group *g, size_t i)
+static struct sub_block sub_block(struct qr_panel_format f, const struct qr_group *g, size_t i)
 {
     struct sub_block s = { 0, 0 };
-    switch ((enum quire_scale_kind)f.scales) {
-    case QUIRE_SCALE_D:
+    switch ((enum qr_scale_kind)f.scales) {
+    case QR_SCALE_D:
         s.scale = qr_f16_to_f32(g->d[i]);
         break;
-    case QUIRE_SCALE_DM:
+    case QR_SCALE_DM:
         s.scale = qr_f16_to_f32(g->d[i]);
         s.min = -qr_f16_to_f32(g->m[i]);
         break;
-    case QUIRE_SCALE_E8M0:
+    case QR_SCALE_E8M0:
         s.scale = qr_e8m0_half_to_f32(g->scale[i]);
         break;
-    case QUIRE_SCALE_K8_MIN:
-    case QUIRE_SCALE_K16_MIN:
+    case QR_SCALE_K8_MIN:
+    case QR_SCALE_K16_MIN:
         s.scale = qr_f16_to_f32(g->d[0]) * g->scale[i];
         s.min = qr_f16_to_f32(g->m[0]) * g->min[i];
         break;
-    case QUIRE_SCALE_K8:
-    case QUIRE_SCALE_K16:
+    case QR_SCALE_K8:
+    case QR_SCALE_K16:
         s.scale = qr_f16_to_f32(g->d[0]) * (int8_t)g->scale[i];
         break;
-    case QUIRE_SCALE_K8_HALF:
+    case QR_SCALE_K8_HALF:
         s.scale = qr_f16_to_f32(g->d[0]) * (int8_t)g->scale[i] * 0.5f;
         break;
     }
     return s;
 }
 
-void qr_group_values(struct quire_panel_format f, const struct qr_group *g, size_t n_blocks,
+void qr_group_values(struct qr_panel_format f, const struct qr_group *g, size_t n_blocks,
                      float *out)
 {
-    const size_t sub = quire_panel_sub16(f) ? 16 : 32;
-    const uint8_t *lut = f.lut == QUIRE_LUT_NONE ? NULL : code_luts[f.lut];
-    for (size_t k0 = 0; k0 < n_blocks * QUIRE_BLOCK_K; k0 += sub) {
+    const size_t sub = qr_panel_sub16(f) ? 16 : 32;
+    const uint8_t *lut = f.lut == QR_LUT_NONE ? NULL : code_luts[f.lut];
+    for (size_t k0 = 0; k0 < n_blocks * QR_BLOCK_K; k0 += sub) {
         const struct sub_block s = sub_block(f, g, k0 / sub);
         for (size_t k = k0; k < k0 + sub; k++) {
             const int code = lut ? lut[g->code[k]] : g->code[k];
             const float v = s.scale * (float)(code - f.offset);
-            out[k] = quire_panel_has_min(f) ? v - s.min : v;
+            out[k] = qr_panel_has_min(f) ? v - s.min : v;
         }
     }
 }
@@ -88,16 +88,16 @@ void qr_group_values(struct quire_panel_format f, const struct qr_group *g, size
 void qr_weight_dequantise(uint32_t type, const void *raw, size_t k, float *out)
 {
     const uint8_t *p = raw;
-    const struct quire_panel_format *f = qr_panel_format(type);
+    const struct qr_panel_format *f = qr_panel_format(type);
     if (f) {
         struct qr_group g;
         while (k > 0) {
-            const size_t nb = (k < QUIRE_GROUP_K ? k : QUIRE_GROUP_K) / QUIRE_BLOCK_K;
+            const size_t nb = (k < QR_GROUP_K ? k : QR_GROUP_K) / QR_BLOCK_K;
             qr_group_decode(type, p, nb, &g);
             qr_group_values(*f, &g, nb, out);
             p += qr_group_raw_bytes(type, nb);
-            out += nb * QUIRE_BLOCK_K;
-            k -= nb * QUIRE_BLOCK_K;
+            out += nb * QR_BLOCK_K;
+            k -= nb * QR_BLOCK_K;
         }
         return;
     }

@@ -38,7 +38,7 @@ static void fifth_bits(uint32_t bits, uint8_t *code)
 
 static void decode_32(uint32_t type, const uint8_t *p, size_t b, struct qr_group *g)
 {
-    uint8_t *code = g->code + b * QUIRE_BLOCK_K;
+    uint8_t *code = g->code + b * QR_BLOCK_K;
     if (type == QR_WEIGHT_MXFP4) { /* u8 e; u8 q[16] */
         g->scale[b] = p[0];
         nibbles(p + 1, code);

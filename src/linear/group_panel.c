@@ -3,7 +3,7 @@
 #include "linear/group.h"
 #include <string.h>
 
-enum { STEPS = QUIRE_BLOCK_K / 4 };
+enum { STEPS = QR_BLOCK_K / 4 };
 
 /* A step's four codes as one number, value k lowest: planes are made of whole dwords. */
 static uint32_t load_dword(const uint8_t *p)
@@ -25,7 +25,7 @@ static void put_plane(int bits, int from, const uint8_t *code, size_t r, uint8_t
         for (int shift = 0; shift < 8; shift += bits)
             line |= (load_dword(code + 4 * s++) >> from & mask) << shift;
         store_dword(plane + 4 * r, line);
-        plane += QUIRE_LINE;
+        plane += QR_LINE;
     }
 }
 
@@ -36,7 +36,7 @@ static void get_plane(int bits, int from, const uint8_t *plane, size_t r, uint8_
         const uint32_t line = load_dword(plane + 4 * r);
         for (int shift = 0; shift < 8; shift += bits, s++)
             store_dword(code + 4 * s, load_dword(code + 4 * s) | (line >> shift & mask) << from);
-        plane += QUIRE_LINE;
+        plane += QR_LINE;
     }
 }
 
@@ -46,16 +46,16 @@ static void put_threes(const uint8_t *code, size_t r, uint8_t *body)
 {
     const uint32_t last = load_dword(code + 24) | load_dword(code + 28) << 3;
     for (int j = 0; j < 3; j++)
-        store_dword(body + j * QUIRE_LINE + 4 * r, load_dword(code + 8 * j) |
-                                                       load_dword(code + 8 * j + 4) << 3 |
-                                                       (last >> 2 * j & 0x03030303u) << 6);
+        store_dword(body + j * QR_LINE + 4 * r, load_dword(code + 8 * j) |
+                                                    load_dword(code + 8 * j + 4) << 3 |
+                                                    (last >> 2 * j & 0x03030303u) << 6);
 }
 
 static void get_threes(const uint8_t *body, size_t r, uint8_t *code)
 {
     uint32_t last = 0;
     for (int j = 0; j < 3; j++) {
-        const uint32_t line = load_dword(body + j * QUIRE_LINE + 4 * r);
+        const uint32_t line = load_dword(body + j * QR_LINE + 4 * r);
         store_dword(code + 8 * j, line & 0x07070707u);
         store_dword(code + 8 * j + 4, line >> 3 & 0x07070707u);
         last |= (line >> 6 & 0x03030303u) << 2 * j;
@@ -64,7 +64,7 @@ static void get_threes(const uint8_t *body, size_t r, uint8_t *code)
     store_dword(code + 28, last >> 3 & 0x07070707u);
 }
 
-static void put_block(struct quire_panel_format f, const uint8_t *code, size_t r, uint8_t *body)
+static void put_block(struct qr_panel_format f, const uint8_t *code, size_t r, uint8_t *body)
 {
     if (f.low_bits == 3) {
         put_threes(code, r, body);
@@ -72,19 +72,19 @@ static void put_block(struct quire_panel_format f, const uint8_t *code, size_t r
     }
     put_plane(f.low_bits, 0, code, r, body);
     if (f.high_bits)
-        put_plane(f.high_bits, f.low_bits, code, r, body + f.low_bits * QUIRE_LINE);
+        put_plane(f.high_bits, f.low_bits, code, r, body + f.low_bits * QR_LINE);
 }
 
-static void get_block(struct quire_panel_format f, const uint8_t *body, size_t r, uint8_t *code)
+static void get_block(struct qr_panel_format f, const uint8_t *body, size_t r, uint8_t *code)
 {
     if (f.low_bits == 3) {
         get_threes(body, r, code);
         return;
     }
-    memset(code, 0, QUIRE_BLOCK_K);
+    memset(code, 0, QR_BLOCK_K);
     get_plane(f.low_bits, 0, body, r, code);
     if (f.high_bits)
-        get_plane(f.high_bits, f.low_bits, body + f.low_bits * QUIRE_LINE, r, code);
+        get_plane(f.high_bits, f.low_bits, body + f.low_bits * QR_LINE, r, code);
 }
 
 static void put_u16(uint8_t *p, size_t i, uint16_t v) { memcpy(p + 2 * i, &v, sizeof v); }
@@ -99,80 +99,80 @@ static uint16_t get_u16(const uint8_t *p, size_t i)
 static void put_bytes(uint8_t *p, const uint8_t *v, size_t n, size_t r)
 {
     for (size_t i = 0; i < n; i++)
-        p[i * QUIRE_PANEL_ROWS + r] = v[i];
+        p[i * QR_PANEL_ROWS + r] = v[i];
 }
 
 static void get_bytes(const uint8_t *p, uint8_t *v, size_t n, size_t r)
 {
     for (size_t i = 0; i < n; i++)
-        v[i] = p[i * QUIRE_PANEL_ROWS + r];
+        v[i] = p[i * QR_PANEL_ROWS + r];
 }
 
-static void put_scales(struct quire_panel_format f, const struct qr_group *g, size_t nb, size_t r,
+static void put_scales(struct qr_panel_format f, const struct qr_group *g, size_t nb, size_t r,
                        uint8_t *h)
 {
-    enum { R = QUIRE_PANEL_ROWS };
+    enum { R = QR_PANEL_ROWS };
     uint8_t both[16];
-    switch ((enum quire_scale_kind)f.scales) {
-    case QUIRE_SCALE_D:
+    switch ((enum qr_scale_kind)f.scales) {
+    case QR_SCALE_D:
         for (size_t b = 0; b < nb; b++)
             put_u16(h, b * R + r, g->d[b]);
         return;
-    case QUIRE_SCALE_DM:
+    case QR_SCALE_DM:
         for (size_t b = 0; b < nb; b++) {
             put_u16(h, 2 * b * R + r, g->d[b]);
             put_u16(h, (2 * b + 1) * R + r, g->m[b]);
         }
         return;
-    case QUIRE_SCALE_E8M0:
+    case QR_SCALE_E8M0:
         put_bytes(h, g->scale, nb, r);
         return;
-    case QUIRE_SCALE_K8_MIN:
+    case QR_SCALE_K8_MIN:
         put_u16(h, R + r, g->m[0]);
         put_bytes(h + 64, g->scale, 8, r);
         put_bytes(h + 192, g->min, 8, r);
         break;
-    case QUIRE_SCALE_K16_MIN:
+    case QR_SCALE_K16_MIN:
         put_u16(h, R + r, g->m[0]);
         for (size_t i = 0; i < 16; i++)
             both[i] = (uint8_t)(g->scale[i] | g->min[i] << 4);
         put_bytes(h + 64, both, 16, r);
         break;
-    case QUIRE_SCALE_K8:
-    case QUIRE_SCALE_K8_HALF:
+    case QR_SCALE_K8:
+    case QR_SCALE_K8_HALF:
         put_bytes(h + 64, g->scale, 8, r);
         break;
-    case QUIRE_SCALE_K16:
+    case QR_SCALE_K16:
         put_bytes(h + 64, g->scale, 16, r);
         break;
     }
     put_u16(h, r, g->d[0]);
 }
 
-static void get_scales(struct quire_panel_format f, const uint8_t *h, size_t nb, size_t r,
+static void get_scales(struct qr_panel_format f, const uint8_t *h, size_t nb, size_t r,
                        struct qr_group *g)
 {
-    enum { R = QUIRE_PANEL_ROWS };
-    switch ((enum quire_scale_kind)f.scales) {
-    case QUIRE_SCALE_D:
+    enum { R = QR_PANEL_ROWS };
+    switch ((enum qr_scale_kind)f.scales) {
+    case QR_SCALE_D:
         for (size_t b = 0; b < nb; b++)
             g->d[b] = get_u16(h, b * R + r);
         return;
-    case QUIRE_SCALE_DM:
+    case QR_SCALE_DM:
         for (size_t b = 0; b < nb; b++) {
             g->d[b] = get_u16(h, 2 * b * R + r);
             g->m[b] = get_u16(h, (2 * b + 1) * R + r);
         }
         return;
-    case QUIRE_SCALE_E8M0:
+    case QR_SCALE_E8M0:
         get_bytes(h, g->scale, nb < 8 ? nb : 8, r);
         return;
-    case QUIRE_SCALE_K8_MIN:
+    case QR_SCALE_K8_MIN:
         g->m[0] = get_u16(h, R + r);
         get_bytes(h + 64, g->scale, 8, r);
         get_bytes(h + 192, g->min, 8, r);
         break;
-    case QUIRE_SCALE_K16_MIN:
+    case QR_SCALE_K16_MIN:
         g->m[0] = get_u16(h, R + r);
         get_bytes(h + 64, g->scale, 16, r);
         for (size_t i = 0; i < 16; i++) {
@@ -180,31 +180,31 @@ static void get_scales(struct quire_panel_format f, const uint8_t *h, size_t nb,
             g->scale[i] &= 15;
         }
         break;
-    case QUIRE_SCALE_K8:
-    case QUIRE_SCALE_K8_HALF:
+    case QR_SCALE_K8:
+    case QR_SCALE_K8_HALF:
         get_bytes(h + 64, g->scale, 8, r);
         break;
-    case QUIRE_SCALE_K16:
+    case QR_SCALE_K16:
         get_bytes(h + 64, g->scale, 16, r);
         break;
     }
     g->d[0] = get_u16(h, r);
 }
 
-void qr_group_to_panel(struct quire_panel_format f, const struct qr_group *g, size_t n_blocks,
+void qr_group_to_panel(struct qr_panel_format f, const struct qr_group *g, size_t n_blocks,
                        size_t r, uint8_t *panel)
 {
     put_scales(f, g, n_blocks, r, panel);
-    panel += quire_panel_header_bytes(f, n_blocks);
+    panel += qr_panel_header_bytes(f, n_blocks);
     for (size_t b = 0; b < n_blocks; b++)
-        put_block(f, g->code + b * QUIRE_BLOCK_K, r, panel + b * quire_panel_block_bytes(f));
+        put_block(f, g->code + b * QR_BLOCK_K, r, panel + b * qr_panel_block_bytes(f));
 }
 
-void qr_group_from_panel(struct quire_panel_format f, const uint8_t *panel, size_t n_blocks,
-                         size_t r, struct qr_group *g)
+void qr_group_from_panel(struct qr_panel_format f, const uint8_t *panel, size_t n_blocks, size_t r,
+                         struct qr_group *g)
 {
     get_scales(f, panel, n_blocks, r, g);
-    panel += quire_panel_header_bytes(f, n_blocks);
+    panel += qr_panel_header_bytes(f, n_blocks);
     for (size_t b = 0; b < n_blocks; b++)
-        get_block(f, panel + b * quire_panel_block_bytes(f), r, g->code + b * QUIRE_BLOCK_K);
+        get_block(f, panel + b * qr_panel_block_bytes(f), r, g->code + b * QR_BLOCK_K);
 }

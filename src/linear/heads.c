@@ -26,7 +26,7 @@ static struct qr_act rows_of(const struct qr_heads_args *a, size_t head)
     return act;
 }
 
-void qr_heads_prepare(const struct qr_heads_args *args, const struct quire_kernels *kernels,
+void qr_heads_prepare(const struct qr_heads_args *args, const struct qr_kernels *kernels,
                       const struct quire_team *team)
 {
     for (size_t h = 0; !args->x && h < args->n_heads; h++) {
@@ -36,8 +36,8 @@ void qr_heads_prepare(const struct qr_heads_args *args, const struct quire_kerne
 }
 
 /* Panels [panel, panel + n) of one head for all rows. */
-static void multiply(const struct qr_heads_args *a, const struct quire_kernels *kernels,
-                     size_t head, size_t panel, size_t n)
+static void multiply(const struct qr_heads_args *a, const struct qr_kernels *kernels, size_t head,
+                     size_t panel, size_t n)
 {
     static const struct quire_team alone = { 0, 1, NULL };
     const struct qr_packed *whole = a->w[head];
@@ -55,7 +55,7 @@ static void multiply(const struct qr_heads_args *a, const struct quire_kernels *
     qr_linear_part(&args, kernels, &alone);
 }
 
-void qr_heads_part(const struct qr_heads_args *args, const struct quire_kernels *kernels,
+void qr_heads_part(const struct qr_heads_args *args, const struct qr_kernels *kernels,
                    const struct quire_team *team)
 {
     const size_t panels = args->w[0]->n_panels;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* heads.h - one matrix for each attention head, each multiplied with rows of its own or with rows that all share. */
-#ifndef QUIRE_LINEAR_HEADS_H
-#define QUIRE_LINEAR_HEADS_H
+#ifndef QR_LINEAR_HEADS_H
+#define QR_LINEAR_HEADS_H
 #include "linear/linear.h"
 
 struct qr_heads_args {
@@ -26,9 +26,9 @@ bool qr_heads_bytes(const struct qr_packed *w, enum quire_compute compute, size_
 /* Both are called by all members of a team with the same arguments, with a barrier between them and
  * one after. The first makes the views of the rows (nothing to do with x). In the second an output is
  * computed whole by one member, as qr_linear_part computes it. */
-void qr_heads_prepare(const struct qr_heads_args *args, const struct quire_kernels *kernels,
+void qr_heads_prepare(const struct qr_heads_args *args, const struct qr_kernels *kernels,
                       const struct quire_team *team);
-void qr_heads_part(const struct qr_heads_args *args, const struct quire_kernels *kernels,
+void qr_heads_part(const struct qr_heads_args *args, const struct qr_kernels *kernels,
                    const struct quire_team *team);
 
 #endif

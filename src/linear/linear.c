@@ -5,10 +5,10 @@
 #include "base/threads.h"
 #include "linear/onednn.h"
 
-typedef void linear_kernel(const struct quire_linear_args *a);
+typedef void linear_kernel(const struct qr_linear_kernel_args *a);
 
 static linear_kernel *pick(enum qr_weight_type type, enum quire_compute compute,
-                           const struct quire_kernels *k)
+                           const struct qr_kernels *k)
 {
     const bool native = compute == QUIRE_COMPUTE_NATIVE;
     switch (type) {
@@ -21,7 +21,7 @@ static linear_kernel *pick(enum qr_weight_type type, enum quire_compute compute,
 #define X(name, NAME, ...)                                                                         \
     case QR_WEIGHT_##NAME:                                                                         \
         return native ? k->linear_q8_##name : k->linear_f32_##name;
-        QUIRE_QUANT_TYPES(X)
+        QR_QUANT_TYPES(X)
 #undef X
     }
     return NULL;
@@ -79,7 +79,7 @@ static void run(const struct qr_linear_args *args, struct worker by,
 {
     const struct qr_packed *w = args->w;
     const struct qr_act *x = args->x;
-    struct quire_linear_args a = {
+    struct qr_linear_kernel_args a = {
         .w = w->data + b->j0 / w->panel_rows * w->panel_bytes,
         .panel_bytes = w->panel_bytes,
         .bias = args->bias ? args->bias + b->j0 : NULL,
@@ -105,8 +105,7 @@ static void run(const struct qr_linear_args *args, struct worker by,
         by.kernel(&a);
 }
 
-static struct worker worker_of(const struct qr_linear_args *args,
-                               const struct quire_kernels *kernels)
+static struct worker worker_of(const struct qr_linear_args *args, const struct qr_kernels *kernels)
 {
     return (struct worker){
         .kernel = pick(args->w->type, args->compute, kernels),
@@ -115,7 +114,7 @@ static struct worker worker_of(const struct qr_linear_args *args,
 }
 
 void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_linear_block *b,
-                         const struct quire_kernels *kernels)
+                         const struct qr_kernels *kernels)
 {
     const struct worker by = worker_of(args, kernels);
     run(args, by, b);
@@ -129,7 +128,7 @@ enum {
 
 static size_t grain_of(const struct qr_packed *w, size_t m)
 {
-    return w->panel_rows == QUIRE_PANEL_ROWS && m > FEW_ROWS ? 2 : 1;
+    return w->panel_rows == QR_PANEL_ROWS && m > FEW_ROWS ? 2 : 1;
 }
 
 size_t qr_linear_unit(const struct qr_packed *w, size_t m)
@@ -148,7 +147,7 @@ static void run_panels(const struct qr_linear_args *args, struct worker by, size
     run(&a, by, &b);
 }
 
-void qr_linear_part(const struct qr_linear_args *args, const struct quire_kernels *kernels,
+void qr_linear_part(const struct qr_linear_args *args, const struct qr_kernels *kernels,
                     const struct quire_team *team)
 {
     const struct qr_packed *w = args->w;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear.h - out = x W^T (+ bias) for packed weights, by a team of threads. */
-#ifndef QUIRE_LINEAR_LINEAR_H
-#define QUIRE_LINEAR_LINEAR_H
+#ifndef QR_LINEAR_LINEAR_H
+#define QR_LINEAR_LINEAR_H
 #include "linear/activation.h"
 #include "linear/packed.h"
 #include <quire/compute.h>
@@ -38,7 +38,7 @@ struct qr_linear_block {
 
 /* Computes one block; args->out is where its first row and output go. */
 void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_linear_block *b,
-                         const struct quire_kernels *kernels);
+                         const struct qr_kernels *kernels);
 
 /* Outputs that are best computed together, for m rows. */
 size_t qr_linear_unit(const struct qr_packed *w, size_t m);
@@ -46,7 +46,7 @@ size_t qr_linear_unit(const struct qr_packed *w, size_t m);
 /* Called by all members of a team with the same arguments, after the views are filled and a
  * barrier. Each output is computed whole by one member, one chain over k ascending: the bits do not
  * depend on the team or on x->m. */
-void qr_linear_part(const struct qr_linear_args *args, const struct quire_kernels *kernels,
+void qr_linear_part(const struct qr_linear_args *args, const struct qr_kernels *kernels,
                     const struct quire_team *team);
 
 #endif

@@ -9,11 +9,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { PANEL = QUIRE_FLOAT_PANEL_ROWS };
+enum { PANEL = QR_FLOAT_PANEL_ROWS };
 
 /* Row i, columns j .. j + n - 1, by hand: what is left when oneDNN finds no memory to work in. */
 static void plain_row(const struct qr_onednn_product *p, const uint8_t *panel,
-                      const struct quire_linear_args *a, size_t i, size_t j, size_t n)
+                      const struct qr_linear_kernel_args *a, size_t i, size_t j, size_t n)
 {
     for (size_t r = 0; r < n; r++) {
         float sum = 0;
@@ -35,7 +35,7 @@ static void plain_row(const struct qr_onednn_product *p, const uint8_t *panel,
     }
 }
 
-static void store(const float *sums, size_t rows, const struct quire_linear_args *a, size_t i,
+static void store(const float *sums, size_t rows, const struct qr_linear_kernel_args *a, size_t i,
                   size_t j, size_t n)
 {
     for (size_t row = 0; row < rows; row++, sums += PANEL) {
@@ -49,7 +49,7 @@ static void store(const float *sums, size_t rows, const struct quire_linear_args
 }
 
 void qr_onednn_multiply(const struct qr_onednn_product *p, struct qr_onednn_runner *r,
-                        const struct quire_linear_args *a)
+                        const struct qr_linear_kernel_args *a)
 {
     const bool f32 = p->type == QR_WEIGHT_F32;
     /* rows with gaps between them go one by one */
@@ -78,7 +78,7 @@ enum { TRIAL_M = 128, TRIAL_N = 256 };
 /* One weight as our kernels and as oneDNN hold it, and rows to multiply with it. */
 struct trial {
     const struct quire_allocator *allocator;
-    const struct quire_kernels *kernels;
+    const struct qr_kernels *kernels;
     struct qr_onednn *onednn;
     struct qr_packed *ours, *theirs;
     struct qr_act act;
@@ -144,7 +144,7 @@ static quire_status set_up(struct trial *t, enum qr_weight_type type, size_t k)
         return QUIRE_E_LIMIT;
     t->x = qr_alloc(t->allocator, TRIAL_N * k, sizeof *t->x); /* first the weights' source */
     t->out = qr_alloc(t->allocator, TRIAL_M * TRIAL_N, sizeof *t->out);
-    t->act_memory = qr_alloc_aligned(t->allocator, t->act_bytes, QUIRE_LINE);
+    t->act_memory = qr_alloc_aligned(t->allocator, t->act_bytes, QR_LINE);
     if (!t->x || !t->out || !t->act_memory)
         return QUIRE_E_NOMEM;
     fill_rows(type, (uint8_t *)t->x, TRIAL_N * k);
@@ -156,7 +156,7 @@ static quire_status set_up(struct trial *t, enum qr_weight_type type, size_t k)
     return QUIRE_OK;
 }
 
-bool qr_onednn_wins(enum qr_weight_type type, size_t k, const struct quire_kernels *kernels,
+bool qr_onednn_wins(enum qr_weight_type type, size_t k, const struct qr_kernels *kernels,
                     const struct quire_allocator *allocator)
 {
     struct trial t = { .allocator = allocator, .kernels = kernels };

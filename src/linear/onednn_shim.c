@@ -2,8 +2,8 @@
 /* onednn_shim.c - the only file that knows oneDNN's C API, in its 2.x and 3.x forms. */
 #include "linear/onednn_shim.h"
 #include "base/alloc.h"
-#include "base/dispatch.h"
 #include "base/error.h"
+#include "kernels/dispatch.h"
 #include <dnnl.h>
 #include <quire/model.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static void threads_back(int before) { (void)before; }
 #endif
 
 enum {
-    PANEL = QUIRE_FLOAT_PANEL_ROWS,
+    PANEL = QR_FLOAT_PANEL_ROWS,
     BUCKETS = 8, /* primitives for 1, 2, 4 .. 128 rows */
 };
 
@@ -483,7 +483,7 @@ quire_status quire_onednn_set_isa(const char *isa, struct quire_error *err)
         { "avx512_bf16", dnnl_cpu_isa_avx512_core_bf16 },
         { "avx512_amx", dnnl_cpu_isa_avx512_core_amx },
     };
-    const struct quire_kernels *kernels;
+    const struct qr_kernels *kernels;
     QR_TRY(qr_kernels_get(isa, &kernels, err));
     for (size_t i = 0; i < sizeof caps / sizeof caps[0]; i++) {
         if (strcmp(caps[i].level, kernels->level) != 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_shim.h - oneDNN as the owner of f32 and bf16 weights: how their panels lie, and x W^T. */
-#ifndef QUIRE_LINEAR_ONEDNN_SHIM_H
-#define QUIRE_LINEAR_ONEDNN_SHIM_H
-#include "base/kernels_linear.h"
+#ifndef QR_LINEAR_ONEDNN_SHIM_H
+#define QR_LINEAR_ONEDNN_SHIM_H
+#include "kernels/kernels_linear.h"
 #include "linear/weight_type.h"
 #include <quire/status.h>
 
@@ -15,7 +15,7 @@ quire_status qr_onednn_create(const struct quire_allocator *allocator, struct qr
                               struct quire_error *err) QUIRE_MUST_CHECK;
 void qr_onednn_destroy(struct qr_onednn *o); /* NULL is a no-op */
 
-/* Rows of k values times one panel of QUIRE_FLOAT_PANEL_ROWS weight rows: all panels of all weights
+/* Rows of k values times one panel of QR_FLOAT_PANEL_ROWS weight rows: all panels of all weights
  * of one type and k share it. The fields are read-only for users. */
 struct qr_onednn_product {
     struct qr_onednn *owner;
@@ -24,7 +24,7 @@ struct qr_onednn_product {
     size_t width;       /* values of a row of x: k, for bf16 rounded up to 32 */
     size_t panel_bytes; /* multiple of 64; what is not covered by rows and k must be zero */
     /* value (row, k) of a panel is element row_at[row] + k_at[k] */
-    size_t row_at[QUIRE_FLOAT_PANEL_ROWS];
+    size_t row_at[QR_FLOAT_PANEL_ROWS];
     const size_t *k_at;
 };
 
@@ -43,7 +43,7 @@ void qr_onednn_give_back(struct qr_onednn_runner *r); /* NULL is a no-op */
 
 enum { QR_ONEDNN_MAX_ROWS = 128 };
 
-/* x[rows][p->width] times a panel: [rows][QUIRE_FLOAT_PANEL_ROWS], the runner's until its next call.
+/* x[rows][p->width] times a panel: [rows][QR_FLOAT_PANEL_ROWS], the runner's until its next call.
  * rows is a power of two up to QR_ONEDNN_MAX_ROWS; x is of the weights' type. NULL: oneDNN had no
  * memory. The runner was taken for p. */
 const float *qr_onednn_execute(const struct qr_onednn_product *p, struct qr_onednn_runner *r,

@@ -36,23 +36,23 @@ static quire_status describe(uint32_t type, uint64_t n, uint64_t k, struct qr_pa
         return qr_fail(err, QUIRE_E_FORMAT,
                        "row of %llu values is no multiple of the %s block of %u",
                        (unsigned long long)k, info->name, (unsigned)info->block_elems);
-    const struct quire_panel_format *f = qr_panel_format(type);
+    const struct qr_panel_format *f = qr_panel_format(type);
     *w = (struct qr_packed){ .type = (enum qr_weight_type)type };
-    w->panel_rows = f ? QUIRE_PANEL_ROWS : QUIRE_FLOAT_PANEL_ROWS;
+    w->panel_rows = f ? QR_PANEL_ROWS : QR_FLOAT_PANEL_ROWS;
     bool fits = n <= SIZE_MAX - w->panel_rows && k < SIZE_MAX &&
                 qr_weight_row_bytes(type, k, &w->row_bytes);
     w->n = (size_t)n;
     w->k = (size_t)k;
     w->n_panels = (w->n + w->panel_rows - 1) / w->panel_rows;
     if (f) {
-        const size_t whole = w->k / QUIRE_GROUP_K, rest = w->k % QUIRE_GROUP_K / QUIRE_BLOCK_K;
-        fits = fits && qr_mul_size(whole, quire_panel_group_bytes(*f, 8), &w->panel_bytes) &&
-               qr_add_size(w->panel_bytes, rest ? quire_panel_group_bytes(*f, rest) : 0,
-                           &w->panel_bytes);
+        const size_t whole = w->k / QR_GROUP_K, rest = w->k % QR_GROUP_K / QR_BLOCK_K;
+        fits =
+            fits && qr_mul_size(whole, qr_panel_group_bytes(*f, 8), &w->panel_bytes) &&
+            qr_add_size(w->panel_bytes, rest ? qr_panel_group_bytes(*f, rest) : 0, &w->panel_bytes);
     } else {
         const size_t padded = type == QR_WEIGHT_BF16 ? w->k + w->k % 2 : w->k;
-        fits = fits &&
-               qr_mul3_size(padded, QUIRE_FLOAT_PANEL_ROWS, info->block_bytes, &w->panel_bytes);
+        fits =
+            fits && qr_mul3_size(padded, QR_FLOAT_PANEL_ROWS, info->block_bytes, &w->panel_bytes);
     }
     if (!fits)
         return qr_fail(err, QUIRE_E_LIMIT, "weight of %llu x %llu values is too large",
@@ -101,7 +101,7 @@ quire_status qr_packed_reserve(struct qr_packed *w, struct quire_error *err)
 {
     /* large ones on their own huge pages: with small ones the walk of the page table costs a tenth of the stream */
     const bool large = w->bytes >= 2 * HUGE_PAGE;
-    w->data = qr_alloc_aligned(w->allocator, w->bytes, large ? HUGE_PAGE : QUIRE_LINE);
+    w->data = qr_alloc_aligned(w->allocator, w->bytes, large ? HUGE_PAGE : QR_LINE);
     if (!w->data)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a weight of %zu bytes", w->bytes);
 #ifdef MADV_HUGEPAGE
@@ -157,19 +157,19 @@ void qr_packed_destroy(struct qr_packed *w)
 static size_t blocks_at(const struct qr_packed *w, size_t k0)
 {
     const size_t left = w->k - k0;
-    return (left < QUIRE_GROUP_K ? left : QUIRE_GROUP_K) / QUIRE_BLOCK_K;
+    return (left < QR_GROUP_K ? left : QR_GROUP_K) / QR_BLOCK_K;
 }
 
 /* Group after group over all rows, so that the panel is written front to back. */
 static void pack_quant_panel(const struct qr_packed *w, const uint8_t *raw, size_t rows,
                              uint8_t *panel)
 {
-    const struct quire_panel_format f = *qr_panel_format(w->type);
+    const struct qr_panel_format f = *qr_panel_format(w->type);
     struct qr_group g;
-    for (size_t k0 = 0; k0 < w->k; k0 += QUIRE_GROUP_K) {
-        const size_t nb = blocks_at(w, k0), bytes = quire_panel_group_bytes(f, nb);
+    for (size_t k0 = 0; k0 < w->k; k0 += QR_GROUP_K) {
+        const size_t nb = blocks_at(w, k0), bytes = qr_panel_group_bytes(f, nb);
         const size_t raw_bytes = qr_group_raw_bytes(w->type, nb);
-        memset(panel, 0, rows < QUIRE_PANEL_ROWS ? bytes : quire_panel_header_bytes(f, nb));
+        memset(panel, 0, rows < QR_PANEL_ROWS ? bytes : qr_panel_header_bytes(f, nb));
         for (size_t r = 0; r < rows; r++) {
             qr_group_decode(w->type, raw + r * w->row_bytes, nb, &g);
             qr_group_to_panel(f, &g, nb, r, panel);
@@ -185,8 +185,8 @@ static size_t float_index(const struct qr_packed *w, size_t r, size_t k)
     if (w->onednn)
         return w->onednn->row_at[r] + w->onednn->k_at[k];
     if (w->type == QR_WEIGHT_BF16)
-        return (k / 2 * QUIRE_FLOAT_PANEL_ROWS + r) * 2 + k % 2;
-    return k * QUIRE_FLOAT_PANEL_ROWS + r;
+        return (k / 2 * QR_FLOAT_PANEL_ROWS + r) * 2 + k % 2;
+    return k * QR_FLOAT_PANEL_ROWS + r;
 }
 
 /* Moves word k of row r to panel[k][r], for words of 2 or 4 bytes. */
@@ -198,7 +198,7 @@ static inline void transpose(const uint8_t *raw, size_t row_bytes, size_t rows, 
         const size_t k1 = words - k0 < STEP ? words : k0 + STEP;
         for (size_t r = 0; r < rows; r++)
             for (size_t k = k0; k < k1; k++)
-                memcpy(panel + (k * QUIRE_FLOAT_PANEL_ROWS + r) * word_bytes,
+                memcpy(panel + (k * QR_FLOAT_PANEL_ROWS + r) * word_bytes,
                        raw + r * row_bytes + k * word_bytes, word_bytes);
     }
 }
@@ -208,7 +208,7 @@ static void pack_float_panel(const struct qr_packed *w, const uint8_t *raw, size
 {
     const size_t size = w->type == QR_WEIGHT_F32 ? 4 : 2;
     size_t done = 0; /* columns that whole words cover */
-    if (rows < QUIRE_FLOAT_PANEL_ROWS || w->k % 2 || w->onednn)
+    if (rows < QR_FLOAT_PANEL_ROWS || w->k % 2 || w->onednn)
         memset(panel, 0, w->panel_bytes);
     if (!w->onednn) {
         done = w->type == QR_WEIGHT_BF16 ? w->k - w->k % 2 : w->k;
@@ -237,7 +237,7 @@ quire_status qr_packed_rows(struct qr_packed *w, size_t row0, size_t n_rows, con
     uint8_t *panel = w->data + row0 / w->panel_rows * w->panel_bytes;
     while (n_rows > 0) {
         const size_t rows = n_rows < w->panel_rows ? n_rows : w->panel_rows;
-        if (w->panel_rows == QUIRE_PANEL_ROWS)
+        if (w->panel_rows == QR_PANEL_ROWS)
             pack_quant_panel(w, src, rows, panel);
         else
             pack_float_panel(w, src, rows, panel);
@@ -263,7 +263,7 @@ quire_status qr_packed_layout(const struct qr_packed *w, uint64_t *layout, struc
     }
     /* a whole panel and one that is not full, in k too, where the type can have such */
     const struct qr_weight_type_info *info = qr_weight_type_info(w->type);
-    const uint64_t n = w->panel_rows + 1, k = 2 * QUIRE_GROUP_K + info->block_elems % QUIRE_GROUP_K;
+    const uint64_t n = w->panel_rows + 1, k = 2 * QR_GROUP_K + info->block_elems % QR_GROUP_K;
     struct qr_packed *sample;
     QR_TRY(qr_packed_create(w->type, n, k, w->allocator, &sample, err));
     const size_t raw_bytes = sample->n * sample->row_bytes;
@@ -286,14 +286,14 @@ void qr_linear_row(const struct qr_packed *w, size_t row, float *out)
 {
     const size_t r = row % w->panel_rows;
     const uint8_t *panel = w->data + row / w->panel_rows * w->panel_bytes;
-    if (w->panel_rows == QUIRE_PANEL_ROWS) {
-        const struct quire_panel_format f = *qr_panel_format(w->type);
+    if (w->panel_rows == QR_PANEL_ROWS) {
+        const struct qr_panel_format f = *qr_panel_format(w->type);
         struct qr_group g;
-        for (size_t k0 = 0; k0 < w->k; k0 += QUIRE_GROUP_K) {
+        for (size_t k0 = 0; k0 < w->k; k0 += QR_GROUP_K) {
             const size_t nb = blocks_at(w, k0);
             qr_group_from_panel(f, panel, nb, r, &g);
             qr_group_values(f, &g, nb, out + k0);
-            panel += quire_panel_group_bytes(f, nb);
+            panel += qr_panel_group_bytes(f, nb);
         }
         return;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packed.h - weight matrices in panels: the only copy of a weight in memory. */
-#ifndef QUIRE_LINEAR_PACKED_H
-#define QUIRE_LINEAR_PACKED_H
+#ifndef QR_LINEAR_PACKED_H
+#define QR_LINEAR_PACKED_H
 #include "linear/weight_type.h"
 #include <quire/status.h>
 

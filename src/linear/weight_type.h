@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* weight_type.h - storage types of weights: names, block sizes, reference dequantisation. */
-#ifndef QUIRE_LINEAR_WEIGHT_TYPE_H
-#define QUIRE_LINEAR_WEIGHT_TYPE_H
+#ifndef QR_LINEAR_WEIGHT_TYPE_H
+#define QR_LINEAR_WEIGHT_TYPE_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

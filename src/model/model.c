@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.c - opening, describing and closing a model. */
-#include "base/dispatch.h"
 #include "base/error.h"
+#include "kernels/dispatch.h"
 #include "linear/onednn_shim.h"
-#include "model/provider.h"
+#include "model/load/provider.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.h - an open model as the forward pass sees it: configuration, packed matrices, vectors, KV groups. */
-#ifndef QUIRE_MODEL_MODEL_H
-#define QUIRE_MODEL_MODEL_H
-#include "base/kernel.h"
+#ifndef QR_MODEL_MODEL_H
+#define QR_MODEL_MODEL_H
+#include "kernels/kernels.h"
 #include "linear/linear.h"
-#include "model/config.h"
-#include "model/pack_cache.h"
-#include "model/weights.h"
+#include "model/config/config.h"
+#include "model/load/pack_cache.h"
+#include "model/load/weights.h"
 #include <quire/model.h>
 
 /* Matrices are packed, vectors are f32; which of the two a role is follows from qr_role_is_matrix. Absent: NULL. */
@@ -38,7 +38,7 @@ struct qr_stack {
 struct quire_model {
     const struct quire_allocator *allocator;
     const struct quire_logger *logger;
-    const struct quire_kernels *kernels;
+    const struct qr_kernels *kernels;
     enum quire_compute compute;
     /* holds the matrices qr_provider_takes says; NULL: our kernels multiply all */
     struct qr_onednn *onednn;

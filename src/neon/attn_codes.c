@@ -3,7 +3,7 @@
 #include "simd/vec_neon.h"
 /* vec_math.h builds on the vec header, the templates on both */
 #include "simd/vec_math.h"
-#define QUIRE_ISA neon
+#define QR_ISA neon
 #include "template/attn_common_tpl.h"
 #include "template/attn_unpack_tpl.h"
 /* which says how codes are read */

@@ -3,13 +3,13 @@
 #include "simd/vec_neon.h"
 /* vec_math.h builds on the vec header */
 #include "simd/vec_math.h"
-#define QUIRE_ISA neon
+#define QR_ISA neon
 #include "template/attn_softmax_tpl.h"
 #include "template/attn_transpose_tpl.h"
 
-void quire_init_attn_neon(struct quire_kernels *k)
+void qr_init_attn_neon(struct qr_kernels *k)
 {
-#define X(ret, name, params) QUIRE_SET(k, name, neon);
-    QUIRE_KERNELS_ATTN(X)
+#define X(ret, name, params) QR_SET_KERNEL(k, name, neon);
+    QR_KERNELS_ATTN(X)
 #undef X
 }

@@ -3,7 +3,7 @@
 #include "simd/vec_neon.h"
 /* vec_math.h builds on the vec header */
 #include "simd/vec_math.h"
-#define QUIRE_ISA neon
+#define QR_ISA neon
 #define ATTN_F32
 #include "template/attn_tile_tpl.h"
 #define ATTN_F16

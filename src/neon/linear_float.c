@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_float.c - f32 and bf16 activations times packed weights for neon. */
 #include "simd/vec_neon.h"
-#define QUIRE_ISA         neon
+#define QR_ISA            neon
 #define LINEAR_FLOAT_ROWS 4
 #define LINEAR_FLOAT_VECS 4
 #include "template/linear_dequant_tpl.h"

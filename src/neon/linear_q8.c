@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_q8.c - int8 activations times quantised weights for neon. */
 #include "simd/vec_neon.h"
-#define QUIRE_ISA      neon
+#define QR_ISA         neon
 #define LINEAR_Q8_ROWS 4
 #define LINEAR_Q8_VECS 4
 #include "template/linear_act_tpl.h"

@@ -7,5 +7,5 @@
 #define OPS_TANH Sleef_tanhf4_u10advsimd
 #define OPS_ERF  Sleef_erff4_u10advsimd
 #endif
-#define QUIRE_ISA neon
+#define QR_ISA neon
 #include "template/ops_tpl.h"

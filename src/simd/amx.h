@@ -2,8 +2,8 @@
 /* amx.h - the eight tile registers: up to 16 rows of up to 64 bytes each.
  *
  * Written as assembly because compilers may move what they know of memory across their own intrinsics. */
-#ifndef QUIRE_SIMD_AMX_H
-#define QUIRE_SIMD_AMX_H
+#ifndef QR_SIMD_AMX_H
+#define QR_SIMD_AMX_H
 #include <stdint.h>
 
 /* Shapes of the tiles 0 .. 7, as ldtilecfg reads them. */

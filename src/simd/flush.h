@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flush.h - a span of code in which denormal numbers count as zero, as numerics rule N3 wants. */
-#ifndef QUIRE_SIMD_FLUSH_H
-#define QUIRE_SIMD_FLUSH_H
+#ifndef QR_SIMD_FLUSH_H
+#define QR_SIMD_FLUSH_H
 #include <stdint.h>
 #if defined(__x86_64__)
 #include <xmmintrin.h>

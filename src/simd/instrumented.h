@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* instrumented.h - QR_INSTRUMENTED: 1 in builds with sanitizers, whose checks of many unrolled copies of one loop take
  * minutes to compile. */
-#ifndef QUIRE_SIMD_INSTRUMENTED_H
-#define QUIRE_SIMD_INSTRUMENTED_H
+#ifndef QR_SIMD_INSTRUMENTED_H
+#define QR_SIMD_INSTRUMENTED_H
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define QR_INSTRUMENTED 1

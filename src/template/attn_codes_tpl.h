@@ -2,7 +2,7 @@
 /* attn_codes_tpl.h - everything that reads tiles of 8-bit codes, over vec_*.h: unpacking to memory,
  * and scores and weighted values of few rows straight from the codes.
  *
- * Needs: attn_common_tpl.h, QUIRE_ISA, and for every type a function codes_<type> that turns
+ * Needs: attn_common_tpl.h, QR_ISA, and for every type a function codes_<type> that turns
  * the 4 * VF32_N codes at its argument into pairs.
  *
  * Few rows read each code once or twice, so a tile in memory would cost more than it saves. Each
@@ -16,7 +16,7 @@ enum {
     CODES_LOAD = 4 * VF32_N, /* bytes that one load turns into pairs */
     CODES_ROWS = QR_INSTRUMENTED ? 2
                  : VF32_N < 16   ? 4
-                                 : QUIRE_CODES_ROWS,
+                                 : QR_CODES_ROWS,
     CODES_UNITS = VF32_N < 16       ? 1
                   : QR_INSTRUMENTED ? 2
                                     : 4,
@@ -24,7 +24,7 @@ enum {
 
 /* ---- to memory */
 
-ATTN_INLINE void codes_unpack(const struct quire_attn_unpack_args *a, codes_load_fn *load)
+ATTN_INLINE void codes_unpack(const struct qr_attn_unpack_args *a, codes_load_fn *load)
 {
     const size_t n_steps = (size_t)a->n_steps, n_bytes = (size_t)a->n_cells * CODES_CELL,
                  stride = a->dst_stride;
@@ -77,13 +77,13 @@ ATTN_INLINE void codes_accumulate(vf32 acc[CODES_ROWS][CODES_UNITS * ATTN_VECS],
     }
 }
 
-ATTN_INLINE void codes_qk_tile(const struct quire_attn_qk_args *a, size_t row, codes_load_fn *load, int rows)
+ATTN_INLINE void codes_qk_tile(const struct qr_attn_qk_args *a, size_t row, codes_load_fn *load, int rows)
 {
     const int units = codes_units(rows);
     const size_t q_stride = (size_t)a->head_size * sizeof(uint16_t);
     const uint8_t *q = (const uint8_t *)a->q + row * q_stride;
     const uint8_t *next = a->next ? a->next : a->k[0];
-    for (int c = 0; c < QUIRE_TILE_COLUMNS; c += units, next += a->head_size / 4 * units * CODES_CELL) {
+    for (int c = 0; c < QR_TILE_COLUMNS; c += units, next += a->head_size / 4 * units * CODES_CELL) {
         vf32 acc[CODES_ROWS][CODES_UNITS * ATTN_VECS];
         const uint8_t *k[CODES_UNITS];
         ATTN_UNROLL for (int u = 0; u < units; u++)
@@ -94,17 +94,17 @@ ATTN_INLINE void codes_qk_tile(const struct quire_attn_qk_args *a, size_t row, c
         }
         codes_accumulate(acc, q, q_stride, k, a->k_stride, next, a->head_size / 4, rows, units, load);
         ATTN_UNROLL for (int r = 0; r < rows; r++) {
-            float *s = a->s + (row + (size_t)r) * QUIRE_TILE_KEYS + c * QUIRE_COLUMN_KEYS;
+            float *s = a->s + (row + (size_t)r) * QR_TILE_KEYS + c * QR_COLUMN_KEYS;
             ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
                 vf32_store(s + v * VF32_N, acc[r][v]);
         }
     }
 }
 
-ATTN_INLINE void codes_pv_tile(const struct quire_attn_pv_args *a, size_t row, size_t unit, codes_load_fn *load,
+ATTN_INLINE void codes_pv_tile(const struct qr_attn_pv_args *a, size_t row, size_t unit, codes_load_fn *load,
                                int rows, int units)
 {
-    enum { STEPS = QUIRE_COLUMN_KEYS / 4, P_BYTES = QUIRE_TILE_KEYS * sizeof(uint16_t) };
+    enum { STEPS = QR_COLUMN_KEYS / 4, P_BYTES = QR_TILE_KEYS * sizeof(uint16_t) };
     vf32 acc[CODES_ROWS][CODES_UNITS * ATTN_VECS];
     const uint8_t *p = (const uint8_t *)a->p + row * P_BYTES;
     const uint8_t *next = a->next ? a->next : a->v[0];
@@ -113,8 +113,8 @@ ATTN_INLINE void codes_pv_tile(const struct quire_attn_pv_args *a, size_t row, s
         ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
             acc[r][v] = vf32_load(o + (size_t)r * a->o_stride + v * VF32_N);
     }
-    next += unit * (QUIRE_TILE_KEYS / 4 * CODES_CELL);
-    for (int c = 0; c < QUIRE_TILE_COLUMNS; c++, p += STEPS * 8, next += units * STEPS * CODES_CELL) {
+    next += unit * (QR_TILE_KEYS / 4 * CODES_CELL);
+    for (int c = 0; c < QR_TILE_COLUMNS; c++, p += STEPS * 8, next += units * STEPS * CODES_CELL) {
         const uint8_t *b[CODES_UNITS];
         ATTN_UNROLL for (int u = 0; u < units; u++)
             b[u] = (const uint8_t *)a->v[c] + (unit + (size_t)u) * CODES_CELL;
@@ -126,7 +126,7 @@ ATTN_INLINE void codes_pv_tile(const struct quire_attn_pv_args *a, size_t row, s
     }
 }
 
-ATTN_INLINE void codes_pv_units(const struct quire_attn_pv_args *a, size_t row, codes_load_fn *load, int rows)
+ATTN_INLINE void codes_pv_units(const struct qr_attn_pv_args *a, size_t row, codes_load_fn *load, int rows)
 {
     const size_t n_units = ((size_t)a->v_head_size + 15) / 16, most = (size_t)codes_units(rows);
     size_t unit = 0;
@@ -169,32 +169,32 @@ static inline int codes_share(int left)
     }
 /* clang-format on */
 
-ATTN_INLINE void codes_qk(const struct quire_attn_qk_args *a,
+ATTN_INLINE void codes_qk(const struct qr_attn_qk_args *a,
                           codes_load_fn *load){ CODES_ALL(codes_qk_tile) } ATTN_INLINE
-    void codes_pv(const struct quire_attn_pv_args *a, codes_load_fn *load)
+    void codes_pv(const struct qr_attn_pv_args *a, codes_load_fn *load)
 {
     CODES_ALL(codes_pv_units)
 }
 
 /* The arithmetic is in functions of its own: see simd/flush.h. */
 #define CODES_KERNELS(type)                                                                        \
-    void ATTN_PASTE(quire_attn_unpack_##type, QUIRE_ISA)(const struct quire_attn_unpack_args *a)   \
+    void ATTN_PASTE(qr_attn_unpack_##type, QR_ISA)(const struct qr_attn_unpack_args *a)            \
     {                                                                                              \
         codes_unpack(a, codes_##type);                                                             \
     }                                                                                              \
-    static __attribute__((noinline)) void codes_qk_##type(const struct quire_attn_qk_args *a)      \
+    static __attribute__((noinline)) void codes_qk_##type(const struct qr_attn_qk_args *a)         \
     {                                                                                              \
         codes_qk(a, codes_##type);                                                                 \
     }                                                                                              \
-    static __attribute__((noinline)) void codes_pv_##type(const struct quire_attn_pv_args *a)      \
+    static __attribute__((noinline)) void codes_pv_##type(const struct qr_attn_pv_args *a)         \
     {                                                                                              \
         codes_pv(a, codes_##type);                                                                 \
     }                                                                                              \
-    void ATTN_PASTE(quire_attn_qk_##type, QUIRE_ISA)(const struct quire_attn_qk_args *a)           \
+    void ATTN_PASTE(qr_attn_qk_##type, QR_ISA)(const struct qr_attn_qk_args *a)                    \
     {                                                                                              \
         ATTN_FLUSHED(codes_qk_##type(a));                                                          \
     }                                                                                              \
-    void ATTN_PASTE(quire_attn_pv_##type, QUIRE_ISA)(const struct quire_attn_pv_args *a)           \
+    void ATTN_PASTE(qr_attn_pv_##type, QR_ISA)(const struct qr_attn_pv_args *a)                    \
     {                                                                                              \
         ATTN_FLUSHED(codes_pv_##type(a));                                                          \
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attn_common_tpl.h - what the templates of attention tiles share. Needs: a vec_*.h, vec_math.h. */
-#ifndef QUIRE_TEMPLATE_ATTN_COMMON_TPL_H
-#define QUIRE_TEMPLATE_ATTN_COMMON_TPL_H
-#include "base/kernel.h"
+#ifndef QR_TEMPLATE_ATTN_COMMON_TPL_H
+#define QR_TEMPLATE_ATTN_COMMON_TPL_H
+#include "kernels/kernels.h"
 #include "simd/flush.h"
 #include "simd/instrumented.h"
 #include <string.h>

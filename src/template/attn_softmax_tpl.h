@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attn_softmax_tpl.h - softmax state of a tile and the merge of spans over vec_*.h.
  *
- * Needs: a vec_*.h, vec_math.h and QUIRE_ISA. SOFTMAX_BF16_WEIGHTS names what stands for
+ * Needs: a vec_*.h, vec_math.h and QR_ISA. SOFTMAX_BF16_WEIGHTS names what stands for
  * softmax_weights where weights are rounded to bf16, and is defined behind. */
-#include "base/kernel.h"
+#include "kernels/kernels.h"
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-#define SOFTMAX_PASTE_(name, isa) quire_##name##_##isa
+#define SOFTMAX_PASTE_(name, isa) qr_##name##_##isa
 #define SOFTMAX_PASTE(name, isa)  SOFTMAX_PASTE_(name, isa)
-#define SOFTMAX_KERNEL(name)      SOFTMAX_PASTE(name, QUIRE_ISA)
+#define SOFTMAX_KERNEL(name)      SOFTMAX_PASTE(name, QR_ISA)
 #define SOFTMAX_INLINE            static inline __attribute__((always_inline))
 
-enum { SOFTMAX_VECS = QUIRE_TILE_KEYS / VF32_N, SOFTMAX_LANE_VECS = QUIRE_COLUMN_KEYS / VF32_N };
+enum { SOFTMAX_VECS = QR_TILE_KEYS / VF32_N, SOFTMAX_LANE_VECS = QR_COLUMN_KEYS / VF32_N };
 
 /* a: a copy of `args`, whose address must not leave inlined code */
-typedef void softmax_weights_fn(const struct quire_attn_softmax_args *args,
-                                const struct quire_attn_softmax_args *a, size_t r, bool plain,
-                                vf32 m, vf32 x[SOFTMAX_VECS]);
+typedef void softmax_weights_fn(const struct qr_attn_softmax_args *args,
+                                const struct qr_attn_softmax_args *a, size_t r, bool plain, vf32 m,
+                                vf32 x[SOFTMAX_VECS]);
 #ifdef SOFTMAX_BF16_WEIGHTS
 SOFTMAX_INLINE softmax_weights_fn SOFTMAX_BF16_WEIGHTS;
 #endif
 
-static const float softmax_key[QUIRE_COLUMN_KEYS] = { 0, 1, 2,  3,  4,  5,  6,  7,
-                                                      8, 9, 10, 11, 12, 13, 14, 15 };
+static const float softmax_key[QR_COLUMN_KEYS] = { 0, 1, 2,  3,  4,  5,  6,  7,
+                                                   8, 9, 10, 11, 12, 13, 14, 15 };
 
 static inline float softmax_exp2(float x)
 {
@@ -42,23 +42,23 @@ SOFTMAX_INLINE void softmax_mask(uint64_t visible, vf32 x[SOFTMAX_VECS], float o
         x[i] = vf32_select(vm32_bits((uint32_t)(visible >> (i * VF32_N))), x[i], vf32_set1(other));
 }
 
-SOFTMAX_INLINE void softmax_slope(const struct quire_attn_softmax_args *a, size_t r,
+SOFTMAX_INLINE void softmax_slope(const struct qr_attn_softmax_args *a, size_t r,
                                   vf32 x[SOFTMAX_VECS])
 {
     const vf32 slope = vf32_set1(a->slope[r] * VEC_LOG2E), first = vf32_set1((float)a->distance[r]);
     for (int i = 0; i < SOFTMAX_VECS; i++) {
-        const float column = (float)(i * VF32_N / QUIRE_COLUMN_KEYS * QUIRE_COLUMN_KEYS);
+        const float column = (float)(i * VF32_N / QR_COLUMN_KEYS * QR_COLUMN_KEYS);
         const vf32 key =
-            vf32_add(vf32_load(softmax_key + i * VF32_N % QUIRE_COLUMN_KEYS), vf32_set1(column));
+            vf32_add(vf32_load(softmax_key + i * VF32_N % QR_COLUMN_KEYS), vf32_set1(column));
         x[i] = vf32_fma(slope, vf32_add(first, key), x[i]);
     }
 }
 
 /* Scores of one row in units of log2(e), -inf where a key is not visible. plain: scaling is all. */
-SOFTMAX_INLINE void softmax_scores(const struct quire_attn_softmax_args *a, size_t r, bool plain,
+SOFTMAX_INLINE void softmax_scores(const struct qr_attn_softmax_args *a, size_t r, bool plain,
                                    vf32 x[SOFTMAX_VECS])
 {
-    const float *s = a->s + r * QUIRE_TILE_KEYS;
+    const float *s = a->s + r * QR_TILE_KEYS;
     const float f = !plain && a->row_scale ? a->scale * a->row_scale[r] : a->scale;
     for (int i = 0; i < SOFTMAX_VECS; i++)
         x[i] = vf32_load(s + i * VF32_N);
@@ -81,8 +81,8 @@ SOFTMAX_INLINE void softmax_scores(const struct quire_attn_softmax_args *a, size
 }
 
 /* Moves the row's reference maximum to the largest lane; scales its state by 2^(old - new). */
-static __attribute__((noinline)) void softmax_raise(const struct quire_attn_softmax_args *a,
-                                                    size_t r, vf32 top)
+static __attribute__((noinline)) void softmax_raise(const struct qr_attn_softmax_args *a, size_t r,
+                                                    vf32 top)
 {
     const float old = a->m[r], max = vf32_top(vf32_max(top, vf32_set1(-INFINITY))); /* not NaN */
     a->m[r] = max;
@@ -91,8 +91,8 @@ static __attribute__((noinline)) void softmax_raise(const struct quire_attn_soft
     const vf32 c = vf32_exp2(vf32_set1(old - max));
     float *const sums[] = { a->l, a->l_exact };
     for (int n = 0; n < 2 && sums[n]; n++)
-        for (int i = 0; i < QUIRE_COLUMN_KEYS; i += VF32_N) {
-            float *l = sums[n] + r * QUIRE_COLUMN_KEYS + i;
+        for (int i = 0; i < QR_COLUMN_KEYS; i += VF32_N) {
+            float *l = sums[n] + r * QR_COLUMN_KEYS + i;
             vf32_store(l, vf32_mul(vf32_load(l), c));
         }
     float *o = a->o + r * a->o_stride;
@@ -101,14 +101,14 @@ static __attribute__((noinline)) void softmax_raise(const struct quire_attn_soft
 }
 
 /* Raises the row's reference maximum if x is far above it. */
-SOFTMAX_INLINE void softmax_follow(const struct quire_attn_softmax_args *a, size_t r,
+SOFTMAX_INLINE void softmax_follow(const struct qr_attn_softmax_args *a, size_t r,
                                    const vf32 x[SOFTMAX_VECS])
 {
     vf32 top = x[0];
     for (int i = 1; i < SOFTMAX_VECS; i++)
         top = vf32_max(top, x[i]);
     /* some lane is above = the largest is above, without reducing the lanes */
-    if (vm32_any(vf32_lt(vf32_set1(a->m[r] + QUIRE_RESCALE_STEP), top)))
+    if (vm32_any(vf32_lt(vf32_set1(a->m[r] + QR_RESCALE_STEP), top)))
         softmax_raise(a, r, top);
 }
 
@@ -167,25 +167,25 @@ SOFTMAX_INLINE void softmax_weigh(const float *v_scale, uint64_t visible, vf32 x
 }
 
 /* Stores the weights of one row; x becomes what was stored, as f32. */
-SOFTMAX_INLINE void softmax_store(const struct quire_attn_softmax_args *a, size_t r,
+SOFTMAX_INLINE void softmax_store(const struct qr_attn_softmax_args *a, size_t r,
                                   vf32 x[SOFTMAX_VECS])
 {
     for (int i = 0; a->p_bf16 && i < SOFTMAX_VECS; i += 2)
-        vf32_round_store2_bf16(a->p_bf16 + r * QUIRE_TILE_KEYS + i * VF32_N, x + i);
+        vf32_round_store2_bf16(a->p_bf16 + r * QR_TILE_KEYS + i * VF32_N, x + i);
     for (int i = 0; !a->p_bf16 && i < SOFTMAX_VECS; i++)
-        vf32_store(a->s + r * QUIRE_TILE_KEYS + i * VF32_N, x[i]);
+        vf32_store(a->s + r * QR_TILE_KEYS + i * VF32_N, x[i]);
 }
 
 /* Weights of one row, from x and the reference maximum m: stored, and added to the sums. */
-SOFTMAX_INLINE void softmax_weights(const struct quire_attn_softmax_args *args,
-                                    const struct quire_attn_softmax_args *a, size_t r, bool plain,
+SOFTMAX_INLINE void softmax_weights(const struct qr_attn_softmax_args *args,
+                                    const struct qr_attn_softmax_args *a, size_t r, bool plain,
                                     vf32 m, vf32 x[SOFTMAX_VECS])
 {
     (void)args;
-    float *l = a->l + r * QUIRE_COLUMN_KEYS;
+    float *l = a->l + r * QR_COLUMN_KEYS;
     softmax_exp2_row(x, m);
     if (a->l_exact)
-        softmax_add_lanes(a->l_exact + r * QUIRE_COLUMN_KEYS, x);
+        softmax_add_lanes(a->l_exact + r * QR_COLUMN_KEYS, x);
     if (!plain && a->v_scale) {
         softmax_add_lanes(l, x);
         softmax_weigh(a->v_scale, a->visible[r], x);
@@ -198,10 +198,10 @@ SOFTMAX_INLINE void softmax_weights(const struct quire_attn_softmax_args *args,
 
 /* All rows. What `args` points to may change under any store, as far as the compiler knows: the
  * rows go by a copy. */
-SOFTMAX_INLINE void softmax_rows(const struct quire_attn_softmax_args *args, bool plain,
+SOFTMAX_INLINE void softmax_rows(const struct qr_attn_softmax_args *args, bool plain,
                                  softmax_weights_fn *weights)
 {
-    const struct quire_attn_softmax_args a = *args;
+    const struct qr_attn_softmax_args a = *args;
     for (size_t r = 0; r < (size_t)a.n_rows; r++) {
         vf32 x[SOFTMAX_VECS];
         if (!a.visible[r])
@@ -212,7 +212,7 @@ SOFTMAX_INLINE void softmax_rows(const struct quire_attn_softmax_args *args, boo
     }
 }
 
-void SOFTMAX_KERNEL(attn_softmax)(const struct quire_attn_softmax_args *a)
+void SOFTMAX_KERNEL(attn_softmax)(const struct qr_attn_softmax_args *a)
 {
     const bool plain =
         !a->row_scale && !a->k_scale && !a->v_scale && !a->slope && !a->bias && !(a->soft_cap > 0);
@@ -231,7 +231,7 @@ void SOFTMAX_KERNEL(attn_softmax)(const struct quire_attn_softmax_args *a)
         softmax_rows(a, false, softmax_weights);
 }
 
-void SOFTMAX_KERNEL(attn_merge)(const struct quire_attn_merge_args *a)
+void SOFTMAX_KERNEL(attn_merge)(const struct qr_attn_merge_args *a)
 {
     for (size_t r = 0; r < (size_t)a->n_rows; r++) {
         float *acc = a->acc_o + r * a->stride;

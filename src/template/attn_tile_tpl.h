@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attn_tile_tpl.h - scores and weighted values of a tile over vec_*.h, for one element type.
  *
- * Needs: a vec_*.h, vec_math.h, QUIRE_ISA, and one of ATTN_F32, ATTN_F16, ATTN_BF16,
+ * Needs: a vec_*.h, vec_math.h, QR_ISA, and one of ATTN_F32, ATTN_F16, ATTN_BF16,
  * ATTN_BF16_NATIVE, which is undefined again at the end, so that the header can be included once
  * per type.
  *
@@ -80,7 +80,7 @@ ATTN_INLINE vf32 attn_fma_pair(vf32 acc, struct attn_pair a, vi32 b)
 #endif
 #define T_UNIT_BYTES   (ATTN_VECS * T_B_BYTES)
 #define T_FN(name)     ATTN_PASTE(name, T_NAME)
-#define T_KERNEL(name) ATTN_PASTE(T_FN(quire_attn_##name), QUIRE_ISA)
+#define T_KERNEL(name) ATTN_PASTE(T_FN(qr_attn_##name), QR_ISA)
 
 /* A pragma in front of a loop is more than the formatter knows. */
 /* clang-format off */
@@ -116,11 +116,11 @@ ATTN_INLINE void T_FN(accumulate)(vf32 acc[ATTN_ROWS][ATTN_UNITS * ATTN_VECS], c
 
 /* Columns of a tile that some row sees: where they lie and where their scores go. */
 struct T_FN(columns) {
-    const uint8_t *k[QUIRE_TILE_COLUMNS];
-    float *s[QUIRE_TILE_COLUMNS];
+    const uint8_t *k[QR_TILE_COLUMNS];
+    float *s[QR_TILE_COLUMNS];
 };
 
-ATTN_INLINE void T_FN(qk_tile)(const struct quire_attn_qk_args *a, const uint8_t *q, size_t row,
+ATTN_INLINE void T_FN(qk_tile)(const struct qr_attn_qk_args *a, const uint8_t *q, size_t row,
                                const struct T_FN(columns) *c, int rows, int units)
 {
     const int n_steps = a->head_size / T_DEPTH;
@@ -142,7 +142,7 @@ ATTN_INLINE void T_FN(qk_tile)(const struct quire_attn_qk_args *a, const uint8_t
             b[u] += (size_t)(end - step) * a->k_stride;
     }
     ATTN_UNROLL for (int r = 0; r < rows; r++) {
-        const size_t at = (row + (size_t)r) * QUIRE_TILE_KEYS;
+        const size_t at = (row + (size_t)r) * QR_TILE_KEYS;
         ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
             vf32_store(c->s[v / ATTN_VECS] + at + v % ATTN_VECS * VF32_N, acc[r][v]);
     }
@@ -177,14 +177,14 @@ static inline int T_FN(share)(int left)
     return (left + tiles - 1) / tiles;
 }
 
-static __attribute__((noinline)) void T_FN(qk_all)(const struct quire_attn_qk_args *a)
+static __attribute__((noinline)) void T_FN(qk_all)(const struct qr_attn_qk_args *a)
 {
     struct T_FN(columns) live;
     int n_live = 0;
-    for (int c = 0; c < QUIRE_TILE_COLUMNS; c++)
+    for (int c = 0; c < QR_TILE_COLUMNS; c++)
         if (a->k[c]) {
             live.k[n_live] = a->k[c];
-            live.s[n_live++] = a->s + c * QUIRE_COLUMN_KEYS;
+            live.s[n_live++] = a->s + c * QR_COLUMN_KEYS;
         }
     const size_t q_stride = (size_t)(a->head_size / T_DEPTH) * T_A_BYTES;
     for (int first = 0; first < n_live; first += ATTN_UNITS) {
@@ -205,17 +205,17 @@ static __attribute__((noinline)) void T_FN(qk_all)(const struct quire_attn_qk_ar
 
 /* ---- weighted values */
 
-enum { T_FN(P_BYTES) = QUIRE_TILE_KEYS / T_DEPTH * T_A_BYTES }; /* of one row of weights */
+enum { T_FN(P_BYTES) = QR_TILE_KEYS / T_DEPTH * T_A_BYTES }; /* of one row of weights */
 
 /* clang-format off */
 /* Keys [lo, hi), multiples of DEPTH, of `rows` rows, for `units` units from lane 16 * unit on. */
-ATTN_INLINE void T_FN(pv_tile)(const struct quire_attn_pv_args *a, size_t row, int unit, int lo,
+ATTN_INLINE void T_FN(pv_tile)(const struct qr_attn_pv_args *a, size_t row, int unit, int lo,
                                int hi, int rows, int units)
 {
     vf32 acc[ATTN_ROWS][ATTN_UNITS * ATTN_VECS];
     const uint8_t *p = (const uint8_t *)a->p + row * T_FN(P_BYTES);
-    const size_t unit_bytes = (size_t)(QUIRE_TILE_KEYS / T_DEPTH) * T_UNIT_BYTES;
-    const struct attn_ahead ahead = attn_ahead_of(a->v[lo / QUIRE_COLUMN_KEYS], a->next,
+    const size_t unit_bytes = (size_t)(QR_TILE_KEYS / T_DEPTH) * T_UNIT_BYTES;
+    const struct attn_ahead ahead = attn_ahead_of(a->v[lo / QR_COLUMN_KEYS], a->next,
                                                   (size_t)((a->v_head_size + 15) / 16) * unit_bytes);
     const uint8_t *next = attn_ahead_at(&ahead, (size_t)unit * unit_bytes);
     float *o = a->o + row * a->o_stride + (size_t)unit * 16;
@@ -224,10 +224,10 @@ ATTN_INLINE void T_FN(pv_tile)(const struct quire_attn_pv_args *a, size_t row, i
             acc[r][v] = vf32_load(o + (size_t)r * a->o_stride + v * VF32_N);
     }
     for (int key = lo, end; key < hi; key = end) { /* column by column */
-        const int column = key / QUIRE_COLUMN_KEYS, step = key % QUIRE_COLUMN_KEYS / T_DEPTH;
+        const int column = key / QR_COLUMN_KEYS, step = key % QR_COLUMN_KEYS / T_DEPTH;
         const uint8_t *v = (const uint8_t *)a->v[column] + (size_t)step * a->v_stride;
         const uint8_t *b[ATTN_UNITS];
-        end = (column + 1) * QUIRE_COLUMN_KEYS;
+        end = (column + 1) * QR_COLUMN_KEYS;
         end = end < hi ? end : hi;
         ATTN_UNROLL for (int u = 0; u < units; u++)
             b[u] = v + (unit + u) * T_UNIT_BYTES;
@@ -244,7 +244,7 @@ ATTN_INLINE void T_FN(pv_tile)(const struct quire_attn_pv_args *a, size_t row, i
 /* The keys of one row that its register tile does not share, for `units` units from lane 16 * unit
  * on. A key the row does not see is left out, or, where it shares a lane with one it sees, ANDed away
  * with its weight. */
-ATTN_INLINE void T_FN(pv_edge)(const struct quire_attn_pv_args *a, size_t row, uint64_t keys,
+ATTN_INLINE void T_FN(pv_edge)(const struct qr_attn_pv_args *a, size_t row, uint64_t keys,
                                int unit, int units)
 {
     const uint8_t *p = (const uint8_t *)a->p + row * T_FN(P_BYTES);
@@ -254,8 +254,8 @@ ATTN_INLINE void T_FN(pv_edge)(const struct quire_attn_pv_args *a, size_t row, u
         acc[v] = vf32_load(o + v * VF32_N);
     while (keys) {
         const int step = __builtin_ctzll(keys) / T_DEPTH, key = step * T_DEPTH;
-        const uint8_t *b = (const uint8_t *)a->v[key / QUIRE_COLUMN_KEYS] + unit * T_UNIT_BYTES +
-                           (size_t)(key % QUIRE_COLUMN_KEYS / T_DEPTH) * a->v_stride;
+        const uint8_t *b = (const uint8_t *)a->v[key / QR_COLUMN_KEYS] + unit * T_UNIT_BYTES +
+                           (size_t)(key % QR_COLUMN_KEYS / T_DEPTH) * a->v_stride;
         const uint64_t seen = keys >> key & ((1u << T_DEPTH) - 1);
         const T_A x = T_A_SEEN(T_A_LOAD(p + step * T_A_BYTES), seen);
         ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
@@ -267,7 +267,7 @@ ATTN_INLINE void T_FN(pv_edge)(const struct quire_attn_pv_args *a, size_t row, u
 }
 /* clang-format on */
 
-static inline void T_FN(pv_edges)(const struct quire_attn_pv_args *a, int row, int rows,
+static inline void T_FN(pv_edges)(const struct qr_attn_pv_args *a, int row, int rows,
                                   uint64_t among, int n_units)
 {
     for (int r = row; r < row + rows; r++) {
@@ -285,7 +285,7 @@ static inline uint64_t T_FN(below)(int n) { return n < 64 ? ((uint64_t)1 << n) -
 
 /* A run of keys that all rows see goes through the register tile; what a row sees before and after
  * it, alone. */
-static void T_FN(pv_rows)(const struct quire_attn_pv_args *a, int row, int rows, int n_units)
+static void T_FN(pv_rows)(const struct qr_attn_pv_args *a, int row, int rows, int n_units)
 {
     uint64_t common = ~(uint64_t)0;
     int lo = 0, hi = 0;
@@ -295,8 +295,8 @@ static void T_FN(pv_rows)(const struct quire_attn_pv_args *a, int row, int rows,
         const int first = __builtin_ctzll(common);
         const uint64_t unseen = ~(common >> first);
         lo = (first + T_DEPTH - 1) / T_DEPTH * T_DEPTH;
-        hi = unseen ? first + __builtin_ctzll(unseen) : QUIRE_TILE_KEYS;
-        hi = (hi < QUIRE_TILE_KEYS ? hi : QUIRE_TILE_KEYS) / T_DEPTH * T_DEPTH;
+        hi = unseen ? first + __builtin_ctzll(unseen) : QR_TILE_KEYS;
+        hi = (hi < QR_TILE_KEYS ? hi : QR_TILE_KEYS) / T_DEPTH * T_DEPTH;
         if (hi <= lo)
             lo = hi = 0;
     }
@@ -309,7 +309,7 @@ static void T_FN(pv_rows)(const struct quire_attn_pv_args *a, int row, int rows,
     T_FN(pv_edges)(a, row, rows, ~T_FN(below)(hi), n_units);
 }
 
-static __attribute__((noinline)) void T_FN(pv_all)(const struct quire_attn_pv_args *a)
+static __attribute__((noinline)) void T_FN(pv_all)(const struct qr_attn_pv_args *a)
 {
     const int n_units = (a->v_head_size + 15) / 16;
     for (int row = 0; row < a->n_rows;) {
@@ -324,8 +324,8 @@ static __attribute__((noinline)) void T_FN(pv_all)(const struct quire_attn_pv_ar
 #else
 #define T_FLUSHED(call) call
 #endif
-void T_KERNEL(qk)(const struct quire_attn_qk_args *a) { T_FLUSHED(T_FN(qk_all)(a)); }
-void T_KERNEL(pv)(const struct quire_attn_pv_args *a) { T_FLUSHED(T_FN(pv_all)(a)); }
+void T_KERNEL(qk)(const struct qr_attn_qk_args *a) { T_FLUSHED(T_FN(qk_all)(a)); }
+void T_KERNEL(pv)(const struct qr_attn_pv_args *a) { T_FLUSHED(T_FN(pv_all)(a)); }
 
 #undef T_FLUSHED
 #undef T_NAME

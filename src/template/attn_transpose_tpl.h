@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attn_transpose_tpl.h - V out of K over vec_*.h. Needs: a vec_*.h and QUIRE_ISA.
+/* attn_transpose_tpl.h - V out of K over vec_*.h. Needs: a vec_*.h and QR_ISA.
  *
  * Everything is one move: in each 16-byte lane, four rows of four 32-bit units become four keys' runs
  * of four units. A unit is an f32, or two values of one key. */
-#include "base/kernel.h"
+#include "kernels/kernels.h"
 
-#define TRANSPOSE_PASTE_(name, isa) quire_##name##_##isa
+#define TRANSPOSE_PASTE_(name, isa) qr_##name##_##isa
 #define TRANSPOSE_PASTE(name, isa)  TRANSPOSE_PASTE_(name, isa)
-#define TRANSPOSE_KERNEL(name)      TRANSPOSE_PASTE(name, QUIRE_ISA)
+#define TRANSPOSE_KERNEL(name)      TRANSPOSE_PASTE(name, QR_ISA)
 
 /* Lane l of r[i], row i at keys 4 l .. 4 l + 3, becomes key 4 l + i at rows 0 .. 3. */
 static inline void transpose_units(vi32 r[4])
@@ -20,7 +20,7 @@ static inline void transpose_units(vi32 r[4])
     r[3] = vi32_zip64_hi(b, d);
 }
 
-void TRANSPOSE_KERNEL(attn_transpose_f32)(const struct quire_attn_transpose_args *a)
+void TRANSPOSE_KERNEL(attn_transpose_f32)(const struct qr_attn_transpose_args *a)
 {
     const size_t n = (size_t)a->n_values, stride = a->dst_stride;
     for (size_t key = 0; key < (size_t)a->n_keys; key += VF32_N) {
@@ -45,7 +45,7 @@ static inline vi32 transpose_join(const uint8_t *low, const uint8_t *high)
     return vi32_or(vi32_shr(a, 16), b);
 }
 
-void TRANSPOSE_KERNEL(attn_transpose_f16)(const struct quire_attn_transpose_args *a)
+void TRANSPOSE_KERNEL(attn_transpose_f16)(const struct qr_attn_transpose_args *a)
 {
     const size_t n = (size_t)a->n_values, stride = a->dst_stride;
     for (size_t key = 0; key < (size_t)a->n_keys; key += VF32_N) {
@@ -63,7 +63,7 @@ void TRANSPOSE_KERNEL(attn_transpose_f16)(const struct quire_attn_transpose_args
     }
 }
 
-void TRANSPOSE_KERNEL(attn_transpose_bf16)(const struct quire_attn_transpose_args *a)
+void TRANSPOSE_KERNEL(attn_transpose_bf16)(const struct qr_attn_transpose_args *a)
 {
     const size_t n = (size_t)a->n_values, stride = a->dst_stride;
     for (size_t key = 0; key < (size_t)a->n_keys; key += VF32_N) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kv_convert_tpl.h - narrowing and widening of cache elements, branch-free so that the compiler
- * makes vectors of the loops. Needs QUIRE_ISA, the level's name. The bits are those of
+ * makes vectors of the loops. Needs QR_ISA, the level's name. The bits are those of
  * generic/kv_convert.c. */
-#include "base/kernel.h"
+#include "kernels/kernels.h"
 #include <string.h>
 
-#define QR_PASTE_(name, isa)  quire_##name##_##isa
+#define QR_PASTE_(name, isa)  qr_##name##_##isa
 #define QR_PASTE(name, isa)   QR_PASTE_(name, isa)
-#define QR_KERNEL(name)       QR_PASTE(name, QUIRE_ISA)
-#define QR_SET_(k, name, isa) QUIRE_SET(k, name, isa)
-#define QR_SET(k, name)       QR_SET_(k, name, QUIRE_ISA)
+#define QR_KERNEL(name)       QR_PASTE(name, QR_ISA)
+#define QR_SET_(k, name, isa) QR_SET_KERNEL(k, name, isa)
+#define QR_SET(k, name)       QR_SET_(k, name, QR_ISA)
 #define QR_INLINE             static inline __attribute__((always_inline))
 
 enum { F16_MAN = 10, F16_MIN = 113, E5M2_MAN = 2, E5M2_MIN = 113, E4M3_MAN = 3, E4M3_MIN = 121 };
@@ -173,7 +173,7 @@ size_t QR_KERNEL(narrow_int8)(int8_t *restrict dst, const float *restrict src,
     for (size_t i = 0; i < n; i++)
         dst[i] = (int8_t)(float_bits(src[i] * inverse + round) & 0xff);
     const float quotient = amax / 127;
-    *scale = quotient < QUIRE_INT8_SCALE_MAX ? quotient : QUIRE_INT8_SCALE_MAX;
+    *scale = quotient < QR_INT8_SCALE_MAX ? quotient : QR_INT8_SCALE_MAX;
     return 0;
 }
 
@@ -183,7 +183,7 @@ void QR_KERNEL(widen_int8)(float *restrict dst, const int8_t *restrict src, floa
         dst[i] = (float)src[i] * scale;
 }
 
-void QR_KERNEL(init_kv)(struct quire_kernels *k)
+void QR_KERNEL(init_kv)(struct qr_kernels *k)
 {
     QR_SET(k, narrow_bf16);
     QR_SET(k, narrow_f16);

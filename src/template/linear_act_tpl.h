@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_act_tpl.h - activations to int8 per 32 values. Needs a vec_*.h and QUIRE_ISA. */
+/* linear_act_tpl.h - activations to int8 per 32 values. Needs a vec_*.h and QR_ISA. */
 #include "simd/half.h"
 #include "template/linear_common_tpl.h"
 
@@ -7,7 +7,7 @@
 LINEAR_INLINE uint32_t linear_max_magnitude(const float *x)
 {
     vi32 max = vi32_zero();
-    LINEAR_UNROLL for (int i = 0; i < QUIRE_BLOCK_K; i += VF32_N) max =
+    LINEAR_UNROLL for (int i = 0; i < QR_BLOCK_K; i += VF32_N) max =
         vi32_max(max, vi32_and(vi32_bits(vf32_load(x + i)), vi32_set1(0x7fffffff)));
     return (uint32_t)vi32_top(max);
 }
@@ -25,9 +25,9 @@ LINEAR_INLINE int32_t linear_round16(int8_t *q, const float *x, vf32 inv)
     return vi32_total(sum);
 }
 
-void LINEAR_KERNEL(quant_act_q8)(struct quire_q8_block *q, const float *x, size_t n_blocks)
+void LINEAR_KERNEL(quant_act_q8)(struct qr_q8_block *q, const float *x, size_t n_blocks)
 {
-    for (size_t b = 0; b < n_blocks; b++, q++, x += QUIRE_BLOCK_K) {
+    for (size_t b = 0; b < n_blocks; b++, q++, x += QR_BLOCK_K) {
         const uint32_t max = linear_max_magnitude(x);
         const float amax = qr_bits_to_f32(max);
         if (max >= 0x7f800000 || amax < 0x1p-100f) {

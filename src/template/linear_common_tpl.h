@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_common_tpl.h - what the linear templates share: names, chunk sizes, storing of results.
  *
- * Include after one vec_*.h with QUIRE_ISA, the level's suffix, defined. */
-#ifndef QUIRE_TEMPLATE_LINEAR_COMMON_TPL_H
-#define QUIRE_TEMPLATE_LINEAR_COMMON_TPL_H
-#include "base/kernel.h"
+ * Include after one vec_*.h with QR_ISA, the level's suffix, defined. */
+#ifndef QR_TEMPLATE_LINEAR_COMMON_TPL_H
+#define QR_TEMPLATE_LINEAR_COMMON_TPL_H
+#include "kernels/kernels.h"
 #include "simd/instrumented.h"
 #include <string.h>
 
-#define LINEAR_PASTE_(name, isa) quire_##name##_##isa
+#define LINEAR_PASTE_(name, isa) qr_##name##_##isa
 #define LINEAR_PASTE(name, isa)  LINEAR_PASTE_(name, isa)
-#define LINEAR_KERNEL(name)      LINEAR_PASTE(name, QUIRE_ISA)
+#define LINEAR_KERNEL(name)      LINEAR_PASTE(name, QR_ISA)
 
 /* Everything that depends on a format or a tile size is inlined into one function per case, where
  * those are constants: loops over them unroll, and small arrays of vectors live in registers. */
@@ -53,13 +53,13 @@ LINEAR_INLINE void linear_ask(const uint8_t *next)
  * hardware's own prefetch loses the stream. */
 LINEAR_INLINE void linear_ask_bytes(const uint8_t *w, size_t bytes)
 {
-    for (size_t i = 0; i < bytes; i += QUIRE_LINE)
+    for (size_t i = 0; i < bytes; i += QR_LINE)
         linear_ask((const uint8_t *)((uintptr_t)w + LINEAR_AHEAD + i));
 }
 
 /* Writes accumulators [m][ld] of up to `rows` outputs from j0 on. */
-static inline void linear_store(const struct quire_linear_args *a, size_t i0, size_t m, size_t j0,
-                                size_t rows, const float *acc, size_t ld)
+static inline void linear_store(const struct qr_linear_kernel_args *a, size_t i0, size_t m,
+                                size_t j0, size_t rows, const float *acc, size_t ld)
 {
     const size_t n = a->n - j0 < rows ? a->n - j0 : rows;
     for (size_t i = 0; i < m; i++, acc += ld) {

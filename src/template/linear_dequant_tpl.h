@@ -13,24 +13,24 @@ LINEAR_INLINE vf32 linear_code_f32(vi32 codes, int i, int offset)
 }
 
 /* scale * code is exact in f32, so the fma rounds once, where the format rounds: at the minimum. */
-LINEAR_INLINE void linear_dequant(struct quire_panel_format f, const uint8_t *group,
-                                  size_t n_blocks, float *w)
+LINEAR_INLINE void linear_dequant(struct qr_panel_format f, const uint8_t *group, size_t n_blocks,
+                                  float *w)
 {
     struct linear_codes c;
     struct linear_scales g;
     linear_unpack_scales(f, group, n_blocks, &g, 0);
-    linear_unpack_codes(f, false, group + quire_panel_header_bytes(f, n_blocks), n_blocks, &c);
-    const size_t sub_steps = quire_panel_sub16(f) ? 4 : 8;
+    linear_unpack_codes(f, false, group + qr_panel_header_bytes(f, n_blocks), n_blocks, &c);
+    const size_t sub_steps = qr_panel_sub16(f) ? 4 : 8;
     for (size_t s = 0; s < n_blocks * 8; s++)
-        for (size_t r = 0; r < QUIRE_PANEL_ROWS; r += VF32_N) {
+        for (size_t r = 0; r < QR_PANEL_ROWS; r += VF32_N) {
             const vi32 codes = vi32_load(&c.step[s][4 * r]);
             const vf32 scale = vf32_load(&g.scale[s / sub_steps][r]);
             LINEAR_UNROLL for (int i = 0; i < 4; i++)
             {
                 vf32 v = vf32_mul(scale, linear_code_f32(codes, i, f.offset));
-                if (quire_panel_has_min(f))
+                if (qr_panel_has_min(f))
                     v = vf32_sub(v, vf32_load(&g.min[s / sub_steps][r]));
-                vf32_store(w + (4 * s + (size_t)i) * QUIRE_PANEL_ROWS + r, v);
+                vf32_store(w + (4 * s + (size_t)i) * QR_PANEL_ROWS + r, v);
             }
         }
 }
@@ -38,24 +38,23 @@ LINEAR_INLINE void linear_dequant(struct quire_panel_format f, const uint8_t *gr
 static __attribute__((noinline)) void linear_part_dequant(const struct linear_float_part *p,
                                                           size_t m)
 {
-    linear_float_block(LINEAR_F32, LINEAR_FLOAT_ROWS, QUIRE_PANEL_ROWS / VF32_N, *p, m,
-                       QUIRE_PANEL_ROWS);
+    linear_float_block(LINEAR_F32, LINEAR_FLOAT_ROWS, QR_PANEL_ROWS / VF32_N, *p, m, QR_PANEL_ROWS);
 }
 
-LINEAR_INLINE void linear_dequant_run(struct quire_panel_format f,
-                                      const struct quire_linear_args *a)
+LINEAR_INLINE void linear_dequant_run(struct qr_panel_format f,
+                                      const struct qr_linear_kernel_args *a)
 {
-    enum { R = QUIRE_PANEL_ROWS };
-    _Alignas(64) float acc[LINEAR_QUANT_M * R], w[QUIRE_GROUP_K * R];
+    enum { R = QR_PANEL_ROWS };
+    _Alignas(64) float acc[LINEAR_QUANT_M * R], w[QR_GROUP_K * R];
     for (size_t j0 = 0; j0 < a->n; j0 += R)
         for (size_t i0 = 0; i0 < a->m; i0 += LINEAR_QUANT_M) {
             const size_t m = a->m - i0 < LINEAR_QUANT_M ? a->m - i0 : LINEAR_QUANT_M;
             const uint8_t *group = (const uint8_t *)a->w + j0 / R * a->panel_bytes;
             memset(acc, 0, m * R * sizeof *acc);
-            for (size_t k0 = 0; k0 < a->k; k0 += QUIRE_GROUP_K) {
-                const size_t kn = a->k - k0 < QUIRE_GROUP_K ? a->k - k0 : QUIRE_GROUP_K;
-                linear_dequant(f, group, kn / QUIRE_BLOCK_K, w);
-                group += quire_panel_group_bytes(f, kn / QUIRE_BLOCK_K);
+            for (size_t k0 = 0; k0 < a->k; k0 += QR_GROUP_K) {
+                const size_t kn = a->k - k0 < QR_GROUP_K ? a->k - k0 : QR_GROUP_K;
+                linear_dequant(f, group, kn / QR_BLOCK_K, w);
+                group += qr_panel_group_bytes(f, kn / QR_BLOCK_K);
                 const struct linear_float_part p = {
                     .w = (const uint8_t *)w,
                     .x = a->x + i0 * a->x_stride + k0,
@@ -72,9 +71,9 @@ LINEAR_INLINE void linear_dequant_run(struct quire_panel_format f,
 }
 
 #define X(name, NAME, ...)                                                                         \
-    void LINEAR_KERNEL(linear_f32_##name)(const struct quire_linear_args *a)                       \
+    void LINEAR_KERNEL(linear_f32_##name)(const struct qr_linear_kernel_args *a)                   \
     {                                                                                              \
-        linear_dequant_run((struct quire_panel_format)QUIRE_PANEL_FORMAT(__VA_ARGS__), a);         \
+        linear_dequant_run((struct qr_panel_format)QR_PANEL_FORMAT(__VA_ARGS__), a);               \
     }
-QUIRE_QUANT_TYPES(X)
+QR_QUANT_TYPES(X)
 #undef X

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_float_tpl.h - f32 and bf16 activations times 64-row panels of f32, f16 and bf16 weights.
  *
- * Needs a vec_*.h, QUIRE_ISA and the tile: LINEAR_FLOAT_ROWS activation rows by LINEAR_FLOAT_VECS
+ * Needs a vec_*.h, QR_ISA and the tile: LINEAR_FLOAT_ROWS activation rows by LINEAR_FLOAT_VECS
  * vectors of outputs, as many as the registers hold. Every element of a tile is one chain over k,
  * so tiles do not show in the bits. */
-#ifndef QUIRE_TEMPLATE_LINEAR_FLOAT_TPL_H
-#define QUIRE_TEMPLATE_LINEAR_FLOAT_TPL_H
+#ifndef QR_TEMPLATE_LINEAR_FLOAT_TPL_H
+#define QR_TEMPLATE_LINEAR_FLOAT_TPL_H
 #include "simd/flush.h"
 #include "template/linear_common_tpl.h"
 
@@ -110,7 +110,7 @@ LINEAR_INLINE void linear_pair_step(enum linear_float_kind kind, int rows, int v
 LINEAR_INLINE const uint8_t *linear_float_ask(const struct linear_float_part *p,
                                               const uint8_t *next)
 {
-    for (size_t i = 0; i < p->next_lines; i++, next += QUIRE_LINE) {
+    for (size_t i = 0; i < p->next_lines; i++, next += QR_LINE) {
         if (p->stream)
             linear_ask(next);
         else
@@ -194,7 +194,7 @@ LINEAR_INLINE void linear_float_block(enum linear_float_kind kind, size_t most, 
             p.x = (const uint8_t *)p.x + rows * p.x_stride * x_size;
             p.acc += rows * p.acc_ld;
             if (p.next_lines) {
-                p.next += steps * p.next_lines * QUIRE_LINE;
+                p.next += steps * p.next_lines * QR_LINE;
                 p.next_lines = p.next < p.next_end ? p.next_lines : 0;
             }
             left -= rows;
@@ -208,7 +208,7 @@ LINEAR_INLINE void linear_float_block(enum linear_float_kind kind, size_t most, 
     static __attribute__((noinline)) void linear_part_##kind(const struct linear_float_part *p,    \
                                                              size_t m, size_t n)                   \
     {                                                                                              \
-        if (m == 1 && n == QUIRE_FLOAT_PANEL_ROWS)                                                 \
+        if (m == 1 && n == QR_FLOAT_PANEL_ROWS)                                                    \
             linear_float_tile(KIND, 1, 64 / VF32_N, p);                                            \
         else if (LINEAR_FLOAT_VECS == 2 && m <= wide_m && n > 2 * VF32_N)                          \
             linear_float_block(KIND, 2, 4, *p, m, n);                                              \
@@ -233,11 +233,11 @@ static inline size_t linear_float_k(enum linear_float_kind kind, size_t k, size_
 
 /* All panels and rows, in parts of k. While a part is multiplied, weights further on are asked for:
  * tiles do not read a panel in one stream, which the hardware's own prefetch needs. */
-static __attribute__((noinline)) void linear_float_run(const struct quire_linear_args *a,
+static __attribute__((noinline)) void linear_float_run(const struct qr_linear_kernel_args *a,
                                                        enum linear_float_kind kind,
                                                        linear_part_fn *part)
 {
-    enum { ROWS = QUIRE_FLOAT_PANEL_ROWS };
+    enum { ROWS = QR_FLOAT_PANEL_ROWS };
     _Alignas(64) float acc[LINEAR_FLOAT_M * ROWS];
     /* a step of bf16 is a pair */
     const size_t k_bytes = ROWS * (kind == LINEAR_F32 ? 4 : 2),
@@ -261,7 +261,7 @@ static __attribute__((noinline)) void linear_float_run(const struct quire_linear
                 p.next = p.w + (k_step == a->k ? LINEAR_AHEAD : k_step * k_bytes);
                 p.next_end = p.next + p.k * k_bytes;
                 p.stream = k_step == a->k;
-                p.next_lines = one_stream ? 0 : step_bytes / QUIRE_LINE;
+                p.next_lines = one_stream ? 0 : step_bytes / QR_LINE;
                 part(&p, m, n);
             }
             linear_store(a, i0, m, j0, ROWS, acc, ROWS);

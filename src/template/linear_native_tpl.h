@@ -4,7 +4,7 @@
 
 LINEAR_FLOAT_PART(native, LINEAR_NATIVE, 2)
 
-void LINEAR_KERNEL(linear_native_bf16)(const struct quire_linear_args *a)
+void LINEAR_KERNEL(linear_native_bf16)(const struct qr_linear_kernel_args *a)
 {
 #if defined(                                                                                       \
     __AVX512BF16__) /* the instruction takes denormals as zero whatever the control register says */

@@ -15,14 +15,14 @@ struct linear_q8_walk {
 LINEAR_INLINE void linear_q8_ask_out(struct linear_q8_walk *t, size_t rows)
 {
     for (size_t r = 0; t->out && r < rows; r++, t->out += t->out_stride)
-        for (size_t x = 0; x < LINEAR_Q8_OUTPUTS; x += QUIRE_LINE / sizeof *t->out)
+        for (size_t x = 0; x < LINEAR_Q8_OUTPUTS; x += QR_LINE / sizeof *t->out)
             __builtin_prefetch(t->out + x, 1);
 }
 
 LINEAR_INLINE void linear_q8_next_tile(struct linear_q8_walk *t, size_t rows)
 {
     linear_q8_next_rows(&t->part, rows);
-    t->part.next += t->part.n_blocks * t->part.next_lines * QUIRE_LINE;
+    t->part.next += t->part.n_blocks * t->part.next_lines * QR_LINE;
     if (t->part.next >= t->next_end)
         t->part.next_lines = 0;
 }
@@ -33,7 +33,7 @@ LINEAR_INLINE void linear_q8_next_tile(struct linear_q8_walk *t, size_t rows)
     static __attribute__((noinline, unused)) void linear_q8_tiles_##name(struct linear_q8_walk t,  \
                                                                          size_t m)                 \
     {                                                                                              \
-        const struct quire_panel_format f = { 0 };                                                 \
+        const struct qr_panel_format f = { 0 };                                                    \
         for (size_t n = (m + LINEAR_Q8_ROWS - 1) / LINEAR_Q8_ROWS; n > 0; n--) {                   \
             const size_t rows = m / n;                                                             \
             linear_q8_ask_out(&t, rows);                                                           \
@@ -79,7 +79,7 @@ LINEAR_Q8_TILES(sub16_min, LINEAR_Q8_SUB16 | LINEAR_Q8_MIN)
 #define linear_q8_tiles_sub16_6 linear_q8_tiles_sub16
 #endif
 
-LINEAR_INLINE void linear_q8_tiles(struct quire_panel_format f, struct linear_q8_walk t, size_t m)
+LINEAR_INLINE void linear_q8_tiles(struct qr_panel_format f, struct linear_q8_walk t, size_t m)
 {
     const int kind = linear_q8_kind(f), pairs = kind / LINEAR_Q8_PAIRS;
     switch (kind & (LINEAR_Q8_PAIRS - 1)) {
@@ -104,44 +104,44 @@ LINEAR_INLINE void linear_q8_tiles(struct quire_panel_format f, struct linear_q8
 }
 
 /* Unpacks nb blocks of the LINEAR_Q8_PANELS panels at `group`, and points the part to them. */
-LINEAR_INLINE void linear_q8_unpack(struct quire_panel_format f, const uint8_t *group,
+LINEAR_INLINE void linear_q8_unpack(struct qr_panel_format f, const uint8_t *group,
                                     size_t panel_bytes, size_t nb, struct linear_codes *codes,
                                     struct linear_scales *scales, struct linear_q8_part *p)
 {
     const bool direct = f.low_bits == 8 && VI32_W8_OFFSET == f.offset; /* bytes as they are */
     for (size_t panel = 0; panel < LINEAR_Q8_PANELS; panel++, group += panel_bytes) {
-        const uint8_t *body = group + quire_panel_header_bytes(f, nb);
-        linear_unpack_scales(f, group, nb, scales, panel * QUIRE_PANEL_ROWS);
+        const uint8_t *body = group + qr_panel_header_bytes(f, nb);
+        linear_unpack_scales(f, group, nb, scales, panel * QR_PANEL_ROWS);
         if (!direct)
             linear_unpack_codes(f, VI32_W8_OFFSET == 0, body, nb, &codes[panel]);
         const uint8_t *w = direct ? body : codes[panel].step[0];
-        for (size_t r = 0; r < QUIRE_PANEL_ROWS; r += VF32_N)
-            p->w[(panel * QUIRE_PANEL_ROWS + r) / VF32_N] = w + 4 * r;
+        for (size_t r = 0; r < QR_PANEL_ROWS; r += VF32_N)
+            p->w[(panel * QR_PANEL_ROWS + r) / VF32_N] = w + 4 * r;
     }
     p->scale = scales->scale[0];
     p->n_blocks = nb;
 }
 
 /* Rows [i0, i0 + m) times the LINEAR_Q8_PANELS panels from output j0 on. */
-LINEAR_INLINE void linear_q8_many(struct quire_panel_format f, const struct quire_linear_args *a,
+LINEAR_INLINE void linear_q8_many(struct qr_panel_format f, const struct qr_linear_kernel_args *a,
                                   size_t i0, size_t m, size_t j0)
 {
     _Alignas(64) float acc[LINEAR_Q8_M * LINEAR_Q8_LD];
     struct linear_codes codes[LINEAR_Q8_PANELS];
     struct linear_scales scales;
-    const size_t blocks = a->k / QUIRE_BLOCK_K, tiles = (m + LINEAR_Q8_ROWS - 1) / LINEAR_Q8_ROWS;
-    const uint8_t *group = (const uint8_t *)a->w + j0 / QUIRE_PANEL_ROWS * a->panel_bytes;
+    const size_t blocks = a->k / QR_BLOCK_K, tiles = (m + LINEAR_Q8_ROWS - 1) / LINEAR_Q8_ROWS;
+    const uint8_t *group = (const uint8_t *)a->w + j0 / QR_PANEL_ROWS * a->panel_bytes;
     memset(acc, 0, m * LINEAR_Q8_LD * sizeof *acc);
     for (size_t b = 0; b < blocks; b += LINEAR_Q8_GROUP) {
         const size_t nb = blocks - b < LINEAR_Q8_GROUP ? blocks - b : LINEAR_Q8_GROUP,
-                     bytes = quire_panel_group_bytes(f, nb);
+                     bytes = qr_panel_group_bytes(f, nb);
         const bool last = b + nb == blocks;
         struct linear_q8_walk t = {
             .part = { .q = a->q + i0 * a->q_stride + b,
                       .q_stride = a->q_stride,
                       .acc = acc,
                       .offset_shift = linear_q8_offset_shift(f),
-                      .next_lines = (bytes / QUIRE_LINE + tiles * nb - 1) / (tiles * nb),
+                      .next_lines = (bytes / QR_LINE + tiles * nb - 1) / (tiles * nb),
                       .next_panel = a->panel_bytes },
             .out = last ? a->out + i0 * a->out_stride + j0 : NULL,
             .out_stride = a->out_stride,

@@ -4,8 +4,8 @@
  *
  * Weights are codes, unpacked to bytes before (many rows share them) or in registers on the way (a
  * few rows stream them). */
-#ifndef QUIRE_TEMPLATE_LINEAR_Q8_TILE_TPL_H
-#define QUIRE_TEMPLATE_LINEAR_Q8_TILE_TPL_H
+#ifndef QR_TEMPLATE_LINEAR_Q8_TILE_TPL_H
+#define QR_TEMPLATE_LINEAR_Q8_TILE_TPL_H
 #include "template/linear_unpack_tpl.h"
 
 /* What a tile depends on. With VI32_PAIRS, the bits from PAIRS on are the number of steps whose
@@ -27,7 +27,7 @@ enum {
 struct linear_q8_part {
     const uint8_t *w[LINEAR_Q8_VECS]; /* each vector's codes of the group's first block */
     const float *scale;               /* first vector's column of a struct linear_scales */
-    const struct quire_q8_block *q;   /* at the group's first k */
+    const struct qr_q8_block *q;      /* at the group's first k */
     size_t q_stride;                  /* blocks */
     float *acc;                       /* [rows][LINEAR_Q8_LD] */
     size_t n_blocks;                  /* of the group */
@@ -56,15 +56,15 @@ LINEAR_INLINE vi32 linear_broadcast4(const int8_t *q)
     return vi32_set1(four);
 }
 
-LINEAR_INLINE vi32 linear_q8_codes(int kind, struct quire_panel_format f, const uint8_t *w, int s)
+LINEAR_INLINE vi32 linear_q8_codes(int kind, struct qr_panel_format f, const uint8_t *w, int s)
 {
     if (kind & LINEAR_Q8_PACKED)
         return linear_code(f, VI32_W8_OFFSET == 0, w, s);
-    return vi32_load(w + s * QUIRE_LINE);
+    return vi32_load(w + s * QR_LINE);
 }
 
 /* Minus the offset times the sum of the activations: where an integer dot of codes starts. */
-LINEAR_INLINE vi32 linear_q8_start(int kind, const struct quire_q8_block *a, int half, vi32 shift)
+LINEAR_INLINE vi32 linear_q8_start(int kind, const struct qr_q8_block *a, int half, vi32 shift)
 {
     if ((kind & LINEAR_Q8_MIN) || (kind & LINEAR_Q8_FULL && VI32_W8_OFFSET == 0))
         return vi32_zero();
@@ -76,10 +76,10 @@ LINEAR_INLINE vi32 linear_q8_start(int kind, const struct quire_q8_block *a, int
 
 #if defined(VI32_PAIRS)
 /* Steps s0 .. s0 + n - 1 of vectors v0 .. v0 + nv - 1, whose 16-bit products fit in one sum. */
-LINEAR_INLINE void linear_q8_dot_pairs(int kind, struct quire_panel_format f, int rows, int v0,
-                                       int nv, const uint8_t *const *w,
-                                       const struct quire_q8_block *a, size_t stride, int s0, int n,
-                                       bool first, struct linear_q8_sums *sum)
+LINEAR_INLINE void linear_q8_dot_pairs(int kind, struct qr_panel_format f, int rows, int v0, int nv,
+                                       const uint8_t *const *w, const struct qr_q8_block *a,
+                                       size_t stride, int s0, int n, bool first,
+                                       struct linear_q8_sums *sum)
 {
     struct linear_q8_sums pairs;
     LINEAR_UNROLL for (int s = s0; s < s0 + n; s++)
@@ -107,10 +107,9 @@ LINEAR_INLINE void linear_q8_dot_pairs(int kind, struct quire_panel_format f, in
 /* Steps s0 .. s0 + n - 1 of a block, as many as fit 16 bits at a time. Where that takes several
  * sums, they and the 32-bit ones fill the registers: one vector after the other, and no activation
  * is kept from one to the next. */
-LINEAR_INLINE void linear_q8_dot_all_pairs(int kind, struct quire_panel_format f, int rows,
-                                           int vecs, const uint8_t *const *w,
-                                           const struct quire_q8_block *a, size_t stride, int s0,
-                                           int n, struct linear_q8_sums *sum)
+LINEAR_INLINE void linear_q8_dot_all_pairs(int kind, struct qr_panel_format f, int rows, int vecs,
+                                           const uint8_t *const *w, const struct qr_q8_block *a,
+                                           size_t stride, int s0, int n, struct linear_q8_sums *sum)
 {
     const int most = kind / LINEAR_Q8_PAIRS;
     if (most >= n) {
@@ -126,8 +125,8 @@ LINEAR_INLINE void linear_q8_dot_all_pairs(int kind, struct quire_panel_format f
 #endif
 
 /* Steps s0 .. s0 + n - 1 of a block. */
-LINEAR_INLINE void linear_q8_dot(int kind, struct quire_panel_format f, int rows, int vecs,
-                                 const uint8_t *const *w, const struct quire_q8_block *a,
+LINEAR_INLINE void linear_q8_dot(int kind, struct qr_panel_format f, int rows, int vecs,
+                                 const uint8_t *const *w, const struct qr_q8_block *a,
                                  size_t stride, int s0, int n, struct linear_q8_sums *sum)
 {
     LINEAR_UNROLL for (int s = s0; s < s0 + n; s++)
@@ -146,8 +145,8 @@ LINEAR_INLINE void linear_q8_dot(int kind, struct quire_panel_format f, int rows
 
 #if defined(VI32_LANES)
 /* The same, four steps of activations in one vector. */
-LINEAR_INLINE void linear_q8_dot_lanes(int kind, struct quire_panel_format f, int rows, int vecs,
-                                       const uint8_t *const *w, const struct quire_q8_block *a,
+LINEAR_INLINE void linear_q8_dot_lanes(int kind, struct qr_panel_format f, int rows, int vecs,
+                                       const uint8_t *const *w, const struct qr_q8_block *a,
                                        size_t stride, int s0, int n, struct linear_q8_sums *sum)
 {
     LINEAR_UNROLL for (int s = s0; s < s0 + n; s += 4)
@@ -167,8 +166,8 @@ LINEAR_INLINE void linear_q8_dot_lanes(int kind, struct quire_panel_format f, in
 }
 #if defined(VI32_MATRIX)
 /* The same by products of matrices: two rows of activations, two of weights, eight k. */
-LINEAR_INLINE void linear_q8_dot_matrix(int kind, struct quire_panel_format f, int rows, int vecs,
-                                        const uint8_t *const *w, const struct quire_q8_block *a,
+LINEAR_INLINE void linear_q8_dot_matrix(int kind, struct qr_panel_format f, int rows, int vecs,
+                                        const uint8_t *const *w, const struct qr_q8_block *a,
                                         size_t stride, int s0, int n, struct linear_q8_sums *sum)
 {
     vi32 lo[LINEAR_Q8_MAX_ROWS][LINEAR_Q8_VECS], hi[LINEAR_Q8_MAX_ROWS][LINEAR_Q8_VECS];
@@ -209,7 +208,7 @@ LINEAR_INLINE void linear_q8_dot_matrix(int kind, struct quire_panel_format f, i
 #endif
 
 /* out - min * d * the sum of a half's q, or of all. */
-LINEAR_INLINE vf32 linear_q8_sub_min(int kind, const struct quire_q8_block *a, int half, vf32 min,
+LINEAR_INLINE vf32 linear_q8_sub_min(int kind, const struct qr_q8_block *a, int half, vf32 min,
                                      vf32 out)
 {
     if (!(kind & LINEAR_Q8_SUB16))
@@ -221,9 +220,9 @@ LINEAR_INLINE vf32 linear_q8_sub_min(int kind, const struct quire_q8_block *a, i
 }
 
 /* Sub-block `half` of a block: integer dots, then the two float operations of N2. */
-LINEAR_INLINE void linear_q8_sub(int kind, struct quire_panel_format f, int rows, int vecs,
+LINEAR_INLINE void linear_q8_sub(int kind, struct qr_panel_format f, int rows, int vecs,
                                  const struct linear_q8_part *p, const uint8_t *const *w,
-                                 const struct quire_q8_block *a, int half, const float *scale,
+                                 const struct qr_q8_block *a, int half, const float *scale,
                                  vi32 shift, vf32 (*acc)[LINEAR_Q8_VECS])
 {
     enum { MIN_AT = 16 * LINEAR_SCALES_LD };
@@ -255,7 +254,7 @@ LINEAR_INLINE void linear_q8_sub(int kind, struct quire_panel_format f, int rows
 #endif
     LINEAR_UNROLL for (int r = 0; r < rows; r++)
     {
-        const struct quire_q8_block *b = a + (size_t)r * p->q_stride;
+        const struct qr_q8_block *b = a + (size_t)r * p->q_stride;
         LINEAR_UNROLL for (int v = 0; v < vecs; v++)
         {
             const vf32 dw = vf32_load(scale + v * VF32_N);
@@ -272,12 +271,12 @@ LINEAR_INLINE void linear_q8_sub(int kind, struct quire_panel_format f, int rows
     }
 }
 
-LINEAR_INLINE void linear_q8_tile(int kind, struct quire_panel_format f, int rows, int vecs,
+LINEAR_INLINE void linear_q8_tile(int kind, struct qr_panel_format f, int rows, int vecs,
                                   const struct linear_q8_part *p)
 {
-    const size_t block = kind & LINEAR_Q8_PACKED ? quire_panel_block_bytes(f) : 8 * QUIRE_LINE;
+    const size_t block = kind & LINEAR_Q8_PACKED ? qr_panel_block_bytes(f) : 8 * QR_LINE;
     const vi32 shift = vi32_set1(p->offset_shift);
-    const struct quire_q8_block *a = p->q;
+    const struct qr_q8_block *a = p->q;
     const uint8_t *w[LINEAR_Q8_VECS], *next = p->next;
     const float *scale = p->scale;
     vf32 acc[LINEAR_Q8_MAX_ROWS][LINEAR_Q8_VECS];
@@ -286,8 +285,8 @@ LINEAR_INLINE void linear_q8_tile(int kind, struct quire_panel_format f, int row
         LINEAR_UNROLL for (int r = 0; r < rows; r++) LINEAR_UNROLL for (int v = 0; v < vecs; v++)
             acc[r][v] = vf32_load(p->acc + r * LINEAR_Q8_LD + v * VF32_N);
     for (size_t b = 0; b < p->n_blocks; b++, a++) {
-        for (size_t i = 0; i < p->next_lines; i++, next += QUIRE_LINE) {
-            const bool two = vecs * VF32_N > QUIRE_PANEL_ROWS;
+        for (size_t i = 0; i < p->next_lines; i++, next += QR_LINE) {
+            const bool two = vecs * VF32_N > QR_PANEL_ROWS;
             if (kind & LINEAR_Q8_PACKED) {
                 linear_ask(next);
                 if (two)

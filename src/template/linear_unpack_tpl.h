@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_unpack_tpl.h - reads groups of quantised panels: codes as bytes, scales as f32. */
-#ifndef QUIRE_TEMPLATE_LINEAR_UNPACK_TPL_H
-#define QUIRE_TEMPLATE_LINEAR_UNPACK_TPL_H
+#ifndef QR_TEMPLATE_LINEAR_UNPACK_TPL_H
+#define QR_TEMPLATE_LINEAR_UNPACK_TPL_H
 #include "template/linear_common_tpl.h"
 
-enum { LINEAR_SCALES_LD = 2 * QUIRE_PANEL_ROWS };
+enum { LINEAR_SCALES_LD = 2 * QR_PANEL_ROWS };
 
 /* Scales and minimums of a group of up to two panels side by side, per sub-block of 32 (or 16) k. */
 struct linear_scales {
@@ -14,11 +14,11 @@ struct linear_scales {
 
 /* Codes of a panel's group: step after step. */
 struct linear_codes {
-    _Alignas(64) uint8_t step[QUIRE_GROUP_K / 4][QUIRE_LINE];
+    _Alignas(64) uint8_t step[QR_GROUP_K / 4][QR_LINE];
 };
 
 /* Types whose codes need all eight bits. */
-LINEAR_INLINE bool linear_full_bytes(struct quire_panel_format f) { return f.offset == 128; }
+LINEAR_INLINE bool linear_full_bytes(struct qr_panel_format f) { return f.offset == 128; }
 
 LINEAR_INLINE vi32 linear_bytes(int b) { return vi32_set1((int32_t)((uint32_t)b * 0x01010101u)); }
 
@@ -69,49 +69,48 @@ LINEAR_INLINE vi32 linear_field(vi32 v, int at, int bits, int to)
 LINEAR_INLINE vi32 linear_plane(const uint8_t *p, int bits, int s, int to)
 {
     const int per_line = 8 / bits;
-    return linear_field(vi32_load(p + s / per_line * QUIRE_LINE), bits * (s % per_line), bits, to);
+    return linear_field(vi32_load(p + s / per_line * QR_LINE), bits * (s % per_line), bits, to);
 }
 
 /* Step s of three bits. */
 LINEAR_INLINE vi32 linear_threes(const uint8_t *body, int s)
 {
     if (s < 6)
-        return linear_field(vi32_load(body + s / 2 * QUIRE_LINE), 3 * (s % 2), 3, 0);
+        return linear_field(vi32_load(body + s / 2 * QR_LINE), 3 * (s % 2), 3, 0);
     vi32 last = linear_field(vi32_load(body), 6, 2, 0);
-    last = vi32_or(last, linear_field(vi32_load(body + QUIRE_LINE), 6, 2, 2));
-    last = vi32_or(last, linear_field(vi32_load(body + 2 * QUIRE_LINE), 6, 2, 4));
+    last = vi32_or(last, linear_field(vi32_load(body + QR_LINE), 6, 2, 2));
+    last = vi32_or(last, linear_field(vi32_load(body + 2 * QR_LINE), 6, 2, 4));
     return linear_field(last, 3 * (s % 2), 3, 0);
 }
 
 /* is_signed: codes that need eight bits come out as signed weights, else plus 128. */
-LINEAR_INLINE vi32 linear_code(struct quire_panel_format f, bool is_signed, const uint8_t *body,
-                               int s)
+LINEAR_INLINE vi32 linear_code(struct qr_panel_format f, bool is_signed, const uint8_t *body, int s)
 {
     static const uint8_t iq4[2][16] = {
-        { QUIRE_IQ4_BYTES },
+        { QR_IQ4_BYTES },
         { 129, 152, 173, 191, 207, 221, 234, 246, 1, 13, 25, 38, 53, 69, 89,
           113 }, /* the same minus 128 */
     };
-    static const uint8_t mxfp4[16] = { QUIRE_MXFP4_BYTES };
-    static const uint8_t iq3_xxs[16] = { QUIRE_IQ3_XXS_BYTES };
-    static const uint8_t iq3_s[16] = { QUIRE_IQ3_S_BYTES };
+    static const uint8_t mxfp4[16] = { QR_MXFP4_BYTES };
+    static const uint8_t iq3_xxs[16] = { QR_IQ3_XXS_BYTES };
+    static const uint8_t iq3_s[16] = { QR_IQ3_S_BYTES };
     if (f.low_bits == 8) {
-        const vi32 v = vi32_load(body + s * QUIRE_LINE);
+        const vi32 v = vi32_load(body + s * QR_LINE);
         return is_signed ? vi32_xor(v, linear_bytes(128)) : v;
     }
-    if (f.lut != QUIRE_LUT_NONE) {
-        const vi32 v = linear_shift(vi32_load(body + s / 2 * QUIRE_LINE), 4 * (s % 2));
-        return linear_look_up(f.lut == QUIRE_LUT_IQ4       ? iq4[is_signed]
-                              : f.lut == QUIRE_LUT_MXFP4   ? mxfp4
-                              : f.lut == QUIRE_LUT_IQ3_XXS ? iq3_xxs
-                                                           : iq3_s,
+    if (f.lut != QR_LUT_NONE) {
+        const vi32 v = linear_shift(vi32_load(body + s / 2 * QR_LINE), 4 * (s % 2));
+        return linear_look_up(f.lut == QR_LUT_IQ4       ? iq4[is_signed]
+                              : f.lut == QR_LUT_MXFP4   ? mxfp4
+                              : f.lut == QR_LUT_IQ3_XXS ? iq3_xxs
+                                                        : iq3_s,
                               v);
     }
     if (f.low_bits == 3)
         return linear_threes(body, s);
     vi32 v = linear_plane(body, f.low_bits, s, 0);
     if (f.high_bits)
-        v = vi32_or(v, linear_plane(body + f.low_bits * QUIRE_LINE, f.high_bits, s, f.low_bits));
+        v = vi32_or(v, linear_plane(body + f.low_bits * QR_LINE, f.high_bits, s, f.low_bits));
     return v;
 }
 
@@ -123,34 +122,33 @@ LINEAR_INLINE vf32 linear_e8m0_half(const uint8_t *p)
 }
 
 /* Rows r .. r + VF32_N - 1 of the scales of a header, to the same place of `scale` and `min`. */
-LINEAR_INLINE void linear_unpack_rows(struct quire_panel_format f, const uint8_t *h,
-                                      size_t n_blocks, size_t r, float *scale, float *min)
+LINEAR_INLINE void linear_unpack_rows(struct qr_panel_format f, const uint8_t *h, size_t n_blocks,
+                                      size_t r, float *scale, float *min)
 {
-    enum { R = QUIRE_PANEL_ROWS, LD = LINEAR_SCALES_LD };
+    enum { R = QR_PANEL_ROWS, LD = LINEAR_SCALES_LD };
     const uint16_t *d = (const uint16_t *)(const void *)h + r;
     for (size_t b = 0; b < n_blocks; b++) {
-        if (f.scales == QUIRE_SCALE_D)
+        if (f.scales == QR_SCALE_D)
             vf32_store(scale + b * LD, vf32_load_f16(d + b * R));
-        if (f.scales == QUIRE_SCALE_E8M0)
+        if (f.scales == QR_SCALE_E8M0)
             vf32_store(scale + b * LD, linear_e8m0_half(h + b * R + r));
-        if (f.scales == QUIRE_SCALE_DM) {
+        if (f.scales == QR_SCALE_DM) {
             vf32_store(scale + b * LD, vf32_load_f16(d + 2 * b * R));
             vf32_store(min + b * LD, vf32_sub(vf32_zero(), vf32_load_f16(d + (2 * b + 1) * R)));
         }
     }
-    const size_t n_sub = quire_panel_sub16(f) ? 16 : 8;
+    const size_t n_sub = qr_panel_sub16(f) ? 16 : 8;
     const uint8_t *s = h + 64 + r;
     for (size_t i = 0; i < n_sub; i++) {
-        if (f.scales == QUIRE_SCALE_K8 || f.scales == QUIRE_SCALE_K16 ||
-            f.scales == QUIRE_SCALE_K8_HALF) {
+        if (f.scales == QR_SCALE_K8 || f.scales == QR_SCALE_K16 || f.scales == QR_SCALE_K8_HALF) {
             vf32 factor = vf32_from_i32(vi32_load_s8((const int8_t *)s + i * R));
-            if (f.scales == QUIRE_SCALE_K8_HALF)
+            if (f.scales == QR_SCALE_K8_HALF)
                 factor = vf32_mul(factor, vf32_set1(0.5f));
             vf32_store(scale + i * LD, vf32_mul(vf32_load_f16(d), factor));
         }
-        if (f.scales == QUIRE_SCALE_K8_MIN || f.scales == QUIRE_SCALE_K16_MIN) {
+        if (f.scales == QR_SCALE_K8_MIN || f.scales == QR_SCALE_K16_MIN) {
             vi32 factor = vi32_load_u8(s + i * R), of_min = factor;
-            if (f.scales == QUIRE_SCALE_K8_MIN) {
+            if (f.scales == QR_SCALE_K8_MIN) {
                 of_min = vi32_load_u8(s + (8 + i) * R);
             } else {
                 factor = vi32_and(factor, vi32_set1(15));
@@ -163,19 +161,19 @@ LINEAR_INLINE void linear_unpack_rows(struct quire_panel_format f, const uint8_t
 }
 
 /* Scales of the group at `header` to column `at` of s. */
-LINEAR_INLINE void linear_unpack_scales(struct quire_panel_format f, const uint8_t *header,
+LINEAR_INLINE void linear_unpack_scales(struct qr_panel_format f, const uint8_t *header,
                                         size_t n_blocks, struct linear_scales *s, size_t at)
 {
-    for (size_t r = 0; r < QUIRE_PANEL_ROWS; r += VF32_N)
+    for (size_t r = 0; r < QR_PANEL_ROWS; r += VF32_N)
         linear_unpack_rows(f, header, n_blocks, r, &s->scale[0][at + r], &s->min[0][at + r]);
 }
 
 /* Codes of the blocks at `body`. */
-LINEAR_INLINE void linear_unpack_codes(struct quire_panel_format f, bool is_signed,
+LINEAR_INLINE void linear_unpack_codes(struct qr_panel_format f, bool is_signed,
                                        const uint8_t *body, size_t n_blocks, struct linear_codes *c)
 {
-    for (size_t b = 0; b < n_blocks; b++, body += quire_panel_block_bytes(f))
-        for (size_t x = 0; x < QUIRE_LINE; x += 4 * VF32_N)
+    for (size_t b = 0; b < n_blocks; b++, body += qr_panel_block_bytes(f))
+        for (size_t x = 0; x < QR_LINE; x += 4 * VF32_N)
             LINEAR_UNROLL for (int s = 0; s < 8; s++)
                 vi32_store(&c->step[8 * b + (size_t)s][x], linear_code(f, is_signed, body + x, s));
 }

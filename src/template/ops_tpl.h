@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ops_tpl.h - row-wise kernels over vec_*.h. Needs: a vec_*.h, QUIRE_ISA, and with QUIRE_WITH_SLEEF the SLEEF names
+/* ops_tpl.h - row-wise kernels over vec_*.h. Needs: a vec_*.h, QR_ISA, and with QUIRE_WITH_SLEEF the SLEEF names
  * OPS_EXP, OPS_TANH, OPS_ERF of this level. The sums keep the order of src/generic/ops.c bit for bit. */
-#include "base/kernel.h"
+#include "kernels/kernels.h"
 #include <math.h>
 
-#define OPS_PASTE_(name, isa) quire_##name##_##isa
+#define OPS_PASTE_(name, isa) qr_##name##_##isa
 #define OPS_PASTE(name, isa)  OPS_PASTE_(name, isa)
-#define OPS_KERNEL(name)      OPS_PASTE(name, QUIRE_ISA)
+#define OPS_KERNEL(name)      OPS_PASTE(name, QR_ISA)
 
 enum { OPS_ACCS = 16 / VF32_N };
 
@@ -190,20 +190,20 @@ void OPS_KERNEL(soft_cap)(float *x, float cap, size_t n)
 }
 #endif
 
-void OPS_PASTE(init_ops, QUIRE_ISA)(struct quire_kernels *k)
+void OPS_PASTE(init_ops, QR_ISA)(struct qr_kernels *k)
 {
-#define OPS_SET_(name, isa) QUIRE_SET(k, name, isa)
+#define OPS_SET_(name, isa) QR_SET_KERNEL(k, name, isa)
 #define OPS_SET(name, isa)  OPS_SET_(name, isa)
-    OPS_SET(rms_norm, QUIRE_ISA);
-    OPS_SET(layer_norm, QUIRE_ISA);
-    OPS_SET(axpy, QUIRE_ISA);
-    OPS_SET(scale, QUIRE_ISA);
-    OPS_SET(add, QUIRE_ISA);
-    OPS_SET(rope, QUIRE_ISA);
+    OPS_SET(rms_norm, QR_ISA);
+    OPS_SET(layer_norm, QR_ISA);
+    OPS_SET(axpy, QR_ISA);
+    OPS_SET(scale, QR_ISA);
+    OPS_SET(add, QR_ISA);
+    OPS_SET(rope, QR_ISA);
 #ifdef QUIRE_WITH_SLEEF
-    OPS_SET(silu_mul, QUIRE_ISA);
-    OPS_SET(gelu_tanh_mul, QUIRE_ISA);
-    OPS_SET(gelu_erf_mul, QUIRE_ISA);
-    OPS_SET(soft_cap, QUIRE_ISA);
+    OPS_SET(silu_mul, QR_ISA);
+    OPS_SET(gelu_tanh_mul, QR_ISA);
+    OPS_SET(gelu_erf_mul, QR_ISA);
+    OPS_SET(soft_cap, QR_ISA);
 #endif
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unpack_fetch.h - asks memory for codes that are unpacked soon. */
-#ifndef QUIRE_TEMPLATE_UNPACK_FETCH_H
-#define QUIRE_TEMPLATE_UNPACK_FETCH_H
+#ifndef QR_TEMPLATE_UNPACK_FETCH_H
+#define QR_TEMPLATE_UNPACK_FETCH_H
 #include <stdint.h>
 
 /* Codes lie in order, values behind their keys, but the arithmetic between two loads keeps the next

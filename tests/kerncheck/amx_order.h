@@ -13,6 +13,6 @@ float kc_amx_dot(float acc, const float *a, size_t a_step, const float *b, size_
                  const uint64_t *seen);
 
 /* Softmax with weights of bf16 (a->p_bf16) of finite scores. */
-void kc_amx_softmax(const struct quire_attn_softmax_args *a);
+void kc_amx_softmax(const struct qr_attn_softmax_args *a);
 
 #endif

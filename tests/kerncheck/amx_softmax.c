@@ -7,18 +7,17 @@
 #include <math.h>
 #include <string.h>
 
-enum { KEYS = QUIRE_TILE_KEYS, LANES = QUIRE_COLUMN_KEYS };
+enum { KEYS = QR_TILE_KEYS, LANES = QR_COLUMN_KEYS };
 
 /* Row r alone, with a state of its own that begins empty. */
 struct row {
-    struct quire_attn_softmax_args a;
+    struct qr_attn_softmax_args a;
     float s[KEYS], m, l[LANES];
     uint16_t p[KEYS];
     uint64_t visible;
 };
 
-static void one_row(const struct quire_attn_softmax_args *all, int r, uint64_t visible,
-                    struct row *x)
+static void one_row(const struct qr_attn_softmax_args *all, int r, uint64_t visible, struct row *x)
 {
     memcpy(x->s, all->s + r * KEYS, sizeof x->s);
     memset(x->l, 0, sizeof x->l);
@@ -33,22 +32,22 @@ static void one_row(const struct quire_attn_softmax_args *all, int r, uint64_t v
     x->a.bias = all->bias ? all->bias + r : NULL;
 }
 
-static float score_of(const struct quire_attn_softmax_args *all, int r, int key)
+static float score_of(const struct qr_attn_softmax_args *all, int r, int key)
 {
     struct row x;
     one_row(all, r, (uint64_t)1 << key, &x);
-    quire_attn_softmax_generic(&x.a);
+    qr_attn_softmax_generic(&x.a);
     return x.m;
 }
 
 /* Multiplies n sums by 2^(old - new) where the row's reference maximum is raised, which comes back. */
-static float scale_sums(const struct quire_attn_softmax_args *all, int r, float *sums, int n)
+static float scale_sums(const struct qr_attn_softmax_args *all, int r, float *sums, int n)
 {
     struct row x;
     one_row(all, r, all->visible[r], &x);
     x.m = all->m[r];
     x.a.o = sums, x.a.o_width = n;
-    quire_attn_softmax_generic(&x.a);
+    qr_attn_softmax_generic(&x.a);
     return x.m;
 }
 
@@ -96,7 +95,7 @@ static uint16_t nearest_bf16(float x)
     return (uint16_t)((bits_of(x) + 0x7fff + (bits_of(x) >> 16 & 1)) >> 16);
 }
 
-static void softmax_row(const struct quire_attn_softmax_args *a, int r)
+static void softmax_row(const struct qr_attn_softmax_args *a, int r)
 {
     const float raised = scale_sums(a, r, a->o + (size_t)r * a->o_stride, a->o_width);
     scale_sums(a, r, a->l + r * LANES, LANES);
@@ -121,7 +120,7 @@ static void softmax_row(const struct quire_attn_softmax_args *a, int r)
     }
 }
 
-void kc_amx_softmax(const struct quire_attn_softmax_args *a)
+void kc_amx_softmax(const struct qr_attn_softmax_args *a)
 {
     for (int r = 0; r < a->n_rows; r++)
         if (a->visible[r])

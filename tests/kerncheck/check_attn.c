@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef void qk_fn(const struct quire_attn_qk_args *a);
-typedef void pv_fn(const struct quire_attn_pv_args *a);
+typedef void qk_fn(const struct qr_attn_qk_args *a);
+typedef void pv_fn(const struct qr_attn_pv_args *a);
 
-enum { KEYS = QUIRE_TILE_KEYS, COLUMN = QUIRE_COLUMN_KEYS, MAX_ROWS = 40 };
+enum { KEYS = QR_TILE_KEYS, COLUMN = QR_COLUMN_KEYS, MAX_ROWS = 40 };
 static const float poison = NAN;
 
 /* One kernel's element type: how a column of it is built. */
@@ -122,10 +122,10 @@ static bool close_enough(struct kc_env *env, double got, double want, double sum
 static qk_fn *generic_qk(struct type t)
 {
     if (t.native)
-        return quire_attn_qk_bf16_native_generic;
+        return qr_attn_qk_bf16_native_generic;
     if (t.depth == 2)
-        return quire_attn_qk_bf16_generic;
-    return t.bytes == 2 ? quire_attn_qk_f16_generic : quire_attn_qk_f32_generic;
+        return qr_attn_qk_bf16_generic;
+    return t.bytes == 2 ? qr_attn_qk_f16_generic : qr_attn_qk_f32_generic;
 }
 
 static void check_qk_once(struct kc_env *env, qk_fn *fn)
@@ -139,10 +139,10 @@ static void check_qk_once(struct kc_env *env, qk_fn *fn)
     float *q = malloc((size_t)(rows * n) * sizeof *q), *k = malloc((size_t)(KEYS * n) * sizeof *k);
     float *s = kc_buffer_end((size_t)(rows * KEYS) * sizeof *s),
           *ref = malloc((size_t)(rows * KEYS) * sizeof *ref);
-    struct quire_attn_qk_args a = { .k_stride = stride, .s = s, .n_rows = rows, .head_size = n };
+    struct qr_attn_qk_args a = { .k_stride = stride, .s = s, .n_rows = rows, .head_size = n };
     const float amplitude = pick_amplitude(env);
     a.q = make_rows(env, t, rows, n, amplitude, q);
-    for (int c = 0; c < QUIRE_TILE_COLUMNS; c++) {
+    for (int c = 0; c < QR_TILE_COLUMNS; c++) {
         if (kc_int(env, 0, 4) == 0)
             continue;
         const struct column col = plain ? make_column(t, true, stride, n, COLUMN)
@@ -190,10 +190,10 @@ static void check_qk(struct kc_env *env, kc_fn fn)
 static pv_fn *generic_pv(struct type t)
 {
     if (t.native)
-        return quire_attn_pv_bf16_native_generic;
+        return qr_attn_pv_bf16_native_generic;
     if (t.depth == 2)
-        return quire_attn_pv_bf16_generic;
-    return t.bytes == 2 ? quire_attn_pv_f16_generic : quire_attn_pv_f32_generic;
+        return qr_attn_pv_bf16_generic;
+    return t.bytes == 2 ? qr_attn_pv_f16_generic : qr_attn_pv_f32_generic;
 }
 
 uint64_t attn_random_visible(struct kc_env *env)
@@ -217,14 +217,14 @@ uint64_t attn_random_visible(struct kc_env *env)
 
 /* Columns apart or, as in blocks of 64 tokens, side by side. One value may be infinite, which matters to nobody but who
  * sees it. */
-static void make_values(struct kc_env *env, struct type t, struct quire_attn_pv_args *a, bool plain,
+static void make_values(struct kc_env *env, struct type t, struct qr_attn_pv_args *a, bool plain,
                         int width, uint64_t any, float *v)
 {
     const float amplitude = pick_amplitude(env);
     const bool together = kc_int(env, 0, 1);
     const int infinite = kc_int(env, 0, 3) ? -1 : kc_int(env, 0, KEYS * width - 1);
     const struct column whole = make_column(t, plain, a->v_stride, width, together ? KEYS : COLUMN);
-    for (int c = 0; c < QUIRE_TILE_COLUMNS; c++) {
+    for (int c = 0; c < QR_TILE_COLUMNS; c++) {
         if (!(any >> (c * COLUMN) & 0xffff) && kc_int(env, 0, 1))
             continue;
         struct column col = whole;
@@ -243,7 +243,7 @@ static void make_values(struct kc_env *env, struct type t, struct quire_attn_pv_
 }
 
 /* Value i of all rows' sums: `start` and what a kernel made of it, against the sum in double and the bits expected. */
-static void check_sum(struct kc_env *env, const struct quire_attn_pv_args *a, int i, float got,
+static void check_sum(struct kc_env *env, const struct qr_attn_pv_args *a, int i, float got,
                       float start, float bits, const float *p, const float *v)
 {
     const int width = (int)a->o_stride, r = i / width, d = i % width;
@@ -274,7 +274,7 @@ static void check_pv_once(struct kc_env *env, pv_fn *fn)
           *before = malloc(count * sizeof *before);
     uint64_t *visible = kc_buffer_end((size_t)rows * sizeof *visible), any = 0,
              same = attn_random_visible(env);
-    struct quire_attn_pv_args a = {
+    struct qr_attn_pv_args a = {
         .o = o, .visible = visible, .o_stride = (size_t)width, .n_rows = rows, .v_head_size = n
     };
     a.v_stride = (size_t)width * t.bytes * (size_t)(plain ? 1 : t.depth);
@@ -326,7 +326,7 @@ static void check_transpose_once(struct kc_env *env, kc_fn fn)
     const struct type t = type_of(env->kernel);
     const int keys = kc_int(env, 1, 4) * COLUMN, n = kc_int(env, 1, 72) * 8;
     const size_t step = (size_t)t.depth, cell = step * t.bytes;
-    struct quire_attn_transpose_args a = { .n_keys = keys, .n_values = n };
+    struct qr_attn_transpose_args a = { .n_keys = keys, .n_values = n };
     a.src_stride = ((size_t)keys + (size_t)kc_int(env, 0, 1) * 48) * cell;
     a.dst_stride = ((size_t)n + (size_t)kc_int(env, 0, 1) * 8) * cell;
     const size_t src_bytes = ((size_t)n / step - 1) * a.src_stride + (size_t)keys * cell,
@@ -338,7 +338,7 @@ static void check_transpose_once(struct kc_env *env, kc_fn fn)
     }
     a.src = src;
     a.dst = dst;
-    ((void (*)(const struct quire_attn_transpose_args *))fn)(&a);
+    ((void (*)(const struct qr_attn_transpose_args *))fn)(&a);
     for (size_t key = 0; key < (size_t)keys && !env->failures; key++)
         for (size_t d = 0; d < (size_t)n && !env->failures; d++)
             if (memcmp(dst + key / step * a.dst_stride + d * cell + key % step * t.bytes,
@@ -364,10 +364,10 @@ static void check_transpose(struct kc_env *env, kc_fn fn)
 #define CHECK(name, check)                                                                         \
     static void check_##name(struct kc_env *env, kc_fn fn)                                         \
     {                                                                                              \
-        static struct quire_kernels k;                                                             \
+        static struct qr_kernels k;                                                                \
         check(env, fn);                                                                            \
         if (strcmp(env->level, "generic") == 0 && !env->failures) {                                \
-            quire_init_attn_emulated(&k);                                                          \
+            qr_init_attn_emulated(&k);                                                             \
             env->level = "emulated";                                                               \
             check(env, (kc_fn)k.name);                                                             \
         }                                                                                          \
@@ -397,7 +397,7 @@ CHECK(attn_transpose_bf16, check_transpose)
 
 const struct kc_checker kc_checkers_attn[] = {
 #define X(ret, name, params) { #name, check_##name },
-    QUIRE_KERNELS_ATTN(X)
+    QR_KERNELS_ATTN(X)
 #undef X
         { NULL, NULL },
 };

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef void qk_fn(const struct quire_attn_qk_args *a);
-typedef void pv_fn(const struct quire_attn_pv_args *a);
-typedef void unpack_fn(const struct quire_attn_unpack_args *a);
+typedef void qk_fn(const struct qr_attn_qk_args *a);
+typedef void pv_fn(const struct qr_attn_pv_args *a);
+typedef void unpack_fn(const struct qr_attn_unpack_args *a);
 
-enum { KEYS = QUIRE_TILE_KEYS, COLUMN = QUIRE_COLUMN_KEYS, MAX_ROWS = 2 * QUIRE_CODES_ROWS + 2 };
+enum { KEYS = QR_TILE_KEYS, COLUMN = QR_COLUMN_KEYS, MAX_ROWS = 2 * QR_CODES_ROWS + 2 };
 
 /* Where element (wide, deep) of a step of cells lies. */
 static size_t in_cells(bool int8, int wide, int deep)
@@ -35,7 +35,7 @@ void attn_check_unpack(struct kc_env *env, kc_fn fn)
         for (size_t i = 0; i < (size_t)(steps - 1) * src_stride + (size_t)cells * 64; i++)
             src[i] = (uint8_t)(i + kc_u32(env) % 3); /* every code comes by */
         ((unpack_fn *)fn)(
-            &(struct quire_attn_unpack_args){ src, dst, src_stride, dst_stride, steps, cells });
+            &(struct qr_attn_unpack_args){ src, dst, src_stride, dst_stride, steps, cells });
         for (int i = 0; i < steps * cells * 64 && !env->failures; i++) {
             const int step = i / (cells * 64), wide = i % (cells * 64) / 4,
                       deep = i % 4; /* element of the cell row */
@@ -130,16 +130,16 @@ static void check_qk_once(struct kc_env *env, qk_fn *fn)
     const int n = 8 * kc_int(env, 1, 24), rows = kc_int(env, 1, MAX_ROWS), count = rows * KEYS;
     float *q = malloc((size_t)(rows * n) * sizeof *q), *k = malloc((size_t)(n * KEYS) * sizeof *k);
     float *s = kc_buffer_end((size_t)count * sizeof *s), *ref = malloc((size_t)count * sizeof *ref);
-    struct quire_attn_qk_args a = { .s = s, .n_rows = rows, .head_size = n };
+    struct qr_attn_qk_args a = { .s = s, .n_rows = rows, .head_size = n };
     a.q = make_rows(env, rows * n, q);
     a.k_stride = kc_int(env, 0, 1) ? COLUMN * 4 : KEYS * 4;
-    for (int c = 0; c < QUIRE_TILE_COLUMNS; c++)
+    for (int c = 0; c < QR_TILE_COLUMNS; c++)
         a.k[c] = make_column(env, t, a.k_stride, COLUMN, n, k + c * COLUMN, KEYS);
     fn(&a);
     a.s = ref;
-    (t.int8   ? quire_attn_qk_int8_generic
-     : t.e5m2 ? quire_attn_qk_fp8_e5m2_generic
-              : quire_attn_qk_fp8_e4m3_generic)(&a);
+    (t.int8   ? qr_attn_qk_int8_generic
+     : t.e5m2 ? qr_attn_qk_fp8_e5m2_generic
+              : qr_attn_qk_fp8_e4m3_generic)(&a);
     for (int i = 0; i < count && kc_is_amx(env); i++)
         ref[i] = kc_amx_dot(0, q + i / KEYS * n, 1, k + i % KEYS, KEYS, n, NULL);
     for (int i = 0; i < count && !env->failures; i++)
@@ -169,13 +169,13 @@ static void check_pv_once(struct kc_env *env, pv_fn *fn)
           *start = malloc((size_t)count * sizeof *start),
           *ref = malloc((size_t)count * sizeof *ref);
     uint64_t visible[MAX_ROWS];
-    struct quire_attn_pv_args a = {
+    struct qr_attn_pv_args a = {
         .o = o, .visible = visible, .o_stride = (size_t)width, .n_rows = rows, .v_head_size = n
     };
     memset(visible, 0xff, sizeof visible);
     a.p = make_rows(env, rows * KEYS, p);
     a.v_stride = (size_t)width * 4;
-    for (int c = 0; c < QUIRE_TILE_COLUMNS; c++)
+    for (int c = 0; c < QR_TILE_COLUMNS; c++)
         a.v[c] =
             make_column(env, t, a.v_stride, width, COLUMN, v + c * COLUMN * width, (size_t)width);
     kc_fill_normal(env, start, (size_t)count, 1);
@@ -183,9 +183,9 @@ static void check_pv_once(struct kc_env *env, pv_fn *fn)
     memcpy(ref, start, (size_t)count * sizeof *o);
     fn(&a);
     a.o = ref;
-    (t.int8   ? quire_attn_pv_int8_generic
-     : t.e5m2 ? quire_attn_pv_fp8_e5m2_generic
-              : quire_attn_pv_fp8_e4m3_generic)(&a);
+    (t.int8   ? qr_attn_pv_int8_generic
+     : t.e5m2 ? qr_attn_pv_fp8_e5m2_generic
+              : qr_attn_pv_fp8_e4m3_generic)(&a);
     for (int i = 0; i < count && kc_is_amx(env); i++)
         if (i % width < n)
             ref[i] = kc_amx_dot(start[i], p + i / width * KEYS, 1, v + i % width, (size_t)width,

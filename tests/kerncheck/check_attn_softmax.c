@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef void softmax_fn(const struct quire_attn_softmax_args *a);
-typedef void merge_fn(const struct quire_attn_merge_args *a);
+typedef void softmax_fn(const struct qr_attn_softmax_args *a);
+typedef void merge_fn(const struct qr_attn_merge_args *a);
 
-enum { KEYS = QUIRE_TILE_KEYS, LANES = QUIRE_COLUMN_KEYS, MAX_ROWS = 9, WIDTH = 48 };
+enum { KEYS = QR_TILE_KEYS, LANES = QR_COLUMN_KEYS, MAX_ROWS = 9, WIDTH = 48 };
 
 /* Everything a call reads and writes, so that a copy can go through the generic level. */
 struct state {
@@ -36,22 +36,22 @@ static void fill_state(struct kc_env *env, struct state *x, const uint64_t *visi
     }
 }
 
-static struct quire_attn_softmax_args args_of(struct state *x, const uint64_t *visible, int rows,
-                                              bool bf16)
+static struct qr_attn_softmax_args args_of(struct state *x, const uint64_t *visible, int rows,
+                                           bool bf16)
 {
-    return (struct quire_attn_softmax_args){ .s = x->s,
-                                             .p_bf16 = bf16 ? x->p : NULL,
-                                             .visible = visible,
-                                             .m = x->m,
-                                             .l = x->l,
-                                             .o = x->o,
-                                             .o_stride = WIDTH,
-                                             .n_rows = rows,
-                                             .o_width = 32 };
+    return (struct qr_attn_softmax_args){ .s = x->s,
+                                          .p_bf16 = bf16 ? x->p : NULL,
+                                          .visible = visible,
+                                          .m = x->m,
+                                          .l = x->l,
+                                          .o = x->o,
+                                          .o_stride = WIDTH,
+                                          .n_rows = rows,
+                                          .o_width = 32 };
 }
 
 /* Score in units of log2(e) by the formula, and how far rounding may take it. */
-static double score(const struct quire_attn_softmax_args *a, const float *s, int r, int j,
+static double score(const struct qr_attn_softmax_args *a, const float *s, int r, int j,
                     double *slack)
 {
     const double c = 1.4426950408889634;
@@ -77,7 +77,7 @@ static double score(const struct quire_attn_softmax_args *a, const float *s, int
 }
 
 /* One row of the result against the definition. Returns what is wrong, or NULL. */
-static const char *check_row(struct kc_env *env, const struct quire_attn_softmax_args *a,
+static const char *check_row(struct kc_env *env, const struct qr_attn_softmax_args *a,
                              const struct state *was, const struct state *now, int r)
 {
     const uint64_t visible = a->visible[r];
@@ -143,7 +143,7 @@ static const char *check_row(struct kc_env *env, const struct quire_attn_softmax
     return NULL;
 }
 
-static bool same_row(const struct quire_attn_softmax_args *a, const struct state *x,
+static bool same_row(const struct qr_attn_softmax_args *a, const struct state *x,
                      const struct state *y, int r)
 {
     return !memcmp(x->m + r, y->m + r, sizeof(float)) &&
@@ -188,7 +188,7 @@ static void softmax_once(struct kc_env *env, softmax_fn *fn, struct state *was, 
         for (int i = 0; i < rows * KEYS; i++)
             was->s[i] =
                 visible[i / KEYS] >> i % KEYS & 1 ? (kc_int(env, 0, 1) ? 1e38f : -1e38f) : NAN;
-    struct quire_attn_softmax_args a = args_of(was, visible, rows, kc_int(env, 0, 1));
+    struct qr_attn_softmax_args a = args_of(was, visible, rows, kc_int(env, 0, 1));
     a.scale = kc_int(env, 0, 3) ? 0.125f : 1;
     a.soft_cap = kc_int(env, 0, 2) ? 0 : kc_uniform(env, 1, 60);
     a.slope = kc_int(env, 0, 2) ? NULL : slope;
@@ -199,7 +199,7 @@ static void softmax_once(struct kc_env *env, softmax_fn *fn, struct state *was, 
     a.bias = kc_int(env, 0, 2) ? NULL : bias;
     a.l_exact = a.p_bf16 && kc_int(env, 0, 1) ? was->l_exact : NULL;
     *now = *ref = *was;
-    struct quire_attn_softmax_args b = a, g = a;
+    struct qr_attn_softmax_args b = a, g = a;
     b.l_exact = a.l_exact ? now->l_exact : NULL, g.l_exact = a.l_exact ? ref->l_exact : NULL;
     b.s = now->s, b.m = now->m, b.l = now->l, b.o = now->o, b.p_bf16 = a.p_bf16 ? now->p : NULL;
     g.s = ref->s, g.m = ref->m, g.l = ref->l, g.o = ref->o, g.p_bf16 = a.p_bf16 ? ref->p : NULL;
@@ -207,7 +207,7 @@ static void softmax_once(struct kc_env *env, softmax_fn *fn, struct state *was, 
     if (a.p_bf16 && kc_is_amx(env))
         kc_amx_softmax(&g);
     else
-        quire_attn_softmax_generic(&g);
+        qr_attn_softmax_generic(&g);
     for (int r = 0; r < rows && !env->failures; r++) {
         const char *wrong = check_row(env, &a, was, now, r);
         if (wrong)
@@ -250,8 +250,8 @@ static void merge_once(struct kc_env *env, merge_fn *fn)
         for (size_t d = 0; d < stride; d++)
             o[(size_t)r * stride + d] = was_o[(size_t)r * stride + d] = empty ? 0 : kc_normal(env);
     }
-    fn(&(struct quire_attn_merge_args){ m, l, exact ? l_exact : NULL, o, part_m, part_l, part_l,
-                                        part_o, stride, rows, width });
+    fn(&(struct qr_attn_merge_args){ m, l, exact ? l_exact : NULL, o, part_m, part_l, part_l,
+                                     part_o, stride, rows, width });
     for (int r = 0; r < rows && !env->failures; r++) {
         const double top = fmax(was_m[r], part_m[r]);
         const double ca = was_m[r] == -INFINITY ? 0 : exp2(was_m[r] - top),

@@ -7,15 +7,15 @@
 #include <string.h>
 
 /* The templates over emulated vectors, checked beside the generic kernels (emulated_linear.c). */
-static const struct quire_kernels *emulated(void)
+static const struct qr_kernels *emulated(void)
 {
-    static struct quire_kernels k;
+    static struct qr_kernels k;
     if (!k.linear_f32_f32)
-        quire_init_linear_emulated(&k);
+        qr_init_linear_emulated(&k);
     return &k;
 }
 
-typedef void linear_kernel(const struct quire_linear_args *a);
+typedef void linear_kernel(const struct qr_linear_kernel_args *a);
 enum mode { MODE_F32, MODE_BF16, MODE_Q8 };
 
 /* One random problem: weights packed by the library, activations in the form the kernel reads. */
@@ -25,7 +25,7 @@ struct problem {
     struct kc_weight *weights; /* [n][k], what the raw rows mean */
     size_t poisoned;           /* a weight row full of NaN, or n */
     struct qr_packed *w;
-    struct quire_linear_args a;
+    struct qr_linear_kernel_args a;
 };
 
 static void *guarded_alloc(void *user, size_t size, size_t align)
@@ -60,11 +60,11 @@ static void *rows_at_guard(size_t m, size_t stride, size_t k, size_t size)
 static void quantise(struct kc_env *env, struct problem *p, size_t stride)
 {
     const size_t m = p->a.m, k = p->a.k;
-    struct quire_q8_block *q = rows_at_guard(m, stride, k / 32, sizeof *q);
+    struct qr_q8_block *q = rows_at_guard(m, stride, k / 32, sizeof *q);
     const int extreme = kc_int(env, 0, 7);
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < k / 32; j++) {
-            struct quire_q8_block *b = q + i * stride + j;
+            struct qr_q8_block *b = q + i * stride + j;
             int sum[2] = { 0, 0 };
             for (int t = 0; t < 32; t++) {
                 b->q[t] = (int8_t)(extreme == 0   ? 127
@@ -159,13 +159,13 @@ static bool make_problem(struct kc_env *env, enum qr_weight_type type, enum mode
 /* Output (i, j) in double, and what rounding may do to it. */
 static double want(const struct problem *p, size_t i, size_t j, double *bound)
 {
-    const struct quire_linear_args *a = &p->a;
+    const struct qr_linear_kernel_args *a = &p->a;
     const int sub = kc_sub_block(p->type);
     double sum = 0, size = 0, n_adds = 0;
     for (size_t k = 0; k < a->k; k++) {
         const struct kc_weight w = p->weights[j * a->k + k];
         if (p->mode == MODE_Q8) {
-            const struct quire_q8_block *b = a->q + i * a->q_stride + k / 32;
+            const struct qr_q8_block *b = a->q + i * a->q_stride + k / 32;
             const double x = (double)b->d * b->q[k % 32];
             sum += x * (w.scale * w.q - w.min);
             size += fabs(x) * (fabs(w.scale * w.q) + fabs(w.min));
@@ -194,7 +194,7 @@ static float flush(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
 /* Row i times a weight row as tiles multiply bf16. */
 static float exact_tiles(const struct problem *p, size_t i, const struct kc_weight *row)
 {
-    const struct quire_linear_args *a = &p->a;
+    const struct qr_linear_kernel_args *a = &p->a;
     float acc = 0;
     for (size_t k0 = 0; k0 < a->k; k0 += 32) {
         float x[32], w[32];
@@ -211,14 +211,14 @@ static float exact_tiles(const struct problem *p, size_t i, const struct kc_weig
 /* Output (i, j) operation by operation as docs/numerics.md N1-N4 fix it: the very bits. */
 static float exact(const struct problem *p, bool tiles, size_t i, size_t j)
 {
-    const struct quire_linear_args *a = &p->a;
+    const struct qr_linear_kernel_args *a = &p->a;
     const size_t sub = (size_t)kc_sub_block(p->type);
     const struct kc_weight *row = p->weights + j * a->k;
     float acc = 0;
     if (p->mode == MODE_Q8) {
-        const struct quire_q8_block *q = a->q + i * a->q_stride;
+        const struct qr_q8_block *q = a->q + i * a->q_stride;
         for (size_t k = 0; k < a->k; k += sub) {
-            const struct quire_q8_block *b = q + k / 32;
+            const struct qr_q8_block *b = q + k / 32;
             const struct kc_weight w = row[k];
             int isum = 0, asum = 0;
             for (size_t t = k; t < k + sub; t++) {
@@ -249,7 +249,7 @@ static float exact(const struct problem *p, bool tiles, size_t i, size_t j)
 
 static bool check_values(struct kc_env *env, const struct problem *p)
 {
-    const struct quire_linear_args *a = &p->a;
+    const struct qr_linear_kernel_args *a = &p->a;
     const bool tiles = kc_is_amx(env);
     for (size_t i = 0; i < a->m; i++) {
         for (size_t j = 0; j < a->n; j++) {
@@ -287,14 +287,14 @@ static bool check_values(struct kc_env *env, const struct problem *p)
 static bool check_bits(struct kc_env *env, const struct problem *p, linear_kernel *kernel)
 {
     static const size_t pieces[] = { 1, 2, 5, 16, 17, 64 };
-    const struct quire_linear_args *a = &p->a;
+    const struct qr_linear_kernel_args *a = &p->a;
     for (size_t t = 0; t < sizeof pieces / sizeof pieces[0]; t++) {
-        struct quire_linear_args b = *a;
+        struct qr_linear_kernel_args b = *a;
         b.out = rows_at_guard(a->m, a->n, a->n, sizeof(float));
         b.out_stride = a->n;
         for (size_t i = 0; i < a->m; i += pieces[t])
             for (size_t j = 0; j < a->n; j += p->w->panel_rows) {
-                struct quire_linear_args c = b;
+                struct qr_linear_kernel_args c = b;
                 c.m = a->m - i < pieces[t] ? a->m - i : pieces[t];
                 c.n = a->n - j < p->w->panel_rows ? a->n - j : p->w->panel_rows;
                 c.w = p->w->data + j / p->w->panel_rows * p->w->panel_bytes;
@@ -351,15 +351,15 @@ static void check_flush(struct kc_env *env, linear_kernel *kernel)
         _Alignas(64) uint16_t w[64][2] = { { 0 } };
         float out;
         memcpy(w[0], cases[c].w, sizeof w[0]);
-        kernel(&(struct quire_linear_args){ .w = w,
-                                            .panel_bytes = sizeof w,
-                                            .out = &out,
-                                            .out_stride = 1,
-                                            .m = 1,
-                                            .n = 1,
-                                            .k = 2,
-                                            .x_bf16 = cases[c].x,
-                                            .x_bf16_stride = 2 });
+        kernel(&(struct qr_linear_kernel_args){ .w = w,
+                                                .panel_bytes = sizeof w,
+                                                .out = &out,
+                                                .out_stride = 1,
+                                                .m = 1,
+                                                .n = 1,
+                                                .k = 2,
+                                                .x_bf16 = cases[c].x,
+                                                .x_bf16_stride = 2 });
         if (out != cases[c].out)
             kc_fail(env, "denormal case %zu: %g instead of %g", c, (double)out,
                     (double)cases[c].out);
@@ -383,7 +383,7 @@ CHECK_LINEAR(linear_native_bf16, BF16, MODE_BF16)
 #define X(name, NAME, ...)                                                                         \
     CHECK_LINEAR(linear_f32_##name, NAME, MODE_F32)                                                \
     CHECK_LINEAR(linear_q8_##name, NAME, MODE_Q8)
-QUIRE_QUANT_TYPES(X)
+QR_QUANT_TYPES(X)
 #undef X
 
 static void check_native(struct kc_env *env, kc_fn fn)
@@ -394,9 +394,9 @@ static void check_native(struct kc_env *env, kc_fn fn)
         check_linear_native_bf16(env, fn);
 }
 
-typedef void quant_kernel(struct quire_q8_block *q, const float *x, size_t n_blocks);
+typedef void quant_kernel(struct qr_q8_block *q, const float *x, size_t n_blocks);
 
-static void check_block(struct kc_env *env, const struct quire_q8_block *b, const float *x)
+static void check_block(struct kc_env *env, const struct qr_q8_block *b, const float *x)
 {
     float amax = 0;
     int sums[2] = { 0, 0 };
@@ -425,7 +425,7 @@ static void check_quant(struct kc_env *env, quant_kernel *kernel)
     for (int r = 0; r < env->rounds && !env->failures; r++) {
         const size_t nb = (size_t)kc_int(env, 1, 9);
         float *x = kc_buffer_end(nb * 32 * sizeof *x);
-        struct quire_q8_block *q = kc_buffer_end(nb * sizeof *q);
+        struct qr_q8_block *q = kc_buffer_end(nb * sizeof *q);
         for (size_t b = 0; b < nb; b++) {
             const int kind = kc_int(env, 0, 9);
             kc_fill_normal(env, x + 32 * b, 32,
@@ -463,7 +463,7 @@ const struct kc_checker kc_checkers_linear[] = {
 #define X(name, ...)                                                                               \
     { "linear_f32_" #name, check_linear_f32_##name },                                              \
         { "linear_q8_" #name, check_linear_q8_##name },
-    QUIRE_QUANT_TYPES(X)
+    QR_QUANT_TYPES(X)
 #undef X
         { NULL, NULL },
 };

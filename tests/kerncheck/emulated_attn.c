@@ -3,7 +3,7 @@
 #include "simd/vec_scalar.h"
 /* vec_math.h builds on the vec header */
 #include "simd/vec_math.h"
-#define QUIRE_ISA emulated
+#define QR_ISA emulated
 #define ATTN_F32
 #include "template/attn_tile_tpl.h"
 #define ATTN_F16
@@ -18,9 +18,9 @@
 /* which says how codes are read */
 #include "template/attn_codes_tpl.h"
 
-void quire_init_attn_emulated(struct quire_kernels *k)
+void qr_init_attn_emulated(struct qr_kernels *k)
 {
-#define X(ret, name, params) QUIRE_SET(k, name, emulated);
-    QUIRE_KERNELS_ATTN(X)
+#define X(ret, name, params) QR_SET_KERNEL(k, name, emulated);
+    QR_KERNELS_ATTN(X)
 #undef X
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* emulated_linear.c - the linear templates over emulated vectors: any host, sanitizers included. */
 #include "simd/vec_scalar.h"
-#define QUIRE_ISA         emulated
+#define QR_ISA            emulated
 #define LINEAR_FLOAT_ROWS 4
 #define LINEAR_FLOAT_VECS 2
 #define LINEAR_Q8_ROWS    4
@@ -12,16 +12,16 @@
 #include "template/linear_panels_tpl.h"
 #include "template/linear_q8_tpl.h"
 
-void quire_init_linear_emulated(struct quire_kernels *k)
+void qr_init_linear_emulated(struct qr_kernels *k)
 {
-    QUIRE_SET(k, quant_act_q8, emulated);
-    QUIRE_SET(k, linear_f32_f32, emulated);
-    QUIRE_SET(k, linear_f32_f16, emulated);
-    QUIRE_SET(k, linear_f32_bf16, emulated);
-    QUIRE_SET(k, linear_native_bf16, emulated);
+    QR_SET_KERNEL(k, quant_act_q8, emulated);
+    QR_SET_KERNEL(k, linear_f32_f32, emulated);
+    QR_SET_KERNEL(k, linear_f32_f16, emulated);
+    QR_SET_KERNEL(k, linear_f32_bf16, emulated);
+    QR_SET_KERNEL(k, linear_native_bf16, emulated);
 #define X(name, ...)                                                                               \
-    QUIRE_SET(k, linear_f32_##name, emulated);                                                     \
-    QUIRE_SET(k, linear_q8_##name, emulated);
-    QUIRE_QUANT_TYPES(X)
+    QR_SET_KERNEL(k, linear_f32_##name, emulated);                                                 \
+    QR_SET_KERNEL(k, linear_q8_##name, emulated);
+    QR_QUANT_TYPES(X)
 #undef X
 }

@@ -6,7 +6,7 @@
  * extreme inputs in guarded buffers and calls kc_fail on the first mismatch. */
 #ifndef QUIRE_TESTS_KERNCHECK_H
 #define QUIRE_TESTS_KERNCHECK_H
-#include "base/kernel.h"
+#include "kernels/kernels.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,16 +14,16 @@
 typedef void (*kc_fn)(void); /* cast to the kernel's type */
 
 struct kc_env {
-    const struct quire_kernels *k; /* the table under test, for checks that need a sibling kernel */
-    const char *level, *kernel;    /* what is being checked */
-    uint64_t rng;                  /* state; reseeded per kernel from --seed */
-    int rounds;   /* how many random cases a checker should run (more with --full) */
-    int failures; /* of this kernel */
-    double worst; /* checkers may store their largest error / bound ratio here */
+    const struct qr_kernels *k; /* the table under test, for checks that need a sibling kernel */
+    const char *level, *kernel; /* what is being checked */
+    uint64_t rng;               /* state; reseeded per kernel from --seed */
+    int rounds;                 /* how many random cases a checker should run (more with --full) */
+    int failures;               /* of this kernel */
+    double worst;               /* checkers may store their largest error / bound ratio here */
 };
 
 struct kc_checker {
-    const char *kernel; /* name as in QUIRE_KERNELS */
+    const char *kernel; /* name as in QR_KERNELS */
     void (*check)(struct kc_env *env, kc_fn fn);
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - kerncheck: runs the checker of every kernel of every level this CPU has. */
-#include "base/dispatch.h"
 #include "kerncheck.h"
+#include "kernels/dispatch.h"
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -11,10 +11,10 @@
 
 static const struct {
     const char *name;
-    size_t offset; /* of the pointer in struct quire_kernels */
+    size_t offset; /* of the pointer in struct qr_kernels */
 } kernels[] = {
-#define X(ret, name, params) { #name, offsetof(struct quire_kernels, name) },
-    QUIRE_KERNELS(X)
+#define X(ret, name, params) { #name, offsetof(struct qr_kernels, name) },
+    QR_KERNELS(X)
 #undef X
 };
 enum { N_KERNELS = sizeof kernels / sizeof kernels[0] };
@@ -52,7 +52,7 @@ static const struct kc_checker *checker_of(const char *kernel)
     return NULL;
 }
 
-static kc_fn entry(const struct quire_kernels *k, size_t offset)
+static kc_fn entry(const struct qr_kernels *k, size_t offset)
 {
     kc_fn fn = NULL;
     if (k)
@@ -71,7 +71,7 @@ static void call_guarded(const struct kc_checker *c, struct kc_env *env, kc_fn f
         env->k->attn_end();
 }
 
-static int check_one(const struct quire_kernels *k, const char *level, size_t i, int rounds)
+static int check_one(const struct qr_kernels *k, const char *level, size_t i, int rounds)
 {
     struct kc_env env = {
         .k = k, .level = level, .kernel = kernels[i].name, .rng = seed, .rounds = rounds
@@ -96,9 +96,9 @@ static int check_one(const struct quire_kernels *k, const char *level, size_t i,
 static int run(const char *only_level, const char *only_kernel, int rounds)
 {
     int n_checked = 0, n_failed = 0;
-    const struct quire_kernels *below = NULL;
+    const struct qr_kernels *below = NULL;
     for (int i = 0; qr_level_name(i); i++) {
-        const struct quire_kernels *k = qr_level_table(i);
+        const struct qr_kernels *k = qr_level_table(i);
         if (!k) {
             printf("skip %s: this CPU lacks it\n", qr_level_name(i));
             continue;

@@ -2,9 +2,9 @@
 /* engine_requests.h - engines on the tiny models of the reference data, and their requests. */
 #ifndef QUIRE_ENGINE_REQUESTS_H
 #define QUIRE_ENGINE_REQUESTS_H
+#include "base/utf8.h"
 #include "engine/engine_impl.h"
 #include "quire_cmocka.h"
-#include "text/utf8.h"
 #include <quire/engine.h>
 
 /* What came out of one request. */

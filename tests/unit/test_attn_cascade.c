@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_attn_cascade.c - sequences that share blocks give the bits that each of them gives alone. */
-#include "base/dispatch.h"
+#include "kernels/dispatch.h"
 #include "test_plan.h"
 
 enum { SEQS = 14, KEYS = 3200, HEADS = 2 };
@@ -395,7 +395,7 @@ static void crowds(void **state)
 {
     (void)state;
     struct quire_threads *threads[8] = { NULL };
-    const struct quire_kernels *kernels;
+    const struct qr_kernels *kernels;
     assert_status(QUIRE_OK, qr_kernels_get(NULL, &kernels, NULL));
     threads[7] = make_threads(7);
     scene_rng = 44;

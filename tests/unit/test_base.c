@@ -3,9 +3,9 @@
 #include "../allow_amx.h"
 #include "base/alloc.h"
 #include "base/checked.h"
-#include "base/dispatch.h"
 #include "base/error.h"
 #include "base/reader.h"
+#include "kernels/dispatch.h"
 #include "quire_cmocka.h"
 #include <quire/cpu.h>
 #include <stdlib.h>
@@ -132,7 +132,7 @@ static void levels(void **state)
 {
     (void)state;
     struct quire_error err = QUIRE_ERROR_INIT;
-    const struct quire_kernels *k;
+    const struct qr_kernels *k;
     unsetenv("QUIRE_ISA");
     assert_status(QUIRE_OK, qr_kernels_get(NULL, &k, &err));
     assert_status(QUIRE_E_INVALID_ARG, qr_kernels_get("sse9", &k, &err));
@@ -170,13 +170,13 @@ static void tables_are_complete(void **state)
 {
     (void)state;
     for (int i = 0; qr_level_name(i); i++) {
-        const struct quire_kernels *k = qr_level_table(i);
+        const struct qr_kernels *k = qr_level_table(i);
         if (!k)
             continue;
 #define X(ret, name, params)                                                                       \
     assert_true(k->name != NULL);                                                                  \
     assert_non_null(k->impl.name);
-        QUIRE_KERNELS(X)
+        QR_KERNELS(X)
 #undef X
     }
 }

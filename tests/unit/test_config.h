@@ -2,7 +2,7 @@
 /* test_config.h - a model description as text, so that two can be compared and a difference read. */
 #ifndef QUIRE_TEST_CONFIG_H
 #define QUIRE_TEST_CONFIG_H
-#include "model/config.h"
+#include "model/config/config.h"
 #include "quire_cmocka.h"
 
 struct text {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_encoder_files.c - files of encoders and encoder-decoders: each tensor is needed in its shape; the same weights
  * under other names, as another family and as GGUF give the same bits. */
-#include "model/safetensors.h"
-#include "model/weights.h"
+#include "format/safetensors.h"
+#include "model/load/weights.h"
 #include "test_dir.h"
 #include "test_encoder.h"
 #include "test_gguf.h"

@@ -2,7 +2,7 @@
 /* test_gguf.h - writes GGUF images byte by byte, well-formed or not, for the tests of the model layer. */
 #ifndef QUIRE_TEST_GGUF_H
 #define QUIRE_TEST_GGUF_H
-#include "model/gguf.h"
+#include "format/gguf.h"
 #include "quire_cmocka.h"
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 /* test_hf.h - config.json texts that must be read, and that must be refused. */
 #ifndef QUIRE_TEST_HF_H
 #define QUIRE_TEST_HF_H
-#include "model/config.h"
+#include "model/config/config.h"
 #include "quire_cmocka.h"
 
 static inline quire_status parse(const char *json, const char *generation,

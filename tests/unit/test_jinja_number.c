@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_jinja_number.c - our decimal conversions against the C library's, in the C locale. */
+#include "jinja/text.h"
 #include "quire_cmocka.h"
-#include "text/jinja_text.h"
 #include <math.h>
 
 static uint64_t next_random(uint64_t *s)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_kv_convert.c - rounding to cache dtypes and back: tables, values, levels, FPU modes. */
-#include "base/dispatch.h"
+#include "kernels/dispatch.h"
 #include "quire_cmocka.h"
 #include <fenv.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 enum format { BF16, F16, E4M3, E5M2, N_FORMATS };
 static const char *const NAMES[] = { "bf16", "f16", "e4m3", "e5m2" };
 
-static size_t narrow(const struct quire_kernels *k, enum format f, uint16_t *out, const float *x,
+static size_t narrow(const struct qr_kernels *k, enum format f, uint16_t *out, const float *x,
                      float scale, size_t n)
 {
     uint8_t bytes[4096];
@@ -30,7 +30,7 @@ static size_t narrow(const struct quire_kernels *k, enum format f, uint16_t *out
     return clipped;
 }
 
-static void widen(const struct quire_kernels *k, enum format f, float *out, const uint16_t *codes,
+static void widen(const struct qr_kernels *k, enum format f, float *out, const uint16_t *codes,
                   float scale, size_t n)
 {
     if (f == BF16)
@@ -47,7 +47,7 @@ static void widen(const struct quire_kernels *k, enum format f, float *out, cons
         }
 }
 
-static uint16_t narrow1(const struct quire_kernels *k, enum format f, float x)
+static uint16_t narrow1(const struct qr_kernels *k, enum format f, float x)
 {
     uint16_t out;
     narrow(k, f, &out, &x, 1, 1);
@@ -134,7 +134,7 @@ static void reference_tables(void **state)
     static const char *const encode[] = { "bf16", "f16", "e4m3fn_sat", "e5m2_sat" };
     static const char *const decode[] = { "", "", "e4m3fn", "e5m2" };
     for (int i = 0; qr_level_name(i); i++) {
-        const struct quire_kernels *k = qr_level_table(i);
+        const struct qr_kernels *k = qr_level_table(i);
         if (!k)
             continue;
         const size_t n = integers(text, "encode", "f32_bits", in, 4096);
@@ -165,7 +165,7 @@ static void reference_tables(void **state)
 static void every_code_comes_back(void **state)
 {
     (void)state;
-    const struct quire_kernels *k = qr_level_table(0);
+    const struct qr_kernels *k = qr_level_table(0);
     for (enum format f = BF16; f < N_FORMATS; f++)
         for (unsigned c = 0; c <= largest_code(f); c++) {
             const uint16_t both[] = { (uint16_t)c, (uint16_t)(c | sign_bit(f)) };
@@ -181,7 +181,7 @@ static void every_code_comes_back(void **state)
 static void midpoints(void **state)
 {
     (void)state;
-    const struct quire_kernels *k = qr_level_table(0);
+    const struct qr_kernels *k = qr_level_table(0);
     for (enum format f = BF16; f < N_FORMATS; f++)
         for (unsigned c = 0; c < largest_code(f); c++) {
             const float mid = (float)((value_of(f, c) + value_of(f, c + 1)) / 2);
@@ -198,7 +198,7 @@ static void midpoints(void **state)
 static void every_bf16_input(void **state)
 {
     (void)state;
-    const struct quire_kernels *k = qr_level_table(0);
+    const struct qr_kernels *k = qr_level_table(0);
     for (enum format f = F16; f < N_FORMATS; f++) {
         unsigned c = 0; /* rises with the input */
         for (uint32_t u = 0; u < 0x7f80; u++) {
@@ -225,7 +225,7 @@ static void beyond_the_largest(void **state)
     enum { N = sizeof x / sizeof x[0] };
     uint16_t out[N];
     for (int i = 0; qr_level_name(i); i++) {
-        const struct quire_kernels *k = qr_level_table(i);
+        const struct qr_kernels *k = qr_level_table(i);
         if (!k)
             continue;
         assert_int_equal(narrow(k, E4M3, out, x, 1, N), N - 3);
@@ -275,11 +275,11 @@ static void fill_inputs(float *x, size_t n)
     }
 }
 
-static void levels_agree_on(const struct quire_kernels *k, const float *x, size_t n, float scale)
+static void levels_agree_on(const struct qr_kernels *k, const float *x, size_t n, float scale)
 {
     static uint16_t want[1 << 16], got[1 << 16];
     static float want_f[1 << 16], got_f[1 << 16];
-    const struct quire_kernels *g = qr_level_table(0);
+    const struct qr_kernels *g = qr_level_table(0);
     for (enum format f = BF16; f < N_FORMATS; f++) {
         memset(got, 0xa5, sizeof got);
         const size_t clipped = narrow(g, f, want, x, scale, n);
@@ -302,9 +302,9 @@ static void every_level_equals_generic(void **state)
     static float x[1 << 16];
     static uint16_t codes[1 << 16];
     static float want[1 << 16], got[1 << 16];
-    const struct quire_kernels *g = qr_level_table(0);
+    const struct qr_kernels *g = qr_level_table(0);
     for (int i = 1; qr_level_name(i); i++) {
-        const struct quire_kernels *k = qr_level_table(i);
+        const struct qr_kernels *k = qr_level_table(i);
         if (!k) {
             printf("skipped: this CPU lacks %s\n", qr_level_name(i));
             continue;
@@ -337,7 +337,7 @@ static void floating_point_modes_do_not_matter(void **state)
     static const int modes[] = { FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO, FE_TONEAREST };
     fill_inputs(x, 1 << 14);
     for (int i = 0; qr_level_name(i); i++) {
-        const struct quire_kernels *k = qr_level_table(i);
+        const struct qr_kernels *k = qr_level_table(i);
         for (enum format f = BF16; k && f < N_FORMATS; f++) {
             narrow(k, f, want, x, 1, 1 << 14);
             widen(k, f, want_f, want, 1, 1 << 14);
@@ -365,7 +365,7 @@ static void scale_divides(void **state)
     (void)state;
     size_t differ = 0;
     for (int i = 0; qr_level_name(i); i++) {
-        const struct quire_kernels *k = qr_level_table(i);
+        const struct qr_kernels *k = qr_level_table(i);
         if (!k)
             continue;
         for (int j = 0; j < 20000; j++) {

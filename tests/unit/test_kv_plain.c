@@ -32,7 +32,7 @@ struct tensor {
     size_t size;
 };
 
-static struct tensor make_tensor(const struct quire_kernels *k, enum quire_kv_dtype dtype,
+static struct tensor make_tensor(const struct qr_kernels *k, enum quire_kv_dtype dtype,
                                  const float *x, size_t n_rows, size_t n)
 {
     const struct qr_kv_dtype *type = qr_kv_dtype(dtype);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_linear.c - the matmul driver: same bits for every number of rows and threads. */
-#include "base/dispatch.h"
+#include "kernels/dispatch.h"
 #include "linear/linear.h"
 #include "quire_cmocka.h"
 #include <math.h>
@@ -54,7 +54,7 @@ static float *random_rows(size_t m, size_t k)
 }
 
 /* A team of `size` whose members run one after the other: they share nothing but the outputs. */
-static void run_team(const struct qr_linear_args *args, const struct quire_kernels *kernels,
+static void run_team(const struct qr_linear_args *args, const struct qr_kernels *kernels,
                      uint32_t size)
 {
     for (uint32_t rank = 0; rank < size; rank++)
@@ -63,7 +63,7 @@ static void run_team(const struct qr_linear_args *args, const struct quire_kerne
 
 /* All the outputs for rows [i0, i0 + m), views included. */
 static void multiply(const struct qr_packed *w, const float *x, size_t m, const float *bias,
-                     enum quire_compute compute, const struct quire_kernels *kernels, uint32_t team,
+                     enum quire_compute compute, const struct qr_kernels *kernels, uint32_t team,
                      float *out)
 {
     struct qr_act act;
@@ -84,7 +84,7 @@ static void multiply(const struct qr_packed *w, const float *x, size_t m, const 
     free(memory);
 }
 
-static void check_level(const struct quire_kernels *kernels, enum qr_weight_type type,
+static void check_level(const struct qr_kernels *kernels, enum qr_weight_type type,
                         enum quire_compute compute)
 {
     static const size_t ms[] = { 1, 2, 5, 16, 17, 64, MAX_M };
@@ -116,7 +116,7 @@ static void bits_do_not_depend_on_rows_or_threads(void **state)
 {
     (void)state;
     for (int level = 0; qr_level_name(level); level++) {
-        const struct quire_kernels *kernels = qr_level_table(level);
+        const struct qr_kernels *kernels = qr_level_table(level);
         if (!kernels) {
             printf("skipped level %s: this CPU lacks it\n", qr_level_name(level));
             continue;
@@ -129,9 +129,9 @@ static void bits_do_not_depend_on_rows_or_threads(void **state)
     }
 }
 
-static const struct quire_kernels *best(void)
+static const struct qr_kernels *best(void)
 {
-    const struct quire_kernels *kernels;
+    const struct qr_kernels *kernels;
     struct quire_error err = QUIRE_ERROR_INIT;
     assert_status(QUIRE_OK, qr_kernels_get(NULL, &kernels, &err));
     return kernels;

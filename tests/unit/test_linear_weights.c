@@ -4,7 +4,7 @@
 #include "linear/packed.h"
 #include "quire_cmocka.h"
 #ifdef QUIRE_WITH_TEXT
-#include "model/safetensors.h"
+#include "format/safetensors.h"
 #endif
 
 static const enum qr_weight_type supported[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_model_config_weights.c - the weight source: every role found, shapes enforced, both formats give the same numbers. */
-#include "model/weights.h"
+#include "model/load/weights.h"
 #include "test_config.h"
 #include "test_gguf.h"
 #include <math.h>

@@ -2,7 +2,7 @@
 /* test_model_longrope.c - rotary positions whose factors change with the length of the sequence:
  * logits against a forward pass in double precision, chunks of a prompt, and an answer that grows
  * past the original context. Weights are those of the phi3 reference; its configuration is ours. */
-#include "model/safetensors.h"
+#include "format/safetensors.h"
 #include "test_dir.h"
 #include <math.h>
 #include <quire/engine.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_model_moe_bad.c - mixture of experts: descriptions and files that lie. */
-#include "model/config.h"
+#include "model/config/config.h"
 #include "quire_cmocka.h"
 #include <quire/model.h>
 #include <unistd.h>

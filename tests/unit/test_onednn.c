@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_onednn.c - oneDNN against our kernels and a double oracle, its threads and memory. */
-#include "base/dispatch.h"
+#include "kernels/dispatch.h"
 #include "linear/onednn.h"
 #include "quire_cmocka.h"
 #include "simd/half.h"
@@ -30,9 +30,9 @@ static bool need_onednn(void)
     return false;
 }
 
-static const struct quire_kernels *best(void)
+static const struct qr_kernels *best(void)
 {
-    const struct quire_kernels *kernels;
+    const struct qr_kernels *kernels;
     struct quire_error err = QUIRE_ERROR_INIT;
     assert_status(QUIRE_OK, qr_kernels_get(NULL, &kernels, &err));
     return kernels;
@@ -164,7 +164,7 @@ static void check_problem(const struct problem *p)
                 assert_memory_equal(&out[i * stride + j], "\xff\xff\xff\xff", 4);
     }
     for (int i = 0; qr_level_name(i); i++) {
-        const struct quire_kernels *kernels = qr_level_table(i);
+        const struct qr_kernels *kernels = qr_level_table(i);
         if (!kernels)
             continue;
         const struct qr_linear_args args = args_of(p, p->ours, out, stride);
@@ -224,7 +224,7 @@ static void odd_ways_give_the_same(void **state)
             continue;
         float *out = malloc(p.m * p.n * sizeof *out), *gaps = calloc(p.m * (p.k + 5), sizeof *gaps);
         assert_true(out && gaps);
-        struct quire_linear_args a = {
+        struct qr_linear_kernel_args a = {
             .w = p.theirs->data,
             .panel_bytes = p.theirs->panel_bytes,
             .bias = p.bias,
@@ -384,7 +384,7 @@ static int count_threads(void)
 
 struct shared_job {
     struct qr_linear_args args;
-    const struct quire_kernels *kernels;
+    const struct qr_kernels *kernels;
     int most_threads;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_onednn_choice.c - who multiplies a model's weights: the self-test, AUTO, what is refused, the ISA cap. */
-#include "base/dispatch.h"
+#include "kernels/dispatch.h"
 #include "linear/onednn.h"
-#include "model/provider.h"
+#include "model/load/provider.h"
 #include "quire_cmocka.h"
 #include <quire/model.h>
 #include <time.h>
@@ -21,9 +21,9 @@ static bool have_onednn(void)
     return s == QUIRE_OK;
 }
 
-static const struct quire_kernels *level(const char *name)
+static const struct qr_kernels *level(const char *name)
 {
-    const struct quire_kernels *kernels;
+    const struct qr_kernels *kernels;
     struct quire_error err = QUIRE_ERROR_INIT;
     assert_status(QUIRE_OK, qr_kernels_get(name, &kernels, &err));
     return kernels;
@@ -32,7 +32,7 @@ static const struct quire_kernels *level(const char *name)
 static void self_test_is_short_and_right(void **state)
 {
     (void)state;
-    const struct quire_kernels *generic = level("generic"), *best = level(NULL);
+    const struct qr_kernels *generic = level("generic"), *best = level(NULL);
     assert_false(qr_onednn_wins(QR_WEIGHT_Q4_0, 256, generic, NULL));
     for (size_t n = 1; n < 12; n++) {
         struct fail_alloc f;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_pack_cache.c - the file of packed matrices: same bits, and every way in which it can be wrong. */
 #include "linear/packed.h"
-#include "model/pack_cache.h"
+#include "model/load/pack_cache.h"
 #include "test_dir.h"
 #include "test_model_world.h"
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_safetensors.c - safetensors headers, layouts, folders and indexes: what must be refused, and reads. */
-#include "model/safetensors.h"
+#include "format/safetensors.h"
 #include "test_dir.h"
 
 static const char *in_dir(const char *name)

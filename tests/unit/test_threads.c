@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_threads.c - teams: barriers, shared work, how they wait, arguments, the host's rounding mode. */
-#include "base/share.h"
 #include "base/threads.h"
+#include "base/work_steal.h"
 #include "quire_cmocka.h"
 #include <dirent.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 #ifndef QUIRE_TEST_TOK_H
 #define QUIRE_TEST_TOK_H
 #include "quire_cmocka.h"
-#include "text/pretok.h"
-#include "text/tok_impl.h"
+#include "tokenizer/impl.h"
+#include "tokenizer/pretok.h"
 #include <quire/tokenizer.h>
 
 /* A description under construction. Texts must live as long as it does; literals do. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The streaming detokenizer: never half a character, whatever the tokens are. */
+#include "base/utf8.h"
 #include "test_tok.h"
-#include "text/utf8.h"
 
 /* Pushes all ids and returns the whole text; checks what every stream must keep. */
 static char *stream(const struct quire_tokenizer *t, const int32_t *ids, size_t n, uint32_t flags)

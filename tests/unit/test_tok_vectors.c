@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Encodings that the original tokenizers made, from vocabularies of published models. */
-#include "model/gguf.h"
+#include "format/gguf.h"
 #include "test_tok.h"
 #include <jansson.h>
 

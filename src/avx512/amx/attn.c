@@ -7,13 +7,13 @@
 #include "simd/vec_avx512.h"
 /* vec_math.h builds on the vec header, the template on both */
 #include "simd/vec_math.h"
-#define QUIRE_ISA avx512_amx
+#define QR_ISA avx512_amx
 #include "template/attn_common_tpl.h"
 
 enum {
     STEP = 32,      /* elements or keys of one product */
     CALL_ROWS = 32, /* two tiles of rows share what they load */
-    COLUMN_STEPS = QUIRE_COLUMN_KEYS / 2,
+    COLUMN_STEPS = QR_COLUMN_KEYS / 2,
 };
 
 static void begin(void)
@@ -31,8 +31,8 @@ static void begin(void)
 /* Up to CALL_ROWS rows against the columns that some row sees. */
 struct qk_part {
     const uint16_t *q;
-    const uint8_t *k[QUIRE_TILE_COLUMNS];
-    float *s[QUIRE_TILE_COLUMNS];
+    const uint8_t *k[QR_TILE_COLUMNS];
+    float *s[QR_TILE_COLUMNS];
     int n_rows, head_size, n_columns;
     size_t k_stride;
     const uint8_t *next; /* asked for meanwhile, or NULL */
@@ -69,14 +69,14 @@ static void qk_wide(const struct qk_part *p, int c)
         k0 += STEP / 2 * p->k_stride;
         k1 += STEP / 2 * p->k_stride;
     }
-    float *low = p->s[c] + AMX_ROWS * QUIRE_TILE_KEYS;
-    AMX_STORE(0, p->s[c], QUIRE_TILE_KEYS * sizeof(float));
-    AMX_STORE_ROWS(2, low, QUIRE_TILE_KEYS, second, copy[0]);
+    float *low = p->s[c] + AMX_ROWS * QR_TILE_KEYS;
+    AMX_STORE(0, p->s[c], QR_TILE_KEYS * sizeof(float));
+    AMX_STORE_ROWS(2, low, QR_TILE_KEYS, second, copy[0]);
     if (alone)
         return;
-    low = p->s[c + 1] + AMX_ROWS * QUIRE_TILE_KEYS;
-    AMX_STORE(1, p->s[c + 1], QUIRE_TILE_KEYS * sizeof(float));
-    AMX_STORE_ROWS(3, low, QUIRE_TILE_KEYS, second, copy[0]);
+    low = p->s[c + 1] + AMX_ROWS * QR_TILE_KEYS;
+    AMX_STORE(1, p->s[c + 1], QR_TILE_KEYS * sizeof(float));
+    AMX_STORE_ROWS(3, low, QR_TILE_KEYS, second, copy[0]);
 }
 
 /* Tile i: scores of column i, with the keys in tile t. Requests for what is read next are spread over the products. */
@@ -94,18 +94,18 @@ static void qk_wide(const struct qk_part *p, int c)
 static void qk_narrow(const struct qk_part *p)
 {
     _Alignas(AMX_LINE) uint8_t copy[5][AMX_TILE];
-    const uint8_t *k[QUIRE_TILE_COLUMNS], *next = p->next;
-    for (int c = 0; c < QUIRE_TILE_COLUMNS; c++)
+    const uint8_t *k[QR_TILE_COLUMNS], *next = p->next;
+    for (int c = 0; c < QR_TILE_COLUMNS; c++)
         k[c] = p->k[c < p->n_columns ? c : 0];
     const size_t q_stride = (size_t)p->head_size * sizeof *p->q;
     amx_zero_sums();
     for (int d = 0; d < p->head_size; d += STEP) {
         const int n = p->head_size - d < STEP ? p->head_size - d : STEP;
-        const int n_ask = n / 2 * p->n_columns / QUIRE_TILE_COLUMNS;
+        const int n_ask = n / 2 * p->n_columns / QR_TILE_COLUMNS;
         const struct amx_lines q =
             amx_whole(p->q + d, q_stride, p->n_rows, (size_t)n * sizeof *p->q, copy[4]);
-        struct amx_lines b[QUIRE_TILE_COLUMNS];
-        for (int c = 0; c < QUIRE_TILE_COLUMNS; c++) {
+        struct amx_lines b[QR_TILE_COLUMNS];
+        for (int c = 0; c < QR_TILE_COLUMNS; c++) {
             b[c] = amx_whole(k[c], p->k_stride, n / 2, AMX_LINE, copy[c]);
             k[c] += STEP / 2 * p->k_stride;
         }
@@ -115,26 +115,26 @@ static void qk_narrow(const struct qk_part *p)
         QK_DOT(2, 7);
         QK_DOT(3, 5);
     }
-    AMX_STORE_ROWS(0, p->s[0], QUIRE_TILE_KEYS, p->n_rows, copy[0]);
+    AMX_STORE_ROWS(0, p->s[0], QR_TILE_KEYS, p->n_rows, copy[0]);
     if (p->n_columns > 1)
-        AMX_STORE_ROWS(1, p->s[1], QUIRE_TILE_KEYS, p->n_rows, copy[1]);
+        AMX_STORE_ROWS(1, p->s[1], QR_TILE_KEYS, p->n_rows, copy[1]);
     if (p->n_columns > 2)
-        AMX_STORE_ROWS(2, p->s[2], QUIRE_TILE_KEYS, p->n_rows, copy[2]);
+        AMX_STORE_ROWS(2, p->s[2], QR_TILE_KEYS, p->n_rows, copy[2]);
     if (p->n_columns > 3)
-        AMX_STORE_ROWS(3, p->s[3], QUIRE_TILE_KEYS, p->n_rows, copy[3]);
+        AMX_STORE_ROWS(3, p->s[3], QR_TILE_KEYS, p->n_rows, copy[3]);
 }
 
-void quire_attn_qk_bf16_native_avx512_amx(const struct quire_attn_qk_args *a)
+void qr_attn_qk_bf16_native_avx512_amx(const struct qr_attn_qk_args *a)
 {
     struct qk_part p = { .head_size = a->head_size, .k_stride = a->k_stride };
-    for (int c = 0; c < QUIRE_TILE_COLUMNS; c++)
+    for (int c = 0; c < QR_TILE_COLUMNS; c++)
         if (a->k[c])
             p.k[p.n_columns++] = a->k[c];
     for (int row = 0; p.n_columns > 0 && row < a->n_rows; row += CALL_ROWS) {
         int n = 0;
-        for (int c = 0; c < QUIRE_TILE_COLUMNS; c++)
+        for (int c = 0; c < QR_TILE_COLUMNS; c++)
             if (a->k[c])
-                p.s[n++] = a->s + (size_t)row * QUIRE_TILE_KEYS + c * QUIRE_COLUMN_KEYS;
+                p.s[n++] = a->s + (size_t)row * QR_TILE_KEYS + c * QR_COLUMN_KEYS;
         p.q = (const uint16_t *)a->q + (size_t)row * (size_t)a->head_size;
         p.n_rows = a->n_rows - row < CALL_ROWS ? a->n_rows - row : CALL_ROWS;
         p.next = row == 0 ? a->next : NULL;
@@ -147,11 +147,11 @@ void quire_attn_qk_bf16_native_avx512_amx(const struct quire_attn_qk_args *a)
 
 /* ---- weighted values */
 
-enum { HALVES = QUIRE_TILE_KEYS / STEP };
+enum { HALVES = QR_TILE_KEYS / STEP };
 
 /* Up to CALL_ROWS rows. */
 struct pv_part {
-    const struct quire_attn_pv_args *a;
+    const struct qr_attn_pv_args *a;
     int row, n_rows;               /* of the call */
     uint64_t all, any;             /* keys that all of them see, and that some do */
     struct amx_lines p[2][HALVES]; /* weights of 16 rows and 32 keys */
@@ -162,10 +162,10 @@ struct pv_part {
 /* Weights: in place where every row sees every key, else without those of other keys. */
 static void place_weights(struct pv_part *t)
 {
-    const uint16_t *p = (const uint16_t *)t->a->p + (size_t)t->row * QUIRE_TILE_KEYS;
+    const uint16_t *p = (const uint16_t *)t->a->p + (size_t)t->row * QR_TILE_KEYS;
     const uint64_t *visible = t->a->visible + t->row;
-    const size_t stride = QUIRE_TILE_KEYS * sizeof *p;
-    for (int r = 0; r < t->n_rows; r += AMX_ROWS, p += AMX_ROWS * QUIRE_TILE_KEYS)
+    const size_t stride = QR_TILE_KEYS * sizeof *p;
+    for (int r = 0; r < t->n_rows; r += AMX_ROWS, p += AMX_ROWS * QR_TILE_KEYS)
         for (int h = 0; h < HALVES; h++) {
             uint8_t *copy = t->p_copy[r / AMX_ROWS][h];
             if (~t->all == 0 && r + AMX_ROWS <= t->n_rows) {
@@ -177,9 +177,8 @@ static void place_weights(struct pv_part *t)
             for (int i = 0; i < AMX_ROWS; i++) {
                 const __mmask32 seen =
                     r + i < t->n_rows ? (__mmask32)(visible[r + i] >> (h * STEP)) : 0;
-                _mm512_store_si512(
-                    copy + i * AMX_LINE,
-                    _mm512_maskz_loadu_epi16(seen, p + i * QUIRE_TILE_KEYS + h * STEP));
+                _mm512_store_si512(copy + i * AMX_LINE,
+                                   _mm512_maskz_loadu_epi16(seen, p + i * QR_TILE_KEYS + h * STEP));
             }
         }
 }
@@ -192,7 +191,7 @@ ATTN_INLINE __mmask32 pair_mask(uint64_t two)
 
 /* Values of a unit of 16 lanes for the 32 keys of half h, of `keys` only; others are zeros. Tells if one of a key in
  * `doubtful` is no finite number, which a weight of zero does not undo. */
-static bool gather_values(const struct quire_attn_pv_args *a, int unit, int h, uint64_t keys,
+static bool gather_values(const struct qr_attn_pv_args *a, int unit, int h, uint64_t keys,
                           uint64_t doubtful, uint8_t *copy)
 {
     const __m512i exponent = _mm512_set1_epi16(0x7f80);
@@ -200,8 +199,8 @@ static bool gather_values(const struct quire_attn_pv_args *a, int unit, int h, u
     for (int key = h * STEP; key < (h + 1) * STEP; key += 2, copy += AMX_LINE) {
         __m512i x = _mm512_setzero_si512();
         if (keys >> key & 3) {
-            const uint8_t *v = a->v[key / QUIRE_COLUMN_KEYS];
-            v += (size_t)(key % QUIRE_COLUMN_KEYS / 2) * a->v_stride + (size_t)unit * AMX_LINE;
+            const uint8_t *v = a->v[key / QR_COLUMN_KEYS];
+            v += (size_t)(key % QR_COLUMN_KEYS / 2) * a->v_stride + (size_t)unit * AMX_LINE;
             x = _mm512_maskz_loadu_epi16(pair_mask(keys >> key & 3), v);
             bad |= _mm512_mask_cmpeq_epi16_mask(pair_mask(doubtful >> key & 3),
                                                 _mm512_and_si512(x, exponent), exponent);
@@ -235,7 +234,7 @@ static void load_weights(const struct pv_part *t)
 /* A unit in which a value that some row must not see is no finite number: row by row, with what it sees. */
 static void pv_row_by_row(struct pv_part *t, int unit)
 {
-    const struct quire_attn_pv_args *a = t->a;
+    const struct qr_attn_pv_args *a = t->a;
     _Alignas(AMX_LINE) uint8_t o_copy[AMX_TILE] = { 0 };
     for (int r = 0; r < t->n_rows; r++) {
         const uint64_t seen = a->visible[t->row + r];
@@ -262,7 +261,7 @@ static void pv_row_by_row(struct pv_part *t, int unit)
 /* One unit of 16 lanes. */
 static void pv_unit(struct pv_part *t, int unit)
 {
-    const struct quire_attn_pv_args *a = t->a;
+    const struct qr_attn_pv_args *a = t->a;
     const uint64_t doubtful = t->any & ~t->all;
     struct amx_lines v[HALVES];
     for (int h = 0; h < HALVES; h++) {
@@ -304,7 +303,7 @@ static void pv_unit(struct pv_part *t, int unit)
         AMX_STORE_ROWS(1, low, a->o_stride, second, copy[1]);
 }
 
-void quire_attn_pv_bf16_native_avx512_amx(const struct quire_attn_pv_args *a)
+void qr_attn_pv_bf16_native_avx512_amx(const struct qr_attn_pv_args *a)
 {
     const int n_units = (a->v_head_size + AMX_ROWS - 1) / AMX_ROWS;
     for (int row = 0; row < a->n_rows; row += CALL_ROWS) {
@@ -330,21 +329,21 @@ void quire_attn_pv_bf16_native_avx512_amx(const struct quire_attn_pv_args *a)
     }
 }
 
-void quire_init_attn_avx512_amx(struct quire_kernels *k)
+void qr_init_attn_avx512_amx(struct qr_kernels *k)
 {
     k->attn_begin = begin;
     k->attn_end = amx_release;
     k->attn_step = AMX_ROWS;
     k->attn_rows = CALL_ROWS;
     k->attn_tile_rows = 6 * CALL_ROWS; /* they are through sooner: keys are read for more */
-    QUIRE_SET(k, attn_qk_bf16_native, avx512_amx);
-    QUIRE_SET(k, attn_softmax, avx512_amx);
-    QUIRE_SET(k, attn_pv_bf16_native, avx512_amx);
-    QUIRE_SET(k, attn_merge, avx512_amx);
-    QUIRE_SET(k, attn_qk_fp8_e4m3, avx512_amx);
-    QUIRE_SET(k, attn_pv_fp8_e4m3, avx512_amx);
-    QUIRE_SET(k, attn_qk_fp8_e5m2, avx512_amx);
-    QUIRE_SET(k, attn_pv_fp8_e5m2, avx512_amx);
-    QUIRE_SET(k, attn_qk_int8, avx512_amx);
-    QUIRE_SET(k, attn_pv_int8, avx512_amx);
+    QR_SET_KERNEL(k, attn_qk_bf16_native, avx512_amx);
+    QR_SET_KERNEL(k, attn_softmax, avx512_amx);
+    QR_SET_KERNEL(k, attn_pv_bf16_native, avx512_amx);
+    QR_SET_KERNEL(k, attn_merge, avx512_amx);
+    QR_SET_KERNEL(k, attn_qk_fp8_e4m3, avx512_amx);
+    QR_SET_KERNEL(k, attn_pv_fp8_e4m3, avx512_amx);
+    QR_SET_KERNEL(k, attn_qk_fp8_e5m2, avx512_amx);
+    QR_SET_KERNEL(k, attn_pv_fp8_e5m2, avx512_amx);
+    QR_SET_KERNEL(k, attn_qk_int8, avx512_amx);
+    QR_SET_KERNEL(k, attn_pv_int8, avx512_amx);
 }

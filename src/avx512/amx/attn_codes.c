@@ -8,19 +8,19 @@
 #include "simd/vec_avx512.h"
 /* vec_math.h builds on the vec header, the templates on both */
 #include "simd/vec_math.h"
-#define QUIRE_ISA avx512_amx
+#define QR_ISA avx512_amx
 #include "template/attn_common_tpl.h"
 /* which says what codes are as pairs */
 #include "avx512/bf16/attn_unpack.h"
 
 enum {
     STEP = 32, /* elements or keys of one product */
-    HALVES = QUIRE_TILE_KEYS / STEP,
-    QUADS = QUIRE_COLUMN_KEYS / 4,
-    CELL = 64,                      /* bytes: 16 elements wide, four deep */
-    PART = 64,                      /* elements of keys, or lanes of values, between products */
-    UNITS = PART / 16,              /* of lanes, whose sums the tiles 0 .. 3 hold */
-    KEY_PAIR = QUIRE_TILE_KEYS * 4, /* bytes of a pair of elements of all keys */
+    HALVES = QR_TILE_KEYS / STEP,
+    QUADS = QR_COLUMN_KEYS / 4,
+    CELL = 64,                   /* bytes: 16 elements wide, four deep */
+    PART = 64,                   /* elements of keys, or lanes of values, between products */
+    UNITS = PART / 16,           /* of lanes, whose sums the tiles 0 .. 3 hold */
+    KEY_PAIR = QR_TILE_KEYS * 4, /* bytes of a pair of elements of all keys */
 };
 
 typedef struct codes_pairs codes_load_fn(const uint8_t *p);
@@ -60,11 +60,11 @@ static inline void place_rows(const void *at, size_t stride, int n, size_t bytes
 
 /* Up to 16 rows. */
 struct qk_part {
-    const struct quire_attn_qk_args *a;
+    const struct qr_attn_qk_args *a;
     const uint8_t *next; /* asked for meanwhile */
     int row, n_rows;
     _Alignas(AMX_LINE) uint8_t bf16[PART / 2 * KEY_PAIR]; /* [pair of elements][key][2] */
-    _Alignas(AMX_LINE) uint8_t q[PART / STEP][AMX_TILE], scores[QUIRE_TILE_COLUMNS][AMX_TILE];
+    _Alignas(AMX_LINE) uint8_t q[PART / STEP][AMX_TILE], scores[QR_TILE_COLUMNS][AMX_TILE];
 };
 
 /* Elements d .. d + n of the rows. */
@@ -81,19 +81,19 @@ static void place_queries(struct qk_part *t, int d, int n)
 /* Elements d .. d + n of 64 keys, completed by zeros to whole products. */
 ATTN_INLINE void unpack_keys(struct qk_part *t, int d, int n, codes_load_fn *load)
 {
-    const struct quire_attn_qk_args *a = t->a;
-    const uint8_t *next = t->next, *k[QUIRE_TILE_COLUMNS];
+    const struct qr_attn_qk_args *a = t->a;
+    const uint8_t *next = t->next, *k[QR_TILE_COLUMNS];
     uint8_t *dst = t->bf16;
-    for (int c = 0; c < QUIRE_TILE_COLUMNS; c++)
+    for (int c = 0; c < QR_TILE_COLUMNS; c++)
         k[c] = (const uint8_t *)a->k[c] + (size_t)(d / 4) * a->k_stride;
     for (int i = 0; i < n; i += 4, dst += 2 * KEY_PAIR) {
-        ATTN_UNROLL for (int c = 0; c < QUIRE_TILE_COLUMNS; c++)
+        ATTN_UNROLL for (int c = 0; c < QR_TILE_COLUMNS; c++)
         {
             __builtin_prefetch(k[c] + SOON * a->k_stride);
             unpack_cell(k[c], dst + c * CELL, KEY_PAIR, load);
             k[c] += a->k_stride;
         }
-        next = ask_codes(next, QUIRE_TILE_COLUMNS / 2);
+        next = ask_codes(next, QR_TILE_COLUMNS / 2);
     }
     if (n % STEP)
         memset(dst, 0, (size_t)(STEP - n % STEP) / 2 * KEY_PAIR);
@@ -134,12 +134,12 @@ ATTN_INLINE void qk_rows(struct qk_part *t, codes_load_fn *load)
     AMX_STORE(1, t->scores[1], AMX_LINE);
     AMX_STORE(2, t->scores[2], AMX_LINE);
     AMX_STORE(3, t->scores[3], AMX_LINE);
-    float *s = t->a->s + (size_t)t->row * QUIRE_TILE_KEYS;
-    for (int c = 0; c < QUIRE_TILE_COLUMNS; c++)
-        amx_take_rows(t->scores[c], t->n_rows, s + c * QUIRE_COLUMN_KEYS, QUIRE_TILE_KEYS);
+    float *s = t->a->s + (size_t)t->row * QR_TILE_KEYS;
+    for (int c = 0; c < QR_TILE_COLUMNS; c++)
+        amx_take_rows(t->scores[c], t->n_rows, s + c * QR_COLUMN_KEYS, QR_TILE_KEYS);
 }
 
-ATTN_INLINE void qk_all(const struct quire_attn_qk_args *a, codes_load_fn *load)
+ATTN_INLINE void qk_all(const struct qr_attn_qk_args *a, codes_load_fn *load)
 {
     struct qk_part t;
     t.a = a;
@@ -155,20 +155,20 @@ ATTN_INLINE void qk_all(const struct quire_attn_qk_args *a, codes_load_fn *load)
 
 /* Up to 16 rows and UNITS units. */
 struct pv_part {
-    const struct quire_attn_pv_args *a;
+    const struct qr_attn_pv_args *a;
     const uint8_t *next;
     int row, n_rows, unit, n_units;
-    _Alignas(AMX_LINE) uint8_t bf16[QUIRE_TILE_KEYS / 2 * UNITS * CELL]; /* [pair][lane][2] */
+    _Alignas(AMX_LINE) uint8_t bf16[QR_TILE_KEYS / 2 * UNITS * CELL]; /* [pair][lane][2] */
     _Alignas(AMX_LINE) uint8_t p[HALVES][AMX_TILE], sums[UNITS][AMX_TILE];
 };
 
 ATTN_INLINE void unpack_values(struct pv_part *t, codes_load_fn *load)
 {
-    const struct quire_attn_pv_args *a = t->a;
+    const struct qr_attn_pv_args *a = t->a;
     const size_t pair = (size_t)t->n_units * CELL;
     const uint8_t *next = t->next;
     uint8_t *dst = t->bf16;
-    for (int c = 0; c < QUIRE_TILE_COLUMNS; c++) {
+    for (int c = 0; c < QR_TILE_COLUMNS; c++) {
         const uint8_t *src = (const uint8_t *)a->v[c] + (size_t)t->unit * CELL;
         for (int i = 0; i < QUADS; i++, src += a->v_stride, dst += 2 * pair) {
             for (int u = 0; u < t->n_units; u++) {
@@ -220,9 +220,9 @@ ATTN_INLINE void pv_rows(struct pv_part *t, codes_load_fn *load)
 {
     const size_t stride = t->a->o_stride;
     float *o = t->a->o + (size_t)t->row * stride + (size_t)t->unit * AMX_ROWS;
-    const uint16_t *p = (const uint16_t *)t->a->p + (size_t)t->row * QUIRE_TILE_KEYS;
+    const uint16_t *p = (const uint16_t *)t->a->p + (size_t)t->row * QR_TILE_KEYS;
     for (int h = 0; h < HALVES; h++)
-        place_rows(p + h * STEP, QUIRE_TILE_KEYS * sizeof *p, t->n_rows, AMX_LINE, t->p[h]);
+        place_rows(p + h * STEP, QR_TILE_KEYS * sizeof *p, t->n_rows, AMX_LINE, t->p[h]);
     for (int u = 0; u < t->n_units; u++)
         place_rows(o + u * AMX_ROWS, stride * sizeof *o, t->n_rows, AMX_LINE, t->sums[u]);
     unpack_values(t, load);
@@ -231,7 +231,7 @@ ATTN_INLINE void pv_rows(struct pv_part *t, codes_load_fn *load)
         amx_take_rows(t->sums[u], t->n_rows, o + u * AMX_ROWS, stride);
 }
 
-ATTN_INLINE void pv_all(const struct quire_attn_pv_args *a, codes_load_fn *load)
+ATTN_INLINE void pv_all(const struct qr_attn_pv_args *a, codes_load_fn *load)
 {
     const int n_units = (a->v_head_size + AMX_ROWS - 1) / AMX_ROWS;
     struct pv_part t;
@@ -248,11 +248,11 @@ ATTN_INLINE void pv_all(const struct quire_attn_pv_args *a, codes_load_fn *load)
 }
 
 #define KERNELS(type)                                                                              \
-    void quire_attn_qk_##type##_avx512_amx(const struct quire_attn_qk_args *a)                     \
+    void qr_attn_qk_##type##_avx512_amx(const struct qr_attn_qk_args *a)                           \
     {                                                                                              \
         qk_all(a, codes_##type);                                                                   \
     }                                                                                              \
-    void quire_attn_pv_##type##_avx512_amx(const struct quire_attn_pv_args *a)                     \
+    void qr_attn_pv_##type##_avx512_amx(const struct qr_attn_pv_args *a)                           \
     {                                                                                              \
         pv_all(a, codes_##type);                                                                   \
     }

@@ -7,7 +7,7 @@
 #include "simd/vec_avx512.h"
 /* vec_math.h builds on the vec header */
 #include "simd/vec_math.h"
-#define QUIRE_ISA            avx512_amx
+#define QR_ISA               avx512_amx
 #define SOFTMAX_BF16_WEIGHTS bf16_weights
 #include "template/attn_softmax_tpl.h"
 
@@ -43,19 +43,19 @@ SOFTMAX_INLINE void store_cut(uint16_t *p, vf32 x[SOFTMAX_VECS])
 }
 
 /* Sums for an LSE. Scores are made anew: handing them over would keep them in memory for every row. */
-static __attribute__((noinline)) void add_exact(const struct quire_attn_softmax_args *a, size_t r)
+static __attribute__((noinline)) void add_exact(const struct qr_attn_softmax_args *a, size_t r)
 {
     vf32 x[SOFTMAX_VECS];
     softmax_scores(a, r, false, x);
     softmax_exp2_row(x, vf32_set1(a->m[r] == -INFINITY ? 0 : a->m[r]));
-    softmax_add_lanes(a->l_exact + r * QUIRE_COLUMN_KEYS, x);
+    softmax_add_lanes(a->l_exact + r * QR_COLUMN_KEYS, x);
 }
 
-SOFTMAX_INLINE void bf16_weights(const struct quire_attn_softmax_args *args,
-                                 const struct quire_attn_softmax_args *a, size_t r, bool plain,
-                                 vf32 m, vf32 x[SOFTMAX_VECS])
+SOFTMAX_INLINE void bf16_weights(const struct qr_attn_softmax_args *args,
+                                 const struct qr_attn_softmax_args *a, size_t r, bool plain, vf32 m,
+                                 vf32 x[SOFTMAX_VECS])
 {
-    float *l = a->l + r * QUIRE_COLUMN_KEYS;
+    float *l = a->l + r * QR_COLUMN_KEYS;
     if (a->l_exact)
         add_exact(args, r);
     for (int i = 0; i < SOFTMAX_VECS; i++)
@@ -67,7 +67,7 @@ SOFTMAX_INLINE void bf16_weights(const struct quire_attn_softmax_args *args,
         softmax_store(a, r, x);
     } else {
         exp2_short(x, HALF_PLACE);
-        store_cut(a->p_bf16 + r * QUIRE_TILE_KEYS, x);
+        store_cut(a->p_bf16 + r * QR_TILE_KEYS, x);
         softmax_add_lanes(l, x);
     }
 }

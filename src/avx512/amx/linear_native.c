@@ -7,12 +7,12 @@
 #include "simd/vec_avx512.h"
 /* the templates build on the vec header */
 #include "simd/amx.h"
-#define QUIRE_ISA avx512_amx
+#define QR_ISA avx512_amx
 #include "template/linear_common_tpl.h"
 
 enum {
     TILE = 16,
-    COLUMNS = QUIRE_FLOAT_PANEL_ROWS,
+    COLUMNS = QR_FLOAT_PANEL_ROWS,
     STEP_K = 32,
     STEP_BYTES = STEP_K * COLUMNS * 2,
     PAIR_BYTES = 2 * COLUMNS * 2, /* from one row of a weight tile to the next */
@@ -71,7 +71,7 @@ static void shape(size_t rows)
 /* Into the first cache when they come soon, else into the second. */
 LINEAR_INLINE const uint8_t *ask(const struct part *p, const uint8_t *next)
 {
-    for (size_t i = 0; i < p->lines; i++, next += QUIRE_LINE) {
+    for (size_t i = 0; i < p->lines; i++, next += QR_LINE) {
         if (p->soon)
             __builtin_prefetch(next, 0, 3);
         else
@@ -122,7 +122,8 @@ static size_t block_row(size_t b, size_t m)
     return m <= TILE ? 0 : b * TILE + TILE <= m ? b * TILE : m - TILE;
 }
 
-static void fill_tail_x(struct tail *t, const struct quire_linear_args *a, size_t i0, size_t rows)
+static void fill_tail_x(struct tail *t, const struct qr_linear_kernel_args *a, size_t i0,
+                        size_t rows)
 {
     const size_t k0 = a->k / STEP_K * STEP_K, pairs = (a->k - k0 + 1) / 2;
     for (size_t i = 0; i < rows; i++)
@@ -137,7 +138,7 @@ static void fill_tail_w(struct tail *t, const uint8_t *w, size_t k)
 
 /* Steps s .. of the panel at w, as many as belong together. One block streams its weights once, and all of k is one part;
  * more blocks read a part's again and again, while the next part's come from memory. */
-static struct part part_at(const struct quire_linear_args *a, const uint8_t *w, size_t s,
+static struct part part_at(const struct qr_linear_kernel_args *a, const uint8_t *w, size_t s,
                            size_t blocks, struct tail *tail)
 {
     const size_t whole = a->k / STEP_K, left = whole - s,
@@ -153,12 +154,12 @@ static struct part part_at(const struct quire_linear_args *a, const uint8_t *w, 
                       .steps = left < most ? left : most,
                       .soon = blocks == 1 };
     p.next = p.w + (p.soon ? (size_t)LINEAR_AHEAD : p.steps * STEP_BYTES);
-    p.lines = (STEP_BYTES / QUIRE_LINE + blocks - 1) / blocks;
+    p.lines = (STEP_BYTES / QR_LINE + blocks - 1) / blocks;
     return p;
 }
 
 /* m <= PIECE_ROWS rows from i0 on times one panel; acc: as many blocks. */
-static void panel(const struct quire_linear_args *a, size_t i0, size_t m, const uint8_t *w,
+static void panel(const struct qr_linear_kernel_args *a, size_t i0, size_t m, const uint8_t *w,
                   struct tail *tail, float *acc)
 {
     const size_t blocks = (m + TILE - 1) / TILE, whole = a->k / STEP_K,
@@ -189,7 +190,7 @@ static void panel(const struct quire_linear_args *a, size_t i0, size_t m, const 
     PUT(3, &before);
 }
 
-void quire_linear_native_bf16_avx512_amx(const struct quire_linear_args *a)
+void qr_linear_native_bf16_avx512_amx(const struct qr_linear_kernel_args *a)
 {
     _Alignas(64) float acc[PIECE_ROWS * COLUMNS];
     struct tail room, *tail = a->k % STEP_K ? &room : NULL;
@@ -210,10 +211,10 @@ void quire_linear_native_bf16_avx512_amx(const struct quire_linear_args *a)
     amx_release();
 }
 
-void quire_init_linear_avx512_amx(struct quire_kernels *k)
+void qr_init_linear_avx512_amx(struct qr_kernels *k)
 {
-    QUIRE_SET(k, linear_native_bf16, avx512_amx);
-#define X(name, ...) QUIRE_SET(k, linear_q8_##name, avx512_amx);
-    QUIRE_QUANT_TYPES(X)
+    QR_SET_KERNEL(k, linear_native_bf16, avx512_amx);
+#define X(name, ...) QR_SET_KERNEL(k, linear_q8_##name, avx512_amx);
+    QR_QUANT_TYPES(X)
 #undef X
 }

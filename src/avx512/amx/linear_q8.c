@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_q8.c - int8 activations times quantised weights for avx512_amx: many rows by tiles, few by VPDPBUSD. */
 #include "simd/vec_avx512.h"
-#define QUIRE_ISA        avx512_amx
+#define QR_ISA           avx512_amx
 #define LINEAR_Q8_ROWS   6
 #define LINEAR_Q8_VECS   2
 #define LINEAR_LEAD      3584

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tiles.h - rows that are no whole tile, made one and back. All tiles here are 16 rows of 64 bytes: shaping them to
  * what is left over would cost more (ldtilecfg takes as long as six products) than the zeros that complete them. */
-#ifndef QUIRE_AVX512_AMX_TILES_H
-#define QUIRE_AVX512_AMX_TILES_H
+#ifndef QR_AVX512_AMX_TILES_H
+#define QR_AVX512_AMX_TILES_H
 #include "simd/amx.h"
 #include <immintrin.h>
 #include <stddef.h>

@@ -3,24 +3,24 @@
 #include "simd/vec_avx512.h"
 /* vec_math.h builds on the vec header */
 #include "simd/vec_math.h"
-#define QUIRE_ISA avx512_bf16
+#define QR_ISA avx512_bf16
 #define ATTN_BF16_NATIVE
 #include "template/attn_softmax_tpl.h"
 #include "template/attn_tile_tpl.h"
 
-void quire_init_attn_avx512_bf16(struct quire_kernels *k)
+void qr_init_attn_avx512_bf16(struct qr_kernels *k)
 {
-    QUIRE_SET(k, attn_qk_bf16_native, avx512_bf16);
-    QUIRE_SET(k, attn_softmax, avx512_bf16);
-    QUIRE_SET(k, attn_pv_bf16_native, avx512_bf16);
-    QUIRE_SET(k, attn_merge, avx512_bf16);
-    QUIRE_SET(k, attn_qk_fp8_e4m3, avx512_bf16);
-    QUIRE_SET(k, attn_pv_fp8_e4m3, avx512_bf16);
-    QUIRE_SET(k, attn_unpack_fp8_e4m3, avx512_bf16);
-    QUIRE_SET(k, attn_qk_fp8_e5m2, avx512_bf16);
-    QUIRE_SET(k, attn_pv_fp8_e5m2, avx512_bf16);
-    QUIRE_SET(k, attn_unpack_fp8_e5m2, avx512_bf16);
-    QUIRE_SET(k, attn_qk_int8, avx512_bf16);
-    QUIRE_SET(k, attn_pv_int8, avx512_bf16);
-    QUIRE_SET(k, attn_unpack_int8, avx512_bf16);
+    QR_SET_KERNEL(k, attn_qk_bf16_native, avx512_bf16);
+    QR_SET_KERNEL(k, attn_softmax, avx512_bf16);
+    QR_SET_KERNEL(k, attn_pv_bf16_native, avx512_bf16);
+    QR_SET_KERNEL(k, attn_merge, avx512_bf16);
+    QR_SET_KERNEL(k, attn_qk_fp8_e4m3, avx512_bf16);
+    QR_SET_KERNEL(k, attn_pv_fp8_e4m3, avx512_bf16);
+    QR_SET_KERNEL(k, attn_unpack_fp8_e4m3, avx512_bf16);
+    QR_SET_KERNEL(k, attn_qk_fp8_e5m2, avx512_bf16);
+    QR_SET_KERNEL(k, attn_pv_fp8_e5m2, avx512_bf16);
+    QR_SET_KERNEL(k, attn_unpack_fp8_e5m2, avx512_bf16);
+    QR_SET_KERNEL(k, attn_qk_int8, avx512_bf16);
+    QR_SET_KERNEL(k, attn_pv_int8, avx512_bf16);
+    QR_SET_KERNEL(k, attn_unpack_int8, avx512_bf16);
 }

@@ -3,7 +3,7 @@
 #include "simd/vec_avx512.h"
 /* vec_math.h builds on the vec header, the templates on both */
 #include "simd/vec_math.h"
-#define QUIRE_ISA avx512_bf16
+#define QR_ISA avx512_bf16
 #include "template/attn_common_tpl.h"
 /* which says what codes are as pairs */
 #include "avx512/bf16/attn_unpack.h"

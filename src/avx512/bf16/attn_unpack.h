@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attn_unpack.h - 64 codes of fp8 or int8 as bf16, exactly, by tables of bytes (VBMI). Needs: attn_common_tpl.h. */
-#ifndef QUIRE_AVX512_BF16_ATTN_UNPACK_H
-#define QUIRE_AVX512_BF16_ATTN_UNPACK_H
+#ifndef QR_AVX512_BF16_ATTN_UNPACK_H
+#define QR_AVX512_BF16_ATTN_UNPACK_H
 
 /* bf16 of the 128 magnitudes of an fp8 format or of int8, as low and high bytes. TOP: the highest bit
  * of a subnormal's mantissa, or of an integer. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* init.c - what the level avx512_bf16 adds to the kernel table. */
-#include "base/kernel.h"
+#include "kernels/kernels.h"
 
-void quire_kernels_init_avx512_bf16(struct quire_kernels *k)
+void qr_kernels_init_avx512_bf16(struct qr_kernels *k)
 {
-    quire_init_attn_avx512_bf16(k);
-    quire_init_linear_avx512_bf16(k);
+    qr_init_attn_avx512_bf16(k);
+    qr_init_linear_avx512_bf16(k);
 }

@@ -4,12 +4,12 @@
  * The instruction adds the odd product of a pair, then the even one, and takes denormals as zero:
  * rule N3. */
 #include "simd/vec_avx512.h"
-#define QUIRE_ISA         avx512_bf16
+#define QR_ISA            avx512_bf16
 #define LINEAR_FLOAT_ROWS 6
 #define LINEAR_FLOAT_VECS 4
 #include "template/linear_native_tpl.h"
 
-void quire_init_linear_avx512_bf16(struct quire_kernels *k)
+void qr_init_linear_avx512_bf16(struct qr_kernels *k)
 {
-    QUIRE_SET(k, linear_native_bf16, avx512_bf16);
+    QR_SET_KERNEL(k, linear_native_bf16, avx512_bf16);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* init.c - what the level avx512_vnni adds to the kernel table. */
-#include "base/kernel.h"
+#include "kernels/kernels.h"
 
-void quire_kernels_init_avx512_vnni(struct quire_kernels *k) { quire_init_linear_avx512_vnni(k); }
+void qr_kernels_init_avx512_vnni(struct qr_kernels *k) { qr_init_linear_avx512_vnni(k); }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_q8.c - int8 activations times quantised weights for avx512_vnni, on VPDPBUSD. */
 #include "simd/vec_avx512.h"
-#define QUIRE_ISA      avx512_vnni
+#define QR_ISA         avx512_vnni
 #define LINEAR_Q8_ROWS 6
 #define LINEAR_Q8_VECS 2
 #include "template/linear_q8_tpl.h"
 
-void quire_init_linear_avx512_vnni(struct quire_kernels *k)
+void qr_init_linear_avx512_vnni(struct qr_kernels *k)
 {
-#define X(name, ...) QUIRE_SET(k, linear_q8_##name, avx512_vnni);
-    QUIRE_QUANT_TYPES(X)
+#define X(name, ...) QR_SET_KERNEL(k, linear_q8_##name, avx512_vnni);
+    QR_QUANT_TYPES(X)
 #undef X
 }

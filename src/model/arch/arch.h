@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arch.h - what one model family is, as data: options, defaults of its config.json, names of its tensors. */
-#ifndef QUIRE_MODEL_ARCH_H
-#define QUIRE_MODEL_ARCH_H
-#include "model/config.h"
-#include "model/weights.h"
+#ifndef QR_MODEL_ARCH_ARCH_H
+#define QR_MODEL_ARCH_ARCH_H
+#include "model/config/config.h"
+#include "model/load/weights.h"
 
 /* Which rows of the named tensor a role takes. */
 enum qr_slice {

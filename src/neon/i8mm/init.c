@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* init.c - what the level neon_i8mm adds to the kernel table. */
-#include "base/kernel.h"
+#include "kernels/kernels.h"
 
-void quire_kernels_init_neon_i8mm(struct quire_kernels *k) { quire_init_linear_neon_i8mm(k); }
+void qr_kernels_init_neon_i8mm(struct qr_kernels *k) { qr_init_linear_neon_i8mm(k); }

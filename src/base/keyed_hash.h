@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hash.h - keyed hashing for tables whose keys come from files. */
+#ifndef QR_BASE_KEYED_HASH_H
+#define QR_BASE_KEYED_HASH_H
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Multiply and fold: every input bit reaches every output bit. The key is not known to whoever
+ * wrote the file, so that colliding strings cannot be prepared. */
+static inline uint64_t qr_hash_mix(uint64_t a, uint64_t b)
+{
+    const unsigned __int128 p = (unsigned __int128)a * b;
+    return (uint64_t)p ^ (uint64_t)(p >> 64);
+}
+
+static inline uint64_t qr_hash_u64(uint64_t key, uint64_t value)
+{
+    return qr_hash_mix(value ^ key, 0x9E3779B97F4A7C15u ^ (key << 1 | 1));
+}
+
+static inline uint64_t qr_hash_bytes(uint64_t key, const void *data, size_t n)
+{
+    const uint8_t *p = data;
+    uint64_t h = key ^ n, word;
+    for (; n >= 8; n -= 8, p += 8) {
+        memcpy(&word, p, 8);
+        h = qr_hash_u64(h, word);
+    }
+    word = 0;
+    for (size_t i = 0; i < n; i++)
+        word |= (uint64_t)p[i] << (8 * i);
+    return qr_hash_u64(h, word);
+}
+
+/* A key that differs from process to process wherever addresses are randomised. */
+static inline uint64_t qr_hash_key(const void *address)
+{
+    return qr_hash_u64(0x5851F42D4C957F2Du, (uintptr_t)address);
+}
+
+#endif

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* safetensors_header.c - pull parser for the one JSON shape that a safetensors header may have. */
+#include "base/checked.h"
+#include "base/error.h"
+#include "format/safetensors_internal.h"
+#include <string.h>
+
+/* A general JSON tree would cost ten times the header's size in memory; this keeps to the bytes that are
+ * there. The grammar: { "name": { "dtype": "..", "shape": [..], "data_offsets": [b, e] }, ...,
+ * "__metadata__": { "key": "value", ... } }, padded at the end with spaces. */
+struct parser {
+    char *text;
+    size_t size, pos;
+    struct quire_error *err;
+};
+
+static quire_status bad(const struct parser *p, const char *what)
+{
+    return qr_fail_at(p->err, QUIRE_E_FORMAT, 8 + p->pos, "safetensors header: %s at byte %zu",
+                      what, 8 + p->pos);
+}
+
+static void skip_space(struct parser *p)
+{
+    while (p->pos < p->size && (p->text[p->pos] == ' ' || p->text[p->pos] == '\n' ||
+                                p->text[p->pos] == '\r' || p->text[p->pos] == '\t'))
+        p->pos++;
+}
+
+static bool accept(struct parser *p, char c)
+{
+    skip_space(p);
+    if (p->pos >= p->size || p->text[p->pos] != c)
+        return false;
+    p->pos++;
+    return true;
+}
+
+static quire_status expect(struct parser *p, char c, const char *what)
+{
+    return accept(p, c) ? QUIRE_OK : bad(p, what);
+}
+
+/* ---- Strings. decoded text is never longer than its source, so it can replace it in place. */
+
+struct text {
+    char *s;
+    size_t len;
+};
+
+static bool hex4(const char *s, uint32_t *v)
+{
+    *v = 0;
+    for (int i = 0; i < 4; i++) {
+        const char c = s[i];
+        const int d = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                             : -1;
+        if (d < 0)
+            return false;
+        *v = *v << 4 | (uint32_t)d;
+    }
+    return true;
+}
+
+/* One UTF-8 sequence; 0 when it is malformed, overlong, a surrogate or beyond U+10FFFF. */
+static size_t utf8_len(const uint8_t *s, size_t left)
+{
+    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    if (s[0] < 0x80)
+        return 1;
+    const size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+    if (s[0] < 0xc2 || s[0] > 0xf4 || n > left)
+        return 0;
+    uint32_t v = s[0] & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+        v = v << 6 | (s[i] & 0x3f);
+    }
+    return v < least[n] || v > 0x10ffff || (v >= 0xd800 && v <= 0xdfff) ? 0 : n;
+}
+
+static size_t utf8_put(char *dst, uint32_t v)
+{
+    if (v < 0x80) {
+        dst[0] = (char)v;
+        return 1;
+    }
+    const size_t n = v < 0x800 ? 2 : v < 0x10000 ? 3 : 4;
+    static const uint8_t lead[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+    for (size_t i = n - 1; i > 0; i--, v >>= 6)
+        dst[i] = (char)(0x80 | (v & 0x3f));
+    dst[0] = (char)(lead[n] | v);
+    return n;
+}
+
+/* p stands on the backslash; gives the code point and moves on. */
+static quire_status read_escape(struct parser *p, uint32_t *v)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    if (p->size - p->pos < 2)
+        return bad(p, "unfinished string");
+    const char c = p->text[p->pos + 1];
+    const char *simple = memchr(from, c, sizeof from - 1);
+    if (simple) {
+        *v = (uint8_t)to[simple - from];
+        p->pos += 2;
+        return QUIRE_OK;
+    }
+    if (c != 'u' || p->size - p->pos < 6 || !hex4(p->text + p->pos + 2, v))
+        return bad(p, "invalid escape");
+    uint32_t low;
+    size_t n = 6;
+    if (*v >= 0xd800 && *v <= 0xdbff && p->size - p->pos >= 12 &&
+        memcmp(p->text + p->pos + 6, "\\u", 2) == 0 && hex4(p->text + p->pos + 8, &low) &&
+        low >= 0xdc00 && low <= 0xdfff) {
+        *v = 0x10000 + ((*v - 0xd800) << 10) + (low - 0xdc00);
+        n = 12;
+    }
+    if (*v == 0 || (*v >= 0xd800 && *v <= 0xdfff))
+        return bad(p, *v ? "lone surrogate" : "NUL character");
+    p->pos += n;
+    return QUIRE_OK;
+}
+
+/* With decode, the text is unescaped in place and ended with a NUL; the header is then unfit for parsing
+ * again. Without, t is the source text and only comparisons of unescaped strings make sense. */
+static quire_status read_string(struct parser *p, bool decode, struct text *t)
+{
+    QR_TRY(expect(p, '"', "string expected"));
+    const size_t begin = p->pos;
+    size_t out = begin;
+    for (;;) {
+        if (p->pos >= p->size)
+            return bad(p, "unfinished string");
+        const uint8_t c = (uint8_t)p->text[p->pos];
+        if (c == '"')
+            break;
+        if (c < 0x20)
+            return bad(p, "control character in a string");
+        uint32_t v = 0;
+        if (c == '\\') {
+            QR_TRY(read_escape(p, &v));
+            if (decode)
+                out += utf8_put(p->text + out, v);
+            continue;
+        }
+        const size_t n = utf8_len((const uint8_t *)p->text + p->pos, p->size - p->pos);
+        if (n == 0)
+            return bad(p, "invalid UTF-8");
+        if (decode)
+            memmove(p->text + out, p->text + p->pos, n);
+        out += n;
+        p->pos += n;
+    }
+    *t = (struct text){ p->text + begin, decode ? out - begin : p->pos - begin };
+    if (decode)
+        p->text[out] = 0;
+    p->pos++;
+    return QUIRE_OK;
+}
+
+static bool text_is(const struct text *t, const char *s)
+{
+    return t->len == strlen(s) && memcmp(t->s, s, t->len) == 0;
+}
+
+/* ---- Values */
+
+static quire_status read_u64(struct parser *p, uint64_t *v)
+{
+    skip_space(p);
+    const size_t begin = p->pos;
+    *v = 0;
+    for (; p->pos < p->size && p->text[p->pos] >= '0' && p->text[p->pos] <= '9'; p->pos++)
+        if (!qr_mul_u64(*v, 10, v) || !qr_add_u64(*v, (uint64_t)(p->text[p->pos] - '0'), v))
+            return bad(p, "number too large");
+    if (p->pos == begin)
+        return bad(p, "non-negative integer expected");
+    if (p->text[begin] == '0' && p->pos - begin > 1)
+        return bad(p, "number with a leading zero");
+    return QUIRE_OK;
+}
+
+static quire_status read_list(struct parser *p, uint64_t *v, size_t max, size_t *n)
+{
+    *n = 0;
+    QR_TRY(expect(p, '[', "[ expected"));
+    if (accept(p, ']'))
+        return QUIRE_OK;
+    do {
+        if (*n == max)
+            return bad(p, "list with too many numbers");
+        QR_TRY(read_u64(p, &v[(*n)++]));
+    } while (accept(p, ','));
+    return expect(p, ']', "number, comma or ] expected");
+}
+
+static const struct {
+    const char *name;
+    uint8_t bytes;
+} dtypes[QR_DTYPE_COUNT] = {
+    [QR_DTYPE_BOOL] = { "BOOL", 1 },       [QR_DTYPE_U8] = { "U8", 1 },
+    [QR_DTYPE_I8] = { "I8", 1 },           [QR_DTYPE_F8_E5M2] = { "F8_E5M2", 1 },
+    [QR_DTYPE_F8_E4M3] = { "F8_E4M3", 1 }, [QR_DTYPE_I16] = { "I16", 2 },
+    [QR_DTYPE_U16] = { "U16", 2 },         [QR_DTYPE_F16] = { "F16", 2 },
+    [QR_DTYPE_BF16] = { "BF16", 2 },       [QR_DTYPE_I32] = { "I32", 4 },
+    [QR_DTYPE_U32] = { "U32", 4 },         [QR_DTYPE_F32] = { "F32", 4 },
+    [QR_DTYPE_F64] = { "F64", 8 },         [QR_DTYPE_I64] = { "I64", 8 },
+    [QR_DTYPE_U64] = { "U64", 8 },
+};
+
+size_t qr_dtype_bytes(enum qr_dtype t) { return dtypes[t].bytes; }
+const char *qr_dtype_name(enum qr_dtype t) { return dtypes[t].name; }
+
+static quire_status read_dtype(struct parser *p, struct qr_safetensor *t)
+{
+    struct text s;
+    QR_TRY(read_string(p, false, &s));
+    for (unsigned i = 0; i < QR_DTYPE_COUNT; i++)
+        if (text_is(&s, dtypes[i].name)) {
+            t->dtype = (uint8_t)i;
+            return QUIRE_OK;
+        }
+    return qr_fail_at(p->err, QUIRE_E_UNSUPPORTED, 8 + p->pos,
+                      "safetensors header: unknown dtype %.*s at byte %zu",
+                      s.len < 32 ? (int)s.len : 32, s.s, 8 + p->pos);
+}
+
+static quire_status check_size(const struct parser *p, const struct qr_safetensor *t,
+                               const uint64_t offsets[2])
+{
+    uint64_t bytes = dtypes[t->dtype].bytes;
+    for (unsigned d = 0; d < t->n_dims; d++)
+        if (t->shape[d] == 0 || !qr_mul_u64(bytes, t->shape[d], &bytes))
+            return bad(p, "shape with a zero or with more elements than memory can hold");
+    if (offsets[1] < offsets[0] || offsets[1] - offsets[0] != bytes)
+        return bad(p, "data_offsets that do not fit shape and dtype");
+    return QUIRE_OK;
+}
+
+/* The object behind a tensor's name. */
+static quire_status read_tensor(struct parser *p, struct qr_safetensor *t)
+{
+    enum { DTYPE = 1, SHAPE = 2, OFFSETS = 4 };
+    unsigned seen = 0;
+    uint64_t offsets[2];
+    size_t n;
+    QR_TRY(expect(p, '{', "{ expected"));
+    do {
+        struct text key;
+        QR_TRY(read_string(p, false, &key));
+        QR_TRY(expect(p, ':', ": expected"));
+        const unsigned bit = text_is(&key, "dtype")          ? DTYPE
+                             : text_is(&key, "shape")        ? SHAPE
+                             : text_is(&key, "data_offsets") ? OFFSETS
+                                                             : 0;
+        if (bit == 0 || (seen & bit))
+            return bad(p, "unknown or repeated field of a tensor");
+        seen |= bit;
+        if (bit == DTYPE) {
+            QR_TRY(read_dtype(p, t));
+        } else if (bit == SHAPE) {
+            QR_TRY(read_list(p, t->shape, QR_SAFETENSORS_MAX_DIMS, &n));
+            t->n_dims = (uint8_t)n;
+        } else {
+            QR_TRY(read_list(p, offsets, 2, &n));
+            if (n != 2)
+                return bad(p, "data_offsets needs two numbers");
+        }
+    } while (accept(p, ','));
+    QR_TRY(expect(p, '}', "comma or } expected"));
+    if (seen != (DTYPE | SHAPE | OFFSETS))
+        return bad(p, "tensor without dtype, shape or data_offsets");
+    t->offset = offsets[0];
+    t->bytes = offsets[1] - offsets[0];
+    return check_size(p, t, offsets);
+}
+
+static quire_status skip_metadata(struct parser *p)
+{
+    struct text t;
+    QR_TRY(expect(p, '{', "__metadata__ must be an object: {"));
+    if (accept(p, '}'))
+        return QUIRE_OK;
+    do {
+        QR_TRY(read_string(p, false, &t));
+        QR_TRY(expect(p, ':', ": expected"));
+        QR_TRY(read_string(p, false, &t));
+    } while (accept(p, ','));
+    return expect(p, '}', "comma or } expected");
+}
+
+/* One name with what stands behind it. *kept tells whether it was a tensor. */
+static quire_status read_entry(struct parser *p, bool decode, bool *metadata, bool *kept,
+                               struct qr_safetensor *t)
+{
+    struct text name;
+    QR_TRY(read_string(p, decode, &name));
+    QR_TRY(expect(p, ':', ": expected"));
+    *kept = !text_is(&name, "__metadata__");
+    if (!*kept) {
+        if (*metadata)
+            return bad(p, "second __metadata__");
+        *metadata = true;
+        return skip_metadata(p);
+    }
+    if (name.len == 0 || name.len > UINT32_MAX)
+        return bad(p, "empty tensor name");
+    *t = (struct qr_safetensor){ .name = name.s, .name_len = (uint32_t)name.len };
+    return read_tensor(p, t);
+}
+
+quire_status qr_safetensors_parse(char *header, size_t bytes, struct qr_safetensor *tensors,
+                                  size_t *count, struct quire_error *err)
+{
+    struct parser p = { .text = header, .size = bytes, .err = err };
+    bool metadata = false, kept = false;
+    size_t n = 0;
+    *count = 0;
+    if (bytes == 0 || header[0] != '{')
+        return bad(&p, "{ expected");
+    p.pos = 1;
+    if (!accept(&p, '}')) {
+        do {
+            struct qr_safetensor t;
+            QR_TRY(read_entry(&p, tensors != NULL, &metadata, &kept, &t));
+            if (kept && tensors)
+                tensors[n] = t;
+            n += kept;
+        } while (accept(&p, ','));
+        QR_TRY(expect(&p, '}', "comma or } expected"));
+    }
+    skip_space(&p);
+    if (p.pos != bytes)
+        return bad(&p, "text behind the header");
+    *count = n;
+    return QUIRE_OK;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config_gguf_moe.c - mixture of experts in GGUF metadata: sizes, routing, and which layers have experts. */
+#include "base/error.h"
+#include "model/config/config_gguf.h"
+#include "model/config/config_internal.h"
+
+static quire_status read_sizes(const struct gguf_source *s)
+{
+    struct qr_moe_config *m = &s->cfg->moe;
+    QR_TRY(qr_gguf_source_u32(s, "expert_used_count", &m->n_used));
+    QR_TRY(qr_gguf_source_u32_or(s, "expert_feed_forward_length", s->cfg->layers[0].ffn_size,
+                                 &m->ffn_size));
+    QR_TRY(qr_gguf_source_u32_or(s, "expert_shared_count", 0, &m->n_shared));
+    if (m->n_shared > QR_CONFIG_MAX_EXPERTS || m->ffn_size > QR_CONFIG_MAX_FFN)
+        return qr_fail(s->err, QUIRE_E_FORMAT, "%s: %u shared experts of size %u", s->prefix,
+                       m->n_shared, m->ffn_size);
+    const uint64_t all = (uint64_t)m->n_shared * m->ffn_size;
+    QR_TRY(qr_gguf_source_u32_or(s, "expert_shared_feed_forward_length",
+                                 all > UINT32_MAX ? UINT32_MAX : (uint32_t)all,
+                                 &m->shared_ffn_size));
+    m->n_shared = m->shared_ffn_size && !m->n_shared ? 1 : m->n_shared;
+    m->shared_gate = m->shared_gate && m->shared_ffn_size;
+    return QUIRE_OK;
+}
+
+static quire_status read_routing(const struct gguf_source *s)
+{
+    struct qr_moe_config *m = &s->cfg->moe;
+    uint32_t gating = 0;
+    QR_TRY(qr_gguf_source_bool_or(s, "expert_weights_norm", m->renormalise, &m->renormalise));
+    QR_TRY(qr_gguf_source_f32_or(s, "expert_weights_scale", 1, &m->weights_scale));
+    if (m->weights_scale == 0) /* some writers mean 1 */
+        m->weights_scale = 1;
+    QR_TRY(qr_gguf_source_u32_or(s, "expert_gating_func", 0, &gating));
+    switch (gating) {
+    case 0: /* left to the family */
+        break;
+    case 1:
+        m->gating = QR_GATING_SOFTMAX;
+        break;
+    case 2:
+        m->gating = QR_GATING_SIGMOID;
+        break;
+    case 3:
+        m->gating = QR_GATING_SOFTMAX_TOPK;
+        break;
+    default:
+        return qr_fail(s->err, QUIRE_E_UNSUPPORTED, "%s.expert_gating_func %u is not supported",
+                       s->prefix, gating);
+    }
+    QR_TRY(qr_gguf_source_u32_or(s, "expert_group_count", 1, &m->n_groups));
+    return qr_gguf_source_u32_or(s, "expert_group_used_count", m->n_groups, &m->n_groups_used);
+}
+
+/* Layers with a router have experts, the others are dense. */
+quire_status qr_gguf_source_moe(const struct gguf_source *s)
+{
+    struct qr_model_config *cfg = s->cfg;
+    QR_TRY(qr_gguf_source_u32_or(s, "expert_count", 0, &cfg->moe.n_experts));
+    if (!cfg->moe.n_experts)
+        return QUIRE_OK;
+    if (!s->arch->has_moe)
+        return qr_fail(s->err, QUIRE_E_UNSUPPORTED,
+                       "%s.expert_count is %u: family %s has no mixtures of experts", s->prefix,
+                       cfg->moe.n_experts, s->arch->name);
+    QR_TRY(read_sizes(s));
+    QR_TRY(read_routing(s));
+    uint32_t first = 0;
+    bool any = false;
+    for (uint32_t i = 0; i < cfg->n_layers; i++) {
+        cfg->layers[i].moe = qr_gguf_source_has_role(s, QR_W_ROUTER, i);
+        first = cfg->layers[i].moe && !any ? i : first;
+        any = any || cfg->layers[i].moe;
+    }
+    if (!any)
+        return qr_fail(s->err, QUIRE_E_FORMAT, "%s.expert_count is %u, but no layer has a router",
+                       s->prefix, cfg->moe.n_experts);
+    cfg->moe.router_bias = qr_gguf_source_has_role(s, QR_W_ROUTER_BIAS, first);
+    cfg->moe.correction = qr_gguf_source_has_role(s, QR_W_ROUTER_CORRECTION, first);
+    cfg->moe.expert_bias = qr_gguf_source_has_role(s, QR_W_EXPERT_UP_BIAS, first);
+    cfg->moe.group_top2 = cfg->moe.correction;
+    return QUIRE_OK;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config_gguf_rope.c - rotary parameters of GGUF files: metadata keys and factor tensors. */
+#include "base/error.h"
+#include "model/config/config_gguf.h"
+#include <math.h>
+#include <string.h>
+
+static bool is(const struct qr_gguf_str *s, const char *text)
+{
+    return s->size == strlen(text) && memcmp(s->data, text, s->size) == 0;
+}
+
+static quire_status scaling_type(const struct gguf_source *s, struct qr_rope_config *r)
+{
+    struct qr_gguf_str type;
+    float old_style;
+    QR_TRY(qr_gguf_source_str_or(s, "rope.scaling.type", "", &type));
+    QR_TRY(qr_gguf_source_f32_or(s, "rope.scale_linear", 1, &old_style));
+    if (is(&type, "linear") || (type.size == 0 && old_style != 1))
+        r->scaling = QR_ROPE_SCALING_LINEAR;
+    else if (is(&type, "yarn"))
+        r->scaling = QR_ROPE_SCALING_YARN;
+    else if (type.size != 0 && !is(&type, "none") && !is(&type, "longrope"))
+        return qr_fail(s->err, QUIRE_E_UNSUPPORTED, "%s.rope.scaling.type %.*s is not supported",
+                       s->prefix, type.size < 40 ? (int)type.size : 40, type.data);
+    float factor = old_style;
+    QR_TRY(qr_gguf_source_f32_or(s, "rope.scaling.factor", factor, &factor));
+    /* writers put 0 where there is nothing to scale */
+    r->factor = r->scaling == QR_ROPE_SCALING_NONE || factor == 0 ? 1 : (double)factor;
+    return QUIRE_OK;
+}
+
+/* A tensor of dim / 2 frequency divisors; *out stays NULL when the file has none of that name. */
+static quire_status read_factors(const struct gguf_source *s, const char *name, uint32_t dim,
+                                 const float **out)
+{
+    size_t i;
+    if (!qr_gguf_find_tensor(s->g, name, &i))
+        return QUIRE_OK;
+    const struct qr_gguf_tensor *t = qr_gguf_tensor(s->g, i);
+    const uint32_t n = dim / 2;
+    if (t->type != 0 || t->n_dims != 1 || t->dims[0] != n)
+        return qr_fail(s->err, QUIRE_E_FORMAT,
+                       "tensor %s must hold %u f32 numbers, half the rotary size", name, n);
+    float *f = qr_arena_alloc(&s->cfg->memory, n, sizeof *f);
+    if (!f)
+        return qr_fail(s->err, QUIRE_E_NOMEM, "no memory for %s", name);
+    QR_TRY(qr_gguf_read_tensor(s->g, i, f, t->bytes, s->err));
+    *out = f;
+    return QUIRE_OK;
+}
+
+/* Latent attention: cosines and sines stay as they are; scores as a whole grow instead. The multiplier is 0.1 times
+ * mscale_all_dim of config.json. */
+static quire_status scale_scores(const struct gguf_source *s, const struct qr_rope_config *r,
+                                 float factor)
+{
+    float multiplier;
+    QR_TRY(qr_gguf_source_f32_or(s, "rope.scaling.yarn_log_multiplier", 0, &multiplier));
+    const double m = (double)factor * (r->factor > 1 ? 1 + (double)multiplier * log(r->factor) : 1);
+    s->cfg->attention_scale *= (float)(m * m);
+    return QUIRE_OK;
+}
+
+static quire_status read_yarn(const struct gguf_source *s, struct qr_rope_config *r)
+{
+    float fast, slow, factor;
+    QR_TRY(qr_gguf_source_u32_or(s, "rope.scaling.original_context_length", s->cfg->context_length,
+                                 &r->original_context));
+    QR_TRY(qr_gguf_source_f32_or(s, "rope.scaling.yarn_beta_fast", 32, &fast));
+    QR_TRY(qr_gguf_source_f32_or(s, "rope.scaling.yarn_beta_slow", 1, &slow));
+    QR_TRY(qr_gguf_source_f32_or(s, "rope.scaling.attn_factor", 1, &factor));
+    QR_TRY(qr_gguf_source_f32_or(s, "rope.scaling.yarn_attn_factor", factor, &factor));
+    r->beta_fast = (double)fast;
+    r->beta_slow = (double)slow;
+    r->truncate = !s->arch->gguf_yarn_exact;
+    if (s->arch->latent)
+        return scale_scores(s, r, factor);
+    /* the stored factor comes on top of what the rule gives */
+    r->cos_sin_scale = (float)((double)factor * (r->factor > 1 ? 1 + 0.1 * log(r->factor) : 1));
+    return QUIRE_OK;
+}
+
+static quire_status read_longrope(const struct gguf_source *s, struct qr_rope_config *r)
+{
+    QR_TRY(read_factors(s, "rope_factors_long.weight", r->dim, &r->factors_long));
+    QR_TRY(read_factors(s, "rope_factors_short.weight", r->dim, &r->factors_short));
+    if (!r->factors_long && !r->factors_short)
+        return QUIRE_OK;
+    if (!r->factors_long || !r->factors_short)
+        return qr_fail(s->err, QUIRE_E_FORMAT, "tensor rope_factors_%s.weight is missing",
+                       r->factors_long ? "short" : "long");
+    r->scaling = QR_ROPE_SCALING_LONGROPE;
+    QR_TRY(qr_gguf_source_u32_or(s, "rope.scaling.original_context_length", s->cfg->context_length,
+                                 &r->original_context));
+    if (r->original_context == 0)
+        return qr_fail(s->err, QUIRE_E_FORMAT, "%s.rope.scaling.original_context_length is 0",
+                       s->prefix);
+    const double ratio = (double)s->cfg->context_length / r->original_context;
+    const double rule = ratio > 1 ? sqrt(1 + log(ratio) / log((double)r->original_context)) : 1;
+    return qr_gguf_source_f32_or(s, "rope.scaling.attn_factor", (float)rule, &r->cos_sin_scale);
+}
+
+quire_status qr_gguf_source_rope(const struct gguf_source *s)
+{
+    struct qr_model_config *cfg = s->cfg;
+    struct qr_rope_config *r = &cfg->rope[0];
+    float theta;
+    if (s->arch->gguf_rope == QR_ROPE_NONE || cfg->alibi_max_bias > 0)
+        return QUIRE_OK;
+    *r = (struct qr_rope_config){ .kind = s->arch->gguf_rope, .factor = 1, .cos_sin_scale = 1 };
+    QR_TRY(qr_gguf_source_u32_or(s, "rope.dimension_count", cfg->head_dim, &r->dim));
+    QR_TRY(qr_gguf_source_f32_or(s, "rope.freq_base", 10000, &theta));
+    r->theta = (double)theta;
+    QR_TRY(scaling_type(s, r));
+    if (r->scaling == QR_ROPE_SCALING_YARN)
+        QR_TRY(read_yarn(s, r));
+    QR_TRY(read_longrope(s, r));
+    if (r->scaling == QR_ROPE_SCALING_NONE || r->scaling == QR_ROPE_SCALING_LINEAR) {
+        QR_TRY(read_factors(s, "rope_freqs.weight", r->dim, &r->factors_short));
+        if (r->factors_short)
+            r->scaling = QR_ROPE_SCALING_FACTORS;
+    }
+    cfg->n_rope = 1;
+    if (s->arch->gguf_local_rope) {
+        float local;
+        QR_TRY(qr_gguf_source_f32_or(s, "rope.freq_base_swa", 10000, &local));
+        cfg->rope[1] = (struct qr_rope_config){
+            .kind = r->kind, .dim = r->dim, .theta = (double)local, .factor = 1, .cos_sin_scale = 1
+        };
+        cfg->n_rope = 2;
+    }
+    return QUIRE_OK;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hf_family.c - biases, block form, positions and multipliers of config.json: what a family's switches decide. */
+#include "base/error.h"
+#include "model/config/hf_internal.h"
+#include <math.h>
+#include <string.h>
+
+static quire_status check_switches(const struct qr_hf *h)
+{
+    for (const struct qr_hf_only *o = h->arch->hf_only; o && o->key; o++) {
+        bool v;
+        QR_TRY(qr_hf_bool(h, o->key, o->value, &v));
+        if (v != o->value)
+            return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                           "config.json: %s = %s is not supported in family %s", o->key,
+                           v ? "true" : "false", h->arch->name);
+    }
+    for (const struct qr_hf_only_text *o = h->arch->hf_only_texts; o && o->key; o++) {
+        const char *text = o->text;
+        QR_TRY(qr_hf_str(h, o->key, &text));
+        if (strcmp(text, o->text) != 0)
+            return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                           "config.json: %s %.60s is not supported in family %s", o->key, text,
+                           h->arch->name);
+    }
+    return QUIRE_OK;
+}
+
+static quire_status read_biases(const struct qr_hf *h)
+{
+    const struct qr_arch *arch = h->arch;
+    struct qr_bias_config *b = &h->cfg->bias;
+    bool all = false, attention = false, qkv = false, mlp = false;
+    *b = arch->hf_bias;
+    if (arch->hf_bias_key)
+        QR_TRY(qr_hf_bool(h, arch->hf_bias_key, false, &all));
+    if (arch->hf_qkv_bias_key)
+        QR_TRY(qr_hf_bool(h, arch->hf_qkv_bias_key, false, &qkv));
+    if (arch->hf_attention_bias)
+        QR_TRY(qr_hf_bool(h, "attention_bias", false, &attention));
+    if (arch->hf_mlp_bias)
+        QR_TRY(qr_hf_bool(h, "mlp_bias", false, &mlp));
+    if (arch->hf_norm_bias_key)
+        QR_TRY(qr_hf_bool(h, arch->hf_norm_bias_key, false, &b->norm));
+    b->q = b->k = b->v = b->q || all || attention || qkv;
+    b->o = b->o || all || attention;
+    b->ffn_in = b->ffn_in || all || mlp;
+    b->ffn_down = b->ffn_down || all || mlp;
+    return QUIRE_OK;
+}
+
+/* Falcon has three forms: RW (one sublayer after the other), 7B (parallel, one norm, one kv head), and the newer
+ * ones (parallel, kv groups; with two norms or one). */
+static quire_status read_falcon(const struct qr_hf *h)
+{
+    struct qr_model_config *cfg = h->cfg;
+    uint32_t kv_heads, norms = 2;
+    bool newer, has;
+    QR_TRY(qr_hf_bool(h, "new_decoder_architecture", false, &newer));
+    if (!newer)
+        return QUIRE_OK;
+    QR_TRY(qr_hf_u32_opt(h, "num_kv_heads", &kv_heads, &has));
+    if (!has)
+        kv_heads = cfg->layers[0].n_heads;
+    for (uint32_t i = 0; i < cfg->n_layers; i++)
+        cfg->layers[i].n_kv_heads = kv_heads;
+    QR_TRY(qr_hf_u32_opt(h, "num_ln_in_parallel_attn", &norms, &has));
+    cfg->block = norms == 2 ? QR_BLOCK_PARALLEL2 : QR_BLOCK_PARALLEL1;
+    return QUIRE_OK;
+}
+
+static quire_status read_block(const struct qr_hf *h)
+{
+    bool parallel = false;
+    if (h->arch->hf_parallel_key)
+        QR_TRY(qr_hf_bool(h, h->arch->hf_parallel_key, false, &parallel));
+    if (parallel)
+        h->cfg->block = h->arch->hf_parallel_block;
+    return h->arch->hf_falcon ? read_falcon(h) : QUIRE_OK;
+}
+
+/* Major version of the Transformers release that wrote the file; 0 where it does not say. */
+static quire_status writer_version(const struct qr_hf *h, uint32_t *major)
+{
+    const char *version = NULL;
+    enum qr_json_state state;
+    QR_TRY(qr_json_str(h->outer, "config.json", "transformers_version", &version, &state, h->err));
+    *major = 0;
+    for (const char *p = version; p && *p >= '0' && *p <= '9' && *major < 1000; p++)
+        *major = *major * 10 + (uint32_t)(*p - '0');
+    return QUIRE_OK;
+}
+
+static quire_status read_alibi(const struct qr_hf *h)
+{
+    struct qr_model_config *cfg = h->cfg;
+    bool in_use = true, has;
+    double bias = h->arch->alibi_max_bias;
+    if (bias == 0)
+        return QUIRE_OK;
+    if (h->arch->hf_alibi_key)
+        QR_TRY(qr_hf_bool(h, h->arch->hf_alibi_key, false, &in_use));
+    if (!in_use)
+        return QUIRE_OK;
+    QR_TRY(qr_hf_f64_opt(h, "alibi_bias_max", &bias, &has));
+    cfg->alibi_max_bias = (float)bias;
+    cfg->alibi_scale = h->arch->alibi_scaled ? cfg->attention_scale : 1;
+    if (h->arch->hf_alibi_twice_from) {
+        uint32_t version;
+        QR_TRY(writer_version(h, &version));
+        cfg->alibi_scale *= version >= h->arch->hf_alibi_twice_from ? 2 : 1;
+    }
+    return QUIRE_OK;
+}
+
+static quire_status read_factor(const struct qr_hf *h, bool in_use, const char *key, float *out)
+{
+    double v = (double)*out;
+    bool has;
+    if (in_use)
+        QR_TRY(qr_hf_f64_opt(h, key, &v, &has));
+    *out = (float)v;
+    return QUIRE_OK;
+}
+
+static quire_status read_multipliers(const struct qr_hf *h)
+{
+    struct qr_model_config *cfg = h->cfg;
+    const bool all = h->arch->hf_multipliers;
+    float divisor = 1;
+    QR_TRY(read_factor(h, all, "embedding_multiplier", &cfg->embedding_scale));
+    QR_TRY(read_factor(h, all, "attention_multiplier", &cfg->attention_scale));
+    QR_TRY(read_factor(h, all, "residual_multiplier", &cfg->residual_scale));
+    QR_TRY(read_factor(h, all, "logits_scaling", &divisor));
+    QR_TRY(read_factor(h, h->arch->hf_logit_scale, "logit_scale", &cfg->logit_scale));
+    cfg->logit_scale /= divisor;
+    QR_TRY(read_factor(h, h->arch->hf_clip_qkv, "clip_qkv", &cfg->clip_qkv));
+    return read_factor(h, cfg->activation == QR_ACT_SWIGLU_OAI, "swiglu_limit", &cfg->act_limit);
+}
+
+/* Queries of layers without rope grow with the position. */
+static quire_status read_temperature(const struct qr_hf *h)
+{
+    struct qr_model_config *cfg = h->cfg;
+    bool in_use = false;
+    if (h->arch->hf_temperature)
+        QR_TRY(qr_hf_bool(h, "attn_temperature_tuning", true, &in_use));
+    QR_TRY(read_factor(h, in_use, "floor_scale", &cfg->temperature_floor));
+    return read_factor(h, in_use, "attn_scale", &cfg->temperature_scale);
+}
+
+/* Learned positions that are counted from behind the padding token's row, which belongs to the table's rows. */
+static quire_status read_positions(const struct qr_hf *h)
+{
+    struct qr_model_config *cfg = h->cfg;
+    uint32_t pad;
+    if (!h->arch->hf_positions_after_pad)
+        return QUIRE_OK;
+    QR_TRY(qr_hf_u32(h, "pad_token_id", &pad));
+    if (cfg->context_length < 2 || pad > cfg->context_length - 2)
+        return qr_fail(h->err, QUIRE_E_FORMAT,
+                       "config.json: pad_token_id %u leaves no positions of %u", pad,
+                       cfg->context_length);
+    cfg->position_offset = pad + 1;
+    cfg->context_length -= pad + 1;
+    return QUIRE_OK;
+}
+
+/* Token types, positions, the scale of embeddings. */
+static quire_status read_embedding(const struct qr_hf *h)
+{
+    struct qr_model_config *cfg = h->cfg;
+    bool scaled = false, has;
+    if (h->arch->kind == QR_MODEL_ENCODER)
+        QR_TRY(qr_hf_u32_opt(h, "type_vocab_size", &cfg->n_token_types, &has));
+    if (h->arch->hf_embedding_scale_key)
+        QR_TRY(qr_hf_bool(h, h->arch->hf_embedding_scale_key, false, &scaled));
+    if (scaled)
+        cfg->embedding_scale = sqrtf((float)cfg->hidden_size);
+    return read_positions(h);
+}
+
+static quire_status read_qk_norm(const struct qr_hf *h)
+{
+    bool in_use = true;
+    if (h->arch->hf_qk_norm_key)
+        QR_TRY(qr_hf_bool(h, h->arch->hf_qk_norm_key, true, &in_use));
+    h->cfg->qk_norm = in_use ? h->arch->qk_norm : QR_QK_NORM_NONE;
+    return QUIRE_OK;
+}
+
+quire_status qr_hf_family(const struct qr_hf *h)
+{
+    QR_TRY(check_switches(h));
+    QR_TRY(read_biases(h));
+    QR_TRY(read_block(h));
+    QR_TRY(read_multipliers(h));
+    QR_TRY(read_embedding(h));
+    QR_TRY(read_alibi(h));
+    QR_TRY(read_qk_norm(h));
+    return read_temperature(h);
+}

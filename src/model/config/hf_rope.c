@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hf_rope.c - rotary parameters of config.json: rope_parameters (new style), rope_theta + rope_scaling (older). */
+#include "base/error.h"
+#include "model/config/hf_internal.h"
+#include <math.h>
+#include <string.h>
+
+/* One dictionary of rotary parameters on its way into a rope set. */
+struct source {
+    const struct qr_hf *h;
+    const json_t *dict; /* may be NULL: nothing but defaults */
+    double theta;       /* when the dictionary has none */
+    bool nested;        /* the dictionary is for one layer type */
+};
+
+static quire_status get_f64(const struct source *s, const char *key, double dflt, double *out,
+                            bool *has)
+{
+    enum qr_json_state state = QR_JSON_ABSENT;
+    *out = dflt;
+    QR_TRY(qr_json_f64(s->dict, "config.json: rope parameters", key, out, &state, s->h->err));
+    if (has)
+        *has = state == QR_JSON_PRESENT;
+    return QUIRE_OK;
+}
+
+static quire_status need_f64(const struct source *s, const char *key, double *out)
+{
+    bool has;
+    QR_TRY(get_f64(s, key, 0, out, &has));
+    return has ? QUIRE_OK
+               : qr_fail(s->h->err, QUIRE_E_FORMAT, "config.json: rope parameters: %s is missing",
+                         key);
+}
+
+static quire_status scaling_type(const struct source *s, enum qr_rope_scaling *out)
+{
+    static const struct {
+        const char *name;
+        enum qr_rope_scaling scaling;
+    } types[] = {
+        { "default", QR_ROPE_SCALING_NONE },      { "linear", QR_ROPE_SCALING_LINEAR },
+        { "llama3", QR_ROPE_SCALING_LLAMA3 },     { "yarn", QR_ROPE_SCALING_YARN },
+        { "longrope", QR_ROPE_SCALING_LONGROPE }, { "su", QR_ROPE_SCALING_LONGROPE },
+        { "dynamic", QR_ROPE_SCALING_DYNAMIC },
+    };
+    const char *name = "default";
+    enum qr_json_state state;
+    QR_TRY(qr_json_str(s->dict, "config.json: rope parameters", "rope_type", &name, &state,
+                       s->h->err));
+    if (state != QR_JSON_PRESENT)
+        QR_TRY(
+            qr_json_str(s->dict, "config.json: rope parameters", "type", &name, &state, s->h->err));
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(name, types[i].name) == 0) {
+            *out = types[i].scaling;
+            if (*out == QR_ROPE_SCALING_YARN && s->h->arch->hf_yarn_is_longrope)
+                *out = QR_ROPE_SCALING_LONGROPE;
+            return QUIRE_OK;
+        }
+    return qr_fail(s->h->err, QUIRE_E_UNSUPPORTED, "config.json: rope type %.60s is not supported",
+                   name);
+}
+
+/* The context that the model was trained for before it was extended. A key beside the dictionary wins. */
+static quire_status original_context(const struct source *s, uint32_t *out)
+{
+    static const char key[] = "original_max_position_embeddings";
+    bool has = false;
+    enum qr_json_state state;
+    if (!s->nested)
+        QR_TRY(qr_hf_u32_opt(s->h, key, out, &has));
+    if (has)
+        return QUIRE_OK;
+    *out = s->h->cfg->context_length;
+    return qr_json_u32(s->dict, "config.json: rope parameters", key, out, &state, s->h->err);
+}
+
+/* factor, or the ratio of the two contexts where it is left out */
+static quire_status context_factor(const struct source *s, struct qr_rope_config *r)
+{
+    if (r->original_context == 0)
+        return qr_fail(s->h->err, QUIRE_E_FORMAT,
+                       "config.json: original_max_position_embeddings is 0");
+    return get_f64(s, "factor", (double)s->h->cfg->context_length / r->original_context, &r->factor,
+                   NULL);
+}
+
+static double yarn_mscale(double factor, double mscale)
+{
+    return factor <= 1 ? 1 : 0.1 * mscale * log(factor) + 1;
+}
+
+static quire_status read_yarn(const struct source *s, struct qr_rope_config *r)
+{
+    double mscale, all_dim, attention;
+    bool has;
+    enum qr_json_state state;
+    QR_TRY(original_context(s, &r->original_context));
+    QR_TRY(context_factor(s, r));
+    QR_TRY(get_f64(s, "mscale", 0, &mscale, NULL));
+    QR_TRY(get_f64(s, "mscale_all_dim", 0, &all_dim, NULL));
+    QR_TRY(get_f64(s, "attention_factor", 0, &attention, &has));
+    if (!has)
+        attention = mscale != 0 && all_dim != 0
+                        ? yarn_mscale(r->factor, mscale) / yarn_mscale(r->factor, all_dim)
+                        : yarn_mscale(r->factor, 1);
+    r->cos_sin_scale = (float)attention;
+    if (s->h->arch->latent &&
+        all_dim != 0) { /* these families scale whole scores, plain parts included */
+        const double m = yarn_mscale(r->factor, all_dim);
+        s->h->cfg->attention_scale *= (float)(m * m);
+    }
+    QR_TRY(get_f64(s, "beta_fast", 32, &r->beta_fast, NULL));
+    QR_TRY(get_f64(s, "beta_slow", 1, &r->beta_slow, NULL));
+    r->beta_fast = r->beta_fast != 0 ? r->beta_fast : 32;
+    r->beta_slow = r->beta_slow != 0 ? r->beta_slow : 1;
+    r->truncate = true;
+    return qr_json_bool(s->dict, "config.json: rope parameters", "truncate", &r->truncate, &state,
+                        s->h->err);
+}
+
+static quire_status read_factors(const struct source *s, const char *key, uint32_t dim,
+                                 const float **out)
+{
+    const json_t *list = json_object_get(s->dict, key);
+    const size_t n = dim / 2;
+    if (!json_is_array(list) || json_array_size(list) != n)
+        return qr_fail(s->h->err, QUIRE_E_FORMAT,
+                       "config.json: %s must be a list of %zu numbers (half the rotary size)", key,
+                       n);
+    float *f = qr_arena_alloc(&s->h->cfg->memory, n, sizeof *f);
+    if (!f)
+        return qr_fail(s->h->err, QUIRE_E_NOMEM, "no memory for %s", key);
+    for (size_t i = 0; i < n; i++) {
+        double v;
+        if (!qr_json_is_f64(json_array_get(list, i), &v) || !(v > 0))
+            return qr_fail(s->h->err, QUIRE_E_FORMAT,
+                           "config.json: %s[%zu] must be a positive number", key, i);
+        f[i] = (float)v;
+    }
+    *out = f;
+    return QUIRE_OK;
+}
+
+static quire_status read_longrope(const struct source *s, struct qr_rope_config *r)
+{
+    double attention;
+    bool has;
+    QR_TRY(original_context(s, &r->original_context));
+    QR_TRY(context_factor(s, r));
+    QR_TRY(get_f64(s, "attention_factor", 0, &attention, &has));
+    if (!has)
+        attention =
+            r->factor <= 1 ? 1 : sqrt(1 + log(r->factor) / log((double)r->original_context));
+    r->cos_sin_scale = (float)attention;
+    QR_TRY(read_factors(s, "short_factor", r->dim, &r->factors_short));
+    return read_factors(s, "long_factor", r->dim, &r->factors_long);
+}
+
+static quire_status read_scaling(const struct source *s, struct qr_rope_config *r)
+{
+    switch (r->scaling) {
+    case QR_ROPE_SCALING_LINEAR:
+        return need_f64(s, "factor", &r->factor);
+    case QR_ROPE_SCALING_DYNAMIC:
+        r->original_context = s->h->cfg->context_length;
+        return need_f64(s, "factor", &r->factor);
+    case QR_ROPE_SCALING_LLAMA3:
+        QR_TRY(need_f64(s, "factor", &r->factor));
+        QR_TRY(need_f64(s, "low_freq_factor", &r->low_freq_factor));
+        QR_TRY(need_f64(s, "high_freq_factor", &r->high_freq_factor));
+        return original_context(s, &r->original_context);
+    case QR_ROPE_SCALING_YARN:
+        return read_yarn(s, r);
+    case QR_ROPE_SCALING_LONGROPE:
+        return read_longrope(s, r);
+    default:
+        return QUIRE_OK;
+    }
+}
+
+static quire_status read_set(const struct source *s, struct qr_rope_config *r)
+{
+    double partial;
+    bool has;
+    *r = (struct qr_rope_config){ .kind = s->h->arch->hf_rope, .factor = 1, .cos_sin_scale = 1 };
+    if (s->h->arch->hf_interleave_key) {
+        bool interleaved;
+        QR_TRY(qr_hf_bool(s->h, s->h->arch->hf_interleave_key, true, &interleaved));
+        r->kind = interleaved ? QR_ROPE_INTERLEAVED : QR_ROPE_HALF;
+    }
+    QR_TRY(scaling_type(s, &r->scaling));
+    QR_TRY(get_f64(s, "rope_theta", s->theta, &r->theta, NULL));
+    QR_TRY(get_f64(s, "partial_rotary_factor", 1, &partial, &has));
+    if (!has)
+        QR_TRY(qr_hf_f64_opt(s->h, "partial_rotary_factor", &partial, &has));
+    if (!(partial > 0 && partial <= 1))
+        return qr_fail(s->h->err, QUIRE_E_FORMAT,
+                       "config.json: partial_rotary_factor must be in (0, 1]");
+    r->dim = (uint32_t)(s->h->cfg->head_dim * partial);
+    QR_TRY(qr_hf_u32_opt(s->h, "rope_dim", &r->dim, &has)); /* only as an alias of a family */
+    return read_scaling(s, r);
+}
+
+quire_status qr_hf_rope(const struct qr_hf *h)
+{
+    struct qr_model_config *cfg = h->cfg;
+    const json_t *dict = json_object_get(h->root, "rope_parameters");
+    if (!json_is_object(dict))
+        dict = json_object_get(h->root, "rope_scaling");
+    if (dict && !json_is_object(dict) && !json_is_null(dict))
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: rope parameters must be an object");
+    struct source full = { h, json_is_object(dict) ? dict : NULL, 0, false },
+                  local = { h, NULL, 0, false };
+    if (h->arch->hf_rope == QR_ROPE_NONE || cfg->alibi_max_bias > 0)
+        return QUIRE_OK;
+    QR_TRY(qr_hf_f64(h, "rope_theta", &full.theta));
+    local.theta = full.theta;
+    cfg->n_rope = h->arch->hf_local_rope ? 2 : 1;
+    const json_t *nested = json_object_get(full.dict, "full_attention");
+    if (json_is_object(nested)) {
+        local.dict = json_object_get(full.dict, "sliding_attention");
+        full.dict = nested;
+        full.nested = local.nested = true;
+        if (cfg->n_rope == 2 && !json_is_object(local.dict))
+            return qr_fail(h->err, QUIRE_E_FORMAT,
+                           "config.json: rope_parameters has no object sliding_attention");
+    } else if (cfg->n_rope == 2) {
+        QR_TRY(qr_hf_f64(h, "rope_local_base_freq", &local.theta));
+    }
+    QR_TRY(read_set(&full, &cfg->rope[0]));
+    return cfg->n_rope == 2 ? read_set(&local, &cfg->rope[1]) : QUIRE_OK;
+}

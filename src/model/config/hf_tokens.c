@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hf_tokens.c - special token ids and sampling defaults of config.json and generation_config.json; pooling. */
+#include "base/error.h"
+#include "model/config/hf_internal.h"
+#include <quire/model.h>
+#include <string.h>
+
+static quire_status to_id(const json_t *v, const char *key, int32_t *out, struct quire_error *err)
+{
+    uint32_t id;
+    if (!qr_json_is_u32(v, &id) || id > INT32_MAX)
+        return qr_fail(err, QUIRE_E_FORMAT, "%s must be a token id", key);
+    *out = (int32_t)id;
+    return QUIRE_OK;
+}
+
+/* A single id; null and absent leave *out alone. Some files write -1 for "none". */
+static quire_status read_id(const json_t *obj, const char *key, int32_t *out,
+                            struct quire_error *err)
+{
+    const json_t *v = json_object_get(obj, key);
+    if (json_is_array(v) && json_array_size(v) == 1)
+        v = json_array_get(v, 0);
+    if (!v || json_is_null(v) || (json_is_integer(v) && json_integer_value(v) == -1))
+        return QUIRE_OK;
+    return to_id(v, key, out, err);
+}
+
+/* One id or a list of them. */
+static quire_status read_eos(const json_t *obj, struct qr_model_config *cfg,
+                             struct quire_error *err)
+{
+    static const char key[] = "eos_token_id";
+    const json_t *v = json_object_get(obj, key);
+    if (!json_is_array(v)) {
+        int32_t id = -1;
+        QR_TRY(read_id(obj, key, &id, err));
+        if (id >= 0) {
+            cfg->n_eos = 1;
+            cfg->eos_ids[0] = id;
+        }
+        return QUIRE_OK;
+    }
+    if (json_array_size(v) > QR_MAX_EOS)
+        return qr_fail(err, QUIRE_E_LIMIT, "%s lists more than %d ids", key, QR_MAX_EOS);
+    cfg->n_eos = (uint32_t)json_array_size(v);
+    for (uint32_t i = 0; i < cfg->n_eos; i++)
+        QR_TRY(to_id(json_array_get(v, i), key, &cfg->eos_ids[i], err));
+    return QUIRE_OK;
+}
+
+static quire_status read_ids(const json_t *obj, struct qr_model_config *cfg,
+                             struct quire_error *err)
+{
+    QR_TRY(read_id(obj, "bos_token_id", &cfg->bos_id, err));
+    QR_TRY(read_id(obj, "pad_token_id", &cfg->pad_id, err));
+    QR_TRY(read_id(obj, "decoder_start_token_id", &cfg->decoder_start_id, err));
+    return read_eos(obj, cfg, err);
+}
+
+static quire_status read_float(const json_t *obj, const char *key, float *out, bool *has,
+                               struct quire_error *err)
+{
+    double v = 0;
+    enum qr_json_state state;
+    QR_TRY(qr_json_f64(obj, "generation_config.json", key, &v, &state, err));
+    *has = state == QR_JSON_PRESENT;
+    *out = (float)v;
+    return QUIRE_OK;
+}
+
+static quire_status read_sampling(const json_t *obj, struct qr_sampling_defaults *s,
+                                  struct quire_error *err)
+{
+    enum qr_json_state state;
+    bool sample = false;
+    QR_TRY(qr_json_bool(obj, "generation_config.json", "do_sample", &sample, &state, err));
+    s->greedy = state == QR_JSON_PRESENT && !sample;
+    QR_TRY(read_float(obj, "temperature", &s->temperature, &s->has_temperature, err));
+    QR_TRY(read_float(obj, "top_p", &s->top_p, &s->has_top_p, err));
+    QR_TRY(read_float(obj, "min_p", &s->min_p, &s->has_min_p, err));
+    QR_TRY(read_float(obj, "repetition_penalty", &s->repetition_penalty, &s->has_repetition_penalty,
+                      err));
+    QR_TRY(qr_json_u32(obj, "generation_config.json", "top_k", &s->top_k, &state, err));
+    s->has_top_k = state == QR_JSON_PRESENT;
+    return QUIRE_OK;
+}
+
+quire_status qr_hf_tokens(const struct qr_hf *h, const json_t *generation)
+{
+    struct qr_model_config *cfg = h->cfg;
+    cfg->bos_id = cfg->pad_id = -1;
+    QR_TRY(read_ids(h->root, cfg, h->err));
+    if (h->outer != h->root)
+        QR_TRY(read_ids(h->outer, cfg, h->err));
+    if (!generation)
+        return QUIRE_OK;
+    QR_TRY(read_ids(generation, cfg, h->err));
+    return read_sampling(generation, &cfg->sampling, h->err);
+}
+
+/* Older files have a switch for every way, newer ones a name. */
+static const struct {
+    const char *key, *name;
+    enum quire_pooling pooling;
+} poolings[] = {
+    { "pooling_mode_cls_token", "cls", QUIRE_POOLING_CLS },
+    { "pooling_mode_mean_tokens", "mean", QUIRE_POOLING_MEAN },
+    { "pooling_mode_lasttoken", "lasttoken", QUIRE_POOLING_LAST },
+};
+
+quire_status qr_model_config_read_pooling(struct qr_model_config *cfg, const char *json,
+                                          size_t size, struct quire_error *err)
+{
+    static const char what[] = "1_Pooling/config.json";
+    json_t *obj = NULL;
+    enum qr_json_state state;
+    const char *name = "";
+    QR_TRY(qr_json_parse(json, size, what, &obj, err));
+    quire_status s = QUIRE_OK;
+    if (json_is_string(json_object_get(obj, "pooling_mode")))
+        s = qr_json_str(obj, what, "pooling_mode", &name, &state, err);
+    for (size_t i = 0; s == QUIRE_OK && i < sizeof poolings / sizeof *poolings; i++) {
+        bool on = false;
+        s = qr_json_bool(obj, what, poolings[i].key, &on, &state, err);
+        if (s == QUIRE_OK && (on || strcmp(name, poolings[i].name) == 0))
+            cfg->pooling = (uint8_t)poolings[i].pooling;
+    }
+    json_decref(obj);
+    return s;
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* context.c - limits, memory and life of a context. */
+#include "model/forward/context.h"
+#include "base/carve.h"
+#include "base/error.h"
+#include "linear/heads.h"
+#include "model/forward/stage.h"
+#include <string.h>
+
+enum { MAX_TOKENS = 1 << 20, MAX_SEQS = 1 << 16 };
+
+void quire_context_params_default(struct quire_context_params *params)
+{
+    if (params)
+        *params = (struct quire_context_params){ .struct_size = sizeof *params,
+                                                 .max_tokens = 512,
+                                                 .max_seqs = 1 };
+}
+
+static quire_status check_cache(const struct quire_model *m, const struct quire_kv_cache *kv,
+                                struct quire_error *err)
+{
+    if (quire_kv_group_count(kv) != m->groups.n_kv)
+        return qr_fail(err, QUIRE_E_MISMATCH, "params.kv has %u groups, the model needs %u",
+                       quire_kv_group_count(kv), m->groups.n_kv);
+    for (uint32_t i = 0; i < m->groups.n_kv; i++) {
+        struct quire_kv_group_config g;
+        const struct quire_kv_group_config *want = &m->groups.kv[i];
+        QR_TRY(quire_kv_group_get(kv, i, &g, err));
+        if (g.n_layers != want->n_layers || g.n_kv_heads != want->n_kv_heads ||
+            g.head_size != want->head_size || g.v_head_size != want->v_head_size ||
+            g.flags != want->flags)
+            return qr_fail(
+                err, QUIRE_E_MISMATCH,
+                "params.kv group %u is %u layers x %u heads x %u%s, the model needs %u x %u x %u%s",
+                i, g.n_layers, g.n_kv_heads, g.head_size,
+                g.flags & QUIRE_KV_LATENT ? ", latent" : "", want->n_layers, want->n_kv_heads,
+                want->head_size, want->flags & QUIRE_KV_LATENT ? ", latent" : "");
+    }
+    return QUIRE_OK;
+}
+
+/* Does the model keep keys and values from step to step, and is there a cache for them? */
+static quire_status check_kv(const struct quire_model *m, const struct quire_kv_cache *kv,
+                             struct quire_error *err)
+{
+    if (m->config->kind == QR_MODEL_ENCODER)
+        return kv ? qr_fail(err, QUIRE_E_INVALID_ARG,
+                            "params.kv must be NULL: an encoder keeps nothing")
+                  : QUIRE_OK;
+    if (!kv)
+        return qr_model_encodes(m) ? QUIRE_OK
+                                   : qr_fail(err, QUIRE_E_INVALID_ARG, "params.kv is NULL");
+    return check_cache(m, kv, err);
+}
+
+static quire_status check_params(const struct quire_model *m, const struct quire_context_params *p,
+                                 struct quire_error *err)
+{
+    if (!m)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "model is NULL");
+    if (!p)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
+    if (p->struct_size != sizeof *p)
+        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, this library expects %zu",
+                       p->struct_size, sizeof *p);
+    if (!p->max_tokens || p->max_tokens > MAX_TOKENS)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_tokens %u is not in 1..%d",
+                       p->max_tokens, MAX_TOKENS);
+    if (!p->max_seqs || p->max_seqs > MAX_SEQS)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_seqs %u is not in 1..%d", p->max_seqs,
+                       MAX_SEQS);
+    if (p->max_encoder_tokens > MAX_TOKENS)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_encoder_tokens %u is above %d",
+                       p->max_encoder_tokens, MAX_TOKENS);
+    if (p->max_encoder_len > INT32_MAX)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_encoder_len %u is above %d",
+                       p->max_encoder_len, INT32_MAX);
+    QR_TRY(qr_expand_check(m, p->expand_latent_from, err));
+    return check_kv(m, p->kv, err);
+}
+
+static uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+static void set_limits(const struct quire_model *m, const struct quire_context_params *p,
+                       struct quire_context *c)
+{
+    *c = (struct quire_context){
+        .kv = p->kv,
+        .threads = p->threads,
+        .allocator = p->allocator,
+        .max_tokens = p->max_tokens,
+        .max_seqs = p->max_seqs,
+        .max_seq_len = p->max_seq_len ? p->max_seq_len : m->config->context_length,
+        .encoder_dtype = p->encoder_dtype,
+        .expand.from = p->expand_latent_from,
+    };
+    if (qr_model_encodes(m)) {
+        c->max_encoder_tokens = p->max_encoder_tokens ? p->max_encoder_tokens : p->max_tokens;
+        c->max_encoder_len = p->max_encoder_len
+                                 ? p->max_encoder_len
+                                 : min_u32(c->max_encoder_tokens, m->config->context_length);
+        qr_encoder_cache_size(c);
+    }
+    c->max_rows = max_u32(qr_model_decodes(m) ? c->max_tokens : 0, c->max_encoder_tokens);
+    /* a sequence may ask for its last row by default */
+    c->max_logits = max_u32(p->max_logits         ? p->max_logits
+                            : qr_model_decodes(m) ? c->max_tokens
+                                                  : c->max_rows,
+                            c->max_seqs);
+}
+
+static void *take(struct qr_carve *c, size_t n, size_t width, size_t elem)
+{
+    size_t count;
+    if (qr_mul_size(n, width, &count))
+        return qr_carve_take(c, count, elem);
+    c->overflow = true;
+    return NULL;
+}
+
+static float *take_floats(struct qr_carve *c, size_t n, size_t width)
+{
+    return take(c, n, width, sizeof(float));
+}
+
+/* Does the product of a role read what a feed-forward's first products give? */
+static bool reads_gate(int role) { return role == QR_W_FFN_DOWN || role == QR_W_SHARED_DOWN; }
+
+/* Largest activation object of `rows` rows of any matrix product of the model, and (head) of the wanted rows of the
+ * last ones; gate: of those that read the feed-forward's inside, or of the others. */
+static size_t act_bytes(const struct quire_model *m, size_t layer_rows, size_t head_rows, bool gate)
+{
+    size_t most = 0;
+    for (uint32_t i = 0; i <= qr_model_all_layers(m->config); i++) {
+        const struct qr_model_layer *layer = i ? &m->layers[i - 1] : &m->global;
+        for (int r = 0; r < QR_W_N_ROLES; r++) {
+            const struct qr_packed *w = layer->mat[r];
+            size_t bytes = 0;
+            if (!w || r == QR_W_POS_EMBD || reads_gate(r) != gate)
+                continue;
+            const size_t rows = i ? layer_rows : head_rows;
+            /* weights that share an input may be of different types: make room for both views */
+            const unsigned views = m->compute == QUIRE_COMPUTE_F32 ? QR_ACT_F32
+                                   : w->k % 32 == 0 ? QR_ACT_F32 | QR_ACT_BF16 | QR_ACT_Q8
+                                                    : QR_ACT_F32 | QR_ACT_BF16;
+            if (qr_act_bytes(views, rows, w->k, &bytes))
+                most = bytes > most ? bytes : most;
+        }
+    }
+    return most;
+}
+
+/* Inputs of the experts' matrices: every token once for each expert that it takes. */
+static size_t expert_act_bytes(const struct quire_model *m, const struct quire_context *ctx)
+{
+    const struct qr_model_config *c = m->config;
+    const size_t widths[] = { c->hidden_size, c->moe.ffn_size },
+                 rows = (size_t)ctx->max_rows * c->moe.n_used;
+    size_t most = 0;
+    for (int i = 0; i < 2; i++) {
+        size_t bytes = 0;
+        const unsigned q8 = widths[i] % 32 == 0 ? QR_ACT_Q8 : 0;
+        const unsigned views =
+            m->compute == QUIRE_COMPUTE_F32 ? QR_ACT_F32 : QR_ACT_F32 | QR_ACT_BF16 | q8;
+        if (qr_act_bytes(views, rows, widths[i], &bytes))
+            most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+static void carve_moe(const struct quire_model *m, struct quire_context *ctx, struct qr_carve *c)
+{
+    const struct qr_moe_config *moe = &m->config->moe;
+    const size_t rows = ctx->max_rows, choices = rows * moe->n_used;
+    struct qr_moe_buffers *b = &ctx->moe;
+    if (!qr_model_has_experts(m->config))
+        return;
+    b->scores = take_floats(c, rows, moe->n_experts);
+    b->weights = take_floats(c, choices, 1);
+    b->experts = take(c, choices, 1, sizeof(uint32_t));
+    b->places = take(c, choices, 1, sizeof(uint32_t));
+    b->choices = take(c, choices, 1, sizeof(uint32_t));
+    b->starts = take(c, (size_t)moe->n_experts + 1, 1, sizeof(uint32_t));
+    b->in = take_floats(c, choices, m->config->hidden_size);
+    b->gate = take_floats(c, choices, moe->ffn_size);
+    b->up = take_floats(c, choices, moe->ffn_size);
+    if (!moe->shared_ffn_size)
+        return;
+    b->shared = take_floats(c, rows, m->config->hidden_size);
+    b->shared_gate = take_floats(c, rows, 1);
+}
+
+/* Views for the largest product of latent attention with one matrix for each head. Layers may be of different types. */
+static size_t head_view_bytes(const struct quire_model *m, size_t rows)
+{
+    static const enum qr_weight_role roles[] = { QR_W_LATENT_UK, QR_W_LATENT_UV };
+    size_t most = 0, bytes;
+    for (uint32_t i = 0; i < m->config->n_layers; i++)
+        for (int r = 0; r < 2; r++) {
+            const struct qr_packed *w = m->layers[i].experts[roles[r]][0];
+            if (!qr_heads_bytes(w, m->compute, m->config->layers[i].n_heads, rows, &bytes))
+                bytes = SIZE_MAX; /* more than any allocator has */
+            most = bytes > most ? bytes : most;
+        }
+    return most;
+}
+
+static void carve_expand(const struct quire_model *m, struct quire_context *ctx, struct qr_carve *c)
+{
+    const struct qr_expand_sizes n = qr_expand_sizes(m, ctx);
+    struct qr_latent_expand *e = &ctx->expand;
+    e->table = take(c, n.table, 1, sizeof *e->table);
+    e->slots = take(c, n.slots, 1, sizeof *e->slots);
+    e->rows = take_floats(c, n.rows, 1);
+    e->k = take_floats(c, n.k, 1);
+    e->v = take_floats(c, n.v, 1);
+    e->act_memory = take(c, n.act, 1, 1);
+}
+
+static void carve_heads(const struct quire_model *m, struct quire_context *ctx, struct qr_carve *c)
+{
+    const struct qr_model_config *cfg = m->config;
+    const size_t rows = ctx->max_rows, heads = cfg->max_heads, rank = cfg->mla.kv_lora_rank;
+    const size_t latent_row = rank + cfg->mla.qk_rope_dim;
+    ctx->q = take_floats(c, rows, heads * cfg->head_dim);
+    ctx->att = take_floats(c, rows, heads * cfg->v_head_dim);
+    if (!rank) {
+        ctx->k = take_floats(c, rows, (size_t)cfg->max_kv_heads * cfg->head_dim);
+        ctx->v = take_floats(c, rows, (size_t)cfg->max_kv_heads * cfg->v_head_dim);
+        return;
+    }
+    ctx->k = take_floats(c, rows, latent_row);
+    ctx->latent.q_a = cfg->mla.q_lora_rank ? take_floats(c, rows, cfg->mla.q_lora_rank) : NULL;
+    ctx->latent.q = take_floats(c, rows, heads * latent_row);
+    ctx->latent.att = take_floats(c, rows, heads * rank);
+    ctx->latent.views = take(c, head_view_bytes(m, rows), 1, 1);
+    ctx->latent.starts = take(c, (size_t)ctx->max_seqs + 1, 1, sizeof *ctx->latent.starts);
+    ctx->latent.runs = take(c, ctx->max_seqs, 1, sizeof *ctx->latent.runs);
+    if (ctx->expand.from)
+        carve_expand(m, ctx, c);
+}
+
+static void carve_encoder(const struct quire_model *m, struct quire_context *ctx,
+                          struct qr_carve *c)
+{
+    struct qr_encoder_cache *e = &ctx->encoder;
+    e->table = take(c, ctx->max_seqs, e->row_blocks, sizeof *e->table);
+    e->seq_lens = take(c, ctx->max_seqs, 1, sizeof *e->seq_lens);
+    e->slots = take(c, ctx->max_encoder_tokens, 1, sizeof *e->slots);
+    e->groups = take(c, m->encoder.n_kv, 1, sizeof *e->groups);
+    ctx->all_rows = take(c, ctx->max_logits, 1, sizeof *ctx->all_rows);
+    for (uint32_t i = 0; ctx->all_rows && i < ctx->max_logits; i++)
+        ctx->all_rows[i] = i;
+}
+
+static void carve_own(const struct quire_model *m, struct quire_context *ctx, struct qr_carve *c)
+{
+    struct qr_own_buffers *own = &ctx->own;
+    const size_t members = ctx->threads ? quire_threads_count(ctx->threads) : 1;
+    struct qr_carve one = { 0 };
+    take_floats(&one, 2, QR_TILE);
+    take_floats(&one, 2 * QR_FEW_ROWS, m->config->hidden_size);
+    own->views_at = one.used;
+    take(&one, act_bytes(m, QR_FEW_ROWS, QR_FEW_ROWS, false), 1, 1);
+    own->stride = one.used;
+    c->overflow |= one.overflow;
+    own->lines = take(c, members, 1, sizeof *own->lines);
+    own->memory = take(c, members, 1, own->stride);
+}
+
+static void carve_buffers(const struct quire_model *m, struct quire_context *ctx,
+                          struct qr_carve *c)
+{
+    const struct qr_model_config *cfg = m->config;
+    const size_t rows = ctx->max_rows, hidden = cfg->hidden_size;
+    const bool parallel = cfg->block == QR_BLOCK_PARALLEL1 || cfg->block == QR_BLOCK_PARALLEL2;
+    ctx->x = take_floats(c, rows, hidden);
+    ctx->h = take_floats(c, rows, hidden);
+    ctx->sub = take_floats(c, rows, hidden);
+    ctx->sub2 = parallel ? take_floats(c, rows, hidden) : NULL;
+    carve_heads(m, ctx, c);
+    ctx->gate = take_floats(c, rows, cfg->max_ffn_size);
+    ctx->head_in = take_floats(c, ctx->max_logits, hidden);
+    ctx->head_mid = m->global.mat[QR_W_HEAD_DENSE] ? take_floats(c, ctx->max_logits, hidden) : NULL;
+    ctx->positions = take(c, rows, 1, sizeof(uint32_t));
+    ctx->lengths = take(c, rows, 1, sizeof(uint32_t));
+    ctx->last_rows = take(c, ctx->max_seqs, 1, sizeof(uint32_t));
+    const size_t dense = act_bytes(m, rows, ctx->max_logits, false),
+                 experts = expert_act_bytes(m, ctx);
+    ctx->act_memory = take(c, dense > experts ? dense : experts, 1, 1);
+    ctx->gate_views = take(c, act_bytes(m, rows, 0, true), 1, 1);
+    carve_own(m, ctx, c);
+    carve_moe(m, ctx, c);
+    if (qr_model_encodes(m))
+        carve_encoder(m, ctx, c);
+    for (uint32_t i = 0; i < cfg->n_rope; i++) {
+        float *memory = take_floats(c, qr_rope_table_floats(&cfg->rope[i], rows), 1);
+        if (memory)
+            qr_rope_table_init(&ctx->rope[i], &cfg->rope[i], rows, memory);
+    }
+}
+
+/* Checks everything and counts the bytes of the buffers. */
+static quire_status measure(const struct quire_model *m, const struct quire_context_params *p,
+                            struct quire_context *c, struct qr_carve *carve,
+                            struct quire_error *err)
+{
+    QR_TRY(check_params(m, p, err));
+    set_limits(m, p, c);
+    *carve = (struct qr_carve){ 0 };
+    carve_buffers(m, c, carve);
+    if (carve->overflow)
+        return qr_fail(err, QUIRE_E_LIMIT, "a step of %u tokens is beyond the address space",
+                       c->max_rows);
+    return QUIRE_OK;
+}
+
+quire_status quire_context_bytes(const struct quire_model *model,
+                                 const struct quire_context_params *params, uint64_t *bytes,
+                                 struct quire_error *err)
+{
+    struct quire_context c;
+    struct qr_carve carve;
+    uint64_t plan = 0, encoder = 0, expand = 0;
+    if (!bytes)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "bytes is NULL");
+    QR_TRY(measure(model, params, &c, &carve, err));
+    QR_TRY(qr_encoder_cache_bytes(model, &c, &encoder, err));
+    QR_TRY(qr_expand_bytes(model, &c, &expand, err));
+    QR_TRY(qr_context_plan_bytes(model, &c, &plan, err));
+    *bytes = sizeof c + carve.used + plan + encoder + expand;
+    return QUIRE_OK;
+}
+
+quire_status quire_context_create(struct quire_model *model,
+                                  const struct quire_context_params *params,
+                                  struct quire_context **out, struct quire_error *err)
+{
+    struct quire_context limits;
+    struct qr_carve carve;
+    if (!out)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
+    *out = NULL;
+    QR_TRY(measure(model, params, &limits, &carve, err));
+    struct quire_context *c = qr_alloc(params->allocator, 1, sizeof *c);
+    void *memory = qr_alloc_aligned(params->allocator, carve.used, QR_CARVE_ALIGN);
+    quire_status s = QUIRE_E_NOMEM;
+    if (c && memory) {
+        *c = limits;
+        c->model = model;
+        c->memory = memory;
+        c->memory_bytes = carve.used;
+        carve = (struct qr_carve){ .base = memory };
+        carve_buffers(model, c, &carve);
+        s = qr_context_plan_create(c, err);
+        if (s == QUIRE_OK)
+            s = qr_encoder_cache_create(c, err);
+        if (s == QUIRE_OK && (s = qr_expand_create(c, err)) != QUIRE_OK)
+            qr_encoder_cache_destroy(c);
+        if (s != QUIRE_OK)
+            quire_plan_destroy(c->plan);
+    } else {
+        qr_fail(err, s, "no memory for a step of %u tokens (%zu bytes)", limits.max_rows,
+                carve.used);
+    }
+    if (s != QUIRE_OK) {
+        qr_free(params->allocator, memory, carve.used, 1);
+        qr_free(params->allocator, c, 1, sizeof *c);
+        return s;
+    }
+    __atomic_fetch_add(&model->n_contexts, 1, __ATOMIC_ACQ_REL);
+    *out = c;
+    return QUIRE_OK;
+}
+
+void quire_context_destroy(struct quire_context *context)
+{
+    if (!context)
+        return;
+    quire_plan_destroy(context->plan);
+    qr_encoder_cache_destroy(context);
+    qr_expand_destroy(context);
+    __atomic_fetch_sub(&context->model->n_contexts, 1, __ATOMIC_ACQ_REL);
+    qr_free(context->allocator, context->memory, context->memory_bytes, 1);
+    qr_free(context->allocator, context, 1, sizeof *context);
+}

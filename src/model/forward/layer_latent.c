@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layer_latent.c - latent attention: projections down and up, norms, rotation, latent rows into the cache, and absorbed
+ * attention over them (quire/mla.h). */
+#include "base/threads.h"
+#include "linear/heads.h"
+#include "model/forward/context.h"
+#include <quire/attention.h>
+#include <string.h>
+
+/* The norms within the projections have an epsilon of their own, whatever the model's is. */
+#define LATENT_NORM_EPS 1e-6f
+
+static void rotate(const struct quire_context *ctx, float *x, size_t row)
+{
+    const struct qr_rope_table *t = &ctx->rope[0];
+    const size_t half = t->rope->dim / 2;
+    ctx->model->kernels->rope(x, t->cos + row * half, t->sin + row * half, t->rope->dim,
+                              t->rope->kind == QR_ROPE_HALF);
+}
+
+/* Down: latent rows to ctx->k, and queries to ctx->q or, in models with q_lora_rank, their latent form. */
+static void project_down(const struct qr_step *s, const struct qr_model_layer *layer,
+                         const float *src, const struct quire_team *team)
+{
+    struct quire_context *ctx = s->ctx;
+    const bool q_lora = ctx->latent.q_a != NULL;
+    const struct qr_packed *const w[] = { layer->mat[QR_W_LATENT_KV_A],
+                                          layer->mat[q_lora ? QR_W_LATENT_Q_A : QR_W_ATTN_Q] };
+    struct qr_act act;
+    qr_prepare(s, &act, w, 2, src, s->n_tokens, team);
+    qr_project(s, &act, w[0], NULL, ctx->k, team);
+    qr_project(s, &act, w[1], NULL, q_lora ? ctx->latent.q_a : ctx->q, team);
+    quire_team_barrier(team);
+}
+
+/* The member's rows in latent form: norms, and the rotation of the key. */
+static void finish_latent_rows(const struct qr_step *s, const struct qr_model_layer *layer,
+                               const struct quire_team *team)
+{
+    const struct quire_context *ctx = s->ctx;
+    const struct qr_mla_config *m = &ctx->model->config->mla;
+    const struct qr_kernels *k = ctx->model->kernels;
+    size_t begin, end;
+    qr_team_range(team, s->n_tokens, 1, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        float *row = ctx->k + r * (m->kv_lora_rank + m->qk_rope_dim);
+        k->rms_norm(row, row, layer->vec[QR_W_LATENT_KV_NORM], 0, LATENT_NORM_EPS, m->kv_lora_rank);
+        rotate(ctx, row + m->kv_lora_rank, r);
+    }
+    for (size_t r = begin; ctx->latent.q_a && r < end; r++) {
+        float *q = ctx->latent.q_a + r * m->q_lora_rank;
+        k->rms_norm(q, q, layer->vec[QR_W_LATENT_Q_NORM], 0, LATENT_NORM_EPS, m->q_lora_rank);
+    }
+    quire_team_barrier(team);
+}
+
+static void project_queries(const struct qr_step *s, const struct qr_model_layer *layer,
+                            const struct quire_team *team)
+{
+    struct quire_context *ctx = s->ctx;
+    const struct qr_packed *w = layer->mat[QR_W_ATTN_Q];
+    struct qr_act act;
+    qr_prepare(s, &act, &w, 1, ctx->latent.q_a, s->n_tokens, team);
+    qr_project(s, &act, w, NULL, ctx->q, team);
+    quire_team_barrier(team);
+}
+
+static void write_rows(const struct qr_step *s, const struct qr_model_layer *layer,
+                       const struct quire_team *team)
+{
+    const struct quire_kv_write_args write = {
+        .struct_size = sizeof write,
+        .group = layer->kv_group,
+        .layer = layer->kv_layer,
+        .dtype = QUIRE_KV_F32,
+        .k = s->ctx->k,
+        .slot_mapping = s->args->batch->groups[layer->kv_group].slot_mapping,
+        .n_tokens = s->n_tokens,
+    };
+    quire_kv_write_part(s->kv, &write, team);
+}
+
+static void rotate_queries(const struct qr_step *s, uint32_t i, const struct quire_team *team)
+{
+    const struct quire_context *ctx = s->ctx;
+    const struct qr_model_config *c = ctx->model->config;
+    const size_t heads = c->layers[i].n_heads;
+    size_t begin, end;
+    qr_team_range(team, s->n_tokens, 1, &begin, &end);
+    for (size_t r = begin; r < end; r++)
+        for (size_t h = 0; h < heads; h++)
+            rotate(ctx, ctx->q + (r * heads + h) * c->head_dim + c->mla.qk_nope_dim, r);
+}
+
+/* A product with one matrix for each head: n rows of `in`, whose heads are in_row floats apart, to rows of `out`. Ends
+ * with a barrier. */
+static void project_heads(const struct qr_step *s, uint32_t i, enum qr_weight_role role, size_t n,
+                          const float *in, size_t in_row, float *out, size_t out_row,
+                          const struct quire_team *team)
+{
+    const struct quire_model *m = s->ctx->model;
+    const size_t heads = m->config->layers[i].n_heads;
+    const struct qr_heads_args args = { .w = m->layers[i].experts[role],
+                                        .n_heads = heads,
+                                        .n_rows = n,
+                                        .in = in,
+                                        .in_stride = heads * in_row,
+                                        .in_head_stride = in_row,
+                                        .memory = s->ctx->latent.views,
+                                        .out = out,
+                                        .out_stride = heads * out_row,
+                                        .out_head_stride = out_row,
+                                        .compute = m->compute };
+    qr_heads_prepare(&args, m->kernels, team);
+    quire_team_barrier(team);
+    qr_heads_part(&args, m->kernels, team);
+    quire_team_barrier(team);
+}
+
+/* Queries of a run against latent rows; their rotary parts are only copied. Ends with a barrier. */
+static void absorb(const struct qr_step *s, uint32_t i, const struct qr_token_run *run,
+                   const struct quire_team *team)
+{
+    const struct quire_context *ctx = s->ctx;
+    const struct qr_model_config *c = ctx->model->config;
+    const size_t heads = c->layers[i].n_heads, rank = c->mla.kv_lora_rank,
+                 rope = c->mla.qk_rope_dim;
+    const float *q = ctx->q + run->row * heads * c->head_dim;
+    float *out = ctx->latent.q + run->absorbed * heads * (rank + rope);
+    size_t begin, end;
+    qr_team_range(team, run->n * heads, 1, &begin, &end);
+    for (size_t r = begin; r < end; r++)
+        memcpy(out + r * (rank + rope) + rank, q + r * c->head_dim + c->mla.qk_nope_dim,
+               rope * sizeof *out);
+    project_heads(s, i, QR_W_LATENT_UK, run->n, q, c->head_dim, out, rank + rope, team);
+}
+
+/* Results of a run in latent form to those of its heads. Ends with a barrier. */
+static void unabsorb(const struct qr_step *s, uint32_t i, const struct qr_token_run *run,
+                     const struct quire_team *team)
+{
+    const struct quire_context *ctx = s->ctx;
+    const struct qr_model_config *c = ctx->model->config;
+    const size_t heads = c->layers[i].n_heads, rank = c->mla.kv_lora_rank;
+    project_heads(s, i, QR_W_LATENT_UV, run->n, ctx->latent.att + run->absorbed * heads * rank,
+                  rank, ctx->att + run->row * heads * c->v_head_dim, c->v_head_dim, team);
+}
+
+static void attend(const struct qr_step *s, const struct qr_model_layer *layer,
+                   const struct quire_team *team)
+{
+    const struct quire_attention_args args = {
+        .struct_size = sizeof args,
+        .group = layer->plan_group,
+        .layer = layer->kv_layer,
+        .config = &layer->attention,
+        .q = s->ctx->latent.q,
+        .out = s->ctx->latent.att,
+    };
+    quire_attention_part(s->plan, &args, team);
+}
+
+void qr_latent_attention(const struct qr_step *s, uint32_t i, const float *src,
+                         const struct quire_team *team)
+{
+    const struct qr_latent_buffers *l = &s->ctx->latent;
+    const struct qr_model_layer *layer = &s->ctx->model->layers[i];
+    project_down(s, layer, src, team);
+    finish_latent_rows(s, layer, team);
+    if (l->q_a)
+        project_queries(s, layer, team);
+    write_rows(s, layer, team);
+    rotate_queries(s, i, team);
+    quire_team_barrier(team);
+    for (uint32_t r = 0; r < l->n_runs; r++)
+        absorb(s, i, &l->runs[r], team);
+    attend(s, layer, team);
+    quire_team_barrier(team);
+    for (uint32_t r = 0; r < l->n_runs; r++)
+        unabsorb(s, i, &l->runs[r], team);
+    qr_latent_expand(s, i, team);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layer_moe.c - mixture of experts: sorting tokens by expert, the experts' products, and the sum of each token. */
+#include "base/threads.h"
+#include "model/forward/context.h"
+#include <math.h>
+#include <string.h>
+
+/* out = src . w in f32, whatever the model computes in: a rounded score could choose another expert. */
+static void project_f32(const struct qr_step *s, const struct qr_packed *w, const float *bias,
+                        const float *src, float *out, const struct quire_team *team)
+{
+    struct qr_act act;
+    qr_act_init(&act, QR_ACT_F32, src, w->k, s->n_tokens, w->k, NULL);
+    const struct qr_linear_args args = {
+        .w = w,
+        .x = &act,
+        .out = out,
+        .out_stride = w->n,
+        .bias = bias,
+        .compute = QUIRE_COMPUTE_F32,
+    };
+    qr_linear_part(&args, s->ctx->model->kernels, team);
+}
+
+static void route_rows(const struct qr_step *s, const struct qr_model_layer *layer,
+                       const struct quire_team *team)
+{
+    const struct qr_moe_buffers *b = &s->ctx->moe;
+    const struct qr_moe_config *m = &s->ctx->model->config->moe;
+    size_t begin, end;
+    qr_team_range(team, s->n_tokens, 1, &begin, &end);
+    for (size_t r = begin; r < end; r++)
+        qr_moe_route(m, b->scores + r * m->n_experts, layer->vec[QR_W_ROUTER_CORRECTION],
+                     b->experts + r * m->n_used, b->weights + r * m->n_used);
+}
+
+/* Places of all choices, sorted by expert, within an expert by token. One member does it: it is little work. */
+static void sort_choices(const struct qr_step *s)
+{
+    const struct qr_moe_buffers *b = &s->ctx->moe;
+    const struct qr_moe_config *m = &s->ctx->model->config->moe;
+    const uint32_t n = s->n_tokens * m->n_used;
+    uint32_t *next =
+        b->starts +
+        1; /* counts, then first places, finally the ends: the starts of the next ones */
+    memset(b->starts, 0, (m->n_experts + 1) * sizeof *b->starts);
+    for (uint32_t i = 0; i < n; i++)
+        next[b->experts[i]]++;
+    uint32_t place = 0;
+    for (uint32_t e = 0; e < m->n_experts; e++) {
+        const uint32_t count = next[e];
+        next[e] = place;
+        place += count;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        b->places[i] = next[b->experts[i]]++;
+        b->choices[b->places[i]] = i;
+    }
+}
+
+static void gather_inputs(const struct qr_step *s, const float *src, const struct quire_team *team)
+{
+    const struct qr_moe_buffers *b = &s->ctx->moe;
+    const struct qr_model_config *c = s->ctx->model->config;
+    const size_t width = c->hidden_size;
+    size_t begin, end;
+    qr_team_range(team, (size_t)s->n_tokens * c->moe.n_used, 1, &begin, &end);
+    for (size_t p = begin; p < end; p++) {
+        float *row = b->in + p * width;
+        memcpy(row, src + b->choices[p] / c->moe.n_used * width, width * sizeof *row);
+        if (c->moe.input_weights)
+            s->ctx->model->kernels->scale(row, b->weights[b->choices[p]], width);
+    }
+}
+
+/* ---- Products of the experts. Work is cut into pieces of one expert and one panel of its outputs; a member takes a
+ * run of pieces of about equal cost. */
+
+struct piece {
+    uint32_t expert;
+    size_t first_row, n_rows; /* places */
+    size_t panel, n_panels;   /* of the expert's outputs */
+};
+typedef void piece_fn(const struct qr_step *s, const struct qr_model_layer *layer,
+                      const struct qr_act *act, const struct piece *p);
+
+static void for_pieces(const struct qr_step *s, const struct qr_model_layer *layer,
+                       enum qr_weight_role role, const struct qr_act *act, piece_fn *run,
+                       const struct quire_team *team)
+{
+    enum { STREAM_COST = 8 }; /* bringing a panel's weights costs as much as so many rows */
+    const struct qr_moe_buffers *b = &s->ctx->moe;
+    const uint32_t n_experts = s->ctx->model->config->moe.n_experts;
+    const size_t panels = layer->experts[role][0]->n_panels;
+    uint64_t total = 0, cost = 0;
+    for (uint32_t e = 0; e < n_experts; e++)
+        if (b->starts[e + 1] > b->starts[e])
+            total += b->starts[e + 1] - b->starts[e] + STREAM_COST;
+    const uint64_t begin = total * panels * team->rank / team->size,
+                   end = total * panels * (team->rank + 1) / team->size;
+    for (uint32_t e = 0; e < n_experts; e++) {
+        const uint64_t rows = b->starts[e + 1] - b->starts[e], each = rows + STREAM_COST;
+        if (!rows)
+            continue;
+        /* panel i belongs to the member within whose range it begins, at cost + i * each */
+        const uint64_t first = begin > cost ? (begin - cost + each - 1) / each : 0,
+                       last = end > cost ? (end - cost + each - 1) / each : 0;
+        const struct piece p = { e, b->starts[e], rows, first,
+                                 (last < panels ? last : panels) - first };
+        if (first < panels && first < last)
+            run(s, layer, act, &p);
+        cost += each * panels;
+    }
+}
+
+/* out = act . panels of one expert's matrix of a role (+ bias), for the piece's rows. */
+static void multiply(const struct qr_step *s, const struct qr_model_layer *layer,
+                     enum qr_weight_role role, enum qr_weight_role bias, const struct qr_act *act,
+                     const struct piece *p, float *out)
+{
+    static const struct quire_team alone = { 0, 1, NULL };
+    const struct quire_model *m = s->ctx->model;
+    const struct qr_packed *whole = layer->experts[role][p->expert];
+    const size_t row = p->first_row, column = p->panel * whole->panel_rows;
+    struct qr_packed w = *whole;
+    w.data += p->panel * w.panel_bytes;
+    w.n_panels = p->n_panels;
+    w.n = p->n_panels * w.panel_rows < whole->n - column ? p->n_panels * w.panel_rows
+                                                         : whole->n - column;
+    const struct qr_act rows = qr_act_rows(act, row, p->n_rows);
+    const float *biases = layer->vec[bias];
+    const struct qr_linear_args args = {
+        .w = &w,
+        .x = &rows,
+        .out = out + row * whole->n + column,
+        .out_stride = whole->n,
+        .bias = biases ? biases + p->expert * whole->n + column : NULL,
+        .compute = m->compute,
+    };
+    qr_linear_part(&args, m->kernels, &alone);
+}
+
+/* Gate and up, and the activation of what they give. */
+static void run_in(const struct qr_step *s, const struct qr_model_layer *layer,
+                   const struct qr_act *act, const struct piece *p)
+{
+    const struct qr_moe_buffers *b = &s->ctx->moe;
+    const struct quire_model *m = s->ctx->model;
+    const struct qr_packed *up = layer->experts[QR_W_EXPERT_UP][p->expert];
+    const bool gated = layer->experts[QR_W_EXPERT_GATE] != NULL;
+    multiply(s, layer, QR_W_EXPERT_UP, QR_W_EXPERT_UP_BIAS, act, p, b->up);
+    if (gated)
+        multiply(s, layer, QR_W_EXPERT_GATE, QR_W_EXPERT_GATE_BIAS, act, p, b->gate);
+    const size_t column = p->panel * up->panel_rows, most = p->n_panels * up->panel_rows;
+    const size_t n = most < up->n - column ? most : up->n - column;
+    for (size_t r = p->first_row; r < p->first_row + p->n_rows; r++) {
+        float *u = b->up + r * up->n + column;
+        if (gated)
+            qr_activate(m->config, m->kernels, b->gate + r * up->n + column, u, n);
+        else
+            qr_activate(m->config, m->kernels, u, NULL, n);
+    }
+}
+
+static void run_out(const struct qr_step *s, const struct qr_model_layer *layer,
+                    const struct qr_act *act, const struct piece *p)
+{
+    multiply(s, layer, QR_W_EXPERT_DOWN, QR_W_EXPERT_DOWN_BIAS, act, p, s->ctx->moe.in);
+}
+
+/* Each token's sum in rank order, so that its bits do not depend on the tokens beside it. */
+static void combine(const struct qr_step *s, float *out, const struct quire_team *team)
+{
+    const struct qr_moe_buffers *b = &s->ctx->moe;
+    const struct quire_model *m = s->ctx->model;
+    const struct qr_moe_config *c = &m->config->moe;
+    const size_t width = m->config->hidden_size;
+    size_t begin, end;
+    qr_team_range(team, s->n_tokens, 1, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        float *sum = out + r * width;
+        memset(sum, 0, width * sizeof *sum);
+        for (size_t i = r * c->n_used; i < (r + 1) * c->n_used; i++)
+            m->kernels->axpy(sum, c->input_weights ? 1 : b->weights[i],
+                             b->in + b->places[i] * width, width);
+        if (b->shared)
+            m->kernels->axpy(sum, c->shared_gate ? 1 / (1 + expf(-b->shared_gate[r])) : 1,
+                             b->shared + r * width, width);
+    }
+}
+
+void qr_moe(const struct qr_step *s, uint32_t i, const float *src, float *out,
+            const struct quire_team *team)
+{
+    static const struct qr_ffn_roles shared = { QR_W_SHARED_GATE, QR_W_SHARED_UP, QR_W_SHARED_DOWN,
+                                                /* no biases: a role that MoE layers never have */
+                                                QR_W_FFN_UP_BIAS, QR_W_FFN_UP_BIAS,
+                                                QR_W_FFN_UP_BIAS };
+    const struct qr_moe_buffers *b = &s->ctx->moe;
+    const struct quire_model *m = s->ctx->model;
+    const struct qr_model_layer *layer = &m->layers[i];
+    const size_t n_choices = (size_t)s->n_tokens * m->config->moe.n_used;
+    if (b->shared) {
+        qr_ffn_dense(s, layer, &shared, src, b->shared, team);
+        if (layer->mat[QR_W_SHARED_ROUTER])
+            project_f32(s, layer->mat[QR_W_SHARED_ROUTER], NULL, src, b->shared_gate, team);
+    }
+    project_f32(s, layer->mat[QR_W_ROUTER], layer->vec[QR_W_ROUTER_BIAS], src, b->scores, team);
+    quire_team_barrier(team);
+    route_rows(s, layer, team);
+    quire_team_barrier(team);
+    if (team->rank == 0)
+        sort_choices(s);
+    quire_team_barrier(team);
+    gather_inputs(s, src, team);
+    quire_team_barrier(team);
+    const struct qr_packed *up = layer->experts[QR_W_EXPERT_UP][0],
+                           *down = layer->experts[QR_W_EXPERT_DOWN][0];
+    const struct qr_packed *gate =
+        layer->experts[QR_W_EXPERT_GATE] ? layer->experts[QR_W_EXPERT_GATE][0] : up;
+    const struct qr_packed *const in[] = { up, gate };
+    struct qr_act act;
+    qr_prepare(s, &act, in, 2, b->in, n_choices, team);
+    for_pieces(s, layer, QR_W_EXPERT_UP, &act, run_in, team);
+    quire_team_barrier(team);
+    qr_prepare(s, &act, &down, 1, gate != up ? b->gate : b->up, n_choices, team);
+    for_pieces(s, layer, QR_W_EXPERT_DOWN, &act, run_out, team);
+    quire_team_barrier(team);
+    combine(s, out, team);
+    quire_team_barrier(team);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rope_table.h - cosines and sines of the rows of one step, once per set of rotary parameters. */
+#ifndef QR_MODEL_FORWARD_ROPE_TABLE_H
+#define QR_MODEL_FORWARD_ROPE_TABLE_H
+#include "base/threads.h"
+#include "model/config/config.h"
+
+struct qr_rope_table {
+    const struct qr_rope_config *rope; /* borrowed from the model's configuration */
+    float *inv_freq;  /* [2][dim / 2]: sequences up to original_context, and longer ones */
+    float *cos, *sin; /* [max_tokens][dim / 2] */
+};
+
+size_t qr_rope_table_floats(const struct qr_rope_config *rope, size_t max_tokens);
+/* memory holds qr_rope_table_floats() floats and outlives the table. */
+void qr_rope_table_init(struct qr_rope_table *t, const struct qr_rope_config *rope,
+                        size_t max_tokens, float *memory);
+
+/* Fills row t for a token at `position` of a sequence whose rotary length is `length` (it decides between the short
+ * and the long factors of longrope, and scales dynamic NTK; others ignore it). */
+void qr_rope_table_row(struct qr_rope_table *t, size_t row, uint32_t position, uint32_t length);
+
+#endif

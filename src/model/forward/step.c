@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step.c - the public forward call: checks a step, builds its plan, and runs it on the team. */
+#include "base/error.h"
+#include "base/threads.h"
+#include "model/forward/stage.h"
+#include <quire/attention.h>
+#include <string.h>
+
+static struct quire_plan_params plan_params(const struct quire_model *m,
+                                            const struct quire_context *c)
+{
+    return (struct quire_plan_params){
+        .struct_size = sizeof(struct quire_plan_params),
+        .kv = c->kv,
+        .groups = m->groups.plan,
+        .n_groups = m->groups.n_plan,
+        .max_tokens = c->max_tokens,
+        .max_seqs = c->max_seqs,
+        .max_seq_len = c->max_seq_len > c->max_encoder_len ? c->max_seq_len : c->max_encoder_len,
+        .n_threads = c->threads ? quire_threads_count(c->threads) : 1,
+        .isa = m->kernels->level,
+        .allocator = c->allocator,
+    };
+}
+
+quire_status qr_context_plan_bytes(const struct quire_model *model,
+                                   const struct quire_context *limits, uint64_t *bytes,
+                                   struct quire_error *err)
+{
+    const struct quire_plan_params p = plan_params(model, limits);
+    *bytes = 0;
+    return limits->kv ? quire_plan_bytes(&p, bytes, err) : QUIRE_OK;
+}
+
+quire_status qr_context_plan_create(struct quire_context *ctx, struct quire_error *err)
+{
+    const struct quire_plan_params p = plan_params(ctx->model, ctx);
+    return ctx->kv ? quire_plan_create(&p, &ctx->plan, err) : QUIRE_OK;
+}
+
+void qr_attend(const struct qr_step *s, uint32_t i, const struct quire_team *team)
+{
+    const struct quire_context *ctx = s->ctx;
+    const struct qr_model_layer *layer = &ctx->model->layers[i];
+    const struct quire_attention_args args = {
+        .struct_size = sizeof args,
+        .group = layer->plan_group,
+        .layer = layer->kv_layer,
+        .config = &layer->attention,
+        .q = ctx->q,
+        .out = ctx->att,
+    };
+    quire_attention_part(s->plan, &args, team);
+}
+
+static quire_status check_shape(const struct quire_context *ctx, const struct quire_model_step *a,
+                                struct quire_error *err)
+{
+    const struct quire_attention_batch *b = a->batch;
+    if (!ctx->plan)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "%s",
+                       qr_model_decodes(ctx->model)
+                           ? "the context was made without a cache: it only encodes"
+                           : "the model is an encoder: use quire_context_encode");
+    if (a->struct_size != sizeof *a)
+        return qr_fail(err, QUIRE_E_MISUSE, "step.struct_size is %u, this library expects %zu",
+                       a->struct_size, sizeof *a);
+    if (!b)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "step.batch is NULL");
+    if (b->struct_size != sizeof *b)
+        return qr_fail(err, QUIRE_E_MISUSE,
+                       "step.batch.struct_size is %u, this library expects %zu", b->struct_size,
+                       sizeof *b);
+    if (b->n_groups != ctx->model->groups.n_kv || !b->groups)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "step.batch has %u groups, the model needs %u",
+                       b->n_groups, ctx->model->groups.n_kv);
+    if (b->num_seqs && (!b->query_start_loc || !b->seq_lens))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "step.batch: query_start_loc or seq_lens is NULL");
+    return QUIRE_OK;
+}
+
+static quire_status check_lens(const struct quire_context *ctx,
+                               const struct quire_attention_batch *b, struct quire_error *err)
+{
+    for (uint32_t i = 0; i < b->num_seqs; i++)
+        if ((uint32_t)b->seq_lens[i] > ctx->max_seq_len)
+            return qr_fail(err, QUIRE_E_LIMIT, "seq_lens[%u] is %d, the context was made for %u", i,
+                           b->seq_lens[i], ctx->max_seq_len);
+    return QUIRE_OK;
+}
+
+void qr_step_place_rows(const struct qr_step *s)
+{
+    struct quire_context *ctx = s->ctx;
+    const struct quire_attention_batch *b = s->args->batch;
+    for (uint32_t i = 0; i < b->num_seqs; i++) {
+        const int32_t begin = b->query_start_loc[i], end = b->query_start_loc[i + 1],
+                      len = b->seq_lens[i];
+        for (int32_t r = begin; r < end; r++) {
+            ctx->positions[r] = (uint32_t)(len - (end - r));
+            ctx->lengths[r] = s->args->rope_lens ? s->args->rope_lens[i] : (uint32_t)len;
+        }
+        ctx->last_rows[i] = end > begin ? (uint32_t)(end - 1) : 0;
+    }
+}
+
+quire_status qr_step_check_tokens(const struct qr_step *s, struct quire_error *err)
+{
+    const struct quire_model_step *a = s->args;
+    const struct qr_model_config *c = s->ctx->model->config;
+    if (!a->token_ids && !a->embeddings)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "step.token_ids and step.embeddings are both NULL");
+    for (uint32_t r = 0; a->token_ids && r < s->n_tokens; r++)
+        if (a->token_ids[r] < 0 || (uint32_t)a->token_ids[r] >= c->vocab_size)
+            return qr_fail(err, QUIRE_E_RANGE, "token_ids[%u] is %d, the vocabulary has %u", r,
+                           a->token_ids[r], c->vocab_size);
+    const struct qr_packed *positions = s->ctx->model->global.mat[s->stack.positions];
+    for (uint32_t r = 0; positions && r < s->n_tokens; r++)
+        if ((size_t)s->ctx->positions[r] + c->position_offset >= positions->n)
+            return qr_fail(err, QUIRE_E_LIMIT, "position %u is beyond the model's %zu",
+                           s->ctx->positions[r], positions->n);
+    return QUIRE_OK;
+}
+
+quire_status qr_step_check_logits(const struct qr_step *s, struct quire_error *err)
+{
+    if (s->n_logits > s->ctx->max_logits)
+        return qr_fail(err, QUIRE_E_LIMIT, "%u rows of logits wanted, the context was made for %u",
+                       s->n_logits, s->ctx->max_logits);
+    for (uint32_t i = 0; i < s->n_logits; i++)
+        if (s->logits_rows[i] >= s->n_tokens)
+            return qr_fail(err, QUIRE_E_RANGE, "logits_rows[%u] is %u, the step has %u tokens", i,
+                           s->logits_rows[i], s->n_tokens);
+    return QUIRE_OK;
+}
+
+static quire_status check_logits(struct qr_step *s, struct quire_error *err)
+{
+    const struct quire_model_step *a = s->args;
+    if (!a->logits)
+        return QUIRE_OK;
+    s->logits_rows = a->logits_rows ? a->logits_rows : s->ctx->last_rows;
+    s->n_logits = a->logits_rows ? a->n_logits : a->batch->num_seqs;
+    return qr_step_check_logits(s, err);
+}
+
+/* Free or shared blocks, slots outside the pool or named twice are refused before anything is written. */
+static quire_status check_slots(const struct qr_step *s, struct quire_error *err)
+{
+    const struct quire_attention_batch *b = s->args->batch;
+    for (uint32_t g = 0; g < b->n_groups; g++) {
+        if ((int32_t)g == s->ctx->model->cross_group) /* only read */
+            continue;
+        if (!b->groups[g].slot_mapping)
+            return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.groups[%u].slot_mapping is NULL", g);
+        QR_TRY(quire_kv_check_slots(s->ctx->kv, g, b->groups[g].slot_mapping, s->n_tokens, err));
+    }
+    return QUIRE_OK;
+}
+
+quire_status qr_context_run(struct qr_step *s, struct quire_error *err)
+{
+    struct quire_threads *threads = s->ctx->threads;
+    const uint32_t members = threads ? quire_threads_count(threads) : 1;
+    s->few = s->n_tokens <= QR_FEW_ROWS;
+    memset(s->ctx->own.lines, 0, members * sizeof *s->ctx->own.lines);
+    if (!threads) {
+        const struct quire_team alone = { 0, 1, NULL };
+        qr_part_call(qr_step_part, s, &alone);
+        return QUIRE_OK;
+    }
+    const quire_status status = quire_threads_run(threads, qr_step_part, s);
+    return status == QUIRE_OK ? status : qr_fail(err, status, "the context's threads are in use");
+}
+
+static quire_status run_step(struct quire_context *ctx, const struct quire_model_step *args,
+                             struct quire_error *err)
+{
+    QR_TRY(check_shape(ctx, args, err));
+    QR_TRY(quire_plan_build(ctx->plan, args->batch, err));
+    struct qr_step s = { .ctx = ctx,
+                         .args = args,
+                         .stack = qr_model_decoder_stack(ctx->model),
+                         .kv = ctx->kv,
+                         .plan = ctx->plan };
+    s.n_tokens =
+        args->batch->num_seqs ? (uint32_t)args->batch->query_start_loc[args->batch->num_seqs] : 0;
+    if (!s.n_tokens)
+        return QUIRE_OK;
+    QR_TRY(check_lens(ctx, args->batch, err));
+    qr_step_place_rows(&s);
+    QR_TRY(qr_step_check_tokens(&s, err));
+    QR_TRY(check_logits(&s, err));
+    QR_TRY(check_slots(&s, err));
+    if (ctx->model->config->mla.kv_lora_rank)
+        QR_TRY(qr_latent_place(&s, err));
+    return qr_context_run(&s, err);
+}
+
+quire_status quire_context_forward(struct quire_context *context,
+                                   const struct quire_model_step *step, struct quire_error *err)
+{
+    if (!context || !step)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", context ? "step" : "context");
+    if (__atomic_exchange_n(&context->busy, true, __ATOMIC_ACQUIRE))
+        return qr_fail(err, QUIRE_E_BUSY, "a step of this context is running");
+    const quire_status s = run_step(context, step, err);
+    __atomic_store_n(&context->busy, false, __ATOMIC_RELEASE);
+    return s;
+}

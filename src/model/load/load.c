@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* load.c - brings the weights into memory: vectors as f32, matrices packed panel by panel while the file streams, or
+ * mapped from a pack cache. */
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/threads.h"
+#include "format/file.h"
+#include "model/load/provider.h"
+
+bool qr_role_is_matrix(enum qr_weight_role role)
+{
+    switch (role) {
+    case QR_W_TOKEN_EMBD:
+    case QR_W_OUTPUT:
+    case QR_W_POS_EMBD:
+    case QR_W_TYPE_EMBD:
+    case QR_W_HEAD_DENSE:
+    case QR_W_POOLER:
+    case QR_W_ENC_POS_EMBD:
+    case QR_W_CROSS_Q:
+    case QR_W_CROSS_K:
+    case QR_W_CROSS_V:
+    case QR_W_CROSS_O:
+    case QR_W_ATTN_Q:
+    case QR_W_ATTN_K:
+    case QR_W_ATTN_V:
+    case QR_W_ATTN_O:
+    case QR_W_LATENT_Q_A:
+    case QR_W_LATENT_KV_A:
+    case QR_W_FFN_GATE:
+    case QR_W_FFN_UP:
+    case QR_W_FFN_DOWN:
+    case QR_W_ROUTER:
+    case QR_W_SHARED_ROUTER:
+    case QR_W_SHARED_GATE:
+    case QR_W_SHARED_UP:
+    case QR_W_SHARED_DOWN:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* One matrix to be filled. */
+struct job {
+    struct qr_weight source;
+    struct qr_packed *target;
+    uint64_t first_chunk; /* of the load as a whole */
+    uint32_t chunk_rows;
+    uint32_t index; /* in a stack */
+};
+
+/* All members of the team take chunks from one counter until none is left or one of them failed. */
+struct load {
+    struct quire_model *model;
+    struct job *jobs;
+    size_t n_jobs;
+    uint64_t n_chunks;
+    uint64_t next; /* atomic */
+    int failed;    /* atomic */
+    quire_status status;
+    struct quire_error error;
+};
+
+/* Rows per chunk: a multiple of every panel height, small enough that the source rows stay in cache. Of a transposed
+ * matrix a chunk is read in as many pieces as it has columns: fewer and larger ones are better. */
+enum { CHUNK_ROWS = 64, TRANSPOSED_CHUNK_ROWS = 1024 };
+
+static void add_job(struct load *l, const struct qr_weight *w, uint32_t index,
+                    struct qr_packed *target)
+{
+    const uint32_t rows = w->column_bytes ? TRANSPOSED_CHUNK_ROWS : CHUNK_ROWS;
+    if (w->role != QR_W_LATENT_UK_ROWS) /* a second form of another role's numbers */
+        l->model->n_parameters += w->n_rows * w->n_cols;
+    l->model->weight_bytes += target->bytes;
+    l->jobs[l->n_jobs++] = (struct job){ *w, target, l->n_chunks, rows, index };
+    l->n_chunks += (w->n_rows + rows - 1) / rows;
+}
+
+static void fail_load(struct load *l, quire_status status, const struct quire_error *error)
+{
+    if (__atomic_exchange_n(&l->failed, 1, __ATOMIC_ACQ_REL) == 0) {
+        l->status = status;
+        l->error = *error;
+    }
+}
+
+static const struct job *job_of(const struct load *l, uint64_t chunk)
+{
+    size_t lo = 0, hi = l->n_jobs - 1;
+    while (lo < hi) {
+        const size_t mid = (lo + hi + 1) / 2;
+        if (l->jobs[mid].first_chunk <= chunk)
+            lo = mid;
+        else
+            hi = mid - 1;
+    }
+    return &l->jobs[lo];
+}
+
+static quire_status load_chunk(struct load *l, uint64_t chunk, void **buffer, size_t *cap,
+                               struct quire_error *err)
+{
+    const struct job *job = job_of(l, chunk);
+    const uint64_t row0 = (chunk - job->first_chunk) * job->chunk_rows,
+                   left = job->source.n_rows - row0;
+    const uint64_t n = left < job->chunk_rows ? left : job->chunk_rows;
+    if (!qr_grow(l->model->allocator, buffer, cap, (size_t)n * job->source.row_bytes, 1))
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory to read %zu rows of %s", (size_t)n,
+                       qr_weight_role_name(job->source.role));
+    QR_TRY(qr_weights_read_rows(l->model->weights, &job->source, row0, n, *buffer, err));
+    return qr_packed_rows(job->target, (size_t)row0, (size_t)n, *buffer, err);
+}
+
+static void load_part(void *arg, const struct quire_team *team)
+{
+    struct load *l = arg;
+    (void)team;
+    void *buffer = NULL;
+    size_t cap = 0;
+    while (!__atomic_load_n(&l->failed, __ATOMIC_ACQUIRE)) {
+        const uint64_t chunk = __atomic_fetch_add(&l->next, 1, __ATOMIC_RELAXED);
+        if (chunk >= l->n_chunks)
+            break;
+        struct quire_error error = QUIRE_ERROR_INIT;
+        const quire_status s = load_chunk(l, chunk, &buffer, &cap, &error);
+        if (s != QUIRE_OK)
+            fail_load(l, s, &error);
+    }
+    qr_free(l->model->allocator, buffer, cap, 1);
+}
+
+static quire_status add_vector(struct quire_model *m, const struct qr_weight *w, float **out,
+                               struct quire_error *err)
+{
+    const uint64_t n = w->n_rows * w->n_cols;
+    float *v = n <= SIZE_MAX ? qr_arena_alloc(&m->vectors, (size_t)n, sizeof *v) : NULL;
+    if (!v)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %s", qr_weight_role_name(w->role));
+    QR_TRY(qr_weights_read_f32(m->weights, w, v, n, err));
+    m->n_parameters += n;
+    m->weight_bytes += n * sizeof *v;
+    *out = v;
+    return QUIRE_OK;
+}
+
+static bool is_vector_stack(enum qr_weight_role role)
+{
+    return role == QR_W_EXPERT_GATE_BIAS || role == QR_W_EXPERT_UP_BIAS ||
+           role == QR_W_EXPERT_DOWN_BIAS;
+}
+
+/* One matrix for each expert or head, or all their vectors in one. */
+static quire_status add_stack(struct load *l, const struct qr_weight *stack,
+                              struct qr_model_layer *into, struct quire_error *err)
+{
+    struct quire_model *m = l->model;
+    if (is_vector_stack(stack->role)) {
+        float *all =
+            qr_arena_alloc(&m->vectors, stack->n_experts, (size_t)stack->n_cols * sizeof *all);
+        if (!all)
+            return qr_fail(err, QUIRE_E_NOMEM, "no memory for %s",
+                           qr_weight_role_name(stack->role));
+        for (uint32_t e = 0; e < stack->n_experts; e++) {
+            const struct qr_weight w = qr_weights_expert(stack, e);
+            QR_TRY(qr_weights_read_f32(m->weights, &w, all + e * stack->n_cols, w.n_cols, err));
+        }
+        into->vec[stack->role] = all;
+        m->n_parameters += stack->n_experts * stack->n_cols;
+        m->weight_bytes += stack->n_experts * stack->n_cols * sizeof *all;
+        return QUIRE_OK;
+    }
+    struct qr_packed **experts = qr_arena_alloc(&m->vectors, stack->n_experts, sizeof *experts);
+    if (!experts)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %s", qr_weight_role_name(stack->role));
+    into->experts[stack->role] = experts;
+    for (uint32_t e = 0; e < stack->n_experts; e++) {
+        const struct qr_weight w = qr_weights_expert(stack, e);
+        QR_TRY(
+            qr_packed_describe(NULL, w.type, w.n_rows, w.n_cols, m->allocator, &experts[e], err));
+        add_job(l, &w, e, experts[e]);
+    }
+    return QUIRE_OK;
+}
+
+/* Vectors are read at once, matrices become a job. */
+static quire_status add_weight(struct load *l, enum qr_weight_role role, uint32_t layer,
+                               struct qr_model_layer *into, struct quire_error *err)
+{
+    struct quire_model *m = l->model;
+    struct qr_weight w;
+    if (!qr_weights_find(m->weights, role, layer, &w))
+        return QUIRE_OK;
+    if (qr_role_is_stack(role))
+        return add_stack(l, &w, into, err);
+    if (!qr_role_is_matrix(role))
+        return add_vector(m, &w, &into->vec[role], err);
+    struct qr_onednn *holder = qr_provider_takes(role, w.type) ? m->onednn : NULL;
+    QR_TRY(qr_packed_describe(holder, w.type, w.n_rows, w.n_cols, m->allocator, &into->mat[role],
+                              err));
+    add_job(l, &w, 0, into->mat[role]);
+    return QUIRE_OK;
+}
+
+static quire_status add_all(struct load *l, struct quire_error *err)
+{
+    struct quire_model *m = l->model;
+    for (int r = 0; r < QR_W_FIRST_LAYER_ROLE; r++)
+        QR_TRY(add_weight(l, (enum qr_weight_role)r, 0, &m->global, err));
+    for (uint32_t i = 0; i < qr_model_all_layers(m->config); i++)
+        for (int r = QR_W_FIRST_LAYER_ROLE; r < QR_W_N_ROLES; r++)
+            QR_TRY(add_weight(l, (enum qr_weight_role)r, i, &m->layers[i], err));
+    return QUIRE_OK;
+}
+
+static quire_status pack_all(struct load *l, struct quire_threads *threads, struct quire_error *err)
+{
+    for (size_t i = 0; i < l->n_jobs; i++)
+        QR_TRY(qr_packed_reserve(l->jobs[i].target, err));
+    if (threads) {
+        QR_TRY(quire_threads_run(threads, load_part, l));
+    } else {
+        const struct quire_team alone = { 0, 1, NULL };
+        load_part(l, &alone);
+    }
+    return l->failed ? qr_fail_at(err, l->status, l->error.offset, "%s", l->error.msg) : QUIRE_OK;
+}
+
+/* Matrices are mapped as an earlier load left them, or packed and left for the next one. Whatever is wrong with the
+ * cache is told to the log and costs time only. */
+static quire_status map_or_pack(struct load *l, const struct qr_pack_cache *cache,
+                                const struct qr_pack_item *items, struct quire_threads *threads,
+                                struct quire_error *err)
+{
+    struct quire_model *m = l->model;
+    struct quire_error why = QUIRE_ERROR_INIT;
+    const char *name = qr_path_tail(cache->path);
+    const quire_status mapped = qr_pack_cache_map(cache, items, l->n_jobs, &m->pack_cache, &why);
+    if (mapped == QUIRE_OK) {
+        for (size_t i = 0; i < l->n_jobs; i++)
+            QR_TRY(qr_weights_skip(m->weights,
+                                   l->jobs[i].source.n_rows * l->jobs[i].source.row_bytes, err));
+        qr_log(m->logger, QUIRE_LOG_INFO, "packed weights are mapped from %s", name);
+        return QUIRE_OK;
+    }
+    const bool is_new = !qr_file_exists(cache->path);
+    qr_log(m->logger, is_new ? QUIRE_LOG_INFO : QUIRE_LOG_WARN, "the pack cache %s is not used: %s",
+           name, is_new ? "it will be made" : why.msg);
+    QR_TRY(pack_all(l, threads, err));
+    /* what may be another's file, or one that we may not read, is not replaced */
+    if (!is_new && mapped != QUIRE_E_MISMATCH)
+        return QUIRE_OK;
+    if (qr_pack_cache_write(cache, items, l->n_jobs, &why) != QUIRE_OK)
+        qr_log(m->logger, QUIRE_LOG_WARN, "no pack cache: %s", why.msg);
+    return QUIRE_OK;
+}
+
+static quire_status load_with_cache(struct load *l, const char *path, struct quire_threads *threads,
+                                    struct quire_error *err)
+{
+    const struct quire_allocator *a = l->model->allocator;
+    struct qr_pack_cache cache;
+    struct qr_pack_item *items = qr_calloc(a, l->n_jobs, sizeof *items);
+    if (!items)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a list of %zu weights", l->n_jobs);
+    for (size_t i = 0; i < l->n_jobs; i++)
+        items[i] = (struct qr_pack_item){ &l->jobs[i].source, l->jobs[i].target, l->jobs[i].index };
+    quire_status s = qr_pack_cache_plan(&cache, path, l->model->weights, items, l->n_jobs, a, err);
+    if (s == QUIRE_OK) {
+        s = map_or_pack(l, &cache, items, threads, err);
+        qr_pack_cache_free(&cache);
+    }
+    qr_free(a, items, l->n_jobs, sizeof *items);
+    return s;
+}
+
+static quire_status run_load(struct load *l, const char *pack_cache, struct quire_threads *threads,
+                             struct quire_error *err)
+{
+    QR_TRY(add_all(l, err));
+    return pack_cache ? load_with_cache(l, pack_cache, threads, err) : pack_all(l, threads, err);
+}
+
+/* Every role of every layer; of a layer with experts three matrices for each of them, of one with latent attention three
+ * for each head. */
+static size_t max_jobs_of(const struct qr_model_config *c)
+{
+    size_t n = ((size_t)qr_model_all_layers(c) + 1) * QR_W_N_ROLES;
+    for (uint32_t i = 0; i < c->n_layers; i++) {
+        n += c->layers[i].moe ? 3 * (size_t)c->moe.n_experts : 0;
+        n += c->mla.kv_lora_rank ? 3 * (size_t)c->layers[i].n_heads : 0;
+    }
+    return n;
+}
+
+quire_status qr_model_load(struct quire_model *m, const char *pack_cache,
+                           struct quire_threads *threads, struct quire_error *err)
+{
+    const size_t max_jobs = max_jobs_of(m->config);
+    qr_arena_init(&m->vectors, m->allocator, 0);
+    m->layers = qr_calloc(m->allocator, qr_model_all_layers(m->config), sizeof *m->layers);
+    struct load l = { .model = m, .jobs = qr_calloc(m->allocator, max_jobs, sizeof(struct job)) };
+    quire_status s = QUIRE_E_NOMEM;
+    if (m->layers && l.jobs)
+        s = run_load(&l, pack_cache, threads, err);
+    else
+        qr_fail(err, s, "no memory for %u layers", qr_model_all_layers(m->config));
+    qr_free(m->allocator, l.jobs, max_jobs, sizeof(struct job));
+    return s;
+}
+
+static void unload_layer(const struct quire_model *m, struct qr_model_layer *layer, uint32_t index)
+{
+    for (int r = 0; r < QR_W_N_ROLES; r++) {
+        qr_packed_destroy(layer->mat[r]);
+        const uint32_t n =
+            layer->experts[r] ? qr_role_stack_size(m->config, (enum qr_weight_role)r, index) : 0;
+        for (uint32_t e = 0; e < n; e++)
+            qr_packed_destroy(layer->experts[r][e]);
+    }
+}
+
+void qr_model_unload(struct quire_model *m)
+{
+    unload_layer(m, &m->global, 0);
+    for (uint32_t i = 0; m->layers && i < qr_model_all_layers(m->config); i++)
+        unload_layer(m, &m->layers[i], i);
+    if (m->layers)
+        qr_free(m->allocator, m->layers, qr_model_all_layers(m->config), sizeof *m->layers);
+    qr_pack_cache_unmap(&m->pack_cache);
+    qr_arena_free(&m->vectors);
+}

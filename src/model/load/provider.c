@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* provider.c - decides who multiplies a model's f32 and bf16 matrices: quire's kernels or oneDNN. */
+#include "model/load/provider.h"
+#include "base/error.h"
+#include "linear/onednn.h"
+
+bool qr_provider_auto(enum qr_pass_kind pass, bool holdable, bool (*wins)(void *user), void *user)
+{
+    return pass == QR_PASS_ENCODE && holdable && wins(user);
+}
+
+bool qr_provider_takes(enum qr_weight_role role, uint32_t type)
+{
+    /* tables of positions and token types are only looked up; routers are always computed in f32 */
+    return qr_role_is_matrix(role) && role != QR_W_POS_EMBD && role != QR_W_ENC_POS_EMBD &&
+           role != QR_W_TYPE_EMBD && role != QR_W_ROUTER && role != QR_W_SHARED_ROUTER &&
+           (type == QR_WEIGHT_F32 || type == QR_WEIGHT_BF16);
+}
+
+/* What the model has for a provider: the matrix with the longest rows stands for all in the self-test. */
+struct survey {
+    const struct quire_model *model;
+    uint32_t n_f32, n_bf16;
+    enum qr_weight_type longest_type;
+    uint64_t longest;
+};
+
+static void look_at(struct survey *s, enum qr_weight_role role, uint32_t layer)
+{
+    struct qr_weight w;
+    if (!qr_weights_find(s->model->weights, role, layer, &w) || !qr_provider_takes(role, w.type))
+        return;
+    if (w.type == QR_WEIGHT_F32)
+        s->n_f32++;
+    else
+        s->n_bf16++;
+    if (w.n_cols > s->longest) {
+        s->longest = w.n_cols;
+        s->longest_type = (enum qr_weight_type)w.type;
+    }
+}
+
+static void look_at_all(struct survey *s)
+{
+    for (int r = 0; r < QR_W_FIRST_LAYER_ROLE; r++)
+        look_at(s, (enum qr_weight_role)r, 0);
+    for (uint32_t i = 0; i < qr_model_all_layers(s->model->config); i++)
+        for (int r = QR_W_FIRST_LAYER_ROLE; r < QR_W_N_ROLES; r++)
+            look_at(s, (enum qr_weight_role)r, i);
+}
+
+static bool survey_wins(void *user)
+{
+    const struct survey *s = user;
+    return qr_onednn_wins(s->longest_type, (size_t)s->longest, s->model->kernels,
+                          s->model->allocator);
+}
+
+quire_status qr_provider_choose(struct quire_model *m, enum quire_linear_provider wanted,
+                                struct quire_error *err)
+{
+    struct survey s = { .model = m };
+    look_at_all(&s);
+    /* oneDNN multiplies bf16 weights with bf16 activations only */
+    const bool exact_bf16 = s.n_bf16 && m->compute == QUIRE_COMPUTE_F32;
+    const bool holdable = (s.n_f32 || s.n_bf16) && !exact_bf16;
+    const enum qr_pass_kind pass =
+        m->config->kind == QR_MODEL_ENCODER ? QR_PASS_ENCODE : QR_PASS_CACHED;
+    if (wanted == QUIRE_LINEAR_QUIRE)
+        return QUIRE_OK;
+    if (wanted == QUIRE_LINEAR_AUTO)
+        return qr_provider_auto(pass, holdable, survey_wins, &s)
+                   ? qr_onednn_create(m->allocator, &m->onednn, err)
+                   : QUIRE_OK;
+    QR_TRY(qr_onednn_create(m->allocator, &m->onednn, err));
+    if (exact_bf16)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "params.linear: oneDNN cannot multiply BF16 weights in compute mode f32");
+    if (!holdable)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "params.linear: oneDNN holds F32 and BF16 weights; the model has none");
+    return QUIRE_OK;
+}

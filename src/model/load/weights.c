@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weights.c - opening a model of either format, and finding its weights. */
+#include "model/load/weights.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "linear/weight_type.h"
+#include "model/config/config_internal.h"
+#include "format/file.h"
+#include "model/load/weights_internal.h"
+#include <pthread.h>
+#include <string.h>
+
+enum { MAX_CONFIG_BYTES = 4 << 20 };
+
+/* ---- The two formats behind one view */
+
+size_t qr_weights_source_count(const struct qr_weights *w)
+{
+    return w->gguf ? qr_gguf_tensor_count(w->gguf) : qr_safetensors_count(w->safetensors);
+}
+
+bool qr_weights_source_find(const struct qr_weights *w, const char *name, size_t *i)
+{
+    return w->gguf ? qr_gguf_find_tensor(w->gguf, name, i)
+                   : qr_safetensors_find(w->safetensors, name, i);
+}
+
+static uint32_t type_of_dtype(uint8_t dtype)
+{
+    switch (dtype) {
+    case QR_DTYPE_F32:
+        return QR_WEIGHT_F32;
+    case QR_DTYPE_F16:
+        return QR_WEIGHT_F16;
+    case QR_DTYPE_BF16:
+        return QR_WEIGHT_BF16;
+    default:
+        return UINT32_MAX;
+    }
+}
+
+static void from_safetensor(const struct qr_safetensor *s, struct qr_source_tensor *t)
+{
+    *t = (struct qr_source_tensor){ .name = s->name,
+                                    .type = type_of_dtype(s->dtype),
+                                    .type_name = qr_dtype_name(s->dtype),
+                                    .n_dims = s->n_dims > 4 ? 5 : s->n_dims,
+                                    .dims = { 1, 1, 1, 1 },
+                                    .bytes = s->bytes };
+    for (unsigned d = 0; d < s->n_dims && t->n_dims <= 4; d++)
+        t->dims[d] = s->shape[s->n_dims - 1 - d];
+}
+
+void qr_weights_source_tensor(const struct qr_weights *w, size_t i, struct qr_source_tensor *t)
+{
+    if (!w->gguf) {
+        from_safetensor(qr_safetensors_tensor(w->safetensors, i), t);
+        return;
+    }
+    const struct qr_gguf_tensor *g = qr_gguf_tensor(w->gguf, i);
+    *t = (struct qr_source_tensor){ .name = g->name,
+                                    .type = g->type,
+                                    .type_name = qr_weight_type_info(g->type)->name,
+                                    .n_dims = g->n_dims,
+                                    .bytes = g->bytes };
+    memcpy(t->dims, g->dims, sizeof t->dims);
+}
+
+quire_status qr_weights_read_source(const struct qr_weights *w, size_t tensor, uint64_t begin,
+                                    uint64_t bytes, void *dst, struct quire_error *err)
+{
+    if (w->gguf)
+        return qr_gguf_read_range(w->gguf, tensor, begin, bytes, dst, err);
+    if (w->safetensors)
+        return qr_safetensors_read_range(w->safetensors, tensor, begin, bytes, dst, err);
+    return qr_fail(err, QUIRE_E_MISUSE, "the weights' source has been released");
+}
+
+/* ---- Opening */
+
+static bool ends_with(const char *s, const char *end)
+{
+    const size_t n = strlen(s), m = strlen(end);
+    return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+static quire_status open_gguf(struct qr_weights *w, const struct qr_weights_params *p,
+                              struct quire_error *err)
+{
+    if (p->path && (ends_with(p->path, ".safetensors") || ends_with(p->path, ".json")))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s: a Hugging Face model is opened by its folder",
+                       qr_path_tail(p->path));
+    QR_TRY(p->path ? qr_gguf_open(p->path, w->allocator, w->logger, &w->gguf, err)
+                   : qr_gguf_open_memory(p->memory, p->memory_size, w->allocator, w->logger,
+                                         &w->gguf, err));
+    if (p->strict && qr_gguf_trailing_bytes(w->gguf))
+        return qr_fail(err, QUIRE_E_FORMAT, "%llu bytes behind the last tensor",
+                       (unsigned long long)qr_gguf_trailing_bytes(w->gguf));
+    return qr_model_config_from_gguf(w->gguf, w->allocator, &w->config, err);
+}
+
+struct text {
+    char *s;
+    size_t n;
+};
+
+static quire_status load_text(const struct qr_weights *w, const char *name, bool optional,
+                              struct text *t, struct quire_error *err)
+{
+    char *path = qr_path_join(w->allocator, w->dir, name);
+    if (!path)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory to read %s", name);
+    quire_status s = QUIRE_OK;
+    if (!optional || qr_file_exists(path))
+        s = qr_file_load(path, MAX_CONFIG_BYTES, w->allocator, &t->s, &t->n, err);
+    qr_strfree(w->allocator, path);
+    return s;
+}
+
+static void free_text(const struct qr_weights *w, struct text *t)
+{
+    if (t->s)
+        qr_free(w->allocator, t->s, t->n + 1, 1);
+}
+
+/* The folder's name is the best one that most checkpoints have. */
+static void name_after_dir(struct qr_weights *w)
+{
+    size_t n = strlen(w->dir);
+    while (n > 1 && w->dir[n - 1] == '/')
+        n--;
+    size_t begin = n;
+    while (begin > 0 && w->dir[begin - 1] != '/')
+        begin--;
+    if (!w->config.name[0])
+        qr_model_config_set_name(&w->config, w->dir + begin, n - begin);
+}
+
+static quire_status open_folder(struct qr_weights *w, const char *path, struct quire_error *err)
+{
+    struct text config = { 0 }, generation = { 0 }, pooling = { 0 };
+    w->dir = qr_strdup(w->allocator, path);
+    if (!w->dir)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory to open %s", qr_path_tail(path));
+    quire_status s = load_text(w, "config.json", false, &config, err);
+    if (s == QUIRE_OK)
+        s = load_text(w, "generation_config.json", true, &generation, err);
+    if (s == QUIRE_OK)
+        s = qr_model_config_from_hf(config.s, config.n, generation.s, generation.n, w->allocator,
+                                    &w->config, err);
+    if (s == QUIRE_OK)
+        s = load_text(w, "1_Pooling/config.json", true, &pooling, err);
+    if (s == QUIRE_OK && pooling.s)
+        s = qr_model_config_read_pooling(&w->config, pooling.s, pooling.n, err);
+    free_text(w, &config);
+    free_text(w, &generation);
+    free_text(w, &pooling);
+    QR_TRY(s);
+    name_after_dir(w);
+    return qr_safetensors_open_dir(path, w->allocator, &w->safetensors, err);
+}
+
+static quire_status open_source(struct qr_weights *w, const struct qr_weights_params *p,
+                                struct quire_error *err)
+{
+    QR_TRY(p->path && qr_path_is_dir(p->path) ? open_folder(w, p->path, err)
+                                              : open_gguf(w, p, err));
+    w->arch = qr_arch_by_name(w->config.arch);
+    w->config.mla.expand = p->expand_latent && w->config.mla.kv_lora_rank;
+    return qr_weights_resolve(w, p->strict, err);
+}
+
+quire_status qr_weights_open(const struct qr_weights_params *p, struct qr_weights **out,
+                             struct quire_error *err)
+{
+    *out = NULL;
+    if (!p->path && !p->memory)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "neither a path nor a memory image of a model is given");
+    struct qr_weights *w = qr_calloc(p->allocator, 1, sizeof *w);
+    if (!w)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory to open a model");
+    w->allocator = p->allocator;
+    qr_arena_init(&w->lists, p->allocator, 0);
+    w->logger = p->logger;
+    w->progress = p->progress;
+    w->progress_user = p->progress_user;
+    pthread_mutex_init(&w->progress_lock, NULL); /* cannot fail without attributes */
+    const quire_status s = open_source(w, p, err);
+    if (s == QUIRE_OK)
+        *out = w;
+    else
+        qr_weights_close(w);
+    return s;
+}
+
+void qr_weights_release_source(struct qr_weights *w)
+{
+    qr_gguf_close(w->gguf);
+    qr_safetensors_close(w->safetensors);
+    w->gguf = NULL;
+    w->safetensors = NULL;
+}
+
+void qr_weights_close(struct qr_weights *w)
+{
+    if (!w)
+        return;
+    qr_weights_release_source(w);
+    pthread_mutex_destroy(&w->progress_lock);
+    qr_model_config_free(&w->config);
+    qr_strfree(w->allocator, w->dir);
+    qr_free(w->allocator, w->table, w->table_size, sizeof *w->table);
+    qr_arena_free(&w->lists);
+    qr_free(w->allocator, w, 1, sizeof *w);
+}
+
+/* ---- Access */
+
+const struct qr_model_config *qr_weights_config(const struct qr_weights *w) { return &w->config; }
+const struct qr_gguf *qr_weights_gguf(const struct qr_weights *w) { return w->gguf; }
+const char *qr_weights_dir(const struct qr_weights *w) { return w->dir; }
+uint64_t qr_weights_total_bytes(const struct qr_weights *w) { return w->total_bytes; }
+
+bool qr_weights_find(const struct qr_weights *w, enum qr_weight_role role, uint32_t layer,
+                     struct qr_weight *out)
+{
+    if ((unsigned)role >= QR_W_N_ROLES ||
+        (role >= QR_W_FIRST_LAYER_ROLE && layer >= qr_model_all_layers(&w->config)))
+        return false;
+    const struct qr_weight *found = &w->table[qr_weights_slot(role, layer)];
+    if (found->n_cols == 0)
+        return false;
+    *out = *found;
+    return true;
+}

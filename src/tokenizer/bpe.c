@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tok_bpe.c - merging neighbouring symbols, best pair first, ties from the left. */
+#include "tokenizer/impl.h"
+
+/* The heap has four children per node: half the levels of a binary one, and the children of a node
+ * lie side by side in memory. */
+enum { ARITY = 4 };
+
+bool qr_bpe_reserve(struct qr_encoder *e, size_t n_symbols)
+{
+    return qr_grow(e->t->a, (void **)&e->symbols, &e->cap_symbols, n_symbols, sizeof *e->symbols);
+}
+
+static void sift_down(struct qr_candidate *heap, size_t n, size_t i)
+{
+    const struct qr_candidate moving = heap[i];
+    for (;;) {
+        const size_t first = ARITY * i + 1;
+        if (first >= n)
+            break;
+        const size_t end = first + ARITY < n ? first + ARITY : n;
+        size_t best = first;
+        for (size_t c = first + 1; c < end; c++)
+            if (heap[c].key < heap[best].key)
+                best = c;
+        if (heap[best].key >= moving.key)
+            break;
+        heap[i] = heap[best];
+        i = best;
+    }
+    heap[i] = moving;
+}
+
+static bool push(struct qr_encoder *e, struct qr_candidate c)
+{
+    if (!qr_grow(e->t->a, (void **)&e->heap, &e->cap_heap, e->n_heap + 1, sizeof *e->heap))
+        return false;
+    size_t i = e->n_heap++;
+    while (i > 0 && e->heap[(i - 1) / ARITY].key > c.key) {
+        e->heap[i] = e->heap[(i - 1) / ARITY];
+        i = (i - 1) / ARITY;
+    }
+    e->heap[i] = c;
+    return true;
+}
+
+/* What the symbol at `left` and its right neighbour become; false: they do not merge. */
+static bool candidate(const struct qr_encoder *e, const uint8_t *text, int32_t left,
+                      struct qr_candidate *c)
+{
+    const struct quire_tokenizer *t = e->t;
+    const struct qr_symbol *l = &e->symbols[left];
+    if (l->next < 0)
+        return false;
+    const struct qr_symbol *r = &e->symbols[l->next];
+    uint32_t order;
+    c->size = l->size + r->size;
+    if (t->by_score) {
+        /* both symbols may be unknown on their own, so the pair is looked up by its text */
+        if (c->size > t->max_text)
+            return false;
+        c->id = qr_tok_find(t, text + l->at, c->size);
+        if (c->id == QUIRE_TOKEN_NONE || !qr_tok_is_piece(t, c->id))
+            return false;
+        order = t->order[c->id];
+    } else {
+        if (l->id == QUIRE_TOKEN_NONE || r->id == QUIRE_TOKEN_NONE)
+            return false;
+        const struct qr_pair *p = qr_tok_find_pair(t, l->id, r->id);
+        if (!p)
+            return false;
+        c->id = p->id;
+        order = p->rank;
+    }
+    c->key = (uint64_t)order << 32 | (uint32_t)left;
+    return true;
+}
+
+/* All pairs of the text as it is, as a heap. */
+static quire_status fill_heap(struct qr_encoder *e, const uint8_t *text)
+{
+    struct qr_candidate c;
+    e->n_heap = 0;
+    for (size_t i = 0; i + 1 < e->n_symbols; i++) {
+        if (!candidate(e, text, (int32_t)i, &c))
+            continue;
+        if (!qr_grow(e->t->a, (void **)&e->heap, &e->cap_heap, e->n_heap + 1, sizeof *e->heap))
+            return qr_encoder_nomem(e);
+        e->heap[e->n_heap++] = c;
+    }
+    for (size_t i = e->n_heap / ARITY + 1; i-- > 0;)
+        if (ARITY * i + 1 < e->n_heap)
+            sift_down(e->heap, e->n_heap, i);
+    return QUIRE_OK;
+}
+
+static void drop_top(struct qr_encoder *e)
+{
+    e->heap[0] = e->heap[--e->n_heap];
+    if (e->n_heap)
+        sift_down(e->heap, e->n_heap, 0);
+}
+
+/* Joins the symbol at `at` with its right neighbour. */
+static void join(struct qr_encoder *e, int32_t at, const struct qr_candidate *c)
+{
+    struct qr_symbol *l = &e->symbols[at], *r = &e->symbols[l->next];
+    l->id = c->id;
+    l->size = c->size;
+    l->next = r->next;
+    r->size = 0;
+    if (l->next >= 0)
+        e->symbols[l->next].prev = at;
+}
+
+quire_status qr_bpe_merge(struct qr_encoder *e, const uint8_t *text)
+{
+    QR_TRY(fill_heap(e, text));
+    while (e->n_heap) {
+        const struct qr_candidate top = e->heap[0];
+        const int32_t at = (int32_t)(uint32_t)top.key;
+        const struct qr_symbol *l = &e->symbols[at];
+        if (!l->size || l->next < 0 || l->size + e->symbols[l->next].size != top.size) {
+            drop_top(e); /* one of the two has merged with another neighbour since */
+            continue;
+        }
+        join(e, at, &top);
+        struct qr_candidate right, left;
+        const bool has_right = candidate(e, text, at, &right);
+        const bool has_left = l->prev >= 0 && candidate(e, text, l->prev, &left);
+        if (!has_right && !has_left) {
+            drop_top(e);
+            continue;
+        }
+        /* the place of the top is taken at once: that saves moving the heap's last element there
+         * and back */
+        e->heap[0] = has_right ? right : left;
+        sift_down(e->heap, e->n_heap, 0);
+        if (has_right && has_left && !push(e, left))
+            return qr_encoder_nomem(e);
+    }
+    return QUIRE_OK;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tok_open.c - opening a tokenizer by path, whatever kind of file lies there. */
+#include "format/file.h"
+#include "format/gguf.h"
+#include "tokenizer/impl.h"
+#include "tokenizer/vocab_hf.h"
+#include <errno.h>
+#include <sys/stat.h>
+
+static quire_status open_gguf(const char *path, const struct quire_allocator *a,
+                              const struct quire_logger *log, struct quire_tokenizer **out,
+                              struct quire_error *err)
+{
+    struct qr_gguf *file;
+    QR_TRY(qr_gguf_open(path, a, log, &file, err));
+    const quire_status st = qr_tokenizer_from_gguf(file, a, out, err);
+    qr_gguf_close(file);
+    return st;
+}
+
+static quire_status open_file(const char *path, const struct quire_allocator *a,
+                              const struct quire_logger *log, struct quire_tokenizer **out,
+                              struct quire_error *err)
+{
+    struct qr_file f;
+    char magic[4] = { 0 };
+    QR_TRY(qr_file_open(&f, path, err));
+    const quire_status st =
+        f.size < sizeof magic ? QUIRE_OK : qr_file_read(&f, 0, magic, sizeof magic, err);
+    qr_file_close(&f);
+    QR_TRY(st);
+    if (memcmp(magic, "GGUF", sizeof magic) == 0)
+        return open_gguf(path, a, log, out, err);
+    return qr_tokenizer_from_hf_file(path, a, out, err);
+}
+
+quire_status quire_tokenizer_open(const char *path, const struct quire_tokenizer_options *options,
+                                  struct quire_tokenizer **out, struct quire_error *err)
+{
+    if (!out)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
+    *out = NULL;
+    if (!path)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "path is NULL");
+    if (options && options->struct_size != sizeof *options)
+        return qr_fail(err, QUIRE_E_MISUSE, "options.struct_size is %u, expected %zu",
+                       options->struct_size, sizeof *options);
+    const struct quire_allocator *a = options ? options->allocator : NULL;
+    const struct quire_logger *log = options ? options->logger : NULL;
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return qr_fail_errno(err, QUIRE_E_IO, errno, "%s", qr_path_tail(path));
+    if (S_ISDIR(st.st_mode))
+        return qr_tokenizer_from_hf_folder(path, a, out, err);
+    return open_file(path, a, log, out, err);
+}
