@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tok_build.c - life cycle of the tokenizer object and its simple queries. */
-#include "tokenizer/pretok.h"
 #include "tokenizer/parts.h"
+#include "tokenizer/pretok.h"
 
 static quire_status copy_templates(struct quire_tokenizer *t, const struct qr_vocab_spec *spec,
                                    struct quire_error *err)
@@ -105,7 +105,7 @@ static const struct qr_token *token_at(const struct quire_tokenizer *tok, int32_
     return tok && id >= 0 && (uint32_t)id < tok->n_tokens ? &tok->tokens[id] : NULL;
 }
 
-size_t quire_tokenizer_n_vocab(const struct quire_tokenizer *tok)
+size_t quire_tokenizer_vocab_size(const struct quire_tokenizer *tok)
 {
     return tok ? tok->n_tokens : 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tok_byte_bpe.c - encoding with byte-level vocabularies: GPT-2, Llama 3, Qwen and their kin. */
-#include "tokenizer/pretok.h"
-#include "tokenizer/impl.h"
 #include "base/utf8.h"
+#include "tokenizer/impl.h"
+#include "tokenizer/pretok.h"
 
 /* The token whose bytes are the whole piece, if there is one. */
 static int32_t whole_piece(struct qr_encoder *e, const uint8_t *s, size_t n)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tok_char_bpe.c - encoding with SentencePiece vocabularies: merges over characters. */
-#include "tokenizer/impl.h"
 #include "base/utf8.h"
+#include "tokenizer/impl.h"
 
 static bool is_mark(const uint8_t *s, size_t n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tok_cut.c - bounds the length of runs, so that time and memory stay linear on any input. */
-#include "tokenizer/impl.h"
 #include "base/utf8.h"
+#include "tokenizer/impl.h"
 #include <utf8proc.h>
 
 enum run_class { RUN_SPACE, RUN_DIGIT, RUN_LETTER, RUN_OTHER };

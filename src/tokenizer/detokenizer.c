@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* detok.c - tokens to text, never half a character at a time. */
-#include "tokenizer/impl.h"
 #include "base/utf8.h"
+#include "tokenizer/impl.h"
 
 enum { MAX_HELD = 3, REPLACEMENT_SIZE = 3 };
 

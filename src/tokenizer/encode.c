@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tok_encode.c - the public encode calls: special tokens, what lies between them, and the ends. */
-#include "tokenizer/pretok.h"
-#include "tokenizer/impl.h"
 #include "base/utf8.h"
+#include "tokenizer/impl.h"
+#include "tokenizer/pretok.h"
 #include <utf8proc.h>
 
 quire_status qr_encoder_nomem(struct qr_encoder *e)

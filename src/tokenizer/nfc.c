@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tok_nfc.c - Unicode normal form C in linear time and with our own memory. */
-#include "tokenizer/impl.h"
 #include "base/utf8.h"
+#include "tokenizer/impl.h"
 #include <utf8proc.h>
 
 /* Below U+0300 every character is in form C already and combines with nothing before it, so the

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tok_open.c - opening a tokenizer by path, whatever kind of file lies there. */
+#include "base/struct_size.h"
 #include "format/file.h"
 #include "format/gguf.h"
 #include "tokenizer/impl.h"
@@ -34,7 +35,7 @@ static quire_status open_file(const char *path, const struct quire_allocator *a,
     return qr_tokenizer_from_hf_file(path, a, out, err);
 }
 
-quire_status quire_tokenizer_open(const char *path, const struct quire_tokenizer_options *options,
+quire_status quire_tokenizer_open(const char *path, const struct quire_tokenizer_params *options,
                                   struct quire_tokenizer **out, struct quire_error *err)
 {
     if (!out)
@@ -54,3 +55,5 @@ quire_status quire_tokenizer_open(const char *path, const struct quire_tokenizer
         return qr_tokenizer_from_hf_folder(path, a, out, err);
     return open_file(path, a, log, out, err);
 }
+
+QR_DEFINE_ZERO_INIT(quire_tokenizer_params)

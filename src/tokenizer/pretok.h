@@ -37,7 +37,7 @@ struct qr_pretok_rule {
     const char *names; /* separated by spaces */
     uint8_t stages[8]; /* enum qr_pretok_stage */
     uint8_t n_stages;
-    bool nfc; /* the tokenizers of this name normalise to form C */
+    bool nfc; /* the tokenizers of this name normalize to form C */
     bool ignore_merges;
     bool add_bos; /* unless the file says otherwise */
 };

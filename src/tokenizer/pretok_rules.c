@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pretok_rules.c - the patterns of known pre-tokenizers and the names they go by. Data only. */
-#include "tokenizer/pretok.h"
 #include "base/utf8.h"
+#include "tokenizer/pretok.h"
 #include <string.h>
 
 /* Patterns are written as tokenizer.json files spell them, so that one text serves for recognising

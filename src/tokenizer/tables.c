@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tok_tables.c - token texts and bytes, the index of texts, merges, scores; checks all it takes. */
+#include "base/utf8.h"
 #include "tokenizer/impl.h"
 #include "tokenizer/names.h"
 #include "tokenizer/parts.h"
-#include "base/utf8.h"
 #include <math.h>
 
 enum { SHOWN = 60 /* bytes of a text in a message */, MAX_SPLITS = 8 };

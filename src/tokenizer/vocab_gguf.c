@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vocab_gguf.c - reads the tokenizer keys of a GGUF file. */
 #include "format/gguf.h"
-#include "tokenizer/pretok.h"
 #include "tokenizer/impl.h"
 #include "tokenizer/names.h"
+#include "tokenizer/pretok.h"
 
 #define KEY(name) "tokenizer.ggml." name
 

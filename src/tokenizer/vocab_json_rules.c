@@ -3,8 +3,8 @@
  * ends. */
 #include "base/error.h"
 #include "format/json_util.h"
-#include "tokenizer/pretok.h"
 #include "tokenizer/impl.h"
+#include "tokenizer/pretok.h"
 #include "tokenizer/vocab_hf.h"
 #include <string.h>
 

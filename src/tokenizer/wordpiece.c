@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tok_wordpiece.c - encoding with BERT's vocabularies: cleaned words, longest beginning first. */
-#include "tokenizer/impl.h"
 #include "base/utf8.h"
+#include "tokenizer/impl.h"
 #include <utf8proc.h>
 
 /* Vocabularies are held in the form that GGUF files use: U+2581 in front of what begins a word,

@@ -322,7 +322,7 @@ static void sentencepiece_files(void **state)
         assert_int_equal(pwrite(fd, copy, size, 0), (ssize_t)size);
         struct fail_alloc f;
         fail_alloc_init(&f, 0, false);
-        struct quire_tokenizer_options o = QUIRE_TOKENIZER_OPTIONS_INIT;
+        struct quire_tokenizer_params o = { .struct_size = sizeof o };
         o.allocator = &f.hooks;
         struct quire_tokenizer *t;
         struct quire_error err = QUIRE_ERROR_INIT;
@@ -351,7 +351,7 @@ static void paths(void **state)
     assert_status(QUIRE_E_INVALID_ARG, quire_tokenizer_open("x", NULL, NULL, &err));
     assert_status(QUIRE_E_IO, quire_tokenizer_open("/proc", NULL, &t, &err));
     assert_status(QUIRE_E_IO, quire_tokenizer_open("/dev/null", NULL, &t, &err));
-    struct quire_tokenizer_options o = QUIRE_TOKENIZER_OPTIONS_INIT;
+    struct quire_tokenizer_params o = { .struct_size = sizeof o };
     o.struct_size = 4;
     assert_status(QUIRE_E_MISUSE, quire_tokenizer_open("x", &o, &t, &err));
     char path[] = "/tmp/quire-tok-XXXXXX";
