@@ -16,7 +16,7 @@ struct collected {
     size_t n_pos, n_kw;
 };
 
-/* Evaluates the * and ** arguments and counts all arguments, with *n as upper bound. */
+/* Evaluates the * and ** arguments and adds an upper bound of the number of arguments to *n. */
 static quire_status count_args(struct qr_jinja *j, struct qr_jinja_scope *scope,
                                const struct qr_jinja_node *list, struct qr_jinja_list *star,
                                struct qr_jinja_dict **mapping, size_t *n)

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Python switches to long integers here. */
+/* Python integers are unbounded; here overflow is an error. */
 static quire_status overflow(struct qr_jinja *j)
 {
     return qr_jinja_fail(j, QUIRE_E_RANGE, "template: integer beyond 64 bits");

@@ -93,8 +93,8 @@ static quire_status t_ne(struct qr_jinja *j, const struct qr_jinja_call *c,
     return return_bool(out, !same);
 }
 
-static quire_status ordered(struct qr_jinja *j, const struct qr_jinja_call *c,
-                            enum qr_jinja_order_op op, struct qr_jinja_value *out)
+static quire_status compare_values(struct qr_jinja *j, const struct qr_jinja_call *c,
+                                   enum qr_jinja_order_op op, struct qr_jinja_value *out)
 {
     bool holds;
     QR_TRY(qr_jinja_order(j, op, c->self, c->arg[0], &holds));
@@ -104,25 +104,25 @@ static quire_status ordered(struct qr_jinja *j, const struct qr_jinja_call *c,
 static quire_status t_lt(struct qr_jinja *j, const struct qr_jinja_call *c,
                          struct qr_jinja_value *out)
 {
-    return ordered(j, c, QR_JINJA_LT, out);
+    return compare_values(j, c, QR_JINJA_LT, out);
 }
 
 static quire_status t_le(struct qr_jinja *j, const struct qr_jinja_call *c,
                          struct qr_jinja_value *out)
 {
-    return ordered(j, c, QR_JINJA_LE, out);
+    return compare_values(j, c, QR_JINJA_LE, out);
 }
 
 static quire_status t_gt(struct qr_jinja *j, const struct qr_jinja_call *c,
                          struct qr_jinja_value *out)
 {
-    return ordered(j, c, QR_JINJA_GT, out);
+    return compare_values(j, c, QR_JINJA_GT, out);
 }
 
 static quire_status t_ge(struct qr_jinja *j, const struct qr_jinja_call *c,
                          struct qr_jinja_value *out)
 {
-    return ordered(j, c, QR_JINJA_GE, out);
+    return compare_values(j, c, QR_JINJA_GE, out);
 }
 
 static quire_status t_in(struct qr_jinja *j, const struct qr_jinja_call *c,
@@ -149,8 +149,8 @@ static quire_status t_sameas(struct qr_jinja *j, const struct qr_jinja_call *c,
 
 /* --- strings and names --- */
 /* Calls a str method on str(self). */
-static quire_status cased(struct qr_jinja *j, const struct qr_jinja_call *c, const char *method,
-                          struct qr_jinja_value *out)
+static quire_status call_str_predicate(struct qr_jinja *j, const struct qr_jinja_call *c,
+                                       const char *method, struct qr_jinja_value *out)
 {
     const struct qr_jinja_str *s, name = { .p = method, .n = strlen(method) };
     bool unsafe;
@@ -162,13 +162,13 @@ static quire_status cased(struct qr_jinja *j, const struct qr_jinja_call *c, con
 static quire_status t_lower(struct qr_jinja *j, const struct qr_jinja_call *c,
                             struct qr_jinja_value *out)
 {
-    return cased(j, c, "islower", out);
+    return call_str_predicate(j, c, "islower", out);
 }
 
 static quire_status t_upper(struct qr_jinja *j, const struct qr_jinja_call *c,
                             struct qr_jinja_value *out)
 {
-    return cased(j, c, "isupper", out);
+    return call_str_predicate(j, c, "isupper", out);
 }
 
 static quire_status t_filter(struct qr_jinja *j, const struct qr_jinja_call *c,

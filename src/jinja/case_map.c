@@ -8,7 +8,7 @@
 #include "jinja/unicode.h"
 #include <utf8proc.h>
 
-/* Characters whose upper case has special characters (Unicode's SpecialCasing.txt). */
+/* Characters whose upper case is a sequence of characters (SpecialCasing.txt of Unicode). */
 static const struct {
     uint16_t cp, upper[3];
 } special_upper[] = {

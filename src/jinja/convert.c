@@ -11,8 +11,8 @@
 
 /* Copies s without surrounding white space, sign and underscores. *ok: every underscore is single
  * and between digits. */
-static quire_status clean_number(struct qr_jinja *j, const struct qr_jinja_str *s, char **out,
-                                 size_t *n, bool *negative, bool *ok)
+static quire_status normalize_number(struct qr_jinja *j, const struct qr_jinja_str *s, char **out,
+                                     size_t *n, bool *negative, bool *ok)
 {
     struct qr_jinja_value v;
     QR_TRY(
@@ -54,7 +54,7 @@ quire_status qr_jinja_str_to_double(struct qr_jinja *j, const struct qr_jinja_st
     char *p;
     size_t n;
     bool negative;
-    QR_TRY(clean_number(j, s, &p, &n, &negative, ok));
+    QR_TRY(normalize_number(j, s, &p, &n, &negative, ok));
     if (!*ok)
         return QUIRE_OK;
     if (is_word(p, n, "inf") || is_word(p, n, "infinity")) {
@@ -86,7 +86,7 @@ quire_status qr_jinja_str_to_int(struct qr_jinja *j, const struct qr_jinja_str *
     bool negative;
     if (base != 0 && (base < 2 || base > 36))
         return qr_jinja_type_error(j, "int() base must be >= 2 and <= 36, or 0");
-    QR_TRY(clean_number(j, s, &p, &n, &negative, ok));
+    QR_TRY(normalize_number(j, s, &p, &n, &negative, ok));
     if (n > 2 && p[0] == '0') {
         const char c = (char)(p[1] | 0x20);
         const int64_t named = c == 'x' ? 16 : c == 'o' ? 8 : c == 'b' ? 2 : 0;

@@ -134,7 +134,7 @@ static void decimal_round(struct decimal *d, int keep)
 }
 
 /* Decomposes a finite v > 0 into m * 2^e. */
-static void split(double v, uint64_t *m, int *e)
+static void decompose(double v, uint64_t *m, int *e)
 {
     uint64_t bits;
     memcpy(&bits, &v, sizeof bits);
@@ -157,7 +157,7 @@ static void upper_midpoint(uint64_t bits, struct decimal *out)
 {
     uint64_t m;
     int e;
-    split(from_bits(bits), &m, &e);
+    decompose(from_bits(bits), &m, &e);
     decimal_set(out, 2 * m + 1, e - 1);
 }
 
@@ -236,7 +236,7 @@ static void shortest(double v, struct decimal *out)
     struct decimal exact, lo, hi, down, up;
     uint64_t m, bits;
     int e;
-    split(v, &m, &e);
+    decompose(v, &m, &e);
     memcpy(&bits, &v, sizeof bits);
     decimal_set(&exact, m, e);
     upper_midpoint(bits, &hi);
@@ -339,7 +339,7 @@ size_t qr_jinja_float_format(double v, char type, int precision, bool alt,
         return (size_t)(put_special(p, v) - buf);
     v = fabs(v);
     if (v > 0) {
-        split(v, &m, &e);
+        decompose(v, &m, &e);
         decimal_set(&d, m, e);
     }
     if (type == 'f') {

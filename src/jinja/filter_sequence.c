@@ -177,8 +177,8 @@ static quire_status f_slice(struct qr_jinja *j, const struct qr_jinja_call *c,
 }
 
 /* Key for comparisons: strings in lower case, unless case_sensitive. */
-static quire_status fold(struct qr_jinja *j, struct qr_jinja_value v, bool case_sensitive,
-                         struct qr_jinja_value *out)
+static quire_status fold_case(struct qr_jinja *j, struct qr_jinja_value v, bool case_sensitive,
+                              struct qr_jinja_value *out)
 {
     *out = v;
     if (case_sensitive || v.type != QR_JINJA_STR)
@@ -187,19 +187,19 @@ static quire_status fold(struct qr_jinja *j, struct qr_jinja_value v, bool case_
 }
 
 /* Key of an item: the value at the attribute path. */
-static quire_status key_of(struct qr_jinja *j, struct qr_jinja_value item,
-                           struct qr_jinja_value path, struct qr_jinja_value fallback,
-                           bool case_sensitive, struct qr_jinja_value *out)
+static quire_status item_key(struct qr_jinja *j, struct qr_jinja_value item,
+                             struct qr_jinja_value path, struct qr_jinja_value fallback,
+                             bool case_sensitive, struct qr_jinja_value *out)
 {
     QR_TRY(qr_jinja_getattr_path(j, item, path, fallback, out));
-    return fold(j, *out, case_sensitive, out);
+    return fold_case(j, *out, case_sensitive, out);
 }
 
 /* Keys of an item for a path of several attributes separated by commas. Always a list, because
  * lists with equal items compare without ordering the items, as in Jinja2. */
-static quire_status keys_of(struct qr_jinja *j, struct qr_jinja_value item,
-                            struct qr_jinja_value path, bool case_sensitive,
-                            struct qr_jinja_value *out)
+static quire_status item_keys(struct qr_jinja *j, struct qr_jinja_value item,
+                              struct qr_jinja_value path, bool case_sensitive,
+                              struct qr_jinja_value *out)
 {
     struct qr_jinja_list *l;
     const bool text = path.type == QR_JINJA_STR;
@@ -216,7 +216,7 @@ static quire_status keys_of(struct qr_jinja *j, struct qr_jinja_value item,
             QR_TRY(qr_jinja_substr(j, path.s, from, end - from, &part));
             from = end + 1;
         }
-        QR_TRY(key_of(j, item, part, qr_jinja_missing(), case_sensitive, &l->items[k]));
+        QR_TRY(item_key(j, item, part, qr_jinja_missing(), case_sensitive, &l->items[k]));
     }
     return QUIRE_OK;
 }
@@ -228,7 +228,7 @@ static quire_status f_sort(struct qr_jinja *j, const struct qr_jinja_call *c,
     QR_TRY(copy_items(j, c->self, QR_JINJA_LIST_PLAIN, &l));
     QR_TRY(qr_jinja_list_new(j, QR_JINJA_LIST_PLAIN, l->n, &keys));
     for (size_t i = 0; i < l->n; i++)
-        QR_TRY(keys_of(j, l->items[i], c->arg[2], qr_jinja_truth(c->arg[1]), &keys->items[i]));
+        QR_TRY(item_keys(j, l->items[i], c->arg[2], qr_jinja_truth(c->arg[1]), &keys->items[i]));
     QR_TRY(qr_jinja_sort(j, l->items, keys->items, l->n, qr_jinja_truth(c->arg[0])));
     *out = qr_jinja_list_value(l);
     return QUIRE_OK;
@@ -257,7 +257,8 @@ static quire_status f_dictsort(struct qr_jinja *j, const struct qr_jinja_call *c
     for (size_t i = 0; i < d->n; i++) {
         const struct qr_jinja_entry *e = &d->entries[i];
         QR_TRY(qr_jinja_pair(j, e->key, e->value, &l->items[i]));
-        QR_TRY(fold(j, by_value ? e->value : e->key, qr_jinja_truth(c->arg[0]), &keys->items[i]));
+        QR_TRY(
+            fold_case(j, by_value ? e->value : e->key, qr_jinja_truth(c->arg[0]), &keys->items[i]));
     }
     QR_TRY(qr_jinja_sort(j, l->items, keys->items, d->n, qr_jinja_truth(c->arg[2])));
     *out = qr_jinja_list_value(l);
@@ -275,8 +276,8 @@ static quire_status f_unique(struct qr_jinja *j, const struct qr_jinja_call *c,
     QR_TRY(qr_jinja_dict_new(j, &seen));
     for (size_t i = 0; i < l->n; i++) {
         struct qr_jinja_value key, *slot;
-        QR_TRY(
-            key_of(j, l->items[i], c->arg[1], qr_jinja_missing(), qr_jinja_truth(c->arg[0]), &key));
+        QR_TRY(item_key(j, l->items[i], c->arg[1], qr_jinja_missing(), qr_jinja_truth(c->arg[0]),
+                        &key));
         QR_TRY(qr_jinja_dict_find(j, seen, key, &slot));
         if (slot)
             continue;
@@ -289,8 +290,8 @@ static quire_status f_unique(struct qr_jinja *j, const struct qr_jinja_call *c,
 }
 
 /* Item with the smallest or largest key; the first one of equal items. */
-static quire_status extreme(struct qr_jinja *j, const struct qr_jinja_call *c,
-                            enum qr_jinja_order_op better, struct qr_jinja_value *out)
+static quire_status select_extreme(struct qr_jinja *j, const struct qr_jinja_call *c,
+                                   enum qr_jinja_order_op better, struct qr_jinja_value *out)
 {
     struct qr_jinja_list items;
     struct qr_jinja_value best, key;
@@ -299,8 +300,8 @@ static quire_status extreme(struct qr_jinja *j, const struct qr_jinja_call *c,
         return qr_jinja_undefined_hint(j, "No aggregated item, sequence was empty.", out);
     for (size_t i = 0; i < items.n; i++) {
         bool is_better = i == 0;
-        QR_TRY(key_of(j, items.items[i], c->arg[1], qr_jinja_missing(), qr_jinja_truth(c->arg[0]),
-                      &key));
+        QR_TRY(item_key(j, items.items[i], c->arg[1], qr_jinja_missing(), qr_jinja_truth(c->arg[0]),
+                        &key));
         if (i)
             QR_TRY(qr_jinja_order(j, better, key, best, &is_better));
         if (is_better) {
@@ -314,13 +315,13 @@ static quire_status extreme(struct qr_jinja *j, const struct qr_jinja_call *c,
 static quire_status f_min(struct qr_jinja *j, const struct qr_jinja_call *c,
                           struct qr_jinja_value *out)
 {
-    return extreme(j, c, QR_JINJA_LT, out);
+    return select_extreme(j, c, QR_JINJA_LT, out);
 }
 
 static quire_status f_max(struct qr_jinja *j, const struct qr_jinja_call *c,
                           struct qr_jinja_value *out)
 {
-    return extreme(j, c, QR_JINJA_GT, out);
+    return select_extreme(j, c, QR_JINJA_GT, out);
 }
 
 static quire_status f_sum(struct qr_jinja *j, const struct qr_jinja_call *c,
@@ -371,7 +372,7 @@ static quire_status f_groupby(struct qr_jinja *j, const struct qr_jinja_call *c,
     QR_TRY(qr_jinja_list_new(j, QR_JINJA_LIST_PLAIN, l->n, &keys));
     QR_TRY(qr_jinja_list_new(j, QR_JINJA_LIST_PLAIN, l->n, &groups));
     for (size_t i = 0; i < l->n; i++)
-        QR_TRY(key_of(j, l->items[i], c->arg[0], c->arg[1], case_sensitive, &keys->items[i]));
+        QR_TRY(item_key(j, l->items[i], c->arg[0], c->arg[1], case_sensitive, &keys->items[i]));
     QR_TRY(qr_jinja_sort(j, l->items, keys->items, l->n, false));
     QR_TRY(make_groups(j, l, keys, groups));
     for (size_t i = 0; i < groups->n && !case_sensitive; i++) {

@@ -53,8 +53,8 @@ static quire_status new_items(struct qr_jinja *j, size_t n, struct qr_jinja_list
 }
 
 /* Iterating over a string yields its characters. */
-static quire_status chars_of(struct qr_jinja *j, const struct qr_jinja_str *s,
-                             struct qr_jinja_list *out)
+static quire_status iterate_chars(struct qr_jinja *j, const struct qr_jinja_str *s,
+                                  struct qr_jinja_list *out)
 {
     QR_TRY(new_items(j, qr_jinja_utf8_count(s->p, s->n), out));
     for (size_t i = 0, off = 0; i < out->n; i++) {
@@ -65,7 +65,7 @@ static quire_status chars_of(struct qr_jinja *j, const struct qr_jinja_str *s,
     return QUIRE_OK;
 }
 
-/* Materializes a list: loops need the length, and values are immutable during iteration. */
+/* Materializes a list: loops need the length, and values cannot change meanwhile. */
 quire_status qr_jinja_iterate(struct qr_jinja *j, struct qr_jinja_value v,
                               struct qr_jinja_list *out)
 {
@@ -74,7 +74,7 @@ quire_status qr_jinja_iterate(struct qr_jinja *j, struct qr_jinja_value v,
     case QR_JINJA_UNDEFINED:
         return QUIRE_OK;
     case QR_JINJA_STR:
-        return chars_of(j, v.s, out);
+        return iterate_chars(j, v.s, out);
     case QR_JINJA_DICT:
         QR_TRY(new_items(j, v.d->n, out));
         for (size_t i = 0; i < out->n; i++)

@@ -17,7 +17,7 @@ static int digit_value(char c)
 }
 
 /* Character at pos, or NUL at the end. */
-static char at(const struct qr_jinja *j, size_t pos)
+static char char_at(const struct qr_jinja *j, size_t pos)
 {
     return pos < j->source_len ? j->source[pos] : 0;
 }
@@ -27,8 +27,8 @@ static char at(const struct qr_jinja *j, size_t pos)
 static size_t skip_digits(const struct qr_jinja *j, size_t pos, int base, bool lead)
 {
     for (bool underscore = lead;; underscore = true) {
-        const size_t digit = pos + (underscore && at(j, pos) == '_');
-        if (digit_value(at(j, digit)) >= base)
+        const size_t digit = pos + (underscore && char_at(j, pos) == '_');
+        if (digit_value(char_at(j, digit)) >= base)
             return pos;
         pos = digit + 1;
     }
@@ -39,13 +39,13 @@ static size_t skip_digits(const struct qr_jinja *j, size_t pos, int base, bool l
 static size_t float_tail(const struct qr_jinja *j, size_t pos)
 {
     size_t end = pos;
-    if (at(j, pos) == '.' && digit_value(at(j, pos + 1)) < 10)
+    if (char_at(j, pos) == '.' && digit_value(char_at(j, pos + 1)) < 10)
         end = skip_digits(j, pos + 1, 10, false);
-    if ((at(j, end) | 0x20) == 'e') {
+    if ((char_at(j, end) | 0x20) == 'e') {
         size_t e = end + 1;
-        if (at(j, e) == '+' || at(j, e) == '-')
+        if (char_at(j, e) == '+' || char_at(j, e) == '-')
             e++;
-        if (digit_value(at(j, e)) < 10)
+        if (digit_value(char_at(j, e)) < 10)
             end = skip_digits(j, e, 10, false);
     }
     return end;
@@ -80,7 +80,7 @@ static quire_status int_literal(struct qr_jinja *j, size_t start, size_t end, in
     return QUIRE_OK;
 }
 
-static quire_status number(struct qr_jinja *j, size_t *pos, struct qr_jinja_token *t)
+static quire_status lex_number(struct qr_jinja *j, size_t *pos, struct qr_jinja_token *t)
 {
     const size_t start = *pos;
     size_t digits = skip_digits(j, start, 10, false);
@@ -89,19 +89,19 @@ static quire_status number(struct qr_jinja *j, size_t *pos, struct qr_jinja_toke
         *pos = end;
         return float_literal(j, start, end, t);
     }
-    const char kind = (char)(at(j, start + 1) | 0x20);
-    const int base = at(j, start) != '0' ? 10
-                     : kind == 'x'       ? 16
-                     : kind == 'o'       ? 8
-                     : kind == 'b'       ? 2
-                                         : 10;
+    const char kind = (char)(char_at(j, start + 1) | 0x20);
+    const int base = char_at(j, start) != '0' ? 10
+                     : kind == 'x'            ? 16
+                     : kind == 'o'            ? 8
+                     : kind == 'b'            ? 2
+                                              : 10;
     if (base != 10) {
         *pos = skip_digits(j, start + 2, base, true);
         if (*pos > start + 2)
             return int_literal(j, start + 2, *pos, base, t);
     }
     /* A number with a leading 0 is all zeros; other digits start a new token. */
-    *pos = at(j, start) == '0' ? skip_digits(j, start, 1, false) : digits;
+    *pos = char_at(j, start) == '0' ? skip_digits(j, start, 1, false) : digits;
     return int_literal(j, start, *pos, 10, t);
 }
 
@@ -116,7 +116,7 @@ static quire_status hex_escape(struct qr_jinja *j, size_t pos, size_t digits, ui
 {
     *cp = 0;
     for (size_t i = 0; i < digits; i++) {
-        const int d = digit_value(at(j, pos + i));
+        const int d = digit_value(char_at(j, pos + i));
         if (d >= 16)
             return bad_escape(j, pos);
         *cp = *cp << 4 | (uint32_t)d;
@@ -127,11 +127,11 @@ static quire_status hex_escape(struct qr_jinja *j, size_t pos, size_t digits, ui
 }
 
 /* Decodes the escape at *pos and advances *pos. Unknown escapes are kept, as in Python. */
-static quire_status escape(struct qr_jinja *j, size_t *pos, struct qr_jinja_sb *sb)
+static quire_status lex_escape(struct qr_jinja *j, size_t *pos, struct qr_jinja_sb *sb)
 {
     static const char names[] = "\\'\"abfnrtv", values[] = "\\'\"\a\b\f\n\r\t\v";
     const size_t start = *pos;
-    const char c = at(j, start + 1);
+    const char c = char_at(j, start + 1);
     uint32_t cp = 0;
     *pos = start + 2;
     if (c == '\n')
@@ -147,8 +147,8 @@ static quire_status escape(struct qr_jinja *j, size_t *pos, struct qr_jinja_sb *
     }
     if (c >= '0' && c <= '7') {
         *pos = start + 1;
-        for (int i = 0; i < 3 && at(j, *pos) >= '0' && at(j, *pos) <= '7'; i++, ++*pos)
-            cp = cp * 8 + (uint32_t)(at(j, *pos) - '0');
+        for (int i = 0; i < 3 && char_at(j, *pos) >= '0' && char_at(j, *pos) <= '7'; i++, ++*pos)
+            cp = cp * 8 + (uint32_t)(char_at(j, *pos) - '0');
         return qr_jinja_sb_append_char(sb, cp, false);
     }
     if (c == 'N')
@@ -157,7 +157,7 @@ static quire_status escape(struct qr_jinja *j, size_t *pos, struct qr_jinja_sb *
     return qr_jinja_sb_append(sb, "\\", 1, false);
 }
 
-static quire_status string(struct qr_jinja *j, size_t *pos, struct qr_jinja_token *t)
+static quire_status lex_string(struct qr_jinja *j, size_t *pos, struct qr_jinja_token *t)
 {
     const char quote = j->source[*pos];
     const size_t start = *pos + 1;
@@ -171,7 +171,7 @@ static quire_status string(struct qr_jinja *j, size_t *pos, struct qr_jinja_toke
             continue;
         }
         QR_TRY(qr_jinja_sb_append(&sb, j->source + from, i - from, false));
-        QR_TRY(escape(j, &i, &sb));
+        QR_TRY(lex_escape(j, &i, &sb));
         from = i;
     }
     if (i >= j->source_len)
@@ -194,8 +194,8 @@ quire_status qr_jinja_lex_literal(struct qr_jinja *j, size_t *pos, struct qr_jin
 {
     const char c = j->source[*pos];
     if (c >= '0' && c <= '9')
-        return number(j, pos, t);
+        return lex_number(j, pos, t);
     if (c == '"' || c == '\'')
-        return string(j, pos, t);
+        return lex_string(j, pos, t);
     return QUIRE_OK;
 }

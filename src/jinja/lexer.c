@@ -24,7 +24,7 @@ static quire_status fail(struct lexer *lx, size_t pos, const char *what)
     return qr_jinja_fail(lx->j, QUIRE_E_FORMAT, "template: %s", what);
 }
 
-static quire_status push(struct lexer *lx, struct qr_jinja_token t)
+static quire_status emit(struct lexer *lx, struct qr_jinja_token t)
 {
     if (lx->n_tokens == lx->cap) {
         struct qr_jinja_token *grown;
@@ -39,7 +39,7 @@ static quire_status push(struct lexer *lx, struct qr_jinja_token t)
     return QUIRE_OK;
 }
 
-static bool looking_at(const struct lexer *lx, size_t pos, const char *text)
+static bool starts_with(const struct lexer *lx, size_t pos, const char *text)
 {
     const size_t n = strlen(text);
     return lx->n - pos >= n && memcmp(lx->s + pos, text, n) == 0;
@@ -70,18 +70,17 @@ static size_t rstrip(const struct lexer *lx, size_t from, size_t to)
  * text that follows, after the white space it strips; else 0. */
 static size_t tag_end(const struct lexer *lx, size_t pos, const char *tag, bool trims_newline)
 {
-    if (looking_at(lx, pos, "-") && looking_at(lx, pos + 1, tag))
+    if (starts_with(lx, pos, "-") && starts_with(lx, pos + 1, tag))
         return skip_space(lx, pos + 3);
-    if (trims_newline && looking_at(lx, pos, "+") && looking_at(lx, pos + 1, tag))
+    if (trims_newline && starts_with(lx, pos, "+") && starts_with(lx, pos + 1, tag))
         return pos + 3;
-    if (!looking_at(lx, pos, tag))
+    if (!starts_with(lx, pos, tag))
         return 0;
-    return pos + 2 + (trims_newline && looking_at(lx, pos + 2, "\n"));
+    return pos + 2 + (trims_newline && starts_with(lx, pos + 2, "\n"));
 }
 
 /* Emits the text [from, to) before a tag with this sign ('-', '+' or 0). */
-static quire_status data_before_tag(struct lexer *lx, size_t from, size_t to, char sign,
-                                    bool is_variable)
+static quire_status emit_data(struct lexer *lx, size_t from, size_t to, char sign, bool is_variable)
 {
     size_t end = to;
     if (sign == '-') {
@@ -96,13 +95,13 @@ static quire_status data_before_tag(struct lexer *lx, size_t from, size_t to, ch
     }
     if (end == from)
         return QUIRE_OK;
-    return push(lx,
+    return emit(lx,
                 (struct qr_jinja_token){
                     .type = QR_JINJA_TOKEN_DATA, .pos = from, .p = lx->s + from, .n = end - from });
 }
 
 /* Comments do not nest. */
-static quire_status comment(struct lexer *lx, size_t open)
+static quire_status lex_comment(struct lexer *lx, size_t open)
 {
     for (size_t i = lx->pos; i < lx->n; i++) {
         const size_t end = tag_end(lx, i, "#}", true);
@@ -119,7 +118,7 @@ static quire_status comment(struct lexer *lx, size_t open)
 static bool raw_begins(const struct lexer *lx, size_t after_sign, size_t *body)
 {
     size_t i = skip_space(lx, after_sign);
-    if (!looking_at(lx, i, "raw"))
+    if (!starts_with(lx, i, "raw"))
         return false;
     i = skip_space(lx, i + 3);
     *body = tag_end(lx, i, "%}", false);
@@ -127,34 +126,34 @@ static bool raw_begins(const struct lexer *lx, size_t after_sign, size_t *body)
 }
 
 /* Lexes text up to {% endraw %}. */
-static quire_status raw(struct lexer *lx, size_t body, size_t open)
+static quire_status lex_raw(struct lexer *lx, size_t body, size_t open)
 {
     lx->line_starting = body > 0 && lx->s[body - 1] == '\n';
     for (size_t i = body; i + 1 < lx->n; i++) {
-        if (!looking_at(lx, i, "{%"))
+        if (!starts_with(lx, i, "{%"))
             continue;
         size_t k = i + 2;
         const char sign = k < lx->n && (lx->s[k] == '-' || lx->s[k] == '+') ? lx->s[k++] : 0;
         k = skip_space(lx, k);
-        if (!looking_at(lx, k, "endraw"))
+        if (!starts_with(lx, k, "endraw"))
             continue;
         const size_t end = tag_end(lx, skip_space(lx, k + 6), "%}", true);
         if (!end)
             continue;
         lx->pos = end;
-        return data_before_tag(lx, body, i, sign, false);
+        return emit_data(lx, body, i, sign, false);
     }
     lx->pos = lx->n;
     return body == lx->n ? QUIRE_OK : fail(lx, open, "missing end of raw directive");
 }
 
 /* Names may contain Unicode letters, as in Python. */
-static quire_status name_token(struct lexer *lx)
+static quire_status lex_name(struct lexer *lx)
 {
     const size_t start = lx->pos;
     while (lx->pos < lx->n && qr_jinja_is_word(qr_jinja_utf8_decode(lx->s + lx->pos)))
         lx->pos += qr_jinja_utf8_len(lx->s[lx->pos]);
-    return push(lx, (struct qr_jinja_token){ .type = QR_JINJA_TOKEN_NAME,
+    return emit(lx, (struct qr_jinja_token){ .type = QR_JINJA_TOKEN_NAME,
                                              .pos = start,
                                              .p = lx->s + start,
                                              .n = lx->pos - start });
@@ -180,7 +179,7 @@ static quire_status track_bracket(struct lexer *lx, char c)
 }
 
 /* Longest match first: operators of two characters, then of one. */
-static quire_status operator_token(struct lexer *lx)
+static quire_status lex_operator(struct lexer *lx)
 {
     static const struct {
         char text[3];
@@ -191,11 +190,11 @@ static quire_status operator_token(struct lexer *lx)
     };
     struct qr_jinja_token t = { .type = QR_JINJA_TOKEN_OP, .pos = lx->pos };
     for (size_t i = 0; i < sizeof two / sizeof *two; i++)
-        if (looking_at(lx, lx->pos, two[i].text))
+        if (starts_with(lx, lx->pos, two[i].text))
             t.op = two[i].op;
     if (t.op) {
         lx->pos += 2;
-        return push(lx, t);
+        return emit(lx, t);
     }
     const char c = lx->s[lx->pos];
     if (!c || !strchr("+-/*%~[](){}<>=.:|,;", c))
@@ -203,18 +202,18 @@ static quire_status operator_token(struct lexer *lx)
     QR_TRY(track_bracket(lx, c));
     t.op = (unsigned char)c;
     lx->pos++;
-    return push(lx, t);
+    return emit(lx, t);
 }
 
 /* Lexes the inside of {{ }} or {% %}. */
-static quire_status tag(struct lexer *lx, bool is_block, size_t open)
+static quire_status lex_tag(struct lexer *lx, bool is_block, size_t open)
 {
     const char *closing = is_block ? "%}" : "}}";
     lx->n_brackets = 0;
     while (lx->pos < lx->n) {
         const size_t end = lx->n_brackets ? 0 : tag_end(lx, lx->pos, closing, is_block);
         if (end) {
-            QR_TRY(push(lx, (struct qr_jinja_token){ .type = is_block ? QR_JINJA_TOKEN_BLOCK_END
+            QR_TRY(emit(lx, (struct qr_jinja_token){ .type = is_block ? QR_JINJA_TOKEN_BLOCK_END
                                                                       : QR_JINJA_TOKEN_VAR_END,
                                                      .pos = lx->pos }));
             lx->pos = end;
@@ -229,11 +228,11 @@ static quire_status tag(struct lexer *lx, bool is_block, size_t open)
         lx->j->pos = lx->pos;
         QR_TRY(qr_jinja_lex_literal(lx->j, &lx->pos, &literal));
         if (literal.type != QR_JINJA_TOKEN_EOF)
-            QR_TRY(push(lx, literal));
+            QR_TRY(emit(lx, literal));
         else if (qr_jinja_is_word(qr_jinja_utf8_decode(lx->s + lx->pos)))
-            QR_TRY(name_token(lx));
+            QR_TRY(lex_name(lx));
         else
-            QR_TRY(operator_token(lx));
+            QR_TRY(lex_operator(lx));
     }
     return fail(lx, open, is_block ? "unclosed {% tag" : "unclosed {{ tag");
 }
@@ -253,7 +252,7 @@ static quire_status lex_one(struct lexer *lx)
     const size_t from = lx->pos, open = next_tag(lx);
     if (open == lx->n) {
         lx->pos = lx->n;
-        return push(lx, (struct qr_jinja_token){ .type = QR_JINJA_TOKEN_DATA,
+        return emit(lx, (struct qr_jinja_token){ .type = QR_JINJA_TOKEN_DATA,
                                                  .pos = from,
                                                  .p = lx->s + from,
                                                  .n = open - from });
@@ -261,17 +260,17 @@ static quire_status lex_one(struct lexer *lx)
     const char type = lx->s[open + 1];
     size_t k = open + 2, body;
     const char sign = k < lx->n && (lx->s[k] == '-' || lx->s[k] == '+') ? lx->s[k++] : 0;
-    QR_TRY(data_before_tag(lx, from, open, sign, type == '{'));
+    QR_TRY(emit_data(lx, from, open, sign, type == '{'));
     lx->pos = k;
     if (type == '#') {
-        QR_TRY(comment(lx, open));
+        QR_TRY(lex_comment(lx, open));
     } else if (type == '%' && raw_begins(lx, k, &body)) {
-        QR_TRY(raw(lx, body, open));
+        QR_TRY(lex_raw(lx, body, open));
     } else {
-        QR_TRY(push(lx, (struct qr_jinja_token){ .type = type == '%' ? QR_JINJA_TOKEN_BLOCK_BEGIN
+        QR_TRY(emit(lx, (struct qr_jinja_token){ .type = type == '%' ? QR_JINJA_TOKEN_BLOCK_BEGIN
                                                                      : QR_JINJA_TOKEN_VAR_BEGIN,
                                                  .pos = open }));
-        QR_TRY(tag(lx, type == '%', open));
+        QR_TRY(lex_tag(lx, type == '%', open));
     }
     lx->line_starting = lx->s[lx->pos - 1] == '\n';
     return QUIRE_OK;
@@ -283,7 +282,7 @@ quire_status qr_jinja_lex(struct qr_jinja *j, struct qr_jinja_token **out)
     QR_JINJA_NEW(j, lx.brackets, QR_JINJA_MAX_NESTING);
     while (lx.pos < lx.n)
         QR_TRY(lex_one(&lx));
-    QR_TRY(push(&lx, (struct qr_jinja_token){ .type = QR_JINJA_TOKEN_EOF, .pos = lx.n }));
+    QR_TRY(emit(&lx, (struct qr_jinja_token){ .type = QR_JINJA_TOKEN_EOF, .pos = lx.n }));
     *out = lx.tokens;
     return QUIRE_OK;
 }

@@ -31,8 +31,8 @@ static quire_status not_provided(struct qr_jinja *j, struct qr_jinja_value name,
     qr_jinja_sb_init(&sb, j);
     QR_TRY(qr_jinja_sb_append_literal(&sb, "parameter "));
     QR_TRY(qr_jinja_print_repr(&sb, name));
-    QR_TRY(qr_jinja_sb_append(&sb, " was not provided", sizeof " was not provided",
-                              false)); /* with the NUL */
+    /* including the NUL, because a hint is a C string */
+    QR_TRY(qr_jinja_sb_append(&sb, " was not provided", sizeof " was not provided", false));
     return qr_jinja_undefined_hint(j, sb.p, out);
 }
 

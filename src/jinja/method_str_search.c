@@ -126,8 +126,8 @@ static quire_status split_at(struct qr_jinja *j, const struct qr_jinja_str *s,
     return QUIRE_OK;
 }
 
-static quire_status any_split(struct qr_jinja *j, const struct qr_jinja_call *c, bool from_right,
-                              struct qr_jinja_value *out)
+static quire_status split_impl(struct qr_jinja *j, const struct qr_jinja_call *c, bool from_right,
+                               struct qr_jinja_value *out)
 {
     struct qr_jinja_list *l;
     const struct qr_jinja_str *s = c->self.s, *sep;
@@ -148,13 +148,13 @@ static quire_status any_split(struct qr_jinja *j, const struct qr_jinja_call *c,
 static quire_status m_split(struct qr_jinja *j, const struct qr_jinja_call *c,
                             struct qr_jinja_value *out)
 {
-    return any_split(j, c, false, out);
+    return split_impl(j, c, false, out);
 }
 
 static quire_status m_rsplit(struct qr_jinja *j, const struct qr_jinja_call *c,
                              struct qr_jinja_value *out)
 {
-    return any_split(j, c, true, out);
+    return split_impl(j, c, true, out);
 }
 
 static quire_status m_splitlines(struct qr_jinja *j, const struct qr_jinja_call *c,
@@ -167,8 +167,8 @@ static quire_status m_splitlines(struct qr_jinja *j, const struct qr_jinja_call 
 }
 
 /* (before, separator, after) of the first separator, or of the last one if from_right. */
-static quire_status any_partition(struct qr_jinja *j, const struct qr_jinja_call *c,
-                                  bool from_right, struct qr_jinja_value *out)
+static quire_status partition_impl(struct qr_jinja *j, const struct qr_jinja_call *c,
+                                   bool from_right, struct qr_jinja_value *out)
 {
     const struct qr_jinja_str *s = c->self.s, *sep;
     struct qr_jinja_list *l;
@@ -197,13 +197,13 @@ static quire_status any_partition(struct qr_jinja *j, const struct qr_jinja_call
 static quire_status m_partition(struct qr_jinja *j, const struct qr_jinja_call *c,
                                 struct qr_jinja_value *out)
 {
-    return any_partition(j, c, false, out);
+    return partition_impl(j, c, false, out);
 }
 
 static quire_status m_rpartition(struct qr_jinja *j, const struct qr_jinja_call *c,
                                  struct qr_jinja_value *out)
 {
-    return any_partition(j, c, true, out);
+    return partition_impl(j, c, true, out);
 }
 
 static quire_status m_join(struct qr_jinja *j, const struct qr_jinja_call *c,
@@ -227,9 +227,9 @@ static quire_status m_join(struct qr_jinja *j, const struct qr_jinja_call *c,
 
 /* --- searching --- */
 /* self[start:end]; start and end are optional. */
-static quire_status window(struct qr_jinja *j, struct qr_jinja_value self,
-                           struct qr_jinja_value start, struct qr_jinja_value end,
-                           const struct qr_jinja_str **out)
+static quire_status search_range(struct qr_jinja *j, struct qr_jinja_value self,
+                                 struct qr_jinja_value start, struct qr_jinja_value end,
+                                 const struct qr_jinja_str **out)
 {
     const struct qr_jinja_value part[3] = { start, end, qr_jinja_missing() };
     struct qr_jinja_value v = self;
@@ -240,13 +240,13 @@ static quire_status window(struct qr_jinja *j, struct qr_jinja_value self,
 }
 
 /* must: absence is an error (index) instead of -1 (find). */
-static quire_status any_find(struct qr_jinja *j, const struct qr_jinja_call *c, bool from_right,
-                             bool must, struct qr_jinja_value *out)
+static quire_status find_impl(struct qr_jinja *j, const struct qr_jinja_call *c, bool from_right,
+                              bool must, struct qr_jinja_value *out)
 {
     const struct qr_jinja_str *s, *needle;
     size_t at;
     QR_TRY(qr_jinja_expect_str(j, c->arg[0], &needle));
-    QR_TRY(window(j, c->self, c->arg[1], c->arg[2], &s));
+    QR_TRY(search_range(j, c->self, c->arg[1], c->arg[2], &s));
     QR_TRY(qr_jinja_charge_bytes(j, s->n));
     at = qr_jinja_str_find(s, 0, needle);
     if (from_right)
@@ -264,25 +264,25 @@ static quire_status any_find(struct qr_jinja *j, const struct qr_jinja_call *c, 
 static quire_status m_find(struct qr_jinja *j, const struct qr_jinja_call *c,
                            struct qr_jinja_value *out)
 {
-    return any_find(j, c, false, false, out);
+    return find_impl(j, c, false, false, out);
 }
 
 static quire_status m_rfind(struct qr_jinja *j, const struct qr_jinja_call *c,
                             struct qr_jinja_value *out)
 {
-    return any_find(j, c, true, false, out);
+    return find_impl(j, c, true, false, out);
 }
 
 static quire_status m_index(struct qr_jinja *j, const struct qr_jinja_call *c,
                             struct qr_jinja_value *out)
 {
-    return any_find(j, c, false, true, out);
+    return find_impl(j, c, false, true, out);
 }
 
 static quire_status m_rindex(struct qr_jinja *j, const struct qr_jinja_call *c,
                              struct qr_jinja_value *out)
 {
-    return any_find(j, c, true, true, out);
+    return find_impl(j, c, true, true, out);
 }
 
 /* Counts non-overlapping occurrences. */
@@ -292,7 +292,7 @@ static quire_status m_count(struct qr_jinja *j, const struct qr_jinja_call *c,
     const struct qr_jinja_str *s, *needle;
     int64_t n = 0;
     QR_TRY(qr_jinja_expect_str(j, c->arg[0], &needle));
-    QR_TRY(window(j, c->self, c->arg[1], c->arg[2], &s));
+    QR_TRY(search_range(j, c->self, c->arg[1], c->arg[2], &s));
     QR_TRY(qr_jinja_charge_bytes(j, s->n));
     if (!needle->n)
         n = (int64_t)qr_jinja_utf8_count(s->p, s->n) + 1;
@@ -304,14 +304,14 @@ static quire_status m_count(struct qr_jinja *j, const struct qr_jinja_call *c,
 }
 
 /* startswith and endswith accept a string or a tuple of strings. */
-static quire_status any_affix(struct qr_jinja *j, const struct qr_jinja_call *c, bool at_end,
-                              const char *name, struct qr_jinja_value *out)
+static quire_status affix_impl(struct qr_jinja *j, const struct qr_jinja_call *c, bool at_end,
+                               const char *name, struct qr_jinja_value *out)
 {
     struct qr_jinja_list one = { .n = 1, .items = (struct qr_jinja_value *)&c->arg[0] };
     const struct qr_jinja_list *list = qr_jinja_is_tuple(c->arg[0]) ? c->arg[0].l : &one;
     const struct qr_jinja_str *s;
     bool found = false;
-    QR_TRY(window(j, c->self, c->arg[1], c->arg[2], &s));
+    QR_TRY(search_range(j, c->self, c->arg[1], c->arg[2], &s));
     for (size_t i = 0; i < list->n && !found; i++) {
         const struct qr_jinja_value v = list->items[i];
         if (qr_jinja_is_undefined(v) || v.type != QR_JINJA_STR)
@@ -327,13 +327,13 @@ static quire_status any_affix(struct qr_jinja *j, const struct qr_jinja_call *c,
 static quire_status m_startswith(struct qr_jinja *j, const struct qr_jinja_call *c,
                                  struct qr_jinja_value *out)
 {
-    return any_affix(j, c, false, "startswith", out);
+    return affix_impl(j, c, false, "startswith", out);
 }
 
 static quire_status m_endswith(struct qr_jinja *j, const struct qr_jinja_call *c,
                                struct qr_jinja_value *out)
 {
-    return any_affix(j, c, true, "endswith", out);
+    return affix_impl(j, c, true, "endswith", out);
 }
 
 static quire_status m_removeprefix(struct qr_jinja *j, const struct qr_jinja_call *c,

@@ -129,7 +129,7 @@ quire_status qr_jinja_str_rfind(struct qr_jinja *j, const struct qr_jinja_str *h
 }
 
 /* Whether the character at p is in chars (NULL: is white space). */
-static bool strips(const char *p, const struct qr_jinja_str *chars)
+static bool in_strip_set(const char *p, const struct qr_jinja_str *chars)
 {
     if (!chars)
         return qr_jinja_is_space(qr_jinja_utf8_decode(p));
@@ -138,7 +138,8 @@ static bool strips(const char *p, const struct qr_jinja_str *chars)
 
 /* Charges the lookup of one character in chars. Accumulates costs in *cost, because small ones
  * would round down to zero steps. */
-static quire_status charge(struct qr_jinja *j, const struct qr_jinja_str *chars, size_t *cost)
+static quire_status charge_lookup(struct qr_jinja *j, const struct qr_jinja_str *chars,
+                                  size_t *cost)
 {
     *cost += 4 + (chars ? chars->n : 0);
     if (*cost < 4096)
@@ -155,17 +156,17 @@ quire_status qr_jinja_str_strip(struct qr_jinja *j, const struct qr_jinja_str *s
     size_t from = 0, to = s->n, cost = 0;
     if (chars.type != QR_JINJA_MISSING && chars.type != QR_JINJA_NONE)
         QR_TRY(qr_jinja_expect_str(j, chars, &set));
-    while ((sides & QR_JINJA_STRIP_LEFT) && from < to && strips(s->p + from, set)) {
-        QR_TRY(charge(j, set, &cost));
+    while ((sides & QR_JINJA_STRIP_LEFT) && from < to && in_strip_set(s->p + from, set)) {
+        QR_TRY(charge_lookup(j, set, &cost));
         from += qr_jinja_utf8_len(s->p[from]);
     }
     while ((sides & QR_JINJA_STRIP_RIGHT) && to > from) {
         size_t last = to - 1;
         while (qr_jinja_utf8_is_cont(s->p[last]))
             last--;
-        if (!strips(s->p + last, set))
+        if (!in_strip_set(s->p + last, set))
             break;
-        QR_TRY(charge(j, set, &cost));
+        QR_TRY(charge_lookup(j, set, &cost));
         to = last;
     }
     return qr_jinja_substr(j, s, from, to - from, out);

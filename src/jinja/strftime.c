@@ -24,21 +24,21 @@ static int64_t days_from_civil(int64_t y, int m, int d)
 
 static bool is_leap(int64_t y) { return (y % 4 == 0 && y % 100 != 0) || y % 400 == 0; }
 
-struct moment {
+struct datetime {
     int64_t year; /* all digits */
     int month, day, hour, minute, second;
     int weekday, yearday; /* derived; Sunday is 0, January 1st is 0 */
     int64_t unix_time;    /* of the fields taken as UTC */
 };
 
-static struct moment moment_of(const struct tm *tm)
+static struct datetime make_datetime(const struct tm *tm)
 {
-    struct moment t = { .year = (int64_t)tm->tm_year + 1900,
-                        .month = tm->tm_mon + 1,
-                        .day = tm->tm_mday,
-                        .hour = tm->tm_hour,
-                        .minute = tm->tm_min,
-                        .second = tm->tm_sec };
+    struct datetime t = { .year = (int64_t)tm->tm_year + 1900,
+                          .month = tm->tm_mon + 1,
+                          .day = tm->tm_mday,
+                          .hour = tm->tm_hour,
+                          .minute = tm->tm_min,
+                          .second = tm->tm_sec };
     const int64_t n = days_from_civil(t.year, t.month, t.day);
     t.weekday = (int)(((n + 4) % 7 + 7) % 7);
     t.yearday = (int)(n - days_from_civil(t.year, 1, 1));
@@ -47,7 +47,7 @@ static struct moment moment_of(const struct tm *tm)
 }
 
 /* ISO 8601: weeks begin on Monday; week 1 contains the first Thursday of the year. */
-static int iso_week(const struct moment *t, int64_t *year)
+static int iso_week(const struct datetime *t, int64_t *year)
 {
     const int monday = (t->weekday + 6) % 7;
     int week = (t->yearday - monday + 10) / 7;
@@ -84,7 +84,7 @@ static struct field number(int64_t value, int width, char pad)
 static struct field expand(const char *format) { return (struct field){ .expand = format }; }
 
 /* Directives that print words or expand to other directives; all members zero: not one of these. */
-static struct field word_directive(const struct moment *t, char c)
+static struct field word_directive(const struct datetime *t, char c)
 {
     switch (c) {
     case 'a':
@@ -129,7 +129,7 @@ static struct field word_directive(const struct moment *t, char c)
 }
 
 /* Directives that print a number; all members zero: not one of these. */
-static struct field number_directive(const struct moment *t, char c)
+static struct field number_directive(const struct datetime *t, char c)
 {
     const int hour12 = t->hour % 12 ? t->hour % 12 : 12;
     const int since_monday = (t->weekday + 6) % 7;
@@ -190,7 +190,7 @@ static quire_status put_field(struct qr_jinja_sb *sb, const struct field *f, cha
 }
 
 /* Recurses one level at most: expansions contain only directives that do not expand. */
-static quire_status format_to(struct qr_jinja_sb *sb, const struct moment *t,
+static quire_status format_to(struct qr_jinja_sb *sb, const struct datetime *t,
                               const struct qr_jinja_str *fmt)
 {
     for (size_t i = 0; i < fmt->n; i++) {
@@ -228,7 +228,7 @@ quire_status qr_jinja_strftime(struct qr_jinja *j, const struct qr_jinja_str *fm
     if (!valid)
         return qr_jinja_fail(j, QUIRE_E_INVALID_ARG,
                              "template: the clock returned an invalid date");
-    const struct moment t = moment_of(tm);
+    const struct datetime t = make_datetime(tm);
     qr_jinja_sb_init(&sb, j);
     QR_TRY(format_to(&sb, &t, fmt));
     return qr_jinja_sb_finish(&sb, out);

@@ -44,7 +44,7 @@ quire_status qr_jinja_undefined_hint(struct qr_jinja *j, const char *hint,
 
 /* Name of obj in messages where it differs from the type name: Jinja2 qualifies the names of its
  * own types with their module. NULL: use the type name. */
-static const char *owner_name(struct qr_jinja_value obj)
+static const char *qualified_type_name(struct qr_jinja_value obj)
 {
     switch (obj.type) {
     case QR_JINJA_NONE:
@@ -78,7 +78,7 @@ quire_status qr_jinja_undefined_error(struct qr_jinja *j, struct qr_jinja_value 
     if (u->unsafe)
         return qr_jinja_type_error(j, "access to attribute %.*s of '%s' object is unsafe.", n,
                                    name.p, qr_jinja_type_name(u->obj));
-    const char *owner = owner_name(u->obj), *suffix = owner ? "" : " object";
+    const char *owner = qualified_type_name(u->obj), *suffix = owner ? "" : " object";
     if (!owner)
         owner = qr_jinja_type_name(u->obj);
     if (u->name.type != QR_JINJA_STR)
