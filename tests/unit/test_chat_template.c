@@ -392,7 +392,7 @@ static void test_allocation_failures(void **state)
     }
 }
 
-/* Lowers the memory limit step by step, so that arena allocations fail between chunks as well. */
+/* Raises the memory limit step by step, so that arena allocations fail between chunks as well. */
 static void test_memory_limits(void **state)
 {
     struct quire_chat_template_params params = QUIRE_CHAT_TEMPLATE_PARAMS_INIT;

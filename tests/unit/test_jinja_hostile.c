@@ -175,7 +175,7 @@ static void test_extreme_numbers(void **state)
     JINJA_CHECK(fine, true);
 }
 
-/* Every prefix and every single-byte mutation of a template that uses many features terminates. */
+/* Every prefix of a template with many features, and mutations of each of its bytes, terminate. */
 static void test_mutated_templates(void **state)
 {
     static const char source[] =
