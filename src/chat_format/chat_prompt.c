@@ -9,12 +9,12 @@ struct quire_chat_prompt {
     const struct quire_allocator *allocator;
     char *text;
     size_t len;
-    struct quire_chat_span *spans;
+    struct quire_text_span *spans;
     size_t n_spans;
 };
 
 /* Finds the runs of equal taint and returns their number. spans may be NULL. */
-static size_t find_spans(const struct qr_jinja_sb *output, struct quire_chat_span *spans)
+static size_t find_spans(const struct qr_jinja_sb *output, struct quire_text_span *spans)
 {
     size_t n = 0;
     for (size_t from = 0, end; from < output->n; from = end) {
@@ -23,7 +23,7 @@ static size_t find_spans(const struct qr_jinja_sb *output, struct quire_chat_spa
         while (end < output->n && output->taint[end] == tainted)
             end++;
         if (spans)
-            spans[n] = (struct quire_chat_span){ .offset = from,
+            spans[n] = (struct quire_text_span){ .offset = from,
                                                  .length = end - from,
                                                  .is_user_text = tainted };
         n++;
@@ -33,7 +33,7 @@ static size_t find_spans(const struct qr_jinja_sb *output, struct quire_chat_spa
 
 /* Allocated by the host's allocator, because the prompt outlives the arena of the render. */
 quire_status qr_chat_prompt_new(const struct quire_allocator *a, const struct qr_jinja_sb *output,
-                                quire_chat_prompt **out, struct quire_error *err)
+                                struct quire_chat_prompt **out, struct quire_error *err)
 {
     struct quire_chat_prompt *p = qr_calloc(a, 1, sizeof *p);
     if (!p)
@@ -52,14 +52,14 @@ quire_status qr_chat_prompt_new(const struct quire_allocator *a, const struct qr
     return QUIRE_OK;
 }
 
-const char *quire_chat_prompt_text(const quire_chat_prompt *prompt, size_t *len)
+const char *quire_chat_prompt_text(const struct quire_chat_prompt *prompt, size_t *len)
 {
     if (len)
         *len = prompt ? prompt->len : 0;
     return prompt ? prompt->text : NULL;
 }
 
-const struct quire_chat_span *quire_chat_prompt_spans(const quire_chat_prompt *prompt,
+const struct quire_text_span *quire_chat_prompt_spans(const struct quire_chat_prompt *prompt,
                                                       size_t *n_spans)
 {
     if (n_spans)
@@ -67,7 +67,7 @@ const struct quire_chat_span *quire_chat_prompt_spans(const quire_chat_prompt *p
     return prompt ? prompt->spans : NULL;
 }
 
-void quire_chat_prompt_destroy(quire_chat_prompt *prompt)
+void quire_chat_prompt_destroy(struct quire_chat_prompt *prompt)
 {
     if (!prompt)
         return;

@@ -7,6 +7,6 @@
 
 /* Copies the output of a render and its spans of equal taint. */
 quire_status qr_chat_prompt_new(const struct quire_allocator *a, const struct qr_jinja_sb *output,
-                                quire_chat_prompt **out, struct quire_error *err);
+                                struct quire_chat_prompt **out, struct quire_error *err);
 
 #endif

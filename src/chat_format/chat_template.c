@@ -79,7 +79,7 @@ static quire_status parse_source(struct quire_chat_template *t, const char *sour
 
 quire_status quire_chat_template_create(const char *source, size_t source_len,
                                         const struct quire_chat_template_params *params,
-                                        quire_chat_template **out, struct quire_error *err)
+                                        struct quire_chat_template **out, struct quire_error *err)
 {
     const struct quire_chat_template_params defaults = QUIRE_CHAT_TEMPLATE_PARAMS_INIT;
     if (!out)
@@ -115,7 +115,7 @@ quire_status quire_chat_template_create(const char *source, size_t source_len,
     return QUIRE_OK;
 }
 
-void quire_chat_template_destroy(quire_chat_template *tmpl)
+void quire_chat_template_destroy(struct quire_chat_template *tmpl)
 {
     if (!tmpl)
         return;
@@ -124,7 +124,7 @@ void quire_chat_template_destroy(quire_chat_template *tmpl)
 }
 
 /* --- rendering --- */
-static quire_status check_input(const struct quire_chat_input *in, struct quire_error *err)
+static quire_status check_input(const struct quire_chat_render_args *in, struct quire_error *err)
 {
     if (!in)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "input is NULL");
@@ -139,7 +139,7 @@ static quire_status check_input(const struct quire_chat_input *in, struct quire_
 }
 
 static quire_status render(struct qr_jinja *j, const struct quire_chat_template *t,
-                           const struct quire_chat_input *in, struct qr_jinja_sb *output)
+                           const struct quire_chat_render_args *in, struct qr_jinja_sb *output)
 {
     struct qr_jinja_scope *scope;
     qr_jinja_sb_init(output, j);
@@ -151,9 +151,9 @@ static quire_status render(struct qr_jinja *j, const struct quire_chat_template 
     return qr_jinja_exec(j, scope, t->root);
 }
 
-quire_status quire_chat_template_render(const quire_chat_template *tmpl,
-                                        const struct quire_chat_input *input,
-                                        quire_chat_prompt **out, struct quire_error *err)
+quire_status quire_chat_template_render(const struct quire_chat_template *tmpl,
+                                        const struct quire_chat_render_args *input,
+                                        struct quire_chat_prompt **out, struct quire_error *err)
 {
     struct qr_jinja_sb output;
     if (!out)

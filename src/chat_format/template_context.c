@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* template_context.c - builds the variables of a render from struct quire_chat_input. */
+/* template_context.c - builds the variables of a render from struct quire_chat_render_args. */
 #include "chat_format/template_context.h"
 #include "base/error.h"
 #include "chat_format/json_value.h"
@@ -80,7 +80,7 @@ static quire_status make_message(struct qr_jinja *j, const struct quire_chat_mes
     return set_members(j, d, m->extra_json, "extra_json of a message", true);
 }
 
-static quire_status make_messages(struct qr_jinja *j, const struct quire_chat_input *in,
+static quire_status make_messages(struct qr_jinja *j, const struct quire_chat_render_args *in,
                                   struct qr_jinja_value *out)
 {
     struct qr_jinja_list *l;
@@ -105,7 +105,7 @@ static quire_status make_messages(struct qr_jinja *j, const struct quire_chat_in
 }
 
 /* As Hugging Face: tools and documents default to none, not undefined. */
-quire_status qr_chat_define_variables(struct qr_jinja *j, const struct quire_chat_input *in,
+quire_status qr_chat_define_variables(struct qr_jinja *j, const struct quire_chat_render_args *in,
                                       struct qr_jinja_dict *vars)
 {
     struct qr_jinja_value v;

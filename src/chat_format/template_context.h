@@ -6,7 +6,7 @@
 #include <quire/chat_template.h>
 
 /* Defines messages, tools, special tokens and the other variables of `in`. */
-quire_status qr_chat_define_variables(struct qr_jinja *j, const struct quire_chat_input *in,
+quire_status qr_chat_define_variables(struct qr_jinja *j, const struct quire_chat_render_args *in,
                                       struct qr_jinja_dict *vars);
 
 #endif

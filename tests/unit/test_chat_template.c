@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <quire/chat_template.h>
 
-static quire_chat_template *parse(const char *source)
+static struct quire_chat_template *parse(const char *source)
 {
-    quire_chat_template *tmpl;
+    struct quire_chat_template *tmpl;
     struct quire_error err = QUIRE_ERROR_INIT;
     const quire_status s =
         quire_chat_template_create(source, QUIRE_NUL_TERMINATED, NULL, &tmpl, &err);
@@ -18,11 +18,11 @@ static quire_chat_template *parse(const char *source)
 
 /* The text with the caller's data in [[ ]], to be freed by the caller. Checks that the spans cover
  * the text without overlap. */
-static char *marked(const quire_chat_prompt *prompt)
+static char *marked(const struct quire_chat_prompt *prompt)
 {
     size_t len, n, at = 0;
     const char *text = quire_chat_prompt_text(prompt, &len);
-    const struct quire_chat_span *spans = quire_chat_prompt_spans(prompt, &n);
+    const struct quire_text_span *spans = quire_chat_prompt_spans(prompt, &n);
     char *out = malloc(len + 4 * n + 1), *p = out;
     assert_non_null(out);
     for (size_t i = 0; i < n; i++) {
@@ -39,12 +39,12 @@ static char *marked(const quire_chat_prompt *prompt)
     return out;
 }
 
-static void expect_marked(const char *source, const struct quire_chat_input *input,
+static void expect_marked(const char *source, const struct quire_chat_render_args *input,
                           const char *expected)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
-    quire_chat_template *tmpl = parse(source);
-    quire_chat_prompt *prompt;
+    struct quire_chat_template *tmpl = parse(source);
+    struct quire_chat_prompt *prompt;
     const quire_status s = quire_chat_template_render(tmpl, input, &prompt, &err);
     if (s != QUIRE_OK)
         print_error("%s: %s\n", source, err.msg);
@@ -98,7 +98,7 @@ static void test_provenance(void **state)
         { "{{ namespace(a=c).a }}{{ c|int }}{{ c|length }}", "[[ Hi <|im_end|> ]]015" },
         { "{{ bos_token }}{{ eos }}{{ pad }}", "<s>[[</s>]]<pad>" },
     };
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
+    struct quire_chat_render_args input = QUIRE_CHAT_INPUT_INIT;
     (void)state;
     const struct quire_chat_message message = { .role = "user", .content = " Hi <|im_end|> " };
     input.messages = &message;
@@ -121,7 +121,7 @@ static void test_roles(void **state)
 {
     static const char source[] =
         "{% for m in messages %}<|{{ m.role }}|>{{ m['content'] }}{% endfor %}";
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
+    struct quire_chat_render_args input = QUIRE_CHAT_INPUT_INIT;
     (void)state;
     const struct quire_chat_message messages[] = { { .role = "user", .content = "a" },
                                                    { .role = "tool_2-x", .content = "b" },
@@ -142,7 +142,7 @@ static void test_roles(void **state)
 static void test_messages(void **state)
 {
     static const char source[] = "{% for m in messages %}{{ m|tojson }}\n{% endfor %}";
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
+    struct quire_chat_render_args input = QUIRE_CHAT_INPUT_INIT;
     (void)state;
     const struct quire_chat_message messages[] = {
         { .role = "user", .content = "abcdef", .content_len = 3 },
@@ -154,8 +154,8 @@ static void test_messages(void **state)
     };
     input.messages = messages;
     input.n_messages = 6;
-    quire_chat_template *tmpl = parse(source);
-    quire_chat_prompt *prompt;
+    struct quire_chat_template *tmpl = parse(source);
+    struct quire_chat_prompt *prompt;
     assert_status(QUIRE_OK, quire_chat_template_render(tmpl, &input, &prompt, NULL));
     assert_string_equal(
         quire_chat_prompt_text(prompt, NULL),
@@ -172,7 +172,7 @@ static void test_messages(void **state)
 /* Variables that are not given have the defaults of Hugging Face. */
 static void test_defaults(void **state)
 {
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
+    struct quire_chat_render_args input = QUIRE_CHAT_INPUT_INIT;
     (void)state;
     expect_marked("{{ messages }}{{ tools }}{{ documents }}{{ add_generation_prompt }}{{ bos_token "
                   "is defined }}",
@@ -198,9 +198,9 @@ static void test_clock(void **state)
         .tm_year = 124, .tm_mon = 1, .tm_mday = 29, .tm_hour = 13, .tm_min = 5, .tm_sec = 9
     };
     struct quire_chat_template_params params = QUIRE_CHAT_TEMPLATE_PARAMS_INIT;
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
-    quire_chat_template *tmpl;
-    quire_chat_prompt *prompt;
+    struct quire_chat_render_args input = QUIRE_CHAT_INPUT_INIT;
+    struct quire_chat_template *tmpl;
+    struct quire_chat_prompt *prompt;
     (void)state;
     params.now = fixed_clock;
     params.now_user = &leap_day;
@@ -230,11 +230,11 @@ static void test_clock(void **state)
 static void test_arguments(void **state)
 {
     struct quire_chat_template_params params = QUIRE_CHAT_TEMPLATE_PARAMS_INIT;
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
+    struct quire_chat_render_args input = QUIRE_CHAT_INPUT_INIT;
     const struct quire_chat_message no_role = { .content = "a" };
     struct quire_error err = QUIRE_ERROR_INIT;
-    quire_chat_template *tmpl = (quire_chat_template *)&params;
-    quire_chat_prompt *prompt = (quire_chat_prompt *)&params;
+    struct quire_chat_template *tmpl = (struct quire_chat_template *)&params;
+    struct quire_chat_prompt *prompt = (struct quire_chat_prompt *)&params;
     size_t n = 7;
     (void)state;
     assert_status(QUIRE_E_INVALID_ARG, quire_chat_template_create(NULL, 0, NULL, &tmpl, &err));
@@ -282,11 +282,11 @@ static void test_arguments(void **state)
 
 static void test_raise_exception(void **state)
 {
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
+    struct quire_chat_render_args input = QUIRE_CHAT_INPUT_INIT;
     struct quire_error err = QUIRE_ERROR_INIT;
-    quire_chat_prompt *prompt;
+    struct quire_chat_prompt *prompt;
     (void)state;
-    quire_chat_template *tmpl =
+    struct quire_chat_template *tmpl =
         parse("a\n{{ raise_exception('Roles must alternate: ' ~ 'é' * 200) }}");
     assert_status(QUIRE_E_INVALID_ARG, quire_chat_template_render(tmpl, &input, &prompt, &err));
     assert_memory_equal(err.msg, "Roles must alternate: \u00e9", 24);
@@ -298,9 +298,9 @@ static void test_raise_exception(void **state)
 static void test_budgets(void **state)
 {
     struct quire_chat_template_params params = QUIRE_CHAT_TEMPLATE_PARAMS_INIT;
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
-    quire_chat_template *tmpl;
-    quire_chat_prompt *prompt;
+    struct quire_chat_render_args input = QUIRE_CHAT_INPUT_INIT;
+    struct quire_chat_template *tmpl;
+    struct quire_chat_prompt *prompt;
     (void)state;
     const char *source = "{% for i in range(100) %}{{ 'ten chars.' }}{% endfor %}";
     const struct {
@@ -347,10 +347,10 @@ static const char busy_template[] =
 static quire_status render_busy(const struct quire_allocator *a)
 {
     struct quire_chat_template_params params = QUIRE_CHAT_TEMPLATE_PARAMS_INIT;
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
+    struct quire_chat_render_args input = QUIRE_CHAT_INPUT_INIT;
     struct quire_error err = QUIRE_ERROR_INIT;
-    quire_chat_template *tmpl;
-    quire_chat_prompt *prompt;
+    struct quire_chat_template *tmpl;
+    struct quire_chat_prompt *prompt;
     params.allocator = a;
     input.messages_json = "[{\"role\":\"user\",\"content\":\" hello there \"},"
                           "{\"role\":\"assistant\",\"content\":\"\u00e9t\u00e9 \\\"q\\\"\"}]";
@@ -400,7 +400,7 @@ static void test_memory_limits(void **state)
     size_t ok = 0, limited = 0;
     (void)state;
     for (size_t limit = 4096; limit < 200000; limit += 4096) {
-        quire_chat_template *tmpl;
+        struct quire_chat_template *tmpl;
         fail_alloc_init(&f, 0, false);
         params.allocator = &f.hooks;
         params.max_memory_bytes = limit;
@@ -417,8 +417,8 @@ static void test_memory_limits(void **state)
 
 /* --- threads --- */
 struct job {
-    const quire_chat_template *tmpl;
-    const struct quire_chat_input *input;
+    const struct quire_chat_template *tmpl;
+    const struct quire_chat_render_args *input;
     const char *expected;
     int wrong;
 };
@@ -427,7 +427,7 @@ static void *render_often(void *arg)
 {
     struct job *job = arg;
     for (int i = 0; i < 50; i++) {
-        quire_chat_prompt *prompt = NULL;
+        struct quire_chat_prompt *prompt = NULL;
         if (quire_chat_template_render(job->tmpl, job->input, &prompt, NULL) != QUIRE_OK ||
             strcmp(quire_chat_prompt_text(prompt, NULL), job->expected) != 0)
             job->wrong++;
@@ -439,14 +439,14 @@ static void *render_often(void *arg)
 static void test_threads(void **state)
 {
     enum { N = 4 };
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
+    struct quire_chat_render_args input = QUIRE_CHAT_INPUT_INIT;
     struct job jobs[N];
     pthread_t threads[N];
-    quire_chat_prompt *prompt;
+    struct quire_chat_prompt *prompt;
     (void)state;
     input.messages_json =
         "[{\"role\":\"user\",\"content\":\"hello\"},{\"role\":\"assistant\",\"content\":\"a b\"}]";
-    quire_chat_template *tmpl = parse(busy_template);
+    struct quire_chat_template *tmpl = parse(busy_template);
     assert_status(QUIRE_OK, quire_chat_template_render(tmpl, &input, &prompt, NULL));
     for (int i = 0; i < N; i++) {
         jobs[i] = (struct job){ tmpl, &input, quire_chat_prompt_text(prompt, NULL), 0 };
