@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine.c - opening and closing an engine, and what it says about itself. */
+/* engine.c - opens and closes an engine; its sizes and defaults. */
 #include "base/alloc.h"
 #include "base/error.h"
-#include "engine/engine_impl.h"
+#include "engine/capacity.h"
+#include "engine/prompt.h"
 #include "engine/request.h"
-#include "engine/sizes.h"
+#include "engine/step.h"
 #include "format/gguf.h"
 #include "model/load/weights.h"
 #include "tokenizer/vocab_spec.h"
 #include <math.h>
-#include <time.h>
 
 enum { DEFAULT_REQUESTS = 16, MAX_REQUESTS = 256 };
 
@@ -64,19 +64,18 @@ static quire_status open_threads(struct quire_engine *e, const struct quire_engi
     return QUIRE_OK;
 }
 
-static quire_status check_kind(enum quire_model_kind kind, const char *arch,
-                               struct quire_error *err)
+static quire_status check_model_kind(enum quire_model_kind kind, const char *arch,
+                                     struct quire_error *err)
 {
     if (kind == QUIRE_MODEL_ENCODER)
         return qr_fail(
             err, QUIRE_E_UNSUPPORTED,
-            "architecture '%s' is an encoder: it makes embeddings, it does not generate text",
+            "architecture '%s' is an encoder: it computes embeddings and does not generate text",
             arch);
     if (kind == QUIRE_MODEL_ENCODER_DECODER)
-        return qr_fail(
-            err, QUIRE_E_UNSUPPORTED,
-            "architecture '%s' is an encoder-decoder: the engine generates with decoders only",
-            arch);
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "architecture '%s' is an encoder-decoder: the engine runs decoders only",
+                       arch);
     return QUIRE_OK;
 }
 
@@ -99,13 +98,13 @@ static quire_status open_model(struct quire_engine *e, const struct quire_engine
     QR_TRY(quire_model_open(&mp, &e->model, err));
     struct quire_model_info mi = { .struct_size = sizeof mi };
     QR_TRY(quire_model_info(e->model, &mi));
-    return check_kind(mi.kind, mi.arch, err);
+    return check_model_kind(mi.kind, mi.arch, err);
 }
 
-/* What cannot be had before the model is opened may be missing because the model is of a kind that has no use for it:
- * then that is what the user wants to know. */
-static quire_status explain(const struct quire_engine_params *p, quire_status status,
-                            struct quire_error *err)
+/* Replaces a tokenizer or template error by the unsupported model kind where that is its cause: an
+ * encoder may lack both. */
+static quire_status prefer_kind_error(const struct quire_engine_params *p, quire_status status,
+                                      struct quire_error *err)
 {
     const struct qr_weights_params wp = { .path = p->model_path,
                                           .memory = p->model_path ? NULL : p->model_data,
@@ -115,13 +114,13 @@ static quire_status explain(const struct quire_engine_params *p, quire_status st
     if (status == QUIRE_E_NOMEM || qr_weights_open(&wp, &w, NULL) != QUIRE_OK)
         return status;
     const struct qr_model_config *c = qr_weights_config(w);
-    const quire_status kind = check_kind((enum quire_model_kind)c->kind, c->arch, err);
+    const quire_status kind = check_model_kind((enum quire_model_kind)c->kind, c->arch, err);
     qr_weights_close(w);
     return kind == QUIRE_OK ? status : kind;
 }
 
-/* The tokenizer comes first: it is quick, and a model whose text cannot be read need not be
- * loaded. */
+/* Runs before the model is opened: it takes little time, and its failure saves loading
+ * the weights. */
 static quire_status open_tokenizer(struct quire_engine *e, const struct quire_engine_params *p,
                                    struct quire_error *err)
 {
@@ -138,7 +137,7 @@ static quire_status open_tokenizer(struct quire_engine *e, const struct quire_en
     return s;
 }
 
-/* Tokens that end an answer, found once. */
+/* Lists the end-of-generation tokens. */
 static quire_status list_eog(struct quire_engine *e, struct quire_error *err)
 {
     const size_t n = quire_tokenizer_n_vocab(e->tokenizer);
@@ -173,16 +172,16 @@ static void context_params(struct quire_engine *e, struct quire_context_params *
     cp->allocator = e->allocator;
 }
 
-/* Without QUIRE_KV_TOUCH this takes address space only. */
-static quire_status reserve_pool(struct quire_engine *e, const struct qr_engine_sizes *sizes,
-                                 const struct quire_engine_params *p, struct quire_error *err)
+/* Without QUIRE_KV_TOUCH this reserves address space only. */
+static quire_status create_kv_cache(struct quire_engine *e, const struct qr_capacity *capacity,
+                                    const struct quire_engine_params *p, struct quire_error *err)
 {
     const bool lock = p->flags & QUIRE_ENGINE_LOCK_CACHE && !e->dry_run;
     const struct quire_kv_config config = {
         .struct_size = sizeof config,
-        .block_size = sizes->block_size,
-        .groups = sizes->groups,
-        .n_groups = sizes->n_groups,
+        .block_size = capacity->block_size,
+        .groups = capacity->groups,
+        .n_groups = capacity->n_groups,
         .flags = lock ? QUIRE_KV_TOUCH | QUIRE_KV_LOCK : 0,
         .allocator = p->allocator,
         .logger = p->logger,
@@ -191,7 +190,7 @@ static quire_status reserve_pool(struct quire_engine *e, const struct qr_engine_
     return quire_kv_create(&config, &e->kv, err);
 }
 
-/* Everything a step needs beside the cache. */
+/* Allocates everything a step needs besides the KV cache. */
 static quire_status reserve_step(struct quire_engine *e, struct quire_error *err)
 {
     struct quire_context_params cp;
@@ -207,7 +206,7 @@ static quire_status reserve_step(struct quire_engine *e, struct quire_error *err
                                     : qr_fail(err, QUIRE_E_NOMEM, "no memory for requests");
 }
 
-static quire_status set_info(struct quire_engine *e, const struct qr_engine_sizes *sizes,
+static quire_status set_info(struct quire_engine *e, const struct qr_capacity *capacity,
                              const struct quire_engine_params *p)
 {
     struct quire_model_info mi = { .struct_size = sizeof mi };
@@ -215,31 +214,32 @@ static quire_status set_info(struct quire_engine *e, const struct qr_engine_size
     e->vocab_size = mi.vocab_size;
     e->info = (struct quire_engine_info){
         .struct_size = sizeof e->info,
-        .context_length = sizes->context_length,
-        .model_context_length = sizes->model_context_length,
-        .block_size = sizes->block_size,
+        .context_length = capacity->context_length,
+        .model_context_length = capacity->model_context_length,
+        .block_size = capacity->block_size,
         .n_threads = quire_threads_count(e->threads),
-        .max_step_tokens = sizes->max_step_tokens,
+        .max_step_tokens = capacity->max_step_tokens,
         .k_dtype = p->k_dtype,
         .v_dtype = p->v_dtype,
         .weight_bytes = mi.weight_bytes,
-        .kv_bytes = sizes->kv_bytes,
-        .kv_budget = sizes->budget,
-        .available_bytes = sizes->available,
+        .kv_bytes = capacity->kv_bytes,
+        .kv_budget = capacity->budget,
+        .available_bytes = capacity->available,
         .has_chat_template = e->chat_template != NULL,
     };
-    if (sizes->context_length > sizes->model_context_length)
-        qr_log(p->logger, QUIRE_LOG_WARN, "context of %u tokens: the model was made for %u",
-               sizes->context_length, sizes->model_context_length);
+    if (capacity->context_length > capacity->model_context_length)
+        qr_log(p->logger, QUIRE_LOG_WARN, "context of %u tokens exceeds the model's %u",
+               capacity->context_length, capacity->model_context_length);
     return QUIRE_OK;
 }
 
+/* Sets info.context_bytes. */
 static quire_status measure_step(struct quire_engine *e, struct quire_error *err)
 {
     struct quire_context_params cp;
     context_params(e, &cp);
     QR_TRY(quire_context_bytes(e->model, &cp, &e->info.context_bytes, err));
-    /* the logits, and what the sampler keeps per token */
+    /* logits, and 16 bytes of the sampler per token of the vocabulary */
     e->info.context_bytes += (uint64_t)e->vocab_size * (sizeof(float) + 16);
     return QUIRE_OK;
 }
@@ -252,21 +252,21 @@ static quire_status open_parts(struct quire_engine *e, const struct quire_engine
     if (s == QUIRE_OK)
         s = qr_prompt_open_template(e, p->chat_template, err);
     if (s != QUIRE_OK)
-        return explain(p, s, err);
+        return prefer_kind_error(p, s, err);
     QR_TRY(open_model(e, p, err));
-    struct qr_engine_sizes sizes;
-    QR_TRY(qr_engine_sizes_init(&sizes, e->model, p, err));
-    s = set_info(e, &sizes, p);
+    struct qr_capacity capacity;
+    QR_TRY(qr_capacity_init(&capacity, e->model, p, err));
+    s = set_info(e, &capacity, p);
     if (s == QUIRE_OK)
-        s = reserve_pool(e, &sizes, p, err);
-    qr_engine_sizes_free(&sizes);
+        s = create_kv_cache(e, &capacity, p, err);
+    qr_capacity_free(&capacity);
     if (s == QUIRE_OK)
         s = measure_step(e, err);
     if (s == QUIRE_OK)
         s = list_eog(e, err);
     if (s == QUIRE_OK && !e->dry_run)
         return reserve_step(e, err);
-    quire_kv_destroy(e->kv); /* a dry run needed it to measure the rest */
+    quire_kv_destroy(e->kv); /* a dry run creates it only to measure the context */
     e->kv = NULL;
     return s;
 }
@@ -307,7 +307,8 @@ void quire_engine_close(struct quire_engine *e)
     quire_sampler_destroy(e->sampler);
     quire_context_destroy(e->context);
     quire_kv_destroy(e->kv);
-    (void)quire_model_close(e->model); /* its only context is gone */
+    /* fails only while contexts exist, and the only one is destroyed */
+    (void)quire_model_close(e->model);
     qr_prompt_close_template(e);
     quire_tokenizer_close(e->tokenizer);
     quire_threads_destroy(e->own_threads);
@@ -353,27 +354,8 @@ quire_status quire_engine_sampling_default(const struct quire_engine *engine,
         s.repetition_penalty = mi.repetition_penalty;
     if (mi.top_k >= 0)
         s.top_k = mi.top_k;
-    /* a file's nonsense must not make every request fail */
+    /* ignores invalid recommendations: they would fail every request */
     if (quire_sampling_validate(&s, engine->vocab_size, NULL) == QUIRE_OK)
         *sampling = s;
     return QUIRE_OK;
-}
-
-quire_status qr_engine_enter(struct quire_engine *e, struct quire_error *err)
-{
-    if (__atomic_exchange_n(&e->busy, true, __ATOMIC_ACQUIRE))
-        return qr_fail(err, QUIRE_E_BUSY, "another call on this engine is running");
-    return QUIRE_OK;
-}
-
-void qr_engine_leave(struct quire_engine *e)
-{
-    __atomic_store_n(&e->busy, false, __ATOMIC_RELEASE);
-}
-
-double qr_engine_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }

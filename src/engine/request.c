@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* request.c - the life of a request: submit, cancel, end. */
+/* request.c - submit, cancel and finish requests. */
 #include "engine/request.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "engine/call_guard.h"
+#include "engine/clock.h"
+#include "engine/prompt.h"
 #include <string.h>
 
 void quire_request_params_default(struct quire_request_params *params)
@@ -47,38 +50,36 @@ static quire_status copy_bias(const struct quire_engine *e, struct qr_request *r
                 : qr_fail(err, QUIRE_E_NOMEM, "no memory for %u logit biases", s->n_logit_bias);
 }
 
-/* Fills a free slot; on failure it holds what qr_request_free() frees. */
+/* Fills a free slot; after a failure the caller passes it to qr_request_free(). */
 static quire_status prepare(struct quire_engine *e, struct qr_request *r,
                             const struct quire_request_params *p, struct quire_error *err)
 {
     *r = (struct qr_request){ .flags = p->flags, .stream = p->stream, .sampling = p->sampling };
     QR_TRY(copy_bias(e, r, err));
-    const uint32_t text_flags =
-        p->flags & QUIRE_REQUEST_SHOW_SPECIAL ? QUIRE_DETOKENIZE_SPECIAL : 0;
-    /* a plain prompt is continued in the middle of its text; an answer in a conversation is a
-     * text of its own */
+    const uint32_t special = p->flags & QUIRE_REQUEST_SHOW_SPECIAL ? QUIRE_DETOKENIZE_SPECIAL : 0;
+    /* a completion continues the text of its prompt; a chat reply is a text of its own */
     const uint32_t continues = p->messages ? 0 : QUIRE_DETOKENIZE_CONTINUES;
-    QR_TRY(qr_answer_init(&r->answer, e->tokenizer, text_flags | continues, p->stop, p->n_stop,
-                          e->allocator, err));
+    QR_TRY(qr_output_text_init(&r->output, e->tokenizer, special | continues, p->stop, p->n_stop,
+                               e->allocator, err));
     struct qr_prompt prompt;
-    QR_TRY(qr_prompt_make(e, p, &prompt, err));
+    QR_TRY(qr_prompt_create(e, p, &prompt, err));
     r->tokens = prompt.tokens;
     r->capacity = prompt.capacity;
     r->n_prompt = r->n_tokens = r->n_polled = prompt.n;
-    r->max_chosen = p->max_tokens;
+    r->max_output = p->max_tokens;
     return QUIRE_OK;
 }
 
 static quire_status submit(struct quire_engine *e, const struct quire_request_params *p,
                            quire_request_id *id, struct quire_error *err)
 {
-    qr_request_reap(e);
+    qr_request_free_reported(e);
     uint32_t slot = 0;
     while (slot < e->n_requests && e->requests[slot].state != QR_REQUEST_FREE)
         slot++;
     if (slot == e->n_requests)
         return qr_fail(err, QUIRE_E_AGAIN,
-                       "%u requests are waiting, running or not polled to their end",
+                       "%u requests are waiting, running or finished but not polled",
                        e->n_requests);
     struct qr_request *r = &e->requests[slot];
     const quire_status s = prepare(e, r, p, err);
@@ -86,10 +87,10 @@ static quire_status submit(struct quire_engine *e, const struct quire_request_pa
         qr_request_free(e, r);
         return s;
     }
-    /* ids rise with time, and name their slot */
+    /* ids rise in submission order; id % n_requests is the slot */
     r->id = ++e->n_submitted * e->n_requests + slot;
     r->state = QR_REQUEST_WAITING;
-    r->submitted = qr_engine_now();
+    r->submit_time = qr_clock_now();
     __atomic_store_n(&r->tag, r->id * 2, __ATOMIC_RELEASE);
     *id = r->id;
     return QUIRE_OK;
@@ -109,19 +110,19 @@ quire_status quire_engine_submit(struct quire_engine *engine,
     return s;
 }
 
-/* Touches one word and nothing else: it may interrupt any other call. */
+/* Accesses only the atomic tag: it may run in a signal handler and beside any other call. */
 quire_status quire_request_cancel(struct quire_engine *engine, quire_request_id id)
 {
     if (!engine || !engine->requests)
         return QUIRE_E_INVALID_ARG;
     struct qr_request *r = &engine->requests[id % engine->n_requests];
-    uint64_t live = id * 2;
+    uint64_t tag = id * 2;
     if (id == 0 || id > UINT64_MAX / 2)
         return QUIRE_E_RANGE;
-    if (__atomic_compare_exchange_n(&r->tag, &live, live | 1, false, __ATOMIC_RELAXED,
+    if (__atomic_compare_exchange_n(&r->tag, &tag, tag | 1, false, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED))
         return QUIRE_OK;
-    return live == (id * 2 | 1) ? QUIRE_OK : QUIRE_E_RANGE;
+    return tag == (id * 2 | 1) ? QUIRE_OK : QUIRE_E_RANGE;
 }
 
 bool qr_request_cancelled(const struct qr_request *r)
@@ -129,29 +130,29 @@ bool qr_request_cancelled(const struct qr_request *r)
     return __atomic_load_n(&r->tag, __ATOMIC_RELAXED) & 1;
 }
 
-void qr_request_end(struct qr_request *r, enum quire_finish_reason reason)
+void qr_request_finish(struct qr_request *r, enum quire_finish_reason reason)
 {
-    r->state = QR_REQUEST_ENDED;
+    r->state = QR_REQUEST_FINISHED;
     r->reason = reason;
     __atomic_store_n(&r->tag, 0, __ATOMIC_RELEASE);
 }
 
-void qr_request_finish(struct qr_request *r, enum quire_finish_reason reason)
+void qr_request_flush_and_finish(struct qr_request *r, enum quire_finish_reason reason)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
-    const quire_status s = qr_answer_finish(&r->answer, &err);
-    r->text_moved = true;
+    const quire_status s = qr_output_text_flush(&r->output, &err);
+    r->text_event_due = true;
     if (s != QUIRE_OK)
         qr_request_fail(r, s, &err);
     else
-        qr_request_end(r, reason);
+        qr_request_finish(r, reason);
 }
 
 void qr_request_fail(struct qr_request *r, quire_status status, const struct quire_error *err)
 {
     r->error = *err;
     r->error.code = status;
-    qr_request_end(r, QUIRE_FINISH_ERROR);
+    qr_request_finish(r, QUIRE_FINISH_ERROR);
 }
 
 void qr_request_free(struct quire_engine *e, struct qr_request *r)
@@ -159,16 +160,16 @@ void qr_request_free(struct quire_engine *e, struct qr_request *r)
     if (r->sampling.n_logit_bias)
         qr_free(e->allocator, (void *)(uintptr_t)r->sampling.logit_bias, r->sampling.n_logit_bias,
                 sizeof(struct quire_logit_bias));
-    qr_answer_free(&r->answer);
+    qr_output_text_free(&r->output);
     qr_free(e->allocator, r->tokens, r->capacity, sizeof *r->tokens);
     __atomic_store_n(&r->tag, 0, __ATOMIC_RELEASE);
     *r = (struct qr_request){ .state = QR_REQUEST_FREE };
 }
 
-void qr_request_reap(struct quire_engine *e)
+void qr_request_free_reported(struct quire_engine *e)
 {
     for (uint32_t i = 0; i < e->n_requests; i++)
-        if (e->requests[i].state == QR_REQUEST_DELIVERED)
+        if (e->requests[i].state == QR_REQUEST_REPORTED)
             qr_request_free(e, &e->requests[i]);
 }
 

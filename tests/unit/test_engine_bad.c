@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_engine_bad.c - the engine and everything that can go wrong. */
+/* test_engine_bad.c - error paths of the engine: arguments, capacity, allocation
+ * failure, reentry. */
 #include "engine_requests.h"
 
 static void test_sizes(void **state)
@@ -32,7 +33,7 @@ static void test_sizes(void **state)
     assert_int_equal(dry.context_bytes, wet.context_bytes);
     quire_engine_close(e);
 
-    /* the budget bounds an automatic context, and refuses a fixed one */
+    /* kv_bytes bounds an automatic context and rejects a larger explicit one */
     ep.kv_bytes = dry.kv_bytes / 2;
     e = open_with(&ep);
     assert_status(QUIRE_OK, quire_engine_info(e, &wet));
@@ -54,7 +55,7 @@ static void test_sizes(void **state)
     assert_non_null(strstr(err.msg, "block_size"));
 }
 
-/* Models that do not generate are refused for that, also where the tokenizer is missing. */
+/* Encoders and encoder-decoders are rejected for their kind, even without a tokenizer. */
 static void test_wrong_kind(void **state)
 {
     static const char *const models[][2] = { { "bert-bf16.gguf", "'bert' is an encoder:" },
@@ -77,8 +78,8 @@ static void test_wrong_kind(void **state)
         assert_null(e);
         assert_int_equal(f.live_count, 0);
     }
-    const struct quire_engine_params ep =
-        params_for("../llama"); /* a decoder: the reason is the tokenizer */
+    /* a decoder: the missing tokenizer is reported */
+    const struct quire_engine_params ep = params_for("../llama");
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_engine *e;
     assert_int_not_equal(quire_engine_open(&ep, &e, &err), QUIRE_OK);
@@ -194,13 +195,13 @@ static void test_bad_submit(void **state)
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_submit(NULL, &p, &id, NULL));
     struct quire_event ev = { .struct_size = 1 };
     assert_status(QUIRE_E_MISUSE, quire_engine_poll(e, &ev, NULL));
-    struct result r; /* still usable */
-    ask(e, &p, &r);
+    struct result r; /* the engine is still usable */
+    generate(e, &p, &r);
     assert_true(r.n_tokens >= 1);
     quire_engine_close(e);
 }
 
-/* Weights that make NaN end the request, not the engine. */
+/* An infinite logit fails the request, not the engine. */
 static void test_numeric_failure(void **state)
 {
     (void)state;
@@ -209,20 +210,20 @@ static void test_numeric_failure(void **state)
     struct quire_engine *e = open_model("llama-f32.gguf");
     const struct quire_request_params p = greedy("hello", 4);
     struct quire_request_params bad = p;
-    bad.sampling.presence_penalty =
-        -3e38f; /* drives logits out of range once a token was seen twice over */
+    /* the sum of both overflows to infinity for a token that was seen */
+    bad.sampling.presence_penalty = -3e38f;
     bad.sampling.frequency_penalty = -3e38f;
     struct result r;
-    ask(e, &bad, &r);
+    generate(e, &bad, &r);
     assert_int_equal(r.done.reason, QUIRE_FINISH_ERROR);
     assert_int_equal(r.done.status, QUIRE_E_NUMERIC);
     assert_true(r.done.message[0]);
-    ask(e, &p, &r);
+    generate(e, &p, &r);
     assert_int_not_equal(r.done.reason, QUIRE_FINISH_ERROR);
     quire_engine_close(e);
 }
 
-/* ---- Memory */
+/* ---- Allocation failure */
 
 static void test_no_memory(void **state)
 {
@@ -253,11 +254,11 @@ static void test_no_memory(void **state)
         if (s != QUIRE_OK) {
             assert_int_equal(s, QUIRE_E_NOMEM);
         } else {
-            /* from here on nothing is allocated */
+            /* steps allocate nothing */
             const size_t calls = f.calls;
             worked = calls < at;
             struct result r;
-            finish(e, id, &r);
+            run_one(e, id, &r);
             assert_int_equal(f.calls, calls);
             assert_int_not_equal(r.done.reason, QUIRE_FINISH_ERROR);
         }
@@ -267,7 +268,7 @@ static void test_no_memory(void **state)
     }
 }
 
-/* An allocator that calls back into the engine, as a host's logging hook might. */
+/* An allocator that reenters the engine, as a logging hook of a host might. */
 static struct quire_engine *reentered;
 static quire_status reentry;
 
@@ -297,8 +298,8 @@ static void test_reentry(void **state)
     reentered = NULL;
     assert_int_equal(reentry, QUIRE_E_BUSY);
     struct result r;
-    finish(e, id, &r);
-    quire_engine_close(e); /* and with a request that is still in line */
+    run_one(e, id, &r);
+    quire_engine_close(e); /* next: close with a waiting request */
     e = open_with(&ep);
     (void)submit(e, &p);
     quire_engine_close(e);
