@@ -112,7 +112,8 @@ bool wait_readable(int fd, void (*on_signal)(void *user), void *user)
         struct pollfd p = { .fd = fd, .events = POLLIN };
         /* any other failure is reported by the following read */
         readable = ppoll(&p, 1, NULL, &before) > 0 || errno != EINTR;
-        if (!readable && presses == consumed)
+        /* not for Ctrl-C, also one that the handler of libedit has raised again and is pending */
+        if (!readable && interrupts_count() == consumed)
             on_signal(user);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
