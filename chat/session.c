@@ -15,7 +15,7 @@
 #include <sys/random.h>
 #include <sysexits.h>
 
-static void log_message(void *user, quire_log_level level, quire_status code, const char *msg)
+static void log_message(void *user, enum quire_log_level level, quire_status code, const char *msg)
 {
     const struct options *o = user;
     (void)code;
@@ -58,8 +58,8 @@ static void set_sampling(struct session *s)
 {
     const struct options *o = s->options;
     struct quire_sampling_params *p = &s->settings.sampling;
-    if (quire_engine_sampling_default(s->engine, p) != QUIRE_OK)
-        quire_sampling_params_default(p);
+    if (quire_engine_default_sampling(s->engine, p) != QUIRE_OK)
+        quire_sampling_params_init(p, sizeof *p);
     const struct {
         float given, *field;
     } reals[] = {
@@ -112,7 +112,7 @@ static int open_engine(struct session *s, const char *template, const struct qui
     const struct options *o = s->options;
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_engine_params p;
-    quire_engine_params_default(&p);
+    quire_engine_params_init(&p, sizeof p);
     p.model_path = o->model;
     if (!o->model)
         p.model_data = bundled_model(&p.model_bytes);
@@ -205,7 +205,7 @@ static bool poll_events(struct session *s, struct quire_event *done)
     struct quire_event ev = { .struct_size = sizeof ev };
     while (quire_engine_poll(s->engine, &ev, NULL) == QUIRE_OK && ev.kind != QUIRE_EVENT_NONE) {
         if (ev.kind == QUIRE_EVENT_PROMPT) {
-            show_prefill_progress(ev.usage.prompt_done, ev.usage.prompt_tokens);
+            show_prefill_progress(ev.usage->prompt_done, ev.usage->prompt_tokens);
             continue;
         }
         clear_progress();
@@ -255,7 +255,7 @@ static enum turn_result generate(struct session *s, size_t n, const char *text, 
 {
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_request_params request;
-    quire_request_params_default(&request);
+    quire_request_params_init(&request, sizeof request);
     struct quire_chat_message *messages = calloc(n + 1, sizeof *messages);
     for (size_t i = 0; messages && i < n; i++)
         messages[i] = (struct quire_chat_message){ .role = s->conversation.messages[i].role,
@@ -290,9 +290,9 @@ static enum turn_result generate(struct session *s, size_t n, const char *text, 
                       s->info.context_length);
     s->last = done.usage;
     s->n_answers++;
-    s->total_prompt += done.usage.prompt_tokens;
-    s->total_cached += done.usage.cached_tokens;
-    s->total_completion += done.usage.completion_tokens;
+    s->total_prompt += done.usage->prompt_tokens;
+    s->total_cached += done.usage->cached_tokens;
+    s->total_completion += done.usage->completion_tokens;
     return done.reason == QUIRE_FINISH_CANCELLED ? TURN_CANCELLED : TURN_DONE;
 }
 

@@ -24,7 +24,7 @@ static quire_status kv_bytes_for(struct qr_capacity *c, uint32_t context, uint64
     for (uint32_t g = 0; g < c->n_groups; g++)
         c->groups[g].n_blocks = qr_sequence_blocks_needed(
             c->block_size, c->groups[g].sliding_window, context, step, MAX_ROLLBACK_TOKENS);
-    struct quire_kv_config config = { .struct_size = sizeof config, .block_size = c->block_size };
+    struct quire_kv_params config = { .struct_size = sizeof config, .block_size = c->block_size };
     config.groups = c->groups;
     config.n_groups = c->n_groups;
     struct quire_kv_memory memory = { .struct_size = sizeof memory };

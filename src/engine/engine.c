@@ -18,7 +18,7 @@ void quire_engine_params_default(struct quire_engine_params *params)
     if (!params)
         return;
     struct quire_threads_params threads;
-    quire_threads_params_default(&threads);
+    quire_threads_params_init(&threads, sizeof threads);
     *params = (struct quire_engine_params){
         .struct_size = sizeof *params,
         .thread_backend = threads.backend,
@@ -55,7 +55,7 @@ static quire_status open_threads(struct quire_engine *e, const struct quire_engi
     if (p->threads)
         return QUIRE_OK;
     struct quire_threads_params tp;
-    quire_threads_params_default(&tp);
+    quire_threads_params_init(&tp, sizeof tp);
     tp.backend = p->thread_backend;
     tp.n_threads = p->n_threads;
     tp.allocator = p->allocator;
@@ -83,7 +83,7 @@ static quire_status open_model(struct quire_engine *e, const struct quire_engine
                                struct quire_error *err)
 {
     struct quire_model_params mp;
-    quire_model_params_default(&mp);
+    quire_model_params_init(&mp, sizeof mp);
     mp.path = p->model_path;
     mp.data = p->model_data;
     mp.data_bytes = p->model_bytes;
@@ -125,7 +125,7 @@ static quire_status open_tokenizer(struct quire_engine *e, const struct quire_en
                                    struct quire_error *err)
 {
     if (p->model_path) {
-        struct quire_tokenizer_options options = QUIRE_TOKENIZER_OPTIONS_INIT;
+        struct quire_tokenizer_params options = { .struct_size = sizeof options };
         options.allocator = p->allocator;
         options.logger = p->logger;
         return quire_tokenizer_open(p->model_path, &options, &e->tokenizer, err);
@@ -140,7 +140,7 @@ static quire_status open_tokenizer(struct quire_engine *e, const struct quire_en
 /* Lists the end-of-generation tokens. */
 static quire_status list_eog(struct quire_engine *e, struct quire_error *err)
 {
-    const size_t n = quire_tokenizer_n_vocab(e->tokenizer);
+    const size_t n = quire_tokenizer_vocab_size(e->tokenizer);
     e->n_text_tokens = n < e->vocab_size ? (uint32_t)n : e->vocab_size;
     for (int pass = 0; pass < 2; pass++) { /* count, then fill */
         uint32_t found = 0;
@@ -162,7 +162,7 @@ static quire_status list_eog(struct quire_engine *e, struct quire_error *err)
 
 static void context_params(struct quire_engine *e, struct quire_context_params *cp)
 {
-    quire_context_params_default(cp);
+    quire_context_params_init(cp, sizeof *cp);
     cp->kv = e->kv;
     cp->threads = e->threads;
     cp->max_tokens = e->info.max_step_tokens;
@@ -177,7 +177,7 @@ static quire_status create_kv_cache(struct quire_engine *e, const struct qr_capa
                                     const struct quire_engine_params *p, struct quire_error *err)
 {
     const bool lock = p->flags & QUIRE_ENGINE_LOCK_CACHE && !e->dry_run;
-    const struct quire_kv_config config = {
+    const struct quire_kv_params config = {
         .struct_size = sizeof config,
         .block_size = capacity->block_size,
         .groups = capacity->groups,
@@ -335,12 +335,12 @@ const struct quire_tokenizer *quire_engine_tokenizer(const struct quire_engine *
     return engine ? engine->tokenizer : NULL;
 }
 
-quire_status quire_engine_sampling_default(const struct quire_engine *engine,
+quire_status quire_engine_default_sampling(const struct quire_engine *engine,
                                            struct quire_sampling_params *sampling)
 {
     if (!engine || !sampling)
         return QUIRE_E_INVALID_ARG;
-    quire_sampling_params_default(sampling);
+    quire_sampling_params_init(sampling, sizeof *sampling);
     struct quire_model_info mi = { .struct_size = sizeof mi };
     QR_TRY(quire_model_info(engine->model, &mi));
     struct quire_sampling_params s = *sampling;

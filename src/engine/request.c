@@ -14,7 +14,7 @@ void quire_request_params_default(struct quire_request_params *params)
         return;
     *params = (struct quire_request_params){ .struct_size = sizeof *params,
                                              .text_flags = QUIRE_ENCODE_ADD_BOS };
-    quire_sampling_params_default(&params->sampling);
+    quire_sampling_params_init(&params->sampling, sizeof params->sampling);
 }
 
 static quire_status check_params(const struct quire_engine *e, const struct quire_request_params *p,
@@ -173,7 +173,7 @@ void qr_request_free_reported(struct quire_engine *e)
             qr_request_free(e, &e->requests[i]);
 }
 
-uint32_t quire_engine_active(const struct quire_engine *engine)
+uint32_t quire_engine_active_count(const struct quire_engine *engine)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; engine && i < engine->n_requests; i++)

@@ -273,7 +273,7 @@ static int32_t draw(const struct candidate *list, size_t n, double max, double t
 /* Computes s->logits from the step and returns the most likely token, or -1 with QUIRE_E_NUMERIC
  * when all logits are -infinity or one is NaN or +infinity. */
 static int32_t process_logits(struct quire_sampler *s, const struct quire_sampling_params *p,
-                              const struct quire_sampling_step *step, struct quire_error *err)
+                              const struct quire_sample_args *step, struct quire_error *err)
 {
     memcpy(s->logits, step->logits, s->n_vocab * sizeof *s->logits);
     for (uint32_t i = 0; i < p->n_logit_bias; i++)
@@ -299,8 +299,8 @@ static int32_t process_logits(struct quire_sampler *s, const struct quire_sampli
     return best;
 }
 
-quire_status quire_sampler_choose(struct quire_sampler *s, const struct quire_sampling_params *p,
-                                  const struct quire_sampling_step *step, int32_t *token,
+quire_status quire_sampler_sample(struct quire_sampler *s, const struct quire_sampling_params *p,
+                                  const struct quire_sample_args *step, int32_t *token,
                                   struct quire_error *err)
 {
     if (!token)

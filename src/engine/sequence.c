@@ -42,7 +42,7 @@ quire_status qr_sequence_init(struct qr_sequence *s, struct quire_kv_cache *kv, 
 static void free_blocks(struct qr_sequence *s, uint32_t group, uint32_t begin, uint32_t end)
 {
     if (begin < end)
-        (void)!quire_kv_free(s->kv, group, s->groups[group].block_table + begin, end - begin, NULL);
+        (void)!quire_kv_release(s->kv, group, s->groups[group].block_table + begin, end - begin, NULL);
 }
 
 void qr_sequence_clear(struct qr_sequence *s)
@@ -80,7 +80,7 @@ uint32_t qr_sequence_reuse_prefix(struct qr_sequence *s, const int32_t *tokens, 
         s->prefix_groups[i] = (struct quire_kv_prefix_group){ g->window, g->first_block,
                                                               g->end_block - g->first_block, NULL };
     }
-    const struct quire_kv_prefix prefix = { .struct_size = sizeof prefix,
+    const struct quire_kv_prefix_args prefix = { .struct_size = sizeof prefix,
                                             .block_size = s->block_size,
                                             .n_tokens = common,
                                             .groups = s->prefix_groups,
@@ -111,7 +111,7 @@ quire_status qr_sequence_reserve(struct qr_sequence *s, uint32_t n, struct quire
         const uint32_t want = end - g->end_block;
         const uint32_t first_in_window =
             quire_kv_first_block(s->block_size, g->window, s->n_tokens);
-        while (quire_kv_free_count(s->kv, i) < want && g->first_block < first_in_window &&
+        while (quire_kv_free_block_count(s->kv, i) < want && g->first_block < first_in_window &&
                g->first_block < g->end_block) {
             free_blocks(s, i, g->first_block, g->first_block + 1);
             g->first_block++;

@@ -35,7 +35,7 @@ static quire_status build_batch(struct quire_engine *e, uint32_t n, struct quire
     for (uint32_t i = 0; i < s->n_groups; i++) {
         const struct qr_sequence_group *g = &s->groups[i];
         int64_t *slots = e->batch.slot_mapping + (size_t)i * e->batch.max_tokens;
-        const struct quire_kv_slot_map map = {
+        const struct quire_kv_slot_args map = {
             .struct_size = sizeof map,
             .block_size = s->block_size,
             .block_table = g->block_table + g->first_block,
@@ -68,14 +68,14 @@ static quire_status forward(struct quire_engine *e, const struct qr_request *r, 
     const uint32_t rope_length = r->n_tokens;
     const struct quire_attention_batch batch = {
         .struct_size = sizeof batch,
-        .num_seqs = 1,
+        .n_seqs = 1,
         .query_start_loc = query_start,
         .seq_lens = &length,
         .n_groups = e->batch.n_groups,
         .groups = e->batch.groups,
     };
     const uint32_t last_row = n - 1;
-    const struct quire_model_step step = {
+    const struct quire_forward_args step = {
         .struct_size = sizeof step,
         .batch = &batch,
         .token_ids = r->tokens + r->n_computed,
@@ -130,7 +130,7 @@ static quire_status sample_token(struct quire_engine *e, struct qr_request *r,
                                  struct quire_error *err)
 {
     mask_logits(e, r);
-    const struct quire_sampling_step step = {
+    const struct quire_sample_args step = {
         .struct_size = sizeof step,
         .logits = e->logits,
         .history = r->tokens,
@@ -141,7 +141,7 @@ static quire_status sample_token(struct quire_engine *e, struct qr_request *r,
         .index = r->n_tokens,
     };
     int32_t token;
-    QR_TRY(quire_sampler_choose(e->sampler, &r->sampling, &step, &token, err));
+    QR_TRY(quire_sampler_sample(e->sampler, &r->sampling, &step, &token, err));
     return append_token(e, r, token, err);
 }
 

@@ -51,7 +51,7 @@ struct quire_engine {
     struct quire_threads *own_threads;
     struct quire_model *model;
     struct quire_tokenizer *tokenizer;
-    quire_chat_template *chat_template; /* NULL: none, or it failed with template_error */
+    struct quire_chat_template *chat_template; /* NULL: none, or it failed with template_error */
     struct quire_error template_error;
     char *special_tokens_json;
     struct quire_kv_cache *kv;

@@ -23,7 +23,7 @@ static inline struct quire_engine_params params_for(const char *model)
     static char path[4200];
     snprintf(path, sizeof path, "%s/goldens/gguf/%s", shared_dir(), model);
     struct quire_engine_params p;
-    quire_engine_params_default(&p);
+    quire_engine_params_init(&p, sizeof p);
     p.model_path = path;
     p.n_threads = 2;
     p.thread_backend = QUIRE_THREADS_PTHREAD;
@@ -49,7 +49,7 @@ static inline struct quire_engine *open_model(const char *model)
 static inline struct quire_request_params greedy(const char *text, uint32_t max_tokens)
 {
     struct quire_request_params p;
-    quire_request_params_default(&p);
+    quire_request_params_init(&p, sizeof p);
     p.text = text;
     p.text_size = strlen(text);
     p.max_tokens = max_tokens;

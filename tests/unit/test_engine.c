@@ -15,10 +15,10 @@ static void test_generate(void **state)
     assert_int_equal(r.done.reason, QUIRE_FINISH_LENGTH);
     assert_false(r.done.context_full);
     assert_int_equal(r.n_tokens, 20);
-    assert_int_equal(r.done.usage.completion_tokens, 20);
-    assert_int_equal(r.done.usage.prompt_done, r.done.usage.prompt_tokens);
-    assert_true(r.done.usage.prompt_tokens > 20 && r.done.usage.prompt_seconds > 0);
-    assert_int_equal(quire_engine_active(e), 0);
+    assert_int_equal(r.done.usage->completion_tokens, 20);
+    assert_int_equal(r.done.usage->prompt_done, r.done.usage->prompt_tokens);
+    assert_true(r.done.usage->prompt_tokens > 20 && r.done.usage->prompt_seconds > 0);
+    assert_int_equal(quire_engine_active_count(e), 0);
     /* incremental detokenization agrees with decoding all tokens at once */
     char text[4096];
     size_t size;
@@ -67,7 +67,7 @@ static void test_batch_invariance(void **state)
             /* again, as a prefix-cache hit */
             generate(e, &p, &again);
             assert_same(&first, &again);
-            assert_int_equal(again.done.usage.cached_tokens, again.done.usage.prompt_tokens - 1);
+            assert_int_equal(again.done.usage->cached_tokens, again.done.usage->prompt_tokens - 1);
             assert_memory_equal(logits, e->logits, n * sizeof *logits);
             quire_engine_close(e);
         }
@@ -106,10 +106,10 @@ static void test_prefix_cache(void **state)
             struct quire_request_params p = greedy(prompts[i], 30);
             p.flags = QUIRE_REQUEST_IGNORE_EOS;
             generate(e, &p, &reused);
-            any_hit |= reused.done.usage.cached_tokens > 4;
+            any_hit |= reused.done.usage->cached_tokens > 4;
             struct quire_engine *fresh = open_model(models[m]);
             generate(fresh, &p, &cold);
-            assert_int_equal(cold.done.usage.cached_tokens, 0);
+            assert_int_equal(cold.done.usage->cached_tokens, 0);
             assert_same(&reused, &cold);
             assert_memory_equal(e->logits, fresh->logits, e->vocab_size * sizeof(float));
             quire_engine_close(fresh);
@@ -120,7 +120,7 @@ static void test_prefix_cache(void **state)
         generate(e, &p, &r);
         p.flags = QUIRE_REQUEST_NO_REUSE;
         generate(e, &p, &r);
-        assert_int_equal(r.done.usage.cached_tokens, 0);
+        assert_int_equal(r.done.usage->cached_tokens, 0);
         quire_engine_close(e);
     }
 }
@@ -164,13 +164,13 @@ static void test_sliding_window(void **state)
              * recomputes */
             p.n_tokens = N - 250;
             generate(e, &p, &r);
-            assert_int_equal(r.done.usage.cached_tokens, N - 251);
+            assert_int_equal(r.done.usage->cached_tokens, N - 251);
             p.n_tokens = N;
             generate(e, &p, &r);
             assert_same(&first, &r);
             p.n_tokens = 30;
             generate(e, &p, &r);
-            assert_int_equal(r.done.usage.cached_tokens, 0);
+            assert_int_equal(r.done.usage->cached_tokens, 0);
             quire_engine_close(e);
         }
     }
@@ -183,7 +183,7 @@ static void test_sampling(void **state)
         skip();
     struct quire_engine *e = open_model("llama-q8_0.gguf");
     struct quire_request_params p = greedy(story, 16);
-    assert_status(QUIRE_OK, quire_engine_sampling_default(e, &p.sampling));
+    assert_status(QUIRE_OK, quire_engine_default_sampling(e, &p.sampling));
     p.sampling.temperature = 1;
     p.sampling.seed = 11;
     struct result a, b;
@@ -290,7 +290,7 @@ static void test_cancel(void **state)
     /* while waiting: the outputs of the others are unchanged */
     const quire_request_id queue[] = { submit(e, &p), submit(e, &p), submit(e, &p) }, a = queue[0];
     static struct result results[3];
-    assert_int_equal(quire_engine_active(e), 3);
+    assert_int_equal(quire_engine_active_count(e), 3);
     assert_status(QUIRE_OK, quire_request_cancel(e, queue[1]));
     assert_status(QUIRE_OK, quire_request_cancel(e, queue[1]));
     run_to_completion(e, queue, 3, results);
@@ -339,7 +339,7 @@ static void test_events(void **state)
     quire_request_id none = 1;
     assert_status(QUIRE_E_AGAIN, quire_engine_submit(e, &p, &none, NULL));
     assert_int_equal(none, 0);
-    while (quire_engine_active(e))
+    while (quire_engine_active_count(e))
         assert_status(QUIRE_OK, quire_engine_step(e, NULL));
     assert_status(QUIRE_E_AGAIN,
                   quire_engine_submit(e, &p, &none, NULL)); /* finished, not polled */
@@ -386,13 +386,13 @@ static void test_messages(void **state)
     /* one BOS, from the template; special tokens in user text are not parsed */
     const struct quire_tokenizer *t = quire_engine_tokenizer(e);
     const int32_t bos = quire_tokenizer_special(t, QUIRE_SPECIAL_BOS);
-    const uint32_t n = r.done.usage.prompt_tokens;
+    const uint32_t n = r.done.usage->prompt_tokens;
     assert_int_equal(e->sequence.tokens[0], bos);
     for (uint32_t i = 1; i < n; i++)
         assert_false(quire_tokenizer_is_special(t, e->sequence.tokens[i]));
     p.n_messages = 3;
     generate(e, &p, &r); /* the next turn hits the prefix cache */
-    assert_true(r.done.usage.cached_tokens > 10);
+    assert_true(r.done.usage->cached_tokens > 10);
     p.n_messages = 0;
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_submit(e, &p, &id, &err));
     quire_engine_close(e);

@@ -21,7 +21,7 @@ static void test_sizes(void **state)
     const struct quire_request_params p = greedy("x", 1);
     assert_status(QUIRE_E_MISUSE, quire_engine_submit(e, &p, &id, NULL));
     assert_status(QUIRE_OK, quire_engine_step(e, NULL));
-    assert_int_equal(quire_engine_active(e), 0);
+    assert_int_equal(quire_engine_active_count(e), 0);
     struct quire_event ev = { .struct_size = sizeof ev };
     assert_status(QUIRE_OK, quire_engine_poll(e, &ev, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_request_cancel(e, 17));
@@ -111,8 +111,8 @@ static void test_bad_open(void **state)
     struct quire_engine_params p;
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_engine *e = (void *)1;
-    quire_engine_params_default(&p);
-    quire_engine_params_default(NULL);
+    quire_engine_params_init(&p, sizeof p);
+    quire_engine_params_init(NULL, sizeof *NULL);
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&p, &e, &err));
     assert_null(e);
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(NULL, &e, &err));
@@ -131,11 +131,11 @@ static void test_bad_open(void **state)
     quire_engine_close(NULL);
     assert_null(quire_engine_model(NULL));
     assert_null(quire_engine_tokenizer(NULL));
-    assert_int_equal(quire_engine_active(NULL), 0);
+    assert_int_equal(quire_engine_active_count(NULL), 0);
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_info(NULL, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_step(NULL, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_poll(NULL, NULL, NULL));
-    assert_status(QUIRE_E_INVALID_ARG, quire_engine_sampling_default(NULL, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_default_sampling(NULL, NULL));
     assert_string_equal(quire_finish_reason_name(QUIRE_FINISH_STOP), "stop");
     assert_string_equal(quire_finish_reason_name((enum quire_finish_reason)99), "");
 }
@@ -155,7 +155,7 @@ static void test_bad_submit(void **state)
         assert_status(status, quire_engine_submit(e, &p, &id, &err));                              \
         assert_non_null(strstr(err.msg, word));                                                    \
         assert_int_equal(id, 0);                                                                   \
-        assert_int_equal(quire_engine_active(e), 0);                                               \
+        assert_int_equal(quire_engine_active_count(e), 0);                                               \
         p = good;                                                                                  \
     } while (0)
     p.text = NULL;
