@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule.c - which request the next step serves, and the step itself. */
+/* scheduler.c - picks the request of the next step: first come, first served. */
 #include "base/error.h"
+#include "engine/call_guard.h"
 #include "engine/request.h"
+#include "engine/step.h"
 
-/* Cancelled requests end here, wherever they are in line. Then the oldest active one goes on:
- * requests are served one after another. */
+/* Finishes cancelled requests wherever they are in the queue and returns the oldest active one, or
+ * NULL. */
 static struct qr_request *next_request(struct quire_engine *e)
 {
     struct qr_request *next = NULL;
@@ -13,7 +15,7 @@ static struct qr_request *next_request(struct quire_engine *e)
         if (!qr_request_is_active(r))
             continue;
         if (qr_request_cancelled(r))
-            qr_request_finish(r, QUIRE_FINISH_CANCELLED);
+            qr_request_flush_and_finish(r, QUIRE_FINISH_CANCELLED);
         else if (!next || r->id < next->id)
             next = r;
     }
@@ -25,7 +27,7 @@ quire_status quire_engine_step(struct quire_engine *engine, struct quire_error *
     if (!engine)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "engine is NULL");
     QR_TRY(qr_engine_enter(engine, err));
-    qr_request_reap(engine);
+    qr_request_free_reported(engine);
     struct qr_request *r = next_request(engine);
     if (r)
         qr_step_run(engine, r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* save.c - conversations as JSON files. */
-#include "conversation.h"
+/* conversation_file.c - saves and loads conversations as JSON files. */
+#include "conversation_file.h"
 #include "numbers.h"
 #include "terminal.h"
 #include <errno.h>
@@ -18,8 +18,8 @@ enum { VERSION = 1, MAX_FILE = 64 << 20 };
 
 /* ---- To JSON */
 
-/* The shortest decimal number that gives the same float back: 0.8, not 0.800000012. */
-static json_t *short_real(float value)
+/* The shortest decimal that round-trips to the same float: 0.8, not 0.800000012. */
+static json_t *shortest_real(float value)
 {
     double v = value;
     for (int digits = 6; digits <= 9; digits++) {
@@ -38,11 +38,11 @@ static json_t *settings_to_json(const struct settings *s)
     for (uint32_t i = 0; stop && i < s->n_stop; i++)
         json_array_append_new(stop, json_string(s->stop[i]));
     return json_pack("{s:o*, s:i, s:o*, s:o*, s:o*, s:o*, s:o*, s:i, s:I, s:i, s:o*}",
-                     "temperature", short_real(p->temperature), "top_k", (int)p->top_k, "top_p",
-                     short_real(p->top_p), "min_p", short_real(p->min_p), "repeat_penalty",
-                     short_real(p->repetition_penalty), "presence_penalty",
-                     short_real(p->presence_penalty), "frequency_penalty",
-                     short_real(p->frequency_penalty), "repeat_last_n", (int)p->penalty_last_n,
+                     "temperature", shortest_real(p->temperature), "top_k", (int)p->top_k, "top_p",
+                     shortest_real(p->top_p), "min_p", shortest_real(p->min_p), "repeat_penalty",
+                     shortest_real(p->repetition_penalty), "presence_penalty",
+                     shortest_real(p->presence_penalty), "frequency_penalty",
+                     shortest_real(p->frequency_penalty), "repeat_last_n", (int)p->penalty_last_n,
                      "seed", (json_int_t)p->seed, "max_tokens", (int)s->max_tokens, "stop", stop);
 }
 
@@ -66,7 +66,8 @@ static bool sync_folder(const char *path)
     const int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return false;
-    const bool ok = fsync(fd) == 0 || errno == EINVAL; /* some file systems cannot */
+    const bool ok =
+        fsync(fd) == 0 || errno == EINVAL; /* file systems without fsync of directories */
     close(fd);
     return ok;
 }
@@ -78,7 +79,7 @@ static bool write_file(const char *path, const json_t *root)
         errno = ENAMETOOLONG;
         return false;
     }
-    unlink(temporary); /* left over from a crash */
+    unlink(temporary); /* left behind by a crash */
     const int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0)
         return false;
@@ -88,9 +89,9 @@ static bool write_file(const char *path, const json_t *root)
     ok = close(fd) == 0 && ok;
     ok = ok && rename(temporary, path) == 0 && sync_folder(path);
     if (!ok) {
-        const int why = errno;
+        const int saved_errno = errno;
         unlink(temporary);
-        errno = why;
+        errno = saved_errno;
     }
     return ok;
 }
@@ -100,21 +101,21 @@ bool conversation_save(const char *path, const struct conversation *c, const str
 {
     json_t *root = to_json(c, s, model);
     if (!root) {
-        complain("cannot save: out of memory");
+        print_message("cannot save: out of memory");
         return false;
     }
     const bool ok = write_file(path, root);
     if (!ok)
-        complain("cannot save %s: %s", path, strerror(errno));
+        print_message("cannot save %s: %s", path, strerror(errno));
     json_decref(root);
     return ok;
 }
 
 /* ---- From JSON */
 
-static bool bad_file(const char *path, const char *what)
+static bool report_bad_file(const char *path, const char *what)
 {
-    complain("cannot load %s: %s", path, what);
+    print_message("cannot load %s: %s", path, what);
     return false;
 }
 
@@ -133,7 +134,7 @@ static bool read_messages(const json_t *list, struct conversation *out)
     return json_is_array(list);
 }
 
-/* A number that may be left out. */
+/* Optional number. */
 static bool read_real(const json_t *object, const char *key, float *out)
 {
     const json_t *v = json_object_get(object, key);
@@ -173,9 +174,12 @@ static bool read_settings(const json_t *o, struct settings *out)
     out->max_tokens = (int32_t)max;
     size_t i;
     json_t *item;
-    json_array_foreach(json_object_get(o, "stop"), i,
-                       item) if (!json_is_string(item) || !*json_string_value(item) ||
-                                 !settings_add_stop(out, json_string_value(item))) return false;
+    json_array_foreach(json_object_get(o, "stop"), i, item)
+    {
+        if (!json_is_string(item) || !*json_string_value(item) ||
+            !settings_add_stop(out, json_string_value(item)))
+            return false;
+    }
     struct quire_error err = QUIRE_ERROR_INIT;
     return quire_sampling_validate(p, 1, &err) == QUIRE_OK;
 }
@@ -183,9 +187,9 @@ static bool read_settings(const json_t *o, struct settings *out)
 static json_t *read_file(const char *path)
 {
     struct stat st;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hang us */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* do not block on a FIFO */
     if (fd < 0 || fstat(fd, &st) != 0) {
-        bad_file(path, strerror(errno));
+        report_bad_file(path, strerror(errno));
         if (fd >= 0)
             close(fd);
         return NULL;
@@ -193,9 +197,9 @@ static json_t *read_file(const char *path)
     json_error_t error;
     json_t *root = NULL;
     if (!S_ISREG(st.st_mode) || st.st_size > MAX_FILE)
-        bad_file(path, "not a file of a conversation");
+        report_bad_file(path, "not a conversation file");
     else if (!(root = json_loadfd(fd, JSON_REJECT_DUPLICATES, &error)))
-        complain("cannot load %s: line %d: %s", path, error.line, error.text);
+        print_message("cannot load %s: line %d: %s", path, error.line, error.text);
     close(fd);
     return root;
 }
@@ -208,19 +212,19 @@ bool conversation_load(const char *path, struct conversation *c, struct settings
     struct conversation messages = { 0 };
     struct settings settings = { .sampling = s->sampling, .max_tokens = s->max_tokens };
     const char *format = json_string_value(json_object_get(root, "format"));
-    const char *wrong = NULL;
+    const char *problem = NULL;
     if (!format || strcmp(format, FORMAT) != 0 ||
         json_integer_value(json_object_get(root, "version")) != VERSION)
-        wrong = "not a conversation of this program";
+        problem = "not a conversation file of this program";
     else if (!read_messages(json_object_get(root, "messages"), &messages))
-        wrong = "its messages are damaged";
+        problem = "invalid messages";
     else if (!read_settings(json_object_get(root, "options"), &settings))
-        wrong = "its options are damaged";
+        problem = "invalid options";
     json_decref(root);
-    if (wrong) {
+    if (problem) {
         conversation_free(&messages);
         settings_free(&settings);
-        return bad_file(path, wrong);
+        return report_bad_file(path, problem);
     }
     conversation_free(c);
     settings_free(s);
