@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* error.c - status texts, error records and the log hook. */
+/* error.c - texts of status codes, error records, the log hook. */
 #include "base/error.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ const char *quire_status_name(quire_status code)
     return "QUIRE_E_?";
 }
 
-/* A record of an older, smaller layout is left alone: its message buffer is not where ours is. */
+/* A record with an older, smaller layout is not written: its message buffer has another offset. */
 static int writable(const struct quire_error *err)
 {
     return err && err->struct_size >= sizeof(struct quire_error);

@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/hash.h"
+#include "base/fnv1a.h"
 #include "format/file.h"
 #include <string.h>
 #include <sys/mman.h>
