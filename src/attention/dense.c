@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/bump.h"
 #include "base/error.h"
-#include "kv/pool.h"
+#include "kv/config.h"
 
 /* What an object of some limits consists of. The parts point to each other. */
 struct design {

@@ -11,7 +11,7 @@
 #define QR_ATTENTION_PLAN_H
 #include "attention/config.h"
 #include "attention/keys.h"
-#include "kv/pool.h"
+#include "kv/types.h"
 
 struct qr_plan_item {
     uint32_t seq, kv_head;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config.c - checks a cache configuration and computes exactly what it takes. */
+/* config.c - validates a cache configuration and computes the exact memory it needs. */
+#include "kv/config.h"
 #include "base/checked.h"
 #include "base/error.h"
-#include "kv/pool.h"
 #include <math.h>
 
 enum {
     DEFAULT_BLOCK_SIZE = 64,
     MAX_BLOCK_SIZE = 65536,
     MAX_GROUPS = 256,
-    MAX_LAYERS = 65535, /* times MAX_HEADS still fits in the 32 bits of a scale count */
+    MAX_LAYERS = 65535, /* MAX_LAYERS * MAX_HEADS fits in 32 bits, the number of scales */
     MAX_HEADS = 65535,
-    GROUP_ALIGN = 4096, /* groups of the pool begin on pages of their own */
-    TABLE_ALIGN = 64,   /* and tables on lines of their own */
+    GROUP_ALIGN = 4096, /* bytes; each group of the pool begins on a page */
+    TABLE_ALIGN = 64,   /* bytes; each table begins on a cache line */
 };
 
 static quire_status check_range(const char *field, uint32_t i, uint32_t value, uint32_t max,
@@ -79,7 +79,7 @@ static quire_status check_group(const struct quire_kv_group_config *g, uint32_t 
                        g->flags);
     if (g->flags & QUIRE_KV_LATENT)
         QR_TRY(check_latent(g, i, err));
-    /* a field that a later version gives a meaning to must not be taken for unset by this one */
+    /* a host compiled for a later version may set a field that is reserved here */
     for (size_t j = 0; j < sizeof g->reserved / sizeof g->reserved[0]; j++)
         if (g->reserved[j])
             return qr_fail(err, QUIRE_E_INVALID_ARG, "groups[%u].reserved[%zu] is not 0", i, j);
@@ -115,8 +115,8 @@ quire_status qr_kv_config_check(const struct quire_kv_config *config, struct qui
     return QUIRE_OK;
 }
 
-/* All tables of a cache lie behind each other in one allocation, so that its size is known before
- * it is asked for. Adds n elements to a running size and tells where they begin. */
+/* Bump allocation of the tables, which share one allocation with the cache object. Adds n elements
+ * to *total; *offset is where they begin. */
 static bool add_table(size_t *total, size_t n, size_t elem, size_t *offset)
 {
     size_t bytes, begin;
@@ -126,7 +126,7 @@ static bool add_table(size_t *total, size_t n, size_t elem, size_t *offset)
     return qr_add_size(begin, bytes, total);
 }
 
-/* Objects beyond PTRDIFF_MAX bytes cannot exist, even where the sum fits in size_t. */
+/* False on overflow, and beyond PTRDIFF_MAX bytes, the maximum size of an object. */
 static bool group_pool(struct qr_kv_group *g, size_t *pool_bytes)
 {
     size_t bytes;
@@ -143,11 +143,12 @@ static bool group_tables(struct qr_kv_group *g, size_t block_size, size_t *total
     size_t n_slots;
     return qr_mul_size(g->n_blocks, block_size, &n_slots) &&
            add_table(total, ((size_t)g->n_blocks + 63) / 64, sizeof *g->free_bits,
-                     &g->at.free_bits) &&
-           add_table(total, g->n_blocks, sizeof *g->owners, &g->at.owners) &&
-           add_table(total, n_slots, sizeof *g->marks, &g->at.marks) &&
-           add_table(total, n_scales, sizeof *g->k_scale, &g->at.k_scale) &&
-           add_table(total, n_scales, sizeof *g->v_scale, &g->at.v_scale) && *total <= PTRDIFF_MAX;
+                     &g->table_offset.free_bits) &&
+           add_table(total, g->n_blocks, sizeof *g->ref_counts, &g->table_offset.ref_counts) &&
+           add_table(total, n_slots, sizeof *g->visited, &g->table_offset.visited) &&
+           add_table(total, n_scales, sizeof *g->k_scale, &g->table_offset.k_scale) &&
+           add_table(total, n_scales, sizeof *g->v_scale, &g->table_offset.v_scale) &&
+           *total <= PTRDIFF_MAX;
 }
 
 quire_status qr_kv_group_size(const struct quire_kv_config *config, uint32_t i,

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.c - creates and destroys a cache, and answers questions about it. */
+/* pool.c - creates, destroys and describes a KV cache. */
 #include "kv/pool.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "kernels/dispatch.h"
+#include "kv/config.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
-enum { TABLE_ALIGN = 64, LINE_ALIGN = 64, HUGE_PAGE = 2 << 20 };
+enum { TABLE_ALIGN = 64, CACHE_LINE = 64, HUGE_PAGE = 2 << 20 };
 
-static size_t pool_align(size_t bytes) { return bytes >= HUGE_PAGE ? HUGE_PAGE : LINE_ALIGN; }
+static size_t pool_align(size_t bytes) { return bytes >= HUGE_PAGE ? HUGE_PAGE : CACHE_LINE; }
 
-/* n given scales spread over [n_layers][n_kv_heads]; dtypes that have no use for them get 1. */
+/* Expands n scales (one, per layer, or per layer and head) to [n_layers][n_kv_heads]. Dtypes
+ * without pool scales get 1. */
 static void fill_scales(float *out, const struct qr_kv_group *g, const struct qr_kv_dtype *type,
                         const float *scales, uint32_t n)
 {
@@ -25,26 +27,26 @@ static void fill_scales(float *out, const struct qr_kv_group *g, const struct qr
     }
 }
 
-/* Turns the offsets of config.c into pointers and makes all blocks free. */
+/* Sets the table pointers from their offsets and puts all blocks on the free list. */
 static void init_group(struct quire_kv_cache *kv, struct qr_kv_group *g,
                        const struct quire_kv_group_config *c)
 {
     char *const tables = (char *)kv;
-    g->free_bits = (uint64_t *)(tables + g->at.free_bits);
-    g->owners = (uint32_t *)(tables + g->at.owners);
-    g->marks = (uint32_t *)(tables + g->at.marks);
-    g->k_scale = (float *)(tables + g->at.k_scale);
-    g->v_scale = (float *)(tables + g->at.v_scale);
+    g->free_bits = (uint64_t *)(tables + g->table_offset.free_bits);
+    g->ref_counts = (uint32_t *)(tables + g->table_offset.ref_counts);
+    g->visited = (uint32_t *)(tables + g->table_offset.visited);
+    g->k_scale = (float *)(tables + g->table_offset.k_scale);
+    g->v_scale = (float *)(tables + g->table_offset.v_scale);
     for (uint32_t b = 0; b < g->n_blocks; b++)
         g->free_bits[b / 64] |= (uint64_t)1 << b % 64;
     fill_scales(g->k_scale, g, g->layout.k_type, c->k_scale, c->n_k_scales);
-    if (g->layout.latent) /* values are parts of keys */
+    if (g->layout.latent) /* values are the first elements of keys */
         fill_scales(g->v_scale, g, g->layout.k_type, c->k_scale, c->n_k_scales);
     else
         fill_scales(g->v_scale, g, g->layout.v_type, c->v_scale, c->n_v_scales);
 }
 
-/* The object with all its tables, but no pool yet. */
+/* Allocates the object with its tables, without the pool. */
 static quire_status make_tables(const struct quire_kv_config *c, struct quire_kv_cache **out,
                                 struct quire_error *err)
 {
@@ -64,14 +66,15 @@ static quire_status make_tables(const struct quire_kv_config *c, struct quire_kv
     kv->n_groups = c->n_groups;
     sizes = (struct qr_kv_sizes){ 0 };
     for (uint32_t i = 0; i < c->n_groups; i++) {
-        (void)qr_kv_group_size(c, i, &sizes, &kv->groups[i], NULL); /* it passed above */
+        (void)qr_kv_group_size(c, i, &sizes, &kv->groups[i], NULL); /* succeeded above */
         init_group(kv, &kv->groups[i], &c->groups[i]);
     }
     *out = kv;
     return QUIRE_OK;
 }
 
-/* Without a flag no page of the pool is touched here: the system finds memory as it is written. */
+/* Allocates the pool. Unless a flag asks for it, no page is touched: the kernel backs pages on
+ * first use. */
 static quire_status make_pool(struct quire_kv_cache *kv, uint32_t flags, struct quire_error *err)
 {
     kv->pool = qr_alloc_aligned(kv->allocator, kv->pool_bytes, pool_align(kv->pool_bytes));
@@ -79,7 +82,8 @@ static quire_status make_pool(struct quire_kv_cache *kv, uint32_t flags, struct 
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a cache of %zu bytes (%zu MiB)",
                        kv->pool_bytes, kv->pool_bytes >> 20);
 #ifdef MADV_HUGEPAGE
-    /* a host's allocator knows better what its memory is; a refusal only costs speed */
+    /* not for memory of a host's allocator, which may be no mapping of its own; failure costs only
+     * speed */
     if (!kv->allocator && kv->pool_bytes >= HUGE_PAGE)
         (void)madvise(kv->pool, kv->pool_bytes & ~(size_t)(HUGE_PAGE - 1), MADV_HUGEPAGE);
 #endif
@@ -163,17 +167,17 @@ quire_status quire_kv_group_get(const struct quire_kv_cache *kv, uint32_t group,
     return QUIRE_OK;
 }
 
-/* A flag, no lock: overlapping changes are a mistake of the host, to report and not to wait for. */
-quire_status qr_kv_enter(struct quire_kv_cache *kv, struct quire_error *err)
+/* A flag instead of a lock: concurrent updates are an error of the host, which is reported. */
+quire_status qr_kv_begin_update(struct quire_kv_cache *kv, struct quire_error *err)
 {
-    if (__atomic_exchange_n(&kv->busy, true, __ATOMIC_ACQUIRE))
+    if (__atomic_exchange_n(&kv->updating, true, __ATOMIC_ACQUIRE))
         return qr_fail(err, QUIRE_E_BUSY, "another call is changing this cache");
     return QUIRE_OK;
 }
 
-void qr_kv_leave(struct quire_kv_cache *kv)
+void qr_kv_end_update(struct quire_kv_cache *kv)
 {
-    __atomic_store_n(&kv->busy, false, __ATOMIC_RELEASE);
+    __atomic_store_n(&kv->updating, false, __ATOMIC_RELEASE);
 }
 
 quire_status qr_kv_check_group(const struct quire_kv_cache *kv, uint32_t group,
@@ -198,25 +202,26 @@ quire_status qr_kv_check_layer(const struct quire_kv_cache *kv, uint32_t group, 
 }
 
 quire_status qr_kv_check_block(const struct qr_kv_group *g, const char *what, size_t i, int32_t id,
-                               uint32_t min, uint32_t max, struct quire_error *err)
+                               uint32_t min_refs, uint32_t max_refs, struct quire_error *err)
 {
     if (id < 0 || (uint32_t)id >= g->n_blocks)
         return qr_fail(err, QUIRE_E_RANGE, "%s[%zu] %d is outside the pool of %u blocks", what, i,
                        id, g->n_blocks);
-    const uint32_t owners = g->owners[id];
-    if (owners >= min && owners <= max)
+    const uint32_t refs = g->ref_counts[id];
+    if (refs >= min_refs && refs <= max_refs)
         return QUIRE_OK;
-    if (owners == 0)
+    if (refs == 0)
         return qr_fail(err, QUIRE_E_MISUSE, "%s[%zu]: block %d is free", what, i, id);
-    return qr_fail(err, QUIRE_E_MISUSE, "%s[%zu]: block %d has %u owners, copy it first", what, i,
-                   id, owners);
+    return qr_fail(err, QUIRE_E_MISUSE, "%s[%zu]: block %d has %u references, copy it first", what,
+                   i, id, refs);
 }
 
-uint32_t qr_kv_new_generation(struct qr_kv_group *g)
+uint32_t qr_kv_next_visit_epoch(struct qr_kv_group *g)
 {
-    if (++g->generation == 0) { /* after 2^32 checks old marks could look fresh */
-        memset(g->marks, 0, (size_t)g->n_blocks * (size_t)g->layout.block_size * sizeof *g->marks);
-        g->generation = 1;
+    if (++g->visit_epoch == 0) { /* wrapped: entries of 2^32 checks ago would look visited */
+        memset(g->visited, 0,
+               (size_t)g->n_blocks * (size_t)g->layout.block_size * sizeof *g->visited);
+        g->visit_epoch = 1;
     }
-    return g->generation;
+    return g->visit_epoch;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - rows of the cache back as f32. */
+/* read.c - reads rows of the cache as f32. */
 #include "base/error.h"
 #include "base/threads.h"
+#include "kv/pool.h"
 #include "kv/rows.h"
 #include <string.h>
 
@@ -42,12 +43,12 @@ static quire_status check_args(struct read_run *r, struct quire_error *err)
     return QUIRE_OK;
 }
 
-/* n values to a float row that need not be aligned. */
+/* Dequantizes n values to `out`, which may be misaligned. */
 static void store_row(const struct qr_kernels *kernels, const struct qr_kv_dtype *type,
                       const void *codes, float scale, float *out, size_t n)
 {
     float buffer[QR_KV_MAX_HEAD_SIZE];
-    type->widen(kernels, buffer, codes, scale, n);
+    type->dequantize(kernels, buffer, codes, scale, n);
     memcpy(out, buffer, n * sizeof *out);
 }
 

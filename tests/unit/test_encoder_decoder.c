@@ -227,7 +227,7 @@ static void shared_source(void **state)
         set_step(&s, 0, 2, target, 0, 10, both);
         forward(&s);
         assert_memory_equal(alone, both, 20 * vocab * sizeof *alone);
-        expect_error(QUIRE_E_MISUSE, "owners", encode(&s, 0, 1, &len, source, NULL, err));
+        expect_error(QUIRE_E_MISUSE, "references", encode(&s, 0, 1, &len, source, NULL, err));
         free(alone);
         free(both);
         close_scene(&s);
