@@ -82,8 +82,7 @@ static quire_status make_pool(struct quire_kv_cache *kv, uint32_t flags, struct 
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a cache of %zu bytes (%zu MiB)",
                        kv->pool_bytes, kv->pool_bytes >> 20);
 #ifdef MADV_HUGEPAGE
-    /* not for memory of a host's allocator, which may be no mapping of its own; failure costs only
-     * speed */
+    /* a host's allocator decides on huge pages itself; a failed madvise costs only speed */
     if (!kv->allocator && kv->pool_bytes >= HUGE_PAGE)
         (void)madvise(kv->pool, kv->pool_bytes & ~(size_t)(HUGE_PAGE - 1), MADV_HUGEPAGE);
 #endif

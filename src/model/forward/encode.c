@@ -2,6 +2,7 @@
 /* encode.c - the public call of the encoder: checks a pass, puts it as a step over the private pool, and runs it. */
 #include "base/error.h"
 #include "base/threads.h"
+#include "model/groups.h"
 #include "model/forward/context.h"
 #include <quire/attention.h>
 #include <string.h>

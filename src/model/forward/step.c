@@ -2,6 +2,7 @@
 /* step.c - the public forward call: checks a step, builds its plan, and runs it on the team. */
 #include "base/error.h"
 #include "base/threads.h"
+#include "model/groups.h"
 #include "model/forward/stage.h"
 #include <quire/attention.h>
 #include <string.h>

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weights_identity.c - tells one source of weights from another without reading all of it. */
+/* source_identity.c - identifies the files that weights come from without reading all of them. */
+#include "model/load/source_identity.h"
 #include "base/error.h"
 #include "base/fnv1a.h"
 #include "format/file.h"
-#include "model/load/weights_internal.h"
+#include "format/gguf.h"
+#include "format/safetensors.h"
+#include "model/load/weights_source.h"
 #include <string.h>
 
 static uint64_t hash_u64(uint64_t h, uint64_t v) { return qr_fnv1a(h, &v, sizeof v); }
@@ -41,12 +44,12 @@ void qr_weights_identify(const struct qr_weights *w, struct qr_source_id *id)
 quire_status qr_weights_hash(const struct qr_weights *w, const struct qr_weight *weight,
                              uint64_t *h, struct quire_error *err)
 {
-    enum { SAMPLE = 1024 };
-    uint8_t sample[SAMPLE];
-    const uint64_t unit = weight->unit_bytes, bytes = unit < SAMPLE ? unit : SAMPLE;
+    enum { SAMPLE_BYTES = 1024 };
+    uint8_t sample[SAMPLE_BYTES];
+    const uint64_t unit = weight->unit_bytes, bytes = unit < SAMPLE_BYTES ? unit : SAMPLE_BYTES;
     QR_TRY(qr_weights_read_source(w, weight->tensor, weight->first_byte, bytes, sample, err));
-    const uint64_t place[] = { weight->tensor, weight->first_byte, weight->unit_bytes,
-                               weight->group,  weight->stride,     weight->column_bytes };
-    *h = qr_fnv1a(qr_fnv1a(*h, place, sizeof place), sample, (size_t)bytes);
+    const uint64_t location[] = { weight->tensor, weight->first_byte, weight->unit_bytes,
+                                  weight->group,  weight->stride,     weight->column_bytes };
+    *h = qr_fnv1a(qr_fnv1a(*h, location, sizeof location), sample, (size_t)bytes);
     return QUIRE_OK;
 }
