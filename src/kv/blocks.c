@@ -5,7 +5,7 @@
  * possible, and otherwise places it where it has room to grow. Allocation is deterministic: the
  * same calls return the same ids. */
 #include "base/error.h"
-#include "kv/pool.h"
+#include "kv/check.h"
 #include <string.h>
 
 /* First block at or after `from` that is free (want_free) or in use; n_blocks when there is none.

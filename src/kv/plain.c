@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/threads.h"
-#include "kv/pool.h"
+#include "kv/check.h"
 #include "kv/rows.h"
 #include <string.h>
 

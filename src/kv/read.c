@@ -2,7 +2,7 @@
 /* read.c - reads rows of the cache as f32. */
 #include "base/error.h"
 #include "base/threads.h"
-#include "kv/pool.h"
+#include "kv/check.h"
 #include "kv/rows.h"
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* slots.c - slot mappings: from token positions to slots, and their validation. */
 #include "kv/slots.h"
 #include "base/error.h"
-#include "kv/pool.h"
+#include "kv/check.h"
 
 uint32_t quire_kv_first_block(uint32_t block_size, uint32_t window, uint32_t n_past)
 {

@@ -3,7 +3,7 @@
 #include "kv/write.h"
 #include "base/error.h"
 #include "base/threads.h"
-#include "kv/pool.h"
+#include "kv/check.h"
 #include "kv/rows.h"
 #include "kv/slots.h"
 #include <string.h>

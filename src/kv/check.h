@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.h - checks of arguments that name a group, layer or block, and the update flag. */
-#ifndef QR_KV_POOL_H
-#define QR_KV_POOL_H
+/* check.h - checks of groups, layers and blocks that arguments name, and of concurrent updates. */
+#ifndef QR_KV_CHECK_H
+#define QR_KV_CHECK_H
 #include "kv/types.h"
 
 /* Begins a call that changes the cache. QUIRE_E_BUSY when another such call is running. */
