@@ -15,11 +15,9 @@ enum qr_kv_scaling {
 
 struct qr_kv_dtype {
     const char *name;
-    size_t bytes; /* of one element */
-    /* elements interleaved in one layout step (layout.h): d's of a token in K, tokens of a d in
-     * V */
-    int interleave;
-    bool cells; /* a step is divided into 64-byte cells */
+    size_t bytes;   /* of one element */
+    int interleave; /* elements per layout step: d's of a token in K, tokens of a d in V */
+    bool cells;     /* a step is divided into 64-byte cells */
     enum qr_kv_scaling scaling;
     float max_finite; /* 0 unless scaling is QR_KV_POOL_SCALE */
     /* Convert a row of n values with the kernels of an ISA level. Elements are aligned to their
