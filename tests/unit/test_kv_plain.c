@@ -292,7 +292,7 @@ static void rejects(struct quire_kv_cache *kv, const struct quire_kv_plain_args 
 static void rejects_each(struct quire_kv_cache *kv, const struct quire_kv_plain_args *ok,
                          void *tensor)
 {
-    const int32_t unowned[] = { 0, 3 }, beyond[] = { 0, 4 }, low[] = { -1, 0 },
+    const int32_t unused[] = { 0, 3 }, beyond[] = { 0, 4 }, low[] = { -1, 0 },
                   plain_low[] = { 0, -1 }, plain_high[] = { 2, 0 };
     struct quire_kv_plain_args a;
 #define REJECTS(field, value, code, text)                                                          \
@@ -301,7 +301,7 @@ static void rejects_each(struct quire_kv_cache *kv, const struct quire_kv_plain_
     REJECTS(group, 1, QUIRE_E_INVALID_ARG, "group 1");
     REJECTS(layer, 2, QUIRE_E_INVALID_ARG, "layer 2");
     REJECTS(blocks, NULL, QUIRE_E_INVALID_ARG, "blocks");
-    REJECTS(blocks, unowned, QUIRE_E_MISUSE, "args.blocks[1]: block 3 is free");
+    REJECTS(blocks, unused, QUIRE_E_MISUSE, "args.blocks[1]: block 3 is free");
     REJECTS(blocks, beyond, QUIRE_E_RANGE, "args.blocks[1] 4");
     REJECTS(blocks, low, QUIRE_E_RANGE, "args.blocks[0] -1");
     REJECTS(plain_blocks, plain_low, QUIRE_E_RANGE, "plain_blocks[1] -1");
