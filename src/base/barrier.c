@@ -8,8 +8,8 @@
  * threads of a large team count in clusters first, each on a line of its own and concurrently. The
  * last thread of a cluster then counts for the cluster on the shared line. */
 enum {
-    MAX_CLUSTERS = sizeof((struct quire_barrier *)0)->clusters /
-                   sizeof((struct quire_barrier *)0)->clusters[0],
+    MAX_CLUSTERS = sizeof((struct qr_barrier *)0)->clusters /
+                   sizeof((struct qr_barrier *)0)->clusters[0],
     MIN_CLUSTER_THREADS = 4,   /* clusters are larger only where there would be too many */
     MIN_TWO_LEVEL_THREADS = 8, /* smaller teams count on the shared line alone */
 };
@@ -24,7 +24,7 @@ static bool arrive(uint32_t *arrived, uint32_t n)
 }
 
 /* True for the last thread of the team. */
-static bool arrive_in_team(struct quire_barrier *b, const struct quire_team *team)
+static bool arrive_in_team(struct qr_barrier *b, const struct quire_team *team)
 {
     const uint32_t size = team->size;
     if (size < MIN_TWO_LEVEL_THREADS)
@@ -41,7 +41,7 @@ void quire_team_barrier(const struct quire_team *team)
 {
     if (team->size < 2)
         return;
-    struct quire_barrier *b = team->barrier;
+    struct qr_barrier *b = team->barrier;
     /* the phase cannot change before this thread arrives */
     const uint32_t phase = __atomic_load_n(&b->phase, __ATOMIC_RELAXED);
     if (arrive_in_team(b, team))

@@ -93,7 +93,7 @@ quire_status qr_fail_errno(struct quire_error *err, quire_status code, int errnu
     return code;
 }
 
-void qr_log(const struct quire_logger *logger, quire_log_level level, const char *fmt, ...)
+void qr_log(const struct quire_logger *logger, enum quire_log_level level, const char *fmt, ...)
 {
     if (!logger || !logger->log)
         return;

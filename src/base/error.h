@@ -18,7 +18,7 @@ quire_status qr_fail_errno(struct quire_error *err, quire_status code, int errnu
                            ...) __attribute__((format(printf, 4, 5), cold));
 
 /* Passes a printf-style message to the log hook. No-op when logger or its function is NULL. */
-void qr_log(const struct quire_logger *logger, quire_log_level level, const char *fmt, ...)
+void qr_log(const struct quire_logger *logger, enum quire_log_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Returns the status of expr from the enclosing function unless it is QUIRE_OK. */

@@ -17,7 +17,7 @@ struct quire_threads {
     uint32_t n_threads;
     bool busy;                    /* atomic: a run is in progress */
     struct qr_pthread_team *team; /* NULL: OpenMP, or a single thread */
-    struct quire_barrier barrier;
+    struct qr_barrier barrier;
 };
 
 #if defined(__x86_64__)
@@ -80,7 +80,7 @@ quire_status quire_threads_create(const struct quire_threads_params *params,
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
     struct quire_threads_params p;
-    quire_threads_params_default(&p);
+    quire_threads_params_init(&p, sizeof p);
     if (params) {
         QR_TRY(check_params(params, err));
         p = *params;

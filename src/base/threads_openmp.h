@@ -5,6 +5,6 @@
 #include "base/threads.h"
 
 /* Runs part on a team of at most n_threads in one parallel region. */
-void qr_openmp_run(uint32_t n_threads, struct quire_barrier *barrier, qr_part_fn *part, void *arg);
+void qr_openmp_run(uint32_t n_threads, struct qr_barrier *barrier, qr_part_fn *part, void *arg);
 
 #endif

@@ -25,7 +25,7 @@ struct qr_pthread_team {
     uint32_t spin_shift;                /* of the caller's wait for the end of the run */
     qr_part_fn *part;                   /* NULL: workers exit */
     void *arg;
-    struct quire_barrier *barrier;
+    struct qr_barrier *barrier;
 };
 
 static void *worker_main(void *p)
@@ -83,7 +83,7 @@ static void start(struct qr_pthread_team *t, qr_part_fn *part, void *arg)
     qr_futex_store(&t->generation, t->generation + 1, &t->idle_sleepers);
 }
 
-void qr_pthread_team_run(struct qr_pthread_team *t, struct quire_barrier *barrier, qr_part_fn *part,
+void qr_pthread_team_run(struct qr_pthread_team *t, struct qr_barrier *barrier, qr_part_fn *part,
                          void *arg)
 {
     t->barrier = barrier;

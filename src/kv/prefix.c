@@ -15,7 +15,7 @@ static bool holds(const struct quire_kv_prefix_group *g, uint32_t block)
 /* Longest prefix of at most n tokens that one group holds. The blocks that the query at position n
  * attends to must exist. A missing one ends the prefix before that block; the window of the shorter
  * prefix begins earlier, so the search repeats. */
-static uint32_t group_hit(const struct quire_kv_prefix *p, const struct quire_kv_prefix_group *g,
+static uint32_t group_hit(const struct quire_kv_prefix_args *p, const struct quire_kv_prefix_group *g,
                           uint32_t n)
 {
     if (g->window == 1)
@@ -32,7 +32,7 @@ static uint32_t group_hit(const struct quire_kv_prefix *p, const struct quire_kv
     }
 }
 
-static quire_status check_prefix(const struct quire_kv_prefix *p, const uint32_t *n_tokens,
+static quire_status check_prefix(const struct quire_kv_prefix_args *p, const uint32_t *n_tokens,
                                  struct quire_error *err)
 {
     if (!p || !n_tokens)
@@ -47,7 +47,7 @@ static quire_status check_prefix(const struct quire_kv_prefix *p, const uint32_t
     return QUIRE_OK;
 }
 
-quire_status quire_kv_prefix_hit(const struct quire_kv_prefix *prefix, uint32_t *n_tokens,
+quire_status quire_kv_prefix_hit(const struct quire_kv_prefix_args *prefix, uint32_t *n_tokens,
                                  struct quire_error *err)
 {
     QR_TRY(check_prefix(prefix, n_tokens, err));

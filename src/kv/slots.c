@@ -14,7 +14,7 @@ uint32_t quire_kv_first_block(uint32_t block_size, uint32_t window, uint32_t n_p
 
 /* First position that gets a slot: the window covers the last positions of the sequence, which are
  * absolute. In chunked prefill, n_tokens alone does not determine it. */
-static uint64_t first_mapped(const struct quire_kv_slot_map *m)
+static uint64_t first_mapped(const struct quire_kv_slot_args *m)
 {
     const uint64_t seq_len = m->first_pos + (uint64_t)m->n_tokens;
     const uint64_t in_window = m->window && seq_len > m->window ? seq_len - m->window : 0;
@@ -22,7 +22,7 @@ static uint64_t first_mapped(const struct quire_kv_slot_map *m)
 }
 
 /* Does not read block table entries of positions without a slot: they may be uninitialized. */
-static quire_status check_map(const struct quire_kv_slot_map *m, const int64_t *slots,
+static quire_status check_map(const struct quire_kv_slot_args *m, const int64_t *slots,
                               struct quire_error *err)
 {
     if (!m)
@@ -55,7 +55,7 @@ static quire_status check_map(const struct quire_kv_slot_map *m, const int64_t *
     return QUIRE_OK;
 }
 
-quire_status quire_kv_map_slots(const struct quire_kv_slot_map *map, int64_t *slots,
+quire_status quire_kv_map_slots(const struct quire_kv_slot_args *map, int64_t *slots,
                                 struct quire_error *err)
 {
     QR_TRY(check_map(map, slots, err));
