@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* groups.c - stacks of layers, which layers share a group of the cache or of the plan, and what attention each of them
  * computes. */
+#include "model/groups.h"
 #include "base/error.h"
-#include "model/model.h"
 #include <math.h>
 #include <quire/bias.h>
 

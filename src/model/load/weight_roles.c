@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weights_roles.c - which roles a description has, and the shape of each. */
-#include "model/load/weights_internal.h"
+/* weight_roles.c - the roles that a model configuration implies, and the shape of each. */
+#include "model/load/weight_roles.h"
 
+/* Number of rows or columns in terms of the configuration. */
 enum extent {
     NONE,
     VOCAB,
@@ -113,6 +114,40 @@ static const struct {
     [QR_W_SHARED_DOWN] = { "shared_down", HIDDEN, SHARED_FFN },
 };
 
+bool qr_role_is_matrix(enum qr_weight_role role)
+{
+    switch (role) {
+    case QR_W_TOKEN_EMBD:
+    case QR_W_OUTPUT:
+    case QR_W_POS_EMBD:
+    case QR_W_TYPE_EMBD:
+    case QR_W_HEAD_DENSE:
+    case QR_W_POOLER:
+    case QR_W_ENC_POS_EMBD:
+    case QR_W_CROSS_Q:
+    case QR_W_CROSS_K:
+    case QR_W_CROSS_V:
+    case QR_W_CROSS_O:
+    case QR_W_ATTN_Q:
+    case QR_W_ATTN_K:
+    case QR_W_ATTN_V:
+    case QR_W_ATTN_O:
+    case QR_W_LATENT_Q_A:
+    case QR_W_LATENT_KV_A:
+    case QR_W_FFN_GATE:
+    case QR_W_FFN_UP:
+    case QR_W_FFN_DOWN:
+    case QR_W_ROUTER:
+    case QR_W_SHARED_ROUTER:
+    case QR_W_SHARED_GATE:
+    case QR_W_SHARED_UP:
+    case QR_W_SHARED_DOWN:
+        return true;
+    default:
+        return false;
+    }
+}
+
 bool qr_role_is_stack(enum qr_weight_role role)
 {
     return (role >= QR_W_EXPERT_GATE && role <= QR_W_EXPERT_DOWN_BIAS) ||
@@ -132,7 +167,7 @@ const char *qr_weight_role_name(enum qr_weight_role role)
     return (unsigned)role < QR_W_N_ROLES ? roles[role].name : "unknown role";
 }
 
-/* The validator has bounded every factor, so no product can wrap. */
+/* No product overflows: qr_model_config_validate bounds the factors. */
 static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_config *l, uint8_t e)
 {
     const uint64_t q = (uint64_t)l->n_heads * c->head_dim,
@@ -198,11 +233,11 @@ void qr_role_shape(const struct qr_model_config *cfg, enum qr_weight_role role, 
     *cols = extent(cfg, l, roles[role].cols);
 }
 
-static enum qr_need when(bool condition) { return condition ? QR_NEED_REQUIRED : QR_NEED_NOTHING; }
+static enum qr_presence required_if(bool condition) { return condition ? QR_REQUIRED : QR_ABSENT; }
 
-/* Norms of a sublayer's input and output, by the kind of block. */
-static enum qr_need norm_need(const struct qr_model_config *c, enum qr_weight_role role,
-                              const struct qr_layer_config *l)
+/* Norms of the input and output of a sublayer depend on the kind of block. */
+static enum qr_presence norm_presence(const struct qr_model_config *c, enum qr_weight_role role,
+                                      const struct qr_layer_config *l)
 {
     const bool output =
         c->block == QR_BLOCK_SANDWICH || c->block == QR_BLOCK_OUTPUT || c->block == QR_BLOCK_POST;
@@ -211,69 +246,70 @@ static enum qr_need norm_need(const struct qr_model_config *c, enum qr_weight_ro
     switch (role) {
     case QR_W_ATTN_NORM:
     case QR_W_ATTN_NORM_BIAS:
-        return when(input && !l->bare_input);
+        return required_if(input && !l->bare_input);
     case QR_W_CROSS_NORM:
     case QR_W_CROSS_NORM_BIAS:
-        return when(input && cross);
+        return required_if(input && cross);
     case QR_W_CROSS_POST_NORM:
     case QR_W_CROSS_POST_NORM_BIAS:
-        return when(output && cross);
+        return required_if(output && cross);
     case QR_W_FFN_NORM:
     case QR_W_FFN_NORM_BIAS:
-        return when(input && c->block != QR_BLOCK_PARALLEL1);
+        return required_if(input && c->block != QR_BLOCK_PARALLEL1);
     case QR_W_EMBD_NORM:
     case QR_W_EMBD_NORM_BIAS:
-        return when(c->embedding_norm);
+        return required_if(c->embedding_norm);
     case QR_W_ENC_EMBD_NORM:
     case QR_W_ENC_EMBD_NORM_BIAS:
-        return when(encoder && c->embedding_norm);
+        return required_if(encoder && c->embedding_norm);
     case QR_W_OUTPUT_NORM:
     case QR_W_OUTPUT_NORM_BIAS:
-        return when(qr_model_final_norm(c));
+        return required_if(qr_model_final_norm(c));
     case QR_W_ENC_OUTPUT_NORM:
     case QR_W_ENC_OUTPUT_NORM_BIAS:
-        return when(encoder && qr_model_final_norm(c));
+        return required_if(encoder && qr_model_final_norm(c));
     default:
-        return when(output);
+        return required_if(output);
     }
 }
 
-/* The feed-forward of a layer is either dense or made of experts. */
-static enum qr_need ffn_need(const struct qr_model_config *c, enum qr_weight_role role, bool moe)
+/* The feed-forward network of a layer is dense or a mixture of experts. */
+static enum qr_presence ffn_presence(const struct qr_model_config *c, enum qr_weight_role role,
+                                     bool moe)
 {
     const struct qr_moe_config *m = &c->moe;
     switch (role) {
     case QR_W_FFN_GATE:
-        return when(!moe && c->ffn_gated);
+        return required_if(!moe && c->ffn_gated);
     case QR_W_FFN_GATE_BIAS:
-        return when(!moe && c->ffn_gated && c->bias.ffn_in);
+        return required_if(!moe && c->ffn_gated && c->bias.ffn_in);
     case QR_W_FFN_UP:
     case QR_W_FFN_DOWN:
-        return when(!moe);
+        return required_if(!moe);
     case QR_W_FFN_UP_BIAS:
-        return when(!moe && c->bias.ffn_in);
+        return required_if(!moe && c->bias.ffn_in);
     case QR_W_FFN_DOWN_BIAS:
-        return when(!moe && c->bias.ffn_down);
+        return required_if(!moe && c->bias.ffn_down);
     case QR_W_ROUTER_BIAS:
-        return when(moe && m->router_bias);
+        return required_if(moe && m->router_bias);
     case QR_W_ROUTER_CORRECTION:
-        return when(moe && m->correction);
+        return required_if(moe && m->correction);
     case QR_W_EXPERT_GATE:
-        return when(moe && c->ffn_gated);
+        return required_if(moe && c->ffn_gated);
     case QR_W_EXPERT_GATE_BIAS:
-        return when(moe && c->ffn_gated && m->expert_bias);
+        return required_if(moe && c->ffn_gated && m->expert_bias);
     case QR_W_EXPERT_UP_BIAS:
     case QR_W_EXPERT_DOWN_BIAS:
-        return when(moe && m->expert_bias);
+        return required_if(moe && m->expert_bias);
     case QR_W_SHARED_GATE:
-        return when(moe && m->shared_ffn_size && c->ffn_gated);
+        return required_if(moe && m->shared_ffn_size && c->ffn_gated);
     case QR_W_SHARED_UP:
     case QR_W_SHARED_DOWN:
-        return when(moe && m->shared_ffn_size);
+        return required_if(moe && m->shared_ffn_size);
     case QR_W_SHARED_ROUTER:
-        return when(moe && m->shared_gate);
+        return required_if(moe && m->shared_gate);
     default: /* router, experts */
-        return when(moe);
+        return required_if(moe);
     }
 }
 
@@ -282,89 +318,91 @@ static bool is_ffn_weight(enum qr_weight_role role)
     return (role >= QR_W_FFN_GATE && role <= QR_W_FFN_DOWN_BIAS) || role >= QR_W_ROUTER;
 }
 
-/* Latent attention has its own way to keys and values, and perhaps to queries. */
-static enum qr_need latent_need(const struct qr_mla_config *m, enum qr_weight_role role)
+/* MLA has low-rank projections of keys and values, and in some models of queries. */
+static enum qr_presence latent_presence(const struct qr_mla_config *m, enum qr_weight_role role)
 {
     switch (role) {
     case QR_W_LATENT_Q_A:
     case QR_W_LATENT_Q_NORM:
-        return when(m->q_lora_rank != 0);
+        return required_if(m->q_lora_rank != 0);
     case QR_W_LATENT_UK_ROWS:
-        return when(m->expand);
+        return required_if(m->expand);
     default:
-        return when(m->kv_lora_rank != 0);
+        return required_if(m->kv_lora_rank != 0);
     }
 }
 
-/* Projections of attention, and of cross attention likewise: biases are the same in both. */
-static enum qr_need projection_need(const struct qr_model_config *c, enum qr_weight_role role)
+/* Projections of self attention and cross attention, which have the same biases. */
+static enum qr_presence projection_presence(const struct qr_model_config *c,
+                                            enum qr_weight_role role)
 {
     switch (role) {
     case QR_W_ATTN_Q_BIAS:
     case QR_W_CROSS_Q_BIAS:
-        return when(c->bias.q);
+        return required_if(c->bias.q);
     case QR_W_ATTN_K_BIAS:
     case QR_W_CROSS_K_BIAS:
-        return when(c->bias.k);
+        return required_if(c->bias.k);
     case QR_W_ATTN_V_BIAS:
     case QR_W_CROSS_V_BIAS:
-        return when(c->bias.v);
+        return required_if(c->bias.v);
     case QR_W_ATTN_O_BIAS:
     case QR_W_CROSS_O_BIAS:
-        return when(c->bias.o);
+        return required_if(c->bias.o);
     default:
-        return QR_NEED_REQUIRED;
+        return QR_REQUIRED;
     }
 }
 
-/* What stands before and behind the layers, but for the norms. */
-static enum qr_need global_need(const struct qr_model_config *c, enum qr_weight_role role)
+/* Roles outside of the layers, except norms. */
+static enum qr_presence global_presence(const struct qr_model_config *c, enum qr_weight_role role)
 {
     const bool encoder = c->kind == QR_MODEL_ENCODER;
     switch (role) {
-    /* a head that lies in the file counts, whatever the description says about tying */
+    /* the file decides: an output matrix in it is used even if the config says tied */
     case QR_W_OUTPUT:
-        return c->tied_output || encoder ? QR_NEED_OPTIONAL : QR_NEED_REQUIRED;
+        return c->tied_output || encoder ? QR_OPTIONAL : QR_REQUIRED;
     case QR_W_OUTPUT_BIAS:
-        return c->kind == QR_MODEL_DECODER ? when(c->bias.output) : QR_NEED_OPTIONAL;
+        return c->kind == QR_MODEL_DECODER ? required_if(c->bias.output) : QR_OPTIONAL;
     case QR_W_POS_EMBD:
-        return when(c->learned_positions);
+        return required_if(c->learned_positions);
     case QR_W_ENC_POS_EMBD:
-        return when(c->learned_positions && c->n_encoder_layers);
+        return required_if(c->learned_positions && c->n_encoder_layers);
     case QR_W_TYPE_EMBD:
-        return when(c->n_token_types != 0);
-    case QR_W_HEAD_DENSE: /* encoders come with these, or without */
+        return required_if(c->n_token_types != 0);
+    case QR_W_HEAD_DENSE: /* checkpoints of encoders may lack these */
     case QR_W_HEAD_DENSE_BIAS:
     case QR_W_HEAD_NORM:
     case QR_W_HEAD_NORM_BIAS:
     case QR_W_POOLER:
     case QR_W_POOLER_BIAS:
-        return encoder ? QR_NEED_OPTIONAL : QR_NEED_NOTHING;
+        return encoder ? QR_OPTIONAL : QR_ABSENT;
     default:
-        return QR_NEED_REQUIRED;
+        return QR_REQUIRED;
     }
 }
 
-enum qr_need qr_role_need(const struct qr_model_config *c, enum qr_weight_role role, uint32_t layer)
+enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weight_role role,
+                                  uint32_t layer)
 {
     const struct qr_layer_config *l = &c->layers[role < QR_W_FIRST_LAYER_ROLE ? 0 : layer];
     if (is_ffn_weight(role))
-        return ffn_need(c, role, l->moe);
+        return ffn_presence(c, role, l->moe);
     const bool weights = c->norm != QR_NORM_LAYER_PLAIN;
     const bool qk = c->qk_norm == QR_QK_NORM_HEAD || c->qk_norm == QR_QK_NORM_FULL;
     if (role >= QR_W_LATENT_Q_A && role <= QR_W_LATENT_UV)
-        return latent_need(&c->mla, role);
+        return latent_presence(&c->mla, role);
     switch (role) {
     case QR_W_ATTN_K:
     case QR_W_ATTN_V:
-        return when(c->mla.kv_lora_rank == 0);
+        return required_if(c->mla.kv_lora_rank == 0);
     case QR_W_ATTN_Q_NORM:
     case QR_W_ATTN_K_NORM:
-        return when(qk);
+        return required_if(qk);
     case QR_W_ATTN_SINKS:
-        return when(c->sinks);
+        return required_if(c->sinks);
     case QR_W_ATTN_REL_BIAS:
-        return when(c->relative_buckets && (layer == 0 || layer == c->n_layers));
+        return required_if(c->relative_buckets && (layer == 0 || layer == c->n_layers));
     case QR_W_OUTPUT_NORM:
     case QR_W_EMBD_NORM:
     case QR_W_ENC_OUTPUT_NORM:
@@ -375,7 +413,7 @@ enum qr_need qr_role_need(const struct qr_model_config *c, enum qr_weight_role r
     case QR_W_CROSS_POST_NORM:
     case QR_W_FFN_NORM:
     case QR_W_FFN_POST_NORM:
-        return weights ? norm_need(c, role, l) : QR_NEED_NOTHING;
+        return weights ? norm_presence(c, role, l) : QR_ABSENT;
     case QR_W_OUTPUT_NORM_BIAS:
     case QR_W_EMBD_NORM_BIAS:
     case QR_W_ENC_OUTPUT_NORM_BIAS:
@@ -386,13 +424,13 @@ enum qr_need qr_role_need(const struct qr_model_config *c, enum qr_weight_role r
     case QR_W_CROSS_POST_NORM_BIAS:
     case QR_W_FFN_NORM_BIAS:
     case QR_W_FFN_POST_NORM_BIAS:
-        return weights && c->bias.norm ? norm_need(c, role, l) : QR_NEED_NOTHING;
+        return weights && c->bias.norm ? norm_presence(c, role, l) : QR_ABSENT;
     default:
         if (role < QR_W_FIRST_LAYER_ROLE)
-            return global_need(c, role);
+            return global_presence(c, role);
         if (role >= QR_W_CROSS_Q && role <= QR_W_CROSS_O_BIAS &&
             (l->encoder || !c->n_encoder_layers))
-            return QR_NEED_NOTHING;
-        return projection_need(c, role);
+            return QR_ABSENT;
+        return projection_presence(c, role);
     }
 }

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weights_resolve.c - matches the roles of a description with the tensors of a file, both ways. */
+/* tensor_map.c - maps the roles of a model to the tensors of its files, and reports tensors without
+ * a role. */
+#include "model/load/tensor_map.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "linear/weight_type.h"
-#include "model/load/weights_internal.h"
+#include "model/arch/arch.h"
+#include "model/load/weight_roles.h"
+#include "model/load/weights_source.h"
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Names. Checkpoints of multimodal models keep the language model below a prefix, which two releases of
- * the reference put in two places; base models without a head leave "model." out. */
+/* ---- Names */
 
+/* Multimodal checkpoints put the language model under a prefix, which two releases of the reference
+ * implementation place differently. Base models without a head omit "model.". */
 static const struct {
     const char *strip, *add;
 } prefixes[] = {
@@ -27,7 +32,8 @@ static void apply_prefix(const struct qr_weights *w, char name[QR_NAME_MAX])
         snprintf(name, QR_NAME_MAX, "%.40s%.80s", w->add, plain + n);
 }
 
-/* Rule number nth of a role, as named in this checkpoint. */
+/* Name rule number nth of a role; *name is the tensor name in this checkpoint. NULL if there is
+ * none. */
 static const struct qr_name_rule *rule(const struct qr_weights *w, enum qr_weight_role role,
                                        uint32_t layer, unsigned nth, char name[QR_NAME_MAX])
 {
@@ -46,6 +52,7 @@ static const struct qr_name_rule *rule(const struct qr_weights *w, enum qr_weigh
     return r;
 }
 
+/* Chooses the prefix with which the token embedding exists. */
 static void choose_prefix(struct qr_weights *w)
 {
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
@@ -62,12 +69,13 @@ static void choose_prefix(struct qr_weights *w)
 
 /* ---- Shapes */
 
-/* Where the units of a slice lie: unit u is unit first + u / group * stride + u % group of `whole`. */
+/* Units of a slice of a fused tensor: unit u is unit first + u / group * stride + u % group of the
+ * tensor's `whole` units. See struct qr_weight. */
 struct layout {
     uint64_t first, group, stride, whole;
 };
 
-/* The fused forms of q, k and v: block after block, either one of each or one of each for every kv head. */
+/* Fused QKV: consecutive blocks [q; k; v], one for all heads or one per KV head. */
 static struct layout qkv_layout(const struct qr_model_config *c, const struct qr_layer_config *l,
                                 unsigned slice)
 {
@@ -82,7 +90,7 @@ static struct layout qkv_layout(const struct qr_model_config *c, const struct qr
     return (struct layout){ first, size[part], block, n_blocks * block };
 }
 
-/* W_UK and W_UV of a head lie behind each other. As columns of a transposed matrix, W_UK's come first. */
+/* W_UK and W_UV of a head are consecutive rows. Transposed, they are columns, W_UK's first. */
 static struct layout latent_layout(const struct qr_model_config *c, unsigned slice, uint64_t own)
 {
     const uint64_t both = (uint64_t)c->mla.qk_nope_dim + c->v_head_dim;
@@ -91,7 +99,7 @@ static struct layout latent_layout(const struct qr_model_config *c, unsigned sli
     return (struct layout){ 0, own, own, slice & QR_SLICE_TRANSPOSED ? own : both };
 }
 
-/* `own` is the number of units (rows, of a vector elements) that the role has. */
+/* own: number of units of the role (rows, or elements of a vector). */
 static struct layout slice_layout(const struct qr_weights *w, unsigned slice, uint32_t layer,
                                   uint64_t own)
 {
@@ -116,14 +124,15 @@ static struct layout slice_layout(const struct qr_weights *w, unsigned slice, ui
     }
 }
 
-/* Dimensions that the tensor must have, fastest first. */
+/* Dimensions, fastest first. */
 struct shape {
     uint32_t n;
     uint64_t dims[3];
 };
 
-static struct shape wanted_shape(bool vector, bool transposed, uint64_t whole, uint64_t cols,
-                                 uint32_t experts)
+/* Shape that a tensor of `whole` units must have. */
+static struct shape expected_shape(bool vector, bool transposed, uint64_t whole, uint64_t cols,
+                                   uint32_t experts)
 {
     struct shape s = { 0, { 1, 1, 1 } };
     if (!vector && !transposed)
@@ -165,7 +174,7 @@ static quire_status wrong_shape(const struct qr_source_tensor *t, const struct s
                    t->n_dims, has, want);
 }
 
-/* Vectors must be of plain types: they are read as f32. */
+/* Vectors are read as f32, so their type must not be quantized. */
 static quire_status check_type(const struct qr_source_tensor *t, bool vector,
                                struct quire_error *err)
 {
@@ -189,16 +198,17 @@ static quire_status stored_row_bytes(const struct qr_source_tensor *t, uint32_t 
                    t->name, (unsigned long long)n, t->type_name);
 }
 
-/* ---- Roles to tensors */
+/* ---- Mapping */
 
-/* Is each expert of the stack a tensor of its own? */
-static bool names_experts(const struct qr_name_rule *r)
+/* True if each expert has a tensor, with a number in its name. */
+static bool tensor_per_expert(const struct qr_name_rule *r)
 {
     const char *layer = strstr(r->pattern, "%u");
     return layer && strstr(layer + 2, "%u");
 }
 
-/* The shape of the tensor that a rule names. Both matrices of all heads in one tensor have two dimensions. */
+/* Shape that the tensor of a rule must have. W_UK and W_UV of all heads in one tensor form two
+ * dimensions. */
 static struct shape tensor_shape(const struct qr_weights *w, const struct qr_name_rule *r,
                                  const struct layout *l, bool vector, uint64_t cols, uint32_t stack)
 {
@@ -207,7 +217,8 @@ static struct shape tensor_shape(const struct qr_weights *w, const struct qr_nam
     const bool latent = slice == QR_SLICE_LATENT_K || slice == QR_SLICE_LATENT_V;
     if (latent && transposed)
         cols = (uint64_t)w->config.mla.qk_nope_dim + w->config.v_head_dim;
-    struct shape s = wanted_shape(vector, transposed, l->whole, cols, names_experts(r) ? 0 : stack);
+    struct shape s =
+        expected_shape(vector, transposed, l->whole, cols, tensor_per_expert(r) ? 0 : stack);
     if (latent) {
         s.dims[1] *= s.dims[2];
         s.dims[2] = 1;
@@ -216,6 +227,7 @@ static struct shape tensor_shape(const struct qr_weights *w, const struct qr_nam
     return s;
 }
 
+/* Checks a tensor and enters it for a role. */
 static quire_status bind(struct qr_weights *w, enum qr_weight_role role, uint32_t layer,
                          const struct qr_name_rule *r, size_t tensor, struct quire_error *err)
 {
@@ -232,17 +244,17 @@ static quire_status bind(struct qr_weights *w, enum qr_weight_role role, uint32_
     QR_TRY(check_type(&t, vector, err));
     if (!same_shape(&t, &shape))
         return wrong_shape(&t, &shape, err);
-    const bool widen = transposed && qr_weight_type_info(t.type)->block_elems != 1;
-    if (widen && l.group != l.whole)
+    const bool dequantize = transposed && qr_weight_type_info(t.type)->block_elems != 1;
+    if (dequantize && l.group != l.whole)
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
-                       "tensor %.80s has type %s, of which no part can be read transposed", t.name,
-                       t.type_name);
-    const uint32_t type = widen ? QR_WEIGHT_F32 : t.type;
+                       "tensor %.80s has type %s, a part of which cannot be read transposed",
+                       t.name, t.type_name);
+    const uint32_t type = dequantize ? QR_WEIGHT_F32 : t.type;
     QR_TRY(stored_row_bytes(&t, type, cols, &row_bytes, err));
     if (transposed)
         QR_TRY(stored_row_bytes(&t, t.type, l.whole, &column_bytes, err));
     const uint64_t unit = vector || transposed ? qr_weight_type_info(type)->block_bytes : row_bytes;
-    w->table[qr_weights_slot(role, layer)] = (struct qr_weight){
+    w->tensor_map[qr_tensor_map_index(role, layer)] = (struct qr_weight){
         .role = role,
         .layer = layer,
         .type = type,
@@ -263,12 +275,12 @@ static quire_status bind(struct qr_weights *w, enum qr_weight_role role, uint32_
     return QUIRE_OK;
 }
 
-/* The tensors of the other experts: all like the first one's. */
+/* Tensors of experts 1 and up; each must have the type and shape of the first. */
 static quire_status bind_experts(struct qr_weights *w, enum qr_weight_role role, uint32_t layer,
                                  const struct qr_name_rule *r, uint8_t *used,
                                  struct quire_error *err)
 {
-    struct qr_weight *stack = &w->table[qr_weights_slot(role, layer)];
+    struct qr_weight *stack = &w->tensor_map[qr_tensor_map_index(role, layer)];
     struct qr_source_tensor first, t;
     size_t *list = qr_arena_alloc(&w->lists, stack->n_experts, sizeof *list);
     if (!list)
@@ -286,30 +298,31 @@ static quire_status bind_experts(struct qr_weights *w, enum qr_weight_role role,
         if (t.type != first.type || t.n_dims != first.n_dims ||
             memcmp(t.dims, first.dims, sizeof t.dims) != 0)
             return qr_fail(err, QUIRE_E_FORMAT,
-                           "tensor %.80s has another type or shape than that of expert 0", t.name);
+                           "tensor %.80s differs from expert 0 in type or shape", t.name);
         used[list[e]] = 1;
     }
     stack->expert_tensors = list;
     return QUIRE_OK;
 }
 
-static quire_status resolve(struct qr_weights *w, enum qr_weight_role role, uint32_t layer,
-                            uint8_t *used, struct quire_error *err)
+/* Maps one role to the first of its names that exists. */
+static quire_status map_role(struct qr_weights *w, enum qr_weight_role role, uint32_t layer,
+                             uint8_t *used, struct quire_error *err)
 {
-    const enum qr_need need = qr_role_need(&w->config, role, layer);
+    const enum qr_presence presence = qr_role_presence(&w->config, role, layer);
     char name[QR_NAME_MAX], first[QR_NAME_MAX] = "";
     const struct qr_name_rule *r;
     size_t tensor;
-    for (unsigned n = 0; need != QR_NEED_NOTHING && (r = rule(w, role, layer, n, name)); n++) {
+    for (unsigned n = 0; presence != QR_ABSENT && (r = rule(w, role, layer, n, name)); n++) {
         if (qr_weights_source_find(w, name, &tensor)) {
             used[tensor] = 1;
             QR_TRY(bind(w, role, layer, r, tensor, err));
-            return names_experts(r) ? bind_experts(w, role, layer, r, used, err) : QUIRE_OK;
+            return tensor_per_expert(r) ? bind_experts(w, role, layer, r, used, err) : QUIRE_OK;
         }
         if (n == 0)
             memcpy(first, name, sizeof first);
     }
-    if (need != QR_NEED_REQUIRED)
+    if (presence != QR_REQUIRED)
         return QUIRE_OK;
     return qr_fail(err, QUIRE_E_FORMAT, "tensor %s is missing",
                    first[0] ? first : qr_weight_role_name(role));
@@ -317,14 +330,15 @@ static quire_status resolve(struct qr_weights *w, enum qr_weight_role role, uint
 
 /* ---- Tensors without a role */
 
-/* Not weights: tables that the description has absorbed, or that old writers stored beside the model. */
+/* Tensors that are not weights: tables that the config already contains, and leftovers of old
+ * writers. */
 static bool is_known_extra(const char *name)
 {
     static const char *const exact[] = {
         "rope_freqs.weight",
         "rope_factors_long.weight",
         "rope_factors_short.weight",
-        "encoder.embed_tokens.weight", /* copies of the shared table */
+        "encoder.embed_tokens.weight", /* copies of the shared embedding */
         "decoder.embed_tokens.weight",
         "model.encoder.embed_tokens.weight",
         "model.decoder.embed_tokens.weight"
@@ -333,7 +347,7 @@ static bool is_known_extra(const char *name)
         ".rotary_emb.inv_freq", ".attn.masked_bias", ".attention.masked_bias",
         ".attn.attention.masked_bias", ".attn.bias", ".attention.bias",
         ".attn.attention.bias" /* causal masks */, "embeddings.position_ids" /* 0, 1, 2, ... */,
-        /* the first T5 files have one that nothing reads */
+        /* the first T5 checkpoints have an unused one */
         ".EncDecAttention.relative_attention_bias.weight", ".cross_attn_rel_b.weight"
     };
     const size_t n = strlen(name);
@@ -351,7 +365,7 @@ static bool is_known_extra(const char *name)
 static quire_status report_unused(const struct qr_weights *w, const uint8_t *used, bool strict,
                                   struct quire_error *err)
 {
-    enum { NAMED = 3 };
+    enum { MAX_NAMED = 3 };
     size_t n = 0;
     for (size_t i = 0; i < qr_weights_source_count(w); i++) {
         struct qr_source_tensor t;
@@ -362,52 +376,54 @@ static quire_status report_unused(const struct qr_weights *w, const uint8_t *use
             return qr_fail(err, QUIRE_E_FORMAT,
                            "tensor %.80s does not belong to a model of family %s", t.name,
                            w->config.arch);
-        if (n++ < NAMED)
+        if (n++ < MAX_NAMED)
             qr_log(w->logger, QUIRE_LOG_WARN, "tensor %.80s is not used", t.name);
     }
-    if (n > NAMED)
-        qr_log(w->logger, QUIRE_LOG_WARN, "%zu more tensors are not used", n - NAMED);
+    if (n > MAX_NAMED)
+        qr_log(w->logger, QUIRE_LOG_WARN, "%zu more tensors are not used", n - MAX_NAMED);
     return QUIRE_OK;
 }
 
-static quire_status resolve_all(struct qr_weights *w, uint8_t *used, struct quire_error *err)
+static quire_status map_all_roles(struct qr_weights *w, uint8_t *used, struct quire_error *err)
 {
     for (int role = 0; role < QR_W_FIRST_LAYER_ROLE; role++)
-        QR_TRY(resolve(w, (enum qr_weight_role)role, 0, used, err));
+        QR_TRY(map_role(w, (enum qr_weight_role)role, 0, used, err));
     for (uint32_t layer = 0; layer < qr_model_all_layers(&w->config); layer++)
         for (int role = QR_W_FIRST_LAYER_ROLE; role < QR_W_N_ROLES; role++)
-            QR_TRY(resolve(w, (enum qr_weight_role)role, layer, used, err));
+            QR_TRY(map_role(w, (enum qr_weight_role)role, layer, used, err));
     return QUIRE_OK;
 }
 
-/* What a file has for outputs decides, whatever the description said. */
-static quire_status settle_outputs(struct qr_weights *w, struct quire_error *err)
+/* Tying and the presence of a head follow from the tensors, not from the config. */
+static quire_status set_outputs(struct qr_weights *w, struct quire_error *err)
 {
     struct qr_model_config *c = &w->config;
-    const bool own = w->table[QR_W_OUTPUT].n_cols != 0,
-               dense = w->table[QR_W_HEAD_DENSE].n_cols != 0;
+    const bool own = w->tensor_map[QR_W_OUTPUT].n_cols != 0,
+               dense = w->tensor_map[QR_W_HEAD_DENSE].n_cols != 0;
     c->tied_output = !own;
     c->no_output = c->kind == QR_MODEL_ENCODER && !own && !dense;
-    if (dense && !w->table[QR_W_HEAD_NORM].n_cols)
-        return qr_fail(err, QUIRE_E_FORMAT, "the head's norm is missing, its dense layer is there");
+    if (dense && !w->tensor_map[QR_W_HEAD_NORM].n_cols)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "the head's norm is missing, but its dense layer exists");
     return QUIRE_OK;
 }
 
-quire_status qr_weights_resolve(struct qr_weights *w, bool strict, struct quire_error *err)
+quire_status qr_tensor_map_build(struct qr_weights *w, bool strict, struct quire_error *err)
 {
     const size_t n = qr_weights_source_count(w);
-    w->table_size = qr_weights_slot(QR_W_FIRST_LAYER_ROLE, qr_model_all_layers(&w->config));
-    w->table = qr_calloc(w->allocator, w->table_size, sizeof *w->table);
+    w->tensor_map_size =
+        qr_tensor_map_index(QR_W_FIRST_LAYER_ROLE, qr_model_all_layers(&w->config));
+    w->tensor_map = qr_calloc(w->allocator, w->tensor_map_size, sizeof *w->tensor_map);
     uint8_t *used = qr_calloc(w->allocator, n, 1);
-    if (!w->table || !used) {
+    if (!w->tensor_map || !used) {
         qr_free(w->allocator, used, n, 1);
-        return qr_fail(err, QUIRE_E_NOMEM, "no memory for the weight table of %u layers",
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for the tensor map of %u layers",
                        qr_model_all_layers(&w->config));
     }
     choose_prefix(w);
-    quire_status s = resolve_all(w, used, err);
+    quire_status s = map_all_roles(w, used, err);
     if (s == QUIRE_OK)
-        s = settle_outputs(w, err);
+        s = set_outputs(w, err);
     if (s == QUIRE_OK)
         s = report_unused(w, used, strict, err);
     qr_free(w->allocator, used, n, 1);
