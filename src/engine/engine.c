@@ -7,7 +7,7 @@
 #include "engine/sizes.h"
 #include "format/gguf.h"
 #include "model/load/weights.h"
-#include "tokenizer/vocab_spec.h"
+#include "tokenizer/open_gguf.h"
 #include <math.h>
 #include <time.h>
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tok_open.c - opening a tokenizer by path, whatever kind of file lies there. */
+/* open.c - opens a tokenizer by path; the content decides the file format. */
+#include "base/error.h"
 #include "format/file.h"
 #include "format/gguf.h"
-#include "tokenizer/impl.h"
-#include "tokenizer/vocab_hf.h"
+#include "tokenizer/open_gguf.h"
+#include "tokenizer/open_huggingface.h"
 #include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 
 static quire_status open_gguf(const char *path, const struct quire_allocator *a,
