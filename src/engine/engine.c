@@ -5,7 +5,6 @@
 #include "engine/engine_impl.h"
 #include "engine/request.h"
 #include "engine/sizes.h"
-#include "format/gguf.h"
 #include "model/load/weights.h"
 #include "tokenizer/open_gguf.h"
 #include <math.h>
@@ -125,17 +124,14 @@ static quire_status explain(const struct quire_engine_params *p, quire_status st
 static quire_status open_tokenizer(struct quire_engine *e, const struct quire_engine_params *p,
                                    struct quire_error *err)
 {
+    struct quire_tokenizer_options options = QUIRE_TOKENIZER_OPTIONS_INIT;
+    options.allocator = p->allocator;
     if (p->model_path) {
-        struct quire_tokenizer_options options = QUIRE_TOKENIZER_OPTIONS_INIT;
-        options.allocator = p->allocator;
         options.logger = p->logger;
         return quire_tokenizer_open(p->model_path, &options, &e->tokenizer, err);
     }
-    struct qr_gguf *file;
-    QR_TRY(qr_gguf_open_memory(p->model_data, p->model_bytes, p->allocator, NULL, &file, err));
-    const quire_status s = qr_tokenizer_from_gguf(file, p->allocator, &e->tokenizer, err);
-    qr_gguf_close(file);
-    return s;
+    return qr_tokenizer_open_gguf_memory(p->model_data, p->model_bytes, &options, &e->tokenizer,
+                                         err);
 }
 
 /* Tokens that end an answer, found once. */
