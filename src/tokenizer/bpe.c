@@ -48,8 +48,8 @@ static bool push(struct qr_encoder *e, struct qr_merge_candidate c)
 }
 
 /* Computes the merge of the symbol at `left` with its right neighbor; false if there is none. */
-static bool candidate(const struct qr_encoder *e, const uint8_t *text, int32_t left,
-                      struct qr_merge_candidate *c)
+static bool find_candidate(const struct qr_encoder *e, const uint8_t *text, int32_t left,
+                           struct qr_merge_candidate *c)
 {
     const struct quire_tokenizer *t = e->t;
     const struct qr_symbol *l = &e->symbols[left];
@@ -85,7 +85,7 @@ static quire_status fill_heap(struct qr_encoder *e, const uint8_t *text)
     struct qr_merge_candidate c;
     e->n_heap = 0;
     for (size_t i = 0; i + 1 < e->n_symbols; i++) {
-        if (!candidate(e, text, (int32_t)i, &c))
+        if (!find_candidate(e, text, (int32_t)i, &c))
             continue;
         if (!qr_grow(e->t->a, (void **)&e->heap, &e->cap_heap, e->n_heap + 1, sizeof *e->heap))
             return qr_encoder_nomem(e);
@@ -129,8 +129,8 @@ quire_status qr_bpe_merge(struct qr_encoder *e, const uint8_t *text)
         }
         merge(e, at, &top);
         struct qr_merge_candidate right, left;
-        const bool has_right = candidate(e, text, at, &right);
-        const bool has_left = l->prev >= 0 && candidate(e, text, l->prev, &left);
+        const bool has_right = find_candidate(e, text, at, &right);
+        const bool has_left = l->prev >= 0 && find_candidate(e, text, l->prev, &left);
         if (!has_right && !has_left) {
             pop(e);
             continue;

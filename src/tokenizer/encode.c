@@ -41,8 +41,8 @@ struct input {
     bool parse_special;
 };
 
-/* Bytes from `at` to the next byte of user text, 0 if `at` is one. Any value >= `enough` stands for
- * all larger ones. *span: in: index of a span at or before `at`, out: index of the span at `at`. */
+/* Counts the bytes from `at` to the next byte of user text; may stop at `enough`.
+ * span: in: index of a span at or before `at`; out: index of the span at `at` */
 static size_t trusted_bytes(const struct input *in, size_t at, size_t enough, size_t *span)
 {
     if (!in->parse_special)

@@ -14,7 +14,7 @@ static quire_status no_memory(struct quire_error *err)
 
 /* Finds the ids of both parts and of the merged token. joined: scratch of max_text bytes. */
 static bool resolve_merge(const struct quire_tokenizer *t, const struct qr_spec_merge *m,
-                          char *joined, int32_t *left, int32_t *right, int32_t *whole)
+                          char *joined, int32_t *left, int32_t *right, int32_t *merged)
 {
     if (m->right) {
         const size_t size = m->left_size + m->right_size;
@@ -24,8 +24,8 @@ static bool resolve_merge(const struct quire_tokenizer *t, const struct qr_spec_
         memcpy(joined + m->left_size, m->right, m->right_size);
         *left = qr_vocab_find(t, m->left, m->left_size);
         *right = qr_vocab_find(t, m->right, m->right_size);
-        *whole = qr_vocab_find(t, joined, size);
-        return *left >= 0 && *right >= 0 && *whole >= 0;
+        *merged = qr_vocab_find(t, joined, size);
+        return *left >= 0 && *right >= 0 && *merged >= 0;
     }
     /* "LEFT RIGHT". If the parts contain spaces themselves, the first split into known tokens is
      * taken. Trying every split would take time quadratic in the length. */
@@ -35,7 +35,7 @@ static bool resolve_merge(const struct quire_tokenizer *t, const struct qr_spec_
         if (m->left[i] != ' ')
             continue;
         spaces++;
-        if (resolve_merge(t, &split, joined, left, right, whole))
+        if (resolve_merge(t, &split, joined, left, right, merged))
             return true;
     }
     return false;
@@ -55,14 +55,14 @@ static bool has_inner_space(const char *s, size_t n)
 static quire_status add_merge(struct quire_tokenizer *t, const struct qr_spec_merge *m, size_t rank,
                               char *joined, struct quire_error *err)
 {
-    int32_t left, right, whole;
-    if (!resolve_merge(t, m, joined, &left, &right, &whole))
+    int32_t left, right, merged;
+    if (!resolve_merge(t, m, joined, &left, &right, &merged))
         return qr_fail(
             err, QUIRE_E_FORMAT, "merge %zu \"%.*s%s%.*s\" does not join two tokens into a third",
             rank, (int)(m->left_size < SHOWN ? m->left_size : SHOWN), m->left, m->right ? " " : "",
             (int)(m->right_size < SHOWN ? m->right_size : SHOWN), m->right ? m->right : "");
-    if (t->tokens[whole].type == QUIRE_TOKEN_CONTROL ||
-        t->tokens[whole].type == QUIRE_TOKEN_UNKNOWN)
+    if (t->tokens[merged].type == QUIRE_TOKEN_CONTROL ||
+        t->tokens[merged].type == QUIRE_TOKEN_UNKNOWN)
         return QUIRE_OK; /* plain text must never merge into a special token */
     const uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
     size_t i = qr_hash_u64(t->hash_key, key);
@@ -70,9 +70,9 @@ static quire_status add_merge(struct quire_tokenizer *t, const struct qr_spec_me
         if (t->merges[i & (t->n_merge_slots - 1)].key == key)
             return qr_fail(err, QUIRE_E_FORMAT, "merges %u and %zu are the same",
                            t->merges[i & (t->n_merge_slots - 1)].rank, rank);
-    t->merges[i & (t->n_merge_slots - 1)] = (struct qr_merge){ key, (uint32_t)rank, whole };
+    t->merges[i & (t->n_merge_slots - 1)] = (struct qr_merge){ key, (uint32_t)rank, merged };
     t->merges_cross_spaces = t->merges_cross_spaces ||
-                             has_inner_space(qr_token_text(t, whole), t->tokens[whole].text_size);
+                             has_inner_space(qr_token_text(t, merged), t->tokens[merged].text_size);
     return QUIRE_OK;
 }
 

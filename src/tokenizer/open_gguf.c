@@ -107,7 +107,7 @@ static quire_status read_special_ids(struct qr_vocab_spec *spec, const struct qr
         { KEY("eom_token_id"), QUIRE_SPECIAL_EOM },
         { KEY("unknown_token_id"), QUIRE_SPECIAL_UNK },
         { KEY("padding_token_id"), QUIRE_SPECIAL_PAD },
-        { KEY("seperator_token_id"), QUIRE_SPECIAL_SEP }, /* spelling of published files */
+        { KEY("seperator_token_id"), QUIRE_SPECIAL_SEP }, /* sic: spelling in GGUF files */
         { KEY("separator_token_id"), QUIRE_SPECIAL_SEP },
         { KEY("cls_token_id"), QUIRE_SPECIAL_CLS },
         { KEY("mask_token_id"), QUIRE_SPECIAL_MASK },
@@ -211,8 +211,8 @@ static quire_status read_sentencepiece_bpe(struct qr_vocab_spec *spec, const str
                         spec->special[QUIRE_SPECIAL_EOS], false, err);
 }
 
-/* GGUF has no key for lower casing. A vocabulary without capital letters is uncased: it could not
- * encode any other text. */
+/* GGUF has no key for lowercasing. A vocabulary without capital letters must be uncased: it could
+ * not encode them. */
 static bool is_uncased(const struct qr_vocab_spec *spec)
 {
     for (size_t i = 0; i < spec->n_tokens; i++) {

@@ -26,7 +26,7 @@ struct source {
     struct qr_vocab_spec spec;
 };
 
-/* A file with a terminator after its last byte. */
+/* Content of a file, NUL-terminated. */
 struct text_file {
     char *text; /* NULL: the file does not exist */
     size_t size;
@@ -191,8 +191,8 @@ static quire_status read_config(struct source *s, const json_t *config)
     return read_templates(s, config);
 }
 
-/* eos_token_id: an id or a list of ids. Ids beyond the vocabulary are ignored: a model may have more
- * logits than the tokenizer has tokens, and those have no text. */
+/* eos_token_id: an id or a list of ids. Ids beyond the vocabulary are ignored: a model may have
+ * more logits than the tokenizer has tokens, and those have no text. */
 static quire_status read_eos_ids(struct source *s, const json_t *config, const char *name)
 {
     struct qr_vocab_spec *spec = &s->spec;
@@ -217,7 +217,7 @@ static quire_status read_eos_ids(struct source *s, const json_t *config, const c
     return QUIRE_OK;
 }
 
-/* Roles that no file assigns, from the added ids and from common token texts. */
+/* Assigns roles that no file assigns, from the post-processor and from common token texts. */
 static void default_roles(struct qr_vocab_spec *spec)
 {
     int64_t *special = spec->special;
@@ -325,7 +325,7 @@ quire_status qr_tokenizer_from_hf_folder(const char *path, const struct quire_al
     if (!with_slash)
         return qr_fail(err, QUIRE_E_NOMEM, "out of memory for the tokenizer");
     memcpy(with_slash, path, n + 1);
-    with_slash[n] = '/'; /* in place of the terminator: the length is passed on */
+    with_slash[n] = '/'; /* replaces the terminator: open_in takes the length */
     const quire_status st = open_in(with_slash, n + 1, NULL, a, out, err);
     qr_free(a, with_slash, n + 1, 1);
     return st;

@@ -153,7 +153,7 @@ static quire_status next_match(const struct split_job *s, uint32_t index, const 
     if (rc == PCRE2_ERROR_NOMEMORY)
         return qr_fail(s->err, QUIRE_E_NOMEM, "out of memory in pre-tokenizer \"%s\"", name);
     if (rc == PCRE2_ERROR_MATCHLIMIT || rc == PCRE2_ERROR_HEAPLIMIT || rc == PCRE2_ERROR_DEPTHLIMIT)
-        return qr_fail(s->err, QUIRE_E_LIMIT, "text too complicated for pre-tokenizer \"%s\"",
+        return qr_fail(s->err, QUIRE_E_LIMIT, "text exceeds a match limit of pre-tokenizer \"%s\"",
                        name);
     if (rc < 0)
         return qr_fail(s->err, QUIRE_E_INTERNAL, "pre-tokenizer \"%s\": PCRE2 error %d", name, rc);

@@ -6,9 +6,8 @@
 #include "tokenizer/vocab.h"
 #include <string.h>
 
-static const char *const special_names[QUIRE_N_SPECIAL] = { "BOS", "EOS",     "EOT",
-                                                            "EOM", "unknown", "padding",
-                                                            "SEP", "CLS",     "mask" };
+static const char *const role_names[QUIRE_N_SPECIAL] = { "BOS",     "EOS", "EOT", "EOM", "unknown",
+                                                         "padding", "SEP", "CLS", "mask" };
 
 static quire_status check_id(const struct quire_tokenizer *t, int64_t id, const char *role,
                              struct quire_error *err)
@@ -23,7 +22,7 @@ static quire_status copy_ids(const struct quire_tokenizer *t, const int64_t *fro
                              int32_t *to, uint32_t *n_to, struct quire_error *err)
 {
     for (uint32_t i = 0; i < n; i++) {
-        QR_TRY(check_id(t, from[i], "added", err));
+        QR_TRY(check_id(t, from[i], "prefix or suffix", err));
         to[i] = (int32_t)from[i];
     }
     *n_to = n;
@@ -35,7 +34,7 @@ quire_status qr_special_tokens_set_ids(struct quire_tokenizer *t, const struct q
 {
     for (int i = 0; i < QUIRE_N_SPECIAL; i++) {
         if (spec->special[i] != QUIRE_TOKEN_NONE)
-            QR_TRY(check_id(t, spec->special[i], special_names[i], err));
+            QR_TRY(check_id(t, spec->special[i], role_names[i], err));
         t->special[i] = (int32_t)spec->special[i];
     }
     QR_TRY(copy_ids(t, spec->prefix_ids, spec->n_prefix_ids, t->prefix_ids, &t->n_prefix_ids, err));

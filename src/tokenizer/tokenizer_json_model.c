@@ -165,8 +165,8 @@ static quire_status set_unk(struct qr_vocab_spec *spec, const char *unk, struct 
 
 /* Converts a WordPiece vocabulary to the form of GGUF files: tokens that begin a word get U+2581,
  * the others lose the prefix of continuations. */
-static quire_status mark_words(struct qr_vocab_spec *spec, const char *prefix,
-                               struct quire_error *err)
+static quire_status convert_wordpiece_texts(struct qr_vocab_spec *spec, const char *prefix,
+                                            struct quire_error *err)
 {
     const size_t n = strlen(prefix);
     for (size_t i = 0; i < spec->n_tokens; i++) {
@@ -178,12 +178,12 @@ static quire_status mark_words(struct qr_vocab_spec *spec, const char *prefix,
             tok->size -= n;
             continue;
         }
-        char *marked = qr_arena_alloc(&spec->arena, tok->size + QR_METASPACE_SIZE, 1);
-        if (!marked)
+        char *text = qr_arena_alloc(&spec->arena, tok->size + QR_METASPACE_SIZE, 1);
+        if (!text)
             return no_memory(err);
-        memcpy(marked, QR_METASPACE, QR_METASPACE_SIZE);
-        memcpy(marked + QR_METASPACE_SIZE, tok->text, tok->size);
-        tok->text = marked;
+        memcpy(text, QR_METASPACE, QR_METASPACE_SIZE);
+        memcpy(text + QR_METASPACE_SIZE, tok->text, tok->size);
+        tok->text = text;
         tok->size += QR_METASPACE_SIZE;
     }
     return QUIRE_OK;
@@ -225,7 +225,7 @@ quire_status qr_tokenizer_json_read_model(struct qr_vocab_spec *spec, const json
             return qr_fail(err, QUIRE_E_FORMAT,
                            FILE_NAME
                            ": model.unk_token or max_input_chars_per_word is missing or wrong");
-        return mark_words(spec, prefix, err);
+        return convert_wordpiece_texts(spec, prefix, err);
     }
     spec->kind = QR_VOCAB_SENTENCEPIECE_BPE; /* unless the pre-tokenizer is ByteLevel */
     QR_TRY(require_empty(model, "dropout", err));

@@ -61,7 +61,7 @@ static quire_status for_each_step(struct pipeline *p, const json_t *step, const 
     return QUIRE_OK;
 }
 
-static quire_status bert_normalizer(struct pipeline *p, const json_t *step)
+static quire_status read_bert_normalizer(struct pipeline *p, const json_t *step)
 {
     struct qr_vocab_spec *spec = p->spec;
     spec->clean_text = spec->isolate_cjk = spec->lowercase = true;
@@ -80,19 +80,19 @@ static quire_status on_normalizer(struct pipeline *p, const json_t *step, const 
         return QUIRE_OK;
     }
     if (strcmp(type, "BertNormalizer") == 0)
-        return bert_normalizer(p, step);
-    const char *mark = NULL, *from = NULL;
+        return read_bert_normalizer(p, step);
+    const char *content = NULL, *from = NULL;
     if (strcmp(type, "Prepend") == 0) {
-        QR_TRY(get_str(p, step, "prepend", &mark));
-        if (mark && strcmp(mark, QR_METASPACE) == 0) {
+        QR_TRY(get_str(p, step, "prepend", &content));
+        if (content && strcmp(content, QR_METASPACE) == 0) {
             p->spec->prepend_scheme = QR_PREPEND_ALWAYS;
             return QUIRE_OK;
         }
     }
     if (strcmp(type, "Replace") == 0) {
-        QR_TRY(get_str(p, step, "content", &mark));
+        QR_TRY(get_str(p, step, "content", &content));
         from = json_string_value(json_object_get(json_object_get(step, "pattern"), "String"));
-        if (mark && from && strcmp(from, " ") == 0 && strcmp(mark, QR_METASPACE) == 0) {
+        if (content && from && strcmp(from, " ") == 0 && strcmp(content, QR_METASPACE) == 0) {
             p->replaces_spaces = true;
             return QUIRE_OK;
         }
@@ -104,7 +104,7 @@ static quire_status add_split(struct pipeline *p, int pattern)
 {
     if (p->byte_level) /* its input would be in the byte-level alphabet */
         return unsupported(p, "pre_tokenizer", "with a step after ByteLevel");
-    /* "$" of the reference matches at the end of a line, PCRE2's at the end of the piece */
+    /* "$" matches at the end of a line in the reference, at the end of the piece here */
     const bool lines = p->spec->n_splits && p->spec->splits[0] == QR_SPLIT_NEWLINE;
     if (pattern == QR_SPLIT_TRAILING_SPACE && !lines)
         return unsupported(p, "pre_tokenizer pattern \\s+$", "without a split into lines");
@@ -115,7 +115,7 @@ static quire_status add_split(struct pipeline *p, int pattern)
     return QUIRE_OK;
 }
 
-static quire_status byte_level(struct pipeline *p, const json_t *step)
+static quire_status read_byte_level(struct pipeline *p, const json_t *step)
 {
     bool prefix = true, regex = true;
     QR_TRY(get_bool(p, step, "add_prefix_space", &prefix));
@@ -139,7 +139,7 @@ static bool covers_everything(int pattern)
     return pattern >= QR_SPLIT_GPT2 && pattern <= QR_SPLIT_GPT4O;
 }
 
-static quire_status split(struct pipeline *p, const json_t *step)
+static quire_status read_split(struct pipeline *p, const json_t *step)
 {
     const json_t *given = json_object_get(step, "pattern");
     const json_t *regex = json_object_get(given, "Regex");
@@ -163,16 +163,16 @@ static quire_status split(struct pipeline *p, const json_t *step)
     return add_split(p, pattern);
 }
 
-static quire_status metaspace(struct pipeline *p, const json_t *step)
+static quire_status read_metaspace(struct pipeline *p, const json_t *step)
 {
-    const char *mark = "", *scheme = NULL;
+    const char *replacement = "", *scheme = NULL;
     bool prefix = true, split_spaces = true;
-    QR_TRY(get_str(p, step, "replacement", &mark));
+    QR_TRY(get_str(p, step, "replacement", &replacement));
     QR_TRY(get_str(p, step, "prepend_scheme", &scheme));
     QR_TRY(get_bool(p, step, "add_prefix_space", &prefix));
     QR_TRY(get_bool(p, step, "split", &split_spaces));
-    if (strcmp(mark, QR_METASPACE) != 0)
-        return unsupported(p, "pre_tokenizer Metaspace with replacement", mark);
+    if (strcmp(replacement, QR_METASPACE) != 0)
+        return unsupported(p, "pre_tokenizer Metaspace with replacement", replacement);
     if (!scheme)
         scheme = prefix ? "always" : "never";
     if (strcmp(scheme, "always") == 0)
@@ -189,16 +189,16 @@ static quire_status metaspace(struct pipeline *p, const json_t *step)
 static quire_status on_pre_tokenizer(struct pipeline *p, const json_t *step, const char *type)
 {
     if (strcmp(type, "ByteLevel") == 0)
-        return byte_level(p, step);
+        return read_byte_level(p, step);
     if (strcmp(type, "Split") == 0)
-        return split(p, step);
+        return read_split(p, step);
     if (strcmp(type, "Digits") == 0) {
         bool single = false;
         QR_TRY(get_bool(p, step, "individual_digits", &single));
         return add_split(p, single ? QR_SPLIT_DIGIT : QR_SPLIT_DIGITS);
     }
     if (strcmp(type, "Metaspace") == 0)
-        return metaspace(p, step);
+        return read_metaspace(p, step);
     if (strcmp(type, "BertPreTokenizer") == 0) {
         p->bert_pre = true;
         return QUIRE_OK;
@@ -221,7 +221,7 @@ static quire_status add_affix(struct pipeline *p, const json_t *id, bool suffix)
 }
 
 /* TemplateProcessing: the ids before and after the text in `single`. */
-static quire_status template_processing(struct pipeline *p, const json_t *step)
+static quire_status read_template_processing(struct pipeline *p, const json_t *step)
 {
     const json_t *single = json_object_get(step, "single"),
                  *tokens = json_object_get(step, "special_tokens");
@@ -248,10 +248,10 @@ static quire_status template_processing(struct pipeline *p, const json_t *step)
 
 static quire_status on_post_processor(struct pipeline *p, const json_t *step, const char *type)
 {
-    if (strcmp(type, "ByteLevel") == 0) /* affects offsets only */
+    if (strcmp(type, "ByteLevel") == 0) /* affects offsets into the text only */
         return QUIRE_OK;
     if (strcmp(type, "TemplateProcessing") == 0)
-        return template_processing(p, step);
+        return read_template_processing(p, step);
     if (strcmp(type, "BertProcessing") == 0 || strcmp(type, "RobertaProcessing") == 0) {
         QR_TRY(add_affix(p, json_array_get(json_object_get(step, "cls"), 1), false));
         return add_affix(p, json_array_get(json_object_get(step, "sep"), 1), true);

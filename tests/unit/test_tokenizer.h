@@ -10,7 +10,7 @@
 #include "tokenizer/vocab_spec.h"
 #include <quire/tokenizer.h>
 
-/* A description under construction. Texts must live as long as it does; literals do. */
+/* A description under construction, and its arrays. It borrows all texts. */
 struct vocab {
     struct qr_vocab_spec spec;
     struct qr_spec_token tokens[4096];
@@ -55,7 +55,7 @@ static inline void add_merge(struct vocab *v, const char *left, const char *righ
         (struct qr_spec_merge){ left, right, strlen(left), strlen(right) };
 }
 
-/* Byte-level: ids 0..255 are the bytes, and the pre-tokenizer is that of `pre`. */
+/* Byte-level vocabulary: ids 0..255 are the bytes; `pre` names the pre-tokenizer preset. */
 static inline struct vocab *byte_vocab(const char *pre)
 {
     struct vocab *v = vocab_new(QR_VOCAB_BYTE_LEVEL_BPE);
@@ -70,16 +70,16 @@ static inline struct vocab *byte_vocab(const char *pre)
         }
         add_token(v, s, QUIRE_TOKEN_NORMAL);
     }
-    const struct qr_pretokenizer_preset *rule = qr_pretokenizer_preset_find(pre, strlen(pre));
-    assert_non_null(rule);
-    memcpy(v->spec.splits, rule->splits, rule->n_splits);
-    v->spec.n_splits = rule->n_splits;
-    v->spec.nfc = rule->nfc;
-    v->spec.ignore_merges = rule->ignore_merges;
+    const struct qr_pretokenizer_preset *preset = qr_pretokenizer_preset_find(pre, strlen(pre));
+    assert_non_null(preset);
+    memcpy(v->spec.splits, preset->splits, preset->n_splits);
+    v->spec.n_splits = preset->n_splits;
+    v->spec.nfc = preset->nfc;
+    v->spec.ignore_merges = preset->ignore_merges;
     return v;
 }
 
-/* SentencePiece: <unk>, 256 byte tokens (ids 1..256), the space mark (257) and a..z (258..283). */
+/* SentencePiece vocabulary: <unk>, 256 byte tokens (1..256), U+2581 (257), a..z (258..283). */
 enum { SPM_BYTE = 1, SPM_SPACE = 257, SPM_A = 258 };
 static inline struct vocab *spm_vocab(void)
 {
@@ -102,7 +102,7 @@ static inline struct vocab *spm_vocab(void)
     return v;
 }
 
-/* Builds, and frees the description. */
+/* Builds the tokenizer and frees the description. */
 static inline struct quire_tokenizer *build(struct vocab *v)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -115,7 +115,7 @@ static inline struct quire_tokenizer *build(struct vocab *v)
     return t;
 }
 
-/* Building must fail with a message that holds `text`. Frees the description. */
+/* Asserts that the build fails with a message that contains `text`. Frees the description. */
 static inline void expect_bad(struct vocab *v, quire_status status, const char *text)
 {
     struct fail_alloc f;
@@ -167,7 +167,7 @@ static inline struct ids encode(const struct quire_tokenizer *t, const char *tex
         assert_memory_equal(g_.id, want_, sizeof want_);                                           \
     } while (0)
 
-/* Text of ids, NUL-terminated; free it. */
+/* Text of ids, NUL-terminated; the caller frees it. */
 static inline char *decode(const struct quire_tokenizer *t, const int32_t *ids, size_t n,
                            uint32_t flags)
 {

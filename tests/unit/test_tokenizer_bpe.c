@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Byte-pair merging: against a slow and obvious implementation, and the rules around it. */
+/* test_tokenizer_bpe.c - BPE merges against a naive implementation; NFC, ill-formed UTF-8. */
 #include "test_tokenizer.h"
 #include "tokenizer/merges.h"
 #include "tokenizer/vocab.h"
 #include <pthread.h>
 
-/* The definition, written down naively: look through all neighbours, merge the best pair, leftmost
- * first. */
+/* Reference: scans all adjacent pairs and merges the best one, leftmost first, until none is left.
+ */
 static struct ids naive(const struct quire_tokenizer *t, const char *text, size_t size)
 {
     struct {
@@ -15,11 +15,12 @@ static struct ids naive(const struct quire_tokenizer *t, const char *text, size_
     } s[512];
     size_t n = 0;
     for (size_t i = 0; i < size; n++) {
-        const size_t len = t->kind == QR_VOCAB_SENTENCEPIECE_BPE && (uint8_t)text[i] >= 0xE0 ? 3 : 1;
+        const size_t len =
+            t->kind == QR_VOCAB_SENTENCEPIECE_BPE && (uint8_t)text[i] >= 0xE0 ? 3 : 1;
         s[n].at = i;
         s[n].size = len;
         s[n].id = t->kind == QR_VOCAB_BYTE_LEVEL_BPE ? t->byte_token[(uint8_t)text[i]]
-                                               : qr_vocab_find(t, text + i, len);
+                                                     : qr_vocab_find(t, text + i, len);
         i += len;
     }
     for (;;) {
@@ -103,8 +104,8 @@ static void byte_merges_are_exact(void **state)
     }
 }
 
-/* merge_by_score with few distinct scores (ties!), unknown letters, and with or without tokens across
- * spaces. */
+/* Merges by score with few distinct scores (hence ties), unknown letters, and with or without
+ * tokens across spaces. */
 static void score_merges_are_exact(void **state)
 {
     (void)state;
@@ -114,14 +115,14 @@ static void score_merges_are_exact(void **state)
         static char texts[200][64];
         static const char *const units[] = { "a", "b", "c", "\xE2\x96\x81" };
         v->spec.prepend_scheme = QR_PREPEND_NEVER;
-        v->spec.n_tokens = (size_t)SPM_A + 2; /* "c" is known only as a part of longer tokens */
+        v->spec.n_tokens = (size_t)SPM_A + 2; /* "c" occurs only inside longer tokens */
         for (int n = 0; n < 80; n++) {
             texts[n][0] = 0;
             const unsigned len = 2 + next_random(&seed) % 4;
             for (unsigned k = 0; k < len; k++) {
                 unsigned u = next_random(&seed) % 4;
                 if (u == 3 && k && strcmp(texts[n] + strlen(texts[n]) - 1, "\x81") != 0)
-                    u = round % 2 ? 3 : 0; /* every other vocabulary has tokens across spaces */
+                    u = round % 2 ? 3 : 0; /* every second vocabulary has tokens across spaces */
                 strcat(texts[n], units[u]);
             }
             bool known = false;
@@ -142,8 +143,8 @@ static void score_merges_are_exact(void **state)
             }
             const struct ids want = naive(t, marked, strlen(marked));
             struct ids got = encode_bytes(t, text, size, 0);
-            for (size_t k = 0; k < got.n;
-                 k++) /* a letter that stayed alone and unknown is a byte token */
+            /* an unknown letter that did not merge falls back to a byte token */
+            for (size_t k = 0; k < got.n; k++)
                 if (got.id[k] == SPM_BYTE + 'c')
                     got.id[k] = QUIRE_TOKEN_NONE;
             assert_int_equal(want.n, got.n);
@@ -199,25 +200,24 @@ static void normal_form(void **state)
 {
     (void)state;
     struct quire_tokenizer *qwen = build(byte_vocab("qwen2")), *gpt = build(byte_vocab("gpt-2"));
-    /* e + acute, then a Hangul syllable in parts, then a mark that composes with nothing */
+    /* e + acute, a decomposed Hangul syllable, a mark that composes with nothing */
     static const char parts[] = "ae\xCC\x81 \xE1\x84\x80\xE1\x85\xA1 x\xCC\x81";
     assert_ids(encode(qwen, parts, 0), 'a', 0xC3, 0xA9, ' ', 0xEA, 0xB0, 0x80, ' ', 'x', 0xCC,
                0x81);
     assert_int_equal(encode(gpt, parts, 0).n, strlen(parts));
-    /* marks in the wrong order, more of them than real text ever has */
+    /* 200 marks in the wrong order, more than the insertion sort takes */
     char marks[402] = "a";
     for (int i = 0; i < 200; i++)
         memcpy(marks + 1 + 2 * i, i % 2 ? "\xCC\xA3" : "\xCC\x81", 3);
     const struct ids got = encode(qwen, marks, 0);
-    assert_int_equal(got.n, 3 + 199 * 2); /* a + dot below compose to three bytes, the rest stays */
+    assert_int_equal(got.n, 3 + 199 * 2); /* a + dot below compose to three bytes */
     assert_int_equal(got.id[0], 0xE1);
     assert_int_equal(got.id[got.n - 1], 0x81);
     quire_tokenizer_close(qwen);
     quire_tokenizer_close(gpt);
 }
 
-/* Ill-formed input is U+FFFD, one per maximal ill-formed sequence; round trips of well-formed text
- * are exact. */
+/* Every maximal ill-formed sequence becomes one U+FFFD. */
 static void bad_utf8(void **state)
 {
     (void)state;
@@ -233,7 +233,7 @@ static void bad_utf8(void **state)
         { "\xE2\x82"
           "b\xF0\x9F\x98",
           "\xEF\xBF\xBD"
-          "b\xEF\xBF\xBD" }, /* cut-off characters */
+          "b\xEF\xBF\xBD" }, /* incomplete characters */
         { "\xFF\xFE"
           "ok",
           "\xEF\xBF\xBD\xEF\xBF\xBD"

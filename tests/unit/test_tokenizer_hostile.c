@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vocabularies that lie: each is refused with a message that names what is wrong. */
+/* test_tokenizer_hostile.c - malformed vocabularies fail with a message that names the fault. */
 #include "test_gguf.h"
 #include "test_tokenizer.h"
 #include "tokenizer/open_gguf.h"
 #include <math.h>
 
-/* ---- Descriptions, as any file format may give them. */
+/* ---- Descriptions, independent of the file format. */
 
 static void sizes(void **state)
 {
@@ -116,8 +116,8 @@ static void merges(void **state)
 
 struct gguf_vocab {
     const char *model, *pre;
-    uint32_t token_type, type_type, score_type; /* element types; 0 tokens when UINT32_MAX */
-    uint64_t n_tokens, n_types, n_scores;       /* as announced */
+    uint32_t token_type, type_type, score_type; /* element types */
+    uint64_t n_tokens, n_types, n_scores;       /* counts in the array headers */
     uint32_t eos;
 };
 
@@ -191,7 +191,7 @@ static void gguf_files(void **state)
     expect_gguf(&g, QUIRE_E_UNSUPPORTED, "Unigram");
     g.model = "rwkv";
     expect_gguf(&g, QUIRE_E_UNSUPPORTED, "rwkv");
-    g.model = "gpt2"; /* never a silent default */
+    g.model = "gpt2"; /* there is no default pre-tokenizer */
     expect_gguf(&g, QUIRE_E_UNSUPPORTED, "unknown pre-tokenizer \"default\"");
     g.pre = "(a+)+b";
     expect_gguf(&g, QUIRE_E_UNSUPPORTED, "(a+)+b");
@@ -219,7 +219,7 @@ static void gguf_files(void **state)
     g.type_type = QR_GGUF_F32;
     expect_gguf(&g, QUIRE_E_FORMAT, "token_type");
     g = good;
-    g.score_type = QR_GGUF_U8; /* read as floats this would run past the array */
+    g.score_type = QR_GGUF_U8; /* a read of floats would overrun the array */
     expect_gguf(&g, QUIRE_E_FORMAT, "scores");
     static const uint32_t ids[] = { 20, INT32_MAX, UINT32_MAX };
     for (size_t i = 0; i < 3; i++) {
@@ -229,7 +229,35 @@ static void gguf_files(void **state)
     }
 }
 
-/* Optional keys, each with its value or one that is wrong. */
+static void gguf_memory(void **state)
+{
+    (void)state;
+    struct image m;
+    struct fail_alloc f;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_tokenizer_options o = QUIRE_TOKENIZER_OPTIONS_INIT;
+    struct quire_tokenizer *t;
+    const struct gguf_vocab g = { "llama",     "default",   QR_GGUF_STRING,
+                                  QR_GGUF_I32, QR_GGUF_F32, 20,
+                                  20,          20,          7 };
+    fail_alloc_init(&f, 0, false);
+    o.allocator = &f.hooks;
+    put_vocab(&m, &g);
+    for (size_t size = 0; size < m.size; size++) { /* every truncation fails */
+        assert_int_not_equal(qr_tokenizer_open_gguf_memory(m.data, size, &o, &t, &err), QUIRE_OK);
+        assert_null(t);
+        assert_int_equal(f.live_count, 0);
+    }
+    assert_status(QUIRE_OK, qr_tokenizer_open_gguf_memory(m.data, m.size, &o, &t, &err));
+    drop(&m);                             /* the tokenizer does not refer to the image */
+    assert_ids(encode(t, "t5", 0), 0, 5); /* the prepended space is unknown */
+    assert_int_equal(quire_tokenizer_n_vocab(t), 20);
+    assert_int_equal(quire_tokenizer_special(t, QUIRE_SPECIAL_EOS), 7);
+    quire_tokenizer_close(t);
+    assert_int_equal(f.live_count, 0);
+}
+
+/* Optional keys, with valid and with wrong values. */
 static void gguf_settings(void **state)
 {
     (void)state;
@@ -259,7 +287,7 @@ static void gguf_settings(void **state)
         assert_status(QUIRE_OK, qr_gguf_open_memory(m.data, m.size, NULL, NULL, &file, &err));
         const quire_status st = qr_tokenizer_from_gguf(file, NULL, &t, &err);
         qr_gguf_close(file);
-        drop(&m); /* nothing of the file is needed any more */
+        drop(&m); /* the tokenizer does not refer to the file */
         if (wrong) {
             assert_int_equal(st, wrong == 1 ? QUIRE_E_FORMAT : QUIRE_E_UNSUPPORTED);
             assert_non_null(strstr(err.msg, wrong == 1 ? "add_bos_token" : "precompiled_charsmap"));
@@ -269,7 +297,7 @@ static void gguf_settings(void **state)
         assert_int_equal(st, QUIRE_OK);
         assert_false(quire_tokenizer_adds_bos(t));
         assert_ids(encode(t, "", QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_ADD_EOS), 7);
-        assert_ids(encode(t, "z", 0), 0); /* unknown, and no space in front */
+        assert_ids(encode(t, "z", 0), 0); /* unknown, without a prepended space */
         assert_int_equal(quire_tokenizer_special(t, QUIRE_SPECIAL_SEP), 9);
         assert_string_equal(quire_tokenizer_chat_template(t, NULL), "A");
         assert_string_equal(quire_tokenizer_chat_template(t, "tool_use"), "B");
@@ -278,7 +306,7 @@ static void gguf_settings(void **state)
     }
 }
 
-/* ---- SentencePiece models: every truncation and every flipped byte of one. */
+/* ---- SentencePiece models: every truncation, every flipped bit, random bytes. */
 
 static size_t put_piece(uint8_t *out, const char *text, uint8_t type, float score)
 {
@@ -368,13 +396,10 @@ static void paths(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(token_values),
-        cmocka_unit_test(special_ids),
-        cmocka_unit_test(merges),
-        cmocka_unit_test(gguf_files),
-        cmocka_unit_test(gguf_settings),
-        cmocka_unit_test(sentencepiece_files),
+        cmocka_unit_test(sizes),         cmocka_unit_test(token_values),
+        cmocka_unit_test(special_ids),   cmocka_unit_test(merges),
+        cmocka_unit_test(gguf_files),    cmocka_unit_test(gguf_memory),
+        cmocka_unit_test(gguf_settings), cmocka_unit_test(sentencepiece_files),
         cmocka_unit_test(paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hugging Face folders: tokenizer.json and the files beside it, good and bad. */
+/* test_tokenizer_json.c - tokenizer.json and its configuration files, valid and malformed. */
 #include "test_tokenizer.h"
+#include "tokenizer/open_huggingface.h"
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,7 +101,7 @@ static void merges_and_fallback(void **state)
             if (bytes)
                 assert_ids(encode(t, "ab a", 0), 2, 4, 0);
             assert_ids(encode(t, "abc", 0), 2, bytes ? 5 : 3);
-            assert_ids(encode(t, "ddd", 0), 3); /* unknown ones in a row are one */
+            assert_ids(encode(t, "ddd", 0), 3); /* fused */
             quire_tokenizer_close(t);
         }
     }
@@ -110,7 +111,7 @@ static void merges_and_fallback(void **state)
     quire_tokenizer_close(t);
 }
 
-/* The ways in which spaces are marked. */
+/* Normalizers and pre-tokenizers that replace spaces. */
 static void space_rules(void **state)
 {
     (void)state;
@@ -145,7 +146,7 @@ static void space_rules(void **state)
         assert_int_equal(encode(t, cases[i].text, 0).n, cases[i].n);
         quire_tokenizer_close(t);
     }
-    /* Metaspace with split: a run of spaces is not one piece */
+    /* Metaspace with split: a piece begins at every space of a run */
     for (int split = 0; split < 2; split++) {
         char json[1024];
         snprintf(json, sizeof json,
@@ -171,15 +172,15 @@ static void space_rules(void **state)
     "{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],\"special_tokens\":{\"<s>\":{\"id\":\"<s>\","    \
     "\"ids\":[6],\"tokens\":[\"<s>\"]}}}"
 
-static void neighbours(void **state)
+static void configuration_files(void **state)
 {
     (void)state;
     enum { BOTH = QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_ADD_EOS };
     put_file("tokenizer.json", "{" MODEL(VOCAB, "\"a b\"", "") "," SPACES "," ADDED "," POST "}");
     struct quire_tokenizer *t = open_good();
     assert_ids(encode(t, "a", BOTH), 6, 0);
-    assert_int_equal(quire_tokenizer_special(t, QUIRE_SPECIAL_BOS), 6); /* known by its use */
-    assert_int_equal(quire_tokenizer_special(t, QUIRE_SPECIAL_EOS), 7); /* known by its name */
+    assert_int_equal(quire_tokenizer_special(t, QUIRE_SPECIAL_BOS), 6); /* by the post-processor */
+    assert_int_equal(quire_tokenizer_special(t, QUIRE_SPECIAL_EOS), 7); /* by its text */
     assert_int_equal(quire_tokenizer_special(t, QUIRE_SPECIAL_UNK), 3);
     assert_true(quire_tokenizer_is_eog(t, 8));
     assert_ids(encode(t, "a<|im_end|> \n<t>b", QUIRE_ENCODE_PARSE_SPECIAL), 0, 8, 9, 1);
@@ -206,18 +207,56 @@ static void neighbours(void **state)
 
     put_file("chat_template.jinja", "J");
     t = open_good();
-    assert_string_equal(quire_tokenizer_chat_template(t, NULL), "J"); /* the file wins */
+    assert_string_equal(quire_tokenizer_chat_template(t, NULL),
+                        "J"); /* chat_template.jinja takes precedence */
     assert_string_equal(quire_tokenizer_chat_template(t, "tool_use"), "T");
     quire_tokenizer_close(t);
 
     char path[256];
-    in_folder("tokenizer.json", path); /* by its own name it is the same tokenizer */
+    in_folder("tokenizer.json", path); /* opening the file is equivalent to opening the folder */
     assert_status(QUIRE_OK, quire_tokenizer_open(path, NULL, &t, NULL));
     assert_string_equal(quire_tokenizer_chat_template(t, NULL), "J");
     quire_tokenizer_close(t);
 }
 
-static void bad_neighbours(void **state)
+static void from_memory(void **state)
+{
+    (void)state;
+    static const char json[] = "{" MODEL(VOCAB, "\"a b\"", "") "," SPACES "," ADDED "," POST "}";
+    static const char config[] = "{\"bos_token\":\"<s>\",\"eos_token\":\"<|im_end|>\","
+                                 "\"add_bos_token\":false,\"chat_template\":\"C\"}";
+    struct fail_alloc f;
+    struct quire_tokenizer_options o = QUIRE_TOKENIZER_OPTIONS_INIT;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_tokenizer *t;
+    fail_alloc_init(&f, 0, false);
+    o.allocator = &f.hooks;
+    put_file("chat_template.jinja", "J"); /* not read */
+    assert_status(QUIRE_OK,
+                  qr_tokenizer_open_json_memory(json, sizeof json - 1, NULL, 0, NULL, &t, &err));
+    assert_ids(encode(t, "ab", QUIRE_ENCODE_ADD_BOS), 6, 2);
+    assert_int_equal(quire_tokenizer_special(t, QUIRE_SPECIAL_EOS), 7);
+    assert_null(quire_tokenizer_chat_template(t, NULL));
+    quire_tokenizer_close(t);
+
+    assert_status(QUIRE_OK, qr_tokenizer_open_json_memory(json, sizeof json - 1, config,
+                                                          sizeof config - 1, &o, &t, &err));
+    assert_ids(encode(t, "ab", QUIRE_ENCODE_ADD_BOS), 2);
+    assert_int_equal(quire_tokenizer_special(t, QUIRE_SPECIAL_EOS), 8);
+    assert_string_equal(quire_tokenizer_chat_template(t, NULL), "C");
+    quire_tokenizer_close(t);
+    assert_int_equal(f.live_count, 0);
+
+    assert_status(QUIRE_E_FORMAT,
+                  qr_tokenizer_open_json_memory(json, sizeof json - 1, config, 5, &o, &t, &err));
+    assert_non_null(strstr(err.msg, "tokenizer_config.json"));
+    assert_null(t);
+    assert_status(QUIRE_E_FORMAT, qr_tokenizer_open_json_memory(json, 0, NULL, 0, &o, &t, &err));
+    assert_non_null(strstr(err.msg, "tokenizer.json"));
+    assert_int_equal(f.live_count, 0);
+}
+
+static void malformed_configuration_files(void **state)
 {
     (void)state;
     struct quire_tokenizer *t;
@@ -243,7 +282,7 @@ static void bad_neighbours(void **state)
 static void pre_tokenizers(void **state)
 {
     (void)state;
-    /* the letters a, b, digits and the space as ByteLevel writes them */
+    /* a, b, digits and the space in the byte-level alphabet */
 #define LETTERS                                                                                    \
     "\"a\":0,\"b\":1,\"1\":2,\"\u0120\":3,\"11\":4,\"\u0120a\":5,\"\u0120\u0120\":6,\"<unk>\":7"
 #define MERGES "\"1 1\",\"\u0120 \u0120\",\"\u0120 a\""
@@ -258,7 +297,7 @@ static void pre_tokenizers(void **state)
     "?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+"
     static const struct {
         const char *rules;
-        size_t n; /* of "a11  a" */
+        size_t n; /* tokens of "a11  a" */
     } cases[] = {
         { BYTES, 4 },                                                    /* a 11 _ _a */
         { SEQ("{\"type\":\"Digits\",\"individual_digits\":true}"), 5 },  /* a 1 1 __ a */
@@ -302,7 +341,7 @@ static const struct {
     const char *json;
     quire_status status;
     const char *text;
-} BAD_FILES[] = {
+} MALFORMED_FILES[] = {
     { "{}", QUIRE_E_FORMAT, "model" },
     { "{\"model\":[]}", QUIRE_E_FORMAT, "model" },
     { "{\"model\":{\"type\":\"Unigram\",\"vocab\":[]}}", QUIRE_E_UNSUPPORTED, "Unigram" },
@@ -356,11 +395,11 @@ static const struct {
     { GOOD "x", QUIRE_E_FORMAT, "" },
 };
 
-static void bad_files(void **state)
+static void malformed_files(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof BAD_FILES / sizeof *BAD_FILES; i++)
-        expect_error(BAD_FILES[i].json, BAD_FILES[i].status, BAD_FILES[i].text);
+    for (size_t i = 0; i < sizeof MALFORMED_FILES / sizeof *MALFORMED_FILES; i++)
+        expect_error(MALFORMED_FILES[i].json, MALFORMED_FILES[i].status, MALFORMED_FILES[i].text);
 
     char *deep = malloc(200100);
     memset(deep, '[', 200000);
@@ -410,10 +449,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(merges_and_fallback, clear_folder),
         cmocka_unit_test_teardown(space_rules, clear_folder),
-        cmocka_unit_test_teardown(neighbours, clear_folder),
-        cmocka_unit_test_teardown(bad_neighbours, clear_folder),
+        cmocka_unit_test_teardown(configuration_files, clear_folder),
+        cmocka_unit_test_teardown(from_memory, clear_folder),
+        cmocka_unit_test_teardown(malformed_configuration_files, clear_folder),
         cmocka_unit_test_teardown(pre_tokenizers, clear_folder),
-        cmocka_unit_test_teardown(bad_files, clear_folder),
+        cmocka_unit_test_teardown(malformed_files, clear_folder),
         cmocka_unit_test_teardown(word_piece, clear_folder),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

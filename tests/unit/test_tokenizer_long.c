@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sixteen MiB of one thing, on a small stack: encoding ends, and decoding gives the text back. */
+/* test_tokenizer_long.c - round trips of 16 MiB of repetitive text on a 64 KiB stack. */
 #include "test_tokenizer.h"
 #include <pthread.h>
 
@@ -12,7 +12,7 @@
 #define SANITIZED 1
 #endif
 
-/* Sanitizers need far more stack and time than the code itself. */
+/* Sanitizers need far more stack and time. */
 #ifdef SANITIZED
 enum { LARGE = 1 << 20, SMALL = 1 << 18, STACK = 1 << 20 };
 #else
@@ -47,14 +47,14 @@ static void encode_on_small_stack(struct job *j)
     assert_status(QUIRE_OK, j->status);
 }
 
-/* the first five at full size: one letter, space, newline, emoji, combining mark */
+/* the first five are repeated up to the full size, the others up to SMALL bytes */
 static const char *const units[] = { "a",        " ", "\n",   "\xF0\x9F\x98\x80",
                                      "\xCC\x81", "0", "x y ", "\xCC\xA3\xCC\x81",
                                      "aA" };
 
 static void check(const struct quire_tokenizer *t, size_t max, bool exact)
 {
-    const size_t room = max + 16; /* a space in front, say */
+    const size_t room = max + 16; /* for a prepended space */
     char *text = malloc(max), *back = malloc(room);
     int32_t *ids = malloc(room * sizeof *ids);
     for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
@@ -76,7 +76,7 @@ static void check(const struct quire_tokenizer *t, size_t max, bool exact)
     free(ids);
 }
 
-/* 2, 4, 8, ... of a letter, so that everything merges. */
+/* Adds tokens of 2, 4, 8, ... repetitions, so that long runs merge. */
 static void add_powers(struct vocab *v, const char *unit, bool merges)
 {
     static char texts[2][6][256];
@@ -103,7 +103,7 @@ static void byte_level(void **state)
         check(t, i == 0 ? LARGE : SMALL, true);
         quire_tokenizer_close(t);
     }
-    struct quire_tokenizer *t = build(byte_vocab("qwen2")); /* form C may change the text */
+    struct quire_tokenizer *t = build(byte_vocab("qwen2")); /* NFC may change the text */
     check(t, SMALL, false);
     quire_tokenizer_close(t);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pre-tokenizers: the pieces of each known rule, and the names and patterns that are known. */
+/* test_tokenizer_pretokenizer.c - pieces of each preset; recognized names and patterns. */
 #include "test_tokenizer.h"
 #include "tokenizer/pretokenizer.h"
 #include "tokenizer/segment.h"
@@ -21,19 +21,21 @@ static quire_status collect(void *user, const uint8_t *s, size_t n)
     return QUIRE_OK;
 }
 
-static void check(const char *rule_name, const char *text, const char *want)
+static void check(const char *preset_name, const char *text, const char *want)
 {
-    const struct qr_pretokenizer_preset *rule = qr_pretokenizer_preset_find(rule_name, strlen(rule_name));
-    assert_non_null(rule);
+    const struct qr_pretokenizer_preset *preset =
+        qr_pretokenizer_preset_find(preset_name, strlen(preset_name));
+    assert_non_null(preset);
     struct qr_pretokenizer *p;
     struct pieces got = { .err = QUIRE_ERROR_INIT };
-    assert_status(QUIRE_OK, qr_pretokenizer_create(rule->splits, rule->n_splits, NULL, &p, &got.err));
+    assert_status(QUIRE_OK,
+                  qr_pretokenizer_create(preset->splits, preset->n_splits, NULL, &p, &got.err));
     void *scratch = qr_pretokenizer_scratch_create(p);
     assert_status(QUIRE_OK, qr_pretokenizer_split(p, scratch, (const uint8_t *)text, strlen(text),
-                                            collect, &got, &got.err));
+                                                  collect, &got, &got.err));
     assert_int_equal(got.total, strlen(text));
     if (strcmp(got.text, want) != 0)
-        print_error("%s: \"%s\"\n", rule_name, text);
+        print_error("%s: \"%s\"\n", preset_name, text);
     assert_string_equal(got.text, want);
     qr_pretokenizer_scratch_destroy(scratch);
     qr_pretokenizer_destroy(p);
@@ -59,13 +61,14 @@ static void pieces(void **state)
 static void scripts(void **state)
 {
     (void)state;
-    /* U+180E is no space for the original engines, U+3000 and U+0085 are */
+    /* U+180E is not white space in the reference tokenizers, U+3000 and U+0085 are */
     check("gpt-2", "a\xE1\xA0\x8E \xE3\x80\x80\xC2\x85z",
           "a|\xE1\xA0\x8E| \xE3\x80\x80|\xC2\x85|z|");
-    /* the long s folds to s */
+    /* U+017F case-folds to s */
     check("llama-bpe", "it'\xC5\xBF", "it|'\xC5\xBF|");
-    /* letter, mark, letter: only some rules keep them together */
-    static const char hindi[] = "\xE0\xA4\x95\xE0\xA4\xBE\xE0\xA4\xAE"; /* ka, vowel sign aa, ma */
+    /* letter, mark, letter: one piece for some presets only */
+    /* ka, vowel sign aa, ma */
+    static const char hindi[] = "\xE0\xA4\x95\xE0\xA4\xBE\xE0\xA4\xAE";
     check("llama-bpe", hindi, "\xE0\xA4\x95|\xE0\xA4\xBE\xE0\xA4\xAE|");
     check("tekken", hindi, "\xE0\xA4\x95\xE0\xA4\xBE\xE0\xA4\xAE|");
     check("qwen35", hindi, "\xE0\xA4\x95\xE0\xA4\xBE\xE0\xA4\xAE|");
@@ -97,33 +100,34 @@ static void names(void **state)
         assert_null(qr_pretokenizer_preset_find(unknown[i], strlen(unknown[i])));
     assert_true(qr_pretokenizer_preset_find("llama-bpe", 9)->ignore_merges &&
                 qr_pretokenizer_preset_find("tekken", 6)->ignore_merges);
-    assert_true(qr_pretokenizer_preset_find("qwen2", 5)->nfc && !qr_pretokenizer_preset_find("gpt-2", 5)->nfc);
+    assert_true(qr_pretokenizer_preset_find("qwen2", 5)->nfc &&
+                !qr_pretokenizer_preset_find("gpt-2", 5)->nfc);
 }
 
-static int stage(const char *regex) { return qr_split_pattern_find(regex, strlen(regex)); }
+static int find(const char *regex) { return qr_split_pattern_find(regex, strlen(regex)); }
 
 static void patterns(void **state)
 {
     (void)state;
-    assert_int_equal(stage("[\r\n]"), QR_SPLIT_NEWLINE);
-    assert_int_equal(stage("[\\r\\n]"), QR_SPLIT_NEWLINE);
-    assert_int_equal(stage("\\s?\\p{L}+"), QR_SPLIT_SPACE_LETTERS);
-    assert_int_equal(stage("\\s?\\p{P}+"), QR_SPLIT_SPACE_PUNCT);
-    assert_int_equal(stage("\\p{N}{1,3}"), QR_SPLIT_DIGITS3);
-    assert_int_equal(stage("\\s+$"), QR_SPLIT_TRAILING_SPACE);
-    assert_int_equal(stage("[\u4E00-\u9FA5\u0800-\u4E00\uAC00-\uD7FF]+"), QR_SPLIT_CJK);
-    assert_int_equal(stage("[\u4E00-\u9FA5\u3040-\u309F\u30A0-\u30FF]+"), QR_SPLIT_CJK_KANA);
-    assert_int_equal(stage("\\s?[!-/:-~\uFF01-\uFF0F\uFF1A-\uFF5E\u2018-\u201F\u3000-\u3002]+"),
+    assert_int_equal(find("[\r\n]"), QR_SPLIT_NEWLINE);
+    assert_int_equal(find("[\\r\\n]"), QR_SPLIT_NEWLINE);
+    assert_int_equal(find("\\s?\\p{L}+"), QR_SPLIT_SPACE_LETTERS);
+    assert_int_equal(find("\\s?\\p{P}+"), QR_SPLIT_SPACE_PUNCT);
+    assert_int_equal(find("\\p{N}{1,3}"), QR_SPLIT_DIGITS3);
+    assert_int_equal(find("\\s+$"), QR_SPLIT_TRAILING_SPACE);
+    assert_int_equal(find("[\u4E00-\u9FA5\u0800-\u4E00\uAC00-\uD7FF]+"), QR_SPLIT_CJK);
+    assert_int_equal(find("[\u4E00-\u9FA5\u3040-\u309F\u30A0-\u30FF]+"), QR_SPLIT_CJK_KANA);
+    assert_int_equal(find("\\s?[!-/:-~\uFF01-\uFF0F\uFF1A-\uFF5E\u2018-\u201F\u3000-\u3002]+"),
                      QR_SPLIT_ASCII_PUNCT);
     static const char *const unknown[] = { "",       "[",           "[\r\n",   "[\r\n]]",
                                            "(a+)+b", "\\p{N}{1,4}", "\\p{L}+", "\\",
                                            "\xFF",   "\\s?[" };
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
-        assert_int_equal(stage(unknown[i]), -1);
+        assert_int_equal(find(unknown[i]), -1);
 }
 
-/* Long runs are cut, and nothing else is. */
-static void cuts(void **state)
+/* Only runs longer than QR_MAX_RUN_BYTES end a segment. */
+static void segments(void **state)
 {
     (void)state;
     const size_t n = 300000;
@@ -138,7 +142,7 @@ static void cuts(void **state)
     for (size_t i = 0; i + 3 <= n; i += 3) /* never inside a character */
         memcpy(text + i, "\xE4\xB8\xAD", 3);
     assert_int_equal(qr_segment_end(text, 0, n), QR_MAX_RUN_BYTES / 3 * 3);
-    for (size_t i = 0; i + 3 <= n; i += 3) /* marks belong to the letters before them */
+    for (size_t i = 0; i + 3 <= n; i += 3) /* marks extend a run of letters */
         memcpy(text + i, "a\xCC\x81", 3);
     assert_int_equal(qr_segment_end(text, 0, n), QR_MAX_RUN_BYTES / 3 * 3 + 1);
     free(text);
@@ -148,6 +152,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(pieces), cmocka_unit_test(scripts),
                                         cmocka_unit_test(names), cmocka_unit_test(patterns),
-                                        cmocka_unit_test(cuts) };
+                                        cmocka_unit_test(segments) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Special tokens: which text becomes one, and that users cannot write one. */
+/* test_tokenizer_special.c - matching of added tokens; user text cannot forge special tokens. */
 #include "test_tokenizer.h"
 
 enum { SYS = 256, IM_START, IM_END, IM, EOS, THINK, TOOL, DIGIT7, LEFT, RIGHT, WORD, N_TOKENS };
@@ -9,7 +9,7 @@ static struct quire_tokenizer *chat_tokenizer(void)
     struct vocab *v = byte_vocab("qwen2");
     add_token(v, "<|system|>", QUIRE_TOKEN_CONTROL);
     add_token(v, "<|im_start|>", QUIRE_TOKEN_CONTROL);
-    add_token(v, "<|im_end|>", QUIRE_TOKEN_USER_DEFINED); /* as careless files have it */
+    add_token(v, "<|im_end|>", QUIRE_TOKEN_USER_DEFINED); /* the type in some published files */
     add_token(v, "<|im", QUIRE_TOKEN_CONTROL);
     v->spec.special[QUIRE_SPECIAL_EOS] = add_token(v, "</s>", QUIRE_TOKEN_NORMAL);
     add_token(v, "<think>", QUIRE_TOKEN_USER_DEFINED);
@@ -41,9 +41,9 @@ static void longest_wins(void **state)
     quire_tokenizer_close(t);
 }
 
-/* Without the flag format tokens are text, whatever type the file gave them; plain user-defined
- * ones are not. */
-static void text_of_users(void **state)
+/* Without PARSE_SPECIAL, control tokens are text, whatever type the file declares; other
+ * user-defined tokens still match. */
+static void user_text(void **state)
 {
     (void)state;
     struct quire_tokenizer *t = chat_tokenizer();
@@ -65,8 +65,8 @@ static void text_of_users(void **state)
     quire_tokenizer_close(t);
 }
 
-/* Merges, scores or whole words that lead to a special token lead nowhere. */
-static void merged_specials(void **state)
+/* No merge, score or whole piece produces a special token. */
+static void merged_special_tokens(void **state)
 {
     (void)state;
     struct vocab *v = byte_vocab("llama-bpe");
@@ -110,7 +110,7 @@ static void spans(void **state)
     const struct quire_text_span user[] = { { 0, 12, false }, { 12, 10, true }, { 22, 10, false } };
     assert_ids(spans_of(t, text, user, 3), IM_START, '<', '|', 'i', 'm', '_', 'e', 'n', 'd', '|',
                '>', IM_END);
-    /* half of it from the template, half from the user */
+    /* one part of the token from the template, the other from the user */
     static const char half[] = "<|im_end|>";
     for (size_t cut = 1; cut < 10; cut++) {
         const struct quire_text_span a[] = { { 0, cut, false }, { cut, 10 - cut, true } };
@@ -121,10 +121,10 @@ static void spans(void **state)
         for (size_t k = 0; k < second.n; k++)
             assert_true(second.id[k] < 256);
     }
-    /* parts of the template, and empty text of users, do not break a token */
+    /* span boundaries in the template and empty user spans do not break a token */
     const struct quire_text_span parts[] = { { 0, 3, false }, { 3, 0, true }, { 3, 7, false } };
     assert_ids(spans_of(t, half, parts, 3), IM_END);
-    /* a contraction across the border is one piece, as in the whole text */
+    /* a contraction across a span boundary is one piece, as in the whole text */
     const struct quire_text_span apostrophe[] = { { 0, 3, false }, { 3, 3, true } };
     const struct ids got = spans_of(t, "it'll!", apostrophe, 2), want = encode(t, "it'll!", PARSE);
     assert_int_equal(got.n, want.n);
@@ -152,7 +152,7 @@ static void spans(void **state)
     quire_tokenizer_close(t);
 }
 
-/* Spans without special tokens in user text: the same as the whole, for any cuts. */
+/* If user text has no special token, any division into spans gives the ids of the whole text. */
 static void spans_equal_whole(void **state)
 {
     (void)state;
@@ -205,17 +205,17 @@ static void strip_and_words(void **state)
     quire_tokenizer_close(t);
 }
 
-/* The space in front of a text, in each of its ways. */
-static void prefixes(void **state)
+/* All prepend schemes. */
+static void prepend_schemes(void **state)
 {
     (void)state;
-    static const enum qr_prepend_scheme modes[] = { QR_PREPEND_NEVER, QR_PREPEND_ALWAYS,
-                                            QR_PREPEND_UNLESS_SPACE, QR_PREPEND_FIRST };
-    /* spaces in front of: "a", " a", and the second "a" of "a<|x|>a" */
+    static const enum qr_prepend_scheme schemes[] = { QR_PREPEND_NEVER, QR_PREPEND_ALWAYS,
+                                                      QR_PREPEND_UNLESS_SPACE, QR_PREPEND_FIRST };
+    /* spaces before the letter of "a", of " a", and before the second "a" of "a<|x|>a" */
     static const int want[4][3] = { { 0, 1, 0 }, { 1, 2, 1 }, { 1, 1, 1 }, { 1, 1, 0 } };
     for (size_t m = 0; m < 4; m++) {
         struct vocab *v = spm_vocab();
-        v->spec.prepend_scheme = modes[m];
+        v->spec.prepend_scheme = schemes[m];
         add_token(v, "<|x|>", QUIRE_TOKEN_CONTROL);
         struct quire_tokenizer *t = build(v);
         assert_int_equal(encode(t, "a", 0).n, 1 + want[m][0]);
@@ -225,7 +225,7 @@ static void prefixes(void **state)
         quire_tokenizer_close(t);
 
         v = byte_vocab("gpt-2");
-        v->spec.prepend_scheme = modes[m];
+        v->spec.prepend_scheme = schemes[m];
         add_token(v, "<|x|>", QUIRE_TOKEN_CONTROL);
         t = build(v);
         assert_int_equal(encode(t, "a", 0).n, 1 + want[m][0]);
@@ -235,7 +235,7 @@ static void prefixes(void **state)
     }
 }
 
-static void ends(void **state)
+static void end_of_generation(void **state)
 {
     (void)state;
     /* formats with channels: "<|end|>" ends a message, not the turn */
@@ -262,10 +262,10 @@ static void ends(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(longest_wins),      cmocka_unit_test(text_of_users),
-        cmocka_unit_test(merged_specials),   cmocka_unit_test(spans),
-        cmocka_unit_test(spans_equal_whole), cmocka_unit_test(strip_and_words),
-        cmocka_unit_test(prefixes),          cmocka_unit_test(ends),
+        cmocka_unit_test(longest_wins),          cmocka_unit_test(user_text),
+        cmocka_unit_test(merged_special_tokens), cmocka_unit_test(spans),
+        cmocka_unit_test(spans_equal_whole),     cmocka_unit_test(strip_and_words),
+        cmocka_unit_test(prepend_schemes),       cmocka_unit_test(end_of_generation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The streaming detokenizer: never half a character, whatever the tokens are. */
+/* test_tokenizer_stream.c - the streaming detokenizer emits whole characters for any tokens. */
 #include "base/utf8.h"
 #include "test_tokenizer.h"
 
-/* Pushes all ids and returns the whole text; checks what every stream must keep. */
+/* Pushes all ids and returns the whole text; checks the invariants of every stream. */
 static char *stream(const struct quire_tokenizer *t, const int32_t *ids, size_t n, uint32_t flags)
 {
     struct quire_detokenizer *d;
@@ -14,7 +14,7 @@ static char *stream(const struct quire_tokenizer *t, const int32_t *ids, size_t 
     for (size_t i = 0; i < n; i++) {
         assert_status(QUIRE_OK, quire_detokenizer_push(d, ids[i], &part, &part_size, NULL));
         uint32_t cp;
-        for (size_t k = 0; k < part_size;) { /* well-formed at every moment */
+        for (size_t k = 0; k < part_size;) { /* every part is well-formed */
             const int len = qr_utf8_next((const uint8_t *)part + k, part_size - k, &cp);
             assert_true(len > 0);
             k += (size_t)len;
@@ -25,14 +25,14 @@ static char *stream(const struct quire_tokenizer *t, const int32_t *ids, size_t 
     assert_status(QUIRE_OK, quire_detokenizer_finish(d, &part, &part_size, NULL));
     assert_true(part_size <= 3);
     memcpy(out + size, part, part_size);
-    /* the object is as new */
+    /* finish has reset the object */
     assert_status(QUIRE_OK, quire_detokenizer_finish(d, &part, &part_size, NULL));
     assert_int_equal(part_size, 0);
     quire_detokenizer_destroy(d);
     return out;
 }
 
-/* One byte per token: the hardest split there is. The result is that of repairing the whole. */
+/* One byte per token. The result equals the repaired whole. */
 static void single_bytes(void **state)
 {
     (void)state;
@@ -65,7 +65,7 @@ static void single_bytes(void **state)
     quire_tokenizer_close(t);
 }
 
-static void holds_back(void **state)
+static void incomplete_characters(void **state)
 {
     (void)state;
     struct quire_tokenizer *t = build(byte_vocab("gpt-2"));
@@ -79,7 +79,7 @@ static void holds_back(void **state)
         assert_int_equal(size, i == 3 ? 4 : 0);
     }
     assert_memory_equal(part, "\xF0\x9F\x98\x80", 4);
-    /* a bad continuation is decided at once, and the byte behind it is not lost */
+    /* an ill-formed continuation is replaced at once, and the next byte is kept */
     assert_status(QUIRE_OK, quire_detokenizer_push(d, 0xE2, &part, &size, NULL));
     assert_int_equal(size, 0);
     assert_status(QUIRE_OK, quire_detokenizer_push(d, 'x', &part, &size, NULL));
@@ -89,8 +89,8 @@ static void holds_back(void **state)
     struct quire_error err = QUIRE_ERROR_INIT;
     assert_status(QUIRE_E_RANGE, quire_detokenizer_push(d, 256, &part, &size, &err));
     assert_status(QUIRE_E_RANGE, quire_detokenizer_push(d, -1, &part, &size, &err));
-    assert_status(QUIRE_OK, quire_detokenizer_push(d, 0xA9, &part, &size,
-                                                   NULL)); /* the failures changed nothing */
+    /* the failures changed nothing */
+    assert_status(QUIRE_OK, quire_detokenizer_push(d, 0xA9, &part, &size, NULL));
     assert_int_equal(size, 2);
     assert_status(QUIRE_OK, quire_detokenizer_push(d, 0xC3, &part, &size, NULL));
     assert_status(QUIRE_OK, quire_detokenizer_finish(d, &part, &size, NULL));
@@ -138,7 +138,7 @@ static void leading_space(void **state)
     quire_tokenizer_close(t);
 }
 
-/* Every well-formed text comes back, whatever is in it. */
+/* Round trips of any well-formed text are exact. */
 static void round_trips(void **state)
 {
     (void)state;
@@ -169,7 +169,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(single_bytes),
-        cmocka_unit_test(holds_back),
+        cmocka_unit_test(incomplete_characters),
         cmocka_unit_test(leading_space),
         cmocka_unit_test(round_trips),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every allocation of every call fails in turn: an error, nothing lost, the next try succeeds. */
+/* test_tokenizer_torture.c - each allocation fails in turn: an error, no leak, a retry succeeds. */
 #include "base/error.h"
 #include "test_tokenizer.h"
 #include <unistd.h>
@@ -7,7 +7,7 @@
 /* A call that returns QUIRE_OK or QUIRE_E_NOMEM. */
 typedef quire_status (*call_fn)(void *user, struct quire_error *err);
 
-/* `f` is the allocator of what the call uses; the call must release what it made. */
+/* f: allocator that the call uses. The call must free what it allocated. */
 static void torture(struct fail_alloc *f, call_fn call, void *user)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -23,7 +23,7 @@ static void torture(struct fail_alloc *f, call_fn call, void *user)
             f->forever = forever != 0;
             const quire_status st = call(user, &err);
             f->fail_at = 0;
-            /* the compiler for regular expressions does without the memory for machine code */
+            /* without memory for machine code, PCRE2 falls back to its interpreter */
             assert_true(st == QUIRE_E_NOMEM || st == QUIRE_OK);
             assert_int_equal(f->live_bytes, live);
             assert_int_equal(call(user, &err), QUIRE_OK);

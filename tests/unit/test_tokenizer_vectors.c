@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encodings that the original tokenizers made, from vocabularies of published models. */
+/* test_tokenizer_vectors.c - encodings of reference tokenizers, with published vocabularies. */
 #include "format/gguf.h"
 #include "test_tokenizer.h"
 #include <jansson.h>
@@ -34,7 +34,7 @@ static struct quire_tokenizer *open_shared(const char *name)
     return t;
 }
 
-/* The streaming detokenizer gives the bytes of the one-shot call, in well-formed parts. */
+/* The streaming detokenizer emits the bytes of the one-shot call in well-formed parts. */
 static void check_stream(const struct quire_tokenizer *t, const struct ids *ids)
 {
     char *whole = decode(t, ids->id, ids->n, 0), *at = whole;
@@ -65,7 +65,7 @@ static void check_stream(const struct quire_tokenizer *t, const struct ids *ids)
     free(whole);
 }
 
-/* Cutting the text anywhere into parts of users and of the template must change nothing. */
+/* Any division into user and template spans gives the same ids. */
 static void check_spans(const struct quire_tokenizer *t, const char *text, size_t size,
                         const struct ids *want)
 {
@@ -160,8 +160,7 @@ static void bert(void **state)
     run_vectors("bert-bge", false);
 }
 
-/* 20 encodings by SentencePiece itself, of a vocabulary that is there as a model file and in GGUF
- * files. */
+/* 20 encodings by SentencePiece, of one vocabulary as a model file and in GGUF files. */
 static void sentencepiece(void **state)
 {
     (void)state;
@@ -198,7 +197,7 @@ static void sentencepiece(void **state)
     free(text);
 }
 
-/* What the files say about special tokens. */
+/* Special tokens of published files. */
 static void special_tokens(void **state)
 {
     (void)state;
@@ -214,7 +213,7 @@ static void special_tokens(void **state)
     assert_true(quire_tokenizer_adds_bos(t) && !quire_tokenizer_adds_eos(t));
     assert_non_null(strstr(quire_tokenizer_chat_template(t, NULL), "<|assistant|>"));
     assert_null(quire_tokenizer_chat_template(t, "tool_use"));
-    /* as the model's own tokenizer does it: the newlines belong to the format tokens */
+    /* as in the reference tokenizer, the control tokens consume the newlines after them */
     assert_ids(encode(t, "<|user|>\nHi<|end|>\n<|assistant|>\n",
                       QUIRE_ENCODE_PARSE_SPECIAL | QUIRE_ENCODE_ADD_BOS),
                1, 32010, 6324, 32007, 32001);
@@ -230,7 +229,7 @@ static void special_tokens(void **state)
     quire_tokenizer_close(t);
 
     t = open_shared("tokenizers/ggml-vocab-deepseek-coder.gguf");
-    assert_ids(encode(t, "\xC3\xB7", 0), 32001); /* an added token that is plain text */
+    assert_ids(encode(t, "\xC3\xB7", 0), 32001); /* a user-defined token */
     const struct ids forged = encode(t, "<|EOT|><|User|>", 0);
     for (size_t i = 0; i < forged.n; i++)
         assert_true(forged.id[i] < 32000);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* WordPiece: cleaning, splitting and matching of words. */
+/* test_tokenizer_wordpiece.c - WordPiece: normalization, splitting and matching of words. */
 #include "test_tokenizer.h"
 
 #define W "\xE2\x96\x81" /* begins a word */
@@ -35,13 +35,14 @@ static void uncased(void **state)
     assert_ids(encode(t, "helox", 0), UNK);
     assert_ids(encode(t, "hello,world", 0), HELLO, COMMA, WORLD);
     assert_ids(encode(t, "hello\xE4\xB8\xADworld", 0), HELLO, ZHONG, WORLD);
-    assert_ids(encode(t, "\xEA\xB0\x80", 0), GA1, GA2);   /* a syllable falls into its letters */
-    assert_ids(encode(t, "he\xE2\x80\x8Bllo", 0), HELLO); /* format and control characters vanish */
+    assert_ids(encode(t, "\xEA\xB0\x80", 0), GA1, GA2); /* decomposes into its letters */
+    assert_ids(encode(t, "he\xE2\x80\x8Bllo", 0),
+               HELLO); /* format and control characters are dropped */
     assert_ids(encode(t, "he\x01llo\tworld", 0), HELLO, WORLD);
     assert_ids(encode(t, "hello\xE2\x80\x83\xC2\xA0world", 0), HELLO, WORLD);
     assert_ids(encode_bytes(t, "hello\0\xFFworld", 12, 0), UNK);
     assert_int_equal(encode(t, " \n\t ", 0).n, 0);
-    /* the vocabulary's own mark is an ordinary character in the input */
+    /* U+2581 in the input is an ordinary character */
     assert_ids(encode(t, "hello" W "world", 0), UNK);
     assert_ids(encode(t, W "hello", 0), UNK);
     char *text = decode(t, (const int32_t[]){ CLS, HE, LO, COMMA, WORLD, SEP }, 6, 0);
@@ -56,7 +57,7 @@ static void cased(void **state)
     struct quire_tokenizer *t = make(false);
     assert_ids(encode(t, "H hello Hello", 0), UPPER, HELLO, UNK);
     assert_ids(encode(t, "\xC3\xA9", 0), EACUTE);
-    assert_ids(encode(t, "e\xCC\x81", 0), UNK); /* no normalisation */
+    assert_ids(encode(t, "e\xCC\x81", 0), UNK); /* not normalized */
     quire_tokenizer_close(t);
 }
 
