@@ -53,7 +53,7 @@ quire_status qr_added_tokens_build(struct quire_tokenizer *t, struct quire_error
         if (!tok->special && tok->type != QUIRE_TOKEN_USER_DEFINED)
             continue;
         if (tok->text_size > MAX_ADDED_TOKEN_BYTES)
-            return qr_fail(err, QUIRE_E_LIMIT, "special token %u has %u bytes, at most %d", i,
+            return qr_fail(err, QUIRE_E_LIMIT, "added token %u has %u bytes, at most %d", i,
                            tok->text_size, MAX_ADDED_TOKEN_BYTES);
         /* U+2581 of a user-defined token matches a plain space of the input */
         const bool spaced = t->kind == QR_VOCAB_SENTENCEPIECE_BPE && !tok->special &&

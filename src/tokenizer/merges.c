@@ -5,7 +5,7 @@
 #include "tokenizer/vocab.h"
 #include <string.h>
 
-enum { SHOWN = 60 /* bytes of a text in a message */, MAX_SPLITS = 8 };
+enum { SHOWN = 60 /* bytes of a text in a message */, MAX_LINE_SPLITS = 8 };
 
 static quire_status no_memory(struct quire_error *err)
 {
@@ -30,7 +30,7 @@ static bool resolve_merge(const struct quire_tokenizer *t, const struct qr_spec_
     /* "LEFT RIGHT". If the parts contain spaces themselves, the first split into known tokens is
      * taken. Trying every split would take time quadratic in the length. */
     int spaces = 0;
-    for (size_t i = 1; i + 1 < m->left_size && spaces < MAX_SPLITS; i++) {
+    for (size_t i = 1; i + 1 < m->left_size && spaces < MAX_LINE_SPLITS; i++) {
         const struct qr_spec_merge split = { m->left, m->left + i + 1, i, m->left_size - i - 1 };
         if (m->left[i] != ' ')
             continue;

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_VOCAB_FILE = 256 << 20, MAX_SMALL_FILE = 16 << 20 };
+enum { MAX_VOCAB_FILE = 256 << 20, MAX_SMALL_FILE = 16 << 20 }; /* bytes */
 
 /* Where the files come from, and the description they fill. */
 struct source {
@@ -348,6 +348,12 @@ quire_status qr_tokenizer_open_json_memory(const void *json, size_t json_size, c
                         .config = config,
                         .config_size = config_size };
     *out = NULL;
+    if (json_size > MAX_VOCAB_FILE)
+        return qr_fail(err, QUIRE_E_LIMIT, "tokenizer.json has %zu bytes, at most %d", json_size,
+                       MAX_VOCAB_FILE);
+    if (config_size > MAX_SMALL_FILE)
+        return qr_fail(err, QUIRE_E_LIMIT, "tokenizer_config.json has %zu bytes, at most %d",
+                       config_size, MAX_SMALL_FILE);
     qr_vocab_spec_init(&s.spec, s.a);
     const quire_status st = build_json(&s, json, json_size, "tokenizer.json", out);
     qr_vocab_spec_free(&s.spec);

@@ -17,7 +17,8 @@ quire_status qr_tokenizer_from_hf_file(const char *path, const struct quire_allo
 /* Opens a tokenizer from the bytes of a tokenizer.json, which are not used after the call.
  * config: bytes of tokenizer_config.json (special tokens, chat templates), or NULL
  * options: may be NULL; the caller has checked struct_size
- * On failure *out is NULL. */
+ * QUIRE_E_LIMIT for more than 256 MiB of tokenizer.json or 16 MiB of its configuration. On failure
+ * *out is NULL. */
 quire_status qr_tokenizer_open_json_memory(const void *json, size_t json_size, const void *config,
                                            size_t config_size,
                                            const struct quire_tokenizer_options *options,

@@ -143,7 +143,7 @@ static quire_status next_match(const struct split_job *s, uint32_t index, const 
 {
     const pcre2_code *code = s->p->code[index];
     int rc = pcre2_match(code, text, n, pos, PCRE2_NO_UTF_CHECK, s->data, s->p->limits);
-    if (rc == PCRE2_ERROR_JIT_STACKLIMIT) /* the interpreter has its stack on the heap */
+    if (rc == PCRE2_ERROR_JIT_STACKLIMIT) /* the interpreter uses the heap instead */
         rc = pcre2_match(code, text, n, pos, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, s->data,
                          s->p->limits);
     *found = rc >= 0;
@@ -160,8 +160,8 @@ static quire_status next_match(const struct split_job *s, uint32_t index, const 
     const PCRE2_SIZE *v = pcre2_get_ovector_pointer(s->data);
     *begin = v[0];
     *end = v[1];
-    if (*end <= *begin ||
-        *begin < pos) /* no pattern matches the empty text; the check guarantees termination */
+    /* no pattern matches the empty text; the check guarantees termination */
+    if (*end <= *begin || *begin < pos)
         return qr_fail(s->err, QUIRE_E_INTERNAL, "pre-tokenizer \"%s\" made no progress", name);
     return QUIRE_OK;
 }

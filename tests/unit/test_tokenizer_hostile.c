@@ -32,7 +32,7 @@ static void sizes(void **state)
     large[2000] = 0;
     v = byte_vocab("gpt-2");
     add_token(v, large, QUIRE_TOKEN_CONTROL);
-    expect_bad(v, QUIRE_E_LIMIT, "special token 256");
+    expect_bad(v, QUIRE_E_LIMIT, "added token 256");
     free(large);
 }
 
