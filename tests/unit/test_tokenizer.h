@@ -116,7 +116,7 @@ static inline struct quire_tokenizer *build(struct vocab *v)
 }
 
 /* Asserts that the build fails with a message that contains `text`. Frees the description. */
-static inline void expect_bad(struct vocab *v, quire_status status, const char *text)
+static inline void expect_build_error(struct vocab *v, quire_status status, const char *text)
 {
     struct fail_alloc f;
     fail_alloc_init(&f, 0, false);

@@ -218,7 +218,7 @@ static void normal_form(void **state)
 }
 
 /* Every maximal ill-formed sequence becomes one U+FFFD. */
-static void bad_utf8(void **state)
+static void ill_formed_utf8(void **state)
 {
     (void)state;
     struct quire_tokenizer *t = build(byte_vocab("gpt-2"));
@@ -266,7 +266,7 @@ static void *encode_in_thread(void *user)
     return NULL;
 }
 
-static void one_for_all_threads(void **state)
+static void concurrent_encodes(void **state)
 {
     (void)state;
     struct vocab *v = byte_vocab("deepseek-v3");
@@ -344,9 +344,9 @@ int main(void)
         cmocka_unit_test(whole_pieces),
         cmocka_unit_test(missing_bytes),
         cmocka_unit_test(normal_form),
-        cmocka_unit_test(bad_utf8),
+        cmocka_unit_test(ill_formed_utf8),
         cmocka_unit_test(arguments),
-        cmocka_unit_test(one_for_all_threads),
+        cmocka_unit_test(concurrent_encodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,29 +10,29 @@
 static void sizes(void **state)
 {
     (void)state;
-    expect_bad(vocab_new(QR_VOCAB_BYTE_LEVEL_BPE), QUIRE_E_FORMAT, "empty");
+    expect_build_error(vocab_new(QR_VOCAB_BYTE_LEVEL_BPE), QUIRE_E_FORMAT, "empty");
     struct vocab *v = byte_vocab("gpt-2");
     v->spec.n_tokens = ((size_t)1 << 24) + 1;
-    expect_bad(v, QUIRE_E_LIMIT, "16777217");
+    expect_build_error(v, QUIRE_E_LIMIT, "16777217");
     v = byte_vocab("gpt-2");
     v->spec.n_tokens = SIZE_MAX;
-    expect_bad(v, QUIRE_E_LIMIT, "tokens");
+    expect_build_error(v, QUIRE_E_LIMIT, "tokens");
     v = byte_vocab("gpt-2");
     v->tokens[77].text = NULL;
-    expect_bad(v, QUIRE_E_FORMAT, "no token 77");
+    expect_build_error(v, QUIRE_E_FORMAT, "no token 77");
     v = byte_vocab("gpt-2");
     add_token(v, "", QUIRE_TOKEN_NORMAL);
-    expect_bad(v, QUIRE_E_FORMAT, "token 256 is empty");
+    expect_build_error(v, QUIRE_E_FORMAT, "token 256 is empty");
     char *large = malloc((1 << 20) + 1);
     memset(large, 'a', 1 << 20);
     large[1 << 20] = 0;
     v = byte_vocab("gpt-2");
     add_token(v, large, QUIRE_TOKEN_NORMAL);
-    expect_bad(v, QUIRE_E_LIMIT, "token 256 has 1048576 bytes");
+    expect_build_error(v, QUIRE_E_LIMIT, "token 256 has 1048576 bytes");
     large[2000] = 0;
     v = byte_vocab("gpt-2");
     add_token(v, large, QUIRE_TOKEN_CONTROL);
-    expect_bad(v, QUIRE_E_LIMIT, "added token 256");
+    expect_build_error(v, QUIRE_E_LIMIT, "added token 256");
     free(large);
 }
 
@@ -42,27 +42,27 @@ static void token_values(void **state)
     struct vocab *v = byte_vocab("gpt-2");
     add_token(v, "abc", QUIRE_TOKEN_NORMAL);
     add_token(v, "abc", QUIRE_TOKEN_NORMAL);
-    expect_bad(v, QUIRE_E_FORMAT, "tokens 256 and 257 have the same text \"abc\"");
+    expect_build_error(v, QUIRE_E_FORMAT, "tokens 256 and 257 have the same text \"abc\"");
     v = byte_vocab("gpt-2");
     add_token(v, "abc", (enum quire_token_type)7);
-    expect_bad(v, QUIRE_E_FORMAT, "unknown type 7");
+    expect_build_error(v, QUIRE_E_FORMAT, "unknown type 7");
     static const float bad[] = { NAN, INFINITY, -INFINITY };
     for (size_t i = 0; i < 3; i++) {
         v = spm_vocab();
         v->tokens[270].score = bad[i];
-        expect_bad(v, QUIRE_E_FORMAT, "score of token 270");
+        expect_build_error(v, QUIRE_E_FORMAT, "score of token 270");
     }
     static const char *const bytes[] = { "<0x-1>", "<0xZZ>", "<0x1FF>", "<0x1>",  "<0X41>",
                                          "0x41",   "<0x 1>", "<0x+1>",  "<0x41> " };
     for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
         v = spm_vocab();
         add_token(v, bytes[i], QUIRE_TOKEN_BYTE);
-        expect_bad(v, QUIRE_E_FORMAT, "not of the form <0xXX>");
+        expect_build_error(v, QUIRE_E_FORMAT, "not of the form <0xXX>");
     }
     v = spm_vocab();
     v->spec.special[QUIRE_SPECIAL_UNK] = QUIRE_TOKEN_NONE;
     v->tokens[5].type = QUIRE_TOKEN_NORMAL;
-    expect_bad(v, QUIRE_E_FORMAT, "255 byte tokens and no unknown token");
+    expect_build_error(v, QUIRE_E_FORMAT, "255 byte tokens and no unknown token");
 }
 
 static void special_ids(void **state)
@@ -73,14 +73,14 @@ static void special_ids(void **state)
         for (int k = 0; k < QUIRE_N_SPECIAL; k++) {
             struct vocab *v = byte_vocab("gpt-2");
             v->spec.special[k] = wrong[i];
-            expect_bad(v, QUIRE_E_FORMAT, "outside the vocabulary");
+            expect_build_error(v, QUIRE_E_FORMAT, "outside the vocabulary");
         }
         struct vocab *v = byte_vocab("gpt-2");
         v->spec.prefix_ids[v->spec.n_prefix_ids++] = wrong[i];
-        expect_bad(v, QUIRE_E_FORMAT, "outside the vocabulary");
+        expect_build_error(v, QUIRE_E_FORMAT, "outside the vocabulary");
         v = byte_vocab("gpt-2");
         v->spec.eog[v->spec.n_eog++] = wrong[i];
-        expect_bad(v, QUIRE_E_FORMAT, "outside the vocabulary");
+        expect_build_error(v, QUIRE_E_FORMAT, "outside the vocabulary");
     }
 }
 
@@ -95,7 +95,7 @@ static void merges(void **state)
         add_token(v, "ab", QUIRE_TOKEN_NORMAL);
         add_merge(v, "a", "b");
         add_merge(v, pairs[i][0], pairs[i][1]);
-        expect_bad(v, QUIRE_E_FORMAT, "merge 1");
+        expect_build_error(v, QUIRE_E_FORMAT, "merge 1");
     }
     static const char *const lines[] = { "ab", "a  b", " a b", "a b ", "", " ", "  " };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -103,13 +103,13 @@ static void merges(void **state)
         add_token(v, "ab", QUIRE_TOKEN_NORMAL);
         v->merges[v->spec.n_merges++] =
             (struct qr_spec_merge){ .left = lines[i], .left_size = strlen(lines[i]) };
-        expect_bad(v, QUIRE_E_FORMAT, "merge 0");
+        expect_build_error(v, QUIRE_E_FORMAT, "merge 0");
     }
     struct vocab *v = byte_vocab("gpt-2");
     add_token(v, "ab", QUIRE_TOKEN_NORMAL);
     add_merge(v, "a", "b");
     v->merges[v->spec.n_merges++] = (struct qr_spec_merge){ .left = "a b", .left_size = 3 };
-    expect_bad(v, QUIRE_E_FORMAT, "merges 0 and 1 are the same");
+    expect_build_error(v, QUIRE_E_FORMAT, "merges 0 and 1 are the same");
 }
 
 /* ---- GGUF images. */

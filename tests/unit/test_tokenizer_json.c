@@ -415,7 +415,7 @@ static void malformed_files(void **state)
     assert_non_null(strstr(err.msg, "tokenizer.json"));
 }
 
-static void word_piece(void **state)
+static void wordpiece(void **state)
 {
     (void)state;
     put_file("tokenizer.json",
@@ -454,7 +454,7 @@ int main(void)
         cmocka_unit_test_teardown(malformed_configuration_files, clear_folder),
         cmocka_unit_test_teardown(pre_tokenizers, clear_folder),
         cmocka_unit_test_teardown(malformed_files, clear_folder),
-        cmocka_unit_test_teardown(word_piece, clear_folder),
+        cmocka_unit_test_teardown(wordpiece, clear_folder),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

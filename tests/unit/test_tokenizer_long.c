@@ -123,7 +123,7 @@ static void sentencepiece(void **state)
     }
 }
 
-static void word_piece(void **state)
+static void wordpiece(void **state)
 {
     (void)state;
     struct vocab *v = vocab_new(QR_VOCAB_WORDPIECE);
@@ -142,6 +142,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(byte_level),
                                         cmocka_unit_test(sentencepiece),
-                                        cmocka_unit_test(word_piece) };
+                                        cmocka_unit_test(wordpiece) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

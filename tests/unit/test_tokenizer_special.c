@@ -25,7 +25,7 @@ static struct quire_tokenizer *chat_tokenizer(void)
 
 enum { PARSE = QUIRE_ENCODE_PARSE_SPECIAL };
 
-static void longest_wins(void **state)
+static void longest_match(void **state)
 {
     (void)state;
     struct quire_tokenizer *t = chat_tokenizer();
@@ -188,7 +188,7 @@ static void spans_equal_whole(void **state)
     quire_tokenizer_close(t);
 }
 
-static void strip_and_words(void **state)
+static void strip_and_single_word(void **state)
 {
     (void)state;
     struct quire_tokenizer *t = chat_tokenizer();
@@ -262,9 +262,9 @@ static void end_of_generation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(longest_wins),          cmocka_unit_test(user_text),
+        cmocka_unit_test(longest_match),         cmocka_unit_test(user_text),
         cmocka_unit_test(merged_special_tokens), cmocka_unit_test(spans),
-        cmocka_unit_test(spans_equal_whole),     cmocka_unit_test(strip_and_words),
+        cmocka_unit_test(spans_equal_whole),     cmocka_unit_test(strip_and_single_word),
         cmocka_unit_test(prepend_schemes),       cmocka_unit_test(end_of_generation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
