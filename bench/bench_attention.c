@@ -5,6 +5,7 @@
 #include "bench_measure.h"
 #include "bench_table.h"
 #include <math.h>
+#include <quire/bias.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +47,7 @@ static void close_case(struct attention_case *c)
 static quire_status make_config(struct attention_case *c, enum quire_compute compute, uint64_t *rng)
 {
     const struct attention_shape *s = c->shape;
-    quire_attention_config_default(&c->config, s->heads, s->kv_heads, s->head_size);
+    quire_attention_config_init(&c->config, sizeof c->config, s->heads, s->kv_heads, s->head_size);
     c->config.compute = compute;
     c->config.logits_soft_cap = s->soft_cap;
     c->config.window_left = s->window ? (int32_t)s->window - 1 : QUIRE_WINDOW_NONE;
@@ -109,7 +110,7 @@ static quire_status make_cache(struct attention_case *c, const struct bench_opti
                                                  .k_dtype = c->k_type,
                                                  .v_dtype = c->v_type,
                                                  .n_blocks = c->n_seqs * max_blocks };
-    const struct quire_kv_config config = { .struct_size = sizeof config,
+    const struct quire_kv_params config = { .struct_size = sizeof config,
                                             .block_size = BLOCK,
                                             .groups = &group,
                                             .n_groups = 1,
@@ -145,7 +146,7 @@ static quire_status make_plan(struct attention_case *c, const struct bench_optio
     const struct quire_attention_batch_group tables = { .block_table = c->tables.ids,
                                                         .max_blocks = c->tables.max_blocks };
     const struct quire_attention_batch batch = { .struct_size = sizeof batch,
-                                                 .num_seqs = c->n_seqs,
+                                                 .n_seqs = c->n_seqs,
                                                  .query_start_loc = c->starts,
                                                  .seq_lens = c->lens,
                                                  .n_groups = 1,
@@ -204,7 +205,7 @@ static quire_status run(void *arg, struct quire_error *err)
     };
     const int32_t kv_starts[] = { 0, c->lens[0] };
     const struct quire_dense_batch rows = { .struct_size = sizeof rows,
-                                            .num_seqs = 1,
+                                            .n_seqs = 1,
                                             .query_start_loc = c->starts,
                                             .kv_start_loc = kv_starts,
                                             .k = c->k,

@@ -18,13 +18,13 @@ unsigned bench_repetitions(const struct bench_options *o, unsigned dflt)
 static void start_part(void *arg, const struct quire_team *team)
 {
     struct bench_machine *m = arg;
-    m->cpu_seconds[team->rank] = bench_cpu_now();
+    m->cpu_seconds[quire_team_rank(team)] = bench_cpu_now();
 }
 
 static void stop_part(void *arg, const struct quire_team *team)
 {
     struct bench_machine *m = arg;
-    m->seconds[team->rank] = bench_cpu_now() - m->cpu_seconds[team->rank];
+    m->seconds[quire_team_rank(team)] = bench_cpu_now() - m->cpu_seconds[quire_team_rank(team)];
 }
 
 void bench_start(struct bench_machine *m, struct bench_watch *w)

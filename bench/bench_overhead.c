@@ -82,13 +82,13 @@ static quire_status open_step(struct step *s, const struct bench *b, enum quire_
                                                  .k_dtype = dtype,
                                                  .v_dtype = dtype,
                                                  .n_blocks = SEQS * max_blocks };
-    const struct quire_kv_config config = { .struct_size = sizeof config,
+    const struct quire_kv_params config = { .struct_size = sizeof config,
                                             .block_size = BLOCK,
                                             .groups = &group,
                                             .n_groups = 1,
                                             .isa = b->o->isa };
     struct quire_attention_config attention;
-    quire_attention_config_default(&attention, HEADS, KV_HEADS, HEAD_SIZE);
+    quire_attention_config_init(&attention, sizeof attention, HEADS, KV_HEADS, HEAD_SIZE);
     const struct quire_plan_group plan_group = { .config = &attention };
     *s = (struct step){ .rows = calloc((size_t)SEQS * KV_HEADS * HEAD_SIZE, sizeof(float)) };
     quire_status st = s->rows ? quire_kv_create(&config, &s->kv, err) : QUIRE_E_NOMEM;
@@ -129,10 +129,10 @@ static quire_status plan_rows(struct bench *b, struct quire_error *err)
         s.starts[i + 1] = (int32_t)i + 1;
         s.lens[i] = (int32_t)(1 + i * 127);
     }
-    s.batch.num_seqs = SEQS;
+    s.batch.n_seqs = SEQS;
     if (st == QUIRE_OK)
         st = put(b, "plan: decode, 64 sequences of 1 to 8002 tokens", build, &s, err);
-    s.batch.num_seqs = s.starts[1] = 1;
+    s.batch.n_seqs = s.starts[1] = 1;
     s.lens[0] = MAX_BLOCKS * BLOCK;
     if (st == QUIRE_OK)
         st = put(b, "plan: decode, 1 sequence of 8192 tokens", build, &s, err);
@@ -185,7 +185,7 @@ enum { VOCAB = 128256, HISTORY = 1024 };
 struct choice {
     struct quire_sampler *sampler;
     struct quire_sampling_params params;
-    struct quire_sampling_step step;
+    struct quire_sample_args step;
     float *logits;
     int32_t history[HISTORY];
 };
@@ -195,7 +195,7 @@ static quire_status choose(void *arg, struct quire_error *err)
     struct choice *c = arg;
     int32_t token;
     c->step.index++;
-    return quire_sampler_choose(c->sampler, &c->params, &c->step, &token, err);
+    return quire_sampler_sample(c->sampler, &c->params, &c->step, &token, err);
 }
 
 static quire_status sampler_rows(struct bench *b, struct quire_error *err)
@@ -212,11 +212,11 @@ static quire_status sampler_rows(struct bench *b, struct quire_error *err)
                                 bench_random_float(&rng));
         for (int i = 0; i < HISTORY; i++)
             c->history[i] = (int32_t)(bench_random(&rng) % VOCAB);
-        c->step = (struct quire_sampling_step){ .struct_size = sizeof c->step,
-                                                .logits = c->logits,
-                                                .history = c->history,
-                                                .n_history = HISTORY };
-        quire_sampling_params_default(&c->params);
+        c->step = (struct quire_sample_args){ .struct_size = sizeof c->step,
+                                              .logits = c->logits,
+                                              .history = c->history,
+                                              .n_history = HISTORY };
+        quire_sampling_params_init(&c->params, sizeof c->params);
         st = put(b, "sampler: defaults, 128256 tokens", choose, c, err);
     }
     if (st == QUIRE_OK) {
@@ -225,7 +225,7 @@ static quire_status sampler_rows(struct bench *b, struct quire_error *err)
         st = put(b, "sampler: defaults and penalties over 1024 tokens", choose, c, err);
     }
     if (st == QUIRE_OK) {
-        quire_sampling_params_default(&c->params);
+        quire_sampling_params_init(&c->params, sizeof c->params);
         c->params.top_k = 0;
         st = put(b, "sampler: top_p and min_p only", choose, c, err);
     }

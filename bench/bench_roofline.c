@@ -46,13 +46,13 @@ struct reader {
 static void read_part(void *arg, const struct quire_team *team)
 {
     struct reader *r = arg;
-    const uint8_t *mine = r->m->stream + team->rank * r->bytes;
+    const uint8_t *mine = r->m->stream + quire_team_rank(team) * r->bytes;
     r->m->read(mine, r->bytes); /* fill the cache */
     bench_rendezvous(&r->here, team);
     const double start = bench_now();
     for (unsigned i = 0; i < r->passes; i++)
         r->m->read(mine, r->bytes);
-    r->m->seconds[team->rank] = bench_now() - start;
+    r->m->seconds[quire_team_rank(team)] = bench_now() - start;
 }
 
 static struct bench_summary cache_bandwidth(struct bench_machine *m, size_t bytes, unsigned rounds)

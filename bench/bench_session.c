@@ -11,7 +11,7 @@ static quire_status open_model(struct bench_session *s, const struct bench_sessi
                                struct quire_error *err)
 {
     struct quire_model_params mp;
-    quire_model_params_default(&mp);
+    quire_model_params_init(&mp, sizeof mp);
     mp.path = p->path;
     mp.pack_cache = p->pack_cache;
     mp.isa = p->isa;
@@ -39,7 +39,7 @@ static quire_status open_cache(struct bench_session *s, const struct bench_sessi
         s->groups[g].v_dtype = s->groups[g].flags & QUIRE_KV_LATENT ? p->k_type : p->v_type;
         s->groups[g].n_blocks = p->max_seqs * max_blocks;
     }
-    const struct quire_kv_config config = { .struct_size = sizeof config,
+    const struct quire_kv_params config = { .struct_size = sizeof config,
                                             .block_size = BLOCK,
                                             .groups = s->groups,
                                             .n_groups = s->n_groups,
@@ -58,7 +58,7 @@ static quire_status open_context(struct bench_session *s, const struct bench_ses
                                  struct quire_error *err)
 {
     struct quire_context_params cp;
-    quire_context_params_default(&cp);
+    quire_context_params_init(&cp, sizeof cp);
     cp.kv = s->kv;
     cp.threads = s->machine->threads;
     cp.max_tokens = p->chunk > p->max_seqs ? p->chunk : p->max_seqs;
@@ -126,12 +126,12 @@ static quire_status step(struct bench_session *s, uint32_t n_seqs, float *logits
                                                           .max_blocks = s->tables.max_blocks,
                                                           .slot_mapping = s->slots };
     const struct quire_attention_batch batch = { .struct_size = sizeof batch,
-                                                 .num_seqs = n_seqs,
+                                                 .n_seqs = n_seqs,
                                                  .query_start_loc = s->starts,
                                                  .seq_lens = s->lens,
                                                  .n_groups = s->n_groups,
                                                  .groups = groups };
-    const struct quire_model_step args = {
+    const struct quire_forward_args args = {
         .struct_size = sizeof args, .batch = &batch, .token_ids = s->ids, .logits = logits
     };
     return quire_context_forward(s->context, &args, err);

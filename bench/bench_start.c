@@ -27,7 +27,7 @@ int bench_first_token(const struct bench_options *o)
     struct bench_session s;
     if (!o->model)
         return bench_error(64, "-m FILE is missing");
-    quire_threads_params_default(&params);
+    quire_threads_params_init(&params, sizeof params);
     params.n_threads = threads.v[0];
     quire_status status = quire_threads_create(&params, &team.threads, &err);
     if (status != QUIRE_OK)

@@ -37,7 +37,7 @@ static void barriers_part(void *arg, const struct quire_team *team)
     const double start = bench_now();
     for (int i = 0; i < CALLS; i++)
         quire_team_barrier(team);
-    if (team->rank == 0)
+    if (quire_team_rank(team) == 0)
         *seconds = bench_now() - start;
 }
 
@@ -50,7 +50,7 @@ static int backend(struct bench_table *t, enum quire_thread_backend which, uint3
     struct quire_threads *threads;
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_threads_params params;
-    quire_threads_params_default(&params);
+    quire_threads_params_init(&params, sizeof params);
     params.backend = which;
     params.n_threads = n;
     quire_status s = quire_threads_create(&params, &threads, &err);

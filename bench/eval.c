@@ -2,6 +2,7 @@
 /* eval.c - quire-eval: options and the choice of a command. */
 #include "eval.h"
 #include <quire/cpu.h>
+#include <quire/onednn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -13,8 +13,7 @@
 struct attention_case {
     const char *name;
     enum quire_kv_dtype dtype;
-    uint32_t num_seqs, num_heads, num_kv_heads, head_size, block_size, num_blocks, max_blocks,
-        num_tokens;
+    uint32_t n_seqs, n_heads, n_kv_heads, head_size, block_size, num_blocks, max_blocks, n_tokens;
     float k_scale, v_scale;
     struct quire_attention_config config;
     struct tensor q, k, v, table, query_lens, seq_lens, out, lse;
@@ -23,9 +22,9 @@ struct attention_case {
 /* A case in the pages it is run with. */
 struct paged {
     uint32_t block_size, num_blocks, max_blocks;
-    unsigned char *plain; /* [2][num_blocks][block_size][num_kv_heads][row bytes] */
+    unsigned char *plain; /* [2][num_blocks][block_size][n_kv_heads][row bytes] */
     size_t bytes;
-    int32_t *table; /* [num_seqs][max_blocks] */
+    int32_t *table; /* [n_seqs][max_blocks] */
 };
 
 /* How far a run was from the stored result, as a fraction of what is allowed. */
@@ -56,16 +55,17 @@ static bool read_case(const json_t *j, const struct tensor_file *f, struct atten
     c->name = json_string_value(json_object_get(j, "name"));
     if (!c->name || !dtype || quire_kv_dtype_parse(dtype, &c->dtype, NULL) != QUIRE_OK)
         return false;
-    c->num_seqs = number(j, "num_seqs");
-    c->num_heads = number(j, "num_heads");
-    c->num_kv_heads = number(j, "num_kv_heads");
+    c->n_seqs = number(j, "num_seqs");
+    c->n_heads = number(j, "num_heads");
+    c->n_kv_heads = number(j, "num_kv_heads");
     c->head_size = number(j, "head_size");
     c->block_size = number(j, "block_size");
     c->num_blocks = number(j, "num_blocks");
     c->max_blocks = number(j, "max_blocks_per_seq");
     c->k_scale = real(j, "k_scale");
     c->v_scale = real(j, "v_scale");
-    quire_attention_config_default(&c->config, c->num_heads, c->num_kv_heads, c->head_size);
+    quire_attention_config_init(&c->config, sizeof c->config, c->n_heads, c->n_kv_heads,
+                                c->head_size);
     c->config.scale = real(j, "scale");
     c->config.logits_soft_cap = real(j, "softcap");
     c->config.window_left = (int32_t)json_integer_value(json_object_get(j, "window_left"));
@@ -81,7 +81,7 @@ static bool read_case(const json_t *j, const struct tensor_file *f, struct atten
             return false;
         c->config.sinks = sinks.data;
     }
-    const size_t row = (size_t)c->num_kv_heads * c->head_size * element_bytes(c->dtype);
+    const size_t row = (size_t)c->n_kv_heads * c->head_size * element_bytes(c->dtype);
     const size_t cache = (size_t)c->num_blocks * c->block_size * row;
     bool ok = tensor_file_get(f, "F32", &c->q, "%s.q", c->name) &&
               tensor_file_get(f, "U8", &c->k, "%s.k_cache", c->name) &&
@@ -91,15 +91,15 @@ static bool read_case(const json_t *j, const struct tensor_file *f, struct atten
               tensor_file_get(f, "I32", &c->seq_lens, "%s.seq_lens", c->name) &&
               tensor_file_get(f, "F32", &c->out, "%s.out", c->name) &&
               tensor_file_get(f, "F32", &c->lse, "%s.lse", c->name);
-    ok = ok && c->query_lens.n == c->num_seqs && c->seq_lens.n == c->num_seqs &&
-         c->table.n == (size_t)c->num_seqs * c->max_blocks;
-    for (uint32_t i = 0; ok && i < c->num_seqs; i++) {
+    ok = ok && c->query_lens.n == c->n_seqs && c->seq_lens.n == c->n_seqs &&
+         c->table.n == (size_t)c->n_seqs * c->max_blocks;
+    for (uint32_t i = 0; ok && i < c->n_seqs; i++) {
         const int32_t len = ((const int32_t *)c->seq_lens.data)[i],
                       n = ((const int32_t *)c->query_lens.data)[i];
         ok = n >= 0 && len >= n && (uint32_t)len <= c->max_blocks * c->block_size;
-        c->num_tokens += (uint32_t)n;
+        c->n_tokens += (uint32_t)n;
     }
-    return ok && c->lse.n == (size_t)c->num_tokens * c->num_heads &&
+    return ok && c->lse.n == (size_t)c->n_tokens * c->n_heads &&
            c->out.n == c->lse.n * c->head_size && c->q.n == c->out.n;
 }
 
@@ -122,9 +122,9 @@ static bool keep_pages(const struct attention_case *c, struct paged *p)
 static bool page_anew(const struct attention_case *c, uint32_t block_size, struct paged *p)
 {
     const int32_t *lens = c->seq_lens.data, *old = c->table.data;
-    const size_t row = (size_t)c->num_kv_heads * c->head_size * element_bytes(c->dtype);
+    const size_t row = (size_t)c->n_kv_heads * c->head_size * element_bytes(c->dtype);
     *p = (struct paged){ .block_size = block_size, .num_blocks = 1, .max_blocks = 1 };
-    for (uint32_t i = 0; i < c->num_seqs; i++) {
+    for (uint32_t i = 0; i < c->n_seqs; i++) {
         const uint32_t n = ((uint32_t)lens[i] + block_size - 1) / block_size;
         p->num_blocks += n;
         p->max_blocks = n > p->max_blocks ? n : p->max_blocks;
@@ -132,13 +132,13 @@ static bool page_anew(const struct attention_case *c, uint32_t block_size, struc
     const size_t side = (size_t)p->num_blocks * block_size * row;
     p->bytes = 2 * side;
     p->plain = malloc(p->bytes);
-    p->table = malloc((size_t)c->num_seqs * p->max_blocks * sizeof *p->table);
+    p->table = malloc((size_t)c->n_seqs * p->max_blocks * sizeof *p->table);
     if (!p->plain || !p->table)
         return false;
     memset(p->plain, 0xff, p->bytes);
-    memset(p->table, 0xff, (size_t)c->num_seqs * p->max_blocks * sizeof *p->table);
+    memset(p->table, 0xff, (size_t)c->n_seqs * p->max_blocks * sizeof *p->table);
     int32_t next = (int32_t)p->num_blocks - 1;
-    for (uint32_t i = 0; i < c->num_seqs; i++)
+    for (uint32_t i = 0; i < c->n_seqs; i++)
         for (uint32_t t = 0; t < (uint32_t)lens[i]; t++) {
             int32_t *id = &p->table[i * p->max_blocks + t / block_size];
             const int32_t from = old[i * c->max_blocks + t / c->block_size];
@@ -156,7 +156,7 @@ static quire_status make_cache(const struct attention_case *c, const struct page
                                const char *isa, struct quire_kv_cache **kv, struct quire_error *err)
 {
     const struct quire_kv_group_config group = { .n_layers = 1,
-                                                 .n_kv_heads = c->num_kv_heads,
+                                                 .n_kv_heads = c->n_kv_heads,
                                                  .head_size = c->head_size,
                                                  .k_dtype = c->dtype,
                                                  .v_dtype = c->dtype,
@@ -165,7 +165,7 @@ static quire_status make_cache(const struct attention_case *c, const struct page
                                                  .v_scale = &c->v_scale,
                                                  .n_k_scales = 1,
                                                  .n_v_scales = 1 };
-    const struct quire_kv_config config = { .struct_size = sizeof config,
+    const struct quire_kv_params config = { .struct_size = sizeof config,
                                             .block_size = p->block_size,
                                             .groups = &group,
                                             .n_groups = 1,
@@ -184,7 +184,7 @@ static quire_status make_cache(const struct attention_case *c, const struct page
                                                   .size = p->bytes,
                                                   .layout = quire_kv_plain_split(
                                                       c->dtype, p->num_blocks, p->block_size,
-                                                      c->num_kv_heads, c->head_size) };
+                                                      c->n_kv_heads, c->head_size) };
         status = quire_kv_import(*kv, &args, p->plain, err);
     }
     free(ids);
@@ -200,9 +200,9 @@ static quire_status run_case(const struct attention_case *c, const struct paged 
 {
     struct quire_kv_cache *kv = NULL;
     struct quire_plan *plan = NULL;
-    int32_t *starts = calloc(c->num_seqs + 1, sizeof *starts);
+    int32_t *starts = calloc(c->n_seqs + 1, sizeof *starts);
     const int32_t *query_lens = c->query_lens.data;
-    for (uint32_t i = 0; starts && i < c->num_seqs; i++)
+    for (uint32_t i = 0; starts && i < c->n_seqs; i++)
         starts[i + 1] = starts[i] + query_lens[i];
     quire_status status = starts ? make_cache(c, p, isa, &kv, err) : QUIRE_E_NOMEM;
     const struct quire_plan_group group = { .config = &c->config };
@@ -210,15 +210,15 @@ static quire_status run_case(const struct attention_case *c, const struct paged 
                                               .kv = kv,
                                               .groups = &group,
                                               .n_groups = 1,
-                                              .max_tokens = c->num_tokens ? c->num_tokens : 1,
-                                              .max_seqs = c->num_seqs,
+                                              .max_tokens = c->n_tokens ? c->n_tokens : 1,
+                                              .max_seqs = c->n_seqs,
                                               .max_seq_len = p->max_blocks * p->block_size,
                                               .n_threads = quire_threads_count(threads),
                                               .isa = isa };
     const struct quire_attention_batch_group tables = { .block_table = p->table,
                                                         .max_blocks = p->max_blocks };
     const struct quire_attention_batch batch = { .struct_size = sizeof batch,
-                                                 .num_seqs = c->num_seqs,
+                                                 .n_seqs = c->n_seqs,
                                                  .query_start_loc = starts,
                                                  .seq_lens = c->seq_lens.data,
                                                  .n_groups = 1,
@@ -243,12 +243,12 @@ static quire_status largest_value(const struct attention_case *c, const struct p
                                   double *out, struct quire_error *err)
 {
     struct quire_kv_cache *kv = NULL;
-    const size_t row = (size_t)c->num_kv_heads * c->head_size;
+    const size_t row = (size_t)c->n_kv_heads * c->head_size;
     const int32_t *lens = c->seq_lens.data;
     float *v = malloc(row * sizeof *v);
     quire_status status = v ? make_cache(c, p, NULL, &kv, err) : QUIRE_E_NOMEM;
     *out = 0;
-    for (uint32_t i = 0; i < c->num_seqs; i++)
+    for (uint32_t i = 0; i < c->n_seqs; i++)
         for (uint32_t t = 0; status == QUIRE_OK && t < (uint32_t)lens[i]; t++) {
             const int64_t slot =
                 (int64_t)p->table[i * p->max_blocks + t / p->block_size] * p->block_size +
@@ -393,7 +393,7 @@ int eval_attention(const struct eval_options *o)
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_threads *threads = NULL;
     struct quire_threads_params params;
-    quire_threads_params_default(&params);
+    quire_threads_params_init(&params, sizeof params);
     params.n_threads = o->threads;
     char *text = eval_read_file(o->args[0], &size), *path = tensor_path(o->args[0]);
     json_t *root = text ? json_loadb(text, size, 0, NULL) : NULL;

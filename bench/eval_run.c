@@ -37,7 +37,7 @@ static quire_status make_cache(struct eval_run *r, const struct eval_options *o,
         groups[g].v_dtype = groups[g].flags & QUIRE_KV_LATENT ? o->k_dtype : o->v_dtype;
         groups[g].n_blocks = n_blocks;
     }
-    struct quire_kv_config config = { .struct_size = sizeof config,
+    struct quire_kv_params config = { .struct_size = sizeof config,
                                       .block_size = r->block_size,
                                       .groups = groups,
                                       .n_groups = r->n_groups,
@@ -54,7 +54,7 @@ static quire_status make_context(struct eval_run *r, const struct eval_options *
                                  struct quire_error *err)
 {
     struct quire_context_params cp;
-    quire_context_params_default(&cp);
+    quire_context_params_init(&cp, sizeof cp);
     cp.kv = r->kv;
     cp.threads = r->threads;
     cp.max_tokens = r->max_tokens;
@@ -69,13 +69,13 @@ static quire_status open_all(struct eval_run *r, const struct eval_options *o, c
                              struct quire_error *err)
 {
     struct quire_threads_params tp;
-    quire_threads_params_default(&tp);
+    quire_threads_params_init(&tp, sizeof tp);
     tp.n_threads = o->threads;
     quire_status s = quire_threads_create(&tp, &r->threads, err);
     if (s != QUIRE_OK)
         return s;
     struct quire_model_params mp;
-    quire_model_params_default(&mp);
+    quire_model_params_init(&mp, sizeof mp);
     mp.path = path;
     mp.isa = o->isa;
     mp.compute = o->compute;
@@ -153,16 +153,16 @@ quire_status eval_run_encode(struct eval_run *r, const struct eval_sources *sour
         if (decodes)
             fill_slots(r, i, 0, (uint32_t)r->source_lens[i], r->slots + begin);
     }
-    const struct quire_encoder_step step = { .struct_size = sizeof step,
-                                             .num_seqs = sources->n,
-                                             .query_start_loc = sources->starts,
-                                             .token_ids = sources->ids,
-                                             .token_type_ids = sources->types,
-                                             .hidden = hidden,
-                                             .pooled = pooled,
-                                             .pooling = QUIRE_POOLING_POOLER,
-                                             .logits = logits,
-                                             .cross_slot_mapping = decodes ? r->slots : NULL };
+    const struct quire_encode_args step = { .struct_size = sizeof step,
+                                            .n_seqs = sources->n,
+                                            .query_start_loc = sources->starts,
+                                            .token_ids = sources->ids,
+                                            .token_type_ids = sources->types,
+                                            .hidden = hidden,
+                                            .pooled = pooled,
+                                            .pooling = QUIRE_POOLING_POOLER,
+                                            .logits = logits,
+                                            .cross_slot_mapping = decodes ? r->slots : NULL };
     return quire_context_encode(r->context, &step, err);
 }
 
@@ -183,20 +183,20 @@ static quire_status append(struct eval_run *r, const int32_t *ids, uint32_t n_se
                                                           .max_blocks = r->n_blocks,
                                                           .slot_mapping = r->slots };
     const struct quire_attention_batch batch = { .struct_size = sizeof batch,
-                                                 .num_seqs = n_seqs,
+                                                 .n_seqs = n_seqs,
                                                  .query_start_loc = starts,
                                                  .seq_lens = r->lengths,
                                                  .n_groups = r->n_groups,
                                                  .groups = groups,
                                                  .encoder_seq_lens = r->source_lens };
-    const struct quire_model_step step = { .struct_size = sizeof step,
-                                           .batch = &batch,
-                                           .token_ids = ids,
-                                           .rope_lens = r->rope_lens,
-                                           .logits_rows = rows,
-                                           .n_logits = n_rows,
-                                           .logits = n_rows ? logits : NULL,
-                                           .hidden = hidden };
+    const struct quire_forward_args step = { .struct_size = sizeof step,
+                                             .batch = &batch,
+                                             .token_ids = ids,
+                                             .rope_lens = r->rope_lens,
+                                             .logits_rows = rows,
+                                             .n_logits = n_rows,
+                                             .logits = n_rows ? logits : NULL,
+                                             .hidden = hidden };
     return quire_context_forward(r->context, &step, err);
 }
 

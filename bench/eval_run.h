@@ -12,7 +12,7 @@ struct eval_run *eval_run_open(const struct eval_options *o, const char *path, u
 void eval_run_close(struct eval_run *r);
 const struct quire_model_info *eval_run_info(const struct eval_run *r);
 
-/* A pass of the encoder over whole sequences at once; outputs as in struct quire_encoder_step, wanted if not NULL. An
+/* A pass of the encoder over whole sequences at once; outputs as in struct quire_encode_args, wanted if not NULL. An
  * encoder-decoder then decodes from sequence i of this pass as its sequence i. */
 enum { EVAL_MAX_SEQS = 4 };
 struct eval_sources {

@@ -22,7 +22,7 @@ static void fixed_day(void *user, struct tm *out)
 }
 
 /* name: of the conversation, with optional suffixes "+gen" and "+tools" */
-static bool check_case(const quire_chat_template *tmpl, const json_t *file, const char *name,
+static bool check_case(const struct quire_chat_template *tmpl, const json_t *file, const char *name,
                        const json_t *expected)
 {
     char conversation[128];
@@ -31,7 +31,7 @@ static bool check_case(const quire_chat_template *tmpl, const json_t *file, cons
         json_object_get(json_object_get(file, "conversations"), conversation), JSON_COMPACT);
     char *tools =
         strstr(name, "+tools") ? json_dumps(json_object_get(file, "tools"), JSON_COMPACT) : NULL;
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
+    struct quire_chat_render_args input = { .struct_size = sizeof input };
     input.messages_json = messages;
     input.tools_json = tools;
     input.bos_token = json_string_value(json_object_get(file, "bos_token"));
@@ -40,7 +40,7 @@ static bool check_case(const quire_chat_template *tmpl, const json_t *file, cons
     const char *want = json_string_value(json_object_get(expected, "rendered"));
     const char *want_error = json_string_value(json_object_get(expected, "error"));
     struct quire_error err = QUIRE_ERROR_INIT;
-    quire_chat_prompt *prompt = NULL;
+    struct quire_chat_prompt *prompt = NULL;
     const quire_status s = quire_chat_template_render(tmpl, &input, &prompt, &err);
     size_t size = 0;
     const char *got = s == QUIRE_OK ? quire_chat_prompt_text(prompt, &size) : err.msg;
@@ -67,11 +67,11 @@ static int check_file(const char *path)
     char *source = eval_read_file(source_path, &size), *text = eval_read_file(path, &json_size);
     json_t *file = text ? json_loadb(text, json_size, 0, NULL) : NULL;
     struct quire_error err = QUIRE_ERROR_INIT;
-    struct quire_chat_template_params params = QUIRE_CHAT_TEMPLATE_PARAMS_INIT;
+    struct quire_chat_template_params params = { .struct_size = sizeof params };
     const char *day = json_string_value(json_object_get(file, "strftime_now"));
     params.now = fixed_day;
     params.now_user = (void *)day;
-    quire_chat_template *tmpl = NULL;
+    struct quire_chat_template *tmpl = NULL;
     int code = 65;
     if (source && file &&
         quire_chat_template_create(source, size, &params, &tmpl, &err) == QUIRE_OK) {

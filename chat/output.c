@@ -98,7 +98,7 @@ double tokens_per_second(const struct quire_usage *u)
 
 void output_done(struct output *o, const struct quire_event *done, uint64_t seed)
 {
-    const struct quire_usage *u = &done->usage;
+    const struct quire_usage *u = done->usage;
     text_clear(&o->work);
     if (!o->json) {
         text_add(&o->work, "\n", 1);

@@ -47,7 +47,7 @@ int exit_code_of(quire_status status, const struct quire_error *err, bool openin
     }
 }
 
-static void log_message(void *user, quire_log_level level, quire_status code, const char *msg)
+static void log_message(void *user, enum quire_log_level level, quire_status code, const char *msg)
 {
     const struct options *o = user;
     (void)code;
@@ -91,8 +91,8 @@ static void set_sampling(struct session *s)
 {
     const struct options *o = s->options;
     struct quire_sampling_params *p = &s->settings.sampling;
-    if (quire_engine_sampling_default(s->engine, p) != QUIRE_OK)
-        quire_sampling_params_default(p);
+    if (quire_engine_default_sampling(s->engine, p) != QUIRE_OK)
+        quire_sampling_params_init(p, sizeof *p);
     const struct {
         float given, *field;
     } reals[] = {
@@ -145,7 +145,7 @@ static int open_engine(struct session *s, const char *template, const struct qui
     const struct options *o = s->options;
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_engine_params p;
-    quire_engine_params_default(&p);
+    quire_engine_params_init(&p, sizeof p);
     p.model_path = o->model;
     if (!o->model)
         p.model_data = bundled_model(&p.model_bytes);
@@ -238,7 +238,7 @@ static bool take_events(struct session *s, struct quire_event *done)
     struct quire_event ev = { .struct_size = sizeof ev };
     while (quire_engine_poll(s->engine, &ev, NULL) == QUIRE_OK && ev.kind != QUIRE_EVENT_NONE) {
         if (ev.kind == QUIRE_EVENT_PROMPT) {
-            show_reading(ev.usage.prompt_done, ev.usage.prompt_tokens);
+            show_reading(ev.usage->prompt_done, ev.usage->prompt_tokens);
             continue;
         }
         clear_progress();
@@ -288,7 +288,7 @@ static enum answer_result answer(struct session *s, size_t n, const char *text, 
 {
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_request_params request;
-    quire_request_params_default(&request);
+    quire_request_params_init(&request, sizeof request);
     struct quire_chat_message *messages = calloc(n + 1, sizeof *messages);
     for (size_t i = 0; messages && i < n; i++)
         messages[i] = (struct quire_chat_message){ .role = s->talk.messages[i].role,
@@ -305,7 +305,7 @@ static enum answer_result answer(struct session *s, size_t n, const char *text, 
     request.stop = (const char *const *)s->settings.stop;
     request.n_stop = s->settings.n_stop;
     request.flags = s->options->ignore_eos ? QUIRE_REQUEST_IGNORE_EOS : 0;
-    request.sampling = s->settings.sampling;
+    request.sampling = &s->settings.sampling;
     request.stream = s->attempt;
     struct quire_event done = { .struct_size = sizeof done };
     output_begin(s->out);
@@ -321,11 +321,11 @@ static enum answer_result answer(struct session *s, size_t n, const char *text, 
     if (done.context_full)
         complain("the context of %u tokens is full: /reset starts anew, -c N makes it longer",
                  s->info.context_length);
-    s->last = done.usage;
+    s->last = *done.usage;
     s->answers++;
-    s->total_prompt += done.usage.prompt_tokens;
-    s->total_cached += done.usage.cached_tokens;
-    s->total_completion += done.usage.completion_tokens;
+    s->total_prompt += done.usage->prompt_tokens;
+    s->total_cached += done.usage->cached_tokens;
+    s->total_completion += done.usage->completion_tokens;
     return done.reason == QUIRE_FINISH_CANCELLED ? ANSWER_CANCELLED : ANSWER_GIVEN;
 }
 

@@ -69,11 +69,11 @@ static void show_percent(const char *what, const char *name, uint64_t done, uint
     fflush(stderr);
 }
 
-int show_progress(void *name, uint64_t done, uint64_t total)
+bool show_progress(void *name, uint64_t done, uint64_t total)
 {
     const char *slash = strrchr(name, '/'); /* the last part of a path will do */
     show_percent("loading", slash && slash[1] ? slash + 1 : name, done, total);
-    return interrupts() > 0;
+    return interrupts() == 0;
 }
 
 void show_reading(uint32_t done, uint32_t total)

@@ -18,7 +18,7 @@ void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Progress of loading on standard error when that is a terminal; a quire_progress_fn whose user
  * is the name to show. Asks to stop after Ctrl-C. */
-int show_progress(void *name, uint64_t done, uint64_t total);
+bool show_progress(void *name, uint64_t done, uint64_t total);
 void show_reading(uint32_t done, uint32_t total); /* the same for a prompt of several steps */
 void clear_progress(void);
 

@@ -48,7 +48,7 @@ static uint32_t attend(const struct quire_kv_cache *kv, uint32_t flags, void *re
 {
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_attention_config attention;
-    quire_attention_config_default(&attention, HEADS, KV_HEADS, D);
+    quire_attention_config_init(&attention, sizeof attention, HEADS, KV_HEADS, D);
     struct quire_plan_group layer = { &attention, 0, 0 };
     struct quire_plan_params pp = { .struct_size = sizeof pp, .kv = kv, .groups = &layer, .n_groups = 1,
                                     .max_tokens = SEQS, .max_seqs = SEQS, .max_seq_len = LEN, .n_threads = 1,
@@ -61,7 +61,7 @@ static uint32_t attend(const struct quire_kv_cache *kv, uint32_t flags, void *re
     for (int i = 0; i < SEQS; i++)
         lens[i] = LEN;
     struct quire_attention_batch_group tables = { .block_table = table[0], .max_blocks = BLOCKS };
-    struct quire_attention_batch batch = { .struct_size = sizeof batch, .num_seqs = SEQS, .n_groups = 1,
+    struct quire_attention_batch batch = { .struct_size = sizeof batch, .n_seqs = SEQS, .n_groups = 1,
                                            .groups = &tables, .query_start_loc = starts, .seq_lens = lens };
     check(quire_plan_build(plan, &batch, &err), &err);
     struct quire_attention_args args = { .struct_size = sizeof args, .q = q, .out = result };
@@ -78,7 +78,7 @@ int main(void)
     struct quire_kv_group_config group = { .n_layers = 1, .n_kv_heads = KV_HEADS, .head_size = D,
                                            .k_dtype = QUIRE_KV_BF16, .v_dtype = QUIRE_KV_BF16,
                                            .n_blocks = PREFIX_BLOCKS + SEQS };
-    struct quire_kv_config config = { .struct_size = sizeof config, .block_size = BLOCK, .groups = &group, .n_groups = 1 };
+    struct quire_kv_params config = { .struct_size = sizeof config, .block_size = BLOCK, .groups = &group, .n_groups = 1 };
     struct quire_kv_cache *kv;
     check(quire_kv_create(&config, &kv, &err), &err);
     check(quire_kv_alloc(kv, 0, -1, PREFIX_BLOCKS, table[0], &err), &err);
@@ -86,7 +86,7 @@ int main(void)
     for (int i = 0; i < SEQS; i++) {
         if (i > 0) { /* one more owner of every block of the prompt */
             memcpy(table[i], table[0], PREFIX_BLOCKS * sizeof table[0][0]);
-            check(quire_kv_share(kv, 0, table[i], PREFIX_BLOCKS, &err), &err);
+            check(quire_kv_retain(kv, 0, table[i], PREFIX_BLOCKS, &err), &err);
         }
         check(quire_kv_alloc(kv, 0, -1, 1, &table[i][PREFIX_BLOCKS], &err), &err);
         write_keys(kv, table[i], PREFIX, LEN);

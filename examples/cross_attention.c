@@ -45,7 +45,7 @@ int main(void)
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_kv_group_config group = { .n_layers = 1, .n_kv_heads = HEADS, .head_size = D, .n_blocks = 4,
                                            .k_dtype = QUIRE_KV_F32, .v_dtype = QUIRE_KV_F32 };
-    struct quire_kv_config config = { .struct_size = sizeof config, .block_size = BLOCK, .groups = &group, .n_groups = 1 };
+    struct quire_kv_params config = { .struct_size = sizeof config, .block_size = BLOCK, .groups = &group, .n_groups = 1 };
     struct quire_kv_cache *kv;
     check(quire_kv_create(&config, &kv, &err), &err);
 
@@ -53,7 +53,7 @@ int main(void)
     write_encoders(kv, table);
 
     struct quire_attention_config attention;
-    quire_attention_config_default(&attention, HEADS, HEADS, D);
+    quire_attention_config_init(&attention, sizeof attention, HEADS, HEADS, D);
     attention.kind = QUIRE_ATTENTION_CROSS;
     attention.causal = 0;
     attention.scale = 1;
@@ -63,7 +63,7 @@ int main(void)
     struct quire_plan *plan;
     check(quire_plan_create(&pp, &plan, &err), &err);
     struct quire_attention_batch_group tables = { .block_table = table[0], .max_blocks = LONGEST / BLOCK + 1 };
-    struct quire_attention_batch batch = { .struct_size = sizeof batch, .num_seqs = SEQS, .n_groups = 1,
+    struct quire_attention_batch batch = { .struct_size = sizeof batch, .n_seqs = SEQS, .n_groups = 1,
                                            .groups = &tables, .query_start_loc = starts, .seq_lens = decoder_lens,
                                            .encoder_seq_lens = encoder_lens };
     check(quire_plan_build(plan, &batch, &err), &err);

@@ -37,13 +37,13 @@ int main(int argc, char **argv)
     struct quire_model_params mp;
     struct quire_model *model;
     struct quire_model_info info = { .struct_size = sizeof info };
-    quire_model_params_default(&mp);
+    quire_model_params_init(&mp, sizeof mp);
     mp.path = argv[1];
     check(quire_model_open(&mp, &model, &err), &err);
     check(quire_model_info(model, &info), &err);
     struct quire_context_params cp;
     struct quire_context *context;
-    quire_context_params_default(&cp);
+    quire_context_params_init(&cp, sizeof cp);
     cp.max_tokens = MAX_TOKENS;
     cp.max_seqs = MAX_TEXTS;
     check(quire_context_create(model, &cp, &context, &err), &err);
@@ -52,9 +52,9 @@ int main(int argc, char **argv)
     float *vectors = calloc(n_texts * width, sizeof *vectors);
     if (!vectors)
         return 71;
-    const struct quire_encoder_step step = { .struct_size = sizeof step, .num_seqs = n_texts,
+    const struct quire_encode_args step = { .struct_size = sizeof step, .n_seqs = n_texts,
                                              .query_start_loc = starts, .token_ids = ids, .pooled = vectors,
-                                             .pooling = info.pooling, .normalise = 1 };
+                                             .pooling = info.pooling, .normalize = 1 };
     check(quire_context_encode(context, &step, &err), &err);
     for (uint32_t i = 0; i < n_texts; i++)
         for (uint32_t j = 0; j < n_texts; j++) {

@@ -11,7 +11,7 @@ int main(int argc, char **argv)
     (void)quire_cpu_allow_amx(&err); /* where there is none, a lower level runs */
     struct quire_engine *engine;
     struct quire_engine_params ep;
-    quire_engine_params_default(&ep);
+    quire_engine_params_init(&ep, sizeof ep);
     ep.model_path = argv[1];
     if (quire_engine_open(&ep, &engine, &err) != QUIRE_OK)
         return fprintf(stderr, "%s\n", err.msg), 65;
@@ -19,13 +19,13 @@ int main(int argc, char **argv)
     struct quire_chat_message ask = { .role = "user", .content = argv[2], .content_len = QUIRE_NUL_TERMINATED };
     struct quire_request_params rp;
     quire_request_id id;
-    quire_request_params_default(&rp);
+    quire_request_params_init(&rp, sizeof rp);
     rp.messages = &ask;
     rp.n_messages = 1;
     rp.max_tokens = 200;
     quire_status s = quire_engine_submit(engine, &rp, &id, &err);
     struct quire_event ev = { .struct_size = sizeof ev };
-    while (s == QUIRE_OK && quire_engine_active(engine)) {
+    while (s == QUIRE_OK && quire_engine_active_count(engine)) {
         s = quire_engine_step(engine, &err);
         while (quire_engine_poll(engine, &ev, NULL) == QUIRE_OK && ev.kind != QUIRE_EVENT_NONE)
             if (ev.kind == QUIRE_EVENT_TEXT)

@@ -44,7 +44,7 @@ int main(void)
                                            .k_dtype = QUIRE_KV_FP8_E4M3, .v_dtype = QUIRE_KV_FP8_E4M3,
                                            .k_scale = scales, .v_scale = scales, .n_k_scales = KV_HEADS,
                                            .n_v_scales = KV_HEADS, .sliding_window = WINDOW };
-    struct quire_kv_config config = { .struct_size = sizeof config, .block_size = BLOCK, .groups = &group, .n_groups = 1 };
+    struct quire_kv_params config = { .struct_size = sizeof config, .block_size = BLOCK, .groups = &group, .n_groups = 1 };
     struct quire_kv_cache *kv;
     check(quire_kv_create(&config, &kv, &err), &err);
 
@@ -71,7 +71,7 @@ int main(void)
     }
 
     struct quire_attention_config attention;
-    quire_attention_config_default(&attention, HEADS, KV_HEADS, D);
+    quire_attention_config_init(&attention, sizeof attention, HEADS, KV_HEADS, D);
     attention.window_left = WINDOW - 1; /* a token and the 7 before it */
     struct quire_plan_group layer = { &attention, 0, 0 };
     struct quire_plan_params pp = { .struct_size = sizeof pp, .kv = kv, .groups = &layer, .n_groups = 1,
@@ -80,7 +80,7 @@ int main(void)
     check(quire_plan_create(&pp, &plan, &err), &err);
     struct quire_attention_batch_group tables = { .block_table = table[0], .max_blocks = LONGEST / BLOCK + 1,
                                                   .first_block = first_block };
-    struct quire_attention_batch batch = { .struct_size = sizeof batch, .num_seqs = SEQS, .n_groups = 1,
+    struct quire_attention_batch batch = { .struct_size = sizeof batch, .n_seqs = SEQS, .n_groups = 1,
                                            .groups = &tables, .query_start_loc = starts, .seq_lens = seq_lens };
     check(quire_plan_build(plan, &batch, &err), &err);
     struct quire_attention_args args = { .struct_size = sizeof args, .q = q, .out = out };

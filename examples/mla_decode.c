@@ -52,7 +52,7 @@ static double expanded(int h, int d, double scale)
 int main(void)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
-    struct quire_mla_dims dims = { .struct_size = sizeof dims, .num_heads = HEADS, .kv_lora_rank = RANK,
+    struct quire_mla_dims dims = { .struct_size = sizeof dims, .n_heads = HEADS, .kv_lora_rank = RANK,
                                    .qk_nope_head_dim = NOPE, .qk_rope_head_dim = ROPE, .v_head_dim = V };
     fill(&kv_b[0][0][0], sizeof kv_b / sizeof(float), 0.7);
     fill(&latent[0][0], sizeof latent / sizeof(float), 1.3);
@@ -60,7 +60,7 @@ int main(void)
 
     struct quire_kv_group_config group;
     check(quire_mla_kv_group(&dims, QUIRE_KV_F32, 1, 1, &group, &err), &err);
-    struct quire_kv_config config = { .struct_size = sizeof config, .block_size = BLOCK, .groups = &group, .n_groups = 1 };
+    struct quire_kv_params config = { .struct_size = sizeof config, .block_size = BLOCK, .groups = &group, .n_groups = 1 };
     struct quire_kv_cache *kv;
     check(quire_kv_create(&config, &kv, &err), &err);
     int32_t block;
@@ -81,7 +81,7 @@ int main(void)
     check(quire_plan_create(&pp, &plan, &err), &err);
     const int32_t starts[] = { 0, 1 }, lens[] = { LEN };
     struct quire_attention_batch_group tables = { .block_table = &block, .max_blocks = 1 };
-    struct quire_attention_batch batch = { .struct_size = sizeof batch, .num_seqs = 1, .n_groups = 1,
+    struct quire_attention_batch batch = { .struct_size = sizeof batch, .n_seqs = 1, .n_groups = 1,
                                            .groups = &tables, .query_start_loc = starts, .seq_lens = lens };
     check(quire_plan_build(plan, &batch, &err), &err);
 
@@ -94,7 +94,7 @@ int main(void)
     struct quire_mla_args back = { .struct_size = sizeof back, .in = mixed[0], .out = out[0], .n_tokens = 1 };
     check(quire_mla_absorb(weights, &in, NULL, &err), &err);
     check(quire_attention_forward(plan, &attend, NULL, &err), &err);
-    check(quire_mla_unabsorb(weights, &back, NULL, &err), &err);
+    check(quire_mla_v_up_proj(weights, &back, NULL, &err), &err);
 
     double worst = 0;
     for (int h = 0; h < HEADS; h++)

@@ -20,7 +20,7 @@ int main(void)
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_kv_group_config group = { .n_layers = 1, .n_kv_heads = KV_HEADS, .head_size = D,
                                            .k_dtype = QUIRE_KV_BF16, .v_dtype = QUIRE_KV_BF16, .n_blocks = 4 };
-    struct quire_kv_config config = { .struct_size = sizeof config, .block_size = BLOCK, .groups = &group, .n_groups = 1 };
+    struct quire_kv_params config = { .struct_size = sizeof config, .block_size = BLOCK, .groups = &group, .n_groups = 1 };
     struct quire_kv_cache *kv;
     check(quire_kv_create(&config, &kv, &err), &err);
     int32_t table[2][3] = { { 0 } };
@@ -41,14 +41,14 @@ int main(void)
     check(quire_kv_write(kv, &write, NULL, &err), &err);
 
     struct quire_attention_config attention;
-    quire_attention_config_default(&attention, HEADS, KV_HEADS, D);
+    quire_attention_config_init(&attention, sizeof attention, HEADS, KV_HEADS, D);
     struct quire_plan_group shared = { &attention, 0, 0 };
     struct quire_plan_params pp = { .struct_size = sizeof pp, .kv = kv, .groups = &shared, .n_groups = 1,
                                     .max_tokens = 2, .max_seqs = 2, .max_seq_len = 48, .n_threads = 1 };
     struct quire_plan *plan;
     check(quire_plan_create(&pp, &plan, &err), &err);
     struct quire_attention_batch_group tables = { .block_table = &table[0][0], .max_blocks = 3 };
-    struct quire_attention_batch batch = { .struct_size = sizeof batch, .num_seqs = 2, .n_groups = 1, .groups = &tables,
+    struct quire_attention_batch batch = { .struct_size = sizeof batch, .n_seqs = 2, .n_groups = 1, .groups = &tables,
                                            .query_start_loc = (int32_t[]){ 0, 1, 2 }, .seq_lens = (int32_t[]){ LEN0, LEN1 } };
     check(quire_plan_build(plan, &batch, &err), &err);
     struct quire_attention_args args = { .struct_size = sizeof args, .q = &q[0][0][0], .out = &out[0][0][0] };

@@ -5,7 +5,7 @@
  *  with every other. Outline of a program with a transformer of its own:
  *
  *      struct quire_attention_config c;
- *      quire_attention_config_default(&c, num_heads, num_kv_heads, head_size);
+ *      quire_attention_config_init(&c, sizeof c, n_heads, n_kv_heads, head_size);
  *      quire_kv_create(..., &kv, &err);
  *      quire_plan_create(&plan_params, &plan, &err);           // once; reserves all memory
  *      per step:   fill a struct quire_attention_batch
@@ -13,7 +13,7 @@
  *      per layer:  quire_kv_write(kv, ...);                    // K and V of the new tokens
  *                  quire_attention_forward(plan, &args, threads, &err);
  *
- *  For query head h, which reads KV head h / (num_heads / num_kv_heads), a query at position qpos,
+ *  For query head h, which reads KV head h / (n_heads / n_kv_heads), a query at position qpos,
  *  and every key at kpos that it sees:
  *
  *      s    = scale * q . k
@@ -64,8 +64,8 @@ enum quire_attention_kind {
 struct quire_attention_config {
     uint32_t struct_size;
     enum quire_attention_kind kind;
-    uint32_t num_heads;    /**< 1 .. 65536 */
-    uint32_t num_kv_heads; /**< divides num_heads */
+    uint32_t n_heads;      /**< 1 .. 65536 */
+    uint32_t n_kv_heads;   /**< divides n_heads */
     uint32_t head_size;    /**< 1 .. 1024; not a multiple of 8: runs on generic kernels */
     uint32_t v_head_size;  /**< likewise; 0 = head_size */
     float scale;           /**< finite */
@@ -73,15 +73,15 @@ struct quire_attention_config {
     /** Keys to the left and to the right of its own that a query sees; QUIRE_WINDOW_NONE = all.
      *  What models call a sliding window of W is window_left = W - 1. */
     int32_t window_left, window_right;
-    uint32_t causal; /**< 1: no key to the right is seen. 0: as far as window_right allows */
+    bool causal; /**< true: no key to the right is seen; false: as far as window_right allows */
     enum quire_compute compute;
-    /** [num_heads] each, or NULL. Borrowed for as long as the configuration is in use. Slopes are
+    /** [n_heads] each, or NULL. Borrowed for as long as the configuration is in use. Slopes are
      *  finite, sinks may be -inf. */
     const float *alibi_slopes, *sinks;
     /** Chunked local attention: a query sees only keys of its own chunk, kpos / chunk_size ==
      *  qpos / chunk_size. 0 = off. */
     uint32_t chunk_size;
-    /** Relative position bias, or NULL: [num_heads][2 * relative_range + 1], finite, borrowed like
+    /** Relative position bias, or NULL: [n_heads][2 * relative_range + 1], finite, borrowed like
      *  slopes. Element [h][relative_range + d] is for kpos - qpos = d; distances beyond
      *  relative_range take its value. quire_relative_bias makes one from buckets. */
     const float *relative_bias;
@@ -89,15 +89,15 @@ struct quire_attention_config {
 };
 
 /** Decoder, causal, scale 1 / sqrt(head_size), no window, cap, slopes or sinks, native. */
-QUIRE_API void quire_attention_config_default(struct quire_attention_config *config,
-                                              uint32_t num_heads, uint32_t num_kv_heads,
-                                              uint32_t head_size);
+QUIRE_API void quire_attention_config_init(struct quire_attention_config *config,
+                                           size_t struct_size, uint32_t n_heads,
+                                           uint32_t n_kv_heads, uint32_t head_size);
 
 /** Reasons for refusing a configuration: X(name, bit, text). Append only. */
 #define QUIRE_ATTENTION_REASONS(X)                                                                 \
     X(KIND, 0, "kind is none that this build computes")                                            \
-    X(HEADS, 1, "num_heads is not 1 .. 65536")                                                     \
-    X(KV_HEADS, 2, "num_kv_heads is 0 or does not divide num_heads")                               \
+    X(HEADS, 1, "n_heads is not 1 .. 65536")                                                       \
+    X(KV_HEADS, 2, "n_kv_heads is 0 or does not divide n_heads")                                   \
     X(HEAD_SIZE, 3, "head_size is not 1 .. 1024")                                                  \
     X(V_HEAD_SIZE, 4, "v_head_size is not 1 .. 1024, or 0 for head_size")                          \
     X(SCALE, 5, "scale is not finite")                                                             \
@@ -129,6 +129,8 @@ struct quire_attention_report {
     const char *kernels;
     char text[1024]; /**< one line per reason, and one when `kernels` is not `level` */
 };
+QUIRE_API void quire_attention_report_init(struct quire_attention_report *report,
+                                           size_t struct_size);
 
 /** Checks a configuration against a cache format and a level, and reports every reason at once.
  *  isa     exact level name, or NULL for the one that would be chosen
@@ -151,6 +153,7 @@ struct quire_attention_caps {
     uint32_t kinds;         /**< bits 1 << enum quire_attention_kind */
     const char *native_dot; /**< level whose bf16 dot product native compute uses */
 };
+QUIRE_API void quire_attention_caps_init(struct quire_attention_caps *caps, size_t struct_size);
 
 /** isa NULL = the best level. QUIRE_E_INVALID_ARG out NULL or unknown level, QUIRE_E_UNSUPPORTED
  *  the CPU lacks it, QUIRE_E_MISUSE struct_size. */
@@ -162,13 +165,13 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_attention_caps(const char *isa,
 
 /** Where the sequences of a batch lie in one KV group. */
 struct quire_attention_batch_group {
-    /** [num_seqs][max_blocks]: entry j of a row is the id of block first_block + j of the sequence.
+    /** [n_seqs][max_blocks]: entry j of a row is the id of block first_block + j of the sequence.
      *  Only entries of blocks that a query of this batch sees are read; others hold anything. */
     const int32_t *block_table;
     uint32_t max_blocks;         /**< entries of a row that exist */
     uint32_t block_table_stride; /**< entries from row to row; 0 = max_blocks */
-    const uint32_t *first_block; /**< [num_seqs] leading blocks given up, or NULL = none */
-    /** [query_start_loc[num_seqs]] slots of the new tokens, for whoever writes K and V. Attention
+    const uint32_t *first_block; /**< [n_seqs] leading blocks given up, or NULL = none */
+    /** [query_start_loc[n_seqs]] slots of the new tokens, for whoever writes K and V. Attention
      *  does not read it; NULL is fine when nobody does. */
     const int64_t *slot_mapping;
 };
@@ -177,7 +180,7 @@ struct quire_attention_batch_group {
  *  windows and chunks say: a prefix, or the tokens of a picture. Other keys are seen by the usual
  *  rules. The whole span must be in the cache when its first token is a query; a span that begins
  *  where the sequence ends, or later, is left for later steps. */
-struct quire_span {
+struct quire_token_range {
     int32_t begin, end;
 };
 
@@ -191,37 +194,38 @@ struct quire_sparse_list {
 /** The sequences of a step. Their new tokens lie one sequence after another in q and out. */
 struct quire_attention_batch {
     uint32_t struct_size;
-    uint32_t num_seqs;              /**< 0 is fine: nothing to do */
-    const int32_t *query_start_loc; /**< [num_seqs + 1] first token of each, rising from 0 */
-    const int32_t *seq_lens;        /**< [num_seqs] tokens of each; the new ones are the last */
-    /** [num_seqs] in place of the configuration's in decoder attention, or NULL. */
-    const uint8_t *causal;
+    uint32_t n_seqs;                /**< 0 is fine: nothing to do */
+    const int32_t *query_start_loc; /**< [n_seqs + 1] first token of each, rising from 0 */
+    const int32_t *seq_lens;        /**< [n_seqs] tokens of each; the new ones are the last */
+    /** [n_seqs] in place of the configuration's in decoder attention, or NULL. */
+    const bool *causal;
     uint32_t n_groups;                                /**< KV groups of the cache */
     const struct quire_attention_batch_group *groups; /**< [n_groups] */
-    /** [num_seqs] keys of each sequence's encoder; needed by cross attention only. */
+    /** [n_seqs] keys of each sequence's encoder; needed by cross attention only. */
     const int32_t *encoder_seq_lens;
     /** Bidirectional spans of sequence i: spans[span_loc[i]] .. spans[span_loc[i + 1] - 1], rising
      *  and apart; empty ones are fine. Both NULL = none. Decoder attention only. */
-    const int32_t *span_loc; /**< [num_seqs + 1] */
-    const struct quire_span *spans;
+    const int32_t *span_loc; /**< [n_seqs + 1] */
+    const struct quire_token_range *spans;
     /** Tree of drafted tokens: bit j of tree_mask[t] says that token t (a row of q) sees new token j
      *  of its sequence, itself included and none after it; this stands in for causality among the
      *  new tokens. Sequences have at most 64 of them then. A token's position is that of the first
      *  new one plus the number of tokens above it, its bits less its own; it holds for windows,
      *  chunks, spans, slopes and relative bias, of cross attention too. NULL = a plain chain, and a
      *  mask that says the same gives the same bits. Decoder attention only. */
-    const uint64_t *tree_mask; /**< [query_start_loc[num_seqs]] */
-    /** [num_seqs][num_kv_heads of the KV group's configuration] per KV group, or NULL: all blocks.
+    const uint64_t *tree_mask; /**< [query_start_loc[n_seqs]] */
+    /** [n_seqs][n_kv_heads of the KV group's configuration] per KV group, or NULL: all blocks.
      *  [n_groups] pointers, of which each may be NULL. */
     const struct quire_sparse_list *const *sparse;
 };
+QUIRE_API void quire_attention_batch_init(struct quire_attention_batch *batch, size_t struct_size);
 
-/** The first num_seqs sequences of a batch that was padded to more, as a batch that shares its
+/** The first n_seqs sequences of a batch that was padded to more, as a batch that shares its
  *  arrays. *out need not be filled in before, and may be *batch.
- *  QUIRE_E_INVALID_ARG NULL, num_seqs above batch->num_seqs, or num_tokens other than
- *  query_start_loc[num_seqs]; QUIRE_E_MISUSE struct_size. */
+ *  QUIRE_E_INVALID_ARG NULL, n_seqs above batch->n_seqs, or n_tokens other than
+ *  query_start_loc[n_seqs]; QUIRE_E_MISUSE struct_size. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_attention_batch_unpadded(
-    const struct quire_attention_batch *batch, uint32_t num_tokens, uint32_t num_seqs,
+    const struct quire_attention_batch *batch, uint32_t n_tokens, uint32_t n_seqs,
     struct quire_attention_batch *out, struct quire_error *err);
 
 /* ---- The plan -------------------------------------------------------------------------------- */
@@ -264,6 +268,7 @@ struct quire_plan_params {
     const char *isa;            /**< exact level name, NULL = best */
     const struct quire_allocator *allocator; /**< borrowed, outlives the plan; NULL = C library */
 };
+QUIRE_API void quire_plan_params_init(struct quire_plan_params *params, size_t struct_size);
 
 struct quire_plan; /**< who computes what in a step, and the memory for it */
 
@@ -300,12 +305,13 @@ quire_plan_set_tables(struct quire_plan *plan, uint32_t kv_group,
 /** What a plan holds. */
 struct quire_plan_info {
     uint32_t struct_size; /**< set by the caller */
-    uint32_t num_seqs, num_tokens;
+    uint32_t n_seqs, n_tokens;
     uint32_t max_query_len, max_seq_len; /**< of the batch */
     uint32_t n_items;                    /**< pieces of work of the group asked about */
     uint32_t n_splits;   /**< query tiles of it that are divided among several pieces */
     uint32_t n_cascades; /**< pieces that read keys once for several sequences */
 };
+QUIRE_API void quire_plan_info_init(struct quire_plan_info *info, size_t struct_size);
 
 /** QUIRE_E_INVALID_ARG a NULL pointer or no such group, QUIRE_E_MISUSE struct_size. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_plan_info(const struct quire_plan *plan,
@@ -321,11 +327,11 @@ struct quire_attention_args {
     uint32_t group;                              /**< group of the plan */
     uint32_t layer;                              /**< layer within its KV group */
     const struct quire_attention_config *config; /**< this layer's; NULL = the group's */
-    const void *q;                               /**< [tokens][num_heads][head_size] */
+    const void *q;                               /**< [tokens][n_heads][head_size] */
     size_t q_token_stride, q_head_stride;
-    void *out; /**< [tokens][num_heads][v_head_size] overwritten; apart from q and lse */
+    void *out; /**< [tokens][n_heads][v_head_size] overwritten; apart from q and lse */
     size_t out_token_stride, out_head_stride;
-    float *lse; /**< [tokens][num_heads] overwritten, or NULL; apart from q */
+    float *lse; /**< [tokens][n_heads] overwritten, or NULL; apart from q */
     size_t lse_token_stride;
     /** Of q: f32, bf16, f16, or int8, whose values times q_scale are the queries. Scores of int8
      *  queries and int8 keys are exact sums of integers. */
@@ -333,9 +339,10 @@ struct quire_attention_args {
     /** Of out: f32, bf16 or f16; or fp8_e4m3, fp8_e5m2 or int8: then x / out_scale is stored,
      *  rounded to nearest even and saturated (int8: to -127 .. 127), NaN as int8 0. */
     enum quire_kv_dtype out_dtype;
-    const float *q_scale; /**< [tokens][num_heads] for int8 queries, apart from out; else NULL */
+    const float *q_scale; /**< [tokens][n_heads] for int8 queries, apart from out; else NULL */
     float out_scale;      /**< finite and > 0; 0 = 1; unused for f32, bf16 and f16 */
 };
+QUIRE_API void quire_attention_args_init(struct quire_attention_args *args, size_t struct_size);
 
 /** Attends from the plan's batch. Keys and values, those of the new tokens included, must be in the
  *  cache.
@@ -360,58 +367,6 @@ quire_attention_check(const struct quire_plan *plan, const struct quire_attentio
 QUIRE_API void quire_attention_part(struct quire_plan *plan,
                                     const struct quire_attention_args *args,
                                     const struct quire_team *team);
-
-/* ---- Dense biases ---------------------------------------------------------------------------- */
-/* All but quire_relative_bias are for tests and for programs that want masks as data; the kernels
- * use ranges of keys instead. There, row i of n_q stands for the query at position n_k - n_q + i
- * (negative: before the first key), column j for the key at j. */
-
-/** out[i * ld + j] = 0 where -left <= j - position(i) <= right, else -inf. left or right -1 =
- *  unbounded; a causal window of W keys is left = W - 1, right = 0. ld >= n_k.
- *  QUIRE_E_INVALID_ARG out NULL, ld too small, left or right below -1; out is untouched then. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_sliding_window_bias(size_t n_q, size_t n_k,
-                                                                  int64_t left, int64_t right,
-                                                                  float *out, size_t ld,
-                                                                  struct quire_error *err);
-
-/** out[h * head_stride + i * ld + j] = slopes[h] * (j - position(i)), or -inf where causal is not 0
- *  and j > position(i). head_stride 0 = n_q * ld.
- *  QUIRE_E_INVALID_ARG as above, slopes NULL, head_stride too small. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_alibi_bias(const float *slopes, size_t num_heads,
-                                                         size_t n_q, size_t n_k, int causal,
-                                                         float *out, size_t ld, size_t head_stride,
-                                                         struct quire_error *err);
-
-/** The usual slopes of num_heads heads: with n the largest power of two <= num_heads, slope h < n
- *  is 2^(-8 (h + 1) / n); the others are every other slope of 2n heads, 2^(-4 (2 (h - n) + 1) / n).
- *  slopes [num_heads] written. QUIRE_E_INVALID_ARG NULL or num_heads 0. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_alibi_slopes(uint32_t num_heads, float *slopes,
-                                                           struct quire_error *err);
-
-/** The relative_bias of a configuration from a table of buckets as T5 has it:
- *  out[h][range + d] = table[bucket(d)][h] for every distance d = kpos - qpos in -range .. range.
- *
- *      n = num_buckets / 2 if bidirectional, else num_buckets
- *      base = n if bidirectional and d > 0, else 0
- *      a = |d| if bidirectional, else max(-d, 0)
- *      exact = n / 2
- *      bucket(d) = base + a                            if a < exact
- *                = base + min(n - 1, exact + floor(log(a / exact) / log(max_distance / exact)
- *                                                  * (n - exact)))       otherwise
- *
- *  in integers and doubles. Buckets change no more from max_distance on, so with
- *  range >= max_distance the bias is right for any distance.
- *  table  [num_buckets][num_heads], as checkpoints store it
- *  out    [num_heads][2 * range + 1] written; apart from table
- *  QUIRE_E_INVALID_ARG a NULL pointer, num_heads 0, num_buckets below 2 (4 if bidirectional),
- *  max_distance not above exact, range above 2^20, sizes that overflow; out is untouched then.
- *  Source: Raffel et al., "Exploring the Limits of Transfer Learning with a Unified Text-to-Text
- *  Transformer", section 2.1. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_relative_bias(const float *table,
-                                                            uint32_t num_buckets,
-                                                            uint32_t num_heads, int bidirectional,
-                                                            uint32_t max_distance, uint32_t range,
-                                                            float *out, struct quire_error *err);
 
 #ifdef __cplusplus
 }

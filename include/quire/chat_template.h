@@ -3,19 +3,19 @@
  *
  *  A model comes with a template in the Jinja language. It is parsed once and rendered for each prompt:
  *
- *      struct quire_chat_template_params params = QUIRE_CHAT_TEMPLATE_PARAMS_INIT;
- *      quire_chat_template *tmpl;
- *      quire_chat_template_create(source, strlen(source), &params, &tmpl, &err);
+ *      struct quire_chat_template *tmpl;
+ *      quire_chat_template_create(source, strlen(source), NULL, &tmpl, &err);
  *      const struct quire_chat_message messages[] = {
  *          { .role = "system", .content = "Be brief." },
  *          { .role = "user", .content = "Hello!" },
  *      };
- *      struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
- *      input.messages = messages;
- *      input.n_messages = 2;
- *      input.add_generation_prompt = 1;
- *      quire_chat_prompt *prompt;
- *      quire_chat_template_render(tmpl, &input, &prompt, &err);
+ *      struct quire_chat_render_args args;
+ *      quire_chat_render_args_init(&args, sizeof args);
+ *      args.messages = messages;
+ *      args.n_messages = 2;
+ *      args.add_generation_prompt = true;
+ *      struct quire_chat_prompt *prompt;
+ *      quire_chat_template_render(tmpl, &args, &prompt, &err);
  *      const char *text = quire_chat_prompt_text(prompt, &len);
  *
  *  The language is that of Jinja2 as Hugging Face sets it up: trim_blocks, lstrip_blocks, break and
@@ -39,6 +39,7 @@
 #define QUIRE_CHAT_TEMPLATE_H
 
 #include <quire/status.h>
+#include <quire/text_span.h>
 #include <time.h>
 
 #ifdef __cplusplus
@@ -46,10 +47,10 @@ extern "C" {
 #endif
 
 /** A parsed template. Immutable: may be rendered by several threads at once. */
-typedef struct quire_chat_template quire_chat_template;
+struct quire_chat_template;
 
 /** A rendered prompt: text and whose text it is. Immutable, independent of the template it came from. */
-typedef struct quire_chat_prompt quire_chat_prompt;
+struct quire_chat_prompt;
 
 /** Length of a string that ends with NUL. */
 #define QUIRE_NUL_TERMINATED ((size_t)-1)
@@ -67,10 +68,8 @@ struct quire_chat_template_params {
     void (*now)(void *user, struct tm *out);
     void *now_user;
 };
-#define QUIRE_CHAT_TEMPLATE_PARAMS_INIT                                                            \
-    {                                                                                              \
-        (uint32_t)sizeof(struct quire_chat_template_params), NULL, 0, 0, 0, NULL, NULL             \
-    }
+QUIRE_API void quire_chat_template_params_init(struct quire_chat_template_params *params,
+                                               size_t struct_size);
 
 /** One message. All pointers are borrowed during the call. */
 struct quire_chat_message {
@@ -84,8 +83,8 @@ struct quire_chat_message {
 
 /** What to render. JSON texts are NUL-terminated UTF-8, nested at most 64 deep, integers within 64 bits;
  *  the order of object members is kept. All pointers are borrowed during the call. */
-struct quire_chat_input {
-    uint32_t struct_size; /**< sizeof(struct quire_chat_input) */
+struct quire_chat_render_args {
+    uint32_t struct_size; /**< sizeof(struct quire_chat_render_args) */
     const struct quire_chat_message *messages;
     size_t n_messages;
     const char *messages_json; /**< the messages as a JSON array instead; then n_messages is 0 */
@@ -96,20 +95,11 @@ struct quire_chat_input {
     /** Object: further variables (documents, enable_thinking, date_string, ...). Their strings are the
      *  caller's data. NULL: none. */
     const char *variables_json;
-    const char *bos_token;     /**< NUL-terminated; NULL: as in special_tokens_json, or undefined */
-    const char *eos_token;     /**< likewise */
-    int add_generation_prompt; /**< 1: end where the assistant's answer begins */
+    const char *bos_token; /**< NUL-terminated; NULL: as in special_tokens_json, or undefined */
+    const char *eos_token; /**< likewise */
+    bool add_generation_prompt; /**< end where the assistant's answer begins */
 };
-#define QUIRE_CHAT_INPUT_INIT                                                                      \
-    {                                                                                              \
-        (uint32_t)sizeof(struct quire_chat_input), NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0  \
-    }
-
-/** A stretch of a prompt's text. */
-struct quire_chat_span {
-    size_t offset, length; /**< bytes; length > 0 */
-    int is_user_text;      /**< 1: the caller's data, in which no special token may be recognised */
-};
+QUIRE_API void quire_chat_render_args_init(struct quire_chat_render_args *args, size_t struct_size);
 
 /** Parse a template.
  *  source  source_len bytes of UTF-8 (QUIRE_NUL_TERMINATED: up to its NUL), copied
@@ -120,10 +110,10 @@ struct quire_chat_span {
  *  or too much memory; QUIRE_E_NOMEM; QUIRE_E_INVALID_ARG; QUIRE_E_MISUSE for a wrong struct_size. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_chat_template_create(
     const char *source, size_t source_len, const struct quire_chat_template_params *params,
-    quire_chat_template **out, struct quire_error *err);
+    struct quire_chat_template **out, struct quire_error *err);
 
 /** Free a template; NULL is a no-op. Prompts made with it stay valid. */
-QUIRE_API void quire_chat_template_destroy(quire_chat_template *tmpl);
+QUIRE_API void quire_chat_template_destroy(struct quire_chat_template *tmpl);
 
 /** Render a conversation.
  *  out  set to NULL on failure; free with quire_chat_prompt_destroy
@@ -133,22 +123,22 @@ QUIRE_API void quire_chat_template_destroy(quire_chat_template *tmpl);
  *  QUIRE_E_RANGE for integers beyond 64 bits; QUIRE_E_LIMIT when a budget is exhausted;
  *  QUIRE_E_UNSUPPORTED; QUIRE_E_NOMEM; QUIRE_E_MISUSE for a wrong struct_size.
  *  Threads: safe, also on one template. */
-QUIRE_API QUIRE_MUST_CHECK quire_status
-quire_chat_template_render(const quire_chat_template *tmpl, const struct quire_chat_input *input,
-                           quire_chat_prompt **out, struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_chat_template_render(
+    const struct quire_chat_template *tmpl, const struct quire_chat_render_args *args,
+    struct quire_chat_prompt **out, struct quire_error *err);
 
 /** The text, NUL-terminated (it may contain NULs when the template does), and its length in *len, which
  *  may be NULL. Valid as long as the prompt. */
-QUIRE_API const char *quire_chat_prompt_text(const quire_chat_prompt *prompt, size_t *len);
+QUIRE_API const char *quire_chat_prompt_text(const struct quire_chat_prompt *prompt, size_t *len);
 
 /** The spans, which cover the text from its beginning to its end without overlap, neighbours differing in
  *  is_user_text; *n_spans is their number. They are no borders for tokenisation: tokenise across them, only
  *  recognise special tokens where all of a token's bytes are template text. Valid as long as the prompt. */
-QUIRE_API const struct quire_chat_span *quire_chat_prompt_spans(const quire_chat_prompt *prompt,
-                                                                size_t *n_spans);
+QUIRE_API const struct quire_text_span *quire_chat_prompt_spans(
+    const struct quire_chat_prompt *prompt, size_t *n_spans);
 
 /** Free a prompt; NULL is a no-op. */
-QUIRE_API void quire_chat_prompt_destroy(quire_chat_prompt *prompt);
+QUIRE_API void quire_chat_prompt_destroy(struct quire_chat_prompt *prompt);
 
 #ifdef __cplusplus
 }

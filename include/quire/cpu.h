@@ -22,8 +22,8 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_cpu_describe(const char *isa, char
 /** Name of level i of this build in rising order, NULL past the end. Static storage. */
 QUIRE_API const char *quire_cpu_level_name(int i);
 
-/** 1 if this process can run level i on this CPU and OS, else 0. */
-QUIRE_API int quire_cpu_level_usable(int i);
+/** Whether this process can run level i on this CPU and OS. */
+QUIRE_API bool quire_cpu_level_usable(int i);
 
 /** Lets this process use the matrix registers of AMX, and with them the level avx512_amx: bf16 weights and attention
  *  several times as fast on Intel's servers since 2023. Linux gives a process these registers only when it asks, and

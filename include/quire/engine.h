@@ -2,13 +2,13 @@
 /** The engine: open a model, submit requests, receive text.
  *
  *      struct quire_engine_params ep;
- *      quire_engine_params_default(&ep);
+ *      quire_engine_params_init(&ep, sizeof ep);
  *      ep.model_path = "model.gguf";
  *      quire_engine_open(&ep, &engine, &err);
  *
  *      struct quire_chat_message ask = { "user", "Why?", QUIRE_NUL_TERMINATED, NULL };
  *      struct quire_request_params rp;
- *      quire_request_params_default(&rp);
+ *      quire_request_params_init(&rp, sizeof rp);
  *      rp.messages = &ask;
  *      rp.n_messages = 1;
  *      quire_engine_submit(engine, &rp, &id, &err);
@@ -18,7 +18,7 @@
  *          quire_engine_step(engine, &err);
  *          while (quire_engine_poll(engine, &ev, NULL) == QUIRE_OK && ev.kind != QUIRE_EVENT_NONE)
  *              fwrite(ev.text, 1, ev.text_size, stdout);
- *      } while (quire_engine_active(engine));
+ *      } while (quire_engine_active_count(engine));
  *      quire_engine_close(engine);
  *
  *  Requests wait in line and run in the order in which they were submitted; this version runs
@@ -84,7 +84,7 @@ struct quire_engine_params {
 };
 
 /** Defaults: native compute, f16 cache, everything automatic. */
-QUIRE_API void quire_engine_params_default(struct quire_engine_params *params);
+QUIRE_API void quire_engine_params_init(struct quire_engine_params *params, size_t struct_size);
 
 /** Opens the model with its tokenizer and chat template and reserves everything a step needs: no
  *  step allocates. A model without chat template opens: only chat requests are refused.
@@ -114,8 +114,9 @@ struct quire_engine_info {
     /** that were free before the cache was reserved, without what mapped weights will take; 0 =
      *  unknown */
     uint64_t available_bytes;
-    int has_chat_template; /**< 1: chat requests can be rendered */
+    bool has_chat_template; /**< chat requests can be rendered */
 };
+QUIRE_API void quire_engine_info_init(struct quire_engine_info *info, size_t struct_size);
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_info(const struct quire_engine *engine,
                                                           struct quire_engine_info *info);
 
@@ -153,16 +154,17 @@ struct quire_request_params {
     const char *const *stop;
     uint32_t n_stop;
     uint32_t flags; /**< QUIRE_REQUEST_* */
-    struct quire_sampling_params sampling;
+    /** copied by submit; NULL = quire_engine_default_sampling() */
+    const struct quire_sampling_params *sampling;
     uint32_t stream; /**< other numbers give other random choices with the same seed */
 };
 
-/** No prompt, no limit, sampling by quire_sampling_params_default(). */
-QUIRE_API void quire_request_params_default(struct quire_request_params *params);
+/** No prompt, no limit, sampling by quire_sampling_params_init(). */
+QUIRE_API void quire_request_params_init(struct quire_request_params *params, size_t struct_size);
 
 /** Sampling as the model's author recommends it, where the model says so, over
- *  quire_sampling_params_default(). */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_sampling_default(
+ *  quire_sampling_params_init(). */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_default_sampling(
     const struct quire_engine *engine, struct quire_sampling_params *sampling);
 
 /** Checks a request, prepares its prompt and puts it in line. On failure nothing changed and *id
@@ -182,7 +184,7 @@ quire_engine_submit(struct quire_engine *engine, const struct quire_request_para
 QUIRE_API quire_status quire_request_cancel(struct quire_engine *engine, quire_request_id id);
 
 /** Requests that have not ended yet. */
-QUIRE_API uint32_t quire_engine_active(const struct quire_engine *engine);
+QUIRE_API uint32_t quire_engine_active_count(const struct quire_engine *engine);
 
 /** Runs one step: a part of a prompt, or one more token of an answer. Without active requests it
  *  does nothing. A failure that concerns one request ends that request with QUIRE_FINISH_ERROR
@@ -232,11 +234,12 @@ struct quire_event {
     const int32_t *tokens; /**< TEXT: ids chosen since the last event, in order */
     size_t n_tokens;
     enum quire_finish_reason reason; /**< DONE */
-    int context_full;                /**< DONE: 1 when LENGTH means the context, not max_tokens */
+    bool context_full;               /**< DONE: LENGTH means the context, not max_tokens */
     quire_status status;             /**< DONE with ERROR: what failed */
     const char *message;             /**< DONE: text of the failure, else ""; never NULL */
-    struct quire_usage usage;        /**< all kinds but NONE */
+    const struct quire_usage *usage; /**< all kinds but NONE, which gives NULL */
 };
+QUIRE_API void quire_event_init(struct quire_event *event, size_t struct_size);
 
 /** Hands over the next event, or kind NONE. What is not polled is kept and given in larger
  *  pieces later. */

@@ -90,14 +90,14 @@ struct quire_kv_group_config {
     uint32_t reserved[5]; /**< 0 */
 };
 
-/** Flags of quire_kv_config. */
+/** Flags of quire_kv_params. */
 enum {
     QUIRE_KV_TOUCH = 1u << 0, /**< write zeros to the whole pool at create: its pages exist then */
     QUIRE_KV_LOCK = 1u << 1,  /**< make the pages exist and keep them in memory (mlock) */
 };
 
-struct quire_kv_config {
-    uint32_t struct_size; /**< sizeof(struct quire_kv_config) */
+struct quire_kv_params {
+    uint32_t struct_size; /**< sizeof(struct quire_kv_params) */
     uint32_t block_size;  /**< tokens, a multiple of 16 up to 65536; 0 = 64, the tuned size */
     const struct quire_kv_group_config *groups; /**< [n_groups], read during the call only */
     uint32_t n_groups;                          /**< 1 .. 256 */
@@ -108,6 +108,7 @@ struct quire_kv_config {
     const struct quire_logger *logger; /**< borrowed, outlives the cache; NULL = silent */
     const char *isa; /**< exact level name such as "avx2", NULL = best; the bits are the same */
 };
+QUIRE_API void quire_kv_params_init(struct quire_kv_params *params, size_t struct_size);
 
 /** Memory of a cache in bytes. */
 struct quire_kv_memory {
@@ -116,11 +117,12 @@ struct quire_kv_memory {
     uint64_t tables;      /**< everything else: owners, free lists, slot marks, scales */
     uint64_t total;       /**< pool + tables: exactly what quire_kv_create asks the allocator for */
 };
+QUIRE_API void quire_kv_memory_init(struct quire_kv_memory *memory, size_t struct_size);
 
 /** What a cache of this configuration takes; allocates nothing. config->isa, allocator and logger
  *  are not used.
  *  QUIRE_E_INVALID_ARG names a field out of range, QUIRE_E_LIMIT sizes beyond the address space. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_bytes(const struct quire_kv_config *config,
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_bytes(const struct quire_kv_params *config,
                                                        struct quire_kv_memory *out,
                                                        struct quire_error *err);
 
@@ -130,7 +132,7 @@ struct quire_kv_cache; /**< owns the pool and its tables */
  *  contents start undefined. *out belongs to the caller (quire_kv_destroy); NULL on failure.
  *  Errors of quire_kv_bytes, and QUIRE_E_NOMEM with the size, QUIRE_E_LIMIT when mlock is refused,
  *  QUIRE_E_INVALID_ARG (unknown) or QUIRE_E_UNSUPPORTED (not on this CPU) for isa. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_create(const struct quire_kv_config *config,
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_create(const struct quire_kv_params *config,
                                                         struct quire_kv_cache **out,
                                                         struct quire_error *err);
 QUIRE_API void quire_kv_destroy(struct quire_kv_cache *kv); /**< NULL is a no-op */
@@ -166,16 +168,16 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_alloc(struct quire_kv_cache *kv
 /** Adds one owner to each of n blocks (fork, prefix reuse). A block named twice gets two.
  *  QUIRE_E_RANGE id outside the pool, QUIRE_E_MISUSE a free block, QUIRE_E_LIMIT 2^32 - 1
  *  owners. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_share(struct quire_kv_cache *kv, uint32_t group,
-                                                       const int32_t *blocks, size_t n,
-                                                       struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_retain(struct quire_kv_cache *kv, uint32_t group,
+                                                        const int32_t *blocks, size_t n,
+                                                        struct quire_error *err);
 
 /** Takes one owner from each of n blocks; a block without owners is free. A block named twice
  *  loses two.
  *  QUIRE_E_RANGE id outside the pool, QUIRE_E_MISUSE more owners taken than there are. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_free(struct quire_kv_cache *kv, uint32_t group,
-                                                      const int32_t *blocks, size_t n,
-                                                      struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_release(struct quire_kv_cache *kv, uint32_t group,
+                                                         const int32_t *blocks, size_t n,
+                                                         struct quire_error *err);
 
 /** Copies blocks src[i] to dst[i], all layers and heads, bits as they are. Every dst has exactly
  *  one owner and is named once; no block is both source and destination.
@@ -188,15 +190,17 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_copy(struct quire_kv_cache *kv,
 /** Copy on write: makes *block writable by its caller. With one owner nothing happens. Otherwise a
  *  block is taken (after: as in quire_kv_alloc), filled with the contents, one owner leaves the
  *  old one, and *block is the new id.
- *  QUIRE_E_RANGE, QUIRE_E_MISUSE as quire_kv_free; QUIRE_E_AGAIN no block is free. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_unshare(struct quire_kv_cache *kv, uint32_t group,
-                                                         int32_t after, int32_t *block,
-                                                         struct quire_error *err);
+ *  QUIRE_E_RANGE, QUIRE_E_MISUSE as quire_kv_release; QUIRE_E_AGAIN no block is free. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_make_writable(struct quire_kv_cache *kv,
+                                                               uint32_t group, int32_t after,
+                                                               int32_t *block,
+                                                               struct quire_error *err);
 
 /** Blocks of the group without owners; 0 for a group that does not exist. */
-QUIRE_API size_t quire_kv_free_count(const struct quire_kv_cache *kv, uint32_t group);
+QUIRE_API size_t quire_kv_free_block_count(const struct quire_kv_cache *kv, uint32_t group);
 /** Owners of a block; 0 for a free block or one that does not exist. */
-QUIRE_API uint32_t quire_kv_owners(const struct quire_kv_cache *kv, uint32_t group, int32_t block);
+QUIRE_API uint32_t quire_kv_ref_count(const struct quire_kv_cache *kv, uint32_t group,
+                                      int32_t block);
 
 /** Index of the first block that a query at position n_past or later can see: blocks below it have
  *  fallen out of the window and may be freed. max(0, n_past + 1 - window) / block_size; 0 when
@@ -215,7 +219,7 @@ struct quire_kv_prefix_group {
     const int32_t *blocks;
 };
 
-struct quire_kv_prefix {
+struct quire_kv_prefix_args {
     uint32_t struct_size;
     uint32_t block_size; /**< >= 1 */
     /** Tokens that the blocks were filled with and the sequence begins with. Less than its length:
@@ -225,22 +229,22 @@ struct quire_kv_prefix {
     const struct quire_kv_prefix_group *groups; /**< [n_groups] */
     uint32_t n_groups;
 };
+QUIRE_API void quire_kv_prefix_args_init(struct quire_kv_prefix_args *args, size_t struct_size);
 
 /** *n_tokens = the longest prefix that can be reused, at most prefix->n_tokens; 0 = none. A query
  *  behind a prefix of n tokens sees all of it in full groups and its last window - 1 tokens in
  *  windowed ones: blocks quire_kv_first_block(block_size, window, n) .. (n - 1) / block_size of each
  *  group must be there, all others need not. Pure bookkeeping: ids are not looked up in any pool,
- *  and owners are the caller's business (quire_kv_share; quire_kv_unshare before writing to a block
+ *  and owners are the caller's business (quire_kv_retain; quire_kv_make_writable before writing to a block
  *  that the prefix ends within).
  *  QUIRE_E_INVALID_ARG a NULL pointer or block_size 0, QUIRE_E_MISUSE struct_size. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_prefix_hit(const struct quire_kv_prefix *prefix,
-                                                            uint32_t *n_tokens,
-                                                            struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_prefix_hit(
+    const struct quire_kv_prefix_args *prefix, uint32_t *n_tokens, struct quire_error *err);
 
 /* ---- Slots */
 
 /** Arguments of quire_kv_map_slots. No pool is involved: any block size works. */
-struct quire_kv_slot_map {
+struct quire_kv_slot_args {
     uint32_t struct_size;
     uint32_t block_size; /**< >= 1 */
     /** [n_entries] ids of blocks first_block, first_block + 1, ... of the sequence */
@@ -254,12 +258,13 @@ struct quire_kv_slot_map {
     uint32_t first_pos; /**< position of the first token in its sequence */
     size_t n_tokens;
 };
+QUIRE_API void quire_kv_slot_args_init(struct quire_kv_slot_args *args, size_t struct_size);
 
 /** Writes the slot of each token to slots[n_tokens]. Only the table entries of mapped positions
  *  are read.
  *  QUIRE_E_RANGE a position before first_block or after the table's end, or a negative id;
  *  QUIRE_E_LIMIT positions beyond 2^32 - 1; QUIRE_E_INVALID_ARG block_size 0. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_map_slots(const struct quire_kv_slot_map *map,
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_map_slots(const struct quire_kv_slot_args *map,
                                                            int64_t *slots, struct quire_error *err);
 
 /** Checks that rows may be written to slots[n]: each is QUIRE_SLOT_PAD, or inside the group's
@@ -286,6 +291,7 @@ struct quire_kv_write_args {
     const int64_t *slot_mapping; /**< [n_tokens]; rows of QUIRE_SLOT_PAD are not read */
     size_t n_tokens;             /**< K and V may hold more rows: they are ignored */
 };
+QUIRE_API void quire_kv_write_args_init(struct quire_kv_write_args *args, size_t struct_size);
 
 /** Rounds rows to the group's dtypes (nearest even; fp8 of x / scale, saturating; int8 as its dtype
  *  says; NaN stays NaN) and stores them.
@@ -320,6 +326,7 @@ struct quire_kv_read_args {
     const int64_t *slots; /**< [n_tokens], may repeat; rows of QUIRE_SLOT_PAD stay as they are */
     size_t n_tokens;
 };
+QUIRE_API void quire_kv_read_args_init(struct quire_kv_read_args *args, size_t struct_size);
 
 /** Reads rows back, scales applied. Slots that were never written hold anything.
  *  QUIRE_E_RANGE slot outside the pool, QUIRE_E_MISUSE its block is free, QUIRE_E_INVALID_ARG as
@@ -343,6 +350,8 @@ struct quire_kv_calibrate_args {
     size_t k_token_stride, k_head_stride, v_token_stride, v_head_stride;
     size_t n_tokens;
 };
+QUIRE_API void quire_kv_calibrate_args_init(struct quire_kv_calibrate_args *args,
+                                            size_t struct_size);
 
 /** amax[head] = max(amax[head], |x| of all finite elements x of the head's rows); NaN and
  *  infinities are left out.
@@ -411,6 +420,7 @@ struct quire_kv_plain_args {
     float *k_scales, *v_scales;
     size_t n_scales; /**< elements of each of the two */
 };
+QUIRE_API void quire_kv_plain_args_init(struct quire_kv_plain_args *args, size_t struct_size);
 
 /** Tensor to pool. Every block has one owner and is named once.
  *  QUIRE_E_RANGE id outside the pool or data outside the tensor; QUIRE_E_MISUSE a block that has

@@ -12,9 +12,9 @@
  *      absorbed   s   = scale * [W_UK_h^T q_nope; q_rope] . c(j)
  *                 out = W_UV_h (sum of softmax(s)_j * c_kv(j))
  *
- *  is attention with num_heads query heads over one KV head of kv_lora_rank + qk_rope_head_dim values
+ *  is attention with n_heads query heads over one KV head of kv_lora_rank + qk_rope_head_dim values
  *  a key, whose first kv_lora_rank are the value. The expanded form makes k_h and v_h and runs
- *  ordinary attention over num_heads KV heads: fewer products for long prompts, the same result but
+ *  ordinary attention over n_heads KV heads: fewer products for long prompts, the same result but
  *  for its last bits, and a cache that is many times as large.
  *
  *  Absorbed, step by step:
@@ -25,7 +25,7 @@
  *      per layer: quire_kv_write(kv, ...)            k = latent rows, v = NULL
  *                 quire_mla_absorb(weights, ...)     q to queries against latent rows
  *                 quire_attention_forward(plan, ...)
- *                 quire_mla_unabsorb(weights, ...)   results to [num_heads][v_head_dim] */
+ *                 quire_mla_v_up_proj(weights, ...)   results to [n_heads][v_head_dim] */
 #ifndef QUIRE_MLA_H
 #define QUIRE_MLA_H
 #include <quire/attention.h>
@@ -41,13 +41,14 @@ extern "C" {
  *  qk_nope_head_dim + qk_rope_head_dim and v_head_dim are at most 1024, the largest head size. */
 struct quire_mla_dims {
     uint32_t struct_size;
-    uint32_t num_heads;    /**< 1 .. 65536 */
+    uint32_t n_heads;      /**< 1 .. 65536 */
     uint32_t q_lora_rank;  /**< rank of the queries' projection, 0 = none; for the caller's use */
     uint32_t kv_lora_rank; /**< >= 1 */
     uint32_t qk_nope_head_dim; /**< >= 1 */
     uint32_t qk_rope_head_dim; /**< may be 0 */
     uint32_t v_head_dim;       /**< >= 1 */
 };
+QUIRE_API void quire_mla_dims_init(struct quire_mla_dims *dims, size_t struct_size);
 
 /** Factor of YaRN for scores: 1 for factor <= 1, else 0.1 * mscale * ln(factor) + 1, with mscale the
  *  model's mscale_all_dim. Where that is 0 the model uses 1. */
@@ -63,12 +64,12 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_mla_kv_group(const struct quire_ml
                                                            struct quire_error *err);
 
 /** Attention over such a group: scale mscale^2 / sqrt(qk_nope_head_dim + qk_rope_head_dim), the rest
- *  as quire_attention_config_default. mscale is finite and above 0. Errors as above. */
+ *  as quire_attention_config_init. mscale is finite and above 0. Errors as above. */
 QUIRE_API QUIRE_MUST_CHECK quire_status
 quire_mla_absorbed_config(const struct quire_mla_dims *dims, float mscale,
                           struct quire_attention_config *out, struct quire_error *err);
 
-/** The same attention over expanded keys and values: num_heads KV heads, keys of qk_nope_head_dim +
+/** The same attention over expanded keys and values: n_heads KV heads, keys of qk_nope_head_dim +
  *  qk_rope_head_dim, values of v_head_dim. Errors as above. */
 QUIRE_API QUIRE_MUST_CHECK quire_status
 quire_mla_expanded_config(const struct quire_mla_dims *dims, float mscale,
@@ -79,13 +80,15 @@ quire_mla_expanded_config(const struct quire_mla_dims *dims, float mscale,
 struct quire_mla_weights_params {
     uint32_t struct_size;
     const struct quire_mla_dims *dims;
-    /** kv_b_proj as checkpoints have it, [num_heads][qk_nope_head_dim + v_head_dim][kv_lora_rank]:
+    /** kv_b_proj as checkpoints have it, [n_heads][qk_nope_head_dim + v_head_dim][kv_lora_rank]:
      *  W_UK of a head, then its W_UV. Read during create only; at any address. */
     const void *kv_b;
     enum quire_kv_dtype dtype; /**< of kv_b: f32, bf16 or f16 */
     const char *isa;           /**< exact level name, NULL = best; the bits are the same */
     const struct quire_allocator *allocator; /**< borrowed, outlives the object; NULL = C library */
 };
+QUIRE_API void quire_mla_weights_params_init(struct quire_mla_weights_params *params,
+                                             size_t struct_size);
 
 struct quire_mla_weights; /**< packed W_UK and W_UV of one layer; immutable, may be shared */
 
@@ -98,7 +101,7 @@ quire_mla_weights_create(const struct quire_mla_weights_params *params,
 QUIRE_API void quire_mla_weights_destroy(struct quire_mla_weights *weights); /**< NULL is a no-op */
 
 /** Rows (token, head) in and out, at pointer + token * token_stride + head * head_stride. Strides
- *  count floats; 0 = dense: [n_tokens][num_heads][row]. Both are aligned to 4 bytes and apart. */
+ *  count floats; 0 = dense: [n_tokens][n_heads][row]. Both are aligned to 4 bytes and apart. */
 struct quire_mla_args {
     uint32_t struct_size;
     const float *in;
@@ -106,6 +109,7 @@ struct quire_mla_args {
     size_t in_token_stride, in_head_stride, out_token_stride, out_head_stride;
     size_t n_tokens; /**< 0 is fine: nothing to do */
 };
+QUIRE_API void quire_mla_args_init(struct quire_mla_args *args, size_t struct_size);
 
 /** [q_nope; q_rope] to [W_UK^T q_nope; q_rope]: rows of qk_nope_head_dim + qk_rope_head_dim in, of
  *  kv_lora_rank + qk_rope_head_dim out. Values stay f32; each output is one chain of fused adds over
@@ -121,27 +125,27 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_mla_absorb(const struct quire_mla_
 
 /** Results of attention to W_UV of them: rows of kv_lora_rank in, of v_head_dim out. Otherwise as
  *  quire_mla_absorb. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_mla_unabsorb(const struct quire_mla_weights *weights,
-                                                           const struct quire_mla_args *args,
-                                                           struct quire_threads *threads,
-                                                           struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_mla_v_up_proj(const struct quire_mla_weights *weights,
+                                                            const struct quire_mla_args *args,
+                                                            struct quire_threads *threads,
+                                                            struct quire_error *err);
 
 /** The checks of the two without the work. */
 QUIRE_API QUIRE_MUST_CHECK quire_status
 quire_mla_absorb_check(const struct quire_mla_weights *weights, const struct quire_mla_args *args,
                        struct quire_error *err);
 QUIRE_API QUIRE_MUST_CHECK quire_status
-quire_mla_unabsorb_check(const struct quire_mla_weights *weights, const struct quire_mla_args *args,
-                         struct quire_error *err);
+quire_mla_v_up_proj_check(const struct quire_mla_weights *weights,
+                          const struct quire_mla_args *args, struct quire_error *err);
 
 /** One member's share of a call whose arguments have passed the check. Called by all members with the
  *  same arguments; no barrier inside. */
 QUIRE_API void quire_mla_absorb_part(const struct quire_mla_weights *weights,
                                      const struct quire_mla_args *args,
                                      const struct quire_team *team);
-QUIRE_API void quire_mla_unabsorb_part(const struct quire_mla_weights *weights,
-                                       const struct quire_mla_args *args,
-                                       const struct quire_team *team);
+QUIRE_API void quire_mla_v_up_proj_part(const struct quire_mla_weights *weights,
+                                        const struct quire_mla_args *args,
+                                        const struct quire_team *team);
 
 #ifdef __cplusplus
 }

@@ -9,13 +9,13 @@
  *
  *      struct quire_model *model;
  *      struct quire_model_params mp;
- *      quire_model_params_default(&mp);
+ *      quire_model_params_init(&mp, sizeof mp);
  *      mp.path = "model.gguf";
  *      quire_model_open(&mp, &model, &err);
  *      ... create threads, a pool with quire_model_kv_groups(), a context; then per step fill a
- *      struct quire_model_step and call quire_context_forward().
+ *      struct quire_forward_args and call quire_context_forward().
  *
- *  Encoders need no pool: fill a struct quire_encoder_step with whole sequences and call
+ *  Encoders need no pool: fill a struct quire_encode_args with whole sequences and call
  *  quire_context_encode() for their states, embeddings or logits.
  *
  *  Encoder-decoders have one KV group more, quire_model_info.cross_group, for the encoder's keys and values. Per
@@ -84,14 +84,7 @@ struct quire_model_params {
 struct quire_model;   /**< shared, immutable */
 struct quire_context; /**< one running step at a time */
 
-QUIRE_API void quire_model_params_default(struct quire_model_params *params);
-
-/** Lets oneDNN use no more than a level has; isa as in quire_cpu_describe(). oneDNN knows one such cap per process,
- *  and its default is all that the CPU can do, whatever params.isa says: so this is for programs, before they open
- *  their first model. QUIRE_E_UNSUPPORTED (no oneDNN in this build, level without a cap), QUIRE_E_INVALID_ARG (unknown
- *  level), QUIRE_E_BUSY (oneDNN has been used already). */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_onednn_set_isa(const char *isa,
-                                                             struct quire_error *err);
+QUIRE_API void quire_model_params_init(struct quire_model_params *params, size_t struct_size);
 
 /** Opens, checks and packs a model. Weights are read into own memory; no file stays open, and none mapped but
  *  params.pack_cache.
@@ -149,13 +142,14 @@ struct quire_model_info {
     /** token that begins every decoded sequence of an encoder-decoder, -1 = none */
     int32_t decoder_start_id;
     uint32_t n_token_types; /**< of encoders whose tokens have types, else 0 */
-    uint32_t has_logits;    /**< 1: there is an output matrix; encoders often come without */
-    uint32_t has_pooler;    /**< 1: QUIRE_POOLING_POOLER works */
+    bool has_logits;        /**< there is an output matrix; encoders often come without */
+    bool has_pooler;        /**< QUIRE_POOLING_POOLER works */
     /** for embeddings, as the author says (GGUF pooling_type, 1_Pooling/config.json of a folder);
      *  MEAN where nothing is said */
     enum quire_pooling pooling;
-    uint32_t pack_cached; /**< 1: the matrices are mapped from params.pack_cache */
+    bool pack_cached; /**< the matrices are mapped from params.pack_cache */
 };
+QUIRE_API void quire_model_info_init(struct quire_model_info *info, size_t struct_size);
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_info(const struct quire_model *model,
                                                          struct quire_model_info *info);
 
@@ -200,7 +194,7 @@ struct quire_context_params {
      *  QUIRE_E_UNSUPPORTED where the model was opened without QUIRE_MODEL_EXPAND_LATENT, or has no latent attention. */
     uint32_t expand_latent_from;
 };
-QUIRE_API void quire_context_params_default(struct quire_context_params *params);
+QUIRE_API void quire_context_params_init(struct quire_context_params *params, size_t struct_size);
 
 /** Bytes a context with these parameters will take; exact. The allocator is asked for the pool of an encoder, or of
  *  expanded keys, during the call. */
@@ -214,9 +208,9 @@ quire_context_create(struct quire_model *model, const struct quire_context_param
                      struct quire_context **out, struct quire_error *err);
 QUIRE_API void quire_context_destroy(struct quire_context *context); /**< NULL is a no-op */
 
-/** One forward pass. Row t of the step is token t of the batch; T = query_start_loc[num_seqs]. The position of
+/** One forward pass. Row t of the step is token t of the batch; T = query_start_loc[n_seqs]. The position of
  *  a token is its index in its sequence: seq_len - query_len + i. */
-struct quire_model_step {
+struct quire_forward_args {
     uint32_t struct_size;
     /** sequences, block tables and slot mappings per KV group */
     const struct quire_attention_batch *batch;
@@ -224,19 +218,20 @@ struct quire_model_step {
     /** [T][hidden_size] f32, as the embedding lookup would give them (unscaled); used when
      *  token_ids is NULL */
     const float *embeddings;
-    /** [num_seqs] length that chooses between the short and long factors of longrope, and scales
+    /** [n_seqs] length that chooses between the short and long factors of longrope, and scales
      *  dynamic rotary embedding: what the sequence will have when its prompt is complete, so that
      *  a chunked prompt gives the bits of a whole one; NULL = seq_lens. Other models ignore it */
     const uint32_t *rope_lens;
     /** [n_logits] rows of the step, any order; NULL: the last row of every sequence */
     const uint32_t *logits_rows;
     uint32_t n_logits; /**< ignored when logits_rows is NULL */
-    /** [n_logits or num_seqs][vocab_size] f32 out; NULL: the head is not computed */
+    /** [n_logits or n_seqs][vocab_size] f32 out; NULL: the head is not computed */
     float *logits;
     /** [n_layers + 1][T][hidden_size] f32 out: inputs of each layer, and the final normed state;
      *  NULL = not wanted (it costs speed; for debugging) */
     float *hidden;
 };
+QUIRE_API void quire_forward_args_init(struct quire_forward_args *args, size_t struct_size);
 
 /** Runs the step: writes K and V of the new tokens to the cache and computes the logits wanted. In an encoder-decoder
  *  the batch has encoder_seq_lens, and its group cross_group is only read: slot_mapping may be NULL there.
@@ -244,16 +239,16 @@ struct quire_model_step {
  *  block id), QUIRE_E_LIMIT (more than the context was made for), QUIRE_E_UNSUPPORTED (an encoder), QUIRE_E_BUSY. A
  *  step of no tokens is success. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_context_forward(struct quire_context *context,
-                                                              const struct quire_model_step *step,
+                                                              const struct quire_forward_args *step,
                                                               struct quire_error *err);
 
-/** One pass of the encoder over whole sequences. Row t is token t of the batch; T = query_start_loc[num_seqs].
+/** One pass of the encoder over whole sequences. Row t is token t of the batch; T = query_start_loc[n_seqs].
  *  Padding is not needed and not known: a sequence is as long as it is. What a sequence gets does not depend on
  *  the others: as bits, unless oneDNN multiplies (quire_model_info.linear). Every output may be NULL: not wanted. */
-struct quire_encoder_step {
+struct quire_encode_args {
     uint32_t struct_size;
-    uint32_t num_seqs;              /**< 0 is fine: nothing to do */
-    const int32_t *query_start_loc; /**< [num_seqs + 1] first row of each sequence, rising from 0 */
+    uint32_t n_seqs;                /**< 0 is fine: nothing to do */
+    const int32_t *query_start_loc; /**< [n_seqs + 1] first row of each sequence, rising from 0 */
     const int32_t *token_ids;       /**< [T], or NULL: embeddings are given */
     /** [T][hidden_size] f32, as the embedding lookup would give them (unscaled); used when
      *  token_ids is NULL */
@@ -263,12 +258,11 @@ struct quire_encoder_step {
     float *hidden;
     /** [n_encoder_layers + 1][T][hidden_size] f32 out: inputs of each layer, then hidden */
     float *layers;
-    /** [num_seqs][hidden_size] f32 out: one vector for each sequence, of 1 token or more */
+    /** [n_seqs][hidden_size] f32 out: one vector for each sequence, of 1 token or more */
     float *pooled;
     enum quire_pooling pooling; /**< of pooled */
-    /** 1: pooled vectors are divided by their Euclidean length; zero ones stay zero */
-    uint32_t normalise;
-    float *logits; /**< [n_logits][vocab_size] f32 out, of encoders that have them */
+    bool normalize; /**< divide pooled vectors by their Euclidean length; zero vectors stay zero */
+    float *logits;  /**< [n_logits][vocab_size] f32 out, of encoders that have them */
     /** [n_logits] rows of the step, any order; NULL: all rows, n_logits is T */
     const uint32_t *logits_rows;
     uint32_t n_logits;
@@ -276,13 +270,14 @@ struct quire_encoder_step {
      *  cross_group of the context's cache. QUIRE_SLOT_PAD: nowhere. NULL: they are not computed. */
     const int64_t *cross_slot_mapping;
 };
+QUIRE_API void quire_encode_args_init(struct quire_encode_args *args, size_t struct_size);
 
 /** Runs the encoder. All arguments are checked before anything is written: QUIRE_E_INVALID_ARG, QUIRE_E_RANGE (token
  *  id, type, row, slot), QUIRE_E_LIMIT (more than the context was made for), QUIRE_E_UNSUPPORTED (a decoder, or an
  *  output that the model does not have), QUIRE_E_MISUSE (struct_size, a slot in a block that is free or shared),
  *  QUIRE_E_BUSY. Allocates nothing (but see QUIRE_LINEAR_ONEDNN). */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_context_encode(struct quire_context *context,
-                                                             const struct quire_encoder_step *step,
+                                                             const struct quire_encode_args *step,
                                                              struct quire_error *err);
 
 #ifdef __cplusplus

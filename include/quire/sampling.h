@@ -2,11 +2,11 @@
 /** Sampling: from one row of logits to one token id.
  *
  *      struct quire_sampling_params sp;
- *      quire_sampling_params_default(&sp);
+ *      quire_sampling_params_init(&sp, sizeof sp);
  *      sp.temperature = 0.7f;
  *      quire_sampler_create(n_vocab, NULL, &sampler, &err);
- *      struct quire_sampling_step step = { sizeof step, logits, history, n_history, 0, index };
- *      quire_sampler_choose(sampler, &sp, &step, &token, &err);
+ *      struct quire_sample_args step = { sizeof step, logits, history, n_history, 0, index };
+ *      quire_sampler_sample(sampler, &sp, &step, &token, &err);
  *
  *  The steps, in this order: logit_bias, penalties, top_k, top_p, min_p, temperature, draw.
  *  top_p and min_p look at probabilities before the temperature. The choice depends on nothing
@@ -47,7 +47,7 @@ struct quire_sampling_params {
 };
 
 /** temperature 0.8, top_k 40, top_p 0.95, min_p 0.05, penalties off over 64 tokens, seed 0. */
-QUIRE_API void quire_sampling_params_default(struct quire_sampling_params *params);
+QUIRE_API void quire_sampling_params_init(struct quire_sampling_params *params, size_t struct_size);
 
 /** QUIRE_E_MISUSE (struct_size) or QUIRE_E_INVALID_ARG naming the field; NaN is never valid.
  *  n_vocab bounds the tokens of logit_bias. */
@@ -63,7 +63,7 @@ quire_sampler_create(uint32_t n_vocab, const struct quire_allocator *allocator,
                      struct quire_sampler **out, struct quire_error *err);
 QUIRE_API void quire_sampler_destroy(struct quire_sampler *sampler); /**< NULL is a no-op */
 
-struct quire_sampling_step {
+struct quire_sample_args {
     uint32_t struct_size;
     const float *logits; /**< [n_vocab], not changed; -INFINITY = impossible token */
     /** [n_history] prompt and generated tokens, for the penalties; ids outside the vocabulary are
@@ -73,13 +73,14 @@ struct quire_sampling_step {
     uint32_t stream; /**< which of several independent answers to the same prompt */
     uint64_t index;  /**< place of the token in its sequence, prompt included */
 };
+QUIRE_API void quire_sample_args_init(struct quire_sample_args *args, size_t struct_size);
 
 /** Chooses a token. QUIRE_E_NUMERIC  a logit is NaN or +INFINITY, or no token is possible and
  *  what quire_sampling_validate() returns. *token is -1 on failure. One call at a time per
  *  sampler. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_sampler_choose(
-    struct quire_sampler *sampler, const struct quire_sampling_params *params,
-    const struct quire_sampling_step *step, int32_t *token, struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status
+quire_sampler_sample(struct quire_sampler *sampler, const struct quire_sampling_params *params,
+                     const struct quire_sample_args *step, int32_t *token, struct quire_error *err);
 
 #ifdef __cplusplus
 }

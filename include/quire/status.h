@@ -1,15 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** Status codes, error records, allocator and log hooks shared by every quire object.
  *
- *  Convention: a fallible call returns quire_status and writes its results through out-pointers, which
- *  are set to NULL (or left untouched, where the call says so) on failure. A failed call leaves every
- *  object as it was. The text of the failure goes to a caller-owned struct quire_error, which may be NULL.
+ *  A fallible call returns quire_status and writes its results through out-pointers, which are set to
+ *  NULL on failure (or left untouched, where the call says so). A failed call leaves every object as it
+ *  was. The message goes to a caller-owned struct quire_error, which may be NULL.
+ *
+ *  Sized structs. A struct that begins with struct_size may grow at its end in later versions. Fill it
+ *  with its init function, which stores the caller's size and the defaults, then set members:
+ *
+ *      struct quire_engine_params params;
+ *      quire_engine_params_init(&params, sizeof params);
+ *
+ *  0 is the default of every member added after the first version. The library accepts a smaller
+ *  struct of an older header (the missing members get their defaults) and a larger one of a newer
+ *  header whose unknown members are 0; otherwise QUIRE_E_MISUSE. Structs that the library fills are
+ *  filled as far as the caller's struct_size goes. An init function ignores NULL.
+ *
+ *  Names. `_params` describe an object or request to create; `_args` are the operands of one call;
+ *  `_config` describes what a layer or group computes; `_info`, `_caps` and `_report` are filled by the
+ *  library. `n_x` is a number of x, `max_x` a limit.
  */
 #ifndef QUIRE_STATUS_H
 #define QUIRE_STATUS_H
 
 #include <stddef.h>
 #include <stdint.h>
+#ifndef __cplusplus
+#include <stdbool.h>
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,7 +42,7 @@ extern "C" {
 #endif
 
 #define QUIRE_VERSION_MAJOR 0
-#define QUIRE_VERSION_MINOR 1
+#define QUIRE_VERSION_MINOR 2
 #define QUIRE_VERSION_PATCH 0
 
 /** X(code, text). Append only: the numbers are part of the ABI. */
@@ -53,15 +71,14 @@ typedef enum quire_status {
 #undef X
 } quire_status;
 
-/** Caller-owned description of the last failure of one call. Set struct_size = sizeof(struct quire_error)
- *  before the first use (QUIRE_ERROR_INIT does); a record with a smaller struct_size is left alone.
- *  On success the record is not touched. */
+/** Caller-owned description of a failure. QUIRE_ERROR_INIT or all zeros is a valid initial state; on
+ *  success the record is not touched. */
 struct quire_error {
-    uint32_t struct_size;
+    uint32_t struct_size; /**< sizeof(struct quire_error), or 0 */
     quire_status code;
     int32_t detail;  /**< errno or a sub-code, 0 if none */
     uint64_t offset; /**< file offset in bytes where the data went wrong, 0 if none */
-    char msg[240];   /**< NUL-terminated UTF-8, names the field, argument or offset */
+    char msg[488];   /**< NUL-terminated UTF-8, names the field, argument or offset */
 };
 #define QUIRE_ERROR_INIT                                                                           \
     {                                                                                              \
@@ -78,22 +95,23 @@ struct quire_allocator {
     void (*free)(void *user, void *ptr, size_t size);
 };
 
-typedef enum quire_log_level {
+enum quire_log_level {
     QUIRE_LOG_ERROR,
     QUIRE_LOG_WARN,
     QUIRE_LOG_INFO,
     QUIRE_LOG_DEBUG,
-} quire_log_level;
+};
 
 /** Log hook: default silent. Called without locks held; must not call back into the same object. The
  *  message is valid during the call only. Prompts and generated text are never logged. */
 struct quire_logger {
     void *user;
-    void (*log)(void *user, quire_log_level level, quire_status code, const char *msg);
+    void (*log)(void *user, enum quire_log_level level, quire_status code, const char *msg);
 };
 
-/** Progress of a long load: done <= total, both in bytes. A non-zero return cancels (QUIRE_E_CANCELLED). */
-typedef int (*quire_progress_fn)(void *user, uint64_t done, uint64_t total);
+/** Progress of a long load: done <= total, both in bytes. Returning false cancels the load
+ *  (QUIRE_E_CANCELLED). */
+typedef bool (*quire_progress_fn)(void *user, uint64_t done, uint64_t total);
 
 /** Static English text of a status code; "unknown status" for a number this build does not know. */
 QUIRE_API const char *quire_status_text(quire_status code);

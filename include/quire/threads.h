@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** Teams of threads: who runs a step, and how its members meet.
+/** Thread teams.
  *
- *  Every driver of the library is a "part" function called by all members of a team with the same arguments. A
- *  public call opens a region, in which each member runs the part. A host that has threads of its own makes the
- *  team itself: it fills one struct quire_team per thread around one barrier and calls the part functions.
+ *  Every driver of the library is a "part" function that all members of a team call with the same
+ *  arguments. A public call opens a parallel region in which each member runs the part. A host that has
+ *  threads of its own creates a quire_host_team, checks the arguments with the matching _check function,
+ *  and calls the part function from each of its threads with that thread's member.
  */
 #ifndef QUIRE_THREADS_H
 #define QUIRE_THREADS_H
@@ -13,33 +14,35 @@
 extern "C" {
 #endif
 
-#ifdef __cplusplus
-#define QUIRE_ALIGNAS(n) alignas(n)
-#else
-#define QUIRE_ALIGNAS(n) _Alignas(n)
-#endif
+/** One member of a team, as seen by its thread: rank, team size and the team's barrier. Borrowed for the
+ *  duration of the call it is passed to. */
+struct quire_team;
 
-/** Reusable barrier for one team; bounded spin, then the thread sleeps in the kernel. Its storage belongs to
- *  the caller; zero it before the first use. All members must use the same barrier and team size. */
-struct quire_barrier {
-    QUIRE_ALIGNAS(64) uint32_t arrived; /**< private */
-    QUIRE_ALIGNAS(64) uint32_t phase;   /**< private */
-    uint32_t sleepers;                  /**< private */
-    uint32_t haste;                     /**< private */
-    /** private; a line for each cluster of a large team */
-    QUIRE_ALIGNAS(64) uint32_t clusters[16][16];
-};
+QUIRE_API uint32_t quire_team_rank(const struct quire_team *team); /**< 0 .. size - 1 */
+QUIRE_API uint32_t quire_team_size(const struct quire_team *team); /**< members, >= 1 */
 
-/** One member's view of its team. */
-struct quire_team {
-    uint32_t rank; /**< 0 .. size-1 */
-    uint32_t size; /**< members, >= 1 */
-    /** shared by the members, borrowed; may be NULL when size is 1 */
-    struct quire_barrier *barrier;
-};
-
-/** Waits until every member of the team has called it. No-op for a team of one. */
+/** Waits until every member of the team has called it: a bounded spin, then the thread sleeps in the
+ *  kernel. No-op for a team of one. */
 QUIRE_API void quire_team_barrier(const struct quire_team *team);
+
+/* ---- Teams of the host's own threads */
+
+struct quire_host_team; /**< a barrier and one member per thread */
+
+/** Creates a team of `size` members, 1 .. 1024; each of the host's threads uses one of them at a time.
+ *  allocator is borrowed and outlives the team; NULL = C library. QUIRE_E_INVALID_ARG, QUIRE_E_NOMEM.
+ *  *out is NULL on failure. */
+QUIRE_API QUIRE_MUST_CHECK quire_status
+quire_host_team_create(uint32_t size, const struct quire_allocator *allocator,
+                       struct quire_host_team **out, struct quire_error *err);
+/** Frees a team that no thread uses any more; NULL is a no-op. */
+QUIRE_API void quire_host_team_destroy(struct quire_host_team *team);
+
+/** Member `rank`, as the part functions take it; lives as long as the team. NULL when out of range. */
+QUIRE_API const struct quire_team *quire_host_team_member(const struct quire_host_team *team,
+                                                          uint32_t rank);
+
+/* ---- Teams of the library's threads */
 
 enum quire_thread_backend {
     QUIRE_THREADS_DEFAULT, /**< own threads: where other programs want the processors too, they are faster */
@@ -60,7 +63,7 @@ struct quire_threads_params {
 struct quire_threads; /**< owns the threads of one or more contexts */
 
 /** Fills defaults: QUIRE_THREADS_DEFAULT, automatic count. */
-QUIRE_API void quire_threads_params_default(struct quire_threads_params *params);
+QUIRE_API void quire_threads_params_init(struct quire_threads_params *params, size_t struct_size);
 
 /** Threads this process can really use at once: affinity mask, cgroup CPU quota (v1 and v2, rounded up) and, on
  *  hybrid CPUs, the performance cores. At least 1. */

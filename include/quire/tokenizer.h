@@ -17,7 +17,7 @@
 #ifndef QUIRE_TOKENIZER_H
 #define QUIRE_TOKENIZER_H
 #include <quire/status.h>
-#include <stdbool.h>
+#include <quire/text_span.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,16 +29,15 @@ struct quire_detokenizer;
 /** "No such token" wherever an id is returned. */
 #define QUIRE_TOKEN_NONE (-1)
 
-struct quire_tokenizer_options {
-    uint32_t struct_size; /**< sizeof(struct quire_tokenizer_options) */
+struct quire_tokenizer_params {
+    uint32_t struct_size; /**< sizeof(struct quire_tokenizer_params) */
     /** Copied; NULL: the C library's. While open parses JSON files, the trees lie outside it; so
      *  does the machine code that regular expressions are compiled to. */
     const struct quire_allocator *allocator;
     const struct quire_logger *logger; /**< used during open only; NULL: silent */
 };
-/* clang-format off */
-#define QUIRE_TOKENIZER_OPTIONS_INIT { (uint32_t)sizeof(struct quire_tokenizer_options), 0, 0 }
-/* clang-format on */
+QUIRE_API void quire_tokenizer_params_init(struct quire_tokenizer_params *params,
+                                           size_t struct_size);
 
 /** Opens a tokenizer.
  *  path     a GGUF file (of a model, or with the vocabulary only); a Hugging Face folder with
@@ -50,10 +49,9 @@ struct quire_tokenizer_options {
  *  Returns QUIRE_E_IO; QUIRE_E_FORMAT and QUIRE_E_LIMIT for bad contents; QUIRE_E_UNSUPPORTED for a
  *  tokenizer kind, pre-tokenizer or normalizer that this build does not know (none is ever replaced
  *  by another); QUIRE_E_NOMEM; QUIRE_E_INVALID_ARG; QUIRE_E_MISUSE for a wrong struct_size. */
-QUIRE_API quire_status quire_tokenizer_open(const char *path,
-                                            const struct quire_tokenizer_options *options,
-                                            struct quire_tokenizer **out,
-                                            struct quire_error *err) QUIRE_MUST_CHECK;
+QUIRE_API QUIRE_MUST_CHECK quire_status
+quire_tokenizer_open(const char *path, const struct quire_tokenizer_params *options,
+                     struct quire_tokenizer **out, struct quire_error *err);
 
 /** Frees the tokenizer, after all its detokenizers. NULL is a no-op. */
 QUIRE_API void quire_tokenizer_close(struct quire_tokenizer *tok);
@@ -78,33 +76,26 @@ enum {
  *  first ids_max of them); QUIRE_E_NOMEM. With ids_max == 0 it only counts.
  *  Time is linear in the text but for a logarithmic factor. A run of more than 64 KiB of letters,
  *  digits, spaces or other characters is cut every 64 KiB, which no real text notices. */
-QUIRE_API quire_status quire_tokenizer_encode(const struct quire_tokenizer *tok, const char *text,
-                                              size_t size, uint32_t flags, int32_t *ids,
-                                              size_t ids_max, size_t *n_ids,
-                                              struct quire_error *err) QUIRE_MUST_CHECK;
-
-/** A part of a text, in bytes. */
-struct quire_text_span {
-    size_t offset, size;
-    bool is_user_text; /**< written by somebody who must not be able to forge special tokens */
-};
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_tokenizer_encode(const struct quire_tokenizer *tok,
+                                                               const char *text, size_t size,
+                                                               uint32_t flags, int32_t *ids,
+                                                               size_t ids_max, size_t *n_ids,
+                                                               struct quire_error *err);
 
 /** Encodes a rendered conversation: QUIRE_ENCODE_PARSE_SPECIAL applies outside user text only, and
  *  no special token is recognised that has even one byte of it. Everything else is encoded as one
  *  text, so that the result is that of quire_tokenizer_encode when users wrote no special token.
  *  spans    must cover the text from 0 to size in order, without gap or overlap (else
  *           QUIRE_E_INVALID_ARG) */
-QUIRE_API quire_status quire_tokenizer_encode_spans(const struct quire_tokenizer *tok,
-                                                    const char *text, size_t size,
-                                                    const struct quire_text_span *spans,
-                                                    size_t n_spans, uint32_t flags, int32_t *ids,
-                                                    size_t ids_max, size_t *n_ids,
-                                                    struct quire_error *err) QUIRE_MUST_CHECK;
+QUIRE_API QUIRE_MUST_CHECK quire_status
+quire_tokenizer_encode_spans(const struct quire_tokenizer *tok, const char *text, size_t size,
+                             const struct quire_text_span *spans, size_t n_spans, uint32_t flags,
+                             int32_t *ids, size_t ids_max, size_t *n_ids, struct quire_error *err);
 
 /* ---- The vocabulary. An id out of range gives the value that is named for each function. */
 
 /** Number of tokens; ids are 0 .. n-1. A model's logits may have more rows: those have no text. */
-QUIRE_API size_t quire_tokenizer_n_vocab(const struct quire_tokenizer *tok);
+QUIRE_API size_t quire_tokenizer_vocab_size(const struct quire_tokenizer *tok);
 
 /** Numbered as in GGUF files. */
 enum quire_token_type {
@@ -180,33 +171,36 @@ enum {
 
 /** Creates the state of one stream of text. All memory it will ever need is taken here. One thread
  *  at a time; the tokenizer must outlive it. */
-QUIRE_API quire_status quire_detokenizer_create(const struct quire_tokenizer *tok, uint32_t flags,
-                                                struct quire_detokenizer **out,
-                                                struct quire_error *err) QUIRE_MUST_CHECK;
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_detokenizer_create(const struct quire_tokenizer *tok,
+                                                                 uint32_t flags,
+                                                                 struct quire_detokenizer **out,
+                                                                 struct quire_error *err);
 QUIRE_API void quire_detokenizer_destroy(struct quire_detokenizer *d); /**< NULL is a no-op */
 
 /** Adds a token and returns the text that became certain: well-formed UTF-8, possibly empty. The
  *  start of a character (at most 3 bytes) is held back until its rest arrives; bytes that cannot
  *  become a character come out as U+FFFD. *text is not NUL-terminated and lives until the next call
  *  with this object. QUIRE_E_RANGE for an id outside the vocabulary: nothing has changed then. */
-QUIRE_API quire_status quire_detokenizer_push(struct quire_detokenizer *d, int32_t token,
-                                              const char **text, size_t *size,
-                                              struct quire_error *err) QUIRE_MUST_CHECK;
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_detokenizer_push(struct quire_detokenizer *d,
+                                                               int32_t token, const char **text,
+                                                               size_t *size,
+                                                               struct quire_error *err);
 
 /** Ends the stream: what is held back comes out as U+FFFD, and the object is as new. */
-QUIRE_API quire_status quire_detokenizer_finish(struct quire_detokenizer *d, const char **text,
-                                                size_t *size,
-                                                struct quire_error *err) QUIRE_MUST_CHECK;
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_detokenizer_finish(struct quire_detokenizer *d,
+                                                                 const char **text, size_t *size,
+                                                                 struct quire_error *err);
 
 /** Text of a whole sequence, as well-formed UTF-8.
  *  buf      room for `buf_max` bytes; may be NULL when buf_max is 0. No terminator is written
  *  size     receives the bytes the text has, also when they did not fit
  *  Returns QUIRE_OK; QUIRE_E_LIMIT when buf_max is neither 0 nor large enough; QUIRE_E_RANGE;
  *  QUIRE_E_NOMEM. */
-QUIRE_API quire_status quire_tokenizer_decode(const struct quire_tokenizer *tok, const int32_t *ids,
-                                              size_t n_ids, uint32_t flags, char *buf,
-                                              size_t buf_max, size_t *size,
-                                              struct quire_error *err) QUIRE_MUST_CHECK;
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_tokenizer_decode(const struct quire_tokenizer *tok,
+                                                               const int32_t *ids, size_t n_ids,
+                                                               uint32_t flags, char *buf,
+                                                               size_t buf_max, size_t *size,
+                                                               struct quire_error *err);
 
 #ifdef __cplusplus
 }

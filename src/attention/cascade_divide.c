@@ -21,12 +21,12 @@ uint64_t qr_cascade_saving(const struct qr_plan_group *g)
     uint64_t saving = 0;
     for (uint32_t i = 0; i < g->n_cascades; i++)
         saving += keys_of(&g->cascades[i]) * QR_ROW_OVERHEAD * (g->cascades[i].n_members - 1);
-    return saving * g->config.num_kv_heads;
+    return saving * g->config.n_kv_heads;
 }
 
 bool qr_cascade_size(struct quire_plan *plan, struct qr_plan_group *g)
 {
-    const size_t heads = g->config.num_kv_heads, seqs = plan->max_seqs;
+    const size_t heads = g->config.n_kv_heads, seqs = plan->max_seqs;
     const bool forced = plan->flags & QUIRE_PLAN_CASCADE;
     size_t items, floats;
     g->max_cascades = g->max_members = 0;
@@ -142,7 +142,7 @@ static struct meeting meeting_of(const struct qr_divider *d, const struct qr_que
 static size_t floats_of(const struct qr_plan_group *g, const struct qr_query_tile *t,
                         const struct meeting *m)
 {
-    return m->n_slots * qr_plan_slot_floats(g, t->n_rows) * g->config.num_kv_heads;
+    return m->n_slots * qr_plan_slot_floats(g, t->n_rows) * g->config.n_kv_heads;
 }
 
 /* What all joins of members, and all splits, would take. */
@@ -157,7 +157,7 @@ static struct need need_of(const struct qr_divider *d)
     struct need need = { 0, 0 };
     for (uint32_t i = 0; i < g->n_cascades; i++)
         need.splits += g->cascades[i].n_pieces - 1;
-    for (uint32_t s = 0; s < d->plan->num_seqs; s++) {
+    for (uint32_t s = 0; s < d->plan->n_seqs; s++) {
         if (!qr_cascade_has(d->plan, g, s))
             continue;
         const struct qr_query_tile t = tile_of(d, s);
@@ -165,7 +165,7 @@ static struct need need_of(const struct qr_divider *d)
         need.floats += floats_of(g, &t, &m);
         need.splits += m.own_splits;
     }
-    need.splits *= g->config.num_kv_heads;
+    need.splits *= g->config.n_kv_heads;
     return need;
 }
 
@@ -207,9 +207,9 @@ static void settle(struct qr_divider *d, uint32_t seq)
         *first = NONE;
         return;
     }
-    for (uint32_t h = 0; h < g->config.num_kv_heads; h++) {
+    for (uint32_t h = 0; h < g->config.n_kv_heads; h++) {
         g->joins[g->n_joins++] = (struct qr_plan_join){ 0, m.n_items, m.n_slots, d->partials_used };
-        d->partials_used += floats / g->config.num_kv_heads;
+        d->partials_used += floats / g->config.n_kv_heads;
     }
 }
 
@@ -222,7 +222,7 @@ static void emit_run(struct qr_divider *d, struct qr_plan_item item, uint32_t n,
 {
     const uint32_t span = item.span, end_span = item.end_span;
     const int32_t join = item.join;
-    for (uint32_t h = 0; h < d->g->config.num_kv_heads; h++)
+    for (uint32_t h = 0; h < d->g->config.n_kv_heads; h++)
         for (uint32_t i = 0; i < n; i++) {
             item.kv_head = h;
             item.join = join < 0 ? join : join + (int32_t)h;
@@ -239,7 +239,7 @@ void qr_cascade_divide(struct qr_divider *d)
     if (!g->n_cascades)
         return;
     cut(d);
-    for (uint32_t s = 0; s < d->plan->num_seqs; s++)
+    for (uint32_t s = 0; s < d->plan->n_seqs; s++)
         if (qr_cascade_has(d->plan, g, s))
             settle(d, s);
     for (uint32_t i = 0; i < g->n_cascades; i++) {

@@ -6,13 +6,14 @@
 #include "base/alloc.h"
 #include "base/carve.h"
 #include "base/error.h"
+#include "base/struct_size.h"
 #include "kv/pool.h"
 
 /* What an object of some limits consists of. The parts point to each other. */
 struct design {
     struct quire_dense object; /* without memory */
     struct quire_kv_group_config kv_group;
-    struct quire_kv_config kv;
+    struct quire_kv_params kv;
     struct quire_plan_group plan_group;
     struct quire_plan_params plan; /* without its cache */
 };
@@ -105,13 +106,13 @@ static quire_status draw(const struct quire_dense_params *p, struct design *d,
                        "max_kv_tokens %u and max_seqs %u need more memory than can be addressed",
                        p->max_kv_tokens, p->max_seqs);
     d->kv_group = (struct quire_kv_group_config){ .n_layers = 1,
-                                                  .n_kv_heads = p->config->num_kv_heads,
+                                                  .n_kv_heads = p->config->n_kv_heads,
                                                   .head_size = p->config->head_size,
                                                   .v_head_size = p->config->v_head_size,
                                                   .k_dtype = p->dtype,
                                                   .v_dtype = p->dtype,
                                                   .n_blocks = n_blocks };
-    d->kv = (struct quire_kv_config){ .struct_size = sizeof d->kv,
+    d->kv = (struct quire_kv_params){ .struct_size = sizeof d->kv,
                                       .block_size = QR_DENSE_BLOCK,
                                       .groups = &d->kv_group,
                                       .n_groups = 1,
@@ -199,3 +200,6 @@ void quire_dense_destroy(struct quire_dense *dense)
     quire_kv_destroy(dense->kv);
     qr_free(dense->allocator, dense, dense->bytes, 1);
 }
+
+QR_DEFINE_ZERO_INIT(quire_dense_params)
+QR_DEFINE_ZERO_INIT(quire_dense_batch)

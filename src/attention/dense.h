@@ -25,13 +25,13 @@ struct quire_dense {
     struct quire_plan *plan;
     struct quire_attention_config config;
     uint32_t max_tokens, max_kv_tokens, max_seqs, max_seq_len;
-    uint32_t num_seqs, num_tokens; /* of the batch that is held */
-    bool busy;                     /* atomic */
-    struct qr_dense_seq *seqs;     /* [max_seqs] of the batch that is held */
-    struct qr_dense_seq *staged;   /* [max_seqs] of one that is being checked */
-    int32_t *seq_lens, *kv_lens;   /* [max_seqs] of the latter */
-    int32_t *table;                /* [max_seqs][blocks of a sequence] of the latter */
-    int64_t *slots;                /* 0, 1, 2, ... of the whole pool */
+    uint32_t n_seqs, n_tokens;   /* of the batch that is held */
+    bool busy;                   /* atomic */
+    struct qr_dense_seq *seqs;   /* [max_seqs] of the batch that is held */
+    struct qr_dense_seq *staged; /* [max_seqs] of one that is being checked */
+    int32_t *seq_lens, *kv_lens; /* [max_seqs] of the latter */
+    int32_t *table;              /* [max_seqs][blocks of a sequence] of the latter */
+    int64_t *slots;              /* 0, 1, 2, ... of the whole pool */
     size_t bytes;
 };
 

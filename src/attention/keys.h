@@ -17,8 +17,8 @@ struct qr_plan_seq {
     uint32_t encoder_len;         /* keys of its encoder */
     bool override_causal, causal; /* the sequence's own flag */
     uint32_t n_spans;
-    const struct quire_span *spans; /* bidirectional, rising */
-    const uint64_t *tree;           /* [n_tokens] tree mask, or NULL */
+    const struct quire_token_range *spans; /* bidirectional, rising */
+    const uint64_t *tree;                  /* [n_tokens] tree mask, or NULL */
 };
 
 enum { QR_TREE_TOKENS = 64 }; /* of a sequence at most */

@@ -55,7 +55,7 @@ struct qr_plan_group {
     struct qr_plan_table *next;      /* [max_seqs] of the batch that is checked */
     int32_t *blocks;                 /* [max_blocks] */
     bool sparse;                     /* the batch has block lists */
-    struct quire_sparse_list *lists; /* [max_seqs][num_kv_heads]; NULL: made for none */
+    struct quire_sparse_list *lists; /* [max_seqs][n_kv_heads]; NULL: made for none */
     int32_t *list_blocks;            /* [max_sparse_blocks] */
     struct qr_plan_item *items;      /* [max_items] as they were made */
     uint32_t *order;                 /* [max_items] of items: costly ones first */
@@ -92,12 +92,12 @@ struct quire_plan {
     const struct quire_kv_cache *kv;
     uint32_t n_groups, max_tokens, max_seqs, max_seq_len, n_threads, flags;
     uint32_t max_spans, max_tree_tokens, max_sparse_blocks;
-    uint32_t num_seqs, num_tokens, max_query_len, batch_max_seq_len; /* of the batch */
+    uint32_t n_seqs, n_tokens, max_query_len, batch_max_seq_len; /* of the batch */
     bool busy; /* atomic: being built or running */
     struct qr_plan_group *groups;
-    struct qr_plan_seq *seqs; /* [max_seqs] */
-    struct quire_span *spans; /* [max_spans] */
-    uint64_t *tree;           /* [max_tree_tokens] */
+    struct qr_plan_seq *seqs;        /* [max_seqs] */
+    struct quire_token_range *spans; /* [max_spans] */
+    uint64_t *tree;                  /* [max_tree_tokens] */
     uint64_t *named; /* [blocks of the longest sequence / 64] those in some list, in one check */
     uint32_t *marks; /* [largest number of blocks]; see generation */
     struct qr_cost_run *runs; /* [largest max_items] of items while dividing work */
@@ -123,7 +123,7 @@ void qr_plan_leave(struct quire_plan *plan);
 static inline const struct quire_sparse_list *qr_plan_list(const struct qr_plan_group *g,
                                                            uint32_t seq, uint32_t kv_head)
 {
-    return g->sparse ? &g->lists[(size_t)seq * g->config.num_kv_heads + kv_head] : NULL;
+    return g->sparse ? &g->lists[(size_t)seq * g->config.n_kv_heads + kv_head] : NULL;
 }
 
 /* Another generation for marks: none of them is equal to it. */

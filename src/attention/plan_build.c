@@ -28,12 +28,12 @@ static quire_status check_all(struct quire_plan *plan, const struct quire_attent
                               struct quire_error *err)
 {
     QR_TRY(qr_batch_check(plan, b, err));
-    for (uint32_t i = 0; b->num_seqs && i < plan->n_groups; i++) {
+    for (uint32_t i = 0; b->n_seqs && i < plan->n_groups; i++) {
         const struct qr_plan_group *g = &plan->groups[i];
         const struct quire_attention_batch_group *t = &b->groups[g->kv_group];
         size_t used = 0;
-        QR_TRY(qr_tables_check_arg(t, b->num_seqs, g->kv_group, err));
-        for (uint32_t s = 0; s < b->num_seqs; s++) {
+        QR_TRY(qr_tables_check_arg(t, b->n_seqs, g->kv_group, err));
+        for (uint32_t s = 0; s < b->n_seqs; s++) {
             const struct qr_plan_seq seq = batch_seq(b, s);
             QR_TRY(qr_tables_check(plan, g, t, s, &seq, qr_batch_lists(b, g, s), &used, err));
         }
@@ -58,14 +58,14 @@ static void take_arrays(struct quire_plan *plan, struct qr_plan_seq *s, uint32_t
 static void take_lists(struct qr_plan_group *g, const struct quire_attention_batch *b)
 {
     size_t used = 0;
-    g->sparse = b->num_seqs && qr_batch_lists(b, g, 0);
-    for (uint32_t i = 0; g->sparse && i < b->num_seqs; i++)
-        for (uint32_t h = 0; h < g->config.num_kv_heads; h++) {
+    g->sparse = b->n_seqs && qr_batch_lists(b, g, 0);
+    for (uint32_t i = 0; g->sparse && i < b->n_seqs; i++)
+        for (uint32_t h = 0; h < g->config.n_kv_heads; h++) {
             const struct quire_sparse_list from = qr_batch_lists(b, g, i)[h];
             int32_t *to = g->list_blocks + used;
             if (from.n)
                 memcpy(to, from.blocks, from.n * sizeof *to);
-            g->lists[(size_t)i * g->config.num_kv_heads + h] =
+            g->lists[(size_t)i * g->config.n_kv_heads + h] =
                 (struct quire_sparse_list){ to, from.n };
             used += from.n;
         }
@@ -75,10 +75,10 @@ static void take_lists(struct qr_plan_group *g, const struct quire_attention_bat
 static void take_over(struct quire_plan *plan, const struct quire_attention_batch *b)
 {
     uint32_t spans = 0;
-    plan->num_seqs = b->num_seqs;
-    plan->num_tokens = b->num_seqs ? (uint32_t)b->query_start_loc[b->num_seqs] : 0;
+    plan->n_seqs = b->n_seqs;
+    plan->n_tokens = b->n_seqs ? (uint32_t)b->query_start_loc[b->n_seqs] : 0;
     plan->max_query_len = plan->batch_max_seq_len = 0;
-    for (uint32_t i = 0; i < b->num_seqs; i++) {
+    for (uint32_t i = 0; i < b->n_seqs; i++) {
         struct qr_plan_seq *s = &plan->seqs[i];
         *s = batch_seq(b, i);
         take_arrays(plan, s, &spans);
@@ -89,7 +89,7 @@ static void take_over(struct quire_plan *plan, const struct quire_attention_batc
     for (uint32_t i = 0; i < plan->n_groups; i++) {
         struct qr_plan_group *g = &plan->groups[i];
         take_lists(g, b);
-        if (b->num_seqs)
+        if (b->n_seqs)
             qr_tables_take(plan, g, &b->groups[g->kv_group]);
         qr_plan_divide(plan, g);
     }
@@ -114,7 +114,7 @@ static quire_status check_new_tables(struct quire_plan *plan, uint32_t kv_group,
 {
     if (!t)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "tables is NULL");
-    QR_TRY(qr_tables_check_arg(t, plan->num_seqs, kv_group, err));
+    QR_TRY(qr_tables_check_arg(t, plan->n_seqs, kv_group, err));
     bool found = false;
     for (uint32_t i = 0; i < plan->n_groups; i++) {
         const struct qr_plan_group *g = &plan->groups[i];
@@ -122,7 +122,7 @@ static quire_status check_new_tables(struct quire_plan *plan, uint32_t kv_group,
         if (g->kv_group != kv_group)
             continue;
         found = true;
-        for (uint32_t s = 0; s < plan->num_seqs; s++)
+        for (uint32_t s = 0; s < plan->n_seqs; s++)
             QR_TRY(
                 qr_tables_check(plan, g, t, s, &plan->seqs[s], qr_plan_list(g, s, 0), &used, err));
     }

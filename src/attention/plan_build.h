@@ -15,11 +15,11 @@ static inline const struct quire_sparse_list *qr_batch_lists(const struct quire_
                                                              uint32_t i)
 {
     const struct quire_sparse_list *lists = b->sparse ? b->sparse[g->kv_group] : NULL;
-    return lists ? lists + (size_t)i * g->config.num_kv_heads : NULL;
+    return lists ? lists + (size_t)i * g->config.n_kv_heads : NULL;
 }
 
 /* The tables as such. */
-quire_status qr_tables_check_arg(const struct quire_attention_batch_group *t, uint32_t num_seqs,
+quire_status qr_tables_check_arg(const struct quire_attention_batch_group *t, uint32_t n_seqs,
                                  uint32_t kv_group, struct quire_error *err);
 
 /* The entries that sequence i uses; adds their number to *used. Leaves in g->next where they go. */

@@ -53,7 +53,7 @@ static struct use use_of(struct quire_plan *plan, const struct qr_plan_group *g,
     u.begin = u.keys.lo / block_size;
     u.end = (u.keys.hi - 1) / block_size + 1;
     if (lists)
-        keep_named(plan, lists, g->config.num_kv_heads, &u);
+        keep_named(plan, lists, g->config.n_kv_heads, &u);
     return u;
 }
 
@@ -159,10 +159,10 @@ quire_status qr_tables_check(struct quire_plan *plan, const struct qr_plan_group
     return check_ids(plan, g, t, i, &u, err);
 }
 
-quire_status qr_tables_check_arg(const struct quire_attention_batch_group *t, uint32_t num_seqs,
+quire_status qr_tables_check_arg(const struct quire_attention_batch_group *t, uint32_t n_seqs,
                                  uint32_t kv_group, struct quire_error *err)
 {
-    if (num_seqs && !t->block_table)
+    if (n_seqs && !t->block_table)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "KV group %u: block_table is NULL", kv_group);
     if (t->block_table_stride && t->block_table_stride < t->max_blocks)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
@@ -186,7 +186,7 @@ void qr_tables_take(struct quire_plan *plan, struct qr_plan_group *g,
     struct qr_plan_table *const now = g->next;
     g->next = g->tables;
     g->tables = now;
-    for (uint32_t i = 0; i < plan->num_seqs; i++) {
+    for (uint32_t i = 0; i < plan->n_seqs; i++) {
         if (!now[i].count)
             continue;
         const int32_t *from = entry(t, i, now[i].first);

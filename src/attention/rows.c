@@ -36,7 +36,7 @@ static void load_query(const struct qr_run *run, uint32_t r, uint32_t token, uin
     if (bf16)
         call->kernels.narrow_q(halves, f32, 1, n);
     if (a->q_scale)
-        s->row_scale[r] = a->q_scale[row * call->config->num_heads + head];
+        s->row_scale[r] = a->q_scale[row * call->config->n_heads + head];
 }
 
 static void note_keys(struct qr_run *run, uint32_t r, const struct qr_token_keys *k)

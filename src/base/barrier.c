@@ -92,7 +92,7 @@ static bool is_last(uint32_t *arrived, uint32_t n)
 
 /* Every count moves the counter's line to another processor. In a large team members count in clusters, each with a
  * line of its own, at the same time; the last one of each counts for its cluster. */
-static bool is_last_member(struct quire_barrier *b, const struct quire_team *team)
+static bool is_last_member(struct qr_barrier *b, const struct quire_team *team)
 {
     enum { MANY = 8, FEW = 4, LINES = sizeof b->clusters / sizeof *b->clusters };
     const uint32_t size = team->size, n = size <= FEW * LINES ? FEW : (size + LINES - 1) / LINES;
@@ -107,7 +107,7 @@ void quire_team_barrier(const struct quire_team *team)
 {
     if (team->size < 2)
         return;
-    struct quire_barrier *b = team->barrier;
+    struct qr_barrier *b = team->barrier;
     const uint32_t phase = __atomic_load_n(&b->phase, __ATOMIC_RELAXED);
     if (is_last_member(b, team)) {
         qr_publish(&b->phase, phase + 1, &b->sleepers);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* error.c - status texts, error records and the log hook. */
 #include "base/error.h"
+#include "base/struct_size.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,10 +39,10 @@ const char *quire_status_name(quire_status code)
     return "QUIRE_E_?";
 }
 
-/* A record of an older, smaller layout is left alone: its message buffer is not where ours is. */
-static int writable(const struct quire_error *err)
+/* Zeroed records and those of the first version or later are written, smaller ones are not. */
+bool qr_error_writable(const struct quire_error *err)
 {
-    return err && err->struct_size >= sizeof(struct quire_error);
+    return err && (!err->struct_size || err->struct_size >= QR_SIZE_TO(struct quire_error, msg));
 }
 
 static void fill(struct quire_error *err, quire_status code, int32_t detail, uint64_t offset,
@@ -55,7 +56,7 @@ static void fill(struct quire_error *err, quire_status code, int32_t detail, uin
 
 quire_status qr_fail(struct quire_error *err, quire_status code, const char *fmt, ...)
 {
-    if (writable(err)) {
+    if (qr_error_writable(err)) {
         va_list ap;
         va_start(ap, fmt);
         fill(err, code, 0, 0, fmt, ap);
@@ -67,7 +68,7 @@ quire_status qr_fail(struct quire_error *err, quire_status code, const char *fmt
 quire_status qr_fail_at(struct quire_error *err, quire_status code, uint64_t offset,
                         const char *fmt, ...)
 {
-    if (writable(err)) {
+    if (qr_error_writable(err)) {
         va_list ap;
         va_start(ap, fmt);
         fill(err, code, 0, offset, fmt, ap);
@@ -79,7 +80,7 @@ quire_status qr_fail_at(struct quire_error *err, quire_status code, uint64_t off
 quire_status qr_fail_errno(struct quire_error *err, quire_status code, int errnum, const char *fmt,
                            ...)
 {
-    if (writable(err)) {
+    if (qr_error_writable(err)) {
         char reason[96];
         /* strerror_r may ignore the buffer (GNU form) and return a static string */
         const char *text = strerror_r(errnum, reason, sizeof reason);
@@ -93,7 +94,7 @@ quire_status qr_fail_errno(struct quire_error *err, quire_status code, int errnu
     return code;
 }
 
-void qr_log(const struct quire_logger *logger, quire_log_level level, const char *fmt, ...)
+void qr_log(const struct quire_logger *logger, enum quire_log_level level, const char *fmt, ...)
 {
     if (!logger || !logger->log)
         return;

@@ -3,6 +3,7 @@
 #include "base/threads.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/struct_size.h"
 #include <stdbool.h>
 
 enum { MAX_THREADS = 1024 };
@@ -13,7 +14,7 @@ struct quire_threads {
     uint32_t n_threads;
     bool busy;
     struct qr_pool *pool; /* pthread backend with more than one thread */
-    struct quire_barrier barrier;
+    struct qr_barrier barrier;
 };
 
 #if defined(__x86_64__)
@@ -45,18 +46,10 @@ void qr_part_call(qr_part_fn *part, void *arg, const struct quire_team *team)
         fp_set(saved);
 }
 
-void quire_threads_params_default(struct quire_threads_params *params)
-{
-    if (!params)
-        return;
-    *params = (struct quire_threads_params){ .struct_size = sizeof *params };
-}
+QR_DEFINE_ZERO_INIT(quire_threads_params)
 
 static quire_status check_params(const struct quire_threads_params *p, struct quire_error *err)
 {
-    if (p->struct_size != sizeof *p)
-        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, this library expects %zu",
-                       p->struct_size, sizeof *p);
     if (p->n_threads > MAX_THREADS)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.n_threads %u is above %d", p->n_threads,
                        MAX_THREADS);
@@ -75,12 +68,10 @@ quire_status quire_threads_create(const struct quire_threads_params *params,
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
-    struct quire_threads_params p;
-    quire_threads_params_default(&p);
-    if (params) {
-        QR_TRY(check_params(params, err));
-        p = *params;
-    }
+    struct quire_threads_params p = { .struct_size = sizeof p };
+    if (params)
+        QR_READ_STRUCT(&p, params, allocator, "params", err);
+    QR_TRY(check_params(&p, err));
     if (p.backend == QUIRE_THREADS_DEFAULT)
         p.backend = QUIRE_THREADS_PTHREAD;
     struct quire_threads *t =

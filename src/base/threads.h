@@ -2,6 +2,7 @@
 /* threads.h - what the thread backends share. */
 #ifndef QR_BASE_THREADS_H
 #define QR_BASE_THREADS_H
+#include "base/team.h"
 #include <quire/threads.h>
 #include <stdbool.h>
 
@@ -22,7 +23,7 @@ void qr_publish(uint32_t *word, uint32_t value, uint32_t *sleepers);
 void qr_wake(uint32_t *word, uint32_t *sleepers);
 
 #ifdef QUIRE_WITH_OPENMP
-void qr_openmp_run(uint32_t n_threads, struct quire_barrier *barrier, qr_part_fn *part, void *arg);
+void qr_openmp_run(uint32_t n_threads, struct qr_barrier *barrier, qr_part_fn *part, void *arg);
 #endif
 
 struct qr_pool; /* pthread workers */
@@ -30,7 +31,7 @@ struct qr_pool; /* pthread workers */
 struct qr_pool *qr_pool_create(const struct quire_allocator *allocator, uint32_t n_threads);
 void qr_pool_destroy(struct qr_pool *pool);
 uint32_t qr_pool_size(const struct qr_pool *pool); /* members, the caller included */
-void qr_pool_run(struct qr_pool *pool, struct quire_barrier *barrier, qr_part_fn *part, void *arg);
+void qr_pool_run(struct qr_pool *pool, struct qr_barrier *barrier, qr_part_fn *part, void *arg);
 
 /* Ranks 0..size-1 get consecutive ranges of [0, n), in multiples of `grain` where that is possible. */
 static inline void qr_team_range(const struct quire_team *team, size_t n, size_t grain,

@@ -3,7 +3,7 @@
 #include "base/threads.h"
 #include <omp.h>
 
-void qr_openmp_run(uint32_t n_threads, struct quire_barrier *barrier, qr_part_fn *part, void *arg)
+void qr_openmp_run(uint32_t n_threads, struct qr_barrier *barrier, qr_part_fn *part, void *arg)
 {
 #pragma omp parallel num_threads((int)n_threads)
     {

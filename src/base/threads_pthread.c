@@ -23,7 +23,7 @@ struct qr_pool {
     uint32_t haste;
     qr_part_fn *part; /* NULL: leave */
     void *arg;
-    struct quire_barrier *barrier;
+    struct qr_barrier *barrier;
 };
 
 static void *worker_main(void *p)
@@ -81,7 +81,7 @@ static void start(struct qr_pool *pool, qr_part_fn *part, void *arg)
     qr_publish(&pool->generation, pool->generation + 1, &pool->gen_sleepers);
 }
 
-void qr_pool_run(struct qr_pool *pool, struct quire_barrier *barrier, qr_part_fn *part, void *arg)
+void qr_pool_run(struct qr_pool *pool, struct qr_barrier *barrier, qr_part_fn *part, void *arg)
 {
     pool->barrier = barrier;
     start(pool, part, arg);

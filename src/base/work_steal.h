@@ -3,6 +3,7 @@
  * when it is through with its own. Who does a piece must not show in the result. */
 #ifndef QR_BASE_WORK_STEAL_H
 #define QR_BASE_WORK_STEAL_H
+#include "base/team.h"
 #include <quire/threads.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chat_template.c - the public face of the Jinja interpreter: templates, conversations, prompts. */
+#include "base/struct_size.h"
 #include "jinja/call.h"
 #include "jinja/input.h"
 #include <quire/chat_template.h>
@@ -19,7 +20,7 @@ struct quire_chat_prompt {
     const struct quire_allocator *allocator;
     char *text;
     size_t len;
-    struct quire_chat_span *spans;
+    struct quire_text_span *spans;
     size_t n_spans;
 };
 
@@ -76,9 +77,9 @@ static quire_status parse_source(struct quire_chat_template *t, const char *sour
 
 quire_status quire_chat_template_create(const char *source, size_t source_len,
                                         const struct quire_chat_template_params *params,
-                                        quire_chat_template **out, struct quire_error *err)
+                                        struct quire_chat_template **out, struct quire_error *err)
 {
-    const struct quire_chat_template_params defaults = QUIRE_CHAT_TEMPLATE_PARAMS_INIT;
+    const struct quire_chat_template_params defaults = { .struct_size = sizeof defaults };
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
@@ -112,7 +113,7 @@ quire_status quire_chat_template_create(const char *source, size_t source_len,
     return QUIRE_OK;
 }
 
-void quire_chat_template_destroy(quire_chat_template *tmpl)
+void quire_chat_template_destroy(struct quire_chat_template *tmpl)
 {
     if (!tmpl)
         return;
@@ -175,7 +176,7 @@ static quire_status make_message(struct qr_j *j, const struct quire_chat_message
     return set_members(j, d, m->extra_json, "extra_json of a message", true);
 }
 
-static quire_status make_messages(struct qr_j *j, const struct quire_chat_input *in,
+static quire_status make_messages(struct qr_j *j, const struct quire_chat_render_args *in,
                                   struct qr_j_value *out)
 {
     struct qr_j_list *l;
@@ -200,7 +201,7 @@ static quire_status make_messages(struct qr_j *j, const struct quire_chat_input 
 }
 
 /* What Hugging Face passes: tools and documents are none, not undefined, when there are none. */
-static quire_status set_variables(struct qr_j *j, const struct quire_chat_input *in,
+static quire_status set_variables(struct qr_j *j, const struct quire_chat_render_args *in,
                                   struct qr_j_dict *vars)
 {
     struct qr_j_value v;
@@ -221,7 +222,7 @@ static quire_status set_variables(struct qr_j *j, const struct quire_chat_input 
 
 /* --- prompts --- */
 /* Fills spans (NULL: only counts) with the runs of equal marks. */
-static size_t cut_spans(const struct qr_j_sb *sb, struct quire_chat_span *spans)
+static size_t cut_spans(const struct qr_j_sb *sb, struct quire_text_span *spans)
 {
     size_t n = 0;
     for (size_t from = 0, end; from < sb->n; from = end) {
@@ -230,9 +231,7 @@ static size_t cut_spans(const struct qr_j_sb *sb, struct quire_chat_span *spans)
         while (end < sb->n && sb->mark[end] == user)
             end++;
         if (spans)
-            spans[n] = (struct quire_chat_span){ .offset = from,
-                                                 .length = end - from,
-                                                 .is_user_text = user };
+            spans[n] = (struct quire_text_span){ from, end - from, user };
         n++;
     }
     return n;
@@ -240,7 +239,7 @@ static size_t cut_spans(const struct qr_j_sb *sb, struct quire_chat_span *spans)
 
 /* Owned by the host's allocator, since the arena goes with the render. */
 static quire_status make_prompt(const struct quire_allocator *a, const struct qr_j_sb *sb,
-                                quire_chat_prompt **out, struct quire_error *err)
+                                struct quire_chat_prompt **out, struct quire_error *err)
 {
     struct quire_chat_prompt *p = qr_calloc(a, 1, sizeof *p);
     if (!p)
@@ -259,14 +258,14 @@ static quire_status make_prompt(const struct quire_allocator *a, const struct qr
     return QUIRE_OK;
 }
 
-const char *quire_chat_prompt_text(const quire_chat_prompt *prompt, size_t *len)
+const char *quire_chat_prompt_text(const struct quire_chat_prompt *prompt, size_t *len)
 {
     if (len)
         *len = prompt ? prompt->len : 0;
     return prompt ? prompt->text : NULL;
 }
 
-const struct quire_chat_span *quire_chat_prompt_spans(const quire_chat_prompt *prompt,
+const struct quire_text_span *quire_chat_prompt_spans(const struct quire_chat_prompt *prompt,
                                                       size_t *n_spans)
 {
     if (n_spans)
@@ -274,7 +273,7 @@ const struct quire_chat_span *quire_chat_prompt_spans(const quire_chat_prompt *p
     return prompt ? prompt->spans : NULL;
 }
 
-void quire_chat_prompt_destroy(quire_chat_prompt *prompt)
+void quire_chat_prompt_destroy(struct quire_chat_prompt *prompt)
 {
     if (!prompt)
         return;
@@ -284,7 +283,7 @@ void quire_chat_prompt_destroy(quire_chat_prompt *prompt)
 }
 
 /* --- rendering --- */
-static quire_status check_input(const struct quire_chat_input *in, struct quire_error *err)
+static quire_status check_input(const struct quire_chat_render_args *in, struct quire_error *err)
 {
     if (!in)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "input is NULL");
@@ -299,7 +298,7 @@ static quire_status check_input(const struct quire_chat_input *in, struct quire_
 }
 
 static quire_status run(struct qr_j *j, const struct quire_chat_template *t,
-                        const struct quire_chat_input *in, struct qr_j_sb *document)
+                        const struct quire_chat_render_args *in, struct qr_j_sb *document)
 {
     struct qr_j_scope *scope;
     qr_j_sb_init(document, j);
@@ -311,9 +310,9 @@ static quire_status run(struct qr_j *j, const struct quire_chat_template *t,
     return qr_j_exec(j, scope, t->root);
 }
 
-quire_status quire_chat_template_render(const quire_chat_template *tmpl,
-                                        const struct quire_chat_input *input,
-                                        quire_chat_prompt **out, struct quire_error *err)
+quire_status quire_chat_template_render(const struct quire_chat_template *tmpl,
+                                        const struct quire_chat_render_args *input,
+                                        struct quire_chat_prompt **out, struct quire_error *err)
 {
     struct qr_j_sb document;
     if (!out)
@@ -334,3 +333,6 @@ quire_status quire_chat_template_render(const quire_chat_template *tmpl,
     qr_arena_free(&j.arena);
     return status;
 }
+
+QR_DEFINE_ZERO_INIT(quire_chat_template_params)
+QR_DEFINE_ZERO_INIT(quire_chat_render_args)

@@ -2,6 +2,7 @@
 /* engine.c - opening and closing an engine, and what it says about itself. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/struct_size.h"
 #include "engine/engine_impl.h"
 #include "engine/request.h"
 #include "engine/sizes.h"
@@ -12,18 +13,11 @@
 
 enum { DEFAULT_REQUESTS = 16, MAX_REQUESTS = 256 };
 
-void quire_engine_params_default(struct quire_engine_params *params)
+void quire_engine_params_init(struct quire_engine_params *params, size_t struct_size)
 {
-    if (!params)
-        return;
-    struct quire_threads_params threads;
-    quire_threads_params_default(&threads);
-    *params = (struct quire_engine_params){
-        .struct_size = sizeof *params,
-        .thread_backend = threads.backend,
-        .k_dtype = QUIRE_KV_F16,
-        .v_dtype = QUIRE_KV_F16,
-    };
+    const struct quire_engine_params defaults = { .k_dtype = QUIRE_KV_F16,
+                                                  .v_dtype = QUIRE_KV_F16 };
+    qr_struct_init(params, struct_size, &defaults, sizeof defaults);
 }
 
 static quire_status check_params(const struct quire_engine_params *p, struct quire_error *err)
@@ -54,7 +48,7 @@ static quire_status open_threads(struct quire_engine *e, const struct quire_engi
     if (p->threads)
         return QUIRE_OK;
     struct quire_threads_params tp;
-    quire_threads_params_default(&tp);
+    quire_threads_params_init(&tp, sizeof tp);
     tp.backend = p->thread_backend;
     tp.n_threads = p->n_threads;
     tp.allocator = p->allocator;
@@ -83,7 +77,7 @@ static quire_status open_model(struct quire_engine *e, const struct quire_engine
                                struct quire_error *err)
 {
     struct quire_model_params mp;
-    quire_model_params_default(&mp);
+    quire_model_params_init(&mp, sizeof mp);
     mp.path = p->model_path;
     mp.data = p->model_data;
     mp.data_bytes = p->model_bytes;
@@ -124,7 +118,7 @@ static quire_status explain(const struct quire_engine_params *p, quire_status st
 static quire_status open_tokenizer(struct quire_engine *e, const struct quire_engine_params *p,
                                    struct quire_error *err)
 {
-    struct quire_tokenizer_options options = QUIRE_TOKENIZER_OPTIONS_INIT;
+    struct quire_tokenizer_params options = { .struct_size = sizeof options };
     options.allocator = p->allocator;
     if (p->model_path) {
         options.logger = p->logger;
@@ -137,7 +131,7 @@ static quire_status open_tokenizer(struct quire_engine *e, const struct quire_en
 /* Tokens that end an answer, found once. */
 static quire_status list_eog(struct quire_engine *e, struct quire_error *err)
 {
-    const size_t n = quire_tokenizer_n_vocab(e->tokenizer);
+    const size_t n = quire_tokenizer_vocab_size(e->tokenizer);
     e->n_text_tokens = n < e->vocab_size ? (uint32_t)n : e->vocab_size;
     for (int pass = 0; pass < 2; pass++) { /* count, then fill */
         uint32_t found = 0;
@@ -159,7 +153,7 @@ static quire_status list_eog(struct quire_engine *e, struct quire_error *err)
 
 static void context_params(struct quire_engine *e, struct quire_context_params *cp)
 {
-    quire_context_params_default(cp);
+    quire_context_params_init(cp, sizeof *cp);
     cp->kv = e->kv;
     cp->threads = e->threads;
     cp->max_tokens = e->info.max_step_tokens;
@@ -174,7 +168,7 @@ static quire_status reserve_pool(struct quire_engine *e, const struct qr_engine_
                                  const struct quire_engine_params *p, struct quire_error *err)
 {
     const bool lock = p->flags & QUIRE_ENGINE_LOCK_CACHE && !e->dry_run;
-    const struct quire_kv_config config = {
+    const struct quire_kv_params config = {
         .struct_size = sizeof config,
         .block_size = sizes->block_size,
         .groups = sizes->groups,
@@ -330,12 +324,12 @@ const struct quire_tokenizer *quire_engine_tokenizer(const struct quire_engine *
     return engine ? engine->tokenizer : NULL;
 }
 
-quire_status quire_engine_sampling_default(const struct quire_engine *engine,
+quire_status quire_engine_default_sampling(const struct quire_engine *engine,
                                            struct quire_sampling_params *sampling)
 {
     if (!engine || !sampling)
         return QUIRE_E_INVALID_ARG;
-    quire_sampling_params_default(sampling);
+    quire_sampling_params_init(sampling, sizeof *sampling);
     struct quire_model_info mi = { .struct_size = sizeof mi };
     QR_TRY(quire_model_info(engine->model, &mi));
     struct quire_sampling_params s = *sampling;
@@ -373,3 +367,5 @@ double qr_engine_now(void)
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
+
+QR_DEFINE_ZERO_INIT(quire_engine_info)

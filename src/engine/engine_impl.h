@@ -31,6 +31,7 @@ struct qr_request {
     bool text_moved;   /* a QUIRE_EVENT_TEXT is due */
     enum quire_finish_reason reason;
     bool context_full;
+    struct quire_usage usage;                           /* of the last event polled */
     struct quire_error error;                           /* of QUIRE_FINISH_ERROR */
     double submitted, started, first_token, last_token; /* seconds; 0 = not yet */
 };
@@ -50,7 +51,7 @@ struct quire_engine {
     struct quire_threads *own_threads;
     struct quire_model *model;
     struct quire_tokenizer *tokenizer;
-    quire_chat_template *chat_template; /* NULL: none, or it failed with template_error */
+    struct quire_chat_template *chat_template; /* NULL: none, or it failed with template_error */
     struct quire_error template_error;
     char *special_tokens_json;
     struct quire_kv_cache *kv;

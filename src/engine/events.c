@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* events.c - what the caller is told: progress, text, the end. */
 #include "base/error.h"
+#include "base/struct_size.h"
 #include "engine/request.h"
 
 const char *quire_finish_reason_name(enum quire_finish_reason reason)
@@ -72,7 +73,8 @@ static bool next_event(struct qr_request *r, struct quire_event *ev)
         return false;
     r->prompt_moved = false; /* news that is out of date once something followed */
     ev->id = r->id;
-    ev->usage = usage_of(r);
+    r->usage = usage_of(r);
+    ev->usage = &r->usage;
     return true;
 }
 
@@ -93,3 +95,5 @@ quire_status quire_engine_poll(struct quire_engine *engine, struct quire_event *
     qr_engine_leave(engine);
     return QUIRE_OK;
 }
+
+QR_DEFINE_ZERO_INIT(quire_event)

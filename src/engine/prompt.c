@@ -46,7 +46,7 @@ quire_status qr_prompt_open_template(struct quire_engine *e, const char *source,
     e->special_tokens_json = special_tokens_json(e);
     if (!e->special_tokens_json)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for the chat template");
-    struct quire_chat_template_params params = QUIRE_CHAT_TEMPLATE_PARAMS_INIT;
+    struct quire_chat_template_params params = { .struct_size = sizeof params };
     params.allocator = e->allocator;
     if (source)
         return quire_chat_template_create(source, QUIRE_NUL_TERMINATED, &params, &e->chat_template,
@@ -123,27 +123,19 @@ static bool begins_with_bos(const struct quire_engine *e, const char *text, size
     return bos && size >= bos_size && memcmp(text, bos, bos_size) == 0;
 }
 
-static quire_status encode_rendered(const struct quire_engine *e, const quire_chat_prompt *rendered,
-                                    struct qr_prompt *p, struct quire_error *err)
+static quire_status encode_rendered(const struct quire_engine *e,
+                                    const struct quire_chat_prompt *rendered, struct qr_prompt *p,
+                                    struct quire_error *err)
 {
     struct source s = { .flags = QUIRE_ENCODE_PARSE_SPECIAL };
     s.text = quire_chat_prompt_text(rendered, &s.size);
-    const struct quire_chat_span *from = quire_chat_prompt_spans(rendered, &s.n_spans);
-    struct quire_text_span *spans = qr_alloc(e->allocator, s.n_spans, sizeof *spans);
-    if (!spans)
-        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a conversation");
-    for (size_t i = 0; i < s.n_spans; i++)
-        spans[i] =
-            (struct quire_text_span){ from[i].offset, from[i].length, from[i].is_user_text != 0 };
-    s.spans = spans;
+    s.spans = quire_chat_prompt_spans(rendered, &s.n_spans);
     /* most templates write the first token themselves; it must be there once */
-    if (!s.n_spans || spans[0].is_user_text || !begins_with_bos(e, s.text, s.size))
+    if (!s.n_spans || s.spans[0].is_user_text || !begins_with_bos(e, s.text, s.size))
         s.flags |= QUIRE_ENCODE_ADD_BOS;
-    const quire_status status =
-        s.size ? encode(e, &s, p, err)
-               : qr_fail(err, QUIRE_E_INVALID_ARG, "the chat template made an empty prompt");
-    qr_free(e->allocator, spans, s.n_spans, sizeof *spans);
-    return status;
+    if (!s.size)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "the chat template made an empty prompt");
+    return encode(e, &s, p, err);
 }
 
 static quire_status encode_messages(const struct quire_engine *e,
@@ -157,12 +149,12 @@ static quire_status encode_messages(const struct quire_engine *e,
                        e->template_error.msg);
     if (!e->chat_template)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "the model has no chat template");
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
+    struct quire_chat_render_args input = { .struct_size = sizeof input };
     input.messages = r->messages;
     input.n_messages = r->n_messages;
     input.special_tokens_json = e->special_tokens_json;
     input.add_generation_prompt = 1;
-    quire_chat_prompt *rendered;
+    struct quire_chat_prompt *rendered;
     QR_TRY(quire_chat_template_render(e->chat_template, &input, &rendered, err));
     const quire_status s = encode_rendered(e, rendered, p, err);
     quire_chat_prompt_destroy(rendered);

@@ -3,15 +3,13 @@
 #include "engine/request.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/struct_size.h"
 #include <string.h>
 
-void quire_request_params_default(struct quire_request_params *params)
+void quire_request_params_init(struct quire_request_params *params, size_t struct_size)
 {
-    if (!params)
-        return;
-    *params = (struct quire_request_params){ .struct_size = sizeof *params,
-                                             .text_flags = QUIRE_ENCODE_ADD_BOS };
-    quire_sampling_params_default(&params->sampling);
+    const struct quire_request_params defaults = { .text_flags = QUIRE_ENCODE_ADD_BOS };
+    qr_struct_init(params, struct_size, &defaults, sizeof defaults);
 }
 
 static quire_status check_params(const struct quire_engine *e, const struct quire_request_params *p,
@@ -30,7 +28,7 @@ static quire_status check_params(const struct quire_engine *e, const struct quir
         QUIRE_REQUEST_IGNORE_EOS | QUIRE_REQUEST_NO_REUSE | QUIRE_REQUEST_SHOW_SPECIAL;
     if (p->flags & ~known)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags 0x%x has unknown bits", p->flags);
-    return quire_sampling_validate(&p->sampling, e->vocab_size, err);
+    return p->sampling ? quire_sampling_validate(p->sampling, e->vocab_size, err) : QUIRE_OK;
 }
 
 static quire_status copy_bias(const struct quire_engine *e, struct qr_request *r,
@@ -51,7 +49,12 @@ static quire_status copy_bias(const struct quire_engine *e, struct qr_request *r
 static quire_status prepare(struct quire_engine *e, struct qr_request *r,
                             const struct quire_request_params *p, struct quire_error *err)
 {
-    *r = (struct qr_request){ .flags = p->flags, .stream = p->stream, .sampling = p->sampling };
+    *r = (struct qr_request){ .flags = p->flags, .stream = p->stream };
+    quire_sampling_params_init(&r->sampling, sizeof r->sampling);
+    if (p->sampling)
+        qr_struct_copy(&r->sampling, sizeof r->sampling, p->sampling);
+    else
+        QR_TRY(quire_engine_default_sampling(e, &r->sampling));
     QR_TRY(copy_bias(e, r, err));
     const uint32_t text_flags =
         p->flags & QUIRE_REQUEST_SHOW_SPECIAL ? QUIRE_DETOKENIZE_SPECIAL : 0;
@@ -172,7 +175,7 @@ void qr_request_reap(struct quire_engine *e)
             qr_request_free(e, &e->requests[i]);
 }
 
-uint32_t quire_engine_active(const struct quire_engine *engine)
+uint32_t quire_engine_active_count(const struct quire_engine *engine)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; engine && i < engine->n_requests; i++)

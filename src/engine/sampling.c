@@ -2,6 +2,7 @@
 /* sampling.c - the sampler: bias, penalties, truncation and the draw. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/struct_size.h"
 #include "engine/philox.h"
 #include <math.h>
 #include <quire/sampling.h>
@@ -23,12 +24,9 @@ struct quire_sampler {
     uint32_t *counts;       /* [n_vocab] all zero between calls */
 };
 
-void quire_sampling_params_default(struct quire_sampling_params *params)
+void quire_sampling_params_init(struct quire_sampling_params *params, size_t struct_size)
 {
-    if (!params)
-        return;
-    *params = (struct quire_sampling_params){
-        .struct_size = sizeof *params,
+    const struct quire_sampling_params defaults = {
         .temperature = 0.8f,
         .top_k = 40,
         .top_p = 0.95f,
@@ -36,6 +34,7 @@ void quire_sampling_params_default(struct quire_sampling_params *params)
         .repetition_penalty = 1.0f,
         .penalty_last_n = 64,
     };
+    qr_struct_init(params, struct_size, &defaults, sizeof defaults);
 }
 
 static quire_status check_bias(const struct quire_sampling_params *p, uint32_t n_vocab,
@@ -271,7 +270,7 @@ static int32_t draw(const struct candidate *list, size_t n, double max, double t
 /* Fills s->logits and returns the most likely token, or -1: nothing possible, or a value that
  * is no logit. */
 static int32_t prepare(struct quire_sampler *s, const struct quire_sampling_params *p,
-                       const struct quire_sampling_step *step, struct quire_error *err)
+                       const struct quire_sample_args *step, struct quire_error *err)
 {
     memcpy(s->logits, step->logits, s->n_vocab * sizeof *s->logits);
     for (uint32_t i = 0; i < p->n_logit_bias; i++)
@@ -297,8 +296,8 @@ static int32_t prepare(struct quire_sampler *s, const struct quire_sampling_para
     return best;
 }
 
-quire_status quire_sampler_choose(struct quire_sampler *s, const struct quire_sampling_params *p,
-                                  const struct quire_sampling_step *step, int32_t *token,
+quire_status quire_sampler_sample(struct quire_sampler *s, const struct quire_sampling_params *p,
+                                  const struct quire_sample_args *step, int32_t *token,
                                   struct quire_error *err)
 {
     if (!token)
@@ -334,3 +333,5 @@ quire_status quire_sampler_choose(struct quire_sampler *s, const struct quire_sa
                   qr_philox_uniform(p->seed, step->stream, step->index));
     return QUIRE_OK;
 }
+
+QR_DEFINE_ZERO_INIT(quire_sample_args)

@@ -43,7 +43,7 @@ quire_status qr_sequence_init(struct qr_sequence *s, struct quire_kv_cache *kv, 
 static void give_back(struct qr_sequence *s, uint32_t group, uint32_t begin, uint32_t end)
 {
     if (begin < end)
-        (void)!quire_kv_free(s->kv, group, s->groups[group].table + begin, end - begin, NULL);
+        (void)!quire_kv_release(s->kv, group, s->groups[group].table + begin, end - begin, NULL);
 }
 
 void qr_sequence_clear(struct qr_sequence *s)
@@ -80,11 +80,11 @@ uint32_t qr_sequence_keep_prefix(struct qr_sequence *s, const int32_t *tokens, u
         const struct qr_seq_group *g = &s->groups[i];
         s->held[i] = (struct quire_kv_prefix_group){ g->window, g->first, g->end - g->first, NULL };
     }
-    const struct quire_kv_prefix prefix = { .struct_size = sizeof prefix,
-                                            .block_size = s->block_size,
-                                            .n_tokens = same,
-                                            .groups = s->held,
-                                            .n_groups = s->n_groups };
+    const struct quire_kv_prefix_args prefix = { .struct_size = sizeof prefix,
+                                                 .block_size = s->block_size,
+                                                 .n_tokens = same,
+                                                 .groups = s->held,
+                                                 .n_groups = s->n_groups };
     if (quire_kv_prefix_hit(&prefix, &same, NULL) != QUIRE_OK || same == 0) {
         qr_sequence_clear(s);
         return 0;
@@ -110,7 +110,8 @@ quire_status qr_sequence_reserve(struct qr_sequence *s, uint32_t n, struct quire
             continue;
         const uint32_t want = end - g->end;
         const uint32_t visible = quire_kv_first_block(s->block_size, g->window, s->n_tokens);
-        while (quire_kv_free_count(s->kv, i) < want && g->first < visible && g->first < g->end) {
+        while (quire_kv_free_block_count(s->kv, i) < want && g->first < visible &&
+               g->first < g->end) {
             give_back(s, i, g->first, g->first + 1);
             g->first++;
         }

@@ -23,7 +23,7 @@ static quire_status bytes_for(struct qr_engine_sizes *s, uint32_t context, uint6
     for (uint32_t g = 0; g < s->n_groups; g++)
         s->groups[g].n_blocks =
             qr_sequence_blocks(s->block_size, s->groups[g].sliding_window, context, step, REWIND);
-    struct quire_kv_config config = { .struct_size = sizeof config, .block_size = s->block_size };
+    struct quire_kv_params config = { .struct_size = sizeof config, .block_size = s->block_size };
     config.groups = s->groups;
     config.n_groups = s->n_groups;
     struct quire_kv_memory memory = { .struct_size = sizeof memory };

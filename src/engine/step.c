@@ -32,7 +32,7 @@ static quire_status map_batch(struct quire_engine *e, uint32_t n, struct quire_e
     for (uint32_t i = 0; i < s->n_groups; i++) {
         const struct qr_seq_group *g = &s->groups[i];
         int64_t *slots = e->batch.slots + (size_t)i * e->batch.max_tokens;
-        const struct quire_kv_slot_map map = {
+        const struct quire_kv_slot_args map = {
             .struct_size = sizeof map,
             .block_size = s->block_size,
             .block_table = g->table + g->first,
@@ -64,14 +64,14 @@ static quire_status forward(struct quire_engine *e, const struct qr_request *r, 
         r->n_tokens; /* all chunks of a prompt belong to its whole length */
     const struct quire_attention_batch batch = {
         .struct_size = sizeof batch,
-        .num_seqs = 1,
+        .n_seqs = 1,
         .query_start_loc = query_start,
         .seq_lens = &length,
         .n_groups = e->batch.n_groups,
         .groups = e->batch.groups,
     };
     const uint32_t last_row = n - 1;
-    const struct quire_model_step step = {
+    const struct quire_forward_args step = {
         .struct_size = sizeof step,
         .batch = &batch,
         .token_ids = r->tokens + r->n_computed,
@@ -126,7 +126,7 @@ static quire_status choose_token(struct quire_engine *e, struct qr_request *r,
                                  struct quire_error *err)
 {
     forbid_tokens(e, r);
-    const struct quire_sampling_step step = {
+    const struct quire_sample_args step = {
         .struct_size = sizeof step,
         .logits = e->logits,
         .history = r->tokens,
@@ -135,7 +135,7 @@ static quire_status choose_token(struct quire_engine *e, struct qr_request *r,
         .index = r->n_tokens, /* not of the answer: turns would all begin with the same luck */
     };
     int32_t token;
-    QR_TRY(quire_sampler_choose(e->sampler, &r->sampling, &step, &token, err));
+    QR_TRY(quire_sampler_sample(e->sampler, &r->sampling, &step, &token, err));
     return take_token(e, r, token, err);
 }
 

@@ -111,7 +111,7 @@ quire_status qr_file_read(const struct qr_file *f, uint64_t offset, void *dst, u
         if (got < 0) {
             const quire_status s = qr_fail_errno(err, QUIRE_E_IO, errno, "read error at byte %llu",
                                                  (unsigned long long)offset);
-            if (err && err->struct_size >= sizeof *err)
+            if (qr_error_writable(err))
                 err->offset = offset;
             return s;
         }

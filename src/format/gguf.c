@@ -90,7 +90,7 @@ static void set_split_no(char *suffix, uint32_t no)
 /* Puts the file's name before the message of a failure inside it. */
 static void name_file(struct quire_error *err, const char *path)
 {
-    if (!err || err->struct_size < sizeof *err)
+    if (!qr_error_writable(err))
         return;
     char msg[sizeof err->msg];
     memcpy(msg, err->msg, sizeof msg);

@@ -3,8 +3,8 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/reader.h"
-#include "linear/weight_type.h"
 #include "format/gguf_internal.h"
+#include "linear/weight_type.h"
 #include <string.h>
 
 /* Tensors must lie one behind the other in directory order, each padded to the alignment. One running

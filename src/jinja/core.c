@@ -42,7 +42,7 @@ quire_status qr_j_fail(struct qr_j *j, quire_status code, const char *fmt, ...)
     trim_partial_char(msg, sizeof msg);
     j->status = code;
     qr_fail_at(j->err, code, j->pos, "%s", msg);
-    if (j->err && j->err->struct_size >= sizeof *j->err)
+    if (qr_error_writable(j->err))
         j->err->detail = line_of(j);
     return code;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dispatch.c - builds one immutable kernel table per level and picks one of them. */
 #include "kernels/dispatch.h"
-#include "kernels/cpu.h"
 #include "base/error.h"
+#include "kernels/cpu.h"
 #include <pthread.h>
 #include <quire/cpu.h>
 #include <stdbool.h>
@@ -120,8 +120,7 @@ const struct qr_kernels *qr_level_table(int i)
     return i >= 0 && i < N_LEVELS && !missing(i) ? &tables[i] : NULL;
 }
 
-quire_status qr_kernels_get(const char *isa, const struct qr_kernels **out,
-                            struct quire_error *err)
+quire_status qr_kernels_get(const char *isa, const struct qr_kernels **out, struct quire_error *err)
 {
     pthread_once(&once, build_tables);
     *out = NULL;
@@ -203,7 +202,7 @@ quire_status quire_cpu_describe(const char *isa, char *out, size_t out_size, siz
 
 const char *quire_cpu_level_name(int i) { return qr_level_name(i); }
 
-int quire_cpu_level_usable(int i) { return qr_level_table(i) != NULL; }
+bool quire_cpu_level_usable(int i) { return qr_level_table(i) != NULL; }
 
 quire_status quire_cpu_allow_amx(struct quire_error *err)
 {

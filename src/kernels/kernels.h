@@ -12,10 +12,10 @@
 
 enum { QR_MAX_ATTN_ROWS = 32 };
 
-#define QR_KERNELS(X)                                                                           \
-    QR_KERNELS_OPS(X)                                                                           \
-    QR_KERNELS_KV(X)                                                                            \
-    QR_KERNELS_ATTN(X)                                                                          \
+#define QR_KERNELS(X)                                                                              \
+    QR_KERNELS_OPS(X)                                                                              \
+    QR_KERNELS_KV(X)                                                                               \
+    QR_KERNELS_ATTN(X)                                                                             \
     QR_KERNELS_LINEAR(X)
 
 struct qr_kernels {
@@ -41,7 +41,7 @@ struct qr_kernels {
 #define QR_SET_KERNEL(k, name, level_) ((k)->name = qr_##name##_##level_, (k)->impl.name = #level_)
 
 /* Every level declares the whole list; only what it defines is ever referenced. */
-#define QR_LEVELS(X)                                                                            \
+#define QR_LEVELS(X)                                                                               \
     X(generic)                                                                                     \
     X(avx2)                                                                                        \
     X(avx2_vnni)                                                                                   \
@@ -57,28 +57,28 @@ struct qr_kernels {
     X(emulated)
 
 #define X(ret, name, params)                                                                       \
-    ret qr_##name##_generic params;                                                             \
-    ret qr_##name##_avx2 params;                                                                \
-    ret qr_##name##_avx2_vnni params;                                                           \
-    ret qr_##name##_avx512 params;                                                              \
-    ret qr_##name##_avx512_vnni params;                                                         \
-    ret qr_##name##_avx512_bf16 params;                                                         \
-    ret qr_##name##_avx512_amx params;                                                          \
-    ret qr_##name##_neon params;                                                                \
-    ret qr_##name##_neon_dotprod params;                                                        \
-    ret qr_##name##_neon_fhm params;                                                            \
-    ret qr_##name##_neon_bf16 params;                                                           \
-    ret qr_##name##_neon_i8mm params;                                                           \
+    ret qr_##name##_generic params;                                                                \
+    ret qr_##name##_avx2 params;                                                                   \
+    ret qr_##name##_avx2_vnni params;                                                              \
+    ret qr_##name##_avx512 params;                                                                 \
+    ret qr_##name##_avx512_vnni params;                                                            \
+    ret qr_##name##_avx512_bf16 params;                                                            \
+    ret qr_##name##_avx512_amx params;                                                             \
+    ret qr_##name##_neon params;                                                                   \
+    ret qr_##name##_neon_dotprod params;                                                           \
+    ret qr_##name##_neon_fhm params;                                                               \
+    ret qr_##name##_neon_bf16 params;                                                              \
+    ret qr_##name##_neon_i8mm params;                                                              \
     ret qr_##name##_emulated params; /* templates over vec_scalar.h, tests only */
 QR_KERNELS(X)
 #undef X
 
 /* One init function per family and folder (src/<level>/<family>*.c define them), called by the folder's init.c. */
 #define X(level)                                                                                   \
-    void qr_kernels_init_##level(struct qr_kernels *k);                                      \
-    void qr_init_ops_##level(struct qr_kernels *k);                                          \
-    void qr_init_kv_##level(struct qr_kernels *k);                                           \
-    void qr_init_attn_##level(struct qr_kernels *k);                                         \
+    void qr_kernels_init_##level(struct qr_kernels *k);                                            \
+    void qr_init_ops_##level(struct qr_kernels *k);                                                \
+    void qr_init_kv_##level(struct qr_kernels *k);                                                 \
+    void qr_init_attn_##level(struct qr_kernels *k);                                               \
     void qr_init_linear_##level(struct qr_kernels *k);
 QR_LEVELS(X)
 #undef X

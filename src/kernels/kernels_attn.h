@@ -15,12 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    QR_TILE_KEYS = 64,
-    QR_SPAN_KEYS = 512,
-    QR_TILE_COLUMNS = 4,
-    QR_COLUMN_KEYS = 16
-};
+enum { QR_TILE_KEYS = 64, QR_SPAN_KEYS = 512, QR_TILE_COLUMNS = 4, QR_COLUMN_KEYS = 16 };
 
 /* More rows than these are better served by a tile that is unpacked once. */
 enum { QR_CODES_ROWS = 8 };
@@ -129,28 +124,28 @@ struct qr_attn_transpose_args {
     int n_values;                  /* a multiple of 8 */
 };
 
-#define QR_KERNELS_ATTN(X)                                                                      \
-    X(void, attn_qk_f32, (const struct qr_attn_qk_args *a))                                     \
-    X(void, attn_qk_f16, (const struct qr_attn_qk_args *a))                                     \
-    X(void, attn_qk_bf16, (const struct qr_attn_qk_args *a))                                    \
-    X(void, attn_qk_bf16_native, (const struct qr_attn_qk_args *a))                             \
-    X(void, attn_softmax, (const struct qr_attn_softmax_args *a))                               \
-    X(void, attn_pv_f32, (const struct qr_attn_pv_args *a))                                     \
-    X(void, attn_pv_f16, (const struct qr_attn_pv_args *a))                                     \
-    X(void, attn_pv_bf16, (const struct qr_attn_pv_args *a))                                    \
-    X(void, attn_pv_bf16_native, (const struct qr_attn_pv_args *a))                             \
-    X(void, attn_qk_fp8_e4m3, (const struct qr_attn_qk_args *a))                                \
-    X(void, attn_qk_fp8_e5m2, (const struct qr_attn_qk_args *a))                                \
-    X(void, attn_qk_int8, (const struct qr_attn_qk_args *a))                                    \
-    X(void, attn_pv_fp8_e4m3, (const struct qr_attn_pv_args *a))                                \
-    X(void, attn_pv_fp8_e5m2, (const struct qr_attn_pv_args *a))                                \
-    X(void, attn_pv_int8, (const struct qr_attn_pv_args *a))                                    \
-    X(void, attn_merge, (const struct qr_attn_merge_args *a))                                   \
-    X(void, attn_unpack_fp8_e4m3, (const struct qr_attn_unpack_args *a))                        \
-    X(void, attn_unpack_fp8_e5m2, (const struct qr_attn_unpack_args *a))                        \
-    X(void, attn_unpack_int8, (const struct qr_attn_unpack_args *a))                            \
-    X(void, attn_transpose_f32, (const struct qr_attn_transpose_args *a))                       \
-    X(void, attn_transpose_f16, (const struct qr_attn_transpose_args *a))                       \
+#define QR_KERNELS_ATTN(X)                                                                         \
+    X(void, attn_qk_f32, (const struct qr_attn_qk_args *a))                                        \
+    X(void, attn_qk_f16, (const struct qr_attn_qk_args *a))                                        \
+    X(void, attn_qk_bf16, (const struct qr_attn_qk_args *a))                                       \
+    X(void, attn_qk_bf16_native, (const struct qr_attn_qk_args *a))                                \
+    X(void, attn_softmax, (const struct qr_attn_softmax_args *a))                                  \
+    X(void, attn_pv_f32, (const struct qr_attn_pv_args *a))                                        \
+    X(void, attn_pv_f16, (const struct qr_attn_pv_args *a))                                        \
+    X(void, attn_pv_bf16, (const struct qr_attn_pv_args *a))                                       \
+    X(void, attn_pv_bf16_native, (const struct qr_attn_pv_args *a))                                \
+    X(void, attn_qk_fp8_e4m3, (const struct qr_attn_qk_args *a))                                   \
+    X(void, attn_qk_fp8_e5m2, (const struct qr_attn_qk_args *a))                                   \
+    X(void, attn_qk_int8, (const struct qr_attn_qk_args *a))                                       \
+    X(void, attn_pv_fp8_e4m3, (const struct qr_attn_pv_args *a))                                   \
+    X(void, attn_pv_fp8_e5m2, (const struct qr_attn_pv_args *a))                                   \
+    X(void, attn_pv_int8, (const struct qr_attn_pv_args *a))                                       \
+    X(void, attn_merge, (const struct qr_attn_merge_args *a))                                      \
+    X(void, attn_unpack_fp8_e4m3, (const struct qr_attn_unpack_args *a))                           \
+    X(void, attn_unpack_fp8_e5m2, (const struct qr_attn_unpack_args *a))                           \
+    X(void, attn_unpack_int8, (const struct qr_attn_unpack_args *a))                               \
+    X(void, attn_transpose_f32, (const struct qr_attn_transpose_args *a))                          \
+    X(void, attn_transpose_f16, (const struct qr_attn_transpose_args *a))                          \
     X(void, attn_transpose_bf16, (const struct qr_attn_transpose_args *a))
 
 #endif

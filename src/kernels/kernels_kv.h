@@ -19,7 +19,7 @@
  * back as NaN; returns how many infinities. */
 #define QR_INT8_SCALE_MAX 0x1.020406p121f /* the largest whose product with 127 is finite */
 
-#define QR_KERNELS_KV(X)                                                                        \
+#define QR_KERNELS_KV(X)                                                                           \
     X(size_t, narrow_bf16, (uint16_t * dst, const float *src, float scale, size_t n))              \
     X(size_t, narrow_f16, (uint16_t * dst, const float *src, float scale, size_t n))               \
     X(size_t, narrow_fp8_e4m3, (uint8_t * dst, const float *src, float scale, size_t n))           \

@@ -63,13 +63,7 @@ enum qr_scale_kind {
     QR_SCALE_K16,
 };
 
-enum qr_code_lut {
-    QR_LUT_NONE,
-    QR_LUT_IQ4,
-    QR_LUT_MXFP4,
-    QR_LUT_IQ3_XXS,
-    QR_LUT_IQ3_S
-};
+enum qr_code_lut { QR_LUT_NONE, QR_LUT_IQ4, QR_LUT_MXFP4, QR_LUT_IQ3_XXS, QR_LUT_IQ3_S };
 
 /* How a quantised type lies in a panel. */
 struct qr_panel_format {
@@ -81,7 +75,7 @@ struct qr_panel_format {
 };
 
 /* X(kernel suffix, type name, low_bits, high_bits, offset, scales, lut) */
-#define QR_QUANT_TYPES(X)                                                                       \
+#define QR_QUANT_TYPES(X)                                                                          \
     X(q8_0, Q8_0, 8, 0, 128, D, NONE)                                                              \
     X(q4_0, Q4_0, 4, 0, 8, D, NONE)                                                                \
     X(q4_1, Q4_1, 4, 0, 0, DM, NONE)                                                               \
@@ -98,9 +92,9 @@ struct qr_panel_format {
     X(iq4_xs, IQ4_XS, 4, 0, 128, K8, IQ4)                                                          \
     X(mxfp4, MXFP4, 4, 0, 16, E8M0, MXFP4)
 
-#define QR_PANEL_FORMAT(low, high, offset, scales, lut)                                         \
+#define QR_PANEL_FORMAT(low, high, offset, scales, lut)                                            \
     {                                                                                              \
-        low, high, offset, QR_SCALE_##scales, QR_LUT_##lut                                   \
+        low, high, offset, QR_SCALE_##scales, QR_LUT_##lut                                         \
     }
 
 /* Values of the 4-bit codebooks plus their offset. */
@@ -144,8 +138,7 @@ static inline bool qr_panel_sub16(struct qr_panel_format f)
 }
 static inline bool qr_panel_has_min(struct qr_panel_format f)
 {
-    return f.scales == QR_SCALE_DM || f.scales == QR_SCALE_K8_MIN ||
-           f.scales == QR_SCALE_K16_MIN;
+    return f.scales == QR_SCALE_DM || f.scales == QR_SCALE_K8_MIN || f.scales == QR_SCALE_K16_MIN;
 }
 
 /* 32 activations as int8, x = d * q, and all that kernels want to know of them. */
@@ -182,41 +175,41 @@ struct qr_linear_kernel_args {
  * linear_native_bf16: bf16 x bf16 (N3). linear_q8_*: int8 activations (N2). quant_act_q8: per 32
  * values d = amax / 127, q = x * (127 / amax) to nearest even. Blocks with amax < 2^-100 become
  * zeros; a block holding NaN or Inf becomes zeros with d = NaN. */
-#define QR_KERNELS_LINEAR(X)                                                                    \
-    X(void, quant_act_q8, (struct qr_q8_block * q, const float *x, size_t n_blocks))            \
-    X(void, linear_f32_f32, (const struct qr_linear_kernel_args *a))                                   \
-    X(void, linear_f32_f16, (const struct qr_linear_kernel_args *a))                                   \
-    X(void, linear_f32_bf16, (const struct qr_linear_kernel_args *a))                                  \
-    X(void, linear_native_bf16, (const struct qr_linear_kernel_args *a))                               \
-    X(void, linear_f32_q8_0, (const struct qr_linear_kernel_args *a))                                  \
-    X(void, linear_f32_q4_0, (const struct qr_linear_kernel_args *a))                                  \
-    X(void, linear_f32_q4_1, (const struct qr_linear_kernel_args *a))                                  \
-    X(void, linear_f32_q5_0, (const struct qr_linear_kernel_args *a))                                  \
-    X(void, linear_f32_q5_1, (const struct qr_linear_kernel_args *a))                                  \
-    X(void, linear_f32_q2_k, (const struct qr_linear_kernel_args *a))                                  \
-    X(void, linear_f32_q3_k, (const struct qr_linear_kernel_args *a))                                  \
-    X(void, linear_f32_q4_k, (const struct qr_linear_kernel_args *a))                                  \
-    X(void, linear_f32_q5_k, (const struct qr_linear_kernel_args *a))                                  \
-    X(void, linear_f32_q6_k, (const struct qr_linear_kernel_args *a))                                  \
-    X(void, linear_f32_iq3_xxs, (const struct qr_linear_kernel_args *a))                               \
-    X(void, linear_f32_iq3_s, (const struct qr_linear_kernel_args *a))                                 \
-    X(void, linear_f32_iq4_nl, (const struct qr_linear_kernel_args *a))                                \
-    X(void, linear_f32_iq4_xs, (const struct qr_linear_kernel_args *a))                                \
-    X(void, linear_f32_mxfp4, (const struct qr_linear_kernel_args *a))                                 \
-    X(void, linear_q8_q8_0, (const struct qr_linear_kernel_args *a))                                   \
-    X(void, linear_q8_q4_0, (const struct qr_linear_kernel_args *a))                                   \
-    X(void, linear_q8_q4_1, (const struct qr_linear_kernel_args *a))                                   \
-    X(void, linear_q8_q5_0, (const struct qr_linear_kernel_args *a))                                   \
-    X(void, linear_q8_q5_1, (const struct qr_linear_kernel_args *a))                                   \
-    X(void, linear_q8_q2_k, (const struct qr_linear_kernel_args *a))                                   \
-    X(void, linear_q8_q3_k, (const struct qr_linear_kernel_args *a))                                   \
-    X(void, linear_q8_q4_k, (const struct qr_linear_kernel_args *a))                                   \
-    X(void, linear_q8_q5_k, (const struct qr_linear_kernel_args *a))                                   \
-    X(void, linear_q8_q6_k, (const struct qr_linear_kernel_args *a))                                   \
-    X(void, linear_q8_iq3_xxs, (const struct qr_linear_kernel_args *a))                                \
-    X(void, linear_q8_iq3_s, (const struct qr_linear_kernel_args *a))                                  \
-    X(void, linear_q8_iq4_nl, (const struct qr_linear_kernel_args *a))                                 \
-    X(void, linear_q8_iq4_xs, (const struct qr_linear_kernel_args *a))                                 \
+#define QR_KERNELS_LINEAR(X)                                                                       \
+    X(void, quant_act_q8, (struct qr_q8_block * q, const float *x, size_t n_blocks))               \
+    X(void, linear_f32_f32, (const struct qr_linear_kernel_args *a))                               \
+    X(void, linear_f32_f16, (const struct qr_linear_kernel_args *a))                               \
+    X(void, linear_f32_bf16, (const struct qr_linear_kernel_args *a))                              \
+    X(void, linear_native_bf16, (const struct qr_linear_kernel_args *a))                           \
+    X(void, linear_f32_q8_0, (const struct qr_linear_kernel_args *a))                              \
+    X(void, linear_f32_q4_0, (const struct qr_linear_kernel_args *a))                              \
+    X(void, linear_f32_q4_1, (const struct qr_linear_kernel_args *a))                              \
+    X(void, linear_f32_q5_0, (const struct qr_linear_kernel_args *a))                              \
+    X(void, linear_f32_q5_1, (const struct qr_linear_kernel_args *a))                              \
+    X(void, linear_f32_q2_k, (const struct qr_linear_kernel_args *a))                              \
+    X(void, linear_f32_q3_k, (const struct qr_linear_kernel_args *a))                              \
+    X(void, linear_f32_q4_k, (const struct qr_linear_kernel_args *a))                              \
+    X(void, linear_f32_q5_k, (const struct qr_linear_kernel_args *a))                              \
+    X(void, linear_f32_q6_k, (const struct qr_linear_kernel_args *a))                              \
+    X(void, linear_f32_iq3_xxs, (const struct qr_linear_kernel_args *a))                           \
+    X(void, linear_f32_iq3_s, (const struct qr_linear_kernel_args *a))                             \
+    X(void, linear_f32_iq4_nl, (const struct qr_linear_kernel_args *a))                            \
+    X(void, linear_f32_iq4_xs, (const struct qr_linear_kernel_args *a))                            \
+    X(void, linear_f32_mxfp4, (const struct qr_linear_kernel_args *a))                             \
+    X(void, linear_q8_q8_0, (const struct qr_linear_kernel_args *a))                               \
+    X(void, linear_q8_q4_0, (const struct qr_linear_kernel_args *a))                               \
+    X(void, linear_q8_q4_1, (const struct qr_linear_kernel_args *a))                               \
+    X(void, linear_q8_q5_0, (const struct qr_linear_kernel_args *a))                               \
+    X(void, linear_q8_q5_1, (const struct qr_linear_kernel_args *a))                               \
+    X(void, linear_q8_q2_k, (const struct qr_linear_kernel_args *a))                               \
+    X(void, linear_q8_q3_k, (const struct qr_linear_kernel_args *a))                               \
+    X(void, linear_q8_q4_k, (const struct qr_linear_kernel_args *a))                               \
+    X(void, linear_q8_q5_k, (const struct qr_linear_kernel_args *a))                               \
+    X(void, linear_q8_q6_k, (const struct qr_linear_kernel_args *a))                               \
+    X(void, linear_q8_iq3_xxs, (const struct qr_linear_kernel_args *a))                            \
+    X(void, linear_q8_iq3_s, (const struct qr_linear_kernel_args *a))                              \
+    X(void, linear_q8_iq4_nl, (const struct qr_linear_kernel_args *a))                             \
+    X(void, linear_q8_iq4_xs, (const struct qr_linear_kernel_args *a))                             \
     X(void, linear_q8_mxfp4, (const struct qr_linear_kernel_args *a))
 
 #endif

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define QR_KERNELS_OPS(X)                                                                       \
+#define QR_KERNELS_OPS(X)                                                                          \
     /* out[n] = x[n] * (1 / sqrt(mean(x^2) + eps)) * (w[n] + w_add); w NULL = 1; out may be x */   \
     X(void, rms_norm,                                                                              \
       (float *out, const float *x, const float *w, float w_add, float eps, size_t n))              \

@@ -175,8 +175,8 @@ static quire_status drop_owners(struct qr_kv_group *g, const int32_t *blocks, si
     return QUIRE_OK;
 }
 
-quire_status quire_kv_share(struct quire_kv_cache *kv, uint32_t group, const int32_t *blocks,
-                            size_t n, struct quire_error *err)
+quire_status quire_kv_retain(struct quire_kv_cache *kv, uint32_t group, const int32_t *blocks,
+                             size_t n, struct quire_error *err)
 {
     QR_TRY(check_list(kv, group, blocks, n, err));
     QR_TRY(qr_kv_enter(kv, err));
@@ -185,8 +185,8 @@ quire_status quire_kv_share(struct quire_kv_cache *kv, uint32_t group, const int
     return s;
 }
 
-quire_status quire_kv_free(struct quire_kv_cache *kv, uint32_t group, const int32_t *blocks,
-                           size_t n, struct quire_error *err)
+quire_status quire_kv_release(struct quire_kv_cache *kv, uint32_t group, const int32_t *blocks,
+                              size_t n, struct quire_error *err)
 {
     QR_TRY(check_list(kv, group, blocks, n, err));
     QR_TRY(qr_kv_enter(kv, err));
@@ -255,8 +255,8 @@ static quire_status unshare(struct qr_kv_group *g, int32_t after, int32_t *block
     return QUIRE_OK;
 }
 
-quire_status quire_kv_unshare(struct quire_kv_cache *kv, uint32_t group, int32_t after,
-                              int32_t *block, struct quire_error *err)
+quire_status quire_kv_make_writable(struct quire_kv_cache *kv, uint32_t group, int32_t after,
+                                    int32_t *block, struct quire_error *err)
 {
     QR_TRY(qr_kv_check_group(kv, group, err));
     if (!block)
@@ -267,12 +267,12 @@ quire_status quire_kv_unshare(struct quire_kv_cache *kv, uint32_t group, int32_t
     return s;
 }
 
-size_t quire_kv_free_count(const struct quire_kv_cache *kv, uint32_t group)
+size_t quire_kv_free_block_count(const struct quire_kv_cache *kv, uint32_t group)
 {
     return kv && group < kv->n_groups ? kv->groups[group].n_free : 0;
 }
 
-uint32_t quire_kv_owners(const struct quire_kv_cache *kv, uint32_t group, int32_t block)
+uint32_t quire_kv_ref_count(const struct quire_kv_cache *kv, uint32_t group, int32_t block)
 {
     if (!kv || group >= kv->n_groups || block < 0 || (uint32_t)block >= kv->groups[group].n_blocks)
         return 0;

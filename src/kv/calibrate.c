@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calibrate.c - scales for fp8 from rows seen before the pool exists. */
 #include "base/error.h"
+#include "base/struct_size.h"
 #include "kv/rows.h"
 #include "simd/half.h"
 #include <float.h>
@@ -146,3 +147,5 @@ quire_status quire_kv_calibrate_scales(enum quire_kv_dtype dtype, const float *a
     }
     return QUIRE_OK;
 }
+
+QR_DEFINE_ZERO_INIT(quire_kv_calibrate_args)

@@ -2,6 +2,7 @@
 /* config.c - checks a cache configuration and computes exactly what it takes. */
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/struct_size.h"
 #include "kv/pool.h"
 #include <math.h>
 
@@ -87,7 +88,7 @@ static quire_status check_group(const struct quire_kv_group_config *g, uint32_t 
     return check_scales("v_scale", i, g->v_scale, g->n_v_scales, g->n_layers, g->n_kv_heads, err);
 }
 
-quire_status qr_kv_config_check(const struct quire_kv_config *config, struct quire_kv_config *out,
+quire_status qr_kv_config_check(const struct quire_kv_params *config, struct quire_kv_params *out,
                                 struct quire_error *err)
 {
     if (!config)
@@ -150,7 +151,7 @@ static bool group_tables(struct qr_kv_group *g, size_t block_size, size_t *total
            add_table(total, n_scales, sizeof *g->v_scale, &g->at.v_scale) && *total <= PTRDIFF_MAX;
 }
 
-quire_status qr_kv_group_size(const struct quire_kv_config *config, uint32_t i,
+quire_status qr_kv_group_size(const struct quire_kv_params *config, uint32_t i,
                               struct qr_kv_sizes *sizes, struct qr_kv_group *out,
                               struct quire_error *err)
 {
@@ -177,7 +178,7 @@ quire_status qr_kv_group_size(const struct quire_kv_config *config, uint32_t i,
     return QUIRE_OK;
 }
 
-quire_status quire_kv_bytes(const struct quire_kv_config *config, struct quire_kv_memory *out,
+quire_status quire_kv_bytes(const struct quire_kv_params *config, struct quire_kv_memory *out,
                             struct quire_error *err)
 {
     if (!out)
@@ -185,7 +186,7 @@ quire_status quire_kv_bytes(const struct quire_kv_config *config, struct quire_k
     if (out->struct_size != sizeof *out)
         return qr_fail(err, QUIRE_E_MISUSE, "out.struct_size is %u, this library expects %zu",
                        out->struct_size, sizeof *out);
-    struct quire_kv_config c;
+    struct quire_kv_params c;
     struct qr_kv_sizes sizes = { 0 };
     struct qr_kv_group group;
     QR_TRY(qr_kv_config_check(config, &c, err));
@@ -196,3 +197,6 @@ quire_status quire_kv_bytes(const struct quire_kv_config *config, struct quire_k
     out->total = (uint64_t)sizes.pool + sizes.tables;
     return QUIRE_OK;
 }
+
+QR_DEFINE_ZERO_INIT(quire_kv_params)
+QR_DEFINE_ZERO_INIT(quire_kv_memory)

@@ -2,6 +2,7 @@
 /* plain.c - blocks to and from plain tensors as other runtimes keep them. */
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/struct_size.h"
 #include "base/threads.h"
 #include "kv/rows.h"
 #include <string.h>
@@ -327,3 +328,5 @@ quire_status quire_kv_export(const struct quire_kv_cache *kv,
     qr_part_call(move_part, &run, &(struct quire_team){ .rank = 0, .size = 1 });
     return QUIRE_OK;
 }
+
+QR_DEFINE_ZERO_INIT(quire_kv_plain_args)

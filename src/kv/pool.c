@@ -45,7 +45,7 @@ static void init_group(struct quire_kv_cache *kv, struct qr_kv_group *g,
 }
 
 /* The object with all its tables, but no pool yet. */
-static quire_status make_tables(const struct quire_kv_config *c, struct quire_kv_cache **out,
+static quire_status make_tables(const struct quire_kv_params *c, struct quire_kv_cache **out,
                                 struct quire_error *err)
 {
     struct qr_kv_sizes sizes = { 0 };
@@ -96,13 +96,13 @@ static quire_status make_pool(struct quire_kv_cache *kv, uint32_t flags, struct 
     return QUIRE_OK;
 }
 
-quire_status quire_kv_create(const struct quire_kv_config *config, struct quire_kv_cache **out,
+quire_status quire_kv_create(const struct quire_kv_params *config, struct quire_kv_cache **out,
                              struct quire_error *err)
 {
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
-    struct quire_kv_config c;
+    struct quire_kv_params c;
     const struct qr_kernels *kernels;
     struct quire_kv_cache *kv = NULL;
     QR_TRY(qr_kv_config_check(config, &c, err));

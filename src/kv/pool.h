@@ -69,11 +69,11 @@ struct qr_kv_sizes {
 };
 
 /* Checks a configuration; *out is its copy with the cache's own defaults filled in. */
-quire_status qr_kv_config_check(const struct quire_kv_config *config, struct quire_kv_config *out,
+quire_status qr_kv_config_check(const struct quire_kv_params *config, struct quire_kv_params *out,
                                 struct quire_error *err);
 /* Fills group i of a checked configuration, all but its pointers, and adds it to the sizes of
  * those before it. */
-quire_status qr_kv_group_size(const struct quire_kv_config *config, uint32_t i,
+quire_status qr_kv_group_size(const struct quire_kv_params *config, uint32_t i,
                               struct qr_kv_sizes *sizes, struct qr_kv_group *out,
                               struct quire_error *err);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* prefix.c - how much of a sequence's beginning can be taken from blocks that a cache still holds. */
 #include "base/error.h"
+#include "base/struct_size.h"
 #include <quire/kv_cache.h>
 #include <stdbool.h>
 
@@ -14,8 +15,8 @@ static bool holds(const struct quire_kv_prefix_group *g, uint32_t block)
 /* The longest prefix of at most n tokens that one group can serve. A missing block that a query at
  * n would see ends the prefix before itself; the window of that shorter prefix begins earlier, so
  * it has to be looked at anew. */
-static uint32_t longest_of(const struct quire_kv_prefix *p, const struct quire_kv_prefix_group *g,
-                           uint32_t n)
+static uint32_t longest_of(const struct quire_kv_prefix_args *p,
+                           const struct quire_kv_prefix_group *g, uint32_t n)
 {
     if (g->window == 1)
         return n; /* queries see only themselves */
@@ -31,7 +32,7 @@ static uint32_t longest_of(const struct quire_kv_prefix *p, const struct quire_k
     }
 }
 
-static quire_status check_prefix(const struct quire_kv_prefix *p, const uint32_t *n_tokens,
+static quire_status check_prefix(const struct quire_kv_prefix_args *p, const uint32_t *n_tokens,
                                  struct quire_error *err)
 {
     if (!p || !n_tokens)
@@ -46,7 +47,7 @@ static quire_status check_prefix(const struct quire_kv_prefix *p, const uint32_t
     return QUIRE_OK;
 }
 
-quire_status quire_kv_prefix_hit(const struct quire_kv_prefix *prefix, uint32_t *n_tokens,
+quire_status quire_kv_prefix_hit(const struct quire_kv_prefix_args *prefix, uint32_t *n_tokens,
                                  struct quire_error *err)
 {
     QR_TRY(check_prefix(prefix, n_tokens, err));
@@ -60,3 +61,5 @@ quire_status quire_kv_prefix_hit(const struct quire_kv_prefix *prefix, uint32_t 
     *n_tokens = n;
     return QUIRE_OK;
 }
+
+QR_DEFINE_ZERO_INIT(quire_kv_prefix_args)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* read.c - rows of the cache back as f32. */
 #include "base/error.h"
+#include "base/struct_size.h"
 #include "base/threads.h"
 #include "kv/rows.h"
 #include <string.h>
@@ -92,3 +93,5 @@ quire_status quire_kv_read(const struct quire_kv_cache *kv, const struct quire_k
         qr_part_call(read_part, &run, &(struct quire_team){ .rank = 0, .size = 1 });
     return QUIRE_OK;
 }
+
+QR_DEFINE_ZERO_INIT(quire_kv_read_args)

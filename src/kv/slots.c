@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slots.c - from token positions to slots, and which slots may be written. */
 #include "base/error.h"
+#include "base/struct_size.h"
 #include "kv/pool.h"
 
 uint32_t quire_kv_first_block(uint32_t block_size, uint32_t window, uint32_t n_past)
@@ -13,7 +14,7 @@ uint32_t quire_kv_first_block(uint32_t block_size, uint32_t window, uint32_t n_p
 
 /* First position that gets a slot. The window ends at the sequence's end, in absolute positions:
  * counting it from the length of this call alone would be wrong for a chunk of a prompt. */
-static uint64_t first_mapped(const struct quire_kv_slot_map *m)
+static uint64_t first_mapped(const struct quire_kv_slot_args *m)
 {
     const uint64_t seq_len = m->first_pos + (uint64_t)m->n_tokens;
     const uint64_t in_window = m->window && seq_len > m->window ? seq_len - m->window : 0;
@@ -21,7 +22,7 @@ static uint64_t first_mapped(const struct quire_kv_slot_map *m)
 }
 
 /* Entries of positions without a slot are not looked at: they may hold anything. */
-static quire_status check_map(const struct quire_kv_slot_map *m, const int64_t *slots,
+static quire_status check_map(const struct quire_kv_slot_args *m, const int64_t *slots,
                               struct quire_error *err)
 {
     if (!m)
@@ -54,7 +55,7 @@ static quire_status check_map(const struct quire_kv_slot_map *m, const int64_t *
     return QUIRE_OK;
 }
 
-quire_status quire_kv_map_slots(const struct quire_kv_slot_map *map, int64_t *slots,
+quire_status quire_kv_map_slots(const struct quire_kv_slot_args *map, int64_t *slots,
                                 struct quire_error *err)
 {
     QR_TRY(check_map(map, slots, err));
@@ -103,3 +104,5 @@ quire_status quire_kv_check_slots(struct quire_kv_cache *kv, uint32_t group, con
     qr_kv_leave(kv);
     return s;
 }
+
+QR_DEFINE_ZERO_INIT(quire_kv_slot_args)

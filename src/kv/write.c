@@ -2,6 +2,7 @@
 /* write.c - rounds new rows and stores them by slot. */
 #include "kv/write.h"
 #include "base/error.h"
+#include "base/struct_size.h"
 #include "base/threads.h"
 #include "kv/rows.h"
 #include <string.h>
@@ -239,3 +240,5 @@ quire_status quire_kv_write(struct quire_kv_cache *kv, const struct quire_kv_wri
     qr_kv_leave(kv);
     return s;
 }
+
+QR_DEFINE_ZERO_INIT(quire_kv_write_args)

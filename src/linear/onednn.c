@@ -3,9 +3,11 @@
 #include "linear/onednn.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/team.h"
 #include "simd/half.h"
 #include <math.h>
 #include <quire/model.h>
+#include <quire/onednn.h>
 #include <string.h>
 #include <time.h>
 

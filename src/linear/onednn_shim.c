@@ -6,6 +6,7 @@
 #include "kernels/dispatch.h"
 #include <dnnl.h>
 #include <quire/model.h>
+#include <quire/onednn.h>
 #include <string.h>
 
 /* oneDNN's own threads would meet those of our team: each call must stay on the thread that makes

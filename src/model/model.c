@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.c - opening, describing and closing a model. */
 #include "base/error.h"
+#include "base/struct_size.h"
 #include "kernels/dispatch.h"
 #include "linear/onednn_shim.h"
 #include "model/load/provider.h"
 #include <math.h>
 #include <string.h>
 
-void quire_model_params_default(struct quire_model_params *params)
-{
-    if (params)
-        *params = (struct quire_model_params){ .struct_size = sizeof *params };
-}
+QR_DEFINE_ZERO_INIT(quire_model_params)
 
 static quire_status check_params(const struct quire_model_params *p, struct quire_error *err)
 {
@@ -175,3 +172,5 @@ quire_status quire_model_kv_groups(const struct quire_model *model,
     memcpy(groups, model->groups.kv, model->groups.n_kv * sizeof *groups);
     return QUIRE_OK;
 }
+
+QR_DEFINE_ZERO_INIT(quire_model_info)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open.c - opens a tokenizer by path; the content decides the file format. */
 #include "base/error.h"
+#include "base/struct_size.h"
 #include "format/file.h"
 #include "format/gguf.h"
 #include "tokenizer/open_gguf.h"
@@ -36,7 +37,7 @@ static quire_status open_file(const char *path, const struct quire_allocator *a,
     return qr_tokenizer_from_hf_file(path, a, out, err);
 }
 
-quire_status quire_tokenizer_open(const char *path, const struct quire_tokenizer_options *options,
+quire_status quire_tokenizer_open(const char *path, const struct quire_tokenizer_params *options,
                                   struct quire_tokenizer **out, struct quire_error *err)
 {
     if (!out)
@@ -56,3 +57,5 @@ quire_status quire_tokenizer_open(const char *path, const struct quire_tokenizer
         return qr_tokenizer_from_hf_folder(path, a, out, err);
     return open_file(path, a, log, out, err);
 }
+
+QR_DEFINE_ZERO_INIT(quire_tokenizer_params)

@@ -316,7 +316,7 @@ quire_status qr_tokenizer_from_gguf(const struct qr_gguf *f, const struct quire_
 }
 
 quire_status qr_tokenizer_open_gguf_memory(const void *data, size_t size,
-                                           const struct quire_tokenizer_options *options,
+                                           const struct quire_tokenizer_params *options,
                                            struct quire_tokenizer **out, struct quire_error *err)
 {
     const struct quire_allocator *a = options ? options->allocator : NULL;

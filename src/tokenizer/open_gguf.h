@@ -14,7 +14,7 @@ quire_status qr_tokenizer_from_gguf(const struct qr_gguf *file, const struct qui
 /* Opens a tokenizer from a GGUF image in memory, which is not used after the call.
  * options: may be NULL; the caller has checked struct_size. On failure *out is NULL. */
 quire_status qr_tokenizer_open_gguf_memory(const void *data, size_t size,
-                                           const struct quire_tokenizer_options *options,
+                                           const struct quire_tokenizer_params *options,
                                            struct quire_tokenizer **out, struct quire_error *err);
 
 #endif

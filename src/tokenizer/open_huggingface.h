@@ -21,7 +21,7 @@ quire_status qr_tokenizer_from_hf_file(const char *path, const struct quire_allo
  * *out is NULL. */
 quire_status qr_tokenizer_open_json_memory(const void *json, size_t json_size, const void *config,
                                            size_t config_size,
-                                           const struct quire_tokenizer_options *options,
+                                           const struct quire_tokenizer_params *options,
                                            struct quire_tokenizer **out, struct quire_error *err);
 
 #endif

@@ -31,7 +31,7 @@ static const struct qr_token *token_at(const struct quire_tokenizer *tok, int32_
     return tok && id >= 0 && (uint32_t)id < tok->n_tokens ? &tok->tokens[id] : NULL;
 }
 
-size_t quire_tokenizer_n_vocab(const struct quire_tokenizer *tok)
+size_t quire_tokenizer_vocab_size(const struct quire_tokenizer *tok)
 {
     return tok ? tok->n_tokens : 0;
 }

@@ -167,7 +167,7 @@ quire_status qr_vocab_index_texts(struct quire_tokenizer *t, struct quire_error 
             if (t->tokens[other].text_size != tok->text_size ||
                 memcmp(t->pool + t->tokens[other].text_offset, text, tok->text_size) != 0)
                 continue;
-            /* published files repeat unused and added tokens; two equal normal ones are ambiguous */
+            /* published files repeat unused and added tokens; a normal one must be unique */
             if (qr_token_is_normal(t, (int32_t)id) && qr_token_is_normal(t, (int32_t)other))
                 return qr_fail(err, QUIRE_E_FORMAT, "tokens %u and %u have the same text \"%.*s\"",
                                other, id, (int)(tok->text_size < SHOWN ? tok->text_size : SHOWN),

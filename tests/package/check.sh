@@ -40,7 +40,7 @@ mkdir "$scratch/project"
 cat >"$scratch/project/CMakeLists.txt" <<CMAKE
 cmake_minimum_required(VERSION 3.22)
 project(user C)
-find_package(quire 0.1 REQUIRED CONFIG)
+find_package(quire 0.2 REQUIRED CONFIG)
 add_executable(shared $source_dir/examples/paged_decode.c)
 target_link_libraries(shared PRIVATE quire::quire)
 add_executable(static $source_dir/examples/paged_decode.c)

@@ -9,7 +9,7 @@ struct plan_counts plans;
 /* Whether some head of the sequence may look at block j. */
 static bool is_wanted(const struct scene *s, uint32_t seq, uint32_t j)
 {
-    for (uint32_t h = 0; s->is_sparse && h < s->config.num_kv_heads; h++)
+    for (uint32_t h = 0; s->is_sparse && h < s->config.n_kv_heads; h++)
         for (uint32_t i = 0; i < s->seqs[seq].lists[h].n; i++)
             if ((uint32_t)s->seqs[seq].lists[h].blocks[i] == j)
                 return true;
@@ -37,8 +37,8 @@ static void add_sequence(struct stage *st, uint32_t i, uint32_t from, uint32_t t
         st->spans[st->span_loc[n + 1]++] = q->spans[k];
     if (s->has_tree)
         memcpy(st->tree + st->rows, q->tree + from, (to - from) * sizeof *st->tree);
-    memcpy(st->lists + n * s->config.num_kv_heads, q->lists,
-           s->config.num_kv_heads * sizeof *st->lists);
+    memcpy(st->lists + n * s->config.n_kv_heads, q->lists,
+           s->config.n_kv_heads * sizeof *st->lists);
     st->rows += to - from;
     st->starts[n + 1] = (int32_t)st->rows;
 }
@@ -51,7 +51,7 @@ static uint32_t start_batch(struct stage *st)
     free(st->table), free(st->tree), free(st->lists);
     st->table = malloc(stride * (s->n_seqs + 1) * sizeof *st->table);
     st->tree = malloc((s->n_rows + MAX_TREE) * sizeof *st->tree);
-    st->lists = malloc((s->n_seqs + 1) * s->config.num_kv_heads * sizeof *st->lists);
+    st->lists = malloc((s->n_seqs + 1) * s->config.n_kv_heads * sizeof *st->lists);
     for (uint32_t i = 0; i < stride * s->n_seqs; i++)
         st->table[i] = -7; /* read only by mistake */
     return stride;
@@ -78,7 +78,7 @@ bool stage_batch(struct stage *st, const struct part *p)
     lists[s->group] = st->lists;
     const struct quire_attention_batch batch = {
         .struct_size = sizeof batch,
-        .num_seqs = st->n,
+        .n_seqs = st->n,
         .query_start_loc = st->starts,
         .seq_lens = st->lens,
         .causal = s->own_causal ? st->causal : NULL,

@@ -86,7 +86,7 @@ bool stage_run(struct stage *st, const struct part *part, struct result *result)
 {
     const struct scene *s = st->scene;
     const struct quire_attention_config *c = &s->config;
-    const size_t heads = c->num_heads;
+    const size_t heads = c->n_heads;
     struct rng r = rng_fork(st->way.shuffle, 9);
     if (!stage_batch(st, part))
         return false;

@@ -14,6 +14,7 @@ struct result {
     int32_t tokens[1024];
     size_t n_tokens;
     struct quire_event done;
+    struct quire_usage usage; /* done.usage */
     uint32_t prompt_events;
 };
 
@@ -22,7 +23,7 @@ static inline struct quire_engine_params params_for(const char *model)
     static char path[4200];
     snprintf(path, sizeof path, "%s/goldens/gguf/%s", shared_dir(), model);
     struct quire_engine_params p;
-    quire_engine_params_default(&p);
+    quire_engine_params_init(&p, sizeof p);
     p.model_path = path;
     p.n_threads = 2;
     p.thread_backend = QUIRE_THREADS_PTHREAD;
@@ -45,14 +46,20 @@ static inline struct quire_engine *open_model(const char *model)
     return open_with(&p);
 }
 
+static const struct quire_sampling_params greedy_sampling = {
+    .struct_size = sizeof greedy_sampling,
+    .top_p = 1,
+    .repetition_penalty = 1,
+};
+
 static inline struct quire_request_params greedy(const char *text, uint32_t max_tokens)
 {
     struct quire_request_params p;
-    quire_request_params_default(&p);
+    quire_request_params_init(&p, sizeof p);
     p.text = text;
     p.text_size = strlen(text);
     p.max_tokens = max_tokens;
-    p.sampling.temperature = 0;
+    p.sampling = &greedy_sampling;
     return p;
 }
 
@@ -101,6 +108,8 @@ static inline void finish_all(struct quire_engine *e, const quire_request_id *id
         assert_true(i < n);
         take_event(&ev, &results[i]);
         results[i].done = ev;
+        results[i].usage = *ev.usage;
+        results[i].done.usage = &results[i].usage;
         left -= ev.kind == QUIRE_EVENT_DONE;
     }
 }

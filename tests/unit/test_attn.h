@@ -48,7 +48,7 @@ struct scene {
     float relative[MAX_SCENE_HEADS * (2 * MAX_SCENE_RANGE + 1)];
     /* bidirectional spans, rising */
     uint32_t n_spans[MAX_SCENE_SEQS];
-    struct quire_span spans[MAX_SCENE_SEQS][MAX_SCENE_SPANS];
+    struct quire_token_range spans[MAX_SCENE_SEQS][MAX_SCENE_SPANS];
     /* the last n_tree tokens of each sequence are a tree: runs begin with its first token */
     bool has_tree;
     uint32_t n_tree[MAX_SCENE_SEQS];
@@ -85,9 +85,9 @@ static inline void scene_fill(struct scene *s, const uint32_t *lens, uint32_t n_
         s->n_rows += s->len[i];
         s->n_keys += s->key_len[i];
     }
-    s->q = scene_values((size_t)s->n_rows * c->num_heads * c->head_size, 2);
-    s->k = scene_values((size_t)s->n_keys * c->num_kv_heads * c->head_size, 2);
-    s->v = scene_values((size_t)s->n_keys * c->num_kv_heads * scene_v_size(s), 2);
+    s->q = scene_values((size_t)s->n_rows * c->n_heads * c->head_size, 2);
+    s->k = scene_values((size_t)s->n_keys * c->n_kv_heads * c->head_size, 2);
+    s->v = scene_values((size_t)s->n_keys * c->n_kv_heads * scene_v_size(s), 2);
     for (uint32_t h = 0; h < MAX_SCENE_HEADS; h++) {
         s->slopes[h] = scene_uniform(0, 0.25f);
         s->sinks[h] = scene_uniform(-2, 3);
@@ -102,7 +102,7 @@ static inline void scene_free(struct scene *s) { free(s->q), free(s->k), free(s-
 static inline bool scene_lists_key(const struct scene *s, uint32_t seq, uint32_t at)
 {
     bool any = !s->has_lists;
-    for (uint32_t h = 0; s->has_lists && h < s->config.num_kv_heads; h++)
+    for (uint32_t h = 0; s->has_lists && h < s->config.n_kv_heads; h++)
         any |= s->listed[seq][h][at / SCENE_LIST_BLOCK];
     return any;
 }
@@ -142,7 +142,7 @@ struct stage {
     int32_t *table;
     struct quire_attention_batch_group group;
     int32_t span_loc[MAX_SCENE_SEQS + 1];
-    struct quire_span spans[MAX_SCENE_SEQS * MAX_SCENE_SPANS];
+    struct quire_token_range spans[MAX_SCENE_SEQS * MAX_SCENE_SPANS];
     uint64_t tree[MAX_SCENE_SEQS * MAX_SCENE_TREE];
     struct quire_sparse_list lists[MAX_SCENE_SEQS * MAX_SCENE_LISTS];
     const struct quire_sparse_list *sparse;
@@ -162,7 +162,7 @@ static inline struct quire_threads *make_threads(uint32_t n)
 {
     struct quire_threads_params p;
     struct quire_threads *t;
-    quire_threads_params_default(&p);
+    quire_threads_params_init(&p, sizeof p);
     p.backend = QUIRE_THREADS_PTHREAD;
     p.n_threads = n;
     must(quire_threads_create(&p, &t, &err));
@@ -179,9 +179,9 @@ static inline void stage_poison(const struct stage *st, const struct scene *s, u
                         : dtypes[0] == QUIRE_KV_BF16 || dtypes[0] == QUIRE_KV_F16 ? 2
                                                                                   : 1;
     const size_t bytes =
-        2 * (size_t)st->n_blocks * block_size * s->config.num_kv_heads * s->config.head_size * elem;
+        2 * (size_t)st->n_blocks * block_size * s->config.n_kv_heads * s->config.head_size * elem;
     int32_t *ids = malloc(st->n_blocks * sizeof *ids);
-    const size_t n_scales = (size_t)st->n_blocks * block_size * s->config.num_kv_heads;
+    const size_t n_scales = (size_t)st->n_blocks * block_size * s->config.n_kv_heads;
     void *plain = malloc(bytes);
     float *scales = malloc(2 * n_scales * sizeof *scales);
     memset(plain, 0xff, bytes);
@@ -194,7 +194,7 @@ static inline void stage_poison(const struct stage *st, const struct scene *s, u
                                         .size = bytes,
                                         .layout = quire_kv_plain_split(
                                             dtypes[0], st->n_blocks, block_size,
-                                            s->config.num_kv_heads, s->config.head_size),
+                                            s->config.n_kv_heads, s->config.head_size),
                                         .k_scales = scales,
                                         .v_scales = scales + n_scales,
                                         .n_scales = n_scales };
@@ -207,7 +207,7 @@ static inline void stage_poison(const struct stage *st, const struct scene *s, u
 static inline void stage_pool(struct stage *st, const struct scene *s, const struct run *r)
 {
     const struct quire_kv_group_config group = { .n_layers = 1,
-                                                 .n_kv_heads = s->config.num_kv_heads,
+                                                 .n_kv_heads = s->config.n_kv_heads,
                                                  .head_size = s->config.head_size,
                                                  .v_head_size = scene_v_size(s),
                                                  .k_dtype = s->k_dtype,
@@ -218,7 +218,7 @@ static inline void stage_pool(struct stage *st, const struct scene *s, const str
                                                  .n_k_scales = 1,
                                                  .n_v_scales = r->latent ? 0 : 1,
                                                  .flags = r->latent ? QUIRE_KV_LATENT : 0 };
-    const struct quire_kv_config config = {
+    const struct quire_kv_params config = {
         .struct_size = sizeof config, .block_size = r->block_size, .groups = &group, .n_groups = 1
     };
     int32_t *ids = malloc(st->n_blocks * sizeof *ids);
@@ -266,7 +266,7 @@ static inline void stage_tables(struct stage *st, const struct scene *s, const s
             slots[t] = t / b < st->first_block[i] || !scene_lists_key(s, seq, t)
                            ? QUIRE_SLOT_PAD
                            : (int64_t)row[t / b - st->first_block[i]] * b + t % b;
-        const size_t at = (size_t)s->key_first[seq] * s->config.num_kv_heads;
+        const size_t at = (size_t)s->key_first[seq] * s->config.n_kv_heads;
         const struct quire_kv_write_args args = { .struct_size = sizeof args,
                                                   .dtype = QUIRE_KV_F32,
                                                   .k = s->k + at * s->config.head_size,
@@ -283,7 +283,7 @@ static inline void stage_tables(struct stage *st, const struct scene *s, const s
 /* Spans, trees and block lists of the sequences of a batch. */
 static inline void stage_masks(struct stage *st, const struct scene *s, const struct run *r)
 {
-    const uint32_t heads = s->config.num_kv_heads, parts = SCENE_LIST_BLOCK / r->block_size;
+    const uint32_t heads = s->config.n_kv_heads, parts = SCENE_LIST_BLOCK / r->block_size;
     if (s->has_lists)
         st->list_blocks = malloc((size_t)st->n * heads * MAX_SCENE_LIST * parts * sizeof(int32_t));
     for (uint32_t i = 0; i < st->n; i++) {
@@ -336,7 +336,7 @@ static inline void stage_open(struct stage *st, const struct scene *s, const str
                                               .max_blocks = st->max_blocks,
                                               .first_block = r->give_up ? st->first_block : NULL };
     st->batch = (struct quire_attention_batch){ .struct_size = sizeof st->batch,
-                                                .num_seqs = st->n,
+                                                .n_seqs = st->n,
                                                 .query_start_loc = st->starts,
                                                 .seq_lens = st->lens,
                                                 .n_groups = 1,
@@ -380,7 +380,7 @@ struct result {
 
 static inline struct result result_new(const struct scene *s)
 {
-    struct result r = { .n_lse = (size_t)s->n_rows * s->config.num_heads };
+    struct result r = { .n_lse = (size_t)s->n_rows * s->config.n_heads };
     r.n_out = r.n_lse * scene_v_size(s);
     r.out = calloc(r.n_out + 1, sizeof *r.out);
     r.lse = calloc(r.n_lse + 1, sizeof *r.lse);
@@ -394,7 +394,7 @@ static inline void run_stage(struct stage *st, const struct scene *s, const stru
                              struct result *into)
 {
     const struct quire_attention_config *c = &s->config;
-    const size_t h = c->num_heads, d = c->head_size, dv = scene_v_size(s),
+    const size_t h = c->n_heads, d = c->head_size, dv = scene_v_size(s),
                  n = (size_t)st->starts[st->n];
     const size_t q_row = h * d + 5, o_row = h * (dv + 3);
     char *q_bytes = malloc((n * q_row + 1) * sizeof(float) + 1);

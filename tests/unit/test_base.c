@@ -17,7 +17,7 @@ static void status_names(void **state)
     assert_string_equal(quire_status_text(QUIRE_OK), "success");
     assert_string_equal(quire_status_text((quire_status)999), "unknown status");
     assert_int_equal(QUIRE_E_INTERNAL, 16); /* append only */
-    assert_string_equal(quire_version(), "0.1.0");
+    assert_string_equal(quire_version(), "0.2.0");
 }
 
 static void error_records(void **state)

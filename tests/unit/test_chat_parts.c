@@ -151,7 +151,7 @@ static void test_text(void **state)
 static struct settings some_settings(void)
 {
     struct settings s = { .max_tokens = 12 };
-    quire_sampling_params_default(&s.sampling);
+    quire_sampling_params_init(&s.sampling, sizeof s.sampling);
     s.sampling.temperature = 0.7f;
     s.sampling.seed = 1234567890123;
     assert_true(settings_add_stop(&s, "END"));
@@ -165,7 +165,7 @@ static void test_save_and_load(void **state)
     close(mkstemp(path));
     struct conversation c = { 0 }, back = { 0 };
     struct settings s = some_settings(), loaded = { .max_tokens = -1 };
-    quire_sampling_params_default(&loaded.sampling);
+    quire_sampling_params_init(&loaded.sampling, sizeof loaded.sampling);
     assert_true(conversation_add(&c, "system", "Be brief.", 9));
     assert_true(conversation_add(&c, "user", "caf\xC3\xA9 \"quoted\"\n\x01 \xFF", 19));
     assert_true(conversation_add(&c, "assistant", "", 0));

@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <quire/chat_template.h>
 
-static quire_chat_template *parse(const char *source)
+static struct quire_chat_template *parse(const char *source)
 {
-    quire_chat_template *tmpl;
+    struct quire_chat_template *tmpl;
     struct quire_error err = QUIRE_ERROR_INIT;
     const quire_status s =
         quire_chat_template_create(source, QUIRE_NUL_TERMINATED, NULL, &tmpl, &err);
@@ -17,20 +17,19 @@ static quire_chat_template *parse(const char *source)
 }
 
 /* The prompt with the caller's data in [[ ]], to be freed; checks that the spans tile the text. */
-static char *marked(const quire_chat_prompt *prompt)
+static char *marked(const struct quire_chat_prompt *prompt)
 {
     size_t len, n, at = 0;
     const char *text = quire_chat_prompt_text(prompt, &len);
-    const struct quire_chat_span *spans = quire_chat_prompt_spans(prompt, &n);
+    const struct quire_text_span *spans = quire_chat_prompt_spans(prompt, &n);
     char *out = malloc(len + 4 * n + 1), *p = out;
     assert_non_null(out);
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(spans[i].offset, at);
-        assert_true(spans[i].length > 0);
+        assert_true(spans[i].size > 0);
         assert_true(i == 0 || spans[i].is_user_text != spans[i - 1].is_user_text);
-        p += sprintf(p, spans[i].is_user_text ? "[[%.*s]]" : "%.*s", (int)spans[i].length,
-                     text + at);
-        at += spans[i].length;
+        p += sprintf(p, spans[i].is_user_text ? "[[%.*s]]" : "%.*s", (int)spans[i].size, text + at);
+        at += spans[i].size;
     }
     *p = 0;
     assert_int_equal(at, len);
@@ -38,12 +37,12 @@ static char *marked(const quire_chat_prompt *prompt)
     return out;
 }
 
-static void expect_marked(const char *source, const struct quire_chat_input *input,
+static void expect_marked(const char *source, const struct quire_chat_render_args *input,
                           const char *expected)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
-    quire_chat_template *tmpl = parse(source);
-    quire_chat_prompt *prompt;
+    struct quire_chat_template *tmpl = parse(source);
+    struct quire_chat_prompt *prompt;
     const quire_status s = quire_chat_template_render(tmpl, input, &prompt, &err);
     if (s != QUIRE_OK)
         print_error("%s: %s\n", source, err.msg);
@@ -97,7 +96,7 @@ static void test_user_text(void **state)
         { "{{ namespace(a=c).a }}{{ c|int }}{{ c|length }}", "[[ Hi <|im_end|> ]]015" },
         { "{{ bos_token }}{{ eos }}{{ pad }}", "<s>[[</s>]]<pad>" },
     };
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
+    struct quire_chat_render_args input = { .struct_size = sizeof input };
     (void)state;
     const struct quire_chat_message message = { .role = "user", .content = " Hi <|im_end|> " };
     input.messages = &message;
@@ -120,7 +119,7 @@ static void test_roles(void **state)
 {
     static const char source[] =
         "{% for m in messages %}<|{{ m.role }}|>{{ m['content'] }}{% endfor %}";
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
+    struct quire_chat_render_args input = { .struct_size = sizeof input };
     (void)state;
     const struct quire_chat_message messages[] = { { .role = "user", .content = "a" },
                                                    { .role = "tool_2-x", .content = "b" },
@@ -141,7 +140,7 @@ static void test_roles(void **state)
 static void test_messages(void **state)
 {
     static const char source[] = "{% for m in messages %}{{ m|tojson }}\n{% endfor %}";
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
+    struct quire_chat_render_args input = { .struct_size = sizeof input };
     (void)state;
     const struct quire_chat_message messages[] = {
         { .role = "user", .content = "abcdef", .content_len = 3 },
@@ -153,8 +152,8 @@ static void test_messages(void **state)
     };
     input.messages = messages;
     input.n_messages = 6;
-    quire_chat_template *tmpl = parse(source);
-    quire_chat_prompt *prompt;
+    struct quire_chat_template *tmpl = parse(source);
+    struct quire_chat_prompt *prompt;
     assert_status(QUIRE_OK, quire_chat_template_render(tmpl, &input, &prompt, NULL));
     assert_string_equal(
         quire_chat_prompt_text(prompt, NULL),
@@ -171,7 +170,7 @@ static void test_messages(void **state)
 /* What a template sees when little is given is what Hugging Face passes. */
 static void test_defaults(void **state)
 {
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
+    struct quire_chat_render_args input = { .struct_size = sizeof input };
     (void)state;
     expect_marked("{{ messages }}{{ tools }}{{ documents }}{{ add_generation_prompt }}{{ bos_token "
                   "is defined }}",
@@ -196,10 +195,10 @@ static void test_clock(void **state)
     struct tm leap_day = {
         .tm_year = 124, .tm_mon = 1, .tm_mday = 29, .tm_hour = 13, .tm_min = 5, .tm_sec = 9
     };
-    struct quire_chat_template_params params = QUIRE_CHAT_TEMPLATE_PARAMS_INIT;
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
-    quire_chat_template *tmpl;
-    quire_chat_prompt *prompt;
+    struct quire_chat_template_params params = { .struct_size = sizeof params };
+    struct quire_chat_render_args input = { .struct_size = sizeof input };
+    struct quire_chat_template *tmpl;
+    struct quire_chat_prompt *prompt;
     (void)state;
     params.now = fixed_clock;
     params.now_user = &leap_day;
@@ -228,12 +227,12 @@ static void test_clock(void **state)
 /* --- arguments and failures --- */
 static void test_arguments(void **state)
 {
-    struct quire_chat_template_params params = QUIRE_CHAT_TEMPLATE_PARAMS_INIT;
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
+    struct quire_chat_template_params params = { .struct_size = sizeof params };
+    struct quire_chat_render_args input = { .struct_size = sizeof input };
     const struct quire_chat_message no_role = { .content = "a" };
     struct quire_error err = QUIRE_ERROR_INIT;
-    quire_chat_template *tmpl = (quire_chat_template *)&params;
-    quire_chat_prompt *prompt = (quire_chat_prompt *)&params;
+    struct quire_chat_template *tmpl = (struct quire_chat_template *)&params;
+    struct quire_chat_prompt *prompt = (struct quire_chat_prompt *)&params;
     size_t n = 7;
     (void)state;
     assert_status(QUIRE_E_INVALID_ARG, quire_chat_template_create(NULL, 0, NULL, &tmpl, &err));
@@ -281,11 +280,11 @@ static void test_arguments(void **state)
 
 static void test_refusal(void **state)
 {
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
+    struct quire_chat_render_args input = { .struct_size = sizeof input };
     struct quire_error err = QUIRE_ERROR_INIT;
-    quire_chat_prompt *prompt;
+    struct quire_chat_prompt *prompt;
     (void)state;
-    quire_chat_template *tmpl =
+    struct quire_chat_template *tmpl =
         parse("a\n{{ raise_exception('Roles must alternate: ' ~ 'é' * 200) }}");
     assert_status(QUIRE_E_INVALID_ARG, quire_chat_template_render(tmpl, &input, &prompt, &err));
     assert_memory_equal(err.msg, "Roles must alternate: \u00e9", 24);
@@ -296,10 +295,10 @@ static void test_refusal(void **state)
 
 static void test_budgets(void **state)
 {
-    struct quire_chat_template_params params = QUIRE_CHAT_TEMPLATE_PARAMS_INIT;
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
-    quire_chat_template *tmpl;
-    quire_chat_prompt *prompt;
+    struct quire_chat_template_params params = { .struct_size = sizeof params };
+    struct quire_chat_render_args input = { .struct_size = sizeof input };
+    struct quire_chat_template *tmpl;
+    struct quire_chat_prompt *prompt;
     (void)state;
     const char *source = "{% for i in range(100) %}{{ 'ten chars.' }}{% endfor %}";
     const struct {
@@ -320,7 +319,7 @@ static void test_budgets(void **state)
         quire_chat_prompt_destroy(prompt);
         quire_chat_template_destroy(tmpl);
     }
-    params = (struct quire_chat_template_params)QUIRE_CHAT_TEMPLATE_PARAMS_INIT;
+    quire_chat_template_params_init(&params, sizeof params);
     params.max_memory_bytes = 10000;
     assert_status(QUIRE_E_LIMIT,
                   quire_chat_template_create(source, QUIRE_NUL_TERMINATED, &params, &tmpl, NULL));
@@ -345,11 +344,11 @@ static const char busy_template[] =
 
 static quire_status render_busy(const struct quire_allocator *a)
 {
-    struct quire_chat_template_params params = QUIRE_CHAT_TEMPLATE_PARAMS_INIT;
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
+    struct quire_chat_template_params params = { .struct_size = sizeof params };
+    struct quire_chat_render_args input = { .struct_size = sizeof input };
     struct quire_error err = QUIRE_ERROR_INIT;
-    quire_chat_template *tmpl;
-    quire_chat_prompt *prompt;
+    struct quire_chat_template *tmpl;
+    struct quire_chat_prompt *prompt;
     params.allocator = a;
     input.messages_json = "[{\"role\":\"user\",\"content\":\" hello there \"},"
                           "{\"role\":\"assistant\",\"content\":\"\u00e9t\u00e9 \\\"q\\\"\"}]";
@@ -394,12 +393,12 @@ static void test_failing_memory(void **state)
 /* Each arena request in turn meets the memory limit, so that failures hit every place and not only chunks. */
 static void test_limited_memory(void **state)
 {
-    struct quire_chat_template_params params = QUIRE_CHAT_TEMPLATE_PARAMS_INIT;
+    struct quire_chat_template_params params = { .struct_size = sizeof params };
     struct fail_alloc f;
     size_t ok = 0, limited = 0;
     (void)state;
     for (size_t limit = 4096; limit < 200000; limit += 4096) {
-        quire_chat_template *tmpl;
+        struct quire_chat_template *tmpl;
         fail_alloc_init(&f, 0, false);
         params.allocator = &f.hooks;
         params.max_memory_bytes = limit;
@@ -416,8 +415,8 @@ static void test_limited_memory(void **state)
 
 /* --- threads --- */
 struct job {
-    const quire_chat_template *tmpl;
-    const struct quire_chat_input *input;
+    const struct quire_chat_template *tmpl;
+    const struct quire_chat_render_args *input;
     const char *expected;
     int wrong;
 };
@@ -426,7 +425,7 @@ static void *render_often(void *arg)
 {
     struct job *job = arg;
     for (int i = 0; i < 50; i++) {
-        quire_chat_prompt *prompt = NULL;
+        struct quire_chat_prompt *prompt = NULL;
         if (quire_chat_template_render(job->tmpl, job->input, &prompt, NULL) != QUIRE_OK ||
             strcmp(quire_chat_prompt_text(prompt, NULL), job->expected) != 0)
             job->wrong++;
@@ -438,14 +437,14 @@ static void *render_often(void *arg)
 static void test_threads(void **state)
 {
     enum { N = 4 };
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
+    struct quire_chat_render_args input = { .struct_size = sizeof input };
     struct job jobs[N];
     pthread_t threads[N];
-    quire_chat_prompt *prompt;
+    struct quire_chat_prompt *prompt;
     (void)state;
     input.messages_json =
         "[{\"role\":\"user\",\"content\":\"hello\"},{\"role\":\"assistant\",\"content\":\"a b\"}]";
-    quire_chat_template *tmpl = parse(busy_template);
+    struct quire_chat_template *tmpl = parse(busy_template);
     assert_status(QUIRE_OK, quire_chat_template_render(tmpl, &input, &prompt, NULL));
     for (int i = 0; i < N; i++) {
         jobs[i] = (struct job){ tmpl, &input, quire_chat_prompt_text(prompt, NULL), 0 };

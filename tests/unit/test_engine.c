@@ -15,10 +15,10 @@ static void test_answer(void **state)
     assert_int_equal(r.done.reason, QUIRE_FINISH_LENGTH);
     assert_false(r.done.context_full);
     assert_int_equal(r.n_tokens, 20);
-    assert_int_equal(r.done.usage.completion_tokens, 20);
-    assert_int_equal(r.done.usage.prompt_done, r.done.usage.prompt_tokens);
-    assert_true(r.done.usage.prompt_tokens > 20 && r.done.usage.prompt_seconds > 0);
-    assert_int_equal(quire_engine_active(e), 0);
+    assert_int_equal(r.done.usage->completion_tokens, 20);
+    assert_int_equal(r.done.usage->prompt_done, r.done.usage->prompt_tokens);
+    assert_true(r.done.usage->prompt_tokens > 20 && r.done.usage->prompt_seconds > 0);
+    assert_int_equal(quire_engine_active_count(e), 0);
     /* the text is what the tokenizer makes of the tokens */
     char text[4096];
     size_t size;
@@ -67,7 +67,7 @@ static void test_same_bits(void **state)
             /* once more, now from the cache */
             ask(e, &p, &again);
             assert_same(&first, &again);
-            assert_int_equal(again.done.usage.cached_tokens, again.done.usage.prompt_tokens - 1);
+            assert_int_equal(again.done.usage->cached_tokens, again.done.usage->prompt_tokens - 1);
             assert_memory_equal(logits, e->logits, n * sizeof *logits);
             quire_engine_close(e);
         }
@@ -106,10 +106,10 @@ static void test_prefix_reuse(void **state)
             struct quire_request_params p = greedy(prompts[i], 30);
             p.flags = QUIRE_REQUEST_IGNORE_EOS;
             ask(e, &p, &kept);
-            reused |= kept.done.usage.cached_tokens > 4;
+            reused |= kept.done.usage->cached_tokens > 4;
             struct quire_engine *fresh = open_model(models[m]);
             ask(fresh, &p, &plain);
-            assert_int_equal(plain.done.usage.cached_tokens, 0);
+            assert_int_equal(plain.done.usage->cached_tokens, 0);
             assert_same(&kept, &plain);
             assert_memory_equal(e->logits, fresh->logits, e->vocab_size * sizeof(float));
             quire_engine_close(fresh);
@@ -120,7 +120,7 @@ static void test_prefix_reuse(void **state)
         ask(e, &p, &r);
         p.flags = QUIRE_REQUEST_NO_REUSE;
         ask(e, &p, &r);
-        assert_int_equal(r.done.usage.cached_tokens, 0);
+        assert_int_equal(r.done.usage->cached_tokens, 0);
         quire_engine_close(e);
     }
 }
@@ -161,13 +161,13 @@ static void test_windows(void **state)
             /* a step back of half the room kept for that, and one too far */
             p.n_tokens = N - 250;
             ask(e, &p, &r);
-            assert_int_equal(r.done.usage.cached_tokens, N - 251);
+            assert_int_equal(r.done.usage->cached_tokens, N - 251);
             p.n_tokens = N;
             ask(e, &p, &r);
             assert_same(&first, &r);
             p.n_tokens = 30;
             ask(e, &p, &r);
-            assert_int_equal(r.done.usage.cached_tokens, 0);
+            assert_int_equal(r.done.usage->cached_tokens, 0);
             quire_engine_close(e);
         }
     }
@@ -180,9 +180,12 @@ static void test_sampling_through_the_engine(void **state)
         skip();
     struct quire_engine *e = open_model("llama-q8_0.gguf");
     struct quire_request_params p = greedy(story, 16);
-    assert_status(QUIRE_OK, quire_engine_sampling_default(e, &p.sampling));
-    p.sampling.temperature = 1;
-    p.sampling.seed = 11;
+    struct quire_sampling_params sampling;
+    quire_sampling_params_init(&sampling, sizeof sampling);
+    assert_status(QUIRE_OK, quire_engine_default_sampling(e, &sampling));
+    sampling.temperature = 1;
+    sampling.seed = 11;
+    p.sampling = &sampling;
     struct result a, b;
     ask(e, &p, &a);
     ask(e, &p, &b);
@@ -195,8 +198,10 @@ static void test_sampling_through_the_engine(void **state)
     p = greedy(story, 1);
     ask(e, &p, &a);
     const struct quire_logit_bias bias = { a.tokens[0], -1.0f / 0.0f };
-    p.sampling.logit_bias = &bias;
-    p.sampling.n_logit_bias = 1;
+    sampling = greedy_sampling;
+    sampling.logit_bias = &bias;
+    sampling.n_logit_bias = 1;
+    p.sampling = &sampling;
     ask(e, &p, &b);
     assert_int_not_equal(a.tokens[0], b.tokens[0]);
     quire_engine_close(e);
@@ -287,7 +292,7 @@ static void test_cancel(void **state)
     /* in the queue: the others do not notice */
     const quire_request_id line[] = { submit(e, &p), submit(e, &p), submit(e, &p) }, a = line[0];
     static struct result results[3];
-    assert_int_equal(quire_engine_active(e), 3);
+    assert_int_equal(quire_engine_active_count(e), 3);
     assert_status(QUIRE_OK, quire_request_cancel(e, line[1]));
     assert_status(QUIRE_OK, quire_request_cancel(e, line[1]));
     finish_all(e, line, 3, results);
@@ -336,7 +341,7 @@ static void test_events(void **state)
     quire_request_id none = 1;
     assert_status(QUIRE_E_AGAIN, quire_engine_submit(e, &p, &none, NULL));
     assert_int_equal(none, 0);
-    while (quire_engine_active(e))
+    while (quire_engine_active_count(e))
         assert_status(QUIRE_OK, quire_engine_step(e, NULL));
     assert_status(QUIRE_E_AGAIN, quire_engine_submit(e, &p, &none, NULL)); /* not polled yet */
     static struct result late[2];
@@ -382,13 +387,13 @@ static void test_messages(void **state)
     /* one BOS, from the template; what the user wrote is no special token */
     const struct quire_tokenizer *t = quire_engine_tokenizer(e);
     const int32_t bos = quire_tokenizer_special(t, QUIRE_SPECIAL_BOS);
-    const uint32_t n = r.done.usage.prompt_tokens;
+    const uint32_t n = r.done.usage->prompt_tokens;
     assert_int_equal(e->sequence.tokens[0], bos);
     for (uint32_t i = 1; i < n; i++)
         assert_false(quire_tokenizer_is_special(t, e->sequence.tokens[i]));
     p.n_messages = 3;
     ask(e, &p, &r); /* the next turn finds the beginning in the cache */
-    assert_true(r.done.usage.cached_tokens > 10);
+    assert_true(r.done.usage->cached_tokens > 10);
     p.n_messages = 0;
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_submit(e, &p, &id, &err));
     quire_engine_close(e);

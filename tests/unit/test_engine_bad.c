@@ -20,7 +20,7 @@ static void test_sizes(void **state)
     const struct quire_request_params p = greedy("x", 1);
     assert_status(QUIRE_E_MISUSE, quire_engine_submit(e, &p, &id, NULL));
     assert_status(QUIRE_OK, quire_engine_step(e, NULL));
-    assert_int_equal(quire_engine_active(e), 0);
+    assert_int_equal(quire_engine_active_count(e), 0);
     struct quire_event ev = { .struct_size = sizeof ev };
     assert_status(QUIRE_OK, quire_engine_poll(e, &ev, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_request_cancel(e, 17));
@@ -85,11 +85,11 @@ static void test_wrong_kind(void **state)
     assert_non_null(strstr(err.msg, "tokenizer"));
 }
 
-static int refuse_to_load(void *user, uint64_t done, uint64_t total)
+static bool refuse_to_load(void *user, uint64_t done, uint64_t total)
 {
     (void)user;
     assert_true(done <= total);
-    return 1;
+    return false;
 }
 
 static void test_cancelled_open(void **state)
@@ -110,8 +110,8 @@ static void test_bad_open(void **state)
     struct quire_engine_params p;
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_engine *e = (void *)1;
-    quire_engine_params_default(&p);
-    quire_engine_params_default(NULL);
+    quire_engine_params_init(&p, sizeof p);
+    quire_engine_params_init(NULL, sizeof *NULL);
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&p, &e, &err));
     assert_null(e);
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(NULL, &e, &err));
@@ -130,11 +130,11 @@ static void test_bad_open(void **state)
     quire_engine_close(NULL);
     assert_null(quire_engine_model(NULL));
     assert_null(quire_engine_tokenizer(NULL));
-    assert_int_equal(quire_engine_active(NULL), 0);
+    assert_int_equal(quire_engine_active_count(NULL), 0);
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_info(NULL, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_step(NULL, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_poll(NULL, NULL, NULL));
-    assert_status(QUIRE_E_INVALID_ARG, quire_engine_sampling_default(NULL, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_default_sampling(NULL, NULL));
     assert_string_equal(quire_finish_reason_name(QUIRE_FINISH_STOP), "stop");
     assert_string_equal(quire_finish_reason_name((enum quire_finish_reason)99), "");
 }
@@ -154,7 +154,7 @@ static void test_bad_submit(void **state)
         assert_status(status, quire_engine_submit(e, &p, &id, &err));                              \
         assert_non_null(strstr(err.msg, word));                                                    \
         assert_int_equal(id, 0);                                                                   \
-        assert_int_equal(quire_engine_active(e), 0);                                               \
+        assert_int_equal(quire_engine_active_count(e), 0);                                         \
         p = good;                                                                                  \
     } while (0)
     p.text = NULL;
@@ -169,11 +169,14 @@ static void test_bad_submit(void **state)
     REFUSED(QUIRE_E_INVALID_ARG, "text_flags");
     p.flags = 1u << 9;
     REFUSED(QUIRE_E_INVALID_ARG, "flags");
-    p.sampling.top_p = 2;
+    struct quire_sampling_params wrong_sampling = greedy_sampling;
+    wrong_sampling.top_p = 2;
+    p.sampling = &wrong_sampling;
     REFUSED(QUIRE_E_INVALID_ARG, "top_p");
-    p.sampling.struct_size = 0;
+    wrong_sampling.struct_size = 0;
+    p.sampling = &wrong_sampling;
     REFUSED(QUIRE_E_MISUSE, "struct_size");
-    p.struct_size++;
+    p.struct_size--;
     REFUSED(QUIRE_E_MISUSE, "struct_size");
     p.n_stop = 1;
     REFUSED(QUIRE_E_INVALID_ARG, "stop");
@@ -209,9 +212,11 @@ static void test_numeric_failure(void **state)
     struct quire_engine *e = open_model("llama-f32.gguf");
     const struct quire_request_params p = greedy("hello", 4);
     struct quire_request_params bad = p;
-    bad.sampling.presence_penalty =
-        -3e38f; /* drives logits out of range once a token was seen twice over */
-    bad.sampling.frequency_penalty = -3e38f;
+    struct quire_sampling_params sampling = greedy_sampling;
+    /* drives logits out of range once a token was seen twice */
+    sampling.presence_penalty = sampling.frequency_penalty = -3e38f;
+    sampling.penalty_last_n = 64;
+    bad.sampling = &sampling;
     struct result r;
     ask(e, &bad, &r);
     assert_int_equal(r.done.reason, QUIRE_FINISH_ERROR);

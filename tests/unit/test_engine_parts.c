@@ -196,7 +196,7 @@ static struct quire_kv_cache *make_pool(uint32_t blocks, uint32_t window, uint32
           .n_blocks = windowed_blocks,
           .sliding_window = window },
     };
-    const struct quire_kv_config config = {
+    const struct quire_kv_params config = {
         .struct_size = sizeof config, .block_size = 16, .groups = groups, .n_groups = window ? 2 : 1
     };
     struct quire_kv_cache *kv;
@@ -222,9 +222,9 @@ static void check_blocks(const struct qr_sequence *s, const uint32_t *total)
         assert_true(g->first <= g->end);
         assert_true((uint64_t)g->end * s->block_size >= s->n_tokens);
         assert_true(g->first <= quire_kv_first_block(s->block_size, g->window, s->n_tokens));
-        assert_int_equal(quire_kv_free_count(s->kv, i) + (g->end - g->first), total[i]);
+        assert_int_equal(quire_kv_free_block_count(s->kv, i) + (g->end - g->first), total[i]);
         for (uint32_t b = g->first; b < g->end; b++)
-            assert_int_equal(quire_kv_owners(s->kv, i, g->table[b]), 1);
+            assert_int_equal(quire_kv_ref_count(s->kv, i, g->table[b]), 1);
     }
 }
 
@@ -246,7 +246,7 @@ static void test_sequence(void **state)
         grow(&s, tokens, N, step);
         check_blocks(&s, total);
         qr_sequence_clear(&s);
-        assert_int_equal(quire_kv_free_count(kv, 1), windowed);
+        assert_int_equal(quire_kv_free_block_count(kv, 1), windowed);
     }
     grow(&s, tokens, 200, STEP);
     assert_true(s.groups[1].first > 0);
@@ -259,7 +259,7 @@ static void test_sequence(void **state)
     grow(&s, tokens, 260, STEP);
     assert_int_equal(qr_sequence_keep_prefix(&s, tokens, 50, 0), 0);
     assert_int_equal(s.n_tokens, 0);
-    assert_int_equal(quire_kv_free_count(kv, 0), total[0]);
+    assert_int_equal(quire_kv_free_block_count(kv, 0), total[0]);
     /* keys of another rotary length are no match */
     grow(&s, tokens, 40, STEP);
     assert_int_equal(qr_sequence_keep_prefix(&s, tokens, 40, 1), 0);
@@ -278,7 +278,7 @@ static void test_sequence_short_pool(void **state)
     assert_status(QUIRE_OK, qr_sequence_reserve(&s, 32, NULL));
     assert_int_not_equal(qr_sequence_reserve(&s, 33, NULL), QUIRE_OK);
     qr_sequence_free(&s);
-    assert_int_equal(quire_kv_free_count(kv, 0), 2);
+    assert_int_equal(quire_kv_free_block_count(kv, 0), 2);
     for (size_t at = 1; at <= 4; at++) {
         struct fail_alloc f;
         fail_alloc_init(&f, at, false);

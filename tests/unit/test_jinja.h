@@ -31,10 +31,10 @@ static inline void jinja_fixed_day(void *user, struct tm *out)
 /* Renders; the text (to be freed) is NULL on failure, which is described in *err. */
 static inline char *jinja_render(const char *source, struct quire_error *err)
 {
-    struct quire_chat_template_params params = QUIRE_CHAT_TEMPLATE_PARAMS_INIT;
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
-    quire_chat_template *tmpl;
-    quire_chat_prompt *prompt;
+    struct quire_chat_template_params params = { .struct_size = sizeof params };
+    struct quire_chat_render_args input = { .struct_size = sizeof input };
+    struct quire_chat_template *tmpl;
+    struct quire_chat_prompt *prompt;
     char *text = NULL;
     params.now = jinja_fixed_day;
     input.messages_json = jinja_messages;

@@ -211,9 +211,9 @@ static void test_damaged_templates(void **state)
 /* --- the caller's JSON --- */
 static quire_status render_json(const char *messages, const char *tools, struct quire_error *err)
 {
-    struct quire_chat_input input = QUIRE_CHAT_INPUT_INIT;
-    quire_chat_template *tmpl;
-    quire_chat_prompt *prompt;
+    struct quire_chat_render_args input = { .struct_size = sizeof input };
+    struct quire_chat_template *tmpl;
+    struct quire_chat_prompt *prompt;
     input.messages_json = messages;
     input.tools_json = tools;
     assert_status(QUIRE_OK, quire_chat_template_create("{{ messages|tojson }}",

@@ -60,7 +60,7 @@ static inline struct quire_kv_cache *kv_make(const struct quire_kv_group_config 
                                              uint32_t n_groups, uint32_t block_size,
                                              const struct quire_allocator *allocator)
 {
-    const struct quire_kv_config c = { .struct_size = sizeof c,
+    const struct quire_kv_params c = { .struct_size = sizeof c,
                                        .block_size = block_size,
                                        .groups = groups,
                                        .n_groups = n_groups,

@@ -26,9 +26,9 @@ static void whole_pool_is_in_order(void **state)
         kv_take(kv, 0, n, b);
         assert_int_equal(b[0], 0);
         assert_true(consecutive(b, n));
-        assert_int_equal(quire_kv_free_count(kv, 0), 0);
-        assert_status(QUIRE_OK, quire_kv_free(kv, 0, b, n, NULL));
-        assert_int_equal(quire_kv_free_count(kv, 0), n);
+        assert_int_equal(quire_kv_free_block_count(kv, 0), 0);
+        assert_status(QUIRE_OK, quire_kv_release(kv, 0, b, n, NULL));
+        assert_int_equal(quire_kv_free_block_count(kv, 0), n);
         quire_kv_destroy(kv);
     }
 }
@@ -56,13 +56,13 @@ static void longest_runs_first(void **state)
     int32_t all[100], b[60];
     kv_take(kv, 0, 100, all);
     /* free runs: 10 .. 12, 20 .. 39, 50 .. 59, 99 */
-    assert_status(QUIRE_OK, quire_kv_free(kv, 0, &all[10], 3, NULL));
-    assert_status(QUIRE_OK, quire_kv_free(kv, 0, &all[20], 20, NULL));
-    assert_status(QUIRE_OK, quire_kv_free(kv, 0, &all[50], 10, NULL));
-    assert_status(QUIRE_OK, quire_kv_free(kv, 0, &all[99], 1, NULL));
+    assert_status(QUIRE_OK, quire_kv_release(kv, 0, &all[10], 3, NULL));
+    assert_status(QUIRE_OK, quire_kv_release(kv, 0, &all[20], 20, NULL));
+    assert_status(QUIRE_OK, quire_kv_release(kv, 0, &all[50], 10, NULL));
+    assert_status(QUIRE_OK, quire_kv_release(kv, 0, &all[99], 1, NULL));
     assert_status(QUIRE_OK, quire_kv_alloc(kv, 0, -1, 20, b, NULL));
     assert_true(b[0] == 20 && consecutive(b, 20));
-    assert_status(QUIRE_OK, quire_kv_free(kv, 0, b, 20, NULL));
+    assert_status(QUIRE_OK, quire_kv_release(kv, 0, b, 20, NULL));
     assert_status(
         QUIRE_OK,
         quire_kv_alloc(kv, 0, 9, 32, b, NULL)); /* 10 .. 12 lies right behind, then the longest */
@@ -72,7 +72,7 @@ static void longest_runs_first(void **state)
     assert_status(QUIRE_OK,
                   quire_kv_alloc(kv, 0, 99, 2, b, NULL)); /* nothing behind the last block */
     assert_true(b[0] == 59 && b[1] == 99);
-    assert_int_equal(quire_kv_free_count(kv, 0), 0);
+    assert_int_equal(quire_kv_free_block_count(kv, 0), 0);
     quire_kv_destroy(kv);
 }
 
@@ -90,7 +90,7 @@ static void same_calls_same_ids(void **state)
             kv_take(kv, 0, m, b + n);
             n += m;
             if (kv_below(3) == 0) {
-                assert_status(QUIRE_OK, quire_kv_free(kv, 0, &b[n - 1], 1, NULL));
+                assert_status(QUIRE_OK, quire_kv_release(kv, 0, &b[n - 1], 1, NULL));
                 n--;
             }
         }
@@ -108,7 +108,7 @@ static void failures_change_nothing(void **state)
     struct quire_kv_cache *kv = pool_of(8);
     int32_t b[9] = { 0 };
     kv_take(kv, 0, 5, b);
-    assert_status(QUIRE_OK, quire_kv_share(kv, 0, &b[1], 1, NULL));
+    assert_status(QUIRE_OK, quire_kv_retain(kv, 0, &b[1], 1, NULL));
     int32_t out[9] = { 77, 77, 77, 77, 77, 77, 77, 77, 77 };
     assert_fails(QUIRE_E_AGAIN, "4 blocks wanted, 3 of 8 are free",
                  quire_kv_alloc(kv, 0, -1, 4, out, &err));
@@ -125,31 +125,31 @@ static void failures_change_nothing(void **state)
     const int32_t twice[] = { b[0], b[1], b[0] }, thrice[] = { b[1], b[1], b[1] },
                   bad[] = { b[0], 8 }, negative[] = { b[0], -1 }, unowned[] = { b[0], 7 };
     assert_fails(QUIRE_E_MISUSE, "blocks[2]: block 0 is free",
-                 quire_kv_free(kv, 0, twice, 3, &err));
-    assert_fails(QUIRE_E_MISUSE, "blocks[2]", quire_kv_free(kv, 0, thrice, 3, &err));
-    assert_fails(QUIRE_E_RANGE, "blocks[1] 8", quire_kv_free(kv, 0, bad, 2, &err));
-    assert_fails(QUIRE_E_RANGE, "blocks[1] -1", quire_kv_free(kv, 0, negative, 2, &err));
-    assert_fails(QUIRE_E_MISUSE, "block 7 is free", quire_kv_free(kv, 0, unowned, 2, &err));
-    assert_fails(QUIRE_E_MISUSE, "block 7 is free", quire_kv_share(kv, 0, unowned, 2, &err));
-    assert_fails(QUIRE_E_RANGE, "blocks[1] 8", quire_kv_share(kv, 0, bad, 2, &err));
-    assert_fails(QUIRE_E_INVALID_ARG, "blocks", quire_kv_free(kv, 0, NULL, 1, &err));
-    assert_fails(QUIRE_E_INVALID_ARG, "blocks", quire_kv_share(kv, 0, NULL, 1, &err));
-    assert_fails(QUIRE_E_INVALID_ARG, "kv", quire_kv_free(NULL, 0, b, 1, &err));
-    assert_fails(QUIRE_E_INVALID_ARG, "group 9", quire_kv_share(kv, 9, b, 1, &err));
+                 quire_kv_release(kv, 0, twice, 3, &err));
+    assert_fails(QUIRE_E_MISUSE, "blocks[2]", quire_kv_release(kv, 0, thrice, 3, &err));
+    assert_fails(QUIRE_E_RANGE, "blocks[1] 8", quire_kv_release(kv, 0, bad, 2, &err));
+    assert_fails(QUIRE_E_RANGE, "blocks[1] -1", quire_kv_release(kv, 0, negative, 2, &err));
+    assert_fails(QUIRE_E_MISUSE, "block 7 is free", quire_kv_release(kv, 0, unowned, 2, &err));
+    assert_fails(QUIRE_E_MISUSE, "block 7 is free", quire_kv_retain(kv, 0, unowned, 2, &err));
+    assert_fails(QUIRE_E_RANGE, "blocks[1] 8", quire_kv_retain(kv, 0, bad, 2, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "blocks", quire_kv_release(kv, 0, NULL, 1, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "blocks", quire_kv_retain(kv, 0, NULL, 1, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "kv", quire_kv_release(NULL, 0, b, 1, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "group 9", quire_kv_retain(kv, 9, b, 1, &err));
     kv->groups[0].owners[b[2]] = UINT32_MAX;
     const int32_t full[] = { b[0], b[2] };
-    assert_fails(QUIRE_E_LIMIT, "blocks[1]", quire_kv_share(kv, 0, full, 2, &err));
+    assert_fails(QUIRE_E_LIMIT, "blocks[1]", quire_kv_retain(kv, 0, full, 2, &err));
     kv->groups[0].owners[b[2]] = 1;
     const uint32_t want[] = { 1, 2, 1, 1, 1, 0, 0, 0 };
     assert_memory_equal(kv->groups[0].owners, want, sizeof want);
-    assert_int_equal(quire_kv_free_count(kv, 0), 3);
-    assert_int_equal(quire_kv_owners(kv, 0, b[1]), 2);
-    assert_int_equal(quire_kv_owners(kv, 0, 8), 0);
-    assert_int_equal(quire_kv_owners(kv, 0, -1), 0);
-    assert_int_equal(quire_kv_owners(kv, 1, 0), 0);
-    assert_int_equal(quire_kv_owners(NULL, 0, 0), 0);
+    assert_int_equal(quire_kv_free_block_count(kv, 0), 3);
+    assert_int_equal(quire_kv_ref_count(kv, 0, b[1]), 2);
+    assert_int_equal(quire_kv_ref_count(kv, 0, 8), 0);
+    assert_int_equal(quire_kv_ref_count(kv, 0, -1), 0);
+    assert_int_equal(quire_kv_ref_count(kv, 1, 0), 0);
+    assert_int_equal(quire_kv_ref_count(NULL, 0, 0), 0);
     assert_status(QUIRE_OK, quire_kv_alloc(kv, 0, -1, 0, NULL, NULL));
-    assert_status(QUIRE_OK, quire_kv_free(kv, 0, NULL, 0, NULL));
+    assert_status(QUIRE_OK, quire_kv_release(kv, 0, NULL, 0, NULL));
     quire_kv_destroy(kv);
 }
 
@@ -161,12 +161,12 @@ static void freed_twice_in_one_call(void **state)
     int32_t b;
     kv_take(kv, 0, 1, &b);
     const int32_t twice[] = { b, b };
-    assert_status(QUIRE_OK, quire_kv_share(kv, 0, twice, 2, NULL));
-    assert_int_equal(quire_kv_owners(kv, 0, b), 3);
-    assert_status(QUIRE_OK, quire_kv_free(kv, 0, twice, 1, NULL));
-    assert_status(QUIRE_OK, quire_kv_free(kv, 0, twice, 2, NULL));
-    assert_int_equal(quire_kv_owners(kv, 0, b), 0);
-    assert_int_equal(quire_kv_free_count(kv, 0), 4);
+    assert_status(QUIRE_OK, quire_kv_retain(kv, 0, twice, 2, NULL));
+    assert_int_equal(quire_kv_ref_count(kv, 0, b), 3);
+    assert_status(QUIRE_OK, quire_kv_release(kv, 0, twice, 1, NULL));
+    assert_status(QUIRE_OK, quire_kv_release(kv, 0, twice, 2, NULL));
+    assert_int_equal(quire_kv_ref_count(kv, 0, b), 0);
+    assert_int_equal(quire_kv_free_block_count(kv, 0), 4);
     quire_kv_destroy(kv);
 }
 
@@ -180,13 +180,13 @@ static void second_changer_is_refused(void **state)
     kv_take(kv, 0, 2, b);
     kv->busy = true;
     assert_fails(QUIRE_E_BUSY, "another call", quire_kv_alloc(kv, 0, -1, 1, b, &err));
-    assert_fails(QUIRE_E_BUSY, "another call", quire_kv_share(kv, 0, b, 1, &err));
-    assert_fails(QUIRE_E_BUSY, "another call", quire_kv_free(kv, 0, b, 1, &err));
+    assert_fails(QUIRE_E_BUSY, "another call", quire_kv_retain(kv, 0, b, 1, &err));
+    assert_fails(QUIRE_E_BUSY, "another call", quire_kv_release(kv, 0, b, 1, &err));
     assert_fails(QUIRE_E_BUSY, "another call", quire_kv_copy(kv, 0, &b[0], &b[1], 1, &err));
-    assert_fails(QUIRE_E_BUSY, "another call", quire_kv_unshare(kv, 0, -1, b, &err));
+    assert_fails(QUIRE_E_BUSY, "another call", quire_kv_make_writable(kv, 0, -1, b, &err));
     assert_fails(QUIRE_E_BUSY, "another call", quire_kv_check_slots(kv, 0, &slot, 1, &err));
     kv->busy = false;
-    assert_status(QUIRE_OK, quire_kv_free(kv, 0, b, 2, NULL));
+    assert_status(QUIRE_OK, quire_kv_release(kv, 0, b, 2, NULL));
     quire_kv_destroy(kv);
 }
 
@@ -223,7 +223,7 @@ static void copies(void **state)
         kv_take(kv, group, 5, b);
         for (int i = 0; i < 5; i++)
             stamp(kv, group, b[i], (uint8_t)(b[i] + 100));
-        assert_status(QUIRE_OK, quire_kv_share(kv, group, &b[0], 1, NULL));
+        assert_status(QUIRE_OK, quire_kv_retain(kv, group, &b[0], 1, NULL));
         const int32_t src[] = { b[0], b[0] }, dst[] = { b[3], b[4] };
         assert_status(QUIRE_OK, quire_kv_copy(kv, group, src, dst, 2, NULL));
         const uint8_t want[] = { 100, 101, 102, 100, 100 };
@@ -263,28 +263,30 @@ static void copy_on_write(void **state)
     kv_take(kv, 0, 2, b);
     stamp(kv, 0, b[0], 9);
     mine = b[0];
-    assert_status(QUIRE_OK, quire_kv_unshare(kv, 0, -1, &mine, NULL)); /* its only owner keeps it */
+    assert_status(QUIRE_OK,
+                  quire_kv_make_writable(kv, 0, -1, &mine, NULL)); /* its only owner keeps it */
     assert_int_equal(mine, b[0]);
-    assert_status(QUIRE_OK, quire_kv_share(kv, 0, &b[0], 1, NULL));
-    assert_status(QUIRE_OK, quire_kv_unshare(kv, 0, -1, &mine, NULL));
+    assert_status(QUIRE_OK, quire_kv_retain(kv, 0, &b[0], 1, NULL));
+    assert_status(QUIRE_OK, quire_kv_make_writable(kv, 0, -1, &mine, NULL));
     assert_int_equal(mine, 2);
     assert_true(stamped(kv, 0, 2, 9));
-    assert_int_equal(quire_kv_owners(kv, 0, b[0]), 1);
-    assert_int_equal(quire_kv_owners(kv, 0, 2), 1);
-    assert_status(QUIRE_OK, quire_kv_share(kv, 0, &b[0], 1, NULL));
+    assert_int_equal(quire_kv_ref_count(kv, 0, b[0]), 1);
+    assert_int_equal(quire_kv_ref_count(kv, 0, 2), 1);
+    assert_status(QUIRE_OK, quire_kv_retain(kv, 0, &b[0], 1, NULL));
     mine = b[0];
-    assert_fails(QUIRE_E_AGAIN, "free", quire_kv_unshare(kv, 0, -1, &mine, &err));
+    assert_fails(QUIRE_E_AGAIN, "free", quire_kv_make_writable(kv, 0, -1, &mine, &err));
     assert_int_equal(mine, b[0]);
-    assert_int_equal(quire_kv_owners(kv, 0, b[0]), 2);
+    assert_int_equal(quire_kv_ref_count(kv, 0, b[0]), 2);
     mine = 3;
-    assert_fails(QUIRE_E_RANGE, "block[0] 3", quire_kv_unshare(kv, 0, -1, &mine, &err));
-    assert_status(QUIRE_OK, quire_kv_free(kv, 0, &b[1], 1, NULL));
+    assert_fails(QUIRE_E_RANGE, "block[0] 3", quire_kv_make_writable(kv, 0, -1, &mine, &err));
+    assert_status(QUIRE_OK, quire_kv_release(kv, 0, &b[1], 1, NULL));
     mine = b[1];
-    assert_fails(QUIRE_E_MISUSE, "free", quire_kv_unshare(kv, 0, -1, &mine, &err));
+    assert_fails(QUIRE_E_MISUSE, "free", quire_kv_make_writable(kv, 0, -1, &mine, &err));
     mine = b[0];
-    assert_fails(QUIRE_E_RANGE, "after", quire_kv_unshare(kv, 0, 3, &mine, &err));
-    assert_fails(QUIRE_E_INVALID_ARG, "block is NULL", quire_kv_unshare(kv, 0, -1, NULL, &err));
-    assert_fails(QUIRE_E_INVALID_ARG, "kv", quire_kv_unshare(NULL, 0, -1, &mine, &err));
+    assert_fails(QUIRE_E_RANGE, "after", quire_kv_make_writable(kv, 0, 3, &mine, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "block is NULL",
+                 quire_kv_make_writable(kv, 0, -1, NULL, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "kv", quire_kv_make_writable(NULL, 0, -1, &mine, &err));
     quire_kv_destroy(kv);
 }
 
@@ -316,7 +318,7 @@ static void check_invariants(const struct quire_kv_cache *kv, const struct walke
                      g->owners[b], is_free);
         n_free += is_free;
     }
-    assert_int_equal(n_free, quire_kv_free_count(kv, 0));
+    assert_int_equal(n_free, quire_kv_free_block_count(kv, 0));
     assert_int_equal(g->free_bits[WALK_BLOCKS / 64] >> WALK_BLOCKS % 64, 0);
 }
 
@@ -327,7 +329,7 @@ static void walk_grow(struct quire_kv_cache *kv, struct walker *s)
         return;
     const quire_status st =
         quire_kv_alloc(kv, 0, s->n ? s->blocks[s->n - 1] : -1, want, s->blocks + s->n, NULL);
-    assert_true(st == QUIRE_OK || (st == QUIRE_E_AGAIN && quire_kv_free_count(kv, 0) < want));
+    assert_true(st == QUIRE_OK || (st == QUIRE_E_AGAIN && quire_kv_free_block_count(kv, 0) < want));
     if (st != QUIRE_OK)
         return;
     for (size_t i = 0; i < want; i++) {
@@ -341,10 +343,10 @@ static void walk_write(struct quire_kv_cache *kv, struct walker *s)
 {
     const size_t i = kv_below((uint32_t)s->n);
     const int64_t slot = (int64_t)s->blocks[i] * 16;
-    const bool shared = quire_kv_owners(kv, 0, s->blocks[i]) > 1;
+    const bool shared = quire_kv_ref_count(kv, 0, s->blocks[i]) > 1;
     assert_int_equal(quire_kv_check_slots(kv, 0, &slot, 1, NULL),
                      shared ? QUIRE_E_MISUSE : QUIRE_OK);
-    if (quire_kv_unshare(kv, 0, i ? s->blocks[i - 1] : -1, &s->blocks[i], NULL) != QUIRE_OK)
+    if (quire_kv_make_writable(kv, 0, i ? s->blocks[i - 1] : -1, &s->blocks[i], NULL) != QUIRE_OK)
         return;
     assert_true(stamped(kv, 0, s->blocks[i], s->contents[i]));
     s->contents[i] = (uint8_t)kv_random();
@@ -361,24 +363,24 @@ static void walk_step(struct quire_kv_cache *kv, struct walker *seqs)
         walk_write(kv, s);
     } else if (what < 70 && !other->n) { /* fork a prefix */
         const size_t n = 1 + kv_below((uint32_t)s->n);
-        assert_status(QUIRE_OK, quire_kv_share(kv, 0, s->blocks, n, NULL));
+        assert_status(QUIRE_OK, quire_kv_retain(kv, 0, s->blocks, n, NULL));
         memcpy(other->blocks, s->blocks, n * sizeof *s->blocks);
         memcpy(other->contents, s->contents, n);
         other->n = n;
     } else if (what < 80) { /* blocks fall out of a window */
         const size_t n = kv_below((uint32_t)s->n + 1);
-        assert_status(QUIRE_OK, quire_kv_free(kv, 0, s->blocks, n, NULL));
+        assert_status(QUIRE_OK, quire_kv_release(kv, 0, s->blocks, n, NULL));
         s->n -= n;
         memmove(s->blocks, s->blocks + n, s->n * sizeof *s->blocks);
         memmove(s->contents, s->contents + n, s->n);
     } else if (what < 90) { /* refused calls */
         int32_t bad[3] = { s->blocks[0], s->blocks[0], (int32_t)kv_below(WALK_BLOCKS) };
-        if (quire_kv_owners(kv, 0, s->blocks[0]) == 1)
-            assert_status(QUIRE_E_MISUSE, quire_kv_free(kv, 0, bad, 3, NULL));
+        if (quire_kv_ref_count(kv, 0, s->blocks[0]) == 1)
+            assert_status(QUIRE_E_MISUSE, quire_kv_release(kv, 0, bad, 3, NULL));
         bad[2] = WALK_BLOCKS;
-        assert_status(QUIRE_E_RANGE, quire_kv_share(kv, 0, bad, 3, NULL));
+        assert_status(QUIRE_E_RANGE, quire_kv_retain(kv, 0, bad, 3, NULL));
     } else {
-        assert_status(QUIRE_OK, quire_kv_free(kv, 0, s->blocks, s->n, NULL));
+        assert_status(QUIRE_OK, quire_kv_release(kv, 0, s->blocks, s->n, NULL));
         s->n = 0;
     }
 }
@@ -401,8 +403,8 @@ static void random_walk(void **state)
     }
     assert_int_equal(f.calls, 2);
     for (int s = 0; s < MAX_SEQS; s++)
-        assert_status(QUIRE_OK, quire_kv_free(kv, 0, seqs[s].blocks, seqs[s].n, NULL));
-    assert_int_equal(quire_kv_free_count(kv, 0), WALK_BLOCKS);
+        assert_status(QUIRE_OK, quire_kv_release(kv, 0, seqs[s].blocks, seqs[s].n, NULL));
+    assert_int_equal(quire_kv_free_block_count(kv, 0), WALK_BLOCKS);
     quire_kv_destroy(kv);
     assert_int_equal(f.live_bytes, 0);
 }

@@ -8,9 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct quire_kv_config config_of(const struct quire_kv_group_config *groups, uint32_t n)
+static struct quire_kv_params config_of(const struct quire_kv_group_config *groups, uint32_t n)
 {
-    return (struct quire_kv_config){ .struct_size = sizeof(struct quire_kv_config),
+    return (struct quire_kv_params){ .struct_size = sizeof(struct quire_kv_params),
                                      .groups = groups,
                                      .n_groups = n };
 }
@@ -29,7 +29,7 @@ static void sizes_are_exact(void **state)
             groups[g].n_layers = 1 + kv_below(4);
             groups[g].n_kv_heads = 1 + kv_below(4);
         }
-        struct quire_kv_config c = config_of(groups, n);
+        struct quire_kv_params c = config_of(groups, n);
         c.block_size = 16 * (1 + kv_below(8));
         struct quire_kv_memory m = { .struct_size = sizeof m };
         assert_status(QUIRE_OK, quire_kv_bytes(&c, &m, NULL));
@@ -54,7 +54,7 @@ static void pool_size_by_hand(void **state)
     struct quire_kv_group_config g = kv_group(QUIRE_KV_BF16, 128, 10);
     g.n_layers = 3;
     g.n_kv_heads = 5;
-    struct quire_kv_config c = config_of(&g, 1);
+    struct quire_kv_params c = config_of(&g, 1);
     struct quire_kv_memory m = { .struct_size = sizeof m };
     assert_status(QUIRE_OK, quire_kv_bytes(&c, &m, NULL));
     assert_int_equal(m.pool, 10 * 3 * 5 * (16384 + 16384));
@@ -75,7 +75,7 @@ static void allocation_failures(void **state)
         for (size_t at = 1; at <= 3; at++) {
             struct fail_alloc f;
             fail_alloc_init(&f, at, forever);
-            struct quire_kv_config c = config_of(&g, 1);
+            struct quire_kv_params c = config_of(&g, 1);
             c.allocator = &f.hooks;
             struct quire_kv_cache *kv = (void *)1;
             struct quire_error err = QUIRE_ERROR_INIT;
@@ -97,7 +97,7 @@ static void allocation_failures(void **state)
         struct quire_kv_group_config g_ = good, both_[2] = { good };                               \
         g_.field = value;                                                                          \
         both_[1] = g_;                                                                             \
-        const struct quire_kv_config c_ = config_of(both_, 2);                                     \
+        const struct quire_kv_params c_ = config_of(both_, 2);                                     \
         struct quire_kv_cache *kv_ = (void *)1;                                                    \
         struct quire_kv_memory m_ = { .struct_size = sizeof m_ };                                  \
         assert_fails(code, text, quire_kv_create(&c_, &kv_, &err));                                \
@@ -130,12 +130,12 @@ static void bad_groups(void **state)
     BAD_GROUP(n_k_scales, 3, QUIRE_E_INVALID_ARG, "groups[1].n_k_scales");
     struct quire_kv_group_config huge = kv_group(QUIRE_KV_F32, 1024, INT32_MAX);
     huge.n_layers = huge.n_kv_heads = 65535;
-    const struct quire_kv_config c = config_of(&huge, 1);
+    const struct quire_kv_params c = config_of(&huge, 1);
     struct quire_kv_memory m = { .struct_size = sizeof m };
     assert_fails(QUIRE_E_LIMIT, "groups[0]", quire_kv_bytes(&c, &m, &err));
     huge.n_layers = 1; /* fits in size_t, but no object can be that large */
     huge.n_kv_heads = 9;
-    struct quire_kv_config wide = config_of(&huge, 1);
+    struct quire_kv_params wide = config_of(&huge, 1);
     wide.block_size = 65536;
     assert_fails(QUIRE_E_LIMIT, "groups[0]", quire_kv_bytes(&wide, &m, &err));
     for (size_t i = 0; i + 1 < COUNT(scales); i++) {
@@ -143,7 +143,7 @@ static void bad_groups(void **state)
         g.n_k_scales = g.n_v_scales = 1;
         g.k_scale = &scales[0];
         g.v_scale = &scales[i];
-        const struct quire_kv_config one = config_of(&g, 1);
+        const struct quire_kv_params one = config_of(&g, 1);
         if (i == 0 || i == 6)
             assert_status(QUIRE_OK, quire_kv_bytes(&one, &m, NULL));
         else
@@ -156,7 +156,7 @@ static void bad_configs(void **state)
 {
     (void)state;
     const struct quire_kv_group_config g = kv_group(QUIRE_KV_BF16, 64, 4);
-    const struct quire_kv_config good = config_of(&g, 1);
+    const struct quire_kv_params good = config_of(&g, 1);
     struct quire_kv_cache *kv;
     struct quire_kv_memory m = { .struct_size = sizeof m };
     assert_fails(QUIRE_E_INVALID_ARG, "config", quire_kv_create(NULL, &kv, &err));
@@ -165,7 +165,7 @@ static void bad_configs(void **state)
     assert_fails(QUIRE_E_INVALID_ARG, "out", quire_kv_bytes(&good, NULL, &err));
     m.struct_size = 4;
     assert_fails(QUIRE_E_MISUSE, "out.struct_size", quire_kv_bytes(&good, &m, &err));
-    struct quire_kv_config c = good;
+    struct quire_kv_params c = good;
     c.struct_size--;
     assert_fails(QUIRE_E_MISUSE, "struct_size", quire_kv_create(&c, &kv, &err));
     c.struct_size += 2;
@@ -211,9 +211,9 @@ static void getters(void **state)
     struct quire_kv_cache *kv = kv_make(g, 2, 0, NULL);
     assert_int_equal(quire_kv_group_count(kv), 2);
     assert_int_equal(quire_kv_block_size(kv), 64);
-    assert_int_equal(quire_kv_free_count(kv, 0), 4);
-    assert_int_equal(quire_kv_free_count(kv, 1), 9);
-    assert_int_equal(quire_kv_free_count(kv, 2), 0);
+    assert_int_equal(quire_kv_free_block_count(kv, 0), 4);
+    assert_int_equal(quire_kv_free_block_count(kv, 1), 9);
+    assert_int_equal(quire_kv_free_block_count(kv, 2), 0);
     struct quire_kv_group_config out;
     assert_status(QUIRE_OK, quire_kv_group_get(kv, 0, &out, NULL));
     assert_int_equal(out.v_head_size, 48);
@@ -275,7 +275,7 @@ static void pages_come_on_first_use(void **state)
 {
     (void)state;
     const struct quire_kv_group_config g = kv_group(QUIRE_KV_BF16, 128, 1024); /* 128 MiB */
-    struct quire_kv_config c = config_of(&g, 1);
+    struct quire_kv_params c = config_of(&g, 1);
     struct quire_kv_cache *kv;
     assert_status(QUIRE_OK, quire_kv_create(&c, &kv, NULL));
     assert_int_equal((uintptr_t)kv->pool % (2 << 20), 0);
@@ -294,7 +294,7 @@ static void pages_come_on_first_use(void **state)
 static int lock_once(void)
 {
     const struct quire_kv_group_config g = kv_group(QUIRE_KV_BF16, 128, 64);
-    struct quire_kv_config c = config_of(&g, 1);
+    struct quire_kv_params c = config_of(&g, 1);
     struct fail_alloc f;
     fail_alloc_init(&f, 0, false);
     c.flags = QUIRE_KV_LOCK;

@@ -43,7 +43,7 @@ static uint32_t window_of(const struct shape *s, uint32_t group) { return group 
 static struct quire_attention_config config_of(const struct shape *s, uint32_t group)
 {
     struct quire_attention_config c;
-    quire_attention_config_default(&c, HEADS, KV_HEADS, s->head_size);
+    quire_attention_config_init(&c, sizeof c, HEADS, KV_HEADS, s->head_size);
     if (group)
         c.window_left = (int32_t)s->window - 1;
     return c;
@@ -113,11 +113,11 @@ static void free_unseen(struct host *h)
         if (first <= old)
             continue;
         int32_t others[MAX_BLOCKS];
-        assert_status(QUIRE_OK, quire_kv_free(h->kv, g, &h->table[g][old], first - old, NULL));
-        const uint32_t n = (uint32_t)quire_kv_free_count(h->kv, g);
+        assert_status(QUIRE_OK, quire_kv_release(h->kv, g, &h->table[g][old], first - old, NULL));
+        const uint32_t n = (uint32_t)quire_kv_free_block_count(h->kv, g);
         kv_take(h->kv, g, n, others);
         poison(h, g, others, n);
-        assert_status(QUIRE_OK, quire_kv_free(h->kv, g, others, n, NULL));
+        assert_status(QUIRE_OK, quire_kv_release(h->kv, g, others, n, NULL));
         h->first[g] = first;
     }
 }
@@ -138,13 +138,13 @@ static void write_tokens(struct host *h, uint32_t group, uint32_t layer, uint32_
 {
     const uint32_t bs = h->shape->block_size, d = h->shape->head_size;
     int64_t slots[MAX_LEN];
-    const struct quire_kv_slot_map map = { .struct_size = sizeof map,
-                                           .block_size = bs,
-                                           .block_table = h->table[group] + h->first[group],
-                                           .n_entries = h->n_blocks - h->first[group],
-                                           .first_block = h->first[group],
-                                           .first_pos = h->len,
-                                           .n_tokens = n };
+    const struct quire_kv_slot_args map = { .struct_size = sizeof map,
+                                            .block_size = bs,
+                                            .block_table = h->table[group] + h->first[group],
+                                            .n_entries = h->n_blocks - h->first[group],
+                                            .first_block = h->first[group],
+                                            .first_pos = h->len,
+                                            .n_tokens = n };
     assert_status(QUIRE_OK, quire_kv_map_slots(&map, slots, NULL));
     const struct quire_kv_write_args w = { .struct_size = sizeof w,
                                            .group = group,
@@ -171,7 +171,7 @@ static void build(struct host *h, uint32_t n)
             .first_block = &h->first[g],
         };
     const struct quire_attention_batch b = { .struct_size = sizeof b,
-                                             .num_seqs = 1,
+                                             .n_seqs = 1,
                                              .query_start_loc = starts,
                                              .seq_lens = &len,
                                              .n_groups = GROUPS,
@@ -322,11 +322,11 @@ static uint32_t reuse(struct host *h, uint32_t n_same)
         groups[g] =
             (struct quire_kv_prefix_group){ window_of(h->shape, g), 0, h->n_blocks, held[g] };
     }
-    const struct quire_kv_prefix p = { .struct_size = sizeof p,
-                                       .block_size = h->shape->block_size,
-                                       .n_tokens = n_same,
-                                       .groups = groups,
-                                       .n_groups = GROUPS };
+    const struct quire_kv_prefix_args p = { .struct_size = sizeof p,
+                                            .block_size = h->shape->block_size,
+                                            .n_tokens = n_same,
+                                            .groups = groups,
+                                            .n_groups = GROUPS };
     uint32_t n;
     assert_status(QUIRE_OK, quire_kv_prefix_hit(&p, &n, NULL));
     const uint32_t bs = h->shape->block_size, end = (n + bs - 1) / bs;
@@ -335,9 +335,10 @@ static uint32_t reuse(struct host *h, uint32_t n_same)
         if (h->first[g] > end)
             h->first[g] = end;
         const uint32_t shared = end - h->first[g];
-        assert_status(QUIRE_OK, quire_kv_share(h->kv, g, &h->table[g][h->first[g]], shared, NULL));
+        assert_status(QUIRE_OK, quire_kv_retain(h->kv, g, &h->table[g][h->first[g]], shared, NULL));
         if (shared && n % bs) /* the next token goes into a block that is not ours alone */
-            assert_status(QUIRE_OK, quire_kv_unshare(h->kv, g, -1, &h->table[g][end - 1], NULL));
+            assert_status(QUIRE_OK,
+                          quire_kv_make_writable(h->kv, g, -1, &h->table[g][end - 1], NULL));
     }
     h->n_blocks = end;
     h->len = n;

@@ -212,7 +212,7 @@ static void memory_is_that_of_keys(void **state)
 {
     (void)state;
     struct quire_kv_group_config g = latent_group(QUIRE_KV_BF16, 576, 512);
-    const struct quire_kv_config c = { .struct_size = sizeof c, .groups = &g, .n_groups = 1 };
+    const struct quire_kv_params c = { .struct_size = sizeof c, .groups = &g, .n_groups = 1 };
     struct quire_kv_memory m = { .struct_size = sizeof m };
     assert_status(QUIRE_OK, quire_kv_bytes(&c, &m, NULL));
     assert_int_equal(m.pool, 2 * BLOCKS * 64 * 576 * 2);
@@ -223,7 +223,7 @@ static void bad_configurations(void **state)
     (void)state;
     const struct quire_kv_group_config ok = latent_group(QUIRE_KV_BF16, 64, 48);
     struct quire_kv_group_config g;
-    const struct quire_kv_config c = { .struct_size = sizeof c, .groups = &g, .n_groups = 1 };
+    const struct quire_kv_params c = { .struct_size = sizeof c, .groups = &g, .n_groups = 1 };
     struct quire_kv_memory m = { .struct_size = sizeof m };
     const float scale = 1;
 #define REFUSES(field, value, text)                                                                \

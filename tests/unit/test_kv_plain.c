@@ -345,7 +345,7 @@ static void bad_arguments(void **state)
     struct quire_kv_cache *kv = kv_make(&g, 1, 16, NULL);
     int32_t b[3];
     kv_take(kv, 0, 3, b);
-    assert_status(QUIRE_OK, quire_kv_share(kv, 0, &b[2], 1, NULL));
+    assert_status(QUIRE_OK, quire_kv_retain(kv, 0, &b[2], 1, NULL));
     memset(kv->pool, 0xa5, kv->pool_bytes);
     static float tensor[2 * 2 * 16 * 2 * 8];
     memset(tensor, 0x11, sizeof tensor);

@@ -20,7 +20,7 @@ static bool serves(const struct quire_kv_prefix_group *g, uint32_t bs, uint32_t 
     return true;
 }
 
-static uint32_t longest(const struct quire_kv_prefix *p)
+static uint32_t longest(const struct quire_kv_prefix_args *p)
 {
     for (uint32_t n = p->n_tokens; n > 0; n--) {
         bool all = !p->multiple_of || n % p->multiple_of == 0;
@@ -41,12 +41,12 @@ static void by_definition(void **state)
         struct quire_kv_prefix_group groups[MAX_GROUPS];
         int32_t blocks[MAX_GROUPS][MAX_BLOCKS];
         const uint32_t bs = 1 + kv_below(20), holes = kv_below(12);
-        struct quire_kv_prefix p = { .struct_size = sizeof p,
-                                     .block_size = bs,
-                                     .groups = groups,
-                                     .n_groups = kv_below(MAX_GROUPS + 1),
-                                     .n_tokens = kv_below(bs * MAX_BLOCKS + 1),
-                                     .multiple_of = kv_below(3) ? 0 : 1 + kv_below(2 * bs) };
+        struct quire_kv_prefix_args p = { .struct_size = sizeof p,
+                                          .block_size = bs,
+                                          .groups = groups,
+                                          .n_groups = kv_below(MAX_GROUPS + 1),
+                                          .n_tokens = kv_below(bs * MAX_BLOCKS + 1),
+                                          .multiple_of = kv_below(3) ? 0 : 1 + kv_below(2 * bs) };
         if (kv_below(4) == 0)
             p.multiple_of = bs;
         for (uint32_t g = 0; g < p.n_groups; g++) {
@@ -74,7 +74,7 @@ static void examples(void **state)
     (void)state;
     const int32_t all[] = { 7, 3, 5, 0 }, hole[] = { 7, -1, 5, 0 };
     struct quire_kv_prefix_group groups[2] = { { 0, 0, 4, all }, { 5, 0, 4, hole } };
-    struct quire_kv_prefix p = {
+    struct quire_kv_prefix_args p = {
         .struct_size = sizeof p, .block_size = 4, .groups = groups, .n_groups = 2, .n_tokens = 15
     };
     uint32_t n;
@@ -112,10 +112,10 @@ static void bad_arguments(void **state)
 {
     (void)state;
     const struct quire_kv_prefix_group group = { 0, 0, 4, NULL };
-    const struct quire_kv_prefix good = {
+    const struct quire_kv_prefix_args good = {
         .struct_size = sizeof good, .block_size = 16, .groups = &group, .n_groups = 1, .n_tokens = 9
     };
-    struct quire_kv_prefix p = good;
+    struct quire_kv_prefix_args p = good;
     uint32_t n = 77;
     assert_fails(QUIRE_E_INVALID_ARG, "prefix is NULL", quire_kv_prefix_hit(NULL, &n, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "n_tokens is NULL", quire_kv_prefix_hit(&p, NULL, &err));

@@ -173,7 +173,7 @@ static void layers_may_share_keys(void **state)
     }
     write_rows(kv, 0, values, slots, N);
     struct quire_attention_config full, windowed;
-    quire_attention_config_default(&full, 1, 1, D);
+    quire_attention_config_init(&full, sizeof full, 1, 1, D);
     windowed = full;
     windowed.window_left = 3;
     const struct quire_plan_group groups[] = { { &full, 0, 0 },
@@ -192,7 +192,7 @@ static void layers_may_share_keys(void **state)
     const int32_t table[] = { 0, 1 }, starts[] = { 0, 1 }, lens[] = { N };
     const struct quire_attention_batch_group tables = { .block_table = table, .max_blocks = 2 };
     const struct quire_attention_batch batch = { .struct_size = sizeof batch,
-                                                 .num_seqs = 1,
+                                                 .n_seqs = 1,
                                                  .query_start_loc = starts,
                                                  .seq_lens = lens,
                                                  .n_groups = 1,

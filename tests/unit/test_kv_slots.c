@@ -3,14 +3,14 @@
 #include "kv/pool.h"
 #include "test_kv.h"
 
-static struct quire_kv_slot_map map_of(uint32_t block_size, const int32_t *table, size_t n,
-                                       size_t n_tokens)
+static struct quire_kv_slot_args map_of(uint32_t block_size, const int32_t *table, size_t n,
+                                        size_t n_tokens)
 {
-    return (struct quire_kv_slot_map){ .struct_size = sizeof(struct quire_kv_slot_map),
-                                       .block_size = block_size,
-                                       .block_table = table,
-                                       .n_entries = n,
-                                       .n_tokens = n_tokens };
+    return (struct quire_kv_slot_args){ .struct_size = sizeof(struct quire_kv_slot_args),
+                                        .block_size = block_size,
+                                        .block_table = table,
+                                        .n_entries = n,
+                                        .n_tokens = n_tokens };
 }
 
 /* Prompt 10, window 8, block size 4: block 0 is reused as a ring. */
@@ -18,7 +18,7 @@ static void ring_example(void **state)
 {
     (void)state;
     const int32_t table[] = { 0, 1, 0 };
-    struct quire_kv_slot_map m = map_of(4, table, 3, 10);
+    struct quire_kv_slot_args m = map_of(4, table, 3, 10);
     m.window = 8;
     int64_t slots[10];
     const int64_t want[] = { -1, -1, 2, 3, 4, 5, 6, 7, 0, 1 };
@@ -32,7 +32,7 @@ static void window_of_a_chunk(void **state)
 {
     (void)state;
     const int32_t table[] = { 7, 3, 5, 1 };
-    struct quire_kv_slot_map m = map_of(4, table, 4, 6);
+    struct quire_kv_slot_args m = map_of(4, table, 4, 6);
     m.window = 8;
     m.first_pos = 8; /* positions 8 .. 13, seq_len 14, window from 6 */
     int64_t slots[6];
@@ -54,7 +54,7 @@ static void any_block_size_and_offset(void **state)
         for (size_t j = 0; j < COUNT(table); j++)
             table[j] = (int32_t)kv_below(1u << 31);
         const uint32_t bs = 1 + kv_below(20), first_block = kv_below(100);
-        struct quire_kv_slot_map m = map_of(bs, table, COUNT(table), 0);
+        struct quire_kv_slot_args m = map_of(bs, table, COUNT(table), 0);
         m.first_block = first_block;
         m.first_pos = first_block * bs + kv_below(bs * 10);
         m.n_tokens = kv_below(bs * 10);
@@ -70,7 +70,7 @@ static void only_entries_in_use_are_read(void **state)
 {
     (void)state;
     const int32_t table[] = { -9, -9, 2, -9 };
-    struct quire_kv_slot_map m = map_of(16, table, 4, 3);
+    struct quire_kv_slot_args m = map_of(16, table, 4, 3);
     m.first_pos = 40;
     int64_t slots[3];
     assert_status(QUIRE_OK, quire_kv_map_slots(&m, slots, NULL));
@@ -87,10 +87,10 @@ static void bad_maps(void **state)
 {
     (void)state;
     const int32_t table[] = { 0, 1, 5, -1 };
-    const struct quire_kv_slot_map good = map_of(16, table, 2, 32);
+    const struct quire_kv_slot_args good = map_of(16, table, 2, 32);
     int64_t slots[64];
     memset(slots, 0x5a, sizeof slots);
-    struct quire_kv_slot_map m = good;
+    struct quire_kv_slot_args m = good;
     assert_fails(QUIRE_E_INVALID_ARG, "map", quire_kv_map_slots(NULL, slots, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "slots", quire_kv_map_slots(&m, NULL, &err));
     m.struct_size = 0;
@@ -152,7 +152,7 @@ static void check_slots(void **state)
     struct quire_kv_cache *kv = kv_make(g, 2, 16, NULL);
     int32_t b[4];
     kv_take(kv, 0, 3, b); /* 0, 1, 2 */
-    assert_status(QUIRE_OK, quire_kv_share(kv, 0, &b[1], 1, NULL));
+    assert_status(QUIRE_OK, quire_kv_retain(kv, 0, &b[1], 1, NULL));
     const int64_t good[] = { 0, -1, 15, 47, -1, 32 };
     for (int i = 0; i < 3; i++)
         assert_status(QUIRE_OK, quire_kv_check_slots(kv, 0, good, COUNT(good), NULL));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_kv_threads.c - a write shared by a team: same bytes as alone, one writer per cache line. */
+#include "base/team.h"
 #include "kv/pool.h"
 #include "test_kv.h"
 

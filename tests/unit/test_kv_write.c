@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_kv_write.c - rows in and out: dtypes, shapes, strides, bad arguments. */
 #include "test_kv_write.h"
+#include "base/team.h"
 #include "kv/rows.h"
 
 static const uint32_t BLOCK_SIZES[] = { 16, 32, 48, 64, 128 };
@@ -139,7 +140,7 @@ static struct quire_threads *busy_threads;
 static struct quire_kv_cache *busy_kv;
 static void write_inside_a_run(void *arg, const struct quire_team *team)
 {
-    if (team->rank == 0)
+    if (quire_team_rank(team) == 0)
         assert_fails(QUIRE_E_BUSY, "threads", quire_kv_write(busy_kv, arg, busy_threads, &err));
 }
 
@@ -184,7 +185,7 @@ static void all_or_nothing(void **state)
     struct quire_kv_cache *kv = kv_make(&g, 1, 16, NULL);
     int32_t b[3];
     kv_take(kv, 0, 3, b);
-    assert_status(QUIRE_OK, quire_kv_share(kv, 0, &b[1], 1, NULL));
+    assert_status(QUIRE_OK, quire_kv_retain(kv, 0, &b[1], 1, NULL));
     memset(kv->pool, 0xa5, kv->pool_bytes);
     random_rows(&in);
     const int64_t good[] = { 0, 1, 32 }, twice[] = { 0, 1, 0 }, shared[] = { 0, 1, 16 },
@@ -289,7 +290,7 @@ static void bad_reads(void **state)
     r.n_tokens = 0;
     r.slots = NULL;
     assert_status(QUIRE_OK, quire_kv_read(kv, &r, NULL));
-    assert_status(QUIRE_OK, quire_kv_share(kv, 0, b, 2, NULL));
+    assert_status(QUIRE_OK, quire_kv_retain(kv, 0, b, 2, NULL));
     assert_status(QUIRE_OK, quire_kv_read(kv, &ok, NULL)); /* repeats and shared blocks are fine */
     quire_kv_destroy(kv);
 }

@@ -82,7 +82,7 @@ static void put_tiny(struct image *m, const struct change *c)
     }
 }
 
-static void warn(void *user, quire_log_level level, quire_status code, const char *msg)
+static void warn(void *user, enum quire_log_level level, quire_status code, const char *msg)
 {
     (void)code;
     if (level == QUIRE_LOG_WARN)
@@ -187,12 +187,12 @@ static void test_reads(void **state)
     drop(&m);
 }
 
-static int stop_at_half(void *user, uint64_t done, uint64_t total)
+static bool stop_at_half(void *user, uint64_t done, uint64_t total)
 {
     uint64_t *last = user;
     assert_true(done > *last && done <= total);
     *last = done;
-    return done * 2 > total;
+    return done * 2 <= total;
 }
 
 static void test_progress_and_cancel(void **state)

@@ -10,7 +10,7 @@ enum { MAX_V = 512 };
 static struct quire_sampling_params plain(void)
 {
     struct quire_sampling_params p;
-    quire_sampling_params_default(&p);
+    quire_sampling_params_init(&p, sizeof p);
     p.temperature = 1;
     p.top_k = 0;
     p.top_p = 1;
@@ -24,10 +24,10 @@ static quire_status choose(uint32_t n, const float *logits, const struct quire_s
 {
     struct quire_sampler *s;
     assert_status(QUIRE_OK, quire_sampler_create(n, NULL, &s, NULL));
-    const struct quire_sampling_step step = {
+    const struct quire_sample_args step = {
         sizeof step, logits, history, n_history, stream, index
     };
-    const quire_status status = quire_sampler_choose(s, p, &step, token, err);
+    const quire_status status = quire_sampler_sample(s, p, &step, token, err);
     quire_sampler_destroy(s);
     return status;
 }
@@ -126,9 +126,9 @@ static void check_distribution(uint32_t n, const struct quire_sampling_params *p
     struct quire_sampler *s;
     assert_status(QUIRE_OK, quire_sampler_create(n, NULL, &s, NULL));
     for (uint64_t i = 0; i < DRAWS; i++) {
-        const struct quire_sampling_step step = { sizeof step, logits, NULL, 0, 0, i };
+        const struct quire_sample_args step = { sizeof step, logits, NULL, 0, 0, i };
         int32_t token;
-        assert_status(QUIRE_OK, quire_sampler_choose(s, p, &step, &token, NULL));
+        assert_status(QUIRE_OK, quire_sampler_sample(s, p, &step, &token, NULL));
         assert_true(token >= 0 && (uint32_t)token < n);
         seen[token]++;
     }
@@ -382,21 +382,21 @@ static void test_bad_calls(void **state)
     const size_t calls = f.calls;
     const struct quire_sampling_params p = plain();
     const float logits[] = { 1, 2, 3, 4 };
-    struct quire_sampling_step step = { sizeof step, logits, NULL, 0, 0, 0 };
+    struct quire_sample_args step = { sizeof step, logits, NULL, 0, 0, 0 };
     int32_t token;
-    assert_status(QUIRE_OK, quire_sampler_choose(s, &p, &step, &token, NULL));
+    assert_status(QUIRE_OK, quire_sampler_sample(s, &p, &step, &token, NULL));
     assert_int_equal(f.calls, calls); /* choosing allocates nothing */
-    assert_status(QUIRE_E_INVALID_ARG, quire_sampler_choose(NULL, &p, &step, &token, NULL));
-    assert_status(QUIRE_E_INVALID_ARG, quire_sampler_choose(s, NULL, &step, &token, NULL));
-    assert_status(QUIRE_E_INVALID_ARG, quire_sampler_choose(s, &p, NULL, &token, NULL));
-    assert_status(QUIRE_E_INVALID_ARG, quire_sampler_choose(s, &p, &step, NULL, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_sampler_sample(NULL, &p, &step, &token, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_sampler_sample(s, NULL, &step, &token, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_sampler_sample(s, &p, NULL, &token, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_sampler_sample(s, &p, &step, NULL, NULL));
     step.n_history = 1;
-    assert_status(QUIRE_E_INVALID_ARG, quire_sampler_choose(s, &p, &step, &token, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_sampler_sample(s, &p, &step, &token, NULL));
     step.n_history = 0;
     step.logits = NULL;
-    assert_status(QUIRE_E_INVALID_ARG, quire_sampler_choose(s, &p, &step, &token, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_sampler_sample(s, &p, &step, &token, NULL));
     step.struct_size = 3;
-    assert_status(QUIRE_E_MISUSE, quire_sampler_choose(s, &p, &step, &token, NULL));
+    assert_status(QUIRE_E_MISUSE, quire_sampler_sample(s, &p, &step, &token, NULL));
     quire_sampler_destroy(s);
     quire_sampler_destroy(NULL);
     assert_int_equal(f.live_count, 0);

@@ -314,7 +314,7 @@ static void arguments(void **state)
     assert_int_equal(ids[0], 'a');
     assert_int_equal(ids[2], -7);
     assert_status(QUIRE_OK, quire_tokenizer_encode(t, "abc", 3, 0, ids, 3, &n, NULL));
-    assert_int_equal(quire_tokenizer_n_vocab(NULL), 0);
+    assert_int_equal(quire_tokenizer_vocab_size(NULL), 0);
     size_t size = 9;
     static const int32_t wrong[] = { -1, 256, INT32_MIN, INT32_MAX };
     for (size_t i = 0; i < 4; i++) {

@@ -235,7 +235,7 @@ static void gguf_memory(void **state)
     struct image m;
     struct fail_alloc f;
     struct quire_error err = QUIRE_ERROR_INIT;
-    struct quire_tokenizer_options o = QUIRE_TOKENIZER_OPTIONS_INIT;
+    struct quire_tokenizer_params o = { .struct_size = sizeof o };
     struct quire_tokenizer *t;
     const struct gguf_vocab g = { "llama",     "default",   QR_GGUF_STRING,
                                   QR_GGUF_I32, QR_GGUF_F32, 20,
@@ -251,7 +251,7 @@ static void gguf_memory(void **state)
     assert_status(QUIRE_OK, qr_tokenizer_open_gguf_memory(m.data, m.size, &o, &t, &err));
     drop(&m);                             /* the tokenizer does not refer to the image */
     assert_ids(encode(t, "t5", 0), 0, 5); /* the prepended space is unknown */
-    assert_int_equal(quire_tokenizer_n_vocab(t), 20);
+    assert_int_equal(quire_tokenizer_vocab_size(t), 20);
     assert_int_equal(quire_tokenizer_special(t, QUIRE_SPECIAL_EOS), 7);
     quire_tokenizer_close(t);
     assert_int_equal(f.live_count, 0);
@@ -351,7 +351,7 @@ static void sentencepiece_files(void **state)
         assert_int_equal(pwrite(fd, copy, size, 0), (ssize_t)size);
         struct fail_alloc f;
         fail_alloc_init(&f, 0, false);
-        struct quire_tokenizer_options o = QUIRE_TOKENIZER_OPTIONS_INIT;
+        struct quire_tokenizer_params o = { .struct_size = sizeof o };
         o.allocator = &f.hooks;
         struct quire_tokenizer *t;
         struct quire_error err = QUIRE_ERROR_INIT;
@@ -380,7 +380,7 @@ static void paths(void **state)
     assert_status(QUIRE_E_INVALID_ARG, quire_tokenizer_open("x", NULL, NULL, &err));
     assert_status(QUIRE_E_IO, quire_tokenizer_open("/proc", NULL, &t, &err));
     assert_status(QUIRE_E_IO, quire_tokenizer_open("/dev/null", NULL, &t, &err));
-    struct quire_tokenizer_options o = QUIRE_TOKENIZER_OPTIONS_INIT;
+    struct quire_tokenizer_params o = { .struct_size = sizeof o };
     o.struct_size = 4;
     assert_status(QUIRE_E_MISUSE, quire_tokenizer_open("x", &o, &t, &err));
     char path[] = "/tmp/quire-tok-XXXXXX";

@@ -61,7 +61,7 @@ static struct quire_tokenizer *open_good(void)
 static void expect_error(const char *json, quire_status status, const char *text)
 {
     struct fail_alloc f;
-    struct quire_tokenizer_options o = QUIRE_TOKENIZER_OPTIONS_INIT;
+    struct quire_tokenizer_params o = { .struct_size = sizeof o };
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_tokenizer *t;
     fail_alloc_init(&f, 0, false);
@@ -226,7 +226,7 @@ static void from_memory(void **state)
     static const char config[] = "{\"bos_token\":\"<s>\",\"eos_token\":\"<|im_end|>\","
                                  "\"add_bos_token\":false,\"chat_template\":\"C\"}";
     struct fail_alloc f;
-    struct quire_tokenizer_options o = QUIRE_TOKENIZER_OPTIONS_INIT;
+    struct quire_tokenizer_params o = { .struct_size = sizeof o };
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_tokenizer *t;
     fail_alloc_init(&f, 0, false);

@@ -70,7 +70,7 @@ struct opening {
 static quire_status open_once(void *user, struct quire_error *err)
 {
     struct opening *o = user;
-    struct quire_tokenizer_options options = QUIRE_TOKENIZER_OPTIONS_INIT;
+    struct quire_tokenizer_params options = { .struct_size = sizeof options };
     struct quire_tokenizer *t;
     options.allocator = &o->f.hooks;
     const quire_status st = quire_tokenizer_open(o->path, &options, &t, err);

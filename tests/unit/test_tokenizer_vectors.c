@@ -178,7 +178,7 @@ static void sentencepiece(void **state)
         struct quire_tokenizer *t = open_shared(files[f]);
         const json_t *samples = json_object_get(golden, "samples"),
                      *pieces = json_object_get(golden, "pieces");
-        assert_int_equal(quire_tokenizer_n_vocab(t), json_array_size(pieces));
+        assert_int_equal(quire_tokenizer_vocab_size(t), json_array_size(pieces));
         for (size_t i = 0; i < json_array_size(samples); i++) {
             const json_t *sample = json_array_get(samples, i),
                          *ids = json_object_get(sample, "ids");

@@ -2,9 +2,9 @@
 /* config_gguf.h - what the parts of the GGUF description reader share. */
 #ifndef QR_MODEL_CONFIG_CONFIG_GGUF_H
 #define QR_MODEL_CONFIG_CONFIG_GGUF_H
+#include "format/gguf.h"
 #include "model/arch/arch.h"
 #include "model/config/config.h"
-#include "format/gguf.h"
 
 enum { QR_GGUF_KEY_MAX = 128 };
 

@@ -2,9 +2,9 @@
 /* hf_internal.h - what the parts of the config.json reader share. */
 #ifndef QR_MODEL_CONFIG_HF_INTERNAL_H
 #define QR_MODEL_CONFIG_HF_INTERNAL_H
+#include "format/json_util.h"
 #include "model/arch/arch.h"
 #include "model/config/config.h"
-#include "format/json_util.h"
 
 struct qr_hf {
     const json_t *root;  /* the object that describes the language model */

@@ -3,18 +3,17 @@
 #include "model/forward/context.h"
 #include "base/carve.h"
 #include "base/error.h"
+#include "base/struct_size.h"
 #include "linear/heads.h"
 #include "model/forward/stage.h"
 #include <string.h>
 
 enum { MAX_TOKENS = 1 << 20, MAX_SEQS = 1 << 16 };
 
-void quire_context_params_default(struct quire_context_params *params)
+void quire_context_params_init(struct quire_context_params *params, size_t struct_size)
 {
-    if (params)
-        *params = (struct quire_context_params){ .struct_size = sizeof *params,
-                                                 .max_tokens = 512,
-                                                 .max_seqs = 1 };
+    const struct quire_context_params defaults = { .max_tokens = 512, .max_seqs = 1 };
+    qr_struct_init(params, struct_size, &defaults, sizeof defaults);
 }
 
 static quire_status check_cache(const struct quire_model *m, const struct quire_kv_cache *kv,

@@ -54,7 +54,7 @@ static struct quire_attention_config config_of(const struct quire_model *m)
 {
     const struct qr_model_config *c = m->config;
     struct quire_attention_config a = m->layers[0].attention;
-    a.num_kv_heads = a.num_heads;
+    a.n_kv_heads = a.n_heads;
     a.head_size = c->head_dim;
     a.v_head_size = c->v_head_dim;
     return a;
@@ -73,7 +73,7 @@ static quire_status make_pool(const struct quire_model *m, const struct quire_co
                                                  .k_dtype = dtype,
                                                  .v_dtype = dtype,
                                                  .n_blocks = n_blocks(c) };
-    const struct quire_kv_config config = { .struct_size = sizeof config,
+    const struct quire_kv_params config = { .struct_size = sizeof config,
                                             .block_size = BLOCK,
                                             .groups = &group,
                                             .n_groups = 1,
@@ -170,7 +170,7 @@ static quire_status plan_for(struct quire_context *ctx, const struct quire_atten
     const struct quire_attention_batch_group group = { .block_table = ctx->expand.table,
                                                        .max_blocks = n_blocks(ctx) };
     const struct quire_attention_batch batch = { .struct_size = sizeof batch,
-                                                 .num_seqs = 1,
+                                                 .n_seqs = 1,
                                                  .query_start_loc = starts,
                                                  .seq_lens = &b->seq_lens[seq],
                                                  .causal = b->causal ? &b->causal[seq] : NULL,
@@ -189,7 +189,7 @@ quire_status qr_latent_place(const struct qr_step *s, struct quire_error *err)
     bool expanded = false;
     int32_t row = 0;
     l->n_runs = 0;
-    for (uint32_t i = 0; i < b->num_seqs; i++) {
+    for (uint32_t i = 0; i < b->n_seqs; i++) {
         const uint32_t n = new_tokens(b, i), first = (uint32_t)b->query_start_loc[i];
         l->starts[i] = row;
         if (is_expanded(s, i)) {
@@ -204,7 +204,7 @@ quire_status qr_latent_place(const struct qr_step *s, struct quire_error *err)
             l->runs[l->n_runs++] = (struct qr_token_run){ first, n, (uint32_t)row };
         row += (int32_t)n;
     }
-    l->starts[b->num_seqs] = row;
+    l->starts[b->n_seqs] = row;
     if (!expanded)
         return QUIRE_OK;
     /* the plan has checked the whole batch; what it divides are the rows that are left */
@@ -226,13 +226,13 @@ static void read_rows(const struct qr_step *s, const struct qr_model_layer *laye
     int64_t slots[CHUNK];
     size_t begin, end;
     qr_team_range(team, n, 1, &begin, &end);
-    const struct quire_kv_slot_map map = { .struct_size = sizeof map,
-                                           .block_size = quire_kv_block_size(s->kv),
-                                           .block_table = g->block_table + seq * stride,
-                                           .n_entries = g->max_blocks,
-                                           .first_block = g->first_block ? g->first_block[seq] : 0,
-                                           .first_pos = first + (uint32_t)begin,
-                                           .n_tokens = end - begin };
+    const struct quire_kv_slot_args map = { .struct_size = sizeof map,
+                                            .block_size = quire_kv_block_size(s->kv),
+                                            .block_table = g->block_table + seq * stride,
+                                            .n_entries = g->max_blocks,
+                                            .first_block = g->first_block ? g->first_block[seq] : 0,
+                                            .first_pos = first + (uint32_t)begin,
+                                            .n_tokens = end - begin };
     const struct quire_kv_read_args read = { .struct_size = sizeof read,
                                              .group = layer->kv_group,
                                              .layer = layer->kv_layer,
@@ -330,7 +330,7 @@ static void expand_sequence(const struct qr_step *s, uint32_t i, uint32_t seq,
 
 void qr_latent_expand(const struct qr_step *s, uint32_t layer, const struct quire_team *team)
 {
-    for (uint32_t seq = 0; seq < s->args->batch->num_seqs; seq++)
+    for (uint32_t seq = 0; seq < s->args->batch->n_seqs; seq++)
         if (is_expanded(s, seq))
             expand_sequence(s, layer, seq, team);
 }

@@ -126,8 +126,7 @@ static void run_inner(const struct ffn *f, const struct quire_team *team)
     const struct qr_packed *up = f->layer->mat[f->roles->up], *gate = f->layer->mat[f->roles->gate];
     const size_t m = f->s->n_tokens, unit_up = qr_linear_unit(up, m),
                  unit_gate = gate ? qr_linear_unit(gate, m) : 0;
-    size_t unit =
-        QR_BLOCK_K; /* units are powers of two: the largest is a multiple of the others */
+    size_t unit = QR_BLOCK_K; /* units are powers of two: the largest is a multiple of the others */
     unit = unit_up > unit ? unit_up : unit;
     unit = unit_gate > unit ? unit_gate : unit;
     struct qr_blocks blocks = qr_blocks_begin(f->s, up->n, up->k, unit, m, team);

@@ -16,7 +16,7 @@ static void mean(const struct qr_step *s, float *out, size_t first, size_t end)
     k->scale(out, 1 / (float)(end - first), width);
 }
 
-static void normalise(float *x, size_t n)
+static void normalize(float *x, size_t n)
 {
     double sum = 0;
     for (size_t i = 0; i < n; i++)
@@ -33,19 +33,19 @@ static void dense(const struct qr_step *s, const struct quire_team *team)
     const struct qr_packed *w = m->global.mat[QR_W_POOLER];
     struct qr_act act;
     quire_team_barrier(team);
-    qr_prepare(s, &act, &w, 1, s->ctx->head_in, s->encode->num_seqs, team);
+    qr_prepare(s, &act, &w, 1, s->ctx->head_in, s->encode->n_seqs, team);
     qr_project(s, &act, w, m->global.vec[QR_W_POOLER_BIAS], s->encode->pooled, team);
     quire_team_barrier(team);
 }
 
 void qr_pool(const struct qr_step *s, const struct quire_team *team)
 {
-    const struct quire_encoder_step *e = s->encode;
+    const struct quire_encode_args *e = s->encode;
     const struct quire_model *m = s->ctx->model;
     const size_t width = m->config->hidden_size;
     const bool pooler = e->pooling == QUIRE_POOLING_POOLER;
     size_t begin, end;
-    qr_team_range(team, e->num_seqs, 1, &begin, &end);
+    qr_team_range(team, e->n_seqs, 1, &begin, &end);
     for (size_t i = begin; i < end; i++) {
         const size_t first = (size_t)e->query_start_loc[i],
                      after = (size_t)e->query_start_loc[i + 1];
@@ -61,7 +61,7 @@ void qr_pool(const struct qr_step *s, const struct quire_team *team)
     for (size_t i = begin; i < end; i++) {
         if (pooler)
             m->kernels->soft_cap(e->pooled + i * width, 1, width); /* tanh */
-        if (e->normalise)
-            normalise(e->pooled + i * width, width);
+        if (e->normalize)
+            normalize(e->pooled + i * width, width);
     }
 }

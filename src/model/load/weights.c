@@ -3,9 +3,9 @@
 #include "model/load/weights.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "format/file.h"
 #include "linear/weight_type.h"
 #include "model/config/config_internal.h"
-#include "format/file.h"
 #include "model/load/weights_internal.h"
 #include <pthread.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 /* weights_internal.h - what the parts of the weight source share. */
 #ifndef QR_MODEL_LOAD_WEIGHTS_INTERNAL_H
 #define QR_MODEL_LOAD_WEIGHTS_INTERNAL_H
-#include "model/arch/arch.h"
 #include "format/gguf.h"
 #include "format/safetensors.h"
+#include "model/arch/arch.h"
 #include "model/load/weights.h"
 #include <pthread.h>
 

@@ -27,7 +27,7 @@ static quire_status report(struct qr_weights *w, uint64_t bytes, struct quire_er
     const uint64_t left = w->total_bytes - w->done_bytes;
     w->done_bytes += bytes < left ? bytes : left;
     const uint64_t done = w->done_bytes;
-    const int stop = w->progress(w->progress_user, done, w->total_bytes);
+    const bool stop = !w->progress(w->progress_user, done, w->total_bytes);
     pthread_mutex_unlock(&w->progress_lock);
     return stop ? qr_fail(err, QUIRE_E_CANCELLED, "loading was cancelled at %llu of %llu bytes",
                           (unsigned long long)done, (unsigned long long)w->total_bytes)

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* team.h - the members of a thread team and their barrier. */
+#ifndef QR_BASE_TEAM_H
+#define QR_BASE_TEAM_H
+#include <quire/threads.h>
+#include <stdint.h>
+
+/* Reusable barrier of one team: bounded spin, then futex sleep. Zero before the first use; all
+ * members use it with the same team size. */
+struct qr_barrier {
+    _Alignas(64) uint32_t arrived;
+    _Alignas(64) uint32_t phase;
+    uint32_t sleepers;
+    uint32_t haste;
+    /* one cache line per cluster of a large team */
+    _Alignas(64) uint32_t clusters[16][16];
+};
+
+struct quire_team {
+    uint32_t rank; /* 0 .. size - 1 */
+    uint32_t size; /* members, >= 1 */
+    struct qr_barrier *barrier; /* shared by the members, borrowed; may be NULL when size is 1 */
+};
+
+#endif

@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""Checks the source tree against docs/architecture.md: who may include whom, include cycles,
+prefixes of symbols, one header per source file, width of comments, length of files.
+
+usage: check.py [--root DIR] [--build DIR] [--count]
+  --root   source tree, default: the one this file is in
+  --build  build folder with the objects of libquire; without it the symbol checks are skipped
+  --count  prints the number of findings of each kind and exits 0
+"""
+import argparse
+import collections
+import os
+import re
+import subprocess
+import sys
+
+MAX_COLUMNS = 100
+MAX_FILE_LINES = 500
+# Declared through a list: kernels in src/kernels, model families in src/model/arch/arch.h.
+LISTED = ("src/generic/", "src/avx2/", "src/avx512/", "src/neon/", "src/model/arch/")
+
+findings = collections.defaultdict(list)
+
+
+def report(kind, place, text):
+    findings[kind].append(f"{place}: {text}")
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+def tracked(root, *patterns):
+    out = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard", "--", *patterns], check=True,
+                         capture_output=True, text=True).stdout.split("\n")
+    return sorted(p for p in set(out) if p and os.path.exists(os.path.join(root, p)))
+
+
+def strip_comments(text):
+    """The text without comments and string literals; line breaks stay."""
+    pattern = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+    return pattern.sub(lambda m: re.sub(r"[^\n]", " ", m.group(0)), text)
+
+
+# ---- include matrix
+
+def matrix(root):
+    """{module: modules it may include}, from the rows `| \\`src/x\\` | ... | \\`a\\`, \\`b\\` |` of the page."""
+    allowed = {}
+    inside = False
+    for line in read(os.path.join(root, "docs/architecture.md")).splitlines():
+        if line.startswith("## "):
+            inside = line == "## Modules"
+        cells = [c.strip() for c in line.strip("|").split("|")]
+        if not inside or len(cells) != 3 or not cells[0].startswith("`src/"):
+            continue
+        own = re.findall(r"`src/([a-z0-9_/]+)`", cells[0])
+        may = set(re.findall(r"`([a-z0-9_/]+)`", cells[2]))
+        for module in own:
+            allowed[module] = may | set(own)
+    return allowed
+
+
+def module_of(path, modules):
+    """The longest module that `path` (relative to src) lies in."""
+    best = None
+    for m in modules:
+        if path.startswith(m + "/") and (best is None or len(m) > len(best)):
+            best = m
+    return best
+
+
+def check_includes(root, sources):
+    allowed = matrix(root)
+    if not allowed:
+        report("matrix", "docs/architecture.md", "no table of modules under '## Modules'")
+        return
+    used = collections.defaultdict(set)
+    graph = collections.defaultdict(set)
+    for path in sources:
+        inner = path[len("src/"):]
+        own = module_of(inner, allowed)
+        if own is None:
+            report("matrix", path, "lies in no module of docs/architecture.md")
+            continue
+        for n, line in enumerate(read(os.path.join(root, path)).splitlines(), 1):
+            m = re.match(r'#include "([^"]+)"', line)
+            if not m:
+                continue
+            target = m.group(1)
+            if not os.path.exists(os.path.join(root, "src", target)):
+                report("matrix", f"{path}:{n}", f"includes {target}, which is not relative to src/")
+                continue
+            graph[inner].add(target)
+            to = module_of(target, allowed)
+            if to != own:
+                used[own].add(to)
+                if to not in allowed[own]:
+                    report("upward include", f"{path}:{n}", f"{own} may not include {to}/ ({target})")
+    check_cycles(graph)
+    for m, may in allowed.items():
+        for other in sorted(may):
+            if other not in allowed:
+                report("matrix", "docs/architecture.md", f"{m} depends on {other}, which has no row")
+
+
+def check_cycles(graph):
+    """Strongly connected groups of files (Tarjan)."""
+    index, low, stack, on = {}, {}, [], set()
+
+    def visit(v):
+        index[v] = low[v] = len(index)
+        stack.append(v)
+        on.add(v)
+        for w in graph.get(v, ()):
+            if w not in index:
+                visit(w)
+                low[v] = min(low[v], low[w])
+            elif w in on:
+                low[v] = min(low[v], index[w])
+        if low[v] == index[v]:
+            group = []
+            while True:
+                w = stack.pop()
+                on.discard(w)
+                group.append(w)
+                if w == v:
+                    break
+            if len(group) > 1 or v in graph.get(v, ()):
+                report("include cycle", group[0], "includes itself by way of " + ", ".join(sorted(group)))
+
+    sys.setrecursionlimit(10000)
+    for v in list(graph):
+        if v not in index:
+            visit(v)
+
+
+# ---- symbols
+
+def symbols(obj):
+    """External functions and objects that an object file defines."""
+    out = subprocess.run(["nm", "-g", "--defined-only", obj], check=True, capture_output=True, text=True).stdout
+    return [line.split()[2] for line in out.splitlines() if len(line.split()) == 3 and line.split()[1] in "TDBRCWV"]
+
+
+def declares(name, code):
+    """Whether comment-free code declares the function or extern object."""
+    return re.search(r"\b" + re.escape(name) + r"\s*(\(|\[|;)", code) is not None
+
+
+def check_symbols(root, build, sources):
+    headers = {p: strip_comments(read(os.path.join(root, p))) for p in sources if p.endswith(".h")}
+    public = "\n".join(strip_comments(read(os.path.join(root, p))) for p in tracked(root, "include/quire/*.h"))
+    internal_stems, public_stems = {}, set(re.findall(r"\bquire_(\w+)\s*\(", public))
+    for path in (p for p in sources if p.endswith(".c")):
+        obj = os.path.join(build, "CMakeFiles/quire_objects.dir", path + ".o")
+        if not os.path.exists(obj):
+            continue
+        own = path[:-2] + ".h"
+        for name in symbols(obj):
+            if re.match(r"(__|_Z|asan|\.)", name):
+                continue
+            if name.startswith("quire_"):
+                if not declares(name, public):
+                    report("prefix", path, f"{name} is not declared in include/quire")
+                continue
+            if not name.startswith("qr_"):
+                report("prefix", path, f"{name} has neither prefix")
+                continue
+            internal_stems[name[len("qr_"):]] = path
+            if path.startswith(LISTED):
+                continue
+            if own in headers and declares(name, headers[own]):
+                continue
+            where = [h for h in headers if declares(name, headers[h])]
+            report("header", path, f"{name} is declared in {', '.join(where) or 'no header'}, not in {own}")
+    for stem in sorted(public_stems & set(internal_stems)):
+        report("prefix", internal_stems[stem], f"qr_{stem} and quire_{stem} both exist")
+    check_headers_without_source(root, headers)
+
+
+def check_headers_without_source(root, headers):
+    """A header without a source of its own must not declare functions (inline ones are definitions)."""
+    for path, code in headers.items():
+        if path.startswith(LISTED) or path.startswith(("src/kernels/", "src/template/", "src/simd/")):
+            continue
+        if os.path.exists(os.path.join(root, path[:-2] + ".c")):
+            continue
+        code = re.sub(r"\\\n", " ", code)
+        code = re.sub(r"(?m)^\s*#.*$", "", code)
+        code = re.sub(r"\{[^{}]*\}", "", re.sub(r"\{[^{}]*\}", "", re.sub(r"\{[^{}]*\}", "", code)))
+        for m in re.finditer(r"(?m)^(?!\s*(?:static|typedef|struct \w+;|enum|#))[\w\s\*]*?\b(qr_\w+)\s*\([^;{]*\)[^;{]*;", code):
+            report("header", path, f"declares {m.group(1)} but has no {os.path.basename(path)[:-2]}.c")
+
+
+# ---- text
+
+def check_text(root, files):
+    for path in files:
+        text = read(os.path.join(root, path))
+        lines = text.split("\n")
+        if len(lines) - 1 > MAX_FILE_LINES:
+            report("file length", path, f"{len(lines) - 1} lines")
+        for n, line in enumerate(lines, 1):
+            if len(line) > MAX_COLUMNS:
+                report("width", f"{path}:{n}", f"{len(line)} columns")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--root", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+    parser.add_argument("--build")
+    parser.add_argument("--count", action="store_true")
+    args = parser.parse_args()
+    root = os.path.abspath(args.root)
+    sources = tracked(root, "src/*.c", "src/*.h", "src/**/*.c", "src/**/*.h")
+    check_includes(root, sources)
+    if args.build:
+        check_symbols(root, args.build, sources)
+    everything = tracked(root, "*.c", "*.h")
+    check_text(root, [p for p in everything if not p.startswith(("models/", "tests/abi/"))])
+    if args.count:
+        for kind in sorted(findings):
+            print(f"{kind}: {len(findings[kind])}")
+        return 0
+    for kind in sorted(findings):
+        for text in findings[kind]:
+            print(f"{kind}: {text}")
+    total = sum(len(v) for v in findings.values())
+    print(f"structure: {len(sources)} sources, {total} findings")
+    return 1 if total else 0
+
+
+sys.exit(main())
