@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/reader.h"
-#include "linear/weight_type.h"
+#include "base/weight_type.h"
 #include "format/gguf_internal.h"
 #include <string.h>
 

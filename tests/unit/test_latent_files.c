@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_latent_files.c - DeepSeek's configurations and files: sizes and scales, both ways of storing W_UK and W_UV, lies. */
-#include "linear/weight_type.h"
+#include "base/weight_type.h"
+#include "linear/group.h"
 #include "model/load/weights.h"
 #include "test_gguf.h"
 #include "test_hf.h"

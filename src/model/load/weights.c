@@ -3,7 +3,7 @@
 #include "model/load/weights.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "linear/weight_type.h"
+#include "base/weight_type.h"
 #include "model/config/config_internal.h"
 #include "format/file.h"
 #include "model/load/weights_internal.h"

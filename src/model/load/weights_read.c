@@ -2,7 +2,8 @@
 /* weights_read.c - reading weights: rows out of fused, interleaved, transposed and stacked tensors. */
 #include "base/checked.h"
 #include "base/error.h"
-#include "linear/weight_type.h"
+#include "base/weight_type.h"
+#include "linear/group.h"
 #include "model/load/weights_internal.h"
 #include <string.h>
 

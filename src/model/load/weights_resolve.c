@@ -2,7 +2,7 @@
 /* weights_resolve.c - matches the roles of a description with the tensors of a file, both ways. */
 #include "base/alloc.h"
 #include "base/error.h"
-#include "linear/weight_type.h"
+#include "base/weight_type.h"
 #include "model/load/weights_internal.h"
 #include <stdio.h>
 #include <string.h>
