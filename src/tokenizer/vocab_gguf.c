@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vocab_gguf.c - reads the tokenizer keys of a GGUF file. */
-#include "format/gguf.h"
+#include "format/gguf_meta.h"
 #include "tokenizer/pretok.h"
 #include "tokenizer/impl.h"
 #include "tokenizer/names.h"

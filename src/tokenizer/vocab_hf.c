@@ -2,7 +2,7 @@
 /* vocab_hf.c - opens the tokenizer of a Hugging Face folder and reads the small files beside it. */
 #include "tokenizer/vocab_hf.h"
 #include "format/file.h"
-#include "format/json_util.h"
+#include "format/json.h"
 #include "tokenizer/impl.h"
 #include <errno.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vocab_json.c - the vocabulary of tokenizer.json: the model and the added tokens. */
 #include "base/error.h"
-#include "format/json_util.h"
+#include "format/json.h"
 #include "tokenizer/impl.h"
 #include "tokenizer/names.h"
 #include "tokenizer/vocab_hf.h"

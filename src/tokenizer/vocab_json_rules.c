@@ -2,7 +2,7 @@
 /* vocab_json_rules.c - what tokenizer.json says besides the model: normalizer, pre-tokenizer,
  * ends. */
 #include "base/error.h"
-#include "format/json_util.h"
+#include "format/json.h"
 #include "tokenizer/pretok.h"
 #include "tokenizer/impl.h"
 #include "tokenizer/vocab_hf.h"

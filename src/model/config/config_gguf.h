@@ -5,6 +5,7 @@
 #include "model/arch/arch.h"
 #include "model/config/config.h"
 #include "format/gguf.h"
+#include "format/gguf_meta.h"
 
 enum { QR_GGUF_KEY_MAX = 128 };
 

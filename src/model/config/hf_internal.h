@@ -4,7 +4,7 @@
 #define QR_MODEL_CONFIG_HF_INTERNAL_H
 #include "model/arch/arch.h"
 #include "model/config/config.h"
-#include "format/json_util.h"
+#include "format/json.h"
 
 struct qr_hf {
     const json_t *root;  /* the object that describes the language model */
