@@ -45,7 +45,7 @@ struct quire_model {
     struct qr_weights *weights; /* closed once the weights are in memory; the configuration stays */
     const struct qr_model_config *config;
     struct qr_model_layer global;  /* roles below QR_W_FIRST_LAYER_ROLE */
-    struct qr_model_layer *layers; /* [qr_model_all_layers(config)] */
+    struct qr_model_layer *layers; /* [qr_model_total_layers(config)] */
     struct qr_arena vectors;       /* owns every vec */
     /* of the decoder's layers; the last ones are for cross attention if cross_group >= 0 */
     struct qr_groups groups;

@@ -3,6 +3,7 @@
 #ifndef QUIRE_TEST_HF_H
 #define QUIRE_TEST_HF_H
 #include "model/config/config.h"
+#include "model/config/hf.h"
 #include "quire_cmocka.h"
 
 static inline quire_status parse(const char *json, const char *generation,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_hf_config.c - config.json of every built family, in both styles, and the rules behind its keys. */
+#include "model/config/rope.h"
 #include "test_config.h"
 #include "test_hf.h"
 #include <math.h>
@@ -32,15 +33,15 @@ static void test_llama(void **state)
     assert_int_equal(c.layers[3].n_kv_heads, 4);
     assert_int_equal(c.head_dim, 16);
     assert_true(c.attention_scale == 0.25f && c.norm_eps == 1e-6f && c.context_length == 2048);
-    assert_true(c.rope[0].kind == QR_ROPE_HALF && c.rope[0].dim == 16 && c.rope[0].theta == 10000);
-    assert_true(!c.tied_output && !c.bias.q && c.n_eos == 0 && c.bos_id == -1 && c.causal);
+    assert_true(c.rope[0].kind == QR_ROPE_NEOX && c.rope[0].dim == 16 && c.rope[0].theta == 10000);
+    assert_true(!c.tied_embeddings && !c.bias.q && c.n_eos == 0 && c.bos_id == -1 && c.causal);
     qr_model_config_free(&c);
     c = good(MODEL("llama", ",\"head_dim\":null,\"attention_bias\":true,\"mlp_bias\":true,"
                             "\"tie_word_embeddings\":true,\"sliding_window\":8,\"eos_token_id\":[7,"
                             "9],\"bos_token_id\":null,"
                             "\"hidden_act\":\"gelu_new\",\"rope_theta\":5e5"));
     assert_true(c.bias.q && c.bias.k && c.bias.v && c.bias.o && c.bias.ffn_in && c.bias.ffn_down &&
-                c.tied_output);
+                c.tied_embeddings);
     assert_true(c.layers[0].window == 0 && c.n_eos == 2 && c.eos_ids[1] == 9 && c.bos_id == -1);
     assert_true(c.activation == QR_ACT_GELU_TANH && c.rope[0].theta == 500000);
     qr_model_config_free(&c);
@@ -206,16 +207,16 @@ static void test_gemma(void **state)
     (void)state;
     struct qr_model_config c =
         good(MODEL("gemma", ",\"hidden_act\":\"gelu\",\"hidden_activation\":null"));
-    assert_true(c.activation == QR_ACT_GELU_TANH && c.head_dim == 256 && c.tied_output &&
+    assert_true(c.activation == QR_ACT_GELU_TANH && c.head_dim == 256 && c.tied_embeddings &&
                 c.embedding_scale == 8.0f);
-    assert_true(c.norm == QR_NORM_RMS_PLUS1 && c.block == QR_BLOCK_PRE);
+    assert_true(c.norm == QR_NORM_RMS_PLUS1 && c.block == QR_BLOCK_PRE_NORM);
     qr_model_config_free(&c);
     c = good(MODEL(
         "gemma2",
         ",\"query_pre_attn_scalar\":144,\"final_logit_softcapping\":null,\"attention_bias\":true"));
     assert_true(c.attention_scale == (float)(1 / 12.0) && c.attention_softcap == 50 &&
                 c.final_softcap == 0 && c.bias.o);
-    assert_true(c.block == QR_BLOCK_SANDWICH && c.layers[0].window == 4096);
+    assert_true(c.block == QR_BLOCK_SANDWICH_NORM && c.layers[0].window == 4096);
     qr_model_config_free(&c);
     /* a multimodal file whose text part leaves nearly everything to defaults */
     c = good("{\"model_type\":\"gemma3\",\"eos_token_id\":[1,106],\"text_config\":{\"model_type\":"

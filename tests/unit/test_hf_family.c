@@ -19,22 +19,22 @@ static void test_falcon(void **state)
     (void)state;
     struct qr_model_config c = good(MODEL(
         "falcon", ",\"alibi\":true,\"parallel_attn\":false,\"multi_query\":false,\"bias\":true"));
-    assert_true(c.block == QR_BLOCK_PRE && c.alibi_max_bias == 8 && c.alibi_scale == 0.25f &&
+    assert_true(c.block == QR_BLOCK_PRE_NORM && c.alibi_max_bias == 8 && c.alibi_scale == 0.25f &&
                 c.n_rope == 0);
     assert_true(c.layers[0].n_kv_heads == 4 && c.layers[0].rope == QR_LAYER_NO_ROPE && c.bias.q &&
                 c.bias.ffn_down);
     qr_model_config_free(&c);
     c = good("{\"model_type\":\"falcon\",\"hidden_size\":64,\"num_attention_heads\":4,\"num_hidden_"
              "layers\":2}");
-    assert_true(c.block == QR_BLOCK_PARALLEL1 && c.layers[0].n_kv_heads == 1 && c.n_rope == 1 &&
+    assert_true(c.block == QR_BLOCK_PARALLEL && c.layers[0].n_kv_heads == 1 && c.n_rope == 1 &&
                 !c.bias.q);
-    assert_true(c.layers[0].ffn_size == 256 && c.tied_output);
+    assert_true(c.layers[0].ffn_size == 256 && c.tied_embeddings);
     qr_model_config_free(&c);
     c = good(MODEL("falcon", ",\"new_decoder_architecture\":true,\"num_kv_heads\":2"));
-    assert_true(c.block == QR_BLOCK_PARALLEL2 && c.layers[3].n_kv_heads == 2);
+    assert_true(c.block == QR_BLOCK_PARALLEL_2NORM && c.layers[3].n_kv_heads == 2);
     qr_model_config_free(&c);
     c = good(MODEL("falcon", ",\"new_decoder_architecture\":true,\"num_ln_in_parallel_attn\":1"));
-    assert_true(c.block == QR_BLOCK_PARALLEL1);
+    assert_true(c.block == QR_BLOCK_PARALLEL);
     qr_model_config_free(&c);
 #define FALCON_ALIBI "\"alibi\":true,\"parallel_attn\":false,\"multi_query\":false"
     c = good(MODEL("falcon", "," FALCON_ALIBI ",\"transformers_version\":\"4.48.0\""));
@@ -52,7 +52,7 @@ static void test_switches(void **state)
     (void)state;
     struct qr_model_config c = good(MODEL(
         "gpt_neox", ",\"use_parallel_residual\":false,\"rotary_pct\":0.5,\"rotary_emb_base\":500"));
-    assert_true(c.block == QR_BLOCK_PRE && c.rope[0].dim == 8 && c.rope[0].theta == 500 &&
+    assert_true(c.block == QR_BLOCK_PRE_NORM && c.rope[0].dim == 8 && c.rope[0].theta == 500 &&
                 c.bias.o);
     qr_model_config_free(&c);
     c = good(MODEL("gptj", ",\"rotary_dim\":8"));

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_model_config.c - descriptions from GGUF metadata: equal to those of the Hugging Face folder, lies refused; rope. */
+#include "model/config/config.h"
+#include "model/config/gguf.h"
+#include "model/config/hf.h"
+#include "model/config/rope.h"
 #include "test_config.h"
 #include "test_gguf.h"
 #include <math.h>
@@ -54,12 +58,12 @@ static void compare_pair(const char *gguf, const char *dir)
     if (strcmp(a.arch, "llama") == 0)
         b.rope[0].kind = QR_ROPE_INTERLEAVED;
     if (b.rope[0].scaling == QR_ROPE_SCALING_LLAMA3) {
-        assert_int_equal(a.rope[0].scaling, QR_ROPE_SCALING_FACTORS);
+        assert_int_equal(a.rope[0].scaling, QR_ROPE_SCALING_FREQ_FACTORS);
         a.rope[0] = b.rope[0];
     }
     if (b.mla.kv_lora_rank) { /* the converter leaves groups of experts out */
         b.moe.n_groups = a.moe.n_groups;
-        b.moe.n_groups_used = a.moe.n_groups_used;
+        b.moe.topk_groups = a.moe.topk_groups;
     }
     /* the converter adds tokens of its own (gemma) or had no tokenizer (phi3) */
     a.bos_id = b.bos_id;
@@ -398,7 +402,7 @@ static double yarn(uint32_t i)
 static void test_frequencies(void **state)
 {
     (void)state;
-    struct qr_rope_config r = { .kind = QR_ROPE_HALF, .dim = 32, .theta = 10000, .factor = 4 };
+    struct qr_rope_config r = { .kind = QR_ROPE_NEOX, .dim = 32, .theta = 10000, .factor = 4 };
     expect_frequencies(&r, 1, plain);
     r.scaling = QR_ROPE_SCALING_LINEAR;
     expect_frequencies(&r, 1, linear);

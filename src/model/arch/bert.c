@@ -15,13 +15,13 @@ static const struct qr_hf_alias aliases[] = {
     { 0 },
 };
 
-static const struct qr_hf_only only[] = {
+static const struct qr_hf_fixed_bool fixed_bools[] = {
     { "is_decoder", false },
     { "add_cross_attention", false },
     { 0 },
 };
 
-static const struct qr_hf_only_text only_texts[] = {
+static const struct qr_hf_fixed_string fixed_strings[] = {
     { "position_embedding_type", "absolute" },
     { 0 },
 };
@@ -91,7 +91,7 @@ const struct qr_arch qr_arch_bert = {
     .hf_types = { "bert" },
     .gguf_archs = { "bert" },
     .kind = QR_MODEL_ENCODER,
-    .block = QR_BLOCK_POST,
+    .block = QR_BLOCK_POST_NORM,
     .activation = QR_ACT_GELU_ERF,
     .learned_positions = true,
     .embedding_norm = true,
@@ -106,8 +106,8 @@ const struct qr_arch qr_arch_bert = {
     .gguf_norm = QR_NORM_LAYER,
     .hf_defaults = defaults,
     .hf_aliases = aliases,
-    .hf_only = only,
-    .hf_only_texts = only_texts,
+    .hf_fixed_bools = fixed_bools,
+    .hf_fixed_strings = fixed_strings,
     .hf_names = names,
     .gguf_names = gguf_names,
     .gguf_common_names = qr_names_gguf,

@@ -44,7 +44,7 @@ static void look_at_all(struct survey *s)
 {
     for (int r = 0; r < QR_W_FIRST_LAYER_ROLE; r++)
         look_at(s, (enum qr_weight_role)r, 0);
-    for (uint32_t i = 0; i < qr_model_all_layers(s->model->config); i++)
+    for (uint32_t i = 0; i < qr_model_total_layers(s->model->config); i++)
         for (int r = QR_W_FIRST_LAYER_ROLE; r < QR_W_N_ROLES; r++)
             look_at(s, (enum qr_weight_role)r, i);
 }

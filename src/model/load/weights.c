@@ -4,7 +4,10 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/weight_type.h"
-#include "model/config/config_internal.h"
+#include "model/config/config.h"
+#include "model/config/gguf.h"
+#include "model/config/hf.h"
+#include "model/config/hf_pooling.h"
 #include "format/file.h"
 #include "model/load/weights_internal.h"
 #include <pthread.h>
@@ -226,7 +229,7 @@ bool qr_weights_find(const struct qr_weights *w, enum qr_weight_role role, uint3
                      struct qr_weight *out)
 {
     if ((unsigned)role >= QR_W_N_ROLES ||
-        (role >= QR_W_FIRST_LAYER_ROLE && layer >= qr_model_all_layers(&w->config)))
+        (role >= QR_W_FIRST_LAYER_ROLE && layer >= qr_model_total_layers(&w->config)))
         return false;
     const struct qr_weight *found = &w->table[qr_weights_slot(role, layer)];
     if (found->n_cols == 0)

@@ -2,100 +2,12 @@
 /* weights.h - where every weight of a model lies, by role, whatever the file format; reads in rows. */
 #ifndef QR_MODEL_LOAD_WEIGHTS_H
 #define QR_MODEL_LOAD_WEIGHTS_H
-#include "model/config/config.h"
+#include "model/config/types.h"
+#include "model/config/weight_role.h"
 #include <quire/status.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Roles are what the forward pass asks for. Fused tensors never show: asking for ATTN_Q of a model with a
- * fused qkv gives the q rows of it. Global roles take layer 0. Matrices are [out rows][in columns]. */
-enum qr_weight_role {
-    /* global */
-    QR_W_TOKEN_EMBD, /* [vocab][hidden] */
-    QR_W_OUTPUT,     /* [vocab][hidden]; absent when the head is tied: use TOKEN_EMBD */
-    QR_W_OUTPUT_BIAS,
-    QR_W_OUTPUT_NORM,
-    QR_W_OUTPUT_NORM_BIAS,
-    QR_W_POS_EMBD,
-    QR_W_TYPE_EMBD,
-    QR_W_EMBD_NORM,
-    QR_W_EMBD_NORM_BIAS,
-    QR_W_HEAD_DENSE, /* [hidden][hidden]; of a masked language model: dense, activation, norm, output */
-    QR_W_HEAD_DENSE_BIAS,
-    QR_W_HEAD_NORM,
-    QR_W_HEAD_NORM_BIAS,
-    QR_W_POOLER, /* [hidden][hidden] */
-    QR_W_POOLER_BIAS,
-    QR_W_ENC_POS_EMBD, /* of an encoder-decoder's encoder */
-    QR_W_ENC_EMBD_NORM,
-    QR_W_ENC_EMBD_NORM_BIAS,
-    QR_W_ENC_OUTPUT_NORM,
-    QR_W_ENC_OUTPUT_NORM_BIAS,
-    QR_W_FIRST_LAYER_ROLE,
-    /* per layer */
-    QR_W_ATTN_NORM = QR_W_FIRST_LAYER_ROLE,
-    QR_W_ATTN_NORM_BIAS,
-    QR_W_ATTN_Q, /* [n_heads * head_dim][hidden or q_lora_rank] */
-    QR_W_ATTN_Q_BIAS,
-    QR_W_ATTN_K, /* [n_kv_heads * head_dim][hidden] */
-    QR_W_ATTN_K_BIAS,
-    QR_W_ATTN_V, /* [n_kv_heads * v_head_dim][hidden] */
-    QR_W_ATTN_V_BIAS,
-    QR_W_ATTN_O, /* [hidden][n_heads * v_head_dim] */
-    QR_W_ATTN_O_BIAS,
-    QR_W_ATTN_Q_NORM,
-    QR_W_ATTN_K_NORM,
-    QR_W_ATTN_SINKS, /* [n_heads] */
-    QR_W_ATTN_POST_NORM,
-    QR_W_ATTN_POST_NORM_BIAS,
-    QR_W_ATTN_REL_BIAS, /* [buckets][n_heads], in the first layer of a stack */
-    /* latent attention, in place of K and V; a stack has one matrix for each head */
-    QR_W_LATENT_Q_A,     /* [q_lora_rank][hidden] */
-    QR_W_LATENT_Q_NORM,  /* [q_lora_rank] */
-    QR_W_LATENT_KV_A,    /* [kv_lora_rank + rope][hidden] */
-    QR_W_LATENT_KV_NORM, /* [kv_lora_rank] */
-    QR_W_LATENT_UK,      /* stack of [kv_lora_rank][nope]: W_UK transposed */
-    QR_W_LATENT_UK_ROWS, /* stack of [nope][kv_lora_rank]: W_UK, for expanded keys */
-    QR_W_LATENT_UV,      /* stack of [v_head_dim][kv_lora_rank] */
-    QR_W_CROSS_NORM,     /* attention to the encoder's output, shapes as above */
-    QR_W_CROSS_NORM_BIAS,
-    QR_W_CROSS_Q,
-    QR_W_CROSS_Q_BIAS,
-    QR_W_CROSS_K,
-    QR_W_CROSS_K_BIAS,
-    QR_W_CROSS_V,
-    QR_W_CROSS_V_BIAS,
-    QR_W_CROSS_O,
-    QR_W_CROSS_O_BIAS,
-    QR_W_CROSS_POST_NORM,
-    QR_W_CROSS_POST_NORM_BIAS,
-    QR_W_FFN_NORM,
-    QR_W_FFN_NORM_BIAS,
-    QR_W_FFN_GATE, /* [ffn][hidden] */
-    QR_W_FFN_GATE_BIAS,
-    QR_W_FFN_UP, /* [ffn][hidden] */
-    QR_W_FFN_UP_BIAS,
-    QR_W_FFN_DOWN, /* [hidden][ffn] */
-    QR_W_FFN_DOWN_BIAS,
-    QR_W_FFN_POST_NORM,
-    QR_W_FFN_POST_NORM_BIAS,
-    /* mixture of experts; a stack has one matrix (or vector) for each expert */
-    QR_W_ROUTER, /* [experts][hidden] */
-    QR_W_ROUTER_BIAS,
-    QR_W_ROUTER_CORRECTION, /* added to the scores for the choice only */
-    QR_W_EXPERT_GATE,       /* stack of [expert ffn][hidden] */
-    QR_W_EXPERT_GATE_BIAS,
-    QR_W_EXPERT_UP, /* stack of [expert ffn][hidden] */
-    QR_W_EXPERT_UP_BIAS,
-    QR_W_EXPERT_DOWN, /* stack of [hidden][expert ffn] */
-    QR_W_EXPERT_DOWN_BIAS,
-    QR_W_SHARED_ROUTER, /* [1][hidden] */
-    QR_W_SHARED_GATE,   /* [shared ffn][hidden] */
-    QR_W_SHARED_UP,     /* [shared ffn][hidden] */
-    QR_W_SHARED_DOWN,   /* [hidden][shared ffn] */
-    QR_W_N_ROLES
-};
 
 /* One weight as the forward pass sees it. Vectors have n_rows == 1. Of a stack this is the first expert's (or head's);
  * the others' come from qr_weights_expert. */

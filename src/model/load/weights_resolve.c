@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/weight_type.h"
+#include "model/config/config.h"
 #include "model/load/weights_internal.h"
 #include <stdio.h>
 #include <string.h>
@@ -374,7 +375,7 @@ static quire_status resolve_all(struct qr_weights *w, uint8_t *used, struct quir
 {
     for (int role = 0; role < QR_W_FIRST_LAYER_ROLE; role++)
         QR_TRY(resolve(w, (enum qr_weight_role)role, 0, used, err));
-    for (uint32_t layer = 0; layer < qr_model_all_layers(&w->config); layer++)
+    for (uint32_t layer = 0; layer < qr_model_total_layers(&w->config); layer++)
         for (int role = QR_W_FIRST_LAYER_ROLE; role < QR_W_N_ROLES; role++)
             QR_TRY(resolve(w, (enum qr_weight_role)role, layer, used, err));
     return QUIRE_OK;
@@ -386,8 +387,8 @@ static quire_status settle_outputs(struct qr_weights *w, struct quire_error *err
     struct qr_model_config *c = &w->config;
     const bool own = w->table[QR_W_OUTPUT].n_cols != 0,
                dense = w->table[QR_W_HEAD_DENSE].n_cols != 0;
-    c->tied_output = !own;
-    c->no_output = c->kind == QR_MODEL_ENCODER && !own && !dense;
+    c->tied_embeddings = !own;
+    c->no_lm_head = c->kind == QR_MODEL_ENCODER && !own && !dense;
     if (dense && !w->table[QR_W_HEAD_NORM].n_cols)
         return qr_fail(err, QUIRE_E_FORMAT, "the head's norm is missing, its dense layer is there");
     return QUIRE_OK;
@@ -396,13 +397,13 @@ static quire_status settle_outputs(struct qr_weights *w, struct quire_error *err
 quire_status qr_weights_resolve(struct qr_weights *w, bool strict, struct quire_error *err)
 {
     const size_t n = qr_weights_source_count(w);
-    w->table_size = qr_weights_slot(QR_W_FIRST_LAYER_ROLE, qr_model_all_layers(&w->config));
+    w->table_size = qr_weights_slot(QR_W_FIRST_LAYER_ROLE, qr_model_total_layers(&w->config));
     w->table = qr_calloc(w->allocator, w->table_size, sizeof *w->table);
     uint8_t *used = qr_calloc(w->allocator, n, 1);
     if (!w->table || !used) {
         qr_free(w->allocator, used, n, 1);
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for the weight table of %u layers",
-                       qr_model_all_layers(&w->config));
+                       qr_model_total_layers(&w->config));
     }
     choose_prefix(w);
     quire_status s = resolve_all(w, used, err);

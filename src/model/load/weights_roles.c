@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* weights_roles.c - which roles a description has, and the shape of each. */
+#include "model/config/config.h"
 #include "model/load/weights_internal.h"
 
 enum extent {
@@ -205,13 +206,13 @@ static enum qr_need norm_need(const struct qr_model_config *c, enum qr_weight_ro
                               const struct qr_layer_config *l)
 {
     const bool output =
-        c->block == QR_BLOCK_SANDWICH || c->block == QR_BLOCK_OUTPUT || c->block == QR_BLOCK_POST;
-    const bool input = c->block != QR_BLOCK_OUTPUT && c->block != QR_BLOCK_POST;
+        c->block == QR_BLOCK_SANDWICH_NORM || c->block == QR_BLOCK_OUTPUT_NORM || c->block == QR_BLOCK_POST_NORM;
+    const bool input = c->block != QR_BLOCK_OUTPUT_NORM && c->block != QR_BLOCK_POST_NORM;
     const bool encoder = c->n_encoder_layers != 0, cross = encoder && !l->encoder;
     switch (role) {
     case QR_W_ATTN_NORM:
     case QR_W_ATTN_NORM_BIAS:
-        return when(input && !l->bare_input);
+        return when(input && !l->skip_attn_norm);
     case QR_W_CROSS_NORM:
     case QR_W_CROSS_NORM_BIAS:
         return when(input && cross);
@@ -220,7 +221,7 @@ static enum qr_need norm_need(const struct qr_model_config *c, enum qr_weight_ro
         return when(output && cross);
     case QR_W_FFN_NORM:
     case QR_W_FFN_NORM_BIAS:
-        return when(input && c->block != QR_BLOCK_PARALLEL1);
+        return when(input && c->block != QR_BLOCK_PARALLEL);
     case QR_W_EMBD_NORM:
     case QR_W_EMBD_NORM_BIAS:
         return when(c->embedding_norm);
@@ -229,10 +230,10 @@ static enum qr_need norm_need(const struct qr_model_config *c, enum qr_weight_ro
         return when(encoder && c->embedding_norm);
     case QR_W_OUTPUT_NORM:
     case QR_W_OUTPUT_NORM_BIAS:
-        return when(qr_model_final_norm(c));
+        return when(qr_model_has_final_norm(c));
     case QR_W_ENC_OUTPUT_NORM:
     case QR_W_ENC_OUTPUT_NORM_BIAS:
-        return when(encoder && qr_model_final_norm(c));
+        return when(encoder && qr_model_has_final_norm(c));
     default:
         return when(output);
     }
@@ -324,7 +325,7 @@ static enum qr_need global_need(const struct qr_model_config *c, enum qr_weight_
     switch (role) {
     /* a head that lies in the file counts, whatever the description says about tying */
     case QR_W_OUTPUT:
-        return c->tied_output || encoder ? QR_NEED_OPTIONAL : QR_NEED_REQUIRED;
+        return c->tied_embeddings || encoder ? QR_NEED_OPTIONAL : QR_NEED_REQUIRED;
     case QR_W_OUTPUT_BIAS:
         return c->kind == QR_MODEL_DECODER ? when(c->bias.output) : QR_NEED_OPTIONAL;
     case QR_W_POS_EMBD:
