@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bart.c - BART: encoder and decoder with LayerNorm behind every sublayer and learned positions from 2 on. */
+/* bart.c - BART: encoder-decoder, post-norm LayerNorm, learned positions with offset 2. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

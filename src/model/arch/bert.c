@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bert.c - BERT: an encoder with LayerNorm behind every sublayer, learned positions, token types; pooler, MLM head. */
+/* bert.c - BERT: encoder, post-norm LayerNorm, learned positions, token types, pooler, MLM head. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -60,7 +60,7 @@ static const struct qr_name_rule names[] = {
     { QR_W_FFN_DOWN_BIAS, QR_SLICE_ALL, L "output.dense.bias" },
     { QR_W_FFN_POST_NORM, QR_SLICE_ALL, L "output.LayerNorm.weight" },
     { QR_W_FFN_POST_NORM_BIAS, QR_SLICE_ALL, L "output.LayerNorm.bias" },
-    /* the norms of the first checkpoints */
+    /* norm names of the first checkpoints */
     { QR_W_EMBD_NORM, QR_SLICE_ALL, E "LayerNorm.gamma" },
     { QR_W_EMBD_NORM_BIAS, QR_SLICE_ALL, E "LayerNorm.beta" },
     { QR_W_HEAD_NORM, QR_SLICE_ALL, H "transform.LayerNorm.gamma" },

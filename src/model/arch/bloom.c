@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bloom.c - BLOOM: ALiBi, a norm behind the embedding, fused qkv head by head. */
+/* bloom.c - BLOOM: ALiBi, norm after the embedding, fused qkv interleaved by head. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

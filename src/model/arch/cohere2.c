@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cohere2.c - Command R7B: one norm before parallel sublayers, three windowed layers with rope, then a full one without. */
+/* cohere2.c - Command R7B: parallel block, three windowed layers with rope, one full without. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* deepseek.c - DeepSeek V2 and V3: latent attention, experts in groups with shared ones. GGUF has one name for both. */
+/* deepseek.c - DeepSeek V2 and V3: MLA, group-limited MoE with shared experts. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default v2_defaults[] = {
@@ -63,7 +63,7 @@ static const struct qr_name_rule names[] = {
 };
 #undef L
 
-/* Files have kv_b in one tensor, or, since converters know about latent attention, in two with W_UK transposed. */
+/* Older converters wrote kv_b as one tensor; newer ones write two, with W_UK transposed. */
 #define L "blk.%u."
 static const struct qr_name_rule gguf_names[] = {
     { QR_W_LATENT_Q_A, QR_SLICE_ALL, L "attn_q_a.weight" },
@@ -84,7 +84,7 @@ static const struct qr_name_rule gguf_names[] = {
 const struct qr_arch qr_arch_deepseek_v2 = {
     .name = "deepseek_v2",
     .hf_types = { "deepseek_v2" },
-    .gguf_archs = { "deepseek2" },
+    .gguf_archs = { "deepseek2" }, /* also used for V3 */
     .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,

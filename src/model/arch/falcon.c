@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* falcon.c - Falcon: RW (ALiBi, one sublayer after the other), 7B (parallel, one kv head), 40B and 180B (parallel, groups). */
+/* falcon.c - Falcon RW (ALiBi, sequential), 7B (parallel, MQA), 40B and 180B (parallel, GQA). */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemma.c - Gemma 1: scaled embeddings, norms with (1 + w), gelu-gated feed-forward, always tied. */
+/* gemma.c - Gemma 1: scaled tied embeddings, RMSNorm with (1 + w), gated GELU. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemma2.c - Gemma 2: norms on both sides of a sublayer, soft caps, a window in every other layer from 0. */
+/* gemma2.c - Gemma 2: sandwich norm, soft caps, sliding window in every other layer from 0. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -52,6 +52,6 @@ const struct qr_arch qr_arch_gemma2 = {
     .gguf_window = QR_WINDOW_PERIODIC,
     .gguf_norm = QR_NORM_RMS,
     .gguf_rope = QR_ROPE_NEOX,
-    .gguf_hidden_scale_layers = 46, /* the 27B model; the file has no key for it */
+    .gguf_hidden_scale_layers = 46, /* the 27B model; GGUF has no key for it */
     .gguf_names = qr_names_gguf,
 };

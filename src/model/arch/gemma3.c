@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemma3.c - Gemma 3 text: five windowed layers with their own rope base, then one full; q/k norms. */
+/* gemma3.c - Gemma 3 text: five windowed layers with their own rope base, one full; q/k norm. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -52,7 +52,7 @@ const struct qr_arch qr_arch_gemma3 = {
     .gguf_window = QR_WINDOW_PERIODIC,
     .gguf_norm = QR_NORM_RMS,
     .gguf_rope = QR_ROPE_NEOX,
-    .gguf_hidden_scale_layers = 62, /* the 27B model; the file has no key for it */
+    .gguf_hidden_scale_layers = 62, /* the 27B model; GGUF has no key for it */
     .gguf_local_rope = true,
     .gguf_names = qr_names_gguf,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpt_bigcode.c - GPT-BigCode (StarCoder): GPT-2 with one kv head and matrices stored as [out][in]. */
+/* gpt_bigcode.c - GPT-BigCode (StarCoder): GPT-2 with MQA and matrices stored as [out][in]. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpt_neo.c - GPT-Neo: learned positions, a window in the layers called local, unscaled attention. */
+/* gpt_neo.c - GPT-Neo: learned positions, sliding window in local layers, unscaled attention. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

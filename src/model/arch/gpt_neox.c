@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpt_neox.c - GPT-NeoX (Pythia): parallel sublayers with a norm each, fused qkv head by head, partial rotation. */
+/* gpt_neox.c - GPT-NeoX (Pythia): parallel block with two norms, fused qkv, partial rope. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

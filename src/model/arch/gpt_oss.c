@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpt_oss.c - gpt-oss: sinks, a window in every other layer from 0, experts with biases and a clamped gate. */
+/* gpt_oss.c - gpt-oss: sinks, window in every other layer from 0, MoE, biases, clamped SwiGLU. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* granite.c - Granite: Llama with multipliers for embedding, attention, residual and logits. */
+/* granite.c - Granite: Llama with embedding, attention, residual and logit multipliers. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

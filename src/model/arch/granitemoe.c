@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* granitemoe.c - Granite with experts: each stack is one tensor with gate and up fused. */
+/* granitemoe.c - Granite MoE: each expert stack is one tensor, gate and up fused. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mistral.c - Mistral: Llama with a sliding window in every layer. Its GGUF files call themselves llama. */
+/* mistral.c - Mistral: Llama with a sliding window in every layer. GGUF arch is llama. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mixtral.c - Mixtral: Mistral with experts. Its GGUF files call themselves llama. */
+/* mixtral.c - Mixtral: Mistral with experts. GGUF arch is llama. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

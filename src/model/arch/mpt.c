@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpt.c - MPT: ALiBi, clipped q, k and v, no biases at all. */
+/* mpt.c - MPT: ALiBi, clipped q, k and v, no biases. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

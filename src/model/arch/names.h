@@ -24,8 +24,8 @@ enum qr_slice {
 };
 
 /* Maps a role to a tensor name. In the pattern the first %u stands for the layer, the second for
- * the expert. The pattern of a stack without a second %u names one tensor [experts][...]. A list may
- * contain several rules for a role; they are tried in order. */
+ * the expert. The pattern of a stack without a second %u names one tensor [experts][...]. A list
+ * may contain several rules for a role; they are tried in order. */
 struct qr_name_rule {
     enum qr_weight_role role;
     unsigned slice; /* enum qr_slice */

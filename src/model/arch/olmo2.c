@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* olmo2.c - OLMo 2: norms on the outputs of sublayers, q and k normed over their full width. */
+/* olmo2.c - OLMo 2: norm on sublayer outputs, q/k norm over all heads. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* olmoe.c - OLMoE: q and k normed over their full width, experts whose weights are not renormalised. */
+/* olmoe.c - OLMoE: q/k norm over all heads, MoE without renormalized weights. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

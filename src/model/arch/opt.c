@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opt.c - OPT: learned positions from 2 on, ReLU. */
+/* opt.c - OPT: learned positions with offset 2, ReLU. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

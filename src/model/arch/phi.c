@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* phi.c - Phi 1 and 2: one LayerNorm before parallel sublayers, biases everywhere, also in the head. */
+/* phi.c - Phi 1 and 2: parallel block, LayerNorm, biases everywhere including the LM head. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* qwen2.c - Qwen 1.5, 2 and 2.5: Llama with biases on q, k and v; the window starts at some layer. */
+/* qwen2.c - Qwen 1.5, 2, 2.5: Llama with biases on q, k, v; window from a given layer on. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

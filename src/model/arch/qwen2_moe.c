@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* qwen2_moe.c - Qwen 1.5 and 2 with experts and a gated shared one. */
+/* qwen2_moe.c - Qwen 1.5 and 2 MoE: experts and a gated shared expert. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

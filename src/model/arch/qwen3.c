@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* qwen3.c - Qwen 3 (dense): Qwen 2 with per-head q/k norms instead of biases. */
+/* qwen3.c - Qwen 3 (dense): Qwen 2 with per-head q/k norm instead of biases. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

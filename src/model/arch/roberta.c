@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* roberta.c - RoBERTa and XLM-RoBERTa: BERT whose positions are counted from behind the padding token's. */
+/* roberta.c - RoBERTa, XLM-RoBERTa: BERT with positions that start after the padding token. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

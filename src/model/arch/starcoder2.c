@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* starcoder2.c - StarCoder2: LayerNorm, biases everywhere, a window, a feed-forward without gate. */
+/* starcoder2.c - StarCoder2: LayerNorm, biases everywhere, sliding window, ungated feed-forward. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

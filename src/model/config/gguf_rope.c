@@ -33,7 +33,7 @@ static quire_status read_scaling(const struct qr_gguf_source *s, struct qr_rope_
     return QUIRE_OK;
 }
 
-/* Reads a tensor of dim / 2 frequency divisors. *out is unchanged if the file has no such tensor. */
+/* Reads a tensor of dim / 2 frequency divisors. A missing tensor leaves *out unchanged. */
 static quire_status read_factors(const struct qr_gguf_source *s, const char *name, uint32_t dim,
                                  const float **out)
 {
@@ -53,7 +53,7 @@ static quire_status read_factors(const struct qr_gguf_source *s, const char *nam
     return QUIRE_OK;
 }
 
-/* YaRN in MLA models: multiplies the attention scale instead of cos and sin. The stored multiplier is
+/* YaRN in MLA models: scales the attention scores instead of cos and sin. The stored multiplier is
  * 0.1 * mscale_all_dim of config.json. */
 static quire_status apply_mla_mscale(const struct qr_gguf_source *s, const struct qr_rope_config *r,
                                      float factor)

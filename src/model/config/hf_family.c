@@ -152,7 +152,7 @@ static quire_status read_temperature(const struct qr_hf_source *h)
     return read_factor(h, in_use, "attn_scale", &cfg->temperature_scale);
 }
 
-/* Learned positions that start after the row of the padding token. The rows up to it are included in
+/* Learned positions that start after the row of the padding token. The rows up to it count towards
  * max_position_embeddings. */
 static quire_status read_positions(const struct qr_hf_source *h)
 {

@@ -12,8 +12,8 @@ static quire_status to_id(const json_t *v, const char *key, int32_t *out, struct
     return QUIRE_OK;
 }
 
-/* Reads a single id; a missing key and null leave *out unchanged, as does -1, which some files store
- * for "none". */
+/* Reads a single id. A missing key, null and -1, which some files store for "none", leave *out
+ * unchanged. */
 static quire_status read_id(const json_t *obj, const char *key, int32_t *out,
                             struct quire_error *err)
 {
