@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_gguf_torture.c - GGUF reader: truncation, bit flips, failed allocations, size, real files. */
+/* test_gguf_torture.c - GGUF reader: truncation, bit flips, failed allocations, size. */
 #include "test_gguf.h"
 #include <dirent.h>
 #include <time.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_hf_encoder.c - config.json of encoders and encoder-decoders: what the keys mean, defaults, what is refused. */
+/* test_hf_encoder.c - config.json of encoders and encoder-decoders: keys, defaults, rejections. */
 #include "model/config/hf_pooling.h"
 #include "test_config.h"
 #include "test_hf.h"
@@ -30,7 +30,7 @@ static void test_bert(void **state)
     bad(MODEL("bert", ",\"type_vocab_size\":-1"), QUIRE_E_FORMAT, "type_vocab_size");
 }
 
-/* The table's rows up to the padding token's are no positions. */
+/* Positions start after the padding token's row of the position table. */
 static void test_roberta(void **state)
 {
     (void)state;
@@ -60,7 +60,7 @@ static void test_modernbert(void **state)
     struct qr_model_config c = good(MODEL("modernbert", ",\"local_attention\":16"));
     assert_true(c.kind == QR_MODEL_ENCODER && c.block == QR_BLOCK_PRE_NORM && c.ffn_gated);
     assert_true(c.layers[0].skip_attn_norm && !c.layers[1].skip_attn_norm);
-    /* half of the window to each side, itself included; the first of each three layers is full */
+    /* half of the window in each direction plus the token; every third layer from 0 is full */
     assert_true(c.layers[0].window == 0 && c.layers[1].window == 9 && c.layers[2].window == 9 &&
                 c.layers[3].window == 0);
     assert_true(c.layers[0].rope == 0 && c.layers[1].rope == 1 && c.rope[0].theta == 160000 &&
@@ -135,7 +135,7 @@ static void test_bart(void **state)
     assert_true(c.block == QR_BLOCK_POST_NORM && c.position_offset == 2 && c.embedding_norm);
     assert_true(c.bias.q && c.bias.k && c.bias.norm && c.norm_eps == 1e-5f && c.logit_scale == 1);
     qr_model_config_free(&c);
-    c = good(BART "}"); /* the encoder is like the decoder */
+    c = good(BART "}"); /* the encoder defaults to the decoder's sizes */
     assert_true(c.n_encoder_layers == 2 && c.layers[3].ffn_size == 96 && c.embedding_scale == 1);
     qr_model_config_free(&c);
     bad(BART ",\"encoder_attention_heads\":2}", QUIRE_E_UNSUPPORTED, "2 heads in the encoder");
@@ -173,7 +173,7 @@ static void test_pooling(void **state)
     qr_model_config_free(&c);
 }
 
-/* A family of decoders that was trained to see both ways is an encoder, with windows to both sides. */
+/* A decoder family with bidirectional attention becomes an encoder with two-sided windows. */
 static void test_bidirectional(void **state)
 {
     (void)state;

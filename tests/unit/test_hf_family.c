@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_hf_family.c - config.json: the switches by which a family's models differ. */
+/* test_hf_family.c - config.json: options by which the models of a family differ. */
 #include "test_config.h"
 #include "test_hf.h"
 
@@ -13,7 +13,7 @@ static void expect_windows(const char *json, const char *windows)
     qr_model_config_free(&c);
 }
 
-/* Switches that choose among the forms of a family, and those that must stand in one position. */
+/* Options that select a variant of a family. */
 static void test_falcon(void **state)
 {
     (void)state;
@@ -47,7 +47,7 @@ static void test_falcon(void **state)
         "transformers_version");
 }
 
-static void test_switches(void **state)
+static void test_options(void **state)
 {
     (void)state;
     struct qr_model_config c = good(MODEL(
@@ -81,7 +81,7 @@ static void test_switches(void **state)
     expect_windows(MODEL("llama4_text", ",\"attention_chunk_size\":24"), "24 24 24 0 ");
 }
 
-static void test_bad_switches(void **state)
+static void test_unsupported_options(void **state)
 {
     (void)state;
     bad(MODEL("gpt_neo", ",\"attention_types\":[[[\"global\"],3]]"), QUIRE_E_FORMAT,
@@ -108,8 +108,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_falcon),
-        cmocka_unit_test(test_switches),
-        cmocka_unit_test(test_bad_switches),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_unsupported_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
