@@ -117,12 +117,12 @@ static quire_status absent(const char *key, struct quire_error *err)
     return qr_fail(err, QUIRE_E_FORMAT, "metadata key %s is missing", key);
 }
 
-static quire_status wrong_type(const struct qr_gguf_kv *kv, const char *key, const char *wanted,
+static quire_status wrong_type(const struct qr_gguf_kv *kv, const char *key, const char *expected,
                                struct quire_error *err)
 {
     return qr_fail_at(err, QUIRE_E_FORMAT, kv->value_at,
                       "metadata key %s has type %s, %s expected (at byte %u)", key,
-                      qr_gguf_value_name(kv->type), wanted, kv->value_at);
+                      qr_gguf_value_name(kv->type), expected, kv->value_at);
 }
 
 static quire_status uint_value(const struct qr_gguf_meta *m, const struct qr_gguf_kv *kv,

@@ -20,11 +20,6 @@ struct layout {
     uint64_t file_size;
 };
 
-static quire_status bad(struct quire_error *err, size_t at, const char *name, const char *reason)
-{
-    return qr_fail_at(err, QUIRE_E_FORMAT, at, "tensor %s: %s (at byte %zu)", name, reason, at);
-}
-
 static quire_status init_layout(struct layout *l, const struct qr_file *f,
                                 const struct qr_gguf_meta *meta, struct quire_error *err)
 {
@@ -63,12 +58,13 @@ static quire_status tensor_bytes(struct qr_gguf_tensor *t, size_t at, struct qui
                           "tensor %s: rows of %llu elements, not a multiple of %u (type %s)",
                           t->name, (unsigned long long)t->dims[0], type->block_elems, type->name);
     if (!qr_mul_u64(n / type->block_elems, type->block_bytes, &t->bytes))
-        return bad(err, at, t->name, "its size in bytes overflows");
+        return qr_fail_at(err, QUIRE_E_FORMAT, at, "tensor %s: size in bytes overflows", t->name);
     return QUIRE_OK;
 }
 
-static quire_status place(struct layout *l, struct qr_gguf_tensor *t, uint64_t offset, size_t at,
-                          struct quire_error *err)
+/* Checks the offset, converts it to a file offset, and advances *l. */
+static quire_status place_tensor(struct layout *l, struct qr_gguf_tensor *t, uint64_t offset,
+                                 size_t at, struct quire_error *err)
 {
     if (offset != l->expected)
         return qr_fail_at(err, QUIRE_E_FORMAT, at,
@@ -126,7 +122,7 @@ static quire_status read_tensor(struct qr_reader *r, struct layout *l, struct qr
     if (!ok || !qr_read_u32(r, &t->type) || !qr_read_u64(r, &offset))
         return qr_fail_at(err, QUIRE_E_IO, at, "the file changed while it was read");
     QR_TRY(tensor_bytes(t, at, err));
-    return place(l, t, offset, at, err);
+    return place_tensor(l, t, offset, at, err);
 }
 
 /* Extends the capacity by n tensors. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model.h - an open model as the forward pass sees it: configuration, packed matrices, vectors, KV groups. */
+/* model.h - an open model: configuration, packed matrices, vectors, KV groups. */
 #ifndef QR_MODEL_MODEL_H
 #define QR_MODEL_MODEL_H
 #include "kernels/kernels.h"
@@ -42,7 +42,7 @@ struct quire_model {
     enum quire_compute compute;
     /* holds the matrices qr_provider_takes says; NULL: our kernels multiply all */
     struct qr_onednn *onednn;
-    struct qr_weights *weights; /* closed once the weights are in memory; the configuration stays */
+    struct qr_weights *weights; /* owns config; its files are closed once the weights are loaded */
     const struct qr_model_config *config;
     struct qr_model_layer global;  /* roles below QR_W_FIRST_LAYER_ROLE */
     struct qr_model_layer *layers; /* [qr_model_total_layers(config)] */

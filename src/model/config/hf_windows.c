@@ -54,15 +54,9 @@ static quire_status windows_from_attention_types(const struct qr_hf_source *h, c
         }
     }
     if (layer < cfg->n_layers)
-        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: attention_types gives %u of %u layers",
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: attention_types lists %u of %u layers",
                        layer, cfg->n_layers);
     return QUIRE_OK;
-}
-
-static quire_status read_window_from(const struct qr_hf_source *h, bool *in_use, uint32_t *first)
-{
-    QR_TRY(qr_hf_bool(h, "use_sliding_window", false, in_use));
-    return qr_hf_u32(h, "max_window_layers", first);
 }
 
 static quire_status read_window_period(const struct qr_hf_source *h, uint32_t *period)
@@ -84,14 +78,13 @@ static quire_status windows_from_rule(const struct qr_hf_source *h, uint32_t win
     struct qr_model_config *cfg = h->cfg;
     const enum qr_window_rule rule = h->arch->hf_window;
     uint32_t first = 0, period = 0;
-    bool in_use = true;
     if (rule == QR_WINDOW_FROM)
-        QR_TRY(read_window_from(h, &in_use, &first));
+        QR_TRY(qr_hf_u32(h, "max_window_layers", &first));
     else if (rule == QR_WINDOW_PERIODIC || rule == QR_WINDOW_PERIODIC_FIRST)
         QR_TRY(read_window_period(h, &period));
     const uint32_t full =
         rule == QR_WINDOW_PERIODIC_FIRST || !period ? 0 : period - 1; /* index in a period */
-    for (uint32_t i = first; in_use && i < cfg->n_layers; i++)
+    for (uint32_t i = first; i < cfg->n_layers; i++)
         if (period == 0 || i % period != full)
             cfg->layers[i].window = window;
     return QUIRE_OK;
