@@ -88,8 +88,8 @@ struct qr_arch {
     uint32_t hf_ffn_multiplier; /* default feed-forward size / hidden size; 0: no default */
     const char *hf_alibi_key;   /* ALiBi or rope; NULL: ALiBi if alibi_max_bias > 0 */
     /* From this major version on, eager attention of Transformers adds the ALiBi biases twice: to
-     * the scores and through the mask. quire does the same for files written by those versions. Older
-     * files, which include all checkpoints of Falcon RW, add them once. 0: never twice */
+     * the scores and through the mask. quire does the same for files written by those versions.
+     * Older files, which include all checkpoints of Falcon RW, add them once. 0: never twice */
     uint32_t hf_alibi_twice_since;
     bool hf_temperature;                /* attn_temperature_tuning, attn_scale, floor_scale */
     const char *hf_qk_norm_key;         /* enables qk_norm; default true */
