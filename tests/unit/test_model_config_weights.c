@@ -81,7 +81,7 @@ static void put_tiny(struct image *m, const struct change *c)
     }
 }
 
-static void warn(void *user, quire_log_level level, quire_status code, const char *msg)
+static void warn(void *user, enum quire_log_level level, quire_status code, const char *msg)
 {
     (void)code;
     if (level == QUIRE_LOG_WARN)

@@ -244,7 +244,7 @@ static void open_fixture(struct fixture *w)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_model_params mp;
-    quire_model_params_default(&mp);
+    quire_model_params_init(&mp, sizeof mp);
     mp.path = dir;
     mp.compute = QUIRE_COMPUTE_F32;
     const quire_status s = quire_model_open(&mp, &w->model, &err);
@@ -256,13 +256,13 @@ static void open_fixture(struct fixture *w)
     assert_int_equal(n, 1);
     g[0].n_blocks = BLOCKS;
     g[0].k_dtype = g[0].v_dtype = QUIRE_KV_F32;
-    const struct quire_kv_config config = {
+    const struct quire_kv_params config = {
         .struct_size = sizeof config, .block_size = BLOCK, .groups = g, .n_groups = 1
     };
     assert_status(QUIRE_OK, quire_kv_create(&config, &w->kv, &err));
     assert_status(QUIRE_OK, quire_kv_alloc(w->kv, 0, -1, BLOCKS, w->table, &err));
     struct quire_context_params cp;
-    quire_context_params_default(&cp);
+    quire_context_params_init(&cp, sizeof cp);
     cp.kv = w->kv;
     cp.max_tokens = cp.max_seq_len = MAX_TOKENS;
     assert_status(QUIRE_OK, quire_context_create(w->model, &cp, &w->context, &err));
@@ -288,13 +288,13 @@ static void forward(struct fixture *w, const int32_t *ids, int begin, int n, uin
                                                        .max_blocks = BLOCKS,
                                                        .slot_mapping = slots };
     const struct quire_attention_batch batch = { .struct_size = sizeof batch,
-                                                 .num_seqs = 1,
+                                                 .n_seqs = 1,
                                                  .query_start_loc = starts,
                                                  .seq_lens = &len,
                                                  .n_groups = 1,
                                                  .groups = &group };
     const uint32_t row = (uint32_t)n - 1;
-    const struct quire_model_step step = { .struct_size = sizeof step,
+    const struct quire_forward_args step = { .struct_size = sizeof step,
                                            .batch = &batch,
                                            .token_ids = ids + begin,
                                            .rope_lens = length ? &length : NULL,
@@ -381,7 +381,7 @@ static void test_generation_past_original_context(void **state)
     struct quire_engine_params ep;
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_engine *e;
-    quire_engine_params_default(&ep);
+    quire_engine_params_init(&ep, sizeof ep);
     ep.model_path = dir;
     ep.n_threads = 1;
     ep.thread_backend = QUIRE_THREADS_PTHREAD;
@@ -392,7 +392,7 @@ static void test_generation_past_original_context(void **state)
     int32_t ids[MAX_TOKENS];
     fill_ids(ids);
     struct quire_request_params p;
-    quire_request_params_default(&p);
+    quire_request_params_init(&p, sizeof p);
     p.tokens = ids;
     p.n_tokens = PROMPT;
     p.max_tokens = ANSWER;

@@ -122,13 +122,13 @@ quire_status qr_encoder_cache_create(struct quire_context *ctx, struct quire_err
 void qr_encoder_cache_destroy(struct quire_context *ctx);
 
 /* Lays out the sequences of a pass: fills table, seq_lens and slots. The pass fits the context. */
-void qr_encoder_cache_place(struct quire_context *ctx, const struct quire_encoder_step *step);
+void qr_encoder_cache_place(struct quire_context *ctx, const struct quire_encode_args *step);
 
 /* A step, or a pass of the encoder put as one: arguments have been checked and the plan is built. */
 struct qr_step {
     struct quire_context *ctx;
-    const struct quire_model_step *args;
-    const struct quire_encoder_step *encode; /* NULL: a step of the decoder */
+    const struct quire_forward_args *args;
+    const struct quire_encode_args *encode; /* NULL: a step of the decoder */
     struct qr_stack stack;
     struct quire_kv_cache *kv; /* of the layers' own keys, and the plan over it */
     struct quire_plan *plan;
