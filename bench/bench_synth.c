@@ -4,7 +4,7 @@
 #include "bench_gguf.h"
 #include "bench_stats.h"
 #include "bench_weights.h"
-#include "linear/weight_type.h"
+#include "base/weight_type.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_synth_meta.c - metadata of a synthetic model: sizes and the smallest tokenizer that works. */
 #include "bench_synth.h"
-#include "linear/weight_type.h"
+#include "base/weight_type.h"
 #include <string.h>
 
 /* ---- sizes */

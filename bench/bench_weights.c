@@ -2,7 +2,7 @@
 /* bench_weights.c - random weights: random bytes, in which the scales are then set right. */
 #include "bench_weights.h"
 #include "bench_stats.h"
-#include "linear/weight_type.h"
+#include "base/weight_type.h"
 #include "simd/half.h"
 #include <string.h>
 #include <strings.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file.c - opening and reading model files; the only file of the model layer with system calls. */
+/* file.c - opens and reads model files; all file access of the readers goes through it. */
 #include "format/file.h"
 #include "base/alloc.h"
 #include "base/checked.h"
@@ -18,7 +18,7 @@ const char *qr_path_base(const char *path)
 
 const char *qr_path_tail(const char *path)
 {
-    enum { SHOWN = 140 };
+    enum { SHOWN = 140 }; /* leaves room for the reason in an error message */
     const size_t n = strlen(path);
     return n > SHOWN ? path + n - SHOWN : path;
 }
@@ -51,7 +51,7 @@ bool qr_path_is_dir(const char *path)
 quire_status qr_file_open(struct qr_file *f, const char *path, struct quire_error *err)
 {
     *f = (struct qr_file){ 0 };
-    /* O_NONBLOCK: opening a FIFO must fail below instead of waiting for a writer */
+    /* O_NONBLOCK: open of a FIFO returns, and fails below, instead of waiting for a writer */
     int fd;
     do
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -94,7 +94,7 @@ quire_status qr_file_read(const struct qr_file *f, uint64_t offset, void *dst, u
     uint64_t end;
     if (!qr_add_u64(offset, n, &end) || end > f->size)
         return qr_fail_at(
-            err, QUIRE_E_IO, offset, "file ends at byte %llu, %llu more wanted from byte %llu",
+            err, QUIRE_E_IO, offset, "file ends at byte %llu, %llu bytes at offset %llu requested",
             (unsigned long long)f->size, (unsigned long long)n, (unsigned long long)offset);
     if (f->data) {
         if (n)
@@ -103,7 +103,7 @@ quire_status qr_file_read(const struct qr_file *f, uint64_t offset, void *dst, u
     }
     uint8_t *p = dst;
     while (n > 0) {
-        /* the kernel moves at most 2 GiB per call anyway */
+        /* Linux transfers at most 2 GiB per call */
         const size_t want = n < (1u << 30) ? (size_t)n : (size_t)1 << 30;
         const ssize_t got = pread(f->fd, p, want, (off_t)offset);
         if (got < 0 && errno == EINTR)
@@ -111,13 +111,13 @@ quire_status qr_file_read(const struct qr_file *f, uint64_t offset, void *dst, u
         if (got < 0) {
             const quire_status s = qr_fail_errno(err, QUIRE_E_IO, errno, "read error at byte %llu",
                                                  (unsigned long long)offset);
-            if (qr_error_writable(err))
+            if (err && err->struct_size >= sizeof *err)
                 err->offset = offset;
             return s;
         }
         if (got == 0)
             return qr_fail_at(err, QUIRE_E_IO, offset,
-                              "file became shorter while it was read: ends at byte %llu",
+                              "file was truncated during the read: ends at byte %llu",
                               (unsigned long long)offset);
         p += got;
         n -= (uint64_t)got;
@@ -136,7 +136,7 @@ quire_status qr_file_load(const char *path, size_t max_bytes, const struct quire
     quire_status s = QUIRE_OK;
     char *text = NULL;
     if (f.size > max_bytes)
-        s = qr_fail(err, QUIRE_E_LIMIT, "%s has %llu bytes, at most %zu are read",
+        s = qr_fail(err, QUIRE_E_LIMIT, "%s has %llu bytes, at most %zu allowed",
                     qr_path_base(path), (unsigned long long)f.size, max_bytes);
     else if (!(text = qr_alloc(a, (size_t)f.size + 1, 1)))
         s = qr_fail(err, QUIRE_E_NOMEM, "no memory for %s (%llu bytes)", qr_path_base(path),

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gguf_meta.c - typed access to GGUF metadata values and arrays. */
+#include "format/gguf_meta.h"
 #include "base/error.h"
-#include "format/gguf.h"
-#include "format/gguf_internal.h"
+#include "format/types.h"
 #include <string.h>
 
 const char *qr_gguf_key_name(const void *meta, uint32_t i, size_t *len)
 {
-    const struct gguf_meta *m = meta;
+    const struct qr_gguf_meta *m = meta;
     *len = m->kv[i].key_len;
-    return (const char *)m->head + m->kv[i].key_at;
+    return (const char *)m->header + m->kv[i].key_at;
 }
 
-const struct gguf_kv *qr_gguf_meta_find(const struct gguf_meta *m, const char *key)
+const struct qr_gguf_kv *qr_gguf_meta_find(const struct qr_gguf_meta *m, const char *key)
 {
     uint32_t i;
     return qr_name_index_find(&m->index, m, qr_gguf_key_name, key, strlen(key), &i) ? &m->kv[i]
@@ -26,7 +26,7 @@ bool qr_gguf_has(const struct qr_gguf *g, const char *key)
 
 bool qr_gguf_value_type(const struct qr_gguf *g, const char *key, enum qr_gguf_type *out)
 {
-    const struct gguf_kv *kv = qr_gguf_meta_find(&g->meta, key);
+    const struct qr_gguf_kv *kv = qr_gguf_meta_find(&g->meta, key);
     if (kv)
         *out = (enum qr_gguf_type)kv->type;
     return kv != NULL;
@@ -42,7 +42,7 @@ struct qr_gguf_str qr_gguf_key(const struct qr_gguf *g, size_t i)
     return s;
 }
 
-/* ---- Values at a position. The parse has checked that they lie inside the header. */
+/* ---- Decoding of values. The parse has checked that they lie inside the header. */
 
 #define LOAD(type, p)                                                                              \
     ({                                                                                             \
@@ -51,7 +51,7 @@ struct qr_gguf_str qr_gguf_key(const struct qr_gguf *g, size_t i)
         value_;                                                                                    \
     })
 
-/* Any integer as sign and magnitude, so that u64 and i64 both fit. */
+/* Decodes any integer type as sign and magnitude, which covers both u64 and i64. */
 static bool load_int(uint32_t type, const uint8_t *p, bool *negative, uint64_t *magnitude)
 {
     int64_t v = 0;
@@ -117,20 +117,21 @@ static quire_status absent(const char *key, struct quire_error *err)
     return qr_fail(err, QUIRE_E_FORMAT, "metadata key %s is missing", key);
 }
 
-static quire_status wrong_type(const struct gguf_kv *kv, const char *key, const char *wanted,
+static quire_status wrong_type(const struct qr_gguf_kv *kv, const char *key, const char *expected,
                                struct quire_error *err)
 {
     return qr_fail_at(err, QUIRE_E_FORMAT, kv->value_at,
                       "metadata key %s has type %s, %s expected (at byte %u)", key,
-                      qr_gguf_value_name(kv->type), wanted, kv->value_at);
+                      qr_gguf_value_name(kv->type), expected, kv->value_at);
 }
 
-static quire_status uint_value(const struct gguf_meta *m, const struct gguf_kv *kv, const char *key,
-                               uint64_t max, uint64_t *out, struct quire_error *err)
+static quire_status uint_value(const struct qr_gguf_meta *m, const struct qr_gguf_kv *kv,
+                               const char *key, uint64_t max, uint64_t *out,
+                               struct quire_error *err)
 {
     bool negative;
     uint64_t v;
-    if (!load_int(kv->type, m->head + kv->value_at, &negative, &v))
+    if (!load_int(kv->type, m->header + kv->value_at, &negative, &v))
         return wrong_type(kv, key, "an integer", err);
     if (negative || v > max)
         return qr_fail_at(err, QUIRE_E_FORMAT, kv->value_at,
@@ -140,10 +141,10 @@ static quire_status uint_value(const struct gguf_meta *m, const struct gguf_kv *
     return QUIRE_OK;
 }
 
-quire_status qr_gguf_meta_u32_or(const struct gguf_meta *m, const char *key, uint32_t dflt,
+quire_status qr_gguf_meta_u32_or(const struct qr_gguf_meta *m, const char *key, uint32_t dflt,
                                  uint32_t *out, struct quire_error *err)
 {
-    const struct gguf_kv *kv = qr_gguf_meta_find(m, key);
+    const struct qr_gguf_kv *kv = qr_gguf_meta_find(m, key);
     uint64_t v = dflt;
     if (kv)
         QR_TRY(uint_value(m, kv, key, UINT32_MAX, &v, err));
@@ -160,10 +161,10 @@ quire_status qr_gguf_get_u32_or(const struct qr_gguf *g, const char *key, uint32
 quire_status qr_gguf_get_f32_or(const struct qr_gguf *g, const char *key, float dflt, float *out,
                                 struct quire_error *err)
 {
-    const struct gguf_kv *kv = qr_gguf_meta_find(&g->meta, key);
+    const struct qr_gguf_kv *kv = qr_gguf_meta_find(&g->meta, key);
     if (!kv)
         *out = dflt;
-    else if (!load_f32(kv->type, g->meta.head + kv->value_at, out))
+    else if (!load_f32(kv->type, g->meta.header + kv->value_at, out))
         return wrong_type(kv, key, "f32", err);
     return QUIRE_OK;
 }
@@ -171,24 +172,24 @@ quire_status qr_gguf_get_f32_or(const struct qr_gguf *g, const char *key, float 
 quire_status qr_gguf_get_bool_or(const struct qr_gguf *g, const char *key, bool dflt, bool *out,
                                  struct quire_error *err)
 {
-    const struct gguf_kv *kv = qr_gguf_meta_find(&g->meta, key);
+    const struct qr_gguf_kv *kv = qr_gguf_meta_find(&g->meta, key);
     if (kv && kv->type != QR_GGUF_BOOL)
         return wrong_type(kv, key, "bool", err);
-    *out = kv ? g->meta.head[kv->value_at] != 0 : dflt;
+    *out = kv ? g->meta.header[kv->value_at] != 0 : dflt;
     return QUIRE_OK;
 }
 
 quire_status qr_gguf_get_str_or(const struct qr_gguf *g, const char *key, const char *dflt,
                                 struct qr_gguf_str *out, struct quire_error *err)
 {
-    const struct gguf_kv *kv = qr_gguf_meta_find(&g->meta, key);
+    const struct qr_gguf_kv *kv = qr_gguf_meta_find(&g->meta, key);
     if (!kv) {
         *out = (struct qr_gguf_str){ dflt, dflt ? strlen(dflt) : 0 };
         return QUIRE_OK;
     }
     if (kv->type != QR_GGUF_STRING)
         return wrong_type(kv, key, "string", err);
-    const uint8_t *p = g->meta.head + kv->value_at;
+    const uint8_t *p = g->meta.header + kv->value_at;
     *out = (struct qr_gguf_str){ (const char *)p + 8, (size_t)LOAD(uint64_t, p) };
     return QUIRE_OK;
 }
@@ -196,18 +197,18 @@ quire_status qr_gguf_get_str_or(const struct qr_gguf *g, const char *key, const 
 quire_status qr_gguf_get_u64(const struct qr_gguf *g, const char *key, uint64_t *out,
                              struct quire_error *err)
 {
-    const struct gguf_kv *kv = qr_gguf_meta_find(&g->meta, key);
+    const struct qr_gguf_kv *kv = qr_gguf_meta_find(&g->meta, key);
     return kv ? uint_value(&g->meta, kv, key, UINT64_MAX, out, err) : absent(key, err);
 }
 
 quire_status qr_gguf_get_i64(const struct qr_gguf *g, const char *key, int64_t *out,
                              struct quire_error *err)
 {
-    const struct gguf_kv *kv = qr_gguf_meta_find(&g->meta, key);
+    const struct qr_gguf_kv *kv = qr_gguf_meta_find(&g->meta, key);
     if (!kv)
         return absent(key, err);
-    return load_i64(kv->type, g->meta.head + kv->value_at, out) ? QUIRE_OK
-                                                                : wrong_type(kv, key, "i64", err);
+    return load_i64(kv->type, g->meta.header + kv->value_at, out) ? QUIRE_OK
+                                                                  : wrong_type(kv, key, "i64", err);
 }
 
 quire_status qr_gguf_get_u32(const struct qr_gguf *g, const char *key, uint32_t *out,
@@ -239,17 +240,17 @@ quire_status qr_gguf_get_str(const struct qr_gguf *g, const char *key, struct qr
 quire_status qr_gguf_get_array(const struct qr_gguf *g, const char *key, struct qr_gguf_array *out,
                                struct quire_error *err)
 {
-    const struct gguf_meta *m = &g->meta;
-    const struct gguf_kv *kv = qr_gguf_meta_find(m, key);
+    const struct qr_gguf_meta *m = &g->meta;
+    const struct qr_gguf_kv *kv = qr_gguf_meta_find(m, key);
     if (!kv)
         return absent(key, err);
     if (kv->type != QR_GGUF_ARRAY)
         return wrong_type(kv, key, "array", err);
     *out = (struct qr_gguf_array){
         .type = (enum qr_gguf_type)kv->elem,
-        .count = (size_t)LOAD(uint64_t, m->head + kv->value_at - 8),
-        .data = m->head + kv->value_at,
-        .base = m->head,
+        .count = (size_t)LOAD(uint64_t, m->header + kv->value_at - 8),
+        .data = m->header + kv->value_at,
+        .base = m->header,
         .string_at = kv->elem == QR_GGUF_STRING ? m->string_at + kv->strings : NULL,
     };
     return QUIRE_OK;

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gguf_parse.c - second pass over a GGUF header: metadata keys and values. */
+/* gguf_parse.c - second pass over a GGUF header: key/value pairs. */
+#include "format/gguf_parse.h"
+#include "base/alloc.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/reader.h"
-#include "format/gguf_internal.h"
+#include "format/gguf_meta.h"
 
-/* The scan has walked the same bytes, so running out of them means that the file was changed meanwhile. */
+enum { FIRST_KV = 4 + 4 + 8 + 8 }; /* header offset: magic, version and two counts precede it */
+
+/* The scan has read the same bytes, so a short read means that the file was modified since. */
 static quire_status changed(const struct qr_reader *r, struct quire_error *err)
 {
     return qr_fail_at(err, QUIRE_E_IO, r->pos, "the file changed while it was read");
@@ -20,7 +24,7 @@ static bool read_string(struct qr_reader *r, uint64_t max, const uint8_t **s, si
     return qr_read_bytes(r, *len, s);
 }
 
-/* Printable ASCII, so that a name can be put into any message. */
+/* Keys are restricted to printable ASCII because error messages quote them. */
 static bool printable(const uint8_t *s, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -39,7 +43,7 @@ static quire_status check_bools(const uint8_t *p, size_t n, uint64_t at, struct 
     return QUIRE_OK;
 }
 
-static quire_status parse_array(struct gguf_meta *m, struct gguf_kv *kv, struct qr_reader *r,
+static quire_status parse_array(struct qr_gguf_meta *m, struct qr_gguf_kv *kv, struct qr_reader *r,
                                 struct quire_error *err)
 {
     uint32_t elem;
@@ -62,27 +66,27 @@ static quire_status parse_array(struct gguf_meta *m, struct gguf_kv *kv, struct 
     for (uint64_t i = 0; i < count; i++) {
         if (!read_string(r, UINT64_MAX, &p, &len))
             return changed(r, err);
-        m->string_at[m->n_strings++] = (uint32_t)(p - m->head);
+        m->string_at[m->n_strings++] = (uint32_t)(p - m->header);
     }
     return QUIRE_OK;
 }
 
-static quire_status parse_kv(struct gguf_meta *m, struct qr_reader *r, struct quire_error *err)
+static quire_status parse_kv(struct qr_gguf_meta *m, struct qr_reader *r, struct quire_error *err)
 {
     const uint8_t *key, *p;
     size_t key_len, size;
     uint32_t type;
     const size_t at = r->pos;
-    if (!read_string(r, GGUF_MAX_KEY, &key, &key_len) || !qr_read_u32(r, &type))
+    if (!read_string(r, QR_GGUF_MAX_KEY_BYTES, &key, &key_len) || !qr_read_u32(r, &type))
         return changed(r, err);
     if (!printable(key, key_len))
         return qr_fail_at(err, QUIRE_E_FORMAT, at, "metadata key number %zu at byte %zu is %s",
                           m->n_kv, at, key_len ? "not printable ASCII" : "empty");
-    struct gguf_kv *kv = &m->kv[m->n_kv];
-    *kv = (struct gguf_kv){ .key_at = (uint32_t)(key - m->head),
-                            .key_len = (uint16_t)key_len,
-                            .type = (uint8_t)type,
-                            .value_at = (uint32_t)r->pos };
+    struct qr_gguf_kv *kv = &m->kv[m->n_kv];
+    *kv = (struct qr_gguf_kv){ .key_at = (uint32_t)(key - m->header),
+                               .key_len = (uint16_t)key_len,
+                               .type = (uint8_t)type,
+                               .value_at = (uint32_t)r->pos };
     const uint32_t i = (uint32_t)m->n_kv;
     if (qr_name_index_add(&m->index, m, qr_gguf_key_name, i) != i)
         return qr_fail_at(err, QUIRE_E_FORMAT, at,
@@ -99,46 +103,46 @@ static quire_status parse_kv(struct gguf_meta *m, struct qr_reader *r, struct qu
     return type == QR_GGUF_BOOL ? check_bools(p, 1, kv->value_at, err) : QUIRE_OK;
 }
 
-static quire_status load_head(const struct qr_file *f, const struct gguf_shape *shape,
-                              const struct quire_allocator *a, struct gguf_meta *m,
-                              struct quire_error *err)
+static quire_status load_header(const struct qr_file *f, const struct qr_gguf_counts *counts,
+                                const struct quire_allocator *a, struct qr_gguf_meta *m,
+                                struct quire_error *err)
 {
-    m->head_bytes = (size_t)shape->header_bytes;
-    m->head = f->data;
+    m->header_bytes = (size_t)counts->header_bytes;
+    m->header = f->data;
     if (!f->data) {
-        m->head = m->owned = qr_alloc(a, m->head_bytes, 1);
+        m->header = m->owned = qr_alloc(a, m->header_bytes, 1);
         if (!m->owned)
             return qr_fail(err, QUIRE_E_NOMEM, "no memory for a GGUF header of %zu bytes",
-                           m->head_bytes);
-        QR_TRY(qr_file_read(f, 0, m->owned, m->head_bytes, err));
+                           m->header_bytes);
+        QR_TRY(qr_file_read(f, 0, m->owned, m->header_bytes, err));
     }
-    m->kv_cap = (size_t)shape->n_kv;
-    m->string_cap = (size_t)shape->n_strings;
+    m->kv_cap = (size_t)counts->n_kv;
+    m->string_cap = (size_t)counts->n_strings;
     m->kv = qr_alloc(a, m->kv_cap, sizeof *m->kv);
     m->string_at = qr_alloc(a, m->string_cap, sizeof *m->string_at);
     if (!m->kv || !m->string_at || !qr_name_index_init(&m->index, m->kv_cap, a))
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for %llu metadata entries",
-                       (unsigned long long)shape->n_kv);
+                       (unsigned long long)counts->n_kv);
     return QUIRE_OK;
 }
 
-void qr_gguf_meta_free(struct gguf_meta *m, const struct quire_allocator *a)
+void qr_gguf_meta_free(struct qr_gguf_meta *m, const struct quire_allocator *a)
 {
     qr_name_index_free(&m->index, a);
     qr_free(a, m->string_at, m->string_cap, sizeof *m->string_at);
     qr_free(a, m->kv, m->kv_cap, sizeof *m->kv);
-    qr_free(a, m->owned, m->head_bytes, 1);
-    *m = (struct gguf_meta){ 0 };
+    qr_free(a, m->owned, m->header_bytes, 1);
+    *m = (struct qr_gguf_meta){ 0 };
 }
 
-quire_status qr_gguf_parse_meta(const struct qr_file *f, const struct gguf_shape *shape,
-                                const struct quire_allocator *a, struct gguf_meta *meta,
+quire_status qr_gguf_parse_meta(const struct qr_file *f, const struct qr_gguf_counts *counts,
+                                const struct quire_allocator *a, struct qr_gguf_meta *meta,
                                 size_t *tensors_at, struct quire_error *err)
 {
-    *meta = (struct gguf_meta){ 0 };
-    quire_status s = load_head(f, shape, a, meta, err);
-    struct qr_reader r = { meta->head, meta->head_bytes, 4 + 4 + 8 + 8 };
-    for (uint64_t i = 0; s == QUIRE_OK && i < shape->n_kv; i++)
+    *meta = (struct qr_gguf_meta){ 0 };
+    quire_status s = load_header(f, counts, a, meta, err);
+    struct qr_reader r = { meta->header, meta->header_bytes, FIRST_KV };
+    for (uint64_t i = 0; s == QUIRE_OK && i < counts->n_kv; i++)
         s = parse_kv(meta, &r, err);
     if (s != QUIRE_OK) {
         qr_gguf_meta_free(meta, a);

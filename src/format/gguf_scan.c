@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gguf_scan.c - first pass over a GGUF header: counts, lengths and type numbers, through a fixed window. */
+/* gguf_scan.c - first pass over a GGUF header: checks counts, lengths and types. */
+#include "format/gguf_scan.h"
 #include "base/checked.h"
 #include "base/error.h"
-#include "format/gguf_internal.h"
+#include "format/gguf_value.h"
 #include <string.h>
 
-/* Smallest possible entries: what a count may claim at most is bounded by the bytes that are left. */
+/* Bytes of the smallest possible entry. A count is checked against the rest of the file with
+ * them. */
 enum { MIN_KV = 8 + 1 + 4 + 1, MIN_TENSOR = 8 + 1 + 4 + 8 + 4 + 8, WINDOW = 8192 };
 
 struct cursor {
@@ -25,8 +27,8 @@ static quire_status ends_inside(const struct cursor *c, const char *what)
                       (unsigned long long)c->file->size);
 }
 
-/* n <= 8 bytes */
-static quire_status take(struct cursor *c, const char *what, void *dst, size_t n)
+/* Reads n <= 8 bytes. `what` names the field in messages, here and below. */
+static quire_status read_bytes(struct cursor *c, const char *what, void *dst, size_t n)
 {
     if (left(c) < n)
         return ends_inside(c, what);
@@ -50,11 +52,11 @@ static quire_status skip(struct cursor *c, const char *what, uint64_t n)
     return QUIRE_OK;
 }
 
-/* A length-prefixed string, skipped. */
+/* Skips a length-prefixed string. */
 static quire_status scan_string(struct cursor *c, const char *what, uint64_t max, uint64_t *len)
 {
     const uint64_t at = c->pos;
-    QR_TRY(take(c, what, len, sizeof *len));
+    QR_TRY(read_bytes(c, what, len, sizeof *len));
     if (*len > left(c))
         return qr_fail_at(
             c->err, QUIRE_E_FORMAT, at, "length %llu of %s at byte %llu: only %llu bytes are left",
@@ -66,17 +68,17 @@ static quire_status scan_string(struct cursor *c, const char *what, uint64_t max
     return skip(c, what, *len);
 }
 
-static quire_status scan_array(struct cursor *c, struct gguf_shape *shape)
+static quire_status scan_array(struct cursor *c, struct qr_gguf_counts *counts)
 {
     const uint64_t at = c->pos;
     uint32_t elem;
     uint64_t count, len, bytes;
-    QR_TRY(take(c, "an array's element type", &elem, sizeof elem));
+    QR_TRY(read_bytes(c, "an array's element type", &elem, sizeof elem));
     if (elem == QR_GGUF_ARRAY || elem >= QR_GGUF_N_TYPES)
         return qr_fail_at(
             c->err, QUIRE_E_FORMAT, at, "array with element type %u (%s) at byte %llu", elem,
             elem == QR_GGUF_ARRAY ? "arrays cannot be nested" : "unknown", (unsigned long long)at);
-    QR_TRY(take(c, "an array's length", &count, sizeof count));
+    QR_TRY(read_bytes(c, "an array's length", &count, sizeof count));
     const size_t size = qr_gguf_value_bytes(elem);
     if (!qr_mul_u64(count, size ? size : 8, &bytes) || bytes > left(c))
         return qr_fail_at(c->err, QUIRE_E_FORMAT, at,
@@ -85,23 +87,23 @@ static quire_status scan_array(struct cursor *c, struct gguf_shape *shape)
                           (unsigned long long)left(c));
     if (size)
         return skip(c, "an array", bytes);
-    shape->n_strings += count; /* cannot wrap: each one takes 8 bytes of the file */
+    counts->n_strings += count; /* cannot overflow: each string takes 8 bytes of the file */
     for (uint64_t i = 0; i < count; i++)
         QR_TRY(scan_string(c, "a string in an array", UINT64_MAX, &len));
     return QUIRE_OK;
 }
 
-static quire_status scan_kv(struct cursor *c, struct gguf_shape *shape)
+static quire_status scan_kv(struct cursor *c, struct qr_gguf_counts *counts)
 {
     uint64_t len;
     uint32_t type;
-    QR_TRY(scan_string(c, "a metadata key", GGUF_MAX_KEY, &len));
+    QR_TRY(scan_string(c, "a metadata key", QR_GGUF_MAX_KEY_BYTES, &len));
     const uint64_t at = c->pos;
-    QR_TRY(take(c, "a value type", &type, sizeof type));
+    QR_TRY(read_bytes(c, "a value type", &type, sizeof type));
     if (type == QR_GGUF_STRING)
         return scan_string(c, "a metadata string", UINT64_MAX, &len);
     if (type == QR_GGUF_ARRAY)
-        return scan_array(c, shape);
+        return scan_array(c, counts);
     const size_t size = qr_gguf_value_bytes(type);
     if (size == 0)
         return qr_fail_at(c->err, QUIRE_E_FORMAT, at, "unknown metadata value type %u at byte %llu",
@@ -109,14 +111,14 @@ static quire_status scan_kv(struct cursor *c, struct gguf_shape *shape)
     return skip(c, "a metadata value", size);
 }
 
-static quire_status scan_tensor(struct cursor *c, struct gguf_shape *shape)
+static quire_status scan_tensor(struct cursor *c, struct qr_gguf_counts *counts)
 {
     uint64_t len;
     uint32_t n_dims;
-    QR_TRY(scan_string(c, "a tensor name", GGUF_MAX_NAME, &len));
-    shape->names_bytes += len + 1;
+    QR_TRY(scan_string(c, "a tensor name", QR_GGUF_MAX_NAME_BYTES, &len));
+    counts->names_bytes += len + 1;
     const uint64_t at = c->pos;
-    QR_TRY(take(c, "a tensor's dimension count", &n_dims, sizeof n_dims));
+    QR_TRY(read_bytes(c, "a tensor's dimension count", &n_dims, sizeof n_dims));
     if (n_dims < 1 || n_dims > 4)
         return qr_fail_at(c->err, QUIRE_E_FORMAT, at,
                           "tensor with %u dimensions at byte %llu, 1 to 4 allowed", n_dims,
@@ -124,16 +126,16 @@ static quire_status scan_tensor(struct cursor *c, struct gguf_shape *shape)
     return skip(c, "a tensor info", 8ull * n_dims + 4 + 8);
 }
 
-static quire_status scan_version(struct cursor *c, struct gguf_shape *shape)
+static quire_status scan_version(struct cursor *c, struct qr_gguf_counts *counts)
 {
     uint8_t magic[4];
-    QR_TRY(take(c, "the magic number", magic, sizeof magic));
+    QR_TRY(read_bytes(c, "the magic number", magic, sizeof magic));
     if (memcmp(magic, "GGUF", 4) != 0)
         return qr_fail_at(c->err, QUIRE_E_FORMAT, 0,
                           "not a GGUF file: it begins with bytes %02x %02x %02x %02x", magic[0],
                           magic[1], magic[2], magic[3]);
-    QR_TRY(take(c, "the version", &shape->version, sizeof shape->version));
-    const uint32_t v = shape->version;
+    QR_TRY(read_bytes(c, "the version", &counts->version, sizeof counts->version));
+    const uint32_t v = counts->version;
     if (v == 2 || v == 3)
         return QUIRE_OK;
     if (v != 0 && (v & 0xffff) == 0)
@@ -147,7 +149,7 @@ static quire_status scan_count(struct cursor *c, const char *what, uint64_t min_
                                uint64_t *count)
 {
     const uint64_t at = c->pos;
-    QR_TRY(take(c, what, count, sizeof *count));
+    QR_TRY(read_bytes(c, what, count, sizeof *count));
     uint64_t bytes;
     if (!qr_mul_u64(*count, min_bytes, &bytes) || bytes > left(c))
         return qr_fail_at(c->err, QUIRE_E_LIMIT, at,
@@ -156,7 +158,7 @@ static quire_status scan_count(struct cursor *c, const char *what, uint64_t min_
     return QUIRE_OK;
 }
 
-quire_status qr_gguf_scan(const struct qr_file *f, struct gguf_shape *shape,
+quire_status qr_gguf_scan(const struct qr_file *f, struct qr_gguf_counts *counts,
                           struct quire_error *err)
 {
     struct cursor c;
@@ -164,18 +166,18 @@ quire_status qr_gguf_scan(const struct qr_file *f, struct gguf_shape *shape,
     c.pos = c.window_at = 0;
     c.window_bytes = 0;
     c.err = err;
-    *shape = (struct gguf_shape){ 0 };
-    QR_TRY(scan_version(&c, shape));
-    QR_TRY(scan_count(&c, "the tensor count", MIN_TENSOR, &shape->n_tensors));
-    QR_TRY(scan_count(&c, "the metadata count", MIN_KV, &shape->n_kv));
-    for (uint64_t i = 0; i < shape->n_kv && c.pos <= GGUF_MAX_HEADER; i++)
-        QR_TRY(scan_kv(&c, shape));
-    for (uint64_t i = 0; i < shape->n_tensors && c.pos <= GGUF_MAX_HEADER; i++)
-        QR_TRY(scan_tensor(&c, shape));
-    if (c.pos > GGUF_MAX_HEADER)
-        return qr_fail_at(err, QUIRE_E_LIMIT, GGUF_MAX_HEADER,
+    *counts = (struct qr_gguf_counts){ 0 };
+    QR_TRY(scan_version(&c, counts));
+    QR_TRY(scan_count(&c, "the tensor count", MIN_TENSOR, &counts->n_tensors));
+    QR_TRY(scan_count(&c, "the metadata count", MIN_KV, &counts->n_kv));
+    for (uint64_t i = 0; i < counts->n_kv && c.pos <= QR_GGUF_MAX_HEADER_BYTES; i++)
+        QR_TRY(scan_kv(&c, counts));
+    for (uint64_t i = 0; i < counts->n_tensors && c.pos <= QR_GGUF_MAX_HEADER_BYTES; i++)
+        QR_TRY(scan_tensor(&c, counts));
+    if (c.pos > QR_GGUF_MAX_HEADER_BYTES)
+        return qr_fail_at(err, QUIRE_E_LIMIT, QR_GGUF_MAX_HEADER_BYTES,
                           "the GGUF header is larger than %llu bytes",
-                          (unsigned long long)GGUF_MAX_HEADER);
-    shape->header_bytes = c.pos;
+                          (unsigned long long)QR_GGUF_MAX_HEADER_BYTES);
+    counts->header_bytes = c.pos;
     return QUIRE_OK;
 }

@@ -1,43 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gguf_tensors.c - the tensor directory of a GGUF file: shapes, types, and where the data lies. */
+/* gguf_tensors.c - parses the tensor directory of a GGUF file: names, shapes, types, offsets. */
+#include "format/gguf_tensors.h"
+#include "base/alloc.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/reader.h"
-#include "format/gguf_internal.h"
-#include "linear/weight_type.h"
+#include "base/weight_type.h"
+#include "format/gguf.h"
+#include "format/gguf_meta.h"
 #include <string.h>
 
-/* Tensors must lie one behind the other in directory order, each padded to the alignment. One running
- * position therefore excludes misaligned, overlapping, unordered and outlying data at once. */
+/* Tensor data must be contiguous in directory order, each tensor padded to the alignment. Comparing
+ * every offset with one running position therefore rejects misaligned, overlapping, unordered and
+ * out-of-file data. */
 struct layout {
-    uint64_t data_at;  /* of the file, where tensor data begins */
-    uint64_t expected; /* relative offset that the next tensor must have */
-    uint64_t end;      /* relative end of the last tensor, without padding */
+    uint64_t data_at;  /* file offset of the tensor data */
+    uint64_t expected; /* offset of the next tensor, relative to data_at */
     uint64_t alignment;
     uint64_t file_size;
 };
 
-static quire_status bad(struct quire_error *err, size_t at, const char *name, const char *reason)
-{
-    return qr_fail_at(err, QUIRE_E_FORMAT, at, "tensor %s: %s (at byte %zu)", name, reason, at);
-}
-
 static quire_status init_layout(struct layout *l, const struct qr_file *f,
-                                const struct gguf_meta *meta, struct quire_error *err)
+                                const struct qr_gguf_meta *meta, struct quire_error *err)
 {
-    uint32_t alignment = GGUF_DEFAULT_ALIGNMENT;
-    const struct gguf_kv *kv = qr_gguf_meta_find(meta, "general.alignment");
+    uint32_t alignment = QR_GGUF_DEFAULT_ALIGNMENT;
+    const struct qr_gguf_kv *kv = qr_gguf_meta_find(meta, "general.alignment");
     if (kv && kv->type != QR_GGUF_U32)
         return qr_fail_at(err, QUIRE_E_FORMAT, kv->value_at,
                           "general.alignment has type %s, u32 expected",
                           qr_gguf_value_name(kv->type));
     QR_TRY(qr_gguf_meta_u32_or(meta, "general.alignment", alignment, &alignment, err));
-    if (alignment < 8 || alignment > GGUF_MAX_ALIGNMENT || (alignment & (alignment - 1)))
+    if (alignment < 8 || alignment > QR_GGUF_MAX_ALIGNMENT || (alignment & (alignment - 1)))
         return qr_fail_at(err, QUIRE_E_FORMAT, kv ? kv->value_at : 0,
                           "general.alignment is %u: a power of two from 8 to 65536 expected",
                           alignment);
     *l = (struct layout){ .alignment = alignment, .file_size = f->size };
-    l->data_at = (meta->head_bytes + (uint64_t)alignment - 1) & ~((uint64_t)alignment - 1);
+    l->data_at = (meta->header_bytes + (uint64_t)alignment - 1) & ~((uint64_t)alignment - 1);
     return QUIRE_OK;
 }
 
@@ -60,30 +58,31 @@ static quire_status tensor_bytes(struct qr_gguf_tensor *t, size_t at, struct qui
                           "tensor %s: rows of %llu elements, not a multiple of %u (type %s)",
                           t->name, (unsigned long long)t->dims[0], type->block_elems, type->name);
     if (!qr_mul_u64(n / type->block_elems, type->block_bytes, &t->bytes))
-        return bad(err, at, t->name, "its size in bytes wraps around");
+        return qr_fail_at(err, QUIRE_E_FORMAT, at, "tensor %s: size in bytes overflows", t->name);
     return QUIRE_OK;
 }
 
-static quire_status place(struct layout *l, struct qr_gguf_tensor *t, uint64_t offset, size_t at,
-                          struct quire_error *err)
+/* Checks the offset, converts it to a file offset, and advances *l. */
+static quire_status place_tensor(struct layout *l, struct qr_gguf_tensor *t, uint64_t offset,
+                                 size_t at, struct quire_error *err)
 {
     if (offset != l->expected)
         return qr_fail_at(err, QUIRE_E_FORMAT, at,
-                          "tensor %s: offset %llu, expected %llu right behind the one before",
+                          "tensor %s: offset %llu, expected %llu (right after the previous tensor)",
                           t->name, (unsigned long long)offset, (unsigned long long)l->expected);
     uint64_t end, padded;
     if (!qr_add_u64(l->data_at, offset, &t->offset) || !qr_add_u64(t->offset, t->bytes, &end) ||
         end > l->file_size || !qr_add_u64(offset + t->bytes, l->alignment - 1, &padded))
         return qr_fail_at(err, QUIRE_E_FORMAT, at,
-                          "tensor %s: %llu bytes at offset %llu end beyond the file of %llu bytes",
+                          "tensor %s: %llu bytes at offset %llu exceed the file size of %llu bytes",
                           t->name, (unsigned long long)t->bytes, (unsigned long long)offset,
                           (unsigned long long)l->file_size);
-    l->end = offset + t->bytes;
     l->expected = padded & ~(l->alignment - 1);
     return QUIRE_OK;
 }
 
-/* Copies the name to *names and moves that on. Names go into messages and look-ups as C strings. */
+/* Copies the name to *names and advances *names. Control characters are rejected because messages
+ * quote names. */
 static quire_status read_name(struct qr_reader *r, struct qr_gguf_tensor *t, char **names,
                               const char *names_end, struct quire_error *err)
 {
@@ -96,7 +95,8 @@ static quire_status read_name(struct qr_reader *r, struct qr_gguf_tensor *t, cha
     for (uint64_t i = 0; i < len; i++)
         if (s[i] < 0x20 || s[i] == 0x7f)
             return qr_fail_at(err, QUIRE_E_FORMAT, at,
-                              "tensor name at byte %zu holds control byte 0x%02x", at, s[i]);
+                              "tensor name at byte %zu contains control character 0x%02x", at,
+                              s[i]);
     if (len == 0)
         return qr_fail_at(err, QUIRE_E_FORMAT, at, "empty tensor name at byte %zu", at);
     memcpy(*names, s, (size_t)len);
@@ -122,36 +122,10 @@ static quire_status read_tensor(struct qr_reader *r, struct layout *l, struct qr
     if (!ok || !qr_read_u32(r, &t->type) || !qr_read_u64(r, &offset))
         return qr_fail_at(err, QUIRE_E_IO, at, "the file changed while it was read");
     QR_TRY(tensor_bytes(t, at, err));
-    return place(l, t, offset, at, err);
+    return place_tensor(l, t, offset, at, err);
 }
 
-static const char *tensor_name(const void *owner, uint32_t i, size_t *len)
-{
-    const struct qr_gguf_tensor *tensors = owner;
-    *len = tensors[i].name_len;
-    return tensors[i].name;
-}
-
-quire_status qr_gguf_index_tensors(struct qr_gguf *g, struct quire_error *err)
-{
-    if (!qr_name_index_init(&g->tensor_index, g->n_tensors, g->allocator))
-        return qr_fail(err, QUIRE_E_NOMEM, "no memory to index %zu tensors", g->n_tensors);
-    for (uint32_t i = 0; i < g->n_tensors; i++)
-        if (qr_name_index_add(&g->tensor_index, g->tensors, tensor_name, i) != i)
-            return qr_fail(err, QUIRE_E_FORMAT, "tensor %s appears twice", g->tensors[i].name);
-    return QUIRE_OK;
-}
-
-bool qr_gguf_find_tensor(const struct qr_gguf *g, const char *name, size_t *index)
-{
-    uint32_t i;
-    if (!qr_name_index_find(&g->tensor_index, g->tensors, tensor_name, name, strlen(name), &i))
-        return false;
-    *index = i;
-    return true;
-}
-
-/* Room for n more tensors behind the ones that are there. */
+/* Extends the capacity by n tensors. */
 static bool grow_tensors(struct qr_gguf *g, size_t n)
 {
     size_t total;
@@ -168,30 +142,30 @@ static bool grow_tensors(struct qr_gguf *g, size_t n)
     return true;
 }
 
-quire_status qr_gguf_parse_tensors(struct qr_gguf *g, const struct gguf_meta *meta,
-                                   const struct gguf_shape *shape, size_t tensors_at,
+quire_status qr_gguf_parse_tensors(struct qr_gguf *g, const struct qr_gguf_meta *meta,
+                                   const struct qr_gguf_counts *counts, size_t tensors_at,
                                    struct quire_error *err)
 {
-    struct gguf_part *part = &g->parts[g->n_parts - 1];
+    struct qr_gguf_shard *shard = &g->shards[g->n_shards - 1];
     struct layout l = { 0 };
-    QR_TRY(init_layout(&l, &part->file, meta, err));
-    part->names_bytes = (size_t)shape->names_bytes;
-    part->names = qr_alloc(g->allocator, part->names_bytes, 1);
-    if (!part->names || !grow_tensors(g, (size_t)shape->n_tensors))
+    QR_TRY(init_layout(&l, &shard->file, meta, err));
+    shard->names_bytes = (size_t)counts->names_bytes;
+    shard->names = qr_alloc(g->allocator, shard->names_bytes, 1);
+    if (!shard->names || !grow_tensors(g, (size_t)counts->n_tensors))
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for %llu tensor infos",
-                       (unsigned long long)shape->n_tensors);
-    struct qr_reader r = { meta->head, meta->head_bytes, tensors_at };
-    char *names = part->names;
-    const char *names_end = part->names + part->names_bytes;
-    for (uint64_t i = 0; i < shape->n_tensors; i++) {
+                       (unsigned long long)counts->n_tensors);
+    struct qr_reader r = { meta->header, meta->header_bytes, tensors_at };
+    char *names = shard->names;
+    const char *names_end = shard->names + shard->names_bytes;
+    for (uint64_t i = 0; i < counts->n_tensors; i++) {
         struct qr_gguf_tensor *t = &g->tensors[g->n_tensors];
-        t->file = (uint32_t)(g->n_parts - 1);
+        t->shard = (uint32_t)(g->n_shards - 1);
         QR_TRY(read_tensor(&r, &l, t, &names, names_end, err));
         g->n_tensors++;
     }
-    /* the padding behind the last tensor may be missing; without tensors even the header's padding may */
-    const uint64_t end = shape->n_tensors ? l.data_at + l.expected : l.data_at;
+    /* the padding after the last tensor may be missing; without tensors so may the header's */
+    const uint64_t end = counts->n_tensors ? l.data_at + l.expected : l.data_at;
     if (l.file_size > end)
-        g->trailing += l.file_size - end;
+        g->trailing_bytes += l.file_size - end;
     return QUIRE_OK;
 }

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* safetensors.c - opening safetensors files and folders, the rules for their data layout, and reads. */
+/* safetensors.c - opens safetensors files and directories, checks the layout, reads ranges. */
 #include "format/safetensors.h"
+#include "base/alloc.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/reader.h"
-#include "format/json_util.h"
-#include "format/safetensors_internal.h"
-#include <stdio.h>
+#include "format/json.h"
+#include "format/safetensors_header.h"
+#include "format/types.h"
 #include <string.h>
 
-enum { MAX_FILES = 1024, MAX_INDEX_BYTES = 64 << 20 };
+#define MAX_HEADER_BYTES 100000000u /* limit of the reference implementation */
+enum { MAX_SHARDS = 1024, MAX_INDEX_BYTES = 64 << 20 };
 
 /* ---- One file */
 
-static quire_status load_header(struct st_file *f, const struct quire_allocator *a,
+static quire_status load_header(struct qr_safetensors_shard *f, const struct quire_allocator *a,
                                 struct quire_error *err)
 {
     uint64_t n;
@@ -28,10 +30,10 @@ static quire_status load_header(struct st_file *f, const struct quire_allocator 
         return qr_fail_at(err, QUIRE_E_FORMAT, 0,
                           "safetensors header length %llu in a file of %llu bytes",
                           (unsigned long long)n, (unsigned long long)f->file.size);
-    if (n > SAFETENSORS_MAX_HEADER)
+    if (n > MAX_HEADER_BYTES)
         return qr_fail_at(err, QUIRE_E_LIMIT, 0,
                           "safetensors header of %llu bytes, at most %u allowed",
-                          (unsigned long long)n, SAFETENSORS_MAX_HEADER);
+                          (unsigned long long)n, MAX_HEADER_BYTES);
     f->header_bytes = (size_t)n;
     f->header = qr_alloc(a, f->header_bytes, 1);
     if (!f->header)
@@ -40,8 +42,8 @@ static quire_status load_header(struct st_file *f, const struct quire_allocator 
     return qr_file_read(&f->file, sizeof bytes, f->header, n, err);
 }
 
-/* Heap sort by offset: in place, and n log n whatever the file says. The usual file is sorted already. */
-static void sift(struct qr_safetensor *t, size_t root, size_t n)
+/* Heap sort by offset: in place, n log n in the worst case. Most files are sorted already. */
+static void sift_down(struct qr_safetensor *t, size_t root, size_t n)
 {
     for (size_t child; (child = 2 * root + 1) < n; root = child) {
         if (child + 1 < n && t[child].offset < t[child + 1].offset)
@@ -62,18 +64,18 @@ static void sort_by_offset(struct qr_safetensor *t, size_t n)
     if (i >= n)
         return;
     for (i = n / 2; i-- > 0;)
-        sift(t, i, n);
+        sift_down(t, i, n);
     for (i = n; i-- > 1;) {
         const struct qr_safetensor swap = t[0];
         t[0] = t[i];
         t[i] = swap;
-        sift(t, 0, i);
+        sift_down(t, 0, i);
     }
 }
 
-/* Data must follow the header without hole or overlap up to the end of the file. */
-static quire_status check_layout(struct qr_safetensor *t, size_t n, const struct st_file *f,
-                                 struct quire_error *err)
+/* Tensor data must fill the file after the header without gaps or overlap. */
+static quire_status check_layout(struct qr_safetensor *t, size_t n,
+                                 const struct qr_safetensors_shard *f, struct quire_error *err)
 {
     const uint64_t data_at = 8 + (uint64_t)f->header_bytes;
     uint64_t end = 0;
@@ -85,22 +87,22 @@ static quire_status check_layout(struct qr_safetensor *t, size_t n, const struct
                               (unsigned long long)t[i].offset, (unsigned long long)end);
         if (!qr_add_u64(end, t[i].bytes, &end) || end > f->file.size - data_at)
             return qr_fail_at(err, QUIRE_E_FORMAT, data_at + t[i].offset,
-                              "tensor %.80s ends beyond the file of %llu bytes", t[i].name,
+                              "tensor %.80s exceeds the file size of %llu bytes", t[i].name,
                               (unsigned long long)f->file.size);
         t[i].offset += data_at;
     }
     if (end != f->file.size - data_at)
-        return qr_fail_at(err, QUIRE_E_FORMAT, data_at + end, "%llu bytes behind the last tensor",
+        return qr_fail_at(err, QUIRE_E_FORMAT, data_at + end, "%llu bytes after the last tensor",
                           (unsigned long long)(f->file.size - data_at - end));
     return QUIRE_OK;
 }
 
-/* Names go into messages and to terminals. */
+/* Control characters are rejected because names are printed in messages and on terminals. */
 static quire_status check_name(const struct qr_safetensor *t, struct quire_error *err)
 {
     for (uint32_t i = 0; i < t->name_len; i++)
         if ((uint8_t)t->name[i] < 0x20 || t->name[i] == 0x7f)
-            return qr_fail(err, QUIRE_E_FORMAT, "a tensor name holds control byte 0x%02x",
+            return qr_fail(err, QUIRE_E_FORMAT, "a tensor name contains control character 0x%02x",
                            (uint8_t)t->name[i]);
     return QUIRE_OK;
 }
@@ -121,23 +123,23 @@ static bool grow_tensors(struct qr_safetensors *s, size_t n)
     return true;
 }
 
-static quire_status add_file(struct qr_safetensors *s, const char *path, struct quire_error *err)
+static quire_status add_shard(struct qr_safetensors *s, const char *path, struct quire_error *err)
 {
-    struct st_file *f = &s->files[s->n_files];
-    QR_TRY(qr_file_open(&f->file, path, err));
-    s->n_files++;
-    QR_TRY(load_header(f, s->allocator, err));
+    struct qr_safetensors_shard *shard = &s->shards[s->n_shards];
+    QR_TRY(qr_file_open(&shard->file, path, err));
+    s->n_shards++;
+    QR_TRY(load_header(shard, s->allocator, err));
     size_t n;
-    QR_TRY(qr_safetensors_parse(f->header, f->header_bytes, NULL, &n, err));
+    QR_TRY(qr_safetensors_parse(shard->header, shard->header_bytes, NULL, &n, err));
     if (!grow_tensors(s, n))
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for %zu tensor infos", n);
     struct qr_safetensor *t = s->tensors + s->n_tensors;
-    QR_TRY(qr_safetensors_parse(f->header, f->header_bytes, t, &n, err));
+    QR_TRY(qr_safetensors_parse(shard->header, shard->header_bytes, t, &n, err));
     for (size_t i = 0; i < n; i++) {
-        t[i].file = (uint16_t)(s->n_files - 1);
+        t[i].shard = (uint16_t)(s->n_shards - 1);
         QR_TRY(check_name(&t[i], err));
     }
-    QR_TRY(check_layout(t, n, f, err));
+    QR_TRY(check_layout(t, n, shard, err));
     s->n_tensors += n;
     return QUIRE_OK;
 }
@@ -159,15 +161,15 @@ static quire_status index_tensors(struct qr_safetensors *s, struct quire_error *
     return QUIRE_OK;
 }
 
-static struct qr_safetensors *new_set(const struct quire_allocator *a, size_t n_files)
+static struct qr_safetensors *new_set(const struct quire_allocator *a, size_t n_shards)
 {
     struct qr_safetensors *s = qr_calloc(a, 1, sizeof *s);
     if (!s)
         return NULL;
     s->allocator = a;
-    s->file_cap = n_files;
-    s->files = qr_calloc(a, n_files, sizeof *s->files);
-    if (s->files)
+    s->shard_cap = n_shards;
+    s->shards = qr_calloc(a, n_shards, sizeof *s->shards);
+    if (s->shards)
         return s;
     qr_free(a, s, 1, sizeof *s);
     return NULL;
@@ -177,12 +179,12 @@ void qr_safetensors_close(struct qr_safetensors *s)
 {
     if (!s)
         return;
-    for (size_t i = 0; i < s->file_cap; i++) {
-        qr_file_close(&s->files[i].file);
-        qr_free(s->allocator, s->files[i].header, s->files[i].header_bytes, 1);
-        qr_strfree(s->allocator, s->files[i].name);
+    for (size_t i = 0; i < s->shard_cap; i++) {
+        qr_file_close(&s->shards[i].file);
+        qr_free(s->allocator, s->shards[i].header, s->shards[i].header_bytes, 1);
+        qr_strfree(s->allocator, s->shards[i].name);
     }
-    qr_free(s->allocator, s->files, s->file_cap, sizeof *s->files);
+    qr_free(s->allocator, s->shards, s->shard_cap, sizeof *s->shards);
     qr_free(s->allocator, s->tensors, s->tensor_cap, sizeof *s->tensors);
     qr_name_index_free(&s->index, s->allocator);
     qr_free(s->allocator, s, 1, sizeof *s);
@@ -190,7 +192,7 @@ void qr_safetensors_close(struct qr_safetensors *s)
 
 const struct qr_file *qr_safetensors_file(const struct qr_safetensors *s, size_t i)
 {
-    return i < s->n_files ? &s->files[i].file : NULL;
+    return i < s->n_shards ? &s->shards[i].file : NULL;
 }
 
 static quire_status finish(struct qr_safetensors *s, quire_status status,
@@ -212,12 +214,12 @@ quire_status qr_safetensors_open(const char *path, const struct quire_allocator 
     struct qr_safetensors *s = new_set(a, 1);
     if (!s)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory to open %s", qr_path_base(path));
-    return finish(s, add_file(s, path, err), out, err);
+    return finish(s, add_shard(s, path, err), out, err);
 }
 
-/* ---- Folders */
+/* ---- Directories */
 
-/* An index may only name files beside it. */
+/* An index may only name files in its own directory. */
 static bool plain_name(const char *s)
 {
     const size_t n = strlen(s);
@@ -226,8 +228,8 @@ static bool plain_name(const char *s)
            strcmp(s + n - (sizeof suffix - 1), suffix) == 0;
 }
 
-static quire_status add_named_file(struct qr_safetensors *s, const char *dir, const char *name,
-                                   struct quire_error *err)
+static quire_status add_named_shard(struct qr_safetensors *s, const char *dir, const char *name,
+                                    struct quire_error *err)
 {
     char *path = qr_path_join(s->allocator, dir, name);
     char *copy = qr_strdup(s->allocator, name);
@@ -236,19 +238,20 @@ static quire_status add_named_file(struct qr_safetensors *s, const char *dir, co
         qr_strfree(s->allocator, copy);
         return qr_fail(err, QUIRE_E_NOMEM, "no memory to open %s", name);
     }
-    s->files[s->n_files].name = copy;
-    const quire_status status = add_file(s, path, err);
+    s->shards[s->n_shards].name = copy;
+    const quire_status status = add_shard(s, path, err);
     qr_strfree(s->allocator, path);
     return status;
 }
 
-/* Which file of the set has that name; n_files when none has yet. Neighbours mostly share a file. */
-static size_t file_of(const struct qr_safetensors *s, const char *name)
+/* Returns the index of the shard with that file name, n_shards if it is not open yet. Searches
+ * backwards because consecutive tensors mostly share a shard. */
+static size_t find_shard(const struct qr_safetensors *s, const char *name)
 {
-    for (size_t i = s->n_files; i-- > 0;)
-        if (strcmp(s->files[i].name, name) == 0)
+    for (size_t i = s->n_shards; i-- > 0;)
+        if (strcmp(s->shards[i].name, name) == 0)
             return i;
-    return s->n_files;
+    return s->n_shards;
 }
 
 static quire_status open_indexed(struct qr_safetensors *s, const char *dir, json_t *map,
@@ -262,20 +265,21 @@ static quire_status open_indexed(struct qr_safetensors *s, const char *dir, json
         if (!name || !plain_name(name))
             return qr_fail(
                 err, QUIRE_E_FORMAT,
-                "weight_map: %.80s must name a .safetensors file in the same folder, not %.60s",
-                tensor, name ? name : "something that is no string");
-        if (file_of(s, name) < s->n_files)
+                "weight_map: %.80s must name a .safetensors file in the same directory, not %.60s",
+                tensor, name ? name : "a value that is not a string");
+        if (find_shard(s, name) < s->n_shards)
             continue;
-        if (s->n_files == s->file_cap)
-            return qr_fail(err, QUIRE_E_LIMIT, "weight_map names more than %zu files", s->file_cap);
-        QR_TRY(add_named_file(s, dir, name, err));
+        if (s->n_shards == s->shard_cap)
+            return qr_fail(err, QUIRE_E_LIMIT, "weight_map names more than %zu files",
+                           s->shard_cap);
+        QR_TRY(add_named_shard(s, dir, name, err));
     }
     QR_TRY(index_tensors(s, err));
     json_object_foreach(map, tensor, value)
     {
         size_t i;
         if (!qr_safetensors_find(s, tensor, &i) ||
-            s->tensors[i].file != file_of(s, json_string_value(value)))
+            s->tensors[i].shard != find_shard(s, json_string_value(value)))
             return qr_fail(err, QUIRE_E_FORMAT, "weight_map: tensor %.80s is not in %.60s", tensor,
                            json_string_value(value));
     }
@@ -298,7 +302,7 @@ static quire_status open_sharded(const char *dir, const char *index_path,
     if (!json_is_object(map))
         status =
             qr_fail(err, QUIRE_E_FORMAT, "model.safetensors.index.json has no object weight_map");
-    else if (!(s = new_set(a, MAX_FILES)))
+    else if (!(s = new_set(a, MAX_SHARDS)))
         status = qr_fail(err, QUIRE_E_NOMEM, "no memory to open the files of weight_map");
     else
         status = open_indexed(s, dir, map, err);
@@ -355,8 +359,8 @@ quire_status qr_safetensors_read_range(const struct qr_safetensors *s, size_t i,
         return qr_fail(err, QUIRE_E_RANGE, "tensor number %zu of %zu", i, s->n_tensors);
     if (!qr_add_u64(begin, bytes, &end) || end > t->bytes)
         return qr_fail(err, QUIRE_E_RANGE,
-                       "tensor %.80s: %llu bytes from byte %llu asked for, it has %llu", t->name,
+                       "tensor %.80s: %llu bytes at offset %llu requested, it has %llu", t->name,
                        (unsigned long long)bytes, (unsigned long long)begin,
                        (unsigned long long)t->bytes);
-    return qr_file_read(&s->files[t->file].file, t->offset + begin, dst, bytes, err);
+    return qr_file_read(&s->shards[t->shard].file, t->offset + begin, dst, bytes, err);
 }

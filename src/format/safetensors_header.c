@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* safetensors_header.c - pull parser for the one JSON shape that a safetensors header may have. */
+/* safetensors_header.c - pull parser for the JSON subset of safetensors headers. */
+#include "format/safetensors_header.h"
 #include "base/checked.h"
 #include "base/error.h"
-#include "format/safetensors_internal.h"
+#include "base/utf8.h"
 #include <string.h>
 
-/* A general JSON tree would cost ten times the header's size in memory; this keeps to the bytes that are
- * there. The grammar: { "name": { "dtype": "..", "shape": [..], "data_offsets": [b, e] }, ...,
- * "__metadata__": { "key": "value", ... } }, padded at the end with spaces. */
+/* A generic JSON tree would need ten times the header's size in memory; this parser works in place.
+ * Grammar: { "name": { "dtype": "..", "shape": [..], "data_offsets": [b, e] }, ...,
+ * "__metadata__": { "key": "value", ... } }, padded with spaces. */
 struct parser {
     char *text;
     size_t size, pos;
@@ -41,7 +42,7 @@ static quire_status expect(struct parser *p, char c, const char *what)
     return accept(p, c) ? QUIRE_OK : bad(p, what);
 }
 
-/* ---- Strings. decoded text is never longer than its source, so it can replace it in place. */
+/* ---- Strings. Unescaped text is never longer than its source, so it can replace it in place. */
 
 struct text {
     char *s;
@@ -64,39 +65,7 @@ static bool hex4(const char *s, uint32_t *v)
     return true;
 }
 
-/* One UTF-8 sequence; 0 when it is malformed, overlong, a surrogate or beyond U+10FFFF. */
-static size_t utf8_len(const uint8_t *s, size_t left)
-{
-    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    if (s[0] < 0x80)
-        return 1;
-    const size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-    if (s[0] < 0xc2 || s[0] > 0xf4 || n > left)
-        return 0;
-    uint32_t v = s[0] & (0x7fu >> n);
-    for (size_t i = 1; i < n; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-        v = v << 6 | (s[i] & 0x3f);
-    }
-    return v < least[n] || v > 0x10ffff || (v >= 0xd800 && v <= 0xdfff) ? 0 : n;
-}
-
-static size_t utf8_put(char *dst, uint32_t v)
-{
-    if (v < 0x80) {
-        dst[0] = (char)v;
-        return 1;
-    }
-    const size_t n = v < 0x800 ? 2 : v < 0x10000 ? 3 : 4;
-    static const uint8_t lead[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
-    for (size_t i = n - 1; i > 0; i--, v >>= 6)
-        dst[i] = (char)(0x80 | (v & 0x3f));
-    dst[0] = (char)(lead[n] | v);
-    return n;
-}
-
-/* p stands on the backslash; gives the code point and moves on. */
+/* Reads the escape sequence at the current position, a backslash, as a code point. */
 static quire_status read_escape(struct parser *p, uint32_t *v)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -125,8 +94,8 @@ static quire_status read_escape(struct parser *p, uint32_t *v)
     return QUIRE_OK;
 }
 
-/* With decode, the text is unescaped in place and ended with a NUL; the header is then unfit for parsing
- * again. Without, t is the source text and only comparisons of unescaped strings make sense. */
+/* With decode, unescapes the text in place and NUL-terminates it, so the header cannot be parsed
+ * again. Without, *t is the raw text, valid for comparison with strings that need no escapes. */
 static quire_status read_string(struct parser *p, bool decode, struct text *t)
 {
     QR_TRY(expect(p, '"', "string expected"));
@@ -144,12 +113,13 @@ static quire_status read_string(struct parser *p, bool decode, struct text *t)
         if (c == '\\') {
             QR_TRY(read_escape(p, &v));
             if (decode)
-                out += utf8_put(p->text + out, v);
+                out += qr_utf8_put((uint8_t *)p->text + out, v);
             continue;
         }
-        const size_t n = utf8_len((const uint8_t *)p->text + p->pos, p->size - p->pos);
-        if (n == 0)
+        const int len = qr_utf8_next_final((const uint8_t *)p->text + p->pos, p->size - p->pos, &v);
+        if (len < 0)
             return bad(p, "invalid UTF-8");
+        const size_t n = (size_t)len;
         if (decode)
             memmove(p->text + out, p->text + p->pos, n);
         out += n;
@@ -198,50 +168,32 @@ static quire_status read_list(struct parser *p, uint64_t *v, size_t max, size_t 
     return expect(p, ']', "number, comma or ] expected");
 }
 
-static const struct {
-    const char *name;
-    uint8_t bytes;
-} dtypes[QR_DTYPE_COUNT] = {
-    [QR_DTYPE_BOOL] = { "BOOL", 1 },       [QR_DTYPE_U8] = { "U8", 1 },
-    [QR_DTYPE_I8] = { "I8", 1 },           [QR_DTYPE_F8_E5M2] = { "F8_E5M2", 1 },
-    [QR_DTYPE_F8_E4M3] = { "F8_E4M3", 1 }, [QR_DTYPE_I16] = { "I16", 2 },
-    [QR_DTYPE_U16] = { "U16", 2 },         [QR_DTYPE_F16] = { "F16", 2 },
-    [QR_DTYPE_BF16] = { "BF16", 2 },       [QR_DTYPE_I32] = { "I32", 4 },
-    [QR_DTYPE_U32] = { "U32", 4 },         [QR_DTYPE_F32] = { "F32", 4 },
-    [QR_DTYPE_F64] = { "F64", 8 },         [QR_DTYPE_I64] = { "I64", 8 },
-    [QR_DTYPE_U64] = { "U64", 8 },
-};
-
-size_t qr_dtype_bytes(enum qr_dtype t) { return dtypes[t].bytes; }
-const char *qr_dtype_name(enum qr_dtype t) { return dtypes[t].name; }
-
 static quire_status read_dtype(struct parser *p, struct qr_safetensor *t)
 {
     struct text s;
     QR_TRY(read_string(p, false, &s));
-    for (unsigned i = 0; i < QR_DTYPE_COUNT; i++)
-        if (text_is(&s, dtypes[i].name)) {
-            t->dtype = (uint8_t)i;
-            return QUIRE_OK;
-        }
-    return qr_fail_at(p->err, QUIRE_E_UNSUPPORTED, 8 + p->pos,
-                      "safetensors header: unknown dtype %.*s at byte %zu",
-                      s.len < 32 ? (int)s.len : 32, s.s, 8 + p->pos);
+    enum qr_dtype dtype;
+    if (!qr_dtype_from_name(s.s, s.len, &dtype))
+        return qr_fail_at(p->err, QUIRE_E_UNSUPPORTED, 8 + p->pos,
+                          "safetensors header: unknown dtype %.*s at byte %zu",
+                          s.len < 32 ? (int)s.len : 32, s.s, 8 + p->pos);
+    t->dtype = (uint8_t)dtype;
+    return QUIRE_OK;
 }
 
 static quire_status check_size(const struct parser *p, const struct qr_safetensor *t,
                                const uint64_t offsets[2])
 {
-    uint64_t bytes = dtypes[t->dtype].bytes;
+    uint64_t bytes = qr_dtype_bytes(t->dtype);
     for (unsigned d = 0; d < t->n_dims; d++)
         if (t->shape[d] == 0 || !qr_mul_u64(bytes, t->shape[d], &bytes))
-            return bad(p, "shape with a zero or with more elements than memory can hold");
+            return bad(p, "shape with a zero or with more elements than fit in 64 bits");
     if (offsets[1] < offsets[0] || offsets[1] - offsets[0] != bytes)
-        return bad(p, "data_offsets that do not fit shape and dtype");
+        return bad(p, "data_offsets do not match shape and dtype");
     return QUIRE_OK;
 }
 
-/* The object behind a tensor's name. */
+/* Parses the value of a tensor entry. */
 static quire_status read_tensor(struct parser *p, struct qr_safetensor *t)
 {
     enum { DTYPE = 1, SHAPE = 2, OFFSETS = 4 };
@@ -293,15 +245,15 @@ static quire_status skip_metadata(struct parser *p)
     return expect(p, '}', "comma or } expected");
 }
 
-/* One name with what stands behind it. *kept tells whether it was a tensor. */
-static quire_status read_entry(struct parser *p, bool decode, bool *metadata, bool *kept,
+/* Parses one entry. *is_tensor: whether it is a tensor or __metadata__. */
+static quire_status read_entry(struct parser *p, bool decode, bool *metadata, bool *is_tensor,
                                struct qr_safetensor *t)
 {
     struct text name;
     QR_TRY(read_string(p, decode, &name));
     QR_TRY(expect(p, ':', ": expected"));
-    *kept = !text_is(&name, "__metadata__");
-    if (!*kept) {
+    *is_tensor = !text_is(&name, "__metadata__");
+    if (!*is_tensor) {
         if (*metadata)
             return bad(p, "second __metadata__");
         *metadata = true;
@@ -317,7 +269,7 @@ quire_status qr_safetensors_parse(char *header, size_t bytes, struct qr_safetens
                                   size_t *count, struct quire_error *err)
 {
     struct parser p = { .text = header, .size = bytes, .err = err };
-    bool metadata = false, kept = false;
+    bool metadata = false, is_tensor = false;
     size_t n = 0;
     *count = 0;
     if (bytes == 0 || header[0] != '{')
@@ -326,16 +278,16 @@ quire_status qr_safetensors_parse(char *header, size_t bytes, struct qr_safetens
     if (!accept(&p, '}')) {
         do {
             struct qr_safetensor t;
-            QR_TRY(read_entry(&p, tensors != NULL, &metadata, &kept, &t));
-            if (kept && tensors)
+            QR_TRY(read_entry(&p, tensors != NULL, &metadata, &is_tensor, &t));
+            if (is_tensor && tensors)
                 tensors[n] = t;
-            n += kept;
+            n += is_tensor;
         } while (accept(&p, ','));
         QR_TRY(expect(&p, '}', "comma or } expected"));
     }
     skip_space(&p);
     if (p.pos != bytes)
-        return bad(&p, "text behind the header");
+        return bad(&p, "text after the header");
     *count = n;
     return QUIRE_OK;
 }

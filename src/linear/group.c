@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group.c - formats of the quantised types, values of a group, and the reference dequantisation. */
 #include "linear/group.h"
-#include "linear/weight_type.h"
+#include "base/weight_type.h"
 #include "simd/half.h"
 
 static const struct {

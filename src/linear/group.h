@@ -36,4 +36,8 @@ void qr_group_to_panel(struct qr_panel_format f, const struct qr_group *g, size_
 void qr_group_from_panel(struct qr_panel_format f, const uint8_t *panel, size_t n_blocks, size_t r,
                          struct qr_group *g);
 
+/* Reference dequantisation: k values of a row of raw blocks (any alignment) to f32, exactly as the
+ * format defines them. The type must be supported and k a multiple of its block. */
+void qr_weight_dequantise(uint32_t type, const void *raw, size_t k, float *out);
+
 #endif

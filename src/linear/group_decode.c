@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_decode.c - GGUF's quantised blocks, byte by byte, into struct qr_group. */
 #include "linear/group.h"
-#include "linear/weight_type.h"
+#include "base/weight_type.h"
 #include <string.h>
 
 /* Values are numbered in file order. Little-endian fields; blocks have no alignment. */

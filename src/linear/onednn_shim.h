@@ -3,7 +3,7 @@
 #ifndef QR_LINEAR_ONEDNN_SHIM_H
 #define QR_LINEAR_ONEDNN_SHIM_H
 #include "kernels/kernels_linear.h"
-#include "linear/weight_type.h"
+#include "base/weight_type.h"
 #include <quire/status.h>
 
 /* oneDNN as one model uses it. Outlives the weights made with it. */

@@ -2,7 +2,7 @@
 /* packed.h - weight matrices in panels: the only copy of a weight in memory. */
 #ifndef QR_LINEAR_PACKED_H
 #define QR_LINEAR_PACKED_H
-#include "linear/weight_type.h"
+#include "base/weight_type.h"
 #include <quire/status.h>
 
 struct qr_onednn;

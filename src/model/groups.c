@@ -162,7 +162,7 @@ static void add_cross_group(struct quire_model *m)
 static quire_status reserve(const struct quire_model *m, struct qr_groups *groups,
                             struct quire_error *err)
 {
-    const uint32_t n = qr_model_all_layers(m->config) + 1;
+    const uint32_t n = qr_model_total_layers(m->config) + 1;
     groups->kv = qr_calloc(m->allocator, n, sizeof *groups->kv);
     groups->plan = qr_calloc(m->allocator, n, sizeof *groups->plan);
     groups->capacity = n;
@@ -177,7 +177,7 @@ quire_status qr_model_group_layers(struct quire_model *m, struct quire_error *er
     m->cross_group = -1;
     QR_TRY(reserve(m, &m->groups, err));
     QR_TRY(reserve(m, &m->encoder, err));
-    for (uint32_t i = 0; i < qr_model_all_layers(m->config); i++) {
+    for (uint32_t i = 0; i < qr_model_total_layers(m->config); i++) {
         struct qr_groups *groups = i >= encoder.first && i < encoder.end ? &m->encoder : &m->groups;
         QR_TRY(fill_attention(m, i, err));
         assign_kv_group(m, groups, i);
@@ -220,7 +220,7 @@ struct qr_stack qr_model_encoder_stack(const struct quire_model *m)
         s.end = m->config->n_layers;
     if (m->config->kind == QR_MODEL_ENCODER_DECODER)
         s = (struct qr_stack){ .first = m->config->n_layers,
-                               .end = qr_model_all_layers(m->config),
+                               .end = qr_model_total_layers(m->config),
                                .positions = QR_W_ENC_POS_EMBD,
                                .embd_norm = QR_W_ENC_EMBD_NORM,
                                .embd_norm_bias = QR_W_ENC_EMBD_NORM_BIAS,

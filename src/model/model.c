@@ -110,7 +110,7 @@ static const char *main_weight_type(const struct quire_model *m)
 static uint64_t untied_embedding_bytes(const struct quire_model *m)
 {
     const struct qr_packed *table = m->global.mat[QR_W_TOKEN_EMBD];
-    return table && (m->config->no_output || table != qr_model_head(m)) ? table->bytes : 0;
+    return table && (m->config->no_lm_head || table != qr_model_head(m)) ? table->bytes : 0;
 }
 
 quire_status quire_model_info(const struct quire_model *model, struct quire_model_info *info)
@@ -154,7 +154,7 @@ quire_status quire_model_info(const struct quire_model *model, struct quire_mode
         .cross_group = model->cross_group,
         .decoder_start_id = c->decoder_start_id,
         .n_token_types = c->n_token_types,
-        .has_logits = !c->no_output,
+        .has_logits = !c->no_lm_head,
         .has_pooler = model->global.mat[QR_W_POOLER] != NULL,
         .pooling = (enum quire_pooling)c->pooling,
         .pack_cached = model->pack_cache.bytes != 0,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model.h - an open model: configuration, packed matrices, vectors, KV groups, plan groups. */
+/* model.h - an open model: configuration, packed matrices, vectors, KV groups. */
 #ifndef QR_MODEL_MODEL_H
 #define QR_MODEL_MODEL_H
 #include "base/alloc.h"
@@ -44,10 +44,10 @@ struct quire_model {
     enum quire_compute compute;
     /* holds the matrices of qr_provider_supports; NULL: quire's kernels hold all */
     struct qr_onednn *onednn;
-    struct qr_weights *weights; /* its source is released after loading; owns config */
+    struct qr_weights *weights; /* owns config; its files are closed once the weights are loaded */
     const struct qr_model_config *config;
     struct qr_model_layer global;  /* roles below QR_W_FIRST_LAYER_ROLE */
-    struct qr_model_layer *layers; /* [qr_model_all_layers(config)] */
+    struct qr_model_layer *layers; /* [qr_model_total_layers(config)] */
     struct qr_arena vectors;       /* owns every vec */
     struct qr_groups groups;       /* decoder layers; the last ones are cross attention, if any */
     struct qr_groups encoder;      /* encoder layers, whose KV is kept for one layer of one pass */

@@ -3,6 +3,7 @@
 #include "tokenizer/open_gguf.h"
 #include "base/error.h"
 #include "format/gguf.h"
+#include "format/gguf_meta.h"
 #include "tokenizer/build.h"
 #include "tokenizer/known_tokens.h"
 #include "tokenizer/pretokenizer_presets.h"

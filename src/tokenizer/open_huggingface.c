@@ -3,7 +3,7 @@
 #include "tokenizer/open_huggingface.h"
 #include "base/error.h"
 #include "format/file.h"
-#include "format/json_util.h"
+#include "format/json.h"
 #include "tokenizer/build.h"
 #include "tokenizer/sentencepiece_model.h"
 #include "tokenizer/tokenizer_json_model.h"

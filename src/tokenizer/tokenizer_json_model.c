@@ -2,7 +2,7 @@
 /* tokenizer_json_model.c - reads the vocabulary, merges and added tokens of tokenizer.json. */
 #include "tokenizer/tokenizer_json_model.h"
 #include "base/error.h"
-#include "format/json_util.h"
+#include "format/json.h"
 #include "tokenizer/known_tokens.h"
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* tokenizer_json_pipeline.c - reads normalizer, pre-tokenizer, post-processor of tokenizer.json. */
 #include "tokenizer/tokenizer_json_pipeline.h"
 #include "base/error.h"
-#include "format/json_util.h"
+#include "format/json.h"
 #include "tokenizer/pretokenizer_presets.h"
 #include <string.h>
 

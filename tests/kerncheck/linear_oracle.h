@@ -3,7 +3,7 @@
 #ifndef QUIRE_TESTS_LINEAR_ORACLE_H
 #define QUIRE_TESTS_LINEAR_ORACLE_H
 #include "kerncheck.h"
-#include "linear/weight_type.h"
+#include "base/weight_type.h"
 
 /* A weight is scale * q - min. Float types have scale 1 and the value in `value` alone. */
 struct kc_weight {

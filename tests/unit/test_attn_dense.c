@@ -79,7 +79,7 @@ static void causal_per_sequence(void **state)
     struct dense_scene d;
     small_scene(&d, QUIRE_ATTENTION_DECODER);
     const struct quire_dense_params params = params_of(&d, 1);
-    const uint8_t flags[] = { 0, 1 };
+    const bool flags[] = { false, true };
     float causal[8 * 4 * 16], mixed[8 * 4 * 16];
     struct quire_dense *dense;
     must(quire_dense_create(&params, &dense, &err));

@@ -2,6 +2,7 @@
 /* test_bench.c - what quire-bench's figures rest on: medians and their intervals, tables, random weights. */
 #include "../../bench/bench_stats.c"
 #include "../../bench/bench_weights.c"
+#include "linear/group.h"
 #include "quire_cmocka.h"
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_config.h - a model description as text, so that two can be compared and a difference read. */
+/* test_config.h - a model configuration as text, for comparisons with readable differences. */
 #ifndef QUIRE_TEST_CONFIG_H
 #define QUIRE_TEST_CONFIG_H
 #include "model/config/config.h"
@@ -33,7 +33,7 @@ static inline void say_rope(struct text *t, const struct qr_rope_config *r)
         say(t, "%.9g ", (double)r->factors_long[i]);
 }
 
-/* Everything but the display name. */
+/* All fields except the display name. */
 static inline const char *describe(const struct qr_model_config *c, struct text *t)
 {
     t->n = 0;
@@ -45,7 +45,7 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
         c->max_kv_heads, c->max_ffn_size);
     say(t, "embedding %.9g learned %d %u norm %d types %u tied %d logits %.9g cap %.9g\n",
         (double)c->embedding_scale, c->learned_positions, c->position_offset, c->embedding_norm,
-        c->n_token_types, c->tied_output, (double)c->logit_scale, (double)c->final_softcap);
+        c->n_token_types, c->tied_embeddings, (double)c->logit_scale, (double)c->final_softcap);
     say(t, "norm %d %.9g block %d residual %.9g act %d gated %d bias %d%d%d%d %d%d %d%d\n",
         (int)c->norm, (double)c->norm_eps, (int)c->block, (double)c->residual_scale,
         (int)c->activation, c->ffn_gated, c->bias.q, c->bias.k, c->bias.v, c->bias.o,
@@ -59,15 +59,16 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
     say(t,
         "moe %u of %u shared %u ffn %u %u groups %u %u gating %d flags %d%d%d%d%d%d%d scale %g mla "
         "%u %u %u %u\n",
-        c->moe.n_used, c->moe.n_experts, c->moe.n_shared, c->moe.ffn_size, c->moe.shared_ffn_size,
-        c->moe.n_groups, c->moe.n_groups_used, (int)c->moe.gating, c->moe.renormalise,
-        c->moe.correction, c->moe.group_top2, c->moe.shared_gate, c->moe.input_weights,
+        c->moe.top_k, c->moe.n_experts, c->moe.n_shared, c->moe.ffn_size, c->moe.shared_ffn_size,
+        c->moe.n_groups, c->moe.topk_groups, (int)c->moe.gating, c->moe.renormalize,
+        c->moe.correction, c->moe.group_top2, c->moe.shared_gate, c->moe.weight_on_input,
         c->moe.router_bias, c->moe.expert_bias, (double)c->moe.weights_scale, c->mla.q_lora_rank,
         c->mla.kv_lora_rank, c->mla.qk_nope_dim, c->mla.qk_rope_dim);
-    for (uint32_t i = 0; i < qr_model_all_layers(c); i++)
+    for (uint32_t i = 0; i < qr_model_total_layers(c); i++)
         say(t, "layer %u heads %u/%u window %u ffn %u rope %u %d%d%d%d\n", i, c->layers[i].n_heads,
             c->layers[i].n_kv_heads, c->layers[i].window, c->layers[i].ffn_size, c->layers[i].rope,
-            c->layers[i].chunked, c->layers[i].moe, c->layers[i].encoder, c->layers[i].bare_input);
+            c->layers[i].chunked, c->layers[i].moe, c->layers[i].encoder,
+            c->layers[i].skip_attn_norm);
     say(t, "bos %d pad %d eos", c->bos_id, c->pad_id);
     for (uint32_t i = 0; i < c->n_eos; i++)
         say(t, " %d", c->eos_ids[i]);
@@ -81,7 +82,7 @@ static inline void assert_same_config(const struct qr_model_config *a,
     assert_string_equal(describe(a, &ta), describe(b, &tb));
 }
 
-/* The folders of built families in the reference data. */
+/* Directories of the supported families in the reference data. */
 static const char *const golden_dirs[] = {
     "llama",
     "llama3_rope",
@@ -131,7 +132,7 @@ static const char *const golden_dirs[] = {
 };
 enum { N_GOLDEN_DIRS = sizeof golden_dirs / sizeof *golden_dirs };
 
-/* A whole file as a string to free; NULL when it is not there. */
+/* Reads a file of the reference data as a string, which the caller frees; NULL if it is missing. */
 static inline char *slurp(const char *dir, const char *name)
 {
     char path[8192];

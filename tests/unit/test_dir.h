@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_dir.h - a folder of a test's own, there for a group of tests. */
+/* test_dir.h - a temporary directory for a group of tests. */
 #ifndef QUIRE_TEST_DIR_H
 #define QUIRE_TEST_DIR_H
 #include "quire_cmocka.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_gguf.c - GGUF headers and metadata: every malformed form is refused by name, every value comes back. */
+/* test_gguf.c - GGUF headers and metadata: malformed files fail with a reason, values are read. */
 #include "test_gguf.h"
 
 static void test_short_and_foreign_files(void **state)
@@ -38,10 +38,10 @@ static void test_versions(void **state)
     }
 }
 
-static void test_lying_counts(void **state)
+static void test_false_counts(void **state)
 {
     (void)state;
-    /* the largest number, and ones whose product with an entry's size wraps around 2^64 */
+    /* the largest number, and numbers whose product with the size of an entry exceeds 2^64 */
     static const uint64_t counts[] = { UINT64_MAX, UINT64_MAX / 14 + 1, (UINT64_MAX / 41) + 2,
                                        1u << 20, 1 };
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
@@ -154,7 +154,7 @@ static void test_value_types(void **state)
     }
 }
 
-/* One value of every kind. */
+/* A file with one value of every type. */
 static void put_sample(struct image *m)
 {
     put_head(m, 3, 0, 12);
@@ -320,7 +320,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_short_and_foreign_files),
         cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_lying_counts),
+        cmocka_unit_test(test_false_counts),
         cmocka_unit_test(test_string_lengths),
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_value_types),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_gguf.h - writes GGUF images byte by byte, well-formed or not, for the tests of the model layer. */
+/* test_gguf.h - writes GGUF images byte by byte, well-formed or malformed. */
 #ifndef QUIRE_TEST_GGUF_H
 #define QUIRE_TEST_GGUF_H
 #include "format/gguf.h"
+#include "format/gguf_meta.h"
 #include "quire_cmocka.h"
 #include <unistd.h>
 
@@ -96,7 +97,7 @@ static inline void drop(struct image *m)
     *m = (struct image){ 0 };
 }
 
-/* A file with these contents; unlink and free the name afterwards. */
+/* Writes the image to a temporary file. The caller unlinks the path and frees it. */
 static inline char *to_file(const struct image *m)
 {
     char *path = strdup("/tmp/quire-gguf-XXXXXX");
@@ -107,10 +108,11 @@ static inline char *to_file(const struct image *m)
     return path;
 }
 
-/* Opens the image from memory and as a file. Both must give `status`, name `text`, and leave nothing behind. */
+/* Opens the image from memory and as a file. Both must return `status` with `text` in the message,
+ * and leak nothing. */
 static inline void expect_open(const struct image *m, quire_status status, const char *text)
 {
-    /* an exact copy, so that a sanitizer sees any byte read beyond it */
+    /* an exact copy, so that a sanitizer detects reads past its end */
     uint8_t *copy = malloc(m->size ? m->size : 1);
     if (m->size)
         memcpy(copy, m->data, m->size);
@@ -118,7 +120,7 @@ static inline void expect_open(const struct image *m, quire_status status, const
     for (int as_file = 0; as_file < 2; as_file++) {
         struct fail_alloc f;
         struct quire_error err = QUIRE_ERROR_INIT;
-        struct qr_gguf *g = (struct qr_gguf *)&f; /* must be overwritten */
+        struct qr_gguf *g = (struct qr_gguf *)&f; /* open must overwrite it */
         fail_alloc_init(&f, 0, false);
         const quire_status got = as_file
                                      ? qr_gguf_open(path, &f.hooks, NULL, &g, &err)
@@ -139,7 +141,7 @@ static inline void expect_open(const struct image *m, quire_status status, const
     free(copy);
 }
 
-/* As above, and frees the image. */
+/* Same, and frees the image. */
 static inline void expect(struct image *m, quire_status status, const char *text)
 {
     expect_open(m, status, text);

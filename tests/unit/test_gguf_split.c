@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_gguf_split.c - GGUF models in several files: every file found, checked and read; every lie refused. */
+/* test_gguf_split.c - split GGUF models: shards are found, checked and read; mismatches fail. */
 #include "test_dir.h"
 #include "test_gguf.h"
 
-struct part {
-    uint32_t no, count, n_tensors; /* as written in its metadata */
-    const char *tensor;            /* 4 floats, all equal to value */
+struct shard {
+    uint32_t no, count, n_tensors; /* as written to the metadata */
+    const char *tensor;            /* name; 4 floats, all equal to value */
     float value;
 };
 
-static void write_part(const char *name, const struct part *p)
+static void write_shard(const char *name, const struct shard *p)
 {
     const uint64_t dims[1] = { 4 };
     struct image m;
@@ -30,7 +30,7 @@ static void write_part(const char *name, const struct part *p)
     drop(&m);
 }
 
-static quire_status open_part(const char *name, struct qr_gguf **g, struct quire_error *err)
+static quire_status open_shard(const char *name, struct qr_gguf **g, struct quire_error *err)
 {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", dir, name);
@@ -39,16 +39,16 @@ static quire_status open_part(const char *name, struct qr_gguf **g, struct quire
 
 static void write_good(void)
 {
-    write_part("m-00001-of-00003.gguf", &(struct part){ 0, 3, 3, "a", 1 });
-    write_part("m-00002-of-00003.gguf", &(struct part){ 1, 3, 3, "b", 2 });
-    write_part("m-00003-of-00003.gguf", &(struct part){ 2, 3, 3, "c", 3 });
+    write_shard("m-00001-of-00003.gguf", &(struct shard){ 0, 3, 3, "a", 1 });
+    write_shard("m-00002-of-00003.gguf", &(struct shard){ 1, 3, 3, "b", 2 });
+    write_shard("m-00003-of-00003.gguf", &(struct shard){ 2, 3, 3, "c", 3 });
 }
 
 static void expect_failure(quire_status status, const char *text)
 {
     struct qr_gguf *g;
     struct quire_error err = QUIRE_ERROR_INIT;
-    const quire_status got = open_part("m-00001-of-00003.gguf", &g, &err);
+    const quire_status got = open_shard("m-00001-of-00003.gguf", &g, &err);
     if (got != status || !strstr(err.msg, text))
         print_error("got %s \"%s\", expected \"%s\"\n", quire_status_name(got), err.msg, text);
     assert_int_equal(got, status);
@@ -61,14 +61,14 @@ static void test_good(void **state)
     (void)state;
     static const char *const names[] = { "m-00001-of-00003.gguf", "m-00003-of-00003.gguf" };
     write_good();
-    for (int n = 0; n < 2; n++) { /* any file of the set will do */
+    for (int n = 0; n < 2; n++) { /* any shard opens the model */
         struct qr_gguf *g;
         struct quire_error err = QUIRE_ERROR_INIT;
-        assert_status(QUIRE_OK, open_part(names[n], &g, &err));
+        assert_status(QUIRE_OK, open_shard(names[n], &g, &err));
         assert_int_equal(qr_gguf_tensor_count(g), 3);
         for (size_t i = 0; i < 3; i++) {
             float v[4];
-            assert_int_equal(qr_gguf_tensor(g, i)->file, i);
+            assert_int_equal(qr_gguf_tensor(g, i)->shard, i);
             assert_status(QUIRE_OK, qr_gguf_read_tensor(g, i, v, sizeof v, &err));
             assert_true(v[0] == (float)(i + 1) && v[3] == (float)(i + 1));
         }
@@ -89,26 +89,26 @@ static void test_missing(void **state)
     expect_failure(QUIRE_E_IO, "m-00002-of-00003.gguf");
 }
 
-static void test_lies(void **state)
+static void test_mismatches(void **state)
 {
     (void)state;
     write_good();
-    write_part("m-00002-of-00003.gguf",
-               &(struct part){ 2, 3, 3, "b", 2 }); /* a file twice under two names */
-    expect_failure(QUIRE_E_FORMAT, "m-00002-of-00003.gguf: the file calls itself split.no 2");
-    write_part("m-00002-of-00003.gguf", &(struct part){ 1, 4, 3, "b", 2 });
+    write_shard("m-00002-of-00003.gguf",
+                &(struct shard){ 2, 3, 3, "b", 2 }); /* one shard under two names */
+    expect_failure(QUIRE_E_FORMAT, "m-00002-of-00003.gguf: metadata says split.no 2");
+    write_shard("m-00002-of-00003.gguf", &(struct shard){ 1, 4, 3, "b", 2 });
     expect_failure(QUIRE_E_FORMAT, "split.count 4");
-    write_part("m-00002-of-00003.gguf", &(struct part){ 1, 3, 3, "a", 2 });
+    write_shard("m-00002-of-00003.gguf", &(struct shard){ 1, 3, 3, "a", 2 });
     expect_failure(QUIRE_E_FORMAT, "a appears twice");
     write_good();
-    write_part("m-00001-of-00003.gguf", &(struct part){ 0, 3, 4, "a", 1 });
+    write_shard("m-00001-of-00003.gguf", &(struct shard){ 0, 3, 4, "a", 1 });
     expect_failure(QUIRE_E_FORMAT, "split.tensors.count is 4");
-    write_part("m-00001-of-00003.gguf", &(struct part){ 1, 3, 3, "a", 1 });
+    write_shard("m-00001-of-00003.gguf", &(struct shard){ 1, 3, 3, "a", 1 });
     expect_failure(QUIRE_E_FORMAT, "split.no 1");
-    write_part("m-00001-of-00003.gguf", &(struct part){ 0, UINT32_MAX, 3, "a", 1 });
+    write_shard("m-00001-of-00003.gguf", &(struct shard){ 0, UINT32_MAX, 3, "a", 1 });
     expect_failure(QUIRE_E_LIMIT, "split.count is 4294967295");
-    write_part("m-00001-of-00003.gguf", &(struct part){ 0, 2, 3, "a", 1 });
-    expect_failure(QUIRE_E_FORMAT, "must be called");
+    write_shard("m-00001-of-00003.gguf", &(struct shard){ 0, 2, 3, "a", 1 });
+    expect_failure(QUIRE_E_FORMAT, "file name must be");
 }
 
 static void test_names(void **state)
@@ -120,9 +120,9 @@ static void test_names(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct qr_gguf *g;
         struct quire_error err = QUIRE_ERROR_INIT;
-        write_part(bad[i], &(struct part){ 0, 3, 3, "a", 1 });
-        assert_status(QUIRE_E_FORMAT, open_part(bad[i], &g, &err));
-        assert_non_null(strstr(err.msg, "must be called"));
+        write_shard(bad[i], &(struct shard){ 0, 3, 3, "a", 1 });
+        assert_status(QUIRE_E_FORMAT, open_shard(bad[i], &g, &err));
+        assert_non_null(strstr(err.msg, "file name must be"));
     }
 }
 
@@ -138,7 +138,7 @@ static void test_memory_image(void **state)
     drop(&m);
 }
 
-/* Every allocation of a three-file open fails in turn: no crash, no leak, and the next try works. */
+/* Fails every allocation of an open of three shards in turn: no crash, no leak. */
 static void test_allocation_failures(void **state)
 {
     (void)state;
@@ -165,7 +165,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good),         cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_lies),         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_mismatches),   cmocka_unit_test(test_names),
         cmocka_unit_test(test_memory_image), cmocka_unit_test(test_allocation_failures),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_gguf_torture.c - GGUF reader under truncation, bit flips, allocation failure and size; real files. */
+/* test_gguf_torture.c - GGUF reader: truncation, bit flips, failed allocations, size. */
 #include "test_gguf.h"
 #include <dirent.h>
 #include <time.h>
@@ -28,7 +28,7 @@ static void put_model(struct image *m)
         put_u8(m, (uint8_t)i);
 }
 
-/* Reads everything that an accessor can reach. */
+/* Reads everything through the accessors. */
 static void touch(const struct qr_gguf *g)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -68,7 +68,8 @@ static void touch(const struct qr_gguf *g)
 
 static quire_status open_copy(const struct image *m, size_t size)
 {
-    uint8_t *copy = malloc(size ? size : 1); /* exact, so that the sanitizer sees the end */
+    uint8_t *copy =
+        malloc(size ? size : 1); /* exact, so that a sanitizer detects reads past its end */
     memcpy(copy, m->data, size);
     struct qr_gguf *g;
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -91,7 +92,7 @@ static void test_every_truncation(void **state)
     assert_status(QUIRE_OK, open_copy(&m, whole));
     for (size_t n = 0; n < whole; n++) {
         const quire_status s = open_copy(&m, n);
-        /* a count that no longer fits the file is a limit, everything else a matter of form */
+        /* _LIMIT: a count that no longer fits in the file */
         assert_true(s == QUIRE_E_FORMAT || s == QUIRE_E_LIMIT);
     }
     drop(&m);
@@ -107,7 +108,7 @@ static void test_every_bit_flip(void **state)
         (void)open_copy(&m, m.size);
         m.data[i / 8] ^= (uint8_t)(1u << (i % 8));
     }
-    /* and bytes set to extremes, two at a time */
+    /* runs of four or eight bytes set to extremes */
     static const uint8_t extremes[] = { 0, 1, 0x7f, 0x80, 0xff };
     for (size_t i = 0; i + 8 < m.size; i++)
         for (size_t e = 0; e < sizeof extremes; e++) {
@@ -148,7 +149,7 @@ static void test_allocation_failures(void **state)
 
 static size_t peak, live;
 
-static void *count_get(void *user, size_t size, size_t align)
+static void *counting_alloc(void *user, size_t size, size_t align)
 {
     (void)user;
     live += size;
@@ -156,18 +157,18 @@ static void *count_get(void *user, size_t size, size_t align)
     return aligned_alloc(align < 16 ? 16 : align, (size + align - 1) & ~(align - 1));
 }
 
-static void count_put(void *user, void *p, size_t size)
+static void counting_free(void *user, void *p, size_t size)
 {
     (void)user;
     live -= size;
     free(p);
 }
 
-/* The promised bound: heap <= 16 MiB + 4 x header. The time is shown; quadratic behaviour would run into the test's
- * limit. */
+/* Checks the documented bound: heap <= 16 MiB + 4 x header. The time is printed; quadratic behavior
+ * would exceed the time limit of the test. */
 static void expect_bounds(struct image *m)
 {
-    const struct quire_allocator counting = { NULL, count_get, count_put };
+    const struct quire_allocator counting = { NULL, counting_alloc, counting_free };
     char *path = to_file(m);
     struct qr_gguf *g;
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -220,7 +221,7 @@ static void test_a_million_entries(void **state)
     expect_bounds(&m);
 }
 
-/* Every file of the reference collection opens, whether or not its family is built. */
+/* Every file of the reference data opens, also those of unsupported families. */
 static void test_real_files(void **state)
 {
     (void)state;

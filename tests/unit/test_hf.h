@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_hf.h - config.json texts that must be read, and that must be refused. */
+/* test_hf.h - checks that a config.json text is accepted, or rejected with a reason. */
 #ifndef QUIRE_TEST_HF_H
 #define QUIRE_TEST_HF_H
 #include "model/config/config.h"
+#include "model/config/hf.h"
 #include "quire_cmocka.h"
 
 static inline quire_status parse(const char *json, const char *generation,
                                  struct qr_model_config *cfg, struct quire_error *err)
 {
-    struct fail_alloc f; /* lives as long as the call: on success the memory moves to malloc's */
+    struct fail_alloc f; /* scope of this call: a second parse uses malloc for the result */
     fail_alloc_init(&f, 0, false);
     quire_status s = qr_model_config_from_hf(
         json, strlen(json), generation, generation ? strlen(generation) : 0, &f.hooks, cfg, err);
@@ -43,7 +44,7 @@ static inline void bad(const char *json, quire_status status, const char *text)
     assert_non_null(strstr(err.msg, text));
 }
 
-/* A model of 4 layers, 4 heads of 16, with more keys appended. */
+/* A model with 4 layers and 4 heads of size 16; `more` appends keys. */
 #define SIZES                                                                                      \
     "\"vocab_size\":320,\"hidden_size\":64,\"intermediate_size\":160,\"num_hidden_layers\":4,"     \
     "\"num_attention_heads\":4,"                                                                   \

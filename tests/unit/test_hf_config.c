@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_hf_config.c - config.json of every built family, in both styles, and the rules behind its keys. */
+/* test_hf_config.c - config.json of every family, in both styles; its keys. */
+#include "model/config/rope.h"
 #include "test_config.h"
 #include "test_hf.h"
 #include <math.h>
@@ -15,7 +16,7 @@ static void test_both_styles_agree(void **state)
         assert_non_null(v5);
         assert_non_null(v4);
         struct qr_model_config a = good(v5), b = good(v4);
-        if (strcmp(golden_dirs[i], "falcon_alibi") == 0) /* there the writer's version counts */
+        if (strcmp(golden_dirs[i], "falcon_alibi") == 0) /* depends on the version of the writer */
             b.alibi_scale *= 2;
         assert_same_config(&a, &b);
         qr_model_config_free(&a);
@@ -32,15 +33,15 @@ static void test_llama(void **state)
     assert_int_equal(c.layers[3].n_kv_heads, 4);
     assert_int_equal(c.head_dim, 16);
     assert_true(c.attention_scale == 0.25f && c.norm_eps == 1e-6f && c.context_length == 2048);
-    assert_true(c.rope[0].kind == QR_ROPE_HALF && c.rope[0].dim == 16 && c.rope[0].theta == 10000);
-    assert_true(!c.tied_output && !c.bias.q && c.n_eos == 0 && c.bos_id == -1 && c.causal);
+    assert_true(c.rope[0].kind == QR_ROPE_NEOX && c.rope[0].dim == 16 && c.rope[0].theta == 10000);
+    assert_true(!c.tied_embeddings && !c.bias.q && c.n_eos == 0 && c.bos_id == -1 && c.causal);
     qr_model_config_free(&c);
     c = good(MODEL("llama", ",\"head_dim\":null,\"attention_bias\":true,\"mlp_bias\":true,"
                             "\"tie_word_embeddings\":true,\"sliding_window\":8,\"eos_token_id\":[7,"
                             "9],\"bos_token_id\":null,"
                             "\"hidden_act\":\"gelu_new\",\"rope_theta\":5e5"));
     assert_true(c.bias.q && c.bias.k && c.bias.v && c.bias.o && c.bias.ffn_in && c.bias.ffn_down &&
-                c.tied_output);
+                c.tied_embeddings);
     assert_true(c.layers[0].window == 0 && c.n_eos == 2 && c.eos_ids[1] == 9 && c.bos_id == -1);
     assert_true(c.activation == QR_ACT_GELU_TANH && c.rope[0].theta == 500000);
     qr_model_config_free(&c);
@@ -49,7 +50,7 @@ static void test_llama(void **state)
 static void test_rope_scaling(void **state)
 {
     (void)state;
-    /* the older style's two spellings, and the newer one */
+    /* two spellings of the older style, and the newer style */
     static const char *const linear[] = {
         MODEL("llama", ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":4}"),
         MODEL("llama", ",\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":4.0}"),
@@ -81,7 +82,7 @@ static void test_rope_scaling(void **state)
                    ",\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4,\"attention_factor\":1.5}"));
     assert_true(c.rope[0].cos_sin_scale == 1.5f && c.rope[0].original_context == 2048);
     qr_model_config_free(&c);
-    /* a key beside the dictionary wins over one inside */
+    /* a top-level key takes precedence over one in the object */
     c = good(MODEL(
         "llama",
         ",\"original_max_position_embeddings\":32,\"rope_scaling\":{\"rope_type\":\"llama3\","
@@ -128,7 +129,7 @@ static void test_longrope(void **state)
                   "\"attention_factor\":2"));
     assert_true(c.rope[0].scaling == QR_ROPE_SCALING_LONGROPE && c.rope[0].cos_sin_scale == 2.0f);
     qr_model_config_free(&c);
-    /* half of the head rotates: half as many factors; the key in either place */
+    /* partial rotary: half as many factors; the key may be in either place */
     c = good(MODEL(
         "phi3",
         ",\"head_dim\":8,\"partial_rotary_factor\":0.5,\"rope_scaling\":{\"type\":\"longrope\","
@@ -206,18 +207,18 @@ static void test_gemma(void **state)
     (void)state;
     struct qr_model_config c =
         good(MODEL("gemma", ",\"hidden_act\":\"gelu\",\"hidden_activation\":null"));
-    assert_true(c.activation == QR_ACT_GELU_TANH && c.head_dim == 256 && c.tied_output &&
+    assert_true(c.activation == QR_ACT_GELU_TANH && c.head_dim == 256 && c.tied_embeddings &&
                 c.embedding_scale == 8.0f);
-    assert_true(c.norm == QR_NORM_RMS_PLUS1 && c.block == QR_BLOCK_PRE);
+    assert_true(c.norm == QR_NORM_RMS_PLUS1 && c.block == QR_BLOCK_PRE_NORM);
     qr_model_config_free(&c);
     c = good(MODEL(
         "gemma2",
         ",\"query_pre_attn_scalar\":144,\"final_logit_softcapping\":null,\"attention_bias\":true"));
     assert_true(c.attention_scale == (float)(1 / 12.0) && c.attention_softcap == 50 &&
                 c.final_softcap == 0 && c.bias.o);
-    assert_true(c.block == QR_BLOCK_SANDWICH && c.layers[0].window == 4096);
+    assert_true(c.block == QR_BLOCK_SANDWICH_NORM && c.layers[0].window == 4096);
     qr_model_config_free(&c);
-    /* a multimodal file whose text part leaves nearly everything to defaults */
+    /* a multimodal file whose text_config relies on defaults */
     c = good("{\"model_type\":\"gemma3\",\"eos_token_id\":[1,106],\"text_config\":{\"model_type\":"
              "\"gemma3_text\","
              "\"hidden_size\":2560,\"num_hidden_layers\":7,\"sliding_window\":1024,"
@@ -276,7 +277,7 @@ static void test_tokens_and_sampling(void **state)
                   parse(json, "{\"eos_token_id\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]}", &c, &err));
 }
 
-static void test_lies(void **state)
+static void test_bad_values(void **state)
 {
     (void)state;
     static const struct {
@@ -322,7 +323,7 @@ static void test_lies(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char json[1024];
-        /* of a repeated key the last one counts */
+        /* the last of repeated keys is used */
         snprintf(json, sizeof json, "{\"model_type\":\"llama\"," SIZES ",\"%s\":%s}", cases[i].key,
                  cases[i].value);
         bad(json, QUIRE_E_FORMAT, cases[i].text);
@@ -373,7 +374,7 @@ static void test_hostile_json(void **state)
     struct quire_error err = QUIRE_ERROR_INIT;
     assert_status(QUIRE_E_FORMAT,
                   qr_model_config_from_hf(nul, sizeof nul - 1, NULL, 0, NULL, &c, &err));
-    /* a bracket inside a string is text */
+    /* brackets inside strings do not nest */
     struct qr_model_config ok = good(MODEL(
         "llama",
         ",\"x\":\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\"[\""));
@@ -411,7 +412,7 @@ int main(void)
         cmocka_unit_test(test_windows),
         cmocka_unit_test(test_gemma),
         cmocka_unit_test(test_tokens_and_sampling),
-        cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_bad_values),
         cmocka_unit_test(test_hostile_json),
         cmocka_unit_test(test_allocation_failures),
     };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_hf_encoder.c - config.json of encoders and encoder-decoders: what the keys mean, defaults, what is refused. */
+/* test_hf_encoder.c - config.json of encoders and encoder-decoders: keys, defaults, rejections. */
+#include "model/config/hf_pooling.h"
 #include "test_config.h"
 #include "test_hf.h"
 #include <math.h>
@@ -13,7 +14,7 @@ static void test_bert(void **state)
     assert_true(c.n_layers == 12 && c.hidden_size == 768 && c.vocab_size == 30522);
     assert_true(c.context_length == 512 && c.position_offset == 0 && c.learned_positions);
     assert_true(c.n_token_types == 2 && c.embedding_norm && c.norm_eps == 1e-12f);
-    assert_true(c.block == QR_BLOCK_POST && c.activation == QR_ACT_GELU_ERF && !c.ffn_gated);
+    assert_true(c.block == QR_BLOCK_POST_NORM && c.activation == QR_ACT_GELU_ERF && !c.ffn_gated);
     assert_true(c.attention_scale == 0.125f && c.layers[11].rope == QR_LAYER_NO_ROPE);
     qr_model_config_free(&c);
     c = good(
@@ -29,7 +30,7 @@ static void test_bert(void **state)
     bad(MODEL("bert", ",\"type_vocab_size\":-1"), QUIRE_E_FORMAT, "type_vocab_size");
 }
 
-/* The table's rows up to the padding token's are no positions. */
+/* Positions start after the padding token's row of the position table. */
 static void test_roberta(void **state)
 {
     (void)state;
@@ -57,9 +58,9 @@ static void test_modernbert(void **state)
 {
     (void)state;
     struct qr_model_config c = good(MODEL("modernbert", ",\"local_attention\":16"));
-    assert_true(c.kind == QR_MODEL_ENCODER && c.block == QR_BLOCK_PRE && c.ffn_gated);
-    assert_true(c.layers[0].bare_input && !c.layers[1].bare_input);
-    /* half of the window to each side, itself included; the first of each three layers is full */
+    assert_true(c.kind == QR_MODEL_ENCODER && c.block == QR_BLOCK_PRE_NORM && c.ffn_gated);
+    assert_true(c.layers[0].skip_attn_norm && !c.layers[1].skip_attn_norm);
+    /* half of the window in each direction plus the token; every third layer from 0 is full */
     assert_true(c.layers[0].window == 0 && c.layers[1].window == 9 && c.layers[2].window == 9 &&
                 c.layers[3].window == 0);
     assert_true(c.layers[0].rope == 0 && c.layers[1].rope == 1 && c.rope[0].theta == 160000 &&
@@ -97,7 +98,7 @@ static void test_t5(void **state)
                 "\"decoder_start_token_id\":5}");
     assert_true(c.n_layers == 2 && c.n_encoder_layers == 3 && c.head_dim == 8);
     assert_true(c.ffn_gated && c.activation == QR_ACT_GELU_TANH && c.decoder_start_id == 5);
-    assert_true(c.logit_scale == 1 && !c.tied_output && c.layers[4].ffn_size == 96);
+    assert_true(c.logit_scale == 1 && !c.tied_embeddings && c.layers[4].ffn_size == 96);
     qr_model_config_free(&c);
     c = good(T5 ",\"num_layers\":4,\"feed_forward_proj\":\"gated-silu\","
                 "\"tie_word_embeddings\":true,\"scale_decoder_outputs\":false}");
@@ -131,10 +132,10 @@ static void test_bart(void **state)
                   "\"num_hidden_layers\":9,\"scale_embedding\":true}");
     assert_true(c.n_layers == 2 && c.n_encoder_layers == 3 && c.embedding_scale == 8);
     assert_true(c.layers[1].ffn_size == 96 && c.layers[2].ffn_size == 160 && c.max_ffn_size == 160);
-    assert_true(c.block == QR_BLOCK_POST && c.position_offset == 2 && c.embedding_norm);
+    assert_true(c.block == QR_BLOCK_POST_NORM && c.position_offset == 2 && c.embedding_norm);
     assert_true(c.bias.q && c.bias.k && c.bias.norm && c.norm_eps == 1e-5f && c.logit_scale == 1);
     qr_model_config_free(&c);
-    c = good(BART "}"); /* the encoder is like the decoder */
+    c = good(BART "}"); /* the encoder defaults to the decoder's sizes */
     assert_true(c.n_encoder_layers == 2 && c.layers[3].ffn_size == 96 && c.embedding_scale == 1);
     qr_model_config_free(&c);
     bad(BART ",\"encoder_attention_heads\":2}", QUIRE_E_UNSUPPORTED, "2 heads in the encoder");
@@ -172,7 +173,7 @@ static void test_pooling(void **state)
     qr_model_config_free(&c);
 }
 
-/* A family of decoders that was trained to see both ways is an encoder, with windows to both sides. */
+/* A decoder family with bidirectional attention becomes an encoder with two-sided windows. */
 static void test_bidirectional(void **state)
 {
     (void)state;

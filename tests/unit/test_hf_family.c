@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_hf_family.c - config.json: the switches by which a family's models differ. */
+/* test_hf_family.c - config.json: options by which the models of a family differ. */
 #include "test_config.h"
 #include "test_hf.h"
 
@@ -13,28 +13,28 @@ static void expect_windows(const char *json, const char *windows)
     qr_model_config_free(&c);
 }
 
-/* Switches that choose among the forms of a family, and those that must stand in one position. */
+/* Options that select a variant of a family. */
 static void test_falcon(void **state)
 {
     (void)state;
     struct qr_model_config c = good(MODEL(
         "falcon", ",\"alibi\":true,\"parallel_attn\":false,\"multi_query\":false,\"bias\":true"));
-    assert_true(c.block == QR_BLOCK_PRE && c.alibi_max_bias == 8 && c.alibi_scale == 0.25f &&
+    assert_true(c.block == QR_BLOCK_PRE_NORM && c.alibi_max_bias == 8 && c.alibi_scale == 0.25f &&
                 c.n_rope == 0);
     assert_true(c.layers[0].n_kv_heads == 4 && c.layers[0].rope == QR_LAYER_NO_ROPE && c.bias.q &&
                 c.bias.ffn_down);
     qr_model_config_free(&c);
     c = good("{\"model_type\":\"falcon\",\"hidden_size\":64,\"num_attention_heads\":4,\"num_hidden_"
              "layers\":2}");
-    assert_true(c.block == QR_BLOCK_PARALLEL1 && c.layers[0].n_kv_heads == 1 && c.n_rope == 1 &&
+    assert_true(c.block == QR_BLOCK_PARALLEL && c.layers[0].n_kv_heads == 1 && c.n_rope == 1 &&
                 !c.bias.q);
-    assert_true(c.layers[0].ffn_size == 256 && c.tied_output);
+    assert_true(c.layers[0].ffn_size == 256 && c.tied_embeddings);
     qr_model_config_free(&c);
     c = good(MODEL("falcon", ",\"new_decoder_architecture\":true,\"num_kv_heads\":2"));
-    assert_true(c.block == QR_BLOCK_PARALLEL2 && c.layers[3].n_kv_heads == 2);
+    assert_true(c.block == QR_BLOCK_PARALLEL_2NORM && c.layers[3].n_kv_heads == 2);
     qr_model_config_free(&c);
     c = good(MODEL("falcon", ",\"new_decoder_architecture\":true,\"num_ln_in_parallel_attn\":1"));
-    assert_true(c.block == QR_BLOCK_PARALLEL1);
+    assert_true(c.block == QR_BLOCK_PARALLEL);
     qr_model_config_free(&c);
 #define FALCON_ALIBI "\"alibi\":true,\"parallel_attn\":false,\"multi_query\":false"
     c = good(MODEL("falcon", "," FALCON_ALIBI ",\"transformers_version\":\"4.48.0\""));
@@ -47,12 +47,12 @@ static void test_falcon(void **state)
         "transformers_version");
 }
 
-static void test_switches(void **state)
+static void test_options(void **state)
 {
     (void)state;
     struct qr_model_config c = good(MODEL(
         "gpt_neox", ",\"use_parallel_residual\":false,\"rotary_pct\":0.5,\"rotary_emb_base\":500"));
-    assert_true(c.block == QR_BLOCK_PRE && c.rope[0].dim == 8 && c.rope[0].theta == 500 &&
+    assert_true(c.block == QR_BLOCK_PRE_NORM && c.rope[0].dim == 8 && c.rope[0].theta == 500 &&
                 c.bias.o);
     qr_model_config_free(&c);
     c = good(MODEL("gptj", ",\"rotary_dim\":8"));
@@ -81,7 +81,7 @@ static void test_switches(void **state)
     expect_windows(MODEL("llama4_text", ",\"attention_chunk_size\":24"), "24 24 24 0 ");
 }
 
-static void test_bad_switches(void **state)
+static void test_unsupported_options(void **state)
 {
     (void)state;
     bad(MODEL("gpt_neo", ",\"attention_types\":[[[\"global\"],3]]"), QUIRE_E_FORMAT,
@@ -108,8 +108,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_falcon),
-        cmocka_unit_test(test_switches),
-        cmocka_unit_test(test_bad_switches),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_unsupported_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

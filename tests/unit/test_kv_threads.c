@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_kv_threads.c - quire_kv_write_part on teams: same bytes as one thread, one writer per cache
  * line. */
+#include "base/team.h"
 #include "kv/types.h"
 #include "test_kv.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_latent_files.c - DeepSeek's configurations and files: sizes and scales, both ways of storing W_UK and W_UV, lies. */
-#include "linear/weight_type.h"
+#include "base/weight_type.h"
+#include "linear/group.h"
 #include "model/load/weight_roles.h"
 #include "model/load/weights.h"
 #include "model/load/weights_read.h"
@@ -28,7 +29,7 @@ static void descriptions(void **state)
     assert_true(c.head_dim == 32 && c.v_head_dim == 20 && c.layers[3].n_kv_heads == 1);
     assert_true(c.rope[0].dim == 8 && c.rope[0].kind == QR_ROPE_INTERLEAVED);
     assert_true(c.attention_scale == (float)(1 / sqrt(32)));
-    assert_true(c.moe.gating == QR_GATING_SOFTMAX && !c.moe.correction && !c.moe.renormalise &&
+    assert_true(c.moe.gating == QR_GATING_SOFTMAX && !c.moe.correction && !c.moe.renormalize &&
                 c.moe.n_shared == 2 && c.moe.shared_ffn_size == 2 * c.moe.ffn_size);
     qr_model_config_free(&c);
     c = good(MODEL("deepseek_v2", "," LATENT ",\"q_lora_rank\":null"));
@@ -36,12 +37,12 @@ static void descriptions(void **state)
     qr_model_config_free(&c);
     c = good(V3(""));
     assert_true(c.moe.gating == QR_GATING_SIGMOID && c.moe.correction && c.moe.group_top2 &&
-                c.moe.renormalise && c.moe.n_groups == 4 && c.moe.n_groups_used == 2 &&
+                c.moe.renormalize && c.moe.n_groups == 4 && c.moe.topk_groups == 2 &&
                 c.moe.weights_scale == 2.5f);
     assert_true(!c.layers[2].moe && c.layers[3].moe); /* three dense ones by default */
     qr_model_config_free(&c);
     c = good(V3(",\"rope_interleave\":false"));
-    assert_int_equal(c.rope[0].kind, QR_ROPE_HALF);
+    assert_int_equal(c.rope[0].kind, QR_ROPE_NEOX);
     qr_model_config_free(&c);
     c = good(V2(",\"moe_layer_freq\":2"));
     assert_true(c.layers[0].moe && !c.layers[1].moe && c.layers[2].moe);

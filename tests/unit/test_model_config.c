@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_model_config.c - descriptions from GGUF metadata: equal to those of the Hugging Face folder, lies refused; rope. */
+/* test_model_config.c - configurations from GGUF metadata: same as from config.json; rope. */
+#include "model/config/config.h"
+#include "model/config/gguf.h"
+#include "model/config/hf.h"
+#include "model/config/rope.h"
 #include "test_config.h"
 #include "test_gguf.h"
 #include <math.h>
 #include <quire/model.h>
 
-/* ---- A GGUF file against the folder it was converted from */
+/* ---- A GGUF file against the directory it was converted from */
 
 static const char *const pairs[][2] = {
     { "bert-bf16", "bert" },
@@ -48,20 +52,20 @@ static void compare_pair(const char *gguf, const char *dir)
     assert_non_null(json);
     assert_status(QUIRE_OK, qr_model_config_from_hf(json, strlen(json), NULL, 0, NULL, &b, &err));
     same_frequencies(&a.rope[0], &b.rope[0]);
-    /* what conversion changes: 1 + w is stored, q/k rows of Llama are permuted, llama3 scaling becomes factors */
+    /* the converter stores 1 + w, permutes q/k rows of Llama, stores llama3 scaling as factors */
     if (b.norm == QR_NORM_RMS_PLUS1)
         b.norm = QR_NORM_RMS;
     if (strcmp(a.arch, "llama") == 0)
         b.rope[0].kind = QR_ROPE_INTERLEAVED;
     if (b.rope[0].scaling == QR_ROPE_SCALING_LLAMA3) {
-        assert_int_equal(a.rope[0].scaling, QR_ROPE_SCALING_FACTORS);
+        assert_int_equal(a.rope[0].scaling, QR_ROPE_SCALING_FREQ_FACTORS);
         a.rope[0] = b.rope[0];
     }
-    if (b.mla.kv_lora_rank) { /* the converter leaves groups of experts out */
+    if (b.mla.kv_lora_rank) { /* the converter drops expert groups */
         b.moe.n_groups = a.moe.n_groups;
-        b.moe.n_groups_used = a.moe.n_groups_used;
+        b.moe.topk_groups = a.moe.topk_groups;
     }
-    /* the converter adds tokens of its own (gemma) or had no tokenizer (phi3) */
+    /* the converter added tokens (gemma) or had no tokenizer (phi3) */
     a.bos_id = b.bos_id;
     a.pad_id = b.pad_id;
     a.n_eos = b.n_eos;
@@ -73,7 +77,7 @@ static void compare_pair(const char *gguf, const char *dir)
     qr_gguf_close(g);
 }
 
-static void test_gguf_equals_folder(void **state)
+static void test_gguf_equals_directory(void **state)
 {
     (void)state;
     if (!need_shared())
@@ -82,14 +86,15 @@ static void test_gguf_equals_folder(void **state)
         compare_pair(pairs[i][0], pairs[i][1]);
 }
 
-/* ---- Metadata made up here */
+/* ---- Synthetic metadata */
 
 struct entry {
     const char *key;
-    uint32_t type; /* U32, F32, STRING, or ARRAY of U32 (text: numbers), 100: array of bool */
+    uint32_t type; /* U32, F32, BOOL, STRING, ARRAY (of U32), BOOL_ARRAY, NO_KEY */
     double value;
-    const char *text;
+    const char *text; /* arrays: one digit per element */
 };
+enum { BOOL_ARRAY = 100, NO_KEY = 255 };
 
 static void put_entry(struct image *m, const struct entry *e)
 {
@@ -103,14 +108,15 @@ static void put_entry(struct image *m, const struct entry *e)
         put_key(m, e->key, QR_GGUF_BOOL);
         put_u8(m, e->value != 0);
     } else {
-        const bool bools = e->type == 100;
+        const bool bools = e->type == BOOL_ARRAY;
         put_kv_array(m, e->key, bools ? QR_GGUF_BOOL : QR_GGUF_U32, strlen(e->text));
         for (const char *p = e->text; *p; p++)
             bools ? put_u8(m, (uint8_t)(*p - '0')) : put_u32(m, (uint32_t)(*p - '0'));
     }
 }
 
-/* A 4-layer model of the given family; entries override or add. type 255 removes a key. */
+/* A model of 4 layers of the given family. Entries of `extra` replace or add keys; NO_KEY removes
+ * one. */
 static quire_status make(const char *arch, const struct entry *extra, size_t n_extra,
                          struct qr_model_config *cfg, struct quire_error *err)
 {
@@ -141,10 +147,10 @@ static quire_status make(const char *arch, const struct entry *extra, size_t n_e
     struct image m;
     uint64_t count = 0;
     for (size_t i = 0; i < n; i++)
-        count += all[i].type != 255;
+        count += all[i].type != NO_KEY;
     put_head(&m, 3, 0, count);
     for (size_t i = 0; i < n; i++)
-        if (all[i].type != 255)
+        if (all[i].type != NO_KEY)
             put_entry(&m, &all[i]);
     struct qr_gguf *g;
     struct fail_alloc f;
@@ -183,7 +189,7 @@ static struct qr_model_config good(const char *arch, const struct entry *extra, 
     return c;
 }
 
-static void test_lies(void **state)
+static void test_bad_values(void **state)
 {
     (void)state;
     static const struct {
@@ -195,12 +201,12 @@ static void test_lies(void **state)
         { "llama.block_count", QR_GGUF_U32, 0, "number of layers is 0" },
         { "llama.block_count", QR_GGUF_U32, 1e9, "number of layers is 1000000000" },
         { "llama.block_count", QR_GGUF_F32, 2, "llama.block_count has type f32" },
-        { "llama.block_count", 255, 0, "llama.block_count is missing" },
+        { "llama.block_count", NO_KEY, 0, "llama.block_count is missing" },
         { "llama.embedding_length", QR_GGUF_U32, 0, "hidden size" },
         { "llama.embedding_length", QR_GGUF_U32, 4294967295.0, "hidden size" },
         { "llama.vocab_size", QR_GGUF_U32, 0, "vocabulary size" },
         { "llama.vocab_size", QR_GGUF_U32, 4294967295.0, "vocabulary size" },
-        { "llama.vocab_size", 255, 0, "llama.vocab_size is missing" },
+        { "llama.vocab_size", NO_KEY, 0, "llama.vocab_size is missing" },
         { "llama.context_length", QR_GGUF_U32, 0, "context length" },
         { "llama.feed_forward_length", QR_GGUF_U32, 0, "feed-forward size" },
         { "llama.attention.head_count", QR_GGUF_U32, 0, "head_count is 0" },
@@ -211,7 +217,7 @@ static void test_lies(void **state)
         { "llama.attention.key_length", QR_GGUF_U32, 4096, "head_dim" },
         { "llama.attention.value_length", QR_GGUF_U32, 0, "v_head_dim" },
         { "llama.attention.layer_norm_rms_epsilon", QR_GGUF_F32, (double)NAN, "norm epsilon" },
-        { "llama.attention.layer_norm_rms_epsilon", 255, 0, "rms_epsilon is missing" },
+        { "llama.attention.layer_norm_rms_epsilon", NO_KEY, 0, "rms_epsilon is missing" },
         { "llama.attention.scale", QR_GGUF_F32, (double)NAN, "attention scale" },
         { "llama.rope.freq_base", QR_GGUF_F32, (double)NAN, "rope base" },
         { "llama.rope.freq_base", QR_GGUF_F32, (double)INFINITY, "rope base" },
@@ -241,18 +247,19 @@ static void test_lies(void **state)
         "general.architecture phi9");
 }
 
-/* Keys of encoders, and of both stacks of encoder-decoders. */
+/* Keys of encoders and encoder-decoders. */
 static void test_encoders(void **state)
 {
     (void)state;
     const struct entry bert[] = { { "bert.attention.layer_norm_epsilon", QR_GGUF_F32, 1e-12, NULL },
                                   { "bert.pooling_type", QR_GGUF_U32, 2, NULL },
                                   { "bert.attention.sliding_window", QR_GGUF_U32, 8, NULL },
-                                  { "bert.attention.sliding_window_pattern", 100, 0, "0110" } };
+                                  { "bert.attention.sliding_window_pattern", BOOL_ARRAY, 0,
+                                    "0110" } };
     struct qr_model_config c = good("bert", bert, 4);
     assert_true(c.kind == QR_MODEL_ENCODER && !c.causal && c.pooling == QUIRE_POOLING_CLS &&
                 c.n_token_types == 0);
-    assert_true(c.layers[0].window == 0 && c.layers[1].window == 5); /* to both sides */
+    assert_true(c.layers[0].window == 0 && c.layers[1].window == 5); /* in each direction */
     qr_model_config_free(&c);
     c = good("bert", bert, 1);
     assert_int_equal(c.pooling, QUIRE_POOLING_MEAN);
@@ -277,7 +284,7 @@ static void test_encoders(void **state)
         QUIRE_E_FORMAT, "relative_buckets_count is 0");
     bad("t5", (struct entry){ "t5.attention.relative_buckets_count", QR_GGUF_U32, 300, NULL },
         QUIRE_E_FORMAT, "relative attention distance is 128");
-    /* a family of decoders whose file says that it sees both ways */
+    /* a decoder family whose file requests bidirectional attention */
     const struct entry both[] = { { "qwen2.attention.causal", QR_GGUF_BOOL, 0, NULL } };
     c = good("qwen2", both, 1);
     assert_true(c.kind == QR_MODEL_ENCODER && !c.causal);
@@ -308,7 +315,9 @@ static void test_layers(void **state)
         { "gemma3",
           { "gemma3.attention.sliding_window_pattern", QR_GGUF_U32, 3, NULL },
           { 8, 8, 0, 8 } },
-        { "qwen2", { "qwen2.attention.sliding_window_pattern", 100, 0, "0110" }, { 0, 8, 8, 0 } },
+        { "qwen2",
+          { "qwen2.attention.sliding_window_pattern", BOOL_ARRAY, 0, "0110" },
+          { 0, 8, 8, 0 } },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char key[64];
@@ -360,7 +369,7 @@ static void test_families(void **state)
     qr_model_config_free(&c);
 }
 
-/* ---- Frequencies against the formulas in double precision */
+/* ---- Rotary frequencies against the formulas in double precision */
 
 static void expect_frequencies(const struct qr_rope_config *r, uint64_t length,
                                double (*expected)(uint32_t i))
@@ -398,7 +407,7 @@ static double yarn(uint32_t i)
 static void test_frequencies(void **state)
 {
     (void)state;
-    struct qr_rope_config r = { .kind = QR_ROPE_HALF, .dim = 32, .theta = 10000, .factor = 4 };
+    struct qr_rope_config r = { .kind = QR_ROPE_NEOX, .dim = 32, .theta = 10000, .factor = 4 };
     expect_frequencies(&r, 1, plain);
     r.scaling = QR_ROPE_SCALING_LINEAR;
     expect_frequencies(&r, 1, linear);
@@ -424,9 +433,12 @@ static void test_frequencies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gguf_equals_folder), cmocka_unit_test(test_lies),
-        cmocka_unit_test(test_encoders),           cmocka_unit_test(test_layers),
-        cmocka_unit_test(test_families),           cmocka_unit_test(test_frequencies),
+        cmocka_unit_test(test_gguf_equals_directory),
+        cmocka_unit_test(test_bad_values),
+        cmocka_unit_test(test_encoders),
+        cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_families),
+        cmocka_unit_test(test_frequencies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

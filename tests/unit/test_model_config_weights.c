@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_model_config_weights.c - the weight source: every role found, shapes enforced, both formats give the same numbers. */
+/* test_model_config_weights.c - weights by role: names, shapes, reads, both formats. */
 #include "model/load/weight_roles.h"
 #include "model/load/weights.h"
 #include "model/load/weights_read.h"
@@ -7,11 +7,11 @@
 #include "test_gguf.h"
 #include <math.h>
 
-/* ---- A one-layer Llama with 2 heads of 4, 1 kv head, hidden 8, feed-forward 12, vocabulary 10, all f32 */
+/* ---- A one-layer f32 Llama: 2 heads of size 4, 1 KV head, hidden 8, FFN 12, vocabulary 10 */
 
 struct spec {
     const char *gguf, *hf;
-    uint32_t rows, cols; /* rows 0: a vector */
+    uint32_t rows, cols; /* rows == 0: a vector */
 };
 static const struct spec specs[] = {
     { "token_embd.weight", "model.embed_tokens.weight", 10, 8 },
@@ -29,16 +29,15 @@ static const struct spec specs[] = {
 };
 enum { N_SPECS = sizeof specs / sizeof *specs };
 
-/* What to do to the well-formed model. */
+/* A modification of the well-formed model. */
 struct change {
-    const char *skip; /* a GGUF name */
-    const char
-        *reshape; /* a GGUF name whose rows and columns change places, or a vector that grows */
-    const char *extra;           /* one more vector of 8 */
-    const char *extra_quantised; /* one more vector of 32, Q8_0 */
+    const char *skip;            /* GGUF name of a tensor to omit */
+    const char *reshape;         /* GGUF name of a matrix to transpose or a vector to extend */
+    const char *extra;           /* name of an additional vector of 8 */
+    const char *extra_quantized; /* name of an additional Q8_0 vector of 32 */
 };
 
-static bool is(const char *a, const char *b) { return a && strcmp(a, b) == 0; }
+static bool same(const char *a, const char *b) { return a && strcmp(a, b) == 0; }
 
 static void put_tiny(struct image *m, const struct change *c)
 {
@@ -53,7 +52,7 @@ static void put_tiny(struct image *m, const struct change *c)
                   { "llama.attention.head_count", 2 },
                   { "llama.attention.head_count_kv", 1 } };
     const uint64_t n =
-        N_SPECS - (c->skip != NULL) + (c->extra != NULL) + (c->extra_quantised != NULL);
+        N_SPECS - (c->skip != NULL) + (c->extra != NULL) + (c->extra_quantized != NULL);
     uint64_t offset = 0;
     put_head(m, 3, n, 9);
     put_kv_str(m, "general.architecture", "llama");
@@ -63,9 +62,9 @@ static void put_tiny(struct image *m, const struct change *c)
     for (size_t i = 0; i < N_SPECS; i++) {
         const struct spec *s = &specs[i];
         uint64_t dims[2] = { s->cols, s->rows };
-        if (is(c->skip, s->gguf))
+        if (same(c->skip, s->gguf))
             continue;
-        if (is(c->reshape, s->gguf)) {
+        if (same(c->reshape, s->gguf)) {
             dims[0] = s->rows ? s->rows : s->cols + 8;
             dims[1] = s->cols;
         }
@@ -75,8 +74,8 @@ static void put_tiny(struct image *m, const struct change *c)
     const uint64_t eight[1] = { 8 }, block[1] = { 32 };
     if (c->extra)
         put_tensor(m, c->extra, 0, 1, eight, offset);
-    if (c->extra_quantised)
-        put_tensor(m, c->extra_quantised, 8, 1, block, offset);
+    if (c->extra_quantized)
+        put_tensor(m, c->extra_quantized, 8, 1, block, offset);
     pad_to(m, 32);
     for (size_t i = 0; i < offset / 4 + 16; i++) {
         const float v = (float)i;
@@ -97,8 +96,8 @@ static quire_status open_tiny(const struct change *c, bool strict, char warning[
     const struct quire_logger log = { warning, warn };
     warning[0] = 0;
     put_tiny(m, c);
-    m->size -= 64; /* the values beyond the last tensor */
-    if (c->extra || c->extra_quantised)
+    m->size -= 64; /* the values after the last tensor */
+    if (c->extra || c->extra_quantized)
         m->size += c->extra ? 32 : 34;
     const struct qr_weights_params p = {
         .memory = m->data, .memory_size = m->size, .logger = &log, .strict = strict
@@ -128,8 +127,8 @@ static void test_every_tensor_is_needed(void **state)
     (void)state;
     expect_change((struct change){ 0 }, true, QUIRE_OK, "", "");
     for (size_t i = 0; i < N_SPECS; i++) {
-        /* without the head the model is tied; everything else must be there in its shape */
-        const bool head = is("output.weight", specs[i].gguf);
+        /* without LM head the embeddings are tied; every other tensor is required */
+        const bool head = same("output.weight", specs[i].gguf);
         expect_change((struct change){ .skip = specs[i].gguf }, true,
                       head ? QUIRE_OK : QUIRE_E_FORMAT, head ? "" : specs[i].gguf, "");
         if (specs[i].rows != specs[i].cols)
@@ -147,11 +146,11 @@ static void test_extra_tensors(void **state)
                   "blk.0.mystery.weight", "");
     expect_change((struct change){ .extra = "blk.1.attn_norm.weight" }, true, QUIRE_E_FORMAT,
                   "blk.1.attn_norm.weight", "");
-    /* a bias of the right size is taken up, one of the wrong size or of a type without f32 form is not */
+    /* a bias is accepted only with the right size and a type that converts to f32 */
     expect_change((struct change){ .extra = "blk.0.attn_q.bias" }, true, QUIRE_OK, "", "");
     expect_change((struct change){ .extra = "blk.0.attn_k.bias" }, true, QUIRE_E_FORMAT,
                   "blk.0.attn_k.bias", "");
-    expect_change((struct change){ .extra_quantised = "blk.0.attn_q.bias" }, true,
+    expect_change((struct change){ .extra_quantized = "blk.0.attn_q.bias" }, true,
                   QUIRE_E_UNSUPPORTED, "blk.0.attn_q.bias", "");
 }
 
@@ -245,7 +244,7 @@ static void test_allocation_failures(void **state)
     drop(&m);
 }
 
-/* ---- Folders */
+/* ---- Hugging Face directories */
 
 static char dir[64];
 
@@ -259,8 +258,8 @@ static void write_file(const char *name, const void *data, size_t n)
     fclose(f);
 }
 
-/* The tiny model with its names changed from "model." to prefix. */
-static void write_folder(const char *prefix, const char *config)
+/* Writes the model with `prefix` instead of "model." in its tensor names. */
+static void write_directory(const char *prefix, const char *config)
 {
     char header[4096] = "{", data[8192];
     uint64_t at = 0;
@@ -291,7 +290,7 @@ static void write_folder(const char *prefix, const char *config)
     "hidden_layers\":1,"                                                                           \
     "\"num_attention_heads\":2,\"num_key_value_heads\":1"
 
-static void expect_folder(quire_status status, const char *text)
+static void expect_directory(quire_status status, const char *text)
 {
     struct qr_weights *w;
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -308,31 +307,31 @@ static void expect_folder(quire_status status, const char *text)
     qr_weights_close(w);
 }
 
-static void test_folder(void **state)
+static void test_directory(void **state)
 {
     (void)state;
     static const char *const prefixes[] = { "model.", "model.language_model.",
                                             "language_model.model.", "" };
     strcpy(dir, "/tmp/quire-hf-XXXXXX");
     assert_non_null(mkdtemp(dir));
-    expect_folder(QUIRE_E_IO, "config.json");
+    expect_directory(QUIRE_E_IO, "config.json");
     write_file("config.json", "{" TINY "}", strlen("{" TINY "}"));
-    expect_folder(QUIRE_E_IO, "model.safetensors");
+    expect_directory(QUIRE_E_IO, "model.safetensors");
     for (int i = 0; i < 4; i++) {
-        write_folder(prefixes[i],
-                     i == 2 ? "{" TINY ",\"tie_word_embeddings\":true}" : "{" TINY "}");
-        expect_folder(QUIRE_OK, "");
+        write_directory(prefixes[i],
+                        i == 2 ? "{" TINY ",\"tie_word_embeddings\":true}" : "{" TINY "}");
+        expect_directory(QUIRE_OK, "");
     }
-    write_folder("other.", "{" TINY "}");
-    expect_folder(QUIRE_E_FORMAT, "model.embed_tokens.weight is missing");
-    write_folder("model.", "{" TINY ",\"attention_bias\":true}");
-    expect_folder(QUIRE_E_FORMAT, "self_attn.q_proj.bias is missing");
-    write_folder("model.", "{" TINY ",\"head_dim\":2}");
-    expect_folder(QUIRE_E_FORMAT,
-                  "q_proj.weight has 2 dimensions (8 x 8), the model description needs 4 x 8");
-    write_folder("model.", "{" TINY "}");
+    write_directory("other.", "{" TINY "}");
+    expect_directory(QUIRE_E_FORMAT, "model.embed_tokens.weight is missing");
+    write_directory("model.", "{" TINY ",\"attention_bias\":true}");
+    expect_directory(QUIRE_E_FORMAT, "self_attn.q_proj.bias is missing");
+    write_directory("model.", "{" TINY ",\"head_dim\":2}");
+    expect_directory(QUIRE_E_FORMAT,
+                     "q_proj.weight has 2 dimensions (8 x 8), the model description needs 4 x 8");
+    write_directory("model.", "{" TINY "}");
     write_file("generation_config.json", "{\"eos_token_id\":[3,4]}", 22);
-    expect_folder(QUIRE_OK, "");
+    expect_directory(QUIRE_OK, "");
     for (size_t n = 1;; n++) {
         struct fail_alloc f;
         struct qr_weights *w;
@@ -349,13 +348,13 @@ static void test_folder(void **state)
         assert_int_equal(s, QUIRE_E_NOMEM);
     }
     write_file("generation_config.json", "{", 1);
-    expect_folder(QUIRE_E_FORMAT, "generation_config.json");
+    expect_directory(QUIRE_E_FORMAT, "generation_config.json");
     char command[128];
     snprintf(command, sizeof command, "rm -r '%s'", dir);
     assert_int_equal(system(command), 0);
 }
 
-/* ---- Real models: a GGUF file and its folder hold the same numbers */
+/* ---- Reference models: a GGUF file and its directory contain the same values */
 
 static float *read_all(struct qr_weights *w, const struct qr_weight *x)
 {
@@ -366,7 +365,8 @@ static float *read_all(struct qr_weights *w, const struct qr_weight *x)
     return v;
 }
 
-/* Where row r of a folder's q or k lies in a GGUF file of arch llama: pairs become neighbours. */
+/* Row of q or k in a GGUF file of arch llama for row r of the directory: the converter makes the
+ * elements of a rotary pair adjacent. */
 static uint64_t permuted(const struct qr_model_config *c, enum qr_weight_role role, uint64_t r)
 {
     if (c->n_rope == 0 || c->rope[0].kind != QR_ROPE_INTERLEAVED || c->mla.kv_lora_rank ||
@@ -408,7 +408,7 @@ static void compare_role(struct qr_weights *g, struct qr_weights *h, enum qr_wei
     free(vb);
 }
 
-static void test_real_models(void **state)
+static void test_reference_models(void **state)
 {
     (void)state;
     static const char *const pairs[][2] = {
@@ -456,7 +456,7 @@ static void test_real_models(void **state)
     }
 }
 
-/* A copy of a file in which one tensor claims a type of the same size that is known, not supported. */
+/* A copy of a file in which one tensor has a known but unsupported type of the same size. */
 static void test_unsupported(void **state)
 {
     (void)state;
@@ -493,8 +493,8 @@ int main(void)
         cmocka_unit_test(test_reads),
         cmocka_unit_test(test_progress_and_cancel),
         cmocka_unit_test(test_allocation_failures),
-        cmocka_unit_test(test_folder),
-        cmocka_unit_test(test_real_models),
+        cmocka_unit_test(test_directory),
+        cmocka_unit_test(test_reference_models),
         cmocka_unit_test(test_unsupported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

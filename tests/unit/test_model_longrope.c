@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_model_longrope.c - rotary positions whose factors change with the length of the sequence:
- * logits against a forward pass in double precision, chunks of a prompt, and an answer that grows
- * past the original context. Weights are those of the phi3 reference; its configuration is ours. */
+/* test_model_longrope.c - LongRoPE, whose factors depend on the sequence length: logits against a
+ * forward pass in double precision, chunked prefill, and generation past the original context. The
+ * weights are those of the phi3 reference model with another configuration. */
 #include "format/safetensors.h"
 #include "test_dir.h"
 #include <math.h>
@@ -64,7 +64,7 @@ static void put_config(void)
     put_text("config.json", text);
 }
 
-/* One token per byte: enough for an engine whose prompts are ids. */
+/* One token per byte, sufficient for an engine that receives token ids. */
 static void put_tokenizer(void)
 {
     char text[16384];
@@ -105,7 +105,7 @@ static int fill_dir(void **state)
 
 static int drop_dir(void **state) { return shared_dir() ? remove_dir(state) : 0; }
 
-/* ---- the model in double precision, from its definition */
+/* ---- Forward pass in double precision, from the definition of the model */
 
 static float *weights_of(const struct qr_safetensors *s, size_t n, const char *format, int layer)
 {
@@ -148,7 +148,8 @@ static void rotate(double *head, int pos, bool is_long)
     }
 }
 
-/* out[HEADS * HEAD] of the token at pos; rows of qkv are queries, key and value of a token. */
+/* Computes out[HEADS * HEAD] of the token at pos. A row of qkv is the queries, key and value of one
+ * token. */
 static void attend(double *out, double (*qkv)[QKV], int pos)
 {
     const int first = pos - WINDOW + 1 > 0 ? pos - WINDOW + 1 : 0;
@@ -209,7 +210,7 @@ static void one_layer(const struct qr_safetensors *s, int layer, double (*x)[HID
         free(w[i]);
 }
 
-/* logits[VOCAB] of the last of n tokens of a sequence whose length counts as `length`. */
+/* Computes logits[VOCAB] of the last of n tokens; `length` selects the rope factors. */
 static void reference(const int32_t *ids, int n, int length, double *logits)
 {
     static double x[MAX_TOKENS][HIDDEN];
@@ -230,16 +231,16 @@ static void reference(const int32_t *ids, int n, int length, double *logits)
     qr_safetensors_close(s);
 }
 
-/* ---- the model through the public interface */
+/* ---- The model through the public API */
 
-struct world {
+struct fixture {
     struct quire_model *model;
     struct quire_kv_cache *kv;
     struct quire_context *context;
     int32_t table[BLOCKS];
 };
 
-static void open_world(struct world *w)
+static void open_fixture(struct fixture *w)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_model_params mp;
@@ -267,15 +268,16 @@ static void open_world(struct world *w)
     assert_status(QUIRE_OK, quire_context_create(w->model, &cp, &w->context, &err));
 }
 
-static void close_world(struct world *w)
+static void close_fixture(struct fixture *w)
 {
     quire_context_destroy(w->context);
     quire_kv_destroy(w->kv);
     assert_status(QUIRE_OK, quire_model_close(w->model));
 }
 
-/* Tokens [begin, begin + n) of a sequence that counts as `length` long; logits of the last. */
-static void forward(struct world *w, const int32_t *ids, int begin, int n, uint32_t length,
+/* Runs tokens [begin, begin + n); `length` selects the rope factors, 0: the length so far. Returns
+ * the logits of the last. */
+static void forward(struct fixture *w, const int32_t *ids, int begin, int n, uint32_t length,
                     float *logits)
 {
     int64_t slots[MAX_TOKENS];
@@ -293,12 +295,12 @@ static void forward(struct world *w, const int32_t *ids, int begin, int n, uint3
                                                  .groups = &group };
     const uint32_t row = (uint32_t)n - 1;
     const struct quire_forward_args step = { .struct_size = sizeof step,
-                                             .batch = &batch,
-                                             .token_ids = ids + begin,
-                                             .rope_lens = length ? &length : NULL,
-                                             .logits_rows = &row,
-                                             .n_logits = 1,
-                                             .logits = logits };
+                                           .batch = &batch,
+                                           .token_ids = ids + begin,
+                                           .rope_lens = length ? &length : NULL,
+                                           .logits_rows = &row,
+                                           .n_logits = 1,
+                                           .logits = logits };
     struct quire_error err = QUIRE_ERROR_INIT;
     const quire_status s = quire_context_forward(w->context, &step, &err);
     if (s != QUIRE_OK)
@@ -320,24 +322,24 @@ static void assert_close(const float *got, const double *want, int n_tokens)
         fail_msg("%d tokens: a logit is off by %g", n_tokens, worst);
 }
 
-static void logits_of_short_and_long_sequences(void **state)
+static void test_short_and_long_sequences(void **state)
 {
     (void)state;
     static const int lengths[] = { 1, 33, ORIGINAL, ORIGINAL + 1, 100, MAX_TOKENS };
     if (!need_shared())
         skip();
-    struct world w;
+    struct fixture w;
     int32_t ids[MAX_TOKENS];
     float logits[VOCAB];
     double want[VOCAB], other[VOCAB];
     fill_ids(ids);
-    open_world(&w);
+    open_fixture(&w);
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         forward(&w, ids, 0, lengths[i], 0, logits);
         reference(ids, lengths[i], lengths[i], want);
         assert_close(logits, want, lengths[i]);
     }
-    /* the two sets of factors do differ */
+    /* the two sets of factors differ measurably */
     reference(ids, 33, 33, want);
     reference(ids, 33, CONTEXT, other);
     double apart = 0;
@@ -346,31 +348,31 @@ static void logits_of_short_and_long_sequences(void **state)
     assert_true(apart > 0.1);
     forward(&w, ids, 0, 33, CONTEXT, logits);
     assert_close(logits, other, 33);
-    close_world(&w);
+    close_fixture(&w);
 }
 
-static void chunks_belong_to_the_whole_length(void **state)
+static void test_chunked_prefill(void **state)
 {
     (void)state;
     if (!need_shared())
         skip();
-    struct world w;
+    struct fixture w;
     int32_t ids[MAX_TOKENS];
     float whole[VOCAB], parts[VOCAB];
     fill_ids(ids);
-    open_world(&w);
+    open_fixture(&w);
     forward(&w, ids, 0, 100, 0, whole);
     for (int step = 1; step <= 50; step += 7) {
         for (int at = 0; at < 100; at += step)
             forward(&w, ids, at, at + step < 100 ? step : 100 - at, 100, parts);
         assert_memory_equal(whole, parts, sizeof whole);
     }
-    close_world(&w);
+    close_fixture(&w);
 }
 
-/* Each token of an answer that crosses the original context comes from logits of the whole
- * sequence so far, as if that had been the prompt. */
-static void an_answer_grows_past_the_original_context(void **state)
+/* Each token generated across the original context length equals the argmax of a prefill of the
+ * whole sequence so far. */
+static void test_generation_past_original_context(void **state)
 {
     (void)state;
     enum { PROMPT = 50, ANSWER = 30 };
@@ -412,25 +414,25 @@ static void an_answer_grows_past_the_original_context(void **state)
     } while (ev.kind != QUIRE_EVENT_DONE);
     quire_engine_close(e);
     assert_int_equal(n, PROMPT + ANSWER);
-    struct world w;
+    struct fixture w;
     float logits[VOCAB];
-    open_world(&w);
+    open_fixture(&w);
     for (int i = PROMPT; i < n; i++) {
         int best = 0;
         forward(&w, ids, 0, i, 0, logits);
-        for (int t = 1; t < 257; t++) /* ids that are tokens */
+        for (int t = 1; t < 257; t++) /* ids that the tokenizer defines */
             best = logits[t] > logits[best] ? t : best;
         assert_int_equal(ids[i], best);
     }
-    close_world(&w);
+    close_fixture(&w);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(logits_of_short_and_long_sequences),
-        cmocka_unit_test(chunks_belong_to_the_whole_length),
-        cmocka_unit_test(an_answer_grows_past_the_original_context),
+        cmocka_unit_test(test_short_and_long_sequences),
+        cmocka_unit_test(test_chunked_prefill),
+        cmocka_unit_test(test_generation_past_original_context),
     };
     return cmocka_run_group_tests(tests, fill_dir, drop_dir);
 }

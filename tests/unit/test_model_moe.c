@@ -8,7 +8,7 @@
 /* ---- Routing */
 
 static const struct qr_moe_config plain = {
-    .n_experts = 6, .n_used = 3, .n_groups = 1, .n_groups_used = 1, .weights_scale = 1
+    .n_experts = 6, .top_k = 3, .n_groups = 1, .topk_groups = 1, .weights_scale = 1
 };
 
 static void route(struct qr_moe_config m, const float *scores, const float *correction,
@@ -39,7 +39,7 @@ static void routes_by_softmax(void **state)
     const double sum = 2 * exp(2) + exp(1) + 2 + exp(-1);
     assert_float_equal(w[0], (float)(exp(2) / sum), 1e-6f);
     assert_float_equal(w[2], (float)(exp(1) / sum), 1e-6f);
-    m.renormalise = true;
+    m.renormalize = true;
     m.weights_scale = 2;
     route(m, ties, NULL, e, w);
     assert_float_equal(w[0] + w[1] + w[2], 2, 1e-6f);
@@ -66,7 +66,7 @@ static void routes_by_sigmoid_and_groups(void **state)
     assert_float_equal(w[1], 1 / (1 + expf(-3)), 1e-6f);
     /* groups {3, -9}, {1, 1}, {-1, 2}: by the best one 0 and 2 win, by the two best 1 and 2 */
     m.n_groups = 3;
-    m.n_groups_used = 2;
+    m.topk_groups = 2;
     route(m, scores, NULL, e, w);
     assert_int_equal(e[0], 0);
     assert_int_equal(e[1], 5);
@@ -87,9 +87,9 @@ static void routes_rubbish(void **state)
         struct qr_moe_config m = plain;
         m.gating = (enum qr_moe_gating)(n % 3);
         m.n_groups = n / 3 % 2 ? 3 : 1;
-        m.n_groups_used = m.n_groups == 3 ? 2 : 1;
+        m.topk_groups = m.n_groups == 3 ? 2 : 1;
         m.group_top2 = n % 2;
-        m.renormalise = true;
+        m.renormalize = true;
         float scores[6];
         for (uint32_t i = 0, k = n / 3; i < 6; i++, k /= 6)
             scores[i] = values[k % 6];

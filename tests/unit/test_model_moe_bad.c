@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_model_moe_bad.c - mixture of experts: descriptions and files that lie. */
 #include "model/config/config.h"
+#include "model/config/hf.h"
 #include "quire_cmocka.h"
 #include <quire/model.h>
 #include <unistd.h>

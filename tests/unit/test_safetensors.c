@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_safetensors.c - safetensors headers, layouts, folders and indexes: what must be refused, and reads. */
+/* test_safetensors.c - safetensors headers, layouts, directories, shard indexes and reads. */
 #include "format/safetensors.h"
 #include "test_dir.h"
 
@@ -35,14 +35,14 @@ static void write_text(const char *name, const char *text)
     fclose(f);
 }
 
-/* Opens x.safetensors, or the folder; checks status, message, and that nothing stays behind. */
-static void expect_open(bool folder, quire_status status, const char *text)
+/* Opens x.safetensors or the directory; checks status and message, and that no memory leaks. */
+static void expect_open(bool directory, quire_status status, const char *text)
 {
     struct fail_alloc f;
     struct qr_safetensors *s;
     struct quire_error err = QUIRE_ERROR_INIT;
     fail_alloc_init(&f, 0, false);
-    const quire_status got = folder
+    const quire_status got = directory
                                  ? qr_safetensors_open_dir(dir, &f.hooks, &s, &err)
                                  : qr_safetensors_open(in_dir("x.safetensors"), &f.hooks, &s, &err);
     if (got != status || (text && !strstr(err.msg, text)))
@@ -78,7 +78,7 @@ static void test_header_length(void **state)
     expect_open(false, QUIRE_E_FORMAT, "has no header");
     write_text("x.safetensors", "");
     expect_open(false, QUIRE_E_FORMAT, "has no header");
-    /* a sparse file: the header claims 100,000,001 bytes that are there */
+    /* a sparse file with a header of 100,000,001 bytes */
     write_file("x.safetensors", 100000001, "{", 1, 0);
     assert_int_equal(truncate(in_dir("x.safetensors"), 100000100), 0);
     expect_open(false, QUIRE_E_LIMIT, "at most 100000000");
@@ -145,9 +145,9 @@ static void test_layout(void **state)
     expect("{" T("a", "F32", "2", "0,8") "," T("b", "U8", "3", "8,11") "}", 11, QUIRE_OK, NULL);
     expect("{" T("b", "U8", "3", "8,11") "," T("a", "F32", "2", "0,8") "}", 11, QUIRE_OK, NULL);
     expect("{" T("a", "F32", "2", "0,8") "," T("b", "U8", "3", "8,11") "}", 12, QUIRE_E_FORMAT,
-           "behind the last");
+           "after the last");
     expect("{" T("a", "F32", "2", "0,8") "," T("b", "U8", "3", "8,11") "}", 10, QUIRE_E_FORMAT,
-           "tensor b ends beyond");
+           "tensor b exceeds");
     expect("{" T("a", "F32", "2", "0,8") "," T("b", "U8", "3", "9,12") "}", 12, QUIRE_E_FORMAT,
            "tensor b begins");
     expect("{" T("a", "F32", "2", "0,8") "," T("b", "U8", "3", "7,10") "}", 10, QUIRE_E_FORMAT,
@@ -155,8 +155,8 @@ static void test_layout(void **state)
     expect("{" T("a", "F32", "2", "0,8") "," T("b", "U8", "8", "0,8") "}", 8, QUIRE_E_FORMAT,
            "begins");
     expect("{" T("a", "F32", "2", "4,12") "}", 12, QUIRE_E_FORMAT, "tensor a begins");
-    expect("{" T("a", "F32", "2", "0,7") "}", 7, QUIRE_E_FORMAT, "do not fit");
-    expect("{" T("a", "F32", "2", "8,0") "}", 8, QUIRE_E_FORMAT, "do not fit");
+    expect("{" T("a", "F32", "2", "0,7") "}", 7, QUIRE_E_FORMAT, "do not match");
+    expect("{" T("a", "F32", "2", "8,0") "}", 8, QUIRE_E_FORMAT, "do not match");
     expect("{" T("a", "F32", "0", "0,0") "}", 0, QUIRE_E_FORMAT, "zero");
     expect("{" T("a", "F32", "4294967296,4294967296", "0,0") "}", 0, QUIRE_E_FORMAT,
            "more elements");
@@ -222,13 +222,13 @@ static void test_index(void **state)
           "tensor b is not in m1" },
         { "{\"a\":\"m3.safetensors\"}", QUIRE_E_IO, "m3.safetensors" },
         { "{\"a\":\"/etc/passwd\"}", QUIRE_E_FORMAT, "not /etc/passwd" },
-        { "{\"a\":\"../x.safetensors\"}", QUIRE_E_FORMAT, "same folder" },
-        { "{\"a\":\"d/x.safetensors\"}", QUIRE_E_FORMAT, "same folder" },
-        { "{\"a\":\".safetensors\"}", QUIRE_E_FORMAT, "same folder" },
-        { "{\"a\":\"..safetensors\"}", QUIRE_E_FORMAT, "same folder" },
-        { "{\"a\":\"\"}", QUIRE_E_FORMAT, "same folder" },
-        { "{\"a\":1}", QUIRE_E_FORMAT, "no string" },
-        { "{\"a\":null}", QUIRE_E_FORMAT, "no string" },
+        { "{\"a\":\"../x.safetensors\"}", QUIRE_E_FORMAT, "same directory" },
+        { "{\"a\":\"d/x.safetensors\"}", QUIRE_E_FORMAT, "same directory" },
+        { "{\"a\":\".safetensors\"}", QUIRE_E_FORMAT, "same directory" },
+        { "{\"a\":\"..safetensors\"}", QUIRE_E_FORMAT, "same directory" },
+        { "{\"a\":\"\"}", QUIRE_E_FORMAT, "same directory" },
+        { "{\"a\":1}", QUIRE_E_FORMAT, "not a string" },
+        { "{\"a\":null}", QUIRE_E_FORMAT, "not a string" },
         { "[]", QUIRE_E_FORMAT, "weight_map" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -245,7 +245,7 @@ static void test_index(void **state)
     write_text("model.safetensors.index.json", "{\"weight_map\":");
     expect_open(true, QUIRE_E_FORMAT, "index.json");
     write_st("model.safetensors", "{" T("a", "F32", "1", "0,4") "}",
-             4); /* a single file comes first */
+             4); /* a single file takes precedence */
     expect_open(true, QUIRE_OK, NULL);
     unlink(in_dir("model.safetensors"));
     unlink(in_dir("model.safetensors.index.json"));
@@ -298,7 +298,7 @@ static void test_allocation_failures(void **state)
         }
 }
 
-/* Many tensors in reverse order of offset: sorting and the duplicate check stay fast, memory stays bounded. */
+/* Many tensors in reverse order of offset: sorting and the duplicate check are not quadratic. */
 static void test_many_tensors(void **state)
 {
     (void)state;

@@ -1,25 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arch.c - the list of model families and the tensor names that most of them share. */
+/* arch.c - finds a model family by the names of either file format. */
 #include "model/arch/arch.h"
-#include <stdio.h>
 #include <string.h>
 
-static const struct qr_arch *const families[] = {
-    &qr_arch_llama,       &qr_arch_mistral,     &qr_arch_qwen2,     &qr_arch_qwen3,
-    &qr_arch_gemma,       &qr_arch_gemma2,      &qr_arch_gemma3,    &qr_arch_phi3,
-    &qr_arch_granite,     &qr_arch_granitemoe,  &qr_arch_gpt2,      &qr_arch_gpt_bigcode,
-    &qr_arch_gpt_neo,     &qr_arch_gptj,        &qr_arch_gpt_neox,  &qr_arch_bloom,
-    &qr_arch_falcon,      &qr_arch_mpt,         &qr_arch_cohere2,   &qr_arch_olmo,
-    &qr_arch_olmo2,       &qr_arch_olmo3,       &qr_arch_nemotron,  &qr_arch_stablelm,
-    &qr_arch_starcoder2,  &qr_arch_phi,         &qr_arch_ernie4_5,  &qr_arch_glm4,
-    &qr_arch_opt,         &qr_arch_mixtral,     &qr_arch_qwen2_moe, &qr_arch_qwen3_moe,
-    &qr_arch_olmoe,       &qr_arch_gpt_oss,     &qr_arch_llama4,    &qr_arch_bert,
-    &qr_arch_roberta,     &qr_arch_modernbert,  &qr_arch_t5,        &qr_arch_bart,
-    &qr_arch_deepseek_v2, &qr_arch_deepseek_v3,
-};
+#define FAMILY(name) &qr_arch_##name,
+static const struct qr_arch *const families[] = { QR_FAMILIES(FAMILY) };
 enum { N_FAMILIES = sizeof families / sizeof families[0] };
 
-static bool listed(const char *const *list, size_t n, const char *s, size_t len)
+static bool contains(const char *const *list, size_t n, const char *s, size_t len)
 {
     for (size_t i = 0; i < n && list[i]; i++)
         if (strlen(list[i]) == len && memcmp(list[i], s, len) == 0)
@@ -30,7 +18,7 @@ static bool listed(const char *const *list, size_t n, const char *s, size_t len)
 const struct qr_arch *qr_arch_by_hf_type(const char *model_type)
 {
     for (size_t i = 0; i < N_FAMILIES; i++)
-        if (listed(families[i]->hf_types, 4, model_type, strlen(model_type)))
+        if (contains(families[i]->hf_types, 4, model_type, strlen(model_type)))
             return families[i];
     return NULL;
 }
@@ -38,7 +26,7 @@ const struct qr_arch *qr_arch_by_hf_type(const char *model_type)
 const struct qr_arch *qr_arch_by_gguf(const char *architecture, size_t len)
 {
     for (size_t i = 0; i < N_FAMILIES; i++)
-        if (listed(families[i]->gguf_archs, 2, architecture, len))
+        if (contains(families[i]->gguf_archs, 2, architecture, len))
             return families[i];
     return NULL;
 }
@@ -48,136 +36,5 @@ const struct qr_arch *qr_arch_by_name(const char *name)
     for (size_t i = 0; i < N_FAMILIES; i++)
         if (strcmp(families[i]->name, name) == 0)
             return families[i];
-    return NULL;
-}
-
-#define L "model.layers.%u."
-const struct qr_name_rule qr_names_hf_llama[] = {
-    { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "model.embed_tokens.weight" },
-    { QR_W_OUTPUT, QR_SLICE_ALL, "lm_head.weight" },
-    { QR_W_OUTPUT_BIAS, QR_SLICE_ALL, "lm_head.bias" },
-    { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "model.norm.weight" },
-    { QR_W_OUTPUT_NORM_BIAS, QR_SLICE_ALL, "model.norm.bias" },
-    { QR_W_ATTN_NORM, QR_SLICE_ALL, L "input_layernorm.weight" },
-    { QR_W_ATTN_NORM_BIAS, QR_SLICE_ALL, L "input_layernorm.bias" },
-    { QR_W_ATTN_Q, QR_SLICE_ALL, L "self_attn.q_proj.weight" },
-    { QR_W_ATTN_K, QR_SLICE_ALL, L "self_attn.k_proj.weight" },
-    { QR_W_ATTN_V, QR_SLICE_ALL, L "self_attn.v_proj.weight" },
-    { QR_W_ATTN_O, QR_SLICE_ALL, L "self_attn.o_proj.weight" },
-    { QR_W_ATTN_Q_BIAS, QR_SLICE_ALL, L "self_attn.q_proj.bias" },
-    { QR_W_ATTN_K_BIAS, QR_SLICE_ALL, L "self_attn.k_proj.bias" },
-    { QR_W_ATTN_V_BIAS, QR_SLICE_ALL, L "self_attn.v_proj.bias" },
-    { QR_W_ATTN_O_BIAS, QR_SLICE_ALL, L "self_attn.o_proj.bias" },
-    { QR_W_ATTN_Q_NORM, QR_SLICE_ALL, L "self_attn.q_norm.weight" },
-    { QR_W_ATTN_K_NORM, QR_SLICE_ALL, L "self_attn.k_norm.weight" },
-    { QR_W_FFN_NORM, QR_SLICE_ALL, L "post_attention_layernorm.weight" },
-    { QR_W_FFN_NORM_BIAS, QR_SLICE_ALL, L "post_attention_layernorm.bias" },
-    { QR_W_FFN_GATE, QR_SLICE_ALL, L "mlp.gate_proj.weight" },
-    { QR_W_FFN_UP, QR_SLICE_ALL, L "mlp.up_proj.weight" },
-    { QR_W_FFN_DOWN, QR_SLICE_ALL, L "mlp.down_proj.weight" },
-    { QR_W_FFN_GATE_BIAS, QR_SLICE_ALL, L "mlp.gate_proj.bias" },
-    { QR_W_FFN_UP_BIAS, QR_SLICE_ALL, L "mlp.up_proj.bias" },
-    { QR_W_FFN_DOWN_BIAS, QR_SLICE_ALL, L "mlp.down_proj.bias" },
-    { QR_W_ROUTER, QR_SLICE_ALL, L "mlp.gate.weight" },
-    { QR_W_ROUTER_CORRECTION, QR_SLICE_ALL, L "mlp.gate.e_score_correction_bias" },
-    { QR_W_EXPERT_GATE, QR_SLICE_ALL, L "mlp.experts.%u.gate_proj.weight" },
-    { QR_W_EXPERT_UP, QR_SLICE_ALL, L "mlp.experts.%u.up_proj.weight" },
-    { QR_W_EXPERT_DOWN, QR_SLICE_ALL, L "mlp.experts.%u.down_proj.weight" },
-    { QR_W_SHARED_ROUTER, QR_SLICE_ALL, L "mlp.shared_expert_gate.weight" },
-    { QR_W_SHARED_GATE, QR_SLICE_ALL, L "mlp.shared_expert.gate_proj.weight" },
-    { QR_W_SHARED_UP, QR_SLICE_ALL, L "mlp.shared_expert.up_proj.weight" },
-    { QR_W_SHARED_DOWN, QR_SLICE_ALL, L "mlp.shared_expert.down_proj.weight" },
-    { QR_W_SHARED_GATE, QR_SLICE_ALL, L "mlp.shared_experts.gate_proj.weight" },
-    { QR_W_SHARED_UP, QR_SLICE_ALL, L "mlp.shared_experts.up_proj.weight" },
-    { QR_W_SHARED_DOWN, QR_SLICE_ALL, L "mlp.shared_experts.down_proj.weight" },
-    { 0 },
-};
-#undef L
-
-#define L "blk.%u."
-const struct qr_name_rule qr_names_gguf[] = {
-    { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "token_embd.weight" },
-    { QR_W_OUTPUT, QR_SLICE_ALL, "output.weight" },
-    { QR_W_OUTPUT_BIAS, QR_SLICE_ALL, "output.bias" },
-    { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "output_norm.weight" },
-    { QR_W_OUTPUT_NORM_BIAS, QR_SLICE_ALL, "output_norm.bias" },
-    { QR_W_ATTN_NORM, QR_SLICE_ALL, L "attn_norm.weight" },
-    { QR_W_ATTN_NORM_BIAS, QR_SLICE_ALL, L "attn_norm.bias" },
-    { QR_W_ATTN_Q, QR_SLICE_ALL, L "attn_q.weight" },
-    { QR_W_ATTN_K, QR_SLICE_ALL, L "attn_k.weight" },
-    { QR_W_ATTN_V, QR_SLICE_ALL, L "attn_v.weight" },
-    { QR_W_ATTN_Q, QR_SLICE_Q, L "attn_qkv.weight" },
-    { QR_W_ATTN_K, QR_SLICE_K, L "attn_qkv.weight" },
-    { QR_W_ATTN_V, QR_SLICE_V, L "attn_qkv.weight" },
-    { QR_W_ATTN_O, QR_SLICE_ALL, L "attn_output.weight" },
-    { QR_W_ATTN_Q_BIAS, QR_SLICE_ALL, L "attn_q.bias" },
-    { QR_W_ATTN_K_BIAS, QR_SLICE_ALL, L "attn_k.bias" },
-    { QR_W_ATTN_V_BIAS, QR_SLICE_ALL, L "attn_v.bias" },
-    { QR_W_ATTN_Q_BIAS, QR_SLICE_Q, L "attn_qkv.bias" },
-    { QR_W_ATTN_K_BIAS, QR_SLICE_K, L "attn_qkv.bias" },
-    { QR_W_ATTN_V_BIAS, QR_SLICE_V, L "attn_qkv.bias" },
-    { QR_W_ATTN_O_BIAS, QR_SLICE_ALL, L "attn_output.bias" },
-    { QR_W_ATTN_Q_NORM, QR_SLICE_ALL, L "attn_q_norm.weight" },
-    { QR_W_ATTN_K_NORM, QR_SLICE_ALL, L "attn_k_norm.weight" },
-    { QR_W_ATTN_SINKS, QR_SLICE_ALL, L "attn_sinks.weight" },
-    { QR_W_ATTN_POST_NORM, QR_SLICE_ALL, L "post_attention_norm.weight" },
-    { QR_W_FFN_NORM, QR_SLICE_ALL, L "ffn_norm.weight" },
-    { QR_W_FFN_NORM_BIAS, QR_SLICE_ALL, L "ffn_norm.bias" },
-    { QR_W_FFN_GATE, QR_SLICE_ALL, L "ffn_gate.weight" },
-    { QR_W_FFN_UP, QR_SLICE_ALL, L "ffn_up.weight" },
-    { QR_W_FFN_DOWN, QR_SLICE_ALL, L "ffn_down.weight" },
-    { QR_W_FFN_GATE_BIAS, QR_SLICE_ALL, L "ffn_gate.bias" },
-    { QR_W_FFN_UP_BIAS, QR_SLICE_ALL, L "ffn_up.bias" },
-    { QR_W_FFN_DOWN_BIAS, QR_SLICE_ALL, L "ffn_down.bias" },
-    { QR_W_FFN_POST_NORM, QR_SLICE_ALL, L "post_ffw_norm.weight" },
-    { QR_W_POS_EMBD, QR_SLICE_ALL, "position_embd.weight" },
-    { QR_W_EMBD_NORM, QR_SLICE_ALL, "token_embd_norm.weight" },
-    { QR_W_EMBD_NORM_BIAS, QR_SLICE_ALL, "token_embd_norm.bias" },
-    { QR_W_ROUTER, QR_SLICE_ALL, L "ffn_gate_inp.weight" },
-    { QR_W_ROUTER_BIAS, QR_SLICE_ALL, L "ffn_gate_inp.bias" },
-    { QR_W_ROUTER_CORRECTION, QR_SLICE_ALL, L "exp_probs_b.bias" },
-    { QR_W_EXPERT_GATE, QR_SLICE_ALL, L "ffn_gate_exps.weight" },
-    { QR_W_EXPERT_UP, QR_SLICE_ALL, L "ffn_up_exps.weight" },
-    { QR_W_EXPERT_DOWN, QR_SLICE_ALL, L "ffn_down_exps.weight" },
-    { QR_W_EXPERT_GATE, QR_SLICE_ALL, L "ffn_gate.%u.weight" }, /* early files */
-    { QR_W_EXPERT_UP, QR_SLICE_ALL, L "ffn_up.%u.weight" },
-    { QR_W_EXPERT_DOWN, QR_SLICE_ALL, L "ffn_down.%u.weight" },
-    { QR_W_EXPERT_GATE_BIAS, QR_SLICE_ALL, L "ffn_gate_exps.bias" },
-    { QR_W_EXPERT_UP_BIAS, QR_SLICE_ALL, L "ffn_up_exps.bias" },
-    { QR_W_EXPERT_DOWN_BIAS, QR_SLICE_ALL, L "ffn_down_exps.bias" },
-    { QR_W_SHARED_ROUTER, QR_SLICE_ALL, L "ffn_gate_inp_shexp.weight" },
-    { QR_W_SHARED_GATE, QR_SLICE_ALL, L "ffn_gate_shexp.weight" },
-    { QR_W_SHARED_UP, QR_SLICE_ALL, L "ffn_up_shexp.weight" },
-    { QR_W_SHARED_DOWN, QR_SLICE_ALL, L "ffn_down_shexp.weight" },
-    { 0 },
-};
-#undef L
-
-void qr_rule_name(const struct qr_name_rule *rule, uint32_t layer, uint32_t expert,
-                  char name[QR_NAME_MAX])
-{
-    const uint32_t numbers[] = { layer, expert };
-    size_t n = 0, used = 0;
-    for (const char *p = rule->pattern; *p && n + 12 < QR_NAME_MAX; p++)
-        if (p[0] == '%' && p[1] == 'u' && used < 2) {
-            n += (size_t)snprintf(name + n, QR_NAME_MAX - n, "%u", numbers[used++]);
-            p++;
-        } else {
-            name[n++] = *p;
-        }
-    name[n] = 0;
-}
-
-const struct qr_name_rule *qr_arch_name(const struct qr_name_rule *own,
-                                        const struct qr_name_rule *common, enum qr_weight_role role,
-                                        uint32_t layer, unsigned nth, char name[QR_NAME_MAX])
-{
-    const struct qr_name_rule *lists[] = { own, common };
-    for (int l = 0; l < 2; l++)
-        for (const struct qr_name_rule *r = lists[l]; r && r->pattern; r++)
-            if (r->role == role && nth-- == 0) {
-                qr_rule_name(r, layer, 0, name);
-                return r;
-            }
     return NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bart.c - BART: encoder and decoder with LayerNorm behind every sublayer and learned positions from 2 on. */
+/* bart.c - BART: encoder-decoder, post-norm LayerNorm, learned positions with offset 2. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -92,7 +92,7 @@ const struct qr_arch qr_arch_bart = {
     .name = "bart",
     .hf_types = { "bart" },
     .kind = QR_MODEL_ENCODER_DECODER,
-    .block = QR_BLOCK_POST,
+    .block = QR_BLOCK_POST_NORM,
     .activation = QR_ACT_GELU_ERF,
     .learned_positions = true,
     .position_offset = 2,

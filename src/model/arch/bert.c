@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bert.c - BERT: an encoder with LayerNorm behind every sublayer, learned positions, token types; pooler, MLM head. */
+/* bert.c - BERT: encoder, post-norm LayerNorm, learned positions, token types, pooler, MLM head. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -15,13 +15,13 @@ static const struct qr_hf_alias aliases[] = {
     { 0 },
 };
 
-static const struct qr_hf_only only[] = {
+static const struct qr_hf_fixed_bool fixed_bools[] = {
     { "is_decoder", false },
     { "add_cross_attention", false },
     { 0 },
 };
 
-static const struct qr_hf_only_text only_texts[] = {
+static const struct qr_hf_fixed_string fixed_strings[] = {
     { "position_embedding_type", "absolute" },
     { 0 },
 };
@@ -60,7 +60,7 @@ static const struct qr_name_rule names[] = {
     { QR_W_FFN_DOWN_BIAS, QR_SLICE_ALL, L "output.dense.bias" },
     { QR_W_FFN_POST_NORM, QR_SLICE_ALL, L "output.LayerNorm.weight" },
     { QR_W_FFN_POST_NORM_BIAS, QR_SLICE_ALL, L "output.LayerNorm.bias" },
-    /* the norms of the first checkpoints */
+    /* norm names of the first checkpoints */
     { QR_W_EMBD_NORM, QR_SLICE_ALL, E "LayerNorm.gamma" },
     { QR_W_EMBD_NORM_BIAS, QR_SLICE_ALL, E "LayerNorm.beta" },
     { QR_W_HEAD_NORM, QR_SLICE_ALL, H "transform.LayerNorm.gamma" },
@@ -91,7 +91,7 @@ const struct qr_arch qr_arch_bert = {
     .hf_types = { "bert" },
     .gguf_archs = { "bert" },
     .kind = QR_MODEL_ENCODER,
-    .block = QR_BLOCK_POST,
+    .block = QR_BLOCK_POST_NORM,
     .activation = QR_ACT_GELU_ERF,
     .learned_positions = true,
     .embedding_norm = true,
@@ -106,8 +106,8 @@ const struct qr_arch qr_arch_bert = {
     .gguf_norm = QR_NORM_LAYER,
     .hf_defaults = defaults,
     .hf_aliases = aliases,
-    .hf_only = only,
-    .hf_only_texts = only_texts,
+    .hf_fixed_bools = fixed_bools,
+    .hf_fixed_strings = fixed_strings,
     .hf_names = names,
     .gguf_names = gguf_names,
     .gguf_common_names = qr_names_gguf,

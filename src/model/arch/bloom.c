@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bloom.c - BLOOM: ALiBi, a norm behind the embedding, fused qkv head by head. */
+/* bloom.c - BLOOM: ALiBi, norm after the embedding, fused qkv interleaved by head. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -22,7 +22,7 @@ static const struct qr_hf_alias aliases[] = {
     { 0 },
 };
 
-static const struct qr_hf_only only[] = {
+static const struct qr_hf_fixed_bool fixed_bools[] = {
     { "apply_residual_connection_post_layernorm", false },
     { 0 },
 };
@@ -58,7 +58,7 @@ const struct qr_arch qr_arch_bloom = {
     .name = "bloom",
     .hf_types = { "bloom" },
     .gguf_archs = { "bloom" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_GELU_TANH,
     .embedding_norm = true,
     .alibi_max_bias = 8,
@@ -70,11 +70,11 @@ const struct qr_arch qr_arch_bloom = {
                  .ffn_in = true,
                  .ffn_down = true,
                  .norm = true },
-    .hf_ffn_times = 4,
+    .hf_ffn_multiplier = 4,
     .gguf_norm = QR_NORM_LAYER,
     .hf_defaults = defaults,
     .hf_aliases = aliases,
-    .hf_only = only,
+    .hf_fixed_bools = fixed_bools,
     .hf_names = names,
     .gguf_names = qr_names_gguf,
 };

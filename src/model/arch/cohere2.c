@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cohere2.c - Command R7B: one norm before parallel sublayers, three windowed layers with rope, then a full one without. */
+/* cohere2.c - Command R7B: parallel block, three windowed layers with rope, one full without. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -25,7 +25,7 @@ const struct qr_arch qr_arch_cohere2 = {
     .name = "cohere2",
     .hf_types = { "cohere2" },
     .gguf_archs = { "cohere2" },
-    .block = QR_BLOCK_PARALLEL1,
+    .block = QR_BLOCK_PARALLEL,
     .activation = QR_ACT_SILU,
     .gated = true,
     .rope_in_windows_only = true,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* deepseek.c - DeepSeek V2 and V3: latent attention, experts in groups with shared ones. GGUF has one name for both. */
+/* deepseek.c - DeepSeek V2 and V3: MLA, group-limited MoE with shared experts. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default v2_defaults[] = {
@@ -43,7 +43,7 @@ static const struct qr_hf_alias aliases[] = {
     { 0 },
 };
 
-static const struct qr_hf_only only[] = {
+static const struct qr_hf_fixed_bool fixed_bools[] = {
     { "attention_bias", false },
     { "mlp_bias", false },
     { 0 },
@@ -63,7 +63,7 @@ static const struct qr_name_rule names[] = {
 };
 #undef L
 
-/* Files have kv_b in one tensor, or, since converters know about latent attention, in two with W_UK transposed. */
+/* Older converters wrote kv_b as one tensor; newer ones write two, with W_UK transposed. */
 #define L "blk.%u."
 static const struct qr_name_rule gguf_names[] = {
     { QR_W_LATENT_Q_A, QR_SLICE_ALL, L "attn_q_a.weight" },
@@ -84,17 +84,17 @@ static const struct qr_name_rule gguf_names[] = {
 const struct qr_arch qr_arch_deepseek_v2 = {
     .name = "deepseek_v2",
     .hf_types = { "deepseek_v2" },
-    .gguf_archs = { "deepseek2" },
-    .block = QR_BLOCK_PRE,
+    .gguf_archs = { "deepseek2" }, /* also used for V3 */
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
-    .latent = true,
+    .mla = true,
     .has_moe = true,
     .moe = { .gating = QR_GATING_SOFTMAX },
     .hf_norm = QR_NORM_RMS,
     .hf_rope = QR_ROPE_INTERLEAVED,
     .hf_aliases = aliases,
-    .hf_only = only,
+    .hf_fixed_bools = fixed_bools,
     .hf_defaults = v2_defaults,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,
@@ -107,17 +107,17 @@ const struct qr_arch qr_arch_deepseek_v2 = {
 const struct qr_arch qr_arch_deepseek_v3 = {
     .name = "deepseek_v3",
     .hf_types = { "deepseek_v3" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
-    .latent = true,
+    .mla = true,
     .has_moe = true,
     .moe = { .gating = QR_GATING_SIGMOID, .correction = true, .group_top2 = true },
     .hf_norm = QR_NORM_RMS,
     .hf_rope = QR_ROPE_INTERLEAVED,
     .hf_interleave_key = "rope_interleave",
     .hf_aliases = aliases,
-    .hf_only = only,
+    .hf_fixed_bools = fixed_bools,
     .hf_defaults = v3_defaults,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,

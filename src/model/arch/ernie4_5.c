@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ernie4_5.c - ERNIE 4.5 (dense): Llama with interleaved rotation and optional biases. */
+/* ernie4_5.c - ERNIE 4.5 (dense): Llama with interleaved rope and optional biases. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -11,7 +11,7 @@ const struct qr_arch qr_arch_ernie4_5 = {
     .name = "ernie4_5",
     .hf_types = { "ernie4_5" },
     .gguf_archs = { "ernie4_5" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
     .hf_norm = QR_NORM_RMS,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* falcon.c - Falcon: RW (ALiBi, one sublayer after the other), 7B (parallel, one kv head), 40B and 180B (parallel, groups). */
+/* falcon.c - Falcon RW (ALiBi, sequential), 7B (parallel, MQA), 40B and 180B (parallel, GQA). */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -66,23 +66,23 @@ const struct qr_arch qr_arch_falcon = {
     .name = "falcon",
     .hf_types = { "falcon" },
     .gguf_archs = { "falcon" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .hf_parallel_key = "parallel_attn",
-    .hf_parallel_block = QR_BLOCK_PARALLEL1,
+    .hf_parallel_block = QR_BLOCK_PARALLEL,
     .hf_falcon = true,
     .hf_multi_query = true,
     .activation = QR_ACT_GELU_ERF,
     .alibi_max_bias = 8,
     .hf_alibi_key = "alibi",
-    .hf_alibi_twice_from = 5,
+    .hf_alibi_twice_since = 5,
     .alibi_scaled = true,
     .hf_norm = QR_NORM_LAYER,
-    .hf_rope = QR_ROPE_HALF,
+    .hf_rope = QR_ROPE_NEOX,
     .hf_bias = { .norm = true },
     .hf_bias_key = "bias",
-    .hf_ffn_times = 4,
+    .hf_ffn_multiplier = 4,
     .gguf_norm = QR_NORM_LAYER,
-    .gguf_rope = QR_ROPE_HALF,
+    .gguf_rope = QR_ROPE_NEOX,
     .hf_defaults = defaults,
     .hf_aliases = aliases,
     .hf_names = names,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemma.c - Gemma 1: scaled embeddings, norms with (1 + w), gelu-gated feed-forward, always tied. */
+/* gemma.c - Gemma 1: scaled tied embeddings, RMSNorm with (1 + w), gated GELU. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -16,17 +16,17 @@ const struct qr_arch qr_arch_gemma = {
     .name = "gemma",
     .hf_types = { "gemma" },
     .gguf_archs = { "gemma" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_GELU_TANH,
     .gated = true,
     .scaled_embedding = true,
     .hf_norm = QR_NORM_RMS_PLUS1,
-    .hf_rope = QR_ROPE_HALF,
+    .hf_rope = QR_ROPE_NEOX,
     .hf_attention_bias = true,
     .hf_gelu_is_tanh = true,
     .hf_defaults = defaults,
     .hf_names = qr_names_hf_llama,
     .gguf_norm = QR_NORM_RMS, /* the converter adds the 1 */
-    .gguf_rope = QR_ROPE_HALF,
+    .gguf_rope = QR_ROPE_NEOX,
     .gguf_names = qr_names_gguf,
 };

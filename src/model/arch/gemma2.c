@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemma2.c - Gemma 2: norms on both sides of a sublayer, soft caps, a window in every other layer from 0. */
+/* gemma2.c - Gemma 2: sandwich norm, soft caps, sliding window in every other layer from 0. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -33,14 +33,14 @@ const struct qr_arch qr_arch_gemma2 = {
     .name = "gemma2",
     .hf_types = { "gemma2" },
     .gguf_archs = { "gemma2" },
-    .block = QR_BLOCK_SANDWICH,
+    .block = QR_BLOCK_SANDWICH_NORM,
     .activation = QR_ACT_GELU_TANH,
     .gated = true,
     .scaled_embedding = true,
     .window_period = 2,
     .hf_window = QR_WINDOW_PERIODIC,
     .hf_norm = QR_NORM_RMS_PLUS1,
-    .hf_rope = QR_ROPE_HALF,
+    .hf_rope = QR_ROPE_NEOX,
     .hf_attention_bias = true,
     .hf_query_scalar = true,
     .attn_softcap = true,
@@ -51,7 +51,7 @@ const struct qr_arch qr_arch_gemma2 = {
     .hf_common_names = qr_names_hf_llama,
     .gguf_window = QR_WINDOW_PERIODIC,
     .gguf_norm = QR_NORM_RMS,
-    .gguf_rope = QR_ROPE_HALF,
-    .gguf_scale_by_width = 46, /* the 27B model; the file has no key for it */
+    .gguf_rope = QR_ROPE_NEOX,
+    .gguf_hidden_scale_layers = 46, /* the 27B model; GGUF has no key for it */
     .gguf_names = qr_names_gguf,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemma3.c - Gemma 3 text: five windowed layers with their own rope base, then one full; q/k norms. */
+/* gemma3.c - Gemma 3 text: five windowed layers with their own rope base, one full; q/k norm. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -32,7 +32,7 @@ const struct qr_arch qr_arch_gemma3 = {
     .name = "gemma3",
     .hf_types = { "gemma3_text" },
     .gguf_archs = { "gemma3" },
-    .block = QR_BLOCK_SANDWICH,
+    .block = QR_BLOCK_SANDWICH_NORM,
     .activation = QR_ACT_GELU_TANH,
     .gated = true,
     .qk_norm = QR_QK_NORM_HEAD,
@@ -40,7 +40,7 @@ const struct qr_arch qr_arch_gemma3 = {
     .window_period = 6,
     .hf_window = QR_WINDOW_PERIODIC,
     .hf_norm = QR_NORM_RMS_PLUS1,
-    .hf_rope = QR_ROPE_HALF,
+    .hf_rope = QR_ROPE_NEOX,
     .hf_attention_bias = true,
     .hf_query_scalar = true,
     .final_softcap = true,
@@ -51,8 +51,8 @@ const struct qr_arch qr_arch_gemma3 = {
     .hf_common_names = qr_names_hf_llama,
     .gguf_window = QR_WINDOW_PERIODIC,
     .gguf_norm = QR_NORM_RMS,
-    .gguf_rope = QR_ROPE_HALF,
-    .gguf_scale_by_width = 62, /* the 27B model; the file has no key for it */
+    .gguf_rope = QR_ROPE_NEOX,
+    .gguf_hidden_scale_layers = 62, /* the 27B model; GGUF has no key for it */
     .gguf_local_rope = true,
     .gguf_names = qr_names_gguf,
 };

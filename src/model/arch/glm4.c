@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* glm4.c - GLM-4 (0414): norms on both sides of a sublayer, interleaved rotation of half a head, fused gate and up. */
+/* glm4.c - GLM-4 (0414): sandwich norm, interleaved rope on half a head, fused gate and up. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -31,7 +31,7 @@ const struct qr_arch qr_arch_glm4 = {
     .name = "glm4",
     .hf_types = { "glm4" },
     .gguf_archs = { "glm4" },
-    .block = QR_BLOCK_SANDWICH,
+    .block = QR_BLOCK_SANDWICH_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
     .hf_norm = QR_NORM_RMS,

@@ -24,7 +24,7 @@ static const struct qr_hf_alias aliases[] = {
     { 0 },
 };
 
-static const struct qr_hf_only only[] = {
+static const struct qr_hf_fixed_bool fixed_bools[] = {
     { "scale_attn_weights", true },
     { "scale_attn_by_inverse_layer_idx", false },
     { "add_cross_attention", false },
@@ -61,7 +61,7 @@ const struct qr_arch qr_arch_gpt2 = {
     .name = "gpt2",
     .hf_types = { "gpt2" },
     .gguf_archs = { "gpt2" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_GELU_TANH,
     .learned_positions = true,
     .hf_norm = QR_NORM_LAYER,
@@ -72,11 +72,11 @@ const struct qr_arch qr_arch_gpt2 = {
                  .ffn_in = true,
                  .ffn_down = true,
                  .norm = true },
-    .hf_ffn_times = 4,
+    .hf_ffn_multiplier = 4,
     .gguf_norm = QR_NORM_LAYER,
     .hf_defaults = defaults,
     .hf_aliases = aliases,
-    .hf_only = only,
+    .hf_fixed_bools = fixed_bools,
     .hf_names = names,
     .gguf_names = qr_names_gguf,
 };

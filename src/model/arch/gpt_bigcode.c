@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpt_bigcode.c - GPT-BigCode (StarCoder): GPT-2 with one kv head and matrices stored as [out][in]. */
+/* gpt_bigcode.c - GPT-BigCode (StarCoder): GPT-2 with MQA and matrices stored as [out][in]. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -24,7 +24,7 @@ static const struct qr_hf_alias aliases[] = {
     { 0 },
 };
 
-static const struct qr_hf_only only[] = {
+static const struct qr_hf_fixed_bool fixed_bools[] = {
     { "scale_attn_weights", true },
     { "add_cross_attention", false },
     { 0 },
@@ -60,7 +60,7 @@ const struct qr_arch qr_arch_gpt_bigcode = {
     .name = "gpt_bigcode",
     .hf_types = { "gpt_bigcode" },
     .gguf_archs = { "starcoder" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_GELU_TANH,
     .learned_positions = true,
     .hf_norm = QR_NORM_LAYER,
@@ -72,11 +72,11 @@ const struct qr_arch qr_arch_gpt_bigcode = {
                  .ffn_down = true,
                  .norm = true },
     .hf_multi_query = true,
-    .hf_ffn_times = 4,
+    .hf_ffn_multiplier = 4,
     .gguf_norm = QR_NORM_LAYER,
     .hf_defaults = defaults,
     .hf_aliases = aliases,
-    .hf_only = only,
+    .hf_fixed_bools = fixed_bools,
     .hf_names = names,
     .gguf_names = qr_names_gguf,
 };

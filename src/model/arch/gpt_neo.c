@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpt_neo.c - GPT-Neo: learned positions, a window in the layers called local, unscaled attention. */
+/* gpt_neo.c - GPT-Neo: learned positions, sliding window in local layers, unscaled attention. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -50,14 +50,14 @@ static const struct qr_name_rule names[] = {
 const struct qr_arch qr_arch_gpt_neo = {
     .name = "gpt_neo",
     .hf_types = { "gpt_neo" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_GELU_TANH,
     .unscaled_attention = true,
     .learned_positions = true,
     .hf_window = QR_WINDOW_LOCAL,
     .hf_norm = QR_NORM_LAYER,
     .hf_bias = { .o = true, .ffn_in = true, .ffn_down = true, .norm = true },
-    .hf_ffn_times = 4,
+    .hf_ffn_multiplier = 4,
     .hf_defaults = defaults,
     .hf_aliases = aliases,
     .hf_names = names,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpt_neox.c - GPT-NeoX (Pythia): parallel sublayers with a norm each, fused qkv head by head, partial rotation. */
+/* gpt_neox.c - GPT-NeoX (Pythia): parallel block with two norms, fused qkv, partial rope. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -48,16 +48,16 @@ const struct qr_arch qr_arch_gpt_neox = {
     .name = "gpt_neox",
     .hf_types = { "gpt_neox" },
     .gguf_archs = { "gptneox" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .hf_parallel_key = "use_parallel_residual",
-    .hf_parallel_block = QR_BLOCK_PARALLEL2,
+    .hf_parallel_block = QR_BLOCK_PARALLEL_2NORM,
     .activation = QR_ACT_GELU_ERF,
     .hf_norm = QR_NORM_LAYER,
-    .hf_rope = QR_ROPE_HALF,
+    .hf_rope = QR_ROPE_NEOX,
     .hf_attention_bias = true,
     .hf_bias = { .ffn_in = true, .ffn_down = true, .norm = true },
     .gguf_norm = QR_NORM_LAYER,
-    .gguf_rope = QR_ROPE_HALF,
+    .gguf_rope = QR_ROPE_NEOX,
     .hf_defaults = defaults,
     .hf_aliases = aliases,
     .hf_names = names,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpt_oss.c - gpt-oss: sinks, a window in every other layer from 0, experts with biases and a clamped gate. */
+/* gpt_oss.c - gpt-oss: sinks, window in every other layer from 0, MoE, biases, clamped SwiGLU. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -37,7 +37,7 @@ const struct qr_arch qr_arch_gpt_oss = {
     .name = "gpt_oss",
     .hf_types = { "gpt_oss" },
     .gguf_archs = { "gpt-oss" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SWIGLU_OAI,
     .act_alpha = 1.702f,
     .act_limit = 7,
@@ -48,12 +48,12 @@ const struct qr_arch qr_arch_gpt_oss = {
     .moe = { .gating = QR_GATING_SOFTMAX_TOPK, .router_bias = true, .expert_bias = true },
     .hf_window = QR_WINDOW_PERIODIC,
     .hf_norm = QR_NORM_RMS,
-    .hf_rope = QR_ROPE_HALF,
+    .hf_rope = QR_ROPE_NEOX,
     .hf_attention_bias = true,
     .gguf_window = QR_WINDOW_PERIODIC,
     .gguf_norm = QR_NORM_RMS,
-    .gguf_rope = QR_ROPE_HALF,
-    .gguf_yarn_exact = true,
+    .gguf_rope = QR_ROPE_NEOX,
+    .gguf_yarn_no_truncate = true,
     .hf_defaults = defaults,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gptj.c - GPT-J: one norm before parallel attention and feed-forward, interleaved partial rotation, a head with bias. */
+/* gptj.c - GPT-J: parallel block, interleaved partial rope, LM head with bias. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -49,12 +49,12 @@ static const struct qr_name_rule names[] = {
 const struct qr_arch qr_arch_gptj = {
     .name = "gptj",
     .hf_types = { "gptj" },
-    .block = QR_BLOCK_PARALLEL1,
+    .block = QR_BLOCK_PARALLEL,
     .activation = QR_ACT_GELU_TANH,
     .hf_norm = QR_NORM_LAYER,
     .hf_rope = QR_ROPE_INTERLEAVED,
     .hf_bias = { .ffn_in = true, .ffn_down = true, .norm = true, .output = true },
-    .hf_ffn_times = 4,
+    .hf_ffn_multiplier = 4,
     .hf_defaults = defaults,
     .hf_aliases = aliases,
     .hf_names = names,

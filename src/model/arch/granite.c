@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* granite.c - Granite: Llama with multipliers for embedding, attention, residual and logits. */
+/* granite.c - Granite: Llama with embedding, attention, residual and logit multipliers. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -13,11 +13,11 @@ const struct qr_arch qr_arch_granite = {
     .name = "granite",
     .hf_types = { "granite" },
     .gguf_archs = { "granite" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
     .hf_norm = QR_NORM_RMS,
-    .hf_rope = QR_ROPE_HALF,
+    .hf_rope = QR_ROPE_NEOX,
     .divides_logits = true,
     .hf_attention_bias = true,
     .hf_mlp_bias = true,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* granitemoe.c - Granite with experts: each stack is one tensor with gate and up fused. */
+/* granitemoe.c - Granite MoE: each expert stack is one tensor, gate and up fused. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -25,14 +25,14 @@ const struct qr_arch qr_arch_granitemoe = {
     .name = "granitemoe",
     .hf_types = { "granitemoe", "granitemoeshared" },
     .gguf_archs = { "granitemoe" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
     .divides_logits = true,
     .has_moe = true,
-    .moe = { .gating = QR_GATING_SOFTMAX_TOPK, .renormalise = false },
+    .moe = { .gating = QR_GATING_SOFTMAX_TOPK, .renormalize = false },
     .hf_norm = QR_NORM_RMS,
-    .hf_rope = QR_ROPE_HALF,
+    .hf_rope = QR_ROPE_NEOX,
     .hf_attention_bias = true,
     .hf_multipliers = true,
     .gguf_norm = QR_NORM_RMS,

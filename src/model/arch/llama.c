@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llama.c - the Llama family: pre-norm, SwiGLU, grouped-query attention; every rope scaling occurs. */
+/* llama.c - Llama: pre-norm, SwiGLU, GQA, all kinds of rope scaling. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -13,18 +13,18 @@ const struct qr_arch qr_arch_llama = {
     .name = "llama",
     .hf_types = { "llama" },
     .gguf_archs = { "llama" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
-    .has_moe = true, /* Mixtral models call themselves llama, too */
-    .moe = { .gating = QR_GATING_SOFTMAX, .renormalise = true },
+    .has_moe = true, /* GGUF files of Mixtral have arch llama */
+    .moe = { .gating = QR_GATING_SOFTMAX, .renormalize = true },
     .hf_norm = QR_NORM_RMS,
-    .hf_rope = QR_ROPE_HALF,
+    .hf_rope = QR_ROPE_NEOX,
     .hf_attention_bias = true,
     .hf_mlp_bias = true,
     .hf_defaults = defaults,
     .hf_names = qr_names_hf_llama,
-    .gguf_window = QR_WINDOW_ALL, /* Mistral models call themselves llama */
+    .gguf_window = QR_WINDOW_ALL, /* as do those of Mistral */
     .gguf_norm = QR_NORM_RMS,
     .gguf_rope = QR_ROPE_INTERLEAVED, /* the converter permutes the rows of q and k */
     .gguf_names = qr_names_gguf,

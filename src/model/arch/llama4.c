@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llama4.c - Llama 4 text: chunked attention with rope in three of four layers, a full layer without, experts with a shared one. */
+/* llama4.c - Llama 4 text: three chunked layers with rope, one full without; MoE, shared expert. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -41,7 +41,7 @@ static const struct qr_name_rule names[] = {
 const struct qr_arch qr_arch_llama4 = {
     .name = "llama4",
     .hf_types = { "llama4_text" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
     .qk_norm = QR_QK_NORM_L2,
@@ -50,7 +50,7 @@ const struct qr_arch qr_arch_llama4 = {
     .rope_in_windows_only = true,
     .window_period = 4,
     .has_moe = true,
-    .moe = { .gating = QR_GATING_SIGMOID, .input_weights = true, .n_shared = 1 },
+    .moe = { .gating = QR_GATING_SIGMOID, .weight_on_input = true, .n_shared = 1 },
     .hf_window = QR_WINDOW_PERIODIC,
     .hf_norm = QR_NORM_RMS,
     .hf_rope = QR_ROPE_INTERLEAVED,

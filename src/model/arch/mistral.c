@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mistral.c - Mistral: Llama with a sliding window in every layer. Its GGUF files call themselves llama. */
+/* mistral.c - Mistral: Llama with a sliding window in every layer. GGUF arch is llama. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -11,12 +11,12 @@ static const struct qr_hf_default defaults[] = {
 const struct qr_arch qr_arch_mistral = {
     .name = "mistral",
     .hf_types = { "mistral" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
     .hf_window = QR_WINDOW_ALL,
     .hf_norm = QR_NORM_RMS,
-    .hf_rope = QR_ROPE_HALF,
+    .hf_rope = QR_ROPE_NEOX,
     .hf_defaults = defaults,
     .hf_names = qr_names_hf_llama,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mixtral.c - Mixtral: Mistral with experts. Its GGUF files call themselves llama. */
+/* mixtral.c - Mixtral: Mistral with experts. GGUF arch is llama. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -24,14 +24,14 @@ static const struct qr_name_rule names[] = {
 const struct qr_arch qr_arch_mixtral = {
     .name = "mixtral",
     .hf_types = { "mixtral" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
     .has_moe = true,
-    .moe = { .gating = QR_GATING_SOFTMAX, .renormalise = true },
+    .moe = { .gating = QR_GATING_SOFTMAX, .renormalize = true },
     .hf_window = QR_WINDOW_ALL,
     .hf_norm = QR_NORM_RMS,
-    .hf_rope = QR_ROPE_HALF,
+    .hf_rope = QR_ROPE_NEOX,
     .hf_defaults = defaults,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* modernbert.c - ModernBERT: an encoder with rope, windows to both sides in two of three layers, gated feed-forward. */
+/* modernbert.c - ModernBERT: encoder with rope, window in two of three layers, gated FFN. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -59,15 +59,15 @@ const struct qr_arch qr_arch_modernbert = {
     .name = "modernbert",
     .hf_types = { "modernbert" },
     .kind = QR_MODEL_ENCODER,
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_GELU_ERF,
     .gated = true,
     .embedding_norm = true,
-    .bare_first_layer = true,
+    .skip_first_attn_norm = true,
     .window_period = 3,
     .hf_window = QR_WINDOW_PERIODIC_FIRST,
     .hf_norm = QR_NORM_LAYER,
-    .hf_rope = QR_ROPE_HALF,
+    .hf_rope = QR_ROPE_NEOX,
     .hf_attention_bias = true,
     .hf_mlp_bias = true,
     .hf_norm_bias_key = "norm_bias",

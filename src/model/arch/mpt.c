@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpt.c - MPT: ALiBi, clipped q, k and v, no biases at all. */
+/* mpt.c - MPT: ALiBi, clipped q, k and v, no biases. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -27,7 +27,7 @@ static const struct qr_hf_alias aliases[] = {
     { 0 },
 };
 
-static const struct qr_hf_only only[] = {
+static const struct qr_hf_fixed_bool fixed_bools[] = {
     { "alibi", true },
     { "qk_ln", false },
     { "no_bias", true },
@@ -54,17 +54,17 @@ const struct qr_arch qr_arch_mpt = {
     .name = "mpt",
     .hf_types = { "mpt" },
     .gguf_archs = { "mpt" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_GELU_ERF,
     .alibi_max_bias = 8,
     .hf_alibi_key = "alibi",
     .hf_clip_qkv = true,
     .hf_norm = QR_NORM_LAYER,
-    .hf_ffn_times = 4,
+    .hf_ffn_multiplier = 4,
     .gguf_norm = QR_NORM_LAYER,
     .hf_defaults = defaults,
     .hf_aliases = aliases,
-    .hf_only = only,
+    .hf_fixed_bools = fixed_bools,
     .hf_names = names,
     .gguf_names = qr_names_gguf,
 };

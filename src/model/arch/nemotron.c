@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nemotron.c - Nemotron: LayerNorm with (1 + w), squared ReLU, partial rotation. */
+/* nemotron.c - Nemotron: LayerNorm with (1 + w), squared ReLU, partial rope. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -19,15 +19,15 @@ const struct qr_arch qr_arch_nemotron = {
     .name = "nemotron",
     .hf_types = { "nemotron" },
     .gguf_archs = { "nemotron" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_RELU2,
     .hf_norm = QR_NORM_LAYER_PLUS1,
-    .hf_rope = QR_ROPE_HALF,
+    .hf_rope = QR_ROPE_NEOX,
     .hf_bias = { .norm = true },
     .hf_attention_bias = true,
     .hf_mlp_bias = true,
-    .gguf_norm = QR_NORM_LAYER /* the converter adds the 1 */,
-    .gguf_rope = QR_ROPE_HALF,
+    .gguf_norm = QR_NORM_LAYER, /* the converter adds the 1 */
+    .gguf_rope = QR_ROPE_NEOX,
     .hf_defaults = defaults,
     .hf_aliases = aliases,
     .hf_names = qr_names_hf_llama,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* olmo2.c - OLMo 2: norms on the outputs of sublayers, q and k normed over their full width. */
+/* olmo2.c - OLMo 2: norm on sublayer outputs, q/k norm over all heads. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -20,15 +20,15 @@ const struct qr_arch qr_arch_olmo2 = {
     .name = "olmo2",
     .hf_types = { "olmo2" },
     .gguf_archs = { "olmo2" },
-    .block = QR_BLOCK_OUTPUT,
+    .block = QR_BLOCK_OUTPUT_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
     .qk_norm = QR_QK_NORM_FULL,
     .hf_norm = QR_NORM_RMS,
-    .hf_rope = QR_ROPE_HALF,
+    .hf_rope = QR_ROPE_NEOX,
     .hf_attention_bias = true,
     .gguf_norm = QR_NORM_RMS,
-    .gguf_rope = QR_ROPE_HALF,
+    .gguf_rope = QR_ROPE_NEOX,
     .hf_defaults = defaults,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,

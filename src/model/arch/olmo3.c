@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* olmo3.c - OLMo 3: OLMo 2 with a window in three of four layers; rope scaling in the others only. */
+/* olmo3.c - OLMo 3: OLMo 2 with a window in three of four layers; rope scaling in the rest only. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -25,14 +25,14 @@ static const struct qr_name_rule names[] = {
 const struct qr_arch qr_arch_olmo3 = {
     .name = "olmo3",
     .hf_types = { "olmo3" },
-    .block = QR_BLOCK_OUTPUT,
+    .block = QR_BLOCK_OUTPUT_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
     .qk_norm = QR_QK_NORM_FULL,
     .window_period = 4,
     .hf_window = QR_WINDOW_PERIODIC,
     .hf_norm = QR_NORM_RMS,
-    .hf_rope = QR_ROPE_HALF,
+    .hf_rope = QR_ROPE_NEOX,
     .hf_local_rope = true,
     .hf_attention_bias = true,
     .hf_defaults = defaults,

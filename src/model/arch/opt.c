@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opt.c - OPT: learned positions from 2 on, ReLU. */
+/* opt.c - OPT: learned positions with offset 2, ReLU. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -16,7 +16,7 @@ static const struct qr_hf_alias aliases[] = {
     { 0 },
 };
 
-static const struct qr_hf_only only[] = {
+static const struct qr_hf_fixed_bool fixed_bools[] = {
     { "do_layer_norm_before", true },
     { "_remove_final_layer_norm", false },
     { "layer_norm_elementwise_affine", true },
@@ -52,7 +52,7 @@ static const struct qr_name_rule names[] = {
 const struct qr_arch qr_arch_opt = {
     .name = "opt",
     .hf_types = { "opt" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_RELU,
     .learned_positions = true,
     .position_offset = 2,
@@ -61,6 +61,6 @@ const struct qr_arch qr_arch_opt = {
     .hf_bias_key = "enable_bias",
     .hf_defaults = defaults,
     .hf_aliases = aliases,
-    .hf_only = only,
+    .hf_fixed_bools = fixed_bools,
     .hf_names = names,
 };

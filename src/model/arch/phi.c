@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* phi.c - Phi 1 and 2: one LayerNorm before parallel sublayers, biases everywhere, also in the head. */
+/* phi.c - Phi 1 and 2: parallel block, LayerNorm, biases everywhere including the LM head. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -15,7 +15,7 @@ static const struct qr_hf_alias aliases[] = {
     { 0 },
 };
 
-static const struct qr_hf_only only[] = {
+static const struct qr_hf_fixed_bool fixed_bools[] = {
     { "qk_layernorm", false },
     { 0 },
 };
@@ -37,10 +37,10 @@ const struct qr_arch qr_arch_phi = {
     .name = "phi",
     .hf_types = { "phi" },
     .gguf_archs = { "phi2" },
-    .block = QR_BLOCK_PARALLEL1,
+    .block = QR_BLOCK_PARALLEL,
     .activation = QR_ACT_GELU_TANH,
     .hf_norm = QR_NORM_LAYER,
-    .hf_rope = QR_ROPE_HALF,
+    .hf_rope = QR_ROPE_NEOX,
     .hf_bias = { .q = true,
                  .k = true,
                  .v = true,
@@ -50,10 +50,10 @@ const struct qr_arch qr_arch_phi = {
                  .norm = true,
                  .output = true },
     .gguf_norm = QR_NORM_LAYER,
-    .gguf_rope = QR_ROPE_HALF,
+    .gguf_rope = QR_ROPE_NEOX,
     .hf_defaults = defaults,
     .hf_aliases = aliases,
-    .hf_only = only,
+    .hf_fixed_bools = fixed_bools,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,
     .gguf_names = qr_names_gguf,

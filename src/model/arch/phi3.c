@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* phi3.c - Phi-3 and Phi-4-mini: Llama with fused qkv and gate_up, longrope, partial rotary. */
+/* phi3.c - Phi-3 and Phi-4-mini: Llama with fused qkv and gate_up, LongRoPE, partial rope. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -30,19 +30,19 @@ const struct qr_arch qr_arch_phi3 = {
     .name = "phi3",
     .hf_types = { "phi3" },
     .gguf_archs = { "phi3" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
     .hf_window = QR_WINDOW_ALL,
     .hf_norm = QR_NORM_RMS,
-    .hf_rope = QR_ROPE_HALF,
+    .hf_rope = QR_ROPE_NEOX,
     .hf_yarn_is_longrope = true,
     .hf_defaults = defaults,
     .hf_names = hf_names,
     .hf_common_names = qr_names_hf_llama,
     .gguf_window = QR_WINDOW_ALL,
     .gguf_norm = QR_NORM_RMS,
-    .gguf_rope = QR_ROPE_HALF,
+    .gguf_rope = QR_ROPE_NEOX,
     .gguf_names = gguf_names,
     .gguf_common_names = qr_names_gguf,
 };

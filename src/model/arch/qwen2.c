@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* qwen2.c - Qwen 1.5, 2 and 2.5: Llama with biases on q, k and v; the window starts at some layer. */
+/* qwen2.c - Qwen 1.5, 2, 2.5: Llama with biases on q, k, v; window from a given layer on. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -16,16 +16,16 @@ const struct qr_arch qr_arch_qwen2 = {
     .name = "qwen2",
     .hf_types = { "qwen2" },
     .gguf_archs = { "qwen2" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
     .hf_window = QR_WINDOW_FROM,
     .hf_norm = QR_NORM_RMS,
-    .hf_rope = QR_ROPE_HALF,
+    .hf_rope = QR_ROPE_NEOX,
     .hf_bias = { .q = true, .k = true, .v = true },
     .hf_defaults = defaults,
     .hf_names = qr_names_hf_llama,
     .gguf_norm = QR_NORM_RMS,
-    .gguf_rope = QR_ROPE_HALF,
+    .gguf_rope = QR_ROPE_NEOX,
     .gguf_names = qr_names_gguf,
 };

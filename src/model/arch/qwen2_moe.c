@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* qwen2_moe.c - Qwen 1.5 and 2 with experts and a gated shared one. */
+/* qwen2_moe.c - Qwen 1.5 and 2 MoE: experts and a gated shared expert. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -20,17 +20,17 @@ const struct qr_arch qr_arch_qwen2_moe = {
     .name = "qwen2_moe",
     .hf_types = { "qwen2_moe" },
     .gguf_archs = { "qwen2moe" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
     .has_moe = true,
     .moe = { .gating = QR_GATING_SOFTMAX, .shared_gate = true },
     .hf_window = QR_WINDOW_FROM,
     .hf_norm = QR_NORM_RMS,
-    .hf_rope = QR_ROPE_HALF,
+    .hf_rope = QR_ROPE_NEOX,
     .hf_qkv_bias_key = "qkv_bias",
     .gguf_norm = QR_NORM_RMS,
-    .gguf_rope = QR_ROPE_HALF,
+    .gguf_rope = QR_ROPE_NEOX,
     .hf_defaults = defaults,
     .hf_names = qr_names_hf_llama,
     .gguf_names = qr_names_gguf,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* qwen3.c - Qwen 3 (dense): Qwen 2 with per-head q/k norms instead of biases. */
+/* qwen3.c - Qwen 3 (dense): Qwen 2 with per-head q/k norm instead of biases. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -17,17 +17,17 @@ const struct qr_arch qr_arch_qwen3 = {
     .name = "qwen3",
     .hf_types = { "qwen3" },
     .gguf_archs = { "qwen3" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
     .qk_norm = QR_QK_NORM_HEAD,
     .hf_window = QR_WINDOW_FROM,
     .hf_norm = QR_NORM_RMS,
-    .hf_rope = QR_ROPE_HALF,
+    .hf_rope = QR_ROPE_NEOX,
     .hf_attention_bias = true,
     .hf_defaults = defaults,
     .hf_names = qr_names_hf_llama,
     .gguf_norm = QR_NORM_RMS,
-    .gguf_rope = QR_ROPE_HALF,
+    .gguf_rope = QR_ROPE_NEOX,
     .gguf_names = qr_names_gguf,
 };

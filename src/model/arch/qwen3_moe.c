@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* qwen3_moe.c - Qwen 3 with experts: per-head q/k norms, no shared expert. */
+/* qwen3_moe.c - Qwen 3 MoE: per-head q/k norm, no shared expert. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -14,18 +14,18 @@ const struct qr_arch qr_arch_qwen3_moe = {
     .name = "qwen3_moe",
     .hf_types = { "qwen3_moe" },
     .gguf_archs = { "qwen3moe" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
     .qk_norm = QR_QK_NORM_HEAD,
     .has_moe = true,
-    .moe = { .gating = QR_GATING_SOFTMAX, .renormalise = true }, /* GGUF files have no key for it */
+    .moe = { .gating = QR_GATING_SOFTMAX, .renormalize = true }, /* GGUF has no key for it */
     .hf_window = QR_WINDOW_FROM,
     .hf_norm = QR_NORM_RMS,
-    .hf_rope = QR_ROPE_HALF,
+    .hf_rope = QR_ROPE_NEOX,
     .hf_attention_bias = true,
     .gguf_norm = QR_NORM_RMS,
-    .gguf_rope = QR_ROPE_HALF,
+    .gguf_rope = QR_ROPE_NEOX,
     .hf_defaults = defaults,
     .hf_names = qr_names_hf_llama,
     .gguf_names = qr_names_gguf,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* roberta.c - RoBERTa and XLM-RoBERTa: BERT whose positions are counted from behind the padding token's. */
+/* roberta.c - RoBERTa, XLM-RoBERTa: BERT with positions that start after the padding token. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -21,13 +21,13 @@ static const struct qr_hf_alias aliases[] = {
     { 0 },
 };
 
-static const struct qr_hf_only only[] = {
+static const struct qr_hf_fixed_bool fixed_bools[] = {
     { "is_decoder", false },
     { "add_cross_attention", false },
     { 0 },
 };
 
-static const struct qr_hf_only_text only_texts[] = {
+static const struct qr_hf_fixed_string fixed_strings[] = {
     { "position_embedding_type", "absolute" },
     { 0 },
 };
@@ -76,7 +76,7 @@ const struct qr_arch qr_arch_roberta = {
     .name = "roberta",
     .hf_types = { "roberta", "xlm-roberta", "camembert" },
     .kind = QR_MODEL_ENCODER,
-    .block = QR_BLOCK_POST,
+    .block = QR_BLOCK_POST_NORM,
     .activation = QR_ACT_GELU_ERF,
     .learned_positions = true,
     .embedding_norm = true,
@@ -91,7 +91,7 @@ const struct qr_arch qr_arch_roberta = {
     .hf_positions_after_pad = true,
     .hf_defaults = defaults,
     .hf_aliases = aliases,
-    .hf_only = only,
-    .hf_only_texts = only_texts,
+    .hf_fixed_bools = fixed_bools,
+    .hf_fixed_strings = fixed_strings,
     .hf_names = names,
 };

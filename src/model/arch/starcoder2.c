@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* starcoder2.c - StarCoder2: LayerNorm, biases everywhere, a window, a feed-forward without gate. */
+/* starcoder2.c - StarCoder2: LayerNorm, biases everywhere, sliding window, ungated feed-forward. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -30,16 +30,16 @@ const struct qr_arch qr_arch_starcoder2 = {
     .name = "starcoder2",
     .hf_types = { "starcoder2" },
     .gguf_archs = { "starcoder2" },
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_GELU_TANH,
     .hf_window = QR_WINDOW_ALL,
     .hf_norm = QR_NORM_LAYER,
-    .hf_rope = QR_ROPE_HALF,
+    .hf_rope = QR_ROPE_NEOX,
     .hf_bias = { .norm = true },
     .hf_bias_key = "use_bias",
     .gguf_window = QR_WINDOW_ALL,
     .gguf_norm = QR_NORM_LAYER,
-    .gguf_rope = QR_ROPE_HALF,
+    .gguf_rope = QR_ROPE_NEOX,
     .hf_defaults = defaults,
     .hf_aliases = aliases,
     .hf_names = names,

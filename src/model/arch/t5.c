@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* t5.c - T5: encoder and decoder with relative position buckets, RMSNorm, unscaled attention; v1.1 and mT5 with gates. */
+/* t5.c - T5: encoder-decoder, relative position bias, unscaled attention; v1.1 and mT5 gated. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -9,7 +9,7 @@ static const struct qr_hf_default defaults[] = {
     { "num_attention_heads", 8 },
     { "head_dim", 64 },
     { "intermediate_size", 2048 },
-    { "max_position_embeddings", 512 }, /* what it was trained on: its positions have no end */
+    { "max_position_embeddings", 512 }, /* training length; positions are unbounded */
     { "relative_attention_num_buckets", 32 },
     { "relative_attention_max_distance", 128 },
     { "rms_norm_eps", 1e-6 },
@@ -122,7 +122,7 @@ const struct qr_arch qr_arch_t5 = {
     .hf_types = { "t5", "mt5" },
     .gguf_archs = { "t5" },
     .kind = QR_MODEL_ENCODER_DECODER,
-    .block = QR_BLOCK_PRE,
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_RELU,
     .gated_activation = QR_ACT_GELU_TANH,
     .unscaled_attention = true,

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hf_family.c - biases, block form, positions and multipliers of config.json: what a family's switches decide. */
+/* hf_family.c - options of config.json by which the models of a family differ. */
+#include "model/config/hf_family.h"
 #include "base/error.h"
-#include "model/config/hf_internal.h"
+#include "model/arch/arch.h"
 #include <math.h>
 #include <string.h>
 
-static quire_status check_switches(const struct qr_hf *h)
+/* Rejects options that must have a fixed value in the family. */
+static quire_status check_fixed(const struct qr_hf_source *h)
 {
-    for (const struct qr_hf_only *o = h->arch->hf_only; o && o->key; o++) {
+    for (const struct qr_hf_fixed_bool *o = h->arch->hf_fixed_bools; o && o->key; o++) {
         bool v;
         QR_TRY(qr_hf_bool(h, o->key, o->value, &v));
         if (v != o->value)
@@ -15,7 +17,7 @@ static quire_status check_switches(const struct qr_hf *h)
                            "config.json: %s = %s is not supported in family %s", o->key,
                            v ? "true" : "false", h->arch->name);
     }
-    for (const struct qr_hf_only_text *o = h->arch->hf_only_texts; o && o->key; o++) {
+    for (const struct qr_hf_fixed_string *o = h->arch->hf_fixed_strings; o && o->key; o++) {
         const char *text = o->text;
         QR_TRY(qr_hf_str(h, o->key, &text));
         if (strcmp(text, o->text) != 0)
@@ -26,7 +28,7 @@ static quire_status check_switches(const struct qr_hf *h)
     return QUIRE_OK;
 }
 
-static quire_status read_biases(const struct qr_hf *h)
+static quire_status read_biases(const struct qr_hf_source *h)
 {
     const struct qr_arch *arch = h->arch;
     struct qr_bias_config *b = &h->cfg->bias;
@@ -49,15 +51,15 @@ static quire_status read_biases(const struct qr_hf *h)
     return QUIRE_OK;
 }
 
-/* Falcon has three forms: RW (one sublayer after the other), 7B (parallel, one norm, one kv head), and the newer
- * ones (parallel, kv groups; with two norms or one). */
-static quire_status read_falcon(const struct qr_hf *h)
+/* Falcon has three variants: RW (sequential sublayers), 7B (parallel block, one norm, multi-query),
+ * and the newer decoder architecture (parallel block with one or two norms, grouped-query). */
+static quire_status read_falcon(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
     uint32_t kv_heads, norms = 2;
-    bool newer, has;
-    QR_TRY(qr_hf_bool(h, "new_decoder_architecture", false, &newer));
-    if (!newer)
+    bool new_decoder, has;
+    QR_TRY(qr_hf_bool(h, "new_decoder_architecture", false, &new_decoder));
+    if (!new_decoder)
         return QUIRE_OK;
     QR_TRY(qr_hf_u32_opt(h, "num_kv_heads", &kv_heads, &has));
     if (!has)
@@ -65,11 +67,11 @@ static quire_status read_falcon(const struct qr_hf *h)
     for (uint32_t i = 0; i < cfg->n_layers; i++)
         cfg->layers[i].n_kv_heads = kv_heads;
     QR_TRY(qr_hf_u32_opt(h, "num_ln_in_parallel_attn", &norms, &has));
-    cfg->block = norms == 2 ? QR_BLOCK_PARALLEL2 : QR_BLOCK_PARALLEL1;
+    cfg->block = norms == 2 ? QR_BLOCK_PARALLEL_2NORM : QR_BLOCK_PARALLEL;
     return QUIRE_OK;
 }
 
-static quire_status read_block(const struct qr_hf *h)
+static quire_status read_block(const struct qr_hf_source *h)
 {
     bool parallel = false;
     if (h->arch->hf_parallel_key)
@@ -79,8 +81,8 @@ static quire_status read_block(const struct qr_hf *h)
     return h->arch->hf_falcon ? read_falcon(h) : QUIRE_OK;
 }
 
-/* Major version of the Transformers release that wrote the file; 0 where it does not say. */
-static quire_status writer_version(const struct qr_hf *h, uint32_t *major)
+/* Major version of the Transformers release that wrote the file; 0 if it is unknown. */
+static quire_status writer_version(const struct qr_hf_source *h, uint32_t *major)
 {
     const char *version = NULL;
     enum qr_json_state state;
@@ -91,7 +93,7 @@ static quire_status writer_version(const struct qr_hf *h, uint32_t *major)
     return QUIRE_OK;
 }
 
-static quire_status read_alibi(const struct qr_hf *h)
+static quire_status read_alibi(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
     bool in_use = true, has;
@@ -105,15 +107,16 @@ static quire_status read_alibi(const struct qr_hf *h)
     QR_TRY(qr_hf_f64_opt(h, "alibi_bias_max", &bias, &has));
     cfg->alibi_max_bias = (float)bias;
     cfg->alibi_scale = h->arch->alibi_scaled ? cfg->attention_scale : 1;
-    if (h->arch->hf_alibi_twice_from) {
+    if (h->arch->hf_alibi_twice_since) {
         uint32_t version;
         QR_TRY(writer_version(h, &version));
-        cfg->alibi_scale *= version >= h->arch->hf_alibi_twice_from ? 2 : 1;
+        cfg->alibi_scale *= version >= h->arch->hf_alibi_twice_since ? 2 : 1;
     }
     return QUIRE_OK;
 }
 
-static quire_status read_factor(const struct qr_hf *h, bool in_use, const char *key, float *out)
+static quire_status read_factor(const struct qr_hf_source *h, bool in_use, const char *key,
+                                float *out)
 {
     double v = (double)*out;
     bool has;
@@ -123,7 +126,7 @@ static quire_status read_factor(const struct qr_hf *h, bool in_use, const char *
     return QUIRE_OK;
 }
 
-static quire_status read_multipliers(const struct qr_hf *h)
+static quire_status read_multipliers(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
     const bool all = h->arch->hf_multipliers;
@@ -138,8 +141,8 @@ static quire_status read_multipliers(const struct qr_hf *h)
     return read_factor(h, cfg->activation == QR_ACT_SWIGLU_OAI, "swiglu_limit", &cfg->act_limit);
 }
 
-/* Queries of layers without rope grow with the position. */
-static quire_status read_temperature(const struct qr_hf *h)
+/* Attention temperature tuning: scales the queries of layers without rope by position. */
+static quire_status read_temperature(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
     bool in_use = false;
@@ -149,8 +152,9 @@ static quire_status read_temperature(const struct qr_hf *h)
     return read_factor(h, in_use, "attn_scale", &cfg->temperature_scale);
 }
 
-/* Learned positions that are counted from behind the padding token's row, which belongs to the table's rows. */
-static quire_status read_positions(const struct qr_hf *h)
+/* Learned positions that start after the row of the padding token. The rows up to it count towards
+ * max_position_embeddings. */
+static quire_status read_positions(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
     uint32_t pad;
@@ -159,15 +163,15 @@ static quire_status read_positions(const struct qr_hf *h)
     QR_TRY(qr_hf_u32(h, "pad_token_id", &pad));
     if (cfg->context_length < 2 || pad > cfg->context_length - 2)
         return qr_fail(h->err, QUIRE_E_FORMAT,
-                       "config.json: pad_token_id %u leaves no positions of %u", pad,
+                       "config.json: pad_token_id %u leaves no position of %u", pad,
                        cfg->context_length);
     cfg->position_offset = pad + 1;
     cfg->context_length -= pad + 1;
     return QUIRE_OK;
 }
 
-/* Token types, positions, the scale of embeddings. */
-static quire_status read_embedding(const struct qr_hf *h)
+/* Reads token types, learned positions and the embedding scale. */
+static quire_status read_embedding(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
     bool scaled = false, has;
@@ -180,7 +184,7 @@ static quire_status read_embedding(const struct qr_hf *h)
     return read_positions(h);
 }
 
-static quire_status read_qk_norm(const struct qr_hf *h)
+static quire_status read_qk_norm(const struct qr_hf_source *h)
 {
     bool in_use = true;
     if (h->arch->hf_qk_norm_key)
@@ -189,9 +193,9 @@ static quire_status read_qk_norm(const struct qr_hf *h)
     return QUIRE_OK;
 }
 
-quire_status qr_hf_family(const struct qr_hf *h)
+quire_status qr_hf_read_family(const struct qr_hf_source *h)
 {
-    QR_TRY(check_switches(h));
+    QR_TRY(check_fixed(h));
     QR_TRY(read_biases(h));
     QR_TRY(read_block(h));
     QR_TRY(read_multipliers(h));

@@ -1,38 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hf_moe.c - mixture of experts in config.json: sizes, routing, and which layers have experts. */
+/* hf_moe.c - mixture of experts in config.json: sizes, routing, MoE layers. */
+#include "model/config/hf_moe.h"
 #include "base/error.h"
-#include "model/config/config_internal.h"
-#include "model/config/hf_internal.h"
+#include "model/arch/arch.h"
+#include "model/config/limits.h"
 #include <string.h>
 
-/* The first of several names of one number. */
-static quire_status any_u32(const struct qr_hf *h, const char *const *keys, uint32_t *out,
-                            bool *has)
-{
-    for (*has = false; *keys && !*has; keys++)
-        QR_TRY(qr_hf_u32_opt(h, *keys, out, has));
-    return QUIRE_OK;
-}
-
-static quire_status read_sizes(const struct qr_hf *h, uint32_t dense_size)
+static quire_status read_sizes(const struct qr_hf_source *h, uint32_t dense_size)
 {
     static const char *const counts[] = { "num_experts", "num_local_experts", "n_routed_experts",
                                           NULL };
     static const char *const used[] = { "num_experts_per_tok", "num_experts_per_token", NULL };
     struct qr_moe_config *m = &h->cfg->moe;
     bool has;
-    QR_TRY(any_u32(h, counts, &m->n_experts, &has));
+    QR_TRY(qr_hf_first_u32(h, counts, &m->n_experts, &has));
     if (m->n_experts == 0)
         return QUIRE_OK;
-    QR_TRY(any_u32(h, used, &m->n_used, &has));
+    QR_TRY(qr_hf_first_u32(h, used, &m->top_k, &has));
     if (!has)
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: num_experts_per_tok is missing");
     m->ffn_size = dense_size;
     return qr_hf_u32_opt(h, "moe_intermediate_size", &m->ffn_size, &has);
 }
 
-/* Shared experts: their number, or the size of all of them together. */
-static quire_status read_shared(const struct qr_hf *h)
+/* Files give the number of shared experts or the size of all of them together. */
+static quire_status read_shared(const struct qr_hf_source *h)
 {
     static const char *const sizes[] = { "shared_expert_intermediate_size",
                                          "shared_intermediate_size", NULL };
@@ -44,20 +36,20 @@ static quire_status read_shared(const struct qr_hf *h)
                        m->n_shared, m->ffn_size);
     const uint64_t all = (uint64_t)m->n_shared * m->ffn_size;
     m->shared_ffn_size = all > UINT32_MAX ? UINT32_MAX : (uint32_t)all;
-    QR_TRY(any_u32(h, sizes, &m->shared_ffn_size, &has));
+    QR_TRY(qr_hf_first_u32(h, sizes, &m->shared_ffn_size, &has));
     if (has)
         m->n_shared = m->shared_ffn_size != 0;
     m->shared_gate = m->shared_gate && m->n_shared;
     return QUIRE_OK;
 }
 
-static quire_status read_routing(const struct qr_hf *h)
+static quire_status read_routing(const struct qr_hf_source *h)
 {
     struct qr_moe_config *m = &h->cfg->moe;
     const char *method = NULL, *scoring = NULL;
     double scale = m->weights_scale;
     bool has;
-    QR_TRY(qr_hf_bool(h, "norm_topk_prob", m->renormalise, &m->renormalise));
+    QR_TRY(qr_hf_bool(h, "norm_topk_prob", m->renormalize, &m->renormalize));
     QR_TRY(qr_hf_f64_opt(h, "routed_scaling_factor", &scale, &has));
     m->weights_scale = (float)scale;
     QR_TRY(qr_hf_str(h, "topk_method", &method));
@@ -73,10 +65,10 @@ static quire_status read_routing(const struct qr_hf *h)
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
                        "config.json: topk_method %.60s is not supported", method);
     QR_TRY(qr_hf_u32_opt(h, "n_group", &m->n_groups, &has));
-    return qr_hf_u32_opt(h, "topk_group", &m->n_groups_used, &has);
+    return qr_hf_u32_opt(h, "topk_group", &m->topk_groups, &has);
 }
 
-static bool lists(const json_t *list, uint32_t layer)
+static bool contains(const json_t *list, uint32_t layer)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
         uint32_t v;
@@ -86,31 +78,31 @@ static bool lists(const json_t *list, uint32_t layer)
     return false;
 }
 
-/* Every step-th layer from `first` on, but for those that are listed; or exactly the listed ones. A step of n means the
- * layers n - 1, 2n - 1, ..., in DeepSeek's key 0, n, ... */
-static quire_status choose_layers(const struct qr_hf *h)
+/* Marks the MoE layers: exactly those in moe_layers, or every step-th layer from `first` on except
+ * those in mlp_only_layers. A step of n means layers n - 1, 2n - 1, ...; with DeepSeek's key
+ * moe_layer_freq it means layers 0, n, ... */
+static quire_status mark_moe_layers(const struct qr_hf_source *h)
 {
     static const char *const steps[] = { "decoder_sparse_step", "interleave_moe_layer_step", NULL };
     const json_t *dense = qr_hf_json(h, "mlp_only_layers"), *moe = qr_hf_json(h, "moe_layers");
     uint32_t first = 0, step = 1, phase = 1;
     bool has;
     QR_TRY(qr_hf_u32_opt(h, "first_k_dense_replace", &first, &has));
-    QR_TRY(any_u32(h, steps, &step, &has));
+    QR_TRY(qr_hf_first_u32(h, steps, &step, &has));
     if (!has) {
-        QR_TRY(qr_hf_u32_opt(h, "moe_layer_freq", &step, &has)); /* from layer 0 on */
+        QR_TRY(qr_hf_u32_opt(h, "moe_layer_freq", &step, &has));
         phase = 0;
     }
     if (step == 0)
-        return qr_fail(h->err, QUIRE_E_FORMAT,
-                       "config.json: the step between layers with experts is 0");
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: the step between MoE layers is 0");
     for (uint32_t i = 0; i < h->cfg->n_layers; i++)
         h->cfg->layers[i].moe = json_is_array(moe)
-                                    ? lists(moe, i)
-                                    : i >= first && (i + phase) % step == 0 && !lists(dense, i);
+                                    ? contains(moe, i)
+                                    : i >= first && (i + phase) % step == 0 && !contains(dense, i);
     return QUIRE_OK;
 }
 
-quire_status qr_hf_moe(const struct qr_hf *h)
+quire_status qr_hf_read_moe(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
     bool has;
@@ -121,7 +113,7 @@ quire_status qr_hf_moe(const struct qr_hf *h)
         return QUIRE_OK;
     QR_TRY(read_shared(h));
     QR_TRY(read_routing(h));
-    QR_TRY(choose_layers(h));
+    QR_TRY(mark_moe_layers(h));
     uint32_t dense = cfg->layers[0].ffn_size;
     QR_TRY(qr_hf_u32_opt(h, "intermediate_size_mlp", &dense, &has));
     for (uint32_t i = 0; i < cfg->n_layers; i++)

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hf_rope.c - rotary parameters of config.json: rope_parameters (new style), rope_theta + rope_scaling (older). */
+/* hf_rope.c - rotary parameters of config.json: rope_parameters, or rope_theta and rope_scaling. */
+#include "model/config/hf_rope.h"
+#include "base/alloc.h"
 #include "base/error.h"
-#include "model/config/hf_internal.h"
+#include "model/arch/arch.h"
 #include <math.h>
 #include <string.h>
 
-/* One dictionary of rotary parameters on its way into a rope set. */
-struct source {
-    const struct qr_hf *h;
-    const json_t *dict; /* may be NULL: nothing but defaults */
-    double theta;       /* when the dictionary has none */
-    bool nested;        /* the dictionary is for one layer type */
+/* JSON object of one rope set. */
+struct rope_source {
+    const struct qr_hf_source *h;
+    const json_t *dict; /* NULL: defaults only */
+    double theta;       /* default */
+    bool nested;        /* dict applies to one layer type */
 };
 
-static quire_status get_f64(const struct source *s, const char *key, double dflt, double *out,
+static quire_status get_f64(const struct rope_source *s, const char *key, double dflt, double *out,
                             bool *has)
 {
     enum qr_json_state state = QR_JSON_ABSENT;
@@ -24,7 +26,7 @@ static quire_status get_f64(const struct source *s, const char *key, double dflt
     return QUIRE_OK;
 }
 
-static quire_status need_f64(const struct source *s, const char *key, double *out)
+static quire_status require_f64(const struct rope_source *s, const char *key, double *out)
 {
     bool has;
     QR_TRY(get_f64(s, key, 0, out, &has));
@@ -33,7 +35,7 @@ static quire_status need_f64(const struct source *s, const char *key, double *ou
                          key);
 }
 
-static quire_status scaling_type(const struct source *s, enum qr_rope_scaling *out)
+static quire_status read_scaling_type(const struct rope_source *s, enum qr_rope_scaling *out)
 {
     static const struct {
         const char *name;
@@ -62,8 +64,8 @@ static quire_status scaling_type(const struct source *s, enum qr_rope_scaling *o
                    name);
 }
 
-/* The context that the model was trained for before it was extended. A key beside the dictionary wins. */
-static quire_status original_context(const struct source *s, uint32_t *out)
+/* Context length before the extension by scaling. A top-level key takes precedence over dict. */
+static quire_status read_original_context(const struct rope_source *s, uint32_t *out)
 {
     static const char key[] = "original_max_position_embeddings";
     bool has = false;
@@ -76,8 +78,8 @@ static quire_status original_context(const struct source *s, uint32_t *out)
     return qr_json_u32(s->dict, "config.json: rope parameters", key, out, &state, s->h->err);
 }
 
-/* factor, or the ratio of the two contexts where it is left out */
-static quire_status context_factor(const struct source *s, struct qr_rope_config *r)
+/* factor; defaults to the ratio of the two context lengths. */
+static quire_status read_factor(const struct rope_source *s, struct qr_rope_config *r)
 {
     if (r->original_context == 0)
         return qr_fail(s->h->err, QUIRE_E_FORMAT,
@@ -91,13 +93,13 @@ static double yarn_mscale(double factor, double mscale)
     return factor <= 1 ? 1 : 0.1 * mscale * log(factor) + 1;
 }
 
-static quire_status read_yarn(const struct source *s, struct qr_rope_config *r)
+static quire_status read_yarn(const struct rope_source *s, struct qr_rope_config *r)
 {
     double mscale, all_dim, attention;
     bool has;
     enum qr_json_state state;
-    QR_TRY(original_context(s, &r->original_context));
-    QR_TRY(context_factor(s, r));
+    QR_TRY(read_original_context(s, &r->original_context));
+    QR_TRY(read_factor(s, r));
     QR_TRY(get_f64(s, "mscale", 0, &mscale, NULL));
     QR_TRY(get_f64(s, "mscale_all_dim", 0, &all_dim, NULL));
     QR_TRY(get_f64(s, "attention_factor", 0, &attention, &has));
@@ -106,8 +108,8 @@ static quire_status read_yarn(const struct source *s, struct qr_rope_config *r)
                         ? yarn_mscale(r->factor, mscale) / yarn_mscale(r->factor, all_dim)
                         : yarn_mscale(r->factor, 1);
     r->cos_sin_scale = (float)attention;
-    if (s->h->arch->latent &&
-        all_dim != 0) { /* these families scale whole scores, plain parts included */
+    if (s->h->arch->mla &&
+        all_dim != 0) { /* MLA families scale the scores, including their part without rope */
         const double m = yarn_mscale(r->factor, all_dim);
         s->h->cfg->attention_scale *= (float)(m * m);
     }
@@ -120,15 +122,15 @@ static quire_status read_yarn(const struct source *s, struct qr_rope_config *r)
                         s->h->err);
 }
 
-static quire_status read_factors(const struct source *s, const char *key, uint32_t dim,
+static quire_status read_factors(const struct rope_source *s, const char *key, uint32_t dim,
                                  const float **out)
 {
     const json_t *list = json_object_get(s->dict, key);
     const size_t n = dim / 2;
     if (!json_is_array(list) || json_array_size(list) != n)
         return qr_fail(s->h->err, QUIRE_E_FORMAT,
-                       "config.json: %s must be a list of %zu numbers (half the rotary size)", key,
-                       n);
+                       "config.json: %s must be a list of %zu numbers (half the rotary dimensions)",
+                       key, n);
     float *f = qr_arena_alloc(&s->h->cfg->memory, n, sizeof *f);
     if (!f)
         return qr_fail(s->h->err, QUIRE_E_NOMEM, "no memory for %s", key);
@@ -143,12 +145,12 @@ static quire_status read_factors(const struct source *s, const char *key, uint32
     return QUIRE_OK;
 }
 
-static quire_status read_longrope(const struct source *s, struct qr_rope_config *r)
+static quire_status read_longrope(const struct rope_source *s, struct qr_rope_config *r)
 {
     double attention;
     bool has;
-    QR_TRY(original_context(s, &r->original_context));
-    QR_TRY(context_factor(s, r));
+    QR_TRY(read_original_context(s, &r->original_context));
+    QR_TRY(read_factor(s, r));
     QR_TRY(get_f64(s, "attention_factor", 0, &attention, &has));
     if (!has)
         attention =
@@ -158,19 +160,19 @@ static quire_status read_longrope(const struct source *s, struct qr_rope_config 
     return read_factors(s, "long_factor", r->dim, &r->factors_long);
 }
 
-static quire_status read_scaling(const struct source *s, struct qr_rope_config *r)
+static quire_status read_scaling(const struct rope_source *s, struct qr_rope_config *r)
 {
     switch (r->scaling) {
     case QR_ROPE_SCALING_LINEAR:
-        return need_f64(s, "factor", &r->factor);
+        return require_f64(s, "factor", &r->factor);
     case QR_ROPE_SCALING_DYNAMIC:
         r->original_context = s->h->cfg->context_length;
-        return need_f64(s, "factor", &r->factor);
+        return require_f64(s, "factor", &r->factor);
     case QR_ROPE_SCALING_LLAMA3:
-        QR_TRY(need_f64(s, "factor", &r->factor));
-        QR_TRY(need_f64(s, "low_freq_factor", &r->low_freq_factor));
-        QR_TRY(need_f64(s, "high_freq_factor", &r->high_freq_factor));
-        return original_context(s, &r->original_context);
+        QR_TRY(require_f64(s, "factor", &r->factor));
+        QR_TRY(require_f64(s, "low_freq_factor", &r->low_freq_factor));
+        QR_TRY(require_f64(s, "high_freq_factor", &r->high_freq_factor));
+        return read_original_context(s, &r->original_context);
     case QR_ROPE_SCALING_YARN:
         return read_yarn(s, r);
     case QR_ROPE_SCALING_LONGROPE:
@@ -180,7 +182,7 @@ static quire_status read_scaling(const struct source *s, struct qr_rope_config *
     }
 }
 
-static quire_status read_set(const struct source *s, struct qr_rope_config *r)
+static quire_status read_set(const struct rope_source *s, struct qr_rope_config *r)
 {
     double partial;
     bool has;
@@ -188,9 +190,9 @@ static quire_status read_set(const struct source *s, struct qr_rope_config *r)
     if (s->h->arch->hf_interleave_key) {
         bool interleaved;
         QR_TRY(qr_hf_bool(s->h, s->h->arch->hf_interleave_key, true, &interleaved));
-        r->kind = interleaved ? QR_ROPE_INTERLEAVED : QR_ROPE_HALF;
+        r->kind = interleaved ? QR_ROPE_INTERLEAVED : QR_ROPE_NEOX;
     }
-    QR_TRY(scaling_type(s, &r->scaling));
+    QR_TRY(read_scaling_type(s, &r->scaling));
     QR_TRY(get_f64(s, "rope_theta", s->theta, &r->theta, NULL));
     QR_TRY(get_f64(s, "partial_rotary_factor", 1, &partial, &has));
     if (!has)
@@ -199,11 +201,11 @@ static quire_status read_set(const struct source *s, struct qr_rope_config *r)
         return qr_fail(s->h->err, QUIRE_E_FORMAT,
                        "config.json: partial_rotary_factor must be in (0, 1]");
     r->dim = (uint32_t)(s->h->cfg->head_dim * partial);
-    QR_TRY(qr_hf_u32_opt(s->h, "rope_dim", &r->dim, &has)); /* only as an alias of a family */
+    QR_TRY(qr_hf_u32_opt(s->h, "rope_dim", &r->dim, &has)); /* a key only by way of aliases */
     return read_scaling(s, r);
 }
 
-quire_status qr_hf_rope(const struct qr_hf *h)
+quire_status qr_hf_read_rope(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
     const json_t *dict = json_object_get(h->root, "rope_parameters");
@@ -211,8 +213,8 @@ quire_status qr_hf_rope(const struct qr_hf *h)
         dict = json_object_get(h->root, "rope_scaling");
     if (dict && !json_is_object(dict) && !json_is_null(dict))
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: rope parameters must be an object");
-    struct source full = { h, json_is_object(dict) ? dict : NULL, 0, false },
-                  local = { h, NULL, 0, false };
+    struct rope_source full = { h, json_is_object(dict) ? dict : NULL, 0, false },
+                       local = { h, NULL, 0, false };
     if (h->arch->hf_rope == QR_ROPE_NONE || cfg->alibi_max_bias > 0)
         return QUIRE_OK;
     QR_TRY(qr_hf_f64(h, "rope_theta", &full.theta));

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hf_tokens.c - special token ids and sampling defaults of config.json and generation_config.json; pooling. */
+/* hf_tokens.c - special tokens and sampling defaults of config.json and generation_config.json. */
+#include "model/config/hf_tokens.h"
 #include "base/error.h"
-#include "model/config/hf_internal.h"
-#include <quire/model.h>
-#include <string.h>
 
 static quire_status to_id(const json_t *v, const char *key, int32_t *out, struct quire_error *err)
 {
@@ -14,7 +12,8 @@ static quire_status to_id(const json_t *v, const char *key, int32_t *out, struct
     return QUIRE_OK;
 }
 
-/* A single id; null and absent leave *out alone. Some files write -1 for "none". */
+/* Reads a single id. A missing key, null and -1, which some files store for "none", leave *out
+ * unchanged. */
 static quire_status read_id(const json_t *obj, const char *key, int32_t *out,
                             struct quire_error *err)
 {
@@ -26,7 +25,7 @@ static quire_status read_id(const json_t *obj, const char *key, int32_t *out,
     return to_id(v, key, out, err);
 }
 
-/* One id or a list of them. */
+/* Reads one id or a list of ids. */
 static quire_status read_eos(const json_t *obj, struct qr_model_config *cfg,
                              struct quire_error *err)
 {
@@ -86,7 +85,7 @@ static quire_status read_sampling(const json_t *obj, struct qr_sampling_defaults
     return QUIRE_OK;
 }
 
-quire_status qr_hf_tokens(const struct qr_hf *h, const json_t *generation)
+quire_status qr_hf_read_tokens(const struct qr_hf_source *h, const json_t *generation)
 {
     struct qr_model_config *cfg = h->cfg;
     cfg->bos_id = cfg->pad_id = -1;
@@ -97,35 +96,4 @@ quire_status qr_hf_tokens(const struct qr_hf *h, const json_t *generation)
         return QUIRE_OK;
     QR_TRY(read_ids(generation, cfg, h->err));
     return read_sampling(generation, &cfg->sampling, h->err);
-}
-
-/* Older files have a switch for every way, newer ones a name. */
-static const struct {
-    const char *key, *name;
-    enum quire_pooling pooling;
-} poolings[] = {
-    { "pooling_mode_cls_token", "cls", QUIRE_POOLING_CLS },
-    { "pooling_mode_mean_tokens", "mean", QUIRE_POOLING_MEAN },
-    { "pooling_mode_lasttoken", "lasttoken", QUIRE_POOLING_LAST },
-};
-
-quire_status qr_model_config_read_pooling(struct qr_model_config *cfg, const char *json,
-                                          size_t size, struct quire_error *err)
-{
-    static const char what[] = "1_Pooling/config.json";
-    json_t *obj = NULL;
-    enum qr_json_state state;
-    const char *name = "";
-    QR_TRY(qr_json_parse(json, size, what, &obj, err));
-    quire_status s = QUIRE_OK;
-    if (json_is_string(json_object_get(obj, "pooling_mode")))
-        s = qr_json_str(obj, what, "pooling_mode", &name, &state, err);
-    for (size_t i = 0; s == QUIRE_OK && i < sizeof poolings / sizeof *poolings; i++) {
-        bool on = false;
-        s = qr_json_bool(obj, what, poolings[i].key, &on, &state, err);
-        if (s == QUIRE_OK && (on || strcmp(name, poolings[i].name) == 0))
-            cfg->pooling = (uint8_t)poolings[i].pooling;
-    }
-    json_decref(obj);
-    return s;
 }

@@ -132,7 +132,7 @@ static bool reads_gate(int role) { return role == QR_W_FFN_DOWN || role == QR_W_
 static size_t act_bytes(const struct quire_model *m, size_t layer_rows, size_t head_rows, bool gate)
 {
     size_t most = 0;
-    for (uint32_t i = 0; i <= qr_model_all_layers(m->config); i++) {
+    for (uint32_t i = 0; i <= qr_model_total_layers(m->config); i++) {
         const struct qr_model_layer *layer = i ? &m->layers[i - 1] : &m->global;
         for (int r = 0; r < QR_W_N_ROLES; r++) {
             const struct qr_packed *w = layer->mat[r];
@@ -156,7 +156,7 @@ static size_t expert_act_bytes(const struct quire_model *m, const struct quire_c
 {
     const struct qr_model_config *c = m->config;
     const size_t widths[] = { c->hidden_size, c->moe.ffn_size },
-                 rows = (size_t)ctx->max_rows * c->moe.n_used;
+                 rows = (size_t)ctx->max_rows * c->moe.top_k;
     size_t most = 0;
     for (int i = 0; i < 2; i++) {
         size_t bytes = 0;
@@ -172,7 +172,7 @@ static size_t expert_act_bytes(const struct quire_model *m, const struct quire_c
 static void carve_moe(const struct quire_model *m, struct quire_context *ctx, struct qr_bump *c)
 {
     const struct qr_moe_config *moe = &m->config->moe;
-    const size_t rows = ctx->max_rows, choices = rows * moe->n_used;
+    const size_t rows = ctx->max_rows, choices = rows * moe->top_k;
     struct qr_moe_buffers *b = &ctx->moe;
     if (!qr_model_has_experts(m->config))
         return;
@@ -274,7 +274,7 @@ static void carve_buffers(const struct quire_model *m, struct quire_context *ctx
 {
     const struct qr_model_config *cfg = m->config;
     const size_t rows = ctx->max_rows, hidden = cfg->hidden_size;
-    const bool parallel = cfg->block == QR_BLOCK_PARALLEL1 || cfg->block == QR_BLOCK_PARALLEL2;
+    const bool parallel = cfg->block == QR_BLOCK_PARALLEL || cfg->block == QR_BLOCK_PARALLEL_2NORM;
     ctx->x = take_floats(c, rows, hidden);
     ctx->h = take_floats(c, rows, hidden);
     ctx->sub = take_floats(c, rows, hidden);

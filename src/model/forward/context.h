@@ -6,8 +6,8 @@
 #include "model/forward/rope_table.h"
 #include "model/model.h"
 
-/* For the layers with experts. A choice is one expert of one token; choice number i * n_used + rank is the rank-th of
- * token i. Sorted by expert they have places; the wide buffers are [max_tokens * n_used places][width]. */
+/* For the layers with experts. A choice is one expert of one token; choice number i * top_k + rank is the rank-th of
+ * token i. Sorted by expert they have places; the wide buffers are [max_tokens * top_k places][width]. */
 struct qr_moe_buffers {
     float *scores;              /* [max_tokens][n_experts] */
     float *weights;             /* of every choice */
@@ -213,7 +213,7 @@ void qr_activate(const struct qr_model_config *c, const struct qr_kernels *k, fl
 void qr_moe(const struct qr_step *s, uint32_t layer, const float *src, float *out,
             const struct quire_team *team);
 
-/* Chooses the experts of one token: fills n_used experts in rank order and their weights. `scores` are the router's,
+/* Chooses the experts of one token: fills top_k experts in rank order and their weights. `scores` are the router's,
  * and are overwritten; `correction` [n_experts] may be NULL. Exported for its tests. */
 void qr_moe_route(const struct qr_moe_config *m, float *scores, const float *correction,
                   uint32_t *experts, float *weights);

@@ -54,7 +54,7 @@ static quire_status check_outputs(const struct quire_context *ctx,
                                   const struct quire_encode_args *e, struct quire_error *err)
 {
     const struct quire_model *m = ctx->model;
-    if (e->logits && (m->config->kind != QR_MODEL_ENCODER || m->config->no_output))
+    if (e->logits && (m->config->kind != QR_MODEL_ENCODER || m->config->no_lm_head))
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "step.logits: the encoder has no output matrix");
     if (e->pooled && (unsigned)e->pooling > QUIRE_POOLING_POOLER)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "step.pooling %d is unknown", (int)e->pooling);

@@ -118,7 +118,7 @@ static void add_residual(const struct qr_step *s, const struct qr_model_layer *l
     const struct qr_kernels *k = s->ctx->model->kernels;
     const struct qr_member me = qr_member_of(s, team);
     const size_t width = c->hidden_size;
-    if (c->block == QR_BLOCK_SANDWICH || c->block == QR_BLOCK_OUTPUT) {
+    if (c->block == QR_BLOCK_SANDWICH_NORM || c->block == QR_BLOCK_OUTPUT_NORM) {
         qr_norm_rows(s, layer, post, post_bias, me.h, sub, width, me.begin, me.end);
         sub = me.h; /* free between two sublayers */
     }
@@ -129,7 +129,7 @@ static void add_residual(const struct qr_step *s, const struct qr_model_layer *l
         else
             k->axpy(x, c->residual_scale, sub + r * width, width);
     }
-    if (c->block == QR_BLOCK_POST)
+    if (c->block == QR_BLOCK_POST_NORM)
         qr_norm_rows(s, layer, post, post_bias, me.x, me.x, width, me.begin, me.end);
 }
 
@@ -138,8 +138,8 @@ static void block_part(const struct qr_step *s, uint32_t i, const struct quire_t
     struct quire_context *ctx = s->ctx;
     const struct qr_model_config *c = ctx->model->config;
     const struct qr_model_layer *layer = &ctx->model->layers[i];
-    const bool normed = c->block != QR_BLOCK_OUTPUT && c->block != QR_BLOCK_POST;
-    const bool parallel = c->block == QR_BLOCK_PARALLEL1 || c->block == QR_BLOCK_PARALLEL2;
+    const bool normed = c->block != QR_BLOCK_OUTPUT_NORM && c->block != QR_BLOCK_POST_NORM;
+    const bool parallel = c->block == QR_BLOCK_PARALLEL || c->block == QR_BLOCK_PARALLEL_2NORM;
     qr_attention_sublayer(s, i, normed, ctx->sub, team);
     if (!parallel)
         add_residual(s, layer, ctx->sub, QR_W_ATTN_POST_NORM, QR_W_ATTN_POST_NORM_BIAS, team);
@@ -159,7 +159,7 @@ void qr_final_rows(const struct qr_step *s, float *dst, const float *src, size_t
 {
     const struct quire_model *m = s->ctx->model;
     const size_t width = m->config->hidden_size;
-    if (qr_model_final_norm(m->config))
+    if (qr_model_has_final_norm(m->config))
         qr_norm_rows(s, &m->global, s->stack.output_norm, s->stack.output_norm_bias, dst, src,
                      width, begin, end);
     else if (dst != src)

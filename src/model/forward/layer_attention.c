@@ -29,7 +29,7 @@ static void finish_head(const struct qr_step *s, uint32_t layer_index, float *x,
     if (rotate) {
         const size_t half = rope->rope->dim / 2;
         k->rope(x, rope->cos + r * half, rope->sin + r * half, rope->rope->dim,
-                rope->rope->kind == QR_ROPE_HALF);
+                rope->rope->kind == QR_ROPE_NEOX);
     }
     if (c->qk_norm == QR_QK_NORM_HEAD && c->qk_norm_after_rope)
         qr_norm_rows(s, layer, norm_role, norm_role, x, x, d, 0, 1);
@@ -205,7 +205,7 @@ void qr_attention_sublayer(const struct qr_step *s, uint32_t i, bool normed, flo
     const struct qr_model_config *c = ctx->model->config;
     const struct qr_model_layer *layer = &ctx->model->layers[i];
     const struct qr_member me = qr_member_of(s, team);
-    normed = normed && !c->layers[i].bare_input;
+    normed = normed && !c->layers[i].skip_attn_norm;
     if (normed)
         qr_norm_rows(s, layer, QR_W_ATTN_NORM, QR_W_ATTN_NORM_BIAS, me.h, me.x, c->hidden_size,
                      me.begin, me.end);

@@ -164,7 +164,7 @@ void qr_ffn_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *ou
     const struct qr_member me = qr_member_of(s, team);
     const float *src = normed ? me.h : me.x;
     if (normed &&
-        c->block != QR_BLOCK_PARALLEL1) /* that one uses the attention's normed input, still in h */
+        c->block != QR_BLOCK_PARALLEL) /* that one uses the attention's normed input, still in h */
         qr_norm_rows(s, layer, QR_W_FFN_NORM, QR_W_FFN_NORM_BIAS, me.h, me.x, c->hidden_size,
                      me.begin, me.end);
     if (!c->layers[i].moe) {

@@ -15,7 +15,7 @@ static void rotate(const struct quire_context *ctx, float *x, size_t row)
     const struct qr_rope_table *t = &ctx->rope[0];
     const size_t half = t->rope->dim / 2;
     ctx->model->kernels->rope(x, t->cos + row * half, t->sin + row * half, t->rope->dim,
-                              t->rope->kind == QR_ROPE_HALF);
+                              t->rope->kind == QR_ROPE_NEOX);
 }
 
 /* Down: latent rows to ctx->k, and queries to ctx->q or, in models with q_lora_rank, their latent form. */

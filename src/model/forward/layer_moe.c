@@ -31,7 +31,7 @@ static void route_rows(const struct qr_step *s, const struct qr_model_layer *lay
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     for (size_t r = begin; r < end; r++)
         qr_moe_route(m, b->scores + r * m->n_experts, layer->vec[QR_W_ROUTER_CORRECTION],
-                     b->experts + r * m->n_used, b->weights + r * m->n_used);
+                     b->experts + r * m->top_k, b->weights + r * m->top_k);
 }
 
 /* Places of all choices, sorted by expert, within an expert by token. One member does it: it is little work. */
@@ -39,7 +39,7 @@ static void sort_choices(const struct qr_step *s)
 {
     const struct qr_moe_buffers *b = &s->ctx->moe;
     const struct qr_moe_config *m = &s->ctx->model->config->moe;
-    const uint32_t n = s->n_tokens * m->n_used;
+    const uint32_t n = s->n_tokens * m->top_k;
     uint32_t *next =
         b->starts +
         1; /* counts, then first places, finally the ends: the starts of the next ones */
@@ -64,11 +64,11 @@ static void gather_inputs(const struct qr_step *s, const float *src, const struc
     const struct qr_model_config *c = s->ctx->model->config;
     const size_t width = c->hidden_size;
     size_t begin, end;
-    qr_team_range(team, (size_t)s->n_tokens * c->moe.n_used, 1, &begin, &end);
+    qr_team_range(team, (size_t)s->n_tokens * c->moe.top_k, 1, &begin, &end);
     for (size_t p = begin; p < end; p++) {
         float *row = b->in + p * width;
-        memcpy(row, src + b->choices[p] / c->moe.n_used * width, width * sizeof *row);
-        if (c->moe.input_weights)
+        memcpy(row, src + b->choices[p] / c->moe.top_k * width, width * sizeof *row);
+        if (c->moe.weight_on_input)
             s->ctx->model->kernels->scale(row, b->weights[b->choices[p]], width);
     }
 }
@@ -180,8 +180,8 @@ static void combine(const struct qr_step *s, float *out, const struct quire_team
     for (size_t r = begin; r < end; r++) {
         float *sum = out + r * width;
         memset(sum, 0, width * sizeof *sum);
-        for (size_t i = r * c->n_used; i < (r + 1) * c->n_used; i++)
-            m->kernels->axpy(sum, c->input_weights ? 1 : b->weights[i],
+        for (size_t i = r * c->top_k; i < (r + 1) * c->top_k; i++)
+            m->kernels->axpy(sum, c->weight_on_input ? 1 : b->weights[i],
                              b->in + b->places[i] * width, width);
         if (b->shared)
             m->kernels->axpy(sum, c->shared_gate ? 1 / (1 + expf(-b->shared_gate[r])) : 1,
@@ -199,7 +199,7 @@ void qr_moe(const struct qr_step *s, uint32_t i, const float *src, float *out,
     const struct qr_moe_buffers *b = &s->ctx->moe;
     const struct quire_model *m = s->ctx->model;
     const struct qr_model_layer *layer = &m->layers[i];
-    const size_t n_choices = (size_t)s->n_tokens * m->config->moe.n_used;
+    const size_t n_choices = (size_t)s->n_tokens * m->config->moe.top_k;
     if (b->shared) {
         qr_ffn_dense(s, layer, &shared, src, b->shared, team);
         if (layer->mat[QR_W_SHARED_ROUTER])

@@ -49,7 +49,7 @@ static float group_worth(const struct qr_moe_config *m, const float *scores,
     return m->group_top2 && size > 1 ? first + second : first;
 }
 
-/* Is a group among the n_groups_used best? Of equals those with the lower index are. */
+/* Is a group among the topk_groups best? Of equals those with the lower index are. */
 static bool group_in_use(const struct qr_moe_config *m, const float *scores,
                          const float *correction, uint32_t group)
 {
@@ -59,7 +59,7 @@ static bool group_in_use(const struct qr_moe_config *m, const float *scores,
         const float v = group_worth(m, scores, correction, g);
         better += v > own || (v == own && g < group);
     }
-    return better < m->n_groups_used;
+    return better < m->topk_groups;
 }
 
 static bool is_taken(const uint32_t *experts, uint32_t n, uint32_t e)
@@ -115,19 +115,19 @@ void qr_moe_route(const struct qr_moe_config *m, float *scores, const float *cor
         softmax(scores, m->n_experts);
     for (uint32_t e = 0; m->gating == QR_GATING_SIGMOID && e < m->n_experts; e++)
         scores[e] = 1 / (1 + expf(-scores[e]));
-    for (uint32_t i = 0; i < m->n_used; i++) {
+    for (uint32_t i = 0; i < m->top_k; i++) {
         experts[i] = m->n_groups > 1
                          ? best_of_groups(m, scores, correction, experts, i)
                          : best_left(m, scores, correction, experts, i, 0, m->n_experts);
         weights[i] = scores[experts[i]];
     }
     if (m->gating == QR_GATING_SOFTMAX_TOPK)
-        softmax(weights, m->n_used);
+        softmax(weights, m->top_k);
     float sum = 0;
-    for (uint32_t i = 0; i < m->n_used; i++)
+    for (uint32_t i = 0; i < m->top_k; i++)
         sum += weights[i];
-    for (uint32_t i = 0; i < m->n_used; i++) {
-        if (m->renormalise)
+    for (uint32_t i = 0; i < m->top_k; i++) {
+        if (m->renormalize)
             weights[i] /= sum + 1e-20f; /* scores may all be zero */
         weights[i] *= m->weights_scale;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rope_table.c - cosines and sines of the rows of one step. */
 #include "model/forward/rope_table.h"
+#include "model/config/rope.h"
 #include <math.h>
 
 enum { MAX_HALF = 512 };

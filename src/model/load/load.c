@@ -179,7 +179,7 @@ static quire_status add_all(struct load *l, struct quire_error *err)
     struct quire_model *m = l->model;
     for (int r = 0; r < QR_W_FIRST_LAYER_ROLE; r++)
         QR_TRY(add_weight(l, (enum qr_weight_role)r, 0, &m->global, err));
-    for (uint32_t i = 0; i < qr_model_all_layers(m->config); i++)
+    for (uint32_t i = 0; i < qr_model_total_layers(m->config); i++)
         for (int r = QR_W_FIRST_LAYER_ROLE; r < QR_W_N_ROLES; r++)
             QR_TRY(add_weight(l, (enum qr_weight_role)r, i, &m->layers[i], err));
     return QUIRE_OK;
@@ -257,7 +257,7 @@ static quire_status run_load(struct load *l, const char *pack_cache, struct quir
  * of latent attention. */
 static size_t max_jobs(const struct qr_model_config *c)
 {
-    size_t n = ((size_t)qr_model_all_layers(c) + 1) * QR_W_N_ROLES;
+    size_t n = ((size_t)qr_model_total_layers(c) + 1) * QR_W_N_ROLES;
     for (uint32_t i = 0; i < c->n_layers; i++) {
         n += c->layers[i].moe ? 3 * (size_t)c->moe.n_experts : 0;
         n += c->mla.kv_lora_rank ? 3 * (size_t)c->layers[i].n_heads : 0;
@@ -270,14 +270,14 @@ quire_status qr_model_load(struct quire_model *m, const char *pack_cache,
 {
     const size_t n_jobs = max_jobs(m->config);
     qr_arena_init(&m->vectors, m->allocator, 0);
-    m->layers = qr_calloc(m->allocator, qr_model_all_layers(m->config), sizeof *m->layers);
+    m->layers = qr_calloc(m->allocator, qr_model_total_layers(m->config), sizeof *m->layers);
     struct load l = { .model = m,
                       .jobs = qr_calloc(m->allocator, n_jobs, sizeof(struct pack_job)) };
     quire_status s = QUIRE_E_NOMEM;
     if (m->layers && l.jobs)
         s = run_load(&l, pack_cache, threads, err);
     else
-        qr_fail(err, s, "no memory for %u layers", qr_model_all_layers(m->config));
+        qr_fail(err, s, "no memory for %u layers", qr_model_total_layers(m->config));
     qr_free(m->allocator, l.jobs, n_jobs, sizeof(struct pack_job));
     return s;
 }
@@ -296,10 +296,10 @@ static void unload_layer(const struct quire_model *m, struct qr_model_layer *lay
 void qr_model_unload(struct quire_model *m)
 {
     unload_layer(m, &m->global, 0);
-    for (uint32_t i = 0; m->layers && i < qr_model_all_layers(m->config); i++)
+    for (uint32_t i = 0; m->layers && i < qr_model_total_layers(m->config); i++)
         unload_layer(m, &m->layers[i], i);
     if (m->layers)
-        qr_free(m->allocator, m->layers, qr_model_all_layers(m->config), sizeof *m->layers);
+        qr_free(m->allocator, m->layers, qr_model_total_layers(m->config), sizeof *m->layers);
     qr_pack_cache_unmap(&m->pack_cache);
     qr_arena_free(&m->vectors);
 }

@@ -48,7 +48,7 @@ static void count_all_roles(struct survey *s)
 {
     for (int r = 0; r < QR_W_FIRST_LAYER_ROLE; r++)
         count_role(s, (enum qr_weight_role)r, 0);
-    for (uint32_t i = 0; i < qr_model_all_layers(s->model->config); i++)
+    for (uint32_t i = 0; i < qr_model_total_layers(s->model->config); i++)
         for (int r = QR_W_FIRST_LAYER_ROLE; r < QR_W_N_ROLES; r++)
             count_role(s, (enum qr_weight_role)r, i);
 }

@@ -4,7 +4,7 @@
 #include "model/load/tensor_map.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "linear/weight_type.h"
+#include "base/weight_type.h"
 #include "model/arch/arch.h"
 #include "model/load/weight_roles.h"
 #include "model/load/weights_source.h"
@@ -388,7 +388,7 @@ static quire_status map_all_roles(struct qr_weights *w, uint8_t *used, struct qu
 {
     for (int role = 0; role < QR_W_FIRST_LAYER_ROLE; role++)
         QR_TRY(map_role(w, (enum qr_weight_role)role, 0, used, err));
-    for (uint32_t layer = 0; layer < qr_model_all_layers(&w->config); layer++)
+    for (uint32_t layer = 0; layer < qr_model_total_layers(&w->config); layer++)
         for (int role = QR_W_FIRST_LAYER_ROLE; role < QR_W_N_ROLES; role++)
             QR_TRY(map_role(w, (enum qr_weight_role)role, layer, used, err));
     return QUIRE_OK;
@@ -400,8 +400,8 @@ static quire_status set_outputs(struct qr_weights *w, struct quire_error *err)
     struct qr_model_config *c = &w->config;
     const bool own = w->tensor_map[QR_W_OUTPUT].n_cols != 0,
                dense = w->tensor_map[QR_W_HEAD_DENSE].n_cols != 0;
-    c->tied_output = !own;
-    c->no_output = c->kind == QR_MODEL_ENCODER && !own && !dense;
+    c->tied_embeddings = !own;
+    c->no_lm_head = c->kind == QR_MODEL_ENCODER && !own && !dense;
     if (dense && !w->tensor_map[QR_W_HEAD_NORM].n_cols)
         return qr_fail(err, QUIRE_E_FORMAT,
                        "the head's norm is missing, but its dense layer exists");
@@ -412,13 +412,13 @@ quire_status qr_tensor_map_build(struct qr_weights *w, bool strict, struct quire
 {
     const size_t n = qr_weights_source_count(w);
     w->tensor_map_size =
-        qr_tensor_map_index(QR_W_FIRST_LAYER_ROLE, qr_model_all_layers(&w->config));
+        qr_tensor_map_index(QR_W_FIRST_LAYER_ROLE, qr_model_total_layers(&w->config));
     w->tensor_map = qr_calloc(w->allocator, w->tensor_map_size, sizeof *w->tensor_map);
     uint8_t *used = qr_calloc(w->allocator, n, 1);
     if (!w->tensor_map || !used) {
         qr_free(w->allocator, used, n, 1);
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for the tensor map of %u layers",
-                       qr_model_all_layers(&w->config));
+                       qr_model_total_layers(&w->config));
     }
     choose_prefix(w);
     quire_status s = map_all_roles(w, used, err);

@@ -240,13 +240,13 @@ static enum qr_presence norm_presence(const struct qr_model_config *c, enum qr_w
                                       const struct qr_layer_config *l)
 {
     const bool output =
-        c->block == QR_BLOCK_SANDWICH || c->block == QR_BLOCK_OUTPUT || c->block == QR_BLOCK_POST;
-    const bool input = c->block != QR_BLOCK_OUTPUT && c->block != QR_BLOCK_POST;
+        c->block == QR_BLOCK_SANDWICH_NORM || c->block == QR_BLOCK_OUTPUT_NORM || c->block == QR_BLOCK_POST_NORM;
+    const bool input = c->block != QR_BLOCK_OUTPUT_NORM && c->block != QR_BLOCK_POST_NORM;
     const bool encoder = c->n_encoder_layers != 0, cross = encoder && !l->encoder;
     switch (role) {
     case QR_W_ATTN_NORM:
     case QR_W_ATTN_NORM_BIAS:
-        return required_if(input && !l->bare_input);
+        return required_if(input && !l->skip_attn_norm);
     case QR_W_CROSS_NORM:
     case QR_W_CROSS_NORM_BIAS:
         return required_if(input && cross);
@@ -255,7 +255,7 @@ static enum qr_presence norm_presence(const struct qr_model_config *c, enum qr_w
         return required_if(output && cross);
     case QR_W_FFN_NORM:
     case QR_W_FFN_NORM_BIAS:
-        return required_if(input && c->block != QR_BLOCK_PARALLEL1);
+        return required_if(input && c->block != QR_BLOCK_PARALLEL);
     case QR_W_EMBD_NORM:
     case QR_W_EMBD_NORM_BIAS:
         return required_if(c->embedding_norm);
@@ -264,10 +264,10 @@ static enum qr_presence norm_presence(const struct qr_model_config *c, enum qr_w
         return required_if(encoder && c->embedding_norm);
     case QR_W_OUTPUT_NORM:
     case QR_W_OUTPUT_NORM_BIAS:
-        return required_if(qr_model_final_norm(c));
+        return required_if(qr_model_has_final_norm(c));
     case QR_W_ENC_OUTPUT_NORM:
     case QR_W_ENC_OUTPUT_NORM_BIAS:
-        return required_if(encoder && qr_model_final_norm(c));
+        return required_if(encoder && qr_model_has_final_norm(c));
     default:
         return required_if(output);
     }
@@ -361,7 +361,7 @@ static enum qr_presence global_presence(const struct qr_model_config *c, enum qr
     switch (role) {
     /* the file decides: an output matrix in it is used even if the config says tied */
     case QR_W_OUTPUT:
-        return c->tied_output || encoder ? QR_OPTIONAL : QR_REQUIRED;
+        return c->tied_embeddings || encoder ? QR_OPTIONAL : QR_REQUIRED;
     case QR_W_OUTPUT_BIAS:
         return c->kind == QR_MODEL_DECODER ? required_if(c->bias.output) : QR_OPTIONAL;
     case QR_W_POS_EMBD:

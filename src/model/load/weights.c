@@ -7,7 +7,10 @@
 #include "format/gguf.h"
 #include "format/safetensors.h"
 #include "model/arch/arch.h"
-#include "model/config/config_internal.h"
+#include "model/config/config.h"
+#include "model/config/gguf.h"
+#include "model/config/hf.h"
+#include "model/config/hf_pooling.h"
 #include "model/load/tensor_map.h"
 #include <string.h>
 
@@ -163,7 +166,7 @@ bool qr_weights_find(const struct qr_weights *w, enum qr_weight_role role, uint3
                      struct qr_weight *out)
 {
     if ((unsigned)role >= QR_W_N_ROLES ||
-        (role >= QR_W_FIRST_LAYER_ROLE && layer >= qr_model_all_layers(&w->config)))
+        (role >= QR_W_FIRST_LAYER_ROLE && layer >= qr_model_total_layers(&w->config)))
         return false;
     const struct qr_weight *found = &w->tensor_map[qr_tensor_map_index(role, layer)];
     if (found->n_cols == 0)

@@ -4,7 +4,7 @@
 #include "model/load/weights_read.h"
 #include "base/checked.h"
 #include "base/error.h"
-#include "linear/weight_type.h"
+#include "base/weight_type.h"
 #include "model/load/weight_roles.h"
 #include "model/load/weights_source.h"
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "format/gguf.h"
 #include "format/safetensors.h"
-#include "linear/weight_type.h"
+#include "base/weight_type.h"
 #include <string.h>
 
 size_t qr_weights_source_count(const struct qr_weights *w)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weight_type.c - the table of weight types. */
-#include "linear/weight_type.h"
+/* weight_type.c - names and block sizes of the weight types. */
+#include "base/weight_type.h"
 #include "base/checked.h"
 
 static const struct qr_weight_type_info types[] = {

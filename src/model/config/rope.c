@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_rope.c - rotary frequencies of every scaling rule. */
-#include "model/config/config.h"
+/* rope.c - rotary frequencies under every scaling rule. */
+#include "model/config/rope.h"
 #include <math.h>
 
-/* The reference computes in f32 with every intermediate rounded; the frequencies are part of a model's
- * definition, so the roundings are kept. pi as in the reference: a double that meets f32 operands as f32. */
+/* The reference implementation rounds every intermediate result to f32. The frequencies are part of
+ * a model's definition, so this file rounds in the same places. As in the reference, pi is a double
+ * that is rounded to f32 where it meets f32 operands. */
 #define PI 3.14159265358979323846
 
 static float base_power(double theta, uint32_t i, uint32_t dim)
@@ -12,7 +13,7 @@ static float base_power(double theta, uint32_t i, uint32_t dim)
     return powf((float)theta, (float)(2 * i) / (float)dim);
 }
 
-/* Long wavelengths are stretched by factor, short ones kept, and the band between blended. */
+/* Scales long wavelengths by factor, keeps short ones, and blends between the two. */
 static float llama3(const struct qr_rope_config *r, float inv_freq)
 {
     const float wavelength = (float)(2 * PI) / inv_freq;
@@ -27,12 +28,13 @@ static float llama3(const struct qr_rope_config *r, float inv_freq)
     return (1 - smooth) * inv_freq / factor + smooth * inv_freq;
 }
 
-/* The dimension whose frequency turns `rotations` times within the original context. */
+/* The (fractional) dimension that makes `rotations` full turns within the original context. */
 static double yarn_dim(const struct qr_rope_config *r, double rotations)
 {
     return r->dim * log(r->original_context / (rotations * 2 * PI)) / (2 * log(r->theta));
 }
 
+/* Blending weight over the dimensions: 0 up to low, 1 from low + width on. */
 struct ramp {
     float low, width;
 };
@@ -47,7 +49,7 @@ static struct ramp yarn_ramp(const struct qr_rope_config *r)
     low = fmax(low, 0);
     high = fmin(high, r->dim - 1.0);
     if (low == high)
-        high += 0.001; /* the reference's way around a division by zero */
+        high += 0.001; /* avoids a division by zero, as in the reference */
     return (struct ramp){ (float)low, (float)(high - low) };
 }
 
@@ -84,7 +86,7 @@ void qr_rope_inv_freq(const struct qr_rope_config *r, uint64_t seq_len, float *i
         case QR_ROPE_SCALING_LONGROPE:
             inv_freq[i] = 1.0f / (factors[i] * power);
             break;
-        case QR_ROPE_SCALING_FACTORS:
+        case QR_ROPE_SCALING_FREQ_FACTORS:
             inv_freq[i] = 1.0f / power / (factors[i] * (float)r->factor);
             break;
         default:

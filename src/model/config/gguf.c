@@ -1,104 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_gguf.c - builds the model description from GGUF metadata: sizes, layers, tokens. */
-#include "model/config/config_gguf.h"
+/* gguf.c - builds the model configuration from GGUF metadata and the tensor directory. */
+#include "model/config/gguf.h"
 #include "base/error.h"
-#include "model/config/config_internal.h"
+#include "format/gguf.h"
+#include "model/arch/arch.h"
+#include "model/config/config.h"
+#include "model/config/gguf_keys.h"
+#include "model/config/gguf_moe.h"
+#include "model/config/gguf_rope.h"
+#include "model/config/gguf_tokens.h"
+#include "model/config/limits.h"
+#include "model/config/validate.h"
 #include <math.h>
 #include <quire/model.h>
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Keys below the architecture's prefix */
-
-static void full_key(const struct gguf_source *s, const char *key, char out[QR_GGUF_KEY_MAX])
-{
-    snprintf(out, QR_GGUF_KEY_MAX, "%s.%s", s->prefix, key);
-}
-
-bool qr_gguf_source_has(const struct gguf_source *s, const char *key)
-{
-    char name[QR_GGUF_KEY_MAX];
-    full_key(s, key, name);
-    return qr_gguf_has(s->g, name);
-}
-
-quire_status qr_gguf_source_u32(const struct gguf_source *s, const char *key, uint32_t *out)
-{
-    char name[QR_GGUF_KEY_MAX];
-    full_key(s, key, name);
-    return qr_gguf_get_u32(s->g, name, out, s->err);
-}
-
-quire_status qr_gguf_source_u32_or(const struct gguf_source *s, const char *key, uint32_t dflt,
-                                   uint32_t *out)
-{
-    char name[QR_GGUF_KEY_MAX];
-    full_key(s, key, name);
-    return qr_gguf_get_u32_or(s->g, name, dflt, out, s->err);
-}
-
-quire_status qr_gguf_source_f32_or(const struct gguf_source *s, const char *key, float dflt,
-                                   float *out)
-{
-    char name[QR_GGUF_KEY_MAX];
-    full_key(s, key, name);
-    return qr_gguf_get_f32_or(s->g, name, dflt, out, s->err);
-}
-
-quire_status qr_gguf_source_str_or(const struct gguf_source *s, const char *key, const char *dflt,
-                                   struct qr_gguf_str *out)
-{
-    char name[QR_GGUF_KEY_MAX];
-    full_key(s, key, name);
-    return qr_gguf_get_str_or(s->g, name, dflt, out, s->err);
-}
-
-quire_status qr_gguf_source_bool_or(const struct gguf_source *s, const char *key, bool dflt,
-                                    bool *out)
-{
-    char name[QR_GGUF_KEY_MAX];
-    full_key(s, key, name);
-    return qr_gguf_get_bool_or(s->g, name, dflt, out, s->err);
-}
-
-/* The metadata does not tell which projections have a bias; the tensor directory does. */
-bool qr_gguf_source_has_role(const struct gguf_source *s, enum qr_weight_role role, uint32_t layer)
-{
-    char name[QR_NAME_MAX];
-    size_t i;
-    for (unsigned n = 0;
-         qr_arch_name(s->arch->gguf_names, s->arch->gguf_common_names, role, layer, n, name); n++)
-        if (qr_gguf_find_tensor(s->g, name, &i))
-            return true;
-    return false;
-}
-
-/* A value that is either one number for all layers or an array with one per layer. dflt 0: the key
- * must be there. */
-static quire_status layer_value(const struct gguf_source *s, const char *key, uint32_t layer,
-                                uint32_t dflt, uint32_t *out)
-{
-    char name[QR_GGUF_KEY_MAX];
-    enum qr_gguf_type type;
-    full_key(s, key, name);
-    if (!qr_gguf_value_type(s->g, name, &type) || type != QR_GGUF_ARRAY)
-        return dflt ? qr_gguf_get_u32_or(s->g, name, dflt, out, s->err)
-                    : qr_gguf_get_u32(s->g, name, out, s->err);
-    struct qr_gguf_array arr;
-    int64_t v;
-    QR_TRY(qr_gguf_get_array(s->g, name, &arr, s->err));
-    if (arr.count != s->cfg->n_layers || !qr_gguf_array_i64(&arr, layer, &v) || v < 0 ||
-        v > UINT32_MAX)
-        return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s must list %u non-negative integers",
-                       name, s->cfg->n_layers);
-    *out = (uint32_t)v;
-    return QUIRE_OK;
-}
-
 /* ---- Sizes */
 
-/* Files without the key have as many tokens as the embedding has rows. */
-static quire_status vocab_size(const struct gguf_source *s)
+/* Without the key, the vocabulary is as large as the embedding. */
+static quire_status read_vocab_size(const struct qr_gguf_source *s)
 {
     size_t i;
     if (!qr_gguf_source_has(s, "vocab_size") &&
@@ -110,8 +31,9 @@ static quire_status vocab_size(const struct gguf_source *s)
     return qr_gguf_source_u32(s, "vocab_size", &s->cfg->vocab_size);
 }
 
-/* key_length and value_length are those of a head, or of the cached row; then two more keys have those of a head. */
-static quire_status read_latent(const struct gguf_source *s)
+/* key_length and value_length are the sizes of a head or, in newer files, of the cached row; newer
+ * files have the sizes of a head in the two *_mla keys. */
+static quire_status read_mla(const struct qr_gguf_source *s)
 {
     struct qr_model_config *cfg = s->cfg;
     uint32_t rope;
@@ -124,47 +46,49 @@ static quire_status read_latent(const struct gguf_source *s)
     if (cfg->head_dim <= rope)
         return qr_fail(s->err, QUIRE_E_FORMAT, "%s: heads of %u dimensions, %u of them rotary",
                        s->prefix, cfg->head_dim, rope);
-    return qr_model_config_set_latent(cfg, cfg->head_dim - rope, rope, s->err);
+    return qr_model_config_set_mla(cfg, cfg->head_dim - rope, rope, s->err);
 }
 
-static quire_status read_sizes(const struct gguf_source *s)
+static quire_status read_sizes(const struct qr_gguf_source *s)
 {
     struct qr_model_config *cfg = s->cfg;
     QR_TRY(qr_gguf_source_u32(s, "block_count", &cfg->n_layers));
-    if (cfg->kind == QR_MODEL_ENCODER_DECODER) { /* the count is the encoder's */
+    if (cfg->kind == QR_MODEL_ENCODER_DECODER) { /* block_count counts encoder layers */
         cfg->n_encoder_layers = cfg->n_layers;
         QR_TRY(qr_gguf_source_u32_or(s, "decoder_block_count", cfg->n_layers, &cfg->n_layers));
     }
     QR_TRY(qr_gguf_source_u32(s, "embedding_length", &cfg->hidden_size));
     QR_TRY(qr_gguf_source_u32(s, "context_length", &cfg->context_length));
-    QR_TRY(vocab_size(s));
+    QR_TRY(read_vocab_size(s));
     QR_TRY(qr_model_config_add_layers(cfg, 0, 0, 0, s->err));
-    for (uint32_t i = 0; i < qr_model_all_layers(cfg); i++) {
+    for (uint32_t i = 0; i < qr_model_total_layers(cfg); i++) {
         struct qr_layer_config *l = &cfg->layers[i];
         const uint32_t at = i < cfg->n_layers ? i : i - cfg->n_layers;
-        QR_TRY(layer_value(s, "attention.head_count", at, 0, &l->n_heads));
+        QR_TRY(qr_gguf_source_layer_u32(s, "attention.head_count", at, 0, &l->n_heads));
         if (l->n_heads == 0)
             return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s.attention.head_count is 0",
                            s->prefix);
-        QR_TRY(layer_value(s, "attention.head_count_kv", at, l->n_heads, &l->n_kv_heads));
-        QR_TRY(layer_value(s, "feed_forward_length", at, 0, &l->ffn_size));
+        QR_TRY(
+            qr_gguf_source_layer_u32(s, "attention.head_count_kv", at, l->n_heads, &l->n_kv_heads));
+        QR_TRY(qr_gguf_source_layer_u32(s, "feed_forward_length", at, 0, &l->ffn_size));
     }
     QR_TRY(qr_gguf_source_u32_or(s, "attention.key_length",
                                  cfg->hidden_size / cfg->layers[0].n_heads, &cfg->head_dim));
     QR_TRY(qr_gguf_source_u32_or(s, "attention.value_length", cfg->head_dim, &cfg->v_head_dim));
-    return s->arch->latent ? read_latent(s) : QUIRE_OK;
+    return s->arch->mla ? read_mla(s) : QUIRE_OK;
 }
 
-/* ---- Windows */
+/* ---- Sliding windows */
 
-/* The pattern is written as the period or as one bool per layer; older files leave it to the family. */
-static quire_status is_windowed(const struct gguf_source *s, uint32_t layer, bool *out)
+/* The pattern is a period or an array of one bool per layer. Older files have none: the family
+ * defines it. */
+static quire_status is_windowed(const struct qr_gguf_source *s, uint32_t layer, bool *out)
 {
     static const char key[] = "attention.sliding_window_pattern";
     char name[QR_GGUF_KEY_MAX];
     enum qr_gguf_type type;
     uint32_t period = s->arch->gguf_window == QR_WINDOW_PERIODIC ? s->arch->window_period : 0;
-    full_key(s, key, name);
+    qr_gguf_source_key(s, key, name);
     const bool has = qr_gguf_value_type(s->g, name, &type);
     if (has && type == QR_GGUF_ARRAY) {
         struct qr_gguf_array arr;
@@ -175,19 +99,19 @@ static quire_status is_windowed(const struct gguf_source *s, uint32_t layer, boo
                        s->cfg->n_layers);
     }
     QR_TRY(qr_gguf_get_u32_or(s->g, name, period, &period, s->err));
-    *out = (has || s->arch->gguf_window != QR_WINDOW_NEVER) &&
+    *out = (has || s->arch->gguf_window != QR_WINDOW_NONE) &&
            (period == 0 || (layer + 1) % period != 0);
     return QUIRE_OK;
 }
 
-static quire_status read_windows(const struct gguf_source *s)
+static quire_status read_windows(const struct qr_gguf_source *s)
 {
     struct qr_model_config *cfg = s->cfg;
     uint32_t window;
     bool windowed;
     QR_TRY(qr_gguf_source_u32_or(s, "attention.sliding_window", 0, &window));
     if (window && !cfg->causal && !s->arch->chunked_windows)
-        window = window / 2 + 1; /* the key counts both sides */
+        window = window / 2 + 1; /* the key counts both directions */
     for (uint32_t i = 0; window && i < cfg->n_layers; i++) {
         QR_TRY(is_windowed(s, i, &windowed));
         if (windowed) {
@@ -196,11 +120,11 @@ static quire_status read_windows(const struct gguf_source *s)
         }
     }
     for (uint32_t i = 0; i < cfg->n_layers; i++)
-        cfg->layers[i].rope = qr_layer_rope(cfg, s->arch, cfg->layers[i].window != 0);
+        cfg->layers[i].rope = qr_layer_rope_set(cfg, s->arch, cfg->layers[i].window != 0);
     return QUIRE_OK;
 }
 
-/* ---- Numbers and flags */
+/* ---- Scales and flags */
 
 static float hf_default(const struct qr_arch *arch, const char *key, bool in_use)
 {
@@ -210,21 +134,21 @@ static float hf_default(const struct qr_arch *arch, const char *key, bool in_use
     return 0;
 }
 
-static quire_status read_scales(const struct gguf_source *s)
+static quire_status read_scales(const struct qr_gguf_source *s)
 {
     struct qr_model_config *cfg = s->cfg;
     const struct qr_arch *arch = s->arch;
-    const uint32_t width = arch->gguf_scale_by_width == cfg->n_layers
+    const uint32_t width = arch->gguf_hidden_scale_layers == cfg->n_layers
                                ? cfg->hidden_size / cfg->layers[0].n_heads
                                : cfg->head_dim;
-    char name[QR_GGUF_KEY_MAX];
     const bool rms = cfg->norm == QR_NORM_RMS || cfg->norm == QR_NORM_RMS_PLUS1;
-    full_key(s, rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon", name);
-    QR_TRY(qr_gguf_get_f32(s->g, name, &cfg->norm_eps, s->err));
+    QR_TRY(qr_gguf_source_f32(
+        s, rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon",
+        &cfg->norm_eps));
     QR_TRY(qr_gguf_source_f32_or(s, "attention.scale",
                                  arch->unscaled_attention ? 1 : (float)(1 / sqrt(width)),
                                  &cfg->attention_scale));
-    if (cfg->attention_scale == 0) /* some writers mean the usual one */
+    if (cfg->attention_scale == 0) /* some writers store 0 for the default */
         cfg->attention_scale = (float)(1 / sqrt(width));
     QR_TRY(qr_gguf_source_f32_or(s, "attn_logit_softcapping",
                                  hf_default(arch, "attn_logit_softcapping", arch->attn_softcap),
@@ -234,7 +158,7 @@ static quire_status read_scales(const struct gguf_source *s)
                                  &cfg->final_softcap);
 }
 
-static quire_status read_multipliers(const struct gguf_source *s)
+static quire_status read_multipliers(const struct qr_gguf_source *s)
 {
     struct qr_model_config *cfg = s->cfg;
     QR_TRY(qr_gguf_source_f32_or(s, "embedding_scale", 1, &cfg->embedding_scale));
@@ -247,29 +171,29 @@ static quire_status read_multipliers(const struct gguf_source *s)
         QR_TRY(qr_gguf_source_f32_or(s, "attention.max_alibi_bias", s->arch->alibi_max_bias,
                                      &cfg->alibi_max_bias));
     if (s->arch->hf_alibi_key && !qr_gguf_source_has(s, "attention.max_alibi_bias"))
-        cfg->alibi_max_bias = 0; /* the family has forms without */
+        cfg->alibi_max_bias = 0; /* a variant of the family without ALiBi */
     cfg->alibi_scale = s->arch->alibi_scaled ? cfg->attention_scale : 1;
     return QUIRE_OK;
 }
 
-static bool has_role(const struct gguf_source *s, enum qr_weight_role role)
+static bool has_role(const struct qr_gguf_source *s, enum qr_weight_role role)
 {
     return qr_gguf_source_has_role(s, role, 0);
 }
 
-static quire_status read_pooling(const struct gguf_source *s)
+static quire_status read_pooling(const struct qr_gguf_source *s)
 {
-    static const uint8_t ways[] = { QUIRE_POOLING_MEAN, QUIRE_POOLING_MEAN, QUIRE_POOLING_CLS,
-                                    QUIRE_POOLING_LAST };
-    uint32_t type; /* 0: none given */
+    static const uint8_t modes[] = { QUIRE_POOLING_MEAN, QUIRE_POOLING_MEAN, QUIRE_POOLING_CLS,
+                                     QUIRE_POOLING_LAST };
+    uint32_t type; /* 0: unspecified */
     QR_TRY(qr_gguf_source_u32_or(s, "pooling_type", 0, &type));
-    if (type < sizeof ways)
-        s->cfg->pooling = ways[type];
+    if (type < sizeof modes)
+        s->cfg->pooling = modes[type];
     return QUIRE_OK;
 }
 
-/* What only models with an encoder have. */
-static quire_status read_encoder(const struct gguf_source *s)
+/* Pooling, token types and the relative position bias. */
+static quire_status read_encoder(const struct qr_gguf_source *s)
 {
     enum { DEFAULT_DISTANCE = 128 }; /* the files have no key for it */
     struct qr_model_config *cfg = s->cfg;
@@ -295,24 +219,26 @@ static quire_status read_encoder(const struct gguf_source *s)
     return QUIRE_OK;
 }
 
-/* Parallel blocks: by the key, or by the norms that are there. */
-static quire_status read_block(const struct gguf_source *s)
+/* Detects parallel blocks by the key or, in Falcon, by the norms that are present. */
+static quire_status read_block(const struct qr_gguf_source *s)
 {
     struct qr_model_config *cfg = s->cfg;
     bool parallel;
     size_t tensor;
     if (s->arch->hf_falcon) {
-        const bool two = qr_gguf_find_tensor(s->g, "blk.0.attn_norm_2.weight", &tensor);
-        cfg->block = two ? QR_BLOCK_PARALLEL2 : QR_BLOCK_PARALLEL1;
+        const bool two_norms = qr_gguf_find_tensor(s->g, "blk.0.attn_norm_2.weight", &tensor);
+        cfg->block = two_norms ? QR_BLOCK_PARALLEL_2NORM : QR_BLOCK_PARALLEL;
     } else if (s->arch->hf_parallel_key) {
         QR_TRY(qr_gguf_source_bool_or(s, "use_parallel_residual",
-                                      s->arch->hf_parallel_block == QR_BLOCK_PARALLEL2, &parallel));
+                                      s->arch->hf_parallel_block == QR_BLOCK_PARALLEL_2NORM,
+                                      &parallel));
         cfg->block = parallel ? s->arch->hf_parallel_block : s->arch->block;
     }
     return QUIRE_OK;
 }
 
-static void read_flags(const struct gguf_source *s)
+/* Derives flags from the tensor directory: the metadata does not list bias vectors. */
+static void read_flags(const struct qr_gguf_source *s)
 {
     s->cfg->bias = (struct qr_bias_config){
         .q = has_role(s, QR_W_ATTN_Q_BIAS),
@@ -329,95 +255,30 @@ static void read_flags(const struct gguf_source *s)
         s->cfg->qk_norm = has_role(s, QR_W_ATTN_Q_NORM) || !s->arch->hf_qk_norm_key
                               ? s->cfg->qk_norm
                               : QR_QK_NORM_NONE;
-    s->cfg->tied_output = !has_role(s, QR_W_OUTPUT);
+    s->cfg->tied_embeddings = !has_role(s, QR_W_OUTPUT);
 }
 
-/* ---- Tokens and sampling */
+/* ---- Entry point */
 
-/* Some writers store "none" as -1 or as 2^32 - 1. */
-static quire_status read_id(const struct gguf_source *s, const char *key, int32_t *out)
-{
-    int64_t id = -1;
-    if (qr_gguf_has(s->g, key))
-        QR_TRY(qr_gguf_get_i64(s->g, key, &id, s->err));
-    *out = id < 0 || id > INT32_MAX ? -1 : (int32_t)id;
-    return QUIRE_OK;
-}
-
-/* One more id that ends an answer. */
-static void add_end(struct qr_model_config *cfg, int32_t id)
-{
-    for (uint32_t i = 0; i < cfg->n_eos; i++)
-        if (cfg->eos_ids[i] == id)
-            return;
-    cfg->eos_ids[cfg->n_eos++] = id;
-}
-
-/* End of sequence, of turn and of message all end an answer. The last two are constants of the
- * converter and may lie outside a small vocabulary. */
-static quire_status read_tokens(const struct gguf_source *s)
-{
-    static const char *const ends[] = { "tokenizer.ggml.eos_token_id",
-                                        "tokenizer.ggml.eot_token_id",
-                                        "tokenizer.ggml.eom_token_id" };
-    struct qr_model_config *cfg = s->cfg;
-    QR_TRY(read_id(s, "tokenizer.ggml.bos_token_id", &cfg->bos_id));
-    QR_TRY(read_id(s, "tokenizer.ggml.padding_token_id", &cfg->pad_id));
-    char start[QR_GGUF_KEY_MAX];
-    full_key(s, "decoder_start_token_id", start);
-    QR_TRY(read_id(s, start, &cfg->decoder_start_id));
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        int32_t id;
-        QR_TRY(read_id(s, ends[i], &id));
-        if (id >= 0 && (i == 0 || (uint32_t)id < cfg->vocab_size))
-            add_end(cfg, id);
-    }
-    return QUIRE_OK;
-}
-
-static quire_status read_sampling_value(const struct gguf_source *s, const char *key, float *out,
-                                        bool *has)
-{
-    *has = qr_gguf_has(s->g, key);
-    return qr_gguf_get_f32_or(s->g, key, 0, out, s->err);
-}
-
-static quire_status read_sampling(const struct gguf_source *s)
-{
-    struct qr_sampling_defaults *d = &s->cfg->sampling;
-    QR_TRY(read_sampling_value(s, "general.sampling.temp", &d->temperature, &d->has_temperature));
-    QR_TRY(read_sampling_value(s, "general.sampling.top_p", &d->top_p, &d->has_top_p));
-    QR_TRY(read_sampling_value(s, "general.sampling.min_p", &d->min_p, &d->has_min_p));
-    QR_TRY(read_sampling_value(s, "general.sampling.penalty_repeat", &d->repetition_penalty,
-                               &d->has_repetition_penalty));
-    d->has_top_k = qr_gguf_has(s->g, "general.sampling.top_k");
-    return qr_gguf_get_u32_or(s->g, "general.sampling.top_k", 0, &d->top_k, s->err);
-}
-
-/* ---- The file */
-
-static quire_status build(struct gguf_source *s)
+static quire_status build(struct qr_gguf_source *s)
 {
     struct qr_model_config *cfg = s->cfg;
     struct qr_gguf_str name;
-    char causal[QR_GGUF_KEY_MAX];
     qr_model_config_init(cfg, s->arch);
     cfg->norm = s->arch->gguf_norm;
     QR_TRY(qr_gguf_get_str_or(s->g, "general.name", "", &name, s->err));
     qr_model_config_set_name(cfg, name.data, name.size);
     QR_TRY(read_sizes(s));
-    full_key(s, "attention.causal", causal);
-    QR_TRY(qr_gguf_get_bool_or(s->g, causal, cfg->causal, &cfg->causal, s->err));
+    QR_TRY(qr_gguf_source_bool_or(s, "attention.causal", cfg->causal, &cfg->causal));
     QR_TRY(read_scales(s));
     QR_TRY(read_multipliers(s));
     QR_TRY(read_encoder(s));
     QR_TRY(read_block(s));
-    QR_TRY(qr_gguf_source_rope(s));
+    QR_TRY(qr_gguf_read_rope(s));
     QR_TRY(read_windows(s));
     read_flags(s);
-    QR_TRY(qr_gguf_source_moe(s));
-    QR_TRY(read_tokens(s));
-    QR_TRY(read_sampling(s));
+    QR_TRY(qr_gguf_read_moe(s));
+    QR_TRY(qr_gguf_read_tokens(s));
     qr_model_config_finish(cfg, s->arch);
     return qr_model_config_validate(cfg, s->err);
 }
@@ -428,7 +289,7 @@ quire_status qr_model_config_from_gguf(const struct qr_gguf *g, const struct qui
     struct qr_gguf_str arch;
     *cfg = (struct qr_model_config){ 0 };
     QR_TRY(qr_gguf_get_str(g, "general.architecture", &arch, err));
-    struct gguf_source s = {
+    struct qr_gguf_source s = {
         .g = g, .cfg = cfg, .err = err, .arch = qr_arch_by_gguf(arch.data, arch.size)
     };
     if (!s.arch)

@@ -1,37 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_gguf_rope.c - rotary parameters of GGUF files: metadata keys and factor tensors. */
+/* gguf_rope.c - rotary parameters of GGUF files: metadata keys and factor tensors. */
+#include "model/config/gguf_rope.h"
+#include "base/alloc.h"
 #include "base/error.h"
-#include "model/config/config_gguf.h"
+#include "format/gguf.h"
+#include "model/arch/arch.h"
 #include <math.h>
 #include <string.h>
 
-static bool is(const struct qr_gguf_str *s, const char *text)
+static bool str_equals(const struct qr_gguf_str *s, const char *text)
 {
     return s->size == strlen(text) && memcmp(s->data, text, s->size) == 0;
 }
 
-static quire_status scaling_type(const struct gguf_source *s, struct qr_rope_config *r)
+static quire_status read_scaling(const struct qr_gguf_source *s, struct qr_rope_config *r)
 {
     struct qr_gguf_str type;
-    float old_style;
+    float linear; /* older key for linear scaling */
     QR_TRY(qr_gguf_source_str_or(s, "rope.scaling.type", "", &type));
-    QR_TRY(qr_gguf_source_f32_or(s, "rope.scale_linear", 1, &old_style));
-    if (is(&type, "linear") || (type.size == 0 && old_style != 1))
+    QR_TRY(qr_gguf_source_f32_or(s, "rope.scale_linear", 1, &linear));
+    if (str_equals(&type, "linear") || (type.size == 0 && linear != 1))
         r->scaling = QR_ROPE_SCALING_LINEAR;
-    else if (is(&type, "yarn"))
+    else if (str_equals(&type, "yarn"))
         r->scaling = QR_ROPE_SCALING_YARN;
-    else if (type.size != 0 && !is(&type, "none") && !is(&type, "longrope"))
+    else if (type.size != 0 && !str_equals(&type, "none") && !str_equals(&type, "longrope"))
         return qr_fail(s->err, QUIRE_E_UNSUPPORTED, "%s.rope.scaling.type %.*s is not supported",
                        s->prefix, type.size < 40 ? (int)type.size : 40, type.data);
-    float factor = old_style;
+    float factor = linear;
     QR_TRY(qr_gguf_source_f32_or(s, "rope.scaling.factor", factor, &factor));
-    /* writers put 0 where there is nothing to scale */
+    /* writers store 0 if there is no scaling */
     r->factor = r->scaling == QR_ROPE_SCALING_NONE || factor == 0 ? 1 : (double)factor;
     return QUIRE_OK;
 }
 
-/* A tensor of dim / 2 frequency divisors; *out stays NULL when the file has none of that name. */
-static quire_status read_factors(const struct gguf_source *s, const char *name, uint32_t dim,
+/* Reads a tensor of dim / 2 frequency divisors. A missing tensor leaves *out unchanged. */
+static quire_status read_factors(const struct qr_gguf_source *s, const char *name, uint32_t dim,
                                  const float **out)
 {
     size_t i;
@@ -41,7 +44,7 @@ static quire_status read_factors(const struct gguf_source *s, const char *name, 
     const uint32_t n = dim / 2;
     if (t->type != 0 || t->n_dims != 1 || t->dims[0] != n)
         return qr_fail(s->err, QUIRE_E_FORMAT,
-                       "tensor %s must hold %u f32 numbers, half the rotary size", name, n);
+                       "tensor %s must contain %u f32 values, half the rotary dimensions", name, n);
     float *f = qr_arena_alloc(&s->cfg->memory, n, sizeof *f);
     if (!f)
         return qr_fail(s->err, QUIRE_E_NOMEM, "no memory for %s", name);
@@ -50,10 +53,10 @@ static quire_status read_factors(const struct gguf_source *s, const char *name, 
     return QUIRE_OK;
 }
 
-/* Latent attention: cosines and sines stay as they are; scores as a whole grow instead. The multiplier is 0.1 times
- * mscale_all_dim of config.json. */
-static quire_status scale_scores(const struct gguf_source *s, const struct qr_rope_config *r,
-                                 float factor)
+/* YaRN in MLA models: scales the attention scores instead of cos and sin. The stored multiplier is
+ * 0.1 * mscale_all_dim of config.json. */
+static quire_status apply_mla_mscale(const struct qr_gguf_source *s, const struct qr_rope_config *r,
+                                     float factor)
 {
     float multiplier;
     QR_TRY(qr_gguf_source_f32_or(s, "rope.scaling.yarn_log_multiplier", 0, &multiplier));
@@ -62,7 +65,7 @@ static quire_status scale_scores(const struct gguf_source *s, const struct qr_ro
     return QUIRE_OK;
 }
 
-static quire_status read_yarn(const struct gguf_source *s, struct qr_rope_config *r)
+static quire_status read_yarn(const struct qr_gguf_source *s, struct qr_rope_config *r)
 {
     float fast, slow, factor;
     QR_TRY(qr_gguf_source_u32_or(s, "rope.scaling.original_context_length", s->cfg->context_length,
@@ -73,15 +76,15 @@ static quire_status read_yarn(const struct gguf_source *s, struct qr_rope_config
     QR_TRY(qr_gguf_source_f32_or(s, "rope.scaling.yarn_attn_factor", factor, &factor));
     r->beta_fast = (double)fast;
     r->beta_slow = (double)slow;
-    r->truncate = !s->arch->gguf_yarn_exact;
-    if (s->arch->latent)
-        return scale_scores(s, r, factor);
-    /* the stored factor comes on top of what the rule gives */
+    r->truncate = !s->arch->gguf_yarn_no_truncate;
+    if (s->arch->mla)
+        return apply_mla_mscale(s, r, factor);
+    /* the stored factor multiplies the one of the scaling rule */
     r->cos_sin_scale = (float)((double)factor * (r->factor > 1 ? 1 + 0.1 * log(r->factor) : 1));
     return QUIRE_OK;
 }
 
-static quire_status read_longrope(const struct gguf_source *s, struct qr_rope_config *r)
+static quire_status read_longrope(const struct qr_gguf_source *s, struct qr_rope_config *r)
 {
     QR_TRY(read_factors(s, "rope_factors_long.weight", r->dim, &r->factors_long));
     QR_TRY(read_factors(s, "rope_factors_short.weight", r->dim, &r->factors_short));
@@ -101,7 +104,7 @@ static quire_status read_longrope(const struct gguf_source *s, struct qr_rope_co
     return qr_gguf_source_f32_or(s, "rope.scaling.attn_factor", (float)rule, &r->cos_sin_scale);
 }
 
-quire_status qr_gguf_source_rope(const struct gguf_source *s)
+quire_status qr_gguf_read_rope(const struct qr_gguf_source *s)
 {
     struct qr_model_config *cfg = s->cfg;
     struct qr_rope_config *r = &cfg->rope[0];
@@ -112,14 +115,14 @@ quire_status qr_gguf_source_rope(const struct gguf_source *s)
     QR_TRY(qr_gguf_source_u32_or(s, "rope.dimension_count", cfg->head_dim, &r->dim));
     QR_TRY(qr_gguf_source_f32_or(s, "rope.freq_base", 10000, &theta));
     r->theta = (double)theta;
-    QR_TRY(scaling_type(s, r));
+    QR_TRY(read_scaling(s, r));
     if (r->scaling == QR_ROPE_SCALING_YARN)
         QR_TRY(read_yarn(s, r));
     QR_TRY(read_longrope(s, r));
     if (r->scaling == QR_ROPE_SCALING_NONE || r->scaling == QR_ROPE_SCALING_LINEAR) {
         QR_TRY(read_factors(s, "rope_freqs.weight", r->dim, &r->factors_short));
         if (r->factors_short)
-            r->scaling = QR_ROPE_SCALING_FACTORS;
+            r->scaling = QR_ROPE_SCALING_FREQ_FACTORS;
     }
     cfg->n_rope = 1;
     if (s->arch->gguf_local_rope) {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hf_layers.c - what differs from layer to layer in config.json: sliding windows and the rope set that goes along. */
+/* hf_windows.c - sliding windows and rope sets per layer in config.json. */
+#include "model/config/hf_windows.h"
 #include "base/error.h"
-#include "model/config/config_internal.h"
-#include "model/config/hf_internal.h"
+#include "model/arch/arch.h"
+#include "model/config/config.h"
 #include <string.h>
 
 /* layer_types of the newer style: an explicit list that overrides the family's rule. */
-static quire_status listed_windows(const struct qr_hf *h, const json_t *types, uint32_t window)
+static quire_status windows_from_layer_types(const struct qr_hf_source *h, const json_t *types,
+                                             uint32_t window)
 {
     struct qr_model_config *cfg = h->cfg;
     if (!json_is_array(types) || json_array_size(types) != cfg->n_layers)
@@ -30,18 +32,21 @@ static quire_status listed_windows(const struct qr_hf *h, const json_t *types, u
     return QUIRE_OK;
 }
 
-/* attention_types: [[[type, ...], how often], ...], one type for each layer when written out. */
-static quire_status typed_windows(const struct qr_hf *h, const json_t *types, uint32_t window)
+/* attention_types (GPT-Neo): [[[type, ...], repetitions], ...], which expands to one type per
+ * layer. */
+static quire_status windows_from_attention_types(const struct qr_hf_source *h, const json_t *types,
+                                                 uint32_t window)
 {
     struct qr_model_config *cfg = h->cfg;
     uint32_t layer = 0;
     for (size_t i = 0; i < json_array_size(types); i++) {
         const json_t *item = json_array_get(types, i), *names = json_array_get(item, 0);
-        uint32_t times = 0;
-        if (!qr_json_is_u32(json_array_get(item, 1), &times) || json_array_size(names) == 0)
+        uint32_t repetitions = 0;
+        if (!qr_json_is_u32(json_array_get(item, 1), &repetitions) || json_array_size(names) == 0)
             return qr_fail(h->err, QUIRE_E_FORMAT,
                            "config.json: attention_types[%zu] must be [[names], number]", i);
-        for (uint64_t n = 0; n < (uint64_t)times * json_array_size(names) && layer < cfg->n_layers;
+        for (uint64_t n = 0;
+             n < (uint64_t)repetitions * json_array_size(names) && layer < cfg->n_layers;
              n++, layer++) {
             const char *name = json_string_value(json_array_get(names, n % json_array_size(names)));
             if (name && strcmp(name, "local") == 0)
@@ -49,18 +54,12 @@ static quire_status typed_windows(const struct qr_hf *h, const json_t *types, ui
         }
     }
     if (layer < cfg->n_layers)
-        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: attention_types gives %u of %u layers",
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: attention_types lists %u of %u layers",
                        layer, cfg->n_layers);
     return QUIRE_OK;
 }
 
-static quire_status window_from(const struct qr_hf *h, bool *in_use, uint32_t *first)
-{
-    QR_TRY(qr_hf_bool(h, "use_sliding_window", false, in_use));
-    return qr_hf_u32(h, "max_window_layers", first);
-}
-
-static quire_status window_period(const struct qr_hf *h, uint32_t *period)
+static quire_status read_window_period(const struct qr_hf_source *h, uint32_t *period)
 {
     bool has;
     QR_TRY(qr_hf_u32_opt(h, "sliding_window_pattern", period, &has));
@@ -73,48 +72,48 @@ static quire_status window_period(const struct qr_hf *h, uint32_t *period)
     return QUIRE_OK;
 }
 
-static quire_status ruled_windows(const struct qr_hf *h, uint32_t window)
+/* The family's rule. */
+static quire_status windows_from_rule(const struct qr_hf_source *h, uint32_t window)
 {
     struct qr_model_config *cfg = h->cfg;
     const enum qr_window_rule rule = h->arch->hf_window;
     uint32_t first = 0, period = 0;
-    bool in_use = true;
     if (rule == QR_WINDOW_FROM)
-        QR_TRY(window_from(h, &in_use, &first));
+        QR_TRY(qr_hf_u32(h, "max_window_layers", &first));
     else if (rule == QR_WINDOW_PERIODIC || rule == QR_WINDOW_PERIODIC_FIRST)
-        QR_TRY(window_period(h, &period));
+        QR_TRY(read_window_period(h, &period));
     const uint32_t full =
-        rule == QR_WINDOW_PERIODIC_FIRST || !period ? 0 : period - 1; /* of each period */
-    for (uint32_t i = first; in_use && i < cfg->n_layers; i++)
+        rule == QR_WINDOW_PERIODIC_FIRST || !period ? 0 : period - 1; /* index in a period */
+    for (uint32_t i = first; i < cfg->n_layers; i++)
         if (period == 0 || i % period != full)
             cfg->layers[i].window = window;
     return QUIRE_OK;
 }
 
-quire_status qr_hf_layers(const struct qr_hf *h)
+quire_status qr_hf_read_windows(const struct qr_hf_source *h)
 {
     const enum qr_window_rule rule = h->arch->hf_window;
     const json_t *types = qr_hf_json(h, "layer_types");
     uint32_t window = 0;
     bool has = false, in_use = true;
-    if (rule != QR_WINDOW_NEVER)
+    if (rule != QR_WINDOW_NONE)
         QR_TRY(qr_hf_u32_opt(h, "sliding_window", &window, &has));
     if (rule == QR_WINDOW_FROM)
         QR_TRY(qr_hf_bool(h, "use_sliding_window", false, &in_use));
     if (has && in_use && window) {
         if (!h->cfg->causal && !h->arch->chunked_windows)
-            window = window / 2 + 1; /* the key counts both sides */
+            window = window / 2 + 1; /* the key counts both directions */
         if (rule != QR_WINDOW_ALL && types && !json_is_null(types))
-            QR_TRY(listed_windows(h, types, window));
+            QR_TRY(windows_from_layer_types(h, types, window));
         else if (rule == QR_WINDOW_LOCAL)
-            QR_TRY(typed_windows(h, qr_hf_json(h, "attention_types"), window));
+            QR_TRY(windows_from_attention_types(h, qr_hf_json(h, "attention_types"), window));
         else
-            QR_TRY(ruled_windows(h, window));
+            QR_TRY(windows_from_rule(h, window));
     }
     for (uint32_t i = 0; i < h->cfg->n_layers; i++) {
         struct qr_layer_config *l = &h->cfg->layers[i];
         l->chunked = l->window && h->arch->chunked_windows;
-        l->rope = qr_layer_rope(h->cfg, h->arch, l->window != 0);
+        l->rope = qr_layer_rope_set(h->cfg, h->arch, l->window != 0);
     }
     return QUIRE_OK;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_util.c - the one place where the JSON parser is called on text from outside. */
-#include "format/json_util.h"
+/* json.c - the only caller of the JSON parser on untrusted text. */
+#include "format/json.h"
 #include "base/error.h"
 #include <math.h>
 
-/* Nesting is bounded before the recursive parser sees the text. Brackets inside strings do not count. */
+/* Bounds the nesting before the recursive parser runs. Brackets inside strings do not count. */
 static quire_status check_depth(const char *text, size_t size, const char *what,
                                 struct quire_error *err)
 {
@@ -46,7 +46,7 @@ quire_status qr_json_parse(const char *text, size_t size, const char *what, json
     }
     if (!json_is_object(j)) {
         json_decref(j);
-        return qr_fail(err, QUIRE_E_FORMAT, "%s does not hold a JSON object", what);
+        return qr_fail(err, QUIRE_E_FORMAT, "%s is not a JSON object", what);
     }
     *out = j;
     return QUIRE_OK;
@@ -68,25 +68,25 @@ bool qr_json_is_f64(const json_t *v, double *out)
     return true;
 }
 
-static enum qr_json_state look_up(const json_t *obj, const char *key, const json_t **v)
+static enum qr_json_state lookup(const json_t *obj, const char *key, const json_t **v)
 {
     *v = json_object_get(obj, key);
     return !*v ? QR_JSON_ABSENT : json_is_null(*v) ? QR_JSON_NULL : QR_JSON_PRESENT;
 }
 
-static quire_status wrong(const char *what, const char *key, const char *wanted,
-                          struct quire_error *err)
+static quire_status wrong_type(const char *what, const char *key, const char *expected,
+                               struct quire_error *err)
 {
-    return qr_fail(err, QUIRE_E_FORMAT, "%s: %s must be %s", what, key, wanted);
+    return qr_fail(err, QUIRE_E_FORMAT, "%s: %s must be %s", what, key, expected);
 }
 
 quire_status qr_json_u32(const json_t *obj, const char *what, const char *key, uint32_t *out,
                          enum qr_json_state *state, struct quire_error *err)
 {
     const json_t *v;
-    *state = look_up(obj, key, &v);
+    *state = lookup(obj, key, &v);
     if (*state == QR_JSON_PRESENT && !qr_json_is_u32(v, out))
-        return wrong(what, key, "an integer from 0 to 4294967295", err);
+        return wrong_type(what, key, "an integer from 0 to 4294967295", err);
     return QUIRE_OK;
 }
 
@@ -94,9 +94,9 @@ quire_status qr_json_f64(const json_t *obj, const char *what, const char *key, d
                          enum qr_json_state *state, struct quire_error *err)
 {
     const json_t *v;
-    *state = look_up(obj, key, &v);
+    *state = lookup(obj, key, &v);
     if (*state == QR_JSON_PRESENT && !qr_json_is_f64(v, out))
-        return wrong(what, key, "a finite number", err);
+        return wrong_type(what, key, "a finite number", err);
     return QUIRE_OK;
 }
 
@@ -104,9 +104,9 @@ quire_status qr_json_bool(const json_t *obj, const char *what, const char *key, 
                           enum qr_json_state *state, struct quire_error *err)
 {
     const json_t *v;
-    *state = look_up(obj, key, &v);
+    *state = lookup(obj, key, &v);
     if (*state == QR_JSON_PRESENT && !json_is_boolean(v))
-        return wrong(what, key, "true or false", err);
+        return wrong_type(what, key, "true or false", err);
     if (*state == QR_JSON_PRESENT)
         *out = json_is_true(v);
     return QUIRE_OK;
@@ -116,9 +116,9 @@ quire_status qr_json_str(const json_t *obj, const char *what, const char *key, c
                          enum qr_json_state *state, struct quire_error *err)
 {
     const json_t *v;
-    *state = look_up(obj, key, &v);
+    *state = lookup(obj, key, &v);
     if (*state == QR_JSON_PRESENT && !json_is_string(v))
-        return wrong(what, key, "a string", err);
+        return wrong_type(what, key, "a string", err);
     if (*state == QR_JSON_PRESENT)
         *out = json_string_value(v);
     return QUIRE_OK;

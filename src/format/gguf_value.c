@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gguf_values.c - sizes and names of the metadata value types. */
-#include "format/gguf_internal.h"
+/* gguf_value.c - sizes and names of the metadata value types. */
+#include "format/gguf_value.h"
 
 size_t qr_gguf_value_bytes(uint32_t type)
 {

@@ -1,132 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hf_config.c - builds the model description from a Hugging Face config.json, newer or older style. */
-#include "base/checked.h"
+/* hf.c - builds the model configuration from a Hugging Face config.json of either style. */
+#include "model/config/hf.h"
 #include "base/error.h"
-#include "model/config/config_internal.h"
-#include "model/config/hf_internal.h"
+#include "model/arch/arch.h"
+#include "model/config/config.h"
+#include "model/config/hf_family.h"
+#include "model/config/hf_keys.h"
+#include "model/config/hf_moe.h"
+#include "model/config/hf_rope.h"
+#include "model/config/hf_tokens.h"
+#include "model/config/hf_windows.h"
+#include "model/config/limits.h"
+#include "model/config/validate.h"
 #include <math.h>
 #include <string.h>
 
 static const char what[] = "config.json";
 
-/* ---- Keys with the family's defaults */
+/* ---- Parts of the configuration */
 
-static bool find_default(const struct qr_hf *h, const char *key, double *v)
-{
-    for (const struct qr_hf_default *d = h->arch->hf_defaults; d && d->key; d++)
-        if (strcmp(d->key, key) == 0) {
-            *v = d->value;
-            return true;
-        }
-    return false;
-}
-
-/* The object that holds a key, and the key's name there: that of an alias which the file has, else its own. */
-static const json_t *find_key(const struct qr_hf *h, const char *key, const char **name)
-{
-    for (const struct qr_hf_alias *a = h->arch->hf_aliases; a && a->key; a++) {
-        const char *dot = strchr(a->name, '.');
-        const json_t *obj = h->root;
-        if (strcmp(a->key, key) != 0)
-            continue;
-        if (dot)
-            obj = json_object_getn(obj, a->name, (size_t)(dot - a->name));
-        *name = dot ? dot + 1 : a->name;
-        if (json_object_get(obj, *name))
-            return obj;
-    }
-    *name = key;
-    return h->root;
-}
-
-const json_t *qr_hf_json(const struct qr_hf *h, const char *key)
-{
-    const char *name;
-    const json_t *obj = find_key(h, key, &name);
-    return json_object_get(obj, name);
-}
-
-quire_status qr_hf_u32_opt(const struct qr_hf *h, const char *key, uint32_t *out, bool *has)
-{
-    enum qr_json_state state;
-    double v;
-    const char *name;
-    const json_t *obj = find_key(h, key, &name);
-    QR_TRY(qr_json_u32(obj, what, name, out, &state, h->err));
-    *has = state == QR_JSON_PRESENT;
-    if (state == QR_JSON_ABSENT && find_default(h, key, &v)) {
-        *out = (uint32_t)v;
-        *has = true;
-    }
-    return QUIRE_OK;
-}
-
-quire_status qr_hf_f64_opt(const struct qr_hf *h, const char *key, double *out, bool *has)
-{
-    enum qr_json_state state;
-    const char *name;
-    const json_t *obj = find_key(h, key, &name);
-    QR_TRY(qr_json_f64(obj, what, name, out, &state, h->err));
-    *has = state == QR_JSON_PRESENT || (state == QR_JSON_ABSENT && find_default(h, key, out));
-    return QUIRE_OK;
-}
-
-quire_status qr_hf_str(const struct qr_hf *h, const char *key, const char **out)
-{
-    enum qr_json_state state;
-    const char *name;
-    const json_t *obj = find_key(h, key, &name);
-    return qr_json_str(obj, what, name, out, &state, h->err);
-}
-
-static quire_status missing(const struct qr_hf *h, const char *key)
-{
-    return qr_fail(h->err, QUIRE_E_FORMAT, "%s: %s is missing", what, key);
-}
-
-quire_status qr_hf_u32(const struct qr_hf *h, const char *key, uint32_t *out)
-{
-    bool has;
-    QR_TRY(qr_hf_u32_opt(h, key, out, &has));
-    return has ? QUIRE_OK : missing(h, key);
-}
-
-quire_status qr_hf_f64(const struct qr_hf *h, const char *key, double *out)
-{
-    bool has;
-    QR_TRY(qr_hf_f64_opt(h, key, out, &has));
-    return has ? QUIRE_OK : missing(h, key);
-}
-
-quire_status qr_hf_bool(const struct qr_hf *h, const char *key, bool dflt, bool *out)
-{
-    enum qr_json_state state;
-    double v;
-    const char *name;
-    const json_t *obj = find_key(h, key, &name);
-    *out = dflt;
-    QR_TRY(qr_json_bool(obj, what, name, out, &state, h->err));
-    if (state == QR_JSON_ABSENT && find_default(h, key, &v))
-        *out = v != 0;
-    return QUIRE_OK;
-}
-
-/* ---- Parts of the description */
-
-static quire_status read_ffn_size(const struct qr_hf *h, uint32_t *ffn)
+static quire_status read_ffn_size(const struct qr_hf_source *h, uint32_t *ffn)
 {
     bool has;
     QR_TRY(qr_hf_u32_opt(h, "intermediate_size", ffn, &has));
-    if (!has && !h->arch->hf_ffn_times)
-        return missing(h, "intermediate_size");
+    if (!has && !h->arch->hf_ffn_multiplier)
+        return qr_hf_missing(h, "intermediate_size");
     if (!has && h->cfg->hidden_size > QR_CONFIG_MAX_HIDDEN)
         return qr_fail(h->err, QUIRE_E_FORMAT, "%s: hidden_size is %u", what, h->cfg->hidden_size);
     if (!has)
-        *ffn = h->arch->hf_ffn_times * h->cfg->hidden_size;
+        *ffn = h->arch->hf_ffn_multiplier * h->cfg->hidden_size;
     return QUIRE_OK;
 }
 
-static quire_status read_sizes(const struct qr_hf *h, uint32_t *heads, uint32_t *kv_heads,
+static quire_status read_sizes(const struct qr_hf_source *h, uint32_t *heads, uint32_t *kv_heads,
                                uint32_t *ffn)
 {
     struct qr_model_config *cfg = h->cfg;
@@ -139,10 +45,10 @@ static quire_status read_sizes(const struct qr_hf *h, uint32_t *heads, uint32_t 
     QR_TRY(read_ffn_size(h, ffn));
     QR_TRY(qr_hf_u32_opt(h, "num_key_value_heads", kv_heads, &has));
     if (!has) {
-        bool one = false;
+        bool mqa = false;
         if (h->arch->hf_multi_query)
-            QR_TRY(qr_hf_bool(h, "multi_query", true, &one));
-        *kv_heads = one ? 1 : *heads;
+            QR_TRY(qr_hf_bool(h, "multi_query", true, &mqa));
+        *kv_heads = mqa ? 1 : *heads;
     }
     QR_TRY(qr_hf_u32_opt(h, "head_dim", &cfg->head_dim, &has));
     if (!has) {
@@ -154,8 +60,8 @@ static quire_status read_sizes(const struct qr_hf *h, uint32_t *heads, uint32_t 
     return QUIRE_OK;
 }
 
-/* The encoder's layers: as many as the decoder's and as large, where the file does not say otherwise. */
-static quire_status read_encoder(const struct qr_hf *h, uint32_t heads, uint32_t ffn)
+/* Head count and feed-forward size of the encoder; both default to the decoder's. */
+static quire_status read_encoder(const struct qr_hf_source *h, uint32_t heads, uint32_t ffn)
 {
     struct qr_model_config *cfg = h->cfg;
     uint32_t encoder_heads = heads;
@@ -166,12 +72,12 @@ static quire_status read_encoder(const struct qr_hf *h, uint32_t heads, uint32_t
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
                        "%s: %u heads in the encoder, %u in the decoder", what, encoder_heads,
                        heads);
-    for (uint32_t i = cfg->n_layers; i < qr_model_all_layers(cfg); i++)
+    for (uint32_t i = cfg->n_layers; i < qr_model_total_layers(cfg); i++)
         cfg->layers[i].ffn_size = ffn;
     return QUIRE_OK;
 }
 
-static quire_status read_relative_bias(const struct qr_hf *h)
+static quire_status read_relative_bias(const struct qr_hf_source *h)
 {
     if (!h->arch->relative_bias)
         return QUIRE_OK;
@@ -181,7 +87,7 @@ static quire_status read_relative_bias(const struct qr_hf *h)
     return qr_hf_u32(h, "relative_attention_max_distance", &h->cfg->relative_distance);
 }
 
-static quire_status read_activation(const struct qr_hf *h)
+static quire_status read_activation(const struct qr_hf_source *h)
 {
     static const struct {
         const char *name;
@@ -205,10 +111,10 @@ static quire_status read_activation(const struct qr_hf *h)
     h->cfg->activation = h->arch->activation;
     if (name && h->arch->hf_gate_in_name) {
         h->cfg->ffn_gated = strncmp(name, "gated-", 6) == 0;
-        if (h->cfg->ffn_gated) /* "gated-gelu" means the tanh form */
+        if (h->cfg->ffn_gated) /* "gated-gelu" is the tanh approximation */
             name = strcmp(name + 6, "gelu") == 0 ? "gelu_new" : name + 6;
     }
-    if (!name || h->arch->activation == QR_ACT_SWIGLU_OAI) /* that one has no name */
+    if (!name || h->arch->activation == QR_ACT_SWIGLU_OAI) /* has no name in hidden_act */
         return QUIRE_OK;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i].name, name) == 0) {
@@ -221,7 +127,8 @@ static quire_status read_activation(const struct qr_hf *h)
                    name);
 }
 
-static quire_status read_softcap(const struct qr_hf *h, bool in_use, const char *key, float *out)
+static quire_status read_softcap(const struct qr_hf_source *h, bool in_use, const char *key,
+                                 float *out)
 {
     double v = 0;
     bool has;
@@ -231,7 +138,7 @@ static quire_status read_softcap(const struct qr_hf *h, bool in_use, const char 
     return QUIRE_OK;
 }
 
-static quire_status read_scales(const struct qr_hf *h)
+static quire_status read_scales(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
     double eps, scalar = cfg->head_dim;
@@ -243,36 +150,36 @@ static quire_status read_scales(const struct qr_hf *h)
     QR_TRY(
         read_softcap(h, h->arch->attn_softcap, "attn_logit_softcapping", &cfg->attention_softcap));
     QR_TRY(read_softcap(h, h->arch->final_softcap, "final_logit_softcapping", &cfg->final_softcap));
-    QR_TRY(qr_hf_bool(h, "tie_word_embeddings", false, &cfg->tied_output));
-    if (h->arch->scaled_tied_head) { /* the newer key decides; before it, being tied did */
+    QR_TRY(qr_hf_bool(h, "tie_word_embeddings", false, &cfg->tied_embeddings));
+    if (h->arch->scaled_tied_head) { /* without the newer key: scaled if tied */
         bool scaled;
-        QR_TRY(qr_hf_bool(h, "scale_decoder_outputs", cfg->tied_output, &scaled));
+        QR_TRY(qr_hf_bool(h, "scale_decoder_outputs", cfg->tied_embeddings, &scaled));
         cfg->logit_scale = scaled ? 1 / sqrtf((float)cfg->hidden_size) : 1;
     }
     return QUIRE_OK;
 }
 
-/* num_key_value_heads and head_dim of these files describe nothing that is computed. */
-static quire_status read_latent(const struct qr_hf *h)
+/* In MLA models num_key_value_heads and head_dim have no effect. */
+static quire_status read_mla(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
     uint32_t nope, rope;
     bool has;
-    if (!h->arch->latent)
+    if (!h->arch->mla)
         return QUIRE_OK;
     QR_TRY(qr_hf_u32_opt(h, "q_lora_rank", &cfg->mla.q_lora_rank, &has)); /* null: none */
     QR_TRY(qr_hf_u32(h, "kv_lora_rank", &cfg->mla.kv_lora_rank));
     QR_TRY(qr_hf_u32(h, "qk_nope_head_dim", &nope));
     QR_TRY(qr_hf_u32(h, "qk_rope_head_dim", &rope));
     QR_TRY(qr_hf_u32(h, "v_head_dim", &cfg->v_head_dim));
-    return qr_model_config_set_latent(cfg, nope, rope, h->err);
+    return qr_model_config_set_mla(cfg, nope, rope, h->err);
 }
 
-static quire_status read_all(const struct qr_hf *h, const json_t *generation)
+static quire_status read_all(const struct qr_hf_source *h, const json_t *generation)
 {
     struct qr_model_config *cfg = h->cfg;
     uint32_t heads, kv_heads, ffn;
-    bool both_ways;
+    bool bidirectional;
     QR_TRY(read_sizes(h, &heads, &kv_heads, &ffn));
     cfg->n_encoder_layers = cfg->kind == QR_MODEL_ENCODER_DECODER ? cfg->n_layers : 0;
     if (cfg->n_encoder_layers) {
@@ -280,30 +187,32 @@ static quire_status read_all(const struct qr_hf *h, const json_t *generation)
         QR_TRY(qr_hf_u32_opt(h, "encoder_layers", &cfg->n_encoder_layers, &has));
     }
     QR_TRY(qr_model_config_add_layers(cfg, heads, kv_heads, ffn, h->err));
-    QR_TRY(read_latent(h));
+    QR_TRY(read_mla(h));
     QR_TRY(read_encoder(h, heads, ffn));
-    QR_TRY(qr_hf_bool(h, "use_bidirectional_attention", cfg->kind == QR_MODEL_ENCODER, &both_ways));
-    cfg->causal = !both_ways;
+    QR_TRY(qr_hf_bool(h, "use_bidirectional_attention", cfg->kind == QR_MODEL_ENCODER,
+                      &bidirectional));
+    cfg->causal = !bidirectional;
     QR_TRY(read_relative_bias(h));
     QR_TRY(read_activation(h));
     QR_TRY(read_scales(h));
-    QR_TRY(qr_hf_family(h));
-    QR_TRY(qr_hf_rope(h));
-    QR_TRY(qr_hf_layers(h));
-    QR_TRY(qr_hf_moe(h));
-    return qr_hf_tokens(h, generation);
+    QR_TRY(qr_hf_read_family(h));
+    QR_TRY(qr_hf_read_rope(h));
+    QR_TRY(qr_hf_read_windows(h));
+    QR_TRY(qr_hf_read_moe(h));
+    return qr_hf_read_tokens(h, generation);
 }
 
-/* ---- The file */
+/* ---- Entry point */
 
-/* Finds the part that describes the language model, and its family. Multimodal files keep it in text_config. */
-static quire_status find_arch(struct qr_hf *h)
+/* Finds the object that describes the language model, and its family. Multimodal files have it in
+ * text_config. */
+static quire_status find_arch(struct qr_hf_source *h)
 {
     const char *type = NULL, *text_type = NULL;
     enum qr_json_state state;
     QR_TRY(qr_json_str(h->outer, what, "model_type", &type, &state, h->err));
     if (!type)
-        return missing(h, "model_type");
+        return qr_hf_missing(h, "model_type");
     h->root = h->outer;
     h->arch = qr_arch_by_hf_type(type);
     const json_t *text = json_object_get(h->outer, "text_config");
@@ -317,12 +226,12 @@ static quire_status find_arch(struct qr_hf *h)
                        type);
     if (json_is_object(json_object_get(h->outer, "quantization_config")))
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
-                       "%s: quantization_config: only plain f32, f16 and bf16 weights are read",
+                       "%s: quantization_config: only f32, f16 and bf16 weights are supported",
                        what);
     return QUIRE_OK;
 }
 
-static quire_status build(struct qr_hf *h, const json_t *generation)
+static quire_status build(struct qr_hf_source *h, const json_t *generation)
 {
     QR_TRY(find_arch(h));
     qr_model_config_init(h->cfg, h->arch);
@@ -348,7 +257,7 @@ quire_status qr_model_config_from_hf(const char *config_json, size_t config_size
         s = qr_json_parse(generation_json, generation_size, "generation_config.json", &generation,
                           err);
     if (s == QUIRE_OK) {
-        struct qr_hf h = { .outer = config, .cfg = cfg, .err = err };
+        struct qr_hf_source h = { .outer = config, .cfg = cfg, .err = err };
         s = build(&h, generation);
     }
     json_decref(config);

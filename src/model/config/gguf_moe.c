@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_gguf_moe.c - mixture of experts in GGUF metadata: sizes, routing, and which layers have experts. */
+/* gguf_moe.c - mixture of experts in GGUF metadata: sizes, routing, MoE layers. */
+#include "model/config/gguf_moe.h"
 #include "base/error.h"
-#include "model/config/config_gguf.h"
-#include "model/config/config_internal.h"
+#include "model/arch/arch.h"
+#include "model/config/limits.h"
 
-static quire_status read_sizes(const struct gguf_source *s)
+static quire_status read_sizes(const struct qr_gguf_source *s)
 {
     struct qr_moe_config *m = &s->cfg->moe;
-    QR_TRY(qr_gguf_source_u32(s, "expert_used_count", &m->n_used));
+    QR_TRY(qr_gguf_source_u32(s, "expert_used_count", &m->top_k));
     QR_TRY(qr_gguf_source_u32_or(s, "expert_feed_forward_length", s->cfg->layers[0].ffn_size,
                                  &m->ffn_size));
     QR_TRY(qr_gguf_source_u32_or(s, "expert_shared_count", 0, &m->n_shared));
@@ -23,17 +24,17 @@ static quire_status read_sizes(const struct gguf_source *s)
     return QUIRE_OK;
 }
 
-static quire_status read_routing(const struct gguf_source *s)
+static quire_status read_routing(const struct qr_gguf_source *s)
 {
     struct qr_moe_config *m = &s->cfg->moe;
     uint32_t gating = 0;
-    QR_TRY(qr_gguf_source_bool_or(s, "expert_weights_norm", m->renormalise, &m->renormalise));
+    QR_TRY(qr_gguf_source_bool_or(s, "expert_weights_norm", m->renormalize, &m->renormalize));
     QR_TRY(qr_gguf_source_f32_or(s, "expert_weights_scale", 1, &m->weights_scale));
-    if (m->weights_scale == 0) /* some writers mean 1 */
+    if (m->weights_scale == 0) /* some writers store 0 for the default */
         m->weights_scale = 1;
     QR_TRY(qr_gguf_source_u32_or(s, "expert_gating_func", 0, &gating));
     switch (gating) {
-    case 0: /* left to the family */
+    case 0: /* the family defines it */
         break;
     case 1:
         m->gating = QR_GATING_SOFTMAX;
@@ -49,11 +50,11 @@ static quire_status read_routing(const struct gguf_source *s)
                        s->prefix, gating);
     }
     QR_TRY(qr_gguf_source_u32_or(s, "expert_group_count", 1, &m->n_groups));
-    return qr_gguf_source_u32_or(s, "expert_group_used_count", m->n_groups, &m->n_groups_used);
+    return qr_gguf_source_u32_or(s, "expert_group_used_count", m->n_groups, &m->topk_groups);
 }
 
-/* Layers with a router have experts, the others are dense. */
-quire_status qr_gguf_source_moe(const struct gguf_source *s)
+/* A layer with a router is an MoE layer; the others are dense. */
+quire_status qr_gguf_read_moe(const struct qr_gguf_source *s)
 {
     struct qr_model_config *cfg = s->cfg;
     QR_TRY(qr_gguf_source_u32_or(s, "expert_count", 0, &cfg->moe.n_experts));
@@ -61,7 +62,7 @@ quire_status qr_gguf_source_moe(const struct gguf_source *s)
         return QUIRE_OK;
     if (!s->arch->has_moe)
         return qr_fail(s->err, QUIRE_E_UNSUPPORTED,
-                       "%s.expert_count is %u: family %s has no mixtures of experts", s->prefix,
+                       "%s.expert_count is %u, but family %s has no experts", s->prefix,
                        cfg->moe.n_experts, s->arch->name);
     QR_TRY(read_sizes(s));
     QR_TRY(read_routing(s));

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* names.c - tensor names shared by most families, and the expansion of name rules. */
+#include "model/arch/names.h"
+#include <stddef.h>
+#include <stdio.h>
+
+#define L "model.layers.%u."
+const struct qr_name_rule qr_names_hf_llama[] = {
+    { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "model.embed_tokens.weight" },
+    { QR_W_OUTPUT, QR_SLICE_ALL, "lm_head.weight" },
+    { QR_W_OUTPUT_BIAS, QR_SLICE_ALL, "lm_head.bias" },
+    { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "model.norm.weight" },
+    { QR_W_OUTPUT_NORM_BIAS, QR_SLICE_ALL, "model.norm.bias" },
+    { QR_W_ATTN_NORM, QR_SLICE_ALL, L "input_layernorm.weight" },
+    { QR_W_ATTN_NORM_BIAS, QR_SLICE_ALL, L "input_layernorm.bias" },
+    { QR_W_ATTN_Q, QR_SLICE_ALL, L "self_attn.q_proj.weight" },
+    { QR_W_ATTN_K, QR_SLICE_ALL, L "self_attn.k_proj.weight" },
+    { QR_W_ATTN_V, QR_SLICE_ALL, L "self_attn.v_proj.weight" },
+    { QR_W_ATTN_O, QR_SLICE_ALL, L "self_attn.o_proj.weight" },
+    { QR_W_ATTN_Q_BIAS, QR_SLICE_ALL, L "self_attn.q_proj.bias" },
+    { QR_W_ATTN_K_BIAS, QR_SLICE_ALL, L "self_attn.k_proj.bias" },
+    { QR_W_ATTN_V_BIAS, QR_SLICE_ALL, L "self_attn.v_proj.bias" },
+    { QR_W_ATTN_O_BIAS, QR_SLICE_ALL, L "self_attn.o_proj.bias" },
+    { QR_W_ATTN_Q_NORM, QR_SLICE_ALL, L "self_attn.q_norm.weight" },
+    { QR_W_ATTN_K_NORM, QR_SLICE_ALL, L "self_attn.k_norm.weight" },
+    { QR_W_FFN_NORM, QR_SLICE_ALL, L "post_attention_layernorm.weight" },
+    { QR_W_FFN_NORM_BIAS, QR_SLICE_ALL, L "post_attention_layernorm.bias" },
+    { QR_W_FFN_GATE, QR_SLICE_ALL, L "mlp.gate_proj.weight" },
+    { QR_W_FFN_UP, QR_SLICE_ALL, L "mlp.up_proj.weight" },
+    { QR_W_FFN_DOWN, QR_SLICE_ALL, L "mlp.down_proj.weight" },
+    { QR_W_FFN_GATE_BIAS, QR_SLICE_ALL, L "mlp.gate_proj.bias" },
+    { QR_W_FFN_UP_BIAS, QR_SLICE_ALL, L "mlp.up_proj.bias" },
+    { QR_W_FFN_DOWN_BIAS, QR_SLICE_ALL, L "mlp.down_proj.bias" },
+    { QR_W_ROUTER, QR_SLICE_ALL, L "mlp.gate.weight" },
+    { QR_W_ROUTER_CORRECTION, QR_SLICE_ALL, L "mlp.gate.e_score_correction_bias" },
+    { QR_W_EXPERT_GATE, QR_SLICE_ALL, L "mlp.experts.%u.gate_proj.weight" },
+    { QR_W_EXPERT_UP, QR_SLICE_ALL, L "mlp.experts.%u.up_proj.weight" },
+    { QR_W_EXPERT_DOWN, QR_SLICE_ALL, L "mlp.experts.%u.down_proj.weight" },
+    { QR_W_SHARED_ROUTER, QR_SLICE_ALL, L "mlp.shared_expert_gate.weight" },
+    { QR_W_SHARED_GATE, QR_SLICE_ALL, L "mlp.shared_expert.gate_proj.weight" },
+    { QR_W_SHARED_UP, QR_SLICE_ALL, L "mlp.shared_expert.up_proj.weight" },
+    { QR_W_SHARED_DOWN, QR_SLICE_ALL, L "mlp.shared_expert.down_proj.weight" },
+    { QR_W_SHARED_GATE, QR_SLICE_ALL, L "mlp.shared_experts.gate_proj.weight" },
+    { QR_W_SHARED_UP, QR_SLICE_ALL, L "mlp.shared_experts.up_proj.weight" },
+    { QR_W_SHARED_DOWN, QR_SLICE_ALL, L "mlp.shared_experts.down_proj.weight" },
+    { 0 },
+};
+#undef L
+
+#define L "blk.%u."
+const struct qr_name_rule qr_names_gguf[] = {
+    { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "token_embd.weight" },
+    { QR_W_OUTPUT, QR_SLICE_ALL, "output.weight" },
+    { QR_W_OUTPUT_BIAS, QR_SLICE_ALL, "output.bias" },
+    { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "output_norm.weight" },
+    { QR_W_OUTPUT_NORM_BIAS, QR_SLICE_ALL, "output_norm.bias" },
+    { QR_W_ATTN_NORM, QR_SLICE_ALL, L "attn_norm.weight" },
+    { QR_W_ATTN_NORM_BIAS, QR_SLICE_ALL, L "attn_norm.bias" },
+    { QR_W_ATTN_Q, QR_SLICE_ALL, L "attn_q.weight" },
+    { QR_W_ATTN_K, QR_SLICE_ALL, L "attn_k.weight" },
+    { QR_W_ATTN_V, QR_SLICE_ALL, L "attn_v.weight" },
+    { QR_W_ATTN_Q, QR_SLICE_Q, L "attn_qkv.weight" },
+    { QR_W_ATTN_K, QR_SLICE_K, L "attn_qkv.weight" },
+    { QR_W_ATTN_V, QR_SLICE_V, L "attn_qkv.weight" },
+    { QR_W_ATTN_O, QR_SLICE_ALL, L "attn_output.weight" },
+    { QR_W_ATTN_Q_BIAS, QR_SLICE_ALL, L "attn_q.bias" },
+    { QR_W_ATTN_K_BIAS, QR_SLICE_ALL, L "attn_k.bias" },
+    { QR_W_ATTN_V_BIAS, QR_SLICE_ALL, L "attn_v.bias" },
+    { QR_W_ATTN_Q_BIAS, QR_SLICE_Q, L "attn_qkv.bias" },
+    { QR_W_ATTN_K_BIAS, QR_SLICE_K, L "attn_qkv.bias" },
+    { QR_W_ATTN_V_BIAS, QR_SLICE_V, L "attn_qkv.bias" },
+    { QR_W_ATTN_O_BIAS, QR_SLICE_ALL, L "attn_output.bias" },
+    { QR_W_ATTN_Q_NORM, QR_SLICE_ALL, L "attn_q_norm.weight" },
+    { QR_W_ATTN_K_NORM, QR_SLICE_ALL, L "attn_k_norm.weight" },
+    { QR_W_ATTN_SINKS, QR_SLICE_ALL, L "attn_sinks.weight" },
+    { QR_W_ATTN_POST_NORM, QR_SLICE_ALL, L "post_attention_norm.weight" },
+    { QR_W_FFN_NORM, QR_SLICE_ALL, L "ffn_norm.weight" },
+    { QR_W_FFN_NORM_BIAS, QR_SLICE_ALL, L "ffn_norm.bias" },
+    { QR_W_FFN_GATE, QR_SLICE_ALL, L "ffn_gate.weight" },
+    { QR_W_FFN_UP, QR_SLICE_ALL, L "ffn_up.weight" },
+    { QR_W_FFN_DOWN, QR_SLICE_ALL, L "ffn_down.weight" },
+    { QR_W_FFN_GATE_BIAS, QR_SLICE_ALL, L "ffn_gate.bias" },
+    { QR_W_FFN_UP_BIAS, QR_SLICE_ALL, L "ffn_up.bias" },
+    { QR_W_FFN_DOWN_BIAS, QR_SLICE_ALL, L "ffn_down.bias" },
+    { QR_W_FFN_POST_NORM, QR_SLICE_ALL, L "post_ffw_norm.weight" },
+    { QR_W_POS_EMBD, QR_SLICE_ALL, "position_embd.weight" },
+    { QR_W_EMBD_NORM, QR_SLICE_ALL, "token_embd_norm.weight" },
+    { QR_W_EMBD_NORM_BIAS, QR_SLICE_ALL, "token_embd_norm.bias" },
+    { QR_W_ROUTER, QR_SLICE_ALL, L "ffn_gate_inp.weight" },
+    { QR_W_ROUTER_BIAS, QR_SLICE_ALL, L "ffn_gate_inp.bias" },
+    { QR_W_ROUTER_CORRECTION, QR_SLICE_ALL, L "exp_probs_b.bias" },
+    { QR_W_EXPERT_GATE, QR_SLICE_ALL, L "ffn_gate_exps.weight" },
+    { QR_W_EXPERT_UP, QR_SLICE_ALL, L "ffn_up_exps.weight" },
+    { QR_W_EXPERT_DOWN, QR_SLICE_ALL, L "ffn_down_exps.weight" },
+    { QR_W_EXPERT_GATE, QR_SLICE_ALL, L "ffn_gate.%u.weight" }, /* older files */
+    { QR_W_EXPERT_UP, QR_SLICE_ALL, L "ffn_up.%u.weight" },
+    { QR_W_EXPERT_DOWN, QR_SLICE_ALL, L "ffn_down.%u.weight" },
+    { QR_W_EXPERT_GATE_BIAS, QR_SLICE_ALL, L "ffn_gate_exps.bias" },
+    { QR_W_EXPERT_UP_BIAS, QR_SLICE_ALL, L "ffn_up_exps.bias" },
+    { QR_W_EXPERT_DOWN_BIAS, QR_SLICE_ALL, L "ffn_down_exps.bias" },
+    { QR_W_SHARED_ROUTER, QR_SLICE_ALL, L "ffn_gate_inp_shexp.weight" },
+    { QR_W_SHARED_GATE, QR_SLICE_ALL, L "ffn_gate_shexp.weight" },
+    { QR_W_SHARED_UP, QR_SLICE_ALL, L "ffn_up_shexp.weight" },
+    { QR_W_SHARED_DOWN, QR_SLICE_ALL, L "ffn_down_shexp.weight" },
+    { 0 },
+};
+#undef L
+
+void qr_rule_name(const struct qr_name_rule *rule, uint32_t layer, uint32_t expert,
+                  char name[QR_NAME_MAX])
+{
+    const uint32_t numbers[] = { layer, expert };
+    size_t n = 0, used = 0;
+    for (const char *p = rule->pattern; *p && n + 12 < QR_NAME_MAX; p++)
+        if (p[0] == '%' && p[1] == 'u' && used < 2) {
+            n += (size_t)snprintf(name + n, QR_NAME_MAX - n, "%u", numbers[used++]);
+            p++;
+        } else {
+            name[n++] = *p;
+        }
+    name[n] = 0;
+}
+
+const struct qr_name_rule *qr_arch_name(const struct qr_name_rule *own,
+                                        const struct qr_name_rule *common, enum qr_weight_role role,
+                                        uint32_t layer, unsigned nth, char name[QR_NAME_MAX])
+{
+    const struct qr_name_rule *lists[] = { own, common };
+    for (int l = 0; l < 2; l++)
+        for (const struct qr_name_rule *r = lists[l]; r && r->pattern; r++)
+            if (r->role == role && nth-- == 0) {
+                qr_rule_name(r, layer, 0, name);
+                return r;
+            }
+    return NULL;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* names.h - tensor names by weight role. */
+#ifndef QR_MODEL_ARCH_NAMES_H
+#define QR_MODEL_ARCH_NAMES_H
+#include "model/config/weight_role.h"
+#include <stdint.h>
+
+/* Which rows of the named tensor form the weight. */
+enum qr_slice {
+    QR_SLICE_ALL,
+    QR_SLICE_Q, /* of fused [q; k; v] */
+    QR_SLICE_K,
+    QR_SLICE_V,
+    QR_SLICE_HEAD_Q, /* of fused qkv, interleaved by KV head: [q heads of the KV head; k; v] each */
+    QR_SLICE_HEAD_K,
+    QR_SLICE_HEAD_V,
+    QR_SLICE_GATE, /* of fused [gate; up] */
+    QR_SLICE_UP,
+    QR_SLICE_GATE_EVEN, /* of fused gate and up in alternating rows */
+    QR_SLICE_UP_ODD,
+    QR_SLICE_LATENT_K, /* of fused kv_b, interleaved by head: [W_UK; W_UV] each */
+    QR_SLICE_LATENT_V,
+    QR_SLICE_TRANSPOSED = 0x100, /* flag: the matrix is stored as [in][out] */
+};
+
+/* Maps a role to a tensor name. In the pattern the first %u stands for the layer, the second for
+ * the expert. The pattern of a stack without a second %u names one tensor [experts][...]. A list
+ * may contain several rules for a role; they are tried in order. */
+struct qr_name_rule {
+    enum qr_weight_role role;
+    unsigned slice; /* enum qr_slice */
+    const char *pattern;
+};
+
+/* Names shared by most families: Hugging Face names of Llama, and GGUF names. Lists end with a NULL
+ * pattern. */
+extern const struct qr_name_rule qr_names_hf_llama[], qr_names_gguf[];
+
+enum { QR_NAME_MAX = 128 };
+
+/* Writes the tensor name of a rule for a layer and an expert. */
+void qr_rule_name(const struct qr_name_rule *rule, uint32_t layer, uint32_t expert,
+                  char name[QR_NAME_MAX]);
+
+/* Finds the nth rule (from 0) of a role, first in `own`, then in `common`; either may be NULL.
+ * Writes the tensor name (for a stack: of expert 0) and returns the rule, or NULL if there are no
+ * more. */
+const struct qr_name_rule *qr_arch_name(const struct qr_name_rule *own,
+                                        const struct qr_name_rule *common, enum qr_weight_role role,
+                                        uint32_t layer, unsigned nth, char name[QR_NAME_MAX]);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hf_keys.c - keys of config.json with the aliases and defaults of a family. */
+#include "model/config/hf_keys.h"
+#include "base/error.h"
+#include "model/arch/arch.h"
+#include <string.h>
+
+static const char what[] = "config.json";
+
+static bool find_default(const struct qr_hf_source *h, const char *key, double *v)
+{
+    for (const struct qr_hf_default *d = h->arch->hf_defaults; d && d->key; d++)
+        if (strcmp(d->key, key) == 0) {
+            *v = d->value;
+            return true;
+        }
+    return false;
+}
+
+/* Resolves the aliases of a key: the object that contains it and its name there. */
+static const json_t *find_key(const struct qr_hf_source *h, const char *key, const char **name)
+{
+    for (const struct qr_hf_alias *a = h->arch->hf_aliases; a && a->key; a++) {
+        const char *dot = strchr(a->name, '.');
+        const json_t *obj = h->root;
+        if (strcmp(a->key, key) != 0)
+            continue;
+        if (dot)
+            obj = json_object_getn(obj, a->name, (size_t)(dot - a->name));
+        *name = dot ? dot + 1 : a->name;
+        if (json_object_get(obj, *name))
+            return obj;
+    }
+    *name = key;
+    return h->root;
+}
+
+const json_t *qr_hf_json(const struct qr_hf_source *h, const char *key)
+{
+    const char *name;
+    const json_t *obj = find_key(h, key, &name);
+    return json_object_get(obj, name);
+}
+
+quire_status qr_hf_u32_opt(const struct qr_hf_source *h, const char *key, uint32_t *out, bool *has)
+{
+    enum qr_json_state state;
+    double v;
+    const char *name;
+    const json_t *obj = find_key(h, key, &name);
+    QR_TRY(qr_json_u32(obj, what, name, out, &state, h->err));
+    *has = state == QR_JSON_PRESENT;
+    if (state == QR_JSON_ABSENT && find_default(h, key, &v)) {
+        *out = (uint32_t)v;
+        *has = true;
+    }
+    return QUIRE_OK;
+}
+
+quire_status qr_hf_f64_opt(const struct qr_hf_source *h, const char *key, double *out, bool *has)
+{
+    enum qr_json_state state;
+    const char *name;
+    const json_t *obj = find_key(h, key, &name);
+    QR_TRY(qr_json_f64(obj, what, name, out, &state, h->err));
+    *has = state == QR_JSON_PRESENT || (state == QR_JSON_ABSENT && find_default(h, key, out));
+    return QUIRE_OK;
+}
+
+quire_status qr_hf_str(const struct qr_hf_source *h, const char *key, const char **out)
+{
+    enum qr_json_state state;
+    const char *name;
+    const json_t *obj = find_key(h, key, &name);
+    return qr_json_str(obj, what, name, out, &state, h->err);
+}
+
+quire_status qr_hf_missing(const struct qr_hf_source *h, const char *key)
+{
+    return qr_fail(h->err, QUIRE_E_FORMAT, "%s: %s is missing", what, key);
+}
+
+quire_status qr_hf_u32(const struct qr_hf_source *h, const char *key, uint32_t *out)
+{
+    bool has;
+    QR_TRY(qr_hf_u32_opt(h, key, out, &has));
+    return has ? QUIRE_OK : qr_hf_missing(h, key);
+}
+
+quire_status qr_hf_f64(const struct qr_hf_source *h, const char *key, double *out)
+{
+    bool has;
+    QR_TRY(qr_hf_f64_opt(h, key, out, &has));
+    return has ? QUIRE_OK : qr_hf_missing(h, key);
+}
+
+quire_status qr_hf_bool(const struct qr_hf_source *h, const char *key, bool dflt, bool *out)
+{
+    enum qr_json_state state;
+    double v;
+    const char *name;
+    const json_t *obj = find_key(h, key, &name);
+    *out = dflt;
+    QR_TRY(qr_json_bool(obj, what, name, out, &state, h->err));
+    if (state == QR_JSON_ABSENT && find_default(h, key, &v))
+        *out = v != 0;
+    return QUIRE_OK;
+}
+
+quire_status qr_hf_first_u32(const struct qr_hf_source *h, const char *const *keys, uint32_t *out,
+                             bool *has)
+{
+    for (*has = false; *keys && !*has; keys++)
+        QR_TRY(qr_hf_u32_opt(h, *keys, out, has));
+    return QUIRE_OK;
+}

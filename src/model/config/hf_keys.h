@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hf_keys.h - keys of config.json with the aliases and defaults of a family. */
+#ifndef QR_MODEL_CONFIG_HF_KEYS_H
+#define QR_MODEL_CONFIG_HF_KEYS_H
+#include "format/json.h"
+#include "model/config/types.h"
+
+/* Source and destination of one configuration that is being read. */
+struct qr_hf_source {
+    const json_t *root;  /* the object that describes the language model */
+    const json_t *outer; /* the whole file; differs from root in multimodal checkpoints */
+    const struct qr_arch *arch;
+    struct qr_model_config *cfg;
+    struct quire_error *err;
+};
+
+/* Getters for a key of root; a missing key takes the family's default. The plain forms fail with
+ * QUIRE_E_FORMAT if there is no default either or the value is null; the _opt forms report it in
+ * *has. */
+quire_status qr_hf_u32(const struct qr_hf_source *h, const char *key, uint32_t *out);
+quire_status qr_hf_f64(const struct qr_hf_source *h, const char *key, double *out);
+quire_status qr_hf_u32_opt(const struct qr_hf_source *h, const char *key, uint32_t *out, bool *has);
+quire_status qr_hf_f64_opt(const struct qr_hf_source *h, const char *key, double *out, bool *has);
+
+/* The first present one of several keys with the same meaning; keys ends with NULL. */
+quire_status qr_hf_first_u32(const struct qr_hf_source *h, const char *const *keys, uint32_t *out,
+                             bool *has);
+
+/* null: dflt. */
+quire_status qr_hf_bool(const struct qr_hf_source *h, const char *key, bool dflt, bool *out);
+
+/* Missing or null: *out is unchanged. */
+quire_status qr_hf_str(const struct qr_hf_source *h, const char *key, const char **out);
+
+/* The value of a key; NULL if it is missing. */
+const json_t *qr_hf_json(const struct qr_hf_source *h, const char *key);
+
+/* Fails with QUIRE_E_FORMAT and a message that the key is missing. */
+quire_status qr_hf_missing(const struct qr_hf_source *h, const char *key);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hf_pooling.h - pooling mode of sentence-transformers models. */
+#ifndef QR_MODEL_CONFIG_HF_POOLING_H
+#define QR_MODEL_CONFIG_HF_POOLING_H
+#include "model/config/types.h"
+#include <quire/status.h>
+#include <stddef.h>
+
+/* Sets cfg->pooling from the text of 1_Pooling/config.json. Unknown modes are ignored: a program
+ * can select the pooling itself. */
+quire_status qr_model_config_read_pooling(struct qr_model_config *cfg, const char *json,
+                                          size_t size, struct quire_error *err);
+
+#endif

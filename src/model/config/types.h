@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* types.h - the configuration of a transformer model, as data. */
+#ifndef QR_MODEL_CONFIG_TYPES_H
+#define QR_MODEL_CONFIG_TYPES_H
+#include "base/alloc.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The forward pass depends on this struct and the weights only. All values are resolved: no field
+ * means "use the default". Both styles of config.json yield the same struct. A GGUF file yields the
+ * same struct as its Hugging Face directory except for what the converter drops or changes in the
+ * weights (rope kind of permuted q/k rows, norm weights with 1 added). Values have passed
+ * qr_model_config_validate. */
+
+enum qr_model_kind {
+    QR_MODEL_DECODER,         /* causal language model */
+    QR_MODEL_ENCODER,         /* BERT and similar */
+    QR_MODEL_ENCODER_DECODER, /* T5, BART */
+};
+
+enum qr_norm_kind {
+    QR_NORM_RMS,         /* x / rms(x) * w */
+    QR_NORM_RMS_PLUS1,   /* x / rms(x) * (1 + w) */
+    QR_NORM_LAYER,       /* (x - mean) / sd * w [+ b] */
+    QR_NORM_LAYER_PLUS1, /* (x - mean) / sd * (1 + w) [+ b] */
+    QR_NORM_LAYER_PLAIN, /* (x - mean) / sd, without parameters */
+};
+
+/* n1, n2: norms of a sublayer's input (roles ATTN_NORM, FFN_NORM); p1, p2: norms of its output
+ * (ATTN_POST_NORM, FFN_POST_NORM). Every "+=" is scaled by residual_scale. In decoder layers of an
+ * encoder-decoder, which must be PRE_NORM or POST_NORM, cross attention is a sublayer of the same
+ * form between the two, with norms CROSS_NORM and CROSS_POST_NORM. */
+enum qr_block_kind {
+    QR_BLOCK_PRE_NORM,       /* x += attn(n1(x));      x += ffn(n2(x))       Llama, Qwen, GPT-2 */
+    QR_BLOCK_SANDWICH_NORM,  /* x += p1(attn(n1(x)));  x += p2(ffn(n2(x)))   Gemma 2, 3, GLM-4 */
+    QR_BLOCK_OUTPUT_NORM,    /* x += p1(attn(x));      x += p2(ffn(x))       OLMo 2 */
+    QR_BLOCK_POST_NORM,      /* x = p1(x + attn(x));   x = p2(x + ffn(x))    BERT, BART */
+    QR_BLOCK_PARALLEL,       /* h = n1(x);  x += attn(h) + ffn(h)            Phi, GPT-J, Cohere */
+    QR_BLOCK_PARALLEL_2NORM, /* x += attn(n1(x)) + ffn(n2(x))                NeoX, Falcon 40B */
+};
+
+enum qr_activation {
+    QR_ACT_SILU,
+    QR_ACT_GELU_TANH,
+    QR_ACT_GELU_ERF,
+    QR_ACT_GELU_QUICK, /* x * sigmoid(1.702 x) */
+    QR_ACT_RELU,
+    QR_ACT_RELU2,      /* relu(x)^2 */
+    QR_ACT_SWIGLU_OAI, /* gate * sigmoid(act_alpha * gate) * (up + 1), both clamped to act_limit */
+};
+
+enum qr_qk_norm {
+    QR_QK_NORM_NONE,
+    QR_QK_NORM_HEAD, /* the model's norm over head_dim, one weight vector for all heads */
+    QR_QK_NORM_FULL, /* over heads * head_dim */
+    QR_QK_NORM_L2,   /* x / rms(x) per head without weights, in layers with rope */
+};
+
+enum qr_rope_kind {
+    QR_ROPE_NONE,
+    QR_ROPE_NEOX,        /* rotates pairs (i, i + dim/2): Hugging Face files, most GGUF files */
+    QR_ROPE_INTERLEAVED, /* rotates pairs (2i, 2i + 1): GPT-J, Cohere, GGUF of arch llama */
+};
+
+enum qr_rope_scaling {
+    QR_ROPE_SCALING_NONE,
+    QR_ROPE_SCALING_LINEAR,       /* inv_freq / factor */
+    QR_ROPE_SCALING_LLAMA3,       /* low frequencies / factor, blended between the *_freq_factor */
+    QR_ROPE_SCALING_YARN,         /* NTK-by-parts */
+    QR_ROPE_SCALING_LONGROPE,     /* factor per frequency; two sets, by original_context */
+    QR_ROPE_SCALING_DYNAMIC,      /* dynamic NTK: theta grows with lengths over original_context */
+    QR_ROPE_SCALING_FREQ_FACTORS, /* inv_freq / factors_short[i] (GGUF rope_freqs.weight) */
+};
+
+/* One set of rotary parameters. The rotation applies to the first `dim` elements of a head. */
+struct qr_rope_config {
+    enum qr_rope_kind kind;
+    enum qr_rope_scaling scaling;
+    uint32_t dim;              /* even; < head_dim: partial rotary */
+    uint32_t original_context; /* LLAMA3, YARN, LONGROPE, DYNAMIC; else 0 */
+    double theta;
+    double factor;                            /* 1 if unused */
+    double low_freq_factor, high_freq_factor; /* LLAMA3 */
+    double beta_fast, beta_slow;              /* YARN */
+    bool truncate;       /* YARN: round the correction range to whole dimensions */
+    float cos_sin_scale; /* multiplies cos and sin; 1 unless the scaling rule sets it */
+    /* [dim / 2] each, owned by the config: LONGROPE both, FREQ_FACTORS the short ones, else NULL */
+    const float *factors_short, *factors_long;
+};
+
+enum { QR_ROPE_MAX_SETS = 2, QR_LAYER_NO_ROPE = 255, QR_MAX_EOS = 16 };
+
+/* Per-layer parameters. */
+struct qr_layer_config {
+    uint32_t n_heads, n_kv_heads;
+    uint32_t window;   /* sliding window: keys visible to a query, itself included; 0 = all */
+    uint32_t ffn_size; /* of a dense feed-forward; MoE layers: see qr_moe_config */
+    uint8_t rope;      /* index into rope[]; QR_LAYER_NO_ROPE: no rotary embedding */
+    bool chunked;      /* chunked attention: visible keys are those of the own chunk of `window` */
+    bool moe;
+    bool encoder;        /* encoder layer of an encoder-decoder */
+    bool skip_attn_norm; /* the norm before attention is omitted */
+};
+
+enum qr_moe_gating {
+    QR_GATING_SOFTMAX, /* softmax over all experts, then top-k */
+    QR_GATING_SIGMOID,
+    QR_GATING_SOFTMAX_TOPK, /* top-k of the router logits, then softmax over the selected */
+};
+
+struct qr_moe_config {
+    uint32_t n_experts, top_k, n_shared; /* n_experts == 0: a dense model */
+    uint32_t ffn_size;                   /* of one expert */
+    uint32_t shared_ffn_size;            /* of all shared experts together */
+    uint32_t n_groups, topk_groups;      /* group-limited routing; 1, 1 if unused */
+    enum qr_moe_gating gating;
+    bool renormalize;     /* divide the selected weights by their sum */
+    bool correction;      /* a per-expert score bias applies to the selection only */
+    bool group_top2;      /* group score: sum of its two best experts, else its best expert */
+    bool shared_gate;     /* the shared expert's output is multiplied by a sigmoid gate */
+    bool weight_on_input; /* an expert's weight multiplies its input instead of its output */
+    bool router_bias;
+    bool expert_bias;
+    float weights_scale; /* multiplies the selected weights, after renormalization */
+};
+
+/* Multi-head latent attention (quire/mla.h); kv_lora_rank == 0: unused. If used, head_dim is
+ * qk_nope_dim + qk_rope_dim, rope rotates the last qk_rope_dim elements of a head, and every layer
+ * has one KV head whose rows are kv_lora_rank + qk_rope_dim wide. */
+struct qr_mla_config {
+    uint32_t q_lora_rank; /* 0: q is projected directly */
+    uint32_t kv_lora_rank, qk_nope_dim, qk_rope_dim;
+    /* load the weights for expanded keys as well; set by the caller, not read from the file */
+    bool expand;
+};
+
+/* Which projections have a bias vector. */
+struct qr_bias_config {
+    bool q, k, v, o;
+    bool ffn_in; /* gate and up */
+    bool ffn_down;
+    bool norm;   /* LayerNorm bias */
+    bool output; /* LM head */
+};
+
+/* Sampling parameters recommended by the model's author; a value is valid if its has_ flag is
+ * set. */
+struct qr_sampling_defaults {
+    bool has_temperature, has_top_k, has_top_p, has_min_p, has_repetition_penalty;
+    bool greedy; /* do_sample is present and false */
+    float temperature, top_p, min_p, repetition_penalty;
+    uint32_t top_k;
+};
+
+struct qr_model_config {
+    char arch[32]; /* name of the family in src/model/arch, e.g. "llama" */
+    char name[96]; /* display name; may be empty */
+    enum qr_model_kind kind;
+    bool causal; /* of an encoder-decoder: the decoder */
+
+    /* sizes */
+    uint32_t n_layers, hidden_size, vocab_size, context_length;
+    uint32_t n_encoder_layers; /* of an encoder-decoder, whose n_layers counts decoder layers */
+    uint32_t head_dim, v_head_dim;
+    uint32_t max_heads, max_kv_heads, max_ffn_size; /* over all layers */
+
+    /* embedding and LM head */
+    float embedding_scale; /* multiplies token embeddings; 1 = none */
+    bool learned_positions;
+    uint32_t position_offset; /* row of the position table = position + this */
+    bool embedding_norm;
+    uint32_t n_token_types;
+    bool tied_embeddings; /* the LM head is the token embedding */
+    bool no_lm_head;      /* an encoder without LM head: it computes no logits */
+    uint8_t pooling;      /* enum quire_pooling, recommended by the author */
+    float logit_scale;    /* multiplies logits before final_softcap; 1 = none */
+    float final_softcap;  /* logit soft cap: cap * tanh(logit / cap); 0 = off */
+
+    /* block */
+    enum qr_norm_kind norm;
+    float norm_eps;
+    enum qr_block_kind block;
+    float residual_scale; /* 1 = none */
+    enum qr_activation activation;
+    bool ffn_gated;             /* act(gate(x)) * up(x); else act(up(x)) */
+    float act_alpha, act_limit; /* SWIGLU_OAI */
+    struct qr_bias_config bias;
+
+    /* attention */
+    float attention_scale;   /* multiplies q.k */
+    float attention_softcap; /* soft cap of attention scores; 0 = off */
+    float clip_qkv;          /* clamps q, k, v to [-c, c]; 0 = off */
+    float alibi_max_bias;    /* slopes from 2^(-max_bias/heads); 0 = no ALiBi */
+    float alibi_scale;       /* multiplies the slopes; 1 = none */
+    bool sinks;              /* attention sinks: one logit per head */
+    /* T5 relative position bias, one table for all layers of a stack; 0 = none */
+    uint32_t relative_buckets, relative_distance;
+    enum qr_qk_norm qk_norm;
+    bool qk_norm_after_rope;
+    /* attention temperature tuning of layers without rope:
+     * q *= log1p(floor((pos + 1) / temperature_floor)) * temperature_scale + 1 */
+    float temperature_floor, temperature_scale; /* 0 = off */
+    uint32_t n_rope;
+    struct qr_rope_config rope[QR_ROPE_MAX_SETS];
+    struct qr_mla_config mla;
+    struct qr_moe_config moe;
+    struct qr_layer_config *layers; /* [n_layers], then the encoder's [n_encoder_layers] */
+
+    /* tokens */
+    int32_t bos_id, pad_id;   /* -1: none */
+    int32_t decoder_start_id; /* first token of the decoder's sequence; -1: none */
+    uint32_t n_eos;
+    int32_t eos_ids[QR_MAX_EOS];
+    struct qr_sampling_defaults sampling;
+
+    struct qr_arena memory; /* owns layers and the rope factors */
+};
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* validate.c - semantic validation of a model configuration. */
+#include "model/config/validate.h"
+#include "base/error.h"
+#include "model/config/config.h"
+#include "model/config/limits.h"
+
+static quire_status in_range(const char *name, uint64_t v, uint64_t min, uint64_t max,
+                             struct quire_error *err)
+{
+    if (v >= min && v <= max)
+        return QUIRE_OK;
+    return qr_fail(err, QUIRE_E_FORMAT, "model config: %s is %llu, %llu to %llu allowed", name,
+                   (unsigned long long)v, (unsigned long long)min, (unsigned long long)max);
+}
+
+static quire_status f64_in_range(const char *name, double v, double min, double max,
+                                 struct quire_error *err)
+{
+    if (v >= min && v <= max) /* false for NaN */
+        return QUIRE_OK;
+    return qr_fail(err, QUIRE_E_FORMAT, "model config: %s is %g, %g to %g allowed", name, v, min,
+                   max);
+}
+
+static quire_status check_sizes(const struct qr_model_config *c, struct quire_error *err)
+{
+    QR_TRY(in_range("number of layers", c->n_layers, 1, QR_CONFIG_MAX_LAYERS, err));
+    QR_TRY(in_range("hidden size", c->hidden_size, 1, QR_CONFIG_MAX_HIDDEN, err));
+    QR_TRY(in_range("vocabulary size", c->vocab_size, 1, QR_CONFIG_MAX_VOCAB, err));
+    QR_TRY(in_range("context length", c->context_length, 1, QR_CONFIG_MAX_CONTEXT, err));
+    QR_TRY(in_range("head_dim", c->head_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err));
+    return in_range("v_head_dim", c->v_head_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err);
+}
+
+static quire_status check_layer(const struct qr_model_config *c, uint32_t i,
+                                struct quire_error *err)
+{
+    const struct qr_layer_config *l = &c->layers[i];
+    QR_TRY(in_range("number of attention heads", l->n_heads, 1, QR_CONFIG_MAX_HEADS, err));
+    QR_TRY(in_range("number of key-value heads", l->n_kv_heads, 1, QR_CONFIG_MAX_HEADS, err));
+    QR_TRY(in_range("feed-forward size", l->ffn_size, 1, QR_CONFIG_MAX_FFN, err));
+    QR_TRY(in_range("sliding window", l->window, 0, QR_CONFIG_MAX_CONTEXT, err));
+    if (l->n_heads % l->n_kv_heads != 0)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: layer %u has %u heads, not a multiple of its %u kv heads", i,
+                       l->n_heads, l->n_kv_heads);
+    if (l->rope != QR_LAYER_NO_ROPE && l->rope >= c->n_rope)
+        return qr_fail(err, QUIRE_E_INTERNAL, "layer %u names rope set %u of %u", i, l->rope,
+                       c->n_rope);
+    return QUIRE_OK;
+}
+
+static quire_status check_mla(const struct qr_model_config *c, struct quire_error *err)
+{
+    const struct qr_mla_config *m = &c->mla;
+    if (!m->kv_lora_rank)
+        return QUIRE_OK;
+    QR_TRY(in_range("q_lora_rank", m->q_lora_rank, 0, QR_CONFIG_MAX_HIDDEN, err));
+    QR_TRY(in_range("qk_nope_head_dim", m->qk_nope_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err));
+    QR_TRY(in_range("qk_rope_head_dim", m->qk_rope_dim, 2, QR_CONFIG_MAX_HEAD_DIM - 1, err));
+    QR_TRY(
+        in_range("kv_lora_rank", m->kv_lora_rank, 1, QR_CONFIG_MAX_HEAD_DIM - m->qk_rope_dim, err));
+    if (c->n_rope != 1 || c->rope[0].dim != m->qk_rope_dim)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: %u rotary dimensions, but qk_rope_head_dim is %u",
+                       c->n_rope ? c->rope[0].dim : 0, m->qk_rope_dim);
+    return QUIRE_OK;
+}
+
+static quire_status check_factors(const char *name, const float *f, uint32_t n,
+                                  struct quire_error *err)
+{
+    for (uint32_t i = 0; f && i < n; i++)
+        QR_TRY(f64_in_range(name, f[i], 1e-6, 1e9, err));
+    return QUIRE_OK;
+}
+
+static quire_status check_scaling(const struct qr_rope_config *r, struct quire_error *err)
+{
+    QR_TRY(f64_in_range("rope factor", r->factor, 1e-3, 1e6, err));
+    QR_TRY(f64_in_range("rope attention factor", (double)r->cos_sin_scale, 1e-3, 1e3, err));
+    QR_TRY(check_factors("rope short factor", r->factors_short, r->dim / 2, err));
+    QR_TRY(check_factors("rope long factor", r->factors_long, r->dim / 2, err));
+    const bool uses_original =
+        r->scaling == QR_ROPE_SCALING_LLAMA3 || r->scaling == QR_ROPE_SCALING_YARN ||
+        r->scaling == QR_ROPE_SCALING_LONGROPE || r->scaling == QR_ROPE_SCALING_DYNAMIC;
+    if (uses_original)
+        QR_TRY(in_range("original context length", r->original_context, 1, QR_CONFIG_MAX_CONTEXT,
+                        err));
+    if (r->scaling == QR_ROPE_SCALING_LLAMA3) {
+        QR_TRY(f64_in_range("low_freq_factor", r->low_freq_factor, 1e-3, 1e6, err));
+        QR_TRY(f64_in_range("high_freq_factor", r->high_freq_factor, 1e-3, 1e6, err));
+        if (r->low_freq_factor == r->high_freq_factor)
+            return qr_fail(err, QUIRE_E_FORMAT,
+                           "model config: low_freq_factor equals high_freq_factor");
+    }
+    if (r->scaling == QR_ROPE_SCALING_YARN) {
+        QR_TRY(f64_in_range("beta_fast", r->beta_fast, 1e-3, 1e6, err));
+        QR_TRY(f64_in_range("beta_slow", r->beta_slow, 1e-3, 1e6, err));
+        if (r->theta <= 1)
+            return qr_fail(err, QUIRE_E_FORMAT, "model config: YaRN with a rope base of %g",
+                           r->theta);
+    }
+    if (r->scaling == QR_ROPE_SCALING_DYNAMIC && r->dim <= 2)
+        return qr_fail(err, QUIRE_E_FORMAT, "model config: dynamic rope scaling with %u dimensions",
+                       r->dim);
+    return QUIRE_OK;
+}
+
+static quire_status check_rope(const struct qr_model_config *c, const struct qr_rope_config *r,
+                               struct quire_error *err)
+{
+    if (r->kind == QR_ROPE_NONE)
+        return QUIRE_OK;
+    QR_TRY(f64_in_range("rope base", r->theta, 1e-3, 1e12, err));
+    QR_TRY(in_range("rotary dimensions", r->dim, 2, c->head_dim, err));
+    if (r->dim % 2 != 0)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: %u rotary dimensions, an even number expected", r->dim);
+    return check_scaling(r, err);
+}
+
+static quire_status check_numbers(const struct qr_model_config *c, struct quire_error *err)
+{
+    QR_TRY(f64_in_range("norm epsilon", (double)c->norm_eps, 0, 1, err));
+    QR_TRY(f64_in_range("attention scale", (double)c->attention_scale, 1e-6, 1e6, err));
+    QR_TRY(f64_in_range("attention soft cap", (double)c->attention_softcap, 0, 1e6, err));
+    QR_TRY(f64_in_range("logit soft cap", (double)c->final_softcap, 0, 1e6, err));
+    QR_TRY(f64_in_range("logit scale", (double)c->logit_scale, -1e6, 1e6, err));
+    QR_TRY(f64_in_range("embedding scale", (double)c->embedding_scale, -1e6, 1e6, err));
+    QR_TRY(f64_in_range("residual scale", (double)c->residual_scale, -1e6, 1e6, err));
+    QR_TRY(f64_in_range("clip_qkv", (double)c->clip_qkv, 0, 1e6, err));
+    QR_TRY(f64_in_range("attention temperature floor", (double)c->temperature_floor, 0, 1e9, err));
+    QR_TRY(f64_in_range("attention temperature scale", (double)c->temperature_scale, 0, 1e6, err));
+    if (c->activation == QR_ACT_SWIGLU_OAI) {
+        QR_TRY(f64_in_range("activation alpha", (double)c->act_alpha, 1e-3, 1e3, err));
+        QR_TRY(f64_in_range("activation limit", (double)c->act_limit, 1e-3, 1e6, err));
+    }
+    return f64_in_range("maximum ALiBi bias", (double)c->alibi_max_bias, 0, 1e6, err);
+}
+
+static quire_status check_moe(const struct qr_model_config *c, struct quire_error *err)
+{
+    const struct qr_moe_config *m = &c->moe;
+    if (!qr_model_has_experts(c))
+        return QUIRE_OK;
+    QR_TRY(in_range("number of experts", m->n_experts, 1, QR_CONFIG_MAX_EXPERTS, err));
+    QR_TRY(in_range("number of experts used", m->top_k, 1, m->n_experts, err));
+    QR_TRY(in_range("expert feed-forward size", m->ffn_size, 1, QR_CONFIG_MAX_FFN, err));
+    QR_TRY(in_range("shared feed-forward size", m->shared_ffn_size, 0, QR_CONFIG_MAX_FFN, err));
+    QR_TRY(in_range("number of expert groups", m->n_groups, 1, m->n_experts, err));
+    QR_TRY(in_range("number of expert groups used", m->topk_groups, 1, m->n_groups, err));
+    if (m->n_experts % m->n_groups != 0)
+        return qr_fail(err, QUIRE_E_FORMAT, "model config: %u experts in %u groups", m->n_experts,
+                       m->n_groups);
+    if (m->n_experts / m->n_groups * (uint64_t)m->topk_groups < m->top_k)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: %u experts used, but %u of %u groups hold fewer", m->top_k,
+                       m->topk_groups, m->n_groups);
+    return f64_in_range("expert weights scale", (double)m->weights_scale, 1e-6, 1e6, err);
+}
+
+static quire_status check_encoder(const struct qr_model_config *c, struct quire_error *err)
+{
+    QR_TRY(in_range("number of token types", c->n_token_types, 0, QR_CONFIG_MAX_TOKEN_TYPES, err));
+    if (c->relative_buckets) { /* each bucket of the first half covers one distance */
+        QR_TRY(in_range("relative attention buckets", c->relative_buckets, 4, QR_CONFIG_MAX_BUCKETS,
+                        err));
+        QR_TRY(in_range("relative attention distance", c->relative_distance,
+                        c->relative_buckets / 2 + 1, QR_CONFIG_MAX_DISTANCE, err));
+    }
+    if (c->kind == QR_MODEL_ENCODER_DECODER && c->block != QR_BLOCK_PRE_NORM &&
+        c->block != QR_BLOCK_POST_NORM)
+        return qr_fail(err, QUIRE_E_INTERNAL, "block kind %d does not support cross attention",
+                       (int)c->block);
+    return QUIRE_OK;
+}
+
+static quire_status check_id(const struct qr_model_config *c, const char *name, int32_t id,
+                             struct quire_error *err)
+{
+    if (id < -1 || id >= (int64_t)c->vocab_size)
+        return qr_fail(err, QUIRE_E_FORMAT, "model config: %s %d is outside the vocabulary of %u",
+                       name, id, c->vocab_size);
+    return QUIRE_OK;
+}
+
+quire_status qr_model_config_validate(const struct qr_model_config *c, struct quire_error *err)
+{
+    QR_TRY(check_sizes(c, err));
+    QR_TRY(check_mla(c, err));
+    for (uint32_t i = 0; i < qr_model_total_layers(c); i++)
+        QR_TRY(check_layer(c, i, err));
+    for (uint32_t i = 0; i < c->n_rope; i++)
+        QR_TRY(check_rope(c, &c->rope[i], err));
+    QR_TRY(check_numbers(c, err));
+    QR_TRY(check_moe(c, err));
+    QR_TRY(check_encoder(c, err));
+    QR_TRY(check_id(c, "bos token id", c->bos_id, err));
+    QR_TRY(check_id(c, "decoder start token id", c->decoder_start_id, err));
+    for (uint32_t i = 0; i < c->n_eos; i++)
+        QR_TRY(check_id(c, "eos token id", c->eos_ids[i], err));
+    return QUIRE_OK;
+}
