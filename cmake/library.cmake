@@ -72,7 +72,7 @@ if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize") # clang resolves the sanitizer's symb
   target_link_options(quire_shared PRIVATE -Wl,--no-undefined)
 endif()
 set_target_properties(quire_shared PROPERTIES
-  VERSION ${QUIRE_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+  VERSION ${QUIRE_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
   LINK_DEPENDS ${QUIRE_EXPORTS})
 if(BUILD_SHARED_LIBS)
   add_library(quire ALIAS quire_shared)
