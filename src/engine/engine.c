@@ -328,6 +328,8 @@ void quire_engine_close(struct quire_engine *e)
     qr_free(e->allocator, e, 1, sizeof *e);
 }
 
+QR_DEFINE_ZERO_INIT(quire_engine_info)
+
 quire_status quire_engine_info(const struct quire_engine *engine, struct quire_engine_info *info)
 {
     if (!engine || !info)
