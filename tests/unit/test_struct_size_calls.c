@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_struct_size_calls.c - public functions with sized structs of older and newer headers. */
+#include "quire_cmocka.h"
+#include <quire/quire.h>
+
+enum { MAX_BYTES = 4096, TAIL = 40 };
+
+static const char model_path[] = QUIRE_SOURCE_DIR "/models/quire-tiny/quire-tiny.gguf";
+
+/* ---- Arguments of public functions */
+
+/* Calls a function with the sized struct at `s`; *result receives a figure of what it computed. */
+typedef quire_status (*call_fn)(const void *s, uint64_t *result, struct quire_error *err);
+
+static quire_status call_threads(const void *s, uint64_t *result, struct quire_error *err)
+{
+    struct quire_threads *threads;
+    const quire_status status = quire_threads_create(s, &threads, err);
+    if (status == QUIRE_OK)
+        *result = quire_threads_count(threads);
+    quire_threads_destroy(threads);
+    return status;
+}
+
+static const struct quire_kv_group_config kv_group = {
+    .n_layers = 1, .n_kv_heads = 1, .head_size = 8, .n_blocks = 3
+};
+
+static quire_status call_kv_create(const void *s, uint64_t *result, struct quire_error *err)
+{
+    struct quire_kv_cache *kv;
+    const quire_status status = quire_kv_create(s, &kv, err);
+    if (status == QUIRE_OK)
+        *result = quire_kv_block_size(kv) * quire_kv_free_block_count(kv, 0);
+    quire_kv_destroy(kv);
+    return status;
+}
+
+static struct quire_kv_params kv_params(void)
+{
+    struct quire_kv_params p;
+    quire_kv_params_init(&p, sizeof p);
+    p.block_size = 16;
+    p.groups = &kv_group;
+    p.n_groups = 1;
+    return p;
+}
+
+/* The figure is the sum of the row that the pool holds afterwards. */
+static quire_status call_kv_write(const void *s, uint64_t *result, struct quire_error *err)
+{
+    const struct quire_kv_params params = kv_params();
+    struct quire_kv_cache *kv;
+    assert_status(QUIRE_OK, quire_kv_create(&params, &kv, NULL));
+    int32_t block;
+    assert_status(QUIRE_OK, quire_kv_alloc(kv, 0, -1, 1, &block, NULL));
+    const quire_status status = quire_kv_write(kv, s, NULL, err);
+    if (status == QUIRE_OK) {
+        const int64_t slot = 2;
+        float row[8];
+        const struct quire_kv_read_args read = {
+            .struct_size = sizeof read, .v = row, .slots = &slot, .n_tokens = 1
+        };
+        assert_status(QUIRE_OK, quire_kv_read(kv, &read, NULL));
+        *result = 0;
+        for (int i = 0; i < 8; i++)
+            *result += (uint64_t)row[i];
+    }
+    quire_kv_destroy(kv);
+    return status;
+}
+
+static quire_status call_tokenizer(const void *s, uint64_t *result, struct quire_error *err)
+{
+    struct quire_tokenizer *tok;
+    const quire_status status = quire_tokenizer_open(model_path, s, &tok, err);
+    if (status == QUIRE_OK)
+        *result = quire_tokenizer_vocab_size(tok);
+    quire_tokenizer_close(tok);
+    return status;
+}
+
+static quire_status call_template(const void *s, uint64_t *result, struct quire_error *err)
+{
+    struct quire_chat_template *tmpl;
+    const quire_status status =
+        quire_chat_template_create("{{ 1 }}{{ 2 }}", QUIRE_NUL_TERMINATED, s, &tmpl, err);
+    if (status == QUIRE_OK) {
+        struct quire_chat_render_args args;
+        quire_chat_render_args_init(&args, sizeof args);
+        struct quire_chat_prompt *prompt;
+        assert_status(QUIRE_OK, quire_chat_template_render(tmpl, &args, &prompt, NULL));
+        *result = strtoull(quire_chat_prompt_text(prompt, NULL), NULL, 10);
+        quire_chat_prompt_destroy(prompt);
+    }
+    quire_chat_template_destroy(tmpl);
+    return status;
+}
+
+static quire_status call_render(const void *s, uint64_t *result, struct quire_error *err)
+{
+    struct quire_chat_template *tmpl;
+    assert_status(QUIRE_OK, quire_chat_template_create("{{ bos_token }}", QUIRE_NUL_TERMINATED,
+                                                       NULL, &tmpl, NULL));
+    struct quire_chat_prompt *prompt;
+    const quire_status status = quire_chat_template_render(tmpl, s, &prompt, err);
+    if (status == QUIRE_OK)
+        *result = strtoull(quire_chat_prompt_text(prompt, NULL), NULL, 10);
+    quire_chat_prompt_destroy(prompt);
+    quire_chat_template_destroy(tmpl);
+    return status;
+}
+
+static quire_status call_engine(const void *s, uint64_t *result, struct quire_error *err)
+{
+    struct quire_engine *engine;
+    const quire_status status = quire_engine_open(s, &engine, err);
+    if (status == QUIRE_OK) {
+        struct quire_engine_info info;
+        quire_engine_info_init(&info, sizeof info);
+        assert_status(QUIRE_OK, quire_engine_info(engine, &info));
+        *result = info.context_length;
+    }
+    quire_engine_close(engine);
+    return status;
+}
+
+static const float logits[4] = { 0, 1, 3, 2 };
+
+static quire_status sample(const void *params, const void *args, uint64_t *result,
+                           struct quire_error *err)
+{
+    struct quire_sampler *sampler;
+    assert_status(QUIRE_OK, quire_sampler_create(4, NULL, &sampler, NULL));
+    int32_t token;
+    const quire_status status = quire_sampler_sample(sampler, params, args, &token, err);
+    *result = (uint64_t)token;
+    quire_sampler_destroy(sampler);
+    return status;
+}
+
+static quire_status call_sample_params(const void *s, uint64_t *result, struct quire_error *err)
+{
+    struct quire_sample_args args;
+    quire_sample_args_init(&args, sizeof args);
+    args.logits = logits;
+    return sample(s, &args, result, err);
+}
+
+static quire_status call_sample_args(const void *s, uint64_t *result, struct quire_error *err)
+{
+    struct quire_sampling_params params;
+    quire_sampling_params_init(&params, sizeof params);
+    params.temperature = 0;
+    return sample(&params, s, result, err);
+}
+
+/* Checks `call` with a valid struct of `size` bytes, which is also that of its first version.
+ *   expected  the figure of a correct call
+ *   null      status of a call with NULL */
+static void check_call(const char *name, call_fn call, const void *valid, size_t size,
+                       uint64_t expected, quire_status null)
+{
+    print_message("%s\n", name);
+    unsigned char *s = calloc(1, size + TAIL);
+    assert_non_null(s);
+    memcpy(s, valid, size);
+    struct quire_error err = QUIRE_ERROR_INIT;
+    uint64_t result = 0;
+    const uint32_t exact = (uint32_t)size, larger = exact + TAIL;
+    assert_memory_equal(s, &exact, sizeof exact);
+    assert_status(QUIRE_OK, call(s, &result, &err));
+    assert_int_equal(result, expected);
+    result = 0;
+    memcpy(s, &larger, sizeof larger);
+    assert_status(QUIRE_OK, call(s, &result, &err));
+    assert_int_equal(result, expected);
+
+    static const size_t places[] = { 0, 1, TAIL / 2, TAIL - 1 };
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        char text[40];
+        snprintf(text, sizeof text, "byte %zu is not 0", size + places[i]);
+        s[size + places[i]] = 1;
+        assert_status(QUIRE_E_MISUSE, call(s, &result, &err));
+        assert_non_null(strstr(err.msg, "struct_size"));
+        assert_non_null(strstr(err.msg, text));
+        s[size + places[i]] = 0;
+    }
+    const uint32_t refused[] = { 0, 4, exact - 1, MAX_BYTES + 1, UINT32_MAX };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        memcpy(s, &refused[i], sizeof refused[i]);
+        assert_status(QUIRE_E_MISUSE, call(s, &result, &err));
+        assert_non_null(strstr(err.msg, "struct_size"));
+    }
+    assert_status(null, call(NULL, &result, &err));
+    free(s);
+}
+
+#define CHECK_CALL(call, s, expected, null) check_call(#call, call, &(s), sizeof(s), expected, null)
+
+static void arguments_of_base_and_kv(void **state)
+{
+    (void)state;
+    struct quire_threads_params threads;
+    quire_threads_params_init(&threads, sizeof threads);
+    threads.backend = QUIRE_THREADS_PTHREAD;
+    threads.n_threads = 3;
+    CHECK_CALL(call_threads, threads, 3, QUIRE_OK);
+
+    const struct quire_kv_params params = kv_params();
+    CHECK_CALL(call_kv_create, params, 16 * 3, QUIRE_E_INVALID_ARG);
+
+    static const float row[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+    static const int64_t slot = 2;
+    struct quire_kv_write_args write;
+    quire_kv_write_args_init(&write, sizeof write);
+    write.dtype = QUIRE_KV_F32;
+    write.k = write.v = row;
+    write.slot_mapping = &slot;
+    write.n_tokens = 1;
+    CHECK_CALL(call_kv_write, write, 36, QUIRE_E_INVALID_ARG);
+}
+
+static void arguments_of_text(void **state)
+{
+    (void)state;
+    struct quire_tokenizer_params tokenizer;
+    quire_tokenizer_params_init(&tokenizer, sizeof tokenizer);
+    uint64_t n_tokens = 0;
+    assert_status(QUIRE_OK, call_tokenizer(NULL, &n_tokens, NULL));
+    assert_true(n_tokens > 256);
+    CHECK_CALL(call_tokenizer, tokenizer, n_tokens, QUIRE_OK);
+
+    struct quire_chat_template_params tmpl;
+    quire_chat_template_params_init(&tmpl, sizeof tmpl);
+    CHECK_CALL(call_template, tmpl, 12, QUIRE_OK);
+
+    struct quire_chat_render_args render;
+    quire_chat_render_args_init(&render, sizeof render);
+    render.bos_token = "34";
+    CHECK_CALL(call_render, render, 34, QUIRE_E_INVALID_ARG);
+}
+
+static void arguments_of_engine(void **state)
+{
+    (void)state;
+    struct quire_engine_params engine;
+    quire_engine_params_init(&engine, sizeof engine);
+    engine.model_path = model_path;
+    engine.context_length = 96;
+    engine.n_threads = 1;
+    engine.flags = QUIRE_ENGINE_DRY_RUN;
+    CHECK_CALL(call_engine, engine, 96, QUIRE_E_INVALID_ARG);
+
+    struct quire_sampling_params params;
+    quire_sampling_params_init(&params, sizeof params);
+    params.temperature = 0;
+    CHECK_CALL(call_sample_params, params, 2, QUIRE_E_INVALID_ARG);
+    struct quire_sample_args args;
+    quire_sample_args_init(&args, sizeof args);
+    args.logits = logits;
+    CHECK_CALL(call_sample_args, args, 2, QUIRE_E_INVALID_ARG);
+}
+
+/* ---- Structs that the library fills */
+
+typedef quire_status (*fill_fn)(void *s);
+
+static struct quire_engine *engine; /* of the functions below */
+
+static quire_status fill_kv_memory(void *s)
+{
+    const struct quire_kv_params params = kv_params();
+    return quire_kv_bytes(&params, s, NULL);
+}
+
+static quire_status fill_engine_info(void *s) { return quire_engine_info(engine, s); }
+static quire_status fill_sampling(void *s) { return quire_engine_default_sampling(engine, s); }
+static quire_status fill_event(void *s) { return quire_engine_poll(engine, s, NULL); }
+
+static void check_filled(const char *name, fill_fn fill, size_t size)
+{
+    print_message("%s\n", name);
+    unsigned char *exact = malloc(size), *s = malloc(size + TAIL + 8);
+    assert_true(exact && s);
+    const uint32_t known = (uint32_t)size, larger = known + TAIL, smaller = known - 1;
+    memset(exact, 0, size);
+    memcpy(exact, &known, sizeof known);
+    assert_status(QUIRE_OK, fill(exact));
+    assert_memory_equal(exact, &known, sizeof known);
+    memset(s, 0xaa, size + TAIL + 8);
+    memcpy(s, &larger, sizeof larger);
+    assert_status(QUIRE_OK, fill(s));
+    assert_memory_equal(s, &larger, sizeof larger);
+    for (size_t i = size; i < size + TAIL; i++)
+        assert_int_equal(s[i], 0);
+    for (size_t i = size + TAIL; i < size + TAIL + 8; i++)
+        assert_int_equal(s[i], 0xaa);
+    memcpy(s, &smaller, sizeof smaller);
+    assert_status(QUIRE_E_MISUSE, fill(s));
+    memset(s, 0, sizeof smaller);
+    assert_status(QUIRE_E_MISUSE, fill(s));
+    free(s);
+    free(exact);
+}
+
+static void filled_structs(void **state)
+{
+    (void)state;
+    struct quire_engine_params params;
+    quire_engine_params_init(&params, sizeof params);
+    params.model_path = model_path;
+    params.context_length = 96;
+    params.n_threads = 1;
+    params.flags = QUIRE_ENGINE_DRY_RUN;
+    assert_status(QUIRE_OK, quire_engine_open(&params, &engine, NULL));
+    check_filled("quire_kv_bytes", fill_kv_memory, sizeof(struct quire_kv_memory));
+    check_filled("quire_engine_info", fill_engine_info, sizeof(struct quire_engine_info));
+    check_filled("quire_engine_default_sampling", fill_sampling,
+                 sizeof(struct quire_sampling_params));
+    check_filled("quire_engine_poll", fill_event, sizeof(struct quire_event));
+    quire_engine_close(engine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arguments_of_base_and_kv),
+        cmocka_unit_test(arguments_of_text),
+        cmocka_unit_test(arguments_of_engine),
+        cmocka_unit_test(filled_structs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
