@@ -95,8 +95,10 @@ self_test() {
     # frozen are the headers of include/, current an edited copy
     mutate kv_cache.h 's/(struct quire_kv_params \{\n.*\n)/$1    uint64_t inserted;\n/'
     must_fail "a member inserted in the middle" check_layout "$current" "$changed"
-    mutate threads.h 's/(struct quire_threads_params \{.*?)(\n\};)/$1\n    uint32_t added;$2/s'
+    mutate threads.h 's/(struct quire_threads_params \{.*?)(\n\};)/$1\n    uint64_t added;$2/s'
     must_pass "a member added at the end of a sized struct" check_layout "$current" "$changed"
+    mutate threads.h 's/(struct quire_threads_params \{.*?)(\n\};)/$1\n    uint32_t added;$2/s'
+    must_fail "padding behind an added member" check_layout "$current" "$changed"
     mutate mla.h 's/(struct quire_mla_args \{\n    uint32_t struct_size;\n)/$1    uint32_t added;\n/'
     must_fail "a member in the padding of a sized struct" check_layout "$current" "$changed"
     mutate kv_cache.h 's/(struct quire_kv_prefix_group \{.*?)(\n\};)/$1\n    uint32_t added;$2/s'

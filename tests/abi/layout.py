@@ -184,6 +184,10 @@ def compare(old_path, new_path):
             # padding of the old struct is not initialized by its users
             if kind == "fixed" or new_members[name][member][0] < size:
                 wrong.append(f"{name}.{member} is new and lies within the {size} bytes of the old struct")
+        # an older library refuses a byte it does not know unless it is 0, and padding may hold anything
+        known = sum(n for offset, n in new_members[name].values() if offset >= size)
+        if known != new_size - size and new_size > size:
+            wrong.append(f"struct {name}: padding behind byte {size}; add reserved members")
     for (kind, name), value in old_values.items():
         new = new_values.get((kind, name))
         # QUIRE_N_x is the number of enumerators of an append-only enum

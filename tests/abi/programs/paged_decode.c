@@ -77,8 +77,11 @@ static void write_rows(struct quire_kv_cache *kv, int s, const int32_t *table)
 int main(void)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
-    struct quire_kv_group_config group = { .n_layers = 1, .n_kv_heads = KV_HEADS, .head_size = D,
-                                           .k_dtype = QUIRE_KV_F32, .v_dtype = QUIRE_KV_F32,
+    struct quire_kv_group_config group = { .n_layers = 1,
+                                           .n_kv_heads = KV_HEADS,
+                                           .head_size = D,
+                                           .k_dtype = QUIRE_KV_F32,
+                                           .v_dtype = QUIRE_KV_F32,
                                            .n_blocks = 4 };
     struct quire_kv_params kv_params;
     quire_kv_params_init(&kv_params, sizeof kv_params);

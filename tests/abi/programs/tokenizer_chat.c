@@ -17,8 +17,7 @@ static const char tokenizer_json[] =
     "\"decoder\":{\"type\":\"ByteLevel\"},"
     "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"<\":2,\"|\":3,\"e\":4,\"n\":5,"
     "\"d\":6,\">\":7,\"ab\":8},\"merges\":[[\"a\",\"b\"]]}}";
-static const char template_source[] =
-    "{% for m in messages %}{{ m.content }}<|end|>{% endfor %}";
+static const char template_source[] = "{% for m in messages %}{{ m.content }}<|end|>{% endfor %}";
 
 static void check(quire_status s, const struct quire_error *err)
 {
