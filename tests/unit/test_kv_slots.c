@@ -91,7 +91,7 @@ static void bad_maps(void **state)
     int64_t slots[64];
     memset(slots, 0x5a, sizeof slots);
     struct quire_kv_slot_args m = good;
-    assert_fails(QUIRE_E_INVALID_ARG, "map", quire_kv_map_slots(NULL, slots, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "args", quire_kv_map_slots(NULL, slots, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "slots", quire_kv_map_slots(&m, NULL, &err));
     m.struct_size = 0;
     assert_fails(QUIRE_E_MISUSE, "struct_size", quire_kv_map_slots(&m, slots, &err));
