@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batch.c - views of a batch. */
+/* batch.c - derives a batch without padding from a padded one. */
 #include "base/error.h"
 #include <quire/attention.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dense.c - limits, memory and life of the object behind attention over contiguous keys and
+/* dense.c - creation and destruction of the object for attention over contiguous keys and
  * values. */
 #include "attention/dense.h"
 #include "attention/config.h"
@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "kv/pool.h"
 
-/* What an object of some limits consists of. The parts point to each other. */
+/* Configurations of the object's parts, which point to each other. */
 struct design {
     struct quire_dense object; /* without memory */
     struct quire_kv_group_config kv_group;
@@ -17,7 +17,7 @@ struct design {
     struct quire_plan_params plan; /* without its cache */
 };
 
-/* ---- checks: those that the pool and the plan would not make under these names */
+/* ---- validation: what the pool and the plan would report under other parameter names */
 
 static quire_status check_number(const char *name, uint32_t value, uint32_t max,
                                  struct quire_error *err)
@@ -67,7 +67,7 @@ static quire_status check_params(const struct quire_dense_params *p, struct quir
 static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-/* Lays the object's arrays out after it, from `base` on. */
+/* Lays out the object and its arrays at `base`. False on overflow. */
 static bool lay_out(struct quire_dense *d, uint32_t n_blocks, unsigned char *base)
 {
     const uint32_t keys = smaller(d->max_seq_len, d->max_kv_tokens);
@@ -87,8 +87,8 @@ static bool lay_out(struct quire_dense *d, uint32_t n_blocks, unsigned char *bas
     return !c.overflow;
 }
 
-static quire_status draw(const struct quire_dense_params *p, struct design *d,
-                         struct quire_error *err)
+static quire_status init_design(const struct quire_dense_params *p, struct design *d,
+                                struct quire_error *err)
 {
     QR_TRY(check_params(p, err));
     const uint32_t n_blocks = p->max_kv_tokens / QR_DENSE_BLOCK + p->max_seqs;
@@ -142,14 +142,14 @@ quire_status quire_dense_bytes(const struct quire_dense_params *params, uint64_t
     struct quire_kv_memory kv_memory = { .struct_size = sizeof kv_memory };
     struct qr_kv_sizes sizes = { 0 };
     uint64_t plan_bytes, total;
-    /* what the plan asks of a cache: its shape */
+    /* the plan reads only the shape of a cache */
     union {
         struct quire_kv_cache cache;
         unsigned char room[sizeof(struct quire_kv_cache) + sizeof(struct qr_kv_group)];
     } kv = { .cache = { .n_groups = 1, .block_size = QR_DENSE_BLOCK } };
     if (!bytes)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "bytes is NULL");
-    QR_TRY(draw(params, &d, err));
+    QR_TRY(init_design(params, &d, err));
     QR_TRY(quire_kv_bytes(&d.kv, &kv_memory, err));
     QR_TRY(qr_kv_group_size(&d.kv, 0, &sizes, &kv.cache.groups[0], err));
     d.plan.kv = &kv.cache;
@@ -161,7 +161,7 @@ quire_status quire_dense_bytes(const struct quire_dense_params *params, uint64_t
     return QUIRE_OK;
 }
 
-/* ---- life */
+/* ---- creation and destruction */
 
 quire_status quire_dense_create(const struct quire_dense_params *params, struct quire_dense **out,
                                 struct quire_error *err)
@@ -170,7 +170,7 @@ quire_status quire_dense_create(const struct quire_dense_params *params, struct 
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
-    QR_TRY(draw(params, &d, err));
+    QR_TRY(init_design(params, &d, err));
     struct quire_dense *dense = qr_alloc_aligned(params->allocator, d.object.bytes, QR_CARVE_ALIGN);
     if (!dense)
         return qr_fail(err, QUIRE_E_NOMEM, "%zu bytes for dense attention", d.object.bytes);

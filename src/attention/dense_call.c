@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dense_call.c - attention over contiguous keys and values: checks, packing, and the paged call. */
+/* dense_call.c - attention over contiguous keys and values: validates, copies them to the private
+ * pool, runs paged attention. */
+#include "attention/config.h"
 #include "attention/dense.h"
-#include "attention/item.h"
+#include "attention/forward.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/threads.h"
@@ -32,9 +34,9 @@ static quire_status check_batch(const struct quire_dense *d, const struct quire_
     return QUIRE_OK;
 }
 
-/* Finds the rows of sequence i. */
-static quire_status rows_of(const struct quire_dense *d, const struct quire_dense_batch *b,
-                            uint32_t i, struct qr_dense_seq *s, struct quire_error *err)
+/* Sets the rows of sequence i. */
+static quire_status find_rows(const struct quire_dense *d, const struct quire_dense_batch *b,
+                              uint32_t i, struct qr_dense_seq *s, struct quire_error *err)
 {
     const int32_t row = b->kv_start_loc[i];
     const int64_t len = b->kv_lens ? b->kv_lens[i] : (int64_t)b->kv_start_loc[i + 1] - row;
@@ -75,7 +77,7 @@ static quire_status check_queries(const struct quire_dense *d, const struct quir
     return QUIRE_OK;
 }
 
-/* Checks lengths and writes them to d->staged, seq_lens and kv_lens. */
+/* Validates lengths and writes them to d->staged, d->seq_lens and d->kv_lens. */
 static quire_status stage(struct quire_dense *d, const struct quire_dense_batch *b,
                           struct quire_error *err)
 {
@@ -84,7 +86,7 @@ static quire_status stage(struct quire_dense *d, const struct quire_dense_batch 
     QR_TRY(check_batch(d, b, err));
     for (uint32_t i = 0; i < b->num_seqs; i++) {
         struct qr_dense_seq *s = &d->staged[i];
-        QR_TRY(rows_of(d, b, i, s, err));
+        QR_TRY(find_rows(d, b, i, s, err));
         QR_TRY(check_queries(d, b, i, s->len, err));
         if ((keys += s->len) > d->max_kv_tokens)
             return qr_fail(err, QUIRE_E_LIMIT,
@@ -100,20 +102,20 @@ static quire_status stage(struct quire_dense *d, const struct quire_dense_batch 
     return QUIRE_OK;
 }
 
-/* Builds the plan of the staged lengths, and holds the batch from then on. */
+/* Builds the plan of the staged lengths and makes them the current batch. */
 static quire_status commit(struct quire_dense *d, const struct quire_dense_batch *b,
                            struct quire_error *err)
 {
-    uint32_t most = 1;
+    uint32_t max_blocks = 1;
     for (uint32_t i = 0; i < b->num_seqs; i++) {
         const uint32_t n = qr_dense_blocks(d->staged[i].len);
-        most = n > most ? n : most;
+        max_blocks = n > max_blocks ? n : max_blocks;
     }
     for (uint32_t i = 0; i < b->num_seqs; i++)
         for (uint32_t j = 0; j < qr_dense_blocks(d->staged[i].len); j++)
-            d->table[(size_t)i * most + j] = (int32_t)(d->staged[i].block + j);
+            d->table[(size_t)i * max_blocks + j] = (int32_t)(d->staged[i].block + j);
     const struct quire_attention_batch_group group = { .block_table = d->table,
-                                                       .max_blocks = most };
+                                                       .max_blocks = max_blocks };
     const struct quire_attention_batch batch = { .struct_size = sizeof batch,
                                                  .num_seqs = b->num_seqs,
                                                  .query_start_loc = b->query_start_loc,
@@ -137,10 +139,9 @@ static quire_status commit(struct quire_dense *d, const struct quire_dense_batch
 
 /* ---- rows */
 
-/* The batch's rows as those of one write per sequence; slot_mapping, k and v are still those of
- * row 0. */
-static struct quire_kv_write_args write_of(const struct quire_dense *d,
-                                           const struct quire_dense_batch *b)
+/* Arguments of the KV write, common to all sequences; slot_mapping, k and v point to row 0. */
+static struct quire_kv_write_args write_args(const struct quire_dense *d,
+                                             const struct quire_dense_batch *b)
 {
     const struct quire_attention_config *c = &d->config;
     struct quire_kv_write_args w = { .struct_size = sizeof w,
@@ -159,14 +160,14 @@ static struct quire_kv_write_args write_of(const struct quire_dense *d,
     return w;
 }
 
-/* Checks k or v of a batch whose longest sequence has t->tokens rows and whose last row is
+/* Validates k or v of a batch whose longest sequence has t->tokens rows and whose last row is
  * end_row - 1. */
 static quire_status check_rows(const struct qr_tensor *t, size_t end_row, struct qr_extent *out,
                                struct quire_error *err)
 {
     size_t skip;
     QR_TRY(qr_tensor_check(t, out, err));
-    /* rows of other sequences may lie between this one's, so only the last address moves */
+    /* sequences may interleave, so only the end of the address range moves */
     if (!qr_mul3_size(end_row - t->tokens, t->token_stride, t->elem_bytes, &skip) ||
         skip > PTRDIFF_MAX || out->end > UINTPTR_MAX - skip)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s: %zu rows of stride %zu overflow", t->name,
@@ -180,7 +181,7 @@ static quire_status check_kv(const struct quire_dense *d, const struct qr_dense_
                              struct qr_extent *k, struct qr_extent *v, struct quire_error *err)
 {
     const struct quire_attention_config *c = &d->config;
-    const struct quire_kv_write_args w = write_of(d, b);
+    const struct quire_kv_write_args w = write_args(d, b);
     size_t end_row = 0, longest = 0;
     *k = *v = (struct qr_extent){ 0, 0 };
     for (uint32_t i = 0; i < num_seqs; i++) {
@@ -205,7 +206,7 @@ static quire_status check_kv(const struct quire_dense *d, const struct qr_dense_
     return check_rows(&v_rows, end_row, v, err);
 }
 
-/* The checks of rows and arguments, for lengths that have been checked. */
+/* Validates rows and arguments. Lengths must have been validated. */
 static quire_status check_call(const struct quire_dense *d, const struct qr_dense_seq *seqs,
                                uint32_t num_seqs, uint32_t num_tokens,
                                const struct quire_dense_batch *b,
@@ -214,7 +215,7 @@ static quire_status check_call(const struct quire_dense *d, const struct qr_dens
     struct qr_attention_extents e;
     struct qr_extent k, v;
     QR_TRY(check_kv(d, seqs, num_seqs, b, &k, &v, err));
-    QR_TRY(qr_attention_check(d->plan, num_tokens, args, &e, err));
+    QR_TRY(qr_attention_check_args(d->plan, num_tokens, args, &e, err));
     const bool out = qr_extent_overlap(e.out, k) || qr_extent_overlap(e.out, v);
     if (!out && !qr_extent_overlap(e.lse, k) && !qr_extent_overlap(e.lse, v))
         return QUIRE_OK;
@@ -222,13 +223,13 @@ static quire_status check_call(const struct quire_dense *d, const struct qr_dens
                    qr_extent_overlap(out ? e.out : e.lse, k) ? "k" : "v");
 }
 
-/* This member's share of storing the rows of all sequences in their blocks. */
+/* Writes this member's share of all rows to the pool. */
 static void pack_part(struct quire_dense *d, const struct quire_dense_batch *b,
                       const struct quire_team *team)
 {
-    const struct quire_kv_write_args rows = write_of(d, b);
+    const struct quire_kv_write_args rows = write_args(d, b);
     const size_t bytes = qr_kv_dtype(b->dtype)->bytes;
-    struct quire_team turn = *team;
+    struct quire_team rotated = *team;
     for (uint32_t i = 0; i < d->num_seqs; i++) {
         const struct qr_dense_seq *s = &d->seqs[i];
         struct quire_kv_write_args w = rows;
@@ -236,8 +237,9 @@ static void pack_part(struct quire_dense *d, const struct quire_dense_batch *b,
         w.v = (const char *)rows.v + s->row * rows.v_token_stride * bytes;
         w.slot_mapping = rows.slot_mapping + (size_t)s->block * QR_DENSE_BLOCK;
         w.n_tokens = s->len;
-        turn.rank = (team->rank + i) % team->size; /* short sequences have work for few */
-        quire_kv_write_part(d->kv, &w, &turn);
+        rotated.rank =
+            (team->rank + i) % team->size; /* short sequences occupy few members: rotate ranks */
+        quire_kv_write_part(d->kv, &w, &rotated);
     }
 }
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* forward.c - the public call: checks, and handing out the items of the plan. */
+/* forward.c - the public attention call: validates arguments and executes the plan's work items. */
+#include "attention/forward.h"
+#include "attention/config.h"
 #include "attention/convert.h"
-#include "attention/item.h"
+#include "attention/plan.h"
+#include "attention/work_item.h"
 #include "base/error.h"
 #include "base/threads.h"
 #include <math.h>
 
-/* The arguments with strides and configuration filled in. */
+/* Returns the arguments with default strides and configuration filled in. */
 static struct quire_attention_args resolve(const struct quire_plan *plan,
                                            const struct quire_attention_args *args)
 {
@@ -23,8 +26,8 @@ static struct quire_attention_args resolve(const struct quire_plan *plan,
     return a;
 }
 
-/* A layer's own configuration may differ from the group's only in what the division of work does
- * not depend on. */
+/* Validates a layer's own configuration: it may differ from the group's only in fields that do not
+ * affect the partition. */
 static quire_status check_config(const struct quire_attention_config *c,
                                  const struct quire_attention_config *group,
                                  struct quire_error *err)
@@ -32,11 +35,11 @@ static quire_status check_config(const struct quire_attention_config *c,
     if (c->struct_size != sizeof *c)
         return qr_fail(err, QUIRE_E_MISUSE, "args.config->struct_size is %u, not %zu",
                        c->struct_size, sizeof *c);
-    /* the group's own table has been looked through */
-    struct quire_attention_config once = *c;
+    /* the group's own relative_bias was validated with the plan */
+    struct quire_attention_config unchecked = *c;
     if (c->relative_bias == group->relative_bias && c->relative_range == group->relative_range)
-        once.relative_bias = NULL;
-    const uint32_t reasons = qr_attention_reasons(&once);
+        unchecked.relative_bias = NULL;
+    const uint32_t reasons = qr_attention_reasons(&unchecked);
     if (reasons) {
         char text[200];
         qr_attention_reason_text(reasons, "; ", text, sizeof text);
@@ -62,10 +65,10 @@ static quire_status check_types(const struct quire_attention_args *a, struct qui
 {
     const bool int8 = a->q_dtype == QUIRE_KV_INT8;
     if (!qr_query_bytes(a->q_dtype))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.q_dtype %d is no type of queries",
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.q_dtype %d is not a query type",
                        (int)a->q_dtype);
     if (!qr_out_bytes(a->out_dtype))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.out_dtype %d is no type of results",
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.out_dtype %d is not an output type",
                        (int)a->out_dtype);
     if (int8 != (a->q_scale != NULL))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.q_scale is %s",
@@ -95,7 +98,7 @@ static quire_status check_buffers(const struct quire_attention_args *a, size_t n
         if (tensors[i].p || i == 0 || i == OUT)
             QR_TRY(qr_tensor_check(&tensors[i], &at[i], err));
     }
-    for (int i = OUT; i < N; i++) /* what is written is apart from all before it */
+    for (int i = OUT; i < N; i++) /* outputs must not overlap any other tensor */
         for (int j = 0; j < i; j++)
             if (qr_extent_overlap(at[i], at[j]))
                 return qr_fail(err, QUIRE_E_INVALID_ARG, "%s and %s overlap", tensors[j].name,
@@ -104,9 +107,9 @@ static quire_status check_buffers(const struct quire_attention_args *a, size_t n
     return QUIRE_OK;
 }
 
-quire_status qr_attention_check(const struct quire_plan *plan, size_t num_tokens,
-                                const struct quire_attention_args *args,
-                                struct qr_attention_extents *extents, struct quire_error *err)
+quire_status qr_attention_check_args(const struct quire_plan *plan, size_t num_tokens,
+                                     const struct quire_attention_args *args,
+                                     struct qr_attention_extents *extents, struct quire_error *err)
 {
     if (!args)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args is NULL");
@@ -134,7 +137,7 @@ quire_status quire_attention_check(const struct quire_plan *plan,
     struct qr_attention_extents extents;
     if (!plan)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "plan is NULL");
-    return qr_attention_check(plan, plan->num_tokens, args, &extents, err);
+    return qr_attention_check_args(plan, plan->num_tokens, args, &extents, err);
 }
 
 void quire_attention_part(struct quire_plan *plan, const struct quire_attention_args *args,
@@ -145,23 +148,21 @@ void quire_attention_part(struct quire_plan *plan, const struct quire_attention_
         struct qr_attention_call call = { .plan = plan, .group = g, .args = resolve(plan, args) };
         size_t bytes;
         call.config = call.args.config;
-        call.kv = &plan->kv->groups[g->kv_group];
-        call.kernels = qr_attention_pick(g->table, &call.kv->layout, call.config->compute);
-        call.scratch =
-            qr_plan_scratch_at(plan, plan->scratch + team->rank * plan->scratch_bytes, &bytes);
-        if (g->table->attn_begin)
-            g->table->attn_begin();
+        call.kernels = &g->kernels[call.config->compute];
+        call.scratch = qr_thread_scratch_layout(
+            plan, plan->scratch + team->rank * plan->scratch_bytes, &bytes);
+        if (g->kernel_table->attn_begin)
+            g->kernel_table->attn_begin();
         for (uint32_t i;
              (i = __atomic_fetch_add(&plan->next_item, 1, __ATOMIC_RELAXED)) < g->n_items;)
-            qr_attention_item(&call, &g->items[g->order[i]]);
-        if (g->table->attn_end)
-            g->table->attn_end();
+            qr_work_item_run(&call, &g->items[g->order[i]]);
+        if (g->kernel_table->attn_end)
+            g->kernel_table->attn_end();
     }
-    /* the last to leave readies the counters for the next call, which a barrier keeps away until
-     * then */
-    if (__atomic_add_fetch(&plan->n_left, 1, __ATOMIC_ACQ_REL) == team->size) {
+    /* the last member resets the counters for the next call, which starts after a barrier */
+    if (__atomic_add_fetch(&plan->n_members_done, 1, __ATOMIC_ACQ_REL) == team->size) {
         __atomic_store_n(&plan->next_item, 0, __ATOMIC_RELAXED);
-        __atomic_store_n(&plan->n_left, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&plan->n_members_done, 0, __ATOMIC_RELAXED);
     }
 }
 
@@ -181,7 +182,7 @@ quire_status quire_attention_forward(struct quire_plan *plan,
                                      struct quire_threads *threads, struct quire_error *err)
 {
     QR_TRY(quire_attention_check(plan, args, err));
-    QR_TRY(qr_plan_enter(plan, err));
+    QR_TRY(qr_plan_acquire(plan, err));
     struct job job = { plan, args };
     quire_status status = QUIRE_OK;
     if (threads) {
@@ -191,6 +192,6 @@ quire_status quire_attention_forward(struct quire_plan *plan,
     } else {
         qr_part_call(run_job, &job, &(struct quire_team){ .size = 1 });
     }
-    qr_plan_leave(plan);
+    qr_plan_release(plan);
     return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mla.c - from the sizes of latent attention to KV groups and attention configurations. */
+/* mla.c - derives KV groups and attention configurations from latent attention (MLA) dimensions. */
 #include "attention/mla.h"
 #include "base/error.h"
 #include <math.h>
@@ -25,9 +25,9 @@ quire_status qr_mla_check_dims(const struct quire_mla_dims *d, struct quire_erro
                        sizeof *d);
     QR_TRY(check_size("num_heads", d->num_heads, 1, MAX_HEADS, err));
     QR_TRY(check_size("qk_rope_head_dim", d->qk_rope_head_dim, 0, MAX_HEAD_SIZE - 1, err));
-    const uint32_t most = MAX_HEAD_SIZE - d->qk_rope_head_dim;
-    QR_TRY(check_size("kv_lora_rank", d->kv_lora_rank, 1, most, err));
-    QR_TRY(check_size("qk_nope_head_dim", d->qk_nope_head_dim, 1, most, err));
+    const uint32_t max = MAX_HEAD_SIZE - d->qk_rope_head_dim;
+    QR_TRY(check_size("kv_lora_rank", d->kv_lora_rank, 1, max, err));
+    QR_TRY(check_size("qk_nope_head_dim", d->qk_nope_head_dim, 1, max, err));
     return check_size("v_head_dim", d->v_head_dim, 1, MAX_HEAD_SIZE, err);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mla_weights.c - W_UK and W_UV of a layer: packing, and the products that go with absorbed attention. */
+/* mla_weights.c - packs W_UK and W_UV of a layer and computes the products of absorbed
+ * attention. */
 #include "attention/mla.h"
 #include "attention/tensor.h"
 #include "base/alloc.h"
@@ -9,8 +10,8 @@
 #include "linear/heads.h"
 #include <string.h>
 
-/* Transposed W_UK, [kv_lora_rank][qk_nope_head_dim], and W_UV, [v_head_dim][kv_lora_rank], of each
- * head. */
+/* Per head: W_UK transposed to [kv_lora_rank][qk_nope_head_dim], and W_UV as
+ * [v_head_dim][kv_lora_rank]. */
 struct quire_mla_weights {
     const struct quire_allocator *allocator;
     const struct qr_kernels *kernels;
@@ -27,7 +28,7 @@ static enum qr_weight_type weight_type(enum quire_kv_dtype dtype)
                                    : QR_WEIGHT_BF16;
 }
 
-/* One head's W_UK, whose rows become columns, panel by panel through `panel`. */
+/* Packs one head's W_UK transposed, panel by panel through the buffer `panel`. */
 static quire_status pack_transposed(struct qr_packed *w, const unsigned char *rows,
                                     unsigned char *panel, struct quire_error *err)
 {
@@ -137,7 +138,7 @@ void quire_mla_weights_destroy(struct quire_mla_weights *weights)
 
 /* ---- products */
 
-/* Widths of rows in and out, and of what is only copied behind the product. */
+/* Row widths of input and output; `copied` trailing elements are copied after the product. */
 struct shape {
     size_t in, out, copied;
 };
@@ -151,7 +152,7 @@ static struct shape shape_of(const struct quire_mla_weights *w, bool absorb)
                            d->kv_lora_rank + d->qk_rope_head_dim, d->qk_rope_head_dim };
 }
 
-/* The arguments with strides filled in. */
+/* Returns the arguments with default strides filled in. */
 static struct quire_mla_args resolve(const struct quire_mla_weights *w,
                                      const struct quire_mla_args *args, struct shape s)
 {

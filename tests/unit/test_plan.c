@@ -94,7 +94,7 @@ static void many_builds(void **state)
     must(quire_plan_build(f.plan, &f.batch, &err));
     for (uint32_t before = 0; before < 8; before++) {
         for (uint32_t i = 0; i < N_BLOCKS; i++)
-            f.plan->marks[i] = i; /* as checks long ago may have left them */
+            f.plan->block_marks[i] = i; /* as checks long ago may have left them */
         f.plan->generation = UINT32_MAX - before;
         must(quire_plan_build(f.plan, &f.batch, &err));
         f.table[0][1][2] = 1;
@@ -258,11 +258,11 @@ static void one_call_at_a_time(void **state)
     setup(&f);
     must(quire_plan_build(f.plan, &f.batch, &err));
     assert_status(QUIRE_OK, quire_threads_run(n.threads, call_inside, &n));
-    must(qr_plan_enter(f.plan, &err)); /* as another thread would */
+    must(qr_plan_acquire(f.plan, &err)); /* as another thread would */
     assert_refused(QUIRE_E_BUSY, "in use", quire_attention_forward(f.plan, &f.args, NULL, &err));
     assert_refused(QUIRE_E_BUSY, "in use", quire_plan_build(f.plan, &f.batch, &err));
     assert_refused(QUIRE_E_BUSY, "in use", quire_plan_set_tables(f.plan, 0, &f.tables[0], &err));
-    qr_plan_leave(f.plan);
+    qr_plan_release(f.plan);
     must(quire_attention_forward(f.plan, &f.args, n.threads, &err));
     quire_threads_destroy(n.threads);
     teardown(&f);

@@ -158,7 +158,7 @@ static void bad_lists(void **state)
     struct quire_plan *plan;
     f.params.max_sparse_blocks = 0;
     must(quire_plan_create(&f.params, &plan, &err));
-    assert_refused(QUIRE_E_LIMIT, "no block lists", quire_plan_build(plan, &f.batch, &err));
+    assert_refused(QUIRE_E_LIMIT, "max_sparse_blocks is 0", quire_plan_build(plan, &f.batch, &err));
     quire_plan_destroy(plan);
     places[1][0] = 0;
     teardown(&f);

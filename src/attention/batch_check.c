@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_check.c - checks a batch, all but its block tables. */
-#include "attention/plan_build.h"
+/* batch_check.c - validates a batch, all but its block tables. */
+#include "attention/batch_check.h"
+#include "attention/sparse.h"
 #include "base/error.h"
 
 static quire_status check_sequence(const struct quire_plan *plan,
@@ -66,7 +67,7 @@ static quire_status check_encoder(const struct quire_plan *plan,
     return QUIRE_OK;
 }
 
-/* The spans of sequence i. One that begins where the sequence ends or later is for a later step. */
+/* Validates the spans of sequence i. Spans that begin at or after its end belong to later steps. */
 static quire_status check_spans_of(const struct quire_attention_batch *b, uint32_t i,
                                    struct quire_error *err)
 {
@@ -74,13 +75,14 @@ static quire_status check_spans_of(const struct quire_attention_batch *b, uint32
     for (int32_t j = b->span_loc[i]; j < b->span_loc[i + 1]; j++) {
         const struct quire_span s = b->spans[j];
         if (s.begin < after || s.end < s.begin)
-            return qr_fail(err, QUIRE_E_INVALID_ARG,
-                           "batch.spans[%d] is [%d, %d): not rising, or not after those before it",
-                           j, s.begin, s.end);
+            return qr_fail(
+                err, QUIRE_E_INVALID_ARG,
+                "batch.spans[%d] is [%d, %d): not ascending or overlapping the span before it", j,
+                s.begin, s.end);
         if (s.begin < b->seq_lens[i] && s.end > b->seq_lens[i])
             return qr_fail(err, QUIRE_E_INVALID_ARG,
                            "batch.spans[%d] is [%d, %d), but sequence %u has %d tokens: a span "
-                           "must be there as a whole",
+                           "must not extend past the sequence",
                            j, s.begin, s.end, i, b->seq_lens[i]);
         after = s.end;
     }
@@ -136,16 +138,16 @@ static quire_status check_tree(const struct quire_plan *plan, const struct quire
     return QUIRE_OK;
 }
 
-/* The block lists of the KV group that g reads. */
+/* Validates the sparse block lists of the KV group that g reads. */
 static quire_status check_lists(const struct quire_plan *plan, const struct qr_plan_group *g,
                                 const struct quire_attention_batch *b, struct quire_error *err)
 {
     uint64_t total = 0;
-    if (!g->lists && qr_batch_lists(b, g, 0))
-        return qr_fail(err, QUIRE_E_LIMIT, "batch.sparse[%u]: the plan was made for no block lists",
+    if (!g->sparse_lists && qr_sparse_batch_lists(b, g, 0))
+        return qr_fail(err, QUIRE_E_LIMIT, "batch.sparse[%u]: the plan's max_sparse_blocks is 0",
                        g->kv_group);
     for (uint32_t i = 0; i < b->num_seqs; i++) {
-        const struct quire_sparse_list *lists = qr_batch_lists(b, g, i);
+        const struct quire_sparse_list *lists = qr_sparse_batch_lists(b, g, i);
         for (uint32_t h = 0; lists && h < g->config.num_kv_heads; h++) {
             const struct quire_sparse_list *l = &lists[h];
             if (l->n && !l->blocks)
