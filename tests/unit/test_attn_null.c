@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_attn_null.c - every pointer of every public call of the attention door NULL in turn, and every
- * struct_size wrong: the message names it, and no output is touched. */
+/* test_attn_null.c - every pointer of the attention API NULL and every struct_size wrong, one at
+ * a time: the message names the argument, and no output is written. */
 #include "quire_cmocka.h"
 #include <quire/attention_dense.h>
 #include <quire/mla.h>
 
 enum { D = 8, BLOCK = 16, BLOCKS = 4, N = 5, MARK = 0x5a };
 
-/* Good arguments of everything, and outputs that hold marks. */
+/* Valid arguments of all calls, and outputs with a fill pattern. */
 struct world {
     struct quire_kv_group_config group;
     struct quire_kv_config kv_config;
@@ -33,7 +33,7 @@ struct world {
     float in[64 * D], slopes[4];
 };
 
-/* What calls write to. */
+/* Outputs of the calls. */
 static struct outputs {
     float out[64 * D], lse[64];
     unsigned char bytes[512];
@@ -49,7 +49,8 @@ static struct outputs {
             fail_msg("%s: %s", #call, err.msg);                                                    \
     } while (0)
 
-/* The call fails with this status, names the word, and leaves the outputs as they were. */
+/* Checks that the call fails with this status, that the message contains the word and that the
+ * outputs are unchanged. */
 #define REFUSED(code_, word, call)                                                                 \
     do {                                                                                           \
         struct quire_error err = QUIRE_ERROR_INIT;                                                 \
@@ -63,7 +64,7 @@ static struct outputs {
 
 #define NULLED(word, call) REFUSED(QUIRE_E_INVALID_ARG, word, call)
 
-/* A member that is a pointer is NULL for the time of a call. */
+/* Sets a pointer member to NULL for one call. */
 #define WITHOUT(member, word, call)                                                                \
     do {                                                                                           \
         const __typeof__(member) kept = member;                                                    \
@@ -218,7 +219,7 @@ static void cache_and_blocks(void **state)
     assert_int_equal(quire_kv_clipped(NULL), 0);
     assert_int_equal(quire_kv_free_count(NULL, 0), 0);
     assert_int_equal(quire_kv_owners(NULL, 0, 0), 0);
-    assert_int_equal(quire_kv_free_count(w.kv, 0), BLOCKS - 2); /* nothing was taken */
+    assert_int_equal(quire_kv_free_count(w.kv, 0), BLOCKS - 2); /* nothing was allocated */
     close_world(&w);
 }
 
