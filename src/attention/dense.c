@@ -52,7 +52,7 @@ static quire_status check_params(const struct quire_dense_params *p, struct quir
                        sizeof *p);
     QR_TRY(check_config(p->config, err));
     if (p->dtype != QUIRE_KV_F32 && p->dtype != QUIRE_KV_BF16 && p->dtype != QUIRE_KV_F16)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.dtype %d is none of f32, bf16 and f16",
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.dtype %d is not f32, bf16 or f16",
                        (int)p->dtype);
     QR_TRY(check_number("max_tokens", p->max_tokens, 1 << 24, err));
     QR_TRY(check_number("max_kv_tokens", p->max_kv_tokens, INT32_MAX, err));

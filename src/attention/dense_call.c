@@ -20,8 +20,8 @@ static quire_status check_batch(const struct quire_dense *d, const struct quire_
         return qr_fail(err, QUIRE_E_MISUSE, "batch.struct_size is %u, not %zu", b->struct_size,
                        sizeof *b);
     if (b->num_seqs > d->max_seqs)
-        return qr_fail(err, QUIRE_E_LIMIT, "batch.num_seqs is %u, the object was made for %u",
-                       b->num_seqs, d->max_seqs);
+        return qr_fail(err, QUIRE_E_LIMIT, "batch.num_seqs is %u, above max_seqs %u", b->num_seqs,
+                       d->max_seqs);
     if (b->num_seqs && (!b->query_start_loc || !b->kv_start_loc))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.%s is NULL",
                        b->query_start_loc ? "kv_start_loc" : "query_start_loc");
@@ -47,12 +47,10 @@ static quire_status find_rows(const struct quire_dense *d, const struct quire_de
                        b->kv_lens[i]);
     if (len < 0)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
-                       "batch.kv_start_loc[%u] is %d, below the entry before it", i + 1,
+                       "batch.kv_start_loc[%u] is %d, below the previous entry", i + 1,
                        b->kv_start_loc[i + 1]);
     if (len > d->max_seq_len)
-        return qr_fail(err, QUIRE_E_LIMIT,
-                       "batch: sequence %u has %d keys, the object was made "
-                       "for %u",
+        return qr_fail(err, QUIRE_E_LIMIT, "batch: sequence %u has %d keys, above max_seq_len %u",
                        i, (int)len, d->max_seq_len);
     s->row = (uint32_t)row;
     s->len = (uint32_t)len;
@@ -65,11 +63,10 @@ static quire_status check_queries(const struct quire_dense *d, const struct quir
     const int32_t begin = b->query_start_loc[i], end = b->query_start_loc[i + 1];
     if (end < begin)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
-                       "batch.query_start_loc[%u] is %d, below the entry before it", i + 1, end);
+                       "batch.query_start_loc[%u] is %d, below the previous entry", i + 1, end);
     if ((uint32_t)end > d->max_tokens)
-        return qr_fail(err, QUIRE_E_LIMIT,
-                       "batch.query_start_loc[%u] is %d, the object was made for %u tokens", i + 1,
-                       end, d->max_tokens);
+        return qr_fail(err, QUIRE_E_LIMIT, "batch.query_start_loc[%u] is %d, above max_tokens %u",
+                       i + 1, end, d->max_tokens);
     if (d->config.kind != QUIRE_ATTENTION_CROSS && (uint32_t)(end - begin) > n_keys)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "batch: sequence %u has %u keys, fewer than its %d queries", i, n_keys,
@@ -89,8 +86,7 @@ static quire_status stage(struct quire_dense *d, const struct quire_dense_batch 
         QR_TRY(find_rows(d, b, i, s, err));
         QR_TRY(check_queries(d, b, i, s->len, err));
         if ((keys += s->len) > d->max_kv_tokens)
-            return qr_fail(err, QUIRE_E_LIMIT,
-                           "batch: more than the %u keys that the object was made for",
+            return qr_fail(err, QUIRE_E_LIMIT, "batch: more keys than max_kv_tokens %u",
                            d->max_kv_tokens);
         s->block = block;
         block += qr_dense_blocks(s->len);
@@ -190,7 +186,7 @@ static quire_status check_kv(const struct quire_dense *d, const struct qr_dense_
         end_row = seqs[i].len && end > end_row ? end : end_row;
     }
     if (b->dtype != QUIRE_KV_F32 && b->dtype != QUIRE_KV_BF16 && b->dtype != QUIRE_KV_F16)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.dtype %d is none of f32, bf16 and f16",
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.dtype %d is not f32, bf16 or f16",
                        (int)b->dtype);
     if (!longest)
         return QUIRE_OK;

@@ -56,7 +56,7 @@ static quire_status check_config(const struct quire_attention_config *c,
                           : c->chunk_size != group->chunk_size                   ? "chunk_size"
                                                                                  : NULL;
     if (differs)
-        return qr_fail(err, QUIRE_E_MISMATCH, "args.config: %s is not that of the plan's group",
+        return qr_fail(err, QUIRE_E_MISMATCH, "args.config: %s differs from the plan's group",
                        differs);
     return QUIRE_OK;
 }

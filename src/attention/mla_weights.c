@@ -84,7 +84,7 @@ static quire_status check_params(const struct quire_mla_weights_params *p, struc
     if (!p->kv_b)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.kv_b is NULL");
     if (p->dtype != QUIRE_KV_F32 && p->dtype != QUIRE_KV_BF16 && p->dtype != QUIRE_KV_F16)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.dtype %d is none of f32, bf16 and f16",
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.dtype %d is not f32, bf16 or f16",
                        (int)p->dtype);
     return QUIRE_OK;
 }

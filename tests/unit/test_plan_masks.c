@@ -82,8 +82,8 @@ static void bad_trees(void **state)
     } while (0)
     BAD(0, 0, "tree_mask[0], token 0 of sequence 0: it does not see itself");
     BAD(5, 0x1f, "tree_mask[5], token 5 of sequence 0: it does not see itself");
-    BAD(5, 0x61, "tree_mask[5], token 5 of sequence 0: it sees a token after itself");
-    BAD(20, 1ull << 63 | 1, "tree_mask[20], token 0 of sequence 1: it sees a token after itself");
+    BAD(5, 0x61, "tree_mask[5], token 5 of sequence 0: it sees a later token");
+    BAD(20, 1ull << 63 | 1, "tree_mask[20], token 0 of sequence 1: it sees a later token");
 #undef BAD
     const struct quire_plan_params good = f.params;
     struct quire_plan *plan;
