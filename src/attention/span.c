@@ -9,6 +9,17 @@
 
 enum { TILE = QR_TILE_KEYS, SPAN = QR_SPAN_KEYS, COLUMN = QR_COLUMN_KEYS };
 
+/* Column c of a tile, or NULL if no key of it is visible. */
+static inline const void *column(uint64_t any, const void *const *columns, int c)
+{
+    return any >> (c * COLUMN) & 0xffff ? columns[c] : NULL;
+}
+
+#define COLUMNS(any, x)                                                                            \
+    {                                                                                              \
+        column(any, x, 0), column(any, x, 1), column(any, x, 2), column(any, x, 3)                 \
+    }
+
 /* Computes rows [first, first + n) against the tile at `key`. scratch->visible holds their
  * masks. */
 static void attend_rows(const struct qr_tile_ctx *ctx, uint32_t key, const struct qr_kv_tile *t,
@@ -24,28 +35,25 @@ static void attend_rows(const struct qr_tile_ctx *ctx, uint32_t key, const struc
         return;
     const size_t q_at =
         (size_t)first * ctx->k_size * (kernels->round_q ? sizeof(uint16_t) : sizeof(float));
-    struct qr_attn_qk_args qk = { .q = (const unsigned char *)s->q + q_at,
-                                  .k_stride = t->k_stride,
-                                  .s = s->s,
-                                  .n_rows = (int)n,
-                                  .head_size = (int)ctx->k_size };
-    struct qr_attn_pv_args pv = { .p = kernels->p_bf16 ? (const void *)s->p : s->s,
-                                  .v_stride = t->v_stride,
-                                  .o = st->o + (size_t)first * ctx->v_width,
-                                  .visible = visible,
-                                  .o_stride = ctx->v_width,
-                                  .n_rows = (int)n,
-                                  .v_head_size = (int)ctx->v_size };
-    for (int c = 0; c < QR_TILE_COLUMNS; c++)
-        if (any >> (c * COLUMN) & 0xffff) {
-            qk.k[c] = t->k[c];
-            pv.v[c] = t->v[c];
-        }
-    if (first == 0) { /* one prefetch per tile suffices */
-        qk.next = t->prefetch_k;
-        pv.next = t->prefetch_v;
-    }
+    const bool prefetch = first == 0; /* once per tile suffices */
+    const struct qr_attn_qk_args qk = { .q = (const unsigned char *)s->q + q_at,
+                                        .k = COLUMNS(any, t->k),
+                                        .k_stride = t->k_stride,
+                                        .s = s->s,
+                                        .n_rows = (int)n,
+                                        .head_size = (int)ctx->k_size,
+                                        .next = prefetch ? t->prefetch_k : NULL };
+    const struct qr_attn_pv_args pv = { .p = kernels->p_bf16 ? (const void *)s->p : s->s,
+                                        .v = COLUMNS(any, t->v),
+                                        .v_stride = t->v_stride,
+                                        .o = st->o + (size_t)first * ctx->v_width,
+                                        .visible = visible,
+                                        .o_stride = ctx->v_width,
+                                        .n_rows = (int)n,
+                                        .v_head_size = (int)ctx->v_size,
+                                        .next = prefetch ? t->prefetch_v : NULL };
     (t->k_8bit ? kernels->qk_8bit : kernels->qk)(&qk);
+    /* All fields are set: gcc clears partial initializers with a slow `rep stos`. */
     struct qr_attn_softmax_args softmax = {
         .s = s->s,
         .p_bf16 = kernels->p_bf16 ? s->p : NULL,
@@ -54,9 +62,12 @@ static void attend_rows(const struct qr_tile_ctx *ctx, uint32_t key, const struc
         .l = s->lanes + (size_t)first * COLUMN,
         .l_exact = ctx->exact ? s->lanes_exact + (size_t)first * COLUMN : NULL,
         .o = pv.o,
+        .slope = NULL,
+        .distance = NULL,
         .row_scale = ctx->scaled_q ? s->row_scale + first : NULL,
         .k_scale = t->k_scale,
         .v_scale = t->v_scale,
+        .bias = NULL,
         .o_stride = ctx->v_width,
         .scale = ctx->config->scale * ctx->k_scale,
         .soft_cap = ctx->config->logits_soft_cap,
