@@ -164,7 +164,8 @@ static void bad_lengths(void **state)
     BAD_LENGTHS(d->kv_loc[1] = -1, QUIRE_E_INVALID_ARG, "kv_start_loc[1]");
     BAD_LENGTHS(d->kv_loc[2] = 39, QUIRE_E_INVALID_ARG, "kv_start_loc[2]");
     BAD_LENGTHS(d->kv_loc[2] = 40 + 71, QUIRE_E_LIMIT, "sequence 1 has 71 keys");
-    BAD_LENGTHS(d->kv_loc[1] = 45; d->kv_loc[2] = 112, QUIRE_E_LIMIT, "more keys than max_kv_tokens 111");
+    BAD_LENGTHS(d->kv_loc[1] = 45;
+                d->kv_loc[2] = 112, QUIRE_E_LIMIT, "more keys than max_kv_tokens 111");
     BAD_LENGTHS(b->kv_lens = d->kv_lens; d->kv_lens[1] = -4, QUIRE_E_INVALID_ARG, "kv_lens[1]");
     call_free(&c);
 }
