@@ -4,7 +4,7 @@
 #include <quire/attention.h>
 
 quire_status quire_attention_batch_unpadded(const struct quire_attention_batch *batch,
-                                            uint32_t num_tokens, uint32_t num_seqs,
+                                            uint32_t n_tokens, uint32_t n_seqs,
                                             struct quire_attention_batch *out,
                                             struct quire_error *err)
 {
@@ -13,16 +13,16 @@ quire_status quire_attention_batch_unpadded(const struct quire_attention_batch *
     if (batch->struct_size != sizeof *batch)
         return qr_fail(err, QUIRE_E_MISUSE, "batch.struct_size is %u, not %zu", batch->struct_size,
                        sizeof *batch);
-    if (num_seqs > batch->num_seqs)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "num_seqs is %u, the batch has %u", num_seqs,
-                       batch->num_seqs);
-    if (num_seqs && !batch->query_start_loc)
+    if (n_seqs > batch->n_seqs)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "n_seqs is %u, the batch has %u", n_seqs,
+                       batch->n_seqs);
+    if (n_seqs && !batch->query_start_loc)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.query_start_loc is NULL");
-    const int64_t tokens = num_seqs ? batch->query_start_loc[num_seqs] : 0;
-    if (num_tokens != tokens)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "num_tokens is %u, but %u sequences have %lld",
-                       num_tokens, num_seqs, (long long)tokens);
+    const int64_t tokens = n_seqs ? batch->query_start_loc[n_seqs] : 0;
+    if (n_tokens != tokens)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "n_tokens is %u, but %u sequences have %lld",
+                       n_tokens, n_seqs, (long long)tokens);
     *out = *batch;
-    out->num_seqs = num_seqs;
+    out->n_seqs = n_seqs;
     return QUIRE_OK;
 }

@@ -37,7 +37,7 @@ static quire_status check_lengths(const struct quire_plan *plan,
     if (b->query_start_loc[0] != 0)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.query_start_loc[0] is %d, not 0",
                        b->query_start_loc[0]);
-    for (uint32_t i = 0; i < b->num_seqs; i++)
+    for (uint32_t i = 0; i < b->n_seqs; i++)
         QR_TRY(check_sequence(plan, b, i, err));
     return QUIRE_OK;
 }
@@ -56,7 +56,7 @@ static quire_status check_encoder(const struct quire_plan *plan,
     if (!b->encoder_seq_lens && has_cross(plan))
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "batch.encoder_seq_lens is NULL; cross attention needs it");
-    for (uint32_t i = 0; b->encoder_seq_lens && i < b->num_seqs; i++) {
+    for (uint32_t i = 0; b->encoder_seq_lens && i < b->n_seqs; i++) {
         const int32_t len = b->encoder_seq_lens[i];
         if (len < 0)
             return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.encoder_seq_lens[%u] is %d", i, len);
@@ -74,7 +74,7 @@ static quire_status check_spans_of(const struct quire_attention_batch *b, uint32
 {
     int32_t after = 0;
     for (int32_t j = b->span_loc[i]; j < b->span_loc[i + 1]; j++) {
-        const struct quire_span s = b->spans[j];
+        const struct quire_token_range s = b->spans[j];
         if (s.begin < after || s.end < s.begin)
             return qr_fail(
                 err, QUIRE_E_INVALID_ARG,
@@ -100,7 +100,7 @@ static quire_status check_spans(const struct quire_plan *plan,
         return QUIRE_OK;
     if (b->span_loc[0] != 0)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.span_loc[0] is %d, not 0", b->span_loc[0]);
-    for (uint32_t i = 0; i < b->num_seqs; i++) {
+    for (uint32_t i = 0; i < b->n_seqs; i++) {
         if (b->span_loc[i + 1] < b->span_loc[i])
             return qr_fail(err, QUIRE_E_INVALID_ARG,
                            "batch.span_loc[%u] is %d, below the previous entry", i + 1,
@@ -119,7 +119,7 @@ static quire_status check_tree(const struct quire_plan *plan, const struct quire
 {
     if (!b->tree_mask)
         return QUIRE_OK;
-    for (uint32_t i = 0; i < b->num_seqs; i++) {
+    for (uint32_t i = 0; i < b->n_seqs; i++) {
         const int32_t begin = b->query_start_loc[i], n = b->query_start_loc[i + 1] - begin;
         if (n > QR_TREE_TOKENS)
             return qr_fail(err, QUIRE_E_INVALID_ARG,
@@ -147,9 +147,9 @@ static quire_status check_lists(const struct quire_plan *plan, const struct qr_p
     if (!g->sparse_lists && qr_sparse_batch_lists(b, g, 0))
         return qr_fail(err, QUIRE_E_LIMIT, "batch.sparse[%u]: the plan's max_sparse_blocks is 0",
                        g->kv_group);
-    for (uint32_t i = 0; i < b->num_seqs; i++) {
+    for (uint32_t i = 0; i < b->n_seqs; i++) {
         const struct quire_sparse_list *lists = qr_sparse_batch_lists(b, g, i);
-        for (uint32_t h = 0; lists && h < g->config.num_kv_heads; h++) {
+        for (uint32_t h = 0; lists && h < g->config.n_kv_heads; h++) {
             const struct quire_sparse_list *l = &lists[h];
             if (l->n && !l->blocks)
                 return qr_fail(err, QUIRE_E_INVALID_ARG,
@@ -180,10 +180,10 @@ quire_status qr_batch_check(const struct quire_plan *plan, const struct quire_at
     if (b->struct_size != sizeof *b)
         return qr_fail(err, QUIRE_E_MISUSE, "batch.struct_size is %u, not %zu", b->struct_size,
                        sizeof *b);
-    if (b->num_seqs > plan->max_seqs)
-        return qr_fail(err, QUIRE_E_LIMIT, "batch.num_seqs is %u, above the plan's max_seqs %u",
-                       b->num_seqs, plan->max_seqs);
-    if (!b->num_seqs)
+    if (b->n_seqs > plan->max_seqs)
+        return qr_fail(err, QUIRE_E_LIMIT, "batch.n_seqs is %u, above the plan's max_seqs %u",
+                       b->n_seqs, plan->max_seqs);
+    if (!b->n_seqs)
         return QUIRE_OK;
     QR_TRY(check_lengths(plan, b, err));
     QR_TRY(check_encoder(plan, b, err));

@@ -41,7 +41,7 @@ quire_status quire_sliding_window_bias(size_t n_q, size_t n_k, int64_t left, int
     return QUIRE_OK;
 }
 
-quire_status quire_alibi_bias(const float *slopes, size_t num_heads, size_t n_q, size_t n_k,
+quire_status quire_alibi_bias(const float *slopes, size_t n_heads, size_t n_q, size_t n_k,
                               int causal, float *out, size_t ld, size_t head_stride,
                               struct quire_error *err)
 {
@@ -53,10 +53,10 @@ quire_status quire_alibi_bias(const float *slopes, size_t num_heads, size_t n_q,
     if (stride < n_q * ld)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "head_stride %zu is smaller than n_q * ld %zu",
                        stride, n_q * ld);
-    if (!qr_mul3_size(num_heads, stride, sizeof *out, &all))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "num_heads %zu times head_stride %zu overflows",
-                       num_heads, stride);
-    for (size_t h = 0; h < num_heads; h++)
+    if (!qr_mul3_size(n_heads, stride, sizeof *out, &all))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "n_heads %zu times head_stride %zu overflows",
+                       n_heads, stride);
+    for (size_t h = 0; h < n_heads; h++)
         for (size_t i = 0; i < n_q; i++)
             for (size_t j = 0; j < n_k; j++) {
                 const int64_t d = distance_left(n_q, n_k, i, j);
@@ -65,14 +65,14 @@ quire_status quire_alibi_bias(const float *slopes, size_t num_heads, size_t n_q,
     return QUIRE_OK;
 }
 
-quire_status quire_alibi_slopes(uint32_t num_heads, float *slopes, struct quire_error *err)
+quire_status quire_alibi_slopes(uint32_t n_heads, float *slopes, struct quire_error *err)
 {
-    if (!slopes || !num_heads)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, slopes ? "num_heads is 0" : "slopes is NULL");
+    if (!slopes || !n_heads)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, slopes ? "n_heads is 0" : "slopes is NULL");
     uint32_t n = 1;
-    while (n <= num_heads / 2)
+    while (n <= n_heads / 2)
         n *= 2;
-    for (uint32_t h = 0; h < num_heads; h++) {
+    for (uint32_t h = 0; h < n_heads; h++) {
         const double exponent = h < n ? 8.0 * (h + 1) / n : 4.0 * (2.0 * (h - n) + 1) / n;
         slopes[h] = (float)exp2(-exponent);
     }
@@ -90,17 +90,17 @@ static uint32_t bucket_of(uint32_t a, uint32_t n, uint32_t max_distance)
     return bucket < n - 1 ? (uint32_t)bucket : n - 1;
 }
 
-quire_status quire_relative_bias(const float *table, uint32_t num_buckets, uint32_t num_heads,
+quire_status quire_relative_bias(const float *table, uint32_t n_buckets, uint32_t n_heads,
                                  int bidirectional, uint32_t max_distance, uint32_t range,
                                  float *out, struct quire_error *err)
 {
-    const uint32_t n = bidirectional ? num_buckets / 2 : num_buckets;
+    const uint32_t n = bidirectional ? n_buckets / 2 : n_buckets;
     const size_t row = 2 * (size_t)range + 1;
     size_t bytes;
     if (!table || !out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", table ? "out" : "table");
     if (n < 2)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "num_buckets is %u, below %d", num_buckets,
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "n_buckets is %u, below %d", n_buckets,
                        bidirectional ? 4 : 2);
     if (max_distance <= n / 2)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
@@ -109,18 +109,18 @@ quire_status quire_relative_bias(const float *table, uint32_t num_buckets, uint3
     if (range > QR_MAX_RELATIVE_RANGE)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "range is %u, above %d", range,
                        QR_MAX_RELATIVE_RANGE);
-    if (!num_heads || !qr_mul3_size(num_heads, row, sizeof *out, &bytes) ||
-        !qr_mul3_size(num_heads, num_buckets, sizeof *table, &bytes))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "num_heads is %u, which is 0 or too large",
-                       num_heads);
+    if (!n_heads || !qr_mul3_size(n_heads, row, sizeof *out, &bytes) ||
+        !qr_mul3_size(n_heads, n_buckets, sizeof *table, &bytes))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "n_heads is %u, which is 0 or too large",
+                       n_heads);
     for (size_t i = 0; i < row; i++) {
         const bool right = i > range;
         const uint32_t a = (uint32_t)(right ? i - range : range - i);
         const uint32_t bucket = bidirectional ? bucket_of(a, n, max_distance) + (right ? n : 0)
                                 : right       ? 0
                                               : bucket_of(a, n, max_distance);
-        for (size_t h = 0; h < num_heads; h++)
-            out[h * row + i] = table[(size_t)bucket * num_heads + h];
+        for (size_t h = 0; h < n_heads; h++)
+            out[h * row + i] = table[(size_t)bucket * n_heads + h];
     }
     return QUIRE_OK;
 }

@@ -55,7 +55,7 @@ static struct used_blocks find_used_blocks(struct quire_plan *plan, const struct
     u.begin = u.keys.lo / block_size;
     u.end = (u.keys.hi - 1) / block_size + 1;
     if (lists)
-        keep_listed(plan, lists, g->config.num_kv_heads, &u);
+        keep_listed(plan, lists, g->config.n_kv_heads, &u);
     return u;
 }
 
@@ -163,10 +163,10 @@ quire_status qr_block_tables_check(struct quire_plan *plan, const struct qr_plan
 }
 
 quire_status qr_block_tables_check_args(const struct quire_attention_batch_group *t,
-                                        uint32_t num_seqs, uint32_t kv_group,
+                                        uint32_t n_seqs, uint32_t kv_group,
                                         struct quire_error *err)
 {
-    if (num_seqs && !t->block_table)
+    if (n_seqs && !t->block_table)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "KV group %u: block_table is NULL", kv_group);
     if (t->block_table_stride && t->block_table_stride < t->max_blocks)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
@@ -190,7 +190,7 @@ void qr_block_tables_copy(struct quire_plan *plan, struct qr_plan_group *g,
     struct qr_seq_blocks *const now = g->staged_seq_blocks;
     g->staged_seq_blocks = g->seq_blocks;
     g->seq_blocks = now;
-    for (uint32_t i = 0; i < plan->num_seqs; i++) {
+    for (uint32_t i = 0; i < plan->n_seqs; i++) {
         if (!now[i].count)
             continue;
         const int32_t *from = table_entry(t, i, now[i].first);

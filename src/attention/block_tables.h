@@ -9,7 +9,7 @@ uint32_t qr_block_marks_new_generation(struct quire_plan *plan);
 
 /* Validates a KV group's table arguments, but no entries. */
 quire_status qr_block_tables_check_args(const struct quire_attention_batch_group *t,
-                                        uint32_t num_seqs, uint32_t kv_group,
+                                        uint32_t n_seqs, uint32_t kv_group,
                                         struct quire_error *err);
 
 /* Validates the entries that sequence i uses and adds their number to *used. Writes their place to

@@ -188,7 +188,7 @@ void qr_cascade_detect(struct quire_plan *plan, struct qr_plan_group *g)
     g->n_cascades = g->n_members = 0;
     if (!g->max_cascades || g->sparse)
         return;
-    for (uint32_t i = 0; i < plan->num_seqs; i++) {
+    for (uint32_t i = 0; i < plan->n_seqs; i++) {
         find_whole_spans(plan, g, i, &all[i]);
         if (all[i].begin >= all[i].end)
             continue;

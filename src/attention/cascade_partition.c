@@ -27,12 +27,12 @@ uint64_t qr_cascade_saving(const struct qr_plan_group *g)
     for (uint32_t i = 0; i < g->n_cascades; i++)
         saving +=
             cascade_keys(&g->cascades[i]) * QR_KEY_LOAD_COST_ROWS * (g->cascades[i].n_members - 1);
-    return saving * g->config.num_kv_heads;
+    return saving * g->config.n_kv_heads;
 }
 
 bool qr_cascade_reserve(struct quire_plan *plan, struct qr_plan_group *g)
 {
-    const size_t heads = g->config.num_kv_heads, seqs = plan->max_seqs;
+    const size_t heads = g->config.n_kv_heads, seqs = plan->max_seqs;
     const bool forced = plan->flags & QUIRE_PLAN_CASCADE;
     size_t items, floats;
     g->max_cascades = g->max_members = 0;
@@ -148,7 +148,7 @@ static struct reduction_shape shape_reduction(const struct qr_partitioner *p,
 static size_t reduction_floats(const struct qr_plan_group *g, const struct qr_query_tile *t,
                                const struct reduction_shape *m)
 {
-    return m->n_partials * qr_partial_floats(g, t->n_rows) * g->config.num_kv_heads;
+    return m->n_partials * qr_partial_floats(g, t->n_rows) * g->config.n_kv_heads;
 }
 
 /* Partials and split budget that the current split counts require. */
@@ -163,7 +163,7 @@ static struct requirement find_requirement(const struct qr_partitioner *p)
     struct requirement required = { 0, 0 };
     for (uint32_t i = 0; i < g->n_cascades; i++)
         required.splits += g->cascades[i].n_splits - 1;
-    for (uint32_t s = 0; s < p->plan->num_seqs; s++) {
+    for (uint32_t s = 0; s < p->plan->n_seqs; s++) {
         if (!qr_cascade_has(p->plan, g, s))
             continue;
         const struct qr_query_tile t = member_tile(p, s);
@@ -171,7 +171,7 @@ static struct requirement find_requirement(const struct qr_partitioner *p)
         required.floats += reduction_floats(g, &t, &m);
         required.splits += m.extra_items;
     }
-    required.splits *= g->config.num_kv_heads;
+    required.splits *= g->config.n_kv_heads;
     return required;
 }
 
@@ -213,10 +213,10 @@ static void add_reductions(struct qr_partitioner *p, uint32_t seq)
         *first = NONE;
         return;
     }
-    for (uint32_t h = 0; h < g->config.num_kv_heads; h++) {
+    for (uint32_t h = 0; h < g->config.n_kv_heads; h++) {
         g->reductions[g->n_reductions++] =
             (struct qr_reduction){ 0, m.n_items, m.n_partials, p->partials_used };
-        p->partials_used += floats / g->config.num_kv_heads;
+        p->partials_used += floats / g->config.n_kv_heads;
     }
 }
 
@@ -229,7 +229,7 @@ static void emit_splits(struct qr_partitioner *p, struct qr_work_item item, uint
 {
     const uint32_t span = item.span, end_span = item.end_span;
     const int32_t reduction = item.reduction;
-    for (uint32_t h = 0; h < p->g->config.num_kv_heads; h++)
+    for (uint32_t h = 0; h < p->g->config.n_kv_heads; h++)
         for (uint32_t i = 0; i < n; i++) {
             item.kv_head = h;
             item.reduction = reduction < 0 ? reduction : reduction + (int32_t)h;
@@ -246,7 +246,7 @@ void qr_cascade_partition(struct qr_partitioner *p)
     if (!g->n_cascades)
         return;
     choose_splits(p);
-    for (uint32_t s = 0; s < p->plan->num_seqs; s++)
+    for (uint32_t s = 0; s < p->plan->n_seqs; s++)
         if (qr_cascade_has(p->plan, g, s))
             add_reductions(p, s);
     for (uint32_t i = 0; i < g->n_cascades; i++) {

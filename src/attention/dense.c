@@ -12,7 +12,7 @@
 struct design {
     struct quire_dense object; /* without memory */
     struct quire_kv_group_config kv_group;
-    struct quire_kv_config kv;
+    struct quire_kv_params kv;
     struct quire_plan_group plan_group;
     struct quire_plan_params plan; /* without its cache */
 };
@@ -105,13 +105,13 @@ static quire_status init_design(const struct quire_dense_params *p, struct desig
                        "max_kv_tokens %u and max_seqs %u need more memory than can be addressed",
                        p->max_kv_tokens, p->max_seqs);
     d->kv_group = (struct quire_kv_group_config){ .n_layers = 1,
-                                                  .n_kv_heads = p->config->num_kv_heads,
+                                                  .n_kv_heads = p->config->n_kv_heads,
                                                   .head_size = p->config->head_size,
                                                   .v_head_size = p->config->v_head_size,
                                                   .k_dtype = p->dtype,
                                                   .v_dtype = p->dtype,
                                                   .n_blocks = n_blocks };
-    d->kv = (struct quire_kv_config){ .struct_size = sizeof d->kv,
+    d->kv = (struct quire_kv_params){ .struct_size = sizeof d->kv,
                                       .block_size = QR_DENSE_BLOCK,
                                       .groups = &d->kv_group,
                                       .n_groups = 1,

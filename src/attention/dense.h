@@ -25,7 +25,7 @@ struct quire_dense {
     struct quire_plan *plan;
     struct quire_attention_config config;
     uint32_t max_tokens, max_kv_tokens, max_seqs, max_seq_len;
-    uint32_t num_seqs, num_tokens; /* of the current batch */
+    uint32_t n_seqs, n_tokens; /* of the current batch */
     bool busy;                     /* atomic */
     struct qr_dense_seq *seqs;     /* [max_seqs] of the current batch */
     struct qr_dense_seq *staged;   /* [max_seqs] of the batch under validation */

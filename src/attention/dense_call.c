@@ -19,13 +19,13 @@ static quire_status check_batch(const struct quire_dense *d, const struct quire_
     if (b->struct_size != sizeof *b)
         return qr_fail(err, QUIRE_E_MISUSE, "batch.struct_size is %u, not %zu", b->struct_size,
                        sizeof *b);
-    if (b->num_seqs > d->max_seqs)
-        return qr_fail(err, QUIRE_E_LIMIT, "batch.num_seqs is %u, above max_seqs %u", b->num_seqs,
+    if (b->n_seqs > d->max_seqs)
+        return qr_fail(err, QUIRE_E_LIMIT, "batch.n_seqs is %u, above max_seqs %u", b->n_seqs,
                        d->max_seqs);
-    if (b->num_seqs && (!b->query_start_loc || !b->kv_start_loc))
+    if (b->n_seqs && (!b->query_start_loc || !b->kv_start_loc))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.%s is NULL",
                        b->query_start_loc ? "kv_start_loc" : "query_start_loc");
-    if (b->num_seqs && b->query_start_loc[0] != 0)
+    if (b->n_seqs && b->query_start_loc[0] != 0)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.query_start_loc[0] is %d, not 0",
                        b->query_start_loc[0]);
     if (b->seq_lens && d->config.kind != QUIRE_ATTENTION_CROSS)
@@ -81,7 +81,7 @@ static quire_status stage(struct quire_dense *d, const struct quire_dense_batch 
     uint32_t block = 0;
     uint64_t keys = 0;
     QR_TRY(check_batch(d, b, err));
-    for (uint32_t i = 0; i < b->num_seqs; i++) {
+    for (uint32_t i = 0; i < b->n_seqs; i++) {
         struct qr_dense_seq *s = &d->staged[i];
         QR_TRY(find_rows(d, b, i, s, err));
         QR_TRY(check_queries(d, b, i, s->len, err));
@@ -103,17 +103,17 @@ static quire_status commit(struct quire_dense *d, const struct quire_dense_batch
                            struct quire_error *err)
 {
     uint32_t max_blocks = 1;
-    for (uint32_t i = 0; i < b->num_seqs; i++) {
+    for (uint32_t i = 0; i < b->n_seqs; i++) {
         const uint32_t n = qr_dense_blocks(d->staged[i].len);
         max_blocks = n > max_blocks ? n : max_blocks;
     }
-    for (uint32_t i = 0; i < b->num_seqs; i++)
+    for (uint32_t i = 0; i < b->n_seqs; i++)
         for (uint32_t j = 0; j < qr_dense_blocks(d->staged[i].len); j++)
             d->table[(size_t)i * max_blocks + j] = (int32_t)(d->staged[i].block + j);
     const struct quire_attention_batch_group group = { .block_table = d->table,
                                                        .max_blocks = max_blocks };
     const struct quire_attention_batch batch = { .struct_size = sizeof batch,
-                                                 .num_seqs = b->num_seqs,
+                                                 .n_seqs = b->n_seqs,
                                                  .query_start_loc = b->query_start_loc,
                                                  .seq_lens = d->seq_lens,
                                                  .causal = b->causal,
@@ -128,8 +128,8 @@ static quire_status commit(struct quire_dense *d, const struct quire_dense_batch
     struct qr_dense_seq *old = d->seqs;
     d->seqs = d->staged;
     d->staged = old;
-    d->num_seqs = b->num_seqs;
-    d->num_tokens = b->num_seqs ? (uint32_t)b->query_start_loc[b->num_seqs] : 0;
+    d->n_seqs = b->n_seqs;
+    d->n_tokens = b->n_seqs ? (uint32_t)b->query_start_loc[b->n_seqs] : 0;
     return QUIRE_OK;
 }
 
@@ -151,8 +151,8 @@ static struct quire_kv_write_args write_args(const struct quire_dense *d,
                                      .slot_mapping = d->slots };
     w.k_head_stride = w.k_head_stride ? w.k_head_stride : c->head_size;
     w.v_head_stride = w.v_head_stride ? w.v_head_stride : qr_attention_v_size(c);
-    w.k_token_stride = w.k_token_stride ? w.k_token_stride : c->num_kv_heads * w.k_head_stride;
-    w.v_token_stride = w.v_token_stride ? w.v_token_stride : c->num_kv_heads * w.v_head_stride;
+    w.k_token_stride = w.k_token_stride ? w.k_token_stride : c->n_kv_heads * w.k_head_stride;
+    w.v_token_stride = w.v_token_stride ? w.v_token_stride : c->n_kv_heads * w.v_head_stride;
     return w;
 }
 
@@ -173,14 +173,14 @@ static quire_status check_rows(const struct qr_tensor *t, size_t end_row, struct
 }
 
 static quire_status check_kv(const struct quire_dense *d, const struct qr_dense_seq *seqs,
-                             uint32_t num_seqs, const struct quire_dense_batch *b,
+                             uint32_t n_seqs, const struct quire_dense_batch *b,
                              struct qr_extent *k, struct qr_extent *v, struct quire_error *err)
 {
     const struct quire_attention_config *c = &d->config;
     const struct quire_kv_write_args w = write_args(d, b);
     size_t end_row = 0, longest = 0;
     *k = *v = (struct qr_extent){ 0, 0 };
-    for (uint32_t i = 0; i < num_seqs; i++) {
+    for (uint32_t i = 0; i < n_seqs; i++) {
         const size_t end = (size_t)seqs[i].row + seqs[i].len;
         longest = seqs[i].len > longest ? seqs[i].len : longest;
         end_row = seqs[i].len && end > end_row ? end : end_row;
@@ -192,10 +192,10 @@ static quire_status check_kv(const struct quire_dense *d, const struct qr_dense_
         return QUIRE_OK;
     const size_t bytes = qr_kv_dtype(b->dtype)->bytes;
     const struct qr_tensor k_rows = { "batch.k",       b->k,         longest,
-                                      c->num_kv_heads, c->head_size, w.k_token_stride,
+                                      c->n_kv_heads, c->head_size, w.k_token_stride,
                                       w.k_head_stride, bytes };
     const struct qr_tensor v_rows = {
-        "batch.v",       b->v, longest, c->num_kv_heads, qr_attention_v_size(c), w.v_token_stride,
+        "batch.v",       b->v, longest, c->n_kv_heads, qr_attention_v_size(c), w.v_token_stride,
         w.v_head_stride, bytes
     };
     QR_TRY(check_rows(&k_rows, end_row, k, err));
@@ -204,14 +204,14 @@ static quire_status check_kv(const struct quire_dense *d, const struct qr_dense_
 
 /* Validates rows and arguments. Lengths must have been validated. */
 static quire_status check_call(const struct quire_dense *d, const struct qr_dense_seq *seqs,
-                               uint32_t num_seqs, uint32_t num_tokens,
+                               uint32_t n_seqs, uint32_t n_tokens,
                                const struct quire_dense_batch *b,
                                const struct quire_attention_args *args, struct quire_error *err)
 {
     struct qr_attention_extents e;
     struct qr_extent k, v;
-    QR_TRY(check_kv(d, seqs, num_seqs, b, &k, &v, err));
-    QR_TRY(qr_attention_check_args(d->plan, num_tokens, args, &e, err));
+    QR_TRY(check_kv(d, seqs, n_seqs, b, &k, &v, err));
+    QR_TRY(qr_attention_check_args(d->plan, n_tokens, args, &e, err));
     const bool out = qr_extent_overlap(e.out, k) || qr_extent_overlap(e.out, v);
     if (!out && !qr_extent_overlap(e.lse, k) && !qr_extent_overlap(e.lse, v))
         return QUIRE_OK;
@@ -226,7 +226,7 @@ static void pack_part(struct quire_dense *d, const struct quire_dense_batch *b,
     const struct quire_kv_write_args rows = write_args(d, b);
     const size_t bytes = qr_kv_dtype(b->dtype)->bytes;
     struct quire_team rotated = *team;
-    for (uint32_t i = 0; i < d->num_seqs; i++) {
+    for (uint32_t i = 0; i < d->n_seqs; i++) {
         const struct qr_dense_seq *s = &d->seqs[i];
         struct quire_kv_write_args w = rows;
         w.k = (const char *)rows.k + s->row * rows.k_token_stride * bytes;
@@ -280,7 +280,7 @@ quire_status quire_dense_check(const struct quire_dense *dense,
     if (batch->struct_size != sizeof *batch)
         return qr_fail(err, QUIRE_E_MISUSE, "batch.struct_size is %u, not %zu", batch->struct_size,
                        sizeof *batch);
-    return check_call(dense, dense->seqs, dense->num_seqs, dense->num_tokens, batch, args, err);
+    return check_call(dense, dense->seqs, dense->n_seqs, dense->n_tokens, batch, args, err);
 }
 
 struct job {
@@ -314,8 +314,8 @@ quire_status quire_attention_dense(struct quire_dense *dense, const struct quire
     QR_TRY(enter(dense, err));
     quire_status status = stage(dense, batch, err);
     if (status == QUIRE_OK)
-        status = check_call(dense, dense->staged, batch->num_seqs,
-                            batch->num_seqs ? (uint32_t)batch->query_start_loc[batch->num_seqs] : 0,
+        status = check_call(dense, dense->staged, batch->n_seqs,
+                            batch->n_seqs ? (uint32_t)batch->query_start_loc[batch->n_seqs] : 0,
                             batch, args, err);
     if (status == QUIRE_OK)
         status = commit(dense, batch, err);

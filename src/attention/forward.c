@@ -18,11 +18,11 @@ static struct quire_attention_args resolve(const struct quire_plan *plan,
     const size_t v_size = qr_attention_v_size(c);
     a.config = a.config ? a.config : c;
     a.q_head_stride = a.q_head_stride ? a.q_head_stride : c->head_size;
-    a.q_token_stride = a.q_token_stride ? a.q_token_stride : c->num_heads * a.q_head_stride;
+    a.q_token_stride = a.q_token_stride ? a.q_token_stride : c->n_heads * a.q_head_stride;
     a.out_head_stride = a.out_head_stride ? a.out_head_stride : v_size;
-    a.out_token_stride = a.out_token_stride ? a.out_token_stride : c->num_heads * a.out_head_stride;
+    a.out_token_stride = a.out_token_stride ? a.out_token_stride : c->n_heads * a.out_head_stride;
     a.out_scale = a.out_scale == 0 ? 1 : a.out_scale;
-    a.lse_token_stride = a.lse_token_stride ? a.lse_token_stride : c->num_heads;
+    a.lse_token_stride = a.lse_token_stride ? a.lse_token_stride : c->n_heads;
     return a;
 }
 
@@ -46,8 +46,8 @@ static quire_status check_config(const struct quire_attention_config *c,
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "args.config: %s", text);
     }
     const char *differs = c->kind != group->kind                                 ? "kind"
-                          : c->num_heads != group->num_heads                     ? "num_heads"
-                          : c->num_kv_heads != group->num_kv_heads               ? "num_kv_heads"
+                          : c->n_heads != group->n_heads                     ? "n_heads"
+                          : c->n_kv_heads != group->n_kv_heads               ? "n_kv_heads"
                           : c->head_size != group->head_size                     ? "head_size"
                           : qr_attention_v_size(c) != qr_attention_v_size(group) ? "v_head_size"
                           : c->window_left != group->window_left                 ? "window_left"
@@ -82,7 +82,7 @@ static quire_status check_buffers(const struct quire_attention_args *a, size_t n
                                   struct qr_attention_extents *out, struct quire_error *err)
 {
     const struct quire_attention_config *c = a->config;
-    const size_t heads = c->num_heads, f32 = sizeof(float);
+    const size_t heads = c->n_heads, f32 = sizeof(float);
     const struct qr_tensor tensors[] = {
         { "args.q", a->q, n, heads, c->head_size, a->q_token_stride, a->q_head_stride,
           qr_query_bytes(a->q_dtype) },
@@ -107,7 +107,7 @@ static quire_status check_buffers(const struct quire_attention_args *a, size_t n
     return QUIRE_OK;
 }
 
-quire_status qr_attention_check_args(const struct quire_plan *plan, size_t num_tokens,
+quire_status qr_attention_check_args(const struct quire_plan *plan, size_t n_tokens,
                                      const struct quire_attention_args *args,
                                      struct qr_attention_extents *extents, struct quire_error *err)
 {
@@ -128,7 +128,7 @@ quire_status qr_attention_check_args(const struct quire_plan *plan, size_t num_t
         QR_TRY(check_config(args->config, &g->config, err));
     const struct quire_attention_args a = resolve(plan, args);
     QR_TRY(check_types(&a, err));
-    return check_buffers(&a, num_tokens, extents, err);
+    return check_buffers(&a, n_tokens, extents, err);
 }
 
 quire_status quire_attention_check(const struct quire_plan *plan,
@@ -137,7 +137,7 @@ quire_status quire_attention_check(const struct quire_plan *plan,
     struct qr_attention_extents extents;
     if (!plan)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "plan is NULL");
-    return qr_attention_check_args(plan, plan->num_tokens, args, &extents, err);
+    return qr_attention_check_args(plan, plan->n_tokens, args, &extents, err);
 }
 
 void quire_attention_part(struct quire_plan *plan, const struct quire_attention_args *args,

@@ -10,8 +10,8 @@ struct qr_attention_extents {
     struct qr_extent out, lse;
 };
 
-/* quire_attention_check for a batch of num_tokens, which may differ from the plan's. */
-quire_status qr_attention_check_args(const struct quire_plan *plan, size_t num_tokens,
+/* quire_attention_check for a batch of n_tokens, which may differ from the plan's. */
+quire_status qr_attention_check_args(const struct quire_plan *plan, size_t n_tokens,
                                      const struct quire_attention_args *args,
                                      struct qr_attention_extents *extents, struct quire_error *err);
 

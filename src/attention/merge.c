@@ -19,8 +19,8 @@ static struct strides strides_of(const struct quire_attention_merge_args *a, siz
                                  size_t out_head, size_t lse_token)
 {
     struct strides s = { .out_head = out_head ? out_head : a->v_head_size };
-    s.out_token = out_token ? out_token : a->num_heads * s.out_head;
-    s.lse_token = lse_token ? lse_token : a->num_heads;
+    s.out_token = out_token ? out_token : a->n_heads * s.out_head;
+    s.lse_token = lse_token ? lse_token : a->n_heads;
     return s;
 }
 
@@ -52,10 +52,10 @@ static quire_status check_buffers(const struct quire_attention_merge_args *a, co
     snprintf(out_name, sizeof out_name, "%s.out", name);
     snprintf(lse_name, sizeof lse_name, "%s.lse", name);
     const struct strides *s = &b->strides;
-    const struct qr_tensor out = { out_name,       b->out,       a->n_tokens, a->num_heads,
+    const struct qr_tensor out = { out_name,       b->out,       a->n_tokens, a->n_heads,
                                    a->v_head_size, s->out_token, s->out_head, sizeof(float) };
     const struct qr_tensor lse = { lse_name,     b->lse,       a->n_tokens,  1,
-                                   a->num_heads, s->lse_token, s->lse_token, sizeof(float) };
+                                   a->n_heads, s->lse_token, s->lse_token, sizeof(float) };
     QR_TRY(qr_tensor_check(&out, &b->out_extent, err));
     b->lse_extent = (struct qr_extent){ 0, 0 };
     return lse_optional && !b->lse ? QUIRE_OK : qr_tensor_check(&lse, &b->lse_extent, err);
@@ -93,12 +93,12 @@ static quire_status check_numbers(const struct quire_attention_merge_args *a,
                        MAX_PARTS);
     if (!a->parts)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.parts is NULL");
-    if (a->num_heads < 1 || a->num_heads > MAX_HEADS)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.num_heads is %u, not 1 .. %d", a->num_heads,
+    if (a->n_heads < 1 || a->n_heads > MAX_HEADS)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.n_heads is %u, not 1 .. %d", a->n_heads,
                        MAX_HEADS);
     if (!a->v_head_size)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.v_head_size is 0");
-    for (uint32_t h = 0; a->sinks && h < a->num_heads; h++)
+    for (uint32_t h = 0; a->sinks && h < a->n_heads; h++)
         if (!(a->sinks[h] < INFINITY))
             return qr_fail(err, QUIRE_E_INVALID_ARG, "args.sinks[%u] is NaN or +inf", h);
     return QUIRE_OK;
@@ -193,9 +193,9 @@ void quire_attention_merge_part(const struct quire_attention_merge_args *args,
                                 const struct quire_team *team)
 {
     size_t begin, end;
-    qr_team_range(team, args->n_tokens * args->num_heads, ROWS_TOGETHER, &begin, &end);
+    qr_team_range(team, args->n_tokens * args->n_heads, ROWS_TOGETHER, &begin, &end);
     for (size_t row = begin; row < end; row++)
-        merge_row(args, row / args->num_heads, row % args->num_heads);
+        merge_row(args, row / args->n_heads, row % args->n_heads);
 }
 
 static void run_part(void *arg, const struct quire_team *team)

@@ -23,7 +23,7 @@ quire_status qr_mla_check_dims(const struct quire_mla_dims *d, struct quire_erro
     if (d->struct_size != sizeof *d)
         return qr_fail(err, QUIRE_E_MISUSE, "dims.struct_size is %u, not %zu", d->struct_size,
                        sizeof *d);
-    QR_TRY(check_size("num_heads", d->num_heads, 1, MAX_HEADS, err));
+    QR_TRY(check_size("n_heads", d->n_heads, 1, MAX_HEADS, err));
     QR_TRY(check_size("qk_rope_head_dim", d->qk_rope_head_dim, 0, MAX_HEAD_SIZE - 1, err));
     const uint32_t max = MAX_HEAD_SIZE - d->qk_rope_head_dim;
     QR_TRY(check_size("kv_lora_rank", d->kv_lora_rank, 1, max, err));
@@ -65,7 +65,7 @@ static quire_status fill_config(const struct quire_mla_dims *d, float mscale, bo
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     const uint32_t own = absorbed ? d->kv_lora_rank : d->qk_nope_head_dim;
     const double width = (double)d->qk_nope_head_dim + d->qk_rope_head_dim;
-    quire_attention_config_default(out, d->num_heads, absorbed ? 1 : d->num_heads,
+    quire_attention_config_init(out, sizeof *out, d->n_heads, absorbed ? 1 : d->n_heads,
                                    own + d->qk_rope_head_dim);
     out->v_head_size = absorbed ? d->kv_lora_rank : d->v_head_dim;
     out->scale = (float)((double)mscale * (double)mscale / sqrt(width));

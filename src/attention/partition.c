@@ -99,7 +99,7 @@ static void emit_tile(struct qr_partitioner *p, const struct planned_tile *r, ui
 /* Total cost of a sequence's tiles, cascades disregarded. */
 static uint64_t seq_cost(const struct quire_plan *plan, const struct qr_plan_group *g, uint32_t seq)
 {
-    const uint32_t n = qr_query_tile_count(g, &plan->seqs[seq]), kv_heads = g->config.num_kv_heads,
+    const uint32_t n = qr_query_tile_count(g, &plan->seqs[seq]), kv_heads = g->config.n_kv_heads,
                    n_distinct = g->sparse ? kv_heads : 1;
     struct qr_query_tile t;
     uint64_t cost = 0;
@@ -121,10 +121,10 @@ static void emit_seq(struct qr_partitioner *p, uint32_t seq)
     for (uint32_t i = 0; cached && i < n; i++)
         plan_tile(p, seq, 0, i, n, &cache[i]);
     if (cached && n == 1) {
-        emit_tile(p, cache, 0, g->config.num_kv_heads);
+        emit_tile(p, cache, 0, g->config.n_kv_heads);
         return;
     }
-    for (uint32_t h = 0; h < g->config.num_kv_heads; h++)
+    for (uint32_t h = 0; h < g->config.n_kv_heads; h++)
         for (uint32_t i = n;
              i-- > 0;) { /* the last tile of a causal prompt is the most expensive */
             const struct planned_tile *r = cached ? &cache[i] : &single;
@@ -139,7 +139,7 @@ void qr_plan_partition(struct quire_plan *plan, struct qr_plan_group *g)
 {
     uint64_t total = 0;
     qr_cascade_detect(plan, g);
-    for (uint32_t s = 0; s < plan->num_seqs; s++)
+    for (uint32_t s = 0; s < plan->n_seqs; s++)
         total += seq_cost(plan, g, s);
     total -= qr_cascade_saving(g);
     const uint64_t target = total / (ITEMS_PER_THREAD * (uint64_t)plan->n_threads);
@@ -149,7 +149,7 @@ void qr_plan_partition(struct quire_plan *plan, struct qr_plan_group *g)
         p.target = UINT64_MAX / 2;
     g->n_items = g->n_reductions = plan->n_cost_runs = 0;
     qr_cascade_partition(&p);
-    for (uint32_t s = 0; s < plan->num_seqs; s++)
+    for (uint32_t s = 0; s < plan->n_seqs; s++)
         if (qr_cascade_has(plan, g, s))
             qr_cascade_emit_own_spans(&p, s);
         else

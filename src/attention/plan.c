@@ -39,12 +39,12 @@ static quire_status check_group(const struct quire_plan_params *p, uint32_t i,
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "params.groups[%u].config: %s", i, text);
     }
     QR_TRY(quire_kv_group_get(p->kv, g->kv_group, &kv, err));
-    if (kv.n_kv_heads != g->config->num_kv_heads || kv.head_size != g->config->head_size ||
+    if (kv.n_kv_heads != g->config->n_kv_heads || kv.head_size != g->config->head_size ||
         kv.v_head_size != qr_attention_v_size(g->config))
         return qr_fail(
             err, QUIRE_E_MISMATCH,
             "params.groups[%u]: KV group %u has %u heads of %u and %u, config says %u of %u and %u",
-            i, g->kv_group, kv.n_kv_heads, kv.head_size, kv.v_head_size, g->config->num_kv_heads,
+            i, g->kv_group, kv.n_kv_heads, kv.head_size, kv.v_head_size, g->config->n_kv_heads,
             g->config->head_size, qr_attention_v_size(g->config));
     return QUIRE_OK;
 }
@@ -94,7 +94,7 @@ static bool size_group(const struct quire_plan_params *p, uint32_t i, const stru
     *g = (struct qr_plan_group){ .config = *c, .kv_group = p->groups[i].kv_group };
     g->kv = &p->kv->groups[g->kv_group];
     g->kernel_table = qr_attention_kernel_table(best, c->head_size, v_size);
-    g->gqa_ratio = c->num_heads / c->num_kv_heads;
+    g->gqa_ratio = c->n_heads / c->n_kv_heads;
     g->v_width = v_size % 8 ? v_size : (v_size + 15) / 16 * 16;
     const uint32_t tile_rows = (uint32_t)g->kernel_table->attn_tile_rows;
     g->tile_rows = max_u32(tile_rows * WIDE_HEAD / width, MIN_TILE_ROWS);
@@ -106,7 +106,7 @@ static bool size_group(const struct quire_plan_params *p, uint32_t i, const stru
     size_t rows, tiles;
     if (!qr_mul_size(p->max_tokens, g->gqa_ratio, &rows) ||
         !qr_add_size(rows / g->tile_rows + 1, p->max_seqs, &tiles) ||
-        !qr_mul_size(tiles, c->num_kv_heads, &tiles) ||
+        !qr_mul_size(tiles, c->n_kv_heads, &tiles) ||
         tiles > UINT32_MAX / 2 - QR_SPLITS_PER_THREAD * MAX_THREADS)
         return false;
     g->max_reductions = 4 * p->n_threads;
@@ -122,7 +122,7 @@ static bool size_partials(struct quire_plan *plan, const struct qr_plan_group *g
 {
     const size_t spans = (plan->max_seq_len - 1) / QR_SPAN_KEYS + 2;
     size_t decode, prefill;
-    if (!qr_mul4_size(qr_partial_floats(g, g->gqa_ratio), g->config.num_kv_heads, spans, 2,
+    if (!qr_mul4_size(qr_partial_floats(g, g->gqa_ratio), g->config.n_kv_heads, spans, 2,
                       &decode) ||
         !qr_mul3_size(qr_partial_floats(g, g->tile_rows), plan->n_threads, 8, &prefill))
         return false;
@@ -207,8 +207,8 @@ static bool lay_out(struct quire_plan *plan, unsigned char *base, size_t *bytes)
         g->members = qr_carve_take(&c, g->max_members, sizeof *g->members);
         cascades = cascades || g->max_cascades;
         if (plan->max_sparse_blocks) {
-            /* max_seqs * num_kv_heads cannot overflow: max_items is larger */
-            g->sparse_lists = qr_carve_take(&c, (size_t)plan->max_seqs * g->config.num_kv_heads,
+            /* max_seqs * n_kv_heads cannot overflow: max_items is larger */
+            g->sparse_lists = qr_carve_take(&c, (size_t)plan->max_seqs * g->config.n_kv_heads,
                                             sizeof *g->sparse_lists);
             g->sparse_blocks = qr_carve_take(&c, plan->max_sparse_blocks, sizeof *g->sparse_blocks);
         }
@@ -344,8 +344,8 @@ quire_status quire_plan_info(const struct quire_plan *plan, uint32_t group,
     for (uint32_t i = 0; i < g->n_items; i++)
         cascades += g->items[i].cascade != QR_CASCADE_NONE;
     *out = (struct quire_plan_info){ .struct_size = sizeof *out,
-                                     .num_seqs = plan->num_seqs,
-                                     .num_tokens = plan->num_tokens,
+                                     .n_seqs = plan->n_seqs,
+                                     .n_tokens = plan->n_tokens,
                                      .max_query_len = plan->max_query_len,
                                      .max_seq_len = plan->batch_max_seq_len,
                                      .n_items = g->n_items,

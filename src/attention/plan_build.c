@@ -33,12 +33,12 @@ static quire_status check(struct quire_plan *plan, const struct quire_attention_
                           struct quire_error *err)
 {
     QR_TRY(qr_batch_check(plan, b, err));
-    for (uint32_t i = 0; b->num_seqs && i < plan->n_groups; i++) {
+    for (uint32_t i = 0; b->n_seqs && i < plan->n_groups; i++) {
         const struct qr_plan_group *g = &plan->groups[i];
         const struct quire_attention_batch_group *t = &b->groups[g->kv_group];
         size_t used = 0;
-        QR_TRY(qr_block_tables_check_args(t, b->num_seqs, g->kv_group, err));
-        for (uint32_t s = 0; s < b->num_seqs; s++) {
+        QR_TRY(qr_block_tables_check_args(t, b->n_seqs, g->kv_group, err));
+        for (uint32_t s = 0; s < b->n_seqs; s++) {
             const struct qr_attn_seq seq = batch_seq(b, s);
             QR_TRY(qr_block_tables_check(plan, g, t, s, &seq, qr_sparse_batch_lists(b, g, s), &used,
                                          err));
@@ -64,14 +64,14 @@ static void copy_arrays(struct quire_plan *plan, struct qr_attn_seq *s, uint32_t
 static void copy_sparse_lists(struct qr_plan_group *g, const struct quire_attention_batch *b)
 {
     size_t used = 0;
-    g->sparse = b->num_seqs && qr_sparse_batch_lists(b, g, 0);
-    for (uint32_t i = 0; g->sparse && i < b->num_seqs; i++)
-        for (uint32_t h = 0; h < g->config.num_kv_heads; h++) {
+    g->sparse = b->n_seqs && qr_sparse_batch_lists(b, g, 0);
+    for (uint32_t i = 0; g->sparse && i < b->n_seqs; i++)
+        for (uint32_t h = 0; h < g->config.n_kv_heads; h++) {
             const struct quire_sparse_list from = qr_sparse_batch_lists(b, g, i)[h];
             int32_t *to = g->sparse_blocks + used;
             if (from.n)
                 memcpy(to, from.blocks, from.n * sizeof *to);
-            g->sparse_lists[(size_t)i * g->config.num_kv_heads + h] =
+            g->sparse_lists[(size_t)i * g->config.n_kv_heads + h] =
                 (struct quire_sparse_list){ to, from.n };
             used += from.n;
         }
@@ -81,10 +81,10 @@ static void copy_sparse_lists(struct qr_plan_group *g, const struct quire_attent
 static void commit(struct quire_plan *plan, const struct quire_attention_batch *b)
 {
     uint32_t spans = 0;
-    plan->num_seqs = b->num_seqs;
-    plan->num_tokens = b->num_seqs ? (uint32_t)b->query_start_loc[b->num_seqs] : 0;
+    plan->n_seqs = b->n_seqs;
+    plan->n_tokens = b->n_seqs ? (uint32_t)b->query_start_loc[b->n_seqs] : 0;
     plan->max_query_len = plan->batch_max_seq_len = 0;
-    for (uint32_t i = 0; i < b->num_seqs; i++) {
+    for (uint32_t i = 0; i < b->n_seqs; i++) {
         struct qr_attn_seq *s = &plan->seqs[i];
         *s = batch_seq(b, i);
         copy_arrays(plan, s, &spans);
@@ -95,7 +95,7 @@ static void commit(struct quire_plan *plan, const struct quire_attention_batch *
     for (uint32_t i = 0; i < plan->n_groups; i++) {
         struct qr_plan_group *g = &plan->groups[i];
         copy_sparse_lists(g, b);
-        if (b->num_seqs)
+        if (b->n_seqs)
             qr_block_tables_copy(plan, g, &b->groups[g->kv_group]);
         qr_plan_partition(plan, g);
     }
@@ -120,7 +120,7 @@ static quire_status check_new_tables(struct quire_plan *plan, uint32_t kv_group,
 {
     if (!t)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "tables is NULL");
-    QR_TRY(qr_block_tables_check_args(t, plan->num_seqs, kv_group, err));
+    QR_TRY(qr_block_tables_check_args(t, plan->n_seqs, kv_group, err));
     bool found = false;
     for (uint32_t i = 0; i < plan->n_groups; i++) {
         const struct qr_plan_group *g = &plan->groups[i];
@@ -128,7 +128,7 @@ static quire_status check_new_tables(struct quire_plan *plan, uint32_t kv_group,
         if (g->kv_group != kv_group)
             continue;
         found = true;
-        for (uint32_t s = 0; s < plan->num_seqs; s++)
+        for (uint32_t s = 0; s < plan->n_seqs; s++)
             QR_TRY(qr_block_tables_check(plan, g, t, s, &plan->seqs[s], qr_sparse_list(g, s, 0),
                                          &used, err));
     }

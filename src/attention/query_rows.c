@@ -37,7 +37,7 @@ static void load_query(const struct qr_tile_ctx *ctx, uint32_t r, uint32_t token
     if (bf16)
         ctx->kernels->round_q(halves, f32, 1, n);
     if (a->q_scale)
-        s->row_scale[r] = a->q_scale[row * ctx->config->num_heads + head];
+        s->row_scale[r] = a->q_scale[row * ctx->config->n_heads + head];
 }
 
 static void record_mask(struct qr_tile_ctx *ctx, uint32_t r, const struct qr_token_mask *k)

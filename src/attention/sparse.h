@@ -9,7 +9,7 @@
 static inline const struct quire_sparse_list *qr_sparse_list(const struct qr_plan_group *g,
                                                              uint32_t seq, uint32_t kv_head)
 {
-    return g->sparse ? &g->sparse_lists[(size_t)seq * g->config.num_kv_heads + kv_head] : NULL;
+    return g->sparse ? &g->sparse_lists[(size_t)seq * g->config.n_kv_heads + kv_head] : NULL;
 }
 
 /* The batch's lists of sequence i, one per KV head, or NULL. */
@@ -17,7 +17,7 @@ static inline const struct quire_sparse_list *qr_sparse_batch_lists(
     const struct quire_attention_batch *b, const struct qr_plan_group *g, uint32_t i)
 {
     const struct quire_sparse_list *lists = b->sparse ? b->sparse[g->kv_group] : NULL;
-    return lists ? lists + (size_t)i * g->config.num_kv_heads : NULL;
+    return lists ? lists + (size_t)i * g->config.n_kv_heads : NULL;
 }
 
 /* Bit mask of the keys in the tile of 64 keys at `key` that lie in listed blocks; list NULL:

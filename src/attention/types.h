@@ -28,7 +28,7 @@ struct qr_attn_seq {
     uint32_t encoder_len;         /* keys of its encoder */
     bool override_causal, causal; /* the sequence's own flag, valid if override_causal */
     uint32_t n_spans;
-    const struct quire_span *spans; /* bidirectional spans, ascending */
+    const struct quire_token_range *spans; /* bidirectional spans, ascending */
     const uint64_t *tree;           /* [n_tokens] tree mask, or NULL */
 };
 
@@ -147,7 +147,7 @@ struct qr_plan_group {
     struct qr_seq_blocks *staged_seq_blocks; /* [max_seqs] of the batch under validation */
     int32_t *block_ids;                      /* [max_blocks] */
     bool sparse;                             /* the batch has sparse block lists */
-    /* [max_seqs][num_kv_heads]; NULL: the plan has no room for lists */
+    /* [max_seqs][n_kv_heads]; NULL: the plan has no room for lists */
     struct quire_sparse_list *sparse_lists;
     int32_t *sparse_blocks;          /* [max_sparse_blocks] entries of the lists */
     struct qr_work_item *items;      /* [max_items] in order of creation */
@@ -188,11 +188,11 @@ struct quire_plan {
     const struct quire_kv_cache *kv;
     uint32_t n_groups, max_tokens, max_seqs, max_seq_len, n_threads, flags;
     uint32_t max_spans, max_tree_tokens, max_sparse_blocks;
-    uint32_t num_seqs, num_tokens, max_query_len, batch_max_seq_len; /* of the batch */
+    uint32_t n_seqs, n_tokens, max_query_len, batch_max_seq_len; /* of the batch */
     bool busy; /* atomic: a call builds or runs the plan */
     struct qr_plan_group *groups;
     struct qr_attn_seq *seqs; /* [max_seqs] */
-    struct quire_span *spans; /* [max_spans] */
+    struct quire_token_range *spans; /* [max_spans] */
     uint64_t *tree;           /* [max_tree_tokens] */
     /* [max_seq_len in blocks / 64] bitmap of listed blocks; used by one validation at a time */
     uint64_t *listed;

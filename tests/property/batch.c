@@ -9,7 +9,7 @@ struct plan_counts plans;
 /* Whether block j is in the sparse list of some head of the sequence. */
 static bool is_listed(const struct problem *s, uint32_t seq, uint32_t j)
 {
-    for (uint32_t h = 0; s->is_sparse && h < s->config.num_kv_heads; h++)
+    for (uint32_t h = 0; s->is_sparse && h < s->config.n_kv_heads; h++)
         for (uint32_t i = 0; i < s->seqs[seq].lists[h].n; i++)
             if ((uint32_t)s->seqs[seq].lists[h].blocks[i] == j)
                 return true;
@@ -38,8 +38,8 @@ static void add_sequence(struct testbed *st, uint32_t i, uint32_t from, uint32_t
         st->spans[st->span_loc[n + 1]++] = q->spans[k];
     if (s->has_tree)
         memcpy(st->tree + st->rows, q->tree + from, (to - from) * sizeof *st->tree);
-    memcpy(st->lists + n * s->config.num_kv_heads, q->lists,
-           s->config.num_kv_heads * sizeof *st->lists);
+    memcpy(st->lists + n * s->config.n_kv_heads, q->lists,
+           s->config.n_kv_heads * sizeof *st->lists);
     st->rows += to - from;
     st->starts[n + 1] = (int32_t)st->rows;
 }
@@ -52,7 +52,7 @@ static uint32_t start_batch(struct testbed *st)
     free(st->table), free(st->tree), free(st->lists);
     st->table = malloc(stride * (s->n_seqs + 1) * sizeof *st->table);
     st->tree = malloc((s->n_rows + MAX_TREE) * sizeof *st->tree);
-    st->lists = malloc((s->n_seqs + 1) * s->config.num_kv_heads * sizeof *st->lists);
+    st->lists = malloc((s->n_seqs + 1) * s->config.n_kv_heads * sizeof *st->lists);
     for (uint32_t i = 0; i < stride * s->n_seqs; i++)
         st->table[i] = -7; /* must not be read */
     return stride;
@@ -79,7 +79,7 @@ bool testbed_batch(struct testbed *st, const struct part *p)
     lists[s->group] = st->lists;
     const struct quire_attention_batch batch = {
         .struct_size = sizeof batch,
-        .num_seqs = st->n,
+        .n_seqs = st->n,
         .query_start_loc = st->starts,
         .seq_lens = st->lens,
         .causal = s->own_causal ? st->causal : NULL,

@@ -86,7 +86,7 @@ bool testbed_run(struct testbed *st, const struct part *part, struct result *res
 {
     const struct problem *s = st->problem;
     const struct quire_attention_config *c = &s->config;
-    const size_t heads = c->num_heads;
+    const size_t heads = c->n_heads;
     struct rng r = rng_fork(st->variant.shuffle, 9);
     if (!testbed_batch(st, part))
         return false;

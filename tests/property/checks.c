@@ -12,7 +12,7 @@
 static bool check_row(const struct problem *s, const struct result *base, uint32_t seq,
                       uint32_t query, uint32_t head, double *want)
 {
-    const size_t row = (size_t)(s->seqs[seq].row + query) * s->config.num_heads + head;
+    const size_t row = (size_t)(s->seqs[seq].row + query) * s->config.n_heads + head;
     const bool rounds = oracle_rounds_q(s) || oracle_rounds_p(s);
     const double gate = (rounds ? 4e-3 : 2e-5) * s->max_v, lse_gate = rounds ? 1e-3 : 1e-4;
     double lse;
@@ -38,8 +38,8 @@ bool check_oracle(const struct problem *s, const struct result *base)
     for (uint32_t i = 0; i < s->n_seqs; i++) {
         const uint32_t n = s->seqs[i].n_new, step = 1 + n / 6;
         for (uint32_t q = step > 1 ? rng_below(&r, step) : 0; ok && q < n; q += step)
-            for (uint32_t h = rng_below(&r, 2); ok && h < s->config.num_heads;
-                 h += 1 + s->config.num_heads / 4)
+            for (uint32_t h = rng_below(&r, 2); ok && h < s->config.n_heads;
+                 h += 1 + s->config.n_heads / 4)
                 ok = check_row(s, base, i, q, h, want);
     }
     free(want);
@@ -51,7 +51,7 @@ bool check_oracle(const struct problem *s, const struct result *base)
 static bool same_bits(const struct problem *s, const struct part *p, const struct result *got,
                       const struct result *want, bool with_lse)
 {
-    const size_t heads = s->config.num_heads, width = heads * s->v_size;
+    const size_t heads = s->config.n_heads, width = heads * s->v_size;
     for (uint32_t i = 0; i < s->n_seqs; i++)
         for (uint32_t q = p->from[i]; q < p->to[i]; q++) {
             const size_t row = s->seqs[i].row + q;

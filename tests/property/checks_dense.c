@@ -22,7 +22,7 @@ struct dense_arrays {
     int32_t starts[MAX_SEQS + 1], kv_starts[MAX_SEQS + 1], kv_lens[MAX_SEQS + 1],
         lens[MAX_SEQS + 1], span_loc[MAX_SEQS + 1];
     uint8_t causal[MAX_SEQS + 1];
-    struct quire_span spans[MAX_SEQS * MAX_SPANS];
+    struct quire_token_range spans[MAX_SEQS * MAX_SPANS];
     struct quire_sparse_list lists[MAX_SEQS * MAX_KV_HEADS + 1];
     uint64_t *tree;
 };
@@ -40,8 +40,8 @@ static void fill_arrays(const struct problem *s, struct dense_arrays *a)
         a->causal[i] = q->causal;
         a->span_loc[i + 1] = a->span_loc[i] + (int32_t)q->n_spans;
         memcpy(a->spans + a->span_loc[i], q->spans, q->n_spans * sizeof *a->spans);
-        memcpy(a->lists + i * s->config.num_kv_heads, q->lists,
-               s->config.num_kv_heads * sizeof *a->lists);
+        memcpy(a->lists + i * s->config.n_kv_heads, q->lists,
+               s->config.n_kv_heads * sizeof *a->lists);
         for (uint32_t t = 0; s->has_tree && t < q->n_new; t++)
             a->tree[q->row + t] = q->tree[t];
     }
@@ -65,7 +65,7 @@ static bool run_dense(const struct problem *s, const struct dense_arrays *a, con
                                                    MAX_SEQS * MAX_KV_HEADS * MAX_PLACES,
                                                .isa = quire_cpu_level_name(s->level) };
     const struct quire_dense_batch batch = { .struct_size = sizeof batch,
-                                             .num_seqs = s->n_seqs,
+                                             .n_seqs = s->n_seqs,
                                              .query_start_loc = a->starts,
                                              .kv_start_loc = a->kv_starts,
                                              .kv_lens = a->kv_lens,
@@ -96,12 +96,12 @@ static bool run_dense(const struct problem *s, const struct dense_arrays *a, con
 bool contiguous_keys(const struct problem *s, const struct result *base, struct rng *r)
 {
     const struct quire_attention_config *c = &s->config;
-    const size_t n = (size_t)s->n_keys * c->num_kv_heads;
+    const size_t n = (size_t)s->n_keys * c->n_kv_heads;
     struct dense_arrays a;
     fill_arrays(s, &a);
     void *k = number_rows(s->write_dtype, s->k, n * c->head_size),
          *v = number_rows(s->write_dtype, s->v, n * s->v_size),
-         *q = number_rows(s->q_dtype, s->q, (size_t)s->n_rows * c->num_heads * c->head_size);
+         *q = number_rows(s->q_dtype, s->q, (size_t)s->n_rows * c->n_heads * c->head_size);
     struct result got = result_new(s);
     bool ok = run_dense(s, &a, k, v, q, &got, rng_in(r, 1, 3));
     if (ok && (memcmp(got.out, base->out, got.n_out * sizeof *got.out) ||
@@ -123,7 +123,7 @@ static void assign_blocks(struct problem *shards, uint32_t n, struct rng *r)
         for (uint32_t j = 0; j < MAX_PLACES; j++) {
             const uint32_t owner = rng_below(r, n);
             for (uint32_t p = 0; p < n; p++)
-                for (uint32_t h = 0; h < shards[p].config.num_kv_heads; h++) {
+                for (uint32_t h = 0; h < shards[p].config.n_kv_heads; h++) {
                     struct sequence *q = &shards[p].seqs[i];
                     if (j == 0)
                         q->lists[h] = (struct quire_sparse_list){ q->places[h], 0 };
@@ -176,7 +176,7 @@ bool merged_shards(const struct problem *s, const struct result *base, struct rn
                                                      .n_parts = n,
                                                      .parts = pointers,
                                                      .n_tokens = s->n_rows,
-                                                     .num_heads = s->config.num_heads,
+                                                     .n_heads = s->config.n_heads,
                                                      .v_head_size = s->v_size,
                                                      .sinks = s->config.sinks,
                                                      .out = got.out,

@@ -39,7 +39,7 @@ static void round_int8(double *cached, const float *row, uint32_t size)
 static double *cached_rows(struct problem *s, float *rows, uint32_t size, enum quire_kv_dtype dtype,
                            const float *scales, uint32_t n_scales)
 {
-    const size_t heads = s->config.num_kv_heads, width = heads * size;
+    const size_t heads = s->config.n_kv_heads, width = heads * size;
     const bool scaled = dtype == QUIRE_KV_FP8_E4M3 || dtype == QUIRE_KV_FP8_E5M2;
     double *cached = zeros(s->n_keys * width, sizeof *cached);
     for (uint32_t i = 1; i < s->n_seqs; i++)
@@ -62,7 +62,7 @@ static double *cached_rows(struct problem *s, float *rows, uint32_t size, enum q
 static void draw_queries(struct problem *s, struct rng *r)
 {
     const struct quire_attention_config *c = &s->config;
-    const size_t rows = (size_t)s->n_rows * c->num_heads, n = rows * c->head_size;
+    const size_t rows = (size_t)s->n_rows * c->n_heads, n = rows * c->head_size;
     const bool int8 = s->q_dtype == QUIRE_KV_INT8;
     s->q = data_values(r, n, int8 ? 127.4f : rng_percent(r, 80) ? 1.5f : 4);
     for (size_t i = 0; i < n; i++)
@@ -76,15 +76,15 @@ void data_draw(struct problem *s, struct rng *r)
 {
     const struct quire_attention_config *c = &s->config;
     draw_queries(s, r);
-    s->k = data_values(r, (size_t)s->n_keys * c->num_kv_heads * c->head_size, 2);
-    s->v = data_values(r, (size_t)s->n_keys * c->num_kv_heads * s->v_size, 2);
+    s->k = data_values(r, (size_t)s->n_keys * c->n_kv_heads * c->head_size, 2);
+    s->v = data_values(r, (size_t)s->n_keys * c->n_kv_heads * s->v_size, 2);
     s->k_scale = draw_scale_values(r, s->n_k_scales);
     s->v_scale = draw_scale_values(r, s->n_v_scales);
     s->k_cached = cached_rows(s, s->k, c->head_size, s->k_dtype, s->k_scale, s->n_k_scales);
     s->v_cached = cached_rows(s, s->v, s->v_size, s->v_dtype, s->v_scale, s->n_v_scales);
-    for (size_t i = 0; s->latent && i < (size_t)s->n_keys * c->num_kv_heads; i++)
+    for (size_t i = 0; s->latent && i < (size_t)s->n_keys * c->n_kv_heads; i++)
         memcpy(s->v_cached + i * s->v_size, s->k_cached + i * c->head_size,
                s->v_size * sizeof *s->v_cached);
-    for (size_t i = 0; i < (size_t)s->n_keys * c->num_kv_heads * s->v_size; i++)
+    for (size_t i = 0; i < (size_t)s->n_keys * c->n_kv_heads * s->v_size; i++)
         s->max_v = fmax(s->max_v, fabs(s->v_cached[i]));
 }

@@ -11,7 +11,7 @@ static void draw_spans(struct sequence *q, struct rng *r)
     while (q->n_spans < n && at < q->len) {
         const uint32_t begin = at + rng_below(r, q->len - at),
                        end = begin + 1 + rng_below(r, q->len - begin);
-        q->spans[q->n_spans++] = (struct quire_span){ (int32_t)begin, (int32_t)end };
+        q->spans[q->n_spans++] = (struct quire_token_range){ (int32_t)begin, (int32_t)end };
         at = end;
     }
 }
@@ -30,7 +30,7 @@ static void draw_lists(struct problem *s, struct sequence *q, struct rng *r)
 {
     const uint32_t n_blocks = (q->n_keys + s->block_size - 1) / s->block_size,
                    kept = rng_in(r, 0, 100);
-    for (uint32_t h = 0; h < s->config.num_kv_heads; h++) {
+    for (uint32_t h = 0; h < s->config.n_kv_heads; h++) {
         struct quire_sparse_list *list = &q->lists[h];
         *list = (struct quire_sparse_list){ q->places[h], 0 };
         for (uint32_t j = 0; j < n_blocks + 2 && list->n < MAX_PLACES;

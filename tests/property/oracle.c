@@ -84,15 +84,15 @@ static double score(const struct problem *s, uint32_t seq, uint32_t query, uint3
 {
     const struct quire_attention_config *c = &s->config;
     const size_t d = c->head_size;
-    const float *q = s->q + ((s->seqs[seq].row + query) * (size_t)c->num_heads + head) * d;
+    const float *q = s->q + ((s->seqs[seq].row + query) * (size_t)c->n_heads + head) * d;
     const double *k =
-        s->k_cached + ((s->seqs[seq].key + j) * (size_t)c->num_kv_heads + head / s->ratio) * d;
+        s->k_cached + ((s->seqs[seq].key + j) * (size_t)c->n_kv_heads + head / s->ratio) * d;
     double x = 0;
     for (size_t i = 0; i < d; i++)
         x += (oracle_rounds_q(s) ? number_round(QUIRE_KV_BF16, q[i]) : (double)q[i]) * k[i];
     x *= (double)c->scale;
     if (s->q_scale)
-        x *= (double)s->q_scale[(s->seqs[seq].row + query) * (size_t)c->num_heads + head];
+        x *= (double)s->q_scale[(s->seqs[seq].row + query) * (size_t)c->n_heads + head];
     if (c->logits_soft_cap > 0)
         x = (double)c->logits_soft_cap * tanh(x / (double)c->logits_soft_cap);
     const int64_t distance = key_position(s, seq, j) - query_position(s, seq, query),
@@ -123,7 +123,7 @@ void oracle_row(const struct problem *s, uint32_t seq, uint32_t query, uint32_t 
         if (scores[j] == -INFINITY)
             continue;
         const double *v =
-            s->v_cached + ((s->seqs[seq].key + j) * (size_t)c->num_kv_heads + kv_head) * s->v_size;
+            s->v_cached + ((s->seqs[seq].key + j) * (size_t)c->n_kv_heads + kv_head) * s->v_size;
         const double p = exp(scores[j] - top);
         sum += p;
         for (uint32_t i = 0; i < s->v_size; i++)

@@ -41,7 +41,7 @@ static void draw_shape(struct problem *s, struct rng *r, enum size size)
     s->ratio = size == LONG ? rng_in(r, 1, 4) : RNG_PICK(r, ratios);
     if (kv_heads == 1 && size == TINY && rng_percent(r, 10))
         s->ratio = rng_in(r, 9, MAX_HEADS);
-    quire_attention_config_default(c, kv_heads * s->ratio, kv_heads, head_size);
+    quire_attention_config_init(c, sizeof *c, kv_heads * s->ratio, kv_heads, head_size);
     c->v_head_size = rng_percent(r, 70) ? 0 : draw_head_size(r, size);
     s->v_size = c->v_head_size ? c->v_head_size : head_size;
 }
@@ -65,7 +65,7 @@ static void draw_relative(struct problem *s, struct rng *r)
 {
     struct quire_attention_config *c = &s->config;
     c->relative_range = rng_percent(r, 20) ? 0 : rng_below(r, rng_percent(r, 80) ? 40 : 900);
-    const size_t n = (size_t)c->num_heads * (2 * c->relative_range + 1);
+    const size_t n = (size_t)c->n_heads * (2 * c->relative_range + 1);
     c->relative_bias = s->relative = data_values(r, n, 2);
 }
 
@@ -82,7 +82,7 @@ static void draw_options(struct problem *s, struct rng *r, enum size size)
         c->window_right = draw_window(r, size);
     if (rng_percent(r, 25))
         c->logits_soft_cap = rng_float(r, 0.5f, 40);
-    for (uint32_t h = 0; h < c->num_heads; h++) {
+    for (uint32_t h = 0; h < c->n_heads; h++) {
         s->slopes[h] = rng_float(r, rng_percent(r, 10) ? -0.25f : 0, 0.25f);
         s->sinks[h] = rng_percent(r, 10) ? -INFINITY : rng_float(r, -2, 3);
     }
@@ -96,7 +96,7 @@ static void draw_options(struct problem *s, struct rng *r, enum size size)
 
 static uint32_t draw_scales(struct problem *s, struct rng *r)
 {
-    const uint32_t counts[] = { 0, 1, s->n_layers, s->n_layers * s->config.num_kv_heads };
+    const uint32_t counts[] = { 0, 1, s->n_layers, s->n_layers * s->config.n_kv_heads };
     return RNG_PICK(r, counts);
 }
 
@@ -149,7 +149,7 @@ static void draw_length(struct sequence *q, struct rng *r, enum size size, uint3
 /* Limits the number of products per sequence, since the generic kernels run every problem too. */
 static void limit_work(struct sequence *q, const struct problem *s)
 {
-    const uint64_t products = (uint64_t)q->n_keys * s->config.num_heads *
+    const uint64_t products = (uint64_t)q->n_keys * s->config.n_heads *
                               (s->config.head_size + s->v_size),
                    max_new = 1 + MAX_PRODUCTS / (products + 1);
     q->n_new = q->n_new > max_new ? (uint32_t)max_new : q->n_new;
@@ -202,7 +202,7 @@ static void apply_shape(struct problem *s, const struct constraints *w)
     const uint32_t kv_heads = s->number % 2 + 1;
     s->ratio = s->number % 3 + 1;
     s->v_size = w->head_size;
-    quire_attention_config_default(&s->config, kv_heads * s->ratio, kv_heads, w->head_size);
+    quire_attention_config_init(&s->config, sizeof s->config, kv_heads * s->ratio, kv_heads, w->head_size);
 }
 
 static void apply_rest(struct problem *s, const struct constraints *w)
@@ -255,7 +255,7 @@ void problem_print(const struct problem *s)
            s->is_sparse ? ", sparse" : "");
     printf("  heads %u / %u of %u, values of %u; scale %g, cap %g, window %d / %d, causal %u, "
            "%s%s%s\n",
-           c->num_heads, c->num_kv_heads, c->head_size, s->v_size, (double)c->scale,
+           c->n_heads, c->n_kv_heads, c->head_size, s->v_size, (double)c->scale,
            (double)c->logits_soft_cap, c->window_left, c->window_right, c->causal,
            c->compute == QUIRE_COMPUTE_NATIVE ? "native" : "f32", c->alibi_slopes ? ", slopes" : "",
            c->sinks ? ", sinks" : "");

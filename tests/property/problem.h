@@ -23,7 +23,7 @@ struct sequence {
     uint32_t key;    /* index of its first key in k and v */
     uint32_t shared; /* leading keys that are equal to those of sequence 0 */
     bool causal;
-    struct quire_span spans[MAX_SPANS];
+    struct quire_token_range spans[MAX_SPANS];
     uint32_t n_spans;
     uint64_t tree[MAX_TREE];                  /* mask of each new token, if the problem has_tree */
     int32_t places[MAX_KV_HEADS][MAX_PLACES]; /* listed blocks, if the problem is_sparse */

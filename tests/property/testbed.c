@@ -25,7 +25,7 @@ struct part part_whole(const struct problem *s)
 
 struct result result_new(const struct problem *s)
 {
-    struct result r = { .n_lse = (size_t)s->n_rows * s->config.num_heads };
+    struct result r = { .n_lse = (size_t)s->n_rows * s->config.n_heads };
     r.n_out = r.n_lse * s->v_size;
     r.out = malloc(r.n_out * sizeof *r.out + 1);
     r.lse = malloc(r.n_lse * sizeof *r.lse + 1);
@@ -62,7 +62,7 @@ static bool open_cache(struct testbed *st)
             .n_layers = 1, .n_kv_heads = 1, .head_size = 8, .n_blocks = 3
         };
     groups[s->group] = (struct quire_kv_group_config){ .n_layers = s->n_layers,
-                                                       .n_kv_heads = s->config.num_kv_heads,
+                                                       .n_kv_heads = s->config.n_kv_heads,
                                                        .head_size = s->config.head_size,
                                                        .v_head_size = s->config.v_head_size,
                                                        .k_dtype = s->k_dtype,
@@ -73,7 +73,7 @@ static bool open_cache(struct testbed *st)
                                                        .n_k_scales = s->n_k_scales,
                                                        .n_v_scales = s->n_v_scales,
                                                        .flags = s->latent ? QUIRE_KV_LATENT : 0 };
-    const struct quire_kv_config config = { .struct_size = sizeof config,
+    const struct quire_kv_params config = { .struct_size = sizeof config,
                                             .block_size = st->variant.block_size,
                                             .groups = groups,
                                             .n_groups = s->n_groups,
@@ -135,7 +135,7 @@ static uint32_t first_visible(const struct problem *s, uint32_t seq)
     const struct sequence *q = &s->seqs[seq];
     for (uint32_t j = 0; j < q->n_keys; j++)
         for (uint32_t i = 0; i < q->n_new; i++)
-            for (uint32_t h = 0; h < s->config.num_kv_heads; h++)
+            for (uint32_t h = 0; h < s->config.n_kv_heads; h++)
                 if (oracle_sees(s, seq, i, h, j))
                     return j;
     return q->n_keys;
@@ -214,8 +214,8 @@ bool testbed_write(struct testbed *st, uint32_t seq, uint32_t from, uint32_t to)
                    own = shared_blocks(st, seq) * b;
     if (to <= from)
         return true;
-    const size_t n = to - from, at = (size_t)(s->seqs[seq].key + from) * s->config.num_kv_heads,
-                 heads = s->config.num_kv_heads;
+    const size_t n = to - from, at = (size_t)(s->seqs[seq].key + from) * s->config.n_kv_heads,
+                 heads = s->config.n_kv_heads;
     int64_t *slots = malloc(n * sizeof *slots);
     for (uint32_t j = from; j < to; j++)
         slots[j - from] =
@@ -243,7 +243,7 @@ bool testbed_write_all(struct testbed *st)
         if (!testbed_write(st, i, 0, st->problem->seqs[i].n_keys))
             return false;
     for (uint32_t i = 0; i < st->problem->n_seqs; i++)
-        must(quire_kv_share(st->kv, st->problem->group, st->ids[i], shared_blocks(st, i), &err));
+        must(quire_kv_retain(st->kv, st->problem->group, st->ids[i], shared_blocks(st, i), &err));
     return true;
 }
 

@@ -49,7 +49,7 @@ struct testbed {
     uint8_t causal[MAX_SEQS];
     int32_t *table;
     int32_t span_loc[MAX_SEQS + 1];
-    struct quire_span spans[MAX_SEQS * MAX_SPANS];
+    struct quire_token_range spans[MAX_SEQS * MAX_SPANS];
     uint64_t *tree;
     struct quire_sparse_list *lists;
 };

@@ -66,7 +66,7 @@ static uint32_t check_point(const struct point *p)
     struct quire_attention_config c;
     struct quire_attention_report report = { .struct_size = sizeof report };
     struct quire_error err = QUIRE_ERROR_INIT;
-    quire_attention_config_default(&c, 2, 1, p->w.head_size);
+    quire_attention_config_init(&c, sizeof c, 2, 1, p->w.head_size);
     c.kind = p->w.kind;
     c.causal = 0;
     c.v_head_size = p->v_size;

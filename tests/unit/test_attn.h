@@ -49,7 +49,7 @@ struct problem {
     float relative[MAX_PROBLEM_HEADS * (2 * MAX_PROBLEM_RANGE + 1)];
     /* bidirectional spans, ascending */
     uint32_t n_spans[MAX_PROBLEM_SEQS];
-    struct quire_span spans[MAX_PROBLEM_SEQS][MAX_PROBLEM_SPANS];
+    struct quire_token_range spans[MAX_PROBLEM_SEQS][MAX_PROBLEM_SPANS];
     /* the last n_tree tokens of each sequence form a tree; variants begin at its first token */
     bool has_tree;
     uint32_t n_tree[MAX_PROBLEM_SEQS];
@@ -86,9 +86,9 @@ static inline void problem_fill(struct problem *s, const uint32_t *lens, uint32_
         s->n_rows += s->len[i];
         s->n_keys += s->key_len[i];
     }
-    s->q = problem_values((size_t)s->n_rows * c->num_heads * c->head_size, 2);
-    s->k = problem_values((size_t)s->n_keys * c->num_kv_heads * c->head_size, 2);
-    s->v = problem_values((size_t)s->n_keys * c->num_kv_heads * problem_v_size(s), 2);
+    s->q = problem_values((size_t)s->n_rows * c->n_heads * c->head_size, 2);
+    s->k = problem_values((size_t)s->n_keys * c->n_kv_heads * c->head_size, 2);
+    s->v = problem_values((size_t)s->n_keys * c->n_kv_heads * problem_v_size(s), 2);
     for (uint32_t h = 0; h < MAX_PROBLEM_HEADS; h++) {
         s->slopes[h] = problem_uniform(0, 0.25f);
         s->sinks[h] = problem_uniform(-2, 3);
@@ -103,7 +103,7 @@ static inline void problem_free(struct problem *s) { free(s->q), free(s->k), fre
 static inline bool problem_lists_key(const struct problem *s, uint32_t seq, uint32_t at)
 {
     bool any = !s->has_lists;
-    for (uint32_t h = 0; s->has_lists && h < s->config.num_kv_heads; h++)
+    for (uint32_t h = 0; s->has_lists && h < s->config.n_kv_heads; h++)
         any |= s->listed[seq][h][at / PROBLEM_LIST_BLOCK];
     return any;
 }
@@ -143,7 +143,7 @@ struct testbed {
     int32_t *table;
     struct quire_attention_batch_group group;
     int32_t span_loc[MAX_PROBLEM_SEQS + 1];
-    struct quire_span spans[MAX_PROBLEM_SEQS * MAX_PROBLEM_SPANS];
+    struct quire_token_range spans[MAX_PROBLEM_SEQS * MAX_PROBLEM_SPANS];
     uint64_t tree[MAX_PROBLEM_SEQS * MAX_PROBLEM_TREE];
     struct quire_sparse_list lists[MAX_PROBLEM_SEQS * MAX_PROBLEM_LISTS];
     const struct quire_sparse_list *sparse;
@@ -163,7 +163,7 @@ static inline struct quire_threads *make_threads(uint32_t n)
 {
     struct quire_threads_params p;
     struct quire_threads *t;
-    quire_threads_params_default(&p);
+    quire_threads_params_init(&p, sizeof p);
     p.backend = QUIRE_THREADS_PTHREAD;
     p.n_threads = n;
     must(quire_threads_create(&p, &t, &err));
@@ -181,9 +181,9 @@ static inline void testbed_poison(const struct testbed *st, const struct problem
                         : dtypes[0] == QUIRE_KV_BF16 || dtypes[0] == QUIRE_KV_F16 ? 2
                                                                                   : 1;
     const size_t bytes =
-        2 * (size_t)st->n_blocks * block_size * s->config.num_kv_heads * s->config.head_size * elem;
+        2 * (size_t)st->n_blocks * block_size * s->config.n_kv_heads * s->config.head_size * elem;
     int32_t *ids = malloc(st->n_blocks * sizeof *ids);
-    const size_t n_scales = (size_t)st->n_blocks * block_size * s->config.num_kv_heads;
+    const size_t n_scales = (size_t)st->n_blocks * block_size * s->config.n_kv_heads;
     void *plain = malloc(bytes);
     float *scales = malloc(2 * n_scales * sizeof *scales);
     memset(plain, 0xff, bytes);
@@ -196,7 +196,7 @@ static inline void testbed_poison(const struct testbed *st, const struct problem
                                         .size = bytes,
                                         .layout = quire_kv_plain_split(
                                             dtypes[0], st->n_blocks, block_size,
-                                            s->config.num_kv_heads, s->config.head_size),
+                                            s->config.n_kv_heads, s->config.head_size),
                                         .k_scales = scales,
                                         .v_scales = scales + n_scales,
                                         .n_scales = n_scales };
@@ -210,7 +210,7 @@ static inline void testbed_pool(struct testbed *st, const struct problem *s,
                                 const struct variant *r)
 {
     const struct quire_kv_group_config group = { .n_layers = 1,
-                                                 .n_kv_heads = s->config.num_kv_heads,
+                                                 .n_kv_heads = s->config.n_kv_heads,
                                                  .head_size = s->config.head_size,
                                                  .v_head_size = problem_v_size(s),
                                                  .k_dtype = s->k_dtype,
@@ -221,7 +221,7 @@ static inline void testbed_pool(struct testbed *st, const struct problem *s,
                                                  .n_k_scales = 1,
                                                  .n_v_scales = r->latent ? 0 : 1,
                                                  .flags = r->latent ? QUIRE_KV_LATENT : 0 };
-    const struct quire_kv_config config = {
+    const struct quire_kv_params config = {
         .struct_size = sizeof config, .block_size = r->block_size, .groups = &group, .n_groups = 1
     };
     int32_t *ids = malloc(st->n_blocks * sizeof *ids);
@@ -269,7 +269,7 @@ static inline void testbed_tables(struct testbed *st, const struct problem *s,
             slots[t] = t / b < st->first_block[i] || !problem_lists_key(s, seq, t)
                            ? QUIRE_SLOT_PAD
                            : (int64_t)row[t / b - st->first_block[i]] * b + t % b;
-        const size_t at = (size_t)s->key_first[seq] * s->config.num_kv_heads;
+        const size_t at = (size_t)s->key_first[seq] * s->config.n_kv_heads;
         const struct quire_kv_write_args args = { .struct_size = sizeof args,
                                                   .dtype = QUIRE_KV_F32,
                                                   .k = s->k + at * s->config.head_size,
@@ -287,7 +287,7 @@ static inline void testbed_tables(struct testbed *st, const struct problem *s,
 static inline void testbed_masks(struct testbed *st, const struct problem *s,
                                  const struct variant *r)
 {
-    const uint32_t heads = s->config.num_kv_heads, parts = PROBLEM_LIST_BLOCK / r->block_size;
+    const uint32_t heads = s->config.n_kv_heads, parts = PROBLEM_LIST_BLOCK / r->block_size;
     if (s->has_lists)
         st->list_blocks =
             malloc((size_t)st->n * heads * MAX_PROBLEM_LIST * parts * sizeof(int32_t));
@@ -342,7 +342,7 @@ static inline void testbed_open(struct testbed *st, const struct problem *s,
                                                       .first_block =
                                                           r->omit_freed ? st->first_block : NULL };
     st->batch = (struct quire_attention_batch){ .struct_size = sizeof st->batch,
-                                                .num_seqs = st->n,
+                                                .n_seqs = st->n,
                                                 .query_start_loc = st->starts,
                                                 .seq_lens = st->lens,
                                                 .n_groups = 1,
@@ -386,7 +386,7 @@ struct result {
 
 static inline struct result result_new(const struct problem *s)
 {
-    struct result r = { .n_lse = (size_t)s->n_rows * s->config.num_heads };
+    struct result r = { .n_lse = (size_t)s->n_rows * s->config.n_heads };
     r.n_out = r.n_lse * problem_v_size(s);
     r.out = calloc(r.n_out + 1, sizeof *r.out);
     r.lse = calloc(r.n_lse + 1, sizeof *r.lse);
@@ -400,7 +400,7 @@ static inline void run_testbed(struct testbed *st, const struct problem *s, cons
                                struct result *into)
 {
     const struct quire_attention_config *c = &s->config;
-    const size_t h = c->num_heads, d = c->head_size, dv = problem_v_size(s),
+    const size_t h = c->n_heads, d = c->head_size, dv = problem_v_size(s),
                  n = (size_t)st->starts[st->n];
     const size_t q_row = h * d + 5, o_row = h * (dv + 3);
     char *q_bytes = malloc((n * q_row + 1) * sizeof(float) + 1);

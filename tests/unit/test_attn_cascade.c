@@ -15,7 +15,7 @@ struct forest {
     uint8_t causal[SEQS];
     uint64_t tree[SEQS * 200];
     int32_t span_loc[SEQS + 1];
-    struct quire_span spans[SEQS];
+    struct quire_token_range spans[SEQS];
     struct quire_attention_batch_group group;
     struct quire_attention_batch batch;
     float slopes[MAX_PROBLEM_HEADS], sinks[MAX_PROBLEM_HEADS],
@@ -34,7 +34,7 @@ static void make_pool(struct forest *f, enum quire_kv_dtype k_dtype, enum quire_
 {
     const float scale = 0.02f;
     const struct quire_kv_group_config group = { .n_layers = 1,
-                                                 .n_kv_heads = f->config.num_kv_heads,
+                                                 .n_kv_heads = f->config.n_kv_heads,
                                                  .head_size = f->config.head_size,
                                                  .v_head_size = f->config.v_head_size,
                                                  .k_dtype = k_dtype,
@@ -44,14 +44,14 @@ static void make_pool(struct forest *f, enum quire_kv_dtype k_dtype, enum quire_
                                                  .v_scale = &scale,
                                                  .n_k_scales = 1,
                                                  .n_v_scales = 1 };
-    const struct quire_kv_config config = {
+    const struct quire_kv_params config = {
         .struct_size = sizeof config, .block_size = f->block_size, .groups = &group, .n_groups = 1
     };
     const size_t n = (size_t)f->n_blocks * f->block_size;
     int32_t *ids = malloc(f->n_blocks * sizeof *ids);
     int64_t *slots = malloc(n * sizeof *slots);
-    float *k = problem_values(n * f->config.num_kv_heads * f->config.head_size, 2);
-    float *v = problem_values(n * f->config.num_kv_heads * v_size_of(f), 2);
+    float *k = problem_values(n * f->config.n_kv_heads * f->config.head_size, 2);
+    float *v = problem_values(n * f->config.n_kv_heads * v_size_of(f), 2);
     for (size_t i = 0; i < n; i++)
         slots[i] = (int64_t)i;
     must(quire_kv_create(&config, &f->kv, &err));
@@ -106,11 +106,11 @@ static void make_batch(struct forest *f)
     }
     f->n_blocks = (uint32_t)next + 1;
     f->n_tokens = (uint32_t)f->starts[f->n_seqs];
-    f->q = problem_values((size_t)f->n_tokens * f->config.num_heads * f->config.head_size + 1, 2);
+    f->q = problem_values((size_t)f->n_tokens * f->config.n_heads * f->config.head_size + 1, 2);
     f->group =
         (struct quire_attention_batch_group){ .block_table = f->table, .max_blocks = f->per_seq };
     f->batch = (struct quire_attention_batch){ .struct_size = sizeof f->batch,
-                                               .num_seqs = f->n_seqs,
+                                               .n_seqs = f->n_seqs,
                                                .query_start_loc = f->starts,
                                                .seq_lens = f->lens,
                                                .n_groups = 1,
@@ -121,7 +121,7 @@ static void make_batch(struct forest *f)
 static void random_config(struct forest *f)
 {
     const uint32_t kv_heads = 1 + problem_below(HEADS), ratio = 1 + problem_below(6);
-    quire_attention_config_default(&f->config, kv_heads * ratio, kv_heads,
+    quire_attention_config_init(&f->config, sizeof f->config, kv_heads * ratio, kv_heads,
                                    problem_below(8) ? 8 * (1 + problem_below(6))
                                                     : 1 + problem_below(20));
     f->config.v_head_size = problem_below(4) ? f->config.head_size : 8 * (1 + problem_below(5));
@@ -153,7 +153,7 @@ static void add_spans(struct forest *f)
         f->span_loc[i + 1] = f->span_loc[i];
         if (n < 2 || problem_below(2))
             continue;
-        const struct quire_span span = { first + 1, f->lens[i] };
+        const struct quire_token_range span = { first + 1, f->lens[i] };
         f->spans[f->span_loc[i + 1]++] = span;
     }
     f->batch.span_loc = f->span_loc;
@@ -182,7 +182,7 @@ static void forest_make(struct forest *f, enum quire_kv_dtype k_dtype, enum quir
 
 static void quantise_queries(struct forest *f)
 {
-    const size_t n_rows = (size_t)f->n_tokens * f->config.num_heads;
+    const size_t n_rows = (size_t)f->n_tokens * f->config.n_heads;
     f->codes = malloc(n_rows * f->config.head_size + 1);
     f->q_scale = problem_values(n_rows, 0.03f);
     for (size_t i = 0; i < n_rows * f->config.head_size; i++)
@@ -225,14 +225,14 @@ static uint32_t cascades_of(const struct quire_plan *plan)
 
 static size_t out_floats(const struct forest *f)
 {
-    return (size_t)f->n_tokens * f->config.num_heads * v_size_of(f);
+    return (size_t)f->n_tokens * f->config.n_heads * v_size_of(f);
 }
 
 /* Results [n_tokens][heads][v size], then LSEs [n_tokens][heads]. */
 static float *attend(const struct forest *f, struct quire_plan *plan, struct quire_threads *threads,
                      bool lse)
 {
-    const size_t n = out_floats(f), n_lse = (size_t)f->n_tokens * f->config.num_heads;
+    const size_t n = out_floats(f), n_lse = (size_t)f->n_tokens * f->config.n_heads;
     float *out = calloc(n + n_lse + 1, sizeof *out);
     struct quire_attention_args args = {
         .struct_size = sizeof args, .q = f->q, .out = out, .lse = lse ? out + n : NULL
@@ -255,7 +255,7 @@ static uint32_t check(const struct forest *f, struct quire_threads *const *threa
     static const uint32_t flags[] = { QUIRE_PLAN_CASCADE, 0, QUIRE_PLAN_CASCADE | QUIRE_PLAN_FAST,
                                       QUIRE_PLAN_FAST };
     const bool lse = problem_below(4);
-    const size_t n = out_floats(f) + (size_t)f->n_tokens * f->config.num_heads;
+    const size_t n = out_floats(f) + (size_t)f->n_tokens * f->config.n_heads;
     struct quire_plan *plain = plan_of(f, QUIRE_PLAN_NO_CASCADE, 1);
     float *want = attend(f, plain, NULL, lse);
     uint32_t n_cascades = 0;
@@ -315,7 +315,7 @@ static void make_siblings(struct forest *f, uint32_t n_seqs, uint32_t shared, ui
     f->block_size = 64;
     f->n_seqs = f->n_tokens = n_seqs;
     f->per_seq = KEYS / 64 + 1;
-    quire_attention_config_default(&f->config, 4, 2, 32);
+    quire_attention_config_init(&f->config, sizeof f->config, 4, 2, 32);
     f->table = malloc((size_t)n_seqs * f->per_seq * sizeof *f->table);
     int32_t next = (int32_t)shared / 64;
     for (uint32_t i = 0; i < n_seqs; i++) {
@@ -329,7 +329,7 @@ static void make_siblings(struct forest *f, uint32_t n_seqs, uint32_t shared, ui
     f->group =
         (struct quire_attention_batch_group){ .block_table = f->table, .max_blocks = f->per_seq };
     f->batch = (struct quire_attention_batch){ .struct_size = sizeof f->batch,
-                                               .num_seqs = n_seqs,
+                                               .n_seqs = n_seqs,
                                                .query_start_loc = f->starts,
                                                .seq_lens = f->lens,
                                                .n_groups = 1,

@@ -11,7 +11,7 @@ static struct problem random_scene(void)
     const uint32_t kv_heads = 1 + problem_below(3), ratio = 1 + problem_below(4);
     struct problem s = { .k_scale = 1, .v_scale = 1 };
     s.k_dtype = s.v_dtype = dtypes[problem_below(3)];
-    quire_attention_config_default(&s.config, kv_heads * ratio, kv_heads,
+    quire_attention_config_init(&s.config, sizeof s.config, kv_heads * ratio, kv_heads,
                                    problem_below(6) ? 8 * (1 + problem_below(9))
                                                     : 1 + problem_below(30));
     s.config.v_head_size = problem_below(4) ? 0 : 8 * (1 + problem_below(6));
@@ -40,8 +40,8 @@ static void every_option(void **state)
         for (int i = 0; i < 6; i++)
             lens[i] = problem_below(4) ? problem_below(90) : problem_below(900);
         problem_fill(&d.s, lens, 1 + problem_below(6));
-        make_exact(d.s.k, (size_t)d.s.n_keys * d.s.config.num_kv_heads * d.s.config.head_size);
-        make_exact(d.s.v, (size_t)d.s.n_keys * d.s.config.num_kv_heads * problem_v_size(&d.s));
+        make_exact(d.s.k, (size_t)d.s.n_keys * d.s.config.n_kv_heads * d.s.config.head_size);
+        make_exact(d.s.v, (size_t)d.s.n_keys * d.s.config.n_kv_heads * problem_v_size(&d.s));
         d.s.config.alibi_slopes = problem_below(3) ? NULL : d.s.slopes;
         d.s.config.sinks = problem_below(3) ? NULL : d.s.sinks;
         d.s.config.relative_bias = problem_below(4) ? NULL : d.s.relative;
@@ -49,7 +49,7 @@ static void every_option(void **state)
         for (uint32_t i = 0; i < d.s.n_seqs; i++)
             d.from[i] = problem_below(2) || !d.s.len[i] ? 0 : problem_below(d.s.len[i]);
         lay_scene(&d, (enum rows)(round % N_ROWS), row_dtypes[problem_below(3)]);
-        const size_t n_lse = (size_t)d.q_loc[d.s.n_seqs] * d.s.config.num_heads;
+        const size_t n_lse = (size_t)d.q_loc[d.s.n_seqs] * d.s.config.n_heads;
         const size_t n_out = n_lse * problem_v_size(&d.s);
         float *out = malloc((n_out + 1) * sizeof *out), *lse = malloc((n_lse + 1) * sizeof *lse);
         paged(&d, out, lse);
@@ -130,7 +130,7 @@ static void masks(void **state)
         small_scene(&d, QUIRE_ATTENTION_DECODER);
         for (uint32_t i = 0; i < 2; i++) {
             d.s.n_spans[i] = mask == SPANS;
-            d.s.spans[i][0] = (struct quire_span){ (int32_t)d.from[i] + 1, (int32_t)d.s.len[i] };
+            d.s.spans[i][0] = (struct quire_token_range){ (int32_t)d.from[i] + 1, (int32_t)d.s.len[i] };
             d.s.n_tree[i] = d.s.len[i] - d.from[i];
             for (uint32_t t = 0; t < d.s.n_tree[i]; t++)
                 d.s.tree[i][t] = 1 | (uint64_t)1 << t;
@@ -207,7 +207,7 @@ static void layers_of_a_prepared_batch(void **state)
     assert_memory_not_equal(want[0], want[1], sizeof want[0]);
     must(quire_dense_prepare(l.dense, &d.batch, &err));
     struct quire_dense_batch worse = d.batch;
-    worse.num_seqs = 1000; /* a failure keeps the current batch */
+    worse.n_seqs = 1000; /* a failure keeps the current batch */
     assert_status(QUIRE_E_LIMIT, quire_dense_prepare(l.dense, &worse, NULL));
     int32_t bad_loc[] = { 0, 3, 500 };
     worse = d.batch;
@@ -231,7 +231,7 @@ struct nested {
 static void call_inside(void *arg, const struct quire_team *team)
 {
     const struct nested *n = arg;
-    if (team->rank == 0)
+    if (quire_team_rank(team) == 0)
         assert_refused(QUIRE_E_BUSY, "threads",
                        quire_attention_dense(n->layers->dense, n->layers->batch[0],
                                              &n->layers->args[0], n->threads, &err));

@@ -60,13 +60,13 @@ static inline int32_t first_row(const struct dense_scene *d, enum rows order, ui
         return (int32_t)d->s.key_first[i];
     if (order == PADDED) /* the last sequence comes first */
         return (int32_t)((d->s.n_seqs - 1 - i) * (longest + 7));
-    return (int32_t)(i * d->s.config.num_kv_heads * longest);
+    return (int32_t)(i * d->s.config.n_kv_heads * longest);
 }
 
 static inline struct tensor lay_rows(const struct dense_scene *d, const float *values,
                                      uint32_t size, enum rows order, enum quire_kv_dtype dtype)
 {
-    const uint32_t heads = d->s.config.num_kv_heads, n = d->s.n_seqs;
+    const uint32_t heads = d->s.config.n_kv_heads, n = d->s.n_seqs;
     const size_t elem = dtype == QUIRE_KV_F32 ? 4 : 2;
     struct tensor t = { .head_stride = size + (order == PADDED ? 3 : 0) };
     t.token_stride = heads * t.head_stride + (order == PADDED ? 1 : 0);
@@ -100,7 +100,7 @@ static inline void lay_scene(struct dense_scene *d, enum rows order, enum quire_
     const struct quire_attention_config *c = &d->s.config;
     const uint32_t n = d->s.n_seqs;
     const bool cross = c->kind == QUIRE_ATTENTION_CROSS;
-    const size_t row = (size_t)c->num_heads * c->head_size;
+    const size_t row = (size_t)c->n_heads * c->head_size;
     d->k = lay_rows(d, d->s.k, c->head_size, order, dtype);
     d->v = lay_rows(d, d->s.v, problem_v_size(&d->s), order, dtype);
     d->q = malloc(((size_t)d->s.n_rows * row + 1) * sizeof *d->q);
@@ -115,11 +115,11 @@ static inline void lay_scene(struct dense_scene *d, enum rows order, enum quire_
         d->lens[i] = (int32_t)d->s.len[i];
     }
     d->kv_loc[n] = order == PACKED ? (int32_t)d->s.n_keys : -1; /* not read otherwise */
-    const size_t n_rows = (size_t)d->q_loc[n] * c->num_heads;
+    const size_t n_rows = (size_t)d->q_loc[n] * c->n_heads;
     d->out = malloc((n_rows * problem_v_size(&d->s) + 1) * sizeof *d->out);
     d->lse = malloc((n_rows + 1) * sizeof *d->lse);
     d->batch = (struct quire_dense_batch){ .struct_size = sizeof d->batch,
-                                           .num_seqs = n,
+                                           .n_seqs = n,
                                            .query_start_loc = d->q_loc,
                                            .kv_start_loc = d->kv_loc,
                                            .kv_lens = order == PACKED ? NULL : d->kv_lens,
@@ -146,7 +146,7 @@ static inline void lift_scene(struct dense_scene *d)
 /* Results of paged attention for the same queries, in the order of d->out and d->lse. */
 static inline void paged(const struct dense_scene *d, float *out, float *lse)
 {
-    const size_t heads = d->s.config.num_heads, width = heads * problem_v_size(&d->s);
+    const size_t heads = d->s.config.n_heads, width = heads * problem_v_size(&d->s);
     struct variant r = variant_whole(&d->s);
     struct result all = result_new(&d->s);
     memcpy(r.from, d->from, sizeof r.from);
@@ -184,7 +184,7 @@ static inline void small_scene(struct dense_scene *d, enum quire_attention_kind 
     problem_rng = 32;
     d->s.k_scale = d->s.v_scale = 1;
     d->s.k_dtype = d->s.v_dtype = QUIRE_KV_BF16;
-    quire_attention_config_default(&d->s.config, 4, 2, 16);
+    quire_attention_config_init(&d->s.config, sizeof d->s.config, 4, 2, 16);
     d->s.config.kind = kind;
     d->s.config.causal = kind == QUIRE_ATTENTION_DECODER;
     problem_fill(&d->s, lens, 2);

@@ -25,7 +25,7 @@ static void memory_is_exact_and_may_fail(void **state)
     assert_int_equal(a.calls, 4);
     assert_int_equal(a.live_bytes, bytes);
     must(quire_attention_dense(dense, &d.batch, &d.args, NULL, &err));
-    d.batch.num_seqs = 0;
+    d.batch.n_seqs = 0;
     must(quire_attention_dense(dense, &d.batch, &d.args, NULL, &err));
     const struct quire_dense_batch none = { .struct_size = sizeof none };
     must(quire_attention_dense(dense, &none, &d.args, NULL, &err));
@@ -151,7 +151,7 @@ static void bad_lengths(void **state)
     struct dense_scene *d = &c.d;
     struct quire_dense_batch *b = &c.d.batch;
     BAD_LENGTHS(b->struct_size = 1, QUIRE_E_MISUSE, "batch.struct_size");
-    BAD_LENGTHS(b->num_seqs = MAX_PROBLEM_SEQS + 1, QUIRE_E_LIMIT, "num_seqs");
+    BAD_LENGTHS(b->n_seqs = MAX_PROBLEM_SEQS + 1, QUIRE_E_LIMIT, "n_seqs");
     BAD_LENGTHS(b->query_start_loc = NULL, QUIRE_E_INVALID_ARG, "query_start_loc");
     BAD_LENGTHS(b->kv_start_loc = NULL, QUIRE_E_INVALID_ARG, "kv_start_loc");
     BAD_LENGTHS(b->seq_lens = d->lens, QUIRE_E_INVALID_ARG, "seq_lens");

@@ -23,17 +23,17 @@ enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES, N_KINDS = sizeof KINDS / sizeo
 static struct problem latent_scene(size_t shape, size_t kind, const uint32_t *lens, uint32_t n)
 {
     struct problem s = { .k_dtype = KINDS[kind].dtype, .v_dtype = KINDS[kind].dtype };
-    quire_attention_config_default(&s.config, SHAPES[shape].heads, SHAPES[shape].kv_heads,
+    quire_attention_config_init(&s.config, sizeof s.config, SHAPES[shape].heads, SHAPES[shape].kv_heads,
                                    SHAPES[shape].head_size);
     s.config.v_head_size = SHAPES[shape].v_size;
     s.config.compute = KINDS[kind].compute;
     s.k_scale = s.v_scale = 0.3f;
     problem_fill(&s, lens, n);
     const size_t k = s.config.head_size, v = s.config.v_head_size;
-    for (size_t i = 0; i < (size_t)s.n_rows * s.config.num_kv_heads; i++)
+    for (size_t i = 0; i < (size_t)s.n_rows * s.config.n_kv_heads; i++)
         s.k[i * k] =
             3; /* the row maximum: int8 values stored separately then have the scale of their key */
-    for (size_t i = 0; i < (size_t)s.n_rows * s.config.num_kv_heads; i++)
+    for (size_t i = 0; i < (size_t)s.n_rows * s.config.n_kv_heads; i++)
         memcpy(s.v + i * v, s.k + i * k, v * sizeof *s.v);
     return s;
 }
@@ -45,8 +45,8 @@ static void assert_same(const struct problem *s, const struct variant *r, const 
     memcpy(got.lse, want->lse, got.n_lse * sizeof *got.lse);
     for (uint32_t i = 0; i < s->n_seqs; i++) /* the run must write the rows it computes */
         for (uint32_t pos = r->from[i]; pos < r->to[i]; pos++)
-            memset(got.out + (size_t)(s->first[i] + pos) * s->config.num_heads * problem_v_size(s),
-                   0x77, s->config.num_heads * problem_v_size(s) * sizeof *got.out);
+            memset(got.out + (size_t)(s->first[i] + pos) * s->config.n_heads * problem_v_size(s),
+                   0x77, s->config.n_heads * problem_v_size(s) * sizeof *got.out);
     run_problem(s, r, &got);
     assert_memory_equal(got.out, want->out, got.n_out * sizeof *got.out);
     assert_memory_equal(got.lse, want->lse, got.n_lse * sizeof *got.lse);

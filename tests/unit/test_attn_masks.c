@@ -23,7 +23,7 @@ static void add_spans(struct problem *s)
         uint32_t at = problem_below(s->len[i] + 1);
         for (s->n_spans[i] = 0; s->n_spans[i] < MAX_PROBLEM_SPANS && at < s->len[i];) {
             const uint32_t room = s->len[i] - at, n = problem_below(room < 90 ? room + 1 : 90);
-            s->spans[i][s->n_spans[i]++] = (struct quire_span){ (int32_t)at, (int32_t)(at + n) };
+            s->spans[i][s->n_spans[i]++] = (struct quire_token_range){ (int32_t)at, (int32_t)(at + n) };
             at += n + problem_below(3) * problem_below(50);
         }
     }
@@ -62,7 +62,7 @@ static void add_lists(struct problem *s, uint32_t percent)
 /* Sets keys and values that no query of a whole run sees to NaN. */
 static void spoil_unseen(struct problem *s)
 {
-    const uint32_t heads = s->config.num_kv_heads, dk = s->config.head_size, dv = problem_v_size(s);
+    const uint32_t heads = s->config.n_kv_heads, dk = s->config.head_size, dv = problem_v_size(s);
     for (uint32_t i = 0; i < s->n_seqs; i++)
         for (uint32_t h = 0; h < heads; h++)
             for (uint32_t k = 0; k < s->key_len[i]; k++) {
@@ -121,7 +121,7 @@ static void span_by_hand(void **state)
     struct problem s = problem_of(1, 1, 8, QUIRE_KV_F32, QUIRE_COMPUTE_F32);
     problem_fill(&s, lens, 1);
     s.n_spans[0] = 1;
-    s.spans[0][0] = (struct quire_span){ 1, 3 };
+    s.spans[0][0] = (struct quire_token_range){ 1, 3 };
     s.config.scale = 0; /* out is the mean of the visible values */
     struct result r = whole(&s, NULL);
     const uint32_t from[] = { 0, 0, 0, 0 }, to[] = { 1, 3, 3, 4 };
@@ -203,7 +203,7 @@ static void chains_are_plain(void **state)
                 s.tree[i][t] = ((uint64_t)1 << t) | 0x3ff;
         struct result branches = whole(&s, NULL);
         for (uint32_t i = 0; i < 3; i++) {
-            const uint32_t h = s.config.num_heads, n = problem_v_size(&s) * h;
+            const uint32_t h = s.config.n_heads, n = problem_v_size(&s) * h;
             const size_t row = s.first[i] + s.len[i] - s.n_tree[i];
             assert_same_bits(branches.out + row * n, plain.out + row * n, 20 * n);
             assert_same_bits(branches.lse + row * h, plain.lse + row * h, 20 * h);

@@ -38,7 +38,7 @@ static void parts_new(struct parts *p, uint32_t n, size_t tokens, uint32_t heads
                                                    .n_parts = n,
                                                    .parts = p->part,
                                                    .n_tokens = tokens,
-                                                   .num_heads = heads,
+                                                   .n_heads = heads,
                                                    .v_head_size = size,
                                                    .out = p->out,
                                                    .lse = p->lse };
@@ -228,8 +228,8 @@ static void bad_arguments(void **state)
     BAD(p.args.n_parts = 0, QUIRE_E_INVALID_ARG, "n_parts");
     BAD(p.args.n_parts = 1025, QUIRE_E_INVALID_ARG, "n_parts");
     BAD(p.args.parts = NULL, QUIRE_E_INVALID_ARG, "parts is NULL");
-    BAD(p.args.num_heads = 0, QUIRE_E_INVALID_ARG, "num_heads");
-    BAD(p.args.num_heads = 65537, QUIRE_E_INVALID_ARG, "num_heads");
+    BAD(p.args.n_heads = 0, QUIRE_E_INVALID_ARG, "n_heads");
+    BAD(p.args.n_heads = 65537, QUIRE_E_INVALID_ARG, "n_heads");
     BAD(p.args.v_head_size = 0, QUIRE_E_INVALID_ARG, "v_head_size");
     BAD(p.args.n_tokens = SIZE_MAX / 8, QUIRE_E_INVALID_ARG, "args.out");
     BAD(p.sinks[3] = NAN, QUIRE_E_INVALID_ARG, "sinks[3]");
@@ -281,7 +281,7 @@ struct nested {
 static void merge_inside(void *arg, const struct quire_team *team)
 {
     const struct nested *n = arg;
-    if (team->rank == 0)
+    if (quire_team_rank(team) == 0)
         assert_refused(QUIRE_E_BUSY, "threads", quire_attention_merge(n->args, n->threads, &err));
 }
 

@@ -10,7 +10,7 @@ enum { D = 8, BLOCK = 16, BLOCKS = 4, N = 5, MARK = 0x5a };
 /* Valid arguments of all calls, and outputs with a fill pattern. */
 struct world {
     struct quire_kv_group_config group;
-    struct quire_kv_config kv_config;
+    struct quire_kv_params kv_config;
     struct quire_kv_cache *kv;
     struct quire_attention_config config;
     struct quire_plan_group plan_group;
@@ -87,7 +87,7 @@ static void open_cache(struct world *w)
     w->group = (struct quire_kv_group_config){
         .n_layers = 1, .n_kv_heads = 1, .head_size = D, .n_blocks = BLOCKS
     };
-    w->kv_config = (struct quire_kv_config){ .struct_size = sizeof w->kv_config,
+    w->kv_config = (struct quire_kv_params){ .struct_size = sizeof w->kv_config,
                                              .block_size = BLOCK,
                                              .groups = &w->group,
                                              .n_groups = 1,
@@ -100,7 +100,7 @@ static void open_cache(struct world *w)
 
 static void open_plan(struct world *w)
 {
-    quire_attention_config_default(&w->config, 2, 1, D);
+    quire_attention_config_init(&w->config, sizeof w->config, 2, 1, D);
     w->plan_group.config = &w->config;
     w->plan_params = (struct quire_plan_params){ .struct_size = sizeof w->plan_params,
                                                  .kv = w->kv,
@@ -114,7 +114,7 @@ static void open_plan(struct world *w)
     w->starts[1] = w->kv_starts[1] = w->lens[0] = N;
     w->tables = (struct quire_attention_batch_group){ .block_table = w->blocks, .max_blocks = 2 };
     w->batch = (struct quire_attention_batch){ .struct_size = sizeof w->batch,
-                                               .num_seqs = 1,
+                                               .n_seqs = 1,
                                                .query_start_loc = w->starts,
                                                .seq_lens = w->lens,
                                                .n_groups = 1,
@@ -135,7 +135,7 @@ static void open_others(struct world *w)
                                                    .n_threads = 1 };
     must(quire_dense_create(&w->dense_params, &w->dense, &err));
     w->dense_batch = (struct quire_dense_batch){ .struct_size = sizeof w->dense_batch,
-                                                 .num_seqs = 1,
+                                                 .n_seqs = 1,
                                                  .query_start_loc = w->starts,
                                                  .kv_start_loc = w->kv_starts,
                                                  .k = w->in,
@@ -145,12 +145,12 @@ static void open_others(struct world *w)
                                                     .n_parts = 1,
                                                     .parts = &w->part,
                                                     .n_tokens = 1,
-                                                    .num_heads = 1,
+                                                    .n_heads = 1,
                                                     .v_head_size = D,
                                                     .out = o.out,
                                                     .lse = o.lse };
     w->dims = (struct quire_mla_dims){ .struct_size = sizeof w->dims,
-                                       .num_heads = 1,
+                                       .n_heads = 1,
                                        .kv_lora_rank = D,
                                        .qk_nope_head_dim = D,
                                        .v_head_dim = D };
@@ -205,21 +205,21 @@ static void cache_and_blocks(void **state)
     NULLED("out", quire_kv_group_get(w.kv, 0, NULL, &err));
     NULLED("kv", quire_kv_alloc(NULL, 0, -1, 1, o.blocks, &err));
     NULLED("blocks", quire_kv_alloc(w.kv, 0, -1, 1, NULL, &err));
-    NULLED("kv", quire_kv_share(NULL, 0, w.blocks, 1, &err));
-    NULLED("blocks", quire_kv_share(w.kv, 0, NULL, 1, &err));
-    NULLED("kv", quire_kv_free(NULL, 0, w.blocks, 1, &err));
-    NULLED("blocks", quire_kv_free(w.kv, 0, NULL, 1, &err));
+    NULLED("kv", quire_kv_retain(NULL, 0, w.blocks, 1, &err));
+    NULLED("blocks", quire_kv_retain(w.kv, 0, NULL, 1, &err));
+    NULLED("kv", quire_kv_release(NULL, 0, w.blocks, 1, &err));
+    NULLED("blocks", quire_kv_release(w.kv, 0, NULL, 1, &err));
     NULLED("kv", quire_kv_copy(NULL, 0, w.blocks, w.blocks + 1, 1, &err));
     NULLED("src", quire_kv_copy(w.kv, 0, NULL, w.blocks + 1, 1, &err));
     NULLED("dst", quire_kv_copy(w.kv, 0, w.blocks, NULL, 1, &err));
-    NULLED("kv", quire_kv_unshare(NULL, 0, -1, o.blocks, &err));
-    NULLED("block", quire_kv_unshare(w.kv, 0, -1, NULL, &err));
+    NULLED("kv", quire_kv_make_writable(NULL, 0, -1, o.blocks, &err));
+    NULLED("block", quire_kv_make_writable(w.kv, 0, -1, NULL, &err));
     assert_int_equal(quire_kv_group_count(NULL), 0);
     assert_int_equal(quire_kv_block_size(NULL), 0);
     assert_int_equal(quire_kv_clipped(NULL), 0);
-    assert_int_equal(quire_kv_free_count(NULL, 0), 0);
-    assert_int_equal(quire_kv_owners(NULL, 0, 0), 0);
-    assert_int_equal(quire_kv_free_count(w.kv, 0), BLOCKS - 2); /* nothing was allocated */
+    assert_int_equal(quire_kv_free_block_count(NULL, 0), 0);
+    assert_int_equal(quire_kv_ref_count(NULL, 0, 0), 0);
+    assert_int_equal(quire_kv_free_block_count(w.kv, 0), BLOCKS - 2); /* nothing was allocated */
     close_world(&w);
 }
 
@@ -228,7 +228,7 @@ static void slot_maps_and_scales(void **state)
     (void)state;
     struct world w;
     open_world(&w);
-    struct quire_kv_slot_map map = { .struct_size = sizeof map,
+    struct quire_kv_slot_args map = { .struct_size = sizeof map,
                                      .block_size = BLOCK,
                                      .block_table = w.blocks,
                                      .n_entries = 2,
@@ -238,7 +238,7 @@ static void slot_maps_and_scales(void **state)
     WITHOUT(map.block_table, "block_table", quire_kv_map_slots(&map, o.slots, &err));
     OTHER_SIZE(map, quire_kv_map_slots(&map, o.slots, &err));
     const struct quire_kv_prefix_group pg = { .n_blocks = 1 };
-    struct quire_kv_prefix prefix = { .struct_size = sizeof prefix,
+    struct quire_kv_prefix_args prefix = { .struct_size = sizeof prefix,
                                       .block_size = BLOCK,
                                       .n_tokens = N,
                                       .groups = &pg,
@@ -316,7 +316,7 @@ static void configurations_and_plans(void **state)
     struct quire_attention_batch *cut = (void *)o.bytes;
     open_world(&w);
     const enum quire_kv_dtype f32 = QUIRE_KV_F32;
-    quire_attention_config_default(NULL, 1, 1, 1); /* no-op */
+    quire_attention_config_init(NULL, sizeof *NULL, 1, 1, 1); /* no-op */
     NULLED("config", quire_attention_validate(NULL, f32, f32, BLOCK, NULL, &report, &err));
     OTHER_SIZE(w.config, quire_attention_validate(&w.config, f32, f32, BLOCK, NULL, NULL, &err));
     OTHER_SIZE(report, quire_attention_validate(&w.config, f32, f32, BLOCK, NULL, &report, &err));
@@ -436,10 +436,10 @@ static void latent(void **state)
     WITHOUT(w.mla.in, "in", quire_mla_absorb(w.weights, &w.mla, NULL, &err));
     WITHOUT(w.mla.out, "out", quire_mla_absorb(w.weights, &w.mla, NULL, &err));
     OTHER_SIZE(w.mla, quire_mla_absorb(w.weights, &w.mla, NULL, &err));
-    NULLED("weights", quire_mla_unabsorb(NULL, &w.mla, NULL, &err));
-    NULLED("args", quire_mla_unabsorb(w.weights, NULL, NULL, &err));
+    NULLED("weights", quire_mla_v_up_proj(NULL, &w.mla, NULL, &err));
+    NULLED("args", quire_mla_v_up_proj(w.weights, NULL, NULL, &err));
     NULLED("weights", quire_mla_absorb_check(NULL, &w.mla, &err));
-    NULLED("weights", quire_mla_unabsorb_check(NULL, &w.mla, &err));
+    NULLED("weights", quire_mla_v_up_proj_check(NULL, &w.mla, &err));
     close_world(&w);
 }
 

@@ -25,7 +25,7 @@ static inline void read_back(const struct problem *s, float *k, float *v)
         for (uint32_t t = 0; t < s->key_len[st.seq[i]]; t++) {
             if (!problem_lists_key(s, st.seq[i], t))
                 continue;
-            const size_t row = (size_t)(s->key_first[st.seq[i]] + t) * s->config.num_kv_heads;
+            const size_t row = (size_t)(s->key_first[st.seq[i]] + t) * s->config.n_kv_heads;
             const int64_t slot =
                 (int64_t)st.table[i * st.max_blocks + t / r.block_size] * r.block_size +
                 t % r.block_size;
@@ -90,15 +90,15 @@ static inline double oracle_row(const struct problem *s, const float *k, const f
                                 uint32_t seq, uint32_t row, uint32_t head, double *out)
 {
     const struct quire_attention_config *c = &s->config;
-    const uint32_t kv_head = head / (c->num_heads / c->num_kv_heads), dv = problem_v_size(s);
+    const uint32_t kv_head = head / (c->n_heads / c->n_kv_heads), dv = problem_v_size(s);
     const bool native = c->compute == QUIRE_COMPUTE_NATIVE && s->k_dtype != QUIRE_KV_F32 &&
                         s->k_dtype != QUIRE_KV_F16;
-    const float *q = s->q + ((size_t)(s->first[seq] + row) * c->num_heads + head) * c->head_size;
+    const float *q = s->q + ((size_t)(s->first[seq] + row) * c->n_heads + head) * c->head_size;
     const bool self = c->kind != QUIRE_ATTENTION_CROSS;
     double *score = malloc((s->key_len[seq] + 1) * sizeof *score), top = -INFINITY, sum = 0;
     for (uint32_t t = 0; t < s->key_len[seq]; t++) {
         const float *key =
-            k + ((size_t)(s->key_first[seq] + t) * c->num_kv_heads + kv_head) * c->head_size;
+            k + ((size_t)(s->key_first[seq] + t) * c->n_kv_heads + kv_head) * c->head_size;
         double x = 0;
         for (uint32_t d = 0; d < c->head_size; d++)
             x += round_bf16(q[d], native) * (double)key[d];
@@ -120,7 +120,7 @@ static inline double oracle_row(const struct problem *s, const float *k, const f
     }
     memset(out, 0, dv * sizeof *out);
     for (uint32_t t = 0; t < s->key_len[seq]; t++) {
-        const float *value = v + ((size_t)(s->key_first[seq] + t) * c->num_kv_heads + kv_head) * dv;
+        const float *value = v + ((size_t)(s->key_first[seq] + t) * c->n_kv_heads + kv_head) * dv;
         const double p = score[t] == -INFINITY ? 0 : exp(score[t] - top);
         sum += p;
         for (uint32_t d = 0; d < dv && p > 0; d++)
@@ -135,11 +135,11 @@ static inline double oracle_row(const struct problem *s, const float *k, const f
 
 static inline void check_oracle(const struct problem *s, const struct result *r)
 {
-    const uint32_t h = s->config.num_heads, dv = problem_v_size(s);
+    const uint32_t h = s->config.n_heads, dv = problem_v_size(s);
     const bool native = s->config.compute == QUIRE_COMPUTE_NATIVE &&
                         ((s->k_dtype != QUIRE_KV_F32 && s->k_dtype != QUIRE_KV_F16) ||
                          (s->v_dtype != QUIRE_KV_F32 && s->v_dtype != QUIRE_KV_F16));
-    const size_t n_keys = (size_t)s->n_keys * s->config.num_kv_heads;
+    const size_t n_keys = (size_t)s->n_keys * s->config.n_kv_heads;
     float *k = calloc(n_keys * s->config.head_size + 1, sizeof *k);
     float *v = calloc(n_keys * dv + 1, sizeof *v);
     double *out = malloc(dv * sizeof *out), max_v = 0;

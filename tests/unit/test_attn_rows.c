@@ -49,12 +49,12 @@ static void fill_cache(struct board *b)
 static void open_board(struct board *b)
 {
     memset(b, 0, sizeof *b);
-    quire_attention_config_default(&b->config, HEADS, 1, D);
+    quire_attention_config_init(&b->config, sizeof b->config, HEADS, 1, D);
     b->config.v_head_size = KEYS;
     const struct quire_kv_group_config g = {
         .n_layers = 1, .n_kv_heads = 1, .head_size = D, .v_head_size = KEYS, .n_blocks = BLOCKS
     };
-    const struct quire_kv_config c = {
+    const struct quire_kv_params c = {
         .struct_size = sizeof c, .block_size = BLOCK, .groups = &g, .n_groups = 1
     };
     must(quire_kv_create(&c, &b->kv, &err));
@@ -81,7 +81,7 @@ static void close_board(struct board *b)
 /* Appends a sequence of `len` tokens, the last `n_new` of which are queries. */
 static void add(struct board *b, int32_t len, int32_t n_new)
 {
-    const uint32_t i = b->batch.num_seqs++;
+    const uint32_t i = b->batch.n_seqs++;
     b->lens[i] = len;
     b->starts[i + 1] = b->starts[i] + n_new;
 }
@@ -264,8 +264,8 @@ static void counts_of_a_batch(void **state)
     add(&b, 12, 12);
     play(&b);
     assert_status(QUIRE_OK, quire_plan_info(b.plan, 0, &info));
-    assert_int_equal(info.num_seqs, 3);
-    assert_int_equal(info.num_tokens, 13);
+    assert_int_equal(info.n_seqs, 3);
+    assert_int_equal(info.n_tokens, 13);
     assert_int_equal(info.max_query_len, 12);
     assert_int_equal(info.max_seq_len, 40);
     close_board(&b);

@@ -11,7 +11,7 @@ static void attend_range(const struct problem *s, uint32_t begin, uint32_t end, 
 {
     const struct quire_attention_config *c = &s->config;
     const uint32_t len = s->len[0] - begin, n_keys = end - begin, v_size = problem_v_size(s);
-    const size_t kv = (size_t)begin * c->num_kv_heads, q = (size_t)(len - n_new) * c->num_heads;
+    const size_t kv = (size_t)begin * c->n_kv_heads, q = (size_t)(len - n_new) * c->n_heads;
     struct problem part = *s;
     if (end < s->len[0]) {
         part.config.kind = QUIRE_ATTENTION_CROSS;
@@ -22,13 +22,13 @@ static void attend_range(const struct problem *s, uint32_t begin, uint32_t end, 
     part.key_len[0] = part.n_keys = n_keys;
     part.k += kv * c->head_size;
     part.v += kv * v_size;
-    part.q += (size_t)begin * c->num_heads * c->head_size;
+    part.q += (size_t)begin * c->n_heads * c->head_size;
     struct variant r = variant_whole(&part);
     r.from[0] = len - n_new;
     struct result result = result_new(&part);
     run_problem(&part, &r, &result);
-    memcpy(out, result.out + q * v_size, (size_t)n_new * c->num_heads * v_size * sizeof *out);
-    memcpy(lse, result.lse + q, (size_t)n_new * c->num_heads * sizeof *lse);
+    memcpy(out, result.out + q * v_size, (size_t)n_new * c->n_heads * v_size * sizeof *out);
+    memcpy(lse, result.lse + q, (size_t)n_new * c->n_heads * sizeof *lse);
     result_free(&result);
 }
 
@@ -36,7 +36,7 @@ static void attend_range(const struct problem *s, uint32_t begin, uint32_t end, 
 static void check_shards(const struct problem *s, uint32_t n_new,
                          const struct quire_attention_partial *parts, uint32_t n_parts)
 {
-    const size_t n = (size_t)n_new * s->config.num_heads, width = problem_v_size(s);
+    const size_t n = (size_t)n_new * s->config.n_heads, width = problem_v_size(s);
     struct result want = result_new(s);
     struct variant r = variant_whole(s);
     r.from[0] = s->len[0] - n_new;
@@ -46,7 +46,7 @@ static void check_shards(const struct problem *s, uint32_t n_new,
                                                      .n_parts = n_parts,
                                                      .parts = parts,
                                                      .n_tokens = n_new,
-                                                     .num_heads = s->config.num_heads,
+                                                     .n_heads = s->config.n_heads,
                                                      .v_head_size = (uint32_t)width,
                                                      .sinks = s->config.sinks,
                                                      .out = out,
@@ -67,7 +67,7 @@ static struct problem random_sequence(uint32_t len)
     struct problem s = {
         .k_dtype = QUIRE_KV_F32, .v_dtype = QUIRE_KV_F32, .k_scale = 1, .v_scale = 1
     };
-    quire_attention_config_default(&s.config, 8, 2, 32);
+    quire_attention_config_init(&s.config, sizeof s.config, 8, 2, 32);
     s.config.v_head_size = problem_below(2) ? 16 : 32;
     s.config.logits_soft_cap = problem_below(3) ? 0 : 20;
     s.config.window_left = problem_below(3) ? -1 : (int32_t)problem_below(1500);
@@ -119,11 +119,11 @@ static struct quire_kv_cache *shard_cache(const struct problem *s, uint32_t shar
     const struct quire_attention_config *c = &s->config;
     const uint32_t n_places = (s->len[0] + BLOCK_KEYS - 1) / BLOCK_KEYS;
     const struct quire_kv_group_config group = { .n_layers = 1,
-                                                 .n_kv_heads = c->num_kv_heads,
+                                                 .n_kv_heads = c->n_kv_heads,
                                                  .head_size = c->head_size,
                                                  .v_head_size = problem_v_size(s),
                                                  .n_blocks = n_places / 4 + 1 };
-    const struct quire_kv_config config = {
+    const struct quire_kv_params config = {
         .struct_size = sizeof config, .block_size = BLOCK_KEYS, .groups = &group, .n_groups = 1
     };
     struct quire_kv_cache *kv;
@@ -173,7 +173,7 @@ static void attend_blocks(const struct problem *s, uint32_t shard, uint32_t n_ne
                                                         .max_blocks = MAX_PLACES };
     const struct quire_sparse_list *const sparse[] = { lists };
     const struct quire_attention_batch batch = { .struct_size = sizeof batch,
-                                                 .num_seqs = 1,
+                                                 .n_seqs = 1,
                                                  .query_start_loc = starts,
                                                  .seq_lens = lens,
                                                  .n_groups = 1,
@@ -181,7 +181,7 @@ static void attend_blocks(const struct problem *s, uint32_t shard, uint32_t n_ne
                                                  .sparse = sparse };
     const struct quire_attention_args args = { .struct_size = sizeof args,
                                                .q = s->q + (size_t)(s->len[0] - n_new) *
-                                                               c.num_heads * c.head_size,
+                                                               c.n_heads * c.head_size,
                                                .out = out,
                                                .lse = lse };
     struct quire_plan *plan;

@@ -72,7 +72,7 @@ struct typed {
 static void run_typed(const struct problem *s, const struct typed *t, void *out, float *lse)
 {
     const struct quire_attention_config *c = &s->config;
-    const size_t h = c->num_heads, q_bytes = formats[t->q_dtype].bytes,
+    const size_t h = c->n_heads, q_bytes = formats[t->q_dtype].bytes,
                  bytes = formats[t->out_dtype].bytes, dv = problem_v_size(s), n = s->n_rows,
                  row = h * dv + 3;
     const struct variant r = variant_whole(s);
@@ -107,7 +107,7 @@ static struct problem new_scene(enum quire_kv_dtype dtype, enum quire_compute co
 {
     static const uint32_t lens[] = { 40, 3 };
     struct problem s = { .k_dtype = dtype, .v_dtype = dtype, .k_scale = 1, .v_scale = 1 };
-    quire_attention_config_default(&s.config, 6, 2, size);
+    quire_attention_config_init(&s.config, sizeof s.config, 6, 2, size);
     s.config.compute = compute;
     problem_fill(&s, lens, 2);
     return s;

@@ -9,7 +9,7 @@ static inline struct problem problem_of(uint32_t heads, uint32_t kv_heads, uint3
                                         enum quire_kv_dtype dtype, enum quire_compute compute)
 {
     struct problem s = { .k_dtype = dtype, .v_dtype = dtype, .k_scale = 1, .v_scale = 1 };
-    quire_attention_config_default(&s.config, heads, kv_heads, head_size);
+    quire_attention_config_init(&s.config, sizeof s.config, heads, kv_heads, head_size);
     s.config.compute = compute;
     if (dtype == QUIRE_KV_FP8_E4M3 || dtype == QUIRE_KV_FP8_E5M2) {
         s.k_scale = 0.031f;
@@ -128,8 +128,8 @@ static inline void check_tail(const struct problem *s, const struct result *want
     memcpy(got.lse, want->lse, got.n_lse * sizeof *got.lse);
     for (uint32_t i = 0; i < s->n_seqs; i++)
         for (uint32_t t = r.from[i]; t < s->len[i]; t++) /* the run must write them */
-            memset(got.lse + (size_t)(s->first[i] + t) * s->config.num_heads, 0xee,
-                   s->config.num_heads * sizeof(float));
+            memset(got.lse + (size_t)(s->first[i] + t) * s->config.n_heads, 0xee,
+                   s->config.n_heads * sizeof(float));
     run_problem(s, &r, &got);
     assert_same_result(&got, want);
     result_free(&got);

@@ -117,12 +117,12 @@ static void attention_agrees_with_the_biases(void **state)
     enum { N = 40, H = 3, D = 8 };
     static const uint32_t lens[] = { N };
     static float window[N * N], alibi[H * N * N];
-    struct problem s = { .config.num_heads = 0,
+    struct problem s = { .config.n_heads = 0,
                          .k_dtype = QUIRE_KV_F32,
                          .v_dtype = QUIRE_KV_F32,
                          .k_scale = 1,
                          .v_scale = 1 };
-    quire_attention_config_default(&s.config, H, 1, D);
+    quire_attention_config_init(&s.config, sizeof s.config, H, 1, D);
     s.config.compute = QUIRE_COMPUTE_F32;
     s.config.window_left = 9;
     s.config.window_right = 0;
@@ -175,11 +175,11 @@ static void bad_arguments(void **state)
 #define BAD(word, ...) assert_refused(QUIRE_E_INVALID_ARG, word, quire_relative_bias(__VA_ARGS__))
     BAD("table", NULL, 2, 1, 0, 8, 2, out, &err);
     BAD("out", slopes, 2, 1, 0, 8, 2, NULL, &err);
-    BAD("num_buckets", slopes, 1, 1, 0, 8, 2, out, &err);
-    BAD("num_buckets", slopes, 3, 1, 1, 8, 2, out, &err);
+    BAD("n_buckets", slopes, 1, 1, 0, 8, 2, out, &err);
+    BAD("n_buckets", slopes, 3, 1, 1, 8, 2, out, &err);
     BAD("max_distance", slopes, 2, 1, 0, 1, 2, out, &err);
     BAD("range", slopes, 2, 1, 0, 8, (1 << 20) + 1, out, &err);
-    BAD("num_heads", slopes, 2, 0, 0, 8, 2, out, &err);
+    BAD("n_heads", slopes, 2, 0, 0, 8, 2, out, &err);
 #undef BAD
     for (int i = 0; i < 16; i++)
         assert_true(out[i] == 5);

@@ -23,7 +23,7 @@ static double wanted(const struct layer *l, bool absorb, size_t head, const floa
 static void check_product(const struct layer *l, bool absorb, size_t gap)
 {
     const struct quire_mla_dims *d = l->d;
-    const size_t rope = absorb ? d->qk_rope_head_dim : 0, n = 9, heads = d->num_heads;
+    const size_t rope = absorb ? d->qk_rope_head_dim : 0, n = 9, heads = d->n_heads;
     const size_t wide_in = absorb ? d->qk_nope_head_dim + rope : d->kv_lora_rank;
     const size_t own = absorb ? d->kv_lora_rank : d->v_head_dim, wide_out = own + rope;
     struct quire_mla_args a = { .struct_size = sizeof a, .n_tokens = n };
@@ -118,7 +118,7 @@ static void attend_latent(const struct layer *l, struct quire_plan *plan, const 
                           float *out)
 {
     const struct quire_mla_dims *d = l->d;
-    const size_t heads = d->num_heads, rank = d->kv_lora_rank;
+    const size_t heads = d->n_heads, rank = d->kv_lora_rank;
     float *latent_q = malloc(TOKENS * heads * (rank + d->qk_rope_head_dim) * sizeof *latent_q),
           *latent_out = malloc(TOKENS * heads * rank * sizeof *latent_out);
     const struct quire_mla_args in = {
@@ -132,7 +132,7 @@ static void attend_latent(const struct layer *l, struct quire_plan *plan, const 
                                             .out = latent_out };
     must(quire_mla_absorb(l->weights, &in, NULL, &err));
     must(quire_attention_forward(plan, &a, NULL, &err));
-    must(quire_mla_unabsorb(l->weights, &back, NULL, &err));
+    must(quire_mla_v_up_proj(l->weights, &back, NULL, &err));
     free(latent_q), free(latent_out);
 }
 
@@ -146,7 +146,7 @@ static void run_absorbed(const struct layer *l, float mscale, const float *rows,
     must(quire_mla_kv_group(d, QUIRE_KV_F32, 1, (TOKENS + 15) / 16, &group, &err));
     must(quire_mla_absorbed_config(d, mscale, &c, &err));
     c.compute = QUIRE_COMPUTE_F32;
-    const struct quire_kv_config config = {
+    const struct quire_kv_params config = {
         .struct_size = sizeof config, .block_size = 16, .groups = &group, .n_groups = 1
     };
     struct quire_kv_cache *kv;
@@ -175,7 +175,7 @@ static void run_absorbed(const struct layer *l, float mscale, const float *rows,
     const struct quire_attention_batch_group table = { .block_table = blocks,
                                                        .max_blocks = (TOKENS + 15) / 16 };
     const struct quire_attention_batch batch = { .struct_size = sizeof batch,
-                                                 .num_seqs = 1,
+                                                 .n_seqs = 1,
                                                  .query_start_loc = starts,
                                                  .seq_lens = &len,
                                                  .n_groups = 1,
@@ -192,7 +192,7 @@ static void run_expanded(const struct layer *l, float mscale, const float *rows,
                          float *out)
 {
     const struct quire_mla_dims *d = l->d;
-    const size_t heads = d->num_heads, nope = d->qk_nope_head_dim, rope = d->qk_rope_head_dim,
+    const size_t heads = d->n_heads, nope = d->qk_nope_head_dim, rope = d->qk_rope_head_dim,
                  rank = d->kv_lora_rank, vd = d->v_head_dim;
     float *k = malloc(TOKENS * heads * (nope + rope) * sizeof *k),
           *v = malloc(TOKENS * heads * vd * sizeof *v);
@@ -225,7 +225,7 @@ static void run_expanded(const struct layer *l, float mscale, const float *rows,
     must(quire_dense_create(&p, &dense, &err));
     const int32_t starts[] = { 0, TOKENS };
     const struct quire_dense_batch batch = { .struct_size = sizeof batch,
-                                             .num_seqs = 1,
+                                             .n_seqs = 1,
                                              .query_start_loc = starts,
                                              .kv_start_loc = starts,
                                              .dtype = QUIRE_KV_F32,
@@ -243,7 +243,7 @@ static void absorbed_is_expanded(void **state)
     for (size_t i = 0; i < N_DIMS; i++) {
         const struct quire_mla_dims *d = &DIMS[i];
         struct layer l = layer_new(d, false);
-        const size_t heads = d->num_heads, n_out = TOKENS * heads * d->v_head_dim;
+        const size_t heads = d->n_heads, n_out = TOKENS * heads * d->v_head_dim;
         float *rows = values(TOKENS * (d->kv_lora_rank + d->qk_rope_head_dim)),
               *q = values(TOKENS * heads * (d->qk_nope_head_dim + d->qk_rope_head_dim)),
               *a = malloc(n_out * sizeof *a), *b = malloc(n_out * sizeof *b);
@@ -270,11 +270,11 @@ static void configurations(void **state)
                 g.n_layers == 27 && g.n_blocks == 9 && g.flags == QUIRE_KV_LATENT &&
                 g.v_dtype == QUIRE_KV_BF16);
     assert_status(QUIRE_OK, quire_mla_absorbed_config(&DIMS[1], 2, &c, NULL));
-    assert_true(c.num_heads == 2 && c.num_kv_heads == 1 && c.head_size == 576 &&
+    assert_true(c.n_heads == 2 && c.n_kv_heads == 1 && c.head_size == 576 &&
                 c.v_head_size == 512);
     assert_true(c.scale == (float)(4 / sqrt(192)) && c.causal == 1);
     assert_status(QUIRE_OK, quire_mla_expanded_config(&DIMS[1], 1, &c, NULL));
-    assert_true(c.num_kv_heads == 2 && c.head_size == 192 && c.v_head_size == 128);
+    assert_true(c.n_kv_heads == 2 && c.head_size == 192 && c.v_head_size == 128);
     assert_true(c.scale == (float)(1 / sqrt(192)));
     assert_true(quire_mla_yarn_mscale(1, 0.707f) == 1 && quire_mla_yarn_mscale(0.5f, 1) == 1);
     assert_true(fabsf(quire_mla_yarn_mscale(40, 0.707f) - 1.26080f) < 1e-5f);

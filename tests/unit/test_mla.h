@@ -67,7 +67,7 @@ static inline struct quire_mla_weights *pack(const struct quire_mla_dims *d, con
 static inline struct layer layer_new(const struct quire_mla_dims *d, bool bf16)
 {
     struct layer l = { .d = d };
-    l.n = (size_t)d->num_heads * (d->qk_nope_head_dim + d->v_head_dim) * d->kv_lora_rank;
+    l.n = (size_t)d->n_heads * (d->qk_nope_head_dim + d->v_head_dim) * d->kv_lora_rank;
     l.kv_b = values(l.n);
     l.bf16 = calloc(l.n, sizeof *l.bf16);
     for (size_t i = 0; bf16 && i < l.n; i++)
@@ -94,7 +94,7 @@ static inline quire_status call(const struct quire_mla_weights *w, bool absorb,
                                 const struct quire_mla_args *a, struct quire_threads *threads,
                                 struct quire_error *err)
 {
-    return absorb ? quire_mla_absorb(w, a, threads, err) : quire_mla_unabsorb(w, a, threads, err);
+    return absorb ? quire_mla_absorb(w, a, threads, err) : quire_mla_v_up_proj(w, a, threads, err);
 }
 
 #endif

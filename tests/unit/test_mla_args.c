@@ -39,8 +39,8 @@ static void bad_sizes(void **state)
 #define REFUSES(field, value, code, text)                                                          \
     (d = DIMS[0], d.field = value, refuse_dims(&d, code, text))
     REFUSES(struct_size, 0, QUIRE_E_MISUSE, "dims.struct_size");
-    REFUSES(num_heads, 0, QUIRE_E_INVALID_ARG, "dims.num_heads is 0");
-    REFUSES(num_heads, 65537, QUIRE_E_INVALID_ARG, "dims.num_heads");
+    REFUSES(n_heads, 0, QUIRE_E_INVALID_ARG, "dims.n_heads is 0");
+    REFUSES(n_heads, 65537, QUIRE_E_INVALID_ARG, "dims.n_heads");
     REFUSES(kv_lora_rank, 0, QUIRE_E_INVALID_ARG, "dims.kv_lora_rank is 0");
     REFUSES(kv_lora_rank, 1009, QUIRE_E_INVALID_ARG, "dims.kv_lora_rank is 1009");
     REFUSES(qk_nope_head_dim, 0, QUIRE_E_INVALID_ARG, "dims.qk_nope_head_dim");
@@ -115,7 +115,7 @@ static void bad_calls(void **state)
         assert_fails(code, text, call(l.weights, absorb, &a, NULL, &err));                         \
         assert_fails(code, text,                                                                   \
                      absorb ? quire_mla_absorb_check(l.weights, &a, &err)                          \
-                            : quire_mla_unabsorb_check(l.weights, &a, &err));                      \
+                            : quire_mla_v_up_proj_check(l.weights, &a, &err));                      \
     } while (0)
         REFUSES(struct_size, 7, QUIRE_E_MISUSE, "args.struct_size");
         REFUSES(in, NULL, QUIRE_E_INVALID_ARG, "args.in is NULL");

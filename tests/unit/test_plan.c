@@ -12,8 +12,8 @@ static void only_entries_in_use_are_read(void **state)
     must(quire_plan_build(f.plan, &f.batch, &err));
     struct quire_plan_info info = { .struct_size = sizeof info };
     assert_status(QUIRE_OK, quire_plan_info(f.plan, 0, &info));
-    assert_int_equal(info.num_seqs, 2);
-    assert_int_equal(info.num_tokens, 21);
+    assert_int_equal(info.n_seqs, 2);
+    assert_int_equal(info.n_tokens, 21);
     assert_int_equal(info.max_query_len, 20);
     assert_int_equal(info.max_seq_len, 100);
     for (uint32_t g = 0; g < 3; g++)
@@ -40,7 +40,7 @@ static void a_failed_build_keeps_the_old_batch(void **state)
     struct problem s = {
         .k_dtype = QUIRE_KV_F32, .v_dtype = QUIRE_KV_F32, .k_scale = 1, .v_scale = 1
     };
-    quire_attention_config_default(&s.config, 4, 2, 16);
+    quire_attention_config_init(&s.config, sizeof s.config, 4, 2, 16);
     problem_fill(&s, lens, 2);
     struct variant r = variant_whole(&s);
     r.n_plan_threads = 3;
@@ -110,7 +110,7 @@ static void sizes_that_overflow(void **state)
     const struct quire_kv_group_config group = {
         .n_layers = 1, .n_kv_heads = 4096, .head_size = 1, .n_blocks = 1
     };
-    const struct quire_kv_config config = {
+    const struct quire_kv_params config = {
         .struct_size = sizeof config, .block_size = 16, .groups = &group, .n_groups = 1
     };
     struct quire_attention_config c;
@@ -127,7 +127,7 @@ static void sizes_that_overflow(void **state)
     struct quire_kv_cache *kv;
     must(quire_kv_create(&config, &kv, &err));
     p.kv = kv;
-    quire_attention_config_default(&c, 4096, 4096, 1);
+    quire_attention_config_init(&c, sizeof c, 4096, 4096, 1);
     assert_refused(QUIRE_E_LIMIT, "max_tokens", quire_plan_bytes(&p, &bytes, &err));
     assert_refused(QUIRE_E_LIMIT, "max_tokens", quire_plan_create(&p, &plan, &err));
     assert_null(plan);
@@ -176,7 +176,7 @@ static void rings(void **state)
     struct fixture f;
     setup(&f);
     const int32_t ring[] = { 2, 5, 3, 2, 5, 3, 2 };
-    f.batch.num_seqs = 1;
+    f.batch.n_seqs = 1;
     f.starts[1] = 1;
     f.tables[0].block_table = f.table[0][1];
     f.tables[1].block_table = ring;
@@ -203,7 +203,7 @@ static void splitting(void **state)
         .k_dtype = QUIRE_KV_BF16, .v_dtype = QUIRE_KV_BF16, .k_scale = 1, .v_scale = 1
     };
     struct quire_plan_info info = { .struct_size = sizeof info };
-    quire_attention_config_default(&s.config, 4, 2, 16);
+    quire_attention_config_init(&s.config, sizeof s.config, 4, 2, 16);
     problem_fill(&s, lens, 2);
     struct variant r = variant_whole(&s);
     r.from[0] = 4999;
@@ -244,7 +244,7 @@ struct nested {
 static void call_inside(void *arg, const struct quire_team *team)
 {
     const struct nested *n = arg;
-    if (team->rank == 0)
+    if (quire_team_rank(team) == 0)
         assert_status(QUIRE_E_BUSY,
                       quire_attention_forward(n->f->plan, &n->f->args, n->threads, NULL));
 }
@@ -275,7 +275,7 @@ static void host_teams(void **state)
     struct problem s = {
         .k_dtype = QUIRE_KV_F32, .v_dtype = QUIRE_KV_F32, .k_scale = 1, .v_scale = 1
     };
-    quire_attention_config_default(&s.config, 4, 2, 16);
+    quire_attention_config_init(&s.config, sizeof s.config, 4, 2, 16);
     problem_fill(&s, lens, 2);
     struct variant r = variant_whole(&s);
     struct result want = result_new(&s);
@@ -306,7 +306,7 @@ static void causal_per_sequence(void **state)
     struct problem s = {
         .k_dtype = QUIRE_KV_F32, .v_dtype = QUIRE_KV_F32, .k_scale = 1, .v_scale = 1
     };
-    quire_attention_config_default(&s.config, 2, 1, 8);
+    quire_attention_config_init(&s.config, sizeof s.config, 2, 1, 8);
     problem_fill(&s, lens, 2);
     struct result causal = result_new(&s), full = result_new(&s), mixed = result_new(&s);
     const struct variant r = variant_whole(&s);
@@ -335,7 +335,7 @@ static void validate_tells_all_reasons(void **state)
     float bad[65536];
     for (int i = 0; i < 65536; i++)
         bad[i] = NAN;
-    quire_attention_config_default(&c, 8, 2, 64);
+    quire_attention_config_init(&c, sizeof c, 8, 2, 64);
     assert_status(QUIRE_OK, quire_attention_validate(&c, QUIRE_KV_BF16, QUIRE_KV_FP8_E5M2, 64, NULL,
                                                      &r, NULL));
     assert_int_equal(r.reasons, 0);
@@ -343,8 +343,8 @@ static void validate_tells_all_reasons(void **state)
     assert_string_equal(r.text, "");
     c = (struct quire_attention_config){ .struct_size = sizeof c,
                                          .kind = (enum quire_attention_kind)99,
-                                         .num_heads = 7,
-                                         .num_kv_heads = 2,
+                                         .n_heads = 7,
+                                         .n_kv_heads = 2,
                                          .head_size = 0,
                                          .v_head_size = 1025,
                                          .scale = INFINITY,
@@ -369,7 +369,7 @@ static void validate_tells_all_reasons(void **state)
     QUIRE_ATTENTION_REASONS(X)
 #undef X
     assert_null(r.level);
-    c.num_heads = 0;
+    c.n_heads = 0;
     c.alibi_slopes = c.sinks = c.relative_bias = NULL;
     c.relative_range = (1u << 20) + 1; /* refused even without a table */
     assert_status(QUIRE_E_UNSUPPORTED,
@@ -395,7 +395,7 @@ static void only_decoders_are_causal(void **state)
             const bool fine = !causal || kind == QUIRE_ATTENTION_DECODER;
             struct quire_attention_config c;
             struct quire_attention_report r = { .struct_size = sizeof r };
-            quire_attention_config_default(&c, 8, 2, 64);
+            quire_attention_config_init(&c, sizeof c, 8, 2, 64);
             c.kind = (enum quire_attention_kind)kind;
             c.causal = causal;
             assert_status(
@@ -419,7 +419,7 @@ static void every_size_has_an_answer(void **state)
                                          1 << QUIRE_ATTENTION_ENCODER_ONLY |
                                          1 << QUIRE_ATTENTION_CROSS);
         for (uint32_t size = 0; size <= 1100; size++) {
-            quire_attention_config_default(&c, 2, 1, size);
+            quire_attention_config_init(&c, sizeof c, 2, 1, size);
             const bool fits = size >= 1 && size <= 1024;
             assert_status(
                 fits ? QUIRE_OK : QUIRE_E_UNSUPPORTED,

@@ -28,14 +28,14 @@ static inline void setup(struct fixture *f)
         { .n_layers = 2, .n_kv_heads = 1, .head_size = 8, .n_blocks = N_BLOCKS },
         { .n_layers = 1, .n_kv_heads = 1, .head_size = 8, .n_blocks = 7, .sliding_window = 33 },
     };
-    const struct quire_kv_config kv = { .struct_size = sizeof kv,
+    const struct quire_kv_params kv = { .struct_size = sizeof kv,
                                         .block_size = BLOCK,
                                         .groups = groups,
                                         .n_groups = 2,
                                         .flags = QUIRE_KV_TOUCH };
     must(quire_kv_create(&kv, &f->kv, &err));
     for (int i = 0; i < 3; i++) {
-        quire_attention_config_default(&f->config[i], 2, 1, 8);
+        quire_attention_config_init(&f->config[i], sizeof f->config[i], 2, 1, 8);
         f->groups[i] = (struct quire_plan_group){ .config = &f->config[i], .kv_group = i == 2 };
     }
     f->config[1].window_left = 15;
@@ -70,7 +70,7 @@ static inline void setup(struct fixture *f)
             j >= 4 ? j - 2 : 1000; /* blocks 0 .. 3 are outside the window: never read */
     }
     f->batch = (struct quire_attention_batch){ .struct_size = sizeof f->batch,
-                                               .num_seqs = 2,
+                                               .n_seqs = 2,
                                                .query_start_loc = f->starts,
                                                .seq_lens = f->lens,
                                                .n_groups = 2,

@@ -62,7 +62,7 @@ static void bad_batches(void **state)
     BAD(f.batch.seq_lens = NULL, QUIRE_E_INVALID_ARG, "seq_lens");
     BAD(f.batch.groups = NULL, QUIRE_E_INVALID_ARG, "groups");
     BAD(f.batch.n_groups = 1, QUIRE_E_INVALID_ARG, "groups");
-    BAD(f.batch.num_seqs = MAX_SEQS + 1, QUIRE_E_LIMIT, "num_seqs");
+    BAD(f.batch.n_seqs = MAX_SEQS + 1, QUIRE_E_LIMIT, "n_seqs");
     BAD(f.starts[0] = 1, QUIRE_E_INVALID_ARG, "query_start_loc[0]");
     BAD(f.starts[1] = -1, QUIRE_E_INVALID_ARG, "query_start_loc[1]");
     BAD(f.starts[1] = MAX_TOKENS + 1, QUIRE_E_LIMIT, "query_start_loc[1]");
@@ -166,7 +166,7 @@ static void bad_configs_of_a_layer(void **state)
     f.args.config = &c;
 #define BAD(change, code, word) CALL_REFUSED(change, code, word, c = good)
     BAD(c.struct_size = 0, QUIRE_E_MISUSE, "struct_size");
-    BAD(c.num_heads = 3, QUIRE_E_MISMATCH, "num_heads");
+    BAD(c.n_heads = 3, QUIRE_E_MISMATCH, "n_heads");
     BAD(c.window_left = 4, QUIRE_E_MISMATCH, "window_left");
     BAD(c.window_right = 4, QUIRE_E_MISMATCH, "window_right");
     BAD(c.causal = 0, QUIRE_E_MISMATCH, "causal");
@@ -244,7 +244,7 @@ static void bad_groups_of_a_plan(void **state)
     BAD(f.groups[1].reserved = 1, QUIRE_E_INVALID_ARG, "reserved");
     BAD(f.config[1].head_size = 16, QUIRE_E_MISMATCH, "groups[1]");
     BAD(f.config[1].v_head_size = 16, QUIRE_E_MISMATCH, "groups[1]");
-    BAD(f.config[1].num_kv_heads = 2, QUIRE_E_MISMATCH, "groups[1]");
+    BAD(f.config[1].n_kv_heads = 2, QUIRE_E_MISMATCH, "groups[1]");
     BAD(f.config[1].logits_soft_cap = -1, QUIRE_E_UNSUPPORTED, "logits_soft_cap");
     BAD(f.config[1].struct_size = 0, QUIRE_E_MISUSE, "struct_size");
 #undef BAD

@@ -5,7 +5,7 @@
 #include "test_plan.h"
 
 static int32_t span_loc[] = { 0, 2, 3 };
-static struct quire_span spans[] = { { 2, 5 }, { 5, 20 }, { 90, 100 } };
+static struct quire_token_range spans[] = { { 2, 5 }, { 5, 20 }, { 90, 100 } };
 static uint64_t tree[21];
 static int32_t places[][3] = { { 0, 1, 7 }, { 0, 5, 6 } };
 static struct quire_sparse_list lists[2];
@@ -48,7 +48,7 @@ static void bad_spans(void **state)
     f.batch.tree_mask = NULL;
     f.batch.sparse = NULL;
     must(quire_plan_build(f.plan, &f.batch, &err));
-    const struct quire_span good[] = { spans[0], spans[1], spans[2] };
+    const struct quire_token_range good[] = { spans[0], spans[1], spans[2] };
 #define BAD(change, code, word)                                                                    \
     REFUSED(change, code, word, memcpy(spans, good, sizeof good); f.batch.spans = spans;           \
             f.batch.span_loc = span_loc; span_loc[0] = 0; span_loc[1] = 2; span_loc[2] = 3)
@@ -62,7 +62,7 @@ static void bad_spans(void **state)
     BAD(spans[0].end = 6, QUIRE_E_INVALID_ARG, "spans[1]");
     BAD(spans[1].end = 21, QUIRE_E_INVALID_ARG, "spans[1]");
     BAD(spans[2].end = 101, QUIRE_E_INVALID_ARG, "spans[2]");
-    spans[2] = (struct quire_span){ 100, 500 }; /* belongs to a later step: valid */
+    spans[2] = (struct quire_token_range){ 100, 500 }; /* belongs to a later step: valid */
     must(quire_plan_build(f.plan, &f.batch, &err));
     memcpy(spans, good, sizeof good);
 #undef BAD
@@ -105,7 +105,7 @@ static void bad_trees(void **state)
     const struct quire_attention_batch_group group[2] = { { .block_table = f.table[0][1],
                                                             .max_blocks = 7 } };
     struct quire_attention_batch b = { .struct_size = sizeof b,
-                                       .num_seqs = 1,
+                                       .n_seqs = 1,
                                        .query_start_loc = starts,
                                        .seq_lens = lens,
                                        .n_groups = 2,
@@ -173,7 +173,7 @@ static void padded_batches(void **state)
     memset(&view, 0x55, sizeof view);
     other = view;
     must(quire_attention_batch_unpadded(&f.batch, 20, 1, &view, &err));
-    assert_int_equal(view.num_seqs, 1);
+    assert_int_equal(view.n_seqs, 1);
     assert_ptr_equal(view.query_start_loc, f.starts);
     assert_ptr_equal(view.sparse, sparse);
     f.table[0][1][0] = -5; /* of the omitted sequence */
@@ -186,9 +186,9 @@ static void padded_batches(void **state)
 #define BAD(code, word, ...) assert_refused(code, word, quire_attention_batch_unpadded(__VA_ARGS__))
     BAD(QUIRE_E_INVALID_ARG, "batch", NULL, 20, 1, &view, &err);
     BAD(QUIRE_E_INVALID_ARG, "out", &f.batch, 20, 1, NULL, &err);
-    BAD(QUIRE_E_INVALID_ARG, "num_seqs", &f.batch, 21, 3, &view, &err);
-    BAD(QUIRE_E_INVALID_ARG, "num_tokens", &f.batch, 19, 1, &view, &err);
-    BAD(QUIRE_E_INVALID_ARG, "num_tokens", &f.batch, 20, 0, &view, &err);
+    BAD(QUIRE_E_INVALID_ARG, "n_seqs", &f.batch, 21, 3, &view, &err);
+    BAD(QUIRE_E_INVALID_ARG, "n_tokens", &f.batch, 19, 1, &view, &err);
+    BAD(QUIRE_E_INVALID_ARG, "n_tokens", &f.batch, 20, 0, &view, &err);
     f.batch.query_start_loc = NULL;
     BAD(QUIRE_E_INVALID_ARG, "query_start_loc", &f.batch, 20, 1, &view, &err);
     f.batch.struct_size = 1;
@@ -209,7 +209,7 @@ static void batches_may_be_gone(void **state)
         problem_fill(&s, lens, 2);
         if (kind == 0) {
             s.n_spans[0] = s.n_spans[1] = 1;
-            s.spans[0][0] = s.spans[1][0] = (struct quire_span){ 10, 80 };
+            s.spans[0][0] = s.spans[1][0] = (struct quire_token_range){ 10, 80 };
         }
         if (kind == 1) {
             s.has_tree = true;
@@ -255,7 +255,7 @@ static void steps_allocate_nothing(void **state)
     must(quire_plan_create(&f.params, &plan, &err));
     assert_int_equal(a.calls, 1);
     assert_int_equal(a.live_bytes, bytes);
-    f.batch.num_seqs = 1;
+    f.batch.n_seqs = 1;
     f.batch.span_loc = NULL;
     f.batch.spans = NULL;
     f.tables[0].block_table = f.tables[1].block_table = f.table[0][1];
