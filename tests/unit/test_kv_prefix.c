@@ -118,7 +118,7 @@ static void bad_arguments(void **state)
     };
     struct quire_kv_prefix_args p = good;
     uint32_t n = 77;
-    assert_fails(QUIRE_E_INVALID_ARG, "prefix is NULL", quire_kv_prefix_hit(NULL, &n, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "args is NULL", quire_kv_prefix_hit(NULL, &n, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "n_tokens is NULL", quire_kv_prefix_hit(&p, NULL, &err));
     p.struct_size = 4;
     assert_fails(QUIRE_E_MISUSE, "struct_size", quire_kv_prefix_hit(&p, &n, &err));

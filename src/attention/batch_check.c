@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_check.c - checks a batch, all but its block tables. */
-#include "attention/plan_build.h"
+/* batch_check.c - validates a batch, all but its block tables. */
+#include "attention/batch_check.h"
+#include "attention/sparse.h"
 #include "base/error.h"
 
 static quire_status check_sequence(const struct quire_plan *plan,
@@ -11,18 +12,19 @@ static quire_status check_sequence(const struct quire_plan *plan,
                   len = b->seq_lens[i];
     if (end < begin)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
-                       "batch.query_start_loc[%u] is %d, below the entry before it", i + 1, end);
+                       "batch.query_start_loc[%u] is %d, below the previous entry", i + 1, end);
     if ((uint32_t)end > plan->max_tokens)
         return qr_fail(err, QUIRE_E_LIMIT,
-                       "batch.query_start_loc[%u] is %d, the plan was made for %u tokens", i + 1,
+                       "batch.query_start_loc[%u] is %d, above the plan's max_tokens %u", i + 1,
                        end, plan->max_tokens);
     if (len < end - begin)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "batch.seq_lens[%u] is %d, less than its %d new tokens", i, len,
                        end - begin);
     if ((uint32_t)len > plan->max_seq_len)
-        return qr_fail(err, QUIRE_E_LIMIT, "batch.seq_lens[%u] is %d, the plan was made for %u", i,
-                       len, plan->max_seq_len);
+        return qr_fail(err, QUIRE_E_LIMIT,
+                       "batch.seq_lens[%u] is %d, above the plan's max_seq_len %u", i, len,
+                       plan->max_seq_len);
     return QUIRE_OK;
 }
 
@@ -60,13 +62,13 @@ static quire_status check_encoder(const struct quire_plan *plan,
             return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.encoder_seq_lens[%u] is %d", i, len);
         if ((uint32_t)len > plan->max_seq_len)
             return qr_fail(err, QUIRE_E_LIMIT,
-                           "batch.encoder_seq_lens[%u] is %d, the plan was made for %u", i, len,
-                           plan->max_seq_len);
+                           "batch.encoder_seq_lens[%u] is %d, above the plan's max_seq_len %u", i,
+                           len, plan->max_seq_len);
     }
     return QUIRE_OK;
 }
 
-/* The spans of sequence i. One that begins where the sequence ends or later is for a later step. */
+/* Validates the spans of sequence i. Spans that begin at or after its end belong to later steps. */
 static quire_status check_spans_of(const struct quire_attention_batch *b, uint32_t i,
                                    struct quire_error *err)
 {
@@ -74,13 +76,14 @@ static quire_status check_spans_of(const struct quire_attention_batch *b, uint32
     for (int32_t j = b->span_loc[i]; j < b->span_loc[i + 1]; j++) {
         const struct quire_token_range s = b->spans[j];
         if (s.begin < after || s.end < s.begin)
-            return qr_fail(err, QUIRE_E_INVALID_ARG,
-                           "batch.spans[%d] is [%d, %d): not rising, or not after those before it",
-                           j, s.begin, s.end);
+            return qr_fail(
+                err, QUIRE_E_INVALID_ARG,
+                "batch.spans[%d] is [%d, %d): not ascending or overlapping the span before it", j,
+                s.begin, s.end);
         if (s.begin < b->seq_lens[i] && s.end > b->seq_lens[i])
             return qr_fail(err, QUIRE_E_INVALID_ARG,
                            "batch.spans[%d] is [%d, %d), but sequence %u has %d tokens: a span "
-                           "must be there as a whole",
+                           "must not extend past the sequence",
                            j, s.begin, s.end, i, b->seq_lens[i]);
         after = s.end;
     }
@@ -100,11 +103,11 @@ static quire_status check_spans(const struct quire_plan *plan,
     for (uint32_t i = 0; i < b->n_seqs; i++) {
         if (b->span_loc[i + 1] < b->span_loc[i])
             return qr_fail(err, QUIRE_E_INVALID_ARG,
-                           "batch.span_loc[%u] is %d, below the entry before it", i + 1,
+                           "batch.span_loc[%u] is %d, below the previous entry", i + 1,
                            b->span_loc[i + 1]);
         if ((uint32_t)b->span_loc[i + 1] > plan->max_spans)
             return qr_fail(err, QUIRE_E_LIMIT,
-                           "batch.span_loc[%u] is %d, the plan was made for %u spans", i + 1,
+                           "batch.span_loc[%u] is %d, above the plan's max_spans %u", i + 1,
                            b->span_loc[i + 1], plan->max_spans);
         QR_TRY(check_spans_of(b, i, err));
     }
@@ -124,28 +127,28 @@ static quire_status check_tree(const struct quire_plan *plan, const struct quire
                            QR_TREE_TOKENS);
         if ((uint32_t)(begin + n) > plan->max_tree_tokens)
             return qr_fail(err, QUIRE_E_LIMIT,
-                           "batch.tree_mask: %d tokens, the plan was made for %u", begin + n,
-                           plan->max_tree_tokens);
+                           "batch.tree_mask: %d tokens, above the plan's max_tree_tokens %u",
+                           begin + n, plan->max_tree_tokens);
         for (int32_t t = 0; t < n; t++)
             if (b->tree_mask[begin + t] >> t != 1)
                 return qr_fail(err, QUIRE_E_INVALID_ARG,
                                "batch.tree_mask[%d], token %d of sequence %u: %s", begin + t, t, i,
-                               b->tree_mask[begin + t] >> t & 1 ? "it sees a token after itself"
+                               b->tree_mask[begin + t] >> t & 1 ? "it sees a later token"
                                                                 : "it does not see itself");
     }
     return QUIRE_OK;
 }
 
-/* The block lists of the KV group that g reads. */
+/* Validates the sparse block lists of the KV group that g reads. */
 static quire_status check_lists(const struct quire_plan *plan, const struct qr_plan_group *g,
                                 const struct quire_attention_batch *b, struct quire_error *err)
 {
     uint64_t total = 0;
-    if (!g->lists && qr_batch_lists(b, g, 0))
-        return qr_fail(err, QUIRE_E_LIMIT, "batch.sparse[%u]: the plan was made for no block lists",
+    if (!g->sparse_lists && qr_sparse_batch_lists(b, g, 0))
+        return qr_fail(err, QUIRE_E_LIMIT, "batch.sparse[%u]: the plan's max_sparse_blocks is 0",
                        g->kv_group);
     for (uint32_t i = 0; i < b->n_seqs; i++) {
-        const struct quire_sparse_list *lists = qr_batch_lists(b, g, i);
+        const struct quire_sparse_list *lists = qr_sparse_batch_lists(b, g, i);
         for (uint32_t h = 0; lists && h < g->config.n_kv_heads; h++) {
             const struct quire_sparse_list *l = &lists[h];
             if (l->n && !l->blocks)
@@ -154,15 +157,16 @@ static quire_status check_lists(const struct quire_plan *plan, const struct qr_p
                                g->kv_group, i, h);
             total += l->n;
             if (total > plan->max_sparse_blocks)
-                return qr_fail(err, QUIRE_E_LIMIT,
-                               "batch.sparse[%u]: more entries than the %u the plan was made for",
-                               g->kv_group, plan->max_sparse_blocks);
+                return qr_fail(
+                    err, QUIRE_E_LIMIT,
+                    "batch.sparse[%u]: more entries than the plan's max_sparse_blocks %u",
+                    g->kv_group, plan->max_sparse_blocks);
             for (uint32_t j = 0; j < l->n; j++)
                 if (l->blocks[j] < 0 || (j && l->blocks[j] <= l->blocks[j - 1]))
                     return qr_fail(err, QUIRE_E_INVALID_ARG,
                                    "batch.sparse[%u], sequence %u, head %u: blocks[%u] is %d, %s",
                                    g->kv_group, i, h, j, l->blocks[j],
-                                   l->blocks[j] < 0 ? "below 0" : "not above the one before it");
+                                   l->blocks[j] < 0 ? "below 0" : "not above the previous one");
         }
     }
     return QUIRE_OK;
@@ -171,13 +175,8 @@ static quire_status check_lists(const struct quire_plan *plan, const struct qr_p
 quire_status qr_batch_check(const struct quire_plan *plan, const struct quire_attention_batch *b,
                             struct quire_error *err)
 {
-    if (!b)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "batch is NULL");
-    if (b->struct_size != sizeof *b)
-        return qr_fail(err, QUIRE_E_MISUSE, "batch.struct_size is %u, not %zu", b->struct_size,
-                       sizeof *b);
     if (b->n_seqs > plan->max_seqs)
-        return qr_fail(err, QUIRE_E_LIMIT, "batch.n_seqs is %u, the plan was made for %u",
+        return qr_fail(err, QUIRE_E_LIMIT, "batch.n_seqs is %u, above the plan's max_seqs %u",
                        b->n_seqs, plan->max_seqs);
     if (!b->n_seqs)
         return QUIRE_OK;

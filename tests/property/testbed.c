@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stage.c - a scene's cache, block tables and plan. */
-#include "stage.h"
+/* testbed.c - sets up a problem's cache, block tables and plan. */
+#include "testbed.h"
 #include <quire/cpu.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct way way_plain(const struct scene *s)
+struct variant variant_default(const struct problem *s)
 {
-    return (struct way){ .level = s->level,
-                         .block_size = s->block_size,
-                         .n_threads = 1,
-                         .plan_threads = 1,
-                         .flags = QUIRE_PLAN_NO_CASCADE,
-                         .shuffle = s->number };
+    return (struct variant){ .level = s->level,
+                             .block_size = s->block_size,
+                             .n_threads = 1,
+                             .plan_threads = 1,
+                             .flags = QUIRE_PLAN_NO_CASCADE,
+                             .shuffle = s->number };
 }
 
-struct part part_whole(const struct scene *s)
+struct part part_whole(const struct problem *s)
 {
     struct part p = { 0 };
     for (uint32_t i = 0; i < s->n_seqs; i++)
@@ -23,7 +23,7 @@ struct part part_whole(const struct scene *s)
     return p;
 }
 
-struct result result_new(const struct scene *s)
+struct result result_new(const struct problem *s)
 {
     struct result r = { .n_lse = (size_t)s->n_rows * s->config.n_heads };
     r.n_out = r.n_lse * s->v_size;
@@ -36,8 +36,8 @@ struct result result_new(const struct scene *s)
 
 void result_free(struct result *r) { free(r->out), free(r->lse); }
 
-/* Memory full of 0xff: NaN in the floating types, and a NaN scale of int8 rows. What nobody wrote
- * must reach no result. */
+/* Memory filled with 0xff: NaN in floating types and NaN scales of int8 rows. Unwritten memory must
+ * not affect any result. */
 static void *poisoned(void *user, size_t size, size_t align)
 {
     (void)user;
@@ -45,19 +45,19 @@ static void *poisoned(void *user, size_t size, size_t align)
     return p ? memset(p, 0xff, size) : NULL;
 }
 
-static void give_back(void *user, void *p, size_t size)
+static void release(void *user, void *p, size_t size)
 {
     (void)user, (void)size;
     free(p);
 }
 
-static const struct quire_allocator allocator = { NULL, poisoned, give_back };
+static const struct quire_allocator allocator = { NULL, poisoned, release };
 
-static bool open_cache(struct stage *st)
+static bool open_cache(struct testbed *st)
 {
-    const struct scene *s = st->scene;
+    const struct problem *s = st->problem;
     struct quire_kv_group_config groups[2];
-    for (int i = 0; i < 2; i++) /* the group that is not the scene's is another shape */
+    for (int i = 0; i < 2; i++) /* the unused group has a different shape */
         groups[i] = (struct quire_kv_group_config){
             .n_layers = 1, .n_kv_heads = 1, .head_size = 8, .n_blocks = 3
         };
@@ -74,33 +74,34 @@ static bool open_cache(struct stage *st)
                                                        .n_v_scales = s->n_v_scales,
                                                        .flags = s->latent ? QUIRE_KV_LATENT : 0 };
     const struct quire_kv_params config = { .struct_size = sizeof config,
-                                            .block_size = st->way.block_size,
+                                            .block_size = st->variant.block_size,
                                             .groups = groups,
                                             .n_groups = s->n_groups,
                                             .allocator = &allocator,
-                                            .isa = quire_cpu_level_name(st->way.level) };
+                                            .isa = quire_cpu_level_name(st->variant.level) };
     must(quire_kv_create(&config, &st->kv, &err));
     return true;
 }
 
-/* What differs from the layer's configuration here must not matter when the layer brings its own. */
-static void set_plan_config(struct stage *st)
+/* Fields that differ from the layer's configuration must have no effect when the call passes
+ * one. */
+static void set_plan_config(struct testbed *st)
 {
     struct quire_attention_config *c = &st->plan_config;
-    *c = st->scene->config;
-    if (!st->way.layer_config)
+    *c = st->problem->config;
+    if (!st->variant.layer_config)
         return;
     c->scale *= 3;
     c->logits_soft_cap = c->logits_soft_cap > 0 ? 0 : 5;
-    c->alibi_slopes = c->alibi_slopes ? NULL : st->scene->slopes;
-    c->sinks = c->sinks ? NULL : st->scene->sinks;
+    c->alibi_slopes = c->alibi_slopes ? NULL : st->problem->slopes;
+    c->sinks = c->sinks ? NULL : st->problem->sinks;
     c->relative_bias = NULL;
     c->compute = c->compute == QUIRE_COMPUTE_F32 ? QUIRE_COMPUTE_NATIVE : QUIRE_COMPUTE_F32;
 }
 
-static bool open_plan(struct stage *st)
+static bool open_plan(struct testbed *st)
 {
-    const struct scene *s = st->scene;
+    const struct problem *s = st->problem;
     uint32_t longest = 1;
     for (uint32_t i = 0; i < s->n_seqs; i++) {
         const struct sequence *q = &s->seqs[i];
@@ -117,19 +118,19 @@ static bool open_plan(struct stage *st)
         .max_tokens = s->n_rows ? s->n_rows : 1,
         .max_seqs = s->n_seqs ? s->n_seqs : 1,
         .max_seq_len = longest,
-        .n_threads = st->way.plan_threads,
-        .flags = st->way.flags,
+        .n_threads = st->variant.plan_threads,
+        .flags = st->variant.flags,
         .max_spans = s->has_spans ? MAX_SEQS * MAX_SPANS : 0,
         .max_tree_tokens = s->has_tree ? s->n_rows + 1 : 0,
         .max_sparse_blocks = s->is_sparse ? MAX_SEQS * MAX_KV_HEADS * MAX_PLACES : 0,
-        .isa = quire_cpu_level_name(st->way.level)
+        .isa = quire_cpu_level_name(st->variant.level)
     };
     must(quire_plan_create(&params, &st->plan, &err));
     return true;
 }
 
-/* Keys of a sequence below this one are seen by none of its queries. */
-static uint32_t first_visible(const struct scene *s, uint32_t seq)
+/* First key of a sequence that some of its queries sees. */
+static uint32_t first_visible(const struct problem *s, uint32_t seq)
 {
     const struct sequence *q = &s->seqs[seq];
     for (uint32_t j = 0; j < q->n_keys; j++)
@@ -140,45 +141,47 @@ static uint32_t first_visible(const struct scene *s, uint32_t seq)
     return q->n_keys;
 }
 
-uint32_t stage_blocks(const struct stage *st, uint32_t keys)
+uint32_t testbed_blocks(const struct testbed *st, uint32_t keys)
 {
-    return (keys + st->way.block_size - 1) / st->way.block_size;
+    return (keys + st->variant.block_size - 1) / st->variant.block_size;
 }
 
-/* Whole blocks that a sequence has in common with sequence 0. */
-static uint32_t shared_blocks(const struct stage *st, uint32_t seq)
+/* Number of whole blocks that a sequence shares with sequence 0. */
+static uint32_t shared_blocks(const struct testbed *st, uint32_t seq)
 {
-    return st->way.share ? st->scene->seqs[seq].shared / st->way.block_size : 0;
+    return st->variant.share ? st->problem->seqs[seq].shared / st->variant.block_size : 0;
 }
 
-static void lay_out(struct stage *st)
+static void assign_blocks(struct testbed *st)
 {
-    const struct scene *s = st->scene;
-    struct rng r = rng_fork(st->way.shuffle, 7);
+    const struct problem *s = st->problem;
+    struct rng r = rng_fork(st->variant.shuffle, 7);
     int32_t *pool = malloc(st->n_blocks * sizeof *pool);
     for (uint32_t i = 0; i < st->n_blocks; i++)
         pool[i] = (int32_t)i;
-    for (uint32_t i = st->n_blocks; st->way.shuffle && i-- > 1;) {
+    for (uint32_t i = st->n_blocks; st->variant.shuffle && i-- > 1;) {
         const uint32_t j = rng_below(&r, i + 1);
         const int32_t id = pool[i];
         pool[i] = pool[j];
         pool[j] = id;
     }
     for (uint32_t i = 0, next = 0; i < s->n_seqs; i++) {
-        const uint32_t n = stage_blocks(st, s->seqs[i].n_keys), shared = shared_blocks(st, i);
+        const uint32_t n = testbed_blocks(st, s->seqs[i].n_keys), shared = shared_blocks(st, i);
         st->ids[i] = malloc((n + 1) * sizeof *st->ids[i]);
         for (uint32_t j = 0; j < n; j++)
             st->ids[i][j] = j < shared ? st->ids[0][j] : pool[next++];
-        st->first_block[i] = st->way.give_up ? first_visible(s, i) / st->way.block_size : 0;
+        st->first_block[i] =
+            st->variant.omit_freed ? first_visible(s, i) / st->variant.block_size : 0;
     }
     free(pool);
 }
 
-bool stage_open(struct stage *st, const struct scene *s, const struct way *way)
+bool testbed_open(struct testbed *st, const struct problem *s, const struct variant *variant)
 {
-    *st = (struct stage){ .scene = s, .way = *way, .n_blocks = 2 }; /* two are nobody's */
+    *st =
+        (struct testbed){ .problem = s, .variant = *variant, .n_blocks = 2 }; /* two stay unused */
     for (uint32_t i = 0; i < s->n_seqs; i++) {
-        const uint32_t n = stage_blocks(st, s->seqs[i].n_keys);
+        const uint32_t n = testbed_blocks(st, s->seqs[i].n_keys);
         st->n_blocks += n;
         st->max_blocks = n > st->max_blocks ? n : st->max_blocks;
     }
@@ -190,23 +193,24 @@ bool stage_open(struct stage *st, const struct scene *s, const struct way *way)
     free(ids);
     if (status != QUIRE_OK)
         return failure("quire_kv_alloc: %s", err.msg);
-    lay_out(st);
+    assign_blocks(st);
     return true;
 }
 
-void stage_close(struct stage *st)
+void testbed_close(struct testbed *st)
 {
     quire_plan_destroy(st->plan);
     quire_kv_destroy(st->kv);
-    for (uint32_t i = 0; i < st->scene->n_seqs; i++)
+    for (uint32_t i = 0; i < st->problem->n_seqs; i++)
         free(st->ids[i]);
     free(st->table), free(st->tree), free(st->lists);
 }
 
-bool stage_write(struct stage *st, uint32_t seq, uint32_t from, uint32_t to)
+bool testbed_write(struct testbed *st, uint32_t seq, uint32_t from, uint32_t to)
 {
-    const struct scene *s = st->scene;
-    const uint32_t b = st->way.block_size, kept = st->way.share ? 0 : st->first_block[seq] * b,
+    const struct problem *s = st->problem;
+    const uint32_t b = st->variant.block_size,
+                   kept = st->variant.share ? 0 : st->first_block[seq] * b,
                    own = shared_blocks(st, seq) * b;
     if (to <= from)
         return true;
@@ -233,21 +237,22 @@ bool stage_write(struct stage *st, uint32_t seq, uint32_t from, uint32_t to)
     return status == QUIRE_OK || failure("quire_kv_write: %s", err.msg);
 }
 
-bool stage_write_all(struct stage *st)
+bool testbed_write_all(struct testbed *st)
 {
-    for (uint32_t i = 0; i < st->scene->n_seqs; i++)
-        if (!stage_write(st, i, 0, st->scene->seqs[i].n_keys))
+    for (uint32_t i = 0; i < st->problem->n_seqs; i++)
+        if (!testbed_write(st, i, 0, st->problem->seqs[i].n_keys))
             return false;
-    for (uint32_t i = 0; i < st->scene->n_seqs; i++)
-        must(quire_kv_retain(st->kv, st->scene->group, st->ids[i], shared_blocks(st, i), &err));
+    for (uint32_t i = 0; i < st->problem->n_seqs; i++)
+        must(quire_kv_retain(st->kv, st->problem->group, st->ids[i], shared_blocks(st, i), &err));
     return true;
 }
 
-bool run_scene(const struct scene *s, const struct way *way, const struct part *part,
-               struct result *r)
+bool run_problem(const struct problem *s, const struct variant *variant, const struct part *part,
+                 struct result *r)
 {
-    struct stage st;
-    const bool ok = stage_open(&st, s, way) && stage_write_all(&st) && stage_run(&st, part, r);
-    stage_close(&st);
+    struct testbed st;
+    const bool ok =
+        testbed_open(&st, s, variant) && testbed_write_all(&st) && testbed_run(&st, part, r);
+    testbed_close(&st);
     return ok;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scene.c - draws a scene: shapes and options first, then the data. */
-#include "scene.h"
+/* problem.c - draws a random problem: shapes and options, then data. */
+#include "problem.h"
 #include <math.h>
 #include <quire/cpu.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* How large a scene is; most are tiny, so that many fit in a minute. */
+/* Problem sizes; most are tiny, so that many run per minute. */
 enum { MAX_PRODUCTS = 500000 }; /* of one sequence */
 enum size { TINY, MIDDLE, LONG };
 
@@ -32,7 +32,7 @@ static uint32_t draw_head_size(struct rng *r, enum size size)
     return x < 98 ? 8 * rng_in(r, 9, 64) : rng_in(r, 41, 300);
 }
 
-static void draw_shape(struct scene *s, struct rng *r, enum size size)
+static void draw_shape(struct problem *s, struct rng *r, enum size size)
 {
     static const uint32_t ratios[] = { 1, 1, 1, 2, 2, 3, 4, 4, 5, 7, 8 };
     struct quire_attention_config *c = &s->config;
@@ -61,7 +61,7 @@ static enum quire_attention_kind draw_kind(struct rng *r)
                     : QUIRE_ATTENTION_CROSS;
 }
 
-static void draw_relative(struct scene *s, struct rng *r)
+static void draw_relative(struct problem *s, struct rng *r)
 {
     struct quire_attention_config *c = &s->config;
     c->relative_range = rng_percent(r, 20) ? 0 : rng_below(r, rng_percent(r, 80) ? 40 : 900);
@@ -69,7 +69,7 @@ static void draw_relative(struct scene *s, struct rng *r)
     c->relative_bias = s->relative = data_values(r, n, 2);
 }
 
-static void draw_options(struct scene *s, struct rng *r, enum size size)
+static void draw_options(struct problem *s, struct rng *r, enum size size)
 {
     struct quire_attention_config *c = &s->config;
     c->kind = draw_kind(r);
@@ -94,13 +94,13 @@ static void draw_options(struct scene *s, struct rng *r, enum size size)
         draw_relative(s, r);
 }
 
-static uint32_t draw_scales(struct scene *s, struct rng *r)
+static uint32_t draw_scales(struct problem *s, struct rng *r)
 {
     const uint32_t counts[] = { 0, 1, s->n_layers, s->n_layers * s->config.n_kv_heads };
     return RNG_PICK(r, counts);
 }
 
-static void draw_cache(struct scene *s, struct rng *r)
+static void draw_cache(struct problem *s, struct rng *r)
 {
     static const enum quire_kv_dtype dtypes[] = { QUIRE_KV_F32,      QUIRE_KV_BF16,
                                                   QUIRE_KV_F16,      QUIRE_KV_FP8_E4M3,
@@ -127,35 +127,35 @@ static void draw_cache(struct scene *s, struct rng *r)
     }
 }
 
-/* Length and new tokens of a sequence; the kind of batch decides how many of them are new. */
+/* Draws the length and number of new tokens of a sequence. `mode` is the kind of batch. */
 static void draw_length(struct sequence *q, struct rng *r, enum size size, uint32_t mode)
 {
     q->len = size == TINY     ? rng_in(r, 0, 40)
              : size == MIDDLE ? rng_in(r, 0, 170)
                               : rng_in(r, 400, 1300);
-    const uint32_t most = size == LONG && q->len > 24 ? 24 : q->len;
+    const uint32_t limit = size == LONG && q->len > 24 ? 24 : q->len;
     switch (mode) {
     case 0: /* decode */
         q->n_new = q->len ? 1 : 0;
         break;
     case 1: /* prompts */
-        q->n_new = size == LONG && rng_percent(r, 80) ? most : q->len;
+        q->n_new = size == LONG && rng_percent(r, 80) ? limit : q->len;
         break;
     default: /* anything */
-        q->n_new = rng_percent(r, 30) ? (q->len ? 1 : 0) : rng_in(r, 0, most);
+        q->n_new = rng_percent(r, 30) ? (q->len ? 1 : 0) : rng_in(r, 0, limit);
     }
 }
 
-/* Products that the queries of a sequence take are kept few: the plainest kernels run them too. */
-static void limit_work(struct sequence *q, const struct scene *s)
+/* Limits the number of products per sequence, since the generic kernels run every problem too. */
+static void limit_work(struct sequence *q, const struct problem *s)
 {
     const uint64_t products =
                        (uint64_t)q->n_keys * s->config.n_heads * (s->config.head_size + s->v_size),
-                   most = 1 + MAX_PRODUCTS / (products + 1);
-    q->n_new = q->n_new > most ? (uint32_t)most : q->n_new;
+                   max_new = 1 + MAX_PRODUCTS / (products + 1);
+    q->n_new = q->n_new > max_new ? (uint32_t)max_new : q->n_new;
 }
 
-static void draw_sequences(struct scene *s, struct rng *r, enum size size)
+static void draw_sequences(struct problem *s, struct rng *r, enum size size)
 {
     const uint32_t x = rng_below(r, 100), mode = rng_below(r, 4);
     s->n_seqs = x < 3 ? 0 : x < 35 ? 1 : x < 60 ? 2 : size == LONG ? 3 : rng_in(r, 3, MAX_SEQS);
@@ -196,8 +196,8 @@ static int draw_level(struct rng *r)
     return usable[rng_below(r, (uint32_t)n)];
 }
 
-/* Few heads: their size is what counts. */
-static void grant_shape(struct scene *s, const struct wish *w)
+/* Few heads suffice: the head size is under test. */
+static void apply_shape(struct problem *s, const struct constraints *w)
 {
     const uint32_t kv_heads = s->number % 2 + 1;
     s->ratio = s->number % 3 + 1;
@@ -206,7 +206,7 @@ static void grant_shape(struct scene *s, const struct wish *w)
                                 w->head_size);
 }
 
-static void grant_rest(struct scene *s, const struct wish *w)
+static void apply_rest(struct problem *s, const struct constraints *w)
 {
     s->config.kind = w->kind;
     s->config.causal = s->config.causal && w->kind == QUIRE_ATTENTION_DECODER;
@@ -216,36 +216,37 @@ static void grant_rest(struct scene *s, const struct wish *w)
     s->latent = false;
 }
 
-void scene_make(struct scene *s, uint64_t seed, uint32_t number, const struct wish *wish)
+void problem_make(struct problem *s, uint64_t seed, uint32_t number,
+                  const struct constraints *constraints)
 {
     struct rng r = rng_fork(seed, number), data = rng_fork(seed ^ 0x5eed, number);
     memset(s, 0, sizeof *s);
     s->seed = seed;
     s->number = number;
     s->rng = rng_fork(seed ^ 0xc4ec, number);
-    const enum size size = wish ? TINY : draw_size(&r);
+    const enum size size = constraints ? TINY : draw_size(&r);
     draw_shape(s, &r, size);
-    if (wish)
-        grant_shape(s, wish);
+    if (constraints)
+        apply_shape(s, constraints);
     draw_options(s, &r, size);
     draw_cache(s, &r);
-    if (wish)
-        grant_rest(s, wish);
+    if (constraints)
+        apply_rest(s, constraints);
     draw_sequences(s, &r, size);
-    s->level = wish ? wish->level : draw_level(&r);
+    s->level = constraints ? constraints->level : draw_level(&r);
     masks_draw(s, &r);
     data_draw(s, &data);
 }
 
-void scene_free(struct scene *s)
+void problem_free(struct problem *s)
 {
     free(s->q_scale);
     free(s->q), free(s->k), free(s->v);
-    free(s->k_held), free(s->v_held);
+    free(s->k_cached), free(s->v_cached);
     free(s->k_scale), free(s->v_scale), free(s->relative);
 }
 
-void scene_print(const struct scene *s)
+void problem_print(const struct problem *s)
 {
     const struct quire_attention_config *c = &s->config;
     static const char *const kinds[] = { "decoder", "encoder", "encoder only", "cross" };
