@@ -2,7 +2,7 @@
 /* attn_softmax.c - softmax state of a tile and the merge of spans, in plain C. */
 #include "generic/fma.h"
 #include "kernels/kernels.h"
-#include "simd/half.h"
+#include "base/half.h"
 #include <math.h>
 #include <stdbool.h>
 

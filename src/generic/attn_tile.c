@@ -3,7 +3,7 @@
  * plain rows. */
 #include "generic/fma.h"
 #include "kernels/kernels.h"
-#include "simd/half.h"
+#include "base/half.h"
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>

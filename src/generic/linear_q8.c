@@ -3,7 +3,7 @@
 #include "generic/fma.h"
 #include "generic/linear_unpack.h"
 #include "kernels/kernels.h"
-#include "simd/half.h"
+#include "base/half.h"
 
 enum { R = QR_PANEL_ROWS, CHUNK_M = 32 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_unpack.c - plain reading of one group of a quantised panel. */
 #include "generic/linear_unpack.h"
-#include "simd/half.h"
+#include "base/half.h"
 
 enum { R = QR_PANEL_ROWS };
 

@@ -2,7 +2,7 @@
 /* calibrate.c - scales for fp8 from rows seen before the pool exists. */
 #include "base/error.h"
 #include "kv/rows.h"
-#include "simd/half.h"
+#include "base/half.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>

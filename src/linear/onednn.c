@@ -3,7 +3,7 @@
 #include "linear/onednn.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "simd/half.h"
+#include "base/half.h"
 #include <math.h>
 #include <quire/model.h>
 #include <string.h>

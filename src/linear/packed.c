@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "linear/group.h"
 #include "linear/onednn_shim.h"
-#include "simd/half.h"
+#include "base/half.h"
 #include <sys/mman.h>
 
 enum { HUGE_PAGE = 2 << 20 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_act_tpl.h - activations to int8 per 32 values. Needs a vec_*.h and QR_ISA. */
-#include "simd/half.h"
+#include "base/half.h"
 #include "template/linear_common_tpl.h"
 
 /* The largest magnitude as bits: there NaN and Inf compare above every number. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* half.h - scalar conversions between f32 and the 16-bit floats, in plain C. */
-#ifndef QR_SIMD_HALF_H
-#define QR_SIMD_HALF_H
+#ifndef QR_BASE_HALF_H
+#define QR_BASE_HALF_H
 #include <stdint.h>
 #include <string.h>
 
