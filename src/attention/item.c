@@ -103,7 +103,7 @@ static bool suits_codes(const struct qr_run *run, uint64_t seen)
 void qr_run_span(const struct qr_run *run, uint32_t span, const struct qr_state *st)
 {
     const struct qr_plan_scratch *s = &run->call->scratch;
-    const uint32_t n_rows = run->n_rows, chunk = (uint32_t)run->call->group->table->attn_rows;
+    const uint32_t n_rows = run->n_rows, chunk = (uint32_t)run->call->group->table->attn_call_rows;
     const uint32_t begin = span * SPAN > run->any.lo ? span * SPAN : run->any.lo;
     const uint32_t end = run->any.hi - span * SPAN < SPAN ? run->any.hi : span * SPAN + SPAN;
     bool live = false;

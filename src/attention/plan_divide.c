@@ -33,7 +33,8 @@ static void cut_rows(const struct quire_plan *plan, const struct qr_plan_group *
         return;
     }
     uint64_t share = (rows + n - 1) / n;
-    const uint64_t step = (uint64_t)g->table->attn_step, whole = (share + step - 1) / step * step;
+    const uint64_t step = (uint64_t)g->table->attn_register_rows,
+                   whole = (share + step - 1) / step * step;
     share = whole < g->tile_rows ? whole : g->tile_rows;
     const uint64_t first = share * i < rows ? share * i : rows, left = rows - first;
     t->row = (uint32_t)first;
