@@ -119,7 +119,7 @@ struct probe {
 void bench_rendezvous(uint32_t *here, const struct quire_team *team)
 {
     __atomic_add_fetch(here, 1, __ATOMIC_ACQ_REL);
-    while (__atomic_load_n(here, __ATOMIC_ACQUIRE) < team->size)
+    while (__atomic_load_n(here, __ATOMIC_ACQUIRE) < quire_team_size(team))
         ;
 }
 
@@ -131,8 +131,8 @@ static void probe_part(void *arg, const struct quire_team *team)
     if (p->peak)
         p->peak->run(p->iterations);
     else
-        p->m->read(p->from + team->rank * p->bytes, p->bytes);
-    p->m->seconds[team->rank] = (p->cpu_time ? bench_cpu_now() : bench_now()) - start;
+        p->m->read(p->from + quire_team_rank(team) * p->bytes, p->bytes);
+    p->m->seconds[quire_team_rank(team)] = (p->cpu_time ? bench_cpu_now() : bench_now()) - start;
 }
 
 long bench_preemptions(void)
@@ -180,7 +180,7 @@ double bench_probe(struct bench_machine *m, enum bench_roof roof)
 static void pin_part(void *arg, const struct quire_team *team)
 {
     const cpu_set_t *allowed = arg;
-    uint32_t nth = team->rank;
+    uint32_t nth = quire_team_rank(team);
     for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
         if (CPU_ISSET(cpu, allowed) && nth-- == 0) {
             cpu_set_t one;
@@ -208,8 +208,8 @@ void bench_unpin(struct bench_pinning *p)
 static void touch_part(void *arg, const struct quire_team *team)
 {
     struct bench_machine *m = arg;
-    const size_t share = m->stream_bytes / team->size;
-    memset(m->stream + team->rank * share, 1, share);
+    const size_t share = m->stream_bytes / quire_team_size(team);
+    memset(m->stream + quire_team_rank(team) * share, 1, share);
 }
 
 static int open_stream(struct bench_machine *m, const struct bench_options *o)
@@ -243,7 +243,7 @@ int bench_machine_open(struct bench_machine *m, const struct bench_options *o, u
     quire_status s = qr_kernels_get(o->isa, &kernels, &err);
     if (s != QUIRE_OK)
         return bench_fail("--isa", s, &err);
-    quire_threads_params_default(&params);
+    quire_threads_params_init(&params, sizeof params);
     params.n_threads = n_threads;
     s = quire_threads_create(&params, &m->threads, &err);
     if (s != QUIRE_OK)

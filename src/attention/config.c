@@ -15,14 +15,14 @@ enum {
     MAX_BLOCK_SIZE = 65536
 };
 
-void quire_attention_config_default(struct quire_attention_config *config, uint32_t num_heads,
-                                    uint32_t num_kv_heads, uint32_t head_size)
+void quire_attention_config_default(struct quire_attention_config *config, uint32_t n_heads,
+                                    uint32_t n_kv_heads, uint32_t head_size)
 {
     if (config)
         *config =
             (struct quire_attention_config){ .struct_size = sizeof *config,
-                                             .num_heads = num_heads,
-                                             .num_kv_heads = num_kv_heads,
+                                             .n_heads = n_heads,
+                                             .n_kv_heads = n_kv_heads,
                                              .head_size = head_size,
                                              .scale =
                                                  head_size ? 1.0f / sqrtf((float)head_size) : 1,
@@ -51,13 +51,13 @@ static bool sinks_ok(const float *sinks, uint32_t n)
 
 uint32_t qr_attention_reasons(const struct quire_attention_config *c)
 {
-    const bool heads_ok = c->num_heads >= 1 && c->num_heads <= MAX_HEADS;
+    const bool heads_ok = c->n_heads >= 1 && c->n_heads <= MAX_HEADS;
     const bool range_ok = c->relative_range <= QR_MAX_RELATIVE_RANGE;
     uint32_t r = 0;
     r |= (unsigned)c->kind <= QUIRE_ATTENTION_CROSS ? 0 : QUIRE_ATTENTION_NO_KIND;
     r |= c->kind == QUIRE_ATTENTION_DECODER || !c->causal ? 0 : QUIRE_ATTENTION_NO_CAUSAL;
     r |= heads_ok ? 0 : QUIRE_ATTENTION_NO_HEADS;
-    r |= c->num_kv_heads && c->num_heads % c->num_kv_heads == 0 ? 0 : QUIRE_ATTENTION_NO_KV_HEADS;
+    r |= c->n_kv_heads && c->n_heads % c->n_kv_heads == 0 ? 0 : QUIRE_ATTENTION_NO_KV_HEADS;
     r |= size_ok(c->head_size) ? 0 : QUIRE_ATTENTION_NO_HEAD_SIZE;
     r |= c->v_head_size == 0 || size_ok(c->v_head_size) ? 0 : QUIRE_ATTENTION_NO_V_HEAD_SIZE;
     r |= isfinite(c->scale) ? 0 : QUIRE_ATTENTION_NO_SCALE;
@@ -66,11 +66,11 @@ uint32_t qr_attention_reasons(const struct quire_attention_config *c)
     r |= c->compute == QUIRE_COMPUTE_NATIVE || c->compute == QUIRE_COMPUTE_F32
              ? 0
              : QUIRE_ATTENTION_NO_COMPUTE;
-    r |= !heads_ok || all_finite(c->alibi_slopes, c->num_heads) ? 0 : QUIRE_ATTENTION_NO_SLOPES;
-    r |= !heads_ok || sinks_ok(c->sinks, c->num_heads) ? 0 : QUIRE_ATTENTION_NO_SINKS;
+    r |= !heads_ok || all_finite(c->alibi_slopes, c->n_heads) ? 0 : QUIRE_ATTENTION_NO_SLOPES;
+    r |= !heads_ok || sinks_ok(c->sinks, c->n_heads) ? 0 : QUIRE_ATTENTION_NO_SINKS;
     r |= c->chunk_size <= INT32_MAX ? 0 : QUIRE_ATTENTION_NO_CHUNK;
     r |= range_ok && (!heads_ok ||
-                      all_finite(c->relative_bias, c->num_heads * qr_attention_relative_row(c)))
+                      all_finite(c->relative_bias, c->n_heads * qr_attention_relative_row(c)))
              ? 0
              : QUIRE_ATTENTION_NO_RELATIVE;
     return r;

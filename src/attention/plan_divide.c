@@ -192,7 +192,7 @@ static void sort_items(const struct quire_plan *plan, struct qr_plan_group *g)
 /* Cost of all tiles of a sequence. */
 static uint64_t cost_of(const struct quire_plan *plan, const struct qr_plan_group *g, uint32_t seq)
 {
-    const uint32_t n = qr_tiles_of(g, &plan->seqs[seq]), kv_heads = g->config.num_kv_heads,
+    const uint32_t n = qr_tiles_of(g, &plan->seqs[seq]), kv_heads = g->config.n_kv_heads,
                    different = g->sparse ? kv_heads : 1;
     struct qr_query_tile t;
     uint64_t cost = 0;
@@ -214,10 +214,10 @@ static void emit_seq(struct qr_divider *d, uint32_t seq)
     for (uint32_t i = 0; keep && i < n; i++)
         make_ready(d, seq, 0, i, n, &kept[i]);
     if (keep && n == 1) {
-        emit_tile(d, kept, 0, g->config.num_kv_heads);
+        emit_tile(d, kept, 0, g->config.n_kv_heads);
         return;
     }
-    for (uint32_t h = 0; h < g->config.num_kv_heads; h++)
+    for (uint32_t h = 0; h < g->config.n_kv_heads; h++)
         for (uint32_t i = n; i-- > 0;) { /* the last tile of a causal prompt sees most keys */
             const struct ready_tile *r = keep ? &kept[i] : &own;
             if (!keep)
@@ -231,7 +231,7 @@ void qr_plan_divide(struct quire_plan *plan, struct qr_plan_group *g)
 {
     uint64_t total = 0;
     qr_cascade_find(plan, g);
-    for (uint32_t s = 0; s < plan->num_seqs; s++)
+    for (uint32_t s = 0; s < plan->n_seqs; s++)
         total += cost_of(plan, g, s);
     total -= qr_cascade_saving(g);
     const uint64_t target = total / (ITEMS_PER_THREAD * (uint64_t)plan->n_threads);
@@ -241,7 +241,7 @@ void qr_plan_divide(struct quire_plan *plan, struct qr_plan_group *g)
         d.target = UINT64_MAX / 2;
     g->n_items = g->n_joins = plan->n_runs = 0;
     qr_cascade_divide(&d);
-    for (uint32_t s = 0; s < plan->num_seqs; s++)
+    for (uint32_t s = 0; s < plan->n_seqs; s++)
         if (qr_cascade_has(plan, g, s))
             qr_cascade_emit_rest(&d, s);
         else
