@@ -6,7 +6,7 @@
 #include "kernels/dispatch.h"
 #include "linear/linear.h"
 #include "linear/onednn.h"
-#include "simd/half.h"
+#include "base/half.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -22,7 +22,7 @@ static const struct bench_peak *const peaks[] = {
     &bench_peak_avx2,        &bench_peak_avx2_vnni,   &bench_peak_avx512,
     &bench_peak_avx512_vnni, &bench_peak_avx512_bf16, &bench_peak_avx512_amx,
 #elif defined(__aarch64__)
-    &bench_peak_neon,    &bench_peak_neon_dotprod, &bench_peak_neon_bf16, &bench_peak_neon_i8mm,
+    &bench_peak_neon,    &bench_peak_neon_dotprod, &bench_peak_neon_i8mm,
 #endif
 };
 
@@ -37,7 +37,7 @@ static int level_rank(const char *level)
 /* Is a level's form of a product slower here than that of the level below? The kernels then avoid it too. */
 static bool is_slow(const char *level, enum bench_roof roof)
 {
-    return roof == BENCH_BF16 && !strcmp(level, "avx512_bf16") && qr_cpu_slow_dot_bf16();
+    return roof == BENCH_BF16 && !strcmp(level, "avx512_bf16") && qr_cpu_slow_vdpbf16ps();
 }
 
 const struct bench_peak_kernel *bench_peak_find(const char *level, enum bench_roof roof)

@@ -3,7 +3,7 @@
 #include "bench_weights.h"
 #include "bench_stats.h"
 #include "base/weight_type.h"
-#include "simd/half.h"
+#include "base/half.h"
 #include <string.h>
 #include <strings.h>
 

@@ -21,7 +21,7 @@ struct bench_peak {
 
 extern const struct bench_peak bench_peak_generic, bench_peak_avx2, bench_peak_avx2_vnni,
     bench_peak_avx512, bench_peak_avx512_vnni, bench_peak_avx512_bf16, bench_peak_avx512_amx,
-    bench_peak_neon, bench_peak_neon_dotprod, bench_peak_neon_bf16, bench_peak_neon_i8mm;
+    bench_peak_neon, bench_peak_neon_dotprod, bench_peak_neon_i8mm;
 
 /* 12 and 24 copies of a statement over its own accumulator: enough to cover the latency of a multiply-add on two or
  * more pipes. Named variables, because an array would not stay in registers. */

@@ -43,7 +43,7 @@ struct qr_attention_kernels qr_attention_kernels_select(const struct qr_kernels 
         k.qk = t->attn_qk_f16;
     } else {
         k.qk = native ? t->attn_qk_bf16_native : t->attn_qk_bf16;
-        k.round_q = native ? t->narrow_bf16 : NULL;
+        k.round_q = native ? t->quantize_bf16 : NULL;
     }
     if (layout->v_dtype == QUIRE_KV_F32) {
         k.pv = t->attn_pv_f32;

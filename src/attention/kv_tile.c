@@ -2,6 +2,7 @@
 /* kv_tile.c - locates the keys and values of a tile in the paged cache and unpacks 8-bit tiles. */
 #include "attention/kv_tile.h"
 #include "attention/latent.h"
+#include "base/prefetch.h"
 #include <string.h>
 
 enum { TILE = QR_TILE_KEYS, COLUMN = QR_COLUMN_KEYS, COLUMNS = QR_TILE_COLUMNS };
@@ -29,7 +30,7 @@ static void convert_plain(const struct qr_tile_ctx *ctx, const struct qr_kv_dtyp
     float *row = ctx->scratch->row;
     for (int i = 0; i < COLUMN; i++, src += n, dst += n) {
         type->dequantize(k, row, src, 1, n);
-        (void)k->narrow_bf16(dst, row, 1, n); /* exact */
+        (void)k->quantize_bf16(dst, row, 1, n); /* exact */
     }
 }
 
@@ -127,7 +128,7 @@ static void set_prefetch(const struct qr_tile_ctx *ctx, uint32_t key, struct qr_
         t->prefetch_v = t->v_8bit ? next.v[0] : next.k[0];
     for (int i = 0; i < 2; i++)
         for (int c = 0; scales[i] && ctx->layout->group == TILE && c < COLUMNS; c++)
-            __builtin_prefetch(row_scales(ctx, key, scales[i]) + c * COLUMN);
+            qr_prefetch_l1(row_scales(ctx, key, scales[i]) + c * COLUMN);
 }
 
 /* The 64 row scales of the tile at `key`: a pointer into the block if they are adjacent there, else

@@ -25,7 +25,7 @@ static void set_rows(const struct quire_plan *plan, const struct qr_plan_group *
         return;
     }
     uint64_t share = (rows + n - 1) / n;
-    const uint64_t step = (uint64_t)g->kernel_table->attn_step,
+    const uint64_t step = (uint64_t)g->kernel_table->attn_register_rows,
                    whole = (share + step - 1) / step * step;
     share = whole < g->tile_rows ? whole : g->tile_rows;
     const uint64_t first = share * i < rows ? share * i : rows, left = rows - first;

@@ -115,7 +115,7 @@ static bool fits_8bit(const struct qr_tile_ctx *ctx, uint64_t seen)
 void qr_span_attend(const struct qr_tile_ctx *ctx, uint32_t span, const struct qr_softmax_state *st)
 {
     const struct qr_thread_scratch *s = ctx->scratch;
-    const uint32_t n_rows = ctx->n_rows, chunk = (uint32_t)ctx->kernel_table->attn_rows;
+    const uint32_t n_rows = ctx->n_rows, chunk = (uint32_t)ctx->kernel_table->attn_call_rows;
     const uint32_t begin = span * SPAN > ctx->any.lo ? span * SPAN : ctx->any.lo;
     const uint32_t end = ctx->any.hi - span * SPAN < SPAN ? ctx->any.hi : span * SPAN + SPAN;
     bool live = false;

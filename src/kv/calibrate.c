@@ -4,7 +4,7 @@
 #include "base/struct_size.h"
 #include "kv/dtype.h"
 #include "kv/rows.h"
-#include "simd/half.h"
+#include "base/half.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>

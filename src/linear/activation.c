@@ -67,12 +67,12 @@ void qr_act_put(const struct qr_act *act, const struct qr_kernels *kernels, size
 {
     if (act->views & QR_ACT_BF16) {
         uint16_t *row = act->bf16 + i * act->bf16_stride;
-        (void)kernels->narrow_bf16(row + k0, x, 1, n);
+        (void)kernels->quantize_bf16(row + k0, x, 1, n);
         if (k0 + n == act->k)
             memset(row + act->k, 0, (act->bf16_stride - act->k) * sizeof *row);
     }
     if (act->views & QR_ACT_Q8)
-        kernels->quant_act_q8(act->q + i * act->q_stride + k0 / QR_BLOCK_K, x, n / QR_BLOCK_K);
+        kernels->quantize_act_q8(act->q + i * act->q_stride + k0 / QR_BLOCK_K, x, n / QR_BLOCK_K);
 }
 
 void qr_act_part(const struct qr_act *act, const struct qr_kernels *kernels,

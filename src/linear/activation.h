@@ -9,7 +9,7 @@ enum qr_act_view {
     QR_ACT_F32 = 1 << 0,  /* the rows themselves, borrowed */
     QR_ACT_BF16 = 1 << 1, /* to nearest even; rows padded with zeros */
     QR_ACT_Q8 =
-        1 << 2, /* int8 per 32 values with an f32 scale (quant_act_q8); k a multiple of 32 */
+        1 << 2, /* int8 per 32 values with an f32 scale (quantize_act_q8); k a multiple of 32 */
     QR_ACT_DENSE =
         1 << 3, /* bf16 rows without a gap, as oneDNN wants them and kernels like them less */
 };

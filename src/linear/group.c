@@ -2,7 +2,7 @@
 /* group.c - formats of the quantised types, values of a group, and the reference dequantisation. */
 #include "linear/group.h"
 #include "base/weight_type.h"
-#include "simd/half.h"
+#include "base/half.h"
 
 static const struct {
     uint32_t type;

@@ -25,7 +25,7 @@ static void put_plane(int bits, int from, const uint8_t *code, size_t r, uint8_t
         for (int shift = 0; shift < 8; shift += bits)
             line |= (load_dword(code + 4 * s++) >> from & mask) << shift;
         store_dword(plane + 4 * r, line);
-        plane += QR_LINE;
+        plane += QR_CACHE_LINE_BYTES;
     }
 }
 
@@ -36,7 +36,7 @@ static void get_plane(int bits, int from, const uint8_t *plane, size_t r, uint8_
         const uint32_t line = load_dword(plane + 4 * r);
         for (int shift = 0; shift < 8; shift += bits, s++)
             store_dword(code + 4 * s, load_dword(code + 4 * s) | (line >> shift & mask) << from);
-        plane += QR_LINE;
+        plane += QR_CACHE_LINE_BYTES;
     }
 }
 
@@ -46,7 +46,7 @@ static void put_threes(const uint8_t *code, size_t r, uint8_t *body)
 {
     const uint32_t last = load_dword(code + 24) | load_dword(code + 28) << 3;
     for (int j = 0; j < 3; j++)
-        store_dword(body + j * QR_LINE + 4 * r, load_dword(code + 8 * j) |
+        store_dword(body + j * QR_CACHE_LINE_BYTES + 4 * r, load_dword(code + 8 * j) |
                                                     load_dword(code + 8 * j + 4) << 3 |
                                                     (last >> 2 * j & 0x03030303u) << 6);
 }
@@ -55,7 +55,7 @@ static void get_threes(const uint8_t *body, size_t r, uint8_t *code)
 {
     uint32_t last = 0;
     for (int j = 0; j < 3; j++) {
-        const uint32_t line = load_dword(body + j * QR_LINE + 4 * r);
+        const uint32_t line = load_dword(body + j * QR_CACHE_LINE_BYTES + 4 * r);
         store_dword(code + 8 * j, line & 0x07070707u);
         store_dword(code + 8 * j + 4, line >> 3 & 0x07070707u);
         last |= (line >> 6 & 0x03030303u) << 2 * j;
@@ -72,7 +72,7 @@ static void put_block(struct qr_panel_format f, const uint8_t *code, size_t r, u
     }
     put_plane(f.low_bits, 0, code, r, body);
     if (f.high_bits)
-        put_plane(f.high_bits, f.low_bits, code, r, body + f.low_bits * QR_LINE);
+        put_plane(f.high_bits, f.low_bits, code, r, body + f.low_bits * QR_CACHE_LINE_BYTES);
 }
 
 static void get_block(struct qr_panel_format f, const uint8_t *body, size_t r, uint8_t *code)
@@ -84,7 +84,7 @@ static void get_block(struct qr_panel_format f, const uint8_t *body, size_t r, u
     memset(code, 0, QR_BLOCK_K);
     get_plane(f.low_bits, 0, body, r, code);
     if (f.high_bits)
-        get_plane(f.high_bits, f.low_bits, body + f.low_bits * QR_LINE, r, code);
+        get_plane(f.high_bits, f.low_bits, body + f.low_bits * QR_CACHE_LINE_BYTES, r, code);
 }
 
 static void put_u16(uint8_t *p, size_t i, uint16_t v) { memcpy(p + 2 * i, &v, sizeof v); }

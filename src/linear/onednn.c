@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/team.h"
-#include "simd/half.h"
+#include "base/half.h"
 #include <math.h>
 #include <quire/model.h>
 #include <quire/onednn.h>
@@ -146,7 +146,7 @@ static quire_status set_up(struct trial *t, enum qr_weight_type type, size_t k)
         return QUIRE_E_LIMIT;
     t->x = qr_alloc(t->allocator, TRIAL_N * k, sizeof *t->x); /* first the weights' source */
     t->out = qr_alloc(t->allocator, TRIAL_M * TRIAL_N, sizeof *t->out);
-    t->act_memory = qr_alloc_aligned(t->allocator, t->act_bytes, QR_LINE);
+    t->act_memory = qr_alloc_aligned(t->allocator, t->act_bytes, QR_CACHE_LINE_BYTES);
     if (!t->x || !t->out || !t->act_memory)
         return QUIRE_E_NOMEM;
     fill_rows(type, (uint8_t *)t->x, TRIAL_N * k);

@@ -7,7 +7,7 @@
 #include "base/fnv1a.h"
 #include "linear/group.h"
 #include "linear/onednn_shim.h"
-#include "simd/half.h"
+#include "base/half.h"
 #include <sys/mman.h>
 
 enum { HUGE_PAGE = 2 << 20 };
@@ -101,7 +101,7 @@ quire_status qr_packed_reserve(struct qr_packed *w, struct quire_error *err)
 {
     /* large ones on their own huge pages: with small ones the walk of the page table costs a tenth of the stream */
     const bool large = w->bytes >= 2 * HUGE_PAGE;
-    w->data = qr_alloc_aligned(w->allocator, w->bytes, large ? HUGE_PAGE : QR_LINE);
+    w->data = qr_alloc_aligned(w->allocator, w->bytes, large ? HUGE_PAGE : QR_CACHE_LINE_BYTES);
     if (!w->data)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a weight of %zu bytes", w->bytes);
 #ifdef MADV_HUGEPAGE

@@ -4,7 +4,7 @@
 #include "kernels/dispatch.h"
 #include "linear/onednn.h"
 #include "quire_cmocka.h"
-#include "simd/half.h"
+#include "base/half.h"
 #include <dirent.h>
 #include <math.h>
 #ifdef QUIRE_WITH_OPENMP

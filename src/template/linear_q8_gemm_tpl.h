@@ -1,42 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_q8_many_tpl.h - many int8 activation rows times quantised panels, by integer products of vectors.
+/* linear_q8_gemm_tpl.h - GEMM of int8 activations and quantized panels, with vector instructions.
  *
- * A group of weights is unpacked once for up to LINEAR_Q8_M rows; accumulators lie in memory between groups. Part of
- * linear_q8_tpl.h. */
-/* What the tiles of one group share beside their first part. */
-struct linear_q8_walk {
-    struct linear_q8_part part;
-    const uint8_t *next_end; /* of the weights to ask for */
-    float *out;              /* outputs to ask for: of the first row, or NULL */
+ * A group of weights is unpacked once for up to LINEAR_Q8_M rows; accumulators are in memory
+ * between groups. Needs what linear_q8_tpl.h needs. */
+#ifndef QR_TEMPLATE_LINEAR_Q8_GEMM_TPL_H
+#define QR_TEMPLATE_LINEAR_Q8_GEMM_TPL_H
+#include "template/linear_q8_common_tpl.h"
+
+/* Operands of the tiles of one group: those of the first tile, advanced from tile to tile. */
+struct linear_q8_group_args {
+    struct linear_q8_tile_args tile;
+    const uint8_t *next_end; /* end of the weights to prefetch */
+    float *out;              /* outputs of the first row, to prefetch; or NULL */
     size_t out_stride;
 };
 
-/* Outputs are written one line here and there, which waits for each unless it was asked for. */
-LINEAR_INLINE void linear_q8_ask_out(struct linear_q8_walk *t, size_t rows)
+/* Prefetches the outputs of a tile, whose rows are far apart: each store would miss the cache. */
+QR_INLINE void prefetch_outputs(struct linear_q8_group_args *t, size_t rows)
 {
     for (size_t r = 0; t->out && r < rows; r++, t->out += t->out_stride)
-        for (size_t x = 0; x < LINEAR_Q8_OUTPUTS; x += QR_LINE / sizeof *t->out)
-            __builtin_prefetch(t->out + x, 1);
+        for (size_t x = 0; x < LINEAR_Q8_OUTPUTS; x += QR_CACHE_LINE_BYTES / sizeof *t->out)
+            qr_prefetch_write(t->out + x);
 }
 
-LINEAR_INLINE void linear_q8_next_tile(struct linear_q8_walk *t, size_t rows)
+QR_INLINE void linear_q8_next_tile(struct linear_q8_group_args *t, size_t rows)
 {
-    linear_q8_next_rows(&t->part, rows);
-    t->part.next += t->part.n_blocks * t->part.next_lines * QR_LINE;
-    if (t->part.next >= t->next_end)
-        t->part.next_lines = 0;
+    linear_q8_next_rows(&t->tile, rows);
+    t->tile.next += t->tile.n_blocks * t->tile.next_lines * QR_CACHE_LINE_BYTES;
+    if (t->tile.next >= t->next_end)
+        t->tile.next_lines = 0;
 }
 
-/* m > LINEAR_Q8_FEW rows in tiles of as equal numbers of rows as possible, which are at least half
- * of the largest. */
+/* m > LINEAR_Q8_SKINNY_ROWS rows, divided evenly into tiles, each at least half of the largest. */
 #define LINEAR_Q8_TILES(name, kind)                                                                \
-    static __attribute__((noinline, unused)) void linear_q8_tiles_##name(struct linear_q8_walk t,  \
-                                                                         size_t m)                 \
+    static __attribute__((noinline, unused)) void linear_q8_tiles_##name(                          \
+        struct linear_q8_group_args t, size_t m)                                                   \
     {                                                                                              \
         const struct qr_panel_format f = { 0 };                                                    \
         for (size_t n = (m + LINEAR_Q8_ROWS - 1) / LINEAR_Q8_ROWS; n > 0; n--) {                   \
             const size_t rows = m / n;                                                             \
-            linear_q8_ask_out(&t, rows);                                                           \
+            prefetch_outputs(&t, rows);                                                            \
             switch (rows) {                                                                        \
                 LINEAR_Q8_CASES(kind)                                                              \
             default:                                                                               \
@@ -48,7 +51,7 @@ LINEAR_INLINE void linear_q8_next_tile(struct linear_q8_walk *t, size_t rows)
     }
 #define LINEAR_Q8_CASE(kind, n)                                                                    \
     case n:                                                                                        \
-        linear_q8_tile(kind, f, n, LINEAR_Q8_VECS, &t.part);                                       \
+        linear_q8_tile(kind, f, n, LINEAR_Q8_VECS, &t.tile);                                       \
         break;
 #if LINEAR_Q8_ROWS == 6
 #define LINEAR_Q8_CASES(kind)                                                                      \
@@ -79,7 +82,7 @@ LINEAR_Q8_TILES(sub16_min, LINEAR_Q8_SUB16 | LINEAR_Q8_MIN)
 #define linear_q8_tiles_sub16_6 linear_q8_tiles_sub16
 #endif
 
-LINEAR_INLINE void linear_q8_tiles(struct qr_panel_format f, struct linear_q8_walk t, size_t m)
+QR_INLINE void linear_q8_tiles(struct qr_panel_format f, struct linear_q8_group_args t, size_t m)
 {
     const int kind = linear_q8_kind(f), pairs = kind / LINEAR_Q8_PAIRS;
     switch (kind & (LINEAR_Q8_PAIRS - 1)) {
@@ -103,12 +106,13 @@ LINEAR_INLINE void linear_q8_tiles(struct qr_panel_format f, struct linear_q8_wa
     }
 }
 
-/* Unpacks nb blocks of the LINEAR_Q8_PANELS panels at `group`, and points the part to them. */
-LINEAR_INLINE void linear_q8_unpack(struct qr_panel_format f, const uint8_t *group,
-                                    size_t panel_bytes, size_t nb, struct linear_codes *codes,
-                                    struct linear_scales *scales, struct linear_q8_part *p)
+/* Unpacks nb blocks of the LINEAR_Q8_PANELS panels at `group`, and points p to them. */
+QR_INLINE void linear_q8_unpack(struct qr_panel_format f, const uint8_t *group, size_t panel_bytes,
+                                size_t nb, struct linear_codes *codes, struct linear_scales *scales,
+                                struct linear_q8_tile_args *p)
 {
-    const bool direct = f.low_bits == 8 && VI32_W8_OFFSET == f.offset; /* bytes as they are */
+    const bool direct =
+        f.low_bits == 8 && VI32_W8_OFFSET == f.offset; /* the codes of the panel are the bytes */
     for (size_t panel = 0; panel < LINEAR_Q8_PANELS; panel++, group += panel_bytes) {
         const uint8_t *body = group + qr_panel_header_bytes(f, nb);
         linear_unpack_scales(f, group, nb, scales, panel * QR_PANEL_ROWS);
@@ -123,8 +127,8 @@ LINEAR_INLINE void linear_q8_unpack(struct qr_panel_format f, const uint8_t *gro
 }
 
 /* Rows [i0, i0 + m) times the LINEAR_Q8_PANELS panels from output j0 on. */
-LINEAR_INLINE void linear_q8_many(struct qr_panel_format f, const struct qr_linear_kernel_args *a,
-                                  size_t i0, size_t m, size_t j0)
+QR_INLINE void linear_q8_gemm(struct qr_panel_format f, const struct qr_linear_kernel_args *a,
+                              size_t i0, size_t m, size_t j0)
 {
     _Alignas(64) float acc[LINEAR_Q8_M * LINEAR_Q8_LD];
     struct linear_codes codes[LINEAR_Q8_PANELS];
@@ -136,21 +140,23 @@ LINEAR_INLINE void linear_q8_many(struct qr_panel_format f, const struct qr_line
         const size_t nb = blocks - b < LINEAR_Q8_GROUP ? blocks - b : LINEAR_Q8_GROUP,
                      bytes = qr_panel_group_bytes(f, nb);
         const bool last = b + nb == blocks;
-        struct linear_q8_walk t = {
-            .part = { .q = a->q + i0 * a->q_stride + b,
+        struct linear_q8_group_args t = {
+            .tile = { .q = a->q + i0 * a->q_stride + b,
                       .q_stride = a->q_stride,
                       .acc = acc,
                       .offset_shift = linear_q8_offset_shift(f),
-                      .next_lines = (bytes / QR_LINE + tiles * nb - 1) / (tiles * nb),
+                      .next_lines = (bytes / QR_CACHE_LINE_BYTES + tiles * nb - 1) / (tiles * nb),
                       .next_panel = a->panel_bytes },
             .out = last ? a->out + i0 * a->out_stride + j0 : NULL,
             .out_stride = a->out_stride,
         };
-        linear_q8_unpack(f, group, a->panel_bytes, nb, codes, &scales, &t.part);
+        linear_q8_unpack(f, group, a->panel_bytes, nb, codes, &scales, &t.tile);
         group += bytes;
-        t.part.next = last ? group + (LINEAR_Q8_PANELS - 1) * a->panel_bytes : group;
-        t.next_end = t.part.next + bytes;
+        t.tile.next = last ? group + (LINEAR_Q8_PANELS - 1) * a->panel_bytes : group;
+        t.next_end = t.tile.next + bytes;
         linear_q8_tiles(f, t, m);
     }
     linear_store(a, i0, m, j0, LINEAR_Q8_OUTPUTS, acc, LINEAR_Q8_LD);
 }
+
+#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* half.h - scalar conversions between f32 and the 16-bit floats, in plain C. */
-#ifndef QR_SIMD_HALF_H
-#define QR_SIMD_HALF_H
+/* half.h - scalar conversions between f32, bf16 and f16 in plain C. */
+#ifndef QR_BASE_HALF_H
+#define QR_BASE_HALF_H
 #include <stdint.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static inline uint32_t qr_f32_to_bits(float f)
 
 static inline float qr_bf16_to_f32(uint16_t h) { return qr_bits_to_f32((uint32_t)h << 16); }
 
-/* Exact for every value; NaN stays NaN. */
+/* Exact; NaN stays NaN. */
 static inline float qr_f16_to_f32(uint16_t h)
 {
     const uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 31,
@@ -33,7 +33,7 @@ static inline float qr_f16_to_f32(uint16_t h)
     return qr_bits_to_f32(sign | qr_f32_to_bits((float)mantissa * 0x1p-24f));
 }
 
-/* Nearest even; NaN stays a quiet NaN. */
+/* Rounds to nearest even; NaN becomes a quiet NaN. */
 static inline uint16_t qr_f32_to_bf16(float f)
 {
     const uint32_t bits = qr_f32_to_bits(f);
@@ -42,7 +42,7 @@ static inline uint16_t qr_f32_to_bf16(float f)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* Scale of MXFP4 blocks: 2^(e - 128), half the power of two that the byte stands for. */
+/* Scale of an MXFP4 block: 2^(e - 128), half of the E8M0 value e. */
 static inline float qr_e8m0_half_to_f32(uint8_t e)
 {
     return qr_bits_to_f32(e < 2 ? 0x00200000u << e : (uint32_t)(e - 1) << 23);

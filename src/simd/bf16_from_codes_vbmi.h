@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attn_unpack.h - 64 codes of fp8 or int8 as bf16, exactly, by tables of bytes (VBMI). Needs: attn_common_tpl.h. */
-#ifndef QR_AVX512_BF16_ATTN_UNPACK_H
-#define QR_AVX512_BF16_ATTN_UNPACK_H
+/* bf16_from_codes_vbmi.h - 64 fp8 or int8 codes to bf16, exactly, by byte tables (AVX512-VBMI).
+ *
+ * The functions of bf16_from_codes.h under the same names. vec_avx512.h must be included first. */
+#ifndef QR_SIMD_BF16_FROM_CODES_VBMI_H
+#define QR_SIMD_BF16_FROM_CODES_VBMI_H
+#include "simd/bf16_pairs.h"
 
-/* bf16 of the 128 magnitudes of an fp8 format or of int8, as low and high bytes. TOP: the highest bit
- * of a subnormal's mantissa, or of an integer. */
+/* bf16 of the 128 magnitudes of an fp8 format or of int8, as low and high bytes. TOP, TOP7: index
+ * of the highest set bit of a subnormal mantissa, or of an integer. */
 struct byte_table {
     _Alignas(64) uint8_t low[128], high[128];
 };
@@ -27,45 +30,45 @@ static const struct byte_table e4m3 = { { ALL(LOW, E4M3) }, { ALL(HIGH, E4M3) } 
 static const struct byte_table e5m2 = { { ALL(LOW, E5M2) }, { ALL(HIGH, E5M2) } };
 static const struct byte_table int8 = { { ALL(LOW, INT8) }, { ALL(HIGH, INT8) } };
 
-/* Low and high bytes of magnitudes, which are looked up by their low 7 bits. */
-ATTN_INLINE __m512i low_bytes(const struct byte_table *t, __m512i magnitude)
+/* Low and high bytes of the magnitudes, looked up by the low 7 bits of each byte. */
+BF16_INLINE __m512i low_bytes(const struct byte_table *t, __m512i magnitude)
 {
     return _mm512_permutex2var_epi8(_mm512_load_si512(t->low), magnitude,
                                     _mm512_load_si512(t->low + 64));
 }
-ATTN_INLINE __m512i high_bytes(const struct byte_table *t, __m512i magnitude)
+BF16_INLINE __m512i high_bytes(const struct byte_table *t, __m512i magnitude)
 {
     return _mm512_permutex2var_epi8(_mm512_load_si512(t->high), magnitude,
                                     _mm512_load_si512(t->high + 64));
 }
 
-ATTN_INLINE struct codes_pairs with_signs(__m512i low, __m512i high, __m512i codes)
+BF16_INLINE struct bf16_pairs with_signs(__m512i low, __m512i high, __m512i codes)
 {
     /* high | (codes & sign) */
     high = _mm512_ternarylogic_epi32(high, codes, _mm512_set1_epi8((char)0x80), 0xf8);
-    return (struct codes_pairs){ _mm512_unpacklo_epi8(low, high), _mm512_unpackhi_epi8(low, high) };
+    return (struct bf16_pairs){ _mm512_unpacklo_epi8(low, high), _mm512_unpackhi_epi8(low, high) };
 }
 
-ATTN_INLINE struct codes_pairs codes_fp8_e4m3(const uint8_t *p)
+BF16_INLINE struct bf16_pairs bf16_from_fp8_e4m3(const uint8_t *p)
 {
     const __m512i codes = _mm512_loadu_si512(p);
     return with_signs(low_bytes(&e4m3, codes), high_bytes(&e4m3, codes), codes);
 }
 
-ATTN_INLINE struct codes_pairs codes_fp8_e5m2(const uint8_t *p)
+BF16_INLINE struct bf16_pairs bf16_from_fp8_e5m2(const uint8_t *p)
 {
     const __m512i codes = _mm512_loadu_si512(p);
     return with_signs(low_bytes(&e5m2, codes), high_bytes(&e5m2, codes), codes);
 }
 
-/* The pairs of each lane are first put where fp8 cells have them. */
-ATTN_INLINE struct codes_pairs codes_int8(const uint8_t *p)
+/* Shuffles the pairs of each lane to their places in fp8 cells first. */
+BF16_INLINE struct bf16_pairs bf16_from_int8(const uint8_t *p)
 {
     const __m512i order = _mm512_set4_epi32(0x0f0e0b0a, 0x07060302, 0x0d0c0908, 0x05040100);
     const __m512i codes = _mm512_shuffle_epi8(_mm512_loadu_si512(p), order);
     const __m512i magnitude = _mm512_abs_epi8(codes);
-    /* 128, which no row of ours has, is beyond the table: its high byte is 0x43, and that of smaller
-     * magnitudes is never below what is left of them here */
+    /* 128, which quantize_int8 never writes, is outside the table. Its high byte is 0x43; for
+     * smaller magnitudes, the saturated difference never exceeds the high byte. */
     const __m512i of128 = _mm512_subs_epu8(magnitude, _mm512_set1_epi8(0x80 - 0x43));
     const __m512i high = _mm512_max_epu8(high_bytes(&int8, magnitude), of128);
     return with_signs(low_bytes(&int8, magnitude), high, codes);
