@@ -14,22 +14,23 @@ static const struct level {
     const char *name;
     uint32_t need; /* enum qr_cpu_feature */
     void (*init)(struct qr_kernels *k);
+    const char *onednn_isa; /* dnnl_cpu_isa_<onednn_isa>; NULL: none */
 } levels[] = {
     /* lowest first; each level overrides entries of the supported ones before it */
-    { "generic", 0, qr_kernels_init_generic },
+    { "generic", 0, qr_kernels_init_generic, "sse41" },
 #if defined(__x86_64__)
-    { "avx2", QR_CPU_AVX2, qr_kernels_init_avx2 },
-    { "avx2_vnni", QR_CPU_AVX2 | QR_CPU_AVX_VNNI, qr_kernels_init_avx2_vnni },
-    { "avx512", QR_CPU_AVX2 | QR_CPU_AVX512, qr_kernels_init_avx512 },
+    { "avx2", QR_CPU_AVX2, qr_kernels_init_avx2, "avx2" },
+    { "avx2_vnni", QR_CPU_AVX2 | QR_CPU_AVX_VNNI, qr_kernels_init_avx2_vnni, "avx2_vnni" },
+    { "avx512", QR_CPU_AVX2 | QR_CPU_AVX512, qr_kernels_init_avx512, "avx512_core" },
     { "avx512_vnni", QR_CPU_AVX2 | QR_CPU_AVX512 | QR_CPU_AVX512_VNNI,
-      qr_kernels_init_avx512_vnni },
+      qr_kernels_init_avx512_vnni, "avx512_core_vnni" },
     { "avx512_bf16",
       QR_CPU_AVX2 | QR_CPU_AVX512 | QR_CPU_AVX512_VNNI | QR_CPU_AVX512_VBMI | QR_CPU_AVX512_BF16,
-      qr_kernels_init_avx512_bf16 },
+      qr_kernels_init_avx512_bf16, "avx512_core_bf16" },
     { "avx512_amx",
       QR_CPU_AVX2 | QR_CPU_AVX512 | QR_CPU_AVX512_VNNI | QR_CPU_AVX512_VBMI | QR_CPU_AVX512_BF16 |
           QR_CPU_AMX | QR_CPU_AMX_ALLOWED,
-      qr_kernels_init_avx512_amx },
+      qr_kernels_init_avx512_amx, "avx512_core_amx" },
 #elif defined(__aarch64__)
     { "neon", QR_CPU_NEON, qr_kernels_init_neon },
     { "neon_dotprod", QR_CPU_NEON | QR_CPU_DOTPROD, qr_kernels_init_neon_dotprod },
@@ -118,6 +119,12 @@ const struct qr_kernels *qr_level_table(int i)
 {
     pthread_once(&once, build_tables);
     return i >= 0 && i < N_LEVELS && !missing(i) ? &tables[i] : NULL;
+}
+
+const char *qr_level_onednn_isa(const char *level)
+{
+    const int i = find_level(level);
+    return i >= 0 ? levels[i].onednn_isa : NULL;
 }
 
 quire_status qr_kernels_get(const char *isa, const struct qr_kernels **out,

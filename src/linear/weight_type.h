@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weight_type.h - storage types of weights: names, block sizes, reference dequantisation. */
+/* weight_type.h - storage types of weights: names and block sizes. */
 #ifndef QR_LINEAR_WEIGHT_TYPE_H
 #define QR_LINEAR_WEIGHT_TYPE_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* The numbers are those of GGML, as GGUF files store them. Types that are only known by name have
- * no enumerator. */
+/* The numbers are GGML's type numbers, which GGUF files store. Unsupported types have no
+ * enumerator. */
 enum qr_weight_type {
     QR_WEIGHT_F32 = 0,
     QR_WEIGHT_F16 = 1,
@@ -33,18 +33,14 @@ struct qr_weight_type_info {
     const char *name;     /* as GGUF tools print it, e.g. "Q4_K" */
     uint16_t block_elems; /* values in one block */
     uint16_t block_bytes;
-    bool supported; /* can be packed and computed with */
+    bool supported; /* can be packed and multiplied */
 };
 
-/* What is known of a type number; NULL for numbers that were never given out or were withdrawn. */
+/* Looks up a type number; NULL for numbers that GGML never assigned or withdrew. */
 const struct qr_weight_type_info *qr_weight_type_info(uint32_t type);
 
-/* Bytes of one row of k values. False when the type is unknown, k is no multiple of its block, or
- * on overflow. */
+/* Computes the bytes of one row of k values. False when the type is unknown, k is not a multiple of
+ * its block, or on overflow. */
 bool qr_weight_row_bytes(uint32_t type, uint64_t k, size_t *out);
-
-/* Reference dequantisation: k values of a row of raw blocks (any alignment) to f32, exactly as the
- * format defines them. The type must be supported and k a multiple of its block. */
-void qr_weight_dequantise(uint32_t type, const void *raw, size_t k, float *out);
 
 #endif

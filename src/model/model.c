@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "kernels/dispatch.h"
 #include "linear/onednn_shim.h"
+#include "model/forward/groups.h"
 #include "model/load/provider.h"
 #include <math.h>
 #include <string.h>

@@ -66,14 +66,6 @@ quire_status qr_model_load(struct quire_model *m, const char *pack_cache,
                            struct quire_threads *threads, struct quire_error *err);
 void qr_model_unload(struct quire_model *m);
 
-/* Divides the layers into groups of the cache and of the plan, and fills each layer's attention configuration. */
-quire_status qr_model_group_layers(struct quire_model *m, struct quire_error *err);
-void qr_model_free_groups(struct quire_model *m);
-
-/* The layers of a step, and those of an encoder's pass. */
-struct qr_stack qr_model_decoder_stack(const struct quire_model *m);
-struct qr_stack qr_model_encoder_stack(const struct quire_model *m);
-
 static inline bool qr_model_encodes(const struct quire_model *m)
 {
     return m->config->kind != QR_MODEL_DECODER;

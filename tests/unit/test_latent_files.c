@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_latent_files.c - DeepSeek's configurations and files: sizes and scales, both ways of storing W_UK and W_UV, lies. */
+#include "linear/dequantize.h"
 #include "linear/weight_type.h"
 #include "model/load/weights.h"
 #include "test_gguf.h"
@@ -270,7 +271,7 @@ static void check_stack(struct qr_weights *w, enum qr_weight_role role, size_t r
                               qr_weights_read_rows(w, &one, r, rows - r < part ? rows - r : part,
                                                    raw + r * one.row_bytes, &err));
             for (size_t r = 0; r < rows; r++)
-                qr_weight_dequantise(one.type, raw + r * one.row_bytes, cols, x + r * cols);
+                qr_weight_dequantize(one.type, raw + r * one.row_bytes, cols, x + r * cols);
             for (size_t i = 0; i < rows * cols; i++)
                 if (x[i] != want(h, i / cols, i % cols))
                     fail_msg("%s of head %u: [%zu][%zu] is %g", qr_weight_role_name(role), h,

@@ -39,7 +39,7 @@ static struct qr_packed *random_weight(enum qr_weight_type type, size_t n, size_
         raw[i] = (uint8_t)random_u32() & (i % 2 ? 0xbf : 0xff);
     for (size_t i = 0; type == QR_WEIGHT_MXFP4 && i < n * w->row_bytes; i += 17)
         raw[i] = (uint8_t)(110 + random_u32() % 30);
-    assert_status(QUIRE_OK, qr_packed_rows(w, 0, n, raw, &err));
+    assert_status(QUIRE_OK, qr_packed_pack_rows(w, 0, n, raw, &err));
     free(raw);
     return w;
 }
@@ -53,12 +53,15 @@ static float *random_rows(size_t m, size_t k)
     return x;
 }
 
-/* A team of `size` whose members run one after the other: they share nothing but the outputs. */
+/* A team of `size` whose threads run one after the other: the first one takes all units. */
 static void run_team(const struct qr_linear_args *args, const struct qr_kernels *kernels,
                      uint32_t size)
 {
+    struct qr_work_steal_counters counters[8] = { 0 };
+    assert_true(size <= 8);
     for (uint32_t rank = 0; rank < size; rank++)
-        qr_linear_part(args, kernels, &(struct quire_team){ .rank = rank, .size = size });
+        qr_linear_part(args, 1, kernels, counters,
+                       &(struct quire_team){ .rank = rank, .size = size });
 }
 
 /* All the outputs for rows [i0, i0 + m), views included. */
@@ -68,14 +71,14 @@ static void multiply(const struct qr_packed *w, const float *x, size_t m, const 
 {
     struct qr_act act;
     struct quire_error err = QUIRE_ERROR_INIT;
-    const unsigned view = qr_linear_view(w->type, compute);
+    const unsigned view = qr_linear_act_form(w->type, compute);
     size_t bytes;
     assert_true(qr_act_bytes(view, m, w->k, &bytes));
     void *memory = aligned_alloc(64, bytes + 64);
     assert_non_null(memory);
     qr_act_init(&act, view, x, w->k, m, w->k, memory);
     for (uint32_t rank = 0; rank < team; rank++)
-        qr_act_part(&act, kernels, &(struct quire_team){ .rank = rank, .size = team });
+        qr_act_convert_part(&act, kernels, &(struct quire_team){ .rank = rank, .size = team });
     const struct qr_linear_args args = {
         .w = w, .x = &act, .out = out, .out_stride = w->n, .bias = bias, .compute = compute
     };
@@ -123,7 +126,7 @@ static void bits_do_not_depend_on_rows_or_threads(void **state)
         }
         for (int t = 0; t < N_TYPES; t++) {
             check_level(kernels, types[t], QUIRE_COMPUTE_NATIVE);
-            if (qr_linear_view(types[t], QUIRE_COMPUTE_NATIVE) != QR_ACT_F32)
+            if (qr_linear_act_form(types[t], QUIRE_COMPUTE_NATIVE) != QR_ACT_F32)
                 check_level(kernels, types[t], QUIRE_COMPUTE_F32);
         }
     }
@@ -147,7 +150,7 @@ static void f32_mode_is_the_dot_of_rows(void **state)
         float *x = random_rows(M, w->k), *out = random_rows(M, N), *row = random_rows(1, w->k);
         multiply(w, x, M, NULL, QUIRE_COMPUTE_F32, best(), 2, out);
         for (size_t j = 0; j < N; j++) {
-            qr_linear_row(w, j, row);
+            qr_packed_unpack_row(w, j, row);
             for (size_t i = 0; i < M; i++) {
                 double sum = 0, size = 0;
                 for (size_t k = 0; k < w->k; k++) {
@@ -203,7 +206,7 @@ static void views_fill_their_memory(void **state)
             memset(memory + bytes, 0x5a, 64);
             qr_act_init(&act, views, x, k + 5, m, k, memory);
             for (uint32_t rank = 0; rank < 3; rank++)
-                qr_act_part(&act, best(), &(struct quire_team){ .rank = rank, .size = 3 });
+                qr_act_convert_part(&act, best(), &(struct quire_team){ .rank = rank, .size = 3 });
             for (size_t i = 0; i < m; i++)
                 for (size_t j = 0; j < k; j++) {
                     const float v = x[i * (k + 5) + j], d = act.q[i * act.q_stride + j / 32].d;
@@ -260,9 +263,6 @@ static void check_names_what_is_wrong(void **state)
     assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, &err));
     a = good;
     a.compute = (enum quire_compute)9;
-    assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, &err));
-    a = good;
-    a.epilogue = (enum qr_epilogue)9;
     assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, &err));
     act.k = 32;
     assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&good, &err));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_model_latent.c - models with latent attention: expanded keys beside absorbed ones, and their memory. */
-#include "model/forward/context.h"
+#include "model/forward/types.h"
 #include "test_model_world.h"
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_model_moe.c - mixture of experts: routing, memory, and bits that do not depend on the batch. */
-#include "model/forward/context.h"
+#include "model/forward/moe_route.h"
 #include "test_model_world.h"
 #include <math.h>
 #include <quire/model.h>

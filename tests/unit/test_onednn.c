@@ -98,15 +98,15 @@ static bool make_problem(struct problem *p, enum qr_weight_type type, size_t m, 
     p->bias = malloc(n * sizeof *p->bias);
     p->want = malloc(m * n * sizeof *p->want);
     p->size = malloc(m * n * sizeof *p->size);
-    const unsigned views = qr_linear_views(p->theirs, QUIRE_COMPUTE_NATIVE);
+    const unsigned views = qr_linear_act_forms(p->theirs, QUIRE_COMPUTE_NATIVE);
     assert_true(qr_act_bytes(views, m, k, &bytes));
     p->act_memory = aligned_alloc(64, bytes + 64);
     assert_true(p->raw && p->w && p->x && p->bias && p->want && p->size && p->act_memory);
     fill_values(p);
-    assert_status(QUIRE_OK, qr_packed_rows(p->theirs, 0, n, p->raw, &err));
-    assert_status(QUIRE_OK, qr_packed_rows(p->ours, 0, n, p->raw, &err));
+    assert_status(QUIRE_OK, qr_packed_pack_rows(p->theirs, 0, n, p->raw, &err));
+    assert_status(QUIRE_OK, qr_packed_pack_rows(p->ours, 0, n, p->raw, &err));
     qr_act_init(&p->act, views, p->x, k, m, k, p->act_memory);
-    qr_act_part(&p->act, best(), &(struct quire_team){ 0, 1, NULL });
+    qr_act_convert_part(&p->act, best(), &(struct quire_team){ 0, 1, NULL });
     return true;
 }
 
@@ -156,8 +156,10 @@ static void check_problem(const struct problem *p)
         const struct qr_linear_args args = args_of(p, p->theirs, out, stride);
         struct quire_error err = QUIRE_ERROR_INIT;
         assert_status(QUIRE_OK, qr_linear_check(&args, &err));
+        struct qr_work_steal_counters counters[7] = { 0 };
         for (uint32_t rank = 0; rank < size; rank++)
-            qr_linear_part(&args, best(), &(struct quire_team){ .rank = rank, .size = size });
+            qr_linear_part(&args, 1, best(), counters,
+                           &(struct quire_team){ .rank = rank, .size = size });
         check_sums(p, out, stride, "oneDNN");
         for (size_t i = 0; i < p->m; i++)
             for (size_t j = p->n; j < stride; j++)
@@ -168,7 +170,8 @@ static void check_problem(const struct problem *p)
         if (!kernels)
             continue;
         const struct qr_linear_args args = args_of(p, p->ours, out, stride);
-        qr_linear_part(&args, kernels, &(struct quire_team){ 0, 1, NULL });
+        const struct qr_linear_block all = { 0, p->n, 0, p->m };
+        qr_linear_run_block(&args, &all, kernels);
         check_sums(p, out, stride, kernels->level);
     }
     free(out);
@@ -205,7 +208,7 @@ static void rows_come_back_as_they_were(void **state)
         if (!make_problem(&p, i % 2 ? QR_WEIGHT_BF16 : QR_WEIGHT_F32, 1, 70, ks[i / 2]))
             continue;
         for (size_t j = 0; j < p.n; j++) {
-            qr_linear_row(p.theirs, j, row);
+            qr_packed_unpack_row(p.theirs, j, row);
             assert_memory_equal(row, p.w + j * p.k, p.k * sizeof *row);
         }
         free_problem(&p);
@@ -245,10 +248,10 @@ static void odd_ways_give_the_same(void **state)
                 memcpy(gaps + i * (p.k + 5), p.x + i * p.k, p.k * sizeof *gaps);
             a.x = gaps;
             a.x_stride = p.k + 5;
-            struct qr_onednn_runner *r = qr_onednn_take(p.theirs->onednn);
+            struct qr_onednn_runner *r = qr_onednn_acquire(p.theirs->onednn);
             assert_non_null(r);
             qr_onednn_multiply(p.theirs->onednn, r, &a);
-            qr_onednn_give_back(r);
+            qr_onednn_release(r);
             check_sums(&p, out, p.n, "rows with gaps");
         }
         free(out);
@@ -269,13 +272,13 @@ static quire_status make_and_run(const struct quire_allocator *a, struct quire_e
     if (s == QUIRE_OK)
         s = qr_packed_create_onednn(o, QR_WEIGHT_F32, 64, 48, a, &w, err);
     if (s == QUIRE_OK)
-        s = qr_packed_rows(w, 0, 64, source, err);
+        s = qr_packed_pack_rows(w, 0, 64, source, err);
     if (s == QUIRE_OK) {
         qr_act_init(&act, QR_ACT_F32, x, 48, 5, 48, NULL);
         const struct qr_linear_args args = { .w = w, .x = &act, .out = out, .out_stride = 64 };
+        const struct qr_linear_block all = { 0, 64, 0, 5 };
         out[319] = 1;
-        qr_linear_part(&args, best(),
-                       &(struct quire_team){ 0, 1, NULL }); /* must do without memory */
+        qr_linear_run_block(&args, &all, best()); /* must work without memory */
         assert_true(out[319] == 0);
     }
     qr_packed_destroy(w);
@@ -314,24 +317,24 @@ static void later_steps_allocate_nothing(void **state)
     struct fail_alloc f;
     struct quire_error err = QUIRE_ERROR_INIT;
     struct qr_onednn *o;
-    const struct qr_onednn_product *p[2];
+    const struct qr_onednn_matmul *p[2];
     fail_alloc_init(&f, 0, false);
     assert_status(QUIRE_OK, qr_onednn_create(&f.hooks, &o, &err));
-    assert_status(QUIRE_OK, qr_onednn_get_product(o, QR_WEIGHT_F32, 64, &p[0], &err));
-    assert_status(QUIRE_OK, qr_onednn_get_product(o, QR_WEIGHT_F32, 96, &p[1], &err));
+    assert_status(QUIRE_OK, qr_onednn_get_matmul(o, QR_WEIGHT_F32, 64, &p[0], &err));
+    assert_status(QUIRE_OK, qr_onednn_get_matmul(o, QR_WEIGHT_F32, 96, &p[1], &err));
     size_t calls = 0;
     for (int step = 0; step < 3; step++) {
         for (int i = 0; i < 2; i++) {
-            struct qr_onednn_runner *a = qr_onednn_take(p[i]), *b = qr_onednn_take(p[i]);
+            struct qr_onednn_runner *a = qr_onednn_acquire(p[i]), *b = qr_onednn_acquire(p[i]);
             assert_true(a && b && a != b);
-            qr_onednn_give_back(b);
-            qr_onednn_give_back(a);
+            qr_onednn_release(b);
+            qr_onednn_release(a);
         }
         if (step == 0)
             calls = f.calls;
         assert_int_equal(f.calls, calls);
-        const struct qr_onednn_product *again;
-        assert_status(QUIRE_OK, qr_onednn_get_product(o, QR_WEIGHT_F32, 96, &again, &err));
+        const struct qr_onednn_matmul *again;
+        assert_status(QUIRE_OK, qr_onednn_get_matmul(o, QR_WEIGHT_F32, 96, &again, &err));
         assert_ptr_equal(again, p[1]);
     }
     qr_onednn_destroy(o);
@@ -385,15 +388,17 @@ static int count_threads(void)
 struct shared_job {
     struct qr_linear_args args;
     const struct qr_kernels *kernels;
+    struct qr_work_steal_counters counters[3];
     int most_threads;
 };
 
 static void multiply_part(void *arg, const struct quire_team *team)
 {
     struct shared_job *job = arg;
-    for (int i = 0; i < 20; i++)
-        qr_linear_part(&job->args, job->kernels, team);
-    quire_team_barrier(team);
+    for (int i = 0; i < 20; i++) {
+        qr_linear_part(&job->args, 1, job->kernels, job->counters, team);
+        quire_team_barrier(team);
+    }
     if (team->rank == 0)
         job->most_threads = count_threads();
 }

@@ -33,11 +33,11 @@ static void self_test_is_short_and_right(void **state)
 {
     (void)state;
     const struct qr_kernels *generic = level("generic"), *best = level(NULL);
-    assert_false(qr_onednn_wins(QR_WEIGHT_Q4_0, 256, generic, NULL));
+    assert_false(qr_onednn_is_faster(QR_WEIGHT_Q4_0, 256, generic, NULL));
     for (size_t n = 1; n < 12; n++) {
         struct fail_alloc f;
         fail_alloc_init(&f, n, true);
-        assert_false(qr_onednn_wins(QR_WEIGHT_F32, 256, generic, &f.hooks) && f.fail_at <= 4);
+        assert_false(qr_onednn_is_faster(QR_WEIGHT_F32, 256, generic, &f.hooks) && f.fail_at <= 4);
         assert_int_equal(f.live_count, 0);
     }
     if (!have_onednn())
@@ -45,12 +45,12 @@ static void self_test_is_short_and_right(void **state)
     struct timespec a, b;
     clock_gettime(CLOCK_MONOTONIC, &a);
     /* plain C loses to any vector code */
-    assert_true(qr_onednn_wins(QR_WEIGHT_F32, 512, generic, NULL));
+    assert_true(qr_onednn_is_faster(QR_WEIGHT_F32, 512, generic, NULL));
     clock_gettime(CLOCK_MONOTONIC, &b);
     assert_true(b.tv_sec - a.tv_sec < 5);
     printf("against level %s: f32 %s, bf16 %s\n", best->level,
-           qr_onednn_wins(QR_WEIGHT_F32, 2048, best, NULL) ? "wins" : "does not win",
-           qr_onednn_wins(QR_WEIGHT_BF16, 2048, best, NULL) ? "wins" : "does not win");
+           qr_onednn_is_faster(QR_WEIGHT_F32, 2048, best, NULL) ? "wins" : "does not win",
+           qr_onednn_is_faster(QR_WEIGHT_BF16, 2048, best, NULL) ? "wins" : "does not win");
 }
 
 static void isa_cap_comes_first_or_not_at_all(void **state)
@@ -61,7 +61,7 @@ static void isa_cap_comes_first_or_not_at_all(void **state)
         assert_status(QUIRE_E_UNSUPPORTED, quire_onednn_set_isa(NULL, &err));
         return;
     }
-    assert_true(qr_onednn_wins(QR_WEIGHT_F32, 64, level("generic"), NULL)); /* uses oneDNN */
+    assert_true(qr_onednn_is_faster(QR_WEIGHT_F32, 64, level("generic"), NULL)); /* uses oneDNN */
     assert_status(QUIRE_E_INVALID_ARG, quire_onednn_set_isa("pentium", &err));
     assert_status(QUIRE_E_BUSY, quire_onednn_set_isa("generic", &err));
     assert_non_null(strstr(err.msg, "generic"));

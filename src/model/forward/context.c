@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* context.c - limits, memory and life of a context. */
-#include "model/forward/context.h"
+/* context.c - limits, memory and lifetime of a context. */
+#include "base/alloc.h"
 #include "base/carve.h"
 #include "base/error.h"
-#include "linear/heads.h"
-#include "model/forward/stage.h"
-#include <string.h>
+#include "linear/batched.h"
+#include "model/forward/encoder_cache.h"
+#include "model/forward/latent_expand.h"
+#include "model/forward/step.h"
+#include "model/forward/thread_state.h"
 
 enum { MAX_TOKENS = 1 << 20, MAX_SEQS = 1 << 16 };
 
@@ -40,13 +42,13 @@ static quire_status check_cache(const struct quire_model *m, const struct quire_
     return QUIRE_OK;
 }
 
-/* Does the model keep keys and values from step to step, and is there a cache for them? */
+/* Checks that there is a cache exactly if the model needs one. */
 static quire_status check_kv(const struct quire_model *m, const struct quire_kv_cache *kv,
                              struct quire_error *err)
 {
     if (m->config->kind == QR_MODEL_ENCODER)
         return kv ? qr_fail(err, QUIRE_E_INVALID_ARG,
-                            "params.kv must be NULL: an encoder keeps nothing")
+                            "params.kv must be NULL: an encoder has no KV cache")
                   : QUIRE_OK;
     if (!kv)
         return qr_model_encodes(m) ? QUIRE_OK
@@ -104,7 +106,7 @@ static void set_limits(const struct quire_model *m, const struct quire_context_p
         qr_encoder_cache_size(c);
     }
     c->max_rows = max_u32(qr_model_decodes(m) ? c->max_tokens : 0, c->max_encoder_tokens);
-    /* a sequence may ask for its last row by default */
+    /* by default a step computes the logits of the last row of each sequence */
     c->max_logits = max_u32(p->max_logits         ? p->max_logits
                             : qr_model_decodes(m) ? c->max_tokens
                                                   : c->max_rows,
@@ -125,11 +127,11 @@ static float *take_floats(struct qr_carve *c, size_t n, size_t width)
     return take(c, n, width, sizeof(float));
 }
 
-/* Does the product of a role read what a feed-forward's first products give? */
+/* Whether the matmul of a role reads ctx->gate. */
 static bool reads_gate(int role) { return role == QR_W_FFN_DOWN || role == QR_W_SHARED_DOWN; }
 
-/* Largest activation object of `rows` rows of any matrix product of the model, and (head) of the wanted rows of the
- * last ones; gate: of those that read the feed-forward's inside, or of the others. */
+/* Bytes of the largest activation object of any matmul of the model: layer_rows rows for layers,
+ * head_rows for the matrices outside them; gate: of those that read ctx->gate, or of the others. */
 static size_t act_bytes(const struct quire_model *m, size_t layer_rows, size_t head_rows, bool gate)
 {
     size_t most = 0;
@@ -141,30 +143,29 @@ static size_t act_bytes(const struct quire_model *m, size_t layer_rows, size_t h
             if (!w || r == QR_W_POS_EMBD || reads_gate(r) != gate)
                 continue;
             const size_t rows = i ? layer_rows : head_rows;
-            /* weights that share an input may be of different types: make room for both views */
-            const unsigned views = m->compute == QUIRE_COMPUTE_F32 ? QR_ACT_F32
+            /* weights that share an input may have different types: reserve both forms */
+            const unsigned forms = m->compute == QUIRE_COMPUTE_F32 ? QR_ACT_F32
                                    : w->k % 32 == 0 ? QR_ACT_F32 | QR_ACT_BF16 | QR_ACT_Q8
                                                     : QR_ACT_F32 | QR_ACT_BF16;
-            if (qr_act_bytes(views, rows, w->k, &bytes))
+            if (qr_act_bytes(forms, rows, w->k, &bytes))
                 most = bytes > most ? bytes : most;
         }
     }
     return most;
 }
 
-/* Inputs of the experts' matrices: every token once for each expert that it takes. */
-static size_t expert_act_bytes(const struct quire_model *m, const struct quire_context *ctx)
+/* The same for the matrices of experts, with one row per assignment. */
+static size_t expert_act_bytes(const struct quire_model *m, size_t rows)
 {
     const struct qr_model_config *c = m->config;
-    const size_t widths[] = { c->hidden_size, c->moe.ffn_size },
-                 rows = (size_t)ctx->max_rows * c->moe.n_used;
+    const size_t widths[] = { c->hidden_size, c->moe.ffn_size };
     size_t most = 0;
     for (int i = 0; i < 2; i++) {
         size_t bytes = 0;
         const unsigned q8 = widths[i] % 32 == 0 ? QR_ACT_Q8 : 0;
-        const unsigned views =
+        const unsigned forms =
             m->compute == QUIRE_COMPUTE_F32 ? QR_ACT_F32 : QR_ACT_F32 | QR_ACT_BF16 | q8;
-        if (qr_act_bytes(views, rows, widths[i], &bytes))
+        if (qr_act_bytes(forms, rows, widths[i], &bytes))
             most = bytes > most ? bytes : most;
     }
     return most;
@@ -173,35 +174,36 @@ static size_t expert_act_bytes(const struct quire_model *m, const struct quire_c
 static void carve_moe(const struct quire_model *m, struct quire_context *ctx, struct qr_carve *c)
 {
     const struct qr_moe_config *moe = &m->config->moe;
-    const size_t rows = ctx->max_rows, choices = rows * moe->n_used;
+    const size_t rows = ctx->max_rows, assignments = rows * moe->n_used;
     struct qr_moe_buffers *b = &ctx->moe;
     if (!qr_model_has_experts(m->config))
         return;
     b->scores = take_floats(c, rows, moe->n_experts);
-    b->weights = take_floats(c, choices, 1);
-    b->experts = take(c, choices, 1, sizeof(uint32_t));
-    b->places = take(c, choices, 1, sizeof(uint32_t));
-    b->choices = take(c, choices, 1, sizeof(uint32_t));
+    b->weights = take_floats(c, assignments, 1);
+    b->experts = take(c, assignments, 1, sizeof(uint32_t));
+    b->places = take(c, assignments, 1, sizeof(uint32_t));
+    b->assignments = take(c, assignments, 1, sizeof(uint32_t));
     b->starts = take(c, (size_t)moe->n_experts + 1, 1, sizeof(uint32_t));
-    b->in = take_floats(c, choices, m->config->hidden_size);
-    b->gate = take_floats(c, choices, moe->ffn_size);
-    b->up = take_floats(c, choices, moe->ffn_size);
+    b->in = take_floats(c, assignments, m->config->hidden_size);
+    b->gate = take_floats(c, assignments, moe->ffn_size);
+    b->up = take_floats(c, assignments, moe->ffn_size);
     if (!moe->shared_ffn_size)
         return;
     b->shared = take_floats(c, rows, m->config->hidden_size);
     b->shared_gate = take_floats(c, rows, 1);
 }
 
-/* Views for the largest product of latent attention with one matrix for each head. Layers may be of different types. */
-static size_t head_view_bytes(const struct quire_model *m, size_t rows)
+/* Bytes of the activation forms of the largest batched matmul of latent attention. Layers may have
+ * different types. */
+static size_t batched_act_bytes(const struct quire_model *m, size_t rows)
 {
     static const enum qr_weight_role roles[] = { QR_W_LATENT_UK, QR_W_LATENT_UV };
     size_t most = 0, bytes;
     for (uint32_t i = 0; i < m->config->n_layers; i++)
         for (int r = 0; r < 2; r++) {
             const struct qr_packed *w = m->layers[i].experts[roles[r]][0];
-            if (!qr_heads_bytes(w, m->compute, m->config->layers[i].n_heads, rows, &bytes))
-                bytes = SIZE_MAX; /* more than any allocator has */
+            if (!qr_batched_act_bytes(w, m->compute, m->config->layers[i].n_heads, rows, &bytes))
+                bytes = SIZE_MAX; /* makes the allocation fail */
             most = bytes > most ? bytes : most;
         }
     return most;
@@ -235,7 +237,7 @@ static void carve_heads(const struct quire_model *m, struct quire_context *ctx, 
     ctx->latent.q_a = cfg->mla.q_lora_rank ? take_floats(c, rows, cfg->mla.q_lora_rank) : NULL;
     ctx->latent.q = take_floats(c, rows, heads * latent_row);
     ctx->latent.att = take_floats(c, rows, heads * rank);
-    ctx->latent.views = take(c, head_view_bytes(m, rows), 1, 1);
+    ctx->latent.act_memory = take(c, batched_act_bytes(m, rows), 1, 1);
     ctx->latent.starts = take(c, (size_t)ctx->max_seqs + 1, 1, sizeof *ctx->latent.starts);
     ctx->latent.runs = take(c, ctx->max_seqs, 1, sizeof *ctx->latent.runs);
     if (ctx->expand.from)
@@ -255,19 +257,22 @@ static void carve_encoder(const struct quire_model *m, struct quire_context *ctx
         ctx->all_rows[i] = i;
 }
 
-static void carve_own(const struct quire_model *m, struct quire_context *ctx, struct qr_carve *c)
+static void carve_threads(const struct quire_model *m, struct quire_context *ctx,
+                          struct qr_carve *c)
 {
-    struct qr_own_buffers *own = &ctx->own;
-    const size_t members = ctx->threads ? quire_threads_count(ctx->threads) : 1;
+    enum { ROWS = QR_REPLICATED_ROWS_MAX };
+    struct qr_thread_buffers *b = &ctx->per_thread;
+    const size_t threads = ctx->threads ? quire_threads_count(ctx->threads) : 1;
+    const size_t dense = act_bytes(m, ROWS, ROWS, false), experts = expert_act_bytes(m, ROWS);
     struct qr_carve one = { 0 };
-    take_floats(&one, 2, QR_TILE);
-    take_floats(&one, 2 * QR_FEW_ROWS, m->config->hidden_size);
-    own->views_at = one.used;
-    take(&one, act_bytes(m, QR_FEW_ROWS, QR_FEW_ROWS, false), 1, 1);
-    own->stride = one.used;
+    take_floats(&one, 2, QR_TILE_FLOATS);
+    take_floats(&one, 2 * ROWS, m->config->hidden_size);
+    b->act_offset_bytes = one.used;
+    take(&one, dense > experts ? dense : experts, 1, 1);
+    b->stride_bytes = one.used;
     c->overflow |= one.overflow;
-    own->lines = take(c, members, 1, sizeof *own->lines);
-    own->memory = take(c, members, 1, own->stride);
+    b->counters = take(c, threads, 1, sizeof *b->counters);
+    b->memory = take(c, threads, 1, b->stride_bytes);
 }
 
 static void carve_buffers(const struct quire_model *m, struct quire_context *ctx,
@@ -288,10 +293,10 @@ static void carve_buffers(const struct quire_model *m, struct quire_context *ctx
     ctx->lengths = take(c, rows, 1, sizeof(uint32_t));
     ctx->last_rows = take(c, ctx->max_seqs, 1, sizeof(uint32_t));
     const size_t dense = act_bytes(m, rows, ctx->max_logits, false),
-                 experts = expert_act_bytes(m, ctx);
+                 experts = expert_act_bytes(m, rows * cfg->moe.n_used);
     ctx->act_memory = take(c, dense > experts ? dense : experts, 1, 1);
-    ctx->gate_views = take(c, act_bytes(m, rows, 0, true), 1, 1);
-    carve_own(m, ctx, c);
+    ctx->gate_memory = take(c, act_bytes(m, rows, 0, true), 1, 1);
+    carve_threads(m, ctx, c);
     carve_moe(m, ctx, c);
     if (qr_model_encodes(m))
         carve_encoder(m, ctx, c);
@@ -302,7 +307,7 @@ static void carve_buffers(const struct quire_model *m, struct quire_context *ctx
     }
 }
 
-/* Checks everything and counts the bytes of the buffers. */
+/* Checks the parameters, sets the limits and counts the bytes of the buffers. */
 static quire_status measure(const struct quire_model *m, const struct quire_context_params *p,
                             struct quire_context *c, struct qr_carve *carve,
                             struct quire_error *err)
@@ -312,7 +317,7 @@ static quire_status measure(const struct quire_model *m, const struct quire_cont
     *carve = (struct qr_carve){ 0 };
     carve_buffers(m, c, carve);
     if (carve->overflow)
-        return qr_fail(err, QUIRE_E_LIMIT, "a step of %u tokens is beyond the address space",
+        return qr_fail(err, QUIRE_E_LIMIT, "a step of %u tokens exceeds the address space",
                        c->max_rows);
     return QUIRE_OK;
 }
@@ -329,7 +334,7 @@ quire_status quire_context_bytes(const struct quire_model *model,
     QR_TRY(measure(model, params, &c, &carve, err));
     QR_TRY(qr_encoder_cache_bytes(model, &c, &encoder, err));
     QR_TRY(qr_expand_bytes(model, &c, &expand, err));
-    QR_TRY(qr_context_plan_bytes(model, &c, &plan, err));
+    QR_TRY(qr_step_plan_bytes(model, &c, &plan, err));
     *bytes = sizeof c + carve.used + plan + encoder + expand;
     return QUIRE_OK;
 }
@@ -354,7 +359,7 @@ quire_status quire_context_create(struct quire_model *model,
         c->memory_bytes = carve.used;
         carve = (struct qr_carve){ .base = memory };
         carve_buffers(model, c, &carve);
-        s = qr_context_plan_create(c, err);
+        s = qr_step_plan_create(c, err);
         if (s == QUIRE_OK)
             s = qr_encoder_cache_create(c, err);
         if (s == QUIRE_OK && (s = qr_expand_create(c, err)) != QUIRE_OK)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* encode.c - the public call of the encoder: checks a pass, puts it as a step over the private pool, and runs it. */
+/* encode.c - quire_context_encode: checks an encoder pass and runs it as a step over the encoder's
+ * private KV cache. */
 #include "base/error.h"
-#include "base/threads.h"
-#include "model/forward/context.h"
+#include "model/forward/encoder_cache.h"
+#include "model/forward/groups.h"
+#include "model/forward/step.h"
 #include <quire/attention.h>
-#include <string.h>
 
 static quire_status check_sequences(const struct quire_context *ctx,
                                     const struct quire_encoder_step *e, struct quire_error *err)
@@ -47,7 +48,7 @@ static quire_status check_types(const struct qr_step *s, struct quire_error *err
     return QUIRE_OK;
 }
 
-/* Does the model have the outputs that are wanted? */
+/* Checks that the model has the requested outputs. */
 static quire_status check_outputs(const struct quire_context *ctx,
                                   const struct quire_encoder_step *e, struct quire_error *err)
 {
@@ -77,7 +78,7 @@ static quire_status check_logits(struct qr_step *s, struct quire_error *err)
     return qr_step_check_logits(s, err);
 }
 
-/* The pass as a step of the encoder's layers, whose keys lie in the private pool. */
+/* Runs the pass as a step of the encoder's layers, with keys and values in the private cache. */
 static quire_status run(struct quire_context *ctx, const struct quire_encoder_step *e,
                         struct quire_error *err)
 {
@@ -114,7 +115,7 @@ static quire_status run(struct quire_context *ctx, const struct quire_encoder_st
         QR_TRY(quire_kv_check_slots(ctx->kv, (uint32_t)ctx->model->cross_group,
                                     e->cross_slot_mapping, s.n_tokens, err));
     QR_TRY(quire_plan_build(ctx->encoder.plan, &batch, err));
-    return qr_context_run(&s, err);
+    return qr_step_execute(&s, err);
 }
 
 quire_status quire_context_encode(struct quire_context *context,
@@ -139,22 +140,4 @@ quire_status quire_context_encode(struct quire_context *context,
         s = run(context, step, err);
     __atomic_store_n(&context->busy, false, __ATOMIC_RELEASE);
     return s;
-}
-
-void qr_encoder_outputs(const struct qr_step *s, const struct quire_team *team)
-{
-    const struct quire_encoder_step *e = s->encode;
-    struct quire_context *ctx = s->ctx;
-    const size_t width = ctx->model->config->hidden_size;
-    size_t begin, end;
-    qr_team_range(team, s->n_tokens, 1, &begin, &end);
-    qr_final_rows(s, ctx->h, ctx->x, begin, end); /* h is free: the last layer is done */
-    if (e->hidden)
-        memcpy(e->hidden + begin * width, ctx->h + begin * width,
-               (end - begin) * width * sizeof(float));
-    quire_team_barrier(team); /* what follows reads rows of other members */
-    if (e->cross_slot_mapping)
-        qr_cross_write(s, team);
-    if (e->pooled)
-        qr_pool(s, team);
 }

@@ -16,8 +16,9 @@ size_t qr_rope_table_floats(const struct qr_rope_config *rope, size_t max_tokens
 void qr_rope_table_init(struct qr_rope_table *t, const struct qr_rope_config *rope,
                         size_t max_tokens, float *memory);
 
-/* Fills row t for a token at `position` of a sequence whose rotary length is `length` (it decides between the short
- * and the long factors of longrope, and scales dynamic NTK; others ignore it). */
+/* Fills row t for a token at `position` of a sequence whose rotary length is `length` (it
+ * decides between the short and the long factors of longrope, and scales dynamic NTK; others
+ * ignore it). */
 void qr_rope_table_row(struct qr_rope_table *t, size_t row, uint32_t position, uint32_t length);
 
 #endif

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step.c - the public forward call: checks a step, builds its plan, and runs it on the team. */
+/* step.c - quire_context_forward: checks a step, builds its plan and runs it on the team. */
+#include "model/forward/step.h"
 #include "base/error.h"
 #include "base/threads.h"
-#include "model/forward/stage.h"
+#include "model/forward/forward.h"
+#include "model/forward/groups.h"
+#include "model/forward/latent_expand.h"
 #include <quire/attention.h>
 #include <string.h>
 
@@ -23,34 +26,18 @@ static struct quire_plan_params plan_params(const struct quire_model *m,
     };
 }
 
-quire_status qr_context_plan_bytes(const struct quire_model *model,
-                                   const struct quire_context *limits, uint64_t *bytes,
-                                   struct quire_error *err)
+quire_status qr_step_plan_bytes(const struct quire_model *model, const struct quire_context *limits,
+                                uint64_t *bytes, struct quire_error *err)
 {
     const struct quire_plan_params p = plan_params(model, limits);
     *bytes = 0;
     return limits->kv ? quire_plan_bytes(&p, bytes, err) : QUIRE_OK;
 }
 
-quire_status qr_context_plan_create(struct quire_context *ctx, struct quire_error *err)
+quire_status qr_step_plan_create(struct quire_context *ctx, struct quire_error *err)
 {
     const struct quire_plan_params p = plan_params(ctx->model, ctx);
     return ctx->kv ? quire_plan_create(&p, &ctx->plan, err) : QUIRE_OK;
-}
-
-void qr_attend(const struct qr_step *s, uint32_t i, const struct quire_team *team)
-{
-    const struct quire_context *ctx = s->ctx;
-    const struct qr_model_layer *layer = &ctx->model->layers[i];
-    const struct quire_attention_args args = {
-        .struct_size = sizeof args,
-        .group = layer->plan_group,
-        .layer = layer->kv_layer,
-        .config = &layer->attention,
-        .q = ctx->q,
-        .out = ctx->att,
-    };
-    quire_attention_part(s->plan, &args, team);
 }
 
 static quire_status check_shape(const struct quire_context *ctx, const struct quire_model_step *a,
@@ -126,8 +113,9 @@ quire_status qr_step_check_tokens(const struct qr_step *s, struct quire_error *e
 quire_status qr_step_check_logits(const struct qr_step *s, struct quire_error *err)
 {
     if (s->n_logits > s->ctx->max_logits)
-        return qr_fail(err, QUIRE_E_LIMIT, "%u rows of logits wanted, the context was made for %u",
-                       s->n_logits, s->ctx->max_logits);
+        return qr_fail(err, QUIRE_E_LIMIT,
+                       "%u rows of logits requested, the context was made for %u", s->n_logits,
+                       s->ctx->max_logits);
     for (uint32_t i = 0; i < s->n_logits; i++)
         if (s->logits_rows[i] >= s->n_tokens)
             return qr_fail(err, QUIRE_E_RANGE, "logits_rows[%u] is %u, the step has %u tokens", i,
@@ -145,12 +133,13 @@ static quire_status check_logits(struct qr_step *s, struct quire_error *err)
     return qr_step_check_logits(s, err);
 }
 
-/* Free or shared blocks, slots outside the pool or named twice are refused before anything is written. */
+/* Refuses free and shared blocks, slots outside the pool and duplicate slots, before anything is
+ * written. */
 static quire_status check_slots(const struct qr_step *s, struct quire_error *err)
 {
     const struct quire_attention_batch *b = s->args->batch;
     for (uint32_t g = 0; g < b->n_groups; g++) {
-        if ((int32_t)g == s->ctx->model->cross_group) /* only read */
+        if ((int32_t)g == s->ctx->model->cross_group) /* steps only read it */
             continue;
         if (!b->groups[g].slot_mapping)
             return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.groups[%u].slot_mapping is NULL", g);
@@ -159,18 +148,18 @@ static quire_status check_slots(const struct qr_step *s, struct quire_error *err
     return QUIRE_OK;
 }
 
-quire_status qr_context_run(struct qr_step *s, struct quire_error *err)
+quire_status qr_step_execute(struct qr_step *s, struct quire_error *err)
 {
     struct quire_threads *threads = s->ctx->threads;
-    const uint32_t members = threads ? quire_threads_count(threads) : 1;
-    s->few = s->n_tokens <= QR_FEW_ROWS;
-    memset(s->ctx->own.lines, 0, members * sizeof *s->ctx->own.lines);
+    struct qr_work_steal_counters *counters = s->ctx->per_thread.counters;
+    s->replicated = s->n_tokens <= QR_REPLICATED_ROWS_MAX;
+    memset(counters, 0, (threads ? quire_threads_count(threads) : 1) * sizeof *counters);
     if (!threads) {
         const struct quire_team alone = { 0, 1, NULL };
-        qr_part_call(qr_step_part, s, &alone);
+        qr_part_call(qr_forward_part, s, &alone);
         return QUIRE_OK;
     }
-    const quire_status status = quire_threads_run(threads, qr_step_part, s);
+    const quire_status status = quire_threads_run(threads, qr_forward_part, s);
     return status == QUIRE_OK ? status : qr_fail(err, status, "the context's threads are in use");
 }
 
@@ -195,7 +184,7 @@ static quire_status run_step(struct quire_context *ctx, const struct quire_model
     QR_TRY(check_slots(&s, err));
     if (ctx->model->config->mla.kv_lora_rank)
         QR_TRY(qr_latent_place(&s, err));
-    return qr_context_run(&s, err);
+    return qr_step_execute(&s, err);
 }
 
 quire_status quire_context_forward(struct quire_context *context,

@@ -52,7 +52,7 @@ static void look_at_all(struct survey *s)
 static bool survey_wins(void *user)
 {
     const struct survey *s = user;
-    return qr_onednn_wins(s->longest_type, (size_t)s->longest, s->model->kernels,
+    return qr_onednn_is_faster(s->longest_type, (size_t)s->longest, s->model->kernels,
                           s->model->allocator);
 }
 

@@ -2,6 +2,7 @@
 /* weights_read.c - reading weights: rows out of fused, interleaved, transposed and stacked tensors. */
 #include "base/checked.h"
 #include "base/error.h"
+#include "linear/dequantize.h"
 #include "linear/weight_type.h"
 #include "model/load/weights_internal.h"
 #include <string.h>
@@ -110,7 +111,7 @@ static quire_status read_wide_column(const struct qr_weights *w, const struct qr
         const uint64_t begin = at / info->block_elems * info->block_bytes;
         QR_TRY(qr_weights_read_source(w, weight->tensor, base + begin,
                                       count / info->block_elems * info->block_bytes, raw, err));
-        qr_weight_dequantise((enum qr_weight_type)weight->stored_type, raw, (size_t)count, values);
+        qr_weight_dequantize((enum qr_weight_type)weight->stored_type, raw, (size_t)count, values);
         for (uint64_t i = at < row ? row - at : 0; i < count && at + i < row + n; i++)
             memcpy(dst + (at + i - row) * weight->row_bytes, &values[i], sizeof *values);
     }
@@ -158,7 +159,7 @@ quire_status qr_weights_read_f32(struct qr_weights *w, const struct qr_weight *w
     for (uint64_t i = 0; i < n; i++) {
         uint8_t elem[sizeof(float)];
         memcpy(elem, raw + i * info->block_bytes, info->block_bytes);
-        qr_weight_dequantise(weight->type, elem, 1, &dst[i]);
+        qr_weight_dequantize(weight->type, elem, 1, &dst[i]);
     }
     return QUIRE_OK;
 }
