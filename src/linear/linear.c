@@ -115,14 +115,14 @@ void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_line
 /* ---- division into work units */
 
 enum {
-    /* Up to this many rows, a matmul is a skinny GEMM: it is bound by memory bandwidth, and its
-     * units are single panels, which balance better. Above, the kernels of quantized weights run
-     * two panels at once, which saves loads of activations. */
+    /* Up to this many rows (skinny GEMM) the granule is one panel, which balances the load best.
+     * With more rows, the register tile of quantized weights spans two panels, and a granule of one
+     * would leave half of it unused. */
     SKINNY_GEMM_MAX_ROWS = 8,
     /* More units per thread reduce load imbalance at the end of a stage. */
     UNITS_PER_THREAD = 16,
-    UNIT_MAX_GRANULES = 16,
-    /* Multiply-adds of a unit: with fewer, taking it costs time that counts. */
+    UNIT_MAX_GRANULES = 16, /* limits the same imbalance in wide matmuls */
+    /* Multiply-adds of a unit: with fewer, the atomic add that takes it is measurable. */
     UNIT_MIN_WORK = 1 << 15,
     /* Rows of a unit: with fewer, weights are dequantized too often. */
     UNIT_MIN_ROWS = 32,

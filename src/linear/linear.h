@@ -37,7 +37,7 @@ void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_line
                          const struct qr_kernels *kernels);
 
 /* Outputs that a block's width should be a multiple of, for m rows: the GEMM kernels of quantized
- * weights run two panels at once. */
+ * weights compute two panels at once. */
 size_t qr_linear_granule(const struct qr_packed *w, size_t m);
 
 /* A matmul divided into work units, each a block of outputs and rows. */

@@ -87,7 +87,8 @@ struct blocking {
 
 typedef const dnnl_memory_desc_t *desc_ref;
 
-/* m rows of width k times weights in layout `weights`, or in the layout oneDNN chooses when it is NULL. */
+/* m rows of width k times weights in layout `weights`, or in the layout oneDNN chooses when it
+ * is NULL. */
 static dnnl_status_t create_matmul(const struct qr_onednn *o, dnnl_data_type_t type, dnnl_dim_t m,
                                    dnnl_dim_t k, desc_ref weights, dnnl_primitive_desc_t *out)
 {
@@ -121,7 +122,8 @@ static bool get_blocking(desc_ref d, struct blocking *b)
 
 typedef const_dnnl_memory_desc_t desc_ref;
 
-/* m rows of width k times weights in layout `weights`, or in the layout oneDNN chooses when it is NULL. */
+/* m rows of width k times weights in layout `weights`, or in the layout oneDNN chooses when it
+ * is NULL. */
 static dnnl_status_t create_matmul(const struct qr_onednn *o, dnnl_data_type_t type, dnnl_dim_t m,
                                    dnnl_dim_t k, desc_ref weights, dnnl_primitive_desc_t *out)
 {

@@ -200,7 +200,7 @@ static size_t float_index(const struct qr_packed *w, size_t r, size_t k)
 static inline void transpose(const uint8_t *raw, size_t row_bytes, size_t rows, size_t words,
                              size_t word_bytes, uint8_t *panel)
 {
-    enum { STEP = 32 }; /* one or two cache lines per row: source and destination stay in L1 */
+    enum { STEP = 32 }; /* one or two cache lines per row: source and destination stay in cache */
     for (size_t k0 = 0; k0 < words; k0 += STEP) {
         const size_t k1 = words - k0 < STEP ? words : k0 + STEP;
         for (size_t r = 0; r < rows; r++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_onednn.c - oneDNN against our kernels and a double oracle, its threads and memory. */
+/* test_onednn.c - the oneDNN backend: results against our kernels and double, threads, memory. */
 #include "kernels/dispatch.h"
 #include "linear/onednn.h"
 #include "quire_cmocka.h"
@@ -38,13 +38,13 @@ static const struct qr_kernels *best(void)
     return kernels;
 }
 
-/* One product in all its forms: values as the weights' type holds them, and the sums in double. */
+/* One matmul with its oracle. Values are representable in the weights' type. */
 struct problem {
     enum qr_weight_type type;
     size_t m, n, k;
     uint8_t *raw;        /* [n][k] as a file stores them */
     float *w, *x, *bias; /* [n][k], [m][k], [n] */
-    double *want, *size; /* [m][n] sums, and sums of magnitudes */
+    double *want, *size; /* [m][n] sums in double, and sums of magnitudes */
     struct qr_packed *theirs, *ours;
     struct qr_act act;
     void *act_memory;
@@ -145,7 +145,7 @@ static void check_sums(const struct problem *p, const float *out, size_t stride,
         }
 }
 
-/* oneDNN and the kernels of every level, for teams of several sizes, against one oracle. */
+/* oneDNN, for teams of several sizes, and the kernels of every level, against the oracle. */
 static void check_problem(const struct problem *p)
 {
     const size_t stride = p->n + 3;
@@ -196,7 +196,7 @@ static void agrees_with_our_kernels(void **state)
         }
 }
 
-static void rows_come_back_as_they_were(void **state)
+static void unpacking_returns_the_packed_rows(void **state)
 {
     (void)state;
     static const size_t ks[] = { 1, 2, 31, 64, 100, 257 };
@@ -215,8 +215,8 @@ static void rows_come_back_as_they_were(void **state)
     }
 }
 
-/* Rows with gaps between them, and no runner at all, give the same sums by other ways. */
-static void odd_ways_give_the_same(void **state)
+/* Strided rows and a missing runner take other code paths and give the same sums. */
+static void fallback_paths_agree(void **state)
 {
     (void)state;
     if (!need_onednn())
@@ -286,7 +286,7 @@ static quire_status make_and_run(const struct quire_allocator *a, struct quire_e
     return s;
 }
 
-static void every_allocation_may_fail(void **state)
+static void handles_allocation_failures(void **state)
 {
     (void)state;
     if (!need_onednn())
@@ -308,8 +308,8 @@ static void every_allocation_may_fail(void **state)
     }
 }
 
-/* After a first step nothing more is asked of the allocator. */
-static void later_steps_allocate_nothing(void **state)
+/* Calls after the first one do not use the allocator. */
+static void later_calls_allocate_nothing(void **state)
 {
     (void)state;
     if (!need_onednn())
@@ -341,7 +341,7 @@ static void later_steps_allocate_nothing(void **state)
     assert_int_equal(f.live_count, 0);
 }
 
-static void refuses_what_it_cannot_hold(void **state)
+static void rejects_unsupported_weights(void **state)
 {
     (void)state;
     if (!need_onednn())
@@ -403,8 +403,8 @@ static void multiply_part(void *arg, const struct quire_team *team)
         job->most_threads = count_threads();
 }
 
-/* Several members at once on both backends, and oneDNN starts no thread of its own for any of them. */
-static void stays_on_the_teams_threads(void **state)
+/* On both thread backends, concurrent calls start no threads of oneDNN. */
+static void stays_on_calling_threads(void **state)
 {
     (void)state;
     if (!need_onednn())
@@ -415,7 +415,7 @@ static void stays_on_the_teams_threads(void **state)
     assert_non_null(out);
     static const enum quire_thread_backend backends[] = { QUIRE_THREADS_PTHREAD,
                                                           QUIRE_THREADS_OPENMP };
-    for (int b = 0; b < 2; b++) { /* pthread first: OpenMP keeps its threads */
+    for (int b = 0; b < 2; b++) { /* pthread first: OpenMP keeps its threads alive */
         struct quire_threads *threads;
         struct quire_threads_params tp;
         struct quire_error err = QUIRE_ERROR_INIT;
@@ -425,7 +425,7 @@ static void stays_on_the_teams_threads(void **state)
         if (quire_threads_create(&tp, &threads, &err) != QUIRE_OK)
             continue;
 #ifdef QUIRE_WITH_OPENMP
-        omp_set_num_threads(5); /* what oneDNN would take on the calling thread */
+        omp_set_num_threads(5); /* the number of threads oneDNN would use by default */
 #endif
         const int before = count_threads();
         struct shared_job job = { .args = args_of(&p, p.theirs, out, p.n), .kernels = best() };
@@ -437,7 +437,7 @@ static void stays_on_the_teams_threads(void **state)
         else
             assert_true(job.most_threads <= before + 2);
 #ifdef QUIRE_WITH_OPENMP
-        assert_int_equal(omp_get_max_threads(), 5); /* the caller's setting is put back */
+        assert_int_equal(omp_get_max_threads(), 5); /* the caller's setting is restored */
 #endif
         quire_threads_destroy(threads);
     }
@@ -455,13 +455,13 @@ static int finish(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stays_on_the_teams_threads), /* first: before anything else has started threads */
+        cmocka_unit_test(stays_on_calling_threads), /* first: no other test has started threads */
         cmocka_unit_test(agrees_with_our_kernels),
-        cmocka_unit_test(rows_come_back_as_they_were),
-        cmocka_unit_test(odd_ways_give_the_same),
-        cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(later_steps_allocate_nothing),
-        cmocka_unit_test(refuses_what_it_cannot_hold),
+        cmocka_unit_test(unpacking_returns_the_packed_rows),
+        cmocka_unit_test(fallback_paths_agree),
+        cmocka_unit_test(handles_allocation_failures),
+        cmocka_unit_test(later_calls_allocate_nothing),
+        cmocka_unit_test(rejects_unsupported_weights),
     };
     return cmocka_run_group_tests(tests, NULL, finish);
 }

@@ -12,7 +12,7 @@ static quire_status check_sequences(const struct quire_context *ctx,
 {
     const int32_t *loc = e->query_start_loc;
     if (e->num_seqs > ctx->max_seqs)
-        return qr_fail(err, QUIRE_E_LIMIT, "step.num_seqs is %u, the context was made for %u",
+        return qr_fail(err, QUIRE_E_LIMIT, "step.num_seqs is %u, the context allows %u",
                        e->num_seqs, ctx->max_seqs);
     if (!loc)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "step.query_start_loc is NULL");
@@ -24,12 +24,11 @@ static quire_status check_sequences(const struct quire_context *ctx,
                            i + 1, loc[i + 1], loc[i]);
         if ((uint32_t)loc[i + 1] > ctx->max_encoder_tokens)
             return qr_fail(err, QUIRE_E_LIMIT,
-                           "step.query_start_loc[%u] is %d, the context was made for %u tokens",
-                           i + 1, loc[i + 1], ctx->max_encoder_tokens);
+                           "step.query_start_loc[%u] is %d, the context allows %u", i + 1,
+                           loc[i + 1], ctx->max_encoder_tokens);
         if ((uint32_t)(loc[i + 1] - loc[i]) > ctx->max_encoder_len)
-            return qr_fail(err, QUIRE_E_LIMIT,
-                           "sequence %u has %d tokens, the context was made for %u", i,
-                           loc[i + 1] - loc[i], ctx->max_encoder_len);
+            return qr_fail(err, QUIRE_E_LIMIT, "sequence %u has %d tokens, the context allows %u",
+                           i, loc[i + 1] - loc[i], ctx->max_encoder_len);
         if (e->pooled && loc[i + 1] == loc[i])
             return qr_fail(err, QUIRE_E_INVALID_ARG,
                            "step.pooled: sequence %u has no tokens to pool", i);

@@ -36,7 +36,7 @@ static void route_rows(const struct qr_step *s, const struct qr_model_layer *lay
 }
 
 /* Counting sort: places of all assignments by expert, within an expert by token. One thread runs
- * it: it is less work than a barrier. */
+ * it: it is little work. */
 static void sort_assignments(const struct qr_step *s)
 {
     const struct qr_moe_buffers *b = &s->ctx->moe;

@@ -71,7 +71,7 @@ static quire_status check_lens(const struct quire_context *ctx,
 {
     for (uint32_t i = 0; i < b->num_seqs; i++)
         if ((uint32_t)b->seq_lens[i] > ctx->max_seq_len)
-            return qr_fail(err, QUIRE_E_LIMIT, "seq_lens[%u] is %d, the context was made for %u", i,
+            return qr_fail(err, QUIRE_E_LIMIT, "seq_lens[%u] is %d, the context allows %u", i,
                            b->seq_lens[i], ctx->max_seq_len);
     return QUIRE_OK;
 }
@@ -113,9 +113,8 @@ quire_status qr_step_check_tokens(const struct qr_step *s, struct quire_error *e
 quire_status qr_step_check_logits(const struct qr_step *s, struct quire_error *err)
 {
     if (s->n_logits > s->ctx->max_logits)
-        return qr_fail(err, QUIRE_E_LIMIT,
-                       "%u rows of logits requested, the context was made for %u", s->n_logits,
-                       s->ctx->max_logits);
+        return qr_fail(err, QUIRE_E_LIMIT, "%u rows of logits requested, the context allows %u",
+                       s->n_logits, s->ctx->max_logits);
     for (uint32_t i = 0; i < s->n_logits; i++)
         if (s->logits_rows[i] >= s->n_tokens)
             return qr_fail(err, QUIRE_E_RANGE, "logits_rows[%u] is %u, the step has %u tokens", i,
