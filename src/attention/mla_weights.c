@@ -15,7 +15,7 @@ struct quire_mla_weights {
     const struct quire_allocator *allocator;
     const struct qr_kernels *kernels;
     struct quire_mla_dims dims;
-    struct qr_packed **k, **v; /* [num_heads] */
+    struct qr_packed **k, **v; /* [n_heads] */
 };
 
 /* ---- packing */
@@ -65,7 +65,7 @@ static quire_status pack_heads(struct quire_mla_weights *w, const void *kv_b,
     if (!panel)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory to transpose a panel of weights");
     quire_status s = QUIRE_OK;
-    for (uint32_t h = 0; h < d->num_heads && s == QUIRE_OK; h++)
+    for (uint32_t h = 0; h < d->n_heads && s == QUIRE_OK; h++)
         s = pack_head(w, h, type, (const unsigned char *)kv_b + h * head_bytes, row_bytes, panel,
                       err);
     qr_free(w->allocator, panel, panel_bytes, 1);
@@ -97,7 +97,7 @@ quire_status quire_mla_weights_create(const struct quire_mla_weights_params *par
     *out = NULL;
     QR_TRY(check_params(params, err));
     QR_TRY(qr_kernels_get(params->isa, &kernels, err));
-    const uint32_t n = params->dims->num_heads;
+    const uint32_t n = params->dims->n_heads;
     struct quire_mla_weights *w = qr_calloc(params->allocator, 1, sizeof *w);
     if (!w)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for the weights of %u heads", n);
@@ -120,10 +120,10 @@ quire_status quire_mla_weights_create(const struct quire_mla_weights_params *par
 
 static void destroy_heads(const struct quire_mla_weights *w, struct qr_packed **heads)
 {
-    for (uint32_t h = 0; heads && h < w->dims.num_heads; h++)
+    for (uint32_t h = 0; heads && h < w->dims.n_heads; h++)
         qr_packed_destroy(heads[h]);
     if (heads)
-        qr_free(w->allocator, heads, w->dims.num_heads, sizeof *heads);
+        qr_free(w->allocator, heads, w->dims.n_heads, sizeof *heads);
 }
 
 void quire_mla_weights_destroy(struct quire_mla_weights *weights)
@@ -158,10 +158,10 @@ static struct quire_mla_args resolve(const struct quire_mla_weights *w,
     struct quire_mla_args a = *args;
     a.in_head_stride = a.in_head_stride ? a.in_head_stride : s.in;
     a.in_token_stride =
-        a.in_token_stride ? a.in_token_stride : w->dims.num_heads * a.in_head_stride;
+        a.in_token_stride ? a.in_token_stride : w->dims.n_heads * a.in_head_stride;
     a.out_head_stride = a.out_head_stride ? a.out_head_stride : s.out;
     a.out_token_stride =
-        a.out_token_stride ? a.out_token_stride : w->dims.num_heads * a.out_head_stride;
+        a.out_token_stride ? a.out_token_stride : w->dims.n_heads * a.out_head_stride;
     return a;
 }
 
@@ -176,7 +176,7 @@ static quire_status check_args(const struct quire_mla_weights *w, const struct q
                        sizeof *args);
     const struct shape s = shape_of(w, absorb);
     const struct quire_mla_args a = resolve(w, args, s);
-    const size_t heads = w->dims.num_heads;
+    const size_t heads = w->dims.n_heads;
     const struct qr_tensor from = {
         "args.in", a.in, a.n_tokens, heads, s.in, a.in_token_stride, a.in_head_stride, sizeof *a.in
     };
@@ -200,7 +200,7 @@ static void run_part(const struct quire_mla_weights *w, const struct quire_mla_a
     const struct shape s = shape_of(w, absorb);
     const struct quire_mla_args a = resolve(w, args, s);
     const struct qr_batched_args product = { .w = absorb ? w->k : w->v,
-                                           .n_heads = w->dims.num_heads,
+                                           .n_heads = w->dims.n_heads,
                                            .n_rows = a.n_tokens,
                                            .in = a.in,
                                            .in_stride = a.in_token_stride,
@@ -215,7 +215,7 @@ static void run_part(const struct quire_mla_weights *w, const struct quire_mla_a
     qr_batched_part(&product, w->kernels, team);
     qr_team_range(team, s.copied ? a.n_tokens : 0, 1, &begin, &end);
     for (size_t t = begin; t < end; t++)
-        for (size_t h = 0; h < w->dims.num_heads; h++)
+        for (size_t h = 0; h < w->dims.n_heads; h++)
             memcpy(a.out + t * a.out_token_stride + h * a.out_head_stride + s.out - s.copied,
                    a.in + t * a.in_token_stride + h * a.in_head_stride + s.in - s.copied,
                    s.copied * sizeof *a.out);
@@ -227,7 +227,7 @@ void quire_mla_absorb_part(const struct quire_mla_weights *weights,
     run_part(weights, args, true, team);
 }
 
-void quire_mla_unabsorb_part(const struct quire_mla_weights *weights,
+void quire_mla_v_up_proj_part(const struct quire_mla_weights *weights,
                              const struct quire_mla_args *args, const struct quire_team *team)
 {
     run_part(weights, args, false, team);
@@ -239,7 +239,7 @@ quire_status quire_mla_absorb_check(const struct quire_mla_weights *weights,
     return check_args(weights, args, true, err);
 }
 
-quire_status quire_mla_unabsorb_check(const struct quire_mla_weights *weights,
+quire_status quire_mla_v_up_proj_check(const struct quire_mla_weights *weights,
                                       const struct quire_mla_args *args, struct quire_error *err)
 {
     return check_args(weights, args, false, err);
@@ -277,7 +277,7 @@ quire_status quire_mla_absorb(const struct quire_mla_weights *weights,
     return run(weights, args, true, threads, err);
 }
 
-quire_status quire_mla_unabsorb(const struct quire_mla_weights *weights,
+quire_status quire_mla_v_up_proj(const struct quire_mla_weights *weights,
                                 const struct quire_mla_args *args, struct quire_threads *threads,
                                 struct quire_error *err)
 {

@@ -28,14 +28,14 @@ static void free_outputs(struct outputs *o)
 static void encode(const struct world *w, uint32_t n_seqs, const int32_t *starts,
                    const int32_t *ids, const struct outputs *o)
 {
-    const struct quire_encoder_step step = { .struct_size = sizeof step,
-                                             .num_seqs = n_seqs,
+    const struct quire_encode_args step = { .struct_size = sizeof step,
+                                             .n_seqs = n_seqs,
                                              .query_start_loc = starts,
                                              .token_ids = ids,
                                              .hidden = o->hidden,
                                              .pooled = o->pooled,
                                              .pooling = QUIRE_POOLING_MEAN,
-                                             .normalise = 1,
+                                             .normalize = 1,
                                              .logits = o->logits };
     struct quire_error err = QUIRE_ERROR_INIT;
     const quire_status s = quire_context_encode(w->context, &step, &err);
@@ -109,15 +109,15 @@ static void pooling(void **state)
     const size_t width = w.info.hidden_size;
     float *hidden = floats(8 * width), *pooled = floats(2 * width);
     for (int kind = QUIRE_POOLING_CLS; kind <= QUIRE_POOLING_LAST; kind++)
-        for (uint32_t normalise = 0; normalise < 2; normalise++) {
-            struct quire_encoder_step step = { .struct_size = sizeof step,
-                                               .num_seqs = 2,
+        for (uint32_t normalize = 0; normalize < 2; normalize++) {
+            struct quire_encode_args step = { .struct_size = sizeof step,
+                                               .n_seqs = 2,
                                                .query_start_loc = starts,
                                                .token_ids = ids,
                                                .hidden = hidden,
                                                .pooled = pooled,
                                                .pooling = (enum quire_pooling)kind,
-                                               .normalise = normalise };
+                                               .normalize = normalize };
             assert_status(QUIRE_OK, quire_context_encode(w.context, &step, NULL));
             for (int i = 0; i < 2; i++) {
                 double want[64], length = 0;
@@ -131,7 +131,7 @@ static void pooling(void **state)
                 }
                 for (size_t d = 0; d < width; d++)
                     assert_true(fabs(pooled[(size_t)i * width + d] -
-                                     want[d] / (normalise ? sqrt(length) : 1)) < 1e-5);
+                                     want[d] / (normalize ? sqrt(length) : 1)) < 1e-5);
             }
         }
     free(hidden);
@@ -152,8 +152,8 @@ static void options(void **state)
     struct world w = good_world(&(struct setting){ .name = "bert" });
     const size_t n = 9 * (size_t)w.info.hidden_size;
     float *plain = floats(n), *typed = floats(n), *layers = floats(3 * n);
-    struct quire_encoder_step step = { .struct_size = sizeof step,
-                                       .num_seqs = 1,
+    struct quire_encode_args step = { .struct_size = sizeof step,
+                                       .n_seqs = 1,
                                        .query_start_loc = starts,
                                        .token_ids = ids,
                                        .hidden = plain,
@@ -179,8 +179,8 @@ static void options(void **state)
     const size_t vocab = w.info.vocab_size;
     const uint32_t rows[] = { 8, 0, 8, 3 };
     float *all = floats(9 * vocab), *some = floats(4 * vocab);
-    step = (struct quire_encoder_step){ .struct_size = sizeof step,
-                                        .num_seqs = 1,
+    step = (struct quire_encode_args){ .struct_size = sizeof step,
+                                        .n_seqs = 1,
                                         .query_start_loc = starts,
                                         .token_ids = ids,
                                         .logits = all };
@@ -201,7 +201,7 @@ struct pass {
     struct world w;
     int32_t ids[ROWS], types[ROWS], starts[N + 1];
     struct outputs o;
-    struct quire_encoder_step step;
+    struct quire_encode_args step;
 };
 
 static struct pass *make_pass(const char *name)
@@ -218,8 +218,8 @@ static void reset(struct pass *p)
 {
     static const int32_t starts[] = { 0, 5, 75, 115 };
     memcpy(p->starts, starts, sizeof starts);
-    p->step = (struct quire_encoder_step){ .struct_size = sizeof p->step,
-                                           .num_seqs = N,
+    p->step = (struct quire_encode_args){ .struct_size = sizeof p->step,
+                                           .n_seqs = N,
                                            .query_start_loc = p->starts,
                                            .token_ids = p->ids,
                                            .token_type_ids = p->types,
@@ -252,8 +252,8 @@ static void bad_sequences(void **state)
                  quire_context_encode(p->w.context, NULL, err));
     p->step.struct_size--;
     refuse(QUIRE_E_MISUSE, "struct_size");
-    p->step.num_seqs = MAX_SEQS + 1;
-    refuse(QUIRE_E_LIMIT, "num_seqs is 5");
+    p->step.n_seqs = MAX_SEQS + 1;
+    refuse(QUIRE_E_LIMIT, "n_seqs is 5");
     p->step.query_start_loc = NULL;
     refuse(QUIRE_E_INVALID_ARG, "query_start_loc is NULL");
     p->starts[0] = 1;
@@ -269,7 +269,7 @@ static void bad_sequences(void **state)
     p->starts[2] = 5, p->step.pooled = p->o.pooled;
     refuse(QUIRE_E_INVALID_ARG, "sequence 1 has no tokens to pool");
     /* an empty pass is valid, and so are empty sequences */
-    p->step.num_seqs = 0;
+    p->step.n_seqs = 0;
     assert_status(QUIRE_OK, quire_context_encode(p->w.context, &p->step, NULL));
     reset(p);
     p->starts[1] = p->starts[2] = p->starts[3] = 0;
@@ -341,7 +341,7 @@ static void wrong_kind(void **state)
     if (!need_shared())
         skip();
     struct world w = good_world(&(struct setting){ .name = "bert" });
-    const struct quire_model_step forward = { .struct_size = sizeof forward };
+    const struct quire_forward_args forward = { .struct_size = sizeof forward };
     expect_error(QUIRE_E_UNSUPPORTED, "use quire_context_encode",
                  quire_context_forward(w.context, &forward, err));
     assert_true(w.info.kind == QUIRE_MODEL_ENCODER && w.n_groups == 0 && w.info.cross_group == -1 &&
@@ -362,7 +362,7 @@ static void wrong_kind(void **state)
     assert_null(c);
     close_world(&w);
     w = good_world(&(struct setting){ .name = "llama", .n_blocks = 4 });
-    const struct quire_encoder_step encode_step = { .struct_size = sizeof encode_step };
+    const struct quire_encode_args encode_step = { .struct_size = sizeof encode_step };
     expect_error(QUIRE_E_UNSUPPORTED, "use quire_context_forward",
                  quire_context_encode(w.context, &encode_step, err));
     assert_true(w.info.kind == QUIRE_MODEL_DECODER && w.info.n_encoder_layers == 0 &&
@@ -383,8 +383,8 @@ static void positions_end(void **state)
     make_ids(ids, 130, 2);
     int32_t starts[] = { 0, 128 };
     float *hidden = floats(130 * w.info.hidden_size);
-    struct quire_encoder_step step = { .struct_size = sizeof step,
-                                       .num_seqs = 1,
+    struct quire_encode_args step = { .struct_size = sizeof step,
+                                       .n_seqs = 1,
                                        .query_start_loc = starts,
                                        .token_ids = ids,
                                        .hidden = hidden };

@@ -29,7 +29,7 @@ struct setting {
 static inline struct quire_context_params default_params(void)
 {
     struct quire_context_params p;
-    quire_context_params_default(&p);
+    quire_context_params_init(&p, sizeof p);
     p.max_tokens = MAX_TOKENS;
     p.max_seqs = MAX_SEQS;
     p.max_seq_len = 128;
@@ -44,7 +44,7 @@ static inline quire_status open_cache(struct world *w, const struct setting *s,
         return QUIRE_OK;
     for (uint32_t g = 0; g < w->n_groups; g++)
         w->groups[g].n_blocks = s->n_blocks;
-    const struct quire_kv_config config = { .struct_size = sizeof config,
+    const struct quire_kv_params config = { .struct_size = sizeof config,
                                             .block_size = BLOCK,
                                             .groups = w->groups,
                                             .n_groups = w->n_groups,
@@ -60,7 +60,7 @@ static inline quire_status open_world(struct world *w, const struct setting *s,
     snprintf(path, sizeof path, "%s%s%s", s->name[0] == '/' ? "" : shared_dir(),
              s->name[0] == '/' ? "" : "/goldens/", s->name);
     struct quire_model_params mp;
-    quire_model_params_default(&mp);
+    quire_model_params_init(&mp, sizeof mp);
     mp.path = path;
     mp.linear = QUIRE_LINEAR_QUIRE; /* batch-invariant */
     mp.allocator = s->allocator;
@@ -72,7 +72,7 @@ static inline quire_status open_world(struct world *w, const struct setting *s,
     assert_status(QUIRE_OK, quire_model_kv_groups(w->model, w->groups, MAX_GROUPS, &w->n_groups));
     status = open_cache(w, s, err);
     struct quire_threads_params tp;
-    quire_threads_params_default(&tp);
+    quire_threads_params_init(&tp, sizeof tp);
     tp.n_threads = s->threads;
     tp.backend = QUIRE_THREADS_PTHREAD;
     if (status == QUIRE_OK && s->threads)

@@ -18,7 +18,7 @@ struct scene {
     int32_t starts[MAX_SEQS + 1], lens[MAX_SEQS], source_lens[MAX_SEQS];
     struct quire_attention_batch_group groups[2];
     struct quire_attention_batch batch;
-    struct quire_model_step step;
+    struct quire_forward_args step;
     uint32_t rows[MAX_TOKENS];
 };
 
@@ -50,8 +50,8 @@ static quire_status encode(struct scene *s, uint32_t first_seq, uint32_t n, cons
         for (int32_t t = 0; t < lens[i]; t++)
             s->slots[1][starts[i] + t] = slot_of(s, 1, first_seq + i, t);
     }
-    const struct quire_encoder_step step = { .struct_size = sizeof step,
-                                             .num_seqs = n,
+    const struct quire_encode_args step = { .struct_size = sizeof step,
+                                             .n_seqs = n,
                                              .query_start_loc = starts,
                                              .token_ids = ids,
                                              .hidden = hidden,
@@ -75,13 +75,13 @@ static void set_step(struct scene *s, uint32_t first, uint32_t n_seqs, const int
                                                   .max_blocks = PER_SEQ,
                                                   .slot_mapping = g ? NULL : s->slots[0] };
     s->batch = (struct quire_attention_batch){ .struct_size = sizeof s->batch,
-                                               .num_seqs = n_seqs,
+                                               .n_seqs = n_seqs,
                                                .query_start_loc = s->starts,
                                                .seq_lens = s->lens,
                                                .n_groups = 2,
                                                .groups = s->groups,
                                                .encoder_seq_lens = s->source_lens + first };
-    s->step = (struct quire_model_step){ .struct_size = sizeof s->step,
+    s->step = (struct quire_forward_args){ .struct_size = sizeof s->step,
                                          .batch = &s->batch,
                                          .token_ids = ids,
                                          .logits = logits,
@@ -224,7 +224,7 @@ static void shared_source(void **state)
                 assert_status(QUIRE_OK, quire_kv_write(s.w.kv, &write, NULL, NULL));
             }
         }
-        assert_status(QUIRE_OK, quire_kv_share(s.w.kv, 1, s.tables[1], PER_SEQ, NULL));
+        assert_status(QUIRE_OK, quire_kv_retain(s.w.kv, 1, s.tables[1], PER_SEQ, NULL));
         memcpy(s.tables[1] + PER_SEQ, s.tables[1], PER_SEQ * sizeof(int32_t));
         set_step(&s, 0, 2, target, 0, 10, both);
         forward(&s);
@@ -261,8 +261,8 @@ static void padded_slots(void **state)
     assert_status(QUIRE_OK, quire_kv_read(s.w.kv, &read, NULL));
     make_ids(source, 4, 11);
     some[1] = QUIRE_SLOT_PAD;
-    const struct quire_encoder_step step = { .struct_size = sizeof step,
-                                             .num_seqs = 1,
+    const struct quire_encode_args step = { .struct_size = sizeof step,
+                                             .n_seqs = 1,
                                              .query_start_loc = starts,
                                              .token_ids = source,
                                              .cross_slot_mapping = some };
@@ -286,14 +286,14 @@ static void embeddings(void **state)
     struct world w = good_world(&(struct setting){ .name = "t5" }); /* without a cache */
     const size_t n = 9 * (size_t)w.info.hidden_size;
     float *layers = floats(3 * n), *hidden = floats(n);
-    struct quire_encoder_step step = { .struct_size = sizeof step,
-                                       .num_seqs = 1,
+    struct quire_encode_args step = { .struct_size = sizeof step,
+                                       .n_seqs = 1,
                                        .query_start_loc = starts,
                                        .token_ids = ids,
                                        .layers = layers };
     assert_status(QUIRE_OK, quire_context_encode(w.context, &step, NULL));
-    step = (struct quire_encoder_step){ .struct_size = sizeof step,
-                                        .num_seqs = 1,
+    step = (struct quire_encode_args){ .struct_size = sizeof step,
+                                        .n_seqs = 1,
                                         .query_start_loc = starts,
                                         .embeddings = layers,
                                         .hidden = hidden };
@@ -318,8 +318,8 @@ static void bad_encode(void **state)
     int64_t slots[20];
     for (int32_t t = 0; t < len; t++)
         slots[t] = slot_of(&s, 1, 0, t);
-    struct quire_encoder_step step = { .struct_size = sizeof step,
-                                       .num_seqs = 1,
+    struct quire_encode_args step = { .struct_size = sizeof step,
+                                       .n_seqs = 1,
                                        .query_start_loc = starts,
                                        .token_ids = source,
                                        .hidden = hidden,
@@ -346,7 +346,7 @@ static void bad_encode(void **state)
     refuse(QUIRE_E_INVALID_ARG, "made without a cache");
     step.cross_slot_mapping = NULL;
     assert_status(QUIRE_OK, quire_context_encode(s.w.context, &step, NULL));
-    s.step = (struct quire_model_step){ .struct_size = sizeof s.step };
+    s.step = (struct quire_forward_args){ .struct_size = sizeof s.step };
     expect_error(QUIRE_E_UNSUPPORTED, "it only encodes",
                  quire_context_forward(s.w.context, &s.step, err));
 #undef refuse

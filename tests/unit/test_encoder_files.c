@@ -228,8 +228,8 @@ static void encode_some(const char *name, const int32_t *ids, int32_t n, float *
 {
     const int32_t starts[] = { 0, n };
     struct world w = good_world(&(struct setting){ .name = name });
-    const struct quire_encoder_step step = { .struct_size = sizeof step,
-                                             .num_seqs = 1,
+    const struct quire_encode_args step = { .struct_size = sizeof step,
+                                             .n_seqs = 1,
                                              .query_start_loc = starts,
                                              .token_ids = ids,
                                              .hidden = hidden,
@@ -419,8 +419,8 @@ static void translate(const char *path, float *hidden, float *logits)
         slots[i] = i;
     for (uint32_t i = 0; i < 10; i++)
         rows[i] = i;
-    const struct quire_encoder_step encode_step = { .struct_size = sizeof encode_step,
-                                                    .num_seqs = 1,
+    const struct quire_encode_args encode_step = { .struct_size = sizeof encode_step,
+                                                    .n_seqs = 1,
                                                     .query_start_loc = starts,
                                                     .token_ids = source,
                                                     .hidden = hidden,
@@ -431,13 +431,13 @@ static void translate(const char *path, float *hidden, float *logits)
                                                        .slot_mapping = slots };
     const struct quire_attention_batch_group groups[2] = { group, group };
     const struct quire_attention_batch batch = { .struct_size = sizeof batch,
-                                                 .num_seqs = 1,
+                                                 .n_seqs = 1,
                                                  .query_start_loc = target_starts,
                                                  .seq_lens = &len,
                                                  .n_groups = 2,
                                                  .groups = groups,
                                                  .encoder_seq_lens = &source_len };
-    const struct quire_model_step step = { .struct_size = sizeof step,
+    const struct quire_forward_args step = { .struct_size = sizeof step,
                                            .batch = &batch,
                                            .token_ids = target,
                                            .logits = logits,

@@ -27,7 +27,7 @@ struct world {
     int64_t slots[BLOCK * BLOCKS];
     struct quire_attention_batch_group group;
     struct quire_attention_batch batch;
-    struct quire_model_step step;
+    struct quire_forward_args step;
     float *logits;
 };
 
@@ -36,7 +36,7 @@ static quire_status open_world(struct world *w, const struct quire_allocator *a,
 {
     memset(w, 0, sizeof *w);
     struct quire_model_params mp;
-    quire_model_params_default(&mp);
+    quire_model_params_init(&mp, sizeof mp);
     mp.path = model_path;
     mp.allocator = a;
     quire_status s = quire_model_open(&mp, &w->model, err);
@@ -49,7 +49,7 @@ static quire_status open_world(struct world *w, const struct quire_allocator *a,
     assert_status(QUIRE_OK, quire_model_kv_groups(w->model, g, 4, &n));
     assert_int_equal(n, 1);
     g[0].n_blocks = BLOCKS;
-    struct quire_kv_config config = { .struct_size = sizeof config,
+    struct quire_kv_params config = { .struct_size = sizeof config,
                                       .block_size = BLOCK,
                                       .groups = g,
                                       .n_groups = n,
@@ -58,7 +58,7 @@ static quire_status open_world(struct world *w, const struct quire_allocator *a,
     if (s == QUIRE_OK)
         s = quire_kv_alloc(w->kv, 0, -1, BLOCKS, w->table, err);
     struct quire_context_params cp;
-    quire_context_params_default(&cp);
+    quire_context_params_init(&cp, sizeof cp);
     cp.kv = w->kv;
     cp.max_tokens = 64;
     cp.max_seq_len = BLOCK * BLOCKS;
@@ -85,14 +85,14 @@ static void set_step(struct world *w, const int32_t *ids, int32_t begin, int32_t
                                                      .max_blocks = BLOCKS,
                                                      .slot_mapping = w->slots };
     w->batch = (struct quire_attention_batch){ .struct_size = sizeof w->batch,
-                                               .num_seqs = 1,
+                                               .n_seqs = 1,
                                                .query_start_loc = w->starts,
                                                .seq_lens = &w->len,
                                                .n_groups = 1,
                                                .groups = &w->group };
     if (!w->logits)
         w->logits = calloc(64 * w->info.vocab_size, sizeof *w->logits);
-    w->step = (struct quire_model_step){
+    w->step = (struct quire_forward_args){
         .struct_size = sizeof w->step, .batch = &w->batch, .token_ids = ids, .logits = w->logits
     };
 }
@@ -103,7 +103,7 @@ static void bad_parameters(void **state)
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_model *m = (void *)1;
     struct quire_model_params p;
-    quire_model_params_default(&p);
+    quire_model_params_init(&p, sizeof p);
     assert_status(QUIRE_E_INVALID_ARG, quire_model_open(&p, NULL, &err));
     assert_status(QUIRE_E_INVALID_ARG, quire_model_open(NULL, &m, &err));
     assert_null(m);
@@ -130,7 +130,7 @@ static void garbage_in_memory(void **state)
         memset(bytes, 'G', sizeof bytes);
         memcpy(bytes, "GGUF\3\0\0\0", 8);
         struct quire_model_params p;
-        quire_model_params_default(&p);
+        quire_model_params_init(&p, sizeof p);
         p.data = bytes;
         p.data_bytes = n;
         struct quire_model *m;
@@ -220,7 +220,7 @@ static void bad_steps(void **state)
     set_step(&w, ids, 0, 4);
     assert_status(QUIRE_OK, quire_context_forward(w.context, &w.step, &err));
     assert_true(isfinite(w.logits[0]));
-    w.batch.num_seqs = 0;
+    w.batch.n_seqs = 0;
     assert_status(QUIRE_OK, quire_context_forward(w.context, &w.step, &err));
     assert_int_equal(quire_model_close(w.model), QUIRE_E_BUSY);
     close_world(&w);
@@ -273,7 +273,7 @@ static void context_limits(void **state)
     fail_alloc_init(&f, 0, false);
     assert_status(QUIRE_OK, open_world(&w, &f.hooks, &err));
     struct quire_context_params p;
-    quire_context_params_default(&p);
+    quire_context_params_init(&p, sizeof p);
     struct quire_context *c = (void *)1;
     assert_status(QUIRE_E_INVALID_ARG, quire_context_create(w.model, &p, &c, &err));
     assert_null(c);

@@ -177,7 +177,7 @@ static void exact_memory(void **state)
         struct quire_context_params p;
         struct quire_context *c;
         uint64_t bytes;
-        quire_context_params_default(&p);
+        quire_context_params_init(&p, sizeof p);
         p.kv = w.kv;
         p.allocator = &f.hooks;
         assert_status(QUIRE_OK, quire_context_bytes(w.model, &p, &bytes, &err));
@@ -208,7 +208,7 @@ static void allocation_failures(void **state)
         struct quire_model_params p;
         struct quire_error err = QUIRE_ERROR_INIT;
         fail_alloc_init(&f, n, n % 2);
-        quire_model_params_default(&p);
+        quire_model_params_init(&p, sizeof p);
         p.path = path;
         p.allocator = &f.hooks;
         const quire_status s = quire_model_open(&p, &m, &err);

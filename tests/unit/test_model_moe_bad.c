@@ -142,7 +142,7 @@ static void expect_folder(const char *name, const char *from, const char *to, bo
     write_file(dir, "model.safetensors", weights, n_weights);
     struct quire_model_params p;
     struct quire_model *m;
-    quire_model_params_default(&p);
+    quire_model_params_init(&p, sizeof p);
     p.path = dir;
     const quire_status s = quire_model_open(&p, &m, &err);
     if (s != QUIRE_E_FORMAT || !strstr(err.msg, text))
@@ -217,7 +217,7 @@ static void broken_gguf(void **state)
         struct quire_model_params p;
         struct quire_model *m;
         struct quire_error err = QUIRE_ERROR_INIT;
-        quire_model_params_default(&p);
+        quire_model_params_init(&p, sizeof p);
         p.data = data;
         p.data_bytes = n;
         const quire_status s = quire_model_open(&p, &m, &err);

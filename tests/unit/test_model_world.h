@@ -25,7 +25,7 @@ static inline void open_world_params(struct world *w, struct quire_model_params 
     const struct quire_allocator *a = mp.allocator;
     memset(w, 0, sizeof *w);
     struct quire_threads_params tp;
-    quire_threads_params_default(&tp);
+    quire_threads_params_init(&tp, sizeof tp);
     tp.n_threads = n_threads;
     assert_status(QUIRE_OK, quire_threads_create(&tp, &w->threads, &err));
     mp.threads = w->threads;
@@ -39,7 +39,7 @@ static inline void open_world_params(struct world *w, struct quire_model_params 
     assert_status(QUIRE_OK, quire_model_kv_groups(w->model, g, MAX_GROUPS, &w->n_groups));
     for (uint32_t i = 0; i < w->n_groups; i++)
         g[i].n_blocks = 2 * BLOCKS;
-    struct quire_kv_config config = { .struct_size = sizeof config,
+    struct quire_kv_params config = { .struct_size = sizeof config,
                                       .block_size = BLOCK,
                                       .groups = g,
                                       .n_groups = w->n_groups,
@@ -49,7 +49,7 @@ static inline void open_world_params(struct world *w, struct quire_model_params 
         for (uint32_t i = 0; i < w->n_groups; i++)
             assert_status(QUIRE_OK, quire_kv_alloc(w->kv, i, -1, BLOCKS, w->tables[q][i], &err));
     struct quire_context_params cp;
-    quire_context_params_default(&cp);
+    quire_context_params_init(&cp, sizeof cp);
     cp.kv = w->kv;
     cp.max_tokens = 2 * TOKENS;
     cp.max_seqs = 2;
@@ -67,7 +67,7 @@ static inline void open_world_expanded(struct world *w, const char *name,
     char path[8192];
     snprintf(path, sizeof path, "%s/goldens/%s", shared_dir(), name);
     struct quire_model_params mp;
-    quire_model_params_default(&mp);
+    quire_model_params_init(&mp, sizeof mp);
     mp.path = path;
     mp.compute = compute;
     mp.allocator = a;
@@ -114,12 +114,12 @@ static inline void step(struct world *w, const int32_t *ids, const int32_t begin
     for (int32_t i = 0; i < starts[2]; i++)
         rows[i] = (uint32_t)i;
     const struct quire_attention_batch batch = { .struct_size = sizeof batch,
-                                                 .num_seqs = n[1] ? 2 : 1,
+                                                 .n_seqs = n[1] ? 2 : 1,
                                                  .query_start_loc = starts,
                                                  .seq_lens = lens,
                                                  .n_groups = w->n_groups,
                                                  .groups = groups };
-    const struct quire_model_step args = { .struct_size = sizeof args,
+    const struct quire_forward_args args = { .struct_size = sizeof args,
                                            .batch = &batch,
                                            .token_ids = ids,
                                            .logits = logits,

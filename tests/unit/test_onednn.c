@@ -399,7 +399,7 @@ static void multiply_part(void *arg, const struct quire_team *team)
         qr_linear_part(&job->args, 1, job->kernels, job->counters, team);
         quire_team_barrier(team);
     }
-    if (team->rank == 0)
+    if (quire_team_rank(team) == 0)
         job->most_threads = count_threads();
 }
 
@@ -419,7 +419,7 @@ static void stays_on_calling_threads(void **state)
         struct quire_threads *threads;
         struct quire_threads_params tp;
         struct quire_error err = QUIRE_ERROR_INIT;
-        quire_threads_params_default(&tp);
+        quire_threads_params_init(&tp, sizeof tp);
         tp.backend = backends[b];
         tp.n_threads = 3;
         if (quire_threads_create(&tp, &threads, &err) != QUIRE_OK)

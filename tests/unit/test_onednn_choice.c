@@ -111,7 +111,7 @@ static quire_status open_model(const char *name, enum quire_compute compute,
     struct quire_model_params p;
     struct quire_model_info info = { .struct_size = sizeof info };
     snprintf(path, sizeof path, "%s/goldens/%s", shared_dir(), name);
-    quire_model_params_default(&p);
+    quire_model_params_init(&p, sizeof p);
     p.path = path;
     p.compute = compute;
     p.linear = linear;

@@ -14,7 +14,7 @@ static struct {
     unsigned warnings;
 } last_log;
 
-static void on_log(void *user, quire_log_level level, quire_status status, const char *message)
+static void on_log(void *user, enum quire_log_level level, quire_status status, const char *message)
 {
     (void)user;
     (void)status;
@@ -44,7 +44,7 @@ static const char *golden(const char *name)
 static struct quire_model_params params_for(const char *model, const char *cache)
 {
     struct quire_model_params mp;
-    quire_model_params_default(&mp);
+    quire_model_params_init(&mp, sizeof mp);
     mp.path = model;
     mp.pack_cache = cache;
     mp.logger = &logger;

@@ -20,12 +20,12 @@ struct tally {
 static void tally_part(void *arg, const struct quire_team *team)
 {
     struct tally *t = arg;
-    __atomic_fetch_add(&t->seen[team->rank], 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&t->size, team->size, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&t->seen[quire_team_rank(team)], 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&t->size, quire_team_size(team), __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < t->rounds; i++) {
         __atomic_fetch_add(&t->counter, 1, __ATOMIC_RELAXED);
         quire_team_barrier(team);
-        if (__atomic_load_n(&t->counter, __ATOMIC_RELAXED) != team->size * (i + 1))
+        if (__atomic_load_n(&t->counter, __ATOMIC_RELAXED) != quire_team_size(team) * (i + 1))
             __atomic_store_n(&t->bad, true, __ATOMIC_RELAXED);
         quire_team_barrier(team);
     }
@@ -34,7 +34,7 @@ static void tally_part(void *arg, const struct quire_team *team)
 static void run_team(enum quire_thread_backend backend, uint32_t n, int runs)
 {
     struct quire_threads_params p;
-    quire_threads_params_default(&p);
+    quire_threads_params_init(&p, sizeof p);
     p.backend = backend;
     p.n_threads = n;
     struct quire_threads *threads;
@@ -160,7 +160,7 @@ struct night {
 static void late_part(void *arg, const struct quire_team *team)
 {
     struct night *n = arg;
-    if (!team->rank)
+    if (!quire_team_rank(team))
         n->asleep = sleep_on(&n->workers);
     quire_team_barrier(team);
 }
@@ -171,7 +171,7 @@ static void idle_team(void **state)
     (void)state;
     struct night n = { .before = threads_of_process() };
     struct quire_threads_params p;
-    quire_threads_params_default(&p);
+    quire_threads_params_init(&p, sizeof p);
     p.n_threads = 4;
     struct quire_threads *threads;
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -203,10 +203,10 @@ static void share_part(void *arg, const struct quire_team *team)
         for (size_t i; qr_work_steal_next(&s, &i);) {
             if (__atomic_fetch_add(&sh->seen[i], 1, __ATOMIC_RELAXED) != stage)
                 __atomic_fetch_add(&sh->twice, 1, __ATOMIC_RELAXED);
-            if (team->rank == 0 && i == 0 && stage % 8 == 0)
+            if (quire_team_rank(team) == 0 && i == 0 && stage % 8 == 0)
                 usleep(200); /* the others finish the run of this member */
         }
-        for (size_t i = n + team->rank; i < 200; i += team->size)
+        for (size_t i = n + quire_team_rank(team); i < 200; i += quire_team_size(team))
             __atomic_fetch_add(&sh->seen[i], 1, __ATOMIC_RELAXED);
         quire_team_barrier(team);
     }
@@ -217,7 +217,7 @@ static void shared_pieces(void **state)
     (void)state;
     for (uint32_t size = 1; size <= 8; size++) {
         struct quire_threads_params p;
-        quire_threads_params_default(&p);
+        quire_threads_params_init(&p, sizeof p);
         p.n_threads = size;
         struct quire_threads *threads;
         struct quire_error err = QUIRE_ERROR_INIT;
@@ -240,7 +240,7 @@ static void reenter_part(void *arg, const struct quire_team *team)
 {
     struct reenter *r = arg;
     struct tally t = { 0 };
-    if (team->rank == 0)
+    if (quire_team_rank(team) == 0)
         r->inner = quire_threads_run(r->threads, tally_part, &t);
 }
 
@@ -250,7 +250,7 @@ static void thread_arguments(void **state)
     struct quire_threads *threads = (void *)1;
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_threads_params p;
-    quire_threads_params_default(&p);
+    quire_threads_params_init(&p, sizeof p);
     assert_status(QUIRE_E_INVALID_ARG, quire_threads_create(&p, NULL, &err));
     p.n_threads = 100000;
     assert_status(QUIRE_E_INVALID_ARG, quire_threads_create(&p, &threads, &err));
@@ -258,7 +258,7 @@ static void thread_arguments(void **state)
     p.n_threads = 2;
     p.struct_size = 3;
     assert_status(QUIRE_E_MISUSE, quire_threads_create(&p, &threads, &err));
-    quire_threads_params_default(&p);
+    quire_threads_params_init(&p, sizeof p);
     p.backend = (enum quire_thread_backend)9;
     assert_status(QUIRE_E_INVALID_ARG, quire_threads_create(&p, &threads, &err));
     assert_status(QUIRE_OK, quire_threads_create(NULL, &threads, &err));
@@ -291,7 +291,7 @@ static void thread_allocation_failures(void **state)
 #if defined(__x86_64__)
 static void csr_part(void *arg, const struct quire_team *team)
 {
-    if (team->rank == 0)
+    if (quire_team_rank(team) == 0)
         *(unsigned *)arg = _mm_getcsr() & 0xffc0;
 }
 

@@ -8,17 +8,17 @@
 #include <quire/attention.h>
 
 static quire_status check_sequences(const struct quire_context *ctx,
-                                    const struct quire_encoder_step *e, struct quire_error *err)
+                                    const struct quire_encode_args *e, struct quire_error *err)
 {
     const int32_t *loc = e->query_start_loc;
-    if (e->num_seqs > ctx->max_seqs)
-        return qr_fail(err, QUIRE_E_LIMIT, "step.num_seqs is %u, the context allows %u",
-                       e->num_seqs, ctx->max_seqs);
+    if (e->n_seqs > ctx->max_seqs)
+        return qr_fail(err, QUIRE_E_LIMIT, "step.n_seqs is %u, the context allows %u",
+                       e->n_seqs, ctx->max_seqs);
     if (!loc)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "step.query_start_loc is NULL");
     if (loc[0] != 0)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "step.query_start_loc[0] is %d, not 0", loc[0]);
-    for (uint32_t i = 0; i < e->num_seqs; i++) {
+    for (uint32_t i = 0; i < e->n_seqs; i++) {
         if (loc[i + 1] < loc[i])
             return qr_fail(err, QUIRE_E_INVALID_ARG, "step.query_start_loc[%u] is %d, below %d",
                            i + 1, loc[i + 1], loc[i]);
@@ -49,7 +49,7 @@ static quire_status check_types(const struct qr_step *s, struct quire_error *err
 
 /* Checks that the model has the requested outputs. */
 static quire_status check_outputs(const struct quire_context *ctx,
-                                  const struct quire_encoder_step *e, struct quire_error *err)
+                                  const struct quire_encode_args *e, struct quire_error *err)
 {
     const struct quire_model *m = ctx->model;
     if (e->logits && (m->config->kind != QR_MODEL_ENCODER || m->config->no_output))
@@ -69,7 +69,7 @@ static quire_status check_outputs(const struct quire_context *ctx,
 
 static quire_status check_logits(struct qr_step *s, struct quire_error *err)
 {
-    const struct quire_encoder_step *e = s->encode;
+    const struct quire_encode_args *e = s->encode;
     if (!e->logits)
         return QUIRE_OK;
     s->logits_rows = e->logits_rows ? e->logits_rows : s->ctx->all_rows;
@@ -78,19 +78,19 @@ static quire_status check_logits(struct qr_step *s, struct quire_error *err)
 }
 
 /* Runs the pass as a step of the encoder's layers, with keys and values in the private cache. */
-static quire_status run(struct quire_context *ctx, const struct quire_encoder_step *e,
+static quire_status run(struct quire_context *ctx, const struct quire_encode_args *e,
                         struct quire_error *err)
 {
     const struct quire_attention_batch batch = {
         .struct_size = sizeof batch,
-        .num_seqs = e->num_seqs,
+        .n_seqs = e->n_seqs,
         .query_start_loc = e->query_start_loc,
         .seq_lens = ctx->encoder.seq_lens,
         .n_groups = ctx->model->encoder.n_kv,
         .groups = ctx->encoder.groups,
         .encoder_seq_lens = ctx->encoder.seq_lens,
     };
-    const struct quire_model_step args = { .struct_size = sizeof args,
+    const struct quire_forward_args args = { .struct_size = sizeof args,
                                            .batch = &batch,
                                            .token_ids = e->token_ids,
                                            .embeddings = e->embeddings,
@@ -102,7 +102,7 @@ static quire_status run(struct quire_context *ctx, const struct quire_encoder_st
                          .stack = qr_model_encoder_stack(ctx->model),
                          .kv = ctx->encoder.kv,
                          .plan = ctx->encoder.plan,
-                         .n_tokens = (uint32_t)e->query_start_loc[e->num_seqs] };
+                         .n_tokens = (uint32_t)e->query_start_loc[e->n_seqs] };
     if (!s.n_tokens)
         return QUIRE_OK;
     qr_encoder_cache_place(ctx, e);
@@ -118,7 +118,7 @@ static quire_status run(struct quire_context *ctx, const struct quire_encoder_st
 }
 
 quire_status quire_context_encode(struct quire_context *context,
-                                  const struct quire_encoder_step *step, struct quire_error *err)
+                                  const struct quire_encode_args *step, struct quire_error *err)
 {
     if (!context || !step)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", context ? "step" : "context");
@@ -128,7 +128,7 @@ quire_status quire_context_encode(struct quire_context *context,
     if (!qr_model_encodes(context->model))
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
                        "the model is a decoder: use quire_context_forward");
-    if (!step->num_seqs)
+    if (!step->n_seqs)
         return QUIRE_OK;
     if (__atomic_exchange_n(&context->busy, true, __ATOMIC_ACQUIRE))
         return qr_fail(err, QUIRE_E_BUSY, "a step of this context is running");

@@ -39,7 +39,7 @@ static quire_status create_cache(const struct quire_model *m, const struct quire
         groups[g].k_dtype = groups[g].v_dtype = c->encoder_dtype;
         groups[g].n_blocks = c->encoder.n_blocks;
     }
-    const struct quire_kv_config config = { .struct_size = sizeof config,
+    const struct quire_kv_params config = { .struct_size = sizeof config,
                                             .block_size = BLOCK,
                                             .groups = groups,
                                             .n_groups = (uint32_t)n,
@@ -126,11 +126,11 @@ void qr_encoder_cache_destroy(struct quire_context *ctx)
     quire_kv_destroy(ctx->encoder.kv);
 }
 
-void qr_encoder_cache_place(struct quire_context *ctx, const struct quire_encoder_step *step)
+void qr_encoder_cache_place(struct quire_context *ctx, const struct quire_encode_args *step)
 {
     struct qr_encoder_cache *e = &ctx->encoder;
     int32_t next_block = 0;
-    for (uint32_t i = 0; i < step->num_seqs; i++) {
+    for (uint32_t i = 0; i < step->n_seqs; i++) {
         const int32_t begin = step->query_start_loc[i], n = step->query_start_loc[i + 1] - begin;
         int32_t *row = e->table + (size_t)i * e->row_blocks;
         e->seq_lens[i] = n;

@@ -19,6 +19,6 @@ void qr_encoder_cache_destroy(struct quire_context *ctx);
 
 /* Assigns blocks to the sequences of a pass that fits the context: fills table, seq_lens and
  * slots. */
-void qr_encoder_cache_place(struct quire_context *ctx, const struct quire_encoder_step *step);
+void qr_encoder_cache_place(struct quire_context *ctx, const struct quire_encode_args *step);
 
 #endif

@@ -9,7 +9,7 @@
 
 void qr_encoder_outputs(const struct qr_step *s, const struct quire_team *team)
 {
-    const struct quire_encoder_step *e = s->encode;
+    const struct quire_encode_args *e = s->encode;
     struct quire_context *ctx = s->ctx;
     const size_t width = ctx->model->config->hidden_size;
     size_t begin, end;

@@ -38,11 +38,11 @@ static quire_status fill_relative(struct quire_model *m, uint32_t i,
     const uint32_t first = c->layers[i].encoder ? c->n_layers : 0, range = c->relative_distance;
     if (i == first) {
         float *bias =
-            qr_arena_alloc(&m->vectors, a->num_heads, (2 * (size_t)range + 1) * sizeof *bias);
+            qr_arena_alloc(&m->vectors, a->n_heads, (2 * (size_t)range + 1) * sizeof *bias);
         if (!bias)
             return qr_fail(err, QUIRE_E_NOMEM, "no memory for a relative position bias");
         QR_TRY(quire_relative_bias(m->layers[i].vec[QR_W_ATTN_REL_BIAS], c->relative_buckets,
-                                   a->num_heads, !a->causal, range, range, bias, err));
+                                   a->n_heads, !a->causal, range, range, bias, err));
         a->relative_bias = bias;
     } else {
         a->relative_bias = m->layers[first].attention.relative_bias;
@@ -69,7 +69,7 @@ static quire_status fill_attention(struct quire_model *m, uint32_t i, struct qui
     const struct qr_layer_config *l = &c->layers[i];
     struct quire_attention_config *a = &m->layers[i].attention;
     const struct row_sizes size = row_sizes(c);
-    quire_attention_config_default(a, l->n_heads, l->n_kv_heads, size.k);
+    quire_attention_config_init(a, sizeof *a, l->n_heads, l->n_kv_heads, size.k);
     a->v_head_size = size.v;
     a->scale = c->attention_scale;
     a->logits_soft_cap = c->attention_softcap;
@@ -119,7 +119,7 @@ static void assign_kv_group(struct quire_model *m, struct qr_groups *groups, uin
 static bool same_plan(const struct quire_attention_config *a,
                       const struct quire_attention_config *b)
 {
-    return a->num_heads == b->num_heads && a->window_left == b->window_left &&
+    return a->n_heads == b->n_heads && a->window_left == b->window_left &&
            a->window_right == b->window_right && a->chunk_size == b->chunk_size;
 }
 

@@ -55,7 +55,7 @@ static struct quire_attention_config expanded_config(const struct quire_model *m
 {
     const struct qr_model_config *c = m->config;
     struct quire_attention_config a = m->layers[0].attention;
-    a.num_kv_heads = a.num_heads;
+    a.n_kv_heads = a.n_heads;
     a.head_size = c->head_dim;
     a.v_head_size = c->v_head_dim;
     return a;
@@ -76,7 +76,7 @@ static quire_status create_cache(const struct quire_model *m, const struct quire
                                                  .k_dtype = dtype,
                                                  .v_dtype = dtype,
                                                  .n_blocks = n_blocks(c) };
-    const struct quire_kv_config config = { .struct_size = sizeof config,
+    const struct quire_kv_params config = { .struct_size = sizeof config,
                                             .block_size = BLOCK,
                                             .groups = &group,
                                             .n_groups = 1,
@@ -173,7 +173,7 @@ static quire_status build_plan(struct quire_context *ctx, const struct quire_att
     const struct quire_attention_batch_group group = { .block_table = ctx->expand.table,
                                                        .max_blocks = n_blocks(ctx) };
     const struct quire_attention_batch batch = { .struct_size = sizeof batch,
-                                                 .num_seqs = 1,
+                                                 .n_seqs = 1,
                                                  .query_start_loc = starts,
                                                  .seq_lens = &b->seq_lens[seq],
                                                  .causal = b->causal ? &b->causal[seq] : NULL,
@@ -192,7 +192,7 @@ quire_status qr_latent_place(const struct qr_step *s, struct quire_error *err)
     bool expanded = false;
     int32_t row = 0;
     l->n_runs = 0;
-    for (uint32_t i = 0; i < b->num_seqs; i++) {
+    for (uint32_t i = 0; i < b->n_seqs; i++) {
         const uint32_t n = new_tokens(b, i), first = (uint32_t)b->query_start_loc[i];
         l->starts[i] = row;
         if (is_expanded(s, i)) {
@@ -207,7 +207,7 @@ quire_status qr_latent_place(const struct qr_step *s, struct quire_error *err)
             l->runs[l->n_runs++] = (struct qr_row_run){ first, n, (uint32_t)row };
         row += (int32_t)n;
     }
-    l->starts[b->num_seqs] = row;
+    l->starts[b->n_seqs] = row;
     if (!expanded)
         return QUIRE_OK;
     /* the plan has checked the whole batch; this one divides only the absorbed rows */
@@ -229,7 +229,7 @@ static void read_rows(const struct qr_step *s, const struct qr_model_layer *laye
     int64_t slots[CHUNK];
     size_t begin, end;
     qr_team_range(team, n, 1, &begin, &end);
-    const struct quire_kv_slot_map map = { .struct_size = sizeof map,
+    const struct quire_kv_slot_args map = { .struct_size = sizeof map,
                                            .block_size = quire_kv_block_size(s->kv),
                                            .block_table = g->block_table + seq * stride,
                                            .n_entries = g->max_blocks,
@@ -335,7 +335,7 @@ static void expand_sequence(const struct qr_step *s, uint32_t i, uint32_t seq,
 
 void qr_latent_expand(const struct qr_step *s, uint32_t layer, const struct quire_team *team)
 {
-    for (uint32_t seq = 0; seq < s->args->batch->num_seqs; seq++)
+    for (uint32_t seq = 0; seq < s->args->batch->n_seqs; seq++)
         if (is_expanded(s, seq))
             expand_sequence(s, layer, seq, team);
 }

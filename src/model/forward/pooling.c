@@ -35,19 +35,19 @@ static void dense(const struct qr_step *s, const struct quire_team *team)
     const struct qr_projection p = { w, m->global.vec[QR_W_POOLER_BIAS], s->encode->pooled };
     struct qr_act act;
     quire_team_barrier(team);
-    qr_convert_input(s, &act, &w, 1, s->ctx->head_in, s->encode->num_seqs, team);
+    qr_convert_input(s, &act, &w, 1, s->ctx->head_in, s->encode->n_seqs, team);
     qr_project(s, &act, &p, 1, team);
     quire_team_barrier(team);
 }
 
 void qr_pool(const struct qr_step *s, const struct quire_team *team)
 {
-    const struct quire_encoder_step *e = s->encode;
+    const struct quire_encode_args *e = s->encode;
     const struct quire_model *m = s->ctx->model;
     const size_t width = m->config->hidden_size;
     const bool pooler = e->pooling == QUIRE_POOLING_POOLER;
     size_t begin, end;
-    qr_team_range(team, e->num_seqs, 1, &begin, &end);
+    qr_team_range(team, e->n_seqs, 1, &begin, &end);
     for (size_t i = begin; i < end; i++) {
         const size_t first = (size_t)e->query_start_loc[i],
                      after = (size_t)e->query_start_loc[i + 1];
@@ -63,7 +63,7 @@ void qr_pool(const struct qr_step *s, const struct quire_team *team)
     for (size_t i = begin; i < end; i++) {
         if (pooler)
             m->kernels->soft_cap(e->pooled + i * width, 1, width); /* tanh */
-        if (e->normalise)
+        if (e->normalize)
             normalize(e->pooled + i * width, width);
     }
 }

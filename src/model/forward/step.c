@@ -40,7 +40,7 @@ quire_status qr_step_plan_create(struct quire_context *ctx, struct quire_error *
     return ctx->kv ? quire_plan_create(&p, &ctx->plan, err) : QUIRE_OK;
 }
 
-static quire_status check_shape(const struct quire_context *ctx, const struct quire_model_step *a,
+static quire_status check_shape(const struct quire_context *ctx, const struct quire_forward_args *a,
                                 struct quire_error *err)
 {
     const struct quire_attention_batch *b = a->batch;
@@ -61,7 +61,7 @@ static quire_status check_shape(const struct quire_context *ctx, const struct qu
     if (b->n_groups != ctx->model->groups.n_kv || !b->groups)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "step.batch has %u groups, the model needs %u",
                        b->n_groups, ctx->model->groups.n_kv);
-    if (b->num_seqs && (!b->query_start_loc || !b->seq_lens))
+    if (b->n_seqs && (!b->query_start_loc || !b->seq_lens))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "step.batch: query_start_loc or seq_lens is NULL");
     return QUIRE_OK;
 }
@@ -69,7 +69,7 @@ static quire_status check_shape(const struct quire_context *ctx, const struct qu
 static quire_status check_lens(const struct quire_context *ctx,
                                const struct quire_attention_batch *b, struct quire_error *err)
 {
-    for (uint32_t i = 0; i < b->num_seqs; i++)
+    for (uint32_t i = 0; i < b->n_seqs; i++)
         if ((uint32_t)b->seq_lens[i] > ctx->max_seq_len)
             return qr_fail(err, QUIRE_E_LIMIT, "seq_lens[%u] is %d, the context allows %u", i,
                            b->seq_lens[i], ctx->max_seq_len);
@@ -80,7 +80,7 @@ void qr_step_place_rows(const struct qr_step *s)
 {
     struct quire_context *ctx = s->ctx;
     const struct quire_attention_batch *b = s->args->batch;
-    for (uint32_t i = 0; i < b->num_seqs; i++) {
+    for (uint32_t i = 0; i < b->n_seqs; i++) {
         const int32_t begin = b->query_start_loc[i], end = b->query_start_loc[i + 1],
                       len = b->seq_lens[i];
         for (int32_t r = begin; r < end; r++) {
@@ -93,7 +93,7 @@ void qr_step_place_rows(const struct qr_step *s)
 
 quire_status qr_step_check_tokens(const struct qr_step *s, struct quire_error *err)
 {
-    const struct quire_model_step *a = s->args;
+    const struct quire_forward_args *a = s->args;
     const struct qr_model_config *c = s->ctx->model->config;
     if (!a->token_ids && !a->embeddings)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
@@ -124,11 +124,11 @@ quire_status qr_step_check_logits(const struct qr_step *s, struct quire_error *e
 
 static quire_status check_logits(struct qr_step *s, struct quire_error *err)
 {
-    const struct quire_model_step *a = s->args;
+    const struct quire_forward_args *a = s->args;
     if (!a->logits)
         return QUIRE_OK;
     s->logits_rows = a->logits_rows ? a->logits_rows : s->ctx->last_rows;
-    s->n_logits = a->logits_rows ? a->n_logits : a->batch->num_seqs;
+    s->n_logits = a->logits_rows ? a->n_logits : a->batch->n_seqs;
     return qr_step_check_logits(s, err);
 }
 
@@ -162,7 +162,7 @@ quire_status qr_step_execute(struct qr_step *s, struct quire_error *err)
     return status == QUIRE_OK ? status : qr_fail(err, status, "the context's threads are in use");
 }
 
-static quire_status run_step(struct quire_context *ctx, const struct quire_model_step *args,
+static quire_status run_step(struct quire_context *ctx, const struct quire_forward_args *args,
                              struct quire_error *err)
 {
     QR_TRY(check_shape(ctx, args, err));
@@ -173,7 +173,7 @@ static quire_status run_step(struct quire_context *ctx, const struct quire_model
                          .kv = ctx->kv,
                          .plan = ctx->plan };
     s.n_tokens =
-        args->batch->num_seqs ? (uint32_t)args->batch->query_start_loc[args->batch->num_seqs] : 0;
+        args->batch->n_seqs ? (uint32_t)args->batch->query_start_loc[args->batch->n_seqs] : 0;
     if (!s.n_tokens)
         return QUIRE_OK;
     QR_TRY(check_lens(ctx, args->batch, err));
@@ -187,7 +187,7 @@ static quire_status run_step(struct quire_context *ctx, const struct quire_model
 }
 
 quire_status quire_context_forward(struct quire_context *context,
-                                   const struct quire_model_step *step, struct quire_error *err)
+                                   const struct quire_forward_args *step, struct quire_error *err)
 {
     if (!context || !step)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", context ? "step" : "context");

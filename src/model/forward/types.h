@@ -118,8 +118,8 @@ enum {
  * built. */
 struct qr_step {
     struct quire_context *ctx;
-    const struct quire_model_step *args;
-    const struct quire_encoder_step *encode; /* NULL: a decoder step */
+    const struct quire_forward_args *args;
+    const struct quire_encode_args *encode; /* NULL: a decoder step */
     struct qr_stack stack;
     struct quire_kv_cache *kv; /* cache of self-attention, and the plan over it */
     struct quire_plan *plan;
