@@ -23,6 +23,7 @@ struct product {
     void *views;
     struct qr_act act;
     struct qr_linear_args args;
+    struct qr_work_steal_counters *counters; /* [threads] */
 };
 
 static const struct bench_column columns[] = {
@@ -50,7 +51,7 @@ static void close_product(struct product *p)
     for (size_t i = 0; p->copies && i < p->n_copies; i++)
         qr_packed_destroy(p->copies[i]);
     qr_onednn_destroy(p->onednn);
-    free(p->copies), free(p->x), free(p->out), free(p->views);
+    free(p->copies), free(p->x), free(p->out), free(p->views), free(p->counters);
     *p = (struct product){ 0 };
 }
 
@@ -72,7 +73,7 @@ static quire_status pack(struct product *p, uint32_t type, uint64_t seed, struct
     for (size_t row = 0; raw && s == QUIRE_OK && row < p->n; row += w->panel_rows) {
         const size_t rows = p->n - row < w->panel_rows ? p->n - row : w->panel_rows;
         bench_weights_fill(type, raw, rows * p->k, 1 / sqrtf((float)p->k), &seed);
-        s = qr_packed_rows(w, row, rows, raw, err);
+        s = qr_packed_pack_rows(w, row, rows, raw, err);
     }
     for (size_t i = 1; raw && s == QUIRE_OK && i < p->n_copies; i++) {
         s = create(p, type, &p->copies[i], err);
@@ -104,8 +105,10 @@ static quire_status open_product(struct product *p, const struct bench_options *
     p->x = malloc(max_m * k * sizeof *p->x);
     p->out = aligned_alloc(64, (max_m * n * sizeof *p->out + 63) / 64 * 64);
     p->views = aligned_alloc(64, view_bytes);
-    if (!p->copies || !p->x || !p->out || !p->views)
+    p->counters = aligned_alloc(64, p->machine->n_threads * sizeof *p->counters);
+    if (!p->copies || !p->x || !p->out || !p->views || !p->counters)
         return QUIRE_E_NOMEM;
+    memset(p->counters, 0, p->machine->n_threads * sizeof *p->counters);
     for (size_t i = 0; i < max_m * k; i++) /* nearer to normal than one uniform number */
         p->x[i] = bench_random_float(&rng) + bench_random_float(&rng) + bench_random_float(&rng);
     return pack(p, type, rng, err);
@@ -116,9 +119,9 @@ static quire_status open_product(struct product *p, const struct bench_options *
 static void product_part(void *arg, const struct quire_team *team)
 {
     const struct product *p = arg;
-    qr_act_part(&p->act, p->kernels, team);
+    qr_act_convert_part(&p->act, p->kernels, team);
     quire_team_barrier(team);
-    qr_linear_part(&p->args, p->kernels, team);
+    qr_linear_part(&p->args, 1, p->kernels, p->counters, team);
 }
 
 static quire_status run(void *arg, struct quire_error *err)
@@ -135,11 +138,11 @@ static quire_status run(void *arg, struct quire_error *err)
 /* The value the kernel multiplies: x after its rounding. */
 static double rounded(const struct qr_act *act, size_t i, size_t k)
 {
-    if (act->views & QR_ACT_Q8) {
+    if (act->forms & QR_ACT_Q8) {
         const struct qr_q8_block *b = act->q + i * act->q_stride + k / QR_BLOCK_K;
         return (double)b->q[k % QR_BLOCK_K] * (double)b->d;
     }
-    if (act->views & QR_ACT_BF16)
+    if (act->forms & QR_ACT_BF16)
         return (double)qr_bf16_to_f32(act->bf16[i * act->bf16_stride + k]);
     return (double)act->f32[i * act->f32_stride + k];
 }
@@ -154,7 +157,7 @@ static bool check(const struct product *p, double *error, double *with_rounding)
     size_t count = 0;
     for (size_t r = 0; w && r < ROWS; r++) {
         const size_t j = r * (p->n - 1) / (ROWS - 1);
-        qr_linear_row(p->args.w, j, w);
+        qr_packed_unpack_row(p->args.w, j, w);
         for (size_t i = 0; i<p->m; i += p->m> 4 ? p->m / 4 : 1) {
             double exact = 0, given = 0;
             for (size_t k = 0; k < p->k; k++) {
@@ -193,7 +196,7 @@ static int measure(struct product *p, struct bench_table *t, const struct bench_
     struct bench_timing timing;
     double error, with_rounding;
     p->m = m;
-    qr_act_init(&p->act, qr_linear_views(p->copies[0], compute), p->x, p->k, m, p->k, p->views);
+    qr_act_init(&p->act, qr_linear_act_forms(p->copies[0], compute), p->x, p->k, m, p->k, p->views);
     p->args = (struct qr_linear_args){
         .w = p->copies[0], .x = &p->act, .out = p->out, .out_stride = p->n, .compute = compute
     };

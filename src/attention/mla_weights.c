@@ -8,7 +8,7 @@
 #include "base/struct_size.h"
 #include "base/threads.h"
 #include "kernels/dispatch.h"
-#include "linear/heads.h"
+#include "linear/batched.h"
 #include <string.h>
 
 /* Per head: W_UK transposed to [kv_lora_rank][qk_nope_head_dim], and W_UV as
@@ -39,7 +39,7 @@ static quire_status pack_transposed(struct qr_packed *w, const unsigned char *ro
         for (size_t i = 0; i < n; i++)
             for (size_t j = 0; j < w->k; j++)
                 memcpy(panel + (i * w->k + j) * elem, rows + (j * w->n + first + i) * elem, elem);
-        QR_TRY(qr_packed_rows(w, first, n, panel, err));
+        QR_TRY(qr_packed_pack_rows(w, first, n, panel, err));
     }
     return QUIRE_OK;
 }
@@ -53,7 +53,7 @@ static quire_status pack_head(struct quire_mla_weights *w, uint32_t h, enum qr_w
     QR_TRY(qr_packed_create(type, d->kv_lora_rank, nope, w->allocator, &w->k[h], err));
     QR_TRY(qr_packed_create(type, d->v_head_dim, d->kv_lora_rank, w->allocator, &w->v[h], err));
     QR_TRY(pack_transposed(w->k[h], uk, panel, err));
-    return qr_packed_rows(w->v[h], 0, d->v_head_dim, uk + nope * row_bytes, err);
+    return qr_packed_pack_rows(w->v[h], 0, d->v_head_dim, uk + nope * row_bytes, err);
 }
 
 static quire_status pack_heads(struct quire_mla_weights *w, const void *kv_b,
@@ -201,7 +201,7 @@ static void run_part(const struct quire_mla_weights *w, const struct quire_mla_a
 {
     const struct shape s = shape_of(w, absorb);
     const struct quire_mla_args a = resolve(w, args, s);
-    const struct qr_heads_args product = { .w = absorb ? w->k : w->v,
+    const struct qr_batched_args product = { .w = absorb ? w->k : w->v,
                                            .n_heads = w->dims.n_heads,
                                            .n_rows = a.n_tokens,
                                            .in = a.in,
@@ -214,7 +214,7 @@ static void run_part(const struct quire_mla_weights *w, const struct quire_mla_a
     size_t begin, end;
     if (!a.n_tokens)
         return;
-    qr_heads_part(&product, w->kernels, team);
+    qr_batched_part(&product, w->kernels, team);
     qr_team_range(team, s.copied ? a.n_tokens : 0, 1, &begin, &end);
     for (size_t t = begin; t < end; t++)
         for (size_t h = 0; h < w->dims.n_heads; h++)

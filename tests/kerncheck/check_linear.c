@@ -124,7 +124,7 @@ static bool make_weights(struct kc_env *env, struct problem *p)
         for (size_t i = 0; i < k; i++)
             p->weights[j * k + i] = kc_weight_at(p->type, row, i);
     }
-    if (qr_packed_rows(p->w, 0, n, raw, &err) != QUIRE_OK) {
+    if (qr_packed_pack_rows(p->w, 0, n, raw, &err) != QUIRE_OK) {
         kc_fail(env, "not packed: %s", err.msg);
         return false;
     }

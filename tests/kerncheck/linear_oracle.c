@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_oracle.c - the quantized formats bit by bit, from their definition. */
 #include "linear_oracle.h"
-#include "linear/group.h"
+#include "linear/iq3_grid.h"
 #include <math.h>
 #include <string.h>
 
@@ -77,7 +77,7 @@ static struct kc_weight grid_weight(enum qr_weight_type type, const uint8_t *p, 
     const size_t sub = k / 32, eight = k / 8, four = k / 4, digit = 3 * (k % 4);
     int magnitude, minus;
     if (type == QR_WEIGHT_IQ3_XXS) {
-        const int i = qr_grid_iq3_xxs[p[2 + four]] >> digit & 7, seven = 7 * (int)(eight % 4);
+        const int i = qr_iq3_xxs_grid[p[2 + four]] >> digit & 7, seven = 7 * (int)(eight % 4);
         magnitude = i == 7 ? 31 : 4 * i + 2; /* half of the format; the scale is doubled */
         if (k % 8 < 7) {
             minus = bits(p + 66 + 4 * sub, (size_t)seven + k % 8, 1);
@@ -88,7 +88,7 @@ static struct kc_weight grid_weight(enum qr_weight_type type, const uint8_t *p, 
         }
         w.scale = half_at(p) * (bits(p + 66 + 4 * sub, 28, 4) + 0.5);
     } else {
-        magnitude = 2 * (qr_grid_iq3_s[p[2 + four] + 256 * bits(p + 66, four, 1)] >> digit & 7) + 1;
+        magnitude = 2 * (qr_iq3_s_grid[p[2 + four] + 256 * bits(p + 66, four, 1)] >> digit & 7) + 1;
         minus = bits(p + 74, k, 1);
         w.scale = half_at(p) * (1 + 2 * bits(p + 106, 4 * sub, 4));
     }

@@ -2,7 +2,7 @@
 /* test_bench.c - what quire-bench's figures rest on: medians and their intervals, tables, random weights. */
 #include "../../bench/bench_stats.c"
 #include "../../bench/bench_weights.c"
-#include "linear/group.h"
+#include "linear/dequantize.h"
 #include "quire_cmocka.h"
 #include <math.h>
 
@@ -66,7 +66,7 @@ static void test_weights(void **state)
             uint64_t rng = 5;
             double sum = 0, square = 0;
             bench_weights_fill(type, raw, N, deviation, &rng);
-            qr_weight_dequantise(type, raw, N, x);
+            qr_weight_dequantize(type, raw, N, x);
             for (int i = 0; i < N; i++) {
                 assert_true(isfinite(x[i]));
                 sum += (double)x[i];

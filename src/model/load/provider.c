@@ -56,7 +56,7 @@ static void count_all_roles(struct survey *s)
 static bool onednn_is_faster(void *user)
 {
     const struct survey *s = user;
-    return qr_onednn_wins(s->longest_type, (size_t)s->longest, s->model->kernels,
+    return qr_onednn_is_faster(s->longest_type, (size_t)s->longest, s->model->kernels,
                           s->model->allocator);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_grid.c - the four magnitudes that an index of IQ3_XXS or IQ3_S stands for. Data of the file format. */
-#include "linear/group.h"
+/* iq3_grid.c - codebooks of IQ3_XXS and IQ3_S, as the file format defines them. */
+#include "linear/iq3_grid.h"
 
-const uint16_t qr_grid_iq3_xxs[256] = {
+const uint16_t qr_iq3_xxs_grid[256] = {
     00000, 00002, 00004, 00011, 00013, 00017, 00020, 00022, 00031, 00042, 00073, 00075, 00101,
     00103, 00110, 00112, 00121, 00125, 00130, 00132, 00141, 00154, 00170, 00200, 00202, 00204,
     00211, 00220, 00222, 00231, 00233, 00237, 00251, 00257, 00275, 00301, 00307, 00310, 00312,
@@ -25,7 +25,7 @@ const uint16_t qr_grid_iq3_xxs[256] = {
     07315, 07333, 07360, 07421, 07441, 07500, 07502, 07524, 07630,
 };
 
-const uint16_t qr_grid_iq3_s[512] = {
+const uint16_t qr_iq3_s_grid[512] = {
     00000, 00001, 00002, 00005, 00007, 00010, 00011, 00012, 00014, 00016, 00020, 00021, 00025,
     00033, 00040, 00042, 00045, 00047, 00051, 00053, 00060, 00062, 00071, 00074, 00077, 00100,
     00101, 00102, 00104, 00110, 00111, 00115, 00120, 00123, 00127, 00131, 00135, 00144, 00161,

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group.c - formats of the quantised types, values of a group, and the reference dequantisation. */
-#include "linear/group.h"
+/* dequantize.c - reference dequantization of weights. */
+#include "linear/dequantize.h"
+#include "linear/group_decode.h"
+#include "linear/panel_format.h"
 #include "base/weight_type.h"
 #include "base/half.h"
-
-static const struct {
-    uint32_t type;
-    struct qr_panel_format format;
-} formats[] = {
-#define X(name, NAME, ...) { QR_WEIGHT_##NAME, QR_PANEL_FORMAT(__VA_ARGS__) },
-    QR_QUANT_TYPES(X)
-#undef X
-};
+#include <string.h>
 
 static const uint8_t code_luts[][16] = {
     [QR_LUT_IQ4] = { QR_IQ4_BYTES },
@@ -20,22 +14,8 @@ static const uint8_t code_luts[][16] = {
     [QR_LUT_IQ3_S] = { QR_IQ3_S_BYTES },
 };
 
-const struct qr_panel_format *qr_panel_format(uint32_t type)
-{
-    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
-        if (formats[i].type == type)
-            return &formats[i].format;
-    return NULL;
-}
-
-size_t qr_group_raw_bytes(uint32_t type, size_t n_blocks)
-{
-    const struct qr_weight_type_info *info = qr_weight_type_info(type);
-    return n_blocks * QR_BLOCK_K / info->block_elems * info->block_bytes;
-}
-
-/* A value is scale * integer - min. Scale and min of a sub-block are exact in f32 for every format,
- * and so is their product with the integer; only the subtraction of the minimum rounds. */
+/* A value is scale * integer - min. In every format, scale, min and the product scale * integer are
+ * exact in f32; only the subtraction of the minimum rounds. */
 struct sub_block {
     float scale, min;
 };
@@ -70,8 +50,8 @@ static struct sub_block sub_block(struct qr_panel_format f, const struct qr_grou
     return s;
 }
 
-void qr_group_values(struct qr_panel_format f, const struct qr_group *g, size_t n_blocks,
-                     float *out)
+void qr_group_dequantize(struct qr_panel_format f, const struct qr_group *g, size_t n_blocks,
+                         float *out)
 {
     const size_t sub = qr_panel_sub16(f) ? 16 : 32;
     const uint8_t *lut = f.lut == QR_LUT_NONE ? NULL : code_luts[f.lut];
@@ -85,16 +65,16 @@ void qr_group_values(struct qr_panel_format f, const struct qr_group *g, size_t 
     }
 }
 
-void qr_weight_dequantise(uint32_t type, const void *raw, size_t k, float *out)
+void qr_weight_dequantize(uint32_t type, const void *raw, size_t k, float *out)
 {
     const uint8_t *p = raw;
-    const struct qr_panel_format *f = qr_panel_format(type);
+    const struct qr_panel_format *f = qr_weight_panel_format(type);
     if (f) {
         struct qr_group g;
         while (k > 0) {
             const size_t nb = (k < QR_GROUP_K ? k : QR_GROUP_K) / QR_BLOCK_K;
             qr_group_decode(type, p, nb, &g);
-            qr_group_values(*f, &g, nb, out);
+            qr_group_dequantize(*f, &g, nb, out);
             p += qr_group_raw_bytes(type, nb);
             out += nb * QR_BLOCK_K;
             k -= nb * QR_BLOCK_K;

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* head.c - from the last states to logits: final norm, the dense layer of masked language models, output matrix. */
+/* lm_head.c - logits of the requested rows: final norm, the prediction head of masked language
+ * models, the output matrix. */
+#include "model/forward/lm_head.h"
 #include "base/threads.h"
-#include "model/forward/stage.h"
+#include "model/forward/ffn_activate.h"
+#include "model/forward/norm.h"
+#include "model/forward/projection.h"
+#include "model/forward/thread_state.h"
 #include <string.h>
 
-/* The dense layer, activation and norm that masked language models have before the output matrix: head_in to itself. */
+/* The prediction head of masked language models before the output matrix: dense layer, activation
+ * and norm, from head_in to head_in. [begin, end) are the thread's rows. Starts after a barrier and
+ * ends with one. */
 static void transform(const struct qr_step *s, size_t begin, size_t end,
                       const struct quire_team *team)
 {
@@ -12,53 +19,53 @@ static void transform(const struct qr_step *s, size_t begin, size_t end,
     const struct quire_model *m = ctx->model;
     const size_t width = m->config->hidden_size;
     const struct qr_packed *dense = m->global.mat[QR_W_HEAD_DENSE];
+    const struct qr_projection p = { dense, m->global.vec[QR_W_HEAD_DENSE_BIAS], ctx->head_mid };
     struct qr_act act;
-    qr_prepare(s, &act, &dense, 1, ctx->head_in, s->n_logits, team);
-    qr_project(s, &act, dense, m->global.vec[QR_W_HEAD_DENSE_BIAS], ctx->head_mid, team);
+    qr_convert_input(s, &act, &dense, 1, ctx->head_in, s->n_logits, team);
+    qr_project(s, &act, &p, 1, team);
     quire_team_barrier(team);
     for (size_t i = begin; i < end; i++)
-        qr_activate(m->config, m->kernels, ctx->head_mid + i * width, NULL, width);
+        qr_ffn_activate(m->config, m->kernels, ctx->head_mid + i * width, NULL, width);
     qr_norm_rows(s, &m->global, QR_W_HEAD_NORM, QR_W_HEAD_NORM_BIAS, ctx->head_in, ctx->head_mid,
                  width, begin, end);
     quire_team_barrier(team);
 }
 
-/* The rows wanted, after the final norm, from `begin` to `end` of dst. */
+/* Copies requested rows [begin, end) to dst, through the final norm. */
 static void gather(const struct qr_step *s, const float *x, float *dst, size_t begin, size_t end)
 {
     const size_t width = s->ctx->model->config->hidden_size;
     for (size_t i = begin; i < end; i++)
         memcpy(dst + i * width, x + s->logits_rows[i] * width, width * sizeof *dst);
-    qr_final_rows(s, dst, dst, begin, end);
+    qr_final_norm_rows(s, dst, dst, begin, end);
 }
 
-/* The output matrix's input: few rows each member makes for itself. Ends with a barrier otherwise. */
-static void input(const struct qr_step *s, struct qr_act *act, const struct quire_team *team)
+/* Prepares the input of the output matrix. */
+static void prepare_input(const struct qr_step *s, struct qr_act *act,
+                          const struct quire_team *team)
 {
     struct quire_context *ctx = s->ctx;
     const struct quire_model *m = ctx->model;
     const struct qr_packed *head = qr_model_head(m);
-    const struct qr_member me = qr_member_of(s, team);
+    const struct qr_thread_state t = qr_thread_state(s, team);
     const bool dense = m->global.mat[QR_W_HEAD_DENSE] != NULL;
-    if (!s->few)
-        quire_team_barrier(team); /* head rows may belong to other members */
-    if (s->n_logits <= QR_FEW_ROWS && !dense) {
-        gather(s, me.x, me.few_h, 0, s->n_logits);
-        qr_act_init(act, qr_linear_views(head, m->compute), me.few_h, head->k, s->n_logits, head->k,
-                    me.few_views);
-        qr_act_fill_rows(act, m->kernels, 0, s->n_logits);
-        return;
-    }
-    size_t begin, end;
-    qr_team_range(team, s->n_logits, 1, &begin, &end);
-    gather(s, me.x, ctx->head_in, begin, end);
-    quire_team_barrier(team);
-    if (dense)
+    float *src = ctx->head_in;
+    size_t begin = 0, end = s->n_logits;
+    if (!s->replicated)
+        quire_team_barrier(team); /* requested rows may be computed by other threads */
+    if (s->n_logits <= QR_REPLICATED_ROWS_MAX && !dense)
+        src = t.own_rows;
+    else
+        qr_team_range(team, s->n_logits, 1, &begin, &end);
+    gather(s, t.x, src, begin, end);
+    if (dense) {
+        quire_team_barrier(team);
         transform(s, begin, end, team);
-    qr_prepare(s, act, &head, 1, ctx->head_in, s->n_logits, team);
+    }
+    qr_convert_input(s, act, &head, 1, src, s->n_logits, team);
 }
 
-/* A block of logits: the product, scale and soft cap. */
+/* One block of logits: product, scale and soft cap. */
 static void run_block(const struct qr_step *s, const struct qr_act *act,
                       const struct qr_linear_block *b)
 {
@@ -81,14 +88,16 @@ static void run_block(const struct qr_step *s, const struct qr_act *act,
     }
 }
 
-void qr_head(const struct qr_step *s, const struct quire_team *team)
+void qr_lm_head(const struct qr_step *s, const struct quire_team *team)
 {
     const struct qr_packed *head = qr_model_head(s->ctx->model);
     struct qr_act act;
-    input(s, &act, team);
-    struct qr_blocks blocks =
-        qr_blocks_begin(s, head->n, head->k, qr_linear_unit(head, act.m), act.m, team);
-    struct qr_linear_block b;
-    while (qr_blocks_next(&blocks, &b))
+    prepare_input(s, &act, team);
+    const struct qr_linear_units units =
+        qr_linear_divide(head->n, head->k, act.m, qr_linear_granule(head, act.m), team->size);
+    struct qr_work_steal loop = qr_work_steal_begin(s->ctx->per_thread.counters, team, units.count);
+    for (size_t unit; qr_work_steal_next(&loop, &unit);) {
+        const struct qr_linear_block b = qr_linear_unit_block(&units, unit);
         run_block(s, &act, &b);
+    }
 }
