@@ -10,13 +10,16 @@
 #include <quire/status.h>
 #include <stddef.h>
 
-/* Bytes up to the end of a member: the size of the version of a struct that ended with it. */
-#define QR_SIZE_TO(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
+/* sizeof the version of a struct whose last member was `last`. */
+#define QR_SIZE_TO(type, last)                                                                     \
+    ((offsetof(type, last) + sizeof(((type *)0)->last) + _Alignof(type) - 1) / _Alignof(type) *    \
+     _Alignof(type))
 
 /* Copies the caller's *src to dst[size]; members that src lacks become 0, dst's struct_size is size.
  *   first  size of the struct's first version
  *   name   of the argument, for messages
- * QUIRE_E_MISUSE when src is smaller than its first version, or a byte beyond `size` is not 0. */
+ * QUIRE_E_INVALID_ARG when src is NULL; QUIRE_E_MISUSE when it is smaller than its first version, or
+ * a byte beyond `size` is not 0. */
 quire_status qr_struct_read(void *dst, size_t size, size_t first, const void *src, const char *name,
                             struct quire_error *err) QUIRE_MUST_CHECK;
 
