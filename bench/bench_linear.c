@@ -108,7 +108,7 @@ static quire_status open_product(struct product *p, const struct bench_options *
     p->views = aligned_alloc(64, view_bytes);
     if (!p->copies || !p->x || !p->out || !p->views)
         return QUIRE_E_NOMEM;
-    for (size_t i = 0; i < max_m * k; i++) /* closer to normal than one uniform number */
+    for (size_t i = 0; i < max_m * k; i++) /* nearer to normal than one uniform number */
         p->x[i] = bench_random_float(&rng) + bench_random_float(&rng) + bench_random_float(&rng);
     return pack(p, type, rng, err);
 }
