@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_linear.c - `quire-bench linear`: packed matrix products, conversion of the activations included. */
+/* bench_linear.c - `quire-bench linear`: GEMV and GEMM with packed weights, including the
+ * conversion of the activations. */
 #include "bench_measure.h"
 #include "bench_table.h"
 #include "bench_weights.h"
@@ -12,11 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One weight matrix, in as many copies as it takes for each to come from memory, and the rows it multiplies. */
+/* One weight matrix, in enough copies that each call reads its copy from memory, and the
+ * activations. */
 struct product {
     struct bench_machine *machine;
     const struct qr_kernels *kernels;
-    struct qr_onednn *onednn; /* holds the copies, or NULL */
+    struct qr_onednn *onednn; /* provider of the copies, or NULL */
     struct qr_packed **copies;
     size_t n_copies, next, n, k, m;
     float *x, *out;
@@ -33,12 +35,12 @@ static const struct bench_column columns[] = {
     { "threads", "threads", 0, 7 },
     { "compute", "compute", BENCH_TEXT, 7 },
     { "us", "us", 1, 9 },
-    { "low", "us_lo", 1, 9 },
+    { "95 % low", "us_lo", 1, 9 },
     { "high", "us_hi", 1, 9 },
     { "weights GB/s", "gb_per_s", 1, 12 },
     { "GOP/s", "giga_ops", 1, 7 },
-    { "of roof", "of_roofline", BENCH_PERCENT, 7 },
-    { "roof", "limit", BENCH_TEXT, 5 },
+    { "of roofline", "of_roofline", BENCH_PERCENT, 11 },
+    { "bound", "limit", BENCH_TEXT, 5 },
     { "error", "error", BENCH_ERROR, 8 },
     { "with rounding", "error_rounding", BENCH_ERROR, 13 },
     { "rounds", "rounds", BENCH_TEXT, 6 },
@@ -135,7 +137,8 @@ static quire_status run(void *arg, struct quire_error *err)
 
 /* ---- correctness */
 
-/* The value the kernel multiplies: x after its rounding. */
+/* Activation [i][k] as the kernel multiplies it: converted to bf16 or int8 where the kernel does
+ * so. */
 static double rounded(const struct qr_act *act, size_t i, size_t k)
 {
     if (act->forms & QR_ACT_Q8) {
@@ -147,8 +150,9 @@ static double rounded(const struct qr_act *act, size_t i, size_t k)
     return (double)act->f32[i * act->f32_stride + k];
 }
 
-/* Largest difference to dots in double over sampled outputs, relative to their root mean square: with the activations
- * as the kernel gets them, which leaves the adds, and with the activations as given. */
+/* Gets the largest error of sampled outputs against double-precision dot products, relative to
+ * their RMS. *error: with converted activations, so only the f32 sums differ; *with_rounding:
+ * with the original ones. */
 static bool check(const struct product *p, double *error, double *with_rounding)
 {
     enum { ROWS = 16 };
@@ -175,7 +179,7 @@ static bool check(const struct product *p, double *error, double *with_rounding)
     const double rms = sqrt(square / (double)(count ? count : 1));
     *error = worst / rms;
     *with_rounding = worst_rounding / rms;
-    return w && *error < 1e-3; /* false for NaN, too */
+    return w && *error < 1e-3; /* false for NaN */
 }
 
 /* ---- rows of the table */
@@ -222,10 +226,10 @@ static int measure(struct product *p, struct bench_table *t, const struct bench_
     bench_number(t, error);
     bench_number(t, with_rounding);
     bench_text(t, "%u%s", timing.rounds, timing.cpu_time ? " cpu" : "");
-    return ok ? 0 : bench_error(1, "the product above is wrong");
+    return ok ? 0 : bench_error(1, "the result above is wrong");
 }
 
-/* One type and shape for all rows and modes. */
+/* Measures one weight type and shape for all M and compute modes. */
 static int product_rows(struct bench_machine *machine, struct bench_table *t,
                         const struct bench_options *o, uint32_t type, const char *shape)
 {
@@ -240,7 +244,7 @@ static int product_rows(struct bench_machine *machine, struct bench_table *t,
     if (!n_modes)
         return 64;
     if (sscanf(shape, "%zux%zu%c", &n, &k, &rest) != 2 || !n || !k || n > 1 << 24 || k > 1 << 20)
-        return bench_error(64, "--shapes %s: a shape is NxK", shape);
+        return bench_error(64, "--shapes %s: expected NxK", shape);
     for (uint32_t i = 0; i < ms.n; i++)
         max_m = ms.v[i] > max_m ? ms.v[i] : max_m;
     quire_status s = qr_kernels_get(machine->level, &p.kernels, &err);
@@ -255,13 +259,33 @@ static int product_rows(struct bench_machine *machine, struct bench_table *t,
     return code;
 }
 
+/* One word of --types, or all types, for all shapes. */
+static int type_rows(struct bench_machine *machine, struct bench_table *t,
+                     const struct bench_options *o, const char *name)
+{
+    const bool all = !strcmp(name, "all");
+    struct bench_weight_type type;
+    char shape[32];
+    int code = 0;
+    if (!all && !bench_weight_type_find(name, &type))
+        return bench_error(64, "--types %s: unknown weight type", name);
+    for (unsigned i = 0; !code && (all ? bench_weight_type_get(i, &type) : i == 0); i++) {
+        const char *shapes = o->shapes  ? o->shapes
+                             : o->quick ? "512x2048"
+                                        : "2048x2048,512x2048,8192x2048,2048x8192";
+        while (!code && bench_next_word(&shapes, shape, sizeof shape))
+            code = product_rows(machine, t, o, type.number, shape);
+    }
+    return code;
+}
+
 int bench_linear(const struct bench_options *o)
 {
     const struct bench_list threads = bench_list_or(&o->threads, "0");
     struct bench_table t;
     int code = 0;
     bench_document_begin(&t, o, "linear");
-    bench_table_begin(&t, "Matrix products", columns, sizeof columns / sizeof *columns);
+    bench_table_begin(&t, "Linear: GEMV and GEMM", columns, sizeof columns / sizeof *columns);
     for (uint32_t i = 0; !code && i < threads.n; i++) {
         struct bench_machine machine;
         code = bench_machine_open(&machine, o, threads.v[i]);
@@ -270,23 +294,15 @@ int bench_linear(const struct bench_options *o)
         const char *types = o->types   ? o->types
                             : o->quick ? "q8_0,bf16"
                                        : "q8_0,q4_0,q4_k,q6_k,bf16";
-        char type_name[16], shape[32];
-        while (!code && bench_next_word(&types, type_name, sizeof type_name)) {
-            const char *shapes = o->shapes  ? o->shapes
-                                 : o->quick ? "512x2048"
-                                            : "2048x2048,512x2048,8192x2048,2048x8192";
-            uint32_t type;
-            if (!bench_weight_type(type_name, &type))
-                code = bench_error(64, "--types %s is unknown", type_name);
-            while (!code && bench_next_word(&shapes, shape, sizeof shape))
-                code = product_rows(&machine, &t, o, type, shape);
-        }
+        char type_name[16];
+        while (!code && bench_next_word(&types, type_name, sizeof type_name))
+            code = type_rows(&machine, &t, o, type_name);
         bench_machine_close(&machine);
     }
     bench_table_end(&t);
-    bench_note(&t, "error: largest difference to sums in double over sampled outputs, relative to "
-                   "their root mean "
-                   "square; with rounding: that of the activations included.");
+    bench_note(&t, "us: median and 95 %% confidence interval. error: largest difference to "
+                   "double-precision sums over sampled outputs, relative to their RMS; with "
+                   "rounding: including the conversion of the activations.");
     bench_document_end(&t);
     return code;
 }

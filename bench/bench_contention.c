@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_neighbour.c - `quire-bench neighbour`: what a process that keeps one processor busy costs generation. */
+/* bench_contention.c - `quire-bench contention`: decode rate while another process occupies one
+ * CPU. */
 #include "bench_peer.h"
 #include "bench_process.h"
 #include "bench_table.h"
@@ -14,10 +15,10 @@
 
 enum { TOKENS = 32 };
 
-/* ---- the neighbour */
+/* ---- the CPU hog */
 
-/* On the last processor that we may use, and gone when we are. */
-static pid_t start_neighbour(void)
+/* Starts a busy loop on the last CPU of the affinity mask. It ends with this process. */
+static pid_t start_hog(void)
 {
     cpu_set_t allowed, one;
     size_t last = CPU_SETSIZE;
@@ -35,7 +36,7 @@ static pid_t start_neighbour(void)
         __asm__ volatile("" ::: "memory");
 }
 
-static void stop_neighbour(pid_t pid)
+static void stop_hog(pid_t pid)
 {
     if (pid <= 0)
         return;
@@ -44,14 +45,14 @@ static void stop_neighbour(pid_t pid)
         ;
 }
 
-/* ---- rounds: each in a process of its own, as users run them */
+/* ---- rounds: each measurement in a new process with default settings */
 
 struct program {
     const char *name;
-    struct bench_samples alone, beside, slower;
+    struct bench_samples alone, contended, slowdown;
 };
 
-static int ours(const struct bench_options *o, double *rate)
+static int quire_rate(const struct bench_options *o, double *rate)
 {
     char *argv[16], n[16], threads[16];
     int argc = 0, exit_code;
@@ -78,33 +79,35 @@ static int ours(const struct bench_options *o, double *rate)
     const char *found = text && !exit_code ? strstr(text, "t/s") : NULL;
     *rate = found ? strtod(found + strlen("t/s"), NULL) : 0;
     free(text);
-    return found ? 0 : bench_error(exit_code > 0 ? exit_code : 70, "%s: no rate", o->model);
+    return found ? 0
+                 : bench_error(exit_code > 0 ? exit_code : 70,
+                               "%s: no rate in the output of first-token", o->model);
 }
 
-static int theirs(struct peer *p, double *rate)
+static int peer_rate(struct peer *p, double *rate)
 {
     const struct model_tests tests = { .n = 1,
                                        .v = { { .generate = true, .n = TOKENS, .n_seqs = 1 } } };
     return peer_run(p, &tests, rate);
 }
 
-/* Alone and beside the neighbour, in alternating order. */
+/* Runs the program alone and with the hog, in alternating order. */
 static int one_round(struct program *program, const struct bench_options *o, struct peer *p,
                      unsigned round)
 {
     double rates[2] = { 0 };
     int code = 0;
     for (unsigned i = 0; i < 2 && !code; i++) {
-        const bool beside = (i + round) % 2;
-        const pid_t neighbour = beside ? start_neighbour() : 0;
-        if (neighbour < 0)
-            return bench_error(71, "no process for a neighbour");
-        code = p ? theirs(p, &rates[beside]) : ours(o, &rates[beside]);
-        stop_neighbour(neighbour);
+        const bool contended = (i + round) % 2;
+        const pid_t hog = contended ? start_hog() : 0;
+        if (hog < 0)
+            return bench_error(71, "cannot create a process");
+        code = p ? peer_rate(p, &rates[contended]) : quire_rate(o, &rates[contended]);
+        stop_hog(hog);
     }
     bench_sample(&program->alone, rates[0]);
-    bench_sample(&program->beside, rates[1]);
-    bench_sample(&program->slower, rates[0] / rates[1]);
+    bench_sample(&program->contended, rates[1]);
+    bench_sample(&program->slowdown, rates[0] / rates[1]);
     return code;
 }
 
@@ -113,26 +116,26 @@ static const struct bench_column columns[] = {
     { "threads", "threads", 0, 7 },
     { "rounds", "rounds", 0, 6 },
     { "alone t/s", "alone_t_per_s", 2, 9 },
-    { "beside t/s", "beside_t_per_s", 2, 10 },
-    { "times slower", "slower", 2, 12 },
-    { "95 % low", "slower_lo", 2, 8 },
-    { "high", "slower_hi", 2, 5 },
+    { "contended t/s", "contended_t_per_s", 2, 13 },
+    { "slowdown", "slowdown", 2, 8 },
+    { "95 % low", "slowdown_lo", 2, 8 },
+    { "high", "slowdown_hi", 2, 5 },
 };
 
 static void put_row(struct bench_table *t, const struct program *p, uint32_t n_threads)
 {
-    const struct bench_summary slower = bench_summarise(&p->slower);
+    const struct bench_summary slowdown = bench_summarize(&p->slowdown);
     bench_text(t, "%s", p->name);
     bench_number(t, n_threads);
-    bench_number(t, p->slower.n);
-    bench_number(t, bench_summarise(&p->alone).median);
-    bench_number(t, bench_summarise(&p->beside).median);
-    bench_number(t, slower.median);
-    bench_number(t, slower.lo);
-    bench_number(t, slower.hi);
+    bench_number(t, p->slowdown.n);
+    bench_number(t, bench_summarize(&p->alone).median);
+    bench_number(t, bench_summarize(&p->contended).median);
+    bench_number(t, slowdown.median);
+    bench_number(t, slowdown.lo);
+    bench_number(t, slowdown.hi);
 }
 
-int bench_neighbour(const struct bench_options *o)
+int bench_contention(const struct bench_options *o)
 {
     const struct bench_list list = bench_list_or(&o->threads, "0");
     const uint32_t n_threads = list.v[0] ? list.v[0] : quire_threads_default_count();
@@ -151,8 +154,8 @@ int bench_neighbour(const struct bench_options *o)
     if (!code) {
         programs[0].name = "quire";
         programs[1].name = "peer";
-        bench_document_begin(&t, o, "neighbour");
-        bench_table_begin(&t, "Beside a process that keeps one processor busy", columns,
+        bench_document_begin(&t, o, "contention");
+        bench_table_begin(&t, "Decode with one CPU occupied by another process", columns,
                           sizeof columns / sizeof *columns);
         for (int i = 0; i < (o->peer ? 2 : 1); i++)
             put_row(&t, &programs[i], n_threads);
