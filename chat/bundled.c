@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bundled.c - embeds the file that QUIRE_BUNDLED_MODEL names, where the build defines it. */
+/* bundled.c - embeds the model file named by QUIRE_BUNDLED_MODEL, if the build defines it. */
 #include "bundled.h"
 
 #ifdef QUIRE_BUNDLED_MODEL

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commands.c - what /help, /reset and the others do. */
+/* commands.c - slash commands. */
 #include "commands.h"
+#include "conversation_file.h"
+#include "report.h"
 #include "terminal.h"
 #include <stdio.h>
 #include <string.h>
 
 typedef bool command_fn(struct session *s, const char *argument);
 
-static command_fn help, reset, again, stats, save, load, quit;
+static command_fn help, reset, regenerate, stats, save, load, quit;
 
 static const struct command {
     const char *name, *argument, *help;
     command_fn *run;
 } commands[] = {
-    { "/help", NULL, "show this", help },
-    { "/reset", NULL, "forget the conversation", reset },
-    { "/regen", NULL, "answer the last turn again", again },
-    { "/stats", NULL, "speed, context in use, sampling and seed", stats },
-    { "/save", "FILE", "write the conversation to a file", save },
-    { "/load", "FILE", "go on with a conversation from a file", load },
-    { "/quit", NULL, "leave (also Ctrl-D)", quit },
+    { "/help", NULL, "list the commands", help },
+    { "/reset", NULL, "clear the conversation", reset },
+    { "/regen", NULL, "generate the last answer again", regenerate },
+    { "/stats", NULL, "print speed, context use, sampling parameters and seed", stats },
+    { "/save", "FILE", "save the conversation", save },
+    { "/load", "FILE", "load a conversation", load },
+    { "/quit", NULL, "exit (also Ctrl-D)", quit },
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -29,8 +31,8 @@ static bool help(struct session *s, const char *argument)
     for (size_t i = 0; i < N_COMMANDS; i++)
         fprintf(stderr, "  %-7s %-5s %s\n", commands[i].name,
                 commands[i].argument ? commands[i].argument : "", commands[i].help);
-    fputs("  \"\"\"           begins and ends a turn of several lines\n"
-          "  Ctrl-C        stops the answer; a second time it leaves\n",
+    fputs("  \"\"\"           begins and ends a multi-line turn\n"
+          "  Ctrl-C        cancels the answer; pressed again, exits\n",
           stderr);
     return false;
 }
@@ -39,15 +41,15 @@ static bool reset(struct session *s, const char *argument)
 {
     (void)argument;
     if (!session_reset(s))
-        complain("out of memory");
+        print_message("out of memory");
     return false;
 }
 
-static bool again(struct session *s, const char *argument)
+static bool regenerate(struct session *s, const char *argument)
 {
     (void)argument;
     quire_status status;
-    (void)session_again(s, &status);
+    (void)session_regenerate(s, &status);
     return false;
 }
 
@@ -56,7 +58,7 @@ static bool stats(struct session *s, const char *argument)
     (void)argument;
     struct text out = { 0 }, safe = { 0 };
     report_stats(s, &out);
-    text_add_escaped(&safe, out.data, out.size); /* the model's name is the file's */
+    text_add_escaped(&safe, out.data, out.size); /* the model name comes from the file: untrusted */
     if (!safe.failed)
         fwrite(safe.data, 1, safe.size, stderr);
     text_free(&out);
@@ -66,16 +68,16 @@ static bool stats(struct session *s, const char *argument)
 
 static bool save(struct session *s, const char *argument)
 {
-    if (conversation_save(argument, &s->talk, &s->settings, s->model_name))
-        complain("saved %zu messages to %s", s->talk.n, argument);
+    if (conversation_save(argument, &s->conversation, &s->settings, s->model_name))
+        print_message("saved %zu messages to %s", s->conversation.n, argument);
     return false;
 }
 
 static bool load(struct session *s, const char *argument)
 {
-    if (conversation_load(argument, &s->talk, &s->settings)) {
-        s->attempt = 0;
-        complain("loaded %zu messages from %s", s->talk.n, argument);
+    if (conversation_load(argument, &s->conversation, &s->settings)) {
+        s->regenerations = 0;
+        print_message("loaded %zu messages from %s", s->conversation.n, argument);
     }
     return false;
 }
@@ -96,9 +98,9 @@ bool run_command(struct session *s, const char *line)
             continue;
         if (!c->argument == !*argument)
             return c->run(s, argument);
-        complain(c->argument ? "%s needs a file" : "%s takes nothing", c->name);
+        print_message(c->argument ? "%s needs a file name" : "%s takes no argument", c->name);
         return false;
     }
-    complain("no command %.*s; /help lists them", (int)n, line);
+    print_message("unknown command %.*s; /help lists the commands", (int)n, line);
     return false;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commands.h - lines of a conversation that begin with a slash. */
+/* commands.h - slash commands of a conversation. */
 #ifndef QUIRE_CHAT_COMMANDS_H
 #define QUIRE_CHAT_COMMANDS_H
 #include "session.h"
 
-/* Obeys one; complains about one that does not exist. Returns true when the conversation is to
- * end. */
+/* Runs the command of a line that begins with a slash; an unknown one is printed as an error.
+ * Returns true if the conversation ends. */
 bool run_command(struct session *s, const char *line);
 
 #endif

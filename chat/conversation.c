@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conversation.c - the messages so far and the settings that go with them. */
+/* conversation.c - the messages of a conversation, and its generation settings. */
 #include "conversation.h"
 #include "text.h"
 #include <stdlib.h>
@@ -28,7 +28,7 @@ bool conversation_add(struct conversation *c, const char *role, const char *cont
     return true;
 }
 
-void conversation_keep(struct conversation *c, size_t n)
+void conversation_truncate(struct conversation *c, size_t n)
 {
     while (c->n > n) {
         c->n--;
@@ -39,12 +39,12 @@ void conversation_keep(struct conversation *c, size_t n)
 
 void conversation_free(struct conversation *c)
 {
-    conversation_keep(c, 0);
+    conversation_truncate(c, 0);
     free(c->messages);
     *c = (struct conversation){ 0 };
 }
 
-size_t conversation_preamble(const struct conversation *c)
+size_t conversation_system_messages(const struct conversation *c)
 {
     size_t n = 0;
     while (n < c->n && strcmp(c->messages[n].role, "user") != 0)

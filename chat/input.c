@@ -9,13 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_TURN = 16 << 20 };
+enum { MAX_TURN = 16 << 20 }; /* bytes */
 
 void input_open(struct input *in, bool interactive)
 {
     *in = (struct input){ .interactive = interactive };
     if (interactive && isatty(0))
-        in->editor = line_editor_open(terminal_colour(2));
+        in->editor = line_editor_open(terminal_has_color(2));
 }
 
 void input_close(struct input *in) { line_editor_close(in->editor); }
@@ -35,7 +35,7 @@ static enum input_result plain_line(const struct input *in, const char *prompt, 
         size_t size = (size_t)n - (buf[n - 1] == '\n');
         size -= size && buf[size - 1] == '\r';
         text_add(line, buf, size);
-    } else if (errno == EINTR && interrupts_note()) {
+    } else if (errno == EINTR && interrupts_consume()) {
         clearerr(stdin);
         result = INPUT_INTERRUPTED;
     } else {
@@ -60,7 +60,7 @@ static bool ends_with(const struct text *t, const char *end)
 
 #define QUOTES "\"\"\""
 
-/* The first line began with quotes; `turn` holds what followed them. */
+/* Reads lines up to the closing quotes; `turn` holds the text after the opening ones. */
 static enum input_result quoted_lines(struct input *in, struct text *turn)
 {
     struct text line = { 0 };
@@ -94,6 +94,6 @@ enum input_result input_turn(struct input *in, struct text *turn)
         result = quoted_lines(in, turn);
     }
     if (result == INPUT_LINE && in->editor && turn->size)
-        line_editor_remember(in->editor, turn->data);
+        line_editor_add_history(in->editor, turn->data);
     return result;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interrupt.c - Ctrl-C, and the signals that end the program. */
+/* interrupt.c - Ctrl-C and terminating signals. */
 #include "interrupt.h"
 #include <errno.h>
 #include <poll.h>
@@ -8,10 +8,10 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* Atomic because a handler may run on any thread. */
-static atomic_int presses, noted;
-static _Atomic(struct quire_engine *) watched_engine;
-static _Atomic quire_request_id watched_request;
+/* Atomic: a handler may run on any thread. */
+static atomic_int presses, consumed;
+static _Atomic(struct quire_engine *) cancel_engine;
+static _Atomic quire_request_id cancel_request;
 static struct termios saved_terminal;
 static bool have_saved_terminal;
 
@@ -28,14 +28,13 @@ static void on_interrupt(int sig)
         restore_terminal();
         _exit(130);
     }
-    struct quire_engine *engine = watched_engine;
+    struct quire_engine *engine = cancel_engine;
     if (engine)
-        (void)quire_request_cancel(engine, watched_request);
+        (void)quire_request_cancel(engine, cancel_request);
 }
 
-/* Installed with SA_RESETHAND: raising the signal again ends the program as it would have
- * without us. */
-static void on_end(int sig)
+/* Installed with SA_RESETHAND: the raised signal has its default action. */
+static void on_terminate(int sig)
 {
     restore_terminal();
     raise(sig);
@@ -44,17 +43,18 @@ static void on_end(int sig)
 void interrupts_install(void)
 {
     have_saved_terminal = tcgetattr(0, &saved_terminal) == 0;
-    /* without SA_RESTART: reading a line must end */
+    /* no SA_RESTART: Ctrl-C must interrupt the read of a line */
     struct sigaction sa = { .sa_handler = on_interrupt };
     sigemptyset(&sa.sa_mask);
     sigaction(SIGINT, &sa, NULL);
-    sa.sa_handler = on_end;
+    sa.sa_handler = on_terminate;
     sa.sa_flags = (int)SA_RESETHAND;
-    const int ends[] = { SIGTERM, SIGHUP, SIGQUIT };
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+    const int terminating[] = { SIGTERM, SIGHUP, SIGQUIT };
+    for (size_t i = 0; i < sizeof terminating / sizeof terminating[0]; i++) {
         struct sigaction old;
-        if (sigaction(ends[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN) /* nohup */
-            sigaction(ends[i], &sa, NULL);
+        if (sigaction(terminating[i], NULL, &old) == 0 &&
+            old.sa_handler != SIG_IGN) /* ignored under nohup */
+            sigaction(terminating[i], &sa, NULL);
     }
     sa.sa_handler = SIG_IGN;
     sa.sa_flags = 0;
@@ -69,22 +69,22 @@ static sigset_t only_interrupt(void)
     return set;
 }
 
-void interrupts_hold(bool hold)
+void interrupts_block(bool block)
 {
     const sigset_t set = only_interrupt();
-    pthread_sigmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+    pthread_sigmask(block ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
-void interrupts_watch(struct quire_engine *engine, quire_request_id id)
+void interrupts_set_request(struct quire_engine *engine, quire_request_id id)
 {
-    watched_engine = NULL;
-    watched_request = id;
-    watched_engine = engine;
-    if (engine && presses) /* pressed before we could see it */
+    cancel_engine = NULL;
+    cancel_request = id;
+    cancel_engine = engine;
+    if (engine && presses) /* pressed before the request was set */
         (void)quire_request_cancel(engine, id);
 }
 
-int interrupts(void)
+int interrupts_count(void)
 {
     sigset_t pending;
     sigemptyset(&pending);
@@ -92,34 +92,35 @@ int interrupts(void)
     return presses + (sigismember(&pending, SIGINT) == 1);
 }
 
-void interrupts_forget(void) { presses = noted = 0; }
+void interrupts_reset(void) { presses = consumed = 0; }
 
-bool interrupts_note(void)
+bool interrupts_consume(void)
 {
-    const bool fresh = presses > noted;
-    noted = presses;
-    return fresh;
+    const bool pressed = presses > consumed;
+    consumed = presses;
+    return pressed;
 }
 
-bool wait_readable(int fd, void (*again)(void *user), void *user)
+bool wait_readable(int fd, void (*on_signal)(void *user), void *user)
 {
     const sigset_t set = only_interrupt();
     sigset_t before;
-    /* blocked until ppoll sleeps, so that none falls between the look and the sleep */
+    /* blocked until ppoll sleeps: a signal between the check and the sleep would be lost */
     pthread_sigmask(SIG_BLOCK, &set, &before);
     bool readable = false;
-    while (!readable && !interrupts_note()) {
+    while (!readable && !interrupts_consume()) {
         struct pollfd p = { .fd = fd, .events = POLLIN };
-        /* any other failure is the reader's to tell */
+        /* any other failure is reported by the following read */
         readable = ppoll(&p, 1, NULL, &before) > 0 || errno != EINTR;
-        if (!readable && presses == noted)
-            again(user);
+        /* not for Ctrl-C, also one that the handler of libedit has raised again and is pending */
+        if (!readable && interrupts_count() == consumed)
+            on_signal(user);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return readable;
 }
 
-void die_of_broken_pipe(void)
+void exit_by_sigpipe(void)
 {
     restore_terminal();
     signal(SIGPIPE, SIG_DFL);

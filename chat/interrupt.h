@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interrupt.h - Ctrl-C, and the signals that end the program. */
+/* interrupt.h - Ctrl-C and terminating signals. */
 #ifndef QUIRE_CHAT_INTERRUPT_H
 #define QUIRE_CHAT_INTERRUPT_H
 #include <quire/quire.h>
 #include <stdbool.h>
 
-/* Ctrl-C ends the running answer; a second one before interrupts_forget() leaves the program
- * with 130. Signals that end the program put the terminal back first. */
+/* Installs the handlers. Ctrl-C cancels the running request; a second one before interrupts_reset()
+ * exits with 130. Terminating signals restore the terminal first. */
 void interrupts_install(void);
 
-/* Holds Ctrl-C back, so that threads made meanwhile never get it: it is for the thread that waits
- * for keys. interrupts() sees one that waits. */
-void interrupts_hold(bool hold);
+/* Blocks SIGINT in this thread, so that threads created meanwhile inherit the block and the main
+ * thread, which reads keys, receives it. interrupts_count() includes a pending one. */
+void interrupts_block(bool block);
 
-/* The answer that Ctrl-C ends; NULL, 0: none is running. */
-void interrupts_watch(struct quire_engine *engine, quire_request_id id);
+/* Sets the request that Ctrl-C cancels; NULL, 0 = none. */
+void interrupts_set_request(struct quire_engine *engine, quire_request_id id);
 
-int interrupts(void); /* Ctrl-C since the last forget */
-void interrupts_forget(void);
-bool interrupts_note(void); /* was there one since the last note? */
+int interrupts_count(void); /* since the last reset */
+void interrupts_reset(void);
+bool interrupts_consume(void); /* whether Ctrl-C was pressed since the last consume or reset */
 
-/* Waits until fd can be read; false when Ctrl-C came first, or before and was not noted. Other
- * signals (the window changed, we were put to the foreground) call again(user) and wait on. */
-bool wait_readable(int fd, void (*again)(void *user), void *user);
+/* Waits until fd is readable. False: Ctrl-C, also one that was pressed before and not consumed.
+ * Other signals (window size change, continue after stop) call on_signal(user) and do not end the
+ * wait. */
+bool wait_readable(int fd, void (*on_signal)(void *user), void *user);
 
-/* Ends the program by SIGPIPE as if it had never been ignored: nobody reads our output any more. */
-void die_of_broken_pipe(void) __attribute__((noreturn));
+/* Terminates by SIGPIPE as if it were not ignored: the reader of standard output has gone. */
+void exit_by_sigpipe(void) __attribute__((noreturn));
 
 #endif

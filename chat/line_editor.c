@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* line_editor.c - line editing and history with libedit, where it is built in. */
-#include "input.h"
+/* line_editor.c - line editing and history with libedit, if it is built in. */
+#include "line_editor.h"
 
 #ifdef HAVE_EDITLINE
 #include "interrupt.h"
@@ -19,36 +19,37 @@
 struct line_editor {
     EditLine *el;
     History *history;
-    FILE *screen; /* standard error, or the terminal when that goes elsewhere */
+    FILE *screen; /* standard error, or /dev/tty if that is redirected */
     const char *prompt;
     char shown[32];
-    bool colour, interrupted;
-    char history_path[PATH_MAX]; /* "" = kept in memory only */
+    bool color, interrupted;
+    char history_path[PATH_MAX]; /* "" = in memory only */
 };
 
-static struct line_editor *self_of(EditLine *el)
+static struct line_editor *editor_of(EditLine *el)
 {
-    void *self = NULL;
-    el_get(el, EL_CLIENTDATA, &self);
-    return self;
+    void *editor = NULL;
+    el_get(el, EL_CLIENTDATA, &editor);
+    return editor;
 }
 
-/* Between \1 and \1 stands what moves no cursor; libedit sends it with the character behind it,
- * hence the space. */
+/* \1 encloses sequences of zero width. libedit sends them with the character that follows, hence
+ * the space at the end. */
 static char *prompt_of(EditLine *el)
 {
-    struct line_editor *e = self_of(el);
-    snprintf(e->shown, sizeof e->shown, e->colour ? "\1\033[1;32m\1%s\1\033[0m\1 " : "%s ",
+    struct line_editor *e = editor_of(el);
+    snprintf(e->shown, sizeof e->shown, e->color ? "\1\033[1;32m\1%s\1\033[0m\1 " : "%s ",
              e->prompt);
     return e->shown;
 }
 
 static void refresh(void *el) { el_set(el, EL_REFRESH); }
 
-/* Reads one character. libedit's own reader starts again after a signal; ours tells of Ctrl-C. */
+/* Reads one character. Replaces libedit's reader, which restarts after a signal and so hides
+ * Ctrl-C. */
 static int read_character(EditLine *el, wchar_t *out)
 {
-    struct line_editor *e = self_of(el);
+    struct line_editor *e = editor_of(el);
     mbstate_t state = { 0 };
     for (;;) {
         char byte;
@@ -62,7 +63,7 @@ static int read_character(EditLine *el, wchar_t *out)
         if (n <= 0)
             return (int)n;
         const size_t length = mbrtowc(out, &byte, 1, &state);
-        if (length == (size_t)-1) { /* not a character of this locale: drop what was read of it */
+        if (length == (size_t)-1) { /* ill-formed in this locale: drop it */
             state = (mbstate_t){ 0 };
             continue;
         }
@@ -71,7 +72,7 @@ static int read_character(EditLine *el, wchar_t *out)
     }
 }
 
-/* $XDG_STATE_HOME/quire/history or ~/.local/state/quire/history, folders made as needed. */
+/* $XDG_STATE_HOME/quire/history or ~/.local/state/quire/history; creates missing folders. */
 static bool find_history(char *path, size_t size)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -107,14 +108,14 @@ static void open_history(struct line_editor *e)
         e->history_path[0] = 0;
 }
 
-struct line_editor *line_editor_open(bool colour)
+struct line_editor *line_editor_open(bool color)
 {
-    if (!terminal_shows(0))
+    if (!terminal_has_cursor(0))
         return NULL;
     struct line_editor *e = calloc(1, sizeof *e);
     if (!e)
         return NULL;
-    e->colour = colour;
+    e->color = color;
     e->screen = isatty(2) ? stderr : fopen("/dev/tty", "w");
     e->el = e->screen ? el_init("quire-chat", stdin, e->screen, e->screen) : NULL;
     if (!e->el) {
@@ -124,7 +125,7 @@ struct line_editor *line_editor_open(bool colour)
     el_set(e->el, EL_CLIENTDATA, e);
     el_set(e->el, EL_PROMPT_ESC, prompt_of, '\1');
     el_set(e->el, EL_EDITOR, "emacs");
-    /* puts the terminal right around Ctrl-Z and when its size changes */
+    /* libedit restores the terminal around Ctrl-Z and follows size changes */
     el_set(e->el, EL_SIGNAL, 1);
     el_set(e->el, EL_GETCFN, read_character);
     el_set(e->el, EL_BIND, "^R", "em-inc-search-prev", NULL);
@@ -165,7 +166,7 @@ enum input_result line_editor_read(struct line_editor *e, const char *prompt, st
     return line->failed ? INPUT_FAILED : INPUT_LINE;
 }
 
-void line_editor_remember(struct line_editor *e, const char *entry)
+void line_editor_add_history(struct line_editor *e, const char *entry)
 {
     HistEvent event;
     if (!e->history)
@@ -173,16 +174,16 @@ void line_editor_remember(struct line_editor *e, const char *entry)
     history(e->history, &event, H_ENTER, entry);
     if (!e->history_path[0])
         return;
-    const mode_t mask = umask(077); /* what people say is theirs */
+    const mode_t mask = umask(077); /* private: readable by the user only */
     history(e->history, &event, H_SAVE, e->history_path);
     umask(mask);
 }
 
-#else /* plain reading only */
+#else
 
-struct line_editor *line_editor_open(bool colour)
+struct line_editor *line_editor_open(bool color)
 {
-    (void)colour;
+    (void)color;
     return NULL;
 }
 
@@ -194,5 +195,5 @@ enum input_result line_editor_read(struct line_editor *e, const char *prompt, st
     return INPUT_END;
 }
 
-void line_editor_remember(struct line_editor *e, const char *entry) { (void)e, (void)entry; }
+void line_editor_add_history(struct line_editor *e, const char *entry) { (void)e, (void)entry; }
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - quire-chat: what to do, in which order, and with which exit code. */
+/* main.c - quire-chat: chats with a language model. */
 #include "commands.h"
+#include "exit_code.h"
 #include "input.h"
 #include "interrupt.h"
+#include "report.h"
 #include "session.h"
 #include "terminal.h"
 #include <errno.h>
@@ -15,22 +17,21 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-enum { MAX_PROMPT = 64 << 20 };
+enum { MAX_PROMPT = 64 << 20 }; /* bytes */
 
-/* The code to leave with once everything is done: output that got lost makes a success a
- * failure. */
+/* Exit code after the last output: lost output turns success into failure. */
 static int final_code(const struct output *out, int code)
 {
     if (out->error == EPIPE)
-        die_of_broken_pipe();
-    if (out->error && !interrupts()) {
-        complain("cannot write the answer: %s", strerror(out->error));
+        exit_by_sigpipe();
+    if (out->error && !interrupts_count()) {
+        print_message("cannot write the answer: %s", strerror(out->error));
         return EX_IOERR;
     }
     return code;
 }
 
-static int show_cpu(const char *isa, struct output *out)
+static int print_cpu(const char *isa, struct output *out)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
     size_t size = 0;
@@ -40,23 +41,20 @@ static int show_cpu(const char *isa, struct output *out)
         s = quire_cpu_describe(isa, text, size, NULL, &err);
     if (s != QUIRE_OK || !text) {
         output_error(out, s, s == QUIRE_OK ? "out of memory" : err.msg);
-        return s == QUIRE_E_UNSUPPORTED ? EX_UNAVAILABLE
-               : s == QUIRE_OK          ? EX_TEMPFAIL
-               : isa                    ? EX_USAGE
-                                        : EX_CONFIG;
+        return s == QUIRE_OK ? EX_TEMPFAIL : exit_code_of_isa(s, isa);
     }
     output_print(out, text);
     free(text);
     return 0;
 }
 
-/* Reads -f; "-" is standard input. */
+/* Reads the file of -f; "-" is standard input. */
 static int read_prompt(const char *path, struct text *out)
 {
     const bool standard = strcmp(path, "-") == 0;
     FILE *f = standard ? stdin : fopen(path, "re");
     if (!f) {
-        complain("cannot read %s: %s", path, strerror(errno));
+        print_message("cannot read %s: %s", path, strerror(errno));
         return EX_NOINPUT;
     }
     char buf[65536];
@@ -64,39 +62,39 @@ static int read_prompt(const char *path, struct text *out)
     while (out->size <= MAX_PROMPT && (n = fread(buf, 1, sizeof buf, f)) > 0)
         text_add(out, buf, n);
     if (out->size && out->data[out->size - 1] == '\n')
-        out->size--; /* the end of the last line is no part of the prompt */
+        out->size--; /* the newline at the end of a file is not part of the prompt */
     text_add(out, "", 0);
     int code = 0;
     if (ferror(f)) {
-        code = interrupts() ? 130 : errno == EISDIR ? EX_NOINPUT : EX_IOERR;
-        complain("cannot read %s: %s", path, strerror(errno));
+        code = interrupts_count() ? EXIT_INTERRUPTED : errno == EISDIR ? EX_NOINPUT : EX_IOERR;
+        print_message("cannot read %s: %s", path, strerror(errno));
     } else if (out->failed || out->size > MAX_PROMPT) {
         code = EX_DATAERR;
-        complain("%s is longer than a prompt may be", path);
+        print_message("%s exceeds the maximum prompt of 64 MiB", path);
     }
     if (!standard)
         fclose(f);
     return code;
 }
 
-static int code_of_answer(enum answer_result result, quire_status status)
+static int exit_code_of_turn(enum turn_result result, quire_status status)
 {
     const struct quire_error none = QUIRE_ERROR_INIT;
-    return result == ANSWER_GIVEN       ? 0
-           : result == ANSWER_CANCELLED ? 130
-                                        : exit_code_of(status, &none, false);
+    return result == TURN_DONE        ? 0
+           : result == TURN_CANCELLED ? EXIT_INTERRUPTED
+                                      : exit_code_of_status(status, &none, false);
 }
 
-/* One turn outside a conversation between people: its failure is the program's. */
-static int answer_once(struct session *s, const char *text, size_t size)
+/* Runs a turn whose failure ends the program. */
+static int run_turn(struct session *s, const char *text, size_t size)
 {
     quire_status status;
-    const enum answer_result result = session_turn(s, text, size, &status);
-    return code_of_answer(result, status);
+    const enum turn_result result = session_turn(s, text, size, &status);
+    return exit_code_of_turn(result, status);
 }
 
-/* Every line of standard input is a turn; a failure ends the program. */
-static int talk_to_pipe(struct session *s)
+/* Takes every line of standard input as a turn. */
+static int chat_with_pipe(struct session *s)
 {
     struct input in;
     struct text line = { 0 };
@@ -104,12 +102,12 @@ static int talk_to_pipe(struct session *s)
     enum input_result got = INPUT_LINE;
     input_open(&in, false);
     while (code == 0 && !s->out->error && (got = input_turn(&in, &line)) == INPUT_LINE)
-        if (line.data[strspn(line.data, " \t")]) /* an empty line asks nothing */
-            code = answer_once(s, line.data, line.size);
+        if (line.data[strspn(line.data, " \t")]) /* skips blank lines */
+            code = run_turn(s, line.data, line.size);
     if (got == INPUT_INTERRUPTED)
-        code = 130;
+        code = EXIT_INTERRUPTED;
     if (got == INPUT_FAILED) {
-        complain("cannot read standard input");
+        print_message("cannot read standard input");
         code = EX_IOERR;
     }
     input_close(&in);
@@ -117,33 +115,34 @@ static int talk_to_pipe(struct session *s)
     return code;
 }
 
-/* After Ctrl-C without an answer to stop: the next one leaves. */
-static int talk_to_person(struct session *s)
+/* Reads turns and commands until the end of input. Ctrl-C without a running request prints a hint;
+ * the next one exits. */
+static int chat_interactively(struct session *s)
 {
     struct input in;
     struct text turn = { 0 };
     int code = 0;
-    bool leave = false;
+    bool quit = false;
     input_open(&in, true);
     if (isatty(0))
-        fprintf(stderr, "/help lists the commands, Ctrl-D leaves\n");
-    while (!leave && !s->out->error) {
+        fprintf(stderr, "/help lists the commands, Ctrl-D exits\n");
+    while (!quit && !s->out->error) {
         quire_status status;
         const enum input_result got = input_turn(&in, &turn);
         if (got == INPUT_INTERRUPTED) {
-            fputs("Ctrl-C again leaves\n", stderr);
+            fputs("Ctrl-C again exits\n", stderr);
             continue;
         }
-        leave = got != INPUT_LINE;
+        quit = got != INPUT_LINE;
         if (got == INPUT_FAILED) {
-            complain("cannot read standard input");
+            print_message("cannot read standard input");
             code = EX_IOERR;
         }
-        if (leave || !turn.data[strspn(turn.data, " \t\n")])
+        if (quit || !turn.data[strspn(turn.data, " \t\n")])
             continue;
-        interrupts_forget();
+        interrupts_reset();
         if (turn.data[0] == '/')
-            leave = run_command(s, turn.data);
+            quit = run_command(s, turn.data);
         else
             (void)session_turn(s, turn.data, turn.size, &status);
     }
@@ -162,13 +161,13 @@ static int run(struct session *s, const char *prompt, size_t size)
         text_free(&sizes);
         return 0;
     }
-    const bool person = o->interactive || (!prompt && isatty(0));
+    const bool interactive = o->interactive || (!prompt && isatty(0));
     if (prompt) {
-        const int code = answer_once(s, prompt, size);
-        if (!o->interactive || (code != 0 && code != 130))
+        const int code = run_turn(s, prompt, size);
+        if (!o->interactive || (code != 0 && code != EXIT_INTERRUPTED))
             return code;
     }
-    return person ? talk_to_person(s) : talk_to_pipe(s);
+    return interactive ? chat_interactively(s) : chat_with_pipe(s);
 }
 
 static int chat(const struct options *o, struct output *out)
@@ -194,11 +193,27 @@ static int chat(const struct options *o, struct output *out)
     return code;
 }
 
-/* Containers often name no locale: then text is UTF-8 all the same. */
-static void set_characters(void)
+/* Assumes UTF-8 if the environment sets no locale, as in many containers. */
+static void set_encoding(void)
 {
     if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
         setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+/* --help, --version and --list-options. */
+static void print_information(const struct options *o, struct output *out)
+{
+    struct text text = { 0 };
+    enum { DEFAULT_WIDTH = 80, MAX_WIDTH = 100 }; /* columns */
+    const unsigned width = terminal_width(1);
+    if (o->help)
+        options_help(&text, !width ? DEFAULT_WIDTH : width < MAX_WIDTH ? width : MAX_WIDTH);
+    else if (o->list_options)
+        options_list(&text);
+    else
+        text_addf(&text, "quire-chat %s\n", quire_version());
+    output_print(out, text.failed ? "" : text.data);
+    text_free(&text);
 }
 
 int main(int argc, char **argv)
@@ -206,28 +221,18 @@ int main(int argc, char **argv)
     struct options o;
     struct output out;
     struct quire_error no_amx = QUIRE_ERROR_INIT;
-    (void)quire_cpu_allow_amx(&no_amx); /* refused: the levels below remain */
+    (void)quire_cpu_allow_amx(&no_amx); /* on failure the levels below remain */
     terminal_open();
-    set_characters();
+    set_encoding();
     if (!options_parse(&o, argc, argv))
         return EX_USAGE;
     interrupts_install();
     output_open(&out, o.json, !o.no_wrap);
-    int code;
-    if (o.help) {
-        struct text help = { 0 };
-        options_help(&help);
-        output_print(&out, help.failed ? "" : help.data);
-        text_free(&help);
-        code = 0;
-    } else if (o.version) {
-        output_print(&out, "quire-chat ");
-        output_print(&out, quire_version());
-        output_print(&out, "\n");
-        code = 0;
-    } else {
-        code = o.cpu ? show_cpu(o.isa, &out) : chat(&o, &out);
-    }
+    int code = 0;
+    if (o.help || o.version || o.list_options)
+        print_information(&o, &out);
+    else
+        code = o.cpu ? print_cpu(o.isa, &out) : chat(&o, &out);
     code = final_code(&out, code);
     output_close(&out);
     return code;

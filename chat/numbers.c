@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* numbers.c - parsing and printing of numbers, independent of the locale. */
+/* numbers.c - parses and prints numbers independently of the locale. */
 #include "numbers.h"
 #include <stdio.h>
 
@@ -24,8 +24,8 @@ bool parse_integer(const char *text, int64_t min, int64_t max, int64_t *out)
     return true;
 }
 
-/* Reads the digits of a mantissa; returns the first character behind it, or NULL without any
- * digit. Digits that no longer change a double only move the exponent. */
+/* Reads the digits of a mantissa; returns the character after them, or NULL if there is no digit.
+ * Digits beyond the precision of a double only change the exponent. */
 static const char *read_mantissa(const char *p, double *value, int *exponent)
 {
     int digits = 0;
@@ -57,7 +57,7 @@ static double scale(double value, int exponent)
     return exponent < 0 ? value / power : value * power;
 }
 
-/* Reads an unsigned decimal number; returns the character behind it, or NULL. */
+/* Reads an unsigned decimal number; returns the character after it, or NULL. */
 static const char *read_decimal(const char *p, double *out)
 {
     int exponent;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.h - what the command line and the QUIRE_ARG_* variables say. */
+/* options.h - command-line options and the QUIRE_ARG_* environment variables. */
 #ifndef QUIRE_CHAT_OPTIONS_H
 #define QUIRE_CHAT_OPTIONS_H
 #include "text.h"
@@ -9,28 +9,46 @@
 
 enum { MAX_STOPS = 16, NOT_GIVEN = INT32_MIN };
 
-/* Strings belong to argv or the environment. */
-struct options {
-    const char *model, *prompt, *file, *system, *isa, *template_file, *pack_cache;
-    const char *stop[MAX_STOPS];
-    uint32_t n_stop;
-    bool raw, interactive, cpu, dry_run, json, help, version, mlock, ignore_eos, verbose, no_wrap;
-    int32_t max_tokens; /* -1 = until the model ends or the context is full */
-    uint32_t context;   /* 0 = automatic */
-    uint32_t threads;   /* 0 = automatic */
-    uint64_t kv_mem;    /* bytes; 0 = automatic */
-    int64_t seed;       /* -1 = random */
-    enum quire_kv_dtype k_type, v_type;
-    enum quire_compute compute;
-    /* sampling; NaN or NOT_GIVEN = the model's own default, else the program's */
-    float temperature, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty;
-    int32_t top_k, repeat_last_n;
+struct text_list {
+    const char *text[MAX_STOPS];
+    uint32_t n;
 };
 
-/* Reads the environment, then the arguments. On failure prints one line to stderr and returns
- * false. */
+/* Type of the field of every kind of option. */
+typedef bool OPTION_TYPE_FLAG;
+typedef const char *OPTION_TYPE_TEXT;
+typedef struct text_list OPTION_TYPE_TEXTS; /* may be repeated */
+typedef const char *OPTION_TYPE_PATH;
+typedef const char *OPTION_TYPE_MODEL; /* a model file or folder */
+typedef float OPTION_TYPE_REAL;
+typedef int32_t OPTION_TYPE_INTEGER;  /* >= -1 */
+typedef uint32_t OPTION_TYPE_COUNT;   /* >= 0 */
+typedef uint32_t OPTION_TYPE_THREADS; /* 0 = automatic */
+typedef int64_t OPTION_TYPE_SEED;     /* -1 = random */
+typedef uint64_t OPTION_TYPE_BYTES;   /* 0 = automatic */
+typedef enum quire_kv_dtype OPTION_TYPE_KV_TYPE;
+typedef const char *OPTION_TYPE_ISA;
+typedef enum quire_compute OPTION_TYPE_COMPUTE;
+
+/* One field per row of options.def. Strings belong to argv or the environment. */
+struct options {
+#define SECTION(title)
+#define OPTION(kind, field, initial, short_name, name, alias, value, help) OPTION_TYPE_##kind field;
+#include "options.def"
+#undef SECTION
+#undef OPTION
+};
+
+/* Reads the environment, then the arguments, which override it. On failure prints one line to
+ * standard error and returns false. */
 bool options_parse(struct options *o, int argc, char **argv);
 
-void options_help(struct text *out);
+/* Prints --help for an output of `width` columns. */
+void options_help(struct text *out, unsigned width);
+
+/* Prints one line per documented option, "NAMES|VALUE|COMPLETION": names separated by spaces; the
+ * name of the value, empty for a flag; "file", "model" or the possible values, empty if they cannot
+ * be listed. */
+void options_list(struct text *out);
 
 #endif

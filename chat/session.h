@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session.h - a conversation with one open model. */
+/* session.h - a conversation with an open model. */
 #ifndef QUIRE_CHAT_SESSION_H
 #define QUIRE_CHAT_SESSION_H
 #include "conversation.h"
@@ -12,38 +12,30 @@ struct session {
     struct quire_engine *engine;
     struct quire_model_info model;
     struct quire_engine_info info;
-    const char *model_name; /* for people */
-    struct conversation talk;
+    const char *model_name; /* for display */
+    struct conversation conversation;
     struct settings settings;
-    uint32_t attempt;        /* which answer to the last turn this is */
+    uint32_t regenerations;  /* of the last turn: selects the random number stream */
     struct quire_usage last; /* of the last answer */
-    uint64_t answers, total_prompt, total_cached, total_completion;
+    uint64_t n_answers, total_prompt, total_cached, total_completion; /* tokens, but n_answers */
 };
 
-/* Opens everything. On failure tells why and returns the exit code; 0 on success. */
+/* Opens the engine and applies the options. Returns 0, or after printing the failure its exit
+ * code. */
 int session_open(struct session *s, const struct options *o, struct output *out);
 void session_close(struct session *s);
 
-/* What an answer came to. */
-enum answer_result { ANSWER_GIVEN, ANSWER_CANCELLED, ANSWER_FAILED };
+enum turn_result { TURN_DONE, TURN_CANCELLED, TURN_FAILED };
 
-/* Takes a turn of the user and streams the answer, which joins the conversation. With --no-cnv
- * the text is continued instead. A turn that fails leaves the conversation as it was. *status
- * tells how it failed. */
-enum answer_result session_turn(struct session *s, const char *text, size_t size,
-                                quire_status *status);
+/* Adds a user message, streams the answer and adds it to the conversation; with --no-cnv completes
+ * the text instead. A failed turn leaves the conversation unchanged. */
+enum turn_result session_turn(struct session *s, const char *text, size_t size,
+                              quire_status *status);
 
-/* Answers the last turn anew, with other random choices. */
-enum answer_result session_again(struct session *s, quire_status *status);
+/* Generates the last answer again with another random number stream. */
+enum turn_result session_regenerate(struct session *s, quire_status *status);
 
-/* Forgets the conversation, but not the system prompt. False: memory ran out. */
+/* Clears the conversation but the system message. False: out of memory. */
 bool session_reset(struct session *s);
-
-/* Exit code of a failure; `opening`: while the model was being opened. */
-int exit_code_of(quire_status status, const struct quire_error *err, bool opening);
-
-/* Tables for --dry-run and /stats. */
-void report_sizes(const struct session *s, struct text *out);
-void report_stats(const struct session *s, struct text *out);
 
 #endif

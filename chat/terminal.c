@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* terminal.c - standard streams and progress. */
+/* terminal.c - standard streams, messages and progress. */
 #include "terminal.h"
 #include "interrupt.h"
 #include "text.h"
@@ -15,23 +15,23 @@ void terminal_open(void)
 {
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0) {
-            /* standard output stays unwritable: losing the answer must be an error */
+            /* read-only for standard output: writing an answer must fail, not vanish */
             const int got = open("/dev/null", fd == 2 ? O_WRONLY : O_RDONLY);
             if (got >= 0 && got != fd)
                 dup2(got, fd);
         }
 }
 
-bool terminal_shows(int fd)
+bool terminal_has_cursor(int fd)
 {
     const char *term = getenv("TERM");
     return isatty(fd) && term && *term && strcmp(term, "dumb") != 0;
 }
 
-bool terminal_colour(int fd)
+bool terminal_has_color(int fd)
 {
     const char *no_color = getenv("NO_COLOR");
-    return terminal_shows(fd) && !(no_color && *no_color);
+    return terminal_has_cursor(fd) && !(no_color && *no_color);
 }
 
 unsigned terminal_width(int fd)
@@ -40,7 +40,7 @@ unsigned terminal_width(int fd)
     return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-void complain(const char *format, ...)
+void print_message(const char *format, ...)
 {
     char raw[1024];
     va_list ap;
@@ -58,28 +58,33 @@ void complain(const char *format, ...)
 
 static int percent_shown = -1;
 
-/* Shows "what name 37 %" over what was shown before. */
+/* Shows "what name 37 %" in place of the previous progress. The name is cut so that the line fits
+ * the terminal: a carriage return cannot undo a line break. */
 static void show_percent(const char *what, const char *name, uint64_t done, uint64_t total)
 {
     const int percent = total ? (int)((double)done * 100 / (double)total) : 0;
-    if (percent == percent_shown || !terminal_shows(2))
+    if (percent == percent_shown || !terminal_has_cursor(2))
         return;
     percent_shown = percent;
-    fprintf(stderr, "\rquire-chat: %s %.40s %3d %%", what, name, percent);
+    const int width = (int)terminal_width(2);
+    const int others = (int)strlen("quire-chat:   100 %") + (int)strlen(what);
+    int name_width = width ? width - 1 - others : 40;
+    name_width = name_width < 0 ? 0 : name_width > 40 ? 40 : name_width;
+    fprintf(stderr, "\rquire-chat: %s %.*s %3d %%", what, name_width, name, percent);
     fflush(stderr);
 }
 
-bool show_progress(void *name, uint64_t done, uint64_t total)
+bool show_load_progress(void *name, uint64_t done, uint64_t total)
 {
-    const char *slash = strrchr(name, '/'); /* the last part of a path will do */
+    const char *slash = strrchr(name, '/'); /* the last component of a path */
     show_percent("loading", slash && slash[1] ? slash + 1 : name, done, total);
-    return interrupts() == 0;
+    return interrupts_count() == 0;
 }
 
-void show_reading(uint32_t done, uint32_t total)
+void show_prefill_progress(uint32_t done, uint32_t total)
 {
     if (done < total)
-        show_percent("reading", "the prompt", done, total);
+        show_percent("processing", "the prompt", done, total);
 }
 
 void clear_progress(void)

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* terminal.h - standard streams: messages, progress, colour. */
+/* terminal.h - standard streams: capabilities, messages, progress. */
 #ifndef QUIRE_CHAT_TERMINAL_H
 #define QUIRE_CHAT_TERMINAL_H
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Call first: opens what is missing of descriptors 0, 1 and 2, so that no file of ours takes
- * their place. */
+/* Opens descriptors 0, 1 and 2 if they are closed, so that no file opened later gets their number.
+ * Must run first. */
 void terminal_open(void);
 
-bool terminal_shows(int fd);     /* fd is a terminal that understands cursor movement */
-bool terminal_colour(int fd);    /* and the user wants colour there */
-unsigned terminal_width(int fd); /* in columns; 0 = not known */
+bool terminal_has_cursor(int fd); /* fd is a terminal with cursor movement */
+bool terminal_has_color(int fd);  /* also honors NO_COLOR */
+unsigned terminal_width(int fd);  /* in columns; 0 = unknown */
 
-/* One line on standard error, "quire-chat: ..."; control characters are made visible. */
-void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Prints "quire-chat: ..." on standard error; control characters are escaped. */
+void print_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Progress of loading on standard error when that is a terminal; a quire_progress_fn whose user
- * is the name to show. Asks to stop after Ctrl-C. */
-bool show_progress(void *name, uint64_t done, uint64_t total);
-void show_reading(uint32_t done, uint32_t total); /* the same for a prompt of several steps */
+/* A quire_progress_fn: shows load progress on standard error if that is a terminal. user is the
+ * name to show. Cancels after Ctrl-C. */
+bool show_load_progress(void *name, uint64_t done, uint64_t total);
+void show_prefill_progress(uint32_t done, uint32_t total); /* in tokens */
 void clear_progress(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.c - growing strings, UTF-8 repair and escapes. */
+/* text.c - growing strings; repairs and escapes untrusted UTF-8. */
 #include "text.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -61,7 +61,7 @@ size_t utf8_length(const char *s, size_t n)
     const size_t length = p[0] < 0xC2 ? 0 : p[0] < 0xE0 ? 2 : p[0] < 0xF0 ? 3 : p[0] < 0xF5 ? 4 : 0;
     if (length == 0 || length > n)
         return 0;
-    /* the second byte's range excludes overlong forms, surrogates and everything above U+10FFFF */
+    /* the range of the second byte excludes overlong forms, surrogates and above U+10FFFF */
     const unsigned char low = p[0] == 0xE0 ? 0xA0 : p[0] == 0xF0 ? 0x90 : 0x80;
     const unsigned char high = p[0] == 0xED ? 0x9F : p[0] == 0xF4 ? 0x8F : 0xBF;
     if (p[1] < low || p[1] > high)
@@ -82,7 +82,7 @@ void text_add_repaired(struct text *t, const char *s, size_t n)
     }
 }
 
-/* U+0080 .. U+009F are controls too: some terminals obey them. */
+/* C1 controls U+0080 .. U+009F: some terminals execute them. */
 static bool is_c1(const char *s, size_t length)
 {
     return length == 2 && (unsigned char)s[0] == 0xC2 && (unsigned char)s[1] < 0xA0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cross_attention.c - tokens of two decoders look at the encoders of their sequences: keys and values of their own, in a
- * KV group of their own, and as many of them as there are. */
+/* cross_attention.c - decoder tokens of two sequences attend to the encoder output of their
+ * sequence, which has its own length and its own KV group. */
 #include <math.h>
 #include <quire/attention.h>
 #include <stdio.h>
@@ -8,7 +8,8 @@
 
 enum { HEADS = 4, D = 32, BLOCK = 16, SEQS = 2, LONGEST = 24, TOKENS = 5 };
 
-static const int32_t encoder_lens[SEQS] = { 24, 10 }, decoder_lens[SEQS] = { 3, 7 }, starts[SEQS + 1] = { 0, 3, 5 };
+static const int32_t encoder_lens[SEQS] = { 24, 10 }, decoder_lens[SEQS] = { 3, 7 };
+static const int32_t starts[SEQS + 1] = { 0, 3, 5 };
 
 static void check(quire_status s, const struct quire_error *err)
 {
@@ -18,14 +19,15 @@ static void check(quire_status s, const struct quire_error *err)
     }
 }
 
-/* Key j of an encoder is the unit vector j, its value is 100 * sequence + j. */
+/* Key j of an encoder is unit vector j; its value is 100 * sequence + j. */
 static void write_encoders(struct quire_kv_cache *kv, int32_t (*table)[LONGEST / BLOCK + 1])
 {
     struct quire_error err = QUIRE_ERROR_INIT;
     static float k[LONGEST][HEADS][D], v[LONGEST][HEADS][D];
     for (int i = 0; i < SEQS; i++) {
         int64_t slots[LONGEST];
-        check(quire_kv_alloc(kv, 0, -1, (size_t)(encoder_lens[i] + BLOCK - 1) / BLOCK, table[i], &err), &err);
+        const size_t n_blocks = (size_t)(encoder_lens[i] + BLOCK - 1) / BLOCK;
+        check(quire_kv_alloc(kv, 0, -1, n_blocks, table[i], &err), &err);
         for (int j = 0; j < encoder_lens[i]; j++) {
             slots[j] = (int64_t)table[i][j / BLOCK] * BLOCK + j % BLOCK;
             for (int h = 0; h < HEADS; h++) {
@@ -34,8 +36,9 @@ static void write_encoders(struct quire_kv_cache *kv, int32_t (*table)[LONGEST /
                     v[j][h][d] = (float)(100 * i + j);
             }
         }
-        struct quire_kv_write_args write = { .struct_size = sizeof write, .dtype = QUIRE_KV_F32, .k = k, .v = v,
-                                             .slot_mapping = slots, .n_tokens = (size_t)encoder_lens[i] };
+        struct quire_kv_write_args write = { .struct_size = sizeof write, .dtype = QUIRE_KV_F32,
+                                             .k = k, .v = v, .slot_mapping = slots,
+                                             .n_tokens = (size_t)encoder_lens[i] };
         check(quire_kv_write(kv, &write, NULL, &err), &err);
     }
 }
@@ -43,9 +46,11 @@ static void write_encoders(struct quire_kv_cache *kv, int32_t (*table)[LONGEST /
 int main(void)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
-    struct quire_kv_group_config group = { .n_layers = 1, .n_kv_heads = HEADS, .head_size = D, .n_blocks = 4,
-                                           .k_dtype = QUIRE_KV_F32, .v_dtype = QUIRE_KV_F32 };
-    struct quire_kv_params config = { .struct_size = sizeof config, .block_size = BLOCK, .groups = &group, .n_groups = 1 };
+    struct quire_kv_group_config group = { .n_layers = 1, .n_kv_heads = HEADS, .head_size = D,
+                                           .n_blocks = 4, .k_dtype = QUIRE_KV_F32,
+                                           .v_dtype = QUIRE_KV_F32 };
+    struct quire_kv_params config = { .struct_size = sizeof config, .block_size = BLOCK,
+                                      .groups = &group, .n_groups = 1 };
     struct quire_kv_cache *kv;
     check(quire_kv_create(&config, &kv, &err), &err);
 
@@ -58,17 +63,20 @@ int main(void)
     attention.causal = 0;
     attention.scale = 1;
     struct quire_plan_group layer = { &attention, 0, 0 };
-    struct quire_plan_params pp = { .struct_size = sizeof pp, .kv = kv, .groups = &layer, .n_groups = 1,
-                                    .max_tokens = TOKENS, .max_seqs = SEQS, .max_seq_len = LONGEST, .n_threads = 1 };
+    struct quire_plan_params pp = { .struct_size = sizeof pp, .kv = kv, .groups = &layer,
+                                    .n_groups = 1, .max_tokens = TOKENS, .max_seqs = SEQS,
+                                    .max_seq_len = LONGEST, .n_threads = 1 };
     struct quire_plan *plan;
     check(quire_plan_create(&pp, &plan, &err), &err);
-    struct quire_attention_batch_group tables = { .block_table = table[0], .max_blocks = LONGEST / BLOCK + 1 };
-    struct quire_attention_batch batch = { .struct_size = sizeof batch, .n_seqs = SEQS, .n_groups = 1,
-                                           .groups = &tables, .query_start_loc = starts, .seq_lens = decoder_lens,
+    struct quire_attention_batch_group tables = { .block_table = table[0],
+                                                  .max_blocks = LONGEST / BLOCK + 1 };
+    struct quire_attention_batch batch = { .struct_size = sizeof batch, .n_seqs = SEQS,
+                                           .n_groups = 1, .groups = &tables,
+                                           .query_start_loc = starts, .seq_lens = decoder_lens,
                                            .encoder_seq_lens = encoder_lens };
     check(quire_plan_build(plan, &batch, &err), &err);
 
-    /* head h of token t looks hard for key 3 t + h of its encoder, or for one that is not there */
+    /* the query of head h of token t matches key 3 t + h of its encoder, which may not exist */
     static float q[TOKENS][HEADS][D], out[TOKENS][HEADS][D];
     for (int t = 0; t < TOKENS; t++)
         for (int h = 0; h < HEADS; h++)
@@ -82,7 +90,7 @@ int main(void)
         printf("sequence %d:", i);
         for (int h = 0; h < HEADS; h++) {
             const int j = 3 * t + h;
-            /* without the key, all others are equal */
+            /* if no key matches, all scores are equal */
             const double want = 100 * i + (j < encoder_lens[i] ? j : (encoder_lens[i] - 1) / 2.0);
             printf("  %6.2f (expect %6.2f)", (double)out[t][h][0], want);
             wrong += !(fabs((double)out[t][h][0] - want) < 1e-3);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embed.c - texts to vectors with an encoder, and how alike they are. usage: embed MODEL TEXT... */
+/* embed.c - embeds texts with an encoder and prints their cosine similarities.
+ * Usage: embed MODEL TEXT... */
 #include <quire/quire.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ int main(int argc, char **argv)
     static int32_t ids[MAX_TOKENS];
     int32_t starts[MAX_TEXTS + 1] = { 0 };
     const uint32_t n_texts = (uint32_t)argc - 2;
-    for (uint32_t i = 0; i < n_texts; i++) { /* one text behind the other: no padding */
+    for (uint32_t i = 0; i < n_texts; i++) { /* packed without padding */
         size_t n;
         check(quire_tokenizer_encode(tok, argv[i + 2], strlen(argv[i + 2]),
                                      QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_ADD_EOS, ids + starts[i],
@@ -53,8 +54,9 @@ int main(int argc, char **argv)
     if (!vectors)
         return 71;
     const struct quire_encode_args step = { .struct_size = sizeof step, .n_seqs = n_texts,
-                                             .query_start_loc = starts, .token_ids = ids, .pooled = vectors,
-                                             .pooling = info.pooling, .normalize = 1 };
+                                             .query_start_loc = starts, .token_ids = ids,
+                                             .pooled = vectors, .pooling = info.pooling,
+                                             .normalize = 1 };
     check(quire_context_encode(context, &step, &err), &err);
     for (uint32_t i = 0; i < n_texts; i++)
         for (uint32_t j = 0; j < n_texts; j++) {

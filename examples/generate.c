@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* generate.c - one question, one answer. usage: generate MODEL QUESTION */
+/* generate.c - answers one question with a chat model. Usage: generate MODEL QUESTION */
 #include <quire/quire.h>
 #include <stdio.h>
 
@@ -8,7 +8,7 @@ int main(int argc, char **argv)
     if (argc != 3)
         return 64;
     struct quire_error err = QUIRE_ERROR_INIT;
-    (void)quire_cpu_allow_amx(&err); /* where there is none, a lower level runs */
+    (void)quire_cpu_allow_amx(&err); /* on failure a lower ISA level runs */
     struct quire_engine *engine;
     struct quire_engine_params ep;
     quire_engine_params_init(&ep, sizeof ep);
@@ -16,11 +16,12 @@ int main(int argc, char **argv)
     if (quire_engine_open(&ep, &engine, &err) != QUIRE_OK)
         return fprintf(stderr, "%s\n", err.msg), 65;
 
-    struct quire_chat_message ask = { .role = "user", .content = argv[2], .content_len = QUIRE_NUL_TERMINATED };
+    struct quire_chat_message question = { .role = "user", .content = argv[2],
+                                      .content_len = QUIRE_NUL_TERMINATED };
     struct quire_request_params rp;
     quire_request_id id;
     quire_request_params_init(&rp, sizeof rp);
-    rp.messages = &ask;
+    rp.messages = &question;
     rp.n_messages = 1;
     rp.max_tokens = 200;
     quire_status s = quire_engine_submit(engine, &rp, &id, &err);

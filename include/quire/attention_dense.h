@@ -47,7 +47,7 @@ struct quire_dense_batch {
     const int32_t *seq_lens;
     /** As in struct quire_attention_batch; NULL where not used. Sparse lists count blocks of 64
      *  keys: [n_seqs][n_kv_heads]. */
-    const uint8_t *causal;
+    const bool *causal;
     const int32_t *span_loc;
     const struct quire_token_range *spans;
     const uint64_t *tree_mask;

@@ -39,14 +39,15 @@ struct quire_attention_merge_args {
     uint32_t n_parts;                            /**< 1 .. 1024 */
     const struct quire_attention_partial *parts; /**< [n_parts] */
     size_t n_tokens;                             /**< 0 is fine: nothing to do */
-    uint32_t n_heads;                          /**< 1 .. 65536 */
+    uint32_t n_heads;                            /**< 1 .. 65536 */
     uint32_t v_head_size;                        /**< >= 1 */
     const float *sinks; /**< [n_heads] finite or -inf, or NULL; they join the softmax here */
     float *out;         /**< [tokens][n_heads][v_head_size] overwritten */
     float *lse;         /**< [tokens][n_heads] overwritten, or NULL; without the sink */
     size_t out_token_stride, out_head_stride, lse_token_stride;
 };
-QUIRE_API void quire_attention_merge_args_init(struct quire_attention_merge_args *args, size_t struct_size);
+QUIRE_API void quire_attention_merge_args_init(struct quire_attention_merge_args *args,
+                                               size_t struct_size);
 
 /** Per query and head, with parts i in the order given:
  *

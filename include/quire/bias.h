@@ -57,8 +57,7 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_alibi_slopes(uint32_t n_heads, flo
  *  max_distance not above exact, range above 2^20, sizes that overflow; out is untouched then.
  *  Source: Raffel et al., "Exploring the Limits of Transfer Learning with a Unified Text-to-Text
  *  Transformer", section 2.1. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_relative_bias(const float *table,
-                                                            uint32_t n_buckets,
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_relative_bias(const float *table, uint32_t n_buckets,
                                                             uint32_t n_heads, bool bidirectional,
                                                             uint32_t max_distance, uint32_t range,
                                                             float *out, struct quire_error *err);

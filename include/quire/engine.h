@@ -56,11 +56,16 @@ enum {
 
 struct quire_engine_params {
     uint32_t struct_size;
+    /* exactly one of model_path, model_data and model */
     const char *model_path; /**< GGUF file or Hugging Face folder */
-    const void *model_data; /**< if that is NULL: a GGUF image, borrowed until close */
+    const void *model_data; /**< a GGUF image in memory, borrowed until close */
     size_t model_bytes;
-    const char *chat_template; /**< Jinja source, copied; NULL = the model's own */
-    const char *isa;           /**< exact level, NULL = best (quire/cpu.h) */
+    /** an open model, borrowed until close: several engines may share its weights. Needs tokenizer;
+     *  isa and compute are the model's */
+    struct quire_model *model;
+    const struct quire_tokenizer *tokenizer; /**< with model only; borrowed until close */
+    const char *chat_template;               /**< Jinja source, copied; NULL = the model's own */
+    const char *isa;                         /**< exact level, NULL = best (quire/cpu.h) */
     enum quire_compute compute;
     struct quire_threads *threads; /**< borrowed until close; NULL: made by the next two */
     enum quire_thread_backend thread_backend;

@@ -27,8 +27,9 @@ quire_status qr_struct_read(void *dst, size_t size, size_t first, const void *sr
 {
     const uint32_t given = size_of(src);
     if (given < first)
-        return qr_fail(err, QUIRE_E_MISUSE, "%s.struct_size is %u, less than the %zu of its first version",
-                       name, given, first);
+        return qr_fail(err, QUIRE_E_MISUSE,
+                       "%s.struct_size is %u, less than the %zu of its first version", name, given,
+                       first);
     if (given > MAX_STRUCT_BYTES)
         return qr_fail(err, QUIRE_E_MISUSE, "%s.struct_size is %u, this library knows %zu", name,
                        given, size);

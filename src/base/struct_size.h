@@ -10,8 +10,10 @@
 #include <quire/status.h>
 #include <stddef.h>
 
-/* Bytes up to the end of a member: the size of the version of a struct that ended with it. */
-#define QR_SIZE_TO(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
+/* sizeof the version of a struct whose last member was `last`. */
+#define QR_SIZE_TO(type, last)                                                                     \
+    ((offsetof(type, last) + sizeof(((type *)0)->last) + _Alignof(type) - 1) / _Alignof(type) *    \
+     _Alignof(type))
 
 /* Copies the caller's *src to dst[size]; members that src lacks become 0, dst's struct_size is size.
  *   first  size of the struct's first version

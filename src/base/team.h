@@ -17,8 +17,8 @@ struct qr_barrier {
 };
 
 struct quire_team {
-    uint32_t rank; /* 0 .. size - 1 */
-    uint32_t size; /* members, >= 1 */
+    uint32_t rank;              /* 0 .. size - 1 */
+    uint32_t size;              /* members, >= 1 */
     struct qr_barrier *barrier; /* shared by the members, borrowed; may be NULL when size is 1 */
 };
 

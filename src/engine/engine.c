@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine.c - opening and closing an engine, and what it says about itself. */
+/* engine.c - opens and closes an engine; its sizes and defaults. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/struct_size.h"
-#include "engine/engine_impl.h"
+#include "engine/capacity.h"
+#include "engine/prompt.h"
 #include "engine/request.h"
-#include "engine/sizes.h"
+#include "engine/step.h"
 #include "format/gguf.h"
 #include "model/load/weights.h"
 #include "tokenizer/vocab_spec.h"
 #include <math.h>
-#include <time.h>
 
 enum { DEFAULT_REQUESTS = 16, MAX_REQUESTS = 256 };
 
@@ -23,13 +23,14 @@ void quire_engine_params_init(struct quire_engine_params *params, size_t struct_
 
 static quire_status check_params(const struct quire_engine_params *p, struct quire_error *err)
 {
-    if (!p)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
-    if (p->struct_size != sizeof *p)
-        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, this library expects %zu",
-                       p->struct_size, sizeof *p);
-    if (!p->model_path && !p->model_data)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "model_path and model_data are both NULL");
+    if (!!p->model_path + !!p->model_data + !!p->model != 1)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "give exactly one of model_path, model_data and model");
+    if (!p->model != !p->tokenizer)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is given without %s",
+                       p->model ? "model" : "tokenizer", p->model ? "tokenizer" : "model");
+    if (p->model && p->pack_cache)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "pack_cache is given for a model that is open");
     if (p->max_requests > MAX_REQUESTS)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "max_requests %u is above %d", p->max_requests,
                        MAX_REQUESTS);
@@ -58,25 +59,30 @@ static quire_status open_threads(struct quire_engine *e, const struct quire_engi
     return QUIRE_OK;
 }
 
-static quire_status check_kind(enum quire_model_kind kind, const char *arch,
-                               struct quire_error *err)
+static quire_status check_model_kind(enum quire_model_kind kind, const char *arch,
+                                     struct quire_error *err)
 {
     if (kind == QUIRE_MODEL_ENCODER)
         return qr_fail(
             err, QUIRE_E_UNSUPPORTED,
-            "architecture '%s' is an encoder: it makes embeddings, it does not generate text",
+            "architecture '%s' is an encoder: it computes embeddings and does not generate text",
             arch);
     if (kind == QUIRE_MODEL_ENCODER_DECODER)
-        return qr_fail(
-            err, QUIRE_E_UNSUPPORTED,
-            "architecture '%s' is an encoder-decoder: the engine generates with decoders only",
-            arch);
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "architecture '%s' is an encoder-decoder: the engine runs decoders only",
+                       arch);
     return QUIRE_OK;
 }
 
 static quire_status open_model(struct quire_engine *e, const struct quire_engine_params *p,
                                struct quire_error *err)
 {
+    if (p->model) {
+        e->model = p->model;
+        struct quire_model_info mi = { .struct_size = sizeof mi };
+        QR_TRY(quire_model_info(e->model, &mi));
+        return check_model_kind(mi.kind, mi.arch, err);
+    }
     struct quire_model_params mp;
     quire_model_params_init(&mp, sizeof mp);
     mp.path = p->model_path;
@@ -90,49 +96,61 @@ static quire_status open_model(struct quire_engine *e, const struct quire_engine
     mp.progress = p->progress;
     mp.progress_user = p->progress_user;
     mp.pack_cache = e->dry_run ? NULL : p->pack_cache;
-    QR_TRY(quire_model_open(&mp, &e->model, err));
+    QR_TRY(quire_model_open(&mp, &e->own_model, err));
+    e->model = e->own_model;
     struct quire_model_info mi = { .struct_size = sizeof mi };
     QR_TRY(quire_model_info(e->model, &mi));
-    return check_kind(mi.kind, mi.arch, err);
+    return check_model_kind(mi.kind, mi.arch, err);
 }
 
-/* What cannot be had before the model is opened may be missing because the model is of a kind that has no use for it:
- * then that is what the user wants to know. */
-static quire_status explain(const struct quire_engine_params *p, quire_status status,
-                            struct quire_error *err)
+/* Replaces a tokenizer or template error by the unsupported model kind where that is its cause: an
+ * encoder may lack both. */
+static quire_status prefer_kind_error(const struct quire_engine_params *p, quire_status status,
+                                      struct quire_error *err)
 {
     const struct qr_weights_params wp = { .path = p->model_path,
                                           .memory = p->model_path ? NULL : p->model_data,
                                           .memory_size = p->model_path ? 0 : p->model_bytes,
                                           .allocator = p->allocator };
     struct qr_weights *w;
-    if (status == QUIRE_E_NOMEM || qr_weights_open(&wp, &w, NULL) != QUIRE_OK)
+    if (p->model || status == QUIRE_E_NOMEM || qr_weights_open(&wp, &w, NULL) != QUIRE_OK)
         return status;
     const struct qr_model_config *c = qr_weights_config(w);
-    const quire_status kind = check_kind((enum quire_model_kind)c->kind, c->arch, err);
+    const quire_status kind = check_model_kind((enum quire_model_kind)c->kind, c->arch, err);
     qr_weights_close(w);
     return kind == QUIRE_OK ? status : kind;
 }
 
-/* The tokenizer comes first: it is quick, and a model whose text cannot be read need not be
- * loaded. */
-static quire_status open_tokenizer(struct quire_engine *e, const struct quire_engine_params *p,
-                                   struct quire_error *err)
+static quire_status open_own_tokenizer(struct quire_engine *e, const struct quire_engine_params *p,
+                                       struct quire_error *err)
 {
     if (p->model_path) {
         struct quire_tokenizer_params options = { .struct_size = sizeof options };
         options.allocator = p->allocator;
         options.logger = p->logger;
-        return quire_tokenizer_open(p->model_path, &options, &e->tokenizer, err);
+        return quire_tokenizer_open(p->model_path, &options, &e->own_tokenizer, err);
     }
     struct qr_gguf *file;
     QR_TRY(qr_gguf_open_memory(p->model_data, p->model_bytes, p->allocator, NULL, &file, err));
-    const quire_status s = qr_tokenizer_from_gguf(file, p->allocator, &e->tokenizer, err);
+    const quire_status s = qr_tokenizer_from_gguf(file, p->allocator, &e->own_tokenizer, err);
     qr_gguf_close(file);
     return s;
 }
 
-/* Tokens that end an answer, found once. */
+/* Runs before the model is opened: it takes little time, and its failure saves loading
+ * the weights. */
+static quire_status open_tokenizer(struct quire_engine *e, const struct quire_engine_params *p,
+                                   struct quire_error *err)
+{
+    e->tokenizer = p->tokenizer;
+    if (p->tokenizer)
+        return QUIRE_OK;
+    const quire_status s = open_own_tokenizer(e, p, err);
+    e->tokenizer = e->own_tokenizer;
+    return s;
+}
+
+/* Lists the end-of-generation tokens. */
 static quire_status list_eog(struct quire_engine *e, struct quire_error *err)
 {
     const size_t n = quire_tokenizer_vocab_size(e->tokenizer);
@@ -167,16 +185,16 @@ static void context_params(struct quire_engine *e, struct quire_context_params *
     cp->allocator = e->allocator;
 }
 
-/* Without QUIRE_KV_TOUCH this takes address space only. */
-static quire_status reserve_pool(struct quire_engine *e, const struct qr_engine_sizes *sizes,
-                                 const struct quire_engine_params *p, struct quire_error *err)
+/* Without QUIRE_KV_TOUCH this reserves address space only. */
+static quire_status create_kv_cache(struct quire_engine *e, const struct qr_capacity *capacity,
+                                    const struct quire_engine_params *p, struct quire_error *err)
 {
     const bool lock = p->flags & QUIRE_ENGINE_LOCK_CACHE && !e->dry_run;
     const struct quire_kv_params config = {
         .struct_size = sizeof config,
-        .block_size = sizes->block_size,
-        .groups = sizes->groups,
-        .n_groups = sizes->n_groups,
+        .block_size = capacity->block_size,
+        .groups = capacity->groups,
+        .n_groups = capacity->n_groups,
         .flags = lock ? QUIRE_KV_TOUCH | QUIRE_KV_LOCK : 0,
         .allocator = p->allocator,
         .logger = p->logger,
@@ -185,7 +203,7 @@ static quire_status reserve_pool(struct quire_engine *e, const struct qr_engine_
     return quire_kv_create(&config, &e->kv, err);
 }
 
-/* Everything a step needs beside the cache. */
+/* Allocates everything a step needs besides the KV cache. */
 static quire_status reserve_step(struct quire_engine *e, struct quire_error *err)
 {
     struct quire_context_params cp;
@@ -201,7 +219,7 @@ static quire_status reserve_step(struct quire_engine *e, struct quire_error *err
                                     : qr_fail(err, QUIRE_E_NOMEM, "no memory for requests");
 }
 
-static quire_status set_info(struct quire_engine *e, const struct qr_engine_sizes *sizes,
+static quire_status set_info(struct quire_engine *e, const struct qr_capacity *capacity,
                              const struct quire_engine_params *p)
 {
     struct quire_model_info mi = { .struct_size = sizeof mi };
@@ -209,31 +227,32 @@ static quire_status set_info(struct quire_engine *e, const struct qr_engine_size
     e->vocab_size = mi.vocab_size;
     e->info = (struct quire_engine_info){
         .struct_size = sizeof e->info,
-        .context_length = sizes->context_length,
-        .model_context_length = sizes->model_context_length,
-        .block_size = sizes->block_size,
+        .context_length = capacity->context_length,
+        .model_context_length = capacity->model_context_length,
+        .block_size = capacity->block_size,
         .n_threads = quire_threads_count(e->threads),
-        .max_step_tokens = sizes->max_step_tokens,
+        .max_step_tokens = capacity->max_step_tokens,
         .k_dtype = p->k_dtype,
         .v_dtype = p->v_dtype,
         .weight_bytes = mi.weight_bytes,
-        .kv_bytes = sizes->kv_bytes,
-        .kv_budget = sizes->budget,
-        .available_bytes = sizes->available,
+        .kv_bytes = capacity->kv_bytes,
+        .kv_budget = capacity->budget,
+        .available_bytes = capacity->available,
         .has_chat_template = e->chat_template != NULL,
     };
-    if (sizes->context_length > sizes->model_context_length)
-        qr_log(p->logger, QUIRE_LOG_WARN, "context of %u tokens: the model was made for %u",
-               sizes->context_length, sizes->model_context_length);
+    if (capacity->context_length > capacity->model_context_length)
+        qr_log(p->logger, QUIRE_LOG_WARN, "context of %u tokens exceeds the model's %u",
+               capacity->context_length, capacity->model_context_length);
     return QUIRE_OK;
 }
 
+/* Sets info.context_bytes. */
 static quire_status measure_step(struct quire_engine *e, struct quire_error *err)
 {
     struct quire_context_params cp;
     context_params(e, &cp);
     QR_TRY(quire_context_bytes(e->model, &cp, &e->info.context_bytes, err));
-    /* the logits, and what the sampler keeps per token */
+    /* logits, and 16 bytes of the sampler per token of the vocabulary */
     e->info.context_bytes += (uint64_t)e->vocab_size * (sizeof(float) + 16);
     return QUIRE_OK;
 }
@@ -246,21 +265,21 @@ static quire_status open_parts(struct quire_engine *e, const struct quire_engine
     if (s == QUIRE_OK)
         s = qr_prompt_open_template(e, p->chat_template, err);
     if (s != QUIRE_OK)
-        return explain(p, s, err);
+        return prefer_kind_error(p, s, err);
     QR_TRY(open_model(e, p, err));
-    struct qr_engine_sizes sizes;
-    QR_TRY(qr_engine_sizes_init(&sizes, e->model, p, err));
-    s = set_info(e, &sizes, p);
+    struct qr_capacity capacity;
+    QR_TRY(qr_capacity_init(&capacity, e->model, p, err));
+    s = set_info(e, &capacity, p);
     if (s == QUIRE_OK)
-        s = reserve_pool(e, &sizes, p, err);
-    qr_engine_sizes_free(&sizes);
+        s = create_kv_cache(e, &capacity, p, err);
+    qr_capacity_free(&capacity);
     if (s == QUIRE_OK)
         s = measure_step(e, err);
     if (s == QUIRE_OK)
         s = list_eog(e, err);
     if (s == QUIRE_OK && !e->dry_run)
         return reserve_step(e, err);
-    quire_kv_destroy(e->kv); /* a dry run needed it to measure the rest */
+    quire_kv_destroy(e->kv); /* a dry run creates it only to measure the context */
     e->kv = NULL;
     return s;
 }
@@ -271,15 +290,19 @@ quire_status quire_engine_open(const struct quire_engine_params *params, struct 
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
-    QR_TRY(check_params(params, err));
-    struct quire_engine *e = qr_calloc(params->allocator, 1, sizeof *e);
+    if (!params)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
+    struct quire_engine_params p;
+    QR_READ_STRUCT(&p, params, pack_cache, "params", err);
+    QR_TRY(check_params(&p, err));
+    struct quire_engine *e = qr_calloc(p.allocator, 1, sizeof *e);
     if (!e)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for an engine");
-    e->allocator = params->allocator;
-    e->dry_run = params->flags & QUIRE_ENGINE_DRY_RUN;
+    e->allocator = p.allocator;
+    e->dry_run = p.flags & QUIRE_ENGINE_DRY_RUN;
     if (!e->dry_run)
-        e->n_requests = params->max_requests ? params->max_requests : DEFAULT_REQUESTS;
-    const quire_status s = open_parts(e, params, err);
+        e->n_requests = p.max_requests ? p.max_requests : DEFAULT_REQUESTS;
+    const quire_status s = open_parts(e, &p, err);
     if (s != QUIRE_OK)
         quire_engine_close(e);
     else
@@ -301,9 +324,10 @@ void quire_engine_close(struct quire_engine *e)
     quire_sampler_destroy(e->sampler);
     quire_context_destroy(e->context);
     quire_kv_destroy(e->kv);
-    (void)quire_model_close(e->model); /* its only context is gone */
+    /* fails only while contexts exist, and the only one is destroyed */
+    (void)quire_model_close(e->own_model);
     qr_prompt_close_template(e);
-    quire_tokenizer_close(e->tokenizer);
+    quire_tokenizer_close(e->own_tokenizer);
     quire_threads_destroy(e->own_threads);
     qr_free(e->allocator, e, 1, sizeof *e);
 }
@@ -312,9 +336,9 @@ quire_status quire_engine_info(const struct quire_engine *engine, struct quire_e
 {
     if (!engine || !info)
         return QUIRE_E_INVALID_ARG;
-    if (info->struct_size != sizeof *info)
-        return QUIRE_E_MISUSE;
-    *info = engine->info;
+    QR_TRY(qr_struct_check_out(info, QR_SIZE_TO(struct quire_engine_info, has_chat_template),
+                               "info", NULL));
+    qr_struct_write(info, &engine->info, sizeof engine->info);
     return QUIRE_OK;
 }
 
@@ -333,10 +357,13 @@ quire_status quire_engine_default_sampling(const struct quire_engine *engine,
 {
     if (!engine || !sampling)
         return QUIRE_E_INVALID_ARG;
-    quire_sampling_params_init(sampling, sizeof *sampling);
+    QR_TRY(qr_struct_check_out(sampling, QR_SIZE_TO(struct quire_sampling_params, seed), "sampling",
+                               NULL));
+    struct quire_sampling_params s, defaults;
+    quire_sampling_params_init(&defaults, sizeof defaults);
+    s = defaults;
     struct quire_model_info mi = { .struct_size = sizeof mi };
     QR_TRY(quire_model_info(engine->model, &mi));
-    struct quire_sampling_params s = *sampling;
     if (!isnan(mi.temperature))
         s.temperature = mi.temperature;
     if (!isnan(mi.top_p))
@@ -347,29 +374,8 @@ quire_status quire_engine_default_sampling(const struct quire_engine *engine,
         s.repetition_penalty = mi.repetition_penalty;
     if (mi.top_k >= 0)
         s.top_k = mi.top_k;
-    /* a file's nonsense must not make every request fail */
-    if (quire_sampling_validate(&s, engine->vocab_size, NULL) == QUIRE_OK)
-        *sampling = s;
+    /* ignores invalid recommendations: they would fail every request */
+    const bool valid = quire_sampling_validate(&s, engine->vocab_size, NULL) == QUIRE_OK;
+    qr_struct_write(sampling, valid ? &s : &defaults, sizeof s);
     return QUIRE_OK;
 }
-
-quire_status qr_engine_enter(struct quire_engine *e, struct quire_error *err)
-{
-    if (__atomic_exchange_n(&e->busy, true, __ATOMIC_ACQUIRE))
-        return qr_fail(err, QUIRE_E_BUSY, "another call on this engine is running");
-    return QUIRE_OK;
-}
-
-void qr_engine_leave(struct quire_engine *e)
-{
-    __atomic_store_n(&e->busy, false, __ATOMIC_RELEASE);
-}
-
-double qr_engine_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-QR_DEFINE_ZERO_INIT(quire_engine_info)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* events.c - what the caller is told: progress, text, the end. */
+/* events.c - the event queue of poll: prefill progress, text, end of a request. */
 #include "base/error.h"
 #include "base/struct_size.h"
+#include "engine/call_guard.h"
 #include "engine/request.h"
 
 const char *quire_finish_reason_name(enum quire_finish_reason reason)
@@ -21,34 +22,36 @@ const char *quire_finish_reason_name(enum quire_finish_reason reason)
     return "";
 }
 
+/* Time to first token (TTFT) is queue_seconds + prompt_seconds; mean inter-token latency (ITL) is
+ * generate_seconds / (completion_tokens - 1). */
 static struct quire_usage usage_of(const struct qr_request *r)
 {
     struct quire_usage u = {
         .prompt_tokens = r->n_prompt,
         .prompt_done = r->n_computed < r->n_prompt ? r->n_computed : r->n_prompt,
         .cached_tokens = r->n_cached,
-        .completion_tokens = r->n_chosen,
+        .completion_tokens = r->n_output,
     };
-    if (r->started > 0)
-        u.queue_seconds = r->started - r->submitted;
-    if (r->first_token > 0) {
-        u.prompt_seconds = r->first_token - r->started;
-        u.generate_seconds = r->last_token - r->first_token;
+    if (r->start_time > 0)
+        u.queue_seconds = r->start_time - r->submit_time;
+    if (r->first_token_time > 0) {
+        u.prompt_seconds = r->first_token_time - r->start_time;
+        u.generate_seconds = r->last_token_time - r->first_token_time;
     }
     return u;
 }
 
-static void give_text(struct qr_request *r, struct quire_event *ev)
+static void report_text(struct qr_request *r, struct quire_event *ev)
 {
     ev->kind = QUIRE_EVENT_TEXT;
-    qr_answer_take(&r->answer, &ev->text, &ev->text_size);
+    qr_output_text_take(&r->output, &ev->text, &ev->text_size);
     ev->tokens = r->tokens + r->n_polled;
     ev->n_tokens = r->n_tokens - r->n_polled;
     r->n_polled = r->n_tokens;
-    r->text_moved = false;
+    r->text_event_due = false;
 }
 
-static void give_end(struct qr_request *r, struct quire_event *ev)
+static void report_finish(struct qr_request *r, struct quire_event *ev)
 {
     ev->kind = QUIRE_EVENT_DONE;
     ev->reason = r->reason;
@@ -57,21 +60,22 @@ static void give_end(struct qr_request *r, struct quire_event *ev)
         ev->status = r->error.code;
         ev->message = r->error.msg;
     }
-    r->state = QR_REQUEST_DELIVERED;
+    r->state = QR_REQUEST_REPORTED;
 }
 
-/* The next event of one request; false when there is none. */
+/* Fills in the next due event of one request; false when there is none. The queue is state of the
+ * request, not a list: unpolled text accumulates into one event. */
 static bool next_event(struct qr_request *r, struct quire_event *ev)
 {
-    if (r->text_moved)
-        give_text(r, ev);
-    else if (r->state == QR_REQUEST_ENDED)
-        give_end(r, ev);
-    else if (r->prompt_moved)
+    if (r->text_event_due)
+        report_text(r, ev);
+    else if (r->state == QR_REQUEST_FINISHED)
+        report_finish(r, ev);
+    else if (r->prompt_event_due)
         ev->kind = QUIRE_EVENT_PROMPT;
     else
         return false;
-    r->prompt_moved = false; /* news that is out of date once something followed */
+    r->prompt_event_due = false; /* a later event supersedes prefill progress */
     ev->id = r->id;
     r->usage = usage_of(r);
     ev->usage = &r->usage;
@@ -83,15 +87,14 @@ quire_status quire_engine_poll(struct quire_engine *engine, struct quire_event *
 {
     if (!engine || !event)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", engine ? "event" : "engine");
-    if (event->struct_size != sizeof *event)
-        return qr_fail(err, QUIRE_E_MISUSE, "event.struct_size is %u, this library expects %zu",
-                       event->struct_size, sizeof *event);
+    QR_TRY(qr_struct_check_out(event, QR_SIZE_TO(struct quire_event, usage), "event", err));
     QR_TRY(qr_engine_enter(engine, err));
-    *event = (struct quire_event){ .struct_size = sizeof *event, .text = "", .message = "" };
-    qr_request_reap(engine);
+    struct quire_event ev = { .text = "", .message = "" };
+    qr_request_free_reported(engine);
     for (uint32_t i = 0; i < engine->n_requests; i++)
-        if (next_event(&engine->requests[i], event))
+        if (next_event(&engine->requests[i], &ev))
             break;
+    qr_struct_write(event, &ev, sizeof ev);
     qr_engine_leave(engine);
     return QUIRE_OK;
 }

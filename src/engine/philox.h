@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* philox.h - Philox4x32-10 (Salmon et al. 2011): random numbers as a pure function of key and
- * counter. */
+/* philox.h - Philox4x32-10, a counter-based random number generator (Salmon et al. 2011). */
 #ifndef QR_ENGINE_PHILOX_H
 #define QR_ENGINE_PHILOX_H
 #include <stdint.h>
@@ -14,7 +13,7 @@ static inline void qr_philox_round(uint32_t c[4], const uint32_t k[2])
         c[i] = next[i];
 }
 
-/* Replaces the counter by four random words. */
+/* Replaces the counter with four random words. */
 static inline void qr_philox4x32(uint32_t counter[4], const uint32_t key[2])
 {
     uint32_t k[2] = { key[0], key[1] };
@@ -25,8 +24,8 @@ static inline void qr_philox4x32(uint32_t counter[4], const uint32_t key[2])
     }
 }
 
-/* Uniform in [0, 1) with 53 bits. Key = (seed, stream), counter = index; the upper half of a
- * 64-bit seed joins the counter, so that seeds below 2^32 are the plain case. */
+/* Uniform in [0, 1) with 53 random bits. Key = (low half of seed, stream); counter = (index, high
+ * half of seed, 0). */
 static inline double qr_philox_uniform(uint64_t seed, uint32_t stream, uint64_t index)
 {
     const uint32_t key[2] = { (uint32_t)seed, stream };

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prompt.c - from messages, text or ids to the checked tokens of a prompt. */
+/* prompt.c - renders, tokenizes and validates prompts: chat messages, text or token ids. */
+#include "engine/prompt.h"
 #include "base/alloc.h"
 #include "base/checked.h"
 #include "base/error.h"
-#include "engine/request.h"
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- The template */
+/* ---- Chat template */
 
-/* The texts of the special tokens under the names that templates use, as a JSON object. */
+/* JSON object of the special tokens under the variable names of Hugging Face templates. */
 static char *special_tokens_json(const struct quire_engine *e)
 {
     static const struct {
@@ -27,7 +27,7 @@ static char *special_tokens_json(const struct quire_engine *e)
         size_t size;
         const char *text = quire_tokenizer_token_text(
             e->tokenizer, quire_tokenizer_special(e->tokenizer, names[i].which), &size);
-        if (text) /* a token that is no UTF-8 stays undefined */
+        if (text) /* json_stringn() rejects ill-formed UTF-8; the variable stays undefined */
             (void)!json_object_set_new(object, names[i].name, json_stringn(text, size));
     }
     char *dumped = object ? json_dumps(object, JSON_COMPACT) : NULL;
@@ -40,8 +40,8 @@ static char *special_tokens_json(const struct quire_engine *e)
 quire_status qr_prompt_open_template(struct quire_engine *e, const char *source,
                                      struct quire_error *err)
 {
-    const char *own = quire_tokenizer_chat_template(e->tokenizer, NULL);
-    if (!source && !own)
+    const char *builtin = quire_tokenizer_chat_template(e->tokenizer, NULL);
+    if (!source && !builtin)
         return QUIRE_OK;
     e->special_tokens_json = special_tokens_json(e);
     if (!e->special_tokens_json)
@@ -51,10 +51,10 @@ quire_status qr_prompt_open_template(struct quire_engine *e, const char *source,
     if (source)
         return quire_chat_template_create(source, QUIRE_NUL_TERMINATED, &params, &e->chat_template,
                                           err);
-    /* the model can still continue texts when its own template is beyond us: chat requests will
-     * say why not */
+    /* without a usable template of its own the model still completes text; chat requests fail with
+     * this error */
     e->template_error = (struct quire_error)QUIRE_ERROR_INIT;
-    const quire_status s = quire_chat_template_create(own, QUIRE_NUL_TERMINATED, &params,
+    const quire_status s = quire_chat_template_create(builtin, QUIRE_NUL_TERMINATED, &params,
                                                       &e->chat_template, &e->template_error);
     return s == QUIRE_E_NOMEM ? qr_fail(err, s, "%s", e->template_error.msg) : QUIRE_OK;
 }
@@ -65,10 +65,10 @@ void qr_prompt_close_template(struct quire_engine *e)
     qr_strfree(e->allocator, e->special_tokens_json);
 }
 
-/* ---- Encoding */
+/* ---- Tokenization */
 
-/* What is to be encoded; spans NULL: one plain text. */
-struct source {
+/* Text to tokenize; spans NULL: all of it has the same flags. */
+struct encode_input {
     const char *text;
     size_t size;
     const struct quire_text_span *spans;
@@ -76,13 +76,13 @@ struct source {
     uint32_t flags;
 };
 
-static quire_status encode_into(const struct quire_engine *e, const struct source *s, int32_t *ids,
-                                size_t max, size_t *n, struct quire_error *err)
+static quire_status encode_into(const struct quire_engine *e, const struct encode_input *in,
+                                int32_t *ids, size_t max, size_t *n, struct quire_error *err)
 {
-    if (s->spans)
-        return quire_tokenizer_encode_spans(e->tokenizer, s->text, s->size, s->spans, s->n_spans,
-                                            s->flags, ids, max, n, err);
-    return quire_tokenizer_encode(e->tokenizer, s->text, s->size, s->flags, ids, max, n, err);
+    if (in->spans)
+        return quire_tokenizer_encode_spans(e->tokenizer, in->text, in->size, in->spans,
+                                            in->n_spans, in->flags, ids, max, n, err);
+    return quire_tokenizer_encode(e->tokenizer, in->text, in->size, in->flags, ids, max, n, err);
 }
 
 static void free_tokens(const struct quire_engine *e, struct qr_prompt *p)
@@ -91,19 +91,19 @@ static void free_tokens(const struct quire_engine *e, struct qr_prompt *p)
     p->tokens = NULL;
 }
 
-/* Encodes at a guess of the length, and once more if that was too short. */
-static quire_status encode(const struct quire_engine *e, const struct source *s,
+/* Tokenizes into a buffer of estimated size, and again if the estimate was too small. */
+static quire_status encode(const struct quire_engine *e, const struct encode_input *in,
                            struct qr_prompt *p, struct quire_error *err)
 {
-    size_t capacity = s->size / 2 + 16, n = 0;
+    size_t capacity = in->size / 2 + 16, n = 0;
     for (int attempt = 0;; attempt++) {
         if (capacity > INT32_MAX)
             return qr_fail(err, QUIRE_E_LIMIT, "the prompt has more than 2^31 tokens");
         p->capacity = (uint32_t)capacity;
         p->tokens = qr_alloc(e->allocator, capacity, sizeof *p->tokens);
         if (!p->tokens)
-            return qr_fail(err, QUIRE_E_NOMEM, "no memory for a prompt of %zu bytes", s->size);
-        const quire_status status = encode_into(e, s, p->tokens, capacity, &n, err);
+            return qr_fail(err, QUIRE_E_NOMEM, "no memory for a prompt of %zu bytes", in->size);
+        const quire_status status = encode_into(e, in, p->tokens, capacity, &n, err);
         if (status == QUIRE_OK)
             break;
         free_tokens(e, p);
@@ -127,14 +127,14 @@ static quire_status encode_rendered(const struct quire_engine *e,
                                     const struct quire_chat_prompt *rendered, struct qr_prompt *p,
                                     struct quire_error *err)
 {
-    struct source s = { .flags = QUIRE_ENCODE_PARSE_SPECIAL };
+    struct encode_input s = { .flags = QUIRE_ENCODE_PARSE_SPECIAL };
     s.text = quire_chat_prompt_text(rendered, &s.size);
     s.spans = quire_chat_prompt_spans(rendered, &s.n_spans);
     /* most templates write the first token themselves; it must be there once */
     if (!s.n_spans || s.spans[0].is_user_text || !begins_with_bos(e, s.text, s.size))
         s.flags |= QUIRE_ENCODE_ADD_BOS;
     if (!s.size)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "the chat template made an empty prompt");
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "the chat template rendered an empty prompt");
     return encode(e, &s, p, err);
 }
 
@@ -169,7 +169,7 @@ static quire_status encode_text(const struct quire_engine *e, const struct quire
         return qr_fail(err, QUIRE_E_INVALID_ARG, "text_flags 0x%x has unknown bits", r->text_flags);
     if (!r->text_size)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "the prompt is empty: text_size is 0");
-    const struct source s = { .text = r->text, .size = r->text_size, .flags = r->text_flags };
+    const struct encode_input s = { .text = r->text, .size = r->text_size, .flags = r->text_flags };
     return encode(e, &s, p, err);
 }
 
@@ -188,7 +188,7 @@ static quire_status copy_ids(const struct quire_engine *e, const struct quire_re
     return QUIRE_OK;
 }
 
-/* ---- Checks, and room for the answer */
+/* ---- Validation, and capacity for the output */
 
 static quire_status check_tokens(const struct quire_engine *e, const struct qr_prompt *p,
                                  struct quire_error *err)
@@ -205,14 +205,15 @@ static quire_status check_tokens(const struct quire_engine *e, const struct qr_p
     return QUIRE_OK;
 }
 
-/* The last token of an answer need not fit into the context: nothing follows it. */
-static quire_status make_room(const struct quire_engine *e, uint32_t max_tokens,
-                              struct qr_prompt *p, struct quire_error *err)
+/* Extends the buffer by the longest possible output. The last output token may lie beyond the
+ * context: no step computes it. */
+static quire_status reserve_output(const struct quire_engine *e, uint32_t max_tokens,
+                                   struct qr_prompt *p, struct quire_error *err)
 {
-    uint32_t answer = e->info.context_length - p->n + 1;
-    if (max_tokens && max_tokens < answer)
-        answer = max_tokens;
-    const uint32_t capacity = p->n + answer;
+    uint32_t output = e->info.context_length - p->n + 1;
+    if (max_tokens && max_tokens < output)
+        output = max_tokens;
+    const uint32_t capacity = p->n + output;
     int32_t *tokens = qr_alloc(e->allocator, capacity, sizeof *tokens);
     if (!tokens)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for %u tokens", capacity);
@@ -223,8 +224,8 @@ static quire_status make_room(const struct quire_engine *e, uint32_t max_tokens,
     return QUIRE_OK;
 }
 
-quire_status qr_prompt_make(const struct quire_engine *e, const struct quire_request_params *r,
-                            struct qr_prompt *p, struct quire_error *err)
+quire_status qr_prompt_create(const struct quire_engine *e, const struct quire_request_params *r,
+                              struct qr_prompt *p, struct quire_error *err)
 {
     *p = (struct qr_prompt){ 0 };
     QR_TRY(r->messages ? encode_messages(e, r, p, err)
@@ -232,7 +233,7 @@ quire_status qr_prompt_make(const struct quire_engine *e, const struct quire_req
                        : copy_ids(e, r, p, err));
     quire_status s = check_tokens(e, p, err);
     if (s == QUIRE_OK)
-        s = make_room(e, r->max_tokens, p, err);
+        s = reserve_output(e, r->max_tokens, p, err);
     if (s != QUIRE_OK)
         free_tokens(e, p);
     return s;

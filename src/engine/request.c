@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* request.c - the life of a request: submit, cancel, end. */
+/* request.c - submit, cancel and finish requests. */
 #include "engine/request.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/struct_size.h"
+#include "engine/call_guard.h"
+#include "engine/clock.h"
+#include "engine/prompt.h"
 #include <string.h>
 
 void quire_request_params_init(struct quire_request_params *params, size_t struct_size)
@@ -15,11 +18,6 @@ void quire_request_params_init(struct quire_request_params *params, size_t struc
 static quire_status check_params(const struct quire_engine *e, const struct quire_request_params *p,
                                  struct quire_error *err)
 {
-    if (!p)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
-    if (p->struct_size != sizeof *p)
-        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, this library expects %zu",
-                       p->struct_size, sizeof *p);
     if (e->dry_run)
         return qr_fail(err, QUIRE_E_MISUSE, "the engine was opened for a dry run");
     if (!!p->messages + !!p->text + !!p->tokens != 1)
@@ -45,7 +43,7 @@ static quire_status copy_bias(const struct quire_engine *e, struct qr_request *r
                 : qr_fail(err, QUIRE_E_NOMEM, "no memory for %u logit biases", s->n_logit_bias);
 }
 
-/* Fills a free slot; on failure it holds what qr_request_free() frees. */
+/* Fills a free slot; after a failure the caller passes it to qr_request_free(). */
 static quire_status prepare(struct quire_engine *e, struct qr_request *r,
                             const struct quire_request_params *p, struct quire_error *err)
 {
@@ -56,32 +54,30 @@ static quire_status prepare(struct quire_engine *e, struct qr_request *r,
     else
         QR_TRY(quire_engine_default_sampling(e, &r->sampling));
     QR_TRY(copy_bias(e, r, err));
-    const uint32_t text_flags =
-        p->flags & QUIRE_REQUEST_SHOW_SPECIAL ? QUIRE_DETOKENIZE_SPECIAL : 0;
-    /* a plain prompt is continued in the middle of its text; an answer in a conversation is a
-     * text of its own */
+    const uint32_t special = p->flags & QUIRE_REQUEST_SHOW_SPECIAL ? QUIRE_DETOKENIZE_SPECIAL : 0;
+    /* a completion continues the text of its prompt; a chat reply is a text of its own */
     const uint32_t continues = p->messages ? 0 : QUIRE_DETOKENIZE_CONTINUES;
-    QR_TRY(qr_answer_init(&r->answer, e->tokenizer, text_flags | continues, p->stop, p->n_stop,
-                          e->allocator, err));
+    QR_TRY(qr_output_text_init(&r->output, e->tokenizer, special | continues, p->stop, p->n_stop,
+                               e->allocator, err));
     struct qr_prompt prompt;
-    QR_TRY(qr_prompt_make(e, p, &prompt, err));
+    QR_TRY(qr_prompt_create(e, p, &prompt, err));
     r->tokens = prompt.tokens;
     r->capacity = prompt.capacity;
     r->n_prompt = r->n_tokens = r->n_polled = prompt.n;
-    r->max_chosen = p->max_tokens;
+    r->max_output = p->max_tokens;
     return QUIRE_OK;
 }
 
 static quire_status submit(struct quire_engine *e, const struct quire_request_params *p,
                            quire_request_id *id, struct quire_error *err)
 {
-    qr_request_reap(e);
+    qr_request_free_reported(e);
     uint32_t slot = 0;
     while (slot < e->n_requests && e->requests[slot].state != QR_REQUEST_FREE)
         slot++;
     if (slot == e->n_requests)
         return qr_fail(err, QUIRE_E_AGAIN,
-                       "%u requests are waiting, running or not polled to their end",
+                       "%u requests are waiting, running or finished but not polled",
                        e->n_requests);
     struct qr_request *r = &e->requests[slot];
     const quire_status s = prepare(e, r, p, err);
@@ -89,10 +85,10 @@ static quire_status submit(struct quire_engine *e, const struct quire_request_pa
         qr_request_free(e, r);
         return s;
     }
-    /* ids rise with time, and name their slot */
+    /* ids rise in submission order; id % n_requests is the slot */
     r->id = ++e->n_submitted * e->n_requests + slot;
     r->state = QR_REQUEST_WAITING;
-    r->submitted = qr_engine_now();
+    r->submit_time = qr_clock_now();
     __atomic_store_n(&r->tag, r->id * 2, __ATOMIC_RELEASE);
     *id = r->id;
     return QUIRE_OK;
@@ -105,26 +101,30 @@ quire_status quire_engine_submit(struct quire_engine *engine,
     if (!engine || !id)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", engine ? "id" : "engine");
     *id = 0;
-    QR_TRY(check_params(engine, params, err));
+    if (!params)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
+    struct quire_request_params p;
+    QR_READ_STRUCT(&p, params, stream, "params", err);
+    QR_TRY(check_params(engine, &p, err));
     QR_TRY(qr_engine_enter(engine, err));
-    const quire_status s = submit(engine, params, id, err);
+    const quire_status s = submit(engine, &p, id, err);
     qr_engine_leave(engine);
     return s;
 }
 
-/* Touches one word and nothing else: it may interrupt any other call. */
+/* Accesses only the atomic tag: it may run in a signal handler and beside any other call. */
 quire_status quire_request_cancel(struct quire_engine *engine, quire_request_id id)
 {
     if (!engine || !engine->requests)
         return QUIRE_E_INVALID_ARG;
     struct qr_request *r = &engine->requests[id % engine->n_requests];
-    uint64_t live = id * 2;
+    uint64_t tag = id * 2;
     if (id == 0 || id > UINT64_MAX / 2)
         return QUIRE_E_RANGE;
-    if (__atomic_compare_exchange_n(&r->tag, &live, live | 1, false, __ATOMIC_RELAXED,
+    if (__atomic_compare_exchange_n(&r->tag, &tag, tag | 1, false, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED))
         return QUIRE_OK;
-    return live == (id * 2 | 1) ? QUIRE_OK : QUIRE_E_RANGE;
+    return tag == (id * 2 | 1) ? QUIRE_OK : QUIRE_E_RANGE;
 }
 
 bool qr_request_cancelled(const struct qr_request *r)
@@ -132,29 +132,29 @@ bool qr_request_cancelled(const struct qr_request *r)
     return __atomic_load_n(&r->tag, __ATOMIC_RELAXED) & 1;
 }
 
-void qr_request_end(struct qr_request *r, enum quire_finish_reason reason)
+void qr_request_finish(struct qr_request *r, enum quire_finish_reason reason)
 {
-    r->state = QR_REQUEST_ENDED;
+    r->state = QR_REQUEST_FINISHED;
     r->reason = reason;
     __atomic_store_n(&r->tag, 0, __ATOMIC_RELEASE);
 }
 
-void qr_request_finish(struct qr_request *r, enum quire_finish_reason reason)
+void qr_request_flush_and_finish(struct qr_request *r, enum quire_finish_reason reason)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
-    const quire_status s = qr_answer_finish(&r->answer, &err);
-    r->text_moved = true;
+    const quire_status s = qr_output_text_flush(&r->output, &err);
+    r->text_event_due = true;
     if (s != QUIRE_OK)
         qr_request_fail(r, s, &err);
     else
-        qr_request_end(r, reason);
+        qr_request_finish(r, reason);
 }
 
 void qr_request_fail(struct qr_request *r, quire_status status, const struct quire_error *err)
 {
     r->error = *err;
     r->error.code = status;
-    qr_request_end(r, QUIRE_FINISH_ERROR);
+    qr_request_finish(r, QUIRE_FINISH_ERROR);
 }
 
 void qr_request_free(struct quire_engine *e, struct qr_request *r)
@@ -162,16 +162,16 @@ void qr_request_free(struct quire_engine *e, struct qr_request *r)
     if (r->sampling.n_logit_bias)
         qr_free(e->allocator, (void *)(uintptr_t)r->sampling.logit_bias, r->sampling.n_logit_bias,
                 sizeof(struct quire_logit_bias));
-    qr_answer_free(&r->answer);
+    qr_output_text_free(&r->output);
     qr_free(e->allocator, r->tokens, r->capacity, sizeof *r->tokens);
     __atomic_store_n(&r->tag, 0, __ATOMIC_RELEASE);
     *r = (struct qr_request){ .state = QR_REQUEST_FREE };
 }
 
-void qr_request_reap(struct quire_engine *e)
+void qr_request_free_reported(struct quire_engine *e)
 {
     for (uint32_t i = 0; i < e->n_requests; i++)
-        if (e->requests[i].state == QR_REQUEST_DELIVERED)
+        if (e->requests[i].state == QR_REQUEST_REPORTED)
             qr_request_free(e, &e->requests[i]);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sampling.c - the sampler: bias, penalties, truncation and the draw. */
+/* sampling.c - the sampler: logit bias, penalties, top-k, top-p, min-p, temperature, draw. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/struct_size.h"
@@ -20,8 +20,8 @@ struct quire_sampler {
     const struct quire_allocator *allocator;
     uint32_t n_vocab;
     struct candidate *list; /* [n_vocab] */
-    float *logits;          /* [n_vocab] biased and penalised copy */
-    uint32_t *counts;       /* [n_vocab] all zero between calls */
+    float *logits;          /* [n_vocab] copy with bias and penalties applied */
+    uint32_t *counts;       /* [n_vocab] occurrences in the history; all zero between calls */
 };
 
 void quire_sampling_params_init(struct quire_sampling_params *params, size_t struct_size)
@@ -56,15 +56,22 @@ static quire_status check_bias(const struct quire_sampling_params *p, uint32_t n
     return QUIRE_OK;
 }
 
-quire_status quire_sampling_validate(const struct quire_sampling_params *p, uint32_t n_vocab,
-                                     struct quire_error *err)
+static quire_status read_params(struct quire_sampling_params *out,
+                                const struct quire_sampling_params *p, struct quire_error *err)
 {
     if (!p)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "sampling params is NULL");
-    if (p->struct_size != sizeof *p)
-        return qr_fail(err, QUIRE_E_MISUSE, "sampling.struct_size is %u, this library expects %zu",
-                       p->struct_size, sizeof *p);
-    /* written so that NaN fails */
+    QR_READ_STRUCT(out, p, seed, "sampling", err);
+    return QUIRE_OK;
+}
+
+quire_status quire_sampling_validate(const struct quire_sampling_params *params, uint32_t n_vocab,
+                                     struct quire_error *err)
+{
+    struct quire_sampling_params copy;
+    const struct quire_sampling_params *p = &copy;
+    QR_TRY(read_params(&copy, params, err));
+    /* the comparisons are written so that NaN fails them */
     if (!(p->temperature >= 0 && isfinite(p->temperature)))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "temperature %g must be finite and not negative",
                        (double)p->temperature);
@@ -131,7 +138,7 @@ static void apply_penalties(struct quire_sampler *s, const struct quire_sampling
     for (size_t i = 0; i < n; i++)
         if (history[i] >= 0 && (uint32_t)history[i] < s->n_vocab)
             s->counts[history[i]]++;
-    /* the second walk uses each count once and puts the zero back */
+    /* applies each count once and resets it */
     for (size_t i = 0; i < n; i++) {
         if (history[i] < 0 || (uint32_t)history[i] >= s->n_vocab || !s->counts[history[i]])
             continue;
@@ -142,24 +149,24 @@ static void apply_penalties(struct quire_sampler *s, const struct quire_sampling
     }
 }
 
-/* The total order of candidates: likelier first, equal ones by id. Logits are never NaN here. */
-static bool better(struct candidate a, struct candidate b)
+/* Total order of candidates: descending logit, then ascending id. Logits are never NaN here. */
+static bool ranks_before(struct candidate a, struct candidate b)
 {
     return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
 }
 
-/* Restores the heap below node i. The root is the worst candidate when worst_first, else the
- * best. */
-static void sift_down(struct candidate *heap, size_t n, size_t i, bool worst_first)
+/* Restores the heap property below node i. The root is the lowest-ranked candidate if min_heap,
+ * else the highest-ranked. */
+static void sift_down(struct candidate *heap, size_t n, size_t i, bool min_heap)
 {
     const struct candidate moved = heap[i];
     for (;;) {
         size_t child = 2 * i + 1;
         if (child >= n)
             break;
-        if (child + 1 < n && better(heap[child + 1], heap[child]) != worst_first)
+        if (child + 1 < n && ranks_before(heap[child + 1], heap[child]) != min_heap)
             child++;
-        if (better(heap[child], moved) == worst_first)
+        if (ranks_before(heap[child], moved) == min_heap)
             break;
         heap[i] = heap[child];
         i = child;
@@ -167,14 +174,14 @@ static void sift_down(struct candidate *heap, size_t n, size_t i, bool worst_fir
     heap[i] = moved;
 }
 
-static void make_heap(struct candidate *list, size_t n, bool worst_first)
+static void make_heap(struct candidate *list, size_t n, bool min_heap)
 {
     for (size_t i = n / 2; i-- > 0;)
-        sift_down(list, n, i, worst_first);
+        sift_down(list, n, i, min_heap);
 }
 
-/* All possible tokens by rising id. */
-static size_t list_all(struct quire_sampler *s)
+/* Lists all tokens whose logit is not -infinity by ascending id. */
+static size_t select_all(struct quire_sampler *s)
 {
     size_t n = 0;
     for (uint32_t i = 0; i < s->n_vocab; i++)
@@ -183,9 +190,9 @@ static size_t list_all(struct quire_sampler *s)
     return n;
 }
 
-/* The k best tokens, best first: one pass over the vocabulary against the worst of the best k
- * so far. */
-static size_t list_top_k(struct quire_sampler *s, size_t k)
+/* Lists the k highest-ranked tokens in order: one pass over the vocabulary with a min-heap of size
+ * k, then heap sort. */
+static size_t select_top_k(struct quire_sampler *s, size_t k)
 {
     struct candidate *list = s->list;
     size_t n = 0;
@@ -195,12 +202,12 @@ static size_t list_top_k(struct quire_sampler *s, size_t k)
             list[n++] = (struct candidate){ s->logits[i], (int32_t)i };
     make_heap(list, n, true);
     for (; i < s->n_vocab; i++)
-        /* later ids lose ties, so only a greater logit can enter */
+        /* a later id loses every tie, so only a greater logit enters the heap */
         if (s->logits[i] > list[0].logit) {
             list[0] = (struct candidate){ s->logits[i], (int32_t)i };
             sift_down(list, n, 0, true);
         }
-    for (size_t left = n; left > 1; left--) { /* heap sort: the worst goes last */
+    for (size_t left = n; left > 1; left--) { /* heap sort: the lowest-ranked goes last */
         const struct candidate worst = list[0];
         list[0] = list[left - 1];
         list[left - 1] = worst;
@@ -209,6 +216,7 @@ static size_t list_top_k(struct quire_sampler *s, size_t k)
     return n;
 }
 
+/* Sum of exp(logit - max) over a list: its probability mass, not normalized. */
 static double mass(const struct candidate *list, size_t n, double max)
 {
     double sum = 0;
@@ -217,7 +225,7 @@ static double mass(const struct candidate *list, size_t n, double max)
     return sum;
 }
 
-static size_t drop_below_min_p(struct candidate *list, size_t n, double max, float min_p)
+static size_t apply_min_p(struct candidate *list, size_t n, double max, float min_p)
 {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++)
@@ -226,31 +234,32 @@ static size_t drop_below_min_p(struct candidate *list, size_t n, double max, flo
     return kept;
 }
 
-/* Keeps the best candidates until their mass reaches `wanted`, at least one, and moves them to
- * the front. Only those that stay are ever ranked. */
-static size_t keep_mass(struct candidate *list, size_t n, double max, double wanted, bool ranked)
+/* Keeps the highest-ranked candidates until their mass reaches top_mass, at least one, and moves
+ * them to the front. ranked: the list is in order; otherwise a heap orders only the kept ones. */
+static size_t apply_top_p(struct candidate *list, size_t n, double max, double top_mass,
+                          bool ranked)
 {
     double sum = 0;
     size_t kept = 0;
     if (ranked) {
-        while (kept < n && (kept == 0 || sum < wanted))
+        while (kept < n && (kept == 0 || sum < top_mass))
             sum += exp(list[kept++].logit - max);
         return kept;
     }
     make_heap(list, n, false);
-    while (kept < n && (kept == 0 || sum < wanted)) {
+    while (kept < n && (kept == 0 || sum < top_mass)) {
         const struct candidate best = list[0];
         kept++;
         list[0] = list[n - kept];
         sift_down(list, n - kept, 0, false);
-        list[n - kept] = best; /* the tail collects the best, worst of them first */
+        list[n - kept] = best; /* the tail collects the kept ones in reverse order */
         sum += exp(best.logit - max);
     }
     memmove(list, list + (n - kept), kept * sizeof *list);
     return kept;
 }
 
-/* Inverse of the cumulative distribution at u in [0, 1). */
+/* Inverse transform sampling: the token whose interval of the CDF contains u in [0, 1). */
 static int32_t draw(const struct candidate *list, size_t n, double max, double temperature,
                     double u)
 {
@@ -267,10 +276,10 @@ static int32_t draw(const struct candidate *list, size_t n, double max, double t
     return list[i].id;
 }
 
-/* Fills s->logits and returns the most likely token, or -1: nothing possible, or a value that
- * is no logit. */
-static int32_t prepare(struct quire_sampler *s, const struct quire_sampling_params *p,
-                       const struct quire_sample_args *step, struct quire_error *err)
+/* Computes s->logits from the step and returns the most likely token, or -1 with QUIRE_E_NUMERIC
+ * when all logits are -infinity or one is NaN or +infinity. */
+static int32_t process_logits(struct quire_sampler *s, const struct quire_sampling_params *p,
+                              const struct quire_sample_args *step, struct quire_error *err)
 {
     memcpy(s->logits, step->logits, s->n_vocab * sizeof *s->logits);
     for (uint32_t i = 0; i < p->n_logit_bias; i++)
@@ -296,41 +305,46 @@ static int32_t prepare(struct quire_sampler *s, const struct quire_sampling_para
     return best;
 }
 
-quire_status quire_sampler_sample(struct quire_sampler *s, const struct quire_sampling_params *p,
-                                  const struct quire_sample_args *step, int32_t *token,
+/* Draws from the processed logits, whose largest is that of `best`. */
+static int32_t sample(struct quire_sampler *s, const struct quire_sampling_params *p,
+                      const struct quire_sample_args *args, int32_t best)
+{
+    const double max = s->logits[best];
+    const bool ranked = p->top_k > 0 && (uint32_t)p->top_k < s->n_vocab;
+    size_t n = ranked ? select_top_k(s, (size_t)p->top_k) : select_all(s);
+    /* top_p and min_p both keep the head of the ranking, so min_p may cut first as long as top_p
+     * uses the mass of the whole list */
+    const double top_mass = p->top_p < 1 ? p->top_p * mass(s->list, n, max) : 0;
+    if (p->min_p > 0)
+        n = apply_min_p(s->list, n, max, p->min_p);
+    if (p->top_p < 1)
+        n = apply_top_p(s->list, n, max, top_mass, ranked);
+    return draw(s->list, n, max, p->temperature,
+                qr_philox_uniform(p->seed, args->stream, args->index));
+}
+
+quire_status quire_sampler_sample(struct quire_sampler *sampler,
+                                  const struct quire_sampling_params *params,
+                                  const struct quire_sample_args *args, int32_t *token,
                                   struct quire_error *err)
 {
     if (!token)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "token is NULL");
     *token = -1;
-    if (!s || !step)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", s ? "step" : "sampler");
-    if (step->struct_size != sizeof *step)
-        return qr_fail(err, QUIRE_E_MISUSE, "step.struct_size is %u, this library expects %zu",
-                       step->struct_size, sizeof *step);
-    if (!step->logits || (!step->history && step->n_history))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "step.%s is NULL",
-                       step->logits ? "history" : "logits");
-    QR_TRY(quire_sampling_validate(p, s->n_vocab, err));
-    const int32_t best = prepare(s, p, step, err);
+    if (!sampler || !args)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", sampler ? "args" : "sampler");
+    struct quire_sample_args a;
+    struct quire_sampling_params p;
+    QR_READ_STRUCT(&a, args, index, "args", err);
+    if (!a.logits || (!a.history && a.n_history))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s is NULL",
+                       a.logits ? "history" : "logits");
+    QR_TRY(read_params(&p, params, err));
+    QR_TRY(quire_sampling_validate(&p, sampler->n_vocab, err));
+    const int32_t best = process_logits(sampler, &p, &a, err);
     if (best < 0)
         return QUIRE_E_NUMERIC;
-    if (p->temperature == 0) {
-        *token = best;
-        return QUIRE_OK;
-    }
-    const double max = s->logits[best];
-    const bool ranked = p->top_k > 0 && (uint32_t)p->top_k < s->n_vocab;
-    size_t n = ranked ? list_top_k(s, (size_t)p->top_k) : list_all(s);
-    /* top_p and min_p both keep a head of the ranking, so min_p may cut first as long as top_p
-     * counts the mass of the whole list */
-    const double wanted = p->top_p < 1 ? p->top_p * mass(s->list, n, max) : 0;
-    if (p->min_p > 0)
-        n = drop_below_min_p(s->list, n, max, p->min_p);
-    if (p->top_p < 1)
-        n = keep_mass(s->list, n, max, wanted, ranked);
-    *token = draw(s->list, n, max, p->temperature,
-                  qr_philox_uniform(p->seed, step->stream, step->index));
+    *token = p.temperature == 0 ? best : sample(sampler, &p, &a, best);
     return QUIRE_OK;
 }
 

@@ -1,56 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sequence.h - one sequence in the KV cache: its tokens, and its blocks in every KV group. */
+/* sequence.h - one sequence in the KV cache: its tokens and its block table in every KV group. */
 #ifndef QR_ENGINE_SEQUENCE_H
 #define QR_ENGINE_SEQUENCE_H
 #include <quire/kv_cache.h>
 #include <stdbool.h>
 
-/* Blocks first .. end-1 of the sequence are in table[first .. end-1]; those before `first` fell
- * out of the window. */
-struct qr_seq_group {
-    uint32_t window; /* 0 = full attention */
-    uint32_t first, end;
-    int32_t *table; /* [max_blocks] */
+/* The sequence owns blocks first_block .. end_block - 1; earlier ones fell out of the window and
+ * were freed. Entry i of block_table is block i of the sequence. */
+struct qr_sequence_group {
+    uint32_t window; /* tokens; 0 = full attention */
+    uint32_t first_block, end_block;
+    int32_t *block_table; /* [max_blocks] */
 };
 
 struct qr_sequence {
     const struct quire_allocator *allocator;
     struct quire_kv_cache *kv; /* borrowed */
     uint32_t block_size, n_groups, max_tokens, max_blocks;
-    struct qr_seq_group *groups;        /* [n_groups] */
-    struct quire_kv_prefix_group *held; /* [n_groups] room for qr_sequence_keep_prefix */
-    int32_t *tokens;                    /* [max_tokens] whose keys and values are in the cache */
-    uint32_t *rope_keys; /* [max_tokens] what besides token and position their bits depend on */
+    struct qr_sequence_group *groups;            /* [n_groups] */
+    struct quire_kv_prefix_group *prefix_groups; /* [n_groups] scratch of reuse_prefix */
+    int32_t *tokens;                             /* [max_tokens] tokens in the KV cache */
+    uint32_t *rope_variants; /* [max_tokens] qr_rope_variant() under which keys were computed */
     uint32_t n_tokens;
 };
 
-/* An empty sequence of at most max_tokens; reserves all it will need. On failure there is
- * nothing to free. */
+/* Creates an empty sequence of at most max_tokens and reserves all memory it will use. On failure
+ * there is nothing to free. */
 quire_status qr_sequence_init(struct qr_sequence *s, struct quire_kv_cache *kv, uint32_t max_tokens,
                               const struct quire_allocator *allocator, struct quire_error *err);
-void qr_sequence_free(struct qr_sequence *s); /* gives its blocks back; safe on zeroes */
+void qr_sequence_free(struct qr_sequence *s); /* frees its blocks too; safe on zeroes */
 
-/* Shortens the sequence to the longest prefix of tokens[0 .. n) that it holds with this rope
- * key, and returns its length. A windowed group that has given up keys which the next token
- * would see makes that 0. */
-uint32_t qr_sequence_keep_prefix(struct qr_sequence *s, const int32_t *tokens, uint32_t n,
-                                 uint32_t rope_key);
+/* Truncates the sequence to its longest common prefix with tokens[0 .. n) under this RoPE variant
+ * and returns the length of that prefix in tokens. The result is 0 when a windowed group has freed
+ * blocks that the next token attends to. */
+uint32_t qr_sequence_reuse_prefix(struct qr_sequence *s, const int32_t *tokens, uint32_t n,
+                                  uint32_t rope_variant);
 
-/* Makes room for n more tokens. Blocks that fell out of a window are given up only when their
- * group runs short: until then a conversation that steps back can still use them.
- * QUIRE_E_AGAIN: the pool is too small; what was taken so far stays with the sequence. */
+/* Allocates blocks for n more tokens. A windowed group frees blocks that fell out of its window
+ * only when its pool runs short: until then a shorter prefix can still be reused.
+ * QUIRE_E_AGAIN: the pool is too small; blocks allocated so far stay with the sequence. */
 quire_status qr_sequence_reserve(struct qr_sequence *s, uint32_t n, struct quire_error *err);
 
-/* Appends n tokens that a step has written to the room reserved. */
+/* Appends n tokens whose keys and values a step has written to the reserved blocks. */
 void qr_sequence_append(struct qr_sequence *s, const int32_t *tokens, uint32_t n,
-                        uint32_t rope_key);
+                        uint32_t rope_variant);
 
-void qr_sequence_clear(struct qr_sequence *s); /* forgets all tokens and gives all blocks back */
+void qr_sequence_clear(struct qr_sequence *s); /* drops all tokens and frees all blocks */
 
-/* Blocks a group needs so that qr_sequence_reserve never fails for a sequence of max_tokens
- * that grows by at most `step` tokens at a time. Windowed groups get room to step back by
- * `rewind` tokens on top. */
-uint32_t qr_sequence_blocks(uint32_t block_size, uint32_t window, uint32_t max_tokens,
-                            uint32_t step, uint32_t rewind);
+/* Blocks a group needs so that qr_sequence_reserve() cannot fail for a sequence of max_tokens that
+ * grows by at most step_tokens at a time. Windowed groups get rollback_tokens on top: the sequence
+ * can be truncated by as many without recomputation. */
+uint32_t qr_sequence_blocks_needed(uint32_t block_size, uint32_t window, uint32_t max_tokens,
+                                   uint32_t step_tokens, uint32_t rollback_tokens);
 
 #endif

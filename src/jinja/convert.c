@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jinja_convert.c - text to numbers as Python's int() and float() read it, and float to int. */
-#include "jinja/call.h"
+/* convert.c - parses numbers as Python's int() and float() do, and converts float to int. */
+#include "jinja/convert.h"
+#include "base/error.h"
+#include "jinja/dtoa.h"
+#include "jinja/interp.h"
+#include "jinja/str.h"
+#include "jinja/value.h"
 #include <math.h>
+#include <string.h>
 
-/* Copies s without surrounding white space and single inner underscores; takes a sign off. *ok: the
- * underscores stood between digits. */
-static quire_status clean_number(struct qr_j *j, const struct qr_j_str *s, char **out, size_t *n,
-                                 bool *negative, bool *ok)
+/* Copies s without surrounding white space, sign and underscores. *ok: every underscore is single
+ * and between digits. */
+static quire_status normalize_number(struct qr_jinja *j, const struct qr_jinja_str *s, char **out,
+                                     size_t *n, bool *negative, bool *ok)
 {
-    struct qr_j_value v;
-    QR_TRY(qr_j_strip(j, s, qr_j_none(), QR_J_STRIP_LEFT | QR_J_STRIP_RIGHT, &v));
-    QR_J_NEW(j, *out, v.s->n + 1);
+    struct qr_jinja_value v;
+    QR_TRY(
+        qr_jinja_str_strip(j, s, qr_jinja_none(), QR_JINJA_STRIP_LEFT | QR_JINJA_STRIP_RIGHT, &v));
+    QR_JINJA_NEW(j, *out, v.s->n + 1);
     const char *p = v.s->p;
     size_t i = 0;
     *n = 0;
@@ -30,7 +37,7 @@ static quire_status clean_number(struct qr_j *j, const struct qr_j_str *s, char 
     return QUIRE_OK;
 }
 
-/* Without regard to case. */
+/* Compares case-insensitively; word is in lower case. */
 static bool is_word(const char *p, size_t n, const char *word)
 {
     if (n != strlen(word))
@@ -41,12 +48,13 @@ static bool is_word(const char *p, size_t n, const char *word)
     return true;
 }
 
-quire_status qr_j_str_to_double(struct qr_j *j, const struct qr_j_str *s, bool *ok, double *out)
+quire_status qr_jinja_str_to_double(struct qr_jinja *j, const struct qr_jinja_str *s, bool *ok,
+                                    double *out)
 {
     char *p;
     size_t n;
     bool negative;
-    QR_TRY(clean_number(j, s, &p, &n, &negative, ok));
+    QR_TRY(normalize_number(j, s, &p, &n, &negative, ok));
     if (!*ok)
         return QUIRE_OK;
     if (is_word(p, n, "inf") || is_word(p, n, "infinity")) {
@@ -54,8 +62,8 @@ quire_status qr_j_str_to_double(struct qr_j *j, const struct qr_j_str *s, bool *
     } else if (is_word(p, n, "nan")) {
         *out = NAN;
     } else {
-        QR_TRY(qr_j_step(j, 500)); /* correct rounding takes a while */
-        *ok = qr_j_parse_double(p, n, out);
+        QR_TRY(qr_jinja_charge(j, 500)); /* cost of correct rounding */
+        *ok = qr_jinja_strtod(p, n, out);
     }
     if (*ok && negative)
         *out = -*out;
@@ -70,15 +78,15 @@ static int digit(char c)
     return lower >= 'a' && lower <= 'z' ? lower - 'a' + 10 : 99;
 }
 
-quire_status qr_j_str_to_int(struct qr_j *j, const struct qr_j_str *s, int64_t base, bool *ok,
-                             int64_t *out)
+quire_status qr_jinja_str_to_int(struct qr_jinja *j, const struct qr_jinja_str *s, int64_t base,
+                                 bool *ok, int64_t *out)
 {
     char *p;
     size_t n, i = 0;
     bool negative;
     if (base != 0 && (base < 2 || base > 36))
-        return qr_j_type_error(j, "int() base must be >= 2 and <= 36, or 0");
-    QR_TRY(clean_number(j, s, &p, &n, &negative, ok));
+        return qr_jinja_type_error(j, "int() base must be >= 2 and <= 36, or 0");
+    QR_TRY(normalize_number(j, s, &p, &n, &negative, ok));
     if (n > 2 && p[0] == '0') {
         const char c = (char)(p[1] | 0x20);
         const int64_t named = c == 'x' ? 16 : c == 'o' ? 8 : c == 'b' ? 2 : 0;
@@ -94,24 +102,24 @@ quire_status qr_j_str_to_int(struct qr_j *j, const struct qr_j_str *s, int64_t b
     for (; *ok && i < n; i++) {
         const int d = digit(p[i]);
         *ok = d < base;
-        /* built up on the negative side, which reaches one further */
+        /* Accumulates the negative value, whose range is larger by one. */
         if (*ok &&
             (__builtin_mul_overflow(*out, base, out) || __builtin_sub_overflow(*out, d, out)))
-            return qr_j_fail(j, QUIRE_E_RANGE, "chat template: integer beyond 64 bits");
+            return qr_jinja_fail(j, QUIRE_E_RANGE, "template: integer beyond 64 bits");
     }
     if (*ok && !negative && __builtin_sub_overflow(0, *out, out))
-        return qr_j_fail(j, QUIRE_E_RANGE, "chat template: integer beyond 64 bits");
+        return qr_jinja_fail(j, QUIRE_E_RANGE, "template: integer beyond 64 bits");
     return QUIRE_OK;
 }
 
-quire_status qr_j_double_to_int(struct qr_j *j, double f, int64_t *out)
+quire_status qr_jinja_double_to_int(struct qr_jinja *j, double f, int64_t *out)
 {
     if (isnan(f))
-        return qr_j_type_error(j, "cannot convert float NaN to integer");
+        return qr_jinja_type_error(j, "cannot convert float NaN to integer");
     if (isinf(f))
-        return qr_j_type_error(j, "cannot convert float infinity to integer");
+        return qr_jinja_type_error(j, "cannot convert float infinity to integer");
     if (f >= 9223372036854775808.0 || f < -9223372036854775808.0)
-        return qr_j_fail(j, QUIRE_E_RANGE, "chat template: integer beyond 64 bits");
+        return qr_jinja_fail(j, QUIRE_E_RANGE, "template: integer beyond 64 bits");
     *out = (int64_t)f;
     return QUIRE_OK;
 }

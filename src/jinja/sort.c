@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jinja_sort.c - stable merge sort by keys, whose comparison may fail. */
-#include "jinja/call.h"
+/* sort.c - stable merge sort by keys whose comparison may fail. */
+#include "jinja/sort.h"
+#include "base/error.h"
+#include "jinja/compare.h"
+#include "jinja/interp.h"
+#include <string.h>
 
 struct sorter {
-    struct qr_j *j;
-    struct qr_j_value *items, *keys, *item_space, *key_space;
+    struct qr_jinja *j;
+    struct qr_jinja_value *items, *keys, *item_space, *key_space;
     bool reverse;
 };
 
-/* Whether the element at b must come before the one at a, which stands to its left. */
-static quire_status goes_first(struct sorter *s, size_t b, size_t a, bool *out)
+/* Whether element b must precede element a, where a < b. */
+static quire_status precedes(struct sorter *s, size_t b, size_t a, bool *out)
 {
-    return s->reverse ? qr_j_order(s->j, QR_J_LT, s->keys[a], s->keys[b], out)
-                      : qr_j_order(s->j, QR_J_LT, s->keys[b], s->keys[a], out);
+    return s->reverse ? qr_jinja_order(s->j, QR_JINJA_LT, s->keys[a], s->keys[b], out)
+                      : qr_jinja_order(s->j, QR_JINJA_LT, s->keys[b], s->keys[a], out);
 }
 
 static quire_status merge(struct sorter *s, size_t from, size_t mid, size_t to)
@@ -21,7 +25,7 @@ static quire_status merge(struct sorter *s, size_t from, size_t mid, size_t to)
     while (a < mid || b < to) {
         bool take_right = a == mid;
         if (a < mid && b < to)
-            QR_TRY(goes_first(s, b, a, &take_right));
+            QR_TRY(precedes(s, b, a, &take_right));
         const size_t at = take_right ? b++ : a++;
         s->item_space[n] = s->items[at];
         s->key_space[n++] = s->keys[at];
@@ -31,12 +35,12 @@ static quire_status merge(struct sorter *s, size_t from, size_t mid, size_t to)
     return QUIRE_OK;
 }
 
-quire_status qr_j_sort(struct qr_j *j, struct qr_j_value *items, struct qr_j_value *keys, size_t n,
-                       bool reverse)
+quire_status qr_jinja_sort(struct qr_jinja *j, struct qr_jinja_value *items,
+                           struct qr_jinja_value *keys, size_t n, bool reverse)
 {
     struct sorter s = { .j = j, .items = items, .keys = keys, .reverse = reverse };
-    QR_J_NEW(j, s.item_space, n);
-    QR_J_NEW(j, s.key_space, n);
+    QR_JINJA_NEW(j, s.item_space, n);
+    QR_JINJA_NEW(j, s.key_space, n);
     for (size_t width = 1; width < n; width *= 2)
         for (size_t from = 0; from + width < n; from += 2 * width)
             QR_TRY(merge(&s, from, from + width, from + 2 * width < n ? from + 2 * width : n));

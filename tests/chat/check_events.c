@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_events.c FILE - checks what quire-chat --json wrote: every line an object, every answer
- * the sum of its pieces. Prints one line per event that is no token, for grep; exit 1 for
- * anything malformed. */
+/* check_events.c - checks the output of quire-chat --json. Usage: check_events FILE
+ *
+ * Every line must be an event, and every done event must hold the concatenated text of its token
+ * events. Prints one line per event other than token, for grep. Exit code 1: malformed. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@ static int malformed(int line, const char *what)
     return 1;
 }
 
-static char pieces[1 << 22]; /* text of the answer so far */
+static char pieces[1 << 22]; /* text of the token events since the last done event */
 static size_t n_pieces;
 
 static int check_token(const json_t *event, int line)
@@ -22,7 +23,7 @@ static int check_token(const json_t *event, int line)
     if (!json_is_string(text) || json_object_size(event) != 2 || json_string_length(text) == 0)
         return malformed(line, "a token event without text");
     if (n_pieces + json_string_length(text) >= sizeof pieces)
-        return malformed(line, "more text than this test takes");
+        return malformed(line, "more text than the test can hold");
     memcpy(pieces + n_pieces, json_string_value(text), json_string_length(text));
     n_pieces += json_string_length(text);
     return 0;
@@ -39,11 +40,11 @@ static int check_done(json_t *event, int line)
                     &text, &size, "prompt_tokens", &prompt, "cached_tokens", &cached,
                     "completion_tokens", &completion, "seed", &seed, "tokens_per_second", &speed,
                     "context_full", &full) != 0)
-        return malformed(line, "a done event that lacks something");
+        return malformed(line, "a done event with missing fields");
     if (size != n_pieces || memcmp(text, pieces, size) != 0)
-        return malformed(line, "the answer is not the sum of its pieces");
+        return malformed(line, "the answer differs from its token events");
     if (prompt < 1 || cached < 0 || cached >= prompt || completion < 0 || speed < 0)
-        return malformed(line, "counts that cannot be");
+        return malformed(line, "impossible counts");
     n_pieces = 0;
     printf("done reason=%s cached=%s completion=%lld seed=%lld full=%s text=%s\n", reason,
            cached ? "some" : "none", (long long)completion, (long long)seed, full ? "yes" : "no",

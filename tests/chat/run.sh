@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh TEST SOURCE_DIR QUIRE_CHAT CHECK_EVENTS TEST_TERMINAL - finds a model for the tests of quire-chat: a tiny one of
-# the reference data where that is there, and the one inside the program where it has one. Exit 77 = skipped.
+# run.sh TEST SOURCE_DIR QUIRE_CHAT CHECK_EVENTS TEST_TERMINAL - runs a test of quire-chat with a tiny model of the
+# reference data and with the bundled model, where they exist. Exit code 77: skipped.
 set -u
 test=$1
 shared=${QUIRE_SHARED:-$2/../shared}
@@ -30,7 +30,7 @@ elif "$program" --dry-run >/dev/null 2>&1; then
     "$test_terminal" "$program"
     status=$?
 else
-    echo "skipped: no model: none in the program, and no reference data beside the source tree (set QUIRE_SHARED)"
+    echo "skipped: no bundled model and no reference data (set QUIRE_SHARED)"
     status=77
 fi
 exit $status

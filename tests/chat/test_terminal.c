@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_terminal.c PROGRAM [ARGUMENT...] - quire-chat on a terminal of its own: editing,
- * commands, signals. The arguments name a model that can chat; without them the bundled one is
- * used. */
+/* test_terminal.c - quire-chat on a pseudo-terminal: editing, commands, signals.
+ * Usage: test_terminal PROGRAM [ARGUMENT...]. The arguments select a chat model;
+ * default: the bundled one. */
 #include <errno.h>
 #include <poll.h>
 #include <pty.h>
@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 enum { SHORT_ANSWER, LONG_ANSWER };
-enum { PATIENCE = 120 }; /* seconds to wait for something: machines that run tests are busy */
+enum { TIMEOUT = 120 }; /* seconds; generous, because test machines are busy */
 
-static char **program; /* argv of the program under test, its options still to come */
+static char **program; /* argv of the program under test, without the options of start() */
 static int n_program;
 static char folder[] = "/tmp/quire_terminal_XXXXXX";
 static int failures;
@@ -27,8 +27,8 @@ static int failures;
 struct screen {
     pid_t pid;
     int fd;
-    char text[1 << 20]; /* everything that was shown */
-    size_t size, seen;  /* seen: up to where it was searched */
+    char text[1 << 20]; /* all output */
+    size_t size, seen;  /* seen: end of the part that expect() has matched */
 };
 static struct screen screen;
 
@@ -46,7 +46,7 @@ static void check(bool ok, const char *what)
         failed(what);
 }
 
-/* Starts the program; length is that of its answers. */
+/* Starts the program with answers of the given length. */
 static void start(int length, const char *term)
 {
     char *args[64] = { 0 };
@@ -74,13 +74,13 @@ static void start(int length, const char *term)
     }
 }
 
-/* Reads what comes within a fifth of a second; false when the program has gone. */
+/* Reads output for at most 0.2 s; false after the program has exited. */
 static bool read_more(void)
 {
     struct pollfd p = { .fd = screen.fd, .events = POLLIN };
     if (poll(&p, 1, 200) <= 0)
         return true;
-    if (screen.size == sizeof screen.text) /* long answers: keep the newer half */
+    if (screen.size == sizeof screen.text) /* keep the newer half */
         memmove(screen.text, screen.text + sizeof screen.text / 2,
                 screen.size = screen.seen = sizeof screen.text / 2);
     const ssize_t got =
@@ -89,10 +89,10 @@ static bool read_more(void)
     return got > 0;
 }
 
-/* Reads until `text` was shown after what was expected before; PATIENCE seconds at most. */
+/* Reads until `text` appears after the previous match; false after TIMEOUT. */
 static bool expect(const char *text)
 {
-    const time_t limit = time(NULL) + PATIENCE;
+    const time_t limit = time(NULL) + TIMEOUT;
     for (;;) {
         const char *found =
             memmem(screen.text + screen.seen, screen.size - screen.seen, text, strlen(text));
@@ -105,160 +105,161 @@ static bool expect(const char *text)
     }
 }
 
-static void wanted(const char *text)
+static void check_shown(const char *text)
 {
     char what[200];
     snprintf(what, sizeof what, "no '%s' on the screen", text);
     check(expect(text), what);
 }
 
-/* A prompt is shown a moment before the line editor takes the terminal over; keys typed in between can be lost. */
+/* Waits before typing: the line editor prints the prompt before it sets up the terminal, and keys
+ * in between can be lost. */
 static void type(const char *keys)
 {
     nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
     check(write(screen.fd, keys, strlen(keys)) == (ssize_t)strlen(keys), "typing");
 }
 
-/* Some of an answer is there: a good deal more than was typed. */
+/* Waits for 300 bytes of an answer: more than the echo of typed keys. */
 static void wait_for_answer(void)
 {
     const size_t wanted_size = screen.size + 300;
-    const time_t limit = time(NULL) + PATIENCE;
+    const time_t limit = time(NULL) + TIMEOUT;
     while (screen.size < wanted_size && time(NULL) <= limit && read_more())
         ;
-    check(screen.size >= wanted_size, "an answer comes");
+    check(screen.size >= wanted_size, "an answer appears");
     screen.seen = screen.size;
 }
 
-/* Waits for the end of the program; its status as a shell would tell it. The terminal must be
- * as it was. */
-static int end_typing(const char *again)
+/* Waits for the exit of the program and returns its status as a shell does. Checks that the
+ * terminal is restored. Types `again` every 0.2 s after 5 s, in case a key was lost. */
+static int wait_exit_typing(const char *again)
 {
     struct termios t;
     int status = 0;
-    const time_t limit = time(NULL) + PATIENCE;
-    /* asked before the last reader of the other side is gone */
+    const time_t limit = time(NULL) + TIMEOUT;
+    /* read before the exit: afterwards tcgetattr() fails on some systems */
     const bool known = tcgetattr(screen.fd, &t) == 0;
     while (waitpid(screen.pid, &status, WNOHANG) == 0) {
         (void)read_more();
-        if (again && time(NULL) > limit - PATIENCE + 5) /* it was lost all the same */
+        if (again && time(NULL) > limit - TIMEOUT + 5) /* the key was lost */
             (void)!write(screen.fd, again, strlen(again));
         if (time(NULL) > limit) {
-            failed("the program does not end");
+            failed("the program does not exit");
             kill(screen.pid, SIGKILL);
             waitpid(screen.pid, &status, 0);
             break;
         }
     }
     if (tcgetattr(screen.fd, &t) == 0 || known)
-        check((t.c_lflag & ICANON) && (t.c_lflag & ECHO), "the terminal is as it was");
+        check((t.c_lflag & ICANON) && (t.c_lflag & ECHO), "the terminal is restored");
     close(screen.fd);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static int end(void) { return end_typing(NULL); }
+static int wait_exit(void) { return wait_exit_typing(NULL); }
 
-/* ---- The scenes */
+/* ---- Scenarios */
 
-static void scene_commands(void)
+static void scenario_commands(void)
 {
     start(SHORT_ANSWER, "xterm");
-    wanted("/help lists");
-    wanted(">");
+    check_shown("/help lists");
+    check_shown(">");
     type("Hello\r");
-    wanted("Hello");
-    wanted(">");
+    check_shown("Hello");
+    check_shown(">");
     type("/stats\r");
-    wanted("seed");
-    wanted(">");
+    check_shown("seed");
+    check_shown(">");
     type("\"\"\"first line\r");
-    wanted("...");
+    check_shown("...");
     type("second line\"\"\"\r");
-    wanted(">");
+    check_shown(">");
     type("/nonsense\r");
-    wanted("no command /nonsense");
-    type("\x1b[A\x1b[A"); /* the arrow upwards, twice: back to the turn before */
-    wanted("second line");
+    check_shown("unknown command /nonsense");
+    type("\x1b[A\x1b[A"); /* arrow up, twice: the previous turn */
+    check_shown("second line");
     type("\x15/quit\r"); /* Ctrl-U clears the line */
-    check(end() == 0, "/quit leaves with 0");
+    check(wait_exit() == 0, "/quit exits with 0");
     char path[64];
     struct stat st;
     snprintf(path, sizeof path, "%s/quire/history", folder);
-    check(stat(path, &st) == 0 && (st.st_mode & 077) == 0, "the history is kept and private");
+    check(stat(path, &st) == 0 && (st.st_mode & 077) == 0,
+          "the history file exists and is private");
 }
 
-static void scene_end_of_input(void)
+static void scenario_end_of_input(void)
 {
     start(SHORT_ANSWER, "xterm");
-    wanted(">");
+    check_shown(">");
     type("\x04");
-    check(end_typing("\x04") == 0, "Ctrl-D leaves with 0");
+    check(wait_exit_typing("\x04") == 0, "Ctrl-D exits with 0");
 }
 
-static void scene_stop_and_go_on(void)
+static void scenario_cancel_and_continue(void)
 {
     start(LONG_ANSWER, "xterm");
-    wanted(">");
+    check_shown(">");
     type("Hello\r");
     wait_for_answer();
     type("\x03");
-    wanted(">");
+    check_shown(">");
     type("/stats\r");
-    wanted("1 answers");
-    wanted(">");
-    type("Hello\r"); /* the session goes on, and Ctrl-C counts from the start again */
+    check_shown("1 answers");
+    check_shown(">");
+    type("Hello\r"); /* the conversation continues and the Ctrl-C count is reset */
     wait_for_answer();
     type("\x03");
-    wanted(">");
+    check_shown(">");
     type("\x03");
-    check(end() == 130, "the second Ctrl-C leaves with 130");
+    check(wait_exit() == 130, "the second Ctrl-C exits with 130");
 }
 
-static void scene_interrupted_typing(void)
+static void scenario_interrupt_at_prompt(void)
 {
     start(SHORT_ANSWER, "xterm");
-    wanted(">");
+    check_shown(">");
     type("half a li");
-    wanted("half a li");
+    check_shown("half a li");
     type("\x03");
-    wanted("again leaves");
+    check_shown("again exits");
     type("/stats\r");
-    wanted("session"); /* the half line is gone; the key may come before or after the prompt does */
+    check_shown("session"); /* the partial line was dropped */
     type("\x03");
-    wanted("again leaves");
+    check_shown("again exits");
     type("\x03");
-    check(end() == 130, "two at the prompt leave with 130");
+    check(wait_exit() == 130, "two Ctrl-C at the prompt exit with 130");
 }
 
-static void scene_terminated(void)
+static void scenario_terminated(void)
 {
     start(SHORT_ANSWER, "xterm");
-    wanted(">");
+    check_shown(">");
     type("abc");
-    wanted("abc");
+    check_shown("abc");
     kill(screen.pid, SIGTERM);
-    check(end() == 128 + SIGTERM, "SIGTERM ends it");
+    check(wait_exit() == 128 + SIGTERM, "SIGTERM terminates it");
 }
 
-/* Without cursor movement there is no editing and no colour, and nothing of an answer reaches
- * the terminal raw. */
-static void scene_dumb_terminal(void)
+/* Without cursor movement: no editing, no color, and no raw control characters. */
+static void scenario_dumb_terminal(void)
 {
     start(LONG_ANSWER, "dumb");
-    wanted(">");
+    check_shown(">");
     type("Hello\r");
     for (int i = 0; i < 10; i++)
         wait_for_answer();
     type("\x03");
-    wanted(">");
+    check_shown(">");
     type("/quit\r");
-    check(end() == 0, "a dumb terminal will do");
+    check(wait_exit() == 0, "a dumb terminal works");
     size_t raw = 0;
     for (size_t i = 0; i < screen.size; i++) {
         const unsigned char c = (unsigned char)screen.text[i];
         raw += (c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7f;
     }
-    check(raw == 0, "control characters are shown, not sent");
+    check(raw == 0, "control characters are escaped");
 }
 
 int main(int argc, char **argv)
@@ -267,12 +268,12 @@ int main(int argc, char **argv)
         return 2;
     program = argv + 1;
     n_program = argc - 1;
-    scene_commands();
-    scene_end_of_input();
-    scene_stop_and_go_on();
-    scene_interrupted_typing();
-    scene_terminated();
-    scene_dumb_terminal();
+    scenario_commands();
+    scenario_end_of_input();
+    scenario_cancel_and_continue();
+    scenario_interrupt_at_prompt();
+    scenario_terminated();
+    scenario_dumb_terminal();
     char command[100];
     snprintf(command, sizeof command, "rm -r '%s'", folder);
     if (system(command) != 0)

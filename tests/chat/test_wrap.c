@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_wrap.c - breaking lines between words, looked at through a screen that does what a terminal does. */
+/* test_wrap.c - line breaking between words, checked on an emulated terminal. */
 #include "wrap.h"
 #include <stdbool.h>
 #include <stdio.h>
@@ -8,19 +8,19 @@
 
 enum { WIDTH = 24, LINES = 64, CELL = 8 };
 
-/* One cell holds the bytes of what is shown there; the right half of a wide sign is empty. */
+/* A cell holds the bytes of its character; the right half of a wide character is empty. */
 struct screen {
     char cell[LINES][WIDTH][CELL];
     int line, column;
-    bool past_end; /* the last column is written, the next sign begins a line */
+    bool past_end; /* the last column is written; the next character begins a line */
 };
 
 static int failures;
 
 static int width_of(const char *s)
 {
-    return (unsigned char)*s >= 0xe3 && (unsigned char)*s <= 0xe9 ? 2
-                                                                  : 1; /* of the test's letters */
+    const unsigned char lead = (unsigned char)*s; /* covers the characters of this test */
+    return lead >= 0xe3 && lead <= 0xe9 ? 2 : 1;
 }
 
 static size_t show(struct screen *t, const char *s)
@@ -41,7 +41,7 @@ static size_t show(struct screen *t, const char *s)
     return n;
 }
 
-/* What a terminal makes of text, moves to the left and erasing to the end of the line. */
+/* Executes text, cursor left (CUB) and erase to the end of the line (EL). */
 static void play(struct screen *t, const char *s)
 {
     int n, used;
@@ -68,11 +68,11 @@ static void line_of(const struct screen *t, int line, char *out)
     *out = 0;
     for (int c = 0; c < WIDTH; c++)
         strcat(out, t->cell[line][c]);
-    for (size_t n = strlen(out); n && out[n - 1] == ' ';) /* a space at a line's end is not seen */
+    for (size_t n = strlen(out); n && out[n - 1] == ' ';) /* trailing spaces are invisible */
         out[--n] = 0;
 }
 
-/* Shows text in pieces of `piece` bytes, or whole for 0, and compares the lines. */
+/* Streams text in pieces of `piece` bytes, 0 = whole, and compares the lines of the screen. */
 static void expect(const char *text, size_t piece, const char *const *lines)
 {
     static struct screen t;
@@ -83,14 +83,14 @@ static void expect(const char *text, size_t piece, const char *const *lines)
         n = strlen(text + i);
         if (piece && n > piece) {
             n = piece;
-            while (((unsigned char)text[i + n] & 0xc0) == 0x80) /* whole letters */
+            while (((unsigned char)text[i + n] & 0xc0) == 0x80) /* whole characters */
                 n++;
         }
         text_clear(&out);
         wrap_add(&w, text + i, n, WIDTH, &out);
         play(&t, out.data ? out.data : "");
     }
-    wrap_clear(&w);
+    wrap_reset(&w);
     text_free(&out);
     for (int l = 0; l <= t.line || lines[l]; l++) {
         char got[WIDTH * CELL + 1];

@@ -21,7 +21,7 @@ bool has_plain_keys(const struct scene *s)
 struct dense_arrays {
     int32_t starts[MAX_SEQS + 1], kv_starts[MAX_SEQS + 1], kv_lens[MAX_SEQS + 1],
         lens[MAX_SEQS + 1], span_loc[MAX_SEQS + 1];
-    uint8_t causal[MAX_SEQS + 1];
+    bool causal[MAX_SEQS + 1];
     struct quire_token_range spans[MAX_SEQS * MAX_SPANS];
     struct quire_sparse_list lists[MAX_SEQS * MAX_KV_HEADS + 1];
     uint64_t *tree;

@@ -45,7 +45,7 @@ struct stage {
     uint32_t n, order[MAX_SEQS], rows;
     int32_t starts[MAX_SEQS + 1], lens[MAX_SEQS], encoder_lens[MAX_SEQS];
     uint32_t batch_first_block[MAX_SEQS];
-    uint8_t causal[MAX_SEQS];
+    bool causal[MAX_SEQS];
     int32_t *table;
     int32_t span_loc[MAX_SEQS + 1];
     struct quire_token_range spans[MAX_SEQS * MAX_SPANS];

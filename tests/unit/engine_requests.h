@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine_requests.h - engines on the tiny models of the reference data, and their requests. */
+/* engine_requests.h - fixtures of the engine tests: engines over the tiny reference models,
+ * requests and their results. */
 #ifndef QUIRE_ENGINE_REQUESTS_H
 #define QUIRE_ENGINE_REQUESTS_H
 #include "base/utf8.h"
-#include "engine/engine_impl.h"
+#include "engine/types.h"
 #include "quire_cmocka.h"
 #include <quire/engine.h>
 
-/* What came out of one request. */
+/* All events of one request, accumulated. */
 struct result {
     char text[8192];
     size_t size;
@@ -73,7 +74,7 @@ static inline quire_request_id submit(struct quire_engine *e, const struct quire
     return id;
 }
 
-static inline void take_event(const struct quire_event *ev, struct result *r)
+static inline void append_event(const struct quire_event *ev, struct result *r)
 {
     assert_non_null(ev->text);
     assert_non_null(ev->message);
@@ -88,9 +89,9 @@ static inline void take_event(const struct quire_event *ev, struct result *r)
     r->prompt_events += ev->kind == QUIRE_EVENT_PROMPT;
 }
 
-/* Runs until all n requests are done. */
-static inline void finish_all(struct quire_engine *e, const quire_request_id *ids, size_t n,
-                              struct result *results)
+/* Steps and polls until all n requests are done. */
+static inline void run_to_completion(struct quire_engine *e, const quire_request_id *ids, size_t n,
+                                     struct result *results)
 {
     struct quire_event ev = { .struct_size = sizeof ev };
     for (size_t i = 0; i < n; i++)
@@ -106,7 +107,7 @@ static inline void finish_all(struct quire_engine *e, const quire_request_id *id
         while (i < n && ids[i] != ev.id)
             i++;
         assert_true(i < n);
-        take_event(&ev, &results[i]);
+        append_event(&ev, &results[i]);
         results[i].done = ev;
         results[i].usage = *ev.usage;
         results[i].done.usage = &results[i].usage;
@@ -114,15 +115,15 @@ static inline void finish_all(struct quire_engine *e, const quire_request_id *id
     }
 }
 
-static inline void finish(struct quire_engine *e, quire_request_id id, struct result *r)
+static inline void run_one(struct quire_engine *e, quire_request_id id, struct result *r)
 {
-    finish_all(e, &id, 1, r);
+    run_to_completion(e, &id, 1, r);
 }
 
-static inline void ask(struct quire_engine *e, const struct quire_request_params *p,
-                       struct result *r)
+static inline void generate(struct quire_engine *e, const struct quire_request_params *p,
+                            struct result *r)
 {
-    finish(e, submit(e, p), r);
+    run_one(e, submit(e, p), r);
 }
 
 static inline void assert_same(const struct result *a, const struct result *b)

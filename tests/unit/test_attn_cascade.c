@@ -12,7 +12,7 @@ struct forest {
     uint32_t block_size, n_blocks, n_seqs, n_tokens, per_seq;
     int32_t starts[SEQS + 1], lens[SEQS], encoder_lens[SEQS];
     int32_t *table; /* [n_seqs][per_seq] */
-    uint8_t causal[SEQS];
+    bool causal[SEQS];
     uint64_t tree[SEQS * 200];
     int32_t span_loc[SEQS + 1];
     struct quire_token_range spans[SEQS];

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_chat_parts.c - the parts of quire-chat that need no model: numbers, text, saved files. */
+/* test_chat_parts.c - parts of quire-chat that need no model: numbers, text, conversation files. */
 #include "../../chat/conversation.c"
+#include "../../chat/conversation_file.c"
 #include "../../chat/numbers.c"
-#include "../../chat/save.c"
 #include "../../chat/text.c"
 #include "quire_cmocka.h"
 #include <math.h>
 
-static char complaint[1024];
+static char last_message[1024];
 
-void complain(const char *format, ...)
+void print_message(const char *format, ...)
 {
     va_list ap;
     va_start(ap, format);
-    vsnprintf(complaint, sizeof complaint, format, ap);
+    vsnprintf(last_message, sizeof last_message, format, ap);
     va_end(ap);
 }
 
@@ -49,7 +49,7 @@ static void test_integers(void **state)
 static void test_reals(void **state)
 {
     (void)state;
-    /* what the C library reads; the same float */
+    /* agrees with strtod() after rounding to float */
     static const char *const good[] = { "0",      "0.8",    "-1.25", "+.5",       "5.",
                                         "1e-3",   "1E+3",   "0.95",  "123456789", "0.00000001",
                                         "1e22",   "1e-22",  "0e9",   "0.0e99",    "1.17",
@@ -125,17 +125,17 @@ static void test_text(void **state)
         { "\xC0\xAF", 2, U U },             /* overlong */
         { "\xED\xA0\x80", 3, U U U },       /* surrogate */
         { "\xF4\x90\x80\x80", 4, U U U U }, /* above U+10FFFF */
-        { "\xE2\x82", 2, U U },             /* cut off */
+        { "\xE2\x82", 2, U U },             /* truncated */
         { "\x80z\xFF", 3, U "z" U },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         expect_text(text_add_repaired, cases[i].in, cases[i].n, cases[i].repaired);
-    /* what a terminal would obey is shown */
+    /* control characters are escaped */
     expect_text(text_add_escaped, "a\x1b[2J\r\n\t\x7f\xC2\x9B\xC2\xA9\0", 14,
                 "a\\x1b[2J\\x0d\n\t\\x7f\\x9b\xC2\xA9\\x00");
     expect_text(text_add_json, "a\"b\\c\n\x01\x7f\xFF\xC2\x9B", 11,
                 "\"a\\\"b\\\\c\\n\\u0001\\u007f" U "\\u009b\"");
-    /* and parses back */
+    /* and round-trips */
     struct text t = { 0 };
     for (int c = 1; c < 128; c++)
         text_add(&t, &(char){ (char)c }, 1);
@@ -169,7 +169,7 @@ static void test_save_and_load(void **state)
     assert_true(conversation_add(&c, "system", "Be brief.", 9));
     assert_true(conversation_add(&c, "user", "caf\xC3\xA9 \"quoted\"\n\x01 \xFF", 19));
     assert_true(conversation_add(&c, "assistant", "", 0));
-    assert_int_equal(conversation_preamble(&c), 1);
+    assert_int_equal(conversation_system_messages(&c), 1);
     assert_true(conversation_save(path, &c, &s, "a \"model\""));
     assert_true(conversation_load(path, &back, &loaded));
     assert_int_equal(back.n, 3);
@@ -183,7 +183,7 @@ static void test_save_and_load(void **state)
     assert_int_equal(loaded.n_stop, 1);
     assert_string_equal(loaded.stop[0], "END");
 
-    /* short numbers stay short, and the temporary file is gone */
+    /* floats are saved in their shortest form, and the temporary file is gone */
     json_t *root = json_load_file(path, 0, NULL);
     text = json_dumps(json_object_get(root, "options"), JSON_REAL_PRECISION(9));
     assert_non_null(strstr(text, "\"temperature\": 0.7,"));
@@ -191,13 +191,13 @@ static void test_save_and_load(void **state)
     json_decref(root);
     snprintf(link, sizeof link, "%s.tmp", path);
     assert_int_not_equal(access(link, F_OK), 0);
-    /* one left over by a crash, even a link to somewhere else, is replaced, not followed */
+    /* a stale temporary file is replaced; a symbolic link is not followed */
     assert_int_equal(symlink("/nonexistent/target", link), 0);
     assert_true(conversation_save(path, &c, &s, "m"));
     assert_int_not_equal(access(link, F_OK), 0);
 
     assert_false(conversation_save("/nonexistent/folder/x", &c, &s, "m"));
-    assert_non_null(strstr(complaint, "/nonexistent/folder/x"));
+    assert_non_null(strstr(last_message, "/nonexistent/folder/x"));
     assert_false(conversation_save("/tmp", &c, &s, "m"));
     unlink("/tmp.tmp");
     conversation_free(&c);
@@ -246,10 +246,10 @@ static void test_load_damaged(void **state)
         assert_non_null(f);
         fputs(bad[i], f);
         fclose(f);
-        complaint[0] = 0;
+        last_message[0] = 0;
         if (conversation_load(path, &c, &s))
             fail_msg("loaded: %s", bad[i]);
-        assert_non_null(strstr(complaint, path));
+        assert_non_null(strstr(last_message, path));
         assert_int_equal(c.n, 1);
         assert_string_equal(c.messages[0].content, "still here");
         assert_true(s.sampling.temperature == 0.7f && s.n_stop == 1);
@@ -258,7 +258,7 @@ static void test_load_damaged(void **state)
     assert_false(conversation_load("/tmp", &c, &s));
     unlink(path);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_false(conversation_load(path, &c, &s)); /* and does not hang */
+    assert_false(conversation_load(path, &c, &s)); /* without blocking */
     unlink(path);
     conversation_free(&c);
     settings_free(&s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_chat_template.c - the public interface: arguments, inputs, whose text it is, failing memory, threads. */
+/* test_chat_template.c - chat template API: input, provenance, failing allocations, threads. */
 #include "quire_cmocka.h"
 #include <pthread.h>
 #include <quire/chat_template.h>
@@ -16,7 +16,8 @@ static struct quire_chat_template *parse(const char *source)
     return tmpl;
 }
 
-/* The prompt with the caller's data in [[ ]], to be freed; checks that the spans tile the text. */
+/* The text with the caller's data in [[ ]], to be freed by the caller. Checks that the spans cover
+ * the text without overlap. */
 static char *marked(const struct quire_chat_prompt *prompt)
 {
     size_t len, n, at = 0;
@@ -47,7 +48,7 @@ static void expect_marked(const char *source, const struct quire_chat_render_arg
     if (s != QUIRE_OK)
         print_error("%s: %s\n", source, err.msg);
     assert_int_equal(s, QUIRE_OK);
-    quire_chat_template_destroy(tmpl); /* the prompt lives on */
+    quire_chat_template_destroy(tmpl); /* the prompt is independent of it */
     char *got = marked(prompt);
     if (strcmp(got, expected) != 0)
         print_error("%s\n   got  %s\n   want %s\n", source, got, expected);
@@ -56,9 +57,9 @@ static void expect_marked(const char *source, const struct quire_chat_render_arg
     quire_chat_prompt_destroy(prompt);
 }
 
-/* --- whose text it is --- */
-/* A conversation whose user types control tokens; `c` is its content, `t` its tools. */
-static void test_user_text(void **state)
+/* --- provenance --- */
+/* The message contains control tokens. c: its content, t: the tools. */
+static void test_provenance(void **state)
 {
     static const struct {
         const char *source, *expected;
@@ -114,7 +115,7 @@ static void test_user_text(void **state)
     }
 }
 
-/* Roles that are plain names build markers; others stay the caller's. */
+/* Roles that are plain names are template text; other roles are the caller's data. */
 static void test_roles(void **state)
 {
     static const char source[] =
@@ -167,7 +168,7 @@ static void test_messages(void **state)
     quire_chat_template_destroy(tmpl);
 }
 
-/* What a template sees when little is given is what Hugging Face passes. */
+/* Variables that are not given have the defaults of Hugging Face. */
 static void test_defaults(void **state)
 {
     struct quire_chat_render_args input = { .struct_size = sizeof input };
@@ -214,10 +215,10 @@ static void test_clock(void **state)
         "02/29/24 2024-02-29 13:05:09 13:05 %q");
     assert_int_equal(fixed_calls, 1);
     quire_chat_prompt_destroy(prompt);
-    leap_day.tm_mon = 12; /* a clock that is wrong is an error, not a crash */
+    leap_day.tm_mon = 12; /* an invalid date is an error */
     assert_status(QUIRE_E_INVALID_ARG, quire_chat_template_render(tmpl, &input, &prompt, NULL));
     quire_chat_template_destroy(tmpl);
-    tmpl = parse("{{ strftime_now('%Y')|int > 2024 }}"); /* the real one */
+    tmpl = parse("{{ strftime_now('%Y')|int > 2024 }}"); /* the default clock */
     assert_status(QUIRE_OK, quire_chat_template_render(tmpl, &input, &prompt, NULL));
     assert_string_equal(quire_chat_prompt_text(prompt, NULL), "True");
     quire_chat_prompt_destroy(prompt);
@@ -268,7 +269,7 @@ static void test_arguments(void **state)
     input.variables_json = "[]";
     assert_status(QUIRE_E_FORMAT, quire_chat_template_render(tmpl, &input, &prompt, &err));
     assert_non_null(strstr(err.msg, "variables_json"));
-    input.struct_size++;
+    input.struct_size--;
     assert_status(QUIRE_E_MISUSE, quire_chat_template_render(tmpl, &input, &prompt, NULL));
     quire_chat_template_destroy(tmpl);
     quire_chat_template_destroy(NULL);
@@ -278,7 +279,7 @@ static void test_arguments(void **state)
     assert_null(quire_chat_prompt_spans(NULL, NULL));
 }
 
-static void test_refusal(void **state)
+static void test_raise_exception(void **state)
 {
     struct quire_chat_render_args input = { .struct_size = sizeof input };
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -289,7 +290,7 @@ static void test_refusal(void **state)
     assert_status(QUIRE_E_INVALID_ARG, quire_chat_template_render(tmpl, &input, &prompt, &err));
     assert_memory_equal(err.msg, "Roles must alternate: \u00e9", 24);
     assert_int_equal(err.detail, 2);
-    assert_int_equal(strlen(err.msg) % 2, 0); /* a long message is cut between characters */
+    assert_int_equal(strlen(err.msg) % 2, 0); /* long messages are truncated between characters */
     quire_chat_template_destroy(tmpl);
 }
 
@@ -325,7 +326,7 @@ static void test_budgets(void **state)
                   quire_chat_template_create(source, QUIRE_NUL_TERMINATED, &params, &tmpl, NULL));
 }
 
-/* --- memory that fails --- */
+/* --- allocation failures --- */
 static const char busy_template[] =
     "{%- macro item(x, n=1) -%}- {{ x|upper ~ caller(n) }}\n{%- endmacro -%}\n"
     "{%- set ns = namespace(text='', seen={}) -%}{{ bos_token }}"
@@ -370,7 +371,7 @@ static quire_status render_busy(const struct quire_allocator *a)
     return s;
 }
 
-static void test_failing_memory(void **state)
+static void test_allocation_failures(void **state)
 {
     (void)state;
     for (int forever = 0; forever < 2; forever++) {
@@ -390,8 +391,8 @@ static void test_failing_memory(void **state)
     }
 }
 
-/* Each arena request in turn meets the memory limit, so that failures hit every place and not only chunks. */
-static void test_limited_memory(void **state)
+/* Raises the memory limit step by step, so that arena allocations fail between chunks as well. */
+static void test_memory_limits(void **state)
 {
     struct quire_chat_template_params params = { .struct_size = sizeof params };
     struct fail_alloc f;
@@ -461,11 +462,16 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_user_text),      cmocka_unit_test(test_roles),
-        cmocka_unit_test(test_messages),       cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_clock),          cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_refusal),        cmocka_unit_test(test_budgets),
-        cmocka_unit_test(test_failing_memory), cmocka_unit_test(test_limited_memory),
+        cmocka_unit_test(test_provenance),
+        cmocka_unit_test(test_roles),
+        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_raise_exception),
+        cmocka_unit_test(test_budgets),
+        cmocka_unit_test(test_allocation_failures),
+        cmocka_unit_test(test_memory_limits),
         cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

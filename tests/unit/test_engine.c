@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_engine.c - answers through the public API: the same bits whatever ran before, and limits. */
+/* test_engine.c - generation through the engine API: determinism, prefix cache, limits, events. */
 #include "engine_requests.h"
 
-static void test_answer(void **state)
+static void test_generate(void **state)
 {
     (void)state;
     if (!need_shared())
@@ -11,7 +11,7 @@ static void test_answer(void **state)
     struct quire_request_params p = greedy(story, 20);
     p.flags = QUIRE_REQUEST_IGNORE_EOS;
     struct result r;
-    ask(e, &p, &r);
+    generate(e, &p, &r);
     assert_int_equal(r.done.reason, QUIRE_FINISH_LENGTH);
     assert_false(r.done.context_full);
     assert_int_equal(r.n_tokens, 20);
@@ -19,7 +19,7 @@ static void test_answer(void **state)
     assert_int_equal(r.done.usage->prompt_done, r.done.usage->prompt_tokens);
     assert_true(r.done.usage->prompt_tokens > 20 && r.done.usage->prompt_seconds > 0);
     assert_int_equal(quire_engine_active_count(e), 0);
-    /* the text is what the tokenizer makes of the tokens */
+    /* incremental detokenization agrees with decoding all tokens at once */
     char text[4096];
     size_t size;
     assert_status(QUIRE_OK, quire_tokenizer_decode(quire_engine_tokenizer(e), r.tokens, r.n_tokens,
@@ -30,9 +30,9 @@ static void test_answer(void **state)
     quire_engine_close(e);
 }
 
-/* Threads, chunks of the prompt, block size and cached beginnings must not change a bit of the
- * logits. */
-static void test_same_bits(void **state)
+/* Thread count, chunk size, block size and prefix-cache hits must not change a bit of
+ * the logits. */
+static void test_batch_invariance(void **state)
 {
     (void)state;
     if (!need_shared())
@@ -54,7 +54,7 @@ static void test_same_bits(void **state)
             ep.block_size = cases[c].block;
             struct quire_engine *e = open_with(&ep);
             const struct quire_request_params p = greedy(story, 12);
-            ask(e, &p, c ? &again : &first);
+            generate(e, &p, c ? &again : &first);
             if (c == 0) {
                 n = e->vocab_size;
                 logits = malloc(n * sizeof *logits);
@@ -64,8 +64,8 @@ static void test_same_bits(void **state)
                 assert_same(&first, &again);
                 assert_memory_equal(logits, e->logits, n * sizeof *logits);
             }
-            /* once more, now from the cache */
-            ask(e, &p, &again);
+            /* again, as a prefix-cache hit */
+            generate(e, &p, &again);
             assert_same(&first, &again);
             assert_int_equal(again.done.usage->cached_tokens, again.done.usage->prompt_tokens - 1);
             assert_memory_equal(logits, e->logits, n * sizeof *logits);
@@ -75,9 +75,9 @@ static void test_same_bits(void **state)
     }
 }
 
-/* A conversation of several turns, each continuing a different way; every answer as if asked on
- * a fresh engine. */
-static void test_prefix_reuse(void **state)
+/* Prompts with shared and diverging prefixes: every output and its logits equal those of a new
+ * engine. */
+static void test_prefix_cache(void **state)
 {
     (void)state;
     if (!need_shared())
@@ -100,33 +100,34 @@ static void test_prefix_reuse(void **state)
     };
     for (size_t m = 0; m < 3; m++) {
         struct quire_engine *e = open_model(models[m]);
-        bool reused = false;
+        bool any_hit = false;
         for (size_t i = 0; i < sizeof prompts / sizeof prompts[0]; i++) {
-            struct result kept, plain;
+            struct result reused, cold;
             struct quire_request_params p = greedy(prompts[i], 30);
             p.flags = QUIRE_REQUEST_IGNORE_EOS;
-            ask(e, &p, &kept);
-            reused |= kept.done.usage->cached_tokens > 4;
+            generate(e, &p, &reused);
+            any_hit |= reused.done.usage->cached_tokens > 4;
             struct quire_engine *fresh = open_model(models[m]);
-            ask(fresh, &p, &plain);
-            assert_int_equal(plain.done.usage->cached_tokens, 0);
-            assert_same(&kept, &plain);
+            generate(fresh, &p, &cold);
+            assert_int_equal(cold.done.usage->cached_tokens, 0);
+            assert_same(&reused, &cold);
             assert_memory_equal(e->logits, fresh->logits, e->vocab_size * sizeof(float));
             quire_engine_close(fresh);
         }
-        assert_true(reused);
+        assert_true(any_hit);
         struct quire_request_params p = greedy(prompts[0], 3);
         struct result r;
-        ask(e, &p, &r);
+        generate(e, &p, &r);
         p.flags = QUIRE_REQUEST_NO_REUSE;
-        ask(e, &p, &r);
+        generate(e, &p, &r);
         assert_int_equal(r.done.usage->cached_tokens, 0);
         quire_engine_close(e);
     }
 }
 
-/* Windowed layers give their blocks back; long prompts, whatever the chunks, give the same bits. */
-static void test_windows(void **state)
+/* Sliding-window layers free their blocks; chunked prefill of a long prompt is chunk-size
+ * invariant. */
+static void test_sliding_window(void **state)
 {
     (void)state;
     if (!need_shared())
@@ -151,29 +152,31 @@ static void test_windows(void **state)
             p.text = NULL;
             p.tokens = ids;
             p.n_tokens = N;
-            ask(e, &p, c ? &r : &first);
+            generate(e, &p, c ? &r : &first);
             if (c)
                 assert_same(&first, &r);
-            uint32_t most = 0; /* leading blocks given up in any group */
+            uint32_t most = 0; /* leading blocks freed in any group */
             for (uint32_t g = 0; g < e->sequence.n_groups; g++)
-                most = e->sequence.groups[g].first > most ? e->sequence.groups[g].first : most;
+                most = e->sequence.groups[g].first_block > most ? e->sequence.groups[g].first_block
+                                                                : most;
             assert_true(most > 0);
-            /* a step back of half the room kept for that, and one too far */
+            /* a truncation within the rollback reserve reuses the prefix, a larger one
+             * recomputes */
             p.n_tokens = N - 250;
-            ask(e, &p, &r);
+            generate(e, &p, &r);
             assert_int_equal(r.done.usage->cached_tokens, N - 251);
             p.n_tokens = N;
-            ask(e, &p, &r);
+            generate(e, &p, &r);
             assert_same(&first, &r);
             p.n_tokens = 30;
-            ask(e, &p, &r);
+            generate(e, &p, &r);
             assert_int_equal(r.done.usage->cached_tokens, 0);
             quire_engine_close(e);
         }
     }
 }
 
-static void test_sampling_through_the_engine(void **state)
+static void test_sampling(void **state)
 {
     (void)state;
     if (!need_shared())
@@ -187,27 +190,27 @@ static void test_sampling_through_the_engine(void **state)
     sampling.seed = 11;
     p.sampling = &sampling;
     struct result a, b;
-    ask(e, &p, &a);
-    ask(e, &p, &b);
+    generate(e, &p, &a);
+    generate(e, &p, &b);
     assert_same(&a, &b);
     p.stream = 1;
-    ask(e, &p, &b);
+    generate(e, &p, &b);
     assert_true(a.n_tokens != b.n_tokens ||
                 memcmp(a.tokens, b.tokens, a.n_tokens * sizeof(int32_t)) != 0);
-    /* a forbidden token does not come */
+    /* a logit bias of -infinity forbids a token */
     p = greedy(story, 1);
-    ask(e, &p, &a);
+    generate(e, &p, &a);
     const struct quire_logit_bias bias = { a.tokens[0], -1.0f / 0.0f };
     sampling = greedy_sampling;
     sampling.logit_bias = &bias;
     sampling.n_logit_bias = 1;
     p.sampling = &sampling;
-    ask(e, &p, &b);
+    generate(e, &p, &b);
     assert_int_not_equal(a.tokens[0], b.tokens[0]);
     quire_engine_close(e);
 }
 
-static void test_stop_text(void **state)
+static void test_stop_strings(void **state)
 {
     (void)state;
     if (!need_shared())
@@ -216,8 +219,8 @@ static void test_stop_text(void **state)
     struct quire_request_params p = greedy(story, 40);
     p.flags = QUIRE_REQUEST_IGNORE_EOS;
     struct result whole, cut;
-    ask(e, &p, &whole);
-    /* any part of the answer stops it at its first occurrence */
+    generate(e, &p, &whole);
+    /* every substring of the output stops it at the first occurrence */
     for (size_t at = 0; at + 1 < whole.size; at += 3) {
         if (qr_utf8_is_continuation((uint8_t)whole.text[at]))
             continue;
@@ -232,7 +235,7 @@ static void test_stop_text(void **state)
         const char *stops[] = { "never in there", stop };
         p.stop = stops;
         p.n_stop = 2;
-        ask(e, &p, &cut);
+        generate(e, &p, &cut);
         assert_int_equal(cut.done.reason, QUIRE_FINISH_STOP);
         const char *found = strstr(whole.text, stop);
         assert_int_equal(cut.size, found - whole.text);
@@ -258,7 +261,7 @@ static void test_full_context(void **state)
         for (uint32_t n = context - 12; n <= context; n += 6) {
             struct result r;
             p.n_tokens = n;
-            ask(e, &p, &r);
+            generate(e, &p, &r);
             assert_int_equal(r.done.reason, QUIRE_FINISH_LENGTH);
             assert_true(r.done.context_full);
             assert_int_equal(r.n_tokens, context - n + 1);
@@ -285,17 +288,17 @@ static void test_cancel(void **state)
     struct quire_engine *e = open_with(&ep);
     const struct quire_request_params p = greedy(story, 30);
     struct result whole, r;
-    ask(e, &p, &whole);
+    generate(e, &p, &whole);
     struct quire_request_params cold = p;
     cold.flags = QUIRE_REQUEST_NO_REUSE;
 
-    /* in the queue: the others do not notice */
-    const quire_request_id line[] = { submit(e, &p), submit(e, &p), submit(e, &p) }, a = line[0];
+    /* while waiting: the outputs of the others are unchanged */
+    const quire_request_id queue[] = { submit(e, &p), submit(e, &p), submit(e, &p) }, a = queue[0];
     static struct result results[3];
     assert_int_equal(quire_engine_active_count(e), 3);
-    assert_status(QUIRE_OK, quire_request_cancel(e, line[1]));
-    assert_status(QUIRE_OK, quire_request_cancel(e, line[1]));
-    finish_all(e, line, 3, results);
+    assert_status(QUIRE_OK, quire_request_cancel(e, queue[1]));
+    assert_status(QUIRE_OK, quire_request_cancel(e, queue[1]));
+    run_to_completion(e, queue, 3, results);
     assert_int_equal(results[1].done.reason, QUIRE_FINISH_CANCELLED);
     assert_int_equal(results[1].size, 0);
     assert_same(&whole, &results[0]);
@@ -305,18 +308,18 @@ static void test_cancel(void **state)
     assert_status(QUIRE_E_RANGE, quire_request_cancel(e, UINT64_MAX));
     assert_status(QUIRE_E_INVALID_ARG, quire_request_cancel(NULL, a));
 
-    /* in the prompt, and in the answer */
+    /* during prefill, and during decode */
     for (int steps = 1; steps < 12; steps += 2) {
         const quire_request_id id = submit(e, &cold);
-        assert_status(QUIRE_E_RANGE, quire_request_cancel(e, a)); /* an old id of the same slot */
+        assert_status(QUIRE_E_RANGE, quire_request_cancel(e, a)); /* a previous id of the slot */
         for (int i = 0; i < steps; i++)
             assert_status(QUIRE_OK, quire_engine_step(e, NULL));
         assert_status(QUIRE_OK, quire_request_cancel(e, id));
-        finish(e, id, &r);
+        run_one(e, id, &r);
         assert_int_equal(r.done.reason, QUIRE_FINISH_CANCELLED);
         assert_true(r.n_tokens < whole.n_tokens);
         assert_memory_equal(r.tokens, whole.tokens, r.n_tokens * sizeof(int32_t));
-        ask(e, &p, &r); /* what was computed is reused and good */
+        generate(e, &p, &r); /* the cached part is valid */
         assert_same(&whole, &r);
     }
     quire_engine_close(e);
@@ -333,26 +336,27 @@ static void test_events(void **state)
     struct quire_engine *e = open_with(&ep);
     struct quire_request_params p = greedy(story, 30);
     struct result polled;
-    ask(e, &p, &polled);
+    generate(e, &p, &polled);
     assert_true(polled.prompt_events >= 2); /* the prompt has several chunks */
 
-    /* nothing is lost by polling late, and order is kept */
+    /* late polling loses nothing and keeps the order */
     const quire_request_id a = submit(e, &p), b = submit(e, &p);
     quire_request_id none = 1;
     assert_status(QUIRE_E_AGAIN, quire_engine_submit(e, &p, &none, NULL));
     assert_int_equal(none, 0);
     while (quire_engine_active_count(e))
         assert_status(QUIRE_OK, quire_engine_step(e, NULL));
-    assert_status(QUIRE_E_AGAIN, quire_engine_submit(e, &p, &none, NULL)); /* not polled yet */
+    assert_status(QUIRE_E_AGAIN,
+                  quire_engine_submit(e, &p, &none, NULL)); /* finished, not polled */
     static struct result late[2];
-    finish_all(e, (quire_request_id[]){ a, b }, 2, late);
+    run_to_completion(e, (quire_request_id[]){ a, b }, 2, late);
     assert_same(&polled, &late[0]);
     assert_same(&polled, &late[1]);
     assert_true(b > a);
     struct quire_event ev = { .struct_size = sizeof ev };
     assert_status(QUIRE_OK, quire_engine_poll(e, &ev, NULL));
     assert_int_equal(ev.kind, QUIRE_EVENT_NONE);
-    assert_status(QUIRE_OK, quire_engine_step(e, NULL)); /* nothing to do is no failure */
+    assert_status(QUIRE_OK, quire_engine_step(e, NULL)); /* an idle step succeeds */
     quire_engine_close(e);
 }
 
@@ -383,8 +387,8 @@ static void test_messages(void **state)
     assert_status(QUIRE_OK, quire_engine_info(e, &info));
     assert_true(info.has_chat_template);
     struct result r;
-    ask(e, &p, &r);
-    /* one BOS, from the template; what the user wrote is no special token */
+    generate(e, &p, &r);
+    /* one BOS, from the template; special tokens in user text are not parsed */
     const struct quire_tokenizer *t = quire_engine_tokenizer(e);
     const int32_t bos = quire_tokenizer_special(t, QUIRE_SPECIAL_BOS);
     const uint32_t n = r.done.usage->prompt_tokens;
@@ -392,7 +396,7 @@ static void test_messages(void **state)
     for (uint32_t i = 1; i < n; i++)
         assert_false(quire_tokenizer_is_special(t, e->sequence.tokens[i]));
     p.n_messages = 3;
-    ask(e, &p, &r); /* the next turn finds the beginning in the cache */
+    generate(e, &p, &r); /* the next turn hits the prefix cache */
     assert_true(r.done.usage->cached_tokens > 10);
     p.n_messages = 0;
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_submit(e, &p, &id, &err));
@@ -419,7 +423,7 @@ static void test_model_in_memory(void **state)
     struct quire_engine *e = open_with(&ep);
     const struct quire_request_params p = greedy(story, 10);
     struct result file, memory;
-    ask(e, &p, &file);
+    generate(e, &p, &file);
     quire_engine_close(e);
     FILE *f = fopen(ep.model_path, "rb");
     assert_non_null(f);
@@ -429,7 +433,7 @@ static void test_model_in_memory(void **state)
     ep.model_path = NULL;
     ep.model_data = image;
     e = open_with(&ep);
-    ask(e, &p, &memory);
+    generate(e, &p, &memory);
     assert_same(&file, &memory);
     quire_engine_close(e);
     ep.model_bytes /= 2;
@@ -440,16 +444,11 @@ static void test_model_in_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answer),
-        cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_prefix_reuse),
-        cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_sampling_through_the_engine),
-        cmocka_unit_test(test_stop_text),
-        cmocka_unit_test(test_full_context),
-        cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_events),
-        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_generate),        cmocka_unit_test(test_batch_invariance),
+        cmocka_unit_test(test_prefix_cache),    cmocka_unit_test(test_sliding_window),
+        cmocka_unit_test(test_sampling),        cmocka_unit_test(test_stop_strings),
+        cmocka_unit_test(test_full_context),    cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_events),          cmocka_unit_test(test_messages),
         cmocka_unit_test(test_model_in_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

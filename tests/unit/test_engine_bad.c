@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_engine_bad.c - the engine and everything that can go wrong. */
+/* test_engine_bad.c - error paths of the engine: arguments, capacity, allocation
+ * failure, reentry. */
 #include "engine_requests.h"
 
 static void test_sizes(void **state)
@@ -32,7 +33,7 @@ static void test_sizes(void **state)
     assert_int_equal(dry.context_bytes, wet.context_bytes);
     quire_engine_close(e);
 
-    /* the budget bounds an automatic context, and refuses a fixed one */
+    /* kv_bytes bounds an automatic context and rejects a larger explicit one */
     ep.kv_bytes = dry.kv_bytes / 2;
     e = open_with(&ep);
     assert_status(QUIRE_OK, quire_engine_info(e, &wet));
@@ -54,7 +55,7 @@ static void test_sizes(void **state)
     assert_non_null(strstr(err.msg, "block_size"));
 }
 
-/* Models that do not generate are refused for that, also where the tokenizer is missing. */
+/* Encoders and encoder-decoders are rejected for their kind, even without a tokenizer. */
 static void test_wrong_kind(void **state)
 {
     static const char *const models[][2] = { { "bert-bf16.gguf", "'bert' is an encoder:" },
@@ -77,8 +78,8 @@ static void test_wrong_kind(void **state)
         assert_null(e);
         assert_int_equal(f.live_count, 0);
     }
-    const struct quire_engine_params ep =
-        params_for("../llama"); /* a decoder: the reason is the tokenizer */
+    /* a decoder: the missing tokenizer is reported */
+    const struct quire_engine_params ep = params_for("../llama");
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_engine *e;
     assert_int_not_equal(quire_engine_open(&ep, &e, &err), QUIRE_OK);
@@ -197,13 +198,57 @@ static void test_bad_submit(void **state)
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_submit(NULL, &p, &id, NULL));
     struct quire_event ev = { .struct_size = 1 };
     assert_status(QUIRE_E_MISUSE, quire_engine_poll(e, &ev, NULL));
-    struct result r; /* still usable */
-    ask(e, &p, &r);
+    struct result r; /* the engine is still usable */
+    generate(e, &p, &r);
     assert_true(r.n_tokens >= 1);
     quire_engine_close(e);
 }
 
-/* Weights that make NaN end the request, not the engine. */
+/* Two engines over one open model give what an engine with a model of its own gives, and the model
+ * cannot be closed under them. */
+static void test_shared_model(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    const char *path = params_for("llama-q8_0.gguf").model_path;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_model_params mp;
+    quire_model_params_init(&mp, sizeof mp);
+    mp.path = path;
+    struct quire_model *model;
+    struct quire_tokenizer *tokenizer;
+    assert_status(QUIRE_OK, quire_model_open(&mp, &model, &err));
+    assert_status(QUIRE_OK, quire_tokenizer_open(path, NULL, &tokenizer, &err));
+    struct quire_engine_params ep;
+    quire_engine_params_init(&ep, sizeof ep);
+    ep.model = model;
+    struct quire_engine *engines[3];
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&ep, &engines[0], &err));
+    assert_non_null(strstr(err.msg, "tokenizer"));
+    ep.tokenizer = tokenizer;
+    ep.model_path = path;
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&ep, &engines[0], &err));
+    ep.model_path = NULL;
+    assert_status(QUIRE_OK, quire_engine_open(&ep, &engines[0], &err));
+    assert_status(QUIRE_OK, quire_engine_open(&ep, &engines[1], &err));
+    engines[2] = open_model("llama-q8_0.gguf");
+    assert_status(QUIRE_E_BUSY, quire_model_close(model));
+    const struct quire_request_params p = greedy("once upon a time", 12);
+    struct result r[3];
+    for (int i = 0; i < 3; i++)
+        generate(engines[i], &p, &r[i]);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(r[i].n_tokens, r[2].n_tokens);
+        assert_memory_equal(r[i].tokens, r[2].tokens, r[2].n_tokens * sizeof(int32_t));
+    }
+    for (int i = 0; i < 3; i++)
+        quire_engine_close(engines[i]);
+    assert_status(QUIRE_OK, quire_model_close(model));
+    quire_tokenizer_close(tokenizer);
+}
+
+/* An infinite logit fails the request, not the engine. */
 static void test_numeric_failure(void **state)
 {
     (void)state;
@@ -212,22 +257,22 @@ static void test_numeric_failure(void **state)
     struct quire_engine *e = open_model("llama-f32.gguf");
     const struct quire_request_params p = greedy("hello", 4);
     struct quire_request_params bad = p;
+    /* the sum of both overflows to infinity for a token that was seen */
     struct quire_sampling_params sampling = greedy_sampling;
-    /* drives logits out of range once a token was seen twice */
     sampling.presence_penalty = sampling.frequency_penalty = -3e38f;
     sampling.penalty_last_n = 64;
     bad.sampling = &sampling;
     struct result r;
-    ask(e, &bad, &r);
+    generate(e, &bad, &r);
     assert_int_equal(r.done.reason, QUIRE_FINISH_ERROR);
     assert_int_equal(r.done.status, QUIRE_E_NUMERIC);
     assert_true(r.done.message[0]);
-    ask(e, &p, &r);
+    generate(e, &p, &r);
     assert_int_not_equal(r.done.reason, QUIRE_FINISH_ERROR);
     quire_engine_close(e);
 }
 
-/* ---- Memory */
+/* ---- Allocation failure */
 
 static void test_no_memory(void **state)
 {
@@ -258,11 +303,11 @@ static void test_no_memory(void **state)
         if (s != QUIRE_OK) {
             assert_int_equal(s, QUIRE_E_NOMEM);
         } else {
-            /* from here on nothing is allocated */
+            /* steps allocate nothing */
             const size_t calls = f.calls;
             worked = calls < at;
             struct result r;
-            finish(e, id, &r);
+            run_one(e, id, &r);
             assert_int_equal(f.calls, calls);
             assert_int_not_equal(r.done.reason, QUIRE_FINISH_ERROR);
         }
@@ -272,7 +317,7 @@ static void test_no_memory(void **state)
     }
 }
 
-/* An allocator that calls back into the engine, as a host's logging hook might. */
+/* An allocator that reenters the engine, as a logging hook of a host might. */
 static struct quire_engine *reentered;
 static quire_status reentry;
 
@@ -302,8 +347,8 @@ static void test_reentry(void **state)
     reentered = NULL;
     assert_int_equal(reentry, QUIRE_E_BUSY);
     struct result r;
-    finish(e, id, &r);
-    quire_engine_close(e); /* and with a request that is still in line */
+    run_one(e, id, &r);
+    quire_engine_close(e); /* next: close with a waiting request */
     e = open_with(&ep);
     (void)submit(e, &p);
     quire_engine_close(e);
@@ -313,10 +358,11 @@ static void test_reentry(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),           cmocka_unit_test(test_cancelled_open),
-        cmocka_unit_test(test_bad_open),        cmocka_unit_test(test_bad_submit),
-        cmocka_unit_test(test_numeric_failure), cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_reentry),         cmocka_unit_test(test_wrong_kind),
+        cmocka_unit_test(test_sizes),        cmocka_unit_test(test_cancelled_open),
+        cmocka_unit_test(test_bad_open),     cmocka_unit_test(test_bad_submit),
+        cmocka_unit_test(test_shared_model), cmocka_unit_test(test_numeric_failure),
+        cmocka_unit_test(test_no_memory),    cmocka_unit_test(test_reentry),
+        cmocka_unit_test(test_wrong_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,43 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_engine_parts.c - stop texts, available memory, and the sequence in the cache. */
+/* test_engine_parts.c - stop strings, available memory, and block tables of a sequence. */
 #include "base/memory.h"
 #include "engine/sequence.h"
-#include "engine/stop.h"
+#include "engine/stop_strings.h"
 #include "quire_cmocka.h"
 #include <quire/kv_cache.h>
 #include <unistd.h>
 
-/* ---- Stop texts */
+/* ---- Stop strings */
 
-/* Feeds `text` cut into pieces of n bytes; returns what may be shown, and whether a stop came. */
-static bool run_stops(const char *const *stop, uint32_t n_stop, const char *text, size_t n,
-                      char *shown, size_t *most_held)
+/* Streams `text` in pieces of n bytes; stores the text before the stop string and the longest
+ * withheld tail, and returns whether one was found. */
+static bool run_stop_strings(const char *const *stop, uint32_t n_stop, const char *text, size_t n,
+                             char *shown, size_t *most_withheld)
 {
-    struct qr_stops s;
-    assert_status(QUIRE_OK, qr_stops_init(&s, stop, n_stop, NULL, NULL));
+    struct qr_stop_strings s;
+    assert_status(QUIRE_OK, qr_stop_strings_init(&s, stop, n_stop, NULL, NULL));
     const size_t size = strlen(text);
-    size_t safe = 0, end;
+    size_t released = 0, end;
     uint32_t length;
     bool stopped = false;
-    *most_held = 0;
+    *most_withheld = 0;
     for (size_t at = 0; at < size && !stopped; at += n) {
         const size_t piece = size - at < n ? size - at : n;
-        stopped = qr_stops_feed(&s, text + at, piece, &end, &length);
-        const size_t now = stopped ? at + end - length : at + piece - qr_stops_held(&s);
-        assert_true(now >= safe); /* never takes back what was shown */
-        safe = now;
-        if (!stopped && at + piece - safe > *most_held)
-            *most_held = at + piece - safe;
+        stopped = qr_stop_strings_scan(&s, text + at, piece, &end, &length);
+        const size_t now = stopped ? at + end - length : at + piece - qr_stop_strings_partial(&s);
+        assert_true(now >= released); /* released text is never withdrawn */
+        released = now;
+        if (!stopped && at + piece - released > *most_withheld)
+            *most_withheld = at + piece - released;
     }
     if (!stopped)
-        safe = size;
-    memcpy(shown, text, safe);
-    shown[safe] = 0;
-    qr_stops_free(&s);
+        released = size;
+    memcpy(shown, text, released);
+    shown[released] = 0;
+    qr_stop_strings_free(&s);
     return stopped;
 }
 
-static void test_stop_texts(void **state)
+static void test_stop_strings(void **state)
 {
     (void)state;
     static const struct {
@@ -49,8 +50,8 @@ static void test_stop_texts(void **state)
         { { "aab" }, "aaaab!", "aa", true },
         { { "abab" }, "abacababx", "abac", true },
         { { "\n\n", "User:" }, "Hi\nUser: you", "Hi\n", true },
-        { { "b", "abc" }, "xabc", "xa", true }, /* complete first wins */
-        { { "bc", "abc" }, "xabc", "x", true }, /* at the same byte the longest */
+        { { "b", "abc" }, "xabc", "xa", true }, /* the first to complete wins */
+        { { "bc", "abc" }, "xabc", "x", true }, /* at one byte the longest wins */
         { { "\xC3\xA9" }, "caf\xC3\xA8 caf\xC3\xA9", "caf\xC3\xA8 caf", true },
         { { "a" }, "a", "", true },
         { { NULL }, "anything", "anything", false },
@@ -63,45 +64,46 @@ static void test_stop_texts(void **state)
                 longest = strlen(cases[i].stop[n_stop]) > longest ? strlen(cases[i].stop[n_stop])
                                                                   : longest;
             char shown[64];
-            assert_int_equal(run_stops(cases[i].stop, n_stop, cases[i].text, n, shown, &held),
-                             cases[i].stopped);
+            assert_int_equal(
+                run_stop_strings(cases[i].stop, n_stop, cases[i].text, n, shown, &held),
+                cases[i].stopped);
             assert_string_equal(shown, cases[i].shown);
             assert_true(held == 0 || held < longest);
         }
 }
 
-static void test_stop_texts_bad(void **state)
+static void test_stop_strings_bad(void **state)
 {
     (void)state;
-    struct qr_stops s;
+    struct qr_stop_strings s;
     struct quire_error err = QUIRE_ERROR_INIT;
-    const char *many[QR_MAX_STOPS + 1];
-    for (int i = 0; i <= QR_MAX_STOPS; i++)
+    const char *many[QR_MAX_STOP_STRINGS + 1];
+    for (int i = 0; i <= QR_MAX_STOP_STRINGS; i++)
         many[i] = "x";
-    assert_status(QUIRE_E_LIMIT, qr_stops_init(&s, many, QR_MAX_STOPS + 1, NULL, &err));
-    assert_status(QUIRE_E_INVALID_ARG, qr_stops_init(&s, NULL, 1, NULL, &err));
+    assert_status(QUIRE_E_LIMIT,
+                  qr_stop_strings_init(&s, many, QR_MAX_STOP_STRINGS + 1, NULL, &err));
+    assert_status(QUIRE_E_INVALID_ARG, qr_stop_strings_init(&s, NULL, 1, NULL, &err));
     const char *empty[] = { "a", "" }, *null[] = { "a", NULL }, *half[] = { "\xC3" };
-    assert_status(QUIRE_E_INVALID_ARG, qr_stops_init(&s, empty, 2, NULL, &err));
+    assert_status(QUIRE_E_INVALID_ARG, qr_stop_strings_init(&s, empty, 2, NULL, &err));
     assert_non_null(strstr(err.msg, "stop[1]"));
-    assert_status(QUIRE_E_INVALID_ARG, qr_stops_init(&s, null, 2, NULL, &err));
-    assert_status(QUIRE_E_INVALID_ARG, qr_stops_init(&s, half, 1, NULL, &err));
+    assert_status(QUIRE_E_INVALID_ARG, qr_stop_strings_init(&s, null, 2, NULL, &err));
+    assert_status(QUIRE_E_INVALID_ARG, qr_stop_strings_init(&s, half, 1, NULL, &err));
     char long_text[QR_MAX_STOP_BYTES + 2];
     memset(long_text, 'a', sizeof long_text - 1);
     long_text[sizeof long_text - 1] = 0;
     const char *lengthy[] = { long_text };
-    assert_status(QUIRE_E_LIMIT, qr_stops_init(&s, lengthy, 1, NULL, &err));
+    assert_status(QUIRE_E_LIMIT, qr_stop_strings_init(&s, lengthy, 1, NULL, &err));
     for (size_t at = 1; at <= 4; at++) {
         struct fail_alloc f;
         fail_alloc_init(&f, at, false);
         const char *two[] = { "one", "two" };
-        assert_status(QUIRE_E_NOMEM, qr_stops_init(&s, two, 2, &f.hooks, &err));
+        assert_status(QUIRE_E_NOMEM, qr_stop_strings_init(&s, two, 2, &f.hooks, &err));
         assert_int_equal(f.live_count, 0);
     }
 }
 
-/* A stop text that repeats itself must not cost more than one step per byte: 4 MiB would take
- * hours otherwise. */
-static void test_stop_text_is_linear(void **state)
+/* Self-repeating stop string: a matcher of quadratic time would need hours for 4 MiB. */
+static void test_stop_strings_linear_time(void **state)
 {
     (void)state;
     char stop[QR_MAX_STOP_BYTES + 1];
@@ -113,13 +115,13 @@ static void test_stop_text_is_linear(void **state)
     char *text = malloc(size);
     assert_non_null(text);
     memset(text, 'a', size);
-    struct qr_stops s;
-    assert_status(QUIRE_OK, qr_stops_init(&s, stops, 1, NULL, NULL));
+    struct qr_stop_strings s;
+    assert_status(QUIRE_OK, qr_stop_strings_init(&s, stops, 1, NULL, NULL));
     size_t end;
     uint32_t length;
-    assert_false(qr_stops_feed(&s, text, size, &end, &length));
-    assert_int_equal(qr_stops_held(&s), sizeof stop - 2);
-    qr_stops_free(&s);
+    assert_false(qr_stop_strings_scan(&s, text, size, &end, &length));
+    assert_int_equal(qr_stop_strings_partial(&s), sizeof stop - 2);
+    qr_stop_strings_free(&s);
     free(text);
 }
 
@@ -152,12 +154,12 @@ static void test_memory(void **state)
     (void)state;
     char root[] = "/tmp/quire_memory_XXXXXX";
     assert_non_null(mkdtemp(root));
-    assert_int_equal(qr_memory_available_at(root), 0); /* nothing known */
+    assert_int_equal(qr_memory_available_at(root), 0); /* unknown */
     write_file(root, "proc/meminfo",
                "MemTotal: 9000 kB\nMemFree: 1 kB\nMemAvailable:    4000 kB\n");
     assert_int_equal(qr_memory_available_at(root), 4000 * 1024);
 
-    /* v2: a limit two levels up counts, file pages do not */
+    /* cgroup v2: limits of all ancestors apply, inactive file pages count as free */
     write_file(root, "proc/self/cgroup", "0::/user/box\n");
     write_file(root, "sys/fs/cgroup/user/box/memory.max", "max\n");
     write_file(root, "sys/fs/cgroup/user/box/memory.current", "1\n");
@@ -167,12 +169,12 @@ static void test_memory(void **state)
     write_file(root, "sys/fs/cgroup/user/memory.stat",
                "anon 5\ninactive_file 100000\nactive_file 7\n");
     assert_int_equal(qr_memory_available_at(root), 700000);
-    write_file(root, "sys/fs/cgroup/user/memory.current", "2000000\n"); /* over the limit already */
+    write_file(root, "sys/fs/cgroup/user/memory.current", "2000000\n"); /* above the limit */
     assert_int_equal(qr_memory_available_at(root), 0);
     write_file(root, "sys/fs/cgroup/user/memory.max", "99999999999999999999999\n"); /* saturates */
     assert_int_equal(qr_memory_available_at(root), 4000 * 1024);
 
-    /* v1 beside an empty v2; inside a container the path names a folder that only the host has */
+    /* cgroup v1 beside an empty v2; in a container the path exists on the host only */
     write_file(root, "proc/self/cgroup", "4:memory:/docker/abc\n1:cpu:/\n0::/\n");
     write_file(root, "sys/fs/cgroup/memory/memory.limit_in_bytes", "3000000\n");
     write_file(root, "sys/fs/cgroup/memory/memory.usage_in_bytes", "1000000\n");
@@ -214,17 +216,18 @@ static void grow(struct qr_sequence *s, const int32_t *tokens, uint32_t n, uint3
     }
 }
 
-/* Every block of every group belongs to the sequence or is free. */
+/* Every block of every group is free or owned once by the sequence. */
 static void check_blocks(const struct qr_sequence *s, const uint32_t *total)
 {
     for (uint32_t i = 0; i < s->n_groups; i++) {
-        const struct qr_seq_group *g = &s->groups[i];
-        assert_true(g->first <= g->end);
-        assert_true((uint64_t)g->end * s->block_size >= s->n_tokens);
-        assert_true(g->first <= quire_kv_first_block(s->block_size, g->window, s->n_tokens));
-        assert_int_equal(quire_kv_free_block_count(s->kv, i) + (g->end - g->first), total[i]);
-        for (uint32_t b = g->first; b < g->end; b++)
-            assert_int_equal(quire_kv_ref_count(s->kv, i, g->table[b]), 1);
+        const struct qr_sequence_group *g = &s->groups[i];
+        assert_true(g->first_block <= g->end_block);
+        assert_true((uint64_t)g->end_block * s->block_size >= s->n_tokens);
+        assert_true(g->first_block <= quire_kv_first_block(s->block_size, g->window, s->n_tokens));
+        assert_int_equal(quire_kv_free_block_count(s->kv, i) + (g->end_block - g->first_block),
+                         total[i]);
+        for (uint32_t b = g->first_block; b < g->end_block; b++)
+            assert_int_equal(quire_kv_ref_count(s->kv, i, g->block_table[b]), 1);
     }
 }
 
@@ -235,13 +238,13 @@ static void test_sequence(void **state)
     int32_t tokens[N];
     for (int i = 0; i < N; i++)
         tokens[i] = i;
-    const uint32_t windowed = qr_sequence_blocks(16, WINDOW, N, STEP, 32);
-    assert_true(windowed < qr_sequence_blocks(16, 0, N, STEP, 32));
-    const uint32_t total[] = { qr_sequence_blocks(16, 0, N, STEP, 32), windowed };
+    const uint32_t windowed = qr_sequence_blocks_needed(16, WINDOW, N, STEP, 32);
+    assert_true(windowed < qr_sequence_blocks_needed(16, 0, N, STEP, 32));
+    const uint32_t total[] = { qr_sequence_blocks_needed(16, 0, N, STEP, 32), windowed };
     struct quire_kv_cache *kv = make_pool(total[0], WINDOW, windowed);
     struct qr_sequence s;
     assert_status(QUIRE_OK, qr_sequence_init(&s, kv, N, NULL, NULL));
-    /* the pool is just large enough for any way to grow */
+    /* qr_sequence_blocks_needed() suffices for every step size */
     for (uint32_t step = 1; step <= STEP; step++) {
         grow(&s, tokens, N, step);
         check_blocks(&s, total);
@@ -249,20 +252,21 @@ static void test_sequence(void **state)
         assert_int_equal(quire_kv_free_block_count(kv, 1), windowed);
     }
     grow(&s, tokens, 200, STEP);
-    assert_true(s.groups[1].first > 0);
-    /* a short step back is free, one behind the window's blocks starts anew */
-    assert_int_equal(qr_sequence_keep_prefix(&s, tokens, 190, 0), 190);
+    assert_true(s.groups[1].first_block > 0);
+    /* a short truncation keeps the prefix; one beyond the freed window blocks clears
+     * the sequence */
+    assert_int_equal(qr_sequence_reuse_prefix(&s, tokens, 190, 0), 190);
     check_blocks(&s, total);
     tokens[185] = 999;
-    assert_int_equal(qr_sequence_keep_prefix(&s, tokens, 190, 0), 185);
+    assert_int_equal(qr_sequence_reuse_prefix(&s, tokens, 190, 0), 185);
     check_blocks(&s, total);
     grow(&s, tokens, 260, STEP);
-    assert_int_equal(qr_sequence_keep_prefix(&s, tokens, 50, 0), 0);
+    assert_int_equal(qr_sequence_reuse_prefix(&s, tokens, 50, 0), 0);
     assert_int_equal(s.n_tokens, 0);
     assert_int_equal(quire_kv_free_block_count(kv, 0), total[0]);
-    /* keys of another rotary length are no match */
+    /* keys of another RoPE variant do not match */
     grow(&s, tokens, 40, STEP);
-    assert_int_equal(qr_sequence_keep_prefix(&s, tokens, 40, 1), 0);
+    assert_int_equal(qr_sequence_reuse_prefix(&s, tokens, 40, 1), 0);
     assert_status(QUIRE_E_LIMIT, qr_sequence_reserve(&s, N + 1, NULL));
     qr_sequence_free(&s);
     qr_sequence_free(&s);
@@ -291,9 +295,9 @@ static void test_sequence_short_pool(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stop_texts),
-        cmocka_unit_test(test_stop_texts_bad),
-        cmocka_unit_test(test_stop_text_is_linear),
+        cmocka_unit_test(test_stop_strings),
+        cmocka_unit_test(test_stop_strings_bad),
+        cmocka_unit_test(test_stop_strings_linear_time),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_sequence),
         cmocka_unit_test(test_sequence_short_pool),

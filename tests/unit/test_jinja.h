@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_jinja.h - renders small templates for the tests of the template language. */
-#ifndef QUIRE_TEST_JINJA_H
-#define QUIRE_TEST_JINJA_H
+/* test_jinja.h - helpers that render small templates and check the result. */
+#ifndef QR_TEST_JINJA_H
+#define QR_TEST_JINJA_H
 #include "quire_cmocka.h"
 #include <quire/chat_template.h>
 
-/* The variables that the cases use. */
+/* Variables of all cases. */
 static const char jinja_variables[] =
     "{\"s\":\"Hello World\",\"e\":\"\",\"u\":\"h\u00e9llo W\u00f6rld \u00df "
     "\u65e5\u672c\",\"n\":5,\"f\":2.5,"
@@ -28,7 +28,7 @@ static inline void jinja_fixed_day(void *user, struct tm *out)
     *out = (struct tm){ .tm_year = 126, .tm_mon = 0, .tm_mday = 15 };
 }
 
-/* Renders; the text (to be freed) is NULL on failure, which is described in *err. */
+/* Renders a template. Returns the text, owned by the caller, or NULL after filling *err. */
 static inline char *jinja_render(const char *source, struct quire_error *err)
 {
     struct quire_chat_template_params params = { .struct_size = sizeof params };
@@ -53,7 +53,7 @@ struct jinja_case {
     const char *source, *expected;
 };
 
-/* Renders every case (as an expression within {{ }}, or as it is) and compares. */
+/* Renders every case and compares. expressions: the sources are expressions, to be put in {{ }}. */
 static inline void jinja_check(const struct jinja_case *cases, size_t n, bool expressions)
 {
     size_t wrong = 0;
@@ -74,7 +74,7 @@ static inline void jinja_check(const struct jinja_case *cases, size_t n, bool ex
 #define JINJA_CHECK(cases, expressions)                                                            \
     jinja_check(cases, sizeof cases / sizeof *cases, expressions)
 
-/* Cases that fail: `expected` is the whole message. */
+/* Renders cases that must fail; `expected` is the whole message. */
 static inline void jinja_check_errors(const struct jinja_case *cases, size_t n)
 {
     size_t wrong = 0;

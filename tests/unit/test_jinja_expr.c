@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_jinja_expr.c - operators, comparisons, literals, attributes and slices against what Jinja2 prints */
+/* test_jinja_expr.c - expressions; the expected output is that of Jinja2. */
 #include "test_jinja.h"
 
-/* numbers and operators */
+/* Numbers and arithmetic operators. */
 static const struct jinja_case arithmetic[] = {
     { "1+2*3", "7" },
     { "7//2", "3" },
@@ -96,7 +96,7 @@ static const struct jinja_case arithmetic[] = {
     { "[x if false]", "[Undefined]" },
 };
 
-/* comparison and logic */
+/* Comparison and boolean operators. */
 static const struct jinja_case comparison[] = {
     { "1<2<3", "True" },        { "1<3<2", "False" },       { "1==1.0", "True" },
     { "'a'<'b'", "True" },      { "[1,2]<[1,3]", "True" },  { "1 in [1,2]", "True" },
@@ -106,7 +106,7 @@ static const struct jinja_case comparison[] = {
     { "(1 if 0)", "" },         { "'z' if t", "z" },
 };
 
-/* attributes, items, slices */
+/* Attributes, items and slices. */
 static const struct jinja_case access[] = {
     { "d.a", "1" },
     { "d['a']", "1" },
@@ -147,7 +147,7 @@ static const struct jinja_case access[] = {
     { "range(10)|length", "10" },
 };
 
-/* functions, precedence of filters and signs */
+/* Global functions; precedence of filters and signs. */
 static const struct jinja_case globals_and_calls[] = {
     { "loop", "" },
     { "caller", "" },
@@ -195,7 +195,7 @@ static const struct jinja_case globals_and_calls[] = {
     { "d.items()|list|first|first", "a" },
 };
 
-/* what values look like, and further corners of all kinds */
+/* str() and repr() of values, and further edge cases. */
 static const struct jinja_case printing[] = {
     { "d.keys()", "dict_keys(['a', 'b', 'items', 'z'])" },
     { "d.values()", "dict_values([1, 'x', 9, None])" },

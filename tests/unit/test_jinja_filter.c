@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_jinja_filter.c - filters against what Jinja2 prints */
+/* test_jinja_filter.c - filters; the expected output is that of Jinja2. */
 #include "test_jinja.h"
 
-/* text */
+/* Strings. */
 static const struct jinja_case text[] = {
     { "s|upper", "HELLO WORLD" },
     { "s|lower", "hello world" },
@@ -76,7 +76,7 @@ static const struct jinja_case text[] = {
     { "[('a','/')]|urlencode", "a=%2F" },
 };
 
-/* sorting, grouping, selecting */
+/* Sorting, grouping and selection. */
 static const struct jinja_case lists[] = {
     { "l|sort", "[1, 2, 3]" },
     { "l|sort(reverse=true)", "[3, 2, 1]" },
@@ -141,7 +141,7 @@ static const struct jinja_case lists[] = {
     { "[nested]|map(attribute='x.y.1.k')|first", "v" },
 };
 
-/* conversion and rounding */
+/* Conversion and rounding. */
 static const struct jinja_case numbers[] = {
     { "'42'|int", "42" },
     { "'42.7'|int", "42" },
@@ -191,7 +191,7 @@ static const struct jinja_case numbers[] = {
     { "{'a':1}|xmlattr(false)", "a=\"1\"" },
 };
 
-/* chains, generators */
+/* Filter chains and generators. */
 static const struct jinja_case chains[] = {
     { "'' is string", "True" },
     { "1.0 is integer", "False" },
@@ -231,13 +231,13 @@ static const struct jinja_case chains[] = {
     { "' '|length", "1" },
 };
 
-static void test_text(void **state)
+static void test_strings(void **state)
 {
     (void)state;
     JINJA_CHECK(text, true);
 }
 
-static void test_lists(void **state)
+static void test_sequences(void **state)
 {
     (void)state;
     JINJA_CHECK(lists, true);
@@ -258,8 +258,8 @@ static void test_chains(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_sequences),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_chains),
     };

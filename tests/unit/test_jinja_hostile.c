@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_jinja_hostile.c - templates and JSON made to exhaust stack, time or memory end in a status. */
+/* test_jinja_hostile.c - templates and JSON that exhaust stack, time or memory fail cleanly. */
 #include "test_jinja.h"
 #include <pthread.h>
 
 enum { MANY = 100000 };
 
-/* head + middle x times + tail, to be freed. */
+/* head, `times` copies of middle, and tail. The caller frees the string. */
 static char *repeated(const char *head, const char *middle, size_t times, const char *tail)
 {
     const size_t h = strlen(head), m = strlen(middle), t = strlen(tail);
@@ -30,7 +30,7 @@ static void expect_status(quire_status want, const char *source)
     free(text);
 }
 
-/* Templates nested without end, in every way the grammar has. */
+/* Deep nesting of every recursive production of the grammar. */
 static void test_nesting(void **state)
 {
     static const struct {
@@ -54,7 +54,7 @@ static void test_nesting(void **state)
     }
 }
 
-/* Long chains are not nested: they work. */
+/* Long chains are not nesting and have no limit. */
 static void test_long_chains(void **state)
 {
     static const struct {
@@ -83,7 +83,7 @@ static void test_long_chains(void **state)
 }
 
 /* 128 levels are allowed, 129 are not. */
-static void test_nesting_border(void **state)
+static void test_nesting_limit(void **state)
 {
     (void)state;
     char *open = repeated("{{ ", "(", 127, "1"), *whole = repeated(open, ")", 127, " }}");
@@ -97,7 +97,7 @@ static void test_nesting_border(void **state)
     free(whole);
 }
 
-static const char *const endless[] = {
+static const char *const unbounded[] = {
     "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
     "{% macro a() %}{{ b() }}{% endmacro %}{% macro b() %}{{ a() }}{% endmacro %}{{ a() }}",
     "{% macro m() %}{% call m() %}{{ caller() }}{% endcall %}{% endmacro %}{{ m() }}",
@@ -139,14 +139,14 @@ static const char *const endless[] = {
     "{{ strftime_now('%c'*4000000) }}",
 };
 
-static void test_endless(void **state)
+static void test_unbounded(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof endless / sizeof *endless; i++)
-        expect_status(QUIRE_E_LIMIT, endless[i]);
+    for (size_t i = 0; i < sizeof unbounded / sizeof *unbounded; i++)
+        expect_status(QUIRE_E_LIMIT, unbounded[i]);
 }
 
-/* Extreme numbers neither overflow nor wrap. */
+/* Extreme integers neither overflow nor wrap around. */
 static void test_extreme_numbers(void **state)
 {
     static const char *const too_big[] = {
@@ -175,8 +175,8 @@ static void test_extreme_numbers(void **state)
     JINJA_CHECK(fine, true);
 }
 
-/* Every prefix of a busy template, and every template with one byte changed, ends somehow. */
-static void test_damaged_templates(void **state)
+/* Every prefix of a template with many features, and mutations of each of its bytes, terminate. */
+static void test_mutated_templates(void **state)
 {
     static const char source[] =
         "{%- macro m(a, b=2) -%}{{ a ~ b }}{{ caller(1) if caller else '' }}{%- endmacro -%}{# c "
@@ -208,7 +208,7 @@ static void test_damaged_templates(void **state)
     }
 }
 
-/* --- the caller's JSON --- */
+/* --- JSON input --- */
 static quire_status render_json(const char *messages, const char *tools, struct quire_error *err)
 {
     struct quire_chat_render_args input = { .struct_size = sizeof input };
@@ -278,7 +278,7 @@ static void test_json_depth(void **state)
         QUIRE_OK);
 }
 
-/* A large object takes linear time. */
+/* Objects with many keys take linear time, and are limited by the step budget. */
 static void test_many_keys(void **state)
 {
     (void)state;
@@ -289,7 +289,7 @@ static void test_many_keys(void **state)
     for (size_t i = 0; i < n; i++)
         p += sprintf(p, "%s\"key%zu\":1", i ? "," : "", i);
     sprintf(p, "}]");
-    assert_int_equal(render_json(json, NULL, NULL), QUIRE_E_LIMIT); /* but not without end: steps */
+    assert_int_equal(render_json(json, NULL, NULL), QUIRE_E_LIMIT);
     free(json);
 }
 
@@ -300,7 +300,7 @@ static void *render_in_thread(void *arg)
     char **text = arg;
     char *parens = repeated("{{ ", "(", 100000, "1 }}");
     for (size_t i = 0; i < 12; i++)
-        free(jinja_render(endless[i], &err));
+        free(jinja_render(unbounded[i], &err));
     free(jinja_render(parens, &err));
     free(parens);
     *text = jinja_render(
@@ -309,7 +309,7 @@ static void *render_in_thread(void *arg)
     return NULL;
 }
 
-/* The header promises that 512 KiB of stack suffice, in optimised builds without instrumentation. */
+/* Rendering needs at most 512 KiB of stack in optimized builds without sanitizers. */
 static void test_small_stack(void **state)
 {
     pthread_attr_t attr;
@@ -339,10 +339,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nesting),
         cmocka_unit_test(test_long_chains),
-        cmocka_unit_test(test_nesting_border),
-        cmocka_unit_test(test_endless),
+        cmocka_unit_test(test_nesting_limit),
+        cmocka_unit_test(test_unbounded),
         cmocka_unit_test(test_extreme_numbers),
-        cmocka_unit_test(test_damaged_templates),
+        cmocka_unit_test(test_mutated_templates),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_json_depth),
         cmocka_unit_test(test_many_keys),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_jinja_method.c - methods of str and formatting against what Python prints */
+/* test_jinja_method.c - methods of str and formatting; the expected output is that of Python. */
 #include "test_jinja.h"
 
-/* searching and cutting */
+/* Search and split. */
 static const struct jinja_case cutting[] = {
     { "s.split()", "['Hello', 'World']" },
     { "s.split('o')", "['Hell', ' W', 'rld']" },
@@ -39,7 +39,7 @@ static const struct jinja_case cutting[] = {
     { "s.endswith('Wo',0,8)", "True" },
 };
 
-/* case and padding */
+/* Case mapping and padding. */
 static const struct jinja_case casing[] = {
     { "s.upper()", "HELLO WORLD" },
     { "s.lower()", "hello world" },
@@ -74,7 +74,7 @@ static const struct jinja_case casing[] = {
     { "s.removeprefix('x')", "Hello World" },
 };
 
-/* character classes */
+/* Character classes. */
 static const struct jinja_case classes[] = {
     { "dig.isdigit()", "True" },
     { "s.isalpha()", "False" },
@@ -96,7 +96,7 @@ static const struct jinja_case classes[] = {
     { "'١'.isdigit()", "True" },
 };
 
-/* percent formatting */
+/* printf-style formatting. */
 static const struct jinja_case percent[] = {
     { "'%s is %d and %.2f'|format('x',3,2.5)", "x is 3 and 2.50" },
     { "'%5d|%-5d|%05d|%+d|% d'%(3,3,3,3,3)", "    3|3    |00003|+3| 3" },
@@ -116,7 +116,7 @@ static const struct jinja_case percent[] = {
     { "'%s %s'%('a','b')", "a b" },
 };
 
-/* str.format */
+/* str.format. */
 static const struct jinja_case braces[] = {
     { "'{} {}'.format(1,'b')", "1 b" },
     { "'{1} {0}'.format(1,2)", "2 1" },
@@ -140,31 +140,31 @@ static const struct jinja_case braces[] = {
     { "'{:,.2f}'.format(1234567.891)", "1,234,567.89" },
 };
 
-static void test_cutting(void **state)
+static void test_search_and_split(void **state)
 {
     (void)state;
     JINJA_CHECK(cutting, true);
 }
 
-static void test_casing(void **state)
+static void test_case_and_padding(void **state)
 {
     (void)state;
     JINJA_CHECK(casing, true);
 }
 
-static void test_classes(void **state)
+static void test_character_classes(void **state)
 {
     (void)state;
     JINJA_CHECK(classes, true);
 }
 
-static void test_percent(void **state)
+static void test_percent_format(void **state)
 {
     (void)state;
     JINJA_CHECK(percent, true);
 }
 
-static void test_braces(void **state)
+static void test_str_format(void **state)
 {
     (void)state;
     JINJA_CHECK(braces, true);
@@ -173,9 +173,9 @@ static void test_braces(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cutting), cmocka_unit_test(test_casing),
-        cmocka_unit_test(test_classes), cmocka_unit_test(test_percent),
-        cmocka_unit_test(test_braces),
+        cmocka_unit_test(test_search_and_split),  cmocka_unit_test(test_case_and_padding),
+        cmocka_unit_test(test_character_classes), cmocka_unit_test(test_percent_format),
+        cmocka_unit_test(test_str_format),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_jinja_statement.c - statements and white space against what Jinja2 prints */
+/* test_jinja_statement.c - statements and white space; the expected output is that of Jinja2. */
 #include "test_jinja.h"
 
 static const struct jinja_case statements[] = {
@@ -177,7 +177,7 @@ static const struct jinja_case statements[] = {
       "axy" },
 };
 
-/* x is ... */
+/* Builtin tests: x is ... */
 static const struct jinja_case tests_of_is[] = {
     { "n is odd", "True" },
     { "n is even", "False" },
@@ -232,7 +232,7 @@ static const struct jinja_case tests_of_is[] = {
     { "n is eq(5) and 1", "1" },
 };
 
-/* undefined values */
+/* Undefined values. */
 static const struct jinja_case undefined[] = {
     { "qq", "" },
     { "qq|length", "0" },
@@ -270,7 +270,7 @@ static void test_statements(void **state)
     JINJA_CHECK(statements, false);
 }
 
-static void test_tests_of_is(void **state)
+static void test_builtin_tests(void **state)
 {
     (void)state;
     JINJA_CHECK(tests_of_is, true);
@@ -286,7 +286,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_statements),
-        cmocka_unit_test(test_tests_of_is),
+        cmocka_unit_test(test_builtin_tests),
         cmocka_unit_test(test_undefined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sampling.c - the sampler against probabilities computed directly, and its edges. */
+/* test_sampling.c - the sampler against directly computed probabilities; edge cases and errors. */
 #include "engine/philox.h"
 #include "quire_cmocka.h"
 #include <math.h>
@@ -32,7 +32,7 @@ static quire_status choose(uint32_t n, const float *logits, const struct quire_s
     return status;
 }
 
-/* Vectors of the Random123 distribution (kat_vectors, philox4x32 10 rounds). */
+/* Known answers of Random123 (kat_vectors, philox4x32, 10 rounds). */
 static void test_philox_known_answers(void **state)
 {
     (void)state;
@@ -85,7 +85,7 @@ static int by_rank(const void *a, const void *b)
     return x->id < y->id ? -1 : 1;
 }
 
-/* The definition, the slow way: sort everything, cut the list, scale. */
+/* Reference: sorts all tokens, truncates, normalizes. */
 static void expected(const float *logits, uint32_t n, const struct quire_sampling_params *p,
                      double *prob)
 {
@@ -136,7 +136,7 @@ static void check_distribution(uint32_t n, const struct quire_sampling_params *p
     for (uint32_t i = 0; i < n; i++) {
         if (prob[i] == 0)
             assert_int_equal(seen[i], 0);
-        /* five standard deviations of the count, and a little for the rare ones */
+        /* five standard deviations of the count, plus 3 for rare tokens */
         const double want = prob[i] * DRAWS, allowed = 5 * sqrt(want * (1 - prob[i])) + 3;
         if (fabs(seen[i] - want) > allowed)
             fail_msg("token %u of %u: drawn %u times, expected %.1f", i, n, seen[i], want);
@@ -183,7 +183,7 @@ static void test_greedy_and_ties(void **state)
         assert_status(QUIRE_OK, choose(6, logits, &p, NULL, 0, 0, i, &token, NULL));
         assert_int_equal(token, 2);
     }
-    /* the cut between equal logits also falls in the order of the ids */
+    /* top-k breaks ties by ascending id */
     p.temperature = 1;
     for (int32_t k = 1; k <= 3; k++) {
         p.top_k = k;
@@ -226,19 +226,19 @@ static void test_reproducible(void **state)
     assert_true(other_seed > 40 && other_stream > 40);
 }
 
-/* Which token wins greedily tells what the penalties made of the logits. */
+/* The greedy choice shows the order of the penalized logits. */
 static void test_penalties(void **state)
 {
     (void)state;
     const float logits[] = { 4, 3, -1, -1.5f };
     struct quire_sampling_params p = plain();
     p.temperature = 0;
-    const int32_t history[] = { 0, 0, 2, -7, 99 }; /* foreign ids are passed over */
+    const int32_t history[] = { 0, 0, 2, -7, 99 }; /* ids outside the vocabulary are ignored */
     int32_t token;
     p.repetition_penalty = 1.5f; /* 4 / 1.5 < 3 */
     assert_status(QUIRE_OK, choose(4, logits, &p, history, 5, 0, 0, &token, NULL));
     assert_int_equal(token, 1);
-    p.repetition_penalty = 1.3f; /* 4 / 1.3 > 3: once, however often the token was seen */
+    p.repetition_penalty = 1.3f; /* 4 / 1.3 > 3: applied once per token, not per occurrence */
     assert_status(QUIRE_OK, choose(4, logits, &p, history, 5, 0, 0, &token, NULL));
     assert_int_equal(token, 0);
     const float negative[] = { -1, -1.2f };
@@ -260,7 +260,7 @@ static void test_penalties(void **state)
     p.frequency_penalty = 0.45f;
     assert_status(QUIRE_OK, choose(4, logits, &p, history, 5, 0, 0, &token, NULL));
     assert_int_equal(token, 0);
-    p.frequency_penalty = 0.55f; /* the window shows it once */
+    p.frequency_penalty = 0.55f; /* one occurrence in the last 4 tokens */
     p.penalty_last_n = 4;
     assert_status(QUIRE_OK, choose(4, logits, &p, history, 5, 0, 0, &token, NULL));
     assert_int_equal(token, 0);
@@ -306,7 +306,7 @@ static void test_bad_logits(void **state)
         const float none[] = { -INFINITY, -INFINITY };
         assert_status(QUIRE_E_NUMERIC, choose(2, none, &p, NULL, 0, 0, 0, &token, &err));
         assert_non_null(strstr(err.msg, "-infinity"));
-        /* penalties that leave the range of floats are seen too */
+        /* penalties that overflow to infinity are detected */
         const float big[] = { 3e38f, 1 };
         const int32_t history[] = { 0 };
         p.presence_penalty = -3e38f;
@@ -323,7 +323,7 @@ static void test_bad_params(void **state)
     struct {
         size_t offset;
         const char *name;
-        float above; /* one more value that is too large, or NaN */
+        float above; /* another invalid value: too large, or NaN */
     } fields[] = {
         { offsetof(struct quire_sampling_params, temperature), "temperature", NAN },
         { offsetof(struct quire_sampling_params, top_p), "top_p", 1.01f },
@@ -385,7 +385,7 @@ static void test_bad_calls(void **state)
     struct quire_sample_args step = { sizeof step, logits, NULL, 0, 0, 0 };
     int32_t token;
     assert_status(QUIRE_OK, quire_sampler_sample(s, &p, &step, &token, NULL));
-    assert_int_equal(f.calls, calls); /* choosing allocates nothing */
+    assert_int_equal(f.calls, calls); /* quire_sampler_sample() allocates nothing */
     assert_status(QUIRE_E_INVALID_ARG, quire_sampler_sample(NULL, &p, &step, &token, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_sampler_sample(s, NULL, &step, &token, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_sampler_sample(s, &p, NULL, &token, NULL));

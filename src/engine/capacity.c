@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capacity.c - context length and KV cache size from the model, the parameters and free memory. */
+#include "engine/capacity.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "engine/sequence.h"
+
+enum {
+    DEFAULT_BLOCK_TOKENS = 64,
+    /* enough to keep all cores busy; a cancellation waits for the end of a step */
+    DEFAULT_STEP_TOKENS = 256,
+    DEFAULT_CONTEXT = 8192, /* tokens; upper bound of an automatic context */
+    UNKNOWN_CONTEXT = 2048, /* tokens; for a model file that states none */
+    /* a conversation can be truncated by these without recomputing a windowed group */
+    MAX_ROLLBACK_TOKENS = 512,
+};
+
+/* Sets n_blocks of every group for a context and computes the exact size of the KV cache. */
+static quire_status kv_bytes_for(struct qr_capacity *c, uint32_t context, uint64_t *bytes,
+                                 struct quire_error *err)
+{
+    const uint32_t step = c->max_step_tokens < context ? c->max_step_tokens : context;
+    for (uint32_t g = 0; g < c->n_groups; g++)
+        c->groups[g].n_blocks = qr_sequence_blocks_needed(
+            c->block_size, c->groups[g].sliding_window, context, step, MAX_ROLLBACK_TOKENS);
+    struct quire_kv_params config = { .struct_size = sizeof config, .block_size = c->block_size };
+    config.groups = c->groups;
+    config.n_groups = c->n_groups;
+    struct quire_kv_memory memory = { .struct_size = sizeof memory };
+    QR_TRY(quire_kv_bytes(&config, &memory, err));
+    *bytes = memory.total;
+    return QUIRE_OK;
+}
+
+/* Longest context up to `most` tokens whose KV cache fits the budget, in whole blocks unless it is
+ * `most`; 0 = not even one block fits. */
+static quire_status longest_context(struct qr_capacity *c, uint32_t most, uint32_t *context,
+                                    struct quire_error *err)
+{
+    uint64_t bytes;
+    QR_TRY(kv_bytes_for(c, most, &bytes, err));
+    *context = most;
+    if (bytes <= c->budget)
+        return QUIRE_OK;
+    uint32_t low = 0, high = (most - 1) / c->block_size + 1;
+    /* invariant: low blocks fit, high blocks do not */
+    while (high - low > 1) {
+        const uint32_t mid = low + (high - low) / 2;
+        QR_TRY(kv_bytes_for(c, mid * c->block_size, &bytes, err));
+        if (bytes <= c->budget)
+            low = mid;
+        else
+            high = mid;
+    }
+    *context = low * c->block_size;
+    return QUIRE_OK;
+}
+
+static double mib(uint64_t bytes) { return (double)bytes / 1048576; }
+
+static quire_status choose_context(struct qr_capacity *c, uint32_t requested,
+                                   struct quire_error *err)
+{
+    const uint32_t model = c->model_context_length;
+    const uint32_t most = requested ? requested : model < DEFAULT_CONTEXT ? model : DEFAULT_CONTEXT;
+    QR_TRY(longest_context(c, most, &c->context_length, err));
+    uint64_t bytes;
+    if (c->context_length == 0) {
+        const uint32_t one = c->block_size < most ? c->block_size : most;
+        QR_TRY(kv_bytes_for(c, one, &bytes, err));
+        return qr_fail(err, QUIRE_E_LIMIT,
+                       "kv_bytes: one block of %u tokens takes %.2f MiB, the budget is %.2f MiB",
+                       c->block_size, mib(bytes), mib(c->budget));
+    }
+    if (requested && c->context_length < requested) {
+        QR_TRY(kv_bytes_for(c, requested, &bytes, err));
+        return qr_fail(
+            err, QUIRE_E_LIMIT,
+            "context_length: the KV cache of %u tokens takes %.2f MiB, the budget is %.2f MiB; "
+            "%u tokens fit",
+            requested, mib(bytes), mib(c->budget), c->context_length);
+    }
+    if (c->max_step_tokens > c->context_length)
+        c->max_step_tokens = c->context_length;
+    return kv_bytes_for(c, c->context_length, &c->kv_bytes, err);
+}
+
+static quire_status read_groups(struct qr_capacity *c, const struct quire_model *model,
+                                const struct quire_engine_params *p, struct quire_error *err)
+{
+    QR_TRY(quire_model_kv_groups(model, NULL, 0, &c->n_groups));
+    c->groups = qr_calloc(c->allocator, c->n_groups, sizeof *c->groups);
+    if (!c->groups)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %u KV groups", c->n_groups);
+    QR_TRY(quire_model_kv_groups(model, c->groups, c->n_groups, &c->n_groups));
+    for (uint32_t g = 0; g < c->n_groups; g++) {
+        c->groups[g].k_dtype = p->k_dtype;
+        c->groups[g].v_dtype = c->groups[g].flags & QUIRE_KV_LATENT ? p->k_dtype : p->v_dtype;
+    }
+    return QUIRE_OK;
+}
+
+/* Free memory without mapped weights: the system counts their pages as available, but every step
+ * reads them. 0 = unknown; 1 = mapped weights take it all. */
+static uint64_t available_memory(const struct quire_model_info *info)
+{
+    const uint64_t available = qr_memory_available();
+    const uint64_t mapped = info->pack_cached ? info->weight_bytes : 0;
+    if (!available)
+        return 0;
+    return available > mapped ? available - mapped : 1;
+}
+
+quire_status qr_capacity_init(struct qr_capacity *c, const struct quire_model *model,
+                              const struct quire_engine_params *p, struct quire_error *err)
+{
+    struct quire_model_info info = { .struct_size = sizeof info };
+    QR_TRY(quire_model_info(model, &info));
+    *c = (struct qr_capacity){
+        .allocator = p->allocator,
+        .block_size = p->block_size ? p->block_size : DEFAULT_BLOCK_TOKENS,
+        .max_step_tokens = p->max_step_tokens ? p->max_step_tokens : DEFAULT_STEP_TOKENS,
+        .model_context_length = info.context_length ? info.context_length : UNKNOWN_CONTEXT,
+        .available = available_memory(&info),
+    };
+    c->budget = p->kv_bytes ? p->kv_bytes : c->available ? c->available / 2 : UINT64_MAX;
+    quire_status status = read_groups(c, model, p, err);
+    if (status == QUIRE_OK)
+        status = choose_context(c, p->context_length, err);
+    if (status != QUIRE_OK)
+        qr_capacity_free(c);
+    return status;
+}
+
+void qr_capacity_free(struct qr_capacity *c)
+{
+    qr_free(c->allocator, c->groups, c->n_groups, sizeof *c->groups);
+    c->groups = NULL;
+}

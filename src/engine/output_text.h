@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* output_text.h - incremental detokenization of the output, with stop strings. */
+#ifndef QR_ENGINE_OUTPUT_TEXT_H
+#define QR_ENGINE_OUTPUT_TEXT_H
+#include "engine/stop_strings.h"
+#include <quire/tokenizer.h>
+
+struct qr_output_text {
+    const struct quire_allocator *allocator;
+    struct quire_detokenizer *detokenizer;
+    struct qr_stop_strings stops;
+    char *text; /* [capacity]; begins with the bytes taken since the last push */
+    size_t size, capacity;
+    size_t n_taken;    /* leading bytes that the caller has taken */
+    size_t n_released; /* leading bytes that may be taken; the rest may begin a stop string */
+};
+
+/* flags: QUIRE_DETOKENIZE_*. On failure there is nothing to free. */
+quire_status qr_output_text_init(struct qr_output_text *o, const struct quire_tokenizer *tokenizer,
+                                 uint32_t flags, const char *const *stop, uint32_t n_stop,
+                                 const struct quire_allocator *allocator, struct quire_error *err);
+void qr_output_text_free(struct qr_output_text *o); /* safe on zeroes */
+
+/* Appends a token. *stopped: a stop string is complete; the text ends before it, and no token may
+ * follow. */
+quire_status qr_output_text_push(struct qr_output_text *o, int32_t token, bool *stopped,
+                                 struct quire_error *err);
+
+/* Flushes the detokenizer and releases a partial stop string. No token may follow. */
+quire_status qr_output_text_flush(struct qr_output_text *o, struct quire_error *err);
+
+/* Returns the text released since the last call; valid until the next push, flush or free. */
+void qr_output_text_take(struct qr_output_text *o, const char **text, size_t *size);
+
+#endif

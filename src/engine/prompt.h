@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* prompt.h - chat template and tokenization of prompts. */
+#ifndef QR_ENGINE_PROMPT_H
+#define QR_ENGINE_PROMPT_H
+#include "engine/types.h"
+
+/* Compiles `source`, or the model's own chat template when source is NULL. Fails for a bad source;
+ * a model template that is absent or does not compile is no failure: its error is kept for chat
+ * requests. */
+quire_status qr_prompt_open_template(struct quire_engine *e, const char *source,
+                                     struct quire_error *err);
+void qr_prompt_close_template(struct quire_engine *e);
+
+/* Validated token ids of a prompt, with capacity for the output behind them. */
+struct qr_prompt {
+    int32_t *tokens; /* [capacity], owned by the caller */
+    uint32_t n, capacity;
+};
+
+/* Renders, tokenizes and validates the prompt of a request. On failure there is nothing to free. */
+quire_status qr_prompt_create(const struct quire_engine *e, const struct quire_request_params *p,
+                              struct qr_prompt *prompt, struct quire_error *err);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rope_variant.h - which cached keys stay valid when the sequence length changes the RoPE. */
+#ifndef QR_ENGINE_ROPE_VARIANT_H
+#define QR_ENGINE_ROPE_VARIANT_H
+#include "model/model.h"
+
+/* Identifies the RoPE frequencies of a sequence length. LongRoPE has one set of factors up to the
+ * original context and one beyond; dynamic NTK scaling has another base for every length beyond.
+ * Keys computed for two lengths are identical if and only if the variants are. */
+static inline uint32_t qr_rope_variant(const struct quire_model *model, uint32_t length)
+{
+    uint32_t variant = 0;
+    for (uint32_t i = 0; i < model->config->n_rope; i++) {
+        const struct qr_rope_config *r = &model->config->rope[i];
+        if (length <= r->original_context)
+            continue;
+        if (r->scaling == QR_ROPE_SCALING_DYNAMIC)
+            return length;
+        if (r->scaling == QR_ROPE_SCALING_LONGROPE)
+            variant = 1;
+    }
+    return variant;
+}
+
+/* Whether keys of `variant` must be recomputed for a sequence that has grown to this length.
+ * Dynamic NTK scaling changes with every token; its keys are kept, as in the reference
+ * implementation. */
+static inline bool qr_rope_variant_changes(const struct quire_model *model, uint32_t variant,
+                                           uint32_t length)
+{
+    for (uint32_t i = 0; i < model->config->n_rope; i++)
+        if (model->config->rope[i].scaling == QR_ROPE_SCALING_DYNAMIC)
+            return false;
+    return qr_rope_variant(model, length) != variant;
+}
+
+#endif
