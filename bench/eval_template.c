@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eval_template.c - `quire-eval template`: chat templates against what Jinja2 renders. */
+/* eval_template.c - `quire-eval template`: compares rendered chat templates with Jinja2. */
 #include "eval.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The reference was rendered on a fixed day, "YYYY-MM-DD". */
+/* Local time of the reference renderings: midnight of a fixed day, "YYYY-MM-DD". */
 static void fixed_day(void *user, struct tm *out)
 {
     const char *day = user;
@@ -17,11 +17,11 @@ static void fixed_day(void *user, struct tm *out)
         out->tm_mon = atoi(day + 5) - 1;
         out->tm_mday = atoi(day + 8);
     }
-    time_t t = timegm(out); /* fills the day of the week and of the year */
+    time_t t = timegm(out); /* the round trip fills tm_wday and tm_yday */
     gmtime_r(&t, out);
 }
 
-/* Case names are conversation, "+gen" and "+tools". */
+/* name: of the conversation, with optional suffixes "+gen" and "+tools" */
 static bool check_case(const struct quire_chat_template *tmpl, const json_t *file, const char *name,
                        const json_t *expected)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eval_text.c - `quire-eval tokenize`: a tokenizer against stored ids, or the ids of a text. */
+/* eval_text.c - `quire-eval tokenize`: prints ids of a text or compares them with stored ids. */
 #include "eval.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Separates the texts of an .inp file. */
+/* Separator of texts in an .inp file. */
 static const char separator[] = "\n__ggml_vocab_test__\n";
 
 static int32_t *encode(const struct quire_tokenizer *tok, const char *text, size_t size, size_t *n)
@@ -33,7 +33,7 @@ static void print_ids(FILE *to, const char *label, const int32_t *ids, size_t n)
     fputc('\n', to);
 }
 
-/* Compares one text with one line of ids; *line moves past it. */
+/* Compares the ids of a text with one line of ids; advances *line past it. */
 static bool check_text(const struct quire_tokenizer *tok, const char *text, size_t size,
                        const char **line, int index)
 {

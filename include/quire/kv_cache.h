@@ -122,7 +122,7 @@ QUIRE_API void quire_kv_memory_init(struct quire_kv_memory *memory, size_t struc
 /** What a cache of this configuration takes; allocates nothing. config->isa, allocator and logger
  *  are not used.
  *  QUIRE_E_INVALID_ARG names a field out of range, QUIRE_E_LIMIT sizes beyond the address space. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_bytes(const struct quire_kv_params *config,
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_bytes(const struct quire_kv_params *params,
                                                        struct quire_kv_memory *out,
                                                        struct quire_error *err);
 
@@ -132,7 +132,7 @@ struct quire_kv_cache; /**< owns the pool and its tables */
  *  contents start undefined. *out belongs to the caller (quire_kv_destroy); NULL on failure.
  *  Errors of quire_kv_bytes, and QUIRE_E_NOMEM with the size, QUIRE_E_LIMIT when mlock is refused,
  *  QUIRE_E_INVALID_ARG (unknown) or QUIRE_E_UNSUPPORTED (not on this CPU) for isa. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_create(const struct quire_kv_params *config,
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_create(const struct quire_kv_params *params,
                                                         struct quire_kv_cache **out,
                                                         struct quire_error *err);
 QUIRE_API void quire_kv_destroy(struct quire_kv_cache *kv); /**< NULL is a no-op */
@@ -231,7 +231,7 @@ struct quire_kv_prefix_args {
 };
 QUIRE_API void quire_kv_prefix_args_init(struct quire_kv_prefix_args *args, size_t struct_size);
 
-/** *n_tokens = the longest prefix that can be reused, at most prefix->n_tokens; 0 = none. A query
+/** *n_tokens = the longest prefix that can be reused, at most args->n_tokens; 0 = none. A query
  *  behind a prefix of n tokens sees all of it in full groups and its last window - 1 tokens in
  *  windowed ones: blocks quire_kv_first_block(block_size, window, n) .. (n - 1) / block_size of each
  *  group must be there, all others need not. Pure bookkeeping: ids are not looked up in any pool,
@@ -239,7 +239,7 @@ QUIRE_API void quire_kv_prefix_args_init(struct quire_kv_prefix_args *args, size
  *  that the prefix ends within).
  *  QUIRE_E_INVALID_ARG a NULL pointer or block_size 0, QUIRE_E_MISUSE struct_size. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_prefix_hit(
-    const struct quire_kv_prefix_args *prefix, uint32_t *n_tokens, struct quire_error *err);
+    const struct quire_kv_prefix_args *args, uint32_t *n_tokens, struct quire_error *err);
 
 /* ---- Slots */
 
@@ -264,7 +264,7 @@ QUIRE_API void quire_kv_slot_args_init(struct quire_kv_slot_args *args, size_t s
  *  are read.
  *  QUIRE_E_RANGE a position before first_block or after the table's end, or a negative id;
  *  QUIRE_E_LIMIT positions beyond 2^32 - 1; QUIRE_E_INVALID_ARG block_size 0. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_map_slots(const struct quire_kv_slot_args *map,
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_map_slots(const struct quire_kv_slot_args *args,
                                                            int64_t *slots, struct quire_error *err);
 
 /** Checks that rows may be written to slots[n]: each is QUIRE_SLOT_PAD, or inside the group's

@@ -31,8 +31,8 @@ struct quire_detokenizer;
 
 struct quire_tokenizer_params {
     uint32_t struct_size; /**< sizeof(struct quire_tokenizer_params) */
-    /** Copied; NULL: the C library's. While open parses JSON files, the trees lie outside it; so
-     *  does the machine code that regular expressions are compiled to. */
+    /** Copied; NULL: the C library's. JSON trees, which live during open only, and the machine code of
+     *  regular expressions do not use it. */
     const struct quire_allocator *allocator;
     const struct quire_logger *logger; /**< used during open only; NULL: silent */
 };
@@ -40,18 +40,29 @@ QUIRE_API void quire_tokenizer_params_init(struct quire_tokenizer_params *params
                                            size_t struct_size);
 
 /** Opens a tokenizer.
- *  path     a GGUF file (of a model, or with the vocabulary only); a Hugging Face folder with
- *           tokenizer.json or tokenizer.model; or one of these two files. Beside them
- *           tokenizer_config.json, special_tokens_map.json, generation_config.json, config.json
- *           and chat_template.jinja are read where they exist
- *  options  may be NULL
- *  out      receives the tokenizer; NULL on failure
+ *  path    a GGUF file (of a model, or with the vocabulary only); a Hugging Face folder with
+ *          tokenizer.json or tokenizer.model; or one of these two files. Beside them
+ *          tokenizer_config.json, special_tokens_map.json, generation_config.json, config.json and
+ *          chat_template.jinja are read where they exist
+ *  params  may be NULL
+ *  out     receives the tokenizer; NULL on failure
  *  Returns QUIRE_E_IO; QUIRE_E_FORMAT and QUIRE_E_LIMIT for bad contents; QUIRE_E_UNSUPPORTED for a
- *  tokenizer kind, pre-tokenizer or normalizer that this build does not know (none is ever replaced
- *  by another); QUIRE_E_NOMEM; QUIRE_E_INVALID_ARG; QUIRE_E_MISUSE for a wrong struct_size. */
+ *  tokenizer kind, pre-tokenizer or normalizer that this build does not support (there is no
+ *  fallback); QUIRE_E_NOMEM; QUIRE_E_INVALID_ARG; QUIRE_E_MISUSE for a wrong struct_size. */
 QUIRE_API QUIRE_MUST_CHECK quire_status
-quire_tokenizer_open(const char *path, const struct quire_tokenizer_params *options,
+quire_tokenizer_open(const char *path, const struct quire_tokenizer_params *params,
                      struct quire_tokenizer **out, struct quire_error *err);
+
+/** Opens a tokenizer from memory, which is not used after the call.
+ *  data    a GGUF image (of a model, or with the vocabulary only), or the `size` bytes of a
+ *          tokenizer.json of at most 256 MiB
+ *  config  the config_size bytes of the tokenizer_config.json that belongs to a tokenizer.json
+ *          (special tokens, chat templates), at most 16 MiB; or NULL. NULL with a GGUF image
+ *  Otherwise as quire_tokenizer_open. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_tokenizer_open_memory(
+    const void *data, size_t size, const void *config, size_t config_size,
+    const struct quire_tokenizer_params *params, struct quire_tokenizer **out,
+    struct quire_error *err);
 
 /** Frees the tokenizer, after all its detokenizers. NULL is a no-op. */
 QUIRE_API void quire_tokenizer_close(struct quire_tokenizer *tok);

@@ -20,7 +20,7 @@ size_t qr_query_bytes(enum quire_kv_dtype dtype)
 void qr_query_widen(const struct qr_kernels *k, enum quire_kv_dtype dtype, float *dst,
                     const void *src, size_t n)
 {
-    qr_kv_dtype(dtype)->widen(k, dst, src, 1, n);
+    qr_kv_dtype(dtype)->dequantize(k, dst, src, 1, n);
 }
 
 void qr_out_narrow(const struct qr_kernels *k, enum quire_kv_dtype dtype, void *dst,
@@ -29,7 +29,7 @@ void qr_out_narrow(const struct qr_kernels *k, enum quire_kv_dtype dtype, void *
     if (dtype != QUIRE_KV_INT8) {
         const struct qr_kv_dtype *d = qr_kv_dtype(dtype);
         float s = d->scaling == QR_KV_POOL_SCALE ? scale : 1;
-        d->narrow(k, dst, src, &s, n);
+        d->quantize(k, dst, src, &s, n);
         return;
     }
     int8_t *out = dst;

@@ -4,10 +4,10 @@
 #include "attention/dense.h"
 #include "attention/config.h"
 #include "base/alloc.h"
-#include "base/carve.h"
+#include "base/bump.h"
 #include "base/error.h"
 #include "base/struct_size.h"
-#include "kv/pool.h"
+#include "kv/config.h"
 
 /* What an object of some limits consists of. The parts point to each other. */
 struct design {
@@ -73,17 +73,17 @@ static bool lay_out(struct quire_dense *d, uint32_t n_blocks, unsigned char *bas
 {
     const uint32_t keys = smaller(d->max_seq_len, d->max_kv_tokens);
     const size_t per_seq = qr_dense_blocks(keys);
-    struct qr_carve c = { .base = base };
+    struct qr_bump c = { .base = base };
     size_t n;
-    qr_carve_take(&c, 1, sizeof *d);
-    d->seqs = qr_carve_take(&c, d->max_seqs, sizeof *d->seqs);
-    d->staged = qr_carve_take(&c, d->max_seqs, sizeof *d->staged);
-    d->seq_lens = qr_carve_take(&c, d->max_seqs, sizeof *d->seq_lens);
-    d->kv_lens = qr_carve_take(&c, d->max_seqs, sizeof *d->kv_lens);
-    d->slots = qr_carve_take(&c, n_blocks, QR_DENSE_BLOCK * sizeof *d->slots);
+    qr_bump_alloc(&c, 1, sizeof *d);
+    d->seqs = qr_bump_alloc(&c, d->max_seqs, sizeof *d->seqs);
+    d->staged = qr_bump_alloc(&c, d->max_seqs, sizeof *d->staged);
+    d->seq_lens = qr_bump_alloc(&c, d->max_seqs, sizeof *d->seq_lens);
+    d->kv_lens = qr_bump_alloc(&c, d->max_seqs, sizeof *d->kv_lens);
+    d->slots = qr_bump_alloc(&c, n_blocks, QR_DENSE_BLOCK * sizeof *d->slots);
     if (!qr_mul_size(per_seq, d->max_seqs, &n))
         return false;
-    d->table = qr_carve_take(&c, n, sizeof *d->table);
+    d->table = qr_bump_alloc(&c, n, sizeof *d->table);
     d->bytes = c.used;
     return !c.overflow;
 }
@@ -172,7 +172,7 @@ quire_status quire_dense_create(const struct quire_dense_params *params, struct 
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
     QR_TRY(draw(params, &d, err));
-    struct quire_dense *dense = qr_alloc_aligned(params->allocator, d.object.bytes, QR_CARVE_ALIGN);
+    struct quire_dense *dense = qr_alloc_aligned(params->allocator, d.object.bytes, QR_BUMP_ALIGN);
     if (!dense)
         return qr_fail(err, QUIRE_E_NOMEM, "%zu bytes for dense attention", d.object.bytes);
     *dense = d.object;

@@ -2,7 +2,7 @@
 /* plan.c - limits, memory and life of a plan. */
 #include "attention/cascade.h"
 #include "base/alloc.h"
-#include "base/carve.h"
+#include "base/bump.h"
 #include "base/error.h"
 #include "base/struct_size.h"
 #include "kernels/dispatch.h"
@@ -115,7 +115,8 @@ static bool size_partials(struct quire_plan *plan, const struct qr_plan_group *g
 {
     const size_t spans = (plan->max_seq_len - 1) / QR_SPAN_KEYS + 2;
     size_t decode, prefill;
-    if (!qr_mul4_size(qr_plan_slot_floats(g, g->ratio), g->config.n_kv_heads, spans, 2, &decode) ||
+    if (!qr_mul4_size(qr_plan_slot_floats(g, g->ratio), g->config.n_kv_heads, spans, 2,
+                      &decode) ||
         !qr_mul3_size(qr_plan_slot_floats(g, g->tile_rows), plan->n_threads, 8, &prefill))
         return false;
     const size_t need = plan->n_threads == 1 || plan->flags & QUIRE_PLAN_FAST ? 0
@@ -140,39 +141,39 @@ struct qr_plan_scratch qr_plan_scratch_at(const struct quire_plan *plan, unsigne
         const size_t halves = l->latent && l->v_dtype == QUIRE_KV_F32 ? 2 : 1;
         v = v_size * halves > v ? v_size * halves : v;
     }
-    struct qr_carve c = { .base = base };
+    struct qr_bump c = { .base = base };
     struct qr_plan_scratch s;
-    s.q = qr_carve_take(&c, q, sizeof(float));
-    s.acc = qr_carve_take(&c, o, sizeof(float));
-    s.part = qr_carve_take(&c, o, sizeof(float));
-    s.acc_m = qr_carve_take(&c, rows, sizeof(float));
-    s.acc_l = qr_carve_take(&c, rows, sizeof(float));
-    s.acc_l_exact = qr_carve_take(&c, rows, sizeof(float));
-    s.part_m = qr_carve_take(&c, rows, sizeof(float));
-    s.part_l = qr_carve_take(&c, rows, sizeof(float));
-    s.part_l_exact = qr_carve_take(&c, rows, sizeof(float));
-    s.lanes = qr_carve_take(&c, rows * QR_COLUMN_KEYS, sizeof(float));
-    s.lanes_exact = qr_carve_take(&c, rows * QR_COLUMN_KEYS, sizeof(float));
-    s.slope = qr_carve_take(&c, rows, sizeof(float));
-    s.row_scale = qr_carve_take(&c, rows, sizeof(float));
-    s.slope_now = qr_carve_take(&c, QR_PLAN_CHUNK, sizeof(float));
-    s.distance = qr_carve_take(&c, QR_PLAN_CHUNK, sizeof(int64_t));
-    s.visible = qr_carve_take(&c, rows, sizeof(uint64_t));
-    s.tree = qr_carve_take(&c, rows, sizeof(uint64_t));
-    s.lo = qr_carve_take(&c, rows, sizeof(uint32_t));
-    s.hi = qr_carve_take(&c, rows, sizeof(uint32_t));
-    s.pos = qr_carve_take(&c, rows, sizeof(uint32_t));
-    s.relative = qr_carve_take(&c, rows, sizeof *s.relative);
-    s.bias_rows = qr_carve_take(&c, QR_PLAN_CHUNK, sizeof *s.bias_rows);
-    s.bias = qr_carve_take(&c, QR_PLAN_CHUNK * QR_TILE_KEYS, sizeof(float));
-    s.s = qr_carve_take(&c, QR_PLAN_CHUNK * QR_TILE_KEYS, sizeof(float));
-    s.p = qr_carve_take(&c, QR_PLAN_CHUNK * QR_TILE_KEYS, sizeof(uint16_t));
-    s.k = qr_carve_take(&c, k * QR_TILE_KEYS, sizeof(uint16_t));
-    s.v = qr_carve_take(&c, v * QR_TILE_KEYS, sizeof(uint16_t));
-    s.k_scale = qr_carve_take(&c, QR_TILE_KEYS, sizeof(float));
-    s.v_scale = qr_carve_take(&c, QR_TILE_KEYS, sizeof(float));
-    s.row = qr_carve_take(&c, k > v ? k : v, sizeof(float));
-    s.raw = qr_carve_take(&c, k > v ? k : v, sizeof(float));
+    s.q = qr_bump_alloc(&c, q, sizeof(float));
+    s.acc = qr_bump_alloc(&c, o, sizeof(float));
+    s.part = qr_bump_alloc(&c, o, sizeof(float));
+    s.acc_m = qr_bump_alloc(&c, rows, sizeof(float));
+    s.acc_l = qr_bump_alloc(&c, rows, sizeof(float));
+    s.acc_l_exact = qr_bump_alloc(&c, rows, sizeof(float));
+    s.part_m = qr_bump_alloc(&c, rows, sizeof(float));
+    s.part_l = qr_bump_alloc(&c, rows, sizeof(float));
+    s.part_l_exact = qr_bump_alloc(&c, rows, sizeof(float));
+    s.lanes = qr_bump_alloc(&c, rows * QR_COLUMN_KEYS, sizeof(float));
+    s.lanes_exact = qr_bump_alloc(&c, rows * QR_COLUMN_KEYS, sizeof(float));
+    s.slope = qr_bump_alloc(&c, rows, sizeof(float));
+    s.row_scale = qr_bump_alloc(&c, rows, sizeof(float));
+    s.slope_now = qr_bump_alloc(&c, QR_PLAN_CHUNK, sizeof(float));
+    s.distance = qr_bump_alloc(&c, QR_PLAN_CHUNK, sizeof(int64_t));
+    s.visible = qr_bump_alloc(&c, rows, sizeof(uint64_t));
+    s.tree = qr_bump_alloc(&c, rows, sizeof(uint64_t));
+    s.lo = qr_bump_alloc(&c, rows, sizeof(uint32_t));
+    s.hi = qr_bump_alloc(&c, rows, sizeof(uint32_t));
+    s.pos = qr_bump_alloc(&c, rows, sizeof(uint32_t));
+    s.relative = qr_bump_alloc(&c, rows, sizeof *s.relative);
+    s.bias_rows = qr_bump_alloc(&c, QR_PLAN_CHUNK, sizeof *s.bias_rows);
+    s.bias = qr_bump_alloc(&c, QR_PLAN_CHUNK * QR_TILE_KEYS, sizeof(float));
+    s.s = qr_bump_alloc(&c, QR_PLAN_CHUNK * QR_TILE_KEYS, sizeof(float));
+    s.p = qr_bump_alloc(&c, QR_PLAN_CHUNK * QR_TILE_KEYS, sizeof(uint16_t));
+    s.k = qr_bump_alloc(&c, k * QR_TILE_KEYS, sizeof(uint16_t));
+    s.v = qr_bump_alloc(&c, v * QR_TILE_KEYS, sizeof(uint16_t));
+    s.k_scale = qr_bump_alloc(&c, QR_TILE_KEYS, sizeof(float));
+    s.v_scale = qr_bump_alloc(&c, QR_TILE_KEYS, sizeof(float));
+    s.row = qr_bump_alloc(&c, k > v ? k : v, sizeof(float));
+    s.raw = qr_bump_alloc(&c, k > v ? k : v, sizeof(float));
     *bytes = c.used;
     return s;
 }
@@ -180,46 +181,46 @@ struct qr_plan_scratch qr_plan_scratch_at(const struct quire_plan *plan, unsigne
 /* Lays the plan's arrays out after its groups, from `base` on. */
 static bool lay_out(struct quire_plan *plan, unsigned char *base, size_t *bytes)
 {
-    struct qr_carve c = { .base = base };
+    struct qr_bump c = { .base = base };
     uint32_t max_items = 0, max_ids = 0;
     bool cascades = false;
-    qr_carve_take(&c, 1, sizeof *plan);
-    qr_carve_take(&c, plan->n_groups, sizeof *plan->groups);
+    qr_bump_alloc(&c, 1, sizeof *plan);
+    qr_bump_alloc(&c, plan->n_groups, sizeof *plan->groups);
     for (uint32_t i = 0; i < plan->n_groups; i++) {
         struct qr_plan_group *g = &plan->groups[i];
-        g->tables = qr_carve_take(&c, plan->max_seqs, sizeof *g->tables);
-        g->next = qr_carve_take(&c, plan->max_seqs, sizeof *g->next);
-        g->blocks = qr_carve_take(&c, g->max_blocks, sizeof *g->blocks);
-        g->items = qr_carve_take(&c, g->max_items, sizeof *g->items);
-        g->order = qr_carve_take(&c, g->max_items, sizeof *g->order);
-        g->joins = qr_carve_take(&c, g->max_joins, sizeof *g->joins);
-        g->cascades = qr_carve_take(&c, g->max_cascades, sizeof *g->cascades);
-        g->members = qr_carve_take(&c, g->max_members, sizeof *g->members);
+        g->tables = qr_bump_alloc(&c, plan->max_seqs, sizeof *g->tables);
+        g->next = qr_bump_alloc(&c, plan->max_seqs, sizeof *g->next);
+        g->blocks = qr_bump_alloc(&c, g->max_blocks, sizeof *g->blocks);
+        g->items = qr_bump_alloc(&c, g->max_items, sizeof *g->items);
+        g->order = qr_bump_alloc(&c, g->max_items, sizeof *g->order);
+        g->joins = qr_bump_alloc(&c, g->max_joins, sizeof *g->joins);
+        g->cascades = qr_bump_alloc(&c, g->max_cascades, sizeof *g->cascades);
+        g->members = qr_bump_alloc(&c, g->max_members, sizeof *g->members);
         cascades = cascades || g->max_cascades;
         if (plan->max_sparse_blocks) {
             /* max_seqs * n_kv_heads fits: there are as many items at least */
-            g->lists =
-                qr_carve_take(&c, (size_t)plan->max_seqs * g->config.n_kv_heads, sizeof *g->lists);
-            g->list_blocks = qr_carve_take(&c, plan->max_sparse_blocks, sizeof *g->list_blocks);
+            g->lists = qr_bump_alloc(&c, (size_t)plan->max_seqs * g->config.n_kv_heads,
+                                     sizeof *g->lists);
+            g->list_blocks = qr_bump_alloc(&c, plan->max_sparse_blocks, sizeof *g->list_blocks);
         }
         max_items = max_u32(max_items, g->max_items);
         max_ids = max_u32(max_ids, plan->kv->groups[g->kv_group].n_blocks);
     }
-    plan->seqs = qr_carve_take(&c, plan->max_seqs, sizeof *plan->seqs);
-    plan->spans = qr_carve_take(&c, plan->max_spans, sizeof *plan->spans);
-    plan->tree = qr_carve_take(&c, plan->max_tree_tokens, sizeof *plan->tree);
+    plan->seqs = qr_bump_alloc(&c, plan->max_seqs, sizeof *plan->seqs);
+    plan->spans = qr_bump_alloc(&c, plan->max_spans, sizeof *plan->spans);
+    plan->tree = qr_bump_alloc(&c, plan->max_tree_tokens, sizeof *plan->tree);
     if (plan->max_sparse_blocks)
-        plan->named = qr_carve_take(&c, (size_t)plan->max_seq_len / plan->kv->block_size / 64 + 1,
+        plan->named = qr_bump_alloc(&c, (size_t)plan->max_seq_len / plan->kv->block_size / 64 + 1,
                                     sizeof *plan->named);
-    plan->marks = qr_carve_take(&c, max_ids, sizeof *plan->marks);
-    plan->runs = qr_carve_take(&c, max_items, sizeof *plan->runs);
+    plan->marks = qr_bump_alloc(&c, max_ids, sizeof *plan->marks);
+    plan->runs = qr_bump_alloc(&c, max_items, sizeof *plan->runs);
     if (cascades) {
-        plan->cascade_seqs = qr_carve_take(&c, plan->max_seqs, sizeof *plan->cascade_seqs);
-        plan->cascade_leaders = qr_carve_take(&c, max_ids, sizeof *plan->cascade_leaders);
+        plan->cascade_seqs = qr_bump_alloc(&c, plan->max_seqs, sizeof *plan->cascade_seqs);
+        plan->cascade_leaders = qr_bump_alloc(&c, max_ids, sizeof *plan->cascade_leaders);
     }
-    plan->partials = qr_carve_take(&c, plan->partial_floats, sizeof *plan->partials);
+    plan->partials = qr_bump_alloc(&c, plan->partial_floats, sizeof *plan->partials);
     qr_plan_scratch_at(plan, NULL, &plan->scratch_bytes);
-    plan->scratch = qr_carve_take(&c, plan->n_threads, plan->scratch_bytes);
+    plan->scratch = qr_bump_alloc(&c, plan->n_threads, plan->scratch_bytes);
     *bytes = c.used;
     return !c.overflow;
 }
@@ -279,12 +280,12 @@ quire_status quire_plan_create(const struct quire_plan_params *params, struct qu
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
     QR_TRY(size_plan(params, groups, &sized, err));
-    unsigned char *memory = qr_alloc_aligned(sized.allocator, sized.bytes, QR_CARVE_ALIGN);
+    unsigned char *memory = qr_alloc_aligned(sized.allocator, sized.bytes, QR_BUMP_ALIGN);
     if (!memory)
         return qr_fail(err, QUIRE_E_NOMEM, "%zu bytes for a plan", sized.bytes);
     struct quire_plan *plan = (struct quire_plan *)(void *)memory;
     size_t plan_bytes, bytes;
-    (void)qr_align_size(sizeof *plan, QR_CARVE_ALIGN, &plan_bytes);
+    (void)qr_align_size(sizeof *plan, QR_BUMP_ALIGN, &plan_bytes);
     memcpy(memory + plan_bytes, groups, sized.n_groups * sizeof *groups);
     *plan = sized;
     plan->groups = (struct qr_plan_group *)(void *)(memory + plan_bytes);

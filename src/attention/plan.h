@@ -11,7 +11,7 @@
 #define QR_ATTENTION_PLAN_H
 #include "attention/config.h"
 #include "attention/keys.h"
-#include "kv/pool.h"
+#include "kv/types.h"
 
 struct qr_plan_item {
     uint32_t seq, kv_head;
@@ -95,9 +95,9 @@ struct quire_plan {
     uint32_t n_seqs, n_tokens, max_query_len, batch_max_seq_len; /* of the batch */
     bool busy; /* atomic: being built or running */
     struct qr_plan_group *groups;
-    struct qr_plan_seq *seqs;        /* [max_seqs] */
+    struct qr_plan_seq *seqs; /* [max_seqs] */
     struct quire_token_range *spans; /* [max_spans] */
-    uint64_t *tree;                  /* [max_tree_tokens] */
+    uint64_t *tree;           /* [max_tree_tokens] */
     uint64_t *named; /* [blocks of the longest sequence / 64] those in some list, in one check */
     uint32_t *marks; /* [largest number of blocks]; see generation */
     struct qr_cost_run *runs; /* [largest max_items] of items while dividing work */

@@ -44,7 +44,7 @@ static void widen_plain(const struct qr_tile_source *s, const struct qr_kv_dtype
     const struct qr_kernels *k = s->call->group->table;
     float *row = s->call->scratch.row;
     for (int i = 0; i < COLUMN; i++, src += n, dst += n) {
-        type->widen(k, row, src, 1, n);
+        type->dequantize(k, row, src, 1, n);
         (void)k->narrow_bf16(dst, row, 1, n); /* exact */
     }
 }

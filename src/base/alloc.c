@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alloc.c - heap helpers over the host's allocator hooks, and the arena. */
+/* alloc.c - heap allocation through the host's allocator hooks, and the arena. */
 #include "base/alloc.h"
 #include "base/checked.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_ALIGN = 16, ARENA_FIRST = 4096, ARENA_MAX = 1 << 20 };
+enum { DEFAULT_ALIGN = 16, FIRST_CHUNK_BYTES = 4096, MAX_CHUNK_BYTES = 1 << 20 };
 
 void *qr_alloc_aligned(const struct quire_allocator *a, size_t bytes, size_t align)
 {
@@ -14,7 +14,7 @@ void *qr_alloc_aligned(const struct quire_allocator *a, size_t bytes, size_t ali
     void *p;
     if (a) {
         p = a->alloc(a->user, bytes, align);
-        /* a hook that breaks its alignment promise must not turn into a fault in a kernel */
+        /* a misaligned block from a faulty hook would fault in an aligned vector load */
         if (p && ((uintptr_t)p & (align - 1))) {
             a->free(a->user, p, bytes);
             p = NULL;
@@ -96,8 +96,8 @@ _Bool qr_grow(const struct quire_allocator *a, void **p, size_t *cap, size_t nee
 
 struct qr_arena_chunk {
     struct qr_arena_chunk *next;
-    size_t bytes, used; /* of the whole chunk, header included */
-    size_t pad;         /* keeps the header a multiple of 16 */
+    size_t bytes, used; /* header included */
+    size_t pad;         /* makes the header a multiple of DEFAULT_ALIGN */
 };
 
 void qr_arena_init(struct qr_arena *arena, const struct quire_allocator *allocator,
@@ -106,11 +106,11 @@ void qr_arena_init(struct qr_arena *arena, const struct quire_allocator *allocat
     *arena = (struct qr_arena){ .allocator = allocator, .limit_bytes = limit_bytes };
 }
 
-static struct qr_arena_chunk *arena_chunk(struct qr_arena *arena, size_t payload)
+static struct qr_arena_chunk *add_chunk(struct qr_arena *arena, size_t payload)
 {
-    size_t bytes = arena->chunks ? arena->chunks->bytes * 2 : ARENA_FIRST, need, total;
-    if (bytes > ARENA_MAX)
-        bytes = ARENA_MAX;
+    size_t bytes = arena->chunks ? arena->chunks->bytes * 2 : FIRST_CHUNK_BYTES, need, total;
+    if (bytes > MAX_CHUNK_BYTES)
+        bytes = MAX_CHUNK_BYTES;
     if (!qr_add_size(payload, sizeof(struct qr_arena_chunk), &need))
         return NULL;
     if (bytes < need)
@@ -135,7 +135,7 @@ void *qr_arena_alloc(struct qr_arena *arena, size_t n, size_t elem_size)
         return NULL;
     struct qr_arena_chunk *c = arena->chunks;
     if (!c || c->bytes - c->used < bytes)
-        c = arena_chunk(arena, bytes);
+        c = add_chunk(arena, bytes);
     if (!c)
         return NULL;
     void *p = (char *)c + c->used;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checked.h - the only arithmetic allowed on sizes that come from outside. All return false on overflow. */
+/* checked.h - checked arithmetic. Sizes that come from outside the process are computed only with
+ * these functions, which return false on overflow. */
 #ifndef QR_BASE_CHECKED_H
 #define QR_BASE_CHECKED_H
 #include <stdbool.h>

@@ -1,28 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu_count.c - how many threads this process can really use: affinity, cgroup quota, performance cores. */
-#include <fcntl.h>
+/* cpu_count.c - default thread count from the affinity mask, the cgroup CPU quota and the
+ * performance cores of hybrid CPUs. */
+#include "base/read_text.h"
 #include <quire/threads.h>
 #include <sched.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Reads a small text file whole; false when it is absent or empty. */
-static bool read_text(const char *path, char *buf, size_t size)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    const ssize_t n = read(fd, buf, size - 1);
-    close(fd);
-    buf[n > 0 ? n : 0] = 0;
-    return n > 0;
-}
-
-/* "200000 100000" (v2), "max 100000" = no limit. Rounded up: 1.5 CPUs are worth two threads. */
-static uint32_t quota_of(const char *text)
+/* Parses "quota period" in microseconds: "200000 100000" is 2 CPUs, "max 100000" no limit. Rounds
+ * up: a quota of 1.5 CPUs gives two threads. */
+static uint32_t parse_quota(const char *text)
 {
     char *end;
     const long long quota = strtoll(text, &end, 10);
@@ -32,15 +21,15 @@ static uint32_t quota_of(const char *text)
     return period > 0 ? (uint32_t)((quota + period - 1) / period) : UINT32_MAX;
 }
 
-/* Smallest quota of a v2 cgroup path and its ancestors. */
+/* Smallest quota of a v2 cgroup and its ancestors. Overwrites path. */
 static uint32_t quota_v2(char *path)
 {
     uint32_t least = UINT32_MAX;
     for (;;) {
         char file[640], text[64];
         snprintf(file, sizeof file, "/sys/fs/cgroup%s/cpu.max", path);
-        if (read_text(file, text, sizeof text)) {
-            const uint32_t q = quota_of(text);
+        if (qr_read_text(file, text, sizeof text)) {
+            const uint32_t q = parse_quota(text);
             least = q < least ? q : least;
         }
         char *slash = strrchr(path, '/');
@@ -53,17 +42,17 @@ static uint32_t quota_v2(char *path)
 static uint32_t quota_v1(const char *path)
 {
     static const char *const mounts[] = { "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct" };
-    const char *const folders[] = { path, "" }; /* inside a container the path is often the root */
+    const char *const folders[] = { path, "" }; /* in a container the group is often the root */
     for (size_t i = 0; i < 4; i++) {
         char file[640], both[96], quota[40], period[40];
         snprintf(file, sizeof file, "%s%s/cpu.cfs_quota_us", mounts[i / 2], folders[i % 2]);
-        if (!read_text(file, quota, sizeof quota))
+        if (!qr_read_text(file, quota, sizeof quota))
             continue;
         snprintf(file, sizeof file, "%s%s/cpu.cfs_period_us", mounts[i / 2], folders[i % 2]);
-        if (!read_text(file, period, sizeof period))
+        if (!qr_read_text(file, period, sizeof period))
             continue;
         snprintf(both, sizeof both, "%.30s %.30s", quota, period);
-        return quota_of(both);
+        return parse_quota(both);
     }
     return UINT32_MAX;
 }
@@ -71,7 +60,7 @@ static uint32_t quota_v1(const char *path)
 static uint32_t cgroup_quota(void)
 {
     char text[4096];
-    if (!read_text("/proc/self/cgroup", text, sizeof text))
+    if (!qr_read_text("/proc/self/cgroup", text, sizeof text))
         return UINT32_MAX;
     uint32_t least = UINT32_MAX;
     char *save = NULL;
@@ -91,16 +80,16 @@ static uint32_t cgroup_quota(void)
     return least;
 }
 
-/* Relative speed of a CPU on machines that tell (Arm, hybrid x86); 0 where unknown. */
+/* Relative speed of a CPU as the kernel reports it (Arm, hybrid x86); 0 where unknown. */
 static long cpu_capacity(int cpu)
 {
     char path[96], text[32];
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpu_capacity", cpu);
-    return read_text(path, text, sizeof text) ? strtol(text, NULL, 10) : 0;
+    return qr_read_text(path, text, sizeof text) ? strtol(text, NULL, 10) : 0;
 }
 
-/* Removes from the set what is not in a list such as "0-7,16". Keeps the set if nothing would be left. */
-static void keep_listed(cpu_set_t *set, const char *list)
+/* Intersects the set with a list such as "0-7,16", unless the intersection is empty. */
+static void intersect(cpu_set_t *set, const char *list)
 {
     cpu_set_t listed;
     CPU_ZERO(&listed);
@@ -118,12 +107,13 @@ static void keep_listed(cpu_set_t *set, const char *list)
         *set = listed;
 }
 
-/* Slow cores make every barrier wait: leave out those under 2/3 of the fastest one's capacity. */
+/* Removes cores with less than 2/3 of the highest capacity: every barrier waits for the slowest
+ * thread. */
 static void drop_slow_cores(cpu_set_t *set)
 {
     char text[256];
-    if (read_text("/sys/devices/cpu_core/cpus", text, sizeof text)) { /* Intel hybrid */
-        keep_listed(set, text);
+    if (qr_read_text("/sys/devices/cpu_core/cpus", text, sizeof text)) { /* Intel hybrid */
+        intersect(set, text);
         return;
     }
     long best = 0;

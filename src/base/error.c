@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* error.c - status texts, error records and the log hook. */
+/* error.c - texts of status codes, error records, the log hook. */
 #include "base/error.h"
 #include "base/struct_size.h"
 #include <stdarg.h>
@@ -39,7 +39,6 @@ const char *quire_status_name(quire_status code)
     return "QUIRE_E_?";
 }
 
-/* Zeroed records and those of the first version or later are written, smaller ones are not. */
 bool qr_error_writable(const struct quire_error *err)
 {
     return err && (!err->struct_size || err->struct_size >= QR_SIZE_TO(struct quire_error, msg));

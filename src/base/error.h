@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* error.h - filling struct quire_error; used by every layer. */
+/* error.h - error records and log messages. */
 #ifndef QR_BASE_ERROR_H
 #define QR_BASE_ERROR_H
 #include <quire/status.h>
 #include <stdbool.h>
 
-/* Writes code and a printf-style message to err (may be NULL) and returns code, so that a failure is one
+/* Writes code and a printf-style message to err (may be NULL) and returns code, for failures in one
  * line: return qr_fail(err, QUIRE_E_RANGE, "block_table[%zu] = %d", i, id); */
 quire_status qr_fail(struct quire_error *err, quire_status code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4), cold));
 
-/* Same, with the byte offset in the file that is being read. */
+/* qr_fail with the byte offset in the file that is being read. */
 quire_status qr_fail_at(struct quire_error *err, quire_status code, uint64_t offset,
                         const char *fmt, ...) __attribute__((format(printf, 4, 5), cold));
 
-/* Same, with an errno value; appends its text. */
+/* qr_fail with an errno value, whose text is appended to the message. */
 quire_status qr_fail_errno(struct quire_error *err, quire_status code, int errnum, const char *fmt,
                            ...) __attribute__((format(printf, 4, 5), cold));
 
-/* Whether *err can be written: not NULL, and as large as its first version or all zeros. */
+/* Whether *err can be written: not NULL, and all zeros or as large as its first version. */
 bool qr_error_writable(const struct quire_error *err);
 
-/* Sends a printf-style message to a log hook; does nothing when it is NULL or has no function. */
+/* Passes a printf-style message to the log hook. No-op when logger or its function is NULL. */
 void qr_log(const struct quire_logger *logger, enum quire_log_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Returns early from a function that returns quire_status. */
+/* Returns the status of expr from the enclosing function unless it is QUIRE_OK. */
 #define QR_TRY(expr)                                                                               \
     do {                                                                                           \
         const quire_status qs_ = (expr);                                                           \

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hash.h - keyed hashing for tables whose keys come from files. */
+/* keyed_hash.h - keyed hash for tables with untrusted keys. */
 #ifndef QR_BASE_KEYED_HASH_H
 #define QR_BASE_KEYED_HASH_H
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-/* Multiply and fold: every input bit reaches every output bit. The key is not known to whoever
- * wrote the file, so that colliding strings cannot be prepared. */
+/* Multiply and fold: every input bit affects every output bit. The author of a file cannot predict
+ * the key and therefore cannot construct colliding strings. */
 static inline uint64_t qr_hash_mix(uint64_t a, uint64_t b)
 {
     const unsigned __int128 p = (unsigned __int128)a * b;
@@ -33,7 +33,7 @@ static inline uint64_t qr_hash_bytes(uint64_t key, const void *data, size_t n)
     return qr_hash_u64(h, word);
 }
 
-/* A key that differs from process to process wherever addresses are randomised. */
+/* Key derived from an address: differs between processes under address-space randomization. */
 static inline uint64_t qr_hash_key(const void *address)
 {
     return qr_hash_u64(0x5851F42D4C957F2Du, (uintptr_t)address);

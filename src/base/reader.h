@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reader.h - a bounded little-endian cursor over bytes that came from outside. */
+/* reader.h - bounded little-endian reader of untrusted bytes. */
 #ifndef QR_BASE_READER_H
 #define QR_BASE_READER_H
 #include <stdbool.h>
@@ -7,10 +7,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Every read checks the remaining length first and fails without moving. `pos` is the offset to report. */
+/* A read beyond the end returns false and does not advance. */
 struct qr_reader {
     const uint8_t *data;
-    size_t size, pos;
+    size_t size, pos; /* bytes; error messages report pos as the offset */
 };
 
 static inline size_t qr_reader_left(const struct qr_reader *r) { return r->size - r->pos; }

@@ -25,6 +25,8 @@ static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 quire_status qr_struct_read(void *dst, size_t size, size_t first, const void *src, const char *name,
                             struct quire_error *err)
 {
+    if (!src)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", name);
     const uint32_t given = size_of(src);
     if (given < first)
         return qr_fail(err, QUIRE_E_MISUSE,

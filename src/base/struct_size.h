@@ -18,7 +18,8 @@
 /* Copies the caller's *src to dst[size]; members that src lacks become 0, dst's struct_size is size.
  *   first  size of the struct's first version
  *   name   of the argument, for messages
- * QUIRE_E_MISUSE when src is smaller than its first version, or a byte beyond `size` is not 0. */
+ * QUIRE_E_INVALID_ARG when src is NULL; QUIRE_E_MISUSE when it is smaller than its first version, or
+ * a byte beyond `size` is not 0. */
 quire_status qr_struct_read(void *dst, size_t size, size_t first, const void *src, const char *name,
                             struct quire_error *err) QUIRE_MUST_CHECK;
 

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* threads.c - the public runner over the OpenMP and pthread backends. */
+/* threads.c - quire_threads over the OpenMP and pthread backends. */
 #include "base/threads.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/struct_size.h"
+#include "base/threads_pthread.h"
+#ifdef QUIRE_WITH_OPENMP
+#include "base/threads_openmp.h"
+#endif
 #include <stdbool.h>
 
 enum { MAX_THREADS = 1024 };
@@ -12,8 +16,8 @@ struct quire_threads {
     const struct quire_allocator *allocator;
     enum quire_thread_backend backend;
     uint32_t n_threads;
-    bool busy;
-    struct qr_pool *pool; /* pthread backend with more than one thread */
+    bool busy;                    /* atomic: a run is in progress */
+    struct qr_pthread_team *team; /* NULL: OpenMP, or a single thread */
     struct qr_barrier barrier;
 };
 
@@ -81,12 +85,12 @@ quire_status quire_threads_create(const struct quire_threads_params *params,
     *t = (struct quire_threads){ .allocator = p.allocator, .backend = p.backend };
     t->n_threads = p.n_threads ? p.n_threads : quire_threads_default_count();
     if (t->n_threads > 1 && p.backend == QUIRE_THREADS_PTHREAD) {
-        t->pool = qr_pool_create(p.allocator, t->n_threads);
-        if (!t->pool) {
+        t->team = qr_pthread_team_create(p.allocator, t->n_threads);
+        if (!t->team) {
             qr_free(p.allocator, t, sizeof *t, 1);
             return qr_fail(err, QUIRE_E_NOMEM, "no memory for %u threads", p.n_threads);
         }
-        t->n_threads = qr_pool_size(t->pool);
+        t->n_threads = qr_pthread_team_size(t->team);
     }
     *out = t;
     return QUIRE_OK;
@@ -96,7 +100,7 @@ void quire_threads_destroy(struct quire_threads *threads)
 {
     if (!threads)
         return;
-    qr_pool_destroy(threads->pool);
+    qr_pthread_team_destroy(threads->team);
     qr_free(threads->allocator, threads, sizeof *threads, 1);
 }
 
@@ -120,7 +124,7 @@ quire_status quire_threads_run(struct quire_threads *threads,
         qr_openmp_run(threads->n_threads, &threads->barrier, part, arg);
 #endif
     } else {
-        qr_pool_run(threads->pool, &threads->barrier, part, arg);
+        qr_pthread_team_run(threads->team, &threads->barrier, part, arg);
     }
     __atomic_store_n(&threads->busy, false, __ATOMIC_RELEASE);
     return QUIRE_OK;

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* threads_pthread.c - own worker threads: made once, they sleep between runs. */
+/* threads_pthread.c - pthread backend of quire_threads_run: workers are created once and sleep
+ * between runs. */
+#include "base/threads_pthread.h"
 #include "base/alloc.h"
-#include "base/threads.h"
+#include "base/futex.h"
 #include <pthread.h>
 #include <signal.h>
 
-/* A worker waits so long for the next run before it sleeps: longer than it takes to choose a token. */
-enum { BETWEEN_RUNS_NS = 200000 };
+/* Spin budget of a worker between two runs: longer than sampling a token takes. */
+enum { IDLE_SPIN_NS = 200000 };
 
 struct worker {
-    struct qr_pool *pool;
+    struct qr_pthread_team *team;
     pthread_t thread;
     uint32_t rank;
 };
 
-struct qr_pool {
+struct qr_pthread_team {
     const struct quire_allocator *allocator;
-    struct worker *workers; /* [n_asked], of which n_workers run */
-    uint32_t n_asked, n_workers;
-    uint32_t generation, gen_sleepers; /* a new generation is a new job */
-    uint32_t running, run_sleepers;    /* workers that have not finished the job */
-    uint32_t haste;
-    qr_part_fn *part; /* NULL: leave */
+    struct worker *workers; /* [max_workers], of which n_workers run */
+    uint32_t max_workers, n_workers;
+    uint32_t generation, idle_sleepers; /* the generation is incremented for each run */
+    uint32_t running, run_sleepers;     /* workers that have not finished the run */
+    uint32_t spin_shift;                /* of the caller's wait for the end of the run */
+    qr_part_fn *part;                   /* NULL: workers exit */
     void *arg;
     struct qr_barrier *barrier;
 };
@@ -29,75 +31,76 @@ struct qr_pool {
 static void *worker_main(void *p)
 {
     struct worker *w = p;
-    struct qr_pool *pool = w->pool;
+    struct qr_pthread_team *t = w->team;
     uint32_t seen = 0;
     for (;;) {
-        qr_wait_change(&pool->generation, seen, &pool->gen_sleepers, BETWEEN_RUNS_NS);
+        qr_futex_wait(&t->generation, seen, &t->idle_sleepers, IDLE_SPIN_NS);
         seen++;
-        if (!pool->part)
+        if (!t->part)
             return NULL;
-        const struct quire_team team = { w->rank, pool->n_workers + 1, pool->barrier };
-        qr_part_call(pool->part, pool->arg, &team);
-        if (__atomic_sub_fetch(&pool->running, 1, __ATOMIC_SEQ_CST) == 0)
-            qr_wake(&pool->running,
-                    &pool->run_sleepers); /* the caller may sleep until the last one is done */
+        const struct quire_team team = { w->rank, t->n_workers + 1, t->barrier };
+        qr_part_call(t->part, t->arg, &team);
+        if (__atomic_sub_fetch(&t->running, 1, __ATOMIC_SEQ_CST) == 0)
+            qr_futex_wake(&t->running, &t->run_sleepers); /* qr_pthread_team_run may sleep */
     }
 }
 
-uint32_t qr_pool_size(const struct qr_pool *pool) { return pool->n_workers + 1; }
+uint32_t qr_pthread_team_size(const struct qr_pthread_team *t) { return t->n_workers + 1; }
 
-struct qr_pool *qr_pool_create(const struct quire_allocator *allocator, uint32_t n_threads)
+struct qr_pthread_team *qr_pthread_team_create(const struct quire_allocator *allocator,
+                                               uint32_t n_threads)
 {
-    struct qr_pool *pool = qr_calloc(allocator, 1, sizeof *pool);
-    if (!pool)
+    struct qr_pthread_team *t = qr_calloc(allocator, 1, sizeof *t);
+    if (!t)
         return NULL;
-    pool->allocator = allocator;
-    pool->n_asked = n_threads - 1;
-    pool->workers = qr_calloc(allocator, pool->n_asked, sizeof *pool->workers);
-    if (!pool->workers) {
-        qr_free(allocator, pool, 1, sizeof *pool);
+    t->allocator = allocator;
+    t->max_workers = n_threads - 1;
+    t->workers = qr_calloc(allocator, t->max_workers, sizeof *t->workers);
+    if (!t->workers) {
+        qr_free(allocator, t, 1, sizeof *t);
         return NULL;
     }
-    /* a host's signal handlers must never run on our workers */
+    /* workers inherit a full signal mask, so that the host's handlers never run on them */
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    for (uint32_t i = 0; i < pool->n_asked; i++) {
-        struct worker *w = &pool->workers[i];
-        *w = (struct worker){ .pool = pool, .rank = i + 1 };
+    for (uint32_t i = 0; i < t->max_workers; i++) {
+        struct worker *w = &t->workers[i];
+        *w = (struct worker){ .team = t, .rank = i + 1 };
         if (pthread_create(&w->thread, NULL, worker_main, w))
             break;
-        pool->n_workers++;
+        t->n_workers++;
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return pool;
+    return t;
 }
 
-static void start(struct qr_pool *pool, qr_part_fn *part, void *arg)
+static void start(struct qr_pthread_team *t, qr_part_fn *part, void *arg)
 {
-    pool->part = part;
-    pool->arg = arg;
-    __atomic_store_n(&pool->running, pool->n_workers, __ATOMIC_RELEASE);
-    qr_publish(&pool->generation, pool->generation + 1, &pool->gen_sleepers);
+    t->part = part;
+    t->arg = arg;
+    __atomic_store_n(&t->running, t->n_workers, __ATOMIC_RELEASE);
+    qr_futex_store(&t->generation, t->generation + 1, &t->idle_sleepers);
 }
 
-void qr_pool_run(struct qr_pool *pool, struct qr_barrier *barrier, qr_part_fn *part, void *arg)
+void qr_pthread_team_run(struct qr_pthread_team *t, struct qr_barrier *barrier, qr_part_fn *part,
+                         void *arg)
 {
-    pool->barrier = barrier;
-    start(pool, part, arg);
-    const struct quire_team team = { 0, pool->n_workers + 1, barrier };
+    t->barrier = barrier;
+    start(t, part, arg);
+    const struct quire_team team = { 0, t->n_workers + 1, barrier };
     qr_part_call(part, arg, &team);
-    for (uint32_t left; (left = __atomic_load_n(&pool->running, __ATOMIC_ACQUIRE)) != 0;)
-        qr_wait_member(&pool->running, left, &pool->run_sleepers, &pool->haste);
+    for (uint32_t left; (left = __atomic_load_n(&t->running, __ATOMIC_ACQUIRE)) != 0;)
+        qr_futex_wait_adaptive(&t->running, left, &t->run_sleepers, &t->spin_shift);
 }
 
-void qr_pool_destroy(struct qr_pool *pool)
+void qr_pthread_team_destroy(struct qr_pthread_team *t)
 {
-    if (!pool)
+    if (!t)
         return;
-    start(pool, NULL, NULL);
-    for (uint32_t i = 0; i < pool->n_workers; i++)
-        pthread_join(pool->workers[i].thread, NULL);
-    qr_free(pool->allocator, pool->workers, pool->n_asked, sizeof *pool->workers);
-    qr_free(pool->allocator, pool, 1, sizeof *pool);
+    start(t, NULL, NULL);
+    for (uint32_t i = 0; i < t->n_workers; i++)
+        pthread_join(t->workers[i].thread, NULL);
+    qr_free(t->allocator, t->workers, t->max_workers, sizeof *t->workers);
+    qr_free(t->allocator, t, 1, sizeof *t);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* utf8.h - strict UTF-8 decoding and encoding; the one place that knows the bit layout. */
+/* utf8.h - strict UTF-8 decoding and encoding. */
 #ifndef QR_BASE_UTF8_H
 #define QR_BASE_UTF8_H
 #include <stdbool.h>
@@ -8,12 +8,13 @@
 
 enum { QR_UTF8_MAX = 4, QR_UTF8_REPLACEMENT = 0xFFFD };
 
-/* Looks at the character that starts at s (n >= 1 bytes are there). Returns > 0  its length; *cp is
- * its code point, < 0  minus the length of the ill-formed sequence, which one U+FFFD stands for, 0
- * all n bytes are the beginning of a character whose rest is missing. Overlong forms, surrogates
- * and values above U+10FFFF are ill-formed. The length of an ill-formed sequence is the longest
- * prefix that could have begun a character, and at least 1 (Unicode's "maximal subpart" rule, which
- * browsers and Python follow too). */
+/* Decodes the character at s[0 .. n), n >= 1. Returns
+ *   > 0  its length, and its code point in *cp;
+ *   < 0  minus the length of an ill-formed sequence, to be replaced by one U+FFFD;
+ *   0    if all n bytes are the start of an incomplete character.
+ * Overlong forms, surrogates and values above U+10FFFF are ill-formed. An ill-formed sequence is
+ * the longest prefix of a well-formed character, at least 1 byte: Unicode's "maximal subpart" rule,
+ * as in browsers and Python. */
 static inline int qr_utf8_next(const uint8_t *s, size_t n, uint32_t *cp)
 {
     const uint8_t b = s[0];
@@ -39,14 +40,14 @@ static inline int qr_utf8_next(const uint8_t *s, size_t n, uint32_t *cp)
     return len;
 }
 
-/* The same where no more input will come: a cut-off character is ill-formed. Never returns 0. */
+/* Like qr_utf8_next at the end of the input: an incomplete character is ill-formed. Never 0. */
 static inline int qr_utf8_next_final(const uint8_t *s, size_t n, uint32_t *cp)
 {
     const int len = qr_utf8_next(s, n, cp);
     return len ? len : -(int)n;
 }
 
-/* Writes a code point that is a Unicode scalar value; returns its length. */
+/* Encodes a Unicode scalar value; returns its length. */
 static inline size_t qr_utf8_put(uint8_t out[QR_UTF8_MAX], uint32_t cp)
 {
     if (cp < 0x80) {
@@ -71,7 +72,7 @@ static inline size_t qr_utf8_put(uint8_t out[QR_UTF8_MAX], uint32_t cp)
     return 4;
 }
 
-/* Length of a character of well-formed text by its first byte. */
+/* Length of a character of well-formed text, from its first byte. */
 static inline size_t qr_utf8_len(uint8_t first)
 {
     return first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
@@ -91,8 +92,8 @@ static inline bool qr_utf8_valid(const uint8_t *s, size_t n)
     return true;
 }
 
-/* Bytes of s[0..n) once every ill-formed sequence has become U+FFFD; writes them when out is not
- * NULL. */
+/* Replaces every ill-formed sequence of s[0 .. n) by U+FFFD. Returns the size of the result, and
+ * writes it unless out is NULL. */
 static inline size_t qr_utf8_repair(const uint8_t *s, size_t n, uint8_t *out)
 {
     size_t size = 0;

@@ -7,9 +7,8 @@
 #include "engine/prompt.h"
 #include "engine/request.h"
 #include "engine/step.h"
-#include "format/gguf.h"
 #include "model/load/weights.h"
-#include "tokenizer/vocab_spec.h"
+#include "tokenizer/open_gguf.h"
 #include <math.h>
 
 enum { DEFAULT_REQUESTS = 16, MAX_REQUESTS = 256 };
@@ -124,17 +123,14 @@ static quire_status prefer_kind_error(const struct quire_engine_params *p, quire
 static quire_status open_own_tokenizer(struct quire_engine *e, const struct quire_engine_params *p,
                                        struct quire_error *err)
 {
+    struct quire_tokenizer_params options = { .struct_size = sizeof options };
+    options.allocator = p->allocator;
     if (p->model_path) {
-        struct quire_tokenizer_params options = { .struct_size = sizeof options };
-        options.allocator = p->allocator;
         options.logger = p->logger;
         return quire_tokenizer_open(p->model_path, &options, &e->own_tokenizer, err);
     }
-    struct qr_gguf *file;
-    QR_TRY(qr_gguf_open_memory(p->model_data, p->model_bytes, p->allocator, NULL, &file, err));
-    const quire_status s = qr_tokenizer_from_gguf(file, p->allocator, &e->own_tokenizer, err);
-    qr_gguf_close(file);
-    return s;
+    return qr_tokenizer_open_gguf_memory(p->model_data, p->model_bytes, &options, &e->own_tokenizer,
+                                         err);
 }
 
 /* Runs before the model is opened: it takes little time, and its failure saves loading

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blocks.c - who owns which block, and which free blocks an owner gets. */
-/* Memory streams fastest when the blocks of a sequence have consecutive ids: the pool keeps one
- * head's blocks in id order. So a sequence is continued right behind its last block while that is
- * possible, and placed where it has room to grow otherwise. Nothing here depends on addresses or
- * time: the same calls give the same ids. */
+/* blocks.c - block allocation, reference counts and copy-on-write. */
+/* The pool stores the blocks of one head in id order, so consecutive ids make attention stream
+ * through memory. The allocator therefore continues a sequence directly after its last block where
+ * possible, and otherwise places it where it has room to grow. Allocation is deterministic: the
+ * same calls return the same ids. */
 #include "base/error.h"
-#include "kv/pool.h"
+#include "kv/check.h"
 #include <string.h>
 
-/* First block at or after `from` that is free (want_free) or owned; n_blocks when there is none.
- * Bits behind the last block are 0, so they look owned and end every run. */
+/* First block at or after `from` that is free (want_free) or in use; n_blocks when there is none.
+ * Bits beyond the last block are 0, so a run of free blocks ends there. */
 static uint32_t find(const struct qr_kv_group *g, uint32_t from, bool want_free)
 {
     const uint64_t invert = want_free ? 0 : ~(uint64_t)0;
@@ -26,12 +26,12 @@ static uint32_t find(const struct qr_kv_group *g, uint32_t from, bool want_free)
     return b < g->n_blocks ? b : g->n_blocks;
 }
 
-/* A run of consecutive free blocks. */
+/* Free blocks with consecutive ids, [begin, end). */
 struct run {
     uint32_t begin, end;
 };
 
-/* The first run at or after `from`; empty at the end of the pool. */
+/* First run at or after `from`; empty at n_blocks if there is none. */
 static struct run next_run(const struct qr_kv_group *g, uint32_t from)
 {
     const uint32_t begin = find(g, from, true);
@@ -47,27 +47,27 @@ static struct run longest_run(const struct qr_kv_group *g)
     return best;
 }
 
-/* Gives n consecutive free blocks one owner each and writes their ids. */
+/* Removes n consecutive blocks from the free list with one reference each, and stores their ids. */
 static void take(struct qr_kv_group *g, uint32_t begin, uint32_t n, int32_t *blocks)
 {
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t b = begin + i;
         g->free_bits[b / 64] &= ~((uint64_t)1 << b % 64);
-        g->owners[b] = 1;
+        g->ref_counts[b] = 1;
         blocks[i] = (int32_t)b;
     }
     g->n_free -= n;
 }
 
-/* Takes n blocks that fit in no single run: whole runs, long ones first. Halving the least length
- * takes few passes and is nearly as good as sorting, which would need memory. */
-static void take_pieces(struct qr_kv_group *g, uint32_t longest, uint32_t n, int32_t *blocks)
+/* Takes n blocks from several runs, long ones first. Halving the minimum length needs few passes
+ * and orders the runs nearly as well as a sort, which would need memory. */
+static void take_fragmented(struct qr_kv_group *g, uint32_t longest, uint32_t n, int32_t *blocks)
 {
-    for (uint32_t least = longest; n > 0; least = least > 1 ? least / 2 : 1)
+    for (uint32_t min_length = longest; n > 0; min_length = min_length > 1 ? min_length / 2 : 1)
         for (struct run r = next_run(g, 0); n > 0 && r.begin < g->n_blocks;
              r = next_run(g, r.end)) {
             const uint32_t length = r.end - r.begin, m = length < n ? length : n;
-            if (length < least)
+            if (length < min_length)
                 continue;
             take(g, r.begin, m, blocks);
             blocks += m;
@@ -75,8 +75,9 @@ static void take_pieces(struct qr_kv_group *g, uint32_t longest, uint32_t n, int
         }
 }
 
-/* n <= n_free. A sequence that finds no room behind itself starts in the middle of the longest
- * run, so that it and the owner of the blocks before the run can both grow into consecutive ids. */
+/* Takes n <= n_free blocks, the first ones directly after block `after` (-1 = none) if those are
+ * free. The rest starts in the middle of the longest run: this sequence and the one that ends
+ * before the run can then both grow into consecutive ids. */
 static void take_blocks(struct qr_kv_group *g, int32_t after, uint32_t n, int32_t *blocks)
 {
     if (after >= 0) {
@@ -91,7 +92,7 @@ static void take_blocks(struct qr_kv_group *g, int32_t after, uint32_t n, int32_
     const struct run r = longest_run(g);
     const uint32_t length = r.end - r.begin;
     if (length < n)
-        take_pieces(g, length, n, blocks);
+        take_fragmented(g, length, n, blocks);
     else
         take(g, r.begin == 0 ? 0 : r.begin + (length - n) / 2, n, blocks);
 }
@@ -112,9 +113,9 @@ static quire_status check_room(const struct qr_kv_group *g, int32_t after, size_
         return qr_fail(err, QUIRE_E_RANGE, "after %d is outside the pool of %u blocks", after,
                        g->n_blocks);
     if (n > g->n_blocks)
-        return qr_fail(err, QUIRE_E_LIMIT, "%zu blocks wanted, the pool has %u", n, g->n_blocks);
+        return qr_fail(err, QUIRE_E_LIMIT, "%zu blocks requested, the pool has %u", n, g->n_blocks);
     if (n > g->n_free)
-        return qr_fail(err, QUIRE_E_AGAIN, "%zu blocks wanted, %u of %u are free", n, g->n_free,
+        return qr_fail(err, QUIRE_E_AGAIN, "%zu blocks requested, %u of %u are free", n, g->n_free,
                        g->n_blocks);
     return QUIRE_OK;
 }
@@ -124,50 +125,52 @@ quire_status quire_kv_alloc(struct quire_kv_cache *kv, uint32_t group, int32_t a
 {
     QR_TRY(check_list(kv, group, blocks, n, err));
     struct qr_kv_group *g = &kv->groups[group];
-    QR_TRY(qr_kv_enter(kv, err));
+    QR_TRY(qr_kv_begin_update(kv, err));
     const quire_status s = check_room(g, after, n, err);
     if (s == QUIRE_OK)
         take_blocks(g, after, (uint32_t)n, blocks);
-    qr_kv_leave(kv);
+    qr_kv_end_update(kv);
     return s;
 }
 
-/* Adds an owner to each block, or to none when one of them cannot have it. */
-static quire_status add_owners(struct qr_kv_group *g, const int32_t *blocks, size_t n,
-                               struct quire_error *err)
+/* Adds a reference to each block, or to none on failure. */
+static quire_status add_refs(struct qr_kv_group *g, const int32_t *blocks, size_t n,
+                             struct quire_error *err)
 {
     for (size_t i = 0; i < n; i++) {
         quire_status s = qr_kv_check_block(g, "blocks", i, blocks[i], 1, UINT32_MAX, err);
-        if (s == QUIRE_OK && g->owners[blocks[i]] == UINT32_MAX)
-            s = qr_fail(err, QUIRE_E_LIMIT, "blocks[%zu]: block %d has too many owners", i,
+        if (s == QUIRE_OK && g->ref_counts[blocks[i]] == UINT32_MAX)
+            s = qr_fail(err, QUIRE_E_LIMIT, "blocks[%zu]: block %d has too many references", i,
                         blocks[i]);
         if (s != QUIRE_OK) {
             while (i-- > 0)
-                g->owners[blocks[i]]--;
+                g->ref_counts[blocks[i]]--;
             return s;
         }
-        g->owners[blocks[i]]++;
+        g->ref_counts[blocks[i]]++;
     }
     return QUIRE_OK;
 }
 
-/* Takes an owner from each block, or from none when one of them has no more. */
-static quire_status drop_owners(struct qr_kv_group *g, const int32_t *blocks, size_t n,
-                                struct quire_error *err)
+/* Drops one reference from each block, or from none on failure. A block whose reference count
+ * reaches zero returns to the free list. */
+static quire_status drop_refs(struct qr_kv_group *g, const int32_t *blocks, size_t n,
+                              struct quire_error *err)
 {
     for (size_t i = 0; i < n; i++) {
         const quire_status s = qr_kv_check_block(g, "blocks", i, blocks[i], 1, UINT32_MAX, err);
         if (s != QUIRE_OK) {
             while (i-- > 0)
-                g->owners[blocks[i]]++;
+                g->ref_counts[blocks[i]]++;
             return s;
         }
-        g->owners[blocks[i]]--;
+        g->ref_counts[blocks[i]]--;
     }
     for (size_t i = 0; i < n; i++) {
         const uint32_t b = (uint32_t)blocks[i];
         const uint64_t bit = (uint64_t)1 << b % 64;
-        if (g->owners[b] || (g->free_bits[b / 64] & bit)) /* named twice: counted already */
+        if (g->ref_counts[b] ||
+            (g->free_bits[b / 64] & bit)) /* in use, or freed by an earlier entry */
             continue;
         g->free_bits[b / 64] |= bit;
         g->n_free++;
@@ -176,26 +179,26 @@ static quire_status drop_owners(struct qr_kv_group *g, const int32_t *blocks, si
 }
 
 quire_status quire_kv_retain(struct quire_kv_cache *kv, uint32_t group, const int32_t *blocks,
-                             size_t n, struct quire_error *err)
+                            size_t n, struct quire_error *err)
 {
     QR_TRY(check_list(kv, group, blocks, n, err));
-    QR_TRY(qr_kv_enter(kv, err));
-    const quire_status s = add_owners(&kv->groups[group], blocks, n, err);
-    qr_kv_leave(kv);
+    QR_TRY(qr_kv_begin_update(kv, err));
+    const quire_status s = add_refs(&kv->groups[group], blocks, n, err);
+    qr_kv_end_update(kv);
     return s;
 }
 
 quire_status quire_kv_release(struct quire_kv_cache *kv, uint32_t group, const int32_t *blocks,
-                              size_t n, struct quire_error *err)
+                           size_t n, struct quire_error *err)
 {
     QR_TRY(check_list(kv, group, blocks, n, err));
-    QR_TRY(qr_kv_enter(kv, err));
-    const quire_status s = drop_owners(&kv->groups[group], blocks, n, err);
-    qr_kv_leave(kv);
+    QR_TRY(qr_kv_begin_update(kv, err));
+    const quire_status s = drop_refs(&kv->groups[group], blocks, n, err);
+    qr_kv_end_update(kv);
     return s;
 }
 
-/* The block in every layer and head: a strided copy, as the pool's order is by layer and head. */
+/* Copies a block in all layers and heads, which the pool stores apart. */
 static void copy_block(const struct qr_kv_group *g, int32_t src, int32_t dst)
 {
     const size_t bytes = g->layout.block_bytes, n_heads = (size_t)g->n_layers * g->n_kv_heads;
@@ -205,22 +208,23 @@ static void copy_block(const struct qr_kv_group *g, int32_t src, int32_t dst)
     }
 }
 
-/* The order of the pairs must not matter: no block may be written twice, or read and written. */
+/* The result must not depend on the order of the pairs: a block is written at most once, and not
+ * read if it is written. */
 static quire_status check_copy(struct qr_kv_group *g, const int32_t *src, const int32_t *dst,
                                size_t n, struct quire_error *err)
 {
     const size_t bs = (size_t)g->layout.block_size;
-    const uint32_t mark = qr_kv_new_generation(g);
+    const uint32_t epoch = qr_kv_next_visit_epoch(g);
     for (size_t i = 0; i < n; i++) {
         QR_TRY(qr_kv_check_block(g, "dst", i, dst[i], 1, 1, err));
-        uint32_t *m = &g->marks[(size_t)dst[i] * bs];
-        if (*m == mark)
+        uint32_t *m = &g->visited[(size_t)dst[i] * bs];
+        if (*m == epoch)
             return qr_fail(err, QUIRE_E_INVALID_ARG, "dst[%zu] %d is named twice", i, dst[i]);
-        *m = mark;
+        *m = epoch;
     }
     for (size_t i = 0; i < n; i++) {
         QR_TRY(qr_kv_check_block(g, "src", i, src[i], 1, UINT32_MAX, err));
-        if (g->marks[(size_t)src[i] * bs] == mark)
+        if (g->visited[(size_t)src[i] * bs] == epoch)
             return qr_fail(err, QUIRE_E_INVALID_ARG, "src[%zu] %d is a destination too", i, src[i]);
     }
     return QUIRE_OK;
@@ -233,37 +237,38 @@ quire_status quire_kv_copy(struct quire_kv_cache *kv, uint32_t group, const int3
     if (n && (!src || !dst))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", src ? "dst" : "src");
     struct qr_kv_group *g = &kv->groups[group];
-    QR_TRY(qr_kv_enter(kv, err));
+    QR_TRY(qr_kv_begin_update(kv, err));
     const quire_status s = check_copy(g, src, dst, n, err);
     for (size_t i = 0; s == QUIRE_OK && i < n; i++)
         copy_block(g, src[i], dst[i]);
-    qr_kv_leave(kv);
+    qr_kv_end_update(kv);
     return s;
 }
 
-static quire_status unshare(struct qr_kv_group *g, int32_t after, int32_t *block,
-                            struct quire_error *err)
+/* Copy-on-write: replaces *block by a copy unless it has a single reference. */
+static quire_status make_writable(struct qr_kv_group *g, int32_t after, int32_t *block,
+                                  struct quire_error *err)
 {
     const int32_t old = *block;
     QR_TRY(qr_kv_check_block(g, "block", 0, old, 1, UINT32_MAX, err));
-    if (g->owners[old] == 1)
+    if (g->ref_counts[old] == 1)
         return QUIRE_OK;
     QR_TRY(check_room(g, after, 1, err));
     take_blocks(g, after, 1, block);
     copy_block(g, old, *block);
-    g->owners[old]--;
+    g->ref_counts[old]--;
     return QUIRE_OK;
 }
 
 quire_status quire_kv_make_writable(struct quire_kv_cache *kv, uint32_t group, int32_t after,
-                                    int32_t *block, struct quire_error *err)
+                              int32_t *block, struct quire_error *err)
 {
     QR_TRY(qr_kv_check_group(kv, group, err));
     if (!block)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "block is NULL");
-    QR_TRY(qr_kv_enter(kv, err));
-    const quire_status s = unshare(&kv->groups[group], after, block, err);
-    qr_kv_leave(kv);
+    QR_TRY(qr_kv_begin_update(kv, err));
+    const quire_status s = make_writable(&kv->groups[group], after, block, err);
+    qr_kv_end_update(kv);
     return s;
 }
 
@@ -276,5 +281,5 @@ uint32_t quire_kv_ref_count(const struct quire_kv_cache *kv, uint32_t group, int
 {
     if (!kv || group >= kv->n_groups || block < 0 || (uint32_t)block >= kv->groups[group].n_blocks)
         return 0;
-    return kv->groups[group].owners[block];
+    return kv->groups[group].ref_counts[block];
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calibrate.c - scales for fp8 from rows seen before the pool exists. */
+/* calibrate.c - fp8 scales from observed rows of K and V. */
 #include "base/error.h"
 #include "base/struct_size.h"
+#include "kv/dtype.h"
 #include "kv/rows.h"
 #include "simd/half.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-/* Rows of K, or of V. */
+/* Observed rows of K or of V. */
 struct rows {
-    const char *name; /* of the argument */
+    const char *name; /* argument name, for messages */
     const void *data;
     size_t token_stride, head_stride, width;
     struct qr_kv_strides strides;
@@ -30,7 +31,7 @@ static quire_status check_size(const char *field, uint32_t value, struct quire_e
                    QR_KV_MAX_HEAD_SIZE);
 }
 
-/* Fills in dense strides. Rows that are not given need no magnitudes, and the other way round. */
+/* Replaces strides of 0 by dense ones. amax may be NULL if data is. */
 static quire_status check_rows(const struct quire_kv_calibrate_args *a, struct rows *r,
                                struct quire_error *err)
 {
@@ -45,11 +46,6 @@ static quire_status check_rows(const struct quire_kv_calibrate_args *a, struct r
 static quire_status check_args(struct run *run, struct quire_error *err)
 {
     const struct quire_kv_calibrate_args *a = run->args;
-    if (!a)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args is NULL");
-    if (a->struct_size != sizeof *a)
-        return qr_fail(err, QUIRE_E_MISUSE, "args.struct_size is %u, this library expects %zu",
-                       a->struct_size, sizeof *a);
     if (a->dtype != QUIRE_KV_F32 && a->dtype != QUIRE_KV_BF16 && a->dtype != QUIRE_KV_F16)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.dtype %d is none of f32, bf16 and f16",
                        (int)a->dtype);
@@ -76,7 +72,7 @@ static quire_status check_args(struct run *run, struct quire_error *err)
     return check_rows(a, &run->v, err);
 }
 
-static float element(enum quire_kv_dtype dtype, const unsigned char *p)
+static float load_element(enum quire_kv_dtype dtype, const unsigned char *p)
 {
     uint16_t half;
     float x;
@@ -88,7 +84,8 @@ static float element(enum quire_kv_dtype dtype, const unsigned char *p)
     return dtype == QUIRE_KV_F16 ? qr_f16_to_f32(half) : qr_bf16_to_f32(half);
 }
 
-static void raise_amax(const struct quire_kv_calibrate_args *a, const struct rows *r)
+/* Raises amax[head] to the largest finite magnitude of the rows. */
+static void update_amax(const struct quire_kv_calibrate_args *a, const struct rows *r)
 {
     const size_t elem = qr_kv_dtype(a->dtype)->bytes;
     for (size_t head = 0; head < a->n_kv_heads; head++)
@@ -96,7 +93,7 @@ static void raise_amax(const struct quire_kv_calibrate_args *a, const struct row
             const unsigned char *row = (const unsigned char *)r->data +
                                        (t * r->strides.token + head * r->strides.head) * elem;
             for (size_t d = 0; d < r->width; d++) {
-                const float x = fabsf(element(a->dtype, row + d * elem));
+                const float x = fabsf(load_element(a->dtype, row + d * elem));
                 if (x > r->amax[head] && x <= FLT_MAX)
                     r->amax[head] = x;
             }
@@ -106,21 +103,23 @@ static void raise_amax(const struct quire_kv_calibrate_args *a, const struct row
 quire_status quire_kv_calibrate(const struct quire_kv_calibrate_args *args, float *k_amax,
                                 float *v_amax, struct quire_error *err)
 {
-    struct run run = { .args = args, .k.amax = k_amax, .v.amax = v_amax };
+    struct quire_kv_calibrate_args a;
+    QR_READ_STRUCT(&a, args, n_tokens, "args", err);
+    struct run run = { .args = &a, .k.amax = k_amax, .v.amax = v_amax };
     QR_TRY(check_args(&run, err));
     if (run.k.data)
-        raise_amax(args, &run.k);
+        update_amax(&a, &run.k);
     if (run.v.data)
-        raise_amax(args, &run.v);
+        update_amax(&a, &run.v);
     return QUIRE_OK;
 }
 
-/* A scale that maps amax to the type's largest finite value. */
-static float scale_of(const struct qr_kv_dtype *type, float amax)
+/* Scale that maps amax to the type's largest finite value; 1 for types without pool scales. */
+static float scale_for(const struct qr_kv_dtype *type, float amax)
 {
     if (type->scaling != QR_KV_POOL_SCALE || amax == 0)
         return 1;
-    return fmaxf(amax / type->largest, FLT_MIN);
+    return fmaxf(amax / type->max_finite, FLT_MIN);
 }
 
 quire_status quire_kv_calibrate_scales(enum quire_kv_dtype dtype, const float *amax, size_t n_amax,
@@ -143,7 +142,7 @@ quire_status quire_kv_calibrate_scales(enum quire_kv_dtype dtype, const float *a
         float largest = 0;
         for (size_t j = i * each; j < (i + 1) * each; j++)
             largest = fmaxf(largest, amax[j]);
-        scales[i] = scale_of(type, largest);
+        scales[i] = scale_for(type, largest);
     }
     return QUIRE_OK;
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config.c - checks a cache configuration and computes exactly what it takes. */
+/* config.c - validates a cache configuration and computes the exact memory it needs. */
+#include "kv/config.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/struct_size.h"
-#include "kv/pool.h"
 #include <math.h>
 
 enum {
     DEFAULT_BLOCK_SIZE = 64,
     MAX_BLOCK_SIZE = 65536,
     MAX_GROUPS = 256,
-    MAX_LAYERS = 65535, /* times MAX_HEADS still fits in the 32 bits of a scale count */
+    MAX_LAYERS = 65535, /* MAX_LAYERS * MAX_HEADS fits in 32 bits, the number of scales */
     MAX_HEADS = 65535,
-    GROUP_ALIGN = 4096, /* groups of the pool begin on pages of their own */
-    TABLE_ALIGN = 64,   /* and tables on lines of their own */
+    GROUP_ALIGN = 4096, /* bytes; each group of the pool begins on a page */
+    TABLE_ALIGN = 64,   /* bytes; each table begins on a cache line */
 };
 
 static quire_status check_range(const char *field, uint32_t i, uint32_t value, uint32_t max,
@@ -80,7 +80,7 @@ static quire_status check_group(const struct quire_kv_group_config *g, uint32_t 
                        g->flags);
     if (g->flags & QUIRE_KV_LATENT)
         QR_TRY(check_latent(g, i, err));
-    /* a field that a later version gives a meaning to must not be taken for unset by this one */
+    /* a host compiled for a later version may set a field that is reserved here */
     for (size_t j = 0; j < sizeof g->reserved / sizeof g->reserved[0]; j++)
         if (g->reserved[j])
             return qr_fail(err, QUIRE_E_INVALID_ARG, "groups[%u].reserved[%zu] is not 0", i, j);
@@ -88,25 +88,23 @@ static quire_status check_group(const struct quire_kv_group_config *g, uint32_t 
     return check_scales("v_scale", i, g->v_scale, g->n_v_scales, g->n_layers, g->n_kv_heads, err);
 }
 
-quire_status qr_kv_config_check(const struct quire_kv_params *config, struct quire_kv_params *out,
+quire_status qr_kv_config_check(const struct quire_kv_params *params, struct quire_kv_params *out,
                                 struct quire_error *err)
 {
-    if (!config)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "config is NULL");
-    if (config->struct_size != sizeof *config)
-        return qr_fail(err, QUIRE_E_MISUSE, "config.struct_size is %u, this library expects %zu",
-                       config->struct_size, sizeof *config);
+    struct quire_kv_params copy;
+    const struct quire_kv_params *config = &copy;
+    QR_READ_STRUCT(&copy, params, isa, "params", err);
     if (config->block_size % 16 || config->block_size > MAX_BLOCK_SIZE)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
-                       "config.block_size %u is not a multiple of 16 up to %d", config->block_size,
+                       "params.block_size %u is not a multiple of 16 up to %d", config->block_size,
                        MAX_BLOCK_SIZE);
     if (!config->groups)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "config.groups is NULL");
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.groups is NULL");
     if (config->n_groups < 1 || config->n_groups > MAX_GROUPS)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "config.n_groups %u is not in 1 .. %d",
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.n_groups %u is not in 1 .. %d",
                        config->n_groups, MAX_GROUPS);
     if (config->flags & ~(uint32_t)(QUIRE_KV_TOUCH | QUIRE_KV_LOCK))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "config.flags 0x%x has unknown bits",
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.flags 0x%x has unknown bits",
                        config->flags);
     for (uint32_t i = 0; i < config->n_groups; i++)
         QR_TRY(check_group(&config->groups[i], i, err));
@@ -116,8 +114,8 @@ quire_status qr_kv_config_check(const struct quire_kv_params *config, struct qui
     return QUIRE_OK;
 }
 
-/* All tables of a cache lie behind each other in one allocation, so that its size is known before
- * it is asked for. Adds n elements to a running size and tells where they begin. */
+/* Bump allocation of the tables, which share one allocation with the cache object. Adds n elements
+ * to *total; *offset is where they begin. */
 static bool add_table(size_t *total, size_t n, size_t elem, size_t *offset)
 {
     size_t bytes, begin;
@@ -127,7 +125,7 @@ static bool add_table(size_t *total, size_t n, size_t elem, size_t *offset)
     return qr_add_size(begin, bytes, total);
 }
 
-/* Objects beyond PTRDIFF_MAX bytes cannot exist, even where the sum fits in size_t. */
+/* False on overflow, and beyond PTRDIFF_MAX bytes, the maximum size of an object. */
 static bool group_pool(struct qr_kv_group *g, size_t *pool_bytes)
 {
     size_t bytes;
@@ -144,11 +142,12 @@ static bool group_tables(struct qr_kv_group *g, size_t block_size, size_t *total
     size_t n_slots;
     return qr_mul_size(g->n_blocks, block_size, &n_slots) &&
            add_table(total, ((size_t)g->n_blocks + 63) / 64, sizeof *g->free_bits,
-                     &g->at.free_bits) &&
-           add_table(total, g->n_blocks, sizeof *g->owners, &g->at.owners) &&
-           add_table(total, n_slots, sizeof *g->marks, &g->at.marks) &&
-           add_table(total, n_scales, sizeof *g->k_scale, &g->at.k_scale) &&
-           add_table(total, n_scales, sizeof *g->v_scale, &g->at.v_scale) && *total <= PTRDIFF_MAX;
+                     &g->table_offset.free_bits) &&
+           add_table(total, g->n_blocks, sizeof *g->ref_counts, &g->table_offset.ref_counts) &&
+           add_table(total, n_slots, sizeof *g->visited, &g->table_offset.visited) &&
+           add_table(total, n_scales, sizeof *g->k_scale, &g->table_offset.k_scale) &&
+           add_table(total, n_scales, sizeof *g->v_scale, &g->table_offset.v_scale) &&
+           *total <= PTRDIFF_MAX;
 }
 
 quire_status qr_kv_group_size(const struct quire_kv_params *config, uint32_t i,
@@ -178,23 +177,22 @@ quire_status qr_kv_group_size(const struct quire_kv_params *config, uint32_t i,
     return QUIRE_OK;
 }
 
-quire_status quire_kv_bytes(const struct quire_kv_params *config, struct quire_kv_memory *out,
+quire_status quire_kv_bytes(const struct quire_kv_params *params, struct quire_kv_memory *out,
                             struct quire_error *err)
 {
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
-    if (out->struct_size != sizeof *out)
-        return qr_fail(err, QUIRE_E_MISUSE, "out.struct_size is %u, this library expects %zu",
-                       out->struct_size, sizeof *out);
+    QR_TRY(qr_struct_check_out(out, QR_SIZE_TO(struct quire_kv_memory, total), "out", err));
     struct quire_kv_params c;
     struct qr_kv_sizes sizes = { 0 };
     struct qr_kv_group group;
-    QR_TRY(qr_kv_config_check(config, &c, err));
+    QR_TRY(qr_kv_config_check(params, &c, err));
     for (uint32_t i = 0; i < c.n_groups; i++)
         QR_TRY(qr_kv_group_size(&c, i, &sizes, &group, err));
-    out->pool = sizes.pool;
-    out->tables = sizes.tables;
-    out->total = (uint64_t)sizes.pool + sizes.tables;
+    const struct quire_kv_memory memory = { .pool = sizes.pool,
+                                            .tables = sizes.tables,
+                                            .total = (uint64_t)sizes.pool + sizes.tables };
+    qr_struct_write(out, &memory, sizeof memory);
     return QUIRE_OK;
 }
 

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dtype.c - one row per storage type of the cache. */
+/* dtype.c - table of the data types of the KV cache. */
 #include "kv/dtype.h"
 #include "base/error.h"
 #include <string.h>
 
-static size_t narrow_f32(const struct qr_kernels *k, void *dst, const float *src, float *scale,
-                         size_t n)
+static size_t quantize_f32(const struct qr_kernels *k, void *dst, const float *src, float *scale,
+                           size_t n)
 {
     (void)k, (void)scale;
     memcpy(dst, src, n * sizeof *src);
     return 0;
 }
 
-static void widen_f32(const struct qr_kernels *k, float *dst, const void *src, float scale,
-                      size_t n)
+static void dequantize_f32(const struct qr_kernels *k, float *dst, const void *src, float scale,
+                           size_t n)
 {
     (void)k, (void)scale;
     memcpy(dst, src, n * sizeof *dst);
 }
 
-/* scale_arg: what narrow hands its kernel, the scale or where to store the row's */
+/* scale_arg: argument of the quantize kernel, the pool's scale or the address of the row's */
 #define KERNELS(name, scale_arg)                                                                   \
-    static size_t narrow_##name(const struct qr_kernels *k, void *dst, const float *src,           \
-                                float *scale, size_t n)                                            \
+    static size_t quantize_##name(const struct qr_kernels *k, void *dst, const float *src,         \
+                                  float *scale, size_t n)                                          \
     {                                                                                              \
         return k->narrow_##name(dst, src, scale_arg, n);                                           \
     }                                                                                              \
-    static void widen_##name(const struct qr_kernels *k, float *dst, const void *src, float scale, \
-                             size_t n)                                                             \
+    static void dequantize_##name(const struct qr_kernels *k, float *dst, const void *src,         \
+                                  float scale, size_t n)                                           \
     {                                                                                              \
         k->widen_##name(dst, src, scale, n);                                                       \
     }
@@ -37,22 +37,22 @@ KERNELS(fp8_e4m3, *scale)
 KERNELS(fp8_e5m2, *scale)
 KERNELS(int8, scale)
 
-/* name, bytes, step, cells, scaling, largest, narrow, widen */
+/* name, bytes, interleave, cells, scaling, max_finite, quantize, dequantize */
 static const struct qr_kv_dtype dtypes[] = {
-    [QUIRE_KV_F32] = { "f32", 4, 1, false, QR_KV_NO_SCALE, 0, narrow_f32, widen_f32 },
-    [QUIRE_KV_BF16] = { "bf16", 2, 2, false, QR_KV_NO_SCALE, 0, narrow_bf16, widen_bf16 },
-    [QUIRE_KV_F16] = { "f16", 2, 1, false, QR_KV_NO_SCALE, 0, narrow_f16, widen_f16 },
-    [QUIRE_KV_FP8_E4M3] = { "fp8_e4m3", 1, 4, true, QR_KV_POOL_SCALE, 448, narrow_fp8_e4m3,
-                            widen_fp8_e4m3 },
-    [QUIRE_KV_FP8_E5M2] = { "fp8_e5m2", 1, 4, true, QR_KV_POOL_SCALE, 57344, narrow_fp8_e5m2,
-                            widen_fp8_e5m2 },
-    [QUIRE_KV_INT8] = { "int8", 1, 4, false, QR_KV_ROW_SCALE, 0, narrow_int8, widen_int8 },
+    [QUIRE_KV_F32] = { "f32", 4, 1, false, QR_KV_NO_SCALE, 0, quantize_f32, dequantize_f32 },
+    [QUIRE_KV_BF16] = { "bf16", 2, 2, false, QR_KV_NO_SCALE, 0, quantize_bf16, dequantize_bf16 },
+    [QUIRE_KV_F16] = { "f16", 2, 1, false, QR_KV_NO_SCALE, 0, quantize_f16, dequantize_f16 },
+    [QUIRE_KV_FP8_E4M3] = { "fp8_e4m3", 1, 4, true, QR_KV_POOL_SCALE, 448, quantize_fp8_e4m3,
+                            dequantize_fp8_e4m3 },
+    [QUIRE_KV_FP8_E5M2] = { "fp8_e5m2", 1, 4, true, QR_KV_POOL_SCALE, 57344, quantize_fp8_e5m2,
+                            dequantize_fp8_e5m2 },
+    [QUIRE_KV_INT8] = { "int8", 1, 4, false, QR_KV_ROW_SCALE, 0, quantize_int8, dequantize_int8 },
 };
 enum { N_DTYPES = sizeof dtypes / sizeof dtypes[0] };
 
-/* Other names for them, llama.cpp's for its own 8-bit cache among them. */
+/* q8_0 and q8 are the names of llama.cpp's 8-bit cache. */
 static const struct {
-    const char *name, *means;
+    const char *name, *dtype;
 } aliases[] = { { "fp8", "fp8_e4m3" }, { "q8_0", "int8" }, { "q8", "int8" } };
 
 const struct qr_kv_dtype *qr_kv_dtype(enum quire_kv_dtype dtype)
@@ -71,12 +71,12 @@ quire_status quire_kv_dtype_parse(const char *name, enum quire_kv_dtype *out,
 {
     if (!name || !out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", name ? "out" : "name");
-    const char *wanted = name;
+    const char *dtype = name;
     for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
         if (strcmp(name, aliases[i].name) == 0)
-            wanted = aliases[i].means;
+            dtype = aliases[i].dtype;
     for (unsigned i = 0; i < N_DTYPES; i++) {
-        if (strcmp(wanted, dtypes[i].name) == 0) {
+        if (strcmp(dtype, dtypes[i].name) == 0) {
             *out = (enum quire_kv_dtype)i;
             return QUIRE_OK;
         }

@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dtype.h - what the cache knows about each storage type. */
+/* dtype.h - table of the data types of the KV cache. */
 #ifndef QR_KV_DTYPE_H
 #define QR_KV_DTYPE_H
 #include "kernels/kernels.h"
 #include <quire/kv_cache.h>
 #include <stdbool.h>
 
-/* Where the scale comes from that a type's codes are multiplied with. */
+/* Source of the scale: value = code * scale. A row is one (token, head) of K or V. */
 enum qr_kv_scaling {
-    QR_KV_NO_SCALE,   /* none: codes are the values */
-    QR_KV_POOL_SCALE, /* the pool's, of a layer and head, fixed at create */
-    QR_KV_ROW_SCALE,  /* the row's own, kept in the block beside its codes */
+    QR_KV_NO_SCALE,   /* codes are values */
+    QR_KV_POOL_SCALE, /* per layer and head, fixed by quire_kv_create */
+    QR_KV_ROW_SCALE,  /* per row, computed by quantize and stored in the block */
 };
 
 struct qr_kv_dtype {
     const char *name;
-    size_t bytes; /* of one element */
-    int step; /* elements side by side in a layout step: d's of a token in K, tokens of a d in V */
-    bool cells; /* a step is cut into the 64-byte cells of layout.h */
+    size_t bytes;   /* of one element */
+    int interleave; /* elements per layout step: d's of a token in K, tokens of a d in V */
+    bool cells;     /* a step is divided into 64-byte cells */
     enum qr_kv_scaling scaling;
-    float largest; /* finite value of a type with the pool's scales; others: 0 */
-    /* n values, one row, rounded into the type and back by the kernels of a level; narrow returns
-     * how many were clipped. Elements are aligned to their size. A type with row scales sets *scale
-     * in narrow; for the others it is read. */
-    size_t (*narrow)(const struct qr_kernels *k, void *dst, const float *src, float *scale,
-                     size_t n);
-    void (*widen)(const struct qr_kernels *k, float *dst, const void *src, float scale, size_t n);
+    float max_finite; /* 0 unless scaling is QR_KV_POOL_SCALE */
+    /* Convert a row of n values with the kernels of an ISA level. Elements are aligned to their
+     * size. quantize returns the number of clipped values; it writes *scale if the type has row
+     * scales and reads it otherwise. */
+    size_t (*quantize)(const struct qr_kernels *k, void *dst, const float *src, float *scale,
+                       size_t n);
+    void (*dequantize)(const struct qr_kernels *k, float *dst, const void *src, float scale,
+                       size_t n);
 };
 
-/* The row of a type; NULL for a number that is none. */
+/* NULL for an unknown dtype. */
 const struct qr_kv_dtype *qr_kv_dtype(enum quire_kv_dtype dtype);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layout.c - the index formula of the paged cache. */
+/* layout.c - element offsets in a block of the KV cache. */
 #include "kv/layout.h"
 #include "base/checked.h"
 
-enum { COLUMN = 16, WIDE_GROUP = 64, LINE = 64 };
+enum { COLUMN = 16, WIDE_GROUP = 64 /* tokens */, CACHE_LINE = 64 /* bytes */ };
 
-/* Appends the scales of a type's rows to the block; block_size is a multiple of 16, so they end at
- * a full line. */
+/* Appends row scales, if the type has them, to the block. They end on a cache line since block_size
+ * is a multiple of 16. */
 static bool add_scales(struct qr_kv_layout *l, const struct qr_kv_dtype *type, size_t *offset)
 {
     if (type->scaling != QR_KV_ROW_SCALE)
@@ -15,15 +15,16 @@ static bool add_scales(struct qr_kv_layout *l, const struct qr_kv_dtype *type, s
     return qr_add_size(l->block_bytes, (size_t)l->block_size * sizeof(float), &l->block_bytes);
 }
 
-/* Sums of the groups, each part ending at a full line. */
-static bool block_bytes(struct qr_kv_layout *l)
+/* Offsets of the parts of the block, and its size. */
+static bool place_parts(struct qr_kv_layout *l)
 {
     const size_t groups = (size_t)(l->block_size / l->group);
     size_t k, v, sum;
-    if (!qr_mul_size(groups, l->k_group_bytes, &k) || !qr_align_size(k, LINE, &l->k_bytes))
+    if (!qr_mul_size(groups, l->k_group_bytes, &k) || !qr_align_size(k, CACHE_LINE, &l->k_bytes))
         return false;
     return qr_mul_size(groups, l->v_group_bytes, &v) && qr_add_size(l->k_bytes, v, &sum) &&
-           qr_align_size(sum, LINE, &l->block_bytes) && add_scales(l, l->k_type, &l->k_scales) &&
+           qr_align_size(sum, CACHE_LINE, &l->block_bytes) &&
+           add_scales(l, l->k_type, &l->k_scales) &&
            (l->latent || add_scales(l, l->v_type, &l->v_scales));
 }
 
@@ -48,13 +49,13 @@ static bool init(struct qr_kv_layout *layout, enum quire_kv_dtype k_dtype,
                               .latent = latent };
     const size_t g = (size_t)l.group;
     l.v_padded = l.v_plain ? v_size : (v_size + COLUMN - 1) / COLUMN * COLUMN;
-    /* g <= 64 and sizes <= 1024, so nothing below overflows before block_bytes() */
+    /* g <= 64 and sizes <= 1024, so only place_parts can overflow */
     const size_t k_row = (size_t)k_size * k_type->bytes, v_row = (size_t)l.v_padded * v_type->bytes;
     l.k_group_bytes = g * k_row;
     l.v_group_bytes = latent ? 0 : g * v_row;
-    l.k_step_bytes = l.k_plain ? k_row : g * (size_t)k_type->step * k_type->bytes;
-    l.v_step_bytes = l.v_plain ? v_row : v_row * (size_t)v_type->step;
-    if (!block_bytes(&l))
+    l.k_step_bytes = l.k_plain ? k_row : g * (size_t)k_type->interleave * k_type->bytes;
+    l.v_step_bytes = l.v_plain ? v_row : v_row * (size_t)v_type->interleave;
+    if (!place_parts(&l))
         return false;
     if (latent)
         l.v_scales = l.k_scales;
@@ -74,19 +75,19 @@ bool qr_kv_layout_init_latent(struct qr_kv_layout *layout, enum quire_kv_dtype d
     return v_size <= k_size && init(layout, dtype, dtype, block_size, k_size, v_size, true);
 }
 
-/* Element index inside a packed run of 64-byte cells. A cell is 16 `wide` elements by 4 `deep`
- * ones, as [4 wide quads][2 deep pairs][4 wide][2 deep]: unpacking the low and high halves of a
- * register leaves pairs in order. K is wide in tokens, V in d. */
+/* Element index in a sequence of 64-byte cells. A cell holds 16 `wide` by 4 `deep` elements as
+ * [4 wide quads][2 deep pairs][4 wide][2 deep]: unpacking the low and high halves of a vector keeps
+ * the pairs in order. `wide` counts tokens in K and d in V. */
 static size_t cell_index(size_t wide, size_t deep)
 {
     return wide / 16 * 64 + wide % 16 / 4 * 16 + deep / 2 * 8 + wide % 4 * 2 + deep % 2;
 }
 
-/* Byte offset of (wide, deep) in a packed group whose steps are step_bytes apart. */
+/* Byte offset of (wide, deep) in an interleaved group with a step of step_bytes. */
 static size_t packed_offset(const struct qr_kv_dtype *type, size_t step_bytes, size_t wide,
                             size_t deep)
 {
-    const size_t n = (size_t)type->step;
+    const size_t n = (size_t)type->interleave;
     const size_t in_step = type->cells ? cell_index(wide, deep % n) : wide * n + deep % n;
     return deep / n * step_bytes + in_step * type->bytes;
 }

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plain.c - blocks to and from plain tensors as other runtimes keep them. */
+/* plain.c - import and export of blocks in the plain tensor layouts of other runtimes. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/struct_size.h"
 #include "base/threads.h"
+#include "kv/check.h"
 #include "kv/rows.h"
 #include <string.h>
 
-/* Sizes of one token and one block; false on overflow. */
+/* Elements of one token and of one block; false on overflow. */
 static bool plain_sizes(size_t block_size, size_t n_kv_heads, size_t head_size, size_t *token,
                         size_t *block)
 {
     return qr_mul_size(n_kv_heads, head_size, token) && qr_mul_size(block_size, *token, block);
 }
 
-/* Strides that no tensor is large enough for. */
+/* Strides beyond the size of any tensor, which import and export reject. */
 static struct quire_kv_plain_layout overflowed(enum quire_kv_dtype dtype)
 {
     return (struct quire_kv_plain_layout){ dtype, SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX };
@@ -52,9 +53,9 @@ struct quire_kv_plain_layout quire_kv_plain_latent(enum quire_kv_dtype dtype, si
 }
 
 struct plain_run {
-    struct quire_kv_cache *kv; /* changed by import only */
+    struct quire_kv_cache *kv; /* written by import only */
     const struct quire_kv_plain_args *args;
-    unsigned char *plain; /* changed by export only */
+    unsigned char *plain; /* written by export only */
     bool import;
 };
 
@@ -70,7 +71,7 @@ static quire_status check_dtype(const struct plain_run *r, const char *what,
     return QUIRE_OK;
 }
 
-/* Elements up to the end of the tensor block `last`; false on overflow. */
+/* Elements up to the end of tensor block `last`; false on overflow. */
 static bool extent(const struct quire_kv_plain_layout *p, const struct qr_kv_group *g, size_t last,
                    size_t *out)
 {
@@ -96,8 +97,8 @@ struct range {
 
 static bool overlap(struct range a, struct range b) { return a.begin < b.end && b.begin < a.end; }
 
-/* Scales of an int8 tensor of tensor_bytes: enough for its block `last`, and apart from what else is
- * written. */
+/* Checks that the row scales of an int8 tensor of tensor_bytes reach tensor block `last` and
+ * overlap neither each other nor the tensor. */
 static quire_status check_scales(const struct plain_run *r, const struct qr_kv_group *g,
                                  size_t last, size_t tensor_bytes, struct quire_error *err)
 {
@@ -158,22 +159,23 @@ static quire_status check_bounds(const struct plain_run *r, const struct qr_kv_g
     return scaled_rows(&a->layout) ? check_scales(r, g, last, bytes, err) : QUIRE_OK;
 }
 
-/* Import names a block at most once. Export only reads, marks too: it may run beside others. */
+/* Import must list a block at most once. Export does not write g->visited: it may run concurrently
+ * with other readers. */
 static quire_status check_blocks(const struct plain_run *r, struct qr_kv_group *g,
                                  struct quire_error *err)
 {
     const struct quire_kv_plain_args *a = r->args;
     const size_t bs = (size_t)g->layout.block_size;
-    const uint32_t max_owners = r->import ? 1 : UINT32_MAX,
-                   mark = r->import ? qr_kv_new_generation(g) : 0;
+    const uint32_t max_refs = r->import ? 1 : UINT32_MAX,
+                   epoch = r->import ? qr_kv_next_visit_epoch(g) : 0;
     for (size_t i = 0; i < a->n_blocks; i++) {
-        QR_TRY(qr_kv_check_block(g, "args.blocks", i, a->blocks[i], 1, max_owners, err));
-        uint32_t *m = &g->marks[(size_t)a->blocks[i] * bs];
-        if (r->import && *m == mark)
+        QR_TRY(qr_kv_check_block(g, "args.blocks", i, a->blocks[i], 1, max_refs, err));
+        uint32_t *m = &g->visited[(size_t)a->blocks[i] * bs];
+        if (r->import && *m == epoch)
             return qr_fail(err, QUIRE_E_INVALID_ARG, "args.blocks[%zu] %d is named twice", i,
                            a->blocks[i]);
         if (r->import)
-            *m = mark;
+            *m = epoch;
     }
     return QUIRE_OK;
 }
@@ -181,11 +183,6 @@ static quire_status check_blocks(const struct plain_run *r, struct qr_kv_group *
 static quire_status check_args(const struct plain_run *r, struct quire_error *err)
 {
     const struct quire_kv_plain_args *a = r->args;
-    if (!a)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args is NULL");
-    if (a->struct_size != sizeof *a)
-        return qr_fail(err, QUIRE_E_MISUSE, "args.struct_size is %u, this library expects %zu",
-                       a->struct_size, sizeof *a);
     QR_TRY(qr_kv_check_layer(r->kv, a->group, a->layer, err));
     const struct qr_kv_group *g = &r->kv->groups[a->group];
     QR_TRY(check_dtype(r, "keys", g->layout.k_dtype, err));
@@ -197,13 +194,13 @@ static quire_status check_args(const struct plain_run *r, struct quire_error *er
     return check_bounds(r, g, err);
 }
 
-/* A row of the tensor; scale: the row's own, NULL unless the tensor is int8. */
+/* A row of the tensor, with its scale if the tensor is int8, else NULL. */
 struct plain_row {
     unsigned char *bytes;
     float *scale;
 };
 
-/* One row from the tensor's dtype to codes of the pool; *scale as for narrow. */
+/* Converts one row from the tensor's dtype to the pool's; *scale as for qr_kv_dtype.quantize. */
 static size_t row_to_codes(const struct plain_run *r, const struct qr_kv_dtype *pool,
                            struct plain_row row, void *codes, float *scale, size_t n)
 {
@@ -216,9 +213,9 @@ static size_t row_to_codes(const struct plain_run *r, const struct qr_kv_dtype *
             *scale = *row.scale;
         return 0;
     }
-    memcpy(aligned.bytes, row.bytes, n * plain->bytes); /* a tensor may lie at any address */
-    plain->widen(r->kv->kernels, values, aligned.bytes, row.scale ? *row.scale : 1, n);
-    return pool->narrow(r->kv->kernels, codes, values, scale, n);
+    memcpy(aligned.bytes, row.bytes, n * plain->bytes); /* the tensor may be misaligned */
+    plain->dequantize(r->kv->kernels, values, aligned.bytes, row.scale ? *row.scale : 1, n);
+    return pool->quantize(r->kv->kernels, codes, values, scale, n);
 }
 
 static void codes_to_row(const struct plain_run *r, const struct qr_kv_dtype *pool,
@@ -230,17 +227,18 @@ static void codes_to_row(const struct plain_run *r, const struct qr_kv_dtype *po
     if (plain == pool) {
         memcpy(row.bytes, codes, n * pool->bytes);
     } else {
-        pool->widen(r->kv->kernels, values, codes, scale, n);
+        pool->dequantize(r->kv->kernels, values, codes, scale, n);
         scale = 1;
-        (void)plain->narrow(r->kv->kernels, aligned.bytes, values, &scale, n);
+        (void)plain->quantize(r->kv->kernels, aligned.bytes, values, &scale, n);
         memcpy(row.bytes, aligned.bytes, n * plain->bytes);
     }
     if (row.scale)
         *row.scale = scale;
 }
 
-/* Moves one row of K and, unless it is a part of K, one of V. Returns the number of clipped values. */
-static size_t move_row(const struct plain_run *r, uint32_t head, unsigned char *block, int token,
+/* Copies one row of K and, unless the group is latent, of V. Returns the number of clipped
+ * values. */
+static size_t copy_row(const struct plain_run *r, uint32_t head, unsigned char *block, int token,
                        struct plain_row k, struct plain_row v)
 {
     const struct quire_kv_plain_args *a = r->args;
@@ -268,8 +266,8 @@ static size_t move_row(const struct plain_run *r, uint32_t head, unsigned char *
     return clipped;
 }
 
-/* Block i of the transfer, one head. Returns the number of clipped values. */
-static size_t move_head(const struct plain_run *r, size_t i, uint32_t head)
+/* Copies one head of block i of the list. Returns the number of clipped values. */
+static size_t copy_head(const struct plain_run *r, size_t i, uint32_t head)
 {
     const struct quire_kv_plain_args *a = r->args;
     const struct quire_kv_plain_layout *p = &a->layout;
@@ -287,19 +285,19 @@ static size_t move_head(const struct plain_run *r, size_t i, uint32_t head)
             k.scale = a->k_scales + scale;
             v.scale = g->layout.latent ? NULL : a->v_scales + scale;
         }
-        clipped += move_row(r, head, block, (int)t, k, v);
+        clipped += copy_row(r, head, block, (int)t, k, v);
     }
     return clipped;
 }
 
-static void move_part(void *arg, const struct quire_team *team)
+static void copy_part(void *arg, const struct quire_team *team)
 {
     (void)team;
     struct plain_run *r = arg;
     size_t clipped = 0;
     for (size_t i = 0; i < r->args->n_blocks; i++)
         for (uint32_t head = 0; head < r->kv->groups[r->args->group].n_kv_heads; head++)
-            clipped += move_head(r, i, head);
+            clipped += copy_head(r, i, head);
     if (clipped)
         __atomic_fetch_add(&r->kv->clipped, clipped, __ATOMIC_RELAXED);
 }
@@ -307,13 +305,15 @@ static void move_part(void *arg, const struct quire_team *team)
 quire_status quire_kv_import(struct quire_kv_cache *kv, const struct quire_kv_plain_args *args,
                              const void *plain, struct quire_error *err)
 {
-    struct plain_run run = { kv, args, (unsigned char *)plain, true };
+    struct quire_kv_plain_args a;
+    QR_READ_STRUCT(&a, args, n_scales, "args", err);
+    struct plain_run run = { kv, &a, (unsigned char *)plain, true };
     QR_TRY(check_args(&run, err));
-    QR_TRY(qr_kv_enter(kv, err));
-    const quire_status s = check_blocks(&run, &kv->groups[args->group], err);
+    QR_TRY(qr_kv_begin_update(kv, err));
+    const quire_status s = check_blocks(&run, &kv->groups[a.group], err);
     if (s == QUIRE_OK)
-        qr_part_call(move_part, &run, &(struct quire_team){ .rank = 0, .size = 1 });
-    qr_kv_leave(kv);
+        qr_part_call(copy_part, &run, &(struct quire_team){ .rank = 0, .size = 1 });
+    qr_kv_end_update(kv);
     return s;
 }
 
@@ -321,11 +321,13 @@ quire_status quire_kv_export(const struct quire_kv_cache *kv,
                              const struct quire_kv_plain_args *args, void *plain,
                              struct quire_error *err)
 {
-    /* nothing of the cache is changed: import is false */
-    struct plain_run run = { (struct quire_kv_cache *)kv, args, plain, false };
+    /* the cast is safe: export does not write to the cache */
+    struct quire_kv_plain_args a;
+    QR_READ_STRUCT(&a, args, n_scales, "args", err);
+    struct plain_run run = { (struct quire_kv_cache *)kv, &a, plain, false };
     QR_TRY(check_args(&run, err));
-    QR_TRY(check_blocks(&run, &run.kv->groups[args->group], err));
-    qr_part_call(move_part, &run, &(struct quire_team){ .rank = 0, .size = 1 });
+    QR_TRY(check_blocks(&run, &run.kv->groups[a.group], err));
+    qr_part_call(copy_part, &run, &(struct quire_team){ .rank = 0, .size = 1 });
     return QUIRE_OK;
 }
 

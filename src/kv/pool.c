@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.c - creates and destroys a cache, and answers questions about it. */
-#include "kv/pool.h"
+/* pool.c - creates, destroys and describes a KV cache. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "kernels/dispatch.h"
+#include "kv/check.h"
+#include "kv/config.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
-enum { TABLE_ALIGN = 64, LINE_ALIGN = 64, HUGE_PAGE = 2 << 20 };
+enum { TABLE_ALIGN = 64, CACHE_LINE = 64, HUGE_PAGE = 2 << 20 };
 
-static size_t pool_align(size_t bytes) { return bytes >= HUGE_PAGE ? HUGE_PAGE : LINE_ALIGN; }
+static size_t pool_align(size_t bytes) { return bytes >= HUGE_PAGE ? HUGE_PAGE : CACHE_LINE; }
 
-/* n given scales spread over [n_layers][n_kv_heads]; dtypes that have no use for them get 1. */
+/* Expands n scales (one, per layer, or per layer and head) to [n_layers][n_kv_heads]. Dtypes
+ * without pool scales get 1. */
 static void fill_scales(float *out, const struct qr_kv_group *g, const struct qr_kv_dtype *type,
                         const float *scales, uint32_t n)
 {
@@ -25,26 +27,26 @@ static void fill_scales(float *out, const struct qr_kv_group *g, const struct qr
     }
 }
 
-/* Turns the offsets of config.c into pointers and makes all blocks free. */
+/* Sets the table pointers from their offsets and puts all blocks on the free list. */
 static void init_group(struct quire_kv_cache *kv, struct qr_kv_group *g,
                        const struct quire_kv_group_config *c)
 {
     char *const tables = (char *)kv;
-    g->free_bits = (uint64_t *)(tables + g->at.free_bits);
-    g->owners = (uint32_t *)(tables + g->at.owners);
-    g->marks = (uint32_t *)(tables + g->at.marks);
-    g->k_scale = (float *)(tables + g->at.k_scale);
-    g->v_scale = (float *)(tables + g->at.v_scale);
+    g->free_bits = (uint64_t *)(tables + g->table_offset.free_bits);
+    g->ref_counts = (uint32_t *)(tables + g->table_offset.ref_counts);
+    g->visited = (uint32_t *)(tables + g->table_offset.visited);
+    g->k_scale = (float *)(tables + g->table_offset.k_scale);
+    g->v_scale = (float *)(tables + g->table_offset.v_scale);
     for (uint32_t b = 0; b < g->n_blocks; b++)
         g->free_bits[b / 64] |= (uint64_t)1 << b % 64;
     fill_scales(g->k_scale, g, g->layout.k_type, c->k_scale, c->n_k_scales);
-    if (g->layout.latent) /* values are parts of keys */
+    if (g->layout.latent) /* values are the first elements of keys */
         fill_scales(g->v_scale, g, g->layout.k_type, c->k_scale, c->n_k_scales);
     else
         fill_scales(g->v_scale, g, g->layout.v_type, c->v_scale, c->n_v_scales);
 }
 
-/* The object with all its tables, but no pool yet. */
+/* Allocates the object with its tables, without the pool. */
 static quire_status make_tables(const struct quire_kv_params *c, struct quire_kv_cache **out,
                                 struct quire_error *err)
 {
@@ -64,14 +66,15 @@ static quire_status make_tables(const struct quire_kv_params *c, struct quire_kv
     kv->n_groups = c->n_groups;
     sizes = (struct qr_kv_sizes){ 0 };
     for (uint32_t i = 0; i < c->n_groups; i++) {
-        (void)qr_kv_group_size(c, i, &sizes, &kv->groups[i], NULL); /* it passed above */
+        (void)qr_kv_group_size(c, i, &sizes, &kv->groups[i], NULL); /* succeeded above */
         init_group(kv, &kv->groups[i], &c->groups[i]);
     }
     *out = kv;
     return QUIRE_OK;
 }
 
-/* Without a flag no page of the pool is touched here: the system finds memory as it is written. */
+/* Allocates the pool. Unless a flag asks for it, no page is touched: the kernel backs pages on
+ * first use. */
 static quire_status make_pool(struct quire_kv_cache *kv, uint32_t flags, struct quire_error *err)
 {
     kv->pool = qr_alloc_aligned(kv->allocator, kv->pool_bytes, pool_align(kv->pool_bytes));
@@ -79,7 +82,7 @@ static quire_status make_pool(struct quire_kv_cache *kv, uint32_t flags, struct 
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a cache of %zu bytes (%zu MiB)",
                        kv->pool_bytes, kv->pool_bytes >> 20);
 #ifdef MADV_HUGEPAGE
-    /* a host's allocator knows better what its memory is; a refusal only costs speed */
+    /* a host's allocator decides on huge pages itself; a failed madvise costs only speed */
     if (!kv->allocator && kv->pool_bytes >= HUGE_PAGE)
         (void)madvise(kv->pool, kv->pool_bytes & ~(size_t)(HUGE_PAGE - 1), MADV_HUGEPAGE);
 #endif
@@ -96,7 +99,7 @@ static quire_status make_pool(struct quire_kv_cache *kv, uint32_t flags, struct 
     return QUIRE_OK;
 }
 
-quire_status quire_kv_create(const struct quire_kv_params *config, struct quire_kv_cache **out,
+quire_status quire_kv_create(const struct quire_kv_params *params, struct quire_kv_cache **out,
                              struct quire_error *err)
 {
     if (!out)
@@ -105,7 +108,7 @@ quire_status quire_kv_create(const struct quire_kv_params *config, struct quire_
     struct quire_kv_params c;
     const struct qr_kernels *kernels;
     struct quire_kv_cache *kv = NULL;
-    QR_TRY(qr_kv_config_check(config, &c, err));
+    QR_TRY(qr_kv_config_check(params, &c, err));
     QR_TRY(qr_kernels_get(c.isa, &kernels, err));
     QR_TRY(make_tables(&c, &kv, err));
     kv->kernels = kernels;
@@ -161,62 +164,4 @@ quire_status quire_kv_group_get(const struct quire_kv_cache *kv, uint32_t group,
                                            .n_v_scales = g->layout.latent ? 0 : n_scales,
                                            .flags = g->layout.latent ? QUIRE_KV_LATENT : 0 };
     return QUIRE_OK;
-}
-
-/* A flag, no lock: overlapping changes are a mistake of the host, to report and not to wait for. */
-quire_status qr_kv_enter(struct quire_kv_cache *kv, struct quire_error *err)
-{
-    if (__atomic_exchange_n(&kv->busy, true, __ATOMIC_ACQUIRE))
-        return qr_fail(err, QUIRE_E_BUSY, "another call is changing this cache");
-    return QUIRE_OK;
-}
-
-void qr_kv_leave(struct quire_kv_cache *kv)
-{
-    __atomic_store_n(&kv->busy, false, __ATOMIC_RELEASE);
-}
-
-quire_status qr_kv_check_group(const struct quire_kv_cache *kv, uint32_t group,
-                               struct quire_error *err)
-{
-    if (!kv)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "kv is NULL");
-    if (group >= kv->n_groups)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "group %u does not exist: the cache has %u", group,
-                       kv->n_groups);
-    return QUIRE_OK;
-}
-
-quire_status qr_kv_check_layer(const struct quire_kv_cache *kv, uint32_t group, uint32_t layer,
-                               struct quire_error *err)
-{
-    QR_TRY(qr_kv_check_group(kv, group, err));
-    if (layer >= kv->groups[group].n_layers)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "layer %u does not exist: group %u has %u", layer,
-                       group, kv->groups[group].n_layers);
-    return QUIRE_OK;
-}
-
-quire_status qr_kv_check_block(const struct qr_kv_group *g, const char *what, size_t i, int32_t id,
-                               uint32_t min, uint32_t max, struct quire_error *err)
-{
-    if (id < 0 || (uint32_t)id >= g->n_blocks)
-        return qr_fail(err, QUIRE_E_RANGE, "%s[%zu] %d is outside the pool of %u blocks", what, i,
-                       id, g->n_blocks);
-    const uint32_t owners = g->owners[id];
-    if (owners >= min && owners <= max)
-        return QUIRE_OK;
-    if (owners == 0)
-        return qr_fail(err, QUIRE_E_MISUSE, "%s[%zu]: block %d is free", what, i, id);
-    return qr_fail(err, QUIRE_E_MISUSE, "%s[%zu]: block %d has %u owners, copy it first", what, i,
-                   id, owners);
-}
-
-uint32_t qr_kv_new_generation(struct qr_kv_group *g)
-{
-    if (++g->generation == 0) { /* after 2^32 checks old marks could look fresh */
-        memset(g->marks, 0, (size_t)g->n_blocks * (size_t)g->layout.block_size * sizeof *g->marks);
-        g->generation = 1;
-    }
-    return g->generation;
 }

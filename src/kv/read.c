@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - rows of the cache back as f32. */
+/* read.c - reads rows of the cache as f32. */
 #include "base/error.h"
 #include "base/struct_size.h"
 #include "base/threads.h"
+#include "kv/check.h"
 #include "kv/rows.h"
 #include <string.h>
 
@@ -15,11 +16,6 @@ struct read_run {
 static quire_status check_args(struct read_run *r, struct quire_error *err)
 {
     const struct quire_kv_read_args *a = r->args;
-    if (!a)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args is NULL");
-    if (a->struct_size != sizeof *a)
-        return qr_fail(err, QUIRE_E_MISUSE, "args.struct_size is %u, this library expects %zu",
-                       a->struct_size, sizeof *a);
     QR_TRY(qr_kv_check_layer(r->kv, a->group, a->layer, err));
     if (a->n_tokens == 0)
         return QUIRE_OK;
@@ -43,12 +39,12 @@ static quire_status check_args(struct read_run *r, struct quire_error *err)
     return QUIRE_OK;
 }
 
-/* n values to a float row that need not be aligned. */
+/* Dequantizes n values to `out`, which may be misaligned. */
 static void store_row(const struct qr_kernels *kernels, const struct qr_kv_dtype *type,
                       const void *codes, float scale, float *out, size_t n)
 {
     float buffer[QR_KV_MAX_HEAD_SIZE];
-    type->widen(kernels, buffer, codes, scale, n);
+    type->dequantize(kernels, buffer, codes, scale, n);
     memcpy(out, buffer, n * sizeof *out);
 }
 
@@ -87,9 +83,11 @@ static void read_part(void *arg, const struct quire_team *team)
 quire_status quire_kv_read(const struct quire_kv_cache *kv, const struct quire_kv_read_args *args,
                            struct quire_error *err)
 {
-    struct read_run run = { .kv = kv, .args = args };
+    struct quire_kv_read_args a;
+    QR_READ_STRUCT(&a, args, n_tokens, "args", err);
+    struct read_run run = { .kv = kv, .args = &a };
     QR_TRY(check_args(&run, err));
-    if (args->n_tokens)
+    if (a.n_tokens)
         qr_part_call(read_part, &run, &(struct quire_team){ .rank = 0, .size = 1 });
     return QUIRE_OK;
 }

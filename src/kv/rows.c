@@ -1,96 +1,96 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.c - one row (token, head) of keys or values between a block and plain memory. */
+/* rows.c - copies one row (token, head) of keys or values between a block and plain memory. */
 #include "kv/rows.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include <string.h>
 
-/* A row in a block is `n` chunks of the same size. All but fp8 have them at one stride; fp8 K has
- * two chunks of two d's, 8 bytes apart, per d quad, and fp8 V single bytes in cells of 16 d's.
- * Every function below is one such walk, written once for both directions: put = 1 copies into the
- * block. memcpy of a constant size is one move. */
-#define MOVE(put, cell, code, size) ((put) ? memcpy(cell, code, size) : memcpy(code, cell, size))
-#define WALK                        static inline __attribute__((always_inline)) void
+/* A row is scattered over its block in chunks of one size, at one stride except for fp8: fp8 K has
+ * two chunks of two d's, 8 bytes apart, per d quad; fp8 V has single bytes in cells of 16 d's. Each
+ * copy_* function covers one pattern in both directions: put = 1 copies into the block. They are
+ * inlined so that put and size are constants and each COPY is one load and store. */
+#define COPY(put, cell, code, size) ((put) ? memcpy(cell, code, size) : memcpy(code, cell, size))
+#define INLINE                      static inline __attribute__((always_inline)) void
 
-WALK walk_strided(int put, unsigned char *cell, unsigned char *codes, size_t n, size_t stride,
-                  const size_t size)
+INLINE copy_strided(int put, unsigned char *cell, unsigned char *codes, size_t n, size_t stride,
+                    const size_t size)
 {
     for (size_t i = 0; i < n; i++)
-        MOVE(put, cell + i * stride, codes + i * size, size);
+        COPY(put, cell + i * stride, codes + i * size, size);
 }
 
-WALK walk_cells_k(int put, unsigned char *cell, unsigned char *codes, size_t n_quads, size_t stride)
+INLINE copy_cells_k(int put, unsigned char *cell, unsigned char *codes, size_t n_quads,
+                    size_t stride)
 {
     for (size_t i = 0; i < n_quads; i++) {
-        MOVE(put, cell + i * stride, codes + 4 * i, 2);
-        MOVE(put, cell + i * stride + 8, codes + 4 * i + 2, 2);
+        COPY(put, cell + i * stride, codes + 4 * i, 2);
+        COPY(put, cell + i * stride + 8, codes + 4 * i + 2, 2);
     }
 }
 
-WALK walk_cells_v(int put, unsigned char *cell, unsigned char *codes, size_t n)
+INLINE copy_cells_v(int put, unsigned char *cell, unsigned char *codes, size_t n)
 {
     for (size_t i = 0; i < n; i += 4)
         for (size_t j = 0; j < 4; j++)
-            MOVE(put, cell + i * 4 + j * 2, codes + i + j, 1);
+            COPY(put, cell + i * 4 + j * 2, codes + i + j, 1);
 }
 
-WALK walk_k(int put, const struct qr_kv_layout *l, unsigned char *block, int token,
-            unsigned char *codes)
+INLINE copy_k(int put, const struct qr_kv_layout *l, unsigned char *block, int token,
+              unsigned char *codes)
 {
     unsigned char *cell = block + qr_kv_k_offset(l, token, 0);
     const size_t n = (size_t)l->k_size, stride = l->k_step_bytes, elem = l->k_type->bytes;
     if (l->k_plain)
-        MOVE(put, cell, codes, n * elem);
+        COPY(put, cell, codes, n * elem);
     else if (l->k_type->cells)
-        walk_cells_k(put, cell, codes, n / 4, stride);
-    else if (elem == 2 && l->k_type->step == 1)
-        walk_strided(put, cell, codes, n, stride, 2);
-    else /* f32, bf16 in pairs of d, int8 in quads */
-        walk_strided(put, cell, codes, n * elem / 4, stride, 4);
+        copy_cells_k(put, cell, codes, n / 4, stride);
+    else if (elem == 2 && l->k_type->interleave == 1)
+        copy_strided(put, cell, codes, n, stride, 2);
+    else /* f32, bf16 d pairs, int8 d quads */
+        copy_strided(put, cell, codes, n * elem / 4, stride, 4);
 }
 
-WALK walk_v(int put, const struct qr_kv_layout *l, unsigned char *block, int token,
-            unsigned char *codes)
+INLINE copy_v(int put, const struct qr_kv_layout *l, unsigned char *block, int token,
+              unsigned char *codes)
 {
     unsigned char *cell = block + qr_kv_v_offset(l, token, 0);
     const size_t n = (size_t)l->v_padded;
-    if (l->v_plain || l->v_type->step == 1)
-        MOVE(put, cell, codes, n * l->v_type->bytes);
+    if (l->v_plain || l->v_type->interleave == 1)
+        COPY(put, cell, codes, n * l->v_type->bytes);
     else if (l->v_type->cells)
-        walk_cells_v(put, cell, codes, n);
-    else if (l->v_type->bytes ==
-             2) /* bf16: every other element, the token's partner has the rest */
-        walk_strided(put, cell, codes, n, 4, 2);
-    else /* int8: every fourth */
-        walk_strided(put, cell, codes, n, 4, 1);
+        copy_cells_v(put, cell, codes, n);
+    else if (l->v_type->bytes == 2) /* bf16 token pairs */
+        copy_strided(put, cell, codes, n, 4, 2);
+    else /* int8 token quads */
+        copy_strided(put, cell, codes, n, 4, 1);
 }
 
-/* The scale of a row, among those that begin at byte `scales` of the block. */
-WALK move_scale(int put, unsigned char *block, size_t scales, int token, float *scale)
+/* Row scale of a token; the scales begin at byte `scales` of the block, 0 = none. */
+INLINE copy_scale(int put, unsigned char *block, size_t scales, int token, float *scale)
 {
     if (scales)
-        MOVE(put, block + scales + (size_t)token * sizeof *scale, scale, sizeof *scale);
+        COPY(put, block + scales + (size_t)token * sizeof *scale, scale, sizeof *scale);
 }
 
 void qr_kv_put_k(const struct qr_kv_layout *layout, unsigned char *block, int token,
                  const void *codes, float scale)
 {
-    walk_k(1, layout, block, token, (unsigned char *)codes);
-    move_scale(1, block, layout->k_scales, token, &scale);
+    copy_k(1, layout, block, token, (unsigned char *)codes);
+    copy_scale(1, block, layout->k_scales, token, &scale);
 }
 
 void qr_kv_put_v(const struct qr_kv_layout *layout, unsigned char *block, int token,
                  const void *codes, float scale)
 {
-    walk_v(1, layout, block, token, (unsigned char *)codes);
-    move_scale(1, block, layout->v_scales, token, &scale);
+    copy_v(1, layout, block, token, (unsigned char *)codes);
+    copy_scale(1, block, layout->v_scales, token, &scale);
 }
 
 void qr_kv_get_k(const struct qr_kv_layout *layout, const unsigned char *block, int token,
                  void *codes, float *scale)
 {
-    walk_k(0, layout, (unsigned char *)block, token, codes);
-    move_scale(0, (unsigned char *)block, layout->k_scales, token, scale);
+    copy_k(0, layout, (unsigned char *)block, token, codes);
+    copy_scale(0, (unsigned char *)block, layout->k_scales, token, scale);
 }
 
 void qr_kv_get_v(const struct qr_kv_layout *layout, const unsigned char *block, int token,
@@ -100,8 +100,8 @@ void qr_kv_get_v(const struct qr_kv_layout *layout, const unsigned char *block, 
         qr_kv_get_k(layout, block, token, codes, scale);
         return;
     }
-    walk_v(0, layout, (unsigned char *)block, token, codes);
-    move_scale(0, (unsigned char *)block, layout->v_scales, token, scale);
+    copy_v(0, layout, (unsigned char *)block, token, codes);
+    copy_scale(0, (unsigned char *)block, layout->v_scales, token, scale);
 }
 
 void qr_kv_zero_padding(const struct qr_kv_layout *layout, void *codes)
@@ -110,7 +110,7 @@ void qr_kv_zero_padding(const struct qr_kv_layout *layout, void *codes)
     memset((unsigned char *)codes + used * elem, 0, ((size_t)layout->v_padded - used) * elem);
 }
 
-/* Elements from the first row's begin to the last row's end; false on overflow. */
+/* Elements from the start of the first row to the end of the last; false on overflow. */
 static bool span(size_t n_tokens, size_t token, size_t n_heads, size_t head, size_t width,
                  size_t *out)
 {
@@ -130,12 +130,12 @@ quire_status qr_kv_check_strides(const char *what, size_t token_stride, size_t h
         !qr_mul_size(all, elem_bytes, &bytes) || bytes > PTRDIFF_MAX)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s: %zu tokens at the given strides overflow",
                        what, n_tokens);
-    /* rows are apart when one index's stride steps over all of the other's rows */
-    const bool apart = (head >= width || n_heads == 1) && (token >= width || n_tokens == 1) &&
-                       (n_tokens == 1 || n_heads == 1 ||
-                        (span(1, 0, n_heads, head, width, &one_token) && token >= one_token) ||
-                        (span(n_tokens, token, 1, 0, width, &one_head) && head >= one_head));
-    if (!apart)
+    /* rows are disjoint if the stride of one index exceeds the extent of the other's rows */
+    const bool disjoint = (head >= width || n_heads == 1) && (token >= width || n_tokens == 1) &&
+                          (n_tokens == 1 || n_heads == 1 ||
+                           (span(1, 0, n_heads, head, width, &one_token) && token >= one_token) ||
+                           (span(n_tokens, token, 1, 0, width, &one_head) && head >= one_head));
+    if (!disjoint)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "%s: rows of %zu elements overlap at token stride %zu and head stride %zu",
                        what, width, token, head);

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* write.c - rounds new rows and stores them by slot. */
+/* write.c - quantizes new rows of K and V and stores them by slot mapping. */
 #include "kv/write.h"
 #include "base/error.h"
 #include "base/struct_size.h"
 #include "base/threads.h"
+#include "kv/check.h"
 #include "kv/rows.h"
+#include "kv/slots.h"
 #include <string.h>
 
-/* Checks the strides and fills in dense ones; the cheap part of the check, done by every member.
- * *v is left alone where the group is latent. */
-static quire_status strides_of(const struct quire_kv_cache *kv, const struct quire_kv_write_args *a,
-                               struct qr_kv_strides *k, struct qr_kv_strides *v,
-                               struct quire_error *err)
+/* Checks the strides and replaces 0 by dense ones. Cheap enough for every thread to repeat. *v is
+ * not written for latent groups. */
+static quire_status resolve_strides(const struct quire_kv_cache *kv,
+                                    const struct quire_kv_write_args *a, struct qr_kv_strides *k,
+                                    struct qr_kv_strides *v, struct quire_error *err)
 {
     const struct qr_kv_group *g = &kv->groups[a->group];
     const size_t elem = qr_kv_dtype(a->dtype)->bytes;
@@ -26,11 +28,6 @@ static quire_status strides_of(const struct quire_kv_cache *kv, const struct qui
 static quire_status check_args(const struct quire_kv_cache *kv, const struct quire_kv_write_args *a,
                                struct quire_error *err)
 {
-    if (!a)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args is NULL");
-    if (a->struct_size != sizeof *a)
-        return qr_fail(err, QUIRE_E_MISUSE, "args.struct_size is %u, this library expects %zu",
-                       a->struct_size, sizeof *a);
     QR_TRY(qr_kv_check_layer(kv, a->group, a->layer, err));
     if (a->dtype != QUIRE_KV_F32 && a->dtype != QUIRE_KV_BF16 && a->dtype != QUIRE_KV_F16)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.dtype %d is none of f32, bf16 and f16",
@@ -47,10 +44,10 @@ static quire_status check_args(const struct quire_kv_cache *kv, const struct qui
                        : !a->v && !latent ? "v"
                                           : "slot_mapping");
     struct qr_kv_strides k, v;
-    return strides_of(kv, a, &k, &v, err);
+    return resolve_strides(kv, a, &k, &v, err);
 }
 
-/* A row as f32: where it lies when that can be read directly, else in buffer. */
+/* Returns a row as aligned f32: the row itself if it is that, else a conversion in buffer. */
 static const float *row_as_f32(const struct qr_kernels *kernels, enum quire_kv_dtype dtype,
                                const void *row, size_t n, float *buffer)
 {
@@ -65,19 +62,19 @@ static const float *row_as_f32(const struct qr_kernels *kernels, enum quire_kv_d
         memcpy(aligned.bytes, row, n * 2);
         row = aligned.bytes;
     }
-    qr_kv_dtype(dtype)->widen(kernels, buffer, row, 1, n);
+    qr_kv_dtype(dtype)->dequantize(kernels, buffer, row, 1, n);
     return buffer;
 }
 
-/* What all rows of one call share. */
+/* Arguments of one call. */
 struct write_run {
     struct quire_kv_cache *kv;
     const struct quire_kv_write_args *args;
     struct qr_kv_strides k, v;
 };
 
-/* Where a token's rows of one head go; NULL for one that is not stored. */
-static unsigned char *place_of(const struct write_run *r, uint32_t head, size_t t, int *token)
+/* Block of token t for one head, and its index in the block; NULL for QUIRE_SLOT_PAD. */
+static unsigned char *block_of(const struct write_run *r, uint32_t head, size_t t, int *token)
 {
     const struct quire_kv_write_args *a = r->args;
     if (a->slot_mapping[t] == QUIRE_SLOT_PAD)
@@ -89,7 +86,7 @@ static unsigned char *place_of(const struct write_run *r, uint32_t head, size_t 
 
 enum side { KEYS, VALUES };
 
-/* Writes tokens begin .. end of one head, and returns the number of clipped values. */
+/* Writes tokens [begin, end) of one head. Returns the number of clipped values. */
 static size_t write_side(const struct write_run *r, enum side side, uint32_t head, size_t begin,
                          size_t end)
 {
@@ -109,12 +106,12 @@ static size_t write_side(const struct write_run *r, enum side side, uint32_t hea
     if (v)
         qr_kv_zero_padding(l, codes.bytes);
     for (size_t t = begin; t < end; t++) {
-        unsigned char *block = place_of(r, head, t, &token);
+        unsigned char *block = block_of(r, head, t, &token);
         if (!block)
             continue;
         const char *from = rows + (t * stride->token + head * stride->head) * elem;
         const float *row = row_as_f32(kernels, a->dtype, from, n, buffer);
-        clipped += type->narrow(kernels, codes.bytes, row, &scale, n);
+        clipped += type->quantize(kernels, codes.bytes, row, &scale, n);
         if (v)
             qr_kv_put_v(l, block, token, codes.bytes, scale);
         else
@@ -141,8 +138,8 @@ static size_t gcd(size_t a, size_t b)
     return a;
 }
 
-/* First token of chunk i of n_chunks. Tokens that follow each other into one column of 16 slots
- * stay together: the lines of a column then have one writer. */
+/* First token of chunk i of n_chunks. Consecutive tokens with slots in the same 16-token column are
+ * in the same chunk, so that only one thread writes the cache lines of a column. */
 static size_t chunk_begin(const int64_t *slots, size_t n, size_t i, size_t n_chunks)
 {
     size_t t = n / n_chunks * i + n % n_chunks * i / n_chunks;
@@ -151,26 +148,27 @@ static size_t chunk_begin(const int64_t *slots, size_t n, size_t i, size_t n_chu
     return t;
 }
 
-static void note_clipped(struct quire_kv_cache *kv, size_t n)
+static void count_clipped(struct quire_kv_cache *kv, size_t n)
 {
     if (n)
         __atomic_fetch_add(&kv->clipped, n, __ATOMIC_RELAXED);
 }
 
-/* False where the caller has skipped the check: these strides would leave its rows. */
-static bool open_run(struct write_run *run, struct quire_kv_cache *kv,
+/* False without tokens, or with strides that quire_kv_write_check would have rejected. args has this
+ * library's size. */
+static bool init_run(struct write_run *run, struct quire_kv_cache *kv,
                      const struct quire_kv_write_args *args)
 {
     *run = (struct write_run){ .kv = kv, .args = args };
-    return args->n_tokens && strides_of(kv, args, &run->k, &run->v, NULL) == QUIRE_OK;
+    return args->n_tokens && resolve_strides(kv, args, &run->k, &run->v, NULL) == QUIRE_OK;
 }
 
 static void write_all(struct quire_kv_cache *kv, const struct quire_kv_write_args *args,
                       enum side side, uint32_t head)
 {
     struct write_run run;
-    if (open_run(&run, kv, args))
-        note_clipped(kv, write_side(&run, side, head, 0, args->n_tokens));
+    if (init_run(&run, kv, args))
+        count_clipped(kv, write_side(&run, side, head, 0, args->n_tokens));
 }
 
 void qr_kv_write_head_k(struct quire_kv_cache *kv, const struct quire_kv_write_args *args,
@@ -185,17 +183,21 @@ void qr_kv_write_head_v(struct quire_kv_cache *kv, const struct quire_kv_write_a
     write_all(kv, args, VALUES, head);
 }
 
-void quire_kv_write_part(struct quire_kv_cache *kv, const struct quire_kv_write_args *args,
+void quire_kv_write_part(struct quire_kv_cache *kv, const struct quire_kv_write_args *caller_args,
                          const struct quire_team *team)
 {
+    struct quire_kv_write_args copy;
+    const struct quire_kv_write_args *args = &copy;
     struct write_run run;
-    if (!open_run(&run, kv, args))
+    qr_struct_copy(&copy, sizeof copy, caller_args);
+    if (!init_run(&run, kv, args))
         return;
-    /* heads never share a line; tokens are cut only as far as needed to give every member work */
-    const size_t n_heads = kv->groups[args->group].n_kv_heads, most = (args->n_tokens + 15) / 16;
+    /* Heads share no cache line. Tokens are split only as far as needed to occupy all threads. */
+    const size_t n_heads = kv->groups[args->group].n_kv_heads,
+                 max_chunks = (args->n_tokens + 15) / 16;
     size_t n_chunks = team->size / gcd(team->size, n_heads);
-    if (n_chunks > most)
-        n_chunks = most;
+    if (n_chunks > max_chunks)
+        n_chunks = max_chunks;
     const size_t n_items = n_heads * n_chunks;
     const size_t begin = n_items * team->rank / team->size,
                  end = n_items * (team->rank + 1) / team->size;
@@ -206,14 +208,16 @@ void quire_kv_write_part(struct quire_kv_cache *kv, const struct quire_kv_write_
                               chunk_begin(args->slot_mapping, args->n_tokens, chunk, n_chunks),
                               chunk_begin(args->slot_mapping, args->n_tokens, chunk + 1, n_chunks));
     }
-    note_clipped(kv, clipped);
+    count_clipped(kv, clipped);
 }
 
 quire_status quire_kv_write_check(struct quire_kv_cache *kv, const struct quire_kv_write_args *args,
                                   struct quire_error *err)
 {
-    QR_TRY(check_args(kv, args, err));
-    return quire_kv_check_slots(kv, args->group, args->slot_mapping, args->n_tokens, err);
+    struct quire_kv_write_args a;
+    QR_READ_STRUCT(&a, args, n_tokens, "args", err);
+    QR_TRY(check_args(kv, &a, err));
+    return quire_kv_check_slots(kv, a.group, a.slot_mapping, a.n_tokens, err);
 }
 
 static void run_part(void *arg, const struct quire_team *team)
@@ -225,19 +229,21 @@ static void run_part(void *arg, const struct quire_team *team)
 quire_status quire_kv_write(struct quire_kv_cache *kv, const struct quire_kv_write_args *args,
                             struct quire_threads *threads, struct quire_error *err)
 {
-    QR_TRY(check_args(kv, args, err));
-    QR_TRY(qr_kv_enter(kv, err));
+    struct quire_kv_write_args a;
+    QR_READ_STRUCT(&a, args, n_tokens, "args", err);
+    QR_TRY(check_args(kv, &a, err));
+    QR_TRY(qr_kv_begin_update(kv, err));
     quire_status s =
-        qr_kv_check_slots(&kv->groups[args->group], args->slot_mapping, args->n_tokens, err);
-    struct write_run run = { .kv = kv, .args = args };
+        qr_kv_group_check_slots(&kv->groups[a.group], a.slot_mapping, a.n_tokens, err);
+    struct write_run run = { .kv = kv, .args = &a };
     if (s == QUIRE_OK && threads) {
         s = quire_threads_run(threads, run_part, &run);
         if (s != QUIRE_OK)
-            qr_fail(err, s, "threads: a run is going on already");
+            qr_fail(err, s, "threads: another run is in progress");
     } else if (s == QUIRE_OK) {
         qr_part_call(run_part, &run, &(struct quire_team){ .rank = 0, .size = 1 });
     }
-    qr_kv_leave(kv);
+    qr_kv_end_update(kv);
     return s;
 }
 

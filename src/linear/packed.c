@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/hash.h"
+#include "base/fnv1a.h"
 #include "linear/group.h"
 #include "linear/onednn_shim.h"
 #include "simd/half.h"
@@ -250,9 +250,9 @@ quire_status qr_packed_rows(struct qr_packed *w, size_t row0, size_t n_rows, con
 
 static uint64_t onednn_layout(const struct qr_onednn_product *p)
 {
-    uint64_t h = qr_hash(QR_HASH_SEED, &p->panel_bytes, sizeof p->panel_bytes);
-    h = qr_hash(h, p->row_at, sizeof p->row_at);
-    return qr_hash(h, p->k_at, p->k * sizeof *p->k_at);
+    uint64_t h = qr_fnv1a(QR_FNV1A_INIT, &p->panel_bytes, sizeof p->panel_bytes);
+    h = qr_fnv1a(h, p->row_at, sizeof p->row_at);
+    return qr_fnv1a(h, p->k_at, p->k * sizeof *p->k_at);
 }
 
 quire_status qr_packed_layout(const struct qr_packed *w, uint64_t *layout, struct quire_error *err)
@@ -276,7 +276,7 @@ quire_status qr_packed_layout(const struct qr_packed *w, uint64_t *layout, struc
     if (raw)
         s = qr_packed_rows(sample, 0, sample->n, raw, err);
     if (s == QUIRE_OK)
-        *layout = qr_hash(QR_HASH_SEED, sample->data, sample->bytes);
+        *layout = qr_fnv1a(QR_FNV1A_INIT, sample->data, sample->bytes);
     qr_free(w->allocator, raw, raw_bytes, 1);
     qr_packed_destroy(sample);
     return s;

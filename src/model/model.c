@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model.c - opening, describing and closing a model. */
+/* model.c - opens, describes and closes a model. */
 #include "base/error.h"
 #include "base/struct_size.h"
 #include "kernels/dispatch.h"
 #include "linear/onednn_shim.h"
+#include "model/groups.h"
+#include "model/load/load.h"
 #include "model/load/provider.h"
+#include "model/load/weights.h"
 #include <math.h>
 #include <string.h>
 
@@ -95,15 +98,16 @@ quire_status quire_model_close(struct quire_model *model)
     return QUIRE_OK;
 }
 
-/* The type that most matrices of the first layer have; embedding and head often differ from the rest. */
+/* Type of the first layer's matrices; embedding and head often have another one. */
 static const char *main_weight_type(const struct quire_model *m)
 {
     const struct qr_packed *w = m->layers[0].mat[QR_W_ATTN_Q];
     return w ? qr_weight_type_info(w->type)->name : "";
 }
 
-/* Of an embedding table that is not the head as well: a token reads one row of it. */
-static uint64_t own_embedding_bytes(const struct quire_model *m)
+/* Bytes of an embedding table that is not also the head. A token reads only one row of it, so it
+ * does not count for token_weight_bytes. */
+static uint64_t untied_embedding_bytes(const struct quire_model *m)
 {
     const struct qr_packed *table = m->global.mat[QR_W_TOKEN_EMBD];
     return table && (m->config->no_output || table != qr_model_head(m)) ? table->bytes : 0;
@@ -130,7 +134,7 @@ quire_status quire_model_info(const struct quire_model *model, struct quire_mode
         .vocab_size = c->vocab_size,
         .context_length = c->context_length,
         .weight_bytes = model->weight_bytes,
-        .token_weight_bytes = model->weight_bytes - own_embedding_bytes(model),
+        .token_weight_bytes = model->weight_bytes - untied_embedding_bytes(model),
         .n_parameters = model->n_parameters,
         .bos_id = c->bos_id,
         .pad_id = c->pad_id,

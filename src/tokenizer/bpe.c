@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tok_bpe.c - merging neighbouring symbols, best pair first, ties from the left. */
-#include "tokenizer/impl.h"
+/* bpe.c - BPE merge loop on a priority queue of candidate merges. */
+#include "tokenizer/bpe.h"
+#include "base/error.h"
+#include "tokenizer/encoder.h"
+#include "tokenizer/merges.h"
+#include "tokenizer/vocab.h"
 
-/* The heap has four children per node: half the levels of a binary one, and the children of a node
- * lie side by side in memory. */
+/* Children per heap node. Four halve the levels of a binary heap and are adjacent in memory. */
 enum { ARITY = 4 };
 
 bool qr_bpe_reserve(struct qr_encoder *e, size_t n_symbols)
@@ -11,9 +14,9 @@ bool qr_bpe_reserve(struct qr_encoder *e, size_t n_symbols)
     return qr_grow(e->t->a, (void **)&e->symbols, &e->cap_symbols, n_symbols, sizeof *e->symbols);
 }
 
-static void sift_down(struct qr_candidate *heap, size_t n, size_t i)
+static void sift_down(struct qr_merge_candidate *heap, size_t n, size_t i)
 {
-    const struct qr_candidate moving = heap[i];
+    const struct qr_merge_candidate moving = heap[i];
     for (;;) {
         const size_t first = ARITY * i + 1;
         if (first >= n)
@@ -31,7 +34,7 @@ static void sift_down(struct qr_candidate *heap, size_t n, size_t i)
     heap[i] = moving;
 }
 
-static bool push(struct qr_encoder *e, struct qr_candidate c)
+static bool push(struct qr_encoder *e, struct qr_merge_candidate c)
 {
     if (!qr_grow(e->t->a, (void **)&e->heap, &e->cap_heap, e->n_heap + 1, sizeof *e->heap))
         return false;
@@ -44,45 +47,45 @@ static bool push(struct qr_encoder *e, struct qr_candidate c)
     return true;
 }
 
-/* What the symbol at `left` and its right neighbour become; false: they do not merge. */
-static bool candidate(const struct qr_encoder *e, const uint8_t *text, int32_t left,
-                      struct qr_candidate *c)
+/* Computes the merge of the symbol at `left` with its right neighbor; false if there is none. */
+static bool find_candidate(const struct qr_encoder *e, const uint8_t *text, int32_t left,
+                           struct qr_merge_candidate *c)
 {
     const struct quire_tokenizer *t = e->t;
     const struct qr_symbol *l = &e->symbols[left];
     if (l->next < 0)
         return false;
     const struct qr_symbol *r = &e->symbols[l->next];
-    uint32_t order;
+    uint32_t rank;
     c->size = l->size + r->size;
-    if (t->by_score) {
-        /* both symbols may be unknown on their own, so the pair is looked up by its text */
+    if (t->merge_by_score) {
+        /* looked up by text, because either symbol may be unknown on its own */
         if (c->size > t->max_text)
             return false;
-        c->id = qr_tok_find(t, text + l->at, c->size);
-        if (c->id == QUIRE_TOKEN_NONE || !qr_tok_is_piece(t, c->id))
+        c->id = qr_vocab_find(t, text + l->offset, c->size);
+        if (c->id == QUIRE_TOKEN_NONE || !qr_token_is_normal(t, c->id))
             return false;
-        order = t->order[c->id];
+        rank = t->score_rank[c->id];
     } else {
         if (l->id == QUIRE_TOKEN_NONE || r->id == QUIRE_TOKEN_NONE)
             return false;
-        const struct qr_pair *p = qr_tok_find_pair(t, l->id, r->id);
-        if (!p)
+        const struct qr_merge *m = qr_merge_find(t, l->id, r->id);
+        if (!m)
             return false;
-        c->id = p->id;
-        order = p->rank;
+        c->id = m->id;
+        rank = m->rank;
     }
-    c->key = (uint64_t)order << 32 | (uint32_t)left;
+    c->key = (uint64_t)rank << 32 | (uint32_t)left;
     return true;
 }
 
-/* All pairs of the text as it is, as a heap. */
+/* Builds the heap of all merges of adjacent initial symbols. */
 static quire_status fill_heap(struct qr_encoder *e, const uint8_t *text)
 {
-    struct qr_candidate c;
+    struct qr_merge_candidate c;
     e->n_heap = 0;
     for (size_t i = 0; i + 1 < e->n_symbols; i++) {
-        if (!candidate(e, text, (int32_t)i, &c))
+        if (!find_candidate(e, text, (int32_t)i, &c))
             continue;
         if (!qr_grow(e->t->a, (void **)&e->heap, &e->cap_heap, e->n_heap + 1, sizeof *e->heap))
             return qr_encoder_nomem(e);
@@ -94,15 +97,15 @@ static quire_status fill_heap(struct qr_encoder *e, const uint8_t *text)
     return QUIRE_OK;
 }
 
-static void drop_top(struct qr_encoder *e)
+static void pop(struct qr_encoder *e)
 {
     e->heap[0] = e->heap[--e->n_heap];
     if (e->n_heap)
         sift_down(e->heap, e->n_heap, 0);
 }
 
-/* Joins the symbol at `at` with its right neighbour. */
-static void join(struct qr_encoder *e, int32_t at, const struct qr_candidate *c)
+/* Merges the symbol at `at` with its right neighbor. */
+static void merge(struct qr_encoder *e, int32_t at, const struct qr_merge_candidate *c)
 {
     struct qr_symbol *l = &e->symbols[at], *r = &e->symbols[l->next];
     l->id = c->id;
@@ -117,23 +120,22 @@ quire_status qr_bpe_merge(struct qr_encoder *e, const uint8_t *text)
 {
     QR_TRY(fill_heap(e, text));
     while (e->n_heap) {
-        const struct qr_candidate top = e->heap[0];
+        const struct qr_merge_candidate top = e->heap[0];
         const int32_t at = (int32_t)(uint32_t)top.key;
         const struct qr_symbol *l = &e->symbols[at];
         if (!l->size || l->next < 0 || l->size + e->symbols[l->next].size != top.size) {
-            drop_top(e); /* one of the two has merged with another neighbour since */
+            pop(e); /* stale: one of the two has merged with its other neighbor */
             continue;
         }
-        join(e, at, &top);
-        struct qr_candidate right, left;
-        const bool has_right = candidate(e, text, at, &right);
-        const bool has_left = l->prev >= 0 && candidate(e, text, l->prev, &left);
+        merge(e, at, &top);
+        struct qr_merge_candidate right, left;
+        const bool has_right = find_candidate(e, text, at, &right);
+        const bool has_left = l->prev >= 0 && find_candidate(e, text, l->prev, &left);
         if (!has_right && !has_left) {
-            drop_top(e);
+            pop(e);
             continue;
         }
-        /* the place of the top is taken at once: that saves moving the heap's last element there
-         * and back */
+        /* replacing the top saves a pop, which moves the heap's last element to the top and back */
         e->heap[0] = has_right ? right : left;
         sift_down(e->heap, e->n_heap, 0);
         if (has_right && has_left && !push(e, left))

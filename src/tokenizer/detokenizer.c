@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* detok.c - tokens to text, never half a character at a time. */
+/* detokenizer.c - streaming detokenizer; emits whole characters only. */
+#include "base/alloc.h"
+#include "base/error.h"
 #include "base/utf8.h"
-#include "tokenizer/impl.h"
+#include "tokenizer/types.h"
+#include <string.h>
 
 enum { MAX_HELD = 3, REPLACEMENT_SIZE = 3 };
 
 struct quire_detokenizer {
     const struct quire_tokenizer *t;
     uint32_t flags;
-    bool at_start; /* no text has come yet */
-    uint8_t held[QR_UTF8_MAX];
-    uint32_t n_held; /* bytes of an unfinished character, at most MAX_HELD */
+    bool at_start;             /* no text so far */
+    uint8_t held[QR_UTF8_MAX]; /* bytes of an incomplete character */
+    uint32_t n_held;           /* at most MAX_HELD between calls */
     size_t out_max;
     uint8_t *out;
 };
 
-/* Bytes one push can write: every byte may become U+FFFD. */
-static size_t room_for(size_t bytes) { return (bytes + MAX_HELD) * REPLACEMENT_SIZE; }
+/* Bytes that one push of a token of `bytes` bytes may write: each may become U+FFFD. */
+static size_t max_output(size_t bytes) { return (bytes + MAX_HELD) * REPLACEMENT_SIZE; }
 
 static void reset(struct quire_detokenizer *d)
 {
@@ -35,12 +38,12 @@ quire_status quire_detokenizer_create(const struct quire_tokenizer *tok, uint32_
     if (flags & ~(uint32_t)(QUIRE_DETOKENIZE_SPECIAL | QUIRE_DETOKENIZE_CONTINUES))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags = 0x%x has unknown bits", flags);
     struct quire_detokenizer *d = qr_calloc(tok->a, 1, sizeof *d);
-    const size_t out_max = room_for(tok->max_bytes);
+    const size_t out_max = max_output(tok->max_bytes);
     uint8_t *buf = qr_alloc(tok->a, out_max, 1);
     if (!d || !buf) {
         qr_free(tok->a, d, 1, sizeof *d);
         qr_free(tok->a, buf, out_max, 1);
-        return qr_fail(err, QUIRE_E_NOMEM, "out of memory for a detokenizer");
+        return qr_fail(err, QUIRE_E_NOMEM, "out of memory for the detokenizer");
     }
     *d = (struct quire_detokenizer){ .t = tok, .flags = flags, .out_max = out_max, .out = buf };
     reset(d);
@@ -57,8 +60,8 @@ void quire_detokenizer_destroy(struct quire_detokenizer *d)
     qr_free(a, d, 1, sizeof *d);
 }
 
-/* Appends what byte b makes certain to out. */
-static size_t feed(struct quire_detokenizer *d, uint8_t b, uint8_t *out)
+/* Adds a byte to the held ones and writes the characters this completes; returns their size. */
+static size_t push_byte(struct quire_detokenizer *d, uint8_t b, uint8_t *out)
 {
     size_t n = 0;
     d->held[d->n_held++] = b;
@@ -75,26 +78,26 @@ static size_t feed(struct quire_detokenizer *d, uint8_t b, uint8_t *out)
     return n;
 }
 
-/* Text of one token into out, which has room; returns its size. */
+/* Writes the text of one token to out and returns its size. */
 static size_t put_token(struct quire_detokenizer *d, int32_t token, uint8_t *out)
 {
     const struct quire_tokenizer *t = d->t;
     const struct qr_token *tok = &t->tokens[token];
     if (tok->special && !(d->flags & QUIRE_DETOKENIZE_SPECIAL))
         return 0;
-    const uint8_t *s = (const uint8_t *)t->pool + tok->bytes_at;
+    const uint8_t *s = (const uint8_t *)t->pool + tok->bytes_offset;
     size_t i = 0, n = 0;
     if (!tok->special) {
-        i = d->at_start && t->strip_prefix && *s == ' ';
+        i = d->at_start && t->strip_prepended_space && *s == ' ';
         d->at_start = false;
     }
     for (; i < tok->bytes_size; i++)
-        n += feed(d, s[i], out + n);
+        n += push_byte(d, s[i], out + n);
     return n;
 }
 
-/* An unfinished character that will not be finished. */
-static size_t put_rest(struct quire_detokenizer *d, uint8_t *out)
+/* Writes U+FFFD for an incomplete character, and resets the stream. */
+static size_t put_incomplete(struct quire_detokenizer *d, uint8_t *out)
 {
     const size_t n = d->n_held ? qr_utf8_put(out, QR_UTF8_REPLACEMENT) : 0;
     reset(d);
@@ -126,12 +129,12 @@ quire_status quire_detokenizer_finish(struct quire_detokenizer *d, const char **
 {
     if (!d || !text || !size)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", !d ? "d" : !text ? "text" : "size");
-    *size = put_rest(d, d->out);
+    *size = put_incomplete(d, d->out);
     *text = (const char *)d->out;
     return QUIRE_OK;
 }
 
-/* Appends to a buffer that may be too small; *size counts on. */
+/* Appends to a buffer that may be too small; *size counts all bytes. */
 static void append(char *buf, size_t buf_max, size_t *size, const uint8_t *text, size_t n)
 {
     if (*size < buf_max)
@@ -158,7 +161,7 @@ quire_status quire_tokenizer_decode(const struct quire_tokenizer *tok, const int
     size_t total = 0;
     for (size_t i = 0; i < n_ids; i++)
         append(buf, buf_max, &total, d->out, put_token(d, ids[i], d->out));
-    append(buf, buf_max, &total, d->out, put_rest(d, d->out));
+    append(buf, buf_max, &total, d->out, put_incomplete(d, d->out));
     quire_detokenizer_destroy(d);
     *size = total;
     if (buf_max && total > buf_max)

@@ -1,43 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tok_encode.c - the public encode calls: special tokens, what lies between them, and the ends. */
+/* encode.c - the public encode calls: matches added tokens and encodes the fragments between. */
+#include "base/error.h"
 #include "base/utf8.h"
-#include "tokenizer/impl.h"
-#include "tokenizer/pretok.h"
+#include "tokenizer/added_tokens.h"
+#include "tokenizer/byte_level_bpe.h"
+#include "tokenizer/encoder.h"
+#include "tokenizer/sentencepiece_bpe.h"
+#include "tokenizer/white_space.h"
+#include "tokenizer/wordpiece.h"
 #include <utf8proc.h>
 
-quire_status qr_encoder_nomem(struct qr_encoder *e)
-{
-    return qr_fail(e->err, QUIRE_E_NOMEM, "out of memory while encoding text");
-}
-
-bool qr_bytes_reserve(const struct quire_allocator *a, struct qr_bytes *b, size_t more)
-{
-    size_t need;
-    return qr_add_size(b->size, more, &need) && qr_grow(a, (void **)&b->data, &b->cap, need, 1);
-}
-
-bool qr_is_space(uint32_t cp)
-{
-    return cp == ' ' || (cp >= '\t' && cp <= '\r') || cp == 0x85 || cp == 0xA0 || cp == 0x1680 ||
-           (cp >= 0x2000 && cp <= 0x200A) || cp == 0x2028 || cp == 0x2029 || cp == 0x202F ||
-           cp == 0x205F || cp == 0x3000;
-}
-
-static void encoder_free(struct qr_encoder *e)
-{
-    const struct quire_allocator *a = e->t->a;
-    qr_free(a, e->symbols, e->cap_symbols, sizeof *e->symbols);
-    qr_free(a, e->heap, e->cap_heap, sizeof *e->heap);
-    qr_free(a, e->repaired.data, e->repaired.cap, 1);
-    qr_free(a, e->normal.data, e->normal.cap, 1);
-    qr_free(a, e->shifted.data, e->shifted.cap, 1);
-    qr_free(a, e->piece.data, e->piece.cap, 1);
-    qr_free(a, e->points, e->cap_points, sizeof *e->points);
-    if (e->match_data)
-        qr_pretok_scratch_destroy(e->match_data);
-}
-
-/* Text between special tokens. */
+/* Encodes the text between two added tokens. */
 static quire_status encode_fragment(struct qr_encoder *e, const uint8_t *s, size_t n, bool at_start)
 {
     if (!n)
@@ -50,28 +23,27 @@ static quire_status encode_fragment(struct qr_encoder *e, const uint8_t *s, size
         s = e->repaired.data;
     }
     switch (e->t->kind) {
-    case QR_VOCAB_BYTE_BPE:
-        return qr_encode_byte_bpe(e, s, n, at_start);
-    case QR_VOCAB_CHAR_BPE:
-        return qr_encode_char_bpe(e, s, n, at_start);
+    case QR_VOCAB_BYTE_LEVEL_BPE:
+        return qr_encode_byte_level_bpe(e, s, n, at_start);
+    case QR_VOCAB_SENTENCEPIECE_BPE:
+        return qr_encode_sentencepiece_bpe(e, s, n, at_start);
     case QR_VOCAB_WORDPIECE:
         return qr_encode_wordpiece(e, s, n);
     }
     return qr_fail(e->err, QUIRE_E_INTERNAL, "tokenizer kind %d", (int)e->t->kind);
 }
 
-/* The input as one text with an owner for each byte. */
 struct input {
     const char *text;
     size_t size;
-    const struct quire_text_span *spans; /* NULL: all of it has one owner */
+    const struct quire_text_span *spans; /* which bytes are user text; NULL: none */
     size_t n_spans;
     bool parse_special;
 };
 
-/* Bytes from `at` to the next byte of a user, 0 if `at` is one; `enough` of them need not be exact.
- * *span: where `at` was last time or before. */
-static size_t own_bytes(const struct input *in, size_t at, size_t enough, size_t *span)
+/* Counts the bytes from `at` to the next byte of user text; may stop at `enough`.
+ * span: in: index of a span at or before `at`; out: index of the span at `at` */
+static size_t trusted_bytes(const struct input *in, size_t at, size_t enough, size_t *span)
 {
     if (!in->parse_special)
         return 0;
@@ -90,26 +62,28 @@ static size_t own_bytes(const struct input *in, size_t at, size_t enough, size_t
     return end - at;
 }
 
-static size_t space_before(const uint8_t *s, size_t begin, size_t end)
+/* Start of the white space that ends at `end`, not before `begin`. */
+static size_t skip_space_back(const uint8_t *s, size_t begin, size_t end)
 {
     while (end > begin) {
         size_t at = end - 1;
         while (at > begin && qr_utf8_is_continuation(s[at]))
             at--;
         uint32_t cp = 0;
-        if (qr_utf8_next_final(s + at, end - at, &cp) != (int)(end - at) || !qr_is_space(cp))
+        if (qr_utf8_next_final(s + at, end - at, &cp) != (int)(end - at) || !qr_is_white_space(cp))
             break;
         end = at;
     }
     return end;
 }
 
-static size_t space_behind(const uint8_t *s, size_t begin, size_t n)
+/* End of the white space that starts at `begin`. */
+static size_t skip_space(const uint8_t *s, size_t begin, size_t n)
 {
     uint32_t cp = 0;
     for (int len; begin < n; begin += (size_t)len) {
         len = qr_utf8_next_final(s + begin, n - begin, &cp);
-        if (len < 0 || !qr_is_space(cp))
+        if (len < 0 || !qr_is_white_space(cp))
             break;
     }
     return begin;
@@ -122,7 +96,7 @@ static bool is_word_char(uint32_t cp)
 }
 
 /* Whether s[begin..end) is not part of a longer word. */
-static bool stands_alone(const uint8_t *s, size_t begin, size_t end, size_t n)
+static bool is_single_word(const uint8_t *s, size_t begin, size_t end, size_t n)
 {
     uint32_t cp = 0;
     if (begin) {
@@ -143,20 +117,20 @@ static quire_status encode_input(struct qr_encoder *e, const struct input *in)
     if (!in->size) /* the text may be NULL */
         return QUIRE_OK;
     for (size_t at = 0; at < in->size; at++) {
-        if (!t->starts_special[s[at]])
+        if (!t->starts_added_token[s[at]])
             continue;
-        const struct qr_special_text *found =
-            qr_special_at(t, in->text + at, in->size - at, own_bytes(in, at, t->max_text, &span));
+        const struct qr_added_token *found = qr_added_token_match(
+            t, in->text + at, in->size - at, trusted_bytes(in, at, t->max_text, &span));
         if (!found)
             continue;
         const uint8_t match = t->tokens[found->id].match;
         const size_t end = at + found->size;
-        if ((match & QR_TOKEN_SINGLE_WORD) && !stands_alone(s, at, end, in->size))
+        if ((match & QR_TOKEN_SINGLE_WORD) && !is_single_word(s, at, end, in->size))
             continue;
-        const size_t stop = match & QR_TOKEN_LSTRIP ? space_before(s, done, at) : at;
+        const size_t stop = match & QR_TOKEN_LSTRIP ? skip_space_back(s, done, at) : at;
         QR_TRY(encode_fragment(e, s + done, stop - done, done == 0));
         qr_emit(e, found->id);
-        done = match & QR_TOKEN_RSTRIP ? space_behind(s, end, in->size) : end;
+        done = match & QR_TOKEN_RSTRIP ? skip_space(s, end, in->size) : end;
         at = done - 1;
     }
     return encode_fragment(e, s + done, in->size - done, done == 0);
@@ -187,7 +161,7 @@ static quire_status encode(const struct quire_tokenizer *t, const struct input *
     const quire_status st = encode_input(&e, in);
     for (uint32_t i = 0; (flags & QUIRE_ENCODE_ADD_EOS) && i < t->n_suffix_ids; i++)
         qr_emit(&e, t->suffix_ids[i]);
-    encoder_free(&e);
+    qr_encoder_free(&e);
     QR_TRY(st);
     *n_ids = e.n_ids;
     if (ids_max && e.n_ids > ids_max)
@@ -224,7 +198,7 @@ quire_status quire_tokenizer_encode(const struct quire_tokenizer *tok, const cha
     return encode(tok, &in, flags, ids, ids_max, n_ids, err);
 }
 
-/* NOLINTNEXTLINE(readability-function-size): two arrays in, one out */
+/* NOLINTNEXTLINE(readability-function-size): two input arrays and an output array */
 quire_status quire_tokenizer_encode_spans(const struct quire_tokenizer *tok, const char *text,
                                           size_t size, const struct quire_text_span *spans,
                                           size_t n_spans, uint32_t flags, int32_t *ids,

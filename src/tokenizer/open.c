@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tok_open.c - opening a tokenizer by path, whatever kind of file lies there. */
+/* open.c - opens a tokenizer by path; the content decides the file format. */
+#include "base/error.h"
 #include "base/struct_size.h"
 #include "format/file.h"
 #include "format/gguf.h"
-#include "tokenizer/impl.h"
-#include "tokenizer/vocab_hf.h"
+#include "tokenizer/open_gguf.h"
+#include "tokenizer/open_huggingface.h"
 #include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 
 static quire_status open_gguf(const char *path, const struct quire_allocator *a,
@@ -35,7 +37,7 @@ static quire_status open_file(const char *path, const struct quire_allocator *a,
     return qr_tokenizer_from_hf_file(path, a, out, err);
 }
 
-quire_status quire_tokenizer_open(const char *path, const struct quire_tokenizer_params *options,
+quire_status quire_tokenizer_open(const char *path, const struct quire_tokenizer_params *params,
                                   struct quire_tokenizer **out, struct quire_error *err)
 {
     if (!out)
@@ -43,17 +45,35 @@ quire_status quire_tokenizer_open(const char *path, const struct quire_tokenizer
     *out = NULL;
     if (!path)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "path is NULL");
-    if (options && options->struct_size != sizeof *options)
-        return qr_fail(err, QUIRE_E_MISUSE, "options.struct_size is %u, expected %zu",
-                       options->struct_size, sizeof *options);
-    const struct quire_allocator *a = options ? options->allocator : NULL;
-    const struct quire_logger *log = options ? options->logger : NULL;
+    struct quire_tokenizer_params p = { .struct_size = sizeof p };
+    if (params)
+        QR_READ_STRUCT(&p, params, logger, "params", err);
     struct stat st;
     if (stat(path, &st) != 0)
         return qr_fail_errno(err, QUIRE_E_IO, errno, "%s", qr_path_tail(path));
     if (S_ISDIR(st.st_mode))
-        return qr_tokenizer_from_hf_folder(path, a, out, err);
-    return open_file(path, a, log, out, err);
+        return qr_tokenizer_from_hf_folder(path, p.allocator, out, err);
+    return open_file(path, p.allocator, p.logger, out, err);
+}
+
+quire_status quire_tokenizer_open_memory(const void *data, size_t size, const void *config,
+                                         size_t config_size,
+                                         const struct quire_tokenizer_params *params,
+                                         struct quire_tokenizer **out, struct quire_error *err)
+{
+    if (!out)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
+    *out = NULL;
+    if (!data || (!config && config_size))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", data ? "config" : "data");
+    struct quire_tokenizer_params p = { .struct_size = sizeof p };
+    if (params)
+        QR_READ_STRUCT(&p, params, logger, "params", err);
+    if (size < 4 || memcmp(data, "GGUF", 4) != 0)
+        return qr_tokenizer_open_json_memory(data, size, config, config_size, &p, out, err);
+    if (config)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "config is given, but data is a GGUF image");
+    return qr_tokenizer_open_gguf_memory(data, size, &p, out, err);
 }
 
 QR_DEFINE_ZERO_INIT(quire_tokenizer_params)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vocab_spec.c - life cycle of the description that file readers fill. */
+/* vocab_spec.c - life cycle of the description of a tokenizer. */
 #include "tokenizer/vocab_spec.h"
 
 void qr_vocab_spec_init(struct qr_vocab_spec *spec, const struct quire_allocator *a)

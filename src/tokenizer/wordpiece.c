@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tok_wordpiece.c - encoding with BERT's vocabularies: cleaned words, longest beginning first. */
+/* wordpiece.c - encoder of WordPiece vocabularies: BERT normalization, greedy longest match. */
+#include "tokenizer/wordpiece.h"
+#include "base/error.h"
 #include "base/utf8.h"
-#include "tokenizer/impl.h"
+#include "tokenizer/encoder.h"
+#include "tokenizer/vocab.h"
+#include "tokenizer/white_space.h"
+#include <string.h>
 #include <utf8proc.h>
 
-/* Vocabularies are held in the form that GGUF files use: U+2581 in front of what begins a word,
- * nothing in front of what continues one. e->piece is the word with its mark. */
+/* The vocabulary has the form of GGUF files: U+2581 in front of a token that begins a word, nothing
+ * in front of one that continues it. e->piece is the current word with its U+2581. */
 
 static bool is_cjk(uint32_t cp)
 {
@@ -42,30 +47,31 @@ struct word {
     uint32_t chars;
 };
 
+/* Encodes the current word and starts the next one. */
 static quire_status flush(struct word *w)
 {
     struct qr_encoder *e = w->e;
     const struct quire_tokenizer *t = e->t;
     const uint8_t *s = e->piece.data;
-    const size_t n = e->piece.size, mark = e->n_ids;
+    const size_t n = e->piece.size, first_id = e->n_ids;
     const uint32_t chars = w->chars;
     w->chars = 0;
-    e->piece.size = QR_SPACE_MARK_SIZE;
+    e->piece.size = QR_METASPACE_SIZE;
     if (!chars)
         return QUIRE_OK;
     bool known = chars <= t->max_word_chars;
     for (size_t at = 0; known && at < n;) {
         size_t end = n - at > t->max_text ? at + t->max_text : n;
         int32_t id = QUIRE_TOKEN_NONE;
-        /* a mark inside the word is the user's own character and begins no word */
-        if (at && n - at >= QR_SPACE_MARK_SIZE &&
-            memcmp(s + at, QR_SPACE_MARK, QR_SPACE_MARK_SIZE) == 0)
+        /* U+2581 inside the word comes from the input and does not begin a word */
+        if (at && n - at >= QR_METASPACE_SIZE &&
+            memcmp(s + at, QR_METASPACE, QR_METASPACE_SIZE) == 0)
             end = at;
-        for (; end > (at ? at : QR_SPACE_MARK_SIZE); end--) {
+        for (; end > (at ? at : QR_METASPACE_SIZE); end--) {
             if (end < n && qr_utf8_is_continuation(s[end]))
                 continue;
-            id = qr_tok_find(t, s + at, end - at);
-            if (id != QUIRE_TOKEN_NONE && qr_tok_is_piece(t, id))
+            id = qr_vocab_find(t, s + at, end - at);
+            if (id != QUIRE_TOKEN_NONE && qr_token_is_normal(t, id))
                 break;
             id = QUIRE_TOKEN_NONE;
         }
@@ -74,15 +80,15 @@ static quire_status flush(struct word *w)
             qr_emit(e, id);
         at = end;
     }
-    if (!known) { /* a word with an unknown part is unknown as a whole */
-        e->n_ids = mark;
+    if (!known) { /* one unknown part makes the whole word unknown */
+        e->n_ids = first_id;
         if (t->special[QUIRE_SPECIAL_UNK] != QUIRE_TOKEN_NONE)
             qr_emit(e, t->special[QUIRE_SPECIAL_UNK]);
     }
     return QUIRE_OK;
 }
 
-/* A character of a word; what is longer than any word may be is counted but not kept. */
+/* Appends a character to the word. Stops after one character more than a word may have. */
 static quire_status append(struct word *w, uint32_t cp)
 {
     if (w->chars > w->e->t->max_word_chars)
@@ -107,7 +113,7 @@ static quire_status add_lowered(struct word *w, uint32_t cp)
 {
     if (!w->e->t->lowercase)
         return add_char(w, cp);
-    if (cp == 0x130) { /* the one letter whose small form is two characters */
+    if (cp == 0x130) { /* the only letter with two characters in lower case */
         QR_TRY(add_char(w, 'i'));
         return add_char(w, 0x307);
     }
@@ -117,11 +123,11 @@ static quire_status add_lowered(struct word *w, uint32_t cp)
 static quire_status add_input(struct word *w, uint32_t cp)
 {
     const struct quire_tokenizer *t = w->e->t;
-    if (qr_is_space(cp))
+    if (qr_is_white_space(cp))
         return flush(w);
     if (t->clean_text && (cp == 0 || cp == QR_UTF8_REPLACEMENT || is_control(cp)))
         return QUIRE_OK;
-    const bool alone = t->space_cjk && is_cjk(cp);
+    const bool alone = t->isolate_cjk && is_cjk(cp);
     if (alone)
         QR_TRY(flush(w));
     utf8proc_int32_t parts[8] = { (utf8proc_int32_t)cp };
@@ -142,10 +148,10 @@ quire_status qr_encode_wordpiece(struct qr_encoder *e, const uint8_t *text, size
 {
     struct word w = { .e = e };
     e->piece.size = 0;
-    if (!qr_bytes_reserve(e->t->a, &e->piece, QR_SPACE_MARK_SIZE))
+    if (!qr_bytes_reserve(e->t->a, &e->piece, QR_METASPACE_SIZE))
         return qr_encoder_nomem(e);
-    memcpy(e->piece.data, QR_SPACE_MARK, QR_SPACE_MARK_SIZE);
-    e->piece.size = QR_SPACE_MARK_SIZE;
+    memcpy(e->piece.data, QR_METASPACE, QR_METASPACE_SIZE);
+    e->piece.size = QR_METASPACE_SIZE;
     for (size_t i = 0; i < n;) {
         uint32_t cp = 0;
         i += (size_t)qr_utf8_next_final(text + i, n - i, &cp);

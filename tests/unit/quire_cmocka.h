@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quire_cmocka.h - cmocka with the headers it needs before it, and what every test shares. */
+/* quire_cmocka.h - cmocka with the headers it requires, and helpers of all unit tests. */
 #ifndef QUIRE_CMOCKA_H
 #define QUIRE_CMOCKA_H
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the above first */
+/* cmocka.h requires the headers above */
 #include <cmocka.h>
 #include <quire/status.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Folder with reference data of other implementations, or NULL: then a test prints why it skips. */
+/* Folder with reference data of other implementations, or NULL if it does not exist. */
 static inline const char *shared_dir(void)
 {
     static char path[4096];
@@ -25,7 +25,7 @@ static inline const char *shared_dir(void)
     return stat(path, &st) == 0 ? path : NULL;
 }
 
-/* Use as: if (!need_shared()) skip(); */
+/* False, after printing the reason, without reference data: if (!need_shared()) skip(); */
 static inline bool need_shared(void)
 {
     if (shared_dir())
@@ -42,8 +42,8 @@ static inline bool need_shared(void)
         assert_int_equal(got_, expected);                                                          \
     } while (0)
 
-/* Allocator, for any number of threads, that counts live bytes and fails the n-th allocation (1 = the first; 0 = none). With `forever` every
- * later one fails too. */
+/* Thread-safe allocator that counts live bytes and fails allocation number fail_at (1 = the first,
+ * 0 = none). With `forever` all later allocations fail too. */
 struct fail_alloc {
     struct quire_allocator hooks;
     size_t live_bytes, live_count, calls, fail_at;

@@ -234,7 +234,7 @@ static void slot_maps_and_scales(void **state)
                                       .block_table = w.blocks,
                                       .n_entries = 2,
                                       .n_tokens = N };
-    NULLED("map", quire_kv_map_slots(NULL, o.slots, &err));
+    NULLED("args", quire_kv_map_slots(NULL, o.slots, &err));
     NULLED("slots", quire_kv_map_slots(&map, NULL, &err));
     WITHOUT(map.block_table, "block_table", quire_kv_map_slots(&map, o.slots, &err));
     OTHER_SIZE(map, quire_kv_map_slots(&map, o.slots, &err));
@@ -245,7 +245,7 @@ static void slot_maps_and_scales(void **state)
                                            .groups = &pg,
                                            .n_groups = 1 };
     uint32_t *hit = (void *)o.bytes;
-    NULLED("prefix", quire_kv_prefix_hit(NULL, hit, &err));
+    NULLED("args", quire_kv_prefix_hit(NULL, hit, &err));
     NULLED("n_tokens", quire_kv_prefix_hit(&prefix, NULL, &err));
     WITHOUT(prefix.groups, "groups", quire_kv_prefix_hit(&prefix, hit, &err));
     OTHER_SIZE(prefix, quire_kv_prefix_hit(&prefix, hit, &err));

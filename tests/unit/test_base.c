@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_base.c - status records, checked sizes, allocation helpers, dispatch. */
+/* test_base.c - error records, checked arithmetic, bounded reader, allocation, dispatch. */
 #include "../allow_amx.h"
 #include "base/alloc.h"
 #include "base/checked.h"
@@ -31,7 +31,8 @@ static void error_records(void **state)
     qr_fail_errno(&err, QUIRE_E_IO, 2, "open '%s'", "f");
     assert_int_equal(err.detail, 2);
     assert_string_equal(err.msg, "open 'f': No such file or directory");
-    /* a long message is cut, never overrun; a record of a smaller layout and NULL are left alone */
+    /* a long message is truncated; a record with a smaller layout is not written; NULL is
+     * allowed */
     char big[1000];
     memset(big, 'a', sizeof big);
     big[999] = 0;
@@ -64,7 +65,7 @@ static void bounded_reader(void **state)
     uint64_t big;
     assert_true(qr_read_u32(&r, &u) && u == 1);
     assert_false(qr_read_u64(&r, &big));
-    assert_int_equal(r.pos, 4); /* a refused read does not move */
+    assert_int_equal(r.pos, 4); /* a failed read does not advance */
     const uint8_t *p;
     assert_false(qr_read_bytes(&r, SIZE_MAX, &p));
     assert_true(qr_read_bytes(&r, 2, &p) && p[1] == 8);
@@ -105,7 +106,7 @@ static void misaligned_free(void *user, void *p, size_t size)
     free((char *)p - 1);
 }
 
-static void broken_hook_is_refused(void **state)
+static void misaligned_hook_fails(void **state)
 {
     (void)state;
     const struct quire_allocator hooks = { NULL, misaligned_alloc, misaligned_free };
@@ -122,7 +123,7 @@ static void arena(void **state)
     size_t n = 0;
     while (qr_arena_alloc(&a, 100, 1))
         n++;
-    assert_in_range(n, 500, 1000); /* the limit holds */
+    assert_in_range(n, 500, 1000); /* bounded by limit_bytes */
     assert_in_range(a.total_bytes, 50000, 100000);
     qr_arena_free(&a);
     assert_int_equal(f.live_bytes, 0);
@@ -153,8 +154,9 @@ static void levels(void **state)
     }
 }
 
-/* The library never asks by itself; who asks gets the level or the reason. */
-static void amx_is_asked_for(void **state)
+/* Tile registers are requested from the kernel only by quire_cpu_allow_amx, which returns success
+ * or the reason for its failure. */
+static void amx_permission(void **state)
 {
     (void)state;
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -204,10 +206,10 @@ int main(void)
         cmocka_unit_test(checked_sizes),
         cmocka_unit_test(bounded_reader),
         cmocka_unit_test(allocation_helpers),
-        cmocka_unit_test(broken_hook_is_refused),
+        cmocka_unit_test(misaligned_hook_fails),
         cmocka_unit_test(arena),
         cmocka_unit_test(levels),
-        cmocka_unit_test(amx_is_asked_for),
+        cmocka_unit_test(amx_permission),
         cmocka_unit_test(tables_are_complete),
         cmocka_unit_test(describe),
     };

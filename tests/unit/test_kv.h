@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv.h - what the tests of the paged cache share. */
+/* test_kv.h - helpers of the KV cache tests. */
 #ifndef QUIRE_TEST_KV_H
 #define QUIRE_TEST_KV_H
 #include "quire_cmocka.h"
@@ -20,15 +20,16 @@ static inline uint32_t kv_random(void)
     return (uint32_t)((z ^ z >> 31) >> 16);
 }
 static inline uint32_t kv_below(uint32_t n) { return kv_random() % n; }
-/* A value every dtype but int8 holds exactly (e5m2 has 2 bits of mantissa): +-{4, 5, 6, 7} * 2^-5 .. 2^4 */
+/* A value that all dtypes but int8 represent exactly: +-{4, 5, 6, 7} * 2^-5 .. 2^4. The limit is
+ * e5m2, with 2 bits of mantissa. */
 static inline float kv_exact(void)
 {
     const uint32_t r = kv_random();
     const float x = (float)(4 + (r & 3)) * (float)(1 << (r >> 2) % 10) * 0.03125f;
     return r & 1024 ? -x : x;
 }
-/* A row that dtype holds exactly, and so do f32, bf16 and f16. One of int8: multiples of a power of
- * two, which is the row's scale because 127 of them occur. */
+/* A row that dtype, f32, bf16 and f16 represent exactly. For int8: multiples of a power of two,
+ * which is the row's scale because the largest magnitude is 127 times it. */
 static inline void kv_exact_row(enum quire_kv_dtype dtype, float *x, size_t n)
 {
     const float unit = 0.03125f * (float)(1 << kv_below(10));
@@ -37,14 +38,14 @@ static inline void kv_exact_row(enum quire_kv_dtype dtype, float *x, size_t n)
     if (dtype == QUIRE_KV_INT8)
         x[kv_below((uint32_t)n)] = kv_below(2) ? 127 * unit : -127 * unit;
 }
-/* n_rows of them, one behind the other. */
+/* n_rows consecutive exact rows. */
 static inline void kv_exact_rows(enum quire_kv_dtype dtype, float *x, size_t n_rows, size_t n)
 {
     for (size_t i = 0; i < n_rows; i++)
         kv_exact_row(dtype, x + i * n, n);
 }
 
-/* One group of n_layers 2, n_kv_heads 2, one dtype. */
+/* A group with 2 layers, 2 KV heads and one dtype. */
 static inline struct quire_kv_group_config kv_group(enum quire_kv_dtype dtype, uint32_t head_size,
                                                     uint32_t n_blocks)
 {
@@ -72,13 +73,13 @@ static inline struct quire_kv_cache *kv_make(const struct quire_kv_group_config 
     return kv;
 }
 
-/* Takes n blocks or fails the test. */
+/* Allocates n blocks; fails the test otherwise. */
 static inline void kv_take(struct quire_kv_cache *kv, uint32_t group, size_t n, int32_t *blocks)
 {
     assert_status(QUIRE_OK, quire_kv_alloc(kv, group, -1, n, blocks, NULL));
 }
 
-/* n different slots of the given blocks, with_pad: some of them QUIRE_SLOT_PAD */
+/* n different slots of the given blocks; with_pad: some are QUIRE_SLOT_PAD. */
 static inline void kv_random_slots(int64_t *slots, size_t n, const int32_t *blocks, size_t n_blocks,
                                    uint32_t bs, bool with_pad)
 {
@@ -97,7 +98,7 @@ static inline void kv_random_slots(int64_t *slots, size_t n, const int32_t *bloc
     }
 }
 
-/* The call fails with `code` and a message that has `text` in it. */
+/* Asserts that the call fails with `code` and a message that contains `text`. */
 #define assert_fails(code_, text, call)                                                            \
     do {                                                                                           \
         struct quire_error err = QUIRE_ERROR_INIT;                                                 \

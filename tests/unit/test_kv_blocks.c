@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv_blocks.c - ownership: runs of ids, sharing, copies, a random walk against a model. */
-#include "kv/pool.h"
+/* test_kv_blocks.c - block allocation, reference counts, copy-on-write, and a random walk against a
+ * model. */
+#include "kv/types.h"
 #include "test_kv.h"
 
 static struct quire_kv_cache *pool_of(uint32_t n_blocks)
@@ -33,7 +34,7 @@ static void whole_pool_is_in_order(void **state)
     }
 }
 
-/* Eight sequences that grow one block at a time in turn still get consecutive ids. */
+/* Eight sequences that grow in turn, one block at a time, still get consecutive ids. */
 static void growing_sequences_stay_consecutive(void **state)
 {
     (void)state;
@@ -65,12 +66,12 @@ static void longest_runs_first(void **state)
     assert_status(QUIRE_OK, quire_kv_release(kv, 0, b, 20, NULL));
     assert_status(
         QUIRE_OK,
-        quire_kv_alloc(kv, 0, 9, 32, b, NULL)); /* 10 .. 12 lies right behind, then the longest */
+        quire_kv_alloc(kv, 0, 9, 32, b, NULL)); /* 10 .. 12 follows block 9, then the longest run */
     assert_true(b[0] == 10 && consecutive(b, 3));
     assert_true(b[3] == 20 && consecutive(b + 3, 20));
     assert_true(b[23] == 50 && consecutive(b + 23, 9));
     assert_status(QUIRE_OK,
-                  quire_kv_alloc(kv, 0, 99, 2, b, NULL)); /* nothing behind the last block */
+                  quire_kv_alloc(kv, 0, 99, 2, b, NULL)); /* no block after the last one */
     assert_true(b[0] == 59 && b[1] == 99);
     assert_int_equal(quire_kv_free_block_count(kv, 0), 0);
     quire_kv_destroy(kv);
@@ -110,10 +111,10 @@ static void failures_change_nothing(void **state)
     kv_take(kv, 0, 5, b);
     assert_status(QUIRE_OK, quire_kv_retain(kv, 0, &b[1], 1, NULL));
     int32_t out[9] = { 77, 77, 77, 77, 77, 77, 77, 77, 77 };
-    assert_fails(QUIRE_E_AGAIN, "4 blocks wanted, 3 of 8 are free",
+    assert_fails(QUIRE_E_AGAIN, "4 blocks requested, 3 of 8 are free",
                  quire_kv_alloc(kv, 0, -1, 4, out, &err));
-    assert_fails(QUIRE_E_LIMIT, "9 blocks wanted", quire_kv_alloc(kv, 0, -1, 9, out, &err));
-    assert_fails(QUIRE_E_LIMIT, "blocks wanted", quire_kv_alloc(kv, 0, -1, SIZE_MAX, out, &err));
+    assert_fails(QUIRE_E_LIMIT, "9 blocks requested", quire_kv_alloc(kv, 0, -1, 9, out, &err));
+    assert_fails(QUIRE_E_LIMIT, "blocks requested", quire_kv_alloc(kv, 0, -1, SIZE_MAX, out, &err));
     assert_fails(QUIRE_E_RANGE, "after 8", quire_kv_alloc(kv, 0, 8, 1, out, &err));
     assert_fails(QUIRE_E_RANGE, "after -2", quire_kv_alloc(kv, 0, -2, 1, out, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "blocks", quire_kv_alloc(kv, 0, -1, 1, NULL, &err));
@@ -123,25 +124,25 @@ static void failures_change_nothing(void **state)
         assert_int_equal(out[i], 77);
 
     const int32_t twice[] = { b[0], b[1], b[0] }, thrice[] = { b[1], b[1], b[1] },
-                  bad[] = { b[0], 8 }, negative[] = { b[0], -1 }, unowned[] = { b[0], 7 };
+                  bad[] = { b[0], 8 }, negative[] = { b[0], -1 }, unused[] = { b[0], 7 };
     assert_fails(QUIRE_E_MISUSE, "blocks[2]: block 0 is free",
                  quire_kv_release(kv, 0, twice, 3, &err));
     assert_fails(QUIRE_E_MISUSE, "blocks[2]", quire_kv_release(kv, 0, thrice, 3, &err));
     assert_fails(QUIRE_E_RANGE, "blocks[1] 8", quire_kv_release(kv, 0, bad, 2, &err));
     assert_fails(QUIRE_E_RANGE, "blocks[1] -1", quire_kv_release(kv, 0, negative, 2, &err));
-    assert_fails(QUIRE_E_MISUSE, "block 7 is free", quire_kv_release(kv, 0, unowned, 2, &err));
-    assert_fails(QUIRE_E_MISUSE, "block 7 is free", quire_kv_retain(kv, 0, unowned, 2, &err));
+    assert_fails(QUIRE_E_MISUSE, "block 7 is free", quire_kv_release(kv, 0, unused, 2, &err));
+    assert_fails(QUIRE_E_MISUSE, "block 7 is free", quire_kv_retain(kv, 0, unused, 2, &err));
     assert_fails(QUIRE_E_RANGE, "blocks[1] 8", quire_kv_retain(kv, 0, bad, 2, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "blocks", quire_kv_release(kv, 0, NULL, 1, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "blocks", quire_kv_retain(kv, 0, NULL, 1, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "kv", quire_kv_release(NULL, 0, b, 1, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "group 9", quire_kv_retain(kv, 9, b, 1, &err));
-    kv->groups[0].owners[b[2]] = UINT32_MAX;
+    kv->groups[0].ref_counts[b[2]] = UINT32_MAX;
     const int32_t full[] = { b[0], b[2] };
     assert_fails(QUIRE_E_LIMIT, "blocks[1]", quire_kv_retain(kv, 0, full, 2, &err));
-    kv->groups[0].owners[b[2]] = 1;
+    kv->groups[0].ref_counts[b[2]] = 1;
     const uint32_t want[] = { 1, 2, 1, 1, 1, 0, 0, 0 };
-    assert_memory_equal(kv->groups[0].owners, want, sizeof want);
+    assert_memory_equal(kv->groups[0].ref_counts, want, sizeof want);
     assert_int_equal(quire_kv_free_block_count(kv, 0), 3);
     assert_int_equal(quire_kv_ref_count(kv, 0, b[1]), 2);
     assert_int_equal(quire_kv_ref_count(kv, 0, 8), 0);
@@ -153,7 +154,7 @@ static void failures_change_nothing(void **state)
     quire_kv_destroy(kv);
 }
 
-/* An owner may give back two shares of a block in one call; the block is then free once. */
+/* One call may drop two references of a block, which then returns to the free list once. */
 static void freed_twice_in_one_call(void **state)
 {
     (void)state;
@@ -170,27 +171,27 @@ static void freed_twice_in_one_call(void **state)
     quire_kv_destroy(kv);
 }
 
-/* While one call changes the cache, every other one that would is refused. */
-static void second_changer_is_refused(void **state)
+/* While a call changes the cache, concurrent updates fail. */
+static void concurrent_updates_fail(void **state)
 {
     (void)state;
     struct quire_kv_cache *kv = pool_of(8);
     int32_t b[2] = { 0, 1 };
     int64_t slot = 0;
     kv_take(kv, 0, 2, b);
-    kv->busy = true;
+    kv->updating = true;
     assert_fails(QUIRE_E_BUSY, "another call", quire_kv_alloc(kv, 0, -1, 1, b, &err));
     assert_fails(QUIRE_E_BUSY, "another call", quire_kv_retain(kv, 0, b, 1, &err));
     assert_fails(QUIRE_E_BUSY, "another call", quire_kv_release(kv, 0, b, 1, &err));
     assert_fails(QUIRE_E_BUSY, "another call", quire_kv_copy(kv, 0, &b[0], &b[1], 1, &err));
     assert_fails(QUIRE_E_BUSY, "another call", quire_kv_make_writable(kv, 0, -1, b, &err));
     assert_fails(QUIRE_E_BUSY, "another call", quire_kv_check_slots(kv, 0, &slot, 1, &err));
-    kv->busy = false;
+    kv->updating = false;
     assert_status(QUIRE_OK, quire_kv_release(kv, 0, b, 2, NULL));
     quire_kv_destroy(kv);
 }
 
-/* ---- contents */
+/* ---- Contents */
 
 static void stamp(struct quire_kv_cache *kv, uint32_t group, int32_t block, uint8_t value)
 {
@@ -230,9 +231,8 @@ static void copies(void **state)
         for (int i = 0; i < 5; i++)
             assert_true(stamped(kv, group, b[i], want[i]));
         const int32_t to_shared[] = { b[0] }, same[] = { b[3], b[3] }, chain_src[] = { b[1], b[2] },
-                      chain_dst[] = { b[2], b[3] }, unowned[] = { 5 }, out[] = { 6 },
-                      low[] = { -1 };
-        assert_fails(QUIRE_E_MISUSE, "dst[0]: block 0 has 2 owners",
+                      chain_dst[] = { b[2], b[3] }, unused[] = { 5 }, out[] = { 6 }, low[] = { -1 };
+        assert_fails(QUIRE_E_MISUSE, "dst[0]: block 0 has 2 references",
                      quire_kv_copy(kv, group, src + 1, to_shared, 1, &err));
         assert_fails(QUIRE_E_INVALID_ARG, "dst[1] 3 is named twice",
                      quire_kv_copy(kv, group, src, same, 2, &err));
@@ -241,9 +241,9 @@ static void copies(void **state)
         assert_fails(QUIRE_E_INVALID_ARG, "is a destination too",
                      quire_kv_copy(kv, group, &b[1], &b[1], 1, &err));
         assert_fails(QUIRE_E_MISUSE, "src[0]: block 5 is free",
-                     quire_kv_copy(kv, group, unowned, &b[1], 1, &err));
+                     quire_kv_copy(kv, group, unused, &b[1], 1, &err));
         assert_fails(QUIRE_E_MISUSE, "dst[0]: block 5 is free",
-                     quire_kv_copy(kv, group, &b[1], unowned, 1, &err));
+                     quire_kv_copy(kv, group, &b[1], unused, 1, &err));
         assert_fails(QUIRE_E_RANGE, "src[0] 6", quire_kv_copy(kv, group, out, &b[1], 1, &err));
         assert_fails(QUIRE_E_RANGE, "dst[0] -1", quire_kv_copy(kv, group, &b[1], low, 1, &err));
         assert_fails(QUIRE_E_INVALID_ARG, "src", quire_kv_copy(kv, group, NULL, &b[1], 1, &err));
@@ -264,7 +264,7 @@ static void copy_on_write(void **state)
     stamp(kv, 0, b[0], 9);
     mine = b[0];
     assert_status(QUIRE_OK,
-                  quire_kv_make_writable(kv, 0, -1, &mine, NULL)); /* its only owner keeps it */
+                  quire_kv_make_writable(kv, 0, -1, &mine, NULL)); /* a single reference: no copy */
     assert_int_equal(mine, b[0]);
     assert_status(QUIRE_OK, quire_kv_retain(kv, 0, &b[0], 1, NULL));
     assert_status(QUIRE_OK, quire_kv_make_writable(kv, 0, -1, &mine, NULL));
@@ -284,18 +284,18 @@ static void copy_on_write(void **state)
     assert_fails(QUIRE_E_MISUSE, "free", quire_kv_make_writable(kv, 0, -1, &mine, &err));
     mine = b[0];
     assert_fails(QUIRE_E_RANGE, "after", quire_kv_make_writable(kv, 0, 3, &mine, &err));
-    assert_fails(QUIRE_E_INVALID_ARG, "block is NULL",
-                 quire_kv_make_writable(kv, 0, -1, NULL, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "block is NULL", quire_kv_make_writable(kv, 0, -1, NULL, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "kv", quire_kv_make_writable(NULL, 0, -1, &mine, &err));
     quire_kv_destroy(kv);
 }
 
-/* ---- random walk: sequences that grow, fork, write (so copy), lose their window and end */
+/* ---- Random walk: sequences grow, fork, write (copy-on-write), free blocks before their window,
+ * end */
 
 enum { WALK_BLOCKS = 150, MAX_SEQS = 24, MAX_LEN = 40 };
 struct walker {
     int32_t blocks[MAX_LEN];
-    uint8_t contents[MAX_LEN]; /* stamp each block must hold */
+    uint8_t contents[MAX_LEN]; /* expected stamp of each block */
     size_t n;
 };
 
@@ -313,9 +313,9 @@ static void check_invariants(const struct quire_kv_cache *kv, const struct walke
     uint32_t n_free = 0;
     for (uint32_t b = 0; b < WALK_BLOCKS; b++) {
         const bool is_free = g->free_bits[b / 64] >> b % 64 & 1;
-        if (owners[b] != g->owners[b] || is_free != (owners[b] == 0))
+        if (owners[b] != g->ref_counts[b] || is_free != (owners[b] == 0))
             fail_msg("block %u: %u owners, the pool says %u, free bit %d", b, owners[b],
-                     g->owners[b], is_free);
+                     g->ref_counts[b], is_free);
         n_free += is_free;
     }
     assert_int_equal(n_free, quire_kv_free_block_count(kv, 0));
@@ -367,13 +367,13 @@ static void walk_step(struct quire_kv_cache *kv, struct walker *seqs)
         memcpy(other->blocks, s->blocks, n * sizeof *s->blocks);
         memcpy(other->contents, s->contents, n);
         other->n = n;
-    } else if (what < 80) { /* blocks fall out of a window */
+    } else if (what < 80) { /* blocks before a window */
         const size_t n = kv_below((uint32_t)s->n + 1);
         assert_status(QUIRE_OK, quire_kv_release(kv, 0, s->blocks, n, NULL));
         s->n -= n;
         memmove(s->blocks, s->blocks + n, s->n * sizeof *s->blocks);
         memmove(s->contents, s->contents + n, s->n);
-    } else if (what < 90) { /* refused calls */
+    } else if (what < 90) { /* failing calls */
         int32_t bad[3] = { s->blocks[0], s->blocks[0], (int32_t)kv_below(WALK_BLOCKS) };
         if (quire_kv_ref_count(kv, 0, s->blocks[0]) == 1)
             assert_status(QUIRE_E_MISUSE, quire_kv_release(kv, 0, bad, 3, NULL));
@@ -418,7 +418,7 @@ int main(void)
         cmocka_unit_test(same_calls_same_ids),
         cmocka_unit_test(failures_change_nothing),
         cmocka_unit_test(freed_twice_in_one_call),
-        cmocka_unit_test(second_changer_is_refused),
+        cmocka_unit_test(concurrent_updates_fail),
         cmocka_unit_test(copies),
         cmocka_unit_test(copy_on_write),
         cmocka_unit_test(random_walk),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv_calibrate.c - magnitudes of rows, scales made from them, and a pool that uses these. */
+/* test_kv_calibrate.c - maximum magnitudes of rows, scales from them, and a pool with these
+ * scales. */
 #include "kv/rows.h"
+#include "kv/types.h"
 #include "test_kv.h"
 #include <float.h>
 #include <math.h>
@@ -25,8 +27,8 @@ static void fill(float *x, float amplitude)
         x[i] = ((float)kv_below(20001) / 10000 - 1) * amplitude;
 }
 
-/* Dense, then with gaps; the magnitudes add up over calls. */
-static void largest_of_each_head(void **state)
+/* Dense rows, then rows with gaps; amax accumulates over calls. */
+static void amax_per_head(void **state)
 {
     (void)state;
     for (int gaps = 0; gaps < 2; gaps++) {
@@ -56,8 +58,8 @@ static void largest_of_each_head(void **state)
     }
 }
 
-/* Rows of 16 bits at any address; one side may be absent, and then needs no room. */
-static void other_types_and_sides(void **state)
+/* Misaligned rows of 16-bit dtypes; K or V may be absent, together with its amax. */
+static void dtypes_and_missing_rows(void **state)
 {
     (void)state;
     const struct quire_kv_group_config g = kv_group(QUIRE_KV_F32, 8, 1);
@@ -69,7 +71,7 @@ static void other_types_and_sides(void **state)
         float scale = 1, amax[HEADS] = { 0 };
         for (size_t i = 0; i < MAX; i++) {
             uint16_t code;
-            qr_kv_dtype(dtype)->narrow(kv->kernels, &code, &k[i], &scale, 1);
+            qr_kv_dtype(dtype)->quantize(kv->kernels, &code, &k[i], &scale, 1);
             memcpy(raw + 1 + 2 * i, &code, 2);
         }
         struct quire_kv_calibrate_args a = args_of(raw + 1, NULL);
@@ -78,7 +80,7 @@ static void other_types_and_sides(void **state)
         assert_true(amax[0] == 3.5f && amax[1] > 2.9f && amax[1] <= 3);
         a = args_of(NULL, raw + 1);
         a.dtype = dtype;
-        a.v_head_size = 0; /* that of the keys */
+        a.v_head_size = 0; /* = head_size */
         float again[HEADS] = { 0 };
         assert_status(QUIRE_OK, quire_kv_calibrate(&a, NULL, again, NULL));
         assert_memory_equal(again, amax, sizeof amax);
@@ -88,7 +90,7 @@ static void other_types_and_sides(void **state)
     quire_kv_destroy(kv);
 }
 
-static void numbers_that_are_none(void **state)
+static void nan_and_infinity_are_ignored(void **state)
 {
     (void)state;
     fill(k, 1);
@@ -121,14 +123,13 @@ static void scales_by_formula(void **state)
         assert_status(QUIRE_OK, quire_kv_calibrate_scales(others[i], amax, 6, scales, 2, NULL));
         assert_true(scales[0] == 1 && scales[1] == 1);
     }
-    float tiny[] = { 0x1p-140f, FLT_MIN }; /* in place; a scale never becomes 0 or subnormal */
+    float tiny[] = { 0x1p-140f, FLT_MIN }; /* in place; scales are never 0 or subnormal */
     assert_status(QUIRE_OK, quire_kv_calibrate_scales(QUIRE_KV_FP8_E4M3, tiny, 2, tiny, 2, NULL));
     assert_true(tiny[0] == FLT_MIN && tiny[1] == FLT_MIN);
 }
 
-/* What was seen fits the pool made with the scales: nothing is clipped, and with less nothing would
- * do. */
-static void everything_seen_fits(void **state)
+/* A pool with the computed scales clips none of the observed values; smaller scales would. */
+static void observed_values_fit(void **state)
 {
     (void)state;
     enum { D = 16 };
@@ -231,9 +232,12 @@ static void bad_arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(largest_of_each_head),  cmocka_unit_test(other_types_and_sides),
-        cmocka_unit_test(numbers_that_are_none), cmocka_unit_test(scales_by_formula),
-        cmocka_unit_test(everything_seen_fits),  cmocka_unit_test(bad_arguments),
+        cmocka_unit_test(amax_per_head),
+        cmocka_unit_test(dtypes_and_missing_rows),
+        cmocka_unit_test(nan_and_infinity_are_ignored),
+        cmocka_unit_test(scales_by_formula),
+        cmocka_unit_test(observed_values_fit),
+        cmocka_unit_test(bad_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

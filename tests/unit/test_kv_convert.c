@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv_convert.c - rounding to cache dtypes and back: tables, values, levels, FPU modes. */
+/* test_kv_convert.c - quantize and dequantize kernels: reference tables, values, ISA levels,
+ * floating-point modes. */
 #include "kernels/dispatch.h"
 #include "quire_cmocka.h"
 #include <fenv.h>
@@ -77,7 +78,7 @@ static double value_of(enum format f, unsigned code)
     return exp ? ldexp(man + (1u << m), (int)exp - bias - m) : ldexp(man, 1 - bias - m);
 }
 
-static unsigned largest_code(enum format f)
+static unsigned max_finite_code(enum format f)
 {
     static const unsigned largest[] = { 0x7f7f, 0x7bff, 0x7e, 0x7b };
     return largest[f];
@@ -85,7 +86,7 @@ static unsigned largest_code(enum format f)
 
 static unsigned sign_bit(enum format f) { return f == BF16 || f == F16 ? 0x8000 : 0x80; }
 
-/* ---- reference tables */
+/* ---- Reference tables */
 
 /* The integers of the array `key` inside the object `section`. */
 static size_t integers(const char *text, const char *section, const char *key, uint32_t *out,
@@ -160,14 +161,14 @@ static void reference_tables(void **state)
     free(text);
 }
 
-/* ---- values */
+/* ---- Values */
 
-static void every_code_comes_back(void **state)
+static void every_code_round_trips(void **state)
 {
     (void)state;
     const struct qr_kernels *k = qr_level_table(0);
     for (enum format f = BF16; f < N_FORMATS; f++)
-        for (unsigned c = 0; c <= largest_code(f); c++) {
+        for (unsigned c = 0; c <= max_finite_code(f); c++) {
             const uint16_t both[] = { (uint16_t)c, (uint16_t)(c | sign_bit(f)) };
             float x[2];
             widen(k, f, x, both, 1, 2);
@@ -177,13 +178,13 @@ static void every_code_comes_back(void **state)
         }
 }
 
-/* A number halfway between two codes goes to the even one, its f32 neighbours to the nearer one. */
+/* A midpoint of two codes rounds to the even one, its f32 neighbors to the nearer one. */
 static void midpoints(void **state)
 {
     (void)state;
     const struct qr_kernels *k = qr_level_table(0);
     for (enum format f = BF16; f < N_FORMATS; f++)
-        for (unsigned c = 0; c < largest_code(f); c++) {
+        for (unsigned c = 0; c < max_finite_code(f); c++) {
             const float mid = (float)((value_of(f, c) + value_of(f, c + 1)) / 2);
             assert_true(mid == (value_of(f, c) + value_of(f, c + 1)) / 2);
             const unsigned even = c & 1 ? c + 1 : c;
@@ -194,21 +195,22 @@ static void midpoints(void **state)
         }
 }
 
-/* All bf16 numbers into the smaller formats: the nearest code found by search. */
+/* All bf16 inputs against the nearest code, found by search. */
 static void every_bf16_input(void **state)
 {
     (void)state;
     const struct qr_kernels *k = qr_level_table(0);
     for (enum format f = F16; f < N_FORMATS; f++) {
-        unsigned c = 0; /* rises with the input */
+        unsigned c = 0; /* increases with the input */
         for (uint32_t u = 0; u < 0x7f80; u++) {
             const double x = from_bits(u << 16);
-            while (c < largest_code(f) && (value_of(f, c) + value_of(f, c + 1)) / 2 < x)
+            while (c < max_finite_code(f) && (value_of(f, c) + value_of(f, c + 1)) / 2 < x)
                 c++;
             unsigned want = c;
-            if (c < largest_code(f) && (value_of(f, c) + value_of(f, c + 1)) / 2 == x && c & 1)
+            if (c < max_finite_code(f) && (value_of(f, c) + value_of(f, c + 1)) / 2 == x && c & 1)
                 want++;
-            const double limit = value_of(F16, 0x7bff) + 16; /* half a step above the largest f16 */
+            const double limit =
+                value_of(F16, 0x7bff) + 16; /* half a step above the largest finite f16 */
             if (f == F16 && x >= limit)
                 want = 0x7c00;
             assert_int_equal(narrow1(k, f, (float)x), want);
@@ -217,7 +219,7 @@ static void every_bf16_input(void **state)
     }
 }
 
-static void beyond_the_largest(void **state)
+static void beyond_max_finite(void **state)
 {
     (void)state;
     const float x[] = { 448,       463.99f, 464.01f, 480,       -1e10f, INFINITY,
@@ -244,7 +246,7 @@ static void beyond_the_largest(void **state)
     }
 }
 
-/* ---- levels */
+/* ---- ISA levels */
 
 static uint64_t rng = 1;
 static uint32_t random32(void)
@@ -260,7 +262,7 @@ static void fill_inputs(float *x, size_t n)
     for (size_t i = 0; i < n; i++) {
         uint32_t u = random32();
         switch (random32() % 4) {
-        case 0: /* any exponent, NaN and denormals too */
+        case 0: /* any exponent, NaN and denormals included */
             break;
         case 1: /* around the fp8 and f16 ranges */
             u = (u & 0x807fffff) | (95 + random32() % 50) << 23;
@@ -326,9 +328,9 @@ static void every_level_equals_generic(void **state)
     }
 }
 
-/* With scale 1 the arithmetic is on integers: the host's rounding mode and denormal flags must not
- * matter. */
-static void floating_point_modes_do_not_matter(void **state)
+/* With scale 1 the arithmetic is on integers, independent of the host's rounding mode and denormal
+ * flags. */
+static void independent_of_floating_point_modes(void **state)
 {
     (void)state;
     static float x[1 << 14];
@@ -358,7 +360,7 @@ static void floating_point_modes_do_not_matter(void **state)
     }
 }
 
-/* x / scale is one correctly rounded division, as a framework computes it, not a product with 1 /
+/* x / scale is one correctly rounded division, as frameworks compute it, not a product with 1 /
  * scale. */
 static void scale_divides(void **state)
 {
@@ -369,7 +371,7 @@ static void scale_divides(void **state)
         if (!k)
             continue;
         for (int j = 0; j < 20000; j++) {
-            /* near a tie between two codes, where the last bit of the quotient decides */
+            /* near a midpoint of two codes, where the last bit of the quotient decides */
             const unsigned c = random32() % 0x7e;
             const float scale = 0.003f + (float)(random32() % 1000) * 0.0017f;
             const float x = (float)((value_of(E4M3, c) + value_of(E4M3, c + 1)) / 2) * scale;
@@ -386,19 +388,19 @@ static void scale_divides(void **state)
             assert_true(y == plain * scale);
         }
     }
-    assert_true(differ > 0); /* else the test could not tell */
+    assert_true(differ > 0); /* else the test has no power */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reference_tables),
-        cmocka_unit_test(every_code_comes_back),
+        cmocka_unit_test(every_code_round_trips),
         cmocka_unit_test(midpoints),
         cmocka_unit_test(every_bf16_input),
-        cmocka_unit_test(beyond_the_largest),
+        cmocka_unit_test(beyond_max_finite),
         cmocka_unit_test(every_level_equals_generic),
-        cmocka_unit_test(floating_point_modes_do_not_matter),
+        cmocka_unit_test(independent_of_floating_point_modes),
         cmocka_unit_test(scale_divides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv_create.c - configurations good and bad, exact sizes, failing allocators, pool memory. */
-#include "kv/pool.h"
+/* test_kv_create.c - valid and invalid configurations, exact sizes, failing allocators, pool
+ * memory. */
+#include "kv/types.h"
 #include "test_kv.h"
 #include <math.h>
 #include <sys/mman.h>
@@ -62,7 +63,7 @@ static void pool_size_by_hand(void **state)
     g.v_head_size = 40; /* padded to 48 */
     assert_status(QUIRE_OK, quire_kv_bytes(&c, &m, NULL));
     assert_int_equal(m.pool, 10 * 3 * 5 * (16384 + 48 * 64));
-    g.k_dtype = QUIRE_KV_INT8; /* and 64 scales */
+    g.k_dtype = QUIRE_KV_INT8; /* plus 64 row scales */
     assert_status(QUIRE_OK, quire_kv_bytes(&c, &m, NULL));
     assert_int_equal(m.pool, 10 * 3 * 5 * (8192 + 48 * 64 + 64 * 4));
 }
@@ -133,7 +134,7 @@ static void bad_groups(void **state)
     const struct quire_kv_params c = config_of(&huge, 1);
     struct quire_kv_memory m = { .struct_size = sizeof m };
     assert_fails(QUIRE_E_LIMIT, "groups[0]", quire_kv_bytes(&c, &m, &err));
-    huge.n_layers = 1; /* fits in size_t, but no object can be that large */
+    huge.n_layers = 1; /* fits in size_t, but exceeds the maximum object size */
     huge.n_kv_heads = 9;
     struct quire_kv_params wide = config_of(&huge, 1);
     wide.block_size = 65536;
@@ -159,9 +160,9 @@ static void bad_configs(void **state)
     const struct quire_kv_params good = config_of(&g, 1);
     struct quire_kv_cache *kv;
     struct quire_kv_memory m = { .struct_size = sizeof m };
-    assert_fails(QUIRE_E_INVALID_ARG, "config", quire_kv_create(NULL, &kv, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "params", quire_kv_create(NULL, &kv, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "out", quire_kv_create(&good, NULL, &err));
-    assert_fails(QUIRE_E_INVALID_ARG, "config", quire_kv_bytes(NULL, &m, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "params", quire_kv_bytes(NULL, &m, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "out", quire_kv_bytes(&good, NULL, &err));
     m.struct_size = 4;
     assert_fails(QUIRE_E_MISUSE, "out.struct_size", quire_kv_bytes(&good, &m, &err));
@@ -207,7 +208,7 @@ static void getters(void **state)
     g[0].n_v_scales = 4; /* per layer and head */
     g[1].sliding_window = 100;
     g[1].k_scale = k_scale;
-    g[1].n_k_scales = 1; /* bf16 does not scale */
+    g[1].n_k_scales = 1; /* bf16 ignores scales */
     struct quire_kv_cache *kv = kv_make(g, 2, 0, NULL);
     assert_int_equal(quire_kv_group_count(kv), 2);
     assert_int_equal(quire_kv_block_size(kv), 64);
@@ -257,7 +258,7 @@ static void dtype_names(void **state)
     assert_fails(QUIRE_E_INVALID_ARG, "out", quire_kv_dtype_parse("f32", NULL, &err));
 }
 
-/* Pages of the pool that exist, of those it spans. */
+/* Number of resident pages of the pool. */
 static size_t resident_pages(const void *pool, size_t bytes)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), n = bytes / page;
@@ -271,7 +272,7 @@ static size_t resident_pages(const void *pool, size_t bytes)
     return resident;
 }
 
-static void pages_come_on_first_use(void **state)
+static void pages_are_touched_on_first_use(void **state)
 {
     (void)state;
     const struct quire_kv_group_config g = kv_group(QUIRE_KV_BF16, 128, 1024); /* 128 MiB */
@@ -280,7 +281,7 @@ static void pages_come_on_first_use(void **state)
     assert_status(QUIRE_OK, quire_kv_create(&c, &kv, NULL));
     assert_int_equal((uintptr_t)kv->pool % (2 << 20), 0);
     assert_true(resident_pages(kv->pool, kv->pool_bytes) <=
-                1024); /* a huge page or two may hold malloc's header */
+                1024); /* malloc's header may touch a huge page or two */
     quire_kv_destroy(kv);
     c.flags = QUIRE_KV_TOUCH;
     assert_status(QUIRE_OK, quire_kv_create(&c, &kv, NULL));
@@ -290,7 +291,7 @@ static void pages_come_on_first_use(void **state)
     quire_kv_destroy(kv);
 }
 
-/* Tries to lock 8 MiB; the exit code tells how it went. */
+/* Tries to lock 8 MiB; the result is the exit code. */
 static int lock_once(void)
 {
     const struct quire_kv_group_config g = kv_group(QUIRE_KV_BF16, 128, 64);
@@ -310,8 +311,8 @@ static int lock_once(void)
     return f.live_bytes ? 102 : there ? (int)s : 101;
 }
 
-/* A refused lock is an error with the reason, and leaves nothing. Only a process without
- * privileges is refused, so a child gives its own away. */
+/* A failing mlock is an error with the reason, and leaks nothing. It fails only without privileges,
+ * so a child process drops them. */
 static void locking(void **state)
 {
     (void)state;
@@ -349,7 +350,7 @@ int main(void)
         cmocka_unit_test(bad_configs),
         cmocka_unit_test(getters),
         cmocka_unit_test(dtype_names),
-        cmocka_unit_test(pages_come_on_first_use),
+        cmocka_unit_test(pages_are_touched_on_first_use),
         cmocka_unit_test(locking),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

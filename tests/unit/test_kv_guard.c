@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv_guard.c - pool, tables and rows against pages that fault. */
+/* test_kv_guard.c - out-of-bounds access of pool, tables and rows faults on guard pages. */
 #include "test_kv.h"
 #include <sys/mman.h>
 #include <unistd.h>
 
 static const uint32_t SIZES[] = { 1, 7, 8, 20, 24, 40, 64, 128 };
 
-/* An allocator whose memory ends at a page that faults. */
+/* Allocator whose blocks end at a guard page. */
 static void *guarded_alloc(void *user, size_t size, size_t align)
 {
     (void)user;
@@ -26,7 +26,7 @@ static void guarded_free(void *user, void *ptr, size_t size)
     munmap((void *)((uintptr_t)ptr / page * page - page), inner + 2 * page);
 }
 
-static void nothing_beside_the_pool(void **state)
+static void no_access_out_of_bounds(void **state)
 {
     (void)state;
     const struct quire_allocator hooks = { NULL, guarded_alloc, guarded_free };
@@ -37,7 +37,7 @@ static void nothing_beside_the_pool(void **state)
             const uint32_t bs = quire_kv_block_size(kv), row = 2 * SIZES[h];
             int32_t b[2];
             kv_take(kv, 0, 2, b);
-            /* rows that end at a guard page as well */
+            /* rows that end at a guard page, too */
             float *k = guarded_alloc(NULL, row * 4, 4), *v = guarded_alloc(NULL, row * 4, 4);
             assert_true(k && v);
             kv_exact_rows(KV_DTYPES[d], k, 2, SIZES[h]);
@@ -51,7 +51,7 @@ static void nothing_beside_the_pool(void **state)
                                                  .n_tokens = 1 };
                 assert_status(QUIRE_OK, quire_kv_write(kv, &w, NULL, NULL));
             }
-            /* the second token's rows would lie on the guard page: it is a pad */
+            /* the rows of token 1 would be on the guard page; its slot is a pad */
             const int64_t last[] = { 2 * bs - 1, QUIRE_SLOT_PAD };
             const struct quire_kv_write_args w = { .struct_size = sizeof w,
                                                    .layer = 1,
@@ -73,6 +73,6 @@ static void nothing_beside_the_pool(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(nothing_beside_the_pool) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(no_access_out_of_bounds) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv_host.c - what a host does with the pool around attention: it frees blocks that fell out of
- * a window, lets layers read the keys of others, and reuses prefixes. None of it changes a bit. */
-#include "kv/pool.h"
+/* test_kv_host.c - bitwise equality of attention when the host frees blocks before a window, shares
+ * KV between layers, and reuses prefixes. */
+#include "kv/types.h"
 #include "test_kv.h"
 #include <math.h>
 #include <quire/attention.h>
@@ -14,7 +14,7 @@ struct data {
         v[GROUPS][MAX_LEN][KV_HEADS * MAX_D];
 };
 
-/* Group 0 sees everything, group 1 has a window. */
+/* Group 0 has full attention, group 1 a window. */
 struct shape {
     enum quire_kv_dtype k_dtype, v_dtype;
     uint32_t head_size, block_size, window;
@@ -29,12 +29,12 @@ static void fill_data(void)
         x[i] = (float)kv_below(4001) / 1000 - 2;
 }
 
-/* A pool and a plan with both groups, and the blocks of one sequence. */
+/* Pool and plan of both groups, and the block table of one sequence. */
 struct host {
     const struct shape *shape;
     struct quire_kv_cache *kv;
     struct quire_plan *plan;
-    int32_t table[GROUPS][MAX_BLOCKS]; /* block i of the sequence, where it has one */
+    int32_t table[GROUPS][MAX_BLOCKS]; /* entries of freed blocks are undefined */
     uint32_t first[GROUPS], n_blocks, len;
 };
 
@@ -82,7 +82,7 @@ static void close_host(struct host *h)
     quire_kv_destroy(h->kv);
 }
 
-/* Fills whole blocks with NaN, as another owner might. */
+/* Fills whole blocks with NaN, as another sequence might. */
 static void poison(struct host *h, uint32_t group, const int32_t *blocks, uint32_t n)
 {
     static float nan[MAX_BLOCKS * 64 * KV_HEADS * MAX_D];
@@ -104,8 +104,8 @@ static void poison(struct host *h, uint32_t group, const int32_t *blocks, uint32
     }
 }
 
-/* Frees what no query from here on sees; somebody else takes it, fills it and gives it back. */
-static void free_unseen(struct host *h)
+/* Frees the blocks before the window; another sequence allocates, fills and frees them. */
+static void free_before_window(struct host *h)
 {
     for (uint32_t g = 0; g < GROUPS; g++) {
         const uint32_t bs = h->shape->block_size, window = window_of(h->shape, g);
@@ -122,7 +122,7 @@ static void free_unseen(struct host *h)
     }
 }
 
-/* Blocks for tokens up to `len`. */
+/* Allocates blocks for tokens up to `len`. */
 static void grow(struct host *h, uint32_t len)
 {
     const uint32_t bs = h->shape->block_size, want = (len + bs - 1) / bs;
@@ -139,12 +139,12 @@ static void write_tokens(struct host *h, uint32_t group, uint32_t layer, uint32_
     const uint32_t bs = h->shape->block_size, d = h->shape->head_size;
     int64_t slots[MAX_LEN];
     const struct quire_kv_slot_args map = { .struct_size = sizeof map,
-                                            .block_size = bs,
-                                            .block_table = h->table[group] + h->first[group],
-                                            .n_entries = h->n_blocks - h->first[group],
-                                            .first_block = h->first[group],
-                                            .first_pos = h->len,
-                                            .n_tokens = n };
+                                           .block_size = bs,
+                                           .block_table = h->table[group] + h->first[group],
+                                           .n_entries = h->n_blocks - h->first[group],
+                                           .first_block = h->first[group],
+                                           .first_pos = h->len,
+                                           .n_tokens = n };
     assert_status(QUIRE_OK, quire_kv_map_slots(&map, slots, NULL));
     const struct quire_kv_write_args w = { .struct_size = sizeof w,
                                            .group = group,
@@ -197,7 +197,7 @@ static void attend(struct host *h, uint32_t group, uint32_t layer, float scale, 
 
 typedef float results[GROUPS][MAX_LEN][HEADS * MAX_D];
 
-/* The next n tokens; rows of the result go to their positions. */
+/* Runs the next n tokens; result rows are stored by position. */
 static void step(struct host *h, uint32_t n, results out)
 {
     float rows[MAX_LEN * HEADS * MAX_D];
@@ -227,7 +227,7 @@ static struct shape random_shape(void)
 
 static results want, got;
 
-/* All at once, with nothing given up. */
+/* Reference: one step, no block freed. */
 static void run_whole(const struct shape *s)
 {
     const uint32_t plenty[] = { MAX_BLOCKS, MAX_BLOCKS };
@@ -238,7 +238,7 @@ static void run_whole(const struct shape *s)
     close_host(&h);
 }
 
-/* A windowed group needs no more blocks than its window and a step take, whatever the length. */
+/* A windowed group needs blocks for its window and one step only, whatever the sequence length. */
 static void freed_blocks_change_no_bit(void **state)
 {
     (void)state;
@@ -252,7 +252,7 @@ static void freed_blocks_change_no_bit(void **state)
         struct host h = open_host(&s, 1, n_blocks);
         while (h.len < MAX_LEN) {
             const uint32_t n = round % 2 ? 1 : 1 + kv_below(most);
-            free_unseen(&h);
+            free_before_window(&h);
             step(&h, n < MAX_LEN - h.len ? n : MAX_LEN - h.len, got);
         }
         assert_true(h.first[0] == 0 && (s.window > 64 || h.first[1] > 0));
@@ -261,9 +261,9 @@ static void freed_blocks_change_no_bit(void **state)
     }
 }
 
-/* Layers 2 and 3 of a model read the keys of 0 and 1: they have no layer in the pool, write nothing
- * and name the layer they read. Against a pool in which all four hold their own copy. */
-static void layers_that_share(void **state)
+/* Layers 2 and 3 of a model read the KV of layers 0 and 1, and have none in the pool. The reference
+ * is a pool in which all four layers have a copy. */
+static void cross_layer_kv_sharing(void **state)
 {
     (void)state;
     static const uint32_t source[] = { 0, 1, 0, 1 };
@@ -307,7 +307,7 @@ static void layers_that_share(void **state)
     }
 }
 
-/* A second sequence that begins as the first one did, in the blocks that are left of that. */
+/* A second sequence with the same prefix, in the blocks that remain of the first one. */
 static uint32_t reuse(struct host *h, uint32_t n_same)
 {
     struct quire_kv_prefix_group groups[GROUPS];
@@ -315,7 +315,7 @@ static uint32_t reuse(struct host *h, uint32_t n_same)
     for (uint32_t g = 0; g < GROUPS; g++) {
         for (uint32_t b = 0; b < h->n_blocks; b++) {
             held[g][b] = kv_below(12) ? h->table[g][b] : -1;
-            if (held[g][b] < 0) { /* gone: somebody else has it now */
+            if (held[g][b] < 0) { /* freed: another sequence has it */
                 poison(h, g, &h->table[g][b], 1);
             }
         }
@@ -323,10 +323,10 @@ static uint32_t reuse(struct host *h, uint32_t n_same)
             (struct quire_kv_prefix_group){ window_of(h->shape, g), 0, h->n_blocks, held[g] };
     }
     const struct quire_kv_prefix_args p = { .struct_size = sizeof p,
-                                            .block_size = h->shape->block_size,
-                                            .n_tokens = n_same,
-                                            .groups = groups,
-                                            .n_groups = GROUPS };
+                                       .block_size = h->shape->block_size,
+                                       .n_tokens = n_same,
+                                       .groups = groups,
+                                       .n_groups = GROUPS };
     uint32_t n;
     assert_status(QUIRE_OK, quire_kv_prefix_hit(&p, &n, NULL));
     const uint32_t bs = h->shape->block_size, end = (n + bs - 1) / bs;
@@ -336,9 +336,8 @@ static uint32_t reuse(struct host *h, uint32_t n_same)
             h->first[g] = end;
         const uint32_t shared = end - h->first[g];
         assert_status(QUIRE_OK, quire_kv_retain(h->kv, g, &h->table[g][h->first[g]], shared, NULL));
-        if (shared && n % bs) /* the next token goes into a block that is not ours alone */
-            assert_status(QUIRE_OK,
-                          quire_kv_make_writable(h->kv, g, -1, &h->table[g][end - 1], NULL));
+        if (shared && n % bs) /* the next token writes to a shared block */
+            assert_status(QUIRE_OK, quire_kv_make_writable(h->kv, g, -1, &h->table[g][end - 1], NULL));
     }
     h->n_blocks = end;
     h->len = n;
@@ -372,7 +371,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(freed_blocks_change_no_bit),
-        cmocka_unit_test(layers_that_share),
+        cmocka_unit_test(cross_layer_kv_sharing),
         cmocka_unit_test(reused_prefixes_change_no_bit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

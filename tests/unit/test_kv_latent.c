@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv_latent.c - groups of latent rows: values are the first elements of keys and stored once. */
+/* test_kv_latent.c - latent groups (MLA): values are the first elements of keys, stored once. */
 #include "kv/rows.h"
+#include "kv/types.h"
 #include "test_kv.h"
 
 enum { TOKENS = 37, BLOCKS = 5, MAX_HEAD = 576 };
@@ -18,7 +19,7 @@ static struct quire_kv_group_config latent_group(enum quire_kv_dtype dtype, uint
     return g;
 }
 
-/* A value is where its key is, and the block ends behind the keys. */
+/* V offsets equal K offsets, and the block holds no V. */
 static void layout_has_no_values(void **state)
 {
     (void)state;
@@ -33,8 +34,7 @@ static void layout_has_no_values(void **state)
                     for (int e = 0; e < v; e++)
                         assert_int_equal(qr_kv_v_offset(&l, t, e), qr_kv_k_offset(&whole, t, e));
                 size_t keys = (size_t)bs * (size_t)k * qr_kv_dtype(KV_DTYPES[d])->bytes;
-                if (KV_DTYPES[d] ==
-                    QUIRE_KV_INT8) /* and the keys' scales, which the values share */
+                if (KV_DTYPES[d] == QUIRE_KV_INT8) /* plus the row scales of K */
                     keys += (size_t)bs * sizeof(float);
                 assert_in_range(l.block_bytes, keys, keys + 63);
                 assert_int_equal(l.v_scales, l.k_scales);
@@ -79,7 +79,7 @@ static void round_trip(enum quire_kv_dtype dtype, uint32_t k, uint32_t v, uint32
     };
     assert_status(QUIRE_OK, quire_kv_write(kv, &w, NULL, NULL));
     check_read(kv, slots, k, v);
-    /* a copied block holds the same */
+    /* a copied block has the same contents */
     assert_status(QUIRE_OK, quire_kv_copy(kv, 0, blocks, blocks + 3, 1, NULL));
     for (size_t t = 0; t < TOKENS; t++)
         if (slots[t] != QUIRE_SLOT_PAD && slots[t] / bs == blocks[0])
@@ -88,7 +88,7 @@ static void round_trip(enum quire_kv_dtype dtype, uint32_t k, uint32_t v, uint32
     quire_kv_destroy(kv);
 }
 
-static void rows_come_back(void **state)
+static void rows_round_trip(void **state)
 {
     (void)state;
     for (size_t d = 0; d < COUNT(KV_DTYPES); d++)
@@ -96,7 +96,7 @@ static void rows_come_back(void **state)
             round_trip(KV_DTYPES[d], SIZES[i][0], SIZES[i][1], BLOCK_SIZES[i % COUNT(BLOCK_SIZES)]);
 }
 
-/* [blocks][block size][head size], the shape other runtimes keep latent rows in. */
+/* [blocks][block size][head size], the latent layout of other runtimes. */
 static void plain_tensors(void **state)
 {
     (void)state;
@@ -136,7 +136,7 @@ static void plain_tensors(void **state)
     assert_true(huge.stride_token == SIZE_MAX);
 }
 
-/* An int8 tensor brings the scales of its keys; values have no other. */
+/* An int8 tensor has row scales for K only. */
 static void int8_tensors(void **state)
 {
     (void)state;
@@ -175,7 +175,7 @@ static void int8_tensors(void **state)
     quire_kv_destroy(kv);
 }
 
-/* fp8 values come back with the keys' scale: what the attention multiplies them with. */
+/* fp8 values are dequantized with the scale of K, as in attention. */
 static void one_scale_for_both(void **state)
 {
     (void)state;
@@ -203,12 +203,13 @@ static void one_scale_for_both(void **state)
     assert_status(QUIRE_OK, quire_kv_group_get(kv, 0, &got, NULL));
     assert_int_equal(got.flags, QUIRE_KV_LATENT);
     assert_true(got.k_scale[1] == scale && got.v_scale[1] == scale && got.n_v_scales == 0);
-    struct quire_kv_cache *again = kv_make(&got, 1, 16, NULL); /* what get says is a good config */
+    struct quire_kv_cache *again =
+        kv_make(&got, 1, 16, NULL); /* the result of get is a valid config */
     quire_kv_destroy(again);
     quire_kv_destroy(kv);
 }
 
-static void memory_is_that_of_keys(void **state)
+static void memory_of_keys_only(void **state)
 {
     (void)state;
     struct quire_kv_group_config g = latent_group(QUIRE_KV_BF16, 576, 512);
@@ -267,9 +268,9 @@ static void values_cannot_be_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layout_has_no_values), cmocka_unit_test(rows_come_back),
+        cmocka_unit_test(layout_has_no_values), cmocka_unit_test(rows_round_trip),
         cmocka_unit_test(plain_tensors),        cmocka_unit_test(int8_tensors),
-        cmocka_unit_test(one_scale_for_both),   cmocka_unit_test(memory_is_that_of_keys),
+        cmocka_unit_test(one_scale_for_both),   cmocka_unit_test(memory_of_keys_only),
         cmocka_unit_test(bad_configurations),   cmocka_unit_test(values_cannot_be_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

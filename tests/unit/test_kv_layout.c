@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv_layout.c - the index formula is a bijection; columns plus steps say the same. */
+/* test_kv_layout.c - the index formula is a bijection and agrees with column and step strides. */
 #include "kv/layout.h"
 #include "quire_cmocka.h"
 #include <limits.h>
@@ -12,7 +12,7 @@ static const int HEAD_SIZES[] = { 1, 7, 8, 12, 16, 24, 40, 64, 72, 80, 128, 129,
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
-/* The table at the top of layout.h written out once more, index by index, as the oracle. */
+/* Oracle: the table in layout.h, index by index. */
 static size_t expect_k(enum quire_kv_dtype type, int g, int D, int t, int d)
 {
     const size_t group = (size_t)(t / g), T = (size_t)(t % g), G = (size_t)g, x = (size_t)d;
@@ -92,7 +92,7 @@ static void check_layout(enum quire_kv_dtype kt, enum quire_kv_dtype vt, int bs,
     assert_int_equal(l.v_scales != 0, vt == QUIRE_KV_INT8);
     if (l.k_scales && l.v_scales)
         assert_true(l.k_scales < l.v_scales);
-    for (size_t t = 0; t < (size_t)bs; t++) { /* behind all codes, four bytes each */
+    for (size_t t = 0; t < (size_t)bs; t++) { /* after all codes, four bytes each */
         if (l.k_scales)
             mark(used, l.block_bytes, l.k_scales + 4 * t, 4);
         if (l.v_scales)
@@ -101,7 +101,7 @@ static void check_layout(enum quire_kv_dtype kt, enum quire_kv_dtype vt, int bs,
     size_t free_bytes = 0;
     for (size_t i = 0; i < l.block_bytes; i++)
         free_bytes += !used[i];
-    /* only V's padding to 16 and the two roundings to 64 bytes may stay unused */
+    /* only the padding of V to 16 and of two parts to 64 bytes is unused */
     const size_t v_pad = (size_t)(l.v_padded - vd) * (size_t)bs * qr_kv_dtype(vt)->bytes;
     assert_in_range(free_bytes, v_pad, v_pad + 2 * 63);
     free(used);
@@ -119,7 +119,7 @@ static void bijection_for_every_dtype_and_size(void **state)
             }
 }
 
-/* Address inside a column the way a kernel walks it: pointer + step * stride + fixed place in the
+/* Offset in a column as a kernel computes it: column + step * stride + constant offset in the
  * step. */
 static size_t walk_k(const struct qr_kv_layout *l, int column, int t, int d)
 {
@@ -172,7 +172,7 @@ static void columns_and_steps_address_the_same_bytes(void **state)
             }
 }
 
-static void refuses_sizes_out_of_range(void **state)
+static void rejects_sizes_out_of_range(void **state)
 {
     (void)state;
     struct qr_kv_layout l = { .block_size = -7 };
@@ -196,7 +196,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bijection_for_every_dtype_and_size),
         cmocka_unit_test(columns_and_steps_address_the_same_bytes),
-        cmocka_unit_test(refuses_sizes_out_of_range),
+        cmocka_unit_test(rejects_sizes_out_of_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv_plain.c - import and export: the plain shapes of other runtimes, conversions, bounds. */
+/* test_kv_plain.c - import and export: plain layouts of other runtimes, conversions, bounds. */
 #include "kv/rows.h"
+#include "kv/types.h"
 #include "test_kv.h"
 
 enum { NB = 5, HEADS = 2 };
 
-/* Where element d of (block, token, head) of K (part 0) or V (part 1) lies in each shape, written
- * out. */
+/* Oracle: index of element d of (block, token, head) of K (part 0) or V (part 1) in each layout. */
 static size_t block_major(int part, size_t b, size_t t, size_t h, size_t d, size_t bs, size_t D)
 {
     return ((((b * 2 + (size_t)part) * bs + t) * HEADS + h) * D) + d; /* [NB, 2, BS, Hkv, D] */
@@ -25,7 +25,7 @@ static size_t flat(int part, size_t b, size_t t, size_t h, size_t d, size_t bs, 
 
 typedef size_t index_fn(int part, size_t b, size_t t, size_t h, size_t d, size_t bs, size_t D);
 
-/* A tensor of n_rows rows of n, and the scales of its rows in the same order (1 unless int8). */
+/* A tensor of n_rows rows of n elements, and their row scales (1 unless int8). */
 struct tensor {
     unsigned char *codes;
     float *scales;
@@ -42,7 +42,7 @@ static struct tensor make_tensor(const struct qr_kernels *k, enum quire_kv_dtype
     assert_true(t.codes && t.scales);
     for (size_t i = 0; i < n_rows; i++) {
         t.scales[i] = 1;
-        type->narrow(k, t.codes + i * n * type->bytes, x + i * n, &t.scales[i], n);
+        type->quantize(k, t.codes + i * n * type->bytes, x + i * n, &t.scales[i], n);
     }
     return t;
 }
@@ -53,7 +53,7 @@ static void free_tensor(struct tensor *t)
     free(t->scales);
 }
 
-/* Scales of the tensor's rows in the order of the arguments' arrays, K's (part 0) or V's. */
+/* Row scales of K (part 0) or V (part 1), in the order of the call's arrays. */
 static float *scales_of(const struct tensor *t, index_fn *at, int part, size_t bs, size_t D)
 {
     float *scales = malloc(NB * bs * HEADS * sizeof *scales);
@@ -63,7 +63,7 @@ static float *scales_of(const struct tensor *t, index_fn *at, int part, size_t b
     return scales;
 }
 
-/* The pool's block holds what x has in tensor block pb. */
+/* Asserts that the pool's block equals tensor block pb of x. */
 static void check_block(const struct quire_kv_cache *kv, int32_t block, size_t pb, const float *x,
                         index_fn *at, size_t D)
 {
@@ -156,7 +156,7 @@ static void the_three_shapes(void **state)
             }
 }
 
-/* Tensors of the pool's own dtype keep their bits, NaN payloads and scales included. */
+/* No conversion between equal dtypes: bits, NaN payloads and scales are kept. */
 static void same_dtype_keeps_bits(void **state)
 {
     (void)state;
@@ -190,7 +190,7 @@ static void same_dtype_keeps_bits(void **state)
         assert_status(QUIRE_OK, quire_kv_export(kv, &a, back, NULL));
         assert_memory_equal(back, raw, size);
         assert_int_equal(memcmp(scales_back, scales, sizeof scales / 2) == 0,
-                         KV_DTYPES[dt] == QUIRE_KV_INT8); /* else they are not looked at */
+                         KV_DTYPES[dt] == QUIRE_KV_INT8); /* other dtypes ignore them */
         assert_int_equal(quire_kv_clipped(kv), 0);
         quire_kv_destroy(kv);
     }
@@ -238,7 +238,7 @@ static void v_of_another_size_and_gaps(void **state)
         x[i] = kv_exact();
         back[i] = 77;
     }
-    /* rows of 16 K, 4 unused, 8 V, 12 unused, starting one element into the buffer's bytes */
+    /* rows of 16 K, 4 unused, 8 V, 12 unused elements, from element 1 of the buffer on */
     struct quire_kv_plain_args a = {
         .struct_size = sizeof a, .blocks = &b, .n_blocks = 1, .size = sizeof x
     };
@@ -281,61 +281,62 @@ static void misaligned_tensors(void **state)
         }
 }
 
-/* Both directions refuse the arguments in the same way. */
-static void refuse(struct quire_kv_cache *kv, const struct quire_kv_plain_args *args, void *tensor,
-                   quire_status code, const char *text)
+/* Asserts that import and export reject the arguments with the same error. */
+static void rejects(struct quire_kv_cache *kv, const struct quire_kv_plain_args *args, void *tensor,
+                    quire_status code, const char *text)
 {
     assert_fails(code, text, quire_kv_import(kv, args, tensor, &err));
     assert_fails(code, text, quire_kv_export(kv, args, tensor, &err));
 }
 
-static void refuse_each(struct quire_kv_cache *kv, const struct quire_kv_plain_args *ok,
-                        void *tensor)
+static void rejects_each(struct quire_kv_cache *kv, const struct quire_kv_plain_args *ok,
+                         void *tensor)
 {
-    const int32_t unowned[] = { 0, 3 }, beyond[] = { 0, 4 }, low[] = { -1, 0 },
+    const int32_t unused[] = { 0, 3 }, beyond[] = { 0, 4 }, low[] = { -1, 0 },
                   plain_low[] = { 0, -1 }, plain_high[] = { 2, 0 };
     struct quire_kv_plain_args a;
-#define REFUSES(field, value, code, text)                                                          \
-    (a = *ok, a.field = value, refuse(kv, &a, tensor, code, text))
-    REFUSES(struct_size, 8, QUIRE_E_MISUSE, "struct_size");
-    REFUSES(group, 1, QUIRE_E_INVALID_ARG, "group 1");
-    REFUSES(layer, 2, QUIRE_E_INVALID_ARG, "layer 2");
-    REFUSES(blocks, NULL, QUIRE_E_INVALID_ARG, "blocks");
-    REFUSES(blocks, unowned, QUIRE_E_MISUSE, "args.blocks[1]: block 3 is free");
-    REFUSES(blocks, beyond, QUIRE_E_RANGE, "args.blocks[1] 4");
-    REFUSES(blocks, low, QUIRE_E_RANGE, "args.blocks[0] -1");
-    REFUSES(plain_blocks, plain_low, QUIRE_E_RANGE, "plain_blocks[1] -1");
-    REFUSES(plain_blocks, plain_high, QUIRE_E_RANGE, "block 2 of the tensor");
-    REFUSES(size, ok->size - 1, QUIRE_E_RANGE, "block 1 of the tensor");
-    REFUSES(size, 0, QUIRE_E_RANGE, "block 1 of the tensor");
-    REFUSES(layout.dtype, (enum quire_kv_dtype)7, QUIRE_E_INVALID_ARG, "dtype");
-    REFUSES(layout.dtype, QUIRE_KV_FP8_E4M3, QUIRE_E_UNSUPPORTED, "fp8_e4m3");
-    REFUSES(layout.dtype, QUIRE_KV_INT8, QUIRE_E_INVALID_ARG,
+#define REJECTS(field, value, code, text)                                                          \
+    (a = *ok, a.field = value, rejects(kv, &a, tensor, code, text))
+    REJECTS(struct_size, 8, QUIRE_E_MISUSE, "struct_size");
+    REJECTS(group, 1, QUIRE_E_INVALID_ARG, "group 1");
+    REJECTS(layer, 2, QUIRE_E_INVALID_ARG, "layer 2");
+    REJECTS(blocks, NULL, QUIRE_E_INVALID_ARG, "blocks");
+    REJECTS(blocks, unused, QUIRE_E_MISUSE, "args.blocks[1]: block 3 is free");
+    REJECTS(blocks, beyond, QUIRE_E_RANGE, "args.blocks[1] 4");
+    REJECTS(blocks, low, QUIRE_E_RANGE, "args.blocks[0] -1");
+    REJECTS(plain_blocks, plain_low, QUIRE_E_RANGE, "plain_blocks[1] -1");
+    REJECTS(plain_blocks, plain_high, QUIRE_E_RANGE, "block 2 of the tensor");
+    REJECTS(size, ok->size - 1, QUIRE_E_RANGE, "block 1 of the tensor");
+    REJECTS(size, 0, QUIRE_E_RANGE, "block 1 of the tensor");
+    REJECTS(layout.dtype, (enum quire_kv_dtype)7, QUIRE_E_INVALID_ARG, "dtype");
+    REJECTS(layout.dtype, QUIRE_KV_FP8_E4M3, QUIRE_E_UNSUPPORTED, "fp8_e4m3");
+    REJECTS(layout.dtype, QUIRE_KV_INT8, QUIRE_E_INVALID_ARG,
             "k_scales is NULL, the tensor is int8");
-    REFUSES(layout.stride_token, 0, QUIRE_E_INVALID_ARG, "stride_token");
-    REFUSES(layout.stride_head, 0, QUIRE_E_INVALID_ARG, "stride_head");
-    REFUSES(layout.stride_token, 15, QUIRE_E_INVALID_ARG, "overlap");
-    REFUSES(layout.stride_head, 7, QUIRE_E_INVALID_ARG, "overlap");
-    REFUSES(layout.v_offset, 7, QUIRE_E_INVALID_ARG, "v_offset");
-    REFUSES(layout.v_offset, SIZE_MAX, QUIRE_E_RANGE, "tensor");
-    REFUSES(layout.v_offset, SIZE_MAX - 100, QUIRE_E_RANGE, "tensor");
-    REFUSES(layout.stride_block, SIZE_MAX, QUIRE_E_RANGE, "tensor");
-    REFUSES(layout.stride_block, SIZE_MAX / 4 + 1, QUIRE_E_RANGE, "tensor"); /* wraps as bytes */
-    REFUSES(layout.stride_token, SIZE_MAX / 8, QUIRE_E_INVALID_ARG, "overflow");
-    REFUSES(layout, quire_kv_plain_block_major(QUIRE_KV_F32, SIZE_MAX / 30, 2, 8),
+    REJECTS(layout.stride_token, 0, QUIRE_E_INVALID_ARG, "stride_token");
+    REJECTS(layout.stride_head, 0, QUIRE_E_INVALID_ARG, "stride_head");
+    REJECTS(layout.stride_token, 15, QUIRE_E_INVALID_ARG, "overlap");
+    REJECTS(layout.stride_head, 7, QUIRE_E_INVALID_ARG, "overlap");
+    REJECTS(layout.v_offset, 7, QUIRE_E_INVALID_ARG, "v_offset");
+    REJECTS(layout.v_offset, SIZE_MAX, QUIRE_E_RANGE, "tensor");
+    REJECTS(layout.v_offset, SIZE_MAX - 100, QUIRE_E_RANGE, "tensor");
+    REJECTS(layout.stride_block, SIZE_MAX, QUIRE_E_RANGE, "tensor");
+    REJECTS(layout.stride_block, SIZE_MAX / 4 + 1, QUIRE_E_RANGE,
+            "tensor"); /* overflows in bytes */
+    REJECTS(layout.stride_token, SIZE_MAX / 8, QUIRE_E_INVALID_ARG, "overflow");
+    REJECTS(layout, quire_kv_plain_block_major(QUIRE_KV_F32, SIZE_MAX / 30, 2, 8),
             QUIRE_E_INVALID_ARG, "overflow");
-    REFUSES(layout, quire_kv_plain_block_major(QUIRE_KV_F32, SIZE_MAX / 17, 2, 8),
+    REJECTS(layout, quire_kv_plain_block_major(QUIRE_KV_F32, SIZE_MAX / 17, 2, 8),
             QUIRE_E_INVALID_ARG, "overflow");
-    REFUSES(layout, quire_kv_plain_split(QUIRE_KV_F32, 1, SIZE_MAX, 2, 8), QUIRE_E_INVALID_ARG,
+    REJECTS(layout, quire_kv_plain_split(QUIRE_KV_F32, 1, SIZE_MAX, 2, 8), QUIRE_E_INVALID_ARG,
             "overflow");
-    REFUSES(layout, quire_kv_plain_split(QUIRE_KV_F32, SIZE_MAX / 9, 16, 2, 8), QUIRE_E_INVALID_ARG,
+    REJECTS(layout, quire_kv_plain_split(QUIRE_KV_F32, SIZE_MAX / 9, 16, 2, 8), QUIRE_E_INVALID_ARG,
             "overflow");
-    REFUSES(layout, quire_kv_plain_split(QUIRE_KV_F32, 1, 16, SIZE_MAX, 8), QUIRE_E_INVALID_ARG,
+    REJECTS(layout, quire_kv_plain_split(QUIRE_KV_F32, 1, 16, SIZE_MAX, 8), QUIRE_E_INVALID_ARG,
             "overflow");
-#undef REFUSES
-    refuse(kv, ok, NULL, QUIRE_E_INVALID_ARG, "plain");
-    refuse(kv, NULL, tensor, QUIRE_E_INVALID_ARG, "args");
-    refuse(NULL, ok, tensor, QUIRE_E_INVALID_ARG, "kv");
+#undef REJECTS
+    rejects(kv, ok, NULL, QUIRE_E_INVALID_ARG, "plain");
+    rejects(kv, NULL, tensor, QUIRE_E_INVALID_ARG, "args");
+    rejects(NULL, ok, tensor, QUIRE_E_INVALID_ARG, "kv");
 }
 
 static void bad_arguments(void **state)
@@ -357,21 +358,21 @@ static void bad_arguments(void **state)
         .size = sizeof tensor,
         .layout = quire_kv_plain_block_major(QUIRE_KV_F32, 16, 2, 8),
     };
-    refuse_each(kv, &ok, tensor);
+    rejects_each(kv, &ok, tensor);
     struct quire_kv_plain_args a = ok;
     a.blocks = twice;
     assert_fails(QUIRE_E_INVALID_ARG, "args.blocks[1] 0 is named twice",
                  quire_kv_import(kv, &a, tensor, &err));
     a.blocks = shared;
-    assert_fails(QUIRE_E_MISUSE, "2 owners", quire_kv_import(kv, &a, tensor, &err));
-    kv->busy = true;
+    assert_fails(QUIRE_E_MISUSE, "2 references", quire_kv_import(kv, &a, tensor, &err));
+    kv->updating = true;
     assert_fails(QUIRE_E_BUSY, "another call", quire_kv_import(kv, &ok, tensor, &err));
-    kv->busy = false;
+    kv->updating = false;
     for (size_t i = 0; i < kv->pool_bytes; i++)
         assert_int_equal(kv->pool[i], 0xa5);
     for (size_t i = 0; i < sizeof tensor; i++)
         assert_int_equal(((unsigned char *)tensor)[i], 0x11);
-    assert_status(QUIRE_OK, quire_kv_export(kv, &a, tensor, NULL)); /* shared ones may be read */
+    assert_status(QUIRE_OK, quire_kv_export(kv, &a, tensor, NULL)); /* shared blocks may be read */
     a.n_blocks = 0;
     a.blocks = NULL;
     assert_status(QUIRE_OK, quire_kv_export(kv, &a, NULL, NULL));

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv_plain_more.c - plain tensors with a layer dimension, and those of int8 with scales. */
-#include "kv/pool.h"
+/* test_kv_plain_more.c - plain tensors with a layer dimension, and int8 tensors with row scales. */
+#include "kv/types.h"
 #include "test_kv.h"
 
-/* Physical orders of a tensor with a layer dimension, as strides: blocks, heads, layers, both parts,
- * tokens or layers, blocks, both parts, tokens, heads, and without the layers. */
+/* Memory orders of a tensor with a layer dimension, as strides. */
 static void physical_orders(void **state)
 {
     (void)state;
@@ -64,15 +63,15 @@ static void physical_orders(void **state)
     }
 }
 
-/* Both directions refuse the arguments in the same way. */
-static void refuse(struct quire_kv_cache *kv, const struct quire_kv_plain_args *args, void *tensor,
-                   quire_status code, const char *text)
+/* Asserts that import and export reject the arguments with the same error. */
+static void rejects(struct quire_kv_cache *kv, const struct quire_kv_plain_args *args, void *tensor,
+                    quire_status code, const char *text)
 {
     assert_fails(code, text, quire_kv_import(kv, args, tensor, &err));
     assert_fails(code, text, quire_kv_export(kv, args, tensor, &err));
 }
 
-/* Scales of an int8 tensor wrong in turn; nothing is touched. */
+/* Each kind of invalid scales of an int8 tensor; nothing is written. */
 static void bad_scales(void **state)
 {
     (void)state;
@@ -82,7 +81,7 @@ static void bad_scales(void **state)
     int32_t b[2];
     kv_take(kv, 0, 2, b);
     memset(kv->pool, 0xa5, kv->pool_bytes);
-    /* the tensor first, then both kinds of scales: neighbours do not overlap */
+    /* one buffer: the tensor, k_scales, v_scales; adjacent ranges do not overlap */
     static float memory[2 * 2 * 16 * 2 * 8 / 4 + 2 * SCALES];
     memset(memory, 0x11, sizeof memory);
     float *const scales = memory + COUNT(memory) - 2 * SCALES;
@@ -97,7 +96,7 @@ static void bad_scales(void **state)
                                             .n_scales = SCALES };
     struct quire_kv_plain_args a;
 #define REFUSES(field, value, code, text)                                                          \
-    (a = ok, a.field = value, refuse(kv, &a, memory, code, text))
+    (a = ok, a.field = value, rejects(kv, &a, memory, code, text))
     REFUSES(k_scales, NULL, QUIRE_E_INVALID_ARG, "k_scales is NULL");
     REFUSES(v_scales, NULL, QUIRE_E_INVALID_ARG, "v_scales is NULL");
     REFUSES(n_scales, SCALES - 1, QUIRE_E_RANGE, "the 63 scales");
@@ -110,8 +109,8 @@ static void bad_scales(void **state)
     a = ok;
     const int32_t far[] = { INT32_MAX, 0 };
     a.plain_blocks = far;
-    a.layout.stride_block = 0; /* the tensor's blocks may lie on each other, its scales may not */
-    refuse(kv, &a, memory, QUIRE_E_RANGE, "the 64 scales");
+    a.layout.stride_block = 0; /* blocks of the tensor may coincide, scales may not */
+    rejects(kv, &a, memory, QUIRE_E_RANGE, "the 64 scales");
     for (size_t i = 0; i < kv->pool_bytes; i++)
         assert_int_equal(kv->pool[i], 0xa5);
     for (size_t i = 0; i < sizeof memory; i++)
@@ -121,7 +120,7 @@ static void bad_scales(void **state)
     quire_kv_destroy(kv);
 }
 
-/* An int8 tensor's values into a pool of another scaled dtype, and values of any tensor into int8. */
+/* Conversion of an int8 tensor to other pool dtypes, and of other tensors to an int8 pool. */
 static void int8_values_are_converted(void **state)
 {
     (void)state;
@@ -153,9 +152,9 @@ static void int8_values_are_converted(void **state)
     a.layout.dtype = QUIRE_KV_F32;
     a.size = sizeof x;
     assert_status(QUIRE_OK, quire_kv_export(kv, &a, x, NULL));
-    assert_true(x[0] == 96 && x[1] == -12); /* 200 is a tie, gone to 192; 24 is exact */
+    assert_true(x[0] == 96 && x[1] == -12); /* 200 is a tie, rounded to 192; 24 is exact */
     assert_true(x[15 * 8] == 224);          /* saturated */
-    assert_true(x[17 * 8] == 1800 && x[17 * 8 + 1] == -216); /* bit by bit */
+    assert_true(x[17 * 8] == 1800 && x[17 * 8 + 1] == -216); /* exact */
     x[16 * 8] = 254;
     assert_status(QUIRE_OK, quire_kv_import(kv, &a, x, NULL));
     a.layout.dtype = QUIRE_KV_INT8;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv_prefix.c - how long a prefix can be reused: by its definition, and used for attention. */
+/* test_kv_prefix.c - length of prefix-cache hits, against the definition and by example. */
 #include "test_kv.h"
 
 enum { MAX_GROUPS = 4, MAX_BLOCKS = 24 };
 
-/* Does the group hold what a query behind n tokens sees? Straight from the definition: every key
- * that is at most window - 1 tokens back lies in a block that is there. */
+/* Definition: the group holds the block of every key that the query at position n attends to, those
+ * at most window - 1 tokens back. */
 static bool serves(const struct quire_kv_prefix_group *g, uint32_t bs, uint32_t n)
 {
     for (uint32_t pos = 0; pos < n; pos++) {
@@ -42,11 +42,11 @@ static void by_definition(void **state)
         int32_t blocks[MAX_GROUPS][MAX_BLOCKS];
         const uint32_t bs = 1 + kv_below(20), holes = kv_below(12);
         struct quire_kv_prefix_args p = { .struct_size = sizeof p,
-                                          .block_size = bs,
-                                          .groups = groups,
-                                          .n_groups = kv_below(MAX_GROUPS + 1),
-                                          .n_tokens = kv_below(bs * MAX_BLOCKS + 1),
-                                          .multiple_of = kv_below(3) ? 0 : 1 + kv_below(2 * bs) };
+                                     .block_size = bs,
+                                     .groups = groups,
+                                     .n_groups = kv_below(MAX_GROUPS + 1),
+                                     .n_tokens = kv_below(bs * MAX_BLOCKS + 1),
+                                     .multiple_of = kv_below(3) ? 0 : 1 + kv_below(2 * bs) };
         if (kv_below(4) == 0)
             p.multiple_of = bs;
         for (uint32_t g = 0; g < p.n_groups; g++) {
@@ -65,10 +65,11 @@ static void by_definition(void **state)
         assert_int_equal(n, want);
         n_partial += want > 0 && want < p.n_tokens;
     }
-    assert_true(n_partial > 2000); /* else the test could not tell much */
+    assert_true(n_partial > 2000); /* else the test has little power */
 }
 
-/* Block size 4. A full group needs every block, a windowed one only the end of the prefix. */
+/* Block size 4. A full group needs all blocks, a windowed one only those at the end of the
+ * prefix. */
 static void examples(void **state)
 {
     (void)state;
@@ -80,21 +81,21 @@ static void examples(void **state)
     uint32_t n;
     assert_status(QUIRE_OK, quire_kv_prefix_hit(&p, &n, NULL));
     assert_int_equal(n, 15); /* the last 4 tokens are 11 .. 14: block 1 is not needed */
-    p.n_tokens = 11;         /* now they are 7 .. 10 */
+    p.n_tokens = 11;         /* the last 4 tokens are 7 .. 10 */
     assert_status(QUIRE_OK, quire_kv_prefix_hit(&p, &n, NULL));
     assert_int_equal(n, 4);
-    groups[0].blocks = hole; /* a full group needs block 1 whatever comes after it */
+    groups[0].blocks = hole; /* a full group needs block 1 */
     p.n_tokens = 15;
     assert_status(QUIRE_OK, quire_kv_prefix_hit(&p, &n, NULL));
     assert_int_equal(n, 4);
     groups[0] = (struct quire_kv_prefix_group){ 0, 0, 4, NULL };
-    groups[1] = (struct quire_kv_prefix_group){ 5, 2, 2, NULL }; /* blocks 0 and 1 were given up */
+    groups[1] = (struct quire_kv_prefix_group){ 5, 2, 2, NULL }; /* blocks 0 and 1 were freed */
     assert_status(QUIRE_OK, quire_kv_prefix_hit(&p, &n, NULL));
     assert_int_equal(n, 15);
     p.n_tokens = 11;
     assert_status(QUIRE_OK, quire_kv_prefix_hit(&p, &n, NULL));
     assert_int_equal(n, 0);
-    groups[1].window = 1; /* a query sees itself alone */
+    groups[1].window = 1; /* a query attends to itself only */
     assert_status(QUIRE_OK, quire_kv_prefix_hit(&p, &n, NULL));
     assert_int_equal(n, 11);
     p.multiple_of = 4; /* whole blocks */

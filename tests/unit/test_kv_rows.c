@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv_rows.c - what single capabilities of the cache mean, by hand. */
+/* test_kv_rows.c - single capabilities of the cache with hand-computed results. */
 #include "test_kv.h"
 #include <math.h>
 #include <quire/attention.h>
@@ -47,7 +47,7 @@ static struct quire_kv_cache *one_head(enum quire_kv_dtype dtype, const float *s
     return kv;
 }
 
-/* Only types of fewer than 16 bits are quantised: naming bf16 does not make it so. */
+/* Pool scales apply to fp8 only: f32, bf16 and f16 ignore them. */
 static void wide_types_ignore_scales(void **state)
 {
     (void)state;
@@ -61,12 +61,12 @@ static void wide_types_ignore_scales(void **state)
         quire_kv_destroy(kv);
     }
     struct quire_kv_cache *kv = one_head(QUIRE_KV_FP8_E4M3, &scale, 1);
-    write_rows(kv, 0, &value, &slot, 1); /* 1.25 / 0.3 = 4.17 becomes 4 */
+    write_rows(kv, 0, &value, &slot, 1); /* 1.25 / 0.3 = 4.17 rounds to 4 */
     assert_true(read_back(kv, 0, slot) == 4 * scale);
     quire_kv_destroy(kv);
 }
 
-/* e4m3 has more digits, e5m2 a longer reach; both end at their largest value. */
+/* e4m3 has more precision, e5m2 more range; both saturate. */
 static void fp8_types_differ(void **state)
 {
     (void)state;
@@ -91,7 +91,7 @@ static void fp8_types_differ(void **state)
     }
 }
 
-/* One scale for all, or one for each layer: the same where they are equal. */
+/* One scale for all layers equals the same scale given per layer. */
 static void one_scale_spreads_over_layers(void **state)
 {
     (void)state;
@@ -104,14 +104,14 @@ static void one_scale_spreads_over_layers(void **state)
         got[n - 1] = read_back(kv, 1, slot);
         quire_kv_destroy(kv);
     }
-    assert_true(got[0] == got[1] && got[0] == 3.5f); /* 13.6 becomes 14 */
+    assert_true(got[0] == got[1] && got[0] == 3.5f); /* 13.6 rounds to 14 */
     struct quire_kv_cache *kv = one_head(QUIRE_KV_FP8_E5M2, scales + 1, 2);
-    write_rows(kv, 1, &value, &slot, 1); /* 11.3 becomes 12 */
+    write_rows(kv, 1, &value, &slot, 1); /* 11.3 rounds to 12 */
     assert_true(read_back(kv, 1, slot) == 12 * scales[2]);
     quire_kv_destroy(kv);
 }
 
-/* K and V may be longer than the slots are: n_tokens bounds what is written. */
+/* K and V may have more rows than n_tokens, which bounds the rows that are written. */
 static void rows_beyond_n_tokens_are_not_written(void **state)
 {
     (void)state;
@@ -124,7 +124,7 @@ static void rows_beyond_n_tokens_are_not_written(void **state)
     quire_kv_destroy(kv);
 }
 
-/* A sequence without blocks: all its slots are QUIRE_SLOT_PAD. */
+/* All slots of a sequence without blocks are QUIRE_SLOT_PAD. */
 static void pads_are_not_written(void **state)
 {
     (void)state;
@@ -141,7 +141,7 @@ static void pads_are_not_written(void **state)
         values[i] = NAN;
     }
     write_rows(kv, 0, values, slots, N);
-    slots[11] = 11; /* pads beside a real slot */
+    slots[11] = 11; /* pads next to a valid slot */
     values[11] = 9;
     write_rows(kv, 0, values, slots, N);
     for (int i = 0; i < N; i++)
@@ -149,7 +149,7 @@ static void pads_are_not_written(void **state)
     quire_kv_destroy(kv);
 }
 
-/* Attends with one query of 0 from `group` to the first n tokens of a layer: the mean of values. */
+/* Attention of a zero query of `group` to the first n tokens of a layer: the mean of the values. */
 static float mean_of_layer(struct quire_plan *plan, uint32_t group, uint32_t layer)
 {
     float q[D] = { 0 }, out[D];
@@ -160,8 +160,8 @@ static float mean_of_layer(struct quire_plan *plan, uint32_t group, uint32_t lay
     return out[0];
 }
 
-/* Two layers of a model, one of them windowed, read the keys that one of them wrote. */
-static void layers_may_share_keys(void **state)
+/* Two layers of a model, one with a window, read the KV that one of them wrote. */
+static void cross_layer_kv_sharing(void **state)
 {
     (void)state;
     struct quire_kv_cache *kv = one_head(QUIRE_KV_F32, NULL, 0);
@@ -187,7 +187,7 @@ static void layers_may_share_keys(void **state)
                                               .max_seqs = 1,
                                               .max_seq_len = N,
                                               .n_threads = 1 };
-    struct quire_plan_params turned = params; /* whichever comes first, each keeps its own window */
+    struct quire_plan_params turned = params; /* in either order, each layer keeps its window */
     turned.groups = groups + 1;
     const int32_t table[] = { 0, 1 }, starts[] = { 0, 1 }, lens[] = { N };
     const struct quire_attention_batch_group tables = { .block_table = table, .max_blocks = 2 };
@@ -219,7 +219,7 @@ int main(void)
         cmocka_unit_test(one_scale_spreads_over_layers),
         cmocka_unit_test(rows_beyond_n_tokens_are_not_written),
         cmocka_unit_test(pads_are_not_written),
-        cmocka_unit_test(layers_may_share_keys),
+        cmocka_unit_test(cross_layer_kv_sharing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

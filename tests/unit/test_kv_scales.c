@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv_scales.c - which rows are scaled, by what, and rows with numbers that are none. */
-#include "kv/pool.h"
+/* test_kv_scales.c - pool scales, row scales, and rows with NaN or infinity. */
+#include "kv/types.h"
 #include "test_kv_write.h"
 #include <float.h>
 #include <math.h>
@@ -56,7 +56,7 @@ static void scales_per_layer_and_head(void **state)
     quire_kv_destroy(kv);
 }
 
-/* An explicit bf16 is no quantisation: no type but fp8 looks at the pool's scales. */
+/* All dtypes but fp8 ignore the pool scales. */
 static void only_fp8_uses_the_pools_scales(void **state)
 {
     (void)state;
@@ -85,7 +85,7 @@ static void only_fp8_uses_the_pools_scales(void **state)
     }
 }
 
-/* int8 has no code for them: the row reads back as NaN, its neighbours as they were. */
+/* int8 has no code for them: the row reads back as NaN, its neighbors are unchanged. */
 static void int8_rows_with_nan_or_infinity(void **state)
 {
     (void)state;
@@ -115,7 +115,7 @@ static void int8_rows_with_nan_or_infinity(void **state)
             assert_true(out.k[t * 2 * D + i] == in.k[t * 2 * D + i]);
             assert_true(out.v[(t * 2 + 1) * D + i] == in.v[(t * 2 + 1) * D + i]);
         }
-    for (size_t i = 0; i < 2 * D; i++) /* the largest numbers stay finite */
+    for (size_t i = 0; i < 2 * D; i++) /* the largest finite values stay finite */
         assert_true(fabsf(out.k[BAD * 2 * D + i] / in.k[BAD * 2 * D + i] - 1) < 1e-6f);
     assert_int_equal(quire_kv_clipped(kv), 2 * 3);
     quire_kv_destroy(kv);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv_slots.c - from positions to slots, windows, and which slots may be written. */
-#include "kv/pool.h"
+/* test_kv_slots.c - slot mappings of positions and windows, and their validation. */
+#include "kv/types.h"
 #include "test_kv.h"
 
 static struct quire_kv_slot_args map_of(uint32_t block_size, const int32_t *table, size_t n,
-                                        size_t n_tokens)
+                                       size_t n_tokens)
 {
     return (struct quire_kv_slot_args){ .struct_size = sizeof(struct quire_kv_slot_args),
-                                        .block_size = block_size,
-                                        .block_table = table,
-                                        .n_entries = n,
-                                        .n_tokens = n_tokens };
+                                       .block_size = block_size,
+                                       .block_table = table,
+                                       .n_entries = n,
+                                       .n_tokens = n_tokens };
 }
 
 /* Prompt 10, window 8, block size 4: block 0 is reused as a ring. */
@@ -26,8 +26,8 @@ static void ring_example(void **state)
     assert_memory_equal(slots, want, sizeof want);
 }
 
-/* The window counts absolute positions: the last chunk of a prompt is cut by the sequence's
- * length, not its own. */
+/* Windows use absolute positions: for the last chunk of a prompt, the sequence length counts, not
+ * the chunk length. */
 static void window_of_a_chunk(void **state)
 {
     (void)state;
@@ -76,7 +76,7 @@ static void only_entries_in_use_are_read(void **state)
     assert_status(QUIRE_OK, quire_kv_map_slots(&m, slots, NULL));
     assert_int_equal(slots[0], 40);
     m = map_of(16, table, 4, 40);
-    m.window = 8; /* positions below 32 are dropped, their entries are not looked at */
+    m.window = 8; /* positions below 32 get no slot, their entries are not read */
     int64_t many[40];
     assert_status(QUIRE_OK, quire_kv_map_slots(&m, many, NULL));
     assert_int_equal(many[31], QUIRE_SLOT_PAD);
@@ -125,7 +125,7 @@ static void bad_maps(void **state)
     assert_status(QUIRE_OK, quire_kv_map_slots(&m, NULL, NULL));
 }
 
-/* By the definition: a block may go when none of its positions is seen from n_past or later. */
+/* Definition: a block can be freed if no query at n_past or later attends to its positions. */
 static void first_block_by_definition(void **state)
 {
     (void)state;
@@ -133,8 +133,8 @@ static void first_block_by_definition(void **state)
         for (uint32_t bs = 1; bs < 20; bs += 3)
             for (uint32_t n_past = 0; n_past < 120; n_past++) {
                 uint32_t want = 0;
-                /* block `want` ends at position want * bs + bs - 1; a query at p sees positions >
-                 * p - window */
+                /* block `want` ends at position want * bs + bs - 1; a query at p attends to
+                 * positions > p - window */
                 while (window && (int64_t)want * bs + bs - 1 <= (int64_t)n_past - window)
                     want++;
                 assert_int_equal(quire_kv_first_block(bs, window, n_past), want);
@@ -156,13 +156,13 @@ static void check_slots(void **state)
     const int64_t good[] = { 0, -1, 15, 47, -1, 32 };
     for (int i = 0; i < 3; i++)
         assert_status(QUIRE_OK, quire_kv_check_slots(kv, 0, good, COUNT(good), NULL));
-    const int64_t twice[] = { 5, 0, 5 }, shared[] = { 0, 16 }, unowned[] = { 48 }, high[] = { 96 },
+    const int64_t twice[] = { 5, 0, 5 }, shared[] = { 0, 16 }, unused[] = { 48 }, high[] = { 96 },
                   low[] = { -2 }, huge[] = { INT64_MAX }, lowest[] = { INT64_MIN };
     assert_fails(QUIRE_E_INVALID_ARG, "slot_mapping[2] 5 is named twice",
                  quire_kv_check_slots(kv, 0, twice, 3, &err));
-    assert_fails(QUIRE_E_MISUSE, "slot_mapping[1]: block 1 has 2 owners",
+    assert_fails(QUIRE_E_MISUSE, "slot_mapping[1]: block 1 has 2 references",
                  quire_kv_check_slots(kv, 0, shared, 2, &err));
-    assert_fails(QUIRE_E_MISUSE, "block 3 is free", quire_kv_check_slots(kv, 0, unowned, 1, &err));
+    assert_fails(QUIRE_E_MISUSE, "block 3 is free", quire_kv_check_slots(kv, 0, unused, 1, &err));
     assert_fails(QUIRE_E_RANGE, "slot_mapping[0] 96", quire_kv_check_slots(kv, 0, high, 1, &err));
     assert_fails(QUIRE_E_RANGE, "slot_mapping[0] -2", quire_kv_check_slots(kv, 0, low, 1, &err));
     assert_fails(QUIRE_E_RANGE, "slot_mapping[0]", quire_kv_check_slots(kv, 0, huge, 1, &err));
@@ -173,11 +173,11 @@ static void check_slots(void **state)
     assert_fails(QUIRE_E_INVALID_ARG, "group 2", quire_kv_check_slots(kv, 2, good, 1, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "kv", quire_kv_check_slots(NULL, 0, good, 1, &err));
     assert_status(QUIRE_OK, quire_kv_check_slots(kv, 0, NULL, 0, NULL));
-    /* marks of 2^32 checks ago must not look fresh */
-    kv->groups[0].generation = UINT32_MAX - 1;
+    /* entries of 2^32 checks ago must not look visited */
+    kv->groups[0].visit_epoch = UINT32_MAX - 1;
     for (int i = 0; i < 4; i++)
         assert_status(QUIRE_OK, quire_kv_check_slots(kv, 0, good, COUNT(good), NULL));
-    assert_int_equal(kv->groups[0].generation, 3);
+    assert_int_equal(kv->groups[0].visit_epoch, 3);
     quire_kv_destroy(kv);
 }
 

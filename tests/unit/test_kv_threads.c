@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv_threads.c - a write shared by a team: same bytes as alone, one writer per cache line. */
-#include "base/team.h"
-#include "kv/pool.h"
+/* test_kv_threads.c - quire_kv_write_part on teams: same bytes as one thread, one writer per cache
+ * line. */
+#include "kv/types.h"
 #include "test_kv.h"
 
-/* The pool's bytes do not depend on who wrote them. */
+/* The pool's bytes do not depend on the team size. */
 static void same_bytes_for_every_team(struct quire_kv_cache *kv,
                                       const struct quire_kv_write_args *w)
 {
@@ -16,7 +16,7 @@ static void same_bytes_for_every_team(struct quire_kv_cache *kv,
     for (uint32_t n = 1; n < 12; n++) {
         memset(kv->pool, 0, kv->pool_bytes);
         assert_status(QUIRE_OK, quire_kv_write_check(kv, w, NULL));
-        /* members may run one after the other: there is no barrier inside */
+        /* the part has no barrier, so its threads can be simulated in sequence */
         for (uint32_t rank = 0; rank < n; rank++)
             quire_kv_write_part(kv, w, &(struct quire_team){ .rank = rank, .size = n });
         assert_memory_equal(kv->pool, want, kv->pool_bytes);
@@ -33,7 +33,7 @@ static void same_bytes_for_every_team(struct quire_kv_cache *kv,
     free(want);
 }
 
-/* Tokens in slot order: no two members write to the same cache line. */
+/* Tokens in slot order: no two threads write to the same cache line. */
 static void lines_have_one_writer(void **state)
 {
     (void)state;
@@ -71,7 +71,7 @@ static void lines_have_one_writer(void **state)
     }
 }
 
-static void threads_do_not_matter_to(enum quire_kv_dtype k_dtype, enum quire_kv_dtype v_dtype)
+static void independent_of_threads_with(enum quire_kv_dtype k_dtype, enum quire_kv_dtype v_dtype)
 {
     enum { N = 200, D = 16, H = 3 };
     static float k[N * H * D], v[N * H * D];
@@ -102,17 +102,17 @@ static void threads_do_not_matter_to(enum quire_kv_dtype k_dtype, enum quire_kv_
     quire_kv_destroy(kv);
 }
 
-static void threads_do_not_matter(void **state)
+static void independent_of_threads(void **state)
 {
     (void)state;
-    threads_do_not_matter_to(QUIRE_KV_FP8_E4M3, QUIRE_KV_INT8);
-    threads_do_not_matter_to(QUIRE_KV_INT8, QUIRE_KV_BF16);
+    independent_of_threads_with(QUIRE_KV_FP8_E4M3, QUIRE_KV_INT8);
+    independent_of_threads_with(QUIRE_KV_INT8, QUIRE_KV_BF16);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_do_not_matter),
+        cmocka_unit_test(independent_of_threads),
         cmocka_unit_test(lines_have_one_writer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv_write.c - rows in and out: dtypes, shapes, strides, bad arguments. */
+/* test_kv_write.c - writes and reads of rows: dtypes, shapes, strides, invalid arguments. */
 #include "test_kv_write.h"
 #include "base/team.h"
 #include "kv/rows.h"
+#include "kv/types.h"
 
 static const uint32_t BLOCK_SIZES[] = { 16, 32, 48, 64, 128 };
 static const uint32_t HEAD_SIZES[] = { 1, 7, 8, 20, 24, 40, 64, 80, 128 };
-/* The bytes of a row as the index formula puts them: K's or V's, padded with zeros. */
+/* Asserts the bytes of a row of K or V, by the index formula, zero padding included. */
 static void expect_row(const struct quire_kv_cache *kv, unsigned char *block, int token, bool is_v,
                        const float *row)
 {
@@ -15,7 +16,7 @@ static void expect_row(const struct quire_kv_cache *kv, unsigned char *block, in
     const int n = is_v ? l->v_size : l->k_size, padded = is_v ? l->v_padded : l->k_size;
     struct qr_kv_row codes = { { 0 } };
     float scale = 1;
-    type->narrow(kv->kernels, codes.bytes, row, &scale, (size_t)n);
+    type->quantize(kv->kernels, codes.bytes, row, &scale, (size_t)n);
     for (int d = 0; d < padded; d++)
         memcpy(block + (is_v ? qr_kv_v_offset(l, token, d) : qr_kv_k_offset(l, token, d)),
                codes.bytes + (size_t)d * type->bytes, type->bytes);
@@ -24,8 +25,8 @@ static void expect_row(const struct quire_kv_cache *kv, unsigned char *block, in
         memcpy(block + scales + (size_t)token * sizeof scale, &scale, sizeof scale);
 }
 
-/* One configuration: what is written to random slots of both layers comes back, and nothing else
- * changed. */
+/* One configuration: rows written to random slots of both layers read back equal, and no other byte
+ * changes. */
 static void round_trip(enum quire_kv_dtype kt, enum quire_kv_dtype vt, uint32_t bs, uint32_t kd,
                        uint32_t vd)
 {
@@ -80,7 +81,7 @@ static void every_dtype_and_shape(void **state)
             }
 }
 
-/* Rows of every type, strides in both orders, and addresses that fit no element. */
+/* Rows of every dtype, both orders of strides, misaligned addresses. */
 static void strides_and_alignment(void **state)
 {
     (void)state;
@@ -106,9 +107,9 @@ static void strides_and_alignment(void **state)
                             const size_t at = shift + (t * ts + h * hs + d) * type->bytes;
                             const size_t from = (t * H + h) * D + d;
                             uint32_t code;
-                            type->narrow(kv->kernels, &code, &in.k[from], &scale, 1);
+                            type->quantize(kv->kernels, &code, &in.k[from], &scale, 1);
                             memcpy(k_raw + at, &code, type->bytes);
-                            type->narrow(kv->kernels, &code, &in.v[from], &scale, 1);
+                            type->quantize(kv->kernels, &code, &in.v[from], &scale, 1);
                             memcpy(v_raw + at, &code, type->bytes);
                         }
                 struct quire_kv_write_args w = write_of(1, &in, slots, N);
@@ -122,7 +123,7 @@ static void strides_and_alignment(void **state)
                 assert_status(QUIRE_OK, quire_kv_read(kv, &r, NULL));
                 assert_memory_equal(out.k, in.k, N * H * D * 4);
                 assert_memory_equal(out.v, in.v, N * H * D * 4);
-                r.k_token_stride = ts; /* and out again by the same strides, V alone */
+                r.k_token_stride = ts; /* read with the same strides, V alone */
                 r.v_token_stride = ts;
                 r.k_head_stride = r.v_head_stride = hs;
                 r.k = NULL;
@@ -144,8 +145,8 @@ static void write_inside_a_run(void *arg, const struct quire_team *team)
         assert_fails(QUIRE_E_BUSY, "threads", quire_kv_write(busy_kv, arg, busy_threads, &err));
 }
 
-/* Both public forms refuse the arguments in the same way. */
-static void refuses(struct quire_kv_cache *kv, const struct quire_kv_write_args *args,
+/* Asserts that quire_kv_write and quire_kv_write_check reject the arguments with the same error. */
+static void rejects(struct quire_kv_cache *kv, const struct quire_kv_write_args *args,
                     quire_status code, const char *text)
 {
     assert_fails(code, text, quire_kv_write(kv, args, NULL, &err));
@@ -155,29 +156,30 @@ static void refuses(struct quire_kv_cache *kv, const struct quire_kv_write_args 
 static void bad_arguments(struct quire_kv_cache *kv, const struct quire_kv_write_args *ok)
 {
     struct quire_kv_write_args w;
-#define REFUSES(field, value, code, text) (w = *ok, w.field = value, refuses(kv, &w, code, text))
-    REFUSES(slot_mapping, NULL, QUIRE_E_INVALID_ARG, "args.slot_mapping is NULL");
-    REFUSES(k, NULL, QUIRE_E_INVALID_ARG, "args.k is NULL");
-    REFUSES(v, NULL, QUIRE_E_INVALID_ARG, "args.v is NULL");
-    REFUSES(struct_size, ok->struct_size + 1, QUIRE_E_MISUSE, "struct_size");
-    REFUSES(group, 1, QUIRE_E_INVALID_ARG, "group 1");
-    REFUSES(layer, 2, QUIRE_E_INVALID_ARG, "layer 2");
-    REFUSES(dtype, QUIRE_KV_INT8, QUIRE_E_INVALID_ARG, "dtype");
-    REFUSES(dtype, (enum quire_kv_dtype)6, QUIRE_E_INVALID_ARG, "dtype");
-    REFUSES(k_head_stride, 15, QUIRE_E_INVALID_ARG, "k: rows of 16 elements overlap");
-    REFUSES(v_token_stride, 31, QUIRE_E_INVALID_ARG, "v: rows of 16 elements overlap");
-    REFUSES(v_token_stride, 8, QUIRE_E_INVALID_ARG, "v: rows of 16 elements overlap");
-    REFUSES(k_token_stride, SIZE_MAX / 2, QUIRE_E_INVALID_ARG, "k: 3 tokens");
-    REFUSES(k_token_stride, SIZE_MAX / 16, QUIRE_E_INVALID_ARG, "k: 3 tokens"); /* as bytes */
-    REFUSES(v_head_stride, SIZE_MAX, QUIRE_E_INVALID_ARG, "v: 3 tokens");
-    REFUSES(v_head_stride, SIZE_MAX / 2 - 9, QUIRE_E_INVALID_ARG, "v: 3 tokens");
-    REFUSES(n_tokens, SIZE_MAX, QUIRE_E_INVALID_ARG, "overflow");
-#undef REFUSES
-    refuses(kv, NULL, QUIRE_E_INVALID_ARG, "args");
-    refuses(NULL, ok, QUIRE_E_INVALID_ARG, "kv");
+#define REJECTS(field, value, code, text) (w = *ok, w.field = value, rejects(kv, &w, code, text))
+    REJECTS(slot_mapping, NULL, QUIRE_E_INVALID_ARG, "args.slot_mapping is NULL");
+    REJECTS(k, NULL, QUIRE_E_INVALID_ARG, "args.k is NULL");
+    REJECTS(v, NULL, QUIRE_E_INVALID_ARG, "args.v is NULL");
+    REJECTS(struct_size, ok->struct_size + 1, QUIRE_E_MISUSE, "struct_size");
+    REJECTS(group, 1, QUIRE_E_INVALID_ARG, "group 1");
+    REJECTS(layer, 2, QUIRE_E_INVALID_ARG, "layer 2");
+    REJECTS(dtype, QUIRE_KV_INT8, QUIRE_E_INVALID_ARG, "dtype");
+    REJECTS(dtype, (enum quire_kv_dtype)6, QUIRE_E_INVALID_ARG, "dtype");
+    REJECTS(k_head_stride, 15, QUIRE_E_INVALID_ARG, "k: rows of 16 elements overlap");
+    REJECTS(v_token_stride, 31, QUIRE_E_INVALID_ARG, "v: rows of 16 elements overlap");
+    REJECTS(v_token_stride, 8, QUIRE_E_INVALID_ARG, "v: rows of 16 elements overlap");
+    REJECTS(k_token_stride, SIZE_MAX / 2, QUIRE_E_INVALID_ARG, "k: 3 tokens");
+    REJECTS(k_token_stride, SIZE_MAX / 16, QUIRE_E_INVALID_ARG,
+            "k: 3 tokens"); /* overflows in bytes */
+    REJECTS(v_head_stride, SIZE_MAX, QUIRE_E_INVALID_ARG, "v: 3 tokens");
+    REJECTS(v_head_stride, SIZE_MAX / 2 - 9, QUIRE_E_INVALID_ARG, "v: 3 tokens");
+    REJECTS(n_tokens, SIZE_MAX, QUIRE_E_INVALID_ARG, "overflow");
+#undef REJECTS
+    rejects(kv, NULL, QUIRE_E_INVALID_ARG, "args");
+    rejects(NULL, ok, QUIRE_E_INVALID_ARG, "kv");
 }
 
-/* A call that fails has not written a byte. */
+/* A failing call writes nothing. */
 static void all_or_nothing(void **state)
 {
     (void)state;
@@ -193,17 +195,17 @@ static void all_or_nothing(void **state)
     const struct quire_kv_write_args ok = write_of(1, &in, good, 3);
     struct quire_kv_write_args w = ok;
     w.slot_mapping = twice;
-    refuses(kv, &w, QUIRE_E_INVALID_ARG, "named twice");
+    rejects(kv, &w, QUIRE_E_INVALID_ARG, "named twice");
     w.slot_mapping = shared;
-    refuses(kv, &w, QUIRE_E_MISUSE, "2 owners");
+    rejects(kv, &w, QUIRE_E_MISUSE, "2 references");
     w.slot_mapping = unowned;
-    refuses(kv, &w, QUIRE_E_MISUSE, "free");
+    rejects(kv, &w, QUIRE_E_MISUSE, "free");
     w.slot_mapping = beyond;
-    refuses(kv, &w, QUIRE_E_RANGE, "outside");
+    rejects(kv, &w, QUIRE_E_RANGE, "outside");
     bad_arguments(kv, &ok);
-    kv->busy = true;
-    refuses(kv, &ok, QUIRE_E_BUSY, "another call");
-    kv->busy = false;
+    kv->updating = true;
+    rejects(kv, &ok, QUIRE_E_BUSY, "another call");
+    kv->updating = false;
     const struct quire_threads_params p = { .struct_size = sizeof p,
                                             .backend = QUIRE_THREADS_PTHREAD,
                                             .n_threads = 2 };
@@ -212,7 +214,7 @@ static void all_or_nothing(void **state)
     assert_status(QUIRE_OK, quire_threads_run(busy_threads, write_inside_a_run, (void *)&ok));
     quire_threads_destroy(busy_threads);
     w = ok;
-    w.k_head_stride = 1; /* even a part that was called without the check */
+    w.k_head_stride = 1; /* even if the check was skipped */
     quire_kv_write_part(kv, &w, &(struct quire_team){ .size = 1 });
     for (size_t i = 0; i < kv->pool_bytes; i++)
         assert_int_equal(kv->pool[i], 0xa5);
@@ -224,7 +226,7 @@ static void all_or_nothing(void **state)
     quire_kv_destroy(kv);
 }
 
-/* With one head the token stride alone keeps rows apart; the head stride does not matter. */
+/* With one head, any head stride is valid. */
 static void one_head(void **state)
 {
     (void)state;
@@ -236,11 +238,11 @@ static void one_head(void **state)
     const int64_t slots[] = { 0, 1 };
     struct quire_kv_write_args w = write_of(0, &in, slots, 2);
     w.k_token_stride = 15;
-    refuses(kv, &w, QUIRE_E_INVALID_ARG, "k: rows of 16 elements overlap");
+    rejects(kv, &w, QUIRE_E_INVALID_ARG, "k: rows of 16 elements overlap");
     w.k_token_stride = 16;
     w.k_head_stride = 1;
     assert_status(QUIRE_OK, quire_kv_write(kv, &w, NULL, NULL));
-    w.n_tokens = 1; /* and with one token no stride does */
+    w.n_tokens = 1; /* with one token, any token stride is, too */
     w.k_token_stride = 1;
     assert_status(QUIRE_OK, quire_kv_write(kv, &w, NULL, NULL));
     quire_kv_destroy(kv);
@@ -291,7 +293,8 @@ static void bad_reads(void **state)
     r.slots = NULL;
     assert_status(QUIRE_OK, quire_kv_read(kv, &r, NULL));
     assert_status(QUIRE_OK, quire_kv_retain(kv, 0, b, 2, NULL));
-    assert_status(QUIRE_OK, quire_kv_read(kv, &ok, NULL)); /* repeats and shared blocks are fine */
+    assert_status(QUIRE_OK,
+                  quire_kv_read(kv, &ok, NULL)); /* duplicates and shared blocks are allowed */
     quire_kv_destroy(kv);
 }
 

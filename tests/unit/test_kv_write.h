@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kv_write.h - rows for the tests that write and read them. */
+/* test_kv_write.h - random rows for tests of writing and reading. */
 #ifndef QUIRE_TEST_KV_WRITE_H
 #define QUIRE_TEST_KV_WRITE_H
 #include "test_kv.h"
@@ -10,7 +10,7 @@ struct rows {
     float k[TOKENS * MAX_ROW], v[TOKENS * MAX_ROW];
 };
 
-/* Rows of these sizes that the dtypes hold exactly. */
+/* Random rows that the dtypes represent exactly. */
 static inline void exact_rows(struct rows *r, enum quire_kv_dtype kt, size_t kd,
                               enum quire_kv_dtype vt, size_t vd)
 {

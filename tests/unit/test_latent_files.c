@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_latent_files.c - DeepSeek's configurations and files: sizes and scales, both ways of storing W_UK and W_UV, lies. */
 #include "linear/weight_type.h"
+#include "model/load/weight_roles.h"
 #include "model/load/weights.h"
+#include "model/load/weights_read.h"
 #include "test_gguf.h"
 #include "test_hf.h"
 #include <math.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_model_config_weights.c - the weight source: every role found, shapes enforced, both formats give the same numbers. */
+#include "model/load/weight_roles.h"
 #include "model/load/weights.h"
+#include "model/load/weights_read.h"
 #include "test_config.h"
 #include "test_gguf.h"
 #include <math.h>

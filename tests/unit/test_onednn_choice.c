@@ -91,12 +91,12 @@ static void auto_is_for_encoders_that_win(void **state)
                              holdable && answer);
             assert_int_equal(a.times, holdable);
         }
-    assert_true(qr_provider_takes(QR_W_FFN_UP, QR_WEIGHT_BF16));
-    assert_true(qr_provider_takes(QR_W_TOKEN_EMBD, QR_WEIGHT_F32));
-    assert_false(qr_provider_takes(QR_W_FFN_UP, QR_WEIGHT_F16));
-    assert_false(qr_provider_takes(QR_W_FFN_UP, QR_WEIGHT_Q8_0));
-    assert_false(qr_provider_takes(QR_W_POS_EMBD, QR_WEIGHT_F32));
-    assert_false(qr_provider_takes(QR_W_ATTN_NORM, QR_WEIGHT_F32));
+    assert_true(qr_provider_supports(QR_W_FFN_UP, QR_WEIGHT_BF16));
+    assert_true(qr_provider_supports(QR_W_TOKEN_EMBD, QR_WEIGHT_F32));
+    assert_false(qr_provider_supports(QR_W_FFN_UP, QR_WEIGHT_F16));
+    assert_false(qr_provider_supports(QR_W_FFN_UP, QR_WEIGHT_Q8_0));
+    assert_false(qr_provider_supports(QR_W_POS_EMBD, QR_WEIGHT_F32));
+    assert_false(qr_provider_supports(QR_W_ATTN_NORM, QR_WEIGHT_F32));
 }
 
 static quire_status open_model(const char *name, enum quire_compute compute,

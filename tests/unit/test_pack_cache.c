@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_pack_cache.c - the file of packed matrices: same bits, and every way in which it can be wrong. */
+/* test_pack_cache.c - pack cache: identical logits, invalid files, memory, progress. */
 #include "linear/packed.h"
 #include "model/load/pack_cache.h"
 #include "test_dir.h"
@@ -53,7 +53,7 @@ static struct quire_model_params params_for(const char *model, const char *cache
     return mp;
 }
 
-/* Opens and closes; was the cache in use? */
+/* Opens and closes the model; true if the pack cache was mapped. */
 static bool opens_cached(const char *model, const char *cache)
 {
     const struct quire_model_params mp = params_for(model, cache);
@@ -103,7 +103,7 @@ static void empty_dir(void)
     assert_int_equal(system(command), 0);
 }
 
-/* ---- the same bits */
+/* ---- Identical logits */
 
 static void logits_of(const char *model, const char *cache, const struct quire_allocator *a,
                       bool expect_cached, float *logits)
@@ -153,10 +153,10 @@ static void test_same_bits(void **state)
     }
 }
 
-/* ---- wrong files */
+/* ---- Invalid files */
 
-/* The file as it is now is not used, which is told, and becomes what it must be. */
-static void refused(const char *model, const uint8_t *good, size_t n, const char *what)
+/* Asserts that the present file is rejected with a warning and replaced by a valid one. */
+static void rejected(const char *model, const uint8_t *good, size_t n, const char *what)
 {
     static uint8_t now[MAX_FILE];
     if (opens_cached(model, in_dir("cache")) || last_log.warnings != 1) {
@@ -179,29 +179,31 @@ static void test_hostile_bytes(void **state)
     empty_dir();
     assert_false(opens_cached(model, in_dir("cache")));
     const size_t n = read_all(in_dir("cache"), good);
-    struct qr_pack_cache_head head;
-    memcpy(&head, good, sizeof head);
-    assert_int_equal(head.file_bytes, n);
-    const size_t directory_end = sizeof head + head.n_matrices * sizeof(struct qr_pack_cache_entry);
-    /* a low and a high byte of every field behind the magic */
-    for (size_t at = sizeof head.magic; at < directory_end; at += at < sizeof head + 112 ? 3 : 31) {
+    struct qr_pack_cache_header header;
+    memcpy(&header, good, sizeof header);
+    assert_int_equal(header.file_bytes, n);
+    const size_t directory_end =
+        sizeof header + header.n_matrices * sizeof(struct qr_pack_cache_entry);
+    /* a low and a high byte of every field after the magic */
+    for (size_t at = sizeof header.magic; at < directory_end;
+         at += at < sizeof header + 112 ? 3 : 31) {
         memcpy(bad, good, n);
         bad[at] ^= 0x81;
         write_all(in_dir("cache"), bad, n);
         snprintf(what, sizeof what, "byte %zu", at);
-        refused(model, good, n, what);
+        rejected(model, good, n, what);
     }
     const size_t lengths[] = {
-        0, 1, 8, sizeof head - 1, sizeof head, directory_end - 1, directory_end, n - 1
+        0, 1, 8, sizeof header - 1, sizeof header, directory_end - 1, directory_end, n - 1
     };
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         write_all(in_dir("cache"), good, lengths[i]);
         snprintf(what, sizeof what, "%zu bytes", lengths[i]);
-        refused(model, good, n, what);
+        rejected(model, good, n, what);
     }
     memcpy(bad, good, n);
     write_all(in_dir("cache"), bad, n + 1);
-    refused(model, good, n, "one byte more");
+    rejected(model, good, n, "one byte more");
     assert_true(opens_cached(model, in_dir("cache")));
 }
 
@@ -215,22 +217,22 @@ static void test_another_version(void **state)
     empty_dir();
     assert_false(opens_cached(model, in_dir("cache")));
     const size_t n = read_all(in_dir("cache"), good);
-    struct qr_pack_cache_head head;
+    struct qr_pack_cache_header header;
     struct qr_pack_cache_entry entry;
     memcpy(bad, good, n);
-    memcpy(&head, good, sizeof head);
-    head.version++;
-    memcpy(bad, &head, sizeof head);
+    memcpy(&header, good, sizeof header);
+    header.version++;
+    memcpy(bad, &header, sizeof header);
     write_all(in_dir("cache"), bad, n);
     assert_false(opens_cached(model, in_dir("cache")));
     assert_non_null(strstr(last_log.text, "version"));
     memcpy(bad, good, n);
-    memcpy(&entry, good + sizeof head, sizeof entry);
+    memcpy(&entry, good + sizeof header, sizeof entry);
     entry.layout++;
-    memcpy(bad + sizeof head, &entry, sizeof entry);
+    memcpy(bad + sizeof header, &entry, sizeof entry);
     write_all(in_dir("cache"), bad, n);
     assert_false(opens_cached(model, in_dir("cache")));
-    assert_non_null(strstr(last_log.text, "packed in another way"));
+    assert_non_null(strstr(last_log.text, "another packed layout"));
 }
 
 static void test_another_model(void **state)
@@ -264,7 +266,7 @@ static void test_another_model(void **state)
     assert_non_null(strstr(last_log.text, "another model"));
 }
 
-/* Panels that lie as oneDNN wants them are not taken for quire's. */
+/* Panels in oneDNN's layout are not mapped as quire's, nor vice versa. */
 static void test_another_provider(void **state)
 {
     (void)state;
@@ -293,16 +295,16 @@ static void test_another_provider(void **state)
         assert_status(QUIRE_OK, quire_model_info(m, &info));
         assert_int_equal(info.pack_cached, opens[i].cached);
         if (i == 2)
-            assert_non_null(strstr(last_log.text, "packed in another way"));
+            assert_non_null(strstr(last_log.text, "another packed layout"));
         assert_status(QUIRE_OK, quire_model_close(m));
     }
 }
 
-/* What is no pack cache is neither used nor replaced, and nothing keeps a model from being opened. */
+/* A file that is no pack cache is neither used nor replaced, and the model opens in any case. */
 static void test_no_cache(void **state)
 {
     (void)state;
-    static const char text[] = "something that took an afternoon";
+    static const char text[] = "not a pack cache";
     static uint8_t now[MAX_FILE];
     if (!need_shared())
         skip();
@@ -323,7 +325,7 @@ static void test_no_cache(void **state)
     assert_int_equal(read_all(in_dir("letter"), now), 1);
 }
 
-/* ---- arguments, memory, progress */
+/* ---- Arguments, memory, progress */
 
 static void test_arguments(void **state)
 {
@@ -387,7 +389,7 @@ static void test_progress(void **state)
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_model *m;
     empty_dir();
-    for (int i = 0; i < 3; i++) { /* made, used, cancelled */
+    for (int i = 0; i < 3; i++) { /* created, used, cancelled */
         struct quire_model_params mp = params_for(model, in_dir("cache"));
         mp.progress = on_progress;
         mp.progress_user = seen;
@@ -400,7 +402,7 @@ static void test_progress(void **state)
     }
 }
 
-/* ---- weights without memory of their own */
+/* ---- Borrowed panels and layout numbers */
 
 static void test_borrowed(void **state)
 {
@@ -427,7 +429,7 @@ static void test_borrowed(void **state)
     qr_packed_destroy(own);
 }
 
-/* One number for all shapes of a type, and types that lie differently have different ones. */
+/* The layout number is equal for all shapes of a type and differs between these types. */
 static void test_layout(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_threads.c - teams: barriers, shared work, how they wait, arguments, the host's rounding mode. */
+/* test_threads.c - thread teams: barriers, work stealing, waiting, arguments, rounding mode. */
 #include "base/threads.h"
 #include "base/work_steal.h"
 #include "quire_cmocka.h"
@@ -63,8 +63,8 @@ static void pthread_team(void **state)
     run_backend(QUIRE_THREADS_PTHREAD);
 }
 
-/* Clusters of a barrier: the smallest team that has them, full ones, a last one of each size, and more members than
- * lines for clusters of four. */
+/* Two-level barriers: the smallest such team, full clusters, a last cluster of each size, and teams
+ * too large for clusters of four threads. */
 static void large_teams(void **state)
 {
     (void)state;
@@ -83,7 +83,7 @@ static void openmp_team(void **state)
 #endif
 }
 
-/* ---- who sleeps: the threads of this process, as the system sees them */
+/* ---- Sleeping threads of this process, from /proc/self/task */
 
 enum { MANY_THREADS = 64 };
 struct thread_list {
@@ -102,7 +102,7 @@ static struct thread_list threads_of_process(void)
     return l;
 }
 
-/* Those of `now` that were not there before. */
+/* The threads of `now` that `before` does not list. */
 static struct thread_list new_threads(const struct thread_list *now,
                                       const struct thread_list *before)
 {
@@ -117,8 +117,8 @@ static struct thread_list new_threads(const struct thread_list *now,
     return l;
 }
 
-/* How often a thread has gone to sleep, if it sleeps now; -1 otherwise. */
-static long times_asleep(int id)
+/* Number of voluntary context switches of a thread that sleeps; -1 if it does not sleep. */
+static long sleep_count(int id)
 {
     char path[64], line[256], state = 0;
     long times = -1;
@@ -133,43 +133,44 @@ static long times_asleep(int id)
     return state == 'S' ? times : -1;
 }
 
-/* Whether all threads of a list fall asleep and then sleep on. One that spins never does, however long it takes here
- * until one that spins for a while only is given the processor to come to the end of it. */
-static bool sleep_on(const struct thread_list *l)
+/* True when all threads fall asleep and stay asleep for OBSERVE_US. A thread that spins without
+ * bound never does. The generous POLLS lets a thread on a busy machine reach the end of its bounded
+ * spin. */
+static bool stay_asleep(const struct thread_list *l)
 {
-    enum { LOOKS = 2000, LOOK_US = 5000, WHILE_US = 100000 };
-    long times[MANY_THREADS];
+    enum { POLLS = 2000, POLL_US = 5000, OBSERVE_US = 100000 };
+    long counts[MANY_THREADS];
     for (int i = 0; i < l->n; i++) {
-        int looks = 0;
-        while ((times[i] = times_asleep(l->ids[i])) < 0 && looks++ < LOOKS)
-            usleep(LOOK_US);
+        int polls = 0;
+        while ((counts[i] = sleep_count(l->ids[i])) < 0 && polls++ < POLLS)
+            usleep(POLL_US);
     }
-    usleep(WHILE_US);
+    usleep(OBSERVE_US);
     bool all = true;
     for (int i = 0; i < l->n; i++)
-        all = all && times[i] >= 0 && times_asleep(l->ids[i]) == times[i];
+        all = all && counts[i] >= 0 && sleep_count(l->ids[i]) == counts[i];
     return all;
 }
 
-struct night {
+struct idle_check {
     struct thread_list before, workers;
     bool asleep;
 };
 
-/* The caller keeps the others waiting in a barrier. */
+/* Rank 0 reaches the barrier last and checks that the waiting threads sleep. */
 static void late_part(void *arg, const struct quire_team *team)
 {
-    struct night *n = arg;
+    struct idle_check *n = arg;
     if (!quire_team_rank(team))
-        n->asleep = sleep_on(&n->workers);
+        n->asleep = stay_asleep(&n->workers);
     quire_team_barrier(team);
 }
 
-/* Members that wait in a barrier sleep before long, and so does the team between two runs. */
+/* Threads that wait in a barrier fall asleep, and so do workers between two runs. */
 static void idle_team(void **state)
 {
     (void)state;
-    struct night n = { .before = threads_of_process() };
+    struct idle_check n = { .before = threads_of_process() };
     struct quire_threads_params p;
     quire_threads_params_init(&p, sizeof p);
     p.n_threads = 4;
@@ -183,20 +184,20 @@ static void idle_team(void **state)
     assert_true(n.asleep);
     struct tally t = { .rounds = 50 };
     assert_status(QUIRE_OK, quire_threads_run(threads, tally_part, &t));
-    assert_true(sleep_on(&n.workers));
+    assert_true(stay_asleep(&n.workers));
     quire_threads_destroy(threads);
 }
 
-/* Every piece is given out once, whoever comes first and however long a piece takes. */
-struct shared {
+/* Every unit is handed out exactly once, whatever the order and duration of units. */
+struct steal {
     struct qr_share_line lines[8];
     uint32_t n, stages, twice;
     uint32_t seen[200];
 };
 
-static void share_part(void *arg, const struct quire_team *team)
+static void steal_part(void *arg, const struct quire_team *team)
 {
-    struct shared *sh = arg;
+    struct steal *sh = arg;
     for (uint32_t stage = 0; stage < sh->stages; stage++) {
         const uint32_t n = (sh->n + stage * 7) % 200;
         struct qr_share s = qr_share_begin(sh->lines, team, n);
@@ -204,7 +205,7 @@ static void share_part(void *arg, const struct quire_team *team)
             if (__atomic_fetch_add(&sh->seen[i], 1, __ATOMIC_RELAXED) != stage)
                 __atomic_fetch_add(&sh->twice, 1, __ATOMIC_RELAXED);
             if (quire_team_rank(team) == 0 && i == 0 && stage % 8 == 0)
-                usleep(200); /* the others finish the run of this member */
+                usleep(200); /* the other threads steal the rest of this range */
         }
         for (size_t i = n + quire_team_rank(team); i < 200; i += quire_team_size(team))
             __atomic_fetch_add(&sh->seen[i], 1, __ATOMIC_RELAXED);
@@ -212,7 +213,7 @@ static void share_part(void *arg, const struct quire_team *team)
     }
 }
 
-static void shared_pieces(void **state)
+static void work_stealing(void **state)
 {
     (void)state;
     for (uint32_t size = 1; size <= 8; size++) {
@@ -222,8 +223,8 @@ static void shared_pieces(void **state)
         struct quire_threads *threads;
         struct quire_error err = QUIRE_ERROR_INIT;
         assert_status(QUIRE_OK, quire_threads_create(&p, &threads, &err));
-        struct shared sh = { .n = size, .stages = 60 };
-        assert_status(QUIRE_OK, quire_threads_run(threads, share_part, &sh));
+        struct steal sh = { .n = size, .stages = 60 };
+        assert_status(QUIRE_OK, quire_threads_run(threads, steal_part, &sh));
         assert_int_equal(sh.twice, 0);
         for (int i = 0; i < 200; i++)
             assert_int_equal(sh.seen[i], sh.stages);
@@ -300,8 +301,7 @@ static void host_rounding_mode(void **state)
     (void)state;
     struct quire_threads *threads;
     assert_status(QUIRE_OK, quire_threads_create(NULL, &threads, NULL));
-    const unsigned host =
-        0x1f80 | 0x8040 | 0x6000; /* flush to zero, denormals are zero, toward zero */
+    const unsigned host = 0x1f80 | 0x8040 | 0x6000; /* FTZ, DAZ, round toward zero */
     unsigned inside = 0;
     const unsigned before = _mm_getcsr();
     _mm_setcsr(host);
@@ -322,7 +322,7 @@ int main(void)
         cmocka_unit_test(openmp_team),
         cmocka_unit_test(large_teams),
         cmocka_unit_test(idle_team),
-        cmocka_unit_test(shared_pieces),
+        cmocka_unit_test(work_stealing),
         cmocka_unit_test(thread_arguments),
         cmocka_unit_test(thread_allocation_failures),
 #if defined(__x86_64__)

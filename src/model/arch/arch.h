@@ -3,7 +3,7 @@
 #ifndef QR_MODEL_ARCH_ARCH_H
 #define QR_MODEL_ARCH_ARCH_H
 #include "model/config/config.h"
-#include "model/load/weights.h"
+#include "model/config/weight_role.h"
 
 /* Which rows of the named tensor a role takes. */
 enum qr_slice {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* context.c - limits, memory and life of a context. */
 #include "model/forward/context.h"
-#include "base/carve.h"
+#include "base/bump.h"
 #include "base/error.h"
 #include "base/struct_size.h"
 #include "linear/heads.h"
@@ -110,16 +110,16 @@ static void set_limits(const struct quire_model *m, const struct quire_context_p
                             c->max_seqs);
 }
 
-static void *take(struct qr_carve *c, size_t n, size_t width, size_t elem)
+static void *take(struct qr_bump *c, size_t n, size_t width, size_t elem)
 {
     size_t count;
     if (qr_mul_size(n, width, &count))
-        return qr_carve_take(c, count, elem);
+        return qr_bump_alloc(c, count, elem);
     c->overflow = true;
     return NULL;
 }
 
-static float *take_floats(struct qr_carve *c, size_t n, size_t width)
+static float *take_floats(struct qr_bump *c, size_t n, size_t width)
 {
     return take(c, n, width, sizeof(float));
 }
@@ -169,7 +169,7 @@ static size_t expert_act_bytes(const struct quire_model *m, const struct quire_c
     return most;
 }
 
-static void carve_moe(const struct quire_model *m, struct quire_context *ctx, struct qr_carve *c)
+static void carve_moe(const struct quire_model *m, struct quire_context *ctx, struct qr_bump *c)
 {
     const struct qr_moe_config *moe = &m->config->moe;
     const size_t rows = ctx->max_rows, choices = rows * moe->n_used;
@@ -206,7 +206,7 @@ static size_t head_view_bytes(const struct quire_model *m, size_t rows)
     return most;
 }
 
-static void carve_expand(const struct quire_model *m, struct quire_context *ctx, struct qr_carve *c)
+static void carve_expand(const struct quire_model *m, struct quire_context *ctx, struct qr_bump *c)
 {
     const struct qr_expand_sizes n = qr_expand_sizes(m, ctx);
     struct qr_latent_expand *e = &ctx->expand;
@@ -218,7 +218,7 @@ static void carve_expand(const struct quire_model *m, struct quire_context *ctx,
     e->act_memory = take(c, n.act, 1, 1);
 }
 
-static void carve_heads(const struct quire_model *m, struct quire_context *ctx, struct qr_carve *c)
+static void carve_heads(const struct quire_model *m, struct quire_context *ctx, struct qr_bump *c)
 {
     const struct qr_model_config *cfg = m->config;
     const size_t rows = ctx->max_rows, heads = cfg->max_heads, rank = cfg->mla.kv_lora_rank;
@@ -242,7 +242,7 @@ static void carve_heads(const struct quire_model *m, struct quire_context *ctx, 
 }
 
 static void carve_encoder(const struct quire_model *m, struct quire_context *ctx,
-                          struct qr_carve *c)
+                          struct qr_bump *c)
 {
     struct qr_encoder_cache *e = &ctx->encoder;
     e->table = take(c, ctx->max_seqs, e->row_blocks, sizeof *e->table);
@@ -254,11 +254,11 @@ static void carve_encoder(const struct quire_model *m, struct quire_context *ctx
         ctx->all_rows[i] = i;
 }
 
-static void carve_own(const struct quire_model *m, struct quire_context *ctx, struct qr_carve *c)
+static void carve_own(const struct quire_model *m, struct quire_context *ctx, struct qr_bump *c)
 {
     struct qr_own_buffers *own = &ctx->own;
     const size_t members = ctx->threads ? quire_threads_count(ctx->threads) : 1;
-    struct qr_carve one = { 0 };
+    struct qr_bump one = { 0 };
     take_floats(&one, 2, QR_TILE);
     take_floats(&one, 2 * QR_FEW_ROWS, m->config->hidden_size);
     own->views_at = one.used;
@@ -270,7 +270,7 @@ static void carve_own(const struct quire_model *m, struct quire_context *ctx, st
 }
 
 static void carve_buffers(const struct quire_model *m, struct quire_context *ctx,
-                          struct qr_carve *c)
+                          struct qr_bump *c)
 {
     const struct qr_model_config *cfg = m->config;
     const size_t rows = ctx->max_rows, hidden = cfg->hidden_size;
@@ -303,12 +303,12 @@ static void carve_buffers(const struct quire_model *m, struct quire_context *ctx
 
 /* Checks everything and counts the bytes of the buffers. */
 static quire_status measure(const struct quire_model *m, const struct quire_context_params *p,
-                            struct quire_context *c, struct qr_carve *carve,
+                            struct quire_context *c, struct qr_bump *carve,
                             struct quire_error *err)
 {
     QR_TRY(check_params(m, p, err));
     set_limits(m, p, c);
-    *carve = (struct qr_carve){ 0 };
+    *carve = (struct qr_bump){ 0 };
     carve_buffers(m, c, carve);
     if (carve->overflow)
         return qr_fail(err, QUIRE_E_LIMIT, "a step of %u tokens is beyond the address space",
@@ -321,7 +321,7 @@ quire_status quire_context_bytes(const struct quire_model *model,
                                  struct quire_error *err)
 {
     struct quire_context c;
-    struct qr_carve carve;
+    struct qr_bump carve;
     uint64_t plan = 0, encoder = 0, expand = 0;
     if (!bytes)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "bytes is NULL");
@@ -338,20 +338,20 @@ quire_status quire_context_create(struct quire_model *model,
                                   struct quire_context **out, struct quire_error *err)
 {
     struct quire_context limits;
-    struct qr_carve carve;
+    struct qr_bump carve;
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
     QR_TRY(measure(model, params, &limits, &carve, err));
     struct quire_context *c = qr_alloc(params->allocator, 1, sizeof *c);
-    void *memory = qr_alloc_aligned(params->allocator, carve.used, QR_CARVE_ALIGN);
+    void *memory = qr_alloc_aligned(params->allocator, carve.used, QR_BUMP_ALIGN);
     quire_status s = QUIRE_E_NOMEM;
     if (c && memory) {
         *c = limits;
         c->model = model;
         c->memory = memory;
         c->memory_bytes = carve.used;
-        carve = (struct qr_carve){ .base = memory };
+        carve = (struct qr_bump){ .base = memory };
         carve_buffers(model, c, &carve);
         s = qr_context_plan_create(c, err);
         if (s == QUIRE_OK)

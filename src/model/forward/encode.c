@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/struct_size.h"
 #include "base/threads.h"
+#include "model/groups.h"
 #include "model/forward/context.h"
 #include <quire/attention.h>
 #include <string.h>
@@ -92,11 +93,11 @@ static quire_status run(struct quire_context *ctx, const struct quire_encode_arg
         .encoder_seq_lens = ctx->encoder.seq_lens,
     };
     const struct quire_forward_args args = { .struct_size = sizeof args,
-                                             .batch = &batch,
-                                             .token_ids = e->token_ids,
-                                             .embeddings = e->embeddings,
-                                             .logits = e->logits,
-                                             .hidden = e->layers };
+                                           .batch = &batch,
+                                           .token_ids = e->token_ids,
+                                           .embeddings = e->embeddings,
+                                           .logits = e->logits,
+                                           .hidden = e->layers };
     struct qr_step s = { .ctx = ctx,
                          .args = &args,
                          .encode = e,

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/struct_size.h"
 #include "base/threads.h"
+#include "model/groups.h"
 #include "model/forward/stage.h"
 #include <quire/attention.h>
 #include <string.h>

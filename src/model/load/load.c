@@ -1,79 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* load.c - brings the weights into memory: vectors as f32, matrices packed panel by panel while the file streams, or
- * mapped from a pack cache. */
+/* load.c - loads the weights: vectors as f32, matrices packed while the file is read, or mapped
+ * from a pack cache. */
+#include "model/load/load.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/threads.h"
 #include "format/file.h"
+#include "model/load/pack_cache_write.h"
 #include "model/load/provider.h"
+#include "model/load/weight_roles.h"
+#include "model/load/weights.h"
+#include "model/load/weights_read.h"
 
-bool qr_role_is_matrix(enum qr_weight_role role)
-{
-    switch (role) {
-    case QR_W_TOKEN_EMBD:
-    case QR_W_OUTPUT:
-    case QR_W_POS_EMBD:
-    case QR_W_TYPE_EMBD:
-    case QR_W_HEAD_DENSE:
-    case QR_W_POOLER:
-    case QR_W_ENC_POS_EMBD:
-    case QR_W_CROSS_Q:
-    case QR_W_CROSS_K:
-    case QR_W_CROSS_V:
-    case QR_W_CROSS_O:
-    case QR_W_ATTN_Q:
-    case QR_W_ATTN_K:
-    case QR_W_ATTN_V:
-    case QR_W_ATTN_O:
-    case QR_W_LATENT_Q_A:
-    case QR_W_LATENT_KV_A:
-    case QR_W_FFN_GATE:
-    case QR_W_FFN_UP:
-    case QR_W_FFN_DOWN:
-    case QR_W_ROUTER:
-    case QR_W_SHARED_ROUTER:
-    case QR_W_SHARED_GATE:
-    case QR_W_SHARED_UP:
-    case QR_W_SHARED_DOWN:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* One matrix to be filled. */
-struct job {
+/* A matrix to pack. */
+struct pack_job {
     struct qr_weight source;
     struct qr_packed *target;
-    uint64_t first_chunk; /* of the load as a whole */
+    uint64_t first_chunk; /* chunks are numbered over all jobs */
     uint32_t chunk_rows;
     uint32_t index; /* in a stack */
 };
 
-/* All members of the team take chunks from one counter until none is left or one of them failed. */
+/* The threads take chunks from a shared counter until none is left or one of them failed. */
 struct load {
     struct quire_model *model;
-    struct job *jobs;
+    struct pack_job *jobs;
     size_t n_jobs;
     uint64_t n_chunks;
-    uint64_t next; /* atomic */
-    int failed;    /* atomic */
-    quire_status status;
+    uint64_t next;       /* atomic; the next chunk */
+    int failed;          /* atomic */
+    quire_status status; /* of the first failure */
     struct quire_error error;
 };
 
-/* Rows per chunk: a multiple of every panel height, small enough that the source rows stay in cache. Of a transposed
- * matrix a chunk is read in as many pieces as it has columns: fewer and larger ones are better. */
+/* Rows per chunk, a multiple of every panel height. Small chunks keep the source rows in cache
+ * while they are packed. A chunk of a transposed matrix takes one read per column, so larger ones
+ * are better. */
 enum { CHUNK_ROWS = 64, TRANSPOSED_CHUNK_ROWS = 1024 };
 
 static void add_job(struct load *l, const struct qr_weight *w, uint32_t index,
                     struct qr_packed *target)
 {
     const uint32_t rows = w->column_bytes ? TRANSPOSED_CHUNK_ROWS : CHUNK_ROWS;
-    if (w->role != QR_W_LATENT_UK_ROWS) /* a second form of another role's numbers */
+    if (w->role != QR_W_LATENT_UK_ROWS) /* the same parameters as QR_W_LATENT_UK */
         l->model->n_parameters += w->n_rows * w->n_cols;
     l->model->weight_bytes += target->bytes;
-    l->jobs[l->n_jobs++] = (struct job){ *w, target, l->n_chunks, rows, index };
+    l->jobs[l->n_jobs++] = (struct pack_job){ *w, target, l->n_chunks, rows, index };
     l->n_chunks += (w->n_rows + rows - 1) / rows;
 }
 
@@ -85,7 +57,7 @@ static void fail_load(struct load *l, quire_status status, const struct quire_er
     }
 }
 
-static const struct job *job_of(const struct load *l, uint64_t chunk)
+static const struct pack_job *job_of(const struct load *l, uint64_t chunk)
 {
     size_t lo = 0, hi = l->n_jobs - 1;
     while (lo < hi) {
@@ -101,7 +73,7 @@ static const struct job *job_of(const struct load *l, uint64_t chunk)
 static quire_status load_chunk(struct load *l, uint64_t chunk, void **buffer, size_t *cap,
                                struct quire_error *err)
 {
-    const struct job *job = job_of(l, chunk);
+    const struct pack_job *job = job_of(l, chunk);
     const uint64_t row0 = (chunk - job->first_chunk) * job->chunk_rows,
                    left = job->source.n_rows - row0;
     const uint64_t n = left < job->chunk_rows ? left : job->chunk_rows;
@@ -150,7 +122,7 @@ static bool is_vector_stack(enum qr_weight_role role)
            role == QR_W_EXPERT_DOWN_BIAS;
 }
 
-/* One matrix for each expert or head, or all their vectors in one. */
+/* Adds a job per expert or head, or reads all vectors of a stack into one array. */
 static quire_status add_stack(struct load *l, const struct qr_weight *stack,
                               struct qr_model_layer *into, struct quire_error *err)
 {
@@ -183,7 +155,7 @@ static quire_status add_stack(struct load *l, const struct qr_weight *stack,
     return QUIRE_OK;
 }
 
-/* Vectors are read at once, matrices become a job. */
+/* Reads a vector now; adds a job for a matrix. Absent weights are skipped. */
 static quire_status add_weight(struct load *l, enum qr_weight_role role, uint32_t layer,
                                struct qr_model_layer *into, struct quire_error *err)
 {
@@ -195,8 +167,8 @@ static quire_status add_weight(struct load *l, enum qr_weight_role role, uint32_
         return add_stack(l, &w, into, err);
     if (!qr_role_is_matrix(role))
         return add_vector(m, &w, &into->vec[role], err);
-    struct qr_onednn *holder = qr_provider_takes(role, w.type) ? m->onednn : NULL;
-    QR_TRY(qr_packed_describe(holder, w.type, w.n_rows, w.n_cols, m->allocator, &into->mat[role],
+    struct qr_onednn *onednn = qr_provider_supports(role, w.type) ? m->onednn : NULL;
+    QR_TRY(qr_packed_describe(onednn, w.type, w.n_rows, w.n_cols, m->allocator, &into->mat[role],
                               err));
     add_job(l, &w, 0, into->mat[role]);
     return QUIRE_OK;
@@ -226,8 +198,8 @@ static quire_status pack_all(struct load *l, struct quire_threads *threads, stru
     return l->failed ? qr_fail_at(err, l->status, l->error.offset, "%s", l->error.msg) : QUIRE_OK;
 }
 
-/* Matrices are mapped as an earlier load left them, or packed and left for the next one. Whatever is wrong with the
- * cache is told to the log and costs time only. */
+/* Maps the matrices from the pack cache, or packs them and writes it. Problems with the cache are
+ * logged and cost time only. */
 static quire_status map_or_pack(struct load *l, const struct qr_pack_cache *cache,
                                 const struct qr_pack_item *items, struct quire_threads *threads,
                                 struct quire_error *err)
@@ -245,9 +217,9 @@ static quire_status map_or_pack(struct load *l, const struct qr_pack_cache *cach
     }
     const bool is_new = !qr_file_exists(cache->path);
     qr_log(m->logger, is_new ? QUIRE_LOG_INFO : QUIRE_LOG_WARN, "the pack cache %s is not used: %s",
-           name, is_new ? "it will be made" : why.msg);
+           name, is_new ? "it will be created" : why.msg);
     QR_TRY(pack_all(l, threads, err));
-    /* what may be another's file, or one that we may not read, is not replaced */
+    /* never overwrites a file that is not a pack cache or cannot be read */
     if (!is_new && mapped != QUIRE_E_MISMATCH)
         return QUIRE_OK;
     if (qr_pack_cache_write(cache, items, l->n_jobs, &why) != QUIRE_OK)
@@ -281,9 +253,9 @@ static quire_status run_load(struct load *l, const char *pack_cache, struct quir
     return pack_cache ? load_with_cache(l, pack_cache, threads, err) : pack_all(l, threads, err);
 }
 
-/* Every role of every layer; of a layer with experts three matrices for each of them, of one with latent attention three
- * for each head. */
-static size_t max_jobs_of(const struct qr_model_config *c)
+/* Upper bound: all roles of all layers, three matrices per expert of MoE layers, and three per head
+ * of latent attention. */
+static size_t max_jobs(const struct qr_model_config *c)
 {
     size_t n = ((size_t)qr_model_all_layers(c) + 1) * QR_W_N_ROLES;
     for (uint32_t i = 0; i < c->n_layers; i++) {
@@ -296,16 +268,17 @@ static size_t max_jobs_of(const struct qr_model_config *c)
 quire_status qr_model_load(struct quire_model *m, const char *pack_cache,
                            struct quire_threads *threads, struct quire_error *err)
 {
-    const size_t max_jobs = max_jobs_of(m->config);
+    const size_t n_jobs = max_jobs(m->config);
     qr_arena_init(&m->vectors, m->allocator, 0);
     m->layers = qr_calloc(m->allocator, qr_model_all_layers(m->config), sizeof *m->layers);
-    struct load l = { .model = m, .jobs = qr_calloc(m->allocator, max_jobs, sizeof(struct job)) };
+    struct load l = { .model = m,
+                      .jobs = qr_calloc(m->allocator, n_jobs, sizeof(struct pack_job)) };
     quire_status s = QUIRE_E_NOMEM;
     if (m->layers && l.jobs)
         s = run_load(&l, pack_cache, threads, err);
     else
         qr_fail(err, s, "no memory for %u layers", qr_model_all_layers(m->config));
-    qr_free(m->allocator, l.jobs, max_jobs, sizeof(struct job));
+    qr_free(m->allocator, l.jobs, n_jobs, sizeof(struct pack_job));
     return s;
 }
 

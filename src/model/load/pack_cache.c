@@ -1,33 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack_cache.c - what a model's file of packed matrices must look like, and mapping one that does. */
+/* pack_cache.c - computes the pack cache that a model requires, and maps a file that equals it. */
 #include "model/load/pack_cache.h"
 #include "base/alloc.h"
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/hash.h"
+#include "base/fnv1a.h"
 #include "format/file.h"
+#include "model/load/source_identity.h"
+#include "model/load/weight_roles.h"
 #include <string.h>
 #include <sys/mman.h>
 
-enum { HUGE_PAGE = 2 << 20, PAGE = 4096, BYTE_ORDER_MARK = 0x01020304 };
+enum { HUGE_PAGE = 2 << 20, PAGE = 4096 /* bytes */, BYTE_ORDER_MARK = 0x01020304 };
 static const char magic[8] = { 'Q', 'R', 'P', 'A', 'N', 'E', 'L', 'S' };
 
-_Static_assert(sizeof(struct qr_pack_cache_head) == 72 && sizeof(struct qr_pack_cache_entry) == 56,
-               "the structures are the file's and must have no gaps");
+_Static_assert(sizeof(struct qr_pack_cache_header) == 72 &&
+                   sizeof(struct qr_pack_cache_entry) == 56,
+               "structures of the file format must have no padding");
 
-/* ---- what the file must hold */
+/* ---- Expected contents */
 
-static struct qr_pack_cache_head *head_of(const struct qr_pack_cache *c)
+static struct qr_pack_cache_header *header_of(const struct qr_pack_cache *c)
 {
-    return (struct qr_pack_cache_head *)(void *)c->begin;
+    return (struct qr_pack_cache_header *)(void *)c->expected;
 }
 
-static struct qr_pack_cache_entry *entries_of(const struct qr_pack_cache *c)
+static struct qr_pack_cache_entry *directory_of(const struct qr_pack_cache *c)
 {
-    return (struct qr_pack_cache_entry *)(void *)(c->begin + sizeof(struct qr_pack_cache_head));
+    return (struct qr_pack_cache_entry *)(void *)(c->expected +
+                                                  sizeof(struct qr_pack_cache_header));
 }
 
-/* Matrices of one type and owner mostly follow each other: the layout of the last one is kept. */
+/* Reuses the layout of the previous matrix of the same type and provider: qr_packed_layout packs a
+ * sample. */
 static quire_status fill_entry(struct qr_pack_cache_entry *e, const struct qr_pack_item *item,
                                const struct qr_pack_item *before, struct quire_error *err)
 {
@@ -48,10 +53,11 @@ static quire_status fill_entry(struct qr_pack_cache_entry *e, const struct qr_pa
     return QUIRE_OK;
 }
 
+/* Computes the offsets of the panels, and the header's sizes. */
 static quire_status place(struct qr_pack_cache *c, size_t n, struct quire_error *err)
 {
-    struct qr_pack_cache_entry *e = entries_of(c);
-    struct qr_pack_cache_head *h = head_of(c);
+    struct qr_pack_cache_entry *e = directory_of(c);
+    struct qr_pack_cache_header *h = header_of(c);
     size_t at = 0;
     bool fits = true;
     for (size_t i = 0; i < n && fits; i++) {
@@ -59,9 +65,9 @@ static quire_status place(struct qr_pack_cache *c, size_t n, struct quire_error 
         fits = qr_add_size(at, (size_t)e[i].bytes, &at) &&
                qr_align_size(at, PACK_CACHE_ALIGNMENT, &at);
     }
-    /* with a beginning on a huge page the system can map huge pages */
+    /* the kernel can map huge pages only if the offset in the file is aligned to them */
     size_t begin, end;
-    fits = fits && qr_align_size(c->begin_bytes, at < HUGE_PAGE ? PAGE : HUGE_PAGE, &begin) &&
+    fits = fits && qr_align_size(c->expected_bytes, at < HUGE_PAGE ? PAGE : HUGE_PAGE, &begin) &&
            qr_add_size(begin, at, &end) && end < PTRDIFF_MAX - HUGE_PAGE;
     if (!fits)
         return qr_fail(err, QUIRE_E_LIMIT, "the packed weights are too large for one file");
@@ -78,17 +84,17 @@ static quire_status fill(struct qr_pack_cache *c, const struct qr_weights *weigh
     struct qr_source_id id;
     qr_weights_identify(weights, &id);
     for (size_t i = 0; i < n; i++) {
-        QR_TRY(fill_entry(entries_of(c) + i, &items[i], i ? &items[i - 1] : NULL, err));
+        QR_TRY(fill_entry(directory_of(c) + i, &items[i], i ? &items[i - 1] : NULL, err));
         QR_TRY(qr_weights_hash(weights, items[i].source, &id.hash, err));
     }
-    struct qr_pack_cache_head *h = head_of(c);
-    *h = (struct qr_pack_cache_head){ .version = PACK_CACHE_VERSION,
-                                      .byte_order = BYTE_ORDER_MARK,
-                                      .n_matrices = n,
-                                      .alignment = PACK_CACHE_ALIGNMENT,
-                                      .source_bytes = id.bytes,
-                                      .source_mtime_ns = id.mtime_ns,
-                                      .source_hash = id.hash };
+    struct qr_pack_cache_header *h = header_of(c);
+    *h = (struct qr_pack_cache_header){ .version = PACK_CACHE_VERSION,
+                                        .byte_order = BYTE_ORDER_MARK,
+                                        .n_matrices = n,
+                                        .alignment = PACK_CACHE_ALIGNMENT,
+                                        .source_bytes = id.bytes,
+                                        .source_mtime_ns = id.mtime_ns,
+                                        .source_hash = id.hash };
     memcpy(h->magic, magic, sizeof magic);
     return place(c, n, err);
 }
@@ -100,10 +106,10 @@ quire_status qr_pack_cache_plan(struct qr_pack_cache *c, const char *path,
 {
     *c = (struct qr_pack_cache){ .path = path, .allocator = allocator };
     const bool fits =
-        qr_mul_size(n, sizeof(struct qr_pack_cache_entry), &c->begin_bytes) &&
-        qr_add_size(c->begin_bytes, sizeof(struct qr_pack_cache_head), &c->begin_bytes);
-    c->begin = fits ? qr_calloc(allocator, c->begin_bytes, 1) : NULL;
-    if (!c->begin)
+        qr_mul_size(n, sizeof(struct qr_pack_cache_entry), &c->expected_bytes) &&
+        qr_add_size(c->expected_bytes, sizeof(struct qr_pack_cache_header), &c->expected_bytes);
+    c->expected = fits ? qr_calloc(allocator, c->expected_bytes, 1) : NULL;
+    if (!c->expected)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for the directory of a pack cache");
     const quire_status s = fill(c, weights, items, n, err);
     if (s != QUIRE_OK)
@@ -113,16 +119,15 @@ quire_status qr_pack_cache_plan(struct qr_pack_cache *c, const char *path,
 
 void qr_pack_cache_free(struct qr_pack_cache *c)
 {
-    qr_free(c->allocator, c->begin, c->begin_bytes, 1);
+    qr_free(c->allocator, c->expected, c->expected_bytes, 1);
     *c = (struct qr_pack_cache){ 0 };
 }
 
-/* ---- what a file holds */
+/* ---- Validation and mapping */
 
-static quire_status check_head(const struct qr_pack_cache_head *got,
-                               const struct qr_pack_cache_head *want, struct quire_error *err)
+static quire_status check_header(const struct qr_pack_cache_header *got,
+                                 const struct qr_pack_cache_header *want, struct quire_error *err)
 {
-
     if (got->byte_order != want->byte_order)
         return qr_fail(err, QUIRE_E_MISMATCH,
                        "it was written on a machine with another byte order");
@@ -134,7 +139,7 @@ static quire_status check_head(const struct qr_pack_cache_head *got,
         return qr_fail(err, QUIRE_E_MISMATCH,
                        "it was made from another model, or the model has changed since");
     if (memcmp(got, want, sizeof *got) != 0)
-        return qr_fail(err, QUIRE_E_MISMATCH, "its head does not fit the model");
+        return qr_fail(err, QUIRE_E_MISMATCH, "its header does not fit the model");
     return QUIRE_OK;
 }
 
@@ -144,7 +149,7 @@ static quire_status check_entry(const struct qr_pack_cache_entry *got,
     const char *name = qr_weight_role_name((enum qr_weight_role)want->role);
     if (got->layout != want->layout)
         return qr_fail(err, QUIRE_E_MISMATCH,
-                       "%s of layer %u is packed in another way than this library does", name,
+                       "%s of layer %u has another packed layout than this library", name,
                        want->layer);
     if (memcmp(got, want, sizeof *got) != 0)
         return qr_fail(err, QUIRE_E_MISMATCH, "its entry for %s of layer %u does not fit the model",
@@ -155,58 +160,60 @@ static quire_status check_entry(const struct qr_pack_cache_entry *got,
 static quire_status check(const struct qr_pack_cache *c, const struct qr_file *f, uint8_t *got,
                           struct quire_error *err)
 {
-    const struct qr_pack_cache_head *want = head_of(c);
-    struct qr_pack_cache_head head;
+    const struct qr_pack_cache_header *want = header_of(c);
+    struct qr_pack_cache_header header;
     struct qr_pack_cache_entry entry;
-    const size_t some = f->size < sizeof head ? (size_t)f->size : sizeof head;
-    QR_TRY(qr_file_read(f, 0, &head, some, err));
-    if (memcmp(head.magic, magic, some < sizeof magic ? some : sizeof magic) != 0)
-        return qr_fail(err, QUIRE_E_FORMAT, "it is something else, and left alone");
-    if (some < sizeof head)
+    const size_t some = f->size < sizeof header ? (size_t)f->size : sizeof header;
+    QR_TRY(qr_file_read(f, 0, &header, some, err));
+    if (memcmp(header.magic, magic, some < sizeof magic ? some : sizeof magic) != 0)
+        return qr_fail(err, QUIRE_E_FORMAT, "it is not a pack cache, and left alone");
+    if (some < sizeof header)
         return qr_fail(err, QUIRE_E_MISMATCH, "it has %llu bytes only",
                        (unsigned long long)f->size);
-    QR_TRY(check_head(&head, want, err));
+    QR_TRY(check_header(&header, want, err));
     if (f->size != want->file_bytes)
         return qr_fail(err, QUIRE_E_MISMATCH, "it has %llu bytes, not %llu",
                        (unsigned long long)f->size, (unsigned long long)want->file_bytes);
-    QR_TRY(qr_file_read(f, 0, got, c->begin_bytes, err));
+    QR_TRY(qr_file_read(f, 0, got, c->expected_bytes, err));
     for (uint64_t i = 0; i < want->n_matrices; i++) {
-        memcpy(&entry, got + sizeof head + i * sizeof entry, sizeof entry);
-        QR_TRY(check_entry(&entry, entries_of(c) + i, err));
+        memcpy(&entry, got + sizeof header + i * sizeof entry, sizeof entry);
+        QR_TRY(check_entry(&entry, directory_of(c) + i, err));
     }
     return QUIRE_OK;
 }
 
-/* Maps bytes of the file from its beginning, at the beginning of a huge page: only there can others follow. */
+/* Maps the first `bytes` of the file at an address aligned to a huge page, as huge mappings
+ * require. */
 static quire_status map(const struct qr_file *f, size_t bytes, struct qr_mapping *out,
                         uint8_t **data, struct quire_error *err)
 {
-    const size_t room = bytes + HUGE_PAGE;
-    uint8_t *base = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const size_t reserved = bytes + HUGE_PAGE;
+    uint8_t *base =
+        mmap(NULL, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
         return qr_fail(err, QUIRE_E_IO, "there is no address space to map it");
     *data = base + (HUGE_PAGE - (uintptr_t)base % HUGE_PAGE) % HUGE_PAGE;
     if (mmap(*data, bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED, f->fd, 0) == MAP_FAILED) {
-        munmap(base, room);
+        munmap(base, reserved);
         return qr_fail(err, QUIRE_E_IO, "it cannot be mapped");
     }
 #ifdef MADV_HUGEPAGE
-    (void)madvise(*data, bytes, MADV_HUGEPAGE); /* a refusal only costs speed */
+    (void)madvise(*data, bytes, MADV_HUGEPAGE); /* failure only costs speed */
 #endif
-    *out = (struct qr_mapping){ base, room };
+    *out = (struct qr_mapping){ base, reserved };
     return QUIRE_OK;
 }
 
 static quire_status check_and_map(const struct qr_pack_cache *c, const struct qr_file *f,
                                   struct qr_mapping *out, uint8_t **data, struct quire_error *err)
 {
-    uint8_t *got = qr_alloc(c->allocator, c->begin_bytes, 1);
+    uint8_t *got = qr_alloc(c->allocator, c->expected_bytes, 1);
     if (!got)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for the directory of a pack cache");
     const quire_status s = check(c, f, got, err);
-    qr_free(c->allocator, got, c->begin_bytes, 1);
+    qr_free(c->allocator, got, c->expected_bytes, 1);
     QR_TRY(s);
-    return map(f, (size_t)head_of(c)->file_bytes, out, data, err);
+    return map(f, (size_t)header_of(c)->file_bytes, out, data, err);
 }
 
 quire_status qr_pack_cache_map(const struct qr_pack_cache *c, const struct qr_pack_item *items,
@@ -216,10 +223,10 @@ quire_status qr_pack_cache_map(const struct qr_pack_cache *c, const struct qr_pa
     uint8_t *data = NULL;
     QR_TRY(qr_file_open(&f, c->path, err));
     const quire_status s = check_and_map(c, &f, out, &data, err);
-    qr_file_close(&f); /* the mapping stays */
+    qr_file_close(&f); /* the mapping persists */
     QR_TRY(s);
     for (size_t i = 0; i < n; i++)
-        qr_packed_borrow(items[i].target, data + entries_of(c)[i].offset);
+        qr_packed_borrow(items[i].target, data + directory_of(c)[i].offset);
     return QUIRE_OK;
 }
 

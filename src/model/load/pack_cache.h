@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack_cache.h - a model's packed matrices in one file, which later starts map instead of packing again. */
+/* pack_cache.h - pack cache: a file with the packed matrices of a model, mapped by later loads
+ * instead of packing again. */
 #ifndef QR_MODEL_LOAD_PACK_CACHE_H
 #define QR_MODEL_LOAD_PACK_CACHE_H
 #include "linear/packed.h"
-#include "model/load/weights.h"
+#include "model/load/types.h"
 
-/* The file: a head, a directory with one entry for each matrix, zeros up to data_begin, then the panels of the
- * matrices in the order of the directory, each on a multiple of PACK_CACHE_ALIGNMENT. All numbers have the byte order of
- * the machine that wrote it. What a model's file must hold up to data_begin follows from the model alone, so a
- * file is checked by comparing: nothing in it is ever used as an offset or a size. The panels are not checked, as
- * the numbers in a model file are not. */
-enum { PACK_CACHE_VERSION = 2, PACK_CACHE_ALIGNMENT = 64 };
+/* File format: header, directory with one entry per matrix, zeros up to data_begin, then the panels
+ * of the matrices in directory order, each aligned to PACK_CACHE_ALIGNMENT. Numbers have the byte
+ * order of the writing machine. Header and directory follow from the model alone, so a file is
+ * validated by comparison with the expected bytes: no number in it is used as an offset or size.
+ * The panels are not validated, as the numbers in a model file are not. */
+enum { PACK_CACHE_VERSION = 2, PACK_CACHE_ALIGNMENT = 64 /* bytes */ };
 
-struct qr_pack_cache_head {
+struct qr_pack_cache_header {
     char magic[8]; /* "QRPANELS" */
     uint32_t version;
     uint32_t byte_order; /* 0x01020304 */
@@ -20,7 +21,8 @@ struct qr_pack_cache_head {
     uint64_t alignment;
     uint64_t data_begin;
     uint64_t file_bytes;
-    /* the model's files, see struct qr_source_id; the hash goes on over the matrices' places and first bytes */
+    /* of the model's files, see struct qr_source_id; the hash also covers qr_weights_hash of each
+     * matrix */
     uint64_t source_bytes;
     int64_t source_mtime_ns;
     uint64_t source_hash;
@@ -34,45 +36,35 @@ struct qr_pack_cache_entry {
     uint64_t offset, bytes;
 };
 
-/* One matrix of the model: where it comes from, and where to. */
+/* One matrix of the model. */
 struct qr_pack_item {
     const struct qr_weight *source;
-    struct qr_packed *target; /* described */
-    uint32_t index;
+    struct qr_packed *target; /* result of qr_packed_describe */
+    uint32_t index;           /* in a stack */
 };
 
-/* The beginning that a model's file must have. */
+/* The file that a model requires. */
 struct qr_pack_cache {
     const char *path; /* borrowed */
     const struct quire_allocator *allocator;
-    uint8_t *begin; /* head and directory */
-    size_t begin_bytes;
+    uint8_t *expected; /* header and directory */
+    size_t expected_bytes;
 };
 
-/* A mapped file; bytes == 0: none. */
-struct qr_mapping {
-    void *base;
-    size_t bytes;
-};
-
-/* QUIRE_E_NOMEM, QUIRE_E_LIMIT, or what reading the source gives; c is to be freed only after success. */
+/* Computes the expected header and directory. QUIRE_E_NOMEM, QUIRE_E_LIMIT, or an error of reading
+ * the source; free *c only after success. */
 quire_status qr_pack_cache_plan(struct qr_pack_cache *c, const char *path,
                                 const struct qr_weights *weights, const struct qr_pack_item *items,
                                 size_t n, const struct quire_allocator *allocator,
                                 struct quire_error *err) QUIRE_MUST_CHECK;
 void qr_pack_cache_free(struct qr_pack_cache *c);
 
-/* Maps the file and gives every item its panels. QUIRE_E_IO: cannot be read; QUIRE_E_FORMAT: no pack cache;
- * QUIRE_E_MISMATCH: one, but not this model's, or a damaged one, with the reason. Then nothing is mapped and no item
- * touched. */
+/* Maps the file and points every item at its panels. QUIRE_E_IO: cannot be read; QUIRE_E_FORMAT:
+ * not a pack cache; QUIRE_E_MISMATCH: damaged or of another model, with the reason. On failure
+ * nothing is mapped and no item changes. */
 quire_status qr_pack_cache_map(const struct qr_pack_cache *c, const struct qr_pack_item *items,
                                size_t n, struct qr_mapping *out,
                                struct quire_error *err) QUIRE_MUST_CHECK;
-void qr_pack_cache_unmap(struct qr_mapping *m); /* an empty one is a no-op */
-
-/* Writes the items' panels to a file of another name beside the path, which then replaces what was there.
- * QUIRE_E_IO, QUIRE_E_NOMEM: nothing is left behind. */
-quire_status qr_pack_cache_write(const struct qr_pack_cache *c, const struct qr_pack_item *items,
-                                 size_t n, struct quire_error *err) QUIRE_MUST_CHECK;
+void qr_pack_cache_unmap(struct qr_mapping *m); /* an empty mapping is a no-op */
 
 #endif

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* provider.h - who multiplies a model's f32 and bf16 matrices. */
+/* provider.h - choice of the matmul provider for f32 and bf16 weights: quire's kernels or
+ * oneDNN. */
 #ifndef QR_MODEL_LOAD_PROVIDER_H
 #define QR_MODEL_LOAD_PROVIDER_H
 #include "model/model.h"
 
 enum qr_pass_kind {
-    QR_PASS_CACHED, /* over a KV cache: a token's bits must be the same in any batch, prefill or decode */
-    QR_PASS_ENCODE, /* whole inputs at once, nothing kept: large products and nothing to be equal to */
+    QR_PASS_CACHED, /* over a KV cache: must be batch-invariant across prefill and decode */
+    QR_PASS_ENCODE, /* whole inputs at once, nothing cached: large GEMMs, no invariance required */
 };
 
-/* What QUIRE_LINEAR_AUTO means: is oneDNN to hold the weights? `wins(user)` is asked only when all else speaks
- * for it. */
-bool qr_provider_auto(enum qr_pass_kind pass, bool holdable, bool (*wins)(void *user), void *user);
+/* The choice of QUIRE_LINEAR_AUTO; true: oneDNN. supported: the model has weights that oneDNN can
+ * hold. is_faster(user) is called only if the result depends on it, since it measures. */
+bool qr_provider_auto(enum qr_pass_kind pass, bool supported, bool (*is_faster)(void *user),
+                      void *user);
 
-/* Is a matrix of this role and type one that a provider takes? Others stay with quire's kernels. */
-bool qr_provider_takes(enum qr_weight_role role, uint32_t type);
+/* True if oneDNN can hold a matrix of this role and type. Others use quire's kernels. */
+bool qr_provider_supports(enum qr_weight_role role, uint32_t type);
 
-/* Sets m->onednn or leaves it NULL. The weights must be open and not yet loaded. QUIRE_E_UNSUPPORTED:
- * oneDNN was asked for by name, and the build, the weights or the compute mode do not allow it. */
+/* Sets m->onednn or leaves it NULL. The weights must be open and not yet loaded.
+ * QUIRE_E_UNSUPPORTED: oneDNN was requested, but the build, the weights or the compute mode do not
+ * support it. */
 quire_status qr_provider_choose(struct quire_model *m, enum quire_linear_provider wanted,
                                 struct quire_error *err);
 

@@ -1,80 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weights.c - opening a model of either format, and finding its weights. */
+/* weights.c - opens a model of either format and finds its weights by role. */
 #include "model/load/weights.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "format/file.h"
-#include "linear/weight_type.h"
+#include "format/gguf.h"
+#include "format/safetensors.h"
+#include "model/arch/arch.h"
 #include "model/config/config_internal.h"
-#include "model/load/weights_internal.h"
-#include <pthread.h>
+#include "model/load/tensor_map.h"
 #include <string.h>
 
 enum { MAX_CONFIG_BYTES = 4 << 20 };
-
-/* ---- The two formats behind one view */
-
-size_t qr_weights_source_count(const struct qr_weights *w)
-{
-    return w->gguf ? qr_gguf_tensor_count(w->gguf) : qr_safetensors_count(w->safetensors);
-}
-
-bool qr_weights_source_find(const struct qr_weights *w, const char *name, size_t *i)
-{
-    return w->gguf ? qr_gguf_find_tensor(w->gguf, name, i)
-                   : qr_safetensors_find(w->safetensors, name, i);
-}
-
-static uint32_t type_of_dtype(uint8_t dtype)
-{
-    switch (dtype) {
-    case QR_DTYPE_F32:
-        return QR_WEIGHT_F32;
-    case QR_DTYPE_F16:
-        return QR_WEIGHT_F16;
-    case QR_DTYPE_BF16:
-        return QR_WEIGHT_BF16;
-    default:
-        return UINT32_MAX;
-    }
-}
-
-static void from_safetensor(const struct qr_safetensor *s, struct qr_source_tensor *t)
-{
-    *t = (struct qr_source_tensor){ .name = s->name,
-                                    .type = type_of_dtype(s->dtype),
-                                    .type_name = qr_dtype_name(s->dtype),
-                                    .n_dims = s->n_dims > 4 ? 5 : s->n_dims,
-                                    .dims = { 1, 1, 1, 1 },
-                                    .bytes = s->bytes };
-    for (unsigned d = 0; d < s->n_dims && t->n_dims <= 4; d++)
-        t->dims[d] = s->shape[s->n_dims - 1 - d];
-}
-
-void qr_weights_source_tensor(const struct qr_weights *w, size_t i, struct qr_source_tensor *t)
-{
-    if (!w->gguf) {
-        from_safetensor(qr_safetensors_tensor(w->safetensors, i), t);
-        return;
-    }
-    const struct qr_gguf_tensor *g = qr_gguf_tensor(w->gguf, i);
-    *t = (struct qr_source_tensor){ .name = g->name,
-                                    .type = g->type,
-                                    .type_name = qr_weight_type_info(g->type)->name,
-                                    .n_dims = g->n_dims,
-                                    .bytes = g->bytes };
-    memcpy(t->dims, g->dims, sizeof t->dims);
-}
-
-quire_status qr_weights_read_source(const struct qr_weights *w, size_t tensor, uint64_t begin,
-                                    uint64_t bytes, void *dst, struct quire_error *err)
-{
-    if (w->gguf)
-        return qr_gguf_read_range(w->gguf, tensor, begin, bytes, dst, err);
-    if (w->safetensors)
-        return qr_safetensors_read_range(w->safetensors, tensor, begin, bytes, dst, err);
-    return qr_fail(err, QUIRE_E_MISUSE, "the weights' source has been released");
-}
 
 /* ---- Opening */
 
@@ -94,7 +31,7 @@ static quire_status open_gguf(struct qr_weights *w, const struct qr_weights_para
                    : qr_gguf_open_memory(p->memory, p->memory_size, w->allocator, w->logger,
                                          &w->gguf, err));
     if (p->strict && qr_gguf_trailing_bytes(w->gguf))
-        return qr_fail(err, QUIRE_E_FORMAT, "%llu bytes behind the last tensor",
+        return qr_fail(err, QUIRE_E_FORMAT, "%llu bytes after the last tensor",
                        (unsigned long long)qr_gguf_trailing_bytes(w->gguf));
     return qr_model_config_from_gguf(w->gguf, w->allocator, &w->config, err);
 }
@@ -123,7 +60,7 @@ static void free_text(const struct qr_weights *w, struct text *t)
         qr_free(w->allocator, t->s, t->n + 1, 1);
 }
 
-/* The folder's name is the best one that most checkpoints have. */
+/* The folder's name, since most checkpoints do not contain one. */
 static void name_after_dir(struct qr_weights *w)
 {
     size_t n = strlen(w->dir);
@@ -167,7 +104,7 @@ static quire_status open_source(struct qr_weights *w, const struct qr_weights_pa
                                               : open_gguf(w, p, err));
     w->arch = qr_arch_by_name(w->config.arch);
     w->config.mla.expand = p->expand_latent && w->config.mla.kv_lora_rank;
-    return qr_weights_resolve(w, p->strict, err);
+    return qr_tensor_map_build(w, p->strict, err);
 }
 
 quire_status qr_weights_open(const struct qr_weights_params *p, struct qr_weights **out,
@@ -210,7 +147,7 @@ void qr_weights_close(struct qr_weights *w)
     pthread_mutex_destroy(&w->progress_lock);
     qr_model_config_free(&w->config);
     qr_strfree(w->allocator, w->dir);
-    qr_free(w->allocator, w->table, w->table_size, sizeof *w->table);
+    qr_free(w->allocator, w->tensor_map, w->tensor_map_size, sizeof *w->tensor_map);
     qr_arena_free(&w->lists);
     qr_free(w->allocator, w, 1, sizeof *w);
 }
@@ -228,7 +165,7 @@ bool qr_weights_find(const struct qr_weights *w, enum qr_weight_role role, uint3
     if ((unsigned)role >= QR_W_N_ROLES ||
         (role >= QR_W_FIRST_LAYER_ROLE && layer >= qr_model_all_layers(&w->config)))
         return false;
-    const struct qr_weight *found = &w->table[qr_weights_slot(role, layer)];
+    const struct qr_weight *found = &w->tensor_map[qr_tensor_map_index(role, layer)];
     if (found->n_cols == 0)
         return false;
     *out = *found;

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* threads_pthread.h - pthread backend of quire_threads_run: a persistent thread team. */
+#ifndef QR_BASE_THREADS_PTHREAD_H
+#define QR_BASE_THREADS_PTHREAD_H
+#include "base/threads.h"
+
+struct qr_pthread_team;
+
+/* Creates a team of the caller and up to n_threads - 1 workers; fewer when pthread_create fails.
+ * NULL only when an allocation fails. */
+struct qr_pthread_team *qr_pthread_team_create(const struct quire_allocator *allocator,
+                                               uint32_t n_threads);
+void qr_pthread_team_destroy(struct qr_pthread_team *team);        /* NULL is a no-op */
+uint32_t qr_pthread_team_size(const struct qr_pthread_team *team); /* the caller included */
+
+/* Runs part on all threads of the team, the caller as rank 0, and returns when all have returned.
+ * One run at a time. */
+void qr_pthread_team_run(struct qr_pthread_team *team, struct qr_barrier *barrier,
+                         qr_part_fn *part, void *arg);
+
+#endif

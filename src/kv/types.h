@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* types.h - the KV cache object and its groups. */
+#ifndef QR_KV_TYPES_H
+#define QR_KV_TYPES_H
+#include "kernels/kernels.h"
+#include "kv/layout.h"
+#include <quire/kv_cache.h>
+
+/* A KV group: layers with the same window, dtypes and head dimensions, which share block ids. */
+struct qr_kv_group {
+    struct qr_kv_layout layout;
+    uint32_t n_layers, n_kv_heads, n_blocks;
+    uint32_t window;          /* tokens; 0 = full attention */
+    size_t offset;            /* bytes from the pool's start */
+    unsigned char *base;      /* pool + offset; order [layer][kv_head][block] */
+    size_t head_bytes;        /* n_blocks blocks of one head */
+    size_t layer_bytes;       /* n_kv_heads heads */
+    float *k_scale, *v_scale; /* [n_layers][n_kv_heads]; 1 for dtypes other than fp8 */
+    uint32_t *ref_counts;     /* [n_blocks]; 0 = free */
+    uint64_t *free_bits;      /* free list: bit b % 64 of word b / 64 is set if block b is free */
+    uint32_t n_free;
+    /* Duplicate detection in lists of slots, or of blocks by their first slots: a slot was seen in
+     * the current check if visited[slot] == visit_epoch. No entry is cleared between checks. */
+    uint32_t visit_epoch;
+    uint32_t *visited; /* [n_blocks * block_size] */
+    struct {
+        size_t free_bits, ref_counts, visited, k_scale, v_scale; /* bytes from the cache object */
+    } table_offset;
+};
+
+struct quire_kv_cache {
+    const struct quire_allocator *allocator;
+    const struct quire_logger *logger;
+    const struct qr_kernels *kernels;
+    unsigned char *pool;
+    size_t pool_bytes, tables_bytes;
+    uint64_t clipped; /* atomic: values beyond the range of their dtype */
+    bool locked;      /* by mlock */
+    bool updating;    /* atomic: a call that changes the cache is running */
+    uint32_t block_size, n_groups;
+    struct qr_kv_group groups[]; /* the tables of all groups follow in the same allocation */
+};
+
+/* First byte of a block of one layer and head. */
+static inline unsigned char *qr_kv_block(const struct quire_kv_cache *kv, uint32_t group,
+                                         uint32_t layer, uint32_t head, int32_t block)
+{
+    const struct qr_kv_group *g = &kv->groups[group];
+    return g->base + layer * g->layer_bytes + head * g->head_bytes +
+           (size_t)block * g->layout.block_bytes;
+}
+
+/* Pool scales of one layer and head. */
+static inline float qr_kv_k_scale(const struct quire_kv_cache *kv, uint32_t group, uint32_t layer,
+                                  uint32_t head)
+{
+    const struct qr_kv_group *g = &kv->groups[group];
+    return g->k_scale[(size_t)layer * g->n_kv_heads + head];
+}
+
+static inline float qr_kv_v_scale(const struct quire_kv_cache *kv, uint32_t group, uint32_t layer,
+                                  uint32_t head)
+{
+    const struct qr_kv_group *g = &kv->groups[group];
+    return g->v_scale[(size_t)layer * g->n_kv_heads + head];
+}
+
+#endif

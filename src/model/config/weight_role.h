@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weight_role.h - the weights of a transformer, named independently of the file format. */
+#ifndef QR_MODEL_CONFIG_WEIGHT_ROLE_H
+#define QR_MODEL_CONFIG_WEIGHT_ROLE_H
+
+/* The forward pass addresses a weight by role and layer. Fused tensors are split by role: ATTN_Q of
+ * a model with a fused qkv tensor is its q rows. Global roles use layer 0. Matrices are
+ * [out features][in features]. A stack holds one matrix or vector per head or per expert. */
+enum qr_weight_role {
+    /* global */
+    QR_W_TOKEN_EMBD, /* [vocab][hidden] */
+    QR_W_OUTPUT,     /* LM head, [vocab][hidden]; absent with tied embeddings: use TOKEN_EMBD */
+    QR_W_OUTPUT_BIAS,
+    QR_W_OUTPUT_NORM, /* final norm */
+    QR_W_OUTPUT_NORM_BIAS,
+    QR_W_POS_EMBD,
+    QR_W_TYPE_EMBD,
+    QR_W_EMBD_NORM,
+    QR_W_EMBD_NORM_BIAS,
+    QR_W_HEAD_DENSE, /* [hidden][hidden]; masked LM head: dense, activation, norm, output */
+    QR_W_HEAD_DENSE_BIAS,
+    QR_W_HEAD_NORM,
+    QR_W_HEAD_NORM_BIAS,
+    QR_W_POOLER, /* [hidden][hidden] */
+    QR_W_POOLER_BIAS,
+    QR_W_ENC_POS_EMBD, /* ENC_*: encoder of an encoder-decoder */
+    QR_W_ENC_EMBD_NORM,
+    QR_W_ENC_EMBD_NORM_BIAS,
+    QR_W_ENC_OUTPUT_NORM,
+    QR_W_ENC_OUTPUT_NORM_BIAS,
+    QR_W_FIRST_LAYER_ROLE,
+    /* per layer */
+    QR_W_ATTN_NORM = QR_W_FIRST_LAYER_ROLE,
+    QR_W_ATTN_NORM_BIAS,
+    QR_W_ATTN_Q, /* [n_heads * head_dim][hidden or q_lora_rank] */
+    QR_W_ATTN_Q_BIAS,
+    QR_W_ATTN_K, /* [n_kv_heads * head_dim][hidden] */
+    QR_W_ATTN_K_BIAS,
+    QR_W_ATTN_V, /* [n_kv_heads * v_head_dim][hidden] */
+    QR_W_ATTN_V_BIAS,
+    QR_W_ATTN_O, /* [hidden][n_heads * v_head_dim] */
+    QR_W_ATTN_O_BIAS,
+    QR_W_ATTN_Q_NORM,
+    QR_W_ATTN_K_NORM,
+    QR_W_ATTN_SINKS, /* [n_heads] */
+    QR_W_ATTN_POST_NORM,
+    QR_W_ATTN_POST_NORM_BIAS,
+    QR_W_ATTN_REL_BIAS, /* [buckets][n_heads], in the first layer of the encoder or decoder */
+    /* multi-head latent attention, instead of K and V; stacks hold one matrix per head */
+    QR_W_LATENT_Q_A,     /* [q_lora_rank][hidden] */
+    QR_W_LATENT_Q_NORM,  /* [q_lora_rank] */
+    QR_W_LATENT_KV_A,    /* [kv_lora_rank + qk_rope_dim][hidden] */
+    QR_W_LATENT_KV_NORM, /* [kv_lora_rank] */
+    QR_W_LATENT_UK,      /* stack of [kv_lora_rank][qk_nope_dim]: W_UK transposed */
+    QR_W_LATENT_UK_ROWS, /* stack of [qk_nope_dim][kv_lora_rank]: W_UK, for expanded keys */
+    QR_W_LATENT_UV,      /* stack of [v_head_dim][kv_lora_rank] */
+    QR_W_CROSS_NORM,     /* CROSS_*: cross attention, shapes as for ATTN_* */
+    QR_W_CROSS_NORM_BIAS,
+    QR_W_CROSS_Q,
+    QR_W_CROSS_Q_BIAS,
+    QR_W_CROSS_K,
+    QR_W_CROSS_K_BIAS,
+    QR_W_CROSS_V,
+    QR_W_CROSS_V_BIAS,
+    QR_W_CROSS_O,
+    QR_W_CROSS_O_BIAS,
+    QR_W_CROSS_POST_NORM,
+    QR_W_CROSS_POST_NORM_BIAS,
+    QR_W_FFN_NORM,
+    QR_W_FFN_NORM_BIAS,
+    QR_W_FFN_GATE, /* [ffn][hidden] */
+    QR_W_FFN_GATE_BIAS,
+    QR_W_FFN_UP, /* [ffn][hidden] */
+    QR_W_FFN_UP_BIAS,
+    QR_W_FFN_DOWN, /* [hidden][ffn] */
+    QR_W_FFN_DOWN_BIAS,
+    QR_W_FFN_POST_NORM,
+    QR_W_FFN_POST_NORM_BIAS,
+    /* mixture of experts; stacks hold one matrix or vector per expert */
+    QR_W_ROUTER, /* [experts][hidden] */
+    QR_W_ROUTER_BIAS,
+    QR_W_ROUTER_CORRECTION, /* [experts], added to the scores for expert selection only */
+    QR_W_EXPERT_GATE,       /* stack of [expert ffn][hidden] */
+    QR_W_EXPERT_GATE_BIAS,
+    QR_W_EXPERT_UP, /* stack of [expert ffn][hidden] */
+    QR_W_EXPERT_UP_BIAS,
+    QR_W_EXPERT_DOWN, /* stack of [hidden][expert ffn] */
+    QR_W_EXPERT_DOWN_BIAS,
+    QR_W_SHARED_ROUTER, /* [1][hidden]: gate of the shared expert */
+    QR_W_SHARED_GATE,   /* [shared ffn][hidden] */
+    QR_W_SHARED_UP,     /* [shared ffn][hidden] */
+    QR_W_SHARED_DOWN,   /* [hidden][shared ffn] */
+    QR_W_N_ROLES
+};
+
+#endif

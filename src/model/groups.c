@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* groups.c - stacks of layers, which layers share a group of the cache or of the plan, and what attention each of them
+ * computes. */
+#include "model/groups.h"
+#include "base/error.h"
+#include <math.h>
+#include <quire/bias.h>
+
+/* Slope of head h: the power-of-two series of max_bias, odd-numbered slopes of the next size for the heads beyond. */
+static float alibi_slope(const struct qr_model_config *c, uint32_t n_heads, uint32_t h)
+{
+    uint32_t n = 1;
+    while (2 * n <= n_heads)
+        n *= 2;
+    const double step = (double)c->alibi_max_bias / n;
+    const double exponent = h < n ? step * (h + 1) : step / 2 * (2 * (h - n) + 1);
+    return (float)exp2(-exponent) * c->alibi_scale;
+}
+
+static quire_status fill_alibi(struct quire_model *m, uint32_t n_heads,
+                               struct quire_attention_config *a, struct quire_error *err)
+{
+    float *slopes = qr_arena_alloc(&m->vectors, n_heads, sizeof *slopes);
+    if (!slopes)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for ALiBi slopes");
+    for (uint32_t h = 0; h < n_heads; h++)
+        slopes[h] = alibi_slope(m->config, n_heads, h);
+    a->alibi_slopes = slopes;
+    return QUIRE_OK;
+}
+
+/* The first layer of a stack has the buckets; the others share its bias by distance. */
+static quire_status fill_relative(struct quire_model *m, uint32_t i,
+                                  struct quire_attention_config *a, struct quire_error *err)
+{
+    const struct qr_model_config *c = m->config;
+    const uint32_t first = c->layers[i].encoder ? c->n_layers : 0, range = c->relative_distance;
+    if (i == first) {
+        float *bias =
+            qr_arena_alloc(&m->vectors, a->n_heads, (2 * (size_t)range + 1) * sizeof *bias);
+        if (!bias)
+            return qr_fail(err, QUIRE_E_NOMEM, "no memory for a relative position bias");
+        QR_TRY(quire_relative_bias(m->layers[i].vec[QR_W_ATTN_REL_BIAS], c->relative_buckets,
+                                   a->n_heads, !a->causal, range, range, bias, err));
+        a->relative_bias = bias;
+    } else {
+        a->relative_bias = m->layers[first].attention.relative_bias;
+    }
+    a->relative_range = range;
+    return QUIRE_OK;
+}
+
+/* Elements of a cached key and value. */
+struct row_sizes {
+    uint32_t k, v;
+};
+
+static struct row_sizes row_sizes(const struct qr_model_config *c)
+{
+    if (c->mla.kv_lora_rank)
+        return (struct row_sizes){ c->mla.kv_lora_rank + c->mla.qk_rope_dim, c->mla.kv_lora_rank };
+    return (struct row_sizes){ c->head_dim, c->v_head_dim };
+}
+
+static quire_status fill_attention(struct quire_model *m, uint32_t i, struct quire_error *err)
+{
+    const struct qr_model_config *c = m->config;
+    const struct qr_layer_config *l = &c->layers[i];
+    struct quire_attention_config *a = &m->layers[i].attention;
+    const struct row_sizes size = row_sizes(c);
+    quire_attention_config_init(a, sizeof *a, l->n_heads, l->n_kv_heads, size.k);
+    a->v_head_size = size.v;
+    a->scale = c->attention_scale;
+    a->logits_soft_cap = c->attention_softcap;
+    if (l->chunked)
+        a->chunk_size = l->window;
+    else if (l->window)
+        a->window_left = (int32_t)l->window - 1;
+    a->compute = m->compute;
+    a->sinks = m->layers[i].vec[QR_W_ATTN_SINKS];
+    if (l->encoder || c->kind == QR_MODEL_ENCODER) {
+        a->kind = l->encoder ? QUIRE_ATTENTION_ENCODER : QUIRE_ATTENTION_ENCODER_ONLY;
+        a->causal = 0;
+        a->window_right = a->window_left;
+    }
+    if (c->relative_buckets)
+        QR_TRY(fill_relative(m, i, a, err));
+    return c->alibi_max_bias > 0 ? fill_alibi(m, l->n_heads, a, err) : QUIRE_OK;
+}
+
+/* Adds layer i to the group of its shape and window, a new one if need be. */
+static void assign_kv_group(struct quire_model *m, struct qr_groups *groups, uint32_t i)
+{
+    const struct qr_model_config *c = m->config;
+    const struct qr_layer_config *l = &c->layers[i];
+    const bool encodes =
+        groups ==
+        &m->encoder; /* its cache forgets a layer with the next one, and nothing earlier */
+    const uint32_t window = encodes ? 0 : l->window;
+    uint32_t g = 0;
+    while (g < groups->n_kv &&
+           !(groups->kv[g].n_kv_heads == l->n_kv_heads && groups->kv[g].sliding_window == window))
+        g++;
+    struct quire_kv_group_config *group = &groups->kv[g];
+    if (g == groups->n_kv) {
+        groups->n_kv++;
+        group->n_kv_heads = l->n_kv_heads;
+        group->head_size = row_sizes(c).k;
+        group->v_head_size = row_sizes(c).v;
+        group->sliding_window = window;
+        group->flags = c->mla.kv_lora_rank ? QUIRE_KV_LATENT : 0;
+    }
+    m->layers[i].kv_group = g;
+    m->layers[i].kv_layer = encodes ? 0 : group->n_layers;
+    group->n_layers = m->layers[i].kv_layer + 1;
+}
+
+static bool same_division(const struct quire_attention_config *a,
+                          const struct quire_attention_config *b)
+{
+    return a->n_heads == b->n_heads && a->window_left == b->window_left &&
+           a->window_right == b->window_right && a->chunk_size == b->chunk_size;
+}
+
+static void assign_plan_group(struct qr_groups *groups, struct qr_model_layer *layer)
+{
+    uint32_t g = 0;
+    while (g < groups->n_plan && !(groups->plan[g].kv_group == layer->kv_group &&
+                                   same_division(groups->plan[g].config, &layer->attention)))
+        g++;
+    if (g == groups->n_plan)
+        groups->plan[groups->n_plan++] =
+            (struct quire_plan_group){ &layer->attention, layer->kv_group, 0 };
+    layer->plan_group = g;
+}
+
+/* One group for the keys and values that all decoder layers take from the encoder's output; layer i is layer i there. */
+static void add_cross_group(struct quire_model *m)
+{
+    const struct qr_model_config *c = m->config;
+    struct qr_groups *groups = &m->groups;
+    for (uint32_t i = 0; i < c->n_layers; i++) {
+        struct quire_attention_config *a = &m->layers[i].cross;
+        *a = m->layers[i].attention;
+        a->kind = QUIRE_ATTENTION_CROSS;
+        a->causal = 0;
+        a->window_left = a->window_right = QUIRE_WINDOW_NONE;
+        a->relative_bias = NULL;
+        a->relative_range = 0;
+    }
+    m->cross_group = (int32_t)groups->n_kv;
+    m->cross_plan_group = groups->n_plan;
+    groups->kv[groups->n_kv++] =
+        (struct quire_kv_group_config){ .n_layers = c->n_layers,
+                                        .n_kv_heads = c->layers[0].n_kv_heads,
+                                        .head_size = c->head_dim,
+                                        .v_head_size = c->v_head_dim };
+    groups->plan[groups->n_plan++] =
+        (struct quire_plan_group){ &m->layers[0].cross, (uint32_t)m->cross_group, 0 };
+}
+
+static quire_status reserve(const struct quire_model *m, struct qr_groups *groups,
+                            struct quire_error *err)
+{
+    const uint32_t n = qr_model_all_layers(m->config) + 1;
+    groups->kv = qr_calloc(m->allocator, n, sizeof *groups->kv);
+    groups->plan = qr_calloc(m->allocator, n, sizeof *groups->plan);
+    groups->capacity = n;
+    return groups->kv && groups->plan
+               ? QUIRE_OK
+               : qr_fail(err, QUIRE_E_NOMEM, "no memory for %u layers", n - 1);
+}
+
+quire_status qr_model_group_layers(struct quire_model *m, struct quire_error *err)
+{
+    const struct qr_stack encoder = qr_model_encoder_stack(m);
+    m->cross_group = -1;
+    QR_TRY(reserve(m, &m->groups, err));
+    QR_TRY(reserve(m, &m->encoder, err));
+    for (uint32_t i = 0; i < qr_model_all_layers(m->config); i++) {
+        struct qr_groups *groups = i >= encoder.first && i < encoder.end ? &m->encoder : &m->groups;
+        QR_TRY(fill_attention(m, i, err));
+        assign_kv_group(m, groups, i);
+        assign_plan_group(groups, &m->layers[i]);
+    }
+    if (m->config->kind == QR_MODEL_ENCODER_DECODER)
+        add_cross_group(m);
+    return QUIRE_OK;
+}
+
+static void free_groups(const struct quire_model *m, struct qr_groups *groups)
+{
+    if (groups->kv)
+        qr_free(m->allocator, groups->kv, groups->capacity, sizeof *groups->kv);
+    if (groups->plan)
+        qr_free(m->allocator, groups->plan, groups->capacity, sizeof *groups->plan);
+}
+
+void qr_model_free_groups(struct quire_model *m)
+{
+    free_groups(m, &m->groups);
+    free_groups(m, &m->encoder);
+}
+
+struct qr_stack qr_model_decoder_stack(const struct quire_model *m)
+{
+    return (struct qr_stack){ .end = qr_model_decodes(m) ? m->config->n_layers : 0,
+                              .positions = QR_W_POS_EMBD,
+                              .embd_norm = QR_W_EMBD_NORM,
+                              .embd_norm_bias = QR_W_EMBD_NORM_BIAS,
+                              .output_norm = QR_W_OUTPUT_NORM,
+                              .output_norm_bias = QR_W_OUTPUT_NORM_BIAS };
+}
+
+struct qr_stack qr_model_encoder_stack(const struct quire_model *m)
+{
+    struct qr_stack s = qr_model_decoder_stack(m);
+    s.end = 0;
+    if (m->config->kind == QR_MODEL_ENCODER)
+        s.end = m->config->n_layers;
+    if (m->config->kind == QR_MODEL_ENCODER_DECODER)
+        s = (struct qr_stack){ .first = m->config->n_layers,
+                               .end = qr_model_all_layers(m->config),
+                               .positions = QR_W_ENC_POS_EMBD,
+                               .embd_norm = QR_W_ENC_EMBD_NORM,
+                               .embd_norm_bias = QR_W_ENC_EMBD_NORM_BIAS,
+                               .output_norm = QR_W_ENC_OUTPUT_NORM,
+                               .output_norm_bias = QR_W_ENC_OUTPUT_NORM_BIAS };
+    return s;
+}

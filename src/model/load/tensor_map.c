@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tensor_map.c - maps the roles of a model to the tensors of its files, and reports tensors without
+ * a role. */
+#include "model/load/tensor_map.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "linear/weight_type.h"
+#include "model/arch/arch.h"
+#include "model/load/weight_roles.h"
+#include "model/load/weights_source.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Names */
+
+/* Multimodal checkpoints put the language model under a prefix, which two releases of the reference
+ * implementation place differently. Base models without a head omit "model.". */
+static const struct {
+    const char *strip, *add;
+} prefixes[] = {
+    { "", "" },         { "", "language_model." }, { "model.", "model.language_model." },
+    { "model.", "" },   { "transformer.", "" },    { "bert.", "" },
+    { "roberta.", "" },
+};
+
+static void apply_prefix(const struct qr_weights *w, char name[QR_NAME_MAX])
+{
+    char plain[QR_NAME_MAX];
+    const size_t n = strlen(w->strip);
+    memcpy(plain, name, QR_NAME_MAX);
+    if (strncmp(plain, w->strip, n) == 0)
+        snprintf(name, QR_NAME_MAX, "%.40s%.80s", w->add, plain + n);
+}
+
+/* Name rule number nth of a role; *name is the tensor name in this checkpoint. NULL if there is
+ * none. */
+static const struct qr_name_rule *rule(const struct qr_weights *w, enum qr_weight_role role,
+                                       uint32_t layer, unsigned nth, char name[QR_NAME_MAX])
+{
+    const struct qr_arch *a = w->arch;
+    const bool gguf = w->gguf != NULL, encoder = layer >= w->config.n_layers;
+    const struct qr_name_rule *own = gguf ? a->gguf_names : a->hf_names;
+    const struct qr_name_rule *common = gguf ? a->gguf_common_names : a->hf_common_names;
+    if (encoder) {
+        own = gguf ? a->gguf_encoder_names : a->hf_encoder_names;
+        common = NULL;
+        layer -= w->config.n_layers;
+    }
+    const struct qr_name_rule *r = qr_arch_name(own, common, role, layer, nth, name);
+    if (r && !gguf)
+        apply_prefix(w, name);
+    return r;
+}
+
+/* Chooses the prefix with which the token embedding exists. */
+static void choose_prefix(struct qr_weights *w)
+{
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        char name[QR_NAME_MAX];
+        size_t tensor;
+        w->strip = prefixes[i].strip;
+        w->add = prefixes[i].add;
+        if (w->gguf ||
+            (rule(w, QR_W_TOKEN_EMBD, 0, 0, name) && qr_weights_source_find(w, name, &tensor)))
+            return;
+    }
+    w->strip = w->add = "";
+}
+
+/* ---- Shapes */
+
+/* Units of a slice of a fused tensor: unit u is unit first + u / group * stride + u % group of the
+ * tensor's `whole` units. See struct qr_weight. */
+struct layout {
+    uint64_t first, group, stride, whole;
+};
+
+/* Fused QKV: consecutive blocks [q; k; v], one for all heads or one per KV head. */
+static struct layout qkv_layout(const struct qr_model_config *c, const struct qr_layer_config *l,
+                                unsigned slice)
+{
+    const bool by_head = slice >= QR_SLICE_HEAD_Q;
+    const unsigned part = slice - (by_head ? QR_SLICE_HEAD_Q : QR_SLICE_Q); /* 0, 1, 2 */
+    const uint64_t n_blocks = by_head ? l->n_kv_heads : 1, heads = l->n_heads / n_blocks,
+                   kv_heads = l->n_kv_heads / n_blocks;
+    const uint64_t size[] = { heads * c->head_dim, kv_heads * c->head_dim,
+                              kv_heads * c->v_head_dim };
+    const uint64_t block = size[0] + size[1] + size[2];
+    const uint64_t first = part == 0 ? 0 : part == 1 ? size[0] : size[0] + size[1];
+    return (struct layout){ first, size[part], block, n_blocks * block };
+}
+
+/* W_UK and W_UV of a head are consecutive rows. Transposed, they are columns, W_UK's first. */
+static struct layout latent_layout(const struct qr_model_config *c, unsigned slice, uint64_t own)
+{
+    const uint64_t both = (uint64_t)c->mla.qk_nope_dim + c->v_head_dim;
+    if (slice == QR_SLICE_LATENT_V)
+        return (struct layout){ c->mla.qk_nope_dim, own, own, both };
+    return (struct layout){ 0, own, own, slice & QR_SLICE_TRANSPOSED ? own : both };
+}
+
+/* own: number of units of the role (rows, or elements of a vector). */
+static struct layout slice_layout(const struct qr_weights *w, unsigned slice, uint32_t layer,
+                                  uint64_t own)
+{
+    switch ((enum qr_slice)(slice & ~(unsigned)QR_SLICE_TRANSPOSED)) {
+    case QR_SLICE_GATE:
+        return (struct layout){ 0, own, own, 2 * own };
+    case QR_SLICE_UP:
+        return (struct layout){ own, own, own, 2 * own };
+    case QR_SLICE_GATE_EVEN:
+        return (struct layout){ 0, 1, 2, 2 * own };
+    case QR_SLICE_UP_ODD:
+        return (struct layout){ 1, 1, 2, 2 * own };
+    case QR_SLICE_LATENT_K:
+    case QR_SLICE_LATENT_V:
+        return latent_layout(&w->config, slice, own);
+    case QR_SLICE_ALL:
+    case QR_SLICE_TRANSPOSED:
+        return (struct layout){ 0, own, own, own };
+    default:
+        return qkv_layout(&w->config, &w->config.layers[layer],
+                          slice & ~(unsigned)QR_SLICE_TRANSPOSED);
+    }
+}
+
+/* Dimensions, fastest first. */
+struct shape {
+    uint32_t n;
+    uint64_t dims[3];
+};
+
+/* Shape that a tensor of `whole` units must have. */
+static struct shape expected_shape(bool vector, bool transposed, uint64_t whole, uint64_t cols,
+                                   uint32_t experts)
+{
+    struct shape s = { 0, { 1, 1, 1 } };
+    if (!vector && !transposed)
+        s.dims[s.n++] = cols;
+    s.dims[s.n++] = whole;
+    if (transposed)
+        s.dims[s.n++] = cols;
+    if (experts)
+        s.dims[s.n++] = experts;
+    return s;
+}
+
+static bool same_shape(const struct qr_source_tensor *t, const struct shape *s)
+{
+    return t->n_dims <= 4 && t->dims[0] == s->dims[0] && t->dims[1] == s->dims[1] &&
+           t->dims[2] == s->dims[2] && t->dims[3] == 1;
+}
+
+static quire_status wrong_shape(const struct qr_source_tensor *t, const struct shape *s,
+                                struct quire_error *err)
+{
+    char want[80], has[80];
+    if (s->n == 1)
+        snprintf(want, sizeof want, "%llu", (unsigned long long)s->dims[0]);
+    else if (s->n == 2)
+        snprintf(want, sizeof want, "%llu x %llu", (unsigned long long)s->dims[1],
+                 (unsigned long long)s->dims[0]);
+    else
+        snprintf(want, sizeof want, "%llu x %llu x %llu", (unsigned long long)s->dims[2],
+                 (unsigned long long)s->dims[1], (unsigned long long)s->dims[0]);
+    if (t->n_dims < 3)
+        snprintf(has, sizeof has, "%llu x %llu", (unsigned long long)t->dims[1],
+                 (unsigned long long)t->dims[0]);
+    else
+        snprintf(has, sizeof has, "%llu x %llu x %llu", (unsigned long long)t->dims[2],
+                 (unsigned long long)t->dims[1], (unsigned long long)t->dims[0]);
+    return qr_fail(err, QUIRE_E_FORMAT,
+                   "tensor %.80s has %u dimensions (%s), the model description needs %s", t->name,
+                   t->n_dims, has, want);
+}
+
+/* Vectors are read as f32, so their type must not be quantized. */
+static quire_status check_type(const struct qr_source_tensor *t, bool vector,
+                               struct quire_error *err)
+{
+    const struct qr_weight_type_info *info = qr_weight_type_info(t->type);
+    if (!info || !info->supported)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "tensor %.80s has type %s, which is not supported",
+                       t->name, t->type_name);
+    if (vector && info->block_elems != 1)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "tensor %.80s has type %s; vectors must be F32, F16 or BF16", t->name,
+                       t->type_name);
+    return QUIRE_OK;
+}
+
+static quire_status stored_row_bytes(const struct qr_source_tensor *t, uint32_t type, uint64_t n,
+                                     size_t *bytes, struct quire_error *err)
+{
+    if (qr_weight_row_bytes(type, n, bytes))
+        return QUIRE_OK;
+    return qr_fail(err, QUIRE_E_FORMAT, "tensor %.80s: rows of %llu elements do not fit type %s",
+                   t->name, (unsigned long long)n, t->type_name);
+}
+
+/* ---- Mapping */
+
+/* True if each expert has a tensor, with a number in its name. */
+static bool tensor_per_expert(const struct qr_name_rule *r)
+{
+    const char *layer = strstr(r->pattern, "%u");
+    return layer && strstr(layer + 2, "%u");
+}
+
+/* Shape that the tensor of a rule must have. W_UK and W_UV of all heads in one tensor form two
+ * dimensions. */
+static struct shape tensor_shape(const struct qr_weights *w, const struct qr_name_rule *r,
+                                 const struct layout *l, bool vector, uint64_t cols, uint32_t stack)
+{
+    const unsigned slice = r->slice & ~(unsigned)QR_SLICE_TRANSPOSED;
+    const bool transposed = r->slice & QR_SLICE_TRANSPOSED;
+    const bool latent = slice == QR_SLICE_LATENT_K || slice == QR_SLICE_LATENT_V;
+    if (latent && transposed)
+        cols = (uint64_t)w->config.mla.qk_nope_dim + w->config.v_head_dim;
+    struct shape s =
+        expected_shape(vector, transposed, l->whole, cols, tensor_per_expert(r) ? 0 : stack);
+    if (latent) {
+        s.dims[1] *= s.dims[2];
+        s.dims[2] = 1;
+        s.n = 2;
+    }
+    return s;
+}
+
+/* Checks a tensor and enters it for a role. */
+static quire_status bind(struct qr_weights *w, enum qr_weight_role role, uint32_t layer,
+                         const struct qr_name_rule *r, size_t tensor, struct quire_error *err)
+{
+    struct qr_source_tensor t;
+    uint64_t rows, cols;
+    size_t row_bytes, column_bytes = 0;
+    qr_weights_source_tensor(w, tensor, &t);
+    qr_role_shape(&w->config, role, layer, &rows, &cols);
+    const bool vector = rows == 0, transposed = r->slice & QR_SLICE_TRANSPOSED;
+    const uint32_t stack = qr_role_stack_size(&w->config, role, layer);
+    const struct layout l =
+        slice_layout(w, r->slice, role < QR_W_FIRST_LAYER_ROLE ? 0 : layer, vector ? cols : rows);
+    const struct shape shape = tensor_shape(w, r, &l, vector, cols, stack);
+    QR_TRY(check_type(&t, vector, err));
+    if (!same_shape(&t, &shape))
+        return wrong_shape(&t, &shape, err);
+    const bool dequantize = transposed && qr_weight_type_info(t.type)->block_elems != 1;
+    if (dequantize && l.group != l.whole)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "tensor %.80s has type %s, a part of which cannot be read transposed",
+                       t.name, t.type_name);
+    const uint32_t type = dequantize ? QR_WEIGHT_F32 : t.type;
+    QR_TRY(stored_row_bytes(&t, type, cols, &row_bytes, err));
+    if (transposed)
+        QR_TRY(stored_row_bytes(&t, t.type, l.whole, &column_bytes, err));
+    const uint64_t unit = vector || transposed ? qr_weight_type_info(type)->block_bytes : row_bytes;
+    w->tensor_map[qr_tensor_map_index(role, layer)] = (struct qr_weight){
+        .role = role,
+        .layer = layer,
+        .type = type,
+        .stored_type = t.type,
+        .n_rows = vector ? 1 : rows,
+        .n_cols = cols,
+        .row_bytes = row_bytes,
+        .n_experts = stack,
+        .tensor = tensor,
+        .first_byte = l.first * unit,
+        .unit_bytes = unit,
+        .group = l.group,
+        .stride = l.stride,
+        .column_bytes = column_bytes,
+        .expert_bytes = stack ? t.bytes / stack : 0,
+    };
+    w->total_bytes += (vector ? 1 : rows) * row_bytes * (stack ? stack : 1);
+    return QUIRE_OK;
+}
+
+/* Tensors of experts 1 and up; each must have the type and shape of the first. */
+static quire_status bind_experts(struct qr_weights *w, enum qr_weight_role role, uint32_t layer,
+                                 const struct qr_name_rule *r, uint8_t *used,
+                                 struct quire_error *err)
+{
+    struct qr_weight *stack = &w->tensor_map[qr_tensor_map_index(role, layer)];
+    struct qr_source_tensor first, t;
+    size_t *list = qr_arena_alloc(&w->lists, stack->n_experts, sizeof *list);
+    if (!list)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a list of %u experts", stack->n_experts);
+    list[0] = stack->tensor;
+    qr_weights_source_tensor(w, list[0], &first);
+    for (uint32_t e = 1; e < stack->n_experts; e++) {
+        char name[QR_NAME_MAX];
+        qr_rule_name(r, layer, e, name);
+        if (!w->gguf)
+            apply_prefix(w, name);
+        if (!qr_weights_source_find(w, name, &list[e]))
+            return qr_fail(err, QUIRE_E_FORMAT, "tensor %s is missing", name);
+        qr_weights_source_tensor(w, list[e], &t);
+        if (t.type != first.type || t.n_dims != first.n_dims ||
+            memcmp(t.dims, first.dims, sizeof t.dims) != 0)
+            return qr_fail(err, QUIRE_E_FORMAT,
+                           "tensor %.80s differs from expert 0 in type or shape", t.name);
+        used[list[e]] = 1;
+    }
+    stack->expert_tensors = list;
+    return QUIRE_OK;
+}
+
+/* Maps one role to the first of its names that exists. */
+static quire_status map_role(struct qr_weights *w, enum qr_weight_role role, uint32_t layer,
+                             uint8_t *used, struct quire_error *err)
+{
+    const enum qr_presence presence = qr_role_presence(&w->config, role, layer);
+    char name[QR_NAME_MAX], first[QR_NAME_MAX] = "";
+    const struct qr_name_rule *r;
+    size_t tensor;
+    for (unsigned n = 0; presence != QR_ABSENT && (r = rule(w, role, layer, n, name)); n++) {
+        if (qr_weights_source_find(w, name, &tensor)) {
+            used[tensor] = 1;
+            QR_TRY(bind(w, role, layer, r, tensor, err));
+            return tensor_per_expert(r) ? bind_experts(w, role, layer, r, used, err) : QUIRE_OK;
+        }
+        if (n == 0)
+            memcpy(first, name, sizeof first);
+    }
+    if (presence != QR_REQUIRED)
+        return QUIRE_OK;
+    return qr_fail(err, QUIRE_E_FORMAT, "tensor %s is missing",
+                   first[0] ? first : qr_weight_role_name(role));
+}
+
+/* ---- Tensors without a role */
+
+/* Tensors that are not weights: tables that the config already contains, and leftovers of old
+ * writers. */
+static bool is_known_extra(const char *name)
+{
+    static const char *const exact[] = {
+        "rope_freqs.weight",
+        "rope_factors_long.weight",
+        "rope_factors_short.weight",
+        "encoder.embed_tokens.weight", /* copies of the shared embedding */
+        "decoder.embed_tokens.weight",
+        "model.encoder.embed_tokens.weight",
+        "model.decoder.embed_tokens.weight"
+    };
+    static const char *const suffixes[] = {
+        ".rotary_emb.inv_freq", ".attn.masked_bias", ".attention.masked_bias",
+        ".attn.attention.masked_bias", ".attn.bias", ".attention.bias",
+        ".attn.attention.bias" /* causal masks */, "embeddings.position_ids" /* 0, 1, 2, ... */,
+        /* the first T5 checkpoints have an unused one */
+        ".EncDecAttention.relative_attention_bias.weight", ".cross_attn_rel_b.weight"
+    };
+    const size_t n = strlen(name);
+    for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
+        if (strcmp(name, exact[i]) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        const size_t m = strlen(suffixes[i]);
+        if (n > m && strcmp(name + n - m, suffixes[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static quire_status report_unused(const struct qr_weights *w, const uint8_t *used, bool strict,
+                                  struct quire_error *err)
+{
+    enum { MAX_NAMED = 3 };
+    size_t n = 0;
+    for (size_t i = 0; i < qr_weights_source_count(w); i++) {
+        struct qr_source_tensor t;
+        qr_weights_source_tensor(w, i, &t);
+        if (used[i] || is_known_extra(t.name))
+            continue;
+        if (strict)
+            return qr_fail(err, QUIRE_E_FORMAT,
+                           "tensor %.80s does not belong to a model of family %s", t.name,
+                           w->config.arch);
+        if (n++ < MAX_NAMED)
+            qr_log(w->logger, QUIRE_LOG_WARN, "tensor %.80s is not used", t.name);
+    }
+    if (n > MAX_NAMED)
+        qr_log(w->logger, QUIRE_LOG_WARN, "%zu more tensors are not used", n - MAX_NAMED);
+    return QUIRE_OK;
+}
+
+static quire_status map_all_roles(struct qr_weights *w, uint8_t *used, struct quire_error *err)
+{
+    for (int role = 0; role < QR_W_FIRST_LAYER_ROLE; role++)
+        QR_TRY(map_role(w, (enum qr_weight_role)role, 0, used, err));
+    for (uint32_t layer = 0; layer < qr_model_all_layers(&w->config); layer++)
+        for (int role = QR_W_FIRST_LAYER_ROLE; role < QR_W_N_ROLES; role++)
+            QR_TRY(map_role(w, (enum qr_weight_role)role, layer, used, err));
+    return QUIRE_OK;
+}
+
+/* Tying and the presence of a head follow from the tensors, not from the config. */
+static quire_status set_outputs(struct qr_weights *w, struct quire_error *err)
+{
+    struct qr_model_config *c = &w->config;
+    const bool own = w->tensor_map[QR_W_OUTPUT].n_cols != 0,
+               dense = w->tensor_map[QR_W_HEAD_DENSE].n_cols != 0;
+    c->tied_output = !own;
+    c->no_output = c->kind == QR_MODEL_ENCODER && !own && !dense;
+    if (dense && !w->tensor_map[QR_W_HEAD_NORM].n_cols)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "the head's norm is missing, but its dense layer exists");
+    return QUIRE_OK;
+}
+
+quire_status qr_tensor_map_build(struct qr_weights *w, bool strict, struct quire_error *err)
+{
+    const size_t n = qr_weights_source_count(w);
+    w->tensor_map_size =
+        qr_tensor_map_index(QR_W_FIRST_LAYER_ROLE, qr_model_all_layers(&w->config));
+    w->tensor_map = qr_calloc(w->allocator, w->tensor_map_size, sizeof *w->tensor_map);
+    uint8_t *used = qr_calloc(w->allocator, n, 1);
+    if (!w->tensor_map || !used) {
+        qr_free(w->allocator, used, n, 1);
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for the tensor map of %u layers",
+                       qr_model_all_layers(&w->config));
+    }
+    choose_prefix(w);
+    quire_status s = map_all_roles(w, used, err);
+    if (s == QUIRE_OK)
+        s = set_outputs(w, err);
+    if (s == QUIRE_OK)
+        s = report_unused(w, used, strict, err);
+    qr_free(w->allocator, used, n, 1);
+    return s;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weight_roles.h - the roles that a model configuration implies, and the shape of each. */
+#ifndef QR_MODEL_LOAD_WEIGHT_ROLES_H
+#define QR_MODEL_LOAD_WEIGHT_ROLES_H
+#include "model/config/config.h"
+#include "model/config/weight_role.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* "attn_q", "ffn_norm" etc., for messages and listings; static text. */
+const char *qr_weight_role_name(enum qr_weight_role role);
+
+/* True if the weight is packed for matrix products; false for vectors and stacks. */
+bool qr_role_is_matrix(enum qr_weight_role role);
+
+/* True if the role has one weight per expert or per head. */
+bool qr_role_is_stack(enum qr_weight_role role);
+/* Number of weights of a stack in a layer; 0: not a stack. */
+uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_role role,
+                            uint32_t layer);
+
+/* Whether a model with this config has a weight of the role. */
+enum qr_presence { QR_ABSENT, QR_OPTIONAL, QR_REQUIRED };
+enum qr_presence qr_role_presence(const struct qr_model_config *cfg, enum qr_weight_role role,
+                                  uint32_t layer);
+
+/* *rows is 0 for vectors. */
+void qr_role_shape(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer,
+                   uint64_t *rows, uint64_t *cols);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weights_source.c - tensors of GGUF and safetensors files behind one interface. */
+#include "model/load/weights_source.h"
+#include "base/error.h"
+#include "format/gguf.h"
+#include "format/safetensors.h"
+#include "linear/weight_type.h"
+#include <string.h>
+
+size_t qr_weights_source_count(const struct qr_weights *w)
+{
+    return w->gguf ? qr_gguf_tensor_count(w->gguf) : qr_safetensors_count(w->safetensors);
+}
+
+bool qr_weights_source_find(const struct qr_weights *w, const char *name, size_t *i)
+{
+    return w->gguf ? qr_gguf_find_tensor(w->gguf, name, i)
+                   : qr_safetensors_find(w->safetensors, name, i);
+}
+
+static uint32_t type_of_dtype(uint8_t dtype)
+{
+    switch (dtype) {
+    case QR_DTYPE_F32:
+        return QR_WEIGHT_F32;
+    case QR_DTYPE_F16:
+        return QR_WEIGHT_F16;
+    case QR_DTYPE_BF16:
+        return QR_WEIGHT_BF16;
+    default:
+        return UINT32_MAX;
+    }
+}
+
+static void from_safetensor(const struct qr_safetensor *s, struct qr_source_tensor *t)
+{
+    *t = (struct qr_source_tensor){ .name = s->name,
+                                    .type = type_of_dtype(s->dtype),
+                                    .type_name = qr_dtype_name(s->dtype),
+                                    .n_dims = s->n_dims > 4 ? 5 : s->n_dims,
+                                    .dims = { 1, 1, 1, 1 },
+                                    .bytes = s->bytes };
+    for (unsigned d = 0; d < s->n_dims && t->n_dims <= 4; d++)
+        t->dims[d] = s->shape[s->n_dims - 1 - d];
+}
+
+void qr_weights_source_tensor(const struct qr_weights *w, size_t i, struct qr_source_tensor *t)
+{
+    if (!w->gguf) {
+        from_safetensor(qr_safetensors_tensor(w->safetensors, i), t);
+        return;
+    }
+    const struct qr_gguf_tensor *g = qr_gguf_tensor(w->gguf, i);
+    *t = (struct qr_source_tensor){ .name = g->name,
+                                    .type = g->type,
+                                    .type_name = qr_weight_type_info(g->type)->name,
+                                    .n_dims = g->n_dims,
+                                    .bytes = g->bytes };
+    memcpy(t->dims, g->dims, sizeof t->dims);
+}
+
+quire_status qr_weights_read_source(const struct qr_weights *w, size_t tensor, uint64_t begin,
+                                    uint64_t bytes, void *dst, struct quire_error *err)
+{
+    if (w->gguf)
+        return qr_gguf_read_range(w->gguf, tensor, begin, bytes, dst, err);
+    if (w->safetensors)
+        return qr_safetensors_read_range(w->safetensors, tensor, begin, bytes, dst, err);
+    return qr_fail(err, QUIRE_E_MISUSE, "the source of the weights has been released");
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sentencepiece_bpe.c - encoder of SentencePiece BPE vocabularies. */
+#include "tokenizer/sentencepiece_bpe.h"
+#include "base/error.h"
+#include "base/utf8.h"
+#include "tokenizer/bpe.h"
+#include "tokenizer/encoder.h"
+#include "tokenizer/nfc.h"
+#include "tokenizer/segment.h"
+#include "tokenizer/vocab.h"
+#include <string.h>
+
+static bool is_metaspace(const uint8_t *s, size_t n)
+{
+    return n >= QR_METASPACE_SIZE && memcmp(s, QR_METASPACE, QR_METASPACE_SIZE) == 0;
+}
+
+/* End of the piece that starts at `begin` and is merged on its own. If no token has a space after
+ * another character, no merge crosses the start of a run of spaces: splitting there leaves the
+ * result unchanged and keeps the merge queues short. */
+static size_t piece_end(const struct quire_tokenizer *t, const uint8_t *s, size_t begin, size_t n)
+{
+    const size_t limit = n - begin > QR_MAX_PIECE_BYTES ? begin + QR_MAX_PIECE_BYTES : n;
+    size_t i = begin + 1, space = 0;
+    for (; i < limit; i++) {
+        if (t->split_at_spaces && (s[i] == ' ' || is_metaspace(s + i, n - i)))
+            return i;
+        if (s[i] == ' ' && s[i - 1] != ' ') {
+            if (!t->merges_cross_spaces)
+                return i;
+            space = i;
+        }
+    }
+    if (limit == n)
+        return n;
+    if (space)
+        return space;
+    while (qr_utf8_is_continuation(s[i]))
+        i--;
+    return i;
+}
+
+/* Writes the piece with U+2581 for spaces to e->piece, and one symbol per character to
+ * e->symbols. */
+static quire_status load_symbols(struct qr_encoder *e, const uint8_t *s, size_t n, bool prepend)
+{
+    const struct quire_tokenizer *t = e->t;
+    struct qr_bytes *b = &e->piece;
+    b->size = 0;
+    e->n_symbols = 0;
+    if (!qr_bytes_reserve(t->a, b, (n + prepend) * QR_METASPACE_SIZE) ||
+        !qr_bpe_reserve(e, n + prepend))
+        return qr_encoder_nomem(e);
+    for (size_t i = 0; i < n || prepend;) {
+        const bool space = prepend || s[i] == ' ';
+        const size_t step = space ? QR_METASPACE_SIZE : qr_utf8_len(s[i]);
+        memcpy(b->data + b->size, space ? (const uint8_t *)QR_METASPACE : s + i, step);
+        const int32_t id = qr_vocab_find(t, b->data + b->size, step), k = (int32_t)e->n_symbols++;
+        e->symbols[k] = (struct qr_symbol){
+            .id = id != QUIRE_TOKEN_NONE && qr_token_is_normal(t, id) ? id : QUIRE_TOKEN_NONE,
+            .offset = (uint32_t)b->size,
+            .size = (uint32_t)step,
+            .prev = k - 1,
+            .next = k + 1
+        };
+        b->size += step;
+        if (!prepend)
+            i += space ? 1 : step;
+        prepend = false;
+    }
+    e->symbols[e->n_symbols - 1].next = -1;
+    return QUIRE_OK;
+}
+
+/* Emits an unknown character by byte fallback, or the unknown token. */
+static void emit_unknown(struct qr_encoder *e, const uint8_t *s, size_t n)
+{
+    const struct quire_tokenizer *t = e->t;
+    bool bytes = true;
+    for (size_t i = 0; i < n; i++)
+        bytes = bytes && t->byte_token[s[i]] != QUIRE_TOKEN_NONE;
+    for (size_t i = 0; bytes && i < n; i++)
+        qr_emit(e, t->byte_token[s[i]]);
+    if (!bytes && !(e->after_unk && t->fuse_unk) &&
+        t->special[QUIRE_SPECIAL_UNK] != QUIRE_TOKEN_NONE)
+        qr_emit(e, t->special[QUIRE_SPECIAL_UNK]);
+    e->after_unk = !bytes;
+}
+
+static quire_status encode_piece(struct qr_encoder *e, const uint8_t *s, size_t n, bool prepend)
+{
+    QR_TRY(load_symbols(e, s, n, prepend));
+    QR_TRY(qr_bpe_merge(e, e->piece.data));
+    for (int32_t i = 0; i >= 0; i = e->symbols[i].next) {
+        const struct qr_symbol *sym = &e->symbols[i];
+        if (sym->id == QUIRE_TOKEN_NONE) {
+            emit_unknown(e, e->piece.data + sym->offset, sym->size);
+        } else {
+            qr_emit(e, sym->id);
+            e->after_unk = false;
+        }
+    }
+    return QUIRE_OK;
+}
+
+/* Removes leading, trailing and repeated spaces. */
+static quire_status remove_extra_whitespaces(struct qr_encoder *e, const uint8_t **text, size_t *n)
+{
+    struct qr_bytes *b = &e->prefixed;
+    b->size = 0;
+    if (!qr_bytes_reserve(e->t->a, b, *n))
+        return qr_encoder_nomem(e);
+    for (size_t i = 0; i < *n; i++)
+        if ((*text)[i] != ' ' || (b->size && b->data[b->size - 1] != ' '))
+            b->data[b->size++] = (*text)[i];
+    if (b->size && b->data[b->size - 1] == ' ')
+        b->size--;
+    *text = b->data;
+    *n = b->size;
+    return QUIRE_OK;
+}
+
+quire_status qr_encode_sentencepiece_bpe(struct qr_encoder *e, const uint8_t *text, size_t n,
+                                         bool at_start)
+{
+    const struct quire_tokenizer *t = e->t;
+    if (t->nfc)
+        QR_TRY(qr_normalize_nfc(e, &text, &n));
+    if (t->remove_extra_whitespaces)
+        QR_TRY(remove_extra_whitespaces(e, &text, &n));
+    if (!n)
+        return QUIRE_OK;
+    const bool spaced = text[0] == ' ' || is_metaspace(text, n);
+    bool prepend = t->prepend_scheme == QR_PREPEND_ALWAYS ||
+                   (t->prepend_scheme == QR_PREPEND_UNLESS_SPACE && !spaced) ||
+                   (t->prepend_scheme == QR_PREPEND_FIRST && at_start && !spaced);
+    e->after_unk = false;
+    for (size_t begin = 0, end; begin < n; begin = end) {
+        end = qr_segment_end(text, begin, n);
+        for (size_t piece = begin, next; piece < end; piece = next) {
+            next = piece_end(t, text, piece, end);
+            QR_TRY(encode_piece(e, text + piece, next - piece, prepend));
+            prepend = false;
+        }
+    }
+    return QUIRE_OK;
+}

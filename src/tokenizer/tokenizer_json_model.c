@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tokenizer_json_model.c - reads the vocabulary, merges and added tokens of tokenizer.json. */
+#include "tokenizer/tokenizer_json_model.h"
+#include "base/error.h"
+#include "format/json_util.h"
+#include "tokenizer/known_tokens.h"
+#include <string.h>
+
+#define FILE_NAME "tokenizer.json"
+
+static quire_status no_memory(struct quire_error *err)
+{
+    return qr_fail(err, QUIRE_E_NOMEM, "out of memory for the vocabulary");
+}
+
+/* Reads an optional bool; leaves *out alone if it is absent. */
+static quire_status get_bool(const json_t *obj, const char *key, bool *out, struct quire_error *err)
+{
+    enum qr_json_state state;
+    return qr_json_bool(obj, FILE_NAME, key, out, &state, err);
+}
+
+/* Allocates tokens for all ids in the file. Ids must be dense, so the largest one is bounded by the
+ * number of entries, and a hostile id cannot cause a large allocation. */
+static quire_status allocate_tokens(struct qr_vocab_spec *spec, json_t *vocab, const json_t *added,
+                                    struct quire_error *err)
+{
+    const char *text;
+    json_t *v;
+    size_t i, n = 0;
+    const size_t entries = json_object_size(vocab) + json_array_size(added);
+    json_object_foreach(vocab, text, v)
+    {
+        uint32_t id;
+        if (!qr_json_is_u32(v, &id))
+            return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": id of \"%.60s\" is not a token id",
+                           text);
+        if (id >= n)
+            n = (size_t)id + 1;
+    }
+    json_array_foreach(added, i, v)
+    {
+        uint32_t id;
+        if (!qr_json_is_u32(json_object_get(v, "id"), &id) ||
+            !json_is_string(json_object_get(v, "content")))
+            return qr_fail(err, QUIRE_E_FORMAT,
+                           FILE_NAME ": added_tokens[%zu] has no id or content", i);
+        if (id >= n)
+            n = (size_t)id + 1;
+    }
+    if (n > entries)
+        return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": %zu tokens, but ids up to %zu", entries,
+                       n - 1);
+    if (n > QR_MAX_TOKENS)
+        return qr_fail(err, QUIRE_E_LIMIT, FILE_NAME ": %zu tokens, at most %d", n, QR_MAX_TOKENS);
+    spec->n_tokens = n;
+    spec->tokens = qr_arena_alloc(&spec->arena, n, sizeof *spec->tokens);
+    return spec->tokens ? QUIRE_OK : no_memory(err);
+}
+
+static quire_status add_vocab(struct qr_vocab_spec *spec, json_t *vocab, bool byte_fallback,
+                              struct quire_error *err)
+{
+    const char *text;
+    json_t *v;
+    json_object_foreach(vocab, text, v)
+    {
+        struct qr_spec_token *tok = &spec->tokens[json_integer_value(v)];
+        if (tok->text)
+            return qr_fail(err, QUIRE_E_FORMAT,
+                           FILE_NAME ": \"%.60s\" and \"%.60s\" both have the id %lld", tok->text,
+                           text, (long long)json_integer_value(v));
+        tok->text = text;
+        tok->size = strlen(text);
+        tok->type = byte_fallback && qr_byte_token_value(text, tok->size) >= 0 ? QUIRE_TOKEN_BYTE
+                                                                               : QUIRE_TOKEN_NORMAL;
+    }
+    return QUIRE_OK;
+}
+
+static quire_status add_added_tokens(struct qr_vocab_spec *spec, const json_t *added,
+                                     const char *unk, struct quire_error *err)
+{
+    size_t i;
+    json_t *v;
+    json_array_foreach(added, i, v)
+    {
+        const json_int_t id = json_integer_value(json_object_get(v, "id"));
+        const char *text = json_string_value(json_object_get(v, "content"));
+        struct qr_spec_token *tok = &spec->tokens[id];
+        if (tok->text && strcmp(tok->text, text) != 0)
+            return qr_fail(err, QUIRE_E_FORMAT,
+                           FILE_NAME
+                           ": added token %lld is \"%.60s\", but the vocabulary has \"%.60s\"",
+                           (long long)id, text, tok->text);
+        bool special = false, lstrip = false, rstrip = false, single_word = false,
+             normalized = true;
+        QR_TRY(get_bool(v, "special", &special, err));
+        QR_TRY(get_bool(v, "lstrip", &lstrip, err));
+        QR_TRY(get_bool(v, "rstrip", &rstrip, err));
+        QR_TRY(get_bool(v, "single_word", &single_word, err));
+        QR_TRY(get_bool(v, "normalized", &normalized, err));
+        tok->text = text;
+        tok->size = strlen(text);
+        const bool is_unk = unk && strcmp(text, unk) == 0 && !qr_is_eog_text(text, tok->size);
+        tok->type = is_unk    ? QUIRE_TOKEN_UNKNOWN
+                    : special ? QUIRE_TOKEN_CONTROL
+                              : QUIRE_TOKEN_USER_DEFINED;
+        tok->match = (uint8_t)((lstrip ? QR_TOKEN_LSTRIP : 0) | (rstrip ? QR_TOKEN_RSTRIP : 0) |
+                               (single_word ? QR_TOKEN_SINGLE_WORD : 0) |
+                               (normalized ? 0 : QR_TOKEN_NOT_NORMALIZED));
+    }
+    return QUIRE_OK;
+}
+
+static quire_status add_merges(struct qr_vocab_spec *spec, const json_t *merges,
+                               struct quire_error *err)
+{
+    size_t i;
+    const json_t *v;
+    if (!json_is_array(merges))
+        return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": model.merges is not an array");
+    spec->n_merges = json_array_size(merges);
+    spec->merges = qr_arena_alloc(&spec->arena, spec->n_merges, sizeof *spec->merges);
+    if (!spec->merges)
+        return no_memory(err);
+    json_array_foreach(merges, i, v)
+    {
+        const bool pair = json_is_array(v) && json_array_size(v) == 2;
+        const json_t *left = pair ? json_array_get(v, 0) : v,
+                     *right = pair ? json_array_get(v, 1) : NULL;
+        if (!json_is_string(left) || (pair && !json_is_string(right)))
+            return qr_fail(
+                err, QUIRE_E_FORMAT,
+                FILE_NAME ": model.merges[%zu] is neither a string nor a pair of strings", i);
+        spec->merges[i] = (struct qr_spec_merge){ .left = json_string_value(left),
+                                                  .left_size = json_string_length(left),
+                                                  .right = json_string_value(right),
+                                                  .right_size = json_string_length(right) };
+    }
+    return QUIRE_OK;
+}
+
+/* Rejects a setting that is present and neither null, empty nor zero. */
+static quire_status require_empty(const json_t *model, const char *key, struct quire_error *err)
+{
+    const json_t *v = json_object_get(model, key);
+    if (!v || json_is_null(v) || (json_is_string(v) && !json_string_length(v)) ||
+        (json_is_number(v) && json_number_value(v) == 0))
+        return QUIRE_OK;
+    return qr_fail(err, QUIRE_E_UNSUPPORTED, FILE_NAME ": model.%s is not supported", key);
+}
+
+static quire_status set_unk(struct qr_vocab_spec *spec, const char *unk, struct quire_error *err)
+{
+    for (size_t i = 0; unk && i < spec->n_tokens; i++)
+        if (spec->tokens[i].text && strcmp(spec->tokens[i].text, unk) == 0) {
+            spec->special[QUIRE_SPECIAL_UNK] = (int64_t)i;
+            return QUIRE_OK;
+        }
+    return unk ? qr_fail(err, QUIRE_E_FORMAT,
+                         FILE_NAME ": model.unk_token \"%.60s\" is not in the vocabulary", unk)
+               : QUIRE_OK;
+}
+
+/* Converts a WordPiece vocabulary to the form of GGUF files: tokens that begin a word get U+2581,
+ * the others lose the prefix of continuations. */
+static quire_status convert_wordpiece_texts(struct qr_vocab_spec *spec, const char *prefix,
+                                            struct quire_error *err)
+{
+    const size_t n = strlen(prefix);
+    for (size_t i = 0; i < spec->n_tokens; i++) {
+        struct qr_spec_token *tok = &spec->tokens[i];
+        if (!tok->text || tok->type != QUIRE_TOKEN_NORMAL)
+            continue;
+        if (n && tok->size > n && memcmp(tok->text, prefix, n) == 0) {
+            tok->text += n;
+            tok->size -= n;
+            continue;
+        }
+        char *text = qr_arena_alloc(&spec->arena, tok->size + QR_METASPACE_SIZE, 1);
+        if (!text)
+            return no_memory(err);
+        memcpy(text, QR_METASPACE, QR_METASPACE_SIZE);
+        memcpy(text + QR_METASPACE_SIZE, tok->text, tok->size);
+        tok->text = text;
+        tok->size += QR_METASPACE_SIZE;
+    }
+    return QUIRE_OK;
+}
+
+quire_status qr_tokenizer_json_read_model(struct qr_vocab_spec *spec, const json_t *root,
+                                          struct quire_error *err)
+{
+    const json_t *model = json_object_get(root, "model"),
+                 *added = json_object_get(root, "added_tokens");
+    json_t *vocab = json_object_get(model, "vocab");
+    const json_t *merges = json_object_get(model, "merges");
+    const char *type = merges ? "BPE" : "", *unk = NULL, *prefix = "##";
+    enum qr_json_state state;
+    bool byte_fallback = false;
+    if (!json_is_object(model))
+        return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": model is not an object");
+    if (added && !json_is_null(added) && !json_is_array(added))
+        return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": added_tokens is not an array");
+    QR_TRY(qr_json_str(model, FILE_NAME, "type", &type, &state, err));
+    if (strcmp(type, "BPE") != 0 && strcmp(type, "WordPiece") != 0)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       FILE_NAME ": model type \"%.60s\" is not supported", type);
+    if (!json_is_object(vocab))
+        return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": model.vocab is not an object");
+    QR_TRY(qr_json_str(model, FILE_NAME, "unk_token", &unk, &state, err));
+    QR_TRY(get_bool(model, "byte_fallback", &byte_fallback, err));
+    QR_TRY(allocate_tokens(spec, vocab, added, err));
+    QR_TRY(add_vocab(spec, vocab, byte_fallback, err));
+    QR_TRY(add_added_tokens(spec, added, unk, err));
+    QR_TRY(set_unk(spec, unk, err));
+    if (strcmp(type, "WordPiece") == 0) {
+        spec->kind = QR_VOCAB_WORDPIECE;
+        QR_TRY(qr_json_u32(model, FILE_NAME, "max_input_chars_per_word", &spec->max_word_chars,
+                           &state, err));
+        QR_TRY(qr_json_str(model, FILE_NAME, "continuing_subword_prefix", &prefix, &state, err));
+        if (spec->special[QUIRE_SPECIAL_UNK] == QUIRE_TOKEN_NONE ||
+            spec->max_word_chars > QR_MAX_RUN_BYTES)
+            return qr_fail(err, QUIRE_E_FORMAT,
+                           FILE_NAME
+                           ": model.unk_token or max_input_chars_per_word is missing or wrong");
+        return convert_wordpiece_texts(spec, prefix, err);
+    }
+    spec->kind = QR_VOCAB_SENTENCEPIECE_BPE; /* unless the pre-tokenizer is ByteLevel */
+    QR_TRY(require_empty(model, "dropout", err));
+    QR_TRY(require_empty(model, "continuing_subword_prefix", err));
+    QR_TRY(require_empty(model, "end_of_word_suffix", err));
+    QR_TRY(get_bool(model, "ignore_merges", &spec->ignore_merges, err));
+    QR_TRY(get_bool(model, "fuse_unk", &spec->fuse_unk, err));
+    return add_merges(spec, merges, err);
+}
