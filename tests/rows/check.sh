@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Checks that the capability table in docs/attention.md, the test labels and the mutations agree.
+# The tables of tests/rows/README.md, the labels of tests and the mutations agree.
 # usage: check.sh SOURCE_DIR BUILD_DIR
 set -u
 source_dir=$1
 build_dir=$2
-table=$source_dir/docs/attention.md
-# rows that may have no meaning on a CPU; all others must be implemented
+table=$source_dir/tests/rows/README.md
+# rows that may have no meaning on a CPU: the others are computed
 no_meaning=" 2 3 22 40 46 53 63 66 69 70 71 "
 failed=0
 complain() {
@@ -61,7 +61,7 @@ done < <(grep -E '^\| [0-9]+ \|.*\| (done|no CPU meaning) \|' "$table")
 for number in $mutations; do
     grep -qE "^\| $((10#$number)) \|.*\| done \|" "$table" || complain "a mutation of row $number, which is not done"
 done
-# the second table: behavior of other programs that quire must not copy, and the test of each row
+# the second table: traps of the originals and the tests that pin the correct behavior
 while IFS='|' read -r _ row there here tests _; do
     while read -r test; do check_test "$test" "trap of row$row"; done < <(xargs <<<"$tests" | sed 's/, /\n/g')
 done < <(sed -n '/^## Traps/,$p' "$table" | grep -E '^\| [0-9]')

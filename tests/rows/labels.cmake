@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sets the label row-NN of tests from the capability table in docs/attention.md. The last column of a row with
-# status "done" lists its tests, "name" or "name: function", separated by commas. "property" stands for property-0.
-set(table ${PROJECT_SOURCE_DIR}/docs/attention.md)
+# Labels row-NN of tests, from the table of capabilities in README.md: the last column of a row that is done
+# names its tests, "name" or "name: function", with commas between them. The property tests are "property".
+set(table ${PROJECT_SOURCE_DIR}/tests/rows/README.md)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
 file(STRINGS ${table} rows REGEX "^\\| [0-9]+ \\|.*\\| done \\|")
 foreach(row IN LISTS rows)
