@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_linear.c - `quire-bench linear`: GEMV and GEMM with packed weights, including the
  * conversion of the activations. */
+#include "base/half.h"
 #include "bench_measure.h"
 #include "bench_table.h"
 #include "bench_weights.h"
 #include "kernels/dispatch.h"
 #include "linear/linear.h"
 #include "linear/onednn.h"
-#include "base/half.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 /* bench_weights.c - random weights: random bytes, with the block scales overwritten by valid
  * ones. */
 #include "bench_weights.h"
-#include "bench_stats.h"
-#include "base/weight_type.h"
 #include "base/half.h"
+#include "base/weight_type.h"
+#include "bench_stats.h"
 #include <string.h>
 #include <strings.h>
 

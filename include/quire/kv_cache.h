@@ -238,8 +238,9 @@ QUIRE_API void quire_kv_prefix_args_init(struct quire_kv_prefix_args *args, size
  *  and owners are the caller's business (quire_kv_retain; quire_kv_make_writable before writing to a block
  *  that the prefix ends within).
  *  QUIRE_E_INVALID_ARG a NULL pointer or block_size 0, QUIRE_E_MISUSE struct_size. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_prefix_hit(
-    const struct quire_kv_prefix_args *args, uint32_t *n_tokens, struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_prefix_hit(const struct quire_kv_prefix_args *args,
+                                                            uint32_t *n_tokens,
+                                                            struct quire_error *err);
 
 /* ---- Slots */
 

@@ -59,10 +59,10 @@ quire_tokenizer_open(const char *path, const struct quire_tokenizer_params *para
  *  config  the config_size bytes of the tokenizer_config.json that belongs to a tokenizer.json
  *          (special tokens, chat templates), at most 16 MiB; or NULL. NULL with a GGUF image
  *  Otherwise as quire_tokenizer_open. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_tokenizer_open_memory(
-    const void *data, size_t size, const void *config, size_t config_size,
-    const struct quire_tokenizer_params *params, struct quire_tokenizer **out,
-    struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status
+quire_tokenizer_open_memory(const void *data, size_t size, const void *config, size_t config_size,
+                            const struct quire_tokenizer_params *params,
+                            struct quire_tokenizer **out, struct quire_error *err);
 
 /** Frees the tokenizer, after all its detokenizers. NULL is a no-op. */
 QUIRE_API void quire_tokenizer_close(struct quire_tokenizer *tok);

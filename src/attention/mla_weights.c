@@ -202,15 +202,15 @@ static void run_part(const struct quire_mla_weights *w, const struct quire_mla_a
     const struct shape s = shape_of(w, absorb);
     const struct quire_mla_args a = resolve(w, args, s);
     const struct qr_batched_args product = { .w = absorb ? w->k : w->v,
-                                           .n_heads = w->dims.n_heads,
-                                           .n_rows = a.n_tokens,
-                                           .in = a.in,
-                                           .in_stride = a.in_token_stride,
-                                           .in_head_stride = a.in_head_stride,
-                                           .out = a.out,
-                                           .out_stride = a.out_token_stride,
-                                           .out_head_stride = a.out_head_stride,
-                                           .compute = QUIRE_COMPUTE_F32 };
+                                             .n_heads = w->dims.n_heads,
+                                             .n_rows = a.n_tokens,
+                                             .in = a.in,
+                                             .in_stride = a.in_token_stride,
+                                             .in_head_stride = a.in_head_stride,
+                                             .out = a.out,
+                                             .out_stride = a.out_token_stride,
+                                             .out_head_stride = a.out_head_stride,
+                                             .compute = QUIRE_COMPUTE_F32 };
     size_t begin, end;
     if (!a.n_tokens)
         return;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dequantize.c - reference dequantization of weights. */
 #include "linear/dequantize.h"
+#include "base/half.h"
+#include "base/weight_type.h"
 #include "linear/group_decode.h"
 #include "linear/panel_format.h"
-#include "base/weight_type.h"
-#include "base/half.h"
 #include <string.h>
 
 static const uint8_t code_luts[][16] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_decode.c - decodes GGUF's quantized blocks. */
 #include "linear/group_decode.h"
-#include "linear/iq3_grid.h"
 #include "base/weight_type.h"
+#include "linear/iq3_grid.h"
 #include <string.h>
 
 /* Values are in file order. Fields are little-endian; blocks have no alignment. */

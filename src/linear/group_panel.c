@@ -47,8 +47,8 @@ static void put_threes(const uint8_t *code, size_t r, uint8_t *body)
     const uint32_t last = load_dword(code + 24) | load_dword(code + 28) << 3;
     for (int j = 0; j < 3; j++)
         store_dword(body + j * QR_CACHE_LINE_BYTES + 4 * r, load_dword(code + 8 * j) |
-                                                    load_dword(code + 8 * j + 4) << 3 |
-                                                    (last >> 2 * j & 0x03030303u) << 6);
+                                                                load_dword(code + 8 * j + 4) << 3 |
+                                                                (last >> 2 * j & 0x03030303u) << 6);
 }
 
 static void get_threes(const uint8_t *body, size_t r, uint8_t *code)

@@ -3,8 +3,8 @@
 #include "linear/onednn.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/team.h"
 #include "base/half.h"
+#include "base/team.h"
 #include <math.h>
 #include <string.h>
 #include <time.h>

@@ -2,8 +2,8 @@
 /* onednn_shim.h - oneDNN as a matmul backend for f32 and bf16 weights: panel layout and x W^T. */
 #ifndef QR_LINEAR_ONEDNN_SHIM_H
 #define QR_LINEAR_ONEDNN_SHIM_H
-#include "kernels/kernels_linear.h"
 #include "base/weight_type.h"
+#include "kernels/kernels_linear.h"
 #include <quire/status.h>
 
 /* The oneDNN state of one model. Outlives the weights created with it. */

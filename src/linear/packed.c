@@ -5,12 +5,12 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/fnv1a.h"
+#include "base/half.h"
 #include "linear/dequantize.h"
 #include "linear/group_decode.h"
 #include "linear/group_panel.h"
 #include "linear/onednn_shim.h"
 #include "linear/panel_format.h"
-#include "base/half.h"
 #include <string.h>
 #include <sys/mman.h>
 
@@ -107,7 +107,8 @@ quire_status qr_packed_reserve(struct qr_packed *w, struct quire_error *err)
     /* Large weights get huge pages of their own: with 4 KiB pages, page table walks take 10 % of
      * the time to stream them. */
     const bool large = w->bytes >= 2 * HUGE_PAGE_BYTES;
-    w->data = qr_alloc_aligned(w->allocator, w->bytes, large ? HUGE_PAGE_BYTES : QR_CACHE_LINE_BYTES);
+    w->data =
+        qr_alloc_aligned(w->allocator, w->bytes, large ? HUGE_PAGE_BYTES : QR_CACHE_LINE_BYTES);
     if (!w->data)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a weight of %zu bytes", w->bytes);
 #ifdef MADV_HUGEPAGE

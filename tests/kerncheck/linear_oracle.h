@@ -2,8 +2,8 @@
 /* linear_oracle.h - decoder of raw weight blocks in double, independent of that of the library. */
 #ifndef QR_TESTS_KERNCHECK_LINEAR_ORACLE_H
 #define QR_TESTS_KERNCHECK_LINEAR_ORACLE_H
-#include "kerncheck.h"
 #include "base/weight_type.h"
+#include "kerncheck.h"
 
 /* A weight is scale * q - min. Float types have scale 1 and the value in `value` alone. */
 struct kc_weight {

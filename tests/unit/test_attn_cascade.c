@@ -122,8 +122,8 @@ static void random_config(struct forest *f)
 {
     const uint32_t kv_heads = 1 + problem_below(HEADS), ratio = 1 + problem_below(6);
     quire_attention_config_init(&f->config, sizeof f->config, kv_heads * ratio, kv_heads,
-                                   problem_below(8) ? 8 * (1 + problem_below(6))
-                                                    : 1 + problem_below(20));
+                                problem_below(8) ? 8 * (1 + problem_below(6))
+                                                 : 1 + problem_below(20));
     f->config.v_head_size = problem_below(4) ? f->config.head_size : 8 * (1 + problem_below(5));
     f->config.compute = problem_below(2) ? QUIRE_COMPUTE_F32 : QUIRE_COMPUTE_NATIVE;
     f->config.kind = problem_below(4) ? QUIRE_ATTENTION_DECODER

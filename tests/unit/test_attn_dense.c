@@ -12,8 +12,8 @@ static struct problem random_scene(void)
     struct problem s = { .k_scale = 1, .v_scale = 1 };
     s.k_dtype = s.v_dtype = dtypes[problem_below(3)];
     quire_attention_config_init(&s.config, sizeof s.config, kv_heads * ratio, kv_heads,
-                                   problem_below(6) ? 8 * (1 + problem_below(9))
-                                                    : 1 + problem_below(30));
+                                problem_below(6) ? 8 * (1 + problem_below(9))
+                                                 : 1 + problem_below(30));
     s.config.v_head_size = problem_below(4) ? 0 : 8 * (1 + problem_below(6));
     s.config.kind = (enum quire_attention_kind)problem_below(4);
     s.config.causal = s.config.kind == QUIRE_ATTENTION_DECODER && problem_below(4);
@@ -130,7 +130,8 @@ static void masks(void **state)
         small_scene(&d, QUIRE_ATTENTION_DECODER);
         for (uint32_t i = 0; i < 2; i++) {
             d.s.n_spans[i] = mask == SPANS;
-            d.s.spans[i][0] = (struct quire_token_range){ (int32_t)d.from[i] + 1, (int32_t)d.s.len[i] };
+            d.s.spans[i][0] =
+                (struct quire_token_range){ (int32_t)d.from[i] + 1, (int32_t)d.s.len[i] };
             d.s.n_tree[i] = d.s.len[i] - d.from[i];
             for (uint32_t t = 0; t < d.s.n_tree[i]; t++)
                 d.s.tree[i][t] = 1 | (uint64_t)1 << t;

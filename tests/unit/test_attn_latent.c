@@ -23,8 +23,8 @@ enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES, N_KINDS = sizeof KINDS / sizeo
 static struct problem latent_scene(size_t shape, size_t kind, const uint32_t *lens, uint32_t n)
 {
     struct problem s = { .k_dtype = KINDS[kind].dtype, .v_dtype = KINDS[kind].dtype };
-    quire_attention_config_init(&s.config, sizeof s.config, SHAPES[shape].heads, SHAPES[shape].kv_heads,
-                                   SHAPES[shape].head_size);
+    quire_attention_config_init(&s.config, sizeof s.config, SHAPES[shape].heads,
+                                SHAPES[shape].kv_heads, SHAPES[shape].head_size);
     s.config.v_head_size = SHAPES[shape].v_size;
     s.config.compute = KINDS[kind].compute;
     s.k_scale = s.v_scale = 0.3f;

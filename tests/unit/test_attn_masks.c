@@ -23,7 +23,8 @@ static void add_spans(struct problem *s)
         uint32_t at = problem_below(s->len[i] + 1);
         for (s->n_spans[i] = 0; s->n_spans[i] < MAX_PROBLEM_SPANS && at < s->len[i];) {
             const uint32_t room = s->len[i] - at, n = problem_below(room < 90 ? room + 1 : 90);
-            s->spans[i][s->n_spans[i]++] = (struct quire_token_range){ (int32_t)at, (int32_t)(at + n) };
+            s->spans[i][s->n_spans[i]++] =
+                (struct quire_token_range){ (int32_t)at, (int32_t)(at + n) };
             at += n + problem_below(3) * problem_below(50);
         }
     }

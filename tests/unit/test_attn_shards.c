@@ -181,8 +181,8 @@ static void attend_blocks(const struct problem *s, uint32_t shard, uint32_t n_ne
                                                  .groups = &tables,
                                                  .sparse = sparse };
     const struct quire_attention_args args = { .struct_size = sizeof args,
-                                               .q = s->q + (size_t)(s->len[0] - n_new) *
-                                                               c.n_heads * c.head_size,
+                                               .q = s->q + (size_t)(s->len[0] - n_new) * c.n_heads *
+                                                               c.head_size,
                                                .out = out,
                                                .lse = lse };
     struct quire_plan *plan;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_bias.c - dense bias builders against their formulas and against attention with the same
  * options. */
-#include <quire/bias.h>
 #include "test_plan.h"
+#include <quire/bias.h>
 
 static void window_by_hand(void **state)
 {

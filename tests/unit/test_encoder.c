@@ -29,14 +29,14 @@ static void encode(const struct world *w, uint32_t n_seqs, const int32_t *starts
                    const int32_t *ids, const struct outputs *o)
 {
     const struct quire_encode_args step = { .struct_size = sizeof step,
-                                             .n_seqs = n_seqs,
-                                             .query_start_loc = starts,
-                                             .token_ids = ids,
-                                             .hidden = o->hidden,
-                                             .pooled = o->pooled,
-                                             .pooling = QUIRE_POOLING_MEAN,
-                                             .normalize = 1,
-                                             .logits = o->logits };
+                                            .n_seqs = n_seqs,
+                                            .query_start_loc = starts,
+                                            .token_ids = ids,
+                                            .hidden = o->hidden,
+                                            .pooled = o->pooled,
+                                            .pooling = QUIRE_POOLING_MEAN,
+                                            .normalize = 1,
+                                            .logits = o->logits };
     struct quire_error err = QUIRE_ERROR_INIT;
     const quire_status s = quire_context_encode(w->context, &step, &err);
     if (s != QUIRE_OK)
@@ -111,13 +111,13 @@ static void pooling(void **state)
     for (int kind = QUIRE_POOLING_CLS; kind <= QUIRE_POOLING_LAST; kind++)
         for (uint32_t normalize = 0; normalize < 2; normalize++) {
             struct quire_encode_args step = { .struct_size = sizeof step,
-                                               .n_seqs = 2,
-                                               .query_start_loc = starts,
-                                               .token_ids = ids,
-                                               .hidden = hidden,
-                                               .pooled = pooled,
-                                               .pooling = (enum quire_pooling)kind,
-                                               .normalize = normalize };
+                                              .n_seqs = 2,
+                                              .query_start_loc = starts,
+                                              .token_ids = ids,
+                                              .hidden = hidden,
+                                              .pooled = pooled,
+                                              .pooling = (enum quire_pooling)kind,
+                                              .normalize = normalize };
             assert_status(QUIRE_OK, quire_context_encode(w.context, &step, NULL));
             for (int i = 0; i < 2; i++) {
                 double want[64], length = 0;
@@ -153,11 +153,11 @@ static void options(void **state)
     const size_t n = 9 * (size_t)w.info.hidden_size;
     float *plain = floats(n), *typed = floats(n), *layers = floats(3 * n);
     struct quire_encode_args step = { .struct_size = sizeof step,
-                                       .n_seqs = 1,
-                                       .query_start_loc = starts,
-                                       .token_ids = ids,
-                                       .hidden = plain,
-                                       .layers = layers };
+                                      .n_seqs = 1,
+                                      .query_start_loc = starts,
+                                      .token_ids = ids,
+                                      .hidden = plain,
+                                      .layers = layers };
     assert_int_equal(w.info.n_encoder_layers, 2);
     assert_int_equal(w.info.n_token_types, 2);
     assert_status(QUIRE_OK, quire_context_encode(w.context, &step, NULL));
@@ -180,10 +180,10 @@ static void options(void **state)
     const uint32_t rows[] = { 8, 0, 8, 3 };
     float *all = floats(9 * vocab), *some = floats(4 * vocab);
     step = (struct quire_encode_args){ .struct_size = sizeof step,
-                                        .n_seqs = 1,
-                                        .query_start_loc = starts,
-                                        .token_ids = ids,
-                                        .logits = all };
+                                       .n_seqs = 1,
+                                       .query_start_loc = starts,
+                                       .token_ids = ids,
+                                       .logits = all };
     assert_status(QUIRE_OK, quire_context_encode(w.context, &step, NULL));
     step.logits = some;
     step.logits_rows = rows;
@@ -219,11 +219,11 @@ static void reset(struct pass *p)
     static const int32_t starts[] = { 0, 5, 75, 115 };
     memcpy(p->starts, starts, sizeof starts);
     p->step = (struct quire_encode_args){ .struct_size = sizeof p->step,
-                                           .n_seqs = N,
-                                           .query_start_loc = p->starts,
-                                           .token_ids = p->ids,
-                                           .token_type_ids = p->types,
-                                           .hidden = p->o.hidden };
+                                          .n_seqs = N,
+                                          .query_start_loc = p->starts,
+                                          .token_ids = p->ids,
+                                          .token_type_ids = p->types,
+                                          .hidden = p->o.hidden };
 }
 
 static void end_pass(struct pass *p)
@@ -384,10 +384,10 @@ static void positions_end(void **state)
     int32_t starts[] = { 0, 128 };
     float *hidden = floats(130 * w.info.hidden_size);
     struct quire_encode_args step = { .struct_size = sizeof step,
-                                       .n_seqs = 1,
-                                       .query_start_loc = starts,
-                                       .token_ids = ids,
-                                       .hidden = hidden };
+                                      .n_seqs = 1,
+                                      .query_start_loc = starts,
+                                      .token_ids = ids,
+                                      .hidden = hidden };
     assert_int_equal(w.info.context_length, 128);
     starts[1] = 129;
     expect_error(QUIRE_E_LIMIT, "position 128 is beyond",

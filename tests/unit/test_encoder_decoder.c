@@ -51,11 +51,11 @@ static quire_status encode(struct scene *s, uint32_t first_seq, uint32_t n, cons
             s->slots[1][starts[i] + t] = slot_of(s, 1, first_seq + i, t);
     }
     const struct quire_encode_args step = { .struct_size = sizeof step,
-                                             .n_seqs = n,
-                                             .query_start_loc = starts,
-                                             .token_ids = ids,
-                                             .hidden = hidden,
-                                             .cross_slot_mapping = s->slots[1] };
+                                            .n_seqs = n,
+                                            .query_start_loc = starts,
+                                            .token_ids = ids,
+                                            .hidden = hidden,
+                                            .cross_slot_mapping = s->slots[1] };
     return quire_context_encode(s->w.context, &step, err);
 }
 
@@ -82,11 +82,11 @@ static void set_step(struct scene *s, uint32_t first, uint32_t n_seqs, const int
                                                .groups = s->groups,
                                                .encoder_seq_lens = s->source_lens + first };
     s->step = (struct quire_forward_args){ .struct_size = sizeof s->step,
-                                         .batch = &s->batch,
-                                         .token_ids = ids,
-                                         .logits = logits,
-                                         .logits_rows = s->rows,
-                                         .n_logits = n_seqs * (uint32_t)n };
+                                           .batch = &s->batch,
+                                           .token_ids = ids,
+                                           .logits = logits,
+                                           .logits_rows = s->rows,
+                                           .n_logits = n_seqs * (uint32_t)n };
 }
 
 static void forward(struct scene *s)
@@ -262,10 +262,10 @@ static void padded_slots(void **state)
     make_ids(source, 4, 11);
     some[1] = QUIRE_SLOT_PAD;
     const struct quire_encode_args step = { .struct_size = sizeof step,
-                                             .n_seqs = 1,
-                                             .query_start_loc = starts,
-                                             .token_ids = source,
-                                             .cross_slot_mapping = some };
+                                            .n_seqs = 1,
+                                            .query_start_loc = starts,
+                                            .token_ids = source,
+                                            .cross_slot_mapping = some };
     assert_status(QUIRE_OK, quire_context_encode(s.w.context, &step, NULL));
     read.k = after;
     assert_status(QUIRE_OK, quire_kv_read(s.w.kv, &read, NULL));
@@ -287,16 +287,16 @@ static void embeddings(void **state)
     const size_t n = 9 * (size_t)w.info.hidden_size;
     float *layers = floats(3 * n), *hidden = floats(n);
     struct quire_encode_args step = { .struct_size = sizeof step,
-                                       .n_seqs = 1,
-                                       .query_start_loc = starts,
-                                       .token_ids = ids,
-                                       .layers = layers };
+                                      .n_seqs = 1,
+                                      .query_start_loc = starts,
+                                      .token_ids = ids,
+                                      .layers = layers };
     assert_status(QUIRE_OK, quire_context_encode(w.context, &step, NULL));
     step = (struct quire_encode_args){ .struct_size = sizeof step,
-                                        .n_seqs = 1,
-                                        .query_start_loc = starts,
-                                        .embeddings = layers,
-                                        .hidden = hidden };
+                                       .n_seqs = 1,
+                                       .query_start_loc = starts,
+                                       .embeddings = layers,
+                                       .hidden = hidden };
     assert_status(QUIRE_OK, quire_context_encode(w.context, &step, NULL));
     assert_memory_equal(hidden, layers + 2 * n, n * sizeof *hidden);
     free(layers);
@@ -319,11 +319,11 @@ static void bad_encode(void **state)
     for (int32_t t = 0; t < len; t++)
         slots[t] = slot_of(&s, 1, 0, t);
     struct quire_encode_args step = { .struct_size = sizeof step,
-                                       .n_seqs = 1,
-                                       .query_start_loc = starts,
-                                       .token_ids = source,
-                                       .hidden = hidden,
-                                       .cross_slot_mapping = slots };
+                                      .n_seqs = 1,
+                                      .query_start_loc = starts,
+                                      .token_ids = source,
+                                      .hidden = hidden,
+                                      .cross_slot_mapping = slots };
 #define refuse(status, text)                                                                       \
     expect_error(status, text, quire_context_encode(s.w.context, &step, err))
     slots[3] = (int64_t)BLOCKS * BLOCK;

@@ -229,11 +229,11 @@ static void encode_some(const char *name, const int32_t *ids, int32_t n, float *
     const int32_t starts[] = { 0, n };
     struct world w = good_world(&(struct setting){ .name = name });
     const struct quire_encode_args step = { .struct_size = sizeof step,
-                                             .n_seqs = 1,
-                                             .query_start_loc = starts,
-                                             .token_ids = ids,
-                                             .hidden = hidden,
-                                             .logits = logits };
+                                            .n_seqs = 1,
+                                            .query_start_loc = starts,
+                                            .token_ids = ids,
+                                            .hidden = hidden,
+                                            .logits = logits };
     assert_status(QUIRE_OK, quire_context_encode(w.context, &step, NULL));
     close_world(&w);
 }
@@ -420,11 +420,11 @@ static void translate(const char *path, float *hidden, float *logits)
     for (uint32_t i = 0; i < 10; i++)
         rows[i] = i;
     const struct quire_encode_args encode_step = { .struct_size = sizeof encode_step,
-                                                    .n_seqs = 1,
-                                                    .query_start_loc = starts,
-                                                    .token_ids = source,
-                                                    .hidden = hidden,
-                                                    .cross_slot_mapping = slots };
+                                                   .n_seqs = 1,
+                                                   .query_start_loc = starts,
+                                                   .token_ids = source,
+                                                   .hidden = hidden,
+                                                   .cross_slot_mapping = slots };
     assert_status(QUIRE_OK, quire_context_encode(w.context, &encode_step, NULL));
     const struct quire_attention_batch_group group = { .block_table = table,
                                                        .max_blocks = 5,
@@ -438,11 +438,11 @@ static void translate(const char *path, float *hidden, float *logits)
                                                  .groups = groups,
                                                  .encoder_seq_lens = &source_len };
     const struct quire_forward_args step = { .struct_size = sizeof step,
-                                           .batch = &batch,
-                                           .token_ids = target,
-                                           .logits = logits,
-                                           .logits_rows = rows,
-                                           .n_logits = 10 };
+                                             .batch = &batch,
+                                             .token_ids = target,
+                                             .logits = logits,
+                                             .logits_rows = rows,
+                                             .n_logits = 10 };
     assert_status(QUIRE_OK, quire_context_forward(w.context, &step, NULL));
     close_world(&w);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_latent_files.c - DeepSeek's configurations and files: sizes and scales, both ways of storing W_UK and W_UV, lies. */
+/* test_latent_files.c - configurations and files of DeepSeek models: sizes, scales, both ways of
+ * storing W_UK and W_UV, and inconsistent files. */
 #include "base/weight_type.h"
 #include "linear/dequantize.h"
 #include "model/load/weight_roles.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_linear.c - the matmul driver: equal bits for every number of rows and threads. */
+#include "base/team.h"
 #include "kernels/dispatch.h"
 #include "linear/linear.h"
 #include "quire_cmocka.h"

@@ -270,8 +270,7 @@ static void configurations(void **state)
                 g.n_layers == 27 && g.n_blocks == 9 && g.flags == QUIRE_KV_LATENT &&
                 g.v_dtype == QUIRE_KV_BF16);
     assert_status(QUIRE_OK, quire_mla_absorbed_config(&DIMS[1], 2, &c, NULL));
-    assert_true(c.n_heads == 2 && c.n_kv_heads == 1 && c.head_size == 576 &&
-                c.v_head_size == 512);
+    assert_true(c.n_heads == 2 && c.n_kv_heads == 1 && c.head_size == 576 && c.v_head_size == 512);
     assert_true(c.scale == (float)(4 / sqrt(192)) && c.causal == 1);
     assert_status(QUIRE_OK, quire_mla_expanded_config(&DIMS[1], 1, &c, NULL));
     assert_true(c.n_kv_heads == 2 && c.head_size == 192 && c.v_head_size == 128);

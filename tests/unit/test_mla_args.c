@@ -116,7 +116,7 @@ static void bad_calls(void **state)
         assert_fails(code, text, call(l.weights, absorb, &a, NULL, &err));                         \
         assert_fails(code, text,                                                                   \
                      absorb ? quire_mla_absorb_check(l.weights, &a, &err)                          \
-                            : quire_mla_v_up_proj_check(l.weights, &a, &err));                      \
+                            : quire_mla_v_up_proj_check(l.weights, &a, &err));                     \
     } while (0)
         REFUSES(struct_size, 7, QUIRE_E_MISUSE, "args.struct_size");
         REFUSES(in, NULL, QUIRE_E_INVALID_ARG, "args.in is NULL");

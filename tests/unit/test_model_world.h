@@ -120,11 +120,11 @@ static inline void step(struct world *w, const int32_t *ids, const int32_t begin
                                                  .n_groups = w->n_groups,
                                                  .groups = groups };
     const struct quire_forward_args args = { .struct_size = sizeof args,
-                                           .batch = &batch,
-                                           .token_ids = ids,
-                                           .logits = logits,
-                                           .logits_rows = rows,
-                                           .n_logits = (uint32_t)starts[2] };
+                                             .batch = &batch,
+                                             .token_ids = ids,
+                                             .logits = logits,
+                                             .logits_rows = rows,
+                                             .n_logits = (uint32_t)starts[2] };
     const quire_status s = quire_context_forward(w->context, &args, &err);
     if (s != QUIRE_OK)
         print_error("%s\n", err.msg);

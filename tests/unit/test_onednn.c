@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_onednn.c - the oneDNN backend: results against our kernels and double, threads, memory. */
+#include "base/half.h"
+#include "base/team.h"
 #include "kernels/dispatch.h"
 #include "linear/onednn.h"
 #include "quire_cmocka.h"
-#include "base/half.h"
 #include <dirent.h>
 #include <math.h>
 #ifdef QUIRE_WITH_OPENMP

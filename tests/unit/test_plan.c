@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_plan.c - plans: limits, block tables, groups, windows that free blocks, and every invalid
  * argument. */
-#include "base/team.h"
 #include "test_plan.h"
 #include "attention/plan.h"
+#include "base/team.h"
 
 static void only_entries_in_use_are_read(void **state)
 {

@@ -57,7 +57,7 @@ static bool onednn_is_faster(void *user)
 {
     const struct survey *s = user;
     return qr_onednn_is_faster(s->longest_type, (size_t)s->longest, s->model->kernels,
-                          s->model->allocator);
+                               s->model->allocator);
 }
 
 quire_status qr_provider_choose(struct quire_model *m, enum quire_linear_provider wanted,
