@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench.c - quire-bench: options and the choice of a command. */
+/* bench.c - quire-bench: parses options and dispatches to a command. */
 #include "bench.h"
 #include <quire/cpu.h>
 #include <stdarg.h>
@@ -15,27 +15,27 @@ static const struct {
     const char *usage;
 } commands[] = {
     { "roofline", bench_roofline,
-      "peak rates of every level, read bandwidth of every cache, cost of barrier and region" },
-    { "linear", bench_linear, "packed matrix products: --types --shapes NxK -M" },
+      "peak compute rate of every ISA level, read bandwidth of every cache, barrier and region" },
+    { "linear", bench_linear, "GEMV and GEMM with packed weights: --types --shapes NxK -M" },
     { "attention", bench_attention,
-      "attention: --shapes NAME -p (prefill) -d (decode) -p with -d (prefill behind cached keys) "
-      "-b (decode; above 1: shared prompts too) -ctk -ctv --shuffle" },
-    { "overhead", bench_overhead, "barrier, plan, KV append, sampler" },
+      "--shapes NAME -p (prefill) -d (decode), -p with -d (prefill at depth), "
+      "-b (decode batch; above 1 also with a shared prefix), -ctk -ctv --shuffle" },
+    { "overhead", bench_overhead, "cost of barrier, plan, KV append and sampler" },
 #ifdef QUIRE_WITH_TEXT
     { "model", bench_model,
-      "-m FILE: prompt (-p) and generation (-n) rates at depths (-d) and batch sizes (-b)" },
+      "-m FILE: prefill (-p) and decode (-n) rates at depths (-d) and batch sizes (-b)" },
     { "synth", bench_synth,
-      "--arch NAME --type TYPE -o FILE.gguf: random weights in a real model's shape" },
+      "--arch NAME --type TYPE -o FILE.gguf: the shape of a real model, random weights" },
     { "compare", bench_compare,
-      "--peer PROGRAM -m FILE [-- ARGS]: interleaved with a peer's llama-bench" },
-    { "start", bench_start_times,
-      "-m FILE [--pack-cache FILE] [--peer PROGRAM]: from exec to the first token" },
-    { "neighbour", bench_neighbour,
-      "-m FILE [--peer PROGRAM]: generation beside a process that keeps a processor busy" },
+      "--peer PROGRAM -m FILE [-- ARGS]: interleaved rounds with a llama-bench" },
+    { "start", bench_start,
+      "-m FILE [--pack-cache FILE] [--peer PROGRAM]: cold start, from exec to the first token" },
+    { "contention", bench_contention,
+      "-m FILE [--peer PROGRAM]: decode rate while another process occupies one CPU" },
     { "targets", bench_targets,
-      "-m FILE [--full] [--pack-cache FILE] [--peer PROGRAM]: everything there is a target for" },
+      "-m FILE [--full] [--pack-cache FILE] [--peer PROGRAM]: every result with a target" },
     { "first-token", bench_first_token,
-      "-m FILE [--pack-cache FILE] [-n N]: what start and neighbour run" },
+      "-m FILE [--pack-cache FILE] [-n N]: the process that start and contention run" },
 #endif
 };
 
@@ -51,33 +51,33 @@ static const struct {
     size_t offset;
     const char *help;
 } options[] = {
-    OPTION("--isa", NULL, TEXT, isa, "exact instruction-set level (default: best)"),
-    OPTION("--threads", "-t", LIST, threads, "thread counts (default: what the machine gives)"),
+    OPTION("--isa", NULL, TEXT, isa, "exact ISA level (default: best)"),
+    OPTION("--threads", "-t", LIST, threads, "thread counts (default: of the machine)"),
     OPTION("--repetitions", "-r", NUMBER, reps, "rounds of each measurement"),
-    OPTION("--quick", NULL, FLAG, quick, "few rounds and shapes: does it work, not how fast is it"),
+    OPTION("--quick", NULL, FLAG, quick, "few rounds and small shapes, to test the commands"),
     OPTION("--compute", NULL, TEXT, compute, "native, f32, or both as a list"),
-    OPTION("--types", NULL, TEXT, types, "weight types"),
+    OPTION("--types", NULL, TEXT, types, "weight types, or all"),
     OPTION("--shapes", NULL, TEXT, shapes, "NxK (linear) or model names (attention)"),
-    OPTION("--rows", "-M", LIST, m, "rows of activations"),
+    OPTION("--rows", "-M", LIST, m, "M, rows of activations"),
     OPTION("--n-prompt", "-p", LIST, prompts, "prompt lengths"),
     OPTION("--n-gen", "-n", LIST, gens, "tokens to generate"),
-    OPTION("--n-depth", "-d", LIST, depths, "tokens already cached"),
-    OPTION("--batch", "-b", LIST, batches, "sequences at once"),
-    OPTION("--chunk", NULL, NUMBER, chunk, "tokens of a prompt per step (default 512)"),
+    OPTION("--n-depth", "-d", LIST, depths, "cached tokens before the test"),
+    OPTION("--batch", "-b", LIST, batches, "sequences in a batch"),
+    OPTION("--chunk", NULL, NUMBER, chunk, "prompt tokens per step (default 512)"),
     OPTION("--cache-type-k", "-ctk", TEXT, k_types,
            "f32 bf16 f16 fp8_e4m3 fp8_e5m2 int8, as a list"),
-    OPTION("--cache-type-v", "-ctv", TEXT, v_types, "one for each of -ctk (default: the same)"),
-    OPTION("--shuffle", NULL, FLAG, shuffle, "block ids in random order"),
-    OPTION("--full", NULL, FLAG, full, "targets: deeper contexts as well"),
-    OPTION("--onednn", NULL, FLAG, onednn, "linear: bf16 and f32 weights held by oneDNN"),
-    OPTION("--seed", NULL, NUMBER, seed, "of the random data"),
+    OPTION("--cache-type-v", "-ctv", TEXT, v_types, "one per entry of -ctk (default: the same)"),
+    OPTION("--shuffle", NULL, FLAG, shuffle, "random order of block ids"),
+    OPTION("--full", NULL, FLAG, full, "targets: more shapes and deeper contexts"),
+    OPTION("--onednn", NULL, FLAG, onednn, "linear: oneDNN for bf16 and f32 weights"),
+    OPTION("--seed", NULL, NUMBER, seed, "seed of the random data"),
     OPTION("--model", "-m", TEXT, model, "GGUF file or Hugging Face folder"),
     OPTION("--arch", NULL, TEXT, arch, "shape of the model to write"),
     OPTION("--type", NULL, TEXT, type, "weight type of the model to write"),
     OPTION("--layers", NULL, NUMBER, layers, "write fewer layers than the real model has"),
     OPTION("--output", "-o", TEXT, output, "file to write"),
-    OPTION("--pack-cache", NULL, TEXT, pack_cache, "file that keeps the packed weights of -m"),
-    OPTION("--peer", NULL, TEXT, peer, "benchmark program to compare with"),
+    OPTION("--pack-cache", NULL, TEXT, pack_cache, "cache file of the packed weights of -m"),
+    OPTION("--peer", NULL, TEXT, peer, "llama-bench to compare with"),
 };
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -93,7 +93,7 @@ static int usage(FILE *to)
                 options[i].name, options[i].help);
     fprintf(to, "  --json, --csv          instead of Markdown\n"
                 "exit: 0 done, 1 a result is wrong, 64 usage, 65 bad data, 66 no such file, 69 "
-                "unavailable\n");
+                "not supported\n");
     return to == stderr ? 64 : 0;
 }
 
@@ -182,7 +182,7 @@ unsigned bench_compute_modes(const struct bench_options *o, const char *dflt,
 
 /* ---- the command line */
 
-/* Takes argv[*i] and its value; false if it is no option or the value does not fit. */
+/* Parses option argv[*i] and its value. Returns false for an unknown option or a bad value. */
 static bool take_option(struct bench_options *o, int argc, char **argv, int *i)
 {
     const char *arg = argv[*i];
@@ -219,15 +219,15 @@ bool bench_options_add(struct bench_options *o, char *words)
     return true;
 }
 
-/* libgomp lets idle members of a team spin for milliseconds, which takes a shared machine's processors from the members
- * that work, and counts as processor time. It reads its environment before main, so this program starts itself once
- * more with a bound of about half a millisecond. Not for comparisons: there, everyone runs as users run it. */
+/* Limits the spinning of idle libgomp threads to about 0.5 ms. The default is milliseconds: on a
+ * shared machine they take CPUs from the working threads and add CPU time. libgomp reads its
+ * environment before main(), so the program sets it and executes itself again. */
 static void bound_spinning(char **argv)
 {
     static const char name[] = "GOMP_SPINCOUNT", value[] = "20000",
                       mark[] = "QUIRE_BENCH_RESTARTED";
     if (getenv(mark)) {
-        unsetenv(mark), unsetenv(name); /* it has been read; what we start runs as users run it */
+        unsetenv(mark), unsetenv(name); /* already read; child processes run with the default */
     } else if (!getenv(name) && !getenv("OMP_WAIT_POLICY") && !setenv(name, value, 1) &&
                !setenv(mark, "1", 1)) {
         execv("/proc/self/exe", argv);
@@ -237,12 +237,14 @@ static void bound_spinning(char **argv)
 
 int main(int argc, char **argv)
 {
-    static const char *const as_users_run[] = { "compare", "start", "first-token", "neighbour" };
+    /* comparisons run both programs with default settings */
+    static const char *const default_spinning[] = { "compare", "start", "first-token",
+                                                    "contention" };
     struct quire_error no_amx = QUIRE_ERROR_INIT;
-    (void)quire_cpu_allow_amx(&no_amx); /* refused: the levels below remain */
+    (void)quire_cpu_allow_amx(&no_amx); /* on failure the levels below AMX remain */
     bool bound = argc > 1;
-    for (size_t i = 0; bound && i < COUNT(as_users_run); i++)
-        bound = strcmp(argv[1], as_users_run[i]) != 0;
+    for (size_t i = 0; bound && i < COUNT(default_spinning); i++)
+        bound = strcmp(argv[1], default_spinning[i]) != 0;
     if (bound)
         bound_spinning(argv);
     if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
@@ -265,6 +267,6 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < COUNT(commands); i++)
         if (!strcmp(argv[1], commands[i].name))
             return commands[i].run(&o);
-    bench_error(64, "there is no command %s", argv[1]);
+    bench_error(64, "unknown command %s", argv[1]);
     return usage(stderr);
 }

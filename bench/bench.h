@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench.h - quire-bench: options shared by its commands, and the list of commands. */
+/* bench.h - quire-bench: options and helpers shared by its commands, and the list of commands. */
 #ifndef QUIRE_BENCH_BENCH_H
 #define QUIRE_BENCH_BENCH_H
 #include <quire/attention.h>
@@ -16,9 +16,9 @@ struct bench_list {
 enum bench_format { BENCH_MARKDOWN, BENCH_JSON, BENCH_CSV, BENCH_TO_SINK };
 struct bench_sink; /* bench_table.h */
 
-/* Each command uses what means something to it. NULL, 0 and an empty list are the command's default. */
+/* Options of all commands. NULL, 0 and an empty list select the default of the command. */
 struct bench_options {
-    const char *isa;                                /* exact level; NULL = the best one */
+    const char *isa;                                /* exact ISA level; NULL = the best one */
     const char *compute;                            /* list of "native", "f32" */
     const char *types, *shapes, *k_types, *v_types; /* lists of names */
     const char *model, *arch, *type, *output, *peer, *pack_cache;
@@ -27,11 +27,12 @@ struct bench_options {
     bool quick, shuffle, full, onednn;
     enum bench_format format;
     const struct bench_sink *sink; /* for BENCH_TO_SINK */
-    int n_peer_args;               /* what stands after "--" */
+    int n_peer_args;               /* arguments after "--" */
     char **peer_args;
 };
 
-/* Commands; each returns a process exit code: 0 done, 1 a result is wrong, else sysexits. */
+/* Commands, one per source file bench_COMMAND.c. Each returns a process exit code: 0 done, 1 a
+ * result is wrong, else a code of sysexits.h. */
 int bench_roofline(const struct bench_options *o);
 int bench_linear(const struct bench_options *o);
 int bench_attention(const struct bench_options *o);
@@ -39,25 +40,27 @@ int bench_overhead(const struct bench_options *o);
 int bench_synth(const struct bench_options *o);
 int bench_model(const struct bench_options *o);
 int bench_compare(const struct bench_options *o);
-int bench_start_times(const struct bench_options *o);
-int bench_neighbour(const struct bench_options *o);
+int bench_start(const struct bench_options *o);
+int bench_contention(const struct bench_options *o);
 int bench_targets(const struct bench_options *o);
-int bench_first_token(const struct bench_options *o); /* what bench_start_times starts */
+int bench_first_token(const struct bench_options *o); /* in bench_start.c: the measured process */
 
-/* Prints "quire-bench: what: message" and returns the sysexits code that fits the status. */
+/* Prints "quire-bench: what: message" to stderr. Returns the sysexits code of the status. */
 int bench_fail(const char *what, quire_status status, const struct quire_error *err);
-/* The same for what has no status. */
+/* Prints "quire-bench: message" to stderr. Returns `code`. */
 int bench_error(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Takes options as they stand on the command line, space between them; the words are cut out of `words`, which stays
- * in use. False if one is none. */
+/* Parses options separated by spaces, as on the command line. Splits `words` in place; *o points
+ * into it afterwards. Returns false on a bad option. */
 bool bench_options_add(struct bench_options *o, char *words);
 
-/* The list, or `dflt` (a string such as "1,2,4") when it is empty. */
+/* Returns the list, or the parsed `dflt` ("1,2,4") when the list is empty. */
 struct bench_list bench_list_or(const struct bench_list *list, const char *dflt);
-/* Takes the next word of a comma-separated list off *text; false at its end, or if it does not fit. */
+/* Copies the next word of a comma-separated list to `out` and advances *text. Returns false at
+ * the end of the list, or when the word does not fit. */
 bool bench_next_word(const char **text, char *out, size_t size);
-/* Compute modes of --compute; 0 and a message if a word is unknown. */
+/* Parses --compute. Returns the number of modes; 0, with a message on stderr, if a word is
+ * unknown. */
 unsigned bench_compute_modes(const struct bench_options *o, const char *dflt,
                              enum quire_compute modes[2]);
 const char *bench_compute_name(enum quire_compute compute);

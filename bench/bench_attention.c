@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_attention.c - `quire-bench attention`: prefill and decode over a paged cache that lies in memory, prompts that
- * sequences share, and plain rows. */
-#include "bench_attention.h"
+/* bench_attention.c - `quire-bench attention`: prefill and decode over a paged cache in DRAM,
+ * shared prefixes, and attention over contiguous rows. */
+#include "bench_attention_check.h"
 #include "bench_measure.h"
 #include "bench_table.h"
 #include <math.h>
@@ -64,7 +64,7 @@ static quire_status make_config(struct attention_case *c, enum quire_compute com
     return s->sinks && !c->sinks ? QUIRE_E_NOMEM : QUIRE_OK;
 }
 
-/* Lengths from half to one and a half of the mean when there are several sequences that share nothing. */
+/* Several sequences without a shared prefix have lengths from 0.5 to 1.5 times `context`. */
 static quire_status make_batch(struct attention_case *c, uint32_t context, uint64_t *rng)
 {
     const size_t tokens = (size_t)c->n_seqs * c->n_query,
@@ -155,7 +155,8 @@ static quire_status make_plan(struct attention_case *c, const struct bench_optio
     return s == QUIRE_OK ? quire_plan_build(c->plan, &batch, err) : s;
 }
 
-/* Plain rows of one sequence. Multiples of 1 / 64 are the same in every type they are packed to. */
+/* Contiguous rows of one sequence. Multiples of 1/64 are exact in every dtype the call packs
+ * them to. */
 static quire_status make_dense(struct attention_case *c, const struct bench_options *o,
                                uint64_t *rng, struct quire_error *err)
 {
@@ -216,8 +217,7 @@ static quire_status run(void *arg, struct quire_error *err)
     return quire_attention_forward(c->plan, &args, c->threads, err);
 }
 
-/* Which products the kernels make: bf16 unless the cache is f32 or f16 or the mode
- * forbids it. */
+/* Precision of the products: bf16, or f32 for f32 and f16 caches and for --compute f32. */
 static enum bench_roof roof_of(const struct attention_case *c)
 {
     const enum quire_kv_dtype k = c->k_type;
@@ -226,7 +226,8 @@ static enum bench_roof roof_of(const struct attention_case *c)
                : BENCH_F32;
 }
 
-/* Operations on visible keys, and bytes of the keys and values that any query sees; shared ones count once. */
+/* Counts operations on visible keys, and bytes of keys and values visible to any query. A shared
+ * prefix counts once. */
 static void count_work(const struct attention_case *c, struct bench_work *w)
 {
     const double d = c->shape->head_size;
@@ -244,7 +245,7 @@ static void count_work(const struct attention_case *c, struct bench_work *w)
     }
 }
 
-/* Cases whose numbers are rounded to bf16 on the way may be that far off; a wrong kernel is further off. */
+/* The bf16 bound admits rounding of queries and weights to bf16; wrong kernels exceed it. */
 static double allowed_error(const struct attention_case *c)
 {
     return roof_of(c) == BENCH_BF16 ? 0.2 : 2e-4;
@@ -253,20 +254,20 @@ static double allowed_error(const struct attention_case *c)
 static const struct bench_column columns[] = {
     { "model", "model", BENCH_TEXT, 11 },
     { "heads", "heads", BENCH_TEXT, 9 },
-    { "keys", "path", BENCH_TEXT, 7 },
+    { "cache", "path", BENCH_TEXT, 7 },
     { "seqs", "seqs", 0, 4 },
-    { "new", "n_query", 0, 4 },
+    { "queries", "n_query", 0, 7 },
     { "context", "context", 0, 7 },
     { "KV", "kv", BENCH_TEXT, 9 },
     { "compute", "compute", BENCH_TEXT, 7 },
     { "threads", "threads", 0, 7 },
     { "us", "us", 1, 9 },
-    { "low", "us_lo", 1, 9 },
+    { "95 % low", "us_lo", 1, 9 },
     { "high", "us_hi", 1, 9 },
     { "GFLOP/s", "giga_flops", 1, 7 },
     { "KV GB/s", "gb_per_s", 1, 7 },
-    { "of roof", "of_roofline", BENCH_PERCENT, 7 },
-    { "roof", "limit", BENCH_TEXT, 5 },
+    { "of roofline", "of_roofline", BENCH_PERCENT, 11 },
+    { "bound", "limit", BENCH_TEXT, 5 },
     { "error", "error", BENCH_ERROR, 8 },
     { "rounds", "rounds", BENCH_TEXT, 8 },
 };
@@ -326,15 +327,15 @@ static int one_case(struct job *j, struct attention_case c, uint32_t context)
         const double error = attention_error(&c);
         put_row(j, &c, context, &work, &timing, error);
         if (!(error <= allowed_error(&c)))
-            code = bench_error(1, "the attention above is wrong");
+            code = bench_error(1, "the result above is wrong");
     }
     close_case(&c);
     return code;
 }
 
-/* ---- what is measured */
+/* ---- cases */
 
-/* A prompt in plain rows, at once. */
+/* Prefill of a whole prompt over contiguous rows. */
 static int dense_case(struct job *j, uint32_t n)
 {
     const bool packable = j->k_type == j->v_type && bench_kv_elem_bytes(j->k_type) > 1;
@@ -342,7 +343,7 @@ static int dense_case(struct job *j, uint32_t n)
     return packable ? one_case(j, c, n) : 0;
 }
 
-/* Decode of several sequences that share all but the last 64 of their keys, with and without cascades. */
+/* Decode of several sequences that share all but their last 64 keys, without and with cascade. */
 static int shared_cases(struct job *j, uint32_t n_seqs, uint32_t context)
 {
     struct attention_case c = { .path = ATTENTION_PLAIN, .n_seqs = n_seqs, .n_query = 1 };
@@ -352,7 +353,7 @@ static int shared_cases(struct job *j, uint32_t n_seqs, uint32_t context)
     return code ? code : one_case(j, c, c.shared + 64);
 }
 
-/* The last tokens of a prompt that a step takes, behind all keys before them. */
+/* Prefill at a depth: the last chunk of a prompt of n tokens. */
 static int prompt_cases(struct job *j, uint32_t n, uint32_t depth)
 {
     enum { STEP = 512 };
@@ -361,7 +362,7 @@ static int prompt_cases(struct job *j, uint32_t n, uint32_t depth)
     return code || depth || n > STEP ? code : dense_case(j, n);
 }
 
-/* A token of each sequence. context: keys, its own with them. */
+/* Decode, one query per sequence. context: keys including its own. */
 static int decode_cases(struct job *j, uint32_t context)
 {
     const struct bench_list batches = bench_list_or(&j->o->batches, "1");
@@ -375,7 +376,7 @@ static int decode_cases(struct job *j, uint32_t context)
     return code;
 }
 
-/* Each number of new tokens behind each number of keys. */
+/* Each -p at each -d. */
 static int pairs(struct job *j)
 {
     const struct bench_list *news = &j->o->prompts, *depths = &j->o->depths;
@@ -441,7 +442,7 @@ static int all_shapes(struct job *j)
                 code = kv_types(j);
             }
         if (!found) {
-            bench_error(64, "--shapes %s is none of:", name);
+            bench_error(64, "--shapes %s: unknown; the shapes are:", name);
             for (int i = 0; i < N_SHAPES; i++)
                 bench_error(64, "  %s", shapes[i].name);
             return 64;
@@ -466,13 +467,12 @@ int bench_attention(const struct bench_options *o)
     }
     bench_table_end(&j.table);
     bench_note(&j.table,
-               "Every call reads another layer's keys and values, from memory; dense ones are "
-               "plain f32 rows "
-               "that it packs first. Sequences of plain and cascade cases share all keys but 64, "
-               "which count "
-               "once; plain reads them for each. GFLOP/s counts visible keys only. error: largest "
-               "difference of sampled rows to sums in double over what the cache "
-               "holds, relative to their root mean square.");
+               "us: median and 95 %% confidence interval. Every call reads the cache of another "
+               "layer, from memory; dense: contiguous f32 rows, which the call packs first. plain "
+               "and cascade: sequences share all keys but 64, which count once; plain reads them "
+               "per sequence. GFLOP/s counts visible keys only. error: largest difference of "
+               "sampled rows to double-precision attention over the stored keys and values, "
+               "relative to their RMS.");
     bench_document_end(&j.table);
     return code;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_attention_check.c - sampled rows of attention in double precision, from what the cache holds. */
-#include "bench_attention.h"
+/* bench_attention_check.c - double-precision attention of sampled rows over the stored keys and
+ * values. */
+#include "bench_attention_check.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@ enum { CHUNK = 256 };
 
 /* One query head of one token. */
 struct row {
-    uint32_t seq, token, head; /* token: of the sequence's new ones */
+    uint32_t seq, token, head; /* token: index among the query tokens of the sequence */
 };
 
 uint32_t attention_visible(const struct attention_case *c, uint32_t position)
@@ -18,7 +19,8 @@ uint32_t attention_visible(const struct attention_case *c, uint32_t position)
     return window && position + 1 > window ? window : position + 1;
 }
 
-/* Reads K (or V) of positions [from, from + n) of all heads to buffer [n][kv_heads][head_size]. */
+/* Reads K, or V if `values`, of positions [from, from + n), all heads, to buffer
+ * [n][kv_heads][head_size]. */
 static bool read_rows(const struct attention_case *c, uint32_t seq, uint32_t from, uint32_t n,
                       bool values, float *buffer)
 {
@@ -51,7 +53,8 @@ static double score(const struct attention_case *c, const struct row *r, const f
     return c->slopes ? s + (double)c->slopes[r->head] * distance : s;
 }
 
-/* The row in double; weights [CHUNK-rounded length] and buffer are scratch. */
+/* Computes one output row in double precision. Scratch: weights [sequence length], buffer as
+ * read_rows(). */
 static bool exact_row(const struct attention_case *c, const struct row *r, double *weights,
                       float *buffer, double *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_cache.c - block tables over a whole cache, and random rows in it. */
+/* bench_cache.c - allocates a whole KV cache to sequences and fills it with random rows. */
 #include "bench_cache.h"
 #include "bench_stats.h"
 #include <stdlib.h>
@@ -16,7 +16,7 @@ quire_status bench_tables_open(struct bench_tables *t, struct quire_kv_cache *kv
         return QUIRE_E_NOMEM;
     for (uint32_t g = 0; g < quire_kv_group_count(kv); g++) {
         const quire_status s =
-            quire_kv_alloc(kv, g, -1, n, t->ids, err); /* all of them: 0, 1, 2, ... */
+            quire_kv_alloc(kv, g, -1, n, t->ids, err); /* all blocks: 0, 1, 2, ... */
         if (s != QUIRE_OK)
             return s;
     }
@@ -45,7 +45,7 @@ int64_t bench_slot(const struct bench_tables *t, uint32_t seq, uint32_t position
 
 enum { FILL_TOKENS = 512, FILL_SOURCE = 2 * FILL_TOKENS };
 
-/* One layer: chunks of the same random rows from another row on each time. */
+/* Fills one layer with chunks of the random rows in `source`, each from a random first row. */
 static quire_status fill_layer(struct quire_kv_cache *kv, struct quire_kv_write_args *args,
                                const float *source, size_t row, const int64_t *slots, uint32_t n,
                                uint64_t *rng, struct quire_threads *threads,

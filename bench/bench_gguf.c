@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_gguf.c - writes a GGUF file front to back. */
+/* bench_gguf.c - streaming writer of GGUF files. */
 #define _POSIX_C_SOURCE 200809L
 #include "bench_gguf.h"
 #include <stdlib.h>
@@ -19,7 +19,6 @@ bool gguf_open(struct gguf_writer *w, const char *path)
     return !w->failed;
 }
 
-/* Little-endian on every machine. */
 void gguf_put(FILE *f, uint64_t value, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
@@ -39,7 +38,7 @@ static void put_f32(FILE *f, float value)
     gguf_put(f, bits, 4);
 }
 
-static void key_of(struct gguf_writer *w, const char *key, uint32_t type)
+static void put_key(struct gguf_writer *w, const char *key, uint32_t type)
 {
     gguf_put_string(w->meta, key);
     gguf_put(w->meta, type, 4);
@@ -48,31 +47,31 @@ static void key_of(struct gguf_writer *w, const char *key, uint32_t type)
 
 void gguf_text(struct gguf_writer *w, const char *key, const char *value)
 {
-    key_of(w, key, GGUF_STRING);
+    put_key(w, key, GGUF_STRING);
     gguf_put_string(w->meta, value);
 }
 
 void gguf_u32(struct gguf_writer *w, const char *key, uint32_t value)
 {
-    key_of(w, key, GGUF_UINT32);
+    put_key(w, key, GGUF_UINT32);
     gguf_put(w->meta, value, 4);
 }
 
 void gguf_f32(struct gguf_writer *w, const char *key, float value)
 {
-    key_of(w, key, GGUF_FLOAT32);
+    put_key(w, key, GGUF_FLOAT32);
     put_f32(w->meta, value);
 }
 
 void gguf_bool(struct gguf_writer *w, const char *key, bool value)
 {
-    key_of(w, key, GGUF_BOOL);
+    put_key(w, key, GGUF_BOOL);
     gguf_put(w->meta, value, 1);
 }
 
 void gguf_array(struct gguf_writer *w, const char *key, uint32_t type, uint64_t n)
 {
-    key_of(w, key, GGUF_ARRAY);
+    put_key(w, key, GGUF_ARRAY);
     gguf_put(w->meta, type, 4);
     gguf_put(w->meta, n, 8);
 }
@@ -84,7 +83,7 @@ void gguf_tensor(struct gguf_writer *w, const char *name, uint32_t type, uint64_
 {
     gguf_put_string(w->directory, name);
     gguf_put(w->directory, rows ? 2 : 1, 4);
-    gguf_put(w->directory, columns, 8); /* fastest first */
+    gguf_put(w->directory, columns, 8); /* innermost dimension first */
     if (rows)
         gguf_put(w->directory, rows, 8);
     gguf_put(w->directory, type, 4);

@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_linear.c - `quire-bench linear`: packed matrix products, conversion of the activations included. */
+/* bench_linear.c - `quire-bench linear`: GEMV and GEMM with packed weights, including the
+ * conversion of the activations. */
+#include "base/half.h"
 #include "bench_measure.h"
 #include "bench_table.h"
 #include "bench_weights.h"
 #include "kernels/dispatch.h"
 #include "linear/linear.h"
 #include "linear/onednn.h"
-#include "simd/half.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* One weight matrix, in as many copies as it takes for each to come from memory, and the rows it multiplies. */
+/* One weight matrix, in enough copies that each call reads its copy from memory, and the
+ * activations. */
 struct product {
     struct bench_machine *machine;
     const struct qr_kernels *kernels;
-    struct qr_onednn *onednn; /* holds the copies, or NULL */
+    struct qr_onednn *onednn; /* provider of the copies, or NULL */
     struct qr_packed **copies;
     size_t n_copies, next, n, k, m;
     float *x, *out;
     void *views;
     struct qr_act act;
     struct qr_linear_args args;
+    struct qr_work_steal_counters *counters; /* [threads] */
 };
 
 static const struct bench_column columns[] = {
@@ -32,12 +35,12 @@ static const struct bench_column columns[] = {
     { "threads", "threads", 0, 7 },
     { "compute", "compute", BENCH_TEXT, 7 },
     { "us", "us", 1, 9 },
-    { "low", "us_lo", 1, 9 },
+    { "95 % low", "us_lo", 1, 9 },
     { "high", "us_hi", 1, 9 },
     { "weights GB/s", "gb_per_s", 1, 12 },
     { "GOP/s", "giga_ops", 1, 7 },
-    { "of roof", "of_roofline", BENCH_PERCENT, 7 },
-    { "roof", "limit", BENCH_TEXT, 5 },
+    { "of roofline", "of_roofline", BENCH_PERCENT, 11 },
+    { "bound", "limit", BENCH_TEXT, 5 },
     { "error", "error", BENCH_ERROR, 8 },
     { "with rounding", "error_rounding", BENCH_ERROR, 13 },
     { "rounds", "rounds", BENCH_TEXT, 6 },
@@ -50,7 +53,7 @@ static void close_product(struct product *p)
     for (size_t i = 0; p->copies && i < p->n_copies; i++)
         qr_packed_destroy(p->copies[i]);
     qr_onednn_destroy(p->onednn);
-    free(p->copies), free(p->x), free(p->out), free(p->views);
+    free(p->copies), free(p->x), free(p->out), free(p->views), free(p->counters);
     *p = (struct product){ 0 };
 }
 
@@ -72,7 +75,7 @@ static quire_status pack(struct product *p, uint32_t type, uint64_t seed, struct
     for (size_t row = 0; raw && s == QUIRE_OK && row < p->n; row += w->panel_rows) {
         const size_t rows = p->n - row < w->panel_rows ? p->n - row : w->panel_rows;
         bench_weights_fill(type, raw, rows * p->k, 1 / sqrtf((float)p->k), &seed);
-        s = qr_packed_rows(w, row, rows, raw, err);
+        s = qr_packed_pack_rows(w, row, rows, raw, err);
     }
     for (size_t i = 1; raw && s == QUIRE_OK && i < p->n_copies; i++) {
         s = create(p, type, &p->copies[i], err);
@@ -104,8 +107,10 @@ static quire_status open_product(struct product *p, const struct bench_options *
     p->x = malloc(max_m * k * sizeof *p->x);
     p->out = aligned_alloc(64, (max_m * n * sizeof *p->out + 63) / 64 * 64);
     p->views = aligned_alloc(64, view_bytes);
-    if (!p->copies || !p->x || !p->out || !p->views)
+    p->counters = aligned_alloc(64, p->machine->n_threads * sizeof *p->counters);
+    if (!p->copies || !p->x || !p->out || !p->views || !p->counters)
         return QUIRE_E_NOMEM;
+    memset(p->counters, 0, p->machine->n_threads * sizeof *p->counters);
     for (size_t i = 0; i < max_m * k; i++) /* nearer to normal than one uniform number */
         p->x[i] = bench_random_float(&rng) + bench_random_float(&rng) + bench_random_float(&rng);
     return pack(p, type, rng, err);
@@ -116,9 +121,9 @@ static quire_status open_product(struct product *p, const struct bench_options *
 static void product_part(void *arg, const struct quire_team *team)
 {
     const struct product *p = arg;
-    qr_act_part(&p->act, p->kernels, team);
+    qr_act_convert_part(&p->act, p->kernels, team);
     quire_team_barrier(team);
-    qr_linear_part(&p->args, p->kernels, team);
+    qr_linear_part(&p->args, 1, p->kernels, p->counters, team);
 }
 
 static quire_status run(void *arg, struct quire_error *err)
@@ -132,20 +137,22 @@ static quire_status run(void *arg, struct quire_error *err)
 
 /* ---- correctness */
 
-/* The value the kernel multiplies: x after its rounding. */
+/* Activation [i][k] as the kernel multiplies it: converted to bf16 or int8 where the kernel does
+ * so. */
 static double rounded(const struct qr_act *act, size_t i, size_t k)
 {
-    if (act->views & QR_ACT_Q8) {
+    if (act->forms & QR_ACT_Q8) {
         const struct qr_q8_block *b = act->q + i * act->q_stride + k / QR_BLOCK_K;
         return (double)b->q[k % QR_BLOCK_K] * (double)b->d;
     }
-    if (act->views & QR_ACT_BF16)
+    if (act->forms & QR_ACT_BF16)
         return (double)qr_bf16_to_f32(act->bf16[i * act->bf16_stride + k]);
     return (double)act->f32[i * act->f32_stride + k];
 }
 
-/* Largest difference to dots in double over sampled outputs, relative to their root mean square: with the activations
- * as the kernel gets them, which leaves the adds, and with the activations as given. */
+/* Gets the largest error of sampled outputs against double-precision dot products, relative to
+ * their RMS. *error: with converted activations, so only the f32 sums differ; *with_rounding:
+ * with the original ones. */
 static bool check(const struct product *p, double *error, double *with_rounding)
 {
     enum { ROWS = 16 };
@@ -154,7 +161,7 @@ static bool check(const struct product *p, double *error, double *with_rounding)
     size_t count = 0;
     for (size_t r = 0; w && r < ROWS; r++) {
         const size_t j = r * (p->n - 1) / (ROWS - 1);
-        qr_linear_row(p->args.w, j, w);
+        qr_packed_unpack_row(p->args.w, j, w);
         for (size_t i = 0; i<p->m; i += p->m> 4 ? p->m / 4 : 1) {
             double exact = 0, given = 0;
             for (size_t k = 0; k < p->k; k++) {
@@ -172,7 +179,7 @@ static bool check(const struct product *p, double *error, double *with_rounding)
     const double rms = sqrt(square / (double)(count ? count : 1));
     *error = worst / rms;
     *with_rounding = worst_rounding / rms;
-    return w && *error < 1e-3; /* false for NaN, too */
+    return w && *error < 1e-3; /* false for NaN */
 }
 
 /* ---- rows of the table */
@@ -193,7 +200,7 @@ static int measure(struct product *p, struct bench_table *t, const struct bench_
     struct bench_timing timing;
     double error, with_rounding;
     p->m = m;
-    qr_act_init(&p->act, qr_linear_views(p->copies[0], compute), p->x, p->k, m, p->k, p->views);
+    qr_act_init(&p->act, qr_linear_act_forms(p->copies[0], compute), p->x, p->k, m, p->k, p->views);
     p->args = (struct qr_linear_args){
         .w = p->copies[0], .x = &p->act, .out = p->out, .out_stride = p->n, .compute = compute
     };
@@ -219,10 +226,10 @@ static int measure(struct product *p, struct bench_table *t, const struct bench_
     bench_number(t, error);
     bench_number(t, with_rounding);
     bench_text(t, "%u%s", timing.rounds, timing.cpu_time ? " cpu" : "");
-    return ok ? 0 : bench_error(1, "the product above is wrong");
+    return ok ? 0 : bench_error(1, "the result above is wrong");
 }
 
-/* One type and shape for all rows and modes. */
+/* Measures one weight type and shape for all M and compute modes. */
 static int product_rows(struct bench_machine *machine, struct bench_table *t,
                         const struct bench_options *o, uint32_t type, const char *shape)
 {
@@ -237,7 +244,7 @@ static int product_rows(struct bench_machine *machine, struct bench_table *t,
     if (!n_modes)
         return 64;
     if (sscanf(shape, "%zux%zu%c", &n, &k, &rest) != 2 || !n || !k || n > 1 << 24 || k > 1 << 20)
-        return bench_error(64, "--shapes %s: a shape is NxK", shape);
+        return bench_error(64, "--shapes %s: expected NxK", shape);
     for (uint32_t i = 0; i < ms.n; i++)
         max_m = ms.v[i] > max_m ? ms.v[i] : max_m;
     quire_status s = qr_kernels_get(machine->level, &p.kernels, &err);
@@ -252,13 +259,33 @@ static int product_rows(struct bench_machine *machine, struct bench_table *t,
     return code;
 }
 
+/* One word of --types, or all types, for all shapes. */
+static int type_rows(struct bench_machine *machine, struct bench_table *t,
+                     const struct bench_options *o, const char *name)
+{
+    const bool all = !strcmp(name, "all");
+    struct bench_weight_type type;
+    char shape[32];
+    int code = 0;
+    if (!all && !bench_weight_type_find(name, &type))
+        return bench_error(64, "--types %s: unknown weight type", name);
+    for (unsigned i = 0; !code && (all ? bench_weight_type_get(i, &type) : i == 0); i++) {
+        const char *shapes = o->shapes  ? o->shapes
+                             : o->quick ? "512x2048"
+                                        : "2048x2048,512x2048,8192x2048,2048x8192";
+        while (!code && bench_next_word(&shapes, shape, sizeof shape))
+            code = product_rows(machine, t, o, type.number, shape);
+    }
+    return code;
+}
+
 int bench_linear(const struct bench_options *o)
 {
     const struct bench_list threads = bench_list_or(&o->threads, "0");
     struct bench_table t;
     int code = 0;
     bench_document_begin(&t, o, "linear");
-    bench_table_begin(&t, "Matrix products", columns, sizeof columns / sizeof *columns);
+    bench_table_begin(&t, "Linear: GEMV and GEMM", columns, sizeof columns / sizeof *columns);
     for (uint32_t i = 0; !code && i < threads.n; i++) {
         struct bench_machine machine;
         code = bench_machine_open(&machine, o, threads.v[i]);
@@ -267,23 +294,15 @@ int bench_linear(const struct bench_options *o)
         const char *types = o->types   ? o->types
                             : o->quick ? "q8_0,bf16"
                                        : "q8_0,q4_0,q4_k,q6_k,bf16";
-        char type_name[16], shape[32];
-        while (!code && bench_next_word(&types, type_name, sizeof type_name)) {
-            const char *shapes = o->shapes  ? o->shapes
-                                 : o->quick ? "512x2048"
-                                            : "2048x2048,512x2048,8192x2048,2048x8192";
-            uint32_t type;
-            if (!bench_weight_type(type_name, &type))
-                code = bench_error(64, "--types %s is unknown", type_name);
-            while (!code && bench_next_word(&shapes, shape, sizeof shape))
-                code = product_rows(&machine, &t, o, type, shape);
-        }
+        char type_name[16];
+        while (!code && bench_next_word(&types, type_name, sizeof type_name))
+            code = type_rows(&machine, &t, o, type_name);
         bench_machine_close(&machine);
     }
     bench_table_end(&t);
-    bench_note(&t, "error: largest difference to sums in double over sampled outputs, relative to "
-                   "their root mean "
-                   "square; with rounding: that of the activations included.");
+    bench_note(&t, "us: median and 95 %% confidence interval. error: largest difference to "
+                   "double-precision sums over sampled outputs, relative to their RMS; with "
+                   "rounding: including the conversion of the activations.");
     bench_document_end(&t);
     return code;
 }

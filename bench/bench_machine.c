@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_machine.c - a team of threads, and probes of its limits. */
+/* bench_machine.c - pinned threads, and probes of their compute and bandwidth limits. */
 #include "bench_machine.h"
 #include "kernels/cpu.h"
 #include "kernels/dispatch.h"
@@ -13,31 +13,27 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* ---- levels */
+/* ---- ISA levels */
 
-/* In rising order within each architecture. */
 static const struct bench_peak *const peaks[] = {
-    &bench_peak_generic,
-#if defined(__x86_64__)
-    &bench_peak_avx2,        &bench_peak_avx2_vnni,   &bench_peak_avx512,
-    &bench_peak_avx512_vnni, &bench_peak_avx512_bf16, &bench_peak_avx512_amx,
-#elif defined(__aarch64__)
-    &bench_peak_neon,    &bench_peak_neon_dotprod, &bench_peak_neon_bf16, &bench_peak_neon_i8mm,
-#endif
+#define PEAK(level) &bench_peak_##level,
+#include "peak_levels.inc"
+#undef PEAK
 };
 
 static int level_rank(const char *level)
 {
-    for (int i = 0; qr_level_name(i); i++)
-        if (!strcmp(qr_level_name(i), level))
+    for (int i = 0; quire_cpu_level_name(i); i++)
+        if (!strcmp(quire_cpu_level_name(i), level))
             return i;
     return -1;
 }
 
-/* Is a level's form of a product slower here than that of the level below? The kernels then avoid it too. */
+/* Whether the instruction of a level is slower on this CPU than those of the level below. The
+ * kernel dispatch avoids it on the same condition. */
 static bool is_slow(const char *level, enum bench_roof roof)
 {
-    return roof == BENCH_BF16 && !strcmp(level, "avx512_bf16") && qr_cpu_slow_dot_bf16();
+    return roof == BENCH_BF16 && !strcmp(level, "avx512_bf16") && qr_cpu_slow_vdpbf16ps();
 }
 
 const struct bench_peak_kernel *bench_peak_find(const char *level, enum bench_roof roof)
@@ -64,13 +60,13 @@ void (*bench_read_find(const char *level))(const void *p, size_t bytes)
     return best;
 }
 
-/* ---- sizes */
+/* ---- cache sizes */
 
-/* One line of /sys about a cache of the first core; false when there is none. */
-static bool cache_line(int index, const char *what, char *out, int size)
+/* Reads a sysfs attribute of cache `index` of CPU 0. Returns false when there is none. */
+static bool cache_attribute(int index, const char *name, char *out, int size)
 {
     char path[96];
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, what);
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, name);
     FILE *f = fopen(path, "r");
     const bool ok = f && fgets(out, size, f);
     if (f)
@@ -78,7 +74,7 @@ static bool cache_line(int index, const char *what, char *out, int size)
     return ok;
 }
 
-/* sysconf() tells the whole socket's cache, of which a virtual machine may have a part: it is asked last. */
+/* sysconf() is the fallback: in a virtual machine it may report the cache of the whole socket. */
 size_t bench_cache_bytes(int level)
 {
     static const int names[] = { 0, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE,
@@ -86,9 +82,9 @@ size_t bench_cache_bytes(int level)
     char text[32];
     if (level < 1 || level > 3)
         return 0;
-    for (int i = 0; cache_line(i, "level", text, sizeof text); i++)
-        if (text[0] == '0' + level && cache_line(i, "type", text, sizeof text) && text[0] != 'I' &&
-            cache_line(i, "size", text, sizeof text))
+    for (int i = 0; cache_attribute(i, "level", text, sizeof text); i++)
+        if (text[0] == '0' + level && cache_attribute(i, "type", text, sizeof text) &&
+            text[0] != 'I' && cache_attribute(i, "size", text, sizeof text))
             return strtoul(text, NULL, 10) << (strchr(text, 'M') ? 20 : strchr(text, 'K') ? 10 : 0);
     const long bytes = sysconf(names[level]);
     return bytes > 0 ? (size_t)bytes : 0;
@@ -111,22 +107,22 @@ struct probe {
     const struct bench_peak_kernel *peak; /* NULL: read */
     size_t iterations;
     const uint8_t *from;
-    size_t bytes; /* of each member */
-    uint32_t here;
-    bool cpu_time; /* each member's own, instead of the time that passed */
+    size_t bytes; /* per thread */
+    uint32_t arrived;
+    bool cpu_time; /* CPU time of each thread in place of wall time */
 };
 
-void bench_rendezvous(uint32_t *here, const struct quire_team *team)
+void bench_spin_barrier(uint32_t *arrived, const struct quire_team *team)
 {
-    __atomic_add_fetch(here, 1, __ATOMIC_ACQ_REL);
-    while (__atomic_load_n(here, __ATOMIC_ACQUIRE) < quire_team_size(team))
+    __atomic_add_fetch(arrived, 1, __ATOMIC_ACQ_REL);
+    while (__atomic_load_n(arrived, __ATOMIC_ACQUIRE) < quire_team_size(team))
         ;
 }
 
 static void probe_part(void *arg, const struct quire_team *team)
 {
     struct probe *p = arg;
-    bench_rendezvous(&p->here, team);
+    bench_spin_barrier(&p->arrived, team);
     const double start = p->cpu_time ? bench_cpu_now() : bench_now();
     if (p->peak)
         p->peak->run(p->iterations);
@@ -146,8 +142,8 @@ static double probe_once(struct bench_machine *m, enum bench_roof roof, bool cpu
     struct probe p = { .m = m, .cpu_time = cpu_time };
     double amount, rate = 0;
     if (roof == BENCH_READ) {
-        p.bytes = m->stream_bytes / 8 / m->n_threads / READ_UNIT *
-                  READ_UNIT; /* it comes round after eight probes */
+        /* eight probes cover the buffer, so that no probe hits the cache */
+        p.bytes = m->stream_bytes / 8 / m->n_threads / READ_UNIT * READ_UNIT;
         p.from = m->stream + m->cursor;
         m->cursor = (m->cursor + m->stream_bytes / 8) % m->stream_bytes;
         amount = (double)p.bytes;
@@ -175,7 +171,7 @@ double bench_probe(struct bench_machine *m, enum bench_roof roof)
     return m->rate[roof] = probe_once(m, roof, true);
 }
 
-/* ---- the team */
+/* ---- threads */
 
 static void pin_part(void *arg, const struct quire_team *team)
 {
@@ -222,7 +218,8 @@ static int open_stream(struct bench_machine *m, const struct bench_options *o)
     return quire_threads_run(m->threads, touch_part, m) == QUIRE_OK ? 0 : 70;
 }
 
-/* As many iterations as take about a millisecond; the first runs also wake the vector units. */
+/* Finds the number of iterations that takes about 1 ms. The first runs also power up the vector
+ * units. */
 static void calibrate(struct bench_machine *m, enum bench_roof roof)
 {
     size_t n = 256;
@@ -249,7 +246,7 @@ int bench_machine_open(struct bench_machine *m, const struct bench_options *o, u
     if (s != QUIRE_OK)
         return bench_fail("threads", s, &err);
     m->n_threads = quire_threads_count(m->threads);
-    if (!o->peer) /* whom we start inherits where we may run */
+    if (!o->peer) /* child processes inherit the affinity */
         bench_pin(m->threads, &m->pinning);
     m->level = kernels->level;
     m->seconds = calloc(m->n_threads, sizeof *m->seconds);

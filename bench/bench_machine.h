@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_machine.h - a team of threads and probes of what the machine gives it; bench_measure.h holds work
- * against them. */
+/* bench_machine.h - pinned threads, and probes of the compute and bandwidth limits they reach. */
 #ifndef QUIRE_BENCH_BENCH_MACHINE_H
 #define QUIRE_BENCH_BENCH_MACHINE_H
 #include "bench.h"
@@ -8,16 +7,18 @@
 #include "isa/peak.h"
 #include <sched.h>
 
+/* The ceilings of the roofline. */
 enum bench_roof {
     BENCH_F32,
     BENCH_BF16,
     BENCH_INT8,
-    BENCH_READ, /* from memory, in bytes */
+    BENCH_READ, /* DRAM read bandwidth, in bytes */
     BENCH_ROOFS
 };
 
-/* Each member of a team on a processor of its own, where there are enough: a scheduler that puts two of them on one
- * makes every barrier a wait. The calling thread is member 0; unpin lets it run where it could before. */
+/* CPU affinity of the calling thread before pinning. bench_pin() pins each thread of the team to
+ * its own CPU if there are enough: two threads on one CPU turn every barrier into a scheduler
+ * wait. The calling thread is rank 0; bench_unpin() restores its affinity. */
 struct bench_pinning {
     cpu_set_t allowed;
     bool pinned;
@@ -32,36 +33,41 @@ struct bench_machine {
     const char *level;
     const struct bench_peak_kernel *peak[BENCH_READ]; /* by enum bench_roof */
     void (*read)(const void *p, size_t bytes);
-    size_t iterations[BENCH_READ]; /* of a probe: about a millisecond */
-    uint8_t *stream;               /* several times the last cache */
+    size_t iterations[BENCH_READ]; /* of one probe, about 1 ms */
+    uint8_t *stream;               /* read buffer, several times the last-level cache */
     size_t stream_bytes, cursor;
-    double *seconds;          /* [n_threads] of a probe */
-    double *cpu_seconds;      /* [n_threads] processor time when a stopwatch started */
-    double rate[BENCH_ROOFS]; /* of the latest probe: operations or bytes per second */
+    double *seconds;          /* [n_threads] of the latest probe */
+    double *cpu_seconds;      /* [n_threads] CPU time when the stopwatch started */
+    double rate[BENCH_ROOFS]; /* operations or bytes per second in the latest probe */
 };
 
-/* Opens a team of n_threads at o->isa. On failure prints why; returns the exit code. */
+/* Starts n_threads threads (0 = default) and calibrates the probes of level o->isa. Returns 0,
+ * or an exit code with a message on stderr. */
 int bench_machine_open(struct bench_machine *m, const struct bench_options *o, uint32_t n_threads);
 void bench_machine_close(struct bench_machine *m);
 
-/* Kernel of a level for a roof (not READ), or its read loop: its own or that of the level below. Where vdpbf16ps is slower
- * than two multiply-adds, as the dispatch knows, the limit is theirs. */
+/* Peak kernel of an ISA level for a compute roof (not BENCH_READ). A level without one inherits
+ * it from the level below. On CPUs where vdpbf16ps is slower than two FMAs the bf16 roof is that
+ * of the FMAs, as in the kernel dispatch. */
 const struct bench_peak_kernel *bench_peak_find(const char *level, enum bench_roof roof);
+/* Read loop of an ISA level, inherited in the same way. */
 void (*bench_read_find(const char *level))(const void *p, size_t bytes);
 
-/* Bytes of a cache level (1..3) as one core sees it, 0 = unknown. */
+/* Size in bytes of the L1d, L2 or L3 cache of one core, 0 = unknown. */
 size_t bench_cache_bytes(int level);
-/* What must be touched between two uses of a buffer for it to come from memory. */
+/* Bytes to access between two uses of a buffer so that the second use misses every cache. */
 size_t bench_cold_bytes(const struct bench_options *o);
 
-/* How often this process had to give up a processor so far. */
+/* Involuntary context switches of this process so far. */
 long bench_preemptions(void);
 
-/* Lets all members of a team start at once: none sleeps, so all have a processor when the clock starts. One that sleeps
- * in a barrier may start late and have the memory for itself. *here is 0 before the first one comes. */
-void bench_rendezvous(uint32_t *here, const struct quire_team *team);
+/* Spin barrier without sleep, so that every thread is on a CPU when the clock starts. A thread
+ * that sleeps in a barrier may start late and measure the memory bandwidth of fewer threads.
+ * Single use: *arrived starts at 0. */
+void bench_spin_barrier(uint32_t *arrived, const struct quire_team *team);
 
-/* One probe, about a millisecond (READ: a few): operations or bytes per second of the whole team. */
+/* Runs one probe of about 1 ms (BENCH_READ: a few ms). Returns operations or bytes per second of
+ * all threads. */
 double bench_probe(struct bench_machine *m, enum bench_roof roof);
 
 #endif

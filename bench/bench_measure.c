@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_measure.c - rounds of probe and work, on a machine that others use as well. */
+/* bench_measure.c - interleaved rounds of probes and work on a shared machine. */
 #include "bench_measure.h"
 #include <math.h>
 
-/* Clean rounds that suffice; tries for a clean one before each probe, and seconds that may be spent on all of them. */
+/* MIN_CLEAN: rounds without preemption that suffice. TRIES: repetitions of a preempted round, as
+ * long as the measurement has taken less than max_seconds. */
 enum { MIN_CLEAN = 3, TRIES = 20 };
 static const double max_seconds = 1;
 
@@ -27,20 +28,21 @@ static void stop_part(void *arg, const struct quire_team *team)
     m->seconds[quire_team_rank(team)] = bench_cpu_now() - m->cpu_seconds[quire_team_rank(team)];
 }
 
-void bench_start(struct bench_machine *m, struct bench_watch *w)
+void bench_stopwatch_start(struct bench_machine *m, struct bench_stopwatch *w)
 {
     if (quire_threads_run(m->threads, start_part, m) != QUIRE_OK)
         m->cpu_seconds[0] = 0;
-    w->preempted = bench_preemptions();
+    w->preemptions = bench_preemptions();
     w->start = bench_now();
 }
 
-double bench_stop(struct bench_machine *m, const struct bench_watch *w, bool *disturbed)
+double bench_stopwatch_stop(struct bench_machine *m, const struct bench_stopwatch *w,
+                            bool *preempted)
 {
     const double wall = bench_now() - w->start;
     double busiest = 0;
-    *disturbed = bench_preemptions() != w->preempted;
-    if (!*disturbed || quire_threads_run(m->threads, stop_part, m) != QUIRE_OK)
+    *preempted = bench_preemptions() != w->preemptions;
+    if (!*preempted || quire_threads_run(m->threads, stop_part, m) != QUIRE_OK)
         return wall;
     for (uint32_t i = 0; i < m->n_threads; i++)
         busiest = m->seconds[i] > busiest ? m->seconds[i] : busiest;
@@ -49,7 +51,7 @@ double bench_stop(struct bench_machine *m, const struct bench_watch *w, bool *di
 
 /* ---- limits */
 
-/* Limit by the rates of the latest probes, and the roof that makes it. */
+/* Roofline limit in seconds at the rates of the latest probes; *which gets the binding roof. */
 static double limit_now(const struct bench_machine *m, const struct bench_work *w,
                         enum bench_roof *which)
 {
@@ -75,7 +77,7 @@ double bench_limit(struct bench_machine *m, const struct bench_work *work, const
     static const char *const names[] = { "f32", "bf16", "int8", "read" };
     enum bench_roof which;
     const double before = limit_now(m, work, &which);
-    /* a roof far from binding is not worth a probe */
+    /* skip probes of roofs that contribute less than 20 % */
     for (int roof = 0; roof < BENCH_ROOFS; roof++)
         if (work->need[roof] / m->rate[roof] > 0.2 * before)
             (void)bench_probe(m, roof);
@@ -87,11 +89,11 @@ double bench_limit(struct bench_machine *m, const struct bench_work *work, const
 
 /* ---- rounds */
 
-void bench_record_add(struct bench_record *r, double seconds, double limit, bool disturbed)
+void bench_record_add(struct bench_record *r, double seconds, double limit, bool preempted)
 {
     bench_sample(&r->all.seconds, seconds);
     bench_sample(&r->all.fractions, limit / seconds);
-    if (disturbed)
+    if (preempted)
         return;
     bench_sample(&r->clean.seconds, seconds);
     bench_sample(&r->clean.fractions, limit / seconds);
@@ -101,12 +103,12 @@ void bench_record_result(const struct bench_record *r, struct bench_timing *out)
 {
     out->cpu_time = r->clean.seconds.n < MIN_CLEAN && r->clean.seconds.n < r->all.seconds.n;
     const struct bench_rounds *use = out->cpu_time ? &r->all : &r->clean;
-    out->seconds = bench_summarise(&use->seconds);
-    out->fraction = bench_summarise(&use->fractions).median;
+    out->seconds = bench_summarize(&use->seconds);
+    out->fraction = bench_summarize(&use->fractions).median;
     out->rounds = use->seconds.n;
 }
 
-/* Calls of the work that fill a round, by the fastest of a few, which also warm up. */
+/* Finds the number of calls per round from the fastest of up to four calls, which also warm up. */
 static quire_status calls_per_round(const struct bench_options *o, const struct bench_work *work,
                                     unsigned *calls, struct quire_error *err)
 {
@@ -125,19 +127,20 @@ static quire_status calls_per_round(const struct bench_options *o, const struct 
     return s;
 }
 
-/* Runs the work for one round, again while another process comes between. Seconds of a call. */
+/* Runs one round, repeated up to `tries` times while threads are preempted. *seconds: of one
+ * call. */
 static quire_status one_round(struct bench_machine *m, const struct bench_work *work,
-                              unsigned calls, unsigned tries, double *seconds, bool *disturbed,
+                              unsigned calls, unsigned tries, double *seconds, bool *preempted,
                               struct quire_error *err)
 {
     quire_status s = QUIRE_OK;
-    *disturbed = true;
-    for (unsigned i = 0; i < tries && *disturbed && s == QUIRE_OK; i++) {
-        struct bench_watch watch;
-        bench_start(m, &watch);
+    *preempted = true;
+    for (unsigned i = 0; i < tries && *preempted && s == QUIRE_OK; i++) {
+        struct bench_stopwatch watch;
+        bench_stopwatch_start(m, &watch);
         for (unsigned k = 0; k < calls && s == QUIRE_OK; k++)
             s = work->run(work->arg, err);
-        *seconds = bench_stop(m, &watch, disturbed) / calls;
+        *seconds = bench_stopwatch_stop(m, &watch, preempted) / calls;
     }
     return s;
 }
@@ -153,11 +156,11 @@ quire_status bench_measure(struct bench_machine *m, const struct bench_options *
     const double start = bench_now();
     while (record.all.seconds.n < rounds && s == QUIRE_OK) {
         double seconds;
-        bool disturbed;
+        bool preempted;
         const unsigned tries = bench_now() - start < max_seconds ? TRIES : 1;
-        s = one_round(m, work, calls, tries, &seconds, &disturbed, err);
+        s = one_round(m, work, calls, tries, &seconds, &preempted, err);
         const double after = bench_limit(m, work, &out->limit);
-        bench_record_add(&record, seconds, fmin(before, after), disturbed);
+        bench_record_add(&record, seconds, fmin(before, after), preempted);
         before = after;
     }
     bench_record_result(&record, out);

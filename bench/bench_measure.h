@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_measure.h - how long work takes, and how near that is to what the machine can do.
+/* bench_measure.h - time of a piece of work, and its fraction of the roofline.
  *
- * The machine is shared, and its clock and memory bandwidth drift within seconds, so a limit measured once is no limit
- * for what is measured a minute later. Every round of a measurement is probe - work - probe, and the fraction of the
- * roofline is taken round by round, against the faster of the two probes. A round in which another process was given one
- * of our processors would measure
- * that process: such rounds are repeated. Where that does not help, because calls last longer than the scheduler lets
- * anyone run, they count by the processor time of our busiest thread. */
+ * Clock frequency and memory bandwidth of a shared machine drift within seconds, so a limit
+ * measured once does not hold a minute later. Rounds are interleaved, probe - work - probe, and
+ * the fraction of the roofline is taken per round, against the faster of the two probes. A round
+ * with a preemption includes time of another process and is repeated. Calls longer than a
+ * scheduler time slice are preempted in every round; such rounds count with the CPU time of the
+ * busiest thread. */
 #ifndef QUIRE_BENCH_BENCH_MEASURE_H
 #define QUIRE_BENCH_BENCH_MEASURE_H
 #include "bench_machine.h"
 
-/* A piece of work. need[BENCH_READ] bytes must come from memory; the other needs are operations. Its limit is the
- * larger of the time for the bytes and the sum of the times for the operations. */
+/* The work to measure. need[BENCH_READ]: bytes read from memory; the other entries: operations.
+ * The roofline limit is max(time of the bytes, sum of the times of the operations). */
 struct bench_work {
     quire_status (*run)(void *arg, struct quire_error *err);
     void *arg;
@@ -21,42 +21,45 @@ struct bench_work {
 
 struct bench_timing {
     struct bench_summary seconds; /* of one call */
-    double fraction;              /* median of limit / time */
-    const char *limit;            /* which roof: "read", "f32", "bf16", "int8" */
-    unsigned rounds;              /* that the figures are made of */
-    bool cpu_time; /* too few rounds were free of neighbours: some count by processor time */
+    double fraction;              /* of the roofline: median of limit / time */
+    const char *limit;            /* binding roof: "read", "f32", "bf16", "int8" */
+    unsigned rounds;              /* that the figures summarize */
+    bool cpu_time;                /* too few rounds without preemption: some count with CPU time */
 };
 
-/* Rounds of a measurement: -r, or the default, or a few with --quick. */
+/* Rounds of a measurement: -r, else 3 with --quick, else `dflt`. */
 unsigned bench_repetitions(const struct bench_options *o, unsigned dflt);
 
-/* Each round is as many calls as take about a millisecond. Returns the work's status where it fails. */
+/* Measures `rounds` rounds of about 1 ms each. Returns the status of the work. */
 quire_status bench_measure(struct bench_machine *m, const struct bench_options *o,
                            const struct bench_work *work, unsigned rounds, struct bench_timing *out,
                            struct quire_error *err);
 
-/* The same in steps, for callers with rounds of their own. One probe of each roof that the work comes near gives its
- * limit in seconds, and the name of the roof that makes it (may be NULL). */
+/* The steps of bench_measure(), for callers with their own rounds. */
+
+/* Probes each roof that contributes to the limit of the work. Returns the limit in seconds;
+ * *name (may be NULL) gets the binding roof. */
 double bench_limit(struct bench_machine *m, const struct bench_work *work, const char **name);
 
-struct bench_watch {
-    double start;
-    long preempted;
-};
-/* Rounds so far: those that no other process disturbed, and all. */
 struct bench_rounds {
     struct bench_samples seconds, fractions;
 };
+/* Rounds measured so far. */
 struct bench_record {
-    struct bench_rounds clean, all;
+    struct bench_rounds clean, all; /* clean: without preemption */
 };
-void bench_record_add(struct bench_record *r, double seconds, double limit, bool disturbed);
-/* Everything but out->limit. */
+void bench_record_add(struct bench_record *r, double seconds, double limit, bool preempted);
+/* Summarizes the rounds in all members of *out but out->limit. */
 void bench_record_result(const struct bench_record *r, struct bench_timing *out);
 
-void bench_start(struct bench_machine *m, struct bench_watch *w);
-/* Seconds since the start. *disturbed: another process had a processor of ours meanwhile, and what is returned is the
- * processor time of the busiest member of the team. */
-double bench_stop(struct bench_machine *m, const struct bench_watch *w, bool *disturbed);
+struct bench_stopwatch {
+    double start;
+    long preemptions;
+};
+void bench_stopwatch_start(struct bench_machine *m, struct bench_stopwatch *w);
+/* Returns the seconds since the start. If a thread was preempted meanwhile, sets *preempted and
+ * returns the CPU time of the busiest thread. */
+double bench_stopwatch_stop(struct bench_machine *m, const struct bench_stopwatch *w,
+                            bool *preempted);
 
 #endif

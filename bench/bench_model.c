@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_model.c - `quire-bench model`: prompt and generation rates of a whole model. */
+/* bench_model.c - `quire-bench model`: prefill and decode rates of a whole model. */
 #include "bench_model.h"
 #include "bench_table.h"
 #include <math.h>
@@ -72,9 +72,9 @@ int model_open(struct bench_session *s, const struct bench_options *o,
     return status == QUIRE_OK ? 0 : (bench_session_close(s), bench_fail(o->model, status, &err));
 }
 
-uint32_t model_n_parts(const struct model_test *t) { return t->generate ? t->n : 1; }
+uint32_t model_n_units(const struct model_test *t) { return t->generate ? t->n : 1; }
 
-quire_status model_run_part(struct bench_session *s, const struct model_test *t, uint32_t i,
+quire_status model_run_unit(struct bench_session *s, const struct model_test *t, uint32_t i,
                             struct quire_error *err)
 {
     if (!t->generate)
@@ -82,9 +82,10 @@ quire_status model_run_part(struct bench_session *s, const struct model_test *t,
     return bench_session_decode(s, t->n_seqs, t->depth + i, s->logits, err);
 }
 
-/* ---- correctness: what was just computed once more in another way must be the same bits */
+/* ---- correctness: logits must be bit-identical when computed with another chunking */
 
-/* Prompts in other chunks; generated tokens as one prompt (sequence 0, which also had batch mates). */
+/* Compares the logits of the test with those of another prefill: pp with another chunk size, tg
+ * with a prompt of the generated tokens of sequence 0. */
 static quire_status same_bits(struct bench_session *s, const struct model_test *t, bool *same,
                               struct quire_error *err)
 {
@@ -114,23 +115,23 @@ static const struct bench_column columns[] = {
     { "t/s", "t_per_s", 2, 8 },
     { "+-", "t_per_s_sd", 2, 6 },
     { "median t/s", "t_per_s_median", 2, 10 },
-    { "low", "t_per_s_lo", 2, 8 },
+    { "95 % low", "t_per_s_lo", 2, 8 },
     { "high", "t_per_s_hi", 2, 8 },
-    { "of roof", "of_roofline", BENCH_PERCENT, 7 },
-    { "roof", "limit", BENCH_TEXT, 5 },
-    { "parts", "parts", BENCH_TEXT, 7 },
+    { "of roofline", "of_roofline", BENCH_PERCENT, 11 },
+    { "bound", "limit", BENCH_TEXT, 5 },
+    { "samples", "samples", BENCH_TEXT, 7 },
     { "bits", "bits", BENCH_TEXT, 6 },
 };
 
 struct figures {
-    struct bench_samples rates; /* tokens per second of each repetition, by the time that passed */
-    struct bench_record parts;  /* each token or prompt */
-    struct bench_timing timing; /* of the parts */
+    struct bench_samples rates; /* tokens per second of each repetition, by wall time */
+    struct bench_record units;  /* decode steps or prompts */
+    struct bench_timing timing; /* of the units */
     bool same;
 };
 
-/* One repetition. The machine is probed after every few tokens, whose limit is the faster of the probes around
- * them. */
+/* Runs one repetition with a probe after every GROUP units. The limit of a unit is the faster of
+ * the probes around its group. */
 static quire_status repeat(struct bench_session *s, const struct model_test *t,
                            const struct bench_work *work, struct figures *f,
                            struct quire_error *err)
@@ -138,23 +139,23 @@ static quire_status repeat(struct bench_session *s, const struct model_test *t,
     enum { GROUP = 8 };
     struct {
         double seconds;
-        bool disturbed;
+        bool preempted;
     } group[GROUP];
-    const uint32_t n = model_n_parts(t);
+    const uint32_t n = model_n_units(t);
     quire_status status = QUIRE_OK;
     double passed = 0, before = bench_limit(s->machine, work, &f->timing.limit);
     for (uint32_t i = 0; i < n && status == QUIRE_OK;) {
         const uint32_t some = n - i < GROUP ? n - i : GROUP;
         for (uint32_t k = 0; k < some && status == QUIRE_OK; k++, i++) {
-            struct bench_watch watch;
-            bench_start(s->machine, &watch);
-            status = model_run_part(s, t, i, err);
+            struct bench_stopwatch watch;
+            bench_stopwatch_start(s->machine, &watch);
+            status = model_run_unit(s, t, i, err);
             passed += bench_now() - watch.start;
-            group[k].seconds = bench_stop(s->machine, &watch, &group[k].disturbed);
+            group[k].seconds = bench_stopwatch_stop(s->machine, &watch, &group[k].preempted);
         }
         const double after = bench_limit(s->machine, work, &f->timing.limit);
         for (uint32_t k = 0; k < some && status == QUIRE_OK; k++)
-            bench_record_add(&f->parts, group[k].seconds, fmin(before, after), group[k].disturbed);
+            bench_record_add(&f->units, group[k].seconds, fmin(before, after), group[k].preempted);
         before = after;
     }
     bench_sample(&f->rates, (double)t->n * t->n_seqs / passed);
@@ -167,20 +168,20 @@ static quire_status measure(struct bench_session *s, const struct bench_options 
     const unsigned n = bench_repetitions(o, t->generate ? 3 : 5);
     struct bench_work work = { 0 };
     quire_status status = QUIRE_OK;
-    /* the middle of the generated tokens stands for all */
+    /* tg: limit at the mean depth */
     bench_session_need(s, t->n_seqs, t->depth + (t->generate ? t->n / 2 : 0),
                        t->generate ? 1 : t->n, work.need);
     for (unsigned i = 0; i < n && status == QUIRE_OK; i++)
         status = repeat(s, t, &work, f, err);
-    bench_record_result(&f->parts, &f->timing);
+    bench_record_result(&f->units, &f->timing);
     return status == QUIRE_OK ? same_bits(s, t, &f->same, err) : status;
 }
 
 static void put_row(struct bench_table *t, const struct bench_session *s,
                     const struct model_test *test, const struct figures *f)
 {
-    const struct bench_summary rate = bench_summarise(&f->rates), part = f->timing.seconds;
-    const double per_part = (double)test->n_seqs * test->n / model_n_parts(test);
+    const struct bench_summary rate = bench_summarize(&f->rates), unit = f->timing.seconds;
+    const double per_unit = (double)test->n_seqs * test->n / model_n_units(test);
     const struct quire_kv_group_config *g = &s->groups[0];
     char name[32];
     model_test_name(test, name, sizeof name);
@@ -195,16 +196,16 @@ static void put_row(struct bench_table *t, const struct bench_session *s,
     bench_text(t, "%s", name);
     bench_number(t, rate.mean);
     bench_number(t, rate.sd);
-    bench_number(t, per_part / part.median);
-    bench_number(t, per_part / part.hi);
-    bench_number(t, per_part / part.lo);
+    bench_number(t, per_unit / unit.median);
+    bench_number(t, per_unit / unit.hi);
+    bench_number(t, per_unit / unit.lo);
     bench_number(t, f->timing.fraction);
     bench_text(t, "%s", f->timing.limit);
     bench_text(t, "%u%s", f->timing.rounds, f->timing.cpu_time ? " cpu" : "");
     bench_text(t, "%s", f->same ? "same" : "DIFFER");
 }
 
-/* All tests at one number of threads, pair of KV types and mode. */
+/* Runs all tests for one thread count, pair of KV dtypes and compute mode. */
 static int session_rows(struct bench_table *t, const struct bench_options *o,
                         struct bench_machine *m, const struct model_tests *tests,
                         enum quire_kv_dtype k_type, enum quire_kv_dtype v_type,
@@ -227,7 +228,7 @@ static int session_rows(struct bench_table *t, const struct bench_options *o,
         }
         put_row(t, &s, &tests->v[i], f);
         if (!f->same)
-            code = bench_error(1, "computed once more in another way, the logits above differ");
+            code = bench_error(1, "the logits of the test above depend on the chunking");
     }
     free(f);
     bench_session_close(&s);
@@ -272,11 +273,10 @@ int bench_model(const struct bench_options *o)
         bench_machine_close(&m);
     }
     bench_table_end(&t);
-    bench_note(&t, "t/s +-: mean and standard deviation of the repetitions; median t/s, low, high: "
-                   "of single tokens "
-                   "(tg) or prompts (pp). bits: the last logits, computed once more in other "
-                   "chunks (pp) or as one "
-                   "prompt (tg), are the same bits.");
+    bench_note(&t, "t/s +-: mean and standard deviation of the repetitions. median t/s: median and "
+                   "95 %% confidence interval of single decode steps (tg) or prompts (pp). bits: "
+                   "whether the last logits are bit-identical when computed with another chunk "
+                   "size (pp) or as one prompt (tg).");
     bench_document_end(&t);
     return code;
 }

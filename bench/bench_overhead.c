@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_overhead.c - `quire-bench overhead`: what a step costs besides arithmetic. */
+/* bench_overhead.c - `quire-bench overhead`: cost of a step besides kernels. */
 #include "bench_cache.h"
 #include "bench_measure.h"
 #include "bench_table.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const struct bench_column columns[] = {
-    { "what", "what", BENCH_TEXT, 52 },
+    { "operation", "operation", BENCH_TEXT, 53 },
     { "us", "us", 3, 9 },
     { "95 % low", "us_lo", 3, 9 },
     { "high", "us_hi", 3, 9 },
@@ -22,7 +22,7 @@ struct bench {
     const struct bench_options *o;
 };
 
-static quire_status put(struct bench *b, const char *what,
+static quire_status put(struct bench *b, const char *operation,
                         quire_status (*run)(void *, struct quire_error *), void *arg,
                         struct quire_error *err)
 {
@@ -32,14 +32,14 @@ static quire_status put(struct bench *b, const char *what,
         bench_measure(&b->machine, b->o, &work, bench_repetitions(b->o, 15), &t, err);
     if (s != QUIRE_OK)
         return s;
-    bench_text(&b->table, "%s", what);
+    bench_text(&b->table, "%s", operation);
     bench_number(&b->table, t.seconds.median * 1e6);
     bench_number(&b->table, t.seconds.lo * 1e6);
     bench_number(&b->table, t.seconds.hi * 1e6);
     return QUIRE_OK;
 }
 
-/* ---- plan and append: the heads of an 8B model, up to 64 sequences */
+/* ---- plan and KV append: head counts of an 8B model, up to 64 sequences */
 
 enum {
     SEQS = 64,
@@ -72,7 +72,8 @@ static void close_step(struct step *s)
     free(s->rows);
 }
 
-/* A plan knows nothing of layers, so one is enough for it; to append to, a few blocks per sequence are. */
+/* Sizes are as small as the measurement permits: the plan does not depend on n_layers, the
+ * append not on max_blocks. */
 static quire_status open_step(struct step *s, const struct bench *b, enum quire_kv_dtype dtype,
                               uint32_t n_layers, uint32_t max_blocks, struct quire_error *err)
 {
@@ -138,12 +139,13 @@ static quire_status plan_rows(struct bench *b, struct quire_error *err)
         st = put(b, "plan: decode, 1 sequence of 8192 tokens", build, &s, err);
     s.starts[1] = PROMPT;
     if (st == QUIRE_OK)
-        st = put(b, "plan: 512 new tokens behind 7680", build, &s, err);
+        st = put(b, "plan: prefill, 512 new tokens at a depth of 7680", build, &s, err);
     close_step(&s);
     return st;
 }
 
-/* Writes a token's keys and values to all layers, at another position each time so that the tiles lie in memory. */
+/* Appends one token per sequence in all layers, at a new position each call so that the writes
+ * miss the caches. */
 static quire_status append(void *arg, struct quire_error *err)
 {
     struct step *s = arg;
@@ -165,13 +167,13 @@ static quire_status append(void *arg, struct quire_error *err)
 static quire_status append_rows(struct bench *b, enum quire_kv_dtype dtype, struct quire_error *err)
 {
     struct step s;
-    char what[64];
+    char operation[64];
     quire_status st = open_step(&s, b, dtype, LAYERS, 4, err);
     for (uint32_t n = 1; st == QUIRE_OK && n <= SEQS; n *= SEQS) {
         s.n_rows = n;
-        snprintf(what, sizeof what, "append: %u sequence%s, 32 layers, 8 x 128, %s", n,
+        snprintf(operation, sizeof operation, "KV append: %u sequence%s, 32 layers, 8 x 128, %s", n,
                  n > 1 ? "s" : "", quire_kv_dtype_name(dtype));
-        st = put(b, what, append, &s, err);
+        st = put(b, operation, append, &s, err);
     }
     close_step(&s);
     return st;
@@ -182,7 +184,7 @@ static quire_status append_rows(struct bench *b, enum quire_kv_dtype dtype, stru
 #ifdef QUIRE_WITH_TEXT
 enum { VOCAB = 128256, HISTORY = 1024 };
 
-struct choice {
+struct sampling {
     struct quire_sampler *sampler;
     struct quire_sampling_params params;
     struct quire_sample_args step;
@@ -190,9 +192,9 @@ struct choice {
     int32_t history[HISTORY];
 };
 
-static quire_status choose(void *arg, struct quire_error *err)
+static quire_status sample(void *arg, struct quire_error *err)
 {
-    struct choice *c = arg;
+    struct sampling *c = arg;
     int32_t token;
     c->step.index++;
     return quire_sampler_sample(c->sampler, &c->params, &c->step, &token, err);
@@ -201,7 +203,7 @@ static quire_status choose(void *arg, struct quire_error *err)
 static quire_status sampler_rows(struct bench *b, struct quire_error *err)
 {
     uint64_t rng = b->o->seed + 7;
-    struct choice *c = calloc(1, sizeof *c);
+    struct sampling *c = calloc(1, sizeof *c);
     if (c)
         c->logits = malloc(VOCAB * sizeof *c->logits);
     quire_status st =
@@ -217,21 +219,21 @@ static quire_status sampler_rows(struct bench *b, struct quire_error *err)
                                               .history = c->history,
                                               .n_history = HISTORY };
         quire_sampling_params_init(&c->params, sizeof c->params);
-        st = put(b, "sampler: defaults, 128256 tokens", choose, c, err);
+        st = put(b, "sampler: defaults, 128256 tokens", sample, c, err);
     }
     if (st == QUIRE_OK) {
         c->params.repetition_penalty = 1.1f;
         c->params.penalty_last_n = -1;
-        st = put(b, "sampler: defaults and penalties over 1024 tokens", choose, c, err);
+        st = put(b, "sampler: defaults and penalties over 1024 tokens", sample, c, err);
     }
     if (st == QUIRE_OK) {
         quire_sampling_params_init(&c->params, sizeof c->params);
         c->params.top_k = 0;
-        st = put(b, "sampler: top_p and min_p only", choose, c, err);
+        st = put(b, "sampler: top_p and min_p only", sample, c, err);
     }
     if (st == QUIRE_OK) {
         c->params.temperature = 0;
-        st = put(b, "sampler: greedy", choose, c, err);
+        st = put(b, "sampler: greedy", sample, c, err);
     }
     if (c) {
         quire_sampler_destroy(c->sampler);
@@ -263,7 +265,7 @@ int bench_overhead(const struct bench_options *o)
         code = bench_machine_open(&b.machine, o, threads.v[0]);
     if (code)
         return code;
-    bench_table_begin(&b.table, "One thread's work around a step", columns,
+    bench_table_begin(&b.table, "Single-thread cost around a step", columns,
                       sizeof columns / sizeof *columns);
     quire_status s = plan_rows(&b, &err);
     if (s == QUIRE_OK)

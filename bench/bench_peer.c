@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_peer.c - runs a peer's benchmark program, given by path, and reads the JSON it prints. */
+/* bench_peer.c - runs llama-bench, given by path, and reads its JSON. */
 #include "bench_peer.h"
 #include "bench_process.h"
 #include <errno.h>
@@ -35,7 +35,7 @@ int peer_open(struct peer *p, const struct bench_options *o, uint32_t threads)
     return 0;
 }
 
-/* ---- the command line: every test in one process, one repetition after the program's own warm-up */
+/* ---- command line: all tests in one process, one repetition after the warm-up of the program */
 
 struct command {
     char *argv[ARGS_MAX];
@@ -60,7 +60,9 @@ static void add_numbers(struct command *c, const char *option, uint32_t a, uint3
     add(c, word);
 }
 
-static bool asked(const struct model_tests *t, unsigned i, bool generate)
+/* Whether test i needs no new -p (generate: -n) option: it is of the other kind, or a test
+ * before it has the same n. */
+static bool is_listed(const struct model_tests *t, unsigned i, bool generate)
 {
     for (unsigned k = 0; k < i; k++)
         if (t->v[k].n == t->v[i].n && t->v[k].generate == t->v[i].generate)
@@ -68,7 +70,7 @@ static bool asked(const struct model_tests *t, unsigned i, bool generate)
     return t->v[i].generate != generate;
 }
 
-/* Lists of prompts, generations and depths; the program makes the tests from them. */
+/* Adds lists of -p, -n and -d; the program tests their combinations. */
 static void add_tests(struct command *c, const struct peer *p, const struct model_tests *t)
 {
     bool prompts = false, gens = false;
@@ -79,9 +81,9 @@ static void add_tests(struct command *c, const struct peer *p, const struct mode
                 add_numbers(c, "-gp", v->depth, v->n, true);
             continue;
         }
-        if (!asked(t, i, false))
+        if (!is_listed(t, i, false))
             prompts = true, add_numbers(c, "-p", v->n, 0, false);
-        if (!asked(t, i, true))
+        if (!is_listed(t, i, true))
             gens = true, add_numbers(c, "-n", v->n, 0, false);
     }
     if (!prompts)
@@ -93,7 +95,7 @@ static void add_tests(struct command *c, const struct peer *p, const struct mode
             add_numbers(c, "-d", t->v[i].depth, 0, false);
 }
 
-/* ---- the answer */
+/* ---- results */
 
 static double number(const json_t *row, const char *key)
 {
@@ -107,7 +109,8 @@ static const char *word(const json_t *row, const char *key)
     return s ? s : "?";
 }
 
-/* Does a row of the peer stand for this test? A row with both counts is generation behind a prompt (-gp). */
+/* Whether a row of the peer is this test. A row with both counts is decode at the depth of a
+ * prompt (-gp). */
 static bool is_test(const json_t *row, const struct model_test *t)
 {
     const double prompt = number(row, "n_prompt"), gen = number(row, "n_gen"),
@@ -141,7 +144,7 @@ int peer_run(struct peer *p, const struct model_tests *tests, double *rates)
     free(text);
     if (!json_is_array(rows)) {
         json_decref(rows);
-        return bench_error(69, "%s gave no JSON (exit code %d)", p->program, exit_code);
+        return bench_error(69, "%s printed no JSON (exit code %d)", p->program, exit_code);
     }
     for (unsigned i = 0; i < tests->n; i++) {
         rates[i] = NAN;

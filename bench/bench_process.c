@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_process.c - starts other programs and reads what they print. */
+/* bench_process.c - starts programs and reads their output from a pipe. */
 #include "bench_process.h"
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_roofline.c - `quire-bench roofline`: what this machine can do at best. */
+/* bench_roofline.c - `quire-bench roofline`: peak compute rates and read bandwidth of this
+ * machine. */
 #include "bench_measure.h"
 #include "bench_table.h"
 #include "bench_team.h"
@@ -11,7 +12,7 @@
 
 static const struct bench_column peak_columns[] = {
     { "level", "level", BENCH_TEXT, 12 },    { "type", "type", BENCH_TEXT, 5 },
-    { "threads", "threads", 0, 7 },          { "instructions", "instructions", BENCH_TEXT, 31 },
+    { "threads", "threads", 0, 7 },          { "instructions", "instructions", BENCH_TEXT, 32 },
     { "GFLOP/s, GOP/s", "giga_ops", 1, 14 }, { "95 % low", "giga_ops_lo", 1, 8 },
     { "high", "giga_ops_hi", 1, 8 },
 };
@@ -23,7 +24,7 @@ static void peak_rows(struct bench_table *t, struct bench_machine *m, unsigned r
         struct bench_samples rates = { 0 };
         for (unsigned i = 0; i < rounds; i++)
             bench_sample(&rates, bench_probe(m, roof) * 1e-9);
-        const struct bench_summary s = bench_summarise(&rates);
+        const struct bench_summary s = bench_summarize(&rates);
         bench_text(t, "%s", m->level);
         bench_text(t, "%s", names[roof]);
         bench_number(t, m->n_threads);
@@ -38,9 +39,9 @@ static void peak_rows(struct bench_table *t, struct bench_machine *m, unsigned r
 
 struct reader {
     const struct bench_machine *m;
-    size_t bytes; /* of each thread */
+    size_t bytes; /* per thread */
     unsigned passes;
-    uint32_t here;
+    uint32_t arrived;
 };
 
 static void read_part(void *arg, const struct quire_team *team)
@@ -48,7 +49,7 @@ static void read_part(void *arg, const struct quire_team *team)
     struct reader *r = arg;
     const uint8_t *mine = r->m->stream + quire_team_rank(team) * r->bytes;
     r->m->read(mine, r->bytes); /* fill the cache */
-    bench_rendezvous(&r->here, team);
+    bench_spin_barrier(&r->arrived, team);
     const double start = bench_now();
     for (unsigned i = 0; i < r->passes; i++)
         r->m->read(mine, r->bytes);
@@ -71,7 +72,7 @@ static struct bench_summary cache_bandwidth(struct bench_machine *m, size_t byte
         if (bench_preemptions() == preempted || i >= (TRIES - 1) * rounds)
             bench_sample(&rates, rate);
     }
-    return bench_summarise(&rates);
+    return bench_summarize(&rates);
 }
 
 static const struct bench_column read_columns[] = {
@@ -98,7 +99,8 @@ static void read_rows(struct bench_table *t, struct bench_machine *m, unsigned r
 {
     static const char *const names[] = { "", "L1", "L2", "L3" };
     for (int level = 1; level <= 3; level++) {
-        /* half the cache; the last one is shared, so each thread takes its part, which must not fit the one below */
+        /* Half the cache. L3 is shared, so each thread reads a part of it; skip it if the part
+         * fits L2. */
         size_t bytes = bench_cache_bytes(level) / 2;
         if (level == 3 && m->n_threads * 4 > 2)
             bytes /= m->n_threads;
@@ -110,7 +112,7 @@ static void read_rows(struct bench_table *t, struct bench_machine *m, unsigned r
     struct bench_samples rates = { 0 };
     for (unsigned i = 0; i < rounds; i++)
         bench_sample(&rates, bench_probe(m, BENCH_READ) * 1e-9);
-    read_row(t, "memory", m->n_threads, m->stream_bytes / m->n_threads, bench_summarise(&rates));
+    read_row(t, "memory", m->n_threads, m->stream_bytes / m->n_threads, bench_summarize(&rates));
 }
 
 /* ---- the command */
@@ -126,7 +128,7 @@ static int peaks(struct bench_table *t, const struct bench_options *o,
             continue;
         for (uint32_t k = 0; k < threads->n; k++) {
             struct bench_machine m;
-            at.quick = true; /* a small stream buffer: nothing is read here */
+            at.quick = true; /* small read buffer, which is not used here */
             const int code = bench_machine_open(&m, &at, threads->v[k]);
             if (code)
                 return code;

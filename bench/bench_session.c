@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_session.c - opens a model with a filled cache and feeds it prompts and single tokens. */
+/* bench_session.c - opens a model with a filled KV cache and runs prefill and decode steps. */
 #include "bench_session.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static quire_status open_model(struct bench_session *s, const struct bench_sessi
     if (status == QUIRE_OK)
         status = quire_model_info(s->model, &s->info);
     if (status == QUIRE_OK && s->info.kind != QUIRE_MODEL_DECODER) {
-        snprintf(err->msg, sizeof err->msg, "architecture '%s' is no decoder", s->info.arch);
+        snprintf(err->msg, sizeof err->msg, "architecture '%s' is not a decoder", s->info.arch);
         return QUIRE_E_UNSUPPORTED;
     }
     return status == QUIRE_OK
@@ -116,7 +116,8 @@ static void put_token(struct bench_session *s, uint32_t row, uint32_t seq, uint3
     s->slots[row] = bench_slot(&s->tables, seq, position);
 }
 
-/* Runs the tokens that were put: starts and lens of n_seqs sequences are set. */
+/* Runs one forward pass of the tokens set by put_token(); the caller has set starts and lens of
+ * n_seqs sequences. */
 static quire_status step(struct bench_session *s, uint32_t n_seqs, float *logits,
                          struct quire_error *err)
 {
@@ -166,7 +167,7 @@ quire_status bench_session_decode(struct bench_session *s, uint32_t n_seqs, uint
     return step(s, n_seqs, logits, err);
 }
 
-/* ---- needs */
+/* ---- operations and bytes */
 
 static enum bench_roof linear_roof(const struct quire_model_info *info)
 {
@@ -183,7 +184,8 @@ static enum bench_roof attention_roof(const struct quire_model_info *info, enum 
     return rounds ? BENCH_BF16 : BENCH_F32;
 }
 
-/* Attention of one sequence in one layer of a group: n queries behind `depth` keys. */
+/* Adds the attention of one sequence in all layers of a group: n queries at a depth of `depth`
+ * keys. */
 static void attention_need(const struct bench_session *s, const struct quire_kv_group_config *g,
                            uint32_t depth, uint32_t n, double need[BENCH_ROOFS])
 {
@@ -196,7 +198,7 @@ static void attention_need(const struct bench_session *s, const struct quire_kv_
     keys += n;
     need[attention_roof(&s->info, g->k_dtype)] += 2 * d * pairs * heads * g->n_layers;
     double row = (double)bench_kv_row_bytes(g->k_dtype, g->head_size);
-    if (!(g->flags & QUIRE_KV_LATENT)) /* there the value is a part of the key */
+    if (!(g->flags & QUIRE_KV_LATENT)) /* MLA: the value is a part of the latent row */
         row += (double)bench_kv_row_bytes(g->v_dtype, g->v_head_size);
     need[BENCH_READ] += keys * g->n_kv_heads * g->n_layers * row;
 }
@@ -206,8 +208,7 @@ void bench_session_need(const struct bench_session *s, uint32_t n_seqs, uint32_t
 {
     const struct quire_model_info *info = &s->info;
     const double bytes = (double)info->token_weight_bytes, all = (double)info->weight_bytes;
-    const double head =
-        (double)info->vocab_size * info->hidden_size; /* computed for one row of a prompt */
+    const double head = (double)info->vocab_size * info->hidden_size; /* one row per prompt */
     const double parameters = (double)info->n_parameters * bytes / all;
     memset(need, 0, BENCH_ROOFS * sizeof *need);
     need[linear_roof(info)] = 2 * n_seqs * ((parameters - head) * n + head);

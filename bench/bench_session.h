@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_session.h - a model with a cache that already holds `depth` tokens, ready to be fed. */
+/* bench_session.h - an open model with a KV cache filled to a given depth. */
 #ifndef QUIRE_BENCH_BENCH_SESSION_H
 #define QUIRE_BENCH_BENCH_SESSION_H
 #include "bench_cache.h"
 #include "bench_measure.h"
 #include <quire/model.h>
 
-/* Token ids are a function of sequence and position, so a position fed twice gets the same keys and values. */
+/* Token ids are a function of sequence and position, so a position computed twice has the same
+ * keys and values. */
 struct bench_session {
     struct bench_machine *machine; /* borrowed */
     struct quire_model *model;
@@ -26,25 +27,28 @@ struct bench_session_params {
     enum quire_compute compute;
     enum quire_kv_dtype k_type, v_type;
     uint32_t max_seqs, max_len, depth; /* depth: cached tokens per sequence, <= max_len */
-    uint32_t chunk;                    /* tokens of a prompt per step */
+    uint32_t chunk;                    /* prompt tokens per step */
     bool shuffle;
     uint32_t seed;
 };
 
-/* On failure prints why; returns the exit code. The cache is filled with random rows: prefilling a deep one for real
- * would take minutes, and no kernel's time depends on the values. */
+/* Opens a session. Fills the cache with random rows: prefill of a deep cache would take minutes,
+ * and the time of no kernel depends on the values. Returns 0, or an exit code with a message on
+ * stderr. */
 int bench_session_open(struct bench_session *s, const struct bench_session_params *p,
                        struct bench_machine *m);
 void bench_session_close(struct bench_session *s);
 
-/* Feeds positions [depth, depth + n) of sequence 0 in steps of at most `chunk`; logits of the last one, [vocab]. */
+/* Prefills positions [depth, depth + n) of sequence 0 in chunks of at most `chunk` tokens;
+ * logits [vocab] of the last position. */
 quire_status bench_session_prompt(struct bench_session *s, uint32_t depth, uint32_t n,
                                   uint32_t chunk, float *logits, struct quire_error *err);
-/* Feeds one token at `position` to each of n_seqs sequences; logits [n_seqs][vocab]. */
+/* Runs one decode step: one token at `position` of each of n_seqs sequences; logits
+ * [n_seqs][vocab]. */
 quire_status bench_session_decode(struct bench_session *s, uint32_t n_seqs, uint32_t position,
                                   float *logits, struct quire_error *err);
 
-/* What a prompt or a decode step needs of the machine. */
+/* Operations and bytes of a prompt (n tokens) or of a decode step (n = 1) at a depth. */
 void bench_session_need(const struct bench_session *s, uint32_t n_seqs, uint32_t depth, uint32_t n,
                         double need[BENCH_ROOFS]);
 

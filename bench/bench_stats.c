@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_stats.c - the clock, and the middle of noisy samples. */
+/* bench_stats.c - clocks, and medians with confidence intervals. */
 #include "bench_stats.h"
 #include <math.h>
 #include <stdlib.h>
@@ -28,11 +28,11 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Rank r (from 0) such that sorted[r] .. sorted[n-1-r] covers the median with at least 95 %: the largest r with
- * 2 * P(Binomial(n, 1/2) < r + 1) <= 5 %. */
+/* Rank r (from 0) such that sorted[r]..sorted[n-1-r] covers the median with at least 95 %: the
+ * largest r with 2 * P(Binomial(n, 1/2) < r + 1) <= 5 %. */
 static unsigned interval_rank(unsigned n)
 {
-    double term = pow(0.5, n), below = term; /* P(X = 0); n <= 1024 keeps it normal */
+    double term = pow(0.5, n), below = term; /* P(X = 0); not 0 for n <= BENCH_MAX_SAMPLES */
     unsigned r = 0;
     for (unsigned k = 1; k <= n / 2; k++) {
         term *= (double)(n - k + 1) / k;
@@ -44,7 +44,7 @@ static unsigned interval_rank(unsigned n)
     return r;
 }
 
-struct bench_summary bench_summarise(const struct bench_samples *s)
+struct bench_summary bench_summarize(const struct bench_samples *s)
 {
     struct bench_summary out = { NAN, NAN, NAN, NAN, NAN };
     const unsigned n = s->n;

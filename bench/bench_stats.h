@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_stats.h - the clock, samples and their middle, random numbers. */
+/* bench_stats.h - clocks, medians with confidence intervals, random numbers. */
 #ifndef QUIRE_BENCH_BENCH_STATS_H
 #define QUIRE_BENCH_BENCH_STATS_H
 #include <stddef.h>
 #include <stdint.h>
 
 double bench_now(void);     /* seconds, monotonic */
-double bench_cpu_now(void); /* processor time of this thread */
+double bench_cpu_now(void); /* CPU seconds of this thread */
 
 enum { BENCH_MAX_SAMPLES = 1024 };
 
@@ -17,14 +17,14 @@ struct bench_samples {
 
 void bench_sample(struct bench_samples *s, double v); /* ignored when full */
 
-/* What noisy samples say: lo..hi is the 95 % interval of the median by order statistics, which assumes nothing of
- * their distribution; with fewer than six samples it is their whole range. */
+/* Summary of samples. lo..hi is the 95 % confidence interval of the median by order statistics,
+ * which assumes no distribution; with fewer than six samples it is their whole range. */
 struct bench_summary {
     double median, lo, hi, mean, sd;
 };
-struct bench_summary bench_summarise(const struct bench_samples *s); /* all NaN without samples */
+struct bench_summary bench_summarize(const struct bench_samples *s); /* all NaN without samples */
 
-/* xorshift64*; the state must not be 0. */
+/* xorshift64*. The state must not be 0. */
 static inline uint64_t bench_random(uint64_t *state)
 {
     uint64_t x = *state;
@@ -35,7 +35,7 @@ static inline uint64_t bench_random(uint64_t *state)
     return x * 0x2545f4914f6cdd1dull;
 }
 
-/* Uniform in -1 .. 1. */
+/* Uniform in [-1, 1). */
 static inline float bench_random_float(uint64_t *state)
 {
     return (float)((int32_t)(bench_random(state) >> 32)) * 0x1p-31f;

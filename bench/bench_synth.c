@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_synth.c - `quire-bench synth`: a GGUF file in the shape of a real model, with random weights. */
-#include "bench_synth.h"
-#include "bench_gguf.h"
+/* bench_synth.c - `quire-bench synth`: writes a GGUF file with the shape of a real model and
+ * random weights. */
 #include "bench_stats.h"
-#include "bench_weights.h"
-#include "base/weight_type.h"
+#include "bench_synth_meta.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,29 +117,31 @@ static const struct synth_arch archs[] = {
 };
 enum { N_ARCHS = sizeof archs / sizeof *archs };
 
-/* ---- which type a tensor has */
+/* ---- weight type of each tensor */
 
 enum role { EMBEDDING, HEAD, ATTN_V, FFN_DOWN, OTHER };
 
-/* The mix that is called Q4_K_M: a third of the layers, and those at both ends, keep more bits in V and down. */
+/* Q4_K_M keeps attn_v and ffn_down in Q6_K in the first and last eighth of the layers and every
+ * third layer between them. */
 static bool more_bits(uint32_t layer, uint32_t n)
 {
     return layer < n / 8 || layer >= 7 * n / 8 || (layer - n / 8) % 3 == 2;
 }
 
-/* Files of four-bit types keep their head, tied or not, in Q6_K. */
-static uint32_t tensor_type(const struct synth *s, enum role role, uint32_t layer)
+/* Quantized files, except Q8_0, keep the output head in Q6_K, tied or not. */
+static const struct bench_weight_type *tensor_type(const struct synth *s, enum role role,
+                                                   uint32_t layer)
 {
     const bool head = role == HEAD || (role == EMBEDDING && s->arch.tied);
-    if (head && qr_weight_type_info(s->type)->block_elems > 1 && s->type != QR_WEIGHT_Q8_0 &&
-        s->arch.hidden % 256 == 0)
-        return QR_WEIGHT_Q6_K;
+    if (head && s->type.block_elems > 1 && strcmp(s->type.name, "Q8_0") != 0 &&
+        s->arch.hidden % s->q6_k.block_elems == 0)
+        return &s->q6_k;
     if (s->mixed && (role == ATTN_V || role == FFN_DOWN) && more_bits(layer, s->arch.layers))
-        return QR_WEIGHT_Q6_K;
-    return s->type;
+        return &s->q6_k;
+    return &s->type;
 }
 
-/* ---- the list of tensors, walked once for the directory and once for the data */
+/* ---- the list of tensors, traversed once for the directory and once for the data */
 
 enum content { RANDOM, ONES, SMALL, ROPE_FACTORS };
 
@@ -154,8 +154,8 @@ struct walk {
 };
 enum { BUFFER_BYTES = 1 << 20 };
 
-/* Divisors of the rotary frequencies: 1 for short wavelengths, `factor` for those beyond the original context of 8192,
- * smooth in between. */
+/* Divisor of RoPE frequency i in llama3 scaling: 1 for wavelengths below 8192 / 4, `factor`
+ * above the original context of 8192, interpolated between. */
 static float rope_factor(const struct synth_arch *a, uint32_t i)
 {
     const double wavelength = 6.283185307179586 * pow((double)a->theta, 2.0 * i / a->head_size);
@@ -178,29 +178,29 @@ static void vector_data(struct walk *k, enum content content, uint64_t n)
     }
 }
 
-static void matrix_data(struct walk *k, uint32_t type, uint64_t rows, uint64_t columns,
-                        size_t row_bytes)
+static void matrix_data(struct walk *k, const struct bench_weight_type *type, uint64_t rows,
+                        uint64_t columns, size_t row_bytes)
 {
     const uint64_t most = BUFFER_BYTES / row_bytes;
     for (uint64_t r = 0; r < rows && !k->w->failed;) {
         const uint64_t n = rows - r < most ? rows - r : most;
-        bench_weights_fill(type, k->buffer, (size_t)(n * columns), 1 / sqrtf((float)columns),
-                           &k->rng);
+        bench_weights_fill(type->number, k->buffer, (size_t)(n * columns),
+                           1 / sqrtf((float)columns), &k->rng);
         gguf_data(k->w, k->buffer, (size_t)n * row_bytes);
         r += n;
     }
 }
 
-static void tensor(struct walk *k, const char *name, uint32_t type, enum content content,
-                   uint64_t rows, uint64_t columns)
+static void tensor(struct walk *k, const char *name, const struct bench_weight_type *type,
+                   enum content content, uint64_t rows, uint64_t columns)
 {
-    size_t row_bytes;
-    if (!qr_weight_row_bytes(type, columns, &row_bytes) || row_bytes > BUFFER_BYTES) {
+    const size_t row_bytes = (size_t)(columns / type->block_elems * type->block_bytes);
+    if (columns % type->block_elems || row_bytes > BUFFER_BYTES) {
         k->w->failed = true;
         return;
     }
     if (!k->data)
-        gguf_tensor(k->w, name, type, rows, columns, (rows ? rows : 1) * row_bytes);
+        gguf_tensor(k->w, name, type->number, rows, columns, (rows ? rows : 1) * row_bytes);
     else if (rows)
         matrix_data(k, type, rows, columns, row_bytes);
     else
@@ -214,7 +214,7 @@ static void layer_vector(struct walk *k, uint32_t layer, const char *what, enum 
 {
     char name[64];
     snprintf(name, sizeof name, "blk.%u.%s", layer, what);
-    tensor(k, name, QR_WEIGHT_F32, content, 0, n);
+    tensor(k, name, &k->s->f32, content, 0, n);
 }
 
 static void layer_matrix(struct walk *k, uint32_t layer, const char *what, enum role role,
@@ -258,10 +258,10 @@ static void all_tensors(struct walk *k)
     const struct synth_arch *a = &k->s->arch;
     tensor(k, "token_embd.weight", tensor_type(k->s, EMBEDDING, 0), RANDOM, a->vocab, a->hidden);
     if (a->rope_factor > 0)
-        tensor(k, "rope_freqs.weight", QR_WEIGHT_F32, ROPE_FACTORS, 0, a->head_size / 2);
+        tensor(k, "rope_freqs.weight", &k->s->f32, ROPE_FACTORS, 0, a->head_size / 2);
     for (uint32_t i = 0; i < a->layers; i++)
         layer_tensors(k, i);
-    tensor(k, "output_norm.weight", QR_WEIGHT_F32, ONES, 0, a->hidden);
+    tensor(k, "output_norm.weight", &k->s->f32, ONES, 0, a->hidden);
     if (!a->tied)
         tensor(k, "output.weight", tensor_type(k->s, HEAD, 0), RANDOM, a->vocab, a->hidden);
 }
@@ -275,7 +275,7 @@ static int find_arch(const struct bench_options *o, struct synth *s)
             s->arch = archs[i];
             return 0;
         }
-    bench_error(64, "--arch %s is none of:", o->arch ? o->arch : "(missing)");
+    bench_error(64, "--arch %s: unknown; the architectures are:", o->arch ? o->arch : "(missing)");
     for (int i = 0; i < N_ARCHS; i++)
         bench_error(64, "  %s", archs[i].name);
     return 64;
@@ -284,13 +284,16 @@ static int find_arch(const struct bench_options *o, struct synth *s)
 /* "q4_k_m" is Q4_K with some tensors in Q6_K. */
 static int find_type(const struct bench_options *o, struct synth *s)
 {
-    s->mixed = o->type && !strcasecmp(o->type, "q4_k_m");
-    if (!bench_weight_type(s->mixed ? "q4_k" : o->type ? o->type : "q8_0", &s->type))
-        return bench_error(64, "--type %s is no weight type", o->type);
-    const uint32_t block = qr_weight_type_info(s->type)->block_elems;
+    const char *name = o->type ? o->type : "q8_0";
+    s->mixed = !strcasecmp(name, "q4_k_m");
+    if (!bench_weight_type_find("F32", &s->f32) || !bench_weight_type_find("Q6_K", &s->q6_k))
+        return 70;
+    if (!bench_weight_type_find(s->mixed ? "q4_k" : name, &s->type))
+        return bench_error(64, "--type %s: unknown weight type", name);
+    const uint32_t block = s->type.block_elems;
     if (s->arch.hidden % block || s->arch.ffn % block || s->arch.heads * s->arch.head_size % block)
-        return bench_error(64, "--type %s: rows of %s are no multiple of its blocks of %u", o->type,
-                           s->arch.name, block);
+        return bench_error(64, "--type %s: row sizes of %s are not multiples of its block of %u",
+                           name, s->arch.name, block);
     return 0;
 }
 
@@ -325,6 +328,6 @@ int bench_synth(const struct bench_options *o)
         return bench_error(74, "writing %s failed", o->output);
     }
     printf("%s: %s, %u layers, %s, %.2f GB\n", o->output, s.arch.name, s.arch.layers,
-           s.mixed ? "Q4_K_M" : qr_weight_type_info(s.type)->name, (double)bytes * 1e-9);
+           s.mixed ? "Q4_K_M" : s.type.name, (double)bytes * 1e-9);
     return 0;
 }

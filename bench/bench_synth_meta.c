@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_synth_meta.c - metadata of a synthetic model: sizes and the smallest tokenizer that works. */
-#include "bench_synth.h"
-#include "base/weight_type.h"
+/* bench_synth_meta.c - GGUF metadata of a synthetic model: sizes and a minimal tokenizer. */
+#include "bench_synth_meta.h"
 #include <string.h>
 
 /* ---- sizes */
@@ -20,19 +19,7 @@ static void arch_f32(const struct synth *s, struct gguf_writer *w, const char *k
     gguf_f32(w, name, value);
 }
 
-/* Numbers that GGUF tools know mostly-of-one-type files by. */
-static uint32_t file_type(const struct synth *s)
-{
-    static const uint8_t numbers[] = {
-        [QR_WEIGHT_F32] = 0,      [QR_WEIGHT_F16] = 1,    [QR_WEIGHT_Q4_0] = 2,
-        [QR_WEIGHT_Q4_1] = 3,     [QR_WEIGHT_Q5_0] = 8,   [QR_WEIGHT_Q5_1] = 9,
-        [QR_WEIGHT_Q8_0] = 7,     [QR_WEIGHT_Q2_K] = 10,  [QR_WEIGHT_Q3_K] = 11,
-        [QR_WEIGHT_Q4_K] = 14,    [QR_WEIGHT_Q5_K] = 16,  [QR_WEIGHT_Q6_K] = 18,
-        [QR_WEIGHT_IQ3_XXS] = 23, [QR_WEIGHT_IQ3_S] = 26, [QR_WEIGHT_IQ4_NL] = 25,
-        [QR_WEIGHT_IQ4_XS] = 30,  [QR_WEIGHT_BF16] = 32,  [QR_WEIGHT_MXFP4] = 38,
-    };
-    return s->mixed ? 15 : numbers[s->type];
-}
+enum { FILE_TYPE_Q4_K_M = 15 }; /* of general.file_type */
 
 static void sizes(const struct synth *s, struct gguf_writer *w)
 {
@@ -41,7 +28,7 @@ static void sizes(const struct synth *s, struct gguf_writer *w)
     snprintf(name, sizeof name, "synthetic %s", a->name);
     gguf_text(w, "general.architecture", a->gguf);
     gguf_text(w, "general.name", name);
-    gguf_u32(w, "general.file_type", file_type(s));
+    gguf_u32(w, "general.file_type", s->mixed ? FILE_TYPE_Q4_K_M : s->type.file_type);
     gguf_u32(w, "general.quantization_version", 2);
     arch_u32(s, w, "block_count", a->layers);
     arch_u32(s, w, "context_length", a->context);
@@ -65,8 +52,8 @@ static void sizes(const struct synth *s, struct gguf_writer *w)
 
 /* ---- tokenizer */
 
-/* Byte-level BPE writes a byte as the character of its own code where that is printable, and the n-th other byte as
- * code 256 + n. */
+/* Code point that byte-level BPE writes for a byte: the byte itself where that is printable
+ * Latin-1, 256 + n for the n-th other byte. */
 static uint32_t byte_code(uint32_t byte)
 {
     uint32_t others = 0;
@@ -91,7 +78,8 @@ static void utf8(uint32_t code, char out[3])
     }
 }
 
-/* A few merges, because readers expect the list; 0xc4 0xa0 is the character for a space. */
+/* A few merges, because loaders require the list. 0xc4 0xa0 is the code point for a space,
+ * U+0120. */
 static const char *const merges[][2] = {
     { "\xc4\xa0", "t" }, { "h", "e" }, { "\xc4\xa0", "a" }, { "i", "n" }
 };
@@ -99,7 +87,8 @@ static const char *const specials[] = { "<|begin|>", "<|end|>", "<|turn|>" };
 enum { N_MERGES = sizeof merges / sizeof *merges, N_SPECIALS = sizeof specials / sizeof *specials };
 enum { NORMAL = 1, CONTROL = 3, UNUSED = 5 };
 
-/* Token i: a byte, a merge, filler, and the special ones at the end. */
+/* Writes the text of token i and returns its type. Order: bytes, merges, unused tokens, special
+ * tokens. */
 static int token(uint32_t i, uint32_t vocab, char text[32])
 {
     if (i < 256) {

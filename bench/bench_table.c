@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* First line of the description: the CPU's name. */
+/* The CPU name, from the first line of quire_cpu_describe(). */
 static const char *cpu_name(char *out, size_t size)
 {
     static char text[1 << 14];
@@ -104,7 +104,7 @@ void bench_table_begin(struct bench_table *t, const char *name, const struct ben
     t->n_tables++;
 }
 
-/* What stands before and after a cell. */
+/* Print the separators before and after a cell. */
 static void open_cell(struct bench_table *t)
 {
     const bool first = t->cell == 0;
@@ -130,7 +130,7 @@ static void close_cell(struct bench_table *t)
     t->n_rows++;
 }
 
-/* ---- rows for the program */
+/* ---- rows passed to another command */
 
 static void sink_cell(struct bench_table *t, const char *text, double number)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_targets.c - `quire-bench targets`: one row for everything there is a target for, made by the other commands. */
+/* bench_targets.c - `quire-bench targets`: runs the other commands and prints a row per result
+ * with a target. */
 #include "bench_stats.h"
 #include "bench_table.h"
 #include <math.h>
@@ -9,17 +10,17 @@
 
 enum { ROWS_MAX = 64, WORDS = 128 };
 
-/* What the rows of a command mean here. */
-enum kind { ATTENTION, PRODUCT, MODEL, START, NEIGHBOUR };
+/* The command that measures a target. */
+enum kind { ATTENTION, LINEAR, MODEL, START, CONTENTION };
 
-/* A target: a command with options, and what is wanted of its rows. */
+/* A command with options, and the targets of its rows. */
 struct target {
-    const char *what;
+    const char *name;
     enum kind kind;
     const char *options, *full_options; /* full: with --full; NULL = the same */
-    const char *want_roof;              /* "65 % bf16" */
-    const char *want_ratio;
-    const char *against; /* NULL: a peer's program; else what this command measures itself */
+    const char *target_roofline;        /* "65 % bf16" */
+    const char *target_ratio;
+    const char *baseline; /* of the ratio; NULL: the peer */
 };
 
 static const struct target targets[] = {
@@ -35,35 +36,31 @@ static const struct target targets[] = {
       "50 % int8", "1.8", NULL },
     { "decode attention", ATTENTION, "--shapes llama-8b -d 4096 -ctk bf16,fp8_e4m3,int8",
       "--shapes llama-8b -d 4096,16384,32768 -ctk bf16,fp8_e4m3,int8", "85 % read", "2.5",
-      "own bf16" },
-    { "GEMM, M = 512", PRODUCT, "--types q8_0,q4_0 --shapes 2048x2048 -M 512",
+      "bf16 KV" },
+    { "GEMM, M = 512", LINEAR, "--types q8_0,q4_0 --shapes 2048x2048 -M 512",
       "--types q8_0,q4_0 --shapes 2048x2048,8192x2048,4096x14336 -M 128,512", "65 % int8", "1.5",
       NULL },
-    { "GEMM, M = 512", PRODUCT, "--types q4_k,q5_k --shapes 2048x2048 -M 512",
+    { "GEMM, M = 512", LINEAR, "--types q4_k,q5_k --shapes 2048x2048 -M 512",
       "--types q4_k,q5_k --shapes 2048x2048,8192x2048,4096x14336 -M 128,512", "58 % int8", "1.35",
       NULL },
-    { "GEMM, M = 512", PRODUCT, "--types q6_k,q3_k --shapes 2048x2048 -M 512",
+    { "GEMM, M = 512", LINEAR, "--types q6_k,q3_k --shapes 2048x2048 -M 512",
       "--types q6_k,q3_k --shapes 2048x2048,8192x2048,4096x14336 -M 128,512", "50 % int8", "1.2",
       NULL },
-    { "GEMM, M = 512", PRODUCT, "--types bf16 --shapes 2048x2048 -M 512", NULL, "92 % bf16", "1.0",
+    { "GEMM, M = 512", LINEAR, "--types bf16 --shapes 2048x2048 -M 512", NULL, "92 % bf16", "1.0",
       "oneDNN" },
-    { "few rows", PRODUCT, "--types q8_0,q4_0,q4_k --shapes 2048x2048 -M 4,8,16,32",
+    { "skinny GEMM", LINEAR, "--types q8_0,q4_0,q4_k --shapes 2048x2048 -M 4,8,16,32",
       "--types q8_0,q4_0,q4_k,q6_k,bf16 --shapes 2048x2048,14336x4096 -M 2,4,8,16,32", "-", "2.5",
       NULL },
-    { "GEMV, M = 1", PRODUCT,
-      "--types "
-      "q8_0,q4_0,q4_1,q5_0,q5_1,q2_k,q3_k,q4_k,q5_k,q6_k,iq3_xxs,iq3_s,iq4_nl,iq4_xs,mxfp4,bf16,"
-      "f16,f32 "
-      "--shapes 8192x2048 -M 1",
-      NULL, "90 % read", "1.3; 1.0", NULL },
-    { "prompt, whole model", MODEL, "-p 512 -n 0 -d 0,4096", "-p 512 -n 0 -d 0,8192", "-",
+    { "GEMV, M = 1", LINEAR, "--types all --shapes 8192x2048 -M 1", NULL, "90 % read", "1.3; 1.0",
+      NULL },
+    { "prefill, whole model", MODEL, "-p 512 -n 0 -d 0,4096", "-p 512 -n 0 -d 0,8192", "-",
       "1.5; 1.6 deep", NULL },
-    { "generation, whole model", MODEL, "-p 0 -n 32 -d 0,4096", "-p 0 -n 32 -d 0,8192,16384",
+    { "decode, whole model", MODEL, "-p 0 -n 32 -d 0,4096", "-p 0 -n 32 -d 0,8192,16384",
       "85 % read", "1.05; 1.5, 1.8 deep", NULL },
-    { "generation, 8 sequences", MODEL, "-p 0 -n 16 -d 0 -b 8", "-p 0 -n 16 -d 0,4096 -b 4,8,32",
-      "-", "2.5", "not in llama-bench" },
-    { "cold start", START, "", NULL, "-", "its time + 0.5 s; 1.0 cached", NULL },
-    { "busy neighbour", NEIGHBOUR, "", NULL, "-", "at most 2.2 times slower", NULL },
+    { "decode, batch of 8", MODEL, "-p 0 -n 16 -d 0 -b 8", "-p 0 -n 16 -d 0,4096 -b 4,8,32", "-",
+      "2.5", "not in llama-bench" },
+    { "cold start", START, "", NULL, "-", "peer + 0.5 s; 1.0 cached", NULL },
+    { "CPU contention", CONTENTION, "", NULL, "-", "slowdown <= 2.2", NULL },
 };
 
 /* ---- rows of the other commands */
@@ -95,25 +92,25 @@ static int collect(const struct bench_options *o, int (*command)(const struct be
     return command(&at);
 }
 
-/* ---- a row of ours */
+/* ---- output rows */
 
 struct ratio {
     struct bench_samples samples;
-    const char *against; /* or why there is none */
+    const char *baseline; /* or why there is no ratio */
 };
 
 static const struct bench_column columns[] = {
-    { "target", "target", BENCH_TEXT, 23 }, { "case", "case", BENCH_TEXT, 34 },
-    { "threads", "threads", 0, 7 },         { "result", "result", 2, 8 },
-    { "unit", "unit", BENCH_TEXT, 7 },      { "of roof", "of_roofline", BENCH_PERCENT, 7 },
-    { "roof", "limit", BENCH_TEXT, 5 },     { "wanted", "wanted_of_roofline", BENCH_TEXT, 13 },
+    { "result", "result", BENCH_TEXT, 24 }, { "case", "case", BENCH_TEXT, 38 },
+    { "threads", "threads", 0, 7 },         { "value", "value", 2, 8 },
+    { "unit", "unit", BENCH_TEXT, 8 },      { "of roofline", "of_roofline", BENCH_PERCENT, 11 },
+    { "bound", "limit", BENCH_TEXT, 5 },    { "target", "target_of_roofline", BENCH_TEXT, 13 },
     { "error", "error", BENCH_ERROR, 8 },   { "ratio", "ratio", 2, 5 },
     { "95 % low", "ratio_lo", 2, 8 },       { "high", "ratio_hi", 2, 5 },
-    { "to", "ratio_to", BENCH_TEXT, 18 },   { "wanted", "wanted_ratio", BENCH_TEXT, 28 },
+    { "to", "ratio_to", BENCH_TEXT, 18 },   { "target", "target_ratio", BENCH_TEXT, 24 },
 };
 
-/* Of decode from keys of 8 bits. */
-static const char small_keys_roof[] = "80 % read", small_keys_ratio[] = "1.7";
+/* Targets of decode from 8-bit keys. */
+static const char kv8_target_roofline[] = "80 % read", kv8_target_ratio[] = "1.7";
 
 struct job {
     const struct bench_options *o;
@@ -126,31 +123,31 @@ static void put_row(struct job *j, const struct target *g, const struct bench_ro
                     const char *name, const char *key, const char *unit)
 {
     struct bench_table *t = &j->table;
-    const struct bench_summary ratio = bench_summarise(&j->ratio.samples);
+    const struct bench_summary ratio = bench_summarize(&j->ratio.samples);
     const bool one = j->ratio.samples.n < 2;
-    bench_text(t, "%s", g->what);
+    bench_text(t, "%s", g->name);
     bench_text(t, "%s", name);
     bench_number(t, bench_row_number(r, "threads"));
     bench_number(t, bench_row_number(r, key));
     bench_text(t, "%s", unit);
     bench_number(t, bench_row_number(r, "of_roofline"));
     bench_text(t, "%s", bench_row_text(r, "limit"));
-    bench_text(t, "%s", g->want_roof);
+    bench_text(t, "%s", g->target_roofline);
     bench_number(t, bench_row_number(r, "error"));
     bench_number(t, ratio.median);
     bench_number(t, one ? NAN : ratio.lo);
     bench_number(t, one ? NAN : ratio.hi);
-    bench_text(t, "%s", j->ratio.against);
-    bench_text(t, "%s", g->want_ratio);
+    bench_text(t, "%s", j->ratio.baseline);
+    bench_text(t, "%s", g->target_ratio);
 }
 
 static void no_ratio(struct job *j, const char *why)
 {
     j->ratio.samples.n = 0;
-    j->ratio.against = why;
+    j->ratio.baseline = why;
 }
 
-/* Of what a peer's llama-bench cannot measure alone. */
+/* For kernels, which llama-bench cannot measure alone. */
 static void no_peer_ratio(struct job *j)
 {
     no_ratio(j, j->o->peer ? "not in llama-bench" : "no peer given");
@@ -158,8 +155,8 @@ static void no_peer_ratio(struct job *j)
 
 /* ---- attention */
 
-/* The bf16 row at the same context, or NULL. */
-static const struct bench_row *own_bf16(const struct rows *rows, double context)
+/* The row with a bf16 cache at the same context, or NULL. */
+static const struct bench_row *bf16_row(const struct rows *rows, double context)
 {
     for (unsigned i = 0; i < rows->n; i++)
         if (!strcmp(bench_row_text(&rows->v[i], "kv"), "bf16") &&
@@ -174,53 +171,53 @@ static void attention_rows(struct job *j, const struct target *g)
         const struct bench_row *r = &j->rows.v[i];
         const double n_query = bench_row_number(r, "n_query"),
                      context = bench_row_number(r, "context");
-        const struct bench_row *own = g->against ? own_bf16(&j->rows, context) : NULL;
+        const struct bench_row *bf16 = g->baseline ? bf16_row(&j->rows, context) : NULL;
         struct target as = *g;
         char name[64];
         if (strcmp(bench_row_text(r, "path"), "paged") != 0)
             continue;
         no_peer_ratio(j);
-        if (own && own != r) {
-            j->ratio = (struct ratio){ .against = g->against };
+        if (bf16 && bf16 != r) {
+            j->ratio = (struct ratio){ .baseline = g->baseline };
             bench_sample(&j->ratio.samples,
-                         bench_row_number(own, "us") / bench_row_number(r, "us"));
-            as.want_roof = small_keys_roof;
-            as.want_ratio = small_keys_ratio;
+                         bench_row_number(bf16, "us") / bench_row_number(r, "us"));
+            as.target_roofline = kv8_target_roofline;
+            as.target_ratio = kv8_target_ratio;
         }
         const bool decode = n_query < 2;
-        snprintf(name, sizeof name, "%.16s %.9s, %.0f %s %.0f", bench_row_text(r, "model"),
-                 bench_row_text(r, "kv"), n_query, decode ? "of" : "behind",
-                 decode ? context : context - n_query);
+        snprintf(name, sizeof name, "%.16s %.9s, %.0f @ d%.0f", bench_row_text(r, "model"),
+                 bench_row_text(r, "kv"), n_query, context - n_query);
         put_row(j, &as, r, name, decode ? "gb_per_s" : "giga_flops", decode ? "GB/s" : "GFLOP/s");
     }
 }
 
-/* ---- products */
+/* ---- linear */
 
-/* Ours and oneDNN's by turns, in the panels in which models give it their weights. */
-static void against_onednn(struct job *j, const char *options)
+/* Measures quire and oneDNN in alternation, with weights packed as the model loader packs them
+ * for oneDNN. */
+static void onednn_ratio(struct job *j, const char *options)
 {
     enum { TURNS = 3 };
-    char held[5 * WORDS];
-    struct rows *theirs = malloc(sizeof *theirs);
-    snprintf(held, sizeof held, "%s --onednn", options);
+    char onednn_options[5 * WORDS];
+    struct rows *onednn = malloc(sizeof *onednn);
+    snprintf(onednn_options, sizeof onednn_options, "%s --onednn", options);
     no_ratio(j, "no oneDNN");
-    for (int i = 0; i < TURNS && theirs; i++) {
-        if (collect(j->o, bench_linear, held, theirs) ||
-            collect(j->o, bench_linear, options, &j->rows) || !theirs->n)
+    for (int i = 0; i < TURNS && onednn; i++) {
+        if (collect(j->o, bench_linear, onednn_options, onednn) ||
+            collect(j->o, bench_linear, options, &j->rows) || !onednn->n)
             break;
-        j->ratio.against = "oneDNN";
+        j->ratio.baseline = "oneDNN";
         bench_sample(&j->ratio.samples,
-                     bench_row_number(&theirs->v[0], "us") / bench_row_number(&j->rows.v[0], "us"));
+                     bench_row_number(&onednn->v[0], "us") / bench_row_number(&j->rows.v[0], "us"));
     }
-    free(theirs);
+    free(onednn);
 }
 
-static void product_rows(struct job *j, const struct target *g, const char *options)
+static void linear_rows(struct job *j, const struct target *g, const char *options)
 {
     no_peer_ratio(j);
-    if (g->against)
-        against_onednn(j, options);
+    if (g->baseline)
+        onednn_ratio(j, options);
     for (unsigned i = 0; i < j->rows.n; i++) {
         const struct bench_row *r = &j->rows.v[i];
         const double m = bench_row_number(r, "m");
@@ -242,7 +239,7 @@ static void peer_ratio(struct job *j, const struct bench_row *r)
         if (strcmp(bench_row_text(p, "test"), bench_row_text(r, "test")) != 0 ||
             bench_row_number(r, "seqs") > 1 || !isfinite(ratio))
             continue;
-        j->ratio = (struct ratio){ .against = "peer" };
+        j->ratio = (struct ratio){ .baseline = "peer" };
         bench_sample(&j->ratio.samples, ratio);
         bench_sample(&j->ratio.samples, bench_row_number(p, "ratio_lo"));
         bench_sample(&j->ratio.samples, bench_row_number(p, "ratio_hi"));
@@ -253,7 +250,7 @@ static int model_rows(struct job *j, const struct target *g, const char *options
 {
     int code = 0;
     j->peer.n = 0;
-    if (j->o->peer && !g->against)
+    if (j->o->peer && !g->baseline)
         code = collect(j->o, bench_compare, options, &j->peer);
     for (unsigned i = 0; i < j->rows.n && !code; i++) {
         const struct bench_row *r = &j->rows.v[i];
@@ -266,42 +263,42 @@ static int model_rows(struct job *j, const struct target *g, const char *options
     return code;
 }
 
-/* The peer's time over ours, as everywhere: above 1 we are faster. */
+/* Ratio: peer / quire, so that above 1 quire is faster, as in the other rows. */
 static void start_rows(struct job *j, const struct target *g)
 {
     for (unsigned i = 0; i < j->rows.n; i++) {
         const struct bench_row *r = &j->rows.v[i];
         no_ratio(j, "no peer given");
         if (j->o->peer) {
-            j->ratio.against = "peer";
-            bench_sample(&j->ratio.samples, 1 / bench_row_number(r, "of_peer"));
-            bench_sample(&j->ratio.samples, 1 / bench_row_number(r, "of_peer_hi"));
-            bench_sample(&j->ratio.samples, 1 / bench_row_number(r, "of_peer_lo"));
+            j->ratio.baseline = "peer";
+            bench_sample(&j->ratio.samples, 1 / bench_row_number(r, "exit_ratio"));
+            bench_sample(&j->ratio.samples, 1 / bench_row_number(r, "exit_ratio_hi"));
+            bench_sample(&j->ratio.samples, 1 / bench_row_number(r, "exit_ratio_lo"));
         }
         const bool is_peer = !isfinite(bench_row_number(r, "first_s"));
-        put_row(j, g, r, bench_row_text(r, "program"), is_peer ? "end_s" : "first_s",
-                is_peer ? "s (end)" : "s");
+        put_row(j, g, r, bench_row_text(r, "program"), is_peer ? "exit_s" : "first_s",
+                is_peer ? "s (exit)" : "s");
     }
 }
 
-static void neighbour_rows(struct job *j, const struct target *g)
+static void contention_rows(struct job *j, const struct target *g)
 {
     for (unsigned i = 0; i < j->rows.n; i++) {
         const struct bench_row *r = &j->rows.v[i];
-        j->ratio = (struct ratio){ .against = "itself alone" };
-        bench_sample(&j->ratio.samples, bench_row_number(r, "slower"));
-        bench_sample(&j->ratio.samples, bench_row_number(r, "slower_lo"));
-        bench_sample(&j->ratio.samples, bench_row_number(r, "slower_hi"));
-        put_row(j, g, r, bench_row_text(r, "program"), "beside_t_per_s", "t/s");
+        j->ratio = (struct ratio){ .baseline = "uncontended" };
+        bench_sample(&j->ratio.samples, bench_row_number(r, "slowdown"));
+        bench_sample(&j->ratio.samples, bench_row_number(r, "slowdown_lo"));
+        bench_sample(&j->ratio.samples, bench_row_number(r, "slowdown_hi"));
+        put_row(j, g, r, bench_row_text(r, "program"), "contended_t_per_s", "t/s");
     }
 }
 
 /* ---- the command */
 
-/* Options behind the target's own for --quick. */
-static const char *small(const struct target *g)
+/* Options appended to those of the target with --quick. */
+static const char *quick_options(const struct target *g)
 {
-    if (g->kind == PRODUCT)
+    if (g->kind == LINEAR)
         return " --shapes 256x512";
     if (g->kind == MODEL)
         return " -d 0,64";
@@ -314,18 +311,18 @@ static const char *small(const struct target *g)
 static int one_target(struct job *j, const struct target *g)
 {
     static int (*const commands[])(const struct bench_options *) = { [ATTENTION] = bench_attention,
-                                                                     [PRODUCT] = bench_linear,
+                                                                     [LINEAR] = bench_linear,
                                                                      [MODEL] = bench_model,
-                                                                     [START] = bench_start_times,
-                                                                     [NEIGHBOUR] =
-                                                                         bench_neighbour };
+                                                                     [START] = bench_start,
+                                                                     [CONTENTION] =
+                                                                         bench_contention };
     char options[4 * WORDS];
     snprintf(options, sizeof options, "%s%s",
              j->o->full && g->full_options ? g->full_options : g->options,
-             j->o->quick ? small(g) : "");
+             j->o->quick ? quick_options(g) : "");
     struct bench_options o = *j->o;
     if (g->kind < START)
-        o.peer = NULL; /* threads are pinned where no peer runs beside them */
+        o.peer = NULL; /* bench_machine_open() pins threads only without --peer */
     int code = collect(&o, commands[g->kind], options, &j->rows);
     if (code)
         return code;
@@ -333,16 +330,16 @@ static int one_target(struct job *j, const struct target *g)
     case ATTENTION:
         attention_rows(j, g);
         break;
-    case PRODUCT:
-        product_rows(j, g, options);
+    case LINEAR:
+        linear_rows(j, g, options);
         break;
     case MODEL:
         return model_rows(j, g, options);
     case START:
         start_rows(j, g);
         break;
-    case NEIGHBOUR:
-        neighbour_rows(j, g);
+    case CONTENTION:
+        contention_rows(j, g);
         break;
     }
     return 0;
@@ -353,7 +350,7 @@ int bench_targets(const struct bench_options *o)
     struct job *j = calloc(1, sizeof *j);
     int code = 0;
     if (!j)
-        return bench_error(71, "no memory for rows");
+        return bench_error(71, "out of memory");
     j->o = o;
     bench_document_begin(&j->table, o, "targets");
     bench_table_begin(&j->table, "Targets", columns, sizeof columns / sizeof *columns);
@@ -361,12 +358,13 @@ int bench_targets(const struct bench_options *o)
         if (o->model || targets[i].kind < MODEL)
             code = one_target(j, &targets[i]);
     bench_table_end(&j->table);
-    bench_note(&j->table,
-               "of roof: of what the machine gave in the same seconds, wanted beside it. error: "
-               "of products and attention, to sums in double. ratio: our speed over the other's, "
-               "round by round; of a busy neighbour, how many times slower.");
+    bench_note(
+        &j->table,
+        "of roofline: fraction of the limit probed in the same rounds. error: of linear and "
+        "attention, to double-precision sums. ratio: speed of quire / speed of the baseline, "
+        "per round; CPU contention: slowdown.");
     if (!o->model)
-        bench_note(&j->table, "Without -m FILE: no whole models.");
+        bench_note(&j->table, "Results of whole models need -m FILE.");
     bench_document_end(&j->table);
     free(j);
     return code;

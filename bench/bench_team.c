@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_team.c - cost of a barrier and of a parallel region, ours and the OpenMP runtime's. */
+/* bench_team.c - cost of a barrier and of a parallel region: thread backends of quire, and plain
+ * OpenMP. */
 #include "bench_team.h"
 #include "bench_measure.h"
 #include <math.h>
 
 static const struct bench_column columns[] = {
-    { "what", "what", BENCH_TEXT, 28 }, { "threads", "threads", 0, 7 }, { "us", "us", 3, 8 },
-    { "95 % low", "us_lo", 3, 8 },      { "high", "us_hi", 3, 8 },
+    { "operation", "operation", BENCH_TEXT, 28 },
+    { "threads", "threads", 0, 7 },
+    { "us", "us", 3, 8 },
+    { "95 % low", "us_lo", 3, 8 },
+    { "high", "us_hi", 3, 8 },
 };
 
-static void row(struct bench_table *t, const char *what, uint32_t threads,
+static void row(struct bench_table *t, const char *operation, uint32_t threads,
                 const struct bench_samples *us)
 {
-    const struct bench_summary s = bench_summarise(us);
-    bench_text(t, "%s", what);
+    const struct bench_summary s = bench_summarize(us);
+    bench_text(t, "%s", operation);
     bench_number(t, threads);
     bench_number(t, s.median);
     bench_number(t, s.lo);
@@ -22,7 +26,8 @@ static void row(struct bench_table *t, const char *what, uint32_t threads,
 
 enum { CALLS = 200, TRIES = 10 };
 
-/* Keeps a round's time unless another process had a processor of ours meanwhile; the last tries count anyway. */
+/* Adds the time of a round unless a thread was preempted. The last `rounds` attempts always
+ * count. */
 static void keep(struct bench_samples *us, double seconds, long preempted, unsigned attempt,
                  unsigned rounds)
 {
@@ -77,8 +82,8 @@ static int backend(struct bench_table *t, enum quire_thread_backend which, uint3
         quire_threads_destroy(threads);
         return bench_fail("threads", s, &err);
     }
-    row(t, openmp ? "barrier in an OpenMP region" : "barrier on own threads", n, &barrier);
-    row(t, openmp ? "region by OpenMP" : "region on own threads", n, &region);
+    row(t, openmp ? "barrier, OpenMP backend" : "barrier, pthread backend", n, &barrier);
+    row(t, openmp ? "region, OpenMP backend" : "region, pthread backend", n, &region);
     quire_threads_destroy(threads);
     return 0;
 }
@@ -109,8 +114,8 @@ static void openmp_runtime(struct bench_table *t, uint32_t n, unsigned rounds)
         }
         keep(&barrier, seconds, preempted, i, rounds);
     }
-    row(t, "omp barrier", n, &barrier);
-    row(t, "omp parallel", n, &region);
+    row(t, "#pragma omp barrier", n, &barrier);
+    row(t, "#pragma omp parallel", n, &region);
 }
 #endif
 
@@ -118,13 +123,13 @@ int bench_team_table(struct bench_table *t, const struct bench_options *o,
                      const struct bench_list *threads)
 {
     const unsigned rounds = bench_repetitions(o, 15);
-    bench_table_begin(t, "Teams", columns, sizeof columns / sizeof *columns);
+    bench_table_begin(t, "Barrier and parallel region", columns, sizeof columns / sizeof *columns);
     for (uint32_t i = 0; i < threads->n; i++) {
         const uint32_t n = threads->v[i];
         if (n < 2)
             continue;
-        int code =
-            backend(t, QUIRE_THREADS_PTHREAD, n, rounds); /* before any OpenMP worker spins */
+        /* pthread first: idle OpenMP workers would spin beside it */
+        int code = backend(t, QUIRE_THREADS_PTHREAD, n, rounds);
         if (!code)
             code = backend(t, QUIRE_THREADS_OPENMP, n, rounds);
         if (code)

@@ -1,45 +1,65 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_weights.c - random weights: random bytes, in which the scales are then set right. */
+/* bench_weights.c - random weights: random bytes, with the block scales overwritten by valid
+ * ones. */
 #include "bench_weights.h"
-#include "bench_stats.h"
+#include "base/half.h"
 #include "base/weight_type.h"
-#include "simd/half.h"
+#include "bench_stats.h"
 #include <string.h>
 #include <strings.h>
 
-bool bench_weight_type(const char *name, uint32_t *type)
+/* What bench adds to the library's list of weight types; an entry for each supported type.
+ *   d_at, m_at  byte offsets of the f16 scale d and the f16 minimum in a block
+ *   deviation   standard deviation of a block with d = 1; 0: not a block type with an f16 scale
+ *   center      minimum / d that centers the codes on 0; 0: the type has no minimum */
+static const struct recipe {
+    uint8_t file_type; /* LLAMA_FTYPE_MOSTLY_* of llama.cpp */
+    uint8_t d_at, m_at;
+    float deviation, center;
+} recipes[] = {
+    [QR_WEIGHT_F32] = { 0, 0, 0, 0, 0 },
+    [QR_WEIGHT_F16] = { 1, 0, 0, 0, 0 },
+    [QR_WEIGHT_Q4_0] = { 2, 0, 0, 4.6f, 0 },
+    [QR_WEIGHT_Q4_1] = { 3, 0, 2, 4.6f, -7.5f },
+    [QR_WEIGHT_Q5_0] = { 8, 0, 0, 9.2f, 0 },
+    [QR_WEIGHT_Q5_1] = { 9, 0, 2, 9.2f, -15.5f },
+    [QR_WEIGHT_Q8_0] = { 7, 0, 0, 73.6f, 0 },
+    [QR_WEIGHT_Q2_K] = { 10, 80, 82, 1.12f * 11.7f, 1.5f },
+    [QR_WEIGHT_Q3_K] = { 11, 108, 0, 2.35f * 18.5f, 0 },
+    [QR_WEIGHT_Q4_K] = { 14, 0, 2, 4.6f * 48.4f, 7.5f },
+    [QR_WEIGHT_Q5_K] = { 16, 0, 2, 9.2f * 48.4f, 15.5f },
+    [QR_WEIGHT_Q6_K] = { 18, 208, 0, 18.5f * 73.9f, 0 },
+    [QR_WEIGHT_IQ3_XXS] = { 23, 0, 0, 30.8f * 4.62f, 0 },
+    [QR_WEIGHT_IQ3_S] = { 26, 0, 0, 7.59f * 18.5f, 0 },
+    [QR_WEIGHT_IQ4_NL] = { 25, 0, 0, 70.3f, 0 },
+    [QR_WEIGHT_IQ4_XS] = { 30, 0, 0, 70.3f * 18.5f, 0 },
+    [QR_WEIGHT_BF16] = { 32, 0, 0, 0, 0 },
+    [QR_WEIGHT_MXFP4] = { 38, 0, 0, 0, 0 },
+};
+enum { N_NUMBERS = sizeof recipes / sizeof *recipes };
+
+bool bench_weight_type_get(unsigned i, struct bench_weight_type *out)
 {
-    for (*type = 0; *type < 64; ++*type) {
-        const struct qr_weight_type_info *info = qr_weight_type_info(*type);
-        if (info && info->supported && !strcasecmp(info->name, name))
-            return true;
+    for (uint32_t number = 0; number < N_NUMBERS; number++) {
+        const struct qr_weight_type_info *info = qr_weight_type_info(number);
+        if (!info || !info->supported || i-- != 0)
+            continue;
+        *out = (struct bench_weight_type){ info->name, number, recipes[number].file_type,
+                                           info->block_elems, info->block_bytes };
+        return true;
     }
     return false;
 }
 
-/* Blocks of quantised types: where the f16 scales lie, the standard deviation of a block whose d is 1, and what d is
- * multiplied with to give the minimum that centres the codes (0 = the type has none). */
-static const struct block {
-    uint8_t d_at, m_at;
-    float deviation, centre;
-} blocks[] = {
-    [QR_WEIGHT_Q4_0] = { 0, 0, 4.6f, 0 },
-    [QR_WEIGHT_Q4_1] = { 0, 2, 4.6f, -7.5f },
-    [QR_WEIGHT_Q5_0] = { 0, 0, 9.2f, 0 },
-    [QR_WEIGHT_Q5_1] = { 0, 2, 9.2f, -15.5f },
-    [QR_WEIGHT_Q8_0] = { 0, 0, 73.6f, 0 },
-    [QR_WEIGHT_Q2_K] = { 80, 82, 1.12f * 11.7f, 1.5f },
-    [QR_WEIGHT_Q3_K] = { 108, 0, 2.35f * 18.5f, 0 },
-    [QR_WEIGHT_Q4_K] = { 0, 2, 4.6f * 48.4f, 7.5f },
-    [QR_WEIGHT_Q5_K] = { 0, 2, 9.2f * 48.4f, 15.5f },
-    [QR_WEIGHT_Q6_K] = { 208, 0, 18.5f * 73.9f, 0 },
-    [QR_WEIGHT_IQ3_XXS] = { 0, 0, 30.8f * 4.62f, 0 },
-    [QR_WEIGHT_IQ3_S] = { 0, 0, 7.59f * 18.5f, 0 },
-    [QR_WEIGHT_IQ4_NL] = { 0, 0, 70.3f, 0 },
-    [QR_WEIGHT_IQ4_XS] = { 0, 0, 70.3f * 18.5f, 0 },
-};
+bool bench_weight_type_find(const char *name, struct bench_weight_type *out)
+{
+    for (unsigned i = 0; bench_weight_type_get(i, out); i++)
+        if (!strcasecmp(out->name, name))
+            return true;
+    return false;
+}
 
-/* Nearest f16 of a finite value; ties away from zero are good enough here. */
+/* Rounds a finite value to f16, ties away from zero. */
 static uint16_t to_f16(float f)
 {
     const uint32_t bits = qr_f32_to_bits(f), magnitude = bits & 0x7fffffff;
@@ -49,8 +69,9 @@ static uint16_t to_f16(float f)
     return (uint16_t)(sign | (((magnitude + 0x1000) >> 13) - (112u << 10)));
 }
 
-/* Six-bit scales and equal minimums of eight sub-blocks, packed as Q4_K and Q5_K do: the lower four in six bits each,
- * the upper four with their low nibbles together and their two high bits on top of the lower ones. */
+/* Packs 6-bit scales, and minimums equal to them, of eight sub-blocks in the format of Q4_K and
+ * Q5_K: scales 0..3 in bits 0-5 of a byte; scales 4..7 as low nibbles, with their two high bits
+ * in bits 6-7 of the bytes of scales 0..3. */
 static void pack_k_scales(uint8_t *out, uint64_t *rng)
 {
     uint8_t scale[8];
@@ -66,31 +87,30 @@ static void pack_k_scales(uint8_t *out, uint64_t *rng)
 static void set_scales(uint32_t type, uint8_t *block, float deviation, uint64_t *rng)
 {
     const float vary = 1 + 0.25f * bench_random_float(rng);
-    if (type ==
-        QR_WEIGHT_MXFP4) { /* one power of two; the codes' deviation is 5.85 at exponent 128 */
+    if (type == QR_WEIGHT_MXFP4) { /* E8M0 scale; the codes have deviation 5.85 at exponent 128 */
         const float target = deviation / 5.85f * vary;
         block[0] = (uint8_t)((qr_f32_to_bits(target) >> 23) + 1);
         return;
     }
-    const struct block b = blocks[type];
-    const float d = deviation / b.deviation * vary;
-    const uint16_t d16 = to_f16(d), m16 = to_f16(qr_f16_to_f32(d16) * b.centre);
-    memcpy(block + b.d_at, &d16, sizeof d16);
-    if (b.centre != 0)
-        memcpy(block + b.m_at, &m16, sizeof m16);
+    const struct recipe r = recipes[type];
+    const float d = deviation / r.deviation * vary;
+    const uint16_t d16 = to_f16(d), m16 = to_f16(qr_f16_to_f32(d16) * r.center);
+    memcpy(block + r.d_at, &d16, sizeof d16);
+    if (r.center != 0)
+        memcpy(block + r.m_at, &m16, sizeof m16);
     if (type == QR_WEIGHT_Q4_K || type == QR_WEIGHT_Q5_K)
         pack_k_scales(block + 4, rng);
     if (type == QR_WEIGHT_Q2_K)
         for (int i = 0; i < 16; i++)
             block[i] = (uint8_t)((8 | (block[i] & 7)) * 0x11);
-    if (type == QR_WEIGHT_Q8_0) /* no quantiser makes -128 */
+    if (type == QR_WEIGHT_Q8_0) /* quantizers do not produce -128 */
         for (int i = 2; i < 34; i++)
             block[i] = block[i] == 0x80 ? 0x81 : block[i];
 }
 
 static void fill_floats(uint32_t type, uint8_t *raw, size_t n, float deviation, uint64_t *rng)
 {
-    const float scale = deviation * 1.7320508f; /* of a uniform distribution */
+    const float scale = deviation * 1.7320508f; /* sqrt(3): uniform distribution */
     for (size_t i = 0; i < n; i++) {
         const float f = scale * bench_random_float(rng);
         const uint16_t half = type == QR_WEIGHT_F16 ? to_f16(f) : qr_f32_to_bf16(f);

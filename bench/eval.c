@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eval.c - quire-eval: options and the choice of a command. */
+/* eval.c - quire-eval: parses options and dispatches to a command. */
 #include "eval.h"
 #include <quire/cpu.h>
 #include <quire/onednn.h>
@@ -13,15 +13,15 @@ static const struct {
     const char *usage;
 } commands[] = {
     { "golden", eval_golden,
-      "DIR...  |  --gguf FILE [DIR]    logits and greedy tokens against reference tensors" },
+      "DIR...  |  --gguf FILE [DIR]    compare logits and greedy tokens with reference tensors" },
     { "attention", eval_attention,
-      "FILE.json    paged-attention cases (FILE.safetensors beside it)" },
+      "FILE.json    compare paged attention with stored cases (needs FILE.safetensors)" },
     { "tokenize", eval_tokenize,
-      "-m FILE --inp F --out F    a vocabulary against stored ids; -p TEXT prints ids" },
+      "-m FILE --inp F --out F    compare token ids with stored ones; -p TEXT: print ids" },
     { "template", eval_template,
-      "FILE.expected.json...    chat templates (NAME.jinja beside each)" },
-    { "logits", eval_logits, "-m MODEL -p TEXT    the ten likeliest next tokens" },
-    { "perplexity", eval_perplexity, "-m MODEL -f FILE    of a text" },
+      "NAME.expected.json...    compare rendered chat templates (needs NAME.jinja)" },
+    { "logits", eval_logits, "-m MODEL -p TEXT    print the ten most likely next tokens" },
+    { "perplexity", eval_perplexity, "-m MODEL -f FILE    print the perplexity of a text" },
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -33,19 +33,19 @@ static int usage(FILE *to)
     fprintf(
         to,
         "\noptions:\n"
-        "  --isa LEVEL        exact instruction-set level (default: best)\n"
+        "  --isa LEVEL        exact ISA level (default: best)\n"
         "  --compute MODE     f32 (default) or native\n"
-        "  --linear WHO       who multiplies f32 and bf16 weights: quire (default) or onednn\n"
-        "  --kv TYPE          f32 (default), f16, bf16, fp8_e4m3, fp8_e5m2, int8; -ctk and -ctv "
-        "set "
-        "one side\n"
-        "  --threads N        default: what the machine gives\n"
-        "  --chunk N          tokens per step of a prompt (default: all)\n"
-        "  --block-size N     tokens per cache block (default 64; attention: all of 16 32 64 128)\n"
-        "  --expand-latent N  latent attention: expand keys for N new tokens or more (default: "
-        "never)\n"
-        "exit: 0 passed, 1 outside a gate, 64 usage, 65 bad data, 66 no such file, 69 "
-        "unavailable\n");
+        "  --linear PROVIDER  matmul provider of f32 and bf16 weights: quire (default) or onednn\n"
+        "  --kv TYPE          KV dtype: f32 (default), f16, bf16, fp8_e4m3, fp8_e5m2, int8; -ctk "
+        "and -ctv\n"
+        "                     set that of keys or values\n"
+        "  --threads N        default: of the machine\n"
+        "  --chunk N          prompt tokens per step (default: all)\n"
+        "  --block-size N     tokens per KV block (default 64; attention: several)\n"
+        "  --expand-latent N  MLA: expand latent keys for N new tokens or more (default: never)\n"
+        "  --list-levels      print the ISA levels that this CPU supports, in rising order\n"
+        "exit: 0 passed, 1 a tolerance is exceeded, 64 usage, 65 bad data, 66 no such file, 69 not "
+        "supported\n");
     return to == stderr ? 64 : 0;
 }
 
@@ -101,7 +101,7 @@ static bool parse_count(const char *text, uint32_t *out)
     return *text >= '0' && *text <= '9' && !*end && v <= UINT32_MAX;
 }
 
-/* One option with its value. False: unknown, or the value does not fit. */
+/* Sets one option. Returns false for an unknown option or a bad value. */
 static bool set_option(struct eval_options *o, const char *name, const char *value)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -147,12 +147,22 @@ static bool set_option(struct eval_options *o, const char *name, const char *val
     return true;
 }
 
+static int list_levels(void)
+{
+    for (int i = 0; quire_cpu_level_name(i); i++)
+        if (quire_cpu_level_usable(i))
+            puts(quire_cpu_level_name(i));
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct quire_error no_amx = QUIRE_ERROR_INIT;
-    (void)quire_cpu_allow_amx(&no_amx); /* refused: the levels below remain */
+    (void)quire_cpu_allow_amx(&no_amx); /* on failure the levels below AMX remain */
     if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
         return usage(argc < 2 ? stderr : stdout);
+    if (!strcmp(argv[1], "--list-levels"))
+        return list_levels();
     struct eval_options o = { .compute = QUIRE_COMPUTE_F32,
                               .linear = QUIRE_LINEAR_QUIRE,
                               .k_dtype = QUIRE_KV_F32,

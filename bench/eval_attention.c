@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eval_attention.c - stored paged-attention cases, as they are and paged anew, at every level this
- * CPU has. */
+/* eval_attention.c - `quire-eval attention`: stored paged-attention cases, with the stored and
+ * other block sizes, at every ISA level of this CPU. */
 #include "eval.h"
 #include "tensor_file.h"
 #include <jansson.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One case as it is stored. Arrays belong to the tensor file. */
+/* One stored case. The tensor file owns the arrays. */
 struct attention_case {
     const char *name;
     enum quire_kv_dtype dtype;
@@ -19,7 +19,7 @@ struct attention_case {
     struct tensor q, k, v, table, query_lens, seq_lens, out, lse;
 };
 
-/* A case in the pages it is run with. */
+/* KV blocks and block table of a case. */
 struct paged {
     uint32_t block_size, num_blocks, max_blocks;
     unsigned char *plain; /* [2][num_blocks][block_size][n_kv_heads][row bytes] */
@@ -27,7 +27,7 @@ struct paged {
     int32_t *table; /* [n_seqs][max_blocks] */
 };
 
-/* How far a run was from the stored result, as a fraction of what is allowed. */
+/* Largest errors of a run as fractions of the tolerance. */
 struct verdict {
     double out, lse;
     bool passed;
@@ -103,9 +103,10 @@ static bool read_case(const json_t *j, const struct tensor_file *f, struct atten
            c->out.n == c->lse.n * c->head_size && c->q.n == c->out.n;
 }
 
-/* ---- pages */
+/* ---- blocks */
 
-static bool keep_pages(const struct attention_case *c, struct paged *p)
+/* Copies the stored blocks. */
+static bool keep_blocks(const struct attention_case *c, struct paged *p)
 {
     *p = (struct paged){ c->block_size,      c->num_blocks, c->max_blocks,
                          malloc(2 * c->k.n), 2 * c->k.n,    malloc(c->table.n * sizeof(int32_t)) };
@@ -117,9 +118,9 @@ static bool keep_pages(const struct attention_case *c, struct paged *p)
     return true;
 }
 
-/* Cuts the sequences into blocks of another size, in falling order of ids; slots without a token,
- * and a block that nobody names, hold NaN of every dtype. */
-static bool page_anew(const struct attention_case *c, uint32_t block_size, struct paged *p)
+/* Copies the sequences to blocks of another size, with ids in falling order. Unused slots and
+ * one unused block hold 0xff bytes, NaN in every float dtype. */
+static bool repage(const struct attention_case *c, uint32_t block_size, struct paged *p)
 {
     const int32_t *lens = c->seq_lens.data, *old = c->table.data;
     const size_t row = (size_t)c->n_kv_heads * c->head_size * element_bytes(c->dtype);
@@ -175,8 +176,7 @@ static quire_status make_cache(const struct attention_case *c, const struct page
         return QUIRE_E_NOMEM;
     quire_status status = quire_kv_create(&config, kv, err);
     if (status == QUIRE_OK)
-        status =
-            quire_kv_alloc(*kv, 0, -1, p->num_blocks, ids, err); /* all of them: 0, 1, 2, ... */
+        status = quire_kv_alloc(*kv, 0, -1, p->num_blocks, ids, err); /* all blocks: 0, 1, 2, ... */
     if (status == QUIRE_OK) {
         const struct quire_kv_plain_args args = { .struct_size = sizeof args,
                                                   .blocks = ids,
@@ -193,7 +193,7 @@ static quire_status make_cache(const struct attention_case *c, const struct page
 
 /* ---- running */
 
-/* Runs the case in pages p; out and lse are [tokens][heads]... as stored. */
+/* Runs the case with blocks p. out [tokens][heads][head_size] and lse [tokens][heads] as stored. */
 static quire_status run_case(const struct attention_case *c, const struct paged *p, const char *isa,
                              struct quire_threads *threads, float *out, float *lse,
                              struct quire_error *err)
@@ -238,7 +238,7 @@ static quire_status run_case(const struct attention_case *c, const struct paged 
     return status;
 }
 
-/* Largest magnitude of a value that some query may see. */
+/* Gets the largest magnitude of a V element of any sequence. */
 static quire_status largest_value(const struct attention_case *c, const struct paged *p,
                                   double *out, struct quire_error *err)
 {
@@ -265,25 +265,26 @@ static quire_status largest_value(const struct attention_case *c, const struct p
     return status;
 }
 
-/* Compares with the stored result. Rounding queries and weights to bf16 costs accuracy; otherwise
- * only f32 sums do. */
+/* Compares with the stored result. The native tolerance covers rounding of queries and weights
+ * to bf16, the other one f32 sums only. */
 static struct verdict judge(const struct attention_case *c, const float *out, const float *lse,
                             double max_v)
 {
     const bool native = c->config.compute == QUIRE_COMPUTE_NATIVE && c->dtype != QUIRE_KV_F32 &&
                         c->dtype != QUIRE_KV_F16;
-    const double out_gate = (native ? 4e-3 : 2e-5) * max_v, lse_gate = native ? 1e-3 : 1e-4;
+    const double out_tolerance = (native ? 4e-3 : 2e-5) * max_v,
+                 lse_tolerance = native ? 1e-3 : 1e-4;
     const float *want_out = c->out.data, *want_lse = c->lse.data;
     struct verdict v = { 0, 0, true };
     for (size_t i = 0; i < c->out.n; i++) {
-        const double d =
-            fabs((double)out[i] - (double)want_out[i]) / (out_gate > 0 ? out_gate : 1e-30);
+        const double d = fabs((double)out[i] - (double)want_out[i]) /
+                         (out_tolerance > 0 ? out_tolerance : 1e-30);
         v.passed = v.passed && d <= 1;
         v.out = d > v.out || isnan(d) ? d : v.out;
     }
     for (size_t i = 0; i < c->lse.n; i++) {
         const double d =
-            lse[i] == want_lse[i] ? 0 : fabs((double)lse[i] - (double)want_lse[i]) / lse_gate;
+            lse[i] == want_lse[i] ? 0 : fabs((double)lse[i] - (double)want_lse[i]) / lse_tolerance;
         v.passed = v.passed && d <= 1;
         v.lse = d > v.lse || isnan(d) ? d : v.lse;
     }
@@ -298,8 +299,7 @@ static int check_case(const struct attention_case *c, uint32_t block_size, const
     float *out = malloc((c->out.n + 1) * sizeof *out), *lse = malloc((c->lse.n + 1) * sizeof *lse);
     double max_v = 0;
     int code = 0;
-    const bool paged =
-        block_size == c->block_size ? keep_pages(c, &p) : page_anew(c, block_size, &p);
+    const bool paged = block_size == c->block_size ? keep_blocks(c, &p) : repage(c, block_size, &p);
     quire_status status = out && lse && paged ? largest_value(c, &p, &max_v, &err) : QUIRE_E_NOMEM;
     if (status == QUIRE_OK)
         status = run_case(c, &p, isa, threads, out, lse, &err);
@@ -308,7 +308,7 @@ static int check_case(const struct attention_case *c, uint32_t block_size, const
     } else {
         const struct verdict v = judge(c, out, lse, max_v);
         if (verbose || !v.passed)
-            printf("%s %s, blocks of %u at %s: out %.3f, lse %.3f of the gate\n",
+            printf("%s %s, blocks of %u at %s: out %.3f, lse %.3f of the tolerance\n",
                    v.passed ? "ok  " : "FAIL", c->name, block_size, isa, v.out, v.lse);
         worst->out = fmax(worst->out, v.out);
         worst->lse = fmax(worst->lse, v.lse);
@@ -335,7 +335,7 @@ static int check_all(const json_t *cases, const struct tensor_file *f, uint32_t 
         n_failed += one != 0;
         code = one > code ? one : code;
     }
-    printf("%s %-14s blocks of %3u: %zu of %zu cases, worst out %.3f, lse %.3f of the gate\n",
+    printf("%s %-14s blocks of %3u: %zu of %zu cases, worst out %.3f, lse %.3f of the tolerance\n",
            code ? "FAIL" : "ok  ", isa, block_size, json_array_size(cases) - n_failed,
            json_array_size(cases), worst.out, worst.lse);
     return code;
@@ -365,11 +365,11 @@ static int check_levels(const json_t *cases, const struct tensor_file *f,
         }
     }
     if (!n_levels)
-        fprintf(stderr, "quire-eval: no level is called %s\n", o->isa);
+        fprintf(stderr, "quire-eval: unknown ISA level %s\n", o->isa);
     return n_levels ? code : 64;
 }
 
-/* FILE.json -> FILE.safetensors; NULL when out of memory. */
+/* FILE.json -> FILE.safetensors. Returns NULL when out of memory. */
 static char *tensor_path(const char *json_path)
 {
     static const char suffix[] = ".safetensors";
@@ -401,7 +401,7 @@ int eval_attention(const struct eval_options *o)
     struct tensor_file *f = path && text ? tensor_file_open(path) : NULL;
     int code = 65;
     if (text && !json_array_size(cases))
-        fprintf(stderr, "quire-eval: %s holds no cases\n", o->args[0]);
+        fprintf(stderr, "quire-eval: %s has no cases\n", o->args[0]);
     const quire_status status = quire_threads_create(&params, &threads, &err);
     if (status != QUIRE_OK)
         code = eval_fail("threads", status, &err);

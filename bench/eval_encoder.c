@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eval_encoder.c - encoders and encoder-decoders against reference tensors: states, pooled vectors, logits, batches. */
-#include "eval_tally.h"
+/* eval_encoder.c - encoders and encoder-decoders against reference tensors: states, pooled
+ * vectors, logits, batches. */
+#include "eval_encoder.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_ROWS = 324 };
 
-/* Sources of one pass, and what comes out of it. */
+/* Input and outputs of one encoder pass. */
 struct pass {
     int32_t starts[EVAL_MAX_SEQS + 1], ids[MAX_ROWS], types[MAX_ROWS];
     struct eval_sources sources;
@@ -16,7 +17,7 @@ struct pass {
 
 static quire_status mismatch(struct quire_error *err, const char *what)
 {
-    snprintf(err->msg, sizeof err->msg, "%s: the reference is not of a shape that fits the model",
+    snprintf(err->msg, sizeof err->msg, "%s: the shape of the reference does not match the model",
              what);
     return QUIRE_E_MISMATCH;
 }
@@ -41,7 +42,7 @@ static bool init_pass(struct pass *p, const struct eval_run *r)
     return p->hidden && (p->pooled || !info->has_pooler) && (p->logits || !logits);
 }
 
-/* Adds a sequence of n ids. False: no room. */
+/* Adds a sequence of n ids. Returns false if the pass is full. */
 static bool add_source(struct pass *p, const struct tensor *ids, size_t first, size_t n)
 {
     const size_t begin = (size_t)p->starts[p->sources.n];
@@ -53,7 +54,8 @@ static bool add_source(struct pass *p, const struct tensor *ids, size_t first, s
     return true;
 }
 
-/* The rows of a padded reference tensor [sequences][length][width] that are no padding. */
+/* Compares `got` with the rows of a padded reference tensor [sequences][length][width], without
+ * the padding. */
 static quire_status tally_padded(struct tally *t, const struct pass *p, const float *got,
                                  const struct tensor *want, size_t width, struct quire_error *err)
 {
@@ -67,7 +69,7 @@ static quire_status tally_padded(struct tally *t, const struct pass *p, const fl
     return QUIRE_OK;
 }
 
-/* All rows, or the first two and the last eight of them. */
+/* Compares n rows with the stored ones: all, or the first two and the last eight. */
 static quire_status tally_rows(struct tally *t, const float *got, const struct tensor *want,
                                size_t n, size_t width, bool logits, struct quire_error *err)
 {
@@ -85,7 +87,7 @@ static quire_status tally_rows(struct tally *t, const float *got, const struct t
     return QUIRE_OK;
 }
 
-/* One sequence, "7" or "tt": tensors <prefix>ids<suffix> and so on. */
+/* Checks one sequence, tensors <prefix>ids<suffix> etc.; prefix "tt." or "", suffix ".7" or "". */
 static quire_status check_sequence(struct tally *t, struct eval_run *r,
                                    const struct tensor_file *golden, const char *prefix,
                                    const char *suffix, struct pass *p, struct quire_error *err)
@@ -117,7 +119,7 @@ static quire_status check_sequence(struct tally *t, struct eval_run *r,
     return s;
 }
 
-/* Sequences of a padded batch into one pass; `lengths` come from the mask. */
+/* Adds the sequences of a padded batch; the mask gives their lengths. */
 static bool add_batch(struct pass *p, const struct tensor *ids, const struct tensor *mask)
 {
     p->sources.n = 0;
@@ -188,11 +190,12 @@ static bool set_ids(struct decode *d, const struct tensor *ids, size_t n)
     return n <= MAX_ROWS && n <= ids->n;
 }
 
-/* Case 0, 1 or 2: the encoder's states, logits of the given decoder tokens, and a continuation: case 1 continues the
- * first of them alone, case 2 all. */
+/* Checks case i: encoder states, logits of the decoder tokens, and a greedy continuation, in
+ * case 1 of the first decoder token only, otherwise of all. */
 static quire_status check_case(struct tally *t, struct eval_run *r,
-                               const struct tensor_file *golden, unsigned i, const struct gate *g,
-                               struct pass *p, struct decode *d, struct quire_error *err)
+                               const struct tensor_file *golden, unsigned i,
+                               const struct tolerance *tolerance, struct pass *p, struct decode *d,
+                               struct quire_error *err)
 {
     const struct quire_model_info *info = eval_run_info(r);
     struct tensor source, ids, want;
@@ -213,7 +216,7 @@ static quire_status check_case(struct tally *t, struct eval_run *r,
         return s;
     const uint32_t start = i == 1 ? 1 : d->n, last = start - 1;
     s = eval_run_prompt(r, d->ids, start, &last, 1, d->logits, NULL, err);
-    return s == QUIRE_OK ? tally_greedy(t, r, golden, i, g, d->logits, err) : s;
+    return s == QUIRE_OK ? tally_greedy(t, r, golden, i, tolerance, d->logits, err) : s;
 }
 
 static quire_status check_pair(struct tally *t, struct eval_run *r,
@@ -241,14 +244,14 @@ static quire_status check_pair(struct tally *t, struct eval_run *r,
 }
 
 quire_status tally_seq2seq(struct tally *t, struct eval_run *r, const struct tensor_file *golden,
-                           const struct gate *g, struct quire_error *err)
+                           const struct tolerance *tolerance, struct quire_error *err)
 {
     struct pass p;
     struct decode d = { .logits = malloc((size_t)MAX_ROWS * eval_run_info(r)->vocab_size *
                                          sizeof(float)) };
     quire_status s = init_pass(&p, r) && d.logits ? QUIRE_OK : QUIRE_E_NOMEM;
     for (unsigned i = 0; i < 3 && s == QUIRE_OK; i++)
-        s = check_case(t, r, golden, i, g, &p, &d, err);
+        s = check_case(t, r, golden, i, tolerance, &p, &d, err);
     if (s == QUIRE_OK)
         s = check_pair(t, r, golden, &p, &d, err);
     free_pass(&p);

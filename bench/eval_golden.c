@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eval_golden.c - `quire-eval golden`: decoders' logits and greedy continuations against reference tensors; a verdict
- * for each folder. */
-#include "eval_tally.h"
+/* eval_golden.c - `quire-eval golden`: compares logits and greedy continuations with reference
+ * tensors. */
+#include "eval_encoder.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +10,8 @@
 
 enum { MAX_PROMPT = 300, GREEDY_STEPS = 24, MAX_TOKENS = MAX_PROMPT + GREEDY_STEPS };
 
-/* Which rows of a prompt of n tokens are stored: all, or the first two and the last eight. */
+/* Gets the rows of a prompt of n tokens that the reference stores: all, or the first two and the
+ * last eight. */
 static uint32_t stored_rows(uint32_t n, size_t n_stored, uint32_t *rows)
 {
     uint32_t count = 0;
@@ -53,7 +54,8 @@ static quire_status check_prompt(struct eval_run *r, const struct tensor_file *g
 }
 
 static quire_status check_greedy(struct eval_run *r, const struct tensor_file *golden, uint32_t n,
-                                 const struct gate *g, struct tally *t, struct quire_error *err)
+                                 const struct tolerance *tolerance, struct tally *t,
+                                 struct quire_error *err)
 {
     struct tensor ids, greedy;
     if (!tensor_file_get(golden, "I64", &ids, "ids.%u", n) ||
@@ -69,34 +71,36 @@ static quire_status check_greedy(struct eval_run *r, const struct tensor_file *g
         return QUIRE_E_NOMEM;
     quire_status s = eval_run_prompt(r, tokens, n, &last, 1, logits, NULL, err);
     if (s == QUIRE_OK)
-        s = tally_greedy(t, r, golden, n, g, logits, err);
+        s = tally_greedy(t, r, golden, n, tolerance, logits, err);
     free(logits);
     return s;
 }
 
 static quire_status check_decoder(struct eval_run *r, const struct tensor_file *golden,
-                                  const struct gate *g, struct tally *t, struct quire_error *err)
+                                  const struct tolerance *tolerance, struct tally *t,
+                                  struct quire_error *err)
 {
     static const uint32_t prompts[] = { 1, 7, 33, 100, 300 };
     quire_status s = QUIRE_OK;
     for (size_t i = 0; i < sizeof prompts / sizeof prompts[0] && s == QUIRE_OK; i++) {
         s = check_prompt(r, golden, prompts[i], t, err);
         if (s == QUIRE_OK)
-            s = check_greedy(r, golden, prompts[i], g, t, err);
+            s = check_greedy(r, golden, prompts[i], tolerance, t, err);
     }
     return s;
 }
 
 static quire_status check_all(struct eval_run *r, const struct tensor_file *golden,
-                              const struct gate *g, struct tally *t, struct quire_error *err)
+                              const struct tolerance *tolerance, struct tally *t,
+                              struct quire_error *err)
 {
     switch (eval_run_info(r)->kind) {
     case QUIRE_MODEL_ENCODER:
         return tally_encoder(t, r, golden, err);
     case QUIRE_MODEL_ENCODER_DECODER:
-        return tally_seq2seq(t, r, golden, g, err);
+        return tally_seq2seq(t, r, golden, tolerance, err);
     default:
-        return check_decoder(r, golden, g, t, err);
+        return check_decoder(r, golden, tolerance, t, err);
     }
 }
 
@@ -110,14 +114,14 @@ static int check_folder(const struct eval_options *o, const char *model, const c
         return code ? code : 66;
     }
     struct quire_error err = QUIRE_ERROR_INIT;
-    const struct gate g = tally_gate(o, eval_run_info(r)->weight_type);
+    const struct tolerance tolerance = tally_tolerance(o, eval_run_info(r)->weight_type);
     struct tally t = { .digest = DIGEST_SEED };
-    const quire_status s = check_all(r, golden, &g, &t, &err);
+    const quire_status s = check_all(r, golden, &tolerance, &t, &err);
     const double rms = t.n_values ? sqrt(t.sum_squares / (double)t.n_values) : NAN;
-    /* encoders without a head have no logits, only values */
+    /* encoders without a head have no logits */
     const double kl = t.n_rows ? t.kl / (double)t.n_rows : eval_run_info(r)->has_logits ? NAN : 0;
-    const bool passed =
-        s == QUIRE_OK && t.max <= g.max && rms <= g.rms && kl <= g.kl && t.greedy_wrong == 0;
+    const bool passed = s == QUIRE_OK && t.max <= tolerance.max && rms <= tolerance.rms &&
+                        kl <= tolerance.kl && t.greedy_wrong == 0;
     if (s == QUIRE_OK)
         printf("%s %s  %s %s  max %.3g  rms %.3g  KL %.3g  greedy %d/%d  digest %016" PRIx64 "\n",
                passed ? "ok  " : "FAIL", model, eval_run_info(r)->isa,
@@ -130,8 +134,8 @@ static int check_folder(const struct eval_options *o, const char *model, const c
     return code ? code : !passed;
 }
 
-/* golden DIR...: the folder's own model; with --gguf FILE that file against FILE's own reference when there is one
- * beside it (quantised files), else against DIR's. */
+/* golden DIR...: the model and reference of each folder. --gguf FILE [DIR]: the reference is
+ * FILE.golden.safetensors where it exists (quantized files), else that of DIR. */
 int eval_golden(const struct eval_options *o)
 {
     int worst = 0;

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tokens of a text, with the model's own beginning. NULL and a message on failure. */
+/* Tokenizes a text, with the BOS token if the model has one. Returns NULL, with a message, on
+ * failure. */
 static int32_t *tokens_of(const struct eval_options *o, const char *text, size_t size, size_t *n,
                           int *code)
 {
@@ -29,13 +30,13 @@ static int32_t *tokens_of(const struct eval_options *o, const char *text, size_t
     return NULL;
 }
 
-/* Other kinds of model say nothing about the next token of a text. */
+/* Opens o->model; rejects models that are not decoders. */
 static struct eval_run *open_decoder(const struct eval_options *o, uint32_t max_tokens, int *code)
 {
     struct eval_run *r = eval_run_open(o, o->model, max_tokens, code);
     if (!r || eval_run_info(r)->kind == QUIRE_MODEL_DECODER)
         return r;
-    const struct quire_error err = { .msg = "the model is no decoder" };
+    const struct quire_error err = { .msg = "the model is not a decoder" };
     *code = eval_fail(o->model, QUIRE_E_UNSUPPORTED, &err);
     eval_run_close(r);
     return NULL;
@@ -90,8 +91,8 @@ int eval_logits(const struct eval_options *o)
     return code;
 }
 
-/* Negative log likelihood of `next` in nats. */
-static double surprise(const float *logits, uint32_t vocab, int32_t next)
+/* Negative log-likelihood of token `next` in nats. */
+static double negative_log_likelihood(const float *logits, uint32_t vocab, int32_t next)
 {
     double max = logits[0], sum = 0;
     for (uint32_t i = 1; i < vocab; i++)
@@ -104,12 +105,12 @@ static double surprise(const float *logits, uint32_t vocab, int32_t next)
 enum { WINDOW = 512 };
 
 struct score {
-    double total;    /* negative log likelihood, nats */
+    double total;    /* negative log-likelihood in nats */
     size_t count;    /* tokens scored */
     uint64_t digest; /* of the logits, as digest_floats() */
 };
 
-/* Windows of 512 tokens, each scored on its own; the mean of all scored tokens. */
+/* Scores windows of 512 tokens independently and adds their tokens to *out. */
 static quire_status score(struct eval_run *r, const int32_t *ids, size_t n, struct score *out,
                           struct quire_error *err)
 {
@@ -123,7 +124,8 @@ static quire_status score(struct eval_run *r, const int32_t *ids, size_t n, stru
         const uint32_t len = n - begin < WINDOW ? (uint32_t)(n - begin) : WINDOW;
         s = eval_run_prompt(r, ids + begin, len, rows, len, logits, NULL, err);
         for (uint32_t i = 0; i + 1 < len && s == QUIRE_OK; i++) {
-            out->total += surprise(logits + (size_t)i * vocab, vocab, ids[begin + i + 1]);
+            out->total +=
+                negative_log_likelihood(logits + (size_t)i * vocab, vocab, ids[begin + i + 1]);
             out->count++;
         }
         if (s == QUIRE_OK)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eval_run.c - sequences through a model. */
+/* eval_run.c - runs sequences through a model. */
 #include "eval_run.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +14,12 @@ struct eval_run {
     struct quire_context *context;
     struct quire_model_info info;
     uint32_t n_groups, block_size, max_tokens, chunk;
-    uint32_t n_blocks; /* of one sequence */
+    uint32_t n_blocks; /* per sequence */
     uint32_t max_seqs;
-    /* of every sequence: tokens so far, rotary length, tokens of its source */
+    /* per sequence: tokens so far, RoPE length, tokens of its encoder source */
     int32_t lengths[EVAL_MAX_SEQS], source_lens[EVAL_MAX_SEQS];
     uint32_t rope_lens[EVAL_MAX_SEQS];
-    /* [max_seqs][n_blocks] the same ids in every group: all blocks of the pool, backwards */
+    /* [max_seqs][n_blocks] all blocks of the pool in falling order, the same in every KV group */
     int32_t *table;
     int64_t *slots; /* [max_tokens] */
 };
@@ -133,7 +133,7 @@ void eval_run_close(struct eval_run *r)
 
 const struct quire_model_info *eval_run_info(const struct eval_run *r) { return &r->info; }
 
-/* Slots of the next n tokens of a sequence that has `length`. */
+/* Slot mapping of the next n tokens of a sequence of `length` tokens. */
 static void fill_slots(const struct eval_run *r, uint32_t seq, uint32_t length, uint32_t n,
                        int64_t *slots)
 {
@@ -166,7 +166,7 @@ quire_status eval_run_encode(struct eval_run *r, const struct eval_sources *sour
     return quire_context_encode(r->context, &step, err);
 }
 
-/* Appends n tokens to each of n_seqs sequences; rows are rows of the step. */
+/* Appends n tokens to each of n_seqs sequences in one step. rows: token indices within the step. */
 static quire_status append(struct eval_run *r, const int32_t *ids, uint32_t n_seqs, uint32_t n,
                            const uint32_t *rows, uint32_t n_rows, float *logits, float *hidden,
                            struct quire_error *err)

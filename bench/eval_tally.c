@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eval_tally.c - differences to reference tensors, their gates, and greedy continuations. */
+/* eval_tally.c - errors against reference tensors, their tolerances, and greedy continuations. */
 #include "eval_tally.h"
 #include <math.h>
 #include <string.h>
 
-static bool is_quantised(const char *weight_type)
+static bool is_quantized(const char *weight_type)
 {
     return strcmp(weight_type, "F32") != 0 && strcmp(weight_type, "F16") != 0 &&
            strcmp(weight_type, "BF16") != 0;
@@ -28,17 +28,17 @@ static double kv_rms(enum quire_kv_dtype dtype)
     }
 }
 
-struct gate tally_gate(const struct eval_options *o, const char *weight_type)
+struct tolerance tally_tolerance(const struct eval_options *o, const char *weight_type)
 {
-    struct gate g = { 3e-3, INFINITY, INFINITY };
+    struct tolerance t = { 3e-3, INFINITY, INFINITY };
     if (o->compute == QUIRE_COMPUTE_NATIVE && strcmp(weight_type, "F32") != 0 &&
         strcmp(weight_type, "F16") != 0)
-        g = is_quantised(weight_type) ? (struct gate){ INFINITY, 0.15, 8e-3 }
-                                      : (struct gate){ INFINITY, 0.06, 1e-3 };
+        t = is_quantized(weight_type) ? (struct tolerance){ INFINITY, 0.15, 8e-3 }
+                                      : (struct tolerance){ INFINITY, 0.06, 1e-3 };
     const double k = kv_rms(o->k_dtype), v = kv_rms(o->v_dtype), kv = k > v ? k : v;
     if (kv > 0)
-        g = (struct gate){ INFINITY, (isinf(g.rms) ? 0 : g.rms) + kv, INFINITY };
-    return g;
+        t = (struct tolerance){ INFINITY, (isinf(t.rms) ? 0 : t.rms) + kv, INFINITY };
+    return t;
 }
 
 static double row_kl(const float *got, const float *want, size_t n)
@@ -99,7 +99,8 @@ void tally_logits(struct tally *t, const float *got, const float *want, size_t n
 }
 
 quire_status tally_greedy(struct tally *t, struct eval_run *r, const struct tensor_file *golden,
-                          uint32_t n, const struct gate *g, float *logits, struct quire_error *err)
+                          uint32_t n, const struct tolerance *tolerance, float *logits,
+                          struct quire_error *err)
 {
     struct tensor greedy, margin;
     if (!tensor_file_get(golden, "I64", &greedy, "greedy.%u", n) ||
@@ -109,8 +110,8 @@ quire_status tally_greedy(struct tally *t, struct eval_run *r, const struct tens
     for (size_t i = 0; i < greedy.n && s == QUIRE_OK; i++) {
         const int64_t want = ((const int64_t *)greedy.data)[i];
         t->digest = digest_floats(t->digest, logits, eval_run_info(r)->vocab_size);
-        const bool exact = !isinf(g->max);
-        const bool sure = exact || ((const float *)margin.data)[i] > 8 * g->rms;
+        const bool exact = !isinf(tolerance->max);
+        const bool sure = exact || ((const float *)margin.data)[i] > 8 * tolerance->rms;
         t->greedy_checked += sure;
         t->greedy_wrong += sure && (int64_t)argmax(logits, eval_run_info(r)->vocab_size) != want;
         if (i + 1 < greedy.n)

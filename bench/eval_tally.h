@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eval_tally.h - how far results lie from reference tensors, and what they may. */
+/* eval_tally.h - errors against reference tensors, and their tolerances. */
 #ifndef QUIRE_BENCH_EVAL_TALLY_H
 #define QUIRE_BENCH_EVAL_TALLY_H
 #include "eval_run.h"
 #include "tensor_file.h"
 
-/* Largest difference, root mean square difference and KL divergence (nats, mean over rows) that may be seen. */
-struct gate {
+/* Upper bounds of the largest difference, RMS difference and KL divergence (nats, mean over
+ * rows). */
+struct tolerance {
     double max, rms, kl;
 };
 
-/* Sums over the rows of all references of a folder. */
+/* Error sums over all references of a folder. */
 struct tally {
     double max, sum_squares, kl;
     size_t n_values, n_rows; /* rows of logits */
@@ -23,24 +24,21 @@ struct tally {
 /* Continues an FNV-1a digest with the bits of x[n]; the first call gets DIGEST_SEED. */
 uint64_t digest_floats(uint64_t digest, const float *x, size_t n);
 
-/* The gates of docs/numerics.md; a rounded cache adds its own to that of the arithmetic. */
-struct gate tally_gate(const struct eval_options *o, const char *weight_type);
+/* Tolerances of docs/numerics.md. That of a quantized or 16-bit KV cache is added to that of the
+ * arithmetic. */
+struct tolerance tally_tolerance(const struct eval_options *o, const char *weight_type);
 
-/* Rows of logits, and any other values. */
+/* Adds the errors of rows of logits, or of other values. */
 void tally_logits(struct tally *t, const float *got, const float *want, size_t n_rows,
                   size_t vocab);
 void tally_values(struct tally *t, const float *got, const float *want, size_t n);
 
-/* Feeds greedy.<n>, the reference's own continuation, after the logits of the last prompt row: with exact arithmetic
- * the argmax must be the next token at every step; otherwise wherever the reference's margin is larger than 8 times
- * the rms bound. logits[vocab] is overwritten. */
+/* Appends greedy.<n>, the continuation of the reference, and compares it with the argmax of each
+ * step. With exact arithmetic every step must agree; otherwise every step where the margin of
+ * the reference exceeds 8 times the RMS tolerance. logits[vocab]: in, of the last prompt token;
+ * overwritten. */
 quire_status tally_greedy(struct tally *t, struct eval_run *r, const struct tensor_file *golden,
-                          uint32_t n, const struct gate *g, float *logits, struct quire_error *err);
-
-/* Encoders and encoder-decoders against all that a reference file has. */
-quire_status tally_encoder(struct tally *t, struct eval_run *r, const struct tensor_file *golden,
-                           struct quire_error *err);
-quire_status tally_seq2seq(struct tally *t, struct eval_run *r, const struct tensor_file *golden,
-                           const struct gate *g, struct quire_error *err);
+                          uint32_t n, const struct tolerance *tolerance, float *logits,
+                          struct quire_error *err);
 
 #endif

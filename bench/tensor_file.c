@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tensor_file.c - reads the safetensors files that hold reference tensors. */
+/* tensor_file.c - reads safetensors files of reference tensors. */
 #include "tensor_file.h"
 #include "eval.h"
 #include <jansson.h>

@@ -8,9 +8,7 @@ set(QUIRE_FLAGS_avx512_bf16 ${QUIRE_FLAGS_avx512_vnni} -mavx512vbmi -mavx512bf16
 set(QUIRE_FLAGS_avx512_amx ${QUIRE_FLAGS_avx512_bf16} -mamx-tile -mamx-bf16 -mamx-int8)
 set(QUIRE_FLAGS_neon -march=armv8-a)
 set(QUIRE_FLAGS_neon_dotprod -march=armv8.2-a+dotprod)
-set(QUIRE_FLAGS_neon_fhm -march=armv8.2-a+dotprod+fp16+fp16fml)
-set(QUIRE_FLAGS_neon_bf16 -march=armv8.2-a+dotprod+fp16+fp16fml+bf16)
-set(QUIRE_FLAGS_neon_i8mm -march=armv8.2-a+dotprod+fp16+fp16fml+bf16+i8mm)
+set(QUIRE_FLAGS_neon_i8mm -march=armv8.2-a+dotprod+i8mm)
 
 # Adds every source of src/<dir> to the targets, compiled for `level`.
 function(quire_isa level dir)
@@ -30,7 +28,5 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
   quire_isa(neon neon)
   quire_isa(neon_dotprod neon/dotprod)
-  quire_isa(neon_fhm neon/fhm)
-  quire_isa(neon_bf16 neon/bf16)
   quire_isa(neon_i8mm neon/i8mm)
 endif()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# quire-chat, quire-eval and quire-bench: ordinary users of the library; they see include/ only.
+# quire-chat, quire-eval and quire-bench. They include <quire/...> only, except for parts of quire-bench.
 if(QUIRE_BUILD_CHAT AND QUIRE_WITH_TEXT)
   file(GLOB chat_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/chat/*.c)
   add_executable(quire-chat ${chat_sources})
@@ -22,26 +22,31 @@ if(QUIRE_BUILD_BENCH AND QUIRE_WITH_TEXT)
   target_link_libraries(quire-eval PRIVATE quire quire_flags quire_dep_jansson ${QUIRE_LIBM})
 endif()
 
-# quire-bench. roofline, linear and overhead look inside the library; the commands that open models need the text room.
+# quire-bench. roofline, linear and overhead link internals; the commands that open models need QUIRE_WITH_TEXT.
 if(QUIRE_BUILD_BENCH)
   file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/bench*.c)
   if(NOT QUIRE_WITH_TEXT)
-    list(FILTER bench_sources EXCLUDE REGEX "/bench_(model|session|compare|peer|start|neighbour|targets|synth|gguf)[^/]*$")
+    list(FILTER bench_sources EXCLUDE REGEX "/bench_(model|session|compare|peer|start|contention|targets|synth|gguf)[^/]*$")
   endif()
-  add_executable(quire-bench ${bench_sources} ${PROJECT_SOURCE_DIR}/bench/isa/generic/peak.c)
-  target_include_directories(quire-bench PRIVATE ${PROJECT_SOURCE_DIR}/bench)
+  add_executable(quire-bench ${bench_sources})
+  target_include_directories(quire-bench PRIVATE ${PROJECT_SOURCE_DIR}/bench ${CMAKE_BINARY_DIR}/bench)
   target_link_libraries(quire-bench PRIVATE quire_internal ${QUIRE_LIBM})
   if(QUIRE_WITH_TEXT)
     target_link_libraries(quire-bench PRIVATE quire_dep_jansson)
   endif()
-  # loops at the peak of each level, compiled with that level's flags
+  # Peak loops of each ISA level of the library that has a peak.c, compiled with the flags of the level.
   get_target_property(levels quire_objects COMPILE_DEFINITIONS)
+  list(FILTER levels INCLUDE REGEX "^QUIRE_HAVE_LEVEL_")
+  list(TRANSFORM levels REPLACE "^QUIRE_HAVE_LEVEL_(.*)=1$" "\\1")
+  list(PREPEND levels generic)
+  set(peak_levels "")
   foreach(level IN LISTS levels)
-    string(REGEX REPLACE "^QUIRE_HAVE_LEVEL_(.*)=1$" "\\1" level "${level}")
     set(peak ${PROJECT_SOURCE_DIR}/bench/isa/${level}/peak.c)
     if(EXISTS ${peak})
       set_source_files_properties(${peak} PROPERTIES COMPILE_OPTIONS "${QUIRE_FLAGS_${level}};-fno-lto")
       target_sources(quire-bench PRIVATE ${peak})
+      string(APPEND peak_levels "PEAK(${level})\n")
     endif()
   endforeach()
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/bench/peak_levels.inc CONTENT "${peak_levels}")
 endif()

@@ -77,7 +77,7 @@ int main(void)
                                          .k = latent, .slot_mapping = slots, .n_tokens = LEN };
     check(quire_kv_write(kv, &write, NULL, &err), &err);
 
-    struct quire_attention_config attention;
+    struct quire_attention_config attention = { .struct_size = sizeof attention };
     check(quire_mla_absorbed_config(&dims, 1, &attention, &err), &err);
     struct quire_plan_group layer = { &attention, 0, 0 };
     struct quire_plan_params pp = { .struct_size = sizeof pp, .kv = kv, .groups = &layer,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allow_amx.c - every test program asks for AMX before main: on CPUs that have it, the level is tested too. */
+/* allow_amx.c - requests AMX before main in every test program, to test that level too. */
 #include "allow_amx.h"
 #include <quire/cpu.h>
 #include <string.h>
 
-bool amx_usable_unasked;
+bool amx_usable_before_request;
 
 bool amx_usable(void)
 {
@@ -14,9 +14,9 @@ bool amx_usable(void)
     return false;
 }
 
-__attribute__((constructor)) static void ask(void)
+__attribute__((constructor)) static void request_amx(void)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
-    amx_usable_unasked = amx_usable();
+    amx_usable_before_request = amx_usable();
     (void)quire_cpu_allow_amx(&err);
 }

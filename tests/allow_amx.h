@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* allow_amx.h - whether this process may use AMX. */
-#ifndef QUIRE_TESTS_ALLOW_AMX_H
-#define QUIRE_TESTS_ALLOW_AMX_H
+#ifndef QR_TESTS_ALLOW_AMX_H
+#define QR_TESTS_ALLOW_AMX_H
 #include <stdbool.h>
 
-extern bool amx_usable_unasked; /* before the program asked for it */
+extern bool amx_usable_before_request; /* before the request */
 bool amx_usable(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** Everything of the library. */
+/** Includes every public header of the library. */
 #ifndef QUIRE_QUIRE_H
 #define QUIRE_QUIRE_H
 #include <quire/attention.h>

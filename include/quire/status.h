@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** Status codes, error records, allocator and log hooks shared by every quire object.
+/** Status codes, error records, allocator and log hooks shared by all quire objects.
  *
- *  A fallible call returns quire_status and writes its results through out-pointers, which are set to
- *  NULL on failure (or left untouched, where the call says so). A failed call leaves every object as it
- *  was. The message goes to a caller-owned struct quire_error, which may be NULL.
+ *  A fallible call returns quire_status and writes its results through out-pointers, which are set
+ *  to NULL on failure (or left unchanged, where the call says so). A failed call leaves every
+ *  object unchanged. The message goes to a caller-owned struct quire_error, which may be NULL.
  *
- *  Sized structs. A struct that begins with struct_size may grow at its end in later versions. Fill it
- *  with its init function, which stores the caller's size and the defaults, then set members:
+ *  Sized structs. A struct that begins with struct_size may grow at its end in later versions. Fill
+ *  it with its init function, which stores the caller's size and the defaults, then set members:
  *
  *      struct quire_engine_params params;
  *      quire_engine_params_init(&params, sizeof params);
@@ -14,12 +14,11 @@
  *  0 is the default of every member added after the first version. The library accepts a smaller
  *  struct of an older header (the missing members get their defaults) and a larger one of a newer
  *  header whose unknown members are 0; otherwise QUIRE_E_MISUSE. Structs that the library fills are
- *  filled as far as the caller's struct_size goes. An init function ignores NULL.
+ *  filled up to the caller's struct_size. An init function ignores NULL.
  *
  *  Names. `_params` describe an object or request to create; `_args` are the operands of one call;
- *  `_config` describes what a layer or group computes; `_info`, `_caps` and `_report` are filled by the
- *  library. `n_x` is a number of x, `max_x` a limit.
- */
+ *  `_config` describes what a layer or group computes; `_info`, `_caps` and `_report` are filled by
+ *  the library. `n_x` is a number of x, `max_x` a limit. */
 #ifndef QUIRE_STATUS_H
 #define QUIRE_STATUS_H
 
@@ -71,13 +70,13 @@ typedef enum quire_status {
 #undef X
 } quire_status;
 
-/** Caller-owned description of a failure. QUIRE_ERROR_INIT or all zeros is a valid initial state; on
- *  success the record is not touched. */
+/** Caller-owned description of a failure. QUIRE_ERROR_INIT or all zeros is a valid initial state;
+ *  on success the record is unchanged. */
 struct quire_error {
     uint32_t struct_size; /**< sizeof(struct quire_error), or 0 */
     quire_status code;
     int32_t detail;  /**< errno or a sub-code, 0 if none */
-    uint64_t offset; /**< file offset in bytes where the data went wrong, 0 if none */
+    uint64_t offset; /**< file offset of the invalid data in bytes, 0 if none */
     char msg[488];   /**< NUL-terminated UTF-8, names the field, argument or offset */
 };
 #define QUIRE_ERROR_INIT                                                                           \
@@ -85,10 +84,11 @@ struct quire_error {
         (uint32_t)sizeof(struct quire_error), QUIRE_OK, 0, 0, { 0 }                                \
     }
 
-/** Memory hooks. Both functions must be thread-safe. A NULL struct pointer in any options struct means
- *  the C library's aligned_alloc/free.
- *  alloc: returns `size` bytes aligned to `align` (a power of two, <= 2 MiB) or NULL; contents undefined.
- *  free:  gets the size that was asked for; never called with NULL. */
+/** Memory hooks. Both functions must be thread-safe. A NULL struct pointer in any params struct or
+ *  argument means the C library's aligned_alloc/free.
+ *  alloc: returns `size` bytes aligned to `align` (a power of two, <= 2 MiB) or NULL; contents
+ *         undefined.
+ *  free:  receives the size of the allocation; never called with NULL. */
 struct quire_allocator {
     void *user;
     void *(*alloc)(void *user, size_t size, size_t align);
@@ -102,8 +102,9 @@ enum quire_log_level {
     QUIRE_LOG_DEBUG,
 };
 
-/** Log hook: default silent. Called without locks held; must not call back into the same object. The
- *  message is valid during the call only. Prompts and generated text are never logged. */
+/** Log hook; without one the library is silent. Called without locks held; must not call back into
+ *  the same object. The message is valid during the call only. Prompts and generated text are never
+ *  logged. */
 struct quire_logger {
     void *user;
     void (*log)(void *user, enum quire_log_level level, quire_status code, const char *msg);
@@ -113,13 +114,13 @@ struct quire_logger {
  *  (QUIRE_E_CANCELLED). */
 typedef bool (*quire_progress_fn)(void *user, uint64_t done, uint64_t total);
 
-/** Static English text of a status code; "unknown status" for a number this build does not know. */
+/** Static English text of a status code; "unknown status" for a number unknown to this build. */
 QUIRE_API const char *quire_status_text(quire_status code);
 
 /** Name of a status code as written in this header, e.g. "QUIRE_E_RANGE". */
 QUIRE_API const char *quire_status_name(quire_status code);
 
-/** "MAJOR.MINOR.PATCH" of the library that is linked, which may be newer than this header. */
+/** "MAJOR.MINOR.PATCH" of the linked library, which may be newer than this header. */
 QUIRE_API const char *quire_version(void);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Owns the tokenizer: byte-level BPE with the pre-tokenizer that GGUF calls "qwen2".
+"""The tokenizer: byte-level BPE with the pre-tokenizer that GGUF calls "qwen2".
 
 The vocabulary is small on purpose. A name that was never seen falls into short pieces that were all
 seen, so that the model can copy it, and every digit is a token of its own, so that sums line up.

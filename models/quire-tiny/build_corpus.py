@@ -78,7 +78,7 @@ def write_shards(worker: int, seed: int, directory: pathlib.Path, tokenizer_path
                 row.extend([padding] * (ROW - len(row)))
             rows.extend(row)
         while len(os.listdir(directory)) > MAX_WAITING and not (directory / "stop").exists():
-            time.sleep(0.5)   # the trainer is behind, do not fill the disk
+            time.sleep(0.5)   # bounds disk use when the trainer is slower
         if (directory / "stop").exists():
             return
         temporary = directory / f".{worker:02d}-{shard:05d}.tmp"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Owns the evaluation inside the trainer: holds the 300 conversations with the network itself."""
+"""Evaluation inside the trainer: runs the 300 conversations on the PyTorch network."""
 import json
 import pathlib
 import sys
@@ -55,7 +55,7 @@ def generate(model: Model, prompts: list[list[int]], stop: int, temperature: flo
     padded = torch.zeros((len(prompts), longest), dtype=torch.long, device=device)
     for row, prompt in enumerate(prompts):
         padded[row, :len(prompt)] = torch.tensor(prompt, device=device)
-    # Keys of the padding lie behind each prompt; they are overwritten before they become visible.
+    # Padding keys follow each prompt; they are overwritten before they become visible.
     positions = torch.arange(longest, device=device)[None].expand(len(prompts), -1)
     hidden = model.step(padded, positions, cache, cos, sin)
     last = hidden[torch.arange(len(prompts), device=device), lengths - 1]

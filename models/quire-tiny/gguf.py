@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Owns the GGUF file: Q8_0 rounding and a writer for the llama architecture."""
+"""Q8_0 quantization and a GGUF writer for the llama architecture."""
 import pathlib
 import struct
 
@@ -34,7 +34,7 @@ def q8_0_bytes(weights: np.ndarray) -> bytes:
 
 
 def q8_0_round_trip(weights: np.ndarray) -> np.ndarray:
-    """The weights as a reader of the file sees them."""
+    """The weights after a round trip through the file."""
     scale, values = q8_0_blocks(weights)
     return (scale.astype(np.float32)[:, None] * values.astype(np.float32)).reshape(weights.shape)
 

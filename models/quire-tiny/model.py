@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Owns the network: a small Llama; one path for training, one for generating with a cache."""
+"""The network: a small Llama with a training path and a KV-cache decode path."""
 import dataclasses
 import math
 
@@ -40,7 +40,7 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def round_fp8(x: Tensor) -> Tensor:
-    """What remains of x after a KV cache of type fp8_e4m3 with scale 1."""
+    """Rounds x as an fp8_e4m3 KV cache with scale 1 does."""
     return x.clamp(-FP8_MAX, FP8_MAX).to(torch.float8_e4m3fn).to(x.dtype)
 
 

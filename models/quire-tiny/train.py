@@ -158,7 +158,7 @@ class Trainer:
 
 
 def save_weights(model: Model, directory: pathlib.Path) -> None:
-    """Two files of bf16 weights, each small enough to travel."""
+    """Writes the bf16 weights as two files, each below the size limit of a transfer."""
     state = {n: p.detach().to(torch.bfloat16).cpu() for n, p in model.named_parameters()}
     names = list(state)
     total, seen, half = sum(t.numel() for t in state.values()), 0, []

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batch.c - views of a batch. */
+/* batch.c - derives a batch without padding from a padded one. */
 #include "base/error.h"
 #include "base/struct_size.h"
 #include <quire/attention.h>
@@ -11,9 +11,8 @@ quire_status quire_attention_batch_unpadded(const struct quire_attention_batch *
 {
     if (!batch || !out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", batch ? "out" : "batch");
-    if (batch->struct_size != sizeof *batch)
-        return qr_fail(err, QUIRE_E_MISUSE, "batch.struct_size is %u, not %zu", batch->struct_size,
-                       sizeof *batch);
+    struct quire_attention_batch view;
+    QR_READ_STRUCT(&view, batch, sparse, "batch", err);
     if (n_seqs > batch->n_seqs)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "n_seqs is %u, the batch has %u", n_seqs,
                        batch->n_seqs);
@@ -23,8 +22,9 @@ quire_status quire_attention_batch_unpadded(const struct quire_attention_batch *
     if (n_tokens != tokens)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "n_tokens is %u, but %u sequences have %lld",
                        n_tokens, n_seqs, (long long)tokens);
-    *out = *batch;
-    out->n_seqs = n_seqs;
+    view.n_seqs = n_seqs;
+    out->struct_size = batch->struct_size; /* both are of the caller's version */
+    qr_struct_write(out, &view, sizeof view);
     return QUIRE_OK;
 }
 

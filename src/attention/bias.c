@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bias.c - score biases as data: dense ones for tests and other programs, and relative positions. */
+/* bias.c - builders of dense bias matrices (window, ALiBi) and of relative position bias. */
 #include "attention/config.h"
 #include "base/checked.h"
 #include "base/error.h"
@@ -7,8 +7,8 @@
 #include <quire/attention.h>
 #include <quire/bias.h>
 
-/* Position of row i minus column j, i.e. how far the key lies to the left. */
-static int64_t to_the_left(size_t n_q, size_t n_k, size_t i, size_t j)
+/* Position of query i minus that of key j. */
+static int64_t distance_left(size_t n_q, size_t n_k, size_t i, size_t j)
 {
     return (int64_t)n_k - (int64_t)n_q + (int64_t)i - (int64_t)j;
 }
@@ -35,9 +35,9 @@ quire_status quire_sliding_window_bias(size_t n_q, size_t n_k, int64_t left, int
     QR_TRY(check_matrix(n_q, n_k, out, ld, &bytes, err));
     for (size_t i = 0; i < n_q; i++)
         for (size_t j = 0; j < n_k; j++) {
-            const int64_t d = to_the_left(n_q, n_k, i, j);
-            const bool seen = (left < 0 || d <= left) && (right < 0 || -d <= right);
-            out[i * ld + j] = seen ? 0 : -INFINITY;
+            const int64_t d = distance_left(n_q, n_k, i, j);
+            const bool visible = (left < 0 || d <= left) && (right < 0 || -d <= right);
+            out[i * ld + j] = visible ? 0 : -INFINITY;
         }
     return QUIRE_OK;
 }
@@ -60,7 +60,7 @@ quire_status quire_alibi_bias(const float *slopes, size_t n_heads, size_t n_q, s
     for (size_t h = 0; h < n_heads; h++)
         for (size_t i = 0; i < n_q; i++)
             for (size_t j = 0; j < n_k; j++) {
-                const int64_t d = to_the_left(n_q, n_k, i, j);
+                const int64_t d = distance_left(n_q, n_k, i, j);
                 out[h * stride + i * ld + j] = causal && d < 0 ? -INFINITY : slopes[h] * (float)-d;
             }
     return QUIRE_OK;
@@ -80,7 +80,7 @@ quire_status quire_alibi_slopes(uint32_t n_heads, float *slopes, struct quire_er
     return QUIRE_OK;
 }
 
-/* The bucket formula of attention.h for one side: a steps away, of n buckets. */
+/* Bucket (of n for one side) of distance a >= 0, by the formula in quire/attention.h. */
 static uint32_t bucket_of(uint32_t a, uint32_t n, uint32_t max_distance)
 {
     const uint32_t exact = n / 2;
@@ -105,14 +105,14 @@ quire_status quire_relative_bias(const float *table, uint32_t n_buckets, uint32_
                        bidirectional ? 4 : 2);
     if (max_distance <= n / 2)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
-                       "max_distance is %u, not above the %u distances with buckets of their own",
+                       "max_distance is %u, must exceed the %u distances with one bucket each",
                        max_distance, n / 2);
     if (range > QR_MAX_RELATIVE_RANGE)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "range is %u, above %d", range,
                        QR_MAX_RELATIVE_RANGE);
     if (!n_heads || !qr_mul3_size(n_heads, row, sizeof *out, &bytes) ||
         !qr_mul3_size(n_heads, n_buckets, sizeof *table, &bytes))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "n_heads is %u: no head, or too many", n_heads);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "n_heads is %u, which is 0 or too large", n_heads);
     for (size_t i = 0; i < row; i++) {
         const bool right = i > range;
         const uint32_t a = (uint32_t)(right ? i - range : range - i);

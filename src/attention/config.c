@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config.c - checking configurations, what each level can do, and the choice of kernels. */
+/* config.c - validates configurations and reports the capabilities of each ISA level. */
 #include "attention/config.h"
+#include "attention/kernel_select.h"
 #include "base/error.h"
 #include "base/struct_size.h"
 #include "kernels/dispatch.h"
@@ -8,13 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    MAX_HEADS = 65536,
-    MAX_HEAD_SIZE = 1024,
-    HEAD_STEP = 8,
-    BLOCK_STEP = 16,
-    MAX_BLOCK_SIZE = 65536
-};
+enum { MAX_HEADS = 65536, MAX_HEAD_SIZE = 1024, BLOCK_STEP = 16, MAX_BLOCK_SIZE = 65536 };
 
 void quire_attention_config_init(struct quire_attention_config *config, size_t struct_size,
                                  uint32_t n_heads, uint32_t n_kv_heads, uint32_t head_size)
@@ -29,6 +24,14 @@ void quire_attention_config_init(struct quire_attention_config *config, size_t s
         .causal = true,
     };
     qr_struct_init(config, struct_size, &defaults, sizeof defaults);
+}
+
+quire_status qr_attention_config_read(struct quire_attention_config *out,
+                                      const struct quire_attention_config *config, const char *name,
+                                      struct quire_error *err)
+{
+    QR_READ_STRUCT(out, config, relative_range, name, err);
+    return QUIRE_OK;
 }
 
 static bool size_ok(uint32_t n) { return n >= 1 && n <= MAX_HEAD_SIZE; }
@@ -87,26 +90,21 @@ void qr_attention_reason_text(uint32_t reasons, const char *separator, char *out
 #undef X
 }
 
-const struct qr_kernels *qr_attention_table(const struct qr_kernels *best, uint32_t head_size,
-                                            uint32_t v_head_size)
-{
-    return head_size % HEAD_STEP || v_head_size % HEAD_STEP ? qr_level_table(0) : best;
-}
-
-/* Level and kernels of a report whose configuration passed. */
+/* Fills in the ISA levels of a report. */
 static void report_level(struct quire_attention_report *r, const struct qr_kernels *best,
                          const struct quire_attention_config *c)
 {
     r->level = best->level;
     if (r->reasons & (QUIRE_ATTENTION_NO_HEAD_SIZE | QUIRE_ATTENTION_NO_V_HEAD_SIZE))
         return;
-    r->kernels = qr_attention_table(best, c->head_size, qr_attention_v_size(c))->level;
+    r->kernels = qr_attention_kernel_table(best, c->head_size, qr_attention_v_size(c))->level;
     const size_t used = strlen(r->text);
     if (strcmp(r->kernels, r->level) != 0)
         snprintf(r->text + used, sizeof r->text - used,
                  "%shead sizes %u and %u: not both multiples of %d, so generic kernels run instead "
                  "of %s",
-                 used ? "\n" : "", c->head_size, qr_attention_v_size(c), HEAD_STEP, r->level);
+                 used ? "\n" : "", c->head_size, qr_attention_v_size(c), QR_HEAD_SIZE_STEP,
+                 r->level);
 }
 
 quire_status quire_attention_validate(const struct quire_attention_config *config,
@@ -115,16 +113,13 @@ quire_status quire_attention_validate(const struct quire_attention_config *confi
                                       struct quire_attention_report *report,
                                       struct quire_error *err)
 {
-    if (!config)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "config is NULL");
-    if (config->struct_size != sizeof *config)
-        return qr_fail(err, QUIRE_E_MISUSE, "config.struct_size is %u, not %zu",
-                       config->struct_size, sizeof *config);
-    if (report && report->struct_size != sizeof *report)
-        return qr_fail(err, QUIRE_E_MISUSE, "report.struct_size is %u, not %zu",
-                       report->struct_size, sizeof *report);
+    struct quire_attention_config c;
+    QR_TRY(qr_attention_config_read(&c, config, "config", err));
+    if (report)
+        QR_TRY(qr_struct_check_out(report, QR_SIZE_TO(struct quire_attention_report, text),
+                                   "report", err));
     const struct qr_kernels *best = NULL;
-    uint32_t reasons = qr_attention_reasons(config);
+    uint32_t reasons = qr_attention_reasons(&c);
     if (!quire_kv_dtype_name(k_dtype) || !quire_kv_dtype_name(v_dtype))
         reasons |= QUIRE_ATTENTION_NO_KV_DTYPE;
     if (block_size < BLOCK_STEP || block_size > MAX_BLOCK_SIZE || block_size % BLOCK_STEP)
@@ -132,11 +127,11 @@ quire_status quire_attention_validate(const struct quire_attention_config *confi
     if (qr_kernels_get(isa, &best, NULL) != QUIRE_OK)
         reasons |= QUIRE_ATTENTION_NO_ISA;
     if (report) {
-        *report =
-            (struct quire_attention_report){ .struct_size = sizeof *report, .reasons = reasons };
-        qr_attention_reason_text(reasons, "\n", report->text, sizeof report->text);
+        struct quire_attention_report r = { .reasons = reasons };
+        qr_attention_reason_text(reasons, "\n", r.text, sizeof r.text);
         if (best)
-            report_level(report, best, config);
+            report_level(&r, best, &c);
+        qr_struct_write(report, &r, sizeof r);
     }
     if (!reasons)
         return QUIRE_OK;
@@ -151,73 +146,24 @@ quire_status quire_attention_caps(const char *isa, struct quire_attention_caps *
     const struct qr_kernels *k;
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
-    if (out->struct_size != sizeof *out)
-        return qr_fail(err, QUIRE_E_MISUSE, "out.struct_size is %u, not %zu", out->struct_size,
-                       sizeof *out);
+    QR_TRY(
+        qr_struct_check_out(out, QR_SIZE_TO(struct quire_attention_caps, native_dot), "out", err));
     QR_TRY(qr_kernels_get(isa, &k, err));
     const bool generic = k == qr_level_table(0);
-    *out = (struct quire_attention_caps){ .struct_size = sizeof *out,
-                                          .level = k->level,
-                                          .head_size_min = generic ? 1 : HEAD_STEP,
-                                          .head_size_max = MAX_HEAD_SIZE,
-                                          .head_size_step = generic ? 1 : HEAD_STEP,
-                                          .any_head_size_max = MAX_HEAD_SIZE,
-                                          .block_size_step = BLOCK_STEP,
-                                          .block_size_max = MAX_BLOCK_SIZE,
-                                          .kinds = (2u << QUIRE_ATTENTION_CROSS) - 1,
-                                          .native_dot = k->impl.attn_qk_bf16_native };
+    struct quire_attention_caps caps = { .level = k->level,
+                                         .head_size_min = generic ? 1 : QR_HEAD_SIZE_STEP,
+                                         .head_size_max = MAX_HEAD_SIZE,
+                                         .head_size_step = generic ? 1 : QR_HEAD_SIZE_STEP,
+                                         .any_head_size_max = MAX_HEAD_SIZE,
+                                         .block_size_step = BLOCK_STEP,
+                                         .block_size_max = MAX_BLOCK_SIZE,
+                                         .kinds = (2u << QUIRE_ATTENTION_CROSS) - 1,
+                                         .native_dot = k->impl.attn_qk_bf16_native };
     for (unsigned t = 0; t < 32; t++)
         if (quire_kv_dtype_name((enum quire_kv_dtype)t))
-            out->kv_dtypes |= 1u << t;
+            caps.kv_dtypes |= 1u << t;
+    qr_struct_write(out, &caps, sizeof caps);
     return QUIRE_OK;
-}
-
-/* Kernels of 8-bit keys and values; NULL for other types. */
-static void pick_codes(struct qr_attention_kernels *k, const struct qr_kernels *t,
-                       const struct qr_kv_layout *layout, bool native)
-{
-#define TYPES(X) X(FP8_E4M3, fp8_e4m3) X(FP8_E5M2, fp8_e5m2) X(INT8, int8)
-#define X(type, name)                                                                              \
-    if (layout->k_dtype == QUIRE_KV_##type) {                                                      \
-        k->unpack_k = t->attn_unpack_##name;                                                       \
-        k->qk_codes = native && !layout->k_plain && !layout->latent ? t->attn_qk_##name : NULL;    \
-    }                                                                                              \
-    if (layout->v_dtype == QUIRE_KV_##type) {                                                      \
-        k->unpack_v = t->attn_unpack_##name;                                                       \
-        k->pv_codes = native && !layout->v_plain && !layout->latent ? t->attn_pv_##name : NULL;    \
-    }
-    TYPES(X)
-#undef X
-#undef TYPES
-}
-
-struct qr_attention_kernels qr_attention_pick(const struct qr_kernels *t,
-                                              const struct qr_kv_layout *layout,
-                                              enum quire_compute compute)
-{
-    struct qr_attention_kernels k = { .softmax = t->attn_softmax, .merge = t->attn_merge };
-    const bool native = compute == QUIRE_COMPUTE_NATIVE;
-    pick_codes(&k, t, layout, native);
-    if (layout->k_dtype == QUIRE_KV_F32) {
-        k.qk = t->attn_qk_f32;
-    } else if (layout->k_dtype == QUIRE_KV_F16) {
-        k.qk = t->attn_qk_f16;
-    } else {
-        k.qk = native ? t->attn_qk_bf16_native : t->attn_qk_bf16;
-        k.narrow_q = native ? t->narrow_bf16 : NULL;
-    }
-    if (layout->v_dtype == QUIRE_KV_F32) {
-        k.pv = t->attn_pv_f32;
-        k.transpose = t->attn_transpose_f32;
-    } else if (layout->v_dtype == QUIRE_KV_F16) {
-        k.pv = t->attn_pv_f16;
-        k.transpose = t->attn_transpose_f16;
-    } else {
-        k.pv = native ? t->attn_pv_bf16_native : t->attn_pv_bf16;
-        k.transpose = t->attn_transpose_bf16;
-        k.p_bf16 = native;
-    }
-    return k;
 }
 
 QR_DEFINE_ZERO_INIT(quire_attention_report)

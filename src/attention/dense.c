@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dense.c - limits, memory and life of the object behind attention over contiguous keys and
+/* dense.c - creation and destruction of the object for attention over contiguous keys and
  * values. */
 #include "attention/dense.h"
 #include "attention/config.h"
@@ -8,17 +8,19 @@
 #include "base/error.h"
 #include "base/struct_size.h"
 #include "kv/config.h"
+#include "kv/types.h"
 
-/* What an object of some limits consists of. The parts point to each other. */
+/* Configurations of the object's parts, which point to each other. */
 struct design {
     struct quire_dense object; /* without memory */
+    struct quire_attention_config config;
     struct quire_kv_group_config kv_group;
     struct quire_kv_params kv;
     struct quire_plan_group plan_group;
     struct quire_plan_params plan; /* without its cache */
 };
 
-/* ---- checks: those that the pool and the plan would not make under these names */
+/* ---- validation: what the pool and the plan would report under other parameter names */
 
 static quire_status check_number(const char *name, uint32_t value, uint32_t max,
                                  struct quire_error *err)
@@ -30,11 +32,6 @@ static quire_status check_number(const char *name, uint32_t value, uint32_t max,
 
 static quire_status check_config(const struct quire_attention_config *c, struct quire_error *err)
 {
-    if (!c)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.config is NULL");
-    if (c->struct_size != sizeof *c)
-        return qr_fail(err, QUIRE_E_MISUSE, "params.config->struct_size is %u, not %zu",
-                       c->struct_size, sizeof *c);
     const uint32_t reasons = qr_attention_reasons(c);
     if (reasons) {
         char text[200];
@@ -46,14 +43,9 @@ static quire_status check_config(const struct quire_attention_config *c, struct 
 
 static quire_status check_params(const struct quire_dense_params *p, struct quire_error *err)
 {
-    if (!p)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
-    if (p->struct_size != sizeof *p)
-        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, not %zu", p->struct_size,
-                       sizeof *p);
     QR_TRY(check_config(p->config, err));
     if (p->dtype != QUIRE_KV_F32 && p->dtype != QUIRE_KV_BF16 && p->dtype != QUIRE_KV_F16)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.dtype %d is none of f32, bf16 and f16",
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.dtype %d is not f32, bf16 or f16",
                        (int)p->dtype);
     QR_TRY(check_number("max_tokens", p->max_tokens, 1 << 24, err));
     QR_TRY(check_number("max_kv_tokens", p->max_kv_tokens, INT32_MAX, err));
@@ -68,7 +60,7 @@ static quire_status check_params(const struct quire_dense_params *p, struct quir
 static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-/* Lays the object's arrays out after it, from `base` on. */
+/* Lays out the object and its arrays at `base`. False on overflow. */
 static bool lay_out(struct quire_dense *d, uint32_t n_blocks, unsigned char *base)
 {
     const uint32_t keys = smaller(d->max_seq_len, d->max_kv_tokens);
@@ -88,9 +80,14 @@ static bool lay_out(struct quire_dense *d, uint32_t n_blocks, unsigned char *bas
     return !c.overflow;
 }
 
-static quire_status draw(const struct quire_dense_params *p, struct design *d,
-                         struct quire_error *err)
+static quire_status init_design(const struct quire_dense_params *params, struct design *d,
+                                struct quire_error *err)
 {
+    struct quire_dense_params copy;
+    const struct quire_dense_params *p = &copy;
+    QR_READ_STRUCT(&copy, params, allocator, "params", err);
+    QR_TRY(qr_attention_config_read(&d->config, copy.config, "params.config", err));
+    copy.config = &d->config;
     QR_TRY(check_params(p, err));
     const uint32_t n_blocks = p->max_kv_tokens / QR_DENSE_BLOCK + p->max_seqs;
     d->object = (struct quire_dense){ .allocator = p->allocator,
@@ -143,14 +140,14 @@ quire_status quire_dense_bytes(const struct quire_dense_params *params, uint64_t
     struct quire_kv_memory kv_memory = { .struct_size = sizeof kv_memory };
     struct qr_kv_sizes sizes = { 0 };
     uint64_t plan_bytes, total;
-    /* what the plan asks of a cache: its shape */
+    /* the plan reads only the shape of a cache */
     union {
         struct quire_kv_cache cache;
         unsigned char room[sizeof(struct quire_kv_cache) + sizeof(struct qr_kv_group)];
     } kv = { .cache = { .n_groups = 1, .block_size = QR_DENSE_BLOCK } };
     if (!bytes)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "bytes is NULL");
-    QR_TRY(draw(params, &d, err));
+    QR_TRY(init_design(params, &d, err));
     QR_TRY(quire_kv_bytes(&d.kv, &kv_memory, err));
     QR_TRY(qr_kv_group_size(&d.kv, 0, &sizes, &kv.cache.groups[0], err));
     d.plan.kv = &kv.cache;
@@ -162,7 +159,7 @@ quire_status quire_dense_bytes(const struct quire_dense_params *params, uint64_t
     return QUIRE_OK;
 }
 
-/* ---- life */
+/* ---- creation and destruction */
 
 quire_status quire_dense_create(const struct quire_dense_params *params, struct quire_dense **out,
                                 struct quire_error *err)
@@ -171,7 +168,7 @@ quire_status quire_dense_create(const struct quire_dense_params *params, struct 
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
-    QR_TRY(draw(params, &d, err));
+    QR_TRY(init_design(params, &d, err));
     struct quire_dense *dense = qr_alloc_aligned(params->allocator, d.object.bytes, QR_BUMP_ALIGN);
     if (!dense)
         return qr_fail(err, QUIRE_E_NOMEM, "%zu bytes for dense attention", d.object.bytes);

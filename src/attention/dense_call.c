@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dense_call.c - attention over contiguous keys and values: checks, packing, and the paged call. */
+/* dense_call.c - attention over contiguous keys and values: validates, copies them to the private
+ * pool, runs paged attention. */
+#include "attention/config.h"
 #include "attention/dense.h"
-#include "attention/item.h"
+#include "attention/forward.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/struct_size.h"
 #include "base/threads.h"
 #include "kv/dtype.h"
 
@@ -12,14 +15,9 @@
 static quire_status check_batch(const struct quire_dense *d, const struct quire_dense_batch *b,
                                 struct quire_error *err)
 {
-    if (!d || !b)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", d ? "batch" : "dense");
-    if (b->struct_size != sizeof *b)
-        return qr_fail(err, QUIRE_E_MISUSE, "batch.struct_size is %u, not %zu", b->struct_size,
-                       sizeof *b);
     if (b->n_seqs > d->max_seqs)
-        return qr_fail(err, QUIRE_E_LIMIT, "batch.n_seqs is %u, the object was made for %u",
-                       b->n_seqs, d->max_seqs);
+        return qr_fail(err, QUIRE_E_LIMIT, "batch.n_seqs is %u, above max_seqs %u", b->n_seqs,
+                       d->max_seqs);
     if (b->n_seqs && (!b->query_start_loc || !b->kv_start_loc))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.%s is NULL",
                        b->query_start_loc ? "kv_start_loc" : "query_start_loc");
@@ -32,9 +30,9 @@ static quire_status check_batch(const struct quire_dense *d, const struct quire_
     return QUIRE_OK;
 }
 
-/* Finds the rows of sequence i. */
-static quire_status rows_of(const struct quire_dense *d, const struct quire_dense_batch *b,
-                            uint32_t i, struct qr_dense_seq *s, struct quire_error *err)
+/* Sets the rows of sequence i. */
+static quire_status find_rows(const struct quire_dense *d, const struct quire_dense_batch *b,
+                              uint32_t i, struct qr_dense_seq *s, struct quire_error *err)
 {
     const int32_t row = b->kv_start_loc[i];
     const int64_t len = b->kv_lens ? b->kv_lens[i] : (int64_t)b->kv_start_loc[i + 1] - row;
@@ -45,12 +43,10 @@ static quire_status rows_of(const struct quire_dense *d, const struct quire_dens
                        b->kv_lens[i]);
     if (len < 0)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
-                       "batch.kv_start_loc[%u] is %d, below the entry before it", i + 1,
+                       "batch.kv_start_loc[%u] is %d, below the previous entry", i + 1,
                        b->kv_start_loc[i + 1]);
     if (len > d->max_seq_len)
-        return qr_fail(err, QUIRE_E_LIMIT,
-                       "batch: sequence %u has %d keys, the object was made "
-                       "for %u",
+        return qr_fail(err, QUIRE_E_LIMIT, "batch: sequence %u has %d keys, above max_seq_len %u",
                        i, (int)len, d->max_seq_len);
     s->row = (uint32_t)row;
     s->len = (uint32_t)len;
@@ -63,11 +59,10 @@ static quire_status check_queries(const struct quire_dense *d, const struct quir
     const int32_t begin = b->query_start_loc[i], end = b->query_start_loc[i + 1];
     if (end < begin)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
-                       "batch.query_start_loc[%u] is %d, below the entry before it", i + 1, end);
+                       "batch.query_start_loc[%u] is %d, below the previous entry", i + 1, end);
     if ((uint32_t)end > d->max_tokens)
-        return qr_fail(err, QUIRE_E_LIMIT,
-                       "batch.query_start_loc[%u] is %d, the object was made for %u tokens", i + 1,
-                       end, d->max_tokens);
+        return qr_fail(err, QUIRE_E_LIMIT, "batch.query_start_loc[%u] is %d, above max_tokens %u",
+                       i + 1, end, d->max_tokens);
     if (d->config.kind != QUIRE_ATTENTION_CROSS && (uint32_t)(end - begin) > n_keys)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "batch: sequence %u has %u keys, fewer than its %d queries", i, n_keys,
@@ -75,7 +70,7 @@ static quire_status check_queries(const struct quire_dense *d, const struct quir
     return QUIRE_OK;
 }
 
-/* Checks lengths and writes them to d->staged, seq_lens and kv_lens. */
+/* Validates lengths and writes them to d->staged, d->seq_lens and d->kv_lens. */
 static quire_status stage(struct quire_dense *d, const struct quire_dense_batch *b,
                           struct quire_error *err)
 {
@@ -84,11 +79,10 @@ static quire_status stage(struct quire_dense *d, const struct quire_dense_batch 
     QR_TRY(check_batch(d, b, err));
     for (uint32_t i = 0; i < b->n_seqs; i++) {
         struct qr_dense_seq *s = &d->staged[i];
-        QR_TRY(rows_of(d, b, i, s, err));
+        QR_TRY(find_rows(d, b, i, s, err));
         QR_TRY(check_queries(d, b, i, s->len, err));
         if ((keys += s->len) > d->max_kv_tokens)
-            return qr_fail(err, QUIRE_E_LIMIT,
-                           "batch: more than the %u keys that the object was made for",
+            return qr_fail(err, QUIRE_E_LIMIT, "batch: more keys than max_kv_tokens %u",
                            d->max_kv_tokens);
         s->block = block;
         block += qr_dense_blocks(s->len);
@@ -100,20 +94,20 @@ static quire_status stage(struct quire_dense *d, const struct quire_dense_batch 
     return QUIRE_OK;
 }
 
-/* Builds the plan of the staged lengths, and holds the batch from then on. */
+/* Builds the plan of the staged lengths and makes them the current batch. */
 static quire_status commit(struct quire_dense *d, const struct quire_dense_batch *b,
                            struct quire_error *err)
 {
-    uint32_t most = 1;
+    uint32_t max_blocks = 1;
     for (uint32_t i = 0; i < b->n_seqs; i++) {
         const uint32_t n = qr_dense_blocks(d->staged[i].len);
-        most = n > most ? n : most;
+        max_blocks = n > max_blocks ? n : max_blocks;
     }
     for (uint32_t i = 0; i < b->n_seqs; i++)
         for (uint32_t j = 0; j < qr_dense_blocks(d->staged[i].len); j++)
-            d->table[(size_t)i * most + j] = (int32_t)(d->staged[i].block + j);
+            d->table[(size_t)i * max_blocks + j] = (int32_t)(d->staged[i].block + j);
     const struct quire_attention_batch_group group = { .block_table = d->table,
-                                                       .max_blocks = most };
+                                                       .max_blocks = max_blocks };
     const struct quire_attention_batch batch = { .struct_size = sizeof batch,
                                                  .n_seqs = b->n_seqs,
                                                  .query_start_loc = b->query_start_loc,
@@ -137,10 +131,9 @@ static quire_status commit(struct quire_dense *d, const struct quire_dense_batch
 
 /* ---- rows */
 
-/* The batch's rows as those of one write per sequence; slot_mapping, k and v are still those of
- * row 0. */
-static struct quire_kv_write_args write_of(const struct quire_dense *d,
-                                           const struct quire_dense_batch *b)
+/* Arguments of the KV write, common to all sequences; slot_mapping, k and v point to row 0. */
+static struct quire_kv_write_args write_args(const struct quire_dense *d,
+                                             const struct quire_dense_batch *b)
 {
     const struct quire_attention_config *c = &d->config;
     struct quire_kv_write_args w = { .struct_size = sizeof w,
@@ -159,14 +152,14 @@ static struct quire_kv_write_args write_of(const struct quire_dense *d,
     return w;
 }
 
-/* Checks k or v of a batch whose longest sequence has t->tokens rows and whose last row is
+/* Validates k or v of a batch whose longest sequence has t->tokens rows and whose last row is
  * end_row - 1. */
 static quire_status check_rows(const struct qr_tensor *t, size_t end_row, struct qr_extent *out,
                                struct quire_error *err)
 {
     size_t skip;
     QR_TRY(qr_tensor_check(t, out, err));
-    /* rows of other sequences may lie between this one's, so only the last address moves */
+    /* sequences may interleave, so only the end of the address range moves */
     if (!qr_mul3_size(end_row - t->tokens, t->token_stride, t->elem_bytes, &skip) ||
         skip > PTRDIFF_MAX || out->end > UINTPTR_MAX - skip)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s: %zu rows of stride %zu overflow", t->name,
@@ -180,7 +173,7 @@ static quire_status check_kv(const struct quire_dense *d, const struct qr_dense_
                              struct qr_extent *k, struct qr_extent *v, struct quire_error *err)
 {
     const struct quire_attention_config *c = &d->config;
-    const struct quire_kv_write_args w = write_of(d, b);
+    const struct quire_kv_write_args w = write_args(d, b);
     size_t end_row = 0, longest = 0;
     *k = *v = (struct qr_extent){ 0, 0 };
     for (uint32_t i = 0; i < n_seqs; i++) {
@@ -189,7 +182,7 @@ static quire_status check_kv(const struct quire_dense *d, const struct qr_dense_
         end_row = seqs[i].len && end > end_row ? end : end_row;
     }
     if (b->dtype != QUIRE_KV_F32 && b->dtype != QUIRE_KV_BF16 && b->dtype != QUIRE_KV_F16)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.dtype %d is none of f32, bf16 and f16",
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.dtype %d is not f32, bf16 or f16",
                        (int)b->dtype);
     if (!longest)
         return QUIRE_OK;
@@ -205,7 +198,7 @@ static quire_status check_kv(const struct quire_dense *d, const struct qr_dense_
     return check_rows(&v_rows, end_row, v, err);
 }
 
-/* The checks of rows and arguments, for lengths that have been checked. */
+/* Validates rows and arguments. Lengths must have been validated. */
 static quire_status check_call(const struct quire_dense *d, const struct qr_dense_seq *seqs,
                                uint32_t n_seqs, uint32_t n_tokens,
                                const struct quire_dense_batch *b,
@@ -214,7 +207,7 @@ static quire_status check_call(const struct quire_dense *d, const struct qr_dens
     struct qr_attention_extents e;
     struct qr_extent k, v;
     QR_TRY(check_kv(d, seqs, n_seqs, b, &k, &v, err));
-    QR_TRY(qr_attention_check(d->plan, n_tokens, args, &e, err));
+    QR_TRY(qr_attention_check_args(d->plan, n_tokens, args, &e, err));
     const bool out = qr_extent_overlap(e.out, k) || qr_extent_overlap(e.out, v);
     if (!out && !qr_extent_overlap(e.lse, k) && !qr_extent_overlap(e.lse, v))
         return QUIRE_OK;
@@ -222,13 +215,13 @@ static quire_status check_call(const struct quire_dense *d, const struct qr_dens
                    qr_extent_overlap(out ? e.out : e.lse, k) ? "k" : "v");
 }
 
-/* This member's share of storing the rows of all sequences in their blocks. */
+/* Writes this member's share of all rows to the pool. */
 static void pack_part(struct quire_dense *d, const struct quire_dense_batch *b,
                       const struct quire_team *team)
 {
-    const struct quire_kv_write_args rows = write_of(d, b);
+    const struct quire_kv_write_args rows = write_args(d, b);
     const size_t bytes = qr_kv_dtype(b->dtype)->bytes;
-    struct quire_team turn = *team;
+    struct quire_team rotated = *team;
     for (uint32_t i = 0; i < d->n_seqs; i++) {
         const struct qr_dense_seq *s = &d->seqs[i];
         struct quire_kv_write_args w = rows;
@@ -236,15 +229,18 @@ static void pack_part(struct quire_dense *d, const struct quire_dense_batch *b,
         w.v = (const char *)rows.v + s->row * rows.v_token_stride * bytes;
         w.slot_mapping = rows.slot_mapping + (size_t)s->block * QR_DENSE_BLOCK;
         w.n_tokens = s->len;
-        turn.rank = (team->rank + i) % team->size; /* short sequences have work for few */
-        quire_kv_write_part(d->kv, &w, &turn);
+        rotated.rank =
+            (team->rank + i) % team->size; /* short sequences occupy few members: rotate ranks */
+        quire_kv_write_part(d->kv, &w, &rotated);
     }
 }
 
 void quire_dense_part(struct quire_dense *dense, const struct quire_dense_batch *batch,
                       const struct quire_attention_args *args, const struct quire_team *team)
 {
-    pack_part(dense, batch, team);
+    struct quire_dense_batch b;
+    qr_struct_copy(&b, sizeof b, batch);
+    pack_part(dense, &b, team);
     quire_team_barrier(team);
     quire_attention_part(dense->plan, args, team);
 }
@@ -265,10 +261,12 @@ static void leave(struct quire_dense *d) { __atomic_store_n(&d->busy, false, __A
 quire_status quire_dense_prepare(struct quire_dense *dense, const struct quire_dense_batch *batch,
                                  struct quire_error *err)
 {
+    struct quire_dense_batch b;
+    QR_READ_STRUCT(&b, batch, v_head_stride, "batch", err);
     QR_TRY(enter(dense, err));
-    quire_status status = stage(dense, batch, err);
+    quire_status status = stage(dense, &b, err);
     if (status == QUIRE_OK)
-        status = commit(dense, batch, err);
+        status = commit(dense, &b, err);
     leave(dense);
     return status;
 }
@@ -277,12 +275,11 @@ quire_status quire_dense_check(const struct quire_dense *dense,
                                const struct quire_dense_batch *batch,
                                const struct quire_attention_args *args, struct quire_error *err)
 {
-    if (!dense || !batch)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", dense ? "batch" : "dense");
-    if (batch->struct_size != sizeof *batch)
-        return qr_fail(err, QUIRE_E_MISUSE, "batch.struct_size is %u, not %zu", batch->struct_size,
-                       sizeof *batch);
-    return check_call(dense, dense->seqs, dense->n_seqs, dense->n_tokens, batch, args, err);
+    struct quire_dense_batch b;
+    if (!dense)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "dense is NULL");
+    QR_READ_STRUCT(&b, batch, v_head_stride, "batch", err);
+    return check_call(dense, dense->seqs, dense->n_seqs, dense->n_tokens, &b, args, err);
 }
 
 struct job {
@@ -312,15 +309,16 @@ quire_status quire_attention_dense(struct quire_dense *dense, const struct quire
                                    const struct quire_attention_args *args,
                                    struct quire_threads *threads, struct quire_error *err)
 {
-    struct job job = { dense, batch, args };
+    struct quire_dense_batch b;
+    QR_READ_STRUCT(&b, batch, v_head_stride, "batch", err);
+    struct job job = { dense, &b, args };
     QR_TRY(enter(dense, err));
-    quire_status status = stage(dense, batch, err);
+    quire_status status = stage(dense, &b, err);
     if (status == QUIRE_OK)
-        status = check_call(dense, dense->staged, batch->n_seqs,
-                            batch->n_seqs ? (uint32_t)batch->query_start_loc[batch->n_seqs] : 0,
-                            batch, args, err);
+        status = check_call(dense, dense->staged, b.n_seqs,
+                            b.n_seqs ? (uint32_t)b.query_start_loc[b.n_seqs] : 0, &b, args, err);
     if (status == QUIRE_OK)
-        status = commit(dense, batch, err);
+        status = commit(dense, &b, err);
     if (status == QUIRE_OK)
         status = run(&job, threads, err);
     leave(dense);

@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* forward.c - the public call: checks, and handing out the items of the plan. */
+/* forward.c - the public attention call: validates arguments and executes the plan's work items. */
+#include "attention/forward.h"
+#include "attention/config.h"
 #include "attention/convert.h"
-#include "attention/item.h"
+#include "attention/plan.h"
+#include "attention/work_item.h"
 #include "base/error.h"
 #include "base/struct_size.h"
 #include "base/threads.h"
 #include <math.h>
 
-/* The arguments with strides and configuration filled in. */
+/* Returns the arguments with default strides and configuration filled in. A layer's own
+ * configuration is copied to *own. */
 static struct quire_attention_args resolve(const struct quire_plan *plan,
-                                           const struct quire_attention_args *args)
+                                           const struct quire_attention_args *args,
+                                           struct quire_attention_config *own)
 {
-    struct quire_attention_args a = *args;
+    struct quire_attention_args a;
+    qr_struct_copy(&a, sizeof a, args);
     const struct quire_attention_config *c = &plan->groups[a.group].config;
     const size_t v_size = qr_attention_v_size(c);
-    a.config = a.config ? a.config : c;
+    if (a.config)
+        qr_struct_copy(own, sizeof *own, a.config);
+    a.config = a.config ? own : c;
     a.q_head_stride = a.q_head_stride ? a.q_head_stride : c->head_size;
     a.q_token_stride = a.q_token_stride ? a.q_token_stride : c->n_heads * a.q_head_stride;
     a.out_head_stride = a.out_head_stride ? a.out_head_stride : v_size;
@@ -24,20 +32,17 @@ static struct quire_attention_args resolve(const struct quire_plan *plan,
     return a;
 }
 
-/* A layer's own configuration may differ from the group's only in what the division of work does
- * not depend on. */
+/* Validates a layer's own configuration: it may differ from the group's only in fields that do not
+ * affect the partition. */
 static quire_status check_config(const struct quire_attention_config *c,
                                  const struct quire_attention_config *group,
                                  struct quire_error *err)
 {
-    if (c->struct_size != sizeof *c)
-        return qr_fail(err, QUIRE_E_MISUSE, "args.config->struct_size is %u, not %zu",
-                       c->struct_size, sizeof *c);
-    /* the group's own table has been looked through */
-    struct quire_attention_config once = *c;
+    /* the group's own relative_bias was validated with the plan */
+    struct quire_attention_config unchecked = *c;
     if (c->relative_bias == group->relative_bias && c->relative_range == group->relative_range)
-        once.relative_bias = NULL;
-    const uint32_t reasons = qr_attention_reasons(&once);
+        unchecked.relative_bias = NULL;
+    const uint32_t reasons = qr_attention_reasons(&unchecked);
     if (reasons) {
         char text[200];
         qr_attention_reason_text(reasons, "; ", text, sizeof text);
@@ -54,7 +59,7 @@ static quire_status check_config(const struct quire_attention_config *c,
                           : c->chunk_size != group->chunk_size                   ? "chunk_size"
                                                                                  : NULL;
     if (differs)
-        return qr_fail(err, QUIRE_E_MISMATCH, "args.config: %s is not that of the plan's group",
+        return qr_fail(err, QUIRE_E_MISMATCH, "args.config: %s differs from the plan's group",
                        differs);
     return QUIRE_OK;
 }
@@ -63,10 +68,10 @@ static quire_status check_types(const struct quire_attention_args *a, struct qui
 {
     const bool int8 = a->q_dtype == QUIRE_KV_INT8;
     if (!qr_query_bytes(a->q_dtype))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.q_dtype %d is no type of queries",
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.q_dtype %d is not a query type",
                        (int)a->q_dtype);
     if (!qr_out_bytes(a->out_dtype))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.out_dtype %d is no type of results",
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.out_dtype %d is not an output type",
                        (int)a->out_dtype);
     if (int8 != (a->q_scale != NULL))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.q_scale is %s",
@@ -96,7 +101,7 @@ static quire_status check_buffers(const struct quire_attention_args *a, size_t n
         if (tensors[i].p || i == 0 || i == OUT)
             QR_TRY(qr_tensor_check(&tensors[i], &at[i], err));
     }
-    for (int i = OUT; i < N; i++) /* what is written is apart from all before it */
+    for (int i = OUT; i < N; i++) /* outputs must not overlap any other tensor */
         for (int j = 0; j < i; j++)
             if (qr_extent_overlap(at[i], at[j]))
                 return qr_fail(err, QUIRE_E_INVALID_ARG, "%s and %s overlap", tensors[j].name,
@@ -105,26 +110,26 @@ static quire_status check_buffers(const struct quire_attention_args *a, size_t n
     return QUIRE_OK;
 }
 
-quire_status qr_attention_check(const struct quire_plan *plan, size_t n_tokens,
-                                const struct quire_attention_args *args,
-                                struct qr_attention_extents *extents, struct quire_error *err)
+quire_status qr_attention_check_args(const struct quire_plan *plan, size_t n_tokens,
+                                     const struct quire_attention_args *args,
+                                     struct qr_attention_extents *extents, struct quire_error *err)
 {
-    if (!args)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args is NULL");
-    if (args->struct_size != sizeof *args)
-        return qr_fail(err, QUIRE_E_MISUSE, "args.struct_size is %u, not %zu", args->struct_size,
-                       sizeof *args);
-    if (args->group >= plan->n_groups)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.group is %u, the plan has %u", args->group,
+    struct quire_attention_args given;
+    struct quire_attention_config own;
+    QR_READ_STRUCT(&given, args, out_scale, "args", err);
+    if (given.group >= plan->n_groups)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.group is %u, the plan has %u", given.group,
                        plan->n_groups);
-    const struct qr_plan_group *g = &plan->groups[args->group];
+    const struct qr_plan_group *g = &plan->groups[given.group];
     const uint32_t n_layers = plan->kv->groups[g->kv_group].n_layers;
-    if (args->layer >= n_layers)
+    if (given.layer >= n_layers)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.layer is %u, KV group %u has %u",
-                       args->layer, g->kv_group, n_layers);
-    if (args->config)
-        QR_TRY(check_config(args->config, &g->config, err));
-    const struct quire_attention_args a = resolve(plan, args);
+                       given.layer, g->kv_group, n_layers);
+    if (given.config) {
+        QR_TRY(qr_attention_config_read(&own, given.config, "args.config", err));
+        QR_TRY(check_config(&own, &g->config, err));
+    }
+    const struct quire_attention_args a = resolve(plan, &given, &own);
     QR_TRY(check_types(&a, err));
     return check_buffers(&a, n_tokens, extents, err);
 }
@@ -135,7 +140,7 @@ quire_status quire_attention_check(const struct quire_plan *plan,
     struct qr_attention_extents extents;
     if (!plan)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "plan is NULL");
-    return qr_attention_check(plan, plan->n_tokens, args, &extents, err);
+    return qr_attention_check_args(plan, plan->n_tokens, args, &extents, err);
 }
 
 void quire_attention_part(struct quire_plan *plan, const struct quire_attention_args *args,
@@ -143,26 +148,27 @@ void quire_attention_part(struct quire_plan *plan, const struct quire_attention_
 {
     struct qr_plan_group *g = &plan->groups[args->group];
     if (team->rank < plan->n_threads) {
-        struct qr_attention_call call = { .plan = plan, .group = g, .args = resolve(plan, args) };
+        struct quire_attention_config own;
+        struct qr_attention_call call = { .plan = plan,
+                                          .group = g,
+                                          .args = resolve(plan, args, &own) };
         size_t bytes;
         call.config = call.args.config;
-        call.kv = &plan->kv->groups[g->kv_group];
-        call.kernels = qr_attention_pick(g->table, &call.kv->layout, call.config->compute);
-        call.scratch =
-            qr_plan_scratch_at(plan, plan->scratch + team->rank * plan->scratch_bytes, &bytes);
-        if (g->table->attn_begin)
-            g->table->attn_begin();
+        call.kernels = &g->kernels[call.config->compute];
+        call.scratch = qr_thread_scratch_layout(
+            plan, plan->scratch + team->rank * plan->scratch_bytes, &bytes);
+        if (g->kernel_table->attn_begin)
+            g->kernel_table->attn_begin();
         for (uint32_t i;
              (i = __atomic_fetch_add(&plan->next_item, 1, __ATOMIC_RELAXED)) < g->n_items;)
-            qr_attention_item(&call, &g->items[g->order[i]]);
-        if (g->table->attn_end)
-            g->table->attn_end();
+            qr_work_item_run(&call, &g->items[g->order[i]]);
+        if (g->kernel_table->attn_end)
+            g->kernel_table->attn_end();
     }
-    /* the last to leave readies the counters for the next call, which a barrier keeps away until
-     * then */
-    if (__atomic_add_fetch(&plan->n_left, 1, __ATOMIC_ACQ_REL) == team->size) {
+    /* the last member resets the counters for the next call, which starts after a barrier */
+    if (__atomic_add_fetch(&plan->n_members_done, 1, __ATOMIC_ACQ_REL) == team->size) {
         __atomic_store_n(&plan->next_item, 0, __ATOMIC_RELAXED);
-        __atomic_store_n(&plan->n_left, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&plan->n_members_done, 0, __ATOMIC_RELAXED);
     }
 }
 
@@ -182,7 +188,7 @@ quire_status quire_attention_forward(struct quire_plan *plan,
                                      struct quire_threads *threads, struct quire_error *err)
 {
     QR_TRY(quire_attention_check(plan, args, err));
-    QR_TRY(qr_plan_enter(plan, err));
+    QR_TRY(qr_plan_acquire(plan, err));
     struct job job = { plan, args };
     quire_status status = QUIRE_OK;
     if (threads) {
@@ -192,7 +198,7 @@ quire_status quire_attention_forward(struct quire_plan *plan,
     } else {
         qr_part_call(run_job, &job, &(struct quire_team){ .size = 1 });
     }
-    qr_plan_leave(plan);
+    qr_plan_release(plan);
     return status;
 }
 

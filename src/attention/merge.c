@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* merge.c - joins attention results over parts of the keys by their LSEs. */
+/* merge.c - merges attention results over disjoint parts of the keys by their LSEs. */
 #include "attention/tensor.h"
 #include "base/error.h"
 #include "base/struct_size.h"
@@ -12,7 +12,7 @@
 
 enum { MAX_PARTS = 1024, MAX_HEADS = 65536, CHUNK = 256, ROWS_TOGETHER = 8 };
 
-/* Strides of an out and an lse with defaults filled in. */
+/* Strides of out and lse with defaults filled in. */
 struct strides {
     size_t out_token, out_head, lse_token;
 };
@@ -39,14 +39,14 @@ static struct strides strides_of_result(const struct quire_attention_merge_args 
 
 /* ---- checks */
 
-/* An out and an lse, as memory. */
+/* Buffers of a partial or of the result. */
 struct buffers {
     const float *out, *lse;
     struct strides strides;
     struct qr_extent out_extent, lse_extent;
 };
 
-/* name: "args" or "args.parts[i]". lse NULL is fine where it is optional. */
+/* Validates out and lse and sets their extents. name: "args" or "args.parts[i]". */
 static quire_status check_buffers(const struct quire_attention_merge_args *a, const char *name,
                                   bool lse_optional, struct buffers *b, struct quire_error *err)
 {
@@ -63,9 +63,9 @@ static quire_status check_buffers(const struct quire_attention_merge_args *a, co
     return lse_optional && !b->lse ? QUIRE_OK : qr_tensor_check(&lse, &b->lse_extent, err);
 }
 
-/* The result apart from a part, or in its place. */
-static quire_status check_apart(const struct buffers *result, const struct buffers *part,
-                                uint32_t i, struct quire_error *err)
+/* Checks that the result either coincides with a part (in-place merge) or does not overlap it. */
+static quire_status check_overlap(const struct buffers *result, const struct buffers *part,
+                                  uint32_t i, struct quire_error *err)
 {
     const struct strides *r = &result->strides, *p = &part->strides;
     const bool out_in_place =
@@ -85,11 +85,6 @@ static quire_status check_apart(const struct buffers *result, const struct buffe
 static quire_status check_numbers(const struct quire_attention_merge_args *a,
                                   struct quire_error *err)
 {
-    if (!a)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args is NULL");
-    if (a->struct_size != sizeof *a)
-        return qr_fail(err, QUIRE_E_MISUSE, "args.struct_size is %u, not %zu", a->struct_size,
-                       sizeof *a);
     if (a->n_parts < 1 || a->n_parts > MAX_PARTS)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.n_parts is %u, not 1 .. %d", a->n_parts,
                        MAX_PARTS);
@@ -106,9 +101,12 @@ static quire_status check_numbers(const struct quire_attention_merge_args *a,
     return QUIRE_OK;
 }
 
-quire_status quire_attention_merge_check(const struct quire_attention_merge_args *args,
+quire_status quire_attention_merge_check(const struct quire_attention_merge_args *caller_args,
                                          struct quire_error *err)
 {
+    struct quire_attention_merge_args copy;
+    const struct quire_attention_merge_args *args = &copy;
+    QR_READ_STRUCT(&copy, caller_args, lse_token_stride, "args", err);
     QR_TRY(check_numbers(args, err));
     struct buffers result = { .out = args->out, .lse = args->lse };
     result.strides = strides_of_result(args);
@@ -121,17 +119,17 @@ quire_status quire_attention_merge_check(const struct quire_attention_merge_args
         snprintf(name, sizeof name, "args.parts[%u]", i);
         part.strides = strides_of_part(args, i);
         QR_TRY(check_buffers(args, name, false, &part, err));
-        QR_TRY(check_apart(&result, &part, i, err));
+        QR_TRY(check_overlap(&result, &part, i, err));
     }
     return QUIRE_OK;
 }
 
-/* ---- work */
+/* ---- merge */
 
-/* Finds the weight of every part for one row, 0 for those that saw no key. Returns the row's LSE:
- * -inf when no part saw a key. */
-static float weigh(const struct quire_attention_merge_args *a, size_t token, size_t head,
-                   float *weights)
+/* Computes the weight of every part for one row; 0 for parts that saw no key. Returns the row's
+ * LSE, -inf if no part saw a key. */
+static float part_weights(const struct quire_attention_merge_args *a, size_t token, size_t head,
+                          float *weights)
 {
     double e[MAX_PARTS], sum = 0;
     float lse[MAX_PARTS], top = -INFINITY;
@@ -140,7 +138,7 @@ static float weigh(const struct quire_attention_merge_args *a, size_t token, siz
         memcpy(&lse[i], a->parts[i].lse + token * strides_of_part(a, i).lse_token + head,
                sizeof lse[i]);
         top = lse[i] > top ? lse[i] : top;
-        seen = seen || lse[i] != -INFINITY; /* NaN counts: it must come out */
+        seen = seen || lse[i] != -INFINITY; /* NaN propagates to the result */
     }
     if (!seen) {
         memset(weights, 0, a->n_parts * sizeof *weights);
@@ -154,8 +152,7 @@ static float weigh(const struct quire_attention_merge_args *a, size_t token, siz
     return (float)((double)top + log(sum));
 }
 
-/* Elements [begin, begin + n) of a row: the parts times their weights, summed in the order of
- * parts. */
+/* Computes elements [begin, begin + n) of a row: the weighted parts, summed in index order. */
 static void add_parts(const struct quire_attention_merge_args *a, size_t token, size_t head,
                       const float *weights, size_t begin, size_t n, float *sum)
 {
@@ -176,12 +173,12 @@ static void add_parts(const struct quire_attention_merge_args *a, size_t token, 
     }
 }
 
-/* All is read before anything of the same place is written, so that a merge in place is right. */
+/* Merges one row. Reads each chunk before writing it, so in-place merges are correct. */
 static void merge_row(const struct quire_attention_merge_args *a, size_t token, size_t head)
 {
     const struct strides s = strides_of_result(a);
     float weights[MAX_PARTS], sum[CHUNK];
-    const float lse = weigh(a, token, head, weights);
+    const float lse = part_weights(a, token, head, weights);
     float *out = a->out + token * s.out_token + head * s.out_head;
     for (size_t begin = 0; begin < a->v_head_size; begin += CHUNK) {
         const size_t left = a->v_head_size - begin, n = left < CHUNK ? left : CHUNK;
@@ -192,10 +189,13 @@ static void merge_row(const struct quire_attention_merge_args *a, size_t token, 
         memcpy(a->lse + token * s.lse_token + head, &lse, sizeof lse);
 }
 
-void quire_attention_merge_part(const struct quire_attention_merge_args *args,
+void quire_attention_merge_part(const struct quire_attention_merge_args *caller_args,
                                 const struct quire_team *team)
 {
+    struct quire_attention_merge_args copy;
+    const struct quire_attention_merge_args *args = &copy;
     size_t begin, end;
+    qr_struct_copy(&copy, sizeof copy, caller_args);
     qr_team_range(team, args->n_tokens * args->n_heads, ROWS_TOGETHER, &begin, &end);
     for (size_t row = begin; row < end; row++)
         merge_row(args, row / args->n_heads, row % args->n_heads);

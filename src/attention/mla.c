@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mla.c - from the sizes of latent attention to KV groups and attention configurations. */
+/* mla.c - derives KV groups and attention configurations from latent attention (MLA) dimensions. */
 #include "attention/mla.h"
 #include "base/error.h"
 #include "base/struct_size.h"
@@ -17,18 +17,15 @@ static quire_status check_size(const char *name, uint32_t value, uint32_t min, u
     return QUIRE_OK;
 }
 
-quire_status qr_mla_check_dims(const struct quire_mla_dims *d, struct quire_error *err)
+quire_status qr_mla_read_dims(struct quire_mla_dims *d, const struct quire_mla_dims *dims,
+                              struct quire_error *err)
 {
-    if (!d)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "dims is NULL");
-    if (d->struct_size != sizeof *d)
-        return qr_fail(err, QUIRE_E_MISUSE, "dims.struct_size is %u, not %zu", d->struct_size,
-                       sizeof *d);
+    QR_READ_STRUCT(d, dims, v_head_dim, "dims", err);
     QR_TRY(check_size("n_heads", d->n_heads, 1, MAX_HEADS, err));
     QR_TRY(check_size("qk_rope_head_dim", d->qk_rope_head_dim, 0, MAX_HEAD_SIZE - 1, err));
-    const uint32_t most = MAX_HEAD_SIZE - d->qk_rope_head_dim;
-    QR_TRY(check_size("kv_lora_rank", d->kv_lora_rank, 1, most, err));
-    QR_TRY(check_size("qk_nope_head_dim", d->qk_nope_head_dim, 1, most, err));
+    const uint32_t max = MAX_HEAD_SIZE - d->qk_rope_head_dim;
+    QR_TRY(check_size("kv_lora_rank", d->kv_lora_rank, 1, max, err));
+    QR_TRY(check_size("qk_nope_head_dim", d->qk_nope_head_dim, 1, max, err));
     return check_size("v_head_dim", d->v_head_dim, 1, MAX_HEAD_SIZE, err);
 }
 
@@ -41,13 +38,14 @@ quire_status quire_mla_kv_group(const struct quire_mla_dims *dims, enum quire_kv
                                 uint32_t n_layers, uint32_t n_blocks,
                                 struct quire_kv_group_config *out, struct quire_error *err)
 {
-    QR_TRY(qr_mla_check_dims(dims, err));
+    struct quire_mla_dims d;
+    QR_TRY(qr_mla_read_dims(&d, dims, err));
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = (struct quire_kv_group_config){ .n_layers = n_layers,
                                            .n_kv_heads = 1,
-                                           .head_size = dims->kv_lora_rank + dims->qk_rope_head_dim,
-                                           .v_head_size = dims->kv_lora_rank,
+                                           .head_size = d.kv_lora_rank + d.qk_rope_head_dim,
+                                           .v_head_size = d.kv_lora_rank,
                                            .k_dtype = dtype,
                                            .v_dtype = dtype,
                                            .n_blocks = n_blocks,
@@ -55,10 +53,12 @@ quire_status quire_mla_kv_group(const struct quire_mla_dims *dims, enum quire_kv
     return QUIRE_OK;
 }
 
-static quire_status fill_config(const struct quire_mla_dims *d, float mscale, bool absorbed,
+static quire_status fill_config(const struct quire_mla_dims *dims, float mscale, bool absorbed,
                                 struct quire_attention_config *out, struct quire_error *err)
 {
-    QR_TRY(qr_mla_check_dims(d, err));
+    struct quire_mla_dims copy;
+    const struct quire_mla_dims *d = &copy;
+    QR_TRY(qr_mla_read_dims(&copy, dims, err));
     if (!isfinite(mscale) || mscale <= 0)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "mscale %g is not finite and above 0",
                        (double)mscale);
@@ -66,10 +66,14 @@ static quire_status fill_config(const struct quire_mla_dims *d, float mscale, bo
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     const uint32_t own = absorbed ? d->kv_lora_rank : d->qk_nope_head_dim;
     const double width = (double)d->qk_nope_head_dim + d->qk_rope_head_dim;
-    quire_attention_config_init(out, sizeof *out, d->n_heads, absorbed ? 1 : d->n_heads,
+    QR_TRY(qr_struct_check_out(out, QR_SIZE_TO(struct quire_attention_config, relative_range),
+                               "out", err));
+    struct quire_attention_config c;
+    quire_attention_config_init(&c, sizeof c, d->n_heads, absorbed ? 1 : d->n_heads,
                                 own + d->qk_rope_head_dim);
-    out->v_head_size = absorbed ? d->kv_lora_rank : d->v_head_dim;
-    out->scale = (float)((double)mscale * (double)mscale / sqrt(width));
+    c.v_head_size = absorbed ? d->kv_lora_rank : d->v_head_dim;
+    c.scale = (float)((double)mscale * (double)mscale / sqrt(width));
+    qr_struct_write(out, &c, sizeof c);
     return QUIRE_OK;
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mla.h - what the parts of latent attention share. */
+/* mla.h - validation of latent attention (MLA) dimensions. */
 #ifndef QR_ATTENTION_MLA_H
 #define QR_ATTENTION_MLA_H
 #include <quire/mla.h>
 
-/* Sizes are in range. */
-quire_status qr_mla_check_dims(const struct quire_mla_dims *dims, struct quire_error *err);
+/* Validates the dimensions. */
+quire_status qr_mla_read_dims(struct quire_mla_dims *out, const struct quire_mla_dims *dims,
+                              struct quire_error *err);
 
 #endif

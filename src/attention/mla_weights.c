@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mla_weights.c - W_UK and W_UV of a layer: packing, and the products that go with absorbed attention. */
+/* mla_weights.c - packs W_UK and W_UV of a layer and computes the products of absorbed
+ * attention. */
 #include "attention/mla.h"
 #include "attention/tensor.h"
 #include "base/alloc.h"
@@ -7,11 +8,11 @@
 #include "base/struct_size.h"
 #include "base/threads.h"
 #include "kernels/dispatch.h"
-#include "linear/heads.h"
+#include "linear/batched.h"
 #include <string.h>
 
-/* Transposed W_UK, [kv_lora_rank][qk_nope_head_dim], and W_UV, [v_head_dim][kv_lora_rank], of each
- * head. */
+/* Per head: W_UK transposed to [kv_lora_rank][qk_nope_head_dim], and W_UV as
+ * [v_head_dim][kv_lora_rank]. */
 struct quire_mla_weights {
     const struct quire_allocator *allocator;
     const struct qr_kernels *kernels;
@@ -28,7 +29,7 @@ static enum qr_weight_type weight_type(enum quire_kv_dtype dtype)
                                    : QR_WEIGHT_BF16;
 }
 
-/* One head's W_UK, whose rows become columns, panel by panel through `panel`. */
+/* Packs one head's W_UK transposed, panel by panel through the buffer `panel`. */
 static quire_status pack_transposed(struct qr_packed *w, const unsigned char *rows,
                                     unsigned char *panel, struct quire_error *err)
 {
@@ -38,7 +39,7 @@ static quire_status pack_transposed(struct qr_packed *w, const unsigned char *ro
         for (size_t i = 0; i < n; i++)
             for (size_t j = 0; j < w->k; j++)
                 memcpy(panel + (i * w->k + j) * elem, rows + (j * w->n + first + i) * elem, elem);
-        QR_TRY(qr_packed_rows(w, first, n, panel, err));
+        QR_TRY(qr_packed_pack_rows(w, first, n, panel, err));
     }
     return QUIRE_OK;
 }
@@ -52,7 +53,7 @@ static quire_status pack_head(struct quire_mla_weights *w, uint32_t h, enum qr_w
     QR_TRY(qr_packed_create(type, d->kv_lora_rank, nope, w->allocator, &w->k[h], err));
     QR_TRY(qr_packed_create(type, d->v_head_dim, d->kv_lora_rank, w->allocator, &w->v[h], err));
     QR_TRY(pack_transposed(w->k[h], uk, panel, err));
-    return qr_packed_rows(w->v[h], 0, d->v_head_dim, uk + nope * row_bytes, err);
+    return qr_packed_pack_rows(w->v[h], 0, d->v_head_dim, uk + nope * row_bytes, err);
 }
 
 static quire_status pack_heads(struct quire_mla_weights *w, const void *kv_b,
@@ -73,18 +74,17 @@ static quire_status pack_heads(struct quire_mla_weights *w, const void *kv_b,
     return s;
 }
 
-static quire_status check_params(const struct quire_mla_weights_params *p, struct quire_error *err)
+/* Reads the parameters into *p and their dims into *dims. */
+static quire_status read_params(struct quire_mla_weights_params *p, struct quire_mla_dims *dims,
+                                const struct quire_mla_weights_params *params,
+                                struct quire_error *err)
 {
-    if (!p)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
-    if (p->struct_size != sizeof *p)
-        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, not %zu", p->struct_size,
-                       sizeof *p);
-    QR_TRY(qr_mla_check_dims(p->dims, err));
+    QR_READ_STRUCT(p, params, allocator, "params", err);
+    QR_TRY(qr_mla_read_dims(dims, p->dims, err));
     if (!p->kv_b)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.kv_b is NULL");
     if (p->dtype != QUIRE_KV_F32 && p->dtype != QUIRE_KV_BF16 && p->dtype != QUIRE_KV_F16)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.dtype %d is none of f32, bf16 and f16",
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.dtype %d is not f32, bf16 or f16",
                        (int)p->dtype);
     return QUIRE_OK;
 }
@@ -96,20 +96,22 @@ quire_status quire_mla_weights_create(const struct quire_mla_weights_params *par
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
-    QR_TRY(check_params(params, err));
-    QR_TRY(qr_kernels_get(params->isa, &kernels, err));
-    const uint32_t n = params->dims->n_heads;
-    struct quire_mla_weights *w = qr_calloc(params->allocator, 1, sizeof *w);
+    struct quire_mla_weights_params p;
+    struct quire_mla_dims dims;
+    QR_TRY(read_params(&p, &dims, params, err));
+    QR_TRY(qr_kernels_get(p.isa, &kernels, err));
+    const uint32_t n = dims.n_heads;
+    struct quire_mla_weights *w = qr_calloc(p.allocator, 1, sizeof *w);
     if (!w)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for the weights of %u heads", n);
-    w->allocator = params->allocator;
+    w->allocator = p.allocator;
     w->kernels = kernels;
-    w->dims = *params->dims;
+    w->dims = dims;
     w->k = qr_calloc(w->allocator, n, sizeof(struct qr_packed *));
     w->v = qr_calloc(w->allocator, n, sizeof(struct qr_packed *));
     quire_status s = QUIRE_E_NOMEM;
     if (w->k && w->v)
-        s = pack_heads(w, params->kv_b, weight_type(params->dtype), err);
+        s = pack_heads(w, p.kv_b, weight_type(p.dtype), err);
     else
         qr_fail(err, s, "no memory for the weights of %u heads", n);
     if (s == QUIRE_OK)
@@ -138,7 +140,7 @@ void quire_mla_weights_destroy(struct quire_mla_weights *weights)
 
 /* ---- products */
 
-/* Widths of rows in and out, and of what is only copied behind the product. */
+/* Row widths of input and output; `copied` trailing elements are copied after the product. */
 struct shape {
     size_t in, out, copied;
 };
@@ -152,11 +154,12 @@ static struct shape shape_of(const struct quire_mla_weights *w, bool absorb)
                            d->kv_lora_rank + d->qk_rope_head_dim, d->qk_rope_head_dim };
 }
 
-/* The arguments with strides filled in. */
+/* Returns the arguments with default strides filled in. */
 static struct quire_mla_args resolve(const struct quire_mla_weights *w,
                                      const struct quire_mla_args *args, struct shape s)
 {
-    struct quire_mla_args a = *args;
+    struct quire_mla_args a;
+    qr_struct_copy(&a, sizeof a, args);
     a.in_head_stride = a.in_head_stride ? a.in_head_stride : s.in;
     a.in_token_stride = a.in_token_stride ? a.in_token_stride : w->dims.n_heads * a.in_head_stride;
     a.out_head_stride = a.out_head_stride ? a.out_head_stride : s.out;
@@ -169,13 +172,12 @@ static quire_status check_args(const struct quire_mla_weights *w, const struct q
                                bool absorb, struct quire_error *err)
 {
     struct qr_extent in, out;
-    if (!w || !args)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", w ? "args" : "weights");
-    if (args->struct_size != sizeof *args)
-        return qr_fail(err, QUIRE_E_MISUSE, "args.struct_size is %u, not %zu", args->struct_size,
-                       sizeof *args);
+    struct quire_mla_args given;
+    if (!w)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "weights is NULL");
+    QR_READ_STRUCT(&given, args, n_tokens, "args", err);
     const struct shape s = shape_of(w, absorb);
-    const struct quire_mla_args a = resolve(w, args, s);
+    const struct quire_mla_args a = resolve(w, &given, s);
     const size_t heads = w->dims.n_heads;
     const struct qr_tensor from = {
         "args.in", a.in, a.n_tokens, heads, s.in, a.in_token_stride, a.in_head_stride, sizeof *a.in
@@ -199,20 +201,20 @@ static void run_part(const struct quire_mla_weights *w, const struct quire_mla_a
 {
     const struct shape s = shape_of(w, absorb);
     const struct quire_mla_args a = resolve(w, args, s);
-    const struct qr_heads_args product = { .w = absorb ? w->k : w->v,
-                                           .n_heads = w->dims.n_heads,
-                                           .n_rows = a.n_tokens,
-                                           .in = a.in,
-                                           .in_stride = a.in_token_stride,
-                                           .in_head_stride = a.in_head_stride,
-                                           .out = a.out,
-                                           .out_stride = a.out_token_stride,
-                                           .out_head_stride = a.out_head_stride,
-                                           .compute = QUIRE_COMPUTE_F32 };
+    const struct qr_batched_args product = { .w = absorb ? w->k : w->v,
+                                             .n_heads = w->dims.n_heads,
+                                             .n_rows = a.n_tokens,
+                                             .in = a.in,
+                                             .in_stride = a.in_token_stride,
+                                             .in_head_stride = a.in_head_stride,
+                                             .out = a.out,
+                                             .out_stride = a.out_token_stride,
+                                             .out_head_stride = a.out_head_stride,
+                                             .compute = QUIRE_COMPUTE_F32 };
     size_t begin, end;
     if (!a.n_tokens)
         return;
-    qr_heads_part(&product, w->kernels, team);
+    qr_batched_part(&product, w->kernels, team);
     qr_team_range(team, s.copied ? a.n_tokens : 0, 1, &begin, &end);
     for (size_t t = begin; t < end; t++)
         for (size_t h = 0; h < w->dims.n_heads; h++)

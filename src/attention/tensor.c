@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tensor.c - checks of strided rows. */
+/* tensor.c - validates strided tensors. */
 #include "attention/tensor.h"
 #include "base/checked.h"
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attn_tile.c - scores and weighted values of a tile for avx2. */
+/* attn_tile.c - Q K^T scores and P V of f32, f16 and bf16 tiles for avx2. */
 #include "simd/vec_avx2.h"
 /* vec_math.h builds on the vec header */
 #include "simd/vec_math.h"

@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kv_convert.c - conversions of cache elements at this level. */
+/* kv_convert.c - quantization and dequantization of KV cache elements for avx2. */
 #define QR_ISA avx2
 #include "template/kv_convert_tpl.h"

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attn_codes.c - tiles of 8-bit codes for avx512. */
+/* attn_codes.c - attention kernels of fp8 and int8 tiles for avx512. */
 #include "simd/vec_avx512.h"
-/* vec_math.h builds on the vec header, the templates on both */
+/* vec_math.h and bf16_from_codes.h build on the vec header, the template on all */
+#include "simd/bf16_from_codes.h"
 #include "simd/vec_math.h"
 #define QR_ISA avx512
-#include "template/attn_common_tpl.h"
-#include "template/attn_unpack_tpl.h"
-/* which says how codes are read */
 #include "template/attn_codes_tpl.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attn_softmax.c - softmax, span merge and transposition for avx512, and what avx512 adds to the kernel table. */
+/* attn_softmax.c - softmax, span merge and transposition for avx512, and its attn entries. */
 #include "simd/vec_avx512.h"
 /* vec_math.h builds on the vec header */
 #include "simd/vec_math.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init.c - what the level avx512 adds to the kernel table. */
+/* init.c - kernel table entries of the level avx512. */
 #include "kernels/kernels.h"
 
 void qr_kernels_init_avx512(struct qr_kernels *k)

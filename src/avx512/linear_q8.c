@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_q8.c - int8 activations times quantised weights for avx512. */
+/* linear_q8.c - int8 activations times quantized weights for avx512. */
 #include "simd/vec_avx512.h"
 #define QR_ISA         avx512
 #define LINEAR_Q8_ROWS 6

@@ -8,8 +8,8 @@
  * threads of a large team count in clusters first, each on a line of its own and concurrently. The
  * last thread of a cluster then counts for the cluster on the shared line. */
 enum {
-    MAX_CLUSTERS = sizeof((struct qr_barrier *)0)->clusters /
-                   sizeof((struct qr_barrier *)0)->clusters[0],
+    MAX_CLUSTERS =
+        sizeof((struct qr_barrier *)0)->clusters / sizeof((struct qr_barrier *)0)->clusters[0],
     MIN_CLUSTER_THREADS = 4,   /* clusters are larger only where there would be too many */
     MIN_TWO_LEVEL_THREADS = 8, /* smaller teams count on the shared line alone */
 };

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include <string.h>
 
-/* Larger structs are refused before their tail is read: struct_size is then surely not initialized. */
+/* Larger sizes are refused before the tail is read: they come from an uninitialized struct_size. */
 enum { MAX_STRUCT_BYTES = 4096 };
 
 static uint32_t size_of(const void *s)

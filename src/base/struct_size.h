@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* struct_size.h - sized structs of the public API across library versions, by the rule of clone3(2).
+/* struct_size.h - sized structs of the public API across versions, by the rule of clone3(2).
  *
- * A sized struct begins with `uint32_t struct_size`, sizeof as the caller was compiled. Structs grow
- * at the end only, and 0 is the default of every member that is added. So a smaller struct means
- * "defaults for the rest", and a larger one is accepted as long as what this build does not know is 0.
- * Every public function copies its sized arguments with these functions before it looks at them. */
+ * A sized struct begins with `uint32_t struct_size`, its sizeof when the caller was compiled.
+ * Structs grow at the end only, and 0 is the default of every added member. So a smaller struct
+ * means "defaults for the rest", and a larger one is accepted if the bytes this build does not know
+ * are 0. Every public function copies its sized arguments with these functions before it reads
+ * them. */
 #ifndef QR_BASE_STRUCT_SIZE_H
 #define QR_BASE_STRUCT_SIZE_H
 #include <quire/status.h>
@@ -15,11 +16,11 @@
     ((offsetof(type, last) + sizeof(((type *)0)->last) + _Alignof(type) - 1) / _Alignof(type) *    \
      _Alignof(type))
 
-/* Copies the caller's *src to dst[size]; members that src lacks become 0, dst's struct_size is size.
+/* Copies the caller's *src to dst[size]; members that src lacks become 0.
  *   first  size of the struct's first version
  *   name   of the argument, for messages
- * QUIRE_E_INVALID_ARG when src is NULL; QUIRE_E_MISUSE when it is smaller than its first version, or
- * a byte beyond `size` is not 0. */
+ * QUIRE_E_INVALID_ARG when src is NULL; QUIRE_E_MISUSE when it is smaller than its first version,
+ * or a byte beyond `size` is not 0. */
 quire_status qr_struct_read(void *dst, size_t size, size_t first, const void *src, const char *name,
                             struct quire_error *err) QUIRE_MUST_CHECK;
 

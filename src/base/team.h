@@ -10,7 +10,7 @@
 struct qr_barrier {
     _Alignas(64) uint32_t arrived;
     _Alignas(64) uint32_t phase;
-    uint32_t sleepers; /* threads in futex sleep on phase */
+    uint32_t sleepers;   /* threads in futex sleep on phase */
     uint32_t spin_shift; /* log2 of the adaptive spin budget, see futex.h */
     /* one cache line per cluster of a large team */
     _Alignas(64) uint32_t clusters[16][16];

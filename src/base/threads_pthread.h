@@ -15,7 +15,7 @@ uint32_t qr_pthread_team_size(const struct qr_pthread_team *team); /* the caller
 
 /* Runs part on all threads of the team, the caller as rank 0, and returns when all have returned.
  * One run at a time. */
-void qr_pthread_team_run(struct qr_pthread_team *team, struct qr_barrier *barrier,
-                         qr_part_fn *part, void *arg);
+void qr_pthread_team_run(struct qr_pthread_team *team, struct qr_barrier *barrier, qr_part_fn *part,
+                         void *arg);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* share.h - the pieces of a stage shared out among a team: every member has an equal run of them, and helps the others
- * when it is through with its own. Who does a piece must not show in the result. */
+/* work_steal.h - work-stealing loop over the work units of a stage.
+ *
+ * Each thread starts on its own contiguous range, then steals from the others. Results must not
+ * depend on which thread runs a unit. */
 #ifndef QR_BASE_WORK_STEAL_H
 #define QR_BASE_WORK_STEAL_H
 #include "base/team.h"
@@ -8,45 +10,49 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* One member's counters. Stages take turns with two of them: while one is in use, the other is made ready for the next
- * stage, and nobody looks at it. */
-struct qr_share_line {
-    _Alignas(64) uint32_t next[2]; /* pieces of the member's run that were given out, or more */
-    uint32_t stage;                /* the member's own */
+/* Counters of one thread, on a cache line of their own. Stages alternate between the two entries
+ * of `taken`: during a stage, its owner resets the other one, which no thread reads then. */
+struct qr_work_steal_counters {
+    _Alignas(64) uint32_t taken[2]; /* units of the owner's range that are taken; may exceed it */
+    uint32_t n_stages;              /* stages begun; only the owner accesses it */
 };
 
-struct qr_share {
-    struct qr_share_line *lines;
+/* One thread's loop over one stage. */
+struct qr_work_steal {
+    struct qr_work_steal_counters *counters;
     struct quire_team team;
-    uint32_t n, set;
-    uint32_t helped; /* the run that pieces come from: rank + helped */
+    uint32_t n_units, parity;
+    uint32_t distance; /* units come from the range of thread (rank + distance) % size */
 };
 
-/* Begins a stage of n pieces. lines[team->size] are zero before the team's first stage; all members take part in the
- * same stages, with a barrier between one and the next. */
-static inline struct qr_share qr_share_begin(struct qr_share_line *lines,
-                                             const struct quire_team *team, size_t n)
+/* Begins a stage of n_units. counters[team->size] are zero before the first stage of a team. All
+ * threads take part in the same stages, with a barrier between two stages. */
+static inline struct qr_work_steal qr_work_steal_begin(struct qr_work_steal_counters *counters,
+                                                       const struct quire_team *team,
+                                                       size_t n_units)
 {
-    struct qr_share_line *own = &lines[team->rank];
-    const uint32_t set = own->stage++ % 2;
-    __atomic_store_n(&own->next[!set], 0, __ATOMIC_RELAXED);
-    return (struct qr_share){ .lines = lines, .team = *team, .n = (uint32_t)n, .set = set };
+    struct qr_work_steal_counters *own = &counters[team->rank];
+    const uint32_t parity = own->n_stages++ % 2;
+    __atomic_store_n(&own->taken[!parity], 0, __ATOMIC_RELAXED);
+    return (struct qr_work_steal){
+        .counters = counters, .team = *team, .n_units = (uint32_t)n_units, .parity = parity
+    };
 }
 
-/* Takes a piece; false when there are none left. */
-static inline bool qr_share_next(struct qr_share *s, size_t *piece)
+/* Takes the next unit. False when the stage has no units left. */
+static inline bool qr_work_steal_next(struct qr_work_steal *s, size_t *unit)
 {
-    for (; s->helped < s->team.size; s->helped++) {
-        const uint32_t whose = (s->team.rank + s->helped) % s->team.size;
-        const uint32_t begin = (uint32_t)((uint64_t)s->n * whose / s->team.size),
-                       end = (uint32_t)((uint64_t)s->n * (whose + 1) / s->team.size);
-        uint32_t *next = &s->lines[whose].next[s->set];
-        /* look first: a counter that has run out is not written to any more */
-        if (__atomic_load_n(next, __ATOMIC_RELAXED) >= end - begin)
+    for (; s->distance < s->team.size; s->distance++) {
+        const uint32_t victim = (s->team.rank + s->distance) % s->team.size;
+        const uint32_t begin = (uint32_t)((uint64_t)s->n_units * victim / s->team.size),
+                       end = (uint32_t)((uint64_t)s->n_units * (victim + 1) / s->team.size);
+        uint32_t *taken = &s->counters[victim].taken[s->parity];
+        /* a load before the add: threads do not write to the line of an exhausted range */
+        if (__atomic_load_n(taken, __ATOMIC_RELAXED) >= end - begin)
             continue;
-        const uint32_t i = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
+        const uint32_t i = __atomic_fetch_add(taken, 1, __ATOMIC_RELAXED);
         if (i < end - begin) {
-            *piece = begin + i;
+            *unit = begin + i;
             return true;
         }
     }

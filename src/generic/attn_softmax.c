@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attn_softmax.c - softmax state of a tile and the merge of spans, in plain C. */
+/* attn_softmax.c - online softmax of a tile, and the merge of spans, in plain C. */
+#include "base/half.h"
 #include "generic/fma.h"
 #include "kernels/kernels.h"
-#include "simd/half.h"
 #include <math.h>
 #include <stdbool.h>
 
 static const float log2e = 0x1.715476p0f;
 
-/* 2^f - 1 over f on [-1/2, 1/2]; the same polynomial, rounded the same way, as simd/vec_math.h. */
+/* (2^f - 1) / f on [-1/2, 1/2]: the polynomial and the roundings of simd/vec_math.h. */
 static float exp2_slope(float f)
 {
     static const float c[] = { 0x1.5f0a66p-10f, 0x1.3b30b0p-7f, 0x1.c6af78p-5f, 0x1.ebfbd8p-3f,
@@ -27,7 +27,7 @@ static float exp2_own(float x)
     if (x < -125.0f)
         return 0;
     if (!(x < 127.0f))
-        return NAN; /* only beside NaN or infinite scores */
+        return NAN; /* only with NaN or infinite scores */
     const float n = rintf(x), f = x - n;
     return qr_fmaf(f, exp2_slope(f), 1) * power_of_two((int)n);
 }
@@ -58,7 +58,8 @@ static float score(const struct qr_attn_softmax_args *a, int r, int key)
     return x;
 }
 
-/* Moves the row's reference maximum if x_max is far above it. */
+/* Raises the reference maximum of the row, and rescales its state, if x_max exceeds it by more than
+ * QR_RESCALE_STEP. */
 static void raise_max(const struct qr_attn_softmax_args *a, int r, float x_max)
 {
     if (!(x_max > a->m[r] + QR_RESCALE_STEP))
@@ -74,7 +75,7 @@ static void raise_max(const struct qr_attn_softmax_args *a, int r, float x_max)
         a->o[(size_t)r * a->o_stride + d] *= c;
 }
 
-/* Stores the weight of a key the row sees or not; returns it as it was stored. */
+/* Stores the weight of a key; returns the stored value. */
 static float store_weight(const struct qr_attn_softmax_args *a, size_t i, float p)
 {
     if (!a->p_bf16)
@@ -96,7 +97,7 @@ void qr_attn_softmax_generic(const struct qr_attn_softmax_args *a)
         }
         raise_max(a, r, x_max);
         const float m =
-            a->m[r] == -INFINITY ? 0 : a->m[r]; /* every score so far is -inf: all weights 0 */
+            a->m[r] == -INFINITY ? 0 : a->m[r]; /* all scores so far are -inf: weights 0 */
         for (int key = 0; key < QR_TILE_KEYS; key++) {
             const bool seen = visible >> key & 1;
             const float p = seen ? exp2_own(x[key] - m) : 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attn_tile.c - scores and weighted values of a tile in plain C, one element at a time. Also reads
- * plain rows. */
+/* attn_tile.c - Q K^T scores, P V, dequantization and transposition of tiles in plain C, one
+ * element at a time. The only level that reads plain rows. */
+#include "base/half.h"
 #include "generic/fma.h"
 #include "kernels/kernels.h"
-#include "simd/half.h"
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
@@ -40,8 +40,8 @@ static float load(enum element type, const uint8_t *p)
     return type == F16 ? qr_f16_to_f32(h) : qr_bf16_to_f32(h);
 }
 
-/* An element of a column (docs in kv/layout.h): `deep` runs along the steps (d of K, token of V),
- * `wide` across. */
+/* An element of a column in the layout of kv/layout.h: `deep` counts along the steps (d of K, token
+ * of V), `wide` across them. */
 static float element(enum element type, bool plain, const uint8_t *base, size_t stride, int deep,
                      int wide)
 {
@@ -56,7 +56,7 @@ static float element(enum element type, bool plain, const uint8_t *base, size_t 
     return load(type, base + d / 2 * stride + (w * 2 + d % 2) * size);
 }
 
-/* fma as vdpbf16ps does it: subnormal inputs and results are zero. */
+/* Zero for subnormals, as vdpbf16ps treats inputs and results. */
 static float flush(float x) { return fabsf(x) < FLT_MIN ? copysignf(0, x) : x; }
 
 /* acc[i] += x * y[i] */
@@ -68,8 +68,8 @@ static void multiply_add(float *acc, float x, const float *y, int n, bool native
         acc[i] = qr_fmaf(x, y[i], acc[i]);
 }
 
-/* Index i of n in the order of adds: rising, but the odd one of a pair first for products of two
- * bf16 (N3). */
+/* Element number i of n in the order of additions: ascending, but the odd one of a pair first for
+ * products of two bf16 (N3). */
 static int nth(int i, int n, bool native) { return native && (i ^ 1) < n ? i ^ 1 : i; }
 
 /* Element i of a row of queries or weights. */
@@ -96,7 +96,7 @@ static void qk(enum element type, bool native, const struct qr_attn_qk_args *a)
         for (int i = 0; i < n; i++) {
             const int d = nth(i, n, native);
             float k[QR_COLUMN_KEYS];
-            for (int key = 0; key < QR_COLUMN_KEYS; key++) /* plain rows lie along the tokens */
+            for (int key = 0; key < QR_COLUMN_KEYS; key++) /* a plain row is one token */
                 k[key] = plain ? element(type, plain, a->k[c], a->k_stride, key, d)
                                : element(type, plain, a->k[c], a->k_stride, d, key);
             for (int r = 0; r < a->n_rows; r++)
@@ -114,7 +114,7 @@ void qr_attn_qk_fp8_e4m3_generic(const struct qr_attn_qk_args *a) { qk(E4M3, tru
 void qr_attn_qk_fp8_e5m2_generic(const struct qr_attn_qk_args *a) { qk(E5M2, true, a); }
 void qr_attn_qk_int8_generic(const struct qr_attn_qk_args *a) { qk(INT8, true, a); }
 
-enum { V_PART = 64 }; /* values unpacked at a time */
+enum { V_PART = 64 }; /* values converted at a time */
 
 static void pv(enum element type, bool native, const struct qr_attn_pv_args *a)
 {
@@ -132,7 +132,7 @@ static void pv(enum element type, bool native, const struct qr_attn_pv_args *a)
                 v[d] = element(type, plain, a->v[c], a->v_stride, key % QR_COLUMN_KEYS, first + d);
             for (int r = 0; r < a->n_rows; r++) {
                 const bool seen = a->visible[r] >> key & 1;
-                /* in pairs, a seen key's neighbour adds a zero, which turns -0 into 0 */
+                /* the invisible neighbor of a visible key adds 0, which turns -0 into 0 */
                 if (seen || (native && a->visible[r] >> (key ^ 1) & 1))
                     multiply_add(a->o + (size_t)r * a->o_stride + first,
                                  seen ? row_at(row_of(a->p, r, QR_TILE_KEYS, native), key, native)
@@ -183,7 +183,7 @@ void qr_attn_unpack_int8_generic(const struct qr_attn_unpack_args *a)
             }
 }
 
-/* step: values of a key, and keys of a value, that lie side by side */
+/* step: adjacent values of a key in K, and adjacent keys of a value in V */
 static void transpose(const struct qr_attn_transpose_args *a, size_t step, size_t bytes)
 {
     for (size_t key = 0; key < (size_t)a->n_keys; key++)
@@ -203,7 +203,7 @@ void qr_init_attn_generic(struct qr_kernels *k)
 #define X(ret, name, params) QR_SET_KERNEL(k, name, generic);
     QR_KERNELS_ATTN(X)
 #undef X
-    k->attn_step = 6;
-    k->attn_rows = 24;
+    k->attn_register_rows = 6;
+    k->attn_call_rows = 24;
     k->attn_tile_rows = 96;
 }

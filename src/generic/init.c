@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init.c - what the level generic adds to the kernel table. */
+/* init.c - kernel table entries of the level generic. */
 #include "kernels/kernels.h"
 
 void qr_kernels_init_generic(struct qr_kernels *k)

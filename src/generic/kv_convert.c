@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kv_convert.c - narrowing and widening of cache elements, in integers: the reference. */
+/* kv_convert.c - quantization and dequantization of KV cache elements by integer arithmetic. */
 #include "kernels/kernels.h"
 #include <math.h>
 #include <stdbool.h>
@@ -23,8 +23,8 @@ static float bits_float(uint32_t u)
 struct format {
     int exp_bits, man_bits;
     uint32_t max_finite; /* code of the largest finite value */
-    uint32_t overflow;   /* code of what lies beyond */
-    uint32_t first_nan;  /* positive codes from here on are NaN */
+    uint32_t overflow;   /* code of larger values */
+    uint32_t first_nan;  /* first positive code that is NaN */
 };
 static const struct format F16 = { 5, 10, 0x7bff, 0x7c00, 0x7c01 };
 static const struct format E4M3 = { 4, 3, 0x7e, 0x7e, 0x7f };
@@ -40,17 +40,15 @@ static uint32_t shift_round(uint32_t value, int shift)
     return kept + (rest > half || (rest == half && (kept & 1)));
 }
 
-/* Code of the magnitude of an f32 that is not NaN, and whether it was beyond the largest finite
- * value. */
-static uint32_t narrow_magnitude(const struct format *f, uint32_t magnitude, bool *clipped)
+/* Code of the magnitude of an f32 that is not NaN. *clipped: above the largest finite value. */
+static uint32_t quantize_magnitude(const struct format *f, uint32_t magnitude, bool *clipped)
 {
     const int bias = (1 << (f->exp_bits - 1)) - 1, exp_min = 1 - bias;
     const int f32_exp = (int)(magnitude >> 23);
     const int exp = f32_exp ? f32_exp - 127 : -126;
     const uint32_t significand = (magnitude & 0x7fffff) | (f32_exp ? 0x800000u : 0);
     uint32_t code;
-    if (exp >=
-        exp_min) /* rounding up to the next power of two carries into the exponent, as it should */
+    if (exp >= exp_min) /* rounding up to the next power of two carries into the exponent */
         code =
             ((uint32_t)(exp - exp_min) << f->man_bits) + shift_round(significand, 23 - f->man_bits);
     else
@@ -59,7 +57,7 @@ static uint32_t narrow_magnitude(const struct format *f, uint32_t magnitude, boo
     return *clipped ? f->overflow : code;
 }
 
-static uint32_t widen_code(const struct format *f, uint32_t code)
+static uint32_t dequantize_code(const struct format *f, uint32_t code)
 {
     const int bias = (1 << (f->exp_bits - 1)) - 1, spare = 23 - f->man_bits;
     const uint32_t sign = code >> (f->exp_bits + f->man_bits) << 31;
@@ -74,26 +72,24 @@ static uint32_t widen_code(const struct format *f, uint32_t code)
         return sign | (exp + (uint32_t)(127 - bias)) << 23 | man << spare;
     if (!man)
         return sign;
-    uint32_t f32_exp =
-        (uint32_t)(128 - bias); /* of the smallest normal; a subnormal is renormalised */
+    uint32_t f32_exp = (uint32_t)(128 - bias); /* of the smallest normal; normalizes a subnormal */
     for (; !(man >> f->man_bits); man <<= 1)
         f32_exp--;
     return sign | f32_exp << 23 | (man << spare & 0x7fffff);
 }
 
-static uint32_t narrow(const struct format *f, uint32_t bits, size_t *n_clipped)
+static uint32_t quantize(const struct format *f, uint32_t bits, size_t *n_clipped)
 {
     const uint32_t magnitude = bits & 0x7fffffff, sign = bits >> 31 << (f->exp_bits + f->man_bits);
-    if (magnitude >
-        0x7f800000) /* NaN: f16 keeps the high bits of the payload, fp8 has no room for any */
+    if (magnitude > 0x7f800000) /* NaN: f16 keeps the high bits of the payload, fp8 has none */
         return sign | (f->man_bits == 10 ? 0x7e00u | (magnitude >> 13 & 0x1ff) : 0x7fu);
     bool clipped;
-    const uint32_t code = narrow_magnitude(f, magnitude, &clipped);
+    const uint32_t code = quantize_magnitude(f, magnitude, &clipped);
     *n_clipped += clipped;
     return sign | code;
 }
 
-static uint32_t narrow_bf16(uint32_t bits, size_t *n_clipped)
+static uint32_t quantize_bf16(uint32_t bits, size_t *n_clipped)
 {
     const uint32_t magnitude = bits & 0x7fffffff;
     if (magnitude > 0x7f800000)
@@ -103,52 +99,52 @@ static uint32_t narrow_bf16(uint32_t bits, size_t *n_clipped)
     return bits >> 31 << 15 | rounded;
 }
 
-static uint32_t narrow_f16(uint32_t bits, size_t *n_clipped)
+static uint32_t quantize_f16(uint32_t bits, size_t *n_clipped)
 {
-    return narrow(&F16, bits, n_clipped);
+    return quantize(&F16, bits, n_clipped);
 }
-static uint32_t narrow_fp8_e4m3(uint32_t bits, size_t *n_clipped)
+static uint32_t quantize_fp8_e4m3(uint32_t bits, size_t *n_clipped)
 {
-    return narrow(&E4M3, bits, n_clipped);
+    return quantize(&E4M3, bits, n_clipped);
 }
-static uint32_t narrow_fp8_e5m2(uint32_t bits, size_t *n_clipped)
+static uint32_t quantize_fp8_e5m2(uint32_t bits, size_t *n_clipped)
 {
-    return narrow(&E5M2, bits, n_clipped);
+    return quantize(&E5M2, bits, n_clipped);
 }
-static uint32_t widen_bf16(uint32_t code) { return code << 16; }
-static uint32_t widen_f16(uint32_t code) { return widen_code(&F16, code); }
-static uint32_t widen_fp8_e4m3(uint32_t code) { return widen_code(&E4M3, code); }
-static uint32_t widen_fp8_e5m2(uint32_t code) { return widen_code(&E5M2, code); }
+static uint32_t dequantize_bf16(uint32_t code) { return code << 16; }
+static uint32_t dequantize_f16(uint32_t code) { return dequantize_code(&F16, code); }
+static uint32_t dequantize_fp8_e4m3(uint32_t code) { return dequantize_code(&E4M3, code); }
+static uint32_t dequantize_fp8_e5m2(uint32_t code) { return dequantize_code(&E5M2, code); }
 
-/* Scale 1 has loops of its own: in one expression a compiler may divide or multiply by 1 after
- * all, and that is not exact for denormals and signalling NaNs in every mode of the FPU. */
+/* Scale 1 has separate loops, because a division or multiplication by 1 is not exact for denormals
+ * and signaling NaNs in every mode of the FPU. */
 #define CONVERSIONS(name, type)                                                                    \
-    size_t qr_narrow_##name##_generic(type *dst, const float *src, float scale, size_t n)          \
+    size_t qr_quantize_##name##_generic(type *dst, const float *src, float scale, size_t n)        \
     {                                                                                              \
         size_t n_clipped = 0;                                                                      \
         if (scale == 1)                                                                            \
             for (size_t i = 0; i < n; i++)                                                         \
-                dst[i] = (type)narrow_##name(float_bits(src[i]), &n_clipped);                      \
+                dst[i] = (type)quantize_##name(float_bits(src[i]), &n_clipped);                    \
         else                                                                                       \
             for (size_t i = 0; i < n; i++)                                                         \
-                dst[i] = (type)narrow_##name(float_bits(src[i] / scale), &n_clipped);              \
+                dst[i] = (type)quantize_##name(float_bits(src[i] / scale), &n_clipped);            \
         return n_clipped;                                                                          \
     }                                                                                              \
-    void qr_widen_##name##_generic(float *dst, const type *src, float scale, size_t n)             \
+    void qr_dequantize_##name##_generic(float *dst, const type *src, float scale, size_t n)        \
     {                                                                                              \
         if (scale == 1)                                                                            \
             for (size_t i = 0; i < n; i++)                                                         \
-                dst[i] = bits_float(widen_##name(src[i]));                                         \
+                dst[i] = bits_float(dequantize_##name(src[i]));                                    \
         else                                                                                       \
             for (size_t i = 0; i < n; i++)                                                         \
-                dst[i] = bits_float(widen_##name(src[i])) * scale;                                 \
+                dst[i] = bits_float(dequantize_##name(src[i])) * scale;                            \
     }
 CONVERSIONS(bf16, uint16_t)
 CONVERSIONS(f16, uint16_t)
 CONVERSIONS(fp8_e4m3, uint8_t)
 CONVERSIONS(fp8_e5m2, uint8_t)
 
-size_t qr_narrow_int8_generic(int8_t *dst, const float *src, float *scale, size_t n)
+size_t qr_quantize_int8_generic(int8_t *dst, const float *src, float *scale, size_t n)
 {
     size_t n_infinite = 0;
     float amax = 0;
@@ -166,7 +162,7 @@ size_t qr_narrow_int8_generic(int8_t *dst, const float *src, float *scale, size_
     return n_infinite;
 }
 
-void qr_widen_int8_generic(float *dst, const int8_t *src, float scale, size_t n)
+void qr_dequantize_int8_generic(float *dst, const int8_t *src, float scale, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         dst[i] = (float)src[i] * scale;
@@ -174,14 +170,14 @@ void qr_widen_int8_generic(float *dst, const int8_t *src, float scale, size_t n)
 
 void qr_init_kv_generic(struct qr_kernels *k)
 {
-    QR_SET_KERNEL(k, narrow_bf16, generic);
-    QR_SET_KERNEL(k, narrow_f16, generic);
-    QR_SET_KERNEL(k, narrow_fp8_e4m3, generic);
-    QR_SET_KERNEL(k, narrow_fp8_e5m2, generic);
-    QR_SET_KERNEL(k, narrow_int8, generic);
-    QR_SET_KERNEL(k, widen_bf16, generic);
-    QR_SET_KERNEL(k, widen_f16, generic);
-    QR_SET_KERNEL(k, widen_fp8_e4m3, generic);
-    QR_SET_KERNEL(k, widen_fp8_e5m2, generic);
-    QR_SET_KERNEL(k, widen_int8, generic);
+    QR_SET_KERNEL(k, quantize_bf16, generic);
+    QR_SET_KERNEL(k, quantize_f16, generic);
+    QR_SET_KERNEL(k, quantize_fp8_e4m3, generic);
+    QR_SET_KERNEL(k, quantize_fp8_e5m2, generic);
+    QR_SET_KERNEL(k, quantize_int8, generic);
+    QR_SET_KERNEL(k, dequantize_bf16, generic);
+    QR_SET_KERNEL(k, dequantize_f16, generic);
+    QR_SET_KERNEL(k, dequantize_fp8_e4m3, generic);
+    QR_SET_KERNEL(k, dequantize_fp8_e5m2, generic);
+    QR_SET_KERNEL(k, dequantize_int8, generic);
 }

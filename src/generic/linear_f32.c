@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_f32.c - f32 activations times any weight type, and bf16 times bf16, in plain C. */
+#include "base/half.h"
 #include "generic/fma.h"
 #include "generic/linear_unpack.h"
 #include "kernels/kernels.h"
-#include "simd/half.h"
 
 enum {
-    CHUNK_M = 32,                         /* activation rows whose accumulators are kept */
-    CHUNK_W = QR_GROUP_K * QR_PANEL_ROWS, /* widened weights at a time: [256][16] or [64][64] */
+    CHUNK_M = 32,                         /* activation rows with accumulators in memory */
+    CHUNK_W = QR_GROUP_K * QR_PANEL_ROWS, /* f32 weights at a time: [256][16] or [64][64] */
 };
 
-/* Widens k values k0 .. k0 + kn - 1 of a panel to w[kn][rows of a panel]. */
-typedef void widen_fn(const uint8_t *panel, size_t k0, size_t kn, float *w);
+/* Converts k0 .. k0 + kn - 1 of a panel to f32 w[kn][rows of a panel]. */
+typedef void dequantize_fn(const uint8_t *panel, size_t k0, size_t kn, float *w);
 
 /* acc[r] = fma(x[k], w[k][r], acc[r]) for k ascending */
 static void multiply_row(const float *x, const float *w, size_t kn, size_t rows, float *acc)
@@ -28,8 +28,7 @@ static inline float flush(float x)
     return qr_bits_to_f32(bits & 0x7f800000 ? bits : bits & 0x80000000);
 }
 
-/* k0 .. k0 + kn - 1 of a bf16 row: in each pair the odd element first. w has an even number of
- * k. */
+/* The same for a bf16 row, the odd element of each pair first (N3). kn is even. */
 static void multiply_row_bf16(const uint16_t *x, const float *w, size_t kn, size_t rows, float *acc)
 {
     for (size_t k = 0; k < kn; k += 2)
@@ -49,9 +48,10 @@ static void store_row(const struct qr_linear_kernel_args *a, size_t i, size_t j0
         out[r] = a->bias ? acc[r] + a->bias[j0 + r] : acc[r];
 }
 
-/* Accumulators stay in memory while k is walked in chunks, so every weight is widened once per
- * CHUNK_M rows. */
-static void run(const struct qr_linear_kernel_args *a, size_t rows, bool bf16, widen_fn *widen)
+/* All rows and panels, k in chunks. Accumulators are in memory, so each weight is converted once
+ * per CHUNK_M rows. */
+static void run(const struct qr_linear_kernel_args *a, size_t rows, bool bf16,
+                dequantize_fn *dequantize)
 {
     float w[CHUNK_W], acc[CHUNK_M * QR_FLOAT_PANEL_ROWS];
     const size_t k_step = CHUNK_W / rows, k_end = bf16 ? a->k + a->k % 2 : a->k;
@@ -63,7 +63,7 @@ static void run(const struct qr_linear_kernel_args *a, size_t rows, bool bf16, w
             memset(acc, 0, sizeof acc);
             for (size_t k0 = 0; k0 < k_end; k0 += k_step) {
                 const size_t kn = k_end - k0 < k_step ? k_end - k0 : k_step;
-                widen(panel, k0, kn, w);
+                dequantize(panel, k0, kn, w);
                 for (size_t i = 0; i < m; i++)
                     if (bf16)
                         multiply_row_bf16(a->x_bf16 + (i0 + i) * a->x_bf16_stride + k0, w, kn, rows,
@@ -80,12 +80,12 @@ static void run(const struct qr_linear_kernel_args *a, size_t rows, bool bf16, w
 
 enum { F = QR_FLOAT_PANEL_ROWS };
 
-static void widen_f32(const uint8_t *panel, size_t k0, size_t kn, float *w)
+static void dequantize_f32(const uint8_t *panel, size_t k0, size_t kn, float *w)
 {
     memcpy(w, panel + k0 * F * sizeof *w, kn * F * sizeof *w);
 }
 
-static void widen_f16(const uint8_t *panel, size_t k0, size_t kn, float *w)
+static void dequantize_f16(const uint8_t *panel, size_t k0, size_t kn, float *w)
 {
     for (size_t i = 0; i < kn * F; i++) {
         uint16_t h;
@@ -94,7 +94,7 @@ static void widen_f16(const uint8_t *panel, size_t k0, size_t kn, float *w)
     }
 }
 
-static void widen_bf16(const uint8_t *panel, size_t k0, size_t kn, float *w)
+static void dequantize_bf16(const uint8_t *panel, size_t k0, size_t kn, float *w)
 {
     for (size_t k = 0; k < kn; k++)
         for (size_t r = 0; r < F; r++) {
@@ -104,9 +104,9 @@ static void widen_bf16(const uint8_t *panel, size_t k0, size_t kn, float *w)
         }
 }
 
-/* k0 is a multiple of a group. The products are exact, so the difference is the only rounding. */
-static void widen_quant(struct qr_panel_format f, const uint8_t *panel, size_t k0, size_t kn,
-                        float *w)
+/* k0 is a multiple of QR_GROUP_K. The products are exact; the difference is the only rounding. */
+static void dequantize_quant(struct qr_panel_format f, const uint8_t *panel, size_t k0, size_t kn,
+                             float *w)
 {
     struct generic_group g;
     const size_t sub = qr_panel_sub16(f) ? 16 : 32;
@@ -120,29 +120,29 @@ static void widen_quant(struct qr_panel_format f, const uint8_t *panel, size_t k
 
 void qr_linear_f32_f32_generic(const struct qr_linear_kernel_args *a)
 {
-    run(a, F, false, widen_f32);
+    run(a, F, false, dequantize_f32);
 }
 void qr_linear_f32_f16_generic(const struct qr_linear_kernel_args *a)
 {
-    run(a, F, false, widen_f16);
+    run(a, F, false, dequantize_f16);
 }
 void qr_linear_f32_bf16_generic(const struct qr_linear_kernel_args *a)
 {
-    run(a, F, false, widen_bf16);
+    run(a, F, false, dequantize_bf16);
 }
 void qr_linear_native_bf16_generic(const struct qr_linear_kernel_args *a)
 {
-    run(a, F, true, widen_bf16);
+    run(a, F, true, dequantize_bf16);
 }
 
 #define X(name, NAME, ...)                                                                         \
-    static void widen_##name(const uint8_t *panel, size_t k0, size_t kn, float *w)                 \
+    static void dequantize_##name(const uint8_t *panel, size_t k0, size_t kn, float *w)            \
     {                                                                                              \
-        widen_quant((struct qr_panel_format)QR_PANEL_FORMAT(__VA_ARGS__), panel, k0, kn, w);       \
+        dequantize_quant((struct qr_panel_format)QR_PANEL_FORMAT(__VA_ARGS__), panel, k0, kn, w);  \
     }                                                                                              \
     void qr_linear_f32_##name##_generic(const struct qr_linear_kernel_args *a)                     \
     {                                                                                              \
-        run(a, QR_PANEL_ROWS, false, widen_##name);                                                \
+        run(a, QR_PANEL_ROWS, false, dequantize_##name);                                           \
     }
 QR_QUANT_TYPES(X)
 #undef X

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_q8.c - int8 activations times quantised weights, and their quantisation, in plain C. */
+/* linear_q8.c - int8 activations: quantization and products with quantized weights, in plain C. */
+#include "base/half.h"
 #include "generic/fma.h"
 #include "generic/linear_unpack.h"
 #include "kernels/kernels.h"
-#include "simd/half.h"
 
 enum { R = QR_PANEL_ROWS, CHUNK_M = 32 };
 
@@ -19,12 +19,12 @@ static void multiply_sub(const int16_t (*w)[R], const int8_t *q, size_t sub, con
         acc[r] = qr_fmaf((float)isum[r], scale[r] * da, acc[r]);
 }
 
-/* d * the sum of sub-block `half`'s q. */
+/* d * the sum of q of sub-block `half`. */
 static float d_sum(const struct qr_q8_block *a, size_t sub, size_t half)
 {
     if (sub == QR_BLOCK_K)
         return a->d_sum;
-    return a->d * (float)(half ? a->minus_half - a->minus_sum : -a->minus_half);
+    return a->d * (float)(half ? a->neg_half_sum - a->neg_sum : -a->neg_half_sum);
 }
 
 static void multiply_group(struct qr_panel_format f, const struct generic_group *g, size_t n_blocks,
@@ -82,7 +82,7 @@ static void run(struct qr_panel_format f, const struct qr_linear_kernel_args *a)
 QR_QUANT_TYPES(X)
 #undef X
 
-/* The largest magnitude as bits: there NaN and Inf compare above every number. */
+/* Largest magnitude as bits, where NaN and Inf compare above all numbers. */
 static uint32_t max_magnitude(const float *x)
 {
     uint32_t max = 0;
@@ -93,7 +93,7 @@ static uint32_t max_magnitude(const float *x)
     return max;
 }
 
-void qr_quant_act_q8_generic(struct qr_q8_block *q, const float *x, size_t n_blocks)
+void qr_quantize_act_q8_generic(struct qr_q8_block *q, const float *x, size_t n_blocks)
 {
     for (size_t b = 0; b < n_blocks; b++, q++, x += QR_BLOCK_K) {
         const uint32_t max = max_magnitude(x);
@@ -107,7 +107,7 @@ void qr_quant_act_q8_generic(struct qr_q8_block *q, const float *x, size_t n_blo
         }
         q->d = !finite ? NAN : zero ? 0 : amax / 127;
         q->d_sum = q->d * (float)(sum[0] + sum[1]);
-        q->minus_half = -sum[0];
-        q->minus_sum = -(sum[0] + sum[1]);
+        q->neg_half_sum = -sum[0];
+        q->neg_sum = -(sum[0] + sum[1]);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_unpack.c - plain reading of one group of a quantised panel. */
+/* linear_unpack.c - unpacks one group of a quantized panel in plain C. */
 #include "generic/linear_unpack.h"
-#include "simd/half.h"
+#include "base/half.h"
 
 enum { R = QR_PANEL_ROWS };
 
@@ -16,24 +16,27 @@ static const uint8_t luts[][16] = {
 static int plane_bits(const uint8_t *plane, int bits, int s, int x)
 {
     const int per_line = 8 / bits;
-    return plane[s / per_line * QR_LINE + x] >> (bits * (s % per_line)) & ((1 << bits) - 1);
+    return plane[s / per_line * QR_CACHE_LINE_BYTES + x] >> (bits * (s % per_line)) &
+           ((1 << bits) - 1);
 }
 
-/* Byte x of step s of three bits: bits 6 and 7 of the lines make up the last two steps. */
+/* Byte x of step s, three bits per code: bits 6 and 7 of the lines are the last two steps. */
 static int three_bits(const uint8_t *body, int s, int x)
 {
-    const int last = body[x] >> 6 | body[QR_LINE + x] >> 6 << 2 | body[2 * QR_LINE + x] >> 6 << 4;
-    return (s < 6 ? body[s / 2 * QR_LINE + x] : last) >> (3 * (s % 2)) & 7;
+    const int last = body[x] >> 6 | body[QR_CACHE_LINE_BYTES + x] >> 6 << 2 |
+                     body[2 * QR_CACHE_LINE_BYTES + x] >> 6 << 4;
+    return (s < 6 ? body[s / 2 * QR_CACHE_LINE_BYTES + x] : last) >> (3 * (s % 2)) & 7;
 }
 
 static void unpack_block(struct qr_panel_format f, const uint8_t *body, int16_t (*w)[R])
 {
     for (int s = 0; s < QR_BLOCK_K / 4; s++)
-        for (int x = 0; x < QR_LINE; x++) {
+        for (int x = 0; x < QR_CACHE_LINE_BYTES; x++) {
             int code =
                 f.low_bits == 3 ? three_bits(body, s, x) : plane_bits(body, f.low_bits, s, x);
             if (f.high_bits)
-                code |= plane_bits(body + f.low_bits * QR_LINE, f.high_bits, s, x) << f.low_bits;
+                code |= plane_bits(body + f.low_bits * QR_CACHE_LINE_BYTES, f.high_bits, s, x)
+                        << f.low_bits;
             if (f.lut != QR_LUT_NONE)
                 code = luts[f.lut][code];
             w[4 * s + x % 4][x / 4] = (int16_t)(code - f.offset);
@@ -47,7 +50,7 @@ static float f16_at(const uint8_t *p, size_t i)
     return qr_f16_to_f32(h);
 }
 
-/* K types: d times 8 or 16 small scales, and dmin times as many minimums. */
+/* K types: d times 8 or 16 integer scales, and dmin times as many minimums. */
 static void unpack_k_scales(struct qr_panel_format f, const uint8_t *h, struct generic_group *g)
 {
     const size_t n = qr_panel_sub16(f) ? 16 : 8;

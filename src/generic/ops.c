@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ops.c - row-wise kernels in plain C: the readable form of what the vector levels do. */
+/* ops.c - row-wise kernels in plain C: the reference of the vector levels. */
 #include "kernels/kernels.h"
 #include <math.h>
 
-/* 16 lane sums added by a fixed tree, the order every level keeps. */
+/* Adds 16 lane sums by a fixed tree, in the order of every level. */
 static float tree_sum(float s[16])
 {
     for (int w = 8; w > 0; w /= 2)

@@ -17,11 +17,9 @@ static const struct {
     { QR_CPU_AVX512_VBMI, "AVX512-VBMI" },
     { QR_CPU_AVX512_BF16, "AVX512-BF16" },
     { QR_CPU_AMX, "AMX-TILE/BF16/INT8" },
-    { QR_CPU_AMX_ALLOWED, "the OS's leave to use AMX (quire_cpu_allow_amx)" },
+    { QR_CPU_AMX_PERMITTED, "the OS's permission to use AMX (quire_cpu_allow_amx)" },
     { QR_CPU_NEON, "Advanced SIMD" },
     { QR_CPU_DOTPROD, "dotprod" },
-    { QR_CPU_FHM, "fhm" },
-    { QR_CPU_ARM_BF16, "bf16" },
     { QR_CPU_I8MM, "i8mm" },
 };
 
@@ -87,29 +85,28 @@ uint32_t qr_cpu_features(void)
 }
 
 #if defined(__linux__) && defined(SYS_arch_prctl)
-/* arch_prctl(2) of Linux 5.16; older headers lack the names. */
+/* Codes of arch_prctl(2), Linux 5.16; older headers lack their names. */
 enum { GET_PERMITTED = 0x1022, REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
 
-bool qr_cpu_amx_allowed(void)
+bool qr_cpu_amx_permitted(void)
 {
     uint64_t permitted = 0;
     return syscall(SYS_arch_prctl, GET_PERMITTED, &permitted) == 0 && permitted >> TILE_DATA & 1;
 }
 
-int qr_cpu_allow_amx(void)
+int qr_cpu_request_amx(void)
 {
     return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0 ? 0 : errno;
 }
 #else
-bool qr_cpu_amx_allowed(void) { return false; }
-int qr_cpu_allow_amx(void) { return ENOSYS; }
+bool qr_cpu_amx_permitted(void) { return false; }
+int qr_cpu_request_amx(void) { return ENOSYS; }
 #endif
 
-bool qr_cpu_slow_dot_bf16(void)
+bool qr_cpu_slow_vdpbf16ps(void)
 {
-    enum {
-        COOPER_LAKE = 0x55
-    }; /* it shares its number with Skylake and starts one in each cycle */
+    /* Cooper Lake starts one each cycle; it shares its model number with Skylake. */
+    enum { COOPER_LAKE = 0x55 };
     uint32_t a, b, c, d;
     if (!__get_cpuid(0, &a, &b, &c, &d) || b != signature_INTEL_ebx)
         return false;
@@ -144,21 +141,19 @@ uint32_t qr_cpu_features(void)
     const unsigned long hwcap = getauxval(AT_HWCAP), hwcap2 = getauxval(AT_HWCAP2);
     uint32_t features = hwcap & (1ul << 1) ? QR_CPU_NEON : 0; /* HWCAP_ASIMD */
     features |= hwcap & (1ul << 20) ? QR_CPU_DOTPROD : 0;     /* HWCAP_ASIMDDP */
-    features |= hwcap & (1ul << 23) ? QR_CPU_FHM : 0;         /* HWCAP_ASIMDFHM */
-    features |= hwcap2 & (1ul << 14) ? QR_CPU_ARM_BF16 : 0;   /* HWCAP2_BF16 */
     features |= hwcap2 & (1ul << 13) ? QR_CPU_I8MM : 0;       /* HWCAP2_I8MM */
     return features;
 }
 
 const char *qr_cpu_brand(void) { return "aarch64"; }
-bool qr_cpu_slow_dot_bf16(void) { return false; }
-bool qr_cpu_amx_allowed(void) { return false; }
-int qr_cpu_allow_amx(void) { return ENOSYS; }
+bool qr_cpu_slow_vdpbf16ps(void) { return false; }
+bool qr_cpu_amx_permitted(void) { return false; }
+int qr_cpu_request_amx(void) { return ENOSYS; }
 
 #else
 uint32_t qr_cpu_features(void) { return 0; }
 const char *qr_cpu_brand(void) { return "unknown"; }
-bool qr_cpu_slow_dot_bf16(void) { return false; }
-bool qr_cpu_amx_allowed(void) { return false; }
-int qr_cpu_allow_amx(void) { return ENOSYS; }
+bool qr_cpu_slow_vdpbf16ps(void) { return false; }
+bool qr_cpu_amx_permitted(void) { return false; }
+int qr_cpu_request_amx(void) { return ENOSYS; }
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dispatch.c - builds one immutable kernel table per level and picks one of them. */
+/* dispatch.c - builds one immutable kernel table per level and selects one of them. */
 #include "kernels/dispatch.h"
 #include "base/error.h"
 #include "kernels/cpu.h"
+#include "kernels/levels.h"
 #include <pthread.h>
 #include <quire/cpu.h>
 #include <stdbool.h>
@@ -10,82 +11,81 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct level {
-    const char *name;
-    uint32_t need; /* enum qr_cpu_feature */
-    void (*init)(struct qr_kernels *k);
-} levels[] = {
-    /* lowest first; each level overrides entries of the supported ones before it */
-    { "generic", 0, qr_kernels_init_generic },
-#if defined(__x86_64__)
-    { "avx2", QR_CPU_AVX2, qr_kernels_init_avx2 },
-    { "avx2_vnni", QR_CPU_AVX2 | QR_CPU_AVX_VNNI, qr_kernels_init_avx2_vnni },
-    { "avx512", QR_CPU_AVX2 | QR_CPU_AVX512, qr_kernels_init_avx512 },
-    { "avx512_vnni", QR_CPU_AVX2 | QR_CPU_AVX512 | QR_CPU_AVX512_VNNI,
-      qr_kernels_init_avx512_vnni },
-    { "avx512_bf16",
-      QR_CPU_AVX2 | QR_CPU_AVX512 | QR_CPU_AVX512_VNNI | QR_CPU_AVX512_VBMI | QR_CPU_AVX512_BF16,
-      qr_kernels_init_avx512_bf16 },
-    { "avx512_amx",
-      QR_CPU_AVX2 | QR_CPU_AVX512 | QR_CPU_AVX512_VNNI | QR_CPU_AVX512_VBMI | QR_CPU_AVX512_BF16 |
-          QR_CPU_AMX | QR_CPU_AMX_ALLOWED,
-      qr_kernels_init_avx512_amx },
-#elif defined(__aarch64__)
-    { "neon", QR_CPU_NEON, qr_kernels_init_neon },
-    { "neon_dotprod", QR_CPU_NEON | QR_CPU_DOTPROD, qr_kernels_init_neon_dotprod },
-    { "neon_fhm", QR_CPU_NEON | QR_CPU_DOTPROD | QR_CPU_FHM, qr_kernels_init_neon_fhm },
-    { "neon_bf16", QR_CPU_NEON | QR_CPU_DOTPROD | QR_CPU_FHM | QR_CPU_ARM_BF16,
-      qr_kernels_init_neon_bf16 },
-    { "neon_i8mm", QR_CPU_NEON | QR_CPU_DOTPROD | QR_CPU_FHM | QR_CPU_ARM_BF16 | QR_CPU_I8MM,
-      qr_kernels_init_neon_i8mm },
-#endif
+/* Position of each level in `levels`. */
+enum {
+    LEVEL_NONE = -1,
+#define X(level, ...) LEVEL_##level,
+    QR_LEVELS(X, )
+#undef X
+        N_LEVELS
 };
-enum { N_LEVELS = sizeof levels / sizeof levels[0] };
 
-static struct qr_kernels tables[N_LEVELS];
-static uint32_t lacking[N_LEVELS]; /* features this CPU lacks for the level */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+/* All features that a level needs, those of its base included. */
+enum {
+    NEED_NONE = 0,
+#define X(level, base, features, ...) NEED_##level = NEED_##base | (features),
+    QR_LEVELS(X, )
+#undef X
+};
 
-/* Takes the kernels whose one gain is vdpbf16ps back to those of the level below, which give the same bits. */
-static void avoid_dot_bf16(struct qr_kernels *k, const struct qr_kernels *below)
+#if defined(__x86_64__)
+/* On CPUs where vdpbf16ps is slow, restores the kernels of the base level where that instruction is
+ * the only difference. The bits are the same. */
+static void avoid_vdpbf16ps(struct qr_kernels *k, const struct qr_kernels *base)
 {
-#define KEEP(name) (k->name = below->name, k->impl.name = below->impl.name)
+    if (!qr_cpu_slow_vdpbf16ps())
+        return;
+#define KEEP(name) (k->name = base->name, k->impl.name = base->impl.name)
     KEEP(attn_qk_bf16_native);
     KEEP(attn_pv_bf16_native);
     KEEP(linear_native_bf16);
 #undef KEEP
 }
+#endif
 
-/* A level of a wider family replaces what a narrower sibling set only where it has a kernel of its own, so the
- * levels are walked in order. avx2_vnni stays out of the avx512 tables: they start from avx2. */
+static const struct level {
+    const char *name;
+    int base;      /* index of the base, or LEVEL_NONE */
+    uint32_t need; /* enum qr_cpu_feature bits */
+    void (*init)(struct qr_kernels *k);
+    void (*quirk)(struct qr_kernels *k, const struct qr_kernels *base); /* or NULL */
+    const char *onednn_isa;
+} levels[] = {
+#define X(level, base, features, quirk, onednn_isa, ...)                                           \
+    { #level, LEVEL_##base, NEED_##level, qr_kernels_init_##level, quirk, onednn_isa },
+    QR_LEVELS(X, )
+#undef X
+};
+
+static struct qr_kernels tables[N_LEVELS];
+static uint32_t lacking[N_LEVELS]; /* features of the level that this CPU or its OS lacks */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* A CPU that runs a level runs its base, which precedes it in the list. The permission to use AMX
+ * may come later, so each selection checks it anew. */
 static void build_tables(void)
 {
-    const uint32_t have = qr_cpu_features() | QR_CPU_AMX_ALLOWED; /* that is asked at each choice */
-    struct qr_kernels k, before_vnni;
-    memset(&k, 0, sizeof k);
-    memset(&before_vnni, 0, sizeof before_vnni);
+    const uint32_t have = qr_cpu_features() | QR_CPU_AMX_PERMITTED;
     for (int i = 0; i < N_LEVELS; i++) {
-        lacking[i] = levels[i].need & ~have;
+        const struct level *l = &levels[i];
+        struct qr_kernels *k = &tables[i];
+        lacking[i] = l->need & ~have;
         if (lacking[i])
             continue;
-        if (strcmp(levels[i].name, "avx2_vnni") == 0)
-            before_vnni = k;
-        if (strcmp(levels[i].name, "avx512") == 0 && before_vnni.level)
-            k = before_vnni;
-        const struct qr_kernels below = k;
-        levels[i].init(&k);
-        if (strcmp(levels[i].name, "avx512_bf16") == 0 && qr_cpu_slow_dot_bf16())
-            avoid_dot_bf16(&k, &below);
-        k.level = levels[i].name;
-        tables[i] = k;
+        if (l->base >= 0)
+            *k = tables[l->base];
+        l->init(k);
+        if (l->quirk)
+            l->quirk(k, &tables[l->base]);
+        k->level = l->name;
     }
 }
 
-/* Features that stand between this process and a level; 0 = usable. */
+/* Features that this process lacks for level i; 0: usable. */
 static uint32_t missing(int i)
 {
-    if (!lacking[i] && levels[i].need & QR_CPU_AMX_ALLOWED && !qr_cpu_amx_allowed())
-        return QR_CPU_AMX_ALLOWED;
+    if (!lacking[i] && levels[i].need & QR_CPU_AMX_PERMITTED && !qr_cpu_amx_permitted())
+        return QR_CPU_AMX_PERMITTED;
     return lacking[i];
 }
 
@@ -108,8 +108,8 @@ static quire_status unknown_level(const char *source, const char *name, struct q
 {
     char names[160];
     list_levels(names, sizeof names);
-    return qr_fail(err, QUIRE_E_INVALID_ARG, "%s '%.32s' names no level; this build has %s", source,
-                   name, names);
+    return qr_fail(err, QUIRE_E_INVALID_ARG, "%s '%.32s' is not an ISA level; this build has %s",
+                   source, name, names);
 }
 
 const char *qr_level_name(int i) { return i >= 0 && i < N_LEVELS ? levels[i].name : NULL; }
@@ -118,6 +118,12 @@ const struct qr_kernels *qr_level_table(int i)
 {
     pthread_once(&once, build_tables);
     return i >= 0 && i < N_LEVELS && !missing(i) ? &tables[i] : NULL;
+}
+
+const char *qr_level_onednn_isa(const char *level)
+{
+    const int i = find_level(level);
+    return i >= 0 ? levels[i].onednn_isa : NULL;
 }
 
 quire_status qr_kernels_get(const char *isa, const struct qr_kernels **out, struct quire_error *err)
@@ -139,7 +145,7 @@ quire_status qr_kernels_get(const char *isa, const struct qr_kernels **out, stru
         *out = &tables[i];
         return QUIRE_OK;
     }
-    /* the one documented look at the environment; it may only lower the choice */
+    /* the only environment variable the library reads; it can only lower the level */
     const char *cap = getenv("QUIRE_ISA");
     int top = N_LEVELS - 1;
     if (cap && *cap) {
@@ -148,12 +154,12 @@ quire_status qr_kernels_get(const char *isa, const struct qr_kernels **out, stru
             return unknown_level("QUIRE_ISA", cap, err);
     }
     while (missing(top))
-        top--; /* generic needs nothing, so this ends */
+        top--; /* generic needs no feature: the loop ends */
     *out = &tables[top];
     return QUIRE_OK;
 }
 
-/* Appends to a buffer that may be too small; the count goes on as snprintf's does. */
+/* Text in a buffer that may be too small: `used` counts on, like the result of snprintf. */
 struct text {
     char *out;
     size_t size, used;
@@ -208,7 +214,7 @@ quire_status quire_cpu_allow_amx(struct quire_error *err)
 {
     if (!(qr_cpu_features() & QR_CPU_AMX))
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "this CPU or its OS lacks AMX");
-    const int code = qr_cpu_allow_amx();
+    const int code = qr_cpu_request_amx();
     if (code)
         return qr_fail_errno(err, QUIRE_E_UNSUPPORTED, code, "the OS refuses this process AMX");
     return QUIRE_OK;

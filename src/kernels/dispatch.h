@@ -1,19 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dispatch.h - choosing a kernel table. */
+/* dispatch.h - selection of a kernel table. */
 #ifndef QR_KERNELS_DISPATCH_H
 #define QR_KERNELS_DISPATCH_H
 #include "kernels/kernels.h"
 #include <quire/status.h>
 
-/* The immutable table of an exact level, or the best one this CPU can run.
- * isa NULL or "": the best level, capped by the environment variable QUIRE_ISA if set (QUIRE_E_INVALID_ARG listing
- * the names when it names no level of this build). isa given: that very level (QUIRE_E_INVALID_ARG unknown name,
- * QUIRE_E_UNSUPPORTED when the CPU lacks it, saying what is missing). Thread-safe; never freed. */
+/* Returns the kernel table of a level. The table is immutable and never freed. Thread-safe. isa
+ * NULL or "": the best level this CPU runs, capped by the environment variable QUIRE_ISA if set;
+ * QUIRE_E_INVALID_ARG, listing the names, when QUIRE_ISA names no level of this build. isa given:
+ * exactly that level; QUIRE_E_INVALID_ARG for an unknown name, QUIRE_E_UNSUPPORTED, naming the
+ * missing features, when this process cannot run it. */
 quire_status qr_kernels_get(const char *isa, const struct qr_kernels **out,
                             struct quire_error *err);
 
-/* Levels of this build in rising order: the name, or NULL past the end. usable tells if this CPU runs it. */
+/* Name of level i of this build, lowest first; NULL past the last one. */
 const char *qr_level_name(int i);
-const struct qr_kernels *qr_level_table(int i); /* NULL when the CPU lacks the level */
+
+/* Kernel table of level i; NULL when this process cannot run the level, and past the last one. */
+const struct qr_kernels *qr_level_table(int i);
+
+/* The value of dnnl_cpu_isa_t with the same instructions as the level of that name, without the
+ * prefix dnnl_cpu_isa_; NULL when oneDNN has none, or no level has that name. */
+const char *qr_level_onednn_isa(const char *level);
+
+/* The value of dnnl_cpu_isa_t with the same instructions as the level of that name, without the
+ * prefix dnnl_cpu_isa_; NULL when oneDNN has none, or no level has that name. */
+const char *qr_level_onednn_isa(const char *level);
 
 #endif

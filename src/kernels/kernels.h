@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel.h - the one list of dispatched kernels. Table, prototypes, names, tests and bench rows come from it.
+/* kernels.h - the list of dispatched kernels, from which come the kernel table, the prototypes of
+ * every level, the names in messages, the tests and the rows of the benchmarks.
  *
- * A kernel is single-threaded, works on explicit ranges, never allocates, never fails and never touches
- * memory outside its ranges. Each family keeps its list and argument structs in a header of its own. */
+ * A kernel is single-threaded, works on explicit ranges, never allocates, never fails and never
+ * touches memory outside its ranges. The header of each family holds its list and its argument
+ * structs. */
 #ifndef QR_KERNELS_KERNELS_H
 #define QR_KERNELS_KERNELS_H
 #include "kernels/kernels_attn.h"
 #include "kernels/kernels_kv.h"
 #include "kernels/kernels_linear.h"
 #include "kernels/kernels_ops.h"
+#include "kernels/levels.h"
 
 enum { QR_MAX_ATTN_ROWS = 32 };
 
@@ -23,64 +26,38 @@ struct qr_kernels {
     QR_KERNELS(X)
 #undef X
     const char *level; /* name of the level this table is for */
-    /* What a thread calls before its first and after its last attention kernel, nothing else with tile registers in
-     * between; or both NULL. */
+    /* A thread calls attn_begin before its first attention kernel and attn_end after its last, and
+     * does nothing else with tile registers in between. Both are NULL where no setup is needed. */
     void (*attn_begin)(void), (*attn_end)(void);
-    /* Query rows that are best computed together: of a register tile; of one call of the attention kernels, at most
-     * QR_MAX_ATTN_ROWS; and of a tile of heads of up to 128, for which a second-level cache holds queries and
-     * accumulators. */
-    int attn_step, attn_rows, attn_tile_rows;
+    /* Query rows computed together: of a register tile; of one call of the attention kernels, at
+     * most QR_MAX_ATTN_ROWS; and of a tile of heads of up to 128, whose queries and accumulators
+     * fit in L2. */
+    int attn_register_rows, attn_call_rows, attn_tile_rows;
     struct {
 #define X(ret, name, params) const char *name;
         QR_KERNELS(X)
 #undef X
-    } impl; /* name of the level each entry came from */
+    } impl; /* name of the level that each entry comes from */
 };
 
-/* Members of one level: quire_<kernel>_<level>. */
+/* Enters the kernel qr_<name>_<level> in the table k. */
 #define QR_SET_KERNEL(k, name, level_) ((k)->name = qr_##name##_##level_, (k)->impl.name = #level_)
 
-/* Every level declares the whole list; only what it defines is ever referenced. */
-#define QR_LEVELS(X)                                                                               \
-    X(generic)                                                                                     \
-    X(avx2)                                                                                        \
-    X(avx2_vnni)                                                                                   \
-    X(avx512)                                                                                      \
-    X(avx512_vnni)                                                                                 \
-    X(avx512_bf16)                                                                                 \
-    X(avx512_amx)                                                                                  \
-    X(neon)                                                                                        \
-    X(neon_dotprod)                                                                                \
-    X(neon_fhm)                                                                                    \
-    X(neon_bf16)                                                                                   \
-    X(neon_i8mm)                                                                                   \
-    X(emulated)
-
-#define X(ret, name, params)                                                                       \
-    ret qr_##name##_generic params;                                                                \
-    ret qr_##name##_avx2 params;                                                                   \
-    ret qr_##name##_avx2_vnni params;                                                              \
-    ret qr_##name##_avx512 params;                                                                 \
-    ret qr_##name##_avx512_vnni params;                                                            \
-    ret qr_##name##_avx512_bf16 params;                                                            \
-    ret qr_##name##_avx512_amx params;                                                             \
-    ret qr_##name##_neon params;                                                                   \
-    ret qr_##name##_neon_dotprod params;                                                           \
-    ret qr_##name##_neon_fhm params;                                                               \
-    ret qr_##name##_neon_bf16 params;                                                              \
-    ret qr_##name##_neon_i8mm params;                                                              \
-    ret qr_##name##_emulated params; /* templates over vec_scalar.h, tests only */
+/* Prototypes: each level declares the whole list and defines some of it. */
+#define QR_DECLARE_KERNEL(level, base, features, quirk, onednn_isa, ret, name, params)             \
+    ret qr_##name##_##level params;
+#define X(ret, name, params) QR_LEVELS(QR_DECLARE_KERNEL, ret, name, params)
 QR_KERNELS(X)
 #undef X
 
-/* One init function per family and folder (src/<level>/<family>*.c define them), called by the folder's init.c. */
-#define X(level)                                                                                   \
+/* Functions that enter the kernels of a level in a table: one per family, each defined in a file of
+ * the level's folder, and one for the level, in init.c. */
+#define QR_DECLARE_INIT(level, ...)                                                                \
     void qr_kernels_init_##level(struct qr_kernels *k);                                            \
     void qr_init_ops_##level(struct qr_kernels *k);                                                \
     void qr_init_kv_##level(struct qr_kernels *k);                                                 \
     void qr_init_attn_##level(struct qr_kernels *k);                                               \
     void qr_init_linear_##level(struct qr_kernels *k);
-QR_LEVELS(X)
-#undef X
+QR_LEVELS(QR_DECLARE_INIT, )
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernels_linear.h - packed weight panels: their layout, and the kernels that multiply them.
+/* kernels_linear.h - layout of packed weight panels, and the kernels that multiply them.
  *
- * A weight matrix [n outputs][k] is cut into panels of consecutive outputs ("rows" of the weight);
- * a panel lies whole in memory, k ascending, 64-byte aligned, missing rows of the last panel are
+ * A weight matrix [n outputs][k] is divided into panels of consecutive outputs ("rows" of the
+ * weight). A panel is contiguous, k ascending, 64-byte aligned; missing rows of the last panel are
  * zero. Every lane of a vector is one row, so an output is one chain over k (docs/numerics.md N1)
  * at every level.
  *
  *   f32, f16   64 rows  [k][64]
  *   bf16       64 rows  [k/2][64][2]; an odd k is completed by a zero
- *   quantised  16 rows  groups of 256 k; the last group may be shorter, a multiple of 32
+ *   quantized  16 rows  groups of 256 k; the last group may be shorter, a multiple of 32
  *
- * A group is a header of scales, then one body per 32 k. With nb = blocks of 32 in the group:
+ * A group is a header of scales, then one body per block of 32 k. With nb blocks in the group:
  *
  *   scales   header                                              bytes
  *   D        f16 d [nb][16]                                      32 nb rounded up to 64
@@ -19,37 +19,37 @@
  *   K8_MIN   f16 d [16], f16 dmin [16], u8 scale [8][16], u8 min [8][16]    320
  *   K16_MIN  f16 d [16], f16 dmin [16], u8 scale | min << 4 [16][16]        320
  *   K8       f16 d [16], 32 zero bytes, s8 scale [8][16]                    192
- *   K8_HALF  the same; a scale is half of d * scale                         192
+ *   K8_HALF  as K8, but the scale is d * scale / 2                          192
  *   K16      f16 d [16], 32 zero bytes, s8 scale [16][16]                   320
  *
- * A body holds unsigned codes; "step" s is the four values k = 4s .. 4s+3 of all rows, 64 bytes
- * [16 rows][4 k]:
+ * A body holds unsigned codes in cache lines of 64 bytes. Step s is the four values k = 4s .. 4s+3
+ * of all rows, 64 bytes [16 rows][4 k]:
  *
  *   8 bits          8 lines: line s is step s
  *   low 4 bits      4 lines: line j has step 2j in the low nibbles, step 2j+1 in the high ones
- *   3 bits          3 lines: line j has step 2j in bits 0-2, step 2j+1 in bits 3-5; what its bits 6, 7 hold,
- *                   side by side for j = 0, 1, 2, is a byte with step 6 in bits 0-2, step 7 in bits 3-5
+ *   3 bits          3 lines: line j has step 2j in bits 0-2, step 2j+1 in bits 3-5; its bits 6, 7,
+ *                   concatenated for j = 0, 1, 2, are a byte: step 6 in bits 0-2, step 7 in 3-5
  *   low 2 bits      2 lines: bits 2f, 2f+1 of line p belong to step 4p+f
  *   then high 1 bit 1 line:  bit s of each byte belongs to step s
  *   or high 2 bits  2 lines: bits 2f, 2f+1 of line p belong to step 4p+f
  *
- * so that shifts and masks of whole vectors give [16][4] steps for any vector width: what VPDPBUSD,
- * SDOT and (two steps zipped) SMMLA multiply. An integer weight is code - offset, or lut[code] -
- * offset; Q8_0 is stored as s8 + 128 because VPDPBUSD wants its unsigned side there, the others
- * undo it with one xor. Offsets are 0 or powers of two: times the sum of the activations they are
- * one shift. */
+ * Shifts and masks of whole vectors thus yield [16][4] steps for any vector width, the operands of
+ * VPDPBUSD, SDOT and (two steps zipped) SMMLA. An integer weight is code - offset, or lut[code] -
+ * offset. Q8_0 is stored as s8 + 128 because VPDPBUSD takes unsigned weights; other instructions
+ * undo it with one xor. Offsets are 0 or powers of two, so that the offset times the sum of the
+ * activations is one shift. */
 #ifndef QR_KERNELS_KERNELS_LINEAR_H
 #define QR_KERNELS_KERNELS_LINEAR_H
+#include "base/prefetch.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
-    QR_PANEL_ROWS = 16,       /* of quantised panels */
+    QR_PANEL_ROWS = 16,       /* of quantized panels */
     QR_FLOAT_PANEL_ROWS = 64, /* of f32, f16 and bf16 panels */
     QR_GROUP_K = 256,
     QR_BLOCK_K = 32,
-    QR_LINE = 64, /* bytes of one step */
 };
 
 enum qr_scale_kind {
@@ -65,11 +65,11 @@ enum qr_scale_kind {
 
 enum qr_code_lut { QR_LUT_NONE, QR_LUT_IQ4, QR_LUT_MXFP4, QR_LUT_IQ3_XXS, QR_LUT_IQ3_S };
 
-/* How a quantised type lies in a panel. */
+/* Layout of a quantized type in a panel. */
 struct qr_panel_format {
     uint8_t low_bits;  /* 8, 4, 3 or 2 */
     uint8_t high_bits; /* 0, 1 or 2 */
-    uint8_t offset;    /* of codes, or of the table's bytes */
+    uint8_t offset;    /* of codes, or of the bytes of the table */
     uint8_t scales;    /* enum qr_scale_kind */
     uint8_t lut;       /* enum qr_code_lut */
 };
@@ -97,10 +97,10 @@ struct qr_panel_format {
         low, high, offset, QR_SCALE_##scales, QR_LUT_##lut                                         \
     }
 
-/* Values of the 4-bit codebooks plus their offset. */
+/* Values of the 4-bit codebooks, plus their offset. */
 #define QR_IQ4_BYTES     1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241
 #define QR_MXFP4_BYTES   16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4
-/* eight magnitudes, then the same with a minus; IQ3_XXS: half of the format's, see K8_HALF */
+/* Eight magnitudes, then their negatives; IQ3_XXS: half of the format, see K8_HALF. */
 #define QR_IQ3_XXS_BYTES 34, 38, 42, 46, 50, 54, 58, 63, 30, 26, 22, 18, 14, 10, 6, 1
 #define QR_IQ3_S_BYTES   17, 19, 21, 23, 25, 27, 29, 31, 15, 13, 11, 9, 7, 5, 3, 1
 
@@ -123,7 +123,7 @@ static inline size_t qr_panel_header_bytes(struct qr_panel_format f, size_t n_bl
 
 static inline size_t qr_panel_block_bytes(struct qr_panel_format f)
 {
-    return (size_t)(f.low_bits + f.high_bits) * QR_LINE;
+    return (size_t)(f.low_bits + f.high_bits) * QR_CACHE_LINE_BYTES;
 }
 
 static inline size_t qr_panel_group_bytes(struct qr_panel_format f, size_t n_blocks)
@@ -131,28 +131,29 @@ static inline size_t qr_panel_group_bytes(struct qr_panel_format f, size_t n_blo
     return qr_panel_header_bytes(f, n_blocks) + n_blocks * qr_panel_block_bytes(f);
 }
 
-/* Does each scale cover 16 values rather than 32? Does the type have minimums? */
+/* Whether each scale covers 16 values instead of 32. */
 static inline bool qr_panel_sub16(struct qr_panel_format f)
 {
     return f.scales == QR_SCALE_K16 || f.scales == QR_SCALE_K16_MIN;
 }
+
+/* Whether the type has minimums besides scales. */
 static inline bool qr_panel_has_min(struct qr_panel_format f)
 {
     return f.scales == QR_SCALE_DM || f.scales == QR_SCALE_K8_MIN || f.scales == QR_SCALE_K16_MIN;
 }
 
-/* 32 activations as int8, x = d * q, and all that kernels want to know of them. */
+/* 32 activations quantized to int8, x = d * q, and their sums. */
 struct qr_q8_block {
     int8_t q[QR_BLOCK_K]; /* -127 .. 127 */
     float d;
-    float d_sum;        /* d * the sum of q, rounded: what minimums are multiplied with (N2) */
-    int32_t minus_half; /* minus the sum of the first 16 q */
-    int32_t minus_sum;  /* minus the sum of all */
+    float d_sum;          /* d * the sum of q, rounded: the factor of the minimums (N2) */
+    int32_t neg_half_sum; /* minus the sum of the first 16 q */
+    int32_t neg_sum;      /* minus the sum of all q */
 };
 
 /* out[i * out_stride + j] = dot(x row i, weight row j) + bias[j] for i < m, j < n. Any m, n, k >= 1
- * (quantised: k a multiple of 32, or of 256 for the K types). Outside those elements of out nothing
- * is written. */
+ * (quantized: k a multiple of 32, or of 256 for the K types). Writes nothing else. */
 struct qr_linear_kernel_args {
     const void *w;      /* first panel */
     size_t panel_bytes; /* from one panel to the next */
@@ -166,17 +167,17 @@ struct qr_linear_kernel_args {
     /* linear_native_bf16: bf16 rows; an odd k is completed by a zero */
     const uint16_t *x_bf16;
     size_t x_bf16_stride; /* elements */
-    /* linear_q8_*: rows of k/32 blocks, as quant_act_q8 makes them */
+    /* linear_q8_*: rows of k/32 blocks, from quantize_act_q8 */
     const struct qr_q8_block *q;
     size_t q_stride; /* blocks */
 };
 
-/* linear_f32_*: weights widened exactly in registers, acc = fma(x, w, acc) (N4).
- * linear_native_bf16: bf16 x bf16 (N3). linear_q8_*: int8 activations (N2). quant_act_q8: per 32
+/* linear_f32_*: weights converted exactly to f32, acc = fma(x, w, acc) (N4).
+ * linear_native_bf16: bf16 x bf16 (N3). linear_q8_*: int8 activations (N2). quantize_act_q8: per 32
  * values d = amax / 127, q = x * (127 / amax) to nearest even. Blocks with amax < 2^-100 become
  * zeros; a block holding NaN or Inf becomes zeros with d = NaN. */
 #define QR_KERNELS_LINEAR(X)                                                                       \
-    X(void, quant_act_q8, (struct qr_q8_block * q, const float *x, size_t n_blocks))               \
+    X(void, quantize_act_q8, (struct qr_q8_block * q, const float *x, size_t n_blocks))            \
     X(void, linear_f32_f32, (const struct qr_linear_kernel_args *a))                               \
     X(void, linear_f32_f16, (const struct qr_linear_kernel_args *a))                               \
     X(void, linear_f32_bf16, (const struct qr_linear_kernel_args *a))                              \

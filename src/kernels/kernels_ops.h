@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernels_ops.h - row-wise kernels of the model layer: norms, activations, rope, residual arithmetic.
+/* kernels_ops.h - row-wise kernels of the model layer: norms, activations, RoPE, residual
+ * arithmetic.
  *
- * Every one works on one row (or an explicit range of it) so that the bits of a row never depend on the
- * rows beside it. Sums use 16 lane sums (index mod 16) added by one fixed tree, at every level. */
+ * Every kernel processes one row or an explicit range of it, so the bits of a row never depend on
+ * other rows. Sums are 16 lane sums (index mod 16) added by one fixed tree, at every level. */
 #ifndef QR_KERNELS_KERNELS_OPS_H
 #define QR_KERNELS_KERNELS_OPS_H
 #include <stddef.h>
@@ -16,7 +17,7 @@
     X(void, layer_norm,                                                                            \
       (float *out, const float *x, const float *w, const float *b, float w_add, float eps,         \
        size_t n))                                                                                  \
-    /* gate[n] = silu(gate) * up; up NULL: the activation alone. Likewise the next ones. */        \
+    /* gate[n] = silu(gate) * up; up NULL: the activation alone. gelu_*: likewise. */              \
     X(void, silu_mul, (float *gate, const float *up, size_t n))                                    \
     X(void, gelu_tanh_mul, (float *gate, const float *up, size_t n))                               \
     X(void, gelu_erf_mul, (float *gate, const float *up, size_t n))                                \
@@ -28,7 +29,7 @@
     X(void, add, (float *x, const float *b, size_t n))                                             \
     /* x[n] = cap * tanh(x / cap) */                                                               \
     X(void, soft_cap, (float *x, float cap, size_t n))                                             \
-    /* Rotates one head. half != 0: pairs (i, i + n/2); else (2i, 2i+1); c, s [n/2]; n even. */    \
+    /* Rotates one head. half != 0: pairs (i, i + n/2); else (2i, 2i+1). c, s: [n/2]; n even. */   \
     X(void, rope, (float *x, const float *c, const float *s, size_t n, int half))
 
 #endif

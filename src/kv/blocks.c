@@ -179,7 +179,7 @@ static quire_status drop_refs(struct qr_kv_group *g, const int32_t *blocks, size
 }
 
 quire_status quire_kv_retain(struct quire_kv_cache *kv, uint32_t group, const int32_t *blocks,
-                            size_t n, struct quire_error *err)
+                             size_t n, struct quire_error *err)
 {
     QR_TRY(check_list(kv, group, blocks, n, err));
     QR_TRY(qr_kv_begin_update(kv, err));
@@ -189,7 +189,7 @@ quire_status quire_kv_retain(struct quire_kv_cache *kv, uint32_t group, const in
 }
 
 quire_status quire_kv_release(struct quire_kv_cache *kv, uint32_t group, const int32_t *blocks,
-                           size_t n, struct quire_error *err)
+                              size_t n, struct quire_error *err)
 {
     QR_TRY(check_list(kv, group, blocks, n, err));
     QR_TRY(qr_kv_begin_update(kv, err));
@@ -261,7 +261,7 @@ static quire_status make_writable(struct qr_kv_group *g, int32_t after, int32_t 
 }
 
 quire_status quire_kv_make_writable(struct quire_kv_cache *kv, uint32_t group, int32_t after,
-                              int32_t *block, struct quire_error *err)
+                                    int32_t *block, struct quire_error *err)
 {
     QR_TRY(qr_kv_check_group(kv, group, err));
     if (!block)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calibrate.c - fp8 scales from observed rows of K and V. */
 #include "base/error.h"
+#include "base/half.h"
 #include "base/struct_size.h"
 #include "kv/dtype.h"
 #include "kv/rows.h"
-#include "simd/half.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>

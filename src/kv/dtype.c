@@ -24,12 +24,12 @@ static void dequantize_f32(const struct qr_kernels *k, float *dst, const void *s
     static size_t quantize_##name(const struct qr_kernels *k, void *dst, const float *src,         \
                                   float *scale, size_t n)                                          \
     {                                                                                              \
-        return k->narrow_##name(dst, src, scale_arg, n);                                           \
+        return k->quantize_##name(dst, src, scale_arg, n);                                         \
     }                                                                                              \
     static void dequantize_##name(const struct qr_kernels *k, float *dst, const void *src,         \
                                   float scale, size_t n)                                           \
     {                                                                                              \
-        k->widen_##name(dst, src, scale, n);                                                       \
+        k->dequantize_##name(dst, src, scale, n);                                                  \
     }
 KERNELS(bf16, *scale)
 KERNELS(f16, *scale)

@@ -16,8 +16,8 @@ static bool holds(const struct quire_kv_prefix_group *g, uint32_t block)
 /* Longest prefix of at most n tokens that one group holds. The blocks that the query at position n
  * attends to must exist. A missing one ends the prefix before that block; the window of the shorter
  * prefix begins earlier, so the search repeats. */
-static uint32_t group_hit(const struct quire_kv_prefix_args *p, const struct quire_kv_prefix_group *g,
-                          uint32_t n)
+static uint32_t group_hit(const struct quire_kv_prefix_args *p,
+                          const struct quire_kv_prefix_group *g, uint32_t n)
 {
     if (g->window == 1)
         return n; /* queries attend to themselves only */

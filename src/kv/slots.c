@@ -35,15 +35,17 @@ static quire_status check_map(const struct quire_kv_slot_args *m, const int64_t 
     if (m->n_tokens == 0)
         return QUIRE_OK;
     if (!slots || !m->block_table)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", slots ? "args.block_table" : "slots");
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL",
+                       slots ? "args.block_table" : "slots");
     const uint64_t first = first_mapped(m) / m->block_size;
     const uint64_t last = (m->first_pos + (uint64_t)m->n_tokens - 1) / m->block_size;
     if (first < m->first_block)
         return qr_fail(err, QUIRE_E_RANGE, "args: position %llu is before first_block %u",
                        (unsigned long long)first_mapped(m), m->first_block);
     if (last - m->first_block >= m->n_entries)
-        return qr_fail(err, QUIRE_E_RANGE, "args: block_table has %zu entries, entry %llu is needed",
-                       m->n_entries, (unsigned long long)(last - m->first_block));
+        return qr_fail(err, QUIRE_E_RANGE,
+                       "args: block_table has %zu entries, entry %llu is needed", m->n_entries,
+                       (unsigned long long)(last - m->first_block));
     for (uint64_t i = first - m->first_block; i <= last - m->first_block; i++)
         if (m->block_table[i] < 0)
             return qr_fail(err, QUIRE_E_RANGE, "args.block_table[%llu] %d is negative",

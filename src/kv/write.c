@@ -154,8 +154,8 @@ static void count_clipped(struct quire_kv_cache *kv, size_t n)
         __atomic_fetch_add(&kv->clipped, n, __ATOMIC_RELAXED);
 }
 
-/* False without tokens, or with strides that quire_kv_write_check would have rejected. args has this
- * library's size. */
+/* False without tokens, or with strides that quire_kv_write_check would have rejected. args has the
+ * size of this library's struct. */
 static bool init_run(struct write_run *run, struct quire_kv_cache *kv,
                      const struct quire_kv_write_args *args)
 {
@@ -233,8 +233,7 @@ quire_status quire_kv_write(struct quire_kv_cache *kv, const struct quire_kv_wri
     QR_READ_STRUCT(&a, args, n_tokens, "args", err);
     QR_TRY(check_args(kv, &a, err));
     QR_TRY(qr_kv_begin_update(kv, err));
-    quire_status s =
-        qr_kv_group_check_slots(&kv->groups[a.group], a.slot_mapping, a.n_tokens, err);
+    quire_status s = qr_kv_group_check_slots(&kv->groups[a.group], a.slot_mapping, a.n_tokens, err);
     struct write_run run = { .kv = kv, .args = &a };
     if (s == QUIRE_OK && threads) {
         s = quire_threads_run(threads, run_part, &run);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_decode.c - GGUF's quantised blocks, byte by byte, into struct qr_group. */
-#include "linear/group.h"
+/* group_decode.c - decodes GGUF's quantized blocks. */
+#include "linear/group_decode.h"
 #include "base/weight_type.h"
+#include "linear/iq3_grid.h"
 #include <string.h>
 
-/* Values are numbered in file order. Little-endian fields; blocks have no alignment. */
+/* Values are in file order. Fields are little-endian; blocks have no alignment. */
 
 static uint16_t u16(const uint8_t *p)
 {
@@ -20,7 +21,7 @@ static uint32_t u32(const uint8_t *p)
     return v;
 }
 
-/* 32 four-bit codes: values 0..15 in the low nibbles, 16..31 in the high ones. */
+/* 32 four-bit codes: values 0..15 in the low nibbles, 16..31 in the high nibbles. */
 static void nibbles(const uint8_t *q, uint8_t *code)
 {
     for (int i = 0; i < 16; i++) {
@@ -69,7 +70,7 @@ static void decode_32(uint32_t type, const uint8_t *p, size_t b, struct qr_group
     }
 }
 
-/* 256 two-bit codes: each 32 bytes carry 4 x 32 values, lowest bits first. */
+/* 256 two-bit codes: every 32 bytes hold 4 x 32 values, lowest bits first. */
 static void pairs_256(const uint8_t *q, uint8_t *code)
 {
     for (int half = 0; half < 2; half++)
@@ -103,8 +104,9 @@ static void decode_q3_k(const uint8_t *p, struct qr_group *g)
     g->d[0] = u16(p + 108);
 }
 
-/* Eight 6-bit scales and mins in 12 bytes: the first four of each whole in the low bits of bytes
- * 0-3 and 4-7, the others as nibbles in bytes 8-11 with their two high bits on top of bytes 0-7. */
+/* Eight 6-bit scales and mins in 12 bytes. Scales 0-3 are the low six bits of bytes 0-3, mins 0-3
+ * those of bytes 4-7. Scales and mins 4-7 have their low nibbles in bytes 8-11 and their high two
+ * bits in the high bits of bytes 0-7. */
 static void scales_and_mins(const uint8_t *s, struct qr_group *g)
 {
     for (int i = 0; i < 4; i++) {
@@ -115,7 +117,7 @@ static void scales_and_mins(const uint8_t *s, struct qr_group *g)
     }
 }
 
-/* 256 four-bit codes: each 32 bytes carry 64 values, low nibbles first. */
+/* 256 four-bit codes: every 32 bytes hold 64 values, low nibbles first. */
 static void nibbles_256(const uint8_t *q, uint8_t *code)
 {
     for (int j = 0; j < 4; j++)
@@ -167,7 +169,7 @@ static void decode_iq4_xs(const uint8_t *p, struct qr_group *g)
     }
 }
 
-/* Eight values: two indices into a grid of four magnitudes, and a sign bit each. */
+/* Eight values: two grid entries of four magnitudes each, and eight sign bits. */
 static void grid_8(const uint16_t *grid, unsigned i0, unsigned i1, unsigned signs, uint8_t *code)
 {
     for (int j = 0; j < 4; j++) {
@@ -181,13 +183,13 @@ static void decode_iq3_xxs(const uint8_t *p, struct qr_group *g)
     g->d[0] = u16(p);
     for (int i = 0; i < 8; i++) {
         const uint8_t *index = p + 2 + 8 * i;
-        const uint32_t more = u32(p + 66 + 4 * i);
-        g->scale[i] = (uint8_t)(2 * (more >> 28) + 1);
+        const uint32_t tail = u32(p + 66 + 4 * i);
+        g->scale[i] = (uint8_t)(2 * (tail >> 28) + 1);
         for (int j = 0; j < 4; j++) {
-            /* the number of minus signs is even, so the eighth follows from the others */
-            const unsigned seven = more >> (7 * j) & 127,
+            /* the number of negative signs is even, so seven bits determine the eighth */
+            const unsigned seven = tail >> (7 * j) & 127,
                            eighth = (unsigned)__builtin_parity(seven);
-            grid_8(qr_grid_iq3_xxs, index[2 * j], index[2 * j + 1], seven | eighth << 7,
+            grid_8(qr_iq3_xxs_grid, index[2 * j], index[2 * j + 1], seven | eighth << 7,
                    g->code + 32 * i + 8 * j);
         }
     }
@@ -201,10 +203,16 @@ static void decode_iq3_s(const uint8_t *p, struct qr_group *g)
         const unsigned ninth = p[66 + i];
         g->scale[i] = (uint8_t)(2 * (p[106 + i / 2] >> (4 * (i % 2)) & 15) + 1);
         for (int j = 0; j < 4; j++)
-            grid_8(qr_grid_iq3_s, index[2 * j] | (ninth >> (2 * j) & 1) << 8,
+            grid_8(qr_iq3_s_grid, index[2 * j] | (ninth >> (2 * j) & 1) << 8,
                    index[2 * j + 1] | (ninth >> (2 * j + 1) & 1) << 8, p[74 + 4 * i + j],
                    g->code + 32 * i + 8 * j);
     }
+}
+
+size_t qr_group_raw_bytes(uint32_t type, size_t n_blocks)
+{
+    const struct qr_weight_type_info *info = qr_weight_type_info(type);
+    return n_blocks * QR_BLOCK_K / info->block_elems * info->block_bytes;
 }
 
 void qr_group_decode(uint32_t type, const uint8_t *raw, size_t n_blocks, struct qr_group *g)

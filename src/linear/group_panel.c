@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_panel.c - moves one row's group into and out of a panel. */
-#include "linear/group.h"
+/* group_panel.c - packs one row's group into a panel and unpacks it. Layout: kernels_linear.h. */
+#include "linear/group_panel.h"
 #include <string.h>
 
 enum { STEPS = QR_BLOCK_K / 4 };
 
-/* A step's four codes as one number, value k lowest: planes are made of whole dwords. */
+/* The four codes of a step as one number, the first in the lowest byte. Planes consist of
+ * dwords. */
 static uint32_t load_dword(const uint8_t *p)
 {
     uint32_t v;
@@ -15,8 +16,7 @@ static uint32_t load_dword(const uint8_t *p)
 
 static void store_dword(uint8_t *p, uint32_t v) { memcpy(p, &v, sizeof v); }
 
-/* A plane holds `bits` bits of every code, those from bit `from` on; 8 / bits steps share a
- * line. */
+/* A plane holds bits [from, from + bits) of every code; 8 / bits steps share a line. */
 static void put_plane(int bits, int from, const uint8_t *code, size_t r, uint8_t *plane)
 {
     const uint32_t mask = (uint32_t)((1 << bits) - 1) * 0x01010101u;
@@ -25,7 +25,7 @@ static void put_plane(int bits, int from, const uint8_t *code, size_t r, uint8_t
         for (int shift = 0; shift < 8; shift += bits)
             line |= (load_dword(code + 4 * s++) >> from & mask) << shift;
         store_dword(plane + 4 * r, line);
-        plane += QR_LINE;
+        plane += QR_CACHE_LINE_BYTES;
     }
 }
 
@@ -36,26 +36,26 @@ static void get_plane(int bits, int from, const uint8_t *plane, size_t r, uint8_
         const uint32_t line = load_dword(plane + 4 * r);
         for (int shift = 0; shift < 8; shift += bits, s++)
             store_dword(code + 4 * s, load_dword(code + 4 * s) | (line >> shift & mask) << from);
-        plane += QR_LINE;
+        plane += QR_CACHE_LINE_BYTES;
     }
 }
 
-/* Three bits of every code: two steps in the low six bits of each of three lines, the last two steps in their high
- * bits. */
+/* Three bits of every code: each of three lines holds two steps in its low six bits; the last two
+ * steps are in the high bits of the three lines. */
 static void put_threes(const uint8_t *code, size_t r, uint8_t *body)
 {
     const uint32_t last = load_dword(code + 24) | load_dword(code + 28) << 3;
     for (int j = 0; j < 3; j++)
-        store_dword(body + j * QR_LINE + 4 * r, load_dword(code + 8 * j) |
-                                                    load_dword(code + 8 * j + 4) << 3 |
-                                                    (last >> 2 * j & 0x03030303u) << 6);
+        store_dword(body + j * QR_CACHE_LINE_BYTES + 4 * r, load_dword(code + 8 * j) |
+                                                                load_dword(code + 8 * j + 4) << 3 |
+                                                                (last >> 2 * j & 0x03030303u) << 6);
 }
 
 static void get_threes(const uint8_t *body, size_t r, uint8_t *code)
 {
     uint32_t last = 0;
     for (int j = 0; j < 3; j++) {
-        const uint32_t line = load_dword(body + j * QR_LINE + 4 * r);
+        const uint32_t line = load_dword(body + j * QR_CACHE_LINE_BYTES + 4 * r);
         store_dword(code + 8 * j, line & 0x07070707u);
         store_dword(code + 8 * j + 4, line >> 3 & 0x07070707u);
         last |= (line >> 6 & 0x03030303u) << 2 * j;
@@ -72,7 +72,7 @@ static void put_block(struct qr_panel_format f, const uint8_t *code, size_t r, u
     }
     put_plane(f.low_bits, 0, code, r, body);
     if (f.high_bits)
-        put_plane(f.high_bits, f.low_bits, code, r, body + f.low_bits * QR_LINE);
+        put_plane(f.high_bits, f.low_bits, code, r, body + f.low_bits * QR_CACHE_LINE_BYTES);
 }
 
 static void get_block(struct qr_panel_format f, const uint8_t *body, size_t r, uint8_t *code)
@@ -84,7 +84,7 @@ static void get_block(struct qr_panel_format f, const uint8_t *body, size_t r, u
     memset(code, 0, QR_BLOCK_K);
     get_plane(f.low_bits, 0, body, r, code);
     if (f.high_bits)
-        get_plane(f.high_bits, f.low_bits, body + f.low_bits * QR_LINE, r, code);
+        get_plane(f.high_bits, f.low_bits, body + f.low_bits * QR_CACHE_LINE_BYTES, r, code);
 }
 
 static void put_u16(uint8_t *p, size_t i, uint16_t v) { memcpy(p + 2 * i, &v, sizeof v); }
@@ -191,8 +191,8 @@ static void get_scales(struct qr_panel_format f, const uint8_t *h, size_t nb, si
     g->d[0] = get_u16(h, r);
 }
 
-void qr_group_to_panel(struct qr_panel_format f, const struct qr_group *g, size_t n_blocks,
-                       size_t r, uint8_t *panel)
+void qr_group_pack(struct qr_panel_format f, const struct qr_group *g, size_t n_blocks, size_t r,
+                   uint8_t *panel)
 {
     put_scales(f, g, n_blocks, r, panel);
     panel += qr_panel_header_bytes(f, n_blocks);
@@ -200,8 +200,8 @@ void qr_group_to_panel(struct qr_panel_format f, const struct qr_group *g, size_
         put_block(f, g->code + b * QR_BLOCK_K, r, panel + b * qr_panel_block_bytes(f));
 }
 
-void qr_group_from_panel(struct qr_panel_format f, const uint8_t *panel, size_t n_blocks, size_t r,
-                         struct qr_group *g)
+void qr_group_unpack(struct qr_panel_format f, const uint8_t *panel, size_t n_blocks, size_t r,
+                     struct qr_group *g)
 {
     get_scales(f, panel, n_blocks, r, g);
     panel += qr_panel_header_bytes(f, n_blocks);

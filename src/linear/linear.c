@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear.c - the matmul driver: picks the kernel and shares out the work. */
+/* linear.c - the matmul driver: chooses the kernel and divides a matmul into work units. */
 #include "linear/linear.h"
 #include "base/error.h"
 #include "base/threads.h"
@@ -27,17 +27,17 @@ static linear_kernel *pick(enum qr_weight_type type, enum quire_compute compute,
     return NULL;
 }
 
-enum qr_act_view qr_linear_view(enum qr_weight_type type, enum quire_compute compute)
+enum qr_act_form qr_linear_act_form(enum qr_weight_type type, enum quire_compute compute)
 {
     if (compute == QUIRE_COMPUTE_F32 || type == QR_WEIGHT_F32 || type == QR_WEIGHT_F16)
         return QR_ACT_F32;
     return type == QR_WEIGHT_BF16 ? QR_ACT_BF16 : QR_ACT_Q8;
 }
 
-unsigned qr_linear_views(const struct qr_packed *w, enum quire_compute compute)
+unsigned qr_linear_act_forms(const struct qr_packed *w, enum quire_compute compute)
 {
-    const unsigned view = qr_linear_view(w->type, compute);
-    return view == QR_ACT_BF16 && w->onednn ? view | QR_ACT_DENSE : view;
+    const unsigned form = qr_linear_act_form(w->type, compute);
+    return form == QR_ACT_BF16 && w->onednn ? form | QR_ACT_DENSE : form;
 }
 
 quire_status qr_linear_check(const struct qr_linear_args *args, struct quire_error *err)
@@ -47,38 +47,44 @@ quire_status qr_linear_check(const struct qr_linear_args *args, struct quire_err
     if (args->compute != QUIRE_COMPUTE_F32 && args->compute != QUIRE_COMPUTE_NATIVE)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: compute mode %d is unknown",
                        (int)args->compute);
-    if (args->epilogue != QR_EPILOGUE_NONE)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: epilogue %d is unknown",
-                       (int)args->epilogue);
     if (args->w->onednn && args->w->type == QR_WEIGHT_BF16 && args->compute == QUIRE_COMPUTE_F32)
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
-                       "linear: bf16 weights that oneDNN holds take bf16 activations only");
+                       "linear: bf16 weights held by oneDNN take bf16 activations only");
     if (args->x->k != args->w->k)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: x has rows of %zu values, w of %zu",
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: rows of x have %zu values, rows of w %zu",
                        args->x->k, args->w->k);
     if (args->x->m > 1 && args->out_stride < args->w->n)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "linear: out_stride %zu is less than the %zu outputs", args->out_stride,
                        args->w->n);
-    if (!(args->x->views & qr_linear_view(args->w->type, args->compute)))
+    if (!(args->x->forms & qr_linear_act_form(args->w->type, args->compute)))
         return qr_fail(err, QUIRE_E_INVALID_ARG,
-                       "linear: x lacks the view that weights of type %s read",
+                       "linear: x lacks the activation form that weights of type %s read",
                        qr_weight_type_info(args->w->type)->name);
     return QUIRE_OK;
 }
 
-/* Who multiplies: a kernel, or a runner of oneDNN's (NULL when memory is short). */
-struct worker {
+/* What multiplies: a kernel, or a oneDNN runner (NULL when memory is short). */
+struct backend {
     linear_kernel *kernel;
     struct qr_onednn_runner *runner;
 };
 
-/* A block; args->out is where it begins. */
-static void run(const struct qr_linear_args *args, struct worker by,
-                const struct qr_linear_block *b)
+static struct backend take_backend(const struct qr_linear_args *args,
+                                   const struct qr_kernels *kernels)
+{
+    return (struct backend){
+        .kernel = pick(args->w->type, args->compute, kernels),
+        .runner = args->w->onednn ? qr_onednn_acquire(args->w->onednn) : NULL,
+    };
+}
+
+void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_linear_block *b,
+                         const struct qr_kernels *kernels)
 {
     const struct qr_packed *w = args->w;
     const struct qr_act *x = args->x;
+    const struct backend backend = take_backend(args, kernels);
     struct qr_linear_kernel_args a = {
         .w = w->data + b->j0 / w->panel_rows * w->panel_bytes,
         .panel_bytes = w->panel_bytes,
@@ -91,90 +97,124 @@ static void run(const struct qr_linear_args *args, struct worker by,
         .x = x->f32 + b->i0 * x->f32_stride,
         .x_stride = x->f32_stride,
     };
-    if (x->views & QR_ACT_BF16) {
+    if (x->forms & QR_ACT_BF16) {
         a.x_bf16 = x->bf16 + b->i0 * x->bf16_stride;
         a.x_bf16_stride = x->bf16_stride;
     }
-    if (x->views & QR_ACT_Q8) {
+    if (x->forms & QR_ACT_Q8) {
         a.q = x->q + b->i0 * x->q_stride;
         a.q_stride = x->q_stride;
     }
     if (w->onednn)
-        qr_onednn_multiply(w->onednn, by.runner, &a);
+        qr_onednn_multiply(w->onednn, backend.runner, &a);
     else
-        by.kernel(&a);
+        backend.kernel(&a);
+    qr_onednn_release(backend.runner);
 }
 
-static struct worker worker_of(const struct qr_linear_args *args, const struct qr_kernels *kernels)
-{
-    return (struct worker){
-        .kernel = pick(args->w->type, args->compute, kernels),
-        .runner = args->w->onednn ? qr_onednn_take(args->w->onednn) : NULL,
-    };
-}
-
-void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_linear_block *b,
-                         const struct qr_kernels *kernels)
-{
-    const struct worker by = worker_of(args, kernels);
-    run(args, by, b);
-    qr_onednn_give_back(by.runner);
-}
+/* ---- division into work units */
 
 enum {
-    MIN_ROWS = 32, /* of a piece of work: fewer would unpack the same weights too often */
-    FEW_ROWS = 8,  /* more are multiplied with two quantised panels at once */
+    /* Up to this many rows (skinny GEMM) the granule is one panel, which balances the load best.
+     * With more rows, the register tile of quantized weights spans two panels, and a granule of one
+     * would leave half of it unused. */
+    SKINNY_GEMM_MAX_ROWS = 8,
+    /* More units per thread reduce load imbalance at the end of a stage. */
+    UNITS_PER_THREAD = 16,
+    UNIT_MAX_GRANULES = 16, /* limits the same imbalance in wide matmuls */
+    /* Multiply-adds of a unit: with fewer, the atomic add that takes it is measurable. */
+    UNIT_MIN_WORK = 1 << 15,
+    /* Rows of a unit: with fewer, weights are dequantized too often. */
+    UNIT_MIN_ROWS = 32,
+    GEMM_ROW_BLOCK = 128, /* rows that GEMM kernels multiply while they are in L2 */
+    ROW_TILE = 16,        /* rows of the largest register tile */
 };
 
-static size_t grain_of(const struct qr_packed *w, size_t m)
+size_t qr_linear_granule(const struct qr_packed *w, size_t m)
 {
-    return w->panel_rows == QR_PANEL_ROWS && m > FEW_ROWS ? 2 : 1;
+    const bool two = w->panel_rows == QR_PANEL_ROWS && m > SKINNY_GEMM_MAX_ROWS;
+    return two ? 2 * w->panel_rows : w->panel_rows;
 }
 
-size_t qr_linear_unit(const struct qr_packed *w, size_t m)
+/* Granules of a unit; `work` multiply-adds each. */
+static size_t granules_per_unit(size_t granules, size_t work, size_t n_threads)
 {
-    return w->panel_rows * grain_of(w, m);
+    const size_t fair = (granules + n_threads - 1) / n_threads,
+                 least = (UNIT_MIN_WORK + work - 1) / work;
+    size_t n = granules / (UNITS_PER_THREAD * n_threads);
+    n = n > UNIT_MAX_GRANULES && n_threads > 1 ? UNIT_MAX_GRANULES : n;
+    n = n < least ? least : n;
+    return n < fair ? n : fair;
 }
 
-/* Panels [p0, p1) for rows [i0, i1) to their place among all outputs. */
-static void run_panels(const struct qr_linear_args *args, struct worker by, size_t p0, size_t p1,
-                       size_t i0, size_t i1)
+struct qr_linear_units qr_linear_divide(size_t n, size_t k, size_t m, size_t granule,
+                                        uint32_t n_threads)
 {
-    const size_t rows = args->w->panel_rows, n = args->w->n;
-    const struct qr_linear_block b = { p0 * rows, p1 * rows < n ? p1 * rows : n, i0, i1 };
-    struct qr_linear_args a = *args;
-    a.out += i0 * a.out_stride + b.j0;
-    run(&a, by, &b);
+    const size_t granules = (n + granule - 1) / granule;
+    struct qr_linear_units units = { .n = n, .m = m, .row_parts = 1 };
+    if (m == 0)
+        return units;
+    const size_t per_unit = granules_per_unit(granules, granule * k * m, n_threads);
+    /* Rows are divided only where there are few granules per thread: each part of the rows streams
+     * the same weights again. */
+    while (granules * units.row_parts < 4 * (size_t)n_threads && n_threads > 1 &&
+           m / (units.row_parts * 2) >= UNIT_MIN_ROWS)
+        units.row_parts *= 2;
+    units.width = per_unit * granule;
+    units.count = (granules + per_unit - 1) / per_unit * units.row_parts;
+    return units;
 }
 
-void qr_linear_part(const struct qr_linear_args *args, const struct qr_kernels *kernels,
+struct qr_linear_block qr_linear_unit_block(const struct qr_linear_units *units, size_t unit)
+{
+    const size_t parts = units->row_parts, blocks = units->count / parts, rows = units->rows;
+    const size_t part = rows ? unit / blocks : unit % parts,
+                 j = (rows ? unit % blocks : unit / parts) * units->width;
+    struct qr_linear_block b = { .j0 = j, .j1 = j + units->width };
+    b.j1 = b.j1 < units->n ? b.j1 : units->n;
+    b.i0 = rows ? part * rows : units->m * part / parts;
+    b.i1 = rows ? b.i0 + rows : units->m * (part + 1) / parts;
+    b.i1 = b.i1 < units->m ? b.i1 : units->m;
+    return b;
+}
+
+/* Reorders the units of a GEMM row-major: consecutive units read the same rows of activations,
+ * which stay in L2, and stream panels. oneDNN blocks rows itself. */
+static void order_by_rows(struct qr_linear_units *units, const struct qr_packed *w,
+                          size_t n_threads)
+{
+    const size_t parts = (units->m + GEMM_ROW_BLOCK - 1) / GEMM_ROW_BLOCK;
+    if (w->onednn || units->m <= GEMM_ROW_BLOCK || parts < units->row_parts)
+        return;
+    const size_t even = (units->m + parts - 1) / parts,
+                 wider = units->count / units->row_parts * parts / (UNITS_PER_THREAD * n_threads);
+    units->width *= wider > 1 ? wider : 1;
+    units->count = (units->n + units->width - 1) / units->width * parts;
+    units->row_parts = parts;
+    units->rows = (even + ROW_TILE - 1) / ROW_TILE * ROW_TILE;
+}
+
+void qr_linear_part(const struct qr_linear_args *args, size_t n_matmuls,
+                    const struct qr_kernels *kernels, struct qr_work_steal_counters *counters,
                     const struct quire_team *team)
 {
-    const struct qr_packed *w = args->w;
-    const size_t m = args->x->m, grain = grain_of(w, m), units = (w->n_panels + grain - 1) / grain;
-    if (m == 0)
-        return;
-    const struct worker by = worker_of(args, kernels);
-    /* Panels first: a member streams its weights once. Rows are cut as well only when there are too
-     * few panels to go round evenly: pieces of a panel range, `cuts` for each unit of panels. */
-    size_t cuts = 1;
-    while (units * cuts < 4 * (size_t)team->size && team->size > 1 && m / (cuts * 2) >= MIN_ROWS)
-        cuts *= 2;
-    size_t u, end;
-    qr_team_range(team, units * cuts, 1, &u, &end);
-    while (u < end) {
-        /* the longest run of whole units from here, else one piece of a unit */
-        const size_t unit = u / cuts, cut = u % cuts;
-        const size_t whole = cut == 0 ? (end - u) / cuts : 0, last = unit + (whole ? whole : 1);
-        const size_t p0 = unit * grain,
-                     p1 = last * grain < w->n_panels ? last * grain : w->n_panels;
-        if (whole > 0) {
-            run_panels(args, by, p0, p1, 0, m);
-            u += whole * cuts;
-        } else {
-            run_panels(args, by, p0, p1, cut * m / cuts, (cut + 1) * m / cuts);
-            u++;
-        }
+    struct qr_linear_units units[QR_LINEAR_MAX_FUSED];
+    size_t total = 0;
+    for (size_t i = 0; i < n_matmuls; i++) {
+        const struct qr_packed *w = args[i].w;
+        const size_t m = args[i].x->m;
+        units[i] = qr_linear_divide(w->n, w->k, m, qr_linear_granule(w, m), team->size);
+        order_by_rows(&units[i], w, team->size);
+        total += units[i].count;
     }
-    qr_onednn_give_back(by.runner);
+    struct qr_work_steal loop = qr_work_steal_begin(counters, team, total);
+    for (size_t unit; qr_work_steal_next(&loop, &unit);) {
+        size_t i = 0;
+        for (; unit >= units[i].count; i++)
+            unit -= units[i].count;
+        const struct qr_linear_block b = qr_linear_unit_block(&units[i], unit);
+        struct qr_linear_args a = args[i];
+        a.out += b.i0 * a.out_stride + b.j0;
+        qr_linear_run_block(&a, &b, kernels);
+    }
 }

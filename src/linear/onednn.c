@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn.c - runs oneDNN's products over panels and rows, and times them against our kernels. */
+/* onednn.c - runs oneDNN matmuls over panels and rows, and times them against our kernels. */
 #include "linear/onednn.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/half.h"
 #include "base/team.h"
-#include "simd/half.h"
 #include <math.h>
-#include <quire/model.h>
-#include <quire/onednn.h>
 #include <string.h>
 #include <time.h>
 
 enum { PANEL = QR_FLOAT_PANEL_ROWS };
 
-/* Row i, columns j .. j + n - 1, by hand: what is left when oneDNN finds no memory to work in. */
-static void plain_row(const struct qr_onednn_product *p, const uint8_t *panel,
-                      const struct qr_linear_kernel_args *a, size_t i, size_t j, size_t n)
+/* Computes outputs [j, j + n) of row i with a scalar loop: the fallback when oneDNN has no
+ * memory. */
+static void scalar_row(const struct qr_onednn_matmul *p, const uint8_t *panel,
+                       const struct qr_linear_kernel_args *a, size_t i, size_t j, size_t n)
 {
     for (size_t r = 0; r < n; r++) {
         float sum = 0;
         for (size_t k = 0; k < p->k; k++) {
-            const size_t at = p->row_at[r] + p->k_at[k];
+            const size_t at = p->row_offset[r] + p->k_offset[k];
             float w, x;
             uint16_t h;
             if (p->type == QR_WEIGHT_F32) {
@@ -37,6 +36,7 @@ static void plain_row(const struct qr_onednn_product *p, const uint8_t *panel,
     }
 }
 
+/* Stores sums [rows][PANEL] as outputs [j, j + n) of rows [i, i + rows), plus the bias. */
 static void store(const float *sums, size_t rows, const struct qr_linear_kernel_args *a, size_t i,
                   size_t j, size_t n)
 {
@@ -50,17 +50,18 @@ static void store(const float *sums, size_t rows, const struct qr_linear_kernel_
     }
 }
 
-void qr_onednn_multiply(const struct qr_onednn_product *p, struct qr_onednn_runner *r,
+void qr_onednn_multiply(const struct qr_onednn_matmul *p, struct qr_onednn_runner *r,
                         const struct qr_linear_kernel_args *a)
 {
     const bool f32 = p->type == QR_WEIGHT_F32;
-    /* rows with gaps between them go one by one */
-    const size_t most = (f32 ? a->x_stride : a->x_bf16_stride) == p->width ? QR_ONEDNN_MAX_ROWS : 1;
+    /* rows with a gap between them are multiplied one at a time */
+    const size_t max_rows =
+        (f32 ? a->x_stride : a->x_bf16_stride) == p->width ? QR_ONEDNN_MAX_ROWS : 1;
     for (size_t j = 0; j < a->n; j += PANEL) {
         const uint8_t *panel = (const uint8_t *)a->w + j / PANEL * a->panel_bytes;
         const size_t n = a->n - j < PANEL ? a->n - j : PANEL;
         for (size_t i = 0, rows; i < a->m; i += rows) {
-            for (rows = most; rows > a->m - i;)
+            for (rows = max_rows; rows > a->m - i;)
                 rows /= 2;
             const void *x = f32 ? (const void *)(a->x + i * a->x_stride)
                                 : (const void *)(a->x_bf16 + i * a->x_bf16_stride);
@@ -68,7 +69,7 @@ void qr_onednn_multiply(const struct qr_onednn_product *p, struct qr_onednn_runn
             if (sums)
                 store(sums, rows, a, i, j, n);
             for (size_t row = 0; !sums && row < rows; row++)
-                plain_row(p, panel, a, i + row, j, n);
+                scalar_row(p, panel, a, i + row, j, n);
         }
     }
 }
@@ -77,7 +78,7 @@ void qr_onednn_multiply(const struct qr_onednn_product *p, struct qr_onednn_runn
 
 enum { TRIAL_M = 128, TRIAL_N = 256 };
 
-/* One weight as our kernels and as oneDNN hold it, and rows to multiply with it. */
+/* One weight, packed for our kernels and for oneDNN, and the rows to multiply. */
 struct trial {
     const struct quire_allocator *allocator;
     const struct qr_kernels *kernels;
@@ -98,19 +99,19 @@ static double seconds(void)
 
 static double time_once(const struct trial *t, const struct qr_packed *w)
 {
-    const struct quire_team alone = { 0, 1, NULL };
+    const struct qr_linear_block all = { 0, w->n, 0, t->act.m };
     const struct qr_linear_args args = {
         .w = w, .x = &t->act, .out = t->out, .out_stride = w->n, .compute = QUIRE_COMPUTE_NATIVE
     };
     const double start = seconds();
-    qr_linear_part(&args, t->kernels, &alone);
+    qr_linear_run_block(&args, &all, t->kernels);
     return seconds() - start;
 }
 
 static bool faster(const struct trial *t)
 {
     double ours = INFINITY, theirs = INFINITY;
-    /* the first round warms both up; by turns, so that a busy machine disturbs both */
+    /* The first round warms up. Runs alternate, so that other load on the machine affects both. */
     const double end = seconds() + 0.05;
     for (int round = 0; round < 2 || seconds() < end; round++) {
         const double a = time_once(t, t->ours), b = time_once(t, t->theirs);
@@ -119,7 +120,7 @@ static bool faster(const struct trial *t)
         if (a > 0.05)
             break;
     }
-    return theirs < 0.95 * ours; /* a tie is ours: same bits for every batch */
+    return theirs < 0.95 * ours; /* our kernels win ties: they are batch-invariant */
 }
 
 /* Small values of either sign: f32, or bf16 as the upper halves of f32. */
@@ -141,80 +142,34 @@ static quire_status set_up(struct trial *t, enum qr_weight_type type, size_t k)
     QR_TRY(qr_onednn_create(t->allocator, &t->onednn, NULL));
     QR_TRY(qr_packed_create(type, TRIAL_N, k, t->allocator, &t->ours, NULL));
     QR_TRY(qr_packed_create_onednn(t->onednn, type, TRIAL_N, k, t->allocator, &t->theirs, NULL));
-    const unsigned views = qr_linear_views(t->theirs, QUIRE_COMPUTE_NATIVE);
-    if (!qr_act_bytes(views, TRIAL_M, k, &t->act_bytes))
+    const unsigned forms = qr_linear_act_forms(t->theirs, QUIRE_COMPUTE_NATIVE);
+    if (!qr_act_bytes(forms, TRIAL_M, k, &t->act_bytes))
         return QUIRE_E_LIMIT;
-    t->x = qr_alloc(t->allocator, TRIAL_N * k, sizeof *t->x); /* first the weights' source */
+    t->x = qr_alloc(t->allocator, TRIAL_N * k,
+                    sizeof *t->x); /* holds the weights' source rows first */
     t->out = qr_alloc(t->allocator, TRIAL_M * TRIAL_N, sizeof *t->out);
-    t->act_memory = qr_alloc_aligned(t->allocator, t->act_bytes, QR_LINE);
+    t->act_memory = qr_alloc_aligned(t->allocator, t->act_bytes, QR_CACHE_LINE_BYTES);
     if (!t->x || !t->out || !t->act_memory)
         return QUIRE_E_NOMEM;
     fill_rows(type, (uint8_t *)t->x, TRIAL_N * k);
-    QR_TRY(qr_packed_rows(t->ours, 0, TRIAL_N, t->x, NULL));
-    QR_TRY(qr_packed_rows(t->theirs, 0, TRIAL_N, t->x, NULL));
+    QR_TRY(qr_packed_pack_rows(t->ours, 0, TRIAL_N, t->x, NULL));
+    QR_TRY(qr_packed_pack_rows(t->theirs, 0, TRIAL_N, t->x, NULL));
     fill_rows(QR_WEIGHT_F32, (uint8_t *)t->x, TRIAL_M * k);
-    qr_act_init(&t->act, views, t->x, k, TRIAL_M, k, t->act_memory);
-    qr_act_part(&t->act, t->kernels, &(struct quire_team){ 0, 1, NULL });
+    qr_act_init(&t->act, forms, t->x, k, TRIAL_M, k, t->act_memory);
+    qr_act_convert_part(&t->act, t->kernels, &(struct quire_team){ 0, 1, NULL });
     return QUIRE_OK;
 }
 
-bool qr_onednn_wins(enum qr_weight_type type, size_t k, const struct qr_kernels *kernels,
-                    const struct quire_allocator *allocator)
+bool qr_onednn_is_faster(enum qr_weight_type type, size_t k, const struct qr_kernels *kernels,
+                         const struct quire_allocator *allocator)
 {
     struct trial t = { .allocator = allocator, .kernels = kernels };
-    const bool wins = set_up(&t, type, k) == QUIRE_OK && faster(&t);
+    const bool result = set_up(&t, type, k) == QUIRE_OK && faster(&t);
     qr_free(allocator, t.x, TRIAL_N * k, sizeof *t.x);
     qr_free(allocator, t.out, TRIAL_M * TRIAL_N, sizeof *t.out);
     qr_free(allocator, t.act_memory, t.act_bytes, 1);
     qr_packed_destroy(t.ours);
     qr_packed_destroy(t.theirs);
     qr_onednn_destroy(t.onednn);
-    return wins;
+    return result;
 }
-
-#ifndef QUIRE_WITH_ONEDNN
-/* Without onednn_shim.c: nothing can be made, so that nothing else is ever called. */
-
-static quire_status absent(struct quire_error *err)
-{
-    return qr_fail(err, QUIRE_E_UNSUPPORTED, "this build has no oneDNN");
-}
-
-quire_status qr_onednn_create(const struct quire_allocator *allocator, struct qr_onednn **out,
-                              struct quire_error *err)
-{
-    (void)allocator;
-    *out = NULL;
-    return absent(err);
-}
-
-quire_status qr_onednn_get_product(struct qr_onednn *o, enum qr_weight_type type, size_t k,
-                                   const struct qr_onednn_product **out, struct quire_error *err)
-{
-    (void)o, (void)type, (void)k;
-    *out = NULL;
-    return absent(err);
-}
-
-quire_status quire_onednn_set_isa(const char *isa, struct quire_error *err)
-{
-    (void)isa;
-    return absent(err);
-}
-
-void qr_onednn_destroy(struct qr_onednn *o) { (void)o; }
-void qr_onednn_give_back(struct qr_onednn_runner *r) { (void)r; }
-
-struct qr_onednn_runner *qr_onednn_take(const struct qr_onednn_product *p)
-{
-    (void)p;
-    return NULL;
-}
-
-const float *qr_onednn_execute(const struct qr_onednn_product *p, struct qr_onednn_runner *r,
-                               size_t rows, const void *x, const void *panel)
-{
-    (void)p, (void)r, (void)rows, (void)x, (void)panel;
-    return NULL;
-}
-#endif

@@ -1,31 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_shim.c - the only file that knows oneDNN's C API, in its 2.x and 3.x forms. */
+/* onednn_shim.c - oneDNN matmuls through its C API, versions 2.x and 3.x. */
 #include "linear/onednn_shim.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "kernels/dispatch.h"
 #include <dnnl.h>
-#include <quire/model.h>
-#include <quire/onednn.h>
 #include <string.h>
 
-/* oneDNN's own threads would meet those of our team: each call must stay on the thread that makes
- * it, inside an OpenMP region or outside. Its OpenMP builds take the number of threads from the
- * caller's nthreads variable, both when a primitive is made and when it runs. */
+/* Each oneDNN call must stay on the calling thread, inside and outside OpenMP regions: its own
+ * threads would compete with those of our team. Its OpenMP builds take the number of threads from
+ * the caller's nthreads-var, both when a primitive is created and when it runs. */
 #if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
 #include <omp.h>
 static const bool stays_on_caller = true;
-static int threads_to_one(void)
+static int set_one_thread(void)
 {
     const int before = omp_get_max_threads();
     omp_set_num_threads(1);
     return before;
 }
-static void threads_back(int before) { omp_set_num_threads(before); }
+static void restore_threads(int before) { omp_set_num_threads(before); }
 #else
 static const bool stays_on_caller = DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_SEQ;
-static int threads_to_one(void) { return 0; }
-static void threads_back(int before) { (void)before; }
+static int set_one_thread(void) { return 0; }
+static void restore_threads(int before) { (void)before; }
 #endif
 
 enum {
@@ -33,13 +30,14 @@ enum {
     BUCKETS = 8, /* primitives for 1, 2, 4 .. 128 rows */
 };
 
-_Static_assert(1 << (BUCKETS - 1) == QR_ONEDNN_MAX_ROWS, "the last bucket is the most rows");
+_Static_assert(1 << (BUCKETS - 1) == QR_ONEDNN_MAX_ROWS,
+               "the last bucket has QR_ONEDNN_MAX_ROWS rows");
 
 struct qr_onednn {
     const struct quire_allocator *allocator;
     dnnl_engine_t engine;
     dnnl_primitive_attr_t attr;
-    struct product *products;
+    struct matmul *matmuls;
     struct qr_onednn_runner *runners; /* atomic head; the list only grows */
 };
 
@@ -49,49 +47,50 @@ struct bucket {
     bool needs_scratch;
 };
 
-struct product {
-    struct qr_onednn_product shown; /* first, so that a pointer to it is one to the whole */
-    struct product *next;
-    size_t *k_at;
-    size_t scratch_bytes; /* enough for any bucket */
+struct matmul {
+    struct qr_onednn_matmul pub; /* first: pointers to it convert to struct matmul */
+    struct matmul *next;
+    size_t *k_offset;
+    size_t scratch_bytes; /* of the largest bucket */
     struct bucket buckets[BUCKETS];
 };
 
-/* Memory objects for one product; from call to call only their addresses change. */
+/* Memory objects of one matmul; calls change only their data handles. */
 struct memories {
     struct memories *next;
-    const struct product *product;
+    const struct matmul *matmul;
     dnnl_memory_t weights, x[BUCKETS], out[BUCKETS], scratch[BUCKETS];
 };
 
 struct qr_onednn_runner {
-    _Alignas(
-        64) float out[QR_ONEDNN_MAX_ROWS * PANEL]; /* packed results suit oneDNN's faster code */
+    /* dense results: oneDNN has faster code for them */
+    _Alignas(64) float out[QR_ONEDNN_MAX_ROWS * PANEL];
     struct qr_onednn *owner;
     struct qr_onednn_runner *next;
-    bool busy;          /* atomic */
-    int threads_before; /* while busy */
+    bool acquired;      /* atomic */
+    int threads_before; /* while acquired */
     dnnl_stream_t stream;
-    struct memories *all, *now; /* now: of the product it was taken for */
+    struct memories *all, *current; /* current: of the matmul it is acquired for */
     void *scratch;
     size_t scratch_bytes;
 };
 
-/* A blocked layout of weights [k][PANEL] as oneDNN describes it. */
+/* A blocked layout of weights [k][PANEL], as oneDNN describes it. */
 struct blocking {
     dnnl_dim_t strides[2];
     int n_inner;
     dnnl_dim_t inner_size[DNNL_MAX_NDIMS], inner_dim[DNNL_MAX_NDIMS];
 };
 
-/* ---- what differs between the versions: memory descriptors and making a matmul ---- */
+/* ---- version-specific: memory descriptors and creation of a matmul primitive ---- */
 #if DNNL_VERSION_MAJOR < 3
 
 typedef const dnnl_memory_desc_t *desc_ref;
 
-/* m rows of width k times weights that lie as `weights` says, or as oneDNN likes when it is NULL. */
-static dnnl_status_t make_matmul(const struct qr_onednn *o, dnnl_data_type_t type, dnnl_dim_t m,
-                                 dnnl_dim_t k, desc_ref weights, dnnl_primitive_desc_t *out)
+/* m rows of width k times weights in layout `weights`, or in the layout oneDNN chooses when it
+ * is NULL. */
+static dnnl_status_t create_matmul(const struct qr_onednn *o, dnnl_data_type_t type, dnnl_dim_t m,
+                                   dnnl_dim_t k, desc_ref weights, dnnl_primitive_desc_t *out)
 {
     const dnnl_dims_t x_dims = { m, k }, w_dims = { k, PANEL }, out_dims = { m, PANEL };
     dnnl_memory_desc_t x, w, y;
@@ -123,9 +122,10 @@ static bool get_blocking(desc_ref d, struct blocking *b)
 
 typedef const_dnnl_memory_desc_t desc_ref;
 
-/* m rows of width k times weights that lie as `weights` says, or as oneDNN likes when it is NULL. */
-static dnnl_status_t make_matmul(const struct qr_onednn *o, dnnl_data_type_t type, dnnl_dim_t m,
-                                 dnnl_dim_t k, desc_ref weights, dnnl_primitive_desc_t *out)
+/* m rows of width k times weights in layout `weights`, or in the layout oneDNN chooses when it
+ * is NULL. */
+static dnnl_status_t create_matmul(const struct qr_onednn *o, dnnl_data_type_t type, dnnl_dim_t m,
+                                   dnnl_dim_t k, desc_ref weights, dnnl_primitive_desc_t *out)
 {
     const dnnl_dims_t x_dims = { m, k }, w_dims = { k, PANEL }, out_dims = { m, PANEL };
     dnnl_memory_desc_t x = NULL, w = NULL, y = NULL;
@@ -161,7 +161,7 @@ static bool get_blocking(desc_ref d, struct blocking *b)
 }
 
 #endif
-/* ---- the same for both ---- */
+/* ---- common ---- */
 
 static quire_status failed(dnnl_status_t s, const char *what, struct quire_error *err)
 {
@@ -176,7 +176,8 @@ quire_status qr_onednn_create(const struct quire_allocator *allocator, struct qr
 {
     *out = NULL;
     if (!stays_on_caller)
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, "oneDNN is built for other threads than OpenMP's");
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "this oneDNN is built with a thread pool of its own");
     struct qr_onednn *o = qr_calloc(allocator, 1, sizeof *o);
     if (!o)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for oneDNN");
@@ -184,24 +185,24 @@ quire_status qr_onednn_create(const struct quire_allocator *allocator, struct qr
     dnnl_status_t s = dnnl_engine_create(&o->engine, dnnl_cpu, 0);
     if (s == dnnl_success)
         s = dnnl_primitive_attr_create(&o->attr);
-    /* a primitive with scratch memory of its own could not run on two threads at once */
+    /* a primitive that owns its scratchpad could not run on two threads concurrently */
     if (s == dnnl_success)
         s = dnnl_primitive_attr_set_scratchpad_mode(o->attr, dnnl_scratchpad_mode_user);
     if (s != dnnl_success) {
         qr_onednn_destroy(o);
-        return failed(s, "make an engine", err);
+        return failed(s, "create an engine", err);
     }
     *out = o;
     return QUIRE_OK;
 }
 
-static void destroy_product(const struct quire_allocator *allocator, struct product *p)
+static void destroy_matmul(const struct quire_allocator *allocator, struct matmul *p)
 {
     for (int b = 0; b < BUCKETS; b++) {
         dnnl_primitive_destroy(p->buckets[b].primitive);
         dnnl_primitive_desc_destroy(p->buckets[b].desc);
     }
-    qr_free(allocator, p->k_at, p->shown.k, sizeof *p->k_at);
+    qr_free(allocator, p->k_offset, p->pub.k, sizeof *p->k_offset);
     qr_free(allocator, p, 1, sizeof *p);
 }
 
@@ -236,33 +237,33 @@ void qr_onednn_destroy(struct qr_onednn *o)
         next = r->next;
         destroy_runner(r);
     }
-    for (struct product *p = o->products, *next; p; p = next) {
+    for (struct matmul *p = o->matmuls, *next; p; p = next) {
         next = p->next;
-        destroy_product(o->allocator, p);
+        destroy_matmul(o->allocator, p);
     }
     dnnl_primitive_attr_destroy(o->attr);
     dnnl_engine_destroy(o->engine);
     qr_free(o->allocator, o, 1, sizeof *o);
 }
 
-static desc_ref weights_desc(const struct product *p)
+static desc_ref weights_desc(const struct matmul *p)
 {
     return dnnl_primitive_desc_query_md(p->buckets[BUCKETS - 1].desc, dnnl_query_weights_md, 0);
 }
 
-/* The largest bucket first: its choice of a layout is what the others must take. */
-static dnnl_status_t make_buckets(const struct qr_onednn *o, struct product *p)
+/* The largest bucket first: oneDNN chooses the weight layout for it, and the others take it. */
+static dnnl_status_t create_buckets(const struct qr_onednn *o, struct matmul *p)
 {
-    const dnnl_data_type_t type = p->shown.type == QR_WEIGHT_F32 ? dnnl_f32 : dnnl_bf16;
+    const dnnl_data_type_t type = p->pub.type == QR_WEIGHT_F32 ? dnnl_f32 : dnnl_bf16;
     for (int b = BUCKETS - 1; b >= 0; b--) {
         struct bucket *bucket = &p->buckets[b];
         const char *name = "";
-        dnnl_status_t s = make_matmul(o, type, (dnnl_dim_t)1 << b, (dnnl_dim_t)p->shown.width,
-                                      b == BUCKETS - 1 ? NULL : weights_desc(p), &bucket->desc);
+        dnnl_status_t s = create_matmul(o, type, (dnnl_dim_t)1 << b, (dnnl_dim_t)p->pub.width,
+                                        b == BUCKETS - 1 ? NULL : weights_desc(p), &bucket->desc);
         if (s == dnnl_success)
             s = dnnl_primitive_desc_query(bucket->desc, dnnl_query_impl_info_str, 0, &name);
         if (s == dnnl_success && strncmp(name, "ref", 3) == 0)
-            s = dnnl_unimplemented; /* reference code: for checking results, far too slow to use */
+            s = dnnl_unimplemented; /* the reference implementation is too slow to use */
         if (s == dnnl_success)
             s = dnnl_primitive_create(&bucket->primitive, bucket->desc);
         if (s != dnnl_success)
@@ -276,8 +277,8 @@ static dnnl_status_t make_buckets(const struct qr_onednn *o, struct product *p)
     return dnnl_success;
 }
 
-/* What position `at` along dimension `dim` adds to an element's index. */
-static size_t index_part(const struct blocking *b, int dim, size_t at)
+/* Contribution of position `at` along dimension `dim` to an element's index. */
+static size_t index_offset(const struct blocking *b, int dim, size_t at)
 {
     size_t inner = 1, sum = 0;
     for (int i = b->n_inner - 1; i >= 0; i--) {
@@ -291,71 +292,74 @@ static size_t index_part(const struct blocking *b, int dim, size_t at)
     return sum + at * (size_t)b->strides[dim];
 }
 
-/* False when the layout is none that can be written down as row_at + k_at within the panel. */
-static bool map_panel(struct product *p)
+/* False when indices within the panel are not sums of a row offset and a k offset. */
+static bool map_panel(struct matmul *p)
 {
     struct blocking b;
     const desc_ref d = weights_desc(p);
     if (!d || !get_blocking(d, &b))
         return false;
-    struct qr_onednn_product *shown = &p->shown;
-    const size_t bytes = dnnl_memory_desc_get_size(d), size = shown->type == QR_WEIGHT_F32 ? 4 : 2;
+    struct qr_onednn_matmul *pub = &p->pub;
+    const size_t bytes = dnnl_memory_desc_get_size(d), size = pub->type == QR_WEIGHT_F32 ? 4 : 2;
     size_t last_row = 0, last_k = 0;
     for (size_t r = 0; r < PANEL; r++) {
-        shown->row_at[r] = index_part(&b, 1, r);
-        last_row = shown->row_at[r] > last_row ? shown->row_at[r] : last_row;
+        pub->row_offset[r] = index_offset(&b, 1, r);
+        last_row = pub->row_offset[r] > last_row ? pub->row_offset[r] : last_row;
     }
-    for (size_t k = 0; k < shown->k; k++) {
-        p->k_at[k] = index_part(&b, 0, k);
-        last_k = p->k_at[k] > last_k ? p->k_at[k] : last_k;
+    for (size_t k = 0; k < pub->k; k++) {
+        p->k_offset[k] = index_offset(&b, 0, k);
+        last_k = p->k_offset[k] > last_k ? p->k_offset[k] : last_k;
     }
-    shown->panel_bytes = (bytes + 63) & ~(size_t)63;
+    pub->panel_bytes = (bytes + 63) & ~(size_t)63;
     return (last_row + last_k + 1) * size <= bytes;
 }
 
-static quire_status make_product(struct qr_onednn *o, struct product *p, struct quire_error *err)
+static quire_status create_buckets_and_layout(struct qr_onednn *o, struct matmul *p,
+                                              struct quire_error *err)
 {
-    const int threads = threads_to_one();
-    const dnnl_status_t s = make_buckets(o, p);
-    threads_back(threads);
+    const int threads = set_one_thread();
+    const dnnl_status_t s = create_buckets(o, p);
+    restore_threads(threads);
     if (s != dnnl_success)
-        return failed(s, qr_weight_type_info(p->shown.type)->name, err);
+        return failed(s, qr_weight_type_info(p->pub.type)->name, err);
     if (!map_panel(p))
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, "oneDNN packs weights in an unknown layout");
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "oneDNN chose an unknown weight layout");
     return QUIRE_OK;
 }
 
-quire_status qr_onednn_get_product(struct qr_onednn *o, enum qr_weight_type type, size_t k,
-                                   const struct qr_onednn_product **out, struct quire_error *err)
+quire_status qr_onednn_get_matmul(struct qr_onednn *o, enum qr_weight_type type, size_t k,
+                                  const struct qr_onednn_matmul **out, struct quire_error *err)
 {
-    enum { MAX_K = 1 << 24 }; /* keeps every size below in range */
+    enum { MAX_K = 1 << 24 }; /* no size below overflows */
     *out = NULL;
     if ((type != QR_WEIGHT_F32 && type != QR_WEIGHT_BF16) || k == 0 || k > MAX_K)
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, "oneDNN does not take rows of %zu values of %s", k,
-                       qr_weight_type_info(type)->name);
-    struct product *p = o->products;
-    while (p && (p->shown.type != type || p->shown.k != k))
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "oneDNN does not support rows of %zu values of %s",
+                       k, qr_weight_type_info(type)->name);
+    struct matmul *p = o->matmuls;
+    while (p && (p->pub.type != type || p->pub.k != k))
         p = p->next;
     if (!p) {
         p = qr_calloc(o->allocator, 1, sizeof *p);
-        if (!p || !(p->k_at = qr_alloc(o->allocator, k, sizeof *p->k_at))) {
+        if (!p || !(p->k_offset = qr_alloc(o->allocator, k, sizeof *p->k_offset))) {
             qr_free(o->allocator, p, 1, sizeof *p);
-            return qr_fail(err, QUIRE_E_NOMEM, "no memory for a product of %zu values", k);
+            return qr_fail(err, QUIRE_E_NOMEM, "no memory for a matmul of %zu values", k);
         }
-        p->shown = (struct qr_onednn_product){ .owner = o, .type = type, .k = k, .k_at = p->k_at };
-        p->shown.width = type == QR_WEIGHT_BF16 ? (k + 31) / 32 * 32 : k;
-        const quire_status s = make_product(o, p, err);
+        p->pub =
+            (struct qr_onednn_matmul){ .owner = o, .type = type, .k = k, .k_offset = p->k_offset };
+        p->pub.width = type == QR_WEIGHT_BF16 ? (k + 31) / 32 * 32 : k;
+        const quire_status s = create_buckets_and_layout(o, p, err);
         if (s != QUIRE_OK) {
-            destroy_product(o->allocator, p);
+            destroy_matmul(o->allocator, p);
             return s;
         }
-        p->next = o->products;
-        o->products = p;
+        p->next = o->matmuls;
+        o->matmuls = p;
     }
-    *out = &p->shown;
+    *out = &p->pub;
     return QUIRE_OK;
 }
 
+/* Adds an acquired runner to the list. */
 static struct qr_onednn_runner *add_runner(struct qr_onednn *o)
 {
     struct qr_onednn_runner *r =
@@ -363,8 +367,8 @@ static struct qr_onednn_runner *add_runner(struct qr_onednn *o)
     if (!r)
         return NULL;
     r->owner = o;
-    r->busy = true;
-    r->all = r->now = NULL;
+    r->acquired = true;
+    r->all = r->current = NULL;
     r->scratch = NULL;
     r->scratch_bytes = 0;
     if (dnnl_stream_create(&r->stream, o->engine, dnnl_stream_default_flags) != dnnl_success) {
@@ -378,79 +382,80 @@ static struct qr_onednn_runner *add_runner(struct qr_onednn *o)
     return r;
 }
 
-static bool make_memory(const struct qr_onednn_runner *r, const struct bucket *b, dnnl_query_t what,
-                        void *at, dnnl_memory_t *out)
+static bool create_memory(const struct qr_onednn_runner *r, const struct bucket *b,
+                          dnnl_query_t what, void *at, dnnl_memory_t *out)
 {
     return dnnl_memory_create(out, dnnl_primitive_desc_query_md(b->desc, what, 0), r->owner->engine,
                               at) == dnnl_success;
 }
 
-/* Room for any bucket of p, and the memory objects for it. False: as before but for more room. */
-static bool prepare(struct qr_onednn_runner *r, const struct product *p)
+/* Allocates the scratchpad for all buckets of p and its memory objects. False when memory is short;
+ * the runner stays valid then. */
+static bool prepare(struct qr_onednn_runner *r, const struct matmul *p)
 {
     const struct quire_allocator *allocator = r->owner->allocator;
-    for (r->now = r->all; r->now; r->now = r->now->next)
-        if (r->now->product == p)
+    for (r->current = r->all; r->current; r->current = r->current->next)
+        if (r->current->matmul == p)
             return true;
     if (p->scratch_bytes > r->scratch_bytes) {
-        void *more = qr_alloc_aligned(allocator, p->scratch_bytes, 64);
-        if (!more)
+        void *scratch = qr_alloc_aligned(allocator, p->scratch_bytes, 64);
+        if (!scratch)
             return false;
         qr_free(allocator, r->scratch, r->scratch_bytes, 1);
-        r->scratch = more;
+        r->scratch = scratch;
         r->scratch_bytes = p->scratch_bytes;
     }
     struct memories *m = qr_calloc(allocator, 1, sizeof *m);
     if (!m)
         return false;
-    bool ok = make_memory(r, &p->buckets[BUCKETS - 1], dnnl_query_weights_md, DNNL_MEMORY_NONE,
-                          &m->weights);
+    bool ok = create_memory(r, &p->buckets[BUCKETS - 1], dnnl_query_weights_md, DNNL_MEMORY_NONE,
+                            &m->weights);
     for (int b = 0; ok && b < BUCKETS; b++) {
         const struct bucket *bucket = &p->buckets[b];
-        ok = make_memory(r, bucket, dnnl_query_src_md, DNNL_MEMORY_NONE, &m->x[b]) &&
-             make_memory(r, bucket, dnnl_query_dst_md, r->out, &m->out[b]) &&
+        ok = create_memory(r, bucket, dnnl_query_src_md, DNNL_MEMORY_NONE, &m->x[b]) &&
+             create_memory(r, bucket, dnnl_query_dst_md, r->out, &m->out[b]) &&
              (!bucket->needs_scratch ||
-              make_memory(r, bucket, dnnl_query_scratchpad_md, DNNL_MEMORY_NONE, &m->scratch[b]));
+              create_memory(r, bucket, dnnl_query_scratchpad_md, DNNL_MEMORY_NONE, &m->scratch[b]));
     }
     if (!ok) {
         destroy_memories(allocator, m);
         return false;
     }
-    m->product = p;
+    m->matmul = p;
     m->next = r->all;
-    r->all = r->now = m;
+    r->all = r->current = m;
     return true;
 }
 
-struct qr_onednn_runner *qr_onednn_take(const struct qr_onednn_product *p)
+struct qr_onednn_runner *qr_onednn_acquire(const struct qr_onednn_matmul *p)
 {
     struct qr_onednn_runner *r = __atomic_load_n(&p->owner->runners, __ATOMIC_ACQUIRE);
-    while (r && (__atomic_load_n(&r->busy, __ATOMIC_RELAXED) ||
-                 __atomic_exchange_n(&r->busy, true, __ATOMIC_ACQUIRE)))
+    while (r && (__atomic_load_n(&r->acquired, __ATOMIC_RELAXED) ||
+                 __atomic_exchange_n(&r->acquired, true, __ATOMIC_ACQUIRE)))
         r = r->next;
     if (!r && !(r = add_runner(p->owner)))
         return NULL;
-    r->threads_before = threads_to_one();
-    if (!prepare(r, (const struct product *)p)) {
-        qr_onednn_give_back(r);
+    r->threads_before = set_one_thread();
+    if (!prepare(r, (const struct matmul *)p)) {
+        qr_onednn_release(r);
         return NULL;
     }
     return r;
 }
 
-void qr_onednn_give_back(struct qr_onednn_runner *r)
+void qr_onednn_release(struct qr_onednn_runner *r)
 {
     if (!r)
         return;
-    threads_back(r->threads_before);
-    __atomic_store_n(&r->busy, false, __ATOMIC_RELEASE);
+    restore_threads(r->threads_before);
+    __atomic_store_n(&r->acquired, false, __ATOMIC_RELEASE);
 }
 
-const float *qr_onednn_execute(const struct qr_onednn_product *shown, struct qr_onednn_runner *r,
+const float *qr_onednn_execute(const struct qr_onednn_matmul *pub, struct qr_onednn_runner *r,
                                size_t rows, const void *x, const void *panel)
 {
-    const struct product *p = (const struct product *)shown;
-    const struct memories *m = r->now;
+    const struct matmul *p = (const struct matmul *)pub;
+    const struct memories *m = r->current;
     int b = 0;
     while ((size_t)1 << b < rows)
         b++;
@@ -468,32 +473,4 @@ const float *qr_onednn_execute(const struct qr_onednn_product *shown, struct qr_
                                            m->scratch[b] ? 4 : 3, args) == dnnl_success &&
                     dnnl_stream_wait(r->stream) == dnnl_success;
     return ok ? r->out : NULL;
-}
-
-quire_status quire_onednn_set_isa(const char *isa, struct quire_error *err)
-{
-    static const struct {
-        const char *level;
-        dnnl_cpu_isa_t cap;
-    } caps[] = {
-        { "generic", dnnl_cpu_isa_sse41 },
-        { "avx2", dnnl_cpu_isa_avx2 },
-        { "avx2_vnni", dnnl_cpu_isa_avx2_vnni },
-        { "avx512", dnnl_cpu_isa_avx512_core },
-        { "avx512_vnni", dnnl_cpu_isa_avx512_core_vnni },
-        { "avx512_bf16", dnnl_cpu_isa_avx512_core_bf16 },
-        { "avx512_amx", dnnl_cpu_isa_avx512_core_amx },
-    };
-    const struct qr_kernels *kernels;
-    QR_TRY(qr_kernels_get(isa, &kernels, err));
-    for (size_t i = 0; i < sizeof caps / sizeof caps[0]; i++) {
-        if (strcmp(caps[i].level, kernels->level) != 0)
-            continue;
-        const dnnl_status_t s = dnnl_set_max_cpu_isa(caps[i].cap);
-        if (s == dnnl_invalid_arguments) /* it fixes its choice at the first use */
-            return qr_fail(err, QUIRE_E_BUSY, "oneDNN is in use already: too late to cap it at %s",
-                           kernels->level);
-        return s == dnnl_success ? QUIRE_OK : failed(s, "cap its instruction sets", err);
-    }
-    return qr_fail(err, QUIRE_E_UNSUPPORTED, "oneDNN has no cap for level %s", kernels->level);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* groups.c - stacks of layers, which layers share a group of the cache or of the plan, and what attention each of them
- * computes. */
+/* groups.c - layer stacks, KV groups, plan groups, and the attention configuration of each
+ * layer. */
 #include "model/groups.h"
+#include "base/alloc.h"
 #include "base/error.h"
 #include <math.h>
 #include <quire/bias.h>
 
-/* Slope of head h: the power-of-two series of max_bias, odd-numbered slopes of the next size for the heads beyond. */
+/* ALiBi slope of head h: the geometric series for the largest power of two n <= n_heads; heads
+ * beyond it take every other slope of the series for 2 n. */
 static float alibi_slope(const struct qr_model_config *c, uint32_t n_heads, uint32_t h)
 {
     uint32_t n = 1;
@@ -29,7 +31,7 @@ static quire_status fill_alibi(struct quire_model *m, uint32_t n_heads,
     return QUIRE_OK;
 }
 
-/* The first layer of a stack has the buckets; the others share its bias by distance. */
+/* The first layer of a stack holds the buckets; the other layers share its bias by distance. */
 static quire_status fill_relative(struct quire_model *m, uint32_t i,
                                   struct quire_attention_config *a, struct quire_error *err)
 {
@@ -50,7 +52,7 @@ static quire_status fill_relative(struct quire_model *m, uint32_t i,
     return QUIRE_OK;
 }
 
-/* Elements of a cached key and value. */
+/* Elements of a key and of a value in the cache. */
 struct row_sizes {
     uint32_t k, v;
 };
@@ -88,14 +90,13 @@ static quire_status fill_attention(struct quire_model *m, uint32_t i, struct qui
     return c->alibi_max_bias > 0 ? fill_alibi(m, l->n_heads, a, err) : QUIRE_OK;
 }
 
-/* Adds layer i to the group of its shape and window, a new one if need be. */
+/* Adds layer i to the KV group of its shape and window, a new one if there is none. */
 static void assign_kv_group(struct quire_model *m, struct qr_groups *groups, uint32_t i)
 {
     const struct qr_model_config *c = m->config;
     const struct qr_layer_config *l = &c->layers[i];
-    const bool encodes =
-        groups ==
-        &m->encoder; /* its cache forgets a layer with the next one, and nothing earlier */
+    /* the encoder's cache holds all keys of one layer at a time: no window, layer index 0 */
+    const bool encodes = groups == &m->encoder;
     const uint32_t window = encodes ? 0 : l->window;
     uint32_t g = 0;
     while (g < groups->n_kv &&
@@ -115,8 +116,9 @@ static void assign_kv_group(struct quire_model *m, struct qr_groups *groups, uin
     group->n_layers = m->layers[i].kv_layer + 1;
 }
 
-static bool same_division(const struct quire_attention_config *a,
-                          const struct quire_attention_config *b)
+/* Whether layers with these configurations can share a plan. */
+static bool same_plan(const struct quire_attention_config *a,
+                      const struct quire_attention_config *b)
 {
     return a->n_heads == b->n_heads && a->window_left == b->window_left &&
            a->window_right == b->window_right && a->chunk_size == b->chunk_size;
@@ -126,7 +128,7 @@ static void assign_plan_group(struct qr_groups *groups, struct qr_model_layer *l
 {
     uint32_t g = 0;
     while (g < groups->n_plan && !(groups->plan[g].kv_group == layer->kv_group &&
-                                   same_division(groups->plan[g].config, &layer->attention)))
+                                   same_plan(groups->plan[g].config, &layer->attention)))
         g++;
     if (g == groups->n_plan)
         groups->plan[groups->n_plan++] =
@@ -134,7 +136,8 @@ static void assign_plan_group(struct qr_groups *groups, struct qr_model_layer *l
     layer->plan_group = g;
 }
 
-/* One group for the keys and values that all decoder layers take from the encoder's output; layer i is layer i there. */
+/* Adds one KV group for the keys and values of cross attention, with as many layers as the
+ * decoder. */
 static void add_cross_group(struct quire_model *m)
 {
     const struct qr_model_config *c = m->config;

@@ -15,11 +15,6 @@ QR_DEFINE_ZERO_INIT(quire_model_params)
 
 static quire_status check_params(const struct quire_model_params *p, struct quire_error *err)
 {
-    if (!p)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
-    if (p->struct_size != sizeof *p)
-        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, this library expects %zu",
-                       p->struct_size, sizeof *p);
     if (!p->path && !p->data)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.path and params.data are both NULL");
     if (p->pack_cache && (!p->path || !p->pack_cache[0]))
@@ -73,14 +68,16 @@ quire_status quire_model_open(const struct quire_model_params *params, struct qu
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
-    QR_TRY(check_params(params, err));
-    struct quire_model *m = qr_calloc(params->allocator, 1, sizeof *m);
+    struct quire_model_params p;
+    QR_READ_STRUCT(&p, params, pack_cache, "params", err);
+    QR_TRY(check_params(&p, err));
+    struct quire_model *m = qr_calloc(p.allocator, 1, sizeof *m);
     if (!m)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a model");
-    m->allocator = params->allocator;
-    m->logger = params->logger;
-    m->compute = params->compute;
-    const quire_status s = open_model(m, params, err);
+    m->allocator = p.allocator;
+    m->logger = p.logger;
+    m->compute = p.compute;
+    const quire_status s = open_model(m, &p, err);
     if (s != QUIRE_OK)
         destroy(m);
     else
@@ -117,13 +114,12 @@ quire_status quire_model_info(const struct quire_model *model, struct quire_mode
 {
     if (!model || !info)
         return QUIRE_E_INVALID_ARG;
-    if (info->struct_size != sizeof *info)
-        return QUIRE_E_MISUSE;
+    QR_TRY(
+        qr_struct_check_out(info, QR_SIZE_TO(struct quire_model_info, pack_cached), "info", NULL));
     const struct qr_model_config *c = model->config;
     const struct qr_sampling_defaults *s = &c->sampling;
     const struct qr_stack encoder = qr_model_encoder_stack(model);
-    *info = (struct quire_model_info){
-        .struct_size = sizeof *info,
+    const struct quire_model_info facts = {
         .arch = c->arch,
         .name = c->name,
         .n_layers = c->n_layers,
@@ -159,6 +155,7 @@ quire_status quire_model_info(const struct quire_model *model, struct quire_mode
         .pooling = (enum quire_pooling)c->pooling,
         .pack_cached = model->pack_cache.bytes != 0,
     };
+    qr_struct_write(info, &facts, sizeof facts);
     return QUIRE_OK;
 }
 

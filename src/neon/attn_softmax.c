@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attn_softmax.c - softmax, span merge and transposition for neon, and what neon adds to the kernel table. */
+/* attn_softmax.c - softmax, span merge and transposition for neon, and its attn entries. */
 #include "simd/vec_neon.h"
 /* vec_math.h builds on the vec header */
 #include "simd/vec_math.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attn_tile.c - scores and weighted values of a tile for neon. */
+/* attn_tile.c - Q K^T scores and P V of f32, f16 and bf16 tiles for neon. */
 #include "simd/vec_neon.h"
 /* vec_math.h builds on the vec header */
 #include "simd/vec_math.h"

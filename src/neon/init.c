@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init.c - what the level neon adds to the kernel table. */
+/* init.c - kernel table entries of the level neon. */
 #include "kernels/kernels.h"
 
 void qr_kernels_init_neon(struct qr_kernels *k)

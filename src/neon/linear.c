@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear.c - what the linear family adds to the kernel table of neon. */
+/* linear.c - kernel table entries of the linear family for neon. */
 #include "kernels/kernels.h"
 
 void qr_init_linear_neon(struct qr_kernels *k)
 {
-    QR_SET_KERNEL(k, quant_act_q8, neon);
+    QR_SET_KERNEL(k, quantize_act_q8, neon);
     QR_SET_KERNEL(k, linear_f32_f32, neon);
     QR_SET_KERNEL(k, linear_f32_f16, neon);
     QR_SET_KERNEL(k, linear_f32_bf16, neon);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_q8.c - int8 activations times quantised weights for neon. */
+/* linear_q8.c - int8 activations times quantized weights for neon. */
 #include "simd/vec_neon.h"
 #define QR_ISA         neon
 #define LINEAR_Q8_ROWS 4

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flush.h - a span of code in which denormal numbers count as zero, as numerics rule N3 wants. */
+/* flush.h - flush-to-zero and denormals-are-zero mode (docs/numerics.md, N3). */
 #ifndef QR_SIMD_FLUSH_H
 #define QR_SIMD_FLUSH_H
 #include <stdint.h>
@@ -7,9 +7,9 @@
 #include <xmmintrin.h>
 #endif
 
-/* What the control register held, to be given back. The arithmetic in between must be in a function
- * that is not inlined, because the compiler may move floating-point operations across these
- * calls. */
+/* Enables the mode; returns the previous control register for qr_flush_end. The arithmetic in
+ * between must be in a function that is not inlined, because the compiler may move floating-point
+ * operations across these calls. */
 static inline uint64_t qr_flush_begin(void)
 {
 #if defined(__x86_64__)
@@ -26,6 +26,7 @@ static inline uint64_t qr_flush_begin(void)
 #endif
 }
 
+/* Restores the control register. */
 static inline void qr_flush_end(uint64_t state)
 {
 #if defined(__x86_64__)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* instrumented.h - QR_INSTRUMENTED: 1 in builds with sanitizers, whose checks of many unrolled copies of one loop take
- * minutes to compile. */
+/* instrumented.h - QR_INSTRUMENTED: 1 in builds with sanitizers, where unrolled loops take minutes
+ * to compile because every copy is instrumented. */
 #ifndef QR_SIMD_INSTRUMENTED_H
 #define QR_SIMD_INSTRUMENTED_H
 

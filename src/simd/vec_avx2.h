@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vec_avx2.h - 8 lanes of AVX2 + FMA + F16C behind the names shared by all vec_*.h headers.
+/* vec_avx2.h - 8 lanes of AVX2 + FMA + F16C under the names shared by all vec_*.h headers.
  *
- * vf32 holds VF32_N floats, vi32 as many 32-bit integers (or 4 * VF32_N bytes), vm32 one truth value per lane.
- * The _n forms touch only the first n lanes' memory, 0 <= n <= VF32_N; other lanes read as 0. */
-#ifndef QUIRE_SIMD_VEC_H
-#define QUIRE_SIMD_VEC_H
+ * vf32 holds VF32_N floats, vi32 as many 32-bit integers (or 4 * VF32_N bytes), vm32 one truth
+ * value per lane. The _n forms access the memory of the first n lanes only, 0 <= n <= VF32_N; the
+ * other lanes read as 0. */
+#ifndef QR_SIMD_VEC_H
+#define QR_SIMD_VEC_H
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -71,8 +72,8 @@ static inline vf32 vf32_select(vm32 m, vf32 a, vf32 b)
 }
 static inline vi32 vi32_select(vm32 m, vi32 a, vi32 b) { return _mm256_blendv_epi8(b, a, m); }
 
-/* ---- integers; shifts fill with zeros except sar; shl_each: lanes by counts of their own; total, top: sum and maximum
- * of all lanes, signed */
+/* ---- integers; shr fills with zeros, sar with the sign; shl_each: each lane by its own count;
+ * total, top: sum and maximum of all lanes, signed */
 static inline vi32 vi32_zero(void) { return _mm256_setzero_si256(); }
 static inline vi32 vi32_set1(int32_t x) { return _mm256_set1_epi32(x); }
 static inline vi32 vi32_load(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
@@ -112,20 +113,20 @@ static inline void vi32_store_s8(int8_t *p, vi32 v) /* lanes within int8 range *
     const __m128i w = _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
     _mm_storel_epi64((__m128i *)p, _mm_packs_epi16(w, w));
 }
-/* each byte of idx (0..15) replaced by the table's byte of that number */
+/* byte i of the result is table[byte i of idx]; bytes of idx are 0 .. 15 */
 static inline vi32 vi32_lut16(const uint8_t *table, vi32 idx)
 {
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)table)),
                                idx);
 }
 
-/* ---- between the two */
+/* ---- conversions */
 static inline vf32 vf32_from_i32(vi32 a) { return _mm256_cvtepi32_ps(a); }
 static inline vi32 vi32_round(vf32 a) { return _mm256_cvtps_epi32(a); } /* nearest even */
 static inline vf32 vf32_bits(vi32 a) { return _mm256_castsi256_ps(a); }
 static inline vi32 vi32_bits(vf32 a) { return _mm256_castps_si256(a); }
 
-/* ---- for attention: lane masks from bits, the high halves, pairs of bf16 */
+/* ---- for attention: lane masks from bits, high halves, pairs of bf16 */
 /* lane i is true when bit i is set */
 static inline vm32 vm32_bits(uint32_t bits)
 {
@@ -133,17 +134,17 @@ static inline vm32 vm32_bits(uint32_t bits)
     return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)bits), lane), lane);
 }
 static inline int vm32_any(vm32 m) { return _mm256_movemask_epi8(m) != 0; }
-/* every 16-byte lane's first (lo) or last (hi) 8 bytes as 16-bit numbers */
+/* zero-extends the first (lo) or last (hi) 8 bytes of every 16-byte lane to 16 bits */
 static inline vi32 vi32_unpack_lo(vi32 a) { return _mm256_unpacklo_epi8(a, vi32_zero()); }
 static inline vi32 vi32_unpack_hi(vi32 a) { return _mm256_unpackhi_epi8(a, vi32_zero()); }
-/* every 16-byte lane's first (lo) or last (hi) 16-, 32- or 64-bit numbers of a and b by turns */
+/* interleaves the first (lo) or last (hi) 16-, 32- or 64-bit elements of a and b per 16 bytes */
 static inline vi32 vi32_zip16_lo(vi32 a, vi32 b) { return _mm256_unpacklo_epi16(a, b); }
 static inline vi32 vi32_zip16_hi(vi32 a, vi32 b) { return _mm256_unpackhi_epi16(a, b); }
 static inline vi32 vi32_zip32_lo(vi32 a, vi32 b) { return _mm256_unpacklo_epi32(a, b); }
 static inline vi32 vi32_zip32_hi(vi32 a, vi32 b) { return _mm256_unpackhi_epi32(a, b); }
 static inline vi32 vi32_zip64_lo(vi32 a, vi32 b) { return _mm256_unpacklo_epi64(a, b); }
 static inline vi32 vi32_zip64_hi(vi32 a, vi32 b) { return _mm256_unpackhi_epi64(a, b); }
-/* stores the 16-byte lanes of v, stride bytes from one to the next */
+/* stores the 16-byte lanes of v, `stride` bytes apart */
 static inline void vi32_store_lanes(uint8_t *p, size_t stride, vi32 v)
 {
     _mm_storeu_si128((__m128i *)p, _mm256_castsi256_si128(v));
@@ -157,11 +158,11 @@ static inline void vf32_store_high(uint16_t *p, vf32 v)
     _mm_storeu_si128((__m128i *)p, _mm256_castsi256_si128(h));
 }
 
-/* ---- dot products of four bytes per lane: acc + sum of w * a, exact; a holds signed bytes in -127 .. 127.
- * u7: w is 0 .. 127. w8: w is any byte, which counts as VI32_W8_OFFSET more than the weight it stands for
- * (stored unsigned plus 128, or signed), whichever suits the instructions.
- * Where VI32_PAIRS is defined, products of 16 bits come first: vi32_pairs of w 0 .. 127, added as long as no sum can
- * pass 32767, then vi32_pairs_sum. */
+/* ---- dot products of four bytes per lane: acc + sum of w * a, exact; a holds signed bytes -127 ..
+ * 127. u7: w is 0 .. 127. w8: w is any byte, the weight plus VI32_W8_OFFSET: unsigned with offset
+ * 128, or signed with offset 0, depending on the instructions. VI32_PAIRS: there is no such
+ * instruction, only 16-bit sums of two products. vi32_pairs (w 0 .. 127) are added while no sum can
+ * exceed 32767; vi32_pairs_sum then extends them to 32 bits. */
 #if defined(__AVXVNNI__)
 enum { VI32_W8_OFFSET = 128 };
 static inline vi32 vi32_dot_u7(vi32 acc, vi32 w, vi32 a)
@@ -177,7 +178,8 @@ enum { VI32_W8_OFFSET = 0 };
 #define VI32_PAIRS 1
 static inline vi32 vi32_pairs(vi32 w, vi32 a) { return _mm256_maddubs_epi16(w, a); }
 static inline vi32 vi32_pairs_sum(vi32 a) { return _mm256_madd_epi16(a, _mm256_set1_epi16(1)); }
-/* the sum itself: a compiler that sees through a chain of sums makes it a tree, which takes more registers */
+/* Returns `sum`, opaque to the compiler, which would turn a chain of sums into a tree that takes
+ * more registers. */
 static inline vi32 vi32_chain(vi32 sum)
 {
     __asm__("" : "+x"(sum));
@@ -190,7 +192,7 @@ static inline vi32 vi32_dot_u7(vi32 acc, vi32 w, vi32 a)
 }
 static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a)
 {
-    /* |w| * (a with w's sign): at most 2 * 128 * 127 */
+    /* |w| * (a with the sign of w): at most 2 * 128 * 127 */
     return vi32_dot_u7(acc, _mm256_abs_epi8(w), _mm256_sign_epi8(a, w));
 }
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vec_avx512.h - 16 lanes of AVX-512 (F BW DQ VL) behind the names shared by all vec_*.h headers.
+/* vec_avx512.h - 16 lanes of AVX-512 (F BW DQ VL) under the names shared by all vec_*.h headers.
  *
- * vf32 holds VF32_N floats, vi32 as many 32-bit integers (or 4 * VF32_N bytes), vm32 one truth value per lane.
- * The _n forms touch only the first n lanes' memory, 0 <= n <= VF32_N; other lanes read as 0. */
-#ifndef QUIRE_SIMD_VEC_H
-#define QUIRE_SIMD_VEC_H
+ * vf32 holds VF32_N floats, vi32 as many 32-bit integers (or 4 * VF32_N bytes), vm32 one truth
+ * value per lane. The _n forms access the memory of the first n lanes only, 0 <= n <= VF32_N; the
+ * other lanes read as 0. */
+#ifndef QR_SIMD_VEC_H
+#define QR_SIMD_VEC_H
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,10 +50,10 @@ static inline vf32 vf32_load_f16(const uint16_t *p)
 {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
 }
-/* to the nearest integer, ties to even */
+/* rounds to the nearest integer, ties to even */
 #define VF32_HAS_SCALE 1
 static inline vf32 vf32_nearest(vf32 a) { return _mm512_roundscale_ps(a, 8); }
-/* a * 2^n, n an integer, but 0 in lanes where x is below `least` */
+/* a * 2^floor(n); 0 in lanes where x < least */
 static inline vf32 vf32_scale_from(vf32 a, vf32 n, vf32 x, vf32 least)
 {
     return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, least, _CMP_NLT_UQ), a, n);
@@ -66,8 +67,8 @@ static inline vm32 vi32_eq(vi32 a, vi32 b) { return _mm512_cmpeq_epi32_mask(a, b
 static inline vf32 vf32_select(vm32 m, vf32 a, vf32 b) { return _mm512_mask_blend_ps(m, b, a); }
 static inline vi32 vi32_select(vm32 m, vi32 a, vi32 b) { return _mm512_mask_blend_epi32(m, b, a); }
 
-/* ---- integers; shifts fill with zeros except sar; shl_each: lanes by counts of their own; total, top: sum and maximum
- * of all lanes, signed */
+/* ---- integers; shr fills with zeros, sar with the sign; shl_each: each lane by its own count;
+ * total, top: sum and maximum of all lanes, signed */
 static inline vi32 vi32_zero(void) { return _mm512_setzero_si512(); }
 static inline vi32 vi32_set1(int32_t x) { return _mm512_set1_epi32(x); }
 static inline vi32 vi32_load(const void *p) { return _mm512_loadu_si512(p); }
@@ -96,14 +97,14 @@ static inline void vi32_store_s8(int8_t *p, vi32 v) /* lanes within int8 range *
 {
     _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(v));
 }
-/* each byte of idx (0..15) replaced by the table's byte of that number */
+/* byte i of the result is table[byte i of idx]; bytes of idx are 0 .. 15 */
 static inline vi32 vi32_lut16(const uint8_t *table, vi32 idx)
 {
     return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table)),
                                idx);
 }
 #if defined(__AVX512VBMI__)
-/* each byte of idx replaced by the table's byte that its six low bits number: shifting and masking a field in one */
+/* byte i of the result is table[low six bits of byte i of idx]: shifts and masks a field at once */
 #define VI32_LUT64 1
 static inline vi32 vi32_lut64(vi32 table, vi32 idx) { return _mm512_permutexvar_epi8(idx, table); }
 static inline vi32 vi32_repeat16(const uint8_t *p)
@@ -112,27 +113,27 @@ static inline vi32 vi32_repeat16(const uint8_t *p)
 }
 #endif
 
-/* ---- between the two */
+/* ---- conversions */
 static inline vf32 vf32_from_i32(vi32 a) { return _mm512_cvtepi32_ps(a); }
 static inline vi32 vi32_round(vf32 a) { return _mm512_cvtps_epi32(a); } /* nearest even */
 static inline vf32 vf32_bits(vi32 a) { return _mm512_castsi512_ps(a); }
 static inline vi32 vi32_bits(vf32 a) { return _mm512_castps_si512(a); }
 
-/* ---- for attention: lane masks from bits, the high halves, pairs of bf16 */
+/* ---- for attention: lane masks from bits, high halves, pairs of bf16 */
 /* lane i is true when bit i is set */
 static inline vm32 vm32_bits(uint32_t bits) { return (vm32)bits; }
 static inline int vm32_any(vm32 m) { return m != 0; }
-/* every 16-byte lane's first (lo) or last (hi) 8 bytes as 16-bit numbers */
+/* zero-extends the first (lo) or last (hi) 8 bytes of every 16-byte lane to 16 bits */
 static inline vi32 vi32_unpack_lo(vi32 a) { return _mm512_unpacklo_epi8(a, vi32_zero()); }
 static inline vi32 vi32_unpack_hi(vi32 a) { return _mm512_unpackhi_epi8(a, vi32_zero()); }
-/* every 16-byte lane's first (lo) or last (hi) 16-, 32- or 64-bit numbers of a and b by turns */
+/* interleaves the first (lo) or last (hi) 16-, 32- or 64-bit elements of a and b per 16 bytes */
 static inline vi32 vi32_zip16_lo(vi32 a, vi32 b) { return _mm512_unpacklo_epi16(a, b); }
 static inline vi32 vi32_zip16_hi(vi32 a, vi32 b) { return _mm512_unpackhi_epi16(a, b); }
 static inline vi32 vi32_zip32_lo(vi32 a, vi32 b) { return _mm512_unpacklo_epi32(a, b); }
 static inline vi32 vi32_zip32_hi(vi32 a, vi32 b) { return _mm512_unpackhi_epi32(a, b); }
 static inline vi32 vi32_zip64_lo(vi32 a, vi32 b) { return _mm512_unpacklo_epi64(a, b); }
 static inline vi32 vi32_zip64_hi(vi32 a, vi32 b) { return _mm512_unpackhi_epi64(a, b); }
-/* stores the 16-byte lanes of v, stride bytes from one to the next */
+/* stores the 16-byte lanes of v, `stride` bytes apart */
 static inline void vi32_store_lanes(uint8_t *p, size_t stride, vi32 v)
 {
     _mm_storeu_si128((__m128i *)p, _mm512_castsi512_si128(v));
@@ -155,7 +156,7 @@ static inline vf32 vf32_round_store_bf16(uint16_t *p, vf32 v)
     _mm256_storeu_si256((__m256i *)p, h);
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
 }
-/* the same of two vectors that lie one behind the other */
+/* the same for two consecutive vectors */
 static inline void vf32_round_store2_bf16(uint16_t *p, vf32 v[2])
 {
     const __m512i h = (__m512i)_mm512_cvtne2ps_pbh(v[1], v[0]);
@@ -168,11 +169,11 @@ static inline void vf32_round_store2_bf16(uint16_t *p, vf32 v[2])
 }
 #endif
 
-/* ---- dot products of four bytes per lane: acc + sum of w * a, exact; a holds signed bytes in -127 .. 127.
- * u7: w is 0 .. 127. w8: w is any byte, which counts as VI32_W8_OFFSET more than the weight it stands for
- * (stored unsigned plus 128, or signed), whichever suits the instructions.
- * Where VI32_PAIRS is defined, products of 16 bits come first: vi32_pairs of w 0 .. 127, added as long as no sum can
- * pass 32767, then vi32_pairs_sum. */
+/* ---- dot products of four bytes per lane: acc + sum of w * a, exact; a holds signed bytes -127 ..
+ * 127. u7: w is 0 .. 127. w8: w is any byte, the weight plus VI32_W8_OFFSET: unsigned with offset
+ * 128, or signed with offset 0, depending on the instructions. VI32_PAIRS: there is no such
+ * instruction, only 16-bit sums of two products. vi32_pairs (w 0 .. 127) are added while no sum can
+ * exceed 32767; vi32_pairs_sum then extends them to 32 bits. */
 #if defined(__AVX512VNNI__)
 enum { VI32_W8_OFFSET = 128 };
 static inline vi32 vi32_dot_u7(vi32 acc, vi32 w, vi32 a) { return _mm512_dpbusd_epi32(acc, w, a); }
@@ -182,7 +183,8 @@ enum { VI32_W8_OFFSET = 0 };
 #define VI32_PAIRS 1
 static inline vi32 vi32_pairs(vi32 w, vi32 a) { return _mm512_maddubs_epi16(w, a); }
 static inline vi32 vi32_pairs_sum(vi32 a) { return _mm512_madd_epi16(a, _mm512_set1_epi16(1)); }
-/* the sum itself: a compiler that sees through a chain of sums makes it a tree, which takes more registers */
+/* Returns `sum`, opaque to the compiler, which would turn a chain of sums into a tree that takes
+ * more registers. */
 static inline vi32 vi32_chain(vi32 sum)
 {
     __asm__("" : "+v"(sum));
@@ -195,7 +197,7 @@ static inline vi32 vi32_dot_u7(vi32 acc, vi32 w, vi32 a)
 }
 static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a)
 {
-    /* |w| * (a with w's sign): at most 2 * 128 * 127 */
+    /* |w| * (a with the sign of w): at most 2 * 128 * 127 */
     const __m512i sa = _mm512_mask_sub_epi8(a, _mm512_movepi8_mask(w), _mm512_setzero_si512(), a);
     return vi32_dot_u7(acc, _mm512_abs_epi8(w), sa);
 }

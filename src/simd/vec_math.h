@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vec_math.h - elementary functions on the ops of a vec_*.h, which must be included first.
+/* vec_math.h - elementary functions on the vectors of a vec_*.h, which must be included first.
  *
  * Every function is a fixed sequence of correctly rounded operations, so its bits are the same at
- * every level. 2^f = 1 + f * g(f) on [-1/2, 1/2], g of degree 5 fitted by weighted least
- * squares: 3.6e-9 away before rounding. */
-#ifndef QUIRE_SIMD_VEC_MATH_H
-#define QUIRE_SIMD_VEC_MATH_H
+ * every level. 2^f = 1 + f * g(f) on [-1/2, 1/2], with g of degree 5 fitted by weighted least
+ * squares: an error of 3.6e-9 before rounding. */
+#ifndef QR_SIMD_VEC_MATH_H
+#define QR_SIMD_VEC_MATH_H
 
-/* Below VEC_EXP2_FLUSH 2^x is 0, so no level meets a subnormal. x + VEC_ROUND_MAGIC rounds x to an
- * integer and leaves it in the low bits. */
+/* 2^x is 0 below VEC_EXP2_FLUSH, so that no level produces a subnormal. x + VEC_ROUND_MAGIC rounds
+ * x to an integer, which is in the low bits of the sum. */
 #define VEC_EXP2_FLUSH  (-125.0f)
 #define VEC_ROUND_MAGIC 0x1.8p23f
 #define VEC_LOG2E       0x1.715476p0f
@@ -42,7 +42,7 @@ static inline vf32 vf32_tanh(vf32 x)
 {
     const vi32 sign = vi32_and(vi32_bits(x), vi32_set1(INT32_MIN));
     const vf32 a = vf32_bits(vi32_xor(vi32_bits(x), sign));
-    /* tanh(10) rounds to 1; min keeps a NaN that stands on its right */
+    /* tanh(10) rounds to 1; min returns its right operand if that is NaN */
     const vf32 y = vf32_mul(vf32_min(vf32_set1(10), a), vf32_set1(2 * VEC_LOG2E));
     const vf32 magic = vf32_set1(VEC_ROUND_MAGIC), t = vf32_add(y, magic);
     const vf32 f = vf32_sub(y, vf32_sub(t, magic));
@@ -54,7 +54,7 @@ static inline vf32 vf32_tanh(vf32 x)
 }
 
 #ifndef VF32_HAS_BF16
-/* acc + a.odd * b.odd, then + a.even * b.even, where a lane holds two bf16, the even one below */
+/* acc + a.odd * b.odd, then + a.even * b.even: the low half of a lane is the even bf16 */
 static inline vf32 vf32_dot_bf16(vf32 acc, vi32 a, vi32 b)
 {
     const vi32 high = vi32_set1((int32_t)0xffff0000);
@@ -72,7 +72,7 @@ static inline vf32 vf32_round_store_bf16(uint16_t *p, vf32 v)
     return r;
 }
 
-/* the same of two vectors that lie one behind the other */
+/* the same for two consecutive vectors */
 static inline void vf32_round_store2_bf16(uint16_t *p, vf32 v[2])
 {
     v[0] = vf32_round_store_bf16(p, v[0]);

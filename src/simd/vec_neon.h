@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vec_neon.h - 4 lanes of aarch64 Advanced SIMD behind the names shared by all vec_*.h headers.
+/* vec_neon.h - 4 lanes of aarch64 Advanced SIMD under the names shared by all vec_*.h headers.
  *
- * vf32 holds VF32_N floats, vi32 as many 32-bit integers (or 4 * VF32_N bytes), vm32 one truth value per lane.
- * The _n forms touch only the first n lanes' memory, 0 <= n <= VF32_N; other lanes read as 0. */
-#ifndef QUIRE_SIMD_VEC_H
-#define QUIRE_SIMD_VEC_H
+ * vf32 holds VF32_N floats, vi32 as many 32-bit integers (or 4 * VF32_N bytes), vm32 one truth
+ * value per lane. The _n forms access the memory of the first n lanes only, 0 <= n <= VF32_N; the
+ * other lanes read as 0. */
+#ifndef QR_SIMD_VEC_H
+#define QR_SIMD_VEC_H
 #include <arm_neon.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,7 +37,7 @@ static inline vf32 vf32_add(vf32 a, vf32 b) { return vaddq_f32(a, b); }
 static inline vf32 vf32_sub(vf32 a, vf32 b) { return vsubq_f32(a, b); }
 static inline vf32 vf32_mul(vf32 a, vf32 b) { return vmulq_f32(a, b); }
 static inline vf32 vf32_div(vf32 a, vf32 b) { return vdivq_f32(a, b); }
-/* b when either is NaN or both are zero, as on x86 */
+/* returns b if either is NaN or both are zero, as on x86 */
 static inline vf32 vf32_max(vf32 a, vf32 b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 static inline float vf32_top(vf32 a) { return vmaxvq_f32(a); } /* the largest lane; none is NaN */
 static inline vf32 vf32_min(vf32 a, vf32 b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
@@ -60,8 +61,8 @@ static inline vm32 vi32_eq(vi32 a, vi32 b) { return vceqq_s32(a, b); }
 static inline vf32 vf32_select(vm32 m, vf32 a, vf32 b) { return vbslq_f32(m, a, b); }
 static inline vi32 vi32_select(vm32 m, vi32 a, vi32 b) { return vbslq_s32(m, a, b); }
 
-/* ---- integers; shifts fill with zeros except sar; shl_each: lanes by counts of their own; total, top: sum and maximum
- * of all lanes, signed */
+/* ---- integers; shr fills with zeros, sar with the sign; shl_each: each lane by its own count;
+ * total, top: sum and maximum of all lanes, signed */
 static inline vi32 vi32_zero(void) { return vdupq_n_s32(0); }
 static inline vi32 vi32_set1(int32_t x) { return vdupq_n_s32(x); }
 static inline vi32 vi32_load(const void *p) { return vreinterpretq_s32_u8(vld1q_u8(p)); }
@@ -100,19 +101,19 @@ static inline void vi32_store_s8(int8_t *p, vi32 v) /* lanes within int8 range *
     const int32_t t = vget_lane_s32(vreinterpret_s32_s8(vmovn_s16(vcombine_s16(h, h))), 0);
     memcpy(p, &t, sizeof t);
 }
-/* each byte of idx (0..15) replaced by the table's byte of that number */
+/* byte i of the result is table[byte i of idx]; bytes of idx are 0 .. 15 */
 static inline vi32 vi32_lut16(const uint8_t *table, vi32 idx)
 {
     return vreinterpretq_s32_u8(vqtbl1q_u8(vld1q_u8(table), vreinterpretq_u8_s32(idx)));
 }
 
-/* ---- between the two */
+/* ---- conversions */
 static inline vf32 vf32_from_i32(vi32 a) { return vcvtq_f32_s32(a); }
 static inline vi32 vi32_round(vf32 a) { return vcvtnq_s32_f32(a); } /* nearest even */
 static inline vf32 vf32_bits(vi32 a) { return vreinterpretq_f32_s32(a); }
 static inline vi32 vi32_bits(vf32 a) { return vreinterpretq_s32_f32(a); }
 
-/* ---- for attention: lane masks from bits, the high halves, pairs of bf16 */
+/* ---- for attention: lane masks from bits, high halves, pairs of bf16 */
 /* lane i is true when bit i is set */
 static inline vm32 vm32_bits(uint32_t bits)
 {
@@ -120,7 +121,7 @@ static inline vm32 vm32_bits(uint32_t bits)
     return vtstq_u32(vdupq_n_u32(bits), vld1q_u32(lane));
 }
 static inline int vm32_any(vm32 m) { return vmaxvq_u32(m) != 0; }
-/* every 16-byte lane's first (lo) or last (hi) 8 bytes as 16-bit numbers */
+/* zero-extends the first (lo) or last (hi) 8 bytes of every 16-byte lane to 16 bits */
 static inline vi32 vi32_unpack_lo(vi32 a)
 {
     return vreinterpretq_s32_u8(vzip1q_u8(vreinterpretq_u8_s32(a), vdupq_n_u8(0)));
@@ -129,7 +130,7 @@ static inline vi32 vi32_unpack_hi(vi32 a)
 {
     return vreinterpretq_s32_u8(vzip2q_u8(vreinterpretq_u8_s32(a), vdupq_n_u8(0)));
 }
-/* every 16-byte lane's first (lo) or last (hi) 16-, 32- or 64-bit numbers of a and b by turns */
+/* interleaves the first (lo) or last (hi) 16-, 32- or 64-bit elements of a and b per 16 bytes */
 static inline vi32 vi32_zip16_lo(vi32 a, vi32 b)
 {
     return vreinterpretq_s32_s16(vzip1q_s16(vreinterpretq_s16_s32(a), vreinterpretq_s16_s32(b)));
@@ -148,7 +149,7 @@ static inline vi32 vi32_zip64_hi(vi32 a, vi32 b)
 {
     return vreinterpretq_s32_s64(vzip2q_s64(vreinterpretq_s64_s32(a), vreinterpretq_s64_s32(b)));
 }
-/* stores the 16-byte lanes of v, stride bytes from one to the next */
+/* stores the 16-byte lanes of v, `stride` bytes apart */
 static inline void vi32_store_lanes(uint8_t *p, size_t stride, vi32 v)
 {
     (void)stride; /* there is one lane */
@@ -160,9 +161,9 @@ static inline void vf32_store_high(uint16_t *p, vf32 v)
     vst1_u16(p, vshrn_n_u32(vreinterpretq_u32_f32(v), 16));
 }
 
-/* ---- dot products of four bytes per lane: acc + sum of w * a, exact; a holds signed bytes in -127 .. 127.
- * u7: w is 0 .. 127. w8: w is any byte, which counts as VI32_W8_OFFSET more than the weight it stands for
- * (stored unsigned plus 128, or signed), whichever suits the instructions. */
+/* ---- dot products of four bytes per lane: acc + sum of w * a, exact; a holds signed bytes -127 ..
+ * 127. u7: w is 0 .. 127. w8: w is any byte, the weight plus VI32_W8_OFFSET: unsigned with offset
+ * 128, or signed with offset 0, depending on the instructions. */
 enum { VI32_W8_OFFSET = 0 };
 static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a)
 {
@@ -176,13 +177,13 @@ static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a)
 #endif
 }
 static inline vi32 vi32_dot_u7(vi32 acc, vi32 w, vi32 a) { return vi32_dot_w8(acc, w, a); }
-/* the dot with lane 0 .. 3 of a in every lane */
+/* dot product with lane `lane` (0 .. 3) of a in every lane */
 #define VI32_LANES 1
 static inline vi32 vi32_dot_lane(vi32 acc, vi32 w, vi32 a, int lane)
 {
 #if defined(__ARM_FEATURE_DOTPROD)
     const int8x16_t x = vreinterpretq_s8_s32(w), y = vreinterpretq_s8_s32(a);
-    switch (lane) { /* the instruction wants a literal */
+    switch (lane) { /* the instruction takes a literal */
     case 0:
         return vdotq_laneq_s32(acc, x, y, 0);
     case 1:
@@ -197,7 +198,7 @@ static inline vi32 vi32_dot_lane(vi32 acc, vi32 w, vi32 a, int lane)
 #endif
 }
 
-/* Products of matrices of bytes, 2 x 8 by 8 x 2: lanes (w0, a0) (w0, a1) (w1, a0) (w1, a1). */
+/* ---- product of byte matrices, 2 x 8 by 8 x 2: lanes (w0, a0) (w0, a1) (w1, a0) (w1, a1) */
 #if defined(__ARM_FEATURE_MATMUL_INT8)
 #define VI32_MATRIX 1
 static inline vi32 vi32_matrix(vi32 acc, vi32 w, vi32 a)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vec_scalar.h - 4 emulated lanes, so that tests can run every template on any host and under sanitizers.
+/* vec_scalar.h - 4 emulated lanes: tests run every template on any host and under sanitizers.
  *
- * vf32 holds VF32_N floats, vi32 as many 32-bit integers (or 4 * VF32_N bytes), vm32 one truth value per lane.
- * The _n forms touch only the first n lanes' memory, 0 <= n <= VF32_N; other lanes read as 0. */
-#ifndef QUIRE_SIMD_VEC_H
-#define QUIRE_SIMD_VEC_H
+ * vf32 holds VF32_N floats, vi32 as many 32-bit integers (or 4 * VF32_N bytes), vm32 one truth
+ * value per lane. The _n forms access the memory of the first n lanes only, 0 <= n <= VF32_N; the
+ * other lanes read as 0. */
+#ifndef QR_SIMD_VEC_H
+#define QR_SIMD_VEC_H
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -118,8 +119,8 @@ static inline vf32 vf32_select(vm32 m, vf32 a, vf32 b)
     return a;
 }
 
-/* ---- integers; shifts fill with zeros except sar; shl_each: lanes by counts of their own; total, top: sum and maximum
- * of all lanes, signed */
+/* ---- integers; shr fills with zeros, sar with the sign; shl_each: each lane by its own count;
+ * total, top: sum and maximum of all lanes, signed */
 static inline vi32 vi32_set1(int32_t x)
 {
     vi32 r;
@@ -184,7 +185,7 @@ static inline void vi32_store_s8(int8_t *p, vi32 v) /* lanes within int8 range *
 {
     VEC_LANES_ p[i_] = (int8_t)v.v[i_];
 }
-/* each byte of idx (0..15) replaced by the table's byte of that number */
+/* byte i of the result is table[byte i of idx]; bytes of idx are 0 .. 15 */
 static inline vi32 vi32_lut16(const uint8_t *table, vi32 idx)
 {
     uint8_t t[sizeof idx];
@@ -195,7 +196,7 @@ static inline vi32 vi32_lut16(const uint8_t *table, vi32 idx)
     return idx;
 }
 
-/* ---- between the two */
+/* ---- conversions */
 static inline vf32 vf32_from_i32(vi32 a)
 {
     vf32 r;
@@ -209,7 +210,7 @@ static inline vi32 vi32_round(vf32 a) /* nearest even */
     return r;
 }
 
-/* ---- for attention: lane masks from bits, the high halves, pairs of bf16 */
+/* ---- for attention: lane masks from bits, high halves, pairs of bf16 */
 /* lane i is true when bit i is set */
 static inline vm32 vm32_bits(uint32_t bits)
 {
@@ -223,20 +224,20 @@ static inline int vm32_any(vm32 m)
     VEC_LANES_ any |= m.v[i_];
     return any != 0;
 }
-/* every 16-byte lane's first (lo) or last (hi) 8 bytes as 16-bit numbers */
+/* zero-extends the first (lo) or last (hi) 8 bytes of every 16-byte lane to 16 bits */
 static inline vi32 vi32_unpack_(vi32 a, size_t from)
 {
     uint8_t in[16], out[16] = { 0 };
     vi32 r;
     memcpy(in, a.v, sizeof in);
     for (size_t i = 0; i < 8; i++)
-        out[2 * i] = in[from + i]; /* little-endian, as every host of this library */
+        out[2 * i] = in[from + i]; /* little-endian, like every supported host */
     memcpy(r.v, out, sizeof out);
     return r;
 }
 static inline vi32 vi32_unpack_lo(vi32 a) { return vi32_unpack_(a, 0); }
 static inline vi32 vi32_unpack_hi(vi32 a) { return vi32_unpack_(a, 8); }
-/* every 16-byte lane's first (lo) or last (hi) 16-, 32- or 64-bit numbers of a and b by turns */
+/* interleaves the first (lo) or last (hi) 16-, 32- or 64-bit elements of a and b per 16 bytes */
 static inline vi32 vi32_zip_(vi32 a, vi32 b, size_t size, size_t from)
 {
     uint8_t x[16], y[16], out[16];
@@ -256,7 +257,7 @@ static inline vi32 vi32_zip32_lo(vi32 a, vi32 b) { return vi32_zip_(a, b, 4, 0);
 static inline vi32 vi32_zip32_hi(vi32 a, vi32 b) { return vi32_zip_(a, b, 4, 8); }
 static inline vi32 vi32_zip64_lo(vi32 a, vi32 b) { return vi32_zip_(a, b, 8, 0); }
 static inline vi32 vi32_zip64_hi(vi32 a, vi32 b) { return vi32_zip_(a, b, 8, 8); }
-/* stores the 16-byte lanes of v, stride bytes from one to the next */
+/* stores the 16-byte lanes of v, `stride` bytes apart */
 static inline void vi32_store_lanes(uint8_t *p, size_t stride, vi32 v)
 {
     (void)stride; /* there is one lane */
@@ -270,9 +271,9 @@ static inline void vf32_store_high(uint16_t *p, vf32 v)
     VEC_LANES_ p[i_] = (uint16_t)(bits[i_] >> 16);
 }
 
-/* ---- dot products of four bytes per lane: acc + sum of w * a, exact; a holds signed bytes in -127 .. 127.
- * u7: w is 0 .. 127. w8: w is any byte, which counts as VI32_W8_OFFSET more than the weight it stands for
- * (stored unsigned plus 128, or signed), whichever suits the instructions. */
+/* ---- dot products of four bytes per lane: acc + sum of w * a, exact; a holds signed bytes -127 ..
+ * 127. u7: w is 0 .. 127. w8: w is any byte, the weight plus VI32_W8_OFFSET: unsigned with offset
+ * 128, or signed with offset 0, depending on the instructions. */
 enum { VI32_W8_OFFSET = 128 };
 static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attn_codes_tpl.h - everything that reads tiles of 8-bit codes, over vec_*.h: unpacking to memory,
- * and scores and weighted values of few rows straight from the codes.
+/* attn_codes_tpl.h - kernels that read tiles of 8-bit codes (fp8, int8) over vec_*.h:
+ * dequantization to memory, and scores and weighted values of few rows with dequantization in
+ * registers.
  *
- * Needs: attn_common_tpl.h, QR_ISA, and for every type a function codes_<type> that turns
- * the 4 * VF32_N codes at its argument into pairs.
+ * Needs a vec_*.h, vec_math.h, QR_ISA, and bf16_from_codes.h or bf16_from_codes_vbmi.h.
  *
- * Few rows read each code once or twice, so a tile in memory would cost more than it saves. Each
- * chain of adds is that of attn_tile_tpl.h for bf16_native. */
-#include "template/unpack_fetch.h"
+ * Few rows read each code once or twice: a tile in memory would cost more than it saves. Each chain
+ * of additions is that of attn_tile_tpl.h for bf16_native. */
+#include "template/attn_common_tpl.h"
 
-typedef struct codes_pairs codes_load_fn(const uint8_t *p);
+typedef struct bf16_pairs codes_load_fn(const uint8_t *p);
 
 enum {
     CODES_CELL = 64,
-    CODES_LOAD = 4 * VF32_N, /* bytes that one load turns into pairs */
+    CODES_LOAD = 4 * VF32_N, /* codes of one load */
     CODES_ROWS = QR_INSTRUMENTED ? 2
                  : VF32_N < 16   ? 4
                                  : QR_CODES_ROWS,
@@ -22,9 +22,9 @@ enum {
                                     : 4,
 };
 
-/* ---- to memory */
+/* ---- dequantization to memory */
 
-ATTN_INLINE void codes_unpack(const struct qr_attn_unpack_args *a, codes_load_fn *load)
+QR_INLINE void codes_unpack(const struct qr_attn_unpack_args *a, codes_load_fn *load)
 {
     const size_t n_steps = (size_t)a->n_steps, n_bytes = (size_t)a->n_cells * CODES_CELL,
                  stride = a->dst_stride;
@@ -32,101 +32,103 @@ ATTN_INLINE void codes_unpack(const struct qr_attn_unpack_args *a, codes_load_fn
     uint16_t *dst = a->dst;
     for (size_t step = 0; step < n_steps; step++, src += a->src_stride, dst += 2 * stride)
         for (size_t i = 0; i < n_bytes; i += CODES_LOAD) {
-            const struct codes_pairs pairs = load(src + i);
-            unpack_fetch(src + i);
+            const struct bf16_pairs pairs = load(src + i);
+            prefetch_codes(src + i);
             vi32_store(dst + i / 2, pairs.first);
             vi32_store(dst + stride + i / 2, pairs.last);
         }
 }
 
-/* ---- straight to products */
+/* ---- products with codes that are dequantized in registers */
 
-/* clang-format off */
+/* Units of 16 lanes of a register tile of `rows` rows. */
+QR_INLINE int codes_units(int rows) { return CODES_UNITS == 4 && rows > 4 ? 2 : CODES_UNITS; }
 
-/* Registers hold so many units of 16 lanes beside each other. */
-ATTN_INLINE int codes_units(int rows) { return CODES_UNITS == 4 && rows > 4 ? 2 : CODES_UNITS; }
-
-/* acc[rows][units] += a * b over n_steps steps of four elements; a unit's cell of step i lies at
- * b[unit] + i * b_stride. Meanwhile as many bytes from `next` on are asked for. */
-ATTN_INLINE void codes_accumulate(vf32 acc[CODES_ROWS][CODES_UNITS * ATTN_VECS], const uint8_t *a,
-                                  size_t a_stride, const uint8_t *const b[CODES_UNITS],
-                                  size_t b_stride, const uint8_t *next, int n_steps, int rows,
-                                  int units, codes_load_fn *load)
+/* acc[rows][units] += a * b over n_steps steps of four elements; the cell of unit u and step i is
+ * at b[u] + i * b_stride. Prefetches the same number of bytes from `next` on. */
+QR_INLINE void codes_accumulate(vf32 acc[CODES_ROWS][CODES_UNITS * ATTN_VECS], const uint8_t *a,
+                                size_t a_stride, const uint8_t *const b[CODES_UNITS],
+                                size_t b_stride, const uint8_t *next, int n_steps, int rows,
+                                int units, codes_load_fn *load)
 {
     const uint8_t *at[CODES_UNITS];
-    ATTN_UNROLL for (int u = 0; u < units; u++)
+    QR_UNROLL_8 (int u = 0; u < units; u++)
         at[u] = b[u];
     for (int i = 0; i < n_steps; i++, a += 8, next += units * CODES_CELL) {
-        struct codes_pairs y[CODES_UNITS * ATTN_VECS];
-        ATTN_UNROLL for (int u = 0; u < units; u++) {
-            ATTN_UNROLL for (int v = 0; v < ATTN_VECS; v++)
+        struct bf16_pairs y[CODES_UNITS * ATTN_VECS];
+        QR_UNROLL_8 (int u = 0; u < units; u++) {
+            QR_UNROLL_8 (int v = 0; v < ATTN_VECS; v++)
                 y[u * ATTN_VECS + v] = load(at[u] + v * CODES_LOAD);
-            __builtin_prefetch(next + u * CODES_CELL);
+            qr_prefetch_l1(next + u * CODES_CELL);
             at[u] += b_stride;
         }
-        ATTN_UNROLL for (int r = 0; r < rows; r++) {
+        QR_UNROLL_8 (int r = 0; r < rows; r++) {
             const vi32 x = attn_bits_at(a + (size_t)r * a_stride);
-            ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
+            QR_UNROLL_8 (int v = 0; v < units * ATTN_VECS; v++)
                 acc[r][v] = vf32_dot_bf16(acc[r][v], x, y[v].first);
         }
-        ATTN_UNROLL for (int r = 0; r < rows; r++) {
+        QR_UNROLL_8 (int r = 0; r < rows; r++) {
             const vi32 x = attn_bits_at(a + (size_t)r * a_stride + 4);
-            ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
+            QR_UNROLL_8 (int v = 0; v < units * ATTN_VECS; v++)
                 acc[r][v] = vf32_dot_bf16(acc[r][v], x, y[v].last);
         }
     }
 }
 
-ATTN_INLINE void codes_qk_tile(const struct qr_attn_qk_args *a, size_t row, codes_load_fn *load, int rows)
+QR_INLINE void codes_qk_tile(const struct qr_attn_qk_args *a, size_t row, codes_load_fn *load,
+                             int rows)
 {
     const int units = codes_units(rows);
     const size_t q_stride = (size_t)a->head_size * sizeof(uint16_t);
     const uint8_t *q = (const uint8_t *)a->q + row * q_stride;
     const uint8_t *next = a->next ? a->next : a->k[0];
-    for (int c = 0; c < QR_TILE_COLUMNS; c += units, next += a->head_size / 4 * units * CODES_CELL) {
+    for (int c = 0; c < QR_TILE_COLUMNS;
+         c += units, next += a->head_size / 4 * units * CODES_CELL) {
         vf32 acc[CODES_ROWS][CODES_UNITS * ATTN_VECS];
         const uint8_t *k[CODES_UNITS];
-        ATTN_UNROLL for (int u = 0; u < units; u++)
+        QR_UNROLL_8 (int u = 0; u < units; u++)
             k[u] = a->k[c + u];
-        ATTN_UNROLL for (int r = 0; r < rows; r++) {
-            ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
+        QR_UNROLL_8 (int r = 0; r < rows; r++) {
+            QR_UNROLL_8 (int v = 0; v < units * ATTN_VECS; v++)
                 acc[r][v] = vf32_zero();
         }
-        codes_accumulate(acc, q, q_stride, k, a->k_stride, next, a->head_size / 4, rows, units, load);
-        ATTN_UNROLL for (int r = 0; r < rows; r++) {
+        codes_accumulate(acc, q, q_stride, k, a->k_stride, next, a->head_size / 4, rows, units,
+                         load);
+        QR_UNROLL_8 (int r = 0; r < rows; r++) {
             float *s = a->s + (row + (size_t)r) * QR_TILE_KEYS + c * QR_COLUMN_KEYS;
-            ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
+            QR_UNROLL_8 (int v = 0; v < units * ATTN_VECS; v++)
                 vf32_store(s + v * VF32_N, acc[r][v]);
         }
     }
 }
 
-ATTN_INLINE void codes_pv_tile(const struct qr_attn_pv_args *a, size_t row, size_t unit, codes_load_fn *load,
-                               int rows, int units)
+QR_INLINE void codes_pv_tile(const struct qr_attn_pv_args *a, size_t row, size_t unit,
+                             codes_load_fn *load, int rows, int units)
 {
     enum { STEPS = QR_COLUMN_KEYS / 4, P_BYTES = QR_TILE_KEYS * sizeof(uint16_t) };
     vf32 acc[CODES_ROWS][CODES_UNITS * ATTN_VECS];
     const uint8_t *p = (const uint8_t *)a->p + row * P_BYTES;
     const uint8_t *next = a->next ? a->next : a->v[0];
     float *o = a->o + row * a->o_stride + unit * 16;
-    ATTN_UNROLL for (int r = 0; r < rows; r++) {
-        ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
+    QR_UNROLL_8 (int r = 0; r < rows; r++) {
+        QR_UNROLL_8 (int v = 0; v < units * ATTN_VECS; v++)
             acc[r][v] = vf32_load(o + (size_t)r * a->o_stride + v * VF32_N);
     }
     next += unit * (QR_TILE_KEYS / 4 * CODES_CELL);
     for (int c = 0; c < QR_TILE_COLUMNS; c++, p += STEPS * 8, next += units * STEPS * CODES_CELL) {
         const uint8_t *b[CODES_UNITS];
-        ATTN_UNROLL for (int u = 0; u < units; u++)
+        QR_UNROLL_8 (int u = 0; u < units; u++)
             b[u] = (const uint8_t *)a->v[c] + (unit + (size_t)u) * CODES_CELL;
         codes_accumulate(acc, p, P_BYTES, b, a->v_stride, next, STEPS, rows, units, load);
     }
-    ATTN_UNROLL for (int r = 0; r < rows; r++) {
-        ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
+    QR_UNROLL_8 (int r = 0; r < rows; r++) {
+        QR_UNROLL_8 (int v = 0; v < units * ATTN_VECS; v++)
             vf32_store(o + (size_t)r * a->o_stride + v * VF32_N, acc[r][v]);
     }
 }
 
-ATTN_INLINE void codes_pv_units(const struct qr_attn_pv_args *a, size_t row, codes_load_fn *load, int rows)
+QR_INLINE void codes_pv_units(const struct qr_attn_pv_args *a, size_t row, codes_load_fn *load,
+                              int rows)
 {
     const size_t n_units = ((size_t)a->v_head_size + 15) / 16, most = (size_t)codes_units(rows);
     size_t unit = 0;
@@ -140,61 +142,64 @@ ATTN_INLINE void codes_pv_units(const struct qr_attn_pv_args *a, size_t row, cod
         codes_pv_tile(a, row, unit, load, rows, 1);
 }
 
-/* Rows of the next register tile when `left` rows are left: equal shares. */
+/* Rows of the next register tile when `left` rows remain, which are divided evenly. */
 static inline int codes_share(int left)
 {
     const int tiles = (left + CODES_ROWS - 1) / CODES_ROWS;
     return (left + tiles - 1) / tiles;
 }
 
-/* Every number of rows is code of its own. */
-#define CODES_CASE(fn, n)                           \
-    case n:                                         \
-        if (n <= CODES_ROWS)                        \
-            fn(a, (size_t)row, load, n);            \
+/* One register tile per number of rows, a constant in each. */
+#define CODES_CASE(fn, n)                                                                          \
+    case n:                                                                                        \
+        if (n <= CODES_ROWS)                                                                       \
+            fn(a, (size_t)row, load, n);                                                           \
         break;
-#define CODES_ALL(fn)                               \
-    for (int row = 0, rows; row < a->n_rows; row += rows) { \
-        rows = codes_share(a->n_rows - row);        \
-        switch (rows) {                             \
-            CODES_CASE(fn, 1)                       \
-            CODES_CASE(fn, 2)                       \
-            CODES_CASE(fn, 3)                       \
-            CODES_CASE(fn, 4)                       \
-            CODES_CASE(fn, 5)                       \
-            CODES_CASE(fn, 6)                       \
-            CODES_CASE(fn, 7)                       \
-            CODES_CASE(fn, 8)                       \
-        }                                           \
+#define CODES_ALL(fn)                                                                              \
+    for (int row = 0, rows; row < a->n_rows; row += rows) {                                        \
+        rows = codes_share(a->n_rows - row);                                                       \
+        switch (rows) {                                                                            \
+            CODES_CASE(fn, 1)                                                                      \
+            CODES_CASE(fn, 2)                                                                      \
+            CODES_CASE(fn, 3)                                                                      \
+            CODES_CASE(fn, 4)                                                                      \
+            CODES_CASE(fn, 5)                                                                      \
+            CODES_CASE(fn, 6)                                                                      \
+            CODES_CASE(fn, 7)                                                                      \
+            CODES_CASE(fn, 8)                                                                      \
+        }                                                                                          \
     }
-/* clang-format on */
 
-ATTN_INLINE void codes_qk(const struct qr_attn_qk_args *a,
-                          codes_load_fn *load){ CODES_ALL(codes_qk_tile) } ATTN_INLINE
-    void codes_pv(const struct qr_attn_pv_args *a, codes_load_fn *load)
+/* clang-format off */
+QR_INLINE void codes_qk(const struct qr_attn_qk_args *a, codes_load_fn *load)
+{
+    CODES_ALL(codes_qk_tile)
+}
+QR_INLINE void codes_pv(const struct qr_attn_pv_args *a, codes_load_fn *load)
 {
     CODES_ALL(codes_pv_units)
 }
+/* clang-format on */
 
-/* The arithmetic is in functions of its own: see simd/flush.h. */
+/* The arithmetic is in functions that are not inlined: see simd/flush.h. */
 #define CODES_KERNELS(type)                                                                        \
-    void ATTN_PASTE(qr_attn_unpack_##type, QR_ISA)(const struct qr_attn_unpack_args *a)            \
+    void QR_JOIN(qr_attn_unpack_##type, QR_ISA)(const struct qr_attn_unpack_args *a)               \
     {                                                                                              \
-        codes_unpack(a, codes_##type);                                                             \
+        codes_unpack(a, bf16_from_##type);                                                         \
     }                                                                                              \
     static __attribute__((noinline)) void codes_qk_##type(const struct qr_attn_qk_args *a)         \
     {                                                                                              \
-        codes_qk(a, codes_##type);                                                                 \
+        codes_qk(a, bf16_from_##type);                                                             \
     }                                                                                              \
     static __attribute__((noinline)) void codes_pv_##type(const struct qr_attn_pv_args *a)         \
     {                                                                                              \
-        codes_pv(a, codes_##type);                                                                 \
+        codes_pv(a, bf16_from_##type);                                                             \
     }                                                                                              \
-    void ATTN_PASTE(qr_attn_qk_##type, QR_ISA)(const struct qr_attn_qk_args *a)                    \
+    void QR_JOIN(qr_attn_qk_##type, QR_ISA)(const struct qr_attn_qk_args *a)                       \
     {                                                                                              \
         ATTN_FLUSHED(codes_qk_##type(a));                                                          \
     }                                                                                              \
-    void ATTN_PASTE(qr_attn_pv_##type, QR_ISA)(const struct qr_attn_pv_args *a)                    \
+    void QR_JOIN(qr_attn_pv_##type, QR_ISA)(const struct qr_attn_pv_args *a)                       \
     {                                                                                              \
         ATTN_FLUSHED(codes_pv_##type(a));                                                          \
     }

@@ -1,26 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attn_softmax_tpl.h - softmax state of a tile and the merge of spans over vec_*.h.
+/* attn_softmax_tpl.h - online softmax of a tile, and the merge of spans, over vec_*.h.
  *
- * Needs: a vec_*.h, vec_math.h and QR_ISA. SOFTMAX_BF16_WEIGHTS names what stands for
- * softmax_weights where weights are rounded to bf16, and is defined behind. */
-#include "kernels/kernels.h"
+ * Needs a vec_*.h, vec_math.h and QR_ISA. SOFTMAX_BF16_WEIGHTS (optional) names a function that
+ * replaces softmax_weights for bf16 weights; the includer defines it afterwards. */
+#include "template/common_tpl.h"
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-#define SOFTMAX_PASTE_(name, isa) qr_##name##_##isa
-#define SOFTMAX_PASTE(name, isa)  SOFTMAX_PASTE_(name, isa)
-#define SOFTMAX_KERNEL(name)      SOFTMAX_PASTE(name, QR_ISA)
-#define SOFTMAX_INLINE            static inline __attribute__((always_inline))
-
 enum { SOFTMAX_VECS = QR_TILE_KEYS / VF32_N, SOFTMAX_LANE_VECS = QR_COLUMN_KEYS / VF32_N };
 
-/* a: a copy of `args`, whose address must not leave inlined code */
+/* a: a local copy of `args`. Its address must not leave inlined code. */
 typedef void softmax_weights_fn(const struct qr_attn_softmax_args *args,
                                 const struct qr_attn_softmax_args *a, size_t r, bool plain, vf32 m,
                                 vf32 x[SOFTMAX_VECS]);
 #ifdef SOFTMAX_BF16_WEIGHTS
-SOFTMAX_INLINE softmax_weights_fn SOFTMAX_BF16_WEIGHTS;
+QR_INLINE softmax_weights_fn SOFTMAX_BF16_WEIGHTS;
 #endif
 
 static const float softmax_key[QR_COLUMN_KEYS] = { 0, 1, 2,  3,  4,  5,  6,  7,
@@ -33,8 +28,8 @@ static inline float softmax_exp2(float x)
     return lanes[0];
 }
 
-/* Lanes of invisible keys become `other`: garbage there, even NaN, ends here. */
-SOFTMAX_INLINE void softmax_mask(uint64_t visible, vf32 x[SOFTMAX_VECS], float other)
+/* Sets the lanes of invisible keys, which may hold anything, to `other`. */
+QR_INLINE void softmax_mask(uint64_t visible, vf32 x[SOFTMAX_VECS], float other)
 {
     if (visible == ~(uint64_t)0)
         return;
@@ -42,8 +37,7 @@ SOFTMAX_INLINE void softmax_mask(uint64_t visible, vf32 x[SOFTMAX_VECS], float o
         x[i] = vf32_select(vm32_bits((uint32_t)(visible >> (i * VF32_N))), x[i], vf32_set1(other));
 }
 
-SOFTMAX_INLINE void softmax_slope(const struct qr_attn_softmax_args *a, size_t r,
-                                  vf32 x[SOFTMAX_VECS])
+QR_INLINE void softmax_slope(const struct qr_attn_softmax_args *a, size_t r, vf32 x[SOFTMAX_VECS])
 {
     const vf32 slope = vf32_set1(a->slope[r] * VEC_LOG2E), first = vf32_set1((float)a->distance[r]);
     for (int i = 0; i < SOFTMAX_VECS; i++) {
@@ -54,9 +48,9 @@ SOFTMAX_INLINE void softmax_slope(const struct qr_attn_softmax_args *a, size_t r
     }
 }
 
-/* Scores of one row in units of log2(e), -inf where a key is not visible. plain: scaling is all. */
-SOFTMAX_INLINE void softmax_scores(const struct qr_attn_softmax_args *a, size_t r, bool plain,
-                                   vf32 x[SOFTMAX_VECS])
+/* Scores of one row in units of log2(e), -inf for invisible keys. plain: only the scale applies. */
+QR_INLINE void softmax_scores(const struct qr_attn_softmax_args *a, size_t r, bool plain,
+                              vf32 x[SOFTMAX_VECS])
 {
     const float *s = a->s + r * QR_TILE_KEYS;
     const float f = !plain && a->row_scale ? a->scale * a->row_scale[r] : a->scale;
@@ -80,7 +74,7 @@ SOFTMAX_INLINE void softmax_scores(const struct qr_attn_softmax_args *a, size_t 
     softmax_mask(a->visible[r], x, -INFINITY);
 }
 
-/* Moves the row's reference maximum to the largest lane; scales its state by 2^(old - new). */
+/* Raises the reference maximum to the largest lane; rescales the state by 2^(old - new). */
 static __attribute__((noinline)) void softmax_raise(const struct qr_attn_softmax_args *a, size_t r,
                                                     vf32 top)
 {
@@ -100,20 +94,20 @@ static __attribute__((noinline)) void softmax_raise(const struct qr_attn_softmax
         vf32_store(o + d, vf32_mul(vf32_load(o + d), c));
 }
 
-/* Raises the row's reference maximum if x is far above it. */
-SOFTMAX_INLINE void softmax_follow(const struct qr_attn_softmax_args *a, size_t r,
-                                   const vf32 x[SOFTMAX_VECS])
+/* Raises the reference maximum of the row if a score exceeds it by more than QR_RESCALE_STEP. */
+QR_INLINE void softmax_follow(const struct qr_attn_softmax_args *a, size_t r,
+                              const vf32 x[SOFTMAX_VECS])
 {
     vf32 top = x[0];
     for (int i = 1; i < SOFTMAX_VECS; i++)
         top = vf32_max(top, x[i]);
-    /* some lane is above = the largest is above, without reducing the lanes */
+    /* comparing every lane avoids reducing them to their maximum */
     if (vm32_any(vf32_lt(vf32_set1(a->m[r] + QR_RESCALE_STEP), top)))
         softmax_raise(a, r, top);
 }
 
-/* sums[16] += p, key by key of each lane */
-SOFTMAX_INLINE void softmax_add_lanes(float *sums, const vf32 p[SOFTMAX_VECS])
+/* sums[16] += p, keys ascending in each lane */
+QR_INLINE void softmax_add_lanes(float *sums, const vf32 p[SOFTMAX_VECS])
 {
     vf32 l[SOFTMAX_LANE_VECS];
     for (int i = 0; i < SOFTMAX_LANE_VECS; i++)
@@ -124,8 +118,8 @@ SOFTMAX_INLINE void softmax_add_lanes(float *sums, const vf32 p[SOFTMAX_VECS])
         vf32_store(sums + i * VF32_N, l[i]);
 }
 
-/* x = 2^(x - m), as vf32_exp2 does it; side by side, because one chain alone waits for itself. */
-SOFTMAX_INLINE void softmax_exp2_row(vf32 x[SOFTMAX_VECS], vf32 m)
+/* x = 2^(x - m), the bits of vf32_exp2. Interleaved vectors hide the latency of a chain. */
+QR_INLINE void softmax_exp2_row(vf32 x[SOFTMAX_VECS], vf32 m)
 {
     static const float c[] = { 0x1.5f0a66p-10f, 0x1.3b30b0p-7f, 0x1.c6af78p-5f, 0x1.ebfbd8p-3f,
                                0x1.62e430p-1f };
@@ -155,8 +149,8 @@ SOFTMAX_INLINE void softmax_exp2_row(vf32 x[SOFTMAX_VECS], vf32 m)
     }
 }
 
-/* Weights times the factors of their keys. */
-SOFTMAX_INLINE void softmax_weigh(const float *v_scale, uint64_t visible, vf32 x[SOFTMAX_VECS])
+/* Multiplies the weights by the factors of their keys. */
+QR_INLINE void softmax_weigh(const float *v_scale, uint64_t visible, vf32 x[SOFTMAX_VECS])
 {
     const vf32 least = vf32_set1(0x1p-126f);
     for (int i = 0; i < SOFTMAX_VECS; i++) {
@@ -166,9 +160,8 @@ SOFTMAX_INLINE void softmax_weigh(const float *v_scale, uint64_t visible, vf32 x
     softmax_mask(visible, x, 0);
 }
 
-/* Stores the weights of one row; x becomes what was stored, as f32. */
-SOFTMAX_INLINE void softmax_store(const struct qr_attn_softmax_args *a, size_t r,
-                                  vf32 x[SOFTMAX_VECS])
+/* Stores the weights of one row; x becomes the stored values as f32. */
+QR_INLINE void softmax_store(const struct qr_attn_softmax_args *a, size_t r, vf32 x[SOFTMAX_VECS])
 {
     for (int i = 0; a->p_bf16 && i < SOFTMAX_VECS; i += 2)
         vf32_round_store2_bf16(a->p_bf16 + r * QR_TILE_KEYS + i * VF32_N, x + i);
@@ -176,10 +169,11 @@ SOFTMAX_INLINE void softmax_store(const struct qr_attn_softmax_args *a, size_t r
         vf32_store(a->s + r * QR_TILE_KEYS + i * VF32_N, x[i]);
 }
 
-/* Weights of one row, from x and the reference maximum m: stored, and added to the sums. */
-SOFTMAX_INLINE void softmax_weights(const struct qr_attn_softmax_args *args,
-                                    const struct qr_attn_softmax_args *a, size_t r, bool plain,
-                                    vf32 m, vf32 x[SOFTMAX_VECS])
+/* Computes the weights of one row from x and the reference maximum m, stores them, and adds them to
+ * the sums. */
+QR_INLINE void softmax_weights(const struct qr_attn_softmax_args *args,
+                               const struct qr_attn_softmax_args *a, size_t r, bool plain, vf32 m,
+                               vf32 x[SOFTMAX_VECS])
 {
     (void)args;
     float *l = a->l + r * QR_COLUMN_KEYS;
@@ -196,10 +190,9 @@ SOFTMAX_INLINE void softmax_weights(const struct qr_attn_softmax_args *args,
     }
 }
 
-/* All rows. What `args` points to may change under any store, as far as the compiler knows: the
- * rows go by a copy. */
-SOFTMAX_INLINE void softmax_rows(const struct qr_attn_softmax_args *args, bool plain,
-                                 softmax_weights_fn *weights)
+/* All rows, with a local copy of `args`: for the compiler any store may change *args. */
+QR_INLINE void softmax_rows(const struct qr_attn_softmax_args *args, bool plain,
+                            softmax_weights_fn *weights)
 {
     const struct qr_attn_softmax_args a = *args;
     for (size_t r = 0; r < (size_t)a.n_rows; r++) {
@@ -212,7 +205,7 @@ SOFTMAX_INLINE void softmax_rows(const struct qr_attn_softmax_args *args, bool p
     }
 }
 
-void SOFTMAX_KERNEL(attn_softmax)(const struct qr_attn_softmax_args *a)
+void QR_KERNEL(attn_softmax)(const struct qr_attn_softmax_args *a)
 {
     const bool plain =
         !a->row_scale && !a->k_scale && !a->v_scale && !a->slope && !a->bias && !(a->soft_cap > 0);
@@ -231,7 +224,7 @@ void SOFTMAX_KERNEL(attn_softmax)(const struct qr_attn_softmax_args *a)
         softmax_rows(a, false, softmax_weights);
 }
 
-void SOFTMAX_KERNEL(attn_merge)(const struct qr_attn_merge_args *a)
+void QR_KERNEL(attn_merge)(const struct qr_attn_merge_args *a)
 {
     for (size_t r = 0; r < (size_t)a->n_rows; r++) {
         float *acc = a->acc_o + r * a->stride;

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attn_tile_tpl.h - scores and weighted values of a tile over vec_*.h, for one element type.
+/* attn_tile_tpl.h - Q K^T scores and P V of a tile over vec_*.h, for one element type.
  *
- * Needs: a vec_*.h, vec_math.h, QR_ISA, and one of ATTN_F32, ATTN_F16, ATTN_BF16,
- * ATTN_BF16_NATIVE, which is undefined again at the end, so that the header can be included once
- * per type.
+ * Needs a vec_*.h, vec_math.h, QR_ISA, and one of ATTN_F32, ATTN_F16, ATTN_BF16, ATTN_BF16_NATIVE,
+ * which is undefined again at the end: the header can be included once per type.
  *
  * Both products are one register tile: acc[r][lane] += a[r][step] * b[step][lane] over rising
- * steps. For scores, a is the query, lanes are keys and steps run over d; for values, a holds the
- * weights, lanes are d and steps run over keys. A unit is 16 lanes. So a row's chain of adds is the
- * same in every tile shape. */
+ * steps. For scores, a is the query, lanes are keys and steps run over d; for P V, a holds the
+ * weights, lanes are d and steps run over keys. A unit is 16 lanes. The chain of additions of a row
+ * is therefore the same in every tile shape. */
 #include "template/attn_common_tpl.h"
 
-/* What a type says: its name, elements per lane and step (DEPTH), bytes of one vector of b in
- * memory and of one step of a, rows of a register tile, types of b and a in registers, how to load
- * and to multiply them. */
+/* Definitions of a type: its name, elements per lane and step (DEPTH), bytes of one vector of b in
+ * memory and of one step of a, rows of a register tile, types of a and b in registers, their loads
+ * and their multiply-add. */
 #if defined(ATTN_F32) || defined(ATTN_F16)
 #define T_DEPTH           1
 #define T_A_BYTES         4
@@ -51,15 +50,15 @@
 struct attn_pair {
     vf32 even, odd;
 };
-ATTN_INLINE struct attn_pair attn_pair_at(const uint8_t *p)
+QR_INLINE struct attn_pair attn_pair_at(const uint8_t *p)
 {
     return (struct attn_pair){ vf32_set1(attn_f32_at(p)), vf32_set1(attn_f32_at(p + 4)) };
 }
-ATTN_INLINE struct attn_pair attn_pair_seen(struct attn_pair a, uint64_t seen)
+QR_INLINE struct attn_pair attn_pair_seen(struct attn_pair a, uint64_t seen)
 {
     return (struct attn_pair){ seen & 1 ? a.even : vf32_zero(), seen & 2 ? a.odd : vf32_zero() };
 }
-ATTN_INLINE vf32 attn_fma_pair(vf32 acc, struct attn_pair a, vi32 b)
+QR_INLINE vf32 attn_fma_pair(vf32 acc, struct attn_pair a, vi32 b)
 {
     acc = vf32_fma(a.even, vf32_bits(vi32_shl(b, 16)), acc);
     return vf32_fma(a.odd, vf32_bits(vi32_and(b, vi32_set1((int32_t)0xffff0000))), acc);
@@ -79,34 +78,30 @@ ATTN_INLINE vf32 attn_fma_pair(vf32 acc, struct attn_pair a, vi32 b)
 #endif
 #endif
 #define T_UNIT_BYTES   (ATTN_VECS * T_B_BYTES)
-#define T_FN(name)     ATTN_PASTE(name, T_NAME)
-#define T_KERNEL(name) ATTN_PASTE(T_FN(qr_attn_##name), QR_ISA)
+#define T_FN(name)     QR_JOIN(name, T_NAME)
+#define T_KERNEL(name) QR_JOIN(T_FN(qr_attn_##name), QR_ISA)
 
-/* A pragma in front of a loop is more than the formatter knows. */
-/* clang-format off */
-
-/* acc[rows][units] += a * b over n_steps steps. Meanwhile as many bytes from `next` on are asked
- * for (attn_ahead). */
-ATTN_INLINE void T_FN(accumulate)(vf32 acc[ATTN_ROWS][ATTN_UNITS * ATTN_VECS], const uint8_t *a,
-                                  size_t a_stride, const uint8_t *const b[ATTN_UNITS],
-                                  size_t b_stride, const uint8_t *next, int n_steps, int rows,
-                                  int units)
+/* acc[rows][units] += a * b over n_steps steps. Prefetches as many bytes from `next` on. */
+QR_INLINE void T_FN(accumulate)(vf32 acc[ATTN_ROWS][ATTN_UNITS * ATTN_VECS], const uint8_t *a,
+                                size_t a_stride, const uint8_t *const b[ATTN_UNITS],
+                                size_t b_stride, const uint8_t *next, int n_steps, int rows,
+                                int units)
 {
     const uint8_t *at[ATTN_UNITS];
-    ATTN_UNROLL for (int u = 0; u < units; u++)
+    QR_UNROLL_8 (int u = 0; u < units; u++)
         at[u] = b[u];
     for (int i = 0; i < n_steps; i++, a += T_A_BYTES) {
         T_B y[ATTN_UNITS * ATTN_VECS];
-        ATTN_UNROLL for (int u = 0; u < units; u++) {
-            ATTN_UNROLL for (int v = 0; v < ATTN_VECS; v++)
+        QR_UNROLL_8 (int u = 0; u < units; u++) {
+            QR_UNROLL_8 (int v = 0; v < ATTN_VECS; v++)
                 y[u * ATTN_VECS + v] = T_B_LOAD(at[u] + v * T_B_BYTES);
-            __builtin_prefetch(next + u * T_UNIT_BYTES);
+            qr_prefetch_l1(next + u * T_UNIT_BYTES);
             at[u] += b_stride;
         }
         next += units * T_UNIT_BYTES;
-        ATTN_UNROLL for (int r = 0; r < rows; r++) {
+        QR_UNROLL_8 (int r = 0; r < rows; r++) {
             const T_A x = T_A_LOAD(a + (size_t)r * a_stride);
-            ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
+            QR_UNROLL_8 (int v = 0; v < units * ATTN_VECS; v++)
                 acc[r][v] = T_FMA(acc[r][v], x, y[v]);
         }
     }
@@ -114,41 +109,45 @@ ATTN_INLINE void T_FN(accumulate)(vf32 acc[ATTN_ROWS][ATTN_UNITS * ATTN_VECS], c
 
 /* ---- scores */
 
-/* Columns of a tile that some row sees: where they lie and where their scores go. */
+/* Columns of a tile that some row sees: their keys and the destination of their scores. */
 struct T_FN(columns) {
     const uint8_t *k[QR_TILE_COLUMNS];
     float *s[QR_TILE_COLUMNS];
 };
 
-ATTN_INLINE void T_FN(qk_tile)(const struct qr_attn_qk_args *a, const uint8_t *q, size_t row,
-                               const struct T_FN(columns) *c, int rows, int units)
+QR_INLINE void T_FN(qk_tile)(const struct qr_attn_qk_args *a, const uint8_t *q, size_t row,
+                             const struct T_FN(columns) * c, int rows, int units)
 {
     const int n_steps = a->head_size / T_DEPTH;
-    const struct attn_ahead ahead = attn_ahead_of(c->k[0], a->next, (size_t)n_steps * (size_t)units * T_UNIT_BYTES);
+    const struct attn_prefetch ahead =
+        attn_prefetch_plan(c->k[0], a->next, (size_t)n_steps * (size_t)units * T_UNIT_BYTES);
     const int own_steps = (int)(ahead.own_bytes / ((size_t)units * T_UNIT_BYTES));
     const uint8_t *b[ATTN_UNITS];
     vf32 acc[ATTN_ROWS][ATTN_UNITS * ATTN_VECS];
-    ATTN_UNROLL for (int r = 0; r < rows; r++) {
-        ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
+    QR_UNROLL_8 (int r = 0; r < rows; r++) {
+        QR_UNROLL_8 (int v = 0; v < units * ATTN_VECS; v++)
             acc[r][v] = vf32_zero();
     }
-    ATTN_UNROLL for (int u = 0; u < units; u++)
+    QR_UNROLL_8 (int u = 0; u < units; u++)
         b[u] = c->k[u];
     for (int step = 0, end; step < n_steps; step = end) {
         end = step < own_steps ? own_steps : n_steps;
-        T_FN(accumulate)(acc, q + step * T_A_BYTES, (size_t)n_steps * T_A_BYTES, b, a->k_stride,
-                         attn_ahead_at(&ahead, (size_t)step * (size_t)units * T_UNIT_BYTES), end - step, rows, units);
-        ATTN_UNROLL for (int u = 0; u < units; u++)
+        T_FN(accumulate)
+        (acc, q + step * T_A_BYTES, (size_t)n_steps * T_A_BYTES, b, a->k_stride,
+         attn_prefetch_at(&ahead, (size_t)step * (size_t)units * T_UNIT_BYTES), end - step, rows,
+         units);
+        QR_UNROLL_8 (int u = 0; u < units; u++)
             b[u] += (size_t)(end - step) * a->k_stride;
     }
-    ATTN_UNROLL for (int r = 0; r < rows; r++) {
+    QR_UNROLL_8 (int r = 0; r < rows; r++) {
         const size_t at = (row + (size_t)r) * QR_TILE_KEYS;
-        ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
+        QR_UNROLL_8 (int v = 0; v < units * ATTN_VECS; v++)
             vf32_store(c->s[v / ATTN_VECS] + at + v % ATTN_VECS * VF32_N, acc[r][v]);
     }
 }
 
-/* One register tile of a run-time shape: every (rows, units) pair is code of its own. */
+/* One register tile per (rows, units) pair, both constants in each. */
+/* clang-format off */
 #define T_CASE(fn, rows, units, ...)                    \
     case 8 * rows + units:                              \
         if (rows <= T_ROWS && units <= ATTN_UNITS)      \
@@ -170,7 +169,7 @@ ATTN_INLINE void T_FN(qk_tile)(const struct qr_attn_qk_args *a, const uint8_t *q
     }
 /* clang-format on */
 
-/* Rows of the next register tile when `left` rows are left: equal shares. */
+/* Rows of the next register tile when `left` rows remain, which are divided evenly. */
 static inline int T_FN(share)(int left)
 {
     const int tiles = (left + T_ROWS - 1) / T_ROWS;
@@ -207,20 +206,19 @@ static __attribute__((noinline)) void T_FN(qk_all)(const struct qr_attn_qk_args 
 
 enum { T_FN(P_BYTES) = QR_TILE_KEYS / T_DEPTH * T_A_BYTES }; /* of one row of weights */
 
-/* clang-format off */
-/* Keys [lo, hi), multiples of DEPTH, of `rows` rows, for `units` units from lane 16 * unit on. */
-ATTN_INLINE void T_FN(pv_tile)(const struct qr_attn_pv_args *a, size_t row, int unit, int lo,
-                               int hi, int rows, int units)
+/* Adds keys [lo, hi), multiples of DEPTH, to rows of `units` units from lane 16 * unit on. */
+QR_INLINE void T_FN(pv_tile)(const struct qr_attn_pv_args *a, size_t row, int unit, int lo, int hi,
+                             int rows, int units)
 {
     vf32 acc[ATTN_ROWS][ATTN_UNITS * ATTN_VECS];
     const uint8_t *p = (const uint8_t *)a->p + row * T_FN(P_BYTES);
     const size_t unit_bytes = (size_t)(QR_TILE_KEYS / T_DEPTH) * T_UNIT_BYTES;
-    const struct attn_ahead ahead = attn_ahead_of(a->v[lo / QR_COLUMN_KEYS], a->next,
-                                                  (size_t)((a->v_head_size + 15) / 16) * unit_bytes);
-    const uint8_t *next = attn_ahead_at(&ahead, (size_t)unit * unit_bytes);
+    const struct attn_prefetch ahead = attn_prefetch_plan(
+        a->v[lo / QR_COLUMN_KEYS], a->next, (size_t)((a->v_head_size + 15) / 16) * unit_bytes);
+    const uint8_t *next = attn_prefetch_at(&ahead, (size_t)unit * unit_bytes);
     float *o = a->o + row * a->o_stride + (size_t)unit * 16;
-    ATTN_UNROLL for (int r = 0; r < rows; r++) {
-        ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
+    QR_UNROLL_8 (int r = 0; r < rows; r++) {
+        QR_UNROLL_8 (int v = 0; v < units * ATTN_VECS; v++)
             acc[r][v] = vf32_load(o + (size_t)r * a->o_stride + v * VF32_N);
     }
     for (int key = lo, end; key < hi; key = end) { /* column by column */
@@ -229,28 +227,29 @@ ATTN_INLINE void T_FN(pv_tile)(const struct qr_attn_pv_args *a, size_t row, int 
         const uint8_t *b[ATTN_UNITS];
         end = (column + 1) * QR_COLUMN_KEYS;
         end = end < hi ? end : hi;
-        ATTN_UNROLL for (int u = 0; u < units; u++)
+        QR_UNROLL_8 (int u = 0; u < units; u++)
             b[u] = v + (unit + u) * T_UNIT_BYTES;
-        T_FN(accumulate)(acc, p + key / T_DEPTH * T_A_BYTES, T_FN(P_BYTES), b, a->v_stride, next,
-                         (end - key) / T_DEPTH, rows, units);
+        T_FN(accumulate)
+        (acc, p + key / T_DEPTH * T_A_BYTES, T_FN(P_BYTES), b, a->v_stride, next,
+         (end - key) / T_DEPTH, rows, units);
         next += (size_t)(end - key) / T_DEPTH * (size_t)units * T_UNIT_BYTES;
     }
-    ATTN_UNROLL for (int r = 0; r < rows; r++) {
-        ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
+    QR_UNROLL_8 (int r = 0; r < rows; r++) {
+        QR_UNROLL_8 (int v = 0; v < units * ATTN_VECS; v++)
             vf32_store(o + (size_t)r * a->o_stride + v * VF32_N, acc[r][v]);
     }
 }
 
-/* The keys of one row that its register tile does not share, for `units` units from lane 16 * unit
- * on. A key the row does not see is left out, or, where it shares a lane with one it sees, ANDed away
- * with its weight. */
-ATTN_INLINE void T_FN(pv_edge)(const struct qr_attn_pv_args *a, size_t row, uint64_t keys,
-                               int unit, int units)
+/* Adds keys of one row that are outside the common run of its register tile, for `units` units from
+ * lane 16 * unit on. An invisible key is skipped or, if it shares a lane with a visible one, masked
+ * together with its weight. */
+QR_INLINE void T_FN(pv_edge)(const struct qr_attn_pv_args *a, size_t row, uint64_t keys, int unit,
+                             int units)
 {
     const uint8_t *p = (const uint8_t *)a->p + row * T_FN(P_BYTES);
     float *o = a->o + row * a->o_stride + (size_t)unit * 16;
     vf32 acc[ATTN_UNITS * ATTN_VECS];
-    ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
+    QR_UNROLL_8 (int v = 0; v < units * ATTN_VECS; v++)
         acc[v] = vf32_load(o + v * VF32_N);
     while (keys) {
         const int step = __builtin_ctzll(keys) / T_DEPTH, key = step * T_DEPTH;
@@ -258,14 +257,13 @@ ATTN_INLINE void T_FN(pv_edge)(const struct qr_attn_pv_args *a, size_t row, uint
                            (size_t)(key % QR_COLUMN_KEYS / T_DEPTH) * a->v_stride;
         const uint64_t seen = keys >> key & ((1u << T_DEPTH) - 1);
         const T_A x = T_A_SEEN(T_A_LOAD(p + step * T_A_BYTES), seen);
-        ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
+        QR_UNROLL_8 (int v = 0; v < units * ATTN_VECS; v++)
             acc[v] = T_FMA(acc[v], x, T_B_SEEN(T_B_LOAD(b + v * T_B_BYTES), seen));
         keys &= ~(seen << key);
     }
-    ATTN_UNROLL for (int v = 0; v < units * ATTN_VECS; v++)
+    QR_UNROLL_8 (int v = 0; v < units * ATTN_VECS; v++)
         vf32_store(o + v * VF32_N, acc[v]);
 }
-/* clang-format on */
 
 static inline void T_FN(pv_edges)(const struct qr_attn_pv_args *a, int row, int rows,
                                   uint64_t among, int n_units)
@@ -280,11 +278,11 @@ static inline void T_FN(pv_edges)(const struct qr_attn_pv_args *a, int row, int 
     }
 }
 
-/* Bits 0 .. n-1. */
+/* Mask of bits 0 .. n-1. */
 static inline uint64_t T_FN(below)(int n) { return n < 64 ? ((uint64_t)1 << n) - 1 : ~(uint64_t)0; }
 
-/* A run of keys that all rows see goes through the register tile; what a row sees before and after
- * it, alone. */
+/* Multiplies the run of keys that all rows see in register tiles, and the visible keys before and
+ * after it row by row. */
 static void T_FN(pv_rows)(const struct qr_attn_pv_args *a, int row, int rows, int n_units)
 {
     uint64_t common = ~(uint64_t)0;

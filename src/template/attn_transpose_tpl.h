@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attn_transpose_tpl.h - V out of K over vec_*.h. Needs: a vec_*.h and QR_ISA.
+/* attn_transpose_tpl.h - transposition of K into V over vec_*.h. Needs a vec_*.h and QR_ISA.
  *
- * Everything is one move: in each 16-byte lane, four rows of four 32-bit units become four keys' runs
- * of four units. A unit is an f32, or two values of one key. */
-#include "kernels/kernels.h"
-
-#define TRANSPOSE_PASTE_(name, isa) qr_##name##_##isa
-#define TRANSPOSE_PASTE(name, isa)  TRANSPOSE_PASTE_(name, isa)
-#define TRANSPOSE_KERNEL(name)      TRANSPOSE_PASTE(name, QR_ISA)
+ * The step is a 4 x 4 transposition in each 16-byte lane: four rows of four 32-bit units become
+ * runs of four units of four keys. A unit is an f32, or two 16-bit values of one key. */
+#include "template/common_tpl.h"
 
 /* Lane l of r[i], row i at keys 4 l .. 4 l + 3, becomes key 4 l + i at rows 0 .. 3. */
 static inline void transpose_units(vi32 r[4])
@@ -20,7 +16,7 @@ static inline void transpose_units(vi32 r[4])
     r[3] = vi32_zip64_hi(b, d);
 }
 
-void TRANSPOSE_KERNEL(attn_transpose_f32)(const struct qr_attn_transpose_args *a)
+void QR_KERNEL(attn_transpose_f32)(const struct qr_attn_transpose_args *a)
 {
     const size_t n = (size_t)a->n_values, stride = a->dst_stride;
     for (size_t key = 0; key < (size_t)a->n_keys; key += VF32_N) {
@@ -37,7 +33,7 @@ void TRANSPOSE_KERNEL(attn_transpose_f32)(const struct qr_attn_transpose_args *a
     }
 }
 
-/* Units are made of two rows: the lower one's number below the higher one's. */
+/* Units of two rows: the value of `low` in the lower half, that of `high` in the upper half. */
 static inline vi32 transpose_join(const uint8_t *low, const uint8_t *high)
 {
     const vi32 a = vi32_bits(vf32_load_bf16((const uint16_t *)(const void *)low));
@@ -45,7 +41,7 @@ static inline vi32 transpose_join(const uint8_t *low, const uint8_t *high)
     return vi32_or(vi32_shr(a, 16), b);
 }
 
-void TRANSPOSE_KERNEL(attn_transpose_f16)(const struct qr_attn_transpose_args *a)
+void QR_KERNEL(attn_transpose_f16)(const struct qr_attn_transpose_args *a)
 {
     const size_t n = (size_t)a->n_values, stride = a->dst_stride;
     for (size_t key = 0; key < (size_t)a->n_keys; key += VF32_N) {
@@ -63,7 +59,7 @@ void TRANSPOSE_KERNEL(attn_transpose_f16)(const struct qr_attn_transpose_args *a
     }
 }
 
-void TRANSPOSE_KERNEL(attn_transpose_bf16)(const struct qr_attn_transpose_args *a)
+void QR_KERNEL(attn_transpose_bf16)(const struct qr_attn_transpose_args *a)
 {
     const size_t n = (size_t)a->n_values, stride = a->dst_stride;
     for (size_t key = 0; key < (size_t)a->n_keys; key += VF32_N) {
@@ -74,7 +70,7 @@ void TRANSPOSE_KERNEL(attn_transpose_bf16)(const struct qr_attn_transpose_args *
             for (size_t i = 0; i < 4; i++)
                 r[i] = vi32_load(src + i * a->src_stride);
             transpose_units(r);
-            for (size_t i = 0; i < 2; i++) { /* two keys each, by turns */
+            for (size_t i = 0; i < 2; i++) { /* interleaves two keys */
                 uint8_t *to = dst + i * stride;
                 vi32_store_lanes(to, 2 * stride, vi32_zip16_lo(r[2 * i], r[2 * i + 1]));
                 vi32_store_lanes(to + 16, 2 * stride, vi32_zip16_hi(r[2 * i], r[2 * i + 1]));

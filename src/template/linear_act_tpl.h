@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_act_tpl.h - activations to int8 per 32 values. Needs a vec_*.h and QR_ISA. */
-#include "simd/half.h"
+/* linear_act_tpl.h - quantization of activations to int8. Needs a vec_*.h and QR_ISA. */
+#include "base/half.h"
 #include "template/linear_common_tpl.h"
 
-/* The largest magnitude as bits: there NaN and Inf compare above every number. */
-LINEAR_INLINE uint32_t linear_max_magnitude(const float *x)
+/* Largest magnitude as bits, where NaN and Inf compare above all numbers. */
+QR_INLINE uint32_t linear_max_magnitude(const float *x)
 {
     vi32 max = vi32_zero();
-    LINEAR_UNROLL for (int i = 0; i < QR_BLOCK_K; i += VF32_N) max =
-        vi32_max(max, vi32_and(vi32_bits(vf32_load(x + i)), vi32_set1(0x7fffffff)));
+    QR_UNROLL_16 (int i = 0; i < QR_BLOCK_K; i += VF32_N)
+        max = vi32_max(max, vi32_and(vi32_bits(vf32_load(x + i)), vi32_set1(0x7fffffff)));
     return (uint32_t)vi32_top(max);
 }
 
-/* Rounds x * inv to q, 16 of them; returns the sum. */
-LINEAR_INLINE int32_t linear_round16(int8_t *q, const float *x, vf32 inv)
+/* Rounds 16 products x * inv to q; returns their sum. */
+QR_INLINE int32_t linear_round16(int8_t *q, const float *x, vf32 inv)
 {
     vi32 sum = vi32_zero();
-    LINEAR_UNROLL for (int i = 0; i < 16; i += VF32_N)
-    {
+    QR_UNROLL_16 (int i = 0; i < 16; i += VF32_N) {
         const vi32 v = vi32_round(vf32_mul(vf32_load(x + i), inv));
         vi32_store_s8(q + i, v);
         sum = vi32_add(sum, v);
@@ -25,7 +24,7 @@ LINEAR_INLINE int32_t linear_round16(int8_t *q, const float *x, vf32 inv)
     return vi32_total(sum);
 }
 
-void LINEAR_KERNEL(quant_act_q8)(struct qr_q8_block *q, const float *x, size_t n_blocks)
+void QR_KERNEL(quantize_act_q8)(struct qr_q8_block *q, const float *x, size_t n_blocks)
 {
     for (size_t b = 0; b < n_blocks; b++, q++, x += QR_BLOCK_K) {
         const uint32_t max = linear_max_magnitude(x);
@@ -40,7 +39,7 @@ void LINEAR_KERNEL(quant_act_q8)(struct qr_q8_block *q, const float *x, size_t n
                       sum = half + linear_round16(q->q + 16, x + 16, inv);
         q->d = amax / 127;
         q->d_sum = q->d * (float)sum;
-        q->minus_half = -half;
-        q->minus_sum = -sum;
+        q->neg_half_sum = -half;
+        q->neg_sum = -sum;
     }
 }

@@ -1,63 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_common_tpl.h - what the linear templates share: names, chunk sizes, storing of results.
+/* linear_common_tpl.h - shared by the linear templates: chunk sizes, weight prefetch, stores.
  *
- * Include after one vec_*.h with QR_ISA, the level's suffix, defined. */
+ * Include after one vec_*.h with QR_ISA, the name of the level, defined. Everything that depends on
+ * a format or a tile size is inlined into one function per case, where those are constants. */
 #ifndef QR_TEMPLATE_LINEAR_COMMON_TPL_H
 #define QR_TEMPLATE_LINEAR_COMMON_TPL_H
-#include "kernels/kernels.h"
-#include "simd/instrumented.h"
+#include "simd/prefetch.h"
+#include "template/common_tpl.h"
 #include <string.h>
 
-#define LINEAR_PASTE_(name, isa) qr_##name##_##isa
-#define LINEAR_PASTE(name, isa)  LINEAR_PASTE_(name, isa)
-#define LINEAR_KERNEL(name)      LINEAR_PASTE(name, QR_ISA)
+/* Keeps loads on their side: compilers that move loads up run out of registers. */
+#define LINEAR_LOAD_BARRIER __asm__ volatile("" ::: "memory")
 
-/* Everything that depends on a format or a tile size is inlined into one function per case, where
- * those are constants: loops over them unroll, and small arrays of vectors live in registers. */
-#define LINEAR_INLINE static inline __attribute__((always_inline))
-#if QR_INSTRUMENTED
-#define LINEAR_UNROLL
-#elif defined(__clang__)
-#define LINEAR_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define LINEAR_UNROLL _Pragma("GCC unroll 16")
-#endif
-
-/* Loads stay on their side of it: compilers that load early run out of registers. */
-#define LINEAR_KEEP_ORDER __asm__ volatile("" ::: "memory")
-
-/* Bytes, as LINEAR_AHEAD; a level may know better what its CPUs want. */
-#ifndef LINEAR_LEAD
-#define LINEAR_LEAD 8192
+/* L2 prefetch distance of streamed weights; a level may define its own. */
+#ifndef LINEAR_PREFETCH_L2_BYTES
+#define LINEAR_PREFETCH_L2_BYTES WEIGHT_PREFETCH_L2_BYTES
 #endif
 
 enum {
-    LINEAR_QUANT_M =
-        128,             /* activation rows whose accumulators are kept in memory, [m][16] floats */
-    LINEAR_FLOAT_M = 96, /* the same for [m][64] */
-    /* How far ahead weights that are read once are asked into the second cache, where more loads can be under way than
-     * in the first: less leaves the memory idle. And how far ahead they then are asked into the first one. */
-    LINEAR_AHEAD = LINEAR_LEAD,
-    LINEAR_SOON = 1024,
+    LINEAR_QUANT_M = 128, /* activation rows with accumulators in memory, [m][16] floats */
+    LINEAR_FLOAT_M = 96,  /* likewise, [m][64] floats */
 };
 
-/* next: a line LINEAR_AHEAD of the weights that are read now. Past the last panel this is a hint that nobody follows.
- * Always inlined: gcc takes a function that only prefetches for one without effects and drops its calls. */
-LINEAR_INLINE void linear_ask(const uint8_t *next)
+/* Prefetches weights that are read once: `next`, LINEAR_PREFETCH_L2_BYTES ahead of the stream, into
+ * L2, and the line WEIGHT_PREFETCH_L1_BYTES ahead into L1. Past the last panel both are wasted. */
+QR_INLINE void prefetch_weights(const uint8_t *next)
 {
-    __builtin_prefetch(next, 0, 2);
-    __builtin_prefetch((const void *)((uintptr_t)next - (LINEAR_AHEAD - LINEAR_SOON)), 0, 3);
+    qr_prefetch_l2(next);
+    qr_prefetch_l1(
+        (const void *)((uintptr_t)next - (LINEAR_PREFETCH_L2_BYTES - WEIGHT_PREFETCH_L1_BYTES)));
 }
 
-/* Asks for the `bytes` that lie LINEAR_AHEAD of w: while a block is multiplied no load reaches far ahead, and the
- * hardware's own prefetch loses the stream. */
-LINEAR_INLINE void linear_ask_bytes(const uint8_t *w, size_t bytes)
+/* Prefetches the `bytes` at LINEAR_PREFETCH_L2_BYTES ahead of w. */
+QR_INLINE void prefetch_weight_bytes(const uint8_t *w, size_t bytes)
 {
-    for (size_t i = 0; i < bytes; i += QR_LINE)
-        linear_ask((const uint8_t *)((uintptr_t)w + LINEAR_AHEAD + i));
+    for (size_t i = 0; i < bytes; i += QR_CACHE_LINE_BYTES)
+        prefetch_weights((const uint8_t *)((uintptr_t)w + LINEAR_PREFETCH_L2_BYTES + i));
 }
 
-/* Writes accumulators [m][ld] of up to `rows` outputs from j0 on. */
+/* Stores accumulators [m][ld] of up to `rows` outputs from j0 on, plus the bias. */
 static inline void linear_store(const struct qr_linear_kernel_args *a, size_t i0, size_t m,
                                 size_t j0, size_t rows, const float *acc, size_t ld)
 {

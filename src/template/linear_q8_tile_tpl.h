@@ -1,205 +1,197 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_q8_tile_tpl.h - one register tile: a few activation rows times vectors of outputs, over
- * the blocks of one group.
+/* linear_q8_tile_tpl.h - micro-kernel of int8 activations times quantized panels: a register tile
+ * of activation rows by vectors of outputs, over the blocks of one group.
  *
- * Weights are codes, unpacked to bytes before (many rows share them) or in registers on the way (a
- * few rows stream them). */
+ * Weights are codes: unpacked to bytes before the call (GEMM, where many rows share them), or
+ * packed and unpacked in registers (skinny GEMM, which streams them). */
 #ifndef QR_TEMPLATE_LINEAR_Q8_TILE_TPL_H
 #define QR_TEMPLATE_LINEAR_Q8_TILE_TPL_H
 #include "template/linear_unpack_tpl.h"
 
-/* What a tile depends on. With VI32_PAIRS, the bits from PAIRS on are the number of steps whose
- * 16-bit products can be added without overflow. */
+/* Variant of a tile, as flags. With VI32_PAIRS, the value from bit PAIRS on is the number of steps
+ * whose 16-bit products can be added without overflow. */
 enum linear_q8_kind {
     LINEAR_Q8_SUB16 = 1,  /* a scale per 16 values, else per 32 */
     LINEAR_Q8_MIN = 2,    /* minimums; codes have no offset */
     LINEAR_Q8_FULL = 4,   /* codes need eight bits */
-    LINEAR_Q8_PACKED = 8, /* codes as they lie in the panel */
+    LINEAR_Q8_PACKED = 8, /* codes are packed, as in the panel */
     LINEAR_Q8_PAIRS = 16,
 };
 
 enum {
-    LINEAR_Q8_FEW = 8, /* rows that are multiplied with packed codes */
+    LINEAR_Q8_SKINNY_ROWS = 8, /* skinny GEMM: rows that are multiplied with packed codes at once */
     LINEAR_Q8_LD = LINEAR_SCALES_LD,
-    LINEAR_Q8_MAX_ROWS = LINEAR_Q8_ROWS > LINEAR_Q8_FEW ? LINEAR_Q8_ROWS : LINEAR_Q8_FEW,
+    LINEAR_Q8_MAX_ROWS =
+        LINEAR_Q8_ROWS > LINEAR_Q8_SKINNY_ROWS ? LINEAR_Q8_ROWS : LINEAR_Q8_SKINNY_ROWS,
 };
 
-struct linear_q8_part {
-    const uint8_t *w[LINEAR_Q8_VECS]; /* each vector's codes of the group's first block */
-    const float *scale;               /* first vector's column of a struct linear_scales */
-    const struct qr_q8_block *q;      /* at the group's first k */
+struct linear_q8_tile_args {
+    const uint8_t *w[LINEAR_Q8_VECS]; /* codes of the first block of the group, per vector */
+    const float *scale;               /* column of the first vector in a struct linear_scales */
+    const struct qr_q8_block *q;      /* at the first k of the group */
     size_t q_stride;                  /* blocks */
     float *acc;                       /* [rows][LINEAR_Q8_LD] */
     size_t n_blocks;                  /* of the group */
-    int offset_shift;                 /* log2 of what codes exceed weights by; not for MIN */
-    /* weights to ask for meanwhile: lines at each block, from `next` on and, of a second panel,
-     * next_panel bytes beyond */
+    int offset_shift;                 /* log2 of the offset of the codes; unused with MIN */
+    /* weights to prefetch: next_lines cache lines per block, from `next` on and, for a second
+     * panel, next_panel bytes later */
     const uint8_t *next;
     size_t next_lines, next_panel;
 };
 
-/* Are there registers for the accumulators as well, or do they stay in memory? */
-LINEAR_INLINE bool linear_q8_acc_in_regs(int rows, int vecs)
+/* Whether the accumulators fit in registers, or stay in memory. */
+QR_INLINE bool linear_q8_acc_in_regs(int rows, int vecs)
 {
     return 2 * rows * vecs + vecs + 3 <= VF32_REGS;
 }
 
-/* Registers of a tile; a row's or vector's number is always a constant. */
+/* Integer sums of a tile, in registers: every index is a constant. */
 struct linear_q8_sums {
     vi32 v[LINEAR_Q8_MAX_ROWS][LINEAR_Q8_VECS];
 };
 
-LINEAR_INLINE vi32 linear_broadcast4(const int8_t *q)
+QR_INLINE vi32 linear_broadcast4(const int8_t *q)
 {
     int32_t four;
     memcpy(&four, q, sizeof four);
     return vi32_set1(four);
 }
 
-LINEAR_INLINE vi32 linear_q8_codes(int kind, struct qr_panel_format f, const uint8_t *w, int s)
+QR_INLINE vi32 linear_q8_codes(int kind, struct qr_panel_format f, const uint8_t *w, int s)
 {
     if (kind & LINEAR_Q8_PACKED)
         return linear_code(f, VI32_W8_OFFSET == 0, w, s);
-    return vi32_load(w + s * QR_LINE);
+    return vi32_load(w + s * QR_CACHE_LINE_BYTES);
 }
 
-/* Minus the offset times the sum of the activations: where an integer dot of codes starts. */
-LINEAR_INLINE vi32 linear_q8_start(int kind, const struct qr_q8_block *a, int half, vi32 shift)
+/* Initial value of an integer dot product: minus the offset times the sum of the activations. */
+QR_INLINE vi32 linear_q8_start(int kind, const struct qr_q8_block *a, int half, vi32 shift)
 {
     if ((kind & LINEAR_Q8_MIN) || (kind & LINEAR_Q8_FULL && VI32_W8_OFFSET == 0))
         return vi32_zero();
-    vi32 minus = vi32_set1(kind & LINEAR_Q8_SUB16 && !half ? a->minus_half : a->minus_sum);
+    vi32 minus = vi32_set1(kind & LINEAR_Q8_SUB16 && !half ? a->neg_half_sum : a->neg_sum);
     if (half)
-        minus = vi32_sub(minus, vi32_set1(a->minus_half));
+        minus = vi32_sub(minus, vi32_set1(a->neg_half_sum));
     return vi32_shl_each(minus, shift);
 }
 
 #if defined(VI32_PAIRS)
-/* Steps s0 .. s0 + n - 1 of vectors v0 .. v0 + nv - 1, whose 16-bit products fit in one sum. */
-LINEAR_INLINE void linear_q8_dot_pairs(int kind, struct qr_panel_format f, int rows, int v0, int nv,
-                                       const uint8_t *const *w, const struct qr_q8_block *a,
-                                       size_t stride, int s0, int n, bool first,
-                                       struct linear_q8_sums *sum)
+/* Steps s0 .. s0 + n - 1 of vectors v0 .. v0 + nv - 1, whose 16-bit products fit one sum. */
+QR_INLINE void linear_q8_dot_pairs(int kind, struct qr_panel_format f, int rows, int v0, int nv,
+                                   const uint8_t *const *w, const struct qr_q8_block *a,
+                                   size_t stride, int s0, int n, bool first,
+                                   struct linear_q8_sums *sum)
 {
     struct linear_q8_sums pairs;
-    LINEAR_UNROLL for (int s = s0; s < s0 + n; s++)
-    {
+    QR_UNROLL_16 (int s = s0; s < s0 + n; s++) {
         vi32 codes[LINEAR_Q8_VECS];
-        LINEAR_UNROLL for (int v = v0; v < v0 + nv; v++) codes[v] =
-            linear_q8_codes(kind, f, w[v], s);
-        LINEAR_UNROLL for (int r = 0; r < rows; r++)
-        {
+        QR_UNROLL_16 (int v = v0; v < v0 + nv; v++)
+            codes[v] = linear_q8_codes(kind, f, w[v], s);
+        QR_UNROLL_16 (int r = 0; r < rows; r++) {
             const vi32 four = linear_broadcast4(a[(size_t)r * stride].q + 4 * s);
-            LINEAR_UNROLL for (int v = v0; v < v0 + nv; v++)
-            {
+            QR_UNROLL_16 (int v = v0; v < v0 + nv; v++) {
                 const vi32 both = vi32_pairs(codes[v], four);
                 pairs.v[r][v] = s == s0 ? both : vi32_pairs_add(pairs.v[r][v], both);
             }
         }
     }
-    LINEAR_UNROLL for (int r = 0; r < rows; r++) LINEAR_UNROLL for (int v = v0; v < v0 + nv; v++)
-    {
-        const vi32 whole = vi32_pairs_sum(pairs.v[r][v]);
-        sum->v[r][v] = first ? whole : vi32_chain(vi32_add(sum->v[r][v], whole));
-    }
+    QR_UNROLL_16 (int r = 0; r < rows; r++)
+        QR_UNROLL_16 (int v = v0; v < v0 + nv; v++) {
+            const vi32 whole = vi32_pairs_sum(pairs.v[r][v]);
+            sum->v[r][v] = first ? whole : vi32_chain(vi32_add(sum->v[r][v], whole));
+        }
 }
 
-/* Steps s0 .. s0 + n - 1 of a block, as many as fit 16 bits at a time. Where that takes several
- * sums, they and the 32-bit ones fill the registers: one vector after the other, and no activation
- * is kept from one to the next. */
-LINEAR_INLINE void linear_q8_dot_all_pairs(int kind, struct qr_panel_format f, int rows, int vecs,
-                                           const uint8_t *const *w, const struct qr_q8_block *a,
-                                           size_t stride, int s0, int n, struct linear_q8_sums *sum)
+/* Steps s0 .. s0 + n - 1 of a block, as many at a time as fit 16 bits. If that takes several sums,
+ * these and the 32-bit sums fill the registers: the vectors are processed one by one, and
+ * activations are loaded again for each. */
+QR_INLINE void linear_q8_dot_all_pairs(int kind, struct qr_panel_format f, int rows, int vecs,
+                                       const uint8_t *const *w, const struct qr_q8_block *a,
+                                       size_t stride, int s0, int n, struct linear_q8_sums *sum)
 {
     const int most = kind / LINEAR_Q8_PAIRS;
     if (most >= n) {
         linear_q8_dot_pairs(kind, f, rows, 0, vecs, w, a, stride, s0, n, true, sum);
         return;
     }
-    LINEAR_UNROLL for (int s = 0; s < n; s += most) LINEAR_UNROLL for (int v = 0; v < vecs; v++)
-    {
-        linear_q8_dot_pairs(kind, f, rows, v, 1, w, a, stride, s0 + s, most, s == 0, sum);
-        LINEAR_KEEP_ORDER;
-    }
+    QR_UNROLL_16 (int s = 0; s < n; s += most)
+        QR_UNROLL_16 (int v = 0; v < vecs; v++) {
+            linear_q8_dot_pairs(kind, f, rows, v, 1, w, a, stride, s0 + s, most, s == 0, sum);
+            LINEAR_LOAD_BARRIER;
+        }
 }
 #endif
 
-/* Steps s0 .. s0 + n - 1 of a block. */
-LINEAR_INLINE void linear_q8_dot(int kind, struct qr_panel_format f, int rows, int vecs,
-                                 const uint8_t *const *w, const struct qr_q8_block *a,
-                                 size_t stride, int s0, int n, struct linear_q8_sums *sum)
+/* Integer dot products over steps s0 .. s0 + n - 1 of a block. */
+QR_INLINE void linear_q8_dot(int kind, struct qr_panel_format f, int rows, int vecs,
+                             const uint8_t *const *w, const struct qr_q8_block *a, size_t stride,
+                             int s0, int n, struct linear_q8_sums *sum)
 {
-    LINEAR_UNROLL for (int s = s0; s < s0 + n; s++)
-    {
+    QR_UNROLL_16 (int s = s0; s < s0 + n; s++) {
         vi32 codes[LINEAR_Q8_VECS];
-        LINEAR_UNROLL for (int v = 0; v < vecs; v++) codes[v] = linear_q8_codes(kind, f, w[v], s);
-        LINEAR_UNROLL for (int r = 0; r < rows; r++)
-        {
+        QR_UNROLL_16 (int v = 0; v < vecs; v++)
+            codes[v] = linear_q8_codes(kind, f, w[v], s);
+        QR_UNROLL_16 (int r = 0; r < rows; r++) {
             const vi32 four = linear_broadcast4(a[(size_t)r * stride].q + 4 * s);
-            LINEAR_UNROLL for (int v = 0; v < vecs; v++) sum->v[r][v] =
-                kind & LINEAR_Q8_FULL ? vi32_dot_w8(sum->v[r][v], codes[v], four)
-                                      : vi32_dot_u7(sum->v[r][v], codes[v], four);
+            QR_UNROLL_16 (int v = 0; v < vecs; v++)
+                sum->v[r][v] = kind & LINEAR_Q8_FULL ? vi32_dot_w8(sum->v[r][v], codes[v], four)
+                                                     : vi32_dot_u7(sum->v[r][v], codes[v], four);
         }
     }
 }
 
 #if defined(VI32_LANES)
-/* The same, four steps of activations in one vector. */
-LINEAR_INLINE void linear_q8_dot_lanes(int kind, struct qr_panel_format f, int rows, int vecs,
-                                       const uint8_t *const *w, const struct qr_q8_block *a,
-                                       size_t stride, int s0, int n, struct linear_q8_sums *sum)
+/* The same with four steps of activations in one vector. */
+QR_INLINE void linear_q8_dot_lanes(int kind, struct qr_panel_format f, int rows, int vecs,
+                                   const uint8_t *const *w, const struct qr_q8_block *a,
+                                   size_t stride, int s0, int n, struct linear_q8_sums *sum)
 {
-    LINEAR_UNROLL for (int s = s0; s < s0 + n; s += 4)
-    {
+    QR_UNROLL_16 (int s = s0; s < s0 + n; s += 4) {
         vi32 q[LINEAR_Q8_MAX_ROWS];
-        LINEAR_UNROLL for (int r = 0; r < rows; r++) q[r] =
-            vi32_load(a[(size_t)r * stride].q + 4 * s);
-        LINEAR_UNROLL for (int lane = 0; lane < 4; lane++)
-            LINEAR_UNROLL for (int v = 0; v < vecs; v++)
-        {
-            const vi32 codes = linear_q8_codes(kind, f, w[v], s + lane);
-            LINEAR_UNROLL for (int r = 0; r < rows; r++) sum->v[r][v] =
-                vi32_dot_lane(sum->v[r][v], codes, q[r], lane);
-        }
-        LINEAR_KEEP_ORDER;
+        QR_UNROLL_16 (int r = 0; r < rows; r++)
+            q[r] = vi32_load(a[(size_t)r * stride].q + 4 * s);
+        QR_UNROLL_16 (int lane = 0; lane < 4; lane++)
+            QR_UNROLL_16 (int v = 0; v < vecs; v++) {
+                const vi32 codes = linear_q8_codes(kind, f, w[v], s + lane);
+                QR_UNROLL_16 (int r = 0; r < rows; r++)
+                    sum->v[r][v] = vi32_dot_lane(sum->v[r][v], codes, q[r], lane);
+            }
+        LINEAR_LOAD_BARRIER;
     }
 }
 #if defined(VI32_MATRIX)
-/* The same by products of matrices: two rows of activations, two of weights, eight k. */
-LINEAR_INLINE void linear_q8_dot_matrix(int kind, struct qr_panel_format f, int rows, int vecs,
-                                        const uint8_t *const *w, const struct qr_q8_block *a,
-                                        size_t stride, int s0, int n, struct linear_q8_sums *sum)
+/* The same by matrix products: two rows of activations, two of weights, eight k. */
+QR_INLINE void linear_q8_dot_matrix(int kind, struct qr_panel_format f, int rows, int vecs,
+                                    const uint8_t *const *w, const struct qr_q8_block *a,
+                                    size_t stride, int s0, int n, struct linear_q8_sums *sum)
 {
     vi32 lo[LINEAR_Q8_MAX_ROWS][LINEAR_Q8_VECS], hi[LINEAR_Q8_MAX_ROWS][LINEAR_Q8_VECS];
     if (rows == 1) {
         linear_q8_dot_lanes(kind, f, rows, vecs, w, a, stride, s0, n, sum);
         return;
     }
-    LINEAR_UNROLL for (int s = s0; s < s0 + n; s += 2)
-    {
+    QR_UNROLL_16 (int s = s0; s < s0 + n; s += 2) {
         vi32 q[LINEAR_Q8_MAX_ROWS];
-        LINEAR_UNROLL for (int r = 0; r < rows; r += 2) /* an odd last row is its own partner */
+        QR_UNROLL_16 (int r = 0; r < rows; r += 2) /* an odd last row is paired with itself */
             q[r] = vi32_load_8_8(a[(size_t)r * stride].q + 4 * s,
                                  a[(size_t)(r + 1 < rows ? r + 1 : r) * stride].q + 4 * s);
-        LINEAR_UNROLL for (int v = 0; v < vecs; v++)
-        {
+        QR_UNROLL_16 (int v = 0; v < vecs; v++) {
             const vi32 c0 = linear_q8_codes(kind, f, w[v], s),
                        c1 = linear_q8_codes(kind, f, w[v], s + 1);
             const vi32 w01 = vi32_zip_lo(c0, c1), w23 = vi32_zip_hi(c0, c1);
-            LINEAR_UNROLL for (int r = 0; r < rows; r += 2)
-            {
+            QR_UNROLL_16 (int r = 0; r < rows; r += 2) {
                 lo[r][v] = vi32_matrix(s == s0 ? vi32_zero() : lo[r][v], w01, q[r]);
                 hi[r][v] = vi32_matrix(s == s0 ? vi32_zero() : hi[r][v], w23, q[r]);
             }
         }
-        LINEAR_KEEP_ORDER;
+        LINEAR_LOAD_BARRIER;
     }
-    LINEAR_UNROLL for (int v = 0; v < vecs; v++) LINEAR_UNROLL for (int r = 0; r < rows; r += 2)
-    {
-        sum->v[r][v] = vi32_add(sum->v[r][v], vi32_even(lo[r][v], hi[r][v]));
-        if (r + 1 < rows)
-            sum->v[r + 1][v] = vi32_add(sum->v[r + 1][v], vi32_odd(lo[r][v], hi[r][v]));
-    }
+    QR_UNROLL_16 (int v = 0; v < vecs; v++)
+        QR_UNROLL_16 (int r = 0; r < rows; r += 2) {
+            sum->v[r][v] = vi32_add(sum->v[r][v], vi32_even(lo[r][v], hi[r][v]));
+            if (r + 1 < rows)
+                sum->v[r + 1][v] = vi32_add(sum->v[r + 1][v], vi32_odd(lo[r][v], hi[r][v]));
+        }
 }
 #define linear_q8_dot linear_q8_dot_matrix
 #else
@@ -207,23 +199,23 @@ LINEAR_INLINE void linear_q8_dot_matrix(int kind, struct qr_panel_format f, int 
 #endif
 #endif
 
-/* out - min * d * the sum of a half's q, or of all. */
-LINEAR_INLINE vf32 linear_q8_sub_min(int kind, const struct qr_q8_block *a, int half, vf32 min,
-                                     vf32 out)
+/* out - min * d * the sum of q: of half `half` with SUB16, else of the block. */
+QR_INLINE vf32 linear_q8_sub_min(int kind, const struct qr_q8_block *a, int half, vf32 min,
+                                 vf32 out)
 {
     if (!(kind & LINEAR_Q8_SUB16))
         return vf32_fnma(min, vf32_set1(a->d_sum), out);
-    vi32 minus = vi32_set1(half ? a->minus_sum : a->minus_half);
+    vi32 minus = vi32_set1(half ? a->neg_sum : a->neg_half_sum);
     if (half)
-        minus = vi32_sub(minus, vi32_set1(a->minus_half));
+        minus = vi32_sub(minus, vi32_set1(a->neg_half_sum));
     return vf32_fma(min, vf32_mul(vf32_set1(a->d), vf32_from_i32(minus)), out);
 }
 
-/* Sub-block `half` of a block: integer dots, then the two float operations of N2. */
-LINEAR_INLINE void linear_q8_sub(int kind, struct qr_panel_format f, int rows, int vecs,
-                                 const struct linear_q8_part *p, const uint8_t *const *w,
-                                 const struct qr_q8_block *a, int half, const float *scale,
-                                 vi32 shift, vf32 (*acc)[LINEAR_Q8_VECS])
+/* Sub-block `half` of a block: integer dot products, then the two float operations of N2. */
+QR_INLINE void linear_q8_sub(int kind, struct qr_panel_format f, int rows, int vecs,
+                             const struct linear_q8_tile_args *p, const uint8_t *const *w,
+                             const struct qr_q8_block *a, int half, const float *scale, vi32 shift,
+                             vf32 (*acc)[LINEAR_Q8_VECS])
 {
     enum { MIN_AT = 16 * LINEAR_SCALES_LD };
     const int steps = kind & LINEAR_Q8_SUB16 ? 4 : 8;
@@ -235,28 +227,26 @@ LINEAR_INLINE void linear_q8_sub(int kind, struct qr_panel_format f, int rows, i
     const bool pairs = false;
 #endif
     if (!pairs) {
-        LINEAR_UNROLL for (int r = 0; r < rows; r++)
-        {
+        QR_UNROLL_16 (int r = 0; r < rows; r++) {
             const vi32 start = linear_q8_start(kind, a + (size_t)r * p->q_stride, half, shift);
-            LINEAR_UNROLL for (int v = 0; v < vecs; v++) sum.v[r][v] = start;
+            QR_UNROLL_16 (int v = 0; v < vecs; v++)
+                sum.v[r][v] = start;
         }
         linear_q8_dot(kind, f, rows, vecs, w, a, p->q_stride, half * steps, steps, &sum);
     }
 #if defined(VI32_PAIRS)
     if (pairs) {
         linear_q8_dot_all_pairs(kind, f, rows, vecs, w, a, p->q_stride, half * steps, steps, &sum);
-        LINEAR_UNROLL for (int r = 0; r < rows; r++)
-        {
+        QR_UNROLL_16 (int r = 0; r < rows; r++) {
             const vi32 start = linear_q8_start(kind, a + (size_t)r * p->q_stride, half, shift);
-            LINEAR_UNROLL for (int v = 0; v < vecs; v++) sum.v[r][v] = vi32_add(sum.v[r][v], start);
+            QR_UNROLL_16 (int v = 0; v < vecs; v++)
+                sum.v[r][v] = vi32_add(sum.v[r][v], start);
         }
     }
 #endif
-    LINEAR_UNROLL for (int r = 0; r < rows; r++)
-    {
+    QR_UNROLL_16 (int r = 0; r < rows; r++) {
         const struct qr_q8_block *b = a + (size_t)r * p->q_stride;
-        LINEAR_UNROLL for (int v = 0; v < vecs; v++)
-        {
+        QR_UNROLL_16 (int v = 0; v < vecs; v++) {
             const vf32 dw = vf32_load(scale + v * VF32_N);
             float *at = p->acc + r * LINEAR_Q8_LD + v * VF32_N;
             vf32 out = in_regs ? acc[r][v] : vf32_load(at);
@@ -271,44 +261,50 @@ LINEAR_INLINE void linear_q8_sub(int kind, struct qr_panel_format f, int rows, i
     }
 }
 
-LINEAR_INLINE void linear_q8_tile(int kind, struct qr_panel_format f, int rows, int vecs,
-                                  const struct linear_q8_part *p)
+/* A tile of `rows` rows by `vecs` vectors over all blocks of the group. */
+QR_INLINE void linear_q8_tile(int kind, struct qr_panel_format f, int rows, int vecs,
+                              const struct linear_q8_tile_args *p)
 {
-    const size_t block = kind & LINEAR_Q8_PACKED ? qr_panel_block_bytes(f) : 8 * QR_LINE;
+    const size_t block =
+        kind & LINEAR_Q8_PACKED ? qr_panel_block_bytes(f) : 8 * QR_CACHE_LINE_BYTES;
     const vi32 shift = vi32_set1(p->offset_shift);
     const struct qr_q8_block *a = p->q;
     const uint8_t *w[LINEAR_Q8_VECS], *next = p->next;
     const float *scale = p->scale;
     vf32 acc[LINEAR_Q8_MAX_ROWS][LINEAR_Q8_VECS];
-    LINEAR_UNROLL for (int v = 0; v < vecs; v++) w[v] = p->w[v];
+    QR_UNROLL_16 (int v = 0; v < vecs; v++)
+        w[v] = p->w[v];
     if (linear_q8_acc_in_regs(rows, vecs))
-        LINEAR_UNROLL for (int r = 0; r < rows; r++) LINEAR_UNROLL for (int v = 0; v < vecs; v++)
-            acc[r][v] = vf32_load(p->acc + r * LINEAR_Q8_LD + v * VF32_N);
+        QR_UNROLL_16 (int r = 0; r < rows; r++)
+            QR_UNROLL_16 (int v = 0; v < vecs; v++)
+                acc[r][v] = vf32_load(p->acc + r * LINEAR_Q8_LD + v * VF32_N);
     for (size_t b = 0; b < p->n_blocks; b++, a++) {
-        for (size_t i = 0; i < p->next_lines; i++, next += QR_LINE) {
+        for (size_t i = 0; i < p->next_lines; i++, next += QR_CACHE_LINE_BYTES) {
             const bool two = vecs * VF32_N > QR_PANEL_ROWS;
             if (kind & LINEAR_Q8_PACKED) {
-                linear_ask(next);
+                prefetch_weights(next);
                 if (two)
-                    linear_ask(next + p->next_panel);
+                    prefetch_weights(next + p->next_panel);
             } else {
-                __builtin_prefetch(next);
+                qr_prefetch_l1(next);
                 if (two)
-                    __builtin_prefetch(next + p->next_panel);
+                    qr_prefetch_l1(next + p->next_panel);
             }
         }
         linear_q8_sub(kind, f, rows, vecs, p, w, a, 0, scale, shift, acc);
         scale += LINEAR_Q8_LD;
         if (kind & LINEAR_Q8_SUB16) {
-            LINEAR_KEEP_ORDER;
+            LINEAR_LOAD_BARRIER;
             linear_q8_sub(kind, f, rows, vecs, p, w, a, 1, scale, shift, acc);
             scale += LINEAR_Q8_LD;
         }
-        LINEAR_UNROLL for (int v = 0; v < vecs; v++) w[v] += block;
+        QR_UNROLL_16 (int v = 0; v < vecs; v++)
+            w[v] += block;
     }
     if (linear_q8_acc_in_regs(rows, vecs))
-        LINEAR_UNROLL for (int r = 0; r < rows; r++) LINEAR_UNROLL for (int v = 0; v < vecs; v++)
-            vf32_store(p->acc + r * LINEAR_Q8_LD + v * VF32_N, acc[r][v]);
+        QR_UNROLL_16 (int r = 0; r < rows; r++)
+            QR_UNROLL_16 (int v = 0; v < vecs; v++)
+                vf32_store(p->acc + r * LINEAR_Q8_LD + v * VF32_N, acc[r][v]);
 }
 
 #endif

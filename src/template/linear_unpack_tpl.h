@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_unpack_tpl.h - reads groups of quantised panels: codes as bytes, scales as f32. */
+/* linear_unpack_tpl.h - unpacks groups of quantized panels: codes to bytes, scales to f32. */
 #ifndef QR_TEMPLATE_LINEAR_UNPACK_TPL_H
 #define QR_TEMPLATE_LINEAR_UNPACK_TPL_H
 #include "template/linear_common_tpl.h"
 
 enum { LINEAR_SCALES_LD = 2 * QR_PANEL_ROWS };
 
-/* Scales and minimums of a group of up to two panels side by side, per sub-block of 32 (or 16) k. */
+/* Scales and minimums of a group of up to two adjacent panels, per sub-block of 32 (or 16) k. */
 struct linear_scales {
     _Alignas(64) float scale[16][LINEAR_SCALES_LD];
     float min[16][LINEAR_SCALES_LD];
 };
 
-/* Codes of a panel's group: step after step. */
+/* Codes of a group of one panel, one byte each, step by step. */
 struct linear_codes {
-    _Alignas(64) uint8_t step[QR_GROUP_K / 4][QR_LINE];
+    _Alignas(64) uint8_t step[QR_GROUP_K / 4][QR_CACHE_LINE_BYTES];
 };
 
-/* Types whose codes need all eight bits. */
-LINEAR_INLINE bool linear_full_bytes(struct qr_panel_format f) { return f.offset == 128; }
+/* Whether the codes of a type need all eight bits. */
+QR_INLINE bool linear_full_bytes(struct qr_panel_format f) { return f.offset == 128; }
 
-LINEAR_INLINE vi32 linear_bytes(int b) { return vi32_set1((int32_t)((uint32_t)b * 0x01010101u)); }
+QR_INLINE vi32 linear_bytes(int b) { return vi32_set1((int32_t)((uint32_t)b * 0x01010101u)); }
 
-/* n > 0: right */
-LINEAR_INLINE vi32 linear_shift(vi32 v, int n)
+/* Shifts right by n, or left by -n. */
+QR_INLINE vi32 linear_shift(vi32 v, int n)
 {
     return n > 0 ? vi32_shr(v, n) : n < 0 ? vi32_shl(v, -n) : v;
 }
 
-/* Bytes of the table of their low four bits; the others may be anything. */
-LINEAR_INLINE vi32 linear_look_up(const uint8_t *table, vi32 v)
+/* table[low four bits] of each byte; the high bits of v may be anything. */
+QR_INLINE vi32 linear_lookup(const uint8_t *table, vi32 v)
 {
 #if defined(VI32_LUT64)
     return vi32_lut64(vi32_repeat16(table), v);
@@ -42,7 +42,7 @@ LINEAR_INLINE vi32 linear_look_up(const uint8_t *table, vi32 v)
 #define LINEAR_4(x) x, x, x, x
 #define LINEAR_8(x) LINEAR_4(x), LINEAR_4(x)
 #define LINEAR_16   LINEAR_4(0), LINEAR_4(1), LINEAR_4(2), LINEAR_4(3)
-/* Bits of a six-bit index: two from bit 2 on, two from bit 4 on, three from bit 3 on. */
+/* Tables that extract bits 2-3, 4-5 and 3-5 of a six-bit index. */
 static const uint8_t linear_bits_2_2[64] = { LINEAR_16, LINEAR_16, LINEAR_16, LINEAR_16 };
 static const uint8_t linear_bits_4_2[64] = { LINEAR_8(0), LINEAR_8(0), LINEAR_8(1), LINEAR_8(1),
                                              LINEAR_8(2), LINEAR_8(2), LINEAR_8(3), LINEAR_8(3) };
@@ -50,8 +50,8 @@ static const uint8_t linear_bits_3_3[64] = { LINEAR_8(0), LINEAR_8(1), LINEAR_8(
                                              LINEAR_8(4), LINEAR_8(5), LINEAR_8(6), LINEAR_8(7) };
 #endif
 
-/* `bits` bits of each byte of v, from bit `at` on, moved to bit `to`. */
-LINEAR_INLINE vi32 linear_field(vi32 v, int at, int bits, int to)
+/* Moves `bits` bits of each byte of v from bit `at` to bit `to` and clears the others. */
+QR_INLINE vi32 linear_field(vi32 v, int at, int bits, int to)
 {
 #if defined(VI32_LUT64)
     const uint8_t *one_step = to                     ? NULL
@@ -66,64 +66,68 @@ LINEAR_INLINE vi32 linear_field(vi32 v, int at, int bits, int to)
 }
 
 /* Bits of step s in the plane at p, moved to bit `to` of each byte. */
-LINEAR_INLINE vi32 linear_plane(const uint8_t *p, int bits, int s, int to)
+QR_INLINE vi32 linear_plane(const uint8_t *p, int bits, int s, int to)
 {
     const int per_line = 8 / bits;
-    return linear_field(vi32_load(p + s / per_line * QR_LINE), bits * (s % per_line), bits, to);
+    return linear_field(vi32_load(p + s / per_line * QR_CACHE_LINE_BYTES), bits * (s % per_line),
+                        bits, to);
 }
 
-/* Step s of three bits. */
-LINEAR_INLINE vi32 linear_threes(const uint8_t *body, int s)
+/* Step s of a body with three bits per code. */
+QR_INLINE vi32 linear_threes(const uint8_t *body, int s)
 {
     if (s < 6)
-        return linear_field(vi32_load(body + s / 2 * QR_LINE), 3 * (s % 2), 3, 0);
+        return linear_field(vi32_load(body + s / 2 * QR_CACHE_LINE_BYTES), 3 * (s % 2), 3, 0);
     vi32 last = linear_field(vi32_load(body), 6, 2, 0);
-    last = vi32_or(last, linear_field(vi32_load(body + QR_LINE), 6, 2, 2));
-    last = vi32_or(last, linear_field(vi32_load(body + 2 * QR_LINE), 6, 2, 4));
+    last = vi32_or(last, linear_field(vi32_load(body + QR_CACHE_LINE_BYTES), 6, 2, 2));
+    last = vi32_or(last, linear_field(vi32_load(body + 2 * QR_CACHE_LINE_BYTES), 6, 2, 4));
     return linear_field(last, 3 * (s % 2), 3, 0);
 }
 
-/* is_signed: codes that need eight bits come out as signed weights, else plus 128. */
-LINEAR_INLINE vi32 linear_code(struct qr_panel_format f, bool is_signed, const uint8_t *body, int s)
+/* Step s of a body, one byte per code. Codes that need eight bits: signed weights if is_signed,
+ * else weights plus 128. */
+QR_INLINE vi32 linear_code(struct qr_panel_format f, bool is_signed, const uint8_t *body, int s)
 {
     static const uint8_t iq4[2][16] = {
         { QR_IQ4_BYTES },
-        { 129, 152, 173, 191, 207, 221, 234, 246, 1, 13, 25, 38, 53, 69, 89,
-          113 }, /* the same minus 128 */
+        /* the same minus 128 */
+        { 129, 152, 173, 191, 207, 221, 234, 246, 1, 13, 25, 38, 53, 69, 89, 113 },
     };
     static const uint8_t mxfp4[16] = { QR_MXFP4_BYTES };
     static const uint8_t iq3_xxs[16] = { QR_IQ3_XXS_BYTES };
     static const uint8_t iq3_s[16] = { QR_IQ3_S_BYTES };
     if (f.low_bits == 8) {
-        const vi32 v = vi32_load(body + s * QR_LINE);
+        const vi32 v = vi32_load(body + s * QR_CACHE_LINE_BYTES);
         return is_signed ? vi32_xor(v, linear_bytes(128)) : v;
     }
     if (f.lut != QR_LUT_NONE) {
-        const vi32 v = linear_shift(vi32_load(body + s / 2 * QR_LINE), 4 * (s % 2));
-        return linear_look_up(f.lut == QR_LUT_IQ4       ? iq4[is_signed]
-                              : f.lut == QR_LUT_MXFP4   ? mxfp4
-                              : f.lut == QR_LUT_IQ3_XXS ? iq3_xxs
-                                                        : iq3_s,
-                              v);
+        const vi32 v = linear_shift(vi32_load(body + s / 2 * QR_CACHE_LINE_BYTES), 4 * (s % 2));
+        return linear_lookup(f.lut == QR_LUT_IQ4       ? iq4[is_signed]
+                             : f.lut == QR_LUT_MXFP4   ? mxfp4
+                             : f.lut == QR_LUT_IQ3_XXS ? iq3_xxs
+                                                       : iq3_s,
+                             v);
     }
     if (f.low_bits == 3)
         return linear_threes(body, s);
     vi32 v = linear_plane(body, f.low_bits, s, 0);
     if (f.high_bits)
-        v = vi32_or(v, linear_plane(body + f.low_bits * QR_LINE, f.high_bits, s, f.low_bits));
+        v = vi32_or(
+            v, linear_plane(body + f.low_bits * QR_CACHE_LINE_BYTES, f.high_bits, s, f.low_bits));
     return v;
 }
 
-LINEAR_INLINE vf32 linear_e8m0_half(const uint8_t *p)
+/* 2^(e - 128) of the E8M0 scales at p. */
+QR_INLINE vf32 linear_e8m0_half(const uint8_t *p)
 {
     const vi32 e = vi32_load_u8(p), one = vi32_set1(1);
     const vi32 normal = vi32_shl(vi32_sub(e, one), 23), denormal = vi32_shl(vi32_add(e, one), 21);
     return vf32_bits(vi32_select(vi32_gt(e, one), normal, denormal));
 }
 
-/* Rows r .. r + VF32_N - 1 of the scales of a header, to the same place of `scale` and `min`. */
-LINEAR_INLINE void linear_unpack_rows(struct qr_panel_format f, const uint8_t *h, size_t n_blocks,
-                                      size_t r, float *scale, float *min)
+/* Unpacks rows r .. r + VF32_N - 1 of the header h to `scale` and `min`. */
+QR_INLINE void linear_unpack_rows(struct qr_panel_format f, const uint8_t *h, size_t n_blocks,
+                                  size_t r, float *scale, float *min)
 {
     enum { R = QR_PANEL_ROWS, LD = LINEAR_SCALES_LD };
     const uint16_t *d = (const uint16_t *)(const void *)h + r;
@@ -160,21 +164,21 @@ LINEAR_INLINE void linear_unpack_rows(struct qr_panel_format f, const uint8_t *h
     }
 }
 
-/* Scales of the group at `header` to column `at` of s. */
-LINEAR_INLINE void linear_unpack_scales(struct qr_panel_format f, const uint8_t *header,
-                                        size_t n_blocks, struct linear_scales *s, size_t at)
+/* Unpacks the scales of the group at `header` to column `at` of s. */
+QR_INLINE void linear_unpack_scales(struct qr_panel_format f, const uint8_t *header,
+                                    size_t n_blocks, struct linear_scales *s, size_t at)
 {
     for (size_t r = 0; r < QR_PANEL_ROWS; r += VF32_N)
         linear_unpack_rows(f, header, n_blocks, r, &s->scale[0][at + r], &s->min[0][at + r]);
 }
 
-/* Codes of the blocks at `body`. */
-LINEAR_INLINE void linear_unpack_codes(struct qr_panel_format f, bool is_signed,
-                                       const uint8_t *body, size_t n_blocks, struct linear_codes *c)
+/* Unpacks the codes of the blocks at `body`. */
+QR_INLINE void linear_unpack_codes(struct qr_panel_format f, bool is_signed, const uint8_t *body,
+                                   size_t n_blocks, struct linear_codes *c)
 {
     for (size_t b = 0; b < n_blocks; b++, body += qr_panel_block_bytes(f))
-        for (size_t x = 0; x < QR_LINE; x += 4 * VF32_N)
-            LINEAR_UNROLL for (int s = 0; s < 8; s++)
+        for (size_t x = 0; x < QR_CACHE_LINE_BYTES; x += 4 * VF32_N)
+            QR_UNROLL_16 (int s = 0; s < 8; s++)
                 vi32_store(&c->step[8 * b + (size_t)s][x], linear_code(f, is_signed, body + x, s));
 }
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ops_tpl.h - row-wise kernels over vec_*.h. Needs: a vec_*.h, QR_ISA, and with QUIRE_WITH_SLEEF the SLEEF names
- * OPS_EXP, OPS_TANH, OPS_ERF of this level. The sums keep the order of src/generic/ops.c bit for bit. */
-#include "kernels/kernels.h"
+/* ops_tpl.h - row-wise kernels over vec_*.h.
+ *
+ * Needs a vec_*.h, QR_ISA, and with QUIRE_WITH_SLEEF the SLEEF functions OPS_EXP, OPS_TANH, OPS_ERF
+ * of this level. The order of the sums is that of generic/ops.c, bit for bit. */
+#include "template/common_tpl.h"
 #include <math.h>
-
-#define OPS_PASTE_(name, isa) qr_##name##_##isa
-#define OPS_PASTE(name, isa)  OPS_PASTE_(name, isa)
-#define OPS_KERNEL(name)      OPS_PASTE(name, QR_ISA)
 
 enum { OPS_ACCS = 16 / VF32_N };
 
@@ -21,7 +19,7 @@ static inline float ops_tree_sum(const vf32 acc[OPS_ACCS])
     return s[0];
 }
 
-/* Lanes of the tail that are past the end add (0 - 0)^2 or 0: nothing. */
+/* Lanes of the tail past the end hold `shift`, so they add 0. */
 static inline float ops_sum_of_squares(const float *x, float shift, size_t n)
 {
     vf32 acc[OPS_ACCS];
@@ -61,8 +59,8 @@ static inline float ops_sum(const float *x, size_t n)
     return ops_tree_sum(acc);
 }
 
-void OPS_KERNEL(rms_norm)(float *out, const float *x, const float *w, float w_add, float eps,
-                          size_t n)
+void QR_KERNEL(rms_norm)(float *out, const float *x, const float *w, float w_add, float eps,
+                         size_t n)
 {
     const vf32 scale = vf32_set1(1 / sqrtf(ops_sum_of_squares(x, 0, n) / (float)n + eps)),
                add = vf32_set1(w_add);
@@ -75,8 +73,8 @@ void OPS_KERNEL(rms_norm)(float *out, const float *x, const float *w, float w_ad
     }
 }
 
-void OPS_KERNEL(layer_norm)(float *out, const float *x, const float *w, const float *b, float w_add,
-                            float eps, size_t n)
+void QR_KERNEL(layer_norm)(float *out, const float *x, const float *w, const float *b, float w_add,
+                           float eps, size_t n)
 {
     const float mean = ops_sum(x, n) / (float)n;
     const vf32 scale = vf32_set1(1 / sqrtf(ops_sum_of_squares(x, mean, n) / (float)n + eps)),
@@ -89,7 +87,7 @@ void OPS_KERNEL(layer_norm)(float *out, const float *x, const float *w, const fl
     }
 }
 
-void OPS_KERNEL(axpy)(float *y, float a, const float *x, size_t n)
+void QR_KERNEL(axpy)(float *y, float a, const float *x, size_t n)
 {
     const vf32 va = vf32_set1(a);
     for (size_t i = 0; i < n; i += VF32_N) {
@@ -98,7 +96,7 @@ void OPS_KERNEL(axpy)(float *y, float a, const float *x, size_t n)
     }
 }
 
-void OPS_KERNEL(scale)(float *x, float a, size_t n)
+void QR_KERNEL(scale)(float *x, float a, size_t n)
 {
     for (size_t i = 0; i < n; i += VF32_N) {
         const size_t m = n - i < VF32_N ? n - i : VF32_N;
@@ -106,7 +104,7 @@ void OPS_KERNEL(scale)(float *x, float a, size_t n)
     }
 }
 
-void OPS_KERNEL(add)(float *x, const float *b, size_t n)
+void QR_KERNEL(add)(float *x, const float *b, size_t n)
 {
     for (size_t i = 0; i < n; i += VF32_N) {
         const size_t m = n - i < VF32_N ? n - i : VF32_N;
@@ -121,7 +119,7 @@ static inline void ops_rotate(float *a, float *b, float c, float s)
     *b = fmaf(b0, c, a0 * s);
 }
 
-void OPS_KERNEL(rope)(float *x, const float *c, const float *s, size_t n, int half)
+void QR_KERNEL(rope)(float *x, const float *c, const float *s, size_t n, int half)
 {
     const size_t h = n / 2;
     if (!half) {
@@ -144,7 +142,7 @@ static inline vf32 ops_up(const float *up, size_t i, size_t m)
     return up ? vf32_load_n(up + i, m) : vf32_set1(1);
 }
 
-void OPS_KERNEL(silu_mul)(float *gate, const float *up, size_t n)
+void QR_KERNEL(silu_mul)(float *gate, const float *up, size_t n)
 {
     const vf32 one = vf32_set1(1);
     for (size_t i = 0; i < n; i += VF32_N) {
@@ -155,7 +153,7 @@ void OPS_KERNEL(silu_mul)(float *gate, const float *up, size_t n)
     }
 }
 
-void OPS_KERNEL(gelu_tanh_mul)(float *gate, const float *up, size_t n)
+void QR_KERNEL(gelu_tanh_mul)(float *gate, const float *up, size_t n)
 {
     const vf32 one = vf32_set1(1), half = vf32_set1(0.5f),
                root = vf32_set1(0.79788456080286536f); /* sqrt(2/pi) */
@@ -169,7 +167,7 @@ void OPS_KERNEL(gelu_tanh_mul)(float *gate, const float *up, size_t n)
     }
 }
 
-void OPS_KERNEL(gelu_erf_mul)(float *gate, const float *up, size_t n)
+void QR_KERNEL(gelu_erf_mul)(float *gate, const float *up, size_t n)
 {
     const vf32 one = vf32_set1(1), half = vf32_set1(0.5f), root = vf32_set1(0.70710678118654752f);
     for (size_t i = 0; i < n; i += VF32_N) {
@@ -180,7 +178,7 @@ void OPS_KERNEL(gelu_erf_mul)(float *gate, const float *up, size_t n)
     }
 }
 
-void OPS_KERNEL(soft_cap)(float *x, float cap, size_t n)
+void QR_KERNEL(soft_cap)(float *x, float cap, size_t n)
 {
     const vf32 c = vf32_set1(cap);
     for (size_t i = 0; i < n; i += VF32_N) {
@@ -190,20 +188,18 @@ void OPS_KERNEL(soft_cap)(float *x, float cap, size_t n)
 }
 #endif
 
-void OPS_PASTE(init_ops, QR_ISA)(struct qr_kernels *k)
+void QR_KERNEL(init_ops)(struct qr_kernels *k)
 {
-#define OPS_SET_(name, isa) QR_SET_KERNEL(k, name, isa)
-#define OPS_SET(name, isa)  OPS_SET_(name, isa)
-    OPS_SET(rms_norm, QR_ISA);
-    OPS_SET(layer_norm, QR_ISA);
-    OPS_SET(axpy, QR_ISA);
-    OPS_SET(scale, QR_ISA);
-    OPS_SET(add, QR_ISA);
-    OPS_SET(rope, QR_ISA);
+    QR_SET(k, rms_norm);
+    QR_SET(k, layer_norm);
+    QR_SET(k, axpy);
+    QR_SET(k, scale);
+    QR_SET(k, add);
+    QR_SET(k, rope);
 #ifdef QUIRE_WITH_SLEEF
-    OPS_SET(silu_mul, QR_ISA);
-    OPS_SET(gelu_tanh_mul, QR_ISA);
-    OPS_SET(gelu_erf_mul, QR_ISA);
-    OPS_SET(soft_cap, QR_ISA);
+    QR_SET(k, silu_mul);
+    QR_SET(k, gelu_tanh_mul);
+    QR_SET(k, gelu_erf_mul);
+    QR_SET(k, soft_cap);
 #endif
 }

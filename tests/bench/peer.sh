@@ -1,6 +1,5 @@
 #!/bin/sh
-# Stands for a peer's benchmark program: knows the options of llama-bench that matter here, and always answers with
-# the rates 100 (prompt) and 10 (generation).
+# Stub of llama-bench with the options that quire-bench uses. Reports the rates 100 t/s (prefill) and 10 t/s (decode).
 set -eu
 case "$*" in *--help*) echo "usage: peer [-m FILE] [-p N] [-n N] [-d, --n-depth N] [-o json]"; exit 0 ;; esac
 prompts= gens= depths=0
@@ -19,7 +18,7 @@ row() {
     comma=,
 }
 comma=
-echo 'some line before'
+echo 'a line before the JSON'
 echo '['
 for d in $depths; do
     for p in $prompts; do [ "$p" = 0 ] || row "$p" 0 "$d" 100; done

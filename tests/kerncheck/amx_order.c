@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amx_order.c - what TDPBF16PS computes, after Intel's description of it. */
+/* amx_order.c - reference of TDPBF16PS, from the instruction set manual of Intel. */
 #include "amx_order.h"
 #include <float.h>
 #include <math.h>
@@ -7,7 +7,7 @@
 
 bool kc_is_amx(const struct kc_env *env) { return strcmp(env->level, "avx512_amx") == 0; }
 
-/* Subnormal numbers are zero, going in and coming out. */
+/* Zero for subnormals, as operand and as result. */
 static float flushed(float x) { return fabsf(x) < FLT_MIN ? copysignf(0, x) : x; }
 
 float kc_amx_dot(float acc, const float *a, size_t a_step, const float *b, size_t b_step, int n,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amx_softmax.c - softmax with weights of bf16 as the level avx512_amx makes it, number by number. Scores and the
- * scaling of a state are those of every level, so they come from the generic kernel: the score of a single key is the
- * reference maximum that it leaves behind. */
+/* amx_softmax.c - reference of the softmax with bf16 weights of avx512_amx, value by value.
+ *
+ * Scores and the rescale of the state are those of every level, so the generic kernel computes
+ * them: the score of a single key is the reference maximum that it leaves. */
 #include "amx_order.h"
 #include "check_attn.h"
 #include <math.h>
@@ -9,7 +10,7 @@
 
 enum { KEYS = QR_TILE_KEYS, LANES = QR_COLUMN_KEYS };
 
-/* Row r alone, with a state of its own that begins empty. */
+/* Row r alone, with an empty state. */
 struct row {
     struct qr_attn_softmax_args a;
     float s[KEYS], m, l[LANES];
@@ -40,7 +41,7 @@ static float score_of(const struct qr_attn_softmax_args *all, int r, int key)
     return x.m;
 }
 
-/* Multiplies n sums by 2^(old - new) where the row's reference maximum is raised, which comes back. */
+/* Rescales n sums by 2^(old - new) if the reference maximum of the row is raised; returns it. */
 static float scale_sums(const struct qr_attn_softmax_args *all, int r, float *sums, int n)
 {
     struct row x;
@@ -51,7 +52,7 @@ static float scale_sums(const struct qr_attn_softmax_args *all, int r, float *su
     return x.m;
 }
 
-/* 2^x of every level, for x that may be far below 0. */
+/* 2^x as every level computes it; x may be far below 0. */
 static float exp2_exact(float x)
 {
     static const float c[] = { 0x1.3f906cp-13f,
@@ -72,7 +73,7 @@ static float exp2_exact(float x)
 static float exp2_short(float x, float more)
 {
     const float n = floorf(x);
-    float f = x - n; /* which the instruction rounds like the integer, downwards */
+    float f = x - n; /* VREDUCEPS rounds down */
     if ((double)f > (double)x - (double)n)
         f = nextafterf(f, 0);
     float g = fmaf(0x1.3f96a4p-4f, f, 0x1.cefc4cp-3f);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_attn.c - attention tiles: scores and weighted values against sums in double,
- * transposed tiles element by element.
+/* check_attn.c - attention tiles: scores and weighted values against sums in double, transposed
+ * tiles element by element.
  *
- * Every level adds in the same order, so its bits are also compared with the generic level's; those of AMX, which does
- * not, with its own order. */
+ * Every level adds in the same order, so its bits are also compared with those of the generic
+ * level; avx512_amx, which does not, with a reference of its own order. */
 #include "check_attn.h"
 #include "amx_order.h"
+#include "emulated.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +17,11 @@ typedef void pv_fn(const struct qr_attn_pv_args *a);
 enum { KEYS = QR_TILE_KEYS, COLUMN = QR_COLUMN_KEYS, MAX_ROWS = 40 };
 static const float poison = NAN;
 
-/* One kernel's element type: how a column of it is built. */
+/* Element type of a kernel, and the layout of its columns. */
 struct type {
     const char *name;
     size_t bytes; /* per element */
-    int depth;    /* elements side by side in one step */
+    int depth;    /* adjacent elements of one step */
     bool native;  /* queries and weights are bf16 */
 };
 
@@ -35,7 +36,7 @@ static struct type type_of(const char *kernel)
                                  : (struct type){ "f32", 4, 1, false };
 }
 
-/* Rounds x to what the type stores and stores it at p. */
+/* Rounds x to the type and stores it at p; returns the stored value. */
 static float put(struct type t, uint8_t *p, float x)
 {
     uint16_t h = 0;
@@ -48,7 +49,7 @@ static float put(struct type t, uint8_t *p, float x)
     return t.depth == 2 ? kc_bf16_value(h) : kc_f16_value(h);
 }
 
-/* A column of 16 keys against a guard page: `wide` elements across, `deep` along its steps. */
+/* A column of 16 keys that ends at a guard page: `wide` elements across, `deep` along its steps. */
 struct column {
     uint8_t *data;
     size_t stride;
@@ -71,7 +72,7 @@ static uint8_t *column_at(struct type t, const struct column *c, int wide, int d
            (size_t)(wide * depth + deep % depth) * t.bytes;
 }
 
-/* Head sizes: packed ones at every level, and at the generic level plain rows too. */
+/* Head sizes of packed columns; at the generic level also those of plain rows. */
 static int pick_size(struct kc_env *env)
 {
     static const int usual[] = { 8, 16, 24, 40, 64, 72, 80, 96, 112, 128, 192, 256, 512, 576 };
@@ -80,7 +81,7 @@ static int pick_size(struct kc_env *env)
     return usual[kc_int(env, 0, kc_int(env, 0, 9) ? 10 : 13)];
 }
 
-/* Rows of queries or weights, rounded to bf16 if the kernel wants them so. */
+/* Rows of queries or weights, rounded to bf16 for native kernels; `values`: as f32. */
 static void *make_rows(struct kc_env *env, struct type t, int rows, int n, float amplitude,
                        float *values)
 {
@@ -95,10 +96,10 @@ static void *make_rows(struct kc_env *env, struct type t, int rows, int n, float
     return t.native ? (void *)h : (void *)f;
 }
 
-/* Products of small numbers are subnormal. */
+/* The products of the small amplitude are subnormal. */
 static float pick_amplitude(struct kc_env *env) { return kc_int(env, 0, 3) ? 1 : 1e-19f; }
 
-/* Zeros of AMX may differ in sign, which depends on the zeros that its sums are completed with. */
+/* At avx512_amx zeros may differ in sign, which depends on the zeros that pad the operands. */
 static bool same_bits(const struct kc_env *env, const float *a, const float *b, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -174,7 +175,7 @@ static void check_qk_once(struct kc_env *env, qk_fn *fn)
                     (double)s[i], want);
     }
     if (!env->failures && (!same_bits(env, s, ref, (size_t)(rows * KEYS)) || !kc_intact(s)))
-        kc_fail(env, "rows %d head_size %d: other bits than expected, or wrote outside s", rows, n);
+        kc_fail(env, "rows %d head_size %d: unexpected bits, or wrote outside s", rows, n);
     free(q), free(k), free(ref);
     kc_release();
 }
@@ -206,7 +207,7 @@ uint64_t attn_random_visible(struct kc_env *env)
         return 0;
     case 1:
         return range;
-    case 2: /* what a tree of drafts leaves: holes */
+    case 2: /* holes, as in a tree of draft tokens */
         return (uint64_t)kc_u32(env) << 32 | kc_u32(env);
     case 3:
         return hi < 64 ? ((uint64_t)1 << hi) - 1 : ~(uint64_t)0;
@@ -215,8 +216,8 @@ uint64_t attn_random_visible(struct kc_env *env)
     }
 }
 
-/* Columns apart or, as in blocks of 64 tokens, side by side. One value may be infinite, which matters to nobody but who
- * sees it. */
+/* Columns are separate or, as in blocks of 64 tokens, adjacent. One value may be infinite; it must
+ * not affect rows that do not see its key. */
 static void make_values(struct kc_env *env, struct type t, struct qr_attn_pv_args *a, bool plain,
                         int width, uint64_t any, float *v)
 {
@@ -242,7 +243,7 @@ static void make_values(struct kc_env *env, struct type t, struct qr_attn_pv_arg
     }
 }
 
-/* Value i of all rows' sums: `start` and what a kernel made of it, against the sum in double and the bits expected. */
+/* Checks sum i of all rows, which started at `start`: against the sum in double, and its bits. */
 static void check_sum(struct kc_env *env, const struct qr_attn_pv_args *a, int i, float got,
                       float start, float bits, const float *p, const float *v)
 {
@@ -282,8 +283,7 @@ static void check_pv_once(struct kc_env *env, pv_fn *fn)
     for (int r = 0; r < rows; r++)
         any |= visible[r] = alike ? same : attn_random_visible(env);
     a.p = make_rows(env, t, rows, KEYS, pick_amplitude(env), p);
-    for (int r = 0; r < rows;
-         r++) /* a weight of a key that is not visible must not matter either */
+    for (int r = 0; r < rows; r++) /* weights of invisible keys must have no effect either */
         for (int j = 0; j < KEYS; j++)
             if (!(visible[r] >> j & 1)) {
                 const size_t at = (size_t)(r * KEYS + j) * (t.native ? 2 : 4);
@@ -293,7 +293,8 @@ static void check_pv_once(struct kc_env *env, pv_fn *fn)
     make_values(env, t, &a, plain, width, any, v);
     kc_fill_normal(env, before, count, pick_amplitude(env) > 0.5f ? 1 : 1e-38f);
     for (size_t i = 0; i < count && t.native && kc_is_amx(env); i++)
-        before[i] = fabsf(before[i]) < 0x1p-126f ? 0 : before[i]; /* no sum of its own is smaller */
+        before[i] =
+            fabsf(before[i]) < 0x1p-126f ? 0 : before[i]; /* AMX flushes sums of denormals */
     memcpy(o, before, count * sizeof *o);
     memcpy(ref, before, count * sizeof *o);
     fn(&a);
@@ -320,7 +321,7 @@ static void check_pv(struct kc_env *env, kc_fn fn)
 
 /* ---- V out of K */
 
-/* Every element is a number of its own, looked up again where it must have gone. */
+/* Every element is distinct and is compared at its destination. */
 static void check_transpose_once(struct kc_env *env, kc_fn fn)
 {
     const struct type t = type_of(env->kernel);
@@ -359,7 +360,7 @@ static void check_transpose(struct kc_env *env, kc_fn fn)
         check_transpose_once(env, fn);
 }
 
-/* ---- every check, and beside the generic kernel the same one over emulated vectors */
+/* ---- all checks; those of generic kernels also run the template over emulated vectors */
 
 #define CHECK(name, check)                                                                         \
     static void check_##name(struct kc_env *env, kc_fn fn)                                         \

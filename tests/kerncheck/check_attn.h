@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_attn.h - what the files of attention checks share. */
-#ifndef QUIRE_TESTS_CHECK_ATTN_H
-#define QUIRE_TESTS_CHECK_ATTN_H
+/* check_attn.h - checkers of the attention family. */
+#ifndef QR_TESTS_KERNCHECK_CHECK_ATTN_H
+#define QR_TESTS_KERNCHECK_CHECK_ATTN_H
 #include "kerncheck.h"
 
-/* Visible keys of a row: nothing, everything, a range, a prefix, or with holes. */
+/* Random visible keys of a row: none, all, a range, a prefix, or a set with holes. */
 uint64_t attn_random_visible(struct kc_env *env);
 
 void attn_check_unpack(struct kc_env *env, kc_fn fn);

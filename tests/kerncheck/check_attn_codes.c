@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_attn_codes.c - attention over 8-bit codes: unpacked cells against the values of the codes,
- * scores and weighted values against sums in double, and their bits against the generic level's or, of AMX,
- * against its own order. */
+/* check_attn_codes.c - attention over 8-bit codes: dequantized cells against the values of the
+ * codes, scores and weighted values against sums in double, and their bits against those of the
+ * generic level or, for avx512_amx, a reference of its own order. */
 #include "amx_order.h"
 #include "check_attn.h"
 #include <math.h>
@@ -14,7 +14,7 @@ typedef void unpack_fn(const struct qr_attn_unpack_args *a);
 
 enum { KEYS = QR_TILE_KEYS, COLUMN = QR_COLUMN_KEYS, MAX_ROWS = 2 * QR_CODES_ROWS + 2 };
 
-/* Where element (wide, deep) of a step of cells lies. */
+/* Offset of element (wide, deep) in a step of cells. */
 static size_t in_cells(bool int8, int wide, int deep)
 {
     return (size_t)(int8 ? wide * 4 + deep
@@ -33,7 +33,7 @@ void attn_check_unpack(struct kc_env *env, kc_fn fn)
         uint8_t *src = kc_buffer_end((size_t)(steps - 1) * src_stride + (size_t)cells * 64);
         uint16_t *dst = kc_buffer_end((size_t)steps * 2 * dst_stride * sizeof *dst);
         for (size_t i = 0; i < (size_t)(steps - 1) * src_stride + (size_t)cells * 64; i++)
-            src[i] = (uint8_t)(i + kc_u32(env) % 3); /* every code comes by */
+            src[i] = (uint8_t)(i + kc_u32(env) % 3); /* all codes occur */
         ((unpack_fn *)fn)(
             &(struct qr_attn_unpack_args){ src, dst, src_stride, dst_stride, steps, cells });
         for (int i = 0; i < steps * cells * 64 && !env->failures; i++) {
@@ -77,8 +77,8 @@ static uint8_t finite_code(struct kc_env *env, struct type t)
     return code;
 }
 
-/* Codes of a column, `wide` elements across and `deep` along its steps, against a guard page. Their
- * values go to values[deep * value_stride + wide]. */
+/* Codes of a column, `wide` elements across and `deep` along its steps, that ends at a guard page.
+ * Their values are stored at values[deep * value_stride + wide]. */
 static uint8_t *make_column(struct kc_env *env, struct type t, size_t stride, int wide, int deep,
                             float *values, size_t value_stride)
 {
@@ -93,7 +93,7 @@ static uint8_t *make_column(struct kc_env *env, struct type t, size_t stride, in
     return data;
 }
 
-/* Rows of bf16 against a guard page, and their values. */
+/* bf16 rows that end at a guard page, and their values. */
 static uint16_t *make_rows(struct kc_env *env, int count, float *values)
 {
     uint16_t *rows = kc_buffer_end((size_t)count * sizeof *rows);
@@ -105,8 +105,8 @@ static uint16_t *make_rows(struct kc_env *env, int count, float *values)
     return rows;
 }
 
-/* The sum of a[i * a_step] * b[i * b_step] onto `start`, against what a kernel and the generic one
- * of the same name made of it. */
+/* Whether `got` is `start` plus the sum of a[i] * b[i * b_step], and has the bits of `generic`, the
+ * result of the generic kernel or of the reference. */
 static bool is_sum(struct kc_env *env, float got, float generic, float start, const float *a,
                    const float *b, size_t b_step, int n)
 {
@@ -117,7 +117,7 @@ static bool is_sum(struct kc_env *env, float got, float generic, float start, co
         sum += fabs(product);
         flushed += fabs((double)b[(size_t)i * b_step]);
     }
-    /* a factor or partial sum below the normal range is lost */
+    /* denormal factors and partial sums are flushed */
     const double bound = 2.0 * (n + 1) * (0x1p-24 * sum + 0x1p-126) + 0x1p-126 * flushed;
     const double ratio = fabs(got - want) / bound;
     env->worst = ratio > env->worst ? ratio : env->worst;

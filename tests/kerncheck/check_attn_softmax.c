@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_attn_softmax.c - softmax state and span merge against the definition in double. */
+/* check_attn_softmax.c - online softmax and span merge against their definition in double. */
 #include "amx_order.h"
 #include "check_attn.h"
 #include <math.h>
@@ -11,7 +11,7 @@ typedef void merge_fn(const struct qr_attn_merge_args *a);
 
 enum { KEYS = QR_TILE_KEYS, LANES = QR_COLUMN_KEYS, MAX_ROWS = 9, WIDTH = 48 };
 
-/* Everything a call reads and writes, so that a copy can go through the generic level. */
+/* All data that a call reads and writes, copied to run the generic kernel on the same input. */
 struct state {
     float s[MAX_ROWS * KEYS], m[MAX_ROWS], l[MAX_ROWS * LANES], l_exact[MAX_ROWS * LANES],
         o[MAX_ROWS * WIDTH];
@@ -50,7 +50,7 @@ static struct qr_attn_softmax_args args_of(struct state *x, const uint64_t *visi
                                           .o_width = 32 };
 }
 
-/* Score in units of log2(e) by the formula, and how far rounding may take it. */
+/* Score in units of log2(e) by the formula; *slack: bound of its rounding error. */
 static double score(const struct qr_attn_softmax_args *a, const float *s, int r, int j,
                     double *slack)
 {
@@ -76,7 +76,7 @@ static double score(const struct qr_attn_softmax_args *a, const float *s, int r,
     return x;
 }
 
-/* One row of the result against the definition. Returns what is wrong, or NULL. */
+/* Checks one row of the result against the definition. Returns the mismatch, or NULL. */
 static const char *check_row(struct kc_env *env, const struct qr_attn_softmax_args *a,
                              const struct state *was, const struct state *now, int r)
 {
@@ -97,11 +97,11 @@ static const char *check_row(struct kc_env *env, const struct qr_attn_softmax_ar
     const bool moved = now->m[r] != was->m[r];
     if (moved ? fabs(now->m[r] - top) > top_slack || top < was->m[r] + 8.0 - top_slack
               : top > was->m[r] + 8.0 + top_slack)
-        return "the reference maximum is not the rule's";
+        return "the reference maximum violates the rule";
     const double c =
         moved ? exp2((double)was->m[r] - now->m[r]) : 1; /* its exponent was rounded to f32 */
     double exact_slack = 0;
-    const double coarse = a->p_bf16 && kc_is_amx(env) ? 8e-5 : 0; /* of a shorter polynomial */
+    const double coarse = a->p_bf16 && kc_is_amx(env) ? 8e-5 : 0; /* of the shorter polynomial */
     const double c_slack = 4e-7 + (c > 0 ? fabs((double)was->m[r] - now->m[r]) * 0x1p-24 : 0);
     double sums[LANES], exact[LANES];
     for (int i = 0; i < LANES; i++)
@@ -109,9 +109,8 @@ static const char *check_row(struct kc_env *env, const struct qr_attn_softmax_ar
     for (int j = 0; j < KEYS; j++) {
         const double p = a->p_bf16 ? kc_bf16_value(now->p[r * KEYS + j]) : now->s[r * KEYS + j];
         const double e = visible >> j & 1 ? score(a, was->s, r, j, &slack) - now->m[r] : -INFINITY;
-        const double want = slack > 1 && fabs(e) <= slack
-                                ? 1
-                                : exp2(e); /* beyond f32's reach: equal or far below */
+        /* beyond the precision of f32, a score is equal to the maximum or far below it */
+        const double want = slack > 1 && fabs(e) <= slack ? 1 : exp2(e);
         const double off = slack > 1 ? 0 : slack + (isinf(e) ? 0 : fabs(e)) * 0x1p-24 + 2e-7;
         const double factor = a->v_scale && visible >> j & 1 ? a->v_scale[j] : 1;
         const double bound = factor * want * (off + coarse + 0x1p-23 + (a->p_bf16 ? 0x1p-8 : 0)) +
@@ -179,12 +178,12 @@ static void softmax_once(struct kc_env *env, softmax_fn *fn, struct state *was, 
         for (int j = 0; j < KEYS; j++)
             addends[r * KEYS + j] = visible[r] >> j & 1 ? kc_normal(env) * 4 : NAN;
     }
-    for (int j = 0; j < KEYS; j++) { /* slots that nobody sees hold anything */
+    for (int j = 0; j < KEYS; j++) { /* slots of keys that no row sees hold NaN */
         k_scale[j] = seen >> j & 1 ? kc_uniform(env, 0.01f, 1) : NAN;
         v_scale[j] = seen >> j & 1 ? kc_uniform(env, 0.01f, 1) : NAN;
     }
     fill_state(env, was, visible, rows, spread < 1e30f ? spread : 0);
-    if (spread > 1e30f) /* far apart, yet finite */
+    if (spread > 1e30f) /* far apart, but finite */
         for (int i = 0; i < rows * KEYS; i++)
             was->s[i] =
                 visible[i / KEYS] >> i % KEYS & 1 ? (kc_int(env, 0, 1) ? 1e38f : -1e38f) : NAN;
@@ -214,10 +213,9 @@ static void softmax_once(struct kc_env *env, softmax_fn *fn, struct state *was, 
             kc_fail(env, "row %d of %d, cap %g, alibi %d, bf16 %d, spread %g: %s", r, rows,
                     (double)a.soft_cap, a.slope != NULL, a.p_bf16 != NULL, (double)spread, wrong);
         else if (visible[r] && !same_row(&a, now, ref, r))
-            kc_fail(
-                env,
-                "row %d, cap %g, alibi %d, bf16 %d, spread %g: other bits than number by number", r,
-                (double)a.soft_cap, a.slope != NULL, a.p_bf16 != NULL, (double)spread);
+            kc_fail(env,
+                    "row %d, cap %g, alibi %d, bf16 %d, spread %g: bits differ from the reference",
+                    r, (double)a.soft_cap, a.slope != NULL, a.p_bf16 != NULL, (double)spread);
     }
     kc_release();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_kv.c - conversions of cache elements against doubles. One wrong bit fails. */
+/* check_kv.c - quantization and dequantization of KV cache elements against doubles, bit by bit. */
 #include "kerncheck.h"
 #include <math.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static double value(const struct format *f, uint16_t code)
     return (double)kc_fp8_value((uint8_t)code, f == &E5M2);
 }
 
-/* x rounded to the format's grid, without a limit on its size */
+/* x rounded to the precision of the format, whose range is unlimited here */
 static double on_grid(const struct format *f, double x)
 {
     int e;
@@ -48,7 +48,7 @@ static double on_grid(const struct format *f, double x)
     return ldexp(nearbyint(ldexp(x, -unit)), unit);
 }
 
-/* Whether `code` is what x must become; counts clipped values. */
+/* Whether `code` is the quantized x; counts clipped values. */
 static bool right_code(const struct format *f, float x, uint16_t code, size_t *n_clipped)
 {
     const double got = value(f, code);
@@ -68,10 +68,10 @@ static float random_input(struct kc_env *env)
     const uint32_t u = kc_u32(env);
     switch (kc_int(env, 0, 5)) {
     case 0:
-        return from_bits(u); /* anything, NaN and denormals too */
+        return from_bits(u); /* any bits, also NaN and denormals */
     case 1:
         return from_bits((u & 0x80000000) | 0x7f800000 | (u & 1));
-    case 2: /* ties and their neighbours at every width */
+    case 2: /* ties and their neighbors at every width */
         return from_bits((u & (0xfffffff8u << kc_int(env, 0, 20))) + (uint32_t)kc_int(env, -1, 1));
     case 3:
         return (float)kc_int(env, -300, 300) * 0x1p-10f;
@@ -82,24 +82,24 @@ static float random_input(struct kc_env *env)
     }
 }
 
-/* Lengths: all small ones first, then random. */
+/* Lengths: all small ones first, then random ones. */
 static size_t random_length(struct kc_env *env, int round)
 {
     return round < 40 ? (size_t)round : (size_t)kc_int(env, 0, 1100);
 }
 
-typedef size_t narrow16_fn(uint16_t *dst, const float *src, float scale, size_t n);
-typedef size_t narrow8_fn(uint8_t *dst, const float *src, float scale, size_t n);
-typedef void widen16_fn(float *dst, const uint16_t *src, float scale, size_t n);
-typedef void widen8_fn(float *dst, const uint8_t *src, float scale, size_t n);
+typedef size_t quantize16_fn(uint16_t *dst, const float *src, float scale, size_t n);
+typedef size_t quantize8_fn(uint8_t *dst, const float *src, float scale, size_t n);
+typedef void dequantize16_fn(float *dst, const uint16_t *src, float scale, size_t n);
+typedef void dequantize8_fn(float *dst, const uint8_t *src, float scale, size_t n);
 
 static float random_scale(struct kc_env *env)
 {
     return kc_int(env, 0, 1) ? 1 : kc_uniform(env, 0.001f, 4);
 }
 
-static bool compare_narrow(struct kc_env *env, const struct format *f, const float *src,
-                           const void *dst, float scale, size_t n, size_t n_clipped)
+static bool compare_quantized(struct kc_env *env, const struct format *f, const float *src,
+                              const void *dst, float scale, size_t n, size_t n_clipped)
 {
     size_t want_clipped = 0;
     for (size_t i = 0; i < n; i++) {
@@ -118,7 +118,7 @@ static bool compare_narrow(struct kc_env *env, const struct format *f, const flo
     return env->failures == 0;
 }
 
-static void check_narrow(struct kc_env *env, kc_fn fn, const struct format *f)
+static void check_quantize(struct kc_env *env, kc_fn fn, const struct format *f)
 {
     const bool one_byte = f->sign == 0x80;
     for (int round = 0; round < 40 + env->rounds; round++) {
@@ -128,16 +128,16 @@ static void check_narrow(struct kc_env *env, kc_fn fn, const struct format *f)
         void *dst = round % 2 ? kc_buffer_end(n << !one_byte) : kc_buffer_begin(n << !one_byte);
         for (size_t i = 0; i < n; i++)
             src[i] = random_input(env);
-        const size_t n_clipped = one_byte ? ((narrow8_fn *)fn)(dst, src, scale, n)
-                                          : ((narrow16_fn *)fn)(dst, src, scale, n);
-        if (!compare_narrow(env, f, src, dst, scale, n, n_clipped))
+        const size_t n_clipped = one_byte ? ((quantize8_fn *)fn)(dst, src, scale, n)
+                                          : ((quantize16_fn *)fn)(dst, src, scale, n);
+        if (!compare_quantized(env, f, src, dst, scale, n, n_clipped))
             return;
         kc_release();
     }
 }
 
-static bool compare_widen(struct kc_env *env, const struct format *f, const void *src,
-                          const float *dst, float scale, size_t n)
+static bool compare_dequantized(struct kc_env *env, const struct format *f, const void *src,
+                                const float *dst, float scale, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const uint16_t code =
@@ -155,12 +155,12 @@ static bool compare_widen(struct kc_env *env, const struct format *f, const void
     return env->failures == 0;
 }
 
-static void check_widen(struct kc_env *env, kc_fn fn, const struct format *f)
+static void check_dequantize(struct kc_env *env, kc_fn fn, const struct format *f)
 {
     const bool one_byte = f->sign == 0x80;
     const int n_codes = one_byte ? 256 : 65536;
     for (int round = 0; round < 40 + env->rounds; round++) {
-        /* the last round takes every code there is */
+        /* the last round converts every code */
         const size_t n = round == 39 + env->rounds ? (size_t)n_codes : random_length(env, round);
         const float scale = random_scale(env);
         void *src = round % 2 ? kc_buffer_end(n << !one_byte) : kc_buffer_begin(n << !one_byte);
@@ -173,10 +173,10 @@ static void check_widen(struct kc_env *env, kc_fn fn, const struct format *f)
                 ((uint16_t *)src)[i] = (uint16_t)code;
         }
         if (one_byte)
-            ((widen8_fn *)fn)(dst, src, scale, n);
+            ((dequantize8_fn *)fn)(dst, src, scale, n);
         else
-            ((widen16_fn *)fn)(dst, src, scale, n);
-        if (!compare_widen(env, f, src, dst, scale, n))
+            ((dequantize16_fn *)fn)(dst, src, scale, n);
+        if (!compare_dequantized(env, f, src, dst, scale, n))
             return;
         kc_release();
     }
@@ -184,10 +184,10 @@ static void check_widen(struct kc_env *env, kc_fn fn, const struct format *f)
 
 /* ---- int8 rows */
 
-typedef size_t narrow_int8_fn(int8_t *dst, const float *src, float *scale, size_t n);
-typedef void widen_int8_fn(float *dst, const int8_t *src, float scale, size_t n);
+typedef size_t quantize_int8_fn(int8_t *dst, const float *src, float *scale, size_t n);
+typedef void dequantize_int8_fn(float *dst, const int8_t *src, float scale, size_t n);
 
-/* Rows of one size of numbers, now and then tiny or huge, with ties, or with a special value. */
+/* Rows of one magnitude, sometimes tiny or huge, with ties, or with special values. */
 static void random_row(struct kc_env *env, float *x, size_t n)
 {
     const int kind = kc_int(env, 0, 9);
@@ -203,7 +203,7 @@ static void random_row(struct kc_env *env, float *x, size_t n)
 }
 
 /* The code of x in a row of largest magnitude amax, by the formula: the inverse and the product are
- * rounded to f32 each. Doubles hold either exactly enough for that to be a second rounding only. */
+ * each rounded to f32. Double is precise enough for the double rounding to be harmless. */
 static int int8_code(float x, float amax)
 {
     const double inverse = (double)(float)(127.0 / (double)amax);
@@ -235,7 +235,7 @@ static bool compare_int8(struct kc_env *env, const float *src, const int8_t *dst
     return env->failures == 0;
 }
 
-static void check_narrow_int8(struct kc_env *env, kc_fn fn)
+static void check_quantize_int8(struct kc_env *env, kc_fn fn)
 {
     for (int round = 0; round < 40 + env->rounds; round++) {
         const size_t n = random_length(env, round);
@@ -243,14 +243,14 @@ static void check_narrow_int8(struct kc_env *env, kc_fn fn)
         int8_t *dst = round % 2 ? kc_buffer_end(n) : kc_buffer_begin(n);
         float scale = -1;
         random_row(env, src, n);
-        const size_t n_clipped = ((narrow_int8_fn *)fn)(dst, src, &scale, n);
+        const size_t n_clipped = ((quantize_int8_fn *)fn)(dst, src, &scale, n);
         if (!compare_int8(env, src, dst, scale, n, n_clipped))
             return;
         kc_release();
     }
 }
 
-static void check_widen_int8(struct kc_env *env, kc_fn fn)
+static void check_dequantize_int8(struct kc_env *env, kc_fn fn)
 {
     for (int round = 0; round < 40 + env->rounds; round++) {
         const size_t n = random_length(env, round);
@@ -259,7 +259,7 @@ static void check_widen_int8(struct kc_env *env, kc_fn fn)
         float *dst = round % 2 ? kc_buffer_end(n * sizeof *dst) : kc_buffer_begin(n * sizeof *dst);
         for (size_t i = 0; i < n; i++)
             src[i] = (int8_t)(kc_u32(env) & 0xff);
-        ((widen_int8_fn *)fn)(dst, src, scale, n);
+        ((dequantize_int8_fn *)fn)(dst, src, scale, n);
         for (size_t i = 0; i < n && !env->failures; i++) {
             const float want = (float)((double)src[i] * (double)scale);
             if (isnan(want) ? !isnan(dst[i]) : dst[i] != want)
@@ -274,26 +274,29 @@ static void check_widen_int8(struct kc_env *env, kc_fn fn)
 }
 
 #define CHECKS(name, format)                                                                       \
-    static void check_narrow_##name(struct kc_env *env, kc_fn fn)                                  \
+    static void check_quantize_##name(struct kc_env *env, kc_fn fn)                                \
     {                                                                                              \
-        check_narrow(env, fn, &format);                                                            \
+        check_quantize(env, fn, &format);                                                          \
     }                                                                                              \
-    static void check_widen_##name(struct kc_env *env, kc_fn fn) { check_widen(env, fn, &format); }
+    static void check_dequantize_##name(struct kc_env *env, kc_fn fn)                              \
+    {                                                                                              \
+        check_dequantize(env, fn, &format);                                                        \
+    }
 CHECKS(bf16, BF16)
 CHECKS(f16, F16)
 CHECKS(fp8_e4m3, E4M3)
 CHECKS(fp8_e5m2, E5M2)
 
 const struct kc_checker kc_checkers_kv[] = {
-    { "narrow_bf16", check_narrow_bf16 },
-    { "narrow_f16", check_narrow_f16 },
-    { "narrow_fp8_e4m3", check_narrow_fp8_e4m3 },
-    { "narrow_fp8_e5m2", check_narrow_fp8_e5m2 },
-    { "narrow_int8", check_narrow_int8 },
-    { "widen_bf16", check_widen_bf16 },
-    { "widen_f16", check_widen_f16 },
-    { "widen_fp8_e4m3", check_widen_fp8_e4m3 },
-    { "widen_fp8_e5m2", check_widen_fp8_e5m2 },
-    { "widen_int8", check_widen_int8 },
+    { "quantize_bf16", check_quantize_bf16 },
+    { "quantize_f16", check_quantize_f16 },
+    { "quantize_fp8_e4m3", check_quantize_fp8_e4m3 },
+    { "quantize_fp8_e5m2", check_quantize_fp8_e5m2 },
+    { "quantize_int8", check_quantize_int8 },
+    { "dequantize_bf16", check_dequantize_bf16 },
+    { "dequantize_f16", check_dequantize_f16 },
+    { "dequantize_fp8_e4m3", check_dequantize_fp8_e4m3 },
+    { "dequantize_fp8_e5m2", check_dequantize_fp8_e5m2 },
+    { "dequantize_int8", check_dequantize_int8 },
     { 0 },
 };

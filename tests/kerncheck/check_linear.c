@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_linear.c - matmul kernels and activation quantisation against sums in double. */
+/* check_linear.c - matmul kernels and quantization of activations against sums in double. */
 #include "amx_order.h"
+#include "emulated.h"
 #include "linear/packed.h"
 #include "linear_oracle.h"
 #include <math.h>
 #include <string.h>
 
-/* The templates over emulated vectors, checked beside the generic kernels (emulated_linear.c). */
+/* The templates over emulated vectors, checked together with the generic kernels. */
 static const struct qr_kernels *emulated(void)
 {
     static struct qr_kernels k;
@@ -18,11 +19,11 @@ static const struct qr_kernels *emulated(void)
 typedef void linear_kernel(const struct qr_linear_kernel_args *a);
 enum mode { MODE_F32, MODE_BF16, MODE_Q8 };
 
-/* One random problem: weights packed by the library, activations in the form the kernel reads. */
+/* A random problem: weights packed by the library, activations in the format of the kernel. */
 struct problem {
     enum qr_weight_type type;
     enum mode mode;
-    struct kc_weight *weights; /* [n][k], what the raw rows mean */
+    struct kc_weight *weights; /* [n][k], decoded from the raw rows */
     size_t poisoned;           /* a weight row full of NaN, or n */
     struct qr_packed *w;
     struct qr_linear_kernel_args a;
@@ -51,13 +52,13 @@ static size_t random_k(struct kc_env *env, enum qr_weight_type type)
     return (size_t)(block * kc_int(env, 1, block == 32 ? 20 : 3));
 }
 
-/* Rows of k values `stride` apart whose last one ends at the guard page. */
+/* Rows of k values, `stride` apart, the last of which ends at a guard page. */
 static void *rows_at_guard(size_t m, size_t stride, size_t k, size_t size)
 {
     return kc_buffer_end(((m - 1) * stride + k) * size);
 }
 
-static void quantise(struct kc_env *env, struct problem *p, size_t stride)
+static void quantize(struct kc_env *env, struct problem *p, size_t stride)
 {
     const size_t m = p->a.m, k = p->a.k;
     struct qr_q8_block *q = rows_at_guard(m, stride, k / 32, sizeof *q);
@@ -74,8 +75,8 @@ static void quantise(struct kc_env *env, struct problem *p, size_t stride)
             }
             b->d = fabsf(kc_normal(env)) * 0.01f;
             b->d_sum = b->d * (float)(sum[0] + sum[1]);
-            b->minus_half = -sum[0];
-            b->minus_sum = -sum[0] - sum[1];
+            b->neg_half_sum = -sum[0];
+            b->neg_sum = -sum[0] - sum[1];
         }
     p->a.q = q;
     p->a.q_stride = stride;
@@ -86,7 +87,7 @@ static void make_activations(struct kc_env *env, struct problem *p)
     const size_t m = p->a.m, k = p->a.k, even = k + k % 2,
                  stride = even + (size_t)(2 * kc_int(env, 0, 9));
     if (p->mode == MODE_Q8) {
-        quantise(env, p, k / 32 + (size_t)kc_int(env, 0, 3));
+        quantize(env, p, k / 32 + (size_t)kc_int(env, 0, 3));
     } else if (p->mode == MODE_F32) {
         float *x = rows_at_guard(m, stride, k, sizeof *x);
         for (size_t i = 0; i < m; i++)
@@ -123,7 +124,7 @@ static bool make_weights(struct kc_env *env, struct problem *p)
         for (size_t i = 0; i < k; i++)
             p->weights[j * k + i] = kc_weight_at(p->type, row, i);
     }
-    if (qr_packed_rows(p->w, 0, n, raw, &err) != QUIRE_OK) {
+    if (qr_packed_pack_rows(p->w, 0, n, raw, &err) != QUIRE_OK) {
         kc_fail(env, "not packed: %s", err.msg);
         return false;
     }
@@ -156,7 +157,7 @@ static bool make_problem(struct kc_env *env, enum qr_weight_type type, enum mode
     return true;
 }
 
-/* Output (i, j) in double, and what rounding may do to it. */
+/* Output (i, j) in double; *bound: bound of the rounding error. */
 static double want(const struct problem *p, size_t i, size_t j, double *bound)
 {
     const struct qr_linear_kernel_args *a = &p->a;
@@ -169,7 +170,7 @@ static double want(const struct problem *p, size_t i, size_t j, double *bound)
             const double x = (double)b->d * b->q[k % 32];
             sum += x * (w.scale * w.q - w.min);
             size += fabs(x) * (fabs(w.scale * w.q) + fabs(w.min));
-            n_adds += 4.0 / sub; /* two fma of two operands, one of them rounded before */
+            n_adds += 4.0 / sub; /* two fma; one operand of each is rounded */
         } else {
             const double x = p->mode == MODE_F32
                                  ? (double)a->x[i * a->x_stride + k]
@@ -188,10 +189,10 @@ static double want(const struct problem *p, size_t i, size_t j, double *bound)
     return sum;
 }
 
-/* Denormals count as zero in bf16 x bf16. */
+/* Zero for denormals, as in bf16 x bf16. */
 static float flush(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }
 
-/* Row i times a weight row as tiles multiply bf16. */
+/* Row i times a weight row, in the order of AMX tiles. */
 static float exact_tiles(const struct problem *p, size_t i, const struct kc_weight *row)
 {
     const struct qr_linear_kernel_args *a = &p->a;
@@ -208,7 +209,7 @@ static float exact_tiles(const struct problem *p, size_t i, const struct kc_weig
     return acc;
 }
 
-/* Output (i, j) operation by operation as docs/numerics.md N1-N4 fix it: the very bits. */
+/* Output (i, j), bit by bit, by the operations of docs/numerics.md N1-N4. */
 static float exact(const struct problem *p, bool tiles, size_t i, size_t j)
 {
     const struct qr_linear_kernel_args *a = &p->a;
@@ -256,7 +257,7 @@ static bool check_values(struct kc_env *env, const struct problem *p)
             double bound;
             const double expected = want(p, i, j, &bound),
                          got = (double)a->out[i * a->out_stride + j];
-            if (j == p->poisoned) /* whatever it is, its neighbours are checked */
+            if (j == p->poisoned) /* undefined; its neighbors are checked */
                 continue;
             const float bits = exact(p, tiles, i, j);
             if (bits != a->out[i * a->out_stride + j]) {
@@ -283,19 +284,19 @@ static bool check_values(struct kc_env *env, const struct problem *p)
     return true;
 }
 
-/* The same bits when rows come in other numbers and panels one by one. */
+/* Checks that the bits do not depend on the number of rows per call, with one panel per call. */
 static bool check_bits(struct kc_env *env, const struct problem *p, linear_kernel *kernel)
 {
-    static const size_t pieces[] = { 1, 2, 5, 16, 17, 64 };
+    static const size_t row_counts[] = { 1, 2, 5, 16, 17, 64 };
     const struct qr_linear_kernel_args *a = &p->a;
-    for (size_t t = 0; t < sizeof pieces / sizeof pieces[0]; t++) {
+    for (size_t t = 0; t < sizeof row_counts / sizeof row_counts[0]; t++) {
         struct qr_linear_kernel_args b = *a;
         b.out = rows_at_guard(a->m, a->n, a->n, sizeof(float));
         b.out_stride = a->n;
-        for (size_t i = 0; i < a->m; i += pieces[t])
+        for (size_t i = 0; i < a->m; i += row_counts[t])
             for (size_t j = 0; j < a->n; j += p->w->panel_rows) {
                 struct qr_linear_kernel_args c = b;
-                c.m = a->m - i < pieces[t] ? a->m - i : pieces[t];
+                c.m = a->m - i < row_counts[t] ? a->m - i : row_counts[t];
                 c.n = a->n - j < p->w->panel_rows ? a->n - j : p->w->panel_rows;
                 c.w = p->w->data + j / p->w->panel_rows * p->w->panel_bytes;
                 c.out = b.out + i * a->n + j;
@@ -307,8 +308,8 @@ static bool check_bits(struct kc_env *env, const struct problem *p, linear_kerne
             }
         for (size_t i = 0; i < a->m; i++)
             if (memcmp(b.out + i * a->n, a->out + i * a->out_stride, a->n * sizeof(float)) != 0) {
-                kc_fail(env, "row %zu of %zu differs when rows come by %zu, n %zu k %zu", i, a->m,
-                        pieces[t], a->n, a->k);
+                kc_fail(env, "row %zu of %zu differs with %zu rows per call, n %zu k %zu", i, a->m,
+                        row_counts[t], a->n, a->k);
                 return false;
             }
     }
@@ -325,14 +326,14 @@ static void check_kernel(struct kc_env *env, enum qr_weight_type type, enum mode
         p.a.out = rows_at_guard(p.a.m, p.a.out_stride, p.a.n, sizeof(float));
         kernel(&p.a);
         if (check_values(env, &p) && !kc_intact(p.a.out))
-            kc_fail(env, "wrote beside out, n %zu", p.a.n);
+            kc_fail(env, "wrote outside out, n %zu", p.a.n);
         if (!env->failures)
             (void)check_bits(env, &p, kernel);
         kc_release();
     }
 }
 
-/* Denormal inputs and results count as zero in bf16 x bf16 (N3). */
+/* Checks that denormal inputs and results count as zero in bf16 x bf16 (N3). */
 static void check_flush(struct kc_env *env, linear_kernel *kernel)
 {
     static const uint16_t tiny = 0x0040, small = 0x0080, half = 0x3f00, one = 0x3f80, big = 0x7f00;
@@ -366,7 +367,7 @@ static void check_flush(struct kc_env *env, linear_kernel *kernel)
     }
 }
 
-/* Runs fn and, beside the generic kernel, its template over emulated vectors. */
+/* Checks fn and, with the generic kernel, its template over emulated vectors. */
 #define CHECK_LINEAR(member, TYPE, MODE)                                                           \
     static void check_##member(struct kc_env *env, kc_fn fn)                                       \
     {                                                                                              \
@@ -413,8 +414,8 @@ static void check_block(struct kc_env *env, const struct qr_q8_block *b, const f
     const float scale = amax < 0x1p-100f ? 0 : amax / 127;
     if (isinf(amax) ? !isnan(b->d) : b->d != scale)
         kc_fail(env, "amax %g: scale %g", (double)amax, (double)b->d);
-    if (b->minus_half != -sums[0] || b->minus_sum != -sums[0] - sums[1])
-        kc_fail(env, "sums %d %d for %d %d", b->minus_half, b->minus_sum, sums[0], sums[1]);
+    if (b->neg_half_sum != -sums[0] || b->neg_sum != -sums[0] - sums[1])
+        kc_fail(env, "sums %d %d for %d %d", b->neg_half_sum, b->neg_sum, sums[0], sums[1]);
     const float d_sum = scale * (float)(sums[0] + sums[1]);
     if (isinf(amax) ? !isnan(b->d_sum) : b->d_sum != d_sum)
         kc_fail(env, "d_sum %g, not %g", (double)b->d_sum, (double)d_sum);
@@ -440,22 +441,22 @@ static void check_quant(struct kc_env *env, quant_kernel *kernel)
         for (size_t b = 0; b < nb && !env->failures; b++)
             check_block(env, q + b, x + 32 * b);
         if (!kc_intact(q))
-            kc_fail(env, "wrote beside its blocks");
+            kc_fail(env, "wrote outside its blocks");
         kc_release();
     }
 }
 
-static void check_quant_act_q8(struct kc_env *env, kc_fn fn)
+static void check_quantize_act_q8(struct kc_env *env, kc_fn fn)
 {
     check_quant(env, (quant_kernel *)fn);
     if (strcmp(env->level, "generic") == 0 && !env->failures) {
         env->level = "emulated";
-        check_quant(env, emulated()->quant_act_q8);
+        check_quant(env, emulated()->quantize_act_q8);
     }
 }
 
 const struct kc_checker kc_checkers_linear[] = {
-    { "quant_act_q8", check_quant_act_q8 },
+    { "quantize_act_q8", check_quantize_act_q8 },
     { "linear_f32_f32", check_linear_f32_f32 },
     { "linear_f32_f16", check_linear_f32_f16 },
     { "linear_f32_bf16", check_linear_f32_bf16 },

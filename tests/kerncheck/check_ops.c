@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_ops.c - oracles in double for norms, activations, rope and the residual arithmetic. */
+/* check_ops.c - oracles in double for norms, activations, RoPE and residual arithmetic. */
 #include "kerncheck.h"
 #include <math.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void rms_case(struct kc_env *env, kc_fn fn, size_t n)
                       x[i] * scale * (with_w ? (double)w[i] + add : 1), 1e-6, 1e-6))
             return;
     if (!kc_intact(out))
-        kc_fail(env, "wrote beside out, n %zu", n);
+        kc_fail(env, "wrote outside out, n %zu", n);
 }
 
 static void layer_case(struct kc_env *env, kc_fn fn, size_t n)
@@ -108,8 +108,8 @@ static void check_activation(struct kc_env *env, kc_fn fn, double (*oracle)(doub
         memcpy(g0, g, n * 4);
         const bool with_up = r % 2;
         kernel(g, with_up ? u : NULL, n);
-        for (size_t i = 0; i < n;
-             i++) /* 1 + tanh(x) cancels for x << 0: the floor is in units of |x * up| */
+        /* 1 + tanh(x) cancels for x << 0: the floor is in units of |x * up| */
+        for (size_t i = 0; i < n; i++)
             if (!close_to(env, "activation", i, n, g[i], oracle(g0[i]) * (with_up ? u[i] : 1), 2e-6,
                           0.1 * fabs((double)g0[i] * (with_up ? u[i] : 1)) + 1e-30))
                 return;
@@ -137,7 +137,7 @@ static void check_axpy(struct kc_env *env, kc_fn fn)
             if (y[i] != fmaf(a, x[i], y0[i]))
                 kc_fail(env, "n %zu, element %zu", n, i);
         if (!kc_intact(y))
-            kc_fail(env, "wrote beside y, n %zu", n);
+            kc_fail(env, "wrote outside y, n %zu", n);
         kc_release();
     }
 }
@@ -220,7 +220,7 @@ static void check_rope(struct kc_env *env, kc_fn fn)
                 return;
         }
         if (!kc_intact(x))
-            kc_fail(env, "wrote beside x, n %zu", n);
+            kc_fail(env, "wrote outside x, n %zu", n);
         kc_release();
     }
 }

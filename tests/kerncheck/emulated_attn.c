@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emulated_attn.c - the attention templates over emulated vectors: any host, sanitizers included. */
+/* emulated_attn.c - the attention templates over emulated vectors, for any host and sanitizers. */
+#include "emulated.h"
 #include "simd/vec_scalar.h"
-/* vec_math.h builds on the vec header */
+/* vec_math.h and bf16_from_codes.h build on the vec header, the templates on all */
+#include "simd/bf16_from_codes.h"
 #include "simd/vec_math.h"
 #define QR_ISA emulated
 #define ATTN_F32
@@ -11,12 +13,10 @@
 #define ATTN_BF16
 #include "template/attn_tile_tpl.h"
 #define ATTN_BF16_NATIVE
+#include "template/attn_codes_tpl.h"
 #include "template/attn_softmax_tpl.h"
 #include "template/attn_tile_tpl.h"
 #include "template/attn_transpose_tpl.h"
-#include "template/attn_unpack_tpl.h"
-/* which says how codes are read */
-#include "template/attn_codes_tpl.h"
 
 void qr_init_attn_emulated(struct qr_kernels *k)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emulated_linear.c - the linear templates over emulated vectors: any host, sanitizers included. */
+/* emulated_linear.c - the linear templates over emulated vectors, for any host and sanitizers. */
+#include "emulated.h"
 #include "simd/vec_scalar.h"
 #define QR_ISA            emulated
 #define LINEAR_FLOAT_ROWS 4
@@ -14,7 +15,7 @@
 
 void qr_init_linear_emulated(struct qr_kernels *k)
 {
-    QR_SET_KERNEL(k, quant_act_q8, emulated);
+    QR_SET_KERNEL(k, quantize_act_q8, emulated);
     QR_SET_KERNEL(k, linear_f32_f32, emulated);
     QR_SET_KERNEL(k, linear_f32_f16, emulated);
     QR_SET_KERNEL(k, linear_f32_bf16, emulated);

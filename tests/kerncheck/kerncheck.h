@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kerncheck.h - compares every kernel of every level with a double-precision oracle that shares no code with it.
+/* kerncheck.h - compares every kernel of every level with a double-precision oracle that shares no
+ * code with it.
  *
- * main.c walks the kernel table: for each level it calls the checker of every kernel whose pointer differs from
- * the level below, so a new kernel of a known name needs no edit here. A checker runs the function on random and
- * extreme inputs in guarded buffers and calls kc_fail on the first mismatch. */
-#ifndef QUIRE_TESTS_KERNCHECK_H
-#define QUIRE_TESTS_KERNCHECK_H
+ * main.c walks the kernel table: for each level it calls the checker of every kernel whose pointer
+ * differs from that of the level below, so a new kernel of a known name needs no edit here. A
+ * checker runs the function on random and extreme inputs in guarded buffers and calls kc_fail on
+ * the first mismatch. */
+#ifndef QR_TESTS_KERNCHECK_KERNCHECK_H
+#define QR_TESTS_KERNCHECK_KERNCHECK_H
 #include "kernels/kernels.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,9 +19,9 @@ struct kc_env {
     const struct qr_kernels *k; /* the table under test, for checks that need a sibling kernel */
     const char *level, *kernel; /* what is being checked */
     uint64_t rng;               /* state; reseeded per kernel from --seed */
-    int rounds;                 /* how many random cases a checker should run (more with --full) */
+    int rounds;                 /* random cases of a checker; more with --full */
     int failures;               /* of this kernel */
-    double worst;               /* checkers may store their largest error / bound ratio here */
+    double worst;               /* largest error / bound, if the checker computes one */
 };
 
 struct kc_checker {
@@ -33,25 +35,24 @@ extern const struct kc_checker kc_checkers_kv[];
 extern const struct kc_checker kc_checkers_attn[];
 extern const struct kc_checker kc_checkers_linear[];
 
-/* Records a failure and prints it with kernel, level and seed. Checkers return after the first one. */
+/* Records a failure and prints it with kernel, level and seed. Checkers return after the first. */
 void kc_fail(struct kc_env *env, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Random numbers, same on every machine for a seed. */
+/* Random numbers, a function of the seed on every machine. */
 uint32_t kc_u32(struct kc_env *env);
 int kc_int(struct kc_env *env, int lo, int hi); /* lo .. hi inclusive */
 float kc_uniform(struct kc_env *env, float lo, float hi);
 float kc_normal(struct kc_env *env);
 void kc_fill_normal(struct kc_env *env, float *x, size_t n, float scale);
 
-/* A buffer that ends (or begins) flush against a page that faults, filled with 0xA5 bytes. Freed by kc_release,
- * all at once. `offset` misaligns a buffer that begins at the page (offset bytes are left out at its start). */
+/* Allocates a buffer that ends (or begins) at a guard page, filled with 0xA5. */
 void *kc_buffer_end(size_t bytes);
 void *kc_buffer_begin(size_t bytes);
-void kc_release(void);
-/* True when the bytes around a kc_buffer_end/begin buffer in its own pages still hold 0xA5. */
+void kc_release(void); /* frees all */
+/* Whether the bytes around such a buffer, in its own pages, still hold 0xA5. */
 bool kc_intact(const void *buffer);
 
-/* Rounding helpers written for the oracle alone. */
+/* Conversions of the oracle, independent of the library. */
 float kc_bf16_round(float x); /* nearest even */
 uint16_t kc_bf16_bits(float x);
 float kc_bf16_value(uint16_t bits);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_oracle.c - the quantised formats bit by bit, straight from their definition. */
+/* linear_oracle.c - the quantized formats bit by bit, from their definition. */
 #include "linear_oracle.h"
-#include "linear/group.h"
+#include "linear/iq3_grid.h"
 #include <math.h>
 #include <string.h>
 
-/* Reads `n` bits of p from bit number `at` on, least significant first. */
+/* Reads n bits of p from bit `at` on, least significant first. */
 static int bits(const uint8_t *p, size_t at, int n)
 {
     int v = 0;
@@ -23,7 +23,7 @@ static const int iq4[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
                              1,    13,   25,  38,  53,  69,  89,  113 };
 static const double e2m1[16] = { 0, .5, 1, 1.5, 2, 3, 4, 6, 0, -.5, -1, -1.5, -2, -3, -4, -6 };
 
-/* Value i of 32 stored as nibbles: the second half of the values in the high nibbles. */
+/* Value i of 32 nibbles; the second half of the values is in the high nibbles. */
 static int nibble(const uint8_t *q, size_t i)
 {
     return bits(q, 8 * (i % 16) + (i >= 16 ? 4 : 0), 4);
@@ -54,7 +54,7 @@ static struct kc_weight block32(enum qr_weight_type type, const uint8_t *p, size
     case QR_WEIGHT_IQ4_NL:
         w.q = iq4[nibble(p + 2, i)];
         break;
-    default: /* MXFP4: the scale above is half of the real one, so that q is whole */
+    default: /* MXFP4: the scale above is half of the format, so that q is an integer */
         w.q = (int)(2 * e2m1[nibble(p + 1, i)]);
         break;
     }
@@ -70,15 +70,15 @@ static int six_bits(const uint8_t *s, int i)
     return bits(s + 8 + j - 4, is_min ? 4 : 0, 4) + 16 * bits(s + 4 * is_min + j - 4, 6, 2);
 }
 
-/* IQ3_XXS and IQ3_S. The grids are the library's: test_linear_weights compares them with the format's. */
+/* IQ3_XXS and IQ3_S. Uses the grids of the library; test_linear_weights checks them. */
 static struct kc_weight grid_weight(enum qr_weight_type type, const uint8_t *p, size_t k)
 {
     struct kc_weight w = { 0, 0, 0, 0 };
     const size_t sub = k / 32, eight = k / 8, four = k / 4, digit = 3 * (k % 4);
     int magnitude, minus;
     if (type == QR_WEIGHT_IQ3_XXS) {
-        const int i = qr_grid_iq3_xxs[p[2 + four]] >> digit & 7, seven = 7 * (int)(eight % 4);
-        magnitude = i == 7 ? 31 : 4 * i + 2; /* half, so that the scale is twice as large */
+        const int i = qr_iq3_xxs_grid[p[2 + four]] >> digit & 7, seven = 7 * (int)(eight % 4);
+        magnitude = i == 7 ? 31 : 4 * i + 2; /* half of the format; the scale is doubled */
         if (k % 8 < 7) {
             minus = bits(p + 66 + 4 * sub, (size_t)seven + k % 8, 1);
         } else {
@@ -88,7 +88,7 @@ static struct kc_weight grid_weight(enum qr_weight_type type, const uint8_t *p, 
         }
         w.scale = half_at(p) * (bits(p + 66 + 4 * sub, 28, 4) + 0.5);
     } else {
-        magnitude = 2 * (qr_grid_iq3_s[p[2 + four] + 256 * bits(p + 66, four, 1)] >> digit & 7) + 1;
+        magnitude = 2 * (qr_iq3_s_grid[p[2 + four] + 256 * bits(p + 66, four, 1)] >> digit & 7) + 1;
         minus = bits(p + 74, k, 1);
         w.scale = half_at(p) * (1 + 2 * bits(p + 106, 4 * sub, 4));
     }
@@ -173,7 +173,7 @@ bool kc_has_min(enum qr_weight_type type)
            type == QR_WEIGHT_Q4_K || type == QR_WEIGHT_Q5_K;
 }
 
-/* Where a block keeps its f16 scales: one, or two in a row when there are minimums. */
+/* Offset of the f16 scale in a block; with minimums, theirs follows. */
 static int half_offset(enum qr_weight_type type)
 {
     return type == QR_WEIGHT_Q2_K   ? 80
@@ -199,7 +199,7 @@ static uint16_t random_half(struct kc_env *env)
 void kc_random_row(struct kc_env *env, enum qr_weight_type type, size_t k, uint8_t *row)
 {
     const struct qr_weight_type_info *info = qr_weight_type_info(type);
-    /* one row in eight all zero bits, one all one bits, one with the smallest MXFP4 exponents */
+    /* of eight rows one has all bits 0, one all bits 1, and one the smallest MXFP4 exponents */
     const int extreme = kc_int(env, 0, 7);
     for (size_t b = 0; b < k / info->block_elems; b++, row += info->block_bytes) {
         const float f = kc_normal(env);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - kerncheck: runs the checker of every kernel of every level this CPU has. */
+/* main.c - kerncheck: runs the checker of every kernel of every level that this process can run. */
 #include "kerncheck.h"
 #include "kernels/dispatch.h"
 #include <setjmp.h>
@@ -60,7 +60,7 @@ static kc_fn entry(const struct qr_kernels *k, size_t offset)
     return fn;
 }
 
-/* A function of its own: nothing after the jump depends on a variable it may have clobbered. */
+/* A separate function: after the jump nothing depends on variables that it may clobber. */
 static void call_guarded(const struct kc_checker *c, struct kc_env *env, kc_fn fn)
 {
     if (env->k->attn_begin)
@@ -86,7 +86,7 @@ static int check_one(const struct qr_kernels *k, const char *level, size_t i, in
     caught = 0;
     call_guarded(c, &env, entry(k, kernels[i].offset));
     if (caught)
-        kc_fail(&env, "died of signal %d (%s)", (int)caught, strsignal(caught));
+        kc_fail(&env, "stopped by signal %d (%s)", (int)caught, strsignal(caught));
     kc_release();
     if (!env.failures)
         printf("ok   %-28s %-14s worst %.3f of its bound\n", kernels[i].name, level, env.worst);

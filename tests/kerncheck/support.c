@@ -95,7 +95,7 @@ bool kc_intact(const void *buffer)
     return false;
 }
 
-/* Nearest even by arithmetic on the exact value: scale so that the last kept bit is 1, round, scale back. */
+/* Rounds to nearest even: scales x so that the last kept bit is 1, rounds, scales back. */
 static double round_to(double x, int mantissa_bits, int min_exponent)
 {
     if (x == 0 || !isfinite(x))
@@ -155,7 +155,7 @@ uint16_t kc_f16_bits(float x)
     const uint16_t sign = signbit(x) ? 0x8000 : 0;
     if (r >= 65520)
         return sign | 0x7c00;
-    /* positive f16 codes rise with their values */
+    /* positive f16 codes are ordered like their values */
     unsigned lo = 0, hi = 0x7bff;
     while (lo < hi) {
         const unsigned mid = (lo + hi) / 2;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batch.c - part of a scene's queries as a batch for the plan. */
-#include "stage.h"
+/* batch.c - builds a batch from a part of a problem's queries. */
+#include "testbed.h"
 #include <stdlib.h>
 #include <string.h>
 
 struct plan_counts plans;
 
-/* Whether some head of the sequence may look at block j. */
-static bool is_wanted(const struct scene *s, uint32_t seq, uint32_t j)
+/* Whether block j is in the sparse list of some head of the sequence. */
+static bool is_listed(const struct problem *s, uint32_t seq, uint32_t j)
 {
     for (uint32_t h = 0; s->is_sparse && h < s->config.n_kv_heads; h++)
         for (uint32_t i = 0; i < s->seqs[seq].lists[h].n; i++)
@@ -16,10 +16,10 @@ static bool is_wanted(const struct scene *s, uint32_t seq, uint32_t j)
     return !s->is_sparse;
 }
 
-/* Sequence i as the next one of the batch, with queries [from, to). */
-static void add_sequence(struct stage *st, uint32_t i, uint32_t from, uint32_t to, int32_t *table)
+/* Appends sequence i to the batch, with queries [from, to). */
+static void add_sequence(struct testbed *st, uint32_t i, uint32_t from, uint32_t to, int32_t *table)
 {
-    const struct scene *s = st->scene;
+    const struct problem *s = st->problem;
     const struct sequence *q = &s->seqs[i];
     const enum quire_attention_kind kind = s->config.kind;
     const uint32_t n = st->n++, len = q->len - q->n_new + to,
@@ -27,10 +27,11 @@ static void add_sequence(struct stage *st, uint32_t i, uint32_t from, uint32_t t
     st->order[n] = i;
     st->lens[n] = (int32_t)len;
     st->encoder_lens[n] = (int32_t)q->n_keys;
-    st->causal[n] = kind == QUIRE_ATTENTION_DECODER ? q->causal : i % 2; /* others ignore it */
+    st->causal[n] =
+        kind == QUIRE_ATTENTION_DECODER ? q->causal : i % 2; /* ignored by other kinds */
     st->batch_first_block[n] = st->first_block[i];
-    for (uint32_t j = st->first_block[i]; j < stage_blocks(st, keys); j++)
-        if (is_wanted(s, i, j))
+    for (uint32_t j = st->first_block[i]; j < testbed_blocks(st, keys); j++)
+        if (is_listed(s, i, j))
             table[j - st->first_block[i]] = st->ids[i][j];
     st->span_loc[n + 1] = st->span_loc[n];
     for (uint32_t k = 0; k < q->n_spans && q->spans[k].end <= (int32_t)len; k++)
@@ -43,9 +44,9 @@ static void add_sequence(struct stage *st, uint32_t i, uint32_t from, uint32_t t
     st->starts[n + 1] = (int32_t)st->rows;
 }
 
-static uint32_t start_batch(struct stage *st)
+static uint32_t start_batch(struct testbed *st)
 {
-    const struct scene *s = st->scene;
+    const struct problem *s = st->problem;
     const uint32_t stride = st->max_blocks + 1 + s->number % 3;
     st->n = st->rows = 0;
     free(st->table), free(st->tree), free(st->lists);
@@ -53,28 +54,28 @@ static uint32_t start_batch(struct stage *st)
     st->tree = malloc((s->n_rows + MAX_TREE) * sizeof *st->tree);
     st->lists = malloc((s->n_seqs + 1) * s->config.n_kv_heads * sizeof *st->lists);
     for (uint32_t i = 0; i < stride * s->n_seqs; i++)
-        st->table[i] = -7; /* read only by mistake */
+        st->table[i] = -7; /* must not be read */
     return stride;
 }
 
-/* Sequences without queries in the part are in the batch now and then. */
-bool stage_batch(struct stage *st, const struct part *p)
+/* Includes some sequences without queries in the part. */
+bool testbed_batch(struct testbed *st, const struct part *p)
 {
-    const struct scene *s = st->scene;
+    const struct problem *s = st->problem;
     const uint32_t stride = start_batch(st);
     const struct quire_sparse_list *lists[2] = { NULL, NULL };
     for (uint32_t k = 0; k < s->n_seqs; k++) {
-        const uint32_t i = st->way.reversed ? s->n_seqs - 1 - k : k;
+        const uint32_t i = st->variant.reversed ? s->n_seqs - 1 - k : k;
         if (p->to[i] > p->from[i] || (i + s->number) % 2 == 0)
             add_sequence(st, i, p->from[i], p->to[i], st->table + st->n * stride);
     }
     struct quire_attention_batch_group groups[2] = { 0 };
-    groups[s->group] =
-        (struct quire_attention_batch_group){ .block_table = st->table,
-                                              .max_blocks = st->max_blocks,
-                                              .block_table_stride = stride,
-                                              .first_block =
-                                                  st->way.give_up ? st->batch_first_block : NULL };
+    groups[s->group] = (struct quire_attention_batch_group){
+        .block_table = st->table,
+        .max_blocks = st->max_blocks,
+        .block_table_stride = stride,
+        .first_block = st->variant.omit_freed ? st->batch_first_block : NULL
+    };
     lists[s->group] = st->lists;
     const struct quire_attention_batch batch = {
         .struct_size = sizeof batch,

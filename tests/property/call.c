@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call.c - queries into the call's tensors, and results out of them. */
-#include "stage.h"
+/* call.c - runs attention: copies queries to the call's tensors and results out of them. */
+#include "testbed.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* A tensor [rows][heads][width] of the call, dense or with gaps. */
+/* A tensor [rows][heads][width] of the call, contiguous or with gaps. */
 struct tensor {
     unsigned char *memory, *data;
     enum quire_kv_dtype dtype;
@@ -13,10 +13,10 @@ struct tensor {
 
 enum { UNTOUCHED = 0xee };
 
-static struct tensor tensor_new(const struct stage *st, struct rng *r, size_t heads, size_t width,
+static struct tensor tensor_new(const struct testbed *st, struct rng *r, size_t heads, size_t width,
                                 enum quire_kv_dtype dtype)
 {
-    const bool gaps = st->way.strided;
+    const bool gaps = st->variant.strided;
     struct tensor t = { .dtype = dtype, .heads = heads, .width = width };
     t.head_stride = width + (gaps && heads > 1 ? rng_below(r, 5) : 0);
     t.token_stride = heads * t.head_stride + (gaps ? rng_below(r, 9) : 0);
@@ -37,7 +37,7 @@ static void encode(const struct tensor *t, const float *row, unsigned char *at)
         number_encode(t->dtype, (double)row[d], at + d * size);
 }
 
-/* Also makes the row untouched again. */
+/* Reads one row and resets its bytes to UNTOUCHED. */
 static void decode(const struct tensor *t, unsigned char *at, float *row)
 {
     const size_t size = number_size(t->dtype);
@@ -48,16 +48,16 @@ static void decode(const struct tensor *t, unsigned char *at, float *row)
     memset(at, UNTOUCHED, t->width * size);
 }
 
-/* Rows [heads][width] of the scene's queries into the tensor, or out of it. */
-static void move(const struct stage *st, const struct part *p, const struct tensor *t, float *rows,
-                 bool in)
+/* Copies rows [heads][width] of the part's queries to the tensor (in) or back. */
+static void copy_rows(const struct testbed *st, const struct part *p, const struct tensor *t,
+                      float *rows, bool in)
 {
     for (uint32_t n = 0; n < st->n; n++) {
         const uint32_t i = st->order[n];
         for (uint32_t q = p->from[i]; q < p->to[i]; q++)
             for (size_t h = 0; h < t->heads; h++) {
                 const size_t token = (size_t)st->starts[n] + q - p->from[i];
-                float *row = rows + ((st->scene->seqs[i].row + q) * t->heads + h) * t->width;
+                float *row = rows + ((st->problem->seqs[i].row + q) * t->heads + h) * t->width;
                 unsigned char *at = t->data + (token * t->token_stride + h * t->head_stride) *
                                                   number_size(t->dtype);
                 if (in)
@@ -76,54 +76,55 @@ static bool is_untouched(const struct tensor *t)
     return true;
 }
 
-static enum quire_kv_dtype query_type(const struct stage *st)
+static enum quire_kv_dtype query_type(const struct testbed *st)
 {
-    return st->way.wide_q && st->scene->q_dtype != QUIRE_KV_INT8 ? QUIRE_KV_F32
-                                                                 : st->scene->q_dtype;
+    return st->variant.f32_q && st->problem->q_dtype != QUIRE_KV_INT8 ? QUIRE_KV_F32
+                                                                      : st->problem->q_dtype;
 }
 
-bool stage_run(struct stage *st, const struct part *part, struct result *result)
+bool testbed_run(struct testbed *st, const struct part *part, struct result *result)
 {
-    const struct scene *s = st->scene;
+    const struct problem *s = st->problem;
     const struct quire_attention_config *c = &s->config;
     const size_t heads = c->n_heads;
-    struct rng r = rng_fork(st->way.shuffle, 9);
-    if (!stage_batch(st, part))
+    struct rng r = rng_fork(st->variant.shuffle, 9);
+    if (!testbed_batch(st, part))
         return false;
     const struct tensor q = tensor_new(st, &r, heads, c->head_size, query_type(st)),
-                        out = tensor_new(st, &r, heads, s->v_size, st->way.out_dtype),
+                        out = tensor_new(st, &r, heads, s->v_size, st->variant.out_dtype),
                         lse = tensor_new(st, &r, 1, heads, QUIRE_KV_F32);
     float *scales = malloc((st->rows + 1) * heads * sizeof *scales);
     const struct tensor scale = {
         (unsigned char *)scales, (unsigned char *)scales, QUIRE_KV_F32, 1, heads, heads, heads, 0
     };
-    move(st, part, &q, s->q, true);
+    copy_rows(st, part, &q, s->q, true);
     if (s->q_scale)
-        move(st, part, &scale, s->q_scale, true);
+        copy_rows(st, part, &scale, s->q_scale, true);
     const struct quire_attention_args args = { .struct_size = sizeof args,
                                                .layer = s->layer,
-                                               .config = st->way.layer_config ? c : NULL,
+                                               .config = st->variant.layer_config ? c : NULL,
                                                .q = q.data,
                                                .q_token_stride = q.token_stride,
                                                .q_head_stride = q.head_stride,
                                                .out = out.data,
                                                .out_token_stride = out.token_stride,
                                                .out_head_stride = out.head_stride,
-                                               .lse = st->way.no_lse ? NULL
-                                                                     : (float *)(void *)lse.data,
+                                               .lse = st->variant.no_lse
+                                                          ? NULL
+                                                          : (float *)(void *)lse.data,
                                                .lse_token_stride = lse.token_stride,
                                                .q_dtype = q.dtype,
                                                .q_scale = s->q_scale ? scales : NULL,
                                                .out_dtype = out.dtype,
-                                               .out_scale = st->way.out_scale };
+                                               .out_scale = st->variant.out_scale };
     struct quire_error err = QUIRE_ERROR_INIT;
     const quire_status status = quire_attention_forward(
-        st->plan, &args, st->way.n_threads > 1 ? team_of(st->way.n_threads) : NULL, &err);
+        st->plan, &args, st->variant.n_threads > 1 ? team_of(st->variant.n_threads) : NULL, &err);
     bool ok = status == QUIRE_OK || failure("quire_attention_forward: %s", err.msg);
     if (ok) {
-        move(st, part, &out, result->out, false);
-        if (!st->way.no_lse)
-            move(st, part, &lse, result->lse, false);
+        copy_rows(st, part, &out, result->out, false);
+        if (!st->variant.no_lse)
+            copy_rows(st, part, &lse, result->lse, false);
         ok = (is_untouched(&out) && is_untouched(&lse)) ||
              failure("bytes between the rows were written");
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checks.c - the properties: agreement with the oracle, and ways of running that change no bit. */
+/* checks.c - the properties: agreement with the oracle, and bit-identical results of all
+ * variants. */
 #include "checks.h"
 #include <math.h>
 #include <quire/cpu.h>
@@ -8,12 +9,12 @@
 
 /* ---- the oracle */
 
-static bool check_row(const struct scene *s, const struct result *base, uint32_t seq,
+static bool check_row(const struct problem *s, const struct result *base, uint32_t seq,
                       uint32_t query, uint32_t head, double *want)
 {
     const size_t row = (size_t)(s->seqs[seq].row + query) * s->config.n_heads + head;
-    const bool narrow = oracle_rounds_q(s) || oracle_rounds_p(s);
-    const double gate = (narrow ? 4e-3 : 2e-5) * s->max_v, lse_gate = narrow ? 1e-3 : 1e-4;
+    const bool rounds = oracle_rounds_q(s) || oracle_rounds_p(s);
+    const double gate = (rounds ? 4e-3 : 2e-5) * s->max_v, lse_gate = rounds ? 1e-3 : 1e-4;
     double lse;
     oracle_row(s, seq, query, head, want, &lse);
     const double got_lse = (double)base->lse[row];
@@ -29,7 +30,7 @@ static bool check_row(const struct scene *s, const struct result *base, uint32_t
     return true;
 }
 
-bool check_oracle(const struct scene *s, const struct result *base)
+bool check_oracle(const struct problem *s, const struct result *base)
 {
     double *want = malloc((s->v_size + 1) * sizeof *want);
     struct rng r = rng_fork(s->rng.state, 1);
@@ -45,9 +46,9 @@ bool check_oracle(const struct scene *s, const struct result *base)
     return ok;
 }
 
-/* ---- ways that change no bit */
+/* ---- comparison of variants */
 
-static bool same_bits(const struct scene *s, const struct part *p, const struct result *got,
+static bool same_bits(const struct problem *s, const struct part *p, const struct result *got,
                       const struct result *want, bool with_lse)
 {
     const size_t heads = s->config.n_heads, width = heads * s->v_size;
@@ -66,23 +67,24 @@ static bool same_bits(const struct scene *s, const struct part *p, const struct 
     return true;
 }
 
-/* Runs part of the scene another way and compares. */
-static bool same_part(const struct scene *s, const struct result *base, const struct way *way,
-                      const struct part *p)
+/* Runs part of the problem with a variant and compares bits. */
+static bool same_part(const struct problem *s, const struct result *base,
+                      const struct variant *variant, const struct part *p)
 {
     struct result got = result_new(s);
-    const bool ok = run_scene(s, way, p, &got) && same_bits(s, p, &got, base, !way->no_lse);
+    const bool ok =
+        run_problem(s, variant, p, &got) && same_bits(s, p, &got, base, !variant->no_lse);
     result_free(&got);
     return ok;
 }
 
-static bool same(const struct scene *s, const struct result *base, const struct way *way)
+static bool same(const struct problem *s, const struct result *base, const struct variant *variant)
 {
     const struct part p = part_whole(s);
-    return same_part(s, base, way, &p);
+    return same_part(s, base, variant, &p);
 }
 
-static bool always(const struct scene *s)
+static bool always(const struct problem *s)
 {
     (void)s;
     return true;
@@ -90,32 +92,32 @@ static bool always(const struct scene *s)
 
 /* ---- parts of the queries */
 
-/* The tokens of a tree belong together. */
-static bool is_no_tree(const struct scene *s) { return !s->has_tree; }
+/* A tree cannot be cut into chunks. */
+static bool is_no_tree(const struct problem *s) { return !s->has_tree; }
 
-static bool decode(const struct scene *s, const struct result *base, struct rng *r)
+static bool decode(const struct problem *s, const struct result *base, struct rng *r)
 {
-    const struct way way = way_plain(s);
+    const struct variant variant = variant_default(s);
     struct part p = part_whole(s);
     for (uint32_t i = 0; i < s->n_seqs; i++) {
         const uint32_t n = s->seqs[i].n_new, k = rng_percent(r, 60) ? 1 : rng_in(r, 1, 9);
         p.from[i] = n > k ? n - k : 0;
     }
-    return same_part(s, base, &way, &p);
+    return same_part(s, base, &variant, &p);
 }
 
-static bool alone(const struct scene *s, const struct result *base, struct rng *r)
+static bool alone(const struct problem *s, const struct result *base, struct rng *r)
 {
-    const struct way way = way_plain(s);
+    const struct variant variant = variant_default(s);
     struct part p = { 0 };
     if (!s->n_seqs)
         return true;
     const uint32_t i = rng_below(r, s->n_seqs);
     p.to[i] = s->seqs[i].n_new;
-    return same_part(s, base, &way, &p);
+    return same_part(s, base, &variant, &p);
 }
 
-static bool sees_no_later_key(const struct scene *s)
+static bool sees_no_later_key(const struct problem *s)
 {
     if (s->has_tree)
         return false;
@@ -127,7 +129,7 @@ static bool sees_no_later_key(const struct scene *s)
     return true;
 }
 
-/* Moves the end of a chunk out of a span: a span is in the cache as a whole. */
+/* Moves the end of a chunk past the span it would cut: a span must be in the cache as a whole. */
 static void keep_spans_whole(const struct sequence *q, uint32_t *to)
 {
     const uint32_t first = q->len - q->n_new;
@@ -136,20 +138,22 @@ static void keep_spans_whole(const struct sequence *q, uint32_t *to)
             *to = (uint32_t)q->spans[i].end - first;
 }
 
-/* New tokens come a few at a time through one plan and cache, keys just before their queries. */
-static bool chunked(const struct scene *s, const struct result *base, struct rng *r)
+/* Chunked prefill through one plan and cache; the keys of a chunk are written before its queries
+ * run. */
+static bool chunked(const struct problem *s, const struct result *base, struct rng *r)
 {
-    struct way way = way_plain(s);
+    struct variant variant = variant_default(s);
     struct result got = result_new(s);
-    struct stage st;
+    struct testbed st;
     struct part p = { 0 };
     const struct part whole = part_whole(s);
     const uint32_t most = 1 + rng_below(r, s->n_rows > 60 ? 64 : 12);
-    way.plan_threads = rng_in(r, 1, 4);
-    bool ok = stage_open(&st, s, &way), more = true;
+    variant.plan_threads = rng_in(r, 1, 4);
+    bool ok = testbed_open(&st, s, &variant), more = true;
     const bool cross = s->config.kind == QUIRE_ATTENTION_CROSS;
     for (uint32_t i = 0; ok && i < s->n_seqs; i++)
-        ok = stage_write(&st, i, 0, cross ? s->seqs[i].n_keys : s->seqs[i].len - s->seqs[i].n_new);
+        ok =
+            testbed_write(&st, i, 0, cross ? s->seqs[i].n_keys : s->seqs[i].len - s->seqs[i].n_new);
     while (ok && more) {
         more = false;
         for (uint32_t i = 0; ok && i < s->n_seqs; i++) {
@@ -159,39 +163,39 @@ static bool chunked(const struct scene *s, const struct result *base, struct rng
             p.to[i] += n < left ? n : left;
             keep_spans_whole(q, &p.to[i]);
             ok = cross ||
-                 stage_write(&st, i, q->len - q->n_new + p.from[i], q->len - q->n_new + p.to[i]);
+                 testbed_write(&st, i, q->len - q->n_new + p.from[i], q->len - q->n_new + p.to[i]);
             more |= p.to[i] < q->n_new;
         }
-        ok = ok && stage_run(&st, &p, &got);
+        ok = ok && testbed_run(&st, &p, &got);
     }
     ok = ok && same_bits(s, &whole, &got, base, true);
-    stage_close(&st);
+    testbed_close(&st);
     result_free(&got);
     return ok;
 }
 
-/* ---- where keys lie */
+/* ---- block layout */
 
-static bool other_blocks(const struct scene *s, const struct result *base, struct rng *r)
+static bool other_blocks(const struct problem *s, const struct result *base, struct rng *r)
 {
     static const uint32_t sizes[] = { 16, 32, 48, 64, 80, 128, 192, 1024 };
-    struct way way = way_plain(s);
-    if (!s->is_sparse) /* the lists count blocks */
-        way.block_size = RNG_PICK(r, sizes);
-    way.shuffle = rng_next(r);
-    way.reversed = rng_percent(r, 50);
-    return same(s, base, &way);
+    struct variant variant = variant_default(s);
+    if (!s->is_sparse) /* sparse lists name blocks of the problem's size */
+        variant.block_size = RNG_PICK(r, sizes);
+    variant.shuffle = rng_next(r);
+    variant.reversed = rng_percent(r, 50);
+    return same(s, base, &variant);
 }
 
-static bool freed_blocks(const struct scene *s, const struct result *base, struct rng *r)
+static bool freed_blocks(const struct problem *s, const struct result *base, struct rng *r)
 {
-    struct way way = way_plain(s);
-    way.give_up = true;
-    way.shuffle = rng_next(r);
-    return same(s, base, &way);
+    struct variant variant = variant_default(s);
+    variant.omit_freed = true;
+    variant.shuffle = rng_next(r);
+    return same(s, base, &variant);
 }
 
-static bool shares_blocks(const struct scene *s)
+static bool shares_blocks(const struct problem *s)
 {
     for (uint32_t i = 0; i < s->n_seqs; i++)
         if (s->seqs[i].shared >= 16)
@@ -199,19 +203,19 @@ static bool shares_blocks(const struct scene *s)
     return false;
 }
 
-static bool shared(const struct scene *s, const struct result *base, struct rng *r)
+static bool shared(const struct problem *s, const struct result *base, struct rng *r)
 {
-    struct way way = way_plain(s);
-    way.share = true;
-    way.flags = rng_percent(r, 50) ? QUIRE_PLAN_CASCADE : 0;
+    struct variant variant = variant_default(s);
+    variant.share = true;
+    variant.flags = rng_percent(r, 50) ? QUIRE_PLAN_CASCADE : 0;
     if (!s->is_sparse && rng_percent(r, 60))
-        way.block_size = 16u << rng_below(r, 3);
-    return same(s, base, &way);
+        variant.block_size = 16u << rng_below(r, 3);
+    return same(s, base, &variant);
 }
 
-/* ---- who computes */
+/* ---- partition of work */
 
-static bool shares_a_span(const struct scene *s)
+static bool shares_a_span(const struct problem *s)
 {
     for (uint32_t i = 0; i < s->n_seqs; i++)
         if (s->seqs[i].shared >= 512)
@@ -219,42 +223,43 @@ static bool shares_a_span(const struct scene *s)
     return false;
 }
 
-/* Keys that several sequences share are read once for all of them. */
-static bool cascade(const struct scene *s, const struct result *base, struct rng *r)
+/* Cascades read shared keys once for several sequences. */
+static bool cascade(const struct problem *s, const struct result *base, struct rng *r)
 {
     static const uint32_t counts[] = { 1, 2, 3, 7 };
-    struct way way = way_plain(s);
-    way.share = true;
-    way.flags = QUIRE_PLAN_CASCADE;
-    way.n_threads = RNG_PICK(r, counts);
-    way.plan_threads = rng_in(r, 1, 9);
-    way.give_up = rng_percent(r, 30);
+    struct variant variant = variant_default(s);
+    variant.share = true;
+    variant.flags = QUIRE_PLAN_CASCADE;
+    variant.n_threads = RNG_PICK(r, counts);
+    variant.plan_threads = rng_in(r, 1, 9);
+    variant.omit_freed = rng_percent(r, 30);
     if (!s->is_sparse && rng_percent(r, 60))
-        way.block_size = 16u << rng_below(r, 4);
-    return same(s, base, &way);
+        variant.block_size = 16u << rng_below(r, 4);
+    return same(s, base, &variant);
 }
 
-static bool threads(const struct scene *s, const struct result *base, struct rng *r)
+static bool threads(const struct problem *s, const struct result *base, struct rng *r)
 {
     static const uint32_t counts[] = { 1, 2, 3, 7 };
-    struct way way = way_plain(s);
-    way.n_threads = RNG_PICK(r, counts);
-    way.plan_threads = rng_percent(r, 70) ? way.n_threads : RNG_PICK(r, counts);
-    return same(s, base, &way);
+    struct variant variant = variant_default(s);
+    variant.n_threads = RNG_PICK(r, counts);
+    variant.plan_threads = rng_percent(r, 70) ? variant.n_threads : RNG_PICK(r, counts);
+    return same(s, base, &variant);
 }
 
-/* A plan for many threads splits the keys of a query; the fast one never does. */
-static bool split_keys(const struct scene *s, const struct result *base, struct rng *r)
+/* A plan for many threads splits the keys of a query tile; QUIRE_PLAN_FAST never does. */
+static bool split_keys(const struct problem *s, const struct result *base, struct rng *r)
 {
-    struct way way = way_plain(s);
-    way.plan_threads = rng_in(r, 2, 64);
+    struct variant variant = variant_default(s);
+    variant.plan_threads = rng_in(r, 2, 64);
     if (rng_percent(r, 30))
-        way.flags |= QUIRE_PLAN_FAST;
-    return same(s, base, &way);
+        variant.flags |= QUIRE_PLAN_FAST;
+    return same(s, base, &variant);
 }
 
-/* AMX adds products of two bf16 in an order of its own. */
-static bool has_own_bits(const struct scene *s, int level)
+/* Whether a level's bits differ from those of the others: AMX sums bf16 products in a different
+ * order. */
+static bool has_own_bits(const struct problem *s, int level)
 {
     const bool exact_k = s->k_dtype == QUIRE_KV_F32 || s->k_dtype == QUIRE_KV_F16,
                exact_v = s->v_dtype == QUIRE_KV_F32 || s->v_dtype == QUIRE_KV_F16;
@@ -262,14 +267,14 @@ static bool has_own_bits(const struct scene *s, int level)
            s->config.compute == QUIRE_COMPUTE_NATIVE && !(exact_k && exact_v);
 }
 
-static bool levels(const struct scene *s, const struct result *base, struct rng *r)
+static bool levels(const struct problem *s, const struct result *base, struct rng *r)
 {
-    struct way way = way_plain(s);
+    struct variant variant = variant_default(s);
     (void)r;
     for (int i = 0; quire_cpu_level_name(i); i++) {
-        way.level = i;
+        variant.level = i;
         if (quire_cpu_level_usable(i) && has_own_bits(s, i) == has_own_bits(s, s->level) &&
-            i != s->level && !same(s, base, &way))
+            i != s->level && !same(s, base, &variant))
             return failure("at %s, not %s", quire_cpu_level_name(i),
                            quire_cpu_level_name(s->level));
     }
@@ -278,69 +283,69 @@ static bool levels(const struct scene *s, const struct result *base, struct rng 
 
 /* ---- the call */
 
-static bool strides(const struct scene *s, const struct result *base, struct rng *r)
+static bool strides(const struct problem *s, const struct result *base, struct rng *r)
 {
-    struct way way = way_plain(s);
-    way.strided = true;
-    way.shuffle = rng_next(r);
-    return same(s, base, &way);
+    struct variant variant = variant_default(s);
+    variant.strided = true;
+    variant.shuffle = rng_next(r);
+    return same(s, base, &variant);
 }
 
-static bool without_lse(const struct scene *s, const struct result *base, struct rng *r)
+static bool without_lse(const struct problem *s, const struct result *base, struct rng *r)
 {
-    struct way way = way_plain(s);
-    way.no_lse = true;
-    way.plan_threads = rng_in(r, 1, 8);
-    return same(s, base, &way);
+    struct variant variant = variant_default(s);
+    variant.no_lse = true;
+    variant.plan_threads = rng_in(r, 1, 8);
+    return same(s, base, &variant);
 }
 
-static bool has_narrow_q(const struct scene *s)
+static bool has_16bit_q(const struct problem *s)
 {
     return s->q_dtype == QUIRE_KV_BF16 || s->q_dtype == QUIRE_KV_F16;
 }
 
-static bool wide_queries(const struct scene *s, const struct result *base, struct rng *r)
+static bool f32_queries(const struct problem *s, const struct result *base, struct rng *r)
 {
-    struct way way = way_plain(s);
+    struct variant variant = variant_default(s);
     (void)r;
-    way.wide_q = true;
-    return same(s, base, &way);
+    variant.f32_q = true;
+    return same(s, base, &variant);
 }
 
-/* Results of another type are the f32 ones, divided by the scale and rounded. */
-static bool narrow_out(const struct scene *s, const struct result *base, struct rng *r)
+/* Outputs of other types equal the f32 outputs divided by the scale and rounded. */
+static bool output_types(const struct problem *s, const struct result *base, struct rng *r)
 {
     static const enum quire_kv_dtype types[] = { QUIRE_KV_BF16, QUIRE_KV_F16, QUIRE_KV_FP8_E4M3,
                                                  QUIRE_KV_FP8_E5M2, QUIRE_KV_INT8 };
-    struct way way = way_plain(s);
+    struct variant variant = variant_default(s);
     const struct part p = part_whole(s);
     struct result want = result_new(s);
-    way.out_dtype = RNG_PICK(r, types);
-    way.out_scale = rng_percent(r, 20) ? 0 : rng_float(r, 0.001f, 0.1f);
-    way.strided = rng_percent(r, 30);
-    const bool plain = way.out_dtype == QUIRE_KV_BF16 || way.out_dtype == QUIRE_KV_F16;
-    const float divisor = plain || way.out_scale == 0 ? 1 : way.out_scale;
+    variant.out_dtype = RNG_PICK(r, types);
+    variant.out_scale = rng_percent(r, 20) ? 0 : rng_float(r, 0.001f, 0.1f);
+    variant.strided = rng_percent(r, 30);
+    const bool plain = variant.out_dtype == QUIRE_KV_BF16 || variant.out_dtype == QUIRE_KV_F16;
+    const float divisor = plain || variant.out_scale == 0 ? 1 : variant.out_scale;
     for (size_t i = 0; i < base->n_out; i++) {
-        want.out[i] = (float)number_round(way.out_dtype, (double)(base->out[i] / divisor));
-        want.out[i] += way.out_dtype == QUIRE_KV_INT8 ? 0.0f : -0.0f; /* it has no -0 */
+        want.out[i] = (float)number_round(variant.out_dtype, (double)(base->out[i] / divisor));
+        want.out[i] += variant.out_dtype == QUIRE_KV_INT8 ? 0.0f : -0.0f; /* int8 has no -0 */
     }
     memcpy(want.lse, base->lse, base->n_lse * sizeof *want.lse);
-    const bool ok = same_part(s, &want, &way, &p);
+    const bool ok = same_part(s, &want, &variant, &p);
     result_free(&want);
-    return ok || failure("as %s", quire_kv_dtype_name(way.out_dtype));
+    return ok || failure("as %s", quire_kv_dtype_name(variant.out_dtype));
 }
 
-static bool layer_config(const struct scene *s, const struct result *base, struct rng *r)
+static bool layer_config(const struct problem *s, const struct result *base, struct rng *r)
 {
-    struct way way = way_plain(s);
+    struct variant variant = variant_default(s);
     (void)r;
-    way.layer_config = true;
-    return same(s, base, &way);
+    variant.layer_config = true;
+    return same(s, base, &variant);
 }
 
 const struct check checks[] = {
-    { "decode = row of a prompt", false, is_no_tree, decode },
-    { "chunks = whole", false, sees_no_later_key, chunked },
+    { "decode = row of a prefill", false, is_no_tree, decode },
+    { "chunked prefill = whole prefill", false, sees_no_later_key, chunked },
     { "a sequence alone", false, always, alone },
     { "other blocks", false, always, other_blocks },
     { "freed blocks", false, always, freed_blocks },
@@ -353,8 +358,8 @@ const struct check checks[] = {
     { "merged shards", false, can_be_cut, merged_shards },
     { "strides", false, always, strides },
     { "without lse", false, always, without_lse },
-    { "queries widened", false, has_narrow_q, wide_queries },
-    { "results narrowed", false, always, narrow_out },
+    { "f32 queries", false, has_16bit_q, f32_queries },
+    { "output types", false, always, output_types },
     { "configuration of the layer", false, always, layer_config },
 };
 const uint32_t n_checks = sizeof checks / sizeof *checks;

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checks.h - what must hold for every scene. */
+/* checks.h - properties that hold for every problem. */
 #ifndef QUIRE_PROPERTY_CHECKS_H
 #define QUIRE_PROPERTY_CHECKS_H
-#include "stage.h"
+#include "testbed.h"
 
 struct check {
     const char *name;
-    bool rare; /* run whenever it applies; the others take turns */
-    bool (*applies)(const struct scene *s);
-    /* `base` is the scene run the plain way */
-    bool (*run)(const struct scene *s, const struct result *base, struct rng *r);
+    bool rare; /* runs whenever it applies; a rotating subset of the others runs */
+    bool (*applies)(const struct problem *s);
+    /* `base` is the result of the default variant */
+    bool (*run)(const struct problem *s, const struct result *base, struct rng *r);
 };
 
 extern const struct check checks[];
 extern const uint32_t n_checks;
 
-/* Every head size, kind, type and block size at every level: refused with the reason, or computed
- * rightly. step: every how many head sizes. Returns the number of failures. */
+/* Walks head sizes, kinds, types and block sizes at every level: each is refused with its reason or
+ * computed correctly. `step` is the stride in head sizes. Returns the number of failures. */
 uint32_t walk(uint64_t seed, uint32_t step);
 
-/* Checks of checks_dense.c and when they apply. */
-bool has_plain_keys(const struct scene *s);
-bool contiguous_keys(const struct scene *s, const struct result *base, struct rng *r);
-bool can_be_cut(const struct scene *s);
-bool merged_shards(const struct scene *s, const struct result *base, struct rng *r);
+/* Checks of checks_dense.c and their conditions. */
+bool has_plain_keys(const struct problem *s);
+bool contiguous_keys(const struct problem *s, const struct result *base, struct rng *r);
+bool can_be_cut(const struct problem *s);
+bool merged_shards(const struct problem *s, const struct result *base, struct rng *r);
 
-/* The result against the definition, for some of its rows. */
-bool check_oracle(const struct scene *s, const struct result *base);
+/* Compares a sample of result rows with the oracle. */
+bool check_oracle(const struct problem *s, const struct result *base);
 
 #endif

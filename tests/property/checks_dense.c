@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checks_dense.c - attention over contiguous keys, and over shards of the keys merged. */
+/* checks_dense.c - attention over contiguous keys, and merged results of key shards. */
 #include "checks.h"
 #include <math.h>
 #include <quire/attention_dense.h>
@@ -10,14 +10,15 @@
 
 /* ---- contiguous keys and values */
 
-bool has_plain_keys(const struct scene *s)
+bool has_plain_keys(const struct problem *s)
 {
-    const bool wide =
+    const bool is_float =
         s->k_dtype == QUIRE_KV_F32 || s->k_dtype == QUIRE_KV_BF16 || s->k_dtype == QUIRE_KV_F16;
-    return wide && s->k_dtype == s->v_dtype && !s->latent && (!s->is_sparse || s->block_size == 64);
+    return is_float && s->k_dtype == s->v_dtype && !s->latent &&
+           (!s->is_sparse || s->block_size == 64);
 }
 
-/* What a batch of all sequences points to. */
+/* Arrays of a dense batch of all sequences. */
 struct dense_arrays {
     int32_t starts[MAX_SEQS + 1], kv_starts[MAX_SEQS + 1], kv_lens[MAX_SEQS + 1],
         lens[MAX_SEQS + 1], span_loc[MAX_SEQS + 1];
@@ -27,7 +28,7 @@ struct dense_arrays {
     uint64_t *tree;
 };
 
-static void fill_arrays(const struct scene *s, struct dense_arrays *a)
+static void fill_arrays(const struct problem *s, struct dense_arrays *a)
 {
     memset(a, 0, sizeof *a);
     a->tree = malloc((s->n_rows + 1) * sizeof *a->tree);
@@ -47,7 +48,7 @@ static void fill_arrays(const struct scene *s, struct dense_arrays *a)
     }
 }
 
-static bool run_dense(const struct scene *s, const struct dense_arrays *a, const void *k,
+static bool run_dense(const struct problem *s, const struct dense_arrays *a, const void *k,
                       const void *v, const void *q, struct result *got, uint32_t threads)
 {
     const bool cross = s->config.kind == QUIRE_ATTENTION_CROSS;
@@ -93,7 +94,7 @@ static bool run_dense(const struct scene *s, const struct dense_arrays *a, const
     return status == QUIRE_OK || failure("quire_attention_dense: %s", err.msg);
 }
 
-bool contiguous_keys(const struct scene *s, const struct result *base, struct rng *r)
+bool contiguous_keys(const struct problem *s, const struct result *base, struct rng *r)
 {
     const struct quire_attention_config *c = &s->config;
     const size_t n = (size_t)s->n_keys * c->n_kv_heads;
@@ -106,7 +107,7 @@ bool contiguous_keys(const struct scene *s, const struct result *base, struct rn
     bool ok = run_dense(s, &a, k, v, q, &got, rng_in(r, 1, 3));
     if (ok && (memcmp(got.out, base->out, got.n_out * sizeof *got.out) ||
                memcmp(got.lse, base->lse, got.n_lse * sizeof *got.lse)))
-        ok = failure("other bits than from the cache");
+        ok = failure("bits differ from paged attention");
     result_free(&got);
     free(k), free(v), free(q), free(a.tree);
     return ok;
@@ -114,28 +115,29 @@ bool contiguous_keys(const struct scene *s, const struct result *base, struct rn
 
 /* ---- shards */
 
-bool can_be_cut(const struct scene *s) { return !s->is_sparse && s->n_rows; }
+bool can_be_cut(const struct problem *s) { return !s->is_sparse && s->n_rows; }
 
-/* Blocks of every sequence dealt out at random; a shard attends to its own only. */
-static void deal(struct scene *shards, uint32_t n, struct rng *r)
+/* Assigns the blocks of every sequence to shards at random, as sparse block lists. */
+static void assign_blocks(struct problem *shards, uint32_t n, struct rng *r)
 {
     for (uint32_t i = 0; i < shards[0].n_seqs; i++)
         for (uint32_t j = 0; j < MAX_PLACES; j++) {
-            const uint32_t mine = rng_below(r, n);
+            const uint32_t owner = rng_below(r, n);
             for (uint32_t p = 0; p < n; p++)
                 for (uint32_t h = 0; h < shards[p].config.n_kv_heads; h++) {
                     struct sequence *q = &shards[p].seqs[i];
                     if (j == 0)
                         q->lists[h] = (struct quire_sparse_list){ q->places[h], 0 };
-                    if (p == mine)
+                    if (p == owner)
                         q->places[h][q->lists[h].n++] = (int32_t)j;
                 }
         }
 }
 
-/* Merged results differ in their last bits; the sinks join in the merge. Weights rounded to bf16 are off by up to
- * 2^-8 of their size in both. */
-static bool close_enough(const struct scene *s, const struct result *got, const struct result *want)
+/* Merged results differ in their last bits; sinks are applied in the merge. Weights rounded to bf16
+ * have a relative error of up to 2^-8 on both sides. */
+static bool close_enough(const struct problem *s, const struct result *got,
+                         const struct result *want)
 {
     const double gate = oracle_rounds_p(s) ? 8e-3 : 2e-5;
     for (size_t i = 0; i < got->n_out; i++)
@@ -150,13 +152,13 @@ static bool close_enough(const struct scene *s, const struct result *got, const 
     return true;
 }
 
-bool merged_shards(const struct scene *s, const struct result *base, struct rng *r)
+bool merged_shards(const struct problem *s, const struct result *base, struct rng *r)
 {
-    enum { MOST = 4 };
-    const uint32_t n = rng_in(r, 1, MOST);
-    struct scene *shards = malloc(n * sizeof *shards);
-    struct result parts[MOST], got = result_new(s);
-    struct quire_attention_partial pointers[MOST];
+    enum { MAX_SHARDS = 4 };
+    const uint32_t n = rng_in(r, 1, MAX_SHARDS);
+    struct problem *shards = malloc(n * sizeof *shards);
+    struct result parts[MAX_SHARDS], got = result_new(s);
+    struct quire_attention_partial pointers[MAX_SHARDS];
     const struct part whole = part_whole(s);
     bool ok = true;
     for (uint32_t p = 0; p < n; p++) {
@@ -166,10 +168,10 @@ bool merged_shards(const struct scene *s, const struct result *base, struct rng 
         parts[p] = result_new(s);
         pointers[p] = (struct quire_attention_partial){ .out = parts[p].out, .lse = parts[p].lse };
     }
-    deal(shards, n, r);
+    assign_blocks(shards, n, r);
     for (uint32_t p = 0; ok && p < n; p++) {
-        const struct way way = way_plain(&shards[p]);
-        ok = run_scene(&shards[p], &way, &whole, &parts[p]);
+        const struct variant variant = variant_default(&shards[p]);
+        ok = run_problem(&shards[p], &variant, &whole, &parts[p]);
     }
     const struct quire_attention_merge_args args = { .struct_size = sizeof args,
                                                      .n_parts = n,

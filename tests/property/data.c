@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data.c - queries, keys and values of a scene, and what the cache should hold of them. */
-#include "scene.h"
+/* data.c - queries, keys and values of a problem, and their expected values in the cache. */
+#include "problem.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,24 +23,25 @@ static float *draw_scale_values(struct rng *r, uint32_t n)
     return x;
 }
 
-/* A row of int8: integers times amax / 127. */
-static void hold_int8(double *held, const float *row, uint32_t size)
+/* Quantizes and dequantizes an int8 row: integers times amax / 127. */
+static void round_int8(double *cached, const float *row, uint32_t size)
 {
     float amax = 0;
     for (uint32_t i = 0; i < size; i++)
         amax = fmaxf(amax, fabsf(row[i]));
     const float scale = amax / 127, inverse = amax > 0 ? 127 / amax : 0;
     for (uint32_t i = 0; i < size; i++)
-        held[i] = nearbyint((double)(row[i] * inverse)) * (double)scale;
+        cached[i] = nearbyint((double)(row[i] * inverse)) * (double)scale;
 }
 
-/* Rows [n][kv heads][size] as the cache holds them. Also copies the shared prefix. */
-static double *hold(struct scene *s, float *rows, uint32_t size, enum quire_kv_dtype dtype,
-                    const float *scales, uint32_t n_scales)
+/* Rows [n][kv heads][size] after quantization by the cache. Also copies the shared prefix to the
+ * rows of all sequences. */
+static double *cached_rows(struct problem *s, float *rows, uint32_t size, enum quire_kv_dtype dtype,
+                           const float *scales, uint32_t n_scales)
 {
     const size_t heads = s->config.n_kv_heads, width = heads * size;
     const bool scaled = dtype == QUIRE_KV_FP8_E4M3 || dtype == QUIRE_KV_FP8_E5M2;
-    double *held = zeros(s->n_keys * width, sizeof *held);
+    double *cached = zeros(s->n_keys * width, sizeof *cached);
     for (uint32_t i = 1; i < s->n_seqs; i++)
         memcpy(rows + s->seqs[i].key * width, rows, s->seqs[i].shared * width * sizeof *rows);
     for (size_t at = 0; at < s->n_keys * width; at++) {
@@ -50,15 +51,15 @@ static double *hold(struct scene *s, float *rows, uint32_t size, enum quire_kv_d
                                                        : s->layer * heads + head;
         const float scale = scaled && n_scales ? scales[index] : 1;
         rows[at] = (float)number_round(s->write_dtype, (double)rows[at]);
-        held[at] = number_round(dtype, (double)(rows[at] / scale)) * (double)scale;
+        cached[at] = number_round(dtype, (double)(rows[at] / scale)) * (double)scale;
     }
     for (size_t at = 0; dtype == QUIRE_KV_INT8 && at < s->n_keys * width; at += size)
-        hold_int8(held + at, rows + at, size);
-    return held;
+        round_int8(cached + at, rows + at, size);
+    return cached;
 }
 
-/* int8 queries are codes, whose scales make them as large as the others. */
-static void draw_queries(struct scene *s, struct rng *r)
+/* int8 queries get scales that give them the magnitude of the other types. */
+static void draw_queries(struct problem *s, struct rng *r)
 {
     const struct quire_attention_config *c = &s->config;
     const size_t rows = (size_t)s->n_rows * c->n_heads, n = rows * c->head_size;
@@ -71,7 +72,7 @@ static void draw_queries(struct scene *s, struct rng *r)
         s->q_scale[i] = rng_float(r, 0.004f, 0.02f);
 }
 
-void data_draw(struct scene *s, struct rng *r)
+void data_draw(struct problem *s, struct rng *r)
 {
     const struct quire_attention_config *c = &s->config;
     draw_queries(s, r);
@@ -79,11 +80,11 @@ void data_draw(struct scene *s, struct rng *r)
     s->v = data_values(r, (size_t)s->n_keys * c->n_kv_heads * s->v_size, 2);
     s->k_scale = draw_scale_values(r, s->n_k_scales);
     s->v_scale = draw_scale_values(r, s->n_v_scales);
-    s->k_held = hold(s, s->k, c->head_size, s->k_dtype, s->k_scale, s->n_k_scales);
-    s->v_held = hold(s, s->v, s->v_size, s->v_dtype, s->v_scale, s->n_v_scales);
+    s->k_cached = cached_rows(s, s->k, c->head_size, s->k_dtype, s->k_scale, s->n_k_scales);
+    s->v_cached = cached_rows(s, s->v, s->v_size, s->v_dtype, s->v_scale, s->n_v_scales);
     for (size_t i = 0; s->latent && i < (size_t)s->n_keys * c->n_kv_heads; i++)
-        memcpy(s->v_held + i * s->v_size, s->k_held + i * c->head_size,
-               s->v_size * sizeof *s->v_held);
+        memcpy(s->v_cached + i * s->v_size, s->k_cached + i * c->head_size,
+               s->v_size * sizeof *s->v_cached);
     for (size_t i = 0; i < (size_t)s->n_keys * c->n_kv_heads * s->v_size; i++)
-        s->max_v = fmax(s->max_v, fabs(s->v_held[i]));
+        s->max_v = fmax(s->max_v, fabs(s->v_cached[i]));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - random scenes, each checked against the oracle and in a few of the other ways.
+/* main.c - checks random problems against the oracle and some variants against each other.
  *
  *     property [--seed N] [--cases N] [--from K] [--case K] [--checks N] [--list]
  *     property --walk [--step N] */
@@ -16,9 +16,9 @@ enum { MAX_TEAM = 8, MAX_FAILURES = 5 };
 struct options {
     uint64_t seed;
     uint32_t from, cases, checks;
-    uint32_t step; /* of the walk */
-    bool one;      /* a single case: every check, and the scene is printed */
-    bool walk;     /* not random cases, but every shape */
+    uint32_t step; /* stride of --walk in head sizes */
+    bool one;      /* a single case: runs every check and prints the problem */
+    bool walk;     /* every shape in place of random cases */
 };
 
 static char reason[1024];
@@ -44,26 +44,26 @@ struct quire_threads *team_of(uint32_t n)
                                                  .n_threads = n };
     struct quire_error err = QUIRE_ERROR_INIT;
     if (n < MAX_TEAM && !teams[n] && quire_threads_create(&params, &teams[n], &err) != QUIRE_OK) {
-        fprintf(stderr, "property: no %u threads: %s\n", n, err.msg);
+        fprintf(stderr, "property: cannot create %u threads: %s\n", n, err.msg);
         exit(70);
     }
     return n < MAX_TEAM ? teams[n] : NULL;
 }
 
-void report(const struct scene *s, const char *check)
+void report(const struct problem *s, const char *check)
 {
     printf("FAILED case %u, %s: %s\n", s->number, check, reason);
-    scene_print(s);
+    problem_print(s);
     reason[0] = 0;
 }
 
-static void report_case(const struct scene *s, const char *check)
+static void report_case(const struct problem *s, const char *check)
 {
     report(s, check);
-    printf("  again: property --seed %llu --case %u\n", (unsigned long long)s->seed, s->number);
+    printf("  rerun: property --seed %llu --case %u\n", (unsigned long long)s->seed, s->number);
 }
 
-/* How often a check has run, and whether each has where so many cases were drawn that it must. */
+/* Number of runs of each check. From 5000 cases on, every check must have run. */
 static uint32_t n_runs[64];
 
 static bool all_checks_ran(uint32_t n_cases)
@@ -73,23 +73,22 @@ static bool all_checks_ran(uint32_t n_cases)
         printf("%7u times %s\n", n_runs[i], checks[i].name);
         ok = ok && (n_runs[i] || n_cases < 5000);
     }
-    printf("%7u plans with pieces of one query tile, %u with cascades\n", plans.split,
-           plans.cascade);
+    printf("%7u plans with split query tiles, %u with cascades\n", plans.split, plans.cascade);
     return ok && ((plans.split && plans.cascade) || n_cases < 5000);
 }
 
-/* One case: the oracle, then some of the checks that apply to it, in turn. */
+/* Runs one case: the oracle, then a rotating subset of the applicable checks. */
 static uint32_t run_case(const struct options *o, uint32_t number)
 {
-    struct scene s;
+    struct problem s;
     uint32_t n_failed = 0;
-    scene_make(&s, o->seed, number, NULL);
+    problem_make(&s, o->seed, number, NULL);
     if (o->one)
-        scene_print(&s);
+        problem_print(&s);
     struct result base = result_new(&s);
-    const struct way plain = way_plain(&s);
+    const struct variant plain = variant_default(&s);
     const struct part whole = part_whole(&s);
-    if (!run_scene(&s, &plain, &whole, &base) || !check_oracle(&s, &base)) {
+    if (!run_problem(&s, &plain, &whole, &base) || !check_oracle(&s, &base)) {
         report_case(&s, "oracle");
         n_failed++;
     }
@@ -104,7 +103,7 @@ static uint32_t run_case(const struct options *o, uint32_t number)
         }
     }
     result_free(&base);
-    scene_free(&s);
+    problem_free(&s);
     return n_failed;
 }
 
@@ -114,7 +113,7 @@ static uint64_t number_of(const char *option, const char *text)
     errno = 0;
     const unsigned long long n = text ? strtoull(text, &end, 10) : 0;
     if (!text || !*text || *end || errno) {
-        fprintf(stderr, "property: %s takes a number\n", option);
+        fprintf(stderr, "property: %s needs a number\n", option);
         exit(64);
     }
     return n;
@@ -152,7 +151,7 @@ static struct options parse(int argc, char **argv)
             o.from = (uint32_t)n;
             o.one = true;
         } else {
-            fprintf(stderr, "property: no option %s\n", name);
+            fprintf(stderr, "property: unknown option %s\n", name);
             exit(64);
         }
     }
@@ -175,6 +174,6 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < MAX_TEAM; i++)
         quire_threads_destroy(teams[i]);
     const bool ran = n_failed || o.one || all_checks_ran(n);
-    printf("%u cases, %u failures%s\n", n, n_failed, ran ? "" : ", but something was never tried");
+    printf("%u cases, %u failures%s\n", n, n_failed, ran ? "" : ", but some checks never ran");
     return n_failed || !ran;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* masks.c - what a batch adds to and takes from the usual rules: spans, trees and block lists. */
-#include "scene.h"
+/* masks.c - draws bidirectional spans, tree masks and sparse block lists. */
+#include "problem.h"
 #include <string.h>
 
 static void draw_spans(struct sequence *q, struct rng *r)
@@ -16,30 +16,31 @@ static void draw_spans(struct sequence *q, struct rng *r)
     }
 }
 
-/* Each token grows from one before it, or from the end of the context; a chain now and then. */
+/* The parent of each token is an earlier token or the end of the context; some trees are chains. */
 static void draw_tree(struct sequence *q, struct rng *r)
 {
     const bool chain = rng_percent(r, 15);
     for (uint32_t t = 0; t < q->n_new; t++) {
-        const uint32_t parent = chain ? t : rng_below(r, t + 1); /* + 1; 0: the context */
+        const uint32_t parent = chain ? t : rng_below(r, t + 1); /* index + 1; 0: the context */
         q->tree[t] = (parent ? q->tree[parent - 1] : 0) | (uint64_t)1 << t;
     }
 }
 
-static void draw_lists(struct scene *s, struct sequence *q, struct rng *r)
+static void draw_lists(struct problem *s, struct sequence *q, struct rng *r)
 {
     const uint32_t n_blocks = (q->n_keys + s->block_size - 1) / s->block_size,
                    kept = rng_in(r, 0, 100);
     for (uint32_t h = 0; h < s->config.n_kv_heads; h++) {
         struct quire_sparse_list *list = &q->lists[h];
         *list = (struct quire_sparse_list){ q->places[h], 0 };
-        for (uint32_t j = 0; j < n_blocks + 2 && list->n < MAX_PLACES; j++) /* two are beyond */
+        for (uint32_t j = 0; j < n_blocks + 2 && list->n < MAX_PLACES;
+             j++) /* two lie beyond the end */
             if (rng_percent(r, kept))
                 q->places[h][list->n++] = (int32_t)j;
     }
 }
 
-void masks_draw(struct scene *s, struct rng *r)
+void masks_draw(struct problem *s, struct rng *r)
 {
     const bool decoder = s->config.kind == QUIRE_ATTENTION_DECODER;
     s->has_spans = decoder && rng_percent(r, 15);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* number.c - the storage types, from their number of mantissa bits and their exponents. */
-#include "scene.h"
+/* number.c - reference rounding, encoding and decoding of the storage types. */
+#include "problem.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,14 +23,14 @@ static struct format format_of(enum quire_kv_dtype dtype)
         return (struct format){ 1, 3, -6, 448, true };
     case QUIRE_KV_FP8_E5M2:
         return (struct format){ 1, 2, -14, 57344, true };
-    case QUIRE_KV_INT8: /* no mantissa and no exponent: whole numbers */
+    case QUIRE_KV_INT8: /* integers: no mantissa, no exponent */
         return (struct format){ 1, 0, 0, 127, true };
     default:
         return (struct format){ 4, 23, -126, 0x1.fffffep127, false };
     }
 }
 
-/* 2^e, and the e of 2^e <= |x| < 2^(e + 1), for normal doubles: much quicker than the library's. */
+/* 2^e, and the e of 2^e <= |x| < 2^(e + 1), for normal doubles: much faster than libm. */
 static double power_of_two(int e)
 {
     const uint64_t bits = (uint64_t)(e + 1023) << 52;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oracle.c - which keys a query sees, and its result, straight from the definition in
+/* oracle.c - masks and attention in double precision, directly from the definition in
  * quire/attention.h. */
-#include "scene.h"
+#include "problem.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Position of the query. In a tree it is the depth of the token that counts. */
-static int64_t query_position(const struct scene *s, uint32_t seq, uint32_t query)
+/* Position of a query; in a tree, the depth of the token counts. */
+static int64_t query_position(const struct problem *s, uint32_t seq, uint32_t query)
 {
     const struct sequence *q = &s->seqs[seq];
     const int64_t first = (int64_t)q->len - q->n_new;
     return first + (s->has_tree ? __builtin_popcountll(q->tree[query]) - 1 : (int64_t)query);
 }
 
-static int64_t key_position(const struct scene *s, uint32_t seq, uint32_t j)
+static int64_t key_position(const struct problem *s, uint32_t seq, uint32_t j)
 {
     const uint32_t first = s->seqs[seq].len - s->seqs[seq].n_new;
     return s->has_tree && j >= first ? query_position(s, seq, j - first) : (int64_t)j;
@@ -29,7 +29,7 @@ static bool in_one_span(const struct sequence *q, int64_t a, int64_t b)
     return false;
 }
 
-static bool is_listed(const struct scene *s, const struct quire_sparse_list *list, uint32_t j)
+static bool is_listed(const struct problem *s, const struct quire_sparse_list *list, uint32_t j)
 {
     for (uint32_t i = 0; i < list->n; i++)
         if ((uint32_t)list->blocks[i] == j / s->block_size)
@@ -37,8 +37,8 @@ static bool is_listed(const struct scene *s, const struct quire_sparse_list *lis
     return false;
 }
 
-/* By causality, chunks and windows. */
-static bool usual_rules(const struct scene *s, bool causal, int64_t qpos, int64_t kpos)
+/* Causal mask, chunks and windows. */
+static bool base_mask(const struct problem *s, bool causal, int64_t qpos, int64_t kpos)
 {
     const struct quire_attention_config *c = &s->config;
     if (causal && kpos > qpos)
@@ -50,7 +50,8 @@ static bool usual_rules(const struct scene *s, bool causal, int64_t qpos, int64_
     return c->window_right == QUIRE_WINDOW_NONE || kpos <= qpos + c->window_right;
 }
 
-bool oracle_sees(const struct scene *s, uint32_t seq, uint32_t query, uint32_t kv_head, uint32_t j)
+bool oracle_sees(const struct problem *s, uint32_t seq, uint32_t query, uint32_t kv_head,
+                 uint32_t j)
 {
     const struct sequence *q = &s->seqs[seq];
     const int64_t qpos = query_position(s, seq, query), kpos = key_position(s, seq, j);
@@ -59,32 +60,33 @@ bool oracle_sees(const struct scene *s, uint32_t seq, uint32_t query, uint32_t k
         return false;
     if (s->is_sparse && !is_listed(s, &q->lists[kv_head], j))
         return false;
-    return usual_rules(s, q->causal, qpos, kpos) || in_one_span(q, qpos, kpos);
+    return base_mask(s, q->causal, qpos, kpos) || in_one_span(q, qpos, kpos);
 }
 
-static bool is_narrow(enum quire_kv_dtype dtype)
+static bool is_rounded(enum quire_kv_dtype dtype)
 {
     return dtype != QUIRE_KV_F32 && dtype != QUIRE_KV_F16;
 }
 
-bool oracle_rounds_q(const struct scene *s)
+bool oracle_rounds_q(const struct problem *s)
 {
-    return s->config.compute == QUIRE_COMPUTE_NATIVE && is_narrow(s->k_dtype);
+    return s->config.compute == QUIRE_COMPUTE_NATIVE && is_rounded(s->k_dtype);
 }
 
-bool oracle_rounds_p(const struct scene *s)
+bool oracle_rounds_p(const struct problem *s)
 {
-    return s->config.compute == QUIRE_COMPUTE_NATIVE && is_narrow(s->v_dtype);
+    return s->config.compute == QUIRE_COMPUTE_NATIVE && is_rounded(s->v_dtype);
 }
 
-/* The score of key j, which the query sees. */
-static double score(const struct scene *s, uint32_t seq, uint32_t query, uint32_t head, uint32_t j)
+/* Score of key j, which must be visible to the query. */
+static double score(const struct problem *s, uint32_t seq, uint32_t query, uint32_t head,
+                    uint32_t j)
 {
     const struct quire_attention_config *c = &s->config;
     const size_t d = c->head_size;
     const float *q = s->q + ((s->seqs[seq].row + query) * (size_t)c->n_heads + head) * d;
     const double *k =
-        s->k_held + ((s->seqs[seq].key + j) * (size_t)c->n_kv_heads + head / s->ratio) * d;
+        s->k_cached + ((s->seqs[seq].key + j) * (size_t)c->n_kv_heads + head / s->ratio) * d;
     double x = 0;
     for (size_t i = 0; i < d; i++)
         x += (oracle_rounds_q(s) ? number_round(QUIRE_KV_BF16, q[i]) : (double)q[i]) * k[i];
@@ -105,7 +107,7 @@ static double score(const struct scene *s, uint32_t seq, uint32_t query, uint32_
     return x;
 }
 
-void oracle_row(const struct scene *s, uint32_t seq, uint32_t query, uint32_t head, double *out,
+void oracle_row(const struct problem *s, uint32_t seq, uint32_t query, uint32_t head, double *out,
                 double *lse)
 {
     const struct quire_attention_config *c = &s->config;
@@ -121,7 +123,7 @@ void oracle_row(const struct scene *s, uint32_t seq, uint32_t query, uint32_t he
         if (scores[j] == -INFINITY)
             continue;
         const double *v =
-            s->v_held + ((s->seqs[seq].key + j) * (size_t)c->n_kv_heads + kv_head) * s->v_size;
+            s->v_cached + ((s->seqs[seq].key + j) * (size_t)c->n_kv_heads + kv_head) * s->v_size;
         const double p = exp(scores[j] - top);
         sum += p;
         for (uint32_t i = 0; i < s->v_size; i++)

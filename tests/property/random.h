@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* random.h - a stream of random numbers that only its seed decides. */
+/* random.h - reproducible random numbers. */
 #ifndef QUIRE_PROPERTY_RANDOM_H
 #define QUIRE_PROPERTY_RANDOM_H
 #include <stdbool.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* walk.c - what the library says it can do, compared with what it should say and with what it
- * does. */
+/* walk.c - compares reported capabilities with the specification and with actual results. */
 #include "checks.h"
 #include <quire/cpu.h>
 #include <stdio.h>
@@ -8,14 +7,14 @@
 
 enum { MAX_HEAD = 1024, N_KINDS = 4, N_DTYPES = 6, MAX_FAILURES = 10 };
 
-/* Some that work and some on either side of what does. */
+/* Supported sizes and their unsupported neighbors. */
 static const uint32_t block_sizes[] = { 0,  1,  8,   15,  16,  17,  24,   32,    48,    64,
                                         80, 96, 112, 128, 256, 512, 4096, 65520, 65536, 65552 };
 static const uint32_t head_sizes_beyond[] = { 0, 1025, 1032, 2048, 1u << 31, UINT32_MAX };
 
-/* A point of the walk. */
+/* One configuration of the walk. */
 struct point {
-    struct wish w;
+    struct constraints w;
     uint32_t v_size;
     const char *level;
 };
@@ -44,7 +43,7 @@ static bool has_line(const char *text, const char *line)
     return false;
 }
 
-/* Every reason has its line in the text and no other is there. */
+/* The text has one line for every reason and no other. */
 static bool text_agrees(const char *text, uint32_t reasons)
 {
     bool ok = true;
@@ -87,8 +86,8 @@ static uint32_t check_point(const struct point *p)
     return 0;
 }
 
-/* Around one head size: every kind and type, each with some block sizes, which take turns. */
-static uint32_t validate_around(int level, uint32_t head_size)
+/* Validates every kind and type at one head size, with a rotating subset of block sizes. */
+static uint32_t validate_head_size(int level, uint32_t head_size)
 {
     uint32_t n = 0;
     struct point p = { .w = { .level = level }, .level = quire_cpu_level_name(level) };
@@ -107,27 +106,27 @@ static uint32_t validate_around(int level, uint32_t head_size)
     return n;
 }
 
-/* One scene of this head size, with the next kind, types and block size in turn. */
+/* Runs one problem of this head size with rotating kind, types and block size. */
 static uint32_t compute(uint64_t seed, int level, uint32_t head_size)
 {
     static const uint32_t sizes[] = { 16, 32, 48, 64, 80, 96, 112, 128, 256 };
-    const uint32_t turn = head_size * 5 + (uint32_t)level;
-    const struct wish w = { .level = level,
-                            .kind = (enum quire_attention_kind)(turn % N_KINDS),
-                            .k_dtype = (enum quire_kv_dtype)(turn / 4 % N_DTYPES),
-                            .v_dtype = (enum quire_kv_dtype)(turn / 20 % N_DTYPES),
-                            .head_size = head_size,
-                            .block_size = sizes[turn % 9] };
-    struct scene s;
-    scene_make(&s, seed, turn, &w);
+    const uint32_t index = head_size * 5 + (uint32_t)level;
+    const struct constraints w = { .level = level,
+                                   .kind = (enum quire_attention_kind)(index % N_KINDS),
+                                   .k_dtype = (enum quire_kv_dtype)(index / 4 % N_DTYPES),
+                                   .v_dtype = (enum quire_kv_dtype)(index / 20 % N_DTYPES),
+                                   .head_size = head_size,
+                                   .block_size = sizes[index % 9] };
+    struct problem s;
+    problem_make(&s, seed, index, &w);
     struct result r = result_new(&s);
-    const struct way way = way_plain(&s);
+    const struct variant variant = variant_default(&s);
     const struct part whole = part_whole(&s);
-    const bool ok = run_scene(&s, &way, &whole, &r) && check_oracle(&s, &r);
+    const bool ok = run_problem(&s, &variant, &whole, &r) && check_oracle(&s, &r);
     if (!ok)
         report(&s, "walk");
     result_free(&r);
-    scene_free(&s);
+    problem_free(&s);
     return !ok;
 }
 
@@ -157,14 +156,14 @@ uint32_t walk(uint64_t seed, uint32_t step)
     for (int i = 0; quire_cpu_level_name(i) && n_failed < MAX_FAILURES; i++) {
         n_failed += check_caps(i);
         for (uint32_t b = 0; b < sizeof head_sizes_beyond / sizeof *head_sizes_beyond; b++)
-            n_failed += validate_around(i, head_sizes_beyond[b]);
+            n_failed += validate_head_size(i, head_sizes_beyond[b]);
         for (uint32_t d = 1; d <= MAX_HEAD && n_failed < MAX_FAILURES; d += step) {
-            n_failed += validate_around(i, d);
+            n_failed += validate_head_size(i, d);
             if (quire_cpu_level_usable(i))
                 n_failed += compute(seed, i, d);
         }
         printf("%s: %s\n", quire_cpu_level_name(i),
-               quire_cpu_level_usable(i) ? "walked" : "refused on this CPU, for that reason");
+               quire_cpu_level_usable(i) ? "walked" : "refused on this CPU with the reason");
     }
     printf("%u failures\n", n_failed);
     return n_failed;

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The table of capabilities in docs/attention.md, the labels of tests and the mutations agree.
+# The tables of tests/rows/README.md, the labels of tests and the mutations agree.
 # usage: check.sh SOURCE_DIR BUILD_DIR
 set -u
 source_dir=$1
 build_dir=$2
-table=$source_dir/docs/attention.md
+table=$source_dir/tests/rows/README.md
 # rows that may have no meaning on a CPU: the others are computed
 no_meaning=" 2 3 22 40 46 53 63 66 69 70 71 "
 failed=0
@@ -13,7 +13,7 @@ complain() {
     failed=1
 }
 
-# "test" or "test: function": both are there
+# $1 is "test" or "test: function": both must exist
 check_test() {
     local test=${1%%:*} function=${1#*: } where
     case $test in
@@ -34,7 +34,7 @@ expected=1
 n_done=0
 while IFS='|' read -r _ row what status where tests _; do
     row=${row// /} status=$(xargs <<<"$status") tests=$(xargs <<<"$tests")
-    [ "$row" = "$expected" ] || complain "row $row stands where row $expected should"
+    [ "$row" = "$expected" ] || complain "row $row found, row $expected expected"
     expected=$((expected + 1))
     number=$(printf %02d "$row")
     mutated=no
@@ -50,18 +50,18 @@ while IFS='|' read -r _ row what status where tests _; do
         while read -r test; do check_test "$test" "row $row"; done < <(sed 's/, /\n/g' <<<"$tests")
         ;;
     "no CPU meaning")
-        [[ $no_meaning == *" $row "* ]] || complain "row $row must be done"
-        [ -z "$tests" ] && [ $mutated = no ] && [ $labelled = no ] || complain "row $row: tests of nothing"
+        [[ $no_meaning == *" $row "* ]] || complain "row $row must be implemented"
+        [ -z "$tests" ] && [ $mutated = no ] && [ $labelled = no ] || complain "row $row: tests, mutation or label without a capability"
         [ -n "$(xargs <<<"${where//[\`\']/}")" ] || complain "row $row: no reason"
         ;;
-    *) complain "row $row: what is '$status'?" ;;
+    *) complain "row $row: unknown status '$status'" ;;
     esac
 done < <(grep -E '^\| [0-9]+ \|.*\| (done|no CPU meaning) \|' "$table")
-[ "$expected" = 100 ] || complain "$((expected - 1)) rows in place of 99"
+[ "$expected" = 100 ] || complain "$((expected - 1)) rows, expected 99"
 for number in $mutations; do
     grep -qE "^\| $((10#$number)) \|.*\| done \|" "$table" || complain "a mutation of row $number, which is not done"
 done
-# the second table: what must not be copied, and the test that pins it
+# the second table: traps of the originals and the tests that pin the correct behavior
 while IFS='|' read -r _ row there here tests _; do
     while read -r test; do check_test "$test" "trap of row$row"; done < <(xargs <<<"$tests" | sed 's/, /\n/g')
 done < <(sed -n '/^## Traps/,$p' "$table" | grep -E '^\| [0-9]')

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Labels row-NN of tests, from the table of capabilities in docs/attention.md: the last column of a row that is done
+# Labels row-NN of tests, from the table of capabilities in README.md: the last column of a row that is done
 # names its tests, "name" or "name: function", with commas between them. The property tests are "property".
-set(table ${PROJECT_SOURCE_DIR}/docs/attention.md)
+set(table ${PROJECT_SOURCE_DIR}/tests/rows/README.md)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
 file(STRINGS ${table} rows REGEX "^\\| [0-9]+ \\|.*\\| done \\|")
 foreach(row IN LISTS rows)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Registers suffice in the hot loops: fails where one spills more than is known and accepted. Spilling has cost half of
-# a tile's speed and shows in no result.
+# Fails if a hot loop spills more vectors than its known limit. Spills have cost half of the speed of a register tile,
+# and no result reveals them.
 # usage: check.sh OBJECT_DIR COMPILER_ID COMPILER_VERSION [FLAGS]
 set -eu
 objects=$1
@@ -15,7 +15,7 @@ case "${4:-}" in *-O[012gs]* | *sanitize* | *coverage* | *-march=*) skip "built 
 [ "$(uname -m)" = x86_64 ] || skip "the listing is read for x86-64"
 command -v objdump >/dev/null || skip "no objdump"
 
-# Does it see a spill? A loop of ten products that stores one sum.
+# Self-test of loops.awk: a loop of ten products that stores one sum.
 seen=$({
     printf '0000000000000000 <f>:\n   0:\tmov    %%rsp,%%rbp\n'
     for i in 1 2 3 4 5 6 7 8 9 a; do printf '  1%s:\tvfmadd231ps 0x40(%%rsp),%%ymm1,%%ymm2\n' $i; done
@@ -36,15 +36,15 @@ check() {
         END { printf "%-28s %3d loops, at worst %d spills per 100 products\n", object, NR, worst; exit bad }' <<<"$loops" || failed=1
 }
 check avx512/bf16/attn 0
-check avx512/bf16/attn_codes 4 # sixteen sums, eight vectors of codes, and the tables
+check avx512/bf16/attn_codes 4 # sixteen sums, eight vectors of codes, and the byte tables
 check avx512/bf16/linear_native 0
 check avx512/attn_tile 0
 check avx512/vnni/linear_q8 0
 check avx512/amx/linear_q8 0
-check avx512/linear_q8 5    # products in 16 bits take a second set of sums
-check avx512/linear_float 7 # 24 sums and bf16 pairs that are split into values
+check avx512/linear_q8 5    # 16-bit products need a second set of sums
+check avx512/linear_float 7 # 24 sums, and bf16 pairs split into values
 check avx2/attn_tile 0
 check avx2/linear_float 0
-check avx2/vnni/linear_q8 12 # eight sums, and codes of up to six bits put together from planes
-check avx2/linear_q8 17      # the same, and products in 16 bits
+check avx2/vnni/linear_q8 12 # eight sums, and codes of up to six bits combined from planes
+check avx2/linear_q8 17      # the same, and 16-bit products
 exit $failed

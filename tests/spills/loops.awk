@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Hot loops of a disassembly (objdump -d --no-show-raw-insn), and what they spill.
+# Finds the hot loops of a disassembly (objdump -d --no-show-raw-insn) and counts their register spills.
 #
-# A loop is what a jump backwards jumps over. It is hot if it multiplies vectors and no loop inside it does. A spill is
-# a vector stored to the stack there: a value the loop makes and finds no register for. Constants that a loop only reads
-# from the stack are no spills; they cost a load that a memory operand costs anyway.
+# A loop is the range of a backward jump. It is hot if it multiplies vectors and contains no loop that does. A spill is
+# a store of a vector to the stack in it: a value the loop computes without a register for it. Constants that a loop
+# only reads from the stack are no spills; their loads cost as much as a memory operand.
 #
 # Prints for each hot loop: function, address, multiplications, spills.
 
@@ -14,8 +14,8 @@ function number(hex,    i, v) {
     return v
 }
 
-# Does loop l, or one that starts inside it, multiply without being part of another? Loops that overlap without nesting
-# come from tiles that share their end: each starts inside the one before it.
+# Whether no loop that multiplies starts inside loop l, and no longer one at its start. Loops that overlap without
+# nesting come from tiles that share their end: each starts inside the previous one.
 function innermost(l,    k) {
     for (k = 0; k < loops; k++)
         if ((from[k] > from[l] && from[k] <= to[l] && multiplies[k] > 0) || (from[k] == from[l] && to[k] > to[l]))

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_attn.c - attention against a sum in double, and the same bits however a batch is cut, paged
- * or threaded. */
-#include "test_attn_ways.h"
+/* test_attn.c - attention against a double-precision oracle; identical bits for every partition,
+ * block layout and thread count. */
+#include "test_attn_variants.h"
 
 static void every_option_in_every_way(void **state)
 {
     (void)state;
     static const uint32_t lens[] = { 3, 0, 140, 1, 65 };
-    scene_rng = 7;
+    problem_rng = 7;
     for (int round = 0; round < 120; round++) {
-        struct scene s = random_scene();
-        scene_fill(&s, lens, 5);
-        scene_point(&s, scene_below(3) == 0, scene_below(3) == 0);
+        struct problem s = random_scene();
+        problem_fill(&s, lens, 5);
+        problem_point(&s, problem_below(3) == 0, problem_below(3) == 0);
         struct result want = whole(&s, NULL);
         check_oracle(&s, &want);
         if (chunks_are_possible(&s.config)) {
-            check_chunks(&s, &want, 1 + scene_below(9), 32);
+            check_chunks(&s, &want, 1 + problem_below(9), 32);
             check_chunks(&s, &want, 64, 64);
         }
         check_tail(&s, &want, 1);
-        check_tail(&s, &want, 1 + scene_below(40));
+        check_tail(&s, &want, 1 + problem_below(40));
         check_alone(&s, &want);
         result_free(&want);
-        scene_free(&s);
+        problem_free(&s);
     }
 }
 
@@ -30,12 +30,12 @@ static void several_spans(void **state)
 {
     (void)state;
     static const uint32_t lens[] = { 1100, 513 };
-    scene_rng = 3;
+    problem_rng = 3;
     for (int round = 0; round < 20; round++) {
-        struct scene s = random_scene();
-        s.config.head_size = round == 0 ? 7 : 8 * (1 + scene_below(4));
-        scene_fill(&s, lens, 2);
-        scene_point(&s, round % 3 == 1, round % 3 == 2);
+        struct problem s = random_scene();
+        s.config.head_size = round == 0 ? 7 : 8 * (1 + problem_below(4));
+        problem_fill(&s, lens, 2);
+        problem_point(&s, round % 3 == 1, round % 3 == 2);
         struct result want = whole(&s, NULL);
         check_oracle(&s, &want);
         check_threads(&s, &want);
@@ -44,21 +44,20 @@ static void several_spans(void **state)
         if (chunks_are_possible(&s.config))
             check_chunks(&s, &want, 333, 64);
         result_free(&want);
-        scene_free(&s);
+        problem_free(&s);
     }
 }
 
-/* Bits of every level. Native products may flush subnormals at avx512_bf16, which these data never
- * reach. */
+/* All levels give the same bits. avx512_bf16 may flush subnormal products; these data have none. */
 static void levels_agree(void **state)
 {
     (void)state;
     static const uint32_t lens[] = { 90, 17 };
-    scene_rng = 11;
+    problem_rng = 11;
     for (int round = 0; round < 40; round++) {
-        struct scene s = random_scene();
-        scene_fill(&s, lens, 2);
-        scene_point(&s, scene_below(3) == 0, scene_below(3) == 0);
+        struct problem s = random_scene();
+        problem_fill(&s, lens, 2);
+        problem_point(&s, problem_below(3) == 0, problem_below(3) == 0);
         struct result want = whole(&s, "generic");
         int i = 0;
         for (const char *level; (level = usable_level(&i));) {
@@ -70,7 +69,7 @@ static void levels_agree(void **state)
             result_free(&got);
         }
         result_free(&want);
-        scene_free(&s);
+        problem_free(&s);
     }
 }
 
@@ -81,42 +80,42 @@ static void every_group_and_head_size(void **state)
     static const uint32_t sizes[] = { 8,   16,  24,  40,  48,  56,  64,  80,  88,  96,
                                       104, 112, 120, 128, 160, 192, 256, 512, 576, 1024,
                                       1,   2,   3,   7,   17,  65,  127, 513, 1023 };
-    scene_rng = 5;
+    problem_rng = 5;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         static const enum quire_kv_dtype dtypes[] = { QUIRE_KV_FP8_E4M3, QUIRE_KV_BF16,
                                                       QUIRE_KV_INT8 };
-        struct scene s =
-            scene_of(1 + (uint32_t)i % 9, 1, sizes[i], dtypes[i % 3], QUIRE_COMPUTE_NATIVE);
+        struct problem s =
+            problem_of(1 + (uint32_t)i % 9, 1, sizes[i], dtypes[i % 3], QUIRE_COMPUTE_NATIVE);
         s.config.scale = 0.1f;
-        scene_fill(&s, lens, 1);
+        problem_fill(&s, lens, 1);
         struct result want = whole(&s, NULL);
         check_oracle(&s, &want);
         check_tail(&s, &want, 2);
         result_free(&want);
-        scene_free(&s);
+        problem_free(&s);
     }
-    struct scene s = scene_of(32, 1, 32, QUIRE_KV_F16, QUIRE_COMPUTE_F32);
-    scene_fill(&s, lens, 1);
+    struct problem s = problem_of(32, 1, 32, QUIRE_KV_F16, QUIRE_COMPUTE_F32);
+    problem_fill(&s, lens, 1);
     struct result want = whole(&s, NULL);
     check_oracle(&s, &want);
     result_free(&want);
-    scene_free(&s);
+    problem_free(&s);
 }
 
 static void lse_does_not_change_out(void **state)
 {
     (void)state;
     static const uint32_t lens[] = { 600 };
-    struct scene s = scene_of(4, 2, 32, QUIRE_KV_BF16, QUIRE_COMPUTE_NATIVE);
-    scene_fill(&s, lens, 1);
+    struct problem s = problem_of(4, 2, 32, QUIRE_KV_BF16, QUIRE_COMPUTE_NATIVE);
+    problem_fill(&s, lens, 1);
     struct result want = whole(&s, NULL), got = result_new(&s);
-    struct run r = run_whole(&s);
+    struct variant r = variant_whole(&s);
     r.no_lse = true;
-    run_scene(&s, &r, &got);
+    run_problem(&s, &r, &got);
     assert_same_bits(got.out, want.out, want.n_out);
     result_free(&want);
     result_free(&got);
-    scene_free(&s);
+    problem_free(&s);
 }
 
 static void set_all(float *x, size_t n, float value)
@@ -130,10 +129,10 @@ static void huge_scores_stay_finite(void **state)
     (void)state;
     static const uint32_t lens[] = { 200 };
     for (int i = 0; i < 4; i++) {
-        struct scene s =
-            scene_of(2, 1, 8, i < 2 ? QUIRE_KV_F32 : QUIRE_KV_BF16, QUIRE_COMPUTE_NATIVE);
+        struct problem s =
+            problem_of(2, 1, 8, i < 2 ? QUIRE_KV_F32 : QUIRE_KV_BF16, QUIRE_COMPUTE_NATIVE);
         s.config.scale = 1;
-        scene_fill(&s, lens, 1);
+        problem_fill(&s, lens, 1);
         set_all(s.q, 200 * 2 * 8, 0);
         for (uint32_t r = 0; r < 200 * 2; r++)
             s.q[r * 8] = 1e19f;
@@ -146,7 +145,7 @@ static void huge_scores_stay_finite(void **state)
             assert_true(got.lse[j] > 0.99e38f && got.lse[j] < 1.01e38f);
         check_tail(&s, &got, 1);
         result_free(&got);
-        scene_free(&s);
+        problem_free(&s);
     }
 }
 
@@ -154,8 +153,8 @@ static void rows_that_see_nothing(void **state)
 {
     (void)state;
     static const uint32_t lens[] = { 700 };
-    struct scene s = scene_of(2, 1, 16, QUIRE_KV_F32, QUIRE_COMPUTE_F32);
-    scene_fill(&s, lens, 1);
+    struct problem s = problem_of(2, 1, 16, QUIRE_KV_F32, QUIRE_COMPUTE_F32);
+    problem_fill(&s, lens, 1);
     s.config.sinks = s.sinks;
     set_all(s.k, 700 * 16, -3e38f); /* every score is -inf for the rows below */
     set_all(s.q + 600 * 2 * 16, 100 * 2 * 16, 3e38f);
@@ -168,15 +167,15 @@ static void rows_that_see_nothing(void **state)
     }
     check_threads(&s, &got);
     result_free(&got);
-    scene_free(&s);
+    problem_free(&s);
 }
 
 static void a_nan_query_spoils_only_its_row(void **state)
 {
     (void)state;
     static const uint32_t lens[] = { 100 };
-    struct scene s = scene_of(4, 1, 64, QUIRE_KV_BF16, QUIRE_COMPUTE_NATIVE);
-    scene_fill(&s, lens, 1);
+    struct problem s = problem_of(4, 1, 64, QUIRE_KV_BF16, QUIRE_COMPUTE_NATIVE);
+    problem_fill(&s, lens, 1);
     struct result want = whole(&s, NULL);
     s.q[(50 * 4 + 2) * 64 + 5] = NAN;
     struct result got = whole(&s, NULL);
@@ -188,10 +187,10 @@ static void a_nan_query_spoils_only_its_row(void **state)
     }
     result_free(&want);
     result_free(&got);
-    scene_free(&s);
+    problem_free(&s);
 }
 
-static uint64_t hash_at(const struct scene *s, const char *level)
+static uint64_t hash_at(const struct problem *s, const char *level)
 {
     uint64_t hash = 1469598103934665603u;
     struct result r = whole(s, level);
@@ -204,14 +203,15 @@ static uint64_t hash_at(const struct scene *s, const char *level)
     return hash;
 }
 
-/* The order of adds is a promise: these bits may change only together with docs/numerics.md. */
+/* The order of additions is specified: these bits may change only together with
+ * docs/numerics.md. */
 static void bits_are_pinned(void **state)
 {
     (void)state;
     static const struct {
         enum quire_kv_dtype dtype;
         enum quire_compute compute;
-        uint64_t hash, amx; /* of levels that add in their own order */
+        uint64_t hash, amx; /* of levels with a different order of additions */
     } pins[] = {
         { QUIRE_KV_F32, QUIRE_COMPUTE_F32, 0x0237f923e39d7fea, 0 },
         { QUIRE_KV_F16, QUIRE_COMPUTE_F32, 0x01d8729b3c5048b3, 0 },
@@ -225,12 +225,12 @@ static void bits_are_pinned(void **state)
     };
     static const uint32_t lens[] = { 1200, 77 };
     for (size_t i = 0; i < sizeof pins / sizeof *pins; i++) {
-        scene_rng = 2024;
-        struct scene s = scene_of(6, 2, 72, pins[i].dtype, pins[i].compute);
+        problem_rng = 2024;
+        struct problem s = problem_of(6, 2, 72, pins[i].dtype, pins[i].compute);
         s.config.scale = 0.125f;
         s.config.logits_soft_cap = i % 3 == 1 ? 30 : 0;
         s.config.window_left = i % 3 == 2 ? 600 : -1;
-        scene_fill(&s, lens, 2);
+        problem_fill(&s, lens, 2);
         s.config.alibi_slopes = i % 2 == 1 ? s.slopes : NULL;
         int at = 0;
         for (const char *level; (level = usable_level(&at));) {
@@ -239,7 +239,7 @@ static void bits_are_pinned(void **state)
             if (got != want)
                 fail_msg("case %zu at %s: 0x%016llx", i, level, (unsigned long long)got);
         }
-        scene_free(&s);
+        problem_free(&s);
     }
 }
 

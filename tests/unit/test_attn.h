@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_attn.h - scenes for attention tests: sequences with random queries, keys and values, run in
- * many ways. */
+/* test_attn.h - attention problems for tests: sequences with random queries, keys and values,
+ * run in many variants. */
 #ifndef QUIRE_TEST_ATTN_H
 #define QUIRE_TEST_ATTN_H
 #include "quire_cmocka.h"
@@ -9,69 +9,70 @@
 #include <quire/cpu.h>
 
 enum {
-    MAX_SCENE_SEQS = 8,
-    MAX_SCENE_HEADS = 32,
-    MAX_SCENE_RANGE = 100,
-    MAX_SCENE_SPANS = 4,
-    MAX_SCENE_TREE = 64,
-    MAX_SCENE_LISTS = 4, /* KV heads of a scene with block lists */
-    SCENE_LIST_BLOCK = 192,
-    MAX_SCENE_LIST = 12
+    MAX_PROBLEM_SEQS = 8,
+    MAX_PROBLEM_HEADS = 32,
+    MAX_PROBLEM_RANGE = 100,
+    MAX_PROBLEM_SPANS = 4,
+    MAX_PROBLEM_TREE = 64,
+    MAX_PROBLEM_LISTS = 4, /* KV heads of a problem with sparse block lists */
+    PROBLEM_LIST_BLOCK = 192,
+    MAX_PROBLEM_LIST = 12
 };
 
-static uint64_t scene_rng = 1;
-static inline uint32_t scene_random(void)
+static uint64_t problem_rng = 1;
+static inline uint32_t problem_random(void)
 {
-    uint64_t z = scene_rng += 0x9e3779b97f4a7c15ull;
+    uint64_t z = problem_rng += 0x9e3779b97f4a7c15ull;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
     z = (z ^ z >> 27) * 0x94d049bb133111ebull;
     return (uint32_t)((z ^ z >> 31) >> 16);
 }
-static inline uint32_t scene_below(uint32_t n) { return scene_random() % n; }
-static inline float scene_uniform(float lo, float hi)
+static inline uint32_t problem_below(uint32_t n) { return problem_random() % n; }
+static inline float problem_uniform(float lo, float hi)
 {
-    return lo + (hi - lo) * (float)(scene_random() & 0xffffff) / 16777216.0f;
+    return lo + (hi - lo) * (float)(problem_random() & 0xffffff) / 16777216.0f;
 }
 
-/* Sequences and a layer. Row `pos` of sequence s is at (first[s] + pos) in q and in results, key
- * `pos` at (key_first[s] + pos) in k and v: the same but in cross attention. */
-struct scene {
+/* Sequences and a layer. Row `pos` of sequence s has index first[s] + pos in q and in results;
+ * key `pos` has index key_first[s] + pos in k and v. The indices are equal except in cross
+ * attention. */
+struct problem {
     struct quire_attention_config config;
     enum quire_kv_dtype k_dtype, v_dtype;
     float k_scale, v_scale;
     uint32_t n_seqs, n_rows;
-    uint32_t len[MAX_SCENE_SEQS], first[MAX_SCENE_SEQS];
-    uint32_t n_keys, key_len[MAX_SCENE_SEQS], key_first[MAX_SCENE_SEQS];
+    uint32_t len[MAX_PROBLEM_SEQS], first[MAX_PROBLEM_SEQS];
+    uint32_t n_keys, key_len[MAX_PROBLEM_SEQS], key_first[MAX_PROBLEM_SEQS];
     float *q;     /* [n_rows][heads][size] */
     float *k, *v; /* [n_keys][heads][size] */
-    float slopes[MAX_SCENE_HEADS], sinks[MAX_SCENE_HEADS];
-    float relative[MAX_SCENE_HEADS * (2 * MAX_SCENE_RANGE + 1)];
-    /* bidirectional spans, rising */
-    uint32_t n_spans[MAX_SCENE_SEQS];
-    struct quire_token_range spans[MAX_SCENE_SEQS][MAX_SCENE_SPANS];
-    /* the last n_tree tokens of each sequence are a tree: runs begin with its first token */
+    float slopes[MAX_PROBLEM_HEADS], sinks[MAX_PROBLEM_HEADS];
+    float relative[MAX_PROBLEM_HEADS * (2 * MAX_PROBLEM_RANGE + 1)];
+    /* bidirectional spans, ascending */
+    uint32_t n_spans[MAX_PROBLEM_SEQS];
+    struct quire_token_range spans[MAX_PROBLEM_SEQS][MAX_PROBLEM_SPANS];
+    /* the last n_tree tokens of each sequence form a tree; variants begin at its first token */
     bool has_tree;
-    uint32_t n_tree[MAX_SCENE_SEQS];
-    uint64_t tree[MAX_SCENE_SEQS][MAX_SCENE_TREE];
-    /* pieces of 192 keys that a KV head attends to, for block sizes that divide 192 */
-    bool has_lists, listed[MAX_SCENE_SEQS][MAX_SCENE_LISTS][MAX_SCENE_LIST];
+    uint32_t n_tree[MAX_PROBLEM_SEQS];
+    uint64_t tree[MAX_PROBLEM_SEQS][MAX_PROBLEM_TREE];
+    /* sections of 192 keys that a KV head attends to; the block size must divide 192 */
+    bool has_lists, listed[MAX_PROBLEM_SEQS][MAX_PROBLEM_LISTS][MAX_PROBLEM_LIST];
 };
 
-static inline uint32_t scene_v_size(const struct scene *s)
+static inline uint32_t problem_v_size(const struct problem *s)
 {
     return s->config.v_head_size ? s->config.v_head_size : s->config.head_size;
 }
 
-static inline float *scene_values(size_t n, float amplitude)
+static inline float *problem_values(size_t n, float amplitude)
 {
     float *x = malloc((n ? n : 1) * sizeof *x);
     for (size_t i = 0; i < n; i++)
-        x[i] = scene_uniform(-amplitude, amplitude);
+        x[i] = problem_uniform(-amplitude, amplitude);
     return x;
 }
 
-/* Fills in lengths, data, slopes, sinks and biases for a configuration and dtypes that are set. */
-static inline void scene_fill(struct scene *s, const uint32_t *lens, uint32_t n_seqs)
+/* Fills in lengths, data, slopes, sinks and biases. Configuration and dtypes must be set. */
+static inline void problem_fill(struct problem *s, const uint32_t *lens, uint32_t n_seqs)
 {
     s->n_seqs = n_seqs;
     s->n_rows = s->n_keys = 0;
@@ -81,49 +82,49 @@ static inline void scene_fill(struct scene *s, const uint32_t *lens, uint32_t n_
         s->key_first[i] = s->n_keys;
         s->len[i] = s->key_len[i] = lens[i];
         if (c->kind == QUIRE_ATTENTION_CROSS)
-            s->key_len[i] = scene_below(2 * lens[i] + 20);
+            s->key_len[i] = problem_below(2 * lens[i] + 20);
         s->n_rows += s->len[i];
         s->n_keys += s->key_len[i];
     }
-    s->q = scene_values((size_t)s->n_rows * c->n_heads * c->head_size, 2);
-    s->k = scene_values((size_t)s->n_keys * c->n_kv_heads * c->head_size, 2);
-    s->v = scene_values((size_t)s->n_keys * c->n_kv_heads * scene_v_size(s), 2);
-    for (uint32_t h = 0; h < MAX_SCENE_HEADS; h++) {
-        s->slopes[h] = scene_uniform(0, 0.25f);
-        s->sinks[h] = scene_uniform(-2, 3);
+    s->q = problem_values((size_t)s->n_rows * c->n_heads * c->head_size, 2);
+    s->k = problem_values((size_t)s->n_keys * c->n_kv_heads * c->head_size, 2);
+    s->v = problem_values((size_t)s->n_keys * c->n_kv_heads * problem_v_size(s), 2);
+    for (uint32_t h = 0; h < MAX_PROBLEM_HEADS; h++) {
+        s->slopes[h] = problem_uniform(0, 0.25f);
+        s->sinks[h] = problem_uniform(-2, 3);
     }
     for (size_t i = 0; i < sizeof s->relative / sizeof *s->relative; i++)
-        s->relative[i] = scene_uniform(-2, 2);
+        s->relative[i] = problem_uniform(-2, 2);
 }
 
-static inline void scene_free(struct scene *s) { free(s->q), free(s->k), free(s->v); }
+static inline void problem_free(struct problem *s) { free(s->q), free(s->k), free(s->v); }
 
-/* Whether some KV head attends to the piece of 192 keys that key `at` lies in. */
-static inline bool scene_lists_key(const struct scene *s, uint32_t seq, uint32_t at)
+/* Whether some KV head attends to the section of 192 keys that contains key `at`. */
+static inline bool problem_lists_key(const struct problem *s, uint32_t seq, uint32_t at)
 {
     bool any = !s->has_lists;
     for (uint32_t h = 0; s->has_lists && h < s->config.n_kv_heads; h++)
-        any |= s->listed[seq][h][at / SCENE_LIST_BLOCK];
+        any |= s->listed[seq][h][at / PROBLEM_LIST_BLOCK];
     return any;
 }
 
-/* How a scene is run. Sequence i takes part if to[i] > from[i]: queries [from, to), keys [0, to),
- * those of its encoder in cross attention. */
-struct run {
+/* How a problem is run. Sequence i is in the batch if to[i] > from[i]: queries [from, to) and keys
+ * [0, to), or its encoder's keys in cross attention. */
+struct variant {
     const char *isa; /* NULL = best */
     uint32_t block_size, n_threads, n_plan_threads, flags;
-    uint32_t from[MAX_SCENE_SEQS], to[MAX_SCENE_SEQS];
-    bool reversed;    /* sequences in falling order in the batch */
-    uint64_t shuffle; /* of block ids; 0 = rising */
-    bool give_up; /* blocks that fell out of the window: left out of the tables by first_block */
+    uint32_t from[MAX_PROBLEM_SEQS], to[MAX_PROBLEM_SEQS];
+    bool reversed;    /* sequences in descending order in the batch */
+    uint64_t shuffle; /* seed of the block ids; 0 = ascending */
+    bool omit_freed;  /* tables omit blocks that fell out of the window, through first_block */
     bool no_lse;
-    bool latent; /* group: values are the first elements of keys, dtypes and scales are equal */
+    bool latent; /* latent group: V is the first elements of K; dtypes and scales are equal */
     struct quire_threads *threads; /* for n_threads > 1 */
 };
 
-static inline struct run run_whole(const struct scene *s)
+static inline struct variant variant_whole(const struct problem *s)
 {
-    struct run r = { .block_size = 64, .n_threads = 1, .n_plan_threads = 1 };
+    struct variant r = { .block_size = 64, .n_threads = 1, .n_plan_threads = 1 };
     for (uint32_t i = 0; i < s->n_seqs; i++) {
         r.from[i] = s->has_tree ? s->len[i] - s->n_tree[i] : 0;
         r.to[i] = s->len[i];
@@ -131,20 +132,20 @@ static inline struct run run_whole(const struct scene *s)
     return r;
 }
 
-/* Pool, tables and batch of a run. */
-struct stage {
+/* Pool, plan, tables and batch of a run. */
+struct testbed {
     bool latent;
     struct quire_kv_cache *kv;
     struct quire_plan *plan;
-    uint32_t n, seq[MAX_SCENE_SEQS], max_blocks, n_blocks;
-    int32_t starts[MAX_SCENE_SEQS + 1], lens[MAX_SCENE_SEQS], key_lens[MAX_SCENE_SEQS];
-    uint32_t first_block[MAX_SCENE_SEQS];
+    uint32_t n, seq[MAX_PROBLEM_SEQS], max_blocks, n_blocks;
+    int32_t starts[MAX_PROBLEM_SEQS + 1], lens[MAX_PROBLEM_SEQS], key_lens[MAX_PROBLEM_SEQS];
+    uint32_t first_block[MAX_PROBLEM_SEQS];
     int32_t *table;
     struct quire_attention_batch_group group;
-    int32_t span_loc[MAX_SCENE_SEQS + 1];
-    struct quire_token_range spans[MAX_SCENE_SEQS * MAX_SCENE_SPANS];
-    uint64_t tree[MAX_SCENE_SEQS * MAX_SCENE_TREE];
-    struct quire_sparse_list lists[MAX_SCENE_SEQS * MAX_SCENE_LISTS];
+    int32_t span_loc[MAX_PROBLEM_SEQS + 1];
+    struct quire_token_range spans[MAX_PROBLEM_SEQS * MAX_PROBLEM_SPANS];
+    uint64_t tree[MAX_PROBLEM_SEQS * MAX_PROBLEM_TREE];
+    struct quire_sparse_list lists[MAX_PROBLEM_SEQS * MAX_PROBLEM_LISTS];
     const struct quire_sparse_list *sparse;
     int32_t *list_blocks;
     uint32_t n_list_blocks;
@@ -169,11 +170,12 @@ static inline struct quire_threads *make_threads(uint32_t n)
     return t;
 }
 
-/* Fills the whole pool with the bytes 0xff: NaN in every dtype, int8 by the rows' scales. */
-static inline void stage_poison(const struct stage *st, const struct scene *s, uint32_t block_size)
+/* Fills the whole pool with 0xff: NaN in every dtype, for int8 through the row scales. */
+static inline void testbed_poison(const struct testbed *st, const struct problem *s,
+                                  uint32_t block_size)
 {
     const enum quire_kv_dtype dtypes[] = { s->k_dtype, s->v_dtype };
-    if (!st->latent && (dtypes[0] != dtypes[1] || scene_v_size(s) != s->config.head_size))
+    if (!st->latent && (dtypes[0] != dtypes[1] || problem_v_size(s) != s->config.head_size))
         return; /* a plain tensor has one dtype and size */
     const size_t elem = dtypes[0] == QUIRE_KV_F32                                 ? 4
                         : dtypes[0] == QUIRE_KV_BF16 || dtypes[0] == QUIRE_KV_F16 ? 2
@@ -204,12 +206,13 @@ static inline void stage_poison(const struct stage *st, const struct scene *s, u
     free(ids), free(plain), free(scales);
 }
 
-static inline void stage_pool(struct stage *st, const struct scene *s, const struct run *r)
+static inline void testbed_pool(struct testbed *st, const struct problem *s,
+                                const struct variant *r)
 {
     const struct quire_kv_group_config group = { .n_layers = 1,
                                                  .n_kv_heads = s->config.n_kv_heads,
                                                  .head_size = s->config.head_size,
-                                                 .v_head_size = scene_v_size(s),
+                                                 .v_head_size = problem_v_size(s),
                                                  .k_dtype = s->k_dtype,
                                                  .v_dtype = s->v_dtype,
                                                  .n_blocks = st->n_blocks,
@@ -225,34 +228,34 @@ static inline void stage_pool(struct stage *st, const struct scene *s, const str
     must(quire_kv_create(&config, &st->kv, &err));
     must(quire_kv_alloc(st->kv, 0, -1, st->n_blocks, ids, &err));
     free(ids);
-    stage_poison(st, s, r->block_size);
+    testbed_poison(st, s, r->block_size);
 }
 
-/* Block ids of each sequence, shuffled; the keys that some query sees are written, the rest stays
- * poisoned. */
-static inline void stage_tables(struct stage *st, const struct scene *s, const struct run *r)
+/* Assigns shuffled block ids and writes the keys that some query sees; the others stay NaN. */
+static inline void testbed_tables(struct testbed *st, const struct problem *s,
+                                  const struct variant *r)
 {
     const uint32_t b = r->block_size;
     int32_t *ids = malloc(st->n_blocks * sizeof *ids);
-    uint64_t rng = scene_rng;
+    uint64_t rng = problem_rng;
     for (uint32_t i = 0; i < st->n_blocks; i++)
         ids[i] = (int32_t)i;
     if (r->shuffle) {
-        scene_rng = r->shuffle;
+        problem_rng = r->shuffle;
         for (uint32_t i = st->n_blocks; i-- > 1;) {
-            const uint32_t j = scene_below(i + 1);
+            const uint32_t j = problem_below(i + 1);
             const int32_t t = ids[i];
             ids[i] = ids[j];
             ids[j] = t;
         }
     }
-    scene_rng = rng;
+    problem_rng = rng;
     st->table = malloc((size_t)st->n * st->max_blocks * sizeof *st->table);
     for (uint32_t i = 0, next = 0; i < st->n; i++) {
         int32_t *row = st->table + (size_t)i * st->max_blocks;
         const uint32_t seq = st->seq[i],
                        window = s->config.window_left < 0 ? 0 : (uint32_t)s->config.window_left + 1;
-        st->first_block[i] = r->give_up && s->config.kind == QUIRE_ATTENTION_DECODER
+        st->first_block[i] = r->omit_freed && s->config.kind == QUIRE_ATTENTION_DECODER
                                  ? quire_kv_first_block(b, window, r->from[seq])
                                  : 0;
         for (uint32_t j = 0; j < st->max_blocks; j++)
@@ -260,10 +263,10 @@ static inline void stage_tables(struct stage *st, const struct scene *s, const s
         const uint32_t n_keys = (uint32_t)st->key_lens[i], n = (n_keys + b - 1) / b;
         int64_t *slots = malloc((n * b + 1) * sizeof *slots);
         for (uint32_t j = st->first_block[i]; j < n; j++)
-            if (scene_lists_key(s, seq, j * b))
+            if (problem_lists_key(s, seq, j * b))
                 row[j - st->first_block[i]] = ids[next++];
         for (uint32_t t = 0; t < n_keys; t++)
-            slots[t] = t / b < st->first_block[i] || !scene_lists_key(s, seq, t)
+            slots[t] = t / b < st->first_block[i] || !problem_lists_key(s, seq, t)
                            ? QUIRE_SLOT_PAD
                            : (int64_t)row[t / b - st->first_block[i]] * b + t % b;
         const size_t at = (size_t)s->key_first[seq] * s->config.n_kv_heads;
@@ -271,7 +274,7 @@ static inline void stage_tables(struct stage *st, const struct scene *s, const s
                                                   .dtype = QUIRE_KV_F32,
                                                   .k = s->k + at * s->config.head_size,
                                                   .v = r->latent ? NULL
-                                                                 : s->v + at * scene_v_size(s),
+                                                                 : s->v + at * problem_v_size(s),
                                                   .slot_mapping = slots,
                                                   .n_tokens = n_keys };
         must(quire_kv_write(st->kv, &args, NULL, &err));
@@ -280,12 +283,14 @@ static inline void stage_tables(struct stage *st, const struct scene *s, const s
     free(ids);
 }
 
-/* Spans, trees and block lists of the sequences of a batch. */
-static inline void stage_masks(struct stage *st, const struct scene *s, const struct run *r)
+/* Fills in spans, trees and sparse block lists of the batch. */
+static inline void testbed_masks(struct testbed *st, const struct problem *s,
+                                 const struct variant *r)
 {
-    const uint32_t heads = s->config.n_kv_heads, parts = SCENE_LIST_BLOCK / r->block_size;
+    const uint32_t heads = s->config.n_kv_heads, parts = PROBLEM_LIST_BLOCK / r->block_size;
     if (s->has_lists)
-        st->list_blocks = malloc((size_t)st->n * heads * MAX_SCENE_LIST * parts * sizeof(int32_t));
+        st->list_blocks =
+            malloc((size_t)st->n * heads * MAX_PROBLEM_LIST * parts * sizeof(int32_t));
     for (uint32_t i = 0; i < st->n; i++) {
         const uint32_t seq = st->seq[i];
         st->span_loc[i + 1] = st->span_loc[i] + (int32_t)s->n_spans[seq];
@@ -296,7 +301,7 @@ static inline void stage_masks(struct stage *st, const struct scene *s, const st
             struct quire_sparse_list *l = &st->lists[i * heads + h];
             int32_t *blocks = st->list_blocks + st->n_list_blocks;
             l->blocks = blocks;
-            for (uint32_t j = 0; j < MAX_SCENE_LIST * parts; j++)
+            for (uint32_t j = 0; j < MAX_PROBLEM_LIST * parts; j++)
                 if (s->listed[seq][h][j / parts])
                     blocks[l->n++] = (int32_t)j;
             st->n_list_blocks += l->n;
@@ -305,12 +310,13 @@ static inline void stage_masks(struct stage *st, const struct scene *s, const st
     st->sparse = st->lists;
 }
 
-static inline void stage_open(struct stage *st, const struct scene *s, const struct run *r)
+static inline void testbed_open(struct testbed *st, const struct problem *s,
+                                const struct variant *r)
 {
     memset(st, 0, sizeof *st);
     st->latent = r->latent;
     uint32_t n_tokens = 0, longest = 1;
-    st->n_blocks = 2; /* nobody's */
+    st->n_blocks = 2; /* two stay unused */
     st->max_blocks = 1;
     for (uint32_t j = 0; j < s->n_seqs; j++) {
         const uint32_t i = r->reversed ? s->n_seqs - 1 - j : j;
@@ -328,13 +334,13 @@ static inline void stage_open(struct stage *st, const struct scene *s, const str
         longest = r->to[i] > longest ? r->to[i] : longest;
         longest = keys > longest ? keys : longest;
     }
-    stage_pool(st, s, r);
-    stage_tables(st, s, r);
-    stage_masks(st, s, r);
-    st->group =
-        (struct quire_attention_batch_group){ .block_table = st->table,
-                                              .max_blocks = st->max_blocks,
-                                              .first_block = r->give_up ? st->first_block : NULL };
+    testbed_pool(st, s, r);
+    testbed_tables(st, s, r);
+    testbed_masks(st, s, r);
+    st->group = (struct quire_attention_batch_group){ .block_table = st->table,
+                                                      .max_blocks = st->max_blocks,
+                                                      .first_block =
+                                                          r->omit_freed ? st->first_block : NULL };
     st->batch = (struct quire_attention_batch){ .struct_size = sizeof st->batch,
                                                 .n_seqs = st->n,
                                                 .query_start_loc = st->starts,
@@ -364,7 +370,7 @@ static inline void stage_open(struct stage *st, const struct scene *s, const str
     must(quire_plan_build(st->plan, &st->batch, &err));
 }
 
-static inline void stage_close(struct stage *st)
+static inline void testbed_close(struct testbed *st)
 {
     quire_plan_destroy(st->plan);
     quire_kv_destroy(st->kv);
@@ -372,29 +378,29 @@ static inline void stage_close(struct stage *st)
     free(st->list_blocks);
 }
 
-/* Results of all rows of a scene; rows that a run does not compute stay as they were. */
+/* Results of all rows of a problem; a run leaves the rows it does not compute unchanged. */
 struct result {
     size_t n_out, n_lse;
     float *out, *lse; /* [n_rows][heads][v size], [n_rows][heads] */
 };
 
-static inline struct result result_new(const struct scene *s)
+static inline struct result result_new(const struct problem *s)
 {
     struct result r = { .n_lse = (size_t)s->n_rows * s->config.n_heads };
-    r.n_out = r.n_lse * scene_v_size(s);
+    r.n_out = r.n_lse * problem_v_size(s);
     r.out = calloc(r.n_out + 1, sizeof *r.out);
     r.lse = calloc(r.n_lse + 1, sizeof *r.lse);
     return r;
 }
 static inline void result_free(struct result *r) { free(r->out), free(r->lse); }
 
-/* Runs the scene and adds the rows to `into`. Strides are wider than the rows, and q is misaligned.
- */
-static inline void run_stage(struct stage *st, const struct scene *s, const struct run *r,
-                             struct result *into)
+/* Runs the batch and stores its rows in `into`. Strides exceed the row widths and q is
+ * misaligned. */
+static inline void run_testbed(struct testbed *st, const struct problem *s, const struct variant *r,
+                               struct result *into)
 {
     const struct quire_attention_config *c = &s->config;
-    const size_t h = c->n_heads, d = c->head_size, dv = scene_v_size(s),
+    const size_t h = c->n_heads, d = c->head_size, dv = problem_v_size(s),
                  n = (size_t)st->starts[st->n];
     const size_t q_row = h * d + 5, o_row = h * (dv + 3);
     char *q_bytes = malloc((n * q_row + 1) * sizeof(float) + 1);
@@ -427,17 +433,18 @@ static inline void run_stage(struct stage *st, const struct scene *s, const stru
     free(q_bytes), free(out), free(lse);
 }
 
-static inline void run_scene(const struct scene *s, const struct run *r, struct result *into)
+static inline void run_problem(const struct problem *s, const struct variant *r,
+                               struct result *into)
 {
-    struct stage st;
-    stage_open(&st, s, r);
-    run_stage(&st, s, r, into);
-    stage_close(&st);
+    struct testbed st;
+    testbed_open(&st, s, r);
+    run_testbed(&st, s, r, into);
+    testbed_close(&st);
 }
 
 #define assert_same_bits(a, b, n) assert_memory_equal(a, b, (n) * sizeof *(a))
 
-/* Names of the levels this CPU runs, one after another. */
+/* Iterates over the levels usable on this CPU; NULL at the end. */
 static inline const char *usable_level(int *i)
 {
     for (const char *name; (name = quire_cpu_level_name((*i)++));)
@@ -446,8 +453,9 @@ static inline const char *usable_level(int *i)
     return NULL;
 }
 
-/* Does the level give other bits than the others? AMX adds products of two bf16 in an order of its own. */
-static inline bool has_own_bits(const struct scene *s, const char *level)
+/* Whether a level's bits differ from those of the others: AMX sums bf16 products in a different
+ * order. */
+static inline bool has_own_bits(const struct problem *s, const char *level)
 {
     const bool exact_k = s->k_dtype == QUIRE_KV_F32 || s->k_dtype == QUIRE_KV_F16,
                exact_v = s->v_dtype == QUIRE_KV_F32 || s->v_dtype == QUIRE_KV_F16;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_attn_cascade.c - sequences that share blocks give the bits that each of them gives alone. */
+/* test_attn_cascade.c - cascades give the same bits as each sequence computed alone. */
 #include "kernels/dispatch.h"
 #include "test_plan.h"
 
 enum { SEQS = 14, KEYS = 3200, HEADS = 2 };
 
-/* A pool full of random rows, and a batch whose sequences fork off each other. */
+/* A pool filled with random rows, and a batch whose sequences fork off each other. */
 struct forest {
     struct quire_kv_cache *kv;
     struct quire_attention_config config;
@@ -18,10 +18,10 @@ struct forest {
     struct quire_token_range spans[SEQS];
     struct quire_attention_batch_group group;
     struct quire_attention_batch batch;
-    float slopes[MAX_SCENE_HEADS], sinks[MAX_SCENE_HEADS],
-        relative[MAX_SCENE_HEADS * (2 * MAX_SCENE_RANGE + 1)];
+    float slopes[MAX_PROBLEM_HEADS], sinks[MAX_PROBLEM_HEADS],
+        relative[MAX_PROBLEM_HEADS * (2 * MAX_PROBLEM_RANGE + 1)];
     float *q;
-    int8_t *codes; /* of queries, in place of q; NULL */
+    int8_t *codes; /* int8 queries in place of q, or NULL */
     float *q_scale;
 };
 
@@ -50,8 +50,8 @@ static void make_pool(struct forest *f, enum quire_kv_dtype k_dtype, enum quire_
     const size_t n = (size_t)f->n_blocks * f->block_size;
     int32_t *ids = malloc(f->n_blocks * sizeof *ids);
     int64_t *slots = malloc(n * sizeof *slots);
-    float *k = scene_values(n * f->config.n_kv_heads * f->config.head_size, 2);
-    float *v = scene_values(n * f->config.n_kv_heads * v_size_of(f), 2);
+    float *k = problem_values(n * f->config.n_kv_heads * f->config.head_size, 2);
+    float *v = problem_values(n * f->config.n_kv_heads * v_size_of(f), 2);
     for (size_t i = 0; i < n; i++)
         slots[i] = (int64_t)i;
     must(quire_kv_create(&config, &f->kv, &err));
@@ -63,18 +63,18 @@ static void make_pool(struct forest *f, enum quire_kv_dtype k_dtype, enum quire_
     free(ids), free(slots), free(k), free(v);
 }
 
-/* Blocks of sequence i: those of an earlier one up to some place, then blocks of its own. Returns
- * the first block that is still free. */
+/* Assigns the blocks of sequence i: a prefix of an earlier sequence's blocks, then new ones.
+ * Returns the first free block. */
 static int32_t fork_off(struct forest *f, uint32_t i, int32_t next, uint32_t keys)
 {
     const uint32_t n = (keys + f->block_size - 1) / f->block_size;
     uint32_t shared = 0;
     int32_t *row = f->table + (size_t)i * f->per_seq;
-    if (i && scene_below(5)) {
-        const uint32_t from = scene_below(i);
+    if (i && problem_below(5)) {
+        const uint32_t from = problem_below(i);
         const uint32_t theirs =
             ((uint32_t)f->encoder_lens[from] + f->block_size - 1) / f->block_size;
-        shared = scene_below(3) ? theirs : scene_below(theirs + 1);
+        shared = problem_below(3) ? theirs : problem_below(theirs + 1);
         shared = shared < n ? shared : n;
         memcpy(row, f->table + (size_t)from * f->per_seq, shared * sizeof *row);
     }
@@ -92,18 +92,21 @@ static void make_batch(struct forest *f)
     f->table = malloc((size_t)f->n_seqs * f->per_seq * sizeof *f->table);
     int32_t next = 0;
     for (uint32_t i = 0; i < f->n_seqs; i++) {
-        const uint32_t keys = scene_below(6) ? 600 + scene_below(KEYS - 600) : 1 + scene_below(300);
-        uint32_t n = scene_below(3) ? 1 : scene_below(6) ? scene_below(9) : scene_below(150);
+        const uint32_t keys =
+            problem_below(6) ? 600 + problem_below(KEYS - 600) : 1 + problem_below(300);
+        uint32_t n = problem_below(3)   ? 1
+                     : problem_below(6) ? problem_below(9)
+                                        : problem_below(150);
         n = n < keys ? n : keys;
-        f->encoder_lens[i] = (int32_t)keys; /* of decoders, too: the length */
+        f->encoder_lens[i] = (int32_t)keys; /* for decoders too: the length */
         f->lens[i] = (int32_t)keys;
-        f->causal[i] = scene_below(4) > 0;
+        f->causal[i] = problem_below(4) > 0;
         f->starts[i + 1] = f->starts[i] + (int32_t)n;
         next = fork_off(f, i, next, keys);
     }
     f->n_blocks = (uint32_t)next + 1;
     f->n_tokens = (uint32_t)f->starts[f->n_seqs];
-    f->q = scene_values((size_t)f->n_tokens * f->config.n_heads * f->config.head_size + 1, 2);
+    f->q = problem_values((size_t)f->n_tokens * f->config.n_heads * f->config.head_size + 1, 2);
     f->group =
         (struct quire_attention_batch_group){ .block_table = f->table, .max_blocks = f->per_seq };
     f->batch = (struct quire_attention_batch){ .struct_size = sizeof f->batch,
@@ -117,37 +120,38 @@ static void make_batch(struct forest *f)
 
 static void random_config(struct forest *f)
 {
-    const uint32_t kv_heads = 1 + scene_below(HEADS), ratio = 1 + scene_below(6);
+    const uint32_t kv_heads = 1 + problem_below(HEADS), ratio = 1 + problem_below(6);
     quire_attention_config_init(&f->config, sizeof f->config, kv_heads * ratio, kv_heads,
-                                scene_below(8) ? 8 * (1 + scene_below(6)) : 1 + scene_below(20));
-    f->config.v_head_size = scene_below(4) ? f->config.head_size : 8 * (1 + scene_below(5));
-    f->config.compute = scene_below(2) ? QUIRE_COMPUTE_F32 : QUIRE_COMPUTE_NATIVE;
-    f->config.kind =
-        scene_below(4) ? QUIRE_ATTENTION_DECODER : (enum quire_attention_kind)(1 + scene_below(3));
-    f->config.causal = f->config.kind == QUIRE_ATTENTION_DECODER && scene_below(5);
-    f->config.window_left = scene_below(3) ? -1 : (int32_t)scene_below(KEYS);
-    f->config.window_right = scene_below(5) ? -1 : (int32_t)scene_below(600);
-    f->config.chunk_size = scene_below(5) ? 0 : 1 + scene_below(KEYS);
-    f->config.logits_soft_cap = scene_below(3) ? 0 : 20;
-    for (uint32_t h = 0; h < MAX_SCENE_HEADS; h++) {
-        f->slopes[h] = scene_uniform(0, 0.01f);
-        f->sinks[h] = scene_uniform(-2, 3);
+                                problem_below(8) ? 8 * (1 + problem_below(6))
+                                                 : 1 + problem_below(20));
+    f->config.v_head_size = problem_below(4) ? f->config.head_size : 8 * (1 + problem_below(5));
+    f->config.compute = problem_below(2) ? QUIRE_COMPUTE_F32 : QUIRE_COMPUTE_NATIVE;
+    f->config.kind = problem_below(4) ? QUIRE_ATTENTION_DECODER
+                                      : (enum quire_attention_kind)(1 + problem_below(3));
+    f->config.causal = f->config.kind == QUIRE_ATTENTION_DECODER && problem_below(5);
+    f->config.window_left = problem_below(3) ? -1 : (int32_t)problem_below(KEYS);
+    f->config.window_right = problem_below(5) ? -1 : (int32_t)problem_below(600);
+    f->config.chunk_size = problem_below(5) ? 0 : 1 + problem_below(KEYS);
+    f->config.logits_soft_cap = problem_below(3) ? 0 : 20;
+    for (uint32_t h = 0; h < MAX_PROBLEM_HEADS; h++) {
+        f->slopes[h] = problem_uniform(0, 0.01f);
+        f->sinks[h] = problem_uniform(-2, 3);
     }
     for (size_t i = 0; i < sizeof f->relative / sizeof *f->relative; i++)
-        f->relative[i] = scene_uniform(-2, 2);
-    f->config.alibi_slopes = scene_below(3) ? NULL : f->slopes;
-    f->config.sinks = scene_below(3) ? NULL : f->sinks;
-    f->config.relative_bias = scene_below(4) ? NULL : f->relative;
-    f->config.relative_range = scene_below(MAX_SCENE_RANGE + 1);
+        f->relative[i] = problem_uniform(-2, 2);
+    f->config.alibi_slopes = problem_below(3) ? NULL : f->slopes;
+    f->config.sinks = problem_below(3) ? NULL : f->sinks;
+    f->config.relative_bias = problem_below(4) ? NULL : f->relative;
+    f->config.relative_range = problem_below(MAX_PROBLEM_RANGE + 1);
 }
 
-/* Pictures in some sequences: spans of new tokens that see each other. */
+/* Bidirectional spans of new tokens in some sequences, as of images. */
 static void add_spans(struct forest *f)
 {
     for (uint32_t i = 0; i < f->n_seqs; i++) {
         const int32_t n = f->starts[i + 1] - f->starts[i], first = f->lens[i] - n;
         f->span_loc[i + 1] = f->span_loc[i];
-        if (n < 2 || scene_below(2))
+        if (n < 2 || problem_below(2))
             continue;
         const struct quire_token_range span = { first + 1, f->lens[i] };
         f->spans[f->span_loc[i + 1]++] = span;
@@ -169,8 +173,8 @@ static void forest_make(struct forest *f, enum quire_kv_dtype k_dtype, enum quir
 {
     static const uint32_t sizes[] = { 16, 32, 64, 64, 48, 80, 128, 512, 1024 };
     memset(f, 0, sizeof *f);
-    f->n_seqs = 2 + scene_below(SEQS - 1);
-    f->block_size = sizes[scene_below(9)];
+    f->n_seqs = 2 + problem_below(SEQS - 1);
+    f->block_size = sizes[problem_below(9)];
     random_config(f);
     make_batch(f);
     make_pool(f, k_dtype, v_dtype);
@@ -180,7 +184,7 @@ static void quantise_queries(struct forest *f)
 {
     const size_t n_rows = (size_t)f->n_tokens * f->config.n_heads;
     f->codes = malloc(n_rows * f->config.head_size + 1);
-    f->q_scale = scene_values(n_rows, 0.03f);
+    f->q_scale = problem_values(n_rows, 0.03f);
     for (size_t i = 0; i < n_rows * f->config.head_size; i++)
         f->codes[i] = (int8_t)(f->q[i] * 60);
 }
@@ -238,18 +242,19 @@ static float *attend(const struct forest *f, struct quire_plan *plan, struct qui
         args.q_dtype = QUIRE_KV_INT8;
         args.q_scale = f->q_scale;
     }
-    for (int layer = 0; layer < 2; layer++) /* counters are ready for the next call */
+    for (int layer = 0; layer < 2; layer++) /* the call resets its counters */
         must(quire_attention_forward(plan, &args, threads, &err));
     return out;
 }
 
-/* The batch by plans that force, choose and forbid cascades. Returns the pieces of the first. */
+/* Compares plans that force, choose and forbid cascades. Returns the number of cascade items of
+ * the first. */
 static uint32_t check(const struct forest *f, struct quire_threads *const *threads,
                       uint32_t n_threads)
 {
     static const uint32_t flags[] = { QUIRE_PLAN_CASCADE, 0, QUIRE_PLAN_CASCADE | QUIRE_PLAN_FAST,
                                       QUIRE_PLAN_FAST };
-    const bool lse = scene_below(4);
+    const bool lse = problem_below(4);
     const size_t n = out_floats(f) + (size_t)f->n_tokens * f->config.n_heads;
     struct quire_plan *plain = plan_of(f, QUIRE_PLAN_NO_CASCADE, 1);
     float *want = attend(f, plain, NULL, lse);
@@ -281,29 +286,29 @@ static void random_batches(void **state)
     uint32_t with = 0, without = 0;
     for (int i = 1; i < 4; i++)
         threads[counts[i]] = make_threads(counts[i]);
-    scene_rng = 41;
+    problem_rng = 41;
     for (int round = 0; round < 60; round++) {
         struct forest f;
-        const enum quire_kv_dtype k_dtype = dtypes[scene_below(6)];
-        forest_make(&f, k_dtype, scene_below(5) ? k_dtype : dtypes[scene_below(6)]);
-        if (scene_below(6) == 0)
+        const enum quire_kv_dtype k_dtype = dtypes[problem_below(6)];
+        forest_make(&f, k_dtype, problem_below(5) ? k_dtype : dtypes[problem_below(6)]);
+        if (problem_below(6) == 0)
             f.batch.causal = f.causal;
         const bool decoder = f.config.kind == QUIRE_ATTENTION_DECODER;
-        if (decoder && scene_below(4) == 0)
+        if (decoder && problem_below(4) == 0)
             add_spans(&f);
-        else if (decoder && scene_below(6) == 0 && f.n_tokens < 64)
+        else if (decoder && problem_below(6) == 0 && f.n_tokens < 64)
             add_tree(&f);
-        if (scene_below(5) == 0)
+        if (problem_below(5) == 0)
             quantise_queries(&f);
-        *(check(&f, threads, counts[scene_below(4)]) ? &with : &without) += 1;
+        *(check(&f, threads, counts[problem_below(4)]) ? &with : &without) += 1;
         forest_free(&f);
     }
-    assert_true(with > 20 && without > 3); /* both happen, or the test shows nothing */
+    assert_true(with > 20 && without > 3); /* both must occur for the test to be meaningful */
     for (int i = 1; i < 4; i++)
         quire_threads_destroy(threads[counts[i]]);
 }
 
-/* Sixteen decodes of a common prompt: `shared` keys in common blocks, then some of their own. */
+/* Sixteen decodes of a common prompt: `shared` keys in shared blocks, then own blocks. */
 static void make_siblings(struct forest *f, uint32_t n_seqs, uint32_t shared, uint32_t own)
 {
     memset(f, 0, sizeof *f);
@@ -320,7 +325,7 @@ static void make_siblings(struct forest *f, uint32_t n_seqs, uint32_t shared, ui
             f->table[i * f->per_seq + j] = j < shared / 64 ? (int32_t)j : next++;
     }
     f->n_blocks = (uint32_t)next;
-    f->q = scene_values((size_t)n_seqs * 4 * 32, 2);
+    f->q = problem_values((size_t)n_seqs * 4 * 32, 2);
     f->group =
         (struct quire_attention_batch_group){ .block_table = f->table, .max_blocks = f->per_seq };
     f->batch = (struct quire_attention_batch){ .struct_size = sizeof f->batch,
@@ -332,27 +337,27 @@ static void make_siblings(struct forest *f, uint32_t n_seqs, uint32_t shared, ui
     make_pool(f, QUIRE_KV_BF16, QUIRE_KV_BF16);
 }
 
-/* What is shared is one piece per KV head; what is not is left alone. */
+/* Shared spans are one work item per KV head; other spans are not in a cascade. */
 static void pieces(void **state)
 {
     (void)state;
     struct forest f;
     struct quire_plan_info info = { .struct_size = sizeof info };
-    scene_rng = 42;
+    problem_rng = 42;
     make_siblings(&f, 12, 1024 + 64, 20);
     struct quire_plan *plan = plan_of(&f, 0, 1);
     assert_status(QUIRE_OK, quire_plan_info(plan, 0, &info));
     assert_int_equal(info.n_cascades, 2);       /* one per KV head: two spans of twelve */
-    assert_int_equal(info.n_items, 2 + 2 * 12); /* and the third span of each */
+    assert_int_equal(info.n_items, 2 + 2 * 12); /* and the third span of each sequence */
     assert_int_equal(info.n_splits, 2 * 12);
     quire_plan_destroy(plan);
     f.table[3 * f.per_seq + 9] = f.table[3 * f.per_seq + 40]; /* one differs in the second span */
-    f.table[5 * f.per_seq] = f.table[5 * f.per_seq + 41];     /* another from the start */
+    f.table[5 * f.per_seq] = f.table[5 * f.per_seq + 41];     /* another in the first span */
     plan = plan_of(&f, 0, 1);
-    /* all but 5 in the first span, all but 3 in the second */
+    /* first span: all but 5; second span: all but 3 */
     assert_int_equal(cascades_of(plan), 2 * 2);
     quire_plan_destroy(plan);
-    f.config.window_left = 590; /* from 517 .. on: no more than a part of the second span */
+    f.config.window_left = 590; /* from 517 .. on: only part of the second span */
     plan = plan_of(&f, QUIRE_PLAN_CASCADE, 1);
     assert_int_equal(cascades_of(plan), 0);
     quire_plan_destroy(plan);
@@ -368,12 +373,12 @@ static void new_tables(void **state)
 {
     (void)state;
     struct forest f;
-    scene_rng = 43;
+    problem_rng = 43;
     make_siblings(&f, 6, 1536, 100);
     struct quire_plan *plan = plan_of(&f, 0, 1), *plain;
     int32_t *other = malloc((size_t)6 * f.per_seq * sizeof *other);
     memcpy(other, f.table, (size_t)6 * f.per_seq * sizeof *other);
-    /* two families instead of one: the second in blocks beyond the end of sequence 3 */
+    /* two sets of sequences: the second in blocks beyond the end of sequence 3 */
     for (uint32_t i = 3; i < 6; i++)
         for (uint32_t j = 0; j < 1536 / 64; j++)
             other[i * f.per_seq + j] = f.table[3 * f.per_seq + 26 + j];
@@ -390,7 +395,7 @@ static void new_tables(void **state)
     forest_free(&f);
 }
 
-/* Members of many rows: as many together as one tile has room for. */
+/* Members with many rows: as many per cascade as fit into one tile. */
 static void crowds(void **state)
 {
     (void)state;
@@ -398,7 +403,7 @@ static void crowds(void **state)
     const struct qr_kernels *kernels;
     assert_status(QUIRE_OK, qr_kernels_get(NULL, &kernels, NULL));
     threads[7] = make_threads(7);
-    scene_rng = 44;
+    problem_rng = 44;
     for (uint32_t n = 2; n <= SEQS; n += 4)
         for (uint32_t tokens = 1; tokens <= 53; tokens += 13) {
             struct forest f;
@@ -407,7 +412,7 @@ static void crowds(void **state)
             for (uint32_t i = 0; i < n; i++)
                 f.starts[i + 1] = f.starts[i] + (int32_t)tokens;
             f.n_tokens = n * tokens;
-            f.q = scene_values((size_t)f.n_tokens * 4 * 32, 2);
+            f.q = problem_values((size_t)f.n_tokens * 4 * 32, 2);
             const uint32_t n_cascades = check(&f, threads, 7);
             assert_true(tokens * 2 * 2 <= (uint32_t)kernels->attn_tile_rows ? n_cascades >= 2
                                                                             : n_cascades == 0);
@@ -416,12 +421,12 @@ static void crowds(void **state)
     quire_threads_destroy(threads[7]);
 }
 
-/* Block lists stand aside. */
+/* Sparse block lists disable cascades. */
 static void with_block_lists(void **state)
 {
     (void)state;
     struct forest f;
-    scene_rng = 45;
+    problem_rng = 45;
     make_siblings(&f, 4, 1024, 30);
     static const int32_t blocks[] = { 0, 3, 16, 17 };
     struct quire_sparse_list lists[4 * 2];

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_attn_dense.c - attention over contiguous keys and values: the bits of the paged call however
- * the rows lie. */
+/* test_attn_dense.c - attention over contiguous keys and values: the bits of paged attention for
+ * every memory layout of the rows. */
 #include "test_attn_dense.h"
 
-/* ---- the same bits as the paged call */
+/* ---- same bits as paged attention */
 
-static struct scene random_scene(void)
+static struct problem random_scene(void)
 {
     static const enum quire_kv_dtype dtypes[] = { QUIRE_KV_F32, QUIRE_KV_BF16, QUIRE_KV_F16 };
-    const uint32_t kv_heads = 1 + scene_below(3), ratio = 1 + scene_below(4);
-    struct scene s = { .k_scale = 1, .v_scale = 1 };
-    s.k_dtype = s.v_dtype = dtypes[scene_below(3)];
+    const uint32_t kv_heads = 1 + problem_below(3), ratio = 1 + problem_below(4);
+    struct problem s = { .k_scale = 1, .v_scale = 1 };
+    s.k_dtype = s.v_dtype = dtypes[problem_below(3)];
     quire_attention_config_init(&s.config, sizeof s.config, kv_heads * ratio, kv_heads,
-                                scene_below(6) ? 8 * (1 + scene_below(9)) : 1 + scene_below(30));
-    s.config.v_head_size = scene_below(4) ? 0 : 8 * (1 + scene_below(6));
-    s.config.kind = (enum quire_attention_kind)scene_below(4);
-    s.config.causal = s.config.kind == QUIRE_ATTENTION_DECODER && scene_below(4);
-    s.config.compute = scene_below(2) ? QUIRE_COMPUTE_F32 : QUIRE_COMPUTE_NATIVE;
-    s.config.window_left = scene_below(3) ? -1 : (int32_t)scene_below(600);
-    s.config.window_right = scene_below(4) ? -1 : (int32_t)scene_below(100);
-    s.config.logits_soft_cap = scene_below(3) ? 0 : scene_uniform(1, 40);
-    s.config.chunk_size = scene_below(5) ? 0 : 1 + scene_below(500);
+                                problem_below(6) ? 8 * (1 + problem_below(9))
+                                                 : 1 + problem_below(30));
+    s.config.v_head_size = problem_below(4) ? 0 : 8 * (1 + problem_below(6));
+    s.config.kind = (enum quire_attention_kind)problem_below(4);
+    s.config.causal = s.config.kind == QUIRE_ATTENTION_DECODER && problem_below(4);
+    s.config.compute = problem_below(2) ? QUIRE_COMPUTE_F32 : QUIRE_COMPUTE_NATIVE;
+    s.config.window_left = problem_below(3) ? -1 : (int32_t)problem_below(600);
+    s.config.window_right = problem_below(4) ? -1 : (int32_t)problem_below(100);
+    s.config.logits_soft_cap = problem_below(3) ? 0 : problem_uniform(1, 40);
+    s.config.chunk_size = problem_below(5) ? 0 : 1 + problem_below(500);
     return s;
 }
 
@@ -32,31 +33,31 @@ static void every_option(void **state)
     struct quire_threads *threads[4];
     for (int i = 0; i < 4; i++)
         threads[i] = make_threads(thread_counts[i]);
-    scene_rng = 31;
+    problem_rng = 31;
     for (int round = 0; round < 72; round++) {
         struct dense_scene d = { .s = random_scene() };
         uint32_t lens[6];
         for (int i = 0; i < 6; i++)
-            lens[i] = scene_below(4) ? scene_below(90) : scene_below(900);
-        scene_fill(&d.s, lens, 1 + scene_below(6));
+            lens[i] = problem_below(4) ? problem_below(90) : problem_below(900);
+        problem_fill(&d.s, lens, 1 + problem_below(6));
         make_exact(d.s.k, (size_t)d.s.n_keys * d.s.config.n_kv_heads * d.s.config.head_size);
-        make_exact(d.s.v, (size_t)d.s.n_keys * d.s.config.n_kv_heads * scene_v_size(&d.s));
-        d.s.config.alibi_slopes = scene_below(3) ? NULL : d.s.slopes;
-        d.s.config.sinks = scene_below(3) ? NULL : d.s.sinks;
-        d.s.config.relative_bias = scene_below(4) ? NULL : d.s.relative;
-        d.s.config.relative_range = d.s.config.relative_bias ? scene_below(MAX_SCENE_RANGE) : 0;
+        make_exact(d.s.v, (size_t)d.s.n_keys * d.s.config.n_kv_heads * problem_v_size(&d.s));
+        d.s.config.alibi_slopes = problem_below(3) ? NULL : d.s.slopes;
+        d.s.config.sinks = problem_below(3) ? NULL : d.s.sinks;
+        d.s.config.relative_bias = problem_below(4) ? NULL : d.s.relative;
+        d.s.config.relative_range = d.s.config.relative_bias ? problem_below(MAX_PROBLEM_RANGE) : 0;
         for (uint32_t i = 0; i < d.s.n_seqs; i++)
-            d.from[i] = scene_below(2) || !d.s.len[i] ? 0 : scene_below(d.s.len[i]);
-        lay_scene(&d, (enum rows)(round % N_ROWS), row_dtypes[scene_below(3)]);
+            d.from[i] = problem_below(2) || !d.s.len[i] ? 0 : problem_below(d.s.len[i]);
+        lay_scene(&d, (enum rows)(round % N_ROWS), row_dtypes[problem_below(3)]);
         const size_t n_lse = (size_t)d.q_loc[d.s.n_seqs] * d.s.config.n_heads;
-        const size_t n_out = n_lse * scene_v_size(&d.s);
+        const size_t n_out = n_lse * problem_v_size(&d.s);
         float *out = malloc((n_out + 1) * sizeof *out), *lse = malloc((n_lse + 1) * sizeof *lse);
         paged(&d, out, lse);
         const int t = round / N_ROWS % 4;
         struct quire_dense *dense;
         const struct quire_dense_params params = params_of(&d, thread_counts[t]);
         must(quire_dense_create(&params, &dense, &err));
-        for (int call = 0; call < 2; call++) { /* the second finds the first one's rows */
+        for (int call = 0; call < 2; call++) { /* the pool holds rows of the first call */
             memset(d.out, 0xee, n_out * sizeof *out);
             memset(d.lse, 0xee, n_lse * sizeof *lse);
             must(quire_attention_dense(dense, &d.batch, &d.args, t ? threads[t] : NULL, &err));
@@ -66,13 +67,13 @@ static void every_option(void **state)
         quire_dense_destroy(dense);
         free(out), free(lse);
         lift_scene(&d);
-        scene_free(&d.s);
+        problem_free(&d.s);
     }
     for (int i = 0; i < 4; i++)
         quire_threads_destroy(threads[i]);
 }
 
-/* The sequence's own flag wins over the configuration's, as in the paged call. */
+/* The sequence's own flag overrides the configuration's, as in paged attention. */
 static void causal_per_sequence(void **state)
 {
     (void)state;
@@ -94,7 +95,7 @@ static void causal_per_sequence(void **state)
     small_free(&d);
 }
 
-/* Without lengths of its own, a cross sequence's queries are all of it. */
+/* Without seq_lens, the queries of a cross sequence are all of its tokens. */
 static void cross_positions(void **state)
 {
     (void)state;
@@ -119,7 +120,7 @@ static void cross_positions(void **state)
     small_free(&d);
 }
 
-/* Spans, trees and block lists go to the plan as they are. */
+/* Spans, trees and sparse block lists are passed to the plan unchanged. */
 static void masks(void **state)
 {
     (void)state;
@@ -142,10 +143,10 @@ static void masks(void **state)
         float plain[8 * 4 * 16], want[8 * 4 * 16], lse[8 * 4];
         struct quire_dense_params params = params_of(&d, 1);
         struct quire_dense *dense;
-        struct stage st;
-        struct run r = run_whole(&d.s);
+        struct testbed st;
+        struct variant r = variant_whole(&d.s);
         memcpy(r.from, d.from, sizeof r.from);
-        stage_open(&st, &d.s, &r); /* for its description of the masks */
+        testbed_open(&st, &d.s, &r); /* for the masks in its batch */
         params.max_spans = 2;
         params.max_tree_tokens = 8;
         params.max_sparse_blocks = 100;
@@ -162,7 +163,7 @@ static void masks(void **state)
         assert_same_bits(d.lse, lse, 8 * 4);
         assert_memory_not_equal(d.out, plain, sizeof plain);
         quire_dense_destroy(dense);
-        stage_close(&st);
+        testbed_close(&st);
         small_free(&d);
     }
 }
@@ -193,7 +194,7 @@ static void layers_of_a_prepared_batch(void **state)
     struct quire_threads *threads = make_threads(3);
     float want[2][8 * 4 * 16], got[2][8 * 4 * 16];
     struct layers l = { .batch = { &d.batch } };
-    struct quire_dense_batch second = d.batch; /* K and V change places */
+    struct quire_dense_batch second = d.batch; /* K and V swapped */
     second.k = d.batch.v;
     second.v = d.batch.k;
     l.batch[1] = &second;
@@ -207,7 +208,7 @@ static void layers_of_a_prepared_batch(void **state)
     assert_memory_not_equal(want[0], want[1], sizeof want[0]);
     must(quire_dense_prepare(l.dense, &d.batch, &err));
     struct quire_dense_batch worse = d.batch;
-    worse.n_seqs = 1000; /* a failure keeps the batch that is held */
+    worse.n_seqs = 1000; /* a failure keeps the current batch */
     assert_status(QUIRE_E_LIMIT, quire_dense_prepare(l.dense, &worse, NULL));
     int32_t bad_loc[] = { 0, 3, 500 };
     worse = d.batch;

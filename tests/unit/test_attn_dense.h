@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_attn_dense.h - scenes of test_attn.h as contiguous rows, for the tests of quire_attention_dense. */
+/* test_attn_dense.h - problems of test_attn.h as contiguous rows, for quire_attention_dense
+ * tests. */
 #ifndef QUIRE_TEST_ATTN_DENSE_H
 #define QUIRE_TEST_ATTN_DENSE_H
 #include "test_plan.h"
 #include <quire/attention_dense.h>
 
-/* Ways a sequence's rows may lie in memory. */
+/* Memory layouts of the rows of sequences. */
 enum rows { PACKED, PADDED, HEADS_FIRST, N_ROWS };
 
-/* K or V of a scene in some dtype and order. */
+/* K or V of a problem in some dtype and order. */
 struct tensor {
     char *memory, *rows; /* the rows begin at an odd address */
     size_t token_stride, head_stride;
 };
 
-/* A scene with the batch that describes it. */
+/* A problem and its dense batch. */
 struct dense_scene {
-    struct scene s;
+    struct problem s;
     struct tensor k, v;
-    uint32_t from[MAX_SCENE_SEQS]; /* queries of sequence i are its rows from here on */
-    int32_t q_loc[MAX_SCENE_SEQS + 1], kv_loc[MAX_SCENE_SEQS + 1], kv_lens[MAX_SCENE_SEQS],
-        lens[MAX_SCENE_SEQS];
+    uint32_t from[MAX_PROBLEM_SEQS]; /* first query row of each sequence */
+    int32_t q_loc[MAX_PROBLEM_SEQS + 1], kv_loc[MAX_PROBLEM_SEQS + 1], kv_lens[MAX_PROBLEM_SEQS],
+        lens[MAX_PROBLEM_SEQS];
     struct quire_dense_batch batch;
-    struct quire_attention_args args; /* dense rows of q and out */
+    struct quire_attention_args args; /* contiguous rows of q and out */
     float *q, *out, *lse;
 };
 
-/* Multiples of 1 / 32 are the same in every dtype here. */
+/* Multiples of 1 / 32 are exact in every dtype here. */
 static inline void make_exact(float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -49,7 +50,7 @@ static inline void encode(char *dst, float x, enum quire_kv_dtype dtype)
     memcpy(dst, &half, sizeof half);
 }
 
-/* Where sequence i begins, in rows. */
+/* First row of sequence i. */
 static inline int32_t first_row(const struct dense_scene *d, enum rows order, uint32_t i)
 {
     uint32_t longest = 1;
@@ -57,7 +58,7 @@ static inline int32_t first_row(const struct dense_scene *d, enum rows order, ui
         longest = d->s.key_len[j] > longest ? d->s.key_len[j] : longest;
     if (order == PACKED)
         return (int32_t)d->s.key_first[i];
-    if (order == PADDED) /* the last one first */
+    if (order == PADDED) /* the last sequence comes first */
         return (int32_t)((d->s.n_seqs - 1 - i) * (longest + 7));
     return (int32_t)(i * d->s.config.n_kv_heads * longest);
 }
@@ -93,7 +94,7 @@ static inline struct tensor lay_rows(const struct dense_scene *d, const float *v
     return t;
 }
 
-/* The batch of a filled scene, with the last part of every sequence as queries. */
+/* Builds the batch of a filled problem; the queries are the last part of every sequence. */
 static inline void lay_scene(struct dense_scene *d, enum rows order, enum quire_kv_dtype dtype)
 {
     const struct quire_attention_config *c = &d->s.config;
@@ -101,7 +102,7 @@ static inline void lay_scene(struct dense_scene *d, enum rows order, enum quire_
     const bool cross = c->kind == QUIRE_ATTENTION_CROSS;
     const size_t row = (size_t)c->n_heads * c->head_size;
     d->k = lay_rows(d, d->s.k, c->head_size, order, dtype);
-    d->v = lay_rows(d, d->s.v, scene_v_size(&d->s), order, dtype);
+    d->v = lay_rows(d, d->s.v, problem_v_size(&d->s), order, dtype);
     d->q = malloc(((size_t)d->s.n_rows * row + 1) * sizeof *d->q);
     d->q_loc[0] = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -115,7 +116,7 @@ static inline void lay_scene(struct dense_scene *d, enum rows order, enum quire_
     }
     d->kv_loc[n] = order == PACKED ? (int32_t)d->s.n_keys : -1; /* not read otherwise */
     const size_t n_rows = (size_t)d->q_loc[n] * c->n_heads;
-    d->out = malloc((n_rows * scene_v_size(&d->s) + 1) * sizeof *d->out);
+    d->out = malloc((n_rows * problem_v_size(&d->s) + 1) * sizeof *d->out);
     d->lse = malloc((n_rows + 1) * sizeof *d->lse);
     d->batch = (struct quire_dense_batch){ .struct_size = sizeof d->batch,
                                            .n_seqs = n,
@@ -142,14 +143,14 @@ static inline void lift_scene(struct dense_scene *d)
     free(d->k.memory), free(d->v.memory), free(d->q), free(d->out), free(d->lse);
 }
 
-/* Results of the paged call for the same queries, in the order of d->out and d->lse. */
+/* Results of paged attention for the same queries, in the order of d->out and d->lse. */
 static inline void paged(const struct dense_scene *d, float *out, float *lse)
 {
-    const size_t heads = d->s.config.n_heads, width = heads * scene_v_size(&d->s);
-    struct run r = run_whole(&d->s);
+    const size_t heads = d->s.config.n_heads, width = heads * problem_v_size(&d->s);
+    struct variant r = variant_whole(&d->s);
     struct result all = result_new(&d->s);
     memcpy(r.from, d->from, sizeof r.from);
-    run_scene(&d->s, &r, &all);
+    run_problem(&d->s, &r, &all);
     for (uint32_t i = 0; i < d->s.n_seqs; i++) {
         const size_t row = d->s.first[i] + d->from[i], n = (size_t)(d->q_loc[i + 1] - d->q_loc[i]);
         memcpy(out + (size_t)d->q_loc[i] * width, all.out + row * width, n * width * sizeof *out);
@@ -170,23 +171,23 @@ static inline struct quire_dense_params params_of(const struct dense_scene *d, u
                                         .config = &d->s.config,
                                         .max_tokens = d->s.n_rows + 1,
                                         .max_kv_tokens = d->s.n_keys + 1,
-                                        .max_seqs = MAX_SCENE_SEQS,
+                                        .max_seqs = MAX_PROBLEM_SEQS,
                                         .max_seq_len = longest,
                                         .n_threads = n_threads };
 }
 
-/* A small scene: two sequences of 40 and 70 keys, whose last 3 and 5 tokens are queries. */
+/* A small problem: two sequences of 40 and 70 keys, whose last 3 and 5 tokens are queries. */
 static inline void small_scene(struct dense_scene *d, enum quire_attention_kind kind)
 {
     static const uint32_t lens[] = { 40, 70 };
     *d = (struct dense_scene){ .from = { 37, 65 } };
-    scene_rng = 32;
+    problem_rng = 32;
     d->s.k_scale = d->s.v_scale = 1;
     d->s.k_dtype = d->s.v_dtype = QUIRE_KV_BF16;
     quire_attention_config_init(&d->s.config, sizeof d->s.config, 4, 2, 16);
     d->s.config.kind = kind;
     d->s.config.causal = kind == QUIRE_ATTENTION_DECODER;
-    scene_fill(&d->s, lens, 2);
+    problem_fill(&d->s, lens, 2);
     make_exact(d->s.k, (size_t)d->s.n_keys * 2 * 16);
     make_exact(d->s.v, (size_t)d->s.n_keys * 2 * 16);
     lay_scene(d, PACKED, QUIRE_KV_F32);
@@ -195,7 +196,7 @@ static inline void small_scene(struct dense_scene *d, enum quire_attention_kind 
 static inline void small_free(struct dense_scene *d)
 {
     lift_scene(d);
-    scene_free(&d->s);
+    problem_free(&d->s);
 }
 
 #endif

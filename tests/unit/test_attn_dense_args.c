@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_attn_dense_args.c - attention over contiguous keys and values: memory that fails, and every
- * argument wrong in turn. */
+/* test_attn_dense_args.c - attention over contiguous keys and values: failing allocations and every
+ * invalid argument. */
 #include "test_attn_dense.h"
 
 static void memory_is_exact_and_may_fail(void **state)
@@ -59,7 +59,7 @@ static void bad_params(void **state)
     } while (0)
     BAD(p.struct_size--, QUIRE_E_MISUSE, "struct_size");
     BAD(p.config = NULL, QUIRE_E_INVALID_ARG, "config");
-    BAD(d.s.config.struct_size++, QUIRE_E_MISUSE, "config");
+    BAD(d.s.config.struct_size--, QUIRE_E_MISUSE, "config");
     BAD(d.s.config.scale = NAN, QUIRE_E_UNSUPPORTED, "scale");
     BAD(p.dtype = QUIRE_KV_FP8_E4M3, QUIRE_E_INVALID_ARG, "dtype");
     BAD(p.max_tokens = 0, QUIRE_E_INVALID_ARG, "max_tokens");
@@ -82,7 +82,7 @@ static void bad_params(void **state)
     small_free(&d);
 }
 
-/* A call that would succeed, and its scene to return to after each change. */
+/* A valid call, and a copy to restore after each change. */
 struct call {
     struct dense_scene d, good;
     struct quire_dense *dense;
@@ -98,7 +98,7 @@ static void call_new(struct call *c)
     c->good = c->d;
 }
 
-/* Nothing was written, and the call still succeeds. */
+/* Checks that nothing was written and that the restored call succeeds. */
 static void call_free(struct call *c)
 {
     for (size_t i = 0; i < 8 * 4 * 16 * sizeof *c->d.out; i++)
@@ -151,7 +151,7 @@ static void bad_lengths(void **state)
     struct dense_scene *d = &c.d;
     struct quire_dense_batch *b = &c.d.batch;
     BAD_LENGTHS(b->struct_size = 1, QUIRE_E_MISUSE, "batch.struct_size");
-    BAD_LENGTHS(b->n_seqs = MAX_SCENE_SEQS + 1, QUIRE_E_LIMIT, "n_seqs");
+    BAD_LENGTHS(b->n_seqs = MAX_PROBLEM_SEQS + 1, QUIRE_E_LIMIT, "n_seqs");
     BAD_LENGTHS(b->query_start_loc = NULL, QUIRE_E_INVALID_ARG, "query_start_loc");
     BAD_LENGTHS(b->kv_start_loc = NULL, QUIRE_E_INVALID_ARG, "kv_start_loc");
     BAD_LENGTHS(b->seq_lens = d->lens, QUIRE_E_INVALID_ARG, "seq_lens");
@@ -164,7 +164,8 @@ static void bad_lengths(void **state)
     BAD_LENGTHS(d->kv_loc[1] = -1, QUIRE_E_INVALID_ARG, "kv_start_loc[1]");
     BAD_LENGTHS(d->kv_loc[2] = 39, QUIRE_E_INVALID_ARG, "kv_start_loc[2]");
     BAD_LENGTHS(d->kv_loc[2] = 40 + 71, QUIRE_E_LIMIT, "sequence 1 has 71 keys");
-    BAD_LENGTHS(d->kv_loc[1] = 45; d->kv_loc[2] = 112, QUIRE_E_LIMIT, "more than the 111 keys");
+    BAD_LENGTHS(d->kv_loc[1] = 45;
+                d->kv_loc[2] = 112, QUIRE_E_LIMIT, "more keys than max_kv_tokens 111");
     BAD_LENGTHS(b->kv_lens = d->kv_lens; d->kv_lens[1] = -4, QUIRE_E_INVALID_ARG, "kv_lens[1]");
     call_free(&c);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_attn_latent.c - attention over latent groups: the bits of ordinary groups that hold the same
- * keys, and the same values a second time. */
+/* test_attn_latent.c - attention over latent groups: the bits of ordinary groups that store the
+ * same keys and, separately, the same values. */
 #include "test_attn.h"
 
 static const struct {
@@ -20,44 +20,45 @@ static const struct {
 };
 enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES, N_KINDS = sizeof KINDS / sizeof *KINDS };
 
-static struct scene latent_scene(size_t shape, size_t kind, const uint32_t *lens, uint32_t n)
+static struct problem latent_scene(size_t shape, size_t kind, const uint32_t *lens, uint32_t n)
 {
-    struct scene s = { .k_dtype = KINDS[kind].dtype, .v_dtype = KINDS[kind].dtype };
+    struct problem s = { .k_dtype = KINDS[kind].dtype, .v_dtype = KINDS[kind].dtype };
     quire_attention_config_init(&s.config, sizeof s.config, SHAPES[shape].heads,
                                 SHAPES[shape].kv_heads, SHAPES[shape].head_size);
     s.config.v_head_size = SHAPES[shape].v_size;
     s.config.compute = KINDS[kind].compute;
     s.k_scale = s.v_scale = 0.3f;
-    scene_fill(&s, lens, n);
+    problem_fill(&s, lens, n);
     const size_t k = s.config.head_size, v = s.config.v_head_size;
     for (size_t i = 0; i < (size_t)s.n_rows * s.config.n_kv_heads; i++)
-        s.k[i * k] = 3; /* the largest: values of int8 alone then have the scale of their key */
+        s.k[i * k] =
+            3; /* the row maximum: int8 values stored separately then have the scale of their key */
     for (size_t i = 0; i < (size_t)s.n_rows * s.config.n_kv_heads; i++)
         memcpy(s.v + i * v, s.k + i * k, v * sizeof *s.v);
     return s;
 }
 
-static void assert_same(const struct scene *s, const struct run *r, const struct result *want)
+static void assert_same(const struct problem *s, const struct variant *r, const struct result *want)
 {
     struct result got = result_new(s);
     memcpy(got.out, want->out, got.n_out * sizeof *got.out);
     memcpy(got.lse, want->lse, got.n_lse * sizeof *got.lse);
-    for (uint32_t i = 0; i < s->n_seqs; i++) /* rows that the run computes must be written */
+    for (uint32_t i = 0; i < s->n_seqs; i++) /* the run must write the rows it computes */
         for (uint32_t pos = r->from[i]; pos < r->to[i]; pos++)
-            memset(got.out + (size_t)(s->first[i] + pos) * s->config.n_heads * scene_v_size(s),
-                   0x77, s->config.n_heads * scene_v_size(s) * sizeof *got.out);
-    run_scene(s, r, &got);
+            memset(got.out + (size_t)(s->first[i] + pos) * s->config.n_heads * problem_v_size(s),
+                   0x77, s->config.n_heads * problem_v_size(s) * sizeof *got.out);
+    run_problem(s, r, &got);
     assert_memory_equal(got.out, want->out, got.n_out * sizeof *got.out);
     assert_memory_equal(got.lse, want->lse, got.n_lse * sizeof *got.lse);
     result_free(&got);
 }
 
-static struct result ordinary(const struct scene *s, const char *isa)
+static struct result ordinary(const struct problem *s, const char *isa)
 {
     struct result want = result_new(s);
-    struct run r = run_whole(s);
+    struct variant r = variant_whole(s);
     r.isa = isa;
-    run_scene(s, &r, &want);
+    run_problem(s, &r, &want);
     return want;
 }
 
@@ -66,18 +67,18 @@ static void same_bits_as_two_copies(void **state)
     (void)state;
     static const uint32_t lens[] = { 130, 0, 77 };
     static const uint32_t blocks[] = { 64, 16, 128, 48 };
-    scene_rng = 3;
+    problem_rng = 3;
     for (size_t shape = 0; shape < N_SHAPES; shape++)
         for (size_t kind = 0; kind < N_KINDS; kind++) {
-            struct scene s = latent_scene(shape, kind, lens, 3);
+            struct problem s = latent_scene(shape, kind, lens, 3);
             struct result want = ordinary(&s, NULL);
-            struct run r = run_whole(&s);
+            struct variant r = variant_whole(&s);
             r.latent = true;
             r.block_size = blocks[(shape + kind) % 4];
             r.shuffle = 9;
             assert_same(&s, &r, &want);
             result_free(&want);
-            scene_free(&s);
+            problem_free(&s);
         }
 }
 
@@ -85,22 +86,22 @@ static void every_level(void **state)
 {
     (void)state;
     static const uint32_t lens[] = { 70 };
-    scene_rng = 4;
+    problem_rng = 4;
     for (size_t shape = 0; shape < N_SHAPES; shape += 2)
         for (size_t kind = 0; kind < N_KINDS; kind++) {
-            struct scene s = latent_scene(shape, kind, lens, 1);
+            struct problem s = latent_scene(shape, kind, lens, 1);
             struct result want = ordinary(&s, "generic");
             int i = 0;
             for (const char *level; (level = usable_level(&i));) {
                 struct result own = ordinary(&s, level);
-                struct run r = run_whole(&s);
+                struct variant r = variant_whole(&s);
                 r.latent = true;
                 r.isa = level;
                 assert_same(&s, &r, has_own_bits(&s, level) ? &own : &want);
                 result_free(&own);
             }
             result_free(&want);
-            scene_free(&s);
+            problem_free(&s);
         }
 }
 
@@ -110,53 +111,53 @@ static void every_way(void **state)
     (void)state;
     static const uint32_t lens[] = { 1200, 40 };
     struct quire_threads *threads = make_threads(3);
-    scene_rng = 5;
+    problem_rng = 5;
     for (size_t kind = 0; kind < N_KINDS; kind++) {
-        struct scene s = latent_scene(2, kind, lens, 2);
+        struct problem s = latent_scene(2, kind, lens, 2);
         s.config.window_left = kind % 2 ? 300 : -1;
         struct result want = ordinary(&s, NULL);
-        struct run r = run_whole(&s);
+        struct variant r = variant_whole(&s);
         r.latent = true;
         r.from[0] = 1199, r.from[1] = 39;
         assert_same(&s, &r, &want); /* decode */
-        r.give_up = true;
+        r.omit_freed = true;
         assert_same(&s, &r, &want);
         r.from[0] = 1150, r.from[1] = 0, r.to[0] = 1180;
         assert_same(&s, &r, &want); /* a chunk */
-        r = run_whole(&s);
+        r = variant_whole(&s);
         r.latent = true;
         r.from[0] = 1100;
         r.n_threads = r.n_plan_threads = 3;
         r.threads = threads;
         assert_same(&s, &r, &want);
         result_free(&want);
-        scene_free(&s);
+        problem_free(&s);
     }
     quire_threads_destroy(threads);
 }
 
-/* A NaN in a slot that no query sees, and in a key's rotary part that is no value. */
+/* A NaN in a slot that no query sees, and in the rotary part of a key, which is not a value. */
 static void nan_stays_where_it_is(void **state)
 {
     (void)state;
     static const uint32_t lens[] = { 40 };
-    struct scene s = latent_scene(2, 3, lens, 1);
-    struct run r = run_whole(&s);
+    struct problem s = latent_scene(2, 3, lens, 1);
+    struct variant r = variant_whole(&s);
     r.latent = true; /* the rest of the block is NaN already */
     struct result got = result_new(&s);
-    run_scene(&s, &r, &got);
+    run_problem(&s, &r, &got);
     for (size_t i = 0; i < got.n_out; i++)
         assert_true(isfinite(got.out[i]));
     s.k[30 * 48 + 40] = NAN; /* key 30, beyond its 32 values */
     struct result spoilt = result_new(&s);
-    run_scene(&s, &r, &spoilt);
+    run_problem(&s, &r, &spoilt);
     for (size_t row = 0; row < 40 * 4; row++)
         for (size_t d = 0; d < 32; d++)
             assert_true(row / 4 < 30 ? spoilt.out[row * 32 + d] == got.out[row * 32 + d]
                                      : isnan(spoilt.out[row * 32 + d]));
     result_free(&spoilt);
     result_free(&got);
-    scene_free(&s);
+    problem_free(&s);
 }
 
 int main(void)

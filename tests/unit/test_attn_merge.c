@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_attn_merge.c - merging partial results: against a sum in double, and with every argument
- * wrong in turn. */
+/* test_attn_merge.c - merging partial results: against a double-precision oracle, and every invalid
+ * argument. */
 #include "test_plan.h"
 #include <quire/attention_dense.h>
 #include <quire/attention_merge.h>
 
 enum { MAX_PARTS = 6 };
 
-/* Parts of random size with gaps between their rows, and room for a result. */
+/* Parts of random size with gaps between rows, and a result buffer. */
 struct parts {
     uint32_t n, heads, size;
     size_t tokens;
@@ -24,7 +24,7 @@ static void parts_new(struct parts *p, uint32_t n, size_t tokens, uint32_t heads
     *p = (struct parts){ .n = n, .heads = heads, .size = size, .tokens = tokens };
     p->out_floats = tokens * token_stride;
     for (uint32_t i = 0; i < n; i++) {
-        p->memory[i] = scene_values(p->out_floats + tokens * (heads + i), 3);
+        p->memory[i] = problem_values(p->out_floats + tokens * (heads + i), 3);
         p->part[i] = (struct quire_attention_partial){ .out = p->memory[i],
                                                        .lse = p->memory[i] + p->out_floats,
                                                        .out_token_stride = token_stride,
@@ -32,9 +32,9 @@ static void parts_new(struct parts *p, uint32_t n, size_t tokens, uint32_t heads
                                                        .lse_token_stride = heads + i };
     }
     for (uint32_t h = 0; h < heads; h++)
-        p->sinks[h] = scene_uniform(-3, 3);
-    p->out = scene_values(tokens * heads * size, 1);
-    p->lse = scene_values(tokens * heads, 1);
+        p->sinks[h] = problem_uniform(-3, 3);
+    p->out = problem_values(tokens * heads * size, 1);
+    p->lse = problem_values(tokens * heads, 1);
     p->args = (struct quire_attention_merge_args){ .struct_size = sizeof p->args,
                                                    .n_parts = n,
                                                    .parts = p->part,
@@ -62,7 +62,7 @@ static float *part_lse(const struct parts *p, uint32_t i, size_t token, uint32_t
     return p->memory[i] + p->out_floats + token * p->part[i].lse_token_stride + head;
 }
 
-/* A part that saw no key, with rubbish for its result. */
+/* Turns a part into one that saw no key, with arbitrary bytes as its result. */
 static void blind(const struct parts *p, uint32_t i, size_t token, uint32_t head)
 {
     *part_lse(p, i, token, head) = -INFINITY;
@@ -70,7 +70,7 @@ static void blind(const struct parts *p, uint32_t i, size_t token, uint32_t head
         part_row(p, i, token, head)[d] = d % 2 ? NAN : INFINITY;
 }
 
-/* One row by the formula, all in double. */
+/* One row by the formula in double precision. */
 static void check_row(const struct parts *p, size_t token, uint32_t head)
 {
     const size_t row = token * p->heads + head;
@@ -95,16 +95,16 @@ static void check_row(const struct parts *p, size_t token, uint32_t head)
 static void random_parts(void **state)
 {
     (void)state;
-    scene_rng = 21;
+    problem_rng = 21;
     for (int round = 0; round < 200; round++) {
         struct parts p;
-        parts_new(&p, 1 + scene_below(MAX_PARTS), scene_below(9), 1 + scene_below(9),
-                  1 + scene_below(scene_below(4) ? 40 : 700));
+        parts_new(&p, 1 + problem_below(MAX_PARTS), problem_below(9), 1 + problem_below(9),
+                  1 + problem_below(problem_below(4) ? 40 : 700));
         p.args.sinks = round % 2 ? p.sinks : NULL;
         for (size_t t = 0; t < p.tokens; t++)
             for (uint32_t h = 0; h < p.heads; h++)
                 for (uint32_t i = 0; i < p.n; i++)
-                    if (scene_below(3) == 0)
+                    if (problem_below(3) == 0)
                         blind(&p, i, t, h);
         must(quire_attention_merge(&p.args, NULL, &err));
         for (size_t t = 0; t < p.tokens; t++)
@@ -114,11 +114,11 @@ static void random_parts(void **state)
     }
 }
 
-/* The order of additions, and that it is the same for any team and in place. */
+/* The order of additions is fixed, for every team size and in place. */
 static void the_same_bits(void **state)
 {
     (void)state;
-    scene_rng = 22;
+    problem_rng = 22;
     struct parts p;
     parts_new(&p, 4, 37, 5, 300);
     blind(&p, 0, 11, 2);
@@ -166,24 +166,24 @@ static void the_same_bits(void **state)
 static void special_values(void **state)
 {
     (void)state;
-    scene_rng = 23;
+    problem_rng = 23;
     struct parts p;
     parts_new(&p, 3, 1, 6, 10);
     p.args.sinks = p.sinks;
     for (uint32_t h = 0; h < 6; h++)
         for (uint32_t i = 0; i < 3; i++)
             blind(&p, i, 0, h);
-    /* head 0: nothing seen; 1: one part alone, bit by bit; 2: NaN; 3: +inf; 4: far apart; 5: a sink
-     * beyond everything */
+    /* head 0: no key visible; 1: a single part, exact bits; 2: NaN; 3: +inf; 4: far apart; 5: a
+     * sink beyond everything */
     for (uint32_t h = 1; h < 6; h++)
         for (uint32_t d = 0; d < 10; d++)
-            part_row(&p, 1, 0, h)[d] = d ? scene_uniform(-1, 1) : -0.0f;
+            part_row(&p, 1, 0, h)[d] = d ? problem_uniform(-1, 1) : -0.0f;
     *part_lse(&p, 1, 0, 1) = 5;
     p.sinks[1] = -INFINITY;
     *part_lse(&p, 1, 0, 2) = NAN;
     *part_lse(&p, 1, 0, 3) = INFINITY;
     *part_lse(&p, 1, 0, 4) = 3e38f;
-    *part_lse(&p, 2, 0, 4) = -3e38f; /* its NaN has weight 0 */
+    *part_lse(&p, 2, 0, 4) = -3e38f; /* the NaN has weight 0 */
     p.sinks[4] = -3e38f;
     *part_lse(&p, 1, 0, 5) = -1e30f;
     p.sinks[5] = 3e38f;
@@ -204,7 +204,7 @@ static void bad_arguments(void **state)
 {
     (void)state;
     struct parts p;
-    scene_rng = 25;
+    problem_rng = 25;
     parts_new(&p, 3, 4, 5, 8);
     p.args.sinks = p.sinks;
     memset(p.out, 0xee, 4 * 5 * 8 * sizeof *p.out);
@@ -264,7 +264,7 @@ static void nothing_to_do(void **state)
 {
     (void)state;
     struct parts p;
-    scene_rng = 25;
+    problem_rng = 25;
     parts_new(&p, 3, 4, 5, 8);
     p.args.parts = p.part;
     p.args.lse = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_attn_null.c - every pointer of every public call of the attention door NULL in turn, and every
- * struct_size wrong: the message names it, and no output is touched. */
+/* test_attn_null.c - every pointer of the attention API NULL and every struct_size wrong, one at
+ * a time: the message names the argument, and no output is written. */
 #include "quire_cmocka.h"
 #include <quire/attention_dense.h>
 #include <quire/attention_merge.h>
@@ -9,7 +9,7 @@
 
 enum { D = 8, BLOCK = 16, BLOCKS = 4, N = 5, MARK = 0x5a };
 
-/* Good arguments of everything, and outputs that hold marks. */
+/* Valid arguments of all calls, and outputs with a fill pattern. */
 struct world {
     struct quire_kv_group_config group;
     struct quire_kv_params kv_config;
@@ -35,7 +35,7 @@ struct world {
     float in[64 * D], slopes[4];
 };
 
-/* What calls write to. */
+/* Outputs of the calls. */
 static struct outputs {
     float out[64 * D], lse[64];
     unsigned char bytes[512];
@@ -51,7 +51,8 @@ static struct outputs {
             fail_msg("%s: %s", #call, err.msg);                                                    \
     } while (0)
 
-/* The call fails with this status, names the word, and leaves the outputs as they were. */
+/* Checks that the call fails with this status, that the message contains the word and that the
+ * outputs are unchanged. */
 #define REFUSED(code_, word, call)                                                                 \
     do {                                                                                           \
         struct quire_error err = QUIRE_ERROR_INIT;                                                 \
@@ -65,7 +66,7 @@ static struct outputs {
 
 #define NULLED(word, call) REFUSED(QUIRE_E_INVALID_ARG, word, call)
 
-/* A member that is a pointer is NULL for the time of a call. */
+/* Sets a pointer member to NULL for one call. */
 #define WITHOUT(member, word, call)                                                                \
     do {                                                                                           \
         const __typeof__(member) kept = member;                                                    \
@@ -78,9 +79,9 @@ static struct outputs {
     do {                                                                                           \
         (object).struct_size--;                                                                    \
         REFUSED(QUIRE_E_MISUSE, "struct_size", call);                                              \
-        (object).struct_size += 2;                                                                 \
+        (object).struct_size = 1u << 20;                                                           \
         REFUSED(QUIRE_E_MISUSE, "struct_size", call);                                              \
-        (object).struct_size--;                                                                    \
+        (object).struct_size = sizeof(object);                                                     \
     } while (0)
 
 static void open_cache(struct world *w)
@@ -193,12 +194,12 @@ static void cache_and_blocks(void **state)
     open_world(&w);
     NULLED("name", quire_kv_dtype_parse(NULL, dtype, &err));
     NULLED("out", quire_kv_dtype_parse("f32", NULL, &err));
-    NULLED("config", quire_kv_bytes(NULL, &m, &err));
+    NULLED("params", quire_kv_bytes(NULL, &m, &err));
     NULLED("out", quire_kv_bytes(&w.kv_config, NULL, &err));
     OTHER_SIZE(m, quire_kv_bytes(&w.kv_config, &m, &err));
     OTHER_SIZE(w.kv_config, quire_kv_bytes(&w.kv_config, &m, &err));
     OTHER_SIZE(w.kv_config, quire_kv_create(&w.kv_config, &kv, &err));
-    NULLED("config", quire_kv_create(NULL, &kv, &err));
+    NULLED("params", quire_kv_create(NULL, &kv, &err));
     NULLED("out", quire_kv_create(&w.kv_config, NULL, &err));
     WITHOUT(w.kv_config.groups, "groups", quire_kv_create(&w.kv_config, &kv, &err));
     assert_null(kv);
@@ -220,7 +221,7 @@ static void cache_and_blocks(void **state)
     assert_int_equal(quire_kv_clipped(NULL), 0);
     assert_int_equal(quire_kv_free_block_count(NULL, 0), 0);
     assert_int_equal(quire_kv_ref_count(NULL, 0, 0), 0);
-    assert_int_equal(quire_kv_free_block_count(w.kv, 0), BLOCKS - 2); /* nothing was taken */
+    assert_int_equal(quire_kv_free_block_count(w.kv, 0), BLOCKS - 2); /* nothing was allocated */
     close_world(&w);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_attn_oracle.h - the formula of attention in double, over what the pool really holds. */
+/* test_attn_oracle.h - attention in double precision over the contents of the pool. */
 #ifndef QUIRE_TEST_ATTN_ORACLE_H
 #define QUIRE_TEST_ATTN_ORACLE_H
 #include "test_attn.h"
@@ -14,16 +14,16 @@ static inline double round_bf16(double x, bool on)
     return on ? (double)f : x;
 }
 
-/* What the pool holds of a scene, read back through the public call; [n_keys][kv heads][size]. Keys
- * that no block list names are left alone. */
-static inline void read_back(const struct scene *s, float *k, float *v)
+/* Keys and values of a problem as stored in the pool, read through the public API;
+ * [n_keys][kv heads][size]. Keys in no sparse block list are not read. */
+static inline void read_back(const struct problem *s, float *k, float *v)
 {
-    const struct run r = run_whole(s);
-    struct stage st;
-    stage_open(&st, s, &r);
+    const struct variant r = variant_whole(s);
+    struct testbed st;
+    testbed_open(&st, s, &r);
     for (uint32_t i = 0; i < st.n; i++)
         for (uint32_t t = 0; t < s->key_len[st.seq[i]]; t++) {
-            if (!scene_lists_key(s, st.seq[i], t))
+            if (!problem_lists_key(s, st.seq[i], t))
                 continue;
             const size_t row = (size_t)(s->key_first[st.seq[i]] + t) * s->config.n_kv_heads;
             const int64_t slot =
@@ -31,16 +31,16 @@ static inline void read_back(const struct scene *s, float *k, float *v)
                 t % r.block_size;
             const struct quire_kv_read_args args = { .struct_size = sizeof args,
                                                      .k = k + row * s->config.head_size,
-                                                     .v = v + row * scene_v_size(s),
+                                                     .v = v + row * problem_v_size(s),
                                                      .slots = &slot,
                                                      .n_tokens = 1 };
             must(quire_kv_read(st.kv, &args, &err));
         }
-    stage_close(&st);
+    testbed_close(&st);
 }
 
 /* Position of token `at` of a sequence, as a query or as a key of its own sequence. */
-static inline uint32_t position(const struct scene *s, uint32_t seq, uint32_t at)
+static inline uint32_t position(const struct problem *s, uint32_t seq, uint32_t at)
 {
     const uint32_t first = s->len[seq] - s->n_tree[seq];
     if (!s->has_tree || at < first)
@@ -51,7 +51,7 @@ static inline uint32_t position(const struct scene *s, uint32_t seq, uint32_t at
     return first + above;
 }
 
-static inline bool in_one_span(const struct scene *s, uint32_t seq, uint32_t q, uint32_t k)
+static inline bool in_one_span(const struct problem *s, uint32_t seq, uint32_t q, uint32_t k)
 {
     for (uint32_t i = 0; i < s->n_spans[seq]; i++) {
         const int64_t begin = s->spans[seq][i].begin, end = s->spans[seq][i].end;
@@ -62,7 +62,7 @@ static inline bool in_one_span(const struct scene *s, uint32_t seq, uint32_t q, 
 }
 
 /* Whether the query of token q sees key k. */
-static inline bool sees(const struct scene *s, uint32_t seq, uint32_t kv_head, uint32_t q_token,
+static inline bool sees(const struct problem *s, uint32_t seq, uint32_t kv_head, uint32_t q_token,
                         uint32_t k_token)
 {
     const struct quire_attention_config *c = &s->config;
@@ -70,7 +70,7 @@ static inline bool sees(const struct scene *s, uint32_t seq, uint32_t kv_head, u
     const uint32_t first = s->len[seq] - s->n_tree[seq];
     const bool drafted = self && s->has_tree && k_token >= first;
     const uint32_t q = position(s, seq, q_token), k = self ? position(s, seq, k_token) : k_token;
-    if (s->has_lists && !s->listed[seq][kv_head][k_token / SCENE_LIST_BLOCK])
+    if (s->has_lists && !s->listed[seq][kv_head][k_token / PROBLEM_LIST_BLOCK])
         return false;
     if (drafted && !(s->tree[seq][q_token - first] >> (k_token - first) & 1))
         return false;
@@ -85,12 +85,12 @@ static inline bool sees(const struct scene *s, uint32_t seq, uint32_t kv_head, u
     return c->window_right < 0 || (int64_t)k <= (int64_t)q + c->window_right;
 }
 
-/* The row of token `row` and a head: out[v size], and the LSE. */
-static inline double oracle_row(const struct scene *s, const float *k, const float *v, uint32_t seq,
-                                uint32_t row, uint32_t head, double *out)
+/* Computes out [v size] and the LSE of token `row` and one head. */
+static inline double oracle_row(const struct problem *s, const float *k, const float *v,
+                                uint32_t seq, uint32_t row, uint32_t head, double *out)
 {
     const struct quire_attention_config *c = &s->config;
-    const uint32_t kv_head = head / (c->n_heads / c->n_kv_heads), dv = scene_v_size(s);
+    const uint32_t kv_head = head / (c->n_heads / c->n_kv_heads), dv = problem_v_size(s);
     const bool native = c->compute == QUIRE_COMPUTE_NATIVE && s->k_dtype != QUIRE_KV_F32 &&
                         s->k_dtype != QUIRE_KV_F16;
     const float *q = s->q + ((size_t)(s->first[seq] + row) * c->n_heads + head) * c->head_size;
@@ -133,9 +133,9 @@ static inline double oracle_row(const struct scene *s, const float *k, const flo
     return sum > 0 ? top + log(sum) : -INFINITY;
 }
 
-static inline void check_oracle(const struct scene *s, const struct result *r)
+static inline void check_oracle(const struct problem *s, const struct result *r)
 {
-    const uint32_t h = s->config.n_heads, dv = scene_v_size(s);
+    const uint32_t h = s->config.n_heads, dv = problem_v_size(s);
     const bool native = s->config.compute == QUIRE_COMPUTE_NATIVE &&
                         ((s->k_dtype != QUIRE_KV_F32 && s->k_dtype != QUIRE_KV_F16) ||
                          (s->v_dtype != QUIRE_KV_F32 && s->v_dtype != QUIRE_KV_F16));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_attn_rows.c - what single capabilities mean, by hand: which keys a query weighs, and how
- * much. */
+/* test_attn_rows.c - the meaning of single options, by hand-computed examples: which keys a
+ * query weighs and by how much. */
 #include "quire_cmocka.h"
 #include <math.h>
 #include <quire/attention.h>
@@ -8,7 +8,7 @@
 
 enum { KEYS = 48, BLOCK = 16, BLOCKS = 12, MAX_T = 24, HEADS = 2, D = 8 };
 
-/* Queries and keys are 0 and value j is the unit vector j: the result is the weight of each key. */
+/* Queries and keys are 0 and value j is unit vector j: the output is the weight of each key. */
 struct board {
     struct quire_attention_config config;
     struct quire_kv_cache *kv;
@@ -78,7 +78,7 @@ static void close_board(struct board *b)
     quire_kv_destroy(b->kv);
 }
 
-/* The next sequence: `len` tokens of which `n_new` are queries. */
+/* Appends a sequence of `len` tokens, the last `n_new` of which are queries. */
 static void add(struct board *b, int32_t len, int32_t n_new)
 {
     const uint32_t i = b->batch.n_seqs++;
@@ -106,7 +106,7 @@ static void play(struct board *b)
     must(quire_attention_forward(b->plan, &b->args, NULL, &err));
 }
 
-/* Row t weighs keys [lo, hi) evenly and no other. */
+/* Checks that row t weighs keys [lo, hi) equally and no other. */
 static void assert_sees(const struct board *b, int t, int lo, int hi)
 {
     for (int h = 0; h < HEADS; h++)
@@ -118,7 +118,7 @@ static void assert_sees(const struct board *b, int t, int lo, int hi)
         }
 }
 
-/* ---- which keys */
+/* ---- visible keys */
 
 static void causal_counts_from_the_end(void **state)
 {
@@ -145,7 +145,7 @@ static void window_counts_the_token_itself(void **state)
     b.config.window_left = QUIRE_WINDOW_NONE;
     play(&b);
     assert_sees(&b, 0, 0, 18);
-    b.config.kind = QUIRE_ATTENTION_ENCODER_ONLY; /* to both sides there */
+    b.config.kind = QUIRE_ATTENTION_ENCODER_ONLY; /* the window extends to both sides there */
     b.config.causal = 0;
     b.config.window_left = b.config.window_right = 4 - 1;
     play(&b);
@@ -154,7 +154,7 @@ static void window_counts_the_token_itself(void **state)
     close_board(&b);
 }
 
-/* A prompt whose first part is in the cache, with a window and chunks: no shape is special. */
+/* A prompt with a cached prefix, with a window and with chunks. */
 static void cached_prefix_and_chunks(void **state)
 {
     (void)state;
@@ -162,7 +162,7 @@ static void cached_prefix_and_chunks(void **state)
     open_board(&b);
     b.config.window_left = 9;
     b.config.chunk_size = 8;
-    add(&b, 30, 4);  /* "o x": cached, then new */
+    add(&b, 30, 4);  /* cached prefix and new tokens */
     add(&b, 13, 13); /* all new */
     add(&b, 17, 1);  /* decode */
     play(&b);
@@ -188,7 +188,7 @@ static void any_number_of_new_tokens_decodes(void **state)
     }
 }
 
-/* Decodes, chunks and prompts in any order: every row is where the caller put its query. */
+/* Decodes, chunks and prompts in any order: results are in the order of the caller's queries. */
 static void rows_keep_the_callers_order(void **state)
 {
     (void)state;
@@ -215,7 +215,7 @@ static void every_kind_has_its_lengths(void **state)
         open_board(&b);
         b.config.kind = (enum quire_attention_kind)kind;
         b.config.causal = kind == QUIRE_ATTENTION_DECODER;
-        b.batch.encoder_seq_lens = encoder_lens; /* of no meaning to the others */
+        b.batch.encoder_seq_lens = encoder_lens; /* ignored by other kinds */
         add(&b, 10, 2);
         add(&b, 5, 5);
         play(&b);
@@ -230,7 +230,7 @@ static void every_kind_has_its_lengths(void **state)
     }
 }
 
-/* The plan keeps its division of work and looks elsewhere. */
+/* The plan keeps its partition and reads other blocks. */
 static void new_tables_take_effect(void **state)
 {
     (void)state;
@@ -260,7 +260,7 @@ static void counts_of_a_batch(void **state)
     struct quire_plan_info info = { .struct_size = sizeof info };
     open_board(&b);
     add(&b, 40, 1);
-    add(&b, 20, 0); /* takes part in nothing, but is counted */
+    add(&b, 20, 0); /* no queries, but counted */
     add(&b, 12, 12);
     play(&b);
     assert_status(QUIRE_OK, quire_plan_info(b.plan, 0, &info));
@@ -271,9 +271,9 @@ static void counts_of_a_batch(void **state)
     close_board(&b);
 }
 
-/* ---- how much they weigh */
+/* ---- weights */
 
-/* Scores are 0 but for the bias, so a weight is exp(bias) over the sum of all. */
+/* Scores consist of the bias only: a weight is exp(bias) over the sum of all. */
 static void slopes_follow_the_distance(void **state)
 {
     (void)state;
@@ -295,7 +295,7 @@ static void slopes_follow_the_distance(void **state)
     close_board(&b);
 }
 
-/* Queries of 1 and keys of 0 or 1 make two scores: scaled first, capped then, sloped last. */
+/* Queries of 1 and keys of 0 or 1 give two scores: scale first, then soft cap, then ALiBi. */
 static void soft_cap_lies_between_scale_and_slopes(void **state)
 {
     (void)state;
@@ -322,7 +322,7 @@ static void soft_cap_lies_between_scale_and_slopes(void **state)
     close_board(&b);
 }
 
-/* A sink takes its part of the weight and adds nothing; the LSE is that of the keys. */
+/* A sink adds to the denominator only; the LSE excludes it. */
 static void sinks_join_the_denominator_only(void **state)
 {
     (void)state;

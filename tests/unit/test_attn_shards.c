@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_attn_shards.c - one sequence whose keys lie in four places: partial results, merged, against
- * the whole. */
+/* test_attn_shards.c - one sequence with keys in four shards: merged partial results against the
+ * whole. */
 #include "test_plan.h"
 #include <quire/attention_dense.h>
 #include <quire/attention_merge.h>
 
-/* What the last n_new tokens of a scene's only sequence see of its keys [begin, end), which lie in a
- * cache of their own: positions count from begin. */
-static void attend_range(const struct scene *s, uint32_t begin, uint32_t end, uint32_t n_new,
+/* Attention of the last n_new tokens of a problem's only sequence over its keys [begin, end),
+ * which are in a separate cache: positions count from begin. */
+static void attend_range(const struct problem *s, uint32_t begin, uint32_t end, uint32_t n_new,
                          float *out, float *lse)
 {
     const struct quire_attention_config *c = &s->config;
-    const uint32_t len = s->len[0] - begin, n_keys = end - begin, v_size = scene_v_size(s);
+    const uint32_t len = s->len[0] - begin, n_keys = end - begin, v_size = problem_v_size(s);
     const size_t kv = (size_t)begin * c->n_kv_heads, q = (size_t)(len - n_new) * c->n_heads;
-    struct scene part = *s;
+    struct problem part = *s;
     if (end < s->len[0]) {
         part.config.kind = QUIRE_ATTENTION_CROSS;
         part.config.causal = 0;
@@ -24,24 +24,24 @@ static void attend_range(const struct scene *s, uint32_t begin, uint32_t end, ui
     part.k += kv * c->head_size;
     part.v += kv * v_size;
     part.q += (size_t)begin * c->n_heads * c->head_size;
-    struct run r = run_whole(&part);
+    struct variant r = variant_whole(&part);
     r.from[0] = len - n_new;
     struct result result = result_new(&part);
-    run_scene(&part, &r, &result);
+    run_problem(&part, &r, &result);
     memcpy(out, result.out + q * v_size, (size_t)n_new * c->n_heads * v_size * sizeof *out);
     memcpy(lse, result.lse + q, (size_t)n_new * c->n_heads * sizeof *lse);
     result_free(&result);
 }
 
-/* A result that some way of sharding gave, against that of the whole sequence. */
-static void check_shards(const struct scene *s, uint32_t n_new,
+/* Compares a merged result with that of the whole sequence. */
+static void check_shards(const struct problem *s, uint32_t n_new,
                          const struct quire_attention_partial *parts, uint32_t n_parts)
 {
-    const size_t n = (size_t)n_new * s->config.n_heads, width = scene_v_size(s);
+    const size_t n = (size_t)n_new * s->config.n_heads, width = problem_v_size(s);
     struct result want = result_new(s);
-    struct run r = run_whole(s);
+    struct variant r = variant_whole(s);
     r.from[0] = s->len[0] - n_new;
-    run_scene(s, &r, &want);
+    run_problem(s, &r, &want);
     float *out = malloc(n * width * sizeof *out), *lse = malloc(n * sizeof *lse);
     const struct quire_attention_merge_args args = { .struct_size = sizeof args,
                                                      .n_parts = n_parts,
@@ -63,37 +63,37 @@ static void check_shards(const struct scene *s, uint32_t n_new,
     result_free(&want);
 }
 
-static struct scene random_sequence(uint32_t len)
+static struct problem random_sequence(uint32_t len)
 {
-    struct scene s = {
+    struct problem s = {
         .k_dtype = QUIRE_KV_F32, .v_dtype = QUIRE_KV_F32, .k_scale = 1, .v_scale = 1
     };
     quire_attention_config_init(&s.config, sizeof s.config, 8, 2, 32);
-    s.config.v_head_size = scene_below(2) ? 16 : 32;
-    s.config.logits_soft_cap = scene_below(3) ? 0 : 20;
-    s.config.window_left = scene_below(3) ? -1 : (int32_t)scene_below(1500);
-    s.config.chunk_size = scene_below(3) ? 0 : 1 + scene_below(600);
-    scene_fill(&s, &len, 1);
+    s.config.v_head_size = problem_below(2) ? 16 : 32;
+    s.config.logits_soft_cap = problem_below(3) ? 0 : 20;
+    s.config.window_left = problem_below(3) ? -1 : (int32_t)problem_below(1500);
+    s.config.chunk_size = problem_below(3) ? 0 : 1 + problem_below(600);
+    problem_fill(&s, &len, 1);
     return s;
 }
 
-static void point_options(struct scene *s)
+static void point_options(struct problem *s)
 {
-    s->config.sinks = scene_below(2) ? NULL : s->sinks;
-    s->config.alibi_slopes = scene_below(2) ? NULL : s->slopes;
-    s->config.relative_bias = scene_below(2) ? NULL : s->relative;
-    s->config.relative_range = scene_below(MAX_SCENE_RANGE);
+    s->config.sinks = problem_below(2) ? NULL : s->sinks;
+    s->config.alibi_slopes = problem_below(2) ? NULL : s->slopes;
+    s->config.relative_bias = problem_below(2) ? NULL : s->relative;
+    s->config.relative_range = problem_below(MAX_PROBLEM_RANGE);
 }
 
 static void four_ranges(void **state)
 {
     (void)state;
     static const uint32_t len = 2100, n_new = 9;
-    scene_rng = 24;
+    problem_rng = 24;
     for (int round = 0; round < 24; round++) {
-        struct scene s = random_sequence(len);
+        struct problem s = random_sequence(len);
         const uint32_t step = s.config.chunk_size ? s.config.chunk_size : 1,
-                       width = scene_v_size(&s);
+                       width = problem_v_size(&s);
         const size_t n = (size_t)n_new * 8;
         float *memory = malloc(4 * n * (width + 1) * sizeof *memory);
         struct quire_attention_partial parts[4];
@@ -107,22 +107,22 @@ static void four_ranges(void **state)
         }
         check_shards(&s, n_new, parts, 4);
         free(memory);
-        scene_free(&s);
+        problem_free(&s);
     }
 }
 
-/* Shard i of 4 owns every fourth block of a sequence, from place i on. */
+/* Shard i of 4 owns every fourth block of a sequence, starting at block i. */
 enum { BLOCK_KEYS = 64, MAX_PLACES = 64 };
 
-/* Keys of the blocks that a shard owns, in a cache that has no others. */
-static struct quire_kv_cache *shard_cache(const struct scene *s, uint32_t shard, int32_t *table)
+/* A cache with only the blocks that a shard owns. */
+static struct quire_kv_cache *shard_cache(const struct problem *s, uint32_t shard, int32_t *table)
 {
     const struct quire_attention_config *c = &s->config;
     const uint32_t n_places = (s->len[0] + BLOCK_KEYS - 1) / BLOCK_KEYS;
     const struct quire_kv_group_config group = { .n_layers = 1,
                                                  .n_kv_heads = c->n_kv_heads,
                                                  .head_size = c->head_size,
-                                                 .v_head_size = scene_v_size(s),
+                                                 .v_head_size = problem_v_size(s),
                                                  .n_blocks = n_places / 4 + 1 };
     const struct quire_kv_params config = {
         .struct_size = sizeof config, .block_size = BLOCK_KEYS, .groups = &group, .n_groups = 1
@@ -146,9 +146,9 @@ static struct quire_kv_cache *shard_cache(const struct scene *s, uint32_t shard,
     return kv;
 }
 
-/* What the last n_new tokens of a scene's only sequence see of the blocks of a shard. The batch is
- * that of the whole sequence, with block lists. */
-static void attend_blocks(const struct scene *s, uint32_t shard, uint32_t n_new, float *out,
+/* Attention of the last n_new tokens of a problem's only sequence over the blocks of a shard.
+ * The batch is that of the whole sequence, with sparse block lists. */
+static void attend_blocks(const struct problem *s, uint32_t shard, uint32_t n_new, float *out,
                           float *lse)
 {
     int32_t table[MAX_PLACES], owned[MAX_PLACES];
@@ -197,10 +197,10 @@ static void blocks_in_turn(void **state)
 {
     (void)state;
     static const uint32_t len = 2100, n_new = 9;
-    scene_rng = 26;
+    problem_rng = 26;
     for (int round = 0; round < 24; round++) {
-        struct scene s = random_sequence(len);
-        const uint32_t width = scene_v_size(&s);
+        struct problem s = random_sequence(len);
+        const uint32_t width = problem_v_size(&s);
         const size_t n = (size_t)n_new * 8;
         float *memory = malloc(4 * n * (width + 1) * sizeof *memory);
         struct quire_attention_partial parts[4];
@@ -212,7 +212,7 @@ static void blocks_in_turn(void **state)
         }
         check_shards(&s, n_new, parts, 4);
         free(memory);
-        scene_free(&s);
+        problem_free(&s);
     }
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_attn_types.c - queries and results of every type: the bits of f32 ones, rounded. */
+/* test_attn_types.c - query and output types: the bits of rounded f32 queries and outputs. */
 #include "test_attn_oracle.h"
 #include "test_plan.h"
 
-/* ---- the types, by their definitions */
+/* ---- types by their definitions */
 
 struct format {
     size_t bytes;
@@ -25,12 +25,12 @@ static double decode(const struct format *f, uint32_t code)
     return code & sign ? -x : x;
 }
 
-/* The nearest code, the even one of two; saturated. */
+/* Nearest code, ties to even, saturating. */
 static uint32_t encode(const struct format *f, double x)
 {
     const double a = fabs(x);
     uint32_t lo = 0, hi = f->max + 1;
-    while (hi - lo > 1) { /* codes rise with their values */
+    while (hi - lo > 1) { /* codes are monotonic in their values */
         const uint32_t mid = lo + (hi - lo) / 2;
         if (decode(f, mid) <= a)
             lo = mid;
@@ -67,16 +67,17 @@ struct typed {
     float out_scale;
 };
 
-/* All rows of a scene; out dense. Rows are misaligned, and what lies behind them stays. */
-static void run_typed(const struct scene *s, const struct typed *t, void *out, float *lse)
+/* Runs all rows of a problem into contiguous outputs. Rows are misaligned; the bytes after them
+ * must stay unchanged. */
+static void run_typed(const struct problem *s, const struct typed *t, void *out, float *lse)
 {
     const struct quire_attention_config *c = &s->config;
     const size_t h = c->n_heads, q_bytes = formats[t->q_dtype].bytes,
-                 bytes = formats[t->out_dtype].bytes, dv = scene_v_size(s), n = s->n_rows,
+                 bytes = formats[t->out_dtype].bytes, dv = problem_v_size(s), n = s->n_rows,
                  row = h * dv + 3;
-    const struct run r = run_whole(s);
-    struct stage st;
-    stage_open(&st, s, &r);
+    const struct variant r = variant_whole(s);
+    struct testbed st;
+    testbed_open(&st, s, &r);
     unsigned char *q = malloc(n * h * c->head_size * q_bytes + 1);
     unsigned char *strided = malloc(n * row * bytes + 1);
     memset(strided, 0xa5, n * row * bytes + 1);
@@ -98,16 +99,17 @@ static void run_typed(const struct scene *s, const struct typed *t, void *out, f
             assert_true(strided[1 + i * row * bytes + j] == 0xa5);
     }
     free(q), free(strided);
-    stage_close(&st);
+    testbed_close(&st);
 }
 
-static struct scene new_scene(enum quire_kv_dtype dtype, enum quire_compute compute, uint32_t size)
+static struct problem new_scene(enum quire_kv_dtype dtype, enum quire_compute compute,
+                                uint32_t size)
 {
     static const uint32_t lens[] = { 40, 3 };
-    struct scene s = { .k_dtype = dtype, .v_dtype = dtype, .k_scale = 1, .v_scale = 1 };
+    struct problem s = { .k_dtype = dtype, .v_dtype = dtype, .k_scale = 1, .v_scale = 1 };
     quire_attention_config_init(&s.config, sizeof s.config, 6, 2, size);
     s.config.compute = compute;
-    scene_fill(&s, lens, 2);
+    problem_fill(&s, lens, 2);
     return s;
 }
 
@@ -122,7 +124,7 @@ static void queries_of_every_float(void **state)
     static const enum quire_kv_dtype types[] = { QUIRE_KV_BF16, QUIRE_KV_F16 };
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 8; j++) {
-            struct scene s =
+            struct problem s =
                 new_scene(caches[j / 2], (enum quire_compute)(j % 2), j == 3 ? 19 : 40);
             const size_t n = (size_t)s.n_rows * 6 * s.config.head_size;
             const struct format *f = &formats[types[i]];
@@ -140,25 +142,25 @@ static void queries_of_every_float(void **state)
             assert_same_bits(got.lse, want.lse, want.n_lse);
             result_free(&want), result_free(&got);
             free(codes);
-            scene_free(&s);
+            problem_free(&s);
         }
 }
 
-/* Scales that are powers of two change no bits; others are held to the oracle. */
+/* Power-of-two scales change no bits; other scales are compared with the oracle. */
 static void queries_of_integers(void **state)
 {
     (void)state;
     for (int j = 0; j < 16; j++) {
-        struct scene s = new_scene(caches[j / 4], (enum quire_compute)(j % 2), j == 3 ? 19 : 40);
+        struct problem s = new_scene(caches[j / 4], (enum quire_compute)(j % 2), j == 3 ? 19 : 40);
         const bool exact = j / 2 % 2;
         const size_t d = s.config.head_size, rows = (size_t)s.n_rows * 6;
         int8_t *codes = malloc(rows * d);
         float *scale = malloc(rows * sizeof *scale);
         s.config.logits_soft_cap = j % 3 ? 0 : 20;
         for (size_t r = 0; r < rows; r++) {
-            scale[r] = exact ? ldexpf(1, (int)(r % 5) - 7) : scene_uniform(0.001f, 0.02f);
+            scale[r] = exact ? ldexpf(1, (int)(r % 5) - 7) : problem_uniform(0.001f, 0.02f);
             for (size_t i = 0; i < d; i++) {
-                codes[r * d + i] = (int8_t)((int)scene_below(255) - 127);
+                codes[r * d + i] = (int8_t)((int)problem_below(255) - 127);
                 s.q[r * d + i] = (float)codes[r * d + i] * scale[r];
             }
         }
@@ -169,12 +171,12 @@ static void queries_of_integers(void **state)
         if (exact) {
             assert_same_bits(got.out, want.out, want.n_out);
             assert_same_bits(got.lse, want.lse, want.n_lse);
-        } else if (s.config.compute == QUIRE_COMPUTE_F32) { /* natively, f32 queries are rounded */
+        } else if (s.config.compute == QUIRE_COMPUTE_F32) { /* native mode rounds f32 queries */
             check_oracle(&s, &got);
         }
         result_free(&want), result_free(&got);
         free(codes), free(scale);
-        scene_free(&s);
+        problem_free(&s);
     }
 }
 
@@ -185,7 +187,7 @@ static void results_of_every_type(void **state)
     for (int type = QUIRE_KV_BF16; type <= QUIRE_KV_INT8; type++)
         for (int j = 0; j < 4; j++) {
             const struct format *f = &formats[type];
-            struct scene s = new_scene(caches[j], QUIRE_COMPUTE_NATIVE, j == 3 ? 19 : 40);
+            struct problem s = new_scene(caches[j], QUIRE_COMPUTE_NATIVE, j == 3 ? 19 : 40);
             struct result want = result_new(&s);
             float *lse = malloc(want.n_lse * sizeof *lse);
             unsigned char *out = malloc(want.n_out * f->bytes);
@@ -212,7 +214,7 @@ static void results_of_every_type(void **state)
             }
             free(lse), free(out);
             result_free(&want);
-            scene_free(&s);
+            problem_free(&s);
         }
 }
 

@@ -160,7 +160,7 @@ static void amx_permission(void **state)
 {
     (void)state;
     struct quire_error err = QUIRE_ERROR_INIT;
-    assert_false(amx_usable_unasked);
+    assert_false(amx_usable_before_request);
     const quire_status s = quire_cpu_allow_amx(&err);
     assert_true(s == QUIRE_OK || s == QUIRE_E_UNSUPPORTED);
     assert_int_equal(amx_usable(), s == QUIRE_OK);

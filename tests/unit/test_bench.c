@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_bench.c - what quire-bench's figures rest on: medians and their intervals, tables, random weights. */
+/* test_bench.c - statistics of quire-bench, and its random weights. */
 #include "../../bench/bench_stats.c"
 #include "../../bench/bench_weights.c"
-#include "linear/group.h"
+#include "linear/dequantize.h"
 #include "quire_cmocka.h"
 #include <math.h>
 
@@ -10,17 +10,16 @@ static struct bench_summary summary_of(unsigned n)
 {
     struct bench_samples s = { 0 };
     for (unsigned i = 0; i < n; i++)
-        bench_sample(
-            &s, (double)((i * 7) % n)); /* 0 .. n-1 out of order: 7 divides none of the n below */
-    return bench_summarise(&s);
+        bench_sample(&s, (double)((i * 7) % n)); /* permutes 0..n-1: 7 divides no n below */
+    return bench_summarize(&s);
 }
 
 static void test_summary(void **state)
 {
     (void)state;
     const struct bench_samples none = { 0 };
-    assert_true(isnan(bench_summarise(&none).median));
-    /* ranks of the 95 % interval of a median, as tables of order statistics give them */
+    assert_true(isnan(bench_summarize(&none).median));
+    /* published ranks of the 95 % confidence interval of a median */
     static const struct {
         unsigned n;
         double median, lo, hi;
@@ -35,8 +34,8 @@ static void test_summary(void **state)
         assert_true(s.lo == cases[i].lo && s.hi == cases[i].hi);
     }
     const struct bench_samples two = { 2, { 1, 4 } };
-    assert_true(fabs(bench_summarise(&two).mean - 2.5) < 1e-12);
-    assert_true(fabs(bench_summarise(&two).sd - sqrt(4.5)) < 1e-12);
+    assert_true(fabs(bench_summarize(&two).mean - 2.5) < 1e-12);
+    assert_true(fabs(bench_summarize(&two).sd - sqrt(4.5)) < 1e-12);
 }
 
 static void test_samples_end(void **state)
@@ -48,7 +47,7 @@ static void test_samples_end(void **state)
     assert_int_equal(s.n, BENCH_MAX_SAMPLES);
 }
 
-/* Random weights of every type have the mean and deviation that were asked for, and differ from seed to seed. */
+/* Random weights of every type have the requested mean and deviation, and depend on the seed. */
 static void test_weights(void **state)
 {
     (void)state;
@@ -66,7 +65,7 @@ static void test_weights(void **state)
             uint64_t rng = 5;
             double sum = 0, square = 0;
             bench_weights_fill(type, raw, N, deviation, &rng);
-            qr_weight_dequantise(type, raw, N, x);
+            qr_weight_dequantize(type, raw, N, x);
             for (int i = 0; i < N; i++) {
                 assert_true(isfinite(x[i]));
                 sum += (double)x[i];
@@ -75,19 +74,23 @@ static void test_weights(void **state)
             const double mean = sum / N / (double)deviation,
                          ratio = sqrt(square / N) / (double)deviation;
             if (fabs(mean) > 0.12 || fabs(ratio - 1) > 0.3)
-                print_error("%s: mean %g, deviation %g of what was asked\n", info->name, mean,
-                            ratio);
+                print_error("%s: mean %g, deviation %g, relative to the request\n", info->name,
+                            mean, ratio);
             assert_true(fabs(mean) <= 0.12 && fabs(ratio - 1) <= 0.3);
             bench_weights_fill(type, again, N, deviation, &rng);
             assert_memory_not_equal(raw, again, N / 8);
         }
-        uint32_t found;
-        assert_true(bench_weight_type(info->name, &found) && found == type);
+        struct bench_weight_type found = { 0 };
+        assert_true(bench_weight_type_find(info->name, &found) && found.number == type);
+        assert_true(found.block_elems == info->block_elems);
+        assert_true(found.file_type || type == QR_WEIGHT_F32);
     }
     assert_true(n_types >= 16);
-    uint32_t none;
-    assert_false(bench_weight_type("q8_k", &none)); /* known, but nothing is stored in it */
-    assert_false(bench_weight_type("", &none));
+    struct bench_weight_type none;
+    assert_false(bench_weight_type_find("q8_k", &none)); /* named by the library, not supported */
+    assert_false(bench_weight_type_find("", &none));
+    assert_true(bench_weight_type_get((unsigned)n_types - 1, &none));
+    assert_false(bench_weight_type_get((unsigned)n_types, &none));
     free(x), free(raw), free(again);
 }
 

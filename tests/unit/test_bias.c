@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_bias.c - dense bias builders against their formulas, and what attention does with the same
+/* test_bias.c - dense bias builders against their formulas and against attention with the same
  * options. */
 #include "test_plan.h"
 #include <quire/bias.h>
@@ -56,7 +56,7 @@ static void alibi_by_formula(void **state)
                     assert_true(out[h * 40 + i * 6 + j] == want);
                 }
     }
-    must(quire_alibi_bias(slopes, 2, 3, 5, 1, out, 5, 0, &err)); /* dense */
+    must(quire_alibi_bias(slopes, 2, 3, 5, 1, out, 5, 0, &err)); /* contiguous */
     assert_true(out[15] == slopes[1] * -2.0f);
 }
 
@@ -78,14 +78,14 @@ static void slopes_by_formula(void **state)
     assert_float_equal(s[63], exp2(-8), 1e-9);
 }
 
-/* Buckets of T5's own settings, worked out by hand from the definition. */
+/* Buckets for T5's parameters, computed by hand from the definition. */
 static void relative_by_hand(void **state)
 {
     (void)state;
     enum { R = 200 };
     static float table[32 * 2], out[2 * (2 * R + 1)];
     static const struct {
-        int d, both, left; /* bucket when bidirectional, and when not */
+        int d, both, left; /* bucket if bidirectional, and if not */
     } want[] = {
         { 0, 0, 0 },      { 1, 17, 0 },     { 7, 23, 0 },     { 8, 24, 0 },     { 11, 24, 0 },
         { 12, 25, 0 },    { 16, 26, 0 },    { 32, 28, 0 },    { 64, 30, 0 },    { 90, 30, 0 },
@@ -107,35 +107,34 @@ static void relative_by_hand(void **state)
                 fail_msg("distance %d: %g, not %d", want[i].d, (double)out[R + want[i].d], bucket);
         }
     }
-    must(quire_relative_bias(table, 32, 2, 1, 128, 0, out, &err)); /* nothing but its own place */
+    must(quire_relative_bias(table, 32, 2, 1, 128, 0, out, &err)); /* range 0: only distance 0 */
     assert_true(out[0] == 0 && out[1] == 100);
 }
 
-/* Softmax of score + bias, as a program with masks of its own would do it, equals the ranges of the
- * kernels. */
+/* Softmax of score + dense bias equals attention with the mask as key ranges. */
 static void attention_agrees_with_the_biases(void **state)
 {
     (void)state;
     enum { N = 40, H = 3, D = 8 };
     static const uint32_t lens[] = { N };
     static float window[N * N], alibi[H * N * N];
-    struct scene s = { .config.n_heads = 0,
-                       .k_dtype = QUIRE_KV_F32,
-                       .v_dtype = QUIRE_KV_F32,
-                       .k_scale = 1,
-                       .v_scale = 1 };
+    struct problem s = { .config.n_heads = 0,
+                         .k_dtype = QUIRE_KV_F32,
+                         .v_dtype = QUIRE_KV_F32,
+                         .k_scale = 1,
+                         .v_scale = 1 };
     quire_attention_config_init(&s.config, sizeof s.config, H, 1, D);
     s.config.compute = QUIRE_COMPUTE_F32;
     s.config.window_left = 9;
     s.config.window_right = 0;
     s.config.causal = 0;
-    scene_fill(&s, lens, 1);
+    problem_fill(&s, lens, 1);
     s.config.alibi_slopes = s.slopes;
     must(quire_sliding_window_bias(N, N, 9, 0, window, N, &err));
     must(quire_alibi_bias(s.slopes, H, N, N, 1, alibi, N, 0, &err));
     struct result got = result_new(&s);
-    const struct run r = run_whole(&s);
-    run_scene(&s, &r, &got);
+    const struct variant r = variant_whole(&s);
+    run_problem(&s, &r, &got);
     for (int i = 0; i < N; i++)
         for (int h = 0; h < H; h++) {
             double p[N], sum = 0, out = 0;
@@ -151,7 +150,7 @@ static void attention_agrees_with_the_biases(void **state)
             assert_float_equal(got.out[(i * H + h) * D], out, 1e-5);
         }
     result_free(&got);
-    scene_free(&s);
+    problem_free(&s);
 }
 
 static void bad_arguments(void **state)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_encoder.c - passes of an encoder through the public API: the same bits in any company, pooling, limits, misuse. */
+/* test_encoder.c - encoder passes through the public API: batch invariance, pooling, limits,
+ * misuse. */
 #include "test_encoder.h"
 #include <math.h>
 
-/* Three sequences of these lengths. */
+/* Lengths of three sequences. */
 static const int32_t lens[] = { 5, 70, 40 };
 enum { N = 3, ROWS = 115 };
 
@@ -43,7 +44,7 @@ static void encode(const struct world *w, uint32_t n_seqs, const int32_t *starts
     assert_int_equal(s, QUIRE_OK);
 }
 
-/* Sequence i of a pass against the same sequence in another. */
+/* Compares sequence i of a pass with the same sequence in another pass. */
 static void assert_same_sequence(const struct quire_model_info *info, int32_t n,
                                  const struct outputs *a, int32_t row_a, uint32_t seq_a,
                                  const struct outputs *b, int32_t row_b, uint32_t seq_b)
@@ -58,7 +59,7 @@ static void assert_same_sequence(const struct quire_model_info *info, int32_t n,
                             rows * vocab * sizeof(float));
 }
 
-/* Alone, together, in another order, on any number of threads. */
+/* Equal bits alone, batched, in another order, and for any number of threads. */
 static void same_bits(void **state)
 {
     static const char *const names[] = { "bert", "modernbert" };
@@ -95,7 +96,7 @@ static void same_bits(void **state)
     }
 }
 
-/* Pooled vectors against the states they come from. */
+/* Pooled vectors against the hidden states. */
 static void pooling(void **state)
 {
     (void)state;
@@ -138,8 +139,8 @@ static void pooling(void **state)
     close_world(&w);
 }
 
-/* Types change what they should; left out they are 0. Rows of logits may be chosen; states of all layers end with the
- * last ones. */
+/* Token types change the results and default to 0. Rows of logits can be chosen. The last of all
+ * layers' states are the hidden states. */
 static void options(void **state)
 {
     (void)state;
@@ -195,7 +196,7 @@ static void options(void **state)
     free(some);
 }
 
-/* A good pass of three sequences over bert or modernbert, to be made bad. */
+/* A valid pass of three sequences over bert or modernbert, which tests then modify. */
 struct pass {
     struct world w;
     int32_t ids[ROWS], types[ROWS], starts[N + 1];
@@ -247,7 +248,7 @@ static void bad_sequences(void **state)
     struct pass *p = make_pass("bert");
     reset(p);
     expect_error(QUIRE_E_INVALID_ARG, "context is NULL", quire_context_encode(NULL, &p->step, err));
-    expect_error(QUIRE_E_INVALID_ARG, "step is NULL",
+    expect_error(QUIRE_E_INVALID_ARG, "args is NULL",
                  quire_context_encode(p->w.context, NULL, err));
     p->step.struct_size--;
     refuse(QUIRE_E_MISUSE, "struct_size");
@@ -264,10 +265,10 @@ static void bad_sequences(void **state)
     p->starts[3] = MAX_TOKENS + 1;
     refuse(QUIRE_E_LIMIT, "query_start_loc[3] is 161");
     p->starts[2] = 5, p->starts[3] = 134;
-    refuse(QUIRE_E_LIMIT, "sequence 2 has 129 tokens, the context was made for 128");
+    refuse(QUIRE_E_LIMIT, "sequence 2 has 129 tokens, the context allows 128");
     p->starts[2] = 5, p->step.pooled = p->o.pooled;
     refuse(QUIRE_E_INVALID_ARG, "sequence 1 has no tokens to pool");
-    /* an empty pass is fine, and so is one whose sequences are */
+    /* an empty pass is valid, and so are empty sequences */
     p->step.n_seqs = 0;
     assert_status(QUIRE_OK, quire_context_encode(p->w.context, &p->step, NULL));
     reset(p);
@@ -285,7 +286,7 @@ static void bad_tokens(void **state)
     struct pass *p = make_pass("bert");
     reset(p);
     p->step.token_ids = NULL;
-    refuse(QUIRE_E_INVALID_ARG, "token_ids and step.embeddings are both NULL");
+    refuse(QUIRE_E_INVALID_ARG, "token_ids and args.embeddings are both NULL");
     p->ids[114] = 320;
     refuse(QUIRE_E_RANGE, "token_ids[114] is 320");
     p->ids[114] = -1;
@@ -333,7 +334,7 @@ static void bad_outputs(void **state)
 }
 #undef refuse
 
-/* Calls for another kind of model, and contexts that do not fit the kind. */
+/* Calls and contexts for another kind of model. */
 static void wrong_kind(void **state)
 {
     (void)state;
@@ -347,7 +348,7 @@ static void wrong_kind(void **state)
                 !w.info.has_logits && w.info.has_pooler);
     struct quire_context_params p = default_params();
     struct quire_context *c;
-    p.kv = (struct quire_kv_cache *)&w; /* never looked into */
+    p.kv = (struct quire_kv_cache *)&w; /* never dereferenced */
     expect_error(QUIRE_E_INVALID_ARG, "params.kv must be NULL",
                  quire_context_create(w.model, &p, &c, err));
     p.kv = NULL, p.max_encoder_tokens = (1 << 20) + 1;
@@ -369,7 +370,7 @@ static void wrong_kind(void **state)
     close_world(&w);
 }
 
-/* Learned positions end somewhere; a context may be made for more. */
+/* The table of learned positions is finite; a context may have a larger limit. */
 static void positions_end(void **state)
 {
     (void)state;
@@ -398,7 +399,8 @@ static void positions_end(void **state)
     close_world(&w);
 }
 
-/* Bytes are told in advance, a pass allocates nothing, and running out of memory is survived anywhere. */
+/* A context allocates the bytes it reports, a pass allocates nothing, and every allocation failure
+ * is handled. */
 static void memory(void **state)
 {
     (void)state;

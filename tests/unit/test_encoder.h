@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_encoder.h - models of the reference data that encode, with context, and made-up token ids. */
+/* test_encoder.h - reference models with an encoder, their context, and generated token ids. */
 #ifndef QUIRE_TEST_ENCODER_H
 #define QUIRE_TEST_ENCODER_H
 #include "quire_cmocka.h"
@@ -17,7 +17,7 @@ struct world {
     uint32_t n_groups;
 };
 
-/* What may differ from world to world. */
+/* Parameters of a world. */
 struct setting {
     const char *name;                   /* folder of the reference data */
     uint32_t threads;                   /* 0: none */
@@ -62,7 +62,7 @@ static inline quire_status open_world(struct world *w, const struct setting *s,
     struct quire_model_params mp;
     quire_model_params_init(&mp, sizeof mp);
     mp.path = path;
-    mp.linear = QUIRE_LINEAR_QUIRE; /* the same bits in any batch */
+    mp.linear = QUIRE_LINEAR_QUIRE; /* batch-invariant */
     mp.allocator = s->allocator;
     quire_status status = quire_model_open(&mp, &w->model, err);
     if (status != QUIRE_OK)
@@ -103,7 +103,7 @@ static inline void close_world(struct world *w)
     quire_threads_destroy(w->threads);
 }
 
-/* Ids that look alike nowhere. */
+/* Pseudo-random ids. */
 static inline void make_ids(int32_t *ids, uint32_t n, uint32_t seed)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -115,7 +115,7 @@ static inline float *floats(size_t n)
     float *p = malloc(n * sizeof *p);
     assert_non_null(p);
     for (size_t i = 0; i < n; i++)
-        p[i] = -12345; /* nothing has written here */
+        p[i] = -12345; /* marks floats that were not written */
     return p;
 }
 
@@ -125,7 +125,7 @@ static inline void assert_untouched(const float *p, size_t n)
         assert_true(p[i] == -12345);
 }
 
-/* Expects a failure whose message holds `text`. */
+/* Expects an error whose message contains `text`. */
 #define expect_error(status, text, call)                                                           \
     do {                                                                                           \
         struct quire_error err_ = QUIRE_ERROR_INIT, *err = &err_;                                  \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_encoder_decoder.c - encoding sources into the cross group and decoding from them: bits, sharing, misuse. */
+/* test_encoder_decoder.c - encoding sources into the cross-attention group and decoding: batch
+ * invariance, sharing, misuse. */
 #include "test_encoder.h"
 #include <math.h>
 
@@ -7,11 +8,12 @@ static const char *const names[] = { "t5", "bart" };
 
 enum { BLOCKS = 40, SOURCE = 45, TARGET = 37, PER_SEQ = 8 /* blocks */ };
 
-/* Sequence i has blocks 8 i .. 8 i + 7 of the decoder's group, and of the cross group those of its source. */
+/* Sequence i has blocks 8 i .. 8 i + 7 of the decoder's group, and the blocks of its source in the
+ * cross group. */
 struct scene {
     struct world w;
     int32_t ids[MAX_SEQS][128];
-    int32_t tables[2][MAX_SEQS * PER_SEQ]; /* by KV group */
+    int32_t tables[2][MAX_SEQS * PER_SEQ]; /* per KV group */
     int64_t slots[2][MAX_TOKENS];
     int32_t starts[MAX_SEQS + 1], lens[MAX_SEQS], source_lens[MAX_SEQS];
     struct quire_attention_batch_group groups[2];
@@ -49,15 +51,15 @@ static quire_status encode(struct scene *s, uint32_t first_seq, uint32_t n, cons
             s->slots[1][starts[i] + t] = slot_of(s, 1, first_seq + i, t);
     }
     const struct quire_encode_args step = { .struct_size = sizeof step,
-                                             .n_seqs = n,
-                                             .query_start_loc = starts,
-                                             .token_ids = ids,
-                                             .hidden = hidden,
-                                             .cross_slot_mapping = s->slots[1] };
+                                            .n_seqs = n,
+                                            .query_start_loc = starts,
+                                            .token_ids = ids,
+                                            .hidden = hidden,
+                                            .cross_slot_mapping = s->slots[1] };
     return quire_context_encode(s->w.context, &step, err);
 }
 
-/* A step of tokens [begin, begin + n) of sequences first .. first + n_seqs - 1. */
+/* Sets up a step of tokens [begin, begin + n) of sequences first .. first + n_seqs - 1. */
 static void set_step(struct scene *s, uint32_t first, uint32_t n_seqs, const int32_t *ids,
                      int32_t begin, int32_t n, float *logits)
 {
@@ -80,11 +82,11 @@ static void set_step(struct scene *s, uint32_t first, uint32_t n_seqs, const int
                                                .groups = s->groups,
                                                .encoder_seq_lens = s->source_lens + first };
     s->step = (struct quire_forward_args){ .struct_size = sizeof s->step,
-                                         .batch = &s->batch,
-                                         .token_ids = ids,
-                                         .logits = logits,
-                                         .logits_rows = s->rows,
-                                         .n_logits = n_seqs * (uint32_t)n };
+                                           .batch = &s->batch,
+                                           .token_ids = ids,
+                                           .logits = logits,
+                                           .logits_rows = s->rows,
+                                           .n_logits = n_seqs * (uint32_t)n };
 }
 
 static void forward(struct scene *s)
@@ -108,7 +110,7 @@ static void encode_well(struct scene *s, uint32_t first, uint32_t n, const int32
 
 static void close_scene(struct scene *s) { close_world(&s->w); }
 
-/* A target whole, in chunks, token by token, on several threads: the same logits. */
+/* Equal logits for a whole target, chunks, single tokens, and several threads. */
 static void decode_is_prefill(void **state)
 {
     (void)state;
@@ -150,8 +152,8 @@ static void decode_is_prefill(void **state)
     }
 }
 
-/* Sources of several lengths encoded together and decoded together, against each alone. */
-static void batch_mates(void **state)
+/* Sources of several lengths encoded and decoded in one batch, against each alone. */
+static void batch_invariance(void **state)
 {
     (void)state;
     if (!need_shared())
@@ -185,7 +187,7 @@ static void batch_mates(void **state)
     }
 }
 
-/* Two hypotheses of one source, whose blocks have two owners; and slots behind the source hold rubbish. */
+/* Two sequences share the blocks of one source; slots after the source hold garbage. */
 static void shared_source(void **state)
 {
     (void)state;
@@ -234,7 +236,7 @@ static void shared_source(void **state)
     }
 }
 
-/* Rows that are not to be stored leave their places alone. */
+/* Rows with a padding slot are not stored. */
 static void padded_slots(void **state)
 {
     (void)state;
@@ -260,10 +262,10 @@ static void padded_slots(void **state)
     make_ids(source, 4, 11);
     some[1] = QUIRE_SLOT_PAD;
     const struct quire_encode_args step = { .struct_size = sizeof step,
-                                             .n_seqs = 1,
-                                             .query_start_loc = starts,
-                                             .token_ids = source,
-                                             .cross_slot_mapping = some };
+                                            .n_seqs = 1,
+                                            .query_start_loc = starts,
+                                            .token_ids = source,
+                                            .cross_slot_mapping = some };
     assert_status(QUIRE_OK, quire_context_encode(s.w.context, &step, NULL));
     read.k = after;
     assert_status(QUIRE_OK, quire_kv_read(s.w.kv, &read, NULL));
@@ -272,7 +274,7 @@ static void padded_slots(void **state)
     close_scene(&s);
 }
 
-/* Embeddings in place of ids: this family's first layer sees the lookup as it is. */
+/* Embeddings in place of ids: this family does not scale the lookup. */
 static void embeddings(void **state)
 {
     (void)state;
@@ -285,16 +287,16 @@ static void embeddings(void **state)
     const size_t n = 9 * (size_t)w.info.hidden_size;
     float *layers = floats(3 * n), *hidden = floats(n);
     struct quire_encode_args step = { .struct_size = sizeof step,
-                                       .n_seqs = 1,
-                                       .query_start_loc = starts,
-                                       .token_ids = ids,
-                                       .layers = layers };
+                                      .n_seqs = 1,
+                                      .query_start_loc = starts,
+                                      .token_ids = ids,
+                                      .layers = layers };
     assert_status(QUIRE_OK, quire_context_encode(w.context, &step, NULL));
     step = (struct quire_encode_args){ .struct_size = sizeof step,
-                                        .n_seqs = 1,
-                                        .query_start_loc = starts,
-                                        .embeddings = layers,
-                                        .hidden = hidden };
+                                       .n_seqs = 1,
+                                       .query_start_loc = starts,
+                                       .embeddings = layers,
+                                       .hidden = hidden };
     assert_status(QUIRE_OK, quire_context_encode(w.context, &step, NULL));
     assert_memory_equal(hidden, layers + 2 * n, n * sizeof *hidden);
     free(layers);
@@ -317,16 +319,16 @@ static void bad_encode(void **state)
     for (int32_t t = 0; t < len; t++)
         slots[t] = slot_of(&s, 1, 0, t);
     struct quire_encode_args step = { .struct_size = sizeof step,
-                                       .n_seqs = 1,
-                                       .query_start_loc = starts,
-                                       .token_ids = source,
-                                       .hidden = hidden,
-                                       .cross_slot_mapping = slots };
+                                      .n_seqs = 1,
+                                      .query_start_loc = starts,
+                                      .token_ids = source,
+                                      .hidden = hidden,
+                                      .cross_slot_mapping = slots };
 #define refuse(status, text)                                                                       \
     expect_error(status, text, quire_context_encode(s.w.context, &step, err))
     slots[3] = (int64_t)BLOCKS * BLOCK;
     refuse(QUIRE_E_RANGE, "640");
-    slots[3] = (int64_t)(BLOCKS - 1) * BLOCK; /* a block that nobody has taken */
+    slots[3] = (int64_t)(BLOCKS - 1) * BLOCK; /* a block that is not allocated */
     refuse(QUIRE_E_MISUSE, "is free");
     slots[3] = slots[4];
     refuse(QUIRE_E_INVALID_ARG, "slot");
@@ -372,7 +374,7 @@ static void bad_decode(void **state)
     set_step(&s, 0, 1, ids, 0, 4, logits);
     s.source_lens[0] = -1;
     refuse(QUIRE_E_INVALID_ARG, "encoder_seq_lens[0] is -1");
-    s.source_lens[0] = 129; /* 128: what the context was made for */
+    s.source_lens[0] = 129; /* the context allows 128 */
     refuse(QUIRE_E_LIMIT, "encoder_seq_lens[0] is 129");
     s.source_lens[0] = 20;
     s.batch.n_groups = 1;
@@ -390,7 +392,7 @@ static void bad_decode(void **state)
     s.groups[0].slot_mapping = NULL;
     refuse(QUIRE_E_INVALID_ARG, "groups[0].slot_mapping");
     assert_untouched(logits, 4 * s.w.info.vocab_size);
-    /* no source at all is a source of no keys */
+    /* a source without tokens has no keys */
     set_step(&s, 0, 1, ids, 0, 4, logits);
     s.source_lens[0] = 0;
     forward(&s);
@@ -400,7 +402,8 @@ static void bad_decode(void **state)
     free(logits);
 }
 
-/* A cache for another model; sizes told in advance; steps that allocate nothing. */
+/* A cache of another model is rejected; a context allocates the bytes it reports; steps allocate
+ * nothing. */
 static void memory(void **state)
 {
     (void)state;
@@ -453,7 +456,7 @@ static void memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(decode_is_prefill), cmocka_unit_test(batch_mates),
+        cmocka_unit_test(decode_is_prefill), cmocka_unit_test(batch_invariance),
         cmocka_unit_test(shared_source),     cmocka_unit_test(padded_slots),
         cmocka_unit_test(embeddings),        cmocka_unit_test(bad_encode),
         cmocka_unit_test(bad_decode),        cmocka_unit_test(memory),

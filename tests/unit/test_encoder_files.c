@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_encoder_files.c - files of encoders and encoder-decoders: each tensor is needed in its shape; the same weights
- * under other names, as another family and as GGUF give the same bits. */
+/* test_encoder_files.c - files of encoders and encoder-decoders: every tensor is required with its
+ * shape; equal weights under other names, as another family and as GGUF give equal bits. */
 #include "format/safetensors.h"
 #include "model/load/weights.h"
 #include "test_dir.h"
@@ -8,7 +8,7 @@
 #include "test_gguf.h"
 #include <math.h>
 
-/* ---- A folder of the reference data in memory, to be written out changed */
+/* ---- a folder of the reference data in memory, which tests modify and write */
 
 struct tensor {
     char name[160];
@@ -69,7 +69,7 @@ static struct tensor *find(struct folder *f, const char *name)
     return NULL;
 }
 
-/* One more tensor of rows x cols, or a vector of cols. */
+/* Adds a tensor of rows x cols, or a vector of cols. */
 static struct tensor *add(struct folder *f, const char *name, uint64_t rows, uint64_t cols)
 {
     struct tensor *t = &f->t[f->n++];
@@ -82,7 +82,7 @@ static struct tensor *add(struct folder *f, const char *name, uint64_t rows, uin
     return t;
 }
 
-/* The first `from` in a text of `size` bytes becomes `to`; nothing happens where there is none. */
+/* Replaces the first `from`, if there is one, with `to` in a text of `size` bytes. */
 static void replace(char *s, size_t size, const char *from, const char *to)
 {
     char *at = strstr(s, from);
@@ -99,7 +99,7 @@ static void rename_all(struct folder *f, const char *from, const char *to)
         replace(f->t[i].name, sizeof f->t[i].name, from, to);
 }
 
-static void put_file(const char *name, const void *data, size_t n)
+static void write_file(const char *name, const void *data, size_t n)
 {
     char path[128];
     snprintf(path, sizeof path, "%s/%s", dir, name);
@@ -108,7 +108,8 @@ static void put_file(const char *name, const void *data, size_t n)
     fclose(file);
 }
 
-/* Writes the folder to `dir`, without tensor number `skip`, and with number `grow` one row longer. */
+/* Writes the folder to `dir`, without tensor number `skip`, and with number `grow` one row
+ * longer. */
 static void write_folder(const struct folder *f, size_t skip, size_t grow)
 {
     struct image header = { 0 }, body = { 0 };
@@ -136,8 +137,8 @@ static void write_folder(const struct folder *f, size_t skip, size_t grow)
     put_u64(&file, header.size);
     put(&file, header.data, header.size);
     put(&file, body.data, body.size);
-    put_file("model.safetensors", file.data, file.size);
-    put_file("config.json", f->config, strlen(f->config));
+    write_file("model.safetensors", file.data, file.size);
+    write_file("config.json", f->config, strlen(f->config));
     drop(&header);
     drop(&body);
     drop(&file);
@@ -154,9 +155,9 @@ static quire_status open_weights(struct quire_error *err)
     return s;
 }
 
-/* ---- Every tensor is needed, and in its shape */
+/* ---- every tensor is required with its shape */
 
-/* What a model may come without. */
+/* Tensors that a model may lack. */
 static bool is_optional(const char *name)
 {
     static const char *const names[] = { "pooler.dense.weight", "pooler.dense.bias",
@@ -175,7 +176,7 @@ static void expect_missing(const struct folder *f, size_t i)
     snprintf(text, sizeof text, "%s",
              strcmp(name, "head.norm.weight") == 0 ? "head's norm is missing" : name);
     replace(text, sizeof text, ".weight",
-            ""); /* of two names for a role the message has the first */
+            ""); /* of two names for a role, the message contains the first */
     write_folder(f, i, none);
     const quire_status s = open_weights(&err);
     if (s != (is_optional(name) ? QUIRE_OK : QUIRE_E_FORMAT) ||
@@ -220,7 +221,7 @@ static void every_tensor(void **state)
     }
 }
 
-/* ---- The same model in other words */
+/* ---- equivalent folders */
 
 static void encode_some(const char *name, const int32_t *ids, int32_t n, float *hidden,
                         float *logits)
@@ -255,12 +256,12 @@ static void other_names(void **state)
     rename_all(&f, "LayerNorm.bias", "LayerNorm.beta");
     add(&f, "bert.embeddings.position_ids", 0, 128);
     write_folder(&f, none, none);
-    assert_status(QUIRE_OK, open_weights(&err)); /* strict: nothing is left over */
+    assert_status(QUIRE_OK, open_weights(&err)); /* fails on unused tensors */
     encode_some(dir, ids, LEN, got, NULL);
     assert_memory_equal(want, got, sizeof want);
     free_folder(&f);
 
-    /* RoBERTa counts positions from behind the padding token's row */
+    /* RoBERTa numbers positions from the row after the padding token */
     read_folder(&f, "bert");
     rename_all(&f, "", "roberta.");
     struct tensor *old = find(&f, "roberta.embeddings.position_embeddings.weight"),
@@ -280,7 +281,7 @@ static void other_names(void **state)
     free_folder(&f);
 }
 
-/* BERT's head of a masked language model, in double precision from the states. */
+/* BERT's masked-language-model head, against double precision from the hidden states. */
 static void masked_head(void **state)
 {
     (void)state;
@@ -402,7 +403,7 @@ static void make_gguf(const struct folder *f, struct image *m)
     }
 }
 
-/* Logits of ten decoder tokens after 70 of a source. */
+/* Logits of ten decoder tokens for a source of 70 tokens. */
 static void translate(const char *path, float *hidden, float *logits)
 {
     struct world w = good_world(&(struct setting){ .name = path, .n_blocks = 5 });
@@ -455,7 +456,7 @@ static void t5_gguf(void **state)
     struct folder f;
     struct image m;
     read_folder(&f, "t5");
-    /* GGUF has no key for the largest distance */
+    /* GGUF has no key for the maximum distance */
     replace(f.config, 1 << 16, "\"relative_attention_max_distance\": 60",
             "\"relative_attention_max_distance\": 128");
     write_folder(&f, none, none);

@@ -144,7 +144,8 @@ static void test_alignment(void **state)
     expect(&m, QUIRE_E_FORMAT, "general.alignment has type i32");
 }
 
-static void count_warning(void *user, enum quire_log_level level, quire_status code, const char *msg)
+static void count_warning(void *user, enum quire_log_level level, quire_status code,
+                          const char *msg)
 {
     (void)code;
     if (level == QUIRE_LOG_WARN && strstr(msg, "after the last tensor"))

@@ -284,7 +284,8 @@ static void copy_on_write(void **state)
     assert_fails(QUIRE_E_MISUSE, "free", quire_kv_make_writable(kv, 0, -1, &mine, &err));
     mine = b[0];
     assert_fails(QUIRE_E_RANGE, "after", quire_kv_make_writable(kv, 0, 3, &mine, &err));
-    assert_fails(QUIRE_E_INVALID_ARG, "block is NULL", quire_kv_make_writable(kv, 0, -1, NULL, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "block is NULL",
+                 quire_kv_make_writable(kv, 0, -1, NULL, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "kv", quire_kv_make_writable(NULL, 0, -1, &mine, &err));
     quire_kv_destroy(kv);
 }

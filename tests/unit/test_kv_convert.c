@@ -18,13 +18,13 @@ static size_t narrow(const struct qr_kernels *k, enum format f, uint16_t *out, c
     uint8_t bytes[4096];
     size_t clipped = 0;
     if (f == BF16)
-        return k->narrow_bf16(out, x, scale, n);
+        return k->quantize_bf16(out, x, scale, n);
     if (f == F16)
-        return k->narrow_f16(out, x, scale, n);
+        return k->quantize_f16(out, x, scale, n);
     for (size_t i = 0, m; i < n; i += m) {
         m = n - i < sizeof bytes ? n - i : sizeof bytes;
-        clipped += f == E4M3 ? k->narrow_fp8_e4m3(bytes, x + i, scale, m)
-                             : k->narrow_fp8_e5m2(bytes, x + i, scale, m);
+        clipped += f == E4M3 ? k->quantize_fp8_e4m3(bytes, x + i, scale, m)
+                             : k->quantize_fp8_e5m2(bytes, x + i, scale, m);
         for (size_t j = 0; j < m; j++)
             out[i + j] = bytes[j];
     }
@@ -35,16 +35,16 @@ static void widen(const struct qr_kernels *k, enum format f, float *out, const u
                   float scale, size_t n)
 {
     if (f == BF16)
-        k->widen_bf16(out, codes, scale, n);
+        k->dequantize_bf16(out, codes, scale, n);
     else if (f == F16)
-        k->widen_f16(out, codes, scale, n);
+        k->dequantize_f16(out, codes, scale, n);
     else
         for (size_t i = 0; i < n; i++) {
             const uint8_t c = (uint8_t)codes[i];
             if (f == E4M3)
-                k->widen_fp8_e4m3(out + i, &c, scale, 1);
+                k->dequantize_fp8_e4m3(out + i, &c, scale, 1);
             else
-                k->widen_fp8_e5m2(out + i, &c, scale, 1);
+                k->dequantize_fp8_e5m2(out + i, &c, scale, 1);
         }
 }
 

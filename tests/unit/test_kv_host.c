@@ -139,12 +139,12 @@ static void write_tokens(struct host *h, uint32_t group, uint32_t layer, uint32_
     const uint32_t bs = h->shape->block_size, d = h->shape->head_size;
     int64_t slots[MAX_LEN];
     const struct quire_kv_slot_args map = { .struct_size = sizeof map,
-                                           .block_size = bs,
-                                           .block_table = h->table[group] + h->first[group],
-                                           .n_entries = h->n_blocks - h->first[group],
-                                           .first_block = h->first[group],
-                                           .first_pos = h->len,
-                                           .n_tokens = n };
+                                            .block_size = bs,
+                                            .block_table = h->table[group] + h->first[group],
+                                            .n_entries = h->n_blocks - h->first[group],
+                                            .first_block = h->first[group],
+                                            .first_pos = h->len,
+                                            .n_tokens = n };
     assert_status(QUIRE_OK, quire_kv_map_slots(&map, slots, NULL));
     const struct quire_kv_write_args w = { .struct_size = sizeof w,
                                            .group = group,
@@ -323,10 +323,10 @@ static uint32_t reuse(struct host *h, uint32_t n_same)
             (struct quire_kv_prefix_group){ window_of(h->shape, g), 0, h->n_blocks, held[g] };
     }
     const struct quire_kv_prefix_args p = { .struct_size = sizeof p,
-                                       .block_size = h->shape->block_size,
-                                       .n_tokens = n_same,
-                                       .groups = groups,
-                                       .n_groups = GROUPS };
+                                            .block_size = h->shape->block_size,
+                                            .n_tokens = n_same,
+                                            .groups = groups,
+                                            .n_groups = GROUPS };
     uint32_t n;
     assert_status(QUIRE_OK, quire_kv_prefix_hit(&p, &n, NULL));
     const uint32_t bs = h->shape->block_size, end = (n + bs - 1) / bs;
@@ -337,7 +337,8 @@ static uint32_t reuse(struct host *h, uint32_t n_same)
         const uint32_t shared = end - h->first[g];
         assert_status(QUIRE_OK, quire_kv_retain(h->kv, g, &h->table[g][h->first[g]], shared, NULL));
         if (shared && n % bs) /* the next token writes to a shared block */
-            assert_status(QUIRE_OK, quire_kv_make_writable(h->kv, g, -1, &h->table[g][end - 1], NULL));
+            assert_status(QUIRE_OK,
+                          quire_kv_make_writable(h->kv, g, -1, &h->table[g][end - 1], NULL));
     }
     h->n_blocks = end;
     h->len = n;

@@ -42,11 +42,11 @@ static void by_definition(void **state)
         int32_t blocks[MAX_GROUPS][MAX_BLOCKS];
         const uint32_t bs = 1 + kv_below(20), holes = kv_below(12);
         struct quire_kv_prefix_args p = { .struct_size = sizeof p,
-                                     .block_size = bs,
-                                     .groups = groups,
-                                     .n_groups = kv_below(MAX_GROUPS + 1),
-                                     .n_tokens = kv_below(bs * MAX_BLOCKS + 1),
-                                     .multiple_of = kv_below(3) ? 0 : 1 + kv_below(2 * bs) };
+                                          .block_size = bs,
+                                          .groups = groups,
+                                          .n_groups = kv_below(MAX_GROUPS + 1),
+                                          .n_tokens = kv_below(bs * MAX_BLOCKS + 1),
+                                          .multiple_of = kv_below(3) ? 0 : 1 + kv_below(2 * bs) };
         if (kv_below(4) == 0)
             p.multiple_of = bs;
         for (uint32_t g = 0; g < p.n_groups; g++) {
@@ -118,7 +118,7 @@ static void bad_arguments(void **state)
     };
     struct quire_kv_prefix_args p = good;
     uint32_t n = 77;
-    assert_fails(QUIRE_E_INVALID_ARG, "prefix is NULL", quire_kv_prefix_hit(NULL, &n, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "args is NULL", quire_kv_prefix_hit(NULL, &n, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "n_tokens is NULL", quire_kv_prefix_hit(&p, NULL, &err));
     p.struct_size = 4;
     assert_fails(QUIRE_E_MISUSE, "struct_size", quire_kv_prefix_hit(&p, &n, &err));

@@ -32,12 +32,12 @@ static void scales_per_layer_and_head(void **state)
             const float ks = k_scale[layer * 2 + i / 16], vs = v_scale[layer];
             float x = in.k[i] / ks;
             uint8_t code;
-            kv->kernels->narrow_fp8_e4m3(&code, &x, 1, 1);
-            kv->kernels->widen_fp8_e4m3(&x, &code, 1, 1);
+            kv->kernels->quantize_fp8_e4m3(&code, &x, 1, 1);
+            kv->kernels->dequantize_fp8_e4m3(&x, &code, 1, 1);
             assert_true(out.k[i] == x * ks);
             x = in.v[i] / vs;
-            kv->kernels->narrow_fp8_e5m2(&code, &x, 1, 1);
-            kv->kernels->widen_fp8_e5m2(&x, &code, 1, 1);
+            kv->kernels->quantize_fp8_e5m2(&code, &x, 1, 1);
+            kv->kernels->dequantize_fp8_e5m2(&x, &code, 1, 1);
             assert_true(out.v[i] == x * vs);
         }
     }

@@ -4,13 +4,13 @@
 #include "test_kv.h"
 
 static struct quire_kv_slot_args map_of(uint32_t block_size, const int32_t *table, size_t n,
-                                       size_t n_tokens)
+                                        size_t n_tokens)
 {
     return (struct quire_kv_slot_args){ .struct_size = sizeof(struct quire_kv_slot_args),
-                                       .block_size = block_size,
-                                       .block_table = table,
-                                       .n_entries = n,
-                                       .n_tokens = n_tokens };
+                                        .block_size = block_size,
+                                        .block_table = table,
+                                        .n_entries = n,
+                                        .n_tokens = n_tokens };
 }
 
 /* Prompt 10, window 8, block size 4: block 0 is reused as a ring. */
@@ -91,7 +91,7 @@ static void bad_maps(void **state)
     int64_t slots[64];
     memset(slots, 0x5a, sizeof slots);
     struct quire_kv_slot_args m = good;
-    assert_fails(QUIRE_E_INVALID_ARG, "map", quire_kv_map_slots(NULL, slots, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "args", quire_kv_map_slots(NULL, slots, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "slots", quire_kv_map_slots(&m, NULL, &err));
     m.struct_size = 0;
     assert_fails(QUIRE_E_MISUSE, "struct_size", quire_kv_map_slots(&m, slots, &err));

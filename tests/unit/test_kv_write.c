@@ -160,7 +160,7 @@ static void bad_arguments(struct quire_kv_cache *kv, const struct quire_kv_write
     REJECTS(slot_mapping, NULL, QUIRE_E_INVALID_ARG, "args.slot_mapping is NULL");
     REJECTS(k, NULL, QUIRE_E_INVALID_ARG, "args.k is NULL");
     REJECTS(v, NULL, QUIRE_E_INVALID_ARG, "args.v is NULL");
-    REJECTS(struct_size, ok->struct_size + 1, QUIRE_E_MISUSE, "struct_size");
+    REJECTS(struct_size, ok->struct_size + (1u << 20), QUIRE_E_MISUSE, "struct_size");
     REJECTS(group, 1, QUIRE_E_INVALID_ARG, "group 1");
     REJECTS(layer, 2, QUIRE_E_INVALID_ARG, "layer 2");
     REJECTS(dtype, QUIRE_KV_INT8, QUIRE_E_INVALID_ARG, "dtype");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_latent_files.c - DeepSeek's configurations and files: sizes and scales, both ways of storing W_UK and W_UV, lies. */
+/* test_latent_files.c - configurations and files of DeepSeek models: sizes, scales, both ways of
+ * storing W_UK and W_UV, and inconsistent files. */
 #include "base/weight_type.h"
-#include "linear/group.h"
+#include "linear/dequantize.h"
 #include "model/load/weight_roles.h"
 #include "model/load/weights.h"
 #include "model/load/weights_read.h"
@@ -39,7 +40,7 @@ static void descriptions(void **state)
     assert_true(c.moe.gating == QR_GATING_SIGMOID && c.moe.correction && c.moe.group_top2 &&
                 c.moe.renormalize && c.moe.n_groups == 4 && c.moe.topk_groups == 2 &&
                 c.moe.weights_scale == 2.5f);
-    assert_true(!c.layers[2].moe && c.layers[3].moe); /* three dense ones by default */
+    assert_true(!c.layers[2].moe && c.layers[3].moe); /* three dense layers by default */
     qr_model_config_free(&c);
     c = good(V3(",\"rope_interleave\":false"));
     assert_int_equal(c.rope[0].kind, QR_ROPE_NEOX);
@@ -49,7 +50,7 @@ static void descriptions(void **state)
     qr_model_config_free(&c);
 }
 
-/* mscale_all_dim multiplies whole scores, its ratio to mscale cosines and sines. */
+/* mscale_all_dim scales the attention scores; its ratio to mscale scales cosines and sines. */
 static void yarn_scales_scores(void **state)
 {
     (void)state;
@@ -66,12 +67,13 @@ static void yarn_scales_scores(void **state)
     assert_true(c.attention_scale == (float)(1 / sqrt(32)));
     assert_true(fabs((double)c.rope[0].cos_sin_scale - m1) < 1e-6);
     qr_model_config_free(&c);
-    c = good(MODEL("llama", YARN(",\"mscale\":1.0,\"mscale_all_dim\":1.0"))); /* others: never */
+    c = good(MODEL(
+        "llama", YARN(",\"mscale\":1.0,\"mscale_all_dim\":1.0"))); /* other families never scale */
     assert_true(c.attention_scale == 0.25f);
     qr_model_config_free(&c);
 }
 
-static void lies(void **state)
+static void bad_configurations(void **state)
 {
     (void)state;
     static const struct {
@@ -100,18 +102,18 @@ static void lies(void **state)
     bad(V3(",\"mlp_bias\":true"), QUIRE_E_UNSUPPORTED, "mlp_bias = true");
 }
 
-/* ---- GGUF files: one layer of 2 heads with 16 + 8 and 12 dimensions over rows of 32 + 8 */
+/* ---- GGUF files: one layer, 2 heads of 16 + 8 and 12 dimensions, latent rows of 32 + 8 */
 
 enum { HEADS = 2, RANK = 32, NOPE = 16, ROPE = 8, V_DIM = 12, HIDDEN = 32, BOTH = NOPE + V_DIM };
 
-/* How kv_b lies in the file, and what is wrong with it. */
+/* How kv_b is stored in the file, and its error. */
 struct form {
-    bool split, rows_of_cache; /* two tensors; key_length is that of a cached row */
+    bool split, rows_of_cache; /* two tensors; key_length is the length of a cached row */
     uint32_t type;             /* of kv_b: F32 or Q8_0 */
     const char *skip;
-    const char *reshape; /* this tensor has one row more */
+    const char *reshape; /* this tensor has one row too many */
     const char *drop_key;
-    float multiplier; /* of YaRN, 0: no scaling */
+    float multiplier; /* of YaRN; 0: no scaling */
 };
 
 struct tensor {
@@ -153,7 +155,7 @@ static size_t tensors_of(const struct form *f, struct tensor *t)
     return n;
 }
 
-/* Numbers of W_UK and W_UV: what Q8_0 with a scale of 1 holds. */
+/* Elements of W_UK and W_UV, representable in Q8_0 with scale 1. */
 static float uk(size_t h, size_t n, size_t c)
 {
     return (float)((int)(h * 31 + n * 7 + c * 5) % 255 - 127);
@@ -186,7 +188,7 @@ static void put_data(struct image *m, const struct tensor *t)
         else if (strstr(t->name, "attn_v_b"))
             v = uv(row / V_DIM, row % V_DIM, col);
         if (q8 && i % 32 == 0)
-            put(m, "\x00\x3c", 2); /* the half 1 */
+            put(m, "\x00\x3c", 2); /* 1 in f16 */
         if (q8)
             put_u8(m, (uint8_t)(int8_t)v);
         else
@@ -254,7 +256,7 @@ static quire_status open_form(const struct form *f, bool expand, struct image *m
 typedef float number_fn(size_t head, size_t row, size_t col);
 static float uk_transposed(size_t h, size_t c, size_t n) { return uk(h, n, c); }
 
-/* Every number of a stack, whole and in parts of a few rows. */
+/* All elements of a stack, read whole and in parts of a few rows. */
 static void check_stack(struct qr_weights *w, enum qr_weight_role role, size_t rows, size_t cols,
                         number_fn *want)
 {
@@ -273,7 +275,7 @@ static void check_stack(struct qr_weights *w, enum qr_weight_role role, size_t r
                               qr_weights_read_rows(w, &one, r, rows - r < part ? rows - r : part,
                                                    raw + r * one.row_bytes, &err));
             for (size_t r = 0; r < rows; r++)
-                qr_weight_dequantise(one.type, raw + r * one.row_bytes, cols, x + r * cols);
+                qr_weight_dequantize(one.type, raw + r * one.row_bytes, cols, x + r * cols);
             for (size_t i = 0; i < rows * cols; i++)
                 if (x[i] != want(h, i / cols, i % cols))
                     fail_msg("%s of head %u: [%zu][%zu] is %g", qr_weight_role_name(role), h,
@@ -283,7 +285,7 @@ static void check_stack(struct qr_weights *w, enum qr_weight_role role, size_t r
     }
 }
 
-static void both_ways_of_storing(void **state)
+static void both_storage_forms(void **state)
 {
     (void)state;
     static const struct form forms[] = {
@@ -348,7 +350,7 @@ static void refuse(struct form f, const char *text)
     drop(&m);
 }
 
-static void files_that_lie(void **state)
+static void bad_files(void **state)
 {
     (void)state;
     static const char *const needed[] = {
@@ -356,7 +358,7 @@ static void files_that_lie(void **state)
         "blk.0.attn_kv_b.weight", "blk.0.attn_output.weight",
     };
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
-        /* without attn_q it is the form through q_lora_rank that is missing */
+        /* without attn_q, the missing tensors are those of the q_lora_rank form */
         refuse((struct form){ .skip = needed[i] }, i ? needed[i] : "blk.0.attn_q_b.weight");
         refuse((struct form){ .reshape = needed[i] }, needed[i]);
     }
@@ -375,9 +377,9 @@ static void files_that_lie(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(descriptions), cmocka_unit_test(yarn_scales_scores),
-        cmocka_unit_test(lies),         cmocka_unit_test(both_ways_of_storing),
-        cmocka_unit_test(yarn_of_gguf), cmocka_unit_test(files_that_lie),
+        cmocka_unit_test(descriptions),       cmocka_unit_test(yarn_scales_scores),
+        cmocka_unit_test(bad_configurations), cmocka_unit_test(both_storage_forms),
+        cmocka_unit_test(yarn_of_gguf),       cmocka_unit_test(bad_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_linear.c - the matmul driver: same bits for every number of rows and threads. */
+/* test_linear.c - the matmul driver: equal bits for every number of rows and threads. */
 #include "base/team.h"
 #include "kernels/dispatch.h"
 #include "linear/linear.h"
@@ -14,7 +14,7 @@ static uint32_t random_u32(void)
 }
 static float random_f32(void) { return (float)random_u32() * 0x1p-23f - 1; }
 
-/* Types that stand for all: each kind of panel, scale and dot product. */
+/* At least one type for each kind of panel, scale and dot product. */
 static const enum qr_weight_type types[] = { QR_WEIGHT_F32,  QR_WEIGHT_F16,  QR_WEIGHT_BF16,
                                              QR_WEIGHT_Q8_0, QR_WEIGHT_Q4_1, QR_WEIGHT_Q2_K,
                                              QR_WEIGHT_Q6_K, QR_WEIGHT_MXFP4 };
@@ -26,9 +26,9 @@ static size_t k_of(enum qr_weight_type type)
     return block == 1 ? 301 : block == 32 ? 288 : 512;
 }
 
-/* Random bytes whose floating-point fields are tame: bit 6 of every second byte is cleared, which
- * bounds the exponents of halves and floats and leaves integer codes random enough. MXFP4 has its
- * exponent in byte 0. */
+/* Random bytes with bounded floating-point fields: bit 6 of every second byte is 0, which bounds
+ * the exponents of f16 and f32 fields; integer codes stay random. MXFP4 has its exponent in byte
+ * 0. */
 static struct qr_packed *random_weight(enum qr_weight_type type, size_t n, size_t k)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -40,7 +40,7 @@ static struct qr_packed *random_weight(enum qr_weight_type type, size_t n, size_
         raw[i] = (uint8_t)random_u32() & (i % 2 ? 0xbf : 0xff);
     for (size_t i = 0; type == QR_WEIGHT_MXFP4 && i < n * w->row_bytes; i += 17)
         raw[i] = (uint8_t)(110 + random_u32() % 30);
-    assert_status(QUIRE_OK, qr_packed_rows(w, 0, n, raw, &err));
+    assert_status(QUIRE_OK, qr_packed_pack_rows(w, 0, n, raw, &err));
     free(raw);
     return w;
 }
@@ -54,29 +54,32 @@ static float *random_rows(size_t m, size_t k)
     return x;
 }
 
-/* A team of `size` whose members run one after the other: they share nothing but the outputs. */
+/* A team of `size` whose threads run one after the other: the first one takes all units. */
 static void run_team(const struct qr_linear_args *args, const struct qr_kernels *kernels,
                      uint32_t size)
 {
+    struct qr_work_steal_counters counters[8] = { 0 };
+    assert_true(size <= 8);
     for (uint32_t rank = 0; rank < size; rank++)
-        qr_linear_part(args, kernels, &(struct quire_team){ .rank = rank, .size = size });
+        qr_linear_part(args, 1, kernels, counters,
+                       &(struct quire_team){ .rank = rank, .size = size });
 }
 
-/* All the outputs for rows [i0, i0 + m), views included. */
+/* Converts the m rows at x and multiplies them. */
 static void multiply(const struct qr_packed *w, const float *x, size_t m, const float *bias,
                      enum quire_compute compute, const struct qr_kernels *kernels, uint32_t team,
                      float *out)
 {
     struct qr_act act;
     struct quire_error err = QUIRE_ERROR_INIT;
-    const unsigned view = qr_linear_view(w->type, compute);
+    const unsigned form = qr_linear_act_form(w->type, compute);
     size_t bytes;
-    assert_true(qr_act_bytes(view, m, w->k, &bytes));
+    assert_true(qr_act_bytes(form, m, w->k, &bytes));
     void *memory = aligned_alloc(64, bytes + 64);
     assert_non_null(memory);
-    qr_act_init(&act, view, x, w->k, m, w->k, memory);
+    qr_act_init(&act, form, x, w->k, m, w->k, memory);
     for (uint32_t rank = 0; rank < team; rank++)
-        qr_act_part(&act, kernels, &(struct quire_team){ .rank = rank, .size = team });
+        qr_act_convert_part(&act, kernels, &(struct quire_team){ .rank = rank, .size = team });
     const struct qr_linear_args args = {
         .w = w, .x = &act, .out = out, .out_stride = w->n, .bias = bias, .compute = compute
     };
@@ -99,7 +102,7 @@ static void check_level(const struct qr_kernels *kernels, enum qr_weight_type ty
         for (size_t s = 0; s < sizeof ms / sizeof ms[0]; s++) {
             const size_t m = ms[s], i0 = MAX_M - m;
             if (strcmp(kernels->level, "generic") == 0 && m == MAX_M && t > 1)
-                continue; /* slow, and the others say the same */
+                continue; /* slow, and covered by the other cases */
             memset(got, 0xff, m * N * sizeof *got);
             multiply(w, x + i0 * w->k, m, bias, compute, kernels, teams[t], got);
             if (memcmp(got, want + i0 * N, m * N * sizeof *got) != 0)
@@ -113,7 +116,7 @@ static void check_level(const struct qr_kernels *kernels, enum qr_weight_type ty
     qr_packed_destroy(w);
 }
 
-static void bits_do_not_depend_on_rows_or_threads(void **state)
+static void is_batch_and_thread_invariant(void **state)
 {
     (void)state;
     for (int level = 0; qr_level_name(level); level++) {
@@ -124,7 +127,7 @@ static void bits_do_not_depend_on_rows_or_threads(void **state)
         }
         for (int t = 0; t < N_TYPES; t++) {
             check_level(kernels, types[t], QUIRE_COMPUTE_NATIVE);
-            if (qr_linear_view(types[t], QUIRE_COMPUTE_NATIVE) != QR_ACT_F32)
+            if (qr_linear_act_form(types[t], QUIRE_COMPUTE_NATIVE) != QR_ACT_F32)
                 check_level(kernels, types[t], QUIRE_COMPUTE_F32);
         }
     }
@@ -138,8 +141,8 @@ static const struct qr_kernels *best(void)
     return kernels;
 }
 
-/* The driver against its own definition: rows unpacked, sums in double. */
-static void f32_mode_is_the_dot_of_rows(void **state)
+/* The driver against unpacked rows and sums in double. */
+static void f32_mode_matches_dot_products(void **state)
 {
     (void)state;
     for (int t = 0; t < N_TYPES; t++) {
@@ -148,7 +151,7 @@ static void f32_mode_is_the_dot_of_rows(void **state)
         float *x = random_rows(M, w->k), *out = random_rows(M, N), *row = random_rows(1, w->k);
         multiply(w, x, M, NULL, QUIRE_COMPUTE_F32, best(), 2, out);
         for (size_t j = 0; j < N; j++) {
-            qr_linear_row(w, j, row);
+            qr_packed_unpack_row(w, j, row);
             for (size_t i = 0; i < M; i++) {
                 double sum = 0, size = 0;
                 for (size_t k = 0; k < w->k; k++) {
@@ -166,8 +169,8 @@ static void f32_mode_is_the_dot_of_rows(void **state)
     }
 }
 
-/* NaN in one activation row reaches that row's outputs and no other. */
-static void nan_stays_in_its_row(void **state)
+/* NaN in an activation row changes only the outputs of that row. */
+static void nan_affects_only_its_row(void **state)
 {
     (void)state;
     for (int t = 0; t < N_TYPES; t++) {
@@ -188,23 +191,23 @@ static void nan_stays_in_its_row(void **state)
     }
 }
 
-static void views_fill_their_memory(void **state)
+static void forms_stay_in_their_memory(void **state)
 {
     (void)state;
-    const unsigned views = QR_ACT_F32 | QR_ACT_BF16 | QR_ACT_Q8;
+    const unsigned forms = QR_ACT_F32 | QR_ACT_BF16 | QR_ACT_Q8;
     for (size_t m = 0; m < 4; m++)
         for (size_t k = 32; k <= 320; k += 32) {
             size_t bytes;
-            assert_true(qr_act_bytes(views, m, k, &bytes));
+            assert_true(qr_act_bytes(forms, m, k, &bytes));
             assert_int_equal(bytes % 64, 0);
             uint8_t *memory = aligned_alloc(64, bytes + 64);
             float *x = random_rows(m + 1, k + 5);
             struct qr_act act;
             assert_non_null(memory);
             memset(memory + bytes, 0x5a, 64);
-            qr_act_init(&act, views, x, k + 5, m, k, memory);
+            qr_act_init(&act, forms, x, k + 5, m, k, memory);
             for (uint32_t rank = 0; rank < 3; rank++)
-                qr_act_part(&act, best(), &(struct quire_team){ .rank = rank, .size = 3 });
+                qr_act_convert_part(&act, best(), &(struct quire_team){ .rank = rank, .size = 3 });
             for (size_t i = 0; i < m; i++)
                 for (size_t j = 0; j < k; j++) {
                     const float v = x[i * (k + 5) + j], d = act.q[i * act.q_stride + j / 32].d;
@@ -217,15 +220,15 @@ static void views_fill_their_memory(void **state)
                 }
             for (size_t i = 0; i < 64; i++)
                 assert_int_equal(memory[bytes + i], 0x5a);
-            assert_int_equal(act.bf16_stride % 64, 32); /* an odd number of lines */
-            qr_act_init(&act, views | QR_ACT_DENSE, x, k + 5, m, k, memory);
+            assert_int_equal(act.bf16_stride % 64, 32); /* an odd number of cache lines */
+            qr_act_init(&act, forms | QR_ACT_DENSE, x, k + 5, m, k, memory);
             assert_int_equal(act.bf16_stride, k);
             free(memory);
             free(x);
         }
 }
 
-static void act_bytes_refuses(void **state)
+static void act_bytes_rejects_bad_sizes(void **state)
 {
     (void)state;
     size_t bytes = 7;
@@ -237,7 +240,7 @@ static void act_bytes_refuses(void **state)
     assert_int_equal(bytes, 0);
 }
 
-static void check_names_what_is_wrong(void **state)
+static void check_names_the_bad_argument(void **state)
 {
     (void)state;
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -262,9 +265,6 @@ static void check_names_what_is_wrong(void **state)
     a = good;
     a.compute = (enum quire_compute)9;
     assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, &err));
-    a = good;
-    a.epilogue = (enum qr_epilogue)9;
-    assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, &err));
     act.k = 32;
     assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&good, &err));
     free(x);
@@ -274,12 +274,12 @@ static void check_names_what_is_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bits_do_not_depend_on_rows_or_threads),
-        cmocka_unit_test(f32_mode_is_the_dot_of_rows),
-        cmocka_unit_test(nan_stays_in_its_row),
-        cmocka_unit_test(views_fill_their_memory),
-        cmocka_unit_test(act_bytes_refuses),
-        cmocka_unit_test(check_names_what_is_wrong),
+        cmocka_unit_test(is_batch_and_thread_invariant),
+        cmocka_unit_test(f32_mode_matches_dot_products),
+        cmocka_unit_test(nan_affects_only_its_row),
+        cmocka_unit_test(forms_stay_in_their_memory),
+        cmocka_unit_test(act_bytes_rejects_bad_sizes),
+        cmocka_unit_test(check_names_the_bad_argument),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

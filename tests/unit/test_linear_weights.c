@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_linear_weights.c - weight types, their values, packing and unpacking of rows. */
-#include "linear/group.h"
+/* test_linear_weights.c - weight types, dequantization, packing and unpacking of rows. */
+#include "linear/dequantize.h"
+#include "linear/iq3_grid.h"
 #include "linear/packed.h"
 #include "quire_cmocka.h"
 #ifdef QUIRE_WITH_TEXT
@@ -15,7 +16,7 @@ static const enum qr_weight_type supported[] = {
 };
 enum { N_SUPPORTED = sizeof supported / sizeof supported[0] };
 
-static void table_knows_its_types(void **state)
+static void type_table(void **state)
 {
     (void)state;
     int n = 0;
@@ -60,12 +61,12 @@ static void plain_types_by_formula(void **state)
     const uint16_t f16[6] = { 0x3c00, 0xc500, 0x0001, 0x03ff, 0x7bff, 0x7c00 };
     const uint16_t bf16[3] = { 0x3fc0, 0x8001, 0xff80 };
     float out[6];
-    qr_weight_dequantise(QR_WEIGHT_F32, f32, 3, out);
+    qr_weight_dequantize(QR_WEIGHT_F32, f32, 3, out);
     assert_memory_equal(out, f32, sizeof f32);
-    qr_weight_dequantise(QR_WEIGHT_F16, f16, 6, out);
+    qr_weight_dequantize(QR_WEIGHT_F16, f16, 6, out);
     assert_true(out[0] == 1 && out[1] == -5 && out[2] == 0x1p-24f && out[3] == 1023 * 0x1p-24f &&
                 out[4] == 65504 && out[5] > 1e38f);
-    qr_weight_dequantise(QR_WEIGHT_BF16, bf16, 3, out);
+    qr_weight_dequantize(QR_WEIGHT_BF16, bf16, 3, out);
     assert_true(out[0] == 1.5f && out[1] == -0x1p-133f && out[2] < -1e38f);
 }
 
@@ -77,11 +78,11 @@ static void q5_1_by_formula(void **state)
     set_half(block, 0x3800);     /* d = 0.5 */
     set_half(block + 2, 0xc000); /* m = -2 */
     block[4 + 0] = 0x02;         /* fifth bit of value 1 */
-    block[4 + 3] = 0x80;         /* and of value 31 */
+    block[4 + 3] = 0x80;         /* fifth bit of value 31 */
     block[8 + 0] = 0x53;         /* value 0 = 3, value 16 = 5 */
     block[8 + 1] = 0x0f;         /* value 1 = 15 + 16 */
     block[8 + 15] = 0xa0;        /* value 31 = 10 + 16 */
-    qr_weight_dequantise(QR_WEIGHT_Q5_1, block, 32, out);
+    qr_weight_dequantize(QR_WEIGHT_Q5_1, block, 32, out);
     assert_true(out[0] == 3 * 0.5f - 2 && out[16] == 5 * 0.5f - 2 && out[1] == 31 * 0.5f - 2);
     assert_true(out[31] == 26 * 0.5f - 2 && out[7] == -2);
 }
@@ -102,7 +103,7 @@ static void mxfp4_by_formula(void **state)
         float out[32];
         for (int i = 0; i < 16; i++)
             block[1 + i] = (uint8_t)(i | (15 - i) << 4);
-        qr_weight_dequantise(QR_WEIGHT_MXFP4, block, 32, out);
+        qr_weight_dequantize(QR_WEIGHT_MXFP4, block, 32, out);
         for (int i = 0; i < 16; i++) {
             assert_true(out[i] == e2m1[i] * scales[s].scale);
             assert_true(out[16 + i] == e2m1[15 - i] * scales[s].scale);
@@ -110,9 +111,9 @@ static void mxfp4_by_formula(void **state)
     }
 }
 
-/* ---- values of other implementations */
+/* ---- values from other implementations */
 
-/* FNV-1a of a grid as the format publishes it: magnitudes as bytes, in order. */
+/* FNV-1a hash of a grid in the published form: one byte per magnitude. */
 static uint64_t grid_hash(const uint16_t *grid, size_t n, bool xxs)
 {
     uint64_t h = 0xcbf29ce484222325u;
@@ -126,25 +127,25 @@ static uint64_t grid_hash(const uint16_t *grid, size_t n, bool xxs)
     return h;
 }
 
-static void grids_are_those_of_the_format(void **state)
+static void grids_match_the_format(void **state)
 {
     (void)state;
-    assert_true(grid_hash(qr_grid_iq3_xxs, 256, true) == 0xdfa5dc83d6a155d5u);
-    assert_true(grid_hash(qr_grid_iq3_s, 512, false) == 0xfa37020c25b44829u);
+    assert_true(grid_hash(qr_iq3_xxs_grid, 256, true) == 0xdfa5dc83d6a155d5u);
+    assert_true(grid_hash(qr_iq3_s_grid, 512, false) == 0xfa37020c25b44829u);
 }
 
-/* One value of each field of the block differs from zero. */
+/* One nonzero element in each field of the block. */
 static void iq3_by_formula(void **state)
 {
     (void)state;
     uint8_t block[110] = { 0 };
     float out[256];
     set_half(block, 0x3c00); /* 1 */
-    block[2 + 8 + 1] = 255;  /* values 36 .. 39: the last of the grid */
-    block[66 + 4] = 1 << 5;  /* of values 32 .. 39: minus for value 37, and so for 39 */
+    block[2 + 8 + 1] = 255;  /* values 36 .. 39: last grid entry */
+    block[66 + 4] = 1 << 5;  /* signs of values 32 .. 39: value 37 is negative, hence 39 too */
     block[66 + 7] = 0x70;    /* scale 7 of values 32 .. 63 */
-    qr_weight_dequantise(QR_WEIGHT_IQ3_XXS, block, 256, out);
-    const unsigned last = qr_grid_iq3_xxs[255];
+    qr_weight_dequantize(QR_WEIGHT_IQ3_XXS, block, 256, out);
+    const unsigned last = qr_iq3_xxs_grid[255];
     for (size_t i = 0; i < 256; i++) {
         const unsigned digit = i / 4 == 9 ? last >> (3 * (i % 4)) & 7 : 0;
         const float magnitude = digit == 7 ? 62 : 8 * (float)digit + 4,
@@ -154,11 +155,11 @@ static void iq3_by_formula(void **state)
     memset(block + 2, 0, sizeof block - 2);
     block[2 + 8 + 1] = 255;
     block[66 + 1] = 1 << 1; /* values 36 .. 39: index 511 */
-    block[74 + 4] = 1 << 5; /* minus for value 37 */
+    block[74 + 4] = 1 << 5; /* value 37 is negative */
     block[106] = 0x70;      /* scale 15 of values 32 .. 63 */
-    qr_weight_dequantise(QR_WEIGHT_IQ3_S, block, 256, out);
+    qr_weight_dequantize(QR_WEIGHT_IQ3_S, block, 256, out);
     for (size_t i = 0; i < 256; i++) {
-        const unsigned digit = i / 4 == 9 ? qr_grid_iq3_s[511] >> (3 * (i % 4)) & 7 : 0;
+        const unsigned digit = i / 4 == 9 ? qr_iq3_s_grid[511] >> (3 * (i % 4)) & 7 : 0;
         const float value = (2 * (float)digit + 1) * (i / 32 == 1 ? 15 : 1);
         assert_true(out[i] == (i == 37 ? -value : value));
     }
@@ -201,14 +202,14 @@ static void check_golden(enum qr_weight_type type, const char *file)
         assert_non_null(got);
         assert_status(QUIRE_OK, qr_packed_create(type, n, k, NULL, &w, &err));
         assert_int_equal(w->row_bytes, raw_shape[1]);
-        assert_status(QUIRE_OK, qr_packed_rows(w, 0, n, raw, &err));
+        assert_status(QUIRE_OK, qr_packed_pack_rows(w, 0, n, raw, &err));
         for (size_t r = 0; r < n; r++) {
-            qr_weight_dequantise(type, raw + r * raw_shape[1], k, got);
-            for (size_t i = 0; i < k; i++) /* == : the sign of a zero may differ */
+            qr_weight_dequantize(type, raw + r * raw_shape[1], k, got);
+            for (size_t i = 0; i < k; i++) /* == because the sign of zero may differ */
                 if (got[i] != want[r * k + i])
                     fail_msg("%s: row %zu value %zu: %.9g, not %.9g", file, r, i, (double)got[i],
                              (double)want[r * k + i]);
-            qr_linear_row(w, r, got);
+            qr_packed_unpack_row(w, r, got);
             for (size_t i = 0; i < k; i++)
                 assert_true(got[i] == want[r * k + i]);
         }
@@ -254,7 +255,7 @@ static size_t odd_k(enum qr_weight_type type)
     return block == 1 ? 67 : block == 32 ? 11 * 32 : 3 * 256;
 }
 
-/* Every bit of every format survives packing; NaN scales compare as bits too. */
+/* Packing preserves all bits of all formats; NaN scales are compared as bits too. */
 static void rows_come_back_exactly(void **state)
 {
     (void)state;
@@ -269,10 +270,10 @@ static void rows_come_back_exactly(void **state)
             assert_true(raw && want && got);
             for (size_t i = 0; i < n * w->row_bytes; i++)
                 raw[i] = random_byte();
-            assert_status(QUIRE_OK, qr_packed_rows(w, 0, n, raw, &err));
+            assert_status(QUIRE_OK, qr_packed_pack_rows(w, 0, n, raw, &err));
             for (size_t r = 0; r < n; r++) {
-                qr_weight_dequantise(supported[t], raw + r * w->row_bytes, k, want);
-                qr_linear_row(w, r, got);
+                qr_weight_dequantize(supported[t], raw + r * w->row_bytes, k, want);
+                qr_packed_unpack_row(w, r, got);
                 assert_memory_equal(got, want, k * sizeof *want);
             }
             free(raw);
@@ -282,8 +283,8 @@ static void rows_come_back_exactly(void **state)
         }
 }
 
-/* Packing in any order of panels gives the same bytes, pads included; memory starts out dirty. */
-static void packing_in_pieces_is_the_same(void **state)
+/* Packing panels in any order into uninitialized memory gives equal bytes, padding included. */
+static void packing_order_does_not_matter(void **state)
 {
     (void)state;
     for (int t = 0; t < N_SUPPORTED; t++) {
@@ -304,12 +305,12 @@ static void packing_in_pieces_is_the_same(void **state)
             raw[i] = random_byte();
         memset(w1->data, 0x11, w1->bytes);
         memset(w2->data, 0xee, w2->bytes);
-        assert_status(QUIRE_OK, qr_packed_rows(w1, 0, n, raw, &err));
+        assert_status(QUIRE_OK, qr_packed_pack_rows(w1, 0, n, raw, &err));
         for (size_t p = w2->n_panels; p-- > 0;) {
             const size_t row0 = p * w2->panel_rows,
                          rows = n - row0 < w2->panel_rows ? n - row0 : w2->panel_rows;
             assert_status(QUIRE_OK,
-                          qr_packed_rows(w2, row0, rows, raw + row0 * w2->row_bytes, &err));
+                          qr_packed_pack_rows(w2, row0, rows, raw + row0 * w2->row_bytes, &err));
         }
         assert_memory_equal(w1->data, w2->data, w1->bytes);
         free(raw);
@@ -320,8 +321,8 @@ static void packing_in_pieces_is_the_same(void **state)
     }
 }
 
-/* Panels take little more room than the file; grids of three-bit values are four-bit codes there. */
-static void packed_size_is_near_the_files(void **state)
+/* Panels are little larger than the file, except that grids of 3-bit values become 4-bit codes. */
+static void packed_size_is_near_file_size(void **state)
 {
     (void)state;
     for (int t = 0; t < N_SUPPORTED; t++) {
@@ -338,9 +339,9 @@ static void packed_size_is_near_the_files(void **state)
     }
 }
 
-/* ---- refusals */
+/* ---- errors */
 
-static void create_refuses_bad_shapes(void **state)
+static void create_rejects_bad_shapes(void **state)
 {
     (void)state;
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -368,7 +369,7 @@ static void create_refuses_bad_shapes(void **state)
     qr_packed_destroy(NULL);
 }
 
-static void create_survives_no_memory(void **state)
+static void create_handles_allocation_failure(void **state)
 {
     (void)state;
     for (size_t at = 1; at <= 2; at++) {
@@ -382,43 +383,43 @@ static void create_survives_no_memory(void **state)
     }
 }
 
-static void rows_refuses_partial_panels(void **state)
+static void pack_rows_rejects_partial_panels(void **state)
 {
     (void)state;
     struct quire_error err = QUIRE_ERROR_INIT;
     struct qr_packed *w;
     static const uint8_t raw[40 * 18];
     assert_status(QUIRE_OK, qr_packed_create(QR_WEIGHT_Q4_0, 40, 32, NULL, &w, &err));
-    assert_status(QUIRE_E_INVALID_ARG, qr_packed_rows(w, 8, 16, raw, &err));
-    assert_status(QUIRE_E_INVALID_ARG, qr_packed_rows(w, 0, 15, raw, &err));
-    assert_status(QUIRE_E_INVALID_ARG, qr_packed_rows(w, 32, 9, raw, &err));
-    assert_status(QUIRE_E_INVALID_ARG, qr_packed_rows(w, 48, 0, raw, &err));
-    assert_status(QUIRE_E_INVALID_ARG, qr_packed_rows(w, 16, SIZE_MAX, raw, &err));
-    assert_status(QUIRE_OK, qr_packed_rows(w, 32, 8, raw, &err));
-    assert_status(QUIRE_OK, qr_packed_rows(w, 0, 32, raw, &err));
-    assert_status(QUIRE_OK, qr_packed_rows(w, 0, 0, raw, &err));
+    assert_status(QUIRE_E_INVALID_ARG, qr_packed_pack_rows(w, 8, 16, raw, &err));
+    assert_status(QUIRE_E_INVALID_ARG, qr_packed_pack_rows(w, 0, 15, raw, &err));
+    assert_status(QUIRE_E_INVALID_ARG, qr_packed_pack_rows(w, 32, 9, raw, &err));
+    assert_status(QUIRE_E_INVALID_ARG, qr_packed_pack_rows(w, 48, 0, raw, &err));
+    assert_status(QUIRE_E_INVALID_ARG, qr_packed_pack_rows(w, 16, SIZE_MAX, raw, &err));
+    assert_status(QUIRE_OK, qr_packed_pack_rows(w, 32, 8, raw, &err));
+    assert_status(QUIRE_OK, qr_packed_pack_rows(w, 0, 32, raw, &err));
+    assert_status(QUIRE_OK, qr_packed_pack_rows(w, 0, 0, raw, &err));
     qr_packed_destroy(w);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_knows_its_types),
+        cmocka_unit_test(type_table),
         cmocka_unit_test(row_bytes_are_exact),
         cmocka_unit_test(plain_types_by_formula),
         cmocka_unit_test(q5_1_by_formula),
         cmocka_unit_test(mxfp4_by_formula),
-        cmocka_unit_test(grids_are_those_of_the_format),
+        cmocka_unit_test(grids_match_the_format),
         cmocka_unit_test(iq3_by_formula),
 #ifdef QUIRE_WITH_TEXT
         cmocka_unit_test(values_match_goldens),
 #endif
         cmocka_unit_test(rows_come_back_exactly),
-        cmocka_unit_test(packing_in_pieces_is_the_same),
-        cmocka_unit_test(packed_size_is_near_the_files),
-        cmocka_unit_test(create_refuses_bad_shapes),
-        cmocka_unit_test(create_survives_no_memory),
-        cmocka_unit_test(rows_refuses_partial_panels),
+        cmocka_unit_test(packing_order_does_not_matter),
+        cmocka_unit_test(packed_size_is_near_file_size),
+        cmocka_unit_test(create_rejects_bad_shapes),
+        cmocka_unit_test(create_handles_allocation_failure),
+        cmocka_unit_test(pack_rows_rejects_partial_panels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

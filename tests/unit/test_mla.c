@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_mla.c - latent attention by its public parts: sizes, products with W_UK and W_UV against double
+/* test_mla.c - latent attention (MLA): dimensions, products with W_UK and W_UV against double
  * precision, absorbed against expanded attention. */
 #include "test_mla.h"
 
@@ -66,7 +66,7 @@ static void products_against_double(void **state)
         }
 }
 
-/* Every row by itself, on several threads and at every level: the same bits. */
+/* Rows computed alone, on several threads and at every level have the same bits. */
 static void bits_depend_on_the_row_alone(void **state)
 {
     (void)state;
@@ -113,7 +113,7 @@ static void bits_depend_on_the_row_alone(void **state)
             fail_msg("%s: %s", #call_, err.msg);                                                   \
     } while (0)
 
-/* From queries to outputs of every head, with a plan over latent rows. */
+/* Computes all heads from queries to outputs with a plan over latent rows. */
 static void attend_latent(const struct layer *l, struct quire_plan *plan, const float *q,
                           float *out)
 {
@@ -142,7 +142,7 @@ static void run_absorbed(const struct layer *l, float mscale, const float *rows,
 {
     const struct quire_mla_dims *d = l->d;
     struct quire_kv_group_config group;
-    struct quire_attention_config c;
+    struct quire_attention_config c = { .struct_size = sizeof c };
     must(quire_mla_kv_group(d, QUIRE_KV_F32, 1, (TOKENS + 15) / 16, &group, &err));
     must(quire_mla_absorbed_config(d, mscale, &c, &err));
     c.compute = QUIRE_COMPUTE_F32;
@@ -186,7 +186,8 @@ static void run_absorbed(const struct layer *l, float mscale, const float *rows,
     quire_kv_destroy(kv);
 }
 
-/* The same over keys and values of every head, by the definition at the top of the header. */
+/* Computes the same over expanded keys and values of every head, by the definition in the
+ * header. */
 static void run_expanded(const struct layer *l, float mscale, const float *rows, const float *q,
                          float *out)
 {
@@ -210,7 +211,7 @@ static void run_expanded(const struct layer *l, float mscale, const float *rows,
                 else
                     v[(t * heads + h) * vd + i - nope - rope] = (float)sum;
             }
-    struct quire_attention_config c;
+    struct quire_attention_config c = { .struct_size = sizeof c };
     must(quire_mla_expanded_config(d, mscale, &c, &err));
     c.compute = QUIRE_COMPUTE_F32;
     const struct quire_dense_params p = { .struct_size = sizeof p,
@@ -263,7 +264,7 @@ static void configurations(void **state)
 {
     (void)state;
     struct quire_kv_group_config g;
-    struct quire_attention_config c;
+    struct quire_attention_config c = { .struct_size = sizeof c };
     assert_status(QUIRE_OK, quire_mla_kv_group(&DIMS[1], QUIRE_KV_BF16, 27, 9, &g, NULL));
     assert_true(g.n_kv_heads == 1 && g.head_size == 576 && g.v_head_size == 512 &&
                 g.n_layers == 27 && g.n_blocks == 9 && g.flags == QUIRE_KV_LATENT &&

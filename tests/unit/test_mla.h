@@ -32,7 +32,7 @@ static inline float *values(size_t n)
     return x;
 }
 
-/* bf16 bits of a float that has been cut to them. */
+/* bf16 bits of a float that is exact in bf16. */
 static inline uint16_t cut_bf16(float *x)
 {
     uint32_t bits;
@@ -42,7 +42,7 @@ static inline uint16_t cut_bf16(float *x)
     return (uint16_t)(bits >> 16);
 }
 
-/* kv_b of a layer: as floats, and as bf16 where asked for (then the floats are the same numbers). */
+/* kv_b of a layer as floats and, if requested, as bf16 with the same values. */
 struct layer {
     const struct quire_mla_dims *d;
     size_t n;

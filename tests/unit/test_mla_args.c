@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_mla_args.c - latent attention: sizes that cannot be, and every argument wrong in turn. */
+/* test_mla_args.c - latent attention: invalid dimensions and every invalid argument. */
 #include "test_mla.h"
 
 #define assert_fails(code_, text, call_)                                                           \
@@ -16,6 +16,7 @@ static void refuse_dims(const struct quire_mla_dims *d, quire_status code, const
     struct quire_attention_config c;
     memset(&g, 0x5a, sizeof g);
     memset(&c, 0x5a, sizeof c);
+    c.struct_size = sizeof c;
     const struct quire_kv_group_config g0 = g;
     const struct quire_attention_config c0 = c;
     assert_fails(code, text, quire_mla_kv_group(d, QUIRE_KV_F32, 1, 1, &g, &err));
@@ -82,7 +83,7 @@ static void bad_weights(void **state)
     assert_fails(QUIRE_E_INVALID_ARG, "params is NULL", quire_mla_weights_create(NULL, &w, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "out is NULL", quire_mla_weights_create(&ok, NULL, &err));
     quire_mla_weights_destroy(NULL);
-    for (size_t fail_at = 1;; fail_at++) { /* every allocation fails in turn */
+    for (size_t fail_at = 1;; fail_at++) { /* fails each allocation once */
         struct fail_alloc f;
         fail_alloc_init(&f, fail_at, false);
         p = ok;

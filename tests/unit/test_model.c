@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_model.c - opening models and running steps through the public API: bad input, limits, allocation failures. */
+/* test_model.c - opening models and running steps through the public API: bad input, limits,
+ * allocation failures. */
 #include "quire_cmocka.h"
 #include <math.h>
 #include <quire/model.h>
@@ -16,7 +17,7 @@ static int find_model(void **state)
     return 0;
 }
 
-/* A model with cache and context, one sequence in blocks 0, 1, 2, ... */
+/* A model with cache and context, and one sequence in blocks 0, 1, 2, ... */
 struct world {
     struct quire_model *model;
     struct quire_kv_cache *kv;
@@ -73,7 +74,7 @@ static void close_world(struct world *w)
     free(w->logits);
 }
 
-/* The sequence's tokens [begin, begin + n). */
+/* Sets up a step of tokens [begin, begin + n). */
 static void set_step(struct world *w, const int32_t *ids, int32_t begin, int32_t n)
 {
     for (int32_t i = 0; i < n; i++)
@@ -121,7 +122,7 @@ static void bad_parameters(void **state)
     quire_context_destroy(NULL);
 }
 
-static void rubbish_in_memory(void **state)
+static void garbage_in_memory(void **state)
 {
     (void)state;
     char bytes[64];
@@ -140,7 +141,7 @@ static void rubbish_in_memory(void **state)
     }
 }
 
-/* Only the rows that are asked for reach the output matrix, in the order they are asked for. */
+/* The output matrix multiplies only the requested rows, in the requested order. */
 static void rows_that_want_logits(void **state)
 {
     (void)state;
@@ -154,7 +155,7 @@ static void rows_that_want_logits(void **state)
     const int32_t ids[] = { 5, 9, 300, 41, 77, 8 };
     const size_t width = w.info.vocab_size;
     float *want = malloc(4 * width * sizeof *want);
-    for (int i = 0; i < 4; i++) { /* one at a time; NULL is the last */
+    for (int i = 0; i < 4; i++) { /* one row at a time; NULL is the last row */
         set_step(&w, ids, 0, 6);
         w.step.logits_rows = i == 0 ? NULL : &rows[i];
         w.step.n_logits = 1;
@@ -215,7 +216,7 @@ static void bad_steps(void **state)
     set_step(&w, ids, 0, 4);
     w.step.struct_size--;
     assert_status(QUIRE_E_MISUSE, quire_context_forward(w.context, &w.step, &err));
-    /* after all that it still works, and an empty step is fine */
+    /* the context still works after errors; an empty step succeeds */
     set_step(&w, ids, 0, 4);
     assert_status(QUIRE_OK, quire_context_forward(w.context, &w.step, &err));
     assert_true(isfinite(w.logits[0]));
@@ -225,7 +226,7 @@ static void bad_steps(void **state)
     close_world(&w);
 }
 
-/* Whole, in chunks and token by token: the same bits; so do embeddings in place of ids. */
+/* Equal bits for a whole prompt, chunks, single tokens, and embeddings in place of ids. */
 static void same_bits(void **state)
 {
     (void)state;
@@ -253,8 +254,7 @@ static void same_bits(void **state)
         assert_memory_equal(whole, w.logits, row_bytes);
     }
     set_step(&w, NULL, 0, 40);
-    w.step.embeddings =
-        hidden; /* this family does not scale embeddings: layer 0's input is the lookup */
+    w.step.embeddings = hidden; /* without embedding scale, the input of layer 0 is the lookup */
     assert_status(QUIRE_OK, quire_context_forward(w.context, &w.step, &err));
     assert_memory_equal(whole, w.logits, row_bytes);
     free(whole);
@@ -283,7 +283,7 @@ static void context_limits(void **state)
     assert_status(QUIRE_OK, quire_context_bytes(w.model, &p, &bytes, &err));
     const size_t before = f.live_bytes;
     assert_status(QUIRE_OK, quire_context_create(w.model, &p, &c, &err));
-    assert_int_equal(f.live_bytes - before, bytes); /* exact */
+    assert_int_equal(f.live_bytes - before, bytes); /* exactly */
     const size_t calls = f.calls;
     const int32_t ids[4] = { 1, 2, 3, 4 };
     set_step(&w, ids, 0, 4);
@@ -320,7 +320,7 @@ static void allocation_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_parameters),      cmocka_unit_test(rubbish_in_memory),
+        cmocka_unit_test(bad_parameters),      cmocka_unit_test(garbage_in_memory),
         cmocka_unit_test(bad_steps),           cmocka_unit_test(rows_that_want_logits),
         cmocka_unit_test(same_bits),           cmocka_unit_test(context_limits),
         cmocka_unit_test(allocation_failures),

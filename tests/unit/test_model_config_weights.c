@@ -7,8 +7,7 @@
 #include "test_gguf.h"
 #include <math.h>
 
-/* ---- A one-layer f32 Llama: 2 heads of size 4, 1 KV head, hidden 8, FFN 12, vocabulary 10 */
-
+/* A one-layer f32 Llama: 2 heads of size 4, 1 KV head, hidden 8, FFN 12, vocabulary 10 */
 struct spec {
     const char *gguf, *hf;
     uint32_t rows, cols; /* rows == 0: a vector */

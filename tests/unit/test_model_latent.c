@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_model_latent.c - models with latent attention: expanded keys beside absorbed ones, and their memory. */
-#include "model/forward/context.h"
+/* test_model_latent.c - latent attention: expanded against absorbed rows, memory, errors. */
+#include "model/forward/types.h"
 #include "test_model_world.h"
 #include <math.h>
 
@@ -30,8 +30,8 @@ static void assert_near(const float *a, const float *b, size_t n, float gate)
                      (double)b[i]);
 }
 
-/* Whole prompts, then single tokens over the same cache: expanded rows are near absorbed ones but not the same, and do
- * not depend on threads. */
+/* Prefill, then decode over the same cache: results of expanded rows are close to those of absorbed
+ * rows, not equal, and do not depend on the number of threads. */
 static void expanded_is_near_absorbed(void **state)
 {
     (void)state;
@@ -62,8 +62,9 @@ static void expanded_is_near_absorbed(void **state)
     }
 }
 
-/* Two sequences in one step, each as it is alone: both expanded, either one absorbed, or both. */
-static void each_sequence_as_if_alone(void **state)
+/* Two sequences in one step give the bits of each alone: both expanded, one absorbed, both
+ * absorbed. */
+static void is_batch_invariant(void **state)
 {
     (void)state;
     static const int32_t lens[][2] = { { 12, 9 }, { 12, 3 }, { 3, 12 }, { 1, 2 }, { 1, 12 } };
@@ -76,7 +77,7 @@ static void each_sequence_as_if_alone(void **state)
             open_world_expanded(&w, MODELS[m], compute ? QUIRE_COMPUTE_NATIVE : QUIRE_COMPUTE_F32,
                                 2, 4, NULL);
             float *alone = new_logits(), *both = new_logits();
-            const int32_t ctx[2] = { 20, 17 }; /* tokens that are in the cache before */
+            const int32_t ctx[2] = { 20, 17 }; /* tokens in the cache */
             for (size_t i = 0; i < sizeof lens / sizeof *lens; i++) {
                 const int32_t *n = lens[i];
                 int32_t pair[2 * TOKENS];
@@ -86,7 +87,7 @@ static void each_sequence_as_if_alone(void **state)
                 step(&w, pair, ctx, n, both);
                 step(&w, pair, (int32_t[]){ ctx[0], 0 }, (int32_t[]){ n[0], 0 }, alone);
                 assert_memory_equal(both, alone, (size_t)n[0] * VOCAB * sizeof *both);
-                /* the second one, put first */
+                /* the second sequence first */
                 int32_t table[BLOCKS];
                 memcpy(table, w.tables[0][0], sizeof table);
                 memcpy(w.tables[0][0], w.tables[1][0], sizeof table);
@@ -100,7 +101,8 @@ static void each_sequence_as_if_alone(void **state)
         }
 }
 
-/* The context takes what it says, every allocation may fail, and a step takes nothing. */
+/* A context allocates the bytes it reports, handles every allocation failure, and a step allocates
+ * nothing. */
 static void memory(void **state)
 {
     (void)state;
@@ -197,7 +199,7 @@ static void bad_parameters(void **state)
     assert_non_null(strstr(err.msg, "params.flags"));
 }
 
-/* A cache of the right sizes that stores values too is not the model's. */
+/* A cache of the right sizes that stores values as well does not fit the model. */
 static void cache_must_be_latent(void **state)
 {
     (void)state;
@@ -230,7 +232,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(expanded_is_near_absorbed),
-        cmocka_unit_test(each_sequence_as_if_alone),
+        cmocka_unit_test(is_batch_invariant),
         cmocka_unit_test(memory),
         cmocka_unit_test(bad_parameters),
         cmocka_unit_test(cache_must_be_latent),

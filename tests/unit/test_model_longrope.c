@@ -295,12 +295,12 @@ static void forward(struct fixture *w, const int32_t *ids, int begin, int n, uin
                                                  .groups = &group };
     const uint32_t row = (uint32_t)n - 1;
     const struct quire_forward_args step = { .struct_size = sizeof step,
-                                           .batch = &batch,
-                                           .token_ids = ids + begin,
-                                           .rope_lens = length ? &length : NULL,
-                                           .logits_rows = &row,
-                                           .n_logits = 1,
-                                           .logits = logits };
+                                             .batch = &batch,
+                                             .token_ids = ids + begin,
+                                             .rope_lens = length ? &length : NULL,
+                                             .logits_rows = &row,
+                                             .n_logits = 1,
+                                             .logits = logits };
     struct quire_error err = QUIRE_ERROR_INIT;
     const quire_status s = quire_context_forward(w->context, &step, &err);
     if (s != QUIRE_OK)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_model_moe.c - mixture of experts: routing, memory, and bits that do not depend on the batch. */
-#include "model/forward/context.h"
+/* test_model_moe.c - mixture of experts: routing, batch invariance, memory. */
+#include "model/forward/moe_route.h"
 #include "test_model_world.h"
 #include <math.h>
 #include <quire/model.h>
 
-/* ---- Routing */
+/* ---- routing */
 
 static const struct qr_moe_config plain = {
     .n_experts = 6, .top_k = 3, .n_groups = 1, .topk_groups = 1, .weights_scale = 1
@@ -28,7 +28,7 @@ static void routes_by_softmax(void **state)
     struct qr_moe_config m = plain;
     route(m, scores, NULL, e, w);
     assert_int_equal(e[0], 5);
-    assert_int_equal(e[1], 0); /* the others underflow to equal zeros: lowest index first */
+    assert_int_equal(e[1], 0); /* the other scores underflow to zero: lowest index first */
     assert_int_equal(e[2], 1);
     assert_float_equal(w[0], 1, 0);
     const float ties[] = { 0, 2, 1, 2, -1, 0 };
@@ -60,11 +60,11 @@ static void routes_by_sigmoid_and_groups(void **state)
     struct qr_moe_config m = plain;
     m.gating = QR_GATING_SIGMOID;
     route(m, scores, correction, e, w);
-    assert_int_equal(e[0], 1); /* chosen by the corrected score, weighed by its own */
+    assert_int_equal(e[0], 1); /* chosen by the corrected score, weighted by the plain score */
     assert_float_equal(w[0], 1 / (1 + expf(9)), 1e-6f);
     assert_int_equal(e[1], 0);
     assert_float_equal(w[1], 1 / (1 + expf(-3)), 1e-6f);
-    /* groups {3, -9}, {1, 1}, {-1, 2}: by the best one 0 and 2 win, by the two best 1 and 2 */
+    /* groups {3, -9}, {1, 1}, {-1, 2}: by best expert 0 and 2 win, by the best two 1 and 2 */
     m.n_groups = 3;
     m.topk_groups = 2;
     route(m, scores, NULL, e, w);
@@ -78,8 +78,8 @@ static void routes_by_sigmoid_and_groups(void **state)
     assert_int_equal(e[2], 3);
 }
 
-/* Whatever the scores are, the chosen experts exist and differ. */
-static void routes_rubbish(void **state)
+/* For any scores, NaN included, the chosen experts exist and differ. */
+static void routes_garbage(void **state)
 {
     (void)state;
     static const float values[] = { NAN, INFINITY, -INFINITY, 0, 1e38f, -1e38f };
@@ -101,7 +101,7 @@ static void routes_rubbish(void **state)
     }
 }
 
-/* ---- The bits of a token */
+/* ---- batch invariance */
 
 static void compare(const char *name, enum quire_compute compute)
 {
@@ -128,7 +128,7 @@ static void compare(const char *name, enum quire_compute compute)
             }
             assert_memory_equal(first, logits, bytes);
         }
-        /* another sequence beside it, behind and then in front */
+        /* with a second sequence in the batch: after it, then before it */
         step(&w, ids, (int32_t[]){ 0, 0 }, (int32_t[]){ TOKENS, TOKENS - 3 }, logits);
         assert_memory_equal(first, logits, bytes);
         int32_t swapped[2 * TOKENS];
@@ -224,7 +224,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(routes_by_softmax), cmocka_unit_test(routes_by_sigmoid_and_groups),
-        cmocka_unit_test(routes_rubbish),    cmocka_unit_test(same_bits),
+        cmocka_unit_test(routes_garbage),    cmocka_unit_test(same_bits),
         cmocka_unit_test(exact_memory),      cmocka_unit_test(allocation_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_model_moe_bad.c - mixture of experts: descriptions and files that lie. */
+/* test_model_moe_bad.c - mixture of experts: invalid configurations and files. */
 #include "model/config/config.h"
 #include "model/config/hf.h"
 #include "quire_cmocka.h"
 #include <quire/model.h>
 #include <unistd.h>
 
-/* ---- Descriptions that lie */
+/* ---- configurations */
 
 #define SIZES                                                                                      \
     "\"vocab_size\":320,\"hidden_size\":64,\"intermediate_size\":160,\"num_hidden_layers\":4,"     \
@@ -24,7 +24,7 @@ static void expect(const char *json, quire_status status, const char *text)
     assert_non_null(strstr(err.msg, text));
 }
 
-static void lies(void **state)
+static void bad_configurations(void **state)
 {
     (void)state;
     static const struct {
@@ -94,9 +94,9 @@ static void sparse_layers(void **state)
     }
 }
 
-/* ---- Files that lie */
+/* ---- files */
 
-static char *slurp(const char *path, size_t *n)
+static char *read_whole_file(const char *path, size_t *n)
 {
     FILE *f = fopen(path, "rb");
     if (!f)
@@ -107,7 +107,7 @@ static char *slurp(const char *path, size_t *n)
     return data;
 }
 
-static void spit(const char *dir, const char *name, const char *data, size_t n)
+static void write_file(const char *dir, const char *name, const char *data, size_t n)
 {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", dir, name);
@@ -117,7 +117,7 @@ static void spit(const char *dir, const char *name, const char *data, size_t n)
     fclose(f);
 }
 
-/* Replaces the first occurrence of `from` by the equally long `to`. */
+/* Replaces the first occurrence of `from` with `to`, which has the same length. */
 static void replace(char *data, size_t n, const char *from, const char *to)
 {
     char *at = memmem(data, n, from, strlen(from));
@@ -135,12 +135,12 @@ static void expect_folder(const char *name, const char *from, const char *to, bo
     struct quire_error err = QUIRE_ERROR_INIT;
     assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof path, "%s/goldens/%s/config.json", shared_dir(), name);
-    char *config = slurp(path, &n_config);
+    char *config = read_whole_file(path, &n_config);
     snprintf(path, sizeof path, "%s/goldens/%s/model.safetensors", shared_dir(), name);
-    char *weights = slurp(path, &n_weights);
+    char *weights = read_whole_file(path, &n_weights);
     replace(in_config ? config : weights, in_config ? n_config : n_weights, from, to);
-    spit(dir, "config.json", config, n_config);
-    spit(dir, "model.safetensors", weights, n_weights);
+    write_file(dir, "config.json", config, n_config);
+    write_file(dir, "model.safetensors", weights, n_weights);
     struct quire_model_params p;
     struct quire_model *m;
     quire_model_params_init(&p, sizeof p);
@@ -210,11 +210,11 @@ static void broken_gguf(void **state)
     snprintf(path, sizeof path, "%s/goldens/gguf/mixtral-bf16.gguf", shared_dir());
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t n;
-        char *data = slurp(path, &n);
+        char *data = read_whole_file(path, &n);
         char *at = memmem(data, n, cases[i].key, strlen(cases[i].key));
         assert_non_null(at);
         memcpy(at + strlen(cases[i].key) + 4, &cases[i].value,
-               4); /* behind the key its type, then the value */
+               4); /* the key is followed by its type, then the value */
         struct quire_model_params p;
         struct quire_model *m;
         struct quire_error err = QUIRE_ERROR_INIT;
@@ -234,7 +234,7 @@ static void broken_gguf(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lies),
+        cmocka_unit_test(bad_configurations),
         cmocka_unit_test(sparse_layers),
         cmocka_unit_test(broken_folders),
         cmocka_unit_test(broken_gguf),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_model_world.h - one of the reference models with cache and context, and steps of two sequences through it. */
+/* test_model_world.h - a reference model with cache and context, and steps of two sequences. */
 #ifndef QUIRE_TEST_MODEL_WORLD_H
 #define QUIRE_TEST_MODEL_WORLD_H
 #include "quire_cmocka.h"
@@ -14,10 +14,10 @@ struct world {
     struct quire_context *context;
     struct quire_model_info info;
     uint32_t n_groups;
-    int32_t tables[2][MAX_GROUPS][BLOCKS]; /* of two sequences */
+    int32_t tables[2][MAX_GROUPS][BLOCKS]; /* of both sequences */
 };
 
-/* mp: all but the threads; expand_from: of quire_context_params */
+/* mp: model parameters except the threads; expand_from: expand_latent_from of the context */
 static inline void open_world_params(struct world *w, struct quire_model_params mp,
                                      uint32_t n_threads, uint32_t expand_from)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_onednn.c - oneDNN against our kernels and a double oracle, its threads and memory. */
+/* test_onednn.c - the oneDNN backend: results against our kernels and double, threads, memory. */
+#include "base/half.h"
 #include "base/team.h"
 #include "kernels/dispatch.h"
 #include "linear/onednn.h"
 #include "quire_cmocka.h"
-#include "simd/half.h"
 #include <dirent.h>
 #include <math.h>
 #ifdef QUIRE_WITH_OPENMP
@@ -39,13 +39,13 @@ static const struct qr_kernels *best(void)
     return kernels;
 }
 
-/* One product in all its forms: values as the weights' type holds them, and the sums in double. */
+/* One matmul with its oracle. Values are representable in the weights' type. */
 struct problem {
     enum qr_weight_type type;
     size_t m, n, k;
     uint8_t *raw;        /* [n][k] as a file stores them */
     float *w, *x, *bias; /* [n][k], [m][k], [n] */
-    double *want, *size; /* [m][n] sums, and sums of magnitudes */
+    double *want, *size; /* [m][n] sums in double, and sums of magnitudes */
     struct qr_packed *theirs, *ours;
     struct qr_act act;
     void *act_memory;
@@ -99,15 +99,15 @@ static bool make_problem(struct problem *p, enum qr_weight_type type, size_t m, 
     p->bias = malloc(n * sizeof *p->bias);
     p->want = malloc(m * n * sizeof *p->want);
     p->size = malloc(m * n * sizeof *p->size);
-    const unsigned views = qr_linear_views(p->theirs, QUIRE_COMPUTE_NATIVE);
+    const unsigned views = qr_linear_act_forms(p->theirs, QUIRE_COMPUTE_NATIVE);
     assert_true(qr_act_bytes(views, m, k, &bytes));
     p->act_memory = aligned_alloc(64, bytes + 64);
     assert_true(p->raw && p->w && p->x && p->bias && p->want && p->size && p->act_memory);
     fill_values(p);
-    assert_status(QUIRE_OK, qr_packed_rows(p->theirs, 0, n, p->raw, &err));
-    assert_status(QUIRE_OK, qr_packed_rows(p->ours, 0, n, p->raw, &err));
+    assert_status(QUIRE_OK, qr_packed_pack_rows(p->theirs, 0, n, p->raw, &err));
+    assert_status(QUIRE_OK, qr_packed_pack_rows(p->ours, 0, n, p->raw, &err));
     qr_act_init(&p->act, views, p->x, k, m, k, p->act_memory);
-    qr_act_part(&p->act, best(), &(struct quire_team){ 0, 1, NULL });
+    qr_act_convert_part(&p->act, best(), &(struct quire_team){ 0, 1, NULL });
     return true;
 }
 
@@ -146,7 +146,7 @@ static void check_sums(const struct problem *p, const float *out, size_t stride,
         }
 }
 
-/* oneDNN and the kernels of every level, for teams of several sizes, against one oracle. */
+/* oneDNN, for teams of several sizes, and the kernels of every level, against the oracle. */
 static void check_problem(const struct problem *p)
 {
     const size_t stride = p->n + 3;
@@ -157,8 +157,10 @@ static void check_problem(const struct problem *p)
         const struct qr_linear_args args = args_of(p, p->theirs, out, stride);
         struct quire_error err = QUIRE_ERROR_INIT;
         assert_status(QUIRE_OK, qr_linear_check(&args, &err));
+        struct qr_work_steal_counters counters[7] = { 0 };
         for (uint32_t rank = 0; rank < size; rank++)
-            qr_linear_part(&args, best(), &(struct quire_team){ .rank = rank, .size = size });
+            qr_linear_part(&args, 1, best(), counters,
+                           &(struct quire_team){ .rank = rank, .size = size });
         check_sums(p, out, stride, "oneDNN");
         for (size_t i = 0; i < p->m; i++)
             for (size_t j = p->n; j < stride; j++)
@@ -169,7 +171,8 @@ static void check_problem(const struct problem *p)
         if (!kernels)
             continue;
         const struct qr_linear_args args = args_of(p, p->ours, out, stride);
-        qr_linear_part(&args, kernels, &(struct quire_team){ 0, 1, NULL });
+        const struct qr_linear_block all = { 0, p->n, 0, p->m };
+        qr_linear_run_block(&args, &all, kernels);
         check_sums(p, out, stride, kernels->level);
     }
     free(out);
@@ -194,7 +197,7 @@ static void agrees_with_our_kernels(void **state)
         }
 }
 
-static void rows_come_back_as_they_were(void **state)
+static void unpacking_returns_the_packed_rows(void **state)
 {
     (void)state;
     static const size_t ks[] = { 1, 2, 31, 64, 100, 257 };
@@ -206,15 +209,15 @@ static void rows_come_back_as_they_were(void **state)
         if (!make_problem(&p, i % 2 ? QR_WEIGHT_BF16 : QR_WEIGHT_F32, 1, 70, ks[i / 2]))
             continue;
         for (size_t j = 0; j < p.n; j++) {
-            qr_linear_row(p.theirs, j, row);
+            qr_packed_unpack_row(p.theirs, j, row);
             assert_memory_equal(row, p.w + j * p.k, p.k * sizeof *row);
         }
         free_problem(&p);
     }
 }
 
-/* Rows with gaps between them, and no runner at all, give the same sums by other ways. */
-static void odd_ways_give_the_same(void **state)
+/* Strided rows and a missing runner take other code paths and give the same sums. */
+static void fallback_paths_agree(void **state)
 {
     (void)state;
     if (!need_onednn())
@@ -246,10 +249,10 @@ static void odd_ways_give_the_same(void **state)
                 memcpy(gaps + i * (p.k + 5), p.x + i * p.k, p.k * sizeof *gaps);
             a.x = gaps;
             a.x_stride = p.k + 5;
-            struct qr_onednn_runner *r = qr_onednn_take(p.theirs->onednn);
+            struct qr_onednn_runner *r = qr_onednn_acquire(p.theirs->onednn);
             assert_non_null(r);
             qr_onednn_multiply(p.theirs->onednn, r, &a);
-            qr_onednn_give_back(r);
+            qr_onednn_release(r);
             check_sums(&p, out, p.n, "rows with gaps");
         }
         free(out);
@@ -270,13 +273,13 @@ static quire_status make_and_run(const struct quire_allocator *a, struct quire_e
     if (s == QUIRE_OK)
         s = qr_packed_create_onednn(o, QR_WEIGHT_F32, 64, 48, a, &w, err);
     if (s == QUIRE_OK)
-        s = qr_packed_rows(w, 0, 64, source, err);
+        s = qr_packed_pack_rows(w, 0, 64, source, err);
     if (s == QUIRE_OK) {
         qr_act_init(&act, QR_ACT_F32, x, 48, 5, 48, NULL);
         const struct qr_linear_args args = { .w = w, .x = &act, .out = out, .out_stride = 64 };
+        const struct qr_linear_block all = { 0, 64, 0, 5 };
         out[319] = 1;
-        qr_linear_part(&args, best(),
-                       &(struct quire_team){ 0, 1, NULL }); /* must do without memory */
+        qr_linear_run_block(&args, &all, best()); /* must work without memory */
         assert_true(out[319] == 0);
     }
     qr_packed_destroy(w);
@@ -284,7 +287,7 @@ static quire_status make_and_run(const struct quire_allocator *a, struct quire_e
     return s;
 }
 
-static void every_allocation_may_fail(void **state)
+static void handles_allocation_failures(void **state)
 {
     (void)state;
     if (!need_onednn())
@@ -306,8 +309,8 @@ static void every_allocation_may_fail(void **state)
     }
 }
 
-/* After a first step nothing more is asked of the allocator. */
-static void later_steps_allocate_nothing(void **state)
+/* Calls after the first one do not use the allocator. */
+static void later_calls_allocate_nothing(void **state)
 {
     (void)state;
     if (!need_onednn())
@@ -315,31 +318,31 @@ static void later_steps_allocate_nothing(void **state)
     struct fail_alloc f;
     struct quire_error err = QUIRE_ERROR_INIT;
     struct qr_onednn *o;
-    const struct qr_onednn_product *p[2];
+    const struct qr_onednn_matmul *p[2];
     fail_alloc_init(&f, 0, false);
     assert_status(QUIRE_OK, qr_onednn_create(&f.hooks, &o, &err));
-    assert_status(QUIRE_OK, qr_onednn_get_product(o, QR_WEIGHT_F32, 64, &p[0], &err));
-    assert_status(QUIRE_OK, qr_onednn_get_product(o, QR_WEIGHT_F32, 96, &p[1], &err));
+    assert_status(QUIRE_OK, qr_onednn_get_matmul(o, QR_WEIGHT_F32, 64, &p[0], &err));
+    assert_status(QUIRE_OK, qr_onednn_get_matmul(o, QR_WEIGHT_F32, 96, &p[1], &err));
     size_t calls = 0;
     for (int step = 0; step < 3; step++) {
         for (int i = 0; i < 2; i++) {
-            struct qr_onednn_runner *a = qr_onednn_take(p[i]), *b = qr_onednn_take(p[i]);
+            struct qr_onednn_runner *a = qr_onednn_acquire(p[i]), *b = qr_onednn_acquire(p[i]);
             assert_true(a && b && a != b);
-            qr_onednn_give_back(b);
-            qr_onednn_give_back(a);
+            qr_onednn_release(b);
+            qr_onednn_release(a);
         }
         if (step == 0)
             calls = f.calls;
         assert_int_equal(f.calls, calls);
-        const struct qr_onednn_product *again;
-        assert_status(QUIRE_OK, qr_onednn_get_product(o, QR_WEIGHT_F32, 96, &again, &err));
+        const struct qr_onednn_matmul *again;
+        assert_status(QUIRE_OK, qr_onednn_get_matmul(o, QR_WEIGHT_F32, 96, &again, &err));
         assert_ptr_equal(again, p[1]);
     }
     qr_onednn_destroy(o);
     assert_int_equal(f.live_count, 0);
 }
 
-static void refuses_what_it_cannot_hold(void **state)
+static void rejects_unsupported_weights(void **state)
 {
     (void)state;
     if (!need_onednn())
@@ -386,21 +389,23 @@ static int count_threads(void)
 struct shared_job {
     struct qr_linear_args args;
     const struct qr_kernels *kernels;
+    struct qr_work_steal_counters counters[3];
     int most_threads;
 };
 
 static void multiply_part(void *arg, const struct quire_team *team)
 {
     struct shared_job *job = arg;
-    for (int i = 0; i < 20; i++)
-        qr_linear_part(&job->args, job->kernels, team);
-    quire_team_barrier(team);
+    for (int i = 0; i < 20; i++) {
+        qr_linear_part(&job->args, 1, job->kernels, job->counters, team);
+        quire_team_barrier(team);
+    }
     if (quire_team_rank(team) == 0)
         job->most_threads = count_threads();
 }
 
-/* Several members at once on both backends, and oneDNN starts no thread of its own for any of them. */
-static void stays_on_the_teams_threads(void **state)
+/* On both thread backends, concurrent calls start no threads of oneDNN. */
+static void stays_on_calling_threads(void **state)
 {
     (void)state;
     if (!need_onednn())
@@ -411,7 +416,7 @@ static void stays_on_the_teams_threads(void **state)
     assert_non_null(out);
     static const enum quire_thread_backend backends[] = { QUIRE_THREADS_PTHREAD,
                                                           QUIRE_THREADS_OPENMP };
-    for (int b = 0; b < 2; b++) { /* pthread first: OpenMP keeps its threads */
+    for (int b = 0; b < 2; b++) { /* pthread first: OpenMP keeps its threads alive */
         struct quire_threads *threads;
         struct quire_threads_params tp;
         struct quire_error err = QUIRE_ERROR_INIT;
@@ -421,7 +426,7 @@ static void stays_on_the_teams_threads(void **state)
         if (quire_threads_create(&tp, &threads, &err) != QUIRE_OK)
             continue;
 #ifdef QUIRE_WITH_OPENMP
-        omp_set_num_threads(5); /* what oneDNN would take on the calling thread */
+        omp_set_num_threads(5); /* the number of threads oneDNN would use by default */
 #endif
         const int before = count_threads();
         struct shared_job job = { .args = args_of(&p, p.theirs, out, p.n), .kernels = best() };
@@ -433,7 +438,7 @@ static void stays_on_the_teams_threads(void **state)
         else
             assert_true(job.most_threads <= before + 2);
 #ifdef QUIRE_WITH_OPENMP
-        assert_int_equal(omp_get_max_threads(), 5); /* the caller's setting is put back */
+        assert_int_equal(omp_get_max_threads(), 5); /* the caller's setting is restored */
 #endif
         quire_threads_destroy(threads);
     }
@@ -451,13 +456,13 @@ static int finish(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stays_on_the_teams_threads), /* first: before anything else has started threads */
+        cmocka_unit_test(stays_on_calling_threads), /* first: no other test has started threads */
         cmocka_unit_test(agrees_with_our_kernels),
-        cmocka_unit_test(rows_come_back_as_they_were),
-        cmocka_unit_test(odd_ways_give_the_same),
-        cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(later_steps_allocate_nothing),
-        cmocka_unit_test(refuses_what_it_cannot_hold),
+        cmocka_unit_test(unpacking_returns_the_packed_rows),
+        cmocka_unit_test(fallback_paths_agree),
+        cmocka_unit_test(handles_allocation_failures),
+        cmocka_unit_test(later_calls_allocate_nothing),
+        cmocka_unit_test(rejects_unsupported_weights),
     };
     return cmocka_run_group_tests(tests, NULL, finish);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_onednn_choice.c - who multiplies a model's weights: the self-test, AUTO, what is refused, the ISA cap. */
+/* test_onednn_choice.c - choice of the matmul backend: self-test, AUTO, errors, ISA cap. */
 #include "kernels/dispatch.h"
 #include "linear/onednn.h"
 #include "model/load/provider.h"
@@ -17,7 +17,7 @@ static bool have_onednn(void)
     qr_onednn_destroy(o);
     if (s != QUIRE_OK) {
         assert_int_equal(s, QUIRE_E_UNSUPPORTED);
-        printf("without oneDNN: %s\n", err.msg);
+        printf("no oneDNN: %s\n", err.msg);
     }
     return s == QUIRE_OK;
 }
@@ -30,31 +30,33 @@ static const struct qr_kernels *level(const char *name)
     return kernels;
 }
 
-static void self_test_is_short_and_right(void **state)
+static void self_test_is_fast_and_correct(void **state)
 {
     (void)state;
     const struct qr_kernels *generic = level("generic"), *best = level(NULL);
-    assert_false(qr_onednn_wins(QR_WEIGHT_Q4_0, 256, generic, NULL));
+    assert_false(qr_onednn_is_faster(QR_WEIGHT_Q4_0, 256, generic, NULL));
     for (size_t n = 1; n < 12; n++) {
         struct fail_alloc f;
         fail_alloc_init(&f, n, true);
-        assert_false(qr_onednn_wins(QR_WEIGHT_F32, 256, generic, &f.hooks) && f.fail_at <= 4);
+        assert_false(qr_onednn_is_faster(QR_WEIGHT_F32, 256, generic, &f.hooks) && f.fail_at <= 4);
         assert_int_equal(f.live_count, 0);
     }
     if (!have_onednn())
         skip();
     struct timespec a, b;
     clock_gettime(CLOCK_MONOTONIC, &a);
-    /* plain C loses to any vector code */
-    assert_true(qr_onednn_wins(QR_WEIGHT_F32, 512, generic, NULL));
+    /* scalar code is slower than any vector code */
+    assert_true(qr_onednn_is_faster(QR_WEIGHT_F32, 512, generic, NULL));
     clock_gettime(CLOCK_MONOTONIC, &b);
     assert_true(b.tv_sec - a.tv_sec < 5);
     printf("against level %s: f32 %s, bf16 %s\n", best->level,
-           qr_onednn_wins(QR_WEIGHT_F32, 2048, best, NULL) ? "wins" : "does not win",
-           qr_onednn_wins(QR_WEIGHT_BF16, 2048, best, NULL) ? "wins" : "does not win");
+           qr_onednn_is_faster(QR_WEIGHT_F32, 2048, best, NULL) ? "oneDNN is faster"
+                                                                : "our kernels are faster",
+           qr_onednn_is_faster(QR_WEIGHT_BF16, 2048, best, NULL) ? "oneDNN is faster"
+                                                                 : "our kernels are faster");
 }
 
-static void isa_cap_comes_first_or_not_at_all(void **state)
+static void isa_cap_must_precede_first_use(void **state)
 {
     (void)state;
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -62,7 +64,8 @@ static void isa_cap_comes_first_or_not_at_all(void **state)
         assert_status(QUIRE_E_UNSUPPORTED, quire_onednn_set_isa(NULL, &err));
         return;
     }
-    assert_true(qr_onednn_wins(QR_WEIGHT_F32, 64, level("generic"), NULL)); /* uses oneDNN */
+    assert_true(
+        qr_onednn_is_faster(QR_WEIGHT_F32, 64, level("generic"), NULL)); /* first use of oneDNN */
     assert_status(QUIRE_E_INVALID_ARG, quire_onednn_set_isa("pentium", &err));
     assert_status(QUIRE_E_BUSY, quire_onednn_set_isa("generic", &err));
     assert_non_null(strstr(err.msg, "generic"));
@@ -79,14 +82,15 @@ static bool ask(void *user)
     return a->answer;
 }
 
-static void auto_is_for_encoders_that_win(void **state)
+static void auto_chooses_onednn_for_encoders_only(void **state)
 {
     (void)state;
     for (int holdable = 0; holdable < 2; holdable++)
         for (int answer = 0; answer < 2; answer++) {
             struct asked a = { answer, 0 };
             assert_false(qr_provider_auto(QR_PASS_CACHED, holdable, ask, &a));
-            assert_int_equal(a.times, 0); /* no time is spent where the answer does not matter */
+            assert_int_equal(a.times,
+                             0); /* the self-test does not run where its result does not matter */
             assert_int_equal(qr_provider_auto(QR_PASS_ENCODE, holdable, ask, &a),
                              holdable && answer);
             assert_int_equal(a.times, holdable);
@@ -123,7 +127,7 @@ static quire_status open_model(const char *name, enum quire_compute compute,
     return s;
 }
 
-static void models_choose(void **state)
+static void backend_of_opened_models(void **state)
 {
     (void)state;
     if (!need_shared())
@@ -133,7 +137,7 @@ static void models_choose(void **state)
     enum quire_linear_provider chosen = QUIRE_LINEAR_AUTO;
     const enum quire_compute f32 = QUIRE_COMPUTE_F32;
     assert_status(QUIRE_OK, open_model("llama", f32, QUIRE_LINEAR_AUTO, &chosen, &err));
-    assert_int_equal(chosen, QUIRE_LINEAR_QUIRE); /* it decodes */
+    assert_int_equal(chosen, QUIRE_LINEAR_QUIRE); /* a decoder */
     assert_status(QUIRE_E_INVALID_ARG,
                   open_model("llama", f32, (enum quire_linear_provider)9, &chosen, &err));
     assert_status(have ? QUIRE_OK : QUIRE_E_UNSUPPORTED,
@@ -149,10 +153,10 @@ static void models_choose(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(self_test_is_short_and_right),
-        cmocka_unit_test(isa_cap_comes_first_or_not_at_all),
-        cmocka_unit_test(auto_is_for_encoders_that_win),
-        cmocka_unit_test(models_choose),
+        cmocka_unit_test(self_test_is_fast_and_correct),
+        cmocka_unit_test(isa_cap_must_precede_first_use),
+        cmocka_unit_test(auto_chooses_onednn_for_encoders_only),
+        cmocka_unit_test(backend_of_opened_models),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -414,15 +414,15 @@ static void test_borrowed(void **state)
     for (size_t i = 0; i < sizeof raw; i++)
         raw[i] = (uint8_t)(i % 34 < 2 ? 0x3c : i * 7);
     assert_status(QUIRE_OK, qr_packed_create(QR_WEIGHT_Q8_0, 17, 32, NULL, &own, &err));
-    assert_status(QUIRE_OK, qr_packed_rows(own, 0, 17, raw, &err));
+    assert_status(QUIRE_OK, qr_packed_pack_rows(own, 0, 17, raw, &err));
     assert_status(QUIRE_OK, qr_packed_describe(NULL, QR_WEIGHT_Q8_0, 17, 32, NULL, &other, &err));
     assert_null(other->data);
     assert_int_equal(other->bytes, own->bytes);
     qr_packed_borrow(other, own->data);
-    assert_status(QUIRE_E_MISUSE, qr_packed_rows(other, 0, 17, raw, &err));
+    assert_status(QUIRE_E_MISUSE, qr_packed_pack_rows(other, 0, 17, raw, &err));
     for (size_t row = 0; row < 17; row++) {
-        qr_linear_row(own, row, a);
-        qr_linear_row(other, row, b);
+        qr_packed_unpack_row(own, row, a);
+        qr_packed_unpack_row(other, row, b);
         assert_memory_equal(a, b, sizeof a);
     }
     qr_packed_destroy(other);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan.c - plans: limits, tables, groups, windows that give up blocks, and every bad argument
- * in turn. */
+/* test_plan.c - plans: limits, block tables, groups, windows that free blocks, and every invalid
+ * argument. */
 #include "test_plan.h"
 #include "attention/plan.h"
 #include "base/team.h"
@@ -23,7 +23,7 @@ static void only_entries_in_use_are_read(void **state)
             f.args.layer = layer;
             must(quire_attention_forward(f.plan, &f.args, NULL, &err));
         }
-    /* the blocks of the window alone, with the others given up */
+    /* only the blocks of the window; the others are freed */
     const uint32_t first[] = { 0, 4 };
     for (int j = 0; j < 7; j++)
         f.table[1][1][j] = j < 3 ? j + 2 : -1;
@@ -38,25 +38,25 @@ static void a_failed_build_keeps_the_old_batch(void **state)
 {
     (void)state;
     static const uint32_t lens[] = { 50, 600 };
-    struct scene s = {
+    struct problem s = {
         .k_dtype = QUIRE_KV_F32, .v_dtype = QUIRE_KV_F32, .k_scale = 1, .v_scale = 1
     };
     quire_attention_config_init(&s.config, sizeof s.config, 4, 2, 16);
-    scene_fill(&s, lens, 2);
-    struct run r = run_whole(&s);
+    problem_fill(&s, lens, 2);
+    struct variant r = variant_whole(&s);
     r.n_plan_threads = 3;
     struct result want = result_new(&s), got = result_new(&s);
-    run_scene(&s, &r, &want);
-    struct stage st;
-    stage_open(&st, &s, &r);
+    run_problem(&s, &r, &want);
+    struct testbed st;
+    testbed_open(&st, &s, &r);
     st.table[st.max_blocks] = -3;
     assert_status(QUIRE_E_RANGE, quire_plan_build(st.plan, &st.batch, NULL));
-    run_stage(&st, &s, &r, &got);
+    run_testbed(&st, &s, &r, &got);
     assert_same_bits(got.out, want.out, want.n_out);
-    stage_close(&st);
+    testbed_close(&st);
     result_free(&want);
     result_free(&got);
-    scene_free(&s);
+    problem_free(&s);
 }
 
 static void memory_is_exact_and_may_fail(void **state)
@@ -86,7 +86,7 @@ static void memory_is_exact_and_may_fail(void **state)
     teardown(&f);
 }
 
-/* Marks of blocks are told apart by a counter that comes round. */
+/* The generation counter of block marks wraps around. */
 static void many_builds(void **state)
 {
     (void)state;
@@ -95,7 +95,7 @@ static void many_builds(void **state)
     must(quire_plan_build(f.plan, &f.batch, &err));
     for (uint32_t before = 0; before < 8; before++) {
         for (uint32_t i = 0; i < N_BLOCKS; i++)
-            f.plan->marks[i] = i; /* as checks long ago may have left them */
+            f.plan->block_marks[i] = i; /* as earlier checks may have left them */
         f.plan->generation = UINT32_MAX - before;
         must(quire_plan_build(f.plan, &f.batch, &err));
         f.table[0][1][2] = 1;
@@ -157,7 +157,7 @@ static void empty_batches(void **state)
     (void)state;
     struct fixture f;
     setup(&f);
-    must(quire_attention_forward(f.plan, &f.args, NULL, &err)); /* fresh: nothing to do */
+    must(quire_attention_forward(f.plan, &f.args, NULL, &err)); /* no batch yet: nothing to do */
     const struct quire_attention_batch none = { .struct_size = sizeof none };
     must(quire_plan_build(f.plan, &none, &err));
     must(quire_attention_forward(f.plan, &f.args, NULL, &err));
@@ -169,8 +169,8 @@ static void empty_batches(void **state)
     teardown(&f);
 }
 
-/* Ring of 3 blocks of 16 for a window of 33: a decode at position 40 sees 8 .. 40, the first and
- * last in one block. */
+/* Ring of 3 blocks of 16 for a window of 33: a decode at position 40 sees 8 .. 40, and the first
+ * and last keys are in the same block. */
 static void rings(void **state)
 {
     (void)state;
@@ -190,8 +190,7 @@ static void rings(void **state)
         assert_status(collides ? QUIRE_E_INVALID_ARG : QUIRE_OK,
                       quire_plan_build(f.plan, &f.batch, NULL));
     }
-    f.lens[0] =
-        60; /* two queries see 34 positions: more than slots 27 .. 59 can hold without sharing */
+    f.lens[0] = 60; /* two queries see 34 positions: more than slots 27 .. 59 provide */
     f.starts[1] = 20;
     assert_refused(QUIRE_E_INVALID_ARG, "share", quire_plan_build(f.plan, &f.batch, &err));
     teardown(&f);
@@ -201,41 +200,41 @@ static void splitting(void **state)
 {
     (void)state;
     static const uint32_t lens[] = { 5000, 5 };
-    struct scene s = {
+    struct problem s = {
         .k_dtype = QUIRE_KV_BF16, .v_dtype = QUIRE_KV_BF16, .k_scale = 1, .v_scale = 1
     };
     struct quire_plan_info info = { .struct_size = sizeof info };
     quire_attention_config_init(&s.config, sizeof s.config, 4, 2, 16);
-    scene_fill(&s, lens, 2);
-    struct run r = run_whole(&s);
+    problem_fill(&s, lens, 2);
+    struct variant r = variant_whole(&s);
     r.from[0] = 4999;
     r.from[1] = 4;
     struct result want = result_new(&s);
-    run_scene(&s, &r, &want);
-    /* the last of which has room for states of cascades, not for those of pieces */
+    run_problem(&s, &r, &want);
+    /* the last reserves partials for cascades, not for splits */
     static const uint32_t ways[] = { 0, QUIRE_PLAN_FAST, QUIRE_PLAN_FAST | QUIRE_PLAN_CASCADE };
     for (uint32_t n = 1; n <= 64; n = n * 2 + 1)
         for (int way = 0; way < 3; way++) {
             const uint32_t flags = r.flags = ways[way];
-            struct stage st;
+            struct testbed st;
             struct result got = result_new(&s);
             r.n_plan_threads = n;
-            stage_open(&st, &s, &r);
+            testbed_open(&st, &s, &r);
             assert_status(QUIRE_OK, quire_plan_info(st.plan, 0, &info));
             assert_int_equal(info.n_splits, n == 1 || flags ? 0 : 2); /* one tile per KV head */
             const uint32_t long_ones = info.n_items - 2;              /* of two KV heads */
             assert_true(long_ones >= 2 && long_ones <= 2 * 10);
             if (n >= 3 && !flags)
                 assert_true(long_ones >= n || long_ones == 2 * 10);
-            for (int layer = 0; layer < 3; layer++) /* counters are ready for the next call */
-                run_stage(&st, &s, &r, &got);
+            for (int layer = 0; layer < 3; layer++) /* the call resets its counters */
+                run_testbed(&st, &s, &r, &got);
             assert_same_bits(got.out, want.out, want.n_out);
             assert_same_bits(got.lse, want.lse, want.n_lse);
-            stage_close(&st);
+            testbed_close(&st);
             result_free(&got);
         }
     result_free(&want);
-    scene_free(&s);
+    problem_free(&s);
 }
 
 struct nested {
@@ -259,32 +258,32 @@ static void one_call_at_a_time(void **state)
     setup(&f);
     must(quire_plan_build(f.plan, &f.batch, &err));
     assert_status(QUIRE_OK, quire_threads_run(n.threads, call_inside, &n));
-    must(qr_plan_enter(f.plan, &err)); /* as another thread would */
+    must(qr_plan_acquire(f.plan, &err)); /* simulates a concurrent call */
     assert_refused(QUIRE_E_BUSY, "in use", quire_attention_forward(f.plan, &f.args, NULL, &err));
     assert_refused(QUIRE_E_BUSY, "in use", quire_plan_build(f.plan, &f.batch, &err));
     assert_refused(QUIRE_E_BUSY, "in use", quire_plan_set_tables(f.plan, 0, &f.tables[0], &err));
-    qr_plan_leave(f.plan);
+    qr_plan_release(f.plan);
     must(quire_attention_forward(f.plan, &f.args, n.threads, &err));
     quire_threads_destroy(n.threads);
     teardown(&f);
 }
 
-/* Members of a host's own team, here one after another: nobody waits for anybody. */
+/* Members of a host's own team run one after another: no member waits for another. */
 static void host_teams(void **state)
 {
     (void)state;
     static const uint32_t lens[] = { 700, 40 };
-    struct scene s = {
+    struct problem s = {
         .k_dtype = QUIRE_KV_F32, .v_dtype = QUIRE_KV_F32, .k_scale = 1, .v_scale = 1
     };
     quire_attention_config_init(&s.config, sizeof s.config, 4, 2, 16);
-    scene_fill(&s, lens, 2);
-    struct run r = run_whole(&s);
+    problem_fill(&s, lens, 2);
+    struct variant r = variant_whole(&s);
     struct result want = result_new(&s);
-    run_scene(&s, &r, &want);
-    struct stage st;
+    run_problem(&s, &r, &want);
+    struct testbed st;
     r.n_plan_threads = 4;
-    stage_open(&st, &s, &r);
+    testbed_open(&st, &s, &r);
     float *out = calloc(want.n_out, sizeof *out);
     const struct quire_attention_args args = { .struct_size = sizeof args, .q = s.q, .out = out };
     must(quire_attention_check(st.plan, &args, &err));
@@ -296,37 +295,37 @@ static void host_teams(void **state)
         assert_same_bits(out, want.out, want.n_out);
     }
     free(out);
-    stage_close(&st);
+    testbed_close(&st);
     result_free(&want);
-    scene_free(&s);
+    problem_free(&s);
 }
 
 static void causal_per_sequence(void **state)
 {
     (void)state;
     static const uint32_t lens[] = { 30, 30 };
-    struct scene s = {
+    struct problem s = {
         .k_dtype = QUIRE_KV_F32, .v_dtype = QUIRE_KV_F32, .k_scale = 1, .v_scale = 1
     };
     quire_attention_config_init(&s.config, sizeof s.config, 2, 1, 8);
-    scene_fill(&s, lens, 2);
+    problem_fill(&s, lens, 2);
     struct result causal = result_new(&s), full = result_new(&s), mixed = result_new(&s);
-    const struct run r = run_whole(&s);
-    run_scene(&s, &r, &causal);
+    const struct variant r = variant_whole(&s);
+    run_problem(&s, &r, &causal);
     s.config.causal = 0;
-    run_scene(&s, &r, &full);
-    struct stage st;
+    run_problem(&s, &r, &full);
+    struct testbed st;
     const bool flags[] = { true, false };
-    stage_open(&st, &s, &r);
+    testbed_open(&st, &s, &r);
     st.batch.causal = flags;
     must(quire_plan_build(st.plan, &st.batch, &err));
-    run_stage(&st, &s, &r, &mixed);
+    run_testbed(&st, &s, &r, &mixed);
     assert_same_bits(mixed.out, causal.out, causal.n_out / 2);
     assert_same_bits(mixed.out + full.n_out / 2, full.out + full.n_out / 2, full.n_out / 2);
     assert_memory_not_equal(causal.out, full.out, full.n_out / 2 * sizeof(float));
-    stage_close(&st);
+    testbed_close(&st);
     result_free(&causal), result_free(&full), result_free(&mixed);
-    scene_free(&s);
+    problem_free(&s);
 }
 
 static void validate_tells_all_reasons(void **state)
@@ -373,7 +372,7 @@ static void validate_tells_all_reasons(void **state)
     assert_null(r.level);
     c.n_heads = 0;
     c.alibi_slopes = c.sinks = c.relative_bias = NULL;
-    c.relative_range = (1u << 20) + 1; /* refused without a table, too */
+    c.relative_range = (1u << 20) + 1; /* refused even without a table */
     assert_status(QUIRE_E_UNSUPPORTED,
                   quire_attention_validate(&c, QUIRE_KV_F32, QUIRE_KV_F32, 16, NULL, &r, NULL));
     assert_true(r.reasons & QUIRE_ATTENTION_NO_HEADS);
@@ -388,7 +387,7 @@ static void validate_tells_all_reasons(void **state)
                   quire_attention_validate(&c, QUIRE_KV_F32, QUIRE_KV_F32, 16, NULL, NULL, NULL));
 }
 
-/* Each field is fine by itself. */
+/* Each field is valid by itself. */
 static void only_decoders_are_causal(void **state)
 {
     (void)state;
@@ -431,7 +430,7 @@ static void every_size_has_an_answer(void **state)
             const bool own = size >= caps.head_size_min && size <= caps.head_size_max &&
                              size % caps.head_size_step == 0;
             assert_string_equal(r.kernels, own ? level : "generic");
-            assert_true(own == (r.text[0] == 0)); /* a fallback is never silent */
+            assert_true(own == (r.text[0] == 0)); /* a fallback is always reported */
         }
     }
     assert_status(QUIRE_E_INVALID_ARG, quire_attention_caps(NULL, NULL, NULL));

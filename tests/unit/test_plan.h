@@ -4,8 +4,8 @@
 #define QUIRE_TEST_PLAN_H
 #include "test_attn.h"
 
-/* A pool of two KV groups and a plan of three attention groups over it: full and windowed layers of
- * group 0, and group 1, whose window lets blocks go. */
+/* A pool of two KV groups and a plan of three attention groups: full and windowed layers of KV
+ * group 0, and KV group 1, whose window frees blocks. */
 enum { BLOCK = 16, N_BLOCKS = 40, MAX_TOKENS = 64, MAX_SEQS = 4, MAX_LEN = 300 };
 
 struct fixture {
@@ -67,7 +67,7 @@ static inline void setup(struct fixture *f)
         f->table[0][1][j] = j;
         f->table[1][0][j] = j < 2 ? j : -1;
         f->table[1][1][j] =
-            j >= 4 ? j - 2 : 1000; /* blocks 0 .. 3 are out of the window: never looked at */
+            j >= 4 ? j - 2 : 1000; /* blocks 0 .. 3 are outside the window: never read */
     }
     f->batch = (struct quire_attention_batch){ .struct_size = sizeof f->batch,
                                                .n_seqs = 2,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_args.c - every argument of plan and attention calls wrong in turn: the message names
- * it, and nothing changes. */
+/* test_plan_args.c - every invalid argument of plan and attention calls: the message names it, and
+ * nothing changes. */
 #include "test_plan.h"
 
-/* One change, one refusal; `restore` undoes the change. */
+/* Applies one change, expects the error, and undoes the change by `restore`. */
 #define REFUSED(change, code, word, call, restore)                                                 \
     do {                                                                                           \
         change;                                                                                    \
@@ -11,7 +11,7 @@
         restore;                                                                                   \
     } while (0)
 
-/* In a batch, and as new tables of the batch the plan holds. */
+/* In a batch, and as new block tables of the plan's batch. */
 static void bad_tables(void **state)
 {
     (void)state;
@@ -43,7 +43,7 @@ static void bad_tables(void **state)
     assert_refused(QUIRE_E_INVALID_ARG, "KV group 2", quire_plan_set_tables(f.plan, 2, &t, &err));
     assert_refused(QUIRE_E_INVALID_ARG, "tables", quire_plan_set_tables(f.plan, 0, NULL, &err));
     assert_refused(QUIRE_E_INVALID_ARG, "plan", quire_plan_set_tables(NULL, 0, &t, &err));
-    must(quire_plan_build(f.plan, &f.batch, &err)); /* and it still works */
+    must(quire_plan_build(f.plan, &f.batch, &err)); /* the restored batch is valid */
     teardown(&f);
 }
 
@@ -81,7 +81,7 @@ static void cross_attention_names_what_it_misses(void **state)
     struct fixture f;
     setup(&f);
     int32_t encoder[] = { 30, 0 };
-    must(quire_plan_build(f.plan, &f.batch, &err)); /* nobody else needs it */
+    must(quire_plan_build(f.plan, &f.batch, &err)); /* only cross attention needs it */
     quire_plan_destroy(f.plan);
     f.config[2].kind = QUIRE_ATTENTION_CROSS;
     f.config[2].causal = 0;
@@ -94,7 +94,7 @@ static void cross_attention_names_what_it_misses(void **state)
     f.args.group = 2;
     must(quire_attention_forward(f.plan, &f.args, NULL, &err));
     assert_true(f.lse[19 * 2] == logf(30) && f.lse[20 * 2] == -INFINITY);
-    const bool causal[] = { 1, 1 }; /* means nothing here */
+    const bool causal[] = { 1, 1 }; /* ignored here */
     f.batch.causal = causal;
     must(quire_plan_build(f.plan, &f.batch, &err));
     must(quire_attention_forward(f.plan, &f.args, NULL, &err));
@@ -131,7 +131,7 @@ static void bad_calls(void **state)
     assert_refused(QUIRE_E_INVALID_ARG, "plan", quire_attention_forward(NULL, &good, NULL, &err));
     assert_refused(QUIRE_E_INVALID_ARG, "args", quire_attention_forward(f.plan, NULL, NULL, &err));
 #define BAD(change, code, word) CALL_REFUSED(change, code, word, f.args = good)
-    BAD(f.args.struct_size++, QUIRE_E_MISUSE, "struct_size");
+    BAD(f.args.struct_size--, QUIRE_E_MISUSE, "struct_size");
     BAD(f.args.group = 3, QUIRE_E_INVALID_ARG, "group");
     BAD(f.args.layer = 2, QUIRE_E_INVALID_ARG, "layer");
     BAD(f.args.q = NULL, QUIRE_E_INVALID_ARG, "args.q");
@@ -178,7 +178,7 @@ static void bad_configs_of_a_layer(void **state)
     BAD(c.scale = NAN, QUIRE_E_UNSUPPORTED, "scale");
     BAD(c.logits_soft_cap = -1, QUIRE_E_UNSUPPORTED, "logits_soft_cap");
 #undef BAD
-    c.scale = 3; /* what may differ from layer to layer */
+    c.scale = 3; /* fields that may differ between layers */
     c.logits_soft_cap = 20;
     c.sinks = c.alibi_slopes = c.relative_bias = f.q;
     c.relative_range = 4;

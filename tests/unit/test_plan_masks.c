@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_masks.c - plans and spans, trees, block lists and padded batches: limits, every bad
- * value in turn, and one plan for many steps. */
-#include "test_attn_ways.h"
+/* test_plan_masks.c - plans with spans, trees, sparse block lists and padded batches: limits, every
+ * invalid value, and one plan for many steps. */
+#include "test_attn_variants.h"
 #include "test_plan.h"
 
 static int32_t span_loc[] = { 0, 2, 3 };
@@ -11,7 +11,7 @@ static int32_t places[][3] = { { 0, 1, 7 }, { 0, 5, 6 } };
 static struct quire_sparse_list lists[2];
 static const struct quire_sparse_list *sparse[2];
 
-/* Sets all masks up; the plan of the fixture is made for them. */
+/* Sets all masks; the fixture's plan has room for them. */
 static void setup_masks(struct fixture *f)
 {
     setup(f);
@@ -62,7 +62,7 @@ static void bad_spans(void **state)
     BAD(spans[0].end = 6, QUIRE_E_INVALID_ARG, "spans[1]");
     BAD(spans[1].end = 21, QUIRE_E_INVALID_ARG, "spans[1]");
     BAD(spans[2].end = 101, QUIRE_E_INVALID_ARG, "spans[2]");
-    spans[2] = (struct quire_token_range){ 100, 500 }; /* of a later step: fine */
+    spans[2] = (struct quire_token_range){ 100, 500 }; /* belongs to a later step: valid */
     must(quire_plan_build(f.plan, &f.batch, &err));
     memcpy(spans, good, sizeof good);
 #undef BAD
@@ -82,8 +82,8 @@ static void bad_trees(void **state)
     } while (0)
     BAD(0, 0, "tree_mask[0], token 0 of sequence 0: it does not see itself");
     BAD(5, 0x1f, "tree_mask[5], token 5 of sequence 0: it does not see itself");
-    BAD(5, 0x61, "tree_mask[5], token 5 of sequence 0: it sees a token after itself");
-    BAD(20, 1ull << 63 | 1, "tree_mask[20], token 0 of sequence 1: it sees a token after itself");
+    BAD(5, 0x61, "tree_mask[5], token 5 of sequence 0: it sees a later token");
+    BAD(20, 1ull << 63 | 1, "tree_mask[20], token 0 of sequence 1: it sees a later token");
 #undef BAD
     const struct quire_plan_params good = f.params;
     struct quire_plan *plan;
@@ -135,7 +135,7 @@ static void bad_lists(void **state)
     BAD(places[1][2] = 4, QUIRE_E_INVALID_ARG, "sequence 1, head 0: blocks[2] is 4");
     BAD(lists[1].blocks = NULL, QUIRE_E_INVALID_ARG, "sequence 1, head 0: blocks is NULL");
     BAD(lists[1].n = 4, QUIRE_E_LIMIT, "sparse[0]");
-    /* entries in no list are not looked at, those in one are */
+    /* unlisted entries are not read, listed ones are */
     f.table[0][1][3] = 12345;
     must(quire_plan_build(f.plan, &f.batch, &err));
     must(quire_plan_set_tables(f.plan, 0, &f.tables[0], &err));
@@ -158,7 +158,7 @@ static void bad_lists(void **state)
     struct quire_plan *plan;
     f.params.max_sparse_blocks = 0;
     must(quire_plan_create(&f.params, &plan, &err));
-    assert_refused(QUIRE_E_LIMIT, "no block lists", quire_plan_build(plan, &f.batch, &err));
+    assert_refused(QUIRE_E_LIMIT, "max_sparse_blocks is 0", quire_plan_build(plan, &f.batch, &err));
     quire_plan_destroy(plan);
     places[1][0] = 0;
     teardown(&f);
@@ -176,7 +176,7 @@ static void padded_batches(void **state)
     assert_int_equal(view.n_seqs, 1);
     assert_ptr_equal(view.query_start_loc, f.starts);
     assert_ptr_equal(view.sparse, sparse);
-    f.table[0][1][0] = -5; /* of the sequence that is left out */
+    f.table[0][1][0] = -5; /* of the omitted sequence */
     must(quire_plan_build(f.plan, &view, &err));
     must(quire_attention_batch_unpadded(&f.batch, 21, 2, &view, &err));
     assert_memory_equal(&view, &f.batch, sizeof view);
@@ -194,19 +194,19 @@ static void padded_batches(void **state)
     f.batch.struct_size = 1;
     BAD(QUIRE_E_MISUSE, "struct_size", &f.batch, 20, 1, &view, &err);
 #undef BAD
-    assert_memory_equal(&view, &other, sizeof view); /* untouched */
+    assert_memory_equal(&view, &other, sizeof view); /* unchanged */
     teardown(&f);
 }
 
-/* A failed build keeps spans, tree and lists of the batch before it, and takes nothing of the
- * batch's own memory along. */
+/* A failed build keeps spans, tree and lists of the previous batch; the plan keeps no pointer
+ * into a batch. */
 static void batches_may_be_gone(void **state)
 {
     (void)state;
     static const uint32_t lens[] = { 90, 300 };
     for (int kind = 0; kind < 3; kind++) {
-        struct scene s = scene_of(4, 2, 16, QUIRE_KV_F32, QUIRE_COMPUTE_F32);
-        scene_fill(&s, lens, 2);
+        struct problem s = problem_of(4, 2, 16, QUIRE_KV_F32, QUIRE_COMPUTE_F32);
+        problem_fill(&s, lens, 2);
         if (kind == 0) {
             s.n_spans[0] = s.n_spans[1] = 1;
             s.spans[0][0] = s.spans[1][0] = (struct quire_token_range){ 10, 80 };
@@ -220,9 +220,9 @@ static void batches_may_be_gone(void **state)
         s.has_lists = kind == 2;
         s.listed[0][0][0] = s.listed[1][1][1] = true;
         struct result want = whole(&s, NULL), got = result_new(&s);
-        struct run r = run_whole(&s);
-        struct stage st;
-        stage_open(&st, &s, &r);
+        struct variant r = variant_whole(&s);
+        struct testbed st;
+        testbed_open(&st, &s, &r);
         memset(st.spans, 0, sizeof st.spans);
         memset(st.tree, 0, sizeof st.tree);
         memset(st.lists, 0, sizeof st.lists);
@@ -231,16 +231,16 @@ static void batches_may_be_gone(void **state)
         st.lens[1] = -1;
         assert_status(QUIRE_E_INVALID_ARG, quire_plan_build(st.plan, &st.batch, NULL));
         st.lens[1] = 300;
-        run_stage(&st, &s, &r, &got);
+        run_testbed(&st, &s, &r, &got);
         assert_same_result(&got, &want);
-        stage_close(&st);
+        testbed_close(&st);
         result_free(&want), result_free(&got);
-        scene_free(&s);
+        problem_free(&s);
     }
 }
 
-/* One plan for a prompt, a thousand decode steps, drafted trees and other lists, in the memory it
- * was made with. */
+/* One plan serves a prompt, a thousand decode steps, draft trees and changing lists without
+ * allocating. */
 static void steps_allocate_nothing(void **state)
 {
     (void)state;

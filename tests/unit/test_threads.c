@@ -190,7 +190,7 @@ static void idle_team(void **state)
 
 /* Every unit is handed out exactly once, whatever the order and duration of units. */
 struct steal {
-    struct qr_share_line lines[8];
+    struct qr_work_steal_counters lines[8];
     uint32_t n, stages, twice;
     uint32_t seen[200];
 };
@@ -200,8 +200,8 @@ static void steal_part(void *arg, const struct quire_team *team)
     struct steal *sh = arg;
     for (uint32_t stage = 0; stage < sh->stages; stage++) {
         const uint32_t n = (sh->n + stage * 7) % 200;
-        struct qr_share s = qr_share_begin(sh->lines, team, n);
-        for (size_t i; qr_share_next(&s, &i);) {
+        struct qr_work_steal s = qr_work_steal_begin(sh->lines, team, n);
+        for (size_t i; qr_work_steal_next(&s, &i);) {
             if (__atomic_fetch_add(&sh->seen[i], 1, __ATOMIC_RELAXED) != stage)
                 __atomic_fetch_add(&sh->twice, 1, __ATOMIC_RELAXED);
             if (quire_team_rank(team) == 0 && i == 0 && stage % 8 == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peak.c - limits of AVX2 with FMA: 256-bit multiply-adds, byte products by vpmaddubsw, loads. */
+/* peak.c - peak rates of AVX2 and FMA: 256-bit FMA, int8 products with vpmaddubsw, loads. */
 #include "isa/peak.h"
 #include <immintrin.h>
 
@@ -14,8 +14,8 @@ static void f32(size_t n)
     }
 }
 
-/* Pairs of bf16 are widened to even and odd values and multiplied one after the other. The widening of a weight
- * vector is shared by the six rows of a register tile, two vectors wide. */
+/* Emulated bf16: a vector of pairs is converted to its even and odd f32 values, two FMAs each.
+ * One conversion of a weight vector serves the six rows of a register tile of two vectors. */
 #define ODD(j)  __asm__ volatile("vfmadd231ps %1, %2, %0" : "+x"(acc##j) : "x"(odd), "x"(b));
 #define EVEN(j) __asm__ volatile("vfmadd231ps %1, %2, %0" : "+x"(acc##j) : "x"(even), "x"(b));
 #define COLUMN(...)                                                                                \

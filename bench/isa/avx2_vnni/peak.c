@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peak.c - what AVX-VNNI adds to AVX2: four byte products per lane in one instruction. */
+/* peak.c - peak int8 rate of AVX-VNNI: four products per 32-bit lane and instruction. */
 #include "isa/peak.h"
 #include <immintrin.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peak.c - limits of AVX-512 F, BW, DQ, VL: 512-bit multiply-adds, byte products by vpmaddubsw, loads. */
+/* peak.c - peak rates of AVX-512 F, BW, DQ, VL: 512-bit FMA, int8 products with vpmaddubsw,
+ * loads. */
 #include "isa/peak.h"
 #include <immintrin.h>
 
@@ -14,8 +15,8 @@ static void f32(size_t n)
     }
 }
 
-/* Pairs of bf16 are widened to even and odd values and multiplied one after the other. The widening of a weight
- * vector is shared by the six rows of a register tile, four vectors wide. */
+/* Emulated bf16: a vector of pairs is converted to its even and odd f32 values, two FMAs each.
+ * One conversion of a weight vector serves the six rows of a register tile of four vectors. */
 #define ODD(j)  __asm__ volatile("vfmadd231ps %1, %2, %0" : "+v"(acc##j) : "v"(odd), "v"(b));
 #define EVEN(j) __asm__ volatile("vfmadd231ps %1, %2, %0" : "+v"(acc##j) : "v"(even), "v"(b));
 #define COLUMN(...)                                                                                \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peak.c - what AVX512-BF16 adds: two bf16 products per lane in one instruction. */
+/* peak.c - peak bf16 rate of AVX512-BF16: two products per 32-bit lane and instruction. */
 #include "isa/peak.h"
 #include <immintrin.h>
 

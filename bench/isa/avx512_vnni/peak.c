@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peak.c - what AVX512-VNNI adds: four byte products per lane in one instruction. */
+/* peak.c - peak int8 rate of AVX512-VNNI: four products per 32-bit lane and instruction. */
 #include "isa/peak.h"
 #include <immintrin.h>
 

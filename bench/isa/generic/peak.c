@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peak.c - limits of the generic level: what plain C reaches with the baseline instructions. */
+/* peak.c - peak rates of portable C with the baseline instruction set. */
 #include "isa/peak.h"
 #include <math.h>
 #include <stdint.h>
 
-/* Multiply-adds are rounded once at every level (docs/numerics.md), so fmaf() is the unit, also where it is a call. */
+/* Every level rounds a multiply-add once (docs/numerics.md), so the unit is fmaf(), even where
+ * it is a library call. */
 static void f32(size_t n)
 {
     float acc[8] = { 0 };

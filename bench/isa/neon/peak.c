@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peak.c - limits of Advanced SIMD: 128-bit multiply-adds, widening byte products, loads. */
+/* peak.c - peak rates of Advanced SIMD: 128-bit FMA, widening int8 products, loads. */
 #include "isa/peak.h"
 #include <arm_neon.h>
 
@@ -14,7 +14,8 @@ static void f32(size_t n)
     }
 }
 
-/* Pairs of bf16 are widened to even and odd values; the widening is shared by six rows of a register tile. */
+/* Emulated bf16: one conversion of pairs to even and odd f32 values serves the six rows of a
+ * register tile. */
 #define ODD(j)  __asm__ volatile("fmla %0.4s, %1.4s, %2.4s" : "+w"(acc##j) : "w"(odd), "w"(b));
 #define EVEN(j) __asm__ volatile("fmla %0.4s, %1.4s, %2.4s" : "+w"(acc##j) : "w"(even), "w"(b));
 #define COLUMN(...)                                                                                \
@@ -34,7 +35,7 @@ static void bf16(size_t n)
     }
 }
 
-/* 8 products to int16, pairs added to int32. */
+/* 8 products in int16, added in pairs to int32. */
 #define DOT(j)                                                                                     \
     __asm__ volatile("smull %0.8h, %1.8b, %2.8b" : "=w"(t) : "w"(a), "w"(b));                      \
     __asm__ volatile("sadalp %0.4s, %1.8h" : "+w"(acc##j) : "w"(t));

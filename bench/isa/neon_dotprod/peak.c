@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peak.c - what the dot-product extension adds: four byte products per lane in one instruction. */
+/* peak.c - peak int8 rate of FEAT_DotProd: four products per 32-bit lane and instruction. */
 #include "isa/peak.h"
 #include <arm_neon.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peak.c - what the int8 matrix extension adds: a 2x8 by 8x2 product in one instruction. */
+/* peak.c - peak int8 rate of FEAT_I8MM: a 2x8 by 8x2 product per instruction. */
 #include "isa/peak.h"
 #include <arm_neon.h>
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Owns the verdict on one answer, and the gates."""
+"""Grades one answer; pass thresholds per category."""
 import re
 from collections import Counter
 

@@ -1,59 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attn_codes.c - scores and weighted values of tiles of 8-bit codes on AMX. The sums are those of attn.c.
+/* attn_codes.c - Q K^T scores and P V of tiles of 8-bit codes on AMX. The sums are those of attn.c.
  *
- * For some hundred cycles after an instruction on tiles, vectors of 512 bits have one port instead of two. So vectors
- * and tiles take turns: a part of the codes is unpacked to bf16 in the first cache, then come all products with it.
- * Larger parts would push their own bf16 out of that cache while the next codes come in. */
+ * For some hundred cycles after a tile instruction, 512-bit vector instructions have one port
+ * instead of two. Vectors and tiles therefore alternate: a part of the codes is dequantized to bf16
+ * in L1, then come all products with it. Larger parts would evict their own bf16 from L1 while the
+ * next codes are loaded. */
 #include "avx512/amx/tiles.h"
 #include "simd/vec_avx512.h"
-/* vec_math.h builds on the vec header, the templates on both */
+/* vec_math.h and bf16_from_codes_vbmi.h build on the vec header, the template on all */
+#include "simd/bf16_from_codes_vbmi.h"
 #include "simd/vec_math.h"
 #define QR_ISA avx512_amx
 #include "template/attn_common_tpl.h"
-/* which says what codes are as pairs */
-#include "avx512/bf16/attn_unpack.h"
 
 enum {
     STEP = 32, /* elements or keys of one product */
     HALVES = QR_TILE_KEYS / STEP,
     QUADS = QR_COLUMN_KEYS / 4,
     CELL = 64,                   /* bytes: 16 elements wide, four deep */
-    PART = 64,                   /* elements of keys, or lanes of values, between products */
-    UNITS = PART / 16,           /* of lanes, whose sums the tiles 0 .. 3 hold */
+    PART = 64,                   /* elements of keys, or lanes of values, dequantized at a time */
+    UNITS = PART / 16,           /* units of 16 lanes, whose sums are in tiles 0 .. 3 */
     KEY_PAIR = QR_TILE_KEYS * 4, /* bytes of a pair of elements of all keys */
 };
 
-typedef struct codes_pairs codes_load_fn(const uint8_t *p);
+typedef struct bf16_pairs codes_load_fn(const uint8_t *p);
 
-/* One cell: its first pairs to dst, the others `stride` bytes behind. */
-ATTN_INLINE void unpack_cell(const uint8_t *src, uint8_t *dst, size_t stride, codes_load_fn *load)
+/* Dequantizes one cell: its first pairs to dst, the others `stride` bytes later. */
+QR_INLINE void dequantize_cell(const uint8_t *src, uint8_t *dst, size_t stride, codes_load_fn *load)
 {
-    const struct codes_pairs pairs = load(src);
+    const struct bf16_pairs pairs = load(src);
     _mm512_store_si512(dst, pairs.first);
     _mm512_store_si512(dst + stride, pairs.last);
 }
 
-/* Asks for n lines from p on: into the second cache, which keeps more of them under way than the first. What is read
- * next is asked for in order, half of it while codes are unpacked and half between products: memory never waits long.
- * All is a line late: why is not known, but where blocks lie in order decode of fp8 takes a fifth less time so. */
-ATTN_INLINE const uint8_t *ask_codes(const uint8_t *p, int n)
+/* Prefetches n lines behind the line at p into L2, which supports more outstanding misses than L1;
+ * returns the next address. The data of the next call is prefetched in order, half of it during
+ * dequantization and half between products, so that memory is never idle for long. The offset of
+ * one line is empirical: where blocks are consecutive, it saves a fifth of fp8 decode time. */
+QR_INLINE const uint8_t *prefetch_codes_l2(const uint8_t *p, int n)
 {
     for (int i = 0; i < n; i++)
-        __builtin_prefetch(p + (i + 1) * CELL, 0, 2);
+        qr_prefetch_l2(p + (i + 1) * CELL);
     return p + n * CELL;
 }
-enum {
-    ASK_PER_PRODUCT = 4,
-    SOON = 4 /* steps of unpacking ahead, codes are asked from the second cache into the first */
-};
 
-/* n rows of `bytes` bytes as the first lines of a tile. Rows of tiles never meet: the others may hold anything. */
+/* Copies n rows of `bytes` bytes to the first rows of a tile. The rows of a product are
+ * independent, so the other rows may hold anything. */
 static inline void place_rows(const void *at, size_t stride, int n, size_t bytes, uint8_t *to)
 {
-    const __mmask64 part = ~(__mmask64)0 >> (AMX_LINE - bytes);
+    const __mmask64 part = ~(__mmask64)0 >> (AMX_ROW_BYTES - bytes);
     const uint8_t *row = at;
     for (int r = 0; r < n; r++, row += stride)
-        _mm512_store_si512(to + r * AMX_LINE, _mm512_maskz_loadu_epi8(part, row));
+        _mm512_store_si512(to + r * AMX_ROW_BYTES, _mm512_maskz_loadu_epi8(part, row));
 }
 
 /* ---- scores */
@@ -61,13 +59,14 @@ static inline void place_rows(const void *at, size_t stride, int n, size_t bytes
 /* Up to 16 rows. */
 struct qk_part {
     const struct qr_attn_qk_args *a;
-    const uint8_t *next; /* asked for meanwhile */
+    const uint8_t *next; /* data to prefetch */
     int row, n_rows;
-    _Alignas(AMX_LINE) uint8_t bf16[PART / 2 * KEY_PAIR]; /* [pair of elements][key][2] */
-    _Alignas(AMX_LINE) uint8_t q[PART / STEP][AMX_TILE], scores[QR_TILE_COLUMNS][AMX_TILE];
+    _Alignas(AMX_ROW_BYTES) uint8_t bf16[PART / 2 * KEY_PAIR]; /* [pair of elements][key][2] */
+    _Alignas(AMX_ROW_BYTES) uint8_t q[PART / STEP][AMX_TILE_BYTES],
+        scores[QR_TILE_COLUMNS][AMX_TILE_BYTES];
 };
 
-/* Elements d .. d + n of the rows. */
+/* Copies elements d .. d + n - 1 of the query rows. */
 static void place_queries(struct qk_part *t, int d, int n)
 {
     const size_t head_size = (size_t)t->a->head_size;
@@ -78,8 +77,8 @@ static void place_queries(struct qk_part *t, int d, int n)
     }
 }
 
-/* Elements d .. d + n of 64 keys, completed by zeros to whole products. */
-ATTN_INLINE void unpack_keys(struct qk_part *t, int d, int n, codes_load_fn *load)
+/* Dequantizes elements d .. d + n - 1 of 64 keys, padded with zeros to whole products. */
+QR_INLINE void dequantize_keys(struct qk_part *t, int d, int n, codes_load_fn *load)
 {
     const struct qr_attn_qk_args *a = t->a;
     const uint8_t *next = t->next, *k[QR_TILE_COLUMNS];
@@ -87,32 +86,31 @@ ATTN_INLINE void unpack_keys(struct qk_part *t, int d, int n, codes_load_fn *loa
     for (int c = 0; c < QR_TILE_COLUMNS; c++)
         k[c] = (const uint8_t *)a->k[c] + (size_t)(d / 4) * a->k_stride;
     for (int i = 0; i < n; i += 4, dst += 2 * KEY_PAIR) {
-        ATTN_UNROLL for (int c = 0; c < QR_TILE_COLUMNS; c++)
-        {
-            __builtin_prefetch(k[c] + SOON * a->k_stride);
-            unpack_cell(k[c], dst + c * CELL, KEY_PAIR, load);
+        QR_UNROLL_8 (int c = 0; c < QR_TILE_COLUMNS; c++) {
+            qr_prefetch_l1(k[c] + KV_CODES_PREFETCH_L1_STEPS_AMX * a->k_stride);
+            dequantize_cell(k[c], dst + c * CELL, KEY_PAIR, load);
             k[c] += a->k_stride;
         }
-        next = ask_codes(next, QR_TILE_COLUMNS / 2);
+        next = prefetch_codes_l2(next, QR_TILE_COLUMNS / 2);
     }
     if (n % STEP)
         memset(dst, 0, (size_t)(STEP - n % STEP) / 2 * KEY_PAIR);
     t->next = next;
 }
 
-/* Tile i: scores of column i, with the keys in tile b. */
+/* Adds the keys of column i, loaded into tile b, to the scores in tile i. */
 #define QK_DOT(i, b)                                                                               \
     do {                                                                                           \
         AMX_LOAD(b, k + (i)*CELL, KEY_PAIR);                                                       \
         AMX_DOT_BF16(i, 4, b);                                                                     \
-        t->next = ask_codes(t->next, ASK_PER_PRODUCT);                                             \
+        t->next = prefetch_codes_l2(t->next, KV_CODES_PREFETCH_L2_LINES_AMX);                      \
     } while (0)
 
 static void multiply_keys(struct qk_part *t, int n)
 {
     const uint8_t *k = t->bf16;
     for (int i = 0; i < n; i += STEP, k += STEP / 2 * KEY_PAIR) {
-        AMX_LOAD(4, t->q[i / STEP], AMX_LINE);
+        AMX_LOAD(4, t->q[i / STEP], AMX_ROW_BYTES);
         QK_DOT(0, 5);
         QK_DOT(1, 6);
         QK_DOT(2, 7);
@@ -120,26 +118,26 @@ static void multiply_keys(struct qk_part *t, int n)
     }
 }
 
-ATTN_INLINE void qk_rows(struct qk_part *t, codes_load_fn *load)
+QR_INLINE void qk_rows(struct qk_part *t, codes_load_fn *load)
 {
     const int head_size = t->a->head_size;
     amx_zero_sums();
     for (int d = 0; d < head_size; d += PART) {
         const int n = head_size - d < PART ? head_size - d : PART;
         place_queries(t, d, n);
-        unpack_keys(t, d, n, load);
+        dequantize_keys(t, d, n, load);
         multiply_keys(t, n);
     }
-    AMX_STORE(0, t->scores[0], AMX_LINE);
-    AMX_STORE(1, t->scores[1], AMX_LINE);
-    AMX_STORE(2, t->scores[2], AMX_LINE);
-    AMX_STORE(3, t->scores[3], AMX_LINE);
+    AMX_STORE(0, t->scores[0], AMX_ROW_BYTES);
+    AMX_STORE(1, t->scores[1], AMX_ROW_BYTES);
+    AMX_STORE(2, t->scores[2], AMX_ROW_BYTES);
+    AMX_STORE(3, t->scores[3], AMX_ROW_BYTES);
     float *s = t->a->s + (size_t)t->row * QR_TILE_KEYS;
     for (int c = 0; c < QR_TILE_COLUMNS; c++)
         amx_take_rows(t->scores[c], t->n_rows, s + c * QR_COLUMN_KEYS, QR_TILE_KEYS);
 }
 
-ATTN_INLINE void qk_all(const struct qr_attn_qk_args *a, codes_load_fn *load)
+QR_INLINE void qk_all(const struct qr_attn_qk_args *a, codes_load_fn *load)
 {
     struct qk_part t;
     t.a = a;
@@ -147,7 +145,7 @@ ATTN_INLINE void qk_all(const struct qr_attn_qk_args *a, codes_load_fn *load)
     for (t.row = 0; t.row < a->n_rows; t.row += AMX_ROWS) {
         t.n_rows = a->n_rows - t.row < AMX_ROWS ? a->n_rows - t.row : AMX_ROWS;
         qk_rows(&t, load);
-        t.next = a->k[0]; /* which is near: nothing more is asked for */
+        t.next = a->k[0]; /* in the cache: further prefetches have no effect */
     }
 }
 
@@ -158,11 +156,12 @@ struct pv_part {
     const struct qr_attn_pv_args *a;
     const uint8_t *next;
     int row, n_rows, unit, n_units;
-    _Alignas(AMX_LINE) uint8_t bf16[QR_TILE_KEYS / 2 * UNITS * CELL]; /* [pair][lane][2] */
-    _Alignas(AMX_LINE) uint8_t p[HALVES][AMX_TILE], sums[UNITS][AMX_TILE];
+    _Alignas(AMX_ROW_BYTES) uint8_t bf16[QR_TILE_KEYS / 2 * UNITS * CELL]; /* [pair][lane][2] */
+    _Alignas(AMX_ROW_BYTES) uint8_t p[HALVES][AMX_TILE_BYTES], sums[UNITS][AMX_TILE_BYTES];
 };
 
-ATTN_INLINE void unpack_values(struct pv_part *t, codes_load_fn *load)
+/* Dequantizes the values of the units. */
+QR_INLINE void dequantize_values(struct pv_part *t, codes_load_fn *load)
 {
     const struct qr_attn_pv_args *a = t->a;
     const size_t pair = (size_t)t->n_units * CELL;
@@ -172,28 +171,28 @@ ATTN_INLINE void unpack_values(struct pv_part *t, codes_load_fn *load)
         const uint8_t *src = (const uint8_t *)a->v[c] + (size_t)t->unit * CELL;
         for (int i = 0; i < QUADS; i++, src += a->v_stride, dst += 2 * pair) {
             for (int u = 0; u < t->n_units; u++) {
-                __builtin_prefetch(src + u * CELL + SOON * a->v_stride);
-                unpack_cell(src + u * CELL, dst + u * CELL, pair, load);
+                qr_prefetch_l1(src + u * CELL + KV_CODES_PREFETCH_L1_STEPS_AMX * a->v_stride);
+                dequantize_cell(src + u * CELL, dst + u * CELL, pair, load);
             }
-            next = ask_codes(next, t->n_units / 2);
+            next = prefetch_codes_l2(next, t->n_units / 2);
         }
     }
     t->next = next;
 }
 
-/* Tile i: sums of unit i, if there are so many, with the values in tile b. */
+/* Tile i holds the sums of unit i, if the part has that many; tile b receives the values. */
 #define PV_LOAD(i)                                                                                 \
     if ((i) < t->n_units)                                                                          \
-    AMX_LOAD(i, t->sums[i], AMX_LINE)
+    AMX_LOAD(i, t->sums[i], AMX_ROW_BYTES)
 #define PV_DOT(i, b)                                                                               \
     if ((i) < t->n_units) {                                                                        \
         AMX_LOAD(b, v + (i)*CELL, pair);                                                           \
         AMX_DOT_BF16(i, 4, b);                                                                     \
-        t->next = ask_codes(t->next, ASK_PER_PRODUCT);                                             \
+        t->next = prefetch_codes_l2(t->next, KV_CODES_PREFETCH_L2_LINES_AMX);                      \
     }
 #define PV_STORE(i)                                                                                \
     if ((i) < t->n_units)                                                                          \
-    AMX_STORE(i, t->sums[i], AMX_LINE)
+    AMX_STORE(i, t->sums[i], AMX_ROW_BYTES)
 
 static void multiply_values(struct pv_part *t)
 {
@@ -204,7 +203,7 @@ static void multiply_values(struct pv_part *t)
     PV_LOAD(2);
     PV_LOAD(3);
     for (int h = 0; h < HALVES; h++, v += STEP / 2 * pair) {
-        AMX_LOAD(4, t->p[h], AMX_LINE);
+        AMX_LOAD(4, t->p[h], AMX_ROW_BYTES);
         PV_DOT(0, 5);
         PV_DOT(1, 6);
         PV_DOT(2, 7);
@@ -216,22 +215,22 @@ static void multiply_values(struct pv_part *t)
     PV_STORE(3);
 }
 
-ATTN_INLINE void pv_rows(struct pv_part *t, codes_load_fn *load)
+QR_INLINE void pv_rows(struct pv_part *t, codes_load_fn *load)
 {
     const size_t stride = t->a->o_stride;
     float *o = t->a->o + (size_t)t->row * stride + (size_t)t->unit * AMX_ROWS;
     const uint16_t *p = (const uint16_t *)t->a->p + (size_t)t->row * QR_TILE_KEYS;
     for (int h = 0; h < HALVES; h++)
-        place_rows(p + h * STEP, QR_TILE_KEYS * sizeof *p, t->n_rows, AMX_LINE, t->p[h]);
+        place_rows(p + h * STEP, QR_TILE_KEYS * sizeof *p, t->n_rows, AMX_ROW_BYTES, t->p[h]);
     for (int u = 0; u < t->n_units; u++)
-        place_rows(o + u * AMX_ROWS, stride * sizeof *o, t->n_rows, AMX_LINE, t->sums[u]);
-    unpack_values(t, load);
+        place_rows(o + u * AMX_ROWS, stride * sizeof *o, t->n_rows, AMX_ROW_BYTES, t->sums[u]);
+    dequantize_values(t, load);
     multiply_values(t);
     for (int u = 0; u < t->n_units; u++)
         amx_take_rows(t->sums[u], t->n_rows, o + u * AMX_ROWS, stride);
 }
 
-ATTN_INLINE void pv_all(const struct qr_attn_pv_args *a, codes_load_fn *load)
+QR_INLINE void pv_all(const struct qr_attn_pv_args *a, codes_load_fn *load)
 {
     const int n_units = (a->v_head_size + AMX_ROWS - 1) / AMX_ROWS;
     struct pv_part t;
@@ -250,11 +249,11 @@ ATTN_INLINE void pv_all(const struct qr_attn_pv_args *a, codes_load_fn *load)
 #define KERNELS(type)                                                                              \
     void qr_attn_qk_##type##_avx512_amx(const struct qr_attn_qk_args *a)                           \
     {                                                                                              \
-        qk_all(a, codes_##type);                                                                   \
+        qk_all(a, bf16_from_##type);                                                               \
     }                                                                                              \
     void qr_attn_pv_##type##_avx512_amx(const struct qr_attn_pv_args *a)                           \
     {                                                                                              \
-        pv_all(a, codes_##type);                                                                   \
+        pv_all(a, bf16_from_##type);                                                               \
     }
 KERNELS(fp8_e4m3)
 KERNELS(fp8_e5m2)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init.c - what the level avx512_amx adds to the kernel table. */
+/* init.c - kernel table entries of the level avx512_amx. */
 #include "kernels/kernels.h"
 
 void qr_kernels_init_avx512_amx(struct qr_kernels *k)

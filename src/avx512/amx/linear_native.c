@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_native.c - bf16 activations times bf16 weights for avx512_amx, on TDPBF16PS.
  *
- * A block is 16 activation rows by the 64 outputs of a panel: four tiles of sums, one of activations, and the weights'
- * tiles lie in the panel as the instruction wants them. One step is 32 k, from 0 on whatever the blocks, so that all
- * shapes give the same bits (N3). */
+ * A block is 16 activation rows by the 64 outputs of a panel: four tiles of sums, one of
+ * activations; the layout of the panel is that of weight tiles. One step is 32 k, counted from 0 in
+ * every block, so that all shapes give the same bits (N3). */
 #include "simd/vec_avx512.h"
 /* the templates build on the vec header */
 #include "simd/amx.h"
@@ -16,37 +16,38 @@ enum {
     STEP_K = 32,
     STEP_BYTES = STEP_K * COLUMNS * 2,
     PAIR_BYTES = 2 * COLUMNS * 2, /* from one row of a weight tile to the next */
-    PART_STEPS = 8,               /* whose weights stay in the first cache while the rows pass */
-    SHORT_STEPS = 4,              /* the same for few rows, which soon want the next weights */
+    PART_STEPS = 8,               /* steps of a part: its weights stay in L1 for all rows */
+    SHORT_STEPS = 4,              /* the same for up to SHORT_BLOCKS blocks, which end sooner */
     SHORT_BLOCKS = 4,
-    PIECE_ROWS = 256, /* whose activations are to stay in the second one */
+    CHUNK_ROWS = 256, /* rows at a time: their activations stay in L2 */
     BLOCK = TILE * COLUMNS,
 };
 
-/* Where the four tiles of sums of a block lie: one behind the other, or as rows of 64 when they are done. */
+/* Memory of the four tiles of sums of a block: consecutive tiles, or rows of 64 when complete. */
 struct sums {
-    float *at;     /* NULL: nowhere yet */
+    float *at;     /* NULL: none */
     size_t tile;   /* floats from a tile to the next */
     size_t stride; /* bytes from a row to the next */
 };
 
-/* Weights and what to ask for meanwhile, `lines` at each step. */
+/* Some steps of a panel, and the weights to prefetch meanwhile, `lines` cache lines per step. */
 struct part {
     const uint8_t *w;
     size_t x_stride; /* bytes */
     size_t steps;
     const uint8_t *next;
     size_t lines;
-    bool soon;
+    bool into_l1; /* read soon: prefetched into L1, else into L2 */
 };
 
-/* What is left of k after whole steps, completed by zeros. */
+/* The last partial step of k, padded with zeros. */
 struct tail {
     _Alignas(64) uint16_t w[STEP_K / 2][COLUMNS][2];
     _Alignas(64) uint16_t x[TILE][STEP_K];
 };
 
-static void shape(size_t rows)
+/* Configures the tiles for blocks of `rows` rows. */
+static void configure_tiles(size_t rows)
 {
     struct amx_config c = { .palette = 1 };
     for (int t = 0; t < 8; t++) {
@@ -57,8 +58,8 @@ static void shape(size_t rows)
 }
 
 #define PUT(t, s) AMX_STORE(t, (s)->at + (t) * (s)->tile, (s)->stride)
-/* The sums of the block before make room for those of this one while its first products run. */
-#define CHANGE(t)                                                                                  \
+/* Swaps the sums of the previous block for those of this one while its first products run. */
+#define SWAP_SUMS(t)                                                                               \
     do {                                                                                           \
         if (before->at)                                                                            \
             PUT(t, before);                                                                        \
@@ -68,37 +69,37 @@ static void shape(size_t rows)
             AMX_ZERO(t);                                                                           \
     } while (0)
 
-/* Into the first cache when they come soon, else into the second. */
-LINEAR_INLINE const uint8_t *ask(const struct part *p, const uint8_t *next)
+/* Prefetches the weights of one step; returns the next address. */
+QR_INLINE const uint8_t *prefetch_step(const struct part *p, const uint8_t *next)
 {
-    for (size_t i = 0; i < p->lines; i++, next += QR_LINE) {
-        if (p->soon)
-            __builtin_prefetch(next, 0, 3);
+    for (size_t i = 0; i < p->lines; i++, next += QR_CACHE_LINE_BYTES) {
+        if (p->into_l1)
+            qr_prefetch_l1(next);
         else
-            __builtin_prefetch(next, 0, 2);
+            qr_prefetch_l2(next);
     }
     return next;
 }
 
-/* One block through one part. `from`: its sums so far, or NULL. Returns what to ask for next. */
+/* Multiplies one block by one part. `from`: its sums so far, or NULL. Returns the next prefetch. */
 static const uint8_t *block(const struct part *p, const uint16_t *x, const struct sums *before,
                             const float *from)
 {
     const uint8_t *w = p->w, *next = p->next;
     AMX_LOAD_ONCE(4, x, p->x_stride);
     AMX_LOAD(5, w, PAIR_BYTES);
-    CHANGE(0);
+    SWAP_SUMS(0);
     AMX_DOT_BF16(0, 4, 5);
     AMX_LOAD(6, w + 64, PAIR_BYTES);
-    CHANGE(1);
+    SWAP_SUMS(1);
     AMX_DOT_BF16(1, 4, 6);
     AMX_LOAD(7, w + 128, PAIR_BYTES);
-    CHANGE(2);
+    SWAP_SUMS(2);
     AMX_DOT_BF16(2, 4, 7);
     AMX_LOAD(5, w + 192, PAIR_BYTES);
-    CHANGE(3);
+    SWAP_SUMS(3);
     AMX_DOT_BF16(3, 4, 5);
-    next = ask(p, next);
+    next = prefetch_step(p, next);
     for (size_t s = 1; s < p->steps; s++) {
         x += STEP_K;
         w += STEP_BYTES;
@@ -111,12 +112,12 @@ static const uint8_t *block(const struct part *p, const uint16_t *x, const struc
         AMX_DOT_BF16(2, 4, 5);
         AMX_LOAD(6, w + 192, PAIR_BYTES);
         AMX_DOT_BF16(3, 4, 6);
-        next = ask(p, next);
+        next = prefetch_step(p, next);
     }
     return next;
 }
 
-/* The first of block b's rows: the last block begins early enough to be a whole one, and computes some rows twice. */
+/* First row of block b. The last block starts early enough to be full: it repeats some rows. */
 static size_t block_row(size_t b, size_t m)
 {
     return m <= TILE ? 0 : b * TILE + TILE <= m ? b * TILE : m - TILE;
@@ -136,8 +137,8 @@ static void fill_tail_w(struct tail *t, const uint8_t *w, size_t k)
     memcpy(t->w, w + k / STEP_K * STEP_BYTES, pairs * PAIR_BYTES);
 }
 
-/* Steps s .. of the panel at w, as many as belong together. One block streams its weights once, and all of k is one part;
- * more blocks read a part's again and again, while the next part's come from memory. */
+/* The part of the panel at w that starts at step s. One block streams its weights once: all of k is
+ * one part. More blocks read the weights of a part repeatedly, while the next are prefetched. */
 static struct part part_at(const struct qr_linear_kernel_args *a, const uint8_t *w, size_t s,
                            size_t blocks, struct tail *tail)
 {
@@ -152,13 +153,13 @@ static struct part part_at(const struct qr_linear_kernel_args *a, const uint8_t 
     struct part p = { .w = w + s * STEP_BYTES,
                       .x_stride = a->x_bf16_stride * sizeof(uint16_t),
                       .steps = left < most ? left : most,
-                      .soon = blocks == 1 };
-    p.next = p.w + (p.soon ? (size_t)LINEAR_AHEAD : p.steps * STEP_BYTES);
-    p.lines = (STEP_BYTES / QR_LINE + blocks - 1) / blocks;
+                      .into_l1 = blocks == 1 };
+    p.next = p.w + (p.into_l1 ? (size_t)WEIGHT_PREFETCH_L1_BYTES_AMX_BF16 : p.steps * STEP_BYTES);
+    p.lines = (STEP_BYTES / QR_CACHE_LINE_BYTES + blocks - 1) / blocks;
     return p;
 }
 
-/* m <= PIECE_ROWS rows from i0 on times one panel; acc: as many blocks. */
+/* m <= CHUNK_ROWS rows from i0 on times one panel; acc: the sums of their blocks. */
 static void panel(const struct qr_linear_kernel_args *a, size_t i0, size_t m, const uint8_t *w,
                   struct tail *tail, float *acc)
 {
@@ -192,15 +193,15 @@ static void panel(const struct qr_linear_kernel_args *a, size_t i0, size_t m, co
 
 void qr_linear_native_bf16_avx512_amx(const struct qr_linear_kernel_args *a)
 {
-    _Alignas(64) float acc[PIECE_ROWS * COLUMNS];
+    _Alignas(64) float acc[CHUNK_ROWS * COLUMNS];
     struct tail room, *tail = a->k % STEP_K ? &room : NULL;
     if (tail)
         memset(tail, 0, sizeof *tail);
-    const size_t pieces = (a->m + PIECE_ROWS - 1) / PIECE_ROWS;
-    const size_t piece = ((a->m + pieces - 1) / pieces + TILE - 1) / TILE * TILE;
-    for (size_t i0 = 0; i0 < a->m; i0 += piece) {
-        const size_t m = a->m - i0 < piece ? a->m - i0 : piece, rows = m < TILE ? m : TILE;
-        shape(rows);
+    const size_t chunks = (a->m + CHUNK_ROWS - 1) / CHUNK_ROWS;
+    const size_t chunk = ((a->m + chunks - 1) / chunks + TILE - 1) / TILE * TILE;
+    for (size_t i0 = 0; i0 < a->m; i0 += chunk) {
+        const size_t m = a->m - i0 < chunk ? a->m - i0 : chunk, rows = m < TILE ? m : TILE;
+        configure_tiles(rows);
         for (size_t j0 = 0; j0 < a->n; j0 += COLUMNS) {
             const uint8_t *w = (const uint8_t *)a->w + j0 / COLUMNS * a->panel_bytes;
             panel(a, i0, m, w, tail, acc);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attn.c - the bf16 x bf16 tile and the softmax on vdpbf16ps and vcvtneps2bf16. */
+/* attn.c - bf16 x bf16 tiles on VDPBF16PS, and softmax on VCVTNEPS2BF16. */
 #include "simd/vec_avx512.h"
 /* vec_math.h builds on the vec header */
 #include "simd/vec_math.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init.c - what the level avx512_bf16 adds to the kernel table. */
+/* init.c - kernel table entries of the level avx512_bf16. */
 #include "kernels/kernels.h"
 
 void qr_kernels_init_avx512_bf16(struct qr_kernels *k)

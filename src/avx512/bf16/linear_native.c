@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_native.c - bf16 activations times bf16 weights for avx512_bf16, on VDPBF16PS.
  *
- * The instruction adds the odd product of a pair, then the even one, and takes denormals as zero:
- * rule N3. */
+ * The instruction adds the odd product of a pair, then the even one, and treats denormals as zero,
+ * as rule N3 specifies. */
 #include "simd/vec_avx512.h"
 #define QR_ISA            avx512_bf16
 #define LINEAR_FLOAT_ROWS 6

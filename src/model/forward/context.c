@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* context.c - limits, memory and life of a context. */
-#include "model/forward/context.h"
+/* context.c - limits, memory and lifetime of a context. */
+#include "base/alloc.h"
 #include "base/bump.h"
 #include "base/error.h"
 #include "base/struct_size.h"
-#include "linear/heads.h"
-#include "model/forward/stage.h"
-#include <string.h>
+#include "linear/batched.h"
+#include "model/forward/encoder_cache.h"
+#include "model/forward/latent_expand.h"
+#include "model/forward/step.h"
+#include "model/forward/thread_state.h"
 
 enum { MAX_TOKENS = 1 << 20, MAX_SEQS = 1 << 16 };
 
@@ -39,13 +41,13 @@ static quire_status check_cache(const struct quire_model *m, const struct quire_
     return QUIRE_OK;
 }
 
-/* Does the model keep keys and values from step to step, and is there a cache for them? */
+/* Checks that there is a cache exactly if the model needs one. */
 static quire_status check_kv(const struct quire_model *m, const struct quire_kv_cache *kv,
                              struct quire_error *err)
 {
     if (m->config->kind == QR_MODEL_ENCODER)
         return kv ? qr_fail(err, QUIRE_E_INVALID_ARG,
-                            "params.kv must be NULL: an encoder keeps nothing")
+                            "params.kv must be NULL: an encoder has no KV cache")
                   : QUIRE_OK;
     if (!kv)
         return qr_model_encodes(m) ? QUIRE_OK
@@ -58,11 +60,6 @@ static quire_status check_params(const struct quire_model *m, const struct quire
 {
     if (!m)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "model is NULL");
-    if (!p)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
-    if (p->struct_size != sizeof *p)
-        return qr_fail(err, QUIRE_E_MISUSE, "params.struct_size is %u, this library expects %zu",
-                       p->struct_size, sizeof *p);
     if (!p->max_tokens || p->max_tokens > MAX_TOKENS)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_tokens %u is not in 1..%d",
                        p->max_tokens, MAX_TOKENS);
@@ -103,7 +100,7 @@ static void set_limits(const struct quire_model *m, const struct quire_context_p
         qr_encoder_cache_size(c);
     }
     c->max_rows = max_u32(qr_model_decodes(m) ? c->max_tokens : 0, c->max_encoder_tokens);
-    /* a sequence may ask for its last row by default */
+    /* by default a step computes the logits of the last row of each sequence */
     c->max_logits = max_u32(p->max_logits         ? p->max_logits
                             : qr_model_decodes(m) ? c->max_tokens
                                                   : c->max_rows,
@@ -124,11 +121,11 @@ static float *take_floats(struct qr_bump *c, size_t n, size_t width)
     return take(c, n, width, sizeof(float));
 }
 
-/* Does the product of a role read what a feed-forward's first products give? */
+/* Whether the matmul of a role reads ctx->gate. */
 static bool reads_gate(int role) { return role == QR_W_FFN_DOWN || role == QR_W_SHARED_DOWN; }
 
-/* Largest activation object of `rows` rows of any matrix product of the model, and (head) of the wanted rows of the
- * last ones; gate: of those that read the feed-forward's inside, or of the others. */
+/* Bytes of the largest activation object of any matmul of the model: layer_rows rows for layers,
+ * head_rows for the matrices outside them; gate: of those that read ctx->gate, or of the others. */
 static size_t act_bytes(const struct quire_model *m, size_t layer_rows, size_t head_rows, bool gate)
 {
     size_t most = 0;
@@ -140,73 +137,74 @@ static size_t act_bytes(const struct quire_model *m, size_t layer_rows, size_t h
             if (!w || r == QR_W_POS_EMBD || reads_gate(r) != gate)
                 continue;
             const size_t rows = i ? layer_rows : head_rows;
-            /* weights that share an input may be of different types: make room for both views */
-            const unsigned views = m->compute == QUIRE_COMPUTE_F32 ? QR_ACT_F32
+            /* weights that share an input may have different types: reserve both forms */
+            const unsigned forms = m->compute == QUIRE_COMPUTE_F32 ? QR_ACT_F32
                                    : w->k % 32 == 0 ? QR_ACT_F32 | QR_ACT_BF16 | QR_ACT_Q8
                                                     : QR_ACT_F32 | QR_ACT_BF16;
-            if (qr_act_bytes(views, rows, w->k, &bytes))
+            if (qr_act_bytes(forms, rows, w->k, &bytes))
                 most = bytes > most ? bytes : most;
         }
     }
     return most;
 }
 
-/* Inputs of the experts' matrices: every token once for each expert that it takes. */
-static size_t expert_act_bytes(const struct quire_model *m, const struct quire_context *ctx)
+/* The same for the matrices of experts, with one row per assignment. */
+static size_t expert_act_bytes(const struct quire_model *m, size_t rows)
 {
     const struct qr_model_config *c = m->config;
-    const size_t widths[] = { c->hidden_size, c->moe.ffn_size },
-                 rows = (size_t)ctx->max_rows * c->moe.top_k;
+    const size_t widths[] = { c->hidden_size, c->moe.ffn_size };
     size_t most = 0;
     for (int i = 0; i < 2; i++) {
         size_t bytes = 0;
         const unsigned q8 = widths[i] % 32 == 0 ? QR_ACT_Q8 : 0;
-        const unsigned views =
+        const unsigned forms =
             m->compute == QUIRE_COMPUTE_F32 ? QR_ACT_F32 : QR_ACT_F32 | QR_ACT_BF16 | q8;
-        if (qr_act_bytes(views, rows, widths[i], &bytes))
+        if (qr_act_bytes(forms, rows, widths[i], &bytes))
             most = bytes > most ? bytes : most;
     }
     return most;
 }
 
-static void carve_moe(const struct quire_model *m, struct quire_context *ctx, struct qr_bump *c)
+static void reserve_moe(const struct quire_model *m, struct quire_context *ctx, struct qr_bump *c)
 {
     const struct qr_moe_config *moe = &m->config->moe;
-    const size_t rows = ctx->max_rows, choices = rows * moe->top_k;
+    const size_t rows = ctx->max_rows, assignments = rows * moe->top_k;
     struct qr_moe_buffers *b = &ctx->moe;
     if (!qr_model_has_experts(m->config))
         return;
     b->scores = take_floats(c, rows, moe->n_experts);
-    b->weights = take_floats(c, choices, 1);
-    b->experts = take(c, choices, 1, sizeof(uint32_t));
-    b->places = take(c, choices, 1, sizeof(uint32_t));
-    b->choices = take(c, choices, 1, sizeof(uint32_t));
+    b->weights = take_floats(c, assignments, 1);
+    b->experts = take(c, assignments, 1, sizeof(uint32_t));
+    b->places = take(c, assignments, 1, sizeof(uint32_t));
+    b->assignments = take(c, assignments, 1, sizeof(uint32_t));
     b->starts = take(c, (size_t)moe->n_experts + 1, 1, sizeof(uint32_t));
-    b->in = take_floats(c, choices, m->config->hidden_size);
-    b->gate = take_floats(c, choices, moe->ffn_size);
-    b->up = take_floats(c, choices, moe->ffn_size);
+    b->in = take_floats(c, assignments, m->config->hidden_size);
+    b->gate = take_floats(c, assignments, moe->ffn_size);
+    b->up = take_floats(c, assignments, moe->ffn_size);
     if (!moe->shared_ffn_size)
         return;
     b->shared = take_floats(c, rows, m->config->hidden_size);
     b->shared_gate = take_floats(c, rows, 1);
 }
 
-/* Views for the largest product of latent attention with one matrix for each head. Layers may be of different types. */
-static size_t head_view_bytes(const struct quire_model *m, size_t rows)
+/* Bytes of the activation forms of the largest batched matmul of latent attention. Layers may have
+ * different types. */
+static size_t batched_act_bytes(const struct quire_model *m, size_t rows)
 {
     static const enum qr_weight_role roles[] = { QR_W_LATENT_UK, QR_W_LATENT_UV };
     size_t most = 0, bytes;
     for (uint32_t i = 0; i < m->config->n_layers; i++)
         for (int r = 0; r < 2; r++) {
             const struct qr_packed *w = m->layers[i].experts[roles[r]][0];
-            if (!qr_heads_bytes(w, m->compute, m->config->layers[i].n_heads, rows, &bytes))
-                bytes = SIZE_MAX; /* more than any allocator has */
+            if (!qr_batched_act_bytes(w, m->compute, m->config->layers[i].n_heads, rows, &bytes))
+                bytes = SIZE_MAX; /* makes the allocation fail */
             most = bytes > most ? bytes : most;
         }
     return most;
 }
 
-static void carve_expand(const struct quire_model *m, struct quire_context *ctx, struct qr_bump *c)
+static void reserve_expand(const struct quire_model *m, struct quire_context *ctx,
+                           struct qr_bump *c)
 {
     const struct qr_expand_sizes n = qr_expand_sizes(m, ctx);
     struct qr_latent_expand *e = &ctx->expand;
@@ -218,7 +216,7 @@ static void carve_expand(const struct quire_model *m, struct quire_context *ctx,
     e->act_memory = take(c, n.act, 1, 1);
 }
 
-static void carve_heads(const struct quire_model *m, struct quire_context *ctx, struct qr_bump *c)
+static void reserve_heads(const struct quire_model *m, struct quire_context *ctx, struct qr_bump *c)
 {
     const struct qr_model_config *cfg = m->config;
     const size_t rows = ctx->max_rows, heads = cfg->max_heads, rank = cfg->mla.kv_lora_rank;
@@ -234,15 +232,15 @@ static void carve_heads(const struct quire_model *m, struct quire_context *ctx, 
     ctx->latent.q_a = cfg->mla.q_lora_rank ? take_floats(c, rows, cfg->mla.q_lora_rank) : NULL;
     ctx->latent.q = take_floats(c, rows, heads * latent_row);
     ctx->latent.att = take_floats(c, rows, heads * rank);
-    ctx->latent.views = take(c, head_view_bytes(m, rows), 1, 1);
+    ctx->latent.act_memory = take(c, batched_act_bytes(m, rows), 1, 1);
     ctx->latent.starts = take(c, (size_t)ctx->max_seqs + 1, 1, sizeof *ctx->latent.starts);
     ctx->latent.runs = take(c, ctx->max_seqs, 1, sizeof *ctx->latent.runs);
     if (ctx->expand.from)
-        carve_expand(m, ctx, c);
+        reserve_expand(m, ctx, c);
 }
 
-static void carve_encoder(const struct quire_model *m, struct quire_context *ctx,
-                          struct qr_bump *c)
+static void reserve_encoder(const struct quire_model *m, struct quire_context *ctx,
+                            struct qr_bump *c)
 {
     struct qr_encoder_cache *e = &ctx->encoder;
     e->table = take(c, ctx->max_seqs, e->row_blocks, sizeof *e->table);
@@ -254,23 +252,26 @@ static void carve_encoder(const struct quire_model *m, struct quire_context *ctx
         ctx->all_rows[i] = i;
 }
 
-static void carve_own(const struct quire_model *m, struct quire_context *ctx, struct qr_bump *c)
+static void reserve_threads(const struct quire_model *m, struct quire_context *ctx,
+                            struct qr_bump *c)
 {
-    struct qr_own_buffers *own = &ctx->own;
-    const size_t members = ctx->threads ? quire_threads_count(ctx->threads) : 1;
+    enum { ROWS = QR_REPLICATED_ROWS_MAX };
+    struct qr_thread_buffers *b = &ctx->per_thread;
+    const size_t threads = ctx->threads ? quire_threads_count(ctx->threads) : 1;
+    const size_t dense = act_bytes(m, ROWS, ROWS, false), experts = expert_act_bytes(m, ROWS);
     struct qr_bump one = { 0 };
-    take_floats(&one, 2, QR_TILE);
-    take_floats(&one, 2 * QR_FEW_ROWS, m->config->hidden_size);
-    own->views_at = one.used;
-    take(&one, act_bytes(m, QR_FEW_ROWS, QR_FEW_ROWS, false), 1, 1);
-    own->stride = one.used;
+    take_floats(&one, 2, QR_TILE_FLOATS);
+    take_floats(&one, 2 * ROWS, m->config->hidden_size);
+    b->act_offset_bytes = one.used;
+    take(&one, dense > experts ? dense : experts, 1, 1);
+    b->stride_bytes = one.used;
     c->overflow |= one.overflow;
-    own->lines = take(c, members, 1, sizeof *own->lines);
-    own->memory = take(c, members, 1, own->stride);
+    b->counters = take(c, threads, 1, sizeof *b->counters);
+    b->memory = take(c, threads, 1, b->stride_bytes);
 }
 
-static void carve_buffers(const struct quire_model *m, struct quire_context *ctx,
-                          struct qr_bump *c)
+static void reserve_buffers(const struct quire_model *m, struct quire_context *ctx,
+                            struct qr_bump *c)
 {
     const struct qr_model_config *cfg = m->config;
     const size_t rows = ctx->max_rows, hidden = cfg->hidden_size;
@@ -279,7 +280,7 @@ static void carve_buffers(const struct quire_model *m, struct quire_context *ctx
     ctx->h = take_floats(c, rows, hidden);
     ctx->sub = take_floats(c, rows, hidden);
     ctx->sub2 = parallel ? take_floats(c, rows, hidden) : NULL;
-    carve_heads(m, ctx, c);
+    reserve_heads(m, ctx, c);
     ctx->gate = take_floats(c, rows, cfg->max_ffn_size);
     ctx->head_in = take_floats(c, ctx->max_logits, hidden);
     ctx->head_mid = m->global.mat[QR_W_HEAD_DENSE] ? take_floats(c, ctx->max_logits, hidden) : NULL;
@@ -287,13 +288,13 @@ static void carve_buffers(const struct quire_model *m, struct quire_context *ctx
     ctx->lengths = take(c, rows, 1, sizeof(uint32_t));
     ctx->last_rows = take(c, ctx->max_seqs, 1, sizeof(uint32_t));
     const size_t dense = act_bytes(m, rows, ctx->max_logits, false),
-                 experts = expert_act_bytes(m, ctx);
+                 experts = expert_act_bytes(m, rows * cfg->moe.top_k);
     ctx->act_memory = take(c, dense > experts ? dense : experts, 1, 1);
-    ctx->gate_views = take(c, act_bytes(m, rows, 0, true), 1, 1);
-    carve_own(m, ctx, c);
-    carve_moe(m, ctx, c);
+    ctx->gate_memory = take(c, act_bytes(m, rows, 0, true), 1, 1);
+    reserve_threads(m, ctx, c);
+    reserve_moe(m, ctx, c);
     if (qr_model_encodes(m))
-        carve_encoder(m, ctx, c);
+        reserve_encoder(m, ctx, c);
     for (uint32_t i = 0; i < cfg->n_rope; i++) {
         float *memory = take_floats(c, qr_rope_table_floats(&cfg->rope[i], rows), 1);
         if (memory)
@@ -301,17 +302,19 @@ static void carve_buffers(const struct quire_model *m, struct quire_context *ctx
     }
 }
 
-/* Checks everything and counts the bytes of the buffers. */
-static quire_status measure(const struct quire_model *m, const struct quire_context_params *p,
-                            struct quire_context *c, struct qr_bump *carve,
+/* Checks the parameters, sets the limits and counts the bytes of the buffers. */
+static quire_status measure(const struct quire_model *m, const struct quire_context_params *params,
+                            struct quire_context *c, struct qr_bump *buffers,
                             struct quire_error *err)
 {
-    QR_TRY(check_params(m, p, err));
-    set_limits(m, p, c);
-    *carve = (struct qr_bump){ 0 };
-    carve_buffers(m, c, carve);
-    if (carve->overflow)
-        return qr_fail(err, QUIRE_E_LIMIT, "a step of %u tokens is beyond the address space",
+    struct quire_context_params p;
+    QR_READ_STRUCT(&p, params, expand_latent_from, "params", err);
+    QR_TRY(check_params(m, &p, err));
+    set_limits(m, &p, c);
+    *buffers = (struct qr_bump){ 0 };
+    reserve_buffers(m, c, buffers);
+    if (buffers->overflow)
+        return qr_fail(err, QUIRE_E_LIMIT, "a step of %u tokens exceeds the address space",
                        c->max_rows);
     return QUIRE_OK;
 }
@@ -321,15 +324,15 @@ quire_status quire_context_bytes(const struct quire_model *model,
                                  struct quire_error *err)
 {
     struct quire_context c;
-    struct qr_bump carve;
+    struct qr_bump buffers;
     uint64_t plan = 0, encoder = 0, expand = 0;
     if (!bytes)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "bytes is NULL");
-    QR_TRY(measure(model, params, &c, &carve, err));
+    QR_TRY(measure(model, params, &c, &buffers, err));
     QR_TRY(qr_encoder_cache_bytes(model, &c, &encoder, err));
     QR_TRY(qr_expand_bytes(model, &c, &expand, err));
-    QR_TRY(qr_context_plan_bytes(model, &c, &plan, err));
-    *bytes = sizeof c + carve.used + plan + encoder + expand;
+    QR_TRY(qr_step_plan_bytes(model, &c, &plan, err));
+    *bytes = sizeof c + buffers.used + plan + encoder + expand;
     return QUIRE_OK;
 }
 
@@ -338,22 +341,22 @@ quire_status quire_context_create(struct quire_model *model,
                                   struct quire_context **out, struct quire_error *err)
 {
     struct quire_context limits;
-    struct qr_bump carve;
+    struct qr_bump buffers;
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
-    QR_TRY(measure(model, params, &limits, &carve, err));
-    struct quire_context *c = qr_alloc(params->allocator, 1, sizeof *c);
-    void *memory = qr_alloc_aligned(params->allocator, carve.used, QR_BUMP_ALIGN);
+    QR_TRY(measure(model, params, &limits, &buffers, err));
+    struct quire_context *c = qr_alloc(limits.allocator, 1, sizeof *c);
+    void *memory = qr_alloc_aligned(limits.allocator, buffers.used, QR_BUMP_ALIGN);
     quire_status s = QUIRE_E_NOMEM;
     if (c && memory) {
         *c = limits;
         c->model = model;
         c->memory = memory;
-        c->memory_bytes = carve.used;
-        carve = (struct qr_bump){ .base = memory };
-        carve_buffers(model, c, &carve);
-        s = qr_context_plan_create(c, err);
+        c->memory_bytes = buffers.used;
+        buffers = (struct qr_bump){ .base = memory };
+        reserve_buffers(model, c, &buffers);
+        s = qr_step_plan_create(c, err);
         if (s == QUIRE_OK)
             s = qr_encoder_cache_create(c, err);
         if (s == QUIRE_OK && (s = qr_expand_create(c, err)) != QUIRE_OK)
@@ -362,11 +365,11 @@ quire_status quire_context_create(struct quire_model *model,
             quire_plan_destroy(c->plan);
     } else {
         qr_fail(err, s, "no memory for a step of %u tokens (%zu bytes)", limits.max_rows,
-                carve.used);
+                buffers.used);
     }
     if (s != QUIRE_OK) {
-        qr_free(params->allocator, memory, carve.used, 1);
-        qr_free(params->allocator, c, 1, sizeof *c);
+        qr_free(limits.allocator, memory, buffers.used, 1);
+        qr_free(limits.allocator, c, 1, sizeof *c);
         return s;
     }
     __atomic_fetch_add(&model->n_contexts, 1, __ATOMIC_ACQ_REL);

@@ -1,39 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* encode.c - the public call of the encoder: checks a pass, puts it as a step over the private pool, and runs it. */
+/* encode.c - quire_context_encode: checks an encoder pass and runs it as a step over the encoder's
+ * private KV cache. */
 #include "base/error.h"
 #include "base/struct_size.h"
-#include "base/threads.h"
+#include "model/forward/encoder_cache.h"
+#include "model/forward/step.h"
 #include "model/groups.h"
-#include "model/forward/context.h"
 #include <quire/attention.h>
-#include <string.h>
 
 static quire_status check_sequences(const struct quire_context *ctx,
                                     const struct quire_encode_args *e, struct quire_error *err)
 {
     const int32_t *loc = e->query_start_loc;
     if (e->n_seqs > ctx->max_seqs)
-        return qr_fail(err, QUIRE_E_LIMIT, "step.n_seqs is %u, the context was made for %u",
-                       e->n_seqs, ctx->max_seqs);
+        return qr_fail(err, QUIRE_E_LIMIT, "args.n_seqs is %u, the context allows %u", e->n_seqs,
+                       ctx->max_seqs);
     if (!loc)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "step.query_start_loc is NULL");
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.query_start_loc is NULL");
     if (loc[0] != 0)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "step.query_start_loc[0] is %d, not 0", loc[0]);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.query_start_loc[0] is %d, not 0", loc[0]);
     for (uint32_t i = 0; i < e->n_seqs; i++) {
         if (loc[i + 1] < loc[i])
-            return qr_fail(err, QUIRE_E_INVALID_ARG, "step.query_start_loc[%u] is %d, below %d",
+            return qr_fail(err, QUIRE_E_INVALID_ARG, "args.query_start_loc[%u] is %d, below %d",
                            i + 1, loc[i + 1], loc[i]);
         if ((uint32_t)loc[i + 1] > ctx->max_encoder_tokens)
             return qr_fail(err, QUIRE_E_LIMIT,
-                           "step.query_start_loc[%u] is %d, the context was made for %u tokens",
-                           i + 1, loc[i + 1], ctx->max_encoder_tokens);
+                           "args.query_start_loc[%u] is %d, the context allows %u", i + 1,
+                           loc[i + 1], ctx->max_encoder_tokens);
         if ((uint32_t)(loc[i + 1] - loc[i]) > ctx->max_encoder_len)
-            return qr_fail(err, QUIRE_E_LIMIT,
-                           "sequence %u has %d tokens, the context was made for %u", i,
-                           loc[i + 1] - loc[i], ctx->max_encoder_len);
+            return qr_fail(err, QUIRE_E_LIMIT, "sequence %u has %d tokens, the context allows %u",
+                           i, loc[i + 1] - loc[i], ctx->max_encoder_len);
         if (e->pooled && loc[i + 1] == loc[i])
             return qr_fail(err, QUIRE_E_INVALID_ARG,
-                           "step.pooled: sequence %u has no tokens to pool", i);
+                           "args.pooled: sequence %u has no tokens to pool", i);
     }
     return QUIRE_OK;
 }
@@ -49,23 +48,23 @@ static quire_status check_types(const struct qr_step *s, struct quire_error *err
     return QUIRE_OK;
 }
 
-/* Does the model have the outputs that are wanted? */
+/* Checks that the model has the requested outputs. */
 static quire_status check_outputs(const struct quire_context *ctx,
                                   const struct quire_encode_args *e, struct quire_error *err)
 {
     const struct quire_model *m = ctx->model;
     if (e->logits && (m->config->kind != QR_MODEL_ENCODER || m->config->no_lm_head))
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, "step.logits: the encoder has no output matrix");
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "args.logits: the encoder has no output matrix");
     if (e->pooled && (unsigned)e->pooling > QUIRE_POOLING_POOLER)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "step.pooling %d is unknown", (int)e->pooling);
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.pooling %d is unknown", (int)e->pooling);
     if (e->pooled && e->pooling == QUIRE_POOLING_POOLER && !m->global.mat[QR_W_POOLER])
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, "step.pooling: the model has no pooler");
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "args.pooling: the model has no pooler");
     if (e->cross_slot_mapping && m->cross_group < 0)
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
-                       "step.cross_slot_mapping: the model has no decoder");
+                       "args.cross_slot_mapping: the model has no decoder");
     if (e->cross_slot_mapping && !ctx->kv)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
-                       "step.cross_slot_mapping: the context was made without a cache");
+                       "args.cross_slot_mapping: the context was made without a cache");
     return QUIRE_OK;
 }
 
@@ -79,7 +78,7 @@ static quire_status check_logits(struct qr_step *s, struct quire_error *err)
     return qr_step_check_logits(s, err);
 }
 
-/* The pass as a step of the encoder's layers, whose keys lie in the private pool. */
+/* Runs the pass as a step of the encoder's layers, with keys and values in the private cache. */
 static quire_status run(struct quire_context *ctx, const struct quire_encode_args *e,
                         struct quire_error *err)
 {
@@ -93,11 +92,11 @@ static quire_status run(struct quire_context *ctx, const struct quire_encode_arg
         .encoder_seq_lens = ctx->encoder.seq_lens,
     };
     const struct quire_forward_args args = { .struct_size = sizeof args,
-                                           .batch = &batch,
-                                           .token_ids = e->token_ids,
-                                           .embeddings = e->embeddings,
-                                           .logits = e->logits,
-                                           .hidden = e->layers };
+                                             .batch = &batch,
+                                             .token_ids = e->token_ids,
+                                             .embeddings = e->embeddings,
+                                             .logits = e->logits,
+                                             .hidden = e->layers };
     struct qr_step s = { .ctx = ctx,
                          .args = &args,
                          .encode = e,
@@ -116,49 +115,30 @@ static quire_status run(struct quire_context *ctx, const struct quire_encode_arg
         QR_TRY(quire_kv_check_slots(ctx->kv, (uint32_t)ctx->model->cross_group,
                                     e->cross_slot_mapping, s.n_tokens, err));
     QR_TRY(quire_plan_build(ctx->encoder.plan, &batch, err));
-    return qr_context_run(&s, err);
+    return qr_step_execute(&s, err);
 }
 
 quire_status quire_context_encode(struct quire_context *context,
-                                  const struct quire_encode_args *step, struct quire_error *err)
+                                  const struct quire_encode_args *args, struct quire_error *err)
 {
-    if (!context || !step)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", context ? "step" : "context");
-    if (step->struct_size != sizeof *step)
-        return qr_fail(err, QUIRE_E_MISUSE, "step.struct_size is %u, this library expects %zu",
-                       step->struct_size, sizeof *step);
+    struct quire_encode_args a;
+    if (!context)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "context is NULL");
+    QR_READ_STRUCT(&a, args, cross_slot_mapping, "args", err);
     if (!qr_model_encodes(context->model))
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
                        "the model is a decoder: use quire_context_forward");
-    if (!step->n_seqs)
+    if (!a.n_seqs)
         return QUIRE_OK;
     if (__atomic_exchange_n(&context->busy, true, __ATOMIC_ACQUIRE))
         return qr_fail(err, QUIRE_E_BUSY, "a step of this context is running");
-    quire_status s = check_sequences(context, step, err);
+    quire_status s = check_sequences(context, &a, err);
     if (s == QUIRE_OK)
-        s = check_outputs(context, step, err);
+        s = check_outputs(context, &a, err);
     if (s == QUIRE_OK)
-        s = run(context, step, err);
+        s = run(context, &a, err);
     __atomic_store_n(&context->busy, false, __ATOMIC_RELEASE);
     return s;
-}
-
-void qr_encoder_outputs(const struct qr_step *s, const struct quire_team *team)
-{
-    const struct quire_encode_args *e = s->encode;
-    struct quire_context *ctx = s->ctx;
-    const size_t width = ctx->model->config->hidden_size;
-    size_t begin, end;
-    qr_team_range(team, s->n_tokens, 1, &begin, &end);
-    qr_final_rows(s, ctx->h, ctx->x, begin, end); /* h is free: the last layer is done */
-    if (e->hidden)
-        memcpy(e->hidden + begin * width, ctx->h + begin * width,
-               (end - begin) * width * sizeof(float));
-    quire_team_barrier(team); /* what follows reads rows of other members */
-    if (e->cross_slot_mapping)
-        qr_cross_write(s, team);
-    if (e->pooled)
-        qr_pool(s, team);
 }
 
 QR_DEFINE_ZERO_INIT(quire_encode_args)

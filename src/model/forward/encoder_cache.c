@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* encoder_cache.c - the private pool of a context's encoder: one layer of the sequences of one pass, and its plan. */
+/* encoder_cache.c - the private KV cache of a context's encoder: one layer at a time of the
+ * sequences of one pass, and its plan. */
+#include "model/forward/encoder_cache.h"
+#include "base/alloc.h"
 #include "base/error.h"
-#include "model/forward/context.h"
 #include <quire/attention.h>
 #include <string.h>
 
-enum { BLOCK = 64 }; /* the tuned size */
+enum { BLOCK = 64 }; /* tokens; the block size the kernels are tuned for */
 
-/* Longest sequence of a pass; what steps attend to may be longer. */
+/* The longest sequence of a pass; sequences of cross attention may be longer. */
 static uint32_t longest(const struct quire_context *c)
 {
     return c->max_encoder_len < c->max_encoder_tokens ? c->max_encoder_len : c->max_encoder_tokens;
@@ -15,7 +17,7 @@ static uint32_t longest(const struct quire_context *c)
 
 void qr_encoder_cache_size(struct quire_context *limits)
 {
-    /* every sequence may leave its last block all but empty */
+    /* the last block of each sequence may hold a single token */
     const uint64_t row = (longest(limits) + (uint64_t)BLOCK - 1) / BLOCK;
     const uint64_t full = row * limits->max_seqs;
     const uint64_t mixed = limits->max_encoder_tokens / BLOCK + (uint64_t)limits->max_seqs;
@@ -23,9 +25,10 @@ void qr_encoder_cache_size(struct quire_context *limits)
     limits->encoder.n_blocks = (uint32_t)(full < mixed ? full : mixed);
 }
 
-/* The pool, and what it takes. */
-static quire_status make_pool(const struct quire_model *m, const struct quire_context *c,
-                              struct quire_kv_cache **kv, uint64_t *bytes, struct quire_error *err)
+/* Creates the cache and reports its size. */
+static quire_status create_cache(const struct quire_model *m, const struct quire_context *c,
+                                 struct quire_kv_cache **kv, uint64_t *bytes,
+                                 struct quire_error *err)
 {
     const size_t n = m->encoder.n_kv;
     struct quire_kv_group_config *groups = qr_calloc(c->allocator, n, sizeof *groups);
@@ -79,8 +82,8 @@ quire_status qr_encoder_cache_bytes(const struct quire_model *model,
     *bytes = 0;
     if (!qr_model_encodes(model))
         return QUIRE_OK;
-    /* a plan is measured against a pool; one whose pages nobody touches costs little */
-    QR_TRY(make_pool(model, limits, &kv, bytes, err));
+    /* the size of a plan depends on a cache; pages of this one are never touched */
+    QR_TRY(create_cache(model, limits, &kv, bytes, err));
     const struct quire_plan_params p = plan_params(model, limits, kv);
     const quire_status s = quire_plan_bytes(&p, &plan, err);
     quire_kv_destroy(kv);
@@ -88,8 +91,8 @@ quire_status qr_encoder_cache_bytes(const struct quire_model *model,
     return s;
 }
 
-/* All blocks belong to the context; every pass deals them out anew. */
-static quire_status take_blocks(struct quire_context *ctx, struct quire_error *err)
+/* Allocates all blocks for good; qr_encoder_cache_place assigns them to sequences. */
+static quire_status allocate_blocks(struct quire_context *ctx, struct quire_error *err)
 {
     struct qr_encoder_cache *e = &ctx->encoder;
     for (uint32_t g = 0; g < ctx->model->encoder.n_kv; g++)
@@ -103,8 +106,8 @@ quire_status qr_encoder_cache_create(struct quire_context *ctx, struct quire_err
     uint64_t bytes;
     if (!qr_model_encodes(ctx->model))
         return QUIRE_OK;
-    QR_TRY(make_pool(ctx->model, ctx, &e->kv, &bytes, err));
-    quire_status s = take_blocks(ctx, err);
+    QR_TRY(create_cache(ctx->model, ctx, &e->kv, &bytes, err));
+    quire_status s = allocate_blocks(ctx, err);
     const struct quire_plan_params p = plan_params(ctx->model, ctx, e->kv);
     if (s == QUIRE_OK)
         s = quire_plan_create(&p, &e->plan, err);
@@ -126,14 +129,14 @@ void qr_encoder_cache_destroy(struct quire_context *ctx)
 void qr_encoder_cache_place(struct quire_context *ctx, const struct quire_encode_args *step)
 {
     struct qr_encoder_cache *e = &ctx->encoder;
-    int32_t next = 0; /* block */
+    int32_t next_block = 0;
     for (uint32_t i = 0; i < step->n_seqs; i++) {
         const int32_t begin = step->query_start_loc[i], n = step->query_start_loc[i + 1] - begin;
         int32_t *row = e->table + (size_t)i * e->row_blocks;
         e->seq_lens[i] = n;
         for (int32_t t = 0; t < n; t++)
-            e->slots[begin + t] = (int64_t)next * BLOCK + t;
+            e->slots[begin + t] = (int64_t)next_block * BLOCK + t;
         for (int32_t j = 0; j < (n + BLOCK - 1) / BLOCK; j++)
-            row[j] = next++;
+            row[j] = next_block++;
     }
 }

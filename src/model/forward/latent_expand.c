@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* latent_expand.c - the other way through latent attention, for prompts: keys and values of every head are made from
- * the cached rows of one sequence and layer, and attended to as in any model. */
+/* latent_expand.c - expanded latent attention, for prefill: computes keys and values of all
+ * heads from the cached latent rows of one sequence and layer, then runs ordinary attention over
+ * them. */
+#include "model/forward/latent_expand.h"
 #include "base/error.h"
 #include "base/threads.h"
-#include "linear/heads.h"
-#include "model/forward/context.h"
+#include "linear/batched.h"
 #include <quire/attention.h>
 #include <string.h>
 
 enum {
-    BLOCK = 64, /* the tuned size */
-    CHUNK =
-        128 /* rows that are made at a time: enough to use each weight often, few enough to stay in cache */
+    BLOCK = 64, /* tokens; the block size the kernels are tuned for */
+    /* Rows expanded at a time. More rows use each weight more often; fewer stay in cache. */
+    CHUNK = 128,
 };
 
 static uint32_t n_blocks(const struct quire_context *c) { return (c->max_seq_len - 1) / BLOCK + 1; }
 
-/* Weights of both products may be of different types. */
-static unsigned views_of(const struct quire_model *m)
+/* Activation forms of a chunk; the two weights may have different types. */
+static unsigned act_forms(const struct quire_model *m)
 {
     const struct qr_model_layer *layer = &m->layers[0];
-    return qr_linear_view(layer->experts[QR_W_LATENT_UK_ROWS][0]->type, m->compute) |
-           qr_linear_view(layer->experts[QR_W_LATENT_UV][0]->type, m->compute);
+    return qr_linear_act_form(layer->experts[QR_W_LATENT_UK_ROWS][0]->type, m->compute) |
+           qr_linear_act_form(layer->experts[QR_W_LATENT_UV][0]->type, m->compute);
 }
 
 /* ---- memory */
@@ -45,12 +46,12 @@ struct qr_expand_sizes qr_expand_sizes(const struct quire_model *m,
     s.rows = CHUNK * ((size_t)c->mla.kv_lora_rank + c->mla.qk_rope_dim);
     s.k = CHUNK * (size_t)c->max_heads * c->head_dim;
     s.v = CHUNK * (size_t)c->max_heads * c->v_head_dim;
-    if (!qr_act_bytes(views_of(m), CHUNK, c->mla.kv_lora_rank, &s.act))
-        s.act = SIZE_MAX; /* more than any allocator has */
+    if (!qr_act_bytes(act_forms(m), CHUNK, c->mla.kv_lora_rank, &s.act))
+        s.act = SIZE_MAX; /* makes the allocation fail */
     return s;
 }
 
-static struct quire_attention_config config_of(const struct quire_model *m)
+static struct quire_attention_config expanded_config(const struct quire_model *m)
 {
     const struct qr_model_config *c = m->config;
     struct quire_attention_config a = m->layers[0].attention;
@@ -60,9 +61,11 @@ static struct quire_attention_config config_of(const struct quire_model *m)
     return a;
 }
 
-/* A pool for one sequence and layer, and what it takes. Rows are made for one use: they keep what the products do. */
-static quire_status make_pool(const struct quire_model *m, const struct quire_context *c,
-                              struct quire_kv_cache **kv, uint64_t *bytes, struct quire_error *err)
+/* Creates a cache for one sequence and layer and reports its size. Its dtype keeps all bits that
+ * the attention products use. */
+static quire_status create_cache(const struct quire_model *m, const struct quire_context *c,
+                                 struct quire_kv_cache **kv, uint64_t *bytes,
+                                 struct quire_error *err)
 {
     const enum quire_kv_dtype dtype =
         m->compute == QUIRE_COMPUTE_F32 ? QUIRE_KV_F32 : QUIRE_KV_BF16;
@@ -112,9 +115,9 @@ quire_status qr_expand_bytes(const struct quire_model *model, const struct quire
     *bytes = 0;
     if (!limits->expand.from)
         return QUIRE_OK;
-    /* a plan is measured against a pool; one whose pages nobody touches costs little */
-    QR_TRY(make_pool(model, limits, &kv, bytes, err));
-    const struct quire_attention_config config = config_of(model);
+    /* the size of a plan depends on a cache; pages of this one are never touched */
+    QR_TRY(create_cache(model, limits, &kv, bytes, err));
+    const struct quire_attention_config config = expanded_config(model);
     const struct quire_plan_group group = { .config = &config };
     const struct quire_plan_params p = plan_params(model, limits, kv, &group);
     const quire_status s = quire_plan_bytes(&p, &plan, err);
@@ -129,11 +132,11 @@ quire_status qr_expand_create(struct quire_context *ctx, struct quire_error *err
     uint64_t bytes;
     if (!e->from)
         return QUIRE_OK;
-    QR_TRY(make_pool(ctx->model, ctx, &e->kv, &bytes, err));
+    QR_TRY(create_cache(ctx->model, ctx, &e->kv, &bytes, err));
     quire_status s = quire_kv_alloc(e->kv, 0, -1, n_blocks(ctx), e->table, err);
     for (uint32_t i = 0; s == QUIRE_OK && i < n_blocks(ctx) * BLOCK; i++)
         e->slots[i] = (int64_t)e->table[i / BLOCK] * BLOCK + i % BLOCK;
-    const struct quire_attention_config config = config_of(ctx->model);
+    const struct quire_attention_config config = expanded_config(ctx->model);
     const struct quire_plan_group group = { .config = &config };
     const struct quire_plan_params p = plan_params(ctx->model, ctx, e->kv, &group);
     if (s == QUIRE_OK)
@@ -149,7 +152,7 @@ void qr_expand_destroy(struct quire_context *ctx)
     quire_kv_destroy(ctx->expand.kv);
 }
 
-/* ---- which rows go which way */
+/* ---- absorbed and expanded rows */
 
 static uint32_t new_tokens(const struct quire_attention_batch *b, uint32_t seq)
 {
@@ -162,9 +165,9 @@ static bool is_expanded(const struct qr_step *s, uint32_t seq)
     return from && new_tokens(s->args->batch, seq) >= from;
 }
 
-/* The plan over a sequence's expanded keys. */
-static quire_status plan_for(struct quire_context *ctx, const struct quire_attention_batch *b,
-                             uint32_t seq, struct quire_error *err)
+/* Builds the plan over a sequence's expanded keys. */
+static quire_status build_plan(struct quire_context *ctx, const struct quire_attention_batch *b,
+                               uint32_t seq, struct quire_error *err)
 {
     const int32_t starts[] = { 0, (int32_t)new_tokens(b, seq) };
     const struct quire_attention_batch_group group = { .block_table = ctx->expand.table,
@@ -194,28 +197,28 @@ quire_status qr_latent_place(const struct qr_step *s, struct quire_error *err)
         l->starts[i] = row;
         if (is_expanded(s, i)) {
             expanded = true;
-            QR_TRY(plan_for(ctx, b, i, err));
+            QR_TRY(build_plan(ctx, b, i, err));
             continue;
         }
-        struct qr_token_run *last = l->n_runs ? &l->runs[l->n_runs - 1] : NULL;
+        struct qr_row_run *last = l->n_runs ? &l->runs[l->n_runs - 1] : NULL;
         if (last && last->row + last->n == first)
             last->n += n;
         else if (n)
-            l->runs[l->n_runs++] = (struct qr_token_run){ first, n, (uint32_t)row };
+            l->runs[l->n_runs++] = (struct qr_row_run){ first, n, (uint32_t)row };
         row += (int32_t)n;
     }
     l->starts[b->n_seqs] = row;
     if (!expanded)
         return QUIRE_OK;
-    /* the plan has checked the whole batch; what it divides are the rows that are left */
+    /* the plan has checked the whole batch; this one divides only the absorbed rows */
     struct quire_attention_batch absorbed = *b;
     absorbed.query_start_loc = l->starts;
     return quire_plan_build(ctx->plan, &absorbed, err);
 }
 
-/* ---- work */
+/* ---- execution */
 
-/* Latent rows of positions [first, first + n) of a sequence, as the cache holds them. */
+/* Reads the latent rows of positions [first, first + n) of a sequence from the cache. */
 static void read_rows(const struct qr_step *s, const struct qr_model_layer *layer, uint32_t seq,
                       uint32_t first, uint32_t n, const struct quire_team *team)
 {
@@ -242,7 +245,7 @@ static void read_rows(const struct qr_step *s, const struct qr_model_layer *laye
     quire_status status = quire_kv_map_slots(&map, slots, NULL);
     if (status == QUIRE_OK)
         status = quire_kv_read(s->kv, &read, NULL);
-    (void)status; /* cannot fail: building the step's plan has checked these blocks */
+    (void)status; /* cannot fail: building the step's plan checked these blocks */
 }
 
 static void project_rows(const struct qr_step *s, uint32_t i, enum qr_weight_role role,
@@ -251,18 +254,19 @@ static void project_rows(const struct qr_step *s, uint32_t i, enum qr_weight_rol
 {
     const struct quire_model *m = s->ctx->model;
     const size_t heads = m->config->layers[i].n_heads;
-    const struct qr_heads_args args = { .w = m->layers[i].experts[role],
-                                        .n_heads = heads,
-                                        .n_rows = act->m,
-                                        .x = act,
-                                        .compute = m->compute,
-                                        .out = out,
-                                        .out_stride = heads * out_row,
-                                        .out_head_stride = out_row };
-    qr_heads_part(&args, m->kernels, team);
+    const struct qr_batched_args args = { .w = m->layers[i].experts[role],
+                                          .n_heads = heads,
+                                          .n_rows = act->m,
+                                          .x = act,
+                                          .compute = m->compute,
+                                          .out = out,
+                                          .out_stride = heads * out_row,
+                                          .out_head_stride = out_row };
+    qr_batched_part(&args, m->kernels, team);
 }
 
-/* Keys and values of every head for the first n of ctx->expand.rows. */
+/* Computes keys and values of all heads for the first n of ctx->expand.rows. Ends with a
+ * barrier. */
 static void expand_rows(const struct qr_step *s, uint32_t i, uint32_t n,
                         const struct quire_team *team)
 {
@@ -273,8 +277,8 @@ static void expand_rows(const struct qr_step *s, uint32_t i, uint32_t n,
                  rope = c->mla.qk_rope_dim;
     struct qr_act act;
     size_t begin, end;
-    qr_act_init(&act, views_of(m), e->rows, rank + rope, n, rank, e->act_memory);
-    qr_act_part(&act, m->kernels, team);
+    qr_act_init(&act, act_forms(m), e->rows, rank + rope, n, rank, e->act_memory);
+    qr_act_convert_part(&act, m->kernels, team);
     quire_team_barrier(team);
     project_rows(s, i, QR_W_LATENT_UK_ROWS, &act, e->k, c->head_dim, team);
     project_rows(s, i, QR_W_LATENT_UV, &act, e->v, c->v_head_dim, team);
@@ -300,7 +304,8 @@ static void attend(const struct qr_step *s, uint32_t i, uint32_t seq, const stru
     quire_team_barrier(team);
 }
 
-/* One sequence. Between a chunk's rows, their views, its keys, and the next chunk's there is a barrier each. */
+/* Expands one sequence and computes its attention. A barrier separates the steps of a chunk: latent
+ * rows, activation forms, keys and values, cache write. */
 static void expand_sequence(const struct qr_step *s, uint32_t i, uint32_t seq,
                             const struct quire_team *team)
 {
@@ -308,8 +313,8 @@ static void expand_sequence(const struct qr_step *s, uint32_t i, uint32_t seq,
     const struct quire_attention_batch *b = s->args->batch;
     const uint32_t len = (uint32_t)b->seq_lens[seq];
     if (team->rank == 0 && e->planned != seq) {
-        const quire_status status = plan_for(s->ctx, b, seq, NULL);
-        (void)status; /* cannot fail: it did not before the step */
+        const quire_status status = build_plan(s->ctx, b, seq, NULL);
+        (void)status; /* cannot fail: qr_latent_place built the same plan */
     }
     for (uint32_t at = 0; at < len; at += CHUNK) {
         const uint32_t n = len - at < CHUNK ? len - at : CHUNK;

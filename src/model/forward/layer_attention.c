@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layer_attention.c - the attention sublayer: projections, q/k norm, rotation, cache write, attention, output. */
+/* layer_attention.c - the self-attention sublayer: norm, QKV projections, q/k norm, RoPE, cache
+ * write, attention, output projection. */
+#include "model/forward/layer_attention.h"
 #include "base/threads.h"
 #include "kv/write.h"
-#include "model/forward/stage.h"
+#include "model/forward/layer_latent.h"
+#include "model/forward/norm.h"
+#include "model/forward/projection.h"
+#include "model/forward/thread_state.h"
 #include <math.h>
 #include <quire/attention.h>
 
@@ -12,7 +17,7 @@ static void clip(float *x, float limit, size_t n)
         x[i] = fminf(fmaxf(x[i], -limit), limit);
 }
 
-/* One head of a row: norm per head and the rotation of the layer. */
+/* q/k norm per head and RoPE, for one head of row r. */
 static void finish_head(const struct qr_step *s, uint32_t layer_index, float *x, size_t r,
                         enum qr_weight_role norm_role)
 {
@@ -37,13 +42,15 @@ static void finish_head(const struct qr_step *s, uint32_t layer_index, float *x,
         k->rms_norm(x, x, NULL, 0, c->norm_eps, d);
 }
 
-/* Queries of a layer without rope, which sees very long contexts, are sharpened with the position. */
+/* Attention temperature: in layers without RoPE, which attend to very long contexts, queries grow
+ * with their position. */
 static float temperature(const struct qr_model_config *c, uint32_t position)
 {
     return log1pf(floorf((float)(position + 1) / c->temperature_floor)) * c->temperature_scale + 1;
 }
 
-/* n heads of a row of q or k. A norm over the full width wants all heads. */
+/* Clipping, norm, RoPE and temperature of n heads of row r of q or k. A norm over the full width
+ * requires all heads. */
 static void finish_heads(const struct qr_step *s, uint32_t i, float *heads, size_t n, size_t r,
                          bool query)
 {
@@ -77,8 +84,9 @@ static struct quire_kv_write_args write_args(const struct qr_step *s, uint32_t i
     };
 }
 
-/* ---- queries, keys and values, by rows of whole layers or head by head */
+/* ---- queries, keys and values: all heads per stage, or one work unit per head */
 
+/* One layer: index 0 is q, 1 is k, 2 is v. */
 struct qkv {
     const struct qr_step *s;
     uint32_t layer;
@@ -102,11 +110,13 @@ static void finish_rows(const struct qkv *p, const struct quire_team *team)
     }
 }
 
-static void by_rows(const struct qkv *p, const struct quire_team *team)
+static void run_all_heads(const struct qkv *p, const struct quire_team *team)
 {
     const struct quire_kv_write_args write = write_args(p->s, p->layer);
+    struct qr_projection projections[3];
     for (int j = 0; j < 3; j++)
-        qr_project(p->s, &p->act, p->w[j], p->bias[j], p->out[j], team);
+        projections[j] = (struct qr_projection){ p->w[j], p->bias[j], p->out[j] };
+    qr_project(p->s, &p->act, projections, 3, team);
     quire_team_barrier(team);
     finish_rows(p, team);
     quire_team_barrier(team);
@@ -114,7 +124,7 @@ static void by_rows(const struct qkv *p, const struct quire_team *team)
     quire_team_barrier(team);
 }
 
-/* One head of queries (j = 0), keys or values: product, norm and rotation, and into the cache. */
+/* One head of q, k or v: projection, norm, RoPE, cache write. */
 static void run_head(const struct qkv *p, int j, size_t head,
                      const struct quire_kv_write_args *write)
 {
@@ -142,12 +152,13 @@ static void run_head(const struct qkv *p, int j, size_t head,
         qr_kv_write_head_v(p->s->kv, write, (uint32_t)head);
 }
 
-static void by_heads(const struct qkv *p, const struct quire_team *team)
+static void run_by_head(const struct qkv *p, const struct quire_team *team)
 {
     const struct quire_kv_write_args write = write_args(p->s, p->layer);
     const size_t n_q = p->n_heads[0], n_k = p->n_heads[1];
-    struct qr_share share = qr_share_begin(p->s->ctx->own.lines, team, n_q + n_k + p->n_heads[2]);
-    for (size_t i; qr_share_next(&share, &i);) {
+    struct qr_work_steal loop =
+        qr_work_steal_begin(p->s->ctx->per_thread.counters, team, n_q + n_k + p->n_heads[2]);
+    for (size_t i; qr_work_steal_next(&loop, &i);) {
         if (i < n_q)
             run_head(p, 0, i, &write);
         else if (i < n_q + n_k)
@@ -158,8 +169,9 @@ static void by_heads(const struct qkv *p, const struct quire_team *team)
     quire_team_barrier(team);
 }
 
-/* Can heads be computed one by one, and are there enough of them to go round? */
-static bool heads_apart(const struct qkv *p, const struct quire_team *team)
+/* Whether each head can be a work unit: heads are whole panels and need no norm over the full
+ * width, and their number leaves the busiest thread at most 25 % above the average. */
+static bool can_run_by_head(const struct qkv *p, const struct quire_team *team)
 {
     size_t n = 0;
     for (int j = 0; j < 3; j++) {
@@ -167,11 +179,27 @@ static bool heads_apart(const struct qkv *p, const struct quire_team *team)
             return false;
         n += p->n_heads[j];
     }
-    const size_t most = (n + team->size - 1) / team->size; /* heads of the busiest member */
-    return p->s->ctx->model->config->qk_norm != QR_QK_NORM_FULL && most * team->size * 4 <= n * 5;
+    const size_t busiest = (n + team->size - 1) / team->size; /* heads of the busiest thread */
+    return p->s->ctx->model->config->qk_norm != QR_QK_NORM_FULL &&
+           busiest * team->size * 4 <= n * 5;
 }
 
-/* From src to ctx->att. */
+static void attend(const struct qr_step *s, uint32_t i, const struct quire_team *team)
+{
+    const struct quire_context *ctx = s->ctx;
+    const struct qr_model_layer *layer = &ctx->model->layers[i];
+    const struct quire_attention_args args = {
+        .struct_size = sizeof args,
+        .group = layer->plan_group,
+        .layer = layer->kv_layer,
+        .config = &layer->attention,
+        .q = ctx->q,
+        .out = ctx->att,
+    };
+    quire_attention_part(s->plan, &args, team);
+}
+
+/* Attention with plain keys and values, from src into ctx->att. Ends with a barrier. */
 static void plain_attention(const struct qr_step *s, uint32_t i, const float *src,
                             const struct quire_team *team)
 {
@@ -189,12 +217,12 @@ static void plain_attention(const struct qr_step *s, uint32_t i, const float *sr
         .head_size = { c->head_dim, c->head_dim, c->v_head_dim },
         .n_heads = { c->layers[i].n_heads, n_kv, n_kv },
     };
-    qr_member_input(s, &p.act, p.w, 3, src, team);
-    if (heads_apart(&p, team))
-        by_heads(&p, team);
+    qr_convert_input(s, &p.act, p.w, 3, src, s->n_tokens, team);
+    if (can_run_by_head(&p, team))
+        run_by_head(&p, team);
     else
-        by_rows(&p, team);
-    qr_attend(s, i, team);
+        run_all_heads(&p, team);
+    attend(s, i, team);
     quire_team_barrier(team);
 }
 
@@ -204,21 +232,19 @@ void qr_attention_sublayer(const struct qr_step *s, uint32_t i, bool normed, flo
     const struct quire_context *ctx = s->ctx;
     const struct qr_model_config *c = ctx->model->config;
     const struct qr_model_layer *layer = &ctx->model->layers[i];
-    const struct qr_member me = qr_member_of(s, team);
+    const struct qr_thread_state t = qr_thread_state(s, team);
     normed = normed && !c->layers[i].skip_attn_norm;
     if (normed)
-        qr_norm_rows(s, layer, QR_W_ATTN_NORM, QR_W_ATTN_NORM_BIAS, me.h, me.x, c->hidden_size,
-                     me.begin, me.end);
-    if (c->mla.kv_lora_rank) {
-        if (!s->few)
-            quire_team_barrier(team); /* its members read rows of others */
-        qr_latent_attention(s, i, normed ? me.h : me.x, team);
-    } else {
-        plain_attention(s, i, normed ? me.h : me.x, team);
-    }
+        qr_norm_rows(s, layer, QR_W_ATTN_NORM, QR_W_ATTN_NORM_BIAS, t.h, t.x, c->hidden_size,
+                     t.begin, t.end);
+    if (c->mla.kv_lora_rank)
+        qr_latent_attention(s, i, normed ? t.h : t.x, team);
+    else
+        plain_attention(s, i, normed ? t.h : t.x, team);
     const struct qr_packed *o = layer->mat[QR_W_ATTN_O];
+    const struct qr_projection to_out = { o, layer->vec[QR_W_ATTN_O_BIAS], out };
     struct qr_act act;
-    qr_member_input(s, &act, &o, 1, ctx->att, team);
-    qr_project_blocks(s, &act, o, layer->vec[QR_W_ATTN_O_BIAS], out, team);
+    qr_convert_input(s, &act, &o, 1, ctx->att, s->n_tokens, team);
+    qr_project(s, &act, &to_out, 1, team);
     quire_team_barrier(team);
 }

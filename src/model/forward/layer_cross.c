@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layer_cross.c - attention to the encoder's output: the decoder's sublayer, and the keys and values made for it. */
+/* layer_cross.c - cross attention: the decoder's sublayer, and writing its keys and values. */
+#include "model/forward/layer_cross.h"
 #include "base/threads.h"
-#include "model/forward/stage.h"
+#include "model/forward/norm.h"
+#include "model/forward/projection.h"
+#include "model/forward/thread_state.h"
 #include <quire/attention.h>
 
 static void attend(const struct qr_step *s, uint32_t i, const struct quire_team *team)
@@ -24,18 +27,20 @@ void qr_cross_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *
     struct quire_context *ctx = s->ctx;
     const struct qr_model_layer *layer = &ctx->model->layers[i];
     const struct qr_packed *q = layer->mat[QR_W_CROSS_Q], *o = layer->mat[QR_W_CROSS_O];
-    const struct qr_member me = qr_member_of(s, team);
+    const struct qr_projection to_q = { q, layer->vec[QR_W_CROSS_Q_BIAS], ctx->q },
+                               to_out = { o, layer->vec[QR_W_CROSS_O_BIAS], out };
+    const struct qr_thread_state t = qr_thread_state(s, team);
     struct qr_act act;
     if (normed)
-        qr_norm_rows(s, layer, QR_W_CROSS_NORM, QR_W_CROSS_NORM_BIAS, me.h, me.x,
-                     ctx->model->config->hidden_size, me.begin, me.end);
-    qr_member_input(s, &act, &q, 1, normed ? me.h : me.x, team);
-    qr_project_blocks(s, &act, q, layer->vec[QR_W_CROSS_Q_BIAS], ctx->q, team);
+        qr_norm_rows(s, layer, QR_W_CROSS_NORM, QR_W_CROSS_NORM_BIAS, t.h, t.x,
+                     ctx->model->config->hidden_size, t.begin, t.end);
+    qr_convert_input(s, &act, &q, 1, normed ? t.h : t.x, s->n_tokens, team);
+    qr_project(s, &act, &to_q, 1, team);
     quire_team_barrier(team);
     attend(s, i, team);
     quire_team_barrier(team);
-    qr_member_input(s, &act, &o, 1, ctx->att, team);
-    qr_project_blocks(s, &act, o, layer->vec[QR_W_CROSS_O_BIAS], out, team);
+    qr_convert_input(s, &act, &o, 1, ctx->att, s->n_tokens, team);
+    qr_project(s, &act, &to_out, 1, team);
     quire_team_barrier(team);
 }
 
@@ -56,10 +61,11 @@ void qr_cross_write(const struct qr_step *s, const struct quire_team *team)
             .slot_mapping = s->encode->cross_slot_mapping,
             .n_tokens = s->n_tokens,
         };
+        const struct qr_projection kv[] = { { w[0], layer->vec[QR_W_CROSS_K_BIAS], ctx->k },
+                                            { w[1], layer->vec[QR_W_CROSS_V_BIAS], ctx->v } };
         struct qr_act act;
-        qr_prepare(s, &act, w, 2, ctx->h, s->n_tokens, team);
-        qr_project(s, &act, w[0], layer->vec[QR_W_CROSS_K_BIAS], ctx->k, team);
-        qr_project(s, &act, w[1], layer->vec[QR_W_CROSS_V_BIAS], ctx->v, team);
+        qr_convert_input(s, &act, w, 2, ctx->h, s->n_tokens, team);
+        qr_project(s, &act, kv, 2, team);
         quire_team_barrier(team);
         quire_kv_write_part(ctx->kv, &write, team);
         quire_team_barrier(team);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layer_latent.c - latent attention: projections down and up, norms, rotation, latent rows into the cache, and absorbed
- * attention over them (quire/mla.h). */
+/* layer_latent.c - latent attention (MLA): down and up projections, norms, RoPE, cache write of
+ * latent rows, and absorbed attention over them (quire/mla.h). */
+#include "model/forward/layer_latent.h"
 #include "base/threads.h"
-#include "linear/heads.h"
-#include "model/forward/context.h"
+#include "linear/batched.h"
+#include "model/forward/latent_expand.h"
+#include "model/forward/projection.h"
 #include <quire/attention.h>
 #include <string.h>
 
-/* The norms within the projections have an epsilon of their own, whatever the model's is. */
+/* Epsilon of the norms between the projections, independent of the model's epsilon. */
 #define LATENT_NORM_EPS 1e-6f
 
 static void rotate(const struct quire_context *ctx, float *x, size_t row)
@@ -18,7 +20,8 @@ static void rotate(const struct quire_context *ctx, float *x, size_t row)
                               t->rope->kind == QR_ROPE_NEOX);
 }
 
-/* Down: latent rows to ctx->k, and queries to ctx->q or, in models with q_lora_rank, their latent form. */
+/* Down projections: latent rows into ctx->k; queries into ctx->q or, with q_lora_rank, their latent
+ * form. */
 static void project_down(const struct qr_step *s, const struct qr_model_layer *layer,
                          const float *src, const struct quire_team *team)
 {
@@ -26,14 +29,15 @@ static void project_down(const struct qr_step *s, const struct qr_model_layer *l
     const bool q_lora = ctx->latent.q_a != NULL;
     const struct qr_packed *const w[] = { layer->mat[QR_W_LATENT_KV_A],
                                           layer->mat[q_lora ? QR_W_LATENT_Q_A : QR_W_ATTN_Q] };
+    const struct qr_projection p[] = { { w[0], NULL, ctx->k },
+                                       { w[1], NULL, q_lora ? ctx->latent.q_a : ctx->q } };
     struct qr_act act;
-    qr_prepare(s, &act, w, 2, src, s->n_tokens, team);
-    qr_project(s, &act, w[0], NULL, ctx->k, team);
-    qr_project(s, &act, w[1], NULL, q_lora ? ctx->latent.q_a : ctx->q, team);
+    qr_convert_input(s, &act, w, 2, src, s->n_tokens, team);
+    qr_project(s, &act, p, 2, team);
     quire_team_barrier(team);
 }
 
-/* The member's rows in latent form: norms, and the rotation of the key. */
+/* Norms of the thread's latent rows, and RoPE of the key part. Ends with a barrier. */
 static void finish_latent_rows(const struct qr_step *s, const struct qr_model_layer *layer,
                                const struct quire_team *team)
 {
@@ -59,9 +63,10 @@ static void project_queries(const struct qr_step *s, const struct qr_model_layer
 {
     struct quire_context *ctx = s->ctx;
     const struct qr_packed *w = layer->mat[QR_W_ATTN_Q];
+    const struct qr_projection p = { w, NULL, ctx->q };
     struct qr_act act;
-    qr_prepare(s, &act, &w, 1, ctx->latent.q_a, s->n_tokens, team);
-    qr_project(s, &act, w, NULL, ctx->q, team);
+    qr_convert_input(s, &act, &w, 1, ctx->latent.q_a, s->n_tokens, team);
+    qr_project(s, &act, &p, 1, team);
     quire_team_barrier(team);
 }
 
@@ -92,33 +97,34 @@ static void rotate_queries(const struct qr_step *s, uint32_t i, const struct qui
             rotate(ctx, ctx->q + (r * heads + h) * c->head_dim + c->mla.qk_nope_dim, r);
 }
 
-/* A product with one matrix for each head: n rows of `in`, whose heads are in_row floats apart, to rows of `out`. Ends
- * with a barrier. */
+/* Batched matmul with one matrix per head: n rows of `in`, with in_row floats per head, into
+ * rows of `out`. Ends with a barrier. */
 static void project_heads(const struct qr_step *s, uint32_t i, enum qr_weight_role role, size_t n,
                           const float *in, size_t in_row, float *out, size_t out_row,
                           const struct quire_team *team)
 {
     const struct quire_model *m = s->ctx->model;
     const size_t heads = m->config->layers[i].n_heads;
-    const struct qr_heads_args args = { .w = m->layers[i].experts[role],
-                                        .n_heads = heads,
-                                        .n_rows = n,
-                                        .in = in,
-                                        .in_stride = heads * in_row,
-                                        .in_head_stride = in_row,
-                                        .memory = s->ctx->latent.views,
-                                        .out = out,
-                                        .out_stride = heads * out_row,
-                                        .out_head_stride = out_row,
-                                        .compute = m->compute };
-    qr_heads_prepare(&args, m->kernels, team);
+    const struct qr_batched_args args = { .w = m->layers[i].experts[role],
+                                          .n_heads = heads,
+                                          .n_rows = n,
+                                          .in = in,
+                                          .in_stride = heads * in_row,
+                                          .in_head_stride = in_row,
+                                          .memory = s->ctx->latent.act_memory,
+                                          .out = out,
+                                          .out_stride = heads * out_row,
+                                          .out_head_stride = out_row,
+                                          .compute = m->compute };
+    qr_batched_convert_part(&args, m->kernels, team);
     quire_team_barrier(team);
-    qr_heads_part(&args, m->kernels, team);
+    qr_batched_part(&args, m->kernels, team);
     quire_team_barrier(team);
 }
 
-/* Queries of a run against latent rows; their rotary parts are only copied. Ends with a barrier. */
-static void absorb(const struct qr_step *s, uint32_t i, const struct qr_token_run *run,
+/* Computes the queries of a run against latent rows; rotary parts are copied. Ends with a
+ * barrier. */
+static void absorb(const struct qr_step *s, uint32_t i, const struct qr_row_run *run,
                    const struct quire_team *team)
 {
     const struct quire_context *ctx = s->ctx;
@@ -135,8 +141,8 @@ static void absorb(const struct qr_step *s, uint32_t i, const struct qr_token_ru
     project_heads(s, i, QR_W_LATENT_UK, run->n, q, c->head_dim, out, rank + rope, team);
 }
 
-/* Results of a run in latent form to those of its heads. Ends with a barrier. */
-static void unabsorb(const struct qr_step *s, uint32_t i, const struct qr_token_run *run,
+/* Projects the latent outputs of a run to the values of each head. Ends with a barrier. */
+static void unabsorb(const struct qr_step *s, uint32_t i, const struct qr_row_run *run,
                      const struct quire_team *team)
 {
     const struct quire_context *ctx = s->ctx;

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layer_moe.c - mixture of experts: sorting tokens by expert, the experts' products, and the sum of each token. */
+/* layer_moe.c - mixture of experts: routing, sorting by expert, expert matmuls, weighted sums. */
+#include "model/forward/layer_moe.h"
 #include "base/threads.h"
-#include "model/forward/context.h"
+#include "model/forward/ffn_activate.h"
+#include "model/forward/ffn_dense.h"
+#include "model/forward/moe_route.h"
+#include "model/forward/projection.h"
 #include <math.h>
 #include <string.h>
 
-/* out = src . w in f32, whatever the model computes in: a rounded score could choose another expert. */
-static void project_f32(const struct qr_step *s, const struct qr_packed *w, const float *bias,
-                        const float *src, float *out, const struct quire_team *team)
+/* Scores of the experts and of the shared experts' gate. They are computed in f32 in every compute
+ * mode: a rounded score could choose another expert. */
+static void run_routers(const struct qr_step *s, const struct qr_model_layer *layer,
+                        const float *src, const struct quire_team *team)
 {
-    struct qr_act act;
-    qr_act_init(&act, QR_ACT_F32, src, w->k, s->n_tokens, w->k, NULL);
-    const struct qr_linear_args args = {
-        .w = w,
-        .x = &act,
-        .out = out,
-        .out_stride = w->n,
-        .bias = bias,
-        .compute = QUIRE_COMPUTE_F32,
+    const struct qr_moe_buffers *b = &s->ctx->moe;
+    const struct qr_packed *shared = b->shared ? layer->mat[QR_W_SHARED_ROUTER] : NULL;
+    const struct qr_projection p[] = {
+        { layer->mat[QR_W_ROUTER], layer->vec[QR_W_ROUTER_BIAS], b->scores },
+        { shared, NULL, b->shared_gate },
     };
-    qr_linear_part(&args, s->ctx->model->kernels, team);
+    qr_project_f32(s, src, p, shared ? 2 : 1, team);
 }
 
 static void route_rows(const struct qr_step *s, const struct qr_model_layer *layer,
@@ -34,15 +35,15 @@ static void route_rows(const struct qr_step *s, const struct qr_model_layer *lay
                      b->experts + r * m->top_k, b->weights + r * m->top_k);
 }
 
-/* Places of all choices, sorted by expert, within an expert by token. One member does it: it is little work. */
-static void sort_choices(const struct qr_step *s)
+/* Counting sort: places of all assignments by expert, within an expert by token. One thread runs
+ * it: it is little work. */
+static void sort_assignments(const struct qr_step *s)
 {
     const struct qr_moe_buffers *b = &s->ctx->moe;
     const struct qr_moe_config *m = &s->ctx->model->config->moe;
     const uint32_t n = s->n_tokens * m->top_k;
-    uint32_t *next =
-        b->starts +
-        1; /* counts, then first places, finally the ends: the starts of the next ones */
+    /* counts, then first places, finally ends, which are the starts of the next experts */
+    uint32_t *next = b->starts + 1;
     memset(b->starts, 0, (m->n_experts + 1) * sizeof *b->starts);
     for (uint32_t i = 0; i < n; i++)
         next[b->experts[i]]++;
@@ -54,7 +55,7 @@ static void sort_choices(const struct qr_step *s)
     }
     for (uint32_t i = 0; i < n; i++) {
         b->places[i] = next[b->experts[i]]++;
-        b->choices[b->places[i]] = i;
+        b->assignments[b->places[i]] = i;
     }
 }
 
@@ -67,28 +68,29 @@ static void gather_inputs(const struct qr_step *s, const float *src, const struc
     qr_team_range(team, (size_t)s->n_tokens * c->moe.top_k, 1, &begin, &end);
     for (size_t p = begin; p < end; p++) {
         float *row = b->in + p * width;
-        memcpy(row, src + b->choices[p] / c->moe.top_k * width, width * sizeof *row);
+        memcpy(row, src + b->assignments[p] / c->moe.top_k * width, width * sizeof *row);
         if (c->moe.weight_on_input)
-            s->ctx->model->kernels->scale(row, b->weights[b->choices[p]], width);
+            s->ctx->model->kernels->scale(row, b->weights[b->assignments[p]], width);
     }
 }
 
-/* ---- Products of the experts. Work is cut into pieces of one expert and one panel of its outputs; a member takes a
- * run of pieces of about equal cost. */
+/* ---- Grouped GEMM: each expert multiplies its own rows. The panels of all experts in use, in
+ * order, are divided into one range of about equal cost per thread. */
 
-struct piece {
+/* The panels of one expert in a thread's range. */
+struct expert_panels {
     uint32_t expert;
     size_t first_row, n_rows; /* places */
     size_t panel, n_panels;   /* of the expert's outputs */
 };
-typedef void piece_fn(const struct qr_step *s, const struct qr_model_layer *layer,
-                      const struct qr_act *act, const struct piece *p);
+typedef void panels_fn(const struct qr_step *s, const struct qr_model_layer *layer,
+                       const struct qr_act *act, const struct expert_panels *p);
 
-static void for_pieces(const struct qr_step *s, const struct qr_model_layer *layer,
-                       enum qr_weight_role role, const struct qr_act *act, piece_fn *run,
+static void for_panels(const struct qr_step *s, const struct qr_model_layer *layer,
+                       enum qr_weight_role role, const struct qr_act *act, panels_fn *run,
                        const struct quire_team *team)
 {
-    enum { STREAM_COST = 8 }; /* bringing a panel's weights costs as much as so many rows */
+    enum { STREAM_COST = 8 }; /* of streaming a panel's weights, in rows multiplied */
     const struct qr_moe_buffers *b = &s->ctx->moe;
     const uint32_t n_experts = s->ctx->model->config->moe.n_experts;
     const size_t panels = layer->experts[role][0]->n_panels;
@@ -99,50 +101,45 @@ static void for_pieces(const struct qr_step *s, const struct qr_model_layer *lay
     const uint64_t begin = total * panels * team->rank / team->size,
                    end = total * panels * (team->rank + 1) / team->size;
     for (uint32_t e = 0; e < n_experts; e++) {
-        const uint64_t rows = b->starts[e + 1] - b->starts[e], each = rows + STREAM_COST;
+        const uint64_t rows = b->starts[e + 1] - b->starts[e], panel_cost = rows + STREAM_COST;
         if (!rows)
             continue;
-        /* panel i belongs to the member within whose range it begins, at cost + i * each */
-        const uint64_t first = begin > cost ? (begin - cost + each - 1) / each : 0,
-                       last = end > cost ? (end - cost + each - 1) / each : 0;
-        const struct piece p = { e, b->starts[e], rows, first,
-                                 (last < panels ? last : panels) - first };
+        /* panel i starts at cost + i * panel_cost; the thread whose range holds that runs it */
+        const uint64_t first = begin > cost ? (begin - cost + panel_cost - 1) / panel_cost : 0,
+                       last = end > cost ? (end - cost + panel_cost - 1) / panel_cost : 0;
+        const struct expert_panels p = { e, b->starts[e], rows, first,
+                                         (last < panels ? last : panels) - first };
         if (first < panels && first < last)
             run(s, layer, act, &p);
-        cost += each * panels;
+        cost += panel_cost * panels;
     }
 }
 
-/* out = act . panels of one expert's matrix of a role (+ bias), for the piece's rows. */
+/* out = act W^T (+ bias) for the rows of one expert and some panels of its matrix of a role. */
 static void multiply(const struct qr_step *s, const struct qr_model_layer *layer,
                      enum qr_weight_role role, enum qr_weight_role bias, const struct qr_act *act,
-                     const struct piece *p, float *out)
+                     const struct expert_panels *p, float *out)
 {
-    static const struct quire_team alone = { 0, 1, NULL };
     const struct quire_model *m = s->ctx->model;
-    const struct qr_packed *whole = layer->experts[role][p->expert];
-    const size_t row = p->first_row, column = p->panel * whole->panel_rows;
-    struct qr_packed w = *whole;
-    w.data += p->panel * w.panel_bytes;
-    w.n_panels = p->n_panels;
-    w.n = p->n_panels * w.panel_rows < whole->n - column ? p->n_panels * w.panel_rows
-                                                         : whole->n - column;
-    const struct qr_act rows = qr_act_rows(act, row, p->n_rows);
+    const struct qr_packed *w = layer->experts[role][p->expert];
+    const size_t j0 = p->panel * w->panel_rows, end = j0 + p->n_panels * w->panel_rows;
+    const struct qr_linear_block b = { j0, end < w->n ? end : w->n, 0, p->n_rows };
+    const struct qr_act rows = qr_act_rows(act, p->first_row, p->n_rows);
     const float *biases = layer->vec[bias];
     const struct qr_linear_args args = {
-        .w = &w,
+        .w = w,
         .x = &rows,
-        .out = out + row * whole->n + column,
-        .out_stride = whole->n,
-        .bias = biases ? biases + p->expert * whole->n + column : NULL,
+        .out = out + p->first_row * w->n + j0,
+        .out_stride = w->n,
+        .bias = biases ? biases + p->expert * w->n : NULL,
         .compute = m->compute,
     };
-    qr_linear_part(&args, m->kernels, &alone);
+    qr_linear_run_block(&args, &b, m->kernels);
 }
 
-/* Gate and up, and the activation of what they give. */
+/* Gate, up and the activation function. */
 static void run_in(const struct qr_step *s, const struct qr_model_layer *layer,
-                   const struct qr_act *act, const struct piece *p)
+                   const struct qr_act *act, const struct expert_panels *p)
 {
     const struct qr_moe_buffers *b = &s->ctx->moe;
     const struct quire_model *m = s->ctx->model;
@@ -156,19 +153,20 @@ static void run_in(const struct qr_step *s, const struct qr_model_layer *layer,
     for (size_t r = p->first_row; r < p->first_row + p->n_rows; r++) {
         float *u = b->up + r * up->n + column;
         if (gated)
-            qr_activate(m->config, m->kernels, b->gate + r * up->n + column, u, n);
+            qr_ffn_activate(m->config, m->kernels, b->gate + r * up->n + column, u, n);
         else
-            qr_activate(m->config, m->kernels, u, NULL, n);
+            qr_ffn_activate(m->config, m->kernels, u, NULL, n);
     }
 }
 
 static void run_out(const struct qr_step *s, const struct qr_model_layer *layer,
-                    const struct qr_act *act, const struct piece *p)
+                    const struct qr_act *act, const struct expert_panels *p)
 {
     multiply(s, layer, QR_W_EXPERT_DOWN, QR_W_EXPERT_DOWN_BIAS, act, p, s->ctx->moe.in);
 }
 
-/* Each token's sum in rank order, so that its bits do not depend on the tokens beside it. */
+/* Weighted sum of each token's experts in rank order, so that its bits do not depend on the
+ * batch. */
 static void combine(const struct qr_step *s, float *out, const struct quire_team *team)
 {
     const struct qr_moe_buffers *b = &s->ctx->moe;
@@ -192,25 +190,23 @@ static void combine(const struct qr_step *s, float *out, const struct quire_team
 void qr_moe(const struct qr_step *s, uint32_t i, const float *src, float *out,
             const struct quire_team *team)
 {
-    static const struct qr_ffn_roles shared = { QR_W_SHARED_GATE, QR_W_SHARED_UP, QR_W_SHARED_DOWN,
-                                                /* no biases: a role that MoE layers never have */
-                                                QR_W_FFN_UP_BIAS, QR_W_FFN_UP_BIAS,
-                                                QR_W_FFN_UP_BIAS };
+    static const struct qr_ffn_roles shared = {
+        QR_W_SHARED_GATE, QR_W_SHARED_UP, QR_W_SHARED_DOWN,
+        /* no biases: MoE layers have no vector of this role */
+        QR_W_FFN_UP_BIAS, QR_W_FFN_UP_BIAS, QR_W_FFN_UP_BIAS
+    };
     const struct qr_moe_buffers *b = &s->ctx->moe;
     const struct quire_model *m = s->ctx->model;
     const struct qr_model_layer *layer = &m->layers[i];
-    const size_t n_choices = (size_t)s->n_tokens * m->config->moe.top_k;
-    if (b->shared) {
+    const size_t n_assignments = (size_t)s->n_tokens * m->config->moe.top_k;
+    if (b->shared)
         qr_ffn_dense(s, layer, &shared, src, b->shared, team);
-        if (layer->mat[QR_W_SHARED_ROUTER])
-            project_f32(s, layer->mat[QR_W_SHARED_ROUTER], NULL, src, b->shared_gate, team);
-    }
-    project_f32(s, layer->mat[QR_W_ROUTER], layer->vec[QR_W_ROUTER_BIAS], src, b->scores, team);
+    run_routers(s, layer, src, team);
     quire_team_barrier(team);
     route_rows(s, layer, team);
     quire_team_barrier(team);
     if (team->rank == 0)
-        sort_choices(s);
+        sort_assignments(s);
     quire_team_barrier(team);
     gather_inputs(s, src, team);
     quire_team_barrier(team);
@@ -220,11 +216,11 @@ void qr_moe(const struct qr_step *s, uint32_t i, const float *src, float *out,
         layer->experts[QR_W_EXPERT_GATE] ? layer->experts[QR_W_EXPERT_GATE][0] : up;
     const struct qr_packed *const in[] = { up, gate };
     struct qr_act act;
-    qr_prepare(s, &act, in, 2, b->in, n_choices, team);
-    for_pieces(s, layer, QR_W_EXPERT_UP, &act, run_in, team);
+    qr_convert_input(s, &act, in, 2, b->in, n_assignments, team);
+    for_panels(s, layer, QR_W_EXPERT_UP, &act, run_in, team);
     quire_team_barrier(team);
-    qr_prepare(s, &act, &down, 1, gate != up ? b->gate : b->up, n_choices, team);
-    for_pieces(s, layer, QR_W_EXPERT_DOWN, &act, run_out, team);
+    qr_convert_input(s, &act, &down, 1, gate != up ? b->gate : b->up, n_assignments, team);
+    for_panels(s, layer, QR_W_EXPERT_DOWN, &act, run_out, team);
     quire_team_barrier(team);
     combine(s, out, team);
     quire_team_barrier(team);

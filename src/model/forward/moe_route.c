@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* moe_route.c - the router: which experts a token takes, and with what weights. */
-#include "model/forward/context.h"
+/* moe_route.c - top-k routing of a token to experts. */
+#include "model/forward/moe_route.h"
 #include <math.h>
 
-/* Index of the greatest value; the lowest one of equals. Of nothing but NaN the first. */
-static uint32_t greatest(const float *x, uint32_t n)
+/* Index of the maximum; of equal values the lowest index. NaN loses; if all are NaN, 0. */
+static uint32_t argmax(const float *x, uint32_t n)
 {
     uint32_t best = 0;
     for (uint32_t i = 1; i < n; i++)
@@ -15,7 +15,7 @@ static uint32_t greatest(const float *x, uint32_t n)
 
 static void softmax(float *x, uint32_t n)
 {
-    const float most = x[greatest(x, n)];
+    const float most = x[argmax(x, n)];
     float sum = 0;
     for (uint32_t i = 0; i < n; i++) {
         x[i] = expf(x[i] - most);
@@ -25,20 +25,22 @@ static void softmax(float *x, uint32_t n)
         x[i] /= sum;
 }
 
-/* What decides the choice of expert e: its score, corrected where the family does so. */
-static float worth(const float *scores, const float *correction, uint32_t e)
+/* The value that experts are chosen by: the score of expert e, plus its correction if there is
+ * one. */
+static float choice_score(const float *scores, const float *correction, uint32_t e)
 {
     return correction ? scores[e] + correction[e] : scores[e];
 }
 
-/* A group is worth its best expert, or the sum of its two best. */
-static float group_worth(const struct qr_moe_config *m, const float *scores,
+/* The value that groups are chosen by: the score of their best expert, or the sum of the two
+ * best. */
+static float group_score(const struct qr_moe_config *m, const float *scores,
                          const float *correction, uint32_t group)
 {
     const uint32_t size = m->n_experts / m->n_groups;
     float first = -INFINITY, second = -INFINITY;
     for (uint32_t e = group * size; e < (group + 1) * size; e++) {
-        const float v = worth(scores, correction, e);
+        const float v = choice_score(scores, correction, e);
         if (v > first) {
             second = first;
             first = v;
@@ -49,14 +51,14 @@ static float group_worth(const struct qr_moe_config *m, const float *scores,
     return m->group_top2 && size > 1 ? first + second : first;
 }
 
-/* Is a group among the topk_groups best? Of equals those with the lower index are. */
-static bool group_in_use(const struct qr_moe_config *m, const float *scores,
-                         const float *correction, uint32_t group)
+/* Whether a group is among the topk_groups best. Of equal groups the lower index wins. */
+static bool group_is_chosen(const struct qr_moe_config *m, const float *scores,
+                            const float *correction, uint32_t group)
 {
-    const float own = group_worth(m, scores, correction, group);
+    const float own = group_score(m, scores, correction, group);
     uint32_t better = 0;
     for (uint32_t g = 0; g < m->n_groups; g++) {
-        const float v = group_worth(m, scores, correction, g);
+        const float v = group_score(m, scores, correction, g);
         better += v > own || (v == own && g < group);
     }
     return better < m->topk_groups;
@@ -70,15 +72,16 @@ static bool is_taken(const uint32_t *experts, uint32_t n, uint32_t e)
     return false;
 }
 
-/* The best expert that is not taken yet, within [from, to); n_experts when there is none. NaN is chosen last. */
-static uint32_t best_left(const struct qr_moe_config *m, const float *scores,
-                          const float *correction, const uint32_t *taken, uint32_t n_taken,
-                          uint32_t from, uint32_t to)
+/* The best expert in [from, to) that is not taken; n_experts when there is none. NaN is chosen
+ * last. */
+static uint32_t best_in_range(const struct qr_moe_config *m, const float *scores,
+                              const float *correction, const uint32_t *taken, uint32_t n_taken,
+                              uint32_t from, uint32_t to)
 {
     uint32_t best = m->n_experts;
     float most = 0;
     for (uint32_t e = from; e < to; e++) {
-        const float v = worth(scores, correction, e);
+        const float v = choice_score(scores, correction, e);
         if ((best == m->n_experts || v > most || (isnan(most) && !isnan(v))) &&
             !is_taken(taken, n_taken, e)) {
             best = e;
@@ -88,24 +91,26 @@ static uint32_t best_left(const struct qr_moe_config *m, const float *scores,
     return best;
 }
 
-/* The same over the groups in use. */
-static uint32_t best_of_groups(const struct qr_moe_config *m, const float *scores,
+/* The best expert of the chosen groups that is not taken. */
+static uint32_t best_in_groups(const struct qr_moe_config *m, const float *scores,
                                const float *correction, const uint32_t *taken, uint32_t n_taken)
 {
     const uint32_t size = m->n_experts / m->n_groups;
     uint32_t best = m->n_experts;
     for (uint32_t g = 0; g < m->n_groups; g++) {
-        if (!group_in_use(m, scores, correction, g))
+        if (!group_is_chosen(m, scores, correction, g))
             continue;
         const uint32_t e =
-            best_left(m, scores, correction, taken, n_taken, g * size, (g + 1) * size);
-        if (e < m->n_experts && (best == m->n_experts ||
-                                 worth(scores, correction, e) > worth(scores, correction, best)))
+            best_in_range(m, scores, correction, taken, n_taken, g * size, (g + 1) * size);
+        if (e < m->n_experts &&
+            (best == m->n_experts ||
+             choice_score(scores, correction, e) > choice_score(scores, correction, best)))
             best = e;
     }
-    /* fewer groups than needed compare as in use when scores are NaN: any expert is as good */
-    return best < m->n_experts ? best
-                               : best_left(m, scores, correction, taken, n_taken, 0, m->n_experts);
+    /* NaN scores leave fewer chosen groups than needed: fall back to all experts */
+    return best < m->n_experts
+               ? best
+               : best_in_range(m, scores, correction, taken, n_taken, 0, m->n_experts);
 }
 
 void qr_moe_route(const struct qr_moe_config *m, float *scores, const float *correction,
@@ -117,8 +122,8 @@ void qr_moe_route(const struct qr_moe_config *m, float *scores, const float *cor
         scores[e] = 1 / (1 + expf(-scores[e]));
     for (uint32_t i = 0; i < m->top_k; i++) {
         experts[i] = m->n_groups > 1
-                         ? best_of_groups(m, scores, correction, experts, i)
-                         : best_left(m, scores, correction, experts, i, 0, m->n_experts);
+                         ? best_in_groups(m, scores, correction, experts, i)
+                         : best_in_range(m, scores, correction, experts, i, 0, m->n_experts);
         weights[i] = scores[experts[i]];
     }
     if (m->gating == QR_GATING_SOFTMAX_TOPK)
@@ -128,7 +133,7 @@ void qr_moe_route(const struct qr_moe_config *m, float *scores, const float *cor
         sum += weights[i];
     for (uint32_t i = 0; i < m->top_k; i++) {
         if (m->renormalize)
-            weights[i] /= sum + 1e-20f; /* scores may all be zero */
+            weights[i] /= sum + 1e-20f; /* all scores may be zero */
         weights[i] *= m->weights_scale;
     }
 }

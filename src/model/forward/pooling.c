@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pooling.c - one vector for each sequence from the encoder's last states. */
+/* pooling.c - one vector for each sequence of an encoder pass. */
+#include "model/forward/pooling.h"
 #include "base/threads.h"
-#include "model/forward/context.h"
+#include "model/forward/projection.h"
 #include <math.h>
 #include <string.h>
 
-/* Tokens of a sequence are added in their order, whatever the team. */
+/* Mean of rows [first, end), added in token order, so that the bits do not depend on the team. */
 static void mean(const struct qr_step *s, float *out, size_t first, size_t end)
 {
     const struct qr_kernels *k = s->ctx->model->kernels;
@@ -26,15 +27,16 @@ static void normalize(float *x, size_t n)
             x[i] = (float)(x[i] / sqrt(sum));
 }
 
-/* The dense layer of the model's own pooler, from head_in to the output. */
+/* The dense layer of the model's pooler, from head_in into e->pooled. Ends with a barrier. */
 static void dense(const struct qr_step *s, const struct quire_team *team)
 {
     const struct quire_model *m = s->ctx->model;
     const struct qr_packed *w = m->global.mat[QR_W_POOLER];
+    const struct qr_projection p = { w, m->global.vec[QR_W_POOLER_BIAS], s->encode->pooled };
     struct qr_act act;
     quire_team_barrier(team);
-    qr_prepare(s, &act, &w, 1, s->ctx->head_in, s->encode->n_seqs, team);
-    qr_project(s, &act, w, m->global.vec[QR_W_POOLER_BIAS], s->encode->pooled, team);
+    qr_convert_input(s, &act, &w, 1, s->ctx->head_in, s->encode->n_seqs, team);
+    qr_project(s, &act, &p, 1, team);
     quire_team_barrier(team);
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step.c - the public forward call: checks a step, builds its plan, and runs it on the team. */
+/* step.c - quire_context_forward: checks a step, builds its plan and runs it on the team. */
+#include "model/forward/step.h"
 #include "base/error.h"
 #include "base/struct_size.h"
 #include "base/threads.h"
+#include "model/forward/forward.h"
+#include "model/forward/latent_expand.h"
 #include "model/groups.h"
-#include "model/forward/stage.h"
 #include <quire/attention.h>
 #include <string.h>
 
@@ -25,59 +27,29 @@ static struct quire_plan_params plan_params(const struct quire_model *m,
     };
 }
 
-quire_status qr_context_plan_bytes(const struct quire_model *model,
-                                   const struct quire_context *limits, uint64_t *bytes,
-                                   struct quire_error *err)
+quire_status qr_step_plan_bytes(const struct quire_model *model, const struct quire_context *limits,
+                                uint64_t *bytes, struct quire_error *err)
 {
     const struct quire_plan_params p = plan_params(model, limits);
     *bytes = 0;
     return limits->kv ? quire_plan_bytes(&p, bytes, err) : QUIRE_OK;
 }
 
-quire_status qr_context_plan_create(struct quire_context *ctx, struct quire_error *err)
+quire_status qr_step_plan_create(struct quire_context *ctx, struct quire_error *err)
 {
     const struct quire_plan_params p = plan_params(ctx->model, ctx);
     return ctx->kv ? quire_plan_create(&p, &ctx->plan, err) : QUIRE_OK;
-}
-
-void qr_attend(const struct qr_step *s, uint32_t i, const struct quire_team *team)
-{
-    const struct quire_context *ctx = s->ctx;
-    const struct qr_model_layer *layer = &ctx->model->layers[i];
-    const struct quire_attention_args args = {
-        .struct_size = sizeof args,
-        .group = layer->plan_group,
-        .layer = layer->kv_layer,
-        .config = &layer->attention,
-        .q = ctx->q,
-        .out = ctx->att,
-    };
-    quire_attention_part(s->plan, &args, team);
 }
 
 static quire_status check_shape(const struct quire_context *ctx, const struct quire_forward_args *a,
                                 struct quire_error *err)
 {
     const struct quire_attention_batch *b = a->batch;
-    if (!ctx->plan)
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, "%s",
-                       qr_model_decodes(ctx->model)
-                           ? "the context was made without a cache: it only encodes"
-                           : "the model is an encoder: use quire_context_encode");
-    if (a->struct_size != sizeof *a)
-        return qr_fail(err, QUIRE_E_MISUSE, "step.struct_size is %u, this library expects %zu",
-                       a->struct_size, sizeof *a);
-    if (!b)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "step.batch is NULL");
-    if (b->struct_size != sizeof *b)
-        return qr_fail(err, QUIRE_E_MISUSE,
-                       "step.batch.struct_size is %u, this library expects %zu", b->struct_size,
-                       sizeof *b);
     if (b->n_groups != ctx->model->groups.n_kv || !b->groups)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "step.batch has %u groups, the model needs %u",
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.batch has %u groups, the model needs %u",
                        b->n_groups, ctx->model->groups.n_kv);
     if (b->n_seqs && (!b->query_start_loc || !b->seq_lens))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "step.batch: query_start_loc or seq_lens is NULL");
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.batch: query_start_loc or seq_lens is NULL");
     return QUIRE_OK;
 }
 
@@ -86,7 +58,7 @@ static quire_status check_lens(const struct quire_context *ctx,
 {
     for (uint32_t i = 0; i < b->n_seqs; i++)
         if ((uint32_t)b->seq_lens[i] > ctx->max_seq_len)
-            return qr_fail(err, QUIRE_E_LIMIT, "seq_lens[%u] is %d, the context was made for %u", i,
+            return qr_fail(err, QUIRE_E_LIMIT, "seq_lens[%u] is %d, the context allows %u", i,
                            b->seq_lens[i], ctx->max_seq_len);
     return QUIRE_OK;
 }
@@ -112,7 +84,7 @@ quire_status qr_step_check_tokens(const struct qr_step *s, struct quire_error *e
     const struct qr_model_config *c = s->ctx->model->config;
     if (!a->token_ids && !a->embeddings)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
-                       "step.token_ids and step.embeddings are both NULL");
+                       "args.token_ids and args.embeddings are both NULL");
     for (uint32_t r = 0; a->token_ids && r < s->n_tokens; r++)
         if (a->token_ids[r] < 0 || (uint32_t)a->token_ids[r] >= c->vocab_size)
             return qr_fail(err, QUIRE_E_RANGE, "token_ids[%u] is %d, the vocabulary has %u", r,
@@ -128,7 +100,7 @@ quire_status qr_step_check_tokens(const struct qr_step *s, struct quire_error *e
 quire_status qr_step_check_logits(const struct qr_step *s, struct quire_error *err)
 {
     if (s->n_logits > s->ctx->max_logits)
-        return qr_fail(err, QUIRE_E_LIMIT, "%u rows of logits wanted, the context was made for %u",
+        return qr_fail(err, QUIRE_E_LIMIT, "%u rows of logits requested, the context allows %u",
                        s->n_logits, s->ctx->max_logits);
     for (uint32_t i = 0; i < s->n_logits; i++)
         if (s->logits_rows[i] >= s->n_tokens)
@@ -147,12 +119,13 @@ static quire_status check_logits(struct qr_step *s, struct quire_error *err)
     return qr_step_check_logits(s, err);
 }
 
-/* Free or shared blocks, slots outside the pool or named twice are refused before anything is written. */
+/* Refuses free and shared blocks, slots outside the pool and duplicate slots, before anything is
+ * written. */
 static quire_status check_slots(const struct qr_step *s, struct quire_error *err)
 {
     const struct quire_attention_batch *b = s->args->batch;
     for (uint32_t g = 0; g < b->n_groups; g++) {
-        if ((int32_t)g == s->ctx->model->cross_group) /* only read */
+        if ((int32_t)g == s->ctx->model->cross_group) /* steps only read it */
             continue;
         if (!b->groups[g].slot_mapping)
             return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.groups[%u].slot_mapping is NULL", g);
@@ -161,18 +134,18 @@ static quire_status check_slots(const struct qr_step *s, struct quire_error *err
     return QUIRE_OK;
 }
 
-quire_status qr_context_run(struct qr_step *s, struct quire_error *err)
+quire_status qr_step_execute(struct qr_step *s, struct quire_error *err)
 {
     struct quire_threads *threads = s->ctx->threads;
-    const uint32_t members = threads ? quire_threads_count(threads) : 1;
-    s->few = s->n_tokens <= QR_FEW_ROWS;
-    memset(s->ctx->own.lines, 0, members * sizeof *s->ctx->own.lines);
+    struct qr_work_steal_counters *counters = s->ctx->per_thread.counters;
+    s->replicated = s->n_tokens <= QR_REPLICATED_ROWS_MAX;
+    memset(counters, 0, (threads ? quire_threads_count(threads) : 1) * sizeof *counters);
     if (!threads) {
         const struct quire_team alone = { 0, 1, NULL };
-        qr_part_call(qr_step_part, s, &alone);
+        qr_part_call(qr_forward_part, s, &alone);
         return QUIRE_OK;
     }
-    const quire_status status = quire_threads_run(threads, qr_step_part, s);
+    const quire_status status = quire_threads_run(threads, qr_forward_part, s);
     return status == QUIRE_OK ? status : qr_fail(err, status, "the context's threads are in use");
 }
 
@@ -197,17 +170,27 @@ static quire_status run_step(struct quire_context *ctx, const struct quire_forwa
     QR_TRY(check_slots(&s, err));
     if (ctx->model->config->mla.kv_lora_rank)
         QR_TRY(qr_latent_place(&s, err));
-    return qr_context_run(&s, err);
+    return qr_step_execute(&s, err);
 }
 
 quire_status quire_context_forward(struct quire_context *context,
-                                   const struct quire_forward_args *step, struct quire_error *err)
+                                   const struct quire_forward_args *args, struct quire_error *err)
 {
-    if (!context || !step)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", context ? "step" : "context");
+    struct quire_forward_args a;
+    struct quire_attention_batch batch;
+    if (!context)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "context is NULL");
+    QR_READ_STRUCT(&a, args, hidden, "args", err);
+    if (!context->plan)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "%s",
+                       qr_model_decodes(context->model)
+                           ? "the context has been created without a cache: it only encodes"
+                           : "the model is an encoder: use quire_context_encode");
+    QR_READ_STRUCT(&batch, a.batch, sparse, "args.batch", err);
+    a.batch = &batch;
     if (__atomic_exchange_n(&context->busy, true, __ATOMIC_ACQUIRE))
         return qr_fail(err, QUIRE_E_BUSY, "a step of this context is running");
-    const quire_status s = run_step(context, step, err);
+    const quire_status s = run_step(context, &a, err);
     __atomic_store_n(&context->busy, false, __ATOMIC_RELEASE);
     return s;
 }

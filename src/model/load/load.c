@@ -81,7 +81,7 @@ static quire_status load_chunk(struct load *l, uint64_t chunk, void **buffer, si
         return qr_fail(err, QUIRE_E_NOMEM, "no memory to read %zu rows of %s", (size_t)n,
                        qr_weight_role_name(job->source.role));
     QR_TRY(qr_weights_read_rows(l->model->weights, &job->source, row0, n, *buffer, err));
-    return qr_packed_rows(job->target, (size_t)row0, (size_t)n, *buffer, err);
+    return qr_packed_pack_rows(job->target, (size_t)row0, (size_t)n, *buffer, err);
 }
 
 static void load_part(void *arg, const struct quire_team *team)

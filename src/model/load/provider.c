@@ -56,8 +56,8 @@ static void count_all_roles(struct survey *s)
 static bool onednn_is_faster(void *user)
 {
     const struct survey *s = user;
-    return qr_onednn_wins(s->longest_type, (size_t)s->longest, s->model->kernels,
-                          s->model->allocator);
+    return qr_onednn_is_faster(s->longest_type, (size_t)s->longest, s->model->kernels,
+                               s->model->allocator);
 }
 
 quire_status qr_provider_choose(struct quire_model *m, enum quire_linear_provider wanted,

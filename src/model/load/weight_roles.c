@@ -239,8 +239,8 @@ static enum qr_presence required_if(bool condition) { return condition ? QR_REQU
 static enum qr_presence norm_presence(const struct qr_model_config *c, enum qr_weight_role role,
                                       const struct qr_layer_config *l)
 {
-    const bool output =
-        c->block == QR_BLOCK_SANDWICH_NORM || c->block == QR_BLOCK_OUTPUT_NORM || c->block == QR_BLOCK_POST_NORM;
+    const bool output = c->block == QR_BLOCK_SANDWICH_NORM || c->block == QR_BLOCK_OUTPUT_NORM ||
+                        c->block == QR_BLOCK_POST_NORM;
     const bool input = c->block != QR_BLOCK_OUTPUT_NORM && c->block != QR_BLOCK_POST_NORM;
     const bool encoder = c->n_encoder_layers != 0, cross = encoder && !l->encoder;
     switch (role) {

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/weight_type.h"
+#include "linear/dequantize.h"
 #include "model/load/weight_roles.h"
 #include "model/load/weights_source.h"
 #include <string.h>
@@ -116,7 +117,7 @@ static quire_status read_quantized_column(const struct qr_weights *w,
         const uint64_t begin = at / info->block_elems * info->block_bytes;
         QR_TRY(qr_weights_read_source(w, weight->tensor, base + begin,
                                       count / info->block_elems * info->block_bytes, raw, err));
-        qr_weight_dequantise((enum qr_weight_type)weight->stored_type, raw, (size_t)count, values);
+        qr_weight_dequantize((enum qr_weight_type)weight->stored_type, raw, (size_t)count, values);
         for (uint64_t i = at < row ? row - at : 0; i < count && at + i < row + n; i++)
             memcpy(dst + (at + i - row) * weight->row_bytes, &values[i], sizeof *values);
     }
@@ -164,7 +165,7 @@ quire_status qr_weights_read_f32(struct qr_weights *w, const struct qr_weight *w
     for (uint64_t i = 0; i < n; i++) {
         uint8_t elem[sizeof(float)];
         memcpy(elem, raw + i * info->block_bytes, info->block_bytes);
-        qr_weight_dequantise(weight->type, elem, 1, &dst[i]);
+        qr_weight_dequantize(weight->type, elem, 1, &dst[i]);
     }
     return QUIRE_OK;
 }

@@ -2,9 +2,9 @@
 /* weights_source.c - tensors of GGUF and safetensors files behind one interface. */
 #include "model/load/weights_source.h"
 #include "base/error.h"
+#include "base/weight_type.h"
 #include "format/gguf.h"
 #include "format/safetensors.h"
-#include "base/weight_type.h"
 #include <string.h>
 
 size_t qr_weights_source_count(const struct qr_weights *w)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_q8.c - int8 activations times quantised weights for neon_dotprod, on SDOT. */
+/* linear_q8.c - int8 activations times quantized weights for neon_dotprod, on SDOT. */
 #include "simd/vec_neon.h"
 #define QR_ISA         neon_dotprod
 #define LINEAR_Q8_ROWS 4

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_q8.c - int8 activations times quantised weights for neon_i8mm, on SMMLA. */
+/* linear_q8.c - int8 activations times quantized weights for neon_i8mm, on SMMLA. */
 #include "simd/vec_neon.h"
 #define QR_ISA         neon_i8mm
 #define LINEAR_Q8_ROWS 4

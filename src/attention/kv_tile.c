@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kv_tile.c - locates the keys and values of a tile in the paged cache and unpacks 8-bit tiles. */
+#include "attention/kv_tile.h"
+#include "attention/latent.h"
+#include "base/prefetch.h"
+#include <string.h>
+
+enum { TILE = QR_TILE_KEYS, COLUMN = QR_COLUMN_KEYS, COLUMNS = QR_TILE_COLUMNS };
+
+/* Sets column c to the 16 tokens at position `pos`. */
+static void locate_column(const struct qr_tile_ctx *ctx, uint32_t pos, struct qr_kv_tile *t,
+                          uint32_t c)
+{
+    const struct qr_kv_layout *l = ctx->layout;
+    const uint32_t slot = pos % ctx->block_size, group = (uint32_t)l->group;
+    const int32_t id = ctx->block_ids[pos / ctx->block_size - ctx->first_block];
+    const unsigned char *block = ctx->blocks + (size_t)id * l->block_bytes;
+    const size_t in_group = slot % group / COLUMN;
+    t->k[c] = block + slot / group * l->k_group_bytes + in_group * ctx->k_column_bytes;
+    if (l->latent)
+        return;
+    t->v[c] = block + l->k_bytes + slot / group * l->v_group_bytes + in_group * ctx->v_column_bytes;
+}
+
+/* Converts a column of plain 8-bit rows to bf16 rows [16][n]. */
+static void convert_plain(const struct qr_tile_ctx *ctx, const struct qr_kv_dtype *type,
+                          const unsigned char *src, uint16_t *dst, size_t n)
+{
+    const struct qr_kernels *k = ctx->kernel_table;
+    float *row = ctx->scratch->row;
+    for (int i = 0; i < COLUMN; i++, src += n, dst += n) {
+        type->dequantize(k, row, src, 1, n);
+        (void)k->quantize_bf16(dst, row, 1, n); /* exact */
+    }
+}
+
+/* Unpack 8-bit columns of K or V, from column c on, to bf16 at dst. Return the end of the unpacked
+ * columns. */
+static int unpack_k(const struct qr_tile_ctx *ctx, const struct qr_kv_tile *t, int c, uint16_t *dst)
+{
+    const struct qr_kv_layout *l = ctx->layout;
+    if (l->k_plain) {
+        convert_plain(ctx, l->k_type, t->k[c], dst, (size_t)l->k_size);
+        return c + 1;
+    }
+    const int end = qr_kv_tile_contiguous_end(ctx, t->k, c);
+    struct qr_attn_unpack_args a = { .src = t->k[c], .dst = dst };
+    a.src_stride = l->k_step_bytes;
+    a.dst_stride = TILE * 2;
+    a.n_steps = l->k_size / 4;
+    a.n_cells = end - c;
+    ctx->kernels->unpack_k(&a);
+    return end;
+}
+
+static int unpack_v(const struct qr_tile_ctx *ctx, const struct qr_kv_tile *t, int c, uint16_t *dst)
+{
+    const struct qr_kv_layout *l = ctx->layout;
+    if (l->v_plain) {
+        convert_plain(ctx, l->v_type, t->v[c], dst, (size_t)l->v_size);
+        return c + 1;
+    }
+    const int end = qr_kv_tile_contiguous_end(ctx, t->v, c);
+    struct qr_attn_unpack_args a = { .src = t->v[c], .dst = dst };
+    a.src_stride = l->v_step_bytes;
+    a.dst_stride = (size_t)l->v_padded * 2;
+    a.n_steps = (end - c) * COLUMN / 4;
+    a.n_cells = l->v_padded / 16;
+    ctx->kernels->unpack_v(&a);
+    return end;
+}
+
+/* Unpacks an 8-bit tile and points its columns to the bf16 form. */
+static void unpack_tile(const struct qr_tile_ctx *ctx, struct qr_kv_tile *t)
+{
+    const struct qr_kv_layout *l = ctx->layout;
+    const struct qr_thread_scratch *scratch = ctx->scratch;
+    const size_t k_column = COLUMN * (l->k_plain ? (size_t)l->k_size : 2);
+    const size_t v_column = COLUMN * (size_t)l->v_padded;
+    const bool k_unpack = ctx->kernels->unpack_k && !t->k_8bit;
+    const bool v_unpack = ctx->kernels->unpack_v && !t->v_8bit;
+    struct qr_kv_tile to = *t;
+    for (int c = 0, end; k_unpack && c < COLUMNS; c = end) {
+        end = t->k[c] ? unpack_k(ctx, t, c, scratch->k + (size_t)c * k_column) : c + 1;
+        for (int i = c; t->k[c] && i < end; i++)
+            to.k[i] = scratch->k + (size_t)i * k_column;
+        to.k_stride = (l->k_plain ? (size_t)l->k_size : TILE * 2) * sizeof(uint16_t);
+    }
+    for (int c = 0, end; v_unpack && c < COLUMNS; c = end) {
+        end = t->v[c] ? unpack_v(ctx, t, c, scratch->v + (size_t)c * v_column) : c + 1;
+        for (int i = c; t->v[c] && i < end; i++)
+            to.v[i] = scratch->v + (size_t)i * v_column;
+        to.v_stride = (size_t)l->v_padded * (l->v_plain ? 1 : 2) * sizeof(uint16_t);
+    }
+    *t = to;
+}
+
+/* Row scales from position `pos` to the end of its block. `scales` is the byte offset of the scale
+ * table in a block. */
+static const float *row_scales(const struct qr_tile_ctx *ctx, uint32_t pos, size_t scales)
+{
+    const int32_t id = ctx->block_ids[pos / ctx->block_size - ctx->first_block];
+    const unsigned char *block = ctx->blocks + (size_t)id * ctx->layout->block_bytes;
+    return (const float *)(const void *)(block + scales) + pos % ctx->block_size;
+}
+
+/* Sets the prefetch targets of tile *t; the next tile is at `key`. 8-bit kernels consume memory
+ * fastest and prefetch a whole tile ahead: K from the next K, V from the next V. The other kernels
+ * prefetch the rest of their own tile themselves, then what is read next: V after K, the next K
+ * after V. When no kernel reads V in place, K is followed by the next K. No kernel prefetches row
+ * scales, so this function does. */
+static void set_prefetch(const struct qr_tile_ctx *ctx, uint32_t key, struct qr_kv_tile *t)
+{
+    const size_t scales[] = { ctx->layout->k_scales, ctx->layout->v_scales };
+    const bool reads_v = !ctx->layout->latent && (!ctx->kernels->unpack_v || t->v_8bit);
+    const bool v_after_k = reads_v && !t->k_8bit;
+    struct qr_kv_tile next = { 0 };
+    if (v_after_k)
+        t->prefetch_k = t->v[0];
+    if (key >= ctx->end || key / ctx->block_size < ctx->first_block)
+        return;
+    if (ctx->block_ids[key / ctx->block_size - ctx->first_block] < 0) /* in no sparse block list */
+        return;
+    locate_column(ctx, key, &next, 0);
+    if (!v_after_k)
+        t->prefetch_k = next.k[0];
+    if (reads_v)
+        t->prefetch_v = t->v_8bit ? next.v[0] : next.k[0];
+    for (int i = 0; i < 2; i++)
+        for (int c = 0; scales[i] && ctx->layout->group == TILE && c < COLUMNS; c++)
+            qr_prefetch_l1(row_scales(ctx, key, scales[i]) + c * COLUMN);
+}
+
+/* The 64 row scales of the tile at `key`: a pointer into the block if they are adjacent there, else
+ * gathered column by column. `scales` is the byte offset of the scale table in a block. */
+static const float *tile_scales(const struct qr_tile_ctx *ctx, uint32_t key,
+                                const struct qr_kv_tile *t, size_t scales, float *gathered)
+{
+    for (uint32_t c = 0; c < COLUMNS; c++) {
+        if (!t->k[c])
+            continue;
+        const float *column = row_scales(ctx, key + c * COLUMN, scales);
+        if (ctx->layout->group == TILE)
+            return column - c * COLUMN;
+        memcpy(gathered + c * COLUMN, column, COLUMN * sizeof *column);
+    }
+    return gathered;
+}
+
+struct qr_kv_tile qr_kv_tile_load(const struct qr_tile_ctx *ctx, uint32_t key, uint64_t wanted,
+                                  bool keep_8bit)
+{
+    const struct qr_attention_kernels *kernels = ctx->kernels;
+    const struct qr_kv_layout *l = ctx->layout;
+    struct qr_kv_tile t = { .k_stride = l->k_step_bytes, .v_stride = l->v_step_bytes };
+    for (uint32_t c = 0; c < COLUMNS; c++)
+        if (wanted >> (c * COLUMN) & 0xffff)
+            locate_column(ctx, key + c * COLUMN, &t, c);
+    t.k_8bit = keep_8bit && kernels->qk_8bit;
+    t.v_8bit = keep_8bit && kernels->pv_8bit;
+    set_prefetch(ctx, key + TILE, &t);
+    if (l->k_scales)
+        t.k_scale = tile_scales(ctx, key, &t, l->k_scales, ctx->scratch->k_scale);
+    if (l->v_scales)
+        t.v_scale = tile_scales(ctx, key, &t, l->v_scales, ctx->scratch->v_scale);
+    if (kernels->unpack_k || kernels->unpack_v)
+        unpack_tile(ctx, &t);
+    if (l->latent)
+        qr_latent_values(ctx, &t);
+    return t;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* query_rows.c - converts query rows for the kernels and evaluates their masks per tile. */
+#include "attention/query_rows.h"
+#include "attention/config.h"
+#include "attention/convert.h"
+#include "attention/mask.h"
+#include "attention/sparse.h"
+#include <string.h>
+
+enum { TILE = QR_TILE_KEYS };
+
+/* ---- queries */
+
+/* Converts one query row for the kernels. The caller's rows may be misaligned: copy them first. */
+static void load_query(const struct qr_tile_ctx *ctx, uint32_t r, uint32_t token, uint32_t head)
+{
+    const struct quire_attention_args *a = &ctx->call->args;
+    const struct qr_thread_scratch *s = ctx->scratch;
+    const struct qr_kernels *k = ctx->kernel_table;
+    const size_t n = ctx->k_size, bytes = qr_query_bytes(a->q_dtype),
+                 row = ctx->seq->first_token + token;
+    const unsigned char *q =
+        (const unsigned char *)a->q + (row * a->q_token_stride + head * a->q_head_stride) * bytes;
+    const bool bf16 = ctx->kernels->round_q != NULL;
+    float *f32 = bf16 ? s->row : s->q + r * n;
+    uint16_t *halves = (uint16_t *)(void *)s->q + r * n;
+    if (a->q_dtype == QUIRE_KV_BF16 && bf16) {
+        memcpy(halves, q, n * bytes);
+        return;
+    }
+    if (a->q_dtype == QUIRE_KV_F32) {
+        memcpy(f32, q, n * bytes);
+    } else {
+        memcpy(s->raw, q, n * bytes);
+        qr_query_to_f32(k, a->q_dtype, f32, s->raw, n);
+    }
+    if (bf16)
+        ctx->kernels->round_q(halves, f32, 1, n);
+    if (a->q_scale)
+        s->row_scale[r] = a->q_scale[row * ctx->config->n_heads + head];
+}
+
+static void record_mask(struct qr_tile_ctx *ctx, uint32_t r, const struct qr_token_mask *k)
+{
+    const struct qr_thread_scratch *s = ctx->scratch;
+    s->pos[r] = k->pos;
+    s->lo[r] = k->range.lo;
+    s->hi[r] = k->range.hi;
+    s->tree[r] = k->tree;
+    ctx->any = qr_key_range_union(ctx->any, qr_token_mask_range(ctx->seq, k));
+    ctx->all.lo = k->range.lo > ctx->all.lo ? k->range.lo : ctx->all.lo;
+    ctx->all.hi = k->range.hi < ctx->all.hi ? k->range.hi : ctx->all.hi;
+    ctx->tree |= k->tree != 0;
+}
+
+void qr_query_rows_load(struct qr_tile_ctx *ctx)
+{
+    const struct quire_attention_config *c = ctx->config;
+    const struct qr_thread_scratch *s = ctx->scratch;
+    const uint32_t ratio = ctx->gqa_ratio;
+    struct qr_token_mask mask = { .pos = 0 };
+    for (uint32_t i = 0; i < ctx->item->n_rows; i++) {
+        const uint32_t row = ctx->item->row + i, token = row / ratio, r = ctx->n_rows++,
+                       head = ctx->item->kv_head * ratio + row % ratio;
+        if (i == 0 || row % ratio == 0)
+            mask = qr_token_mask(c, ctx->seq, token);
+        load_query(ctx, r, token, head);
+        record_mask(ctx, r, &mask);
+        if (c->alibi_slopes)
+            s->slope[r] = c->alibi_slopes[head];
+        if (c->relative_bias)
+            s->relative[r] = c->relative_bias + head * qr_attention_relative_row(c);
+    }
+}
+
+/* ---- masks */
+
+/* Tile mask at `key` of a tree mask whose bit i is key first + i. */
+static uint64_t tree_tile_mask(uint64_t tree, uint32_t first, uint32_t key)
+{
+    const int64_t by = (int64_t)first - key;
+    if (by <= -TILE || by >= TILE)
+        return 0;
+    return by < 0 ? tree >> -by : tree << by;
+}
+
+uint64_t qr_query_rows_visible(const struct qr_tile_ctx *ctx, uint32_t key)
+{
+    const struct qr_thread_scratch *s = ctx->scratch;
+    const uint32_t n_rows = ctx->n_rows;
+    const uint64_t listed = qr_sparse_tile_mask(ctx->list, ctx->block_size, key);
+    if (!listed)
+        return 0;
+    if (key >= ctx->all.lo && key + TILE <= ctx->all.hi) {
+        for (uint32_t r = 0; r < n_rows; r++)
+            s->visible[r] = listed;
+        return listed;
+    }
+    uint64_t seen = 0;
+    for (uint32_t r = 0; r < n_rows; r++)
+        s->visible[r] = qr_key_range_tile_mask(s->lo[r], s->hi[r], key) & listed;
+    for (uint32_t r = 0; ctx->tree && r < n_rows; r++)
+        s->visible[r] |= tree_tile_mask(s->tree[r], qr_seq_first_pos(ctx->seq), key) & listed;
+    for (uint32_t r = 0; r < n_rows; r++)
+        seen |= s->visible[r];
+    return seen;
+}

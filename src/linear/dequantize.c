@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dequantize.c - reference dequantization of weights. */
+#include "linear/dequantize.h"
+#include "base/half.h"
+#include "base/weight_type.h"
+#include "linear/group_decode.h"
+#include "linear/panel_format.h"
+#include <string.h>
+
+static const uint8_t code_luts[][16] = {
+    [QR_LUT_IQ4] = { QR_IQ4_BYTES },
+    [QR_LUT_MXFP4] = { QR_MXFP4_BYTES },
+    [QR_LUT_IQ3_XXS] = { QR_IQ3_XXS_BYTES },
+    [QR_LUT_IQ3_S] = { QR_IQ3_S_BYTES },
+};
+
+/* A value is scale * integer - min. In every format, scale, min and the product scale * integer are
+ * exact in f32; only the subtraction of the minimum rounds. */
+struct sub_block {
+    float scale, min;
+};
+
+static struct sub_block sub_block(struct qr_panel_format f, const struct qr_group *g, size_t i)
+{
+    struct sub_block s = { 0, 0 };
+    switch ((enum qr_scale_kind)f.scales) {
+    case QR_SCALE_D:
+        s.scale = qr_f16_to_f32(g->d[i]);
+        break;
+    case QR_SCALE_DM:
+        s.scale = qr_f16_to_f32(g->d[i]);
+        s.min = -qr_f16_to_f32(g->m[i]);
+        break;
+    case QR_SCALE_E8M0:
+        s.scale = qr_e8m0_half_to_f32(g->scale[i]);
+        break;
+    case QR_SCALE_K8_MIN:
+    case QR_SCALE_K16_MIN:
+        s.scale = qr_f16_to_f32(g->d[0]) * g->scale[i];
+        s.min = qr_f16_to_f32(g->m[0]) * g->min[i];
+        break;
+    case QR_SCALE_K8:
+    case QR_SCALE_K16:
+        s.scale = qr_f16_to_f32(g->d[0]) * (int8_t)g->scale[i];
+        break;
+    case QR_SCALE_K8_HALF:
+        s.scale = qr_f16_to_f32(g->d[0]) * (int8_t)g->scale[i] * 0.5f;
+        break;
+    }
+    return s;
+}
+
+void qr_group_dequantize(struct qr_panel_format f, const struct qr_group *g, size_t n_blocks,
+                         float *out)
+{
+    const size_t sub = qr_panel_sub16(f) ? 16 : 32;
+    const uint8_t *lut = f.lut == QR_LUT_NONE ? NULL : code_luts[f.lut];
+    for (size_t k0 = 0; k0 < n_blocks * QR_BLOCK_K; k0 += sub) {
+        const struct sub_block s = sub_block(f, g, k0 / sub);
+        for (size_t k = k0; k < k0 + sub; k++) {
+            const int code = lut ? lut[g->code[k]] : g->code[k];
+            const float v = s.scale * (float)(code - f.offset);
+            out[k] = qr_panel_has_min(f) ? v - s.min : v;
+        }
+    }
+}
+
+void qr_weight_dequantize(uint32_t type, const void *raw, size_t k, float *out)
+{
+    const uint8_t *p = raw;
+    const struct qr_panel_format *f = qr_weight_panel_format(type);
+    if (f) {
+        struct qr_group g;
+        while (k > 0) {
+            const size_t nb = (k < QR_GROUP_K ? k : QR_GROUP_K) / QR_BLOCK_K;
+            qr_group_decode(type, p, nb, &g);
+            qr_group_dequantize(*f, &g, nb, out);
+            p += qr_group_raw_bytes(type, nb);
+            out += nb * QR_BLOCK_K;
+            k -= nb * QR_BLOCK_K;
+        }
+        return;
+    }
+    if (type == QR_WEIGHT_F32) {
+        memcpy(out, p, k * sizeof *out);
+        return;
+    }
+    for (size_t i = 0; i < k; i++) {
+        uint16_t h;
+        memcpy(&h, p + i * sizeof h, sizeof h);
+        out[i] = type == QR_WEIGHT_F16 ? qr_f16_to_f32(h) : qr_bf16_to_f32(h);
+    }
+}

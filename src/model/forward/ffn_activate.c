@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ffn_activate.c - activation functions of feed-forward networks. */
+#include "model/forward/ffn_activate.h"
+
+static void relu_mul(float *gate, const float *up, size_t n, bool squared)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float r = gate[i] > 0 ? gate[i] : 0;
+        gate[i] = (squared ? r * r : r) * (up ? up[i] : 1);
+    }
+}
+
+/* x * sigmoid(a x) = silu(a x) / a */
+static void gelu_quick(const struct qr_kernels *k, float *gate, const float *up, size_t n)
+{
+    static const float alpha = 1.702f;
+    k->scale(gate, alpha, n);
+    k->silu_mul(gate, up, n);
+    k->scale(gate, 1 / alpha, n);
+}
+
+static void swiglu_oai(const struct qr_model_config *c, const struct qr_kernels *k, float *gate,
+                       float *up, size_t n)
+{
+    const float limit = c->act_limit, alpha = c->act_alpha;
+    for (size_t i = 0; i < n; i++) {
+        const float g = gate[i] < limit ? gate[i] : limit;
+        const float u = up[i] < -limit ? -limit : up[i] < limit ? up[i] : limit;
+        gate[i] = alpha * g;
+        up[i] = (u + 1) / alpha;
+    }
+    k->silu_mul(gate, up, n);
+}
+
+void qr_ffn_activate(const struct qr_model_config *c, const struct qr_kernels *k, float *gate,
+                     float *up, size_t n)
+{
+    switch (c->activation) {
+    case QR_ACT_SILU:
+        k->silu_mul(gate, up, n);
+        break;
+    case QR_ACT_GELU_TANH:
+        k->gelu_tanh_mul(gate, up, n);
+        break;
+    case QR_ACT_GELU_ERF:
+        k->gelu_erf_mul(gate, up, n);
+        break;
+    case QR_ACT_RELU:
+    case QR_ACT_RELU2:
+        relu_mul(gate, up, n, c->activation == QR_ACT_RELU2);
+        break;
+    case QR_ACT_GELU_QUICK:
+        gelu_quick(k, gate, up, n);
+        break;
+    case QR_ACT_SWIGLU_OAI:
+        swiglu_oai(c, k, gate, up, n);
+        break;
+    }
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ffn_dense.c - the dense feed-forward network: down(act(gate(x)) * up(x)). */
+#include "model/forward/ffn_dense.h"
+#include "base/threads.h"
+#include "model/forward/ffn_activate.h"
+#include "model/forward/projection.h"
+#include "model/forward/thread_state.h"
+#include <string.h>
+
+struct ffn {
+    const struct qr_step *s;
+    const struct qr_model_layer *layer;
+    const struct qr_ffn_roles *roles;
+    const struct qr_act *in, *inner; /* inputs of gate and up, and of down */
+    struct qr_thread_state t;
+};
+
+/* Multiplies one block of gate or up into a tile that is as wide as the block. */
+static void multiply(const struct ffn *f, enum qr_weight_role role, enum qr_weight_role bias,
+                     const struct qr_linear_block *b, float *tile)
+{
+    const struct quire_model *m = f->s->ctx->model;
+    const struct qr_linear_args args = {
+        .w = f->layer->mat[role],
+        .x = f->in,
+        .out = tile,
+        .out_stride = b->j1 - b->j0,
+        .bias = f->layer->vec[bias],
+        .compute = m->compute,
+    };
+    qr_linear_run_block(&args, b, m->kernels);
+}
+
+/* One block that fits the tiles: gate and up, the activation function, and conversion for down. */
+static void run_tile(const struct ffn *f, const struct qr_linear_block *b)
+{
+    const struct quire_model *m = f->s->ctx->model;
+    const size_t width = b->j1 - b->j0;
+    float *tile = f->t.tile_a, *up = NULL;
+    if (f->layer->mat[f->roles->gate]) {
+        multiply(f, f->roles->gate, f->roles->gate_bias, b, tile);
+        up = f->t.tile_b;
+    }
+    multiply(f, f->roles->up, f->roles->up_bias, b, up ? up : tile);
+    qr_ffn_activate(m->config, m->kernels, tile, up, (b->i1 - b->i0) * width);
+    for (size_t r = b->i0; r < b->i1; r++, tile += width) {
+        if (f->inner->forms & QR_ACT_F32)
+            memcpy(f->s->ctx->gate + r * f->inner->k + b->j0, tile, width * sizeof *tile);
+        qr_act_convert_slice(f->inner, m->kernels, r, b->j0, tile, width);
+    }
+}
+
+/* Runs a block in tiles of at most QR_TILE_FLOATS outputs. Tile widths are multiples of `granule`,
+ * but for the last. */
+static void run_block(const struct ffn *f, const struct qr_linear_block *b, size_t granule)
+{
+    const size_t rows = b->i1 - b->i0, parts = (rows + QR_TILE_ROWS - 1) / QR_TILE_ROWS;
+    const size_t width = QR_TILE_FLOATS / ((rows + parts - 1) / parts) / granule * granule;
+    for (size_t j = b->j0; j < b->j1; j += width)
+        for (size_t i = 0; i < parts; i++) {
+            const struct qr_linear_block tile = {
+                .j0 = j,
+                .j1 = b->j1 - j < width ? b->j1 : j + width,
+                .i0 = b->i0 + rows * i / parts,
+                .i1 = b->i0 + rows * (i + 1) / parts,
+            };
+            run_tile(f, &tile);
+        }
+}
+
+/* Gate, up and the activation function. Ends with a barrier. */
+static void run_inner(const struct ffn *f, const struct quire_team *team)
+{
+    const struct qr_packed *up = f->layer->mat[f->roles->up], *gate = f->layer->mat[f->roles->gate];
+    const size_t m = f->s->n_tokens, granule_up = qr_linear_granule(up, m),
+                 granule_gate = gate ? qr_linear_granule(gate, m) : 0;
+    /* outputs are converted in blocks of QR_BLOCK_K; granules are powers of two, so the largest one
+     * is a multiple of the others */
+    size_t granule = QR_BLOCK_K;
+    granule = granule_up > granule ? granule_up : granule;
+    granule = granule_gate > granule ? granule_gate : granule;
+    const struct qr_linear_units units = qr_linear_divide(up->n, up->k, m, granule, team->size);
+    struct qr_work_steal loop =
+        qr_work_steal_begin(f->s->ctx->per_thread.counters, team, units.count);
+    for (size_t unit; qr_work_steal_next(&loop, &unit);) {
+        const struct qr_linear_block b = qr_linear_unit_block(&units, unit);
+        run_block(f, &b, granule);
+    }
+    quire_team_barrier(team);
+}
+
+void qr_ffn_dense(const struct qr_step *s, const struct qr_model_layer *layer,
+                  const struct qr_ffn_roles *roles, const float *src, float *out,
+                  const struct quire_team *team)
+{
+    struct quire_context *ctx = s->ctx;
+    const struct qr_packed *down = layer->mat[roles->down];
+    const struct qr_packed *const in[] = { layer->mat[roles->up], layer->mat[roles->gate] };
+    const struct qr_projection projection = { down, layer->vec[roles->down_bias], out };
+    struct qr_act x, inner;
+    qr_convert_input(s, &x, in, 2, src, s->n_tokens, team);
+    qr_act_init(&inner, qr_linear_act_forms(down, ctx->model->compute), ctx->gate, down->k,
+                s->n_tokens, down->k, ctx->gate_memory);
+    const struct ffn f = { s, layer, roles, &x, &inner, qr_thread_state(s, team) };
+    run_inner(&f, team);
+    qr_project(s, &inner, &projection, 1, team);
+    quire_team_barrier(team);
+}

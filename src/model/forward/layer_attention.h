@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layer_attention.h - the self-attention sublayer. */
+#ifndef QR_MODEL_FORWARD_LAYER_ATTENTION_H
+#define QR_MODEL_FORWARD_LAYER_ATTENTION_H
+#include "model/forward/types.h"
+
+/* Computes the sublayer from the residual stream into out[n_tokens][hidden]. `normed`: the block
+ * norms its input. All threads call it; ends with a barrier. */
+void qr_attention_sublayer(const struct qr_step *s, uint32_t layer, bool normed, float *out,
+                           const struct quire_team *team);
+
+#endif

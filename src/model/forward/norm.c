@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* norm.c - the norms of a model, applied to rows. */
+#include "model/forward/norm.h"
+#include <string.h>
+
+void qr_norm_rows(const struct qr_step *s, const struct qr_model_layer *layer,
+                  enum qr_weight_role w, enum qr_weight_role b, float *dst, const float *src,
+                  size_t width, size_t begin, size_t end)
+{
+    const struct qr_model_config *c = s->ctx->model->config;
+    const struct qr_kernels *k = s->ctx->model->kernels;
+    const float *weight = layer->vec[w], *bias = layer->vec[b];
+    for (size_t r = begin; r < end; r++) {
+        float *out = dst + r * width;
+        const float *in = src + r * width;
+        switch (c->norm) {
+        case QR_NORM_RMS:
+            k->rms_norm(out, in, weight, 0, c->norm_eps, width);
+            break;
+        case QR_NORM_RMS_PLUS1:
+            k->rms_norm(out, in, weight, 1, c->norm_eps, width);
+            break;
+        case QR_NORM_LAYER:
+            k->layer_norm(out, in, weight, bias, 0, c->norm_eps, width);
+            break;
+        case QR_NORM_LAYER_PLUS1:
+            k->layer_norm(out, in, weight, bias, 1, c->norm_eps, width);
+            break;
+        case QR_NORM_LAYER_PLAIN:
+            k->layer_norm(out, in, NULL, NULL, 0, c->norm_eps, width);
+            break;
+        }
+    }
+}
+
+void qr_final_norm_rows(const struct qr_step *s, float *dst, const float *src, size_t begin,
+                        size_t end)
+{
+    const struct quire_model *m = s->ctx->model;
+    const size_t width = m->config->hidden_size;
+    if (qr_model_has_final_norm(m->config))
+        qr_norm_rows(s, &m->global, s->stack.output_norm, s->stack.output_norm_bias, dst, src,
+                     width, begin, end);
+    else if (dst != src)
+        memcpy(dst + begin * width, src + begin * width, (end - begin) * width * sizeof *dst);
+}

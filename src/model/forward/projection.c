@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* projection.c - matmuls of a step: conversion of the input rows, and products over the team. */
+#include "model/forward/projection.h"
+#include "base/threads.h"
+#include "model/forward/thread_state.h"
+
+void qr_convert_input(const struct qr_step *s, struct qr_act *act, const struct qr_packed *const *w,
+                      int n, const float *src, size_t m, const struct quire_team *team)
+{
+    const struct quire_model *model = s->ctx->model;
+    const bool replicated = m <= QR_REPLICATED_ROWS_MAX;
+    unsigned forms = 0;
+    size_t begin = 0, end = m;
+    for (int i = 0; i < n; i++)
+        if (w[i])
+            forms |= qr_linear_act_forms(w[i], model->compute);
+    if (!replicated)
+        qr_team_range(team, m, 1, &begin, &end);
+    qr_act_init(act, forms, src, w[0]->k, m, w[0]->k,
+                replicated ? qr_thread_state(s, team).own_act_memory : s->ctx->act_memory);
+    qr_act_convert_rows(act, model->kernels, begin, end);
+    if (!replicated)
+        quire_team_barrier(team);
+}
+
+static void run(const struct qr_step *s, const struct qr_act *act, enum quire_compute compute,
+                const struct qr_projection *p, size_t n, const struct quire_team *team)
+{
+    struct qr_linear_args args[QR_LINEAR_MAX_FUSED];
+    for (size_t i = 0; i < n; i++)
+        args[i] = (struct qr_linear_args){ .w = p[i].w,
+                                           .x = act,
+                                           .out = p[i].out,
+                                           .out_stride = p[i].w->n,
+                                           .bias = p[i].bias,
+                                           .compute = compute };
+    qr_linear_part(args, n, s->ctx->model->kernels, s->ctx->per_thread.counters, team);
+}
+
+void qr_project(const struct qr_step *s, const struct qr_act *act, const struct qr_projection *p,
+                size_t n, const struct quire_team *team)
+{
+    run(s, act, s->ctx->model->compute, p, n, team);
+}
+
+void qr_project_f32(const struct qr_step *s, const float *src, const struct qr_projection *p,
+                    size_t n, const struct quire_team *team)
+{
+    struct qr_act act;
+    qr_act_init(&act, QR_ACT_F32, src, p[0].w->k, s->n_tokens, p[0].w->k, NULL);
+    run(s, &act, QUIRE_COMPUTE_F32, p, n, team);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* types.h - the context of a model, its buffers, and one step. */
+#ifndef QR_MODEL_FORWARD_TYPES_H
+#define QR_MODEL_FORWARD_TYPES_H
+#include "base/work_steal.h"
+#include "model/forward/rope_table.h"
+#include "model/model.h"
+
+/* Buffers of mixture-of-experts layers. An assignment is one expert of one token: assignment
+ * i * n_used + rank is the rank-th expert of token i. Places number the assignments sorted by
+ * expert; the wide buffers are [max_rows * n_used places][width]. */
+struct qr_moe_buffers {
+    float *scores;              /* [max_rows][n_experts] router logits, later probabilities */
+    float *weights;             /* of each assignment */
+    uint32_t *experts, *places; /* of each assignment */
+    uint32_t *assignments;      /* of each place */
+    uint32_t *starts;           /* [n_experts + 1] first place of each expert */
+    float *in;                  /* [hidden] inputs, later outputs */
+    float *gate, *up;           /* [expert ffn] */
+    float *shared;      /* [max_rows][hidden] output of the shared experts; NULL without them */
+    float *shared_gate; /* [max_rows] */
+};
+
+/* Rows [row, row + n) of a step; the first of them is row `absorbed` of the absorbed rows. */
+struct qr_row_run {
+    uint32_t row, n, absorbed;
+};
+
+/* Buffers of absorbed latent attention (MLA). q and att leave out the rows of sequences whose keys
+ * and values are expanded. */
+struct qr_latent_buffers {
+    float *q_a;              /* [q_lora_rank]; NULL in models without */
+    float *q;                /* [max_heads * (kv_lora_rank + rope)] queries against latent rows */
+    float *att;              /* [max_heads * kv_lora_rank] outputs in latent form */
+    void *act_memory;        /* activation forms of batched matmuls; NULL where rows stay f32 */
+    int32_t *starts;         /* [max_seqs + 1] query_start_loc of the absorbed rows */
+    struct qr_row_run *runs; /* [max_seqs] the absorbed rows */
+    uint32_t n_runs;
+};
+
+/* Buffers of expanded latent attention: keys and values of all heads, computed from the latent rows
+ * of one sequence and layer. */
+struct qr_latent_expand {
+    uint32_t from;    /* new tokens from which on a sequence is expanded; 0: never */
+    uint32_t planned; /* the sequence that `plan` was built for */
+    struct quire_kv_cache *kv;
+    struct quire_plan *plan;
+    int32_t *table;      /* all blocks of `kv` */
+    int64_t *slots;      /* their slots in order */
+    float *rows, *k, *v; /* of a chunk: latent rows; keys and values of all heads */
+    void *act_memory;    /* activation forms of the chunk's rows */
+};
+
+/* KV cache of the encoder: one layer at a time of the sequences of one pass. Each sequence
+ * starts in a block of its own, and all groups use the same block ids. */
+struct qr_encoder_cache {
+    struct quire_kv_cache *kv;
+    struct quire_plan *plan;
+    uint32_t n_blocks, row_blocks;              /* in the pool; in a row of the block table */
+    int32_t *table;                             /* [max_seqs][row_blocks] */
+    int32_t *seq_lens;                          /* [max_seqs] */
+    int64_t *slots;                             /* [max_encoder_tokens] */
+    struct quire_attention_batch_group *groups; /* [model->encoder.n_kv] */
+};
+
+/* Private buffers of each thread (thread_state.h). */
+struct qr_thread_buffers {
+    struct qr_work_steal_counters *counters; /* [threads] of all stages of a step */
+    unsigned char *memory;                   /* [threads][stride_bytes] */
+    size_t stride_bytes, act_offset_bytes;
+};
+
+/* Buffers of rows are [max_rows][width] f32, the width in brackets. */
+struct quire_context {
+    struct quire_model *model;
+    struct quire_kv_cache *kv;
+    struct quire_threads *threads;
+    const struct quire_allocator *allocator;
+    uint32_t max_tokens, max_seqs, max_logits, max_seq_len;
+    uint32_t max_encoder_tokens, max_encoder_len;
+    uint32_t max_rows; /* of a step or an encoder pass */
+    enum quire_kv_dtype encoder_dtype;
+    bool busy;               /* atomic */
+    struct quire_plan *plan; /* of decoder steps; NULL without kv */
+    struct qr_encoder_cache encoder;
+    struct qr_rope_table rope[QR_ROPE_MAX_SETS];
+    float *x;     /* [hidden] residual stream */
+    float *h;     /* [hidden] normed input of a sublayer */
+    float *sub;   /* [hidden] output of a sublayer */
+    float *sub2;  /* [hidden] output of the second sublayer of parallel blocks, else NULL */
+    float *q;     /* [max_heads * head_dim] */
+    float *k, *v; /* [max_kv_heads * head_dim or v_head_dim]; with MLA k holds latent rows */
+    float *att;   /* [max_heads * v_head_dim] attention output */
+    float *gate;  /* [max_ffn_size] input of the down projection */
+    struct qr_latent_buffers latent; /* all NULL in other models */
+    struct qr_latent_expand expand;  /* all NULL where nothing is expanded */
+    struct qr_moe_buffers moe;       /* all NULL in dense models */
+    float *head_in;                  /* [max_logits][hidden] input of the LM head */
+    float *head_mid;    /* [max_logits][hidden] for heads with a dense layer, else NULL */
+    uint32_t *all_rows; /* [max_logits] 0, 1, 2, ... for encoders, else NULL */
+    uint32_t *positions, *lengths; /* [max_rows] position and rotary length of each row */
+    uint32_t *last_rows;           /* [max_seqs] rows whose logits are computed by default */
+    void *act_memory;  /* activation forms of a matmul's input, overwritten by the next matmul */
+    void *gate_memory; /* those of `gate`, written while act_memory is read */
+    struct qr_thread_buffers per_thread;
+    void *memory; /* owns all buffers */
+    size_t memory_bytes;
+};
+
+enum {
+    /* Rows up to which each thread keeps its own copy of the residual stream (replicated mode). A
+     * step of few rows is bound by the stream of the weights; norms and activation conversion are
+     * less work than a barrier, so each thread repeats them for all rows. */
+    QR_REPLICATED_ROWS_MAX = 4,
+};
+
+/* A decoder step, or an encoder pass in the same form. Its arguments are checked and its plan is
+ * built. */
+struct qr_step {
+    struct quire_context *ctx;
+    const struct quire_forward_args *args;
+    const struct quire_encode_args *encode; /* NULL: a decoder step */
+    struct qr_stack stack;
+    struct quire_kv_cache *kv; /* cache of self-attention, and the plan over it */
+    struct quire_plan *plan;
+    const uint32_t *logits_rows;
+    uint32_t n_tokens, n_logits;
+    bool replicated; /* n_tokens <= QR_REPLICATED_ROWS_MAX */
+};
+
+#endif

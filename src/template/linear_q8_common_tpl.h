@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* linear_q8_common_tpl.h - sizes and tile variants of int8 activations times quantized panels.
+ * Needs what linear_q8_tpl.h needs. */
+#ifndef QR_TEMPLATE_LINEAR_Q8_COMMON_TPL_H
+#define QR_TEMPLATE_LINEAR_Q8_COMMON_TPL_H
+#include "template/linear_q8_tile_tpl.h"
+
+enum {
+    LINEAR_Q8_PANELS = LINEAR_Q8_VECS * VF32_N / QR_PANEL_ROWS,
+    LINEAR_Q8_OUTPUTS = LINEAR_Q8_PANELS * QR_PANEL_ROWS,
+    LINEAR_Q8_M = 128,
+    LINEAR_Q8_GROUP = QR_GROUP_K / QR_BLOCK_K,
+};
+
+/* Bits of the largest unpacked code. */
+QR_INLINE int linear_q8_bits(struct qr_panel_format f)
+{
+    return f.lut == QR_LUT_IQ3_XXS                          ? 6
+           : f.lut == QR_LUT_MXFP4 || f.lut == QR_LUT_IQ3_S ? 5
+                                                            : f.low_bits + f.high_bits;
+}
+
+/* Variant of the tiles of a format: enum linear_q8_kind. */
+QR_INLINE int linear_q8_kind(struct qr_panel_format f)
+{
+    int kind = (qr_panel_sub16(f) ? LINEAR_Q8_SUB16 : 0) |
+               (qr_panel_has_min(f) ? LINEAR_Q8_MIN : 0) |
+               (linear_full_bytes(f) ? LINEAR_Q8_FULL : 0);
+#if defined(VI32_PAIRS)
+    /* 2 * 127 * largest code * steps <= 32767 */
+    const int bits = linear_q8_bits(f);
+    if (!linear_full_bytes(f))
+        kind |= LINEAR_Q8_PAIRS * (bits <= 4 ? 8 : bits == 5 ? 4 : bits == 6 ? 2 : 1);
+#endif
+    return kind;
+}
+
+QR_INLINE int linear_q8_offset_shift(struct qr_panel_format f)
+{
+    return f.offset ? __builtin_ctz(f.offset) : 0;
+}
+
+QR_INLINE void linear_q8_next_rows(struct linear_q8_tile_args *p, size_t rows)
+{
+    p->q += rows * p->q_stride;
+    p->acc += rows * LINEAR_Q8_LD;
+}
+
+/* Largest number of rows for which skinny GEMM, which unpacks again for every LINEAR_Q8_SKINNY_ROWS
+ * rows, costs less than unpacking to memory. */
+QR_INLINE size_t linear_q8_skinny_max(struct qr_panel_format f)
+{
+    bool twice = VF32_N == 16 && f.low_bits == 4 && f.high_bits == 0;
+#if defined(VI32_PAIRS) /* codes of eight bits take two products each, which costs more */
+    twice = twice && !linear_full_bytes(f);
+#endif
+    return twice ? 2 * LINEAR_Q8_SKINNY_ROWS : LINEAR_Q8_SKINNY_ROWS;
+}
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emulated.h - the templates over vec_scalar.h, as a level of the tests alone. */
+#ifndef QR_TESTS_KERNCHECK_EMULATED_H
+#define QR_TESTS_KERNCHECK_EMULATED_H
+#include "kernels/kernels.h"
+
+#define X(ret, name, params) ret qr_##name##_emulated params;
+QR_KERNELS(X)
+#undef X
+QR_DECLARE_INIT(emulated, )
+
+#endif
