@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** Engine API: open a model, submit requests, poll events.
+ *
+ *      struct quire_engine_params ep;
+ *      quire_engine_params_init(&ep, sizeof ep);
+ *      ep.model_path = "model.gguf";
+ *      quire_engine_open(&ep, &engine, &err);
+ *
+ *      struct quire_chat_message message = { "user", "Why?", QUIRE_NUL_TERMINATED, NULL };
+ *      struct quire_request_params rp;
+ *      quire_request_params_init(&rp, sizeof rp);
+ *      rp.messages = &message;
+ *      rp.n_messages = 1;
+ *      quire_engine_submit(engine, &rp, &id, &err);
+ *
+ *      struct quire_event ev = { .struct_size = sizeof ev };
+ *      do {
+ *          quire_engine_step(engine, &err);
+ *          while (quire_engine_poll(engine, &ev, NULL) == QUIRE_OK && ev.kind != QUIRE_EVENT_NONE)
+ *              fwrite(ev.text, 1, ev.text_size, stdout);
+ *      } while (quire_engine_active_count(engine));
+ *      quire_engine_close(engine);
+ *
+ *  The scheduler queues requests and runs them first come, first served; this version runs one
+ *  request at a time. The result of a request depends on its parameters only, not on earlier
+ *  requests: the prefix cache reuses keys and values of earlier requests as far as the tokens are
+ *  equal, and a prefix cache hit gives the same bits as recomputation.
+ *
+ *  Threads: one call at a time per engine (a concurrent one gets QUIRE_E_BUSY). Exceptions:
+ *  quire_request_cancel() may be called from any thread and from signal handlers;
+ *  quire_engine_info(), quire_engine_model(), quire_engine_tokenizer() and
+ *  quire_engine_default_sampling() may overlap any of these calls. */
+#ifndef QUIRE_ENGINE_H
+#define QUIRE_ENGINE_H
+#include <quire/chat_template.h>
+#include <quire/kv_cache.h>
+#include <quire/model.h>
+#include <quire/sampling.h>
+#include <quire/status.h>
+#include <quire/threads.h>
+#include <quire/tokenizer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct quire_engine;
+
+enum {
+    QUIRE_ENGINE_LOCK_CACHE = 1u << 0, /**< prefault and lock the whole KV pool at open (mlock) */
+    /** compute all sizes, keep neither pool nor context: quire_engine_info() works,
+     *  quire_engine_submit() is rejected */
+    QUIRE_ENGINE_DRY_RUN = 1u << 1,
+};
+
+struct quire_engine_params {
+    uint32_t struct_size;
+    /* exactly one of model_path, model_data and model */
+    const char *model_path; /**< GGUF file or Hugging Face folder */
+    const void *model_data; /**< a GGUF image in memory, borrowed until close */
+    size_t model_bytes;
+    /** an open model, borrowed until close: several engines may share its weights. Requires
+     *  tokenizer; isa and compute are those of the model */
+    struct quire_model *model;
+    const struct quire_tokenizer *tokenizer; /**< with model only; borrowed until close */
+    const char *chat_template;               /**< Jinja source, copied; NULL = the model's own */
+    const char *isa;                         /**< exact ISA level name, NULL = best (quire/cpu.h) */
+    enum quire_compute compute;
+    /** borrowed until close; NULL: created from thread_backend and n_threads */
+    struct quire_threads *threads;
+    enum quire_thread_backend thread_backend;
+    uint32_t n_threads; /**< 0 = quire_threads_default_count() */
+    /** maximum length of prompt and answer together in tokens; 0 = the minimum of the model's
+     *  context_length, 8192 and what fits into kv_bytes */
+    uint32_t context_length;
+    uint64_t kv_bytes;   /**< memory budget of the KV cache; 0 = half of the available memory */
+    uint32_t block_size; /**< tokens per block, a multiple of 16; 0 = 64 */
+    /** default f16; latent groups store keys only and ignore v_dtype */
+    enum quire_kv_dtype k_dtype, v_dtype;
+    uint32_t max_step_tokens; /**< prefill chunk: maximum prompt tokens of one step; 0 = 256 */
+    /** maximum number of requests that are queued, running, or finished but not polled; 0 = 16, at
+     *  most 256 */
+    uint32_t max_requests;
+    uint32_t flags;                          /**< QUIRE_ENGINE_* */
+    const struct quire_allocator *allocator; /**< borrowed until close; NULL = C library */
+    const struct quire_logger *logger;       /**< borrowed until close; NULL = silent */
+    quire_progress_fn progress;              /**< progress of loading; may be NULL */
+    void *progress_user;
+    const char *pack_cache; /**< as in quire_model_params; only with model_path; not in a dry run */
+};
+
+/** Sets the defaults: native compute, f16 cache, everything else automatic. */
+QUIRE_API void quire_engine_params_init(struct quire_engine_params *params, size_t struct_size);
+
+/** Opens the model with its tokenizer and chat template and reserves all memory of a step: steps do
+ *  not allocate. A model without a chat template opens; only chat requests are rejected. *out is
+ *  NULL on failure.
+ *  QUIRE_E_INVALID_ARG, QUIRE_E_MISUSE (struct_size); QUIRE_E_IO, QUIRE_E_FORMAT,
+ *  QUIRE_E_UNSUPPORTED from the files; QUIRE_E_LIMIT the context does not fit into the budget, or
+ *  the budget is below one block: the message has the sizes; QUIRE_E_NOMEM; QUIRE_E_CANCELLED by
+ *  progress. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_open(const struct quire_engine_params *params,
+                                                          struct quire_engine **out,
+                                                          struct quire_error *err);
+
+/** Ends all requests without further events and frees everything. NULL is a no-op. Must not overlap
+ *  any other call. */
+QUIRE_API void quire_engine_close(struct quire_engine *engine);
+
+/** Sizes and settings of an open engine. */
+struct quire_engine_info {
+    uint32_t struct_size;          /**< set by the caller */
+    uint32_t context_length;       /**< maximum length of prompt and answer in use, in tokens */
+    uint32_t model_context_length; /**< context length of the model in tokens */
+    uint32_t block_size, n_threads, max_step_tokens;
+    enum quire_kv_dtype k_dtype, v_dtype;
+    uint64_t weight_bytes;  /**< packed weights */
+    uint64_t kv_bytes;      /**< pool and its tables, exactly as reserved */
+    uint64_t kv_budget;     /**< budget from kv_bytes of the parameters */
+    uint64_t context_bytes; /**< activations, plan and scratch of a step, logits and sampler */
+    /** free memory before the cache was reserved, less the size of mapped weights; 0 = unknown */
+    uint64_t available_bytes;
+    bool has_chat_template; /**< chat requests can be rendered */
+};
+QUIRE_API void quire_engine_info_init(struct quire_engine_info *info, size_t struct_size);
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_info(const struct quire_engine *engine,
+                                                          struct quire_engine_info *info);
+
+/** The engine's model and tokenizer, borrowed; NULL for NULL. */
+QUIRE_API const struct quire_model *quire_engine_model(const struct quire_engine *engine);
+QUIRE_API const struct quire_tokenizer *quire_engine_tokenizer(const struct quire_engine *engine);
+
+/* ---- Requests ---- */
+
+/** Identifies one request of one engine; ids are never reused. 0 = no request. */
+typedef uint64_t quire_request_id;
+
+enum {
+    QUIRE_REQUEST_IGNORE_EOS = 1u << 0,   /**< end-of-generation tokens are never sampled */
+    QUIRE_REQUEST_NO_REUSE = 1u << 1,     /**< compute the whole prompt, without the prefix cache */
+    QUIRE_REQUEST_SHOW_SPECIAL = 1u << 2, /**< special tokens give their text instead of nothing */
+};
+
+/** One request. The prompt is exactly one of messages, text and tokens; submit copies
+ *  everything. */
+struct quire_request_params {
+    uint32_t struct_size;
+    /** [n_messages] rendered by the chat template with a generation prompt. Their contents are
+     *  never parsed as special tokens */
+    const struct quire_chat_message *messages;
+    size_t n_messages;
+    const char *text;      /**< UTF-8 to be continued, without a template */
+    size_t text_size;      /**< bytes */
+    uint32_t text_flags;   /**< QUIRE_ENCODE_* for text; default QUIRE_ENCODE_ADD_BOS */
+    const int32_t *tokens; /**< [n_tokens] ids, used without change */
+    size_t n_tokens;
+    uint32_t max_tokens; /**< limit of generated tokens; 0 = until the context is full */
+    /** [n_stop] stop strings: the answer ends before the first occurrence of any of them. At most
+     *  16, of 1 .. 1024 bytes of UTF-8 each */
+    const char *const *stop;
+    uint32_t n_stop;
+    uint32_t flags; /**< QUIRE_REQUEST_* */
+    /** copied by submit; NULL = quire_engine_default_sampling() */
+    const struct quire_sampling_params *sampling;
+    /** random stream: different numbers give different samples with the same seed */
+    uint32_t stream;
+};
+
+/** Sets the defaults: no prompt, no limit, sampling by quire_engine_default_sampling(). */
+QUIRE_API void quire_request_params_init(struct quire_request_params *params, size_t struct_size);
+
+/** Fills in the sampling parameters that the model's author recommends; parameters without a
+ *  recommendation are those of quire_sampling_params_init(). */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_default_sampling(
+    const struct quire_engine *engine, struct quire_sampling_params *sampling);
+
+/** Checks a request, prepares its prompt and queues it. On failure nothing has changed and *id is
+ *  0.
+ *  QUIRE_E_INVALID_ARG names the field, also for an empty prompt, or is an exception of the
+ *  template; QUIRE_E_MISUSE struct_size or a dry run; QUIRE_E_LIMIT the prompt is longer than the
+ *  context (the message has both numbers); QUIRE_E_RANGE a token id; QUIRE_E_UNSUPPORTED messages
+ *  without a chat template; other codes of quire_chat_template_render(); QUIRE_E_AGAIN max_requests
+ *  is reached; QUIRE_E_NOMEM; QUIRE_E_BUSY. */
+QUIRE_API QUIRE_MUST_CHECK quire_status
+quire_engine_submit(struct quire_engine *engine, const struct quire_request_params *params,
+                    quire_request_id *id, struct quire_error *err);
+
+/** Cancels a request: it ends at its next step, with QUIRE_FINISH_CANCELLED and the text generated
+ *  so far. Idempotent. Async-signal-safe, and callable from any thread while the engine is open.
+ *  QUIRE_E_RANGE the request has ended or does not exist. */
+QUIRE_API quire_status quire_request_cancel(struct quire_engine *engine, quire_request_id id);
+
+/** Number of requests that have not ended. */
+QUIRE_API uint32_t quire_engine_active_count(const struct quire_engine *engine);
+
+/** Runs one step: prefill of one chunk of a prompt, or decode of one token. No-op without active
+ *  requests. A failure of a single request ends that request with QUIRE_FINISH_ERROR and returns
+ *  QUIRE_OK here. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_step(struct quire_engine *engine,
+                                                          struct quire_error *err);
+
+enum quire_event_kind {
+    QUIRE_EVENT_NONE,
+    QUIRE_EVENT_PROMPT, /**< a chunk of the prompt was processed: usage.prompt_done tokens so far */
+    QUIRE_EVENT_TEXT,   /**< generated text */
+    QUIRE_EVENT_DONE,   /**< the request has ended; its last event */
+};
+
+/** Append only. */
+enum quire_finish_reason {
+    QUIRE_FINISH_NONE,
+    QUIRE_FINISH_STOP,   /**< end-of-generation token or stop string */
+    QUIRE_FINISH_LENGTH, /**< max_tokens is reached, or the context is full */
+    QUIRE_FINISH_CANCELLED,
+    QUIRE_FINISH_ERROR,
+};
+
+/** "stop", "length", "cancelled", "error"; "" for NONE and unknown values. Static storage. */
+QUIRE_API const char *quire_finish_reason_name(enum quire_finish_reason reason);
+
+struct quire_usage {
+    uint32_t prompt_tokens;     /**< length of the prompt */
+    uint32_t prompt_done;       /**< prompt tokens in the KV cache */
+    uint32_t cached_tokens;     /**< prompt tokens reused from the prefix cache */
+    uint32_t completion_tokens; /**< tokens sampled so far, end-of-generation tokens included */
+    /** from submit to the first step; TTFT = queue_seconds + prompt_seconds */
+    double queue_seconds;
+    double prompt_seconds; /**< from the first step to the first token */
+    /** from the first token to the last; mean ITL = generate_seconds / (completion_tokens - 1) */
+    double generate_seconds;
+};
+
+/** One event. Pointers are valid until the next call of quire_engine_step(), quire_engine_poll(),
+ *  quire_engine_submit() or quire_engine_close(). */
+struct quire_event {
+    uint32_t struct_size; /**< set by the caller */
+    enum quire_event_kind kind;
+    quire_request_id id;
+    /** TEXT: well-formed UTF-8, not NUL-terminated; never NULL. Empty while the start of a
+     *  character or of a stop string is held back */
+    const char *text;
+    size_t text_size;
+    const int32_t *tokens; /**< TEXT: ids sampled since the last event, in order */
+    size_t n_tokens;
+    enum quire_finish_reason reason; /**< DONE */
+    bool context_full;   /**< DONE with LENGTH: the context is full, max_tokens is not reached */
+    quire_status status; /**< DONE with ERROR: what failed */
+    const char *message; /**< DONE: text of the failure, else ""; never NULL */
+    const struct quire_usage *usage; /**< NULL for NONE only */
+};
+QUIRE_API void quire_event_init(struct quire_event *event, size_t struct_size);
+
+/** Returns the next event, or kind NONE. Events are not lost if the caller does not poll: pending
+ *  text is returned in larger pieces later. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_poll(struct quire_engine *engine,
+                                                          struct quire_event *event,
+                                                          struct quire_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** Includes every public header of the library. */
+#ifndef QUIRE_QUIRE_H
+#define QUIRE_QUIRE_H
+#include <quire/attention.h>
+#include <quire/attention_dense.h>
+#include <quire/attention_merge.h>
+#include <quire/bias.h>
+#include <quire/chat_template.h>
+#include <quire/cpu.h>
+#include <quire/engine.h>
+#include <quire/kv_cache.h>
+#include <quire/mla.h>
+#include <quire/model.h>
+#include <quire/onednn.h>
+#include <quire/sampling.h>
+#include <quire/status.h>
+#include <quire/text_span.h>
+#include <quire/threads.h>
+#include <quire/tokenizer.h>
+
+#endif
