@@ -328,7 +328,8 @@ void quire_engine_close(struct quire_engine *e)
     qr_free(e->allocator, e, 1, sizeof *e);
 }
 
-quire_status quire_engine_get_info(const struct quire_engine *engine, struct quire_engine_info *info)
+quire_status quire_engine_get_info(const struct quire_engine *engine,
+                                   struct quire_engine_info *info)
 {
     if (!engine || !info)
         return QUIRE_E_INVALID_ARG;
