@@ -67,7 +67,7 @@ static quire_status fill_group(struct quire_kv_cache *kv, uint32_t group, const 
                                struct quire_error *err)
 {
     struct quire_kv_group_config g;
-    quire_status s = quire_kv_group_get(kv, group, &g, err);
+    quire_status s = quire_kv_get_group(kv, group, &g, err);
     if (s != QUIRE_OK)
         return s;
     const size_t widest = g.head_size > g.v_head_size ? g.head_size : g.v_head_size,

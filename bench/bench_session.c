@@ -20,7 +20,7 @@ static quire_status open_model(struct bench_session *s, const struct bench_sessi
     quire_status status = quire_model_open(&mp, &s->model, err);
     s->info.struct_size = sizeof s->info;
     if (status == QUIRE_OK)
-        status = quire_model_info(s->model, &s->info);
+        status = quire_model_get_info(s->model, &s->info);
     if (status == QUIRE_OK && s->info.kind != QUIRE_MODEL_DECODER) {
         snprintf(err->msg, sizeof err->msg, "architecture '%s' is not a decoder", s->info.arch);
         return QUIRE_E_UNSUPPORTED;

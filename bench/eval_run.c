@@ -86,7 +86,7 @@ static quire_status open_all(struct eval_run *r, const struct eval_options *o, c
     if (s != QUIRE_OK)
         return s;
     r->info.struct_size = sizeof r->info;
-    s = quire_model_info(r->model, &r->info);
+    s = quire_model_get_info(r->model, &r->info);
     r->max_seqs = r->info.kind == QUIRE_MODEL_DECODER ? 1 : EVAL_MAX_SEQS;
     r->table = calloc((size_t)r->max_seqs * r->n_blocks, sizeof *r->table);
     if (s == QUIRE_OK)

@@ -167,8 +167,8 @@ int session_open(struct session *s, const struct options *o, struct output *out)
         return code;
     s->model.struct_size = sizeof s->model;
     s->info.struct_size = sizeof s->info;
-    if (quire_model_info(quire_engine_model(s->engine), &s->model) != QUIRE_OK ||
-        quire_engine_info(s->engine, &s->info) != QUIRE_OK)
+    if (quire_model_get_info(quire_engine_model(s->engine), &s->model) != QUIRE_OK ||
+        quire_engine_get_info(s->engine, &s->info) != QUIRE_OK)
         return EX_SOFTWARE;
     if (s->model.name && s->model.name[0])
         s->model_name = s->model.name;

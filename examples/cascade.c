@@ -71,7 +71,7 @@ static uint32_t attend(const struct quire_kv_cache *kv, uint32_t flags, void *re
     struct quire_attention_args args = { .struct_size = sizeof args, .q = q, .out = result };
     check(quire_attention_forward(plan, &args, NULL, &err), &err);
     struct quire_plan_info info = { .struct_size = sizeof info };
-    check(quire_plan_info(plan, 0, &info), &err);
+    check(quire_plan_get_info(plan, 0, &info), &err);
     quire_plan_destroy(plan);
     return info.n_cascades;
 }

@@ -41,7 +41,7 @@ int main(int argc, char **argv)
     quire_model_params_init(&mp, sizeof mp);
     mp.path = argv[1];
     check(quire_model_open(&mp, &model, &err), &err);
-    check(quire_model_info(model, &info), &err);
+    check(quire_model_get_info(model, &info), &err);
     struct quire_context_params cp;
     struct quire_context *context;
     quire_context_params_init(&cp, sizeof cp);

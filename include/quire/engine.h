@@ -28,7 +28,7 @@
  *
  *  Threads: one call at a time per engine (a concurrent one gets QUIRE_E_BUSY). Exceptions:
  *  quire_request_cancel() may be called from any thread and from signal handlers;
- *  quire_engine_info(), quire_engine_model(), quire_engine_tokenizer() and
+ *  quire_engine_get_info(), quire_engine_model(), quire_engine_tokenizer() and
  *  quire_engine_default_sampling() may overlap any of these calls. */
 #ifndef QUIRE_ENGINE_H
 #define QUIRE_ENGINE_H
@@ -48,7 +48,7 @@ struct quire_engine;
 
 enum {
     QUIRE_ENGINE_LOCK_CACHE = 1u << 0, /**< prefault and lock the whole KV pool at open (mlock) */
-    /** compute all sizes, keep neither pool nor context: quire_engine_info() works,
+    /** compute all sizes, keep neither pool nor context: quire_engine_get_info() works,
      *  quire_engine_submit() is rejected */
     QUIRE_ENGINE_DRY_RUN = 1u << 1,
 };
@@ -123,8 +123,8 @@ struct quire_engine_info {
     bool has_chat_template; /**< chat requests can be rendered */
 };
 QUIRE_API void quire_engine_info_init(struct quire_engine_info *info, size_t struct_size);
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_info(const struct quire_engine *engine,
-                                                          struct quire_engine_info *info);
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_get_info(const struct quire_engine *engine,
+                                                              struct quire_engine_info *info);
 
 /** The engine's model and tokenizer, borrowed; NULL for NULL. */
 QUIRE_API const struct quire_model *quire_engine_model(const struct quire_engine *engine);

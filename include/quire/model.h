@@ -158,8 +158,8 @@ struct quire_model_info {
     bool pack_cached; /**< the matrices are mapped from quire_model_params.pack_cache */
 };
 QUIRE_API void quire_model_info_init(struct quire_model_info *info, size_t struct_size);
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_info(const struct quire_model *model,
-                                                         struct quire_model_info *info);
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_get_info(const struct quire_model *model,
+                                                             struct quire_model_info *info);
 
 /** Returns the KV groups of the model: layers with the same window and shape share one. Fills in
  *  n_layers, n_kv_heads, head_size, v_head_size, sliding_window; dtypes, n_blocks and scales stay 0
@@ -255,7 +255,7 @@ QUIRE_API void quire_forward_args_init(struct quire_forward_args *args, size_t s
  *  QUIRE_E_INVALID_ARG, QUIRE_E_RANGE (token id, row, slot, block id), QUIRE_E_LIMIT (a limit of
  *  the context is exceeded), QUIRE_E_UNSUPPORTED (an encoder), QUIRE_E_BUSY. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_context_forward(struct quire_context *context,
-                                                              const struct quire_forward_args *step,
+                                                              const struct quire_forward_args *args,
                                                               struct quire_error *err);
 
 /** Operands of one encoder pass over whole sequences. Row t is token t of the batch;
@@ -297,7 +297,7 @@ QUIRE_API void quire_encode_args_init(struct quire_encode_args *args, size_t str
  *  context is exceeded), QUIRE_E_UNSUPPORTED (a decoder, or an output that the model does not
  *  have), QUIRE_E_MISUSE (struct_size, a slot in a block that is free or shared), QUIRE_E_BUSY. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_context_encode(struct quire_context *context,
-                                                             const struct quire_encode_args *step,
+                                                             const struct quire_encode_args *args,
                                                              struct quire_error *err);
 
 #ifdef __cplusplus

@@ -84,7 +84,7 @@ QUIRE_API void quire_sample_args_init(struct quire_sample_args *args, size_t str
  *  quire_sampling_validate(). */
 QUIRE_API QUIRE_MUST_CHECK quire_status
 quire_sampler_sample(struct quire_sampler *sampler, const struct quire_sampling_params *params,
-                     const struct quire_sample_args *step, int32_t *token, struct quire_error *err);
+                     const struct quire_sample_args *args, int32_t *token, struct quire_error *err);
 
 #ifdef __cplusplus
 }

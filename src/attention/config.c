@@ -140,7 +140,7 @@ quire_status quire_attention_validate(const struct quire_attention_config *confi
     return qr_fail(err, QUIRE_E_UNSUPPORTED, "%s", text);
 }
 
-quire_status quire_attention_caps(const char *isa, struct quire_attention_caps *out,
+quire_status quire_attention_get_caps(const char *isa, struct quire_attention_caps *out,
                                   struct quire_error *err)
 {
     const struct qr_kernels *k;

@@ -39,7 +39,7 @@ static quire_status check_group(const struct quire_plan_params *p, uint32_t i,
         qr_attention_reason_text(reasons, "; ", text, sizeof text);
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "params.groups[%u].config: %s", i, text);
     }
-    QR_TRY(quire_kv_group_get(p->kv, g->kv_group, &kv, err));
+    QR_TRY(quire_kv_get_group(p->kv, g->kv_group, &kv, err));
     if (kv.n_kv_heads != c.n_kv_heads || kv.head_size != c.head_size ||
         kv.v_head_size != qr_attention_v_size(&c))
         return qr_fail(
@@ -332,7 +332,7 @@ void qr_plan_release(struct quire_plan *plan)
     __atomic_store_n(&plan->busy, false, __ATOMIC_RELEASE);
 }
 
-quire_status quire_plan_info(const struct quire_plan *plan, uint32_t group,
+quire_status quire_plan_get_info(const struct quire_plan *plan, uint32_t group,
                              struct quire_plan_info *out)
 {
     if (!plan || !out || group >= plan->n_groups)

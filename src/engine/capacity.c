@@ -116,7 +116,7 @@ quire_status qr_capacity_init(struct qr_capacity *c, const struct quire_model *m
                               const struct quire_engine_params *p, struct quire_error *err)
 {
     struct quire_model_info info = { .struct_size = sizeof info };
-    QR_TRY(quire_model_info(model, &info));
+    QR_TRY(quire_model_get_info(model, &info));
     *c = (struct qr_capacity){
         .allocator = p->allocator,
         .block_size = p->block_size ? p->block_size : DEFAULT_BLOCK_TOKENS,

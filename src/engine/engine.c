@@ -79,7 +79,7 @@ static quire_status open_model(struct quire_engine *e, const struct quire_engine
     if (p->model) {
         e->model = p->model;
         struct quire_model_info mi = { .struct_size = sizeof mi };
-        QR_TRY(quire_model_info(e->model, &mi));
+        QR_TRY(quire_model_get_info(e->model, &mi));
         return check_model_kind(mi.kind, mi.arch, err);
     }
     struct quire_model_params mp;
@@ -98,7 +98,7 @@ static quire_status open_model(struct quire_engine *e, const struct quire_engine
     QR_TRY(quire_model_open(&mp, &e->own_model, err));
     e->model = e->own_model;
     struct quire_model_info mi = { .struct_size = sizeof mi };
-    QR_TRY(quire_model_info(e->model, &mi));
+    QR_TRY(quire_model_get_info(e->model, &mi));
     return check_model_kind(mi.kind, mi.arch, err);
 }
 
@@ -219,7 +219,7 @@ static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c
                              const struct quire_engine_params *p)
 {
     struct quire_model_info mi = { .struct_size = sizeof mi };
-    QR_TRY(quire_model_info(e->model, &mi));
+    QR_TRY(quire_model_get_info(e->model, &mi));
     e->vocab_size = mi.vocab_size;
     e->info = (struct quire_engine_info){
         .struct_size = sizeof e->info,
@@ -330,7 +330,8 @@ void quire_engine_close(struct quire_engine *e)
 
 QR_DEFINE_ZERO_INIT(quire_engine_info)
 
-quire_status quire_engine_info(const struct quire_engine *engine, struct quire_engine_info *info)
+quire_status quire_engine_get_info(const struct quire_engine *engine,
+                                   struct quire_engine_info *info)
 {
     if (!engine || !info)
         return QUIRE_E_INVALID_ARG;
@@ -361,7 +362,7 @@ quire_status quire_engine_default_sampling(const struct quire_engine *engine,
     quire_sampling_params_init(&defaults, sizeof defaults);
     s = defaults;
     struct quire_model_info mi = { .struct_size = sizeof mi };
-    QR_TRY(quire_model_info(engine->model, &mi));
+    QR_TRY(quire_model_get_info(engine->model, &mi));
     if (!isnan(mi.temperature))
         s.temperature = mi.temperature;
     if (!isnan(mi.top_p))

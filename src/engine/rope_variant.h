@@ -2,7 +2,7 @@
 /* rope_variant.h - which cached keys stay valid when the sequence length changes the RoPE. */
 #ifndef QR_ENGINE_ROPE_VARIANT_H
 #define QR_ENGINE_ROPE_VARIANT_H
-#include "model/model.h"
+#include "model/load/model.h"
 
 /* Identifies the RoPE frequencies of a sequence length. LongRoPE has one set of factors up to the
  * original context and one beyond; dynamic NTK scaling has another base for every length beyond.

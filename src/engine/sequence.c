@@ -25,7 +25,7 @@ quire_status qr_sequence_init(struct qr_sequence *s, struct quire_kv_cache *kv, 
         s->tokens && s->rope_variants && s->groups && s->prefix_groups ? QUIRE_OK : QUIRE_E_NOMEM;
     for (uint32_t g = 0; g < s->n_groups && status == QUIRE_OK; g++) {
         struct quire_kv_group_config config;
-        status = quire_kv_group_get(kv, g, &config, err);
+        status = quire_kv_get_group(kv, g, &config, err);
         s->groups[g].window = config.sliding_window;
         s->groups[g].block_table = qr_alloc(allocator, s->max_blocks, sizeof(int32_t));
         if (!s->groups[g].block_table)

@@ -142,7 +142,7 @@ uint64_t quire_kv_clipped(const struct quire_kv_cache *kv)
     return kv ? __atomic_load_n(&kv->clipped, __ATOMIC_RELAXED) : 0;
 }
 
-quire_status quire_kv_group_get(const struct quire_kv_cache *kv, uint32_t group,
+quire_status quire_kv_get_group(const struct quire_kv_cache *kv, uint32_t group,
                                 struct quire_kv_group_config *out, struct quire_error *err)
 {
     QR_TRY(qr_kv_check_group(kv, group, err));

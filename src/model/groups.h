@@ -3,7 +3,7 @@
  * layer. */
 #ifndef QR_MODEL_GROUPS_H
 #define QR_MODEL_GROUPS_H
-#include "model/model.h"
+#include "model/load/model.h"
 
 /* Assigns the layers to KV groups and plan groups and fills their attention configurations.
  * QUIRE_E_NOMEM. */

@@ -110,7 +110,7 @@ static uint64_t untied_embedding_bytes(const struct quire_model *m)
     return table && (m->config->no_lm_head || table != qr_model_head(m)) ? table->bytes : 0;
 }
 
-quire_status quire_model_info(const struct quire_model *model, struct quire_model_info *info)
+quire_status quire_model_get_info(const struct quire_model *model, struct quire_model_info *info)
 {
     if (!model || !info)
         return QUIRE_E_INVALID_ARG;

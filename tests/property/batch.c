@@ -93,7 +93,7 @@ bool testbed_batch(struct testbed *st, const struct part *p)
     };
     must(quire_plan_build(st->plan, &batch, &err));
     struct quire_plan_info info = { .struct_size = sizeof info };
-    if (quire_plan_info(st->plan, 0, &info) != QUIRE_OK)
+    if (quire_plan_get_info(st->plan, 0, &info) != QUIRE_OK)
         return failure("quire_plan_info");
     plans.split += info.n_splits > 0;
     plans.cascade += info.n_cascades > 0;

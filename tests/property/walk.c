@@ -136,7 +136,7 @@ static uint32_t check_caps(int level)
     struct quire_error err = QUIRE_ERROR_INIT;
     const char *name = quire_cpu_level_name(level);
     const bool usable = quire_cpu_level_usable(level), generic = strcmp(name, "generic") == 0;
-    const quire_status status = quire_attention_caps(name, &caps, &err);
+    const quire_status status = quire_attention_get_caps(name, &caps, &err);
     const bool ok =
         !usable ? status == QUIRE_E_UNSUPPORTED && strstr(err.msg, name) != NULL
                 : status == QUIRE_OK && strcmp(caps.level, name) == 0 &&

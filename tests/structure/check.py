@@ -16,7 +16,8 @@ import sys
 
 MAX_COLUMNS = 100
 MAX_FILE_LINES = 500
-# Declared through a list: kernels in src/kernels, model families in src/model/arch/arch.h.
+KERNELS = {"generic", "avx2", "avx512", "neon", "template", "simd"}  # may include each other
+# Declared through a list: kernels in src/kernels, model families in src/model/arch/families.h.
 LISTED = ("src/generic/", "src/avx2/", "src/avx512/", "src/neon/", "src/model/arch/")
 
 findings = collections.defaultdict(list)
@@ -31,10 +32,13 @@ def read(path):
         return f.read()
 
 
-def tracked(root, *patterns):
-    out = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard", "--", *patterns], check=True,
-                         capture_output=True, text=True).stdout.split("\n")
-    return sorted(p for p in set(out) if p and os.path.exists(os.path.join(root, p)))
+def find(root, *suffixes):
+    """Files below root, relative to it, outside build folders and hidden ones."""
+    out = []
+    for folder, dirs, files in os.walk(root):
+        dirs[:] = [d for d in dirs if not d.startswith((".", "build"))]
+        out += [os.path.relpath(os.path.join(folder, f), root) for f in files if f.endswith(suffixes)]
+    return sorted(out)
 
 
 def strip_comments(text):
@@ -98,15 +102,17 @@ def check_includes(root, sources):
                 used[own].add(to)
                 if to not in allowed[own]:
                     report("upward include", f"{path}:{n}", f"{own} may not include {to}/ ({target})")
-    check_cycles(graph)
+    check_cycles(graph, "include cycle")
+    check_cycles({m: {o for o in may if o != m and not KERNELS.issuperset((m, o))}
+                  for m, may in allowed.items()}, "module cycle")
     for m, may in allowed.items():
         for other in sorted(may):
             if other not in allowed:
                 report("matrix", "docs/architecture.md", f"{m} depends on {other}, which has no row")
 
 
-def check_cycles(graph):
-    """Strongly connected groups of files (Tarjan)."""
+def check_cycles(graph, kind):
+    """Reports strongly connected groups of a graph (Tarjan)."""
     index, low, stack, on = {}, {}, [], set()
 
     def visit(v):
@@ -128,7 +134,7 @@ def check_cycles(graph):
                 if w == v:
                     break
             if len(group) > 1 or v in graph.get(v, ()):
-                report("include cycle", group[0], "includes itself by way of " + ", ".join(sorted(group)))
+                report(kind, group[0], "reaches itself by way of " + ", ".join(sorted(group)))
 
     sys.setrecursionlimit(10000)
     for v in list(graph):
@@ -151,7 +157,8 @@ def declares(name, code):
 
 def check_symbols(root, build, sources):
     headers = {p: strip_comments(read(os.path.join(root, p))) for p in sources if p.endswith(".h")}
-    public = "\n".join(strip_comments(read(os.path.join(root, p))) for p in tracked(root, "include/quire/*.h"))
+    public = "\n".join(strip_comments(read(os.path.join(root, "include/quire", p))) for p in
+                        find(os.path.join(root, "include/quire"), ".h"))
     internal_stems, public_stems = {}, set(re.findall(r"\bquire_(\w+)\s*\(", public))
     for path in (p for p in sources if p.endswith(".c")):
         obj = os.path.join(build, "CMakeFiles/quire_objects.dir", path + ".o")
@@ -214,11 +221,11 @@ def main():
     parser.add_argument("--count", action="store_true")
     args = parser.parse_args()
     root = os.path.abspath(args.root)
-    sources = tracked(root, "src/*.c", "src/*.h", "src/**/*.c", "src/**/*.h")
+    everything = find(root, ".c", ".h")
+    sources = [p for p in everything if p.startswith("src/")]
     check_includes(root, sources)
     if args.build:
         check_symbols(root, args.build, sources)
-    everything = tracked(root, "*.c", "*.h")
     check_text(root, [p for p in everything if not p.startswith(("models/", "tests/abi/"))])
     if args.count:
         for kind in sorted(findings):

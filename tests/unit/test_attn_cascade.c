@@ -219,7 +219,7 @@ static struct quire_plan *plan_of(const struct forest *f, uint32_t flags, uint32
 static uint32_t cascades_of(const struct quire_plan *plan)
 {
     struct quire_plan_info info = { .struct_size = sizeof info };
-    assert_status(QUIRE_OK, quire_plan_info(plan, 0, &info));
+    assert_status(QUIRE_OK, quire_plan_get_info(plan, 0, &info));
     return info.n_cascades;
 }
 
@@ -346,7 +346,7 @@ static void pieces(void **state)
     problem_rng = 42;
     make_siblings(&f, 12, 1024 + 64, 20);
     struct quire_plan *plan = plan_of(&f, 0, 1);
-    assert_status(QUIRE_OK, quire_plan_info(plan, 0, &info));
+    assert_status(QUIRE_OK, quire_plan_get_info(plan, 0, &info));
     assert_int_equal(info.n_cascades, 2);       /* one per KV head: two spans of twelve */
     assert_int_equal(info.n_items, 2 + 2 * 12); /* and the third span of each sequence */
     assert_int_equal(info.n_splits, 2 * 12);

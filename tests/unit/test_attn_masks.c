@@ -278,13 +278,13 @@ static void splits_follow_the_lists(void **state)
     r.from[0] = 2299;
     r.n_plan_threads = 4;
     testbed_open(&st, &s, &r);
-    assert_status(QUIRE_OK, quire_plan_info(st.plan, 0, &info));
+    assert_status(QUIRE_OK, quire_plan_get_info(st.plan, 0, &info));
     assert_int_equal(info.n_items, 2);
     assert_int_equal(info.n_splits, 1);
     testbed_close(&st);
     s.listed[0][0][11] = false;
     testbed_open(&st, &s, &r);
-    assert_status(QUIRE_OK, quire_plan_info(st.plan, 0, &info));
+    assert_status(QUIRE_OK, quire_plan_get_info(st.plan, 0, &info));
     assert_int_equal(info.n_items, 1);
     testbed_close(&st);
     problem_free(&s);

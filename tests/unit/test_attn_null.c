@@ -203,8 +203,8 @@ static void cache_and_blocks(void **state)
     NULLED("out", quire_kv_create(&w.kv_config, NULL, &err));
     WITHOUT(w.kv_config.groups, "groups", quire_kv_create(&w.kv_config, &kv, &err));
     assert_null(kv);
-    NULLED("kv", quire_kv_group_get(NULL, 0, g, &err));
-    NULLED("out", quire_kv_group_get(w.kv, 0, NULL, &err));
+    NULLED("kv", quire_kv_get_group(NULL, 0, g, &err));
+    NULLED("out", quire_kv_get_group(w.kv, 0, NULL, &err));
     NULLED("kv", quire_kv_alloc(NULL, 0, -1, 1, o.blocks, &err));
     NULLED("blocks", quire_kv_alloc(w.kv, 0, -1, 1, NULL, &err));
     NULLED("kv", quire_kv_retain(NULL, 0, w.blocks, 1, &err));
@@ -322,8 +322,8 @@ static void configurations_and_plans(void **state)
     NULLED("config", quire_attention_validate(NULL, f32, f32, BLOCK, NULL, &report, &err));
     OTHER_SIZE(w.config, quire_attention_validate(&w.config, f32, f32, BLOCK, NULL, NULL, &err));
     OTHER_SIZE(report, quire_attention_validate(&w.config, f32, f32, BLOCK, NULL, &report, &err));
-    NULLED("out", quire_attention_caps(NULL, NULL, &err));
-    OTHER_SIZE(caps, quire_attention_caps(NULL, &caps, &err));
+    NULLED("out", quire_attention_get_caps(NULL, NULL, &err));
+    OTHER_SIZE(caps, quire_attention_get_caps(NULL, &caps, &err));
     NULLED("batch", quire_attention_batch_unpadded(NULL, N, 1, cut, &err));
     NULLED("out", quire_attention_batch_unpadded(&w.batch, N, 1, NULL, &err));
     OTHER_SIZE(w.batch, quire_attention_batch_unpadded(&w.batch, N, 1, cut, &err));

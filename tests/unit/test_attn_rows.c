@@ -263,7 +263,7 @@ static void counts_of_a_batch(void **state)
     add(&b, 20, 0); /* no queries, but counted */
     add(&b, 12, 12);
     play(&b);
-    assert_status(QUIRE_OK, quire_plan_info(b.plan, 0, &info));
+    assert_status(QUIRE_OK, quire_plan_get_info(b.plan, 0, &info));
     assert_int_equal(info.n_seqs, 3);
     assert_int_equal(info.n_tokens, 13);
     assert_int_equal(info.max_query_len, 12);

@@ -68,7 +68,7 @@ static inline quire_status open_world(struct world *w, const struct setting *s,
     if (status != QUIRE_OK)
         return status;
     w->info.struct_size = sizeof w->info;
-    assert_status(QUIRE_OK, quire_model_info(w->model, &w->info));
+    assert_status(QUIRE_OK, quire_model_get_info(w->model, &w->info));
     assert_status(QUIRE_OK, quire_model_kv_groups(w->model, w->groups, MAX_GROUPS, &w->n_groups));
     status = open_cache(w, s, err);
     struct quire_threads_params tp;

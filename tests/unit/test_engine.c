@@ -384,7 +384,7 @@ static void test_messages(void **state)
     ep.chat_template = template;
     e = open_with(&ep);
     struct quire_engine_info info = { .struct_size = sizeof info };
-    assert_status(QUIRE_OK, quire_engine_info(e, &info));
+    assert_status(QUIRE_OK, quire_engine_get_info(e, &info));
     assert_true(info.has_chat_template);
     struct result r;
     generate(e, &p, &r);

@@ -15,7 +15,7 @@ static void test_sizes(void **state)
     e = open_with(&ep);
     struct quire_engine_info dry = { .struct_size = sizeof dry },
                              wet = { .struct_size = sizeof wet };
-    assert_status(QUIRE_OK, quire_engine_info(e, &dry));
+    assert_status(QUIRE_OK, quire_engine_get_info(e, &dry));
     assert_int_equal(dry.context_length, 512);
     quire_request_id id;
     const struct quire_request_params p = greedy("x", 1);
@@ -28,7 +28,7 @@ static void test_sizes(void **state)
     quire_engine_close(e);
     ep.flags = 0;
     e = open_with(&ep);
-    assert_status(QUIRE_OK, quire_engine_info(e, &wet));
+    assert_status(QUIRE_OK, quire_engine_get_info(e, &wet));
     assert_int_equal(dry.kv_bytes, wet.kv_bytes);
     assert_int_equal(dry.context_bytes, wet.context_bytes);
     quire_engine_close(e);
@@ -36,7 +36,7 @@ static void test_sizes(void **state)
     /* kv_bytes bounds an automatic context and rejects a larger explicit one */
     ep.kv_bytes = dry.kv_bytes / 2;
     e = open_with(&ep);
-    assert_status(QUIRE_OK, quire_engine_info(e, &wet));
+    assert_status(QUIRE_OK, quire_engine_get_info(e, &wet));
     assert_true(wet.kv_bytes <= ep.kv_bytes && wet.context_length >= 128 &&
                 wet.context_length < 512);
     assert_int_equal(wet.context_length % 64, 0);
@@ -132,7 +132,7 @@ static void test_bad_open(void **state)
     assert_null(quire_engine_model(NULL));
     assert_null(quire_engine_tokenizer(NULL));
     assert_int_equal(quire_engine_active_count(NULL), 0);
-    assert_status(QUIRE_E_INVALID_ARG, quire_engine_info(NULL, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_get_info(NULL, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_step(NULL, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_poll(NULL, NULL, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_default_sampling(NULL, NULL));

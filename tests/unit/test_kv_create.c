@@ -216,20 +216,20 @@ static void getters(void **state)
     assert_int_equal(quire_kv_free_block_count(kv, 1), 9);
     assert_int_equal(quire_kv_free_block_count(kv, 2), 0);
     struct quire_kv_group_config out;
-    assert_status(QUIRE_OK, quire_kv_group_get(kv, 0, &out, NULL));
+    assert_status(QUIRE_OK, quire_kv_get_group(kv, 0, &out, NULL));
     assert_int_equal(out.v_head_size, 48);
     assert_int_equal(out.v_dtype, QUIRE_KV_FP8_E5M2);
     const float want_k[] = { 0.5f, 0.5f, 2, 2 };
     assert_memory_equal(out.k_scale, want_k, sizeof want_k);
     assert_memory_equal(out.v_scale, v_scale, sizeof v_scale);
-    assert_status(QUIRE_OK, quire_kv_group_get(kv, 1, &out, NULL));
+    assert_status(QUIRE_OK, quire_kv_get_group(kv, 1, &out, NULL));
     assert_int_equal(out.v_head_size, 80);
     assert_int_equal(out.sliding_window, 100);
     for (int i = 0; i < 4; i++)
         assert_true(out.k_scale[i] == 1 && out.v_scale[i] == 1);
-    assert_fails(QUIRE_E_INVALID_ARG, "group 2", quire_kv_group_get(kv, 2, &out, &err));
-    assert_fails(QUIRE_E_INVALID_ARG, "out", quire_kv_group_get(kv, 0, NULL, &err));
-    assert_fails(QUIRE_E_INVALID_ARG, "kv", quire_kv_group_get(NULL, 0, &out, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "group 2", quire_kv_get_group(kv, 2, &out, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "out", quire_kv_get_group(kv, 0, NULL, &err));
+    assert_fails(QUIRE_E_INVALID_ARG, "kv", quire_kv_get_group(NULL, 0, &out, &err));
     quire_kv_destroy(kv);
     assert_int_equal(quire_kv_group_count(NULL), 0);
     assert_int_equal(quire_kv_block_size(NULL), 0);

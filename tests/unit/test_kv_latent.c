@@ -200,7 +200,7 @@ static void one_scale_for_both(void **state)
     assert_status(QUIRE_OK, quire_kv_read(kv, &r, NULL));
     assert_true(v[0] == 224 && v[7] == 224);
     assert_int_equal(quire_kv_clipped(kv), 16);
-    assert_status(QUIRE_OK, quire_kv_group_get(kv, 0, &got, NULL));
+    assert_status(QUIRE_OK, quire_kv_get_group(kv, 0, &got, NULL));
     assert_int_equal(got.flags, QUIRE_KV_LATENT);
     assert_true(got.k_scale[1] == scale && got.v_scale[1] == scale && got.n_v_scales == 0);
     struct quire_kv_cache *again =

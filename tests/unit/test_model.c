@@ -43,7 +43,7 @@ static quire_status open_world(struct world *w, const struct quire_allocator *a,
     if (s != QUIRE_OK)
         return s;
     w->info.struct_size = sizeof w->info;
-    assert_status(QUIRE_OK, quire_model_info(w->model, &w->info));
+    assert_status(QUIRE_OK, quire_model_get_info(w->model, &w->info));
     struct quire_kv_group_config g[4];
     uint32_t n;
     assert_status(QUIRE_OK, quire_model_kv_groups(w->model, g, 4, &n));

@@ -34,7 +34,7 @@ static inline void open_world_params(struct world *w, struct quire_model_params 
         print_error("%s\n", err.msg);
     assert_int_equal(s, QUIRE_OK);
     w->info.struct_size = sizeof w->info;
-    assert_status(QUIRE_OK, quire_model_info(w->model, &w->info));
+    assert_status(QUIRE_OK, quire_model_get_info(w->model, &w->info));
     struct quire_kv_group_config g[MAX_GROUPS];
     assert_status(QUIRE_OK, quire_model_kv_groups(w->model, g, MAX_GROUPS, &w->n_groups));
     for (uint32_t i = 0; i < w->n_groups; i++)

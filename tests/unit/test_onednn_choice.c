@@ -121,7 +121,7 @@ static quire_status open_model(const char *name, enum quire_compute compute,
         assert_null(m);
         return s;
     }
-    assert_status(QUIRE_OK, quire_model_info(m, &info));
+    assert_status(QUIRE_OK, quire_model_get_info(m, &info));
     *chosen = info.linear;
     assert_status(QUIRE_OK, quire_model_close(m));
     return s;

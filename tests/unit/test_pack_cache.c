@@ -64,7 +64,7 @@ static bool opens_cached(const char *model, const char *cache)
     if (s != QUIRE_OK)
         print_error("%s\n", err.msg);
     assert_int_equal(s, QUIRE_OK);
-    assert_status(QUIRE_OK, quire_model_info(m, &info));
+    assert_status(QUIRE_OK, quire_model_get_info(m, &info));
     assert_status(QUIRE_OK, quire_model_close(m));
     return info.pack_cached;
 }
@@ -292,7 +292,7 @@ static void test_another_provider(void **state)
             skip();
         }
         assert_int_equal(s, QUIRE_OK);
-        assert_status(QUIRE_OK, quire_model_info(m, &info));
+        assert_status(QUIRE_OK, quire_model_get_info(m, &info));
         assert_int_equal(info.pack_cached, opens[i].cached);
         if (i == 2)
             assert_non_null(strstr(last_log.text, "another packed layout"));

@@ -12,7 +12,7 @@ static void only_entries_in_use_are_read(void **state)
     setup(&f);
     must(quire_plan_build(f.plan, &f.batch, &err));
     struct quire_plan_info info = { .struct_size = sizeof info };
-    assert_status(QUIRE_OK, quire_plan_info(f.plan, 0, &info));
+    assert_status(QUIRE_OK, quire_plan_get_info(f.plan, 0, &info));
     assert_int_equal(info.n_seqs, 2);
     assert_int_equal(info.n_tokens, 21);
     assert_int_equal(info.max_query_len, 20);
@@ -220,7 +220,7 @@ static void splitting(void **state)
             struct result got = result_new(&s);
             r.n_plan_threads = n;
             testbed_open(&st, &s, &r);
-            assert_status(QUIRE_OK, quire_plan_info(st.plan, 0, &info));
+            assert_status(QUIRE_OK, quire_plan_get_info(st.plan, 0, &info));
             assert_int_equal(info.n_splits, n == 1 || flags ? 0 : 2); /* one tile per KV head */
             const uint32_t long_ones = info.n_items - 2;              /* of two KV heads */
             assert_true(long_ones >= 2 && long_ones <= 2 * 10);
@@ -414,7 +414,7 @@ static void every_size_has_an_answer(void **state)
     struct quire_attention_caps caps = { .struct_size = sizeof caps };
     int i = 0;
     for (const char *level; (level = usable_level(&i));) {
-        assert_status(QUIRE_OK, quire_attention_caps(level, &caps, NULL));
+        assert_status(QUIRE_OK, quire_attention_get_caps(level, &caps, NULL));
         assert_string_equal(caps.level, level);
         assert_int_equal(caps.kinds, 1 << QUIRE_ATTENTION_DECODER | 1 << QUIRE_ATTENTION_ENCODER |
                                          1 << QUIRE_ATTENTION_ENCODER_ONLY |
@@ -433,10 +433,10 @@ static void every_size_has_an_answer(void **state)
             assert_true(own == (r.text[0] == 0)); /* a fallback is always reported */
         }
     }
-    assert_status(QUIRE_E_INVALID_ARG, quire_attention_caps(NULL, NULL, NULL));
-    assert_status(QUIRE_E_INVALID_ARG, quire_attention_caps("sse9", &caps, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_attention_get_caps(NULL, NULL, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_attention_get_caps("sse9", &caps, NULL));
     caps.struct_size = 1;
-    assert_status(QUIRE_E_MISUSE, quire_attention_caps(NULL, &caps, NULL));
+    assert_status(QUIRE_E_MISUSE, quire_attention_get_caps(NULL, &caps, NULL));
 }
 
 int main(void)

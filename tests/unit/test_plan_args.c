@@ -258,11 +258,11 @@ static void bad_questions(void **state)
     struct fixture f;
     struct quire_plan_info info = { .struct_size = sizeof info };
     setup(&f);
-    assert_status(QUIRE_E_INVALID_ARG, quire_plan_info(NULL, 0, &info));
-    assert_status(QUIRE_E_INVALID_ARG, quire_plan_info(f.plan, 0, NULL));
-    assert_status(QUIRE_E_INVALID_ARG, quire_plan_info(f.plan, 3, &info));
+    assert_status(QUIRE_E_INVALID_ARG, quire_plan_get_info(NULL, 0, &info));
+    assert_status(QUIRE_E_INVALID_ARG, quire_plan_get_info(f.plan, 0, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_plan_get_info(f.plan, 3, &info));
     info.struct_size = 1;
-    assert_status(QUIRE_E_MISUSE, quire_plan_info(f.plan, 0, &info));
+    assert_status(QUIRE_E_MISUSE, quire_plan_get_info(f.plan, 0, &info));
     teardown(&f);
 }
 

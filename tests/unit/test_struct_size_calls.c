@@ -118,7 +118,7 @@ static quire_status call_engine(const void *s, uint64_t *result, struct quire_er
     if (status == QUIRE_OK) {
         struct quire_engine_info info;
         quire_engine_info_init(&info, sizeof info);
-        assert_status(QUIRE_OK, quire_engine_info(engine, &info));
+        assert_status(QUIRE_OK, quire_engine_get_info(engine, &info));
         *result = info.context_length;
     }
     quire_engine_close(engine);
@@ -274,7 +274,7 @@ static quire_status fill_kv_memory(void *s)
     return quire_kv_bytes(&params, s, NULL);
 }
 
-static quire_status fill_engine_info(void *s) { return quire_engine_info(engine, s); }
+static quire_status fill_engine_info(void *s) { return quire_engine_get_info(engine, s); }
 static quire_status fill_sampling(void *s) { return quire_engine_default_sampling(engine, s); }
 static quire_status fill_event(void *s) { return quire_engine_poll(engine, s, NULL); }
 
@@ -315,7 +315,7 @@ static void filled_structs(void **state)
     params.flags = QUIRE_ENGINE_DRY_RUN;
     assert_status(QUIRE_OK, quire_engine_open(&params, &engine, NULL));
     check_filled("quire_kv_bytes", fill_kv_memory, sizeof(struct quire_kv_memory));
-    check_filled("quire_engine_info", fill_engine_info, sizeof(struct quire_engine_info));
+    check_filled("quire_engine_get_info", fill_engine_info, sizeof(struct quire_engine_info));
     check_filled("quire_engine_default_sampling", fill_sampling,
                  sizeof(struct quire_sampling_params));
     check_filled("quire_engine_poll", fill_event, sizeof(struct quire_event));

@@ -3,8 +3,8 @@
 #ifndef QR_MODEL_ARCH_ARCH_H
 #define QR_MODEL_ARCH_ARCH_H
 #include "model/arch/families.h"
+#include "model/arch/model_config.h"
 #include "model/arch/names.h"
-#include "model/config/types.h"
 #include <stddef.h>
 
 /* Which layers have the sliding window whose size the file gives. */

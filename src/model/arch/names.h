@@ -2,7 +2,7 @@
 /* names.h - tensor names by weight role. */
 #ifndef QR_MODEL_ARCH_NAMES_H
 #define QR_MODEL_ARCH_NAMES_H
-#include "model/config/weight_role.h"
+#include "model/arch/weight_role.h"
 #include <stdint.h>
 
 /* Which rows of the named tensor form the weight. */

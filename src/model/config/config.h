@@ -2,7 +2,7 @@
 /* config.h - the parts of a model configuration that do not depend on the file format. */
 #ifndef QR_MODEL_CONFIG_CONFIG_H
 #define QR_MODEL_CONFIG_CONFIG_H
-#include "model/config/types.h"
+#include "model/arch/model_config.h"
 #include <quire/status.h>
 #include <stddef.h>
 

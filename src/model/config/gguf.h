@@ -2,7 +2,7 @@
 /* gguf.h - model configuration from GGUF metadata. */
 #ifndef QR_MODEL_CONFIG_GGUF_H
 #define QR_MODEL_CONFIG_GGUF_H
-#include "model/config/types.h"
+#include "model/arch/model_config.h"
 #include <quire/status.h>
 
 struct qr_gguf;

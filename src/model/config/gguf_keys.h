@@ -3,8 +3,8 @@
 #ifndef QR_MODEL_CONFIG_GGUF_KEYS_H
 #define QR_MODEL_CONFIG_GGUF_KEYS_H
 #include "format/gguf_meta.h"
-#include "model/config/types.h"
-#include "model/config/weight_role.h"
+#include "model/arch/model_config.h"
+#include "model/arch/weight_role.h"
 
 enum { QR_GGUF_KEY_MAX = 128 };
 

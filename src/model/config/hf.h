@@ -2,7 +2,7 @@
 /* hf.h - model configuration from a Hugging Face config.json. */
 #ifndef QR_MODEL_CONFIG_HF_H
 #define QR_MODEL_CONFIG_HF_H
-#include "model/config/types.h"
+#include "model/arch/model_config.h"
 #include <quire/status.h>
 #include <stddef.h>
 

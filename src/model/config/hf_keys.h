@@ -3,7 +3,7 @@
 #ifndef QR_MODEL_CONFIG_HF_KEYS_H
 #define QR_MODEL_CONFIG_HF_KEYS_H
 #include "format/json.h"
-#include "model/config/types.h"
+#include "model/arch/model_config.h"
 
 /* Source and destination of one configuration that is being read. */
 struct qr_hf_source {

@@ -2,7 +2,7 @@
 /* hf_pooling.h - pooling mode of sentence-transformers models. */
 #ifndef QR_MODEL_CONFIG_HF_POOLING_H
 #define QR_MODEL_CONFIG_HF_POOLING_H
-#include "model/config/types.h"
+#include "model/arch/model_config.h"
 #include <quire/status.h>
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
 /* validate.h - semantic validation of a model configuration. */
 #ifndef QR_MODEL_CONFIG_VALIDATE_H
 #define QR_MODEL_CONFIG_VALIDATE_H
-#include "model/config/types.h"
+#include "model/arch/model_config.h"
 #include <quire/status.h>
 
 /* Checks limits, divisibility and that numbers are finite. QUIRE_E_FORMAT: the message names the

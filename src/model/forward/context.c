@@ -27,7 +27,7 @@ static quire_status check_cache(const struct quire_model *m, const struct quire_
     for (uint32_t i = 0; i < m->groups.n_kv; i++) {
         struct quire_kv_group_config g;
         const struct quire_kv_group_config *want = &m->groups.kv[i];
-        QR_TRY(quire_kv_group_get(kv, i, &g, err));
+        QR_TRY(quire_kv_get_group(kv, i, &g, err));
         if (g.n_layers != want->n_layers || g.n_kv_heads != want->n_kv_heads ||
             g.head_size != want->head_size || g.v_head_size != want->v_head_size ||
             g.flags != want->flags)

@@ -3,7 +3,7 @@
 #ifndef QR_MODEL_FORWARD_ROPE_TABLE_H
 #define QR_MODEL_FORWARD_ROPE_TABLE_H
 #include "base/threads.h"
-#include "model/config/types.h"
+#include "model/arch/model_config.h"
 
 struct qr_rope_table {
     const struct qr_rope_config *rope; /* borrowed from the model's configuration */

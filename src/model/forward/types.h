@@ -4,7 +4,7 @@
 #define QR_MODEL_FORWARD_TYPES_H
 #include "base/work_steal.h"
 #include "model/forward/rope_table.h"
-#include "model/model.h"
+#include "model/load/model.h"
 
 /* Buffers of mixture-of-experts layers. An assignment is one expert of one token: assignment
  * i * n_used + rank is the rank-th expert of token i. Places number the assignments sorted by

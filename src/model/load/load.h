@@ -2,7 +2,7 @@
 /* load.h - reads and packs the weights of a model. */
 #ifndef QR_MODEL_LOAD_LOAD_H
 #define QR_MODEL_LOAD_LOAD_H
-#include "model/model.h"
+#include "model/load/model.h"
 
 /* Reads and packs all weights of m->config, in parallel if threads is not NULL. pack_cache: file to
  * map packed matrices from, or to write them to if there is none that fits; NULL = none. On

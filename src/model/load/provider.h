@@ -3,7 +3,7 @@
  * oneDNN. */
 #ifndef QR_MODEL_LOAD_PROVIDER_H
 #define QR_MODEL_LOAD_PROVIDER_H
-#include "model/model.h"
+#include "model/load/model.h"
 
 enum qr_pass_kind {
     QR_PASS_CACHED, /* over a KV cache: must be batch-invariant across prefill and decode */

@@ -3,8 +3,8 @@
 #ifndef QR_MODEL_LOAD_TYPES_H
 #define QR_MODEL_LOAD_TYPES_H
 #include "base/alloc.h"
+#include "model/arch/weight_role.h"
 #include "model/config/config.h"
-#include "model/config/weight_role.h"
 #include <pthread.h>
 #include <quire/status.h>
 #include <stdbool.h>

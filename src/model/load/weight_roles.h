@@ -2,8 +2,8 @@
 /* weight_roles.h - the roles that a model configuration implies, and the shape of each. */
 #ifndef QR_MODEL_LOAD_WEIGHT_ROLES_H
 #define QR_MODEL_LOAD_WEIGHT_ROLES_H
+#include "model/arch/weight_role.h"
 #include "model/config/config.h"
-#include "model/config/weight_role.h"
 #include <stdbool.h>
 #include <stdint.h>
 

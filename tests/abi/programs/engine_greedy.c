@@ -95,7 +95,7 @@ int main(int argc, char **argv)
     check(quire_engine_open(&params, &engine, &err), &err);
     struct quire_engine_info info;
     quire_engine_info_init(&info, sizeof info);
-    check(quire_engine_info(engine, &info), &err);
+    check(quire_engine_get_info(engine, &info), &err);
     require(info.context_length == 256 && info.block_size == 64 && info.has_chat_template, "info");
     generate(engine, &by_path);
     quire_engine_close(engine);

@@ -103,7 +103,7 @@ QUIRE_API void quire_attention_config_init(struct quire_attention_config *config
 
 /** Reasons why a configuration is rejected: X(name, bit, text). Append only. */
 #define QUIRE_ATTENTION_REASONS(X)                                                                 \
-    X(KIND, 0, "kind is none that this build computes")                                            \
+    X(KIND, 0, "kind is unknown to this build")                                                    \
     X(HEADS, 1, "n_heads is not 1 .. 65536")                                                       \
     X(KV_HEADS, 2, "n_kv_heads is 0 or does not divide n_heads")                                   \
     X(HEAD_SIZE, 3, "head_size is not 1 .. 1024")                                                  \
@@ -111,13 +111,13 @@ QUIRE_API void quire_attention_config_init(struct quire_attention_config *config
     X(SCALE, 5, "scale is not finite")                                                             \
     X(SOFT_CAP, 6, "logits_soft_cap is negative or not finite")                                    \
     X(WINDOW, 7, "window_left or window_right is below -1")                                        \
-    X(COMPUTE, 8, "compute is no compute mode")                                                    \
+    X(COMPUTE, 8, "compute is not a compute mode")                                                 \
     X(SLOPES, 9, "a slope in alibi_slopes is not finite")                                          \
     X(SINKS, 10, "a value in sinks is NaN or +inf")                                                \
-    X(KV_DTYPE, 11, "k_dtype or v_dtype is no KV dtype")                                           \
+    X(KV_DTYPE, 11, "k_dtype or v_dtype is not a KV dtype")                                        \
     X(BLOCK_SIZE, 12, "block_size is not a multiple of 16 in 16 .. 65536")                         \
-    X(ISA, 13, "isa names no level, or one that this CPU lacks")                                   \
-    X(CAUSAL, 14, "causal is not 0, which encoder and cross attention want")                       \
+    X(ISA, 13, "isa is not an ISA level, or the CPU lacks it")                                     \
+    X(CAUSAL, 14, "causal is set, which encoder and cross attention do not support")               \
     X(CHUNK, 15, "chunk_size is above 2^31 - 1")                                                   \
     X(RELATIVE, 16, "relative_range is above 2^20, or a value in relative_bias is not finite")
 
@@ -166,9 +166,9 @@ QUIRE_API void quire_attention_caps_init(struct quire_attention_caps *caps, size
 /** Fills in the capabilities of an ISA level. isa: exact level name, NULL = best level.
  *  QUIRE_E_INVALID_ARG out is NULL or the level is unknown, QUIRE_E_UNSUPPORTED the CPU lacks the
  *  level, QUIRE_E_MISUSE struct_size. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_attention_caps(const char *isa,
-                                                             struct quire_attention_caps *out,
-                                                             struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_attention_get_caps(const char *isa,
+                                                                 struct quire_attention_caps *out,
+                                                                 struct quire_error *err);
 
 /* ---- The batch ------------------------------------------------------------------------------- */
 
@@ -330,9 +330,9 @@ QUIRE_API void quire_plan_info_init(struct quire_plan_info *info, size_t struct_
 
 /** Fills in the statistics of group `group` of the plan.
  *  QUIRE_E_INVALID_ARG a NULL pointer or no such group, QUIRE_E_MISUSE struct_size. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_plan_info(const struct quire_plan *plan,
-                                                        uint32_t group,
-                                                        struct quire_plan_info *out);
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_plan_get_info(const struct quire_plan *plan,
+                                                            uint32_t group,
+                                                            struct quire_plan_info *out);
 
 /* ---- The call -------------------------------------------------------------------------------- */
 

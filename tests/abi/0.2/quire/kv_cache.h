@@ -147,7 +147,7 @@ QUIRE_API uint32_t quire_kv_block_size(const struct quire_kv_cache *kv);  /**< 0
 /** Returns the configuration of a group with defaults filled in. Both scale arrays are
  *  [n_layers * n_kv_heads], belong to the cache, live as long as it and never change; they are all
  *  1 for dtypes without scales. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_group_get(const struct quire_kv_cache *kv,
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_get_group(const struct quire_kv_cache *kv,
                                                            uint32_t group,
                                                            struct quire_kv_group_config *out,
                                                            struct quire_error *err);

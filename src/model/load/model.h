@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.h - an open model: configuration, packed matrices, vectors, KV groups. */
-#ifndef QR_MODEL_MODEL_H
-#define QR_MODEL_MODEL_H
+#ifndef QR_MODEL_LOAD_MODEL_H
+#define QR_MODEL_LOAD_MODEL_H
 #include "base/alloc.h"
 #include "kernels/kernels.h"
 #include "linear/linear.h"
+#include "model/arch/weight_role.h"
 #include "model/config/config.h"
-#include "model/config/weight_role.h"
 #include "model/load/types.h"
 #include <quire/model.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* types.h - the configuration of a transformer model, as data. */
-#ifndef QR_MODEL_CONFIG_TYPES_H
-#define QR_MODEL_CONFIG_TYPES_H
+/* model_config.h - the configuration of a transformer model, as data. */
+#ifndef QR_MODEL_ARCH_MODEL_CONFIG_H
+#define QR_MODEL_ARCH_MODEL_CONFIG_H
 #include "base/alloc.h"
 #include <stdbool.h>
 #include <stdint.h>

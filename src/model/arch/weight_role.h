@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* weight_role.h - the weights of a transformer, named independently of the file format. */
-#ifndef QR_MODEL_CONFIG_WEIGHT_ROLE_H
-#define QR_MODEL_CONFIG_WEIGHT_ROLE_H
+#ifndef QR_MODEL_ARCH_WEIGHT_ROLE_H
+#define QR_MODEL_ARCH_WEIGHT_ROLE_H
 
 /* The forward pass addresses a weight by role and layer. Fused tensors are split by role: ATTN_Q of
  * a model with a fused qkv tensor is its q rows. Global roles use layer 0. Matrices are
