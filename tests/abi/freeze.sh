@@ -13,6 +13,9 @@ debug_library=${3:-build-debug}/libquire.so
 out=tests/abi/$version
 max_dump_kib=300
 
+exported=$(tests/abi/symbols_of.sh "$library" | sed 's/@.*//')
+[ "$exported" = "$(tests/abi/layout.py functions include)" ] ||
+    { echo "$library does not export the functions of include/quire: build it first" >&2; exit 1; }
 rm -rf "$out"
 mkdir -p "$out/quire"
 cp include/quire/*.h "$out/quire/"
@@ -23,6 +26,8 @@ if ! command -v abidw >/dev/null; then
 elif [ ! -e "$debug_library" ]; then
     echo "no $out/libquire.abi: there is no $debug_library"
 else
+    tests/abi/symbols_of.sh "$debug_library" | cmp - "$out/symbols.txt" ||
+        { echo "$debug_library exports other symbols than $library: build it first" >&2; exit 1; }
     tests/abi/dump.sh "$debug_library" "$out/libquire.abi"
     kib=$(($(wc -c <"$out/libquire.abi") / 1024))
     echo "$out/libquire.abi: $kib KiB"
