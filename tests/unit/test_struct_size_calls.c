@@ -46,6 +46,29 @@ static struct quire_kv_params kv_params(void)
     return p;
 }
 
+/* The figure is the memory of a plan with this configuration of its only group. */
+static quire_status call_plan_config(const void *s, uint64_t *result, struct quire_error *err)
+{
+    const struct quire_kv_params kv_config = kv_params();
+    struct quire_kv_cache *kv;
+    assert_status(QUIRE_OK, quire_kv_create(&kv_config, &kv, NULL));
+    const struct quire_plan_group group = { .config = s };
+    struct quire_plan_params params;
+    quire_plan_params_init(&params, sizeof params);
+    params.kv = kv;
+    params.groups = &group;
+    params.n_groups = params.max_tokens = params.max_seqs = params.n_threads = 1;
+    params.max_seq_len = 16;
+    const quire_status status = quire_plan_bytes(&params, result, err);
+    quire_kv_destroy(kv);
+    return status;
+}
+
+static quire_status call_plan_params(const void *s, uint64_t *result, struct quire_error *err)
+{
+    return quire_plan_bytes(s, result, err);
+}
+
 /* The figure is the sum of the row that the pool holds afterwards. */
 static quire_status call_kv_write(const void *s, uint64_t *result, struct quire_error *err)
 {
@@ -221,6 +244,30 @@ static void arguments_of_base_and_kv(void **state)
     CHECK_CALL(call_kv_write, write, 36, QUIRE_E_INVALID_ARG);
 }
 
+static void arguments_of_attention(void **state)
+{
+    (void)state;
+    struct quire_attention_config config;
+    quire_attention_config_init(&config, sizeof config, 2, 1, 8);
+    uint64_t bytes = 0;
+    assert_status(QUIRE_OK, call_plan_config(&config, &bytes, NULL));
+    assert_true(bytes > 0);
+    CHECK_CALL(call_plan_config, config, bytes, QUIRE_E_INVALID_ARG);
+
+    const struct quire_kv_params kv_config = kv_params();
+    struct quire_kv_cache *kv;
+    assert_status(QUIRE_OK, quire_kv_create(&kv_config, &kv, NULL));
+    const struct quire_plan_group group = { .config = &config };
+    struct quire_plan_params params;
+    quire_plan_params_init(&params, sizeof params);
+    params.kv = kv;
+    params.groups = &group;
+    params.n_groups = params.max_tokens = params.max_seqs = params.n_threads = 1;
+    params.max_seq_len = 16;
+    CHECK_CALL(call_plan_params, params, bytes, QUIRE_E_INVALID_ARG);
+    quire_kv_destroy(kv);
+}
+
 static void arguments_of_text(void **state)
 {
     (void)state;
@@ -274,6 +321,20 @@ static quire_status fill_kv_memory(void *s)
     return quire_kv_bytes(&params, s, NULL);
 }
 
+static quire_status fill_caps(void *s) { return quire_attention_get_caps("generic", s, NULL); }
+
+static quire_status fill_report(void *s)
+{
+    struct quire_attention_config config;
+    quire_attention_config_init(&config, sizeof config, 2, 1, 8);
+    return quire_attention_validate(&config, QUIRE_KV_F32, QUIRE_KV_F32, 16, "generic", s, NULL);
+}
+
+static quire_status fill_model_info(void *s)
+{
+    return quire_model_get_info(quire_engine_model(engine), s);
+}
+
 static quire_status fill_engine_info(void *s) { return quire_engine_get_info(engine, s); }
 static quire_status fill_sampling(void *s) { return quire_engine_default_sampling(engine, s); }
 static quire_status fill_event(void *s) { return quire_engine_poll(engine, s, NULL); }
@@ -315,6 +376,9 @@ static void filled_structs(void **state)
     params.flags = QUIRE_ENGINE_DRY_RUN;
     assert_status(QUIRE_OK, quire_engine_open(&params, &engine, NULL));
     check_filled("quire_kv_bytes", fill_kv_memory, sizeof(struct quire_kv_memory));
+    check_filled("quire_attention_get_caps", fill_caps, sizeof(struct quire_attention_caps));
+    check_filled("quire_attention_validate", fill_report, sizeof(struct quire_attention_report));
+    check_filled("quire_model_get_info", fill_model_info, sizeof(struct quire_model_info));
     check_filled("quire_engine_get_info", fill_engine_info, sizeof(struct quire_engine_info));
     check_filled("quire_engine_default_sampling", fill_sampling,
                  sizeof(struct quire_sampling_params));
@@ -325,9 +389,8 @@ static void filled_structs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arguments_of_base_and_kv),
-        cmocka_unit_test(arguments_of_text),
-        cmocka_unit_test(arguments_of_engine),
+        cmocka_unit_test(arguments_of_base_and_kv), cmocka_unit_test(arguments_of_attention),
+        cmocka_unit_test(arguments_of_text),        cmocka_unit_test(arguments_of_engine),
         cmocka_unit_test(filled_structs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
