@@ -18,6 +18,6 @@ install(FILES ${CMAKE_BINARY_DIR}/quire.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/p
 configure_package_config_file(cmake/quireConfig.cmake.in quireConfig.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/quire
   PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
-write_basic_package_version_file(quireConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(quireConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/quireConfig.cmake ${CMAKE_BINARY_DIR}/quireConfigVersion.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/quire)
