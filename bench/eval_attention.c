@@ -55,9 +55,9 @@ static bool read_case(const json_t *j, const struct tensor_file *f, struct atten
     c->name = json_string_value(json_object_get(j, "name"));
     if (!c->name || !dtype || quire_kv_dtype_parse(dtype, &c->dtype, NULL) != QUIRE_OK)
         return false;
-    c->n_seqs = number(j, "n_seqs");
-    c->n_heads = number(j, "n_heads");
-    c->n_kv_heads = number(j, "n_kv_heads");
+    c->n_seqs = number(j, "num_seqs");
+    c->n_heads = number(j, "num_heads");
+    c->n_kv_heads = number(j, "num_kv_heads");
     c->head_size = number(j, "head_size");
     c->block_size = number(j, "block_size");
     c->num_blocks = number(j, "num_blocks");
