@@ -34,7 +34,7 @@ static void draw_lists(struct problem *s, struct sequence *q, struct rng *r)
         struct quire_sparse_list *list = &q->lists[h];
         *list = (struct quire_sparse_list){ q->places[h], 0 };
         for (uint32_t j = 0; j < n_blocks + 2 && list->n < MAX_PLACES;
-             j++) /* two lie beyond the end */
+             j++) /* two past the end */
             if (rng_percent(r, kept))
                 q->places[h][list->n++] = (int32_t)j;
     }
