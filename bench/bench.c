@@ -120,7 +120,7 @@ int bench_error(int code, const char *fmt, ...)
     return code;
 }
 
-/* ---- words and numbers */
+/* ---- option values */
 
 bool bench_next_word(const char **text, char *out, size_t size)
 {

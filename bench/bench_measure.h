@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_measure.h - time of a piece of work, and its fraction of the roofline.
+/* bench_measure.h - time of a workload, and its fraction of the roofline.
  *
  * Clock frequency and memory bandwidth of a shared machine drift within seconds, so a limit
  * measured once does not hold a minute later. Rounds are interleaved, probe - work - probe, and

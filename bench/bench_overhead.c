@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_overhead.c - `quire-bench overhead`: cost of a step besides kernels. */
+/* bench_overhead.c - `quire-bench overhead`: cost of a step outside the kernels. */
 #include "bench_cache.h"
 #include "bench_measure.h"
 #include "bench_table.h"

@@ -18,7 +18,7 @@ struct peer {
  * stderr. */
 int peer_open(struct peer *p, const struct bench_options *o, uint32_t threads);
 
-/* Gets tokens per second of each test, NaN for tests that the program does not have. Returns 0,
+/* Gets tokens per second of each test, NaN for tests that the program lacks. Returns 0,
  * or an exit code with a message on stderr. */
 int peer_run(struct peer *p, const struct model_tests *tests, double *rates);
 

@@ -12,7 +12,7 @@ struct bench_column {
 };
 enum {
     BENCH_TEXT = -1,
-    BENCH_PERCENT = -2, /* a fraction, printed as per cent */
+    BENCH_PERCENT = -2, /* a fraction, printed as a percentage */
     BENCH_ERROR = -3    /* printed as 1.2e-03 */
 };
 

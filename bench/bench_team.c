@@ -128,7 +128,7 @@ int bench_team_table(struct bench_table *t, const struct bench_options *o,
         const uint32_t n = threads->v[i];
         if (n < 2)
             continue;
-        /* pthread first: idle OpenMP workers would spin beside it */
+        /* pthread first: idle OpenMP workers would spin during its rounds */
         int code = backend(t, QUIRE_THREADS_PTHREAD, n, rounds);
         if (!code)
             code = backend(t, QUIRE_THREADS_OPENMP, n, rounds);

@@ -286,7 +286,7 @@ void options_help(struct text *out, unsigned width)
                 0, 0, width);
 }
 
-/* Adds what can follow an option on the command line: see options_list(). */
+/* Adds the COMPLETION field of an option: see options_list(). */
 static void add_completion(struct text *out, enum option_kind kind)
 {
     const char *name;

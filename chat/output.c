@@ -52,7 +52,7 @@ void output_begin(struct output *o)
     wrap_reset(&o->wrap);
 }
 
-/* Escapes and wraps a piece for the terminal, whose width may have changed since the last one. */
+/* Escapes and wraps a part of an answer; the terminal width may have changed since the last. */
 static void add_for_terminal(struct output *o, const char *text, size_t size)
 {
     enum { NARROW = 20 };

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What quire links. Each library becomes one interface target, so that no other file looks for it again.
+# Dependencies. Each library becomes one interface target; no other file searches for it.
 find_package(Threads REQUIRED)
 find_library(QUIRE_LIBM m)
 
@@ -32,8 +32,8 @@ if(QUIRE_WITH_SLEEF)
     set(QUIRE_WITH_SLEEF OFF)
   endif()
 endif()
-# By header and library: the CMake package of some distributions wants OpenCL's, which quire has no use for. oneDNN is
-# held to one thread through OpenMP's own calls, so it goes with the OpenMP backend.
+# Found by header and library: the CMake package of some distributions requires OpenCL, which quire does not use.
+# Calls of the OpenMP API limit oneDNN to one thread, so it requires the OpenMP backend.
 if(QUIRE_WITH_ONEDNN STREQUAL "AUTO")
   find_path(QUIRE_dnnl_INCLUDE dnnl.h)
   find_library(QUIRE_dnnl_LIBRARY dnnl)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Library, headers, pkg-config and CMake package: find_package(quire) gives quire::quire.
+# Library, headers, pkg-config and CMake package: find_package(quire) provides quire::quire.
 include(CMakePackageConfigHelpers)
 install(TARGETS quire_static quire_shared
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The only place with -m flags: folder = compile flags = CPUID mask = symbol suffix = level name.
+# Compile flags of each ISA level, the only -m flags of the build. A level has one folder, one set of flags, one CPUID
+# mask, and its name as symbol suffix.
 set(QUIRE_FLAGS_avx2 -mavx2 -mfma -mf16c -mbmi2)
 set(QUIRE_FLAGS_avx2_vnni ${QUIRE_FLAGS_avx2} -mavxvnni)
 set(QUIRE_FLAGS_avx512 ${QUIRE_FLAGS_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)

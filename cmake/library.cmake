@@ -50,7 +50,7 @@ if(QUIRE_WITH_TEXT)
 endif()
 target_link_libraries(quire_objects PRIVATE ${QUIRE_PRIVATE_LIBS})
 
-# quire_static and quire_shared are what is installed; quire_internal also shows src/ to tests and benches.
+# quire_static and quire_shared are installed; quire_internal also exposes src/ to tests and benchmarks.
 add_library(quire_static STATIC $<TARGET_OBJECTS:quire_objects>)
 add_library(quire_shared SHARED $<TARGET_OBJECTS:quire_objects>)
 set(QUIRE_EXPORTS ${PROJECT_SOURCE_DIR}/cmake/quire.map)
@@ -58,7 +58,7 @@ foreach(lib quire_static quire_shared)
   set_target_properties(${lib} PROPERTIES OUTPUT_NAME quire)
   target_include_directories(${lib} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  # by file name, so that an installed package needs no target of ours
+  # by file name, so that an installed package depends on no target of this build
   foreach(dep IN LISTS QUIRE_PRIVATE_LIBS)
     if(lib STREQUAL quire_static)
       target_link_libraries(${lib} PUBLIC $<BUILD_INTERFACE:${dep}>)

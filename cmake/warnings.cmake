@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Flags that every target of the project gets. FMA only by name: contraction would change bits between builds.
+# Flags of every target. FMA only where the source calls it: contraction would change results between builds.
 add_library(quire_flags INTERFACE)
 target_compile_definitions(quire_flags INTERFACE _GNU_SOURCE)
 target_compile_options(quire_flags INTERFACE

@@ -18,7 +18,7 @@ library=$(realpath "$1")
 model=$root/models/quire-tiny/quire-tiny.gguf
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-# the soname link lies beside the library
+# the soname link is in the folder of the library
 export LD_LIBRARY_PATH=$(dirname "$library")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
 compile() { # INCLUDE_DIR SOURCE PROGRAM [option...]
@@ -98,7 +98,7 @@ self_test() {
     mutate threads.h 's/(struct quire_threads_params \{.*?)(\n\};)/$1\n    uint64_t added;$2/s'
     must_pass "a member added at the end of a sized struct" check_layout "$current" "$changed"
     mutate threads.h 's/(struct quire_threads_params \{.*?)(\n\};)/$1\n    uint32_t added;$2/s'
-    must_fail "padding behind an added member" check_layout "$current" "$changed"
+    must_fail "padding after an added member" check_layout "$current" "$changed"
     mutate mla.h 's/(struct quire_mla_args \{\n    uint32_t struct_size;\n)/$1    uint32_t added;\n/'
     must_fail "a member in the padding of a sized struct" check_layout "$current" "$changed"
     mutate kv_cache.h 's/(struct quire_kv_prefix_group \{.*?)(\n\};)/$1\n    uint32_t added;$2/s'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Stores what a release promises in tests/abi/VERSION: the public headers, the exported symbols and, where abidw
+# Stores the interface of a release in tests/abi/VERSION: the public headers, the exported symbols and, where abidw
 # (package abigail-tools) is installed, the ABI as XML. Run once per 0.x release.
 #   libquire.so        of the release build, for the symbols
 #   libquire.so        of the debug build, for the XML; without it no XML is stored

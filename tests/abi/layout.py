@@ -183,11 +183,11 @@ def compare(old_path, new_path):
         for member in new_members[name].keys() - old_members[name].keys():
             # padding of the old struct is not initialized by its users
             if kind == "fixed" or new_members[name][member][0] < size:
-                wrong.append(f"{name}.{member} is new and lies within the {size} bytes of the old struct")
-        # an older library refuses a byte it does not know unless it is 0, and padding may hold anything
+                wrong.append(f"{name}.{member} is new and within the {size} bytes of the old struct")
+        # an older library rejects nonzero bytes beyond its own struct, and the value of padding is unspecified
         known = sum(n for offset, n in new_members[name].values() if offset >= size)
         if known != new_size - size and new_size > size:
-            wrong.append(f"struct {name}: padding behind byte {size}; add reserved members")
+            wrong.append(f"struct {name}: padding after byte {size}; add reserved members")
     for (kind, name), value in old_values.items():
         new = new_values.get((kind, name))
         # QUIRE_N_x is the number of enumerators of an append-only enum

@@ -73,7 +73,7 @@ for level in generic avx2 neon; do
 done
 run --cpu --isa pentium
 pass_if "an unknown --isa is a usage error" status_is 64
-pass_if "and lists the names" err_has generic
+pass_if "an unknown --isa: the message lists the names" err_has generic
 QUIRE_ISA=pentium "$program" --cpu >"$folder/out" 2>"$folder/err"
 status=$?
 pass_if "an unknown QUIRE_ISA is a configuration error" status_is 78
@@ -115,32 +115,32 @@ bad_usage -p ""
 QUIRE_ARG_CTX_SIZE=x "$program" hello >"$folder/out" 2>"$folder/err"
 status=$?
 pass_if "a bad value in the environment is a usage error" status_is 64
-pass_if "and the variable is named" err_has QUIRE_ARG_CTX_SIZE
+pass_if "a bad value in the environment: the message names the variable" err_has QUIRE_ARG_CTX_SIZE
 
 run -m "$folder/none.gguf" hello
-pass_if "a missing model" status_is 66
-pass_if "is named" err_has none.gguf
+pass_if "a missing model exits with 66" status_is 66
+pass_if "a missing model: the message names the file" err_has none.gguf
 run -f "$folder/none.txt"
-pass_if "a missing prompt file" status_is 66
+pass_if "a missing prompt file exits with 66" status_is 66
 run -f "$folder"
-pass_if "a folder as prompt file" status_is 66
+pass_if "a folder as prompt file exits with 66" status_is 66
 run --chat-template-file "$folder/none.jinja" hello
-pass_if "a missing template" status_is 66
+pass_if "a missing template exits with 66" status_is 66
 : >"$folder/empty.gguf"
 run -m "$folder/empty.gguf" hello
-pass_if "an empty model" status_is 65
+pass_if "an empty model exits with 65" status_is 65
 head -c 5000 /dev/urandom >"$folder/noise.gguf"
 run -m "$folder/noise.gguf" hello
-pass_if "noise as a model" status_is 65
+pass_if "random bytes as a model exit with 65" status_is 65
 run --json -m "$folder/noise.gguf" hello
-pass_if "noise as a model, with --json" status_is 65
-pass_if "gives an error event" events_have '^error code=QUIRE_E_'
+pass_if "random bytes as a model with --json exit with 65" status_is 65
+pass_if "random bytes as a model with --json: an error event" events_have '^error code=QUIRE_E_'
 "$program" --help >/dev/full 2>"$folder/err"
 status=$?
-pass_if "--help to a full disk" status_is 74
+pass_if "--help to a full disk exits with 74" status_is 74
 "$program" --version >&- 2>"$folder/err"
 status=$?
-pass_if "--version to a closed stdout" status_is 74
+pass_if "--version to a closed stdout exits with 74" status_is 74
 
 # ---- With a model
 
@@ -158,14 +158,14 @@ else
 fi
 run "$@" -n 1 hello
 if [ -z "$model" ] && err_has "no bundled model"; then
-    pass_if "without a model it is a usage error" status_is 64
+    pass_if "no model is a usage error" status_is 64
     skip "checks with a model: no bundled model, no file given"
     finish
 fi
 if [ $status = 65 ] && err_has "template"; then
     pass_if "a model without chat template names the remedy" err_has "--no-cnv"
     run "$@" --no-cnv -n 1 hello
-    pass_if "and completes plain text" status_is 0
+    pass_if "a model without chat template completes plain text" status_is 0
     cat >"$folder/template.jinja" <<'END'
 {% for m in messages %}{{ m.role }}: {{ m.content }}
 {% endfor %}{% if add_generation_prompt %}assistant: {% endif %}
@@ -173,96 +173,96 @@ END
     set -- "$@" --chat-template-file "$folder/template.jinja"
     run "$@" -n 1 hello
 fi
-pass_if "one token" status_is 0
+pass_if "one token: success" status_is 0
 common="-n 12 --temp 0"
 
 run "$@" $common "Once upon a time"
-pass_if "a positional prompt" status_is 0
-pass_if "gives an answer" [ -s "$folder/out" ]
-pass_if "that ends with a newline" [ "$(tail -c 1 "$folder/out" | od -An -c | tr -d ' ')" = '\n' ]
+pass_if "a positional prompt: success" status_is 0
+pass_if "a positional prompt: the answer is not empty" [ -s "$folder/out" ]
+pass_if "a positional prompt: the answer ends with a newline" [ "$(tail -c 1 "$folder/out" | od -An -c | tr -d ' ')" = '\n' ]
 cp "$folder/out" "$folder/first"
 run "$@" $common -p "Once upon a time"
-pass_if "-p is the same" cmp -s "$folder/out" "$folder/first"
+pass_if "-p gives the same answer" cmp -s "$folder/out" "$folder/first"
 printf 'Once upon a time\n' >"$folder/prompt"
 run "$@" $common -f "$folder/prompt"
-pass_if "-f is the same" cmp -s "$folder/out" "$folder/first"
+pass_if "-f gives the same answer" cmp -s "$folder/out" "$folder/first"
 "$program" "$@" $common -f - <"$folder/prompt" >"$folder/out" 2>"$folder/err"
 status=$?
-pass_if "-f - is the same" cmp -s "$folder/out" "$folder/first"
+pass_if "-f - gives the same answer" cmp -s "$folder/out" "$folder/first"
 "$program" "$@" $common <"$folder/prompt" >"$folder/out" 2>"$folder/err"
 status=$?
-pass_if "a line of stdin is the same" cmp -s "$folder/out" "$folder/first"
+pass_if "a line of stdin gives the same answer" cmp -s "$folder/out" "$folder/first"
 for threads in 1 2 3; do
     run "$@" $common -t $threads "Once upon a time"
-    pass_if "with $threads threads it is the same" cmp -s "$folder/out" "$folder/first"
+    pass_if "-t $threads gives the same answer" cmp -s "$folder/out" "$folder/first"
 done
 QUIRE_ARG_PREDICT=12 QUIRE_ARG_TEMP=0 "$program" "$@" "Once upon a time" >"$folder/out" 2>"$folder/err" </dev/null
 status=$?
-pass_if "options from the environment" cmp -s "$folder/out" "$folder/first"
+pass_if "options from the environment give the same answer" cmp -s "$folder/out" "$folder/first"
 
 run "$@" -n 12 --seed 5 --json "Once upon a time"
-pass_if "--json" status_is 0
-pass_if "has token events and a done event" events_have '^done reason=(stop|length) cached=none completion=[0-9]+ seed=5 full=no'
+pass_if "--json: success" status_is 0
+pass_if "--json: a done event with all fields" events_have '^done reason=(stop|length) cached=none completion=[0-9]+ seed=5 full=no'
 cp "$folder/events" "$folder/seed5"
 run "$@" -n 12 --seed 5 --json "Once upon a time"
-pass_if "the same seed" events_have done
-pass_if "gives the same output" cmp -s "$folder/events" "$folder/seed5"
+pass_if "the same seed: a done event" events_have done
+pass_if "the same seed gives the same events" cmp -s "$folder/events" "$folder/seed5"
 printf 'Hello\n\nHello\n' | "$program" "$@" $common --json >"$folder/out" 2>"$folder/err"
 status=$?
 pass_if "two lines are two turns" answers_are 2
-pass_if "and the second hits the prefix cache" events_have cached=none cached=some
+pass_if "the second turn hits the prefix cache" events_have cached=none cached=some
 run "$@" --temp 0 -n 12 --json --stop "$(LC_ALL=C grep -ao '[[:alnum:][:punct:]]' "$folder/first" | tail -n 1)" "Once upon a time"
-pass_if "--stop" status_is 0
-pass_if "ends the answer" events_have reason=stop
+pass_if "--stop: success" status_is 0
+pass_if "--stop ends the answer" events_have reason=stop
 run "$@" $common --json --ignore-eos "Once upon a time"
 pass_if "--ignore-eos generates up to the limit" events_have 'reason=length .* completion=12 '
 run "$@" -c 48 --temp 0 --json --ignore-eos "Once upon a time"
-pass_if "a full context" status_is 0
-pass_if "is reported" events_have 'reason=length .* full=yes'
-pass_if "with a hint" err_has "context of 48 tokens is full"
+pass_if "a full context: success" status_is 0
+pass_if "a full context: the done event has full=yes" events_have 'reason=length .* full=yes'
+pass_if "a full context: the message has the context size" err_has "context of 48 tokens is full"
 run "$@" -c 16 "$(printf 'word %.0s' $(seq 200))"
-pass_if "a prompt longer than the context" status_is 65
-pass_if "reports both lengths" err_has 16
+pass_if "a prompt longer than the context exits with 65" status_is 65
+pass_if "a prompt longer than the context: the message has the context size" err_has 16
 run "$@" -c 2048 --kv-mem 1K hello
-pass_if "a budget that holds no block" status_is 64
-pass_if "reports the sizes" err_has MiB
+pass_if "a --kv-mem of less than one block exits with 64" status_is 64
+pass_if "a --kv-mem of less than one block: the message has the sizes" err_has MiB
 run "$@" --dry-run --kv-mem 100M
-pass_if "--dry-run" status_is 0
-pass_if "shows the cache" out_has cache
+pass_if "--dry-run: success" status_is 0
+pass_if "--dry-run prints the cache" out_has cache
 if [ -n "$model" ]; then
     run "$@" $common "Once upon a time"
     cp "$folder/out" "$folder/packed"
     for start in first later; do
         run "$@" $common --pack-cache "$folder/cache" -v "Once upon a time"
-        pass_if "--pack-cache, $start start" status_is 0
-        pass_if "the same answer" cmp -s "$folder/out" "$folder/packed"
+        pass_if "--pack-cache, $start start: success" status_is 0
+        pass_if "--pack-cache, $start start: the same answer" cmp -s "$folder/out" "$folder/packed"
     done
-    pass_if "from the cache" err_has "mapped from"
+    pass_if "--pack-cache, later start: weights mapped from the cache" err_has "mapped from"
     echo "not a cache" >"$folder/cache"
     run "$@" $common --pack-cache "$folder/cache" "Once upon a time"
-    pass_if "--pack-cache with another file" status_is 0
-    pass_if "is reported" err_has "left alone"
-    pass_if "and leaves it alone" grep -q "not a cache" "$folder/cache"
+    pass_if "--pack-cache with a file of another format: success" status_is 0
+    pass_if "--pack-cache with a file of another format: a warning" err_has "left alone"
+    pass_if "--pack-cache does not replace a file of another format" grep -q "not a cache" "$folder/cache"
 fi
 for type in f32 bf16 f16 fp8 fp8_e5m2 int8; do
     run "$@" $common -ctk $type -ctv $type "Once upon a time"
-    pass_if "-ctk $type" status_is 0
+    pass_if "-ctk $type: success" status_is 0
 done
 run "$@" $common --compute f32 "Once upon a time"
-pass_if "--compute f32" status_is 0
+pass_if "--compute f32: success" status_is 0
 "$program" "$@" $common hello >/dev/full 2>"$folder/err"
 status=$?
-pass_if "an answer to a full disk" status_is 74
+pass_if "an answer to a full disk exits with 74" status_is 74
 "$program" "$@" $common hello >&- 2>"$folder/err"
 status=$?
-pass_if "an answer to a closed stdout" status_is 74
+pass_if "an answer to a closed stdout exits with 74" status_is 74
 "$program" "$@" $common hello 2>"$folder/err" | true
 status=${PIPESTATUS[0]}
-pass_if "an answer to a closed pipe" [ "$status" = 141 -o "$status" = 0 ]
+pass_if "an answer to a closed pipe: SIGPIPE or success" [ "$status" = 141 -o "$status" = 0 ]
 printf 'Hello \xff\xc3 there\x01 <|im_end|>\n' | "$program" "$@" $common --json >"$folder/out" 2>"$folder/err"
 status=$?
-pass_if "ill-formed input" status_is 0
-pass_if "still gives JSON" events_have done
+pass_if "ill-formed input: success" status_is 0
+pass_if "ill-formed input: a well-formed done event" events_have done
 
 # ---- Commands, through -i
 
@@ -270,7 +270,7 @@ printf 'Hello\n/stats\n/save %s/talk.json\n/regen\n/reset\n/load %s/talk.json\n/
     "$folder" "$folder" "$folder" "$folder" "$folder" >"$folder/commands"
 "$program" "$@" -i $common --json <"$folder/commands" >"$folder/out" 2>"$folder/err"
 status=$?
-pass_if "commands" status_is 0
+pass_if "commands: success" status_is 0
 pass_if "two answers: one and its regeneration" answers_are 2
 pass_if "/stats shows the seed" err_has "seed"
 pass_if "/save and /load agree" cmp -s "$folder/talk.json" "$folder/again.json"
@@ -295,13 +295,13 @@ kill -INT $pid
 wait $pid
 status=$?
 pass_if "Ctrl-C exits with 130" status_is 130
-pass_if "the last event says cancelled" events_have reason=cancelled
+pass_if "the last event has reason=cancelled" events_have reason=cancelled
 "$program" "$@" $long "Once upon a time" >"$folder/out" 2>"$folder/err" </dev/null &
 pid=$!
 sleep 0.3
 kill -TERM $pid 2>/dev/null
 wait $pid
 status=$?
-pass_if "SIGTERM terminates it" status_is 143
+pass_if "SIGTERM ends the program with 143" status_is 143
 
 finish

@@ -3,7 +3,7 @@
 # compute modes and all KV types. A change that is not meant to change arithmetic must leave them alone.
 # usage: digests.sh QUIRE_EVAL check|record|detail [LEVEL...]     default: all levels of this CPU
 #   check   compares with digests/LEVEL.txt (exit 1: another digest; 77: no reference data)
-#   record  writes digests/LEVEL.txt anew
+#   record  overwrites digests/LEVEL.txt
 #   detail  prints a digest per model, level, compute mode and KV type
 set -u
 export LC_ALL=C

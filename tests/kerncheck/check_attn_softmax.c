@@ -258,7 +258,7 @@ static void merge_once(struct kc_env *env, merge_fn *fn)
                      slack = 4e-7 + apart * 0x1p-24;
         const double want_l = was_l[r] * ca + part_l[r] * cp;
         if (l_exact[r] != (exact ? l[r] : was_l[r]))
-            kc_fail(env, "row %d: l_exact %g beside l %g", r, (double)l_exact[r], (double)l[r]);
+            kc_fail(env, "row %d: l_exact %g, l %g", r, (double)l_exact[r], (double)l[r]);
         if (m[r] != (float)top || fabs(l[r] - want_l) > want_l * slack + 1e-34)
             kc_fail(env, "row %d: m %g l %g, not %g %g", r, (double)m[r], (double)l[r], top,
                     want_l);

@@ -23,7 +23,7 @@ for program in "$scratch/readme.c" "$source_dir"/examples/*.c; do
     n=$((n + 1))
 done
 echo "compiled $n programs with pkg-config"
-# every header stands alone, as C11 and as C++ where a C++ compiler is there
+# every header compiles alone, as C11 and, if a C++ compiler is installed, as C++
 for header in "$prefix"/include/quire/*.h; do
     echo "#include <quire/$(basename "$header")>" >"$scratch/one.c"
     cc -std=c11 -Wall -Wextra -Werror -fsyntax-only $(pc --cflags quire) "$scratch/one.c"

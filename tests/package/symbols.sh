@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the shared library exports and imports: only quire_*, and nothing that ends, prints into or reconfigures its
-# host; and no instruction above the baseline outside the instruction-set folders.
+# The shared library exports only quire_* and imports no function that ends, prints into or reconfigures the host
+# process. No object file outside the ISA folders has instructions above the baseline.
 # usage: symbols.sh LIBQUIRE.so OBJECT_DIR
 set -eu
 library=$1

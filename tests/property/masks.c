@@ -33,8 +33,7 @@ static void draw_lists(struct problem *s, struct sequence *q, struct rng *r)
     for (uint32_t h = 0; h < s->config.n_kv_heads; h++) {
         struct quire_sparse_list *list = &q->lists[h];
         *list = (struct quire_sparse_list){ q->places[h], 0 };
-        for (uint32_t j = 0; j < n_blocks + 2 && list->n < MAX_PLACES;
-             j++) /* two lie beyond the end */
+        for (uint32_t j = 0; j < n_blocks + 2 && list->n < MAX_PLACES; j++) /* two past the end */
             if (rng_percent(r, kept))
                 q->places[h][list->n++] = (int32_t)j;
     }

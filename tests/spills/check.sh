@@ -12,7 +12,7 @@ skip() {
 }
 [ "$2" = GNU ] && [ "${3%%.*}" = 12 ] || skip "the limits are those of gcc 12, this is $2 $3"
 case "${4:-}" in *-O[012gs]* | *sanitize* | *coverage* | *-march=*) skip "built with $4" ;; esac
-[ "$(uname -m)" = x86_64 ] || skip "the listing is read for x86-64"
+[ "$(uname -m)" = x86_64 ] || skip "loops.awk parses x86-64 disassembly only"
 command -v objdump >/dev/null || skip "no objdump"
 
 # Self-test of loops.awk: a loop of ten products that stores one sum.

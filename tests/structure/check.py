@@ -67,7 +67,7 @@ def matrix(root):
 
 
 def module_of(path, modules):
-    """The longest module that `path` (relative to src) lies in."""
+    """The longest module that contains `path` (relative to src)."""
     best = None
     for m in modules:
         if path.startswith(m + "/") and (best is None or len(m) > len(best)):
@@ -86,7 +86,7 @@ def check_includes(root, sources):
         inner = path[len("src/"):]
         own = module_of(inner, allowed)
         if own is None:
-            report("matrix", path, "lies in no module of docs/architecture.md")
+            report("matrix", path, "belongs to no module of docs/architecture.md")
             continue
         for n, line in enumerate(read(os.path.join(root, path)).splitlines(), 1):
             m = re.match(r'#include "([^"]+)"', line)
@@ -134,7 +134,7 @@ def check_cycles(graph, kind):
                 if w == v:
                     break
             if len(group) > 1 or v in graph.get(v, ()):
-                report(kind, group[0], "reaches itself by way of " + ", ".join(sorted(group)))
+                report(kind, group[0], "depends on itself through " + ", ".join(sorted(group)))
 
     sys.setrecursionlimit(10000)
     for v in list(graph):

@@ -30,7 +30,7 @@ static inline bool need_shared(void)
 {
     if (shared_dir())
         return true;
-    printf("skipped: reference data not found beside the source tree (set QUIRE_SHARED)\n");
+    printf("skipped: reference data not found next to the source tree (set QUIRE_SHARED)\n");
     return false;
 }
 

@@ -111,10 +111,10 @@ static void four_ranges(void **state)
     }
 }
 
-/* Shard i of 4 owns every fourth block of a sequence, starting at block i. */
+/* Shard i of 4 stores every fourth block of a sequence, starting at block i. */
 enum { BLOCK_KEYS = 64, MAX_PLACES = 64 };
 
-/* A cache with only the blocks that a shard owns. */
+/* A cache with the blocks of one shard only. */
 static struct quire_kv_cache *shard_cache(const struct problem *s, uint32_t shard, int32_t *table)
 {
     const struct quire_attention_config *c = &s->config;

@@ -183,7 +183,7 @@ static void test_save_and_load(void **state)
     assert_int_equal(loaded.n_stop, 1);
     assert_string_equal(loaded.stop[0], "END");
 
-    /* floats are saved in their shortest form, and the temporary file is gone */
+    /* floats are saved in their shortest form, and the temporary file is removed */
     json_t *root = json_load_file(path, 0, NULL);
     text = json_dumps(json_object_get(root, "options"), JSON_REAL_PRECISION(9));
     assert_non_null(strstr(text, "\"temperature\": 0.7,"));

@@ -339,7 +339,7 @@ static void test_events(void **state)
     generate(e, &p, &polled);
     assert_true(polled.prompt_events >= 2); /* the prompt has several chunks */
 
-    /* late polling loses nothing and keeps the order */
+    /* late polling loses no event and keeps the order */
     const quire_request_id a = submit(e, &p), b = submit(e, &p);
     quire_request_id none = 1;
     assert_status(QUIRE_E_AGAIN, quire_engine_submit(e, &p, &none, NULL));

@@ -204,8 +204,8 @@ static void test_bad_submit(void **state)
     quire_engine_close(e);
 }
 
-/* Two engines over one open model give what an engine with a model of its own gives, and the model
- * cannot be closed under them. */
+/* Two engines that share an open model generate the tokens of an engine with its own model, and the
+ * model cannot be closed before them. */
 static void test_shared_model(void **state)
 {
     (void)state;

@@ -174,7 +174,7 @@ static void test_memory(void **state)
     write_file(root, "sys/fs/cgroup/user/memory.max", "99999999999999999999999\n"); /* saturates */
     assert_int_equal(qr_memory_available_at(root), 4000 * 1024);
 
-    /* cgroup v1 beside an empty v2; in a container the path exists on the host only */
+    /* cgroup v1 and an empty v2 hierarchy; in a container the path exists on the host only */
     write_file(root, "proc/self/cgroup", "4:memory:/docker/abc\n1:cpu:/\n0::/\n");
     write_file(root, "sys/fs/cgroup/memory/memory.limit_in_bytes", "3000000\n");
     write_file(root, "sys/fs/cgroup/memory/memory.usage_in_bytes", "1000000\n");
@@ -216,7 +216,7 @@ static void grow(struct qr_sequence *s, const int32_t *tokens, uint32_t n, uint3
     }
 }
 
-/* Every block of every group is free or owned once by the sequence. */
+/* Every block of every group is free or has one reference, that of the sequence. */
 static void check_blocks(const struct qr_sequence *s, const uint32_t *total)
 {
     for (uint32_t i = 0; i < s->n_groups; i++) {

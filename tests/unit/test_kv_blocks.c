@@ -315,7 +315,7 @@ static void check_invariants(const struct quire_kv_cache *kv, const struct walke
     for (uint32_t b = 0; b < WALK_BLOCKS; b++) {
         const bool is_free = g->free_bits[b / 64] >> b % 64 & 1;
         if (owners[b] != g->ref_counts[b] || is_free != (owners[b] == 0))
-            fail_msg("block %u: %u owners, the pool says %u, free bit %d", b, owners[b],
+            fail_msg("block %u: %u references, %u in the pool, free bit %d", b, owners[b],
                      g->ref_counts[b], is_free);
         n_free += is_free;
     }

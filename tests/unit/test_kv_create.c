@@ -334,7 +334,7 @@ static void locking(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     if (WEXITSTATUS(status) == 103) {
-        printf("skipped: this process cannot give up its privileges\n");
+        printf("skipped: this process cannot drop its privileges\n");
         skip();
     }
     assert_int_equal(WEXITSTATUS(status), QUIRE_E_LIMIT);

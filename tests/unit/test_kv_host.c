@@ -315,7 +315,7 @@ static uint32_t reuse(struct host *h, uint32_t n_same)
     for (uint32_t g = 0; g < GROUPS; g++) {
         for (uint32_t b = 0; b < h->n_blocks; b++) {
             held[g][b] = kv_below(12) ? h->table[g][b] : -1;
-            if (held[g][b] < 0) { /* freed: another sequence has it */
+            if (held[g][b] < 0) { /* freed and allocated to another sequence */
                 poison(h, g, &h->table[g][b], 1);
             }
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_onednn.c - the oneDNN backend: results against our kernels and double, threads, memory. */
+/* test_onednn.c - the oneDNN backend: results against quire and double, threads, memory. */
 #include "base/half.h"
 #include "base/team.h"
 #include "kernels/dispatch.h"

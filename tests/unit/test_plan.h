@@ -91,7 +91,7 @@ static inline void teardown(struct fixture *f)
         struct quire_error err = QUIRE_ERROR_INIT;                                                 \
         assert_status(code_, call);                                                                \
         if (!strstr(err.msg, word))                                                                \
-            fail_msg("%s: message '%s' does not say '%s'", #call, err.msg, word);                  \
+            fail_msg("%s: message '%s' lacks '%s'", #call, err.msg, word);                         \
     } while (0)
 
 #endif

@@ -11,7 +11,7 @@ static int32_t places[][3] = { { 0, 1, 7 }, { 0, 5, 6 } };
 static struct quire_sparse_list lists[2];
 static const struct quire_sparse_list *sparse[2];
 
-/* Sets all masks; the fixture's plan has room for them. */
+/* Sets all masks, within the limits of the fixture's plan. */
 static void setup_masks(struct fixture *f)
 {
     setup(f);

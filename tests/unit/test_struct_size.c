@@ -9,7 +9,7 @@ enum { MAX_BYTES = 4096, TAIL = 40 };
 
 /* ---- src/base/struct_size.c */
 
-/* Two versions of one struct, as two versions of the library know it. */
+/* Two versions of one struct, as two versions of the library declare it. */
 struct first_version {
     uint32_t struct_size;
     uint32_t a;
@@ -121,7 +121,7 @@ static void init_from_defaults(void **state)
     qr_struct_init(&old, sizeof old, &defaults, sizeof defaults);
     assert_true(old.struct_size == sizeof old && old.a == 5 && old.b == 6);
     memset(&old, 0xaa, sizeof old);
-    qr_struct_init(&old, 3, &defaults, sizeof defaults); /* no room for struct_size */
+    qr_struct_init(&old, 3, &defaults, sizeof defaults); /* too small for struct_size */
     assert_int_equal(old.struct_size, 0xaaaaaaaa);
     qr_struct_init(&old, sizeof old, NULL, 0);
     assert_true(old.struct_size == sizeof old && old.a == 0 && old.b == 0);
@@ -195,7 +195,7 @@ static void check_init(const char *name, init_fn init, size_t size)
     assert_memory_equal(s + sizeof known, exact + sizeof known, size - sizeof known);
     for (size_t i = size; i < size + TAIL; i++)
         assert_int_equal(s[i], 0);
-    /* an older, smaller struct: the defaults as far as it goes */
+    /* an older, smaller struct: its members get their defaults */
     memset(s, 0xaa, size + TAIL);
     init(s, 8);
     assert_int_equal(s[0] | s[1] | s[2] | s[3], 8);

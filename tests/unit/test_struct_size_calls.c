@@ -9,7 +9,7 @@ static const char model_path[] = QUIRE_SOURCE_DIR "/models/quire-tiny/quire-tiny
 
 /* ---- Arguments of public functions */
 
-/* Calls a function with the sized struct at `s`; *result receives a figure of what it computed. */
+/* Calls a function with the sized struct at `s`; *result receives a figure from its output. */
 typedef quire_status (*call_fn)(const void *s, uint64_t *result, struct quire_error *err);
 
 static quire_status call_threads(const void *s, uint64_t *result, struct quire_error *err)
