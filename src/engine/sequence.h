@@ -18,7 +18,7 @@ struct qr_sequence {
     struct quire_kv_cache *kv; /* borrowed */
     uint32_t block_size, n_groups, max_tokens, max_blocks;
     struct qr_sequence_group *groups;            /* [n_groups] */
-    struct quire_kv_prefix_group *prefix_groups; /* [n_groups] scratch of reuse_prefix */
+    struct quire_kv_prefix_group *prefix_groups; /* [n_groups] scratch of prefix reuse */
     int32_t *tokens;                             /* [max_tokens] tokens in the KV cache */
     uint32_t *rope_variants; /* [max_tokens] qr_rope_variant() under which keys were computed */
     uint32_t n_tokens;
