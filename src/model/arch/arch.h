@@ -46,7 +46,7 @@ struct qr_arch {
 
     enum qr_model_kind kind;
     enum qr_block_kind block;
-    enum qr_activation activation, gated_activation; /* the latter: see hf_gate_in_name */
+    enum qr_activation activation, gated_activation; /* gated_activation: see hf_gate_in_name */
     bool gated;                                      /* feed-forward with a gate */
     enum qr_qk_norm qk_norm;
     bool scaled_embedding;   /* embeddings are multiplied by sqrt(hidden) */

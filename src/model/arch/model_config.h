@@ -8,7 +8,7 @@
 
 /* The forward pass depends on this struct and the weights only. All values are resolved: no field
  * means "use the default". Both styles of config.json yield the same struct. A GGUF file yields the
- * same struct as its Hugging Face directory except for what the converter drops or changes in the
+ * same struct as its Hugging Face folder except for what the converter drops or changes in the
  * weights (rope kind of permuted q/k rows, norm weights with 1 added). Values have passed
  * qr_model_config_validate. */
 
