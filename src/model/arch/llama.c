@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llama.c - Llama: pre-norm, SwiGLU, GQA, all kinds of rope scaling. */
+/* llama.c - Llama: pre-norm, SwiGLU, GQA, all kinds of RoPE scaling. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
