@@ -5,8 +5,8 @@
 #include <quire/kv_cache.h>
 #include <stdbool.h>
 
-/* The sequence owns blocks first_block .. end_block - 1; earlier ones fell out of the window and
- * were freed. Entry i of block_table is block i of the sequence. */
+/* The sequence holds references to blocks first_block .. end_block - 1; earlier ones fell out of
+ * the window and were freed. Entry i of block_table is block i of the sequence. */
 struct qr_sequence_group {
     uint32_t window; /* tokens; 0 = full attention */
     uint32_t first_block, end_block;
