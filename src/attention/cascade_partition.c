@@ -191,7 +191,7 @@ static void choose_splits(struct qr_partitioner *p)
     p->split_budget -= (uint32_t)required.splits;
 }
 
-/* Creates a member's reductions, or removes it from its cascades if the plan lacks room. */
+/* Creates a member's reductions, or removes it from its cascades if the plan lacks memory. */
 static void add_reductions(struct qr_partitioner *p, uint32_t seq)
 {
     struct qr_plan_group *g = p->g;

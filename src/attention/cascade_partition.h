@@ -4,8 +4,8 @@
 #define QR_ATTENTION_CASCADE_PARTITION_H
 #include "attention/types.h"
 
-/* Sets a group's cascade limits and reserves room for cascades in max_items, max_reductions and the
- * plan's n_cascade_floats. False on overflow. */
+/* Sets a group's cascade limits and adds cascades to max_items, max_reductions and the plan's
+ * n_cascade_floats. False on overflow. */
 bool qr_cascade_reserve(struct quire_plan *plan, struct qr_plan_group *g);
 
 /* Cost that the group's cascades save. */

@@ -32,8 +32,8 @@ static uint32_t split_end(const struct qr_partitioner *p, const struct qr_query_
     return span;
 }
 
-/* Emits the tile as n items with about equally many live spans. False if the plan lacks room for
- * the reduction. */
+/* Emits the tile as n items with about equally many live spans. False if the plan lacks memory
+ * for the reduction. */
 static bool emit_split(struct qr_partitioner *p, struct qr_work_item whole,
                        const struct qr_query_tile *t, uint32_t n)
 {

@@ -30,7 +30,7 @@ bool qr_sparse_any(const struct quire_sparse_list *list, uint32_t block_size, ui
                    uint32_t hi);
 
 struct qr_sparse_count {
-    uint32_t keys, spans; /* spans: those of 512 keys that contain a listed key */
+    uint32_t keys, spans; /* spans: spans of 512 keys with a listed key */
 };
 /* Counts the listed keys and spans of a range, which must not be empty. */
 struct qr_sparse_count qr_sparse_count(const struct quire_sparse_list *list, uint32_t block_size,

@@ -94,9 +94,10 @@ struct qr_cascade_member {
     uint32_t first_end; /* end of the sequence's first work item: earlier spans share partial 0 */
 };
 
-/* Set of sequences that hold one span in the same blocks: a linked list, seen from one sequence. */
+/* Node of one sequence in a set of sequences that hold one span in the same blocks. A set is a
+ * linked list. */
 struct qr_cascade_link {
-    uint32_t leader;  /* first sequence; QR_CASCADE_NONE: this one does not see the whole span */
+    uint32_t leader;  /* first sequence; QR_CASCADE_NONE: not every query sees the whole span */
     uint32_t next;    /* next sequence */
     uint32_t last, n; /* of a leader: last sequence, number of sequences */
 };
@@ -147,7 +148,7 @@ struct qr_plan_group {
     struct qr_seq_blocks *staged_seq_blocks; /* [max_seqs] of the batch under validation */
     int32_t *block_ids;                      /* [max_blocks] */
     bool sparse;                             /* the batch has sparse block lists */
-    /* [max_seqs][n_kv_heads]; NULL: the plan has no room for lists */
+    /* [max_seqs][n_kv_heads]; NULL: plan without lists */
     struct quire_sparse_list *sparse_lists;
     int32_t *sparse_blocks;          /* [max_sparse_blocks] entries of the lists */
     struct qr_work_item *items;      /* [max_items] in order of creation */
@@ -196,14 +197,14 @@ struct quire_plan {
     uint64_t *tree;                  /* [max_tree_tokens] */
     /* [max_seq_len in blocks / 64] bitmap of listed blocks; used by one validation at a time */
     uint64_t *listed;
-    uint32_t *block_marks; /* [largest pool] generation of the check that last met the block */
+    uint32_t *block_marks; /* [largest pool] generation of the last check that visited the block */
     uint32_t generation;   /* of the current check */
     struct qr_cost_run *cost_runs; /* [largest max_items] scratch of the partitioner */
     uint32_t n_cost_runs;
     struct qr_cascade_seq *cascade_seqs; /* [max_seqs] scratch of cascade detection */
     uint32_t *cascade_leaders;           /* [largest pool] hint: a sequence that has the block */
     float *partials;
-    size_t n_partial_floats, n_cascade_floats; /* the latter: limit of cascades, included */
+    size_t n_partial_floats, n_cascade_floats; /* n_cascade_floats: of these, for cascades */
     unsigned char *scratch;                    /* [n_threads][scratch_bytes] */
     size_t scratch_bytes, bytes;
     _Alignas(64) uint32_t next_item;      /* atomic */
@@ -264,7 +265,7 @@ struct qr_tile_ctx {
     struct qr_key_range any, all;         /* hull of visible keys; keys visible to every row */
     uint32_t n_rows;                      /* loaded */
     bool tree;                            /* some row sees new tokens through a tree mask */
-    bool exact;                           /* l_exact is wanted */
+    bool exact;                           /* l_exact is computed */
     bool scaled_q;                        /* scratch->row_scale is valid: int8 queries */
     uint32_t gqa_ratio;
     uint32_t k_size, v_size, v_width;

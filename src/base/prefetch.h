@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* prefetch.h - software prefetch of cache lines, by level of cache.
  *
- * An address may lie outside every object: a prefetch never faults. They are always inlined:
- * gcc takes a function that only prefetches for one without effects and drops its calls. */
+ * An address may lie outside every object: a prefetch never faults. The functions are always
+ * inlined: gcc takes a function that only prefetches for one without effects and drops the
+ * calls. */
 #ifndef QR_BASE_PREFETCH_H
 #define QR_BASE_PREFETCH_H
 

@@ -33,12 +33,12 @@ quire_status qr_struct_read(void *dst, size_t size, size_t first, const void *sr
                        "%s.struct_size is %u, less than the %zu of its first version", name, given,
                        first);
     if (given > MAX_STRUCT_BYTES)
-        return qr_fail(err, QUIRE_E_MISUSE, "%s.struct_size is %u, this library knows %zu", name,
+        return qr_fail(err, QUIRE_E_MISUSE, "%s.struct_size is %u, this library supports %zu", name,
                        given, size);
     for (size_t i = size; i < given; i++)
         if (((const unsigned char *)src)[i])
             return qr_fail(err, QUIRE_E_MISUSE,
-                           "%s.struct_size is %u, this library knows %zu, and byte %zu is not 0",
+                           "%s.struct_size is %u, this library supports %zu, and byte %zu is not 0",
                            name, given, size, i);
     qr_struct_copy(dst, size, src);
     return QUIRE_OK;

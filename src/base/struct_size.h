@@ -3,9 +3,9 @@
  *
  * A sized struct begins with `uint32_t struct_size`, its sizeof when the caller was compiled.
  * Structs grow at the end only, and 0 is the default of every added member. So a smaller struct
- * means "defaults for the rest", and a larger one is accepted if the bytes this build does not know
- * are 0. Every public function copies its sized arguments with these functions before it reads
- * them. */
+ * means "defaults for the rest", and a larger one is accepted if the bytes beyond the members of
+ * this build are 0. Every public function copies its sized arguments with these functions before it
+ * reads them. */
 #ifndef QR_BASE_STRUCT_SIZE_H
 #define QR_BASE_STRUCT_SIZE_H
 #include <quire/status.h>

@@ -85,7 +85,7 @@ static quire_status submit(struct quire_engine *e, const struct quire_request_pa
         qr_request_free(e, r);
         return s;
     }
-    /* ids rise in submission order; id % n_requests is the slot */
+    /* ids ascend in submission order; id % n_requests is the slot */
     r->id = ++e->n_submitted * e->n_requests + slot;
     r->state = QR_REQUEST_WAITING;
     r->submit_time = qr_clock_now();
@@ -112,7 +112,7 @@ quire_status quire_engine_submit(struct quire_engine *engine,
     return s;
 }
 
-/* Accesses only the atomic tag: it may run in a signal handler and beside any other call. */
+/* Accesses only the atomic tag: it may run in a signal handler and concurrently with any call. */
 quire_status quire_request_cancel(struct quire_engine *engine, quire_request_id id)
 {
     if (!engine || !engine->requests)

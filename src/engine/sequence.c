@@ -38,7 +38,7 @@ quire_status qr_sequence_init(struct qr_sequence *s, struct quire_kv_cache *kv, 
     return status;
 }
 
-/* Frees blocks [begin, end) of a group. The sequence owns them, so this cannot fail. */
+/* Frees blocks [begin, end) of a group. Cannot fail: the sequence holds a reference to each. */
 static void free_blocks(struct qr_sequence *s, uint32_t group, uint32_t begin, uint32_t end)
 {
     if (begin < end)

@@ -5,8 +5,8 @@
 #include <quire/kv_cache.h>
 #include <stdbool.h>
 
-/* The sequence owns blocks first_block .. end_block - 1; earlier ones fell out of the window and
- * were freed. Entry i of block_table is block i of the sequence. */
+/* The sequence holds references to blocks first_block .. end_block - 1; earlier ones fell out of
+ * the window and were freed. Entry i of block_table is block i of the sequence. */
 struct qr_sequence_group {
     uint32_t window; /* tokens; 0 = full attention */
     uint32_t first_block, end_block;
@@ -18,7 +18,7 @@ struct qr_sequence {
     struct quire_kv_cache *kv; /* borrowed */
     uint32_t block_size, n_groups, max_tokens, max_blocks;
     struct qr_sequence_group *groups;            /* [n_groups] */
-    struct quire_kv_prefix_group *prefix_groups; /* [n_groups] scratch of reuse_prefix */
+    struct quire_kv_prefix_group *prefix_groups; /* [n_groups] scratch of prefix reuse */
     int32_t *tokens;                             /* [max_tokens] tokens in the KV cache */
     uint32_t *rope_variants; /* [max_tokens] qr_rope_variant() under which keys were computed */
     uint32_t n_tokens;

@@ -90,7 +90,7 @@ static quire_status forward(struct quire_engine *e, const struct qr_request *r, 
     return QUIRE_OK;
 }
 
-/* Masks rows of the head that are padding of the vocabulary, and with IGNORE_EOS the
+/* Masks rows of the LM head that are padding of the vocabulary, and with IGNORE_EOS the
  * end-of-generation tokens. */
 static void mask_logits(struct quire_engine *e, const struct qr_request *r)
 {

@@ -21,7 +21,7 @@ struct qr_stop_strings {
 };
 
 /* Copies the strings. Each must be well-formed UTF-8 of 1 .. QR_MAX_STOP_BYTES bytes, so that
- * neither a cut nor a withheld tail splits a character. On failure there is nothing to free. */
+ * neither a cut nor a held-back tail splits a character. On failure there is nothing to free. */
 quire_status qr_stop_strings_init(struct qr_stop_strings *stops, const char *const *strings,
                                   uint32_t n, const struct quire_allocator *allocator,
                                   struct quire_error *err);

@@ -61,7 +61,7 @@ struct quire_engine {
     struct quire_context *context;
     struct quire_sampler *sampler;
     float *logits;                      /* [vocab_size] */
-    uint32_t vocab_size, n_text_tokens; /* rows of the output head; tokens that have a text */
+    uint32_t vocab_size, n_text_tokens; /* rows of the LM head; tokens that have a text */
     int32_t *eog;                       /* [n_eog] end-of-generation tokens */
     uint32_t n_eog;
     struct quire_engine_info info;

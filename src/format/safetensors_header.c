@@ -70,7 +70,7 @@ static quire_status read_escape(struct parser *p, uint32_t *v)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     if (p->size - p->pos < 2)
-        return bad(p, "unfinished string");
+        return bad(p, "unterminated string");
     const char c = p->text[p->pos + 1];
     const char *simple = memchr(from, c, sizeof from - 1);
     if (simple) {
@@ -103,7 +103,7 @@ static quire_status read_string(struct parser *p, bool decode, struct text *t)
     size_t out = begin;
     for (;;) {
         if (p->pos >= p->size)
-            return bad(p, "unfinished string");
+            return bad(p, "unterminated string");
         const uint8_t c = (uint8_t)p->text[p->pos];
         if (c == '"')
             break;

@@ -56,7 +56,7 @@ static float element(enum element type, bool plain, const uint8_t *base, size_t 
     return load(type, base + d / 2 * stride + (w * 2 + d % 2) * size);
 }
 
-/* Zero for subnormals, as vdpbf16ps treats inputs and results. */
+/* Zero for denormals, as vdpbf16ps treats inputs and results. */
 static float flush(float x) { return fabsf(x) < FLT_MIN ? copysignf(0, x) : x; }
 
 /* acc[i] += x * y[i] */

@@ -72,7 +72,7 @@ static uint32_t dequantize_code(const struct format *f, uint32_t code)
         return sign | (exp + (uint32_t)(127 - bias)) << 23 | man << spare;
     if (!man)
         return sign;
-    uint32_t f32_exp = (uint32_t)(128 - bias); /* of the smallest normal; normalizes a subnormal */
+    uint32_t f32_exp = (uint32_t)(128 - bias); /* of the smallest normal; normalizes a denormal */
     for (; !(man >> f->man_bits); man <<= 1)
         f32_exp--;
     return sign | f32_exp << 23 | (man << spare & 0x7fffff);

@@ -62,7 +62,7 @@ static uint32_t lacking[N_LEVELS]; /* features of the level that this CPU or its
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* A CPU that runs a level runs its base, which precedes it in the list. The permission to use AMX
- * may come later, so each selection checks it anew. */
+ * may come later, so each selection checks it again. */
 static void build_tables(void)
 {
     const uint32_t have = qr_cpu_features() | QR_CPU_AMX_PERMITTED;

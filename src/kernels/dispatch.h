@@ -23,8 +23,4 @@ const struct qr_kernels *qr_level_table(int i);
  * prefix dnnl_cpu_isa_; NULL when oneDNN has none, or no level has that name. */
 const char *qr_level_onednn_isa(const char *level);
 
-/* The value of dnnl_cpu_isa_t with the same instructions as the level of that name, without the
- * prefix dnnl_cpu_isa_; NULL when oneDNN has none, or no level has that name. */
-const char *qr_level_onednn_isa(const char *level);
-
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernels.h - the list of dispatched kernels, from which come the kernel table, the prototypes of
- * every level, the names in messages, the tests and the rows of the benchmarks.
+/* kernels.h - the list of dispatched kernels. The kernel table, the prototypes of every level, the
+ * names in messages, the tests and the rows of the benchmarks are generated from it.
  *
  * A kernel is single-threaded, works on explicit ranges, never allocates, never fails and never
  * touches memory outside its ranges. The header of each family holds its list and its argument

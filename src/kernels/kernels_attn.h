@@ -55,7 +55,7 @@ struct qr_attn_qk_args {
  *   l_exact and o are multiplied by 2^(old m - m)
  *   p = 2^(x - m), 0 for keys that are not visible; rounded to bf16 if p_bf16 is given (avx512_amx
  *   then computes bits of its own, docs/numerics.md A6)
- *   l[j % 16] += p, rising j
+ *   l[j % 16] += p, j ascending
  *
  * With v_scale, l sums the unrounded weights, and p * v_scale[j] is rounded and stored, 0 where it
  * is below 2^-126 (not every conversion instruction handles denormals). A row that sees no key

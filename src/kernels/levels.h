@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* levels.h - the ISA levels of this architecture: the one list from which prototypes, the dispatch
- * table and the names in messages are made. */
+ * table and the names in messages are generated. */
 #ifndef QR_KERNELS_LEVELS_H
 #define QR_KERNELS_LEVELS_H
 

@@ -219,7 +219,7 @@ static quire_status check_copy(struct qr_kv_group *g, const int32_t *src, const 
         QR_TRY(qr_kv_check_block(g, "dst", i, dst[i], 1, 1, err));
         uint32_t *m = &g->visited[(size_t)dst[i] * bs];
         if (*m == epoch)
-            return qr_fail(err, QUIRE_E_INVALID_ARG, "dst[%zu] %d is named twice", i, dst[i]);
+            return qr_fail(err, QUIRE_E_INVALID_ARG, "dst[%zu] %d appears twice", i, dst[i]);
         *m = epoch;
     }
     for (size_t i = 0; i < n; i++) {

@@ -47,7 +47,7 @@ static quire_status check_args(struct run *run, struct quire_error *err)
 {
     const struct quire_kv_calibrate_args *a = run->args;
     if (a->dtype != QUIRE_KV_F32 && a->dtype != QUIRE_KV_BF16 && a->dtype != QUIRE_KV_F16)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.dtype %d is none of f32, bf16 and f16",
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.dtype %d is not f32, bf16 or f16",
                        (int)a->dtype);
     if (!a->n_kv_heads)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.n_kv_heads is 0");

@@ -172,7 +172,7 @@ static quire_status check_blocks(const struct plain_run *r, struct qr_kv_group *
         QR_TRY(qr_kv_check_block(g, "args.blocks", i, a->blocks[i], 1, max_refs, err));
         uint32_t *m = &g->visited[(size_t)a->blocks[i] * bs];
         if (r->import && *m == epoch)
-            return qr_fail(err, QUIRE_E_INVALID_ARG, "args.blocks[%zu] %d is named twice", i,
+            return qr_fail(err, QUIRE_E_INVALID_ARG, "args.blocks[%zu] %d appears twice", i,
                            a->blocks[i]);
         if (r->import)
             *m = epoch;

@@ -81,13 +81,13 @@ quire_status qr_kv_group_check_slots(struct qr_kv_group *g, const int64_t *slots
         const int64_t slot = slots[i];
         if (slot == QUIRE_SLOT_PAD)
             continue;
-        if ((uint64_t)slot >= n_slots) /* negative ones, too */
+        if ((uint64_t)slot >= n_slots) /* also true for negative slots */
             return qr_fail(err, QUIRE_E_RANGE,
                            "slot_mapping[%zu] %lld is outside the pool of %llu slots", i,
                            (long long)slot, (unsigned long long)n_slots);
         QR_TRY(qr_kv_check_block(g, "slot_mapping", i, (int32_t)((uint64_t)slot / bs), 1, 1, err));
         if (g->visited[slot] == epoch)
-            return qr_fail(err, QUIRE_E_INVALID_ARG, "slot_mapping[%zu] %lld is named twice", i,
+            return qr_fail(err, QUIRE_E_INVALID_ARG, "slot_mapping[%zu] %lld appears twice", i,
                            (long long)slot);
         g->visited[slot] = epoch;
     }

@@ -30,7 +30,7 @@ static quire_status check_args(const struct quire_kv_cache *kv, const struct qui
 {
     QR_TRY(qr_kv_check_layer(kv, a->group, a->layer, err));
     if (a->dtype != QUIRE_KV_F32 && a->dtype != QUIRE_KV_BF16 && a->dtype != QUIRE_KV_F16)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.dtype %d is none of f32, bf16 and f16",
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.dtype %d is not f32, bf16 or f16",
                        (int)a->dtype);
     if (a->n_tokens == 0)
         return QUIRE_OK;

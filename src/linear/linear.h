@@ -18,7 +18,7 @@ struct qr_linear_args {
 
 /* The activation form that the kernels of a weight type read. */
 enum qr_act_form qr_linear_act_form(enum qr_weight_type type, enum quire_compute compute);
-/* That form for this weight, with the layout its backend (our kernels or oneDNN) needs. */
+/* That form for this weight, with the layout its backend (quire's kernels or oneDNN) requires. */
 unsigned qr_linear_act_forms(const struct qr_packed *w, enum quire_compute compute);
 
 /* QUIRE_E_INVALID_ARG, with the name of the argument that does not fit the others. For set-up time:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn.c - runs oneDNN matmuls over panels and rows, and times them against our kernels. */
+/* onednn.c - runs oneDNN matmuls over panels and rows, and times them against quire's kernels. */
 #include "linear/onednn.h"
 #include "base/alloc.h"
 #include "base/error.h"
@@ -78,7 +78,7 @@ void qr_onednn_multiply(const struct qr_onednn_matmul *p, struct qr_onednn_runne
 
 enum { TRIAL_M = 128, TRIAL_N = 256 };
 
-/* One weight, packed for our kernels and for oneDNN, and the rows to multiply. */
+/* One weight, packed for quire's kernels and for oneDNN, and the rows to multiply. */
 struct trial {
     const struct quire_allocator *allocator;
     const struct qr_kernels *kernels;
@@ -120,7 +120,7 @@ static bool faster(const struct trial *t)
         if (a > 0.05)
             break;
     }
-    return theirs < 0.95 * ours; /* our kernels win ties: they are batch-invariant */
+    return theirs < 0.95 * ours; /* quire wins ties: batch-invariant */
 }
 
 /* Small values of either sign: f32, or bf16 as the upper halves of f32. */

@@ -7,8 +7,8 @@
 #include <string.h>
 
 /* Each oneDNN call must stay on the calling thread, inside and outside OpenMP regions: its own
- * threads would compete with those of our team. Its OpenMP builds take the number of threads from
- * the caller's nthreads-var, both when a primitive is created and when it runs. */
+ * threads would compete with those of quire's team. Its OpenMP builds take the number of threads
+ * from the caller's nthreads-var, both when a primitive is created and when it runs. */
 #if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
 #include <omp.h>
 static const bool stays_on_caller = true;
@@ -166,7 +166,7 @@ static bool get_blocking(desc_ref d, struct blocking *b)
 static quire_status failed(dnnl_status_t s, const char *what, struct quire_error *err)
 {
     if (s == dnnl_unimplemented)
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, "oneDNN cannot do this on this CPU: %s", what);
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "oneDNN lacks support on this CPU: %s", what);
     return qr_fail(err, s == dnnl_out_of_memory ? QUIRE_E_NOMEM : QUIRE_E_INTERNAL,
                    "oneDNN failed with status %d: %s", (int)s, what);
 }

@@ -21,7 +21,7 @@ struct qr_packed {
     uint8_t *data;      /* panels, 64-byte aligned; NULL until reserved or borrowed */
     bool borrowed;      /* data is read-only and belongs to another owner */
     /* Not NULL: oneDNN defines the panel layout and multiplies this weight for every number of
-     * rows. NULL: our kernels do, with the layout of kernels/kernels_linear.h. */
+     * rows. NULL: quire's kernels do, with the layout of kernels/kernels_linear.h. */
     const struct qr_onednn_matmul *onednn;
 };
 

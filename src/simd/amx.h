@@ -32,7 +32,7 @@ static inline void amx_release(void) { __asm__ volatile("tilerelease"); }
 #define AMX_STORE(t, p, stride)                                                                    \
     __asm__ volatile("tilestored %%tmm" #t ",(%0,%1)" : : "r"(p), "r"((long)(stride)) : "memory")
 /* c[i][j] += sum over pairs p of a[i][2p] * b[p][2j] and a[i][2p+1] * b[p][2j+1]. The even and the
- * odd products are two chains of f32 multiply-adds from 0 on, p rising; their sum is added to c.
+ * odd products are two chains of f32 multiply-adds from 0 on, p ascending; their sum is added to c.
  * Denormal operands and results are zero. */
 #define AMX_DOT_BF16(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c : :)
 /* c[i][j] += exact sum of products of signed bytes, four per 32-bit lane. */

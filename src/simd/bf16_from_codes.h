@@ -14,7 +14,7 @@ struct fp8_format {
     int32_t first_normal;      /* 0x80 - smallest normal magnitude */
     int32_t first_special;     /* 0x80 - smallest magnitude that is infinite or NaN */
     int32_t special;           /* added to those */
-    uint8_t low[16], high[16]; /* bytes of the bf16 of the subnormal magnitudes */
+    uint8_t low[16], high[16]; /* bytes of the bf16 of the denormal magnitudes */
 };
 
 static const struct fp8_format format_e4m3 = {

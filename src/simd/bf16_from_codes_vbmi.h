@@ -7,7 +7,7 @@
 #include "simd/bf16_pairs.h"
 
 /* bf16 of the 128 magnitudes of an fp8 format or of int8, as low and high bytes. TOP, TOP7: index
- * of the highest set bit of a subnormal mantissa, or of an integer. */
+ * of the highest set bit of a denormal mantissa, or of an integer. */
 struct byte_table {
     _Alignas(64) uint8_t low[128], high[128];
 };

@@ -58,7 +58,7 @@ static inline vf32 vf32_load_f16(const uint16_t *p)
     return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
 }
 
-/* ---- comparison and choice */
+/* ---- comparison and selection */
 static inline vm32 vf32_lt(vf32 a, vf32 b)
 {
     return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_LT_OQ));

@@ -59,7 +59,7 @@ static inline vf32 vf32_scale_from(vf32 a, vf32 n, vf32 x, vf32 least)
     return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, least, _CMP_NLT_UQ), a, n);
 }
 
-/* ---- comparison and choice */
+/* ---- comparison and selection */
 static inline vm32 vf32_lt(vf32 a, vf32 b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 static inline vm32 vi32_gt(vi32 a, vi32 b) { return _mm512_cmpgt_epi32_mask(a, b); }
 static inline vm32 vi32_eq(vi32 a, vi32 b) { return _mm512_cmpeq_epi32_mask(a, b); }

@@ -7,7 +7,7 @@
 #ifndef QR_SIMD_VEC_MATH_H
 #define QR_SIMD_VEC_MATH_H
 
-/* 2^x is 0 below VEC_EXP2_FLUSH, so that no level produces a subnormal. x + VEC_ROUND_MAGIC rounds
+/* 2^x is 0 below VEC_EXP2_FLUSH, so that no level produces a denormal. x + VEC_ROUND_MAGIC rounds
  * x to an integer, which is in the low bits of the sum. */
 #define VEC_EXP2_FLUSH  (-125.0f)
 #define VEC_ROUND_MAGIC 0x1.8p23f

@@ -53,7 +53,7 @@ static inline vf32 vf32_load_f16(const uint16_t *p)
     return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
 }
 
-/* ---- comparison and choice */
+/* ---- comparison and selection */
 static inline vm32 vf32_lt(vf32 a, vf32 b) { return vcltq_f32(a, b); }
 static inline vm32 vi32_gt(vi32 a, vi32 b) { return vcgtq_s32(a, b); }
 static inline vm32 vi32_eq(vi32 a, vi32 b) { return vceqq_s32(a, b); }

@@ -103,7 +103,7 @@ static inline vf32 vf32_load_f16(const uint16_t *p)
     return r;
 }
 
-/* ---- comparison and choice */
+/* ---- comparison and selection */
 VEC_OP2_(vf32_lt, vf32, vm32, VEC_ALL_(a.v[i_] < b.v[i_]))
 VEC_OP2_(vi32_gt, vi32, vm32, VEC_ALL_((int32_t)a.v[i_] > (int32_t)b.v[i_]))
 VEC_OP2_(vi32_eq, vi32, vm32, VEC_ALL_(a.v[i_] == b.v[i_]))

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attn_codes_tpl.h - kernels that read tiles of 8-bit codes (fp8, int8) over vec_*.h:
- * dequantization to memory, and scores and weighted values of few rows with dequantization in
- * registers.
+ * dequantization to memory, and Q K^T scores and P V of few rows with dequantization in registers.
  *
  * Needs a vec_*.h, vec_math.h, QR_ISA, and bf16_from_codes.h or bf16_from_codes_vbmi.h.
  *

@@ -4,7 +4,7 @@
  * Needs a vec_*.h, vec_math.h, QR_ISA, and one of ATTN_F32, ATTN_F16, ATTN_BF16, ATTN_BF16_NATIVE,
  * which is undefined again at the end: the header can be included once per type.
  *
- * Both products are one register tile: acc[r][lane] += a[r][step] * b[step][lane] over rising
+ * Both products are one register tile: acc[r][lane] += a[r][step] * b[step][lane] over ascending
  * steps. For scores, a is the query, lanes are keys and steps run over d; for P V, a holds the
  * weights, lanes are d and steps run over keys. A unit is 16 lanes. The chain of additions of a row
  * is therefore the same in every tile shape. */
@@ -202,7 +202,7 @@ static __attribute__((noinline)) void T_FN(qk_all)(const struct qr_attn_qk_args 
     }
 }
 
-/* ---- weighted values */
+/* ---- P V */
 
 enum { T_FN(P_BYTES) = QR_TILE_KEYS / T_DEPTH * T_A_BYTES }; /* of one row of weights */
 

@@ -78,7 +78,7 @@ QR_INLINE uint8_t quantize_one_fp8_e5m2(float x, uint32_t *clipped)
 }
 
 /* cond ? a : b by masks. With a conditional expression the compiler moves the float product of a
- * subnormal into a branch and no longer vectorizes the loop. */
+ * denormal into a branch and no longer vectorizes the loop. */
 QR_INLINE uint32_t choose(_Bool cond, uint32_t a, uint32_t b)
 {
     const uint32_t mask = 0u - (uint32_t)cond;
@@ -87,7 +87,7 @@ QR_INLINE uint32_t choose(_Bool cond, uint32_t a, uint32_t b)
 
 QR_INLINE float dequantize_one_bf16(uint16_t code) { return bits_float((uint32_t)code << 16); }
 
-/* A subnormal is an integer times a power of two: both factors and the product are normal numbers
+/* A denormal is an integer times a power of two: both factors and the product are normal numbers
  * or zero, so the product is exact whatever the denormal flags are. */
 QR_INLINE float dequantize_one_f16(uint16_t code)
 {

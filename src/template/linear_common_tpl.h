@@ -9,7 +9,7 @@
 #include "template/common_tpl.h"
 #include <string.h>
 
-/* Keeps loads on their side: compilers that move loads up run out of registers. */
+/* The compiler moves no load across it: with loads hoisted it would run out of registers. */
 #define LINEAR_LOAD_BARRIER __asm__ volatile("" ::: "memory")
 
 /* L2 prefetch distance of streamed weights; a level may define its own. */

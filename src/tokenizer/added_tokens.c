@@ -61,7 +61,7 @@ quire_status qr_added_tokens_build(struct quire_tokenizer *t, struct quire_error
                             !(tok->match & QR_TOKEN_NOT_NORMALIZED);
         if (!add_text(t, tok->text_offset, tok->text_size, (int32_t)i) ||
             (spaced && !add_text(t, tok->bytes_offset, tok->bytes_size, (int32_t)i)))
-            return qr_fail(err, QUIRE_E_NOMEM, "out of memory for the tokenizer");
+            return qr_fail(err, QUIRE_E_NOMEM, "no memory for the tokenizer");
     }
     sort_texts(t->added, t->n_added);
     size_t kept = 0;

@@ -4,7 +4,7 @@
 #define QR_TOKENIZER_BPE_H
 #include "tokenizer/types.h"
 
-/* Makes room for e->symbols[0 .. n_symbols). False: out of memory. */
+/* Ensures capacity for e->symbols[0 .. n_symbols). False: out of memory. */
 bool qr_bpe_reserve(struct qr_encoder *e, size_t n_symbols);
 
 /* Merges e->symbols until no merge applies: lowest rank first, leftmost first among equal ranks.

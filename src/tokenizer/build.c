@@ -17,7 +17,7 @@ static quire_status copy_templates(struct quire_tokenizer *t, const struct qr_vo
         to->name = qr_strdup(t->a, spec->templates[i].name);
         to->text = qr_strdup(t->a, spec->templates[i].text);
         if (!to->name || !to->text)
-            return qr_fail(err, QUIRE_E_NOMEM, "out of memory for the chat template");
+            return qr_fail(err, QUIRE_E_NOMEM, "no memory for the chat template");
     }
     return QUIRE_OK;
 }
@@ -73,7 +73,7 @@ quire_status qr_tokenizer_build(const struct qr_vocab_spec *spec, const struct q
     *out = NULL;
     struct quire_tokenizer *t = qr_calloc(a, 1, sizeof *t);
     if (!t)
-        return qr_fail(err, QUIRE_E_NOMEM, "out of memory for the tokenizer");
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for the tokenizer");
     if (a) {
         t->hooks = *a;
         t->a = &t->hooks;

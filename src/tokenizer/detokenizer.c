@@ -43,7 +43,7 @@ quire_status quire_detokenizer_create(const struct quire_tokenizer *tok, uint32_
     if (!d || !buf) {
         qr_free(tok->a, d, 1, sizeof *d);
         qr_free(tok->a, buf, out_max, 1);
-        return qr_fail(err, QUIRE_E_NOMEM, "out of memory for the detokenizer");
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for the detokenizer");
     }
     *d = (struct quire_detokenizer){ .t = tok, .flags = flags, .out_max = out_max, .out = buf };
     reset(d);
@@ -165,6 +165,6 @@ quire_status quire_tokenizer_decode(const struct quire_tokenizer *tok, const int
     quire_detokenizer_destroy(d);
     *size = total;
     if (buf_max && total > buf_max)
-        return qr_fail(err, QUIRE_E_LIMIT, "text has %zu bytes, room for %zu", total, buf_max);
+        return qr_fail(err, QUIRE_E_LIMIT, "text has %zu bytes, buf_max is %zu", total, buf_max);
     return QUIRE_OK;
 }

@@ -165,7 +165,7 @@ static quire_status encode(const struct quire_tokenizer *t, const struct input *
     QR_TRY(st);
     *n_ids = e.n_ids;
     if (ids_max && e.n_ids > ids_max)
-        return qr_fail(err, QUIRE_E_LIMIT, "text has %zu tokens, room for %zu", e.n_ids, ids_max);
+        return qr_fail(err, QUIRE_E_LIMIT, "text has %zu tokens, ids_max is %zu", e.n_ids, ids_max);
     return QUIRE_OK;
 }
 

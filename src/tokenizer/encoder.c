@@ -7,7 +7,7 @@
 
 quire_status qr_encoder_nomem(struct qr_encoder *e)
 {
-    return qr_fail(e->err, QUIRE_E_NOMEM, "out of memory while encoding text");
+    return qr_fail(e->err, QUIRE_E_NOMEM, "no memory to encode text");
 }
 
 bool qr_bytes_reserve(const struct quire_allocator *a, struct qr_bytes *b, size_t more)

@@ -18,7 +18,7 @@ quire_status qr_encoder_nomem(struct qr_encoder *e);
 /* Frees all buffers of the encoder. */
 void qr_encoder_free(struct qr_encoder *e);
 
-/* Makes room for `more` bytes after b->size. False: out of memory. */
+/* Ensures capacity for `more` bytes after b->size. False: out of memory. */
 bool qr_bytes_reserve(const struct quire_allocator *a, struct qr_bytes *b, size_t more);
 
 #endif

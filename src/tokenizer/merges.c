@@ -9,7 +9,7 @@ enum { SHOWN = 60 /* bytes of a text in a message */, MAX_LINE_SPLITS = 8 };
 
 static quire_status no_memory(struct quire_error *err)
 {
-    return qr_fail(err, QUIRE_E_NOMEM, "out of memory for the tokenizer");
+    return qr_fail(err, QUIRE_E_NOMEM, "no memory for the tokenizer");
 }
 
 /* Finds the ids of both parts and of the merged token. joined: scratch of max_text bytes. */

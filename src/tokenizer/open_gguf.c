@@ -20,7 +20,7 @@ static bool equals(const struct qr_gguf_str *s, const char *text)
 
 static quire_status no_memory(struct quire_error *err)
 {
-    return qr_fail(err, QUIRE_E_NOMEM, "out of memory for the vocabulary");
+    return qr_fail(err, QUIRE_E_NOMEM, "no memory for the vocabulary");
 }
 
 /* Gets an optional array of n elements, one per token. */

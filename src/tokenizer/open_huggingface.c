@@ -48,7 +48,7 @@ static quire_status load_text(const struct source *s, const char *name, size_t m
     const size_t size = s->path_size + strlen(name) + 1;
     char *path = qr_alloc(s->a, size, 1);
     if (!path)
-        return qr_fail(s->err, QUIRE_E_NOMEM, "out of memory for the tokenizer");
+        return qr_fail(s->err, QUIRE_E_NOMEM, "no memory for the tokenizer");
     memcpy(path, s->path, s->path_size);
     memcpy(path + s->path_size, name, strlen(name) + 1);
     struct stat st;
@@ -92,7 +92,7 @@ static quire_status add_template(struct source *s, const char *name, const char 
     const char *label = qr_arena_strndup(&spec->arena, name, strlen(name));
     const char *copy = qr_arena_strndup(&spec->arena, text, strlen(text));
     if (!label || !copy)
-        return qr_fail(s->err, QUIRE_E_NOMEM, "out of memory for the chat template");
+        return qr_fail(s->err, QUIRE_E_NOMEM, "no memory for the chat template");
     spec->templates[spec->n_templates++] = (struct qr_spec_template){ label, copy };
     return QUIRE_OK;
 }
@@ -272,7 +272,7 @@ static quire_status build_json(struct source *s, const char *text, size_t size, 
     return st;
 }
 
-/* Builds from a tokenizer.json or tokenizer.model, told apart by content. */
+/* Builds from a tokenizer.json or tokenizer.model, distinguished by content. */
 static quire_status build_any(struct source *s, const struct text_file *f, const char *name,
                               struct quire_tokenizer **out)
 {
@@ -323,7 +323,7 @@ quire_status qr_tokenizer_from_hf_folder(const char *path, const struct quire_al
         return open_in(path, n, NULL, a, out, err);
     char *with_slash = qr_alloc(a, n + 1, 1);
     if (!with_slash)
-        return qr_fail(err, QUIRE_E_NOMEM, "out of memory for the tokenizer");
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for the tokenizer");
     memcpy(with_slash, path, n + 1);
     with_slash[n] = '/'; /* replaces the terminator: open_in takes the length */
     const quire_status st = open_in(with_slash, n + 1, NULL, a, out, err);

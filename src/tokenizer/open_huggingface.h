@@ -5,12 +5,12 @@
 #include <quire/tokenizer.h>
 
 /* Opens tokenizer.json of the folder, or tokenizer.model if there is none, with the configuration
- * files beside it. */
+ * files of the same folder. */
 quire_status qr_tokenizer_from_hf_folder(const char *path, const struct quire_allocator *a,
                                          struct quire_tokenizer **out, struct quire_error *err);
 
-/* Opens a tokenizer.json or tokenizer.model, told apart by content, with the configuration files
- * beside it. */
+/* Opens a tokenizer.json or tokenizer.model, distinguished by content, with the configuration
+ * files of the same folder. */
 quire_status qr_tokenizer_from_hf_file(const char *path, const struct quire_allocator *a,
                                        struct quire_tokenizer **out, struct quire_error *err);
 

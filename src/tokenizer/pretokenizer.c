@@ -46,7 +46,7 @@ static void hook_free(void *block, void *user)
 
 static quire_status no_memory(struct quire_error *err)
 {
-    return qr_fail(err, QUIRE_E_NOMEM, "out of memory for the pre-tokenizer");
+    return qr_fail(err, QUIRE_E_NOMEM, "no memory for the pre-tokenizer");
 }
 
 static quire_status compile_split(struct qr_pretokenizer *p, uint32_t i, pcre2_compile_context *ctx,
@@ -151,7 +151,7 @@ static quire_status next_match(const struct split_job *s, uint32_t index, const 
         return QUIRE_OK;
     const char *name = qr_split_pattern_name(s->p->splits[index]);
     if (rc == PCRE2_ERROR_NOMEMORY)
-        return qr_fail(s->err, QUIRE_E_NOMEM, "out of memory in pre-tokenizer \"%s\"", name);
+        return qr_fail(s->err, QUIRE_E_NOMEM, "no memory in pre-tokenizer \"%s\"", name);
     if (rc == PCRE2_ERROR_MATCHLIMIT || rc == PCRE2_ERROR_HEAPLIMIT || rc == PCRE2_ERROR_DEPTHLIMIT)
         return qr_fail(s->err, QUIRE_E_LIMIT, "text exceeds a match limit of pre-tokenizer \"%s\"",
                        name);

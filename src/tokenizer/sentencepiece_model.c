@@ -197,7 +197,7 @@ quire_status qr_sentencepiece_model_read(struct qr_vocab_spec *spec, const uint8
     QR_TRY(count_pieces(r, &spec->n_tokens, err));
     spec->tokens = qr_arena_alloc(&spec->arena, spec->n_tokens, sizeof *spec->tokens);
     if (!spec->tokens)
-        return qr_fail(err, QUIRE_E_NOMEM, "out of memory for the vocabulary");
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for the vocabulary");
     while (qr_reader_left(&r)) {
         QR_TRY(next_field(&r, &f, err));
         if (f.number > MODEL_NORMALIZER)

@@ -10,7 +10,7 @@
 
 static quire_status no_memory(struct quire_error *err)
 {
-    return qr_fail(err, QUIRE_E_NOMEM, "out of memory for the vocabulary");
+    return qr_fail(err, QUIRE_E_NOMEM, "no memory for the vocabulary");
 }
 
 /* Reads an optional bool; leaves *out alone if it is absent. */

@@ -16,7 +16,7 @@ enum { SHOWN = 60 /* bytes of a text in a message */ };
 
 static quire_status no_memory(struct quire_error *err)
 {
-    return qr_fail(err, QUIRE_E_NOMEM, "out of memory for the tokenizer");
+    return qr_fail(err, QUIRE_E_NOMEM, "no memory for the tokenizer");
 }
 
 int32_t qr_vocab_find(const struct quire_tokenizer *t, const void *text, size_t size)

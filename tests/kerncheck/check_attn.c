@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_attn.c - attention tiles: scores and weighted values against sums in double, transposed
+/* check_attn.c - attention tiles: Q K^T scores and P V against sums in double, transposed
  * tiles element by element.
  *
  * Every level adds in the same order, so its bits are also compared with those of the generic
@@ -186,7 +186,7 @@ static void check_qk(struct kc_env *env, kc_fn fn)
         check_qk_once(env, (qk_fn *)fn);
 }
 
-/* ---- weighted values */
+/* ---- P V */
 
 static pv_fn *generic_pv(struct type t)
 {

@@ -98,13 +98,13 @@ static void test_rope_scaling(void **state)
     bad(MODEL("llama", ",\"rope_scaling\":{\"type\":\"linear\"}"), QUIRE_E_FORMAT,
         "factor is missing");
     bad(MODEL("llama", ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":0}"), QUIRE_E_FORMAT,
-        "rope factor");
+        "RoPE factor");
     bad(MODEL("llama",
               ",\"rope_scaling\":{\"type\":\"llama3\",\"factor\":8,\"low_freq_factor\":1}"),
         QUIRE_E_FORMAT, "high_freq_factor is missing");
     bad(MODEL("llama", ",\"rope_scaling\":\"linear\""), QUIRE_E_FORMAT, "must be an object");
     bad(MODEL("llama", ",\"rope_theta\":\"1e4\""), QUIRE_E_FORMAT, "rope_theta");
-    bad(MODEL("llama", ",\"rope_theta\":0"), QUIRE_E_FORMAT, "rope base");
+    bad(MODEL("llama", ",\"rope_theta\":0"), QUIRE_E_FORMAT, "RoPE base");
 }
 
 static void test_longrope(void **state)
@@ -311,8 +311,8 @@ static void test_bad_values(void **state)
         { "rms_norm_eps", "-1", "norm epsilon" },
         { "rms_norm_eps", "1e9999", "config.json" },
         { "rms_norm_eps", "NaN", "config.json" },
-        { "rope_theta", "-10000", "rope base" },
-        { "rope_theta", "1e300", "rope base" },
+        { "rope_theta", "-10000", "RoPE base" },
+        { "rope_theta", "1e300", "RoPE base" },
         { "partial_rotary_factor", "0", "partial_rotary_factor" },
         { "partial_rotary_factor", "1.5", "partial_rotary_factor" },
         { "attention_bias", "\"no\"", "attention_bias" },

@@ -234,7 +234,7 @@ static void copies(void **state)
                       chain_dst[] = { b[2], b[3] }, unused[] = { 5 }, out[] = { 6 }, low[] = { -1 };
         assert_fails(QUIRE_E_MISUSE, "dst[0]: block 0 has 2 references",
                      quire_kv_copy(kv, group, src + 1, to_shared, 1, &err));
-        assert_fails(QUIRE_E_INVALID_ARG, "dst[1] 3 is named twice",
+        assert_fails(QUIRE_E_INVALID_ARG, "dst[1] 3 appears twice",
                      quire_kv_copy(kv, group, src, same, 2, &err));
         assert_fails(QUIRE_E_INVALID_ARG, "is a destination too",
                      quire_kv_copy(kv, group, chain_src, chain_dst, 2, &err));

@@ -361,7 +361,7 @@ static void bad_arguments(void **state)
     rejects_each(kv, &ok, tensor);
     struct quire_kv_plain_args a = ok;
     a.blocks = twice;
-    assert_fails(QUIRE_E_INVALID_ARG, "args.blocks[1] 0 is named twice",
+    assert_fails(QUIRE_E_INVALID_ARG, "args.blocks[1] 0 appears twice",
                  quire_kv_import(kv, &a, tensor, &err));
     a.blocks = shared;
     assert_fails(QUIRE_E_MISUSE, "2 references", quire_kv_import(kv, &a, tensor, &err));

@@ -158,7 +158,7 @@ static void check_slots(void **state)
         assert_status(QUIRE_OK, quire_kv_check_slots(kv, 0, good, COUNT(good), NULL));
     const int64_t twice[] = { 5, 0, 5 }, shared[] = { 0, 16 }, unused[] = { 48 }, high[] = { 96 },
                   low[] = { -2 }, huge[] = { INT64_MAX }, lowest[] = { INT64_MIN };
-    assert_fails(QUIRE_E_INVALID_ARG, "slot_mapping[2] 5 is named twice",
+    assert_fails(QUIRE_E_INVALID_ARG, "slot_mapping[2] 5 appears twice",
                  quire_kv_check_slots(kv, 0, twice, 3, &err));
     assert_fails(QUIRE_E_MISUSE, "slot_mapping[1]: block 1 has 2 references",
                  quire_kv_check_slots(kv, 0, shared, 2, &err));

@@ -195,7 +195,7 @@ static void all_or_nothing(void **state)
     const struct quire_kv_write_args ok = write_of(1, &in, good, 3);
     struct quire_kv_write_args w = ok;
     w.slot_mapping = twice;
-    rejects(kv, &w, QUIRE_E_INVALID_ARG, "named twice");
+    rejects(kv, &w, QUIRE_E_INVALID_ARG, "appears twice");
     w.slot_mapping = shared;
     rejects(kv, &w, QUIRE_E_MISUSE, "2 references");
     w.slot_mapping = unowned;

@@ -58,7 +58,7 @@ static void read_larger(void **state)
     const struct first_version before = now;
     struct quire_error err = QUIRE_ERROR_INIT;
     assert_status(QUIRE_E_MISUSE, qr_struct_read(&now, sizeof now, sizeof now, &newer, "s", &err));
-    assert_non_null(strstr(err.msg, "s.struct_size is 24, this library knows 16, and byte 19"));
+    assert_non_null(strstr(err.msg, "s.struct_size is 24, this library supports 16, and byte 19"));
     assert_memory_equal(&now, &before, sizeof now);
 }
 

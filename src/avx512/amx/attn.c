@@ -148,7 +148,7 @@ void qr_attn_qk_bf16_native_avx512_amx(const struct qr_attn_qk_args *a)
     }
 }
 
-/* ---- weighted values */
+/* ---- P V */
 
 enum { HALVES = QR_TILE_KEYS / STEP };
 

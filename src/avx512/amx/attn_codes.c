@@ -149,7 +149,7 @@ QR_INLINE void qk_all(const struct qr_attn_qk_args *a, codes_load_fn *load)
     }
 }
 
-/* ---- weighted values */
+/* ---- P V */
 
 /* Up to 16 rows and UNITS units. */
 struct pv_part {

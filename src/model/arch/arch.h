@@ -46,7 +46,7 @@ struct qr_arch {
 
     enum qr_model_kind kind;
     enum qr_block_kind block;
-    enum qr_activation activation, gated_activation; /* the latter: see hf_gate_in_name */
+    enum qr_activation activation, gated_activation; /* gated_activation: see hf_gate_in_name */
     bool gated;                                      /* feed-forward with a gate */
     enum qr_qk_norm qk_norm;
     bool scaled_embedding;   /* embeddings are multiplied by sqrt(hidden) */
@@ -59,7 +59,7 @@ struct qr_arch {
     float alibi_max_bias;      /* default; 0: no ALiBi */
     bool alibi_scaled;         /* slopes are multiplied by the attention scale */
     bool chunked_windows;      /* the window is the chunk of chunked attention */
-    bool rope_in_windows_only; /* layers without a window have no rope */
+    bool rope_in_windows_only; /* layers without a window have no RoPE */
     bool divides_logits;       /* logit_scale and logits_scaling are divisors */
     bool sinks;
     bool mla;                 /* multi-head latent attention */
@@ -86,7 +86,7 @@ struct qr_arch {
     bool hf_multi_query;        /* multi_query, default true: one KV head */
     bool hf_falcon;             /* new_decoder_architecture and related keys select the variant */
     uint32_t hf_ffn_multiplier; /* default feed-forward size / hidden size; 0: no default */
-    const char *hf_alibi_key;   /* ALiBi or rope; NULL: ALiBi if alibi_max_bias > 0 */
+    const char *hf_alibi_key;   /* ALiBi or RoPE; NULL: ALiBi if alibi_max_bias > 0 */
     /* From this major version on, eager attention of Transformers adds the ALiBi biases twice: to
      * the scores and through the mask. quire does the same for files written by those versions.
      * Older files, which include all checkpoints of Falcon RW, add them once. 0: never twice */
@@ -100,10 +100,10 @@ struct qr_arch {
     bool hf_gate_in_name;
     const char *hf_parallel_key; /* selects hf_parallel_block instead of block */
     enum qr_block_kind hf_parallel_block;
-    const char *hf_interleave_key; /* false: rope is QR_ROPE_NEOX after all */
+    const char *hf_interleave_key; /* false: RoPE is QR_ROPE_NEOX after all */
     bool hf_query_scalar;          /* attention scale = query_pre_attn_scalar ^ -1/2 */
     bool hf_gelu_is_tanh;          /* "gelu" means the tanh approximation in files of the family */
-    bool hf_local_rope;            /* windowed layers have a rope set of their own */
+    bool hf_local_rope;            /* windowed layers have a RoPE set of their own */
     bool hf_yarn_is_longrope;      /* early files of the family use that name */
     const struct qr_hf_default *hf_defaults;
     const struct qr_hf_alias *hf_aliases;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cohere2.c - Command R7B: parallel block, three windowed layers with rope, one full without. */
+/* cohere2.c - Command R7B: parallel block, three windowed layers with RoPE, one full without. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ernie4_5.c - ERNIE 4.5 (dense): Llama with interleaved rope and optional biases. */
+/* ernie4_5.c - ERNIE 4.5 (dense): Llama with interleaved RoPE and optional biases. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

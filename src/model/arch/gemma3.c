@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemma3.c - Gemma 3 text: five windowed layers with their own rope base, one full; q/k norm. */
+/* gemma3.c - Gemma 3 text: five windowed layers with their own RoPE base, one full; q/k norm. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* glm4.c - GLM-4 (0414): sandwich norm, interleaved rope on half a head, fused gate and up. */
+/* glm4.c - GLM-4 (0414): sandwich norm, interleaved RoPE on half a head, fused gate and up. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

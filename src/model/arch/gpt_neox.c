@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpt_neox.c - GPT-NeoX (Pythia): parallel block with two norms, fused qkv, partial rope. */
+/* gpt_neox.c - GPT-NeoX (Pythia): parallel block with two norms, fused qkv, partial RoPE. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

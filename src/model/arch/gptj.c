@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gptj.c - GPT-J: parallel block, interleaved partial rope, LM head with bias. */
+/* gptj.c - GPT-J: parallel block, interleaved partial RoPE, LM head with bias. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

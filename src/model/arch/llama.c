@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llama.c - Llama: pre-norm, SwiGLU, GQA, all kinds of rope scaling. */
+/* llama.c - Llama: pre-norm, SwiGLU, GQA, all kinds of RoPE scaling. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -24,7 +24,7 @@ const struct qr_arch qr_arch_llama = {
     .hf_mlp_bias = true,
     .hf_defaults = defaults,
     .hf_names = qr_names_hf_llama,
-    .gguf_window = QR_WINDOW_ALL, /* as do those of Mistral */
+    .gguf_window = QR_WINDOW_ALL, /* GGUF files of Mistral have arch llama */
     .gguf_norm = QR_NORM_RMS,
     .gguf_rope = QR_ROPE_INTERLEAVED, /* the converter permutes the rows of q and k */
     .gguf_names = qr_names_gguf,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llama4.c - Llama 4 text: three chunked layers with rope, one full without; MoE, shared expert. */
+/* llama4.c - Llama 4 text: three chunked layers with RoPE, one full without; MoE, shared expert. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

@@ -8,8 +8,8 @@
 
 /* The forward pass depends on this struct and the weights only. All values are resolved: no field
  * means "use the default". Both styles of config.json yield the same struct. A GGUF file yields the
- * same struct as its Hugging Face directory except for what the converter drops or changes in the
- * weights (rope kind of permuted q/k rows, norm weights with 1 added). Values have passed
+ * same struct as its Hugging Face folder except for what the converter drops or changes in the
+ * weights (RoPE kind of permuted q/k rows, norm weights with 1 added). Values have passed
  * qr_model_config_validate. */
 
 enum qr_model_kind {
@@ -53,7 +53,7 @@ enum qr_qk_norm {
     QR_QK_NORM_NONE,
     QR_QK_NORM_HEAD, /* the model's norm over head_dim, one weight vector for all heads */
     QR_QK_NORM_FULL, /* over heads * head_dim */
-    QR_QK_NORM_L2,   /* x / rms(x) per head without weights, in layers with rope */
+    QR_QK_NORM_L2,   /* x / rms(x) per head without weights, in layers with RoPE */
 };
 
 enum qr_rope_kind {
@@ -125,7 +125,7 @@ struct qr_moe_config {
 };
 
 /* Multi-head latent attention (quire/mla.h); kv_lora_rank == 0: unused. If used, head_dim is
- * qk_nope_dim + qk_rope_dim, rope rotates the last qk_rope_dim elements of a head, and every layer
+ * qk_nope_dim + qk_rope_dim, RoPE rotates the last qk_rope_dim elements of a head, and every layer
  * has one KV head whose rows are kv_lora_rank + qk_rope_dim wide. */
 struct qr_mla_config {
     uint32_t q_lora_rank; /* 0: q is projected directly */
@@ -197,7 +197,7 @@ struct qr_model_config {
     uint32_t relative_buckets, relative_distance;
     enum qr_qk_norm qk_norm;
     bool qk_norm_after_rope;
-    /* attention temperature tuning of layers without rope:
+    /* attention temperature tuning of layers without RoPE:
      * q *= log1p(floor((pos + 1) / temperature_floor)) * temperature_scale + 1 */
     float temperature_floor, temperature_scale; /* 0 = off */
     uint32_t n_rope;
@@ -213,7 +213,7 @@ struct qr_model_config {
     int32_t eos_ids[QR_MAX_EOS];
     struct qr_sampling_defaults sampling;
 
-    struct qr_arena memory; /* owns layers and the rope factors */
+    struct qr_arena memory; /* owns layers and the RoPE factors */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* modernbert.c - ModernBERT: encoder with rope, window in two of three layers, gated FFN. */
+/* modernbert.c - ModernBERT: encoder with RoPE, window in two of three layers, gated FFN. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

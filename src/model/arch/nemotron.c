@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nemotron.c - Nemotron: LayerNorm with (1 + w), squared ReLU, partial rope. */
+/* nemotron.c - Nemotron: LayerNorm with (1 + w), squared ReLU, partial RoPE. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* olmo3.c - OLMo 3: OLMo 2 with a window in three of four layers; rope scaling in the rest only. */
+/* olmo3.c - OLMo 3: OLMo 2 with a window in three of four layers; RoPE scaling in the rest only. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

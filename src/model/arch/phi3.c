@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* phi3.c - Phi-3 and Phi-4-mini: Llama with fused qkv and gate_up, LongRoPE, partial rope. */
+/* phi3.c - Phi-3 and Phi-4-mini: Llama with fused qkv and gate_up, LongRoPE, partial RoPE. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stablelm.c - StableLM 2: LayerNorm, partial rope, biases on q, k, v; some models parallel. */
+/* stablelm.c - StableLM 2: LayerNorm, partial RoPE, biases on q, k, v; some models parallel. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

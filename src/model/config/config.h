@@ -43,7 +43,7 @@ quire_status qr_model_config_add_layers(struct qr_model_config *cfg, uint32_t he
 quire_status qr_model_config_set_mla(struct qr_model_config *cfg, uint32_t nope, uint32_t rope,
                                      struct quire_error *err);
 
-/* Rope set of a layer with or without a sliding window, as in qr_layer_config.rope. */
+/* RoPE set of a layer with or without a sliding window, as in qr_layer_config.rope. */
 uint8_t qr_layer_rope_set(const struct qr_model_config *cfg, const struct qr_arch *arch,
                           bool windowed);
 

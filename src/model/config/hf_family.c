@@ -141,7 +141,7 @@ static quire_status read_multipliers(const struct qr_hf_source *h)
     return read_factor(h, cfg->activation == QR_ACT_SWIGLU_OAI, "swiglu_limit", &cfg->act_limit);
 }
 
-/* Attention temperature tuning: scales the queries of layers without rope by position. */
+/* Attention temperature tuning: scales the queries of layers without RoPE by position. */
 static quire_status read_temperature(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* JSON object of one rope set. */
+/* JSON object of one RoPE set. */
 struct rope_source {
     const struct qr_hf_source *h;
     const json_t *dict; /* NULL: defaults only */
@@ -20,7 +20,7 @@ static quire_status get_f64(const struct rope_source *s, const char *key, double
 {
     enum qr_json_state state = QR_JSON_ABSENT;
     *out = dflt;
-    QR_TRY(qr_json_f64(s->dict, "config.json: rope parameters", key, out, &state, s->h->err));
+    QR_TRY(qr_json_f64(s->dict, "config.json: RoPE parameters", key, out, &state, s->h->err));
     if (has)
         *has = state == QR_JSON_PRESENT;
     return QUIRE_OK;
@@ -31,7 +31,7 @@ static quire_status require_f64(const struct rope_source *s, const char *key, do
     bool has;
     QR_TRY(get_f64(s, key, 0, out, &has));
     return has ? QUIRE_OK
-               : qr_fail(s->h->err, QUIRE_E_FORMAT, "config.json: rope parameters: %s is missing",
+               : qr_fail(s->h->err, QUIRE_E_FORMAT, "config.json: RoPE parameters: %s is missing",
                          key);
 }
 
@@ -48,11 +48,11 @@ static quire_status read_scaling_type(const struct rope_source *s, enum qr_rope_
     };
     const char *name = "default";
     enum qr_json_state state;
-    QR_TRY(qr_json_str(s->dict, "config.json: rope parameters", "rope_type", &name, &state,
+    QR_TRY(qr_json_str(s->dict, "config.json: RoPE parameters", "rope_type", &name, &state,
                        s->h->err));
     if (state != QR_JSON_PRESENT)
         QR_TRY(
-            qr_json_str(s->dict, "config.json: rope parameters", "type", &name, &state, s->h->err));
+            qr_json_str(s->dict, "config.json: RoPE parameters", "type", &name, &state, s->h->err));
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(name, types[i].name) == 0) {
             *out = types[i].scaling;
@@ -60,7 +60,7 @@ static quire_status read_scaling_type(const struct rope_source *s, enum qr_rope_
                 *out = QR_ROPE_SCALING_LONGROPE;
             return QUIRE_OK;
         }
-    return qr_fail(s->h->err, QUIRE_E_UNSUPPORTED, "config.json: rope type %.60s is not supported",
+    return qr_fail(s->h->err, QUIRE_E_UNSUPPORTED, "config.json: RoPE type %.60s is not supported",
                    name);
 }
 
@@ -75,7 +75,7 @@ static quire_status read_original_context(const struct rope_source *s, uint32_t 
     if (has)
         return QUIRE_OK;
     *out = s->h->cfg->context_length;
-    return qr_json_u32(s->dict, "config.json: rope parameters", key, out, &state, s->h->err);
+    return qr_json_u32(s->dict, "config.json: RoPE parameters", key, out, &state, s->h->err);
 }
 
 /* factor; defaults to the ratio of the two context lengths. */
@@ -109,7 +109,7 @@ static quire_status read_yarn(const struct rope_source *s, struct qr_rope_config
                         : yarn_mscale(r->factor, 1);
     r->cos_sin_scale = (float)attention;
     if (s->h->arch->mla &&
-        all_dim != 0) { /* MLA families scale the scores, including their part without rope */
+        all_dim != 0) { /* MLA families scale the scores, including their part without RoPE */
         const double m = yarn_mscale(r->factor, all_dim);
         s->h->cfg->attention_scale *= (float)(m * m);
     }
@@ -118,7 +118,7 @@ static quire_status read_yarn(const struct rope_source *s, struct qr_rope_config
     r->beta_fast = r->beta_fast != 0 ? r->beta_fast : 32;
     r->beta_slow = r->beta_slow != 0 ? r->beta_slow : 1;
     r->truncate = true;
-    return qr_json_bool(s->dict, "config.json: rope parameters", "truncate", &r->truncate, &state,
+    return qr_json_bool(s->dict, "config.json: RoPE parameters", "truncate", &r->truncate, &state,
                         s->h->err);
 }
 
@@ -212,7 +212,7 @@ quire_status qr_hf_read_rope(const struct qr_hf_source *h)
     if (!json_is_object(dict))
         dict = json_object_get(h->root, "rope_scaling");
     if (dict && !json_is_object(dict) && !json_is_null(dict))
-        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: rope parameters must be an object");
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: RoPE parameters must be an object");
     struct rope_source full = { h, json_is_object(dict) ? dict : NULL, 0, false },
                        local = { h, NULL, 0, false };
     if (h->arch->hf_rope == QR_ROPE_NONE || cfg->alibi_max_bias > 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hf_windows.c - sliding windows and rope sets per layer in config.json. */
+/* hf_windows.c - sliding windows and RoPE sets per layer in config.json. */
 #include "model/config/hf_windows.h"
 #include "base/error.h"
 #include "model/arch/arch.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hf_windows.h - sliding windows and rope sets per layer in config.json. */
+/* hf_windows.h - sliding windows and RoPE sets per layer in config.json. */
 #ifndef QR_MODEL_CONFIG_HF_WINDOWS_H
 #define QR_MODEL_CONFIG_HF_WINDOWS_H
 #include "model/config/hf_keys.h"

@@ -46,7 +46,7 @@ static quire_status check_layer(const struct qr_model_config *c, uint32_t i,
                        "model config: layer %u has %u heads, not a multiple of its %u kv heads", i,
                        l->n_heads, l->n_kv_heads);
     if (l->rope != QR_LAYER_NO_ROPE && l->rope >= c->n_rope)
-        return qr_fail(err, QUIRE_E_INTERNAL, "layer %u names rope set %u of %u", i, l->rope,
+        return qr_fail(err, QUIRE_E_INTERNAL, "layer %u names RoPE set %u of %u", i, l->rope,
                        c->n_rope);
     return QUIRE_OK;
 }
@@ -78,10 +78,10 @@ static quire_status check_factors(const char *name, const float *f, uint32_t n,
 
 static quire_status check_scaling(const struct qr_rope_config *r, struct quire_error *err)
 {
-    QR_TRY(f64_in_range("rope factor", r->factor, 1e-3, 1e6, err));
-    QR_TRY(f64_in_range("rope attention factor", (double)r->cos_sin_scale, 1e-3, 1e3, err));
-    QR_TRY(check_factors("rope short factor", r->factors_short, r->dim / 2, err));
-    QR_TRY(check_factors("rope long factor", r->factors_long, r->dim / 2, err));
+    QR_TRY(f64_in_range("RoPE factor", r->factor, 1e-3, 1e6, err));
+    QR_TRY(f64_in_range("RoPE attention factor", (double)r->cos_sin_scale, 1e-3, 1e3, err));
+    QR_TRY(check_factors("RoPE short factor", r->factors_short, r->dim / 2, err));
+    QR_TRY(check_factors("RoPE long factor", r->factors_long, r->dim / 2, err));
     const bool uses_original =
         r->scaling == QR_ROPE_SCALING_LLAMA3 || r->scaling == QR_ROPE_SCALING_YARN ||
         r->scaling == QR_ROPE_SCALING_LONGROPE || r->scaling == QR_ROPE_SCALING_DYNAMIC;
@@ -99,11 +99,11 @@ static quire_status check_scaling(const struct qr_rope_config *r, struct quire_e
         QR_TRY(f64_in_range("beta_fast", r->beta_fast, 1e-3, 1e6, err));
         QR_TRY(f64_in_range("beta_slow", r->beta_slow, 1e-3, 1e6, err));
         if (r->theta <= 1)
-            return qr_fail(err, QUIRE_E_FORMAT, "model config: YaRN with a rope base of %g",
+            return qr_fail(err, QUIRE_E_FORMAT, "model config: YaRN with a RoPE base of %g",
                            r->theta);
     }
     if (r->scaling == QR_ROPE_SCALING_DYNAMIC && r->dim <= 2)
-        return qr_fail(err, QUIRE_E_FORMAT, "model config: dynamic rope scaling with %u dimensions",
+        return qr_fail(err, QUIRE_E_FORMAT, "model config: dynamic RoPE scaling with %u dimensions",
                        r->dim);
     return QUIRE_OK;
 }
@@ -113,7 +113,7 @@ static quire_status check_rope(const struct qr_model_config *c, const struct qr_
 {
     if (r->kind == QR_ROPE_NONE)
         return QUIRE_OK;
-    QR_TRY(f64_in_range("rope base", r->theta, 1e-3, 1e12, err));
+    QR_TRY(f64_in_range("RoPE base", r->theta, 1e-3, 1e12, err));
     QR_TRY(in_range("rotary dimensions", r->dim, 2, c->head_dim, err));
     if (r->dim % 2 != 0)
         return qr_fail(err, QUIRE_E_FORMAT,

@@ -91,7 +91,7 @@ quire_status qr_encoder_cache_bytes(const struct quire_model *model,
     return s;
 }
 
-/* Allocates all blocks for good; qr_encoder_cache_place assigns them to sequences. */
+/* Allocates all blocks until destroy; qr_encoder_cache_place assigns them to sequences. */
 static quire_status allocate_blocks(struct quire_context *ctx, struct quire_error *err)
 {
     struct qr_encoder_cache *e = &ctx->encoder;

@@ -54,7 +54,7 @@ static void embed(const struct qr_step *s, const struct quire_team *team)
         qr_norm_rows(s, &m->global, s->stack.embd_norm, s->stack.embd_norm_bias, ctx->x, ctx->x,
                      c->hidden_size, begin, end);
     if (!s->replicated)
-        return; /* the thread reads only its own rows of x; the rope table, after a barrier */
+        return; /* the thread reads only its own rows of x; the RoPE table, after a barrier */
     quire_team_barrier(team);
     memcpy(qr_thread_state(s, team).x, ctx->x,
            s->n_tokens * (size_t)c->hidden_size * sizeof(float));

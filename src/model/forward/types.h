@@ -41,7 +41,7 @@ struct qr_latent_buffers {
 /* Buffers of expanded latent attention: keys and values of all heads, computed from the latent rows
  * of one sequence and layer. */
 struct qr_latent_expand {
-    uint32_t from;    /* new tokens from which on a sequence is expanded; 0: never */
+    uint32_t from;    /* sequences with at least as many new tokens are expanded; 0: none */
     uint32_t planned; /* the sequence that `plan` was built for */
     struct quire_kv_cache *kv;
     struct quire_plan *plan;
@@ -101,7 +101,7 @@ struct quire_context {
     uint32_t *positions, *lengths; /* [max_rows] position and rotary length of each row */
     uint32_t *last_rows;           /* [max_seqs] rows whose logits are computed by default */
     void *act_memory;  /* activation forms of a matmul's input, overwritten by the next matmul */
-    void *gate_memory; /* those of `gate`, written while act_memory is read */
+    void *gate_memory; /* activation forms of `gate`, written while act_memory is read */
     struct qr_thread_buffers per_thread;
     void *memory; /* owns all buffers */
     size_t memory_bytes;

@@ -166,9 +166,9 @@ static quire_status check(const struct qr_pack_cache *c, const struct qr_file *f
     const size_t some = f->size < sizeof header ? (size_t)f->size : sizeof header;
     QR_TRY(qr_file_read(f, 0, &header, some, err));
     if (memcmp(header.magic, magic, some < sizeof magic ? some : sizeof magic) != 0)
-        return qr_fail(err, QUIRE_E_FORMAT, "it is not a pack cache, and left alone");
+        return qr_fail(err, QUIRE_E_FORMAT, "it is not a pack cache and is not overwritten");
     if (some < sizeof header)
-        return qr_fail(err, QUIRE_E_MISMATCH, "it has %llu bytes only",
+        return qr_fail(err, QUIRE_E_MISMATCH, "it has only %llu bytes",
                        (unsigned long long)f->size);
     QR_TRY(check_header(&header, want, err));
     if (f->size != want->file_bytes)

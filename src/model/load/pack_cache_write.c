@@ -68,7 +68,7 @@ static void put_all(struct writer *w, const struct qr_pack_cache *c,
     flush(w);
 }
 
-/* Creates a temporary file beside the path. Skips names left by interrupted or concurrent
+/* Creates a temporary file in the folder of the path. Skips names left by interrupted or concurrent
  * writers. */
 static int open_beside(const char *path, char *name, size_t size)
 {

@@ -4,8 +4,8 @@
 #define QR_MODEL_LOAD_PACK_CACHE_WRITE_H
 #include "model/load/pack_cache.h"
 
-/* Writes the panels of the items to a temporary file beside c->path, which then atomically replaces
- * c->path. QUIRE_E_IO, QUIRE_E_NOMEM; on failure no file is left behind. */
+/* Writes the panels of the items to a temporary file in the same folder, which then atomically
+ * replaces c->path. QUIRE_E_IO, QUIRE_E_NOMEM; on failure no file is left behind. */
 quire_status qr_pack_cache_write(const struct qr_pack_cache *c, const struct qr_pack_item *items,
                                  size_t n, struct quire_error *err) QUIRE_MUST_CHECK;
 
