@@ -2,6 +2,7 @@
 /* bench_cache.c - allocates a whole KV cache to sequences and fills it with random rows. */
 #include "bench_cache.h"
 #include "bench_stats.h"
+#include "kv/dtype.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,12 +130,10 @@ int bench_kv_types(const struct bench_options *o, const char *dflt, unsigned k,
     return s == QUIRE_OK ? 1 : (bench_fail("-ctk, -ctv", s, &err), -1);
 }
 
-size_t bench_kv_elem_bytes(enum quire_kv_dtype dtype)
-{
-    return dtype == QUIRE_KV_F32 ? 4 : dtype == QUIRE_KV_BF16 || dtype == QUIRE_KV_F16 ? 2 : 1;
-}
+size_t bench_kv_elem_bytes(enum quire_kv_dtype dtype) { return qr_kv_dtype(dtype)->bytes; }
 
 size_t bench_kv_row_bytes(enum quire_kv_dtype dtype, size_t n)
 {
-    return n * bench_kv_elem_bytes(dtype) + (dtype == QUIRE_KV_INT8 ? sizeof(float) : 0);
+    const struct qr_kv_dtype *d = qr_kv_dtype(dtype);
+    return n * d->bytes + (d->scaling == QR_KV_ROW_SCALE ? sizeof(float) : 0);
 }

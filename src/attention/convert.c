@@ -13,8 +13,8 @@ size_t qr_out_bytes(enum quire_kv_dtype dtype)
 
 size_t qr_query_bytes(enum quire_kv_dtype dtype)
 {
-    const bool fp8 = dtype == QUIRE_KV_FP8_E4M3 || dtype == QUIRE_KV_FP8_E5M2;
-    return fp8 ? 0 : qr_out_bytes(dtype);
+    const struct qr_kv_dtype *d = qr_kv_dtype(dtype);
+    return d && d->scaling != QR_KV_POOL_SCALE ? d->bytes : 0;
 }
 
 void qr_query_to_f32(const struct qr_kernels *k, enum quire_kv_dtype dtype, float *dst,

@@ -100,15 +100,21 @@ static uint32_t draw_scales(struct problem *s, struct rng *r)
     return RNG_PICK(r, counts);
 }
 
+/* Any KV dtype. */
+static enum quire_kv_dtype draw_dtype(struct rng *r)
+{
+    uint32_t n = 0;
+    while (quire_kv_dtype_name((enum quire_kv_dtype)n))
+        n++;
+    return (enum quire_kv_dtype)rng_below(r, n);
+}
+
 static void draw_cache(struct problem *s, struct rng *r)
 {
-    static const enum quire_kv_dtype dtypes[] = { QUIRE_KV_F32,      QUIRE_KV_BF16,
-                                                  QUIRE_KV_F16,      QUIRE_KV_FP8_E4M3,
-                                                  QUIRE_KV_FP8_E5M2, QUIRE_KV_INT8 };
     static const enum quire_kv_dtype queries[] = { QUIRE_KV_BF16, QUIRE_KV_F16, QUIRE_KV_INT8 };
     static const uint32_t blocks[] = { 16, 16, 32, 32, 48, 64, 64, 80, 112, 128, 256 };
-    s->k_dtype = RNG_PICK(r, dtypes);
-    s->v_dtype = rng_percent(r, 60) ? s->k_dtype : RNG_PICK(r, dtypes);
+    s->k_dtype = draw_dtype(r);
+    s->v_dtype = rng_percent(r, 60) ? s->k_dtype : draw_dtype(r);
     s->write_dtype = rng_percent(r, 75)   ? QUIRE_KV_F32
                      : rng_percent(r, 50) ? QUIRE_KV_BF16
                                           : QUIRE_KV_F16;

@@ -28,6 +28,15 @@ static inline uint32_t problem_random(void)
     return (uint32_t)((z ^ z >> 31) >> 16);
 }
 static inline uint32_t problem_below(uint32_t n) { return problem_random() % n; }
+
+/* Any KV dtype. */
+static inline enum quire_kv_dtype problem_dtype(void)
+{
+    uint32_t n = 0;
+    while (quire_kv_dtype_name((enum quire_kv_dtype)n))
+        n++;
+    return (enum quire_kv_dtype)problem_below(n);
+}
 static inline float problem_uniform(float lo, float hi)
 {
     return lo + (hi - lo) * (float)(problem_random() & 0xffffff) / 16777216.0f;

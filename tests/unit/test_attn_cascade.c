@@ -279,9 +279,6 @@ static void random_batches(void **state)
 {
     (void)state;
     static const uint32_t counts[] = { 1, 2, 3, 7 };
-    static const enum quire_kv_dtype dtypes[] = { QUIRE_KV_F32,      QUIRE_KV_BF16,
-                                                  QUIRE_KV_F16,      QUIRE_KV_FP8_E4M3,
-                                                  QUIRE_KV_FP8_E5M2, QUIRE_KV_INT8 };
     struct quire_threads *threads[8] = { NULL };
     uint32_t with = 0, without = 0;
     for (int i = 1; i < 4; i++)
@@ -289,8 +286,8 @@ static void random_batches(void **state)
     problem_rng = 41;
     for (int round = 0; round < 60; round++) {
         struct forest f;
-        const enum quire_kv_dtype k_dtype = dtypes[problem_below(6)];
-        forest_make(&f, k_dtype, problem_below(5) ? k_dtype : dtypes[problem_below(6)]);
+        const enum quire_kv_dtype k_dtype = problem_dtype();
+        forest_make(&f, k_dtype, problem_below(5) ? k_dtype : problem_dtype());
         if (problem_below(6) == 0)
             f.batch.causal = f.causal;
         const bool decoder = f.config.kind == QUIRE_ATTENTION_DECODER;

@@ -22,16 +22,13 @@ static inline struct problem problem_of(uint32_t heads, uint32_t kv_heads, uint3
  * problem_point. */
 static inline struct problem random_scene(void)
 {
-    static const enum quire_kv_dtype dtypes[] = { QUIRE_KV_F32,      QUIRE_KV_BF16,
-                                                  QUIRE_KV_F16,      QUIRE_KV_FP8_E4M3,
-                                                  QUIRE_KV_FP8_E5M2, QUIRE_KV_INT8 };
     const uint32_t kv_heads = 1 + problem_below(2), ratio = 1 + problem_below(8);
     const uint32_t head_size =
         problem_below(8) ? 8 * (1 + problem_below(10)) : 1 + problem_below(40);
-    struct problem s = problem_of(kv_heads * ratio, kv_heads, head_size, dtypes[problem_below(6)],
+    struct problem s = problem_of(kv_heads * ratio, kv_heads, head_size, problem_dtype(),
                                   problem_below(2) ? QUIRE_COMPUTE_F32 : QUIRE_COMPUTE_NATIVE);
     if (problem_below(6) == 0) {
-        s.v_dtype = dtypes[problem_below(6)];
+        s.v_dtype = problem_dtype();
         s.config.v_head_size = 8 * (1 + problem_below(6));
     }
     if (problem_below(3) == 0)
