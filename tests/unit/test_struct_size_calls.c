@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_struct_size_calls.c - public functions with sized structs of older and newer headers. */
-#include "quire_cmocka.h"
-#include <quire/quire.h>
-
-enum { MAX_BYTES = 4096, TAIL = 40 };
+/* test_struct_size_calls.c - public functions with sized structs of older and newer headers: base,
+ * cache, text, sampling. Attention and models have files of their own. */
+#include "test_struct_size.h"
 
 static const char model_path[] = QUIRE_SOURCE_DIR "/models/quire-tiny/quire-tiny.gguf";
 
 /* ---- Arguments of public functions */
-
-/* Calls a function with the sized struct at `s`; *result receives a figure from its output. */
-typedef quire_status (*call_fn)(const void *s, uint64_t *result, struct quire_error *err);
 
 static quire_status call_threads(const void *s, uint64_t *result, struct quire_error *err)
 {
@@ -22,10 +17,6 @@ static quire_status call_threads(const void *s, uint64_t *result, struct quire_e
     return status;
 }
 
-static const struct quire_kv_group_config kv_group = {
-    .n_layers = 1, .n_kv_heads = 1, .head_size = 8, .n_blocks = 3
-};
-
 static quire_status call_kv_create(const void *s, uint64_t *result, struct quire_error *err)
 {
     struct quire_kv_cache *kv;
@@ -36,14 +27,14 @@ static quire_status call_kv_create(const void *s, uint64_t *result, struct quire
     return status;
 }
 
-static struct quire_kv_params kv_params(void)
+static quire_status call_validate(const void *s, uint64_t *result, struct quire_error *err)
 {
-    struct quire_kv_params p;
-    quire_kv_params_init(&p, sizeof p);
-    p.block_size = 16;
-    p.groups = &kv_group;
-    p.n_groups = 1;
-    return p;
+    struct quire_attention_report report;
+    quire_attention_report_init(&report, sizeof report);
+    const quire_status status =
+        quire_attention_validate(s, QUIRE_KV_F32, QUIRE_KV_F32, 16, "generic", &report, err);
+    *result = !report.reasons;
+    return status;
 }
 
 /* The figure is the memory of a plan with this configuration of its only group. */
@@ -178,49 +169,6 @@ static quire_status call_sample_args(const void *s, uint64_t *result, struct qui
     return sample(&params, s, result, err);
 }
 
-/* Checks `call` with a valid struct of `size` bytes, which is also that of its first version.
- *   expected  the figure of a correct call
- *   null      status of a call with NULL */
-static void check_call(const char *name, call_fn call, const void *valid, size_t size,
-                       uint64_t expected, quire_status null)
-{
-    print_message("%s\n", name);
-    unsigned char *s = calloc(1, size + TAIL);
-    assert_non_null(s);
-    memcpy(s, valid, size);
-    struct quire_error err = QUIRE_ERROR_INIT;
-    uint64_t result = 0;
-    const uint32_t exact = (uint32_t)size, larger = exact + TAIL;
-    assert_memory_equal(s, &exact, sizeof exact);
-    assert_status(QUIRE_OK, call(s, &result, &err));
-    assert_int_equal(result, expected);
-    result = 0;
-    memcpy(s, &larger, sizeof larger);
-    assert_status(QUIRE_OK, call(s, &result, &err));
-    assert_int_equal(result, expected);
-
-    static const size_t places[] = { 0, 1, TAIL / 2, TAIL - 1 };
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        char text[40];
-        snprintf(text, sizeof text, "byte %zu is not 0", size + places[i]);
-        s[size + places[i]] = 1;
-        assert_status(QUIRE_E_MISUSE, call(s, &result, &err));
-        assert_non_null(strstr(err.msg, "struct_size"));
-        assert_non_null(strstr(err.msg, text));
-        s[size + places[i]] = 0;
-    }
-    const uint32_t refused[] = { 0, 4, exact - 1, MAX_BYTES + 1, UINT32_MAX };
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        memcpy(s, &refused[i], sizeof refused[i]);
-        assert_status(QUIRE_E_MISUSE, call(s, &result, &err));
-        assert_non_null(strstr(err.msg, "struct_size"));
-    }
-    assert_status(null, call(NULL, &result, &err));
-    free(s);
-}
-
-#define CHECK_CALL(call, s, expected, null) check_call(#call, call, &(s), sizeof(s), expected, null)
-
 static void arguments_of_base_and_kv(void **state)
 {
     (void)state;
@@ -253,6 +201,7 @@ static void arguments_of_attention(void **state)
     assert_status(QUIRE_OK, call_plan_config(&config, &bytes, NULL));
     assert_true(bytes > 0);
     CHECK_CALL(call_plan_config, config, bytes, QUIRE_E_INVALID_ARG);
+    CHECK_CALL(call_validate, config, 1, QUIRE_E_INVALID_ARG);
 
     const struct quire_kv_params kv_config = kv_params();
     struct quire_kv_cache *kv;
@@ -309,9 +258,153 @@ static void arguments_of_engine(void **state)
     CHECK_CALL(call_sample_args, args, 2, QUIRE_E_INVALID_ARG);
 }
 
-/* ---- Structs that the library fills */
+/* ---- Arguments of the cache */
 
-typedef quire_status (*fill_fn)(void *s);
+enum { BLOCK = 16, SIZE = 8, TOKENS = 3, PLAIN = 2 * BLOCK * SIZE };
+
+static const int64_t slots[TOKENS] = { 0, 1, 2 };
+static float plain[PLAIN];  /* a tensor of one block */
+static float out[PLAIN];    /* of the call under test */
+static const int32_t block; /* 0, of the pool below */
+
+/* Returns a pool with one block in use, and writes `plain` to it with the arguments `import`. */
+static quire_status open_pool(const void *import, struct quire_kv_cache **kv,
+                              struct quire_error *err)
+{
+    const struct quire_kv_params params = kv_params();
+    int32_t id;
+    assert_status(QUIRE_OK, quire_kv_create(&params, kv, NULL));
+    assert_status(QUIRE_OK, quire_kv_alloc(*kv, 0, -1, 1, &id, NULL));
+    assert_int_equal(id, block);
+    for (int i = 0; i < PLAIN; i++)
+        plain[i] = (float)i / 4;
+    mark_untouched(out, PLAIN);
+    return quire_kv_import(*kv, import, plain, err);
+}
+
+static struct quire_kv_plain_args plain_args(void)
+{
+    struct quire_kv_plain_args args;
+    quire_kv_plain_args_init(&args, sizeof args);
+    args.blocks = &block;
+    args.n_blocks = 1;
+    args.layout = quire_kv_plain_block_major(QUIRE_KV_F32, BLOCK, 1, SIZE);
+    args.size = sizeof plain;
+    return args;
+}
+
+static quire_status call_import(const void *s, uint64_t *result, struct quire_error *err)
+{
+    const struct quire_kv_plain_args args = plain_args();
+    struct quire_kv_cache *kv;
+    const quire_status status = open_pool(s, &kv, err);
+    if (status == QUIRE_OK)
+        assert_status(QUIRE_OK, quire_kv_export(kv, &args, out, NULL));
+    quire_kv_destroy(kv);
+    return output_figure(status, out, PLAIN, result);
+}
+
+static quire_status call_export(const void *s, uint64_t *result, struct quire_error *err)
+{
+    const struct quire_kv_plain_args args = plain_args();
+    struct quire_kv_cache *kv;
+    assert_status(QUIRE_OK, open_pool(&args, &kv, NULL));
+    const quire_status status = quire_kv_export(kv, s, out, err);
+    quire_kv_destroy(kv);
+    return output_figure(status, out, PLAIN, result);
+}
+
+static quire_status call_read(const void *s, uint64_t *result, struct quire_error *err)
+{
+    const struct quire_kv_plain_args args = plain_args();
+    struct quire_kv_cache *kv;
+    assert_status(QUIRE_OK, open_pool(&args, &kv, NULL));
+    const quire_status status = quire_kv_read(kv, s, err);
+    quire_kv_destroy(kv);
+    return output_figure(status, out, TOKENS * SIZE, result);
+}
+
+static quire_status call_bytes(const void *s, uint64_t *result, struct quire_error *err)
+{
+    struct quire_kv_memory memory;
+    quire_kv_memory_init(&memory, sizeof memory);
+    const quire_status status = quire_kv_bytes(s, &memory, err);
+    *result = memory.pool;
+    return status;
+}
+
+static quire_status call_prefix_hit(const void *s, uint64_t *result, struct quire_error *err)
+{
+    uint32_t n = 0;
+    const quire_status status = quire_kv_prefix_hit(s, &n, err);
+    *result = n;
+    return status;
+}
+
+/* The figure has the slots of two tokens. */
+static quire_status call_map_slots(const void *s, uint64_t *result, struct quire_error *err)
+{
+    int64_t mapped[2] = { 0 };
+    const quire_status status = quire_kv_map_slots(s, mapped, err);
+    *result = (uint64_t)(mapped[0] * 100 + mapped[1]);
+    return status;
+}
+
+static quire_status call_calibrate(const void *s, uint64_t *result, struct quire_error *err)
+{
+    float amax = 0;
+    const quire_status status = quire_kv_calibrate(s, &amax, NULL, err);
+    *result = (uint64_t)amax;
+    return status;
+}
+
+static void arguments_of_cache(void **state)
+{
+    (void)state;
+    const struct quire_kv_plain_args transfer = plain_args();
+    const uint64_t figure = figure_of(call_export, &transfer);
+    CHECK_CALL(call_import, transfer, figure, QUIRE_E_INVALID_ARG);
+    CHECK_CALL(call_export, transfer, figure, QUIRE_E_INVALID_ARG);
+
+    struct quire_kv_read_args read;
+    quire_kv_read_args_init(&read, sizeof read);
+    read.k = out;
+    read.slots = slots;
+    read.n_tokens = TOKENS;
+    CHECK_CALL(call_read, read, figure_of(call_read, &read), QUIRE_E_INVALID_ARG);
+
+    const struct quire_kv_params params = kv_params();
+    CHECK_CALL(call_bytes, params, figure_of(call_bytes, &params), QUIRE_E_INVALID_ARG);
+
+    const struct quire_kv_prefix_group cached = { .n_blocks = 2 };
+    struct quire_kv_prefix_args prefix;
+    quire_kv_prefix_args_init(&prefix, sizeof prefix);
+    prefix.block_size = BLOCK;
+    prefix.n_tokens = 40;
+    prefix.groups = &cached;
+    prefix.n_groups = 1;
+    CHECK_CALL(call_prefix_hit, prefix, 2 * BLOCK, QUIRE_E_INVALID_ARG);
+
+    static const int32_t table[2] = { 3, 1 };
+    struct quire_kv_slot_args map;
+    quire_kv_slot_args_init(&map, sizeof map);
+    map.block_size = BLOCK;
+    map.block_table = table;
+    map.n_entries = map.n_tokens = 2;
+    map.first_pos = BLOCK - 1;
+    CHECK_CALL(call_map_slots, map, 6316, QUIRE_E_INVALID_ARG);
+
+    static const float rows[2][SIZE] = { { 1, -7 }, { 3 } };
+    struct quire_kv_calibrate_args calibrate;
+    quire_kv_calibrate_args_init(&calibrate, sizeof calibrate);
+    calibrate.n_kv_heads = 1;
+    calibrate.head_size = SIZE;
+    calibrate.k = rows;
+    calibrate.n_tokens = 2;
+    CHECK_CALL(call_calibrate, calibrate, 7, QUIRE_E_INVALID_ARG);
+}
+
+/* ---- Structs that the library fills */
 
 static struct quire_engine *engine; /* of the functions below */
 
@@ -339,32 +432,6 @@ static quire_status fill_engine_info(void *s) { return quire_engine_get_info(eng
 static quire_status fill_sampling(void *s) { return quire_engine_default_sampling(engine, s); }
 static quire_status fill_event(void *s) { return quire_engine_poll(engine, s, NULL); }
 
-static void check_filled(const char *name, fill_fn fill, size_t size)
-{
-    print_message("%s\n", name);
-    unsigned char *exact = malloc(size), *s = malloc(size + TAIL + 8);
-    assert_true(exact && s);
-    const uint32_t known = (uint32_t)size, larger = known + TAIL, smaller = known - 1;
-    memset(exact, 0, size);
-    memcpy(exact, &known, sizeof known);
-    assert_status(QUIRE_OK, fill(exact));
-    assert_memory_equal(exact, &known, sizeof known);
-    memset(s, 0xaa, size + TAIL + 8);
-    memcpy(s, &larger, sizeof larger);
-    assert_status(QUIRE_OK, fill(s));
-    assert_memory_equal(s, &larger, sizeof larger);
-    for (size_t i = size; i < size + TAIL; i++)
-        assert_int_equal(s[i], 0);
-    for (size_t i = size + TAIL; i < size + TAIL + 8; i++)
-        assert_int_equal(s[i], 0xaa);
-    memcpy(s, &smaller, sizeof smaller);
-    assert_status(QUIRE_E_MISUSE, fill(s));
-    memset(s, 0, sizeof smaller);
-    assert_status(QUIRE_E_MISUSE, fill(s));
-    free(s);
-    free(exact);
-}
-
 static void filled_structs(void **state)
 {
     (void)state;
@@ -390,8 +457,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arguments_of_base_and_kv), cmocka_unit_test(arguments_of_attention),
-        cmocka_unit_test(arguments_of_text),        cmocka_unit_test(arguments_of_engine),
-        cmocka_unit_test(filled_structs),
+        cmocka_unit_test(arguments_of_cache),       cmocka_unit_test(arguments_of_text),
+        cmocka_unit_test(arguments_of_engine),      cmocka_unit_test(filled_structs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
