@@ -234,7 +234,8 @@ struct quire_attention_batch {
 QUIRE_API void quire_attention_batch_init(struct quire_attention_batch *batch, size_t struct_size);
 
 /** Derives the batch of the first n_seqs sequences of a padded batch. The result shares the arrays
- *  of `batch`. *out need not be initialized, and may be *batch.
+ *  of `batch`. *out has room for batch->struct_size bytes,
+ *  need not be initialized, and may be *batch.
  *  QUIRE_E_INVALID_ARG a NULL pointer, n_seqs above batch->n_seqs, or n_tokens other than
  *  query_start_loc[n_seqs]; QUIRE_E_MISUSE struct_size. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_attention_batch_unpadded(

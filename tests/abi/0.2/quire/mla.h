@@ -67,7 +67,8 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_mla_kv_group(const struct quire_ml
 
 /** Fills in the attention configuration for such a group: scale mscale^2 /
  *  sqrt(qk_nope_head_dim + qk_rope_head_dim), the rest as quire_attention_config_init. mscale is
- *  finite and above 0. Errors as above. */
+ *  finite and above 0. out->struct_size is set by the caller. Errors as above; QUIRE_E_MISUSE also
+ *  for out->struct_size. */
 QUIRE_API QUIRE_MUST_CHECK quire_status
 quire_mla_absorbed_config(const struct quire_mla_dims *dims, float mscale,
                           struct quire_attention_config *out, struct quire_error *err);
