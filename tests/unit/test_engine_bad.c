@@ -125,6 +125,15 @@ static void test_bad_open(void **state)
     p.max_requests = 0;
     p.flags = 1u << 20;
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&p, &e, &err));
+    p.flags = QUIRE_ENGINE_ALLOW_UNKNOWN;
+    assert_status(QUIRE_E_IO, quire_engine_open(&p, &e, &err));
+    p.model_path = NULL;
+    p.model = (struct quire_model *)1; /* not looked at: the flag is refused first */
+    p.tokenizer = (struct quire_tokenizer *)1;
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&p, &e, &err));
+    assert_non_null(strstr(err.msg, "QUIRE_ENGINE_ALLOW_UNKNOWN"));
+    p.model = NULL;
+    p.tokenizer = NULL;
     p.flags = 0;
     p.struct_size -= 4;
     assert_status(QUIRE_E_MISUSE, quire_engine_open(&p, &e, &err));

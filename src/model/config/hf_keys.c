@@ -17,6 +17,30 @@ static bool find_default(const struct qr_hf_source *h, const char *key, double *
     return false;
 }
 
+bool qr_hf_is_marked(const struct qr_hf_source *h, const json_t *object, const char *key)
+{
+    for (size_t i = 0; i < h->reads->n; i++)
+        if (h->reads->list[i].object == object && strcmp(h->reads->list[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+void qr_hf_mark(const struct qr_hf_source *h, const json_t *object, const char *key)
+{
+    struct qr_hf_reads *r = h->reads;
+    if (object && !qr_hf_is_marked(h, object, key) && r->n < QR_HF_MAX_READS)
+        r->list[r->n++] = (__typeof__(*r->list)){ object, key };
+}
+
+/* A file may give the same value under two names. The name that is not used counts as read only if
+ * the values agree. */
+static void mark_other_name(const struct qr_hf_source *h, const char *key, const json_t *value)
+{
+    const json_t *other = json_object_get(h->root, key);
+    if (other && json_equal(other, value))
+        qr_hf_mark(h, h->root, key);
+}
+
 /* Resolves the aliases of a key: the object that contains it and its name there. */
 static const json_t *find_key(const struct qr_hf_source *h, const char *key, const char **name)
 {
@@ -28,10 +52,15 @@ static const json_t *find_key(const struct qr_hf_source *h, const char *key, con
         if (dot)
             obj = json_object_getn(obj, a->name, (size_t)(dot - a->name));
         *name = dot ? dot + 1 : a->name;
-        if (json_object_get(obj, *name))
+        const json_t *value = json_object_get(obj, *name);
+        qr_hf_mark(h, obj, *name);
+        if (value) {
+            mark_other_name(h, key, value);
             return obj;
+        }
     }
     *name = key;
+    qr_hf_mark(h, h->root, key);
     return h->root;
 }
 
