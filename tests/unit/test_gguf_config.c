@@ -185,7 +185,6 @@ static void test_unknown_keys(void **state)
         { "llama", { "llama.rope.scaling.yarn_log_multiplier", QR_GGUF_F32, 0.1, NULL } },
         { "llama", { "llama.nextn_predict_layers", QR_GGUF_U32, 1, NULL } },
         { "qwen2", { "qwen2.attention.sliding_window", QR_GGUF_U32, 8, NULL } },
-        { "qwen2", { "qwen2.expert_used_count", QR_GGUF_U32, 2, NULL } },
         { "gemma3", { "gemma3.rope.global.freq_base", QR_GGUF_F32, 1e6, NULL } },
         { "gemma2", { "gemma2.router_logit_softcapping", QR_GGUF_F32, 30, NULL } },
     };
@@ -195,7 +194,7 @@ static void test_unknown_keys(void **state)
         { "llama.tensor_data_layout", QR_GGUF_STRING, 0, "Meta AI original pth" },
         { "llama.rope.scaling.attn_factor", QR_GGUF_F32, 1, NULL },
         { "llama.rope.scaling.finetuned", QR_GGUF_BOOL, 1, NULL },
-        { "llama.expert_used_count", QR_GGUF_U32, 0, NULL },
+        { "llama.expert_feed_forward_length", QR_GGUF_U32, 9, NULL },
         { "llama.attention.max_alibi_bias", QR_GGUF_F32, 0, NULL },
         { "llama.use_parallel_residual", QR_GGUF_BOOL, 0, NULL },
         { "mistral.attention.heads", QR_GGUF_U32, 3, NULL },

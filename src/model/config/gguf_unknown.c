@@ -58,8 +58,9 @@ static bool has_value(const struct qr_gguf *g, const char *key, const char *only
 static bool is_known(const struct qr_gguf_source *s, const char *key)
 {
     const char *name = key + strlen(s->prefix) + 1;
-    if (s->cfg->n_rope == 0 && strncmp(name, "rope.", 5) == 0)
-        return true; /* a variant without RoPE */
+    if ((s->cfg->n_rope == 0 && strncmp(name, "rope.", 5) == 0) ||
+        (s->cfg->moe.n_experts == 0 && strncmp(name, "expert_", 7) == 0))
+        return true; /* a model without RoPE or experts */
     const struct qr_ignored_key *k = qr_ignored_find(common, name);
     return k && !k->value ? true : has_value(s->g, key, k ? k->value : NULL);
 }
