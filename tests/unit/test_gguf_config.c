@@ -162,6 +162,8 @@ static void test_bad_values(void **state)
         QUIRE_E_FORMAT, "must list 4");
     bad("llama", (struct entry){ "llama.attention.sliding_window", QR_GGUF_STRING, 0, "8" },
         QUIRE_E_FORMAT, "sliding_window");
+    bad("phi3", (struct entry){ "phi3.rope.scaling.type", QR_GGUF_STRING, 0, "longrope" },
+        QUIRE_E_FORMAT, "tensor rope_factors_long.weight is missing");
     bad("phi9", (struct entry){ "x", QR_GGUF_U32, 0, NULL }, QUIRE_E_UNSUPPORTED,
         "general.architecture phi9");
 }

@@ -92,9 +92,9 @@ static const struct qr_name_rule gguf_names[] = {
 };
 #undef L
 
-/* Positions 0, 1, 2, ...; the head for next sentence prediction. */
+/* Positions 0, 1, 2, ...; the head for next sentence prediction; a copy of predictions.bias. */
 static const char *const ignored_tensors[] = { "*embeddings.position_ids", "cls.seq_relationship.*",
-                                               NULL };
+                                               "cls.predictions.decoder.bias", NULL };
 
 const struct qr_arch qr_arch_bert = {
     .name = "bert",

@@ -4,12 +4,8 @@
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
-    { "max_position_embeddings", 2048 },
-    { "rms_norm_eps", 1e-5 },
-    { "rope_theta", 10000 },
-    { "rope_local_base_freq", 10000 },
-    { "sliding_window", 4096 },
-    { 0 },
+    { "max_position_embeddings", 2048 }, { "rms_norm_eps", 1e-5 },   { "rope_theta", 10000 },
+    { "rope_local_base_freq", 10000 },   { "sliding_window", 4096 }, { 0 },
 };
 
 static const struct qr_hf_alias aliases[] = {

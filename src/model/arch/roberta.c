@@ -77,8 +77,9 @@ static const struct qr_name_rule names[] = {
 #undef L
 #undef E
 
-/* 0, 1, 2, .... */
-static const char *const ignored_tensors[] = { "*embeddings.position_ids", NULL };
+/* Positions 0, 1, 2, ...; a copy of lm_head.bias. */
+static const char *const ignored_tensors[] = { "*embeddings.position_ids", "lm_head.decoder.bias",
+                                               NULL };
 
 const struct qr_arch qr_arch_roberta = {
     .name = "roberta",

@@ -90,9 +90,12 @@ static quire_status read_yarn(const struct qr_gguf_source *s, struct qr_rope_con
 
 static quire_status read_longrope(const struct qr_gguf_source *s, struct qr_rope_config *r)
 {
+    struct qr_gguf_str type;
+    QR_TRY(qr_gguf_source_str_or(s, "rope.scaling.type", "", &type));
+    const bool declared = str_equals(&type, "longrope");
     QR_TRY(read_factors(s, "rope_factors_long.weight", r->dim, &r->factors_long));
     QR_TRY(read_factors(s, "rope_factors_short.weight", r->dim, &r->factors_short));
-    if (!r->factors_long && !r->factors_short)
+    if (!r->factors_long && !r->factors_short && !declared)
         return QUIRE_OK;
     if (!r->factors_long || !r->factors_short)
         return qr_fail(s->err, QUIRE_E_FORMAT, "tensor rope_factors_%s.weight is missing",
@@ -144,7 +147,12 @@ quire_status qr_gguf_read_rope(const struct qr_gguf_source *s)
     if (r->scaling == QR_ROPE_SCALING_YARN)
         QR_TRY(read_yarn(s, r));
     QR_TRY(read_longrope(s, r));
-    if (r->scaling == QR_ROPE_SCALING_NONE || r->scaling == QR_ROPE_SCALING_LINEAR) {
+    size_t i;
+    if (r->scaling == QR_ROPE_SCALING_YARN || r->scaling == QR_ROPE_SCALING_LONGROPE) {
+        if (qr_gguf_find_tensor(s->g, "rope_freqs.weight", &i))
+            return qr_fail(s->err, QUIRE_E_UNSUPPORTED,
+                           "tensor rope_freqs.weight together with another RoPE scaling");
+    } else {
         QR_TRY(read_factors(s, "rope_freqs.weight", r->dim, &r->factors_short));
         if (r->factors_short)
             r->scaling = QR_ROPE_SCALING_FREQ_FACTORS;

@@ -23,6 +23,9 @@ static const struct qr_ignored_key common[] = {
     { "license", NULL },
     { "language", NULL },
     { "custom_pipelines", NULL },
+    { "is_llama_config", NULL },
+    { "transformers.js_config", NULL }, /* settings of other programs */
+    { "sentence_transformers", NULL },
     /* the tensors have their own data type */
     { "torch_dtype", NULL },
     { "dtype", NULL },
@@ -65,6 +68,8 @@ static const struct qr_ignored_key common[] = {
     { "classifier_dropout", NULL },
     { "classif_dropout", NULL },
     { "dropout", NULL },
+    { "embed_dropout", NULL },
+    { "resid_dropout", NULL },
     { "dropout_rate", NULL },
     { "*_pdrop", NULL },
     { "*layerdrop", NULL },
@@ -94,7 +99,8 @@ static const struct qr_ignored_key common[] = {
     { "*_token_id", NULL },
     { "*_token_ids", NULL },
     { "*_token_index", NULL },
-    { "is_encoder_decoder", NULL }, /* a property of the family */
+    { "is_encoder_decoder", NULL }, /* properties of the family; encoder families check them */
+    { "is_decoder", NULL },
     { "prefix", NULL },
     { "max_length", NULL },
     { "min_length", NULL },

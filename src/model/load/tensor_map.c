@@ -333,14 +333,16 @@ static quire_status map_role(struct qr_weights *w, enum qr_weight_role role, uin
 /* ---- Tensors without a role */
 
 /* Tensors without effect on any result of the language model, in every family. */
-static const char *const ignored[] = { "rope_freqs.weight", "rope_factors_long.weight",
-                                       "rope_factors_short.weight", /* in the config */
-                                       "*.rotary_emb.inv_freq",     /* computed from the config */
-                                       /* encoders of images and sound, and their projections */
-                                       "vision_tower.*", "model.vision_tower.*", "vision_model.*",
-                                       "multi_modal_projector.*", "model.multi_modal_projector.*",
-                                       "visual.*", "model.visual.*", "audio_tower.*",
-                                       "model.audio_tower.*", "v.*", "mm.*", NULL };
+static const char *const ignored[] = {
+    /* tables that the configuration contains or implies */
+    "rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight",
+    "*.rotary_emb.inv_freq", "*.attn_rot_embd.weight",
+    /* encoders of images and sound, and their projections */
+    "vision_tower.*", "vision_model.*", "visual.*", "audio_tower.*", "multi_modal_projector.*",
+    "image_newline", "model.vision_tower.*", "model.vision_model.*", "model.visual.*",
+    "model.audio_tower.*", "model.multi_modal_projector.*", "model.image_newline", "v.*", "mm.*",
+    NULL
+};
 
 static bool in_list(const char *const *list, const char *name)
 {
