@@ -291,6 +291,8 @@ static void test_options_of_others(void **state)
         QUIRE_E_UNSUPPORTED, "no_rope_layers[1]");
     bad(MODEL("modernbert", ",\"classifier_activation\":\"relu\""), QUIRE_E_UNSUPPORTED,
         "classifier_activation");
+    bad(MODEL("deepseek_v3", ",\"scoring_func\":\"softmax\""), QUIRE_E_UNSUPPORTED,
+        "scoring_func softmax");
     bad(MODEL("ernie4_5", ",\"compression_ratio\":2"), QUIRE_E_UNSUPPORTED, "compression_ratio");
 }
 

@@ -21,7 +21,6 @@ static const struct qr_hf_alias aliases[] = {
 
 static const struct qr_ignored_key ignored_keys[] = {
     { "num_hidden_layers", NULL }, /* a copy of encoder_layers */
-    { "encoder_layers_dropout", NULL },
     { "normalize_embedding", "true" },
     { "extra_pos_embeddings", "2" },
     { "force_bos_token_to_be_generated", NULL }, /* generation */

@@ -33,7 +33,6 @@ static const struct qr_hf_fixed_bool fixed_bools[] = {
 
 static const struct qr_ignored_key ignored_keys[] = {
     { "reorder_and_upcast_attn", NULL }, /* order of the same products */
-    { "scale_attn_weights", "true" },
     { 0 },
 };
 

@@ -106,7 +106,7 @@ static quire_status read_activation(const struct qr_hf_source *h)
     const char *name = NULL;
     QR_TRY(qr_hf_str(h, "hidden_activation", &name));
     if (name) /* takes precedence over the older key */
-        (void)qr_hf_json(h, "hidden_act");
+        qr_hf_ignore(h, "hidden_act");
     else
         QR_TRY(qr_hf_str(h, "hidden_act", &name));
     h->cfg->activation = h->arch->activation;

@@ -75,11 +75,11 @@ static quire_status read_falcon(const struct qr_hf_source *h)
     if (!has)
         kv_heads = cfg->layers[0].n_heads;
     if (!new_decoder) {
-        (void)qr_hf_json(h, "num_ln_in_parallel_attn");
+        qr_hf_ignore(h, "num_ln_in_parallel_attn");
         return check_kv_heads(h, kv_heads);
     }
-    (void)qr_hf_json(h, "multi_query");
-    (void)qr_hf_json(h, "parallel_attn");
+    qr_hf_ignore(h, "multi_query");
+    qr_hf_ignore(h, "parallel_attn");
     for (uint32_t i = 0; i < cfg->n_layers; i++)
         cfg->layers[i].n_kv_heads = kv_heads;
     QR_TRY(qr_hf_u32_opt(h, "num_ln_in_parallel_attn", &norms, &has));

@@ -71,6 +71,12 @@ const json_t *qr_hf_json(const struct qr_hf_source *h, const char *key)
     return json_object_get(obj, name);
 }
 
+void qr_hf_ignore(const struct qr_hf_source *h, const char *key)
+{
+    const char *name;
+    (void)find_key(h, key, &name);
+}
+
 quire_status qr_hf_u32_opt(const struct qr_hf_source *h, const char *key, uint32_t *out, bool *has)
 {
     enum qr_json_state state;

@@ -25,9 +25,8 @@ struct qr_hf_source {
     struct qr_hf_reads *reads;
 };
 
-/* Counts a key of an object as read: its effect on the model is known. The getters below do that;
- * code that decides by other keys that a key has no effect calls it instead of a getter. key must
- * outlive the source. */
+/* Counts a key of an object as read: its effect on the model is known. The getters below do that.
+ * key must outlive the source. */
 void qr_hf_mark(const struct qr_hf_source *h, const json_t *object, const char *key);
 bool qr_hf_is_marked(const struct qr_hf_source *h, const json_t *object, const char *key);
 
@@ -48,6 +47,9 @@ quire_status qr_hf_bool(const struct qr_hf_source *h, const char *key, bool dflt
 
 /* Missing or null: *out is unchanged. */
 quire_status qr_hf_str(const struct qr_hf_source *h, const char *key, const char **out);
+
+/* Counts a key of root as read that has no effect because of other keys. */
+void qr_hf_ignore(const struct qr_hf_source *h, const char *key);
 
 /* The value of a key; NULL if it is missing. */
 const json_t *qr_hf_json(const struct qr_hf_source *h, const char *key);

@@ -56,12 +56,12 @@ static quire_status read_routing(const struct qr_hf_source *h)
     QR_TRY(qr_hf_str(h, "scoring_func", &scoring));
     if (scoring && strcmp(scoring, "sigmoid") == 0)
         m->gating = QR_GATING_SIGMOID;
-    else if (scoring && strcmp(scoring, "softmax") != 0)
+    else if (scoring && (strcmp(scoring, "softmax") != 0 || m->gating == QR_GATING_SIGMOID))
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
                        "config.json: scoring_func %.60s is not supported", scoring);
     if (method && strcmp(method, "greedy") == 0) {
-        (void)qr_hf_json(h, "n_group"); /* greedy selection has no groups */
-        (void)qr_hf_json(h, "topk_group");
+        qr_hf_ignore(h, "n_group"); /* greedy selection has no groups */
+        qr_hf_ignore(h, "topk_group");
         return QUIRE_OK;
     }
     if (method && strcmp(method, "group_limited_greedy") != 0 && strcmp(method, "noaux_tc") != 0)

@@ -201,7 +201,7 @@ static quire_status read_set(const struct rope_source *s, struct qr_rope_config 
     QR_TRY(get_f64(s, "rope_theta", s->theta, &r->theta, NULL));
     QR_TRY(get_f64(s, "partial_rotary_factor", 1, &partial, &has));
     if (has) /* a copy at the top level has no effect */
-        (void)qr_hf_json(s->h, "partial_rotary_factor");
+        qr_hf_ignore(s->h, "partial_rotary_factor");
     else
         QR_TRY(qr_hf_f64_opt(s->h, "partial_rotary_factor", &partial, &has));
     if (!(partial > 0 && partial <= 1))
@@ -246,7 +246,7 @@ quire_status qr_hf_read_rope(const struct qr_hf_source *h)
         qr_hf_mark(h, full.dict, "full_attention");
         if (cfg->n_rope == 2) {
             qr_hf_mark(h, full.dict, "sliding_attention");
-            (void)qr_hf_json(h, "rope_local_base_freq"); /* the nested value counts */
+            qr_hf_ignore(h, "rope_local_base_freq"); /* the nested value counts */
         }
         local.dict = json_object_get(full.dict, "sliding_attention");
         full.dict = nested;

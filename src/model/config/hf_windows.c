@@ -133,12 +133,12 @@ quire_status qr_hf_read_windows(const struct qr_hf_source *h)
         QR_TRY(qr_hf_u32_opt(h, "sliding_window", &window, &has));
     if (rule == QR_WINDOW_FROM) {
         QR_TRY(qr_hf_bool(h, "use_sliding_window", false, &in_use));
-        (void)qr_hf_json(h, "max_window_layers"); /* no effect unless the window is in use */
+        qr_hf_ignore(h, "max_window_layers"); /* no effect unless the window is in use */
     } else if (rule == QR_WINDOW_PERIODIC || rule == QR_WINDOW_PERIODIC_FIRST) {
-        (void)qr_hf_json(h, "sliding_window_pattern"); /* layer_types takes precedence */
-        (void)qr_hf_json(h, "_sliding_window_pattern");
+        qr_hf_ignore(h, "sliding_window_pattern"); /* layer_types takes precedence */
+        qr_hf_ignore(h, "_sliding_window_pattern");
     } else if (rule == QR_WINDOW_LOCAL) {
-        (void)qr_hf_json(h, "attention_types");
+        qr_hf_ignore(h, "attention_types");
     }
     if (has && in_use && window) {
         if (!h->cfg->causal && !h->arch->chunked_windows)
