@@ -138,7 +138,8 @@ static const struct {
                "\"num_experts\":64,\"num_experts_per_tok\":8,\"output_router_logits\":false,"
                "\"router_aux_loss_coef\":0.01,\"rope_scaling\":null" },
     { "nemotron", ",\"attention_bias\":false,\"head_dim\":16,\"hidden_act\":\"relu2\","
-                  "\"mlp_bias\":false,\"norm_eps\":1e-5,\"partial_rotary_factor\":0.5" },
+                  "\"mlp_bias\":false,\"norm_eps\":1e-5,\"layer_norm_eps\":1e-5,"
+                  "\"kv_channels\":16,\"partial_rotary_factor\":0.5" },
     { "stablelm", ",\"hidden_act\":\"silu\",\"hidden_dropout\":0.0,\"layer_norm_eps\":1e-5,"
                   "\"partial_rotary_factor\":0.25,\"qk_layernorm\":true,\"rope_theta\":10000,"
                   "\"use_parallel_residual\":true,\"use_qkv_bias\":false" },
@@ -328,6 +329,8 @@ static void test_aliases(void **state)
     assert_int_equal(c.hidden_size, 64);
     qr_model_config_free(&c);
     bad(MODEL("gpt2", ",\"n_embd\":128"), QUIRE_E_UNSUPPORTED, "hidden_size = 64");
+    bad(MODEL("nemotron", ",\"norm_eps\":1e-5,\"layer_norm_eps\":1e-6"), QUIRE_E_UNSUPPORTED,
+        "layer_norm_eps = 1e-06");
 }
 
 static void count_warning(void *user, enum quire_log_level level, quire_status code,

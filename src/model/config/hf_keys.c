@@ -32,13 +32,15 @@ void qr_hf_mark(const struct qr_hf_source *h, const json_t *object, const char *
         r->list[r->n++] = (__typeof__(*r->list)){ object, key };
 }
 
-/* A file may give the same value under two names. The name that is not used counts as read only if
- * the values agree. */
-static void mark_other_name(const struct qr_hf_source *h, const char *key, const json_t *value)
+/* A file may give the same value under several names. A name that is not used counts as read only
+ * if the values agree. */
+static void mark_other_names(const struct qr_hf_source *h, const char *key, const json_t *value)
 {
-    const json_t *other = json_object_get(h->root, key);
-    if (other && json_equal(other, value))
+    if (json_equal(json_object_get(h->root, key), value))
         qr_hf_mark(h, h->root, key);
+    for (const struct qr_hf_alias *a = h->arch->hf_aliases; a->key; a++)
+        if (strcmp(a->key, key) == 0 && json_equal(json_object_get(h->root, a->name), value))
+            qr_hf_mark(h, h->root, a->name);
 }
 
 /* Resolves the aliases of a key: the object that contains it and its name there. */
@@ -55,7 +57,7 @@ static const json_t *find_key(const struct qr_hf_source *h, const char *key, con
         const json_t *value = json_object_get(obj, *name);
         qr_hf_mark(h, obj, *name);
         if (value) {
-            mark_other_name(h, key, value);
+            mark_other_names(h, key, value);
             return obj;
         }
     }
