@@ -53,6 +53,10 @@ enum {
     /** For models with latent attention: also store W_UK in the form that contexts with
      *  expand_latent_from need. */
     QUIRE_MODEL_EXPAND_LATENT = 1u << 0,
+    /** Unsafe: load a model although its files contain configuration keys or tensors that quire
+     *  does not know. Each one is a warning instead of QUIRE_E_UNSUPPORTED. If it asks for a
+     *  computation that quire does not perform, results are wrong without any further sign. */
+    QUIRE_MODEL_ALLOW_UNKNOWN = 1u << 1,
 };
 
 struct quire_model_params {
@@ -71,7 +75,7 @@ struct quire_model_params {
     /** QUIRE_LINEAR_ONEDNN with a build, compute mode or weights that oneDNN does not support is
      *  QUIRE_E_UNSUPPORTED */
     enum quire_linear_provider linear;
-    uint32_t flags; /**< QUIRE_MODEL_EXPAND_LATENT */
+    uint32_t flags; /**< QUIRE_MODEL_EXPAND_LATENT, QUIRE_MODEL_ALLOW_UNKNOWN */
     /** Path of a cache file of the packed matrices, or NULL; borrowed during open. If the file
      *  holds the panels of this model (same files by size, date, tensors and samples of their data;
      *  same panel layout), they are mapped from it, which takes no time and shares memory between
@@ -94,8 +98,8 @@ QUIRE_API void quire_model_params_init(struct quire_model_params *params, size_t
 /** Opens, checks and packs a model. Weights are read into allocated memory; after the call no file
  *  is open, and none is mapped except params->pack_cache.
  *  QUIRE_E_INVALID_ARG, QUIRE_E_MISUSE (struct_size), QUIRE_E_IO, QUIRE_E_FORMAT (names file
- *  offset, field or tensor), QUIRE_E_UNSUPPORTED (architecture, tensor type, isa), QUIRE_E_NOMEM,
- *  QUIRE_E_CANCELLED. */
+ *  offset, field or tensor), QUIRE_E_UNSUPPORTED (architecture, tensor type, isa; a key or tensor
+ *  that the model family does not account for, by name), QUIRE_E_NOMEM, QUIRE_E_CANCELLED. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_open(const struct quire_model_params *params,
                                                          struct quire_model **out,
                                                          struct quire_error *err);

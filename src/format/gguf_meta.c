@@ -42,6 +42,14 @@ struct qr_gguf_str qr_gguf_key(const struct qr_gguf *g, size_t i)
     return s;
 }
 
+bool qr_gguf_find_key(const struct qr_gguf *g, const char *key, size_t *i)
+{
+    const struct qr_gguf_kv *kv = qr_gguf_meta_find(&g->meta, key);
+    if (kv)
+        *i = (size_t)(kv - g->meta.kv);
+    return kv != NULL;
+}
+
 /* ---- Decoding of values. The parse has checked that they lie inside the header. */
 
 #define LOAD(type, p)                                                                              \

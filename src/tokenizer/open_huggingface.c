@@ -164,18 +164,21 @@ static void read_roles(struct qr_vocab_spec *spec, const json_t *obj)
     }
 }
 
-/* add_bos_token, add_eos_token: an explicit setting overrides the post-processor. */
+/* add_bos_token, add_eos_token: an explicit setting overrides the post-processor. Where the file
+ * does not name the token of the role, false removes the one that the post-processor adds, unless
+ * that has the role `other`. */
 static quire_status read_affix(struct source *s, const json_t *config, const char *key, int64_t id,
-                               int64_t *ids, uint32_t *n)
+                               enum quire_special_token other, int64_t *ids, uint32_t *n)
 {
     bool add = false;
     enum qr_json_state state;
     QR_TRY(qr_json_bool(config, "tokenizer_config.json", key, &add, &state, s->err));
-    if (state != QR_JSON_PRESENT || id == QUIRE_TOKEN_NONE)
+    if (state != QR_JSON_PRESENT)
         return QUIRE_OK;
-    if (!add && *n == 1 && ids[0] == id)
+    const bool named = id != QUIRE_TOKEN_NONE;
+    if (!add && *n == 1 && (named ? ids[0] == id : ids[0] != s->spec.special[other]))
         *n = 0;
-    if (add && *n == 0)
+    if (add && *n == 0 && named)
         ids[(*n)++] = id;
     return QUIRE_OK;
 }
@@ -185,9 +188,9 @@ static quire_status read_config(struct source *s, const json_t *config)
     struct qr_vocab_spec *spec = &s->spec;
     read_roles(spec, config);
     QR_TRY(read_affix(s, config, "add_bos_token", spec->special[QUIRE_SPECIAL_BOS],
-                      spec->prefix_ids, &spec->n_prefix_ids));
+                      QUIRE_SPECIAL_CLS, spec->prefix_ids, &spec->n_prefix_ids));
     QR_TRY(read_affix(s, config, "add_eos_token", spec->special[QUIRE_SPECIAL_EOS],
-                      spec->suffix_ids, &spec->n_suffix_ids));
+                      QUIRE_SPECIAL_SEP, spec->suffix_ids, &spec->n_suffix_ids));
     return read_templates(s, config);
 }
 

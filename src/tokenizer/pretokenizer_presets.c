@@ -14,6 +14,7 @@
 #define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define SYMBOLS(extra) " ?[^\\s\\p{L}\\p{N}]+[\\r\\n" extra "]*"
 #define SPACES "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define NO_HAN "(?!\\p{Han})"
 
 /* letters of scripts with case, as listed by DeepSeek LLM */
 #define ALPHABETS \
@@ -73,23 +74,81 @@ static const struct {
     [QR_SPLIT_DEEPSEEK_V3] = { "deepseek-v3",
         "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"
         "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|" SPACES, NULL },
+    [QR_SPLIT_PUNCT_RUNS] = { "runs of punctuation", "[\\p{P}$+<=>^~|`]+", NULL },
+    [QR_SPLIT_ASCII_DIGITS3] = { "three digits", "[0-9][0-9][0-9]", NULL },
+    /* the reference reads the brackets inside the class as a class of its own */
+    [QR_SPLIT_BLOOM] = { "bloom",
+        " ?[^(\\s|[.,!?\\x{2026}\\x{3002}\\x{FF0C}\\x{3001}\\x{964}\\x{6D4}\\x{60C}])]+",
+        " ?[^(\\s|.,!?\\x{2026}\\x{3002}\\x{FF0C}\\x{3001}\\x{964}\\x{6D4}\\x{60C})]+" },
+    [QR_SPLIT_LINES] = { "lines", "[^\\n]+|[\\n]+", NULL },
+    /* the next two look ahead at the begin of a run only, which keeps the search linear */
+    [QR_SPLIT_DIGITS3_RIGHT] = { "groups of digits from the right",
+        "\\p{N}{1,3}(?=(?:\\p{N}{3})*(?!\\p{N}))",
+        "(?<!\\p{N})\\p{N}{1,2}(?=(?:\\p{N}{3})++(?!\\p{N}))|\\p{N}{3}|\\p{N}{1,2}" },
+    /* \G: a digit in front of the start of the search belongs to a group that was found */
+    [QR_SPLIT_DIGITS3_WORD] = { "groups of digits at the end of a word",
+        "\\d{1,3}(?=(?:\\d{3})*\\b)",
+        "\\G(?<=\\d)\\d{3}|(?<!\\d)\\d{1,3}+(?=\\b)|"
+        "(?<!\\d)\\d{1,2}(?=(?:\\d{3})++\\b)|(?<!\\d)\\d{3}(?=(?:\\d{3})++\\b)" },
+    [QR_SPLIT_SCRIPTS_AFMOE] = { "Asian scripts",
+        "[\\x{4E00}-\\x{9FFF}\\x{3400}-\\x{4DBF}\\x{F900}-\\x{FAFF}\\x{3040}-\\x{309F}"
+        "\\x{30A0}-\\x{30FF}\\x{FF65}-\\x{FF9F}\\x{2F00}-\\x{2FDF}\\x{E40}-\\x{E7F}"
+        "\\x{E80}-\\x{EFF}\\x{1780}-\\x{17FF}\\x{1000}-\\x{109F}\\x{AA60}-\\x{AA7F}"
+        "\\x{A9E0}-\\x{A9FF}\\x{AC00}-\\x{D7AF}\\x{1100}-\\x{11FF}]+", NULL },
+    [QR_SPLIT_SCRIPTS_YOUTU] = { "Hangul, bopomofo, CJK and their punctuation",
+        "[\\x{AC00}-\\x{D7A3}\\x{3131}-\\x{318E}]+|[\\x{FF01}\\x{2026}\\x{201C}\\x{201D}"
+        "\\x{2018}\\x{2019}\\x{2014}\\x{FF1A}\\x{FF1B}\\x{FF0C}\\x{3001}-\\x{303F}"
+        "\\x{FE30}-\\x{FE4F}]+|[\\x{3105}-\\x{312F}]+|"
+        "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+", NULL },
+    [QR_SPLIT_YOUTU] = { "youtu",
+        LEAD UPPER "*" LOWER "+" CONTRACTIONS "?|" LEAD UPPER "+" LOWER "*" CONTRACTIONS "?|"
+        "\\p{N}|" SYMBOLS("/") "|" SPACES, NULL },
+    [QR_SPLIT_KIMI_K2] = { "kimi-k2",
+        "[\\p{Han}]+|" LEAD "(?:" NO_HAN UPPER ")*(?:" NO_HAN LOWER ")+" CONTRACTIONS "?|"
+        LEAD "(?:" NO_HAN UPPER ")+(?:" NO_HAN LOWER ")*" CONTRACTIONS "?|\\p{N}{1,3}|"
+        SYMBOLS("") "|" SPACES, NULL },
+    [QR_SPLIT_BAILING] = { "bailingmoe",
+        "'(?i:[sdmt]|ll|ve|re)|" LEAD "+\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|"
+        "\\s*[\\r\\n]|\\s+(?!\\S)|\\s+", NULL },
+    [QR_SPLIT_SEED_CODER] = { "seed-coder",
+        CONTRACTIONS "|" LEAD "\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|" SPACES, NULL },
+    [QR_SPLIT_EXAONE_MOE] = { "exaone-moe",
+        CONTRACTIONS "|" LEAD "(?:\\p{L}\\p{M}*(?: \\p{L}\\p{M}*)*)+|\\p{N}|"
+        " ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+", NULL },
+    [QR_SPLIT_MINICPM5] = { "minicpm5",
+        CONTRACTIONS "|" LEAD "\\p{L}+|\\p{N}+|" SYMBOLS("") "|" SPACES, NULL },
+    [QR_SPLIT_JAIS2] = { "jais-2",
+        CONTRACTIONS "|" LEAD "\\p{L}+|\\p{N}{1,3}|" SYMBOLS("") "|\\s*[\\r\\n]+|"
+        "\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|\\s{32}(?!\\S)|"
+        "\\s{16}(?!\\S)|\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s{1}", NULL },
+    [QR_SPLIT_UFAKZEKA] = { "ufakzeka",
+        LEAD "\\p{L}+|\\p{N}|" SYMBOLS("") "|" SPACES, NULL },
+    [QR_SPLIT_SENTINEL] = { "sentinels", "<sentinel:[0-9]+>", NULL },
+    [QR_SPLIT_IMAGE] = { "image tokens", "(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z", NULL },
+    [QR_SPLIT_INDENT] = { "indentation", "([\\t\\n]|    |  )", NULL },
+    [QR_SPLIT_PUNCT] = { "single punctuation", "[\\p{P}!-/:-@\\[-`{-~]", NULL },
 };
 /* clang-format on */
 
 static const struct qr_pretokenizer_preset presets[] = {
-    { .names = "gpt-2 phi-2 mpt olmo jais jina-es jina-de jina-v2-es jina-v2-de",
+    { .names = "gpt-2 phi-2 mpt olmo jais jina-es jina-de jina-v1-en jina-v2-es jina-v2-de "
+               "jina-v2-code roberta-bpe gigachat a.x-4.0 mellum modern-bert exaone4 trillion "
+               "granite-docling",
       .splits = { QR_SPLIT_GPT2 },
       .n_splits = 1 },
-    { .names = "llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2",
+    { .names = "llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 "
+               "jina-v5-nano",
       .splits = { QR_SPLIT_LLAMA3 },
       .n_splits = 1,
       .ignore_merges = true,
       .add_bos = true },
     { .names = "dbrx smaug-bpe glm4 chatglm-bpe", .splits = { QR_SPLIT_LLAMA3 }, .n_splits = 1 },
-    { .names = "qwen2 megrez", .splits = { QR_SPLIT_QWEN2 }, .n_splits = 1, .nfc = true },
-    { .names = "deepseek-r1-qwen stablelm2 hunyuan", .splits = { QR_SPLIT_QWEN2 }, .n_splits = 1 },
+    { .names = "qwen2 megrez f2llmv2", .splits = { QR_SPLIT_QWEN2 }, .n_splits = 1, .nfc = true },
+    { .names = "deepseek-r1-qwen stablelm2 hunyuan kormo solar-open grok-2",
+      .splits = { QR_SPLIT_QWEN2 },
+      .n_splits = 1 },
     { .names = "qwen35", .splits = { QR_SPLIT_QWEN35 }, .n_splits = 1, .nfc = true },
-    { .names = "smollm starcoder refact codeshell exaone minerva-7b",
+    { .names = "smollm starcoder refact codeshell exaone minerva-7b mellum2",
       .splits = { QR_SPLIT_DIGIT, QR_SPLIT_GPT2 },
       .n_splits = 2 },
     { .names = "command-r",
@@ -101,7 +160,16 @@ static const struct qr_pretokenizer_preset presets[] = {
       .n_splits = 1,
       .ignore_merges = true,
       .add_bos = true },
-    { .names = "gpt-4o llama4", .splits = { QR_SPLIT_GPT4O }, .n_splits = 1 },
+    { .names = "gpt-4o llama4 kanana2 talkie minimax-m2",
+      .splits = { QR_SPLIT_GPT4O },
+      .n_splits = 1 },
+    { .names = "granite-embed-multi-97m",
+      .splits = { QR_SPLIT_GPT4O },
+      .n_splits = 1,
+      .ignore_merges = true },
+    { .names = "tiny_aya cohere2moe",
+      .splits = { QR_SPLIT_DIGITS3_WORD, QR_SPLIT_GPT4O },
+      .n_splits = 2 },
     { .names = "deepseek-coder",
       .splits = { QR_SPLIT_NEWLINE, QR_SPLIT_SPACE_LETTERS, QR_SPLIT_SPACE_PUNCT, QR_SPLIT_CJK,
                   QR_SPLIT_DIGIT },
@@ -110,9 +178,38 @@ static const struct qr_pretokenizer_preset presets[] = {
       .splits = { QR_SPLIT_NEWLINE, QR_SPLIT_ALPHABETS, QR_SPLIT_ASCII_PUNCT,
                   QR_SPLIT_TRAILING_SPACE, QR_SPLIT_CJK, QR_SPLIT_DIGITS },
       .n_splits = 6 },
-    { .names = "deepseek-v3 hunyuan-dense joyai-llm",
+    { .names = "deepseek-v3 hunyuan-dense joyai-llm hy_v4",
       .splits = { QR_SPLIT_DIGITS3, QR_SPLIT_CJK_KANA, QR_SPLIT_DEEPSEEK_V3 },
       .n_splits = 3 },
+    { .names = "falcon",
+      .splits = { QR_SPLIT_PUNCT_RUNS, QR_SPLIT_GPT2, QR_SPLIT_ASCII_DIGITS3 },
+      .n_splits = 3 },
+    { .names = "bloom gpt3-finnish poro-chat", .splits = { QR_SPLIT_BLOOM }, .n_splits = 1 },
+    { .names = "viking", .splits = { QR_SPLIT_BLOOM, QR_SPLIT_DIGIT }, .n_splits = 2 },
+    { .names = "chameleon",
+      .splits = { QR_SPLIT_SENTINEL, QR_SPLIT_IMAGE, QR_SPLIT_INDENT, QR_SPLIT_DIGIT,
+                  QR_SPLIT_PUNCT, QR_SPLIT_GPT2 },
+      .n_splits = 6,
+      .add_bos = true },
+    { .names = "superbpe", .splits = { QR_SPLIT_DIGITS, QR_SPLIT_DIGITS3_RIGHT }, .n_splits = 2 },
+    { .names = "afmoe",
+      .splits = { QR_SPLIT_DIGITS3_RIGHT, QR_SPLIT_SCRIPTS_AFMOE, QR_SPLIT_DEEPSEEK_V3 },
+      .n_splits = 3 },
+    { .names = "youtu",
+      .splits = { QR_SPLIT_SCRIPTS_YOUTU, QR_SPLIT_YOUTU },
+      .n_splits = 2,
+      .ignore_merges = true },
+    { .names = "laguna", .splits = { QR_SPLIT_LINES, QR_SPLIT_QWEN2 }, .n_splits = 2 },
+    { .names = "minicpm5",
+      .splits = { QR_SPLIT_DIGITS3, QR_SPLIT_MINICPM5 },
+      .n_splits = 2,
+      .ignore_merges = true },
+    { .names = "kimi-k2", .splits = { QR_SPLIT_KIMI_K2 }, .n_splits = 1 },
+    { .names = "bailingmoe bailingmoe2 llada-moe", .splits = { QR_SPLIT_BAILING }, .n_splits = 1 },
+    { .names = "seed-coder", .splits = { QR_SPLIT_SEED_CODER }, .n_splits = 1 },
+    { .names = "exaone-moe", .splits = { QR_SPLIT_EXAONE_MOE }, .n_splits = 1 },
+    { .names = "jais-2", .splits = { QR_SPLIT_JAIS2 }, .n_splits = 1 },
+    { .names = "ufakzeka", .splits = { QR_SPLIT_UFAKZEKA }, .n_splits = 1 },
 };
 
 static bool in_list(const char *list, const char *name, size_t size)

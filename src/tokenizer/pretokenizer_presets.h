@@ -25,6 +25,26 @@ enum qr_split_pattern {
     QR_SPLIT_TRAILING_SPACE, /* DeepSeek LLM */
     QR_SPLIT_CJK_KANA,       /* DeepSeek V3 */
     QR_SPLIT_DEEPSEEK_V3,
+    QR_SPLIT_PUNCT_RUNS,    /* Falcon: runs of ASCII and Unicode punctuation */
+    QR_SPLIT_ASCII_DIGITS3, /* Falcon: three ASCII digits */
+    QR_SPLIT_BLOOM,         /* words with an optional space in front */
+    QR_SPLIT_LINES,         /* runs of line feeds, and the text between them */
+    QR_SPLIT_DIGITS3_RIGHT, /* groups of three from the right end of a run, as 1,234,567 */
+    QR_SPLIT_DIGITS3_WORD,  /* the same, where the run is the end of a word */
+    QR_SPLIT_SCRIPTS_AFMOE, /* runs of Asian scripts */
+    QR_SPLIT_SCRIPTS_YOUTU, /* runs of Hangul, of fullwidth punctuation, of bopomofo, of CJK */
+    QR_SPLIT_YOUTU,
+    QR_SPLIT_KIMI_K2,
+    QR_SPLIT_BAILING,
+    QR_SPLIT_SEED_CODER,
+    QR_SPLIT_EXAONE_MOE,
+    QR_SPLIT_MINICPM5,
+    QR_SPLIT_JAIS2,
+    QR_SPLIT_UFAKZEKA,
+    QR_SPLIT_SENTINEL, /* Chameleon: text of its sentinel tokens */
+    QR_SPLIT_IMAGE,    /* Chameleon: text of its image tokens */
+    QR_SPLIT_INDENT,   /* Chameleon: tabs, line feeds, two or four spaces */
+    QR_SPLIT_PUNCT,    /* single punctuation characters */
     QR_N_SPLIT_PATTERNS
 };
 

@@ -280,6 +280,17 @@ pass_if "no temporary file is left" [ ! -e "$folder/talk.json.tmp" ]
 pass_if "an unknown command is reported" err_has "/nonsense"
 pass_if "a missing file is reported" err_has "cannot load"
 
+# ---- Configuration keys that quire does not know
+
+tiny=$(dirname "$0")/../../models/quire-tiny/quire-tiny.gguf
+LC_ALL=C sed 's/llama\.vocab_size/llama.vocab_sizz/' "$tiny" >"$folder/unknown.gguf"
+run -m "$folder/unknown.gguf" -n 1 "Once upon a time"
+pass_if "an unknown key is refused" [ "$status" -ne 0 ]
+pass_if "an unknown key is named" err_has "llama.vocab_sizz"
+run -m "$folder/unknown.gguf" --allow-unknown -n 1 "Once upon a time"
+pass_if "--allow-unknown: success" status_is 0
+pass_if "--allow-unknown: a warning" err_has "llama.vocab_sizz is not supported"
+
 # ---- Signals: without a terminal, Ctrl-C cancels the request and exits
 
 long="--ignore-eos -c 60000 --kv-mem 4G"

@@ -50,10 +50,9 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
         (int)c->norm, (double)c->norm_eps, (int)c->block, (double)c->residual_scale,
         (int)c->activation, c->ffn_gated, c->bias.q, c->bias.k, c->bias.v, c->bias.o,
         c->bias.ffn_in, c->bias.ffn_down, c->bias.norm, c->bias.output);
-    say(t, "attention %.9g cap %.9g clip %g alibi %g %g sinks %d qk %d %d\n",
+    say(t, "attention %.9g cap %.9g clip %g alibi %g %g sinks %d qk %d\n",
         (double)c->attention_scale, (double)c->attention_softcap, (double)c->clip_qkv,
-        (double)c->alibi_max_bias, (double)c->alibi_scale, c->sinks, (int)c->qk_norm,
-        c->qk_norm_after_rope);
+        (double)c->alibi_max_bias, (double)c->alibi_scale, c->sinks, (int)c->qk_norm);
     for (uint32_t i = 0; i < c->n_rope; i++)
         say_rope(t, &c->rope[i]);
     say(t,

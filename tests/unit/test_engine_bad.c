@@ -86,6 +86,34 @@ static void test_wrong_kind(void **state)
     assert_non_null(strstr(err.msg, "tokenizer"));
 }
 
+/* A file with a key that quire does not know, from memory. */
+static void test_unknown_key(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    char path[8192], *data = malloc(4 << 20);
+    snprintf(path, sizeof path, "%s/goldens/gguf/llama-q8_0.gguf", shared_dir());
+    FILE *f = fopen(path, "rb");
+    assert_true(data && f);
+    const size_t n = fread(data, 1, 4 << 20, f);
+    fclose(f);
+    char *at = memmem(data, n, "llama.vocab_size", 16);
+    assert_non_null(at);
+    memcpy(at, "llama.vocab_sizz", 16);
+    struct quire_engine_params ep = params_for("llama-q8_0.gguf");
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_engine *e;
+    ep.model_path = NULL;
+    ep.model_data = data;
+    ep.model_bytes = n;
+    assert_status(QUIRE_E_UNSUPPORTED, quire_engine_open(&ep, &e, &err));
+    assert_non_null(strstr(err.msg, "llama.vocab_sizz"));
+    ep.flags = QUIRE_ENGINE_ALLOW_UNKNOWN | QUIRE_ENGINE_DRY_RUN;
+    quire_engine_close(open_with(&ep));
+    free(data);
+}
+
 static bool refuse_to_load(void *user, uint64_t done, uint64_t total)
 {
     (void)user;
@@ -125,6 +153,15 @@ static void test_bad_open(void **state)
     p.max_requests = 0;
     p.flags = 1u << 20;
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&p, &e, &err));
+    p.flags = QUIRE_ENGINE_ALLOW_UNKNOWN;
+    assert_status(QUIRE_E_IO, quire_engine_open(&p, &e, &err));
+    p.model_path = NULL;
+    p.model = (struct quire_model *)1; /* not looked at: the flag is refused first */
+    p.tokenizer = (struct quire_tokenizer *)1;
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&p, &e, &err));
+    assert_non_null(strstr(err.msg, "QUIRE_ENGINE_ALLOW_UNKNOWN"));
+    p.model = NULL;
+    p.tokenizer = NULL;
     p.flags = 0;
     p.struct_size -= 4;
     assert_status(QUIRE_E_MISUSE, quire_engine_open(&p, &e, &err));
@@ -358,11 +395,11 @@ static void test_reentry(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),        cmocka_unit_test(test_cancelled_open),
-        cmocka_unit_test(test_bad_open),     cmocka_unit_test(test_bad_submit),
-        cmocka_unit_test(test_shared_model), cmocka_unit_test(test_numeric_failure),
-        cmocka_unit_test(test_no_memory),    cmocka_unit_test(test_reentry),
-        cmocka_unit_test(test_wrong_kind),
+        cmocka_unit_test(test_sizes),           cmocka_unit_test(test_unknown_key),
+        cmocka_unit_test(test_cancelled_open),  cmocka_unit_test(test_bad_open),
+        cmocka_unit_test(test_bad_submit),      cmocka_unit_test(test_shared_model),
+        cmocka_unit_test(test_numeric_failure), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_reentry),         cmocka_unit_test(test_wrong_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

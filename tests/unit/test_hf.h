@@ -11,13 +11,14 @@ static inline quire_status parse(const char *json, const char *generation,
 {
     struct fail_alloc f; /* scope of this call: a second parse uses malloc for the result */
     fail_alloc_init(&f, 0, false);
-    quire_status s = qr_model_config_from_hf(
-        json, strlen(json), generation, generation ? strlen(generation) : 0, &f.hooks, cfg, err);
+    quire_status s =
+        qr_model_config_from_hf(json, strlen(json), generation, generation ? strlen(generation) : 0,
+                                NULL, &f.hooks, cfg, err);
     qr_model_config_free(cfg);
     assert_int_equal(f.live_count, 0);
     if (s == QUIRE_OK)
         s = qr_model_config_from_hf(json, strlen(json), generation,
-                                    generation ? strlen(generation) : 0, NULL, cfg, err);
+                                    generation ? strlen(generation) : 0, NULL, NULL, cfg, err);
     return s;
 }
 

@@ -36,10 +36,11 @@ static void test_llama(void **state)
     assert_true(c.rope[0].kind == QR_ROPE_NEOX && c.rope[0].dim == 16 && c.rope[0].theta == 10000);
     assert_true(!c.tied_embeddings && !c.bias.q && c.n_eos == 0 && c.bos_id == -1 && c.causal);
     qr_model_config_free(&c);
-    c = good(MODEL("llama", ",\"head_dim\":null,\"attention_bias\":true,\"mlp_bias\":true,"
-                            "\"tie_word_embeddings\":true,\"sliding_window\":8,\"eos_token_id\":[7,"
-                            "9],\"bos_token_id\":null,"
-                            "\"hidden_act\":\"gelu_new\",\"rope_theta\":5e5"));
+    c = good(MODEL("llama",
+                   ",\"head_dim\":null,\"attention_bias\":true,\"mlp_bias\":true,"
+                   "\"tie_word_embeddings\":true,\"sliding_window\":null,\"eos_token_id\":[7,"
+                   "9],\"bos_token_id\":null,"
+                   "\"hidden_act\":\"gelu_new\",\"rope_theta\":5e5"));
     assert_true(c.bias.q && c.bias.k && c.bias.v && c.bias.o && c.bias.ffn_in && c.bias.ffn_down &&
                 c.tied_embeddings);
     assert_true(c.layers[0].window == 0 && c.n_eos == 2 && c.eos_ids[1] == 9 && c.bos_id == -1);
@@ -373,11 +374,11 @@ static void test_hostile_json(void **state)
     struct qr_model_config c;
     struct quire_error err = QUIRE_ERROR_INIT;
     assert_status(QUIRE_E_FORMAT,
-                  qr_model_config_from_hf(nul, sizeof nul - 1, NULL, 0, NULL, &c, &err));
+                  qr_model_config_from_hf(nul, sizeof nul - 1, NULL, 0, NULL, NULL, &c, &err));
     /* brackets inside strings do not nest */
-    struct qr_model_config ok = good(MODEL(
-        "llama",
-        ",\"x\":\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\"[\""));
+    struct qr_model_config ok =
+        good(MODEL("llama", ",\"architectures\":\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["
+                            "[[[[[[[[[[[[[[[[[[[[[\\\"[\""));
     qr_model_config_free(&ok);
 }
 
@@ -393,7 +394,7 @@ static void test_allocation_failures(void **state)
         struct quire_error err = QUIRE_ERROR_INIT;
         fail_alloc_init(&f, n, true);
         const quire_status s =
-            qr_model_config_from_hf(json, sizeof json - 1, NULL, 0, &f.hooks, &c, &err);
+            qr_model_config_from_hf(json, sizeof json - 1, NULL, 0, NULL, &f.hooks, &c, &err);
         qr_model_config_free(&c);
         assert_int_equal(f.live_count, 0);
         if (s == QUIRE_OK)

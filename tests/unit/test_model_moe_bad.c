@@ -17,7 +17,8 @@ static void expect(const char *json, quire_status status, const char *text)
 {
     struct qr_model_config cfg;
     struct quire_error err = QUIRE_ERROR_INIT;
-    const quire_status s = qr_model_config_from_hf(json, strlen(json), NULL, 0, NULL, &cfg, &err);
+    const quire_status s =
+        qr_model_config_from_hf(json, strlen(json), NULL, 0, NULL, NULL, &cfg, &err);
     if (s != status || !strstr(err.msg, text))
         print_error("%s\n  got %s \"%s\"\n", json, quire_status_name(s), err.msg);
     assert_int_equal(s, status);
@@ -87,7 +88,7 @@ static void sparse_layers(void **state)
         struct qr_model_config cfg;
         struct quire_error err = QUIRE_ERROR_INIT;
         assert_status(QUIRE_OK, qr_model_config_from_hf(cases[i].json, strlen(cases[i].json), NULL,
-                                                        0, NULL, &cfg, &err));
+                                                        0, NULL, NULL, &cfg, &err));
         for (uint32_t l = 0; l < 4; l++)
             assert_int_equal(cfg.layers[l].moe, cases[i].moe[l] == '1');
         qr_model_config_free(&cfg);

@@ -245,6 +245,20 @@ static void from_memory(void **state)
     assert_int_equal(quire_tokenizer_special(t, QUIRE_SPECIAL_EOS), 8);
     assert_string_equal(quire_tokenizer_chat_template(t, NULL), "C");
     quire_tokenizer_close(t);
+    /* no token is named: false removes the token of the post-processor, unless it is [CLS] */
+    static const char *const unnamed[] = { "{\"add_bos_token\":false}",
+                                           "{\"add_bos_token\":false,\"cls_token\":\"<s>\"}",
+                                           "{\"add_bos_token\":true}" };
+    for (int i = 0; i < 3; i++) {
+        assert_status(QUIRE_OK, quire_tokenizer_open_memory(json, sizeof json - 1, unnamed[i],
+                                                            strlen(unnamed[i]), &o, &t, &err));
+        const struct ids ids = encode(t, "ab", QUIRE_ENCODE_ADD_BOS);
+        if (i == 0)
+            assert_ids(ids, 2);
+        else
+            assert_ids(ids, 6, 2);
+        quire_tokenizer_close(t);
+    }
     assert_int_equal(f.live_count, 0);
 
     assert_status(QUIRE_E_FORMAT,

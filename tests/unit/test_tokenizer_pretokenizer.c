@@ -21,6 +21,14 @@ static quire_status collect(void *user, const uint8_t *s, size_t n)
     return QUIRE_OK;
 }
 
+static quire_status count_piece(void *user, const uint8_t *s, size_t n)
+{
+    (void)s;
+    assert_true(n > 0 && n <= 3);
+    ++*(size_t *)user;
+    return QUIRE_OK;
+}
+
 static void check(const char *preset_name, const char *text, const char *want)
 {
     const struct qr_pretokenizer_preset *preset =
@@ -58,6 +66,81 @@ static void pieces(void **state)
     check("deepseek-v3", text, "I|'VE| been|'s|  |123|4| to| CamelCase\xC3\xA9|!!\n\n| | x|/|");
 }
 
+/* The same text with the pre-tokenizers of other published models. */
+static void more_pieces(void **state)
+{
+    (void)state;
+#define E "\xC3\xA9"
+    static const char text[] = "I'VE been's  1234 to CamelCase" E "!!\n\n  x/";
+    static const struct {
+        const char *name, *want;
+    } cases[] = {
+        { "falcon", "I|'|VE| been|'|s| | |123|4| to| CamelCase" E "|!!|\n\n | x|/|" },
+        { "bloom", "I'VE| been's| | 1234| to| CamelCase" E "|!!\n\n | x/|" },
+        { "viking", "I'VE| been's| | |1|2|3|4| to| CamelCase" E "|!!\n\n | x/|" },
+        { "chameleon", "I|'|VE| been|'|s|  |1|2|3|4| to| CamelCase" E "|!|!|\n|\n|  |x|/|" },
+        { "superbpe", "I'VE been's  |1|234| to CamelCase" E "!!\n\n  x/|" },
+        { "afmoe", "I|'VE| been|'s|  |1|234| to| CamelCase" E "|!!\n\n| | x|/|" },
+        { "youtu", "I'VE| been's| | |1|2|3|4| to| Camel|Case" E "|!!\n\n| | x|/|" },
+        { "laguna", "I|'VE| been|'s| | |1|2|3|4| to| CamelCase" E "|!!|\n\n| | x|/|" },
+        { "minicpm5", "I|'VE| been|'s|  |123|4| to| CamelCase" E "|!!\n\n| | x|/|" },
+        { "kimi-k2", "I'VE| been's| | |123|4| to| Camel|Case" E "|!!\n\n| | x|/|" },
+        { "bailingmoe", "I|'VE| been|'s| | |1|2|3|4| to| CamelCase" E "|!!\n\n| | x|/|" },
+        { "seed-coder", "I|'VE| been|'s| | |1|2|3|4| to| CamelCase" E "|!!|\n\n| | x|/|" },
+        { "exaone-moe", "I|'VE| been|'s| | |1|2|3|4| to CamelCase" E "|!!\n|\n| | x|/|" },
+        { "jais-2", "I|'VE| been|'s| | |123|4| to| CamelCase" E "|!!\n\n| | x|/|" },
+        { "ufakzeka", "I|'VE| been|'s| | |1|2|3|4| to| CamelCase" E "|!!\n\n| | x|/|" },
+        { "tiny_aya", "I'VE| been's|  |1|234| to| Camel|Case" E "|!!\n\n| | x|/|" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check(cases[i].name, text, cases[i].want);
+    check("falcon", "a+b<=$5 12 123456 ...", "a|+|b|<=$|5| 12| |123|456| |...|");
+    check("bloom", "(a|b), c.d\xE3\x80\x82", "(|a|||b|),| c|.|d|\xE3\x80\x82|");
+    check("ufakzeka", "it'llx'", "it|'llx|'|");
+    check("qwen2", "it'llx'", "it|'ll|x|'|");
+    check("bailingmoe", "a\n\nb I'Dx", "a|\n\n|b| I|'D|x|");
+    check("jais-2", "a           b", "a|        |  | b|");
+    check("chameleon", "<sentinel:12>IMGIMGABZ\t     x",
+          "<|sentinel|:|1|2|>|IMGIMGABZ|\t|    | x|");
+    /* groups of three digits from the right; tiny_aya only where a word ends behind them */
+    check("tiny_aya", "1 12 123 1234 123456 1234567.",
+          "1| |12| |123| |1|234| |123|456| |1|234|567|.|");
+    check("tiny_aya", "12345ab 12345_", "123|45|ab| |123|45|_|");
+    check("afmoe", "12345ab 123456", "12|345|ab| |123|456|");
+    /* Han and kana, Hangul, bopomofo: U+4E2D, U+3042, U+AC00, U+3105 */
+#define HAN "\xE4\xB8\xAD"
+    check("kimi-k2", "a" HAN HAN "b1", "a|" HAN HAN "|b|1|");
+    check("youtu", "a" HAN "\xE3\x81\x82\xEA\xB0\x80\xE3\x84\x85",
+          "a|" HAN "\xE3\x81\x82|\xEA\xB0\x80|\xE3\x84\x85|");
+    check("afmoe", "a" HAN "\xE0\xB9\x80x", "a|" HAN "\xE0\xB9\x80|x|");
+}
+
+/* The search for groups of digits is linear in the length of a run. */
+static void long_runs_of_digits(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "tiny_aya", "afmoe", "superbpe", "falcon" };
+    const size_t n = 60001;
+    char *text = malloc(n);
+    memset(text, '7', n);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct qr_pretokenizer_preset *preset =
+            qr_pretokenizer_preset_find(names[i], strlen(names[i]));
+        struct qr_pretokenizer *p;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        size_t count = 0;
+        assert_status(QUIRE_OK,
+                      qr_pretokenizer_create(preset->splits, preset->n_splits, NULL, &p, &err));
+        void *scratch = qr_pretokenizer_scratch_create(p);
+        assert_status(QUIRE_OK, qr_pretokenizer_split(p, scratch, (const uint8_t *)text, n,
+                                                      count_piece, &count, &err));
+        assert_int_equal(count, (n + 2) / 3);
+        qr_pretokenizer_scratch_destroy(scratch);
+        qr_pretokenizer_destroy(p);
+    }
+    free(text);
+}
+
 static void scripts(void **state)
 {
     (void)state;
@@ -89,9 +172,90 @@ static void scripts(void **state)
 static void names(void **state)
 {
     (void)state;
-    static const char *const known[] = { "gpt-2",    "llama-bpe",      "llama3",
-                                         "llama-v3", "qwen2",          "smollm",
-                                         "tekken",   "deepseek-coder", "deepseek-llm" };
+    static const char *const known[] = { "llama3",
+                                         "llama-v3",
+                                         "llama-bpe",
+                                         "falcon3",
+                                         "falcon-h1",
+                                         "pixtral",
+                                         "midm-2.0",
+                                         "lfm2",
+                                         "jina-v5-nano",
+                                         "deepseek-llm",
+                                         "deepseek-coder",
+                                         "deepseek-v3",
+                                         "hunyuan-dense",
+                                         "joyai-llm",
+                                         "hy_v4",
+                                         "youtu",
+                                         "falcon",
+                                         "mpt",
+                                         "starcoder",
+                                         "gpt-2",
+                                         "phi-2",
+                                         "jina-es",
+                                         "jina-de",
+                                         "gigachat",
+                                         "jina-v2-es",
+                                         "jina-v2-de",
+                                         "a.x-4.0",
+                                         "mellum",
+                                         "modern-bert",
+                                         "jais-2",
+                                         "jina-v1-en",
+                                         "jina-v2-code",
+                                         "roberta-bpe",
+                                         "refact",
+                                         "command-r",
+                                         "qwen2",
+                                         "deepseek-r1-qwen",
+                                         "kormo",
+                                         "f2llmv2",
+                                         "qwen35",
+                                         "stablelm2",
+                                         "olmo",
+                                         "dbrx",
+                                         "smaug-bpe",
+                                         "poro-chat",
+                                         "glm4",
+                                         "chatglm-bpe",
+                                         "viking",
+                                         "jais",
+                                         "tekken",
+                                         "smollm",
+                                         "codeshell",
+                                         "bloom",
+                                         "gpt3-finnish",
+                                         "exaone",
+                                         "exaone4",
+                                         "exaone-moe",
+                                         "chameleon",
+                                         "minerva-7b",
+                                         "megrez",
+                                         "gpt-4o",
+                                         "llama4",
+                                         "kanana2",
+                                         "talkie",
+                                         "granite-embed-multi-97m",
+                                         "tiny_aya",
+                                         "cohere2moe",
+                                         "superbpe",
+                                         "trillion",
+                                         "granite-docling",
+                                         "bailingmoe",
+                                         "bailingmoe2",
+                                         "llada-moe",
+                                         "seed-coder",
+                                         "hunyuan",
+                                         "kimi-k2",
+                                         "ufakzeka",
+                                         "grok-2",
+                                         "afmoe",
+                                         "laguna",
+                                         "minimax-m2",
+                                         "solar-open",
+                                         "mellum2",
+                                         "minicpm5" };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         assert_non_null(qr_pretokenizer_preset_find(known[i], strlen(known[i])));
     static const char *const unknown[] = { "default", "",      "gpt",       "gpt-2 ",
@@ -150,8 +314,12 @@ static void segments(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(pieces), cmocka_unit_test(scripts),
-                                        cmocka_unit_test(names), cmocka_unit_test(patterns),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(pieces),
+                                        cmocka_unit_test(more_pieces),
+                                        cmocka_unit_test(long_runs_of_digits),
+                                        cmocka_unit_test(scripts),
+                                        cmocka_unit_test(names),
+                                        cmocka_unit_test(patterns),
                                         cmocka_unit_test(segments) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

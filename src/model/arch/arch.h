@@ -37,6 +37,13 @@ struct qr_hf_fixed_string {
     const char *key, *text;
 };
 
+/* A key that changes no result of a model of the family, for the reason in a comment nearby. value
+ * NULL: whatever the value; else the one value of which that is true, "true", an integer or a
+ * string. A key with '*' at one end matches any characters there. */
+struct qr_ignored_key {
+    const char *key, *value;
+};
+
 /* Lists end with a NULL key or pattern; NULL: no list. A *_key field names a boolean key of
  * config.json; NULL: the family has no such key. */
 struct qr_arch {
@@ -66,9 +73,10 @@ struct qr_arch {
     struct qr_moe_config moe; /* what the files do not contain */
     bool has_moe;
     float act_alpha, act_limit;
-    bool attn_softcap, final_softcap; /* in use; hf_defaults hold the caps */
-    uint32_t window_period;           /* default for the periodic window rules */
-    bool scaled_tied_head;            /* logits of a tied LM head are divided by sqrt(hidden) */
+    bool attn_softcap, final_softcap;   /* in use; hf_defaults hold the caps */
+    uint32_t window_period;             /* default for the periodic window rules */
+    bool scaled_tied_head;              /* logits of a tied LM head are divided by sqrt(hidden) */
+    const char *const *ignored_tensors; /* that change no result; '*' as in qr_ignored_key */
 
     /* Hugging Face files */
     enum qr_window_rule hf_window;
@@ -109,6 +117,7 @@ struct qr_arch {
     const struct qr_hf_alias *hf_aliases;
     const struct qr_hf_fixed_bool *hf_fixed_bools;
     const struct qr_hf_fixed_string *hf_fixed_strings;
+    const struct qr_ignored_key *hf_ignored_keys;          /* besides those of hf_unknown.c */
     const struct qr_name_rule *hf_names, *hf_common_names; /* tried in this order */
     const struct qr_name_rule *hf_encoder_names; /* encoder layers of an encoder-decoder */
 
@@ -118,8 +127,11 @@ struct qr_arch {
     enum qr_rope_kind gguf_rope;
     /* models with this many layers use the attention scale (hidden / heads) ^ -1/2; 0: none */
     uint32_t gguf_hidden_scale_layers;
-    bool gguf_yarn_no_truncate; /* YaRN's correction range is not rounded */
-    bool gguf_local_rope;       /* windowed layers: freq_base_swa, no scaling */
+    bool gguf_parallel_by_norms;    /* the block is hf_parallel_block where ffn_norm is missing */
+    bool gguf_yarn_no_truncate;     /* YaRN's correction range is not rounded */
+    bool gguf_local_rope;           /* windowed layers have no RoPE scaling */
+    float gguf_local_theta;         /* their freq_base_swa by default; 0: freq_base */
+    bool gguf_attn_factor_is_total; /* attn_factor contains the factor of YaRN's rule */
     const struct qr_name_rule *gguf_names, *gguf_common_names;
     const struct qr_name_rule *gguf_encoder_names;
 };

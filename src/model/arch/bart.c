@@ -19,6 +19,14 @@ static const struct qr_hf_alias aliases[] = {
     { 0 },
 };
 
+static const struct qr_ignored_key ignored_keys[] = {
+    { "num_hidden_layers", NULL }, /* a copy of encoder_layers */
+    { "normalize_embedding", "true" },
+    { "extra_pos_embeddings", "2" },
+    { "force_bos_token_to_be_generated", NULL }, /* generation */
+    { 0 },
+};
+
 #define D "model.decoder."
 #define E "model.encoder."
 #define L "model.decoder.layers.%u."
@@ -88,6 +96,14 @@ static const struct qr_name_rule encoder_names[] = {
 };
 #undef L
 
+/* Copies of the shared embedding, and the version of a writer. */
+static const char *const ignored_tensors[] = { "encoder.embed_tokens.weight",
+                                               "decoder.embed_tokens.weight",
+                                               "model.encoder.embed_tokens.weight",
+                                               "model.decoder.embed_tokens.weight",
+                                               "*coder.version",
+                                               NULL };
+
 const struct qr_arch qr_arch_bart = {
     .name = "bart",
     .hf_types = { "bart" },
@@ -97,6 +113,7 @@ const struct qr_arch qr_arch_bart = {
     .learned_positions = true,
     .position_offset = 2,
     .embedding_norm = true,
+    .ignored_tensors = ignored_tensors,
     .hf_norm = QR_NORM_LAYER,
     .hf_bias = { .q = true,
                  .k = true,
@@ -107,6 +124,7 @@ const struct qr_arch qr_arch_bart = {
                  .norm = true },
     .hf_embedding_scale_key = "scale_embedding",
     .hf_defaults = defaults,
+    .hf_ignored_keys = ignored_keys,
     .hf_aliases = aliases,
     .hf_names = names,
     .hf_encoder_names = encoder_names,

@@ -26,6 +26,12 @@ static const struct qr_hf_fixed_string fixed_strings[] = {
     { 0 },
 };
 
+static const struct qr_ignored_key ignored_keys[] = {
+    { "directionality", "bidi" },
+    { "pooler_*", NULL }, /* sizes of a pooler that the reference implementation does not have */
+    { 0 },
+};
+
 #define E "bert.embeddings."
 #define L "bert.encoder.layer.%u."
 #define H "cls.predictions."
@@ -86,6 +92,10 @@ static const struct qr_name_rule gguf_names[] = {
 };
 #undef L
 
+/* Positions 0, 1, 2, ...; the head for next sentence prediction; a copy of predictions.bias. */
+static const char *const ignored_tensors[] = { "*embeddings.position_ids", "cls.seq_relationship.*",
+                                               "cls.predictions.decoder.bias", NULL };
+
 const struct qr_arch qr_arch_bert = {
     .name = "bert",
     .hf_types = { "bert" },
@@ -95,6 +105,7 @@ const struct qr_arch qr_arch_bert = {
     .activation = QR_ACT_GELU_ERF,
     .learned_positions = true,
     .embedding_norm = true,
+    .ignored_tensors = ignored_tensors,
     .hf_norm = QR_NORM_LAYER,
     .hf_bias = { .q = true,
                  .k = true,
@@ -105,6 +116,7 @@ const struct qr_arch qr_arch_bert = {
                  .norm = true },
     .gguf_norm = QR_NORM_LAYER,
     .hf_defaults = defaults,
+    .hf_ignored_keys = ignored_keys,
     .hf_aliases = aliases,
     .hf_fixed_bools = fixed_bools,
     .hf_fixed_strings = fixed_strings,

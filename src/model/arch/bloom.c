@@ -27,6 +27,15 @@ static const struct qr_hf_fixed_bool fixed_bools[] = {
     { 0 },
 };
 
+static const struct qr_ignored_key ignored_keys[] = {
+    { "bias_dropout_fusion", NULL }, /* fused kernels of the training program */
+    { "masked_softmax_fusion", NULL },
+    { "skip_bias_add", NULL },
+    { "offset_alibi", NULL }, /* the reference implementation does not read these */
+    { "n_inner", NULL },
+    { 0 },
+};
+
 #define L "transformer.h.%u."
 static const struct qr_name_rule names[] = {
     { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "transformer.word_embeddings.weight" },
@@ -73,6 +82,7 @@ const struct qr_arch qr_arch_bloom = {
     .hf_ffn_multiplier = 4,
     .gguf_norm = QR_NORM_LAYER,
     .hf_defaults = defaults,
+    .hf_ignored_keys = ignored_keys,
     .hf_aliases = aliases,
     .hf_fixed_bools = fixed_bools,
     .hf_names = names,

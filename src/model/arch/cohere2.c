@@ -21,6 +21,17 @@ static const struct qr_hf_alias aliases[] = {
     { 0 },
 };
 
+static const struct qr_ignored_key ignored_keys[] = {
+    { "use_gated_activation", "true" },
+    { "use_embedding_sharing", "true" },
+    { "use_parallel_block", "true" },
+    { "position_embedding_type", "rope_gptj" },
+    { "order_of_interleaved_layers", "local_attn_first" },
+    { "layer_switch", "4" },
+    { "rotary_pct", "1" },
+    { 0 },
+};
+
 const struct qr_arch qr_arch_cohere2 = {
     .name = "cohere2",
     .hf_types = { "cohere2" },
@@ -39,6 +50,7 @@ const struct qr_arch qr_arch_cohere2 = {
     .gguf_norm = QR_NORM_LAYER,
     .gguf_rope = QR_ROPE_INTERLEAVED,
     .hf_defaults = defaults,
+    .hf_ignored_keys = ignored_keys,
     .hf_aliases = aliases,
     .hf_names = qr_names_hf_llama,
     .gguf_names = qr_names_gguf,

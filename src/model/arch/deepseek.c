@@ -49,6 +49,12 @@ static const struct qr_hf_fixed_bool fixed_bools[] = {
     { 0 },
 };
 
+static const struct qr_ignored_key ignored_keys[] = {
+    { "qk_head_dim", NULL }, /* qk_nope_head_dim + qk_rope_head_dim */
+    { "ep_size", NULL },     /* experts per process */
+    { 0 },
+};
+
 #define L "model.layers.%u.self_attn."
 static const struct qr_name_rule names[] = {
     { QR_W_LATENT_Q_A, QR_SLICE_ALL, L "q_a_proj.weight" },
@@ -96,6 +102,7 @@ const struct qr_arch qr_arch_deepseek_v2 = {
     .hf_aliases = aliases,
     .hf_fixed_bools = fixed_bools,
     .hf_defaults = v2_defaults,
+    .hf_ignored_keys = ignored_keys,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,
     .gguf_norm = QR_NORM_RMS,
@@ -119,6 +126,7 @@ const struct qr_arch qr_arch_deepseek_v3 = {
     .hf_aliases = aliases,
     .hf_fixed_bools = fixed_bools,
     .hf_defaults = v3_defaults,
+    .hf_ignored_keys = ignored_keys,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,
 };

@@ -7,6 +7,11 @@ static const struct qr_hf_default defaults[] = {
     { "rope_theta", 500000 }, { "tie_word_embeddings", 1 },          { 0 },
 };
 
+static const struct qr_ignored_key ignored_keys[] = {
+    { "compression_ratio", "1" }, /* divides positions */
+    { 0 },
+};
+
 const struct qr_arch qr_arch_ernie4_5 = {
     .name = "ernie4_5",
     .hf_types = { "ernie4_5" },
@@ -20,6 +25,7 @@ const struct qr_arch qr_arch_ernie4_5 = {
     .gguf_norm = QR_NORM_RMS,
     .gguf_rope = QR_ROPE_INTERLEAVED,
     .hf_defaults = defaults,
+    .hf_ignored_keys = ignored_keys,
     .hf_names = qr_names_hf_llama,
     .gguf_names = qr_names_gguf,
 };

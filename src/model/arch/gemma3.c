@@ -54,5 +54,6 @@ const struct qr_arch qr_arch_gemma3 = {
     .gguf_rope = QR_ROPE_NEOX,
     .gguf_hidden_scale_layers = 62, /* the 27B model; GGUF has no key for it */
     .gguf_local_rope = true,
+    .gguf_local_theta = 10000,
     .gguf_names = qr_names_gguf,
 };

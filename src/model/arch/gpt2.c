@@ -31,6 +31,11 @@ static const struct qr_hf_fixed_bool fixed_bools[] = {
     { 0 },
 };
 
+static const struct qr_ignored_key ignored_keys[] = {
+    { "reorder_and_upcast_attn", NULL }, /* order of the same products */
+    { 0 },
+};
+
 #define L "transformer.h.%u."
 static const struct qr_name_rule names[] = {
     { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "transformer.wte.weight" },
@@ -57,6 +62,9 @@ static const struct qr_name_rule names[] = {
     { 0 },
 };
 
+/* Causal masks. */
+static const char *const ignored_tensors[] = { "*.attn.bias", "*.attn.masked_bias", NULL };
+
 const struct qr_arch qr_arch_gpt2 = {
     .name = "gpt2",
     .hf_types = { "gpt2" },
@@ -64,6 +72,7 @@ const struct qr_arch qr_arch_gpt2 = {
     .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_GELU_TANH,
     .learned_positions = true,
+    .ignored_tensors = ignored_tensors,
     .hf_norm = QR_NORM_LAYER,
     .hf_bias = { .q = true,
                  .k = true,
@@ -75,6 +84,7 @@ const struct qr_arch qr_arch_gpt2 = {
     .hf_ffn_multiplier = 4,
     .gguf_norm = QR_NORM_LAYER,
     .hf_defaults = defaults,
+    .hf_ignored_keys = ignored_keys,
     .hf_aliases = aliases,
     .hf_fixed_bools = fixed_bools,
     .hf_names = names,

@@ -30,6 +30,15 @@ static const struct qr_hf_fixed_bool fixed_bools[] = {
     { 0 },
 };
 
+static const struct qr_ignored_key ignored_keys[] = {
+    { "inference_runner", NULL }, /* implementations of the same function */
+    { "max_batch_size", NULL },
+    { "pre_allocate_kv_cache", NULL },
+    { "runner_max_sequence_length", NULL },
+    { "validate_runner_input", NULL },
+    { 0 },
+};
+
 #define L "transformer.h.%u."
 static const struct qr_name_rule names[] = {
     { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "transformer.wte.weight" },
@@ -56,6 +65,9 @@ static const struct qr_name_rule names[] = {
     { 0 },
 };
 
+/* Causal masks. */
+static const char *const ignored_tensors[] = { "*.attn.bias", "*.attn.masked_bias", NULL };
+
 const struct qr_arch qr_arch_gpt_bigcode = {
     .name = "gpt_bigcode",
     .hf_types = { "gpt_bigcode" },
@@ -63,6 +75,7 @@ const struct qr_arch qr_arch_gpt_bigcode = {
     .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_GELU_TANH,
     .learned_positions = true,
+    .ignored_tensors = ignored_tensors,
     .hf_norm = QR_NORM_LAYER,
     .hf_bias = { .q = true,
                  .k = true,
@@ -75,6 +88,7 @@ const struct qr_arch qr_arch_gpt_bigcode = {
     .hf_ffn_multiplier = 4,
     .gguf_norm = QR_NORM_LAYER,
     .hf_defaults = defaults,
+    .hf_ignored_keys = ignored_keys,
     .hf_aliases = aliases,
     .hf_fixed_bools = fixed_bools,
     .hf_names = names,

@@ -47,6 +47,10 @@ static const struct qr_name_rule names[] = {
     { 0 },
 };
 
+/* Causal masks. */
+static const char *const ignored_tensors[] = { "*.attn.attention.bias",
+                                               "*.attn.attention.masked_bias", NULL };
+
 const struct qr_arch qr_arch_gpt_neo = {
     .name = "gpt_neo",
     .hf_types = { "gpt_neo" },
@@ -55,6 +59,7 @@ const struct qr_arch qr_arch_gpt_neo = {
     .unscaled_attention = true,
     .learned_positions = true,
     .hf_window = QR_WINDOW_LOCAL,
+    .ignored_tensors = ignored_tensors,
     .hf_norm = QR_NORM_LAYER,
     .hf_bias = { .o = true, .ffn_in = true, .ffn_down = true, .norm = true },
     .hf_ffn_multiplier = 4,

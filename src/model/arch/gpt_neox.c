@@ -44,6 +44,10 @@ static const struct qr_name_rule names[] = {
     { 0 },
 };
 
+/* Causal masks. */
+static const char *const ignored_tensors[] = { "*.attention.bias", "*.attention.masked_bias",
+                                               NULL };
+
 const struct qr_arch qr_arch_gpt_neox = {
     .name = "gpt_neox",
     .hf_types = { "gpt_neox" },
@@ -52,6 +56,7 @@ const struct qr_arch qr_arch_gpt_neox = {
     .hf_parallel_key = "use_parallel_residual",
     .hf_parallel_block = QR_BLOCK_PARALLEL_2NORM,
     .activation = QR_ACT_GELU_ERF,
+    .ignored_tensors = ignored_tensors,
     .hf_norm = QR_NORM_LAYER,
     .hf_rope = QR_ROPE_NEOX,
     .hf_attention_bias = true,

@@ -14,6 +14,11 @@ static const struct qr_hf_default defaults[] = {
     { 0 },
 };
 
+static const struct qr_ignored_key ignored_keys[] = {
+    { "experts_per_token", NULL }, /* a copy of num_experts_per_tok */
+    { 0 },
+};
+
 #define L "model.layers.%u."
 static const struct qr_name_rule names[] = {
     { QR_W_ATTN_SINKS, QR_SLICE_ALL, L "self_attn.sinks" },
@@ -55,6 +60,7 @@ const struct qr_arch qr_arch_gpt_oss = {
     .gguf_rope = QR_ROPE_NEOX,
     .gguf_yarn_no_truncate = true,
     .hf_defaults = defaults,
+    .hf_ignored_keys = ignored_keys,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,
     .gguf_names = gguf_names,

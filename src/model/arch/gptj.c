@@ -26,6 +26,12 @@ static const struct qr_hf_alias aliases[] = {
     { 0 },
 };
 
+static const struct qr_ignored_key ignored_keys[] = {
+    { "rotary", "true" },
+    { "scale_attn_weights", "true" },
+    { 0 },
+};
+
 #define L "transformer.h.%u."
 static const struct qr_name_rule names[] = {
     { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "transformer.wte.weight" },
@@ -46,16 +52,22 @@ static const struct qr_name_rule names[] = {
     { 0 },
 };
 
+/* Causal masks, and a table of sines. */
+static const char *const ignored_tensors[] = { "*.attn.bias", "*.attn.masked_bias",
+                                               "*.attn.embed_positions", NULL };
+
 const struct qr_arch qr_arch_gptj = {
     .name = "gptj",
     .hf_types = { "gptj" },
     .block = QR_BLOCK_PARALLEL,
     .activation = QR_ACT_GELU_TANH,
+    .ignored_tensors = ignored_tensors,
     .hf_norm = QR_NORM_LAYER,
     .hf_rope = QR_ROPE_INTERLEAVED,
     .hf_bias = { .ffn_in = true, .ffn_down = true, .norm = true, .output = true },
     .hf_ffn_multiplier = 4,
     .hf_defaults = defaults,
+    .hf_ignored_keys = ignored_keys,
     .hf_aliases = aliases,
     .hf_names = names,
 };

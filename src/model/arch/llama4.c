@@ -22,6 +22,12 @@ static const struct qr_hf_alias aliases[] = {
     { 0 },
 };
 
+static const struct qr_ignored_key ignored_keys[] = {
+    { "for_llm_compressor", NULL }, /* layout of the experts while quantizing */
+    { "moe_layers", NULL },         /* read if there are experts */
+    { 0 },
+};
+
 #define L "model.layers.%u."
 static const struct qr_name_rule names[] = {
     { QR_W_FFN_GATE, QR_SLICE_ALL, L "feed_forward.gate_proj.weight" },
@@ -57,6 +63,7 @@ const struct qr_arch qr_arch_llama4 = {
     .hf_attention_bias = true,
     .hf_temperature = true,
     .hf_defaults = defaults,
+    .hf_ignored_keys = ignored_keys,
     .hf_aliases = aliases,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,

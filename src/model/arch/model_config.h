@@ -51,9 +51,10 @@ enum qr_activation {
 
 enum qr_qk_norm {
     QR_QK_NORM_NONE,
-    QR_QK_NORM_HEAD, /* the model's norm over head_dim, one weight vector for all heads */
-    QR_QK_NORM_FULL, /* over heads * head_dim */
-    QR_QK_NORM_L2,   /* x / rms(x) per head without weights, in layers with RoPE */
+    QR_QK_NORM_HEAD,  /* the model's norm over head_dim, one weight vector for all heads */
+    QR_QK_NORM_FULL,  /* over heads * head_dim */
+    QR_QK_NORM_L2,    /* x / rms(x) per head without weights, in layers with RoPE */
+    QR_QK_NORM_HEADS, /* as HEAD, with a weight vector for each head */
 };
 
 enum qr_rope_kind {
@@ -161,6 +162,7 @@ struct qr_model_config {
     /* sizes */
     uint32_t n_layers, hidden_size, vocab_size, context_length;
     uint32_t n_encoder_layers; /* of an encoder-decoder, whose n_layers counts decoder layers */
+    uint32_t n_mtp_layers;     /* behind the last layer; the files may contain them; not computed */
     uint32_t head_dim, v_head_dim;
     uint32_t max_heads, max_kv_heads, max_ffn_size; /* over all layers */
 
@@ -196,7 +198,6 @@ struct qr_model_config {
     /* T5 relative position bias, one table for all layers of a stack; 0 = none */
     uint32_t relative_buckets, relative_distance;
     enum qr_qk_norm qk_norm;
-    bool qk_norm_after_rope;
     /* attention temperature tuning of layers without RoPE:
      * q *= log1p(floor((pos + 1) / temperature_floor)) * temperature_scale + 1 */
     float temperature_floor, temperature_scale; /* 0 = off */

@@ -20,6 +20,21 @@ static const struct qr_hf_alias aliases[] = {
     { 0 },
 };
 
+static const struct qr_ignored_key ignored_keys[] = {
+    { "classifier_activation", "gelu" }, /* of the masked LM head */
+    { "classifier_bias", NULL },
+    { "classifier_pooling", NULL },
+    { "decoder_bias", NULL }, /* the file has the tensor or not */
+    { "deterministic_flash_attn", NULL },
+    { "mlp_dropout", NULL },
+    { "layer_norm_eps", NULL }, /* norm_eps is what the reference implementation reads */
+    { "position_embedding_type", NULL },
+    { "reference_compile", NULL },
+    { "repad_logits_with_grad", NULL },
+    { "sparse_pred*", NULL }, /* training */
+    { 0 },
+};
+
 #define L "model.layers.%u."
 static const struct qr_name_rule names[] = {
     { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "model.embeddings.tok_embeddings.weight" },
@@ -73,6 +88,7 @@ const struct qr_arch qr_arch_modernbert = {
     .hf_norm_bias_key = "norm_bias",
     .hf_local_rope = true,
     .hf_defaults = defaults,
+    .hf_ignored_keys = ignored_keys,
     .hf_aliases = aliases,
     .hf_names = names,
 };

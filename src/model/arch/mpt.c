@@ -34,6 +34,23 @@ static const struct qr_hf_fixed_bool fixed_bools[] = {
     { 0 },
 };
 
+static const struct qr_ignored_key ignored_keys[] = {
+    { "attn_config.attn_impl", NULL }, /* implementations of the same function */
+    { "attn_config.dtype", NULL },
+    { "attn_config.attn_pdrop", NULL },
+    { "attn_config.model_type", NULL },
+    { "attn_config.attn_type", "multihead_attention" },
+    { "attn_config.transformers_version", NULL },
+    { "embedding_fraction", NULL }, /* gradients */
+    { "init_config", NULL },        /* training */
+    { "init_device", NULL },
+    { "verbose", NULL },
+    { "learned_pos_emb", NULL }, /* without effect where ALiBi is in use */
+    { "expansion_ratio", NULL }, /* the reference implementation always has 4 */
+    { "norm_type", "low_precision_layernorm" },
+    { 0 },
+};
+
 #define L "transformer.blocks.%u."
 static const struct qr_name_rule names[] = {
     { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "transformer.wte.weight" },
@@ -63,6 +80,7 @@ const struct qr_arch qr_arch_mpt = {
     .hf_ffn_multiplier = 4,
     .gguf_norm = QR_NORM_LAYER,
     .hf_defaults = defaults,
+    .hf_ignored_keys = ignored_keys,
     .hf_aliases = aliases,
     .hf_fixed_bools = fixed_bools,
     .hf_names = names,

@@ -12,6 +12,8 @@ static const struct qr_hf_default defaults[] = {
 
 static const struct qr_hf_alias aliases[] = {
     { "rms_norm_eps", "norm_eps" },
+    { "rms_norm_eps", "layer_norm_eps" },
+    { "head_dim", "kv_channels" },
     { 0 },
 };
 

@@ -27,8 +27,13 @@ const struct qr_arch qr_arch_olmo2 = {
     .hf_norm = QR_NORM_RMS,
     .hf_rope = QR_ROPE_NEOX,
     .hf_attention_bias = true,
+    /* GGUF files of OLMo 3 have this architecture, too */
+    .window_period = 4,
+    .gguf_window = QR_WINDOW_PERIODIC,
     .gguf_norm = QR_NORM_RMS,
     .gguf_rope = QR_ROPE_NEOX,
+    .gguf_local_rope = true,
+    .gguf_attn_factor_is_total = true,
     .hf_defaults = defaults,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* olmo3.c - OLMo 3: OLMo 2 with a window in three of four layers; RoPE scaling in the rest only. */
+/* olmo3.c - OLMo 3: OLMo 2 with a window in three of four layers; RoPE scaling in the rest only.
+ * The GGUF architecture is olmo2. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
-    { "max_position_embeddings", 2048 },
-    { "rms_norm_eps", 1e-5 },
-    { "rope_theta", 10000 },
-    { "sliding_window", 4096 },
-    { 0 },
+    { "max_position_embeddings", 2048 }, { "rms_norm_eps", 1e-5 },   { "rope_theta", 10000 },
+    { "rope_local_base_freq", 10000 },   { "sliding_window", 4096 }, { 0 },
 };
 
 static const struct qr_hf_alias aliases[] = {

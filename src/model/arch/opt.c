@@ -23,6 +23,11 @@ static const struct qr_hf_fixed_bool fixed_bools[] = {
     { 0 },
 };
 
+static const struct qr_ignored_key ignored_keys[] = {
+    { "output_projection", "true" },
+    { 0 },
+};
+
 #define L "model.decoder.layers.%u."
 static const struct qr_name_rule names[] = {
     { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "model.decoder.embed_tokens.weight" },
@@ -49,6 +54,9 @@ static const struct qr_name_rule names[] = {
     { 0 },
 };
 
+/* Of a writer. */
+static const char *const ignored_tensors[] = { "*decoder.version", NULL };
+
 const struct qr_arch qr_arch_opt = {
     .name = "opt",
     .hf_types = { "opt" },
@@ -56,10 +64,12 @@ const struct qr_arch qr_arch_opt = {
     .activation = QR_ACT_RELU,
     .learned_positions = true,
     .position_offset = 2,
+    .ignored_tensors = ignored_tensors,
     .hf_norm = QR_NORM_LAYER,
     .hf_bias = { .norm = true },
     .hf_bias_key = "enable_bias",
     .hf_defaults = defaults,
+    .hf_ignored_keys = ignored_keys,
     .hf_aliases = aliases,
     .hf_fixed_bools = fixed_bools,
     .hf_names = names,

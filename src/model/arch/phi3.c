@@ -10,6 +10,12 @@ static const struct qr_hf_default defaults[] = {
     { 0 },
 };
 
+static const struct qr_ignored_key ignored_keys[] = {
+    { "full_attn_mod", "1" },
+    { "interpolate_factor", "1" },
+    { 0 },
+};
+
 #define L "model.layers.%u."
 static const struct qr_name_rule hf_names[] = {
     { QR_W_ATTN_Q, QR_SLICE_Q, L "self_attn.qkv_proj.weight" },
@@ -38,6 +44,7 @@ const struct qr_arch qr_arch_phi3 = {
     .hf_rope = QR_ROPE_NEOX,
     .hf_yarn_is_longrope = true,
     .hf_defaults = defaults,
+    .hf_ignored_keys = ignored_keys,
     .hf_names = hf_names,
     .hf_common_names = qr_names_hf_llama,
     .gguf_window = QR_WINDOW_ALL,

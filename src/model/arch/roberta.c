@@ -32,6 +32,11 @@ static const struct qr_hf_fixed_string fixed_strings[] = {
     { 0 },
 };
 
+static const struct qr_ignored_key ignored_keys[] = {
+    { "directionality", "bidi" },
+    { 0 },
+};
+
 #define E "roberta.embeddings."
 #define L "roberta.encoder.layer.%u."
 #define H "lm_head."
@@ -72,6 +77,10 @@ static const struct qr_name_rule names[] = {
 #undef L
 #undef E
 
+/* Positions 0, 1, 2, ...; a copy of lm_head.bias. */
+static const char *const ignored_tensors[] = { "*embeddings.position_ids", "lm_head.decoder.bias",
+                                               NULL };
+
 const struct qr_arch qr_arch_roberta = {
     .name = "roberta",
     .hf_types = { "roberta", "xlm-roberta", "camembert" },
@@ -80,6 +89,7 @@ const struct qr_arch qr_arch_roberta = {
     .activation = QR_ACT_GELU_ERF,
     .learned_positions = true,
     .embedding_norm = true,
+    .ignored_tensors = ignored_tensors,
     .hf_norm = QR_NORM_LAYER,
     .hf_bias = { .q = true,
                  .k = true,
@@ -90,6 +100,7 @@ const struct qr_arch qr_arch_roberta = {
                  .norm = true },
     .hf_positions_after_pad = true,
     .hf_defaults = defaults,
+    .hf_ignored_keys = ignored_keys,
     .hf_aliases = aliases,
     .hf_fixed_bools = fixed_bools,
     .hf_fixed_strings = fixed_strings,

@@ -17,6 +17,12 @@ static const struct qr_hf_alias aliases[] = {
     { 0 },
 };
 
+static const struct qr_ignored_key ignored_keys[] = {
+    { "mlp_type", "default" },
+    { "norm_type", "layer_norm" },
+    { 0 },
+};
+
 #define L "model.layers.%u."
 static const struct qr_name_rule names[] = {
     { QR_W_FFN_UP, QR_SLICE_ALL, L "mlp.c_fc.weight" },
@@ -41,6 +47,7 @@ const struct qr_arch qr_arch_starcoder2 = {
     .gguf_norm = QR_NORM_LAYER,
     .gguf_rope = QR_ROPE_NEOX,
     .hf_defaults = defaults,
+    .hf_ignored_keys = ignored_keys,
     .hf_aliases = aliases,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,

@@ -31,6 +31,12 @@ static const struct qr_hf_alias aliases[] = {
     { 0 },
 };
 
+static const struct qr_ignored_key ignored_keys[] = {
+    { "dense_act_fn", NULL }, /* both follow from feed_forward_proj */
+    { "is_gated_act", NULL },
+    { 0 },
+};
+
 #define L "decoder.block.%u.layer."
 static const struct qr_name_rule names[] = {
     { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "shared.weight" },
@@ -117,6 +123,12 @@ static const struct qr_name_rule gguf_encoder_names[] = {
 };
 #undef L
 
+/* Copies of the shared embedding; the first checkpoints have an unused bias. */
+static const char *const ignored_tensors[] = { "encoder.embed_tokens.weight",
+                                               "decoder.embed_tokens.weight",
+                                               "*.EncDecAttention.relative_attention_bias.weight",
+                                               "*.cross_attn_rel_b.weight", NULL };
+
 const struct qr_arch qr_arch_t5 = {
     .name = "t5",
     .hf_types = { "t5", "mt5" },
@@ -128,10 +140,12 @@ const struct qr_arch qr_arch_t5 = {
     .unscaled_attention = true,
     .relative_bias = true,
     .scaled_tied_head = true,
+    .ignored_tensors = ignored_tensors,
     .hf_norm = QR_NORM_RMS,
     .hf_gate_in_name = true,
     .gguf_norm = QR_NORM_RMS,
     .hf_defaults = defaults,
+    .hf_ignored_keys = ignored_keys,
     .hf_aliases = aliases,
     .hf_names = names,
     .hf_encoder_names = encoder_names,

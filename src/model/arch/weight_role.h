@@ -40,8 +40,10 @@ enum qr_weight_role {
     QR_W_ATTN_V_BIAS,
     QR_W_ATTN_O, /* [hidden][n_heads * v_head_dim] */
     QR_W_ATTN_O_BIAS,
-    QR_W_ATTN_Q_NORM,
+    QR_W_ATTN_Q_NORM, /* [head_dim], or [n_heads * head_dim] for a norm over all heads */
     QR_W_ATTN_K_NORM,
+    QR_W_ATTN_Q_NORMS, /* stack of [head_dim], one vector per head; K: per KV head */
+    QR_W_ATTN_K_NORMS,
     QR_W_ATTN_SINKS, /* [n_heads] */
     QR_W_ATTN_POST_NORM,
     QR_W_ATTN_POST_NORM_BIAS,

@@ -9,6 +9,7 @@
 #include "model/config/gguf_moe.h"
 #include "model/config/gguf_rope.h"
 #include "model/config/gguf_tokens.h"
+#include "model/config/gguf_unknown.h"
 #include "model/config/limits.h"
 #include "model/config/validate.h"
 #include <math.h>
@@ -119,6 +120,11 @@ static quire_status read_windows(const struct qr_gguf_source *s)
             cfg->layers[i].chunked = s->arch->chunked_windows;
         }
     }
+    if (window && window < cfg->context_length && s->arch->gguf_window == QR_WINDOW_NONE &&
+        !qr_gguf_source_has(s, "attention.sliding_window_pattern"))
+        return qr_fail(s->err, QUIRE_E_UNSUPPORTED,
+                       "%s.attention.sliding_window is %u, but family %s has no windows", s->prefix,
+                       window, s->arch->name);
     for (uint32_t i = 0; i < cfg->n_layers; i++)
         cfg->layers[i].rope = qr_layer_rope_set(cfg, s->arch, cfg->layers[i].window != 0);
     return QUIRE_OK;
@@ -219,7 +225,7 @@ static quire_status read_encoder(const struct qr_gguf_source *s)
     return QUIRE_OK;
 }
 
-/* Detects parallel blocks by the key or, in Falcon, by the norms that are present. */
+/* Detects parallel blocks by the key or by the norms that are present. */
 static quire_status read_block(const struct qr_gguf_source *s)
 {
     struct qr_model_config *cfg = s->cfg;
@@ -228,6 +234,10 @@ static quire_status read_block(const struct qr_gguf_source *s)
     if (s->arch->hf_falcon) {
         const bool two_norms = qr_gguf_find_tensor(s->g, "blk.0.attn_norm_2.weight", &tensor);
         cfg->block = two_norms ? QR_BLOCK_PARALLEL_2NORM : QR_BLOCK_PARALLEL;
+    } else if (s->arch->gguf_parallel_by_norms) {
+        /* the key is true in files of sequential models, too */
+        QR_TRY(qr_gguf_source_bool_or(s, "use_parallel_residual", false, &parallel));
+        cfg->block = has_role(s, QR_W_FFN_NORM) ? s->arch->block : s->arch->hf_parallel_block;
     } else if (s->arch->hf_parallel_key) {
         QR_TRY(qr_gguf_source_bool_or(s, "use_parallel_residual",
                                       s->arch->hf_parallel_block == QR_BLOCK_PARALLEL_2NORM,
@@ -251,16 +261,15 @@ static void read_flags(const struct qr_gguf_source *s)
                 has_role(s, QR_W_ATTN_POST_NORM_BIAS),
         .output = has_role(s, QR_W_OUTPUT_BIAS),
     };
-    if (s->cfg->qk_norm == QR_QK_NORM_FULL || s->cfg->qk_norm == QR_QK_NORM_HEAD)
-        s->cfg->qk_norm = has_role(s, QR_W_ATTN_Q_NORM) || !s->arch->hf_qk_norm_key
-                              ? s->cfg->qk_norm
-                              : QR_QK_NORM_NONE;
+    if (s->arch->hf_qk_norm_key && s->cfg->qk_norm != QR_QK_NORM_L2 &&
+        !has_role(s, QR_W_ATTN_Q_NORM) && !has_role(s, QR_W_ATTN_Q_NORMS))
+        s->cfg->qk_norm = QR_QK_NORM_NONE;
     s->cfg->tied_embeddings = !has_role(s, QR_W_OUTPUT);
 }
 
 /* ---- Entry point */
 
-static quire_status build(struct qr_gguf_source *s)
+static quire_status build(struct qr_gguf_source *s, const struct qr_unknown_policy *policy)
 {
     struct qr_model_config *cfg = s->cfg;
     struct qr_gguf_str name;
@@ -280,11 +289,14 @@ static quire_status build(struct qr_gguf_source *s)
     QR_TRY(qr_gguf_read_moe(s));
     QR_TRY(qr_gguf_read_tokens(s));
     qr_model_config_finish(cfg, s->arch);
-    return qr_model_config_validate(cfg, s->err);
+    QR_TRY(qr_model_config_validate(cfg, s->err));
+    return qr_gguf_check_unknown(s, policy);
 }
 
-quire_status qr_model_config_from_gguf(const struct qr_gguf *g, const struct quire_allocator *a,
-                                       struct qr_model_config *cfg, struct quire_error *err)
+quire_status qr_model_config_from_gguf(const struct qr_gguf *g,
+                                       const struct qr_unknown_policy *policy,
+                                       const struct quire_allocator *a, struct qr_model_config *cfg,
+                                       struct quire_error *err)
 {
     struct qr_gguf_str arch;
     *cfg = (struct qr_model_config){ 0 };
@@ -296,8 +308,12 @@ quire_status qr_model_config_from_gguf(const struct qr_gguf *g, const struct qui
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "general.architecture %.*s is not supported",
                        arch.size < 64 ? (int)arch.size : 64, arch.data);
     snprintf(s.prefix, sizeof s.prefix, "%.*s", (int)arch.size, arch.data);
+    s.read = qr_calloc(a, qr_gguf_key_count(g), 1);
+    if (!s.read)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %zu metadata keys", qr_gguf_key_count(g));
     qr_arena_init(&cfg->memory, a, QR_CONFIG_MAX_BYTES);
-    const quire_status status = build(&s);
+    const quire_status status = build(&s, policy);
+    qr_free(a, s.read, qr_gguf_key_count(g), 1);
     if (status != QUIRE_OK)
         qr_model_config_free(cfg);
     return status;

@@ -6,11 +6,14 @@
 #include <quire/status.h>
 
 struct qr_gguf;
+struct qr_unknown_policy;
 
-/* Builds and validates the configuration of an open GGUF file. QUIRE_E_UNSUPPORTED: unknown
- * architecture or option, named; QUIRE_E_FORMAT: the message names the key. On failure *cfg owns
- * nothing. */
-quire_status qr_model_config_from_gguf(const struct qr_gguf *g, const struct quire_allocator *a,
-                                       struct qr_model_config *cfg, struct quire_error *err);
+/* Builds and validates the configuration of an open GGUF file. policy: what happens with unknown
+ * keys of the architecture; NULL = errors. QUIRE_E_UNSUPPORTED: unknown architecture, option or
+ * key, named; QUIRE_E_FORMAT: the message names the key. On failure *cfg owns nothing. */
+quire_status qr_model_config_from_gguf(const struct qr_gguf *g,
+                                       const struct qr_unknown_policy *policy,
+                                       const struct quire_allocator *a, struct qr_model_config *cfg,
+                                       struct quire_error *err);
 
 #endif

@@ -9,7 +9,10 @@
 
 void qr_gguf_source_key(const struct qr_gguf_source *s, const char *key, char out[QR_GGUF_KEY_MAX])
 {
+    size_t i;
     snprintf(out, QR_GGUF_KEY_MAX, "%s.%s", s->prefix, key);
+    if (qr_gguf_find_key(s->g, out, &i))
+        s->read[i] = 1;
 }
 
 bool qr_gguf_source_has(const struct qr_gguf_source *s, const char *key)

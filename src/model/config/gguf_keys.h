@@ -15,9 +15,10 @@ struct qr_gguf_source {
     struct qr_model_config *cfg;
     struct quire_error *err;
     char prefix[32]; /* general.architecture */
+    uint8_t *read;   /* [qr_gguf_key_count]: 1 for keys that were looked up */
 };
 
-/* Writes "<architecture>.<key>". */
+/* Writes "<architecture>.<key>" and counts the key as read. */
 void qr_gguf_source_key(const struct qr_gguf_source *s, const char *key, char out[QR_GGUF_KEY_MAX]);
 
 /* Getters for prefixed keys; rules as in format/gguf_meta.h. */

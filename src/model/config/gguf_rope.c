@@ -80,15 +80,22 @@ static quire_status read_yarn(const struct qr_gguf_source *s, struct qr_rope_con
     if (s->arch->mla)
         return apply_mla_mscale(s, r, factor);
     /* the stored factor multiplies the one of the scaling rule */
-    r->cos_sin_scale = (float)((double)factor * (r->factor > 1 ? 1 + 0.1 * log(r->factor) : 1));
+    const double rule = r->factor > 1 ? 1 + 0.1 * log(r->factor) : 1;
+    const bool total = s->arch->gguf_attn_factor_is_total &&
+                       (qr_gguf_source_has(s, "rope.scaling.attn_factor") ||
+                        qr_gguf_source_has(s, "rope.scaling.yarn_attn_factor"));
+    r->cos_sin_scale = (float)((double)factor * (total ? 1 : rule));
     return QUIRE_OK;
 }
 
 static quire_status read_longrope(const struct qr_gguf_source *s, struct qr_rope_config *r)
 {
+    struct qr_gguf_str type;
+    QR_TRY(qr_gguf_source_str_or(s, "rope.scaling.type", "", &type));
+    const bool declared = str_equals(&type, "longrope");
     QR_TRY(read_factors(s, "rope_factors_long.weight", r->dim, &r->factors_long));
     QR_TRY(read_factors(s, "rope_factors_short.weight", r->dim, &r->factors_short));
-    if (!r->factors_long && !r->factors_short)
+    if (!r->factors_long && !r->factors_short && !declared)
         return QUIRE_OK;
     if (!r->factors_long || !r->factors_short)
         return qr_fail(s->err, QUIRE_E_FORMAT, "tensor rope_factors_%s.weight is missing",
@@ -102,6 +109,27 @@ static quire_status read_longrope(const struct qr_gguf_source *s, struct qr_rope
     const double ratio = (double)s->cfg->context_length / r->original_context;
     const double rule = ratio > 1 ? sqrt(1 + log(ratio) / log((double)r->original_context)) : 1;
     return qr_gguf_source_f32_or(s, "rope.scaling.attn_factor", (float)rule, &r->cos_sin_scale);
+}
+
+/* RoPE of layers with a window: a base of its own, in some families without scaling. */
+static quire_status read_local_rope(const struct qr_gguf_source *s)
+{
+    struct qr_model_config *cfg = s->cfg;
+    const struct qr_rope_config *r = &cfg->rope[0];
+    struct qr_rope_config *local = &cfg->rope[1];
+    const bool has_window = qr_gguf_source_has(s, "attention.sliding_window");
+    float theta = s->arch->gguf_local_theta > 0 ? s->arch->gguf_local_theta : (float)r->theta;
+    QR_TRY(qr_gguf_source_f32_or(s, "rope.freq_base_swa", theta, &theta));
+    *local = *r;
+    local->theta = (double)theta;
+    if (s->arch->gguf_local_rope)
+        *local = (struct qr_rope_config){
+            .kind = r->kind, .dim = r->dim, .theta = (double)theta, .factor = 1, .cos_sin_scale = 1
+        };
+    const bool same = local->theta == r->theta && local->scaling == r->scaling;
+    if (s->arch->gguf_local_theta > 0 || (has_window && !same))
+        cfg->n_rope = 2;
+    return QUIRE_OK;
 }
 
 quire_status qr_gguf_read_rope(const struct qr_gguf_source *s)
@@ -119,19 +147,16 @@ quire_status qr_gguf_read_rope(const struct qr_gguf_source *s)
     if (r->scaling == QR_ROPE_SCALING_YARN)
         QR_TRY(read_yarn(s, r));
     QR_TRY(read_longrope(s, r));
-    if (r->scaling == QR_ROPE_SCALING_NONE || r->scaling == QR_ROPE_SCALING_LINEAR) {
+    size_t i;
+    if (r->scaling == QR_ROPE_SCALING_YARN || r->scaling == QR_ROPE_SCALING_LONGROPE) {
+        if (qr_gguf_find_tensor(s->g, "rope_freqs.weight", &i))
+            return qr_fail(s->err, QUIRE_E_UNSUPPORTED,
+                           "tensor rope_freqs.weight together with another RoPE scaling");
+    } else {
         QR_TRY(read_factors(s, "rope_freqs.weight", r->dim, &r->factors_short));
         if (r->factors_short)
             r->scaling = QR_ROPE_SCALING_FREQ_FACTORS;
     }
     cfg->n_rope = 1;
-    if (s->arch->gguf_local_rope) {
-        float local;
-        QR_TRY(qr_gguf_source_f32_or(s, "rope.freq_base_swa", 10000, &local));
-        cfg->rope[1] = (struct qr_rope_config){
-            .kind = r->kind, .dim = r->dim, .theta = (double)local, .factor = 1, .cos_sin_scale = 1
-        };
-        cfg->n_rope = 2;
-    }
-    return QUIRE_OK;
+    return read_local_rope(s);
 }

@@ -9,6 +9,7 @@
 #include "model/config/hf_moe.h"
 #include "model/config/hf_rope.h"
 #include "model/config/hf_tokens.h"
+#include "model/config/hf_unknown.h"
 #include "model/config/hf_windows.h"
 #include "model/config/limits.h"
 #include "model/config/validate.h"
@@ -36,20 +37,18 @@ static quire_status read_sizes(const struct qr_hf_source *h, uint32_t *heads, ui
                                uint32_t *ffn)
 {
     struct qr_model_config *cfg = h->cfg;
-    bool has;
+    bool has, mqa = false;
     QR_TRY(qr_hf_u32(h, "vocab_size", &cfg->vocab_size));
     QR_TRY(qr_hf_u32(h, "hidden_size", &cfg->hidden_size));
     QR_TRY(qr_hf_u32(h, "num_hidden_layers", &cfg->n_layers));
     QR_TRY(qr_hf_u32(h, "num_attention_heads", heads));
     QR_TRY(qr_hf_u32(h, "max_position_embeddings", &cfg->context_length));
     QR_TRY(read_ffn_size(h, ffn));
+    if (h->arch->hf_multi_query)
+        QR_TRY(qr_hf_bool(h, "multi_query", true, &mqa));
     QR_TRY(qr_hf_u32_opt(h, "num_key_value_heads", kv_heads, &has));
-    if (!has) {
-        bool mqa = false;
-        if (h->arch->hf_multi_query)
-            QR_TRY(qr_hf_bool(h, "multi_query", true, &mqa));
+    if (!has)
         *kv_heads = mqa ? 1 : *heads;
-    }
     QR_TRY(qr_hf_u32_opt(h, "head_dim", &cfg->head_dim, &has));
     if (!has) {
         if (*heads == 0)
@@ -106,7 +105,9 @@ static quire_status read_activation(const struct qr_hf_source *h)
     };
     const char *name = NULL;
     QR_TRY(qr_hf_str(h, "hidden_activation", &name));
-    if (!name)
+    if (name) /* takes precedence over the older key */
+        qr_hf_ignore(h, "hidden_act");
+    else
         QR_TRY(qr_hf_str(h, "hidden_act", &name));
     h->cfg->activation = h->arch->activation;
     if (name && h->arch->hf_gate_in_name) {
@@ -231,7 +232,8 @@ static quire_status find_arch(struct qr_hf_source *h)
     return QUIRE_OK;
 }
 
-static quire_status build(struct qr_hf_source *h, const json_t *generation)
+static quire_status build(struct qr_hf_source *h, const json_t *generation,
+                          const struct qr_unknown_policy *policy)
 {
     QR_TRY(find_arch(h));
     qr_model_config_init(h->cfg, h->arch);
@@ -241,11 +243,13 @@ static quire_status build(struct qr_hf_source *h, const json_t *generation)
         qr_model_config_set_name(h->cfg, name, strlen(name));
     QR_TRY(read_all(h, generation));
     qr_model_config_finish(h->cfg, h->arch);
-    return qr_model_config_validate(h->cfg, h->err);
+    QR_TRY(qr_model_config_validate(h->cfg, h->err));
+    return qr_hf_check_unknown(h, policy);
 }
 
 quire_status qr_model_config_from_hf(const char *config_json, size_t config_size,
                                      const char *generation_json, size_t generation_size,
+                                     const struct qr_unknown_policy *policy,
                                      const struct quire_allocator *a, struct qr_model_config *cfg,
                                      struct quire_error *err)
 {
@@ -257,8 +261,9 @@ quire_status qr_model_config_from_hf(const char *config_json, size_t config_size
         s = qr_json_parse(generation_json, generation_size, "generation_config.json", &generation,
                           err);
     if (s == QUIRE_OK) {
-        struct qr_hf_source h = { .outer = config, .cfg = cfg, .err = err };
-        s = build(&h, generation);
+        struct qr_hf_reads reads = { 0 };
+        struct qr_hf_source h = { .outer = config, .cfg = cfg, .err = err, .reads = &reads };
+        s = build(&h, generation, policy);
     }
     json_decref(config);
     json_decref(generation);

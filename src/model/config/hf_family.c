@@ -51,6 +51,18 @@ static quire_status read_biases(const struct qr_hf_source *h)
     return QUIRE_OK;
 }
 
+/* In the older variants of Falcon multi_query decides the number of KV heads. */
+static quire_status check_kv_heads(const struct qr_hf_source *h, uint32_t kv_heads)
+{
+    const struct qr_layer_config *l = &h->cfg->layers[0];
+    return l->n_kv_heads == 1 || kv_heads == l->n_heads
+               ? QUIRE_OK
+               : qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                         "config.json: num_kv_heads is %u and num_attention_heads %u, which needs "
+                         "new_decoder_architecture",
+                         kv_heads, l->n_heads);
+}
+
 /* Falcon has three variants: RW (sequential sublayers), 7B (parallel block, one norm, multi-query),
  * and the newer decoder architecture (parallel block with one or two norms, grouped-query). */
 static quire_status read_falcon(const struct qr_hf_source *h)
@@ -59,11 +71,15 @@ static quire_status read_falcon(const struct qr_hf_source *h)
     uint32_t kv_heads, norms = 2;
     bool new_decoder, has;
     QR_TRY(qr_hf_bool(h, "new_decoder_architecture", false, &new_decoder));
-    if (!new_decoder)
-        return QUIRE_OK;
     QR_TRY(qr_hf_u32_opt(h, "num_kv_heads", &kv_heads, &has));
     if (!has)
         kv_heads = cfg->layers[0].n_heads;
+    if (!new_decoder) {
+        qr_hf_ignore(h, "num_ln_in_parallel_attn");
+        return check_kv_heads(h, kv_heads);
+    }
+    qr_hf_ignore(h, "multi_query");
+    qr_hf_ignore(h, "parallel_attn");
     for (uint32_t i = 0; i < cfg->n_layers; i++)
         cfg->layers[i].n_kv_heads = kv_heads;
     QR_TRY(qr_hf_u32_opt(h, "num_ln_in_parallel_attn", &norms, &has));
@@ -170,6 +186,20 @@ static quire_status read_positions(const struct qr_hf_source *h)
     return QUIRE_OK;
 }
 
+/* word_embed_proj_dim (OPT): embeddings of another width than the model need a projection. */
+static quire_status check_embedding_width(const struct qr_hf_source *h)
+{
+    static const char key[] = "word_embed_proj_dim";
+    uint32_t width = h->cfg->hidden_size;
+    bool has;
+    QR_TRY(qr_hf_u32_opt(h, key, &width, &has));
+    return width == h->cfg->hidden_size
+               ? QUIRE_OK
+               : qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                         "config.json: %s is %u and hidden_size %u; only equal sizes are supported",
+                         key, width, h->cfg->hidden_size);
+}
+
 /* Reads token types, learned positions and the embedding scale. */
 static quire_status read_embedding(const struct qr_hf_source *h)
 {
@@ -196,6 +226,7 @@ static quire_status read_qk_norm(const struct qr_hf_source *h)
 quire_status qr_hf_read_family(const struct qr_hf_source *h)
 {
     QR_TRY(check_fixed(h));
+    QR_TRY(check_embedding_width(h));
     QR_TRY(read_biases(h));
     QR_TRY(read_block(h));
     QR_TRY(read_multipliers(h));

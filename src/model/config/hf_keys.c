@@ -17,6 +17,32 @@ static bool find_default(const struct qr_hf_source *h, const char *key, double *
     return false;
 }
 
+bool qr_hf_is_marked(const struct qr_hf_source *h, const json_t *object, const char *key)
+{
+    for (size_t i = 0; i < h->reads->n; i++)
+        if (h->reads->list[i].object == object && strcmp(h->reads->list[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+void qr_hf_mark(const struct qr_hf_source *h, const json_t *object, const char *key)
+{
+    struct qr_hf_reads *r = h->reads;
+    if (object && !qr_hf_is_marked(h, object, key) && r->n < QR_HF_MAX_READS)
+        r->list[r->n++] = (__typeof__(*r->list)){ object, key };
+}
+
+/* A file may give the same value under several names. A name that is not used counts as read only
+ * if the values agree. */
+static void mark_other_names(const struct qr_hf_source *h, const char *key, const json_t *value)
+{
+    if (json_equal(json_object_get(h->root, key), value))
+        qr_hf_mark(h, h->root, key);
+    for (const struct qr_hf_alias *a = h->arch->hf_aliases; a->key; a++)
+        if (strcmp(a->key, key) == 0 && json_equal(json_object_get(h->root, a->name), value))
+            qr_hf_mark(h, h->root, a->name);
+}
+
 /* Resolves the aliases of a key: the object that contains it and its name there. */
 static const json_t *find_key(const struct qr_hf_source *h, const char *key, const char **name)
 {
@@ -28,10 +54,15 @@ static const json_t *find_key(const struct qr_hf_source *h, const char *key, con
         if (dot)
             obj = json_object_getn(obj, a->name, (size_t)(dot - a->name));
         *name = dot ? dot + 1 : a->name;
-        if (json_object_get(obj, *name))
+        const json_t *value = json_object_get(obj, *name);
+        qr_hf_mark(h, obj, *name);
+        if (value) {
+            mark_other_names(h, key, value);
             return obj;
+        }
     }
     *name = key;
+    qr_hf_mark(h, h->root, key);
     return h->root;
 }
 
@@ -40,6 +71,12 @@ const json_t *qr_hf_json(const struct qr_hf_source *h, const char *key)
     const char *name;
     const json_t *obj = find_key(h, key, &name);
     return json_object_get(obj, name);
+}
+
+void qr_hf_ignore(const struct qr_hf_source *h, const char *key)
+{
+    const char *name;
+    (void)find_key(h, key, &name);
 }
 
 quire_status qr_hf_u32_opt(const struct qr_hf_source *h, const char *key, uint32_t *out, bool *has)

@@ -5,6 +5,16 @@
 #include "format/json.h"
 #include "model/arch/model_config.h"
 
+/* The keys that were looked up. A file of a supported family has far fewer than the maximum. */
+enum { QR_HF_MAX_READS = 256 };
+struct qr_hf_reads {
+    size_t n;
+    struct {
+        const json_t *object;
+        const char *key;
+    } list[QR_HF_MAX_READS];
+};
+
 /* Source and destination of one configuration that is being read. */
 struct qr_hf_source {
     const json_t *root;  /* the object that describes the language model */
@@ -12,7 +22,13 @@ struct qr_hf_source {
     const struct qr_arch *arch;
     struct qr_model_config *cfg;
     struct quire_error *err;
+    struct qr_hf_reads *reads;
 };
+
+/* Counts a key of an object as read: its effect on the model is known. The getters below do that.
+ * key must outlive the source. */
+void qr_hf_mark(const struct qr_hf_source *h, const json_t *object, const char *key);
+bool qr_hf_is_marked(const struct qr_hf_source *h, const json_t *object, const char *key);
 
 /* Getters for a key of root; a missing key takes the family's default. The plain forms fail with
  * QUIRE_E_FORMAT if there is no default either or the value is null; the _opt forms report it in
@@ -31,6 +47,9 @@ quire_status qr_hf_bool(const struct qr_hf_source *h, const char *key, bool dflt
 
 /* Missing or null: *out is unchanged. */
 quire_status qr_hf_str(const struct qr_hf_source *h, const char *key, const char **out);
+
+/* Counts a key of root as read that has no effect because of other keys. */
+void qr_hf_ignore(const struct qr_hf_source *h, const char *key);
 
 /* The value of a key; NULL if it is missing. */
 const json_t *qr_hf_json(const struct qr_hf_source *h, const char *key);

@@ -56,11 +56,14 @@ static quire_status read_routing(const struct qr_hf_source *h)
     QR_TRY(qr_hf_str(h, "scoring_func", &scoring));
     if (scoring && strcmp(scoring, "sigmoid") == 0)
         m->gating = QR_GATING_SIGMOID;
-    else if (scoring && strcmp(scoring, "softmax") != 0)
+    else if (scoring && (strcmp(scoring, "softmax") != 0 || m->gating == QR_GATING_SIGMOID))
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
                        "config.json: scoring_func %.60s is not supported", scoring);
-    if (method && strcmp(method, "greedy") == 0)
+    if (method && strcmp(method, "greedy") == 0) {
+        qr_hf_ignore(h, "n_group"); /* greedy selection has no groups */
+        qr_hf_ignore(h, "topk_group");
         return QUIRE_OK;
+    }
     if (method && strcmp(method, "group_limited_greedy") != 0 && strcmp(method, "noaux_tc") != 0)
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
                        "config.json: topk_method %.60s is not supported", method);
@@ -111,6 +114,7 @@ quire_status qr_hf_read_moe(const struct qr_hf_source *h)
     QR_TRY(read_sizes(h, cfg->layers[0].ffn_size));
     if (cfg->moe.n_experts == 0)
         return QUIRE_OK;
+    QR_TRY(qr_hf_u32_opt(h, "num_nextn_predict_layers", &cfg->n_mtp_layers, &has));
     QR_TRY(read_shared(h));
     QR_TRY(read_routing(h));
     QR_TRY(mark_moe_layers(h));

@@ -20,6 +20,7 @@ static quire_status get_f64(const struct rope_source *s, const char *key, double
 {
     enum qr_json_state state = QR_JSON_ABSENT;
     *out = dflt;
+    qr_hf_mark(s->h, s->dict, key);
     QR_TRY(qr_json_f64(s->dict, "config.json: RoPE parameters", key, out, &state, s->h->err));
     if (has)
         *has = state == QR_JSON_PRESENT;
@@ -48,6 +49,7 @@ static quire_status read_scaling_type(const struct rope_source *s, enum qr_rope_
     };
     const char *name = "default";
     enum qr_json_state state;
+    qr_hf_mark(s->h, s->dict, "rope_type");
     QR_TRY(qr_json_str(s->dict, "config.json: RoPE parameters", "rope_type", &name, &state,
                        s->h->err));
     if (state != QR_JSON_PRESENT)
@@ -75,6 +77,7 @@ static quire_status read_original_context(const struct rope_source *s, uint32_t 
     if (has)
         return QUIRE_OK;
     *out = s->h->cfg->context_length;
+    qr_hf_mark(s->h, s->dict, key);
     return qr_json_u32(s->dict, "config.json: RoPE parameters", key, out, &state, s->h->err);
 }
 
@@ -118,6 +121,7 @@ static quire_status read_yarn(const struct rope_source *s, struct qr_rope_config
     r->beta_fast = r->beta_fast != 0 ? r->beta_fast : 32;
     r->beta_slow = r->beta_slow != 0 ? r->beta_slow : 1;
     r->truncate = true;
+    qr_hf_mark(s->h, s->dict, "truncate");
     return qr_json_bool(s->dict, "config.json: RoPE parameters", "truncate", &r->truncate, &state,
                         s->h->err);
 }
@@ -127,6 +131,7 @@ static quire_status read_factors(const struct rope_source *s, const char *key, u
 {
     const json_t *list = json_object_get(s->dict, key);
     const size_t n = dim / 2;
+    qr_hf_mark(s->h, s->dict, key);
     if (!json_is_array(list) || json_array_size(list) != n)
         return qr_fail(s->h->err, QUIRE_E_FORMAT,
                        "config.json: %s must be a list of %zu numbers (half the rotary dimensions)",
@@ -195,7 +200,9 @@ static quire_status read_set(const struct rope_source *s, struct qr_rope_config 
     QR_TRY(read_scaling_type(s, &r->scaling));
     QR_TRY(get_f64(s, "rope_theta", s->theta, &r->theta, NULL));
     QR_TRY(get_f64(s, "partial_rotary_factor", 1, &partial, &has));
-    if (!has)
+    if (has) /* a copy at the top level has no effect */
+        qr_hf_ignore(s->h, "partial_rotary_factor");
+    else
         QR_TRY(qr_hf_f64_opt(s->h, "partial_rotary_factor", &partial, &has));
     if (!(partial > 0 && partial <= 1))
         return qr_fail(s->h->err, QUIRE_E_FORMAT,
@@ -205,23 +212,42 @@ static quire_status read_set(const struct rope_source *s, struct qr_rope_config 
     return read_scaling(s, r);
 }
 
+/* In variants with ALiBi, RoPE parameters have no effect. */
+static void mark_unused(const struct qr_hf_source *h)
+{
+    static const char *const keys[] = { "rope_theta", "rope_parameters", "rope_scaling",
+                                        "partial_rotary_factor" };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        qr_hf_mark(h, h->root, keys[i]);
+}
+
 quire_status qr_hf_read_rope(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
-    const json_t *dict = json_object_get(h->root, "rope_parameters");
+    const char *name = "rope_parameters";
+    const json_t *dict = json_object_get(h->root, name);
     if (!json_is_object(dict))
-        dict = json_object_get(h->root, "rope_scaling");
+        dict = json_object_get(h->root, name = "rope_scaling");
     if (dict && !json_is_object(dict) && !json_is_null(dict))
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: RoPE parameters must be an object");
     struct rope_source full = { h, json_is_object(dict) ? dict : NULL, 0, false },
                        local = { h, NULL, 0, false };
+    if (cfg->alibi_max_bias > 0)
+        mark_unused(h);
     if (h->arch->hf_rope == QR_ROPE_NONE || cfg->alibi_max_bias > 0)
         return QUIRE_OK;
+    qr_hf_mark(h, h->root, name);
+    qr_hf_mark(h, h->root, "original_max_position_embeddings"); /* used by some scaling rules */
     QR_TRY(qr_hf_f64(h, "rope_theta", &full.theta));
     local.theta = full.theta;
     cfg->n_rope = h->arch->hf_local_rope ? 2 : 1;
     const json_t *nested = json_object_get(full.dict, "full_attention");
     if (json_is_object(nested)) {
+        qr_hf_mark(h, full.dict, "full_attention");
+        if (cfg->n_rope == 2) {
+            qr_hf_mark(h, full.dict, "sliding_attention");
+            qr_hf_ignore(h, "rope_local_base_freq"); /* the nested value counts */
+        }
         local.dict = json_object_get(full.dict, "sliding_attention");
         full.dict = nested;
         full.nested = local.nested = true;

@@ -59,6 +59,39 @@ static quire_status windows_from_attention_types(const struct qr_hf_source *h, c
     return QUIRE_OK;
 }
 
+/* Without a window in use, a layer type must be one that then means full attention. */
+static quire_status check_layer_types(const struct qr_hf_source *h, const json_t *types)
+{
+    static const char *const full[] = { "full_attention", "sliding_attention", "global", "local" };
+    for (size_t i = 0; i < json_array_size(types); i++) {
+        const char *type = json_string_value(json_array_get(types, i));
+        bool known = false;
+        for (size_t k = 0; type && k < sizeof full / sizeof *full; k++)
+            known = known || strcmp(type, full[k]) == 0;
+        if (!known)
+            return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                           "config.json: layer_types[%zu] is %.60s, which is not supported", i,
+                           type ? type : "not a string");
+    }
+    return QUIRE_OK;
+}
+
+/* no_rope_layers (Llama 4): 1 for each layer with RoPE, which must be those with a window. */
+static quire_status check_no_rope_layers(const struct qr_hf_source *h)
+{
+    const json_t *list = h->arch->rope_in_windows_only ? qr_hf_json(h, "no_rope_layers") : NULL;
+    for (uint32_t i = 0; i < h->cfg->n_layers && i < json_array_size(list); i++) {
+        uint32_t has_rope;
+        if (!qr_json_is_u32(json_array_get(list, i), &has_rope) ||
+            (has_rope != 0) != (h->cfg->layers[i].rope != QR_LAYER_NO_ROPE))
+            return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                           "config.json: no_rope_layers[%u]: RoPE in other layers than those with "
+                           "local attention is not supported",
+                           i);
+    }
+    return QUIRE_OK;
+}
+
 static quire_status read_window_period(const struct qr_hf_source *h, uint32_t *period)
 {
     bool has;
@@ -98,8 +131,15 @@ quire_status qr_hf_read_windows(const struct qr_hf_source *h)
     bool has = false, in_use = true;
     if (rule != QR_WINDOW_NONE)
         QR_TRY(qr_hf_u32_opt(h, "sliding_window", &window, &has));
-    if (rule == QR_WINDOW_FROM)
+    if (rule == QR_WINDOW_FROM) {
         QR_TRY(qr_hf_bool(h, "use_sliding_window", false, &in_use));
+        qr_hf_ignore(h, "max_window_layers"); /* no effect unless the window is in use */
+    } else if (rule == QR_WINDOW_PERIODIC || rule == QR_WINDOW_PERIODIC_FIRST) {
+        qr_hf_ignore(h, "sliding_window_pattern"); /* layer_types takes precedence */
+        qr_hf_ignore(h, "_sliding_window_pattern");
+    } else if (rule == QR_WINDOW_LOCAL) {
+        qr_hf_ignore(h, "attention_types");
+    }
     if (has && in_use && window) {
         if (!h->cfg->causal && !h->arch->chunked_windows)
             window = window / 2 + 1; /* the key counts both directions */
@@ -109,11 +149,13 @@ quire_status qr_hf_read_windows(const struct qr_hf_source *h)
             QR_TRY(windows_from_attention_types(h, qr_hf_json(h, "attention_types"), window));
         else
             QR_TRY(windows_from_rule(h, window));
+    } else {
+        QR_TRY(check_layer_types(h, types));
     }
     for (uint32_t i = 0; i < h->cfg->n_layers; i++) {
         struct qr_layer_config *l = &h->cfg->layers[i];
         l->chunked = l->window && h->arch->chunked_windows;
         l->rope = qr_layer_rope_set(h->cfg, h->arch, l->window != 0);
     }
-    return QUIRE_OK;
+    return check_no_rope_layers(h);
 }

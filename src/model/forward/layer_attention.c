@@ -17,27 +17,35 @@ static void clip(float *x, float limit, size_t n)
         x[i] = fminf(fmaxf(x[i], -limit), limit);
 }
 
+/* Weights of the q/k norm of a head; NULL if the norm is not per head. */
+static const float *head_norm(const struct qr_model_config *c, const struct qr_model_layer *layer,
+                              size_t head, bool query)
+{
+    if (c->qk_norm == QR_QK_NORM_HEAD)
+        return layer->vec[query ? QR_W_ATTN_Q_NORM : QR_W_ATTN_K_NORM];
+    if (c->qk_norm == QR_QK_NORM_HEADS)
+        return layer->vec[query ? QR_W_ATTN_Q_NORMS : QR_W_ATTN_K_NORMS] + head * c->head_dim;
+    return NULL;
+}
+
 /* q/k norm per head and RoPE, for one head of row r. */
 static void finish_head(const struct qr_step *s, uint32_t layer_index, float *x, size_t r,
-                        enum qr_weight_role norm_role)
+                        const float *norm)
 {
     const struct quire_context *ctx = s->ctx;
     const struct qr_model_config *c = ctx->model->config;
-    const struct qr_model_layer *layer = &ctx->model->layers[layer_index];
     const struct qr_kernels *k = ctx->model->kernels;
     const size_t d = c->head_dim;
     const uint8_t set = c->layers[layer_index].rope;
     const struct qr_rope_table *rope = set == QR_LAYER_NO_ROPE ? NULL : &ctx->rope[set];
     const bool rotate = rope && rope->rope->kind != QR_ROPE_NONE;
-    if (c->qk_norm == QR_QK_NORM_HEAD && !c->qk_norm_after_rope)
-        qr_norm_rows(s, layer, norm_role, norm_role, x, x, d, 0, 1);
+    if (norm)
+        qr_norm_vector(s, norm, x, d);
     if (rotate) {
         const size_t half = rope->rope->dim / 2;
         k->rope(x, rope->cos + r * half, rope->sin + r * half, rope->rope->dim,
                 rope->rope->kind == QR_ROPE_NEOX);
     }
-    if (c->qk_norm == QR_QK_NORM_HEAD && c->qk_norm_after_rope)
-        qr_norm_rows(s, layer, norm_role, norm_role, x, x, d, 0, 1);
     if (c->qk_norm == QR_QK_NORM_L2 && rotate)
         k->rms_norm(x, x, NULL, 0, c->norm_eps, d);
 }
@@ -49,21 +57,21 @@ static float temperature(const struct qr_model_config *c, uint32_t position)
     return log1pf(floorf((float)(position + 1) / c->temperature_floor)) * c->temperature_scale + 1;
 }
 
-/* Clipping, norm, RoPE and temperature of n heads of row r of q or k. A norm over the full width
- * requires all heads. */
-static void finish_heads(const struct qr_step *s, uint32_t i, float *heads, size_t n, size_t r,
-                         bool query)
+/* Clipping, norm, RoPE and temperature of heads [first, first + n) of row r of q or k. A norm over
+ * the full width requires all heads. */
+static void finish_heads(const struct qr_step *s, uint32_t i, float *heads, size_t first, size_t n,
+                         size_t r, bool query)
 {
     const struct quire_context *ctx = s->ctx;
     const struct qr_model_config *c = ctx->model->config;
-    const enum qr_weight_role norm = query ? QR_W_ATTN_Q_NORM : QR_W_ATTN_K_NORM;
+    const struct qr_model_layer *layer = &ctx->model->layers[i];
     const size_t d = c->head_dim;
     if (c->clip_qkv > 0)
         clip(heads, c->clip_qkv, n * d);
-    if (c->qk_norm == QR_QK_NORM_FULL && !c->qk_norm_after_rope)
-        qr_norm_rows(s, &ctx->model->layers[i], norm, norm, heads, heads, n * d, 0, 1);
+    if (c->qk_norm == QR_QK_NORM_FULL)
+        qr_norm_vector(s, layer->vec[query ? QR_W_ATTN_Q_NORM : QR_W_ATTN_K_NORM], heads, n * d);
     for (size_t h = 0; h < n; h++)
-        finish_head(s, i, heads + h * d, r, norm);
+        finish_head(s, i, heads + h * d, r, head_norm(c, layer, first + h, query));
     if (query && c->temperature_floor > 0 && c->layers[i].rope == QR_LAYER_NO_ROPE)
         ctx->model->kernels->scale(heads, temperature(c, ctx->positions[r]), n * d);
 }
@@ -104,7 +112,7 @@ static void finish_rows(const struct qkv *p, const struct quire_team *team)
     qr_team_range(team, p->s->n_tokens, 1, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         for (int j = 0; j < 2; j++)
-            finish_heads(p->s, p->layer, p->out[j] + r * p->w[j]->n, p->n_heads[j], r, j == 0);
+            finish_heads(p->s, p->layer, p->out[j] + r * p->w[j]->n, 0, p->n_heads[j], r, j == 0);
         if (c->clip_qkv > 0)
             clip(p->out[2] + r * p->w[2]->n, c->clip_qkv, p->w[2]->n);
     }
@@ -143,7 +151,7 @@ static void run_head(const struct qkv *p, int j, size_t head,
     qr_linear_run_block(&args, &b, m->kernels);
     for (size_t r = 0; r < rows; r++, out += stride)
         if (j < 2)
-            finish_heads(p->s, p->layer, out, 1, r, j == 0);
+            finish_heads(p->s, p->layer, out, head, 1, r, j == 0);
         else if (m->config->clip_qkv > 0)
             clip(out, m->config->clip_qkv, d);
     if (j == 1)

@@ -3,34 +3,41 @@
 #include "model/forward/norm.h"
 #include <string.h>
 
+static void norm_row(const struct qr_step *s, const float *weight, const float *bias, float *out,
+                     const float *in, size_t width)
+{
+    const struct qr_model_config *c = s->ctx->model->config;
+    const struct qr_kernels *k = s->ctx->model->kernels;
+    switch (c->norm) {
+    case QR_NORM_RMS:
+        k->rms_norm(out, in, weight, 0, c->norm_eps, width);
+        break;
+    case QR_NORM_RMS_PLUS1:
+        k->rms_norm(out, in, weight, 1, c->norm_eps, width);
+        break;
+    case QR_NORM_LAYER:
+        k->layer_norm(out, in, weight, bias, 0, c->norm_eps, width);
+        break;
+    case QR_NORM_LAYER_PLUS1:
+        k->layer_norm(out, in, weight, bias, 1, c->norm_eps, width);
+        break;
+    case QR_NORM_LAYER_PLAIN:
+        k->layer_norm(out, in, NULL, NULL, 0, c->norm_eps, width);
+        break;
+    }
+}
+
 void qr_norm_rows(const struct qr_step *s, const struct qr_model_layer *layer,
                   enum qr_weight_role w, enum qr_weight_role b, float *dst, const float *src,
                   size_t width, size_t begin, size_t end)
 {
-    const struct qr_model_config *c = s->ctx->model->config;
-    const struct qr_kernels *k = s->ctx->model->kernels;
-    const float *weight = layer->vec[w], *bias = layer->vec[b];
-    for (size_t r = begin; r < end; r++) {
-        float *out = dst + r * width;
-        const float *in = src + r * width;
-        switch (c->norm) {
-        case QR_NORM_RMS:
-            k->rms_norm(out, in, weight, 0, c->norm_eps, width);
-            break;
-        case QR_NORM_RMS_PLUS1:
-            k->rms_norm(out, in, weight, 1, c->norm_eps, width);
-            break;
-        case QR_NORM_LAYER:
-            k->layer_norm(out, in, weight, bias, 0, c->norm_eps, width);
-            break;
-        case QR_NORM_LAYER_PLUS1:
-            k->layer_norm(out, in, weight, bias, 1, c->norm_eps, width);
-            break;
-        case QR_NORM_LAYER_PLAIN:
-            k->layer_norm(out, in, NULL, NULL, 0, c->norm_eps, width);
-            break;
-        }
-    }
+    for (size_t r = begin; r < end; r++)
+        norm_row(s, layer->vec[w], layer->vec[b], dst + r * width, src + r * width, width);
+}
+
+void qr_norm_vector(const struct qr_step *s, const float *weight, float *x, size_t width)
+{
+    norm_row(s, weight, NULL, x, x, width);
 }
 
 void qr_final_norm_rows(const struct qr_step *s, float *dst, const float *src, size_t begin,

@@ -10,6 +10,9 @@ void qr_norm_rows(const struct qr_step *s, const struct qr_model_layer *layer,
                   enum qr_weight_role w, enum qr_weight_role b, float *dst, const float *src,
                   size_t width, size_t begin, size_t end);
 
+/* Normalizes one vector in place, without bias; the model's norm otherwise. */
+void qr_norm_vector(const struct qr_step *s, const float *weight, float *x, size_t width);
+
 /* Applies the stack's final norm to rows [begin, end); copies them where it has none. */
 void qr_final_norm_rows(const struct qr_step *s, float *dst, const float *src, size_t begin,
                         size_t end);

@@ -6,9 +6,11 @@
 #include "base/error.h"
 #include "base/weight_type.h"
 #include "model/arch/arch.h"
+#include "model/config/unknown.h"
 #include "model/load/weight_roles.h"
 #include "model/load/weights_source.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- Names */
@@ -330,57 +332,49 @@ static quire_status map_role(struct qr_weights *w, enum qr_weight_role role, uin
 
 /* ---- Tensors without a role */
 
-/* Tensors that are not weights: tables that the config already contains, and leftovers of old
- * writers. */
-static bool is_known_extra(const char *name)
+/* Tensors without effect on any result of the language model, in every family. */
+static const char *const ignored[] = {
+    /* tables that the configuration contains or implies */
+    "rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight",
+    "*.rotary_emb.inv_freq", "*.attn_rot_embd.weight",
+    /* encoders of images and sound, and their projections */
+    "vision_tower.*", "vision_model.*", "visual.*", "audio_tower.*", "multi_modal_projector.*",
+    "image_newline", "model.vision_tower.*", "model.vision_model.*", "model.visual.*",
+    "model.audio_tower.*", "model.multi_modal_projector.*", "model.image_newline", "v.*", "mm.*",
+    NULL
+};
+
+static bool in_list(const char *const *list, const char *name)
 {
-    static const char *const exact[] = {
-        "rope_freqs.weight",
-        "rope_factors_long.weight",
-        "rope_factors_short.weight",
-        "encoder.embed_tokens.weight", /* copies of the shared embedding */
-        "decoder.embed_tokens.weight",
-        "model.encoder.embed_tokens.weight",
-        "model.decoder.embed_tokens.weight"
-    };
-    static const char *const suffixes[] = {
-        ".rotary_emb.inv_freq", ".attn.masked_bias", ".attention.masked_bias",
-        ".attn.attention.masked_bias", ".attn.bias", ".attention.bias",
-        ".attn.attention.bias" /* causal masks */, "embeddings.position_ids" /* 0, 1, 2, ... */,
-        /* the first T5 checkpoints have an unused one */
-        ".EncDecAttention.relative_attention_bias.weight", ".cross_attn_rel_b.weight"
-    };
-    const size_t n = strlen(name);
-    for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
-        if (strcmp(name, exact[i]) == 0)
+    for (; list && *list; list++)
+        if (qr_name_matches(*list, name))
             return true;
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        const size_t m = strlen(suffixes[i]);
-        if (n > m && strcmp(name + n - m, suffixes[i]) == 0)
-            return true;
-    }
     return false;
 }
 
-static quire_status report_unused(const struct qr_weights *w, const uint8_t *used, bool strict,
-                                  struct quire_error *err)
+/* Whether the tensor belongs to a layer behind the last one, which predicts further tokens (MTP)
+ * and is not part of the language model. */
+static bool is_mtp(const struct qr_weights *w, const char *name)
 {
-    enum { MAX_NAMED = 3 };
-    size_t n = 0;
+    static const char layers[] = "model.layers.";
+    return w->config.n_mtp_layers && strncmp(name, layers, sizeof layers - 1) == 0 &&
+           strtoul(name + sizeof layers - 1, NULL, 10) - w->config.n_layers <
+               w->config.n_mtp_layers;
+}
+
+static quire_status report_unused(const struct qr_weights *w, const uint8_t *used,
+                                  const struct qr_unknown_policy *policy, struct quire_error *err)
+{
     for (size_t i = 0; i < qr_weights_source_count(w); i++) {
         struct qr_source_tensor t;
         qr_weights_source_tensor(w, i, &t);
-        if (used[i] || is_known_extra(t.name))
-            continue;
-        if (strict)
-            return qr_fail(err, QUIRE_E_FORMAT,
-                           "tensor %.80s does not belong to a model of family %s", t.name,
-                           w->config.arch);
-        if (n++ < MAX_NAMED)
-            qr_log(w->logger, QUIRE_LOG_WARN, "tensor %.80s is not used", t.name);
+        if (!used[i] && !in_list(ignored, t.name) && !in_list(w->arch->ignored_tensors, t.name) &&
+            !is_mtp(w, t.name))
+            QR_TRY(qr_unknown_report(policy, err,
+                                     "tensor %.80s does not belong to a model of family %s as its "
+                                     "configuration describes it",
+                                     t.name, w->config.arch));
     }
-    if (n > MAX_NAMED)
-        qr_log(w->logger, QUIRE_LOG_WARN, "%zu more tensors are not used", n - MAX_NAMED);
     return QUIRE_OK;
 }
 
@@ -408,7 +402,8 @@ static quire_status set_outputs(struct qr_weights *w, struct quire_error *err)
     return QUIRE_OK;
 }
 
-quire_status qr_tensor_map_build(struct qr_weights *w, bool strict, struct quire_error *err)
+quire_status qr_tensor_map_build(struct qr_weights *w, const struct qr_unknown_policy *policy,
+                                 struct quire_error *err)
 {
     const size_t n = qr_weights_source_count(w);
     w->tensor_map_size =
@@ -425,7 +420,7 @@ quire_status qr_tensor_map_build(struct qr_weights *w, bool strict, struct quire
     if (s == QUIRE_OK)
         s = set_outputs(w, err);
     if (s == QUIRE_OK)
-        s = report_unused(w, used, strict, err);
+        s = report_unused(w, used, policy, err);
     qr_free(w->allocator, used, n, 1);
     return s;
 }

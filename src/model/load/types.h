@@ -49,7 +49,8 @@ struct qr_weights_params {
     quire_progress_fn progress; /* may be NULL; one call at a time, from any reading thread */
     void *progress_user;
     bool expand_latent; /* models with latent attention: W_UK in both forms */
-    bool strict;        /* unused tensors and trailing bytes are errors, not warnings */
+    bool allow_unknown; /* unknown keys and tensors are warnings instead of errors */
+    bool strict;        /* trailing bytes are errors, not warnings */
 };
 
 /* The weight source: files, configuration and tensor map of a model. */

@@ -14,6 +14,7 @@ enum extent {
     FFN,
     Q_NORM,
     K_NORM,
+    HEAD_DIM,
     HEADS,
     POSITIONS,
     TYPES,
@@ -66,6 +67,8 @@ static const struct {
     [QR_W_ATTN_O_BIAS] = { "attn_o_bias", NONE, HIDDEN },
     [QR_W_ATTN_Q_NORM] = { "attn_q_norm", NONE, Q_NORM },
     [QR_W_ATTN_K_NORM] = { "attn_k_norm", NONE, K_NORM },
+    [QR_W_ATTN_Q_NORMS] = { "attn_q_norms", NONE, HEAD_DIM },
+    [QR_W_ATTN_K_NORMS] = { "attn_k_norms", NONE, HEAD_DIM },
     [QR_W_ATTN_SINKS] = { "attn_sinks", NONE, HEADS },
     [QR_W_ATTN_POST_NORM] = { "attn_post_norm", NONE, HIDDEN },
     [QR_W_ATTN_POST_NORM_BIAS] = { "attn_post_norm_bias", NONE, HIDDEN },
@@ -151,7 +154,8 @@ bool qr_role_is_matrix(enum qr_weight_role role)
 bool qr_role_is_stack(enum qr_weight_role role)
 {
     return (role >= QR_W_EXPERT_GATE && role <= QR_W_EXPERT_DOWN_BIAS) ||
-           (role >= QR_W_LATENT_UK && role <= QR_W_LATENT_UV);
+           (role >= QR_W_LATENT_UK && role <= QR_W_LATENT_UV) || role == QR_W_ATTN_Q_NORMS ||
+           role == QR_W_ATTN_K_NORMS;
 }
 
 uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_role role,
@@ -159,6 +163,8 @@ uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_ro
 {
     if (!qr_role_is_stack(role))
         return 0;
+    if (role == QR_W_ATTN_K_NORMS)
+        return cfg->layers[layer].n_kv_heads;
     return role <= QR_W_LATENT_UV ? cfg->layers[layer].n_heads : cfg->moe.n_experts;
 }
 
@@ -193,6 +199,8 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
         return c->qk_norm == QR_QK_NORM_FULL ? q : c->head_dim;
     case K_NORM:
         return c->qk_norm == QR_QK_NORM_FULL ? k : c->head_dim;
+    case HEAD_DIM:
+        return c->head_dim;
     case HEADS:
         return l->n_heads;
     case POSITIONS:
@@ -399,6 +407,9 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
     case QR_W_ATTN_Q_NORM:
     case QR_W_ATTN_K_NORM:
         return required_if(qk);
+    case QR_W_ATTN_Q_NORMS:
+    case QR_W_ATTN_K_NORMS:
+        return required_if(c->qk_norm == QR_QK_NORM_HEADS);
     case QR_W_ATTN_SINKS:
         return required_if(c->sinks);
     case QR_W_ATTN_REL_BIAS:

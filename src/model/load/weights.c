@@ -11,6 +11,7 @@
 #include "model/config/gguf.h"
 #include "model/config/hf.h"
 #include "model/config/hf_pooling.h"
+#include "model/config/unknown.h"
 #include "model/load/tensor_map.h"
 #include <string.h>
 
@@ -22,6 +23,11 @@ static bool ends_with(const char *s, const char *end)
 {
     const size_t n = strlen(s), m = strlen(end);
     return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+static struct qr_unknown_policy unknown_policy(const struct qr_weights_params *p)
+{
+    return (struct qr_unknown_policy){ p->allow_unknown, p->logger };
 }
 
 static quire_status open_gguf(struct qr_weights *w, const struct qr_weights_params *p,
@@ -36,7 +42,8 @@ static quire_status open_gguf(struct qr_weights *w, const struct qr_weights_para
     if (p->strict && qr_gguf_trailing_bytes(w->gguf))
         return qr_fail(err, QUIRE_E_FORMAT, "%llu bytes after the last tensor",
                        (unsigned long long)qr_gguf_trailing_bytes(w->gguf));
-    return qr_model_config_from_gguf(w->gguf, w->allocator, &w->config, err);
+    const struct qr_unknown_policy policy = unknown_policy(p);
+    return qr_model_config_from_gguf(w->gguf, &policy, w->allocator, &w->config, err);
 }
 
 struct text {
@@ -76,18 +83,20 @@ static void name_after_dir(struct qr_weights *w)
         qr_model_config_set_name(&w->config, w->dir + begin, n - begin);
 }
 
-static quire_status open_folder(struct qr_weights *w, const char *path, struct quire_error *err)
+static quire_status open_folder(struct qr_weights *w, const struct qr_weights_params *p,
+                                struct quire_error *err)
 {
+    const struct qr_unknown_policy policy = unknown_policy(p);
     struct text config = { 0 }, generation = { 0 }, pooling = { 0 };
-    w->dir = qr_strdup(w->allocator, path);
+    w->dir = qr_strdup(w->allocator, p->path);
     if (!w->dir)
-        return qr_fail(err, QUIRE_E_NOMEM, "no memory to open %s", qr_path_tail(path));
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory to open %s", qr_path_tail(p->path));
     quire_status s = load_text(w, "config.json", false, &config, err);
     if (s == QUIRE_OK)
         s = load_text(w, "generation_config.json", true, &generation, err);
     if (s == QUIRE_OK)
-        s = qr_model_config_from_hf(config.s, config.n, generation.s, generation.n, w->allocator,
-                                    &w->config, err);
+        s = qr_model_config_from_hf(config.s, config.n, generation.s, generation.n, &policy,
+                                    w->allocator, &w->config, err);
     if (s == QUIRE_OK)
         s = load_text(w, "1_Pooling/config.json", true, &pooling, err);
     if (s == QUIRE_OK && pooling.s)
@@ -97,17 +106,17 @@ static quire_status open_folder(struct qr_weights *w, const char *path, struct q
     free_text(w, &pooling);
     QR_TRY(s);
     name_after_dir(w);
-    return qr_safetensors_open_dir(path, w->allocator, &w->safetensors, err);
+    return qr_safetensors_open_dir(p->path, w->allocator, &w->safetensors, err);
 }
 
 static quire_status open_source(struct qr_weights *w, const struct qr_weights_params *p,
                                 struct quire_error *err)
 {
-    QR_TRY(p->path && qr_path_is_dir(p->path) ? open_folder(w, p->path, err)
-                                              : open_gguf(w, p, err));
+    QR_TRY(p->path && qr_path_is_dir(p->path) ? open_folder(w, p, err) : open_gguf(w, p, err));
     w->arch = qr_arch_by_name(w->config.arch);
     w->config.mla.expand = p->expand_latent && w->config.mla.kv_lora_rank;
-    return qr_tensor_map_build(w, p->strict, err);
+    const struct qr_unknown_policy policy = unknown_policy(p);
+    return qr_tensor_map_build(w, &policy, err);
 }
 
 quire_status qr_weights_open(const struct qr_weights_params *p, struct qr_weights **out,

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_gguf_config.c - configurations from GGUF metadata: values, options, unknown keys. */
+#include "model/config/config.h"
+#include "model/config/gguf.h"
+#include "test_config.h"
+#include "test_gguf.h"
+#include <math.h>
+#include <quire/model.h>
+
+struct entry {
+    const char *key;
+    uint32_t type; /* U32, F32, BOOL, STRING, ARRAY (of U32), BOOL_ARRAY, NO_KEY */
+    double value;
+    const char *text; /* arrays: one digit per element */
+};
+enum { BOOL_ARRAY = 100, NO_KEY = 255 };
+
+static void put_entry(struct image *m, const struct entry *e)
+{
+    if (e->type == QR_GGUF_U32)
+        put_kv_u32(m, e->key, (uint32_t)e->value);
+    else if (e->type == QR_GGUF_F32)
+        put_kv_f32(m, e->key, (float)e->value);
+    else if (e->type == QR_GGUF_STRING)
+        put_kv_str(m, e->key, e->text);
+    else if (e->type == QR_GGUF_BOOL) {
+        put_key(m, e->key, QR_GGUF_BOOL);
+        put_u8(m, e->value != 0);
+    } else {
+        const bool bools = e->type == BOOL_ARRAY;
+        put_kv_array(m, e->key, bools ? QR_GGUF_BOOL : QR_GGUF_U32, strlen(e->text));
+        for (const char *p = e->text; *p; p++)
+            bools ? put_u8(m, (uint8_t)(*p - '0')) : put_u32(m, (uint32_t)(*p - '0'));
+    }
+}
+
+/* A model of 4 layers of the given family. Entries of `extra` replace or add keys; NO_KEY removes
+ * one. */
+static quire_status make(const char *arch, const struct entry *extra, size_t n_extra,
+                         struct qr_model_config *cfg, struct quire_error *err)
+{
+    char keys[8][64];
+    static const struct {
+        const char *key;
+        double value;
+    } base[] = { { "block_count", 4 },      { "embedding_length", 64 },
+                 { "context_length", 512 }, { "feed_forward_length", 160 },
+                 { "vocab_size", 320 },     { "attention.head_count", 4 } };
+    enum { N_BASE = sizeof base / sizeof *base };
+    struct entry all[N_BASE + 2 + 8];
+    size_t n = 0;
+    all[n++] = (struct entry){ "general.architecture", QR_GGUF_STRING, 0, arch };
+    for (size_t i = 0; i < N_BASE; i++) {
+        snprintf(keys[i], sizeof keys[i], "%s.%s", arch, base[i].key);
+        all[n++] = (struct entry){ keys[i], QR_GGUF_U32, base[i].value, NULL };
+    }
+    snprintf(keys[N_BASE], sizeof keys[0], "%s.attention.layer_norm_rms_epsilon", arch);
+    all[n++] = (struct entry){ keys[N_BASE], QR_GGUF_F32, 1e-5, NULL };
+    for (size_t i = 0; i < n_extra; i++) {
+        size_t at = 0;
+        while (at < n && strcmp(all[at].key, extra[i].key) != 0)
+            at++;
+        all[at] = extra[i];
+        n = at == n ? n + 1 : n;
+    }
+    struct image m;
+    uint64_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += all[i].type != NO_KEY;
+    put_head(&m, 3, 0, count);
+    for (size_t i = 0; i < n; i++)
+        if (all[i].type != NO_KEY)
+            put_entry(&m, &all[i]);
+    struct qr_gguf *g;
+    struct fail_alloc f;
+    fail_alloc_init(&f, 0, false);
+    assert_status(QUIRE_OK, qr_gguf_open_memory(m.data, m.size, NULL, NULL, &g, err));
+    quire_status s = qr_model_config_from_gguf(g, NULL, &f.hooks, cfg, err);
+    qr_model_config_free(cfg);
+    assert_int_equal(f.live_count, 0);
+    if (s == QUIRE_OK)
+        s = qr_model_config_from_gguf(g, NULL, NULL, cfg, err);
+    qr_gguf_close(g);
+    drop(&m);
+    return s;
+}
+
+static void bad(const char *arch, struct entry e, quire_status status, const char *text)
+{
+    struct qr_model_config c;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    const quire_status s = make(arch, &e, 1, &c, &err);
+    if (s != status || !strstr(err.msg, text))
+        print_error("%s: got %s \"%s\", expected %s \"%s\"\n", e.key, quire_status_name(s), err.msg,
+                    quire_status_name(status), text);
+    assert_int_equal(s, status);
+    assert_non_null(strstr(err.msg, text));
+}
+
+static struct qr_model_config good(const char *arch, const struct entry *extra, size_t n)
+{
+    struct qr_model_config c;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    const quire_status s = make(arch, extra, n, &c, &err);
+    if (s != QUIRE_OK)
+        print_error("%s\n", err.msg);
+    assert_int_equal(s, QUIRE_OK);
+    return c;
+}
+
+static void test_bad_values(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key;
+        uint32_t type;
+        double value;
+        const char *text;
+    } cases[] = {
+        { "llama.block_count", QR_GGUF_U32, 0, "number of layers is 0" },
+        { "llama.block_count", QR_GGUF_U32, 1e9, "number of layers is 1000000000" },
+        { "llama.block_count", QR_GGUF_F32, 2, "llama.block_count has type f32" },
+        { "llama.block_count", NO_KEY, 0, "llama.block_count is missing" },
+        { "llama.embedding_length", QR_GGUF_U32, 0, "hidden size" },
+        { "llama.embedding_length", QR_GGUF_U32, 4294967295.0, "hidden size" },
+        { "llama.vocab_size", QR_GGUF_U32, 0, "vocabulary size" },
+        { "llama.vocab_size", QR_GGUF_U32, 4294967295.0, "vocabulary size" },
+        { "llama.vocab_size", NO_KEY, 0, "llama.vocab_size is missing" },
+        { "llama.context_length", QR_GGUF_U32, 0, "context length" },
+        { "llama.feed_forward_length", QR_GGUF_U32, 0, "feed-forward size" },
+        { "llama.attention.head_count", QR_GGUF_U32, 0, "head_count is 0" },
+        { "llama.attention.head_count", QR_GGUF_U32, 100000, "head" },
+        { "llama.attention.head_count_kv", QR_GGUF_U32, 0, "key-value heads" },
+        { "llama.attention.head_count_kv", QR_GGUF_U32, 3, "not a multiple" },
+        { "llama.attention.key_length", QR_GGUF_U32, 0, "head_dim" },
+        { "llama.attention.key_length", QR_GGUF_U32, 4096, "head_dim" },
+        { "llama.attention.value_length", QR_GGUF_U32, 0, "v_head_dim" },
+        { "llama.attention.layer_norm_rms_epsilon", QR_GGUF_F32, (double)NAN, "norm epsilon" },
+        { "llama.attention.layer_norm_rms_epsilon", NO_KEY, 0, "rms_epsilon is missing" },
+        { "llama.attention.scale", QR_GGUF_F32, (double)NAN, "attention scale" },
+        { "llama.rope.freq_base", QR_GGUF_F32, (double)NAN, "RoPE base" },
+        { "llama.rope.freq_base", QR_GGUF_F32, (double)INFINITY, "RoPE base" },
+        { "llama.rope.freq_base", QR_GGUF_U32, 10000, "freq_base has type u32" },
+        { "llama.rope.dimension_count", QR_GGUF_U32, 0, "rotary dimensions" },
+        { "llama.rope.dimension_count", QR_GGUF_U32, 7, "even number" },
+        { "llama.rope.dimension_count", QR_GGUF_U32, 4294967295.0, "rotary dimensions" },
+        { "llama.rope.scale_linear", QR_GGUF_F32, (double)NAN, "RoPE factor" },
+        { "llama.attention.sliding_window", QR_GGUF_U32, 4294967295.0, "sliding window" },
+        { "tokenizer.ggml.eos_token_id", QR_GGUF_U32, 320, "eos token id" },
+        { "tokenizer.ggml.bos_token_id", QR_GGUF_F32, 1, "bos_token_id has type" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        bad("llama", (struct entry){ cases[i].key, cases[i].type, cases[i].value, NULL },
+            QUIRE_E_FORMAT, cases[i].text);
+    bad("llama", (struct entry){ "llama.rope.scaling.type", QR_GGUF_STRING, 0, "spiral" },
+        QUIRE_E_UNSUPPORTED, "spiral");
+    bad("qwen2", (struct entry){ "qwen2.expert_count", QR_GGUF_U32, 8, NULL }, QUIRE_E_UNSUPPORTED,
+        "expert_count is 8");
+    bad("llama", (struct entry){ "llama.expert_count", QR_GGUF_U32, 8, NULL }, QUIRE_E_FORMAT,
+        "expert_used_count is missing");
+    bad("llama", (struct entry){ "llama.attention.head_count", QR_GGUF_ARRAY, 0, "222" },
+        QUIRE_E_FORMAT, "must list 4");
+    bad("llama", (struct entry){ "llama.attention.sliding_window", QR_GGUF_STRING, 0, "8" },
+        QUIRE_E_FORMAT, "sliding_window");
+    bad("phi3", (struct entry){ "phi3.rope.scaling.type", QR_GGUF_STRING, 0, "longrope" },
+        QUIRE_E_FORMAT, "tensor rope_factors_long.weight is missing");
+    bad("phi9", (struct entry){ "x", QR_GGUF_U32, 0, NULL }, QUIRE_E_UNSUPPORTED,
+        "general.architecture phi9");
+}
+
+/* Keys without a known effect are errors, unless their value switches them off. */
+static void test_unknown_keys(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *arch;
+        struct entry entry;
+    } unknown[] = {
+        { "llama", { "llama.attention.temperature_length", QR_GGUF_U32, 8192, NULL } },
+        { "llama", { "llama.attention.temperature_scale", QR_GGUF_F32, 0.1, NULL } },
+        { "llama", { "llama.attention.causal_blocks", QR_GGUF_BOOL, 1, NULL } },
+        { "llama", { "llama.attention.kind", QR_GGUF_STRING, 0, "linear" } },
+        { "llama", { "llama.attention.layers", BOOL_ARRAY, 0, "0000" } },
+        { "llama", { "llama.attention.max_alibi_bias", QR_GGUF_F32, 8, NULL } },
+        { "llama", { "llama.rope.scaling.alpha", QR_GGUF_F32, 1, NULL } },
+        { "llama", { "llama.rope.scaling.attn_factor", QR_GGUF_F32, 1.5, NULL } },
+        { "llama", { "llama.rope.scaling.yarn_log_multiplier", QR_GGUF_F32, 0.1, NULL } },
+        { "llama", { "llama.nextn_predict_layers", QR_GGUF_U32, 1, NULL } },
+        { "qwen2", { "qwen2.attention.sliding_window", QR_GGUF_U32, 8, NULL } },
+        { "gemma3", { "gemma3.rope.global.freq_base", QR_GGUF_F32, 1e6, NULL } },
+        { "gemma2", { "gemma2.router_logit_softcapping", QR_GGUF_F32, 30, NULL } },
+    };
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        bad(unknown[i].arch, unknown[i].entry, QUIRE_E_UNSUPPORTED, unknown[i].entry.key);
+    const struct entry harmless[] = {
+        { "llama.tensor_data_layout", QR_GGUF_STRING, 0, "Meta AI original pth" },
+        { "llama.rope.scaling.attn_factor", QR_GGUF_F32, 1, NULL },
+        { "llama.rope.scaling.finetuned", QR_GGUF_BOOL, 1, NULL },
+        { "llama.expert_feed_forward_length", QR_GGUF_U32, 9, NULL },
+        { "llama.attention.max_alibi_bias", QR_GGUF_F32, 0, NULL },
+        { "llama.use_parallel_residual", QR_GGUF_BOOL, 0, NULL },
+        { "mistral.attention.heads", QR_GGUF_U32, 3, NULL },
+        { "llamas.attention.heads", QR_GGUF_U32, 3, NULL },
+    };
+    struct qr_model_config c = good("llama", harmless, 8);
+    qr_model_config_free(&c);
+    /* a window that the whole context fits into */
+    const struct entry wide[] = { { "qwen2.attention.sliding_window", QR_GGUF_U32, 512, NULL } };
+    c = good("qwen2", wide, 1);
+    qr_model_config_free(&c);
+    char name[160] = "llama.";
+    memset(name + 6, 'k', 150);
+    bad("llama", (struct entry){ name, QR_GGUF_U32, 1, NULL }, QUIRE_E_UNSUPPORTED, "llama.kkk");
+}
+
+/* The base of layers with a window, and OLMo 3, whose YaRN applies to the other layers. */
+static void test_local_rope(void **state)
+{
+    (void)state;
+    const struct entry base[] = { { "gemma2.attention.sliding_window", QR_GGUF_U32, 8, NULL },
+                                  { "gemma2.rope.freq_base", QR_GGUF_F32, 1e6, NULL },
+                                  { "gemma2.rope.freq_base_swa", QR_GGUF_F32, 500, NULL } };
+    struct qr_model_config c = good("gemma2", base, 3);
+    assert_true(c.n_rope == 2 && c.rope[0].theta == 1e6 && c.rope[1].theta == 500);
+    assert_true(c.layers[0].rope == 1 && c.layers[1].rope == 0);
+    qr_model_config_free(&c);
+    c = good("gemma2", base, 2);
+    assert_int_equal(c.n_rope, 1);
+    qr_model_config_free(&c);
+    const struct entry olmo[] = { { "olmo2.rope.scaling.type", QR_GGUF_STRING, 0, "yarn" },
+                                  { "olmo2.rope.scaling.factor", QR_GGUF_F32, 4, NULL },
+                                  { "olmo2.attention.sliding_window", QR_GGUF_U32, 8, NULL } };
+    c = good("olmo2", olmo, 3);
+    assert_true(c.n_rope == 2 && c.rope[1].scaling == QR_ROPE_SCALING_NONE &&
+                c.rope[0].scaling == QR_ROPE_SCALING_YARN && c.rope[1].cos_sin_scale == 1);
+    assert_true(c.layers[2].window == 8 && c.layers[2].rope == 1 && c.layers[3].window == 0);
+    qr_model_config_free(&c);
+    c = good("olmo2", olmo, 2);
+    assert_true(c.n_rope == 1 && c.layers[0].rope == 0);
+    qr_model_config_free(&c);
+}
+
+/* Keys of encoders and encoder-decoders. */
+static void test_encoders(void **state)
+{
+    (void)state;
+    const struct entry bert[] = { { "bert.attention.layer_norm_epsilon", QR_GGUF_F32, 1e-12, NULL },
+                                  { "bert.pooling_type", QR_GGUF_U32, 2, NULL },
+                                  { "bert.attention.sliding_window", QR_GGUF_U32, 8, NULL },
+                                  { "bert.attention.sliding_window_pattern", BOOL_ARRAY, 0,
+                                    "0110" } };
+    struct qr_model_config c = good("bert", bert, 4);
+    assert_true(c.kind == QR_MODEL_ENCODER && !c.causal && c.pooling == QUIRE_POOLING_CLS &&
+                c.n_token_types == 0);
+    assert_true(c.layers[0].window == 0 && c.layers[1].window == 5); /* in each direction */
+    qr_model_config_free(&c);
+    c = good("bert", bert, 1);
+    assert_int_equal(c.pooling, QUIRE_POOLING_MEAN);
+    qr_model_config_free(&c);
+    const struct entry t5[] = { { "t5.attention.relative_buckets_count", QR_GGUF_U32, 32, NULL },
+                                { "t5.decoder_block_count", QR_GGUF_U32, 3, NULL },
+                                { "t5.decoder_start_token_id", QR_GGUF_U32, 7, NULL } };
+    c = good("t5", t5, 3);
+    assert_true(c.kind == QR_MODEL_ENCODER_DECODER && c.causal && c.n_layers == 3 &&
+                c.n_encoder_layers == 4);
+    assert_true(c.layers[6].encoder && c.layers[6].ffn_size == 160 && c.layers[6].n_kv_heads == 4);
+    assert_true(c.relative_buckets == 32 && c.relative_distance == 128 && c.decoder_start_id == 7);
+    assert_true(c.logit_scale == 0.125f && c.attention_scale == 1 && !c.ffn_gated &&
+                c.activation == QR_ACT_RELU);
+    qr_model_config_free(&c);
+    c = good("t5", t5, 1);
+    assert_true(c.n_layers == 4 && c.n_encoder_layers == 4 && c.decoder_start_id == -1);
+    qr_model_config_free(&c);
+    bad("t5", (struct entry){ "x", QR_GGUF_U32, 0, NULL }, QUIRE_E_FORMAT,
+        "relative_buckets_count is missing");
+    bad("t5", (struct entry){ "t5.attention.relative_buckets_count", QR_GGUF_U32, 0, NULL },
+        QUIRE_E_FORMAT, "relative_buckets_count is 0");
+    bad("t5", (struct entry){ "t5.attention.relative_buckets_count", QR_GGUF_U32, 300, NULL },
+        QUIRE_E_FORMAT, "relative attention distance is 128");
+    /* a decoder family whose file requests bidirectional attention */
+    const struct entry both[] = { { "qwen2.attention.causal", QR_GGUF_BOOL, 0, NULL } };
+    c = good("qwen2", both, 1);
+    assert_true(c.kind == QR_MODEL_ENCODER && !c.causal);
+    qr_model_config_free(&c);
+}
+
+static void test_layers(void **state)
+{
+    (void)state;
+    const struct entry heads[] = { { "llama.attention.head_count", QR_GGUF_ARRAY, 0, "4248" },
+                                   { "llama.attention.head_count_kv", QR_GGUF_ARRAY, 0, "2112" },
+                                   { "llama.attention.key_length", QR_GGUF_U32, 16, NULL } };
+    struct qr_model_config c = good("llama", heads, 3);
+    assert_true(c.layers[1].n_heads == 2 && c.layers[3].n_heads == 8 &&
+                c.layers[3].n_kv_heads == 2);
+    assert_true(c.max_heads == 8 && c.max_kv_heads == 2 && c.head_dim == 16);
+    qr_model_config_free(&c);
+    static const struct {
+        const char *arch;
+        struct entry pattern;
+        uint32_t windows[4];
+    } cases[] = {
+        { "llama", { "x", QR_GGUF_U32, 0, NULL }, { 8, 8, 8, 8 } },
+        { "phi3", { "x", QR_GGUF_U32, 0, NULL }, { 8, 8, 8, 8 } },
+        { "gemma2", { "x", QR_GGUF_U32, 0, NULL }, { 8, 0, 8, 0 } },
+        { "gemma3", { "x", QR_GGUF_U32, 0, NULL }, { 8, 8, 8, 8 } },
+        { "gemma3",
+          { "gemma3.attention.sliding_window_pattern", QR_GGUF_U32, 3, NULL },
+          { 8, 8, 0, 8 } },
+        { "qwen2",
+          { "qwen2.attention.sliding_window_pattern", BOOL_ARRAY, 0, "0110" },
+          { 0, 8, 8, 0 } },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "%s.attention.sliding_window", cases[i].arch);
+        const struct entry e[] = { { key, QR_GGUF_U32, 8, NULL }, cases[i].pattern };
+        c = good(cases[i].arch, e, 2);
+        for (uint32_t l = 0; l < 4; l++) {
+            assert_int_equal(c.layers[l].window, cases[i].windows[l]);
+            assert_int_equal(c.layers[l].rope, c.n_rope == 2 && c.layers[l].window ? 1 : 0);
+        }
+        qr_model_config_free(&c);
+    }
+}
+
+static void test_families(void **state)
+{
+    (void)state;
+    const struct entry big[] = { { "gemma2.block_count", QR_GGUF_U32, 46, NULL },
+                                 { "gemma2.attention.key_length", QR_GGUF_U32, 32, NULL } };
+    struct qr_model_config c = good("gemma2", big, 2);
+    assert_true(c.attention_scale == 0.25f && c.attention_softcap == 50 &&
+                c.final_softcap == 30); /* 27B rule: 64 / 4 */
+    qr_model_config_free(&c);
+    c = good("gemma2", big + 1, 1);
+    assert_true(c.attention_scale == (float)(1 / sqrt(32)));
+    qr_model_config_free(&c);
+    const struct entry local[] = { { "gemma3.rope.freq_base", QR_GGUF_F32, 1e6, NULL },
+                                   { "gemma3.rope.scaling.type", QR_GGUF_STRING, 0, "linear" },
+                                   { "gemma3.rope.scaling.factor", QR_GGUF_F32, 8, NULL } };
+    c = good("gemma3", local, 3);
+    assert_true(c.n_rope == 2 && c.rope[0].theta == 1e6 && c.rope[0].factor == 8 &&
+                c.rope[1].theta == 1e4);
+    assert_true(c.rope[1].scaling == QR_ROPE_SCALING_NONE && c.attention_softcap == 0 &&
+                c.embedding_scale == 8);
+    qr_model_config_free(&c);
+    const struct entry yarn[] = {
+        { "qwen2.rope.scaling.type", QR_GGUF_STRING, 0, "yarn" },
+        { "qwen2.rope.scaling.factor", QR_GGUF_F32, 4, NULL },
+        { "qwen2.rope.scaling.original_context_length", QR_GGUF_U32, 128, NULL },
+        { "tokenizer.ggml.eos_token_id", QR_GGUF_U32, 5, NULL },
+        { "tokenizer.ggml.eot_token_id", QR_GGUF_U32, 5, NULL },
+        { "tokenizer.ggml.eom_token_id", QR_GGUF_U32, 6, NULL },
+        { "tokenizer.ggml.bos_token_id", QR_GGUF_U32, 4294967295.0, NULL }
+    };
+    c = good("qwen2", yarn, 7);
+    assert_true(c.rope[0].scaling == QR_ROPE_SCALING_YARN &&
+                c.rope[0].cos_sin_scale == (float)(1 + 0.1 * log(4)));
+    assert_true(c.n_eos == 2 && c.eos_ids[0] == 5 && c.eos_ids[1] == 6 && c.bos_id == -1);
+    qr_model_config_free(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bad_values), cmocka_unit_test(test_unknown_keys),
+        cmocka_unit_test(test_local_rope), cmocka_unit_test(test_encoders),
+        cmocka_unit_test(test_layers),     cmocka_unit_test(test_families),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_unknown_keys.c - keys of config.json that a family does not account for are errors; those of
+ * published models are known. */
+#include "model/arch/arch.h"
+#include "model/config/unknown.h"
+#include "test_config.h"
+#include "test_hf.h"
+
+/* Keys of published models: names and values that matter, without sizes, token ids and names of
+ * writers, which TODAY repeats. */
+#define TODAY                                                                                      \
+    ",\"_name_or_path\":\"x\",\"architectures\":[\"XForCausalLM\"],\"auto_map\":{\"A\":\"b\"},"    \
+    "\"bos_token_id\":1,\"eos_token_id\":2,\"pad_token_id\":0,\"initializer_range\":0.02,"         \
+    "\"torch_dtype\":\"bfloat16\",\"transformers_version\":\"4.48.0\",\"use_cache\":true,"         \
+    "\"attention_dropout\":0.1,\"max_position_embeddings\":512"
+
+static const struct {
+    const char *type, *keys;
+} published[] = {
+    { "llama", /* Llama 2, 3.2 and fine-tuned copies */
+      ",\"attention_bias\":false,\"mlp_bias\":false,\"head_dim\":16,\"hidden_act\":\"silu\","
+      "\"pretraining_tp\":1,\"rms_norm_eps\":1e-5,\"rope_theta\":500000.0,\"rope_scaling\":{"
+      "\"factor\":32.0,\"high_freq_factor\":4.0,\"low_freq_factor\":1.0,"
+      "\"original_max_position_embeddings\":8192,\"rope_type\":\"llama3\"},"
+      "\"tie_word_embeddings\":true,\"unsloth_fixed\":true,\"max_sequence_length\":2048,"
+      "\"_attn_implementation_autoset\":true,\"quantization_config\":null" },
+    { "mistral", ",\"hidden_act\":\"silu\",\"rms_norm_eps\":1e-5,\"rope_theta\":1e6,"
+                 "\"sliding_window\":null,\"tie_word_embeddings\":false,\"head_dim\":16" },
+    { "mixtral", ",\"hidden_act\":\"silu\",\"num_experts_per_tok\":2,\"num_local_experts\":8,"
+                 "\"output_router_logits\":false,\"router_aux_loss_coef\":0.02,"
+                 "\"router_jitter_noise\":0.0,\"rms_norm_eps\":1e-5,\"sliding_window\":null" },
+    { "qwen2", ",\"hidden_act\":\"silu\",\"max_window_layers\":70,\"rms_norm_eps\":1e-6,"
+               "\"rope_theta\":1e6,\"sliding_window\":131072,\"use_sliding_window\":false,"
+               "\"use_mrope\":false,\"rope_scaling\":null,\"tie_word_embeddings\":false" },
+    { "qwen2_moe", ",\"hidden_act\":\"silu\",\"decoder_sparse_step\":1,\"max_window_layers\":21,"
+                   "\"moe_intermediate_size\":1408,\"norm_topk_prob\":false,\"num_experts\":60,"
+                   "\"num_experts_per_tok\":4,\"output_router_logits\":false,"
+                   "\"router_aux_loss_coef\":0.001,\"shared_expert_intermediate_size\":5632,"
+                   "\"sliding_window\":32768,\"use_sliding_window\":false,\"qkv_bias\":true,"
+                   "\"mlp_only_layers\":[]" },
+    { "qwen3", ",\"attention_bias\":false,\"head_dim\":128,\"hidden_act\":\"silu\","
+               "\"max_window_layers\":36,\"rms_norm_eps\":1e-6,\"rope_scaling\":null,"
+               "\"rope_theta\":1000000,\"sliding_window\":null,\"use_sliding_window\":false,"
+               "\"layer_types\":[\"full_attention\",\"full_attention\",\"full_attention\","
+               "\"full_attention\"]" },
+    { "qwen3_moe", ",\"attention_bias\":false,\"decoder_sparse_step\":1,\"head_dim\":128,"
+                   "\"max_window_layers\":48,\"mlp_only_layers\":[],\"moe_intermediate_size\":768,"
+                   "\"norm_topk_prob\":true,\"num_experts\":128,\"num_experts_per_tok\":8,"
+                   "\"output_router_logits\":false,\"router_aux_loss_coef\":0.001,"
+                   "\"sliding_window\":null,\"use_sliding_window\":false" },
+    { "gemma", ",\"head_dim\":256,\"hidden_act\":\"gelu\",\"hidden_activation\":null,"
+               "\"rms_norm_eps\":1e-6,\"attention_bias\":false,\"rope_scaling\":null" },
+    { "gemma2", ",\"attn_logit_softcapping\":50.0,\"cache_implementation\":\"hybrid\","
+                "\"final_logit_softcapping\":30.0,\"head_dim\":256,\"hidden_act\":"
+                "\"gelu_pytorch_tanh\",\"hidden_activation\":\"gelu_pytorch_tanh\","
+                "\"query_pre_attn_scalar\":256,\"sliding_window\":4096,\"attention_bias\":false" },
+    { "gemma3_text", ",\"attn_logit_softcapping\":null,\"cache_implementation\":\"hybrid\","
+                     "\"final_logit_softcapping\":null,\"head_dim\":256,\"query_pre_attn_scalar\":"
+                     "256,\"rope_local_base_freq\":10000,\"rope_scaling\":null,\"rope_theta\":"
+                     "1000000,\"sliding_window\":512,\"sliding_window_pattern\":6,"
+                     "\"hidden_activation\":\"gelu_pytorch_tanh\",\"attention_bias\":false" },
+    { "phi", ",\"embd_pdrop\":0.0,\"resid_pdrop\":0.1,\"hidden_act\":\"gelu_new\","
+             "\"layer_norm_eps\":1e-5,\"partial_rotary_factor\":0.5,\"qk_layernorm\":false,"
+             "\"rope_scaling\":null,\"rope_theta\":10000.0" },
+    { "phi3", ",\"attention_bias\":false,\"embd_pdrop\":0.0,\"full_attn_mod\":1,"
+              "\"interpolate_factor\":1,\"lm_head_bias\":false,\"mlp_bias\":false,"
+              "\"original_max_position_embeddings\":4096,\"partial_rotary_factor\":1.0,"
+              "\"resid_pdrop\":0.0,\"rope_scaling\":null,\"sliding_window\":2047" },
+    { "granite", ",\"attention_bias\":false,\"attention_multiplier\":0.0078125,"
+                 "\"embedding_multiplier\":12.0,\"logits_scaling\":16.0,\"mlp_bias\":false,"
+                 "\"residual_multiplier\":0.22,\"rope_scaling\":null" },
+    { "granitemoe", ",\"attention_multiplier\":0.015625,\"embedding_multiplier\":12.0,"
+                    "\"logits_scaling\":6.0,\"residual_multiplier\":0.22,\"num_local_experts\":32,"
+                    "\"num_experts_per_tok\":8,\"output_router_logits\":false,"
+                    "\"router_aux_loss_coef\":0.0,\"attention_bias\":false" },
+    { "gpt2", ",\"activation_function\":\"gelu_new\",\"attn_pdrop\":0.1,\"embd_pdrop\":0.1,"
+              "\"layer_norm_epsilon\":1e-5,\"n_ctx\":1024,\"n_embd\":64,\"n_head\":4,"
+              "\"n_layer\":4,\"n_positions\":512,\"resid_pdrop\":0.1,\"summary_activation\":null,"
+              "\"summary_first_dropout\":0.1,\"summary_proj_to_labels\":true,\"summary_type\":"
+              "\"cls_index\",\"summary_use_proj\":true,\"task_specific_params\":{"
+              "\"text-generation\":{\"do_sample\":true,\"max_length\":50}},"
+              "\"reorder_and_upcast_attn\":true,\"scale_attn_weights\":true,\"n_inner\":160" },
+    { "gpt_bigcode", ",\"activation_function\":\"gelu_pytorch_tanh\",\"attention_softmax_in_fp32\":"
+                     "true,\"inference_runner\":0,\"multi_query\":true,\"n_embd\":64,\"n_head\":4,"
+                     "\"n_inner\":160,\"n_layer\":4,\"n_positions\":512,\"pre_allocate_kv_cache\":"
+                     "true,\"scale_attention_softmax_in_fp32\":true,\"scale_attn_weights\":true,"
+                     "\"summary_type\":\"cls_index\",\"validate_runner_input\":true,"
+                     "\"runner_max_sequence_length\":null,\"max_batch_size\":null" },
+    { "gpt_neo", ",\"activation_function\":\"gelu_new\",\"attention_layers\":[\"global\",\"local\","
+                 "\"global\",\"local\"],\"attention_types\":[[[\"global\",\"local\"],2]],"
+                 "\"embed_dropout\":0.0,\"layer_norm_epsilon\":1e-5,\"num_heads\":4,\"num_layers\":"
+                 "4,\"resid_dropout\":0,\"window_size\":256,\"gradient_checkpointing\":false" },
+    { "gpt_neox", ",\"classifier_dropout\":0.1,\"hidden_act\":\"gelu\",\"hidden_dropout\":0.0,"
+                  "\"layer_norm_eps\":1e-5,\"rotary_emb_base\":10000,\"rotary_pct\":0.25,"
+                  "\"use_parallel_residual\":true,\"attention_bias\":true,\"rope_scaling\":null" },
+    { "gptj", ",\"activation_function\":\"gelu_new\",\"attn_pdrop\":0.0,\"n_embd\":64,\"n_head\":4,"
+              "\"n_inner\":160,\"n_layer\":4,\"n_positions\":512,\"rotary\":true,\"rotary_dim\":8,"
+              "\"scale_attn_weights\":true,\"gradient_checkpointing\":false,\"summary_type\":"
+              "\"cls_index\",\"tokenizer_class\":\"GPT2Tokenizer\"" },
+    { "bloom", ",\"apply_residual_connection_post_layernorm\":false,\"attention_softmax_in_fp32\":"
+               "true,\"bias_dropout_fusion\":true,\"hidden_dropout\":0.0,\"masked_softmax_fusion\":"
+               "true,\"n_embed\":64,\"n_inner\":null,\"n_layer\":4,\"num_attention_heads\":4,"
+               "\"offset_alibi\":100,\"pretraining_tp\":1,\"seq_length\":512,\"skip_bias_add\":"
+               "true,\"skip_bias_add_qkv\":false,\"unk_token_id\":0" },
+    { "falcon",
+      ",\"alibi\":false,\"bias\":false,\"hidden_dropout\":0.0,\"layer_norm_epsilon\":1e-5,"
+      "\"multi_query\":true,\"new_decoder_architecture\":false,\"num_kv_heads\":71,"
+      "\"parallel_attn\":true,\"rope_scaling\":null,\"rope_theta\":10000.0" },
+    { "mpt", ",\"attn_config\":{\"alibi\":true,\"alibi_bias_max\":8,\"attn_impl\":\"torch\","
+             "\"attn_pdrop\":0,\"attn_type\":\"multihead_attention\",\"attn_uses_sequence_id\":"
+             "false,\"clip_qkv\":null,\"prefix_lm\":false,\"qk_ln\":false,\"softmax_scale\":null},"
+             "\"d_model\":64,\"emb_pdrop\":0,\"embedding_fraction\":1.0,\"expansion_ratio\":4,"
+             "\"init_config\":{\"name\":\"kaiming_normal_\"},\"init_device\":\"cpu\","
+             "\"learned_pos_emb\":true,\"logit_scale\":null,\"max_seq_len\":512,\"n_heads\":4,"
+             "\"n_layers\":4,\"no_bias\":true,\"norm_type\":\"low_precision_layernorm\","
+             "\"resid_pdrop\":0,\"tokenizer_name\":\"x\",\"verbose\":0" },
+    { "opt", ",\"_remove_final_layer_norm\":false,\"activation_dropout\":0.0,"
+             "\"activation_function\":\"relu\",\"do_layer_norm_before\":true,\"dropout\":0.1,"
+             "\"enable_bias\":true,\"ffn_dim\":160,\"init_std\":0.02,"
+             "\"layer_norm_elementwise_affine\":true,\"layerdrop\":0.0,\"prefix\":\"</s>\","
+             "\"word_embed_proj_dim\":64" },
+    { "cohere2", ",\"attention_bias\":false,\"cache_implementation\":\"hybrid\",\"head_dim\":16,"
+                 "\"layer_norm_eps\":1e-5,\"layer_switch\":4,\"logit_scale\":0.25,"
+                 "\"order_of_interleaved_layers\":\"local_attn_first\",\"position_embedding_type\":"
+                 "\"rope_gptj\",\"rotary_pct\":1.0,\"rope_scaling\":null,\"sliding_window\":4096,"
+                 "\"sliding_window_pattern\":4,\"use_embedding_sharing\":true,"
+                 "\"use_gated_activation\":true,\"use_parallel_block\":true,"
+                 "\"use_parallel_embedding\":false,\"use_qk_norm\":false" },
+    { "olmo", ",\"attention_bias\":false,\"clip_qkv\":null,\"hidden_act\":\"silu\","
+              "\"rope_scaling\":null,\"pretraining_tp\":1" },
+    { "olmo2", ",\"attention_bias\":false,\"rms_norm_eps\":1e-6,\"rope_scaling\":null" },
+    { "olmo3", ",\"attention_bias\":false,\"layer_types\":[\"sliding_attention\","
+               "\"sliding_attention\",\"sliding_attention\",\"full_attention\"],\"rope_scaling\":{"
+               "\"attention_factor\":1.2079441541679836,\"beta_fast\":32.0,\"beta_slow\":1.0,"
+               "\"factor\":8.0,\"original_max_position_embeddings\":8192,\"rope_type\":\"yarn\"},"
+               "\"sliding_window\":4096" },
+    { "olmoe", ",\"attention_bias\":false,\"clip_qkv\":null,\"norm_topk_prob\":false,"
+               "\"num_experts\":64,\"num_experts_per_tok\":8,\"output_router_logits\":false,"
+               "\"router_aux_loss_coef\":0.01,\"rope_scaling\":null" },
+    { "nemotron", ",\"attention_bias\":false,\"head_dim\":16,\"hidden_act\":\"relu2\","
+                  "\"mlp_bias\":false,\"norm_eps\":1e-5,\"layer_norm_eps\":1e-5,"
+                  "\"kv_channels\":16,\"partial_rotary_factor\":0.5" },
+    { "stablelm", ",\"hidden_act\":\"silu\",\"hidden_dropout\":0.0,\"layer_norm_eps\":1e-5,"
+                  "\"partial_rotary_factor\":0.25,\"qk_layernorm\":true,\"rope_theta\":10000,"
+                  "\"use_parallel_residual\":true,\"use_qkv_bias\":false" },
+    { "starcoder2", ",\"embedding_dropout\":0.1,\"hidden_act\":\"gelu_pytorch_tanh\",\"mlp_type\":"
+                    "\"default\",\"norm_epsilon\":1e-5,\"norm_type\":\"layer_norm\","
+                    "\"residual_dropout\":0.1,\"sliding_window\":4096,\"use_bias\":true" },
+    { "ernie4_5", ",\"head_dim\":128,\"use_bias\":false,\"compression_ratio\":1.0" },
+    { "glm4", ",\"attention_bias\":true,\"head_dim\":16,\"partial_rotary_factor\":0.5,"
+              "\"rope_theta\":10000.0,\"eos_token_id\":[1,2]" },
+    { "gpt_oss",
+      ",\"attention_bias\":true,\"experts_per_token\":4,\"head_dim\":64,"
+      "\"initial_context_length\":4096,\"layer_types\":[\"sliding_attention\","
+      "\"full_attention\",\"sliding_attention\",\"full_attention\"],"
+      "\"num_experts_per_tok\":4,\"num_local_experts\":32,\"output_router_logits\":"
+      "false,\"rope_scaling\":{\"beta_fast\":32.0,\"beta_slow\":1.0,\"factor\":32.0,"
+      "\"original_max_position_embeddings\":4096,\"rope_type\":\"yarn\",\"truncate\":"
+      "false},\"router_aux_loss_coef\":0.9,\"sliding_window\":128,\"swiglu_limit\":7.0" },
+    { "llama4_text",
+      ",\"attention_chunk_size\":8192,\"attn_scale\":0.1,\"attn_temperature_tuning\":true,"
+      "\"floor_scale\":8192,\"for_llm_compressor\":false,\"head_dim\":16,"
+      "\"interleave_moe_layer_step\":1,\"intermediate_size_mlp\":320,\"moe_layers\":[0,1,2,3],"
+      "\"no_rope_layers\":[1,1,1,0],\"no_rope_layer_interval\":4,\"num_experts_per_tok\":1,"
+      "\"num_local_experts\":16,\"router_aux_loss_coef\":0.001,\"router_jitter_noise\":0.0,"
+      "\"use_qk_norm\":true,\"cache_implementation\":\"hybrid\"" },
+    { "deepseek_v2", ",\"aux_loss_alpha\":0.001,\"ep_size\":1,\"first_k_dense_replace\":1,"
+                     "\"kv_lora_rank\":32,\"moe_intermediate_size\":32,\"moe_layer_freq\":1,"
+                     "\"n_group\":1,\"n_routed_experts\":8,\"n_shared_experts\":2,"
+                     "\"norm_topk_prob\":false,\"num_experts_per_tok\":2,\"pretraining_tp\":1,"
+                     "\"q_lora_rank\":null,\"qk_nope_head_dim\":16,\"qk_rope_head_dim\":8,"
+                     "\"routed_scaling_factor\":1.0,\"scoring_func\":\"softmax\",\"seq_aux\":true,"
+                     "\"topk_group\":1,\"topk_method\":\"greedy\",\"v_head_dim\":16,"
+                     "\"rope_scaling\":{\"beta_fast\":32,\"beta_slow\":1,\"factor\":40,\"mscale\":"
+                     "0.707,\"mscale_all_dim\":0.707,\"original_max_position_embeddings\":4096,"
+                     "\"type\":\"yarn\"}" },
+    { "deepseek_v3",
+      ",\"attention_bias\":false,\"ep_size\":1,\"first_k_dense_replace\":3,"
+      "\"kv_lora_rank\":32,\"moe_intermediate_size\":32,\"moe_layer_freq\":1,"
+      "\"n_group\":8,\"n_routed_experts\":16,\"n_shared_experts\":1,"
+      "\"norm_topk_prob\":true,\"num_experts_per_tok\":2,"
+      "\"num_nextn_predict_layers\":1,\"q_lora_rank\":16,\"qk_nope_head_dim\":16,"
+      "\"qk_rope_head_dim\":8,\"routed_scaling_factor\":2.5,\"scoring_func\":"
+      "\"sigmoid\",\"topk_group\":4,\"topk_method\":\"noaux_tc\",\"v_head_dim\":16" },
+    { "bert",
+      ",\"attention_probs_dropout_prob\":0.1,\"classifier_dropout\":null,\"directionality\":"
+      "\"bidi\",\"gradient_checkpointing\":false,\"hidden_act\":\"gelu\","
+      "\"hidden_dropout_prob\":0.1,\"id2label\":{\"0\":\"LABEL_0\"},\"label2id\":{"
+      "\"LABEL_0\":0},\"layer_norm_eps\":1e-12,\"pooler_fc_size\":768,\"pooler_type\":"
+      "\"first_token_transform\",\"position_embedding_type\":\"absolute\","
+      "\"type_vocab_size\":2" },
+    { "xlm-roberta", ",\"attention_probs_dropout_prob\":0.1,\"classifier_dropout\":null,"
+                     "\"layer_norm_eps\":1e-5,\"output_past\":true,\"position_embedding_type\":"
+                     "\"absolute\",\"type_vocab_size\":1" },
+    { "modernbert",
+      ",\"attention_bias\":false,\"classifier_activation\":\"gelu\","
+      "\"classifier_bias\":false,\"classifier_dropout\":0.0,\"classifier_pooling\":"
+      "\"mean\",\"cls_token_id\":3,\"decoder_bias\":true,\"deterministic_flash_attn\":"
+      "false,\"embedding_dropout\":0.0,\"global_attn_every_n_layers\":3,"
+      "\"global_rope_theta\":160000.0,\"gradient_checkpointing\":false,"
+      "\"hidden_activation\":\"gelu\",\"initializer_cutoff_factor\":2.0,"
+      "\"layer_norm_eps\":1e-5,\"local_attention\":128,\"local_rope_theta\":10000.0,"
+      "\"mlp_bias\":false,\"mlp_dropout\":0.0,\"norm_bias\":false,\"norm_eps\":1e-5,"
+      "\"position_embedding_type\":\"absolute\",\"reference_compile\":null,"
+      "\"repad_logits_with_grad\":false,\"sep_token_id\":4,"
+      "\"sparse_pred_ignore_index\":-100,\"sparse_prediction\":false" },
+    { "t5", ",\"classifier_dropout\":0.0,\"d_ff\":160,\"d_kv\":16,\"d_model\":64,"
+            "\"decoder_start_token_id\":0,\"dense_act_fn\":\"gelu_new\",\"dropout_rate\":0.1,"
+            "\"feed_forward_proj\":\"gated-gelu\",\"initializer_factor\":1.0,"
+            "\"is_encoder_decoder\":true,\"is_gated_act\":true,\"layer_norm_epsilon\":1e-6,"
+            "\"n_positions\":512,\"num_decoder_layers\":4,\"num_heads\":4,\"num_layers\":4,"
+            "\"output_past\":true,\"relative_attention_max_distance\":128,"
+            "\"relative_attention_num_buckets\":32" },
+    { "bart", ",\"activation_dropout\":0.1,\"activation_function\":\"gelu\",\"add_bias_logits\":"
+              "false,\"add_final_layer_norm\":false,\"classif_dropout\":0.1,"
+              "\"classifier_dropout\":0.0,\"d_model\":64,\"decoder_attention_heads\":4,"
+              "\"decoder_ffn_dim\":160,\"decoder_layerdrop\":0.0,\"decoder_layers\":4,"
+              "\"encoder_attention_heads\":4,\"encoder_ffn_dim\":160,\"encoder_layerdrop\":0.0,"
+              "\"encoder_layers\":4,\"early_stopping\":true,\"forced_eos_token_id\":2,"
+              "\"is_encoder_decoder\":true,\"length_penalty\":2.0,\"no_repeat_ngram_size\":3,"
+              "\"normalize_before\":false,\"normalize_embedding\":true,\"num_beams\":4,"
+              "\"scale_embedding\":false,\"static_position_embeddings\":false" },
+};
+
+static void model(char out[8192], const char *type, const char *more)
+{
+    const int n = snprintf(out, 8192, "{\"model_type\":\"%s\"," SIZES "%s}", type, more);
+    assert_true(n < 8192);
+}
+
+static void test_published(void **state)
+{
+    (void)state;
+    char json[8192], keys[8000];
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        snprintf(keys, sizeof keys, TODAY "%s", published[i].keys);
+        model(json, published[i].type, keys);
+        struct qr_model_config c = good(json);
+        qr_model_config_free(&c);
+    }
+}
+
+/* Every family refuses an option that it does not know, and accepts one that is off. */
+static void test_every_family(void **state)
+{
+    (void)state;
+    static const char *const values[] = { "3", "-0.5", "true", "\"cubic\"", "[1]", "{\"a\":1}" },
+                             *const off[] = { "null", "false", "0", "0.0", "\"\"", "[]", "{}" };
+    char json[8192], keys[8000];
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
+            snprintf(keys, sizeof keys, "%s,\"warp_factor\":%s", published[i].keys, values[k]);
+            model(json, published[i].type, keys);
+            bad(json, QUIRE_E_UNSUPPORTED, "config.json: warp_factor = ");
+        }
+        for (size_t k = 0; k < sizeof off / sizeof *off; k++) {
+            snprintf(keys, sizeof keys, "%s,\"warp_factor\":%s", published[i].keys, off[k]);
+            model(json, published[i].type, keys);
+            struct qr_model_config c = good(json);
+            qr_model_config_free(&c);
+        }
+    }
+}
+
+static void test_options_of_others(void **state)
+{
+    (void)state;
+    /* keys that change the result of one family are unknown in another */
+    bad(MODEL("llama", ",\"sliding_window\":8"), QUIRE_E_UNSUPPORTED, "sliding_window = 8");
+    bad(MODEL("llama", ",\"partial_rotary_factor\":0.5,\"logit_scale\":0.5"), QUIRE_E_UNSUPPORTED,
+        "logit_scale = 0.5 is not supported in family llama");
+    bad(MODEL("qwen2", ",\"use_qk_norm\":true"), QUIRE_E_UNSUPPORTED, "use_qk_norm = true");
+    bad(MODEL("qwen3", ",\"num_experts\":8"), QUIRE_E_UNSUPPORTED, "num_experts = 8");
+    bad(MODEL("gemma3_text", ",\"attn_logit_softcapping\":50"), QUIRE_E_UNSUPPORTED,
+        "attn_logit_softcapping = 50");
+    bad(MODEL("phi3", ",\"attention_bias\":true"), QUIRE_E_UNSUPPORTED, "attention_bias = true");
+    bad(MODEL("cohere2", ",\"use_qk_norm\":true"), QUIRE_E_UNSUPPORTED, "use_qk_norm");
+    bad(MODEL("cohere2", ",\"layer_switch\":5"), QUIRE_E_UNSUPPORTED, "layer_switch = 5");
+    bad(MODEL("cohere2", ",\"use_parallel_block\":false"), QUIRE_E_UNSUPPORTED,
+        "use_parallel_block = false");
+    bad(MODEL("gptj", ",\"rotary_dim\":8,\"rotary\":false"), QUIRE_E_UNSUPPORTED, "rotary = false");
+    bad(MODEL("mpt", ",\"attn_config\":{\"softmax_scale\":0.5}"), QUIRE_E_UNSUPPORTED,
+        "attn_config.softmax_scale = 0.5");
+    bad(MODEL("mpt", ",\"attn_config\":{\"attn_type\":\"multiquery_attention\"}"),
+        QUIRE_E_UNSUPPORTED, "attn_config.attn_type = \"multiquery_attention\"");
+    bad(MODEL("opt", ",\"word_embed_proj_dim\":32"), QUIRE_E_UNSUPPORTED, "word_embed_proj_dim");
+    bad(MODEL("falcon", ",\"multi_query\":false,\"num_kv_heads\":2"), QUIRE_E_UNSUPPORTED,
+        "num_kv_heads is 2");
+    bad(MODEL("qwen3", ",\"layer_types\":[\"full_attention\",\"linear_attention\"]"),
+        QUIRE_E_UNSUPPORTED, "layer_types[1] is linear_attention");
+    bad(MODEL("llama4_text", ",\"attention_chunk_size\":8,\"no_rope_layers\":[1,0,1,0]"),
+        QUIRE_E_UNSUPPORTED, "no_rope_layers[1]");
+    bad(MODEL("modernbert", ",\"classifier_activation\":\"relu\""), QUIRE_E_UNSUPPORTED,
+        "classifier_activation");
+    bad(MODEL("deepseek_v3", ",\"scoring_func\":\"softmax\""), QUIRE_E_UNSUPPORTED,
+        "scoring_func softmax");
+    bad(MODEL("ernie4_5", ",\"compression_ratio\":2"), QUIRE_E_UNSUPPORTED, "compression_ratio");
+}
+
+static void test_rope(void **state)
+{
+    (void)state;
+#define ROPE(more) MODEL("llama", ",\"rope_parameters\":{\"rope_theta\":10000" more "}")
+    struct qr_model_config c = good(ROPE(",\"rope_type\":\"default\",\"factor\":2"));
+    qr_model_config_free(&c);
+    c = good(ROPE(",\"rope_type\":\"linear\",\"type\":\"linear\",\"factor\":2"));
+    qr_model_config_free(&c);
+    bad(ROPE(",\"long_mscale\":1.5"), QUIRE_E_UNSUPPORTED, "rope_parameters.long_mscale = 1.5");
+    bad(MODEL("llama", ",\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2,\"alpha\":3}"),
+        QUIRE_E_UNSUPPORTED, "rope_scaling.alpha = 3");
+    /* a set for each layer type in a family with one set */
+    bad(MODEL("llama", ",\"rope_parameters\":{\"full_attention\":{\"rope_theta\":10000},"
+                       "\"sliding_attention\":{\"rope_theta\":500}}"),
+        QUIRE_E_UNSUPPORTED, "rope_parameters.sliding_attention = {...}");
+    bad(MODEL("gemma3_text", ",\"rope_parameters\":{\"full_attention\":{\"x\":1},"
+                             "\"sliding_attention\":{\"rope_theta\":500}}"),
+        QUIRE_E_UNSUPPORTED, "rope_parameters.full_attention.x = 1");
+    /* both styles at once: the older one is not read */
+    bad(MODEL("llama", ",\"rope_parameters\":{\"rope_theta\":10000},\"rope_scaling\":{\"type\":"
+                       "\"linear\",\"factor\":2}"),
+        QUIRE_E_UNSUPPORTED, "rope_scaling = {...}");
+}
+
+/* A value under two names is accepted if the names agree. */
+static void test_aliases(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(MODEL("gpt2", ",\"n_embd\":64,\"n_layer\":4"));
+    assert_int_equal(c.hidden_size, 64);
+    qr_model_config_free(&c);
+    bad(MODEL("gpt2", ",\"n_embd\":128"), QUIRE_E_UNSUPPORTED, "hidden_size = 64");
+    bad(MODEL("nemotron", ",\"norm_eps\":1e-5,\"layer_norm_eps\":1e-6"), QUIRE_E_UNSUPPORTED,
+        "layer_norm_eps = 1e-06");
+}
+
+static void count_warning(void *user, enum quire_log_level level, quire_status code,
+                          const char *msg)
+{
+    (void)code;
+    int *n = user;
+    if (level == QUIRE_LOG_WARN && strstr(msg, "warp_") && strstr(msg, "may be wrong"))
+        (*n)++;
+}
+
+static void test_allowed(void **state)
+{
+    (void)state;
+    static const char json[] = MODEL("llama", ",\"warp_factor\":9,\"warp_core\":{\"a\":1}");
+    struct qr_model_config c;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    int n = 0;
+    const struct quire_logger logger = { &n, count_warning };
+    struct qr_unknown_policy policy = { true, &logger };
+    assert_status(QUIRE_OK,
+                  qr_model_config_from_hf(json, sizeof json - 1, NULL, 0, &policy, NULL, &c, &err));
+    qr_model_config_free(&c);
+    assert_int_equal(n, 2);
+    policy.logger = NULL;
+    assert_status(QUIRE_OK,
+                  qr_model_config_from_hf(json, sizeof json - 1, NULL, 0, &policy, NULL, &c, &err));
+    qr_model_config_free(&c);
+    policy.allow = false;
+    assert_status(QUIRE_E_UNSUPPORTED,
+                  qr_model_config_from_hf(json, sizeof json - 1, NULL, 0, &policy, NULL, &c, &err));
+}
+
+static void test_patterns(void **state)
+{
+    (void)state;
+    assert_true(qr_name_matches("a", "a") && !qr_name_matches("a", "ab"));
+    assert_true(qr_name_matches("a*", "a") && qr_name_matches("a*", "abc"));
+    assert_true(!qr_name_matches("ab*", "a") && !qr_name_matches("ab*", "cab"));
+    assert_true(qr_name_matches("*bc", "abc") && qr_name_matches("*bc", "bc"));
+    assert_true(!qr_name_matches("*bc", "c") && !qr_name_matches("*bc", "bcd"));
+    assert_true(qr_name_matches("*", "") && qr_name_matches("*", "abc"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_published),         cmocka_unit_test(test_every_family),
+        cmocka_unit_test(test_options_of_others), cmocka_unit_test(test_rope),
+        cmocka_unit_test(test_aliases),           cmocka_unit_test(test_allowed),
+        cmocka_unit_test(test_patterns),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
