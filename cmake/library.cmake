@@ -67,6 +67,11 @@ foreach(lib quire_static quire_shared)
     endif()
   endforeach()
 endforeach()
+# The installed archive names its libraries as pkg-config does; the shared library carries its own.
+set_target_properties(quire_shared PROPERTIES EXPORT_NAME quire)
+separate_arguments(QUIRE_STATIC_LIBS UNIX_COMMAND "${QUIRE_PC_LIBS}")
+list(REMOVE_ITEM QUIRE_STATIC_LIBS -lpthread)
+target_link_libraries(quire_static PUBLIC $<INSTALL_INTERFACE:Threads::Threads> $<INSTALL_INTERFACE:${QUIRE_STATIC_LIBS}>)
 target_link_options(quire_shared PRIVATE -Wl,--version-script=${QUIRE_EXPORTS})
 if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize") # clang resolves the sanitizer's symbols in the program
   target_link_options(quire_shared PRIVATE -Wl,--no-undefined)
