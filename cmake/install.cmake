@@ -42,6 +42,9 @@ endif()
 configure_file(cmake/quire.pc.in quire.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/quire.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
+include(cmake/sbom.cmake)
+install(FILES ${CMAKE_BINARY_DIR}/quire.spdx.json DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
 install(EXPORT quireTargets NAMESPACE quire:: DESTINATION ${QUIRE_CMAKE_DIR})
 configure_package_config_file(cmake/quireConfig.cmake.in quireConfig.cmake INSTALL_DESTINATION ${QUIRE_CMAKE_DIR})
 write_basic_package_version_file(quireConfigVersion.cmake COMPATIBILITY SameMajorVersion)

@@ -48,6 +48,14 @@ for example in paged_decode mixed_batch cross_attention mla_decode cascade; do
     "$scratch/$example"
 done
 
+# the bill of materials names every library that is linked, but for those of the C library
+sbom=$(find "$prefix" -name quire.spdx.json)
+for library in $(readelf -d --wide "$library_dir/libquire.so" | sed -n 's/.*NEEDED.*\[lib\(.*\)\.so.*/\1/p'); do
+    case $library in c | m | pthread) continue ;; esac
+    grep -q "\"name\": \"$library\", \"versionInfo\": \"[0-9]" "$sbom" ||
+        { echo "the bill of materials lacks $library or its version"; exit 1; }
+done
+
 mkdir "$scratch/project"
 cat >"$scratch/project/CMakeLists.txt" <<CMAKE
 cmake_minimum_required(VERSION 3.22)
