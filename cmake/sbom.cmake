@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+# Writes quire.spdx.json, a software bill of materials (SPDX 2.3): quire and the libraries that this build links, with
+# the versions found. It is installed to share/doc/quire.
+set(QUIRE_SBOM_PACKAGES "")
+set(QUIRE_SBOM_RELATIONS "")
+
+# Adds the library lib<name>.so, its version and its license.
+function(quire_sbom_add name version license)
+  if(NOT version)
+    set(version NOASSERTION)
+  endif()
+  string(APPEND QUIRE_SBOM_PACKAGES ",
+    { \"SPDXID\": \"SPDXRef-${name}\", \"name\": \"${name}\", \"versionInfo\": \"${version}\",
+      \"downloadLocation\": \"NOASSERTION\", \"filesAnalyzed\": false, \"licenseDeclared\": \"${license}\",
+      \"licenseConcluded\": \"NOASSERTION\", \"copyrightText\": \"NOASSERTION\" }")
+  string(APPEND QUIRE_SBOM_RELATIONS ",
+    { \"spdxElementId\": \"SPDXRef-quire\", \"relationshipType\": \"DYNAMIC_LINK\", \"relatedSpdxElement\": \"SPDXRef-${name}\" }")
+  set(QUIRE_SBOM_PACKAGES "${QUIRE_SBOM_PACKAGES}" PARENT_SCOPE)
+  set(QUIRE_SBOM_RELATIONS "${QUIRE_SBOM_RELATIONS}" PARENT_SCOPE)
+endfunction()
+
+# The version that a header defines as PREFIX_MAJOR, PREFIX_MINOR and the given third number.
+function(quire_header_version out header prefix third)
+  file(STRINGS ${header} lines REGEX "#define[ \t]+${prefix}_(MAJOR|MINOR|${third})[ \t]")
+  list(TRANSFORM lines REPLACE ".*[ \t]([0-9]+).*" "\\1")
+  list(JOIN lines "." version)
+  set(${out} ${version} PARENT_SCOPE)
+endfunction()
+
+if(QUIRE_WITH_OPENMP)
+  list(GET OpenMP_C_LIB_NAMES 0 name)
+  set(license "GPL-3.0-or-later WITH GCC-exception-3.1")
+  if(NOT name STREQUAL "gomp")
+    set(license "Apache-2.0 WITH LLVM-exception")
+  endif()
+  quire_sbom_add(${name} ${CMAKE_C_COMPILER_VERSION} ${license})
+endif()
+if(QUIRE_WITH_SLEEF)
+  quire_header_version(version ${QUIRE_sleef_INCLUDE}/sleef.h SLEEF_VERSION PATCHLEVEL)
+  quire_sbom_add(sleef "${version}" BSL-1.0)
+endif()
+if(QUIRE_WITH_ONEDNN)
+  quire_header_version(version ${QUIRE_dnnl_INCLUDE}/oneapi/dnnl/dnnl_version.h DNNL_VERSION PATCH)
+  quire_sbom_add(dnnl "${version}" Apache-2.0)
+endif()
+if(QUIRE_WITH_TEXT)
+  quire_header_version(version ${QUIRE_pcre2_INCLUDE}/pcre2.h PCRE2 MINOR)
+  quire_sbom_add(pcre2-8 "${version}" BSD-3-Clause)
+  quire_header_version(version ${QUIRE_utf8proc_INCLUDE}/utf8proc.h UTF8PROC_VERSION PATCH)
+  quire_sbom_add(utf8proc "${version}" MIT)
+endif()
+string(TIMESTAMP QUIRE_SBOM_CREATED UTC) # of SOURCE_DATE_EPOCH, if set
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/quire.spdx.json @ONLY CONTENT "{
+  \"spdxVersion\": \"SPDX-2.3\", \"dataLicense\": \"CC0-1.0\", \"SPDXID\": \"SPDXRef-DOCUMENT\",
+  \"name\": \"quire-@PROJECT_VERSION@\", \"documentNamespace\": \"urn:quire:spdx:@PROJECT_VERSION@\",
+  \"creationInfo\": { \"created\": \"@QUIRE_SBOM_CREATED@\", \"creators\": [ \"Organization: quire\" ] },
+  \"packages\": [
+    { \"SPDXID\": \"SPDXRef-quire\", \"name\": \"quire\", \"versionInfo\": \"@PROJECT_VERSION@\",
+      \"downloadLocation\": \"NOASSERTION\", \"filesAnalyzed\": false, \"licenseDeclared\": \"Apache-2.0\",
+      \"licenseConcluded\": \"Apache-2.0\", \"copyrightText\": \"NOASSERTION\" }@QUIRE_SBOM_PACKAGES@
+  ],
+  \"relationships\": [
+    { \"spdxElementId\": \"SPDXRef-DOCUMENT\", \"relationshipType\": \"DESCRIBES\", \"relatedSpdxElement\": \"SPDXRef-quire\" }@QUIRE_SBOM_RELATIONS@
+  ]
+}
+")
