@@ -15,7 +15,7 @@ struct bytes {
 
 struct key {
     struct bytes name, value;
-    uint32_t type;
+    uint32_t type, value_type; /* as written; of the bytes in value */
 };
 
 struct tensor {
@@ -98,7 +98,7 @@ static bool parse(struct file *f, const uint8_t *data, size_t size)
         return false;
     for (size_t i = 0; i < f->n_keys; i++) {
         f->keys[i].name = take_string(&in);
-        f->keys[i].type = (uint32_t)fuzz_take(&in, 4);
+        f->keys[i].type = f->keys[i].value_type = (uint32_t)fuzz_take(&in, 4);
         if (!take_value(&in, &f->keys[i]))
             return false;
     }
@@ -236,9 +236,9 @@ static void mutate_array(struct change *c, struct bytes old)
 static void change_value(struct change *c, struct key *k)
 {
     const size_t begin = c->heap.size;
-    if (k->type == QR_GGUF_STRING)
+    if (k->value_type == QR_GGUF_STRING)
         mutate_string(c, (struct bytes){ k->value.data + 8, k->value.size - 8 });
-    else if (k->type == QR_GGUF_ARRAY)
+    else if (k->value_type == QR_GGUF_ARRAY)
         mutate_array(c, k->value);
     else
         mutate_scalar(c, k->value.data, k->value.size);
