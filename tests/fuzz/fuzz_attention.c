@@ -128,7 +128,7 @@ static bool run(const struct attention_case *c, const struct quire_plan_params *
         c->starts[c->batch.n_seqs] <= MAX_ROWS) {
         const struct quire_attention_config *a = &c->config;
         struct quire_attention_args args = c->args;
-        o->n_rows = (size_t)c->starts[c->batch.n_seqs];
+        o->n_rows = c->batch.n_seqs ? (size_t)c->starts[c->batch.n_seqs] : 0;
         o->n_heads = a->n_heads;
         o->v_size = a->v_head_size ? a->v_head_size : a->head_size;
         const size_t n = o->n_rows * o->n_heads;

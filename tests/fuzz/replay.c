@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_INPUT = 1 << 16 /* bytes of a mutated input */ };
+enum { MAX_INPUT_BYTES = 1 << 16 /* of a mutated input */ };
 
 __attribute__((weak)) int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -80,7 +80,7 @@ static void run_copy(const uint8_t *data, size_t size)
 static void run_file(const char *path)
 {
     size_t size;
-    uint8_t *data = fuzz_read_file(path, &size), *work = malloc(MAX_INPUT);
+    uint8_t *data = fuzz_read_file(path, &size), *work = malloc(MAX_INPUT_BYTES);
     fuzz_check(data && work, "cannot read %s", path);
     const char *slash = strrchr(path, '/');
     rng.state = n_mutations;
@@ -88,11 +88,11 @@ static void run_file(const char *path)
         rng.state = rng.state * 31 + (uint8_t)*p;
     run_copy(data, size);
     n_inputs++;
-    for (unsigned long i = 0; i < n_mutations && size < MAX_INPUT; i++) {
+    for (unsigned long i = 0; i < n_mutations && size < MAX_INPUT_BYTES; i++) {
         memcpy(work, data, size);
         size_t n = size;
         for (uint32_t rounds = 1 + fuzz_random(&rng, 4); rounds; rounds--)
-            n = LLVMFuzzerCustomMutator(work, n, MAX_INPUT, fuzz_random(&rng, UINT32_MAX));
+            n = LLVMFuzzerCustomMutator(work, n, MAX_INPUT_BYTES, fuzz_random(&rng, UINT32_MAX));
         run_copy(work, n);
     }
     free(data);

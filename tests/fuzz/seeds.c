@@ -219,7 +219,10 @@ static void put_tensors(struct fuzz_buffer *out, uint32_t name, int from, int to
         const struct st_tensor *t = &st_tensors[i];
         const size_t bytes = 4u * t->columns * (t->rows ? t->rows : 1);
         char shape[32];
-        snprintf(shape, sizeof shape, t->rows ? "%u,%u" : "%2$u", t->rows, t->columns);
+        if (t->rows)
+            snprintf(shape, sizeof shape, "%u,%u", t->rows, t->columns);
+        else
+            snprintf(shape, sizeof shape, "%u", t->columns);
         n += (size_t)snprintf(header + n, sizeof header - n,
                               "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[%s],\"data_offsets\":[%zu,"
                               "%zu]}",
