@@ -19,8 +19,8 @@ static float small_float(struct fuzz_input *in) { return ((float)fuzz_below(in, 
 
 static uint32_t wild_number(struct fuzz_input *in)
 {
-    static const uint32_t numbers[] = { 0,     1,       2,          15,         17,        255, 1024,
-                                        65535, 1u << 20, 0x7fffffff, 0x80000000, 0xffffffff };
+    static const uint32_t numbers[] = { 0,    1,     2,        15,         17,         255,
+                                        1024, 65535, 1u << 20, 0x7fffffff, 0x80000000, 0xffffffff };
     return fuzz_chance(in, 70) ? FUZZ_PICK(in, numbers) : (uint32_t)fuzz_take(in, 4);
 }
 
@@ -116,7 +116,9 @@ static void draw_sequences(struct attention_case *c, struct fuzz_input *in)
     const bool prompts = fuzz_chance(in, 40);
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t len = fuzz_below(in, MAX_LEN + 1),
-                       most = prompts ? len : len < 20 ? len : 20,
+                       most = prompts    ? len
+                              : len < 20 ? len
+                                         : 20,
                        n_new = fuzz_chance(in, 40) ? len != 0 : fuzz_below(in, most + 1);
         c->lens[i] = (int32_t)len;
         c->starts[i + 1] = c->starts[i] + (int32_t)n_new;
@@ -220,7 +222,7 @@ static void draw_args(struct attention_case *c, struct fuzz_input *in)
     c->args.out_scale = fuzz_chance(in, 20) ? 0.5f : 0;
 }
 
-/* Replaces one field by any number. Sizes of the cache are left out: they would only need memory. */
+/* Replaces one field by any number. Larger caches are left out: they would only need memory. */
 static void make_wild(struct attention_case *c, struct fuzz_input *in)
 {
     const uint32_t n = c->batch.n_seqs;
@@ -281,8 +283,7 @@ static void make_wild(struct attention_case *c, struct fuzz_input *in)
     const bool count = field == &c->config.n_heads || field == &c->kv.n_groups ||
                        field == &c->plan.n_groups || field == &c->batch.n_groups ||
                        field == &c->batch.struct_size || field == &c->plan.struct_size ||
-                       field == &c->groups[0].n_layers ||
-                       field == &c->kv.block_size;
+                       field == &c->groups[0].n_layers || field == &c->kv.block_size;
     if (field)
         *field = count ? value % (*field + 1) : nudge < 2 ? *field + 1 - 2 * nudge : value;
     c->wild = true;

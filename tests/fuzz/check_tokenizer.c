@@ -72,10 +72,9 @@ void check_ids(const struct quire_tokenizer *t, const int32_t *ids, size_t n, ui
     fuzz_check(s == QUIRE_OK && part_size <= 3 * 4, "%s, %zu bytes", fuzz_status(s), part_size);
     fuzz_put(&streamed, part, part_size);
     fuzz_check(in_range == (whole != NULL), "decode and stream differ in their status");
-    fuzz_check(!whole || (streamed.size == size &&
-                          (!size || memcmp(whole, streamed.data, size) == 0)),
-               "streamed \"%.*s\", decoded \"%.*s\"", (int)streamed.size, streamed.data, (int)size,
-               whole);
+    fuzz_check(
+        !whole || (streamed.size == size && (!size || memcmp(whole, streamed.data, size) == 0)),
+        "streamed \"%.*s\", decoded \"%.*s\"", (int)streamed.size, streamed.data, (int)size, whole);
     quire_detokenizer_destroy(d);
     fuzz_buffer_free(&streamed);
     free(whole);
@@ -88,9 +87,9 @@ static int32_t *encode(const struct quire_tokenizer *t, const char *text, size_t
 {
     struct quire_error err = QUIRE_ERROR_INIT;
     size_t again = 0;
-    quire_status s = spans ? quire_tokenizer_encode_spans(t, text, size, spans, n_spans, flags,
-                                                          NULL, 0, n, &err)
-                           : quire_tokenizer_encode(t, text, size, flags, NULL, 0, n, &err);
+    quire_status s =
+        spans ? quire_tokenizer_encode_spans(t, text, size, spans, n_spans, flags, NULL, 0, n, &err)
+              : quire_tokenizer_encode(t, text, size, flags, NULL, 0, n, &err);
     fuzz_check(s == QUIRE_OK, "%s %s", fuzz_status(s), err.msg);
     int32_t *ids = malloc((*n + 1) * sizeof *ids);
     s = spans ? quire_tokenizer_encode_spans(t, text, size, spans, n_spans, flags, ids, *n, &again,

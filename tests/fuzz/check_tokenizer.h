@@ -11,7 +11,7 @@ void check_vocab(const struct quire_tokenizer *t);
 /* Encodes a text in every way and decodes it:
  *   - counting, encoding and encoding with one span give the same ids, all inside the vocabulary;
  *   - decode is well-formed UTF-8, and equal to the streamed text;
- *   - user spans give no control token but the unknown one, and text without special tokens encodes as if unmarked.
+ *   - user spans give no control token but the unknown one, and encode like unmarked text.
  * round_trip: the vocabulary has a token for every byte and changes no text, so that decoding gives
  * the text again with U+FFFD for every ill-formed sequence. */
 void check_text(const struct quire_tokenizer *t, const char *text, size_t size, bool round_trip);

@@ -31,8 +31,7 @@ static void *counting_alloc(void *user, size_t size, size_t align)
     fuzz_check(live <= m->limit, "%zu bytes of heap, the limit is %zu", live, m->limit);
     size_t peak = __atomic_load_n(&m->peak_bytes, __ATOMIC_RELAXED);
     while (live > peak && !__atomic_compare_exchange_n(&m->peak_bytes, &peak, live, false,
-                                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    }
+                                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
     __atomic_add_fetch(&m->calls, 1, __ATOMIC_RELAXED);
     __atomic_add_fetch(&m->live_count, 1, __ATOMIC_RELAXED);
     void *p = NULL;

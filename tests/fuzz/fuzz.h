@@ -56,8 +56,8 @@ const uint8_t *fuzz_take_bytes(struct fuzz_input *in, size_t *bytes); /* at most
 #define FUZZ_PICK(in, array)                                                                       \
     ((array)[fuzz_below((in), (uint32_t)(sizeof(array) / sizeof *(array)))])
 
-/* Splits an input of two texts, which a line "----" separates. Without that line *second is NULL and
- * its size 0. Returns the size of the first. */
+/* Splits an input of two texts, which a line "----" separates; without it *second is NULL. Returns
+ * the size of the first. */
 size_t fuzz_split(const uint8_t *data, size_t size, const uint8_t **second, size_t *second_size);
 
 /* ---- Random numbers of a mutator */

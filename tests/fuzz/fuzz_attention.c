@@ -164,8 +164,7 @@ static void compare(const struct attention_case *c, struct fuzz_input *in)
     struct output one = { 0 }, other = { 0 };
     struct quire_plan_params p = c->plan;
     if (run(c, &p, NULL, &one)) {
-        const float *bad =
-            c->wild || c->args.out_dtype != QUIRE_KV_F32 ? NULL : not_finite(&one);
+        const float *bad = c->wild || c->args.out_dtype != QUIRE_KV_F32 ? NULL : not_finite(&one);
         fuzz_check(!bad, "a result is %g", (double)*bad);
         p.n_threads = 1 + fuzz_below(in, N_TEAMS - 1);
         p.flags = c->wild ? p.flags : FUZZ_PICK(in, flags);

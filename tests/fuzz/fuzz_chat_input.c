@@ -50,8 +50,7 @@ static void check_numbers(const char *text)
     if (parse_real(text, &real)) {
         const double expected = strtod(text, &end);
         /* a long mantissa may differ in the last digits */
-        check(!*end && isfinite(real) &&
-                  fabs(real - expected) <= 1e-12 * fabs(expected) + 1e-300,
+        check(!*end && isfinite(real) && fabs(real - expected) <= 1e-12 * fabs(expected) + 1e-300,
               "%s gives %.17g, not %.17g", text, real, expected);
     } else {
         check(real == 7, "%s changes the result", text);

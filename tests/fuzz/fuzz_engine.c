@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_engine.c - a sequence of engine calls on a small model: submit, step, poll, cancel, bad calls.
+/* fuzz_engine.c - engine calls on a small model: submit, step, poll, cancel, bad calls.
  *
  * Checks that every request ends with exactly one DONE event, that its tokens are those of the same
- * request alone in another engine, that text is well-formed, that a step does not allocate, and that
- * every block is free or referenced. */
+ * request alone in another engine, that text is well-formed, that a step does not allocate, and
+ * that every block is free or referenced. */
 #include "base/utf8.h"
 #include "engine/types.h"
 #include "fuzz.h"
@@ -77,8 +77,7 @@ static void take_event(struct request *r, const struct quire_event *ev)
     if (ev->n_tokens)
         memcpy(r->tokens + r->n_tokens, ev->tokens, ev->n_tokens * sizeof *ev->tokens);
     r->n_tokens += ev->n_tokens;
-    fuzz_check(ev->usage->completion_tokens >= r->n_tokens ||
-                   ev->kind != QUIRE_EVENT_DONE,
+    fuzz_check(ev->usage->completion_tokens >= r->n_tokens || ev->kind != QUIRE_EVENT_DONE,
                "usage has %u tokens, events %zu", ev->usage->completion_tokens, r->n_tokens);
     if (ev->kind == QUIRE_EVENT_DONE) {
         r->done = true;
@@ -123,8 +122,7 @@ static void check_alone(const struct run *run, const struct request *r)
     fuzz_check(s == QUIRE_OK, "%s %s", fuzz_status(s), err.msg);
     while (!same.done) {
         fuzz_check(quire_engine_step(e, &err) == QUIRE_OK, "%s", err.msg);
-        while (poll_one(e, &same, 1)) {
-        }
+        while (poll_one(e, &same, 1)) {}
     }
     const bool cut = r->reason == QUIRE_FINISH_CANCELLED || r->context_full || same.context_full;
     const size_t n = r->n_tokens < same.n_tokens ? r->n_tokens : same.n_tokens;
@@ -308,8 +306,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const bool drain = size % 8 != 0; /* else closes with live requests */
     while (drain && quire_engine_active_count(run.engine))
         step(&run);
-    while (drain && poll_one(run.engine, run.requests, run.n)) {
-    }
+    while (drain && poll_one(run.engine, run.requests, run.n)) {}
     check_blocks(&run);
     quire_engine_close(run.engine);
     fuzz_memory_done(&run.memory);

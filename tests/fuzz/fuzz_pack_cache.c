@@ -4,7 +4,8 @@
  * The input is a list of edits of the valid file: [kind: 1 byte] [place: 2 bytes] [value: 1 byte],
  * so that the header stays valid unless an edit hits it. Kind 255 takes the rest as the whole file.
  * Checks that exactly the files with a valid header, directory and size are mapped, that others are
- * replaced or, if they are no pack cache, left alone, and that a step with any panels has no fault. */
+ * replaced or, if they are no pack cache, left alone, and that a step has no fault with any
+ * panels. */
 #include "fuzz.h"
 #include "model/load/pack_cache.h"
 #include "run_model.h"
@@ -25,7 +26,7 @@ static void prepare(void)
     struct fuzz_buffer model = { 0 };
     struct quire_model_params mp;
     struct qr_pack_cache_header header;
-    static const struct tiny_shape shape = { 1, 32, 2, 1, 32, 64, 8, TINY_SENTENCEPIECE };
+    static const struct tiny_shape shape = { NULL, 1, 32, 2, 1, 32, 64, 8, TINY_SENTENCEPIECE };
     snprintf(paths[0], sizeof paths[0], "%s", fuzz_path("model.gguf"));
     snprintf(paths[1], sizeof paths[1], "%s", fuzz_path("cache"));
     model_path = paths[0];
@@ -75,8 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     edit(&file, &in);
     fuzz_write_file(cache_path, file.data, file.size);
     const bool ours = memcmp(file.data, good.data, file.size < MAGIC ? file.size : MAGIC) == 0;
-    const bool valid =
-        file.size == good.size && memcmp(file.data, good.data, directory_end) == 0;
+    const bool valid = file.size == good.size && memcmp(file.data, good.data, directory_end) == 0;
     quire_model_params_init(&mp, sizeof mp);
     mp.path = model_path;
     mp.pack_cache = cache_path;

@@ -3,8 +3,8 @@
  *
  * The input is a packed folder. Checks that accepted tensors lie inside their files without
  * overlap, the bounds of memory, and that a model that opens computes a step. */
-#include "format/safetensors.h"
 #include "format/file.h"
+#include "format/safetensors.h"
 #include "json_mutator.h"
 #include "mutate.h"
 #include "packed_files.h"

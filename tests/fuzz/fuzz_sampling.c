@@ -28,23 +28,24 @@ static void take_params(struct fuzz_input *in, struct quire_sampling_params *p,
                         struct quire_logit_bias *bias, uint32_t n_vocab)
 {
     quire_sampling_params_init(p, sizeof *p);
-    float *const numbers[] = { &p->temperature,        &p->top_p,
-                               &p->min_p,              &p->repetition_penalty,
-                               &p->presence_penalty,   &p->frequency_penalty };
+    float *const numbers[] = {
+        &p->temperature,      &p->top_p, &p->min_p, &p->repetition_penalty, &p->presence_penalty,
+        &p->frequency_penalty
+    };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (fuzz_chance(in, 60))
             *numbers[i] = take_float(in);
     if (fuzz_chance(in, 50))
-        p->top_k = fuzz_chance(in, 80) ? (int32_t)fuzz_below(in, 16) - 2
-                                       : (int32_t)fuzz_take(in, 4);
+        p->top_k =
+            fuzz_chance(in, 80) ? (int32_t)fuzz_below(in, 16) - 2 : (int32_t)fuzz_take(in, 4);
     if (fuzz_chance(in, 50))
-        p->penalty_last_n = fuzz_chance(in, 80) ? (int32_t)fuzz_below(in, 80) - 2
-                                                : (int32_t)fuzz_take(in, 4);
+        p->penalty_last_n =
+            fuzz_chance(in, 80) ? (int32_t)fuzz_below(in, 80) - 2 : (int32_t)fuzz_take(in, 4);
     p->seed = fuzz_take(in, 2);
     p->n_logit_bias = fuzz_below(in, MAX_BIAS + 1);
     for (uint32_t i = 0; i < p->n_logit_bias; i++) {
-        const int32_t token = fuzz_chance(in, 95) ? (int32_t)fuzz_below(in, n_vocab)
-                                                  : (int32_t)fuzz_take(in, 4);
+        const int32_t token =
+            fuzz_chance(in, 95) ? (int32_t)fuzz_below(in, n_vocab) : (int32_t)fuzz_take(in, 4);
         const float value = fuzz_chance(in, 20) ? -INFINITY : take_float(in);
         bias[i] = (struct quire_logit_bias){ token, value };
     }
@@ -79,15 +80,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct quire_sampler *sampler = NULL;
     struct fuzz_memory memory;
     int32_t history[MAX_HISTORY], token = -2, again = -2;
-    const uint32_t n_vocab = 1 + fuzz_below(&in, MAX_VOCAB), n_history = fuzz_below(&in, MAX_HISTORY);
+    const uint32_t n_vocab = 1 + fuzz_below(&in, MAX_VOCAB),
+                   n_history = fuzz_below(&in, MAX_HISTORY);
     take_params(&in, &p, bias, n_vocab);
     for (uint32_t i = 0; i < n_history; i++)
-        history[i] = fuzz_chance(&in, 90) ? (int32_t)fuzz_below(&in, n_vocab)
-                                          : (int32_t)fuzz_take(&in, 4);
+        history[i] =
+            fuzz_chance(&in, 90) ? (int32_t)fuzz_below(&in, n_vocab) : (int32_t)fuzz_take(&in, 4);
     float *logits = malloc(n_vocab * sizeof *logits);
     for (uint32_t i = 0; i < n_vocab; i++)
-        logits[i] = fuzz_chance(&in, 90) ? ((float)fuzz_below(&in, 256) - 128) / 16
-                                         : take_float(&in);
+        logits[i] =
+            fuzz_chance(&in, 90) ? ((float)fuzz_below(&in, 256) - 128) / 16 : take_float(&in);
     fuzz_memory_init(&memory, 1 << 16);
     quire_status s = quire_sampler_create(n_vocab, &memory.hooks, &sampler, &err);
     fuzz_check(s == QUIRE_OK, "%s %s", fuzz_status(s), err.msg);

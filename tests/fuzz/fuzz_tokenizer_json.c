@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_memory_init(&memory, fuzz_reader_limit(16 * size));
     const struct quire_tokenizer_params params = { .struct_size = sizeof params,
                                                    .allocator = &memory.hooks };
-    const quire_status s = quire_tokenizer_open_memory(data, n, config, n_config, &params, &t, &err);
+    const quire_status s =
+        quire_tokenizer_open_memory(data, n, config, n_config, &params, &t, &err);
     fuzz_check_error(s, &err);
     fuzz_check((s == QUIRE_OK) == (t != NULL), "%s", fuzz_status(s));
     if (t) {

@@ -6,7 +6,13 @@
 #include "mutate.h"
 #include <string.h>
 
-enum { MAX_ENTRIES = 256, MAX_DIMS = 4, ALIGNMENT = 32, MAX_ELEMENTS = 1 << 17, MAX_FILE = 1 << 20 };
+enum {
+    MAX_ENTRIES = 256,
+    MAX_DIMS = 4,
+    ALIGNMENT = 32,
+    MAX_ELEMENTS = 1 << 17,
+    MAX_FILE = 1 << 20
+};
 
 struct bytes {
     const uint8_t *data;
@@ -172,12 +178,12 @@ struct change {
 
 static uint64_t interesting(struct fuzz_random *r, uint64_t old)
 {
-    static const uint64_t numbers[] = { 0,           1,           2,          3,
-                                        4,           7,           8,          16,
-                                        32,          64,          127,        255,
-                                        256,         1023,        4096,       65535,
-                                        0x7fffffff,  0x80000000,  0xffffffff, 0x7fffffffffffffff,
-                                        1ull << 63,  UINT64_MAX,  0x3f800000, 0x7f800000,
+    static const uint64_t numbers[] = { 0,          1,          2,          3,
+                                        4,          7,          8,          16,
+                                        32,         64,         127,        255,
+                                        256,        1023,       4096,       65535,
+                                        0x7fffffff, 0x80000000, 0xffffffff, 0x7fffffffffffffff,
+                                        1ull << 63, UINT64_MAX, 0x3f800000, 0x7f800000,
                                         0x7fc00000 };
     switch (fuzz_random(r, 4)) {
     case 0:

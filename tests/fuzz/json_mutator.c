@@ -115,8 +115,8 @@ static void put_repeated(struct fuzz_buffer *out, const uint8_t *t, struct span 
     }
 }
 
-static void put_changed(struct fuzz_buffer *out, const uint8_t *t, struct span s,
-                        struct span other, struct fuzz_random *rng)
+static void put_changed(struct fuzz_buffer *out, const uint8_t *t, struct span s, struct span other,
+                        struct fuzz_random *rng)
 {
     switch (fuzz_random(rng, 8)) {
     case 0:

@@ -45,10 +45,9 @@ static void forward(struct quire_context *context, const struct quire_model_info
                                                  .n_groups = n_groups,
                                                  .groups = groups };
     float *logits = malloc(sizeof *logits * info->vocab_size);
-    const struct quire_forward_args args = { .struct_size = sizeof args,
-                                             .batch = &batch,
-                                             .token_ids = ids,
-                                             .logits = logits };
+    const struct quire_forward_args args = {
+        .struct_size = sizeof args, .batch = &batch, .token_ids = ids, .logits = logits
+    };
     const quire_status s = quire_context_forward(context, &args, &err);
     fuzz_check(s == QUIRE_OK, "%s %s", fuzz_status(s), err.msg);
     free(logits);

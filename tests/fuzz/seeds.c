@@ -31,10 +31,14 @@ static void gguf_models(void)
         const char *name;
         struct tiny_shape shape;
     } models[] = {
-        { "llama-f32", { 1, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE } },
-        { "llama-q8_0", { 2, 32, 2, 2, 32, 64, 8, TINY_SENTENCEPIECE } },
-        { "llama-wordpiece", { 1, 8, 1, 1, 8, 64, 0, TINY_WORDPIECE } },
-        { "llama-bytes", { 1, 8, 2, 2, 8, 64, 0, TINY_BYTES } },
+        { "llama-f32", { NULL, 1, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE } },
+        { "llama-q8_0", { NULL, 2, 32, 2, 2, 32, 64, 8, TINY_SENTENCEPIECE } },
+        { "llama-wordpiece", { NULL, 1, 8, 1, 1, 8, 64, 0, TINY_WORDPIECE } },
+        { "llama-bytes", { NULL, 1, 8, 2, 2, 8, 64, 0, TINY_BYTES } },
+        { "gemma", { "gemma", 1, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE } },
+        { "granite", { "granite", 2, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE } },
+        { "qwen2", { "qwen2", 2, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE } },
+        { "ernie", { "ernie4_5", 1, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE } },
     };
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         struct fuzz_buffer b = { 0 };
@@ -58,9 +62,12 @@ static void gguf_bad_counts(void)
         uint32_t version;
         uint64_t n_tensors, n_keys;
     } heads[] = {
-        { "n_kv-max", 3, 0, UINT64_MAX },         { "n_kv-wraps", 3, 0, UINT64_MAX / 24 },
-        { "n_tensors-max", 3, UINT64_MAX, 0 },    { "n_tensors-wraps", 3, UINT64_MAX / 40, 0 },
-        { "version-0", 0, 0, 0 },                 { "version-swapped", 0x03000000, 0, 0 },
+        { "n_kv-max", 3, 0, UINT64_MAX },
+        { "n_kv-wraps", 3, 0, UINT64_MAX / 24 },
+        { "n_tensors-max", 3, UINT64_MAX, 0 },
+        { "n_tensors-wraps", 3, UINT64_MAX / 40, 0 },
+        { "version-0", 0, 0, 0 },
+        { "version-swapped", 0x03000000, 0, 0 },
         { "empty", 3, 0, 0 },
     };
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
@@ -260,7 +267,8 @@ static void safetensors_bad(void)
         size_t bytes;
     } files[] = {
         { "shape-wraps-to-4",
-          "{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387905,4],\"data_offsets\":[0,16]}}", 16 },
+          "{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387905,4],\"data_offsets\":[0,16]}}",
+          16 },
         { "hole", "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 8 },
         { "overlap",
           "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
@@ -270,8 +278,10 @@ static void safetensors_bad(void)
           "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},"
           "\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
           8 },
-        { "offset-negative", "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[-4,0]}}", 4 },
-        { "offset-real", "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0.0,4.0]}}", 4 },
+        { "offset-negative", "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[-4,0]}}",
+          4 },
+        { "offset-real", "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0.0,4.0]}}",
+          4 },
         { "zero-sizes",
           "{\"a\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]},"
           "\"b\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}}",
@@ -329,7 +339,7 @@ static void put_piece(struct fuzz_buffer *model, const char *text, float score, 
 
 static void tokenizer_models(void)
 {
-    static const char *const pieces[] = { "\xE2\x96\x81", "t", "h", "e", "th", "the",
+    static const char *const pieces[] = { "\xE2\x96\x81",    "t", "h", "e", "th", "the",
                                           "\xE2\x96\x81the", "a", "l", "o", "H" };
     for (int bad = 0; bad < 3; bad++) {
         struct fuzz_buffer b = { 0 };
@@ -401,7 +411,10 @@ static void pack_cache_edits(void)
         { "panel", "\x01\x00\x04\x7f", 4 },
         { "truncated", "\x03\x10\x00\x00", 4 },
         { "longer", "\x02\x10\x00\x00", 4 },
-        { "foreign", "\xff" "a text", 7 },
+        { "foreign",
+          "\xff"
+          "a text",
+          7 },
         { "empty", "\xff", 1 },
     };
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {

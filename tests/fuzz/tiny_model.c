@@ -98,8 +98,8 @@ void gguf_finish(struct gguf_image *g, struct fuzz_buffer *out)
 
 /* ---- Vocabularies */
 
-static const char *const merges[] = { "t h",  "th e", "i n",  "a n", "an d", "in g",
-                                      "\xC4\xA0 t", "\xC4\xA0 a" };
+static const char *const merges[] = { "t h",  "th e", "i n",        "a n",
+                                      "an d", "in g", "\xC4\xA0 t", "\xC4\xA0 a" };
 enum { N_MERGES = sizeof merges / sizeof *merges };
 
 static const char *const specials[] = { "<|im_start|>", "<|im_end|>", "<|endoftext|>" };
@@ -149,8 +149,8 @@ static uint32_t bytes_vocab(struct gguf_image *g)
 static uint32_t sentencepiece_vocab(struct gguf_image *g)
 {
     static const char *const pieces[] = {
-        "<unk>", "<s>",  "</s>", "<0x0A>", "<0xE2>", "<0x80>", "\xE2\x96\x81",
-        "th",    "the",  "in",   "er",     "\xE2\x96\x81t", "\xE2\x96\x81the", "\xC3\xA9"
+        "<unk>", "<s>", "</s>", "<0x0A>", "<0xE2>",        "<0x80>",          "\xE2\x96\x81",
+        "th",    "the", "in",   "er",     "\xE2\x96\x81t", "\xE2\x96\x81the", "\xC3\xA9"
     };
     enum { N_PIECES = sizeof pieces / sizeof *pieces };
     const uint32_t n = N_PIECES + 26;
@@ -217,9 +217,9 @@ static void put_layer(struct gguf_image *g, const struct tiny_shape *s, uint32_t
         const char *name;
         uint32_t columns, rows;
     } tensors[] = {
-        { "attn_norm", h, 0 },     { "attn_q", h, h },          { "attn_k", h, kv },
-        { "attn_v", h, kv },       { "attn_output", h, h },     { "ffn_norm", h, 0 },
-        { "ffn_gate", h, s->ffn }, { "ffn_up", h, s->ffn },     { "ffn_down", s->ffn, h },
+        { "attn_norm", h, 0 },     { "attn_q", h, h },      { "attn_k", h, kv },
+        { "attn_v", h, kv },       { "attn_output", h, h }, { "ffn_norm", h, 0 },
+        { "ffn_gate", h, s->ffn }, { "ffn_up", h, s->ffn }, { "ffn_down", s->ffn, h },
     };
     for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
         char name[64];
@@ -228,19 +228,30 @@ static void put_layer(struct gguf_image *g, const struct tiny_shape *s, uint32_t
     }
 }
 
+/* Writes "ARCH.key". */
+static void put_size(struct gguf_image *g, const char *arch, const char *key, uint32_t value)
+{
+    char name[96];
+    snprintf(name, sizeof name, "%s.%s", arch, key);
+    gguf_u32(g, name, value);
+}
+
 void tiny_model(const struct tiny_shape *s, struct fuzz_buffer *out)
 {
+    const char *arch = s->arch ? s->arch : "llama";
     struct gguf_image g = { 0 };
-    gguf_text(&g, "general.architecture", "llama");
+    char epsilon[96];
+    snprintf(epsilon, sizeof epsilon, "%s.attention.layer_norm_rms_epsilon", arch);
+    gguf_text(&g, "general.architecture", arch);
     gguf_text(&g, "general.name", "tiny");
-    gguf_u32(&g, "llama.block_count", s->layers);
-    gguf_u32(&g, "llama.embedding_length", s->hidden);
-    gguf_u32(&g, "llama.context_length", s->context);
-    gguf_u32(&g, "llama.attention.head_count", s->heads);
-    gguf_u32(&g, "llama.attention.head_count_kv", s->kv_heads);
-    gguf_u32(&g, "llama.feed_forward_length", s->ffn);
-    gguf_f32(&g, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
-    gguf_f32(&g, "llama.rope.freq_base", 10000);
+    put_size(&g, arch, "block_count", s->layers);
+    put_size(&g, arch, "embedding_length", s->hidden);
+    put_size(&g, arch, "context_length", s->context);
+    put_size(&g, arch, "attention.head_count", s->heads);
+    put_size(&g, arch, "attention.head_count_kv", s->kv_heads);
+    put_size(&g, arch, "attention.sliding_window", s->context / 4);
+    put_size(&g, arch, "feed_forward_length", s->ffn);
+    gguf_f32(&g, epsilon, 1e-5f);
     const uint32_t n_vocab = tiny_vocab(&g, s->vocab);
     gguf_text(&g, "tokenizer.chat_template",
               "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n"

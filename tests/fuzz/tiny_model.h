@@ -33,12 +33,13 @@ enum tiny_vocab {
     TINY_WORDPIECE,
 };
 struct tiny_shape {
+    const char *arch; /* NULL = "llama"; another family with the same tensors */
     uint32_t layers, hidden, heads, kv_heads, ffn, context;
     uint32_t type; /* of the matrices: 0 or 8 */
     enum tiny_vocab vocab;
 };
 
-/* A llama model with a chat template. */
+/* A model with a chat template. */
 void tiny_model(const struct tiny_shape *shape, struct fuzz_buffer *out);
 
 /* Only the tokenizer's keys; returns the number of tokens. */
