@@ -278,6 +278,8 @@ static void make_wild(struct attention_case *c, struct fuzz_input *in)
         c->k_scales ? (uint32_t *)&c->k_scales[0] : NULL,
     };
     uint32_t *field = FUZZ_PICK(in, fields);
+    if (n && fuzz_chance(in, 20)) /* block ids are what a host gets wrong */
+        field = (uint32_t *)&c->table[fuzz_below(in, n * c->tables[0].max_blocks)];
     const uint32_t value = wild_number(in), nudge = fuzz_below(in, 5);
     /* wild counts of an array would make the caller the culprit: these stay within the array */
     const bool count = field == &c->config.n_heads || field == &c->kv.n_groups ||
@@ -303,7 +305,7 @@ void attention_case_draw(struct attention_case *c, struct fuzz_input *in)
         draw_lists(c, in);
     draw_plan(c, in);
     draw_args(c, in);
-    for (uint32_t n = fuzz_chance(in, 60) ? 0 : 1 + fuzz_below(in, 2); n; n--)
+    for (uint32_t n = fuzz_chance(in, 50) ? 0 : 1 + fuzz_below(in, 2); n; n--)
         make_wild(c, in);
 }
 

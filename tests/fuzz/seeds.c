@@ -442,7 +442,7 @@ int main(int argc, char **argv)
     tokenizer_models();
     tokenizer_calls();
     pack_cache_edits();
-    random_inputs("attention", 24, 400, "");
+    random_inputs("attention", 48, 250, "");
     random_inputs("sampling", 12, 300, "");
     random_inputs("engine", 8, 200, "the end of the story and ");
     return 0;
