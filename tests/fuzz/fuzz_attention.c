@@ -81,12 +81,14 @@ static struct quire_kv_cache *create_cache(const struct attention_case *c)
     return kv;
 }
 
+/* NULL if the plan is refused, or larger than MAX_PLAN with one thread. */
 static struct quire_plan *create_plan(const struct quire_plan_params *p)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_plan *plan = NULL;
     uint64_t bytes;
-    if (accepted(quire_plan_bytes(p, &bytes, &err), &err) && bytes < MAX_PLAN) {
+    if (accepted(quire_plan_bytes(p, &bytes, &err), &err) &&
+        bytes < (uint64_t)MAX_PLAN * p->n_threads) {
         const quire_status s = quire_plan_create(p, &plan, &err);
         fuzz_check(s == QUIRE_OK && plan, "%s %s", fuzz_status(s), err.msg);
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_engine.c - engine calls on a small model: submit, step, poll, cancel, bad calls.
  *
- * Checks that every request ends with exactly one DONE event, that its tokens are those of the same
- * request alone in another engine, that text is well-formed, that a step does not allocate, and
- * that every block is free or referenced. */
+ * Checks that every request ends with exactly one DONE event, that its tokens and text are those of
+ * the same request alone in another engine, that text is well-formed, that a step does not
+ * allocate, and that every block is free or referenced. */
 #include "base/utf8.h"
 #include "engine/types.h"
 #include "fuzz.h"
@@ -12,7 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_REQUESTS = 12, MAX_TEXT = 48, MAX_NEW = 24, CONTEXT = 128, N_DTYPES = 6 };
+enum {
+    MAX_REQUESTS = 12,
+    MAX_TEXT = 48,
+    MAX_NEW = 24,
+    CONTEXT = 128,
+    MAX_OUTPUT = 4096,
+    N_DTYPES = 6
+};
 
 struct request {
     quire_request_id id;
@@ -24,6 +31,8 @@ struct request {
     const char *stops[1];
     int32_t tokens[CONTEXT + 1];
     size_t n_tokens;
+    char output[MAX_OUTPUT];
+    size_t output_size;
     bool cancelled, done;
     enum quire_finish_reason reason;
     bool context_full;
@@ -77,6 +86,10 @@ static void take_event(struct request *r, const struct quire_event *ev)
     if (ev->n_tokens)
         memcpy(r->tokens + r->n_tokens, ev->tokens, ev->n_tokens * sizeof *ev->tokens);
     r->n_tokens += ev->n_tokens;
+    fuzz_check(ev->text_size <= MAX_OUTPUT - r->output_size, "too much text");
+    if (ev->text_size)
+        memcpy(r->output + r->output_size, ev->text, ev->text_size);
+    r->output_size += ev->text_size;
     fuzz_check(ev->usage->completion_tokens >= r->n_tokens || ev->kind != QUIRE_EVENT_DONE,
                "usage has %u tokens, events %zu", ev->usage->completion_tokens, r->n_tokens);
     if (ev->kind == QUIRE_EVENT_DONE) {
@@ -132,6 +145,10 @@ static void check_alone(const struct run *run, const struct request *r)
                quire_finish_reason_name(same.reason));
     fuzz_check(memcmp(r->tokens, same.tokens, n * sizeof *r->tokens) == 0,
                "other tokens than alone");
+    fuzz_check(cut || (r->output_size == same.output_size &&
+                       memcmp(r->output, same.output, r->output_size) == 0),
+               "\"%.*s\", alone \"%.*s\"", (int)r->output_size, r->output, (int)same.output_size,
+               same.output);
 }
 
 /* ---- Calls */
