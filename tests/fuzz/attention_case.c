@@ -222,8 +222,9 @@ static void draw_args(struct attention_case *c, struct fuzz_input *in)
     c->args.out_scale = fuzz_chance(in, 20) ? 0.5f : 0;
 }
 
-/* Replaces one field by any number. Larger caches are left out: they would only need memory. */
-static void make_wild(struct attention_case *c, struct fuzz_input *in)
+/* A field of the call, or NULL for an array that it does not have. Numbers of blocks and ranges of
+ * the bias are left out: larger ones would only need memory, or arrays that the case has not. */
+static uint32_t *pick_field(struct attention_case *c, struct fuzz_input *in)
 {
     const uint32_t n = c->batch.n_seqs;
     uint32_t *const fields[] = {
@@ -277,9 +278,16 @@ static void make_wild(struct attention_case *c, struct fuzz_input *in)
         c->relative ? (uint32_t *)&c->relative[0] : NULL,
         c->k_scales ? (uint32_t *)&c->k_scales[0] : NULL,
     };
-    uint32_t *field = FUZZ_PICK(in, fields);
-    if (n && fuzz_chance(in, 20)) /* block ids are what a host gets wrong */
-        field = (uint32_t *)&c->table[fuzz_below(in, n * c->tables[0].max_blocks)];
+    /* block ids are what a host gets wrong */
+    return n && fuzz_chance(in, 20)
+               ? (uint32_t *)&c->table[fuzz_below(in, n * c->tables[0].max_blocks)]
+               : FUZZ_PICK(in, fields);
+}
+
+/* Replaces one field by any number. */
+static void make_wild(struct attention_case *c, struct fuzz_input *in)
+{
+    uint32_t *field = pick_field(c, in);
     const uint32_t value = wild_number(in), nudge = fuzz_below(in, 5);
     /* wild counts of an array would make the caller the culprit: these stay within the array */
     const bool count = field == &c->config.n_heads || field == &c->kv.n_groups ||

@@ -25,6 +25,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
+/* fuzz_check for the original stream. */
 #define check(condition, ...)                                                                      \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
