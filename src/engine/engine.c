@@ -102,18 +102,19 @@ static quire_status open_model(struct quire_engine *e, const struct quire_engine
     return check_model_kind(mi.kind, mi.arch, err);
 }
 
-/* Replaces a tokenizer or template error by the unsupported model kind where that is its cause: an
- * encoder may lack both. */
-static quire_status prefer_kind_error(const struct quire_engine_params *p, quire_status status,
-                                      struct quire_error *err)
+/* Replaces a tokenizer or template error by that of the model where there is one: a path without a
+ * model, an unsupported architecture or kind of model is then the cause. */
+static quire_status prefer_model_error(const struct quire_engine_params *p, quire_status status,
+                                       struct quire_error *err)
 {
     const struct qr_weights_params wp = { .path = p->model_path,
                                           .memory = p->model_path ? NULL : p->model_data,
                                           .memory_size = p->model_path ? 0 : p->model_bytes,
                                           .allocator = p->allocator };
     struct qr_weights *w;
-    if (p->model || status == QUIRE_E_NOMEM || qr_weights_open(&wp, &w, NULL) != QUIRE_OK)
+    if (p->model || status == QUIRE_E_NOMEM)
         return status;
+    QR_TRY(qr_weights_open(&wp, &w, err));
     const struct qr_model_config *c = qr_weights_config(w);
     const quire_status kind = check_model_kind((enum quire_model_kind)c->kind, c->arch, err);
     qr_weights_close(w);
@@ -261,7 +262,7 @@ static quire_status open_parts(struct quire_engine *e, const struct quire_engine
     if (s == QUIRE_OK)
         s = qr_prompt_open_template(e, p->chat_template, err);
     if (s != QUIRE_OK)
-        return prefer_kind_error(p, s, err);
+        return prefer_model_error(p, s, err);
     QR_TRY(open_model(e, p, err));
     struct qr_capacity capacity;
     QR_TRY(qr_capacity_init(&capacity, e->model, p, err));
