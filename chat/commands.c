@@ -4,44 +4,75 @@
 #include "conversation_file.h"
 #include "report.h"
 #include "terminal.h"
+#include "turn.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef bool command_fn(struct session *s, const char *argument);
 
-static command_fn help, reset, regenerate, stats, save, load, quit;
+static command_fn help, system_message, set, stats, regenerate, resume, undo, reset, save, load,
+    quit;
+
+enum takes { NOTHING, A_VALUE, MAYBE_A_VALUE };
 
 static const struct command {
-    const char *name, *argument, *help;
+    const char *name;
+    enum takes takes;
+    const char *argument, *help;
     command_fn *run;
 } commands[] = {
-    { "/help", NULL, "list the commands", help },
-    { "/reset", NULL, "clear the conversation", reset },
-    { "/regen", NULL, "generate the last answer again", regenerate },
-    { "/stats", NULL, "print speed, context use, sampling parameters and seed", stats },
-    { "/save", "FILE", "save the conversation", save },
-    { "/load", "FILE", "load a conversation", load },
-    { "/quit", NULL, "exit (also Ctrl-D)", quit },
+    { "/help", NOTHING, "", "list the commands", help },
+    { "/system", MAYBE_A_VALUE, "TEXT", "set the system message; without TEXT remove it",
+      system_message },
+    { "/set", A_VALUE, "NAME VALUE",
+      "set a sampling parameter or the length: temp, top-k, predict, ...", set },
+    { "/stats", NOTHING, "", "print speed, context use, sampling parameters and seed", stats },
+    { "/regen", NOTHING, "", "generate the last answer again", regenerate },
+    { "/continue", NOTHING, "", "continue the last answer", resume },
+    { "/undo", NOTHING, "", "remove the last turn", undo },
+    { "/reset", NOTHING, "", "clear the conversation but the system message", reset },
+    { "/clear", NOTHING, "", "the same as /reset", reset },
+    { "/save", A_VALUE, "FILE", "save the conversation and its settings", save },
+    { "/load", A_VALUE, "FILE", "load a saved conversation, or a JSON array of messages", load },
+    { "/exit", NOTHING, "", "exit (also Ctrl-D)", quit },
+    { "/quit", NOTHING, "", "the same as /exit", quit },
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+const char *command_name(size_t i) { return i < N_COMMANDS ? commands[i].name : NULL; }
 
 static bool help(struct session *s, const char *argument)
 {
     (void)s, (void)argument;
     for (size_t i = 0; i < N_COMMANDS; i++)
-        fprintf(stderr, "  %-7s %-5s %s\n", commands[i].name,
-                commands[i].argument ? commands[i].argument : "", commands[i].help);
-    fputs("  \"\"\"           begins and ends a multi-line turn\n"
-          "  Ctrl-C        cancels the answer; pressed again, exits\n",
+        fprintf(stderr, "  %-9s %-11s %s\n", commands[i].name, commands[i].argument,
+                commands[i].help);
+    fputs("  \"\"\"                   begins and ends a multi-line turn\n"
+          "  Ctrl-C                cancels the answer; pressed again, exits\n",
           stderr);
     return false;
 }
 
-static bool reset(struct session *s, const char *argument)
+static bool system_message(struct session *s, const char *argument)
 {
-    (void)argument;
-    if (!session_reset(s))
+    if (!session_set_system(s, *argument ? argument : NULL))
         print_message("out of memory");
+    return false;
+}
+
+static bool set(struct session *s, const char *argument)
+{
+    const size_t n = strcspn(argument, " \t");
+    char *name = strndup(argument, n);
+    const char *value = argument + n + strspn(argument + n, " \t");
+    if (!name)
+        print_message("out of memory");
+    else if (!*value)
+        print_message("/set needs a NAME and a VALUE");
+    else
+        (void)settings_set(&s->settings, name, value);
+    free(name);
     return false;
 }
 
@@ -49,7 +80,30 @@ static bool regenerate(struct session *s, const char *argument)
 {
     (void)argument;
     quire_status status;
-    (void)session_regenerate(s, &status);
+    (void)turn_regenerate(s, &status);
+    return false;
+}
+
+static bool resume(struct session *s, const char *argument)
+{
+    (void)argument;
+    quire_status status;
+    (void)turn_continue(s, &status);
+    return false;
+}
+
+static bool undo(struct session *s, const char *argument)
+{
+    (void)argument;
+    if (!session_undo(s))
+        print_message("there is no turn to remove");
+    return false;
+}
+
+static bool reset(struct session *s, const char *argument)
+{
+    (void)argument;
+    session_reset(s);
     return false;
 }
 
@@ -68,17 +122,16 @@ static bool stats(struct session *s, const char *argument)
 
 static bool save(struct session *s, const char *argument)
 {
-    if (conversation_save(argument, &s->conversation, &s->settings, s->model_name))
+    if (conversation_save(argument, &s->conversation, &s->settings, s->model_name) &&
+        !s->options->quiet)
         print_message("saved %zu messages to %s", s->conversation.n, argument);
     return false;
 }
 
 static bool load(struct session *s, const char *argument)
 {
-    if (conversation_load(argument, &s->conversation, &s->settings)) {
-        s->regenerations = 0;
+    if (session_load(s, argument) == 0 && !s->options->quiet)
         print_message("loaded %zu messages from %s", s->conversation.n, argument);
-    }
     return false;
 }
 
@@ -96,9 +149,12 @@ bool run_command(struct session *s, const char *line)
         const struct command *c = &commands[i];
         if (strlen(c->name) != n || strncmp(c->name, line, n) != 0)
             continue;
-        if (!c->argument == !*argument)
+        if (c->takes == MAYBE_A_VALUE || (c->takes == A_VALUE) == (*argument != 0))
             return c->run(s, argument);
-        print_message(c->argument ? "%s needs a file name" : "%s takes no argument", c->name);
+        if (*argument)
+            print_message("%s takes no argument", c->name);
+        else
+            print_message("%s needs %s", c->name, c->argument);
         return false;
     }
     print_message("unknown command %.*s; /help lists the commands", (int)n, line);

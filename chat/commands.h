@@ -8,4 +8,7 @@
  * Returns true if the conversation ends. */
 bool run_command(struct session *s, const char *line);
 
+/* Name of command i with its slash, or NULL after the last. */
+const char *command_name(size_t i);
+
 #endif

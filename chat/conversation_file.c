@@ -3,6 +3,7 @@
 #include "conversation_file.h"
 #include "numbers.h"
 #include "terminal.h"
+#include "text.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #define FORMAT "quire-chat conversation"
@@ -72,63 +74,143 @@ static bool sync_folder(const char *path)
     return ok;
 }
 
-static bool write_file(const char *path, const json_t *root)
+/* NULL if path can be replaced: it is a regular file or does not exist. Otherwise the reason. A
+ * symbolic link is rejected since the rename would replace the link, not the file it leads to. */
+static const char *why_not_replaceable(const char *path)
 {
+    struct stat st;
+    if (lstat(path, &st) != 0)
+        return errno == ENOENT ? NULL : strerror(errno);
+    return S_ISREG(st.st_mode)   ? NULL
+           : S_ISLNK(st.st_mode) ? "it is a symbolic link"
+                                 : "it is not a regular file";
+}
+
+/* Returns NULL, or what failed. */
+static const char *write_file(const char *path, const json_t *root)
+{
+    const char *reason = why_not_replaceable(path);
+    if (reason)
+        return reason;
     char temporary[PATH_MAX];
-    if ((size_t)snprintf(temporary, sizeof temporary, "%s.tmp", path) >= sizeof temporary) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
-    unlink(temporary); /* left behind by a crash */
-    const int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if ((size_t)snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= sizeof temporary)
+        return strerror(ENAMETOOLONG);
+    const int fd = mkostemp(temporary, O_CLOEXEC); /* mode 0600 */
     if (fd < 0)
-        return false;
+        return strerror(errno);
     errno = EIO;
     bool ok = json_dumpfd(root, fd, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0 &&
               write(fd, "\n", 1) == 1 && fsync(fd) == 0;
     ok = close(fd) == 0 && ok;
     ok = ok && rename(temporary, path) == 0 && sync_folder(path);
-    if (!ok) {
-        const int saved_errno = errno;
-        unlink(temporary);
-        errno = saved_errno;
+    if (ok)
+        return NULL;
+    reason = strerror(errno);
+    unlink(temporary);
+    return reason;
+}
+
+/* Adds path with the home directory in place of "~" or a leading "~/". */
+static void add_path(struct text *out, const char *path)
+{
+    const char *home = path[0] == '~' && (!path[1] || path[1] == '/') ? getenv("HOME") : NULL;
+    if (home && *home) {
+        text_add(out, home, strlen(home));
+        path++;
     }
-    return ok;
+    text_add(out, path, strlen(path));
 }
 
 bool conversation_save(const char *path, const struct conversation *c, const struct settings *s,
                        const char *model)
 {
+    struct text full = { 0 };
+    add_path(&full, path);
     json_t *root = to_json(c, s, model);
-    if (!root) {
-        print_message("cannot save: out of memory");
-        return false;
-    }
-    const bool ok = write_file(path, root);
-    if (!ok)
-        print_message("cannot save %s: %s", path, strerror(errno));
+    const char *reason = root && !full.failed ? write_file(full.data, root) : "out of memory";
+    if (reason)
+        print_message("cannot save %s: %s", path, reason);
     json_decref(root);
-    return ok;
+    text_free(&full);
+    return !reason;
 }
 
 /* ---- From JSON */
 
-static bool report_bad_file(const char *path, const char *what)
+/* Adds the text of a content: a string, or an array of text parts, which are joined by newlines.
+ * False: something else, which is described in problem. */
+static bool add_content(struct text *out, const json_t *content, size_t i, struct text *problem)
 {
-    print_message("cannot load %s: %s", path, what);
-    return false;
+    size_t k;
+    json_t *part;
+    if (json_is_string(content)) {
+        text_add(out, json_string_value(content), json_string_length(content));
+        return true;
+    }
+    if (!json_is_array(content)) {
+        text_addf(problem, "messages[%zu].content is neither a string nor an array of parts", i);
+        return false;
+    }
+    json_array_foreach(content, k, part)
+    {
+        const char *type = json_string_value(json_object_get(part, "type"));
+        const json_t *text = json_object_get(part, "text");
+        if (!type || strcmp(type, "text") != 0 || !json_is_string(text)) {
+            text_addf(problem, "messages[%zu].content[%zu] of type '%.40s' is not text", i, k,
+                      type ? type : "");
+            return false;
+        }
+        if (k)
+            text_add(out, "\n", 1);
+        text_add(out, json_string_value(text), json_string_length(text));
+    }
+    return true;
 }
 
-static bool read_messages(const json_t *list, struct conversation *out)
+/* Whether the message has no member but role, content and nulls; another one is described in
+ * problem. */
+static bool has_known_members(json_t *message, size_t i, struct text *problem)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(message, key, value)
+    {
+        if (strcmp(key, "role") == 0 || strcmp(key, "content") == 0 || json_is_null(value))
+            continue;
+        text_addf(problem, "messages[%zu].%.60s is not supported", i, key);
+        return false;
+    }
+    return true;
+}
+
+static bool read_message(json_t *message, size_t i, struct conversation *out, struct text *problem)
+{
+    const char *role = json_string_value(json_object_get(message, "role"));
+    if (!role || !*role) {
+        text_addf(problem, "messages[%zu] has no role", i);
+        return false;
+    }
+    struct text content = { 0 };
+    text_add(&content, "", 0);
+    bool ok = has_known_members(message, i, problem) &&
+              add_content(&content, json_object_get(message, "content"), i, problem);
+    if (ok && (content.failed || !conversation_add(out, role, content.data, content.size))) {
+        text_addf(problem, "out of memory");
+        ok = false;
+    }
+    text_free(&content);
+    return ok;
+}
+
+static bool read_messages(const json_t *list, struct conversation *out, struct text *problem)
 {
     size_t i;
     json_t *item;
+    if (!json_is_array(list))
+        text_addf(problem, "messages is not an array");
     json_array_foreach(list, i, item)
     {
-        const char *role, *content;
-        size_t size;
-        if (json_unpack(item, "{s:s, s:s%}", "role", &role, "content", &content, &size) != 0 ||
-            !*role || !conversation_add(out, role, content, size))
+        if (!read_message(item, i, out, problem))
             return false;
     }
     return json_is_array(list);
@@ -184,51 +266,77 @@ static bool read_settings(const json_t *o, struct settings *out)
     return quire_sampling_validate(p, 1, &err) == QUIRE_OK;
 }
 
-static json_t *read_file(const char *path)
+/* Returns the parsed file, or NULL after printing the failure, whose exit code is *code. */
+static json_t *read_file(const char *path, int *code)
 {
     struct stat st;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* do not block on a FIFO */
-    if (fd < 0 || fstat(fd, &st) != 0) {
-        report_bad_file(path, strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        return NULL;
-    }
     json_error_t error;
     json_t *root = NULL;
-    if (!S_ISREG(st.st_mode) || st.st_size > MAX_FILE)
-        report_bad_file(path, "not a conversation file");
-    else if (!(root = json_loadfd(fd, JSON_REJECT_DUPLICATES, &error)))
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* do not block on a FIFO */
+    *code = EX_DATAERR;
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        *code = EX_NOINPUT;
+        print_message("cannot load %s: %s", path, strerror(errno));
+    } else if (!S_ISREG(st.st_mode)) {
+        *code = EX_NOINPUT;
+        print_message("cannot load %s: it is not a regular file", path);
+    } else if (st.st_size > MAX_FILE) {
+        print_message("cannot load %s: it exceeds %d MiB", path, MAX_FILE >> 20);
+    } else if (!(root = json_loadfd(fd, JSON_REJECT_DUPLICATES, &error))) {
         print_message("cannot load %s: line %d: %s", path, error.line, error.text);
-    close(fd);
+    }
+    if (fd >= 0)
+        close(fd);
     return root;
 }
 
-bool conversation_load(const char *path, struct conversation *c, struct settings *s)
+/* Describes in problem what is wrong. */
+static bool read_root(json_t *root, struct conversation *c, struct settings *s,
+                      struct text *problem)
 {
-    json_t *root = read_file(path);
+    if (json_is_array(root))
+        return read_messages(root, c, problem);
+    const char *format = json_string_value(json_object_get(root, "format"));
+    if (!format || strcmp(format, FORMAT) != 0)
+        text_addf(problem, "neither a conversation file of this program nor an array of messages");
+    else if (json_integer_value(json_object_get(root, "version")) != VERSION)
+        text_addf(problem, "the file has another version than %d", VERSION);
+    else if (read_messages(json_object_get(root, "messages"), c, problem) &&
+             !read_settings(json_object_get(root, "options"), s))
+        text_addf(problem, "invalid options");
+    return !problem->size;
+}
+
+int conversation_load(const char *path, struct conversation *c, struct settings *s)
+{
+    struct text full = { 0 }, problem = { 0 };
+    add_path(&full, path);
+    int code = EX_TEMPFAIL;
+    json_t *root = NULL;
+    if (full.failed)
+        print_message("cannot load %s: out of memory", path);
+    else
+        root = read_file(full.data, &code);
+    text_free(&full);
     if (!root)
-        return false;
+        return code;
     struct conversation messages = { 0 };
     struct settings settings = { .sampling = s->sampling, .max_tokens = s->max_tokens };
-    const char *format = json_string_value(json_object_get(root, "format"));
-    const char *problem = NULL;
-    if (!format || strcmp(format, FORMAT) != 0 ||
-        json_integer_value(json_object_get(root, "version")) != VERSION)
-        problem = "not a conversation file of this program";
-    else if (!read_messages(json_object_get(root, "messages"), &messages))
-        problem = "invalid messages";
-    else if (!read_settings(json_object_get(root, "options"), &settings))
-        problem = "invalid options";
+    const bool keeps_settings = json_is_array(root);
+    const bool ok = read_root(root, &messages, &settings, &problem);
     json_decref(root);
-    if (problem) {
+    if (!ok) {
+        print_message("cannot load %s: %s", path, problem.failed ? "out of memory" : problem.data);
+        text_free(&problem);
         conversation_free(&messages);
         settings_free(&settings);
-        return report_bad_file(path, problem);
+        return EX_DATAERR;
     }
     conversation_free(c);
-    settings_free(s);
     *c = messages;
+    if (keeps_settings)
+        return 0;
+    settings_free(s);
     *s = settings;
-    return true;
+    return 0;
 }
