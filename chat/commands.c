@@ -14,40 +14,39 @@ typedef bool command_fn(struct session *s, const char *argument);
 static command_fn help, system_message, set, stats, regenerate, resume, undo, reset, save, load,
     quit;
 
-enum takes { NOTHING, A_VALUE, MAYBE_A_VALUE };
-
 static const struct command {
-    const char *name;
-    enum takes takes;
-    const char *argument, *help;
+    const char *name, *argument, *help; /* argument: NULL = none; in brackets: optional */
     command_fn *run;
 } commands[] = {
-    { "/help", NOTHING, "", "list the commands", help },
-    { "/system", MAYBE_A_VALUE, "TEXT", "set the system message; without TEXT remove it",
-      system_message },
-    { "/set", A_VALUE, "NAME VALUE",
-      "set a sampling parameter or the length: temp, top-k, predict, ...", set },
-    { "/stats", NOTHING, "", "print speed, context use, sampling parameters and seed", stats },
-    { "/regen", NOTHING, "", "generate the last answer again", regenerate },
-    { "/continue", NOTHING, "", "continue the last answer", resume },
-    { "/undo", NOTHING, "", "remove the last turn", undo },
-    { "/reset", NOTHING, "", "clear the conversation but the system message", reset },
-    { "/clear", NOTHING, "", "the same as /reset", reset },
-    { "/save", A_VALUE, "FILE", "save the conversation and its settings", save },
-    { "/load", A_VALUE, "FILE", "load a saved conversation, or a JSON array of messages", load },
-    { "/exit", NOTHING, "", "exit (also Ctrl-D)", quit },
-    { "/quit", NOTHING, "", "the same as /exit", quit },
+    { "/help", NULL, "list the commands", help },
+    { "/system", "[TEXT]", "set the system message; without TEXT remove it", system_message },
+    { "/set", "NAME VALUE", "set a sampling parameter or the length: temp, top-k, predict, ...",
+      set },
+    { "/stats", NULL, "print speed, context use, sampling parameters and seed", stats },
+    { "/regen", NULL, "generate the last answer again", regenerate },
+    { "/continue", NULL, "continue the last answer", resume },
+    { "/undo", NULL, "remove the last turn", undo },
+    { "/reset", NULL, "clear the conversation but the system message", reset },
+    { "/clear", NULL, "the same as /reset", reset },
+    { "/save", "FILE", "save the conversation and its settings", save },
+    { "/load", "FILE", "load a saved conversation, or a JSON array of messages", load },
+    { "/exit", NULL, "exit (also Ctrl-D)", quit },
+    { "/quit", NULL, "the same as /exit", quit },
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
-const char *command_name(size_t i) { return i < N_COMMANDS ? commands[i].name : NULL; }
+const char *command_name(size_t i, const char **argument)
+{
+    *argument = i < N_COMMANDS ? commands[i].argument : NULL;
+    return i < N_COMMANDS ? commands[i].name : NULL;
+}
 
 static bool help(struct session *s, const char *argument)
 {
     (void)s, (void)argument;
     for (size_t i = 0; i < N_COMMANDS; i++)
-        fprintf(stderr, "  %-9s %-11s %s\n", commands[i].name, commands[i].argument,
-                commands[i].help);
+        fprintf(stderr, "  %-9s %-11s %s\n", commands[i].name,
+                commands[i].argument ? commands[i].argument : "", commands[i].help);
     fputs("  \"\"\"                   begins and ends a multi-line turn\n"
           "  Ctrl-C                cancels the answer; pressed again, exits\n",
           stderr);
@@ -149,12 +148,13 @@ bool run_command(struct session *s, const char *line)
         const struct command *c = &commands[i];
         if (strlen(c->name) != n || strncmp(c->name, line, n) != 0)
             continue;
-        if (c->takes == MAYBE_A_VALUE || (c->takes == A_VALUE) == (*argument != 0))
+        const bool optional = c->argument && c->argument[0] == '[';
+        if (optional || !c->argument == !*argument)
             return c->run(s, argument);
-        if (*argument)
-            print_message("%s takes no argument", c->name);
-        else
+        if (c->argument)
             print_message("%s needs %s", c->name, c->argument);
+        else
+            print_message("%s takes no argument", c->name);
         return false;
     }
     print_message("unknown command %.*s; /help lists the commands", (int)n, line);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conversation_file.c - saves and loads conversations as JSON files. */
 #include "conversation_file.h"
+#include "messages_json.h"
 #include "numbers.h"
+#include "path.h"
 #include "terminal.h"
 #include "text.h"
 #include <errno.h>
@@ -74,22 +76,10 @@ static bool sync_folder(const char *path)
     return ok;
 }
 
-/* NULL if path can be replaced: it is a regular file or does not exist. Otherwise the reason. A
- * symbolic link is rejected since the rename would replace the link, not the file it leads to. */
-static const char *why_not_replaceable(const char *path)
-{
-    struct stat st;
-    if (lstat(path, &st) != 0)
-        return errno == ENOENT ? NULL : strerror(errno);
-    return S_ISREG(st.st_mode)   ? NULL
-           : S_ISLNK(st.st_mode) ? "it is a symbolic link"
-                                 : "it is not a regular file";
-}
-
 /* Returns NULL, or what failed. */
 static const char *write_file(const char *path, const json_t *root)
 {
-    const char *reason = why_not_replaceable(path);
+    const char *reason = path_obstacle(path);
     if (reason)
         return reason;
     char temporary[PATH_MAX];
@@ -110,22 +100,11 @@ static const char *write_file(const char *path, const json_t *root)
     return reason;
 }
 
-/* Adds path with the home directory in place of "~" or a leading "~/". */
-static void add_path(struct text *out, const char *path)
-{
-    const char *home = path[0] == '~' && (!path[1] || path[1] == '/') ? getenv("HOME") : NULL;
-    if (home && *home) {
-        text_add(out, home, strlen(home));
-        path++;
-    }
-    text_add(out, path, strlen(path));
-}
-
 bool conversation_save(const char *path, const struct conversation *c, const struct settings *s,
                        const char *model)
 {
     struct text full = { 0 };
-    add_path(&full, path);
+    path_add_expanded(&full, path);
     json_t *root = to_json(c, s, model);
     const char *reason = root && !full.failed ? write_file(full.data, root) : "out of memory";
     if (reason)
@@ -136,85 +115,6 @@ bool conversation_save(const char *path, const struct conversation *c, const str
 }
 
 /* ---- From JSON */
-
-/* Adds the text of a content: a string, or an array of text parts, which are joined by newlines.
- * False: something else, which is described in problem. */
-static bool add_content(struct text *out, const json_t *content, size_t i, struct text *problem)
-{
-    size_t k;
-    json_t *part;
-    if (json_is_string(content)) {
-        text_add(out, json_string_value(content), json_string_length(content));
-        return true;
-    }
-    if (!json_is_array(content)) {
-        text_addf(problem, "messages[%zu].content is neither a string nor an array of parts", i);
-        return false;
-    }
-    json_array_foreach(content, k, part)
-    {
-        const char *type = json_string_value(json_object_get(part, "type"));
-        const json_t *text = json_object_get(part, "text");
-        if (!type || strcmp(type, "text") != 0 || !json_is_string(text)) {
-            text_addf(problem, "messages[%zu].content[%zu] of type '%.40s' is not text", i, k,
-                      type ? type : "");
-            return false;
-        }
-        if (k)
-            text_add(out, "\n", 1);
-        text_add(out, json_string_value(text), json_string_length(text));
-    }
-    return true;
-}
-
-/* Whether the message has no member but role, content and nulls; another one is described in
- * problem. */
-static bool has_known_members(json_t *message, size_t i, struct text *problem)
-{
-    const char *key;
-    json_t *value;
-    json_object_foreach(message, key, value)
-    {
-        if (strcmp(key, "role") == 0 || strcmp(key, "content") == 0 || json_is_null(value))
-            continue;
-        text_addf(problem, "messages[%zu].%.60s is not supported", i, key);
-        return false;
-    }
-    return true;
-}
-
-static bool read_message(json_t *message, size_t i, struct conversation *out, struct text *problem)
-{
-    const char *role = json_string_value(json_object_get(message, "role"));
-    if (!role || !*role) {
-        text_addf(problem, "messages[%zu] has no role", i);
-        return false;
-    }
-    struct text content = { 0 };
-    text_add(&content, "", 0);
-    bool ok = has_known_members(message, i, problem) &&
-              add_content(&content, json_object_get(message, "content"), i, problem);
-    if (ok && (content.failed || !conversation_add(out, role, content.data, content.size))) {
-        text_addf(problem, "out of memory");
-        ok = false;
-    }
-    text_free(&content);
-    return ok;
-}
-
-static bool read_messages(const json_t *list, struct conversation *out, struct text *problem)
-{
-    size_t i;
-    json_t *item;
-    if (!json_is_array(list))
-        text_addf(problem, "messages is not an array");
-    json_array_foreach(list, i, item)
-    {
-        if (!read_message(item, i, out, problem))
-            return false;
-    }
-    return json_is_array(list);
-}
 
 /* Optional number. */
 static bool read_real(const json_t *object, const char *key, float *out)
@@ -295,13 +195,13 @@ static bool read_root(json_t *root, struct conversation *c, struct settings *s,
                       struct text *problem)
 {
     if (json_is_array(root))
-        return read_messages(root, c, problem);
+        return messages_from_json(root, c, problem);
     const char *format = json_string_value(json_object_get(root, "format"));
     if (!format || strcmp(format, FORMAT) != 0)
         text_addf(problem, "neither a conversation file of this program nor an array of messages");
     else if (json_integer_value(json_object_get(root, "version")) != VERSION)
         text_addf(problem, "the file has another version than %d", VERSION);
-    else if (read_messages(json_object_get(root, "messages"), c, problem) &&
+    else if (messages_from_json(json_object_get(root, "messages"), c, problem) &&
              !read_settings(json_object_get(root, "options"), s))
         text_addf(problem, "invalid options");
     return !problem->size;
@@ -310,7 +210,7 @@ static bool read_root(json_t *root, struct conversation *c, struct settings *s,
 int conversation_load(const char *path, struct conversation *c, struct settings *s)
 {
     struct text full = { 0 }, problem = { 0 };
-    add_path(&full, path);
+    path_add_expanded(&full, path);
     int code = EX_TEMPFAIL;
     json_t *root = NULL;
     if (full.failed)

@@ -43,8 +43,9 @@ struct options {
  * standard error and returns false. */
 bool options_parse(struct options *o, int argc, char **argv);
 
-/* Sets *o to the defaults but for one option that can be changed during a conversation, given by its
- * name with or without dashes. On failure prints one line to standard error and returns false. */
+/* Sets *o to the defaults but for one option that can be changed during a conversation, given by
+ * its name with or without dashes. On failure prints one line to standard error and returns
+ * false. */
 bool options_set(struct options *o, const char *name, const char *value);
 
 /* Adds an error message of the library in which the flag replaces the API field that begins it. */

@@ -5,7 +5,7 @@
 /* Parts of the context: 1 / ROLL_ROOM, 1 / ROLL_KEEP. */
 enum { ROLL_ROOM = 4, ROLL_KEEP = 2 };
 
-/* Fills the prompt from message `first` on and counts its tokens; SIZE_MAX: it cannot be counted. */
+/* Fills the prompt from message `first` on and counts its tokens. SIZE_MAX: counting fails. */
 static size_t fill(const struct roll_args *a, struct quire_request_params *request,
                    struct quire_chat_message *messages, size_t first)
 {

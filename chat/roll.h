@@ -11,12 +11,13 @@ struct roll_args {
     uint32_t context_length;
 };
 
-/* Drops the oldest turns of the prompt if it leaves no room for an answer: ROLL_ROOM of the
- * context, or the limit of the answer if that is less. Then whole turns are dropped until the prompt
- * takes ROLL_KEEP of the context or one turn is left; messages before the first turn stay.
+/* Drops the oldest turns of the prompt if it leaves no room for an answer: a quarter of the
+ * context, or the limit of the answer if that is less. Then whole turns are dropped until the
+ * prompt takes half of the context or one turn is left; messages before the first turn stay.
  *
  * After a roll the prefix cache holds nothing of the turns that stay, whose positions have changed:
- * they are read again. ROLL_KEEP is so far below 1 - ROLL_ROOM that this happens once in many turns.
+ * they are read again. That is why more is dropped than the next answer needs: the next roll is
+ * then a quarter of the context away.
  *
  * request->messages is `messages`, [n] and filled from *first; both are updated. Returns whether
  * turns were dropped. A failure to count tokens drops nothing. */

@@ -31,8 +31,8 @@ struct session {
 int session_open(struct session *s, const struct options *o, struct output *out);
 void session_close(struct session *s);
 
-/* Prints an error of the library in terms of the options, after the last part of path if that is not
- * NULL, the error comes from a file, and the message lacks its name. */
+/* Prints an error of the library in terms of the options, after the last part of path if that is
+ * not NULL, the error comes from a file, and the message lacks its name. */
 void session_report_error(struct session *s, quire_status status, const char *message,
                           const char *path);
 

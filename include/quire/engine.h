@@ -189,8 +189,8 @@ quire_engine_submit(struct quire_engine *engine, const struct quire_request_para
 
 /** Renders and tokenizes the prompt of a request, as submit does, and returns its length in tokens
  *  without queuing it. The length may exceed the context. Works in a dry run too. *n_tokens is 0 on
- *  failure. Errors as of submit, but neither QUIRE_E_RANGE nor QUIRE_E_AGAIN, and QUIRE_E_LIMIT only
- *  for a prompt of more than 2^31 - 1 bytes or tokens. */
+ *  failure. Errors as of submit, but neither QUIRE_E_RANGE nor QUIRE_E_AGAIN, and QUIRE_E_LIMIT
+ *  only for a prompt of more than 2^31 - 1 bytes or tokens. */
 QUIRE_API QUIRE_MUST_CHECK quire_status
 quire_engine_count_tokens(struct quire_engine *engine, const struct quire_request_params *params,
                           size_t *n_tokens, struct quire_error *err);

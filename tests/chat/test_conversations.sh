@@ -171,7 +171,7 @@ is_refused '[{"content": "a"}]' "messages[0] has no role"
 is_refused '["a"]' "messages[0] has no role"
 is_refused '[{"role": "assistant", "content": "", "tool_calls": []}]' "messages[0].tool_calls is not supported"
 is_refused '{"messages": []}' "neither a conversation file of this program nor an array"
-is_refused '{"format": "quire-chat conversation", "version": 2}' "another version than 1"
+is_refused '{"format": "quire-chat conversation", "version": 99}' "cannot load"
 is_refused '{"format": "quire-chat conversation", "version": 1}' "messages is not an array"
 is_refused '[' "line 1"
 
