@@ -15,8 +15,8 @@
  * of tokens without text.
  *
  * min_tokens is a quarter of the context, so that a loop leaves room for the conversation, but at
- * least REPEAT_LEAST and at most REPEAT_MOST. Content that repeats by intention is shorter: lines of
- * 120 dashes, rulers of wide tables, an 80 x 24 canvas of blanks (1944 bytes), a list of 500 zeros
+ * least REPEAT_LEAST and at most REPEAT_MOST. Content that repeats by intention is shorter: lines
+ * of 120 dashes, rulers of wide tables, an 80 x 24 canvas of blanks (1944 bytes), 500 zeros
  * (1000 tokens). Lists whose numbers change never repeat exactly. */
 enum {
     REPEAT_MIN_COUNT = 8,
