@@ -53,9 +53,18 @@ static bool help(struct session *s, const char *argument)
     return false;
 }
 
+/* Confirms a command. */
+static void confirm(const struct session *s, const char *what)
+{
+    if (!s->options->quiet)
+        print_message("%s", what);
+}
+
 static bool system_message(struct session *s, const char *argument)
 {
-    if (!session_set_system(s, *argument ? argument : NULL))
+    if (session_set_system(s, *argument ? argument : NULL))
+        confirm(s, *argument ? "the system message is set" : "the system message is removed");
+    else
         print_message("out of memory");
     return false;
 }
@@ -69,8 +78,8 @@ static bool set(struct session *s, const char *argument)
         print_message("out of memory");
     else if (!*value)
         print_message("/set needs a NAME and a VALUE");
-    else
-        (void)settings_set(&s->settings, name, value);
+    else if (settings_set(&s->settings, name, value))
+        confirm(s, "set; /stats prints all parameters");
     free(name);
     return false;
 }
@@ -94,7 +103,9 @@ static bool resume(struct session *s, const char *argument)
 static bool undo(struct session *s, const char *argument)
 {
     (void)argument;
-    if (!session_undo(s))
+    if (session_undo(s))
+        confirm(s, "the last turn is removed");
+    else
         print_message("there is no turn to remove");
     return false;
 }
@@ -103,6 +114,7 @@ static bool reset(struct session *s, const char *argument)
 {
     (void)argument;
     session_reset(s);
+    confirm(s, "the conversation is cleared");
     return false;
 }
 

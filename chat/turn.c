@@ -58,9 +58,14 @@ static enum turn_result report_failure(struct session *s, quire_status status, c
     session_report_error(s, status, message, NULL);
     if (status == QUIRE_E_UNSUPPORTED && !s->options->raw)
         print_message("use --chat-template-file FILE, or --no-cnv to complete text");
-    if (status == QUIRE_E_LIMIT && !s->options->raw)
-        print_message("/reset clears the conversation, -c N sets the size of the context");
     return TURN_FAILED;
+}
+
+static bool exceeds_context(const struct session *s, const struct quire_request_params *request)
+{
+    size_t n_tokens;
+    const quire_status status = quire_engine_count_tokens(s->engine, request, &n_tokens, NULL);
+    return status == QUIRE_OK && n_tokens > s->info.context_length;
 }
 
 /* Prints why an answer has ended early. */
@@ -100,8 +105,12 @@ static enum turn_result answer_request(struct session *s,
     repeat_guard_begin(&s->repeat_guard);
     s->repeats = false;
     *status = run_request(s, request, &done, &err);
-    if (*status != QUIRE_OK)
-        return report_failure(s, *status, err.msg);
+    if (*status != QUIRE_OK) {
+        (void)report_failure(s, *status, err.msg);
+        if (*status == QUIRE_E_LIMIT && exceeds_context(s, request))
+            print_message("/reset clears the conversation, -c N sets the size of the context");
+        return TURN_FAILED;
+    }
     if (done.reason == QUIRE_FINISH_ERROR) {
         *status = done.status;
         return report_failure(s, *status, done.message);

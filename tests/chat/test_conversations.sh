@@ -187,7 +187,7 @@ pass_if "--load restores the length" events_have 'completion=3 '
 talk -i --load "$folder/settings" --temp 0.25 < <(printf '/stats\n')
 pass_if "options override the settings of --load" err_has "temperature 0.25"
 
-talk -i -q -n 2 < <(printf 'Hello\n/save %s/quiet\n/load %s/quiet\n' "$folder" "$folder")
+talk -i -q -n 2 < <(printf '/system Hi\n/set temp 1\nHello\n/save %s/quiet\n/load %s/quiet\n/undo\n/reset\n' "$folder" "$folder")
 pass_if "--quiet prints nothing" [ ! -s "$folder/err" ]
 
 # ---- A full context

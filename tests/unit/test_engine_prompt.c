@@ -178,6 +178,43 @@ static void test_open_error_names_the_model(void **state)
     remove(folder);
 }
 
+/* Replaces the string value of a GGUF key by letters w: the length stays. */
+static void spoil(char *file, size_t size, const char *key)
+{
+    char *at = memmem(file, size, key, strlen(key));
+    assert_non_null(at);
+    uint64_t n;
+    at += strlen(key) + sizeof(uint32_t); /* the type */
+    memcpy(&n, at, sizeof n);
+    memset(at + sizeof n, 'w', n);
+}
+
+/* An unsupported architecture is reported before an unknown pre-tokenizer. */
+static void test_architecture_before_tokenizer(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    static char file[1 << 20];
+    struct quire_engine_params ep = params_for("bert-bf16.gguf");
+    FILE *f = fopen(ep.model_path, "rb");
+    assert_non_null(f);
+    const size_t size = fread(file, 1, sizeof file, f);
+    fclose(f);
+    assert_true(size < sizeof file);
+    spoil(file, size, "tokenizer.ggml.pre");
+    ep.model_path = NULL;
+    ep.model_data = file;
+    ep.model_bytes = size;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_engine *e;
+    assert_status(QUIRE_E_UNSUPPORTED, quire_engine_open(&ep, &e, &err));
+    assert_non_null(strstr(err.msg, "is an encoder"));
+    spoil(file, size, "general.architecture");
+    assert_status(QUIRE_E_UNSUPPORTED, quire_engine_open(&ep, &e, &err));
+    assert_non_null(strstr(err.msg, "architecture wwww"));
+}
+
 /* A context of a decoder without a cache: the message has the kind of the model. */
 static void test_decoder_without_cache(void **state)
 {
@@ -202,6 +239,7 @@ int main(void)
         cmocka_unit_test(test_count_tokens),
         cmocka_unit_test(test_error_unchanged),
         cmocka_unit_test(test_open_error_names_the_model),
+        cmocka_unit_test(test_architecture_before_tokenizer),
         cmocka_unit_test(test_decoder_without_cache),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
