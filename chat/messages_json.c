@@ -5,53 +5,50 @@
 
 /* Adds the text of a content: a string, or an array of text parts, which are joined by newlines.
  * False: something else, which is described in problem. */
-static bool add_content(struct text *out, const json_t *content, size_t i, struct text *problem)
+static bool add_content(struct text *out, const struct qr_json *content, size_t i,
+                        struct text *problem)
 {
-    size_t k;
-    json_t *part;
-    if (json_is_string(content)) {
-        text_add(out, json_string_value(content), json_string_length(content));
+    if (qr_json_is_string(content)) {
+        text_add(out, qr_json_string(content), qr_json_string_size(content));
         return true;
     }
-    if (!json_is_array(content)) {
+    if (!qr_json_is_array(content)) {
         text_addf(problem, "messages[%zu].content is neither a string nor an array of parts", i);
         return false;
     }
-    json_array_foreach(content, k, part)
-    {
-        const char *type = json_string_value(json_object_get(part, "type"));
-        const json_t *text = json_object_get(part, "text");
-        if (!type || strcmp(type, "text") != 0 || !json_is_string(text)) {
-            text_addf(problem, "messages[%zu].content[%zu] of type '%.40s' is not text", i, k,
+    for (struct qr_json_iter k = qr_json_iterate(content); qr_json_next(&k);) {
+        const char *type = qr_json_string(qr_json_get(k.value, "type"));
+        const struct qr_json *text = qr_json_get(k.value, "text");
+        if (!type || strcmp(type, "text") != 0 || !qr_json_is_string(text)) {
+            text_addf(problem, "messages[%zu].content[%zu] of type '%.40s' is not text", i, k.index,
                       type ? type : "");
             return false;
         }
-        if (k)
+        if (k.index)
             text_add(out, "\n", 1);
-        text_add(out, json_string_value(text), json_string_length(text));
+        text_add(out, qr_json_string(text), qr_json_string_size(text));
     }
     return true;
 }
 
 /* Whether the message has no member but role, content and nulls; another one is described in
  * problem. */
-static bool has_known_members(json_t *message, size_t i, struct text *problem)
+static bool has_known_members(const struct qr_json *message, size_t i, struct text *problem)
 {
-    const char *key;
-    json_t *value;
-    json_object_foreach(message, key, value)
-    {
-        if (strcmp(key, "role") == 0 || strcmp(key, "content") == 0 || json_is_null(value))
+    for (struct qr_json_iter k = qr_json_iterate(message); qr_json_next(&k);) {
+        if (strcmp(k.key, "role") == 0 || strcmp(k.key, "content") == 0 ||
+            qr_json_is_null(k.value))
             continue;
-        text_addf(problem, "messages[%zu].%.60s is not supported", i, key);
+        text_addf(problem, "messages[%zu].%.60s is not supported", i, k.key);
         return false;
     }
     return true;
 }
 
-static bool read_message(json_t *message, size_t i, struct conversation *out, struct text *problem)
+static bool read_message(const struct qr_json *message, size_t i, struct conversation *out,
+                         struct text *problem)
 {
-    const char *role = json_string_value(json_object_get(message, "role"));
+    const char *role = qr_json_string(qr_json_get(message, "role"));
     if (!role || !*role) {
         text_addf(problem, "messages[%zu] has no role", i);
         return false;
@@ -59,7 +56,7 @@ static bool read_message(json_t *message, size_t i, struct conversation *out, st
     struct text content = { 0 };
     text_add(&content, "", 0);
     bool ok = has_known_members(message, i, problem) &&
-              add_content(&content, json_object_get(message, "content"), i, problem);
+              add_content(&content, qr_json_get(message, "content"), i, problem);
     if (ok && (content.failed || !conversation_add(out, role, content.data, content.size))) {
         text_addf(problem, "out of memory");
         ok = false;
@@ -68,16 +65,12 @@ static bool read_message(json_t *message, size_t i, struct conversation *out, st
     return ok;
 }
 
-bool messages_from_json(const json_t *list, struct conversation *out, struct text *problem)
+bool messages_from_json(const struct qr_json *list, struct conversation *out, struct text *problem)
 {
-    size_t i;
-    json_t *item;
-    if (!json_is_array(list))
+    if (!qr_json_is_array(list))
         text_addf(problem, "messages is not an array");
-    json_array_foreach(list, i, item)
-    {
-        if (!read_message(item, i, out, problem))
+    for (struct qr_json_iter i = qr_json_iterate(list); qr_json_next(&i);)
+        if (!read_message(i.value, i.index, out, problem))
             return false;
-    }
-    return json_is_array(list);
+    return qr_json_is_array(list);
 }

@@ -4,8 +4,8 @@
 #include "base/alloc.h"
 #include "base/checked.h"
 #include "base/error.h"
-#include <jansson.h>
-#include <stdlib.h>
+#include "base/utf8.h"
+#include "json/json.h"
 #include <string.h>
 
 /* ---- Chat template */
@@ -22,18 +22,38 @@ static char *special_tokens_json(const struct quire_engine *e)
         { "sep_token", QUIRE_SPECIAL_SEP },   { "cls_token", QUIRE_SPECIAL_CLS },
         { "mask_token", QUIRE_SPECIAL_MASK },
     };
-    json_t *object = json_object();
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    enum { N = sizeof names / sizeof names[0] };
+    struct {
+        const char *text;
         size_t size;
-        const char *text = quire_tokenizer_token_text(
-            e->tokenizer, quire_tokenizer_special(e->tokenizer, names[i].which), &size);
-        if (text) /* json_stringn() rejects ill-formed UTF-8; the variable stays undefined */
-            (void)!json_object_set_new(object, names[i].name, json_stringn(text, size));
+    } tokens[N];
+    size_t bytes = sizeof "{}";
+    for (size_t i = 0; i < N; i++) {
+        tokens[i].text = quire_tokenizer_token_text(
+            e->tokenizer, quire_tokenizer_special(e->tokenizer, names[i].which), &tokens[i].size);
+        /* without a well-formed text the variable stays undefined */
+        if (tokens[i].text && qr_utf8_valid((const uint8_t *)tokens[i].text, tokens[i].size))
+            bytes += strlen(names[i].name) + sizeof "\"\":," + QR_JSON_QUOTED_MAX(tokens[i].size);
+        else
+            tokens[i].text = NULL;
     }
-    char *dumped = object ? json_dumps(object, JSON_COMPACT) : NULL;
-    char *copy = dumped ? qr_strdup(e->allocator, dumped) : NULL;
-    free(dumped);
-    json_decref(object);
+    char *json = qr_alloc(e->allocator, bytes, 1);
+    if (!json)
+        return NULL;
+    char *p = json;
+    *p++ = '{';
+    for (size_t i = 0; i < N; i++) {
+        if (!tokens[i].text)
+            continue;
+        if (p != json + 1)
+            *p++ = ',';
+        p += qr_json_quote(p, names[i].name, strlen(names[i].name));
+        *p++ = ':';
+        p += qr_json_quote(p, tokens[i].text, tokens[i].size);
+    }
+    memcpy(p, "}", 2);
+    char *copy = qr_strdup(e->allocator, json);
+    qr_free(e->allocator, json, bytes, 1);
     return copy;
 }
 

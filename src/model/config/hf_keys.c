@@ -18,28 +18,29 @@ static bool find_default(const struct qr_hf_source *h, const char *key, double *
 }
 
 /* Resolves the aliases of a key: the object that contains it and its name there. */
-static const json_t *find_key(const struct qr_hf_source *h, const char *key, const char **name)
+static const struct qr_json *find_key(const struct qr_hf_source *h, const char *key,
+                                      const char **name)
 {
     for (const struct qr_hf_alias *a = h->arch->hf_aliases; a && a->key; a++) {
         const char *dot = strchr(a->name, '.');
-        const json_t *obj = h->root;
+        const struct qr_json *obj = h->root;
         if (strcmp(a->key, key) != 0)
             continue;
         if (dot)
-            obj = json_object_getn(obj, a->name, (size_t)(dot - a->name));
+            obj = qr_json_get_n(obj, a->name, (size_t)(dot - a->name));
         *name = dot ? dot + 1 : a->name;
-        if (json_object_get(obj, *name))
+        if (qr_json_get(obj, *name))
             return obj;
     }
     *name = key;
     return h->root;
 }
 
-const json_t *qr_hf_json(const struct qr_hf_source *h, const char *key)
+const struct qr_json *qr_hf_json(const struct qr_hf_source *h, const char *key)
 {
     const char *name;
-    const json_t *obj = find_key(h, key, &name);
-    return json_object_get(obj, name);
+    const struct qr_json *obj = find_key(h, key, &name);
+    return qr_json_get(obj, name);
 }
 
 quire_status qr_hf_u32_opt(const struct qr_hf_source *h, const char *key, uint32_t *out, bool *has)
@@ -47,7 +48,7 @@ quire_status qr_hf_u32_opt(const struct qr_hf_source *h, const char *key, uint32
     enum qr_json_state state;
     double v;
     const char *name;
-    const json_t *obj = find_key(h, key, &name);
+    const struct qr_json *obj = find_key(h, key, &name);
     QR_TRY(qr_json_u32(obj, what, name, out, &state, h->err));
     *has = state == QR_JSON_PRESENT;
     if (state == QR_JSON_ABSENT && find_default(h, key, &v)) {
@@ -61,7 +62,7 @@ quire_status qr_hf_f64_opt(const struct qr_hf_source *h, const char *key, double
 {
     enum qr_json_state state;
     const char *name;
-    const json_t *obj = find_key(h, key, &name);
+    const struct qr_json *obj = find_key(h, key, &name);
     QR_TRY(qr_json_f64(obj, what, name, out, &state, h->err));
     *has = state == QR_JSON_PRESENT || (state == QR_JSON_ABSENT && find_default(h, key, out));
     return QUIRE_OK;
@@ -71,7 +72,7 @@ quire_status qr_hf_str(const struct qr_hf_source *h, const char *key, const char
 {
     enum qr_json_state state;
     const char *name;
-    const json_t *obj = find_key(h, key, &name);
+    const struct qr_json *obj = find_key(h, key, &name);
     return qr_json_str(obj, what, name, out, &state, h->err);
 }
 
@@ -99,7 +100,7 @@ quire_status qr_hf_bool(const struct qr_hf_source *h, const char *key, bool dflt
     enum qr_json_state state;
     double v;
     const char *name;
-    const json_t *obj = find_key(h, key, &name);
+    const struct qr_json *obj = find_key(h, key, &name);
     *out = dflt;
     QR_TRY(qr_json_bool(obj, what, name, out, &state, h->err));
     if (state == QR_JSON_ABSENT && find_default(h, key, &v))

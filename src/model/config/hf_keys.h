@@ -7,8 +7,8 @@
 
 /* Source and destination of one configuration that is being read. */
 struct qr_hf_source {
-    const json_t *root;  /* the object that describes the language model */
-    const json_t *outer; /* the whole file; differs from root in multimodal checkpoints */
+    const struct qr_json *root;  /* the object that describes the language model */
+    const struct qr_json *outer; /* the whole file; differs from root in multimodal checkpoints */
     const struct qr_arch *arch;
     struct qr_model_config *cfg;
     struct quire_error *err;
@@ -33,7 +33,7 @@ quire_status qr_hf_bool(const struct qr_hf_source *h, const char *key, bool dflt
 quire_status qr_hf_str(const struct qr_hf_source *h, const char *key, const char **out);
 
 /* The value of a key; NULL if it is missing. */
-const json_t *qr_hf_json(const struct qr_hf_source *h, const char *key);
+const struct qr_json *qr_hf_json(const struct qr_hf_source *h, const char *key);
 
 /* Fails with QUIRE_E_FORMAT and a message that the key is missing. */
 quire_status qr_hf_missing(const struct qr_hf_source *h, const char *key);

@@ -7,15 +7,15 @@
 #include <string.h>
 
 /* layer_types of the newer style: an explicit list that overrides the family's rule. */
-static quire_status windows_from_layer_types(const struct qr_hf_source *h, const json_t *types,
-                                             uint32_t window)
+static quire_status windows_from_layer_types(const struct qr_hf_source *h,
+                                             const struct qr_json *types, uint32_t window)
 {
     struct qr_model_config *cfg = h->cfg;
-    if (!json_is_array(types) || json_array_size(types) != cfg->n_layers)
+    if (!qr_json_is_array(types) || qr_json_size(types) != cfg->n_layers)
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: layer_types must list %u layers",
                        cfg->n_layers);
     for (uint32_t i = 0; i < cfg->n_layers; i++) {
-        const char *type = json_string_value(json_array_get(types, i));
+        const char *type = qr_json_string(qr_json_at(types, i));
         if (!type)
             return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: layer_types[%u] must be a string",
                            i);
@@ -34,21 +34,21 @@ static quire_status windows_from_layer_types(const struct qr_hf_source *h, const
 
 /* attention_types (GPT-Neo): [[[type, ...], repetitions], ...], which expands to one type per
  * layer. */
-static quire_status windows_from_attention_types(const struct qr_hf_source *h, const json_t *types,
-                                                 uint32_t window)
+static quire_status windows_from_attention_types(const struct qr_hf_source *h,
+                                                 const struct qr_json *types, uint32_t window)
 {
     struct qr_model_config *cfg = h->cfg;
     uint32_t layer = 0;
-    for (size_t i = 0; i < json_array_size(types); i++) {
-        const json_t *item = json_array_get(types, i), *names = json_array_get(item, 0);
+    for (struct qr_json_iter t = qr_json_iterate(types); qr_json_next(&t);) {
+        const struct qr_json *names = qr_json_at(t.value, 0);
+        const size_t n_names = qr_json_size(names), i = t.index;
         uint32_t repetitions = 0;
-        if (!qr_json_is_u32(json_array_get(item, 1), &repetitions) || json_array_size(names) == 0)
+        if (!qr_json_is_u32(qr_json_at(t.value, 1), &repetitions) || !n_names)
             return qr_fail(h->err, QUIRE_E_FORMAT,
                            "config.json: attention_types[%zu] must be [[names], number]", i);
-        for (uint64_t n = 0;
-             n < (uint64_t)repetitions * json_array_size(names) && layer < cfg->n_layers;
+        for (uint64_t n = 0; n < (uint64_t)repetitions * n_names && layer < cfg->n_layers;
              n++, layer++) {
-            const char *name = json_string_value(json_array_get(names, n % json_array_size(names)));
+            const char *name = qr_json_string(qr_json_at(names, n % n_names));
             if (name && strcmp(name, "local") == 0)
                 cfg->layers[layer].window = window;
         }
@@ -93,7 +93,7 @@ static quire_status windows_from_rule(const struct qr_hf_source *h, uint32_t win
 quire_status qr_hf_read_windows(const struct qr_hf_source *h)
 {
     const enum qr_window_rule rule = h->arch->hf_window;
-    const json_t *types = qr_hf_json(h, "layer_types");
+    const struct qr_json *types = qr_hf_json(h, "layer_types");
     uint32_t window = 0;
     bool has = false, in_use = true;
     if (rule != QR_WINDOW_NONE)
@@ -103,7 +103,7 @@ quire_status qr_hf_read_windows(const struct qr_hf_source *h)
     if (has && in_use && window) {
         if (!h->cfg->causal && !h->arch->chunked_windows)
             window = window / 2 + 1; /* the key counts both directions */
-        if (rule != QR_WINDOW_ALL && types && !json_is_null(types))
+        if (rule != QR_WINDOW_ALL && types && !qr_json_is_null(types))
             QR_TRY(windows_from_layer_types(h, types, window));
         else if (rule == QR_WINDOW_LOCAL)
             QR_TRY(windows_from_attention_types(h, qr_hf_json(h, "attention_types"), window));
