@@ -64,7 +64,7 @@ static int init_conversation(struct session *s)
     settings_draw_seed(&s->settings);
     if (o->raw && (o->system || o->load))
         print_message("%s has no effect with --no-cnv", o->load ? "--load" : "--system-prompt");
-    const int code = o->load ? session_load(s, o->load) : 0;
+    const int code = o->load && !o->raw ? session_load(s, o->load) : 0;
     if (code)
         return code;
     const bool ok = settings_apply(&s->settings, o) &&
@@ -72,8 +72,7 @@ static int init_conversation(struct session *s)
     return ok ? 0 : EX_TEMPFAIL;
 }
 
-/* Warnings and information about the model and the machine. */
-static void print_context_length(const struct session *s)
+static void report_start(const struct session *s)
 {
     char cache[24];
     const struct quire_engine_info *i = &s->info;
@@ -182,7 +181,7 @@ int session_open(struct session *s, const struct options *o, struct output *out)
     }
     if (!o->no_repeat_guard && !o->ignore_eos)
         repeat_guard_open(&s->repeat_guard, s->info.context_length);
-    print_context_length(s);
+    report_start(s);
     return init_conversation(s);
 }
 
