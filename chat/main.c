@@ -2,6 +2,7 @@
 /* main.c - quire-chat: chats with a language model. */
 #include "commands.h"
 #include "exit_code.h"
+#include "file_faults.h"
 #include "input.h"
 #include "interrupt.h"
 #include "report.h"
@@ -237,6 +238,7 @@ int main(int argc, char **argv)
     if (!options_parse(&o, argc, argv))
         return EX_USAGE;
     interrupts_install();
+    file_faults_install("quire-chat", restore_terminal);
     output_open(&out, o.json, !o.no_wrap);
     int code = 0;
     if (o.help || o.version || o.list_options)

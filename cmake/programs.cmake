@@ -17,14 +17,15 @@ if(QUIRE_BUILD_CHAT AND QUIRE_WITH_TEXT)
 endif()
 
 if(QUIRE_BUILD_BENCH AND QUIRE_WITH_TEXT)
-  file(GLOB eval_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/eval*.c ${PROJECT_SOURCE_DIR}/bench/tensor_file.c)
+  file(GLOB eval_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/eval*.c ${PROJECT_SOURCE_DIR}/bench/tensor_file.c
+    ${PROJECT_SOURCE_DIR}/chat/file_faults.c)
   add_executable(quire-eval ${eval_sources})
   target_link_libraries(quire-eval PRIVATE quire quire_json quire_flags ${QUIRE_LIBM})
 endif()
 
 # quire-bench. roofline, linear and overhead link internals; the commands that open models need QUIRE_WITH_TEXT.
 if(QUIRE_BUILD_BENCH)
-  file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/bench*.c)
+  file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/bench*.c ${PROJECT_SOURCE_DIR}/chat/file_faults.c)
   if(NOT QUIRE_WITH_TEXT)
     list(FILTER bench_sources EXCLUDE REGEX "/bench_(model|session|compare|peer|start|contention|targets|synth|gguf)[^/]*$")
   endif()
