@@ -23,13 +23,6 @@ if [ "$test" = chat_program ]; then
     if [ -e "$tiny" ]; then
         "$here/test_chat.sh" "$program" "$check_events" "$tiny" || status=1
     fi
-elif [ "$test" = chat_conversations ]; then
-    if [ -e "$tiny" ]; then
-        "$(dirname "$0")/test_conversations.sh" "$program" "$check_events" "$tiny" || status=1
-    else
-        echo "skipped: no reference data (set QUIRE_SHARED)"
-        status=77
-    fi
 elif [ -e "$tiny" ]; then
     "$test_terminal" "$program" -m "$tiny" --chat-template-file "$folder/template.jinja"
     status=$?
