@@ -131,7 +131,7 @@ static int open_engine(struct session *s, const char *template, const struct qui
     p.kv_bytes = o->kv_mem;
     p.k_dtype = o->k_type;
     p.v_dtype = o->v_type;
-    p.flags = o->dry_run ? QUIRE_ENGINE_DRY_RUN : 0;
+    p.flags = (o->dry_run ? QUIRE_ENGINE_DRY_RUN : 0) | (o->strict ? QUIRE_ENGINE_STRICT : 0);
     p.logger = logger;
     p.pack_cache = o->pack_cache;
     p.progress = o->quiet ? continue_loading : show_load_progress;

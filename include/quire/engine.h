@@ -51,6 +51,8 @@ enum {
     /** compute all sizes, keep neither pool nor context: quire_engine_get_info() works,
      *  quire_engine_submit() is rejected */
     QUIRE_ENGINE_DRY_RUN = 1u << 1,
+    /** QUIRE_MODEL_STRICT (quire/model.h) for the model that the engine opens */
+    QUIRE_ENGINE_STRICT = 1u << 3,
 };
 
 struct quire_engine_params {

@@ -53,6 +53,10 @@ enum {
     /** For models with latent attention: also store W_UK in the form that contexts with
      *  expand_latent_from need. */
     QUIRE_MODEL_EXPAND_LATENT = 1u << 0,
+    /** Bytes after the last tensor of a GGUF file are QUIRE_E_FORMAT: another file may be hidden
+     *  there. Without the flag they are a warning of the logger. In safetensors files they are
+     *  always an error. */
+    QUIRE_MODEL_STRICT = 1u << 2,
 };
 
 struct quire_model_params {
@@ -71,7 +75,7 @@ struct quire_model_params {
     /** QUIRE_LINEAR_ONEDNN with a build, compute mode or weights that oneDNN does not support is
      *  QUIRE_E_UNSUPPORTED */
     enum quire_linear_provider linear;
-    uint32_t flags; /**< QUIRE_MODEL_EXPAND_LATENT */
+    uint32_t flags; /**< QUIRE_MODEL_* */
     /** Path of a cache file of the packed matrices, or NULL; borrowed during open. If the file
      *  holds the panels of this model (same files by size, date, tensors and samples of their data;
      *  same panel layout) and their checksums are right, they are mapped from it, which takes the

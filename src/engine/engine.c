@@ -36,7 +36,10 @@ static quire_status check_params(const struct quire_engine_params *p, struct qui
     if (p->max_step_tokens > INT32_MAX || p->context_length > INT32_MAX)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is above 2^31 - 1",
                        p->max_step_tokens > INT32_MAX ? "max_step_tokens" : "context_length");
-    const uint32_t known = QUIRE_ENGINE_LOCK_CACHE | QUIRE_ENGINE_DRY_RUN;
+    if (p->model && p->flags & QUIRE_ENGINE_STRICT)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "flags: QUIRE_ENGINE_STRICT is given for a model that is open");
+    const uint32_t known = QUIRE_ENGINE_LOCK_CACHE | QUIRE_ENGINE_DRY_RUN | QUIRE_ENGINE_STRICT;
     if (p->flags & ~known)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags 0x%x has unknown bits", p->flags);
     return QUIRE_OK;
@@ -94,6 +97,7 @@ static quire_status open_model(struct quire_engine *e, const struct quire_engine
     mp.logger = p->logger;
     mp.progress = p->progress;
     mp.progress_user = p->progress_user;
+    mp.flags = p->flags & QUIRE_ENGINE_STRICT ? QUIRE_MODEL_STRICT : 0;
     mp.pack_cache = e->dry_run ? NULL : p->pack_cache;
     QR_TRY(quire_model_open(&mp, &e->own_model, err));
     e->model = e->own_model;

@@ -74,6 +74,22 @@ answers >"$folder/got"
 pass_if "the next start writes the pack cache again" [ -s "$folder/cache" ]
 pass_if "with the same answers" cmp "$folder/want" "$folder/got"
 
+# ---- Another file behind the model
+
+cp "$model" "$folder/model.gguf"
+printf 'PK\3\4 hidden' >>"$folder/model.gguf"
+"$program" $common -m "$folder/model.gguf" </dev/null >"$folder/out" 2>"$folder/err"
+status=$?
+pass_if "trailing bytes: success" status_is 0
+pass_if "and a warning" err_has "after the last tensor"
+"$program" $common --strict -m "$folder/model.gguf" </dev/null >"$folder/out" 2>"$folder/err"
+status=$?
+pass_if "--strict: trailing bytes are an error" status_is 65
+pass_if "that says so" err_has "after the last tensor"
+"$program" $common --strict -m "$model" </dev/null >"$folder/out" 2>"$folder/err"
+status=$?
+pass_if "--strict: the model itself opens" status_is 0
+
 # ---- A limit on the size of files
 
 printf 'Hello\n/save %s\n' "$folder/talk.json" >"$folder/commands"
