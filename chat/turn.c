@@ -107,7 +107,7 @@ static enum turn_result answer_request(struct session *s,
     *status = run_request(s, request, &done, &err);
     if (*status != QUIRE_OK) {
         (void)report_failure(s, *status, err.msg);
-        if (*status == QUIRE_E_LIMIT && exceeds_context(s, request))
+        if (*status == QUIRE_E_LIMIT && !s->options->raw && exceeds_context(s, request))
             print_message("/reset clears the conversation, -c N sets the size of the context");
         return TURN_FAILED;
     }
