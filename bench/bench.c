@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench.c - quire-bench: parses options and dispatches to a command. */
 #include "bench.h"
+#include "../chat/file_faults.h"
 #include <quire/cpu.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -242,6 +243,7 @@ int main(int argc, char **argv)
                                                     "contention" };
     struct quire_error no_amx = QUIRE_ERROR_INIT;
     (void)quire_cpu_allow_amx(&no_amx); /* on failure the levels below AMX remain */
+    file_faults_install("quire-bench", NULL);
     bool bound = argc > 1;
     for (size_t i = 0; bound && i < COUNT(default_spinning); i++)
         bound = strcmp(argv[1], default_spinning[i]) != 0;

@@ -2,17 +2,36 @@
 /* bench_gguf.c - streaming writer of GGUF files. */
 #define _POSIX_C_SOURCE 200809L
 #include "bench_gguf.h"
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { ALIGN = 32 };
+
+/* Opens a regular file or creates one; its contents are discarded. Anything else, also a symbolic
+ * link, fails and is left as it is: O_NONBLOCK, since opening a FIFO could wait for its reader. */
+static FILE *open_regular(const char *path)
+{
+    const int fd =
+        open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return NULL;
+    struct stat st;
+    const bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    FILE *f = regular && ftruncate(fd, 0) == 0 ? fdopen(fd, "wb") : NULL;
+    if (!f)
+        close(fd);
+    return f;
+}
 
 bool gguf_open(struct gguf_writer *w, const char *path)
 {
     *w = (struct gguf_writer){ 0 };
     w->meta = open_memstream(&w->meta_text, &w->meta_size);
     w->directory = open_memstream(&w->directory_text, &w->directory_size);
-    w->file = fopen(path, "wb");
+    w->file = open_regular(path);
     w->failed = !w->file || !w->meta || !w->directory;
     if (w->failed)
         gguf_finish(w);

@@ -26,6 +26,7 @@ struct gguf_writer {
     bool failed;
 };
 
+/* path is a regular file or does not exist. */
 bool gguf_open(struct gguf_writer *w, const char *path);
 /* Writes the low `bytes` bytes of value, little-endian. */
 void gguf_put(FILE *f, uint64_t value, size_t bytes);

@@ -2,8 +2,8 @@
 /* bench_peer.c - runs llama-bench, given by path, and reads its JSON. */
 #include "bench_peer.h"
 #include "bench_process.h"
+#include "json/parse.h"
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,21 +97,21 @@ static void add_tests(struct command *c, const struct peer *p, const struct mode
 
 /* ---- results */
 
-static double number(const json_t *row, const char *key)
+static double number(const struct qr_json *row, const char *key)
 {
-    const json_t *v = json_object_get(row, key);
-    return json_is_string(v) ? strtod(json_string_value(v), NULL) : json_number_value(v);
+    const struct qr_json *v = qr_json_get(row, key);
+    return qr_json_is_string(v) ? strtod(qr_json_string(v), NULL) : qr_json_number(v);
 }
 
-static const char *word(const json_t *row, const char *key)
+static const char *word(const struct qr_json *row, const char *key)
 {
-    const char *s = json_string_value(json_object_get(row, key));
+    const char *s = qr_json_string(qr_json_get(row, key));
     return s ? s : "?";
 }
 
 /* Whether a row of the peer is this test. A row with both counts is decode at the depth of a
  * prompt (-gp). */
-static bool is_test(const json_t *row, const struct model_test *t)
+static bool is_test(const struct qr_json *row, const struct model_test *t)
 {
     const double prompt = number(row, "n_prompt"), gen = number(row, "n_gen"),
                  depth = number(row, "n_depth");
@@ -139,22 +139,24 @@ int peer_run(struct peer *p, const struct model_tests *tests, double *rates)
     char *text = bench_run_program(c->argv, &exit_code);
     free(c);
     const char *start = text ? strchr(text, '[') : NULL;
-    json_error_t error;
-    json_t *rows = start ? json_loads(start, JSON_DISABLE_EOF_CHECK, &error) : NULL;
+    const char *end = start ? strrchr(start, ']') : NULL;
+    struct qr_json_error error;
+    struct qr_json *rows =
+        end ? qr_json_parse(start, (size_t)(end + 1 - start), 0, NULL, &error) : NULL;
     free(text);
-    if (!json_is_array(rows)) {
-        json_decref(rows);
+    if (!qr_json_is_array(rows)) {
+        qr_json_free(rows);
         return bench_error(69, "%s printed no JSON (exit code %d)", p->program, exit_code);
     }
     for (unsigned i = 0; i < tests->n; i++) {
         rates[i] = NAN;
-        for (size_t k = 0; k < json_array_size(rows); k++)
-            if (is_test(json_array_get(rows, k), &tests->v[i]))
-                rates[i] = number(json_array_get(rows, k), "avg_ts");
+        for (struct qr_json_iter row = qr_json_iterate(rows); qr_json_next(&row);)
+            if (is_test(row.value, &tests->v[i]))
+                rates[i] = number(row.value, "avg_ts");
     }
-    const json_t *first = json_array_get(rows, 0);
+    const struct qr_json *first = qr_json_at(rows, 0);
     snprintf(p->about, sizeof p->about, "commit %s, %s, KV %s/%s", word(first, "build_commit"),
              word(first, "model_type"), word(first, "type_k"), word(first, "type_v"));
-    json_decref(rows);
+    qr_json_free(rows);
     return 0;
 }

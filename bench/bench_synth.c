@@ -311,7 +311,8 @@ int bench_synth(const struct bench_options *o)
     if (o->layers && o->layers < s.arch.layers)
         s.arch.layers = o->layers;
     if (!gguf_open(&w, o->output))
-        return bench_error(73, "cannot write %s", o->output);
+        return bench_error(73, "cannot write %s: it cannot be created, or is not a regular file",
+                           o->output);
     struct walk k = {
         .s = &s, .w = &w, .rng = o->seed * 2654435761u + 1, .buffer = malloc(BUFFER_BYTES)
     };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eval.c - quire-eval: parses options and dispatches to a command. */
 #include "eval.h"
+#include "../chat/file_faults.h"
 #include <quire/cpu.h>
 #include <quire/onednn.h>
 #include <stdio.h>
@@ -159,6 +160,7 @@ int main(int argc, char **argv)
 {
     struct quire_error no_amx = QUIRE_ERROR_INIT;
     (void)quire_cpu_allow_amx(&no_amx); /* on failure the levels below AMX remain */
+    file_faults_install("quire-eval", NULL);
     if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
         return usage(argc < 2 ? stderr : stdout);
     if (!strcmp(argv[1], "--list-levels"))

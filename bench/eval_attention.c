@@ -3,7 +3,7 @@
  * other block sizes, at every ISA level of this CPU. */
 #include "eval.h"
 #include "tensor_file.h"
-#include <jansson.h>
+#include "json/parse.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,13 +33,13 @@ struct verdict {
     bool passed;
 };
 
-static uint32_t number(const json_t *c, const char *key)
+static uint32_t number(const struct qr_json *c, const char *key)
 {
-    return (uint32_t)json_integer_value(json_object_get(c, key));
+    return (uint32_t)qr_json_integer(qr_json_get(c, key));
 }
-static float real(const json_t *c, const char *key)
+static float real(const struct qr_json *c, const char *key)
 {
-    return (float)json_number_value(json_object_get(c, key));
+    return (float)qr_json_number(qr_json_get(c, key));
 }
 
 static size_t element_bytes(enum quire_kv_dtype dtype)
@@ -47,12 +47,13 @@ static size_t element_bytes(enum quire_kv_dtype dtype)
     return dtype == QUIRE_KV_F32 ? 4 : dtype == QUIRE_KV_F16 || dtype == QUIRE_KV_BF16 ? 2 : 1;
 }
 
-static bool read_case(const json_t *j, const struct tensor_file *f, struct attention_case *c)
+static bool read_case(const struct qr_json *j, const struct tensor_file *f,
+                      struct attention_case *c)
 {
-    const char *dtype = json_string_value(json_object_get(j, "kv_dtype"));
+    const char *dtype = qr_json_string(qr_json_get(j, "kv_dtype"));
     struct tensor slopes, sinks;
     memset(c, 0, sizeof *c);
-    c->name = json_string_value(json_object_get(j, "name"));
+    c->name = qr_json_string(qr_json_get(j, "name"));
     if (!c->name || !dtype || quire_kv_dtype_parse(dtype, &c->dtype, NULL) != QUIRE_OK)
         return false;
     c->n_seqs = number(j, "num_seqs");
@@ -68,15 +69,15 @@ static bool read_case(const json_t *j, const struct tensor_file *f, struct atten
                                 c->head_size);
     c->config.scale = real(j, "scale");
     c->config.logits_soft_cap = real(j, "softcap");
-    c->config.window_left = (int32_t)json_integer_value(json_object_get(j, "window_left"));
-    c->config.window_right = (int32_t)json_integer_value(json_object_get(j, "window_right"));
-    c->config.causal = json_is_true(json_object_get(j, "causal"));
-    if (json_is_true(json_object_get(j, "alibi"))) {
+    c->config.window_left = (int32_t)qr_json_integer(qr_json_get(j, "window_left"));
+    c->config.window_right = (int32_t)qr_json_integer(qr_json_get(j, "window_right"));
+    c->config.causal = qr_json_is_true(qr_json_get(j, "causal"));
+    if (qr_json_is_true(qr_json_get(j, "alibi"))) {
         if (!tensor_file_get(f, "F32", &slopes, "%s.alibi_slopes", c->name))
             return false;
         c->config.alibi_slopes = slopes.data;
     }
-    if (json_is_true(json_object_get(j, "sinks"))) {
+    if (qr_json_is_true(qr_json_get(j, "sinks"))) {
         if (!tensor_file_get(f, "F32", &sinks, "%s.sinks", c->name))
             return false;
         c->config.sinks = sinks.data;
@@ -318,15 +319,15 @@ static int check_case(const struct attention_case *c, uint32_t block_size, const
     return code;
 }
 
-static int check_all(const json_t *cases, const struct tensor_file *f, uint32_t block_size,
+static int check_all(const struct qr_json *cases, const struct tensor_file *f, uint32_t block_size,
                      const char *isa, const struct eval_options *o, struct quire_threads *threads)
 {
     struct verdict worst = { 0, 0, true };
     size_t n_failed = 0;
     int code = 0;
-    for (size_t i = 0; i < json_array_size(cases); i++) {
+    for (size_t i = 0; i < qr_json_size(cases); i++) {
         struct attention_case c;
-        if (!read_case(json_array_get(cases, i), f, &c)) {
+        if (!read_case(qr_json_at(cases, i), f, &c)) {
             fprintf(stderr, "quire-eval: case %zu is malformed\n", i);
             return 65;
         }
@@ -336,12 +337,12 @@ static int check_all(const json_t *cases, const struct tensor_file *f, uint32_t 
         code = one > code ? one : code;
     }
     printf("%s %-14s blocks of %3u: %zu of %zu cases, worst out %.3f, lse %.3f of the tolerance\n",
-           code ? "FAIL" : "ok  ", isa, block_size, json_array_size(cases) - n_failed,
-           json_array_size(cases), worst.out, worst.lse);
+           code ? "FAIL" : "ok  ", isa, block_size, qr_json_size(cases) - n_failed,
+           qr_json_size(cases), worst.out, worst.lse);
     return code;
 }
 
-static int check_levels(const json_t *cases, const struct tensor_file *f,
+static int check_levels(const struct qr_json *cases, const struct tensor_file *f,
                         const struct eval_options *o, struct quire_threads *threads)
 {
     static const uint32_t block_sizes[] = { 16, 32, 48, 64, 80, 96, 112, 128 };
@@ -396,22 +397,23 @@ int eval_attention(const struct eval_options *o)
     quire_threads_params_init(&params, sizeof params);
     params.n_threads = o->threads;
     char *text = eval_read_file(o->args[0], &size), *path = tensor_path(o->args[0]);
-    json_t *root = text ? json_loadb(text, size, 0, NULL) : NULL;
-    const json_t *cases = json_is_array(root) ? root : json_object_get(root, "cases");
+    struct qr_json_error error;
+    struct qr_json *root = text ? qr_json_parse(text, size, 0, NULL, &error) : NULL;
+    const struct qr_json *cases = qr_json_is_array(root) ? root : qr_json_get(root, "cases");
     struct tensor_file *f = path && text ? tensor_file_open(path) : NULL;
     int code = 65;
-    if (text && !json_array_size(cases))
+    if (text && !qr_json_size(cases))
         fprintf(stderr, "quire-eval: %s has no cases\n", o->args[0]);
     const quire_status status = quire_threads_create(&params, &threads, &err);
     if (status != QUIRE_OK)
         code = eval_fail("threads", status, &err);
-    else if (json_array_size(cases) && f)
+    else if (qr_json_size(cases) && f)
         code = check_levels(cases, f, o, threads);
     else if (!text || !f)
         code = 66;
     quire_threads_destroy(threads);
     tensor_file_close(f);
-    json_decref(root);
+    qr_json_free(root);
     free(text), free(path);
     return code;
 }

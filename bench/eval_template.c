@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eval_template.c - `quire-eval template`: compares rendered chat templates with Jinja2. */
 #include "eval.h"
-#include <jansson.h>
+#include "json/parse.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,24 +21,67 @@ static void fixed_day(void *user, struct tm *out)
     gmtime_r(&t, out);
 }
 
+static void print_string(FILE *f, const char *s)
+{
+    char *quoted = malloc(QR_JSON_QUOTED_MAX(strlen(s)));
+    if (quoted)
+        fwrite(quoted, 1, qr_json_quote(quoted, s, strlen(s)), f);
+    free(quoted);
+}
+
+static void print_json(FILE *f, const struct qr_json *v)
+{
+    if (qr_json_is_object(v) || qr_json_is_array(v)) {
+        fputc(qr_json_is_object(v) ? '{' : '[', f);
+        for (struct qr_json_iter i = qr_json_iterate(v); qr_json_next(&i);) {
+            fputs(i.index ? "," : "", f);
+            if (i.key) {
+                print_string(f, i.key);
+                fputc(':', f);
+            }
+            print_json(f, i.value);
+        }
+        fputc(qr_json_is_object(v) ? '}' : ']', f);
+    } else if (qr_json_is_string(v)) {
+        print_string(f, qr_json_string(v));
+    } else if (qr_json_is_integer(v)) {
+        fprintf(f, "%lld", (long long)qr_json_integer(v));
+    } else if (qr_json_is_number(v)) {
+        fprintf(f, "%.17g", qr_json_number(v));
+    } else {
+        fputs(qr_json_is_null(v) ? "null" : qr_json_is_true(v) ? "true" : "false", f);
+    }
+}
+
+/* The JSON text of a value; NULL for a missing one and when out of memory. */
+static char *to_text(const struct qr_json *v)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *f = v ? open_memstream(&text, &size) : NULL;
+    if (f) {
+        print_json(f, v);
+        fclose(f);
+    }
+    return text;
+}
+
 /* name: of the conversation, with optional suffixes "+gen" and "+tools" */
-static bool check_case(const struct quire_chat_template *tmpl, const json_t *file, const char *name,
-                       const json_t *expected)
+static bool check_case(const struct quire_chat_template *tmpl, const struct qr_json *file,
+                       const char *name, const struct qr_json *expected)
 {
     char conversation[128];
     snprintf(conversation, sizeof conversation, "%.*s", (int)strcspn(name, "+"), name);
-    char *messages = json_dumps(
-        json_object_get(json_object_get(file, "conversations"), conversation), JSON_COMPACT);
-    char *tools =
-        strstr(name, "+tools") ? json_dumps(json_object_get(file, "tools"), JSON_COMPACT) : NULL;
+    char *messages = to_text(qr_json_get(qr_json_get(file, "conversations"), conversation));
+    char *tools = strstr(name, "+tools") ? to_text(qr_json_get(file, "tools")) : NULL;
     struct quire_chat_render_args input = { .struct_size = sizeof input };
     input.messages_json = messages;
     input.tools_json = tools;
-    input.bos_token = json_string_value(json_object_get(file, "bos_token"));
-    input.eos_token = json_string_value(json_object_get(file, "eos_token"));
+    input.bos_token = qr_json_string(qr_json_get(file, "bos_token"));
+    input.eos_token = qr_json_string(qr_json_get(file, "eos_token"));
     input.add_generation_prompt = strstr(name, "+gen") != NULL;
-    const char *want = json_string_value(json_object_get(expected, "rendered"));
-    const char *want_error = json_string_value(json_object_get(expected, "error"));
+    const char *want = qr_json_string(qr_json_get(expected, "rendered"));
+    const char *want_error = qr_json_string(qr_json_get(expected, "error"));
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_chat_prompt *prompt = NULL;
     const quire_status s = quire_chat_template_render(tmpl, &input, &prompt, &err);
@@ -65,10 +108,11 @@ static int check_file(const char *path)
     snprintf(source_path, sizeof source_path, "%.*s.jinja", (int)stem, path);
     size_t size = 0, json_size = 0;
     char *source = eval_read_file(source_path, &size), *text = eval_read_file(path, &json_size);
-    json_t *file = text ? json_loadb(text, json_size, 0, NULL) : NULL;
+    struct qr_json_error error;
+    struct qr_json *file = text ? qr_json_parse(text, json_size, 0, NULL, &error) : NULL;
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_chat_template_params params = { .struct_size = sizeof params };
-    const char *day = json_string_value(json_object_get(file, "strftime_now"));
+    const char *day = qr_json_string(qr_json_get(file, "strftime_now"));
     params.now = fixed_day;
     params.now_user = (void *)day;
     struct quire_chat_template *tmpl = NULL;
@@ -76,12 +120,10 @@ static int check_file(const char *path)
     if (source && file &&
         quire_chat_template_create(source, size, &params, &tmpl, &err) == QUIRE_OK) {
         int n = 0, wrong = 0;
-        const char *name;
-        json_t *expected;
-        json_object_foreach(json_object_get(file, "cases"), name, expected)
-        {
+        const struct qr_json *cases = qr_json_get(file, "cases");
+        for (struct qr_json_iter i = qr_json_iterate(cases); qr_json_next(&i);) {
             n++;
-            wrong += !check_case(tmpl, file, name, expected);
+            wrong += !check_case(tmpl, file, i.key, i.value);
         }
         printf("%s %s: %d of %d cases\n", wrong || !n ? "FAIL" : "ok  ", path, n - wrong, n);
         code = wrong || !n;
@@ -89,7 +131,7 @@ static int check_file(const char *path)
         fprintf(stderr, "quire-eval: %s: %s\n", source_path, err.msg);
     }
     quire_chat_template_destroy(tmpl);
-    json_decref(file);
+    qr_json_free(file);
     free(source);
     free(text);
     return code;

@@ -2,7 +2,7 @@
 /* tensor_file.c - reads safetensors files of reference tensors. */
 #include "tensor_file.h"
 #include "eval.h"
-#include <jansson.h>
+#include "json/parse.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 struct tensor_file {
     char *bytes;
     size_t data_start, size;
-    json_t *header;
+    struct qr_json *header;
 };
 
 struct tensor_file *tensor_file_open(const char *path)
@@ -21,10 +21,11 @@ struct tensor_file *tensor_file_open(const char *path)
         return NULL;
     f->bytes = eval_read_file(path, &f->size);
     uint64_t header = 0;
+    struct qr_json_error error;
     if (f->bytes && f->size > 8)
         memcpy(&header, f->bytes, 8);
     if (header && header <= f->size - 8)
-        f->header = json_loadb(f->bytes + 8, (size_t)header, 0, NULL);
+        f->header = qr_json_parse(f->bytes + 8, (size_t)header, 0, NULL, &error);
     if (!f->header) {
         fprintf(stderr, "quire-eval: %s is not a readable safetensors file\n", path);
         tensor_file_close(f);
@@ -38,7 +39,7 @@ void tensor_file_close(struct tensor_file *f)
 {
     if (!f)
         return;
-    json_decref(f->header);
+    qr_json_free(f->header);
     free(f->bytes);
     free(f);
 }
@@ -51,23 +52,23 @@ bool tensor_file_get(const struct tensor_file *f, const char *dtype, struct tens
     va_start(ap, name_fmt);
     vsnprintf(name, sizeof name, name_fmt, ap);
     va_end(ap);
-    const json_t *t = json_object_get(f->header, name);
-    const json_t *shape = json_object_get(t, "shape"),
-                 *offsets = json_object_get(t, "data_offsets");
-    const char *type = json_string_value(json_object_get(t, "dtype"));
-    if (!type || (dtype && strcmp(type, dtype) != 0) || json_array_size(shape) > 4 ||
-        json_array_size(offsets) != 2)
+    const struct qr_json *t = qr_json_get(f->header, name);
+    const struct qr_json *shape = qr_json_get(t, "shape"),
+                         *offsets = qr_json_get(t, "data_offsets");
+    const char *type = qr_json_string(qr_json_get(t, "dtype"));
+    if (!type || (dtype && strcmp(type, dtype) != 0) || qr_json_size(shape) > 4 ||
+        qr_json_size(offsets) != 2)
         return false;
-    const size_t begin = (size_t)json_integer_value(json_array_get(offsets, 0));
-    const size_t end = (size_t)json_integer_value(json_array_get(offsets, 1));
+    const size_t begin = (size_t)qr_json_integer(qr_json_at(offsets, 0));
+    const size_t end = (size_t)qr_json_integer(qr_json_at(offsets, 1));
     if (begin > end || end > f->size - f->data_start)
         return false;
-    *out = (struct tensor){ .n_dims = json_array_size(shape),
+    *out = (struct tensor){ .n_dims = qr_json_size(shape),
                             .n = 1,
                             .data = f->bytes + f->data_start + begin };
     snprintf(out->dtype, sizeof out->dtype, "%s", type);
     for (size_t i = 0; i < out->n_dims; i++) {
-        out->dims[i] = (size_t)json_integer_value(json_array_get(shape, i));
+        out->dims[i] = (size_t)qr_json_integer(qr_json_at(shape, i));
         out->n *= out->dims[i];
     }
     return true;

@@ -4,44 +4,83 @@
 #include "conversation_file.h"
 #include "report.h"
 #include "terminal.h"
+#include "turn.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef bool command_fn(struct session *s, const char *argument);
 
-static command_fn help, reset, regenerate, stats, save, load, quit;
+static command_fn help, system_message, set, stats, regenerate, resume, undo, reset, save, load,
+    quit;
 
 static const struct command {
-    const char *name, *argument, *help;
+    const char *name, *argument, *help; /* argument: NULL = none; in brackets: optional */
     command_fn *run;
 } commands[] = {
     { "/help", NULL, "list the commands", help },
-    { "/reset", NULL, "clear the conversation", reset },
-    { "/regen", NULL, "generate the last answer again", regenerate },
+    { "/system", "[TEXT]", "set the system message; without TEXT remove it", system_message },
+    { "/set", "NAME VALUE", "set a sampling parameter or the length: temp, top-k, predict, ...",
+      set },
     { "/stats", NULL, "print speed, context use, sampling parameters and seed", stats },
-    { "/save", "FILE", "save the conversation", save },
-    { "/load", "FILE", "load a conversation", load },
-    { "/quit", NULL, "exit (also Ctrl-D)", quit },
+    { "/regen", NULL, "generate the last answer again", regenerate },
+    { "/continue", NULL, "continue the last answer", resume },
+    { "/undo", NULL, "remove the last turn", undo },
+    { "/reset", NULL, "clear the conversation but the system message", reset },
+    { "/clear", NULL, "the same as /reset", reset },
+    { "/save", "FILE", "save the conversation and its settings", save },
+    { "/load", "FILE", "load a saved conversation, or a JSON array of messages", load },
+    { "/exit", NULL, "exit (also Ctrl-D)", quit },
+    { "/quit", NULL, "the same as /exit", quit },
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+const char *command_name(size_t i, const char **argument)
+{
+    *argument = i < N_COMMANDS ? commands[i].argument : NULL;
+    return i < N_COMMANDS ? commands[i].name : NULL;
+}
 
 static bool help(struct session *s, const char *argument)
 {
     (void)s, (void)argument;
     for (size_t i = 0; i < N_COMMANDS; i++)
-        fprintf(stderr, "  %-7s %-5s %s\n", commands[i].name,
+        fprintf(stderr, "  %-9s %-11s %s\n", commands[i].name,
                 commands[i].argument ? commands[i].argument : "", commands[i].help);
-    fputs("  \"\"\"           begins and ends a multi-line turn\n"
-          "  Ctrl-C        cancels the answer; pressed again, exits\n",
+    fputs("  \"\"\"                   begins and ends a multi-line turn\n"
+          "  Ctrl-C                cancels the answer; pressed again, exits\n",
           stderr);
     return false;
 }
 
-static bool reset(struct session *s, const char *argument)
+/* Confirms a command. */
+static void confirm(const struct session *s, const char *what)
 {
-    (void)argument;
-    if (!session_reset(s))
+    if (!s->options->quiet)
+        print_message("%s", what);
+}
+
+static bool system_message(struct session *s, const char *argument)
+{
+    if (session_set_system(s, *argument ? argument : NULL))
+        confirm(s, *argument ? "the system message is set" : "the system message is removed");
+    else
         print_message("out of memory");
+    return false;
+}
+
+static bool set(struct session *s, const char *argument)
+{
+    const size_t n = strcspn(argument, " \t");
+    char *name = strndup(argument, n);
+    const char *value = argument + n + strspn(argument + n, " \t");
+    if (!name)
+        print_message("out of memory");
+    else if (!*value)
+        print_message("/set needs a NAME and a VALUE");
+    else if (settings_set(&s->settings, name, value))
+        confirm(s, "set; /stats prints all parameters");
+    free(name);
     return false;
 }
 
@@ -49,7 +88,33 @@ static bool regenerate(struct session *s, const char *argument)
 {
     (void)argument;
     quire_status status;
-    (void)session_regenerate(s, &status);
+    (void)turn_regenerate(s, &status);
+    return false;
+}
+
+static bool resume(struct session *s, const char *argument)
+{
+    (void)argument;
+    quire_status status;
+    (void)turn_continue(s, &status);
+    return false;
+}
+
+static bool undo(struct session *s, const char *argument)
+{
+    (void)argument;
+    if (session_undo(s))
+        confirm(s, "the last turn is removed");
+    else
+        print_message("there is no turn to remove");
+    return false;
+}
+
+static bool reset(struct session *s, const char *argument)
+{
+    (void)argument;
+    session_reset(s);
+    confirm(s, "the conversation is cleared");
     return false;
 }
 
@@ -68,17 +133,16 @@ static bool stats(struct session *s, const char *argument)
 
 static bool save(struct session *s, const char *argument)
 {
-    if (conversation_save(argument, &s->conversation, &s->settings, s->model_name))
+    if (conversation_save(argument, &s->conversation, &s->settings, s->model_name) &&
+        !s->options->quiet)
         print_message("saved %zu messages to %s", s->conversation.n, argument);
     return false;
 }
 
 static bool load(struct session *s, const char *argument)
 {
-    if (conversation_load(argument, &s->conversation, &s->settings)) {
-        s->regenerations = 0;
+    if (session_load(s, argument) == 0 && !s->options->quiet)
         print_message("loaded %zu messages from %s", s->conversation.n, argument);
-    }
     return false;
 }
 
@@ -96,9 +160,13 @@ bool run_command(struct session *s, const char *line)
         const struct command *c = &commands[i];
         if (strlen(c->name) != n || strncmp(c->name, line, n) != 0)
             continue;
-        if (!c->argument == !*argument)
+        const bool optional = c->argument && c->argument[0] == '[';
+        if (optional || !c->argument == !*argument)
             return c->run(s, argument);
-        print_message(c->argument ? "%s needs a file name" : "%s takes no argument", c->name);
+        if (c->argument)
+            print_message("%s needs %s", c->name, c->argument);
+        else
+            print_message("%s takes no argument", c->name);
         return false;
     }
     print_message("unknown command %.*s; /help lists the commands", (int)n, line);

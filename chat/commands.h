@@ -8,4 +8,8 @@
  * Returns true if the conversation ends. */
 bool run_command(struct session *s, const char *line);
 
+/* Name of the i-th command with its slash, NULL after the last. Sets *argument to the name of its
+ * argument, NULL if it takes none. */
+const char *command_name(size_t i, const char **argument);
+
 #endif

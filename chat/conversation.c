@@ -1,40 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conversation.c - the messages of a conversation, and its generation settings. */
+/* conversation.c - the messages of a conversation. */
 #include "conversation.h"
 #include "text.h"
 #include <stdlib.h>
 #include <string.h>
 
-bool conversation_add(struct conversation *c, const char *role, const char *content, size_t size)
+static bool reserve(struct conversation *c, size_t n)
 {
-    if (c->n == c->capacity) {
-        const size_t capacity = c->capacity ? 2 * c->capacity : 16;
-        struct message *grown = realloc(c->messages, capacity * sizeof *grown);
-        if (!grown)
-            return false;
-        c->messages = grown;
-        c->capacity = capacity;
-    }
+    if (n <= c->capacity)
+        return true;
+    const size_t capacity = c->capacity ? 2 * c->capacity : 16; /* n is at most capacity + 1 */
+    struct message *grown = realloc(c->messages, capacity * sizeof *grown);
+    if (!grown)
+        return false;
+    c->messages = grown;
+    c->capacity = capacity;
+    return true;
+}
+
+static bool create_message(struct message *m, const char *role, const char *content, size_t size)
+{
     struct text repaired = { 0 };
     text_add_repaired(&repaired, content, size);
     text_add(&repaired, "", 0);
-    char *owned_role = strdup(role);
-    if (!owned_role || repaired.failed) {
-        free(owned_role);
-        text_free(&repaired);
+    *m = (struct message){ strdup(role), repaired.data };
+    if (m->role && !repaired.failed)
+        return true;
+    free(m->role);
+    text_free(&repaired);
+    return false;
+}
+
+static void free_message(struct message *m)
+{
+    free(m->role);
+    free(m->content);
+}
+
+bool conversation_add(struct conversation *c, const char *role, const char *content, size_t size)
+{
+    if (!reserve(c, c->n + 1) || !create_message(&c->messages[c->n], role, content, size))
         return false;
-    }
-    c->messages[c->n++] = (struct message){ owned_role, repaired.data };
+    c->n++;
     return true;
 }
 
 void conversation_truncate(struct conversation *c, size_t n)
 {
-    while (c->n > n) {
-        c->n--;
-        free(c->messages[c->n].role);
-        free(c->messages[c->n].content);
-    }
+    while (c->n > n)
+        free_message(&c->messages[--c->n]);
 }
 
 void conversation_free(struct conversation *c)
@@ -44,25 +58,66 @@ void conversation_free(struct conversation *c)
     *c = (struct conversation){ 0 };
 }
 
-size_t conversation_system_messages(const struct conversation *c)
+bool conversation_set_system(struct conversation *c, const char *text)
+{
+    struct message added;
+    const size_t n_added = text != NULL;
+    if (!reserve(c, c->n + n_added) ||
+        (text && !create_message(&added, "system", text, strlen(text))))
+        return false;
+    const size_t n_old = conversation_system_count(c);
+    for (size_t i = 0; i < n_old; i++)
+        free_message(&c->messages[i]);
+    if (c->n > n_old)
+        memmove(c->messages + n_added, c->messages + n_old, (c->n - n_old) * sizeof *c->messages);
+    if (text)
+        c->messages[0] = added;
+    c->n += n_added - n_old;
+    return true;
+}
+
+static bool has_role(const struct message *m, const char *role)
+{
+    return strcmp(m->role, role) == 0;
+}
+
+size_t conversation_system_count(const struct conversation *c)
 {
     size_t n = 0;
-    while (n < c->n && strcmp(c->messages[n].role, "user") != 0)
+    while (n < c->n && has_role(&c->messages[n], "system"))
         n++;
     return n;
 }
 
-bool settings_add_stop(struct settings *s, const char *text)
+size_t conversation_next_turn(const struct conversation *c, size_t from)
 {
-    char *copy = s->n_stop < MAX_STOPS ? strdup(text) : NULL;
-    if (!copy)
-        return false;
-    s->stop[s->n_stop++] = copy;
-    return true;
+    while (from < c->n && !has_role(&c->messages[from], "user"))
+        from++;
+    return from;
 }
 
-void settings_free(struct settings *s)
+size_t conversation_last_turn(const struct conversation *c, size_t n)
 {
-    while (s->n_stop)
-        free(s->stop[--s->n_stop]);
+    for (size_t i = n; i > 0; i--)
+        if (has_role(&c->messages[i - 1], "user"))
+            return i - 1;
+    return n;
+}
+
+bool conversation_ends_with_answer(const struct conversation *c)
+{
+    return c->n && has_role(&c->messages[c->n - 1], "assistant");
+}
+
+size_t conversation_prompt(const struct conversation *c, size_t first, size_t n,
+                           struct quire_chat_message *out)
+{
+    const size_t head = conversation_next_turn(c, 0);
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        if (i < head || i >= first)
+            out[count++] = (struct quire_chat_message){ .role = c->messages[i].role,
+                                                        .content = c->messages[i].content,
+                                                        .content_len = QUIRE_NUL_TERMINATED };
+    return count;
 }

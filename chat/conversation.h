@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conversation.h - the messages of a conversation, and its generation settings. */
+/* conversation.h - the messages of a conversation. */
 #ifndef QUIRE_CHAT_CONVERSATION_H
 #define QUIRE_CHAT_CONVERSATION_H
-#include "options.h"
+#include <quire/quire.h>
 #include <stdbool.h>
 
-/* Owns its strings; contents are well-formed UTF-8 without NUL bytes. */
+/* Owns its strings; contents are well-formed UTF-8 without NUL bytes. A turn is a user message with
+ * the messages up to the next one. */
 struct conversation {
     struct message {
         char *role, *content;
@@ -18,17 +19,24 @@ bool conversation_add(struct conversation *c, const char *role, const char *cont
 void conversation_truncate(struct conversation *c, size_t n); /* keeps the first n messages */
 void conversation_free(struct conversation *c);
 
-/* Number of messages before the first user message. */
-size_t conversation_system_messages(const struct conversation *c);
+/* Sets the system message, which begins the conversation; NULL removes it. False: out of memory,
+ * nothing changed. */
+bool conversation_set_system(struct conversation *c, const char *text);
 
-/* Owns its stop strings. */
-struct settings {
-    struct quire_sampling_params sampling;
-    int32_t max_tokens; /* -1 = no limit */
-    char *stop[MAX_STOPS];
-    uint32_t n_stop;
-};
-bool settings_add_stop(struct settings *s, const char *text); /* false: too many, or no memory */
-void settings_free(struct settings *s);
+/* Number of system messages that begin the conversation. */
+size_t conversation_system_count(const struct conversation *c);
+
+/* Index of the first message of the turn at or after `from`; n if there is none. */
+size_t conversation_next_turn(const struct conversation *c, size_t from);
+
+/* Index of the first message of the last turn among the first n messages; n if there is none. */
+size_t conversation_last_turn(const struct conversation *c, size_t n);
+
+bool conversation_ends_with_answer(const struct conversation *c);
+
+/* Writes the messages of a prompt to out [n]: of the first n messages, those before the first turn
+ * and those from `first` on. Returns their number. out borrows the strings. */
+size_t conversation_prompt(const struct conversation *c, size_t first, size_t n,
+                           struct quire_chat_message *out);
 
 #endif

@@ -15,7 +15,7 @@ static _Atomic quire_request_id cancel_request;
 static struct termios saved_terminal;
 static bool have_saved_terminal;
 
-static void restore_terminal(void)
+void restore_terminal(void)
 {
     if (have_saved_terminal)
         tcsetattr(0, TCSANOW, &saved_terminal);

@@ -28,4 +28,7 @@ bool wait_readable(int fd, void (*on_signal)(void *user), void *user);
 /* Terminates by SIGPIPE as if it were not ignored: the reader of standard output has gone. */
 void exit_by_sigpipe(void) __attribute__((noreturn));
 
+/* Restores the modes that the terminal had at interrupts_install. Async-signal-safe. */
+void restore_terminal(void);
+
 #endif

@@ -2,11 +2,13 @@
 /* main.c - quire-chat: chats with a language model. */
 #include "commands.h"
 #include "exit_code.h"
+#include "file_faults.h"
 #include "input.h"
 #include "interrupt.h"
 #include "report.h"
 #include "session.h"
 #include "terminal.h"
+#include "turn.h"
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -89,7 +91,7 @@ static int exit_code_of_turn(enum turn_result result, quire_status status)
 static int run_turn(struct session *s, const char *text, size_t size)
 {
     quire_status status;
-    const enum turn_result result = session_turn(s, text, size, &status);
+    const enum turn_result result = turn_run(s, text, size, &status);
     return exit_code_of_turn(result, status);
 }
 
@@ -115,6 +117,15 @@ static int chat_with_pipe(struct session *s)
     return code;
 }
 
+static void print_welcome(const struct session *s)
+{
+    if (!s->options->model)
+        fputs("This is the bundled model, a small demonstration. quire-chat -m FILE.gguf loads "
+              "another one.\n",
+              stderr);
+    fputs("/help lists the commands, Ctrl-D exits\n", stderr);
+}
+
 /* Reads turns and commands until the end of input. Ctrl-C without a running request prints a hint;
  * the next one exits. */
 static int chat_interactively(struct session *s)
@@ -124,8 +135,8 @@ static int chat_interactively(struct session *s)
     int code = 0;
     bool quit = false;
     input_open(&in, true);
-    if (isatty(0))
-        fprintf(stderr, "/help lists the commands, Ctrl-D exits\n");
+    if (isatty(0) && !s->options->quiet)
+        print_welcome(s);
     while (!quit && !s->out->error) {
         quire_status status;
         const enum input_result got = input_turn(&in, &turn);
@@ -144,7 +155,7 @@ static int chat_interactively(struct session *s)
         if (turn.data[0] == '/')
             quit = run_command(s, turn.data);
         else
-            (void)session_turn(s, turn.data, turn.size, &status);
+            (void)turn_run(s, turn.data, turn.size, &status);
     }
     input_close(&in);
     text_free(&turn);
@@ -227,6 +238,7 @@ int main(int argc, char **argv)
     if (!options_parse(&o, argc, argv))
         return EX_USAGE;
     interrupts_install();
+    file_faults_install("quire-chat", restore_terminal);
     output_open(&out, o.json, !o.no_wrap);
     int code = 0;
     if (o.help || o.version || o.list_options)

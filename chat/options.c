@@ -2,6 +2,7 @@
 /* options.c - parses argv and the environment; --help and the list for the completion. */
 #include "options.h"
 #include "numbers.h"
+#include "terminal.h"
 #include <math.h>
 #include <quire/cpu.h>
 #include <stddef.h>
@@ -217,17 +218,92 @@ static bool read_arguments(struct options *o, int argc, char **argv)
     return true;
 }
 
+static bool check_values(const struct options *o)
+{
+    if (o->max_tokens == 0)
+        fprintf(stderr, "quire-chat: --predict: 0 tokens; give 1 or more, or -1 for no limit\n");
+    return o->max_tokens != 0;
+}
+
 bool options_parse(struct options *o, int argc, char **argv)
 {
     *o = defaults;
-    if (!read_environment(o) || !read_arguments(o, argc, argv))
-        return false;
-    if (o->max_tokens == 0) {
-        fprintf(stderr, "quire-chat: --predict: 0 tokens; give 1 or more, or -1 for no limit\n");
-        return false;
-    }
-    return true;
+    return read_environment(o) && read_arguments(o, argc, argv) && check_values(o);
 }
+
+/* ---- Changes during a conversation */
+
+static bool can_change(const struct option_row *row)
+{
+    const struct option_row *heading = row;
+    while (!heading->section)
+        heading--;
+    return strcmp(heading->section, "Sampling") == 0 ||
+           row->offset == offsetof(struct options, max_tokens);
+}
+
+/* The row of a name without dashes, such as top-p, top_p, n or predict, or with them. */
+static const struct option_row *find_changeable(const char *name)
+{
+    char flag[64] = "--";
+    size_t n = 2;
+    for (name += strspn(name, "-"); *name && n + 1 < sizeof flag; name++)
+        flag[n++] = *name == '_' ? '-' : *name;
+    const struct option_row *row = find_row(flag, n);
+    if (!row)
+        row = find_row(flag + 1, n - 1);
+    return row && can_change(row) ? row : NULL;
+}
+
+bool options_set(struct options *o, const char *name, const char *value)
+{
+    *o = defaults;
+    const struct option_row *row = find_changeable(name);
+    if (row)
+        return set_value(o, row, value) ? check_values(o) : bad_value(row, row->name, value);
+    struct text names = { 0 };
+    for (size_t i = 0; i < N_ROWS; i++)
+        if (!rows[i].section && can_change(&rows[i]))
+            text_addf(&names, "%s%s", names.size ? ", " : "", rows[i].name + 2);
+    print_message("/set: '%s' is none of %s", name, names.failed ? "its names" : names.data);
+    text_free(&names);
+    return false;
+}
+
+/* ---- Messages of the library */
+
+static const struct {
+    const char *field, *flag;
+} flags_of_fields[] = {
+    { "temperature", "--temp" },
+    { "top_k", "--top-k" },
+    { "top_p", "--top-p" },
+    { "min_p", "--min-p" },
+    { "repetition_penalty", "--repeat-penalty" },
+    { "presence_penalty", "--presence-penalty" },
+    { "frequency_penalty", "--frequency-penalty" },
+    { "penalty_last_n", "--repeat-last-n" },
+    { "context_length", "--ctx-size" },
+    { "kv_bytes", "--kv-mem" },
+    { "n_threads", "--threads" },
+    { "k_dtype", "--cache-type-k" },
+    { "v_dtype", "--cache-type-v" },
+    { "stop", "--stop" },
+};
+
+void options_add_message(struct text *out, const char *message)
+{
+    const size_t n = strcspn(message, " :[");
+    for (size_t i = 0; i < sizeof flags_of_fields / sizeof flags_of_fields[0]; i++)
+        if (matches(flags_of_fields[i].field, message, n)) {
+            text_add(out, flags_of_fields[i].flag, strlen(flags_of_fields[i].flag));
+            message += n;
+            break;
+        }
+    text_add(out, message, strlen(message));
+}
+
+/* ---- Help */
 
 /* Adds words of `line` from column `at`, broken at `width` and continued at column `indent`. */
 static void add_wrapped(struct text *out, const char *line, unsigned at, unsigned indent,

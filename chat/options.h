@@ -21,10 +21,10 @@ typedef struct text_list OPTION_TYPE_TEXTS; /* may be repeated */
 typedef const char *OPTION_TYPE_PATH;
 typedef const char *OPTION_TYPE_MODEL; /* a model file or folder */
 typedef float OPTION_TYPE_REAL;
-typedef int32_t OPTION_TYPE_INTEGER;  /* >= -1 */
+typedef int32_t OPTION_TYPE_INTEGER;  /* >= -1, or NOT_GIVEN */
 typedef uint32_t OPTION_TYPE_COUNT;   /* >= 0 */
 typedef uint32_t OPTION_TYPE_THREADS; /* 0 = automatic */
-typedef int64_t OPTION_TYPE_SEED;     /* -1 = random */
+typedef int64_t OPTION_TYPE_SEED;     /* -1 = random, or NOT_GIVEN */
 typedef uint64_t OPTION_TYPE_BYTES;   /* 0 = automatic */
 typedef enum quire_kv_dtype OPTION_TYPE_KV_TYPE;
 typedef const char *OPTION_TYPE_ISA;
@@ -42,6 +42,14 @@ struct options {
 /* Reads the environment, then the arguments, which override it. On failure prints one line to
  * standard error and returns false. */
 bool options_parse(struct options *o, int argc, char **argv);
+
+/* Sets *o to the defaults but for one option that can be changed during a conversation, given by
+ * its name with or without dashes. On failure prints one line to standard error and returns
+ * false. */
+bool options_set(struct options *o, const char *name, const char *value);
+
+/* Adds an error message of the library in which the flag replaces the API field that begins it. */
+void options_add_message(struct text *out, const char *message);
 
 /* Prints --help for an output of `width` columns. */
 void options_help(struct text *out, unsigned width);

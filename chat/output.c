@@ -96,7 +96,8 @@ double tokens_per_second(const struct quire_usage *u)
     return (u->completion_tokens - 1) / u->generate_seconds;
 }
 
-void output_done(struct output *o, const struct quire_event *done, uint64_t seed)
+void output_done(struct output *o, const struct quire_event *done, const char *reason,
+                 uint64_t seed)
 {
     const struct quire_usage *u = done->usage;
     text_clear(&o->buffer);
@@ -105,8 +106,7 @@ void output_done(struct output *o, const struct quire_event *done, uint64_t seed
         write_buffer(o);
         return;
     }
-    text_addf(&o->buffer, "{\"event\":\"done\",\"reason\":\"%s\",\"text\":",
-              quire_finish_reason_name(done->reason));
+    text_addf(&o->buffer, "{\"event\":\"done\",\"reason\":\"%s\",\"text\":", reason);
     text_add_json(&o->buffer, o->answer.data ? o->answer.data : "", o->answer.size);
     text_addf(&o->buffer, ",\"prompt_tokens\":%u,\"cached_tokens\":%u,\"completion_tokens\":%u",
               u->prompt_tokens, u->cached_tokens, u->completion_tokens);

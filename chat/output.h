@@ -22,7 +22,8 @@ void output_close(struct output *o);
 
 void output_begin(struct output *o); /* of an answer */
 void output_piece(struct output *o, const char *text, size_t size);
-void output_done(struct output *o, const struct quire_event *done, uint64_t seed);
+void output_done(struct output *o, const struct quire_event *done, const char *reason,
+                 uint64_t seed);
 
 /* Prints a failure on standard error, and as a JSON event if enabled. */
 void output_error(struct output *o, quire_status status, const char *message);

@@ -5,6 +5,8 @@
 #include "conversation.h"
 #include "options.h"
 #include "output.h"
+#include "repeat_guard.h"
+#include "settings.h"
 
 struct session {
     const struct options *options;
@@ -14,7 +16,11 @@ struct session {
     struct quire_engine_info info;
     const char *model_name; /* for display */
     struct conversation conversation;
+    size_t first; /* the prompt has the messages before the first turn, and those from here on */
+    bool roll_reported; /* for this conversation */
     struct settings settings;
+    struct repeat_guard repeat_guard;
+    bool repeats;            /* the guard has ended the current answer */
     uint32_t regenerations;  /* of the last turn: selects the random number stream */
     struct quire_usage last; /* of the last answer */
     uint64_t n_answers, total_prompt, total_cached, total_completion; /* tokens, but n_answers */
@@ -25,17 +31,18 @@ struct session {
 int session_open(struct session *s, const struct options *o, struct output *out);
 void session_close(struct session *s);
 
-enum turn_result { TURN_DONE, TURN_CANCELLED, TURN_FAILED };
+/* Prints an error of the library in terms of the options, after the last part of path if that is
+ * not NULL, the error comes from a file, and the message lacks its name. */
+void session_report_error(struct session *s, quire_status status, const char *message,
+                          const char *path);
 
-/* Adds a user message, streams the answer and adds it to the conversation; with --no-cnv completes
- * the text instead. A failed turn leaves the conversation unchanged. */
-enum turn_result session_turn(struct session *s, const char *text, size_t size,
-                              quire_status *status);
+/* Sets the system message; NULL removes it. False: out of memory. */
+bool session_set_system(struct session *s, const char *text);
 
-/* Generates the last answer again with another random number stream. */
-enum turn_result session_regenerate(struct session *s, quire_status *status);
+void session_reset(struct session *s); /* clears the conversation but the system message */
+bool session_undo(struct session *s);  /* removes the last turn; false: there is none */
 
-/* Clears the conversation but the system message. False: out of memory. */
-bool session_reset(struct session *s);
+/* Replaces the conversation as conversation_load() does; returns its result. */
+int session_load(struct session *s, const char *path);
 
 #endif

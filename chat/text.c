@@ -36,6 +36,15 @@ void text_clear(struct text *t)
         t->data[0] = 0;
 }
 
+void text_truncate(struct text *t, size_t n)
+{
+    while (n < t->size && (t->data[n] & 0xC0) == 0x80)
+        n++;
+    t->size = n;
+    if (t->data)
+        t->data[n] = 0;
+}
+
 void text_free(struct text *t)
 {
     free(t->data);

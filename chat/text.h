@@ -14,6 +14,8 @@ struct text {
 
 void text_add(struct text *t, const char *bytes, size_t n);
 void text_clear(struct text *t);
+/* Keeps the first n <= size bytes, and those of the UTF-8 character that they end in. */
+void text_truncate(struct text *t, size_t n);
 void text_free(struct text *t);
 
 /* Length in bytes of the well-formed character at s (n >= 1), or 0. */

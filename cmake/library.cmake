@@ -2,7 +2,7 @@
 # libquire: compiled once as objects, linked as a static and a shared library.
 set(QUIRE_MODULES base kernels kv attention linear generic)
 if(QUIRE_WITH_TEXT)
-  list(APPEND QUIRE_MODULES format model model/config model/load model/forward model/arch
+  list(APPEND QUIRE_MODULES json format model model/config model/load model/forward model/arch
     tokenizer jinja chat_format engine)
 endif()
 set(QUIRE_SOURCES)
@@ -48,9 +48,9 @@ if(QUIRE_WITH_ONEDNN)
   string(APPEND QUIRE_PC_LIBS " -ldnnl")
 endif()
 if(QUIRE_WITH_TEXT)
-  list(APPEND QUIRE_PRIVATE_LIBS quire_dep_jansson quire_dep_pcre2 quire_dep_utf8proc)
+  list(APPEND QUIRE_PRIVATE_LIBS quire_dep_pcre2 quire_dep_utf8proc)
   target_compile_definitions(quire_objects PRIVATE QUIRE_WITH_TEXT=1)
-  string(APPEND QUIRE_PC_LIBS " -ljansson -lpcre2-8 -lutf8proc")
+  string(APPEND QUIRE_PC_LIBS " -lpcre2-8 -lutf8proc")
 endif()
 target_link_libraries(quire_objects PRIVATE ${QUIRE_PRIVATE_LIBS})
 
@@ -87,6 +87,14 @@ if(BUILD_SHARED_LIBS)
   add_library(quire ALIAS quire_shared)
 else()
   add_library(quire ALIAS quire_static)
+endif()
+# The JSON module with what it uses, for programs that link the library through its public headers only.
+if(QUIRE_WITH_TEXT)
+  file(GLOB json_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/json/*.c)
+  add_library(quire_json STATIC ${json_sources} ${PROJECT_SOURCE_DIR}/src/base/alloc.c
+    ${PROJECT_SOURCE_DIR}/src/base/dtoa.c ${PROJECT_SOURCE_DIR}/src/base/name_index.c)
+  target_include_directories(quire_json PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(quire_json PRIVATE quire_flags)
 endif()
 add_library(quire_internal INTERFACE)
 target_link_libraries(quire_internal INTERFACE quire_static quire_flags)

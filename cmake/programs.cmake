@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# quire-chat, quire-eval and quire-bench. They include <quire/...> only, except for parts of quire-bench.
+# quire-chat, quire-eval and quire-bench. They include <quire/...> and json/ only, except for parts of quire-bench.
 if(QUIRE_BUILD_CHAT AND QUIRE_WITH_TEXT)
   file(GLOB chat_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/chat/*.c)
   add_executable(quire-chat ${chat_sources})
-  target_link_libraries(quire-chat PRIVATE quire quire_flags quire_dep_jansson quire_dep_utf8proc)
+  target_link_libraries(quire-chat PRIVATE quire quire_json quire_flags quire_dep_utf8proc)
   if(QUIRE_edit_INCLUDE AND QUIRE_edit_LIBRARY)
     target_include_directories(quire-chat SYSTEM PRIVATE ${QUIRE_edit_INCLUDE})
     target_link_libraries(quire-chat PRIVATE ${QUIRE_edit_LIBRARY})
@@ -17,23 +17,21 @@ if(QUIRE_BUILD_CHAT AND QUIRE_WITH_TEXT)
 endif()
 
 if(QUIRE_BUILD_BENCH AND QUIRE_WITH_TEXT)
-  file(GLOB eval_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/eval*.c ${PROJECT_SOURCE_DIR}/bench/tensor_file.c)
+  file(GLOB eval_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/eval*.c ${PROJECT_SOURCE_DIR}/bench/tensor_file.c
+    ${PROJECT_SOURCE_DIR}/chat/file_faults.c)
   add_executable(quire-eval ${eval_sources})
-  target_link_libraries(quire-eval PRIVATE quire quire_flags quire_dep_jansson ${QUIRE_LIBM})
+  target_link_libraries(quire-eval PRIVATE quire quire_json quire_flags ${QUIRE_LIBM})
 endif()
 
 # quire-bench. roofline, linear and overhead link internals; the commands that open models need QUIRE_WITH_TEXT.
 if(QUIRE_BUILD_BENCH)
-  file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/bench*.c)
+  file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/bench*.c ${PROJECT_SOURCE_DIR}/chat/file_faults.c)
   if(NOT QUIRE_WITH_TEXT)
     list(FILTER bench_sources EXCLUDE REGEX "/bench_(model|session|compare|peer|start|contention|targets|synth|gguf)[^/]*$")
   endif()
   add_executable(quire-bench ${bench_sources})
   target_include_directories(quire-bench PRIVATE ${PROJECT_SOURCE_DIR}/bench ${CMAKE_BINARY_DIR}/bench)
   target_link_libraries(quire-bench PRIVATE quire_internal ${QUIRE_LIBM})
-  if(QUIRE_WITH_TEXT)
-    target_link_libraries(quire-bench PRIVATE quire_dep_jansson)
-  endif()
   # Peak loops of each ISA level of the library that has a peak.c, compiled with the flags of the level.
   get_target_property(levels quire_objects COMPILE_DEFINITIONS)
   list(FILTER levels INCLUDE REGEX "^QUIRE_HAVE_LEVEL_")

@@ -42,6 +42,11 @@ int main(int argc, char **argv)
     mp.path = argv[1];
     check(quire_model_open(&mp, &model, &err), &err);
     check(quire_model_get_info(model, &info), &err);
+    if (info.kind != QUIRE_MODEL_ENCODER) {
+        fprintf(stderr, "%s is a model of architecture '%s': embeddings need an encoder\n", argv[1],
+                info.arch);
+        return 65;
+    }
     struct quire_context_params cp;
     struct quire_context *context;
     quire_context_params_init(&cp, sizeof cp);

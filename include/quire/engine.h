@@ -53,6 +53,8 @@ enum {
     QUIRE_ENGINE_DRY_RUN = 1u << 1,
     /** QUIRE_MODEL_ALLOW_UNKNOWN (quire/model.h) for the model that the engine opens; unsafe */
     QUIRE_ENGINE_ALLOW_UNKNOWN = 1u << 2,
+    /** QUIRE_MODEL_STRICT (quire/model.h) for the model that the engine opens */
+    QUIRE_ENGINE_STRICT = 1u << 3,
 };
 
 struct quire_engine_params {
@@ -148,7 +150,9 @@ enum {
 struct quire_request_params {
     uint32_t struct_size;
     /** [n_messages] rendered by the chat template with a generation prompt. Their contents are
-     *  never parsed as special tokens */
+     *  never parsed as special tokens. A last message with the role "assistant" is continued, not
+     *  answered: its content follows the generation prompt of the messages before it, of which
+     *  there is at least one; it has no extra_json */
     const struct quire_chat_message *messages;
     size_t n_messages;
     const char *text;      /**< UTF-8 to be continued, without a template */
@@ -186,6 +190,14 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_default_sampling(
 QUIRE_API QUIRE_MUST_CHECK quire_status
 quire_engine_submit(struct quire_engine *engine, const struct quire_request_params *params,
                     quire_request_id *id, struct quire_error *err);
+
+/** Renders and tokenizes the prompt of a request, as submit does, and returns its length in tokens
+ *  without queuing it. The length may exceed the context. Works in a dry run too. *n_tokens is 0 on
+ *  failure. Errors as of submit, but neither QUIRE_E_RANGE nor QUIRE_E_AGAIN, and QUIRE_E_LIMIT
+ *  only for a prompt of more than 2^31 - 1 bytes or tokens. */
+QUIRE_API QUIRE_MUST_CHECK quire_status
+quire_engine_count_tokens(struct quire_engine *engine, const struct quire_request_params *params,
+                          size_t *n_tokens, struct quire_error *err);
 
 /** Cancels a request: it ends at its next step, with QUIRE_FINISH_CANCELLED and the text generated
  *  so far. Idempotent. Async-signal-safe, and callable from any thread while the engine is open.

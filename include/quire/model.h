@@ -57,6 +57,10 @@ enum {
      *  does not know. Each one is a warning instead of QUIRE_E_UNSUPPORTED. If it asks for a
      *  computation that quire does not perform, results are wrong without any further sign. */
     QUIRE_MODEL_ALLOW_UNKNOWN = 1u << 1,
+    /** Bytes after the last tensor of a GGUF file are QUIRE_E_FORMAT: another file may be hidden
+     *  there. Without the flag they are a warning of the logger. In safetensors files they are
+     *  always an error. */
+    QUIRE_MODEL_STRICT = 1u << 2,
 };
 
 struct quire_model_params {
@@ -75,18 +79,21 @@ struct quire_model_params {
     /** QUIRE_LINEAR_ONEDNN with a build, compute mode or weights that oneDNN does not support is
      *  QUIRE_E_UNSUPPORTED */
     enum quire_linear_provider linear;
-    uint32_t flags; /**< QUIRE_MODEL_EXPAND_LATENT, QUIRE_MODEL_ALLOW_UNKNOWN */
+    uint32_t flags; /**< QUIRE_MODEL_* */
     /** Path of a cache file of the packed matrices, or NULL; borrowed during open. If the file
      *  holds the panels of this model (same files by size, date, tensors and samples of their data;
-     *  same panel layout), they are mapped from it, which takes no time and shares memory between
-     *  processes. Otherwise the logger receives the reason, the model is packed as without the
-     *  file, and the file is rewritten atomically (under another name first, then renamed), except
-     *  that an existing file that is no pack cache is left unchanged. A file that cannot be read or
-     *  written is no error. All results have the same bits with and without the file.
+     *  same panel layout) and their checksums are right, they are mapped from it, which takes the
+     *  time to read it once and shares memory between processes. Otherwise the logger receives the
+     *  reason, the model is packed as without the file, and the file is rewritten atomically (under
+     *  another name first, then renamed), except that an existing file that is no pack cache is
+     *  left unchanged. A file that cannot be read or written is no error; nothing is written beyond
+     *  RLIMIT_FSIZE. Temporary files of writers that were killed, which have the path with
+     *  .<16 hexadecimal digits>.tmp, are removed. All results have the same bits with and without
+     *  the file.
      *  Hazard: while such a model is open the file must not be truncated or written to (replacing
-     *  or deleting it is safe): the system would terminate the process (SIGBUS). The contents of
-     *  the panels are not checked, so the file must come from a trusted writer, like the model
-     *  itself. Only with path: QUIRE_E_INVALID_ARG with data. */
+     *  or deleting it is safe): the system would terminate the process (SIGBUS), unless the host
+     *  handles the signal. The checksums detect damage, not forgery: the file must come from a
+     *  trusted writer, like the model itself. Only with path: QUIRE_E_INVALID_ARG with data. */
     const char *pack_cache;
 };
 

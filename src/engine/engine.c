@@ -36,11 +36,13 @@ static quire_status check_params(const struct quire_engine_params *p, struct qui
     if (p->max_step_tokens > INT32_MAX || p->context_length > INT32_MAX)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is above 2^31 - 1",
                        p->max_step_tokens > INT32_MAX ? "max_step_tokens" : "context_length");
-    if (p->model && p->flags & QUIRE_ENGINE_ALLOW_UNKNOWN)
-        return qr_fail(err, QUIRE_E_INVALID_ARG,
-                       "flags: QUIRE_ENGINE_ALLOW_UNKNOWN is given for a model that is open");
-    const uint32_t known =
-        QUIRE_ENGINE_LOCK_CACHE | QUIRE_ENGINE_DRY_RUN | QUIRE_ENGINE_ALLOW_UNKNOWN;
+    const uint32_t opening = p->flags & (QUIRE_ENGINE_ALLOW_UNKNOWN | QUIRE_ENGINE_STRICT);
+    if (p->model && opening)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "flags: %s is given for a model that is open",
+                       opening & QUIRE_ENGINE_STRICT ? "QUIRE_ENGINE_STRICT"
+                                                     : "QUIRE_ENGINE_ALLOW_UNKNOWN");
+    const uint32_t known = QUIRE_ENGINE_LOCK_CACHE | QUIRE_ENGINE_DRY_RUN |
+                           QUIRE_ENGINE_ALLOW_UNKNOWN | QUIRE_ENGINE_STRICT;
     if (p->flags & ~known)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags 0x%x has unknown bits", p->flags);
     return QUIRE_OK;
@@ -99,7 +101,8 @@ static quire_status open_model(struct quire_engine *e, const struct quire_engine
     mp.progress = p->progress;
     mp.progress_user = p->progress_user;
     mp.pack_cache = e->dry_run ? NULL : p->pack_cache;
-    mp.flags = p->flags & QUIRE_ENGINE_ALLOW_UNKNOWN ? QUIRE_MODEL_ALLOW_UNKNOWN : 0;
+    mp.flags = (p->flags & QUIRE_ENGINE_STRICT ? QUIRE_MODEL_STRICT : 0) |
+               (p->flags & QUIRE_ENGINE_ALLOW_UNKNOWN ? QUIRE_MODEL_ALLOW_UNKNOWN : 0);
     QR_TRY(quire_model_open(&mp, &e->own_model, err));
     e->model = e->own_model;
     struct quire_model_info mi = { .struct_size = sizeof mi };
@@ -107,18 +110,19 @@ static quire_status open_model(struct quire_engine *e, const struct quire_engine
     return check_model_kind(mi.kind, mi.arch, err);
 }
 
-/* Replaces a tokenizer or template error by the unsupported model kind where that is its cause: an
- * encoder may lack both. */
-static quire_status prefer_kind_error(const struct quire_engine_params *p, quire_status status,
-                                      struct quire_error *err)
+/* Replaces a tokenizer or template error by that of the model where there is one: a path without a
+ * model, an unsupported architecture or kind of model is then the cause. */
+static quire_status prefer_model_error(const struct quire_engine_params *p, quire_status status,
+                                       struct quire_error *err)
 {
     const struct qr_weights_params wp = { .path = p->model_path,
                                           .memory = p->model_path ? NULL : p->model_data,
                                           .memory_size = p->model_path ? 0 : p->model_bytes,
                                           .allocator = p->allocator };
     struct qr_weights *w;
-    if (p->model || status == QUIRE_E_NOMEM || qr_weights_open(&wp, &w, NULL) != QUIRE_OK)
+    if (p->model || status == QUIRE_E_NOMEM)
         return status;
+    QR_TRY(qr_weights_open(&wp, &w, err));
     const struct qr_model_config *c = qr_weights_config(w);
     const quire_status kind = check_model_kind((enum quire_model_kind)c->kind, c->arch, err);
     qr_weights_close(w);
@@ -266,7 +270,7 @@ static quire_status open_parts(struct quire_engine *e, const struct quire_engine
     if (s == QUIRE_OK)
         s = qr_prompt_open_template(e, p->chat_template, err);
     if (s != QUIRE_OK)
-        return prefer_kind_error(p, s, err);
+        return prefer_model_error(p, s, err);
     QR_TRY(open_model(e, p, err));
     struct qr_capacity capacity;
     QR_TRY(qr_capacity_init(&capacity, e->model, p, err));

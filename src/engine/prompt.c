@@ -4,8 +4,8 @@
 #include "base/alloc.h"
 #include "base/checked.h"
 #include "base/error.h"
-#include <jansson.h>
-#include <stdlib.h>
+#include "base/utf8.h"
+#include "json/json.h"
 #include <string.h>
 
 /* ---- Chat template */
@@ -22,18 +22,38 @@ static char *special_tokens_json(const struct quire_engine *e)
         { "sep_token", QUIRE_SPECIAL_SEP },   { "cls_token", QUIRE_SPECIAL_CLS },
         { "mask_token", QUIRE_SPECIAL_MASK },
     };
-    json_t *object = json_object();
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    enum { N = sizeof names / sizeof names[0] };
+    struct {
+        const char *text;
         size_t size;
-        const char *text = quire_tokenizer_token_text(
-            e->tokenizer, quire_tokenizer_special(e->tokenizer, names[i].which), &size);
-        if (text) /* json_stringn() rejects ill-formed UTF-8; the variable stays undefined */
-            (void)!json_object_set_new(object, names[i].name, json_stringn(text, size));
+    } tokens[N];
+    size_t bytes = sizeof "{}";
+    for (size_t i = 0; i < N; i++) {
+        tokens[i].text = quire_tokenizer_token_text(
+            e->tokenizer, quire_tokenizer_special(e->tokenizer, names[i].which), &tokens[i].size);
+        /* without a well-formed text the variable stays undefined */
+        if (tokens[i].text && qr_utf8_valid((const uint8_t *)tokens[i].text, tokens[i].size))
+            bytes += strlen(names[i].name) + sizeof "\"\":," + QR_JSON_QUOTED_MAX(tokens[i].size);
+        else
+            tokens[i].text = NULL;
     }
-    char *dumped = object ? json_dumps(object, JSON_COMPACT) : NULL;
-    char *copy = dumped ? qr_strdup(e->allocator, dumped) : NULL;
-    free(dumped);
-    json_decref(object);
+    char *json = qr_alloc(e->allocator, bytes, 1);
+    if (!json)
+        return NULL;
+    char *p = json;
+    *p++ = '{';
+    for (size_t i = 0; i < N; i++) {
+        if (!tokens[i].text)
+            continue;
+        if (p != json + 1)
+            *p++ = ',';
+        p += qr_json_quote(p, names[i].name, strlen(names[i].name));
+        *p++ = ':';
+        p += qr_json_quote(p, tokens[i].text, tokens[i].size);
+    }
+    memcpy(p, "}", 2);
+    char *copy = qr_strdup(e->allocator, json);
+    qr_free(e->allocator, json, bytes, 1);
     return copy;
 }
 
@@ -91,7 +111,8 @@ static void free_tokens(const struct quire_engine *e, struct qr_prompt *p)
     p->tokens = NULL;
 }
 
-/* Tokenizes into a buffer of estimated size, and again if the estimate was too small. */
+/* Tokenizes into a buffer of estimated size, and again if that fails. Only the second attempt
+ * writes err: the estimate being too small is no failure. */
 static quire_status encode(const struct quire_engine *e, const struct encode_input *in,
                            struct qr_prompt *p, struct quire_error *err)
 {
@@ -103,13 +124,15 @@ static quire_status encode(const struct quire_engine *e, const struct encode_inp
         p->tokens = qr_alloc(e->allocator, capacity, sizeof *p->tokens);
         if (!p->tokens)
             return qr_fail(err, QUIRE_E_NOMEM, "no memory for a prompt of %zu bytes", in->size);
-        const quire_status status = encode_into(e, in, p->tokens, capacity, &n, err);
+        const quire_status status =
+            encode_into(e, in, p->tokens, capacity, &n, attempt ? err : NULL);
         if (status == QUIRE_OK)
             break;
         free_tokens(e, p);
-        if (status != QUIRE_E_LIMIT || n <= capacity || attempt)
+        if (attempt)
             return status;
-        capacity = n;
+        if (status == QUIRE_E_LIMIT && n > capacity)
+            capacity = n;
     }
     p->n = (uint32_t)n;
     return QUIRE_OK;
@@ -123,8 +146,40 @@ static bool begins_with_bos(const struct quire_engine *e, const char *text, size
     return bos && size >= bos_size && memcmp(text, bos, bos_size) == 0;
 }
 
+/* Encodes the rendered text followed by the beginning of the answer, which is user text. */
+static quire_status encode_with_answer(const struct quire_engine *e, struct encode_input *s,
+                                       const struct quire_chat_message *answer, struct qr_prompt *p,
+                                       struct quire_error *err)
+{
+    const bool terminated = !answer->content_len || answer->content_len == QUIRE_NUL_TERMINATED;
+    const size_t added = !answer->content ? 0
+                         : terminated     ? strlen(answer->content)
+                                          : answer->content_len;
+    size_t size, n_spans;
+    if (!qr_add_size(s->size, added, &size) || !qr_add_size(s->n_spans, 1, &n_spans))
+        return qr_fail(err, QUIRE_E_LIMIT, "messages: the last one has %zu bytes", added);
+    char *text = qr_alloc(e->allocator, size, 1);
+    struct quire_text_span *spans = qr_alloc(e->allocator, n_spans, sizeof *spans);
+    quire_status status = QUIRE_E_NOMEM;
+    if (text && spans) {
+        memcpy(text, s->text, s->size);
+        if (added)
+            memcpy(text + s->size, answer->content, added);
+        memcpy(spans, s->spans, s->n_spans * sizeof *spans);
+        spans[s->n_spans] = (struct quire_text_span){ s->size, added, true };
+        const struct encode_input all = { text, size, spans, n_spans - !added, s->flags };
+        status = encode(e, &all, p, err);
+    } else {
+        (void)qr_fail(err, status, "no memory for a prompt of %zu bytes", size);
+    }
+    qr_free(e->allocator, text, size, 1);
+    qr_free(e->allocator, spans, n_spans, sizeof *spans);
+    return status;
+}
+
 static quire_status encode_rendered(const struct quire_engine *e,
-                                    const struct quire_chat_prompt *rendered, struct qr_prompt *p,
+                                    const struct quire_chat_prompt *rendered,
+                                    const struct quire_chat_message *answer, struct qr_prompt *p,
                                     struct quire_error *err)
 {
     struct encode_input s = { .flags = QUIRE_ENCODE_PARSE_SPECIAL };
@@ -135,7 +190,14 @@ static quire_status encode_rendered(const struct quire_engine *e,
         s.flags |= QUIRE_ENCODE_ADD_BOS;
     if (!s.size)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "the chat template rendered an empty prompt");
-    return encode(e, &s, p, err);
+    return answer ? encode_with_answer(e, &s, answer, p, err) : encode(e, &s, p, err);
+}
+
+const struct quire_chat_message *qr_prompt_answer(const struct quire_request_params *r)
+{
+    const struct quire_chat_message *last =
+        r->messages && r->n_messages ? &r->messages[r->n_messages - 1] : NULL;
+    return last && last->role && strcmp(last->role, "assistant") == 0 ? last : NULL;
 }
 
 static quire_status encode_messages(const struct quire_engine *e,
@@ -149,14 +211,24 @@ static quire_status encode_messages(const struct quire_engine *e,
                        e->template_error.msg);
     if (!e->chat_template)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "the model has no chat template");
+    const struct quire_chat_message *answer = qr_prompt_answer(r);
+    if (answer && r->n_messages == 1)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "messages: an assistant message that begins the conversation cannot be "
+                       "continued");
+    if (answer && answer->extra_json)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "messages[%zu].extra_json: a last assistant message is continued by its "
+                       "content alone",
+                       r->n_messages - 1);
     struct quire_chat_render_args input = { .struct_size = sizeof input };
     input.messages = r->messages;
-    input.n_messages = r->n_messages;
+    input.n_messages = r->n_messages - (answer != NULL);
     input.special_tokens_json = e->special_tokens_json;
     input.add_generation_prompt = 1;
     struct quire_chat_prompt *rendered;
     QR_TRY(quire_chat_template_render(e->chat_template, &input, &rendered, err));
-    const quire_status s = encode_rendered(e, rendered, p, err);
+    const quire_status s = encode_rendered(e, rendered, answer, p, err);
     quire_chat_prompt_destroy(rendered);
     return s;
 }
@@ -224,13 +296,29 @@ static quire_status reserve_output(const struct quire_engine *e, uint32_t max_to
     return QUIRE_OK;
 }
 
+static quire_status tokenize(const struct quire_engine *e, const struct quire_request_params *r,
+                             struct qr_prompt *p, struct quire_error *err)
+{
+    *p = (struct qr_prompt){ 0 };
+    return r->messages ? encode_messages(e, r, p, err)
+           : r->text   ? encode_text(e, r, p, err)
+                       : copy_ids(e, r, p, err);
+}
+
+quire_status qr_prompt_count(const struct quire_engine *e, const struct quire_request_params *r,
+                             size_t *n_tokens, struct quire_error *err)
+{
+    struct qr_prompt p;
+    QR_TRY(tokenize(e, r, &p, err));
+    *n_tokens = p.n;
+    free_tokens(e, &p);
+    return QUIRE_OK;
+}
+
 quire_status qr_prompt_create(const struct quire_engine *e, const struct quire_request_params *r,
                               struct qr_prompt *p, struct quire_error *err)
 {
-    *p = (struct qr_prompt){ 0 };
-    QR_TRY(r->messages ? encode_messages(e, r, p, err)
-           : r->text   ? encode_text(e, r, p, err)
-                       : copy_ids(e, r, p, err));
+    QR_TRY(tokenize(e, r, p, err));
     quire_status s = check_tokens(e, p, err);
     if (s == QUIRE_OK)
         s = reserve_output(e, r->max_tokens, p, err);

@@ -21,4 +21,11 @@ struct qr_prompt {
 quire_status qr_prompt_create(const struct quire_engine *e, const struct quire_request_params *p,
                               struct qr_prompt *prompt, struct quire_error *err);
 
+/* Counts the tokens of the prompt, which may exceed the context. */
+quire_status qr_prompt_count(const struct quire_engine *e, const struct quire_request_params *p,
+                             size_t *n_tokens, struct quire_error *err);
+
+/* The last message if the request continues it: an assistant's. Otherwise NULL. */
+const struct quire_chat_message *qr_prompt_answer(const struct quire_request_params *p);
+
 #endif

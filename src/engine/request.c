@@ -18,8 +18,6 @@ void quire_request_params_init(struct quire_request_params *params, size_t struc
 static quire_status check_params(const struct quire_engine *e, const struct quire_request_params *p,
                                  struct quire_error *err)
 {
-    if (e->dry_run)
-        return qr_fail(err, QUIRE_E_MISUSE, "the engine was opened for a dry run");
     if (!!p->messages + !!p->text + !!p->tokens != 1)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "give exactly one of messages, text and tokens");
     const uint32_t known =
@@ -55,8 +53,8 @@ static quire_status prepare(struct quire_engine *e, struct qr_request *r,
         QR_TRY(quire_engine_default_sampling(e, &r->sampling));
     QR_TRY(copy_bias(e, r, err));
     const uint32_t special = p->flags & QUIRE_REQUEST_SHOW_SPECIAL ? QUIRE_DETOKENIZE_SPECIAL : 0;
-    /* a completion continues the text of its prompt; a chat reply is a text of its own */
-    const uint32_t continues = p->messages ? 0 : QUIRE_DETOKENIZE_CONTINUES;
+    /* a completion continues the text of its prompt; a new chat answer is a text of its own */
+    const uint32_t continues = p->messages && !qr_prompt_answer(p) ? 0 : QUIRE_DETOKENIZE_CONTINUES;
     QR_TRY(qr_output_text_init(&r->output, e->tokenizer, special | continues, p->stop, p->n_stop,
                                e->allocator, err));
     struct qr_prompt prompt;
@@ -105,9 +103,29 @@ quire_status quire_engine_submit(struct quire_engine *engine,
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
     struct quire_request_params p;
     QR_READ_STRUCT(&p, params, stream, "params", err);
+    if (engine->dry_run)
+        return qr_fail(err, QUIRE_E_MISUSE, "the engine was opened for a dry run");
     QR_TRY(check_params(engine, &p, err));
     QR_TRY(qr_engine_enter(engine, err));
     const quire_status s = submit(engine, &p, id, err);
+    qr_engine_leave(engine);
+    return s;
+}
+
+quire_status quire_engine_count_tokens(struct quire_engine *engine,
+                                       const struct quire_request_params *params, size_t *n_tokens,
+                                       struct quire_error *err)
+{
+    if (!engine || !n_tokens)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", engine ? "n_tokens" : "engine");
+    *n_tokens = 0;
+    if (!params)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
+    struct quire_request_params p;
+    QR_READ_STRUCT(&p, params, stream, "params", err);
+    QR_TRY(check_params(engine, &p, err));
+    QR_TRY(qr_engine_enter(engine, err));
+    const quire_status s = qr_prompt_count(engine, &p, n_tokens, err);
     qr_engine_leave(engine);
     return s;
 }

@@ -254,19 +254,16 @@ static size_t find_shard(const struct qr_safetensors *s, const char *name)
     return s->n_shards;
 }
 
-static quire_status open_indexed(struct qr_safetensors *s, const char *dir, json_t *map,
-                                 struct quire_error *err)
+static quire_status open_indexed(struct qr_safetensors *s, const char *dir,
+                                 const struct qr_json *map, struct quire_error *err)
 {
-    const char *tensor;
-    json_t *value;
-    json_object_foreach(map, tensor, value)
-    {
-        const char *name = json_string_value(value);
+    for (struct qr_json_iter m = qr_json_iterate(map); qr_json_next(&m);) {
+        const char *name = qr_json_string(m.value);
         if (!name || !plain_name(name))
             return qr_fail(
                 err, QUIRE_E_FORMAT,
                 "weight_map: %.80s must name a .safetensors file in the same directory, not %.60s",
-                tensor, name ? name : "a value that is not a string");
+                m.key, name ? name : "a value that is not a string");
         if (find_shard(s, name) < s->n_shards)
             continue;
         if (s->n_shards == s->shard_cap)
@@ -275,13 +272,12 @@ static quire_status open_indexed(struct qr_safetensors *s, const char *dir, json
         QR_TRY(add_named_shard(s, dir, name, err));
     }
     QR_TRY(index_tensors(s, err));
-    json_object_foreach(map, tensor, value)
-    {
+    for (struct qr_json_iter m = qr_json_iterate(map); qr_json_next(&m);) {
         size_t i;
-        if (!qr_safetensors_find(s, tensor, &i) ||
-            s->tensors[i].shard != find_shard(s, json_string_value(value)))
-            return qr_fail(err, QUIRE_E_FORMAT, "weight_map: tensor %.80s is not in %.60s", tensor,
-                           json_string_value(value));
+        if (!qr_safetensors_find(s, m.key, &i) ||
+            s->tensors[i].shard != find_shard(s, qr_json_string(m.value)))
+            return qr_fail(err, QUIRE_E_FORMAT, "weight_map: tensor %.80s is not in %.60s", m.key,
+                           qr_json_string(m.value));
     }
     return QUIRE_OK;
 }
@@ -292,21 +288,22 @@ static quire_status open_sharded(const char *dir, const char *index_path,
 {
     char *text;
     size_t size;
-    json_t *index;
+    struct qr_json *index;
     QR_TRY(qr_file_load(index_path, MAX_INDEX_BYTES, a, &text, &size, err));
-    quire_status status = qr_json_parse(text, size, "model.safetensors.index.json", &index, err);
+    quire_status status =
+        qr_json_parse_object(text, size, "model.safetensors.index.json", 0, a, &index, err);
     qr_free(a, text, size + 1, 1);
     QR_TRY(status);
-    json_t *map = json_object_get(index, "weight_map");
+    const struct qr_json *map = qr_json_get(index, "weight_map");
     struct qr_safetensors *s = NULL;
-    if (!json_is_object(map))
+    if (!qr_json_is_object(map))
         status =
             qr_fail(err, QUIRE_E_FORMAT, "model.safetensors.index.json has no object weight_map");
     else if (!(s = new_set(a, MAX_SHARDS)))
         status = qr_fail(err, QUIRE_E_NOMEM, "no memory to open the files of weight_map");
     else
         status = open_indexed(s, dir, map, err);
-    json_decref(index);
+    qr_json_free(index);
     if (status == QUIRE_OK)
         *out = s;
     else

@@ -2,8 +2,8 @@
 /* types.h - the structs behind the opaque handles of the GGUF and safetensors readers. */
 #ifndef QR_FORMAT_TYPES_H
 #define QR_FORMAT_TYPES_H
+#include "base/name_index.h"
 #include "format/file.h"
-#include "format/name_index.h"
 #include <quire/status.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* convert.c - parses numbers as Python's int() and float() do, and converts float to int. */
 #include "jinja/convert.h"
+#include "base/dtoa.h"
 #include "base/error.h"
-#include "jinja/dtoa.h"
 #include "jinja/interp.h"
 #include "jinja/str.h"
 #include "jinja/value.h"
@@ -63,7 +63,7 @@ quire_status qr_jinja_str_to_double(struct qr_jinja *j, const struct qr_jinja_st
         *out = NAN;
     } else {
         QR_TRY(qr_jinja_charge(j, 500)); /* cost of correct rounding */
-        *ok = qr_jinja_strtod(p, n, out);
+        *ok = qr_strtod(p, n, out);
     }
     if (*ok && negative)
         *out = -*out;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* filter_number.c - filters on numbers, default, and the filters that are not supported. */
 #include "jinja/filter_number.h"
+#include "base/dtoa.h"
 #include "base/error.h"
 #include "jinja/args.h"
 #include "jinja/arith.h"
 #include "jinja/convert.h"
-#include "jinja/dtoa.h"
 #include "jinja/format_spec.h"
 #include "jinja/interp.h"
 #include "jinja/str.h"
@@ -81,18 +81,18 @@ static quire_status f_float(struct qr_jinja *j, const struct qr_jinja_call *c,
 /* Python's round(f, digits). Correctly rounded, because it rounds the exact decimal expansion. */
 static quire_status round_common(struct qr_jinja *j, double f, int64_t digits, double *out)
 {
-    char buf[QR_JINJA_FLOAT_CHARS_MAX];
+    char buf[QR_FLOAT_CHARS_MAX];
     QR_TRY(qr_jinja_charge(j, 500));
     *out = f;
-    if (!isfinite(f) || digits > QR_JINJA_MAX_PRECISION)
+    if (!isfinite(f) || digits > QR_MAX_FLOAT_PRECISION)
         return QUIRE_OK;
     if (digits < 0) {
         const double unit = digits < -308 ? HUGE_VAL : pow(10, (double)-digits);
         *out = copysign(isinf(unit) ? 0 : rint(f / unit) * unit, f);
         return QUIRE_OK;
     }
-    const size_t n = qr_jinja_float_format(fabs(f), 'f', (int)digits, false, buf);
-    if (qr_jinja_strtod(buf, n, out))
+    const size_t n = qr_float_format(fabs(f), 'f', (int)digits, false, buf);
+    if (qr_strtod(buf, n, out))
         *out = copysign(*out, f);
     return QUIRE_OK;
 }

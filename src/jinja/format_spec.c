@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* format_spec.c - formats one number or string with width, sign, alignment and precision. */
 #include "jinja/format_spec.h"
+#include "base/dtoa.h"
 #include "base/error.h"
-#include "jinja/dtoa.h"
 #include "jinja/interp.h"
 #include "jinja/str.h"
 #include "jinja/string_builder.h"
@@ -94,22 +94,22 @@ quire_status qr_jinja_format_int(struct qr_jinja_sb *sb, int64_t v,
 quire_status qr_jinja_format_float(struct qr_jinja_sb *sb, double v,
                                    const struct qr_jinja_format_spec *spec)
 {
-    char number[QR_JINJA_FLOAT_CHARS_MAX + 1], grouped[2 * QR_JINJA_FLOAT_CHARS_MAX], prefix[2];
+    char number[QR_FLOAT_CHARS_MAX + 1], grouped[2 * QR_FLOAT_CHARS_MAX], prefix[2];
     const char lower = (char)(spec->type | 0x20);
     const char kind = spec->type == '%' ? 'f' : lower;
     const int precision = spec->precision < 0 ? 6 : (int)spec->precision;
     size_t n;
-    if (spec->precision > QR_JINJA_MAX_PRECISION)
+    if (spec->precision > QR_MAX_FLOAT_PRECISION)
         return qr_jinja_fail(sb->j, QUIRE_E_LIMIT, "template: precision above %d",
-                             QR_JINJA_MAX_PRECISION);
+                             QR_MAX_FLOAT_PRECISION);
     QR_TRY(qr_jinja_charge(sb->j, 10));
     if (spec->type == '%')
         v *= 100;
     const bool negative = !isnan(v) && signbit(v);
     if (spec->type == 'r')
-        n = qr_jinja_float_repr(fabs(v), number);
+        n = qr_float_repr(fabs(v), number);
     else
-        n = qr_jinja_float_format(fabs(v), kind, precision, spec->alternate, number);
+        n = qr_float_format(fabs(v), kind, precision, spec->alternate, number);
     for (size_t i = 0; spec->type >= 'A' && spec->type <= 'Z' && i < n; i++)
         if (number[i] >= 'a' && number[i] <= 'z')
             number[i] = (char)(number[i] - 0x20);

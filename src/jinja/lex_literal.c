@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lex_literal.c - lexes number and string literals inside tags. */
 #include "jinja/lex_literal.h"
+#include "base/dtoa.h"
 #include "base/error.h"
-#include "jinja/dtoa.h"
 #include "jinja/interp.h"
 #include "jinja/lexer.h"
 #include "jinja/string_builder.h"
@@ -61,7 +61,7 @@ static quire_status float_literal(struct qr_jinja *j, size_t start, size_t end,
         if (j->source[i] != '_')
             digits[n++] = j->source[i];
     t->type = QR_JINJA_TOKEN_FLOAT;
-    if (!qr_jinja_strtod(digits, n, &t->f))
+    if (!qr_strtod(digits, n, &t->f))
         return qr_jinja_fail(j, QUIRE_E_FORMAT, "template: malformed number");
     return QUIRE_OK;
 }

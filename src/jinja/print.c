@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* print.c - str() and repr() of values, as Python prints them. */
 #include "jinja/print.h"
+#include "base/dtoa.h"
 #include "base/error.h"
-#include "jinja/dtoa.h"
 #include "jinja/interp.h"
 #include "jinja/str.h"
 #include "jinja/string_builder.h"
@@ -159,9 +159,9 @@ static quire_status repr_object(struct qr_jinja_sb *sb, struct qr_jinja_value v)
 
 static quire_status print_float(struct qr_jinja_sb *sb, double f)
 {
-    char buf[QR_JINJA_FLOAT_CHARS_MAX];
+    char buf[QR_FLOAT_CHARS_MAX];
     QR_TRY(qr_jinja_charge(sb->j, 10)); /* conversion to decimal is slow */
-    return qr_jinja_sb_append(sb, buf, qr_jinja_float_repr(f, buf), false);
+    return qr_jinja_sb_append(sb, buf, qr_float_repr(f, buf), false);
 }
 
 quire_status qr_jinja_print_repr(struct qr_jinja_sb *sb, struct qr_jinja_value v)

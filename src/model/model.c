@@ -25,7 +25,9 @@ static quire_status check_params(const struct quire_model_params *p, struct quir
     if (p->linear != QUIRE_LINEAR_AUTO && p->linear != QUIRE_LINEAR_QUIRE &&
         p->linear != QUIRE_LINEAR_ONEDNN)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.linear %d is unknown", (int)p->linear);
-    if (p->flags & ~(uint32_t)(QUIRE_MODEL_EXPAND_LATENT | QUIRE_MODEL_ALLOW_UNKNOWN))
+    const uint32_t known =
+        QUIRE_MODEL_EXPAND_LATENT | QUIRE_MODEL_ALLOW_UNKNOWN | QUIRE_MODEL_STRICT;
+    if (p->flags & ~known)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.flags 0x%x has unknown bits", p->flags);
     return QUIRE_OK;
 }
@@ -52,6 +54,7 @@ static quire_status open_model(struct quire_model *m, const struct quire_model_p
         .progress_user = p->progress_user,
         .expand_latent = p->flags & QUIRE_MODEL_EXPAND_LATENT,
         .allow_unknown = p->flags & QUIRE_MODEL_ALLOW_UNKNOWN,
+        .strict = p->flags & QUIRE_MODEL_STRICT,
     };
     QR_TRY(qr_kernels_get(p->isa, &m->kernels, err));
     QR_TRY(qr_weights_open(&wp, &m->weights, err));

@@ -64,21 +64,26 @@ static quire_status load_text(const struct source *s, const char *name, size_t m
 }
 
 /* Loads a JSON object; *out is NULL if the file does not exist. */
-static quire_status load_json(const struct source *s, const char *name, json_t **out)
+static quire_status load_json(const struct source *s, const char *name, uint32_t flags,
+                              struct qr_json **out)
 {
     struct text_file f;
     *out = NULL;
     QR_TRY(load_text(s, name, MAX_SMALL_FILE, &f));
-    const quire_status st = f.text ? qr_json_parse(f.text, f.size, name, out, s->err) : QUIRE_OK;
+    const quire_status st =
+        f.text ? qr_json_parse_object(f.text, f.size, name, flags, s->a, out, s->err) : QUIRE_OK;
     free_text(s, &f);
     return st;
 }
 
-static quire_status load_config(const struct source *s, json_t **out)
+static quire_status load_config(const struct source *s, struct qr_json **out)
 {
     static const char name[] = "tokenizer_config.json";
-    return s->config ? qr_json_parse(s->config, s->config_size, name, out, s->err)
-                     : load_json(s, name, out);
+    /* model_max_length of a model without a limit is often 10^30 */
+    const uint32_t flags = QR_JSON_ALLOW_BIG_INTEGERS;
+    return s->config
+               ? qr_json_parse_object(s->config, s->config_size, name, flags, s->a, out, s->err)
+               : load_json(s, name, flags, out);
 }
 
 static quire_status add_template(struct source *s, const char *name, const char *text)
@@ -111,23 +116,23 @@ static quire_status read_jinja_file(struct source *s)
 }
 
 /* chat_template: a string, or a list of { name, template }. */
-static quire_status read_templates(struct source *s, const json_t *config)
+static quire_status read_templates(struct source *s, const struct qr_json *config)
 {
-    const json_t *v = json_object_get(config, "chat_template");
-    if (!v || json_is_null(v))
+    const struct qr_json *v = qr_json_get(config, "chat_template");
+    if (!v || qr_json_is_null(v))
         return QUIRE_OK;
-    if (json_is_string(v))
-        return add_template(s, "", json_string_value(v));
-    if (!json_is_array(v))
+    if (qr_json_is_string(v))
+        return add_template(s, "", qr_json_string(v));
+    if (!qr_json_is_array(v))
         return qr_fail(s->err, QUIRE_E_FORMAT,
                        "tokenizer_config.json: chat_template is neither a string nor a list");
-    for (size_t i = 0; i < json_array_size(v); i++) {
-        const json_t *item = json_array_get(v, i);
-        const char *name = json_string_value(json_object_get(item, "name"));
-        const char *text = json_string_value(json_object_get(item, "template"));
+    for (struct qr_json_iter i = qr_json_iterate(v); qr_json_next(&i);) {
+        const char *name = qr_json_string(qr_json_get(i.value, "name"));
+        const char *text = qr_json_string(qr_json_get(i.value, "template"));
         if (!name || !text)
             return qr_fail(s->err, QUIRE_E_FORMAT,
-                           "tokenizer_config.json: chat_template[%zu] has no name or template", i);
+                           "tokenizer_config.json: chat_template[%zu] has no name or template",
+                           i.index);
         QR_TRY(add_template(s, strcmp(name, "default") == 0 ? "" : name, text));
     }
     return QUIRE_OK;
@@ -145,7 +150,7 @@ static int64_t find_token(const struct qr_vocab_spec *spec, const char *text)
 
 /* "bos_token": "<s>" or { "content": "<s>", ... }. A text that is not a token is ignored, as in
  * other implementations. */
-static void read_roles(struct qr_vocab_spec *spec, const json_t *obj)
+static void read_roles(struct qr_vocab_spec *spec, const struct qr_json *obj)
 {
     static const struct {
         const char *key;
@@ -157,8 +162,8 @@ static void read_roles(struct qr_vocab_spec *spec, const json_t *obj)
         { "mask_token", QUIRE_SPECIAL_MASK },
     };
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
-        const json_t *v = json_object_get(obj, roles[i].key);
-        const char *text = json_string_value(json_is_object(v) ? json_object_get(v, "content") : v);
+        const struct qr_json *v = qr_json_get(obj, roles[i].key);
+        const char *text = qr_json_string(qr_json_is_object(v) ? qr_json_get(v, "content") : v);
         if (text && spec->special[roles[i].which] == QUIRE_TOKEN_NONE)
             spec->special[roles[i].which] = find_token(spec, text);
     }
@@ -167,8 +172,9 @@ static void read_roles(struct qr_vocab_spec *spec, const json_t *obj)
 /* add_bos_token, add_eos_token: an explicit setting overrides the post-processor. Where the file
  * does not name the token of the role, false removes the one that the post-processor adds, unless
  * that has the role `other`. */
-static quire_status read_affix(struct source *s, const json_t *config, const char *key, int64_t id,
-                               enum quire_special_token other, int64_t *ids, uint32_t *n)
+static quire_status read_affix(struct source *s, const struct qr_json *config, const char *key,
+                               int64_t id, enum quire_special_token other, int64_t *ids,
+                               uint32_t *n)
 {
     bool add = false;
     enum qr_json_state state;
@@ -183,7 +189,7 @@ static quire_status read_affix(struct source *s, const json_t *config, const cha
     return QUIRE_OK;
 }
 
-static quire_status read_config(struct source *s, const json_t *config)
+static quire_status read_config(struct source *s, const struct qr_json *config)
 {
     struct qr_vocab_spec *spec = &s->spec;
     read_roles(spec, config);
@@ -196,27 +202,33 @@ static quire_status read_config(struct source *s, const json_t *config)
 
 /* eos_token_id: an id or a list of ids. Ids beyond the vocabulary are ignored: a model may have
  * more logits than the tokenizer has tokens, and those have no text. */
-static quire_status read_eos_ids(struct source *s, const json_t *config, const char *name)
+static quire_status add_eos_id(struct source *s, const struct qr_json *v, const char *name)
 {
     struct qr_vocab_spec *spec = &s->spec;
-    const json_t *v = json_object_get(config, "eos_token_id");
-    const size_t n = json_is_array(v) ? json_array_size(v) : 1;
-    if (!v || json_is_null(v))
+    uint32_t id;
+    if (!qr_json_is_u32(v, &id))
+        return qr_fail(s->err, QUIRE_E_FORMAT,
+                       "%s: eos_token_id is neither a token id nor a list of token ids", name);
+    if (id >= spec->n_tokens)
         return QUIRE_OK;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t id;
-        if (!qr_json_is_u32(json_is_array(v) ? json_array_get(v, i) : v, &id))
-            return qr_fail(s->err, QUIRE_E_FORMAT,
-                           "%s: eos_token_id is neither a token id nor a list of token ids", name);
-        if (id >= spec->n_tokens)
-            continue;
-        if (spec->n_eog == QR_MAX_EOG)
-            return qr_fail(s->err, QUIRE_E_LIMIT, "%s: more than %d ids in eos_token_id", name,
-                           QR_MAX_EOG);
-        spec->eog[spec->n_eog++] = id;
-        if (spec->special[QUIRE_SPECIAL_EOS] == QUIRE_TOKEN_NONE)
-            spec->special[QUIRE_SPECIAL_EOS] = id;
-    }
+    if (spec->n_eog == QR_MAX_EOG)
+        return qr_fail(s->err, QUIRE_E_LIMIT, "%s: more than %d ids in eos_token_id", name,
+                       QR_MAX_EOG);
+    spec->eog[spec->n_eog++] = id;
+    if (spec->special[QUIRE_SPECIAL_EOS] == QUIRE_TOKEN_NONE)
+        spec->special[QUIRE_SPECIAL_EOS] = id;
+    return QUIRE_OK;
+}
+
+static quire_status read_eos_ids(struct source *s, const struct qr_json *config, const char *name)
+{
+    const struct qr_json *v = qr_json_get(config, "eos_token_id");
+    if (!v || qr_json_is_null(v))
+        return QUIRE_OK;
+    if (!qr_json_is_array(v))
+        return add_eos_id(s, v, name);
+    for (struct qr_json_iter i = qr_json_iterate(v); qr_json_next(&i);)
+        QR_TRY(add_eos_id(s, i.value, name));
     return QUIRE_OK;
 }
 
@@ -237,23 +249,23 @@ static void default_roles(struct qr_vocab_spec *spec)
 
 static quire_status read_configuration(struct source *s)
 {
-    json_t *config, *map, *generation, *model;
+    struct qr_json *config, *map, *generation, *model;
     QR_TRY(read_jinja_file(s));
     QR_TRY(load_config(s, &config));
     quire_status st = config ? read_config(s, config) : QUIRE_OK;
-    json_decref(config);
+    qr_json_free(config);
     QR_TRY(st);
-    QR_TRY(load_json(s, "special_tokens_map.json", &map));
+    QR_TRY(load_json(s, "special_tokens_map.json", 0, &map));
     read_roles(&s->spec, map);
-    json_decref(map);
-    QR_TRY(load_json(s, "generation_config.json", &generation));
+    qr_json_free(map);
+    QR_TRY(load_json(s, "generation_config.json", 0, &generation));
     st = read_eos_ids(s, generation, "generation_config.json");
-    json_decref(generation);
+    qr_json_free(generation);
     QR_TRY(st);
     if (!s->spec.n_eog) {
-        QR_TRY(load_json(s, "config.json", &model));
+        QR_TRY(load_json(s, "config.json", 0, &model));
         st = read_eos_ids(s, model, "config.json");
-        json_decref(model);
+        qr_json_free(model);
     }
     default_roles(&s->spec);
     return st;
@@ -262,8 +274,8 @@ static quire_status read_configuration(struct source *s)
 static quire_status build_json(struct source *s, const char *text, size_t size, const char *name,
                                struct quire_tokenizer **out)
 {
-    json_t *root;
-    QR_TRY(qr_json_parse(text, size, name, &root, s->err));
+    struct qr_json *root;
+    QR_TRY(qr_json_parse_object(text, size, name, 0, s->a, &root, s->err));
     quire_status st = qr_tokenizer_json_read_model(&s->spec, root, s->err);
     if (st == QUIRE_OK)
         st = qr_tokenizer_json_read_pipeline(&s->spec, root, s->err);
@@ -271,7 +283,7 @@ static quire_status build_json(struct source *s, const char *text, size_t size, 
         st = read_configuration(s);
     if (st == QUIRE_OK)
         st = qr_tokenizer_build(&s->spec, s->a, out, s->err);
-    json_decref(root);
+    qr_json_free(root);
     return st;
 }
 

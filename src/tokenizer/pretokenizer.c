@@ -4,6 +4,7 @@
 #include "tokenizer/pretokenizer.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "tokenizer/pretokenizer_presets.h"
 #include "tokenizer/types.h"
 #include <pcre2.h>
@@ -166,11 +167,12 @@ static quire_status next_match(const struct split_job *s, uint32_t index, const 
     return QUIRE_OK;
 }
 
-/* Applies split number `index` and all after it. Recursion depth is at most QR_MAX_SPLITS. */
+/* Applies split number `index` and all after it. Recursion depth is at most QR_MAX_SPLITS. Nothing
+ * splits a single character, and text of one class can consist of them. */
 static quire_status apply_split(const struct split_job *s, uint32_t index, const uint8_t *text,
                                 size_t n)
 {
-    if (index == s->p->n_splits)
+    if (index == s->p->n_splits || (n && n == qr_utf8_len(text[0])))
         return s->piece(s->user, text, n);
     for (size_t pos = 0; pos < n;) {
         size_t begin = n, end = n;

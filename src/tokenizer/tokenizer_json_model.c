@@ -14,7 +14,8 @@ static quire_status no_memory(struct quire_error *err)
 }
 
 /* Reads an optional bool; leaves *out alone if it is absent. */
-static quire_status get_bool(const json_t *obj, const char *key, bool *out, struct quire_error *err)
+static quire_status get_bool(const struct qr_json *obj, const char *key, bool *out,
+                             struct quire_error *err)
 {
     enum qr_json_state state;
     return qr_json_bool(obj, FILE_NAME, key, out, &state, err);
@@ -22,29 +23,25 @@ static quire_status get_bool(const json_t *obj, const char *key, bool *out, stru
 
 /* Allocates tokens for all ids in the file. Ids must be dense, so the largest one is bounded by the
  * number of entries, and a hostile id cannot cause a large allocation. */
-static quire_status allocate_tokens(struct qr_vocab_spec *spec, json_t *vocab, const json_t *added,
-                                    struct quire_error *err)
+static quire_status allocate_tokens(struct qr_vocab_spec *spec, const struct qr_json *vocab,
+                                    const struct qr_json *added, struct quire_error *err)
 {
-    const char *text;
-    json_t *v;
-    size_t i, n = 0;
-    const size_t entries = json_object_size(vocab) + json_array_size(added);
-    json_object_foreach(vocab, text, v)
-    {
+    size_t n = 0;
+    const size_t entries = qr_json_size(vocab) + qr_json_size(added);
+    for (struct qr_json_iter i = qr_json_iterate(vocab); qr_json_next(&i);) {
         uint32_t id;
-        if (!qr_json_is_u32(v, &id))
+        if (!qr_json_is_u32(i.value, &id))
             return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": id of \"%.60s\" is not a token id",
-                           text);
+                           i.key);
         if (id >= n)
             n = (size_t)id + 1;
     }
-    json_array_foreach(added, i, v)
-    {
+    for (struct qr_json_iter i = qr_json_iterate(added); qr_json_next(&i);) {
         uint32_t id;
-        if (!qr_json_is_u32(json_object_get(v, "id"), &id) ||
-            !json_is_string(json_object_get(v, "content")))
+        if (!qr_json_is_u32(qr_json_get(i.value, "id"), &id) ||
+            !qr_json_is_string(qr_json_get(i.value, "content")))
             return qr_fail(err, QUIRE_E_FORMAT,
-                           FILE_NAME ": added_tokens[%zu] has no id or content", i);
+                           FILE_NAME ": added_tokens[%zu] has no id or content", i.index);
         if (id >= n)
             n = (size_t)id + 1;
     }
@@ -58,18 +55,17 @@ static quire_status allocate_tokens(struct qr_vocab_spec *spec, json_t *vocab, c
     return spec->tokens ? QUIRE_OK : no_memory(err);
 }
 
-static quire_status add_vocab(struct qr_vocab_spec *spec, json_t *vocab, bool byte_fallback,
-                              struct quire_error *err)
+static quire_status add_vocab(struct qr_vocab_spec *spec, const struct qr_json *vocab,
+                              bool byte_fallback, struct quire_error *err)
 {
-    const char *text;
-    json_t *v;
-    json_object_foreach(vocab, text, v)
-    {
-        struct qr_spec_token *tok = &spec->tokens[json_integer_value(v)];
+    for (struct qr_json_iter i = qr_json_iterate(vocab); qr_json_next(&i);) {
+        const char *text = i.key;
+        const int64_t id = qr_json_integer(i.value);
+        struct qr_spec_token *tok = &spec->tokens[id];
         if (tok->text)
             return qr_fail(err, QUIRE_E_FORMAT,
                            FILE_NAME ": \"%.60s\" and \"%.60s\" both have the id %lld", tok->text,
-                           text, (long long)json_integer_value(v));
+                           text, (long long)id);
         tok->text = text;
         tok->size = strlen(text);
         tok->type = byte_fallback && qr_byte_token_value(text, tok->size) >= 0 ? QUIRE_TOKEN_BYTE
@@ -78,15 +74,13 @@ static quire_status add_vocab(struct qr_vocab_spec *spec, json_t *vocab, bool by
     return QUIRE_OK;
 }
 
-static quire_status add_added_tokens(struct qr_vocab_spec *spec, const json_t *added,
+static quire_status add_added_tokens(struct qr_vocab_spec *spec, const struct qr_json *added,
                                      const char *unk, struct quire_error *err)
 {
-    size_t i;
-    json_t *v;
-    json_array_foreach(added, i, v)
-    {
-        const json_int_t id = json_integer_value(json_object_get(v, "id"));
-        const char *text = json_string_value(json_object_get(v, "content"));
+    for (struct qr_json_iter i = qr_json_iterate(added); qr_json_next(&i);) {
+        const struct qr_json *v = i.value;
+        const int64_t id = qr_json_integer(qr_json_get(v, "id"));
+        const char *text = qr_json_string(qr_json_get(v, "content"));
         struct qr_spec_token *tok = &spec->tokens[id];
         if (tok->text && strcmp(tok->text, text) != 0)
             return qr_fail(err, QUIRE_E_FORMAT,
@@ -113,40 +107,46 @@ static quire_status add_added_tokens(struct qr_vocab_spec *spec, const json_t *a
     return QUIRE_OK;
 }
 
-static quire_status add_merges(struct qr_vocab_spec *spec, const json_t *merges,
+static quire_status add_merges(struct qr_vocab_spec *spec, const struct qr_json *merges,
                                struct quire_error *err)
 {
-    size_t i;
-    const json_t *v;
-    if (!json_is_array(merges))
+    if (!qr_json_is_array(merges))
         return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": model.merges is not an array");
-    spec->n_merges = json_array_size(merges);
+    spec->n_merges = qr_json_size(merges);
+    /* every merge is another split of some token's text */
+    size_t splits = 0;
+    for (size_t i = 0; i < spec->n_tokens; i++)
+        splits += spec->tokens[i].size;
+    if (spec->n_merges > splits)
+        return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": %zu merges for a vocabulary of %zu bytes",
+                       spec->n_merges, splits);
     spec->merges = qr_arena_alloc(&spec->arena, spec->n_merges, sizeof *spec->merges);
     if (!spec->merges)
         return no_memory(err);
-    json_array_foreach(merges, i, v)
-    {
-        const bool pair = json_is_array(v) && json_array_size(v) == 2;
-        const json_t *left = pair ? json_array_get(v, 0) : v,
-                     *right = pair ? json_array_get(v, 1) : NULL;
-        if (!json_is_string(left) || (pair && !json_is_string(right)))
+    for (struct qr_json_iter i = qr_json_iterate(merges); qr_json_next(&i);) {
+        const struct qr_json *v = i.value;
+        const bool pair = qr_json_is_array(v) && qr_json_size(v) == 2;
+        const struct qr_json *left = pair ? qr_json_at(v, 0) : v,
+                             *right = pair ? qr_json_at(v, 1) : NULL;
+        if (!qr_json_is_string(left) || (pair && !qr_json_is_string(right)))
             return qr_fail(
                 err, QUIRE_E_FORMAT,
-                FILE_NAME ": model.merges[%zu] is neither a string nor a pair of strings", i);
-        spec->merges[i] = (struct qr_spec_merge){ .left = json_string_value(left),
-                                                  .left_size = json_string_length(left),
-                                                  .right = json_string_value(right),
-                                                  .right_size = json_string_length(right) };
+                FILE_NAME ": model.merges[%zu] is neither a string nor a pair of strings", i.index);
+        spec->merges[i.index] = (struct qr_spec_merge){ .left = qr_json_string(left),
+                                                        .left_size = qr_json_string_size(left),
+                                                        .right = qr_json_string(right),
+                                                        .right_size = qr_json_string_size(right) };
     }
     return QUIRE_OK;
 }
 
 /* Rejects a setting that is present and neither null, empty nor zero. */
-static quire_status require_empty(const json_t *model, const char *key, struct quire_error *err)
+static quire_status require_empty(const struct qr_json *model, const char *key,
+                                  struct quire_error *err)
 {
-    const json_t *v = json_object_get(model, key);
-    if (!v || json_is_null(v) || (json_is_string(v) && !json_string_length(v)) ||
-        (json_is_number(v) && json_number_value(v) == 0))
+    const struct qr_json *v = qr_json_get(model, key);
+    if (!v || qr_json_is_null(v) || (qr_json_is_string(v) && !qr_json_string_size(v)) ||
+        (qr_json_is_number(v) && qr_json_number(v) == 0))
         return QUIRE_OK;
     return qr_fail(err, QUIRE_E_UNSUPPORTED, FILE_NAME ": model.%s is not supported", key);
 }
@@ -189,25 +189,25 @@ static quire_status convert_wordpiece_texts(struct qr_vocab_spec *spec, const ch
     return QUIRE_OK;
 }
 
-quire_status qr_tokenizer_json_read_model(struct qr_vocab_spec *spec, const json_t *root,
+quire_status qr_tokenizer_json_read_model(struct qr_vocab_spec *spec, const struct qr_json *root,
                                           struct quire_error *err)
 {
-    const json_t *model = json_object_get(root, "model"),
-                 *added = json_object_get(root, "added_tokens");
-    json_t *vocab = json_object_get(model, "vocab");
-    const json_t *merges = json_object_get(model, "merges");
+    const struct qr_json *model = qr_json_get(root, "model"),
+                         *added = qr_json_get(root, "added_tokens");
+    const struct qr_json *vocab = qr_json_get(model, "vocab"),
+                         *merges = qr_json_get(model, "merges");
     const char *type = merges ? "BPE" : "", *unk = NULL, *prefix = "##";
     enum qr_json_state state;
     bool byte_fallback = false;
-    if (!json_is_object(model))
+    if (!qr_json_is_object(model))
         return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": model is not an object");
-    if (added && !json_is_null(added) && !json_is_array(added))
+    if (added && !qr_json_is_null(added) && !qr_json_is_array(added))
         return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": added_tokens is not an array");
     QR_TRY(qr_json_str(model, FILE_NAME, "type", &type, &state, err));
     if (strcmp(type, "BPE") != 0 && strcmp(type, "WordPiece") != 0)
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
                        FILE_NAME ": model type \"%.60s\" is not supported", type);
-    if (!json_is_object(vocab))
+    if (!qr_json_is_object(vocab))
         return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": model.vocab is not an object");
     QR_TRY(qr_json_str(model, FILE_NAME, "unk_token", &unk, &state, err));
     QR_TRY(get_bool(model, "byte_fallback", &byte_fallback, err));

@@ -10,6 +10,9 @@
 
 /* No step is approximated: an unknown step is an error that names it. */
 
+/* Of a template: each is looked up among all special tokens. */
+enum { MAX_TEMPLATE_ITEMS = 64 };
+
 struct pipeline {
     struct qr_vocab_spec *spec;
     struct quire_error *err;
@@ -23,45 +26,45 @@ static quire_status unsupported(const struct pipeline *p, const char *part, cons
                    what);
 }
 
-static quire_status get_str(const struct pipeline *p, const json_t *obj, const char *key,
+static quire_status get_str(const struct pipeline *p, const struct qr_json *obj, const char *key,
                             const char **out)
 {
     enum qr_json_state state;
     return qr_json_str(obj, FILE_NAME, key, out, &state, p->err);
 }
 
-static quire_status get_bool(const struct pipeline *p, const json_t *obj, const char *key,
+static quire_status get_bool(const struct pipeline *p, const struct qr_json *obj, const char *key,
                              bool *out)
 {
     enum qr_json_state state;
     return qr_json_bool(obj, FILE_NAME, key, out, &state, p->err);
 }
 
-typedef quire_status (*step_fn)(struct pipeline *p, const json_t *step, const char *type);
+typedef quire_status (*step_fn)(struct pipeline *p, const struct qr_json *step, const char *type);
 
 /* Calls fn for a step, or for each member of a Sequence. The JSON parser bounds the nesting. */
-static quire_status for_each_step(struct pipeline *p, const json_t *step, const char *part,
+static quire_status for_each_step(struct pipeline *p, const struct qr_json *step, const char *part,
                                   const char *members, step_fn fn)
 {
     const char *type = NULL;
-    if (!step || json_is_null(step))
+    if (!step || qr_json_is_null(step))
         return QUIRE_OK;
-    if (!json_is_object(step))
+    if (!qr_json_is_object(step))
         return qr_fail(p->err, QUIRE_E_FORMAT, FILE_NAME ": %s is not an object", part);
     QR_TRY(get_str(p, step, "type", &type));
     if (!type)
         return qr_fail(p->err, QUIRE_E_FORMAT, FILE_NAME ": %s has no type", part);
     if (strcmp(type, "Sequence") != 0)
         return fn(p, step, type);
-    const json_t *list = json_object_get(step, members);
-    if (!json_is_array(list))
+    const struct qr_json *list = qr_json_get(step, members);
+    if (!qr_json_is_array(list))
         return qr_fail(p->err, QUIRE_E_FORMAT, FILE_NAME ": %s.%s is not an array", part, members);
-    for (size_t i = 0; i < json_array_size(list); i++)
-        QR_TRY(for_each_step(p, json_array_get(list, i), part, members, fn));
+    for (struct qr_json_iter i = qr_json_iterate(list); qr_json_next(&i);)
+        QR_TRY(for_each_step(p, i.value, part, members, fn));
     return QUIRE_OK;
 }
 
-static quire_status read_bert_normalizer(struct pipeline *p, const json_t *step)
+static quire_status read_bert_normalizer(struct pipeline *p, const struct qr_json *step)
 {
     struct qr_vocab_spec *spec = p->spec;
     spec->clean_text = spec->isolate_cjk = spec->lowercase = true;
@@ -73,7 +76,7 @@ static quire_status read_bert_normalizer(struct pipeline *p, const json_t *step)
     return get_bool(p, step, "strip_accents", &spec->strip_accents);
 }
 
-static quire_status on_normalizer(struct pipeline *p, const json_t *step, const char *type)
+static quire_status on_normalizer(struct pipeline *p, const struct qr_json *step, const char *type)
 {
     if (strcmp(type, "NFC") == 0) {
         p->spec->nfc = true;
@@ -91,7 +94,7 @@ static quire_status on_normalizer(struct pipeline *p, const json_t *step, const 
     }
     if (strcmp(type, "Replace") == 0) {
         QR_TRY(get_str(p, step, "content", &content));
-        from = json_string_value(json_object_get(json_object_get(step, "pattern"), "String"));
+        from = qr_json_string(qr_json_get(qr_json_get(step, "pattern"), "String"));
         if (content && from && strcmp(from, " ") == 0 && strcmp(content, QR_METASPACE) == 0) {
             p->replaces_spaces = true;
             return QUIRE_OK;
@@ -115,7 +118,7 @@ static quire_status add_split(struct pipeline *p, int pattern)
     return QUIRE_OK;
 }
 
-static quire_status read_byte_level(struct pipeline *p, const json_t *step)
+static quire_status read_byte_level(struct pipeline *p, const struct qr_json *step)
 {
     bool prefix = true, regex = true;
     QR_TRY(get_bool(p, step, "add_prefix_space", &prefix));
@@ -139,22 +142,22 @@ static bool covers_everything(int pattern)
     return pattern >= QR_SPLIT_GPT2 && pattern <= QR_SPLIT_GPT4O;
 }
 
-static quire_status read_split(struct pipeline *p, const json_t *step)
+static quire_status read_split(struct pipeline *p, const struct qr_json *step)
 {
-    const json_t *given = json_object_get(step, "pattern");
-    const json_t *regex = json_object_get(given, "Regex");
-    const char *string = json_string_value(json_object_get(given, "String")), *behavior = "";
+    const struct qr_json *given = qr_json_get(step, "pattern");
+    const struct qr_json *regex = qr_json_get(given, "Regex");
+    const char *string = qr_json_string(qr_json_get(given, "String")), *behavior = "";
     bool invert = false;
     QR_TRY(get_str(p, step, "behavior", &behavior));
     QR_TRY(get_bool(p, step, "invert", &invert));
     /* Gemma: the normalizer has replaced all spaces, so the split has no effect */
     if (string && strcmp(string, " ") == 0 && p->replaces_spaces)
         return QUIRE_OK;
-    if (!json_is_string(regex))
+    if (!qr_json_is_string(regex))
         return unsupported(p, "pre_tokenizer Split at", string ? string : "nothing");
-    const int pattern = qr_split_pattern_find(json_string_value(regex), json_string_length(regex));
+    const int pattern = qr_split_pattern_find(qr_json_string(regex), qr_json_string_size(regex));
     if (pattern < 0)
-        return unsupported(p, "pre_tokenizer pattern", json_string_value(regex));
+        return unsupported(p, "pre_tokenizer pattern", qr_json_string(regex));
     const bool isolated = strcmp(behavior, "Isolated") == 0 && !invert;
     const bool rest_removed =
         strcmp(behavior, "Removed") == 0 && invert && covers_everything(pattern);
@@ -163,7 +166,7 @@ static quire_status read_split(struct pipeline *p, const json_t *step)
     return add_split(p, pattern);
 }
 
-static quire_status read_metaspace(struct pipeline *p, const json_t *step)
+static quire_status read_metaspace(struct pipeline *p, const struct qr_json *step)
 {
     const char *replacement = "", *scheme = NULL;
     bool prefix = true, split_spaces = true;
@@ -186,7 +189,8 @@ static quire_status read_metaspace(struct pipeline *p, const json_t *step)
     return QUIRE_OK;
 }
 
-static quire_status on_pre_tokenizer(struct pipeline *p, const json_t *step, const char *type)
+static quire_status on_pre_tokenizer(struct pipeline *p, const struct qr_json *step,
+                                     const char *type)
 {
     if (strcmp(type, "ByteLevel") == 0)
         return read_byte_level(p, step);
@@ -206,7 +210,7 @@ static quire_status on_pre_tokenizer(struct pipeline *p, const json_t *step, con
     return unsupported(p, "pre_tokenizer", type);
 }
 
-static quire_status add_affix(struct pipeline *p, const json_t *id, bool suffix)
+static quire_status add_affix(struct pipeline *p, const struct qr_json *id, bool suffix)
 {
     struct qr_vocab_spec *spec = p->spec;
     uint32_t *n = suffix ? &spec->n_suffix_ids : &spec->n_prefix_ids, value;
@@ -221,40 +225,44 @@ static quire_status add_affix(struct pipeline *p, const json_t *id, bool suffix)
 }
 
 /* TemplateProcessing: the ids before and after the text in `single`. */
-static quire_status read_template_processing(struct pipeline *p, const json_t *step)
+static quire_status read_template_processing(struct pipeline *p, const struct qr_json *step)
 {
-    const json_t *single = json_object_get(step, "single"),
-                 *tokens = json_object_get(step, "special_tokens");
+    const struct qr_json *single = qr_json_get(step, "single"),
+                         *tokens = qr_json_get(step, "special_tokens");
     bool after_text = false;
-    if (!json_is_array(single))
+    if (!qr_json_is_array(single))
         return qr_fail(p->err, QUIRE_E_FORMAT, FILE_NAME ": post_processor.single is not an array");
-    for (size_t i = 0; i < json_array_size(single); i++) {
-        const json_t *item = json_array_get(single, i);
-        const char *name =
-            json_string_value(json_object_get(json_object_get(item, "SpecialToken"), "id"));
-        const json_t *ids = json_object_get(name ? json_object_get(tokens, name) : NULL, "ids");
-        if (json_object_get(item, "Sequence")) {
+    if (qr_json_size(single) > MAX_TEMPLATE_ITEMS)
+        return qr_fail(p->err, QUIRE_E_LIMIT,
+                       FILE_NAME ": post_processor.single has more than %d items",
+                       MAX_TEMPLATE_ITEMS);
+    for (struct qr_json_iter i = qr_json_iterate(single); qr_json_next(&i);) {
+        const struct qr_json *item = i.value;
+        const char *name = qr_json_string(qr_json_get(qr_json_get(item, "SpecialToken"), "id"));
+        const struct qr_json *ids = qr_json_get(name ? qr_json_get(tokens, name) : NULL, "ids");
+        if (qr_json_get(item, "Sequence")) {
             after_text = true;
             continue;
         }
-        if (!json_is_array(ids))
+        if (!qr_json_is_array(ids))
             return qr_fail(p->err, QUIRE_E_FORMAT,
-                           FILE_NAME ": post_processor.single[%zu] names no known token", i);
-        for (size_t k = 0; k < json_array_size(ids); k++)
-            QR_TRY(add_affix(p, json_array_get(ids, k), after_text));
+                           FILE_NAME ": post_processor.single[%zu] names no known token", i.index);
+        for (struct qr_json_iter k = qr_json_iterate(ids); qr_json_next(&k);)
+            QR_TRY(add_affix(p, k.value, after_text));
     }
     return QUIRE_OK;
 }
 
-static quire_status on_post_processor(struct pipeline *p, const json_t *step, const char *type)
+static quire_status on_post_processor(struct pipeline *p, const struct qr_json *step,
+                                      const char *type)
 {
     if (strcmp(type, "ByteLevel") == 0) /* affects offsets into the text only */
         return QUIRE_OK;
     if (strcmp(type, "TemplateProcessing") == 0)
         return read_template_processing(p, step);
     if (strcmp(type, "BertProcessing") == 0 || strcmp(type, "RobertaProcessing") == 0) {
-        QR_TRY(add_affix(p, json_array_get(json_object_get(step, "cls"), 1), false));
-        return add_affix(p, json_array_get(json_object_get(step, "sep"), 1), true);
+        QR_TRY(add_affix(p, qr_json_at(qr_json_get(step, "cls"), 1), false));
+        return add_affix(p, qr_json_at(qr_json_get(step, "sep"), 1), true);
     }
     return unsupported(p, "post_processor", type);
 }
@@ -288,15 +296,15 @@ static quire_status check_pipeline(struct pipeline *p)
     return QUIRE_OK;
 }
 
-quire_status qr_tokenizer_json_read_pipeline(struct qr_vocab_spec *spec, const json_t *root,
+quire_status qr_tokenizer_json_read_pipeline(struct qr_vocab_spec *spec, const struct qr_json *root,
                                              struct quire_error *err)
 {
     struct pipeline p = { .spec = spec, .err = err };
-    QR_TRY(for_each_step(&p, json_object_get(root, "normalizer"), "normalizer", "normalizers",
+    QR_TRY(for_each_step(&p, qr_json_get(root, "normalizer"), "normalizer", "normalizers",
                          on_normalizer));
-    QR_TRY(for_each_step(&p, json_object_get(root, "pre_tokenizer"), "pre_tokenizer",
-                         "pretokenizers", on_pre_tokenizer));
-    QR_TRY(for_each_step(&p, json_object_get(root, "post_processor"), "post_processor",
-                         "processors", on_post_processor));
+    QR_TRY(for_each_step(&p, qr_json_get(root, "pre_tokenizer"), "pre_tokenizer", "pretokenizers",
+                         on_pre_tokenizer));
+    QR_TRY(for_each_step(&p, qr_json_get(root, "post_processor"), "post_processor", "processors",
+                         on_post_processor));
     return check_pipeline(&p);
 }

@@ -74,6 +74,14 @@ fails 64 synth --arch nothing -o "$dir/x.gguf"
 fails 64 synth --arch tiny --type int3 -o "$dir/x.gguf"
 fails 64 synth --arch tiny
 fails 73 synth --arch tiny -o "$dir/no/such/folder"
+mkdir "$dir/special" "$dir/special/directory"
+mkfifo "$dir/special/fifo"
+ln -s "$dir/special/target" "$dir/special/link"
+for kind in directory fifo link; do # only regular files are overwritten
+    fails 73 synth --arch tiny -o "$dir/special/$kind"
+done
+[ "$(cd "$dir/special" && stat -c '%n %F' -- * | tr '\n' ' ')" = "directory directory fifo fifo link symbolic link " ] ||
+    fail "synth replaced a special file: $(ls -l "$dir/special")"
 fails 64 model
 fails 66 model -m "$dir/missing.gguf"
 fails 64 compare -m "$dir/missing.gguf"

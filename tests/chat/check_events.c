@@ -3,7 +3,7 @@
  *
  * Every line must be an event, and every done event must hold the concatenated text of its token
  * events. Prints one line per event other than token, for grep. Exit code 1: malformed. */
-#include <jansson.h>
+#include "json/parse.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,31 +17,38 @@ static int malformed(int line, const char *what)
 static char pieces[1 << 22]; /* text of the token events since the last done event */
 static size_t n_pieces;
 
-static int check_token(const json_t *event, int line)
+static int check_token(const struct qr_json *event, int line)
 {
-    const json_t *text = json_object_get(event, "text");
-    if (!json_is_string(text) || json_object_size(event) != 2 || json_string_length(text) == 0)
+    const struct qr_json *text = qr_json_get(event, "text");
+    if (!qr_json_is_string(text) || qr_json_size(event) != 2 || qr_json_string_size(text) == 0)
         return malformed(line, "a token event without text");
-    if (n_pieces + json_string_length(text) >= sizeof pieces)
+    if (n_pieces + qr_json_string_size(text) >= sizeof pieces)
         return malformed(line, "more text than the test can hold");
-    memcpy(pieces + n_pieces, json_string_value(text), json_string_length(text));
-    n_pieces += json_string_length(text);
+    memcpy(pieces + n_pieces, qr_json_string(text), qr_json_string_size(text));
+    n_pieces += qr_json_string_size(text);
     return 0;
 }
 
-static int check_done(json_t *event, int line)
+static int check_done(const struct qr_json *event, int line)
 {
-    const char *reason, *text;
-    size_t size;
-    json_int_t prompt, cached, completion, seed;
-    double speed;
-    int full;
-    if (json_unpack(event, "{s:s, s:s%, s:I, s:I, s:I, s:I, s:F, s:b}", "reason", &reason, "text",
-                    &text, &size, "prompt_tokens", &prompt, "cached_tokens", &cached,
-                    "completion_tokens", &completion, "seed", &seed, "tokens_per_second", &speed,
-                    "context_full", &full) != 0)
+    static const char *const counts[] = { "prompt_tokens", "cached_tokens", "completion_tokens",
+                                          "seed" };
+    const char *reason = qr_json_string(qr_json_get(event, "reason"));
+    const char *text = qr_json_string(qr_json_get(event, "text"));
+    const struct qr_json *rate = qr_json_get(event, "tokens_per_second");
+    const struct qr_json *context_full = qr_json_get(event, "context_full");
+    int64_t count[4];
+    for (int i = 0; i < 4; i++) {
+        if (!qr_json_is_integer(qr_json_get(event, counts[i])))
+            return malformed(line, "a done event without counts");
+        count[i] = qr_json_integer(qr_json_get(event, counts[i]));
+    }
+    if (!reason || !text || !qr_json_is_number(rate) || !qr_json_is_bool(context_full))
         return malformed(line, "a done event with missing fields");
-    if (size != n_pieces || memcmp(text, pieces, size) != 0)
+    const int64_t prompt = count[0], cached = count[1], completion = count[2], seed = count[3];
+    const double speed = qr_json_number(rate);
+    const bool full = qr_json_is_true(context_full);
+    if (strlen(text) != n_pieces || memcmp(text, pieces, n_pieces) != 0)
         return malformed(line, "the answer differs from its token events");
     if (prompt < 1 || cached < 0 || cached >= prompt || completion < 0 || speed < 0)
         return malformed(line, "impossible counts");
@@ -54,9 +61,9 @@ static int check_done(json_t *event, int line)
 
 static int check_line(const char *text, int line)
 {
-    json_error_t error;
-    json_t *event = json_loads(text, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
-    const char *kind = json_string_value(json_object_get(event, "event"));
+    struct qr_json_error error;
+    struct qr_json *event = qr_json_parse(text, strlen(text), 0, NULL, &error);
+    const char *kind = qr_json_string(qr_json_get(event, "event"));
     int bad;
     if (!kind)
         bad = malformed(line, event ? "no event" : error.text);
@@ -65,8 +72,8 @@ static int check_line(const char *text, int line)
     else if (strcmp(kind, "done") == 0)
         bad = check_done(event, line);
     else
-        bad = printf("%s code=%s\n", kind, json_string_value(json_object_get(event, "code"))) < 0;
-    json_decref(event);
+        bad = printf("%s code=%s\n", kind, qr_json_string(qr_json_get(event, "code"))) < 0;
+    qr_json_free(event);
     return bad;
 }
 

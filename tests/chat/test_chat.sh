@@ -11,50 +11,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 unset QUIRE_ISA NO_COLOR "${!QUIRE_ARG_@}"
 export XDG_STATE_HOME=$folder/state
-failures=0
-tests=0
-
-# Runs the program; sets status, $folder/out and $folder/err.
-run()
-{
-    "$program" "$@" >"$folder/out" 2>"$folder/err" </dev/null
-    status=$?
-}
-
-pass_if()
-{
-    local what=$1
-    shift
-    tests=$((tests + 1))
-    if "$@"; then
-        return
-    fi
-    failures=$((failures + 1))
-    echo "FAILED: $what (status $status)"
-    echo "  stdout: $(head -c 400 "$folder/out")"
-    echo "  stderr: $(head -c 400 "$folder/err")"
-}
-
-status_is() { [ "$status" = "$1" ]; }
-out_has() { grep -qF -- "$1" "$folder/out"; }
-err_has() { grep -qF -- "$1" "$folder/err"; }
-out_empty() { [ ! -s "$folder/out" ]; }
-
-skip()
-{
-    echo "skipped: $*"
-}
-
-# The events of the last --json run are well-formed, and every pattern matches a line of their summary.
-events_have()
-{
-    "$checker" "$folder/out" >"$folder/events" || { cat "$folder/events"; return 1; }
-    local pattern
-    for pattern; do
-        grep -qE -- "$pattern" "$folder/events" || return 1
-    done
-}
-answers_are() { [ "$(grep -c '"event":"done"' "$folder/out")" = "$1" ]; }
+. "$(dirname "$0")/checks.sh"
 
 # ---- Without a model
 
@@ -143,13 +100,6 @@ status=$?
 pass_if "--version to a closed stdout exits with 74" status_is 74
 
 # ---- With a model
-
-finish()
-{
-    echo "$tests checks, $failures failed"
-    [ $failures = 0 ]
-    exit
-}
 
 if [ -n "$model" ]; then
     set -- -m "$model"
@@ -275,7 +225,7 @@ pass_if "two answers: one and its regeneration" answers_are 2
 pass_if "/stats shows the seed" err_has "seed"
 pass_if "/save and /load agree" cmp -s "$folder/talk.json" "$folder/again.json"
 pass_if "messages are in the file" grep -q '"role": "assistant"' "$folder/talk.json"
-pass_if "options are in the file" grep -q '"temperature": 0.0' "$folder/talk.json"
+pass_if "options are in the file" grep -q '"temperature": 0,' "$folder/talk.json"
 pass_if "no temporary file is left" [ ! -e "$folder/talk.json.tmp" ]
 pass_if "an unknown command is reported" err_has "/nonsense"
 pass_if "a missing file is reported" err_has "cannot load"

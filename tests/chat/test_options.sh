@@ -49,6 +49,15 @@ while IFS='|' read -r names value _; do
     failed "the man page lacks the value of $names: $value"
 done <"$folder/list"
 
+# ---- Commands: the rows of the table, and the headings of the section COMMANDS
+
+grep -oE '\{ "/[a-z]+"' "$source_dir/chat/commands.c" | grep -oE '/[a-z]+' | sort -u >"$folder/commands"
+[ -s "$folder/commands" ] || failed "no commands in chat/commands.c"
+sed -n '/^\.SH COMMANDS/,/^\.SH ENVIRONMENT/p' "$source_dir/docs/man/quire-chat.1" | grep -A1 '^\.TP' |
+    grep -oE '/[a-z]+' | sort -u >"$folder/documented"
+cmp -s "$folder/commands" "$folder/documented" ||
+    failed "commands of the man page: $(diff "$folder/commands" "$folder/documented")"
+
 # ---- Completion
 
 . "$source_dir/chat/quire-chat.bash" || failed "the completion script"

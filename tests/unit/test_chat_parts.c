@@ -2,9 +2,15 @@
 /* test_chat_parts.c - parts of quire-chat that need no model: numbers, text, conversation files. */
 #include "../../chat/conversation.c"
 #include "../../chat/conversation_file.c"
+#include "../../chat/messages_json.c"
 #include "../../chat/numbers.c"
+#include "../../chat/options.c"
+#include "../../chat/path.c"
+#include "../../chat/settings.c"
 #include "../../chat/text.c"
 #include "quire_cmocka.h"
+#include "json/parse.h"
+#include <glob.h>
 #include <math.h>
 
 static char last_message[1024];
@@ -141,9 +147,10 @@ static void test_text(void **state)
         text_add(&t, &(char){ (char)c }, 1);
     struct text json = { 0 };
     text_add_json(&json, t.data, t.size);
-    json_t *back = json_loads(json.data, JSON_DECODE_ANY, NULL);
-    assert_string_equal(json_string_value(back), t.data);
-    json_decref(back);
+    struct qr_json_error error;
+    struct qr_json *back = qr_json_parse(json.data, json.size, 0, NULL, &error);
+    assert_string_equal(qr_json_string(back), t.data);
+    qr_json_free(back);
     text_free(&json);
     text_free(&t);
 }
@@ -169,9 +176,9 @@ static void test_save_and_load(void **state)
     assert_true(conversation_add(&c, "system", "Be brief.", 9));
     assert_true(conversation_add(&c, "user", "caf\xC3\xA9 \"quoted\"\n\x01 \xFF", 19));
     assert_true(conversation_add(&c, "assistant", "", 0));
-    assert_int_equal(conversation_system_messages(&c), 1);
+    assert_int_equal(conversation_system_count(&c), 1);
     assert_true(conversation_save(path, &c, &s, "a \"model\""));
-    assert_true(conversation_load(path, &back, &loaded));
+    assert_int_equal(conversation_load(path, &back, &loaded), 0);
     assert_int_equal(back.n, 3);
     for (size_t i = 0; i < 3; i++) {
         assert_string_equal(back.messages[i].role, c.messages[i].role);
@@ -184,22 +191,24 @@ static void test_save_and_load(void **state)
     assert_string_equal(loaded.stop[0], "END");
 
     /* floats are saved in their shortest form, and the temporary file is removed */
-    json_t *root = json_load_file(path, 0, NULL);
-    text = json_dumps(json_object_get(root, "options"), JSON_REAL_PRECISION(9));
+    size_t size;
+    int code;
+    text = read_file(path, &size, &code);
     assert_non_null(strstr(text, "\"temperature\": 0.7,"));
     free(text);
-    json_decref(root);
-    snprintf(link, sizeof link, "%s.tmp", path);
-    assert_int_not_equal(access(link, F_OK), 0);
-    /* a stale temporary file is replaced; a symbolic link is not followed */
-    assert_int_equal(symlink("/nonexistent/target", link), 0);
+    glob_t found;
+    snprintf(link, sizeof link, "%s.*", path);
+    assert_int_equal(glob(link, 0, NULL, &found), GLOB_NOMATCH);
+    /* private, also where it replaces another file */
+    struct stat st;
+    assert_int_equal(chmod(path, 0644), 0);
     assert_true(conversation_save(path, &c, &s, "m"));
-    assert_int_not_equal(access(link, F_OK), 0);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
 
     assert_false(conversation_save("/nonexistent/folder/x", &c, &s, "m"));
     assert_non_null(strstr(last_message, "/nonexistent/folder/x"));
     assert_false(conversation_save("/tmp", &c, &s, "m"));
-    unlink("/tmp.tmp");
     conversation_free(&c);
     conversation_free(&back);
     settings_free(&s);
@@ -213,7 +222,7 @@ static void test_load_damaged(void **state)
     (void)state;
     static const char *const bad[] = {
         "",
-        "[]",
+        "[",
         "{",
         "{}",
         "{\"format\":\"quire-chat conversation\",\"version\":2,\"options\":{},\"messages\":[]}",
@@ -247,29 +256,135 @@ static void test_load_damaged(void **state)
         fputs(bad[i], f);
         fclose(f);
         last_message[0] = 0;
-        if (conversation_load(path, &c, &s))
+        if (conversation_load(path, &c, &s) != EX_DATAERR)
             fail_msg("loaded: %s", bad[i]);
         assert_non_null(strstr(last_message, path));
         assert_int_equal(c.n, 1);
         assert_string_equal(c.messages[0].content, "still here");
         assert_true(s.sampling.temperature == 0.7f && s.n_stop == 1);
     }
-    assert_false(conversation_load("/nonexistent", &c, &s));
-    assert_false(conversation_load("/tmp", &c, &s));
+    assert_int_equal(conversation_load("/nonexistent", &c, &s), EX_NOINPUT);
+    assert_int_equal(conversation_load("/tmp", &c, &s), EX_NOINPUT);
     unlink(path);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_false(conversation_load(path, &c, &s)); /* without blocking */
+    assert_int_equal(conversation_load(path, &c, &s), EX_NOINPUT); /* without blocking */
     unlink(path);
     conversation_free(&c);
     settings_free(&s);
 }
 
+/* Only a regular file is replaced. */
+static void test_path_obstacle(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/quire_path_XXXXXX", path[64], link[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/file", folder);
+    snprintf(link, sizeof link, "%s/link", folder);
+    assert_null(path_obstacle(path));
+    close(open(path, O_CREAT | O_WRONLY, 0600));
+    assert_null(path_obstacle(path));
+    assert_string_equal(path_obstacle(folder), "it is not a regular file");
+    assert_int_equal(symlink(path, link), 0);
+    assert_string_equal(path_obstacle(link), "it is a symbolic link");
+    unlink(path);
+    assert_string_equal(path_obstacle(link), "it is a symbolic link");
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_string_equal(path_obstacle(path), "it is not a regular file");
+    unlink(link);
+    unlink(path);
+    rmdir(folder);
+}
+
+static void test_path_expansion(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = { { "~", "/home/me" },    { "~/x", "/home/me/x" },
+                                            { "~you/x", "~you/x" }, { "x~", "x~" },
+                                            { "/a/~/b", "/a/~/b" }, { "", "" } };
+    assert_int_equal(setenv("HOME", "/home/me", 1), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct text t = { 0 };
+        path_add_expanded(&t, cases[i][0]);
+        assert_string_equal(t.data, cases[i][1]);
+        text_free(&t);
+    }
+}
+
+static void test_system_message(void **state)
+{
+    (void)state;
+    struct conversation c = { 0 };
+    assert_true(conversation_set_system(&c, NULL));
+    assert_true(conversation_add(&c, "user", "Hi", 2));
+    assert_true(conversation_set_system(&c, "one"));
+    assert_true(conversation_set_system(&c, "two"));
+    assert_int_equal(c.n, 2);
+    assert_string_equal(c.messages[0].content, "two");
+    assert_string_equal(c.messages[1].content, "Hi");
+    assert_int_equal(conversation_next_turn(&c, 0), 1);
+    assert_int_equal(conversation_last_turn(&c, c.n), 1);
+    assert_int_equal(conversation_last_turn(&c, 1), 1); /* none */
+    assert_true(conversation_set_system(&c, NULL));
+    assert_int_equal(c.n, 1);
+    assert_string_equal(c.messages[0].role, "user");
+    conversation_free(&c);
+}
+
+/* The prompt of a conversation whose first turns were dropped. */
+static void test_prompt(void **state)
+{
+    (void)state;
+    struct conversation c = { 0 };
+    static const char *const roles[] = { "system",    "assistant", "user",
+                                         "assistant", "user",      "assistant" };
+    for (size_t i = 0; i < 6; i++)
+        assert_true(conversation_add(&c, roles[i], &"012345"[i], 1));
+    struct quire_chat_message m[6];
+    assert_int_equal(conversation_prompt(&c, 0, 6, m), 6);
+    assert_int_equal(conversation_prompt(&c, 4, 6, m), 4);
+    assert_string_equal(m[1].content, "1");
+    assert_string_equal(m[2].content, "4");
+    assert_int_equal(conversation_prompt(&c, 4, 5, m), 3);
+    assert_true(conversation_ends_with_answer(&c));
+    conversation_truncate(&c, 5);
+    assert_false(conversation_ends_with_answer(&c));
+    conversation_free(&c);
+}
+
+static void test_messages_of_the_library(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        { "kv_bytes: one block", "--kv-mem: one block" },
+        { "top_p 1.5 must be in 0..1", "--top-p 1.5 must be in 0..1" },
+        { "stop[2] is empty", "--stop[2] is empty" },
+        { "top_pp is unknown", "top_pp is unknown" },
+        { "the prompt is empty", "the prompt is empty" },
+        { "", "" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct text t = { 0 };
+        options_add_message(&t, cases[i][0]);
+        assert_string_equal(t.data, cases[i][1]);
+        text_free(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_integers),      cmocka_unit_test(test_reals),
-        cmocka_unit_test(test_bytes),         cmocka_unit_test(test_text),
-        cmocka_unit_test(test_save_and_load), cmocka_unit_test(test_load_damaged),
+        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_reals),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_save_and_load),
+        cmocka_unit_test(test_load_damaged),
+        cmocka_unit_test(test_path_obstacle),
+        cmocka_unit_test(test_path_expansion),
+        cmocka_unit_test(test_system_message),
+        cmocka_unit_test(test_prompt),
+        cmocka_unit_test(test_messages_of_the_library),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -414,6 +414,13 @@ static void test_messages(void **state)
     assert_null(bad);
 }
 
+static void count_warnings(void *user, enum quire_log_level level, quire_status code,
+                           const char *message)
+{
+    (void)code;
+    *(unsigned *)user += level == QUIRE_LOG_WARN && strstr(message, "after the last tensor");
+}
+
 static void test_model_in_memory(void **state)
 {
     (void)state;
@@ -435,6 +442,25 @@ static void test_model_in_memory(void **state)
     e = open_with(&ep);
     generate(e, &p, &memory);
     assert_same(&file, &memory);
+    quire_engine_close(e);
+    /* another file behind the last tensor: a warning, or an error */
+    struct quire_error err = QUIRE_ERROR_INIT;
+    unsigned warnings = 0;
+    const struct quire_logger logger = { &warnings, count_warnings };
+    memcpy(image + ep.model_bytes, "PK\3\4 hidden", 11);
+    ep.model_bytes += 11;
+    ep.logger = &logger;
+    e = open_with(&ep);
+    assert_int_equal(warnings, 1);
+    generate(e, &p, &memory);
+    assert_same(&file, &memory);
+    quire_engine_close(e);
+    ep.flags = QUIRE_ENGINE_STRICT;
+    assert_status(QUIRE_E_FORMAT, quire_engine_open(&ep, &e, &err));
+    assert_non_null(strstr(err.msg, "11 bytes after the last tensor"));
+    assert_null(e);
+    ep.model_bytes -= 11;
+    e = open_with(&ep);
     quire_engine_close(e);
     ep.model_bytes /= 2;
     assert_status(QUIRE_E_FORMAT, quire_engine_open(&ep, &e, NULL));

@@ -324,7 +324,6 @@ static void test_bad_values(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char json[1024];
-        /* the last of repeated keys is used */
         snprintf(json, sizeof json, "{\"model_type\":\"llama\"," SIZES ",\"%s\":%s}", cases[i].key,
                  cases[i].value);
         bad(json, QUIRE_E_FORMAT, cases[i].text);

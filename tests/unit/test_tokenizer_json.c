@@ -80,6 +80,7 @@ static void expect_error(const char *json, quire_status status, const char *text
 #define MODEL(vocab, merges, more)                                                                 \
     "\"model\":{\"type\":\"BPE\",\"unk_token\":\"<unk>\",\"vocab\":{" vocab                        \
     "},\"merges\":[" merges "]" more "}"
+#define SEVEN "\"a b\",\"a b\",\"a b\",\"a b\",\"a b\",\"a b\",\"a b\""
 #define SPACES                                                                                     \
     "\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"\u2581\"}"
 #define BYTES "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false}"
@@ -187,7 +188,8 @@ static void configuration_files(void **state)
     assert_null(quire_tokenizer_chat_template(t, NULL));
     quire_tokenizer_close(t);
 
-    put_file("tokenizer_config.json", "{\"bos_token\":{\"content\":\"<s>\"},\"eos_token\":\"<|im_"
+    put_file("tokenizer_config.json", "{\"model_max_length\":1000000000000000019884624838656,\"bos_"
+                                      "token\":{\"content\":\"<s>\"},\"eos_token\":\"<|im_"
                                       "end|>\",\"pad_token\":null,\"add_bos_token\":"
                                       "false,\"add_eos_token\":true,\"chat_template\":[{\"name\":"
                                       "\"default\",\"template\":\"D\"},{\"name\":"
@@ -385,6 +387,15 @@ static const struct {
       "ids up to 2147483647" },
     { "{" MODEL("\"a\":0,\"<unk>\":2", "", "") "}", QUIRE_E_FORMAT, "ids up to 2" },
     { "{" MODEL("\"a\":1,\"b\":1,\"<unk>\":2", "", "") "," SPACES "}", QUIRE_E_FORMAT, "id 1" },
+    { "{" MODEL("\"a\":0,\"b\":1,\"a\":2,\"<unk>\":3", "", "") "," SPACES "}", QUIRE_E_FORMAT,
+      "duplicate key a" },
+    { "{" MODEL(VOCAB, SEVEN "," SEVEN "," SEVEN, "") "," SPACES "}", QUIRE_E_FORMAT,
+      "21 merges for a vocabulary of 18 bytes" },
+    { "{" MODEL(
+          "\"a\":0,\"<unk>\":1", "",
+          "") "," SPACES
+              ",\"added_tokens\":[{\"id\":2,\"content\":\"b\"},{\"id\":2,\"content\":\"c\"}]}",
+      QUIRE_E_FORMAT, "added token 2" },
     { "{" MODEL("\"\":0,\"<unk>\":1", "", "") "," SPACES "}", QUIRE_E_FORMAT, "token 0 is empty" },
     { "{" MODEL(VOCAB, "\"a x\"", "") "," SPACES "}", QUIRE_E_FORMAT, "merge 0" },
     { "{" MODEL(VOCAB, "\"ab\"", "") "," SPACES "}", QUIRE_E_FORMAT, "merge 0" },

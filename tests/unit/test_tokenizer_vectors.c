@@ -2,7 +2,7 @@
 /* test_tokenizer_vectors.c - encodings of reference tokenizers, with published vocabularies. */
 #include "format/gguf.h"
 #include "test_tokenizer.h"
-#include <jansson.h>
+#include "json/parse.h"
 
 static char *load(const char *dir, const char *name, size_t *size)
 {
@@ -169,31 +169,32 @@ static void sentencepiece(void **state)
     size_t size;
     char *text = load(shared_dir(), "tokenizer_golden.json", &size);
     assert_non_null(text);
-    json_t *golden = json_loadb(text, size, 0, NULL);
+    struct qr_json_error error;
+    struct qr_json *golden = qr_json_parse(text, size, 0, NULL, &error);
     assert_non_null(golden);
     static const char *const files[] = { "tokenizers/tokenizer.model",
                                          "goldens/gguf/llama-f32.gguf",
                                          "goldens/gguf/phi3-bf16.gguf" };
     for (size_t f = 0; f < 3; f++) {
         struct quire_tokenizer *t = open_shared(files[f]);
-        const json_t *samples = json_object_get(golden, "samples"),
-                     *pieces = json_object_get(golden, "pieces");
-        assert_int_equal(quire_tokenizer_vocab_size(t), json_array_size(pieces));
-        for (size_t i = 0; i < json_array_size(samples); i++) {
-            const json_t *sample = json_array_get(samples, i),
-                         *ids = json_object_get(sample, "ids");
-            struct ids want = { .n = json_array_size(ids) };
+        const struct qr_json *samples = qr_json_get(golden, "samples"),
+                             *pieces = qr_json_get(golden, "pieces");
+        assert_int_equal(quire_tokenizer_vocab_size(t), qr_json_size(pieces));
+        for (size_t i = 0; i < qr_json_size(samples); i++) {
+            const struct qr_json *sample = qr_json_at(samples, i),
+                                 *ids = qr_json_get(sample, "ids");
+            struct ids want = { .n = qr_json_size(ids) };
             for (size_t k = 0; k < want.n; k++)
-                want.id[k] = (int32_t)json_integer_value(json_array_get(ids, k));
-            const char *input = json_string_value(json_object_get(sample, "text"));
+                want.id[k] = (int32_t)qr_json_integer(qr_json_at(ids, k));
+            const char *input = qr_json_string(qr_json_get(sample, "text"));
             check_case(t, input, strlen(input), &want, false);
             char *back = decode(t, want.id, want.n, 0);
-            assert_string_equal(back, json_string_value(json_object_get(sample, "decoded")));
+            assert_string_equal(back, qr_json_string(qr_json_get(sample, "decoded")));
             free(back);
         }
         quire_tokenizer_close(t);
     }
-    json_decref(golden);
+    qr_json_free(golden);
     free(text);
 }
 

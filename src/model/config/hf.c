@@ -176,7 +176,7 @@ static quire_status read_mla(const struct qr_hf_source *h)
     return qr_model_config_set_mla(cfg, nope, rope, h->err);
 }
 
-static quire_status read_all(const struct qr_hf_source *h, const json_t *generation)
+static quire_status read_all(const struct qr_hf_source *h, const struct qr_json *generation)
 {
     struct qr_model_config *cfg = h->cfg;
     uint32_t heads, kv_heads, ffn;
@@ -216,8 +216,8 @@ static quire_status find_arch(struct qr_hf_source *h)
         return qr_hf_missing(h, "model_type");
     h->root = h->outer;
     h->arch = qr_arch_by_hf_type(type);
-    const json_t *text = json_object_get(h->outer, "text_config");
-    if (!h->arch && json_is_object(text)) {
+    const struct qr_json *text = qr_json_get(h->outer, "text_config");
+    if (!h->arch && qr_json_is_object(text)) {
         QR_TRY(qr_json_str(text, what, "model_type", &text_type, &state, h->err));
         h->root = text;
         h->arch = text_type ? qr_arch_by_hf_type(text_type) : NULL;
@@ -225,20 +225,20 @@ static quire_status find_arch(struct qr_hf_source *h)
     if (!h->arch)
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED, "%s: model_type %.80s is not supported", what,
                        type);
-    if (json_is_object(json_object_get(h->outer, "quantization_config")))
+    if (qr_json_is_object(qr_json_get(h->outer, "quantization_config")))
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
                        "%s: quantization_config: only f32, f16 and bf16 weights are supported",
                        what);
     return QUIRE_OK;
 }
 
-static quire_status build(struct qr_hf_source *h, const json_t *generation,
+static quire_status build(struct qr_hf_source *h, const struct qr_json *generation,
                           const struct qr_unknown_policy *policy)
 {
     QR_TRY(find_arch(h));
     qr_model_config_init(h->cfg, h->arch);
     h->cfg->norm = h->arch->hf_norm;
-    const char *name = json_string_value(json_object_get(h->outer, "_name_or_path"));
+    const char *name = qr_json_string(qr_json_get(h->outer, "_name_or_path"));
     if (name)
         qr_model_config_set_name(h->cfg, name, strlen(name));
     QR_TRY(read_all(h, generation));
@@ -253,20 +253,20 @@ quire_status qr_model_config_from_hf(const char *config_json, size_t config_size
                                      const struct quire_allocator *a, struct qr_model_config *cfg,
                                      struct quire_error *err)
 {
-    json_t *config = NULL, *generation = NULL;
+    struct qr_json *config = NULL, *generation = NULL;
     *cfg = (struct qr_model_config){ 0 };
     qr_arena_init(&cfg->memory, a, QR_CONFIG_MAX_BYTES);
-    quire_status s = qr_json_parse(config_json, config_size, what, &config, err);
+    quire_status s = qr_json_parse_object(config_json, config_size, what, 0, a, &config, err);
     if (s == QUIRE_OK && generation_json)
-        s = qr_json_parse(generation_json, generation_size, "generation_config.json", &generation,
-                          err);
+        s = qr_json_parse_object(generation_json, generation_size, "generation_config.json", 0, a,
+                                 &generation, err);
     if (s == QUIRE_OK) {
         struct qr_hf_reads reads = { 0 };
         struct qr_hf_source h = { .outer = config, .cfg = cfg, .err = err, .reads = &reads };
         s = build(&h, generation, policy);
     }
-    json_decref(config);
-    json_decref(generation);
+    qr_json_free(config);
+    qr_json_free(generation);
     if (s != QUIRE_OK)
         qr_model_config_free(cfg);
     return s;

@@ -17,7 +17,7 @@ static bool find_default(const struct qr_hf_source *h, const char *key, double *
     return false;
 }
 
-bool qr_hf_is_marked(const struct qr_hf_source *h, const json_t *object, const char *key)
+bool qr_hf_is_marked(const struct qr_hf_source *h, const struct qr_json *object, const char *key)
 {
     for (size_t i = 0; i < h->reads->n; i++)
         if (h->reads->list[i].object == object && strcmp(h->reads->list[i].key, key) == 0)
@@ -25,7 +25,7 @@ bool qr_hf_is_marked(const struct qr_hf_source *h, const json_t *object, const c
     return false;
 }
 
-void qr_hf_mark(const struct qr_hf_source *h, const json_t *object, const char *key)
+void qr_hf_mark(const struct qr_hf_source *h, const struct qr_json *object, const char *key)
 {
     struct qr_hf_reads *r = h->reads;
     if (object && !qr_hf_is_marked(h, object, key) && r->n < QR_HF_MAX_READS)
@@ -34,27 +34,29 @@ void qr_hf_mark(const struct qr_hf_source *h, const json_t *object, const char *
 
 /* A file may give the same value under several names. A name that is not used counts as read only
  * if the values agree. */
-static void mark_other_names(const struct qr_hf_source *h, const char *key, const json_t *value)
+static void mark_other_names(const struct qr_hf_source *h, const char *key,
+                             const struct qr_json *value)
 {
-    if (json_equal(json_object_get(h->root, key), value))
+    if (qr_json_equal(qr_json_get(h->root, key), value))
         qr_hf_mark(h, h->root, key);
     for (const struct qr_hf_alias *a = h->arch->hf_aliases; a->key; a++)
-        if (strcmp(a->key, key) == 0 && json_equal(json_object_get(h->root, a->name), value))
+        if (strcmp(a->key, key) == 0 && qr_json_equal(qr_json_get(h->root, a->name), value))
             qr_hf_mark(h, h->root, a->name);
 }
 
 /* Resolves the aliases of a key: the object that contains it and its name there. */
-static const json_t *find_key(const struct qr_hf_source *h, const char *key, const char **name)
+static const struct qr_json *find_key(const struct qr_hf_source *h, const char *key,
+                                      const char **name)
 {
     for (const struct qr_hf_alias *a = h->arch->hf_aliases; a && a->key; a++) {
         const char *dot = strchr(a->name, '.');
-        const json_t *obj = h->root;
+        const struct qr_json *obj = h->root;
         if (strcmp(a->key, key) != 0)
             continue;
         if (dot)
-            obj = json_object_getn(obj, a->name, (size_t)(dot - a->name));
+            obj = qr_json_get_n(obj, a->name, (size_t)(dot - a->name));
         *name = dot ? dot + 1 : a->name;
-        const json_t *value = json_object_get(obj, *name);
+        const struct qr_json *value = qr_json_get(obj, *name);
         qr_hf_mark(h, obj, *name);
         if (value) {
             mark_other_names(h, key, value);
@@ -66,11 +68,11 @@ static const json_t *find_key(const struct qr_hf_source *h, const char *key, con
     return h->root;
 }
 
-const json_t *qr_hf_json(const struct qr_hf_source *h, const char *key)
+const struct qr_json *qr_hf_json(const struct qr_hf_source *h, const char *key)
 {
     const char *name;
-    const json_t *obj = find_key(h, key, &name);
-    return json_object_get(obj, name);
+    const struct qr_json *obj = find_key(h, key, &name);
+    return qr_json_get(obj, name);
 }
 
 void qr_hf_ignore(const struct qr_hf_source *h, const char *key)
@@ -84,7 +86,7 @@ quire_status qr_hf_u32_opt(const struct qr_hf_source *h, const char *key, uint32
     enum qr_json_state state;
     double v;
     const char *name;
-    const json_t *obj = find_key(h, key, &name);
+    const struct qr_json *obj = find_key(h, key, &name);
     QR_TRY(qr_json_u32(obj, what, name, out, &state, h->err));
     *has = state == QR_JSON_PRESENT;
     if (state == QR_JSON_ABSENT && find_default(h, key, &v)) {
@@ -98,7 +100,7 @@ quire_status qr_hf_f64_opt(const struct qr_hf_source *h, const char *key, double
 {
     enum qr_json_state state;
     const char *name;
-    const json_t *obj = find_key(h, key, &name);
+    const struct qr_json *obj = find_key(h, key, &name);
     QR_TRY(qr_json_f64(obj, what, name, out, &state, h->err));
     *has = state == QR_JSON_PRESENT || (state == QR_JSON_ABSENT && find_default(h, key, out));
     return QUIRE_OK;
@@ -108,7 +110,7 @@ quire_status qr_hf_str(const struct qr_hf_source *h, const char *key, const char
 {
     enum qr_json_state state;
     const char *name;
-    const json_t *obj = find_key(h, key, &name);
+    const struct qr_json *obj = find_key(h, key, &name);
     return qr_json_str(obj, what, name, out, &state, h->err);
 }
 
@@ -136,7 +138,7 @@ quire_status qr_hf_bool(const struct qr_hf_source *h, const char *key, bool dflt
     enum qr_json_state state;
     double v;
     const char *name;
-    const json_t *obj = find_key(h, key, &name);
+    const struct qr_json *obj = find_key(h, key, &name);
     *out = dflt;
     QR_TRY(qr_json_bool(obj, what, name, out, &state, h->err));
     if (state == QR_JSON_ABSENT && find_default(h, key, &v))

@@ -10,15 +10,15 @@ enum { QR_HF_MAX_READS = 256 };
 struct qr_hf_reads {
     size_t n;
     struct {
-        const json_t *object;
+        const struct qr_json *object;
         const char *key;
     } list[QR_HF_MAX_READS];
 };
 
 /* Source and destination of one configuration that is being read. */
 struct qr_hf_source {
-    const json_t *root;  /* the object that describes the language model */
-    const json_t *outer; /* the whole file; differs from root in multimodal checkpoints */
+    const struct qr_json *root;  /* the object that describes the language model */
+    const struct qr_json *outer; /* the whole file; differs from root in multimodal checkpoints */
     const struct qr_arch *arch;
     struct qr_model_config *cfg;
     struct quire_error *err;
@@ -27,8 +27,8 @@ struct qr_hf_source {
 
 /* Counts a key of an object as read: its effect on the model is known. The getters below do that.
  * key must outlive the source. */
-void qr_hf_mark(const struct qr_hf_source *h, const json_t *object, const char *key);
-bool qr_hf_is_marked(const struct qr_hf_source *h, const json_t *object, const char *key);
+void qr_hf_mark(const struct qr_hf_source *h, const struct qr_json *object, const char *key);
+bool qr_hf_is_marked(const struct qr_hf_source *h, const struct qr_json *object, const char *key);
 
 /* Getters for a key of root; a missing key takes the family's default. The plain forms fail with
  * QUIRE_E_FORMAT if there is no default either or the value is null; the _opt forms report it in
@@ -52,7 +52,7 @@ quire_status qr_hf_str(const struct qr_hf_source *h, const char *key, const char
 void qr_hf_ignore(const struct qr_hf_source *h, const char *key);
 
 /* The value of a key; NULL if it is missing. */
-const json_t *qr_hf_json(const struct qr_hf_source *h, const char *key);
+const struct qr_json *qr_hf_json(const struct qr_hf_source *h, const char *key);
 
 /* Fails with QUIRE_E_FORMAT and a message that the key is missing. */
 quire_status qr_hf_missing(const struct qr_hf_source *h, const char *key);

@@ -71,13 +71,12 @@ static quire_status read_routing(const struct qr_hf_source *h)
     return qr_hf_u32_opt(h, "topk_group", &m->topk_groups, &has);
 }
 
-static bool contains(const json_t *list, uint32_t layer)
+static bool contains(const struct qr_json *list, uint32_t layer)
 {
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        uint32_t v;
-        if (qr_json_is_u32(json_array_get(list, i), &v) && v == layer)
+    uint32_t v;
+    for (struct qr_json_iter i = qr_json_iterate(list); qr_json_next(&i);)
+        if (qr_json_is_u32(i.value, &v) && v == layer)
             return true;
-    }
     return false;
 }
 
@@ -87,7 +86,8 @@ static bool contains(const json_t *list, uint32_t layer)
 static quire_status mark_moe_layers(const struct qr_hf_source *h)
 {
     static const char *const steps[] = { "decoder_sparse_step", "interleave_moe_layer_step", NULL };
-    const json_t *dense = qr_hf_json(h, "mlp_only_layers"), *moe = qr_hf_json(h, "moe_layers");
+    const struct qr_json *dense = qr_hf_json(h, "mlp_only_layers"),
+                         *moe = qr_hf_json(h, "moe_layers");
     uint32_t first = 0, step = 1, phase = 1;
     bool has;
     QR_TRY(qr_hf_u32_opt(h, "first_k_dense_replace", &first, &has));
@@ -98,8 +98,12 @@ static quire_status mark_moe_layers(const struct qr_hf_source *h)
     }
     if (step == 0)
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: the step between MoE layers is 0");
+    if (qr_json_size(dense) > h->cfg->n_layers || qr_json_size(moe) > h->cfg->n_layers)
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s lists more than %u layers",
+                       qr_json_size(moe) > h->cfg->n_layers ? "moe_layers" : "mlp_only_layers",
+                       h->cfg->n_layers);
     for (uint32_t i = 0; i < h->cfg->n_layers; i++)
-        h->cfg->layers[i].moe = json_is_array(moe)
+        h->cfg->layers[i].moe = qr_json_is_array(moe)
                                     ? contains(moe, i)
                                     : i >= first && (i + phase) % step == 0 && !contains(dense, i);
     return QUIRE_OK;

@@ -20,12 +20,12 @@ quire_status qr_model_config_read_pooling(struct qr_model_config *cfg, const cha
                                           size_t size, struct quire_error *err)
 {
     static const char what[] = "1_Pooling/config.json";
-    json_t *obj = NULL;
+    struct qr_json *obj = NULL;
     enum qr_json_state state;
     const char *name = "";
-    QR_TRY(qr_json_parse(json, size, what, &obj, err));
+    QR_TRY(qr_json_parse_object(json, size, what, 0, cfg->memory.allocator, &obj, err));
     quire_status s = QUIRE_OK;
-    if (json_is_string(json_object_get(obj, "pooling_mode")))
+    if (qr_json_is_string(qr_json_get(obj, "pooling_mode")))
         s = qr_json_str(obj, what, "pooling_mode", &name, &state, err);
     for (size_t i = 0; s == QUIRE_OK && i < sizeof poolings / sizeof *poolings; i++) {
         bool on = false;
@@ -33,6 +33,6 @@ quire_status qr_model_config_read_pooling(struct qr_model_config *cfg, const cha
         if (s == QUIRE_OK && (on || strcmp(name, poolings[i].name) == 0))
             cfg->pooling = (uint8_t)poolings[i].pooling;
     }
-    json_decref(obj);
+    qr_json_free(obj);
     return s;
 }

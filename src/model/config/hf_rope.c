@@ -10,9 +10,9 @@
 /* JSON object of one RoPE set. */
 struct rope_source {
     const struct qr_hf_source *h;
-    const json_t *dict; /* NULL: defaults only */
-    double theta;       /* default */
-    bool nested;        /* dict applies to one layer type */
+    const struct qr_json *dict; /* NULL: defaults only */
+    double theta;               /* default */
+    bool nested;                /* dict applies to one layer type */
 };
 
 static quire_status get_f64(const struct rope_source *s, const char *key, double dflt, double *out,
@@ -129,10 +129,10 @@ static quire_status read_yarn(const struct rope_source *s, struct qr_rope_config
 static quire_status read_factors(const struct rope_source *s, const char *key, uint32_t dim,
                                  const float **out)
 {
-    const json_t *list = json_object_get(s->dict, key);
+    const struct qr_json *list = qr_json_get(s->dict, key);
     const size_t n = dim / 2;
     qr_hf_mark(s->h, s->dict, key);
-    if (!json_is_array(list) || json_array_size(list) != n)
+    if (!qr_json_is_array(list) || qr_json_size(list) != n)
         return qr_fail(s->h->err, QUIRE_E_FORMAT,
                        "config.json: %s must be a list of %zu numbers (half the rotary dimensions)",
                        key, n);
@@ -141,7 +141,7 @@ static quire_status read_factors(const struct rope_source *s, const char *key, u
         return qr_fail(s->h->err, QUIRE_E_NOMEM, "no memory for %s", key);
     for (size_t i = 0; i < n; i++) {
         double v;
-        if (!qr_json_is_f64(json_array_get(list, i), &v) || !(v > 0))
+        if (!qr_json_is_f64(qr_json_at(list, i), &v) || !(v > 0))
             return qr_fail(s->h->err, QUIRE_E_FORMAT,
                            "config.json: %s[%zu] must be a positive number", key, i);
         f[i] = (float)v;
@@ -225,12 +225,12 @@ quire_status qr_hf_read_rope(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
     const char *name = "rope_parameters";
-    const json_t *dict = json_object_get(h->root, name);
-    if (!json_is_object(dict))
-        dict = json_object_get(h->root, name = "rope_scaling");
-    if (dict && !json_is_object(dict) && !json_is_null(dict))
+    const struct qr_json *dict = qr_json_get(h->root, name);
+    if (!qr_json_is_object(dict))
+        dict = qr_json_get(h->root, name = "rope_scaling");
+    if (dict && !qr_json_is_object(dict) && !qr_json_is_null(dict))
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: RoPE parameters must be an object");
-    struct rope_source full = { h, json_is_object(dict) ? dict : NULL, 0, false },
+    struct rope_source full = { h, qr_json_is_object(dict) ? dict : NULL, 0, false },
                        local = { h, NULL, 0, false };
     if (cfg->alibi_max_bias > 0)
         mark_unused(h);
@@ -241,17 +241,17 @@ quire_status qr_hf_read_rope(const struct qr_hf_source *h)
     QR_TRY(qr_hf_f64(h, "rope_theta", &full.theta));
     local.theta = full.theta;
     cfg->n_rope = h->arch->hf_local_rope ? 2 : 1;
-    const json_t *nested = json_object_get(full.dict, "full_attention");
-    if (json_is_object(nested)) {
+    const struct qr_json *nested = qr_json_get(full.dict, "full_attention");
+    if (qr_json_is_object(nested)) {
         qr_hf_mark(h, full.dict, "full_attention");
         if (cfg->n_rope == 2) {
             qr_hf_mark(h, full.dict, "sliding_attention");
             qr_hf_ignore(h, "rope_local_base_freq"); /* the nested value counts */
         }
-        local.dict = json_object_get(full.dict, "sliding_attention");
+        local.dict = qr_json_get(full.dict, "sliding_attention");
         full.dict = nested;
         full.nested = local.nested = true;
-        if (cfg->n_rope == 2 && !json_is_object(local.dict))
+        if (cfg->n_rope == 2 && !qr_json_is_object(local.dict))
             return qr_fail(h->err, QUIRE_E_FORMAT,
                            "config.json: rope_parameters has no object sliding_attention");
     } else if (cfg->n_rope == 2) {

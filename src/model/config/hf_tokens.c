@@ -3,7 +3,8 @@
 #include "model/config/hf_tokens.h"
 #include "base/error.h"
 
-static quire_status to_id(const json_t *v, const char *key, int32_t *out, struct quire_error *err)
+static quire_status to_id(const struct qr_json *v, const char *key, int32_t *out,
+                          struct quire_error *err)
 {
     uint32_t id;
     if (!qr_json_is_u32(v, &id) || id > INT32_MAX)
@@ -14,24 +15,24 @@ static quire_status to_id(const json_t *v, const char *key, int32_t *out, struct
 
 /* Reads a single id. A missing key, null and -1, which some files store for "none", leave *out
  * unchanged. */
-static quire_status read_id(const json_t *obj, const char *key, int32_t *out,
+static quire_status read_id(const struct qr_json *obj, const char *key, int32_t *out,
                             struct quire_error *err)
 {
-    const json_t *v = json_object_get(obj, key);
-    if (json_is_array(v) && json_array_size(v) == 1)
-        v = json_array_get(v, 0);
-    if (!v || json_is_null(v) || (json_is_integer(v) && json_integer_value(v) == -1))
+    const struct qr_json *v = qr_json_get(obj, key);
+    if (qr_json_is_array(v) && qr_json_size(v) == 1)
+        v = qr_json_at(v, 0);
+    if (!v || qr_json_is_null(v) || (qr_json_is_integer(v) && qr_json_integer(v) == -1))
         return QUIRE_OK;
     return to_id(v, key, out, err);
 }
 
 /* Reads one id or a list of ids. */
-static quire_status read_eos(const json_t *obj, struct qr_model_config *cfg,
+static quire_status read_eos(const struct qr_json *obj, struct qr_model_config *cfg,
                              struct quire_error *err)
 {
     static const char key[] = "eos_token_id";
-    const json_t *v = json_object_get(obj, key);
-    if (!json_is_array(v)) {
+    const struct qr_json *v = qr_json_get(obj, key);
+    if (!qr_json_is_array(v)) {
         int32_t id = -1;
         QR_TRY(read_id(obj, key, &id, err));
         if (id >= 0) {
@@ -40,15 +41,15 @@ static quire_status read_eos(const json_t *obj, struct qr_model_config *cfg,
         }
         return QUIRE_OK;
     }
-    if (json_array_size(v) > QR_MAX_EOS)
+    if (qr_json_size(v) > QR_MAX_EOS)
         return qr_fail(err, QUIRE_E_LIMIT, "%s lists more than %d ids", key, QR_MAX_EOS);
-    cfg->n_eos = (uint32_t)json_array_size(v);
+    cfg->n_eos = (uint32_t)qr_json_size(v);
     for (uint32_t i = 0; i < cfg->n_eos; i++)
-        QR_TRY(to_id(json_array_get(v, i), key, &cfg->eos_ids[i], err));
+        QR_TRY(to_id(qr_json_at(v, i), key, &cfg->eos_ids[i], err));
     return QUIRE_OK;
 }
 
-static quire_status read_ids(const json_t *obj, struct qr_model_config *cfg,
+static quire_status read_ids(const struct qr_json *obj, struct qr_model_config *cfg,
                              struct quire_error *err)
 {
     QR_TRY(read_id(obj, "bos_token_id", &cfg->bos_id, err));
@@ -57,7 +58,7 @@ static quire_status read_ids(const json_t *obj, struct qr_model_config *cfg,
     return read_eos(obj, cfg, err);
 }
 
-static quire_status read_float(const json_t *obj, const char *key, float *out, bool *has,
+static quire_status read_float(const struct qr_json *obj, const char *key, float *out, bool *has,
                                struct quire_error *err)
 {
     double v = 0;
@@ -68,7 +69,7 @@ static quire_status read_float(const json_t *obj, const char *key, float *out, b
     return QUIRE_OK;
 }
 
-static quire_status read_sampling(const json_t *obj, struct qr_sampling_defaults *s,
+static quire_status read_sampling(const struct qr_json *obj, struct qr_sampling_defaults *s,
                                   struct quire_error *err)
 {
     enum qr_json_state state;
@@ -85,7 +86,7 @@ static quire_status read_sampling(const json_t *obj, struct qr_sampling_defaults
     return QUIRE_OK;
 }
 
-quire_status qr_hf_read_tokens(const struct qr_hf_source *h, const json_t *generation)
+quire_status qr_hf_read_tokens(const struct qr_hf_source *h, const struct qr_json *generation)
 {
     struct qr_model_config *cfg = h->cfg;
     cfg->bos_id = cfg->pad_id = -1;

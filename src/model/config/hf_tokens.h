@@ -6,6 +6,6 @@
 
 /* Fills the token ids from config.json and then from generation_config.json, which takes precedence
  * and also provides sampling. generation may be NULL. */
-quire_status qr_hf_read_tokens(const struct qr_hf_source *h, const json_t *generation);
+quire_status qr_hf_read_tokens(const struct qr_hf_source *h, const struct qr_json *generation);
 
 #endif

@@ -150,44 +150,47 @@ static const struct qr_ignored_key rope[] = {
 };
 
 /* Whether v is the only value without effect. */
-static bool has_value(const json_t *v, const char *only)
+static bool has_value(const struct qr_json *v, const char *only)
 {
     double d;
     if (!only)
         return true;
     if (strcmp(only, "true") == 0)
-        return json_is_true(v);
+        return qr_json_is_true(v);
     if (qr_json_is_f64(v, &d))
         return d == (double)strtoul(only, NULL, 10);
-    return json_is_string(v) && strcmp(json_string_value(v), only) == 0;
+    return qr_json_is_string(v) && strcmp(qr_json_string(v), only) == 0;
 }
 
-static bool is_off(const json_t *v)
+static bool is_off(const struct qr_json *v)
 {
     double d;
-    return json_is_null(v) || json_is_false(v) || (qr_json_is_f64(v, &d) && d == 0) ||
-           (json_is_string(v) && json_string_length(v) == 0) ||
-           (json_is_array(v) && json_array_size(v) == 0) ||
-           (json_is_object(v) && json_object_size(v) == 0);
+    if (qr_json_is_object(v) || qr_json_is_array(v))
+        return qr_json_size(v) == 0;
+    if (qr_json_is_string(v))
+        return qr_json_string_size(v) == 0;
+    if (qr_json_is_f64(v, &d))
+        return d == 0;
+    return qr_json_is_null(v) || (qr_json_is_bool(v) && !qr_json_is_true(v));
 }
 
 /* Writes a value for a message. */
-static void print_value(const json_t *v, char out[64])
+static void print_value(const struct qr_json *v, char out[64])
 {
     double d;
-    if (json_is_string(v))
-        snprintf(out, 64, "\"%.40s\"", json_string_value(v));
+    if (qr_json_is_string(v))
+        snprintf(out, 64, "\"%.40s\"", qr_json_string(v));
     else if (qr_json_is_f64(v, &d))
         snprintf(out, 64, "%g", d);
     else
         snprintf(out, 64, "%s",
-                 json_is_object(v)  ? "{...}"
-                 : json_is_array(v) ? "[...]"
-                 : json_is_true(v)  ? "true"
-                                    : "false");
+                 qr_json_is_object(v)  ? "{...}"
+                 : qr_json_is_array(v) ? "[...]"
+                 : qr_json_is_true(v)  ? "true"
+                                       : "false");
 }
 
-static bool any_marked(const struct qr_hf_source *h, const json_t *object)
+static bool any_marked(const struct qr_hf_source *h, const struct qr_json *object)
 {
     for (size_t i = 0; i < h->reads->n; i++)
         if (h->reads->list[i].object == object)
@@ -197,7 +200,7 @@ static bool any_marked(const struct qr_hf_source *h, const json_t *object)
 
 /* path: "" or the keys of the objects around, each with a dot behind it. */
 static bool is_known(const struct qr_hf_source *h, const char *path, const char *key,
-                     const json_t *v)
+                     const struct qr_json *v)
 {
     char name[128];
     snprintf(name, sizeof name, "%s%s", path, key);
@@ -210,14 +213,13 @@ static bool is_known(const struct qr_hf_source *h, const char *path, const char 
 }
 
 static quire_status check_object(const struct qr_hf_source *h,
-                                 const struct qr_unknown_policy *policy, const json_t *object,
-                                 const char *path)
+                                 const struct qr_unknown_policy *policy,
+                                 const struct qr_json *object, const char *path)
 {
-    const char *key;
-    json_t *v;
-    json_object_foreach((json_t *)object, key, v)
-    {
-        if (json_is_object(v) && any_marked(h, v)) {
+    for (struct qr_json_iter i = qr_json_iterate(object); qr_json_next(&i);) {
+        const struct qr_json *v = i.value;
+        const char *key = i.key;
+        if (qr_json_is_object(v) && any_marked(h, v)) {
             char below[128];
             snprintf(below, sizeof below, "%.60s%.60s.", path, key);
             QR_TRY(check_object(h, policy, v, below));

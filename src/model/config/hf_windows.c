@@ -7,15 +7,15 @@
 #include <string.h>
 
 /* layer_types of the newer style: an explicit list that overrides the family's rule. */
-static quire_status windows_from_layer_types(const struct qr_hf_source *h, const json_t *types,
-                                             uint32_t window)
+static quire_status windows_from_layer_types(const struct qr_hf_source *h,
+                                             const struct qr_json *types, uint32_t window)
 {
     struct qr_model_config *cfg = h->cfg;
-    if (!json_is_array(types) || json_array_size(types) != cfg->n_layers)
+    if (!qr_json_is_array(types) || qr_json_size(types) != cfg->n_layers)
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: layer_types must list %u layers",
                        cfg->n_layers);
     for (uint32_t i = 0; i < cfg->n_layers; i++) {
-        const char *type = json_string_value(json_array_get(types, i));
+        const char *type = qr_json_string(qr_json_at(types, i));
         if (!type)
             return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: layer_types[%u] must be a string",
                            i);
@@ -34,21 +34,21 @@ static quire_status windows_from_layer_types(const struct qr_hf_source *h, const
 
 /* attention_types (GPT-Neo): [[[type, ...], repetitions], ...], which expands to one type per
  * layer. */
-static quire_status windows_from_attention_types(const struct qr_hf_source *h, const json_t *types,
-                                                 uint32_t window)
+static quire_status windows_from_attention_types(const struct qr_hf_source *h,
+                                                 const struct qr_json *types, uint32_t window)
 {
     struct qr_model_config *cfg = h->cfg;
     uint32_t layer = 0;
-    for (size_t i = 0; i < json_array_size(types); i++) {
-        const json_t *item = json_array_get(types, i), *names = json_array_get(item, 0);
+    for (struct qr_json_iter t = qr_json_iterate(types); qr_json_next(&t);) {
+        const struct qr_json *names = qr_json_at(t.value, 0);
+        const size_t n_names = qr_json_size(names), i = t.index;
         uint32_t repetitions = 0;
-        if (!qr_json_is_u32(json_array_get(item, 1), &repetitions) || json_array_size(names) == 0)
+        if (!qr_json_is_u32(qr_json_at(t.value, 1), &repetitions) || !n_names)
             return qr_fail(h->err, QUIRE_E_FORMAT,
                            "config.json: attention_types[%zu] must be [[names], number]", i);
-        for (uint64_t n = 0;
-             n < (uint64_t)repetitions * json_array_size(names) && layer < cfg->n_layers;
+        for (uint64_t n = 0; n < (uint64_t)repetitions * n_names && layer < cfg->n_layers;
              n++, layer++) {
-            const char *name = json_string_value(json_array_get(names, n % json_array_size(names)));
+            const char *name = qr_json_string(qr_json_at(names, n % n_names));
             if (name && strcmp(name, "local") == 0)
                 cfg->layers[layer].window = window;
         }
@@ -60,11 +60,11 @@ static quire_status windows_from_attention_types(const struct qr_hf_source *h, c
 }
 
 /* Without a window in use, a layer type must be one that then means full attention. */
-static quire_status check_layer_types(const struct qr_hf_source *h, const json_t *types)
+static quire_status check_layer_types(const struct qr_hf_source *h, const struct qr_json *types)
 {
     static const char *const full[] = { "full_attention", "sliding_attention", "global", "local" };
-    for (size_t i = 0; i < json_array_size(types); i++) {
-        const char *type = json_string_value(json_array_get(types, i));
+    for (size_t i = 0; i < qr_json_size(types); i++) {
+        const char *type = qr_json_string(qr_json_at(types, i));
         bool known = false;
         for (size_t k = 0; type && k < sizeof full / sizeof *full; k++)
             known = known || strcmp(type, full[k]) == 0;
@@ -79,10 +79,11 @@ static quire_status check_layer_types(const struct qr_hf_source *h, const json_t
 /* no_rope_layers (Llama 4): 1 for each layer with RoPE, which must be those with a window. */
 static quire_status check_no_rope_layers(const struct qr_hf_source *h)
 {
-    const json_t *list = h->arch->rope_in_windows_only ? qr_hf_json(h, "no_rope_layers") : NULL;
-    for (uint32_t i = 0; i < h->cfg->n_layers && i < json_array_size(list); i++) {
+    const struct qr_json *list =
+        h->arch->rope_in_windows_only ? qr_hf_json(h, "no_rope_layers") : NULL;
+    for (uint32_t i = 0; i < h->cfg->n_layers && i < qr_json_size(list); i++) {
         uint32_t has_rope;
-        if (!qr_json_is_u32(json_array_get(list, i), &has_rope) ||
+        if (!qr_json_is_u32(qr_json_at(list, i), &has_rope) ||
             (has_rope != 0) != (h->cfg->layers[i].rope != QR_LAYER_NO_ROPE))
             return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
                            "config.json: no_rope_layers[%u]: RoPE in other layers than those with "
@@ -126,7 +127,7 @@ static quire_status windows_from_rule(const struct qr_hf_source *h, uint32_t win
 quire_status qr_hf_read_windows(const struct qr_hf_source *h)
 {
     const enum qr_window_rule rule = h->arch->hf_window;
-    const json_t *types = qr_hf_json(h, "layer_types");
+    const struct qr_json *types = qr_hf_json(h, "layer_types");
     uint32_t window = 0;
     bool has = false, in_use = true;
     if (rule != QR_WINDOW_NONE)
@@ -143,7 +144,7 @@ quire_status qr_hf_read_windows(const struct qr_hf_source *h)
     if (has && in_use && window) {
         if (!h->cfg->causal && !h->arch->chunked_windows)
             window = window / 2 + 1; /* the key counts both directions */
-        if (rule != QR_WINDOW_ALL && types && !json_is_null(types))
+        if (rule != QR_WINDOW_ALL && types && !qr_json_is_null(types))
             QR_TRY(windows_from_layer_types(h, types, window));
         else if (rule == QR_WINDOW_LOCAL)
             QR_TRY(windows_from_attention_types(h, qr_hf_json(h, "attention_types"), window));

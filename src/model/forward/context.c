@@ -49,9 +49,14 @@ static quire_status check_kv(const struct quire_model *m, const struct quire_kv_
         return kv ? qr_fail(err, QUIRE_E_INVALID_ARG,
                             "params.kv must be NULL: an encoder has no KV cache")
                   : QUIRE_OK;
+    if (!kv && !qr_model_encodes(m))
+        return qr_fail(
+            err, QUIRE_E_INVALID_ARG,
+            "params.kv is NULL: '%s' is a decoder, which needs a KV cache; only encoders "
+            "compute without one",
+            m->config->arch);
     if (!kv)
-        return qr_model_encodes(m) ? QUIRE_OK
-                                   : qr_fail(err, QUIRE_E_INVALID_ARG, "params.kv is NULL");
+        return QUIRE_OK;
     return check_cache(m, kv, err);
 }
 

@@ -207,7 +207,9 @@ static quire_status map_or_pack(struct load *l, const struct qr_pack_cache *cach
     struct quire_model *m = l->model;
     struct quire_error why = QUIRE_ERROR_INIT;
     const char *name = qr_path_tail(cache->path);
-    const quire_status mapped = qr_pack_cache_map(cache, items, l->n_jobs, &m->pack_cache, &why);
+    qr_pack_cache_remove_leftovers(cache);
+    const quire_status mapped =
+        qr_pack_cache_map(cache, items, l->n_jobs, threads, &m->pack_cache, &why);
     if (mapped == QUIRE_OK) {
         for (size_t i = 0; i < l->n_jobs; i++)
             QR_TRY(qr_weights_skip(m->weights,

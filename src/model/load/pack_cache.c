@@ -3,8 +3,10 @@
 #include "model/load/pack_cache.h"
 #include "base/alloc.h"
 #include "base/checked.h"
+#include "base/checksum.h"
 #include "base/error.h"
 #include "base/fnv1a.h"
+#include "base/threads.h"
 #include "format/file.h"
 #include "model/load/source_identity.h"
 #include "model/load/weight_roles.h"
@@ -67,7 +69,8 @@ static quire_status place(struct qr_pack_cache *c, size_t n, struct quire_error 
     }
     /* the kernel can map huge pages only if the offset in the file is aligned to them */
     size_t begin, end;
-    fits = fits && qr_align_size(c->expected_bytes, at < HUGE_PAGE ? PAGE : HUGE_PAGE, &begin) &&
+    fits = fits && qr_add_size(c->expected_bytes, n * sizeof(uint64_t), &begin) &&
+           qr_align_size(begin, at < HUGE_PAGE ? PAGE : HUGE_PAGE, &begin) &&
            qr_add_size(begin, at, &end) && end < PTRDIFF_MAX - HUGE_PAGE;
     if (!fits)
         return qr_fail(err, QUIRE_E_LIMIT, "the packed weights are too large for one file");
@@ -204,6 +207,44 @@ static quire_status map(const struct qr_file *f, size_t bytes, struct qr_mapping
     return QUIRE_OK;
 }
 
+struct verification {
+    const struct qr_pack_cache *cache;
+    const uint8_t *data; /* the mapped file */
+    size_t n, next;      /* matrices; next is atomic */
+    size_t damaged;      /* atomic; some damaged matrix, or n */
+};
+
+static void verify_part(void *arg, const struct quire_team *team)
+{
+    struct verification *v = arg;
+    size_t i;
+    (void)team;
+    while ((i = __atomic_fetch_add(&v->next, 1, __ATOMIC_RELAXED)) < v->n) {
+        const struct qr_pack_cache_entry *e = directory_of(v->cache) + i;
+        uint64_t want;
+        memcpy(&want, v->data + v->cache->expected_bytes + i * sizeof want, sizeof want);
+        if (qr_checksum(v->data + e->offset, (size_t)e->bytes) != want)
+            __atomic_store_n(&v->damaged, i, __ATOMIC_RELAXED);
+    }
+}
+
+static quire_status verify(const struct qr_pack_cache *c, const uint8_t *data, size_t n,
+                           struct quire_threads *threads, struct quire_error *err)
+{
+    struct verification v = { .cache = c, .data = data, .n = n, .damaged = n };
+    const struct quire_team alone = { 0, 1, NULL };
+    if (threads)
+        QR_TRY(quire_threads_run(threads, verify_part, &v));
+    else
+        verify_part(&v, &alone);
+    if (v.damaged == n)
+        return QUIRE_OK;
+    const struct qr_pack_cache_entry *e = directory_of(c) + v.damaged;
+    return qr_fail_at(err, QUIRE_E_MISMATCH, e->offset,
+                      "the panels of %s of layer %u are damaged: their checksum differs",
+                      qr_weight_role_name((enum qr_weight_role)e->role), e->layer);
+}
+
 static quire_status check_and_map(const struct qr_pack_cache *c, const struct qr_file *f,
                                   struct qr_mapping *out, uint8_t **data, struct quire_error *err)
 {
@@ -217,14 +258,20 @@ static quire_status check_and_map(const struct qr_pack_cache *c, const struct qr
 }
 
 quire_status qr_pack_cache_map(const struct qr_pack_cache *c, const struct qr_pack_item *items,
-                               size_t n, struct qr_mapping *out, struct quire_error *err)
+                               size_t n, struct quire_threads *threads, struct qr_mapping *out,
+                               struct quire_error *err)
 {
     struct qr_file f;
     uint8_t *data = NULL;
     QR_TRY(qr_file_open(&f, c->path, err));
-    const quire_status s = check_and_map(c, &f, out, &data, err);
+    quire_status s = check_and_map(c, &f, out, &data, err);
     qr_file_close(&f); /* the mapping persists */
     QR_TRY(s);
+    s = verify(c, data, n, threads, err);
+    if (s != QUIRE_OK) {
+        qr_pack_cache_unmap(out);
+        return s;
+    }
     for (size_t i = 0; i < n; i++)
         qr_packed_borrow(items[i].target, data + directory_of(c)[i].offset);
     return QUIRE_OK;

@@ -5,13 +5,15 @@
 #define QR_MODEL_LOAD_PACK_CACHE_H
 #include "linear/packed.h"
 #include "model/load/types.h"
+#include <quire/threads.h>
 
-/* File format: header, directory with one entry per matrix, zeros up to data_begin, then the panels
- * of the matrices in directory order, each aligned to PACK_CACHE_ALIGNMENT. Numbers have the byte
- * order of the writing machine. Header and directory follow from the model alone, so a file is
- * validated by comparison with the expected bytes: no number in it is used as an offset or size.
- * The panels are not validated, as the numbers in a model file are not. */
-enum { PACK_CACHE_VERSION = 2, PACK_CACHE_ALIGNMENT = 64 /* bytes */ };
+/* File format: header, directory with one entry per matrix, one qr_checksum per matrix, zeros up to
+ * data_begin, then the panels of the matrices in directory order, each aligned to
+ * PACK_CACHE_ALIGNMENT. Numbers have the byte order of the writing machine. Header and directory
+ * follow from the model alone, so they are validated by comparison with the expected bytes: no
+ * number in the file is used as an offset or size. The panels are validated by their checksums.
+ * Version 2 had no checksums. */
+enum { PACK_CACHE_VERSION = 3, PACK_CACHE_ALIGNMENT = 64 /* bytes */ };
 
 struct qr_pack_cache_header {
     char magic[8]; /* "QRPANELS" */
@@ -59,11 +61,11 @@ quire_status qr_pack_cache_plan(struct qr_pack_cache *c, const char *path,
                                 struct quire_error *err) QUIRE_MUST_CHECK;
 void qr_pack_cache_free(struct qr_pack_cache *c);
 
-/* Maps the file and points every item at its panels. QUIRE_E_IO: cannot be read; QUIRE_E_FORMAT:
- * not a pack cache; QUIRE_E_MISMATCH: damaged or of another model, with the reason. On failure
- * nothing is mapped and no item changes. */
+/* Maps the file, checks the panels on the threads (NULL: the caller's) and points every item at
+ * its own. QUIRE_E_IO: cannot be read; QUIRE_E_FORMAT: not a pack cache; QUIRE_E_MISMATCH: damaged
+ * or of another model, with the reason. On failure nothing is mapped and no item changes. */
 quire_status qr_pack_cache_map(const struct qr_pack_cache *c, const struct qr_pack_item *items,
-                               size_t n, struct qr_mapping *out,
+                               size_t n, struct quire_threads *threads, struct qr_mapping *out,
                                struct quire_error *err) QUIRE_MUST_CHECK;
 void qr_pack_cache_unmap(struct qr_mapping *m); /* an empty mapping is a no-op */
 

@@ -13,6 +13,7 @@
 #include "model/config/hf_pooling.h"
 #include "model/config/unknown.h"
 #include "model/load/tensor_map.h"
+#include <errno.h>
 #include <string.h>
 
 enum { MAX_CONFIG_BYTES = 4 << 20 };
@@ -33,8 +34,10 @@ static struct qr_unknown_policy unknown_policy(const struct qr_weights_params *p
 static quire_status open_gguf(struct qr_weights *w, const struct qr_weights_params *p,
                               struct quire_error *err)
 {
-    if (p->path && (ends_with(p->path, ".safetensors") || ends_with(p->path, ".json")))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s: a Hugging Face model is opened by its folder",
+    if (p->path && qr_file_exists(p->path) &&
+        (ends_with(p->path, ".safetensors") || ends_with(p->path, ".json")))
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "%s is not a GGUF file; a Hugging Face model is opened by its folder",
                        qr_path_tail(p->path));
     QR_TRY(p->path ? qr_gguf_open(p->path, w->allocator, w->logger, &w->gguf, err)
                    : qr_gguf_open_memory(p->memory, p->memory_size, w->allocator, w->logger,
@@ -51,14 +54,14 @@ struct text {
     size_t n;
 };
 
-static quire_status load_text(const struct qr_weights *w, const char *name, bool optional,
-                              struct text *t, struct quire_error *err)
+static quire_status load_text(const struct qr_weights *w, const char *name, struct text *t,
+                              struct quire_error *err)
 {
     char *path = qr_path_join(w->allocator, w->dir, name);
     if (!path)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory to read %s", name);
     quire_status s = QUIRE_OK;
-    if (!optional || qr_file_exists(path))
+    if (qr_file_exists(path))
         s = qr_file_load(path, MAX_CONFIG_BYTES, w->allocator, &t->s, &t->n, err);
     qr_strfree(w->allocator, path);
     return s;
@@ -91,14 +94,17 @@ static quire_status open_folder(struct qr_weights *w, const struct qr_weights_pa
     w->dir = qr_strdup(w->allocator, p->path);
     if (!w->dir)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory to open %s", qr_path_tail(p->path));
-    quire_status s = load_text(w, "config.json", false, &config, err);
+    quire_status s = load_text(w, "config.json", &config, err);
+    if (s == QUIRE_OK && !config.s)
+        s = qr_fail_errno(err, QUIRE_E_IO, ENOENT, "%s is not a model folder: config.json",
+                          qr_path_tail(p->path));
     if (s == QUIRE_OK)
-        s = load_text(w, "generation_config.json", true, &generation, err);
+        s = load_text(w, "generation_config.json", &generation, err);
     if (s == QUIRE_OK)
         s = qr_model_config_from_hf(config.s, config.n, generation.s, generation.n, &policy,
                                     w->allocator, &w->config, err);
     if (s == QUIRE_OK)
-        s = load_text(w, "1_Pooling/config.json", true, &pooling, err);
+        s = load_text(w, "1_Pooling/config.json", &pooling, err);
     if (s == QUIRE_OK && pooling.s)
         s = qr_model_config_read_pooling(&w->config, pooling.s, pooling.n, err);
     free_text(w, &config);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* name_index.c - keyed hash index for duplicate checks and lookups by name. */
-#include "format/name_index.h"
+#include "base/name_index.h"
 #include "base/alloc.h"
 #include "base/checked.h"
 #include "base/keyed_hash.h"
@@ -11,7 +11,7 @@ bool qr_name_index_init(struct qr_name_index *x, size_t n_names, const struct qu
 {
     *x = (struct qr_name_index){ 0 };
     size_t want, n = 8;
-    if (n_names >= UINT32_MAX || !qr_mul_size(n_names, 2, &want))
+    if (n_names >= UINT32_MAX || !qr_add_size(n_names, n_names / 3, &want))
         return false;
     while (n < want)
         n *= 2;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* name_index.h - hash index over the names of a file, safe against prepared collisions. */
-#ifndef QR_FORMAT_NAME_INDEX_H
-#define QR_FORMAT_NAME_INDEX_H
+#ifndef QR_BASE_NAME_INDEX_H
+#define QR_BASE_NAME_INDEX_H
 #include <quire/status.h>
 #include <stdbool.h>
 #include <stddef.h>

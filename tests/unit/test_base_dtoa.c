@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_jinja_dtoa.c - decimal conversions of doubles, compared with the C library. */
-#include "jinja/dtoa.h"
+/* test_base_dtoa.c - decimal conversions of doubles, compared with the C library. */
+#include "base/dtoa.h"
 #include "quire_cmocka.h"
 #include <math.h>
 
@@ -41,11 +41,11 @@ static double sample(uint64_t *s, int i)
 static void test_repr(void **state)
 {
     uint64_t seed = 1;
-    char got[QR_JINJA_FLOAT_CHARS_MAX + 1], shorter[64];
+    char got[QR_FLOAT_CHARS_MAX + 1], shorter[64];
     (void)state;
     for (int i = 0; i < 6000; i++) {
         const double v = sample(&seed, i);
-        const size_t n = qr_jinja_float_repr(v, got);
+        const size_t n = qr_float_repr(v, got);
         got[n] = 0;
         assert_true(strtod(got, NULL) == v);
         /* one significant digit less parses to another value */
@@ -86,8 +86,8 @@ static void test_known_reprs(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        char got[QR_JINJA_FLOAT_CHARS_MAX + 1];
-        got[qr_jinja_float_repr(known[i].v, got)] = 0;
+        char got[QR_FLOAT_CHARS_MAX + 1];
+        got[qr_float_repr(known[i].v, got)] = 0;
         assert_string_equal(got, known[i].text);
     }
 }
@@ -101,13 +101,13 @@ static void test_format(void **state)
         const double v = sample(&seed, i) * (i % 3 ? 1 : -1);
         for (int t = 0; t < 3; t++) {
             const int precision = (int)(next_random(&seed) % 20);
-            char want[512], got[QR_JINJA_FLOAT_CHARS_MAX + 1];
+            char want[512], got[QR_FLOAT_CHARS_MAX + 1];
             const char fmt[] = { '%', '.', '*', types[t], 0 };
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
             snprintf(want, sizeof want, fmt, precision, v);
 #pragma GCC diagnostic pop
-            got[qr_jinja_float_format(v, types[t], precision, false, got)] = 0;
+            got[qr_float_format(v, types[t], precision, false, got)] = 0;
             assert_string_equal(got, want);
         }
     }
@@ -123,20 +123,20 @@ static void test_parse(void **state)
         const unsigned long long a = next_random(&seed), b = next_random(&seed);
         snprintf(text, sizeof text, i % 2 ? "%llu.%llu" : "%llu.%llue%d", a >> (b % 60), b,
                  (int)(a % 640) - 330);
-        assert_true(qr_jinja_strtod(text, strlen(text), &got));
+        assert_true(qr_strtod(text, strlen(text), &got));
         assert_true(got == strtod(text, NULL));
     }
     static const char *const bad[] = { "",   ".",  "e5", "1e",   "1e+", "1.2.3",
                                        "1x", "-1", " 1", "0x10", "1_0" };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_false(qr_jinja_strtod(bad[i], strlen(bad[i]), &got));
+        assert_false(qr_strtod(bad[i], strlen(bad[i]), &got));
     /* midpoint between 1 and the next double; only the last of 1200 bytes breaks the tie */
     char halfway[1200];
     memset(halfway, '0', sizeof halfway);
     memcpy(halfway, "1.00000000000000011102230246251565404236316680908203125", 55);
-    assert_true(qr_jinja_strtod(halfway, sizeof halfway, &got) && got == 1.0);
+    assert_true(qr_strtod(halfway, sizeof halfway, &got) && got == 1.0);
     halfway[sizeof halfway - 1] = '1';
-    assert_true(qr_jinja_strtod(halfway, sizeof halfway, &got) && got > 1.0);
+    assert_true(qr_strtod(halfway, sizeof halfway, &got) && got > 1.0);
 }
 
 int main(void)

@@ -4,7 +4,7 @@
  * A double is m * 2^e, so its decimal expansion is finite: at most 767 digits. All results are
  * derived from that expansion by comparing and rounding digit strings. This is slower than
  * table-driven algorithms (Ryu, Eisel-Lemire) but short; a template prints few numbers. */
-#include "jinja/dtoa.h"
+#include "base/dtoa.h"
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -180,7 +180,7 @@ static double decimal_to_double(const struct decimal *x)
     return from_bits(lo);
 }
 
-bool qr_jinja_strtod(const char *s, size_t n, double *out)
+bool qr_strtod(const char *s, size_t n, double *out)
 {
     struct decimal d = { .n = 0 };
     size_t i = 0;
@@ -306,7 +306,7 @@ static char *put_special(char *p, double v)
     return p + 3;
 }
 
-size_t qr_jinja_float_repr(double v, char buf[QR_JINJA_FLOAT_CHARS_MAX])
+size_t qr_float_repr(double v, char buf[QR_FLOAT_CHARS_MAX])
 {
     char *p = buf;
     struct decimal d = { .n = 0 };
@@ -326,8 +326,7 @@ size_t qr_jinja_float_repr(double v, char buf[QR_JINJA_FLOAT_CHARS_MAX])
     return (size_t)(p - buf);
 }
 
-size_t qr_jinja_float_format(double v, char type, int precision, bool alt,
-                             char buf[QR_JINJA_FLOAT_CHARS_MAX])
+size_t qr_float_format(double v, char type, int precision, bool alt, char buf[QR_FLOAT_CHARS_MAX])
 {
     char *p = buf;
     struct decimal d = { .n = 0 };

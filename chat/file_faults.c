@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* file_faults.c - signals about files: a mapped file that shrinks, a file that grows beyond the
+ * limit. */
+#include "file_faults.h"
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+static char message[128];
+static void (*cleanup)(void);
+
+static void on_bus_error(int sig, siginfo_t *info, void *context)
+{
+    (void)sig, (void)context;
+    if (info->si_code != BUS_ADRERR) /* not about a mapping: the default action follows */
+        return;
+    if (cleanup)
+        cleanup();
+    (void)!write(STDERR_FILENO, message, strlen(message));
+    _exit(EX_IOERR);
+}
+
+void file_faults_install(const char *program, void (*before_exit)(void))
+{
+    snprintf(message, sizeof message,
+             "\n%s: a mapped file, such as the pack cache, was truncated or cannot be read\n",
+             program);
+    cleanup = before_exit;
+    /* SA_RESETHAND: if the handler returns, the instruction faults again and ends the program */
+    struct sigaction sa = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
+    sa.sa_flags |= (int)SA_RESETHAND;
+    sigemptyset(&sa.sa_mask);
+    sigaction(SIGBUS, &sa, NULL);
+    signal(SIGXFSZ, SIG_IGN);
+}

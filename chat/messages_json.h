@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* messages_json.h - the messages of a JSON array. */
+#ifndef QUIRE_CHAT_MESSAGES_JSON_H
+#define QUIRE_CHAT_MESSAGES_JSON_H
+#include "conversation.h"
+#include "text.h"
+#include "json/json.h"
+
+/* Adds the messages of an array of objects with a role and a content: a string, or an array of text
+ * parts, which are joined by newlines. Other members are null. False: something else, which is
+ * described in problem with its place; some messages may have been added. */
+bool messages_from_json(const struct qr_json *list, struct conversation *out, struct text *problem);
+
+#endif

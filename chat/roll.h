@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* roll.h - keeps the prompt of a long conversation within the context. */
+#ifndef QUIRE_CHAT_ROLL_H
+#define QUIRE_CHAT_ROLL_H
+#include "conversation.h"
+
+struct roll_args {
+    struct quire_engine *engine;
+    const struct conversation *conversation;
+    size_t n; /* messages that the prompt ends with */
+    uint32_t context_length;
+};
+
+/* Drops the oldest turns of the prompt if it leaves no room for an answer: a quarter of the
+ * context, or the limit of the answer if that is less. Then whole turns are dropped until the
+ * prompt takes half of the context or one turn is left; messages before the first turn stay.
+ *
+ * After a roll the prefix cache holds nothing of the turns that stay, whose positions have changed:
+ * they are read again. That is why more is dropped than the next answer needs: the next roll is
+ * then a quarter of the context away.
+ *
+ * request->messages is `messages`, [n] and filled from *first; both are updated. Returns whether
+ * turns were dropped. A failure to count tokens drops nothing. */
+bool roll_prompt(const struct roll_args *args, struct quire_request_params *request,
+                 struct quire_chat_message *messages, size_t *first);
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* turn.c - runs requests and keeps their answers in the conversation. */
+#include "turn.h"
+#include "interrupt.h"
+#include "roll.h"
+#include "terminal.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Handles the events of one step. Returns true when the request is done. */
+static bool poll_events(struct session *s, struct quire_event *done)
+{
+    struct quire_event ev = { .struct_size = sizeof ev };
+    while (quire_engine_poll(s->engine, &ev, NULL) == QUIRE_OK && ev.kind != QUIRE_EVENT_NONE) {
+        if (ev.kind == QUIRE_EVENT_PROMPT) {
+            if (!s->options->quiet)
+                show_prefill_progress(ev.usage->prompt_done, ev.usage->prompt_tokens);
+            continue;
+        }
+        clear_progress();
+        if (ev.kind == QUIRE_EVENT_TEXT) {
+            output_piece(s->out, ev.text, ev.text_size);
+            s->repeats |=
+                repeat_guard_add(&s->repeat_guard, ev.tokens, ev.n_tokens, ev.text, ev.text_size);
+        }
+        if (ev.kind == QUIRE_EVENT_DONE) {
+            *done = ev;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Submits a request and runs it to its end. */
+static quire_status run_request(struct session *s, const struct quire_request_params *request,
+                                struct quire_event *done, struct quire_error *err)
+{
+    quire_request_id id;
+    quire_status status = quire_engine_submit(s->engine, request, &id, err);
+    if (status != QUIRE_OK)
+        return status;
+    interrupts_set_request(s->engine, id);
+    do {
+        status = quire_engine_step(s->engine, err);
+        if (s->out->error || s->repeats) /* the rest could not be written, or is worth nothing */
+            (void)quire_request_cancel(s->engine, id);
+    } while (status == QUIRE_OK && !poll_events(s, done));
+    interrupts_set_request(NULL, 0);
+    (void)interrupts_consume(); /* a Ctrl-C that cancelled the request */
+    return status;
+}
+
+/* Prints a failure, and a remedy if there is one. */
+static enum turn_result report_failure(struct session *s, quire_status status, const char *message)
+{
+    if (s->out->answer.size && !s->out->json)
+        output_print(s->out, "\n");
+    session_report_error(s, status, message, NULL);
+    if (status == QUIRE_E_UNSUPPORTED && !s->options->raw)
+        print_message("use --chat-template-file FILE, or --no-cnv to complete text");
+    return TURN_FAILED;
+}
+
+static bool exceeds_context(const struct session *s, const struct quire_request_params *request)
+{
+    size_t n_tokens;
+    const quire_status status = quire_engine_count_tokens(s->engine, request, &n_tokens, NULL);
+    return status == QUIRE_OK && n_tokens > s->info.context_length;
+}
+
+/* Prints why an answer has ended early. */
+static void report_end(const struct session *s, const struct quire_event *done)
+{
+    if (s->repeats)
+        print_message("the answer repeats itself: it was ended, and the repetition is not kept "
+                      "(--no-repeat-guard lets it go on)");
+    if (!done->context_full)
+        return;
+    if (s->options->no_roll || s->options->raw)
+        print_message("the context of %u tokens is full: /reset clears it, -c N sets its size",
+                      s->info.context_length);
+    else
+        print_message("the context of %u tokens is full: /continue goes on without the oldest "
+                      "turns, -c N sets its size",
+                      s->info.context_length);
+}
+
+static void count_usage(struct session *s, const struct quire_usage *usage)
+{
+    s->last = *usage;
+    s->n_answers++;
+    s->total_prompt += usage->prompt_tokens;
+    s->total_cached += usage->cached_tokens;
+    s->total_completion += usage->completion_tokens;
+}
+
+/* Runs a request and shows its answer. */
+static enum turn_result answer_request(struct session *s,
+                                       const struct quire_request_params *request,
+                                       quire_status *status)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_event done = { .struct_size = sizeof done };
+    output_begin(s->out);
+    repeat_guard_begin(&s->repeat_guard);
+    s->repeats = false;
+    *status = run_request(s, request, &done, &err);
+    if (*status != QUIRE_OK) {
+        (void)report_failure(s, *status, err.msg);
+        if (*status == QUIRE_E_LIMIT && !s->options->raw && exceeds_context(s, request))
+            print_message("/reset clears the conversation, -c N sets the size of the context");
+        return TURN_FAILED;
+    }
+    if (done.reason == QUIRE_FINISH_ERROR) {
+        *status = done.status;
+        return report_failure(s, *status, done.message);
+    }
+    s->repeats &= done.reason == QUIRE_FINISH_CANCELLED;
+    output_done(s->out, &done, s->repeats ? "repetition" : quire_finish_reason_name(done.reason),
+                s->settings.sampling.seed);
+    report_end(s, &done);
+    count_usage(s, done.usage);
+    if (s->repeats)
+        text_truncate(&s->out->answer,
+                      s->out->answer.size - repeat_guard_repeated_bytes(&s->repeat_guard));
+    return done.reason == QUIRE_FINISH_CANCELLED && !s->repeats ? TURN_CANCELLED : TURN_DONE;
+}
+
+static void set_request(const struct session *s, struct quire_request_params *request)
+{
+    quire_request_params_init(request, sizeof *request);
+    request->max_tokens = s->settings.max_tokens < 0 ? 0 : (uint32_t)s->settings.max_tokens;
+    request->stop = (const char *const *)s->settings.stop;
+    request->n_stop = s->settings.n_stop;
+    request->flags = s->options->ignore_eos ? QUIRE_REQUEST_IGNORE_EOS : 0;
+    request->sampling = &s->settings.sampling;
+    request->stream = s->regenerations;
+}
+
+static enum turn_result complete_text(struct session *s, const char *text, size_t size,
+                                      quire_status *status)
+{
+    struct quire_request_params request;
+    set_request(s, &request);
+    request.text = text;
+    request.text_size = size;
+    return answer_request(s, &request, status);
+}
+
+/* Makes room for the answer by dropping turns from the prompt. A failure to count the tokens is
+ * reported by the request itself. */
+static void roll(struct session *s, struct quire_request_params *request, size_t n,
+                 struct quire_chat_message *messages)
+{
+    const struct roll_args args = { .engine = s->engine,
+                                    .conversation = &s->conversation,
+                                    .n = n,
+                                    .context_length = s->info.context_length };
+    if (s->options->no_roll || !roll_prompt(&args, request, messages, &s->first))
+        return;
+    if (!s->roll_reported)
+        print_message(
+            "the context of %u tokens is full: the oldest turns are no longer part of the "
+            "prompt (--no-roll ends the conversation instead)",
+            s->info.context_length);
+    else if (s->options->verbose)
+        print_message("%zu of %zu messages are in the prompt", request->n_messages, n);
+    s->roll_reported = true;
+}
+
+/* Generates an answer to the first n messages, or the rest of one that is their last. */
+static enum turn_result generate(struct session *s, size_t n, quire_status *status)
+{
+    struct quire_request_params request;
+    struct quire_chat_message *messages = calloc(n + 1, sizeof *messages);
+    *status = QUIRE_E_NOMEM;
+    if (!messages)
+        return report_failure(s, *status, "out of memory");
+    set_request(s, &request);
+    request.messages = messages;
+    request.n_messages = conversation_prompt(&s->conversation, s->first, n, messages);
+    roll(s, &request, n, messages);
+    const enum turn_result result = answer_request(s, &request, status);
+    free(messages);
+    return result;
+}
+
+/* Replaces the messages after the first n by the answer, which begins with `start`. */
+static enum turn_result keep_answer(struct session *s, size_t n, const char *start,
+                                    enum turn_result result, quire_status *status)
+{
+    struct text answer = { 0 };
+    text_add(&answer, start, strlen(start));
+    text_add(&answer, s->out->answer.data, s->out->answer.size);
+    bool ok = !answer.failed;
+    if (ok) {
+        conversation_truncate(&s->conversation, n);
+        ok = conversation_add(&s->conversation, "assistant", answer.data, answer.size);
+    }
+    text_free(&answer);
+    if (ok)
+        return result;
+    *status = QUIRE_E_NOMEM;
+    return report_failure(s, *status, "out of memory");
+}
+
+/* Generates an answer to the first n messages. The answer, also a cancelled one, replaces the
+ * messages after them. */
+static enum turn_result answer_message(struct session *s, size_t n, quire_status *status)
+{
+    const enum turn_result result = generate(s, n, status);
+    return result == TURN_FAILED ? result : keep_answer(s, n, "", result, status);
+}
+
+enum turn_result turn_run(struct session *s, const char *text, size_t size, quire_status *status)
+{
+    s->regenerations = 0;
+    if (s->options->raw)
+        return complete_text(s, text, size, status);
+    const size_t before = s->conversation.n, first = s->first;
+    *status = QUIRE_E_NOMEM;
+    if (!conversation_add(&s->conversation, "user", text, size))
+        return TURN_FAILED;
+    const enum turn_result result = answer_message(s, s->conversation.n, status);
+    if (result == TURN_FAILED) {
+        conversation_truncate(&s->conversation, before);
+        s->first = first;
+    }
+    return result;
+}
+
+enum turn_result turn_regenerate(struct session *s, quire_status *status)
+{
+    const size_t last = conversation_last_turn(&s->conversation, s->conversation.n);
+    *status = QUIRE_E_INVALID_ARG;
+    if (last == s->conversation.n) {
+        print_message("there is no turn to answer yet");
+        return TURN_FAILED;
+    }
+    s->regenerations++;
+    return answer_message(s, last + 1, status);
+}
+
+enum turn_result turn_continue(struct session *s, quire_status *status)
+{
+    const size_t n = s->conversation.n;
+    *status = QUIRE_E_INVALID_ARG;
+    if (conversation_last_turn(&s->conversation, n) == n) {
+        print_message("there is no answer to continue yet");
+        return TURN_FAILED;
+    }
+    if (!conversation_ends_with_answer(&s->conversation))
+        return answer_message(s, n, status);
+    const enum turn_result result = generate(s, n, status);
+    if (result == TURN_FAILED)
+        return result;
+    char *start = strdup(s->conversation.messages[n - 1].content);
+    *status = start ? *status : QUIRE_E_NOMEM;
+    const enum turn_result kept = start ? keep_answer(s, n - 1, start, result, status)
+                                        : report_failure(s, *status, "out of memory");
+    free(start);
+    return kept;
+}
