@@ -125,6 +125,15 @@ static void test_bad_open(void **state)
     p.max_requests = 0;
     p.flags = 1u << 20;
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&p, &e, &err));
+    p.model_path = NULL;
+    p.model = (void *)1; /* checked before any access */
+    p.tokenizer = (void *)1;
+    p.flags = QUIRE_ENGINE_STRICT;
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&p, &e, &err));
+    assert_non_null(strstr(err.msg, "QUIRE_ENGINE_STRICT"));
+    p.model_path = "/no/such/file.gguf";
+    p.model = NULL;
+    p.tokenizer = NULL;
     p.flags = 0;
     p.struct_size -= 4;
     assert_status(QUIRE_E_MISUSE, quire_engine_open(&p, &e, &err));
