@@ -155,11 +155,16 @@ static void test_bad_open(void **state)
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&p, &e, &err));
     p.flags = QUIRE_ENGINE_ALLOW_UNKNOWN;
     assert_status(QUIRE_E_IO, quire_engine_open(&p, &e, &err));
+    const char *path = p.model_path;
     p.model_path = NULL;
-    p.model = (struct quire_model *)1; /* not looked at: the flag is refused first */
+    p.model = (struct quire_model *)1; /* checked after the flags */
     p.tokenizer = (struct quire_tokenizer *)1;
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&p, &e, &err));
     assert_non_null(strstr(err.msg, "QUIRE_ENGINE_ALLOW_UNKNOWN"));
+    p.flags = QUIRE_ENGINE_STRICT;
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&p, &e, &err));
+    assert_non_null(strstr(err.msg, "QUIRE_ENGINE_STRICT"));
+    p.model_path = path;
     p.model = NULL;
     p.tokenizer = NULL;
     p.flags = 0;
