@@ -114,28 +114,61 @@ static quire_status check_spans(const struct quire_plan *plan,
     return QUIRE_OK;
 }
 
+/* Counts the set bits of the mask of a sequence's new token t, which has `words` words. 0: its own
+ * bit is not set. UINT32_MAX: a higher bit is set. */
+static uint32_t count_bits(const uint64_t *mask, uint32_t words, uint32_t t)
+{
+    uint32_t n = 0;
+    if (!(mask[t / 64] >> t % 64 & 1))
+        return 0;
+    if (mask[t / 64] >> t % 64 != 1)
+        return UINT32_MAX;
+    for (uint32_t i = 0; i <= t / 64; i++)
+        n += (uint32_t)__builtin_popcountll(mask[i]);
+    for (uint32_t i = t / 64 + 1; i < words; i++)
+        if (mask[i])
+            return UINT32_MAX;
+    return n;
+}
+
+/* Validates the tree mask of sequence i and stages the depths of its tokens. */
+static quire_status check_tree_of(const struct quire_plan *plan,
+                                  const struct quire_attention_batch *b, uint32_t i,
+                                  struct quire_error *err)
+{
+    const uint32_t words = qr_batch_tree_words(b), begin = (uint32_t)b->query_start_loc[i],
+                   n = (uint32_t)b->query_start_loc[i + 1] - begin;
+    if (n > words * 64)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "batch.tree_mask: sequence %u has %u new tokens, more than the %u bits of "
+                       "tree_words %u",
+                       i, n, words * 64, words);
+    if (begin + n > plan->max_tree_tokens)
+        return qr_fail(err, QUIRE_E_LIMIT,
+                       "batch.tree_mask: %u tokens, above the plan's max_tree_tokens %u", begin + n,
+                       plan->max_tree_tokens);
+    for (uint32_t t = 0; t < n; t++) {
+        const uint32_t bits = count_bits(b->tree_mask + (size_t)(begin + t) * words, words, t);
+        if (!bits || bits == UINT32_MAX)
+            return qr_fail(err, QUIRE_E_INVALID_ARG,
+                           "batch.tree_mask[%u], token %u of sequence %u: %s", begin + t, t, i,
+                           bits ? "it sees a later token" : "it does not see itself");
+        plan->staged_depths[begin + t] = bits - 1;
+    }
+    return QUIRE_OK;
+}
+
 static quire_status check_tree(const struct quire_plan *plan, const struct quire_attention_batch *b,
                                struct quire_error *err)
 {
     if (!b->tree_mask)
         return QUIRE_OK;
-    for (uint32_t i = 0; i < b->n_seqs; i++) {
-        const int32_t begin = b->query_start_loc[i], n = b->query_start_loc[i + 1] - begin;
-        if (n > QR_TREE_TOKENS)
-            return qr_fail(err, QUIRE_E_INVALID_ARG,
-                           "batch.tree_mask: sequence %u has %d new tokens, more than %d", i, n,
-                           QR_TREE_TOKENS);
-        if ((uint32_t)(begin + n) > plan->max_tree_tokens)
-            return qr_fail(err, QUIRE_E_LIMIT,
-                           "batch.tree_mask: %d tokens, above the plan's max_tree_tokens %u",
-                           begin + n, plan->max_tree_tokens);
-        for (int32_t t = 0; t < n; t++)
-            if (b->tree_mask[begin + t] >> t != 1)
-                return qr_fail(err, QUIRE_E_INVALID_ARG,
-                               "batch.tree_mask[%d], token %d of sequence %u: %s", begin + t, t, i,
-                               b->tree_mask[begin + t] >> t & 1 ? "it sees a later token"
-                                                                : "it does not see itself");
-    }
+    if (b->tree_words > plan->max_tree_words)
+        return qr_fail(err, QUIRE_E_LIMIT,
+                       "batch.tree_words is %u, above the plan's max_tree_words %u", b->tree_words,
+                       plan->max_tree_words);
+    for (uint32_t i = 0; i < b->n_seqs; i++)
+        QR_TRY(check_tree_of(plan, b, i, err));
     return QUIRE_OK;
 }
 

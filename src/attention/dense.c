@@ -127,6 +127,7 @@ static quire_status init_design(const struct quire_dense_params *params, struct 
                                           .flags = p->flags | QUIRE_PLAN_NO_CASCADE,
                                           .max_spans = p->max_spans,
                                           .max_tree_tokens = p->max_tree_tokens,
+                                          .max_tree_words = p->max_tree_words,
                                           .max_sparse_blocks = p->max_sparse_blocks,
                                           .isa = p->isa,
                                           .allocator = p->allocator };

@@ -119,6 +119,7 @@ static quire_status commit(struct quire_dense *d, const struct quire_dense_batch
                                                  .span_loc = b->span_loc,
                                                  .spans = b->spans,
                                                  .tree_mask = b->tree_mask,
+                                                 .tree_words = b->tree_words,
                                                  .sparse = b->sparse ? &b->sparse : NULL };
     QR_TRY(quire_plan_build(d->plan, &batch, err));
     struct qr_dense_seq *old = d->seqs;

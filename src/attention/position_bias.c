@@ -24,15 +24,7 @@ static const float *relative_row(const float *table, int64_t range, int64_t firs
  * tile holds new tokens, and a token that row r sees is on a branch of the tree. */
 static bool is_branch(const struct qr_tile_ctx *ctx, uint32_t r, uint32_t key)
 {
-    const uint32_t first = qr_seq_first_pos(ctx->seq);
-    if (!ctx->tree || key + TILE <= first)
-        return false;
-    for (uint64_t left = ctx->scratch->tree[r]; left; left &= left - 1) {
-        const uint32_t token = (uint32_t)__builtin_ctzll(left);
-        if (qr_seq_pos(ctx->seq, token) != first + token)
-            return true;
-    }
-    return false;
+    return ctx->tree && key + TILE > qr_seq_first_pos(ctx->seq) && ctx->scratch->branch[r];
 }
 
 /* Computes all position terms of a row on a branch, key by key. */
@@ -47,7 +39,7 @@ static void branch_row(const struct qr_tile_ctx *ctx, uint32_t r, uint32_t key, 
             out[j] = 0;
             continue;
         }
-        const uint32_t at = key + j, pos = at < first ? at : qr_seq_pos(ctx->seq, at - first);
+        const uint32_t at = key + j, pos = at < first ? at : qr_seq_pos(c, ctx->seq, at - first);
         const int64_t d = (int64_t)pos - s->pos[r];
         out[j] = c->alibi_slopes ? s->slope[r] * (float)d : 0;
         if (c->relative_bias)

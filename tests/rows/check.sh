@@ -17,7 +17,7 @@ complain() {
 check_test() {
     local test=${1%%:*} function=${1#*: } where
     case $test in
-    property | attention-walk) where=("$source_dir"/tests/property/*.c) ;;
+    property | attention-walk | attention-trees) where=("$source_dir"/tests/property/*.c) ;;
     test_*) where=("$source_dir/tests/unit/$test.c") ;;
     *) where=() ;;
     esac
