@@ -15,16 +15,16 @@ static quire_status check_sequence(const struct quire_plan *plan,
                        "batch.query_start_loc[%u] is %d, below the previous entry", i + 1, end);
     if ((uint32_t)end > plan->max_tokens)
         return qr_fail(err, QUIRE_E_LIMIT,
-                       "batch.query_start_loc[%u] is %d, above the plan's max_tokens %u", i + 1,
-                       end, plan->max_tokens);
+                       "batch.query_start_loc[%u] is %d, above the %s's max_tokens %u", i + 1, end,
+                       plan->owner, plan->max_tokens);
     if (len < end - begin)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "batch.seq_lens[%u] is %d, less than its %d new tokens", i, len,
                        end - begin);
     if ((uint32_t)len > plan->max_seq_len)
         return qr_fail(err, QUIRE_E_LIMIT,
-                       "batch.seq_lens[%u] is %d, above the plan's max_seq_len %u", i, len,
-                       plan->max_seq_len);
+                       "batch.seq_lens[%u] is %d, above the %s's max_seq_len %u", i, len,
+                       plan->owner, plan->max_seq_len);
     return QUIRE_OK;
 }
 
@@ -62,8 +62,8 @@ static quire_status check_encoder(const struct quire_plan *plan,
             return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.encoder_seq_lens[%u] is %d", i, len);
         if ((uint32_t)len > plan->max_seq_len)
             return qr_fail(err, QUIRE_E_LIMIT,
-                           "batch.encoder_seq_lens[%u] is %d, above the plan's max_seq_len %u", i,
-                           len, plan->max_seq_len);
+                           "batch.encoder_seq_lens[%u] is %d, above the %s's max_seq_len %u", i,
+                           len, plan->owner, plan->max_seq_len);
     }
     return QUIRE_OK;
 }
@@ -107,8 +107,8 @@ static quire_status check_spans(const struct quire_plan *plan,
                            b->span_loc[i + 1]);
         if ((uint32_t)b->span_loc[i + 1] > plan->max_spans)
             return qr_fail(err, QUIRE_E_LIMIT,
-                           "batch.span_loc[%u] is %d, above the plan's max_spans %u", i + 1,
-                           b->span_loc[i + 1], plan->max_spans);
+                           "batch.span_loc[%u] is %d, above the %s's max_spans %u", i + 1,
+                           b->span_loc[i + 1], plan->owner, plan->max_spans);
         QR_TRY(check_spans_of(b, i, err));
     }
     return QUIRE_OK;
@@ -145,8 +145,8 @@ static quire_status check_tree_of(const struct quire_plan *plan,
                        i, n, words * 64, words);
     if (begin + n > plan->max_tree_tokens)
         return qr_fail(err, QUIRE_E_LIMIT,
-                       "batch.tree_mask: %u tokens, above the plan's max_tree_tokens %u", begin + n,
-                       plan->max_tree_tokens);
+                       "batch.tree_mask: %u tokens, above the %s's max_tree_tokens %u", begin + n,
+                       plan->owner, plan->max_tree_tokens);
     for (uint32_t t = 0; t < n; t++) {
         const uint32_t bits = count_bits(b->tree_mask + (size_t)(begin + t) * words, words, t);
         if (!bits || bits == UINT32_MAX)
@@ -165,8 +165,8 @@ static quire_status check_tree(const struct quire_plan *plan, const struct quire
         return QUIRE_OK;
     if (b->tree_words > plan->max_tree_words)
         return qr_fail(err, QUIRE_E_LIMIT,
-                       "batch.tree_words is %u, above the plan's max_tree_words %u", b->tree_words,
-                       plan->max_tree_words);
+                       "batch.tree_words is %u, above the %s's max_tree_words %u", b->tree_words,
+                       plan->owner, plan->max_tree_words);
     for (uint32_t i = 0; i < b->n_seqs; i++)
         QR_TRY(check_tree_of(plan, b, i, err));
     return QUIRE_OK;
@@ -178,8 +178,8 @@ static quire_status check_lists(const struct quire_plan *plan, const struct qr_p
 {
     uint64_t total = 0;
     if (!g->sparse_lists && qr_sparse_batch_lists(b, g, 0))
-        return qr_fail(err, QUIRE_E_LIMIT, "batch.sparse[%u]: the plan's max_sparse_blocks is 0",
-                       g->kv_group);
+        return qr_fail(err, QUIRE_E_LIMIT, "batch.sparse[%u]: the %s's max_sparse_blocks is 0",
+                       g->kv_group, plan->owner);
     for (uint32_t i = 0; i < b->n_seqs; i++) {
         const struct quire_sparse_list *lists = qr_sparse_batch_lists(b, g, i);
         for (uint32_t h = 0; lists && h < g->config.n_kv_heads; h++) {
@@ -190,10 +190,9 @@ static quire_status check_lists(const struct quire_plan *plan, const struct qr_p
                                g->kv_group, i, h);
             total += l->n;
             if (total > plan->max_sparse_blocks)
-                return qr_fail(
-                    err, QUIRE_E_LIMIT,
-                    "batch.sparse[%u]: more entries than the plan's max_sparse_blocks %u",
-                    g->kv_group, plan->max_sparse_blocks);
+                return qr_fail(err, QUIRE_E_LIMIT,
+                               "batch.sparse[%u]: more entries than the %s's max_sparse_blocks %u",
+                               g->kv_group, plan->owner, plan->max_sparse_blocks);
             for (uint32_t j = 0; j < l->n; j++)
                 if (l->blocks[j] < 0 || (j && l->blocks[j] <= l->blocks[j - 1]))
                     return qr_fail(err, QUIRE_E_INVALID_ARG,
@@ -209,8 +208,8 @@ quire_status qr_batch_check(const struct quire_plan *plan, const struct quire_at
                             struct quire_error *err)
 {
     if (b->n_seqs > plan->max_seqs)
-        return qr_fail(err, QUIRE_E_LIMIT, "batch.n_seqs is %u, above the plan's max_seqs %u",
-                       b->n_seqs, plan->max_seqs);
+        return qr_fail(err, QUIRE_E_LIMIT, "batch.n_seqs is %u, above the %s's max_seqs %u",
+                       b->n_seqs, plan->owner, plan->max_seqs);
     if (!b->n_seqs)
         return QUIRE_OK;
     QR_TRY(check_lengths(plan, b, err));

@@ -249,7 +249,8 @@ static quire_status size_plan(const struct quire_plan_params *params, struct qr_
     const struct qr_kernels *best;
     QR_READ_STRUCT(&copy, params, allocator, "params", err);
     QR_TRY(check_params(p, &best, err));
-    *plan = (struct quire_plan){ .allocator = p->allocator,
+    *plan = (struct quire_plan){ .owner = "plan",
+                                 .allocator = p->allocator,
                                  .kv = p->kv,
                                  .n_groups = p->n_groups,
                                  .max_tokens = p->max_tokens,

@@ -189,6 +189,7 @@ struct qr_thread_scratch {
 };
 
 struct quire_plan {
+    const char *owner; /* whose limits messages name: "plan", or the object that holds the plan */
     const struct quire_allocator *allocator;
     const struct quire_kv_cache *kv;
     uint32_t n_groups, max_tokens, max_seqs, max_seq_len, n_threads, flags;
