@@ -33,12 +33,7 @@ static quire_status check_number(const char *name, uint32_t value, uint32_t max,
 static quire_status check_config(const struct quire_attention_config *c, struct quire_error *err)
 {
     const uint32_t reasons = qr_attention_reasons(c);
-    if (reasons) {
-        char text[200];
-        qr_attention_reason_text(reasons, "; ", text, sizeof text);
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, "params.config: %s", text);
-    }
-    return QUIRE_OK;
+    return reasons ? qr_attention_refuse(reasons, "params.config", err) : QUIRE_OK;
 }
 
 static quire_status check_params(const struct quire_dense_params *p, struct quire_error *err)

@@ -34,11 +34,8 @@ static quire_status check_group(const struct quire_plan_params *p, uint32_t i,
     if (g->reserved)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.groups[%u].reserved is not 0", i);
     const uint32_t reasons = qr_attention_reasons(&c);
-    if (reasons) {
-        char text[160];
-        qr_attention_reason_text(reasons, "; ", text, sizeof text);
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, "params.groups[%u].config: %s", i, text);
-    }
+    if (reasons)
+        return qr_attention_refuse(reasons, name, err);
     QR_TRY(quire_kv_get_group(p->kv, g->kv_group, &kv, err));
     if (kv.n_kv_heads != c.n_kv_heads || kv.head_size != c.head_size ||
         kv.v_head_size != qr_attention_v_size(&c))
@@ -333,7 +330,7 @@ void qr_plan_release(struct quire_plan *plan)
 }
 
 quire_status quire_plan_get_info(const struct quire_plan *plan, uint32_t group,
-                             struct quire_plan_info *out)
+                                 struct quire_plan_info *out)
 {
     if (!plan || !out || group >= plan->n_groups)
         return QUIRE_E_INVALID_ARG;

@@ -21,6 +21,7 @@ static struct qr_attn_seq batch_seq(const struct quire_attention_batch *b, uint3
                              .causal = b->causal && b->causal[i] };
     if (b->encoder_seq_lens)
         s.encoder_len = (uint32_t)b->encoder_seq_lens[i];
+    s.shard = qr_key_shard_of(b->cp_world_size, b->cp_rank, b->cp_interleave);
     if (b->tree_mask)
         s.tree = b->tree_mask + first;
     if (b->spans) {

@@ -10,6 +10,7 @@
 #ifndef QR_ATTENTION_TYPES_H
 #define QR_ATTENTION_TYPES_H
 #include "kernels/kernels.h"
+#include "kv/key_shard.h"
 #include "kv/types.h"
 #include <quire/attention.h>
 #include <stdbool.h>
@@ -30,6 +31,7 @@ struct qr_attn_seq {
     uint32_t n_spans;
     const struct quire_token_range *spans; /* bidirectional spans, ascending */
     const uint64_t *tree;                  /* [n_tokens] tree mask, or NULL */
+    struct qr_key_shard shard;             /* of its keys, the part that the cache holds */
 };
 
 enum { QR_TREE_TOKENS = 64 }; /* max new tokens of a sequence with a tree mask */

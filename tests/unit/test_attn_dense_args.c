@@ -59,7 +59,7 @@ static void bad_params(void **state)
     } while (0)
     BAD(p.struct_size--, QUIRE_E_MISUSE, "struct_size");
     BAD(p.config = NULL, QUIRE_E_INVALID_ARG, "config");
-    BAD(d.s.config.struct_size--, QUIRE_E_MISUSE, "config");
+    BAD(d.s.config.struct_size = 4, QUIRE_E_MISUSE, "config");
     BAD(d.s.config.scale = NAN, QUIRE_E_UNSUPPORTED, "scale");
     BAD(p.dtype = QUIRE_KV_FP8_E4M3, QUIRE_E_INVALID_ARG, "dtype");
     BAD(p.max_tokens = 0, QUIRE_E_INVALID_ARG, "max_tokens");

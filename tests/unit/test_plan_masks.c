@@ -80,6 +80,8 @@ static void bad_trees(void **state)
         const uint64_t was = tree[at];                                                             \
         REFUSED(tree[at] = value, QUIRE_E_INVALID_ARG, word, tree[at] = was);                      \
     } while (0)
+    REFUSED(f.batch.cp_world_size = 2, QUIRE_E_INVALID_ARG, "tree_mask with cp_world_size 2",
+            f.batch.cp_world_size = 0);
     BAD(0, 0, "tree_mask[0], token 0 of sequence 0: it does not see itself");
     BAD(5, 0x1f, "tree_mask[5], token 5 of sequence 0: it does not see itself");
     BAD(5, 0x61, "tree_mask[5], token 5 of sequence 0: it sees a later token");
