@@ -172,6 +172,18 @@ static quire_status check_tree(const struct quire_plan *plan, const struct quire
     return QUIRE_OK;
 }
 
+static quire_status check_shard(const struct quire_attention_batch *b, struct quire_error *err)
+{
+    const struct qr_key_shard shard =
+        qr_key_shard_of(b->cp_world_size, b->cp_rank, b->cp_interleave);
+    if (shard.world > 1 && b->tree_mask)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "batch.tree_mask with cp_world_size %u: the keys of a tree must be in one "
+                       "cache",
+                       shard.world);
+    return qr_key_shard_check(shard, "batch", err);
+}
+
 /* Validates the sparse block lists of the KV group that g reads. */
 static quire_status check_lists(const struct quire_plan *plan, const struct qr_plan_group *g,
                                 const struct quire_attention_batch *b, struct quire_error *err)
@@ -216,6 +228,7 @@ quire_status qr_batch_check(const struct quire_plan *plan, const struct quire_at
     QR_TRY(check_encoder(plan, b, err));
     QR_TRY(check_spans(plan, b, err));
     QR_TRY(check_tree(plan, b, err));
+    QR_TRY(check_shard(b, err));
     if (b->n_groups != plan->kv->n_groups || !b->groups)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.groups: %u given, the cache has %u",
                        b->groups ? b->n_groups : 0, plan->kv->n_groups);

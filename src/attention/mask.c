@@ -52,11 +52,15 @@ static struct qr_key_range with_span(const struct qr_attn_seq *s, uint32_t pos,
     return r;
 }
 
+/* Cache slots, of the sequence's own, of the keys that a query at pos sees. */
 static struct qr_key_range range_at(const struct quire_attention_config *c,
                                     const struct qr_attn_seq *s, uint32_t pos, bool causal)
 {
-    const struct qr_key_range r = base_range(c, s, pos, causal);
-    return c->kind == QUIRE_ATTENTION_DECODER && s->n_spans ? with_span(s, pos, r) : r;
+    struct qr_key_range r = base_range(c, s, pos, causal);
+    if (c->kind == QUIRE_ATTENTION_DECODER && s->n_spans)
+        r = with_span(s, pos, r);
+    return (struct qr_key_range){ qr_key_shard_below(&s->shard, r.lo),
+                                  qr_key_shard_below(&s->shard, r.hi) };
 }
 
 /* Restricts word `at` of a tree mask to new tokens whose positions lie in r. */

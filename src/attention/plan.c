@@ -34,11 +34,8 @@ static quire_status check_group(const struct quire_plan_params *p, uint32_t i,
     if (g->reserved)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.groups[%u].reserved is not 0", i);
     const uint32_t reasons = qr_attention_reasons(&c);
-    if (reasons) {
-        char text[160];
-        qr_attention_reason_text(reasons, "; ", text, sizeof text);
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, "params.groups[%u].config: %s", i, text);
-    }
+    if (reasons)
+        return qr_attention_refuse(reasons, name, err);
     QR_TRY(quire_kv_get_group(p->kv, g->kv_group, &kv, err));
     if (kv.n_kv_heads != c.n_kv_heads || kv.head_size != c.head_size ||
         kv.v_head_size != qr_attention_v_size(&c))
@@ -68,6 +65,8 @@ static quire_status check_params(const struct quire_plan_params *p, const struct
     QR_TRY(check_number("max_seqs", p->max_seqs, MAX_SEQS, err));
     QR_TRY(check_number("max_seq_len", p->max_seq_len, INT32_MAX, err));
     QR_TRY(check_number("n_threads", p->n_threads, MAX_THREADS, err));
+    if (p->reserved)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.reserved is not 0");
     if (p->max_tree_words > QR_TREE_WORDS)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_tree_words is %u, not 0 .. %d",
                        p->max_tree_words, QR_TREE_WORDS);

@@ -22,6 +22,7 @@ static struct qr_attn_seq batch_seq(const struct quire_plan *plan,
                              .causal = b->causal && b->causal[i] };
     if (b->encoder_seq_lens)
         s.encoder_len = (uint32_t)b->encoder_seq_lens[i];
+    s.shard = qr_key_shard_of(b->cp_world_size, b->cp_rank, b->cp_interleave);
     if (b->tree_mask) {
         s.tree_words = qr_batch_tree_words(b);
         s.tree = b->tree_mask + (size_t)first * s.tree_words;

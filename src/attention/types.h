@@ -10,6 +10,7 @@
 #ifndef QR_ATTENTION_TYPES_H
 #define QR_ATTENTION_TYPES_H
 #include "kernels/kernels.h"
+#include "kv/key_shard.h"
 #include "kv/types.h"
 #include <quire/attention.h>
 #include <stdbool.h>
@@ -32,6 +33,7 @@ struct qr_attn_seq {
     const uint64_t *tree;                  /* [n_tokens][tree_words] tree mask, or NULL */
     uint32_t tree_words;
     const uint32_t *depths; /* [n_tokens] set bits of each token's mask, less its own; with tree */
+    struct qr_key_shard shard; /* of its keys, the part that the cache holds */
 };
 
 enum { QR_TREE_WORDS = 64 }; /* most words per token of a tree mask */

@@ -92,7 +92,10 @@ bool testbed_batch(struct testbed *st, const struct part *p)
         .spans = s->has_spans ? st->spans : NULL,
         .tree_mask = s->has_tree ? st->tree : NULL,
         .tree_words = s->tree_words,
-        .sparse = s->is_sparse ? lists : NULL
+        .sparse = s->is_sparse ? lists : NULL,
+        .cp_world_size = st->variant.cp_world,
+        .cp_rank = st->variant.cp_rank,
+        .cp_interleave = st->variant.cp_interleave
     };
     must(quire_plan_build(st->plan, &batch, &err));
     struct quire_plan_info info = { .struct_size = sizeof info };

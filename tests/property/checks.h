@@ -28,6 +28,8 @@ bool has_plain_keys(const struct problem *s);
 bool contiguous_keys(const struct problem *s, const struct result *base, struct rng *r);
 bool can_be_cut(const struct problem *s);
 bool merged_shards(const struct problem *s, const struct result *base, struct rng *r);
+bool can_be_dealt(const struct problem *s);
+bool merged_ranks(const struct problem *s, const struct result *base, struct rng *r);
 
 /* Compares a sample of result rows with the oracle. */
 bool check_oracle(const struct problem *s, const struct result *base);

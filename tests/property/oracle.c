@@ -151,7 +151,8 @@ void oracle_row(const struct problem *s, uint32_t seq, uint32_t query, uint32_t 
             out[i] += p * v[i];
     }
     free(scores);
-    const double all = sum + (c->sinks && sum > 0 ? exp((double)c->sinks[head] - top) : 0);
+    const bool sinks = c->sinks || c->typed_sinks;
+    const double all = sum + (sinks && sum > 0 ? exp((double)s->sinks[head] - top) : 0);
     for (uint32_t i = 0; i < s->v_size && sum > 0; i++)
         out[i] /= all;
     *lse = sum > 0 ? top + log(sum) : -INFINITY;

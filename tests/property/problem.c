@@ -69,6 +69,18 @@ static void draw_relative(struct problem *s, struct rng *r)
     c->relative_bias = s->relative = data_values(r, n, 2);
 }
 
+/* Passes the sinks in another dtype, and rounds them to it. */
+static void retype_sinks(struct problem *s, enum quire_kv_dtype dtype)
+{
+    for (uint32_t h = 0; h < s->config.n_heads; h++) {
+        s->sinks[h] = (float)number_round(dtype, (double)s->sinks[h]);
+        number_encode(dtype, (double)s->sinks[h], (unsigned char *)&s->half_sinks[h]);
+    }
+    s->config.sinks = NULL;
+    s->config.typed_sinks = s->half_sinks;
+    s->config.sinks_dtype = dtype;
+}
+
 static void draw_options(struct problem *s, struct rng *r, enum size size)
 {
     struct quire_attention_config *c = &s->config;
@@ -88,6 +100,8 @@ static void draw_options(struct problem *s, struct rng *r, enum size size)
     }
     c->alibi_slopes = rng_percent(r, 25) ? s->slopes : NULL;
     c->sinks = rng_percent(r, 25) ? s->sinks : NULL;
+    if (c->sinks && rng_percent(r, 40))
+        retype_sinks(s, rng_percent(r, 50) ? QUIRE_KV_BF16 : QUIRE_KV_F16);
     if (rng_percent(r, 18))
         c->chunk_size = rng_in(r, 1, size == LONG ? 700 : 60);
     if (rng_percent(r, 18))
@@ -288,7 +302,9 @@ void problem_print(const struct problem *s)
            c->n_heads, c->n_kv_heads, c->head_size, s->v_size, (double)c->scale,
            (double)c->logits_soft_cap, c->window_left, c->window_right, c->causal,
            c->compute == QUIRE_COMPUTE_NATIVE ? "native" : "f32", c->alibi_slopes ? ", slopes" : "",
-           c->sinks ? ", sinks" : "");
+           c->sinks         ? ", sinks"
+           : c->typed_sinks ? ", 16-bit sinks"
+                            : "");
     printf(
         "  K %s, V %s written as %s, %u and %u scales, blocks of %u, layer %u of %u, group %u of "
         "%u, level %s\n",

@@ -55,6 +55,7 @@ struct problem {
     double *k_cached, *v_cached, max_v; /* expected values in the cache */
     float *k_scale, *v_scale, *relative;
     float slopes[MAX_HEADS], sinks[MAX_HEADS];
+    uint16_t half_sinks[MAX_HEADS]; /* the same values, where the configuration has typed_sinks */
 };
 
 /* Fixed properties of a problem; the rest is drawn. */

@@ -239,6 +239,10 @@ static void limits_of_a_context(void **state)
     if (!need_shared())
         skip();
     open_world(&w, "llama", QUIRE_COMPUTE_F32, 2, NULL);
+    struct quire_error refused = QUIRE_ERROR_INIT;
+    const struct masks shard = { .cp_world_size = 2 };
+    assert_int_equal(run_step(&w, ids, 0, 8, &shard, again[0], &refused), QUIRE_E_UNSUPPORTED);
+    assert_non_null(strstr(refused.msg, "args.batch.cp_world_size is 2"));
     expect_limit(&w, &spans, "batch.span_loc[1] is 1, above the context's max_spans 0");
     expect_limit(&w, &tree, "batch.tree_words is 2, above the context's max_tree_words 1");
     expect_limit(&w, &listed, "batch.sparse[0]: the context's max_sparse_blocks is 0");

@@ -14,6 +14,7 @@ struct masks {
     const uint64_t (*tree)[TREE_WORDS];
     const struct quire_sparse_list *const *sparse;
     const bool *causal;
+    uint32_t cp_world_size;
 };
 
 /* Opens a reference model in f32, with a context that allows masks. */
@@ -65,6 +66,7 @@ static inline quire_status run_step(struct world *w, const int32_t *ids, int32_t
                                                  .spans = m->spans,
                                                  .tree_mask = m->tree ? *m->tree : NULL,
                                                  .sparse = m->sparse,
+                                                 .cp_world_size = m->cp_world_size,
                                                  .tree_words = m->tree ? TREE_WORDS : 0 };
     const struct quire_forward_args args = { .struct_size = sizeof args,
                                              .batch = &batch,

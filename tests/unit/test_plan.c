@@ -358,12 +358,13 @@ static void validate_tells_all_reasons(void **state)
                                          .sinks = bad,
                                          .chunk_size = 1u << 31,
                                          .relative_bias = bad,
-                                         .relative_range = 3 };
+                                         .relative_range = 3,
+                                         .sinks_dtype = QUIRE_KV_INT8 };
     assert_status(QUIRE_E_UNSUPPORTED,
                   quire_attention_validate(&c, (enum quire_kv_dtype)50, QUIRE_KV_F32, 24,
                                            "no-such-level", &r, NULL));
     const uint32_t all_but_heads =
-        (QUIRE_ATTENTION_NO_RELATIVE << 1) - 1 - QUIRE_ATTENTION_NO_HEADS;
+        (QUIRE_ATTENTION_NO_SINKS_DTYPE << 1) - 1 - QUIRE_ATTENTION_NO_HEADS;
     assert_int_equal(r.reasons, all_but_heads);
 #define X(name, bit, line)                                                                         \
     assert_true(QUIRE_ATTENTION_NO_##name == QUIRE_ATTENTION_NO_HEADS || strstr(r.text, line));

@@ -80,6 +80,8 @@ static void bad_trees(void **state)
         const uint64_t was = tree[at];                                                             \
         REFUSED(tree[at] = value, QUIRE_E_INVALID_ARG, word, tree[at] = was);                      \
     } while (0)
+    REFUSED(f.batch.cp_world_size = 2, QUIRE_E_INVALID_ARG, "tree_mask with cp_world_size 2",
+            f.batch.cp_world_size = 0);
     BAD(0, 0, "tree_mask[0], token 0 of sequence 0: it does not see itself");
     BAD(5, 0x1f, "tree_mask[5], token 5 of sequence 0: it does not see itself");
     BAD(5, 0x61, "tree_mask[5], token 5 of sequence 0: it sees a later token");
@@ -142,6 +144,9 @@ static void wide_trees(void **state)
     assert_refused(QUIRE_E_INVALID_ARG, "params.max_tree_words is 65, not 0 .. 64",
                    quire_plan_create(&f.params, &plan, &err));
     f.params.max_tree_words = WORDS;
+    f.params.reserved = 1;
+    assert_refused(QUIRE_E_INVALID_ARG, "reserved", quire_plan_create(&f.params, &plan, &err));
+    f.params.reserved = 0;
     must(quire_plan_create(&f.params, &plan, &err));
     const struct quire_attention_batch_group group[2] = { { .block_table = table,
                                                             .max_blocks = 13 } };

@@ -57,6 +57,10 @@ static quire_status check_shape(const struct quire_context *ctx, const struct qu
     if (b->n_groups != ctx->model->groups.n_kv || !b->groups)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.batch has %u groups, the model needs %u",
                        b->n_groups, ctx->model->groups.n_kv);
+    if (b->cp_world_size > 1)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "args.batch.cp_world_size is %u: a model needs all keys of its sequences",
+                       b->cp_world_size);
     if (b->n_seqs && (!b->query_start_loc || !b->seq_lens))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.batch: query_start_loc or seq_lens is NULL");
     return QUIRE_OK;
