@@ -131,6 +131,7 @@ static int open_engine(struct session *s, const char *template, const struct qui
     p.flags = o->dry_run ? QUIRE_ENGINE_DRY_RUN : 0;
     p.logger = logger;
     p.pack_cache = o->pack_cache;
+    p.kv_scales = o->kv_scales;
     p.progress = show_load_progress;
     p.progress_user = (void *)(uintptr_t)s->model_name;
     interrupts_block(true);

@@ -155,7 +155,8 @@ struct quire_model_info {
     /** pooling of embeddings that the author specifies (GGUF pooling_type, 1_Pooling/config.json of
      *  a folder); MEAN if unspecified */
     enum quire_pooling pooling;
-    bool pack_cached; /**< the matrices are mapped from quire_model_params.pack_cache */
+    bool pack_cached;     /**< the matrices are mapped from quire_model_params.pack_cache */
+    uint64_t fingerprint; /**< hash of shapes and embedding rows, which names the model in files */
 };
 QUIRE_API void quire_model_info_init(struct quire_model_info *info, size_t struct_size);
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_get_info(const struct quire_model *model,
@@ -172,6 +173,18 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_kv_groups(const struct quire
                                                               struct quire_kv_group_config *groups,
                                                               uint32_t capacity,
                                                               uint32_t *n_groups);
+
+/** Fills in the fp8 scales of a KV group, for k_scale and v_scale of its quire_kv_group_config with
+ *  n_layers * n_kv_heads scales each: those of a file, or those of the checkpoint
+ *  (self_attn.k_scale and the like, per layer or per head), or 1.
+ *  path  a file of `quire-eval calibrate` (docs/kv-scales.md); NULL: the checkpoint's own. Made
+ *        for fp8_e4m3; the scales of fp8_e5m2 follow from them
+ *  k_scales, v_scales  [n_layers * n_kv_heads] of the group, written; undefined on failure
+ *  QUIRE_E_INVALID_ARG NULL or no such group; QUIRE_E_IO, QUIRE_E_FORMAT the file; QUIRE_E_MISMATCH
+ *  it is of another model; QUIRE_E_NOMEM. Thread-safe. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_kv_scales(
+    const struct quire_model *model, const char *path, uint32_t group, enum quire_kv_dtype k_dtype,
+    enum quire_kv_dtype v_dtype, float *k_scales, float *v_scales, struct quire_error *err);
 
 struct quire_context_params {
     uint32_t struct_size;

@@ -2,6 +2,7 @@
 /* tensor_map.c - maps the roles of a model to the tensors of its files, and reports tensors without
  * a role. */
 #include "model/load/tensor_map.h"
+#include "model/load/kv_scales.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/weight_type.h"
@@ -370,7 +371,7 @@ static quire_status report_unused(const struct qr_weights *w, const uint8_t *use
     for (size_t i = 0; i < qr_weights_source_count(w); i++) {
         struct qr_source_tensor t;
         qr_weights_source_tensor(w, i, &t);
-        if (used[i] || is_known_extra(t.name))
+        if (used[i] || is_known_extra(t.name) || qr_is_kv_scale(t.name))
             continue;
         if (strict)
             return qr_fail(err, QUIRE_E_FORMAT,
