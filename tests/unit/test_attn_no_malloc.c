@@ -40,7 +40,7 @@ static void every_function_is_counted(void **state)
     free(q);
     p = aligned_alloc(64, 64);
     free(p);
-    void *r;
+    void *r = NULL;
     assert_int_equal(posix_memalign(&r, 64, 64), 0);
     free(r);
     assert_int_equal(count(), 5);
