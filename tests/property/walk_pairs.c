@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_FAILURES = 10, N_DTYPES = 6, CHECKS_OF_A_PAIR = 3 };
+enum { MAX_FAILURES = 10, N_DTYPES = 6, CHECKS_OF_A_PAIR = 5 };
 
 /* One choice of the walk: an option, a kind, or the dtype of K or V. */
 struct choice {
