@@ -225,14 +225,14 @@ struct quire_attention_batch {
      *  ascending and disjoint; empty spans are valid. Both NULL = none. Decoder attention only. */
     const int32_t *span_loc; /**< [n_seqs + 1] */
     const struct quire_token_range *spans;
-    /** Tree attention over draft tokens: bit j of tree_mask[t] is set if token t (a row of q)
-     *  attends to new token j of its sequence; a token attends to itself and to no later one. The
-     *  mask replaces causality among the new tokens and limits a sequence to 64 of them. The
-     *  position of a token is that of the first new token plus its depth, the number of set bits
-     *  other than its own; windows, chunks, spans, slopes and relative bias use it, in cross
-     *  attention too. NULL = a linear chain; a mask that encodes a linear chain gives the same
-     *  bits. Decoder attention only. */
-    const uint64_t *tree_mask; /**< [query_start_loc[n_seqs]] */
+    /** Tree attention over draft tokens: token t (a row of q) has tree_words words, and attends to
+     *  new token j of its sequence if bit j % 64 of word j / 64 is set. A token attends to itself
+     *  and to no later one. The mask replaces causality among the new tokens and limits a sequence
+     *  to 64 * tree_words of them. The position of a token is that of the first new token plus its
+     *  depth, the number of set bits other than its own; windows, chunks, spans, slopes and
+     *  relative bias use it, in cross attention too. NULL = a linear chain; a mask that encodes a
+     *  linear chain gives the same bits. Decoder attention only: encoders ignore it. */
+    const uint64_t *tree_mask; /**< [query_start_loc[n_seqs]][tree_words] */
     /** Block-sparse lists: [n_groups] pointers to [n_seqs][n_kv_heads of the KV group's
      *  configuration]; NULL, or NULL for a group = all blocks. */
     const struct quire_sparse_list *const *sparse;
@@ -245,6 +245,7 @@ struct quire_attention_batch {
     uint32_t cp_world_size; /**< at most 1024 */
     uint32_t cp_rank;       /**< below cp_world_size */
     uint32_t cp_interleave; /**< consecutive positions of a rank, at most 65536; 0 = 1 */
+    uint32_t tree_words; /**< words of tree_mask per token; 0 = 1 */
 };
 QUIRE_API void quire_attention_batch_init(struct quire_attention_batch *batch, size_t struct_size);
 
@@ -296,6 +297,10 @@ struct quire_plan_params {
     uint32_t max_sparse_blocks; /**< block list entries of one step and group; 0 = no lists */
     const char *isa;            /**< exact level name, NULL = best */
     const struct quire_allocator *allocator; /**< borrowed, outlives the plan; NULL = C library */
+    /** Largest tree_words of a batch: trees of up to 64 * max_tree_words tokens. 0 = 1; at most
+     *  64. */
+    uint32_t max_tree_words;
+    uint32_t reserved; /**< 0 */
 };
 QUIRE_API void quire_plan_params_init(struct quire_plan_params *params, size_t struct_size);
 

@@ -204,8 +204,15 @@ struct quire_context_params {
      *  pool, for one sequence of max_seq_len tokens. The results differ in their last bits from
      *  those of the absorbed form, so bits then depend on the prefill chunk size.
      *  QUIRE_E_UNSUPPORTED if the model was opened without QUIRE_MODEL_EXPAND_LATENT, or has no
-     *  latent attention. */
+     *  latent attention. Steps with a tree mask or sparse block lists use the absorbed form. */
     uint32_t expand_latent_from;
+    /* Masks of the batches of decoder steps (struct quire_attention_batch); limits of one step, all
+     * sequences together. 0 = none: batches that have them are refused. */
+    uint32_t max_spans;       /**< bidirectional spans */
+    uint32_t max_tree_tokens; /**< tokens of a step with a tree mask */
+    /** largest tree_words: trees of up to 64 * max_tree_words tokens; 0 = 1, at most 64 */
+    uint32_t max_tree_words;
+    uint32_t max_sparse_blocks; /**< sparse block list entries per KV group */
 };
 QUIRE_API void quire_context_params_init(struct quire_context_params *params, size_t struct_size);
 
@@ -224,10 +231,17 @@ QUIRE_API void quire_context_destroy(struct quire_context *context); /**< NULL i
 
 /** Operands of one forward pass. Row t of the step is token t of the batch;
  *  T = query_start_loc[n_seqs]. The position of a token is its index in its sequence:
- *  seq_len - query_len + i. */
+ *  seq_len - query_len + i. With a tree mask it is seq_len - query_len plus the token's depth, in
+ *  rotary and learned embeddings as in attention; its key and value are stored in slot i all the
+ *  same.
+ *
+ *  Masks of the batch apply to all self-attention layers: a bidirectional span overrides the
+ *  windows and chunks of a layer, and a tree mask counts distances in depths. Sparse block lists
+ *  are per KV group, so layers with different windows can have lists of their own; they apply on
+ *  top of a window. */
 struct quire_forward_args {
     uint32_t struct_size;
-    /** sequences, and block tables and slot mappings per KV group */
+    /** sequences, block tables and slot mappings per KV group, and masks */
     const struct quire_attention_batch *batch;
     const int32_t *token_ids; /**< [T], or NULL: embeddings are given */
     /** [T][hidden_size] f32, as the embedding lookup returns them (unscaled); used when token_ids
@@ -235,7 +249,8 @@ struct quire_forward_args {
     const float *embeddings;
     /** [n_seqs] sequence length that selects the short or long factors of longrope, and that scales
      *  dynamic rotary embedding: the length when the prompt is complete, so that chunked prefill
-     *  gives the bits of unchunked prefill; NULL = seq_lens. Other models ignore it */
+     *  gives the bits of unchunked prefill; NULL = seq_lens, and with a tree mask the length of the
+     *  longest branch. Other models ignore it */
     const uint32_t *rope_lens;
     /** [n_logits] rows of the step, any order; NULL: the last row of every sequence */
     const uint32_t *logits_rows;

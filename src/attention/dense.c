@@ -38,6 +38,8 @@ static quire_status check_config(const struct quire_attention_config *c, struct 
 
 static quire_status check_params(const struct quire_dense_params *p, struct quire_error *err)
 {
+    if (p->reserved)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.reserved is not 0");
     QR_TRY(check_config(p->config, err));
     if (p->dtype != QUIRE_KV_F32 && p->dtype != QUIRE_KV_BF16 && p->dtype != QUIRE_KV_F16)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.dtype %d is not f32, bf16 or f16",
@@ -122,6 +124,7 @@ static quire_status init_design(const struct quire_dense_params *params, struct 
                                           .flags = p->flags | QUIRE_PLAN_NO_CASCADE,
                                           .max_spans = p->max_spans,
                                           .max_tree_tokens = p->max_tree_tokens,
+                                          .max_tree_words = p->max_tree_words,
                                           .max_sparse_blocks = p->max_sparse_blocks,
                                           .isa = p->isa,
                                           .allocator = p->allocator };

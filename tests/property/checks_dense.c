@@ -31,7 +31,7 @@ struct dense_arrays {
 static void fill_arrays(const struct problem *s, struct dense_arrays *a)
 {
     memset(a, 0, sizeof *a);
-    a->tree = malloc((s->n_rows + 1) * sizeof *a->tree);
+    a->tree = malloc((s->n_rows + 1) * TREE_WORDS * sizeof *a->tree);
     for (uint32_t i = 0; i < s->n_seqs; i++) {
         const struct sequence *q = &s->seqs[i];
         a->starts[i + 1] = (int32_t)(q->row + q->n_new);
@@ -44,7 +44,8 @@ static void fill_arrays(const struct problem *s, struct dense_arrays *a)
         memcpy(a->lists + i * s->config.n_kv_heads, q->lists,
                s->config.n_kv_heads * sizeof *a->lists);
         for (uint32_t t = 0; s->has_tree && t < q->n_new; t++)
-            a->tree[q->row + t] = q->tree[t];
+            memcpy(a->tree + (size_t)(q->row + t) * s->tree_words, q->tree[t],
+                   s->tree_words * sizeof *a->tree);
     }
 }
 
@@ -62,6 +63,7 @@ static bool run_dense(const struct problem *s, const struct dense_arrays *a, con
                                                .n_threads = threads,
                                                .max_spans = MAX_SEQS * MAX_SPANS,
                                                .max_tree_tokens = s->n_rows + 1,
+                                               .max_tree_words = s->tree_words,
                                                .max_sparse_blocks =
                                                    MAX_SEQS * MAX_KV_HEADS * MAX_PLACES,
                                                .isa = quire_cpu_level_name(s->level) };
@@ -75,6 +77,7 @@ static bool run_dense(const struct problem *s, const struct dense_arrays *a, con
                                              .span_loc = s->has_spans ? a->span_loc : NULL,
                                              .spans = s->has_spans ? a->spans : NULL,
                                              .tree_mask = s->has_tree ? a->tree : NULL,
+                                             .tree_words = s->tree_words,
                                              .sparse = s->is_sparse ? a->lists : NULL,
                                              .dtype = s->write_dtype,
                                              .k = k,

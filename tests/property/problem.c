@@ -183,12 +183,20 @@ static void limit_work(struct sequence *q, const struct problem *s)
     q->n_new = q->n_new > max_new ? (uint32_t)max_new : q->n_new;
 }
 
+static void place_sequence(struct problem *s, struct sequence *q)
+{
+    q->row = s->n_rows;
+    q->key = s->n_keys;
+    s->n_rows += q->n_new;
+    s->n_keys += q->n_keys;
+}
+
 static void draw_sequences(struct problem *s, struct rng *r, enum size size)
 {
     const uint32_t x = rng_below(r, 100), mode = rng_below(r, 4);
     s->n_seqs = x < 3 ? 0 : x < 35 ? 1 : x < 60 ? 2 : size == LONG ? 3 : rng_in(r, 3, MAX_SEQS);
     s->own_causal = is_on(s, OWN_CAUSAL, rng_percent(r, 20));
-    s->has_tree = s->config.kind == QUIRE_ATTENTION_DECODER && is_on(s, TREE, rng_percent(r, 12));
+    s->has_tree = is_on(s, TREE, rng_percent(r, 12));
     const uint32_t prefix = !rng_percent(r, 35 + 20 * size) ? 0
                             : size == LONG                  ? rng_in(r, 16, 1300)
                                                             : rng_below(r, 80);
@@ -203,15 +211,28 @@ static void draw_sequences(struct problem *s, struct rng *r, enum size size)
         limit_work(q, s);
         if (s->has_tree && q->n_new > MAX_TREE)
             q->n_new = MAX_TREE;
-        q->row = s->n_rows;
-        q->key = s->n_keys;
         q->shared = i == 0 ? 0 : prefix;
         if (q->shared > q->n_keys)
             q->shared = q->n_keys;
         if (q->shared > s->seqs[0].n_keys)
             q->shared = s->seqs[0].n_keys;
-        s->n_rows += q->n_new;
-        s->n_keys += q->n_keys;
+        place_sequence(s, q);
+    }
+}
+
+/* Replaces the sequences by two with n new tokens in a tree, after contexts of any length. */
+static void make_tree(struct problem *s, uint32_t n, struct rng *r)
+{
+    s->has_tree = true;
+    s->n_seqs = 2;
+    s->n_rows = s->n_keys = 0;
+    for (uint32_t i = 0; i < s->n_seqs; i++) {
+        struct sequence *q = &s->seqs[i];
+        const uint32_t context = rng_in(r, 0, i ? 200 : 700);
+        *q = (struct sequence){
+            .len = context + n, .n_new = n, .n_keys = context + n, .causal = s->config.causal
+        };
+        place_sequence(s, q);
     }
 }
 
@@ -275,6 +296,8 @@ void problem_make(struct problem *s, uint64_t seed, uint32_t number,
         apply_rest(s, constraints);
     draw_sequences(s, &r, size);
     s->level = constraints ? constraints->level : draw_level(&r);
+    if (constraints && constraints->tree_tokens)
+        make_tree(s, constraints->tree_tokens, &r);
     masks_draw(s, &r);
     data_draw(s, &data);
 }

@@ -123,6 +123,7 @@ static bool open_plan(struct testbed *st)
         .flags = st->variant.flags,
         .max_spans = s->has_spans ? MAX_SEQS * MAX_SPANS : 0,
         .max_tree_tokens = s->has_tree ? s->n_rows + 1 : 0,
+        .max_tree_words = s->tree_words,
         .max_sparse_blocks = s->is_sparse ? MAX_SEQS * MAX_KV_HEADS * MAX_PLACES : 0,
         .isa = quire_cpu_level_name(st->variant.level)
     };

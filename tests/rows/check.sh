@@ -6,7 +6,7 @@ source_dir=$1
 build_dir=$2
 table=$source_dir/tests/rows/README.md
 # rows that may have no meaning on a CPU: the others are computed
-no_meaning=" 2 3 22 40 46 53 63 66 69 70 71 "
+no_meaning=" 2 3 22 40 46 53 63 69 70 71 "
 failed=0
 complain() {
     echo "$*"
@@ -17,7 +17,7 @@ complain() {
 check_test() {
     local test=${1%%:*} function=${1#*: } where
     case $test in
-    property | attention-walk) where=("$source_dir"/tests/property/*.c) ;;
+    property | attention-walk | attention-trees) where=("$source_dir"/tests/property/*.c) ;;
     test_*) where=("$source_dir/tests/unit/$test.c") ;;
     *) where=() ;;
     esac

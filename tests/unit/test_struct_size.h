@@ -9,15 +9,20 @@
 enum { MAX_BYTES = 4096, TAIL = 64 };
 
 /* Bytes of the first version of a struct, which later versions extended after the named member. */
+/* clang-format off */
 #define FIRST_BYTES(s)                                                                             \
-    _Generic((s), struct quire_attention_config                                                    \
-             : QR_SIZE_TO(struct quire_attention_config, relative_range),                          \
-               struct quire_attention_batch                                                        \
-             : QR_SIZE_TO(struct quire_attention_batch, sparse), struct quire_attention_merge_args \
-             : QR_SIZE_TO(struct quire_attention_merge_args, lse_token_stride),                    \
-               struct quire_kv_slot_args                                                           \
-             : QR_SIZE_TO(struct quire_kv_slot_args, n_tokens), default                            \
-             : sizeof(s))
+    _Generic((s),                                                                                  \
+        struct quire_attention_config: QR_SIZE_TO(struct quire_attention_config, relative_range),  \
+        struct quire_attention_batch: QR_SIZE_TO(struct quire_attention_batch, sparse),            \
+        struct quire_attention_merge_args:                                                         \
+            QR_SIZE_TO(struct quire_attention_merge_args, lse_token_stride),                       \
+        struct quire_kv_slot_args: QR_SIZE_TO(struct quire_kv_slot_args, n_tokens),                \
+        struct quire_plan_params: QR_SIZE_TO(struct quire_plan_params, allocator),                 \
+        struct quire_dense_params: QR_SIZE_TO(struct quire_dense_params, allocator),               \
+        struct quire_dense_batch: QR_SIZE_TO(struct quire_dense_batch, v_head_stride),             \
+        struct quire_context_params: QR_SIZE_TO(struct quire_context_params, expand_latent_from),  \
+        default: sizeof(s))
+/* clang-format on */
 
 /* ---- Arguments of public functions */
 
