@@ -1,56 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_attn_no_malloc.c - building a plan and running it allocates nothing: neither through the
- * allocator hooks nor with the C library's functions. The linker redirects the library's calls of
- * those to the __wrap_ functions below (tests/CMakeLists.txt). */
+ * allocator hooks nor with the C library's functions. */
+#include "test_no_malloc.h"
 #include "test_plan.h"
 #include <quire/attention_dense.h>
 #include <quire/attention_merge.h>
-#include <sys/mman.h>
-
-static uint64_t n_calls; /* atomic: team members call too */
-
-#define COUNTED(type, name, params, ...)                                                           \
-    type __real_##name params;                                                                     \
-    type __wrap_##name params;                                                                     \
-    type __wrap_##name params                                                                      \
-    {                                                                                              \
-        __atomic_add_fetch(&n_calls, 1, __ATOMIC_RELAXED);                                         \
-        return __real_##name(__VA_ARGS__);                                                         \
-    }
-COUNTED(void *, malloc, (size_t size), size)
-COUNTED(void *, calloc, (size_t n, size_t size), n, size)
-COUNTED(void *, realloc, (void *p, size_t size), p, size)
-COUNTED(void *, aligned_alloc, (size_t align, size_t size), align, size)
-COUNTED(int, posix_memalign, (void **p, size_t align, size_t size), p, align, size)
-COUNTED(void *, mmap, (void *at, size_t n, int prot, int flags, int fd, off_t from), at, n, prot,
-        flags, fd, from)
-
-static uint64_t count(void) { return __atomic_load_n(&n_calls, __ATOMIC_RELAXED); }
 
 /* The counters work, in this program and in the library. */
 static void every_function_is_counted(void **state)
 {
     (void)state;
     void *volatile p = malloc(10);
-    assert_int_equal(count(), 1);
+    assert_int_equal(count_allocations(), 1);
     free(p);
     p = calloc(2, 10);
     void *volatile q = realloc(p, 30);
-    assert_int_equal(count(), 3);
+    assert_int_equal(count_allocations(), 3);
     free(q);
     p = aligned_alloc(64, 64);
     free(p);
     void *r = NULL;
     assert_int_equal(posix_memalign(&r, 64, 64), 0);
     free(r);
-    assert_int_equal(count(), 5);
+    assert_int_equal(count_allocations(), 5);
     void *map = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(map, MAP_FAILED);
     munmap(map, 4096);
-    assert_int_equal(count(), 6);
+    assert_int_equal(count_allocations(), 6);
     struct fixture f;
     setup(&f);
-    assert_true(count() > 6); /* the library's own allocations */
+    assert_true(count_allocations() > 6); /* the library's own allocations */
     teardown(&f);
 }
 
@@ -75,7 +54,7 @@ static void paged_attention(void **state)
     f.batch.n_seqs = 1;
     f.tables[0].block_table = f.tables[1].block_table = f.table[0][1];
     f.args.config = NULL;
-    const uint64_t before = count();
+    const uint64_t before = count_allocations();
     for (int step = 0; step < 60; step++) {
         const bool has_tree = step % 3 == 0;
         f.lens[0] = 20 + step;
@@ -92,7 +71,7 @@ static void paged_attention(void **state)
             must(quire_attention_forward(f.plan, &f.args, step % 2 ? threads : NULL, &err));
         }
     }
-    assert_int_equal(count(), before);
+    assert_int_equal(count_allocations(), before);
     quire_threads_destroy(threads);
     teardown(&f);
 }
@@ -143,7 +122,7 @@ static void other_calls_of_a_step(void **state)
     };
     struct quire_dense *dense;
     must(quire_dense_create(&params, &dense, &err));
-    const uint64_t before = count();
+    const uint64_t before = count_allocations();
     for (int i = 0; i < 4; i++) {
         struct quire_threads *const team = i % 2 ? threads : NULL;
         must(quire_kv_map_slots(&map, slots, &err));
@@ -151,7 +130,7 @@ static void other_calls_of_a_step(void **state)
         must(quire_attention_dense(dense, &batch, &args, team, &err));
         must(quire_attention_merge(&merge, team, &err));
     }
-    assert_int_equal(count(), before);
+    assert_int_equal(count_allocations(), before);
     quire_dense_destroy(dense);
     quire_threads_destroy(threads);
     teardown(&f);

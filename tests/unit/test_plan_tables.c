@@ -104,8 +104,8 @@ static void run_groups(struct fixture *f, float out[CALLS][OUT])
         }
 }
 
-/* New tables of a KV group take effect in all plan groups that read it, in every sequence, and in no
- * other group; tables that are refused change nothing. */
+/* New tables of a KV group take effect in all plan groups that read it, in every sequence, and in
+ * no other group; tables that are refused change nothing. */
 static void every_group_of_the_tables(void **state)
 {
     (void)state;
