@@ -98,6 +98,7 @@ struct quire_attention_config {
      *  same values in f32. Not together with `sinks`. */
     const void *typed_sinks;
     enum quire_kv_dtype sinks_dtype; /**< of typed_sinks: f32, bf16 or f16 */
+    uint32_t reserved;               /**< 0 */
 };
 
 /** Sets the defaults: decoder, causal, scale 1 / sqrt(head_size), native compute; no window, soft

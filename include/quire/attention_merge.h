@@ -54,6 +54,7 @@ struct quire_attention_merge_args {
     /** Sinks of another dtype, in place of `sinks`: as in struct quire_attention_config. */
     const void *typed_sinks;
     enum quire_kv_dtype sinks_dtype;
+    uint32_t reserved; /**< 0 */
 };
 QUIRE_API void quire_attention_merge_args_init(struct quire_attention_merge_args *args,
                                                size_t struct_size);

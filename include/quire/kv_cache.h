@@ -269,6 +269,7 @@ struct quire_kv_slot_args {
     /** Context parallelism, as in struct quire_attention_batch: tokens that another rank holds get
      *  QUIRE_SLOT_PAD; the table and first_block count blocks of the rank's tokens. */
     uint32_t cp_world_size, cp_rank, cp_interleave;
+    uint32_t reserved; /**< 0 */
 };
 QUIRE_API void quire_kv_slot_args_init(struct quire_kv_slot_args *args, size_t struct_size);
 

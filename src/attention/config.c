@@ -32,6 +32,8 @@ quire_status qr_attention_config_read(struct quire_attention_config *out,
                                       struct quire_error *err)
 {
     QR_READ_STRUCT(out, config, relative_range, name, err);
+    if (out->reserved)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s.reserved is not 0", name);
     return QUIRE_OK;
 }
 

@@ -101,6 +101,8 @@ static quire_status check_numbers(const struct quire_attention_merge_args *a,
                        MAX_HEADS);
     if (!a->v_head_size)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.v_head_size is 0");
+    if (a->reserved)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.reserved is not 0");
     if (!qr_sinks_dtype_ok(a->sinks_dtype))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.sinks_dtype %d is not f32, bf16 or f16",
                        (int)a->sinks_dtype);

@@ -47,6 +47,10 @@ void masks_draw(struct problem *s, struct rng *r)
     const bool decoder = s->config.kind == QUIRE_ATTENTION_DECODER;
     s->has_spans = decoder && rng_percent(r, 15);
     s->is_sparse = rng_percent(r, 12);
+    if (s->exact) {
+        s->has_spans = decoder && s->options >> SPANS & 1;
+        s->is_sparse = s->options >> SPARSE & 1;
+    }
     for (uint32_t i = 0; s->has_tree && i < s->n_seqs; i++) {
         const uint32_t n = (s->seqs[i].n_new + 63) / 64;
         s->tree_words = n > s->tree_words ? n : s->tree_words;

@@ -32,6 +32,12 @@ static uint32_t draw_head_size(struct rng *r, enum size size)
     return x < 98 ? 8 * rng_in(r, 9, 64) : rng_in(r, 41, 300);
 }
 
+/* Whether an option is on: as given, else as drawn. */
+static bool is_on(const struct problem *s, enum option option, bool drawn)
+{
+    return s->exact ? s->options >> option & 1 : drawn;
+}
+
 static void draw_shape(struct problem *s, struct rng *r, enum size size)
 {
     static const uint32_t ratios[] = { 1, 1, 1, 2, 2, 3, 4, 4, 5, 7, 8 };
@@ -85,26 +91,28 @@ static void draw_options(struct problem *s, struct rng *r, enum size size)
 {
     struct quire_attention_config *c = &s->config;
     c->kind = draw_kind(r);
-    c->compute = rng_percent(r, 60) ? QUIRE_COMPUTE_NATIVE : QUIRE_COMPUTE_F32;
+    c->compute =
+        is_on(s, COMPUTE_F32, !rng_percent(r, 60)) ? QUIRE_COMPUTE_F32 : QUIRE_COMPUTE_NATIVE;
     c->scale *= rng_float(r, 0.25f, 1.5f);
-    c->causal = c->kind == QUIRE_ATTENTION_DECODER && rng_percent(r, 80);
-    if (rng_percent(r, 35))
+    c->causal = c->kind == QUIRE_ATTENTION_DECODER && !is_on(s, NOT_CAUSAL, !rng_percent(r, 80));
+    if (is_on(s, WINDOW_LEFT, rng_percent(r, 35)))
         c->window_left = draw_window(r, size);
-    if (rng_percent(r, c->causal ? 8 : 35))
+    if (is_on(s, WINDOW_RIGHT, rng_percent(r, c->causal ? 8 : 35)))
         c->window_right = draw_window(r, size);
-    if (rng_percent(r, 25))
+    if (is_on(s, SOFT_CAP, rng_percent(r, 25)))
         c->logits_soft_cap = rng_float(r, 0.5f, 40);
     for (uint32_t h = 0; h < c->n_heads; h++) {
         s->slopes[h] = rng_float(r, rng_percent(r, 10) ? -0.25f : 0, 0.25f);
         s->sinks[h] = rng_percent(r, 10) ? -INFINITY : rng_float(r, -2, 3);
     }
-    c->alibi_slopes = rng_percent(r, 25) ? s->slopes : NULL;
-    c->sinks = rng_percent(r, 25) ? s->sinks : NULL;
-    if (c->sinks && rng_percent(r, 40))
+    c->alibi_slopes = is_on(s, SLOPES, rng_percent(r, 25)) ? s->slopes : NULL;
+    const bool half = s->exact && s->options >> HALF_SINKS & 1;
+    c->sinks = half || is_on(s, SINKS, rng_percent(r, 25)) ? s->sinks : NULL;
+    if (c->sinks && is_on(s, HALF_SINKS, rng_percent(r, 40)))
         retype_sinks(s, rng_percent(r, 50) ? QUIRE_KV_BF16 : QUIRE_KV_F16);
-    if (rng_percent(r, 18))
+    if (is_on(s, CHUNK, rng_percent(r, 18)))
         c->chunk_size = rng_in(r, 1, size == LONG ? 700 : 60);
-    if (rng_percent(r, 18))
+    if (is_on(s, RELATIVE, rng_percent(r, 18)))
         draw_relative(s, r);
 }
 
@@ -187,8 +195,8 @@ static void draw_sequences(struct problem *s, struct rng *r, enum size size)
 {
     const uint32_t x = rng_below(r, 100), mode = rng_below(r, 4);
     s->n_seqs = x < 3 ? 0 : x < 35 ? 1 : x < 60 ? 2 : size == LONG ? 3 : rng_in(r, 3, MAX_SEQS);
-    s->own_causal = rng_percent(r, 20);
-    s->has_tree = rng_percent(r, 12);
+    s->own_causal = is_on(s, OWN_CAUSAL, rng_percent(r, 20));
+    s->has_tree = is_on(s, TREE, rng_percent(r, 12));
     const uint32_t prefix = !rng_percent(r, 35 + 20 * size) ? 0
                             : size == LONG                  ? rng_in(r, 16, 1300)
                                                             : rng_below(r, 80);
@@ -254,7 +262,16 @@ static void apply_rest(struct problem *s, const struct constraints *w)
     s->k_dtype = w->k_dtype;
     s->v_dtype = w->v_dtype;
     s->block_size = w->block_size;
-    s->latent = false;
+    s->latent = s->options >> LATENT & 1;
+    if (s->latent) {
+        s->v_dtype = s->k_dtype;
+        s->n_v_scales = 0;
+    }
+    if (s->exact)
+        s->q_dtype = s->options >> Q_BF16 & 1   ? QUIRE_KV_BF16
+                     : s->options >> Q_F16 & 1  ? QUIRE_KV_F16
+                     : s->options >> Q_INT8 & 1 ? QUIRE_KV_INT8
+                                                : QUIRE_KV_F32;
 }
 
 void problem_make(struct problem *s, uint64_t seed, uint32_t number,
@@ -265,6 +282,10 @@ void problem_make(struct problem *s, uint64_t seed, uint32_t number,
     s->seed = seed;
     s->number = number;
     s->rng = rng_fork(seed ^ 0xc4ec, number);
+    if (constraints) {
+        s->exact = constraints->exact;
+        s->options = constraints->options;
+    }
     const enum size size = constraints ? TINY : draw_size(&r);
     draw_shape(s, &r, size);
     if (constraints)

@@ -41,8 +41,10 @@ struct problem {
     uint32_t v_size, ratio;
     uint32_t block_size, n_layers, layer, n_groups, group;
     uint32_t n_k_scales, n_v_scales; /* of quire_kv_group_config */
-    bool own_causal;                 /* the batch has a causal flag per sequence */
-    bool latent;                     /* values are the first v_size elements of keys */
+    bool exact;                      /* options are given, not drawn */
+    uint32_t options;
+    bool own_causal; /* the batch has a causal flag per sequence */
+    bool latent;     /* values are the first v_size elements of keys */
     bool has_spans, has_tree, is_sparse;
     uint32_t tree_words; /* per token in a batch */
     int level;
@@ -58,8 +60,33 @@ struct problem {
     uint16_t half_sinks[MAX_HEADS]; /* the same values, where the configuration has typed_sinks */
 };
 
+/* Options of a problem that the walk turns on in pairs. */
+enum option {
+    WINDOW_LEFT,
+    WINDOW_RIGHT,
+    NOT_CAUSAL,
+    OWN_CAUSAL,
+    CHUNK,
+    SPANS,
+    TREE,
+    SPARSE,
+    SOFT_CAP,
+    SLOPES,
+    RELATIVE,
+    SINKS,
+    HALF_SINKS,
+    COMPUTE_F32,
+    Q_BF16,
+    Q_F16,
+    Q_INT8,
+    LATENT,
+    N_OPTIONS
+};
+
 /* Fixed properties of a problem; the rest is drawn. */
 struct constraints {
+    bool exact;       /* no option is on but those of `options` */
+    uint32_t options; /* bits 1 << enum option */
     int level;
     enum quire_attention_kind kind;
     enum quire_kv_dtype k_dtype, v_dtype;

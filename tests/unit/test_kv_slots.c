@@ -158,6 +158,9 @@ static void bad_maps(void **state)
     m.cp_world_size = 2;
     m.cp_interleave = 65537;
     assert_fails(QUIRE_E_INVALID_ARG, "args.cp_interleave", quire_kv_map_slots(&m, slots, &err));
+    m = good;
+    m.reserved = 1;
+    assert_fails(QUIRE_E_INVALID_ARG, "args.reserved", quire_kv_map_slots(&m, slots, &err));
     for (size_t i = 0; i < 64; i++)
         assert_int_equal(slots[i], 0x5a5a5a5a5a5a5a5all);
     m = good;
