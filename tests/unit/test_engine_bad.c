@@ -126,7 +126,7 @@ static void test_bad_open(void **state)
     p.flags = 1u << 20;
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&p, &e, &err));
     p.flags = 0;
-    p.struct_size -= 4;
+    p.struct_size = 8;
     assert_status(QUIRE_E_MISUSE, quire_engine_open(&p, &e, &err));
     quire_engine_close(NULL);
     assert_null(quire_engine_model(NULL));
