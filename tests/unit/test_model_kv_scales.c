@@ -132,7 +132,7 @@ static void checkpoint_scales(void **state)
     assert_int_equal(quire_model_close(m), QUIRE_OK);
     write_model(NULL, 0);
     assert_status(QUIRE_OK, open_model(&m, &err));
-    assert_status(QUIRE_OK, quire_model_kv_scales(m, NULL, 0, QUIRE_KV_FP8_E4M3, QUIRE_KV_FP8_E4M3,
+    assert_status(QUIRE_OK, quire_model_kv_scales(m, NULL, 0, QUIRE_KV_FP8_E4M3, QUIRE_KV_FP8_E5M2,
                                                   k, v, &err));
     for (int i = 0; i < N; i++)
         assert_true(k[i] == 1 && v[i] == 1);

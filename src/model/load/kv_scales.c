@@ -143,16 +143,25 @@ quire_status qr_kv_scales_load(struct quire_model *m, struct quire_error *err)
     return compute_fingerprint(m, err);
 }
 
-static void take_checkpoint_scales(const struct quire_model *m, uint32_t group, float *k, float *v)
+/* The scale of a dtype from that of fp8_e4m3. */
+static float fit_to(enum quire_kv_dtype dtype, float scale)
+{
+    return dtype == QUIRE_KV_FP8_E5M2 ? fmaxf(scale * (E4M3_MAX / E5M2_MAX), 0x1p-126f) : scale;
+}
+
+/* Layers without scales keep what k and v hold. */
+static void take_checkpoint_scales(const struct quire_model *m, uint32_t group,
+                                   enum quire_kv_dtype k_dtype, enum quire_kv_dtype v_dtype,
+                                   float *k, float *v)
 {
     const uint32_t heads = m->groups.kv[group].n_kv_heads;
     for (uint32_t i = 0; i < m->config->n_layers; i++) {
         const struct qr_model_layer *layer = &m->layers[i];
         for (uint32_t h = 0; layer->kv_group == group && h < heads; h++) {
             if (layer->k_scale)
-                k[layer->kv_layer * heads + h] = layer->k_scale[h];
+                k[layer->kv_layer * heads + h] = fit_to(k_dtype, layer->k_scale[h]);
             if (layer->v_scale)
-                v[layer->kv_layer * heads + h] = layer->v_scale[h];
+                v[layer->kv_layer * heads + h] = fit_to(v_dtype, layer->v_scale[h]);
         }
     }
 }
@@ -202,12 +211,6 @@ static quire_status read_group(const struct qr_safetensors *s, const struct quir
 
 /* ---- both */
 
-static void fit_to(enum quire_kv_dtype dtype, float *scales, size_t n)
-{
-    for (size_t i = 0; i < n && dtype == QUIRE_KV_FP8_E5M2; i++)
-        scales[i] = fmaxf(scales[i] * (E4M3_MAX / E5M2_MAX), 0x1p-126f);
-}
-
 quire_status quire_model_kv_scales(const struct quire_model *model, const char *path,
                                    uint32_t group, enum quire_kv_dtype k_dtype,
                                    enum quire_kv_dtype v_dtype, float *k_scales, float *v_scales,
@@ -227,15 +230,17 @@ quire_status quire_model_kv_scales(const struct quire_model *model, const char *
         k_scales[i] = v_scales[i] = 1;
     if (!path) {
         if ((int32_t)group != model->cross_group)
-            take_checkpoint_scales(model, group, k_scales, v_scales);
+            take_checkpoint_scales(model, group, k_dtype, v_dtype, k_scales, v_scales);
     } else {
         struct qr_safetensors *s;
         QR_TRY(qr_safetensors_open(path, model->allocator, &s, err));
         const quire_status status = read_group(s, model, group, k_scales, v_scales, err);
         qr_safetensors_close(s);
         QR_TRY(status);
+        for (size_t i = 0; i < n; i++) {
+            k_scales[i] = fit_to(k_dtype, k_scales[i]);
+            v_scales[i] = fit_to(v_dtype, v_scales[i]);
+        }
     }
-    fit_to(k_dtype, k_scales, n);
-    fit_to(v_dtype, v_scales, n);
     return QUIRE_OK;
 }
