@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kv_scales.c - fp8 scales of keys and values: of a checkpoint, and of calibration files.
  *
- * Both are factors for fp8_e4m3: stored value = x / scale. Checkpoints have one per layer (shapes []
- * and [1]) or one per KV head, under the names that writers of fp8 checkpoints use. */
+ * Both are factors for fp8_e4m3: stored value = x / scale. Checkpoints have one per layer or
+ * one per KV head, under the names that writers of fp8 checkpoints use. */
 #include "model/load/kv_scales.h"
 #include "base/error.h"
 #include "base/half.h"
