@@ -23,6 +23,9 @@ static const struct {
       "NAME.expected.json...    compare rendered chat templates (needs NAME.jinja)" },
     { "logits", eval_logits, "-m MODEL -p TEXT    print the ten most likely next tokens" },
     { "perplexity", eval_perplexity, "-m MODEL -f FILE    print the perplexity of a text" },
+    { "calibrate", eval_calibrate,
+      "-m MODEL -f FILE --out F    write the scales that an fp8 cache needs for a text" },
+    { "kv", eval_kv, "-m MODEL -f FILE    compare the logits of all KV dtypes with those of f32" },
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -40,6 +43,7 @@ static int usage(FILE *to)
         "  --kv TYPE          KV dtype: f32 (default), f16, bf16, fp8_e4m3, fp8_e5m2, int8; -ctk "
         "and -ctv\n"
         "                     set that of keys or values\n"
+        "  --kv-scales FILE   scales of fp8 caches, as written by calibrate\n"
         "  --threads N        default: of the machine\n"
         "  --chunk N          prompt tokens per step (default: all)\n"
         "  --block-size N     tokens per KV block (default 64; attention: several)\n"
@@ -115,6 +119,8 @@ static bool set_option(struct eval_options *o, const char *name, const char *val
         return o->gguf = value, true;
     if (!strcmp(name, "--inp") || !strcmp(name, "-f"))
         return o->input = value, true;
+    if (!strcmp(name, "--kv-scales"))
+        return o->kv_scales = value, true;
     if (!strcmp(name, "--out"))
         return o->output = value, true;
     if (!strcmp(name, "-p") || !strcmp(name, "--prompt"))

@@ -17,6 +17,7 @@ struct eval_options {
     uint32_t
         expand_from; /* MLA: expand latent rows for batches of this many new tokens, 0 = never */
     const char *model, *gguf, *input, *output;
+    const char *kv_scales; /* file of scales for fp8 caches */
     const char *prompt;
     bool verbose;
     int n_args; /* positional arguments */
@@ -31,9 +32,16 @@ int eval_tokenize(const struct eval_options *o);
 int eval_template(const struct eval_options *o);
 int eval_logits(const struct eval_options *o);
 int eval_perplexity(const struct eval_options *o);
+int eval_calibrate(const struct eval_options *o);
+int eval_kv(const struct eval_options *o);
 
 /* Prints "quire-eval: what: message" to stderr. Returns the sysexits code of the status. */
 int eval_fail(const char *what, quire_status status, const struct quire_error *err);
+
+/* Tokenizes a text, with the BOS token if the model has one. Returns NULL, with a message, on
+ * failure. */
+int32_t *eval_tokens(const struct eval_options *o, const char *text, size_t size, size_t *n,
+                     int *code);
 
 /* Reads a whole file. Returns its bytes, NUL-terminated, which the caller frees; NULL, with a
  * message on stderr, on failure. */

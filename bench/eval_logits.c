@@ -7,10 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tokenizes a text, with the BOS token if the model has one. Returns NULL, with a message, on
- * failure. */
-static int32_t *tokens_of(const struct eval_options *o, const char *text, size_t size, size_t *n,
-                          int *code)
+int32_t *eval_tokens(const struct eval_options *o, const char *text, size_t size, size_t *n,
+                     int *code)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_tokenizer *tok;
@@ -27,18 +25,6 @@ static int32_t *tokens_of(const struct eval_options *o, const char *text, size_t
         return ids;
     *code = eval_fail(o->model, s, &err);
     free(ids);
-    return NULL;
-}
-
-/* Opens o->model; rejects models that are not decoders. */
-static struct eval_run *open_decoder(const struct eval_options *o, uint32_t max_tokens, int *code)
-{
-    struct eval_run *r = eval_run_open(o, o->model, max_tokens, code);
-    if (!r || eval_run_info(r)->kind == QUIRE_MODEL_DECODER)
-        return r;
-    const struct quire_error err = { .msg = "the model is not a decoder" };
-    *code = eval_fail(o->model, QUIRE_E_UNSUPPORTED, &err);
-    eval_run_close(r);
     return NULL;
 }
 
@@ -71,8 +57,8 @@ int eval_logits(const struct eval_options *o)
     }
     int code = 0;
     size_t n = 0;
-    int32_t *ids = tokens_of(o, o->prompt, strlen(o->prompt), &n, &code);
-    struct eval_run *r = ids && n ? open_decoder(o, (uint32_t)n, &code) : NULL;
+    int32_t *ids = eval_tokens(o, o->prompt, strlen(o->prompt), &n, &code);
+    struct eval_run *r = ids && n ? eval_run_open_decoder(o, (uint32_t)n, &code) : NULL;
     if (r) {
         const uint32_t vocab = eval_run_info(r)->vocab_size, last = (uint32_t)n - 1;
         struct quire_error err = QUIRE_ERROR_INIT;
@@ -145,8 +131,8 @@ int eval_perplexity(const struct eval_options *o)
         return 64;
     }
     char *text = eval_read_file(o->input, &size);
-    int32_t *ids = text ? tokens_of(o, text, size, &n, &code) : NULL;
-    struct eval_run *r = ids ? open_decoder(o, WINDOW, &code) : NULL;
+    int32_t *ids = text ? eval_tokens(o, text, size, &n, &code) : NULL;
+    struct eval_run *r = ids ? eval_run_open_decoder(o, WINDOW, &code) : NULL;
     if (r) {
         struct quire_error err = QUIRE_ERROR_INIT;
         const quire_status s = score(r, ids, n, &sum, &err);

@@ -24,6 +24,32 @@ struct eval_run {
     int64_t *slots; /* [max_tokens] */
 };
 
+/* Sets the scales of all groups: of a file, of the checkpoint, or 1. *memory holds them until the
+ * cache is created. */
+static quire_status set_scales(const struct eval_run *r, const char *path,
+                               struct quire_kv_group_config *groups, float **memory,
+                               struct quire_error *err)
+{
+    quire_status s = QUIRE_OK;
+    size_t n = 0;
+    for (uint32_t g = 0; g < r->n_groups; g++)
+        n += 2 * (size_t)groups[g].n_layers * groups[g].n_kv_heads;
+    float *at = *memory = malloc(n * sizeof *at);
+    if (!at)
+        return QUIRE_E_NOMEM;
+    for (uint32_t g = 0; g < r->n_groups && s == QUIRE_OK; g++) {
+        struct quire_kv_group_config *c = &groups[g];
+        c->n_k_scales = c->n_layers * c->n_kv_heads;
+        c->n_v_scales = c->flags & QUIRE_KV_LATENT ? 0 : c->n_k_scales;
+        c->k_scale = at;
+        c->v_scale = at + c->n_k_scales;
+        s = quire_model_kv_scales(r->model, path, g, c->k_dtype, c->v_dtype, at, at + c->n_k_scales,
+                                  err);
+        at += 2 * (size_t)c->n_k_scales;
+    }
+    return s;
+}
+
 static quire_status make_cache(struct eval_run *r, const struct eval_options *o,
                                struct quire_error *err)
 {
@@ -42,7 +68,11 @@ static quire_status make_cache(struct eval_run *r, const struct eval_options *o,
                                       .groups = groups,
                                       .n_groups = r->n_groups,
                                       .isa = o->isa };
-    s = quire_kv_create(&config, &r->kv, err);
+    float *scales = NULL;
+    s = set_scales(r, o->kv_scales, groups, &scales, err);
+    if (s == QUIRE_OK)
+        s = quire_kv_create(&config, &r->kv, err);
+    free(scales);
     for (uint32_t g = 0; s == QUIRE_OK && g < r->n_groups; g++)
         s = quire_kv_alloc(r->kv, g, -1, n_blocks, r->table, err);
     for (uint32_t i = 0; i < n_blocks; i++)
@@ -131,6 +161,18 @@ void eval_run_close(struct eval_run *r)
     free(r);
 }
 
+struct eval_run *eval_run_open_decoder(const struct eval_options *o, uint32_t max_tokens, int *code)
+{
+    struct eval_run *r = eval_run_open(o, o->model, max_tokens, code);
+    if (!r || r->info.kind == QUIRE_MODEL_DECODER)
+        return r;
+    const struct quire_error err = { .msg = "the model is not a decoder" };
+    *code = eval_fail(o->model, QUIRE_E_UNSUPPORTED, &err);
+    eval_run_close(r);
+    return NULL;
+}
+
+const struct quire_model *eval_run_model(const struct eval_run *r) { return r->model; }
 const struct quire_model_info *eval_run_info(const struct eval_run *r) { return &r->info; }
 
 /* Slot mapping of the next n tokens of a sequence of `length` tokens. */
@@ -244,4 +286,23 @@ quire_status eval_run_next(struct eval_run *r, int32_t id, float *logits, struct
 {
     const uint32_t row = 0;
     return append(r, &id, 1, 1, &row, 1, logits, NULL, err);
+}
+
+quire_status eval_run_read_kv(const struct eval_run *r, uint32_t group, uint32_t layer, uint32_t n,
+                              float *k, float *v, struct quire_error *err)
+{
+    int64_t *slots = malloc((n ? n : 1) * sizeof *slots);
+    if (!slots)
+        return QUIRE_E_NOMEM;
+    fill_slots(r, 0, 0, n, slots);
+    const struct quire_kv_read_args args = { .struct_size = sizeof args,
+                                             .group = group,
+                                             .layer = layer,
+                                             .k = k,
+                                             .v = v,
+                                             .slots = slots,
+                                             .n_tokens = n };
+    const quire_status s = quire_kv_read(r->kv, &args, err);
+    free(slots);
+    return s;
 }

@@ -11,6 +11,10 @@ struct eval_run; /* threads, model, KV cache and context */
 struct eval_run *eval_run_open(const struct eval_options *o, const char *path, uint32_t max_tokens,
                                int *code);
 void eval_run_close(struct eval_run *r);
+/* The same for models that are decoders; others are refused. */
+struct eval_run *eval_run_open_decoder(const struct eval_options *o, uint32_t max_tokens,
+                                       int *code);
+const struct quire_model *eval_run_model(const struct eval_run *r);
 const struct quire_model_info *eval_run_info(const struct eval_run *r);
 
 /* Runs the encoder over whole sequences in one pass. Outputs as in struct quire_encode_args;
@@ -35,6 +39,11 @@ quire_status eval_run_batch(struct eval_run *r, const int32_t *ids, uint32_t n_s
 quire_status eval_run_prompt(struct eval_run *r, const int32_t *ids, uint32_t n,
                              const uint32_t *rows, uint32_t n_rows, float *logits, float *hidden,
                              struct quire_error *err);
+
+/* Reads the keys and values of the first n tokens of the sequence from one layer of a KV group:
+ * k [n][n_kv_heads][head_size], v likewise, or NULL. */
+quire_status eval_run_read_kv(const struct eval_run *r, uint32_t group, uint32_t layer, uint32_t n,
+                              float *k, float *v, struct quire_error *err);
 
 /* Appends one token to the sequence; logits[vocab] of that token. */
 quire_status eval_run_next(struct eval_run *r, int32_t id, float *logits, struct quire_error *err);

@@ -135,6 +135,7 @@ static int open_engine(struct session *s, const char *template, const struct qui
               (o->allow_unknown ? QUIRE_ENGINE_ALLOW_UNKNOWN : 0);
     p.logger = logger;
     p.pack_cache = o->pack_cache;
+    p.kv_scales = o->kv_scales;
     p.progress = o->quiet ? continue_loading : show_load_progress;
     p.progress_user = (void *)(uintptr_t)s->model_name;
     interrupts_block(true);

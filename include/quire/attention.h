@@ -82,7 +82,7 @@ struct quire_attention_config {
     bool causal; /**< true: keys to the right are masked; false: window_right bounds them */
     enum quire_compute compute;
     /** [n_heads] each, or NULL. Borrowed for as long as the configuration is in use. Slopes are
-     *  finite, sinks are finite or -inf. */
+     *  finite, sinks are finite or -inf. Sinks of another dtype: typed_sinks. */
     const float *alibi_slopes, *sinks;
     /** Chunked local attention: a query attends to its own chunk only, kpos / chunk_size == qpos /
      *  chunk_size. 0 = off. */
@@ -93,6 +93,12 @@ struct quire_attention_config {
      *  buckets. */
     const float *relative_bias;
     uint32_t relative_range; /**< 0 .. 2^20 */
+    /** Sinks as a checkpoint stores them, in place of `sinks`: [n_heads] values of sinks_dtype,
+     *  aligned to their size, or NULL; borrowed and bounded like `sinks`. The result is that of the
+     *  same values in f32. Not together with `sinks`. */
+    const void *typed_sinks;
+    enum quire_kv_dtype sinks_dtype; /**< of typed_sinks: f32, bf16 or f16 */
+    uint32_t reserved;               /**< 0 */
 };
 
 /** Sets the defaults: decoder, causal, scale 1 / sqrt(head_size), native compute; no window, soft
@@ -113,13 +119,14 @@ QUIRE_API void quire_attention_config_init(struct quire_attention_config *config
     X(WINDOW, 7, "window_left or window_right is below -1")                                        \
     X(COMPUTE, 8, "compute is not a compute mode")                                                 \
     X(SLOPES, 9, "a slope in alibi_slopes is not finite")                                          \
-    X(SINKS, 10, "a value in sinks is NaN or +inf")                                                \
+    X(SINKS, 10, "a value in sinks is NaN or +inf, or typed_sinks is given too")                   \
     X(KV_DTYPE, 11, "k_dtype or v_dtype is not a KV dtype")                                        \
     X(BLOCK_SIZE, 12, "block_size is not a multiple of 16 in 16 .. 65536")                         \
     X(ISA, 13, "isa is not an ISA level, or the CPU lacks it")                                     \
     X(CAUSAL, 14, "causal is set, which encoder and cross attention do not support")               \
     X(CHUNK, 15, "chunk_size is above 2^31 - 1")                                                   \
-    X(RELATIVE, 16, "relative_range is above 2^20, or a value in relative_bias is not finite")
+    X(RELATIVE, 16, "relative_range is above 2^20, or a value in relative_bias is not finite")     \
+    X(SINKS_DTYPE, 17, "sinks_dtype is not f32, bf16 or f16")
 
 enum quire_attention_reason {
 #define X(name, bit, text) QUIRE_ATTENTION_NO_##name = 1 << bit,
@@ -219,17 +226,27 @@ struct quire_attention_batch {
      *  ascending and disjoint; empty spans are valid. Both NULL = none. Decoder attention only. */
     const int32_t *span_loc; /**< [n_seqs + 1] */
     const struct quire_token_range *spans;
-    /** Tree attention over draft tokens: bit j of tree_mask[t] is set if token t (a row of q)
-     *  attends to new token j of its sequence; a token attends to itself and to no later one. The
-     *  mask replaces causality among the new tokens and limits a sequence to 64 of them. The
-     *  position of a token is that of the first new token plus its depth, the number of set bits
-     *  other than its own; windows, chunks, spans, slopes and relative bias use it, in cross
-     *  attention too. NULL = a linear chain; a mask that encodes a linear chain gives the same
-     *  bits. Decoder attention only. */
-    const uint64_t *tree_mask; /**< [query_start_loc[n_seqs]] */
+    /** Tree attention over draft tokens: token t (a row of q) has tree_words words, and attends to
+     *  new token j of its sequence if bit j % 64 of word j / 64 is set. A token attends to itself
+     *  and to no later one. The mask replaces causality among the new tokens and limits a sequence
+     *  to 64 * tree_words of them. The position of a token is that of the first new token plus its
+     *  depth, the number of set bits other than its own; windows, chunks, spans, slopes and
+     *  relative bias use it, in cross attention too. NULL = a linear chain; a mask that encodes a
+     *  linear chain gives the same bits. Decoder attention only: encoders ignore it. */
+    const uint64_t *tree_mask; /**< [query_start_loc[n_seqs]][tree_words] */
     /** Block-sparse lists: [n_groups] pointers to [n_seqs][n_kv_heads of the KV group's
      *  configuration]; NULL, or NULL for a group = all blocks. */
     const struct quire_sparse_list *const *sparse;
+    /** Context parallelism: the cache holds the keys of one of cp_world_size ranks only, those at
+     *  positions p with p / cp_interleave % cp_world_size == cp_rank, ascending and without gaps:
+     *  block i of a block table, of first_block and of a sparse list holds the rank's keys
+     *  i * block_size onwards. Lengths and positions remain those of whole sequences, so every mask
+     *  and bias does; the result is a part for quire_attention_merge. Not with tree_mask.
+     *  cp_world_size 0 or 1: all keys. */
+    uint32_t cp_world_size; /**< at most 1024 */
+    uint32_t cp_rank;       /**< below cp_world_size */
+    uint32_t cp_interleave; /**< consecutive positions of a rank, at most 65536; 0 = 1 */
+    uint32_t tree_words; /**< words of tree_mask per token; 0 = 1 */
 };
 QUIRE_API void quire_attention_batch_init(struct quire_attention_batch *batch, size_t struct_size);
 
@@ -281,6 +298,10 @@ struct quire_plan_params {
     uint32_t max_sparse_blocks; /**< block list entries of one step and group; 0 = no lists */
     const char *isa;            /**< exact level name, NULL = best */
     const struct quire_allocator *allocator; /**< borrowed, outlives the plan; NULL = C library */
+    /** Largest tree_words of a batch: trees of up to 64 * max_tree_words tokens. 0 = 1; at most
+     *  64. */
+    uint32_t max_tree_words;
+    uint32_t reserved; /**< 0 */
 };
 QUIRE_API void quire_plan_params_init(struct quire_plan_params *params, size_t struct_size);
 

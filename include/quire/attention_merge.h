@@ -5,9 +5,12 @@
  *  contiguous rows. Each place computes attention of the same queries over its own keys, without
  *  sinks and with lse; the merged result is attention over all keys.
  *
- *  A place selects its own keys in one of two ways. Both preserve positions, hence causal masks,
+ *  A place selects its own keys in one of three ways. All preserve positions, hence causal masks,
  *  windows, slopes and relative bias:
  *
+ *    tokens   The batch is that of the whole sequence, with cp_world_size, cp_rank and
+ *             cp_interleave: the place holds every cp_world_size-th token, or run of tokens
+ *             (decode context parallelism). quire_kv_map_slots takes the same three members.
  *    blocks   The batch is that of the whole sequence, with sparse block lists (`sparse`) of the
  *             blocks that the place holds. Block table entries of other blocks are not read. Any
  *             distribution of blocks is valid, including round-robin.
@@ -48,6 +51,10 @@ struct quire_attention_merge_args {
     float *out;         /**< [tokens][n_heads][v_head_size] overwritten */
     float *lse;         /**< [tokens][n_heads] overwritten, or NULL; without the sink */
     size_t out_token_stride, out_head_stride, lse_token_stride;
+    /** Sinks of another dtype, in place of `sinks`: as in struct quire_attention_config. */
+    const void *typed_sinks;
+    enum quire_kv_dtype sinks_dtype;
+    uint32_t reserved; /**< 0 */
 };
 QUIRE_API void quire_attention_merge_args_init(struct quire_attention_merge_args *args,
                                                size_t struct_size);
@@ -68,9 +75,10 @@ QUIRE_API void quire_attention_merge_args_init(struct quire_attention_merge_args
  *  In place: `out` may be the `out` of one part with the same strides, and `lse` the `lse` of one
  *  part. Otherwise they must not overlap any input or each other.
  *  threads  executes the work; NULL: the calling thread
- *  QUIRE_E_INVALID_ARG a NULL pointer, a count out of range, a sink that is NaN or +inf, a stride
- *  smaller than a row, sizes that overflow, or buffers that overlap; QUIRE_E_BUSY threads is in
- *  use; QUIRE_E_MISUSE struct_size. out and lse are unchanged on failure. */
+ *  QUIRE_E_INVALID_ARG a NULL pointer, a count out of range, a sink that is NaN or +inf,
+ *  sinks_dtype or both kinds of sinks, a stride smaller than a row, sizes that overflow, or buffers
+ *  that overlap; QUIRE_E_BUSY threads is in use; QUIRE_E_MISUSE struct_size. out and lse are
+ *  unchanged on failure. */
 QUIRE_API QUIRE_MUST_CHECK quire_status
 quire_attention_merge(const struct quire_attention_merge_args *args, struct quire_threads *threads,
                       struct quire_error *err);

@@ -7,6 +7,7 @@
  *  j. */
 #ifndef QUIRE_BIAS_H
 #define QUIRE_BIAS_H
+#include <quire/kv_cache.h>
 #include <quire/status.h>
 
 #ifdef __cplusplus
@@ -30,6 +31,22 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_alibi_bias(const float *slopes, si
                                                          size_t n_q, size_t n_k, bool causal,
                                                          float *out, size_t ld, size_t head_stride,
                                                          struct quire_error *err);
+
+/** The same masks and biases in a dtype of the caller's choice: the f32 values, rounded to nearest
+ *  even. An ALiBi bias beyond 65504 becomes infinite in f16.
+ *  dtype  f32, bf16 or f16
+ *  out    elements of dtype, at any address; strides count elements
+ *  Errors as above, and QUIRE_E_INVALID_ARG another dtype. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_sliding_window_bias_typed(size_t n_q, size_t n_k,
+                                                                        int64_t left, int64_t right,
+                                                                        enum quire_kv_dtype dtype,
+                                                                        void *out, size_t ld,
+                                                                        struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_alibi_bias_typed(const float *slopes, size_t n_heads,
+                                                               size_t n_q, size_t n_k, bool causal,
+                                                               enum quire_kv_dtype dtype, void *out,
+                                                               size_t ld, size_t head_stride,
+                                                               struct quire_error *err);
 
 /** Computes the standard ALiBi slopes of n_heads heads: with n the largest power of two <= n_heads,
  *  slope h < n is 2^(-8 (h + 1) / n); the others are every other slope of 2n heads,

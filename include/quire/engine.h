@@ -91,6 +91,9 @@ struct quire_engine_params {
     quire_progress_fn progress;              /**< progress of loading; may be NULL */
     void *progress_user;
     const char *pack_cache; /**< as in quire_model_params; only with model_path; not in a dry run */
+    /** file of scales for an fp8 cache (quire_model_kv_scales), or NULL: the checkpoint's, or 1.
+     *  QUIRE_E_INVALID_ARG if neither k_dtype nor v_dtype is fp8 */
+    const char *kv_scales;
 };
 
 /** Sets the defaults: native compute, f16 cache, everything else automatic. */

@@ -266,13 +266,18 @@ struct quire_kv_slot_args {
     uint32_t window;
     uint32_t first_pos; /**< position of the first token in its sequence */
     size_t n_tokens;
+    /** Context parallelism, as in struct quire_attention_batch: tokens that another rank holds get
+     *  QUIRE_SLOT_PAD; the table and first_block count blocks of the rank's tokens. */
+    uint32_t cp_world_size, cp_rank, cp_interleave;
+    uint32_t reserved; /**< 0 */
 };
 QUIRE_API void quire_kv_slot_args_init(struct quire_kv_slot_args *args, size_t struct_size);
 
 /** Computes the slot mapping: writes the slot of each token to slots[n_tokens]. Only the table
  *  entries of mapped positions are read.
  *  QUIRE_E_RANGE a position before first_block or after the end of the table, or a negative id;
- *  QUIRE_E_LIMIT positions beyond 2^32 - 1; QUIRE_E_INVALID_ARG block_size 0. */
+ *  QUIRE_E_LIMIT positions beyond 2^32 - 1; QUIRE_E_INVALID_ARG block_size 0, or a cp_ member that
+ *  is out of range. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_map_slots(const struct quire_kv_slot_args *args,
                                                            int64_t *slots, struct quire_error *err);
 

@@ -88,8 +88,8 @@ struct quire_mla_weights_params {
     /** kv_b_proj as checkpoints store it, [n_heads][qk_nope_head_dim + v_head_dim][kv_lora_rank]:
      *  per head W_UK, then W_UV. Read during create only; any alignment. */
     const void *kv_b;
-    enum quire_kv_dtype dtype; /**< dtype of kv_b: f32, bf16 or f16 */
-    const char *isa; /**< exact ISA level name, NULL = best; all levels give the same bits */
+    enum quire_kv_dtype dtype;               /**< dtype of kv_b: f32, bf16 or f16 */
+    const char *isa;                         /**< exact ISA level name, NULL = best */
     const struct quire_allocator *allocator; /**< borrowed, outlives the object; NULL = C library */
 };
 QUIRE_API void quire_mla_weights_params_init(struct quire_mla_weights_params *params,

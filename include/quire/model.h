@@ -166,7 +166,8 @@ struct quire_model_info {
     /** pooling of embeddings that the author specifies (GGUF pooling_type, 1_Pooling/config.json of
      *  a folder); MEAN if unspecified */
     enum quire_pooling pooling;
-    bool pack_cached; /**< the matrices are mapped from quire_model_params.pack_cache */
+    bool pack_cached;     /**< the matrices are mapped from quire_model_params.pack_cache */
+    uint64_t fingerprint; /**< hash of shapes and embedding rows, which names the model in files */
 };
 QUIRE_API void quire_model_info_init(struct quire_model_info *info, size_t struct_size);
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_get_info(const struct quire_model *model,
@@ -183,6 +184,18 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_kv_groups(const struct quire
                                                               struct quire_kv_group_config *groups,
                                                               uint32_t capacity,
                                                               uint32_t *n_groups);
+
+/** Fills in the fp8 scales of a KV group, for k_scale and v_scale of its quire_kv_group_config with
+ *  n_layers * n_kv_heads scales each: those of a file, or those of the checkpoint
+ *  (self_attn.k_scale and the like, per layer or per head), or 1.
+ *  path  a file of `quire-eval calibrate` (docs/kv-scales.md); NULL: the checkpoint's own. Made
+ *        for fp8_e4m3; the scales of fp8_e5m2 follow from them
+ *  k_scales, v_scales  [n_layers * n_kv_heads] of the group, written; undefined on failure
+ *  QUIRE_E_INVALID_ARG NULL or no such group; QUIRE_E_IO, QUIRE_E_FORMAT the file; QUIRE_E_MISMATCH
+ *  it is of another model; QUIRE_E_NOMEM. Thread-safe. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_kv_scales(
+    const struct quire_model *model, const char *path, uint32_t group, enum quire_kv_dtype k_dtype,
+    enum quire_kv_dtype v_dtype, float *k_scales, float *v_scales, struct quire_error *err);
 
 struct quire_context_params {
     uint32_t struct_size;
@@ -215,8 +228,15 @@ struct quire_context_params {
      *  pool, for one sequence of max_seq_len tokens. The results differ in their last bits from
      *  those of the absorbed form, so bits then depend on the prefill chunk size.
      *  QUIRE_E_UNSUPPORTED if the model was opened without QUIRE_MODEL_EXPAND_LATENT, or has no
-     *  latent attention. */
+     *  latent attention. Steps with a tree mask or sparse block lists use the absorbed form. */
     uint32_t expand_latent_from;
+    /* Masks of the batches of decoder steps (struct quire_attention_batch); limits of one step, all
+     * sequences together. 0 = none: batches that have them are refused. */
+    uint32_t max_spans;       /**< bidirectional spans */
+    uint32_t max_tree_tokens; /**< tokens of a step with a tree mask */
+    /** largest tree_words: trees of up to 64 * max_tree_words tokens; 0 = 1, at most 64 */
+    uint32_t max_tree_words;
+    uint32_t max_sparse_blocks; /**< sparse block list entries per KV group */
 };
 QUIRE_API void quire_context_params_init(struct quire_context_params *params, size_t struct_size);
 
@@ -235,10 +255,17 @@ QUIRE_API void quire_context_destroy(struct quire_context *context); /**< NULL i
 
 /** Operands of one forward pass. Row t of the step is token t of the batch;
  *  T = query_start_loc[n_seqs]. The position of a token is its index in its sequence:
- *  seq_len - query_len + i. */
+ *  seq_len - query_len + i. With a tree mask it is seq_len - query_len plus the token's depth, in
+ *  rotary and learned embeddings as in attention; its key and value are stored in slot i all the
+ *  same.
+ *
+ *  Masks of the batch apply to all self-attention layers: a bidirectional span overrides the
+ *  windows and chunks of a layer, and a tree mask counts distances in depths. Sparse block lists
+ *  are per KV group, so layers with different windows can have lists of their own; they apply on
+ *  top of a window. */
 struct quire_forward_args {
     uint32_t struct_size;
-    /** sequences, and block tables and slot mappings per KV group */
+    /** sequences, block tables and slot mappings per KV group, and masks */
     const struct quire_attention_batch *batch;
     const int32_t *token_ids; /**< [T], or NULL: embeddings are given */
     /** [T][hidden_size] f32, as the embedding lookup returns them (unscaled); used when token_ids
@@ -246,7 +273,8 @@ struct quire_forward_args {
     const float *embeddings;
     /** [n_seqs] sequence length that selects the short or long factors of longrope, and that scales
      *  dynamic rotary embedding: the length when the prompt is complete, so that chunked prefill
-     *  gives the bits of unchunked prefill; NULL = seq_lens. Other models ignore it */
+     *  gives the bits of unchunked prefill; NULL = seq_lens, and with a tree mask the length of the
+     *  longest branch. Other models ignore it */
     const uint32_t *rope_lens;
     /** [n_logits] rows of the step, any order; NULL: the last row of every sequence */
     const uint32_t *logits_rows;

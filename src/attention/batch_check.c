@@ -15,16 +15,16 @@ static quire_status check_sequence(const struct quire_plan *plan,
                        "batch.query_start_loc[%u] is %d, below the previous entry", i + 1, end);
     if ((uint32_t)end > plan->max_tokens)
         return qr_fail(err, QUIRE_E_LIMIT,
-                       "batch.query_start_loc[%u] is %d, above the plan's max_tokens %u", i + 1,
-                       end, plan->max_tokens);
+                       "batch.query_start_loc[%u] is %d, above the %s's max_tokens %u", i + 1, end,
+                       plan->owner, plan->max_tokens);
     if (len < end - begin)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "batch.seq_lens[%u] is %d, less than its %d new tokens", i, len,
                        end - begin);
     if ((uint32_t)len > plan->max_seq_len)
         return qr_fail(err, QUIRE_E_LIMIT,
-                       "batch.seq_lens[%u] is %d, above the plan's max_seq_len %u", i, len,
-                       plan->max_seq_len);
+                       "batch.seq_lens[%u] is %d, above the %s's max_seq_len %u", i, len,
+                       plan->owner, plan->max_seq_len);
     return QUIRE_OK;
 }
 
@@ -62,8 +62,8 @@ static quire_status check_encoder(const struct quire_plan *plan,
             return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.encoder_seq_lens[%u] is %d", i, len);
         if ((uint32_t)len > plan->max_seq_len)
             return qr_fail(err, QUIRE_E_LIMIT,
-                           "batch.encoder_seq_lens[%u] is %d, above the plan's max_seq_len %u", i,
-                           len, plan->max_seq_len);
+                           "batch.encoder_seq_lens[%u] is %d, above the %s's max_seq_len %u", i,
+                           len, plan->owner, plan->max_seq_len);
     }
     return QUIRE_OK;
 }
@@ -107,9 +107,53 @@ static quire_status check_spans(const struct quire_plan *plan,
                            b->span_loc[i + 1]);
         if ((uint32_t)b->span_loc[i + 1] > plan->max_spans)
             return qr_fail(err, QUIRE_E_LIMIT,
-                           "batch.span_loc[%u] is %d, above the plan's max_spans %u", i + 1,
-                           b->span_loc[i + 1], plan->max_spans);
+                           "batch.span_loc[%u] is %d, above the %s's max_spans %u", i + 1,
+                           b->span_loc[i + 1], plan->owner, plan->max_spans);
         QR_TRY(check_spans_of(b, i, err));
+    }
+    return QUIRE_OK;
+}
+
+/* Counts the set bits of the mask of a sequence's new token t, which has `words` words. 0: its own
+ * bit is not set. UINT32_MAX: a higher bit is set. */
+static uint32_t count_bits(const uint64_t *mask, uint32_t words, uint32_t t)
+{
+    uint32_t n = 0;
+    if (!(mask[t / 64] >> t % 64 & 1))
+        return 0;
+    if (mask[t / 64] >> t % 64 != 1)
+        return UINT32_MAX;
+    for (uint32_t i = 0; i <= t / 64; i++)
+        n += (uint32_t)__builtin_popcountll(mask[i]);
+    for (uint32_t i = t / 64 + 1; i < words; i++)
+        if (mask[i])
+            return UINT32_MAX;
+    return n;
+}
+
+/* Validates the tree mask of sequence i and stages the depths of its tokens. */
+static quire_status check_tree_of(const struct quire_plan *plan,
+                                  const struct quire_attention_batch *b, uint32_t i,
+                                  struct quire_error *err)
+{
+    const uint32_t words = qr_batch_tree_words(b), begin = (uint32_t)b->query_start_loc[i],
+                   n = (uint32_t)b->query_start_loc[i + 1] - begin;
+    if (n > words * 64)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "batch.tree_mask: sequence %u has %u new tokens, more than the %u bits of "
+                       "tree_words %u",
+                       i, n, words * 64, words);
+    if (begin + n > plan->max_tree_tokens)
+        return qr_fail(err, QUIRE_E_LIMIT,
+                       "batch.tree_mask: %u tokens, above the %s's max_tree_tokens %u", begin + n,
+                       plan->owner, plan->max_tree_tokens);
+    for (uint32_t t = 0; t < n; t++) {
+        const uint32_t bits = count_bits(b->tree_mask + (size_t)(begin + t) * words, words, t);
+        if (!bits || bits == UINT32_MAX)
+            return qr_fail(err, QUIRE_E_INVALID_ARG,
+                           "batch.tree_mask[%u], token %u of sequence %u: %s", begin + t, t, i,
+                           bits ? "it sees a later token" : "it does not see itself");
+        plan->staged_depths[begin + t] = bits - 1;
     }
     return QUIRE_OK;
 }
@@ -119,24 +163,25 @@ static quire_status check_tree(const struct quire_plan *plan, const struct quire
 {
     if (!b->tree_mask)
         return QUIRE_OK;
-    for (uint32_t i = 0; i < b->n_seqs; i++) {
-        const int32_t begin = b->query_start_loc[i], n = b->query_start_loc[i + 1] - begin;
-        if (n > QR_TREE_TOKENS)
-            return qr_fail(err, QUIRE_E_INVALID_ARG,
-                           "batch.tree_mask: sequence %u has %d new tokens, more than %d", i, n,
-                           QR_TREE_TOKENS);
-        if ((uint32_t)(begin + n) > plan->max_tree_tokens)
-            return qr_fail(err, QUIRE_E_LIMIT,
-                           "batch.tree_mask: %d tokens, above the plan's max_tree_tokens %u",
-                           begin + n, plan->max_tree_tokens);
-        for (int32_t t = 0; t < n; t++)
-            if (b->tree_mask[begin + t] >> t != 1)
-                return qr_fail(err, QUIRE_E_INVALID_ARG,
-                               "batch.tree_mask[%d], token %d of sequence %u: %s", begin + t, t, i,
-                               b->tree_mask[begin + t] >> t & 1 ? "it sees a later token"
-                                                                : "it does not see itself");
-    }
+    if (b->tree_words > plan->max_tree_words)
+        return qr_fail(err, QUIRE_E_LIMIT,
+                       "batch.tree_words is %u, above the %s's max_tree_words %u", b->tree_words,
+                       plan->owner, plan->max_tree_words);
+    for (uint32_t i = 0; i < b->n_seqs; i++)
+        QR_TRY(check_tree_of(plan, b, i, err));
     return QUIRE_OK;
+}
+
+static quire_status check_shard(const struct quire_attention_batch *b, struct quire_error *err)
+{
+    const struct qr_key_shard shard =
+        qr_key_shard_of(b->cp_world_size, b->cp_rank, b->cp_interleave);
+    if (shard.world > 1 && b->tree_mask)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "batch.tree_mask with cp_world_size %u: the keys of a tree must be in one "
+                       "cache",
+                       shard.world);
+    return qr_key_shard_check(shard, "batch", err);
 }
 
 /* Validates the sparse block lists of the KV group that g reads. */
@@ -145,8 +190,8 @@ static quire_status check_lists(const struct quire_plan *plan, const struct qr_p
 {
     uint64_t total = 0;
     if (!g->sparse_lists && qr_sparse_batch_lists(b, g, 0))
-        return qr_fail(err, QUIRE_E_LIMIT, "batch.sparse[%u]: the plan's max_sparse_blocks is 0",
-                       g->kv_group);
+        return qr_fail(err, QUIRE_E_LIMIT, "batch.sparse[%u]: the %s's max_sparse_blocks is 0",
+                       g->kv_group, plan->owner);
     for (uint32_t i = 0; i < b->n_seqs; i++) {
         const struct quire_sparse_list *lists = qr_sparse_batch_lists(b, g, i);
         for (uint32_t h = 0; lists && h < g->config.n_kv_heads; h++) {
@@ -157,10 +202,9 @@ static quire_status check_lists(const struct quire_plan *plan, const struct qr_p
                                g->kv_group, i, h);
             total += l->n;
             if (total > plan->max_sparse_blocks)
-                return qr_fail(
-                    err, QUIRE_E_LIMIT,
-                    "batch.sparse[%u]: more entries than the plan's max_sparse_blocks %u",
-                    g->kv_group, plan->max_sparse_blocks);
+                return qr_fail(err, QUIRE_E_LIMIT,
+                               "batch.sparse[%u]: more entries than the %s's max_sparse_blocks %u",
+                               g->kv_group, plan->owner, plan->max_sparse_blocks);
             for (uint32_t j = 0; j < l->n; j++)
                 if (l->blocks[j] < 0 || (j && l->blocks[j] <= l->blocks[j - 1]))
                     return qr_fail(err, QUIRE_E_INVALID_ARG,
@@ -176,14 +220,15 @@ quire_status qr_batch_check(const struct quire_plan *plan, const struct quire_at
                             struct quire_error *err)
 {
     if (b->n_seqs > plan->max_seqs)
-        return qr_fail(err, QUIRE_E_LIMIT, "batch.n_seqs is %u, above the plan's max_seqs %u",
-                       b->n_seqs, plan->max_seqs);
+        return qr_fail(err, QUIRE_E_LIMIT, "batch.n_seqs is %u, above the %s's max_seqs %u",
+                       b->n_seqs, plan->owner, plan->max_seqs);
     if (!b->n_seqs)
         return QUIRE_OK;
     QR_TRY(check_lengths(plan, b, err));
     QR_TRY(check_encoder(plan, b, err));
     QR_TRY(check_spans(plan, b, err));
     QR_TRY(check_tree(plan, b, err));
+    QR_TRY(check_shard(b, err));
     if (b->n_groups != plan->kv->n_groups || !b->groups)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.groups: %u given, the cache has %u",
                        b->groups ? b->n_groups : 0, plan->kv->n_groups);

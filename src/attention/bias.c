@@ -3,42 +3,112 @@
 #include "attention/config.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "kernels/dispatch.h"
+#include "kv/dtype.h"
 #include <math.h>
 #include <quire/attention.h>
 #include <quire/bias.h>
+#include <string.h>
 
-/* Position of query i minus that of key j. */
-static int64_t distance_left(size_t n_q, size_t n_k, size_t i, size_t j)
+/* Elements of a row that are computed in f32 and converted together. */
+enum { CHUNK = 256 };
+
+/* A dense bias [n_q][n_k] in the caller's memory. */
+struct matrix {
+    size_t n_q, n_k, ld;
+    enum quire_kv_dtype dtype;
+    unsigned char *out;
+};
+
+/* Position of key j minus that of query i. */
+static int64_t distance(const struct matrix *m, size_t i, size_t j)
 {
-    return (int64_t)n_k - (int64_t)n_q + (int64_t)i - (int64_t)j;
+    return (int64_t)j - ((int64_t)m->n_k - (int64_t)m->n_q + (int64_t)i);
 }
 
-static quire_status check_matrix(size_t n_q, size_t n_k, const float *out, size_t ld, size_t *bytes,
-                                 struct quire_error *err)
+static size_t elem_bytes(enum quire_kv_dtype dtype) { return qr_kv_dtype(dtype)->bytes; }
+
+static quire_status check_matrix(const struct matrix *m, struct quire_error *err)
 {
-    if (!out)
+    size_t bytes;
+    if (!m->out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
-    if (ld < n_k)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "ld %zu is smaller than n_k %zu", ld, n_k);
-    if (n_q > INT64_MAX / 4 || n_k > INT64_MAX / 4 || !qr_mul3_size(n_q, ld, sizeof *out, bytes))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "n_q %zu times ld %zu overflows", n_q, ld);
+    if (m->dtype != QUIRE_KV_F32 && m->dtype != QUIRE_KV_BF16 && m->dtype != QUIRE_KV_F16)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "dtype %d is not f32, bf16 or f16", (int)m->dtype);
+    if (m->ld < m->n_k)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "ld %zu is smaller than n_k %zu", m->ld, m->n_k);
+    if (m->n_q > INT64_MAX / 4 || m->n_k > INT64_MAX / 4 ||
+        !qr_mul3_size(m->n_q, m->ld, elem_bytes(m->dtype), &bytes))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "n_q %zu times ld %zu overflows", m->n_q, m->ld);
+    return QUIRE_OK;
+}
+
+/* Converts n values and stores them at element `at`. out may be misaligned. */
+static void store(const struct matrix *m, size_t at, const float *values, size_t n)
+{
+    float converted[CHUNK], scale = 1;
+    qr_kv_dtype(m->dtype)->quantize(qr_level_table(0), converted, values, &scale, n);
+    memcpy(m->out + at * elem_bytes(m->dtype), converted, n * elem_bytes(m->dtype));
+}
+
+quire_status quire_sliding_window_bias_typed(size_t n_q, size_t n_k, int64_t left, int64_t right,
+                                             enum quire_kv_dtype dtype, void *out, size_t ld,
+                                             struct quire_error *err)
+{
+    const struct matrix m = { n_q, n_k, ld, dtype, out };
+    float row[CHUNK];
+    if (left < -1 || right < -1)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is %lld, below -1",
+                       left < -1 ? "left" : "right", (long long)(left < -1 ? left : right));
+    QR_TRY(check_matrix(&m, err));
+    for (size_t i = 0; i < n_q; i++)
+        for (size_t j = 0; j < n_k; j++) {
+            const int64_t d = distance(&m, i, j);
+            const bool visible = (left < 0 || -d <= left) && (right < 0 || d <= right);
+            row[j % CHUNK] = visible ? 0 : -INFINITY;
+            if (j % CHUNK == CHUNK - 1 || j + 1 == n_k)
+                store(&m, i * ld + j - j % CHUNK, row, j % CHUNK + 1);
+        }
     return QUIRE_OK;
 }
 
 quire_status quire_sliding_window_bias(size_t n_q, size_t n_k, int64_t left, int64_t right,
                                        float *out, size_t ld, struct quire_error *err)
 {
-    size_t bytes;
-    if (left < -1 || right < -1)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is %lld, below -1",
-                       left < -1 ? "left" : "right", (long long)(left < -1 ? left : right));
-    QR_TRY(check_matrix(n_q, n_k, out, ld, &bytes, err));
-    for (size_t i = 0; i < n_q; i++)
-        for (size_t j = 0; j < n_k; j++) {
-            const int64_t d = distance_left(n_q, n_k, i, j);
-            const bool visible = (left < 0 || d <= left) && (right < 0 || -d <= right);
-            out[i * ld + j] = visible ? 0 : -INFINITY;
+    return quire_sliding_window_bias_typed(n_q, n_k, left, right, QUIRE_KV_F32, out, ld, err);
+}
+
+/* Writes the ALiBi bias of one head, element `at` onwards. */
+static void store_alibi(const struct matrix *m, size_t at, float slope, bool causal)
+{
+    float row[CHUNK];
+    for (size_t i = 0; i < m->n_q; i++)
+        for (size_t j = 0; j < m->n_k; j++) {
+            const int64_t d = distance(m, i, j);
+            row[j % CHUNK] = causal && d > 0 ? -INFINITY : slope * (float)d;
+            if (j % CHUNK == CHUNK - 1 || j + 1 == m->n_k)
+                store(m, at + i * m->ld + j - j % CHUNK, row, j % CHUNK + 1);
         }
+}
+
+quire_status quire_alibi_bias_typed(const float *slopes, size_t n_heads, size_t n_q, size_t n_k,
+                                    bool causal, enum quire_kv_dtype dtype, void *out, size_t ld,
+                                    size_t head_stride, struct quire_error *err)
+{
+    const struct matrix m = { n_q, n_k, ld, dtype, out };
+    size_t all;
+    if (!slopes)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "slopes is NULL");
+    QR_TRY(check_matrix(&m, err));
+    const size_t stride = head_stride ? head_stride : n_q * ld;
+    if (stride < n_q * ld)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "head_stride %zu is smaller than n_q * ld %zu",
+                       stride, n_q * ld);
+    if (!qr_mul3_size(n_heads, stride, elem_bytes(dtype), &all))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "n_heads %zu times head_stride %zu overflows",
+                       n_heads, stride);
+    for (size_t h = 0; h < n_heads; h++)
+        store_alibi(&m, h * stride, slopes[h], causal);
     return QUIRE_OK;
 }
 
@@ -46,24 +116,8 @@ quire_status quire_alibi_bias(const float *slopes, size_t n_heads, size_t n_q, s
                               bool causal, float *out, size_t ld, size_t head_stride,
                               struct quire_error *err)
 {
-    size_t bytes, all;
-    if (!slopes)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "slopes is NULL");
-    QR_TRY(check_matrix(n_q, n_k, out, ld, &bytes, err));
-    const size_t stride = head_stride ? head_stride : n_q * ld;
-    if (stride < n_q * ld)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "head_stride %zu is smaller than n_q * ld %zu",
-                       stride, n_q * ld);
-    if (!qr_mul3_size(n_heads, stride, sizeof *out, &all))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "n_heads %zu times head_stride %zu overflows",
-                       n_heads, stride);
-    for (size_t h = 0; h < n_heads; h++)
-        for (size_t i = 0; i < n_q; i++)
-            for (size_t j = 0; j < n_k; j++) {
-                const int64_t d = distance_left(n_q, n_k, i, j);
-                out[h * stride + i * ld + j] = causal && d < 0 ? -INFINITY : slopes[h] * (float)-d;
-            }
-    return QUIRE_OK;
+    return quire_alibi_bias_typed(slopes, n_heads, n_q, n_k, causal, QUIRE_KV_F32, out, ld,
+                                  head_stride, err);
 }
 
 quire_status quire_alibi_slopes(uint32_t n_heads, float *slopes, struct quire_error *err)

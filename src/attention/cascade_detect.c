@@ -34,8 +34,8 @@ static void find_whole_spans(const struct quire_plan *plan, const struct qr_plan
         return;
     struct qr_key_range first = g->seq_blocks[seq].keys, last = first;
     if (s->n_tokens > 1) {
-        first = qr_token_mask(&g->config, s, 0).range;
-        last = qr_token_mask(&g->config, s, s->n_tokens - 1).range;
+        first = qr_token_mask(&g->config, s, 0, NULL).range;
+        last = qr_token_mask(&g->config, s, s->n_tokens - 1, NULL).range;
     }
     c->begin = last.lo / SPAN + (last.lo % SPAN != 0);
     c->end = first.hi / SPAN;

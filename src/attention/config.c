@@ -2,6 +2,7 @@
 /* config.c - validates configurations and reports the capabilities of each ISA level. */
 #include "attention/config.h"
 #include "attention/kernel_select.h"
+#include "attention/sinks.h"
 #include "base/error.h"
 #include "base/struct_size.h"
 #include "kernels/dispatch.h"
@@ -31,6 +32,8 @@ quire_status qr_attention_config_read(struct quire_attention_config *out,
                                       struct quire_error *err)
 {
     QR_READ_STRUCT(out, config, relative_range, name, err);
+    if (out->reserved)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s.reserved is not 0", name);
     return QUIRE_OK;
 }
 
@@ -44,12 +47,15 @@ static bool all_finite(const float *x, size_t n)
     return true;
 }
 
-static bool sinks_ok(const float *sinks, uint32_t n)
+/* Reasons that concern sinks; head_ok: n_heads is in range. */
+static uint32_t sinks_reasons(const struct quire_attention_config *c, bool heads_ok)
 {
-    for (uint32_t i = 0; sinks && i < n; i++)
-        if (!(sinks[i] < INFINITY))
-            return false;
-    return true;
+    const struct qr_sinks sinks = qr_sinks_of(c->sinks, c->typed_sinks, c->sinks_dtype);
+    const bool dtype_ok = qr_sinks_dtype_ok(c->sinks_dtype);
+    bool ok = !c->sinks || !c->typed_sinks;
+    if (ok && heads_ok && (c->sinks || dtype_ok))
+        ok = qr_sinks_find_bad(sinks, c->n_heads) == c->n_heads;
+    return (ok ? 0 : QUIRE_ATTENTION_NO_SINKS) | (dtype_ok ? 0 : QUIRE_ATTENTION_NO_SINKS_DTYPE);
 }
 
 uint32_t qr_attention_reasons(const struct quire_attention_config *c)
@@ -70,7 +76,7 @@ uint32_t qr_attention_reasons(const struct quire_attention_config *c)
              ? 0
              : QUIRE_ATTENTION_NO_COMPUTE;
     r |= !heads_ok || all_finite(c->alibi_slopes, c->n_heads) ? 0 : QUIRE_ATTENTION_NO_SLOPES;
-    r |= !heads_ok || sinks_ok(c->sinks, c->n_heads) ? 0 : QUIRE_ATTENTION_NO_SINKS;
+    r |= sinks_reasons(c, heads_ok);
     r |= c->chunk_size <= INT32_MAX ? 0 : QUIRE_ATTENTION_NO_CHUNK;
     r |= range_ok && (!heads_ok ||
                       all_finite(c->relative_bias, c->n_heads * qr_attention_relative_row(c)))
@@ -79,15 +85,34 @@ uint32_t qr_attention_reasons(const struct quire_attention_config *c)
     return r;
 }
 
-void qr_attention_reason_text(uint32_t reasons, const char *separator, char *out, size_t size)
+/* Writes the texts of `reasons`, joined by `separator`, to out[size]. Reasons that do not fit are
+ * replaced by "...". */
+static void reason_text(uint32_t reasons, const char *separator, char *out, size_t size)
 {
+    static const char *const texts[] = {
+#define X(name, bit, text) [bit] = text,
+        QUIRE_ATTENTION_REASONS(X)
+#undef X
+    };
+    const size_t mark = strlen(separator) + strlen("...");
     size_t used = 0;
     out[0] = 0;
-#define X(name, bit, text)                                                                         \
-    if (reasons & QUIRE_ATTENTION_NO_##name && used < size)                                        \
-        used += (size_t)snprintf(out + used, size - used, "%s%s", used ? separator : "", text);
-    QUIRE_ATTENTION_REASONS(X)
-#undef X
+    for (uint32_t left = reasons; left; left &= left - 1) {
+        const char *text = texts[__builtin_ctz(left)], *before = used ? separator : "";
+        const bool is_last = !(left & (left - 1)),
+                   fits = used + strlen(before) + strlen(text) + (is_last ? 0 : mark) < size;
+        used += (size_t)snprintf(out + used, size - used, "%s%s", before, fits ? text : "...");
+        if (!fits)
+            return;
+    }
+}
+
+quire_status qr_attention_refuse(uint32_t reasons, const char *name, struct quire_error *err)
+{
+    char text[sizeof err->msg];
+    const char *colon = *name ? ": " : "";
+    reason_text(reasons, "; ", text, sizeof text - strlen(name) - strlen(colon));
+    return qr_fail(err, QUIRE_E_UNSUPPORTED, "%s%s%s", name, colon, text);
 }
 
 /* Fills in the ISA levels of a report. */
@@ -128,20 +153,16 @@ quire_status quire_attention_validate(const struct quire_attention_config *confi
         reasons |= QUIRE_ATTENTION_NO_ISA;
     if (report) {
         struct quire_attention_report r = { .reasons = reasons };
-        qr_attention_reason_text(reasons, "\n", r.text, sizeof r.text);
+        reason_text(reasons, "\n", r.text, sizeof r.text);
         if (best)
             report_level(&r, best, &c);
         qr_struct_write(report, &r, sizeof r);
     }
-    if (!reasons)
-        return QUIRE_OK;
-    char text[200];
-    qr_attention_reason_text(reasons, "; ", text, sizeof text);
-    return qr_fail(err, QUIRE_E_UNSUPPORTED, "%s", text);
+    return reasons ? qr_attention_refuse(reasons, "", err) : QUIRE_OK;
 }
 
 quire_status quire_attention_get_caps(const char *isa, struct quire_attention_caps *out,
-                                  struct quire_error *err)
+                                      struct quire_error *err)
 {
     const struct qr_kernels *k;
     if (!out)

@@ -25,8 +25,9 @@ static inline size_t qr_attention_relative_row(const struct quire_attention_conf
     return 2 * (size_t)c->relative_range + 1;
 }
 
-/* Writes the texts of `reasons`, joined by `separator`, to out; truncates at size bytes. */
-void qr_attention_reason_text(uint32_t reasons, const char *separator, char *out, size_t size);
+/* Fails with QUIRE_E_UNSUPPORTED and the texts of `reasons`, as many as the message can hold.
+ * `name` is that of the configuration, less than 100 bytes; "" if it needs none. */
+quire_status qr_attention_refuse(uint32_t reasons, const char *name, struct quire_error *err);
 
 /* Copies a caller's configuration to this library's size (base/struct_size.h). `name` is for
  * messages. */

@@ -33,16 +33,13 @@ static quire_status check_number(const char *name, uint32_t value, uint32_t max,
 static quire_status check_config(const struct quire_attention_config *c, struct quire_error *err)
 {
     const uint32_t reasons = qr_attention_reasons(c);
-    if (reasons) {
-        char text[200];
-        qr_attention_reason_text(reasons, "; ", text, sizeof text);
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, "params.config: %s", text);
-    }
-    return QUIRE_OK;
+    return reasons ? qr_attention_refuse(reasons, "params.config", err) : QUIRE_OK;
 }
 
 static quire_status check_params(const struct quire_dense_params *p, struct quire_error *err)
 {
+    if (p->reserved)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.reserved is not 0");
     QR_TRY(check_config(p->config, err));
     if (p->dtype != QUIRE_KV_F32 && p->dtype != QUIRE_KV_BF16 && p->dtype != QUIRE_KV_F16)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.dtype %d is not f32, bf16 or f16",
@@ -127,6 +124,7 @@ static quire_status init_design(const struct quire_dense_params *params, struct 
                                           .flags = p->flags | QUIRE_PLAN_NO_CASCADE,
                                           .max_spans = p->max_spans,
                                           .max_tree_tokens = p->max_tree_tokens,
+                                          .max_tree_words = p->max_tree_words,
                                           .max_sparse_blocks = p->max_sparse_blocks,
                                           .isa = p->isa,
                                           .allocator = p->allocator };

@@ -15,6 +15,8 @@
 static quire_status check_batch(const struct quire_dense *d, const struct quire_dense_batch *b,
                                 struct quire_error *err)
 {
+    if (b->reserved)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.reserved is not 0");
     if (b->n_seqs > d->max_seqs)
         return qr_fail(err, QUIRE_E_LIMIT, "batch.n_seqs is %u, above max_seqs %u", b->n_seqs,
                        d->max_seqs);
@@ -119,6 +121,7 @@ static quire_status commit(struct quire_dense *d, const struct quire_dense_batch
                                                  .span_loc = b->span_loc,
                                                  .spans = b->spans,
                                                  .tree_mask = b->tree_mask,
+                                                 .tree_words = b->tree_words,
                                                  .sparse = b->sparse ? &b->sparse : NULL };
     QR_TRY(quire_plan_build(d->plan, &batch, err));
     struct qr_dense_seq *old = d->seqs;

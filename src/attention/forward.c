@@ -43,11 +43,8 @@ static quire_status check_config(const struct quire_attention_config *c,
     if (c->relative_bias == group->relative_bias && c->relative_range == group->relative_range)
         unchecked.relative_bias = NULL;
     const uint32_t reasons = qr_attention_reasons(&unchecked);
-    if (reasons) {
-        char text[200];
-        qr_attention_reason_text(reasons, "; ", text, sizeof text);
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, "args.config: %s", text);
-    }
+    if (reasons)
+        return qr_attention_refuse(reasons, "args.config", err);
     const char *differs = c->kind != group->kind                                 ? "kind"
                           : c->n_heads != group->n_heads                         ? "n_heads"
                           : c->n_kv_heads != group->n_kv_heads                   ? "n_kv_heads"

@@ -52,56 +52,80 @@ static struct qr_key_range with_span(const struct qr_attn_seq *s, uint32_t pos,
     return r;
 }
 
+/* Cache slots, of the sequence's own, of the keys that a query at pos sees. */
 static struct qr_key_range range_at(const struct quire_attention_config *c,
                                     const struct qr_attn_seq *s, uint32_t pos, bool causal)
 {
-    const struct qr_key_range r = base_range(c, s, pos, causal);
-    return c->kind == QUIRE_ATTENTION_DECODER && s->n_spans ? with_span(s, pos, r) : r;
+    struct qr_key_range r = base_range(c, s, pos, causal);
+    if (c->kind == QUIRE_ATTENTION_DECODER && s->n_spans)
+        r = with_span(s, pos, r);
+    return (struct qr_key_range){ qr_key_shard_below(&s->shard, r.lo),
+                                  qr_key_shard_below(&s->shard, r.hi) };
 }
 
-/* Restricts a tree mask to new tokens whose positions lie in r. */
-static uint64_t clip_tree(const struct qr_attn_seq *s, uint64_t mask, struct qr_key_range r)
+/* Restricts word `at` of a tree mask to new tokens whose positions lie in r. */
+static uint64_t clip_word(const struct qr_attn_seq *s, uint64_t mask, uint32_t at,
+                          struct qr_key_range r)
 {
     uint64_t seen = 0;
     for (; mask; mask &= mask - 1) {
-        const uint32_t pos = qr_seq_pos(s, (uint32_t)__builtin_ctzll(mask));
+        const uint32_t token = at * 64 + (uint32_t)__builtin_ctzll(mask),
+                       pos = qr_seq_first_pos(s) + s->depths[token];
         if (pos >= r.lo && pos < r.hi)
             seen |= mask & -mask;
     }
     return seen;
 }
 
+/* Computes the new tokens that `token` sees: those of its mask whose positions lie in r. Returns
+ * their hull and fills `tree` unless it is NULL. */
+static struct qr_key_range clip_tree(const struct qr_attn_seq *s, uint32_t token,
+                                     struct qr_key_range r, uint64_t *tree)
+{
+    const uint64_t *mask = s->tree + (size_t)token * s->tree_words;
+    const uint32_t first = qr_seq_first_pos(s);
+    /* the depth of a token is at most its index */
+    const bool all = r.lo <= first && r.hi > first + token;
+    struct qr_key_range hull = { 0, 0 };
+    for (uint32_t i = 0; i < s->tree_words; i++) {
+        const uint64_t seen = all ? mask[i] : clip_word(s, mask[i], i, r);
+        const uint32_t key = first + i * 64;
+        if (tree)
+            tree[i] = seen;
+        if (seen)
+            hull = qr_key_range_union(
+                hull, (struct qr_key_range){ key + (uint32_t)__builtin_ctzll(seen),
+                                             key + 64 - (uint32_t)__builtin_clzll(seen) });
+    }
+    return hull;
+}
+
 struct qr_token_mask qr_token_mask(const struct quire_attention_config *c,
-                                   const struct qr_attn_seq *s, uint32_t token)
+                                   const struct qr_attn_seq *s, uint32_t token, uint64_t *tree)
 {
     const uint32_t first = qr_seq_first_pos(s);
-    const bool tree = c->kind == QUIRE_ATTENTION_DECODER && s->tree;
-    struct qr_token_mask k = { .pos = qr_seq_pos(s, token) };
+    const bool masked = c->kind == QUIRE_ATTENTION_DECODER && s->tree;
+    struct qr_token_mask k = { .pos = qr_seq_pos(c, s, token) };
     /* a tree mask replaces the causal mask: all new tokens see the context before them */
-    k.range = range_at(c, s, k.pos, is_causal(c, s) && !tree);
-    if (tree) {
-        k.tree = clip_tree(s, s->tree[token], k.range);
+    k.range = range_at(c, s, k.pos, is_causal(c, s) && !masked);
+    if (masked) {
+        k.drafted = clip_tree(s, token, k.range, tree);
         k.range.lo = k.range.lo < first ? k.range.lo : first;
         k.range.hi = first;
     }
     return k;
 }
 
-struct qr_key_range qr_token_mask_range(const struct qr_attn_seq *s, const struct qr_token_mask *k)
+struct qr_key_range qr_token_mask_range(const struct qr_token_mask *k)
 {
-    const uint32_t first = qr_seq_first_pos(s);
-    if (!k->tree)
-        return k->range;
-    return qr_key_range_union(
-        k->range, (struct qr_key_range){ first + (uint32_t)__builtin_ctzll(k->tree),
-                                         first + 64 - (uint32_t)__builtin_clzll(k->tree) });
+    return qr_key_range_union(k->range, k->drafted);
 }
 
 struct qr_key_range qr_tokens_mask_range(const struct quire_attention_config *c,
                                          const struct qr_attn_seq *s, uint32_t first, uint32_t last)
 {
     struct qr_key_range r = { 0, 0 };
-    if (!s->tree) { /* both ends are monotonic in the token */
+    if (!qr_seq_is_tree(c, s)) { /* both ends are monotonic in the token */
         const uint32_t pos = qr_seq_first_pos(s);
         const bool causal = is_causal(c, s);
         r = range_at(c, s, pos + first, causal);
@@ -110,8 +134,8 @@ struct qr_key_range qr_tokens_mask_range(const struct quire_attention_config *c,
         return r;
     }
     for (uint32_t t = first; t <= last; t++) {
-        const struct qr_token_mask k = qr_token_mask(c, s, t);
-        r = qr_key_range_union(r, qr_token_mask_range(s, &k));
+        const struct qr_token_mask k = qr_token_mask(c, s, t, NULL);
+        r = qr_key_range_union(r, qr_token_mask_range(&k));
     }
     return r;
 }

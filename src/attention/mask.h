@@ -10,26 +10,35 @@ static inline uint32_t qr_seq_first_pos(const struct qr_attn_seq *s)
     return s->len - s->n_tokens;
 }
 
-/* Position of a new token; in a tree, the depth of the token counts. */
-static inline uint32_t qr_seq_pos(const struct qr_attn_seq *s, uint32_t token)
+/* Whether positions of new tokens follow the sequence's tree mask. Encoders ignore the mask. */
+static inline bool qr_seq_is_tree(const struct quire_attention_config *c,
+                                  const struct qr_attn_seq *s)
 {
-    return qr_seq_first_pos(s) +
-           (s->tree ? (uint32_t)__builtin_popcountll(s->tree[token]) - 1 : token);
+    return s->tree && (c->kind == QUIRE_ATTENTION_DECODER || c->kind == QUIRE_ATTENTION_CROSS);
 }
 
-/* Computes the visible keys of one query token. */
+/* Position of a new token; in a tree, the depth of the token counts. */
+static inline uint32_t qr_seq_pos(const struct quire_attention_config *c,
+                                  const struct qr_attn_seq *s, uint32_t token)
+{
+    return qr_seq_first_pos(s) + (qr_seq_is_tree(c, s) ? s->depths[token] : token);
+}
+
+/* Computes the visible keys of one query token.
+ *   tree  [s->tree_words] receives the new tokens that it sees through a tree mask; not written for
+ *         a sequence or kind without one; may be NULL */
 struct qr_token_mask qr_token_mask(const struct quire_attention_config *c,
-                                   const struct qr_attn_seq *s, uint32_t token);
+                                   const struct qr_attn_seq *s, uint32_t token, uint64_t *tree);
 
 /* Hull of a token's visible keys, new tokens of a tree included. */
-struct qr_key_range qr_token_mask_range(const struct qr_attn_seq *s, const struct qr_token_mask *k);
+struct qr_key_range qr_token_mask_range(const struct qr_token_mask *k);
 
 /* Hull of the keys that tokens first .. last see. */
 struct qr_key_range qr_tokens_mask_range(const struct quire_attention_config *c,
                                          const struct qr_attn_seq *s, uint32_t first,
                                          uint32_t last);
 
-/* Hull of two ranges. */
+/* Hull of two ranges. An empty one has no effect. */
 static inline struct qr_key_range qr_key_range_union(struct qr_key_range a, struct qr_key_range b)
 {
     if (a.lo == a.hi)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* merge.c - merges attention results over disjoint parts of the keys by their LSEs. */
+#include "attention/sinks.h"
 #include "attention/tensor.h"
 #include "base/error.h"
 #include "base/struct_size.h"
@@ -35,6 +36,11 @@ static struct strides strides_of_part(const struct quire_attention_merge_args *a
 static struct strides strides_of_result(const struct quire_attention_merge_args *a)
 {
     return strides_of(a, a->out_token_stride, a->out_head_stride, a->lse_token_stride);
+}
+
+static struct qr_sinks sinks_of(const struct quire_attention_merge_args *a)
+{
+    return qr_sinks_of(a->sinks, a->typed_sinks, a->sinks_dtype);
 }
 
 /* ---- checks */
@@ -95,9 +101,17 @@ static quire_status check_numbers(const struct quire_attention_merge_args *a,
                        MAX_HEADS);
     if (!a->v_head_size)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.v_head_size is 0");
-    for (uint32_t h = 0; a->sinks && h < a->n_heads; h++)
-        if (!(a->sinks[h] < INFINITY))
-            return qr_fail(err, QUIRE_E_INVALID_ARG, "args.sinks[%u] is NaN or +inf", h);
+    if (a->reserved)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.reserved is not 0");
+    if (!qr_sinks_dtype_ok(a->sinks_dtype))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.sinks_dtype %d is not f32, bf16 or f16",
+                       (int)a->sinks_dtype);
+    if (a->sinks && a->typed_sinks)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.sinks and args.typed_sinks are both given");
+    const uint32_t bad = qr_sinks_find_bad(sinks_of(a), a->n_heads);
+    if (bad < a->n_heads)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s[%u] is NaN or +inf",
+                       a->sinks ? "sinks" : "typed_sinks", bad);
     return QUIRE_OK;
 }
 
@@ -146,7 +160,9 @@ static float part_weights(const struct quire_attention_merge_args *a, size_t tok
     }
     for (uint32_t i = 0; i < a->n_parts; i++)
         sum += e[i] = lse[i] == -INFINITY ? 0 : exp((double)lse[i] - (double)top);
-    const double all = sum + (a->sinks ? exp((double)a->sinks[head] - (double)top) : 0);
+    const struct qr_sinks sinks = sinks_of(a);
+    const double all =
+        sum + (sinks.values ? exp((double)qr_sinks_at(sinks, head) - (double)top) : 0);
     for (uint32_t i = 0; i < a->n_parts; i++)
         weights[i] = (float)(e[i] / all);
     return (float)((double)top + log(sum));

@@ -34,11 +34,8 @@ static quire_status check_group(const struct quire_plan_params *p, uint32_t i,
     if (g->reserved)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.groups[%u].reserved is not 0", i);
     const uint32_t reasons = qr_attention_reasons(&c);
-    if (reasons) {
-        char text[160];
-        qr_attention_reason_text(reasons, "; ", text, sizeof text);
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, "params.groups[%u].config: %s", i, text);
-    }
+    if (reasons)
+        return qr_attention_refuse(reasons, name, err);
     QR_TRY(quire_kv_get_group(p->kv, g->kv_group, &kv, err));
     if (kv.n_kv_heads != c.n_kv_heads || kv.head_size != c.head_size ||
         kv.v_head_size != qr_attention_v_size(&c))
@@ -68,6 +65,11 @@ static quire_status check_params(const struct quire_plan_params *p, const struct
     QR_TRY(check_number("max_seqs", p->max_seqs, MAX_SEQS, err));
     QR_TRY(check_number("max_seq_len", p->max_seq_len, INT32_MAX, err));
     QR_TRY(check_number("n_threads", p->n_threads, MAX_THREADS, err));
+    if (p->reserved)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.reserved is not 0");
+    if (p->max_tree_words > QR_TREE_WORDS)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_tree_words is %u, not 0 .. %d",
+                       p->max_tree_words, QR_TREE_WORDS);
     const uint32_t cascades = QUIRE_PLAN_CASCADE | QUIRE_PLAN_NO_CASCADE;
     if (p->flags & ~(QUIRE_PLAN_FAST | cascades))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.flags has unknown bits: 0x%x", p->flags);
@@ -146,7 +148,7 @@ struct qr_thread_scratch qr_thread_scratch_layout(const struct quire_plan *plan,
         v = v_size * halves > v ? v_size * halves : v;
     }
     struct qr_bump c = { .base = base };
-    struct qr_thread_scratch s;
+    struct qr_thread_scratch s = { 0 };
     s.q = qr_bump_alloc(&c, q, sizeof(float));
     s.acc = qr_bump_alloc(&c, o, sizeof(float));
     s.part = qr_bump_alloc(&c, o, sizeof(float));
@@ -163,7 +165,10 @@ struct qr_thread_scratch qr_thread_scratch_layout(const struct quire_plan *plan,
     s.call_slope = qr_bump_alloc(&c, QR_KERNEL_ROWS, sizeof(float));
     s.distance = qr_bump_alloc(&c, QR_KERNEL_ROWS, sizeof(int64_t));
     s.visible = qr_bump_alloc(&c, rows, sizeof(uint64_t));
-    s.tree = qr_bump_alloc(&c, rows, sizeof(uint64_t));
+    if (plan->max_tree_tokens) {
+        s.tree = qr_bump_alloc(&c, rows * plan->max_tree_words, sizeof(uint64_t));
+        s.branch = qr_bump_alloc(&c, rows, sizeof(bool));
+    }
     s.lo = qr_bump_alloc(&c, rows, sizeof(uint32_t));
     s.hi = qr_bump_alloc(&c, rows, sizeof(uint32_t));
     s.pos = qr_bump_alloc(&c, rows, sizeof(uint32_t));
@@ -214,7 +219,10 @@ static bool lay_out(struct quire_plan *plan, unsigned char *base, size_t *bytes)
     }
     plan->seqs = qr_bump_alloc(&c, plan->max_seqs, sizeof *plan->seqs);
     plan->spans = qr_bump_alloc(&c, plan->max_spans, sizeof *plan->spans);
-    plan->tree = qr_bump_alloc(&c, plan->max_tree_tokens, sizeof *plan->tree);
+    plan->tree =
+        qr_bump_alloc(&c, plan->max_tree_tokens, plan->max_tree_words * sizeof *plan->tree);
+    plan->depths = qr_bump_alloc(&c, plan->max_tree_tokens, sizeof *plan->depths);
+    plan->staged_depths = qr_bump_alloc(&c, plan->max_tree_tokens, sizeof *plan->staged_depths);
     if (plan->max_sparse_blocks)
         plan->listed = qr_bump_alloc(&c, (size_t)plan->max_seq_len / plan->kv->block_size / 64 + 1,
                                      sizeof *plan->listed);
@@ -240,7 +248,8 @@ static quire_status size_plan(const struct quire_plan_params *params, struct qr_
     const struct qr_kernels *best;
     QR_READ_STRUCT(&copy, params, allocator, "params", err);
     QR_TRY(check_params(p, &best, err));
-    *plan = (struct quire_plan){ .allocator = p->allocator,
+    *plan = (struct quire_plan){ .owner = "plan",
+                                 .allocator = p->allocator,
                                  .kv = p->kv,
                                  .n_groups = p->n_groups,
                                  .max_tokens = p->max_tokens,
@@ -250,6 +259,7 @@ static quire_status size_plan(const struct quire_plan_params *params, struct qr_
                                  .flags = p->flags,
                                  .max_spans = p->max_spans,
                                  .max_tree_tokens = p->max_tree_tokens,
+                                 .max_tree_words = p->max_tree_words ? p->max_tree_words : 1,
                                  .max_sparse_blocks = p->max_sparse_blocks,
                                  .groups = groups };
     bool ok = true;
@@ -333,7 +343,7 @@ void qr_plan_release(struct quire_plan *plan)
 }
 
 quire_status quire_plan_get_info(const struct quire_plan *plan, uint32_t group,
-                             struct quire_plan_info *out)
+                                 struct quire_plan_info *out)
 {
     if (!plan || !out || group >= plan->n_groups)
         return QUIRE_E_INVALID_ARG;

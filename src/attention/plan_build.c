@@ -10,8 +10,9 @@
 #include "base/struct_size.h"
 #include <string.h>
 
-/* Sequence i of a validated batch. The result points into the batch. */
-static struct qr_attn_seq batch_seq(const struct quire_attention_batch *b, uint32_t i)
+/* Sequence i of a validated batch. The result points into the batch, and to its staged depths. */
+static struct qr_attn_seq batch_seq(const struct quire_plan *plan,
+                                    const struct quire_attention_batch *b, uint32_t i)
 {
     const int32_t first = b->query_start_loc[i];
     struct qr_attn_seq s = { .first_token = (uint32_t)first,
@@ -21,8 +22,12 @@ static struct qr_attn_seq batch_seq(const struct quire_attention_batch *b, uint3
                              .causal = b->causal && b->causal[i] };
     if (b->encoder_seq_lens)
         s.encoder_len = (uint32_t)b->encoder_seq_lens[i];
-    if (b->tree_mask)
-        s.tree = b->tree_mask + first;
+    s.shard = qr_key_shard_of(b->cp_world_size, b->cp_rank, b->cp_interleave);
+    if (b->tree_mask) {
+        s.tree_words = qr_batch_tree_words(b);
+        s.tree = b->tree_mask + (size_t)first * s.tree_words;
+        s.depths = plan->staged_depths + first;
+    }
     if (b->spans) {
         s.spans = b->spans + b->span_loc[i];
         s.n_spans = (uint32_t)(b->span_loc[i + 1] - b->span_loc[i]);
@@ -40,7 +45,7 @@ static quire_status check(struct quire_plan *plan, const struct quire_attention_
         size_t used = 0;
         QR_TRY(qr_block_tables_check_args(t, b->n_seqs, g->kv_group, err));
         for (uint32_t s = 0; s < b->n_seqs; s++) {
-            const struct qr_attn_seq seq = batch_seq(b, s);
+            const struct qr_attn_seq seq = batch_seq(plan, b, s);
             QR_TRY(qr_block_tables_check(plan, g, t, s, &seq, qr_sparse_batch_lists(b, g, s), &used,
                                          err));
         }
@@ -52,8 +57,11 @@ static quire_status check(struct quire_plan *plan, const struct quire_attention_
 static void copy_arrays(struct quire_plan *plan, struct qr_attn_seq *s, uint32_t *spans)
 {
     if (s->tree) {
-        memcpy(plan->tree + s->first_token, s->tree, s->n_tokens * sizeof *s->tree);
-        s->tree = plan->tree + s->first_token;
+        const size_t at = (size_t)s->first_token * s->tree_words;
+        memcpy(plan->tree + at, s->tree, (size_t)s->n_tokens * s->tree_words * sizeof *s->tree);
+        s->tree = plan->tree + at;
+        memcpy(plan->depths + s->first_token, s->depths, s->n_tokens * sizeof *s->depths);
+        s->depths = plan->depths + s->first_token;
     }
     if (s->spans) {
         memcpy(plan->spans + *spans, s->spans, s->n_spans * sizeof *s->spans);
@@ -87,7 +95,7 @@ static void commit(struct quire_plan *plan, const struct quire_attention_batch *
     plan->max_query_len = plan->batch_max_seq_len = 0;
     for (uint32_t i = 0; i < b->n_seqs; i++) {
         struct qr_attn_seq *s = &plan->seqs[i];
-        *s = batch_seq(b, i);
+        *s = batch_seq(plan, b, i);
         copy_arrays(plan, s, &spans);
         plan->max_query_len = s->n_tokens > plan->max_query_len ? s->n_tokens : plan->max_query_len;
         plan->batch_max_seq_len =

@@ -20,19 +20,24 @@ static const float *relative_row(const float *table, int64_t range, int64_t firs
     return out;
 }
 
+/* Position of the key in slot `at` of the sequence. */
+static uint32_t key_position(const struct quire_attention_config *c, const struct qr_attn_seq *s,
+                             uint32_t at)
+{
+    const uint32_t first = qr_seq_first_pos(s);
+    if (s->shard.world > 1) /* no trees there */
+        return qr_key_shard_pos(&s->shard, at);
+    return at < first ? at : qr_seq_pos(c, s, at - first);
+}
+
 /* Whether the positions of row r and of the keys at `key` do not follow from their cache slots: the
- * tile holds new tokens, and a token that row r sees is on a branch of the tree. */
+ * cache holds a rank's share of the keys, or the tile holds new tokens, and a token that row r sees
+ * is on a branch of the tree. */
 static bool is_branch(const struct qr_tile_ctx *ctx, uint32_t r, uint32_t key)
 {
-    const uint32_t first = qr_seq_first_pos(ctx->seq);
-    if (!ctx->tree || key + TILE <= first)
-        return false;
-    for (uint64_t left = ctx->scratch->tree[r]; left; left &= left - 1) {
-        const uint32_t token = (uint32_t)__builtin_ctzll(left);
-        if (qr_seq_pos(ctx->seq, token) != first + token)
-            return true;
-    }
-    return false;
+    if (ctx->seq->shard.world > 1)
+        return true;
+    return ctx->tree && key + TILE > qr_seq_first_pos(ctx->seq) && ctx->scratch->branch[r];
 }
 
 /* Computes all position terms of a row on a branch, key by key. */
@@ -40,15 +45,13 @@ static void branch_row(const struct qr_tile_ctx *ctx, uint32_t r, uint32_t key, 
 {
     const struct quire_attention_config *c = ctx->config;
     const struct qr_thread_scratch *s = ctx->scratch;
-    const uint32_t first = qr_seq_first_pos(ctx->seq);
     const int64_t range = c->relative_range;
     for (uint32_t j = 0; j < TILE; j++) {
         if (!(s->visible[r] >> j & 1)) {
             out[j] = 0;
             continue;
         }
-        const uint32_t at = key + j, pos = at < first ? at : qr_seq_pos(ctx->seq, at - first);
-        const int64_t d = (int64_t)pos - s->pos[r];
+        const int64_t d = (int64_t)key_position(c, ctx->seq, key + j) - s->pos[r];
         out[j] = c->alibi_slopes ? s->slope[r] * (float)d : 0;
         if (c->relative_bias)
             out[j] += s->relative[r][range + (d < -range ? -range : d > range ? range : d)];

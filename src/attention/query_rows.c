@@ -40,17 +40,48 @@ static void load_query(const struct qr_tile_ctx *ctx, uint32_t r, uint32_t token
         s->row_scale[r] = a->q_scale[row * ctx->config->n_heads + head];
 }
 
+/* New tokens that row r sees through a tree mask. */
+static uint64_t *row_tree(const struct qr_tile_ctx *ctx, uint32_t r)
+{
+    return ctx->scratch->tree + (size_t)r * ctx->seq->tree_words;
+}
+
+/* Whether row r sees a new token whose position does not follow from its cache slot. */
+static bool is_branch(const struct qr_tile_ctx *ctx, uint32_t r)
+{
+    const uint64_t *tree = row_tree(ctx, r);
+    for (uint32_t i = 0; i < ctx->seq->tree_words; i++)
+        for (uint64_t left = tree[i]; left; left &= left - 1) {
+            const uint32_t token = i * 64 + (uint32_t)__builtin_ctzll(left);
+            if (ctx->seq->depths[token] != token)
+                return true;
+        }
+    return false;
+}
+
 static void record_mask(struct qr_tile_ctx *ctx, uint32_t r, const struct qr_token_mask *k)
 {
     const struct qr_thread_scratch *s = ctx->scratch;
     s->pos[r] = k->pos;
     s->lo[r] = k->range.lo;
     s->hi[r] = k->range.hi;
-    s->tree[r] = k->tree;
-    ctx->any = qr_key_range_union(ctx->any, qr_token_mask_range(ctx->seq, k));
+    ctx->any = qr_key_range_union(ctx->any, qr_token_mask_range(k));
     ctx->all.lo = k->range.lo > ctx->all.lo ? k->range.lo : ctx->all.lo;
     ctx->all.hi = k->range.hi < ctx->all.hi ? k->range.hi : ctx->all.hi;
-    ctx->tree |= k->tree != 0;
+    ctx->tree |= k->drafted.lo < k->drafted.hi;
+}
+
+/* Computes the mask of row r, the first row of its token, and what follows from it for all rows of
+ * the token. */
+static struct qr_token_mask token_mask(struct qr_tile_ctx *ctx, uint32_t r, uint32_t token)
+{
+    const struct quire_attention_config *c = ctx->config;
+    const bool masked = c->kind == QUIRE_ATTENTION_DECODER && ctx->seq->tree;
+    const struct qr_token_mask k =
+        qr_token_mask(c, ctx->seq, token, masked ? row_tree(ctx, r) : NULL);
+    if (masked)
+        ctx->scratch->branch[r] = (c->alibi_slopes || c->relative_bias) && is_branch(ctx, r);
+    return k;
 }
 
 void qr_query_rows_load(struct qr_tile_ctx *ctx)
@@ -62,8 +93,12 @@ void qr_query_rows_load(struct qr_tile_ctx *ctx)
     for (uint32_t i = 0; i < ctx->item->n_rows; i++) {
         const uint32_t row = ctx->item->row + i, token = row / ratio, r = ctx->n_rows++,
                        head = ctx->item->kv_head * ratio + row % ratio;
-        if (i == 0 || row % ratio == 0)
-            mask = qr_token_mask(c, ctx->seq, token);
+        if (i == 0 || row % ratio == 0) {
+            mask = token_mask(ctx, r, token);
+        } else if (mask.drafted.lo < mask.drafted.hi) {
+            memcpy(row_tree(ctx, r), row_tree(ctx, r - 1), ctx->seq->tree_words * sizeof *s->tree);
+            s->branch[r] = s->branch[r - 1];
+        }
         load_query(ctx, r, token, head);
         record_mask(ctx, r, &mask);
         if (c->alibi_slopes)
@@ -75,13 +110,18 @@ void qr_query_rows_load(struct qr_tile_ctx *ctx)
 
 /* ---- masks */
 
-/* Tile mask at `key` of a tree mask whose bit i is key first + i. */
-static uint64_t tree_tile_mask(uint64_t tree, uint32_t first, uint32_t key)
+/* Tile mask at `key` of row r's tree mask, whose bit i is new token i: 64 bits at any offset. */
+static uint64_t tree_tile_mask(const struct qr_tile_ctx *ctx, uint32_t r, uint32_t key)
 {
-    const int64_t by = (int64_t)first - key;
-    if (by <= -TILE || by >= TILE)
+    const uint32_t first = qr_seq_first_pos(ctx->seq), n = ctx->seq->tree_words;
+    if (key + TILE <= first)
         return 0;
-    return by < 0 ? tree >> -by : tree << by;
+    const uint64_t *tree = row_tree(ctx, r);
+    const uint32_t bit = key + TILE - first, above = bit / 64, shift = bit % 64;
+    uint64_t seen = above && above <= n ? tree[above - 1] >> shift : 0;
+    if (shift && above < n)
+        seen |= tree[above] << (64 - shift);
+    return seen;
 }
 
 uint64_t qr_query_rows_visible(const struct qr_tile_ctx *ctx, uint32_t key)
@@ -100,7 +140,7 @@ uint64_t qr_query_rows_visible(const struct qr_tile_ctx *ctx, uint32_t key)
     for (uint32_t r = 0; r < n_rows; r++)
         s->visible[r] = qr_key_range_tile_mask(s->lo[r], s->hi[r], key) & listed;
     for (uint32_t r = 0; ctx->tree && r < n_rows; r++)
-        s->visible[r] |= tree_tile_mask(s->tree[r], qr_seq_first_pos(ctx->seq), key) & listed;
+        s->visible[r] |= tree_tile_mask(ctx, r, key) & listed;
     for (uint32_t r = 0; r < n_rows; r++)
         seen |= s->visible[r];
     return seen;

@@ -2,6 +2,7 @@
 /* store.c - epilogue: normalizes softmax states and stores out and LSE. */
 #include "attention/store.h"
 #include "attention/convert.h"
+#include "attention/sinks.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -10,10 +11,13 @@
  * base-2 exponent. */
 static float normalizer(const struct qr_tile_ctx *ctx, uint32_t head, float m, float l)
 {
-    const float *sinks = ctx->config->sinks;
-    if (!sinks)
+    const struct quire_attention_config *c = ctx->config;
+    const struct qr_sinks sinks = qr_sinks_of(c->sinks, c->typed_sinks, c->sinks_dtype);
+    if (!sinks.values)
         return ctx->v_scale / l;
-    const float sink = fminf(sinks[head] * 1.44269504f, FLT_MAX), top = sink > m ? sink : m;
+    /* the product exceeds the range of f32 from 2.4e38 on, and inf - inf would be NaN below */
+    const float sink = fminf(qr_sinks_at(sinks, head) * 1.44269504f, FLT_MAX),
+                top = sink > m ? sink : m;
     const float own = exp2f(m - top);
     return ctx->v_scale * own / (l * own + exp2f(sink - top));
 }

@@ -10,6 +10,7 @@
 #ifndef QR_ATTENTION_TYPES_H
 #define QR_ATTENTION_TYPES_H
 #include "kernels/kernels.h"
+#include "kv/key_shard.h"
 #include "kv/types.h"
 #include <quire/attention.h>
 #include <stdbool.h>
@@ -29,17 +30,20 @@ struct qr_attn_seq {
     bool override_causal, causal; /* the sequence's own flag, valid if override_causal */
     uint32_t n_spans;
     const struct quire_token_range *spans; /* bidirectional spans, ascending */
-    const uint64_t *tree;                  /* [n_tokens] tree mask, or NULL */
+    const uint64_t *tree;                  /* [n_tokens][tree_words] tree mask, or NULL */
+    uint32_t tree_words;
+    const uint32_t *depths; /* [n_tokens] set bits of each token's mask, less its own; with tree */
+    struct qr_key_shard shard; /* of its keys, the part that the cache holds */
 };
 
-enum { QR_TREE_TOKENS = 64 }; /* max new tokens of a sequence with a tree mask */
+enum { QR_TREE_WORDS = 64 }; /* most words per token of a tree mask */
 
-/* Visible keys of one query token: a range of cache slots and, for a sequence with a tree mask, the
- * new tokens whose bits are set. The range excludes the new tokens then. */
+/* Visible keys of one query token: a range of cache slots and, for a sequence with a tree mask, new
+ * tokens whose bits are set. The range excludes the new tokens then. */
 struct qr_token_mask {
     uint32_t pos;
     struct qr_key_range range;
-    uint64_t tree;
+    struct qr_key_range drafted; /* hull of the new tokens that are seen by their bits */
 };
 
 /* ---- plan */
@@ -171,7 +175,9 @@ struct qr_thread_scratch {
     float *slope, *row_scale;                                            /* [rows] */
     float *call_slope;                                                   /* [call rows] */
     int64_t *distance;                                                   /* [call rows] */
-    uint64_t *visible, *tree;                                            /* [rows] */
+    uint64_t *visible;                                                   /* [rows] */
+    uint64_t *tree;           /* [rows][tree_words of the sequence] new tokens that a row sees */
+    bool *branch;             /* [rows] of a tree: positions do not follow from slots */
     uint32_t *lo, *hi, *pos;  /* [rows] visible key range and position of a row */
     const float **relative;   /* [rows] relative bias of the row's head */
     const float **bias_rows;  /* [call rows] rows of 64 values */
@@ -185,16 +191,19 @@ struct qr_thread_scratch {
 };
 
 struct quire_plan {
+    const char *owner; /* whose limits messages name: "plan", or the object that holds the plan */
     const struct quire_allocator *allocator;
     const struct quire_kv_cache *kv;
     uint32_t n_groups, max_tokens, max_seqs, max_seq_len, n_threads, flags;
-    uint32_t max_spans, max_tree_tokens, max_sparse_blocks;
+    uint32_t max_spans, max_tree_tokens, max_tree_words, max_sparse_blocks;
     uint32_t n_seqs, n_tokens, max_query_len, batch_max_seq_len; /* of the batch */
     bool busy; /* atomic: a call builds or runs the plan */
     struct qr_plan_group *groups;
     struct qr_attn_seq *seqs;        /* [max_seqs] */
     struct quire_token_range *spans; /* [max_spans] */
-    uint64_t *tree;                  /* [max_tree_tokens] */
+    uint64_t *tree;                  /* [max_tree_tokens][max_tree_words] */
+    uint32_t *depths;                /* [max_tree_tokens] of the tokens of `tree` */
+    uint32_t *staged_depths;         /* [max_tree_tokens] of the batch under validation */
     /* [max_seq_len in blocks / 64] bitmap of listed blocks; used by one validation at a time */
     uint64_t *listed;
     uint32_t *block_marks; /* [largest pool] generation of the last check that visited the block */

@@ -44,13 +44,32 @@ bool qr_error_writable(const struct quire_error *err)
     return err && (!err->struct_size || err->struct_size >= QR_SIZE_TO(struct quire_error, msg));
 }
 
+/* vsnprintf; a text that is too long ends with "..." after its last whole word, or after its last
+ * whole UTF-8 character where no word ends in the second half. */
+static void print(char *out, size_t size, const char *fmt, va_list ap)
+{
+    static const char mark[] = "...";
+    const int length = vsnprintf(out, size, fmt, ap);
+    if (length < 0 || (size_t)length < size || size < sizeof mark)
+        return;
+    const size_t most = size - sizeof mark;
+    size_t end = most;
+    while (end > size / 2 && out[end] != ' ')
+        end--;
+    if (out[end] != ' ')
+        for (end = most; end && ((unsigned char)out[end] & 0xc0) == 0x80;)
+            end--;
+    memcpy(out + end, mark, sizeof mark);
+}
+
+/* Fills in *err, with a message of less than `size` bytes. */
 static void fill(struct quire_error *err, quire_status code, int32_t detail, uint64_t offset,
-                 const char *fmt, va_list ap)
+                 size_t size, const char *fmt, va_list ap)
 {
     err->code = code;
     err->detail = detail;
     err->offset = offset;
-    vsnprintf(err->msg, sizeof err->msg, fmt, ap);
+    print(err->msg, size, fmt, ap);
 }
 
 quire_status qr_fail(struct quire_error *err, quire_status code, const char *fmt, ...)
@@ -58,7 +77,7 @@ quire_status qr_fail(struct quire_error *err, quire_status code, const char *fmt
     if (qr_error_writable(err)) {
         va_list ap;
         va_start(ap, fmt);
-        fill(err, code, 0, 0, fmt, ap);
+        fill(err, code, 0, 0, sizeof err->msg, fmt, ap);
         va_end(ap);
     }
     return code;
@@ -70,7 +89,7 @@ quire_status qr_fail_at(struct quire_error *err, quire_status code, uint64_t off
     if (qr_error_writable(err)) {
         va_list ap;
         va_start(ap, fmt);
-        fill(err, code, 0, offset, fmt, ap);
+        fill(err, code, 0, offset, sizeof err->msg, fmt, ap);
         va_end(ap);
     }
     return code;
@@ -85,7 +104,8 @@ quire_status qr_fail_errno(struct quire_error *err, quire_status code, int errnu
         const char *text = strerror_r(errnum, reason, sizeof reason);
         va_list ap;
         va_start(ap, fmt);
-        fill(err, code, errnum, 0, fmt, ap);
+        /* the reason is complete, whatever the length of the text before it */
+        fill(err, code, errnum, 0, sizeof err->msg - strlen(text) - strlen(": "), fmt, ap);
         va_end(ap);
         const size_t n = strlen(err->msg);
         snprintf(err->msg + n, sizeof err->msg - n, ": %s", text);
@@ -100,7 +120,7 @@ void qr_log(const struct quire_logger *logger, enum quire_log_level level, const
     char msg[512];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(msg, sizeof msg, fmt, ap);
+    print(msg, sizeof msg, fmt, ap);
     va_end(ap);
     logger->log(logger->user, level, QUIRE_OK, msg);
 }

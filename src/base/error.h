@@ -6,7 +6,8 @@
 #include <stdbool.h>
 
 /* Writes code and a printf-style message to err (may be NULL) and returns code, for failures in one
- * line: return qr_fail(err, QUIRE_E_RANGE, "block_table[%zu] = %d", i, id); */
+ * line: return qr_fail(err, QUIRE_E_RANGE, "block_table[%zu] = %d", i, id);
+ * A message that is too long is cut after a whole word and ends with "...". */
 quire_status qr_fail(struct quire_error *err, quire_status code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4), cold));
 

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/struct_size.h"
 #include "kv/check.h"
+#include "kv/key_shard.h"
 
 uint32_t quire_kv_first_block(uint32_t block_size, uint32_t window, uint32_t n_past)
 {
@@ -22,12 +23,20 @@ static uint64_t first_mapped(const struct quire_kv_slot_args *m)
     return in_window > m->first_pos ? in_window : m->first_pos;
 }
 
+/* The tokens that the cache holds. */
+static struct qr_key_shard shard_of(const struct quire_kv_slot_args *m)
+{
+    return qr_key_shard_of(m->cp_world_size, m->cp_rank, m->cp_interleave);
+}
+
 /* Does not read block table entries of positions without a slot: they may be uninitialized. */
 static quire_status check_map(const struct quire_kv_slot_args *m, const int64_t *slots,
                               struct quire_error *err)
 {
+    const struct qr_key_shard shard = shard_of(m);
     if (!m->block_size)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.block_size is 0");
+    QR_TRY(qr_key_shard_check(shard, "args", err));
     if (m->n_tokens > (size_t)UINT32_MAX - m->first_pos)
         return qr_fail(err, QUIRE_E_LIMIT,
                        "args: %zu tokens from position %u exceed the largest position", m->n_tokens,
@@ -37,8 +46,12 @@ static quire_status check_map(const struct quire_kv_slot_args *m, const int64_t 
     if (!slots || !m->block_table)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL",
                        slots ? "args.block_table" : "slots");
-    const uint64_t first = first_mapped(m) / m->block_size;
-    const uint64_t last = (m->first_pos + (uint64_t)m->n_tokens - 1) / m->block_size;
+    /* of the tokens that get a slot */
+    const uint32_t begin = qr_key_shard_below(&shard, (uint32_t)first_mapped(m)),
+                   end = qr_key_shard_below(&shard, m->first_pos + (uint32_t)m->n_tokens);
+    if (begin == end)
+        return QUIRE_OK;
+    const uint64_t first = begin / m->block_size, last = (end - 1) / m->block_size;
     if (first < m->first_block)
         return qr_fail(err, QUIRE_E_RANGE, "args: position %llu is before first_block %u",
                        (unsigned long long)first_mapped(m), m->first_block);
@@ -60,14 +73,17 @@ quire_status quire_kv_map_slots(const struct quire_kv_slot_args *args, int64_t *
     const struct quire_kv_slot_args *map = &copy;
     QR_READ_STRUCT(&copy, args, n_tokens, "args", err);
     QR_TRY(check_map(map, slots, err));
+    const struct qr_key_shard shard = shard_of(map);
     const uint64_t first = first_mapped(map);
     for (size_t i = 0; i < map->n_tokens; i++) {
-        const uint64_t pos = map->first_pos + (uint64_t)i;
+        const uint32_t pos = map->first_pos + (uint32_t)i;
         slots[i] = QUIRE_SLOT_PAD;
-        if (pos >= first)
-            slots[i] = (int64_t)map->block_table[pos / map->block_size - map->first_block] *
-                           map->block_size +
-                       (int64_t)(pos % map->block_size);
+        if (pos < first || !qr_key_shard_has(&shard, pos))
+            continue;
+        const uint32_t at = qr_key_shard_below(&shard, pos);
+        slots[i] =
+            (int64_t)map->block_table[at / map->block_size - map->first_block] * map->block_size +
+            at % map->block_size;
     }
     return QUIRE_OK;
 }

@@ -5,6 +5,7 @@
 #include "kernels/dispatch.h"
 #include "linear/onednn_shim.h"
 #include "model/groups.h"
+#include "model/load/kv_scales.h"
 #include "model/load/load.h"
 #include "model/load/provider.h"
 #include "model/load/weights.h"
@@ -62,6 +63,7 @@ static quire_status open_model(struct quire_model *m, const struct quire_model_p
     QR_TRY(qr_provider_choose(m, p->linear, err));
     QR_TRY(qr_model_load(m, p->pack_cache, p->threads, err));
     QR_TRY(qr_model_group_layers(m, err));
+    QR_TRY(qr_kv_scales_load(m, err));
     qr_weights_release_source(m->weights);
     return QUIRE_OK;
 }
@@ -158,6 +160,7 @@ quire_status quire_model_get_info(const struct quire_model *model, struct quire_
         .has_pooler = model->global.mat[QR_W_POOLER] != NULL,
         .pooling = (enum quire_pooling)c->pooling,
         .pack_cached = model->pack_cache.bytes != 0,
+        .fingerprint = model->fingerprint,
     };
     qr_struct_write(info, &facts, sizeof facts);
     return QUIRE_OK;

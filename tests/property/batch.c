@@ -37,7 +37,9 @@ static void add_sequence(struct testbed *st, uint32_t i, uint32_t from, uint32_t
     for (uint32_t k = 0; k < q->n_spans && q->spans[k].end <= (int32_t)len; k++)
         st->spans[st->span_loc[n + 1]++] = q->spans[k];
     if (s->has_tree)
-        memcpy(st->tree + st->rows, q->tree + from, (to - from) * sizeof *st->tree);
+        for (uint32_t t = from; t < to; t++)
+            memcpy(st->tree + (size_t)(st->rows + t - from) * s->tree_words, q->tree[t],
+                   s->tree_words * sizeof *st->tree);
     memcpy(st->lists + n * s->config.n_kv_heads, q->lists,
            s->config.n_kv_heads * sizeof *st->lists);
     st->rows += to - from;
@@ -51,7 +53,7 @@ static uint32_t start_batch(struct testbed *st)
     st->n = st->rows = 0;
     free(st->table), free(st->tree), free(st->lists);
     st->table = malloc(stride * (s->n_seqs + 1) * sizeof *st->table);
-    st->tree = malloc((s->n_rows + MAX_TREE) * sizeof *st->tree);
+    st->tree = malloc((s->n_rows + 1) * TREE_WORDS * sizeof *st->tree);
     st->lists = malloc((s->n_seqs + 1) * s->config.n_kv_heads * sizeof *st->lists);
     for (uint32_t i = 0; i < stride * s->n_seqs; i++)
         st->table[i] = -7; /* must not be read */
@@ -89,7 +91,11 @@ bool testbed_batch(struct testbed *st, const struct part *p)
         .span_loc = s->has_spans ? st->span_loc : NULL,
         .spans = s->has_spans ? st->spans : NULL,
         .tree_mask = s->has_tree ? st->tree : NULL,
-        .sparse = s->is_sparse ? lists : NULL
+        .tree_words = s->tree_words,
+        .sparse = s->is_sparse ? lists : NULL,
+        .cp_world_size = st->variant.cp_world,
+        .cp_rank = st->variant.cp_rank,
+        .cp_interleave = st->variant.cp_interleave
     };
     must(quire_plan_build(st->plan, &batch, &err));
     struct quire_plan_info info = { .struct_size = sizeof info };

@@ -356,6 +356,7 @@ const struct check checks[] = {
     { "levels", false, always, levels },
     { "contiguous keys", false, has_plain_keys, contiguous_keys },
     { "merged shards", false, can_be_cut, merged_shards },
+    { "merged ranks", false, can_be_dealt, merged_ranks },
     { "strides", false, always, strides },
     { "without lse", false, always, without_lse },
     { "f32 queries", false, has_16bit_q, f32_queries },

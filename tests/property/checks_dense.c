@@ -31,7 +31,7 @@ struct dense_arrays {
 static void fill_arrays(const struct problem *s, struct dense_arrays *a)
 {
     memset(a, 0, sizeof *a);
-    a->tree = malloc((s->n_rows + 1) * sizeof *a->tree);
+    a->tree = malloc((s->n_rows + 1) * TREE_WORDS * sizeof *a->tree);
     for (uint32_t i = 0; i < s->n_seqs; i++) {
         const struct sequence *q = &s->seqs[i];
         a->starts[i + 1] = (int32_t)(q->row + q->n_new);
@@ -44,7 +44,8 @@ static void fill_arrays(const struct problem *s, struct dense_arrays *a)
         memcpy(a->lists + i * s->config.n_kv_heads, q->lists,
                s->config.n_kv_heads * sizeof *a->lists);
         for (uint32_t t = 0; s->has_tree && t < q->n_new; t++)
-            a->tree[q->row + t] = q->tree[t];
+            memcpy(a->tree + (size_t)(q->row + t) * s->tree_words, q->tree[t],
+                   s->tree_words * sizeof *a->tree);
     }
 }
 
@@ -62,6 +63,7 @@ static bool run_dense(const struct problem *s, const struct dense_arrays *a, con
                                                .n_threads = threads,
                                                .max_spans = MAX_SEQS * MAX_SPANS,
                                                .max_tree_tokens = s->n_rows + 1,
+                                               .max_tree_words = s->tree_words,
                                                .max_sparse_blocks =
                                                    MAX_SEQS * MAX_KV_HEADS * MAX_PLACES,
                                                .isa = quire_cpu_level_name(s->level) };
@@ -75,6 +77,7 @@ static bool run_dense(const struct problem *s, const struct dense_arrays *a, con
                                              .span_loc = s->has_spans ? a->span_loc : NULL,
                                              .spans = s->has_spans ? a->spans : NULL,
                                              .tree_mask = s->has_tree ? a->tree : NULL,
+                                             .tree_words = s->tree_words,
                                              .sparse = s->is_sparse ? a->lists : NULL,
                                              .dtype = s->write_dtype,
                                              .k = k,
@@ -117,15 +120,23 @@ bool contiguous_keys(const struct problem *s, const struct result *base, struct 
 
 bool can_be_cut(const struct problem *s) { return !s->is_sparse && s->n_rows; }
 
+/* One share of the keys: a problem and how to run it. */
+struct shard {
+    struct problem problem;
+    struct variant variant;
+};
+
+enum { MAX_SHARDS = 9 };
+
 /* Assigns the blocks of every sequence to shards at random, as sparse block lists. */
-static void assign_blocks(struct problem *shards, uint32_t n, struct rng *r)
+static void assign_blocks(struct shard *shards, uint32_t n, struct rng *r)
 {
-    for (uint32_t i = 0; i < shards[0].n_seqs; i++)
+    for (uint32_t i = 0; i < shards[0].problem.n_seqs; i++)
         for (uint32_t j = 0; j < MAX_PLACES; j++) {
             const uint32_t owner = rng_below(r, n);
             for (uint32_t p = 0; p < n; p++)
-                for (uint32_t h = 0; h < shards[p].config.n_kv_heads; h++) {
-                    struct sequence *q = &shards[p].seqs[i];
+                for (uint32_t h = 0; h < shards[p].problem.config.n_kv_heads; h++) {
+                    struct sequence *q = &shards[p].problem.seqs[i];
                     if (j == 0)
                         q->lists[h] = (struct quire_sparse_list){ q->places[h], 0 };
                     if (p == owner)
@@ -152,26 +163,31 @@ static bool close_enough(const struct problem *s, const struct result *got,
     return true;
 }
 
-bool merged_shards(const struct problem *s, const struct result *base, struct rng *r)
+/* Shards without sinks, which the merge applies. The caller frees them. */
+static struct shard *shards_new(const struct problem *s, uint32_t n)
 {
-    enum { MAX_SHARDS = 4 };
-    const uint32_t n = rng_in(r, 1, MAX_SHARDS);
-    struct problem *shards = malloc(n * sizeof *shards);
+    struct shard *shards = malloc(n * sizeof *shards);
+    for (uint32_t p = 0; p < n; p++) {
+        shards[p].problem = *s;
+        shards[p].problem.config.sinks = NULL;
+        shards[p].problem.config.typed_sinks = NULL;
+        shards[p].variant = variant_default(s);
+    }
+    return shards;
+}
+
+/* Runs the shards and compares their merged result with that of all keys. */
+static bool check_shards(const struct problem *s, const struct shard *shards, uint32_t n,
+                         const struct result *base)
+{
     struct result parts[MAX_SHARDS], got = result_new(s);
     struct quire_attention_partial pointers[MAX_SHARDS];
     const struct part whole = part_whole(s);
     bool ok = true;
     for (uint32_t p = 0; p < n; p++) {
-        shards[p] = *s;
-        shards[p].is_sparse = true;
-        shards[p].config.sinks = NULL;
         parts[p] = result_new(s);
         pointers[p] = (struct quire_attention_partial){ .out = parts[p].out, .lse = parts[p].lse };
-    }
-    assign_blocks(shards, n, r);
-    for (uint32_t p = 0; ok && p < n; p++) {
-        const struct variant variant = variant_default(&shards[p]);
-        ok = run_problem(&shards[p], &variant, &whole, &parts[p]);
+        ok = ok && run_problem(&shards[p].problem, &shards[p].variant, &whole, &parts[p]);
     }
     const struct quire_attention_merge_args args = { .struct_size = sizeof args,
                                                      .n_parts = n,
@@ -180,6 +196,8 @@ bool merged_shards(const struct problem *s, const struct result *base, struct rn
                                                      .n_heads = s->config.n_heads,
                                                      .v_head_size = s->v_size,
                                                      .sinks = s->config.sinks,
+                                                     .typed_sinks = s->config.typed_sinks,
+                                                     .sinks_dtype = s->config.sinks_dtype,
                                                      .out = got.out,
                                                      .lse = got.lse };
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -189,6 +207,48 @@ bool merged_shards(const struct problem *s, const struct result *base, struct rn
     for (uint32_t p = 0; p < n; p++)
         result_free(&parts[p]);
     result_free(&got);
+    return ok;
+}
+
+bool merged_shards(const struct problem *s, const struct result *base, struct rng *r)
+{
+    const uint32_t n = rng_in(r, 1, 4);
+    struct shard *shards = shards_new(s, n);
+    for (uint32_t p = 0; p < n; p++)
+        shards[p].problem.is_sparse = true;
+    assign_blocks(shards, n, r);
+    const bool ok = check_shards(s, shards, n, base);
     free(shards);
     return ok;
+}
+
+static bool shares_keys(const struct problem *s)
+{
+    for (uint32_t i = 0; i < s->n_seqs; i++)
+        if (s->seqs[i].shared)
+            return true;
+    return false;
+}
+
+bool can_be_dealt(const struct problem *s) { return can_be_cut(s) && !s->has_tree; }
+
+/* Context parallelism: positions are dealt to ranks, mostly one at a time. */
+bool merged_ranks(const struct problem *s, const struct result *base, struct rng *r)
+{
+    const uint32_t n = rng_in(r, 1, MAX_SHARDS),
+                   interleave = rng_percent(r, 60) ? 1 : rng_in(r, 2, 40);
+    const bool cascade = shares_keys(s) && rng_percent(r, 50);
+    struct shard *shards = shards_new(s, n);
+    for (uint32_t p = 0; p < n; p++) {
+        struct variant *v = &shards[p].variant;
+        v->cp_world = n;
+        v->cp_rank = p;
+        v->cp_interleave = interleave;
+        v->share = cascade;
+        v->flags = cascade ? QUIRE_PLAN_CASCADE : 0;
+        v->plan_threads = rng_in(r, 1, 4);
+    }
+    const bool ok = check_shards(s, shards, n, base);
+    free(shards);
+    return ok || failure("%u ranks, %u tokens at a time", n, interleave);
 }

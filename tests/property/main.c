@@ -2,7 +2,8 @@
 /* main.c - checks random problems against the oracle and some variants against each other.
  *
  *     property [--seed N] [--cases N] [--from K] [--case K] [--checks N] [--list]
- *     property --walk [--step N] */
+ *     property --walk [--step N]
+ *     property --trees [--seed N] */
 #include "checks.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -19,6 +20,7 @@ struct options {
     uint32_t step; /* stride of --walk in head sizes */
     bool one;      /* a single case: runs every check and prints the problem */
     bool walk;     /* every shape in place of random cases */
+    bool trees;    /* large trees in place of random cases */
 };
 
 static char reason[1024];
@@ -134,6 +136,10 @@ static struct options parse(int argc, char **argv)
             o.walk = true;
             continue;
         }
+        if (!strcmp(name, "--trees")) {
+            o.trees = true;
+            continue;
+        }
         const bool timed = !strcmp(name, "--seed") && value && !strcmp(value, "time");
         const uint64_t n = timed ? (uint64_t)time(NULL) : number_of(name, value);
         i++;
@@ -168,6 +174,8 @@ int main(int argc, char **argv)
     uint32_t n_failed = 0, n = 0;
     if (o.walk)
         return walk(o.seed, o.step) != 0;
+    if (o.trees)
+        return check_trees(o.seed) != 0;
     printf("seed %llu, cases %u to %u\n", (unsigned long long)o.seed, o.from, o.from + o.cases - 1);
     for (; n < o.cases && n_failed < MAX_FAILURES; n++)
         n_failed += run_case(&o, o.from + n);

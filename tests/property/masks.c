@@ -19,10 +19,13 @@ static void draw_spans(struct sequence *q, struct rng *r)
 /* The parent of each token is an earlier token or the end of the context; some trees are chains. */
 static void draw_tree(struct sequence *q, struct rng *r)
 {
-    const bool chain = rng_percent(r, 15);
+    const bool chain = rng_percent(r, 15), deep = rng_percent(r, 30);
     for (uint32_t t = 0; t < q->n_new; t++) {
-        const uint32_t parent = chain ? t : rng_below(r, t + 1); /* index + 1; 0: the context */
-        q->tree[t] = (parent ? q->tree[parent - 1] : 0) | (uint64_t)1 << t;
+        /* index + 1; 0: the context */
+        const uint32_t parent = chain || (deep && rng_percent(r, 90)) ? t : rng_below(r, t + 1);
+        if (parent)
+            memcpy(q->tree[t], q->tree[parent - 1], sizeof q->tree[t]);
+        q->tree[t][t / 64] |= (uint64_t)1 << t % 64;
     }
 }
 
@@ -44,6 +47,16 @@ void masks_draw(struct problem *s, struct rng *r)
     const bool decoder = s->config.kind == QUIRE_ATTENTION_DECODER;
     s->has_spans = decoder && rng_percent(r, 15);
     s->is_sparse = rng_percent(r, 12);
+    if (s->exact) {
+        s->has_spans = decoder && s->options >> SPANS & 1;
+        s->is_sparse = s->options >> SPARSE & 1;
+    }
+    for (uint32_t i = 0; s->has_tree && i < s->n_seqs; i++) {
+        const uint32_t n = (s->seqs[i].n_new + 63) / 64;
+        s->tree_words = n > s->tree_words ? n : s->tree_words;
+    }
+    if (s->has_tree && rng_percent(r, 50)) /* more words than the tokens need */
+        s->tree_words = rng_in(r, s->tree_words, TREE_WORDS);
     for (uint32_t i = 0; i < s->n_seqs; i++) {
         if (s->has_spans)
             draw_spans(&s->seqs[i], r);

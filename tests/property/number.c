@@ -69,7 +69,9 @@ void number_encode(enum quire_kv_dtype dtype, double x, unsigned char *bytes)
     if (dtype == QUIRE_KV_INT8) {
         code = (uint32_t)(int32_t)x;
     } else {
-        if (a > 0) {
+        if (isinf(a)) { /* all bits of the exponent */
+            code = (1u << (8 * f.bytes - 1)) - (1u << f.mantissa);
+        } else if (a > 0) {
             const int own = exponent_of(a), e = own < f.lowest ? f.lowest : own;
             /* the leading one of a normal number raises the exponent field from 0 to 1 */
             code = (uint32_t)(a * power_of_two(f.mantissa - e)) +

@@ -6,18 +6,39 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool oracle_tree_positions(const struct problem *s)
+{
+    return s->has_tree &&
+           (s->config.kind == QUIRE_ATTENTION_DECODER || s->config.kind == QUIRE_ATTENTION_CROSS);
+}
+
+bool oracle_tree_masks(const struct problem *s)
+{
+    return s->has_tree && s->config.kind == QUIRE_ATTENTION_DECODER;
+}
+
+static bool tree_bit(const struct sequence *q, uint32_t query, uint32_t j)
+{
+    return q->tree[query][j / 64] >> j % 64 & 1;
+}
+
 /* Position of a query; in a tree, the depth of the token counts. */
 static int64_t query_position(const struct problem *s, uint32_t seq, uint32_t query)
 {
     const struct sequence *q = &s->seqs[seq];
     const int64_t first = (int64_t)q->len - q->n_new;
-    return first + (s->has_tree ? __builtin_popcountll(q->tree[query]) - 1 : (int64_t)query);
+    int64_t depth = 0;
+    if (!oracle_tree_positions(s))
+        return first + query;
+    for (uint32_t j = 0; j < query; j++)
+        depth += tree_bit(q, query, j);
+    return first + depth;
 }
 
 static int64_t key_position(const struct problem *s, uint32_t seq, uint32_t j)
 {
     const uint32_t first = s->seqs[seq].len - s->seqs[seq].n_new;
-    return s->has_tree && j >= first ? query_position(s, seq, j - first) : (int64_t)j;
+    return oracle_tree_masks(s) && j >= first ? query_position(s, seq, j - first) : (int64_t)j;
 }
 
 static bool in_one_span(const struct sequence *q, int64_t a, int64_t b)
@@ -56,7 +77,7 @@ bool oracle_sees(const struct problem *s, uint32_t seq, uint32_t query, uint32_t
     const struct sequence *q = &s->seqs[seq];
     const int64_t qpos = query_position(s, seq, query), kpos = key_position(s, seq, j);
     const uint32_t first = q->len - q->n_new;
-    if (s->has_tree && j >= first && !(q->tree[query] >> (j - first) & 1))
+    if (oracle_tree_masks(s) && j >= first && !tree_bit(q, query, j - first))
         return false;
     if (s->is_sparse && !is_listed(s, &q->lists[kv_head], j))
         return false;
@@ -130,7 +151,8 @@ void oracle_row(const struct problem *s, uint32_t seq, uint32_t query, uint32_t 
             out[i] += p * v[i];
     }
     free(scores);
-    const double all = sum + (c->sinks && sum > 0 ? exp((double)c->sinks[head] - top) : 0);
+    const bool sinks = c->sinks || c->typed_sinks;
+    const double all = sum + (sinks && sum > 0 ? exp((double)s->sinks[head] - top) : 0);
     for (uint32_t i = 0; i < s->v_size && sum > 0; i++)
         out[i] /= all;
     *lse = sum > 0 ? top + log(sum) : -INFINITY;

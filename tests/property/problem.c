@@ -32,6 +32,12 @@ static uint32_t draw_head_size(struct rng *r, enum size size)
     return x < 98 ? 8 * rng_in(r, 9, 64) : rng_in(r, 41, 300);
 }
 
+/* Whether an option is on: as given, else as drawn. */
+static bool is_on(const struct problem *s, enum option option, bool drawn)
+{
+    return s->exact ? s->options >> option & 1 : drawn;
+}
+
 static void draw_shape(struct problem *s, struct rng *r, enum size size)
 {
     static const uint32_t ratios[] = { 1, 1, 1, 2, 2, 3, 4, 4, 5, 7, 8 };
@@ -69,28 +75,44 @@ static void draw_relative(struct problem *s, struct rng *r)
     c->relative_bias = s->relative = data_values(r, n, 2);
 }
 
+/* Passes the sinks in another dtype, and rounds them to it. */
+static void retype_sinks(struct problem *s, enum quire_kv_dtype dtype)
+{
+    for (uint32_t h = 0; h < s->config.n_heads; h++) {
+        s->sinks[h] = (float)number_round(dtype, (double)s->sinks[h]);
+        number_encode(dtype, (double)s->sinks[h], (unsigned char *)&s->half_sinks[h]);
+    }
+    s->config.sinks = NULL;
+    s->config.typed_sinks = s->half_sinks;
+    s->config.sinks_dtype = dtype;
+}
+
 static void draw_options(struct problem *s, struct rng *r, enum size size)
 {
     struct quire_attention_config *c = &s->config;
     c->kind = draw_kind(r);
-    c->compute = rng_percent(r, 60) ? QUIRE_COMPUTE_NATIVE : QUIRE_COMPUTE_F32;
+    c->compute =
+        is_on(s, COMPUTE_F32, !rng_percent(r, 60)) ? QUIRE_COMPUTE_F32 : QUIRE_COMPUTE_NATIVE;
     c->scale *= rng_float(r, 0.25f, 1.5f);
-    c->causal = c->kind == QUIRE_ATTENTION_DECODER && rng_percent(r, 80);
-    if (rng_percent(r, 35))
+    c->causal = c->kind == QUIRE_ATTENTION_DECODER && !is_on(s, NOT_CAUSAL, !rng_percent(r, 80));
+    if (is_on(s, WINDOW_LEFT, rng_percent(r, 35)))
         c->window_left = draw_window(r, size);
-    if (rng_percent(r, c->causal ? 8 : 35))
+    if (is_on(s, WINDOW_RIGHT, rng_percent(r, c->causal ? 8 : 35)))
         c->window_right = draw_window(r, size);
-    if (rng_percent(r, 25))
+    if (is_on(s, SOFT_CAP, rng_percent(r, 25)))
         c->logits_soft_cap = rng_float(r, 0.5f, 40);
     for (uint32_t h = 0; h < c->n_heads; h++) {
         s->slopes[h] = rng_float(r, rng_percent(r, 10) ? -0.25f : 0, 0.25f);
         s->sinks[h] = rng_percent(r, 10) ? -INFINITY : rng_float(r, -2, 3);
     }
-    c->alibi_slopes = rng_percent(r, 25) ? s->slopes : NULL;
-    c->sinks = rng_percent(r, 25) ? s->sinks : NULL;
-    if (rng_percent(r, 18))
+    c->alibi_slopes = is_on(s, SLOPES, rng_percent(r, 25)) ? s->slopes : NULL;
+    const bool half = s->exact && s->options >> HALF_SINKS & 1;
+    c->sinks = half || is_on(s, SINKS, rng_percent(r, 25)) ? s->sinks : NULL;
+    if (c->sinks && is_on(s, HALF_SINKS, rng_percent(r, 40)))
+        retype_sinks(s, rng_percent(r, 50) ? QUIRE_KV_BF16 : QUIRE_KV_F16);
+    if (is_on(s, CHUNK, rng_percent(r, 18)))
         c->chunk_size = rng_in(r, 1, size == LONG ? 700 : 60);
-    if (rng_percent(r, 18))
+    if (is_on(s, RELATIVE, rng_percent(r, 18)))
         draw_relative(s, r);
 }
 
@@ -161,12 +183,20 @@ static void limit_work(struct sequence *q, const struct problem *s)
     q->n_new = q->n_new > max_new ? (uint32_t)max_new : q->n_new;
 }
 
+static void place_sequence(struct problem *s, struct sequence *q)
+{
+    q->row = s->n_rows;
+    q->key = s->n_keys;
+    s->n_rows += q->n_new;
+    s->n_keys += q->n_keys;
+}
+
 static void draw_sequences(struct problem *s, struct rng *r, enum size size)
 {
     const uint32_t x = rng_below(r, 100), mode = rng_below(r, 4);
     s->n_seqs = x < 3 ? 0 : x < 35 ? 1 : x < 60 ? 2 : size == LONG ? 3 : rng_in(r, 3, MAX_SEQS);
-    s->own_causal = rng_percent(r, 20);
-    s->has_tree = s->config.kind == QUIRE_ATTENTION_DECODER && rng_percent(r, 12);
+    s->own_causal = is_on(s, OWN_CAUSAL, rng_percent(r, 20));
+    s->has_tree = is_on(s, TREE, rng_percent(r, 12));
     const uint32_t prefix = !rng_percent(r, 35 + 20 * size) ? 0
                             : size == LONG                  ? rng_in(r, 16, 1300)
                                                             : rng_below(r, 80);
@@ -181,15 +211,28 @@ static void draw_sequences(struct problem *s, struct rng *r, enum size size)
         limit_work(q, s);
         if (s->has_tree && q->n_new > MAX_TREE)
             q->n_new = MAX_TREE;
-        q->row = s->n_rows;
-        q->key = s->n_keys;
         q->shared = i == 0 ? 0 : prefix;
         if (q->shared > q->n_keys)
             q->shared = q->n_keys;
         if (q->shared > s->seqs[0].n_keys)
             q->shared = s->seqs[0].n_keys;
-        s->n_rows += q->n_new;
-        s->n_keys += q->n_keys;
+        place_sequence(s, q);
+    }
+}
+
+/* Replaces the sequences by two with n new tokens in a tree, after contexts of any length. */
+static void make_tree(struct problem *s, uint32_t n, struct rng *r)
+{
+    s->has_tree = true;
+    s->n_seqs = 2;
+    s->n_rows = s->n_keys = 0;
+    for (uint32_t i = 0; i < s->n_seqs; i++) {
+        struct sequence *q = &s->seqs[i];
+        const uint32_t context = rng_in(r, 0, i ? 200 : 700);
+        *q = (struct sequence){
+            .len = context + n, .n_new = n, .n_keys = context + n, .causal = s->config.causal
+        };
+        place_sequence(s, q);
     }
 }
 
@@ -219,7 +262,16 @@ static void apply_rest(struct problem *s, const struct constraints *w)
     s->k_dtype = w->k_dtype;
     s->v_dtype = w->v_dtype;
     s->block_size = w->block_size;
-    s->latent = false;
+    s->latent = s->options >> LATENT & 1;
+    if (s->latent) {
+        s->v_dtype = s->k_dtype;
+        s->n_v_scales = 0;
+    }
+    if (s->exact)
+        s->q_dtype = s->options >> Q_BF16 & 1   ? QUIRE_KV_BF16
+                     : s->options >> Q_F16 & 1  ? QUIRE_KV_F16
+                     : s->options >> Q_INT8 & 1 ? QUIRE_KV_INT8
+                                                : QUIRE_KV_F32;
 }
 
 void problem_make(struct problem *s, uint64_t seed, uint32_t number,
@@ -230,6 +282,10 @@ void problem_make(struct problem *s, uint64_t seed, uint32_t number,
     s->seed = seed;
     s->number = number;
     s->rng = rng_fork(seed ^ 0xc4ec, number);
+    if (constraints) {
+        s->exact = constraints->exact;
+        s->options = constraints->options;
+    }
     const enum size size = constraints ? TINY : draw_size(&r);
     draw_shape(s, &r, size);
     if (constraints)
@@ -240,6 +296,8 @@ void problem_make(struct problem *s, uint64_t seed, uint32_t number,
         apply_rest(s, constraints);
     draw_sequences(s, &r, size);
     s->level = constraints ? constraints->level : draw_level(&r);
+    if (constraints && constraints->tree_tokens)
+        make_tree(s, constraints->tree_tokens, &r);
     masks_draw(s, &r);
     data_draw(s, &data);
 }
@@ -265,7 +323,9 @@ void problem_print(const struct problem *s)
            c->n_heads, c->n_kv_heads, c->head_size, s->v_size, (double)c->scale,
            (double)c->logits_soft_cap, c->window_left, c->window_right, c->causal,
            c->compute == QUIRE_COMPUTE_NATIVE ? "native" : "f32", c->alibi_slopes ? ", slopes" : "",
-           c->sinks ? ", sinks" : "");
+           c->sinks         ? ", sinks"
+           : c->typed_sinks ? ", 16-bit sinks"
+                            : "");
     printf(
         "  K %s, V %s written as %s, %u and %u scales, blocks of %u, layer %u of %u, group %u of "
         "%u, level %s\n",

@@ -11,7 +11,8 @@ enum {
     MAX_HEADS = 64,
     MAX_KV_HEADS = 4,
     MAX_SPANS = 3,
-    MAX_TREE = 64,
+    MAX_TREE = 512,
+    TREE_WORDS = MAX_TREE / 64,
     MAX_PLACES = 84
 };
 
@@ -25,7 +26,7 @@ struct sequence {
     bool causal;
     struct quire_token_range spans[MAX_SPANS];
     uint32_t n_spans;
-    uint64_t tree[MAX_TREE];                  /* mask of each new token, if the problem has_tree */
+    uint64_t tree[MAX_TREE][TREE_WORDS];      /* mask of each new token, if the problem has_tree */
     int32_t places[MAX_KV_HEADS][MAX_PLACES]; /* listed blocks, if the problem is_sparse */
     struct quire_sparse_list lists[MAX_KV_HEADS];
 };
@@ -40,9 +41,12 @@ struct problem {
     uint32_t v_size, ratio;
     uint32_t block_size, n_layers, layer, n_groups, group;
     uint32_t n_k_scales, n_v_scales; /* of quire_kv_group_config */
-    bool own_causal;                 /* the batch has a causal flag per sequence */
-    bool latent;                     /* values are the first v_size elements of keys */
+    bool exact;                      /* options are given, not drawn */
+    uint32_t options;
+    bool own_causal; /* the batch has a causal flag per sequence */
+    bool latent;     /* values are the first v_size elements of keys */
     bool has_spans, has_tree, is_sparse;
+    uint32_t tree_words; /* per token in a batch */
     int level;
 
     uint32_t n_seqs, n_rows, n_keys;
@@ -53,14 +57,41 @@ struct problem {
     double *k_cached, *v_cached, max_v; /* expected values in the cache */
     float *k_scale, *v_scale, *relative;
     float slopes[MAX_HEADS], sinks[MAX_HEADS];
+    uint16_t half_sinks[MAX_HEADS]; /* the same values, where the configuration has typed_sinks */
+};
+
+/* Options of a problem that the walk turns on in pairs. */
+enum option {
+    WINDOW_LEFT,
+    WINDOW_RIGHT,
+    NOT_CAUSAL,
+    OWN_CAUSAL,
+    CHUNK,
+    SPANS,
+    TREE,
+    SPARSE,
+    SOFT_CAP,
+    SLOPES,
+    RELATIVE,
+    SINKS,
+    HALF_SINKS,
+    COMPUTE_F32,
+    Q_BF16,
+    Q_F16,
+    Q_INT8,
+    LATENT,
+    N_OPTIONS
 };
 
 /* Fixed properties of a problem; the rest is drawn. */
 struct constraints {
+    bool exact;       /* no option is on but those of `options` */
+    uint32_t options; /* bits 1 << enum option */
     int level;
     enum quire_attention_kind kind;
     enum quire_kv_dtype k_dtype, v_dtype;
     uint32_t head_size, block_size;
+    uint32_t tree_tokens; /* new tokens of every sequence, in a tree; 0: drawn */
 };
 
 /* Draws a problem. With constraints NULL everything is random. */
@@ -75,6 +106,11 @@ void data_draw(struct problem *s, struct rng *r);
 float *data_values(struct rng *r, size_t n, float amplitude);
 
 /* ---- oracle.c: the definition in double precision */
+
+/* Whether the problem's tree mask has an effect: encoders ignore it, and cross attention takes only
+ * the positions of queries from it. */
+bool oracle_tree_positions(const struct problem *s);
+bool oracle_tree_masks(const struct problem *s);
 
 /* Whether a query sees key j of its sequence. */
 bool oracle_sees(const struct problem *s, uint32_t seq, uint32_t query, uint32_t kv_head,

@@ -95,6 +95,7 @@ static void set_plan_config(struct testbed *st)
     c->logits_soft_cap = c->logits_soft_cap > 0 ? 0 : 5;
     c->alibi_slopes = c->alibi_slopes ? NULL : st->problem->slopes;
     c->sinks = c->sinks ? NULL : st->problem->sinks;
+    c->typed_sinks = NULL;
     c->relative_bias = NULL;
     c->compute = c->compute == QUIRE_COMPUTE_F32 ? QUIRE_COMPUTE_NATIVE : QUIRE_COMPUTE_F32;
 }
@@ -122,6 +123,7 @@ static bool open_plan(struct testbed *st)
         .flags = st->variant.flags,
         .max_spans = s->has_spans ? MAX_SEQS * MAX_SPANS : 0,
         .max_tree_tokens = s->has_tree ? s->n_rows + 1 : 0,
+        .max_tree_words = s->tree_words,
         .max_sparse_blocks = s->is_sparse ? MAX_SEQS * MAX_KV_HEADS * MAX_PLACES : 0,
         .isa = quire_cpu_level_name(st->variant.level)
     };
@@ -149,7 +151,11 @@ uint32_t testbed_blocks(const struct testbed *st, uint32_t keys)
 /* Number of whole blocks that a sequence shares with sequence 0. */
 static uint32_t shared_blocks(const struct testbed *st, uint32_t seq)
 {
-    return st->variant.share ? st->problem->seqs[seq].shared / st->variant.block_size : 0;
+    const struct variant *v = &st->variant;
+    uint32_t keys = st->problem->seqs[seq].shared;
+    if (v->cp_world)
+        keys = keys / (v->cp_world * v->cp_interleave) * v->cp_interleave; /* of any rank */
+    return v->share ? keys / v->block_size : 0;
 }
 
 static void assign_blocks(struct testbed *st)
@@ -217,9 +223,16 @@ bool testbed_write(struct testbed *st, uint32_t seq, uint32_t from, uint32_t to)
     const size_t n = to - from, at = (size_t)(s->seqs[seq].key + from) * s->config.n_kv_heads,
                  heads = s->config.n_kv_heads;
     int64_t *slots = malloc(n * sizeof *slots);
-    for (uint32_t j = from; j < to; j++)
-        slots[j - from] =
-            j < kept || j < own ? QUIRE_SLOT_PAD : (int64_t)st->ids[seq][j / b] * b + j % b;
+    for (uint32_t j = from, held = 0; j < to; j++) {
+        const bool here =
+            !st->variant.cp_world ||
+            j / st->variant.cp_interleave % st->variant.cp_world == st->variant.cp_rank;
+        const uint32_t place = st->variant.cp_world ? held : j; /* ranks write from key 0 on */
+        held += here;
+        slots[j - from] = j < kept || place < own || !here
+                              ? QUIRE_SLOT_PAD
+                              : (int64_t)st->ids[seq][place / b] * b + place % b;
+    }
     void *k = number_rows(s->write_dtype, s->k + at * s->config.head_size,
                           n * heads * s->config.head_size);
     void *v = number_rows(s->write_dtype, s->v + at * s->v_size, n * heads * s->v_size);

@@ -4,7 +4,7 @@
 #define QUIRE_PROPERTY_TESTBED_H
 #include "problem.h"
 
-/* How a problem is run. No field except out_dtype may change a bit of the result. */
+/* How a problem is run. No field except out_dtype and cp_... may change a bit of the result. */
 struct variant {
     int level;
     uint32_t block_size, n_threads, plan_threads, flags;
@@ -16,7 +16,8 @@ struct variant {
     bool no_lse;
     bool layer_config; /* the call passes the configuration; the plan has a different one */
     bool f32_q;        /* bf16 and f16 queries passed as f32 */
-    enum quire_kv_dtype out_dtype; /* types other than f32: x / out_scale, rounded */
+    uint32_t cp_world, cp_rank, cp_interleave; /* the cache holds one rank's keys; 0: all keys */
+    enum quire_kv_dtype out_dtype;             /* types other than f32: x / out_scale, rounded */
     float out_scale;
 };
 

@@ -165,6 +165,7 @@ uint32_t walk(uint64_t seed, uint32_t step)
         printf("%s: %s\n", quire_cpu_level_name(i),
                quire_cpu_level_usable(i) ? "walked" : "refused on this CPU with the reason");
     }
+    n_failed += walk_pairs(seed);
     printf("%u failures\n", n_failed);
     return n_failed;
 }

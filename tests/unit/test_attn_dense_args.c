@@ -57,9 +57,12 @@ static void bad_params(void **state)
         p = good;                                                                                  \
         d.s.config = good_config;                                                                  \
     } while (0)
-    BAD(p.struct_size--, QUIRE_E_MISUSE, "struct_size");
+    BAD(p.struct_size = 8, QUIRE_E_MISUSE, "struct_size");
+    BAD(p.reserved = 1, QUIRE_E_INVALID_ARG, "reserved");
+    BAD(p.max_tree_words = 65, QUIRE_E_INVALID_ARG, "max_tree_words is 65");
     BAD(p.config = NULL, QUIRE_E_INVALID_ARG, "config");
-    BAD(d.s.config.struct_size--, QUIRE_E_MISUSE, "config");
+    BAD(d.s.config.struct_size = 4, QUIRE_E_MISUSE, "config");
+    BAD(d.s.config.reserved = 1, QUIRE_E_INVALID_ARG, "params.config.reserved");
     BAD(d.s.config.scale = NAN, QUIRE_E_UNSUPPORTED, "scale");
     BAD(p.dtype = QUIRE_KV_FP8_E4M3, QUIRE_E_INVALID_ARG, "dtype");
     BAD(p.max_tokens = 0, QUIRE_E_INVALID_ARG, "max_tokens");

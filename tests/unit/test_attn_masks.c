@@ -179,6 +179,32 @@ static void encoders_have_no_spans(void **state)
     }
 }
 
+/* Encoders ignore a tree mask, also where positions matter: windows, slopes, relative bias. */
+static void encoders_ignore_trees(void **state)
+{
+    (void)state;
+    static const uint32_t lens[] = { 60, 40, 1 };
+    problem_rng = 36;
+    for (int round = 0; round < 8; round++) {
+        struct problem s = problem_of(4, 2, 16, QUIRE_KV_BF16, QUIRE_COMPUTE_NATIVE);
+        s.config.kind = round % 2 ? QUIRE_ATTENTION_ENCODER : QUIRE_ATTENTION_ENCODER_ONLY;
+        s.config.causal = 0;
+        if (round < 4)
+            s.config.window_left = s.config.window_right = 9;
+        problem_fill(&s, lens, 3);
+        problem_point(&s, round >= 2, round >= 6);
+        struct result want = whole(&s, NULL);
+        add_tree(&s, TREE);
+        for (uint32_t i = 0; i < 3; i++) /* all tokens, on branches of depth 1 */
+            for (s.n_tree[i] = 0; s.n_tree[i] < lens[i]; s.n_tree[i]++)
+                s.tree[i][s.n_tree[i]] = 1 | (uint64_t)1 << s.n_tree[i];
+        struct result got = whole(&s, NULL);
+        assert_same_result(&got, &want);
+        result_free(&want), result_free(&got);
+        problem_free(&s);
+    }
+}
+
 /* A tree mask equal to the causal mask changes no bit. An additional branch changes no bit of
  * the rows of the first branch. */
 static void chains_are_plain(void **state)
@@ -297,6 +323,7 @@ int main(void)
         cmocka_unit_test(span_by_hand),
         cmocka_unit_test(encoders_have_no_spans),
         cmocka_unit_test(trees),
+        cmocka_unit_test(encoders_ignore_trees),
         cmocka_unit_test(chains_are_plain),
         cmocka_unit_test(lists),
         cmocka_unit_test(lists_of_everything_are_plain),

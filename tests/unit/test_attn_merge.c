@@ -225,7 +225,8 @@ static void bad_arguments(void **state)
     } while (0)
     p.args.parts = p.part;
     p.args.sinks = p.sinks;
-    BAD(p.args.struct_size--, QUIRE_E_MISUSE, "struct_size");
+    BAD(p.args.struct_size = 4, QUIRE_E_MISUSE, "struct_size");
+    BAD(p.args.reserved = 1, QUIRE_E_INVALID_ARG, "reserved");
     BAD(p.args.n_parts = 0, QUIRE_E_INVALID_ARG, "n_parts");
     BAD(p.args.n_parts = 1025, QUIRE_E_INVALID_ARG, "n_parts");
     BAD(p.args.parts = NULL, QUIRE_E_INVALID_ARG, "parts is NULL");

@@ -1,122 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_attn_rows.c - the meaning of single options, by hand-computed examples: which keys a
- * query weighs and by how much. */
-#include "quire_cmocka.h"
-#include <math.h>
-#include <quire/attention.h>
-#include <quire/cpu.h>
-
-enum { KEYS = 48, BLOCK = 16, BLOCKS = 12, MAX_T = 24, HEADS = 2, D = 8 };
-
-/* Queries and keys are 0 and value j is unit vector j: the output is the weight of each key. */
-struct board {
-    struct quire_attention_config config;
-    struct quire_kv_cache *kv;
-    struct quire_plan *plan;
-    int32_t starts[5], lens[4], table[4][KEYS / BLOCK];
-    struct quire_attention_batch_group group;
-    struct quire_attention_batch batch;
-    struct quire_attention_args args;
-    float q[MAX_T][HEADS][D], out[MAX_T][HEADS][KEYS], lse[MAX_T][HEADS];
-};
-
-#define must(call)                                                                                 \
-    do {                                                                                           \
-        struct quire_error err = QUIRE_ERROR_INIT;                                                 \
-        if ((call) != QUIRE_OK)                                                                    \
-            fail_msg("%s: %s", #call, err.msg);                                                    \
-    } while (0)
-
-static void fill_cache(struct board *b)
-{
-    static float k[KEYS][D], v[KEYS][KEYS];
-    int64_t slots[KEYS];
-    for (int j = 0; j < KEYS; j++)
-        v[j][j] = 1;
-    for (int i = 0; i < 4; i++) {
-        for (int j = 0; j < KEYS; j++)
-            slots[j] = (int64_t)b->table[i][j / BLOCK] * BLOCK + j % BLOCK;
-        const struct quire_kv_write_args w = { .struct_size = sizeof w,
-                                               .dtype = QUIRE_KV_F32,
-                                               .k = k,
-                                               .v = v,
-                                               .slot_mapping = slots,
-                                               .n_tokens = KEYS };
-        must(quire_kv_write(b->kv, &w, NULL, &err));
-    }
-}
-
-static void open_board(struct board *b)
-{
-    memset(b, 0, sizeof *b);
-    quire_attention_config_init(&b->config, sizeof b->config, HEADS, 1, D);
-    b->config.v_head_size = KEYS;
-    const struct quire_kv_group_config g = {
-        .n_layers = 1, .n_kv_heads = 1, .head_size = D, .v_head_size = KEYS, .n_blocks = BLOCKS
-    };
-    const struct quire_kv_params c = {
-        .struct_size = sizeof c, .block_size = BLOCK, .groups = &g, .n_groups = 1
-    };
-    must(quire_kv_create(&c, &b->kv, &err));
-    must(quire_kv_alloc(b->kv, 0, -1, BLOCKS, b->table[0], &err));
-    fill_cache(b);
-    b->group = (struct quire_attention_batch_group){ .block_table = b->table[0],
-                                                     .max_blocks = KEYS / BLOCK };
-    b->batch = (struct quire_attention_batch){ .struct_size = sizeof b->batch,
-                                               .query_start_loc = b->starts,
-                                               .seq_lens = b->lens,
-                                               .n_groups = 1,
-                                               .groups = &b->group };
-    b->args = (struct quire_attention_args){
-        .struct_size = sizeof b->args, .q = b->q, .out = b->out, .lse = b->lse[0]
-    };
-}
-
-static void close_board(struct board *b)
-{
-    quire_plan_destroy(b->plan);
-    quire_kv_destroy(b->kv);
-}
-
-/* Appends a sequence of `len` tokens, the last `n_new` of which are queries. */
-static void add(struct board *b, int32_t len, int32_t n_new)
-{
-    const uint32_t i = b->batch.n_seqs++;
-    b->lens[i] = len;
-    b->starts[i + 1] = b->starts[i] + n_new;
-}
-
-static void play(struct board *b)
-{
-    const struct quire_plan_group group = { .config = &b->config };
-    const struct quire_plan_params params = { .struct_size = sizeof params,
-                                              .kv = b->kv,
-                                              .groups = &group,
-                                              .n_groups = 1,
-                                              .max_tokens = MAX_T,
-                                              .max_seqs = 4,
-                                              .max_seq_len = KEYS,
-                                              .n_threads = 1,
-                                              .max_spans = 4,
-                                              .max_tree_tokens = MAX_T,
-                                              .max_sparse_blocks = 12 };
-    quire_plan_destroy(b->plan);
-    must(quire_plan_create(&params, &b->plan, &err));
-    must(quire_plan_build(b->plan, &b->batch, &err));
-    must(quire_attention_forward(b->plan, &b->args, NULL, &err));
-}
-
-/* Checks that row t weighs keys [lo, hi) equally and no other. */
-static void assert_sees(const struct board *b, int t, int lo, int hi)
-{
-    for (int h = 0; h < HEADS; h++)
-        for (int j = 0; j < KEYS; j++) {
-            const float want = j >= lo && j < hi ? 1.0f / (float)(hi - lo) : 0;
-            if (fabsf(b->out[t][h][j] - want) > 1e-6f)
-                fail_msg("row %d, key %d weighs %g, not %g", t, j, (double)b->out[t][h][j],
-                         (double)want);
-        }
-}
+/* test_attn_rows.c - the meaning of single options, by hand-computed examples: which keys a query
+ * sees, and counts of a batch. */
+#include "test_attn_board.h"
 
 /* ---- visible keys */
 
@@ -151,6 +36,87 @@ static void window_counts_the_token_itself(void **state)
     play(&b);
     assert_sees(&b, 0, 14, 20);
     assert_sees(&b, 2, 16, 20);
+    close_board(&b);
+}
+
+/* Queries at 9 .. 17 of 18 keys: each side ends at its own distance. */
+static void windows_of_both_sides(void **state)
+{
+    (void)state;
+    for (int kind = QUIRE_ATTENTION_DECODER; kind < QUIRE_ATTENTION_CROSS; kind++)
+        for (int left = -1; left < 5; left++)
+            for (int right = -1; right < 5; right++) {
+                struct board b;
+                open_board(&b);
+                b.config.kind = (enum quire_attention_kind)kind;
+                b.config.causal = false;
+                b.config.window_left = left;
+                b.config.window_right = right;
+                add(&b, 18, 9);
+                play(&b);
+                for (int i = 0; i < 9; i++) {
+                    const int pos = 9 + i;
+                    assert_sees(&b, i, left < 0 ? 0 : pos - left,
+                                right < 0 || pos + right >= 18 ? 18 : pos + right + 1);
+                }
+                close_board(&b);
+            }
+}
+
+/* The flag of a sequence replaces that of the configuration in both directions, in decoder
+ * attention. */
+static void each_sequence_has_its_causality(void **state)
+{
+    (void)state;
+    static const bool flags[] = { true, false, true };
+    for (int kind = QUIRE_ATTENTION_DECODER; kind < QUIRE_ATTENTION_CROSS; kind++)
+        for (int causal = 0; causal <= (kind == QUIRE_ATTENTION_DECODER); causal++) {
+            struct board b;
+            open_board(&b);
+            b.config.kind = (enum quire_attention_kind)kind;
+            b.config.causal = causal;
+            b.batch.causal = flags;
+            for (int i = 0; i < 3; i++)
+                add(&b, 10, 3);
+            play(&b);
+            for (int t = 0; t < 9; t++)
+                assert_sees(&b, t, 0,
+                            kind == QUIRE_ATTENTION_DECODER && flags[t / 3] ? 8 + t % 3 : 10);
+            b.batch.causal = NULL;
+            play(&b);
+            for (int t = 0; t < 9; t++)
+                assert_sees(&b, t, 0, causal ? 8 + t % 3 : 10);
+            close_board(&b);
+        }
+}
+
+/* Several spans in several sequences, on top of a causal window of 2. */
+static void spans_open_both_directions(void **state)
+{
+    (void)state;
+    static const int32_t span_loc[] = { 0, 3, 3, 5 };
+    static const struct quire_token_range spans[] = {
+        { 2, 5 }, { 5, 5 }, { 6, 9 }, { 0, 3 }, { 40, 48 } /* after the end */
+    };
+    static const int lens[] = { 9, 4, 5 };
+    struct board b;
+    open_board(&b);
+    b.config.window_left = 1;
+    b.batch.span_loc = span_loc;
+    b.batch.spans = spans;
+    for (int i = 0; i < 3; i++)
+        add(&b, lens[i], lens[i]);
+    play(&b);
+    for (int i = 0, t = 0; i < 3; i++)
+        for (int pos = 0; pos < lens[i]; pos++, t++) {
+            int lo = pos ? pos - 1 : 0, hi = pos + 1;
+            for (int j = span_loc[i]; j < span_loc[i + 1]; j++)
+                if (pos >= spans[j].begin && pos < spans[j].end) {
+                    lo = spans[j].begin < lo ? spans[j].begin : lo;
+                    hi = spans[j].end;
+                }
+            assert_sees(&b, t, lo, hi);
+        }
     close_board(&b);
 }
 
@@ -259,85 +225,24 @@ static void counts_of_a_batch(void **state)
     struct board b;
     struct quire_plan_info info = { .struct_size = sizeof info };
     open_board(&b);
-    add(&b, 40, 1);
     add(&b, 20, 0); /* no queries, but counted */
-    add(&b, 12, 12);
+    add(&b, 12, 9);
+    add(&b, 40, 1);
+    add(&b, 7, 3);
     play(&b);
     assert_status(QUIRE_OK, quire_plan_get_info(b.plan, 0, &info));
-    assert_int_equal(info.n_seqs, 3);
+    assert_int_equal(info.n_seqs, 4);
     assert_int_equal(info.n_tokens, 13);
-    assert_int_equal(info.max_query_len, 12);
+    assert_int_equal(info.max_query_len, 9); /* neither the first nor the last, nor the longest */
     assert_int_equal(info.max_seq_len, 40);
-    close_board(&b);
-}
-
-/* ---- weights */
-
-/* Scores consist of the bias only: a weight is exp(bias) over the sum of all. */
-static void slopes_follow_the_distance(void **state)
-{
-    (void)state;
-    static const float slopes[] = { 0.5f, -0.25f };
-    struct board b;
-    open_board(&b);
-    b.config.alibi_slopes = slopes;
-    add(&b, 6, 1);
-    play(&b);
-    for (int h = 0; h < HEADS; h++) {
-        double sum = 0;
-        for (int j = 0; j < 6; j++)
-            sum += exp((double)slopes[h] * (j - 5));
-        for (int j = 0; j < 6; j++)
-            assert_true(fabs((double)b.out[0][h][j] - exp((double)slopes[h] * (j - 5)) / sum) <
-                        1e-6);
-        assert_true(fabs((double)b.lse[0][h] - log(sum)) < 1e-6);
-    }
-    close_board(&b);
-}
-
-/* Queries of 1 and keys of 0 or 1 give two scores: scale first, then soft cap, then ALiBi. */
-static void soft_cap_lies_between_scale_and_slopes(void **state)
-{
-    (void)state;
-    static const float slopes[] = { 3, 3 };
-    struct board b;
-    open_board(&b);
-    const int64_t slot = (int64_t)b.table[0][0] * BLOCK + 1;
-    float k[D], v[KEYS] = { 0, 1 };
-    for (int d = 0; d < D; d++)
-        k[d] = b.q[0][0][d] = b.q[0][1][d] = 1;
-    const struct quire_kv_write_args w = {
-        .struct_size = sizeof w, .k = k, .v = v, .slot_mapping = &slot, .n_tokens = 1
-    };
-    must(quire_kv_write(b.kv, &w, NULL, &err));
-    b.config.scale = 2;
-    b.config.logits_soft_cap = 10;
-    b.config.alibi_slopes = slopes;
-    add(&b, 2, 1);
-    play(&b);
-    const double s1 = 10 * tanh(2 * D / 10.0), s0 = 0 + 3 * -1.0,
-                 w1 = exp(s1) / (exp(s0) + exp(s1));
-    assert_true(fabs((double)b.out[0][0][1] - w1) < 1e-6);
-    assert_true(fabs((double)b.lse[0][0] - log(exp(s0) + exp(s1))) < 1e-5);
-    close_board(&b);
-}
-
-/* A sink adds to the denominator only; the LSE excludes it. */
-static void sinks_join_the_denominator_only(void **state)
-{
-    (void)state;
-    static const float sinks[] = { 1, -INFINITY };
-    struct board b;
-    open_board(&b);
-    b.config.sinks = sinks;
-    add(&b, 4, 1);
-    play(&b);
-    for (int j = 0; j < 4; j++) {
-        assert_true(fabs((double)b.out[0][0][j] - 1 / (4 + exp(1))) < 1e-6);
-        assert_true(fabsf(b.out[0][1][j] - 0.25f) < 1e-6f);
-    }
-    for (int h = 0; h < HEADS; h++)
-        assert_true(fabs((double)b.lse[0][h] - log(4)) < 1e-6);
+    b.starts[2] = 5; /* a smaller batch in the same plan */
+    b.lens[1] = 9;
+    b.batch.n_seqs = 2;
+    must(quire_plan_build(b.plan, &b.batch, &err));
+    assert_status(QUIRE_OK, quire_plan_get_info(b.plan, 0, &info));
+    assert_int_equal(info.n_tokens, 5);
+    assert_int_equal(info.max_query_len, 5);
+    assert_int_equal(info.max_seq_len, 20);
     close_board(&b);
 }
 
@@ -346,15 +251,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(causal_counts_from_the_end),
         cmocka_unit_test(window_counts_the_token_itself),
+        cmocka_unit_test(windows_of_both_sides),
+        cmocka_unit_test(each_sequence_has_its_causality),
+        cmocka_unit_test(spans_open_both_directions),
         cmocka_unit_test(cached_prefix_and_chunks),
         cmocka_unit_test(any_number_of_new_tokens_decodes),
         cmocka_unit_test(rows_keep_the_callers_order),
         cmocka_unit_test(every_kind_has_its_lengths),
         cmocka_unit_test(new_tables_take_effect),
         cmocka_unit_test(counts_of_a_batch),
-        cmocka_unit_test(slopes_follow_the_distance),
-        cmocka_unit_test(soft_cap_lies_between_scale_and_slopes),
-        cmocka_unit_test(sinks_join_the_denominator_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

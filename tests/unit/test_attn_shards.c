@@ -216,11 +216,145 @@ static void blocks_in_turn(void **state)
     }
 }
 
+/* Attention of the last n_new tokens of every sequence over the keys of one rank, which holds
+ * `interleave` of every world * interleave consecutive tokens. */
+static void attend_tokens(const struct problem *s, uint32_t world, uint32_t rank,
+                          uint32_t interleave, uint32_t n_new, float *out, float *lse)
+{
+    enum { TOKEN_BLOCK = 16 };
+    struct quire_attention_config c = s->config;
+    const uint32_t len = s->len[0],
+                   n_blocks = len / world / TOKEN_BLOCK + interleave / TOKEN_BLOCK + 2;
+    int32_t *table = malloc(n_blocks * sizeof *table);
+    int64_t *slots = malloc(len * sizeof *slots);
+    struct quire_kv_cache *kv;
+    struct quire_plan *plan;
+    const struct quire_kv_group_config g = { .n_layers = 1,
+                                             .n_kv_heads = c.n_kv_heads,
+                                             .head_size = c.head_size,
+                                             .v_head_size = problem_v_size(s),
+                                             .n_blocks = n_blocks };
+    const struct quire_kv_params pool = {
+        .struct_size = sizeof pool, .block_size = TOKEN_BLOCK, .groups = &g, .n_groups = 1
+    };
+    const struct quire_kv_slot_args map = { .struct_size = sizeof map,
+                                            .block_size = TOKEN_BLOCK,
+                                            .block_table = table,
+                                            .n_entries = n_blocks,
+                                            .n_tokens = len,
+                                            .cp_world_size = world,
+                                            .cp_rank = rank,
+                                            .cp_interleave = interleave };
+    const struct quire_kv_write_args w = {
+        .struct_size = sizeof w, .k = s->k, .v = s->v, .slot_mapping = slots, .n_tokens = len
+    };
+    const struct quire_plan_group group = { .config = &c };
+    struct quire_plan_params params = { .struct_size = sizeof params,
+                                        .groups = &group,
+                                        .n_groups = 1,
+                                        .max_tokens = n_new,
+                                        .max_seqs = 1,
+                                        .max_seq_len = len,
+                                        .n_threads = 3 };
+    const int32_t starts[] = { 0, (int32_t)n_new }, lens[] = { (int32_t)len };
+    const struct quire_attention_batch_group tables = { .block_table = table,
+                                                        .max_blocks = n_blocks };
+    const struct quire_attention_batch batch = { .struct_size = sizeof batch,
+                                                 .n_seqs = 1,
+                                                 .query_start_loc = starts,
+                                                 .seq_lens = lens,
+                                                 .n_groups = 1,
+                                                 .groups = &tables,
+                                                 .cp_world_size = world,
+                                                 .cp_rank = rank,
+                                                 .cp_interleave = interleave };
+    const struct quire_attention_args args = { .struct_size = sizeof args,
+                                               .q = s->q +
+                                                    (size_t)(len - n_new) * c.n_heads * c.head_size,
+                                               .out = out,
+                                               .lse = lse };
+    c.sinks = NULL;
+    must(quire_kv_create(&pool, &kv, &err));
+    must(quire_kv_alloc(kv, 0, -1, n_blocks, table, &err));
+    must(quire_kv_map_slots(&map, slots, &err));
+    must(quire_kv_write(kv, &w, NULL, &err));
+    params.kv = kv;
+    must(quire_plan_create(&params, &plan, &err));
+    must(quire_plan_build(plan, &batch, &err));
+    must(quire_attention_forward(plan, &args, NULL, &err));
+    quire_plan_destroy(plan);
+    quire_kv_destroy(kv);
+    free(table), free(slots);
+}
+
+/* Decode context parallelism: single tokens in turn, and runs of them, with every kind of mask and
+ * bias and with several new tokens. */
+static void tokens_in_turn(void **state)
+{
+    (void)state;
+    enum { MAX_WORLD = 5, LEN = 1100 };
+    problem_rng = 27;
+    for (int round = 0; round < 40; round++) {
+        struct problem s = random_sequence(LEN - problem_below(1000));
+        const uint32_t world = 2 + problem_below(MAX_WORLD - 1), n_new = 1 + problem_below(20),
+                       interleave = round % 3 ? 1 : 1 + problem_below(40),
+                       width = problem_v_size(&s);
+        const size_t n = (size_t)n_new * 8;
+        float *memory = malloc(world * n * (width + 1) * sizeof *memory);
+        struct quire_attention_partial parts[MAX_WORLD];
+        point_options(&s);
+        s.config.causal = problem_below(4) != 0;
+        for (uint32_t i = 0; i < world; i++) {
+            float *out = memory + i * n * (width + 1);
+            attend_tokens(&s, world, i, interleave, n_new, out, out + n * width);
+            parts[i] = (struct quire_attention_partial){ .out = out, .lse = out + n * width };
+        }
+        check_shards(&s, n_new, parts, world);
+        free(memory);
+        problem_free(&s);
+    }
+}
+
+/* Every rank weighs its own keys of the window: by hand. */
+static void tokens_by_hand(void **state)
+{
+    (void)state;
+    enum { LEN = 11, NEW = 3, WORLD = 2, D = 8 };
+    static const uint32_t len = LEN;
+    static const float slope = 0.5f;
+    struct problem s = {
+        .k_dtype = QUIRE_KV_F32, .v_dtype = QUIRE_KV_F32, .k_scale = 1, .v_scale = 1
+    };
+    quire_attention_config_init(&s.config, sizeof s.config, 1, 1, D);
+    s.config.window_left = 4;
+    s.config.alibi_slopes = &slope;
+    problem_fill(&s, &len, 1);
+    memset(s.q, 0, LEN * D * sizeof *s.q); /* scores are the biases */
+    for (uint32_t rank = 0; rank < WORLD; rank++) {
+        float out[NEW * D], lse[NEW];
+        attend_tokens(&s, WORLD, rank, 1, NEW, out, lse);
+        for (int i = 0; i < NEW; i++) {
+            const int pos = LEN - NEW + i;
+            double sum = 0, value = 0;
+            for (int k = pos - 4; k <= pos; k++)
+                if (k % WORLD == (int)rank) {
+                    sum += exp(0.5 * (k - pos));
+                    value += exp(0.5 * (k - pos)) * (double)s.v[k * D];
+                }
+            assert_true(fabs((double)lse[i] - log(sum)) < 1e-6);
+            assert_true(fabs((double)out[i * D] - value / sum) < 1e-5);
+        }
+    }
+    problem_free(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(four_ranges),
         cmocka_unit_test(blocks_in_turn),
+        cmocka_unit_test(tokens_in_turn),
+        cmocka_unit_test(tokens_by_hand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

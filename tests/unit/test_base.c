@@ -7,6 +7,7 @@
 #include "base/reader.h"
 #include "kernels/dispatch.h"
 #include "quire_cmocka.h"
+#include <errno.h>
 #include <quire/cpu.h>
 #include <stdlib.h>
 
@@ -42,6 +43,40 @@ static void error_records(void **state)
     assert_int_equal(qr_fail(&small, QUIRE_E_LIMIT, "x"), QUIRE_E_LIMIT);
     assert_int_equal(small.code, QUIRE_OK);
     assert_int_equal(qr_fail(NULL, QUIRE_E_LIMIT, "x"), QUIRE_E_LIMIT);
+}
+
+/* A text that is too long is cut after a whole word or character, and says so. */
+static void long_messages(void **state)
+{
+    (void)state;
+    enum { SIZE = sizeof((struct quire_error *)0)->msg };
+    struct quire_error err = QUIRE_ERROR_INIT;
+    char words[2 * SIZE], letters[2 * SIZE], path[2 * SIZE];
+    for (int i = 0; i < 2 * SIZE; i++) {
+        words[i] = i % 8 == 7 ? ' ' : 'w';
+        letters[i] = i % 2 ? '\xa9' : '\xc3'; /* U+00E9 */
+        path[i] = 'p';
+    }
+    words[2 * SIZE - 1] = letters[2 * SIZE - 2] = path[2 * SIZE - 1] = 0;
+    for (int n = SIZE - 20; n < SIZE; n++) { /* what fits is complete */
+        qr_fail(&err, QUIRE_E_RANGE, "%.*s", n, words);
+        assert_int_equal(strlen(err.msg), n);
+        assert_memory_equal(err.msg, words, n);
+    }
+    qr_fail(&err, QUIRE_E_RANGE, "%s", words);
+    assert_true(strlen(err.msg) > SIZE - 12);
+    assert_string_equal(err.msg + strlen(err.msg) - 10, "wwwwwww...");
+    for (int shift = 0; shift < 2; shift++) {
+        qr_fail(&err, QUIRE_E_RANGE, "%s%s", shift ? "x" : "", letters);
+        const size_t n = strlen(err.msg);
+        assert_true(n > SIZE - 4 && (n - 3 - (size_t)shift) % 2 == 0);
+        assert_string_equal(err.msg + n - 4, "\xa9...");
+    }
+    /* the reason follows whatever precedes it */
+    qr_fail_errno(&err, QUIRE_E_IO, ENOENT, "cannot open %s", path);
+    assert_non_null(strstr(err.msg, "pppp...: No such file"));
+    qr_fail_at(&err, QUIRE_E_FORMAT, 7, "%s", words);
+    assert_non_null(strstr(err.msg, "wwwwwww..."));
 }
 
 static void checked_sizes(void **state)
@@ -203,6 +238,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(status_names),
         cmocka_unit_test(error_records),
+        cmocka_unit_test(long_messages),
         cmocka_unit_test(checked_sizes),
         cmocka_unit_test(bounded_reader),
         cmocka_unit_test(allocation_helpers),

@@ -4,6 +4,20 @@
 #include "test_plan.h"
 #include <quire/bias.h>
 
+/* Nearest f16, ties to even, of a value that is no NaN and 0 or at least 2^-14. */
+static uint32_t f16_bits(double x)
+{
+    const uint32_t sign = signbit(x) ? 0x8000 : 0;
+    int e;
+    const double m = frexp(fabs(x), &e); /* .5 .. 1 */
+    if (x == 0)
+        return sign;
+    const double units = nearbyint(m * 2048);
+    return isinf(x) || units * exp2(e - 11) > 65504
+               ? sign | 0x7c00
+               : sign | (uint32_t)((e + 13) * 1024 + (int)units);
+}
+
 static void window_by_hand(void **state)
 {
     (void)state;
@@ -153,6 +167,48 @@ static void attention_agrees_with_the_biases(void **state)
     problem_free(&s);
 }
 
+/* The f32 values rounded: by the definition of the dtype, at misaligned addresses, in long rows. */
+static void every_dtype(void **state)
+{
+    (void)state;
+    enum { N_Q = 3, N_K = 700, LD = N_K + 5, H = 2 };
+    static const enum quire_kv_dtype dtypes[] = { QUIRE_KV_F32, QUIRE_KV_BF16, QUIRE_KV_F16 };
+    const float slopes[H] = { 0.7f, 300.1f }; /* the second overflows f16 */
+    static float want[H * N_Q * LD];
+    static unsigned char bytes[H * N_Q * LD * sizeof(float) + 1];
+    for (int d = 0; d < 3; d++)
+        for (int alibi = 0; alibi < 2; alibi++) {
+            const size_t size = d ? 2 : 4, n = (size_t)(alibi ? H : 1) * N_Q * LD;
+            for (size_t i = 0; i < n; i++)
+                want[i] = 7;
+            memset(bytes, 0x5a, sizeof bytes);
+            if (alibi) {
+                must(quire_alibi_bias(slopes, H, N_Q, N_K, true, want, LD, 0, &err));
+                must(quire_alibi_bias_typed(slopes, H, N_Q, N_K, true, dtypes[d], bytes + 1, LD, 0,
+                                            &err));
+            } else {
+                must(quire_sliding_window_bias(N_Q, N_K, 260, 0, want, LD, &err));
+                must(quire_sliding_window_bias_typed(N_Q, N_K, 260, 0, dtypes[d], bytes + 1, LD,
+                                                     &err));
+            }
+            for (size_t i = 0; i < n; i++) {
+                uint32_t got = 0, bits;
+                memcpy(&got, bytes + 1 + i * size, size);
+                memcpy(&bits, &want[i], sizeof bits);
+                if (i % LD >= N_K) /* beyond the row */
+                    bits = 0x5a5a5a5a >> (32 - 8 * size);
+                else if (dtypes[d] == QUIRE_KV_BF16)
+                    bits = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+                else if (dtypes[d] == QUIRE_KV_F16)
+                    bits = f16_bits((double)want[i]);
+                if (got != bits)
+                    fail_msg("%s, element %zu: %x, not %x", quire_kv_dtype_name(dtypes[d]), i, got,
+                             bits);
+            }
+            assert_int_equal(bytes[0], 0x5a);
+        }
+}
+
 static void bad_arguments(void **state)
 {
     (void)state;
@@ -171,6 +227,17 @@ static void bad_arguments(void **state)
     assert_status(QUIRE_E_INVALID_ARG, quire_alibi_bias(slopes, 2, 2, 2, 1, out, 2, 3, NULL));
     assert_status(QUIRE_E_INVALID_ARG,
                   quire_alibi_bias(slopes, SIZE_MAX / 4, 2, 2, 1, out, 2, 0, NULL));
+    for (int dtype = QUIRE_KV_FP8_E4M3; dtype <= QUIRE_KV_INT8 + 1; dtype++) {
+        const enum quire_kv_dtype d = (enum quire_kv_dtype)dtype;
+        assert_refused(QUIRE_E_INVALID_ARG, "dtype",
+                       quire_sliding_window_bias_typed(2, 2, 0, 0, d, out, 2, &err));
+        assert_refused(QUIRE_E_INVALID_ARG, "dtype",
+                       quire_alibi_bias_typed(slopes, 2, 2, 2, 1, d, out, 2, 0, &err));
+    }
+    assert_refused(QUIRE_E_INVALID_ARG, "out is NULL",
+                   quire_sliding_window_bias_typed(2, 2, 0, 0, QUIRE_KV_BF16, NULL, 2, &err));
+    assert_refused(QUIRE_E_INVALID_ARG, "slopes is NULL",
+                   quire_alibi_bias_typed(NULL, 2, 2, 2, 1, QUIRE_KV_F16, out, 2, 0, &err));
     assert_status(QUIRE_E_INVALID_ARG, quire_alibi_slopes(0, slopes, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_alibi_slopes(2, NULL, NULL));
 #define BAD(word, ...) assert_refused(QUIRE_E_INVALID_ARG, word, quire_relative_bias(__VA_ARGS__))
@@ -189,13 +256,10 @@ static void bad_arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(window_by_hand),
-        cmocka_unit_test(window_everywhere),
-        cmocka_unit_test(alibi_by_formula),
-        cmocka_unit_test(slopes_by_formula),
-        cmocka_unit_test(relative_by_hand),
-        cmocka_unit_test(bad_arguments),
-        cmocka_unit_test(attention_agrees_with_the_biases),
+        cmocka_unit_test(window_by_hand),   cmocka_unit_test(window_everywhere),
+        cmocka_unit_test(alibi_by_formula), cmocka_unit_test(slopes_by_formula),
+        cmocka_unit_test(relative_by_hand), cmocka_unit_test(every_dtype),
+        cmocka_unit_test(bad_arguments),    cmocka_unit_test(attention_agrees_with_the_biases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -168,7 +168,7 @@ static void test_bad_open(void **state)
     p.model = NULL;
     p.tokenizer = NULL;
     p.flags = 0;
-    p.struct_size -= 4;
+    p.struct_size = 8;
     assert_status(QUIRE_E_MISUSE, quire_engine_open(&p, &e, &err));
     quire_engine_close(NULL);
     assert_null(quire_engine_model(NULL));

@@ -95,20 +95,22 @@ static void fp8_types_differ(void **state)
 static void one_scale_spreads_over_layers(void **state)
 {
     (void)state;
-    const float scales[] = { 0.25f, 0.25f, 0.3f }, value = 3.4f;
+    const float scales[] = { 0.25f, 0.3f }, value = 3.4f; /* a single scale is the first */
     const int64_t slot = 7;
-    float got[2];
-    for (uint32_t n = 1; n <= 2; n++) {
-        struct quire_kv_cache *kv = one_head(QUIRE_KV_FP8_E5M2, scales, n);
-        write_rows(kv, 1, &value, &slot, 1);
-        got[n - 1] = read_back(kv, 1, slot);
+    for (uint32_t layer = 0; layer < 2; layer++) {
+        struct quire_kv_cache *kv = one_head(QUIRE_KV_FP8_E5M2, scales, 1);
+        write_rows(kv, layer, &value, &slot, 1);
+        assert_true(read_back(kv, layer, slot) == 3.5f); /* 13.6 rounds to 14 */
+        quire_kv_destroy(kv);
+        kv = one_head(QUIRE_KV_FP8_E5M2, scales, 2);
+        write_rows(kv, layer, &value, &slot, 1); /* in layer 1, 11.3 rounds to 12 */
+        assert_true(read_back(kv, layer, slot) == (layer ? 12 * scales[1] : 3.5f));
+        quire_kv_destroy(kv);
+        kv = one_head(QUIRE_KV_FP8_E5M2, scales, 0); /* no scale: 1 */
+        write_rows(kv, layer, &value, &slot, 1);
+        assert_true(read_back(kv, layer, slot) == 3.5f);
         quire_kv_destroy(kv);
     }
-    assert_true(got[0] == got[1] && got[0] == 3.5f); /* 13.6 rounds to 14 */
-    struct quire_kv_cache *kv = one_head(QUIRE_KV_FP8_E5M2, scales + 1, 2);
-    write_rows(kv, 1, &value, &slot, 1); /* 11.3 rounds to 12 */
-    assert_true(read_back(kv, 1, slot) == 12 * scales[2]);
-    quire_kv_destroy(kv);
 }
 
 /* K and V may have more rows than n_tokens, which bounds the rows that are written. */
@@ -146,6 +148,16 @@ static void pads_are_not_written(void **state)
     write_rows(kv, 0, values, slots, N);
     for (int i = 0; i < N; i++)
         assert_true(read_back(kv, 0, i) == (i == 11 ? 9 : 2));
+    for (int64_t slot = -3; slot < QUIRE_SLOT_PAD; slot++) { /* no other negative slot is a pad */
+        slots[4] = slot;
+        assert_status(QUIRE_E_RANGE, quire_kv_check_slots(kv, 0, slots, N, NULL));
+        float rows[N][D] = { { 0 } };
+        const struct quire_kv_write_args w = {
+            .struct_size = sizeof w, .k = rows, .v = rows, .slot_mapping = slots, .n_tokens = N
+        };
+        assert_status(QUIRE_E_RANGE, quire_kv_write(kv, &w, NULL, NULL));
+        assert_true(read_back(kv, 0, 11) == 9);
+    }
     quire_kv_destroy(kv);
 }
 

@@ -66,6 +66,39 @@ static void any_block_size_and_offset(void **state)
     }
 }
 
+/* Context parallelism: the ranks' slots are consecutive, and each token has one on one rank. */
+static void ranks_share_the_tokens(void **state)
+{
+    (void)state;
+    enum { N = 100, BS = 4 };
+    int32_t table[N];
+    for (int i = 0; i < N; i++)
+        table[i] = i;
+    for (uint32_t world = 1; world <= 5; world++)
+        for (uint32_t interleave = 0; interleave <= 7; interleave++) {
+            const uint32_t run = interleave ? interleave : 1;
+            int64_t next[5] = { 0 }, slots[N];
+            for (uint32_t rank = 0; rank < world; rank++) {
+                struct quire_kv_slot_args m = map_of(BS, table, N, N);
+                m.cp_world_size = world;
+                m.cp_rank = rank;
+                m.cp_interleave = interleave;
+                assert_status(QUIRE_OK, quire_kv_map_slots(&m, slots, NULL));
+                for (uint32_t t = 0; t < N; t++)
+                    assert_int_equal(slots[t],
+                                     t / run % world == rank ? next[rank]++ : QUIRE_SLOT_PAD);
+                /* the same slots in chunks; a table of exactly the rank's blocks suffices */
+                m.n_entries = (size_t)(next[rank] + BS - 1) / BS;
+                int64_t chunk[9];
+                m.n_tokens = 9;
+                for (m.first_pos = 0; m.first_pos + 9 <= N; m.first_pos += 9) {
+                    assert_status(QUIRE_OK, quire_kv_map_slots(&m, chunk, NULL));
+                    assert_memory_equal(chunk, slots + m.first_pos, sizeof chunk);
+                }
+            }
+        }
+}
+
 static void only_entries_in_use_are_read(void **state)
 {
     (void)state;
@@ -117,6 +150,17 @@ static void bad_maps(void **state)
     m.first_pos = UINT32_MAX;
     m.n_tokens = 1;
     assert_fails(QUIRE_E_LIMIT, "position", quire_kv_map_slots(&m, slots, &err));
+    m = good;
+    m.cp_rank = 1;
+    assert_fails(QUIRE_E_INVALID_ARG, "args.cp_rank", quire_kv_map_slots(&m, slots, &err));
+    m.cp_world_size = 1025;
+    assert_fails(QUIRE_E_INVALID_ARG, "args.cp_world_size", quire_kv_map_slots(&m, slots, &err));
+    m.cp_world_size = 2;
+    m.cp_interleave = 65537;
+    assert_fails(QUIRE_E_INVALID_ARG, "args.cp_interleave", quire_kv_map_slots(&m, slots, &err));
+    m = good;
+    m.reserved = 1;
+    assert_fails(QUIRE_E_INVALID_ARG, "args.reserved", quire_kv_map_slots(&m, slots, &err));
     for (size_t i = 0; i < 64; i++)
         assert_int_equal(slots[i], 0x5a5a5a5a5a5a5a5all);
     m = good;
@@ -187,6 +231,7 @@ int main(void)
         cmocka_unit_test(ring_example),
         cmocka_unit_test(window_of_a_chunk),
         cmocka_unit_test(any_block_size_and_offset),
+        cmocka_unit_test(ranks_share_the_tokens),
         cmocka_unit_test(only_entries_in_use_are_read),
         cmocka_unit_test(bad_maps),
         cmocka_unit_test(first_block_by_definition),

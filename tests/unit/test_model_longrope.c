@@ -264,7 +264,7 @@ static void open_fixture(struct fixture *w)
     struct quire_context_params cp;
     quire_context_params_init(&cp, sizeof cp);
     cp.kv = w->kv;
-    cp.max_tokens = cp.max_seq_len = MAX_TOKENS;
+    cp.max_tokens = cp.max_seq_len = cp.max_tree_tokens = MAX_TOKENS;
     assert_status(QUIRE_OK, quire_context_create(w->model, &cp, &w->context, &err));
 }
 
@@ -275,10 +275,10 @@ static void close_fixture(struct fixture *w)
     assert_status(QUIRE_OK, quire_model_close(w->model));
 }
 
-/* Runs tokens [begin, begin + n); `length` selects the rope factors, 0: the length so far. Returns
- * the logits of the last. */
-static void forward(struct fixture *w, const int32_t *ids, int begin, int n, uint32_t length,
-                    float *logits)
+/* Runs tokens [begin, begin + n) with a tree mask, or NULL; `length` selects the rope factors, 0:
+ * the length so far. Returns the logits of the last. */
+static void forward_tree(struct fixture *w, const int32_t *ids, int begin, int n,
+                         const uint64_t *tree, uint32_t length, float *logits)
 {
     int64_t slots[MAX_TOKENS];
     for (int i = 0; i < n; i++)
@@ -292,7 +292,8 @@ static void forward(struct fixture *w, const int32_t *ids, int begin, int n, uin
                                                  .query_start_loc = starts,
                                                  .seq_lens = &len,
                                                  .n_groups = 1,
-                                                 .groups = &group };
+                                                 .groups = &group,
+                                                 .tree_mask = tree };
     const uint32_t row = (uint32_t)n - 1;
     const struct quire_forward_args step = { .struct_size = sizeof step,
                                              .batch = &batch,
@@ -305,6 +306,12 @@ static void forward(struct fixture *w, const int32_t *ids, int begin, int n, uin
     const quire_status s = quire_context_forward(w->context, &step, &err);
     if (s != QUIRE_OK)
         fail_msg("%s", err.msg);
+}
+
+static void forward(struct fixture *w, const int32_t *ids, int begin, int n, uint32_t length,
+                    float *logits)
+{
+    forward_tree(w, ids, begin, n, NULL, length, logits);
 }
 
 static void fill_ids(int32_t *ids)
@@ -320,6 +327,31 @@ static void assert_close(const float *got, const double *want, int n_tokens)
         worst = fmax(worst, fabs(got[i] - want[i]));
     if (!(worst <= 3e-3))
         fail_msg("%d tokens: a logit is off by %g", n_tokens, worst);
+}
+
+/* In a tree the longest branch counts, not the number of drafts: the same token as a draft three
+ * times over leaves the sequence short. */
+static void test_trees_are_as_long_as_their_branches(void **state)
+{
+    (void)state;
+    enum { BEGIN = ORIGINAL - 2 };
+    static const uint64_t leaves[] = { 1, 2, 4 }, chain[] = { 1, 3, 7 };
+    int32_t ids[MAX_TOKENS];
+    float want[VOCAB], got[VOCAB];
+    struct fixture w;
+    if (!need_shared())
+        skip();
+    fill_ids(ids);
+    ids[BEGIN] = ids[BEGIN + 1] = ids[BEGIN + 2];
+    open_fixture(&w);
+    forward(&w, ids, 0, BEGIN + 1, 0, want);
+    forward_tree(&w, ids, BEGIN, 3, leaves, 0, got);
+    for (int i = 0; i < VOCAB; i++)
+        assert_true(fabsf(got[i] - want[i]) <= 1e-4f);
+    forward(&w, ids, BEGIN, 3, 0, want);
+    forward_tree(&w, ids, BEGIN, 3, chain, 0, got);
+    assert_memory_equal(got, want, sizeof got);
+    close_fixture(&w);
 }
 
 static void test_short_and_long_sequences(void **state)
@@ -430,6 +462,7 @@ static void test_generation_past_original_context(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_trees_are_as_long_as_their_branches),
         cmocka_unit_test(test_short_and_long_sequences),
         cmocka_unit_test(test_chunked_prefill),
         cmocka_unit_test(test_generation_past_original_context),

@@ -169,33 +169,6 @@ static void empty_batches(void **state)
     teardown(&f);
 }
 
-/* Ring of 3 blocks of 16 for a window of 33: a decode at position 40 sees 8 .. 40, and the first
- * and last keys are in the same block. */
-static void rings(void **state)
-{
-    (void)state;
-    struct fixture f;
-    setup(&f);
-    const int32_t ring[] = { 2, 5, 3, 2, 5, 3, 2 };
-    f.batch.n_seqs = 1;
-    f.starts[1] = 1;
-    f.tables[0].block_table = f.table[0][1];
-    f.tables[1].block_table = ring;
-    f.tables[1].max_blocks = 7;
-    for (int len = 1; len <= 100; len++) {
-        f.lens[0] = len;
-        const bool wraps = len > 33 && (len - 33) / 16 != (len - 1) / 16 &&
-                           ring[(len - 33) / 16] == ring[(len - 1) / 16];
-        const bool collides = wraps && (len - 1) % 16 >= (len - 33) % 16;
-        assert_status(collides ? QUIRE_E_INVALID_ARG : QUIRE_OK,
-                      quire_plan_build(f.plan, &f.batch, NULL));
-    }
-    f.lens[0] = 60; /* two queries see 34 positions: more than slots 27 .. 59 provide */
-    f.starts[1] = 20;
-    assert_refused(QUIRE_E_INVALID_ARG, "share", quire_plan_build(f.plan, &f.batch, &err));
-    teardown(&f);
-}
-
 static void splitting(void **state)
 {
     (void)state;
@@ -235,6 +208,60 @@ static void splitting(void **state)
         }
     result_free(&want);
     problem_free(&s);
+}
+
+/* However many spans a sequence has, with and without memory for partial results (which cascades
+ * reserve). */
+static void fast_plans_never_split(void **state)
+{
+    (void)state;
+    enum { TOKENS_OF_BLOCK = 4096, MAX = 40 * TOKENS_OF_BLOCK };
+    static int32_t table[40];
+    const struct quire_kv_group_config g = {
+        .n_layers = 1, .n_kv_heads = 1, .head_size = 8, .n_blocks = 40
+    };
+    const struct quire_kv_params pool = {
+        .struct_size = sizeof pool, .block_size = TOKENS_OF_BLOCK, .groups = &g, .n_groups = 1
+    };
+    struct quire_attention_config c;
+    quire_attention_config_init(&c, sizeof c, 1, 1, 8);
+    const struct quire_plan_group group = { .config = &c };
+    struct quire_plan_params params = { .struct_size = sizeof params,
+                                        .groups = &group,
+                                        .n_groups = 1,
+                                        .max_tokens = 1,
+                                        .max_seqs = 1,
+                                        .max_seq_len = MAX,
+                                        .n_threads = 16 };
+    const int32_t starts[] = { 0, 1 };
+    int32_t len;
+    const struct quire_attention_batch_group tables = { .block_table = table, .max_blocks = 40 };
+    const struct quire_attention_batch batch = { .struct_size = sizeof batch,
+                                                 .n_seqs = 1,
+                                                 .query_start_loc = starts,
+                                                 .seq_lens = &len,
+                                                 .n_groups = 1,
+                                                 .groups = &tables };
+    static const uint32_t ways[] = { QUIRE_PLAN_FAST, QUIRE_PLAN_FAST | QUIRE_PLAN_CASCADE, 0 };
+    struct quire_kv_cache *kv;
+    must(quire_kv_create(&pool, &kv, &err));
+    params.kv = kv;
+    for (int j = 0; j < 40; j++)
+        table[j] = j;
+    for (int way = 0; way < 3; way++) {
+        struct quire_plan *plan;
+        params.flags = ways[way];
+        must(quire_plan_create(&params, &plan, &err));
+        for (len = 2048; len <= MAX; len += len / 5) {
+            struct quire_plan_info info = { .struct_size = sizeof info };
+            must(quire_plan_build(plan, &batch, &err));
+            assert_status(QUIRE_OK, quire_plan_get_info(plan, 0, &info));
+            assert_int_equal(info.n_splits, ways[way] ? 0 : 1);
+            assert_true(ways[way] ? info.n_items == 1 : info.n_items > 1);
+        }
+        quire_plan_destroy(plan);
+    }
+    quire_kv_destroy(kv);
 }
 
 struct nested {
@@ -358,12 +385,13 @@ static void validate_tells_all_reasons(void **state)
                                          .sinks = bad,
                                          .chunk_size = 1u << 31,
                                          .relative_bias = bad,
-                                         .relative_range = 3 };
+                                         .relative_range = 3,
+                                         .sinks_dtype = QUIRE_KV_INT8 };
     assert_status(QUIRE_E_UNSUPPORTED,
                   quire_attention_validate(&c, (enum quire_kv_dtype)50, QUIRE_KV_F32, 24,
                                            "no-such-level", &r, NULL));
     const uint32_t all_but_heads =
-        (QUIRE_ATTENTION_NO_RELATIVE << 1) - 1 - QUIRE_ATTENTION_NO_HEADS;
+        (QUIRE_ATTENTION_NO_SINKS_DTYPE << 1) - 1 - QUIRE_ATTENTION_NO_HEADS;
     assert_int_equal(r.reasons, all_but_heads);
 #define X(name, bit, line)                                                                         \
     assert_true(QUIRE_ATTENTION_NO_##name == QUIRE_ATTENTION_NO_HEADS || strstr(r.text, line));
@@ -449,8 +477,8 @@ int main(void)
         cmocka_unit_test(sizes_that_overflow),
         cmocka_unit_test(table_limit),
         cmocka_unit_test(empty_batches),
-        cmocka_unit_test(rings),
         cmocka_unit_test(splitting),
+        cmocka_unit_test(fast_plans_never_split),
         cmocka_unit_test(one_call_at_a_time),
         cmocka_unit_test(host_teams),
         cmocka_unit_test(causal_per_sequence),

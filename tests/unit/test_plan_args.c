@@ -57,12 +57,16 @@ static void bad_batches(void **state)
     assert_refused(QUIRE_E_INVALID_ARG, "batch", quire_plan_build(f.plan, NULL, &err));
 #define BAD(change, code, word)                                                                    \
     REFUSED(change, code, word, quire_plan_build(f.plan, &f.batch, &err), f = good)
-    BAD(f.batch.struct_size--, QUIRE_E_MISUSE, "struct_size");
+    BAD(f.batch.struct_size = 8, QUIRE_E_MISUSE, "struct_size");
     BAD(f.batch.query_start_loc = NULL, QUIRE_E_INVALID_ARG, "query_start_loc");
     BAD(f.batch.seq_lens = NULL, QUIRE_E_INVALID_ARG, "seq_lens");
     BAD(f.batch.groups = NULL, QUIRE_E_INVALID_ARG, "groups");
     BAD(f.batch.n_groups = 1, QUIRE_E_INVALID_ARG, "groups");
     BAD(f.batch.n_seqs = MAX_SEQS + 1, QUIRE_E_LIMIT, "n_seqs");
+    BAD(f.batch.cp_rank = 1, QUIRE_E_INVALID_ARG, "batch.cp_rank is 1");
+    BAD(f.batch.cp_world_size = f.batch.cp_rank = 3, QUIRE_E_INVALID_ARG, "batch.cp_rank is 3");
+    BAD(f.batch.cp_world_size = 1025, QUIRE_E_INVALID_ARG, "batch.cp_world_size is 1025");
+    BAD(f.batch.cp_interleave = 65537, QUIRE_E_INVALID_ARG, "batch.cp_interleave is 65537");
     BAD(f.starts[0] = 1, QUIRE_E_INVALID_ARG, "query_start_loc[0]");
     BAD(f.starts[1] = -1, QUIRE_E_INVALID_ARG, "query_start_loc[1]");
     BAD(f.starts[1] = MAX_TOKENS + 1, QUIRE_E_LIMIT, "query_start_loc[1]");

@@ -80,6 +80,8 @@ static void bad_trees(void **state)
         const uint64_t was = tree[at];                                                             \
         REFUSED(tree[at] = value, QUIRE_E_INVALID_ARG, word, tree[at] = was);                      \
     } while (0)
+    REFUSED(f.batch.cp_world_size = 2, QUIRE_E_INVALID_ARG, "tree_mask with cp_world_size 2",
+            f.batch.cp_world_size = 0);
     BAD(0, 0, "tree_mask[0], token 0 of sequence 0: it does not see itself");
     BAD(5, 0x1f, "tree_mask[5], token 5 of sequence 0: it does not see itself");
     BAD(5, 0x61, "tree_mask[5], token 5 of sequence 0: it sees a later token");
@@ -114,6 +116,66 @@ static void bad_trees(void **state)
     assert_refused(QUIRE_E_INVALID_ARG, "65 new tokens", quire_plan_build(plan, &b, &err));
     starts[1] = 64;
     must(quire_plan_build(plan, &b, &err));
+    b.tree_words = 2;
+    assert_refused(QUIRE_E_LIMIT, "tree_words is 2, above the plan's max_tree_words 1",
+                   quire_plan_build(plan, &b, &err));
+    quire_plan_destroy(plan);
+    teardown(&f);
+}
+
+/* Masks of several words per token, up to the limit of a plan. */
+static void wide_trees(void **state)
+{
+    (void)state;
+    enum { WORDS = 3, TOKENS = 64 * WORDS };
+    static uint64_t masks[TOKENS + 1][WORDS];
+    static int32_t starts[] = { 0, TOKENS }, lens[] = { TOKENS }, table[13];
+    struct fixture f;
+    struct quire_plan *plan;
+    setup(&f);
+    for (int t = 0; t <= TOKENS; t++)
+        masks[t][t % TOKENS / 64] |= (uint64_t)1 << t % 64;
+    for (int j = 0; j < 13; j++)
+        table[j] = j;
+    f.params.n_groups = 1;
+    f.params.max_tokens = f.params.max_tree_tokens = TOKENS + 1;
+    f.params.max_seq_len = TOKENS + 6;
+    f.params.max_tree_words = 65;
+    assert_refused(QUIRE_E_INVALID_ARG, "params.max_tree_words is 65, not 0 .. 64",
+                   quire_plan_create(&f.params, &plan, &err));
+    f.params.max_tree_words = WORDS;
+    f.params.reserved = 1;
+    assert_refused(QUIRE_E_INVALID_ARG, "reserved", quire_plan_create(&f.params, &plan, &err));
+    f.params.reserved = 0;
+    must(quire_plan_create(&f.params, &plan, &err));
+    const struct quire_attention_batch_group group[2] = { { .block_table = table,
+                                                            .max_blocks = 13 } };
+    struct quire_attention_batch b = { .struct_size = sizeof b,
+                                       .n_seqs = 1,
+                                       .query_start_loc = starts,
+                                       .seq_lens = lens,
+                                       .n_groups = 2,
+                                       .groups = group,
+                                       .tree_mask = masks[0],
+                                       .tree_words = WORDS };
+    must(quire_plan_build(plan, &b, &err));
+    starts[1] = lens[0] = TOKENS + 1;
+    assert_refused(QUIRE_E_INVALID_ARG, "193 new tokens, more than the 192 bits of tree_words 3",
+                   quire_plan_build(plan, &b, &err));
+    starts[1] = lens[0] = TOKENS;
+#define BAD(token, word, value, text)                                                              \
+    do {                                                                                           \
+        const uint64_t was = masks[token][word];                                                   \
+        masks[token][word] = value;                                                                \
+        assert_refused(QUIRE_E_INVALID_ARG, text, quire_plan_build(plan, &b, &err));               \
+        masks[token][word] = was;                                                                  \
+        must(quire_plan_build(plan, &b, &err));                                                    \
+    } while (0)
+    BAD(70, 1, 0, "tree_mask[70], token 70 of sequence 0: it does not see itself");
+    BAD(70, 1, 3ull << 6, "tree_mask[70], token 70 of sequence 0: it sees a later token");
+    BAD(70, 2, 1, "tree_mask[70], token 70 of sequence 0: it sees a later token");
+    BAD(63, 1, 1, "tree_mask[63], token 63 of sequence 0: it sees a later token");
+#undef BAD
     quire_plan_destroy(plan);
     teardown(&f);
 }
@@ -282,9 +344,13 @@ static void steps_allocate_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_spans),           cmocka_unit_test(bad_trees),
-        cmocka_unit_test(bad_lists),           cmocka_unit_test(padded_batches),
-        cmocka_unit_test(batches_may_be_gone), cmocka_unit_test(steps_allocate_nothing),
+        cmocka_unit_test(bad_spans),
+        cmocka_unit_test(bad_trees),
+        cmocka_unit_test(wide_trees),
+        cmocka_unit_test(bad_lists),
+        cmocka_unit_test(padded_batches),
+        cmocka_unit_test(batches_may_be_gone),
+        cmocka_unit_test(steps_allocate_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,21 +2,40 @@
 /* test_struct_size.h - checks of public functions with sized structs of older and newer headers. */
 #ifndef QUIRE_TEST_STRUCT_SIZE_H
 #define QUIRE_TEST_STRUCT_SIZE_H
+#include "base/struct_size.h"
 #include "quire_cmocka.h"
 #include <quire/quire.h>
 
 enum { MAX_BYTES = 4096, TAIL = 64 };
+
+/* Bytes of the first version of a struct, which later versions extended after the named member. */
+/* clang-format off */
+#define FIRST_BYTES(s)                                                                             \
+    _Generic((s),                                                                                  \
+        struct quire_attention_config: QR_SIZE_TO(struct quire_attention_config, relative_range),  \
+        struct quire_attention_batch: QR_SIZE_TO(struct quire_attention_batch, sparse),            \
+        struct quire_attention_merge_args:                                                         \
+            QR_SIZE_TO(struct quire_attention_merge_args, lse_token_stride),                       \
+        struct quire_kv_slot_args: QR_SIZE_TO(struct quire_kv_slot_args, n_tokens),                \
+        struct quire_plan_params: QR_SIZE_TO(struct quire_plan_params, allocator),                 \
+        struct quire_dense_params: QR_SIZE_TO(struct quire_dense_params, allocator),               \
+        struct quire_dense_batch: QR_SIZE_TO(struct quire_dense_batch, v_head_stride),             \
+        struct quire_context_params: QR_SIZE_TO(struct quire_context_params, expand_latent_from),  \
+        struct quire_engine_params: QR_SIZE_TO(struct quire_engine_params, pack_cache),            \
+        default: sizeof(s))
+/* clang-format on */
 
 /* ---- Arguments of public functions */
 
 /* Calls a function with the sized struct at `s`; *result receives a figure from its output. */
 typedef quire_status (*call_fn)(const void *s, uint64_t *result, struct quire_error *err);
 
-/* Checks `call` with a valid struct of `size` bytes, which is also that of its first version.
+/* Checks `call` with a valid struct of `size` bytes, whose first version had `first` bytes; what
+ * later versions added has its default.
  *   expected  the figure of a correct call
  *   null      status of a call with NULL */
-static inline void check_call(const char *name, call_fn call, const void *valid, size_t size,
-                              uint64_t expected, quire_status null)
+static inline void check_call(const char *name, call_fn call, const void *valid, size_t first,
+                              size_t size, uint64_t expected, quire_status null)
 {
     print_message("%s\n", name);
     unsigned char *s = calloc(1, size + TAIL);
@@ -43,7 +62,14 @@ static inline void check_call(const char *name, call_fn call, const void *valid,
         assert_non_null(strstr(err.msg, text));
         s[size + places[i]] = 0;
     }
-    const uint32_t refused[] = { 0, 4, exact - 1, MAX_BYTES + 1, UINT32_MAX };
+    for (uint32_t older = (uint32_t)first; older < exact; older++) {
+        memcpy(s, valid, size);
+        memcpy(s, &older, sizeof older);
+        memset(s + older, 0xff, size - older); /* not the caller's */
+        assert_status(QUIRE_OK, call(s, &result, &err));
+        assert_int_equal(result, expected);
+    }
+    const uint32_t refused[] = { 0, 4, (uint32_t)first - 1, MAX_BYTES + 1, UINT32_MAX };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         memcpy(s, &refused[i], sizeof refused[i]);
         assert_status(QUIRE_E_MISUSE, call(s, &result, &err));
@@ -53,21 +79,22 @@ static inline void check_call(const char *name, call_fn call, const void *valid,
     free(s);
 }
 
-#define CHECK_CALL(call, s, expected, null) check_call(#call, call, &(s), sizeof(s), expected, null)
+#define CHECK_CALL(call, s, expected, null)                                                        \
+    check_call(#call, call, &(s), FIRST_BYTES(s), sizeof(s), expected, null)
 
 /* ---- Structs that the library fills */
 
 /* Calls a function that fills the sized struct at `s`. */
 typedef quire_status (*fill_fn)(void *s);
 
-/* Checks `fill` with structs of `size` bytes, which is also that of the first version, and larger
+/* Checks `fill` with structs of `size` bytes, of `first` bytes in their first version, and larger
  * ones. */
-static inline void check_filled(const char *name, fill_fn fill, size_t size)
+static inline void check_filled_since(const char *name, fill_fn fill, size_t first, size_t size)
 {
     print_message("%s\n", name);
     unsigned char *exact = malloc(size), *s = malloc(size + TAIL + 8);
     assert_true(exact && s);
-    const uint32_t known = (uint32_t)size, larger = known + TAIL, smaller = known - 1;
+    const uint32_t known = (uint32_t)size, larger = known + TAIL, smaller = (uint32_t)first - 1;
     memset(exact, 0, size);
     memcpy(exact, &known, sizeof known);
     assert_status(QUIRE_OK, fill(exact));
@@ -86,6 +113,11 @@ static inline void check_filled(const char *name, fill_fn fill, size_t size)
     assert_status(QUIRE_E_MISUSE, fill(s));
     free(s);
     free(exact);
+}
+
+static inline void check_filled(const char *name, fill_fn fill, size_t size)
+{
+    check_filled_since(name, fill, size, size);
 }
 
 /* ---- Fixtures */

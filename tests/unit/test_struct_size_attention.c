@@ -467,8 +467,9 @@ static void latent_attention(void **state)
     dims.kv_lora_rank = dims.qk_nope_head_dim = dims.qk_rope_head_dim = dims.v_head_dim = SIZE;
     CHECK_CALL(call_kv_group, dims, 1608, QUIRE_E_INVALID_ARG);
     CHECK_CALL(call_absorbed_config, dims, 1601, QUIRE_E_INVALID_ARG);
-    check_filled("absorbed_config", fill_absorbed_config, sizeof(struct quire_attention_config));
-    check_filled("expanded_config", fill_expanded_config, sizeof(struct quire_attention_config));
+    const size_t first = FIRST_BYTES((struct quire_attention_config){ 0 });
+    check_filled_since("absorbed_config", fill_absorbed_config, first, sizeof config);
+    check_filled_since("expanded_config", fill_expanded_config, first, sizeof config);
 
     const struct quire_mla_weights_params params = weights_params(&dims);
     const struct quire_mla_args args = mla_args();

@@ -445,7 +445,9 @@ static void filled_structs(void **state)
     check_filled("quire_kv_bytes", fill_kv_memory, sizeof(struct quire_kv_memory));
     check_filled("quire_attention_get_caps", fill_caps, sizeof(struct quire_attention_caps));
     check_filled("quire_attention_validate", fill_report, sizeof(struct quire_attention_report));
-    check_filled("quire_model_get_info", fill_model_info, sizeof(struct quire_model_info));
+    check_filled_since("quire_model_get_info", fill_model_info,
+                       QR_SIZE_TO(struct quire_model_info, pack_cached),
+                       sizeof(struct quire_model_info));
     check_filled("quire_engine_get_info", fill_engine_info, sizeof(struct quire_engine_info));
     check_filled("quire_engine_default_sampling", fill_sampling,
                  sizeof(struct quire_sampling_params));

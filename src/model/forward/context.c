@@ -94,6 +94,10 @@ static void set_limits(const struct quire_model *m, const struct quire_context_p
         .max_tokens = p->max_tokens,
         .max_seqs = p->max_seqs,
         .max_seq_len = p->max_seq_len ? p->max_seq_len : m->config->context_length,
+        .max_spans = p->max_spans,
+        .max_tree_tokens = p->max_tree_tokens,
+        .max_tree_words = p->max_tree_words,
+        .max_sparse_blocks = p->max_sparse_blocks,
         .encoder_dtype = p->encoder_dtype,
         .expand.from = p->expand_latent_from,
     };

@@ -102,6 +102,7 @@ static struct quire_plan_params plan_params(const struct quire_model *m,
         .max_seqs = 1,
         .max_seq_len = c->max_seq_len,
         .n_threads = c->threads ? quire_threads_count(c->threads) : 1,
+        .max_spans = c->max_spans,
         .isa = m->kernels->level,
         .allocator = c->allocator,
     };
@@ -159,10 +160,13 @@ static uint32_t new_tokens(const struct quire_attention_batch *b, uint32_t seq)
     return (uint32_t)(b->query_start_loc[seq + 1] - b->query_start_loc[seq]);
 }
 
+/* Expanded keys have a head and a block size of their own, and blocks that no list names may be
+ * gone; rows of a tree mask cannot be left out. Such steps are absorbed. */
 static bool is_expanded(const struct qr_step *s, uint32_t seq)
 {
     const uint32_t from = s->ctx->expand.from;
-    return from && new_tokens(s->args->batch, seq) >= from;
+    const struct quire_attention_batch *b = s->args->batch;
+    return from && !b->tree_mask && !b->sparse && new_tokens(b, seq) >= from;
 }
 
 /* Builds the plan over a sequence's expanded keys. */
@@ -172,13 +176,17 @@ static quire_status build_plan(struct quire_context *ctx, const struct quire_att
     const int32_t starts[] = { 0, (int32_t)new_tokens(b, seq) };
     const struct quire_attention_batch_group group = { .block_table = ctx->expand.table,
                                                        .max_blocks = n_blocks(ctx) };
+    const int32_t first_span = b->spans ? b->span_loc[seq] : 0,
+                  span_loc[] = { 0, b->spans ? b->span_loc[seq + 1] - first_span : 0 };
     const struct quire_attention_batch batch = { .struct_size = sizeof batch,
                                                  .n_seqs = 1,
                                                  .query_start_loc = starts,
                                                  .seq_lens = &b->seq_lens[seq],
                                                  .causal = b->causal ? &b->causal[seq] : NULL,
                                                  .n_groups = 1,
-                                                 .groups = &group };
+                                                 .groups = &group,
+                                                 .span_loc = b->spans ? span_loc : NULL,
+                                                 .spans = b->spans ? b->spans + first_span : NULL };
     QR_TRY(quire_plan_build(ctx->expand.plan, &batch, err));
     ctx->expand.planned = seq;
     return QUIRE_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step.c - quire_context_forward: checks a step, builds its plan and runs it on the team. */
 #include "model/forward/step.h"
+#include "attention/types.h"
 #include "base/error.h"
 #include "base/struct_size.h"
 #include "base/threads.h"
@@ -22,8 +23,12 @@ static struct quire_plan_params plan_params(const struct quire_model *m,
         .max_seqs = c->max_seqs,
         .max_seq_len = c->max_seq_len > c->max_encoder_len ? c->max_seq_len : c->max_encoder_len,
         .n_threads = c->threads ? quire_threads_count(c->threads) : 1,
+        .max_spans = c->max_spans,
+        .max_tree_tokens = c->max_tree_tokens,
+        .max_sparse_blocks = c->max_sparse_blocks,
         .isa = m->kernels->level,
         .allocator = c->allocator,
+        .max_tree_words = c->max_tree_words,
     };
 }
 
@@ -38,7 +43,11 @@ quire_status qr_step_plan_bytes(const struct quire_model *model, const struct qu
 quire_status qr_step_plan_create(struct quire_context *ctx, struct quire_error *err)
 {
     const struct quire_plan_params p = plan_params(ctx->model, ctx);
-    return ctx->kv ? quire_plan_create(&p, &ctx->plan, err) : QUIRE_OK;
+    if (!ctx->kv)
+        return QUIRE_OK;
+    QR_TRY(quire_plan_create(&p, &ctx->plan, err));
+    ctx->plan->owner = "context";
+    return QUIRE_OK;
 }
 
 static quire_status check_shape(const struct quire_context *ctx, const struct quire_forward_args *a,
@@ -48,6 +57,10 @@ static quire_status check_shape(const struct quire_context *ctx, const struct qu
     if (b->n_groups != ctx->model->groups.n_kv || !b->groups)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.batch has %u groups, the model needs %u",
                        b->n_groups, ctx->model->groups.n_kv);
+    if (b->cp_world_size > 1)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "args.batch.cp_world_size is %u: a model needs all keys of its sequences",
+                       b->cp_world_size);
     if (b->n_seqs && (!b->query_start_loc || !b->seq_lens))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.batch: query_start_loc or seq_lens is NULL");
     return QUIRE_OK;
@@ -67,13 +80,17 @@ void qr_step_place_rows(const struct qr_step *s)
 {
     struct quire_context *ctx = s->ctx;
     const struct quire_attention_batch *b = s->args->batch;
+    const uint32_t *depths = b->tree_mask ? s->plan->depths : NULL;
     for (uint32_t i = 0; i < b->n_seqs; i++) {
-        const int32_t begin = b->query_start_loc[i], end = b->query_start_loc[i + 1],
-                      len = b->seq_lens[i];
+        const int32_t begin = b->query_start_loc[i], end = b->query_start_loc[i + 1];
+        const uint32_t first = (uint32_t)(b->seq_lens[i] - (end - begin));
+        uint32_t len = first; /* of the longest branch */
         for (int32_t r = begin; r < end; r++) {
-            ctx->positions[r] = (uint32_t)(len - (end - r));
-            ctx->lengths[r] = s->args->rope_lens ? s->args->rope_lens[i] : (uint32_t)len;
+            ctx->positions[r] = first + (depths ? depths[r] : (uint32_t)(r - begin));
+            len = ctx->positions[r] + 1 > len ? ctx->positions[r] + 1 : len;
         }
+        for (int32_t r = begin; r < end; r++)
+            ctx->lengths[r] = s->args->rope_lens ? s->args->rope_lens[i] : len;
         ctx->last_rows[i] = end > begin ? (uint32_t)(end - 1) : 0;
     }
 }

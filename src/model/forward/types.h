@@ -77,6 +77,7 @@ struct quire_context {
     struct quire_threads *threads;
     const struct quire_allocator *allocator;
     uint32_t max_tokens, max_seqs, max_logits, max_seq_len;
+    uint32_t max_spans, max_tree_tokens, max_tree_words, max_sparse_blocks; /* of the plan */
     uint32_t max_encoder_tokens, max_encoder_len;
     uint32_t max_rows; /* of a step or an encoder pass */
     enum quire_kv_dtype encoder_dtype;

@@ -19,8 +19,9 @@ struct qr_model_layer {
     struct qr_packed **experts[QR_W_N_ROLES];
     struct quire_attention_config attention;
     struct quire_attention_config cross; /* decoder layers of an encoder-decoder */
-    uint32_t kv_group, kv_layer;         /* KV group, and the layer's index in it */
-    uint32_t plan_group;                 /* layers of a plan group share its work items */
+    const float *k_scale, *v_scale; /* [n_kv_heads] fp8_e4m3 scales of the checkpoint, or NULL */
+    uint32_t kv_group, kv_layer;    /* KV group, and the layer's index in it */
+    uint32_t plan_group;            /* layers of a plan group share its work items */
 };
 
 /* KV groups and plan groups. */
@@ -55,6 +56,7 @@ struct quire_model {
     uint32_t cross_plan_group;     /* in groups.plan */
     struct qr_mapping pack_cache;  /* panels of all matrices, or empty */
     uint64_t weight_bytes, n_parameters;
+    uint64_t fingerprint;
     uint32_t n_contexts; /* atomic */
 };
 

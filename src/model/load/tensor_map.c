@@ -2,6 +2,7 @@
 /* tensor_map.c - maps the roles of a model to the tensors of its files, and reports tensors without
  * a role. */
 #include "model/load/tensor_map.h"
+#include "model/load/kv_scales.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/weight_type.h"
@@ -369,7 +370,7 @@ static quire_status report_unused(const struct qr_weights *w, const uint8_t *use
         struct qr_source_tensor t;
         qr_weights_source_tensor(w, i, &t);
         if (!used[i] && !in_list(ignored, t.name) && !in_list(w->arch->ignored_tensors, t.name) &&
-            !is_mtp(w, t.name))
+            !is_mtp(w, t.name) && !qr_is_kv_scale(t.name))
             QR_TRY(qr_unknown_report(policy, err,
                                      "tensor %.80s does not belong to a model of family %s as its "
                                      "configuration describes it",
