@@ -246,7 +246,7 @@ struct quire_attention_batch {
     uint32_t cp_world_size; /**< at most 1024 */
     uint32_t cp_rank;       /**< below cp_world_size */
     uint32_t cp_interleave; /**< consecutive positions of a rank, at most 65536; 0 = 1 */
-    uint32_t tree_words; /**< words of tree_mask per token; 0 = 1 */
+    uint32_t tree_words;    /**< words of tree_mask per token; 0 = 1 */
 };
 QUIRE_API void quire_attention_batch_init(struct quire_attention_batch *batch, size_t struct_size);
 

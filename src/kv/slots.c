@@ -36,6 +36,8 @@ static quire_status check_map(const struct quire_kv_slot_args *m, const int64_t 
     const struct qr_key_shard shard = shard_of(m);
     if (!m->block_size)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.block_size is 0");
+    if (m->reserved)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.reserved is not 0");
     QR_TRY(qr_key_shard_check(shard, "args", err));
     if (m->n_tokens > (size_t)UINT32_MAX - m->first_pos)
         return qr_fail(err, QUIRE_E_LIMIT,

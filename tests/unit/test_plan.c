@@ -230,7 +230,7 @@ static void fast_plans_never_split(void **state)
                                         .groups = &group,
                                         .n_groups = 1,
                                         .max_tokens = 1,
-                                        .max_seqs = 1,
+                                        .max_seqs = 16, /* cascades of two or more */
                                         .max_seq_len = MAX,
                                         .n_threads = 16 };
     const int32_t starts[] = { 0, 1 };
