@@ -3,6 +3,7 @@
 #include "attention/config.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/fp_env.h"
 #include <math.h>
 #include <quire/attention.h>
 #include <quire/bias.h>
@@ -28,6 +29,7 @@ static quire_status check_matrix(size_t n_q, size_t n_k, const float *out, size_
 quire_status quire_sliding_window_bias(size_t n_q, size_t n_k, int64_t left, int64_t right,
                                        float *out, size_t ld, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     size_t bytes;
     if (left < -1 || right < -1)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is %lld, below -1",
@@ -46,6 +48,7 @@ quire_status quire_alibi_bias(const float *slopes, size_t n_heads, size_t n_q, s
                               bool causal, float *out, size_t ld, size_t head_stride,
                               struct quire_error *err)
 {
+    QR_FP_SCOPE;
     size_t bytes, all;
     if (!slopes)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "slopes is NULL");
@@ -68,6 +71,7 @@ quire_status quire_alibi_bias(const float *slopes, size_t n_heads, size_t n_q, s
 
 quire_status quire_alibi_slopes(uint32_t n_heads, float *slopes, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     if (!slopes || !n_heads)
         return qr_fail(err, QUIRE_E_INVALID_ARG, slopes ? "n_heads is 0" : "slopes is NULL");
     uint32_t n = 1;
@@ -95,6 +99,7 @@ quire_status quire_relative_bias(const float *table, uint32_t n_buckets, uint32_
                                  bool bidirectional, uint32_t max_distance, uint32_t range,
                                  float *out, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     const uint32_t n = bidirectional ? n_buckets / 2 : n_buckets;
     const size_t row = 2 * (size_t)range + 1;
     size_t bytes;

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/bump.h"
 #include "base/error.h"
+#include "base/fp_env.h"
 #include "base/struct_size.h"
 #include "kv/config.h"
 #include "kv/types.h"
@@ -136,6 +137,7 @@ static quire_status init_design(const struct quire_dense_params *params, struct 
 quire_status quire_dense_bytes(const struct quire_dense_params *params, uint64_t *bytes,
                                struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct design d;
     struct quire_kv_memory kv_memory = { .struct_size = sizeof kv_memory };
     struct qr_kv_sizes sizes = { 0 };
@@ -164,6 +166,7 @@ quire_status quire_dense_bytes(const struct quire_dense_params *params, uint64_t
 quire_status quire_dense_create(const struct quire_dense_params *params, struct quire_dense **out,
                                 struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct design d;
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");

@@ -5,6 +5,7 @@
 #include "attention/tensor.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/fp_env.h"
 #include "base/struct_size.h"
 #include "base/threads.h"
 #include "kernels/dispatch.h"
@@ -92,6 +93,7 @@ static quire_status read_params(struct quire_mla_weights_params *p, struct quire
 quire_status quire_mla_weights_create(const struct quire_mla_weights_params *params,
                                       struct quire_mla_weights **out, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     const struct qr_kernels *kernels;
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
@@ -226,24 +228,28 @@ static void run_part(const struct quire_mla_weights *w, const struct quire_mla_a
 void quire_mla_absorb_part(const struct quire_mla_weights *weights,
                            const struct quire_mla_args *args, const struct quire_team *team)
 {
+    QR_FP_SCOPE;
     run_part(weights, args, true, team);
 }
 
 void quire_mla_v_up_proj_part(const struct quire_mla_weights *weights,
                               const struct quire_mla_args *args, const struct quire_team *team)
 {
+    QR_FP_SCOPE;
     run_part(weights, args, false, team);
 }
 
 quire_status quire_mla_absorb_check(const struct quire_mla_weights *weights,
                                     const struct quire_mla_args *args, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     return check_args(weights, args, true, err);
 }
 
 quire_status quire_mla_v_up_proj_check(const struct quire_mla_weights *weights,
                                        const struct quire_mla_args *args, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     return check_args(weights, args, false, err);
 }
 
@@ -264,18 +270,14 @@ static quire_status run(const struct quire_mla_weights *weights, const struct qu
 {
     QR_TRY(check_args(weights, args, absorb, err));
     struct job job = { weights, args, absorb };
-    if (!threads) {
-        qr_part_call(run_job, &job, &(struct quire_team){ .size = 1 });
-        return QUIRE_OK;
-    }
-    const quire_status s = quire_threads_run(threads, run_job, &job);
-    return s == QUIRE_OK ? s : qr_fail(err, s, "threads: %s", quire_status_text(s));
+    return qr_part_run(threads, run_job, &job, err);
 }
 
 quire_status quire_mla_absorb(const struct quire_mla_weights *weights,
                               const struct quire_mla_args *args, struct quire_threads *threads,
                               struct quire_error *err)
 {
+    QR_FP_SCOPE;
     return run(weights, args, true, threads, err);
 }
 
@@ -283,6 +285,7 @@ quire_status quire_mla_v_up_proj(const struct quire_mla_weights *weights,
                                  const struct quire_mla_args *args, struct quire_threads *threads,
                                  struct quire_error *err)
 {
+    QR_FP_SCOPE;
     return run(weights, args, false, threads, err);
 }
 

@@ -7,6 +7,7 @@
 #include "attention/plan.h"
 #include "attention/sparse.h"
 #include "base/error.h"
+#include "base/fp_env.h"
 #include "base/struct_size.h"
 #include <string.h>
 
@@ -105,6 +106,7 @@ static void commit(struct quire_plan *plan, const struct quire_attention_batch *
 quire_status quire_plan_build(struct quire_plan *plan, const struct quire_attention_batch *batch,
                               struct quire_error *err)
 {
+    QR_FP_SCOPE;
     if (!plan)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "plan is NULL");
     struct quire_attention_batch b;

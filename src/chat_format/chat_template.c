@@ -2,6 +2,7 @@
 /* chat_template.c - the chat template API: parses templates and renders conversations. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/fp_env.h"
 #include "base/struct_size.h"
 #include "chat_format/chat_prompt.h"
 #include "chat_format/template_context.h"
@@ -82,6 +83,7 @@ quire_status quire_chat_template_create(const char *source, size_t source_len,
                                         const struct quire_chat_template_params *params,
                                         struct quire_chat_template **out, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct quire_chat_template_params p = { .struct_size = sizeof p };
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
@@ -148,6 +150,7 @@ quire_status quire_chat_template_render(const struct quire_chat_template *tmpl,
                                         const struct quire_chat_render_args *args,
                                         struct quire_chat_prompt **out, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct qr_jinja_sb output;
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");

@@ -2,6 +2,7 @@
 /* engine.c - opens and closes an engine; its sizes and defaults. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/fp_env.h"
 #include "base/struct_size.h"
 #include "engine/capacity.h"
 #include "engine/prompt.h"
@@ -283,6 +284,7 @@ static quire_status open_parts(struct quire_engine *e, const struct quire_engine
 quire_status quire_engine_open(const struct quire_engine_params *params, struct quire_engine **out,
                                struct quire_error *err)
 {
+    QR_FP_SCOPE;
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
@@ -354,6 +356,7 @@ const struct quire_tokenizer *quire_engine_tokenizer(const struct quire_engine *
 quire_status quire_engine_default_sampling(const struct quire_engine *engine,
                                            struct quire_sampling_params *sampling)
 {
+    QR_FP_SCOPE;
     if (!engine || !sampling)
         return QUIRE_E_INVALID_ARG;
     QR_TRY(qr_struct_check_out(sampling, QR_SIZE_TO(struct quire_sampling_params, seed), "sampling",

@@ -3,6 +3,7 @@
 #include "engine/request.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/fp_env.h"
 #include "base/struct_size.h"
 #include "engine/call_guard.h"
 #include "engine/clock.h"
@@ -98,6 +99,7 @@ quire_status quire_engine_submit(struct quire_engine *engine,
                                  const struct quire_request_params *params, quire_request_id *id,
                                  struct quire_error *err)
 {
+    QR_FP_SCOPE;
     if (!engine || !id)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", engine ? "id" : "engine");
     *id = 0;

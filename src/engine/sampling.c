@@ -2,6 +2,7 @@
 /* sampling.c - the sampler: logit bias, penalties, top-k, top-p, min-p, temperature, draw. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/fp_env.h"
 #include "base/struct_size.h"
 #include "engine/philox.h"
 #include <math.h>
@@ -68,6 +69,7 @@ static quire_status read_params(struct quire_sampling_params *out,
 quire_status quire_sampling_validate(const struct quire_sampling_params *params, uint32_t n_vocab,
                                      struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct quire_sampling_params copy;
     const struct quire_sampling_params *p = &copy;
     QR_TRY(read_params(&copy, params, err));
@@ -328,6 +330,7 @@ quire_status quire_sampler_sample(struct quire_sampler *sampler,
                                   const struct quire_sample_args *args, int32_t *token,
                                   struct quire_error *err)
 {
+    QR_FP_SCOPE;
     if (!token)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "token is NULL");
     *token = -1;

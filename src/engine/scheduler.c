@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scheduler.c - picks the request of the next step: first come, first served. */
 #include "base/error.h"
+#include "base/fp_env.h"
 #include "engine/call_guard.h"
 #include "engine/request.h"
 #include "engine/step.h"
@@ -24,6 +25,7 @@ static struct qr_request *next_request(struct quire_engine *e)
 
 quire_status quire_engine_step(struct quire_engine *engine, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     if (!engine)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "engine is NULL");
     QR_TRY(qr_engine_enter(engine, err));

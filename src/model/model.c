@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.c - opens, describes and closes a model. */
 #include "base/error.h"
+#include "base/fp_env.h"
 #include "base/struct_size.h"
 #include "kernels/dispatch.h"
 #include "linear/onednn_shim.h"
@@ -65,6 +66,7 @@ static quire_status open_model(struct quire_model *m, const struct quire_model_p
 quire_status quire_model_open(const struct quire_model_params *params, struct quire_model **out,
                               struct quire_error *err)
 {
+    QR_FP_SCOPE;
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* encode.c - the public encode calls: matches added tokens and encodes the fragments between. */
 #include "base/error.h"
+#include "base/fp_env.h"
 #include "base/utf8.h"
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/byte_level_bpe.h"
@@ -191,6 +192,7 @@ quire_status quire_tokenizer_encode(const struct quire_tokenizer *tok, const cha
                                     size_t size, uint32_t flags, int32_t *ids, size_t ids_max,
                                     size_t *n_ids, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     QR_TRY(check_arguments(tok, text, size, flags, ids, ids_max, n_ids, err));
     const struct input in = { .text = text,
                               .size = size,
@@ -204,6 +206,7 @@ quire_status quire_tokenizer_encode_spans(const struct quire_tokenizer *tok, con
                                           size_t n_spans, uint32_t flags, int32_t *ids,
                                           size_t ids_max, size_t *n_ids, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     QR_TRY(check_arguments(tok, text, size, flags, ids, ids_max, n_ids, err));
     if (!spans && n_spans)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "spans is NULL");

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/bump.h"
 #include "base/error.h"
+#include "base/fp_env.h"
 #include "base/struct_size.h"
 #include "linear/batched.h"
 #include "model/forward/encoder_cache.h"
@@ -323,6 +324,7 @@ quire_status quire_context_bytes(const struct quire_model *model,
                                  const struct quire_context_params *params, uint64_t *bytes,
                                  struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct quire_context c;
     struct qr_bump buffers;
     uint64_t plan = 0, encoder = 0, expand = 0;
@@ -340,6 +342,7 @@ quire_status quire_context_create(struct quire_model *model,
                                   const struct quire_context_params *params,
                                   struct quire_context **out, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct quire_context limits;
     struct qr_bump buffers;
     if (!out)
