@@ -113,6 +113,7 @@ static quire_status run_decoder(struct run *run, const char *name, const char *p
     if (s != QUIRE_OK)
         goto end;
     CALL(quire_model_get_info(d.model, &d.info));
+    run->n_cached += d.info.pack_cached;
     s = create_context(run, &d);
     if (s == QUIRE_OK)
         s = step(run, &d, 0, PROMPT);

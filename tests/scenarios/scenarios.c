@@ -14,6 +14,7 @@ const struct scenario scenarios[] = {
     { "encoder", run_encoder },
     { "pack-cache", run_pack_cache },
     { "tokenizer", run_tokenizer },
+    { "tokenizer-json", run_tokenizer_json },
     { "template", run_template },
     { "sampler", run_sampler },
     { "engine", run_engine },

@@ -14,6 +14,7 @@ struct run {
     const char *shared;                               /* folder of the reference data */
     const char *dir;                                  /* folder for files that the run writes */
     void (*after)(struct run *run, const char *call); /* called after every public call */
+    uint32_t n_cached;                                /* models mapped from a pack cache */
     uint64_t hash;                                    /* of all results so far */
     struct quire_error err;                           /* of the call that failed */
 };
@@ -38,6 +39,7 @@ quire_status run_safetensors_model(struct run *run);
 quire_status run_encoder(struct run *run);
 quire_status run_pack_cache(struct run *run);
 quire_status run_tokenizer(struct run *run);
+quire_status run_tokenizer_json(struct run *run);
 quire_status run_template(struct run *run);
 quire_status run_sampler(struct run *run);
 quire_status run_engine(struct run *run);

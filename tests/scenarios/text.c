@@ -34,6 +34,28 @@ end:
     return s;
 }
 
+/* A tokenizer.json, whose pre-tokenizer is a compiled regular expression. */
+quire_status run_tokenizer_json(struct run *run)
+{
+    static const char json[] =
+        "{\"model\":{\"type\":\"BPE\",\"unk_token\":\"<unk>\",\"vocab\":{\"a\":0,\"b\":1,"
+        "\"ab\":2,\"<unk>\":3},\"merges\":[\"a b\"]},\"added_tokens\":[{\"id\":3,"
+        "\"content\":\"<unk>\",\"special\":true}],"
+        "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false}}";
+    quire_status s;
+    int32_t ids[16];
+    size_t n = 0;
+    struct quire_tokenizer *tok = NULL;
+    const struct quire_tokenizer_params params = { .struct_size = sizeof params,
+                                                   .allocator = run->allocator };
+    CALL(quire_tokenizer_open_memory(json, sizeof json - 1, NULL, 0, &params, &tok, &run->err));
+    CALL(quire_tokenizer_encode(tok, "abba ab", 7, 0, ids, 16, &n, &run->err));
+    add_result(run, ids, n * sizeof *ids);
+end:
+    DO(quire_tokenizer_close(tok));
+    return s;
+}
+
 quire_status run_template(struct run *run)
 {
     static const char source[] =

@@ -77,7 +77,7 @@ static int open_beside(const char *path, char *name, size_t size)
     for (unsigned i = 0; i < TRIES && fd < 0; i++) {
         (void)snprintf(name, size, "%s.%ld-%u.tmp", path, (long)getpid(), i);
         fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
-        if (fd < 0 && errno != EEXIST)
+        if (fd < 0 && errno != EEXIST && errno != EINTR)
             break;
     }
     return fd;
@@ -92,8 +92,8 @@ static int write_file(const struct qr_pack_cache *c, const struct qr_pack_item *
     if (w.fd < 0)
         return errno;
     put_all(&w, c, items, n);
-    if (!w.error && fsync(w.fd) != 0)
-        w.error = errno;
+    while (!w.error && fsync(w.fd) != 0)
+        w.error = errno == EINTR ? 0 : errno;
     if (close(w.fd) != 0 && !w.error)
         w.error = errno;
     if (!w.error && rename(name, c->path) != 0)
