@@ -12,20 +12,16 @@
 
 enum { MAX_HEADS = 65536, MAX_HEAD_SIZE = 1024, BLOCK_STEP = 16, MAX_BLOCK_SIZE = 65536 };
 
-QR_NOINLINE static float default_scale(uint32_t head_size)
-{
-    return head_size ? 1.0f / sqrtf((float)head_size) : 1;
-}
-
 void quire_attention_config_init(struct quire_attention_config *config, size_t struct_size,
                                  uint32_t n_heads, uint32_t n_kv_heads, uint32_t head_size)
 {
     QR_FP_SCOPE;
+    const volatile uint32_t size = head_size;
     const struct quire_attention_config defaults = {
         .n_heads = n_heads,
         .n_kv_heads = n_kv_heads,
         .head_size = head_size,
-        .scale = default_scale(head_size),
+        .scale = size ? 1.0f / sqrtf((float)size) : 1,
         .window_left = QUIRE_WINDOW_NONE,
         .window_right = QUIRE_WINDOW_NONE,
         .causal = true,

@@ -30,15 +30,14 @@ quire_status qr_mla_read_dims(struct quire_mla_dims *d, const struct quire_mla_d
     return check_size("v_head_dim", d->v_head_dim, 1, MAX_HEAD_SIZE, err);
 }
 
-QR_NOINLINE static float yarn_mscale(float factor, float mscale)
-{
-    return factor <= 1 ? 1 : (float)(0.1 * (double)mscale * log((double)factor) + 1);
-}
-
 float quire_mla_yarn_mscale(float factor, float mscale)
 {
     QR_FP_SCOPE;
-    return yarn_mscale(factor, mscale);
+    const volatile float f = factor, m = mscale;
+    volatile float result = 1;
+    if (!(f <= 1)) /* NaN gives NaN */
+        result = (float)(0.1 * (double)m * log((double)f) + 1);
+    return result;
 }
 
 quire_status quire_mla_kv_group(const struct quire_mla_dims *dims, enum quire_kv_dtype dtype,

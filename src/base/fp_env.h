@@ -23,7 +23,8 @@ enum { QR_MXCSR_FLAGS = 0x3f, QR_MXCSR_DEFAULT = 0x1f80, QR_X87_DEFAULT = 0x37f 
 
 /* The asm statements clobber memory, which keeps loads and stores of the arithmetic on their side,
  * but not arithmetic on values in registers: a function with a scope that computes with arguments
- * or results passed by value does so in a QR_NOINLINE function. */
+ * or results passed by value copies them to volatile variables, or leaves the arithmetic to a
+ * QR_NOINLINE function that also writes memory (compilers move calls of pure functions). */
 #define QR_NOINLINE __attribute__((noinline))
 
 /* Sets the library's environment and returns the thread's own. */
