@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "base/threads.h"
 #include "kv/dtype.h"
@@ -251,8 +252,7 @@ void quire_dense_part(struct quire_dense *dense, const struct quire_dense_batch 
 
 static quire_status enter(struct quire_dense *d, struct quire_error *err)
 {
-    if (!d)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "dense is NULL");
+    QR_TRY(qr_handle_check(d, QR_KIND_DENSE, "dense", err));
     if (__atomic_exchange_n(&d->busy, true, __ATOMIC_ACQUIRE))
         return qr_fail(err, QUIRE_E_BUSY, "the object is in use by another call");
     return QUIRE_OK;
@@ -280,8 +280,7 @@ quire_status quire_dense_check(const struct quire_dense *dense,
 {
     QR_FP_SCOPE;
     struct quire_dense_batch b;
-    if (!dense)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "dense is NULL");
+    QR_TRY(qr_handle_check(dense, QR_KIND_DENSE, "dense", err));
     QR_READ_STRUCT(&b, batch, v_head_stride, "batch", err);
     return check_call(dense, dense->seqs, dense->n_seqs, dense->n_tokens, &b, args, err);
 }

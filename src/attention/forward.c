@@ -7,6 +7,7 @@
 #include "attention/work_item.h"
 #include "base/error.h"
 #include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "base/threads.h"
 #include <math.h>
@@ -140,8 +141,7 @@ quire_status quire_attention_check(const struct quire_plan *plan,
 {
     QR_FP_SCOPE;
     struct qr_attention_extents extents;
-    if (!plan)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "plan is NULL");
+    QR_TRY(qr_handle_check(plan, QR_KIND_PLAN, "plan", err));
     return qr_attention_check_args(plan, plan->n_tokens, args, &extents, err);
 }
 

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "base/threads.h"
 #include "kernels/dispatch.h"
@@ -15,6 +16,7 @@
 /* Per head: W_UK transposed to [kv_lora_rank][qk_nope_head_dim], and W_UV as
  * [v_head_dim][kv_lora_rank]. */
 struct quire_mla_weights {
+    struct qr_handle handle;
     const struct quire_allocator *allocator;
     const struct qr_kernels *kernels;
     struct quire_mla_dims dims;
@@ -106,6 +108,7 @@ quire_status quire_mla_weights_create(const struct quire_mla_weights_params *par
     struct quire_mla_weights *w = qr_calloc(p.allocator, 1, sizeof *w);
     if (!w)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for the weights of %u heads", n);
+    w->handle.kind = QR_KIND_MLA_WEIGHTS;
     w->allocator = p.allocator;
     w->kernels = kernels;
     w->dims = dims;
@@ -133,7 +136,7 @@ static void destroy_heads(const struct quire_mla_weights *w, struct qr_packed **
 
 void quire_mla_weights_destroy(struct quire_mla_weights *weights)
 {
-    if (!weights)
+    if (!qr_handle_end(weights, QR_KIND_MLA_WEIGHTS))
         return;
     destroy_heads(weights, weights->k);
     destroy_heads(weights, weights->v);
@@ -175,8 +178,7 @@ static quire_status check_args(const struct quire_mla_weights *w, const struct q
 {
     struct qr_extent in, out;
     struct quire_mla_args given;
-    if (!w)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "weights is NULL");
+    QR_TRY(qr_handle_check(w, QR_KIND_MLA_WEIGHTS, "weights", err));
     QR_READ_STRUCT(&given, args, n_tokens, "args", err);
     const struct shape s = shape_of(w, absorb);
     const struct quire_mla_args a = resolve(w, &given, s);

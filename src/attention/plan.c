@@ -10,6 +10,7 @@
 #include "base/bump.h"
 #include "base/error.h"
 #include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "kernels/dispatch.h"
 #include <stdio.h>
@@ -236,7 +237,8 @@ static bool lay_out(struct quire_plan *plan, const struct quire_plan_params *p,
 {
     struct qr_bump c = { .base = base };
     struct qr_plan_group measured;
-    *plan = (struct quire_plan){ .allocator = p->allocator,
+    *plan = (struct quire_plan){ .handle = { QR_KIND_PLAN },
+                                 .allocator = p->allocator,
                                  .kv = p->kv,
                                  .n_groups = p->n_groups,
                                  .max_tokens = p->max_tokens,
@@ -327,7 +329,7 @@ quire_status quire_plan_create(const struct quire_plan_params *params, struct qu
 
 void quire_plan_destroy(struct quire_plan *plan)
 {
-    if (plan)
+    if (qr_handle_end(plan, QR_KIND_PLAN))
         qr_free(plan->allocator, plan, plan->bytes, 1);
 }
 
@@ -346,7 +348,7 @@ void qr_plan_release(struct quire_plan *plan)
 quire_status quire_plan_get_info(const struct quire_plan *plan, uint32_t group,
                                  struct quire_plan_info *out)
 {
-    if (!plan || !out || group >= plan->n_groups)
+    if (!qr_handle_is(plan, QR_KIND_PLAN) || !out || group >= plan->n_groups)
         return QUIRE_E_INVALID_ARG;
     QR_TRY(qr_struct_check_out(out, QR_SIZE_TO(struct quire_plan_info, n_cascades), "out", NULL));
     const struct qr_plan_group *g = &plan->groups[group];

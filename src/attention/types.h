@@ -9,6 +9,7 @@
  * partials in span order. The result is bit-identical to that of a single thread. */
 #ifndef QR_ATTENTION_TYPES_H
 #define QR_ATTENTION_TYPES_H
+#include "base/handle.h"
 #include "kernels/kernels.h"
 #include "kv/types.h"
 #include <quire/attention.h>
@@ -191,6 +192,7 @@ struct qr_plan_largest {
 };
 
 struct quire_plan {
+    struct qr_handle handle;
     const struct quire_allocator *allocator;
     const struct quire_kv_cache *kv;
     struct qr_plan_largest largest;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/fork_count.h"
 #include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "base/threads_pthread.h"
 #ifdef QUIRE_WITH_OPENMP
@@ -15,6 +16,7 @@
 enum { MAX_THREADS = 1024 };
 
 struct quire_threads {
+    struct qr_handle handle;
     const struct quire_allocator *allocator;
     enum quire_thread_backend backend;
     uint32_t n_threads;
@@ -81,7 +83,9 @@ quire_status quire_threads_create(const struct quire_threads_params *params,
         qr_alloc_aligned(p.allocator, sizeof *t, _Alignof(struct quire_threads));
     if (!t)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a thread team");
-    *t = (struct quire_threads){ .allocator = p.allocator, .backend = p.backend };
+    *t = (struct quire_threads){ .handle = { QR_KIND_THREADS },
+                                 .allocator = p.allocator,
+                                 .backend = p.backend };
     t->n_threads = p.n_threads ? p.n_threads : quire_threads_default_count();
     if (t->n_threads > 1 && !start_threads(t)) {
         const quire_status s =
@@ -101,7 +105,7 @@ static bool lost_threads(const struct quire_threads *t)
 
 void quire_threads_destroy(struct quire_threads *threads)
 {
-    if (!threads)
+    if (!qr_handle_end(threads, QR_KIND_THREADS))
         return;
     if (threads->team)
         qr_pthread_team_destroy(threads->team, !lost_threads(threads));
@@ -110,13 +114,13 @@ void quire_threads_destroy(struct quire_threads *threads)
 
 uint32_t quire_threads_count(const struct quire_threads *threads)
 {
-    return threads ? threads->n_threads : 0;
+    return qr_handle_is(threads, QR_KIND_THREADS) ? threads->n_threads : 0;
 }
 
 quire_status quire_threads_run(struct quire_threads *threads,
                                void (*part)(void *, const struct quire_team *), void *arg)
 {
-    if (!threads || !part)
+    if (!qr_handle_is(threads, QR_KIND_THREADS) || !part)
         return QUIRE_E_INVALID_ARG;
     if (lost_threads(threads))
         return QUIRE_E_MISUSE;
@@ -143,6 +147,7 @@ quire_status qr_part_run(struct quire_threads *threads, qr_part_fn *part, void *
         qr_part_call(part, arg, &(struct quire_team){ .size = 1 });
         return QUIRE_OK;
     }
+    QR_TRY(qr_handle_check(threads, QR_KIND_THREADS, "threads", err));
     const quire_status s = quire_threads_run(threads, part, arg);
     if (s == QUIRE_E_BUSY)
         return qr_fail(err, s, "threads: another run is in progress");

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "chat_format/chat_prompt.h"
 #include "chat_format/template_context.h"
@@ -20,6 +21,7 @@
 enum { DEFAULT_STEPS = 1000000, DEFAULT_OUTPUT = 16 << 20, DEFAULT_MEMORY = 256 << 20 };
 
 struct quire_chat_template {
+    struct qr_handle handle;
     const struct quire_allocator *allocator;
     struct qr_arena arena;
     const char *source;
@@ -95,6 +97,7 @@ quire_status quire_chat_template_create(const char *source, size_t source_len,
     struct quire_chat_template *t = qr_calloc(p.allocator, 1, sizeof *t);
     if (!t)
         return qr_fail(err, QUIRE_E_NOMEM, "chat template: out of memory");
+    t->handle.kind = QR_KIND_CHAT_TEMPLATE;
     t->allocator = p.allocator;
     t->params = p;
     if (!t->params.max_steps)
@@ -117,7 +120,7 @@ quire_status quire_chat_template_create(const char *source, size_t source_len,
 
 void quire_chat_template_destroy(struct quire_chat_template *tmpl)
 {
-    if (!tmpl)
+    if (!qr_handle_end(tmpl, QR_KIND_CHAT_TEMPLATE))
         return;
     qr_arena_free(&tmpl->arena);
     qr_free(tmpl->allocator, tmpl, 1, sizeof *tmpl);
@@ -155,8 +158,7 @@ quire_status quire_chat_template_render(const struct quire_chat_template *tmpl,
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
-    if (!tmpl)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "tmpl is NULL");
+    QR_TRY(qr_handle_check(tmpl, QR_KIND_CHAT_TEMPLATE, "tmpl", err));
     if (!args)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args is NULL");
     struct quire_chat_render_args a;

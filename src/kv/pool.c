@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/memory.h"
 #include "kernels/dispatch.h"
 #include "kv/check.h"
@@ -61,6 +62,7 @@ static quire_status make_tables(const struct quire_kv_params *c, struct quire_kv
     if (!kv)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for cache tables of %zu bytes", sizes.tables);
     memset(kv, 0, sizes.tables);
+    kv->handle.kind = QR_KIND_KV_CACHE;
     kv->allocator = c->allocator;
     kv->logger = c->logger;
     kv->pool_bytes = sizes.pool;
@@ -143,7 +145,7 @@ quire_status quire_kv_create(const struct quire_kv_params *params, struct quire_
 
 void quire_kv_destroy(struct quire_kv_cache *kv)
 {
-    if (!kv)
+    if (!qr_handle_end(kv, QR_KIND_KV_CACHE))
         return;
     if (kv->locked)
         (void)munlock(kv->pool, kv->pool_bytes);
@@ -151,13 +153,19 @@ void quire_kv_destroy(struct quire_kv_cache *kv)
     qr_free(kv->allocator, kv, kv->tables_bytes, 1);
 }
 
-uint32_t quire_kv_group_count(const struct quire_kv_cache *kv) { return kv ? kv->n_groups : 0; }
+uint32_t quire_kv_group_count(const struct quire_kv_cache *kv)
+{
+    return qr_handle_is(kv, QR_KIND_KV_CACHE) ? kv->n_groups : 0;
+}
 
-uint32_t quire_kv_block_size(const struct quire_kv_cache *kv) { return kv ? kv->block_size : 0; }
+uint32_t quire_kv_block_size(const struct quire_kv_cache *kv)
+{
+    return qr_handle_is(kv, QR_KIND_KV_CACHE) ? kv->block_size : 0;
+}
 
 uint64_t quire_kv_clipped(const struct quire_kv_cache *kv)
 {
-    return kv ? __atomic_load_n(&kv->clipped, __ATOMIC_RELAXED) : 0;
+    return qr_handle_is(kv, QR_KIND_KV_CACHE) ? __atomic_load_n(&kv->clipped, __ATOMIC_RELAXED) : 0;
 }
 
 quire_status quire_kv_get_group(const struct quire_kv_cache *kv, uint32_t group,

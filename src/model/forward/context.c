@@ -4,6 +4,7 @@
 #include "base/bump.h"
 #include "base/error.h"
 #include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "linear/batched.h"
 #include "model/forward/encoder_cache.h"
@@ -59,8 +60,9 @@ static quire_status check_kv(const struct quire_model *m, const struct quire_kv_
 static quire_status check_params(const struct quire_model *m, const struct quire_context_params *p,
                                  struct quire_error *err)
 {
-    if (!m)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "model is NULL");
+    QR_TRY(qr_handle_check(m, QR_KIND_MODEL, "model", err));
+    if (p->threads)
+        QR_TRY(qr_handle_check(p->threads, QR_KIND_THREADS, "params.threads", err));
     if (!p->max_tokens || p->max_tokens > MAX_TOKENS)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_tokens %u is not in 1..%d",
                        p->max_tokens, MAX_TOKENS);
@@ -354,6 +356,7 @@ quire_status quire_context_create(struct quire_model *model,
     quire_status s = QUIRE_E_NOMEM;
     if (c && memory) {
         *c = limits;
+        c->handle.kind = QR_KIND_CONTEXT;
         c->model = model;
         c->memory = memory;
         c->memory_bytes = buffers.used;
@@ -382,7 +385,7 @@ quire_status quire_context_create(struct quire_model *model,
 
 void quire_context_destroy(struct quire_context *context)
 {
-    if (!context)
+    if (!qr_handle_end(context, QR_KIND_CONTEXT))
         return;
     quire_plan_destroy(context->plan);
     qr_encoder_cache_destroy(context);

@@ -3,6 +3,7 @@
  * private KV cache. */
 #include "base/error.h"
 #include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "model/forward/encoder_cache.h"
 #include "model/forward/step.h"
@@ -124,8 +125,7 @@ quire_status quire_context_encode(struct quire_context *context,
 {
     QR_FP_SCOPE;
     struct quire_encode_args a;
-    if (!context)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "context is NULL");
+    QR_TRY(qr_handle_check(context, QR_KIND_CONTEXT, "context", err));
     QR_READ_STRUCT(&a, args, cross_slot_mapping, "args", err);
     if (!qr_model_encodes(context->model))
         return qr_fail(err, QUIRE_E_UNSUPPORTED,

@@ -3,6 +3,7 @@
 #include "model/forward/step.h"
 #include "base/error.h"
 #include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "base/threads.h"
 #include "model/forward/forward.h"
@@ -174,8 +175,7 @@ quire_status quire_context_forward(struct quire_context *context,
     QR_FP_SCOPE;
     struct quire_forward_args a;
     struct quire_attention_batch batch;
-    if (!context)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "context is NULL");
+    QR_TRY(qr_handle_check(context, QR_KIND_CONTEXT, "context", err));
     QR_READ_STRUCT(&a, args, hidden, "args", err);
     if (!context->plan)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "%s",
