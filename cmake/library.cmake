@@ -25,6 +25,15 @@ add_library(quire_objects OBJECT ${QUIRE_SOURCES})
 target_include_directories(quire_objects PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(quire_objects PRIVATE quire_flags)
+# With the frames of its callers every public call stays within 48 KiB of stack (tests/unit/test_stack.c). Other build
+# types have larger frames.
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(quire_objects PRIVATE -Werror=frame-larger-than=40960)
+  else()
+    target_compile_options(quire_objects PRIVATE -Wframe-larger-than=40960 -Werror=frame-larger-than)
+  endif()
+endif()
 include(cmake/isa.cmake)
 
 set(QUIRE_PRIVATE_LIBS Threads::Threads)

@@ -103,8 +103,9 @@ QUIRE_API void quire_engine_params_init(struct quire_engine_params *params, size
  *  not allocate. A model without a chat template opens; only chat requests are rejected. *out is
  *  NULL on failure.
  *  QUIRE_E_INVALID_ARG, QUIRE_E_MISUSE (struct_size); QUIRE_E_IO, QUIRE_E_FORMAT,
- *  QUIRE_E_UNSUPPORTED from the files; QUIRE_E_LIMIT the context does not fit into the budget, or
- *  the budget is below one block: the message has the sizes; QUIRE_E_NOMEM; QUIRE_E_CANCELLED by
+ *  QUIRE_E_UNSUPPORTED from the files; QUIRE_E_LIMIT the context does not fit into the budget, the
+ *  budget is below one block, or the KV cache exceeds the free memory (not in a dry run): the
+ *  message has the sizes; QUIRE_E_NOMEM; QUIRE_E_CANCELLED by
  *  progress. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_open(const struct quire_engine_params *params,
                                                           struct quire_engine **out,

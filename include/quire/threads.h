@@ -49,8 +49,9 @@ enum quire_thread_backend {
     /** persistent pthreads; faster than OpenMP on an oversubscribed machine */
     QUIRE_THREADS_DEFAULT,
     /** one OpenMP parallel region per run. libgomp terminates the process when it cannot create a
-     *  thread, and a child of fork() that uses it deadlocks; the other backends do neither. Its
-     *  threads spin for milliseconds after a run, also while other threads wait for a CPU */
+     *  thread, and deadlocks in a child of fork() whose parent used it; the other backends do
+     *  neither. Its threads spin for milliseconds after a run, also while other threads wait for a
+     *  CPU */
     QUIRE_THREADS_OPENMP,
     /** persistent threads, created once; a failed thread creation makes the team smaller */
     QUIRE_THREADS_PTHREAD,
@@ -74,7 +75,7 @@ QUIRE_API uint32_t quire_threads_default_count(void);
 
 /** Creates a thread pool. params NULL = defaults. *out is NULL on failure.
  *  QUIRE_E_INVALID_ARG (n_threads > 1024, unknown backend), QUIRE_E_NOMEM, QUIRE_E_UNSUPPORTED
- *  (backend not compiled in). */
+ *  (backend not compiled in), QUIRE_E_MISUSE (OpenMP in a child of fork() whose parent ran it). */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_threads_create(
     const struct quire_threads_params *params, struct quire_threads **out, struct quire_error *err);
 QUIRE_API void quire_threads_destroy(struct quire_threads *threads); /**< NULL is a no-op */
@@ -83,9 +84,10 @@ QUIRE_API void quire_threads_destroy(struct quire_threads *threads); /**< NULL i
 QUIRE_API uint32_t quire_threads_count(const struct quire_threads *threads);
 
 /** Runs part(arg, team) once on every member and returns when all have returned. The caller is
- *  member 0. The floating-point environment of each member is set to round-to-nearest without
- *  flushing denormals, and restored. One run at a time per object: QUIRE_E_BUSY otherwise. part
- *  must not call this function on the same object. */
+ *  member 0. Each member has the library's floating-point environment during the part
+ *  (docs/api.md). One run at a time per object: QUIRE_E_BUSY otherwise. part must not call this
+ *  function on the same object. QUIRE_E_MISUSE in a child of fork() when the object has more than
+ *  one member: its threads are in the parent, and the child can only destroy it. */
 QUIRE_API QUIRE_MUST_CHECK quire_status
 quire_threads_run(struct quire_threads *threads,
                   void (*part)(void *arg, const struct quire_team *team), void *arg);

@@ -3,6 +3,7 @@
 #include "attention/config.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/fp_env.h"
 #include "kernels/dispatch.h"
 #include "kv/dtype.h"
 #include <math.h>
@@ -55,6 +56,7 @@ quire_status quire_sliding_window_bias_typed(size_t n_q, size_t n_k, int64_t lef
                                              enum quire_kv_dtype dtype, void *out, size_t ld,
                                              struct quire_error *err)
 {
+    QR_FP_SCOPE;
     const struct matrix m = { n_q, n_k, ld, dtype, out };
     float row[CHUNK];
     if (left < -1 || right < -1)
@@ -95,6 +97,7 @@ quire_status quire_alibi_bias_typed(const float *slopes, size_t n_heads, size_t 
                                     bool causal, enum quire_kv_dtype dtype, void *out, size_t ld,
                                     size_t head_stride, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     const struct matrix m = { n_q, n_k, ld, dtype, out };
     size_t all;
     if (!slopes)
@@ -122,6 +125,7 @@ quire_status quire_alibi_bias(const float *slopes, size_t n_heads, size_t n_q, s
 
 quire_status quire_alibi_slopes(uint32_t n_heads, float *slopes, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     if (!slopes || !n_heads)
         return qr_fail(err, QUIRE_E_INVALID_ARG, slopes ? "n_heads is 0" : "slopes is NULL");
     uint32_t n = 1;
@@ -149,6 +153,7 @@ quire_status quire_relative_bias(const float *table, uint32_t n_buckets, uint32_
                                  bool bidirectional, uint32_t max_distance, uint32_t range,
                                  float *out, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     const uint32_t n = bidirectional ? n_buckets / 2 : n_buckets;
     const size_t row = 2 * (size_t)range + 1;
     size_t bytes;

@@ -4,6 +4,7 @@
 #include "attention/kernel_select.h"
 #include "attention/sinks.h"
 #include "base/error.h"
+#include "base/fp_env.h"
 #include "base/struct_size.h"
 #include "kernels/dispatch.h"
 #include <math.h>
@@ -15,11 +16,13 @@ enum { MAX_HEADS = 65536, MAX_HEAD_SIZE = 1024, BLOCK_STEP = 16, MAX_BLOCK_SIZE 
 void quire_attention_config_init(struct quire_attention_config *config, size_t struct_size,
                                  uint32_t n_heads, uint32_t n_kv_heads, uint32_t head_size)
 {
+    QR_FP_SCOPE;
+    const volatile uint32_t size = head_size;
     const struct quire_attention_config defaults = {
         .n_heads = n_heads,
         .n_kv_heads = n_kv_heads,
         .head_size = head_size,
-        .scale = head_size ? 1.0f / sqrtf((float)head_size) : 1,
+        .scale = size ? 1.0f / sqrtf((float)size) : 1,
         .window_left = QUIRE_WINDOW_NONE,
         .window_right = QUIRE_WINDOW_NONE,
         .causal = true,
@@ -138,6 +141,7 @@ quire_status quire_attention_validate(const struct quire_attention_config *confi
                                       struct quire_attention_report *report,
                                       struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct quire_attention_config c;
     QR_TRY(qr_attention_config_read(&c, config, "config", err));
     if (report)

@@ -6,6 +6,8 @@
 #include "base/alloc.h"
 #include "base/bump.h"
 #include "base/error.h"
+#include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "kv/config.h"
 #include "kv/types.h"
@@ -87,7 +89,8 @@ static quire_status init_design(const struct quire_dense_params *params, struct 
     copy.config = &d->config;
     QR_TRY(check_params(p, err));
     const uint32_t n_blocks = p->max_kv_tokens / QR_DENSE_BLOCK + p->max_seqs;
-    d->object = (struct quire_dense){ .allocator = p->allocator,
+    d->object = (struct quire_dense){ .handle = { QR_KIND_DENSE },
+                                      .allocator = p->allocator,
                                       .config = *p->config,
                                       .max_tokens = p->max_tokens,
                                       .max_kv_tokens = p->max_kv_tokens,
@@ -134,6 +137,7 @@ static quire_status init_design(const struct quire_dense_params *params, struct 
 quire_status quire_dense_bytes(const struct quire_dense_params *params, uint64_t *bytes,
                                struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct design d;
     struct quire_kv_memory kv_memory = { .struct_size = sizeof kv_memory };
     struct qr_kv_sizes sizes = { 0 };
@@ -142,7 +146,8 @@ quire_status quire_dense_bytes(const struct quire_dense_params *params, uint64_t
     union {
         struct quire_kv_cache cache;
         unsigned char room[sizeof(struct quire_kv_cache) + sizeof(struct qr_kv_group)];
-    } kv = { .cache = { .n_groups = 1, .block_size = QR_DENSE_BLOCK } };
+    } kv = { .cache = {
+                 .handle = { QR_KIND_KV_CACHE }, .n_groups = 1, .block_size = QR_DENSE_BLOCK } };
     if (!bytes)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "bytes is NULL");
     QR_TRY(init_design(params, &d, err));
@@ -162,6 +167,7 @@ quire_status quire_dense_bytes(const struct quire_dense_params *params, uint64_t
 quire_status quire_dense_create(const struct quire_dense_params *params, struct quire_dense **out,
                                 struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct design d;
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
@@ -189,7 +195,7 @@ quire_status quire_dense_create(const struct quire_dense_params *params, struct 
 
 void quire_dense_destroy(struct quire_dense *dense)
 {
-    if (!dense)
+    if (!qr_handle_end(dense, QR_KIND_DENSE))
         return;
     quire_plan_destroy(dense->plan);
     quire_kv_destroy(dense->kv);

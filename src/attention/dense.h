@@ -2,6 +2,7 @@
 /* dense.h - the object for attention over contiguous keys and values. */
 #ifndef QR_ATTENTION_DENSE_H
 #define QR_ATTENTION_DENSE_H
+#include "base/handle.h"
 #include <quire/attention_dense.h>
 #include <stdbool.h>
 
@@ -20,6 +21,7 @@ struct qr_dense_seq {
 /* A private pool, in which every block has one reference, and a plan over it. Block ids and slots
  * of a sequence are consecutive. */
 struct quire_dense {
+    struct qr_handle handle;
     const struct quire_allocator *allocator;
     struct quire_kv_cache *kv;
     struct quire_plan *plan;

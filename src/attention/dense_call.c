@@ -6,6 +6,8 @@
 #include "attention/forward.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "base/threads.h"
 #include "kv/dtype.h"
@@ -241,6 +243,7 @@ static void pack_part(struct quire_dense *d, const struct quire_dense_batch *b,
 void quire_dense_part(struct quire_dense *dense, const struct quire_dense_batch *batch,
                       const struct quire_attention_args *args, const struct quire_team *team)
 {
+    QR_FP_SCOPE;
     struct quire_dense_batch b;
     qr_struct_copy(&b, sizeof b, batch);
     pack_part(dense, &b, team);
@@ -252,8 +255,7 @@ void quire_dense_part(struct quire_dense *dense, const struct quire_dense_batch 
 
 static quire_status enter(struct quire_dense *d, struct quire_error *err)
 {
-    if (!d)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "dense is NULL");
+    QR_TRY(qr_handle_check(d, QR_KIND_DENSE, "dense", err));
     if (__atomic_exchange_n(&d->busy, true, __ATOMIC_ACQUIRE))
         return qr_fail(err, QUIRE_E_BUSY, "the object is in use by another call");
     return QUIRE_OK;
@@ -264,6 +266,7 @@ static void leave(struct quire_dense *d) { __atomic_store_n(&d->busy, false, __A
 quire_status quire_dense_prepare(struct quire_dense *dense, const struct quire_dense_batch *batch,
                                  struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct quire_dense_batch b;
     QR_READ_STRUCT(&b, batch, v_head_stride, "batch", err);
     QR_TRY(enter(dense, err));
@@ -278,9 +281,9 @@ quire_status quire_dense_check(const struct quire_dense *dense,
                                const struct quire_dense_batch *batch,
                                const struct quire_attention_args *args, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct quire_dense_batch b;
-    if (!dense)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "dense is NULL");
+    QR_TRY(qr_handle_check(dense, QR_KIND_DENSE, "dense", err));
     QR_READ_STRUCT(&b, batch, v_head_stride, "batch", err);
     return check_call(dense, dense->seqs, dense->n_seqs, dense->n_tokens, &b, args, err);
 }
@@ -297,21 +300,11 @@ static void run_job(void *arg, const struct quire_team *team)
     quire_dense_part(job->dense, job->batch, job->args, team);
 }
 
-static quire_status run(struct job *job, struct quire_threads *threads, struct quire_error *err)
-{
-    if (!threads) {
-        qr_part_call(run_job, job, &(struct quire_team){ .size = 1 });
-        return QUIRE_OK;
-    }
-    const quire_status status = quire_threads_run(threads, run_job, job);
-    return status == QUIRE_OK ? status
-                              : qr_fail(err, status, "threads: %s", quire_status_text(status));
-}
-
 quire_status quire_attention_dense(struct quire_dense *dense, const struct quire_dense_batch *batch,
                                    const struct quire_attention_args *args,
                                    struct quire_threads *threads, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct quire_dense_batch b;
     QR_READ_STRUCT(&b, batch, v_head_stride, "batch", err);
     struct job job = { dense, &b, args };
@@ -323,7 +316,7 @@ quire_status quire_attention_dense(struct quire_dense *dense, const struct quire
     if (status == QUIRE_OK)
         status = commit(dense, &b, err);
     if (status == QUIRE_OK)
-        status = run(&job, threads, err);
+        status = qr_part_run(threads, run_job, &job, err);
     leave(dense);
     return status;
 }

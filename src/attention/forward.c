@@ -6,6 +6,8 @@
 #include "attention/plan.h"
 #include "attention/work_item.h"
 #include "base/error.h"
+#include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "base/threads.h"
 #include <math.h>
@@ -134,15 +136,16 @@ quire_status qr_attention_check_args(const struct quire_plan *plan, size_t n_tok
 quire_status quire_attention_check(const struct quire_plan *plan,
                                    const struct quire_attention_args *args, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct qr_attention_extents extents;
-    if (!plan)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "plan is NULL");
+    QR_TRY(qr_handle_check(plan, QR_KIND_PLAN, "plan", err));
     return qr_attention_check_args(plan, plan->n_tokens, args, &extents, err);
 }
 
 void quire_attention_part(struct quire_plan *plan, const struct quire_attention_args *args,
                           const struct quire_team *team)
 {
+    QR_FP_SCOPE;
     struct qr_plan_group *g = &plan->groups[args->group];
     if (team->rank < plan->n_threads) {
         struct quire_attention_config own;
@@ -184,17 +187,11 @@ quire_status quire_attention_forward(struct quire_plan *plan,
                                      const struct quire_attention_args *args,
                                      struct quire_threads *threads, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     QR_TRY(quire_attention_check(plan, args, err));
     QR_TRY(qr_plan_acquire(plan, err));
     struct job job = { plan, args };
-    quire_status status = QUIRE_OK;
-    if (threads) {
-        status = quire_threads_run(threads, run_job, &job);
-        if (status != QUIRE_OK)
-            qr_fail(err, status, "threads: %s", quire_status_text(status));
-    } else {
-        qr_part_call(run_job, &job, &(struct quire_team){ .size = 1 });
-    }
+    const quire_status status = qr_part_run(threads, run_job, &job, err);
     qr_plan_release(plan);
     return status;
 }

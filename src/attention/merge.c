@@ -3,6 +3,7 @@
 #include "attention/sinks.h"
 #include "attention/tensor.h"
 #include "base/error.h"
+#include "base/fp_env.h"
 #include "base/struct_size.h"
 #include "base/threads.h"
 #include <math.h>
@@ -118,6 +119,7 @@ static quire_status check_numbers(const struct quire_attention_merge_args *a,
 quire_status quire_attention_merge_check(const struct quire_attention_merge_args *caller_args,
                                          struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct quire_attention_merge_args copy;
     const struct quire_attention_merge_args *args = &copy;
     QR_READ_STRUCT(&copy, caller_args, lse_token_stride, "args", err);
@@ -208,6 +210,7 @@ static void merge_row(const struct quire_attention_merge_args *a, size_t token, 
 void quire_attention_merge_part(const struct quire_attention_merge_args *caller_args,
                                 const struct quire_team *team)
 {
+    QR_FP_SCOPE;
     struct quire_attention_merge_args copy;
     const struct quire_attention_merge_args *args = &copy;
     size_t begin, end;
@@ -226,14 +229,9 @@ static void run_part(void *arg, const struct quire_team *team)
 quire_status quire_attention_merge(const struct quire_attention_merge_args *args,
                                    struct quire_threads *threads, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     QR_TRY(quire_attention_merge_check(args, err));
-    if (!threads) {
-        qr_part_call(run_part, &args, &(struct quire_team){ .size = 1 });
-        return QUIRE_OK;
-    }
-    const quire_status status = quire_threads_run(threads, run_part, &args);
-    return status == QUIRE_OK ? status
-                              : qr_fail(err, status, "threads: %s", quire_status_text(status));
+    return qr_part_run(threads, run_part, &args, err);
 }
 
 QR_DEFINE_ZERO_INIT(quire_attention_merge_args)

@@ -2,6 +2,7 @@
 /* mla.c - derives KV groups and attention configurations from latent attention (MLA) dimensions. */
 #include "attention/mla.h"
 #include "base/error.h"
+#include "base/fp_env.h"
 #include "base/struct_size.h"
 #include <math.h>
 #include <stdbool.h>
@@ -31,7 +32,12 @@ quire_status qr_mla_read_dims(struct quire_mla_dims *d, const struct quire_mla_d
 
 float quire_mla_yarn_mscale(float factor, float mscale)
 {
-    return factor <= 1 ? 1 : (float)(0.1 * (double)mscale * log((double)factor) + 1);
+    QR_FP_SCOPE;
+    const volatile float f = factor, m = mscale;
+    volatile float result = 1;
+    if (!(f <= 1)) /* NaN gives NaN */
+        result = (float)(0.1 * (double)m * log((double)f) + 1);
+    return result;
 }
 
 quire_status quire_mla_kv_group(const struct quire_mla_dims *dims, enum quire_kv_dtype dtype,
@@ -53,8 +59,9 @@ quire_status quire_mla_kv_group(const struct quire_mla_dims *dims, enum quire_kv
     return QUIRE_OK;
 }
 
-static quire_status fill_config(const struct quire_mla_dims *dims, float mscale, bool absorbed,
-                                struct quire_attention_config *out, struct quire_error *err)
+QR_NOINLINE static quire_status fill_config(const struct quire_mla_dims *dims, float mscale,
+                                            bool absorbed, struct quire_attention_config *out,
+                                            struct quire_error *err)
 {
     struct quire_mla_dims copy;
     const struct quire_mla_dims *d = &copy;
@@ -80,12 +87,14 @@ static quire_status fill_config(const struct quire_mla_dims *dims, float mscale,
 quire_status quire_mla_absorbed_config(const struct quire_mla_dims *dims, float mscale,
                                        struct quire_attention_config *out, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     return fill_config(dims, mscale, true, out, err);
 }
 
 quire_status quire_mla_expanded_config(const struct quire_mla_dims *dims, float mscale,
                                        struct quire_attention_config *out, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     return fill_config(dims, mscale, false, out, err);
 }
 

@@ -5,6 +5,8 @@
 #include "attention/tensor.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "base/threads.h"
 #include "kernels/dispatch.h"
@@ -14,6 +16,7 @@
 /* Per head: W_UK transposed to [kv_lora_rank][qk_nope_head_dim], and W_UV as
  * [v_head_dim][kv_lora_rank]. */
 struct quire_mla_weights {
+    struct qr_handle handle;
     const struct quire_allocator *allocator;
     const struct qr_kernels *kernels;
     struct quire_mla_dims dims;
@@ -92,6 +95,7 @@ static quire_status read_params(struct quire_mla_weights_params *p, struct quire
 quire_status quire_mla_weights_create(const struct quire_mla_weights_params *params,
                                       struct quire_mla_weights **out, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     const struct qr_kernels *kernels;
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
@@ -104,6 +108,7 @@ quire_status quire_mla_weights_create(const struct quire_mla_weights_params *par
     struct quire_mla_weights *w = qr_calloc(p.allocator, 1, sizeof *w);
     if (!w)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for the weights of %u heads", n);
+    w->handle.kind = QR_KIND_MLA_WEIGHTS;
     w->allocator = p.allocator;
     w->kernels = kernels;
     w->dims = dims;
@@ -131,7 +136,7 @@ static void destroy_heads(const struct quire_mla_weights *w, struct qr_packed **
 
 void quire_mla_weights_destroy(struct quire_mla_weights *weights)
 {
-    if (!weights)
+    if (!qr_handle_end(weights, QR_KIND_MLA_WEIGHTS))
         return;
     destroy_heads(weights, weights->k);
     destroy_heads(weights, weights->v);
@@ -173,8 +178,7 @@ static quire_status check_args(const struct quire_mla_weights *w, const struct q
 {
     struct qr_extent in, out;
     struct quire_mla_args given;
-    if (!w)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "weights is NULL");
+    QR_TRY(qr_handle_check(w, QR_KIND_MLA_WEIGHTS, "weights", err));
     QR_READ_STRUCT(&given, args, n_tokens, "args", err);
     const struct shape s = shape_of(w, absorb);
     const struct quire_mla_args a = resolve(w, &given, s);
@@ -226,24 +230,28 @@ static void run_part(const struct quire_mla_weights *w, const struct quire_mla_a
 void quire_mla_absorb_part(const struct quire_mla_weights *weights,
                            const struct quire_mla_args *args, const struct quire_team *team)
 {
+    QR_FP_SCOPE;
     run_part(weights, args, true, team);
 }
 
 void quire_mla_v_up_proj_part(const struct quire_mla_weights *weights,
                               const struct quire_mla_args *args, const struct quire_team *team)
 {
+    QR_FP_SCOPE;
     run_part(weights, args, false, team);
 }
 
 quire_status quire_mla_absorb_check(const struct quire_mla_weights *weights,
                                     const struct quire_mla_args *args, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     return check_args(weights, args, true, err);
 }
 
 quire_status quire_mla_v_up_proj_check(const struct quire_mla_weights *weights,
                                        const struct quire_mla_args *args, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     return check_args(weights, args, false, err);
 }
 
@@ -264,18 +272,14 @@ static quire_status run(const struct quire_mla_weights *weights, const struct qu
 {
     QR_TRY(check_args(weights, args, absorb, err));
     struct job job = { weights, args, absorb };
-    if (!threads) {
-        qr_part_call(run_job, &job, &(struct quire_team){ .size = 1 });
-        return QUIRE_OK;
-    }
-    const quire_status s = quire_threads_run(threads, run_job, &job);
-    return s == QUIRE_OK ? s : qr_fail(err, s, "threads: %s", quire_status_text(s));
+    return qr_part_run(threads, run_job, &job, err);
 }
 
 quire_status quire_mla_absorb(const struct quire_mla_weights *weights,
                               const struct quire_mla_args *args, struct quire_threads *threads,
                               struct quire_error *err)
 {
+    QR_FP_SCOPE;
     return run(weights, args, true, threads, err);
 }
 
@@ -283,6 +287,7 @@ quire_status quire_mla_v_up_proj(const struct quire_mla_weights *weights,
                                  const struct quire_mla_args *args, struct quire_threads *threads,
                                  struct quire_error *err)
 {
+    QR_FP_SCOPE;
     return run(weights, args, false, threads, err);
 }
 

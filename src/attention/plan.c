@@ -9,6 +9,8 @@
 #include "base/alloc.h"
 #include "base/bump.h"
 #include "base/error.h"
+#include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "kernels/dispatch.h"
 #include <stdio.h>
@@ -132,21 +134,27 @@ static bool size_partials(struct quire_plan *plan, const struct qr_plan_group *g
     return true;
 }
 
+static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
+
+static void add_to_largest(struct qr_plan_largest *l, const struct qr_plan_group *g)
+{
+    const size_t n = g->tile_rows, k_size = g->config.head_size, v_size = g->v_width;
+    const struct qr_kv_layout *kv = &g->kv->layout;
+    l->rows = max_size(l->rows, n);
+    l->q = max_size(l->q, n * k_size);
+    l->o = max_size(l->o, n * v_size);
+    l->k = max_size(l->k, k_size);
+    l->v = max_size(l->v, v_size * (kv->latent && kv->v_dtype == QUIRE_KV_F32 ? 2 : 1));
+    l->items = max_u32(l->items, g->max_items);
+    l->cascades = max_u32(l->cascades, g->max_cascades);
+    l->pool_blocks = max_u32(l->pool_blocks, g->kv->n_blocks);
+}
+
 struct qr_thread_scratch qr_thread_scratch_layout(const struct quire_plan *plan,
                                                   unsigned char *base, size_t *bytes)
 {
-    size_t rows = 0, q = 0, o = 0, k = 0, v = 0;
-    for (uint32_t i = 0; i < plan->n_groups; i++) {
-        const struct qr_plan_group *g = &plan->groups[i];
-        const size_t n = g->tile_rows, k_size = g->config.head_size, v_size = g->v_width;
-        rows = n > rows ? n : rows;
-        q = n * k_size > q ? n * k_size : q;
-        o = n * v_size > o ? n * v_size : o;
-        k = k_size > k ? k_size : k;
-        const struct qr_kv_layout *l = &g->kv->layout;
-        const size_t halves = l->latent && l->v_dtype == QUIRE_KV_F32 ? 2 : 1;
-        v = v_size * halves > v ? v_size * halves : v;
-    }
+    const size_t rows = plan->largest.rows, q = plan->largest.q, o = plan->largest.o,
+                 k = plan->largest.k, v = plan->largest.v;
     struct qr_bump c = { .base = base };
     struct qr_thread_scratch s = { 0 };
     s.q = qr_bump_alloc(&c, q, sizeof(float));
@@ -187,68 +195,57 @@ struct qr_thread_scratch qr_thread_scratch_layout(const struct quire_plan *plan,
     return s;
 }
 
-/* Lays out the plan and its arrays at `base`; with base NULL only *bytes is meaningful. False on
- * overflow. */
-static bool lay_out(struct quire_plan *plan, unsigned char *base, size_t *bytes)
+static void lay_out_group(struct quire_plan *plan, struct qr_plan_group *g, struct qr_bump *c)
 {
-    struct qr_bump c = { .base = base };
-    uint32_t max_items = 0, max_pool_blocks = 0;
-    bool cascades = false;
-    qr_bump_alloc(&c, 1, sizeof *plan);
-    qr_bump_alloc(&c, plan->n_groups, sizeof *plan->groups);
-    for (uint32_t i = 0; i < plan->n_groups; i++) {
-        struct qr_plan_group *g = &plan->groups[i];
-        g->kernels = qr_bump_alloc(&c, QR_N_COMPUTE, sizeof *g->kernels);
-        g->seq_blocks = qr_bump_alloc(&c, plan->max_seqs, sizeof *g->seq_blocks);
-        g->staged_seq_blocks = qr_bump_alloc(&c, plan->max_seqs, sizeof *g->staged_seq_blocks);
-        g->block_ids = qr_bump_alloc(&c, g->max_blocks, sizeof *g->block_ids);
-        g->items = qr_bump_alloc(&c, g->max_items, sizeof *g->items);
-        g->order = qr_bump_alloc(&c, g->max_items, sizeof *g->order);
-        g->reductions = qr_bump_alloc(&c, g->max_reductions, sizeof *g->reductions);
-        g->cascades = qr_bump_alloc(&c, g->max_cascades, sizeof *g->cascades);
-        g->members = qr_bump_alloc(&c, g->max_members, sizeof *g->members);
-        cascades = cascades || g->max_cascades;
-        if (plan->max_sparse_blocks) {
-            /* max_seqs * n_kv_heads cannot overflow: max_items is larger */
-            g->sparse_lists = qr_bump_alloc(&c, (size_t)plan->max_seqs * g->config.n_kv_heads,
-                                            sizeof *g->sparse_lists);
-            g->sparse_blocks = qr_bump_alloc(&c, plan->max_sparse_blocks, sizeof *g->sparse_blocks);
-        }
-        max_items = max_u32(max_items, g->max_items);
-        max_pool_blocks = max_u32(max_pool_blocks, g->kv->n_blocks);
+    g->kernels = qr_bump_alloc(c, QR_N_COMPUTE, sizeof *g->kernels);
+    g->seq_blocks = qr_bump_alloc(c, plan->max_seqs, sizeof *g->seq_blocks);
+    g->staged_seq_blocks = qr_bump_alloc(c, plan->max_seqs, sizeof *g->staged_seq_blocks);
+    g->block_ids = qr_bump_alloc(c, g->max_blocks, sizeof *g->block_ids);
+    g->items = qr_bump_alloc(c, g->max_items, sizeof *g->items);
+    g->order = qr_bump_alloc(c, g->max_items, sizeof *g->order);
+    g->reductions = qr_bump_alloc(c, g->max_reductions, sizeof *g->reductions);
+    g->cascades = qr_bump_alloc(c, g->max_cascades, sizeof *g->cascades);
+    g->members = qr_bump_alloc(c, g->max_members, sizeof *g->members);
+    if (plan->max_sparse_blocks) {
+        /* max_seqs * n_kv_heads cannot overflow: max_items is larger */
+        g->sparse_lists = qr_bump_alloc(c, (size_t)plan->max_seqs * g->config.n_kv_heads,
+                                        sizeof *g->sparse_lists);
+        g->sparse_blocks = qr_bump_alloc(c, plan->max_sparse_blocks, sizeof *g->sparse_blocks);
     }
-    plan->seqs = qr_bump_alloc(&c, plan->max_seqs, sizeof *plan->seqs);
-    plan->spans = qr_bump_alloc(&c, plan->max_spans, sizeof *plan->spans);
-    plan->tree =
-        qr_bump_alloc(&c, plan->max_tree_tokens, plan->max_tree_words * sizeof *plan->tree);
-    plan->depths = qr_bump_alloc(&c, plan->max_tree_tokens, sizeof *plan->depths);
-    plan->staged_depths = qr_bump_alloc(&c, plan->max_tree_tokens, sizeof *plan->staged_depths);
-    if (plan->max_sparse_blocks)
-        plan->listed = qr_bump_alloc(&c, (size_t)plan->max_seq_len / plan->kv->block_size / 64 + 1,
-                                     sizeof *plan->listed);
-    plan->block_marks = qr_bump_alloc(&c, max_pool_blocks, sizeof *plan->block_marks);
-    plan->cost_runs = qr_bump_alloc(&c, max_items, sizeof *plan->cost_runs);
-    if (cascades) {
-        plan->cascade_seqs = qr_bump_alloc(&c, plan->max_seqs, sizeof *plan->cascade_seqs);
-        plan->cascade_leaders = qr_bump_alloc(&c, max_pool_blocks, sizeof *plan->cascade_leaders);
-    }
-    plan->partials = qr_bump_alloc(&c, plan->n_partial_floats, sizeof *plan->partials);
-    qr_thread_scratch_layout(plan, NULL, &plan->scratch_bytes);
-    plan->scratch = qr_bump_alloc(&c, plan->n_threads, plan->scratch_bytes);
-    *bytes = c.used;
-    return !c.overflow;
 }
 
-/* Fills *plan and groups[n_groups] with limits and sizes, but no arrays. Sets plan->bytes. */
-static quire_status size_plan(const struct quire_plan_params *params, struct qr_plan_group *groups,
-                              struct quire_plan *plan, struct quire_error *err)
+static void lay_out_shared(struct quire_plan *plan, struct qr_bump *c)
 {
-    struct quire_plan_params copy;
-    const struct quire_plan_params *p = &copy;
-    const struct qr_kernels *best;
-    QR_READ_STRUCT(&copy, params, allocator, "params", err);
-    QR_TRY(check_params(p, &best, err));
-    *plan = (struct quire_plan){ .owner = "plan",
+    const struct qr_plan_largest *l = &plan->largest;
+    plan->seqs = qr_bump_alloc(c, plan->max_seqs, sizeof *plan->seqs);
+    plan->spans = qr_bump_alloc(c, plan->max_spans, sizeof *plan->spans);
+    plan->tree = qr_bump_alloc(c, plan->max_tree_tokens, plan->max_tree_words * sizeof *plan->tree);
+    plan->depths = qr_bump_alloc(c, plan->max_tree_tokens, sizeof *plan->depths);
+    plan->staged_depths = qr_bump_alloc(c, plan->max_tree_tokens, sizeof *plan->staged_depths);
+    if (plan->max_sparse_blocks)
+        plan->listed = qr_bump_alloc(c, (size_t)plan->max_seq_len / plan->kv->block_size / 64 + 1,
+                                     sizeof *plan->listed);
+    plan->block_marks = qr_bump_alloc(c, l->pool_blocks, sizeof *plan->block_marks);
+    plan->cost_runs = qr_bump_alloc(c, l->items, sizeof *plan->cost_runs);
+    if (l->cascades) {
+        plan->cascade_seqs = qr_bump_alloc(c, plan->max_seqs, sizeof *plan->cascade_seqs);
+        plan->cascade_leaders = qr_bump_alloc(c, l->pool_blocks, sizeof *plan->cascade_leaders);
+    }
+    plan->partials = qr_bump_alloc(c, plan->n_partial_floats, sizeof *plan->partials);
+    qr_thread_scratch_layout(plan, NULL, &plan->scratch_bytes);
+    plan->scratch = qr_bump_alloc(c, plan->n_threads, plan->scratch_bytes);
+}
+
+/* Sets the limits of the plan and lays out its arrays at `base`, where it begins itself. base NULL:
+ * sets plan->bytes and leaves the groups out, which could take 64 KiB of stack. False on
+ * overflow. */
+static bool lay_out(struct quire_plan *plan, const struct quire_plan_params *p,
+                    const struct qr_kernels *best, unsigned char *base)
+{
+    struct qr_bump c = { .base = base };
+    struct qr_plan_group measured;
+    *plan = (struct quire_plan){ .handle = { QR_KIND_PLAN },
+                                 .owner = "plan",
                                  .allocator = p->allocator,
                                  .kv = p->kv,
                                  .n_groups = p->n_groups,
@@ -260,18 +257,36 @@ static quire_status size_plan(const struct quire_plan_params *params, struct qr_
                                  .max_spans = p->max_spans,
                                  .max_tree_tokens = p->max_tree_tokens,
                                  .max_tree_words = p->max_tree_words ? p->max_tree_words : 1,
-                                 .max_sparse_blocks = p->max_sparse_blocks,
-                                 .groups = groups };
-    bool ok = true;
-    for (uint32_t i = 0; ok && i < p->n_groups; i++)
-        ok = size_group(p, i, best, &groups[i]) && size_partials(plan, &groups[i]) &&
-             qr_cascade_reserve(plan, &groups[i]);
-    ok = ok && qr_add_size(plan->n_partial_floats, plan->n_cascade_floats, &plan->n_partial_floats);
-    if (!ok || !lay_out(plan, NULL, &plan->bytes))
+                                 .max_sparse_blocks = p->max_sparse_blocks };
+    qr_bump_alloc(&c, 1, sizeof *plan);
+    plan->groups = qr_bump_alloc(&c, p->n_groups, sizeof *plan->groups);
+    for (uint32_t i = 0; i < p->n_groups; i++) {
+        struct qr_plan_group *g = base ? &plan->groups[i] : &measured;
+        if (!size_group(p, i, best, g) || !size_partials(plan, g) || !qr_cascade_reserve(plan, g))
+            return false;
+        add_to_largest(&plan->largest, g);
+        lay_out_group(plan, g, &c);
+    }
+    if (!qr_add_size(plan->n_partial_floats, plan->n_cascade_floats, &plan->n_partial_floats))
+        return false;
+    lay_out_shared(plan, &c);
+    plan->bytes = c.used;
+    return !c.overflow;
+}
+
+/* Reads and checks the parameters and measures the plan. */
+static quire_status measure(const struct quire_plan_params *params, struct quire_plan_params *p,
+                            const struct qr_kernels **best, size_t *bytes, struct quire_error *err)
+{
+    struct quire_plan plan;
+    QR_READ_STRUCT(p, params, allocator, "params", err);
+    QR_TRY(check_params(p, best, err));
+    if (!lay_out(&plan, p, *best, NULL))
         return qr_fail(
             err, QUIRE_E_LIMIT,
             "max_tokens %u, max_seqs %u and max_seq_len %u need more memory than can be addressed",
             p->max_tokens, p->max_seqs, p->max_seq_len);
+    *bytes = plan.bytes;
     return QUIRE_OK;
 }
 
@@ -280,53 +295,50 @@ static quire_status size_plan(const struct quire_plan_params *params, struct qr_
 quire_status quire_plan_bytes(const struct quire_plan_params *params, uint64_t *bytes,
                               struct quire_error *err)
 {
-    struct qr_plan_group groups[MAX_GROUPS];
-    struct quire_plan plan;
+    QR_FP_SCOPE;
+    struct quire_plan_params p;
+    const struct qr_kernels *best;
+    size_t n;
     if (!bytes)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "bytes is NULL");
-    QR_TRY(size_plan(params, groups, &plan, err));
-    *bytes = plan.bytes;
+    QR_TRY(measure(params, &p, &best, &n, err));
+    *bytes = n;
     return QUIRE_OK;
 }
 
 quire_status quire_plan_create(const struct quire_plan_params *params, struct quire_plan **out,
                                struct quire_error *err)
 {
-    struct qr_plan_group groups[MAX_GROUPS];
-    struct quire_plan sized;
+    QR_FP_SCOPE;
+    struct quire_plan_params p;
+    const struct qr_kernels *best;
+    size_t bytes;
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
-    QR_TRY(size_plan(params, groups, &sized, err));
-    unsigned char *memory = qr_alloc_aligned(sized.allocator, sized.bytes, QR_BUMP_ALIGN);
+    QR_TRY(measure(params, &p, &best, &bytes, err));
+    unsigned char *memory = qr_alloc_aligned(p.allocator, bytes, QR_BUMP_ALIGN);
     if (!memory)
-        return qr_fail(err, QUIRE_E_NOMEM, "%zu bytes for a plan", sized.bytes);
+        return qr_fail(err, QUIRE_E_NOMEM, "%zu bytes for a plan", bytes);
     struct quire_plan *plan = (struct quire_plan *)(void *)memory;
-    size_t plan_bytes, bytes;
-    (void)qr_align_size(sizeof *plan, QR_BUMP_ALIGN, &plan_bytes);
-    memcpy(memory + plan_bytes, groups, sized.n_groups * sizeof *groups);
-    *plan = sized;
-    plan->groups = (struct qr_plan_group *)(void *)(memory + plan_bytes);
-    (void)lay_out(plan, memory, &bytes);
-    uint32_t max_pool_blocks = 0;
+    (void)lay_out(plan, &p, best, memory); /* succeeded above */
     for (uint32_t i = 0; i < plan->n_groups; i++) {
         struct qr_plan_group *g = &plan->groups[i];
-        max_pool_blocks = max_u32(max_pool_blocks, g->kv->n_blocks);
         for (int compute = 0; compute < QR_N_COMPUTE; compute++)
             g->kernels[compute] = qr_attention_kernels_select(g->kernel_table, &g->kv->layout,
                                                               (enum quire_compute)compute);
         memset(g->reductions, 0, g->max_reductions * sizeof *g->reductions);
     }
-    memset(plan->block_marks, 0, max_pool_blocks * sizeof *plan->block_marks);
+    memset(plan->block_marks, 0, plan->largest.pool_blocks * sizeof *plan->block_marks);
     if (plan->cascade_leaders)
-        memset(plan->cascade_leaders, 0, max_pool_blocks * sizeof *plan->cascade_leaders);
+        memset(plan->cascade_leaders, 0, plan->largest.pool_blocks * sizeof *plan->cascade_leaders);
     *out = plan;
     return QUIRE_OK;
 }
 
 void quire_plan_destroy(struct quire_plan *plan)
 {
-    if (plan)
+    if (qr_handle_end(plan, QR_KIND_PLAN))
         qr_free(plan->allocator, plan, plan->bytes, 1);
 }
 
@@ -345,7 +357,7 @@ void qr_plan_release(struct quire_plan *plan)
 quire_status quire_plan_get_info(const struct quire_plan *plan, uint32_t group,
                                  struct quire_plan_info *out)
 {
-    if (!plan || !out || group >= plan->n_groups)
+    if (!qr_handle_is(plan, QR_KIND_PLAN) || !out || group >= plan->n_groups)
         return QUIRE_E_INVALID_ARG;
     QR_TRY(qr_struct_check_out(out, QR_SIZE_TO(struct quire_plan_info, n_cascades), "out", NULL));
     const struct qr_plan_group *g = &plan->groups[group];

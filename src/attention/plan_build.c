@@ -7,6 +7,8 @@
 #include "attention/plan.h"
 #include "attention/sparse.h"
 #include "base/error.h"
+#include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include <string.h>
 
@@ -113,8 +115,8 @@ static void commit(struct quire_plan *plan, const struct quire_attention_batch *
 quire_status quire_plan_build(struct quire_plan *plan, const struct quire_attention_batch *batch,
                               struct quire_error *err)
 {
-    if (!plan)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "plan is NULL");
+    QR_FP_SCOPE;
+    QR_TRY(qr_handle_check(plan, QR_KIND_PLAN, "plan", err));
     struct quire_attention_batch b;
     QR_READ_STRUCT(&b, batch, sparse, "batch", err);
     QR_TRY(qr_plan_acquire(plan, err));
@@ -153,8 +155,7 @@ quire_status quire_plan_set_tables(struct quire_plan *plan, uint32_t kv_group,
                                    const struct quire_attention_batch_group *tables,
                                    struct quire_error *err)
 {
-    if (!plan)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "plan is NULL");
+    QR_TRY(qr_handle_check(plan, QR_KIND_PLAN, "plan", err));
     QR_TRY(qr_plan_acquire(plan, err));
     const quire_status status = check_new_tables(plan, kv_group, tables, err);
     for (uint32_t i = 0; status == QUIRE_OK && i < plan->n_groups; i++) {

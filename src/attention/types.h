@@ -9,6 +9,7 @@
  * partials in span order. The result is bit-identical to that of a single thread. */
 #ifndef QR_ATTENTION_TYPES_H
 #define QR_ATTENTION_TYPES_H
+#include "base/handle.h"
 #include "kernels/kernels.h"
 #include "kv/key_shard.h"
 #include "kv/types.h"
@@ -190,10 +191,18 @@ struct qr_thread_scratch {
     void *raw;                /* the same in the caller's type */
 };
 
+/* Maxima over the groups of a plan. */
+struct qr_plan_largest {
+    size_t rows, q, o, k, v; /* elements of the arrays of struct qr_thread_scratch */
+    uint32_t items, cascades, pool_blocks;
+};
+
 struct quire_plan {
+    struct qr_handle handle;
     const char *owner; /* whose limits messages name: "plan", or the object that holds the plan */
     const struct quire_allocator *allocator;
     const struct quire_kv_cache *kv;
+    struct qr_plan_largest largest;
     uint32_t n_groups, max_tokens, max_seqs, max_seq_len, n_threads, flags;
     uint32_t max_spans, max_tree_tokens, max_tree_words, max_sparse_blocks;
     uint32_t n_seqs, n_tokens, max_query_len, batch_max_seq_len; /* of the batch */

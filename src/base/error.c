@@ -2,6 +2,7 @@
 /* error.c - texts of status codes, error records, the log hook. */
 #include "base/error.h"
 #include "base/struct_size.h"
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,7 +70,10 @@ static void fill(struct quire_error *err, quire_status code, int32_t detail, uin
     err->code = code;
     err->detail = detail;
     err->offset = offset;
+    /* numbers are printed alike in every locale of the host; the object of "C" is static */
+    const locale_t host = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
     print(err->msg, size, fmt, ap);
+    uselocale(host);
 }
 
 quire_status qr_fail(struct quire_error *err, quire_status code, const char *fmt, ...)

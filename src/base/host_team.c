@@ -2,11 +2,13 @@
 /* host_team.c - teams of threads that belong to the host. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/handle.h"
 #include "base/team.h"
 
 enum { MAX_MEMBERS = 1024 };
 
 struct quire_host_team {
+    struct qr_handle handle;
     struct qr_barrier barrier;
     const struct quire_allocator *allocator;
     uint32_t size;
@@ -34,7 +36,9 @@ quire_status quire_host_team_create(uint32_t size, const struct quire_allocator 
         qr_alloc_aligned(allocator, team_bytes(size), _Alignof(struct quire_host_team));
     if (!t)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a team of %u", size);
-    *t = (struct quire_host_team){ .allocator = allocator, .size = size };
+    *t = (struct quire_host_team){ .handle = { QR_KIND_HOST_TEAM },
+                                   .allocator = allocator,
+                                   .size = size };
     for (uint32_t rank = 0; rank < size; rank++)
         t->members[rank] = (struct quire_team){ rank, size, &t->barrier };
     *out = t;
@@ -43,11 +47,11 @@ quire_status quire_host_team_create(uint32_t size, const struct quire_allocator 
 
 void quire_host_team_destroy(struct quire_host_team *team)
 {
-    if (team)
+    if (qr_handle_end(team, QR_KIND_HOST_TEAM))
         qr_free(team->allocator, team, team_bytes(team->size), 1);
 }
 
 const struct quire_team *quire_host_team_member(const struct quire_host_team *team, uint32_t rank)
 {
-    return team && rank < team->size ? &team->members[rank] : NULL;
+    return qr_handle_is(team, QR_KIND_HOST_TEAM) && rank < team->size ? &team->members[rank] : NULL;
 }

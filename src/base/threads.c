@@ -3,6 +3,9 @@
 #include "base/threads.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/fork_count.h"
+#include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "base/threads_pthread.h"
 #ifdef QUIRE_WITH_OPENMP
@@ -13,41 +16,20 @@
 enum { MAX_THREADS = 1024 };
 
 struct quire_threads {
+    struct qr_handle handle;
     const struct quire_allocator *allocator;
     enum quire_thread_backend backend;
     uint32_t n_threads;
+    uint32_t fork_count;          /* of the process that has the threads */
     bool busy;                    /* atomic: a run is in progress */
     struct qr_pthread_team *team; /* NULL: OpenMP, or a single thread */
     struct qr_barrier barrier;
 };
 
-#if defined(__x86_64__)
-static uint64_t fp_get(void) { return __builtin_ia32_stmxcsr(); }
-static void fp_set(uint64_t v) { __builtin_ia32_ldmxcsr((uint32_t)v); }
-enum { FP_DEFAULT = 0x1f80 }; /* nearest even, denormals kept, exceptions masked */
-#elif defined(__aarch64__)
-static uint64_t fp_get(void)
-{
-    uint64_t v;
-    __asm__ volatile("mrs %0, fpcr" : "=r"(v));
-    return v;
-}
-static void fp_set(uint64_t v) { __asm__ volatile("msr fpcr, %0" ::"r"(v)); }
-enum { FP_DEFAULT = 0 };
-#else
-static uint64_t fp_get(void) { return 0; }
-static void fp_set(uint64_t v) { (void)v; }
-enum { FP_DEFAULT = 0 };
-#endif
-
 void qr_part_call(qr_part_fn *part, void *arg, const struct quire_team *team)
 {
-    const uint64_t saved = fp_get();
-    if (saved != FP_DEFAULT)
-        fp_set(FP_DEFAULT);
+    QR_FP_SCOPE;
     part(arg, team);
-    if (saved != FP_DEFAULT)
-        fp_set(saved);
 }
 
 QR_DEFINE_ZERO_INIT(quire_threads_params)
@@ -59,11 +41,30 @@ static quire_status check_params(const struct quire_threads_params *p, struct qu
                        MAX_THREADS);
     if ((int)p->backend < QUIRE_THREADS_DEFAULT || p->backend > QUIRE_THREADS_PTHREAD)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.backend %d is unknown", (int)p->backend);
-#ifndef QUIRE_WITH_OPENMP
-    if (p->backend == QUIRE_THREADS_OPENMP)
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, "params.backend: this build has no OpenMP");
+    if (p->backend != QUIRE_THREADS_OPENMP)
+        return QUIRE_OK;
+#ifdef QUIRE_WITH_OPENMP
+    if (!qr_openmp_usable())
+        return qr_fail(err, QUIRE_E_MISUSE,
+                       "params.backend: OpenMP deadlocks in a child of a process that has used it; "
+                       "use QUIRE_THREADS_PTHREAD");
+#else
+    return qr_fail(err, QUIRE_E_UNSUPPORTED, "params.backend: this build has no OpenMP");
 #endif
     return QUIRE_OK;
+}
+
+static bool start_threads(struct quire_threads *t)
+{
+    if (!qr_fork_count_start())
+        return false;
+    t->fork_count = qr_fork_count();
+    if (t->backend != QUIRE_THREADS_PTHREAD)
+        return true;
+    t->team = qr_pthread_team_create(t->allocator, t->n_threads);
+    if (t->team)
+        t->n_threads = qr_pthread_team_size(t->team);
+    return t->team != NULL;
 }
 
 quire_status quire_threads_create(const struct quire_threads_params *params,
@@ -82,38 +83,47 @@ quire_status quire_threads_create(const struct quire_threads_params *params,
         qr_alloc_aligned(p.allocator, sizeof *t, _Alignof(struct quire_threads));
     if (!t)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a thread team");
-    *t = (struct quire_threads){ .allocator = p.allocator, .backend = p.backend };
+    *t = (struct quire_threads){ .handle = { QR_KIND_THREADS },
+                                 .allocator = p.allocator,
+                                 .backend = p.backend };
     t->n_threads = p.n_threads ? p.n_threads : quire_threads_default_count();
-    if (t->n_threads > 1 && p.backend == QUIRE_THREADS_PTHREAD) {
-        t->team = qr_pthread_team_create(p.allocator, t->n_threads);
-        if (!t->team) {
-            qr_free(p.allocator, t, sizeof *t, 1);
-            return qr_fail(err, QUIRE_E_NOMEM, "no memory for %u threads", p.n_threads);
-        }
-        t->n_threads = qr_pthread_team_size(t->team);
+    if (t->n_threads > 1 && !start_threads(t)) {
+        const quire_status s =
+            qr_fail(err, QUIRE_E_NOMEM, "no memory for %u threads", t->n_threads);
+        qr_free(p.allocator, t, sizeof *t, 1);
+        return s;
     }
     *out = t;
     return QUIRE_OK;
 }
 
+/* Whether the threads stayed in the parent process: fork() copies the calling thread only. */
+static bool lost_threads(const struct quire_threads *t)
+{
+    return t->n_threads > 1 && t->fork_count != qr_fork_count();
+}
+
 void quire_threads_destroy(struct quire_threads *threads)
 {
-    if (!threads)
+    if (!qr_handle_end(threads, QR_KIND_THREADS))
         return;
-    qr_pthread_team_destroy(threads->team);
+    if (threads->team)
+        qr_pthread_team_destroy(threads->team, !lost_threads(threads));
     qr_free(threads->allocator, threads, sizeof *threads, 1);
 }
 
 uint32_t quire_threads_count(const struct quire_threads *threads)
 {
-    return threads ? threads->n_threads : 0;
+    return qr_handle_is(threads, QR_KIND_THREADS) ? threads->n_threads : 0;
 }
 
 quire_status quire_threads_run(struct quire_threads *threads,
                                void (*part)(void *, const struct quire_team *), void *arg)
 {
-    if (!threads || !part)
+    if (!qr_handle_is(threads, QR_KIND_THREADS) || !part)
         return QUIRE_E_INVALID_ARG;
+    if (lost_threads(threads))
+        return QUIRE_E_MISUSE;
     if (__atomic_exchange_n(&threads->busy, true, __ATOMIC_ACQUIRE))
         return QUIRE_E_BUSY;
     if (threads->n_threads == 1) {
@@ -128,4 +138,22 @@ quire_status quire_threads_run(struct quire_threads *threads,
     }
     __atomic_store_n(&threads->busy, false, __ATOMIC_RELEASE);
     return QUIRE_OK;
+}
+
+quire_status qr_part_run(struct quire_threads *threads, qr_part_fn *part, void *arg,
+                         struct quire_error *err)
+{
+    if (!threads) {
+        qr_part_call(part, arg, &(struct quire_team){ .size = 1 });
+        return QUIRE_OK;
+    }
+    QR_TRY(qr_handle_check(threads, QR_KIND_THREADS, "threads", err));
+    const quire_status s = quire_threads_run(threads, part, arg);
+    if (s == QUIRE_E_BUSY)
+        return qr_fail(err, s, "threads: another run is in progress");
+    if (s == QUIRE_E_MISUSE)
+        return qr_fail(err, s,
+                       "threads: created before fork(), which copied none of them; create new "
+                       "threads in the child");
+    return s;
 }

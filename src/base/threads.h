@@ -9,9 +9,12 @@
 /* A function that every thread of a team calls with the same arg. */
 typedef void qr_part_fn(void *arg, const struct quire_team *team);
 
-/* Calls part with the floating-point environment that the kernels require (round to nearest even,
- * denormals kept, exceptions masked), then restores the caller's. */
+/* Calls part in the library's floating-point environment (base/fp_env.h). */
 void qr_part_call(qr_part_fn *part, void *arg, const struct quire_team *team);
+
+/* quire_threads_run with a message. threads NULL: the calling thread alone runs the part. */
+quire_status qr_part_run(struct quire_threads *threads, qr_part_fn *part, void *arg,
+                         struct quire_error *err);
 
 /* Splits [0, n) into consecutive ranges by rank, in multiples of `grain`: only the last non-empty
  * range can end off a multiple, at n. */

@@ -94,13 +94,13 @@ void qr_pthread_team_run(struct qr_pthread_team *t, struct qr_barrier *barrier, 
         qr_futex_wait_adaptive(&t->running, left, &t->run_sleepers, &t->spin_shift);
 }
 
-void qr_pthread_team_destroy(struct qr_pthread_team *t)
+void qr_pthread_team_destroy(struct qr_pthread_team *t, bool running)
 {
-    if (!t)
-        return;
-    start(t, NULL, NULL);
-    for (uint32_t i = 0; i < t->n_workers; i++)
-        pthread_join(t->workers[i].thread, NULL);
+    if (running) {
+        start(t, NULL, NULL);
+        for (uint32_t i = 0; i < t->n_workers; i++)
+            pthread_join(t->workers[i].thread, NULL);
+    }
     qr_free(t->allocator, t->workers, t->max_workers, sizeof *t->workers);
     qr_free(t->allocator, t, 1, sizeof *t);
 }

@@ -3,6 +3,7 @@
 #ifndef QR_BASE_THREADS_PTHREAD_H
 #define QR_BASE_THREADS_PTHREAD_H
 #include "base/threads.h"
+#include <stdbool.h>
 
 struct qr_pthread_team;
 
@@ -10,7 +11,8 @@ struct qr_pthread_team;
  * NULL only when an allocation fails. */
 struct qr_pthread_team *qr_pthread_team_create(const struct quire_allocator *allocator,
                                                uint32_t n_threads);
-void qr_pthread_team_destroy(struct qr_pthread_team *team);        /* NULL is a no-op */
+/* running false: fork() left the workers behind in the parent process. */
+void qr_pthread_team_destroy(struct qr_pthread_team *team, bool running);
 uint32_t qr_pthread_team_size(const struct qr_pthread_team *team); /* the caller included */
 
 /* Runs part on all threads of the team, the caller as rank 0, and returns when all have returned.

@@ -3,9 +3,11 @@
 #include "chat_format/chat_prompt.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/handle.h"
 #include "jinja/string_builder.h"
 
 struct quire_chat_prompt {
+    struct qr_handle handle;
     const struct quire_allocator *allocator;
     char *text;
     size_t len;
@@ -38,6 +40,7 @@ quire_status qr_chat_prompt_new(const struct quire_allocator *a, const struct qr
     struct quire_chat_prompt *p = qr_calloc(a, 1, sizeof *p);
     if (!p)
         return qr_fail(err, QUIRE_E_NOMEM, "chat prompt: out of memory");
+    p->handle.kind = QR_KIND_CHAT_PROMPT;
     p->allocator = a;
     p->len = output->n;
     p->n_spans = find_spans(output, NULL);
@@ -55,21 +58,21 @@ quire_status qr_chat_prompt_new(const struct quire_allocator *a, const struct qr
 const char *quire_chat_prompt_text(const struct quire_chat_prompt *prompt, size_t *len)
 {
     if (len)
-        *len = prompt ? prompt->len : 0;
-    return prompt ? prompt->text : NULL;
+        *len = qr_handle_is(prompt, QR_KIND_CHAT_PROMPT) ? prompt->len : 0;
+    return qr_handle_is(prompt, QR_KIND_CHAT_PROMPT) ? prompt->text : NULL;
 }
 
 const struct quire_text_span *quire_chat_prompt_spans(const struct quire_chat_prompt *prompt,
                                                       size_t *n_spans)
 {
     if (n_spans)
-        *n_spans = prompt ? prompt->n_spans : 0;
-    return prompt ? prompt->spans : NULL;
+        *n_spans = qr_handle_is(prompt, QR_KIND_CHAT_PROMPT) ? prompt->n_spans : 0;
+    return qr_handle_is(prompt, QR_KIND_CHAT_PROMPT) ? prompt->spans : NULL;
 }
 
 void quire_chat_prompt_destroy(struct quire_chat_prompt *prompt)
 {
-    if (!prompt)
+    if (!qr_handle_end(prompt, QR_KIND_CHAT_PROMPT))
         return;
     qr_free(prompt->allocator, prompt->text, prompt->len + 1, 1);
     qr_free(prompt->allocator, prompt->spans, prompt->n_spans, sizeof *prompt->spans);

@@ -2,6 +2,8 @@
 /* chat_template.c - the chat template API: parses templates and renders conversations. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "chat_format/chat_prompt.h"
 #include "chat_format/template_context.h"
@@ -19,6 +21,7 @@
 enum { DEFAULT_STEPS = 1000000, DEFAULT_OUTPUT = 16 << 20, DEFAULT_MEMORY = 256 << 20 };
 
 struct quire_chat_template {
+    struct qr_handle handle;
     const struct quire_allocator *allocator;
     struct qr_arena arena;
     const char *source;
@@ -82,6 +85,7 @@ quire_status quire_chat_template_create(const char *source, size_t source_len,
                                         const struct quire_chat_template_params *params,
                                         struct quire_chat_template **out, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct quire_chat_template_params p = { .struct_size = sizeof p };
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
@@ -93,6 +97,7 @@ quire_status quire_chat_template_create(const char *source, size_t source_len,
     struct quire_chat_template *t = qr_calloc(p.allocator, 1, sizeof *t);
     if (!t)
         return qr_fail(err, QUIRE_E_NOMEM, "chat template: out of memory");
+    t->handle.kind = QR_KIND_CHAT_TEMPLATE;
     t->allocator = p.allocator;
     t->params = p;
     if (!t->params.max_steps)
@@ -115,7 +120,7 @@ quire_status quire_chat_template_create(const char *source, size_t source_len,
 
 void quire_chat_template_destroy(struct quire_chat_template *tmpl)
 {
-    if (!tmpl)
+    if (!qr_handle_end(tmpl, QR_KIND_CHAT_TEMPLATE))
         return;
     qr_arena_free(&tmpl->arena);
     qr_free(tmpl->allocator, tmpl, 1, sizeof *tmpl);
@@ -148,12 +153,12 @@ quire_status quire_chat_template_render(const struct quire_chat_template *tmpl,
                                         const struct quire_chat_render_args *args,
                                         struct quire_chat_prompt **out, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct qr_jinja_sb output;
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
-    if (!tmpl)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "tmpl is NULL");
+    QR_TRY(qr_handle_check(tmpl, QR_KIND_CHAT_TEMPLATE, "tmpl", err));
     if (!args)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args is NULL");
     struct quire_chat_render_args a;

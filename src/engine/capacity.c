@@ -86,6 +86,19 @@ static quire_status choose_context(struct qr_capacity *c, uint32_t requested,
     return kv_bytes_for(c, c->context_length, &c->kv_bytes, err);
 }
 
+/* The kernel lends address space freely and ends a process when the pages are used. A host with an
+ * allocator of its own knows how much memory that has. */
+static quire_status check_memory(const struct qr_capacity *c, struct quire_error *err)
+{
+    const uint64_t available = c->allocator ? 0 : qr_memory_available();
+    if (!available || c->kv_bytes <= available)
+        return QUIRE_OK;
+    return qr_fail(
+        err, QUIRE_E_LIMIT,
+        "kv_bytes: the KV cache of %u tokens takes %.2f MiB, %.2f MiB of memory are free",
+        c->context_length, mib(c->kv_bytes), mib(available));
+}
+
 static quire_status read_groups(struct qr_capacity *c, const struct quire_model *model,
                                 const struct quire_engine_params *p, struct quire_error *err)
 {
@@ -128,6 +141,8 @@ quire_status qr_capacity_init(struct qr_capacity *c, const struct quire_model *m
     quire_status status = read_groups(c, model, p, err);
     if (status == QUIRE_OK)
         status = choose_context(c, p->context_length, err);
+    if (status == QUIRE_OK && !(p->flags & QUIRE_ENGINE_DRY_RUN))
+        status = check_memory(c, err);
     if (status != QUIRE_OK)
         qr_capacity_free(c);
     return status;

@@ -2,6 +2,8 @@
 /* engine.c - opens and closes an engine; its sizes and defaults. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "engine/capacity.h"
 #include "engine/prompt.h"
@@ -62,7 +64,7 @@ static quire_status open_threads(struct quire_engine *e, const struct quire_engi
 {
     e->threads = p->threads;
     if (p->threads)
-        return QUIRE_OK;
+        return qr_handle_check(p->threads, QR_KIND_THREADS, "threads", err);
     struct quire_threads_params tp;
     quire_threads_params_init(&tp, sizeof tp);
     tp.backend = p->thread_backend;
@@ -92,6 +94,7 @@ static quire_status open_model(struct quire_engine *e, const struct quire_engine
                                struct quire_error *err)
 {
     if (p->model) {
+        QR_TRY(qr_handle_check(p->model, QR_KIND_MODEL, "model", err));
         e->model = p->model;
         struct quire_model_info mi = { .struct_size = sizeof mi };
         QR_TRY(quire_model_get_info(e->model, &mi));
@@ -158,7 +161,7 @@ static quire_status open_tokenizer(struct quire_engine *e, const struct quire_en
 {
     e->tokenizer = p->tokenizer;
     if (p->tokenizer)
-        return QUIRE_OK;
+        return qr_handle_check(p->tokenizer, QR_KIND_TOKENIZER, "tokenizer", err);
     const quire_status s = open_own_tokenizer(e, p, err);
     e->tokenizer = e->own_tokenizer;
     return s;
@@ -339,6 +342,7 @@ static quire_status open_parts(struct quire_engine *e, const struct quire_engine
 quire_status quire_engine_open(const struct quire_engine_params *params, struct quire_engine **out,
                                struct quire_error *err)
 {
+    QR_FP_SCOPE;
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
@@ -350,6 +354,7 @@ quire_status quire_engine_open(const struct quire_engine_params *params, struct 
     struct quire_engine *e = qr_calloc(p.allocator, 1, sizeof *e);
     if (!e)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for an engine");
+    e->handle.kind = QR_KIND_ENGINE;
     e->allocator = p.allocator;
     e->dry_run = p.flags & QUIRE_ENGINE_DRY_RUN;
     if (!e->dry_run)
@@ -364,7 +369,7 @@ quire_status quire_engine_open(const struct quire_engine_params *params, struct 
 
 void quire_engine_close(struct quire_engine *e)
 {
-    if (!e)
+    if (!qr_handle_end(e, QR_KIND_ENGINE))
         return;
     for (uint32_t i = 0; e->requests && i < e->n_requests; i++)
         qr_request_free(e, &e->requests[i]);
@@ -389,7 +394,7 @@ QR_DEFINE_ZERO_INIT(quire_engine_info)
 quire_status quire_engine_get_info(const struct quire_engine *engine,
                                    struct quire_engine_info *info)
 {
-    if (!engine || !info)
+    if (!qr_handle_is(engine, QR_KIND_ENGINE) || !info)
         return QUIRE_E_INVALID_ARG;
     QR_TRY(qr_struct_check_out(info, QR_SIZE_TO(struct quire_engine_info, has_chat_template),
                                "info", NULL));
@@ -399,18 +404,19 @@ quire_status quire_engine_get_info(const struct quire_engine *engine,
 
 const struct quire_model *quire_engine_model(const struct quire_engine *engine)
 {
-    return engine ? engine->model : NULL;
+    return qr_handle_is(engine, QR_KIND_ENGINE) ? engine->model : NULL;
 }
 
 const struct quire_tokenizer *quire_engine_tokenizer(const struct quire_engine *engine)
 {
-    return engine ? engine->tokenizer : NULL;
+    return qr_handle_is(engine, QR_KIND_ENGINE) ? engine->tokenizer : NULL;
 }
 
 quire_status quire_engine_default_sampling(const struct quire_engine *engine,
                                            struct quire_sampling_params *sampling)
 {
-    if (!engine || !sampling)
+    QR_FP_SCOPE;
+    if (!qr_handle_is(engine, QR_KIND_ENGINE) || !sampling)
         return QUIRE_E_INVALID_ARG;
     QR_TRY(qr_struct_check_out(sampling, QR_SIZE_TO(struct quire_sampling_params, seed), "sampling",
                                NULL));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* events.c - the event queue of poll: prefill progress, text, end of a request. */
 #include "base/error.h"
+#include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "engine/call_guard.h"
 #include "engine/request.h"
@@ -85,8 +87,10 @@ static bool next_event(struct qr_request *r, struct quire_event *ev)
 quire_status quire_engine_poll(struct quire_engine *engine, struct quire_event *event,
                                struct quire_error *err)
 {
-    if (!engine || !event)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", engine ? "event" : "engine");
+    QR_FP_SCOPE;
+    QR_TRY(qr_handle_check(engine, QR_KIND_ENGINE, "engine", err));
+    if (!event)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "event is NULL");
     QR_TRY(qr_struct_check_out(event, QR_SIZE_TO(struct quire_event, usage), "event", err));
     QR_TRY(qr_engine_enter(engine, err));
     struct quire_event ev = { .text = "", .message = "" };

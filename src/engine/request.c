@@ -3,6 +3,8 @@
 #include "engine/request.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "engine/call_guard.h"
 #include "engine/clock.h"
@@ -96,8 +98,10 @@ quire_status quire_engine_submit(struct quire_engine *engine,
                                  const struct quire_request_params *params, quire_request_id *id,
                                  struct quire_error *err)
 {
-    if (!engine || !id)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", engine ? "id" : "engine");
+    QR_FP_SCOPE;
+    QR_TRY(qr_handle_check(engine, QR_KIND_ENGINE, "engine", err));
+    if (!id)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "id is NULL");
     *id = 0;
     if (!params)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");
@@ -133,7 +137,7 @@ quire_status quire_engine_count_tokens(struct quire_engine *engine,
 /* Accesses only the atomic tag: it may run in a signal handler and concurrently with any call. */
 quire_status quire_request_cancel(struct quire_engine *engine, quire_request_id id)
 {
-    if (!engine || !engine->requests)
+    if (!qr_handle_is(engine, QR_KIND_ENGINE) || !engine->requests)
         return QUIRE_E_INVALID_ARG;
     struct qr_request *r = &engine->requests[id % engine->n_requests];
     uint64_t tag = id * 2;
@@ -196,7 +200,9 @@ void qr_request_free_reported(struct quire_engine *e)
 uint32_t quire_engine_active_count(const struct quire_engine *engine)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; engine && i < engine->n_requests; i++)
+    if (!qr_handle_is(engine, QR_KIND_ENGINE))
+        return 0;
+    for (uint32_t i = 0; i < engine->n_requests; i++)
         n += qr_request_is_active(&engine->requests[i]);
     return n;
 }

@@ -2,6 +2,8 @@
 /* sampling.c - the sampler: logit bias, penalties, top-k, top-p, min-p, temperature, draw. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "engine/philox.h"
 #include <math.h>
@@ -17,6 +19,7 @@ struct candidate {
 };
 
 struct quire_sampler {
+    struct qr_handle handle;
     const struct quire_allocator *allocator;
     uint32_t n_vocab;
     struct candidate *list; /* [n_vocab] */
@@ -68,6 +71,7 @@ static quire_status read_params(struct quire_sampling_params *out,
 quire_status quire_sampling_validate(const struct quire_sampling_params *params, uint32_t n_vocab,
                                      struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct quire_sampling_params copy;
     const struct quire_sampling_params *p = &copy;
     QR_TRY(read_params(&copy, params, err));
@@ -103,6 +107,7 @@ quire_status quire_sampler_create(uint32_t n_vocab, const struct quire_allocator
     struct quire_sampler *s = qr_calloc(allocator, 1, sizeof *s);
     if (!s)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a sampler");
+    s->handle.kind = QR_KIND_SAMPLER;
     s->allocator = allocator;
     s->n_vocab = n_vocab;
     s->list = qr_alloc(allocator, n_vocab, sizeof *s->list);
@@ -118,7 +123,7 @@ quire_status quire_sampler_create(uint32_t n_vocab, const struct quire_allocator
 
 void quire_sampler_destroy(struct quire_sampler *s)
 {
-    if (!s)
+    if (!qr_handle_end(s, QR_KIND_SAMPLER))
         return;
     qr_free(s->allocator, s->list, s->n_vocab, sizeof *s->list);
     qr_free(s->allocator, s->logits, s->n_vocab, sizeof *s->logits);
@@ -328,11 +333,13 @@ quire_status quire_sampler_sample(struct quire_sampler *sampler,
                                   const struct quire_sample_args *args, int32_t *token,
                                   struct quire_error *err)
 {
+    QR_FP_SCOPE;
     if (!token)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "token is NULL");
     *token = -1;
-    if (!sampler || !args)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", sampler ? "args" : "sampler");
+    QR_TRY(qr_handle_check(sampler, QR_KIND_SAMPLER, "sampler", err));
+    if (!args)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args is NULL");
     struct quire_sample_args a;
     struct quire_sampling_params p;
     QR_READ_STRUCT(&a, args, index, "args", err);

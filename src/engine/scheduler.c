@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scheduler.c - picks the request of the next step: first come, first served. */
 #include "base/error.h"
+#include "base/fp_env.h"
+#include "base/handle.h"
 #include "engine/call_guard.h"
 #include "engine/request.h"
 #include "engine/step.h"
@@ -24,8 +26,8 @@ static struct qr_request *next_request(struct quire_engine *e)
 
 quire_status quire_engine_step(struct quire_engine *engine, struct quire_error *err)
 {
-    if (!engine)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "engine is NULL");
+    QR_FP_SCOPE;
+    QR_TRY(qr_handle_check(engine, QR_KIND_ENGINE, "engine", err));
     QR_TRY(qr_engine_enter(engine, err));
     qr_request_free_reported(engine);
     struct qr_request *r = next_request(engine);

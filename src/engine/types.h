@@ -2,6 +2,7 @@
 /* types.h - the engine object, its requests and the batch of one step. */
 #ifndef QR_ENGINE_TYPES_H
 #define QR_ENGINE_TYPES_H
+#include "base/handle.h"
 #include "engine/output_text.h"
 #include "engine/sequence.h"
 #include <quire/engine.h>
@@ -45,6 +46,7 @@ struct qr_batch {
 };
 
 struct quire_engine {
+    struct qr_handle handle;
     const struct quire_allocator *allocator;
     bool busy; /* atomic */
     bool dry_run;

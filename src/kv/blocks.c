@@ -5,6 +5,7 @@
  * possible, and otherwise places it where it has room to grow. Allocation is deterministic: the
  * same calls return the same ids. */
 #include "base/error.h"
+#include "base/handle.h"
 #include "kv/check.h"
 #include <string.h>
 
@@ -274,12 +275,14 @@ quire_status quire_kv_make_writable(struct quire_kv_cache *kv, uint32_t group, i
 
 size_t quire_kv_free_block_count(const struct quire_kv_cache *kv, uint32_t group)
 {
-    return kv && group < kv->n_groups ? kv->groups[group].n_free : 0;
+    return qr_handle_is(kv, QR_KIND_KV_CACHE) && group < kv->n_groups ? kv->groups[group].n_free
+                                                                      : 0;
 }
 
 uint32_t quire_kv_ref_count(const struct quire_kv_cache *kv, uint32_t group, int32_t block)
 {
-    if (!kv || group >= kv->n_groups || block < 0 || (uint32_t)block >= kv->groups[group].n_blocks)
+    if (!qr_handle_is(kv, QR_KIND_KV_CACHE) || group >= kv->n_groups || block < 0 ||
+        (uint32_t)block >= kv->groups[group].n_blocks)
         return 0;
     return kv->groups[group].ref_counts[block];
 }

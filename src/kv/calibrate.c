@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calibrate.c - fp8 scales from observed rows of K and V. */
 #include "base/error.h"
+#include "base/fp_env.h"
 #include "base/half.h"
 #include "base/struct_size.h"
 #include "kv/dtype.h"
@@ -103,6 +104,7 @@ static void update_amax(const struct quire_kv_calibrate_args *a, const struct ro
 quire_status quire_kv_calibrate(const struct quire_kv_calibrate_args *args, float *k_amax,
                                 float *v_amax, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct quire_kv_calibrate_args a;
     QR_READ_STRUCT(&a, args, n_tokens, "args", err);
     struct run run = { .args = &a, .k.amax = k_amax, .v.amax = v_amax };
@@ -125,6 +127,7 @@ static float scale_for(const struct qr_kv_dtype *type, float amax)
 quire_status quire_kv_calibrate_scales(enum quire_kv_dtype dtype, const float *amax, size_t n_amax,
                                        float *scales, size_t n_scales, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     const struct qr_kv_dtype *type = qr_kv_dtype(dtype);
     if (!type)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "dtype %d is unknown", (int)dtype);

@@ -2,6 +2,7 @@
 /* check.c - checks of groups, layers and blocks that arguments name, and of concurrent updates. */
 #include "kv/check.h"
 #include "base/error.h"
+#include "base/handle.h"
 #include <string.h>
 
 /* A flag instead of a lock: concurrent updates are an error of the host, which is reported. */
@@ -20,8 +21,7 @@ void qr_kv_end_update(struct quire_kv_cache *kv)
 quire_status qr_kv_check_group(const struct quire_kv_cache *kv, uint32_t group,
                                struct quire_error *err)
 {
-    if (!kv)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "kv is NULL");
+    QR_TRY(qr_handle_check(kv, QR_KIND_KV_CACHE, "kv", err));
     if (group >= kv->n_groups)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "group %u does not exist: the cache has %u", group,
                        kv->n_groups);

@@ -3,6 +3,7 @@
 #include "kv/config.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/fp_env.h"
 #include "base/struct_size.h"
 #include <math.h>
 
@@ -180,6 +181,7 @@ quire_status qr_kv_group_size(const struct quire_kv_params *config, uint32_t i,
 quire_status quire_kv_bytes(const struct quire_kv_params *params, struct quire_kv_memory *out,
                             struct quire_error *err)
 {
+    QR_FP_SCOPE;
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     QR_TRY(qr_struct_check_out(out, QR_SIZE_TO(struct quire_kv_memory, total), "out", err));

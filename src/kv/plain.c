@@ -2,6 +2,7 @@
 /* plain.c - import and export of blocks in the plain tensor layouts of other runtimes. */
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/fp_env.h"
 #include "base/struct_size.h"
 #include "base/threads.h"
 #include "kv/check.h"
@@ -305,6 +306,7 @@ static void copy_part(void *arg, const struct quire_team *team)
 quire_status quire_kv_import(struct quire_kv_cache *kv, const struct quire_kv_plain_args *args,
                              const void *plain, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct quire_kv_plain_args a;
     QR_READ_STRUCT(&a, args, n_scales, "args", err);
     struct plain_run run = { kv, &a, (unsigned char *)plain, true };
@@ -321,6 +323,7 @@ quire_status quire_kv_export(const struct quire_kv_cache *kv,
                              const struct quire_kv_plain_args *args, void *plain,
                              struct quire_error *err)
 {
+    QR_FP_SCOPE;
     /* the cast is safe: export does not write to the cache */
     struct quire_kv_plain_args a;
     QR_READ_STRUCT(&a, args, n_scales, "args", err);

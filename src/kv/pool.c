@@ -2,10 +2,14 @@
 /* pool.c - creates, destroys and describes a KV cache. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/fp_env.h"
+#include "base/handle.h"
+#include "base/memory.h"
 #include "kernels/dispatch.h"
 #include "kv/check.h"
 #include "kv/config.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -58,6 +62,7 @@ static quire_status make_tables(const struct quire_kv_params *c, struct quire_kv
     if (!kv)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for cache tables of %zu bytes", sizes.tables);
     memset(kv, 0, sizes.tables);
+    kv->handle.kind = QR_KIND_KV_CACHE;
     kv->allocator = c->allocator;
     kv->logger = c->logger;
     kv->pool_bytes = sizes.pool;
@@ -73,10 +78,24 @@ static quire_status make_tables(const struct quire_kv_params *c, struct quire_kv
     return QUIRE_OK;
 }
 
+/* Refuses a pool that the kernel cannot back: touching its pages would end some process. A host
+ * with an allocator of its own knows how much memory that has. */
+static quire_status check_memory(const struct quire_kv_cache *kv, struct quire_error *err)
+{
+    const uint64_t available = kv->allocator ? 0 : qr_memory_available();
+    if (available && kv->pool_bytes > available)
+        return qr_fail(err, QUIRE_E_NOMEM,
+                       "a cache of %zu bytes (%zu MiB) exceeds the %" PRIu64 " MiB of free memory",
+                       kv->pool_bytes, kv->pool_bytes >> 20, available >> 20);
+    return QUIRE_OK;
+}
+
 /* Allocates the pool. Unless a flag asks for it, no page is touched: the kernel backs pages on
  * first use. */
 static quire_status make_pool(struct quire_kv_cache *kv, uint32_t flags, struct quire_error *err)
 {
+    if (flags & (QUIRE_KV_TOUCH | QUIRE_KV_LOCK))
+        QR_TRY(check_memory(kv, err));
     kv->pool = qr_alloc_aligned(kv->allocator, kv->pool_bytes, pool_align(kv->pool_bytes));
     if (!kv->pool)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a cache of %zu bytes (%zu MiB)",
@@ -102,6 +121,7 @@ static quire_status make_pool(struct quire_kv_cache *kv, uint32_t flags, struct 
 quire_status quire_kv_create(const struct quire_kv_params *params, struct quire_kv_cache **out,
                              struct quire_error *err)
 {
+    QR_FP_SCOPE;
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
@@ -125,7 +145,7 @@ quire_status quire_kv_create(const struct quire_kv_params *params, struct quire_
 
 void quire_kv_destroy(struct quire_kv_cache *kv)
 {
-    if (!kv)
+    if (!qr_handle_end(kv, QR_KIND_KV_CACHE))
         return;
     if (kv->locked)
         (void)munlock(kv->pool, kv->pool_bytes);
@@ -133,13 +153,19 @@ void quire_kv_destroy(struct quire_kv_cache *kv)
     qr_free(kv->allocator, kv, kv->tables_bytes, 1);
 }
 
-uint32_t quire_kv_group_count(const struct quire_kv_cache *kv) { return kv ? kv->n_groups : 0; }
+uint32_t quire_kv_group_count(const struct quire_kv_cache *kv)
+{
+    return qr_handle_is(kv, QR_KIND_KV_CACHE) ? kv->n_groups : 0;
+}
 
-uint32_t quire_kv_block_size(const struct quire_kv_cache *kv) { return kv ? kv->block_size : 0; }
+uint32_t quire_kv_block_size(const struct quire_kv_cache *kv)
+{
+    return qr_handle_is(kv, QR_KIND_KV_CACHE) ? kv->block_size : 0;
+}
 
 uint64_t quire_kv_clipped(const struct quire_kv_cache *kv)
 {
-    return kv ? __atomic_load_n(&kv->clipped, __ATOMIC_RELAXED) : 0;
+    return qr_handle_is(kv, QR_KIND_KV_CACHE) ? __atomic_load_n(&kv->clipped, __ATOMIC_RELAXED) : 0;
 }
 
 quire_status quire_kv_get_group(const struct quire_kv_cache *kv, uint32_t group,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* read.c - reads rows of the cache as f32. */
 #include "base/error.h"
+#include "base/fp_env.h"
 #include "base/struct_size.h"
 #include "base/threads.h"
 #include "kv/check.h"
@@ -83,6 +84,7 @@ static void read_part(void *arg, const struct quire_team *team)
 quire_status quire_kv_read(const struct quire_kv_cache *kv, const struct quire_kv_read_args *args,
                            struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct quire_kv_read_args a;
     QR_READ_STRUCT(&a, args, n_tokens, "args", err);
     struct read_run run = { .kv = kv, .args = &a };

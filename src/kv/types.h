@@ -2,6 +2,7 @@
 /* types.h - the KV cache object and its groups. */
 #ifndef QR_KV_TYPES_H
 #define QR_KV_TYPES_H
+#include "base/handle.h"
 #include "kernels/kernels.h"
 #include "kv/layout.h"
 #include <quire/kv_cache.h>
@@ -29,6 +30,7 @@ struct qr_kv_group {
 };
 
 struct quire_kv_cache {
+    struct qr_handle handle;
     const struct quire_allocator *allocator;
     const struct quire_logger *logger;
     const struct qr_kernels *kernels;

@@ -2,6 +2,7 @@
 /* write.c - quantizes new rows of K and V and stores them by slot mapping. */
 #include "kv/write.h"
 #include "base/error.h"
+#include "base/fp_env.h"
 #include "base/struct_size.h"
 #include "base/threads.h"
 #include "kv/check.h"
@@ -186,6 +187,7 @@ void qr_kv_write_head_v(struct quire_kv_cache *kv, const struct quire_kv_write_a
 void quire_kv_write_part(struct quire_kv_cache *kv, const struct quire_kv_write_args *caller_args,
                          const struct quire_team *team)
 {
+    QR_FP_SCOPE;
     struct quire_kv_write_args copy;
     const struct quire_kv_write_args *args = &copy;
     struct write_run run;
@@ -214,6 +216,7 @@ void quire_kv_write_part(struct quire_kv_cache *kv, const struct quire_kv_write_
 quire_status quire_kv_write_check(struct quire_kv_cache *kv, const struct quire_kv_write_args *args,
                                   struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct quire_kv_write_args a;
     QR_READ_STRUCT(&a, args, n_tokens, "args", err);
     QR_TRY(check_args(kv, &a, err));
@@ -229,19 +232,15 @@ static void run_part(void *arg, const struct quire_team *team)
 quire_status quire_kv_write(struct quire_kv_cache *kv, const struct quire_kv_write_args *args,
                             struct quire_threads *threads, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct quire_kv_write_args a;
     QR_READ_STRUCT(&a, args, n_tokens, "args", err);
     QR_TRY(check_args(kv, &a, err));
     QR_TRY(qr_kv_begin_update(kv, err));
     quire_status s = qr_kv_group_check_slots(&kv->groups[a.group], a.slot_mapping, a.n_tokens, err);
     struct write_run run = { .kv = kv, .args = &a };
-    if (s == QUIRE_OK && threads) {
-        s = quire_threads_run(threads, run_part, &run);
-        if (s != QUIRE_OK)
-            qr_fail(err, s, "threads: another run is in progress");
-    } else if (s == QUIRE_OK) {
-        qr_part_call(run_part, &run, &(struct quire_team){ .rank = 0, .size = 1 });
-    }
+    if (s == QUIRE_OK)
+        s = qr_part_run(threads, run_part, &run, err);
     qr_kv_end_update(kv);
     return s;
 }

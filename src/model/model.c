@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.c - opens, describes and closes a model. */
 #include "base/error.h"
+#include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "kernels/dispatch.h"
 #include "linear/onednn_shim.h"
@@ -71,6 +73,7 @@ static quire_status open_model(struct quire_model *m, const struct quire_model_p
 quire_status quire_model_open(const struct quire_model_params *params, struct quire_model **out,
                               struct quire_error *err)
 {
+    QR_FP_SCOPE;
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
@@ -80,6 +83,7 @@ quire_status quire_model_open(const struct quire_model_params *params, struct qu
     struct quire_model *m = qr_calloc(p.allocator, 1, sizeof *m);
     if (!m)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a model");
+    m->handle.kind = QR_KIND_MODEL;
     m->allocator = p.allocator;
     m->logger = p.logger;
     m->compute = p.compute;
@@ -95,8 +99,11 @@ quire_status quire_model_close(struct quire_model *model)
 {
     if (!model)
         return QUIRE_OK;
+    if (!qr_handle_is(model, QR_KIND_MODEL))
+        return QUIRE_E_INVALID_ARG;
     if (__atomic_load_n(&model->n_contexts, __ATOMIC_ACQUIRE))
         return QUIRE_E_BUSY;
+    (void)qr_handle_end(model, QR_KIND_MODEL);
     destroy(model);
     return QUIRE_OK;
 }
@@ -118,7 +125,7 @@ static uint64_t untied_embedding_bytes(const struct quire_model *m)
 
 quire_status quire_model_get_info(const struct quire_model *model, struct quire_model_info *info)
 {
-    if (!model || !info)
+    if (!qr_handle_is(model, QR_KIND_MODEL) || !info)
         return QUIRE_E_INVALID_ARG;
     QR_TRY(
         qr_struct_check_out(info, QR_SIZE_TO(struct quire_model_info, pack_cached), "info", NULL));
@@ -170,7 +177,7 @@ quire_status quire_model_kv_groups(const struct quire_model *model,
                                    struct quire_kv_group_config *groups, uint32_t capacity,
                                    uint32_t *n_groups)
 {
-    if (!model || !n_groups || (!groups && capacity))
+    if (!qr_handle_is(model, QR_KIND_MODEL) || !n_groups || (!groups && capacity))
         return QUIRE_E_INVALID_ARG;
     *n_groups = model->groups.n_kv;
     if (!capacity)

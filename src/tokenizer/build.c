@@ -74,6 +74,7 @@ quire_status qr_tokenizer_build(const struct qr_vocab_spec *spec, const struct q
     struct quire_tokenizer *t = qr_calloc(a, 1, sizeof *t);
     if (!t)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for the tokenizer");
+    t->handle.kind = QR_KIND_TOKENIZER;
     if (a) {
         t->hooks = *a;
         t->a = &t->hooks;

@@ -2,6 +2,7 @@
 /* detokenizer.c - streaming detokenizer; emits whole characters only. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/handle.h"
 #include "base/utf8.h"
 #include "tokenizer/types.h"
 #include <string.h>
@@ -9,6 +10,7 @@
 enum { MAX_HELD = 3, REPLACEMENT_SIZE = 3 };
 
 struct quire_detokenizer {
+    struct qr_handle handle;
     const struct quire_tokenizer *t;
     uint32_t flags;
     bool at_start;             /* no text so far */
@@ -33,8 +35,7 @@ quire_status quire_detokenizer_create(const struct quire_tokenizer *tok, uint32_
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
-    if (!tok)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "tok is NULL");
+    QR_TRY(qr_handle_check(tok, QR_KIND_TOKENIZER, "tok", err));
     if (flags & ~(uint32_t)(QUIRE_DETOKENIZE_SPECIAL | QUIRE_DETOKENIZE_CONTINUES))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags = 0x%x has unknown bits", flags);
     struct quire_detokenizer *d = qr_calloc(tok->a, 1, sizeof *d);
@@ -45,7 +46,9 @@ quire_status quire_detokenizer_create(const struct quire_tokenizer *tok, uint32_
         qr_free(tok->a, buf, out_max, 1);
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for the detokenizer");
     }
-    *d = (struct quire_detokenizer){ .t = tok, .flags = flags, .out_max = out_max, .out = buf };
+    *d = (struct quire_detokenizer){
+        .handle = { QR_KIND_DETOKENIZER }, .t = tok, .flags = flags, .out_max = out_max, .out = buf
+    };
     reset(d);
     *out = d;
     return QUIRE_OK;
@@ -53,7 +56,7 @@ quire_status quire_detokenizer_create(const struct quire_tokenizer *tok, uint32_
 
 void quire_detokenizer_destroy(struct quire_detokenizer *d)
 {
-    if (!d)
+    if (!qr_handle_end(d, QR_KIND_DETOKENIZER))
         return;
     const struct quire_allocator *a = d->t->a;
     qr_free(a, d->out, d->out_max, 1);
@@ -116,8 +119,9 @@ static quire_status check_token(const struct quire_tokenizer *t, int32_t token, 
 quire_status quire_detokenizer_push(struct quire_detokenizer *d, int32_t token, const char **text,
                                     size_t *size, struct quire_error *err)
 {
-    if (!d || !text || !size)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", !d ? "d" : !text ? "text" : "size");
+    QR_TRY(qr_handle_check(d, QR_KIND_DETOKENIZER, "d", err));
+    if (!text || !size)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", text ? "size" : "text");
     QR_TRY(check_token(d->t, token, 0, err));
     *size = put_token(d, token, d->out);
     *text = (const char *)d->out;
@@ -127,8 +131,9 @@ quire_status quire_detokenizer_push(struct quire_detokenizer *d, int32_t token, 
 quire_status quire_detokenizer_finish(struct quire_detokenizer *d, const char **text, size_t *size,
                                       struct quire_error *err)
 {
-    if (!d || !text || !size)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", !d ? "d" : !text ? "text" : "size");
+    QR_TRY(qr_handle_check(d, QR_KIND_DETOKENIZER, "d", err));
+    if (!text || !size)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", text ? "size" : "text");
     *size = put_incomplete(d, d->out);
     *text = (const char *)d->out;
     return QUIRE_OK;
@@ -146,10 +151,10 @@ quire_status quire_tokenizer_decode(const struct quire_tokenizer *tok, const int
                                     size_t n_ids, uint32_t flags, char *buf, size_t buf_max,
                                     size_t *size, struct quire_error *err)
 {
-    if (!tok || !size || (!ids && n_ids) || (!buf && buf_max))
+    QR_TRY(qr_handle_check(tok, QR_KIND_TOKENIZER, "tok", err));
+    if (!size || (!ids && n_ids) || (!buf && buf_max))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL",
-                       !tok              ? "tok"
-                       : !size           ? "size"
+                       !size             ? "size"
                        : !buf && buf_max ? "buf"
                                          : "ids");
     for (size_t i = 0; i < n_ids; i++)

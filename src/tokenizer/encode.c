@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* encode.c - the public encode calls: matches added tokens and encodes the fragments between. */
 #include "base/error.h"
+#include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/utf8.h"
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/byte_level_bpe.h"
@@ -174,10 +176,10 @@ static quire_status check_arguments(const struct quire_tokenizer *tok, const cha
                                     const size_t *n_ids, struct quire_error *err)
 {
     const uint32_t known = QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_ADD_EOS | QUIRE_ENCODE_PARSE_SPECIAL;
-    if (!tok || !n_ids || (!text && size) || (!ids && ids_max))
+    QR_TRY(qr_handle_check(tok, QR_KIND_TOKENIZER, "tok", err));
+    if (!n_ids || (!text && size) || (!ids && ids_max))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL",
-                       !tok            ? "tok"
-                       : !n_ids        ? "n_ids"
+                       !n_ids          ? "n_ids"
                        : !text && size ? "text"
                                        : "ids");
     if (flags & ~known)
@@ -191,6 +193,7 @@ quire_status quire_tokenizer_encode(const struct quire_tokenizer *tok, const cha
                                     size_t size, uint32_t flags, int32_t *ids, size_t ids_max,
                                     size_t *n_ids, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     QR_TRY(check_arguments(tok, text, size, flags, ids, ids_max, n_ids, err));
     const struct input in = { .text = text,
                               .size = size,
@@ -204,6 +207,7 @@ quire_status quire_tokenizer_encode_spans(const struct quire_tokenizer *tok, con
                                           size_t n_spans, uint32_t flags, int32_t *ids,
                                           size_t ids_max, size_t *n_ids, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     QR_TRY(check_arguments(tok, text, size, flags, ids, ids_max, n_ids, err));
     if (!spans && n_spans)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "spans is NULL");

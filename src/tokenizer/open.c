@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open.c - opens a tokenizer by path; the content decides the file format. */
 #include "base/error.h"
+#include "base/fp_env.h"
 #include "base/struct_size.h"
 #include "format/file.h"
 #include "format/gguf.h"
@@ -40,6 +41,7 @@ static quire_status open_file(const char *path, const struct quire_allocator *a,
 quire_status quire_tokenizer_open(const char *path, const struct quire_tokenizer_params *params,
                                   struct quire_tokenizer **out, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
@@ -61,6 +63,7 @@ quire_status quire_tokenizer_open_memory(const void *data, size_t size, const vo
                                          const struct quire_tokenizer_params *params,
                                          struct quire_tokenizer **out, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;

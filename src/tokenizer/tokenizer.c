@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tokenizer.c - closes a tokenizer and answers queries about its vocabulary. */
 #include "base/alloc.h"
+#include "base/handle.h"
 #include "tokenizer/pretokenizer.h"
 #include "tokenizer/types.h"
 #include "tokenizer/vocab.h"
@@ -8,7 +9,7 @@
 
 void quire_tokenizer_close(struct quire_tokenizer *tok)
 {
-    if (!tok)
+    if (!qr_handle_end(tok, QR_KIND_TOKENIZER))
         return;
     const struct quire_allocator *a = tok->a;
     qr_free(a, tok->tokens, tok->n_tokens, sizeof *tok->tokens);
@@ -28,12 +29,14 @@ void quire_tokenizer_close(struct quire_tokenizer *tok)
 
 static const struct qr_token *token_at(const struct quire_tokenizer *tok, int32_t id)
 {
-    return tok && id >= 0 && (uint32_t)id < tok->n_tokens ? &tok->tokens[id] : NULL;
+    return qr_handle_is(tok, QR_KIND_TOKENIZER) && id >= 0 && (uint32_t)id < tok->n_tokens
+               ? &tok->tokens[id]
+               : NULL;
 }
 
 size_t quire_tokenizer_vocab_size(const struct quire_tokenizer *tok)
 {
-    return tok ? tok->n_tokens : 0;
+    return qr_handle_is(tok, QR_KIND_TOKENIZER) ? tok->n_tokens : 0;
 }
 
 enum quire_token_type quire_tokenizer_token_type(const struct quire_tokenizer *tok, int32_t token)
@@ -56,22 +59,25 @@ bool quire_tokenizer_is_eog(const struct quire_tokenizer *tok, int32_t token)
 
 int32_t quire_tokenizer_special(const struct quire_tokenizer *tok, enum quire_special_token which)
 {
-    return tok && (unsigned)which < QUIRE_N_SPECIAL ? tok->special[which] : QUIRE_TOKEN_NONE;
+    return qr_handle_is(tok, QR_KIND_TOKENIZER) && (unsigned)which < QUIRE_N_SPECIAL
+               ? tok->special[which]
+               : QUIRE_TOKEN_NONE;
 }
 
 bool quire_tokenizer_adds_bos(const struct quire_tokenizer *tok)
 {
-    return tok && tok->n_prefix_ids;
+    return qr_handle_is(tok, QR_KIND_TOKENIZER) && tok->n_prefix_ids;
 }
 
 bool quire_tokenizer_adds_eos(const struct quire_tokenizer *tok)
 {
-    return tok && tok->n_suffix_ids;
+    return qr_handle_is(tok, QR_KIND_TOKENIZER) && tok->n_suffix_ids;
 }
 
 int32_t quire_tokenizer_find(const struct quire_tokenizer *tok, const char *text, size_t size)
 {
-    return tok && text ? qr_vocab_find(tok, text, size) : QUIRE_TOKEN_NONE;
+    return qr_handle_is(tok, QR_KIND_TOKENIZER) && text ? qr_vocab_find(tok, text, size)
+                                                        : QUIRE_TOKEN_NONE;
 }
 
 const char *quire_tokenizer_token_text(const struct quire_tokenizer *tok, int32_t token,
@@ -94,7 +100,9 @@ const char *quire_tokenizer_token_bytes(const struct quire_tokenizer *tok, int32
 
 const char *quire_tokenizer_chat_template(const struct quire_tokenizer *tok, const char *name)
 {
-    for (uint32_t i = 0; tok && i < tok->n_templates; i++)
+    if (!qr_handle_is(tok, QR_KIND_TOKENIZER))
+        return NULL;
+    for (uint32_t i = 0; i < tok->n_templates; i++)
         if (strcmp(tok->templates[i].name, name ? name : "") == 0)
             return tok->templates[i].text;
     return NULL;

@@ -3,6 +3,7 @@
 #ifndef QR_TOKENIZER_TYPES_H
 #define QR_TOKENIZER_TYPES_H
 #include "base/alloc.h"
+#include "base/handle.h"
 #include <quire/tokenizer.h>
 
 enum {
@@ -123,6 +124,7 @@ struct qr_added_token {
 };
 
 struct quire_tokenizer {
+    struct qr_handle handle;
     const struct quire_allocator *a; /* NULL or &hooks */
     struct quire_allocator hooks;
 

@@ -292,6 +292,30 @@ static void test_sequence_short_pool(void **state)
     quire_kv_destroy(kv);
 }
 
+/* Prefixes are compared token by token, without a hash that could collide: one other token ends the
+ * prefix, wherever it is and whichever bit differs. */
+static void prefix_ends_at_the_first_other_token(void **state)
+{
+    (void)state;
+    enum { N = 100 };
+    int32_t tokens[N], other[N];
+    for (int i = 0; i < N; i++)
+        tokens[i] = i % 7 * 16; /* equal in the lowest 4 bits */
+    struct quire_kv_cache *kv = make_pool((N + 15) / 16, 0, 0);
+    struct qr_sequence s;
+    assert_status(QUIRE_OK, qr_sequence_init(&s, kv, N, NULL, NULL));
+    for (uint32_t at = 0; at < N; at++)
+        for (int bit = 0; bit < 31; bit += 3) {
+            grow(&s, tokens, N, N);
+            memcpy(other, tokens, sizeof other);
+            other[at] ^= 1 << bit;
+            assert_int_equal(qr_sequence_reuse_prefix(&s, other, N, 0), at);
+            assert_int_equal(s.n_tokens, at);
+        }
+    qr_sequence_free(&s);
+    quire_kv_destroy(kv);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +325,7 @@ int main(void)
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_sequence),
         cmocka_unit_test(test_sequence_short_pool),
+        cmocka_unit_test(prefix_ends_at_the_first_other_token),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

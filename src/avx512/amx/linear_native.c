@@ -20,6 +20,7 @@ enum {
     SHORT_STEPS = 4,              /* the same for up to SHORT_BLOCKS blocks, which end sooner */
     SHORT_BLOCKS = 4,
     CHUNK_ROWS = 256, /* rows at a time: their activations stay in L2 */
+    SUM_ROWS = 128,   /* rows whose sums are on the stack, 32 KiB; weights come from L2 again */
     BLOCK = TILE * COLUMNS,
 };
 
@@ -159,7 +160,7 @@ static struct part part_at(const struct qr_linear_kernel_args *a, const uint8_t 
     return p;
 }
 
-/* m <= CHUNK_ROWS rows from i0 on times one panel; acc: the sums of their blocks. */
+/* m <= SUM_ROWS rows from i0 on times one panel; acc: the sums of their blocks. */
 static void panel(const struct qr_linear_kernel_args *a, size_t i0, size_t m, const uint8_t *w,
                   struct tail *tail, float *acc)
 {
@@ -191,22 +192,34 @@ static void panel(const struct qr_linear_kernel_args *a, size_t i0, size_t m, co
     PUT(3, &before);
 }
 
+/* Divides m rows into equal shares of at most `most` rows, in whole blocks; the last is the
+ * smallest. */
+static size_t share_rows(size_t m, size_t most)
+{
+    const size_t shares = (m + most - 1) / most;
+    return ((m + shares - 1) / shares + TILE - 1) / TILE * TILE;
+}
+
 void qr_linear_native_bf16_avx512_amx(const struct qr_linear_kernel_args *a)
 {
-    _Alignas(64) float acc[CHUNK_ROWS * COLUMNS];
+    _Alignas(64) float acc[SUM_ROWS * COLUMNS];
     struct tail room, *tail = a->k % STEP_K ? &room : NULL;
     if (tail)
         memset(tail, 0, sizeof *tail);
-    const size_t chunks = (a->m + CHUNK_ROWS - 1) / CHUNK_ROWS;
-    const size_t chunk = ((a->m + chunks - 1) / chunks + TILE - 1) / TILE * TILE;
+    const size_t chunk = share_rows(a->m, CHUNK_ROWS);
     for (size_t i0 = 0; i0 < a->m; i0 += chunk) {
-        const size_t m = a->m - i0 < chunk ? a->m - i0 : chunk, rows = m < TILE ? m : TILE;
+        const size_t m = a->m - i0 < chunk ? a->m - i0 : chunk, rows = m < TILE ? m : TILE,
+                     sums = share_rows(m, SUM_ROWS);
         configure_tiles(rows);
         for (size_t j0 = 0; j0 < a->n; j0 += COLUMNS) {
             const uint8_t *w = (const uint8_t *)a->w + j0 / COLUMNS * a->panel_bytes;
-            panel(a, i0, m, w, tail, acc);
-            for (size_t b = 0; b * TILE < m; b++)
-                linear_store(a, i0 + block_row(b, m), rows, j0, COLUMNS, acc + b * BLOCK, COLUMNS);
+            for (size_t i = 0, n; i < m; i += n) {
+                n = m - i < sums ? m - i : sums;
+                panel(a, i0 + i, n, w, tail, acc);
+                for (size_t b = 0; b * TILE < n; b++)
+                    linear_store(a, i0 + i + block_row(b, n), rows, j0, COLUMNS, acc + b * BLOCK,
+                                 COLUMNS);
+            }
         }
     }
     amx_release();

@@ -3,6 +3,8 @@
 #include "base/alloc.h"
 #include "base/bump.h"
 #include "base/error.h"
+#include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "linear/batched.h"
 #include "model/forward/encoder_cache.h"
@@ -63,8 +65,9 @@ static quire_status check_kv(const struct quire_model *m, const struct quire_kv_
 static quire_status check_params(const struct quire_model *m, const struct quire_context_params *p,
                                  struct quire_error *err)
 {
-    if (!m)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "model is NULL");
+    QR_TRY(qr_handle_check(m, QR_KIND_MODEL, "model", err));
+    if (p->threads)
+        QR_TRY(qr_handle_check(p->threads, QR_KIND_THREADS, "params.threads", err));
     if (!p->max_tokens || p->max_tokens > MAX_TOKENS)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_tokens %u is not in 1..%d",
                        p->max_tokens, MAX_TOKENS);
@@ -332,6 +335,7 @@ quire_status quire_context_bytes(const struct quire_model *model,
                                  const struct quire_context_params *params, uint64_t *bytes,
                                  struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct quire_context c;
     struct qr_bump buffers;
     uint64_t plan = 0, encoder = 0, expand = 0;
@@ -349,6 +353,7 @@ quire_status quire_context_create(struct quire_model *model,
                                   const struct quire_context_params *params,
                                   struct quire_context **out, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct quire_context limits;
     struct qr_bump buffers;
     if (!out)
@@ -360,6 +365,7 @@ quire_status quire_context_create(struct quire_model *model,
     quire_status s = QUIRE_E_NOMEM;
     if (c && memory) {
         *c = limits;
+        c->handle.kind = QR_KIND_CONTEXT;
         c->model = model;
         c->memory = memory;
         c->memory_bytes = buffers.used;
@@ -388,7 +394,7 @@ quire_status quire_context_create(struct quire_model *model,
 
 void quire_context_destroy(struct quire_context *context)
 {
-    if (!context)
+    if (!qr_handle_end(context, QR_KIND_CONTEXT))
         return;
     quire_plan_destroy(context->plan);
     qr_encoder_cache_destroy(context);

@@ -2,6 +2,8 @@
 /* encode.c - quire_context_encode: checks an encoder pass and runs it as a step over the encoder's
  * private KV cache. */
 #include "base/error.h"
+#include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "model/forward/encoder_cache.h"
 #include "model/forward/step.h"
@@ -121,9 +123,9 @@ static quire_status run(struct quire_context *ctx, const struct quire_encode_arg
 quire_status quire_context_encode(struct quire_context *context,
                                   const struct quire_encode_args *args, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct quire_encode_args a;
-    if (!context)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "context is NULL");
+    QR_TRY(qr_handle_check(context, QR_KIND_CONTEXT, "context", err));
     QR_READ_STRUCT(&a, args, cross_slot_mapping, "args", err);
     if (!qr_model_encodes(context->model))
         return qr_fail(err, QUIRE_E_UNSUPPORTED,

@@ -3,6 +3,8 @@
 #include "model/forward/step.h"
 #include "attention/types.h"
 #include "base/error.h"
+#include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/struct_size.h"
 #include "base/threads.h"
 #include "model/forward/forward.h"
@@ -157,13 +159,7 @@ quire_status qr_step_execute(struct qr_step *s, struct quire_error *err)
     struct qr_work_steal_counters *counters = s->ctx->per_thread.counters;
     s->replicated = s->n_tokens <= QR_REPLICATED_ROWS_MAX;
     memset(counters, 0, (threads ? quire_threads_count(threads) : 1) * sizeof *counters);
-    if (!threads) {
-        const struct quire_team alone = { 0, 1, NULL };
-        qr_part_call(qr_forward_part, s, &alone);
-        return QUIRE_OK;
-    }
-    const quire_status status = quire_threads_run(threads, qr_forward_part, s);
-    return status == QUIRE_OK ? status : qr_fail(err, status, "the context's threads are in use");
+    return qr_part_run(threads, qr_forward_part, s, err);
 }
 
 static quire_status run_step(struct quire_context *ctx, const struct quire_forward_args *args,
@@ -193,10 +189,10 @@ static quire_status run_step(struct quire_context *ctx, const struct quire_forwa
 quire_status quire_context_forward(struct quire_context *context,
                                    const struct quire_forward_args *args, struct quire_error *err)
 {
+    QR_FP_SCOPE;
     struct quire_forward_args a;
     struct quire_attention_batch batch;
-    if (!context)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "context is NULL");
+    QR_TRY(qr_handle_check(context, QR_KIND_CONTEXT, "context", err));
     QR_READ_STRUCT(&a, args, hidden, "args", err);
     if (!context->plan)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "%s",

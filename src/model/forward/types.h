@@ -2,6 +2,7 @@
 /* types.h - the context of a model, its buffers, and one step. */
 #ifndef QR_MODEL_FORWARD_TYPES_H
 #define QR_MODEL_FORWARD_TYPES_H
+#include "base/handle.h"
 #include "base/work_steal.h"
 #include "model/forward/rope_table.h"
 #include "model/load/model.h"
@@ -72,6 +73,7 @@ struct qr_thread_buffers {
 
 /* Buffers of rows are [max_rows][width] f32, the width in brackets. */
 struct quire_context {
+    struct qr_handle handle;
     struct quire_model *model;
     struct quire_kv_cache *kv;
     struct quire_threads *threads;

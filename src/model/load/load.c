@@ -189,12 +189,7 @@ static quire_status pack_all(struct load *l, struct quire_threads *threads, stru
 {
     for (size_t i = 0; i < l->n_jobs; i++)
         QR_TRY(qr_packed_reserve(l->jobs[i].target, err));
-    if (threads) {
-        QR_TRY(quire_threads_run(threads, load_part, l));
-    } else {
-        const struct quire_team alone = { 0, 1, NULL };
-        load_part(l, &alone);
-    }
+    QR_TRY(qr_part_run(threads, load_part, l, err));
     return l->failed ? qr_fail_at(err, l->status, l->error.offset, "%s", l->error.msg) : QUIRE_OK;
 }
 

@@ -3,6 +3,7 @@
 #ifndef QR_MODEL_LOAD_MODEL_H
 #define QR_MODEL_LOAD_MODEL_H
 #include "base/alloc.h"
+#include "base/handle.h"
 #include "kernels/kernels.h"
 #include "linear/linear.h"
 #include "model/arch/weight_role.h"
@@ -39,6 +40,7 @@ struct qr_stack {
 };
 
 struct quire_model {
+    struct qr_handle handle;
     const struct quire_allocator *allocator;
     const struct quire_logger *logger;
     const struct qr_kernels *kernels;

@@ -157,7 +157,7 @@ static int open_beside(const char *path, char *name, size_t size)
     for (unsigned i = 0; i < TRIES; i++) {
         (void)snprintf(name, size, "%s.%016llx.tmp", path, (unsigned long long)random_number(i));
         fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0666);
-        if (fd < 0 && errno == EEXIST)
+        if (fd < 0 && (errno == EEXIST || errno == EINTR))
             continue;
         if (fd < 0)
             return fd;
@@ -194,8 +194,8 @@ static int write_file(const struct qr_pack_cache *c, const struct qr_pack_item *
     if (w.fd < 0)
         return errno;
     put_all(&w, c, items, n);
-    if (!w.error && fsync(w.fd) != 0)
-        w.error = errno;
+    while (!w.error && fsync(w.fd) != 0)
+        w.error = errno == EINTR ? 0 : errno;
     if (!w.error && rename(name, c->path) != 0)
         w.error = errno;
     if (w.error)
