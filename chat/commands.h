@@ -4,8 +4,15 @@
 #define QUIRE_CHAT_COMMANDS_H
 #include "session.h"
 
-/* Runs the command of a line that begins with a slash; an unknown one is printed as an error.
+/* Whether a turn is a command: one line that begins with a slash, or the word exit or quit. */
+bool is_command(const char *turn);
+
+/* Runs the command of such a line; an unknown one is printed as an error.
  * Returns true if the conversation ends. */
 bool run_command(struct session *s, const char *line);
+
+/* Name of the i-th command with its slash, NULL after the last. Sets *argument to the name of its
+ * argument, NULL if it takes none. */
+const char *command_name(size_t i, const char **argument);
 
 #endif

@@ -93,6 +93,20 @@ static int run_turn(struct session *s, const char *text, size_t size)
     return exit_code_of_turn(result, status);
 }
 
+/* Prints why reading standard input failed and returns the exit code; 0 = it did not fail. */
+static int report_input(enum input_result got)
+{
+    if (got == INPUT_TOO_LONG) {
+        print_message("a turn of standard input exceeds the maximum of 16 MiB");
+        return EX_DATAERR;
+    }
+    if (got == INPUT_FAILED) {
+        print_message("cannot read standard input");
+        return EX_IOERR;
+    }
+    return 0;
+}
+
 /* Takes every line of standard input as a turn. */
 static int chat_with_pipe(struct session *s)
 {
@@ -106,10 +120,8 @@ static int chat_with_pipe(struct session *s)
             code = run_turn(s, line.data, line.size);
     if (got == INPUT_INTERRUPTED)
         code = EXIT_INTERRUPTED;
-    if (got == INPUT_FAILED) {
-        print_message("cannot read standard input");
-        code = EX_IOERR;
-    }
+    if (code == 0)
+        code = report_input(got);
     input_close(&in);
     text_free(&line);
     return code;
@@ -134,14 +146,11 @@ static int chat_interactively(struct session *s)
             continue;
         }
         quit = got != INPUT_LINE;
-        if (got == INPUT_FAILED) {
-            print_message("cannot read standard input");
-            code = EX_IOERR;
-        }
+        code = report_input(got);
         if (quit || !turn.data[strspn(turn.data, " \t\n")])
             continue;
         interrupts_reset();
-        if (turn.data[0] == '/')
+        if (is_command(turn.data))
             quit = run_command(s, turn.data);
         else
             (void)session_turn(s, turn.data, turn.size, &status);
