@@ -30,16 +30,10 @@ static const struct command {
     { "/clear", NULL, "the same as /reset", reset },
     { "/save", "FILE", "save the conversation and its settings", save },
     { "/load", "FILE", "load a saved conversation, or a JSON array of messages", load },
-    { "/exit", NULL, "exit (also Ctrl-D)", quit },
+    { "/exit", NULL, "exit (also exit, quit and Ctrl-D)", quit },
     { "/quit", NULL, "the same as /exit", quit },
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
-
-const char *command_name(size_t i, const char **argument)
-{
-    *argument = i < N_COMMANDS ? commands[i].argument : NULL;
-    return i < N_COMMANDS ? commands[i].name : NULL;
-}
 
 static bool help(struct session *s, const char *argument)
 {
@@ -47,7 +41,9 @@ static bool help(struct session *s, const char *argument)
     for (size_t i = 0; i < N_COMMANDS; i++)
         fprintf(stderr, "  %-9s %-11s %s\n", commands[i].name,
                 commands[i].argument ? commands[i].argument : "", commands[i].help);
-    fputs("  \"\"\"                   begins and ends a multi-line turn\n"
+    fputs("  \"\"\"                   begins and ends a multi-line turn; pasted lines are one turn\n"
+          "  Alt-Enter             begins a new line of the turn\n"
+          "  Tab                   completes commands and file names\n"
           "  Ctrl-C                cancels the answer; pressed again, exits\n",
           stderr);
     return false;
@@ -152,8 +148,27 @@ static bool quit(struct session *s, const char *argument)
     return true;
 }
 
+const char *command_name(size_t i, const char **argument)
+{
+    *argument = i < N_COMMANDS ? commands[i].argument : NULL;
+    return i < N_COMMANDS ? commands[i].name : NULL;
+}
+
+static bool is_quit(const char *turn)
+{
+    const bool word = strncmp(turn, "exit", 4) == 0 || strncmp(turn, "quit", 4) == 0;
+    return word && !turn[4 + strspn(turn + 4, " \t")];
+}
+
+bool is_command(const char *turn)
+{
+    return is_quit(turn) || (turn[0] == '/' && !strchr(turn, '\n'));
+}
+
 bool run_command(struct session *s, const char *line)
 {
+    if (is_quit(line))
+        return true;
     const size_t n = strcspn(line, " \t");
     const char *argument = line + n + strspn(line + n, " \t");
     for (size_t i = 0; i < N_COMMANDS; i++) {

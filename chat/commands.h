@@ -4,7 +4,10 @@
 #define QUIRE_CHAT_COMMANDS_H
 #include "session.h"
 
-/* Runs the command of a line that begins with a slash; an unknown one is printed as an error.
+/* Whether a turn is a command: one line that begins with a slash, or the word exit or quit. */
+bool is_command(const char *turn);
+
+/* Runs the command of such a line; an unknown one is printed as an error.
  * Returns true if the conversation ends. */
 bool run_command(struct session *s, const char *line);
 

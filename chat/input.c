@@ -2,20 +2,18 @@
 /* input.c - turns of a conversation from standard input. */
 #include "input.h"
 #include "interrupt.h"
+#include "line_buffer.h"
 #include "terminal.h"
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { MAX_TURN = 16 << 20 }; /* bytes */
 
 void input_open(struct input *in, bool interactive)
 {
     *in = (struct input){ .interactive = interactive };
     if (interactive && isatty(0))
-        in->editor = line_editor_open(terminal_has_color(2));
+        in->editor = line_editor_open(terminal_has_color(2), complete_command);
 }
 
 void input_close(struct input *in) { line_editor_close(in->editor); }
@@ -26,23 +24,29 @@ static enum input_result plain_line(const struct input *in, const char *prompt, 
         fprintf(stderr, "%s ", prompt);
         fflush(stderr);
     }
-    char *buf = NULL;
-    size_t capacity = 0;
+    char chunk[4096];
+    size_t n = 0;
+    int c = 0;
     errno = 0;
-    const ssize_t n = getline(&buf, &capacity, stdin);
-    enum input_result result = INPUT_LINE;
-    if (n >= 0) {
-        size_t size = (size_t)n - (buf[n - 1] == '\n');
-        size -= size && buf[size - 1] == '\r';
-        text_add(line, buf, size);
-    } else if (errno == EINTR && interrupts_consume()) {
-        clearerr(stdin);
-        result = INPUT_INTERRUPTED;
-    } else {
-        result = ferror(stdin) ? INPUT_FAILED : INPUT_END;
+    while (line->size <= MAX_TURN && (c = getc(stdin)) != EOF && c != '\n') {
+        chunk[n++] = (char)c;
+        if (n == sizeof chunk) {
+            text_add(line, chunk, n);
+            n = 0;
+        }
     }
-    free(buf);
-    return line->failed || line->size > MAX_TURN ? INPUT_FAILED : result;
+    text_add(line, chunk, n);
+    if (c == EOF && errno == EINTR && interrupts_consume()) {
+        clearerr(stdin);
+        return INPUT_INTERRUPTED;
+    }
+    if (line->failed || ferror(stdin))
+        return INPUT_FAILED;
+    if (c == EOF && line->size == 0)
+        return INPUT_END;
+    if (line->size && line->data[line->size - 1] == '\r')
+        line->data[--line->size] = 0;
+    return line->size > MAX_TURN ? INPUT_TOO_LONG : INPUT_LINE;
 }
 
 enum input_result input_line(struct input *in, const char *prompt, struct text *line)
@@ -71,8 +75,10 @@ static enum input_result quoted_lines(struct input *in, struct text *turn)
             text_add(turn, "\n", 1);
         if (result == INPUT_LINE)
             text_add(turn, line.data, line.size);
-        if (turn->failed || turn->size > MAX_TURN)
+        if (turn->failed)
             result = INPUT_FAILED;
+        else if (turn->size > MAX_TURN)
+            result = INPUT_TOO_LONG;
     }
     text_free(&line);
     if (result != INPUT_LINE)

@@ -15,10 +15,11 @@ struct input {
 void input_open(struct input *in, bool interactive);
 void input_close(struct input *in);
 
-/* Reads a line without its newline. INPUT_INTERRUPTED after Ctrl-C. */
+/* Reads a line without its newline. INPUT_INTERRUPTED after Ctrl-C. After INPUT_TOO_LONG the rest
+ * of the line has not been read. */
 enum input_result input_line(struct input *in, const char *prompt, struct text *line);
 
-/* Reads a turn: one line, or in interactive use several lines between """. */
+/* Reads a turn: one line, or in interactive use several lines between """ or those of a paste. */
 enum input_result input_turn(struct input *in, struct text *turn);
 
 #endif

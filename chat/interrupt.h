@@ -6,11 +6,12 @@
 #include <stdbool.h>
 
 /* Installs the handlers. Ctrl-C cancels the running request; a second one before interrupts_reset()
- * exits with 130. Terminating signals restore the terminal first. */
+ * exits with 130. Signals that end or stop the program restore the terminal first. */
 void interrupts_install(void);
 
-/* Blocks SIGINT in this thread, so that threads created meanwhile inherit the block and the main
- * thread, which reads keys, receives it. interrupts_count() includes a pending one. */
+/* Blocks SIGINT, SIGCONT and SIGWINCH in this thread, so that threads created meanwhile inherit the
+ * block and the main thread, which reads keys, receives them. interrupts_count() includes a pending
+ * SIGINT. */
 void interrupts_block(bool block);
 
 /* Sets the request that Ctrl-C cancels; NULL, 0 = none. */
@@ -21,14 +22,11 @@ void interrupts_reset(void);
 bool interrupts_consume(void); /* whether Ctrl-C was pressed since the last consume or reset */
 
 /* Waits until fd is readable. False: Ctrl-C, also one that was pressed before and not consumed.
- * Other signals (window size change, continue after stop) call on_signal(user) and do not end the
- * wait. */
-bool wait_readable(int fd, void (*on_signal)(void *user), void *user);
+ * Calls on_screen_change(user) after each change of the terminal's size and each continuation after
+ * a stop, also those before the call. */
+bool wait_readable(int fd, void (*on_screen_change)(void *user), void *user);
 
 /* Terminates by SIGPIPE as if it were not ignored: the reader of standard output has gone. */
 void exit_by_sigpipe(void) __attribute__((noreturn));
-
-/* Restores the modes that the terminal had at interrupts_install. Async-signal-safe. */
-void restore_terminal(void);
 
 #endif

@@ -8,6 +8,7 @@
 #include "report.h"
 #include "session.h"
 #include "terminal.h"
+#include "terminal_mode.h"
 #include "turn.h"
 #include <errno.h>
 #include <langinfo.h>
@@ -95,6 +96,20 @@ static int run_turn(struct session *s, const char *text, size_t size)
     return exit_code_of_turn(result, status);
 }
 
+/* Prints why reading standard input failed and returns the exit code; 0 = it did not fail. */
+static int report_input(enum input_result got)
+{
+    if (got == INPUT_TOO_LONG) {
+        print_message("a turn of standard input exceeds the maximum of 16 MiB");
+        return EX_DATAERR;
+    }
+    if (got == INPUT_FAILED) {
+        print_message("cannot read standard input");
+        return EX_IOERR;
+    }
+    return 0;
+}
+
 /* Takes every line of standard input as a turn. */
 static int chat_with_pipe(struct session *s)
 {
@@ -108,10 +123,8 @@ static int chat_with_pipe(struct session *s)
             code = run_turn(s, line.data, line.size);
     if (got == INPUT_INTERRUPTED)
         code = EXIT_INTERRUPTED;
-    if (got == INPUT_FAILED) {
-        print_message("cannot read standard input");
-        code = EX_IOERR;
-    }
+    if (code == 0)
+        code = report_input(got);
     input_close(&in);
     text_free(&line);
     return code;
@@ -145,14 +158,11 @@ static int chat_interactively(struct session *s)
             continue;
         }
         quit = got != INPUT_LINE;
-        if (got == INPUT_FAILED) {
-            print_message("cannot read standard input");
-            code = EX_IOERR;
-        }
+        code = report_input(got);
         if (quit || !turn.data[strspn(turn.data, " \t\n")])
             continue;
         interrupts_reset();
-        if (turn.data[0] == '/')
+        if (is_command(turn.data))
             quit = run_command(s, turn.data);
         else
             (void)turn_run(s, turn.data, turn.size, &status);
@@ -238,7 +248,7 @@ int main(int argc, char **argv)
     if (!options_parse(&o, argc, argv))
         return EX_USAGE;
     interrupts_install();
-    file_faults_install("quire-chat", restore_terminal);
+    file_faults_install("quire-chat", terminal_mode_suspend);
     output_open(&out, o.json, !o.no_wrap);
     int code = 0;
     if (o.help || o.version || o.list_options)

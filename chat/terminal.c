@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* terminal.c - standard streams, messages and progress. */
 #include "terminal.h"
+#include "grapheme.h"
 #include "interrupt.h"
-#include "text.h"
+#include "line_layout.h"
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -40,6 +41,27 @@ unsigned terminal_width(int fd)
     return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
+unsigned terminal_height(int fd)
+{
+    struct winsize size;
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+}
+
+static bool is_set(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value && *value;
+}
+
+bool terminal_reflows(void)
+{
+    const char *term = getenv("TERM");
+    if (is_set("TMUX"))
+        return true;
+    const bool gnu_screen = is_set("STY"), console = term && strncmp(term, "linux", 5) == 0;
+    return !is_set("XTERM_VERSION") && !gnu_screen && !console;
+}
+
 void print_message(const char *format, ...)
 {
     char raw[1024];
@@ -57,21 +79,65 @@ void print_message(const char *format, ...)
 }
 
 static int percent_shown = -1;
+static struct drawn_text progress;
 
-/* Shows "what name 37 %" in place of the previous progress. The name is cut so that the line fits
- * the terminal: a carriage return cannot undo a line break. */
+static unsigned progress_width(void)
+{
+    enum { DEFAULT_WIDTH = 80 };
+    const unsigned width = terminal_width(2);
+    return width ? width : DEFAULT_WIDTH;
+}
+
+/* Adds the movement to the beginning of the progress line, and erases it. */
+static void add_erase_progress(struct text *out, unsigned width)
+{
+    const bool reflowed = progress.text.size && progress.width != width && terminal_reflows();
+    const unsigned rows = reflowed ? rows_above_cursor(&progress, width) : 0;
+    if (rows)
+        text_addf(out, "\033[%uA", rows);
+    text_addf(out, ERASE_FROM_ROW);
+}
+
+/* Adds "quire-chat: what name  37 %" in at most `cells` cells. A long name is cut; on a narrow
+ * terminal the program name is left out and the rest is cut. */
+static void add_progress(struct text *line, const char *what, const char *name, int percent,
+                         unsigned cells)
+{
+    enum { PERCENT = 6, MAX_NAME = 40 }; /* cells */
+    struct text label = { 0 }, safe = { 0 };
+    const unsigned room = cells > PERCENT ? cells - PERCENT : 0;
+    text_add_escaped(&safe, name, strcspn(name, "\n"));
+    text_addf(&label, "quire-chat: %s ", what);
+    text_add(&label, safe.data, safe.size ? text_fit(safe.data, safe.size, MAX_NAME) : 0);
+    const char *begin = label.data;
+    if (!label.failed && text_cells(begin, label.size) > room)
+        begin += strlen("quire-chat: ");
+    if (!label.failed && room)
+        text_add(line, begin, text_fit(begin, strlen(begin), room));
+    if (cells >= PERCENT)
+        text_addf(line, " %3d %%", percent);
+    text_free(&label);
+    text_free(&safe);
+}
+
 static void show_percent(const char *what, const char *name, uint64_t done, uint64_t total)
 {
     const int percent = total ? (int)((double)done * 100 / (double)total) : 0;
     if (percent == percent_shown || !terminal_has_cursor(2))
         return;
     percent_shown = percent;
-    const int width = (int)terminal_width(2);
-    const int others = (int)strlen("quire-chat:   100 %") + (int)strlen(what);
-    int name_width = width ? width - 1 - others : 40;
-    name_width = name_width < 0 ? 0 : name_width > 40 ? 40 : name_width;
-    fprintf(stderr, "\rquire-chat: %s %.*s %3d %%", what, name_width, name, percent);
+    const unsigned width = progress_width();
+    struct text out = { 0 };
+    add_erase_progress(&out, width);
+    text_clear(&progress.text);
+    /* the last column stays free: terminals differ in the cursor position after it */
+    add_progress(&progress.text, what, name, percent, width - 1);
+    progress.width = width;
+    text_add(&out, progress.text.data, progress.text.size);
+    if (!out.failed)
+        fwrite(out.data, 1, out.size, stderr);
     fflush(stderr);
+    text_free(&out);
 }
 
 bool show_load_progress(void *name, uint64_t done, uint64_t total)
@@ -89,7 +155,12 @@ void show_prefill_progress(uint32_t done, uint32_t total)
 
 void clear_progress(void)
 {
-    if (percent_shown >= 0)
-        fputs("\r\033[K", stderr);
+    struct text out = { 0 };
+    if (percent_shown >= 0) {
+        add_erase_progress(&out, progress_width());
+        fwrite(out.data, 1, out.size, stderr);
+    }
     percent_shown = -1;
+    text_free(&out);
+    text_free(&progress.text);
 }

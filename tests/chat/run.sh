@@ -23,14 +23,22 @@ if [ "$test" = chat_program ]; then
     if [ -e "$tiny" ]; then
         "$here/test_chat.sh" "$program" "$check_events" "$tiny" || status=1
     fi
-elif [ -e "$tiny" ]; then
-    "$test_terminal" "$program" -m "$tiny" --chat-template-file "$folder/template.jinja"
-    status=$?
-elif "$program" --dry-run >/dev/null 2>&1; then
-    "$test_terminal" "$program"
-    status=$?
 else
-    echo "skipped: no bundled model and no reference data (set QUIRE_SHARED)"
-    status=77
+    here=$(dirname "$0")
+    case $test in
+    chat_terminal) command=$test_terminal ;;
+    chat_tmux) command=$here/test_tmux.sh ;;
+    chat_input) command=$here/test_input.sh ;;
+    esac
+    if [ -e "$tiny" ]; then
+        "$command" "$program" -m "$tiny" --chat-template-file "$folder/template.jinja"
+        status=$?
+    elif "$program" --dry-run >/dev/null 2>&1; then
+        "$command" "$program"
+        status=$?
+    else
+        echo "skipped: no bundled model and no reference data (set QUIRE_SHARED)"
+        status=77
+    fi
 fi
 exit $status

@@ -28,6 +28,7 @@ struct screen {
     pid_t pid;
     int fd;
     char text[1 << 20]; /* all output */
+    bool dumb;          /* without cursor movement */
     size_t size, seen;  /* seen: end of the part that expect() has matched */
 };
 static struct screen screen;
@@ -61,6 +62,7 @@ static void start(int length, const char *term)
     args[n++] = "-n";
     args[n++] = length == LONG_ANSWER ? "-1" : "8";
     screen.size = screen.seen = 0;
+    screen.dumb = strcmp(term, "dumb") == 0;
     screen.pid = forkpty(&screen.fd, NULL, NULL, &(struct winsize){ 24, 80, 0, 0 });
     if (screen.pid < 0) {
         printf("skipped: no pseudo-terminal here (%s)\n", strerror(errno));
@@ -131,12 +133,23 @@ static void wait_for_answer(void)
     screen.seen = screen.size;
 }
 
+/* Whether the last change of bracketed paste mode (2004) was to `on`. */
+static bool paste_mode_is(bool on)
+{
+    static const char mode[] = "\033[?2004";
+    const char *last = NULL, *p = screen.text, *end = screen.text + screen.size;
+    while ((p = memmem(p, (size_t)(end - p), mode, strlen(mode))) != NULL)
+        last = p += strlen(mode);
+    return last && last < end && (*last == 'h') == on;
+}
+
 /* Waits for the exit of the program and returns its status as a shell does. Checks that the
  * terminal is restored. Types `again` every 0.2 s after 5 s, in case a key was lost. */
 static int wait_exit_typing(const char *again)
 {
     struct termios t;
     int status = 0;
+    size_t drained = 0;
     const time_t limit = time(NULL) + TIMEOUT;
     /* read before the exit: afterwards tcgetattr() fails on some systems */
     const bool known = tcgetattr(screen.fd, &t) == 0;
@@ -151,6 +164,9 @@ static int wait_exit_typing(const char *again)
             break;
         }
     }
+    while (read_more() && screen.size > drained) /* the rest of the output */
+        drained = screen.size;
+    check(screen.dumb || paste_mode_is(false), "bracketed paste is disabled");
     if (tcgetattr(screen.fd, &t) == 0 || known)
         check((t.c_lflag & ICANON) && (t.c_lflag & ECHO), "the terminal is restored");
     close(screen.fd);
@@ -234,12 +250,53 @@ static void scenario_interrupt_at_prompt(void)
 
 static void scenario_terminated(void)
 {
-    start(SHORT_ANSWER, "xterm");
+    static const int signals[] = { SIGTERM, SIGHUP,  SIGQUIT, SIGABRT, SIGSEGV,
+                                   SIGBUS,  SIGALRM, SIGUSR1, SIGXCPU, SIGSYS };
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        start(SHORT_ANSWER, "xterm");
+        check_shown(">");
+        type("abc");
+        check_shown("abc");
+        check(paste_mode_is(true), "bracketed paste is enabled");
+        kill(screen.pid, signals[i]);
+        const int status = wait_exit();
+        if (status != 128 + signals[i])
+            printf("signal %d: status %d\n", signals[i], status);
+        check(status == 128 + signals[i], "a signal ends the program");
+    }
+}
+
+static void scenario_exit_words(void)
+{
+    static const char *const words[] = { "exit\r", "quit \r" };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        start(SHORT_ANSWER, "xterm");
+        check_shown(">");
+        type(words[i]);
+        check(wait_exit() == 0, "exit and quit alone on a line exit");
+    }
+}
+
+/* A paste while an answer is written, and one with control characters. */
+static void scenario_paste(void)
+{
+    start(LONG_ANSWER, "xterm");
     check_shown(">");
-    type("abc");
-    check_shown("abc");
-    kill(screen.pid, SIGTERM);
-    check(wait_exit() == 128 + SIGTERM, "SIGTERM terminates it");
+    type("Hello\r");
+    wait_for_answer();
+    type("\033[200~/one\rtwo\033[201~");
+    kill(screen.pid, SIGINT); /* the key would discard the paste, which is still unread */
+    check_shown("/one\r\ntwo");
+    type("\033[200~ \033[31m\x01red\033[201~");
+    check_shown("two [31mred"); /* without escape and Ctrl-A */
+    type("\r");                 /* two lines are a message, not the command /one */
+    wait_for_answer();
+    type("\x03");
+    check_shown(">");
+    type("/stats\r");
+    check_shown("2 answers");
+    type("/quit\r");
+    check(wait_exit() == 0, "/quit exits with 0");
 }
 
 /* Without cursor movement: no editing, no color, and no raw control characters. */
@@ -273,6 +330,8 @@ int main(int argc, char **argv)
     scenario_cancel_and_continue();
     scenario_interrupt_at_prompt();
     scenario_terminated();
+    scenario_exit_words();
+    scenario_paste();
     scenario_dumb_terminal();
     char command[100];
     snprintf(command, sizeof command, "rm -r '%s'", folder);
