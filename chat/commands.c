@@ -41,11 +41,12 @@ static bool help(struct session *s, const char *argument)
     for (size_t i = 0; i < N_COMMANDS; i++)
         fprintf(stderr, "  %-9s %-11s %s\n", commands[i].name,
                 commands[i].argument ? commands[i].argument : "", commands[i].help);
-    fputs("  \"\"\"                   begins and ends a multi-line turn; pasted lines are one turn\n"
-          "  Alt-Enter             begins a new line of the turn\n"
-          "  Tab                   completes commands and file names\n"
-          "  Ctrl-C                cancels the answer; pressed again, exits\n",
-          stderr);
+    fputs(
+        "  \"\"\"                   begins and ends a multi-line turn; pasted lines are one turn\n"
+        "  Alt-Enter             begins a new line of the turn\n"
+        "  Tab                   completes commands and file names\n"
+        "  Ctrl-C                cancels the answer; pressed again, exits\n",
+        stderr);
     return false;
 }
 

@@ -182,8 +182,8 @@ bool conversation_save(const char *path, const struct conversation *c, const str
     struct text document = { 0 }, full = { 0 };
     path_add_expanded(&full, path);
     add_document(&document, c, s, model);
-    const char *reason = document.failed || full.failed ? "out of memory"
-                                                        : path_obstacle(full.data);
+    const char *reason =
+        document.failed || full.failed ? "out of memory" : path_obstacle(full.data);
     if (!reason && !write_file(full.data, &document))
         reason = strerror(errno);
     if (reason)

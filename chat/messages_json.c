@@ -36,8 +36,7 @@ static bool add_content(struct text *out, const struct qr_json *content, size_t 
 static bool has_known_members(const struct qr_json *message, size_t i, struct text *problem)
 {
     for (struct qr_json_iter k = qr_json_iterate(message); qr_json_next(&k);) {
-        if (strcmp(k.key, "role") == 0 || strcmp(k.key, "content") == 0 ||
-            qr_json_is_null(k.value))
+        if (strcmp(k.key, "role") == 0 || strcmp(k.key, "content") == 0 || qr_json_is_null(k.value))
             continue;
         text_addf(problem, "messages[%zu].%.60s is not supported", i, k.key);
         return false;

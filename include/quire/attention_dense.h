@@ -31,7 +31,7 @@ struct quire_dense_params {
     const char *isa;                                        /**< exact level name, NULL = best */
     const struct quire_allocator *allocator; /**< borrowed, outlives the object; NULL = C library */
     uint32_t max_tree_words;                 /**< as in struct quire_plan_params */
-    uint32_t reserved; /**< 0 */
+    uint32_t reserved;                       /**< 0 */
 };
 QUIRE_API void quire_dense_params_init(struct quire_dense_params *params, size_t struct_size);
 
@@ -63,7 +63,7 @@ struct quire_dense_batch {
      *  k_head_stride tokens * size, k_token_stride size, and kv_start_loc b * heads * tokens. */
     size_t k_token_stride, k_head_stride, v_token_stride, v_head_stride;
     uint32_t tree_words; /**< as in struct quire_attention_batch */
-    uint32_t reserved; /**< 0 */
+    uint32_t reserved;   /**< 0 */
 };
 QUIRE_API void quire_dense_batch_init(struct quire_dense_batch *batch, size_t struct_size);
 

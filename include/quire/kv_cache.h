@@ -97,7 +97,7 @@ enum {
     /** prefault: write zeros to the whole pool at creation. With this flag or QUIRE_KV_LOCK, and no
      *  allocator, a pool larger than the free memory is refused with QUIRE_E_NOMEM */
     QUIRE_KV_TOUCH = 1u << 0,
-    QUIRE_KV_LOCK = 1u << 1,  /**< prefault the pages and lock them in memory (mlock) */
+    QUIRE_KV_LOCK = 1u << 1, /**< prefault the pages and lock them in memory (mlock) */
 };
 
 struct quire_kv_params {

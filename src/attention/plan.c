@@ -298,7 +298,7 @@ quire_status quire_plan_bytes(const struct quire_plan_params *params, uint64_t *
     QR_FP_SCOPE;
     struct quire_plan_params p;
     const struct qr_kernels *best;
-    size_t n;
+    size_t n = 0;
     if (!bytes)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "bytes is NULL");
     QR_TRY(measure(params, &p, &best, &n, err));
@@ -312,7 +312,7 @@ quire_status quire_plan_create(const struct quire_plan_params *params, struct qu
     QR_FP_SCOPE;
     struct quire_plan_params p;
     const struct qr_kernels *best;
-    size_t bytes;
+    size_t bytes = 0;
     if (!out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;

@@ -63,10 +63,11 @@ static uint64_t cgroup_headroom(const char *dir, const char *limit_name, const c
 static uint64_t hierarchy_headroom(const char *mount, const char *group, bool v2)
 {
     char dir[PATH_BYTES];
-    const size_t base = strlen(mount);
-    if (base + strlen(group) + 1 > sizeof dir)
+    const size_t base = strlen(mount), size = strlen(group) + 1;
+    if (base + size > sizeof dir)
         return UINT64_MAX;
-    snprintf(dir, sizeof dir, "%s%s", mount, group);
+    memcpy(dir, mount, base);
+    memcpy(dir + base, group, size);
     uint64_t least = UINT64_MAX;
     for (;;) {
         const uint64_t left =

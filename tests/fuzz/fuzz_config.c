@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const size_t n = fuzz_split(data, size, &generation, &n_generation);
     fuzz_memory_init(&memory, QR_CONFIG_MAX_BYTES);
     const quire_status s = qr_model_config_from_hf((const char *)data, n, (const char *)generation,
-                                                   n_generation, &memory.hooks, &c, &err);
+                                                   n_generation, NULL, &memory.hooks, &c, &err);
     fuzz_check_error(s, &err);
     if (s == QUIRE_OK) {
         fuzz_check(qr_model_config_validate(&c, &again) == QUIRE_OK, "%s", again.msg);

@@ -18,7 +18,11 @@ static int faulty_rename(const char *from, const char *to);
 #define rename faulty_rename
 #include "../../chat/conversation.c"
 #include "../../chat/conversation_file.c"
+#include "../../chat/messages_json.c"
 #include "../../chat/numbers.c"
+#include "../../chat/options.c"
+#include "../../chat/path.c"
+#include "../../chat/settings.c"
 #include "../../chat/text.c"
 #undef write
 #undef fsync

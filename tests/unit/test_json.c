@@ -2,7 +2,11 @@
 /* test_json.c - the JSON parser: conformance, values, and memory on hostile texts. */
 #include "../../chat/conversation.c"
 #include "../../chat/conversation_file.c"
+#include "../../chat/messages_json.c"
 #include "../../chat/numbers.c"
+#include "../../chat/options.c"
+#include "../../chat/path.c"
+#include "../../chat/settings.c"
 #include "../../chat/text.c"
 #include "format/json.h"
 #include "quire_cmocka.h"

@@ -2,12 +2,12 @@
 /* tensor_map.c - maps the roles of a model to the tensors of its files, and reports tensors without
  * a role. */
 #include "model/load/tensor_map.h"
-#include "model/load/kv_scales.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/weight_type.h"
 #include "model/arch/arch.h"
 #include "model/config/unknown.h"
+#include "model/load/kv_scales.h"
 #include "model/load/weight_roles.h"
 #include "model/load/weights_source.h"
 #include <stdio.h>
