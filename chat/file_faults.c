@@ -14,11 +14,13 @@ static void (*cleanup)(void);
 
 static void on_bus_error(int sig, siginfo_t *info, void *context)
 {
-    (void)sig, (void)context;
-    if (info->si_code != BUS_ADRERR) /* not about a mapping: the default action follows */
-        return;
+    (void)context;
     if (cleanup)
         cleanup();
+    if (info->si_code != BUS_ADRERR) { /* not about a mapping: the default action */
+        raise(sig);
+        return;
+    }
     (void)!write(STDERR_FILENO, message, strlen(message));
     _exit(EX_IOERR);
 }
@@ -29,7 +31,7 @@ void file_faults_install(const char *program, void (*before_exit)(void))
              "\n%s: a mapped file, such as the pack cache, was truncated or cannot be read\n",
              program);
     cleanup = before_exit;
-    /* SA_RESETHAND: if the handler returns, the instruction faults again and ends the program */
+    /* SA_RESETHAND: a signal that the handler raises ends the program when the handler returns */
     struct sigaction sa = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
     sa.sa_flags |= (int)SA_RESETHAND;
     sigemptyset(&sa.sa_mask);

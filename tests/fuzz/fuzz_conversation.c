@@ -74,11 +74,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_write_file(path, data, size);
     n_messages = 0;
     fuzz_check(conversation_add(&c, "user", "before", 6), "no memory");
-    if (conversation_load(path, &c, &s)) {
+    if (conversation_load(path, &c, &s) == 0) {
         fuzz_check(n_messages == 0, "%u messages after success", n_messages);
         check_valid(&c, &s);
         fuzz_check(conversation_save(again, &c, &s, "model"), "cannot save what was loaded");
-        fuzz_check(conversation_load(again, &d, &t), "cannot load what was saved");
+        fuzz_check(conversation_load(again, &d, &t) == 0, "cannot load what was saved");
         check_same(&c, &s, &d, &t);
         unlink(again);
     } else {

@@ -409,6 +409,7 @@ static void pack_cache_edits(void)
         { "count", "\x00\x10\x00\xff", 4 },
         { "entry", "\x00\x50\x00\xff", 4 },
         { "panel", "\x01\x00\x04\x7f", 4 },
+        { "panel-with-checksum", "\x01\x00\x04\x7f\xfe", 5 },
         { "truncated", "\x03\x10\x00\x00", 4 },
         { "longer", "\x02\x10\x00\x00", 4 },
         { "foreign",

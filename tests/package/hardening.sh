@@ -36,7 +36,7 @@ check_landing_pads() {
     *) return ;;
     esac
     bad=$(objdump -d --no-show-raw-insn "$file" | awk -v pad="$pad" '
-        /^[0-9a-f]+ <quire_[^>]*>:$/ { name = $2; next }
+        /^[0-9a-f]+ <quire_[a-z0-9_]*>:$/ { name = $2; next }
         name { if ($0 !~ pad) print name; name = "" }')
     [ -z "$bad" ] || complain "$file" "no landing pad in $(head -n 3 <<<"$bad" | tr "\n" " ")"
 }

@@ -438,7 +438,7 @@ static void hostile_conversation(void **state)
     free(text);
     struct conversation c = { 0 };
     struct settings s = { 0 };
-    assert_false(conversation_load(path, &c, &s));
+    assert_int_equal(conversation_load(path, &c, &s), EX_DATAERR);
     assert_int_equal(c.n, 0);
     unlink(path);
 }

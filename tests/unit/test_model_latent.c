@@ -194,7 +194,7 @@ static void bad_parameters(void **state)
     struct quire_error err = QUIRE_ERROR_INIT;
     quire_model_params_init(&mp, sizeof mp);
     mp.path = "nowhere";
-    mp.flags = 4;
+    mp.flags = 1u << 31;
     assert_status(QUIRE_E_INVALID_ARG, quire_model_open(&mp, &m, &err));
     assert_non_null(strstr(err.msg, "params.flags"));
 }

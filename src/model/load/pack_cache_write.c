@@ -164,7 +164,8 @@ static int open_beside(const char *path, char *name, size_t size)
         (void)flock(fd, LOCK_EX | LOCK_NB); /* without locks, nobody removes the file either */
         if (fstat(fd, &st) == 0 && st.st_nlink)
             return fd;
-        close(fd); /* another process removed it before the lock */
+        (void)unlink(name); /* another process may have removed it before the lock */
+        close(fd);
     }
     errno = EEXIST;
     return -1;
