@@ -217,6 +217,21 @@ def check_text(root, files):
                 report("width", f"{path}:{n}", f"{len(line)} columns")
 
 
+def check_named_tests(root, pages):
+    """`test_x` on a page is a unit test, `test_x`: `a`, `b` are functions of it."""
+    named = re.compile(r"`(test_\w+)`(?:: ((?:`\w+`(?:, )?)+))?")
+    for page in pages:
+        for name, functions in named.findall(read(os.path.join(root, page))):
+            path = os.path.join(root, "tests/unit", name + ".c")
+            if not os.path.exists(path):
+                report("test name", page, f"there is no tests/unit/{name}.c")
+                continue
+            text = read(path)
+            for function in re.findall(r"\w+", functions):
+                if not re.search(rf"\b{function}\(void \*\*", text):
+                    report("test name", page, f"{name} has no {function}")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--root", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
@@ -230,6 +245,7 @@ def main():
     if args.build:
         check_symbols(root, args.build, sources)
     check_text(root, [p for p in everything if not p.startswith(("models/", "tests/abi/"))])
+    check_named_tests(root, ["docs/testing.md", "docs/threat-model.md"])
     if args.count:
         for kind in sorted(findings):
             print(f"{kind}: {len(findings[kind])}")
