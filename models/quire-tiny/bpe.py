@@ -5,14 +5,19 @@ The vocabulary is small on purpose. A name that was never seen falls into short 
 seen, so that the model can copy it, and every digit is a token of its own, so that sums line up.
 """
 import collections
+import copy
 import functools
 import json
 import pathlib
+import random
 import re
 from collections.abc import Iterable
 
 END_OF_TEXT, IM_START, IM_END = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
 SPECIALS = (END_OF_TEXT, IM_START, IM_END)
+
+# Share of the pieces of a conversation with dropout whose last merges are left out.
+DROPOUT_PIECES = 0.25
 
 # The qwen2 pattern with Python's classes: a letter is [^\W\d_], a number is \d.
 _PRE_TOKEN = re.compile(
@@ -74,6 +79,11 @@ def train(texts: Iterable[str], vocab_size: int) -> "Tokenizer":
     return Tokenizer(vocab + list(SPECIALS), merges)
 
 
+def _left_out(rng: random.Random, merges: int) -> int:
+    """How many of the merges of a piece are left out: mostly the last one."""
+    return min(merges, 1 if rng.random() < 0.7 else rng.randint(2, 5))
+
+
 def _merge(word: list[str], pair: tuple[str, str]) -> list[str]:
     out, at = [], 0
     while at < len(word):
@@ -95,15 +105,32 @@ class Tokenizer:
         self.end_of_text, self.im_start, self.im_end = (self.id_of[s] for s in SPECIALS)
         self._byte_of = {c: b for b, c in enumerate(byte_alphabet())}
         self._cache: dict[str, list[int]] = {}
+        self._dropout: random.Random | None = None
+
+    def with_dropout(self, rng: random.Random) -> "Tokenizer":
+        """The tokenizer for one conversation, without the last merges of some of the pieces.
+
+        It trains the tokens that otherwise occur only inside longer ones ("ountain" in "mountain")
+        and that a new word ("fountain") needs. A piece is split in the same way throughout the
+        conversation, so an answer still copies tokens.
+        """
+        out = copy.copy(self)
+        out._cache = {p: self._encode_piece(p) for p in ("user", "assistant", "system", "\n")}
+        out._dropout = rng
+        return out
 
     def _encode_piece(self, piece: str) -> list[int]:
-        word = list(_to_symbols(piece))
-        while len(word) > 1:
+        states = [list(_to_symbols(piece))]
+        while len(states[-1]) > 1:
+            word = states[-1]
             best = min(zip(word, word[1:]), key=lambda p: self.rank.get(p, 1 << 30))
             if best not in self.rank:
                 break
-            word = _merge(word, best)
-        return [self.id_of[s] for s in word]
+            states.append(_merge(word, best))
+        rng, left_out = self._dropout, 0
+        if rng is not None and rng.random() < DROPOUT_PIECES:
+            left_out = _left_out(rng, len(states) - 1)
+        return [self.id_of[s] for s in states[-1 - left_out]]
 
     def encode(self, text: str) -> list[int]:
         """Ids of plain text; the special tokens are never parsed out of it."""

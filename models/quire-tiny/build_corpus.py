@@ -23,6 +23,7 @@ ROWS_PER_SHARD = 512
 LEARN, BEGIN = 1 << 15, 1 << 14
 EVAL_PATH = pathlib.Path(__file__).parent / "eval" / "conversations.jsonl"
 MAX_WAITING = 1000   # shards on disk at a time
+DROPOUT_CONVERSATIONS = 0.05   # share of conversations that are tokenized with merge dropout
 _POOL = 48   # conversations that wait for a row they fit into
 
 
@@ -67,7 +68,9 @@ def write_shards(worker: int, seed: int, directory: pathlib.Path, tokenizer_path
                     made = compose_checked(lex, guard)
                     problem = guard.complaint(made.text())
                     assert problem is None, problem
-                    waiting.append(encode(tokenizer, made))
+                    dropout = rng.random() < DROPOUT_CONVERSATIONS
+                    waiting.append(encode(tokenizer.with_dropout(rng) if dropout else tokenizer,
+                        made))
                 room = ROW - len(row)
                 fit = next((i for i, w in enumerate(waiting) if len(w) <= room), None)
                 if fit is None:

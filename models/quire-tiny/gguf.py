@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Q8_0 quantization and a GGUF writer for the llama architecture."""
+"""Q8_0 quantization, and a GGUF writer and reader for the llama architecture."""
+import math
 import pathlib
 import struct
 
@@ -132,3 +133,36 @@ def write(path: pathlib.Path, config: object, tokenizer: bpe.Tokenizer, weights:
         for _, _, _, data in tensors:
             file.write(data + bytes(-len(data) % _ALIGNMENT))
     return path.stat().st_size
+
+
+def from_interleaved(weights: np.ndarray, heads: int) -> np.ndarray:
+    """The inverse of to_interleaved."""
+    rows, columns = weights.shape
+    half = rows // heads // 2
+    return weights.reshape(heads, half, 2, columns).swapaxes(1, 2).reshape(rows, columns)
+
+
+def read(path: pathlib.Path, config: object, shapes: dict[str, tuple[int, ...]]) -> dict[str, np.
+    ndarray]:
+    """The weights of a file that write() made from parameters of these names and shapes."""
+    data = path.read_bytes()
+    block = 2 + Q8_BLOCK
+    sizes = {n: math.prod(s) // Q8_BLOCK * block if len(s) == 2 else 4 * math.prod(s)
+             for n, s in shapes.items()}
+    at = len(data) - sum(size + -size % _ALIGNMENT for size in sizes.values())
+    out: dict[str, np.ndarray] = {}
+    for name, shape in shapes.items():
+        stored = np.frombuffer(data, np.uint8, sizes[name], at)
+        if len(shape) == 2:
+            blocks = stored.reshape(-1, block)
+            scale = blocks[:, :2].copy().view(np.float16).astype(np.float32)
+            array = (scale * blocks[:, 2:].view(np.int8).astype(np.float32)).reshape(shape)
+        else:
+            array = stored.copy().view(np.float32).reshape(shape)
+        if name.endswith("attn_q.weight"):
+            array = from_interleaved(array, config.heads)
+        elif name.endswith("attn_k.weight"):
+            array = from_interleaved(array, config.kv_heads)
+        out[name] = array
+        at += sizes[name] + -sizes[name] % _ALIGNMENT
+    return out

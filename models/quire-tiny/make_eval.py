@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes eval/conversations.jsonl: 300 conversations from held-out words, triples and phrasings."""
+"""Writes eval/conversations.jsonl: 360 conversations from held-out words, triples and phrasings."""
 import argparse
 import json
 import pathlib
 import random
 import sys
 
-from corpus import about, arithmetic, recall, split, story, talk, unknown
+from corpus import about, arithmetic, everyday, recall, split, story, talk, unknown
 from corpus.expand import choose
 from corpus.lexicon import Lexicon
 
 SEED = 20251120
-COUNTS = {"recall": 80, "arithmetic": 60, "about": 50, "story": 70, "unknown": 40}
+COUNTS = {"recall": 80, "arithmetic": 60, "about": 50, "story": 70, "unknown": 40,
+    "everyday": 60}
 TurnRecord = dict
 
 
@@ -94,6 +95,21 @@ def unknown_conversation(lex: Lexicon, rng: random.Random) -> list[TurnRecord]:
     return [_turn(unknown.turn(lex, held_out=True)[0], {"kind": "unknown"})]
 
 
+def everyday_conversation(rng: random.Random, i: int) -> list[TurnRecord]:
+    """A comparison, an unfinished sentence, or the user's age in another year, by turns."""
+    if i % 3 == 0:
+        asked, _, truth = everyday.compare(rng, held_out=True)
+        return [_turn(asked, {"kind": "everyday", "any": [[truth]]})]
+    if i % 3 == 1:
+        asked = everyday.unfinished(rng, held_out=True)[0]
+        return [_turn(asked, {"kind": "everyday", "any": [["?", "go on"]]})]
+    age = choose(rng, [age for age in range(6, 100) if everyday.age_is_held_out(age)])
+    asked, answer = everyday.age_turn(rng, age)
+    wanted = answer.split()[-1].rstrip(".")
+    return [_turn(f"I am {age} years old."),
+            _turn(asked, {"kind": "everyday", "any": [[f"will be {wanted}", f"were {wanted}"]]})]
+
+
 def conversations() -> list[dict]:
     rng = random.Random(SEED)
     lex = Lexicon(rng, "eval")
@@ -105,6 +121,7 @@ def conversations() -> list[dict]:
         "about": lambda i: about_conversation(rng, asked_facts[i % len(asked_facts)]),
         "story": lambda i: story_conversation(lex, train, rng),
         "unknown": lambda i: unknown_conversation(lex, rng),
+        "everyday": lambda i: everyday_conversation(rng, i),
     }
     out = []
     for category, count in COUNTS.items():

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains quire-tiny on one GPU while other processes compose the corpus, and writes the GGUF file.
 
-Everything lands in --out: quire-tiny.gguf, weights-0.pt and weights-1.pt (bf16, for --init),
-eval.txt and samples.txt.
+Everything lands in --out: quire-tiny.gguf (which --init continues from), eval.txt and samples.txt.
 """
 import argparse
 import dataclasses
@@ -157,27 +156,6 @@ class Trainer:
         raise SystemExit("no way to run the model works on this machine")
 
 
-def save_weights(model: Model, directory: pathlib.Path) -> None:
-    """Writes the bf16 weights as two files, each below the size limit of a transfer."""
-    state = {n: p.detach().to(torch.bfloat16).cpu() for n, p in model.named_parameters()}
-    names = list(state)
-    total, seen, half = sum(t.numel() for t in state.values()), 0, []
-    for name in names:
-        half.append(0 if seen < total / 2 else 1)
-        seen += state[name].numel()
-    for part in (0, 1):
-        torch.save({n: state[n] for n, h in zip(names, half) if h == part}, directory /
-            f"weights-{part}.pt")
-
-
-def load_weights(model: Model, directory: pathlib.Path) -> None:
-    state: dict[str, Tensor] = {}
-    for part in (0, 1):
-        state.update(torch.load(directory / f"weights-{part}.pt", map_location="cpu", weights_only=
-            True))
-    model.load_state_dict({n: t.float() for n, t in state.items()})
-
-
 def train(trainer: Trainer, corpus: Corpus, workers: list, batch: int, seconds: float) -> None:
     started = time.monotonic()
     shown, steps, tokens = started, 0, 0
@@ -237,7 +215,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 2) - 3))
     parser.add_argument("--tokenizer", type=pathlib.Path, default=HERE / "tokenizer.json")
     parser.add_argument("--init", type=pathlib.Path, help=
-        "folder with weights-*.pt to continue from")
+        "quire-tiny.gguf to continue from, made with the same tokenizer")
     parser.add_argument("--smoke", action="store_true", help="every step at a tiny scale")
     return parser.parse_args()
 
@@ -263,7 +241,9 @@ def main() -> int:
         try:
             trainer = Trainer(config, options.batch, options.learning_rate, device)
             if options.init:
-                load_weights(trainer.model, options.init)
+                shapes = {n: tuple(p.shape) for n, p in trainer.model.named_parameters()}
+                weights = gguf.read(options.init, config, shapes)
+                trainer.model.load_state_dict({n: torch.from_numpy(w) for n, w in weights.items()})
             log(f"{sum(p.numel() for p in trainer.model.parameters()) / 1e6:.2f} M parameters, "
                 f"{time.monotonic() - started:.0f} s since the start")
             corpus = Corpus(shards, 40_000 if options.smoke else 2_000_000, device, options.seed)
@@ -282,7 +262,6 @@ def main() -> int:
                 worker.terminate()
                 worker.join()
 
-    save_weights(trainer.model, options.out)
     weights = {n: p.detach().float().cpu().numpy() for n, p in trainer.model.named_parameters()}
     size = gguf.write(options.out / "quire-tiny.gguf", config, tokenizer, weights)
     log(f"quire-tiny.gguf: {size} bytes, {time.monotonic() - started:.0f} s since the start")

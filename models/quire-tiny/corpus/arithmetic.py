@@ -43,7 +43,9 @@ def random_sum(rng: random.Random, held_out: bool, left: int | None = None) -> S
         if not held_out and left is None and rng.random() < 0.08:
             first = rng.randint(100, 199)   # nobody stops exactly at 99
         second = rng.randint(0, high)
-        if operator == "-" and first < second and left is None and rng.random() < 0.7:
+        if not held_out and left is None and rng.random() < 0.04:
+            second = 100 if rng.random() < 0.5 else rng.randint(100, 199)
+        if operator == "-" and first < second and left is None and rng.random() < 0.55:
             first, second = second, first
         if split.sum_is_held_out(operator, first, second) == held_out:
             return Sum(operator, first, second)

@@ -4,7 +4,7 @@ import dataclasses
 import random
 from collections.abc import Callable
 
-from . import (about, arithmetic, noise, persona, recall, replies, story, story_change, talk,
+from . import (about, arithmetic, everyday, noise, persona, recall, replies, story, story_change, talk,
                unknown, words)
 from .expand import choose, expand
 from .lexicon import Lexicon
@@ -93,8 +93,10 @@ def distractor(lex: Lexicon, rng: random.Random, stories: float = 0.12) -> list[
         return [(story.ask(lex, request), story.tell(lex, request).text)]
     if kind < 0.50:
         return talk_turns(lex, rng, personal=False)[0]
-    if kind < 0.70:
+    if kind < 0.68:
         return arithmetic.turns(rng)[:1]
+    if kind < 0.74:
+        return [everyday.turn(lex)]
     if kind < 0.86:
         return [about.turn(rng)]
     return [unknown.turn(lex)]
@@ -153,6 +155,10 @@ def recall_turns(lex: Lexicon, rng: random.Random) -> list[Turn]:
         if kind < 0.2:
             other = recall.confirm_turn(lex, fact) if kind < 0.08 else recall.reverse_turn(rng, fact)
         turns.append(other or (recall.question(rng, fact), recall.answer(rng, fact)))
+        if fact.kind.name == "age" and rng.random() < 0.6:
+            age = int(fact.values["v"])
+            if not everyday.age_is_held_out(age):
+                turns.append(everyday.age_turn(rng, age))
         if rng.random() < busy / 2:
             _without_repeats(turns, lambda: distractor(lex, rng, stories))
     if rng.random() < 0.2:
@@ -179,8 +185,8 @@ def mixed_turns(lex: Lexicon, rng: random.Random) -> list[Turn]:
 
 
 # (weight, kind)
-MIX: list[tuple[float, str]] = [(0.28, "recall"), (0.24, "story"), (0.11, "arithmetic"), (0.12,
-    "about"), (0.07, "unknown"), (0.10, "talk"), (0.08, "mixed")]
+MIX: list[tuple[float, str]] = [(0.28, "recall"), (0.23, "story"), (0.11, "arithmetic"), (0.12,
+    "about"), (0.07, "unknown"), (0.06, "everyday"), (0.06, "talk"), (0.07, "mixed")]
 
 
 def compose(lex: Lexicon) -> Conversation:
@@ -190,7 +196,7 @@ def compose(lex: Lexicon) -> Conversation:
     makers: dict[str, Callable[[], list[Turn]]] = {
         "recall": lambda: recall_turns(lex, rng), "story": lambda: story_turns(lex, rng),
         "arithmetic": lambda: arithmetic.turns(rng),
-        "about": lambda: [about.turn(rng)], "unknown": lambda: [unknown.turn(lex)], "talk": lambda:
+        "about": lambda: [about.turn(rng)], "everyday": lambda: [everyday.turn(lex)], "unknown": lambda: [unknown.turn(lex)], "talk": lambda:
         talk_turns(lex, rng, 0.5)[0],
         "mixed": lambda: mixed_turns(lex, rng)}
     many = {"recall": 1, "mixed": 1, "story": choose(rng, (1,) * 8 + (2,))}.get(kind) or choose(rng,

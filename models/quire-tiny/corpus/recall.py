@@ -9,8 +9,9 @@ from .lexicon import Lexicon
 from .recall_facts import KINDS, Kind, Values
 
 # Kinds of which a user has only one, or that would confuse each other in one conversation.
-_EXCLUDES = {"pet": ("pet kind", "two pets"), "pet kind": ("pet", "two pets"), "two pets": (
-    "pet kind", "pet"), "age": ("herd",), "hobby": ("dislike",),
+_EXCLUDES = {"pet": ("pet kind", "two pets", "pet colour"), "pet kind": ("pet", "two pets",
+    "pet colour"), "two pets": ("pet kind", "pet", "pet colour"), "age": ("herd",), "hobby": ("dislike",),
+             "pet colour": ("pet", "pet kind", "two pets", "pet colour"),
              "visit": ("visit", "relation"), "relation": ("visit",), "looks": ("colour of",),
              "colour of": ("looks",)}
 
@@ -201,7 +202,7 @@ def summary_turn(rng: random.Random, facts: list[Fact]) -> tuple[str, str]:
     return asked, expand(rng, choose(rng, _SUMMARY_ANSWERS), {"summary": summary})
 
 
-_CHANGES = ["Actually, {say}.", "I made a mistake: {say}.", "Sorry, that was wrong. {Say}.",
+_CHANGES = ["Actually, {say}.", "actually {say}", "No, {say}.", "I made a mistake: {say}.", "Sorry, that was wrong. {Say}.",
     "Correction: {say}.", "No wait, {say}.",
             "I changed my mind. {Say}.", "That is no longer true: {say}.",
             "Things have changed: {say}."]
@@ -213,7 +214,7 @@ _CHANGE_ACKS = ["[Thank you for the correction|Thanks for putting me right|All r
     "problem]: {summary}.", "Then {summary}. I will remember it that way.",
                 "[I see|Understood], {summary} now.", "Good that you tell me. So {summary}."]
 _CHANGEABLE = ("name", "favourite", "town", "job", "left", "code", "secret word", "age", "hobby",
-    "colour of", "pet", "relation")
+    "colour of", "pet colour", "pet", "relation")
 
 
 def change(lex: Lexicon, facts: list[Fact]) -> tuple[str, str] | None:
@@ -246,6 +247,8 @@ def change(lex: Lexicon, facts: list[Fact]) -> tuple[str, str] | None:
             values["v"]})
         return text, expand(rng, choose(rng, _CHANGE_ACKS), {"summary": summary})
     says = new.kind.say[:1] if new.kind.name == "code" else new.kind.say[:2]
+    if new.kind.name == "pet colour":
+        says = [new.kind.clause]   # "actually Mia is white"
     say = expand(rng, choose(rng, says), new.values)
     return (expand(rng, choose(rng, _CHANGES), {"say": say}), expand(rng, choose(rng, _CHANGE_ACKS),
         {"summary": summary}))

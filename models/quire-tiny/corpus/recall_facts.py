@@ -33,7 +33,12 @@ def _v(list_name: str) -> Callable[[Lexicon], Values]:
 
 
 def _name(lex: Lexicon) -> Values:
-    return {"v": lex.person()[0]}
+    """A first name; now and then with a second one or a family name, which belong to it."""
+    first, pronoun = lex.person()
+    if lex.rng.random() >= 0.15:
+        return {"v": first}
+    second = lex.word("TOWNS") if lex.rng.random() < 0.5 else lex.person(pronoun)[0]
+    return {"v": first + choose(lex.rng, (" ", " ", " ", "-")) + second}
 
 
 FAVOURITES: list[tuple[str, str, float]] = [
@@ -68,6 +73,11 @@ def _pet(lex: Lexicon) -> Values:
     kind = lex.word("PETS" if lex.rng.random() < 0.75 else "ANIMALS")
     list_name = choose(lex.rng, ("PET_NAMES", "PET_NAMES", "NAMES_F", "NAMES_M"))
     return {"pet": kind, "a_pet": article(kind), "v": lex.word(list_name)}
+
+
+def _pet_colour(lex: Lexicon) -> Values:
+    pet = _pet(lex)
+    return {"pet": pet["pet"], "a_pet": pet["a_pet"], "name": pet["v"], "v": lex.word("COLOURS")}
 
 
 def _called(lex: Lexicon) -> Values:
@@ -396,6 +406,13 @@ KINDS: list[Kind] = [
          "who is coming", "who is coming {when}", "who will visit me"],
          ["How nice! Give my greetings to {v}.", "I hope you and {v} have a lovely time!",
           "A visit from your {rel}, how nice!"], can_change=False, weight=1),
+    Kind("pet colour", _pet_colour, ["my {pet} {name} is {v}",
+        "I have {a_pet} called {name}, and {name} is {v}", "my {v} {pet} is called {name}"], [
+        "the colour of {name}", "the colour of my {pet}"], ["{Name} is {v}.",
+        "Your {pet} {name} is {v}."], "{name} is {v}", ["what colour is {name}",
+        "which colour is {name}", "what colour is my {pet}", "what color is {name}"],
+         ["{Name} is {v}? How pretty!", "{A_pet} in {v}, how nice!"], identity=("name",),
+         weight=1.2),
     Kind("looks", _looks, ["I have {v} {thing}", "my {thing} {is} {v}"], [
         "the colour of my {thing}"], ["Your {thing} {is} {v}.", "You have {v} {thing}."],
          "your {thing} {is} {v}", ["what colour {is} my {thing}", "what color {is} my {thing}"],

@@ -5,7 +5,7 @@ from collections import Counter
 
 # category -> smallest share of right answers
 GATES = {"recall": 0.95, "arithmetic": 0.98, "about": 0.95, "story": 0.95, "story loops": 1.0,
-    "unknown": 0.95}
+    "unknown": 0.95, "everyday": 0.95}
 
 _NUMBER = re.compile(r"-?\d+")
 _NOT_KNOWN = re.compile(
@@ -40,7 +40,7 @@ def complaint(check: dict, answer: str, finished: bool) -> str | None:
         numbers = _NUMBER.findall(answer)
         right = numbers and int(numbers[-1]) == check["number"]
         return None if right else f"is not {check['number']}"
-    if kind == "about":
+    if kind in ("about", "everyday"):
         low = answer.lower()
         missing = [group for group in check["any"] if not any(word in low for word in group)]
         return f"lacks one of {missing}" if missing else None
@@ -81,11 +81,15 @@ class Score:
         return self.right[category] / self.total[category] if self.total[category] else 0.0
 
     def passed(self) -> bool:
-        return all(self.share(category) >= gate for category, gate in GATES.items())
+        """Whether every category that was asked reached its gate."""
+        return all(self.share(category) >= gate for category, gate in GATES.items()
+                   if self.total[category])
 
     def table(self, title: str) -> str:
         lines = [f"{title:<24} {'right':>6} {'of':>6} {'share':>8} {'gate':>7}"]
         for category, gate in GATES.items():
+            if not self.total[category]:
+                continue
             share = self.share(category)
             lines.append(
                 f"  {category:<22} {self.right[category]:>6} {self.total[category]:>6} "
