@@ -272,8 +272,8 @@ quire_status eval_run_prompt(struct eval_run *r, const int32_t *ids, uint32_t n,
             here[n_here] = rows[row + n_here] - done;
             n_here++;
         }
-        const quire_status s = append(r, ids + done, 1, step, here, n_here,
-                                      logits + (size_t)row * r->info.vocab_size, hidden, err);
+        float *out = logits ? logits + (size_t)row * r->info.vocab_size : NULL;
+        const quire_status s = append(r, ids + done, 1, step, here, n_here, out, hidden, err);
         if (s != QUIRE_OK)
             return s;
         done += step;

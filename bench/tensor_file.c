@@ -9,8 +9,8 @@
 #include <string.h>
 
 struct tensor_file {
-    char *bytes;
-    size_t data_start, size;
+    char *bytes; /* data of the tensors, without the header: aligned as by malloc */
+    size_t size;
     struct qr_json *header;
 };
 
@@ -31,7 +31,8 @@ struct tensor_file *tensor_file_open(const char *path)
         tensor_file_close(f);
         return NULL;
     }
-    f->data_start = 8 + (size_t)header;
+    f->size -= 8 + (size_t)header;
+    memmove(f->bytes, f->bytes + 8 + header, f->size);
     return f;
 }
 
@@ -61,11 +62,11 @@ bool tensor_file_get(const struct tensor_file *f, const char *dtype, struct tens
         return false;
     const size_t begin = (size_t)qr_json_integer(qr_json_at(offsets, 0));
     const size_t end = (size_t)qr_json_integer(qr_json_at(offsets, 1));
-    if (begin > end || end > f->size - f->data_start)
+    if (begin > end || end > f->size)
         return false;
     *out = (struct tensor){ .n_dims = qr_json_size(shape),
                             .n = 1,
-                            .data = f->bytes + f->data_start + begin };
+                            .data = f->bytes + begin };
     snprintf(out->dtype, sizeof out->dtype, "%s", type);
     for (size_t i = 0; i < out->n_dims; i++) {
         out->dims[i] = (size_t)qr_json_integer(qr_json_at(shape, i));
