@@ -64,9 +64,7 @@ bool tensor_file_get(const struct tensor_file *f, const char *dtype, struct tens
     const size_t end = (size_t)qr_json_integer(qr_json_at(offsets, 1));
     if (begin > end || end > f->size)
         return false;
-    *out = (struct tensor){ .n_dims = qr_json_size(shape),
-                            .n = 1,
-                            .data = f->bytes + begin };
+    *out = (struct tensor){ .n_dims = qr_json_size(shape), .n = 1, .data = f->bytes + begin };
     snprintf(out->dtype, sizeof out->dtype, "%s", type);
     for (size_t i = 0; i < out->n_dims; i++) {
         out->dims[i] = (size_t)qr_json_integer(qr_json_at(shape, i));
