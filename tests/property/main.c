@@ -3,7 +3,7 @@
  *
  *     property [--seed N] [--cases N] [--from K] [--case K] [--checks N] [--list]
  *     property --walk [--step N]
- *     property --trees [--seed N] */
+ *     property --trees [--seed N] [--step N] */
 #include "checks.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@ enum { MAX_TEAM = 8, MAX_FAILURES = 5 };
 struct options {
     uint64_t seed;
     uint32_t from, cases, checks;
-    uint32_t step; /* stride of --walk in head sizes */
+    uint32_t step; /* stride of --walk in head sizes, of --trees in cases */
     bool one;      /* a single case: runs every check and prints the problem */
     bool walk;     /* every shape in place of random cases */
     bool trees;    /* large trees in place of random cases */
@@ -175,7 +175,7 @@ int main(int argc, char **argv)
     if (o.walk)
         return walk(o.seed, o.step) != 0;
     if (o.trees)
-        return check_trees(o.seed) != 0;
+        return check_trees(o.seed, o.step) != 0;
     printf("seed %llu, cases %u to %u\n", (unsigned long long)o.seed, o.from, o.from + o.cases - 1);
     for (; n < o.cases && n_failed < MAX_FAILURES; n++)
         n_failed += run_case(&o, o.from + n);
