@@ -22,8 +22,8 @@ uint32_t walk(uint64_t seed, uint32_t step);
 /* Computes every pair of options at every level of this CPU. Returns the number of failures. */
 uint32_t walk_pairs(uint64_t seed);
 
-/* Checks every step-th tree around the limits of a mask word, at every level: against the oracle, and all checks
- * that apply. Returns the number of failures. */
+/* Checks every step-th tree around the limits of a mask word, at every level: against the oracle,
+ * and all checks that apply. Returns the number of failures. */
 uint32_t check_trees(uint64_t seed, uint32_t step);
 
 /* Checks of checks_dense.c and their conditions. */
