@@ -120,8 +120,10 @@ quire_status quire_engine_count_tokens(struct quire_engine *engine,
                                        const struct quire_request_params *params, size_t *n_tokens,
                                        struct quire_error *err)
 {
-    if (!engine || !n_tokens)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", engine ? "n_tokens" : "engine");
+    QR_FP_SCOPE;
+    QR_TRY(qr_handle_check(engine, QR_KIND_ENGINE, "engine", err));
+    if (!n_tokens)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "n_tokens is NULL");
     *n_tokens = 0;
     if (!params)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params is NULL");

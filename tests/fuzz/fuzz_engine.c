@@ -30,7 +30,7 @@ struct request {
     char text[MAX_TEXT + 1], stop[3];
     const char *stops[1];
     int32_t tokens[CONTEXT + 1];
-    size_t n_tokens;
+    size_t n_tokens, n_prompt;
     char output[MAX_OUTPUT];
     size_t output_size;
     bool cancelled, done;
@@ -94,6 +94,8 @@ static void take_event(struct request *r, const struct quire_event *ev)
                "usage has %u tokens, events %zu", ev->usage->completion_tokens, r->n_tokens);
     if (ev->kind == QUIRE_EVENT_DONE) {
         r->done = true;
+        fuzz_check(r->cancelled || ev->usage->prompt_tokens == r->n_prompt,
+                   "%u tokens, %zu were counted", ev->usage->prompt_tokens, r->n_prompt);
         r->reason = ev->reason;
         r->context_full = ev->context_full;
         fuzz_check(ev->reason == QUIRE_FINISH_STOP || ev->reason == QUIRE_FINISH_LENGTH ||
@@ -129,7 +131,7 @@ static void check_alone(const struct run *run, const struct request *r)
         p.context_length = CONTEXT;
         e = alone[run->dtype] = open_engine(&p);
     }
-    same = (struct request){ .params = r->params };
+    same = (struct request){ .params = r->params, .n_prompt = r->n_prompt };
     same.params.flags |= QUIRE_REQUEST_NO_REUSE;
     const quire_status s = quire_engine_submit(e, &same.params, &same.id, &err);
     fuzz_check(s == QUIRE_OK, "%s %s", fuzz_status(s), err.msg);
@@ -211,8 +213,13 @@ static void submit(struct run *run, struct fuzz_input *in)
         r->params.stop = r->stops;
         r->params.n_stop = 1;
     }
+    const quire_status counted =
+        quire_engine_count_tokens(run->engine, &r->params, &r->n_prompt, &err);
+    fuzz_check_error(counted, &err);
     const quire_status s = quire_engine_submit(run->engine, &r->params, &r->id, &err);
     fuzz_check_error(s, &err);
+    fuzz_check(s != QUIRE_OK || counted == QUIRE_OK, "submitted, but not counted: %s",
+               fuzz_status(counted));
     fuzz_check((s == QUIRE_OK) == (r->id != 0), "%s, id %llu", fuzz_status(s),
                (unsigned long long)r->id);
     run->n += s == QUIRE_OK;

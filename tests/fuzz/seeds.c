@@ -425,6 +425,32 @@ static void pack_cache_edits(void)
     }
 }
 
+/* Header and data of fuzz_kv_scales.c; its model has 2 layers with 2 KV heads. */
+static void kv_scale_files(void)
+{
+    static const struct {
+        const char *name, *dtype;
+        float first;
+    } files[] = { { "valid", "F32", 0.5f }, { "zero", "F32", 0 }, { "dtype", "I32", 0.5f } };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct fuzz_buffer b = { 0 };
+        char header[512];
+        snprintf(
+            header, sizeof header,
+            "{\"fingerprint\":{\"dtype\":\"U64\",\"shape\":[1],\"data_offsets\":[0,8]},"
+            "\"kv_group.0.k_scale\":{\"dtype\":\"%s\",\"shape\":[2,2],\"data_offsets\":[8,24]},"
+            "\"kv_group.0.v_scale\":{\"dtype\":\"F32\",\"shape\":[2,2],"
+            "\"data_offsets\":[24,40]}}\n----\nFINGERPR",
+            files[i].dtype);
+        fuzz_put_text(&b, header);
+        for (int j = 0; j < 8; j++) {
+            const float x = j ? (float)j : files[i].first;
+            fuzz_put(&b, &x, sizeof x);
+        }
+        save("kv_scales", files[i].name, &b);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) {
@@ -443,6 +469,7 @@ int main(int argc, char **argv)
     tokenizer_models();
     tokenizer_calls();
     pack_cache_edits();
+    kv_scale_files();
     random_inputs("attention", 48, 250, "");
     random_inputs("sampling", 12, 300, "");
     random_inputs("engine", 8, 200, "the end of the story and ");

@@ -5,7 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BLOCK = 16, BLOCKS = 2, PROMPT = 20, MAX_GROUPS = 4, MAX_VOCAB = 2048, MAX_HIDDEN = 512 };
+enum {
+    BLOCK = 16,
+    BLOCKS = 2,
+    PROMPT = 20,
+    MAX_GROUPS = 4,
+    MAX_SCALES = 64,
+    MAX_VOCAB = 2048,
+    MAX_HIDDEN = 512
+};
 
 struct decoder {
     struct quire_model *model;
@@ -59,6 +67,14 @@ static quire_status create_context(struct run *run, struct decoder *d)
     cp.max_seqs = 1;
     cp.max_seq_len = BLOCK * BLOCKS;
     cp.allocator = run->allocator;
+    float k[MAX_SCALES], v[MAX_SCALES];
+    for (uint32_t i = 0; i < d->n_groups; i++) {
+        const size_t n = (size_t)g[i].n_layers * g[i].n_kv_heads;
+        CALL(n > MAX_SCALES ? QUIRE_E_LIMIT
+                            : quire_model_kv_scales(d->model, NULL, i, QUIRE_KV_FP8_E4M3,
+                                                    QUIRE_KV_FP8_E4M3, k, v, &run->err));
+        add_result(run, k, n * sizeof *k);
+    }
     uint64_t bytes;
     CALL(quire_context_bytes(d->model, &cp, &bytes, &run->err));
     CALL(quire_context_create(d->model, &cp, &d->context, &run->err));

@@ -124,6 +124,9 @@ static quire_status generate(struct run *run, struct quire_engine *engine)
     rp.text = story;
     rp.text_size = sizeof story - 1;
     rp.max_tokens = 8;
+    size_t n_tokens;
+    CALL(quire_engine_count_tokens(engine, &rp, &n_tokens, &run->err));
+    add_result(run, &n_tokens, sizeof n_tokens);
     CALL(quire_engine_submit(engine, &rp, &id, &run->err));
     for (;;) {
         CALL(quire_engine_step(engine, &run->err));

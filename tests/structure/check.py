@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks the source tree against docs/architecture.md: who may include whom, include cycles,
-prefixes of symbols, one header per source file, width of comments, length of files.
+prefixes of symbols, one header per source file, width of comments, length of files. Also: every public object is
+tested with foreign handles, and the tests that docs/testing.md names exist.
 
 usage: check.py [--root DIR] [--build DIR] [--count]
   --root   source tree, default: the one this file is in
@@ -232,6 +233,22 @@ def check_named_tests(root, pages):
                     report("test name", page, f"{name} has no {function}")
 
 
+OBJECTS = ("engine|model|context|kv_cache|plan|dense|mla_weights|sampler|tokenizer|detokenizer|"
+           "chat_template|chat_prompt|threads|host_team")
+
+
+def check_handles(root):
+    """Functions that take an object first are called with foreign handles by test_handles.c. Parts follow a check."""
+    tested = read(os.path.join(root, "tests/unit/test_handles.c"))
+    for path in find(root, ".h"):
+        if not path.startswith("include/quire/"):
+            continue
+        text = strip_comments(read(os.path.join(root, path)))
+        for name in re.findall(r"\b(quire_\w+)\(\s*(?:const )?struct quire_(?:%s) \*(?!\*)" % OBJECTS, text):
+            if not name.endswith("_part") and not re.search(rf"\b{name}\(", tested):
+                report("handle", path, f"{name} is not in tests/unit/test_handles.c")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--root", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
@@ -245,6 +262,7 @@ def main():
     if args.build:
         check_symbols(root, args.build, sources)
     check_text(root, [p for p in everything if not p.startswith(("models/", "tests/abi/"))])
+    check_handles(root)
     check_named_tests(root, ["docs/testing.md", "docs/threat-model.md"])
     if args.count:
         for kind in sorted(findings):

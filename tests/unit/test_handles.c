@@ -66,6 +66,7 @@ static void check_threads(void *object)
     assert_int_equal(ran, 0);
     assert_int_equal(quire_threads_count(threads), 0);
     assert_null(quire_host_team_member(object, 0));
+    quire_host_team_destroy(object);
     quire_threads_destroy(threads);
 }
 
@@ -205,6 +206,9 @@ static void check_model(void *object)
     quire_context_params_init(&cp, sizeof cp);
     REFUSED_SILENTLY(quire_model_get_info(object, &info));
     REFUSED_SILENTLY(quire_model_kv_groups(object, NULL, 0, &n));
+    float k, v;
+    REFUSED("model", quire_model_kv_scales(object, NULL, 0, QUIRE_KV_FP8_E4M3, QUIRE_KV_FP8_E4M3,
+                                           &k, &v, &err));
     REFUSED("model", quire_context_bytes(object, &cp, &bytes, &err));
     REFUSED("model", quire_context_create(object, &cp, &context, &err));
     REFUSED_SILENTLY(quire_model_close(object));
@@ -227,7 +231,9 @@ static void check_engine(void *object)
     struct quire_event ev = { .struct_size = sizeof ev };
     quire_request_id id;
     quire_request_params_init(&rp, sizeof rp);
+    size_t n_tokens;
     REFUSED("engine", quire_engine_submit(object, &rp, &id, &err));
+    REFUSED("engine", quire_engine_count_tokens(object, &rp, &n_tokens, &err));
     REFUSED("engine", quire_engine_step(object, &err));
     REFUSED("engine", quire_engine_poll(object, &ev, &err));
     REFUSED_SILENTLY(quire_engine_get_info(object, &info));

@@ -5,7 +5,10 @@
  * one per KV head, under the names that writers of fp8 checkpoints use. */
 #include "model/load/kv_scales.h"
 #include "base/error.h"
+#include "base/fnv1a.h"
+#include "base/fp_env.h"
 #include "base/half.h"
+#include "base/handle.h"
 #include "base/weight_type.h"
 #include "format/safetensors.h"
 #include "model/load/weights_source.h"
@@ -86,14 +89,6 @@ static quire_status read_scales(const struct qr_weights *w, size_t tensor, float
     return QUIRE_OK;
 }
 
-/* FNV-1a. */
-static uint64_t hash_bytes(uint64_t hash, const void *data, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ ((const unsigned char *)data)[i]) * 0x100000001b3;
-    return hash;
-}
-
 /* Hash of the shape and of some embedding rows. */
 static quire_status compute_fingerprint(struct quire_model *m, struct quire_error *err)
 {
@@ -102,7 +97,7 @@ static quire_status compute_fingerprint(struct quire_model *m, struct quire_erro
     const struct qr_packed *embedding = m->global.mat[QR_W_TOKEN_EMBD];
     const uint32_t shape[] = { c->n_layers,     c->hidden_size, c->max_heads,
                                c->max_kv_heads, c->head_dim,    c->vocab_size };
-    m->fingerprint = hash_bytes(0xcbf29ce484222325, shape, sizeof shape);
+    m->fingerprint = qr_fnv1a(QR_FNV1A_INIT, shape, sizeof shape);
     if (!embedding || !c->vocab_size)
         return QUIRE_OK;
     float *row = qr_alloc(m->allocator, c->hidden_size, sizeof *row);
@@ -110,7 +105,7 @@ static quire_status compute_fingerprint(struct quire_model *m, struct quire_erro
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for an embedding row");
     for (uint64_t i = 0; i < ROWS; i++) {
         qr_packed_unpack_row(embedding, (size_t)(i * (c->vocab_size - 1) / (ROWS - 1)), row);
-        m->fingerprint = hash_bytes(m->fingerprint, row, c->hidden_size * sizeof *row);
+        m->fingerprint = qr_fnv1a(m->fingerprint, row, c->hidden_size * sizeof *row);
     }
     qr_free(m->allocator, row, c->hidden_size, sizeof *row);
     return QUIRE_OK;
@@ -216,11 +211,10 @@ quire_status quire_model_kv_scales(const struct quire_model *model, const char *
                                    enum quire_kv_dtype v_dtype, float *k_scales, float *v_scales,
                                    struct quire_error *err)
 {
-    if (!model || !k_scales || !v_scales)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL",
-                       !model      ? "model"
-                       : !k_scales ? "k_scales"
-                                   : "v_scales");
+    QR_FP_SCOPE;
+    QR_TRY(qr_handle_check(model, QR_KIND_MODEL, "model", err));
+    if (!k_scales || !v_scales)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", k_scales ? "v_scales" : "k_scales");
     if (group >= model->groups.n_kv)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "group is %u, the model has %u", group,
                        model->groups.n_kv);
