@@ -21,15 +21,24 @@
  *      } while (quire_engine_active_count(engine));
  *      quire_engine_close(engine);
  *
- *  The scheduler queues requests and runs them first come, first served; this version runs one
- *  request at a time. The result of a request depends on its parameters only, not on earlier
- *  requests: the prefix cache reuses keys and values of earlier requests as far as the tokens are
- *  equal, and a prefix cache hit gives the same bits as recomputation.
+ *  Continuous batching: every step computes one token of each request that generates, and fills the
+ *  rest of its token budget with chunks of prompts. Requests with a higher priority go first; among
+ *  equals the client that has been served the fewest tokens; then the order of submission. When the
+ *  KV cache is full, the newest request of the lowest priority gives back its blocks and continues
+ *  later. Blocks of all earlier requests stay in the prefix cache until their memory is needed.
  *
- *  Threads: one call at a time per engine (a concurrent one gets QUIRE_E_BUSY). Exceptions:
- *  quire_request_cancel() may be called from any thread and from signal handlers;
- *  quire_engine_get_info(), quire_engine_model(), quire_engine_tokenizer() and
- *  quire_engine_default_sampling() may overlap any of these calls. */
+ *  The result of a request depends on its own parameters only: batching, chunking, prefix cache hits
+ *  and preemption change no bit of it.
+ *
+ *  Who computes: either the host calls quire_engine_step() (or quire_engine_wait(), which does), or
+ *  quire_engine_start() gives the engine a thread of its own.
+ *
+ *  Threads: all functions may be called from any thread at any time while the engine is open,
+ *  except that quire_engine_close() must not overlap any other call, quire_engine_step() returns
+ *  QUIRE_E_BUSY while another thread runs a step, and the events of one request are consumed by one
+ *  thread at a time. quire_request_cancel() may also be called from signal handlers. Hooks and
+ *  allocators are called without a lock held, but must not call this engine, except
+ *  quire_request_cancel(). */
 #ifndef QUIRE_ENGINE_H
 #define QUIRE_ENGINE_H
 #include <quire/chat_template.h>
@@ -81,9 +90,9 @@ struct quire_engine_params {
     uint32_t block_size; /**< tokens per block, a multiple of 16; 0 = 64 */
     /** default f16; latent groups store keys only and ignore v_dtype */
     enum quire_kv_dtype k_dtype, v_dtype;
-    uint32_t max_step_tokens; /**< prefill chunk: maximum prompt tokens of one step; 0 = 256 */
-    /** maximum number of requests that are queued, running, or finished but not polled; 0 = 16, at
-     *  most 256 */
+    uint32_t max_step_tokens; /**< token budget of one step, at least max_seqs; 0 = 256 */
+    /** maximum number of requests that are queued, running, or finished but not polled, each of the
+     *  n answers of a request counted; 0 = 16, at most 65536 */
     uint32_t max_requests;
     uint32_t flags;                          /**< QUIRE_ENGINE_* */
     const struct quire_allocator *allocator; /**< borrowed until close; NULL = C library */
@@ -94,6 +103,16 @@ struct quire_engine_params {
     /** file of scales for an fp8 cache (quire_model_kv_scales), or NULL: the checkpoint's, or 1.
      *  QUIRE_E_INVALID_ARG if neither k_dtype nor v_dtype is fp8 */
     const char *kv_scales;
+    /** maximum number of sequences that run at a time; 0 = the smallest of 8, max_requests and
+     *  max_step_tokens */
+    uint32_t max_seqs;
+    /** capacity of the KV cache in tokens, shared by running sequences and the prefix cache; at
+     *  least context_length. 0 = max_seqs * context_length, or what fits into kv_bytes */
+    uint64_t cache_tokens;
+    /** target inter-token latency in seconds: while answers are generated, chunks of prompts are
+     *  made so short that a step takes about this long, by the measured speed, but not shorter than
+     *  16 tokens; 0 = no target */
+    double target_itl;
 };
 
 /** Sets the defaults: native compute, f16 cache, everything else automatic. */
@@ -129,6 +148,8 @@ struct quire_engine_info {
     /** free memory before the cache was reserved, less the size of mapped weights; 0 = unknown */
     uint64_t available_bytes;
     bool has_chat_template; /**< chat requests can be rendered */
+    uint32_t max_seqs;
+    uint64_t cache_tokens; /**< capacity of the KV cache in tokens */
 };
 QUIRE_API void quire_engine_info_init(struct quire_engine_info *info, size_t struct_size);
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_get_info(const struct quire_engine *engine,
@@ -147,7 +168,25 @@ enum {
     QUIRE_REQUEST_IGNORE_EOS = 1u << 0,   /**< end-of-generation tokens are never sampled */
     QUIRE_REQUEST_NO_REUSE = 1u << 1,     /**< compute the whole prompt, without the prefix cache */
     QUIRE_REQUEST_SHOW_SPECIAL = 1u << 2, /**< special tokens give their text instead of nothing */
+    QUIRE_REQUEST_ECHO = 1u << 3, /**< the text and the tokens of the prompt precede the answer */
+    QUIRE_REQUEST_LOGPROBS = 1u << 4, /**< log-probability of every sampled token */
 };
+
+/** Row of logits before sampling, for quire_request_params.logits_hook. */
+struct quire_logits_args {
+    uint32_t struct_size;
+    quire_request_id id;
+    uint32_t choice;      /**< index of the answer */
+    const int32_t *tokens; /**< [n_tokens] prompt, then answer so far */
+    size_t n_tokens;
+    float *logits; /**< [n_vocab] may be changed; -INFINITY excludes a token */
+    size_t n_vocab;
+};
+
+/** Called once per token that is to be sampled, by the thread that runs the step, in the order of
+ *  the tokens of one answer. Other answers wait meanwhile. A status other than QUIRE_OK ends the
+ *  answer with QUIRE_FINISH_ERROR and this status; so does a NaN in the row (QUIRE_E_NUMERIC). */
+typedef quire_status (*quire_logits_hook)(void *user, const struct quire_logits_args *args);
 
 /** One request. The prompt is exactly one of messages, text and tokens; submit copies
  *  everything. */
@@ -172,8 +211,33 @@ struct quire_request_params {
     uint32_t flags; /**< QUIRE_REQUEST_* */
     /** copied by submit; NULL = quire_engine_default_sampling() */
     const struct quire_sampling_params *sampling;
-    /** random stream: different numbers give different samples with the same seed */
+    /** random stream: different numbers give different samples with the same seed. Answer i of a
+     *  request uses stream + i */
     uint32_t stream;
+    int32_t priority; /**< requests of higher priority are scheduled first; default 0 */
+    uint32_t n;       /**< number of answers to the prompt, which is computed once; 0 = 1, at most 128 */
+    /** number of answers that are generated, of which the n with the highest mean log-probability
+     *  per token are returned, best first, without events before the last of them has ended; 0 = n */
+    uint32_t best_of;
+    uint32_t min_tokens; /**< end-of-generation and stop tokens are not sampled before this many */
+    /** [n_stop_tokens] ids that end the answer like an end-of-generation token; at most 64 */
+    const int32_t *stop_tokens;
+    uint32_t n_stop_tokens;
+    /** number of most likely tokens whose log-probabilities come with every sampled token, 1 .. 20;
+     *  0 = none, see QUIRE_REQUEST_LOGPROBS */
+    uint32_t n_logprobs;
+    /** seconds from submission after which the request ends with QUIRE_FINISH_DEADLINE; 0 = none */
+    double deadline;
+    uint64_t client; /**< key of the client for fairness between clients of equal priority */
+    /** prefixes are shared between requests of equal salt only: neither results nor response times
+     *  of a request reveal prompts of another salt */
+    uint64_t cache_salt;
+    void *user; /**< returned in events */
+    quire_logits_hook logits_hook; /**< may be NULL */
+    void *logits_hook_user;
+    /* for messages: as in struct quire_chat_render_args; NULL = none */
+    const char *tools_json;
+    const char *variables_json;
 };
 
 /** Sets the defaults: no prompt, no limit, sampling by quire_engine_default_sampling(). */
@@ -203,20 +267,37 @@ QUIRE_API QUIRE_MUST_CHECK quire_status
 quire_engine_count_tokens(struct quire_engine *engine, const struct quire_request_params *params,
                           size_t *n_tokens, struct quire_error *err);
 
-/** Cancels a request: it ends at its next step, with QUIRE_FINISH_CANCELLED and the text generated
- *  so far. Idempotent. Async-signal-safe, and callable from any thread while the engine is open.
+/** Cancels a request with all its answers: they end at the next step, with QUIRE_FINISH_CANCELLED
+ *  and the text generated so far. Idempotent. Async-signal-safe, and callable from any thread while the engine is open.
  *  QUIRE_E_RANGE the request has ended or does not exist. */
 QUIRE_API quire_status quire_request_cancel(struct quire_engine *engine, quire_request_id id);
 
-/** Number of requests that have not ended. */
+/** Number of answers that have not ended. */
 QUIRE_API uint32_t quire_engine_active_count(const struct quire_engine *engine);
 
-/** Runs one step: prefill of one chunk of a prompt, or decode of one token. No-op without active
- *  requests. A failure of a single request ends that request with QUIRE_FINISH_ERROR and returns
- *  QUIRE_OK here. */
+/** Runs one step of all running requests. No-op without active requests. A failure of a single
+ *  request ends that request with QUIRE_FINISH_ERROR and returns QUIRE_OK here.
+ *  QUIRE_E_BUSY another thread runs a step or the engine's own thread does, or the engine's
+ *  `threads` run something else: nothing has changed. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_step(struct quire_engine *engine,
                                                           struct quire_error *err);
 
+/** Starts a thread of the engine's own that runs steps whenever there are active requests and
+ *  sleeps otherwise. Idempotent. quire_engine_close() ends it.
+ *  QUIRE_E_MISUSE a dry run; QUIRE_E_NOMEM no thread can be created. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_start(struct quire_engine *engine,
+                                                           struct quire_error *err);
+
+/** Ends the work before quire_engine_close(): submission is refused from now on with
+ *  QUIRE_E_CANCELLED, active requests go on for up to `seconds` (negative: without limit) and are
+ *  then cancelled. Returns when no request is active; without quire_engine_start() it runs the
+ *  steps. Events can still be polled.
+ *  QUIRE_E_INVALID_ARG seconds is NaN; QUIRE_E_BUSY another thread runs a step, and errors of
+ *  quire_engine_step(). */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_drain(struct quire_engine *engine,
+                                                           double seconds, struct quire_error *err);
+
+/** Append only. */
 enum quire_event_kind {
     QUIRE_EVENT_NONE,
     QUIRE_EVENT_PROMPT, /**< a chunk of the prompt was processed: usage.prompt_done tokens so far */
@@ -231,9 +312,10 @@ enum quire_finish_reason {
     QUIRE_FINISH_LENGTH, /**< max_tokens is reached, or the context is full */
     QUIRE_FINISH_CANCELLED,
     QUIRE_FINISH_ERROR,
+    QUIRE_FINISH_DEADLINE, /**< the deadline has passed */
 };
 
-/** "stop", "length", "cancelled", "error"; "" for NONE and unknown values. Static storage. */
+/** "stop", "length", "cancelled", "error", "deadline"; "" for NONE and unknown values. Static storage. */
 QUIRE_API const char *quire_finish_reason_name(enum quire_finish_reason reason);
 
 struct quire_usage {
@@ -248,8 +330,15 @@ struct quire_usage {
     double generate_seconds;
 };
 
-/** One event. Pointers are valid until the next call of quire_engine_step(), quire_engine_poll(),
- *  quire_engine_submit() or quire_engine_close(). */
+/** A token and the natural logarithm of its probability by the logits before sampling. */
+struct quire_token_logprob {
+    int32_t token;
+    float logprob;
+};
+
+/** One event. Pointers are valid until the next event of the same answer is returned, or of any
+ *  answer for a struct_size without `usage_data`, and until quire_engine_close(). With `usage_data`,
+ *  `usage` and `message` of a DONE event point into the event itself. */
 struct quire_event {
     uint32_t struct_size; /**< set by the caller */
     enum quire_event_kind kind;
@@ -265,14 +354,59 @@ struct quire_event {
     quire_status status; /**< DONE with ERROR: what failed */
     const char *message; /**< DONE: text of the failure, else ""; never NULL */
     const struct quire_usage *usage; /**< NULL for NONE only */
+    uint32_t choice;                 /**< index of the answer, 0 .. n - 1 */
+    void *user;                      /**< of the request */
+    /** TEXT of a request with n_logprobs or QUIRE_REQUEST_LOGPROBS: [n_tokens][1 + n_logprobs], the
+     *  sampled token and then the most likely ones in descending order; else NULL. Tokens of an
+     *  echoed prompt have NaN */
+    const struct quire_token_logprob *logprobs;
+    uint32_t n_logprobs; /**< entries per token, 0 without log-probabilities */
+    struct quire_usage usage_data;
+    char message_data[488];
 };
 QUIRE_API void quire_event_init(struct quire_event *event, size_t struct_size);
 
-/** Returns the next event, or kind NONE. Events are not lost if the caller does not poll: pending
- *  text is returned in larger pieces later. */
+/** Returns the next event of any request, or kind NONE; requests take turns. Events are not lost if
+ *  the caller does not poll: pending text is returned in larger pieces later. Every answer of a
+ *  request ends with an event DONE of its own. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_poll(struct quire_engine *engine,
                                                           struct quire_event *event,
                                                           struct quire_error *err);
+
+/** Waits for an event of one request, or of any request (id 0), for at most `seconds` (negative:
+ *  without limit; 0: returns at once, like poll). Kind NONE: the time is over, or there is nothing
+ *  to wait for, because the request (any request) is not active and has no events left. Without
+ *  quire_engine_start() the call runs steps itself, unless another thread does.
+ *  QUIRE_E_INVALID_ARG seconds is NaN, and errors of quire_engine_step(). */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_wait(struct quire_engine *engine,
+                                                          quire_request_id id, double seconds,
+                                                          struct quire_event *event,
+                                                          struct quire_error *err);
+
+/** A descriptor that is readable while events may be pending, for poll(2) and event loops: read
+ *  events with quire_engine_poll() until kind NONE, which resets it. It belongs to the engine: the
+ *  caller neither reads nor closes it. *fd is -1 on failure.
+ *  QUIRE_E_UNSUPPORTED not Linux; QUIRE_E_IO no descriptor is left. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_event_fd(struct quire_engine *engine, int *fd,
+                                                              struct quire_error *err);
+
+/** Counters since the engine was opened. */
+struct quire_engine_stats {
+    uint32_t struct_size; /**< set by the caller */
+    uint32_t n_waiting, n_running;
+    uint64_t n_steps;
+    uint64_t prompt_tokens;     /**< computed in prompts, recomputed ones included */
+    uint64_t cached_tokens;     /**< of prompts, taken from the prefix cache */
+    uint64_t completion_tokens; /**< sampled */
+    uint64_t n_preemptions;
+    /** KV blocks of the group that has the fewest free: in all, in use by running sequences, and
+     *  held by the prefix cache alone */
+    uint32_t n_blocks, n_used_blocks, n_cached_blocks;
+};
+QUIRE_API void quire_engine_stats_init(struct quire_engine_stats *stats, size_t struct_size);
+/** State as of the end of the last step. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_get_stats(struct quire_engine *engine,
+                                                               struct quire_engine_stats *stats);
 
 #ifdef __cplusplus
 }

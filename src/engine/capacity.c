@@ -4,26 +4,44 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "engine/sequence.h"
+#include "engine/sequence_memory.h"
 
 enum {
     DEFAULT_BLOCK_TOKENS = 64,
     /* enough to keep all cores busy; a cancellation waits for the end of a step */
     DEFAULT_STEP_TOKENS = 256,
+    DEFAULT_SEQS = 8, /* decoding them together reads the weights once */
     DEFAULT_CONTEXT = 8192, /* tokens; upper bound of an automatic context */
     UNKNOWN_CONTEXT = 2048, /* tokens; for a model file that states none */
     /* a conversation can be truncated by these without recomputing a windowed group */
     MAX_ROLLBACK_TOKENS = 512,
 };
 
-/* Sets n_blocks of every group for a context and computes the exact size of the KV cache. */
-static quire_status kv_bytes_for(struct qr_capacity *c, uint32_t context, uint64_t *bytes,
-                                 struct quire_error *err)
+/* Blocks of a group for a cache of `tokens` tokens, at least one whole context. Windowed groups have
+ * as many per context as a sequence of that length needs. */
+static uint64_t blocks_for(const struct qr_capacity *c, uint32_t group, uint32_t context,
+                           uint64_t tokens)
 {
     const uint32_t step = c->max_step_tokens < context ? c->max_step_tokens : context;
-    for (uint32_t g = 0; g < c->n_groups; g++)
-        c->groups[g].n_blocks = qr_sequence_blocks_needed(
-            c->block_size, c->groups[g].sliding_window, context, step, MAX_ROLLBACK_TOKENS);
+    const uint32_t window = c->groups[group].sliding_window;
+    const uint64_t one = qr_sequence_blocks_needed(c->block_size, window, context, step,
+                                                   MAX_ROLLBACK_TOKENS);
+    const uint64_t all = tokens / c->block_size + (tokens % c->block_size != 0);
+    const uint64_t n = tokens / context + (tokens % context != 0);
+    return window == 0 || n * one > all ? (all > one ? all : one) : n * one;
+}
+
+/* Sets n_blocks of every group and computes the exact size of the KV cache. */
+static quire_status kv_bytes_for(struct qr_capacity *c, uint32_t context, uint64_t tokens,
+                                 uint64_t *bytes, struct quire_error *err)
+{
+    for (uint32_t g = 0; g < c->n_groups; g++) {
+        const uint64_t n = blocks_for(c, g, context, tokens);
+        if (n > INT32_MAX)
+            return qr_fail(err, QUIRE_E_LIMIT, "cache_tokens: %llu tokens are more than 2^31 blocks",
+                           (unsigned long long)tokens);
+        c->groups[g].n_blocks = (uint32_t)n;
+    }
     struct quire_kv_params config = { .struct_size = sizeof config, .block_size = c->block_size };
     config.groups = c->groups;
     config.n_groups = c->n_groups;
@@ -39,7 +57,7 @@ static quire_status longest_context(struct qr_capacity *c, uint32_t most, uint32
                                     struct quire_error *err)
 {
     uint64_t bytes;
-    QR_TRY(kv_bytes_for(c, most, &bytes, err));
+    QR_TRY(kv_bytes_for(c, most, most, &bytes, err));
     *context = most;
     if (bytes <= c->budget)
         return QUIRE_OK;
@@ -47,7 +65,8 @@ static quire_status longest_context(struct qr_capacity *c, uint32_t most, uint32
     /* invariant: low blocks fit, high blocks do not */
     while (high - low > 1) {
         const uint32_t mid = low + (high - low) / 2;
-        QR_TRY(kv_bytes_for(c, mid * c->block_size, &bytes, err));
+        const uint32_t tokens = mid * c->block_size;
+        QR_TRY(kv_bytes_for(c, tokens, tokens, &bytes, err));
         if (bytes <= c->budget)
             low = mid;
         else
@@ -68,22 +87,51 @@ static quire_status choose_context(struct qr_capacity *c, uint32_t requested,
     uint64_t bytes;
     if (c->context_length == 0) {
         const uint32_t one = c->block_size < most ? c->block_size : most;
-        QR_TRY(kv_bytes_for(c, one, &bytes, err));
+        QR_TRY(kv_bytes_for(c, one, one, &bytes, err));
         return qr_fail(err, QUIRE_E_LIMIT,
                        "kv_bytes: one block of %u tokens takes %.2f MiB, the budget is %.2f MiB",
                        c->block_size, mib(bytes), mib(c->budget));
     }
     if (requested && c->context_length < requested) {
-        QR_TRY(kv_bytes_for(c, requested, &bytes, err));
+        QR_TRY(kv_bytes_for(c, requested, requested, &bytes, err));
         return qr_fail(
             err, QUIRE_E_LIMIT,
             "context_length: the KV cache of %u tokens takes %.2f MiB, the budget is %.2f MiB; "
             "%u tokens fit",
             requested, mib(bytes), mib(c->budget), c->context_length);
     }
-    if (c->max_step_tokens > c->context_length)
-        c->max_step_tokens = c->context_length;
-    return kv_bytes_for(c, c->context_length, &c->kv_bytes, err);
+    return QUIRE_OK;
+}
+
+/* The cache holds every sequence that may run at its full length if the budget allows, and
+ * otherwise as many whole blocks as fit; at least one sequence. */
+static quire_status choose_cache(struct qr_capacity *c, uint64_t requested, struct quire_error *err)
+{
+    const uint32_t context = c->context_length;
+    uint64_t bytes;
+    if (requested && requested < context)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "cache_tokens %llu is below the context of %u tokens",
+                       (unsigned long long)requested, context);
+    const uint64_t most = requested ? requested : (uint64_t)c->max_seqs * context;
+    QR_TRY(kv_bytes_for(c, context, most, &bytes, err));
+    c->cache_tokens = most;
+    if (bytes > c->budget && requested)
+        return qr_fail(err, QUIRE_E_LIMIT,
+                       "cache_tokens: the KV cache of %llu tokens takes %.2f MiB, the budget is "
+                       "%.2f MiB",
+                       (unsigned long long)requested, mib(bytes), mib(c->budget));
+    uint64_t low = context, high = most; /* invariant: low tokens fit, high tokens do not */
+    while (bytes > c->budget && high - low > c->block_size) {
+        const uint64_t mid = low + (high - low) / 2;
+        uint64_t mid_bytes;
+        QR_TRY(kv_bytes_for(c, context, mid, &mid_bytes, err));
+        *(mid_bytes <= c->budget ? &low : &high) = mid;
+        c->cache_tokens = low;
+    }
+    if (bytes > c->budget && most - context <= c->block_size)
+        c->cache_tokens = context;
+    return kv_bytes_for(c, context, c->cache_tokens, &c->kv_bytes, err);
 }
 
 /* The kernel lends address space freely and ends a process when the pages are used. A host with an
@@ -95,8 +143,22 @@ static quire_status check_memory(const struct qr_capacity *c, struct quire_error
         return QUIRE_OK;
     return qr_fail(
         err, QUIRE_E_LIMIT,
-        "kv_bytes: the KV cache of %u tokens takes %.2f MiB, %.2f MiB of memory are free",
-        c->context_length, mib(c->kv_bytes), mib(available));
+        "kv_bytes: the KV cache of %llu tokens takes %.2f MiB, %.2f MiB of memory are free",
+        (unsigned long long)c->cache_tokens, mib(c->kv_bytes), mib(available));
+}
+
+/* Sequences and tokens of a step: no more than the context and the queue can use. */
+static void set_step(struct qr_capacity *c, const struct quire_engine_params *p)
+{
+    const uint32_t requests = p->max_requests ? p->max_requests : DEFAULT_SEQS;
+    if (!p->max_seqs)
+        c->max_seqs = requests < DEFAULT_SEQS ? requests : DEFAULT_SEQS;
+    if (!p->max_seqs && c->max_seqs > c->max_step_tokens)
+        c->max_seqs = c->max_step_tokens;
+    if (c->max_step_tokens < c->max_seqs)
+        c->max_step_tokens = c->max_seqs;
+    if (c->max_step_tokens / c->max_seqs >= c->context_length)
+        c->max_step_tokens = c->max_seqs * c->context_length;
 }
 
 static quire_status read_groups(struct qr_capacity *c, const struct quire_model *model,
@@ -134,6 +196,7 @@ quire_status qr_capacity_init(struct qr_capacity *c, const struct quire_model *m
         .allocator = p->allocator,
         .block_size = p->block_size ? p->block_size : DEFAULT_BLOCK_TOKENS,
         .max_step_tokens = p->max_step_tokens ? p->max_step_tokens : DEFAULT_STEP_TOKENS,
+        .max_seqs = p->max_seqs,
         .model_context_length = info.context_length ? info.context_length : UNKNOWN_CONTEXT,
         .available = available_memory(&info),
     };
@@ -141,6 +204,10 @@ quire_status qr_capacity_init(struct qr_capacity *c, const struct quire_model *m
     quire_status status = read_groups(c, model, p, err);
     if (status == QUIRE_OK)
         status = choose_context(c, p->context_length, err);
+    if (status == QUIRE_OK) {
+        set_step(c, p);
+        status = choose_cache(c, p->cache_tokens, err);
+    }
     if (status == QUIRE_OK && !(p->flags & QUIRE_ENGINE_DRY_RUN))
         status = check_memory(c, err);
     if (status != QUIRE_OK)

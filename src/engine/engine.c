@@ -6,14 +6,16 @@
 #include "base/handle.h"
 #include "base/struct_size.h"
 #include "engine/capacity.h"
+#include "engine/drive.h"
 #include "engine/prompt.h"
 #include "engine/request.h"
 #include "engine/step.h"
 #include "model/load/weights.h"
 #include "tokenizer/open_gguf.h"
 #include <math.h>
+#include <unistd.h>
 
-enum { DEFAULT_REQUESTS = 16, MAX_REQUESTS = 256 };
+enum { DEFAULT_REQUESTS = 16, MAX_REQUESTS = 65536, HASH_BITS = 128 };
 
 void quire_engine_params_init(struct quire_engine_params *params, size_t struct_size)
 {
@@ -47,6 +49,15 @@ static quire_status check_params(const struct quire_engine_params *p, struct qui
     if (p->max_step_tokens > INT32_MAX || p->context_length > INT32_MAX)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is above 2^31 - 1",
                        p->max_step_tokens > INT32_MAX ? "max_step_tokens" : "context_length");
+    if (p->max_seqs > (p->max_requests ? p->max_requests : DEFAULT_REQUESTS))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "max_seqs %u is above max_requests %u",
+                       p->max_seqs, p->max_requests ? p->max_requests : DEFAULT_REQUESTS);
+    if (p->max_step_tokens && p->max_seqs > p->max_step_tokens)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "max_seqs %u is above max_step_tokens %u",
+                       p->max_seqs, p->max_step_tokens);
+    if (!(p->target_itl >= 0) || isinf(p->target_itl))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "target_itl %g is not a number of seconds >= 0",
+                       p->target_itl);
     const uint32_t opening = p->flags & (QUIRE_ENGINE_ALLOW_UNKNOWN | QUIRE_ENGINE_STRICT);
     if (p->model && opening)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags: %s is given for a model that is open",
@@ -196,8 +207,8 @@ static void context_params(struct quire_engine *e, struct quire_context_params *
     cp->kv = e->kv;
     cp->threads = e->threads;
     cp->max_tokens = e->info.max_step_tokens;
-    cp->max_seqs = 1;
-    cp->max_logits = 1;
+    cp->max_seqs = e->info.max_seqs;
+    cp->max_logits = e->info.max_seqs;
     cp->max_seq_len = e->info.context_length;
     cp->allocator = e->allocator;
 }
@@ -258,6 +269,33 @@ static quire_status create_kv_cache(struct quire_engine *e, const struct qr_capa
     return status;
 }
 
+/* One row per sequence, and a copy of one for answers that fork. */
+static size_t logits_count(const struct quire_engine *e)
+{
+    return ((size_t)e->info.max_seqs + 1) * e->vocab_size;
+}
+
+static quire_status init_scheduler(struct quire_engine *e, struct quire_error *err)
+{
+    const struct qr_sequence_memory_params memory = {
+        .kv = e->kv,
+        .n_sequences = e->info.max_seqs,
+        .max_tokens = e->info.context_length,
+        .hash_bits = HASH_BITS,
+        .allocator = e->allocator,
+    };
+    QR_TRY(qr_sequence_memory_init(&e->memory, &memory, err));
+    const struct qr_scheduler_params scheduler = {
+        .memory = &e->memory,
+        .model = e->model,
+        .max_tasks = e->n_requests,
+        .max_running = e->info.max_seqs,
+        .max_step_tokens = e->info.max_step_tokens,
+        .allocator = e->allocator,
+    };
+    return qr_scheduler_init(&e->scheduler, &scheduler, err);
+}
+
 /* Allocates everything a step needs besides the KV cache. */
 static quire_status reserve_step(struct quire_engine *e, struct quire_error *err)
 {
@@ -265,11 +303,18 @@ static quire_status reserve_step(struct quire_engine *e, struct quire_error *err
     context_params(e, &cp);
     QR_TRY(quire_context_create(e->model, &cp, &e->context, err));
     QR_TRY(quire_sampler_create(e->vocab_size, e->allocator, &e->sampler, err));
-    QR_TRY(qr_sequence_init(&e->sequence, e->kv, e->info.context_length, e->allocator, err));
-    QR_TRY(
-        qr_batch_init(&e->batch, e->sequence.n_groups, e->info.max_step_tokens, e->allocator, err));
-    e->logits = qr_alloc(e->allocator, e->vocab_size, sizeof *e->logits);
+    QR_TRY(init_scheduler(e, err));
+    const struct qr_batch_params batch = {
+        .n_groups = e->memory.n_groups,
+        .max_seqs = e->info.max_seqs,
+        .max_tokens = e->info.max_step_tokens,
+        .max_blocks = e->memory.max_blocks,
+        .allocator = e->allocator,
+    };
+    QR_TRY(qr_batch_init(&e->batch, &batch, err));
+    e->logits = qr_alloc(e->allocator, logits_count(e), sizeof *e->logits);
     e->requests = qr_calloc(e->allocator, e->n_requests, sizeof *e->requests);
+    e->n_free = e->n_requests;
     return e->logits && e->requests ? QUIRE_OK
                                     : qr_fail(err, QUIRE_E_NOMEM, "no memory for requests");
 }
@@ -294,6 +339,8 @@ static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c
         .kv_budget = capacity->budget,
         .available_bytes = capacity->available,
         .has_chat_template = e->chat_template != NULL,
+        .max_seqs = capacity->max_seqs,
+        .cache_tokens = capacity->cache_tokens,
     };
     if (capacity->context_length > capacity->model_context_length)
         qr_log(p->logger, QUIRE_LOG_WARN, "context of %u tokens exceeds the model's %u",
@@ -307,8 +354,10 @@ static quire_status measure_step(struct quire_engine *e, struct quire_error *err
     struct quire_context_params cp;
     context_params(e, &cp);
     QR_TRY(quire_context_bytes(e->model, &cp, &e->info.context_bytes, err));
-    /* logits, and 16 bytes of the sampler per token of the vocabulary */
-    e->info.context_bytes += (uint64_t)e->vocab_size * (sizeof(float) + 16);
+    /* 16 bytes of the sampler per token of the vocabulary */
+    e->info.context_bytes += logits_count(e) * sizeof(float) + (uint64_t)e->vocab_size * 16;
+    e->info.context_bytes +=
+        qr_sequence_memory_bytes(e->kv, e->info.max_seqs, e->info.context_length);
     return QUIRE_OK;
 }
 
@@ -339,6 +388,36 @@ static quire_status open_parts(struct quire_engine *e, const struct quire_engine
     return s;
 }
 
+static quire_status open_lock(struct quire_engine *e, struct quire_error *err)
+{
+    e->event_fd = -1;
+    pthread_condattr_t attr;
+    if (pthread_condattr_init(&attr))
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for an engine");
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    int error = pthread_mutex_init(&e->lock, NULL);
+    if (!error && (error = pthread_cond_init(&e->events_changed, &attr)))
+        pthread_mutex_destroy(&e->lock);
+    if (!error && (error = pthread_cond_init(&e->work_changed, &attr))) {
+        pthread_cond_destroy(&e->events_changed);
+        pthread_mutex_destroy(&e->lock);
+    }
+    pthread_condattr_destroy(&attr);
+    e->lock_ready = error == 0;
+    return error ? qr_fail_errno(err, QUIRE_E_NOMEM, error, "no lock for an engine") : QUIRE_OK;
+}
+
+static void close_lock(struct quire_engine *e)
+{
+    if (!e->lock_ready)
+        return;
+    if (e->event_fd >= 0)
+        close(e->event_fd);
+    pthread_cond_destroy(&e->work_changed);
+    pthread_cond_destroy(&e->events_changed);
+    pthread_mutex_destroy(&e->lock);
+}
+
 quire_status quire_engine_open(const struct quire_engine_params *params, struct quire_engine **out,
                                struct quire_error *err)
 {
@@ -359,7 +438,10 @@ quire_status quire_engine_open(const struct quire_engine_params *params, struct 
     e->dry_run = p.flags & QUIRE_ENGINE_DRY_RUN;
     if (!e->dry_run)
         e->n_requests = p.max_requests ? p.max_requests : DEFAULT_REQUESTS;
-    const quire_status s = open_parts(e, &p, err);
+    e->target_itl = p.target_itl;
+    quire_status s = open_lock(e, err);
+    if (s == QUIRE_OK)
+        s = open_parts(e, &p, err);
     if (s != QUIRE_OK)
         quire_engine_close(e);
     else
@@ -371,13 +453,15 @@ void quire_engine_close(struct quire_engine *e)
 {
     if (!qr_handle_end(e, QR_KIND_ENGINE))
         return;
+    qr_engine_stop_thread(e);
     for (uint32_t i = 0; e->requests && i < e->n_requests; i++)
-        qr_request_free(e, &e->requests[i]);
+        qr_request_destroy(e, &e->requests[i]);
     qr_free(e->allocator, e->requests, e->n_requests, sizeof *e->requests);
-    qr_free(e->allocator, e->logits, e->vocab_size, sizeof *e->logits);
+    qr_free(e->allocator, e->logits, logits_count(e), sizeof *e->logits);
     qr_free(e->allocator, e->eog, e->n_eog, sizeof *e->eog);
     qr_batch_free(&e->batch, e->allocator);
-    qr_sequence_free(&e->sequence);
+    qr_scheduler_free(&e->scheduler);
+    qr_sequence_memory_free(&e->memory);
     quire_sampler_destroy(e->sampler);
     quire_context_destroy(e->context);
     quire_kv_destroy(e->kv);
@@ -386,6 +470,7 @@ void quire_engine_close(struct quire_engine *e)
     qr_prompt_close_template(e);
     quire_tokenizer_close(e->own_tokenizer);
     quire_threads_destroy(e->own_threads);
+    close_lock(e);
     qr_free(e->allocator, e, 1, sizeof *e);
 }
 

@@ -85,9 +85,17 @@ quire_status qr_output_text_flush(struct qr_output_text *o, struct quire_error *
     return QUIRE_OK;
 }
 
-void qr_output_text_take(struct qr_output_text *o, const char **text, size_t *size)
+quire_status qr_output_text_move(struct qr_output_text *o, struct qr_text_buffer *to,
+                                 struct quire_error *err)
 {
-    *text = o->text ? o->text + o->n_taken : "";
-    *size = o->n_released - o->n_taken;
+    const size_t n = o->n_released - o->n_taken;
+    size_t need;
+    if (!qr_add_size(to->size, n, &need) ||
+        !qr_grow(o->allocator, (void **)&to->text, &to->capacity, need, 1))
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %zu bytes of output text", to->size);
+    if (n)
+        memcpy(to->text + to->size, o->text + o->n_taken, n);
+    to->size += n;
     o->n_taken = o->n_released;
+    return QUIRE_OK;
 }

@@ -29,7 +29,14 @@ quire_status qr_output_text_push(struct qr_output_text *o, int32_t token, bool *
 /* Flushes the detokenizer and releases a partial stop string. No token may follow. */
 quire_status qr_output_text_flush(struct qr_output_text *o, struct quire_error *err);
 
-/* Returns the text released since the last call; valid until the next push, flush or free. */
-void qr_output_text_take(struct qr_output_text *o, const char **text, size_t *size);
+/* Growing text between the step and the consumer of events. */
+struct qr_text_buffer {
+    char *text;
+    size_t size, capacity;
+};
+
+/* Moves the text released so far to the end of a buffer, which grows by the same allocator. */
+quire_status qr_output_text_move(struct qr_output_text *o, struct qr_text_buffer *to,
+                                 struct quire_error *err);
 
 #endif

@@ -105,7 +105,7 @@ static quire_status encode_into(const struct quire_engine *e, const struct encod
     return quire_tokenizer_encode(e->tokenizer, in->text, in->size, in->flags, ids, max, n, err);
 }
 
-static void free_tokens(const struct quire_engine *e, struct qr_prompt *p)
+void qr_prompt_free(const struct quire_engine *e, struct qr_prompt *p)
 {
     qr_free(e->allocator, p->tokens, p->capacity, sizeof *p->tokens);
     p->tokens = NULL;
@@ -128,7 +128,7 @@ static quire_status encode(const struct quire_engine *e, const struct encode_inp
             encode_into(e, in, p->tokens, capacity, &n, attempt ? err : NULL);
         if (status == QUIRE_OK)
             break;
-        free_tokens(e, p);
+        qr_prompt_free(e, p);
         if (attempt)
             return status;
         if (status == QUIRE_E_LIMIT && n > capacity)
@@ -225,6 +225,8 @@ static quire_status encode_messages(const struct quire_engine *e,
     input.messages = r->messages;
     input.n_messages = r->n_messages - (answer != NULL);
     input.special_tokens_json = e->special_tokens_json;
+    input.tools_json = r->tools_json;
+    input.variables_json = r->variables_json;
     input.add_generation_prompt = 1;
     struct quire_chat_prompt *rendered;
     QR_TRY(quire_chat_template_render(e->chat_template, &input, &rendered, err));
@@ -277,23 +279,13 @@ static quire_status check_tokens(const struct quire_engine *e, const struct qr_p
     return QUIRE_OK;
 }
 
-/* Extends the buffer by the longest possible output. The last output token may lie beyond the
- * context: no step computes it. */
-static quire_status reserve_output(const struct quire_engine *e, uint32_t max_tokens,
-                                   struct qr_prompt *p, struct quire_error *err)
+/* The longest possible output follows the prompt. Its last token may lie beyond the context: no
+ * step computes it. */
+static uint32_t capacity_with_output(const struct quire_engine *e, uint32_t n_prompt,
+                                     uint32_t max_tokens)
 {
-    uint32_t output = e->info.context_length - p->n + 1;
-    if (max_tokens && max_tokens < output)
-        output = max_tokens;
-    const uint32_t capacity = p->n + output;
-    int32_t *tokens = qr_alloc(e->allocator, capacity, sizeof *tokens);
-    if (!tokens)
-        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %u tokens", capacity);
-    memcpy(tokens, p->tokens, p->n * sizeof *tokens);
-    free_tokens(e, p);
-    p->tokens = tokens;
-    p->capacity = capacity;
-    return QUIRE_OK;
+    const uint32_t output = e->info.context_length - n_prompt + 1;
+    return n_prompt + (max_tokens && max_tokens < output ? max_tokens : output);
 }
 
 static quire_status tokenize(const struct quire_engine *e, const struct quire_request_params *r,
@@ -311,7 +303,7 @@ quire_status qr_prompt_count(const struct quire_engine *e, const struct quire_re
     struct qr_prompt p;
     QR_TRY(tokenize(e, r, &p, err));
     *n_tokens = p.n;
-    free_tokens(e, &p);
+    qr_prompt_free(e, &p);
     return QUIRE_OK;
 }
 
@@ -319,10 +311,10 @@ quire_status qr_prompt_create(const struct quire_engine *e, const struct quire_r
                               struct qr_prompt *p, struct quire_error *err)
 {
     QR_TRY(tokenize(e, r, p, err));
-    quire_status s = check_tokens(e, p, err);
-    if (s == QUIRE_OK)
-        s = reserve_output(e, r->max_tokens, p, err);
+    const quire_status s = check_tokens(e, p, err);
     if (s != QUIRE_OK)
-        free_tokens(e, p);
+        qr_prompt_free(e, p);
+    else
+        p->n_with_output = capacity_with_output(e, p->n, r->max_tokens);
     return s;
 }

@@ -11,15 +11,19 @@ quire_status qr_prompt_open_template(struct quire_engine *e, const char *source,
                                      struct quire_error *err);
 void qr_prompt_close_template(struct quire_engine *e);
 
-/* Validated token ids of a prompt, with capacity for the output behind them. */
+/* Validated token ids of a prompt. */
 struct qr_prompt {
-    int32_t *tokens; /* [capacity], owned by the caller */
+    int32_t *tokens; /* [capacity] */
     uint32_t n, capacity;
+    uint32_t n_with_output; /* prompt and longest possible output */
 };
 
-/* Renders, tokenizes and validates the prompt of a request. On failure there is nothing to free. */
+/* Renders, tokenizes and validates the prompt of a request; freed by qr_prompt_free. On failure
+ * there is nothing to free. */
 quire_status qr_prompt_create(const struct quire_engine *e, const struct quire_request_params *p,
                               struct qr_prompt *prompt, struct quire_error *err);
+
+void qr_prompt_free(const struct quire_engine *e, struct qr_prompt *prompt);
 
 /* Counts the tokens of the prompt, which may exceed the context. */
 quire_status qr_prompt_count(const struct quire_engine *e, const struct quire_request_params *p,

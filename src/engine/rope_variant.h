@@ -22,16 +22,14 @@ static inline uint32_t qr_rope_variant(const struct quire_model *model, uint32_t
     return variant;
 }
 
-/* Whether keys of `variant` must be recomputed for a sequence that has grown to this length.
- * Dynamic NTK scaling changes with every token; its keys are kept, as in the reference
- * implementation. */
-static inline bool qr_rope_variant_changes(const struct quire_model *model, uint32_t variant,
-                                           uint32_t length)
+/* Whether every sequence length beyond the original context has a variant of its own. Keys of
+ * earlier tokens are kept as the sequence grows, as in the reference implementation. */
+static inline bool qr_rope_is_dynamic(const struct quire_model *model)
 {
     for (uint32_t i = 0; i < model->config->n_rope; i++)
         if (model->config->rope[i].scaling == QR_ROPE_SCALING_DYNAMIC)
-            return false;
-    return qr_rope_variant(model, length) != variant;
+            return true;
+    return false;
 }
 
 #endif

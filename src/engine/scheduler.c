@@ -1,38 +1,368 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scheduler.c - picks the request of the next step: first come, first served. */
+/* scheduler.c - admission, chunked prefill, preemption, fairness between clients. */
+#include "engine/scheduler.h"
+#include "base/alloc.h"
 #include "base/error.h"
-#include "base/fp_env.h"
-#include "base/handle.h"
-#include "engine/call_guard.h"
-#include "engine/request.h"
-#include "engine/step.h"
+#include "engine/rope_variant.h"
+#include <string.h>
 
-/* Finishes cancelled requests wherever they are in the queue and returns the oldest active one, or
- * NULL. */
-static struct qr_request *next_request(struct quire_engine *e)
+quire_status qr_scheduler_init(struct qr_scheduler *s, const struct qr_scheduler_params *p,
+                               struct quire_error *err)
 {
-    struct qr_request *next = NULL;
-    for (uint32_t i = 0; i < e->n_requests; i++) {
-        struct qr_request *r = &e->requests[i];
-        if (!qr_request_is_active(r))
-            continue;
-        if (qr_request_cancelled(r))
-            qr_request_flush_and_finish(r, QUIRE_FINISH_CANCELLED);
-        else if (!next || r->id < next->id)
-            next = r;
-    }
-    return next;
+    *s = (struct qr_scheduler){ .params = *p };
+    s->running = qr_alloc(p->allocator, p->max_running, sizeof *s->running);
+    s->waiting = qr_alloc(p->allocator, p->max_tasks, sizeof *s->waiting);
+    s->step = qr_alloc(p->allocator, p->max_running, sizeof *s->step);
+    s->clients = qr_calloc(p->allocator, p->max_tasks, sizeof *s->clients);
+    if (s->running && s->waiting && s->step && s->clients)
+        return QUIRE_OK;
+    qr_scheduler_free(s);
+    return qr_fail(err, QUIRE_E_NOMEM, "no memory for a queue of %u requests", p->max_tasks);
 }
 
-quire_status quire_engine_step(struct quire_engine *engine, struct quire_error *err)
+void qr_scheduler_free(struct qr_scheduler *s)
 {
-    QR_FP_SCOPE;
-    QR_TRY(qr_handle_check(engine, QR_KIND_ENGINE, "engine", err));
-    QR_TRY(qr_engine_enter(engine, err));
-    qr_request_free_reported(engine);
-    struct qr_request *r = next_request(engine);
-    if (r)
-        qr_step_run(engine, r);
-    qr_engine_leave(engine);
-    return QUIRE_OK;
+    const struct qr_scheduler_params *p = &s->params;
+    qr_free(p->allocator, s->running, p->max_running, sizeof *s->running);
+    qr_free(p->allocator, s->waiting, p->max_tasks, sizeof *s->waiting);
+    qr_free(p->allocator, s->step, p->max_running, sizeof *s->step);
+    qr_free(p->allocator, s->clients, p->max_tasks, sizeof *s->clients);
+    *s = (struct qr_scheduler){ 0 };
+}
+
+/* ---- RoPE variants */
+
+static uint32_t variant_of(const struct qr_scheduler *s, uint32_t length)
+{
+    return s->params.model ? qr_rope_variant(s->params.model, length) : 0;
+}
+
+/* Every chunk of a prompt uses the frequencies of the whole prompt. With dynamic NTK scaling a
+ * generated token has those of its own length, as when it was computed first; LongRoPE changes only
+ * once, and its keys are then recomputed. */
+uint32_t qr_scheduler_rope_length(const struct qr_scheduler *s, const struct qr_task *task,
+                                  uint32_t position)
+{
+    if (!s->params.model || !qr_rope_is_dynamic(s->params.model))
+        return task->n_tokens;
+    return position < task->n_prompt ? task->n_prompt : position + 1;
+}
+
+/* Number of the next n tokens of the task that share one RoPE length. */
+static uint32_t same_rope_length(const struct qr_scheduler *s, const struct qr_task *task,
+                                 uint32_t n)
+{
+    const uint32_t at = task->n_computed;
+    if (!s->params.model || !qr_rope_is_dynamic(s->params.model))
+        return n;
+    if (at < task->n_prompt)
+        return n < task->n_prompt - at ? n : task->n_prompt - at;
+    return n ? 1 : 0;
+}
+
+/* ---- Clients */
+
+static struct qr_scheduler_client *find_client(const struct qr_scheduler *s, uint64_t key)
+{
+    struct qr_scheduler_client *unused = NULL;
+    for (uint32_t i = 0; i < s->params.max_tasks; i++) {
+        struct qr_scheduler_client *c = &s->clients[i];
+        if (c->n_tasks && c->key == key)
+            return c;
+        if (!c->n_tasks && !unused)
+            unused = c;
+    }
+    return unused;
+}
+
+/* A client that returns starts with the smallest counter of the others: it neither pays for being
+ * idle nor saves up. */
+static void enter_client(struct qr_scheduler *s, struct qr_task *task)
+{
+    struct qr_scheduler_client *client = find_client(s, task->client);
+    task->client_slot = (uint32_t)(client - s->clients);
+    if (client->n_tasks++)
+        return;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < s->params.max_tasks; i++) {
+        const struct qr_scheduler_client *c = &s->clients[i];
+        if (c != client && c->n_tasks && c->served < least)
+            least = c->served;
+    }
+    client->key = task->client;
+    client->served = least == UINT64_MAX ? 0 : least;
+}
+
+/* Counts the tokens of a task once, also if they are recomputed after a preemption. */
+static void charge(struct qr_scheduler *s, struct qr_task *task)
+{
+    if (task->n_computed <= task->n_charged)
+        return;
+    s->clients[task->client_slot].served += task->n_computed - task->n_charged;
+    task->n_charged = task->n_computed;
+}
+
+/* ---- Queues */
+
+static bool ranks_before(const struct qr_task *a, const struct qr_task *b)
+{
+    return a->priority != b->priority ? a->priority > b->priority : a->arrival < b->arrival;
+}
+
+static void add_running(struct qr_scheduler *s, struct qr_task *task)
+{
+    uint32_t at = s->n_running++;
+    for (; at > 0 && ranks_before(task, s->running[at - 1]); at--)
+        s->running[at] = s->running[at - 1];
+    s->running[at] = task;
+    task->running = true;
+}
+
+static void add_waiting(struct qr_scheduler *s, struct qr_task *task)
+{
+    uint32_t at = s->n_waiting++;
+    for (; at > 0 && task->arrival < s->waiting[at - 1]->arrival; at--)
+        s->waiting[at] = s->waiting[at - 1];
+    s->waiting[at] = task;
+    task->running = false;
+}
+
+static void remove_from(struct qr_task **list, uint32_t *n, const struct qr_task *task)
+{
+    uint32_t at = 0;
+    while (at < *n && list[at] != task)
+        at++;
+    if (at == *n)
+        return;
+    (*n)--;
+    memmove(list + at, list + at + 1, (*n - at) * sizeof *list);
+}
+
+static void end_sequence(struct qr_scheduler *s, struct qr_task *task, bool keep)
+{
+    qr_sequence_end(s->params.memory, task->sequence, task->tokens, keep);
+    task->sequence = NULL;
+    task->n_computed = task->n_step = 0;
+}
+
+void qr_scheduler_add(struct qr_scheduler *s, struct qr_task *task)
+{
+    enter_client(s, task);
+    add_waiting(s, task);
+}
+
+void qr_scheduler_remove(struct qr_scheduler *s, struct qr_task *task, bool keep)
+{
+    s->clients[task->client_slot].n_tasks--;
+    remove_from(s->step, &s->n_step, task);
+    if (task->running) {
+        remove_from(s->running, &s->n_running, task);
+        end_sequence(s, task, keep);
+        task->running = false;
+    } else {
+        remove_from(s->waiting, &s->n_waiting, task);
+    }
+}
+
+static void preempt(struct qr_scheduler *s, struct qr_task *task)
+{
+    remove_from(s->running, &s->n_running, task);
+    remove_from(s->step, &s->n_step, task);
+    s->n_step_tokens -= task->n_step;
+    end_sequence(s, task, true);
+    task->n_preempted++;
+    s->n_preemptions++;
+    add_waiting(s, task);
+}
+
+/* ---- Memory */
+
+/* Opens the task's sequence with up to n_reusable tokens from the prefix cache. */
+static bool begin(struct qr_scheduler *s, struct qr_task *task, uint32_t n_reusable)
+{
+    const struct qr_sequence_prefix prefix = {
+        .tokens = task->tokens,
+        .n_reusable = n_reusable,
+        .salt = task->salt,
+        .variant = variant_of(s, qr_scheduler_rope_length(s, task, 0)),
+    };
+    task->sequence = qr_sequence_begin(s->params.memory, &prefix);
+    if (!task->sequence)
+        return false;
+    task->n_computed = task->sequence->n_tokens;
+    return true;
+}
+
+/* Reserves memory for n tokens of a running task; preempts tasks of lower rank, lowest first, as
+ * long as it fails. */
+static bool reserve(struct qr_scheduler *s, struct qr_task *task, uint32_t n)
+{
+    while (qr_sequence_reserve(s->params.memory, task->sequence, n, NULL) != QUIRE_OK) {
+        struct qr_task *last = s->running[s->n_running - 1];
+        if (last != task) {
+            preempt(s, last);
+            continue;
+        }
+        /* a pool without room for the copy of a shared block: compute those tokens instead */
+        const uint32_t whole = task->sequence->n_indexed;
+        if (!qr_sequence_must_copy(s->params.memory, task->sequence))
+            return false;
+        end_sequence(s, task, false);
+        (void)begin(s, task, whole); /* succeeds: a sequence was just closed */
+    }
+    return true;
+}
+
+/* Whether the blocks of all pending tokens of a task are available, and one block per running task
+ * for its next tokens. A single task always fits. */
+static bool fits(const struct qr_scheduler *s, const struct qr_task *task)
+{
+    if (s->n_running == 0)
+        return true;
+    const struct qr_sequence_memory *m = s->params.memory;
+    const uint32_t pending = task->n_tokens - task->sequence->n_tokens;
+    const uint32_t chunk =
+        pending < s->params.max_step_tokens ? pending : s->params.max_step_tokens;
+    for (uint32_t g = 0; g < m->n_groups; g++) {
+        /* a window gives back its blocks while the task advances */
+        const uint32_t n = m->windows[g] ? chunk : pending;
+        const uint32_t missing = qr_sequence_blocks_missing(m, task->sequence, g, n);
+        if (missing + s->n_running > qr_sequence_blocks_available(m, g))
+            return false;
+    }
+    return true;
+}
+
+/* ---- The step */
+
+static void plan_task(struct qr_scheduler *s, struct qr_task *task, uint32_t n)
+{
+    task->n_step = n;
+    s->step[s->n_step++] = task;
+    s->n_step_tokens += n;
+}
+
+/* Keys of the short factors of LongRoPE must not meet queries of the long ones: the sequence is
+ * recomputed when its output grows past the original context, as a prompt of that length. */
+static void check_rope_variant(struct qr_scheduler *s, struct qr_task *task)
+{
+    struct qr_sequence *q = task->sequence;
+    const uint32_t length = qr_scheduler_rope_length(s, task, task->n_computed);
+    if (variant_of(s, length) == q->variant)
+        return;
+    if (s->params.model && qr_rope_is_dynamic(s->params.model)) {
+        qr_sequence_stop_indexing(q);
+        return;
+    }
+    end_sequence(s, task, true);
+    (void)begin(s, task, 0); /* succeeds: a sequence was just closed */
+}
+
+/* Plans up to `budget` pending tokens of a running task; 0 tokens are planned without memory. */
+static uint32_t plan_running(struct qr_scheduler *s, struct qr_task *task, uint32_t budget)
+{
+    struct qr_sequence_memory *m = s->params.memory;
+    check_rope_variant(s, task);
+    if (!task->no_reuse || task->n_preempted) {
+        qr_sequence_extend_from_cache(m, task->sequence, task->tokens, task->n_tokens - 1);
+        task->n_computed = task->sequence->n_tokens;
+    }
+    uint32_t n = task->n_tokens - task->n_computed;
+    n = same_rope_length(s, task, n < budget ? n : budget);
+    if (n == 0 || !reserve(s, task, n))
+        return 0;
+    plan_task(s, task, n);
+    return n;
+}
+
+/* The waiting task to admit next, or NULL. */
+static struct qr_task *next_waiting(const struct qr_scheduler *s)
+{
+    struct qr_task *best = NULL;
+    uint64_t best_served = 0;
+    for (uint32_t i = 0; i < s->n_waiting; i++) {
+        struct qr_task *t = s->waiting[i];
+        if (best && t->priority < best->priority)
+            continue;
+        const uint64_t served = s->clients[t->client_slot].served;
+        if (!best || t->priority > best->priority || served < best_served) {
+            best = t;
+            best_served = served;
+        }
+    }
+    return best;
+}
+
+/* Admits a task if its memory is available, if need be that of running tasks of lower priority. */
+static bool admit(struct qr_scheduler *s, struct qr_task *task)
+{
+    if (s->n_running == s->params.max_running) {
+        struct qr_task *last = s->running[s->n_running - 1];
+        if (last->priority >= task->priority)
+            return false;
+        preempt(s, last);
+    }
+    /* the last token is always computed: its logits are not cached */
+    const bool reuse = !task->no_reuse || task->n_preempted;
+    if (!begin(s, task, reuse ? task->n_tokens - 1 : 0))
+        return false;
+    while (!fits(s, task)) {
+        struct qr_task *last = s->n_running ? s->running[s->n_running - 1] : NULL;
+        if (!last || last->priority >= task->priority) {
+            end_sequence(s, task, true);
+            return false;
+        }
+        preempt(s, last);
+    }
+    remove_from(s->waiting, &s->n_waiting, task);
+    add_running(s, task);
+    if (!task->n_preempted)
+        task->n_cached = task->n_computed;
+    charge(s, task);
+    return true;
+}
+
+void qr_scheduler_plan(struct qr_scheduler *s, uint32_t max_prefill_tokens)
+{
+    s->n_step = s->n_step_tokens = 0;
+    for (uint32_t i = 0; i < s->n_running; i++)
+        s->running[i]->n_step = 0;
+    /* a task may be preempted by one of higher rank, so the list changes behind position i only */
+    for (uint32_t i = 0; i < s->n_running; i++)
+        if (qr_task_decodes(s->running[i]))
+            (void)plan_running(s, s->running[i], 1);
+    uint32_t budget = s->params.max_step_tokens - s->n_step_tokens;
+    budget = budget < max_prefill_tokens ? budget : max_prefill_tokens;
+    for (uint32_t i = 0; i < s->n_running && budget; i++)
+        if (s->running[i]->n_step == 0 && !qr_task_decodes(s->running[i]))
+            budget -= plan_running(s, s->running[i], budget);
+    while (budget && s->n_waiting) {
+        struct qr_task *task = next_waiting(s);
+        if (!admit(s, task))
+            break;
+        budget -= plan_running(s, task, budget);
+    }
+}
+
+void qr_scheduler_commit(struct qr_scheduler *s, struct qr_task *task)
+{
+    qr_sequence_append(s->params.memory, task->sequence, task->tokens, task->n_step);
+    task->n_computed += task->n_step;
+    task->n_step = 0;
+    charge(s, task);
+}
+
+bool qr_scheduler_fork(struct qr_scheduler *s, struct qr_task *task, const struct qr_task *parent)
+{
+    if (s->n_running == s->params.max_running || !parent->sequence)
+        return false;
+    struct qr_sequence *sequence = qr_sequence_fork(s->params.memory, parent->sequence);
+    if (!sequence)
+        return false;
+    remove_from(s->waiting, &s->n_waiting, task);
+    task->sequence = sequence;
+    task->n_computed = sequence->n_tokens;
+    task->n_cached = task->n_charged = task->n_computed;
+    add_running(s, task);
+    return true;
 }

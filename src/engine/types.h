@@ -1,54 +1,86 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* types.h - the engine object, its requests and the batch of one step. */
+/* types.h - the engine object and its requests.
+ *
+ * Two parties access an engine concurrently: the thread that runs a step, and the threads that
+ * submit requests and consume events. What they share is protected by `lock`: the lists of new and
+ * of free slots, and the part of a request marked "published". Everything else of a request belongs
+ * to the step from the moment it is queued until it has finished. */
 #ifndef QR_ENGINE_TYPES_H
 #define QR_ENGINE_TYPES_H
 #include "base/handle.h"
+#include "engine/batch.h"
 #include "engine/output_text.h"
-#include "engine/sequence.h"
+#include "engine/scheduler.h"
+#include <pthread.h>
 #include <quire/engine.h>
+
+enum { QR_MAX_STOP_TOKENS = 64, QR_MAX_CHOICES = 128, QR_MAX_LOGPROBS = 20 };
 
 enum qr_request_state {
     QR_REQUEST_FREE,
-    QR_REQUEST_WAITING,
-    QR_REQUEST_RUNNING,
-    QR_REQUEST_FINISHED, /* the caller has not polled its last event */
-    QR_REQUEST_REPORTED, /* last event polled; its pointers stay valid until the next call */
+    QR_REQUEST_QUEUED,   /* submitted, not yet seen by a step */
+    QR_REQUEST_ACTIVE,   /* known to the scheduler */
+    QR_REQUEST_FINISHED, /* its last event is not polled */
+    QR_REQUEST_POLLED,   /* a leader whose group has events left */
 };
 
+/* One answer. A request with n answers is a group of n of these; the first one is its leader. */
 struct qr_request {
-    uint64_t tag; /* atomic: id * 2, plus 1 once cancelled; 0 = the slot holds no live request */
-    enum qr_request_state state;
-    quire_request_id id;
+    uint64_t tag; /* atomic, of the leader: id * 2, plus 1 once cancelled; 0 = no live request */
+    quire_request_id id;       /* of the group */
+    struct qr_request *leader; /* itself in a group of one */
+    struct qr_request *next;   /* in the group */
+    uint32_t choice;           /* index in the group */
+
+    /* set by submit, read by the step */
     int32_t *tokens; /* [capacity] prompt, then output */
-    uint32_t capacity, n_prompt, n_tokens;
-    uint32_t n_computed;           /* leading tokens whose keys and values are in the KV cache */
-    uint32_t n_cached;             /* prompt tokens taken from the prefix cache */
-    uint32_t n_output, max_output; /* sampled tokens, the end-of-generation token included */
-    uint32_t n_polled;             /* leading tokens reported by poll, the prompt included */
+    uint32_t capacity, max_output, min_output;
     uint32_t flags, stream;
     struct quire_sampling_params sampling; /* owns logit_bias */
+    int32_t stop_tokens[QR_MAX_STOP_TOKENS];
+    uint32_t n_stop_tokens;
+    uint32_t n_logprobs; /* entries of `logprobs` per token; 0 = none */
+    quire_logits_hook logits_hook;
+    void *logits_hook_user;
+    void *user;
+    double submit_time, deadline; /* qr_clock_now() in seconds; deadline 0 = none */
+    uint32_t n_returned;          /* leader: answers that are returned, at most those generated */
+
+    /* of the step */
+    struct qr_task task;
+    uint32_t n_output; /* sampled tokens, the end-of-generation token included */
     struct qr_output_text output;
-    bool prompt_event_due; /* QUIRE_EVENT_PROMPT */
-    bool text_event_due;   /* QUIRE_EVENT_TEXT */
+    double start_time, first_token_time, last_token_time; /* 0 = not reached */
+    double sum_logprob;                                   /* of the output, for best_of */
+    bool group_waits;             /* leader: the others wait for its prompt */
+    bool finished;                /* no token follows; final_* are set */
+    bool dirty;                   /* in the engine's list of requests to publish */
+    bool flushed;                 /* the last text has been released */
+    struct qr_request *next_dirty;
+    enum quire_finish_reason final_reason;
+    bool final_context_full;
+    struct quire_error final_error; /* of QUIRE_FINISH_ERROR */
+    uint32_t n_unfinished;          /* leader: answers of the group that go on */
+
+    /* published: protected by the engine's lock */
+    enum qr_request_state state;
+    struct qr_request *next_new;         /* in the engine's list of new requests */
+    bool held;                           /* events are withheld until best_of has chosen */
+    struct qr_text_buffer text, polled;  /* not yet polled; returned by the last poll */
+    struct quire_token_logprob *logprobs; /* [capacity][n_logprobs] of tokens, by position */
+    uint32_t n_published, n_polled;      /* leading tokens */
+    bool prompt_event_due;               /* QUIRE_EVENT_PROMPT */
+    bool text_event_due;                 /* QUIRE_EVENT_TEXT */
+    struct quire_usage usage, polled_usage;
     enum quire_finish_reason reason;
     bool context_full;
     struct quire_error error; /* of QUIRE_FINISH_ERROR */
-    struct quire_usage usage; /* as of the last event polled */
-    /* qr_clock_now() in seconds; 0 = not reached */
-    double submit_time, start_time, first_token_time, last_token_time;
-};
-
-/* Block tables and slot mapping of one step, reserved at open. */
-struct qr_batch {
-    uint32_t n_groups, max_tokens;
-    int64_t *slot_mapping;                      /* [n_groups][max_tokens] */
-    struct quire_attention_batch_group *groups; /* [n_groups] */
+    uint32_t n_unpolled;      /* leader: answers whose last event is not polled */
 };
 
 struct quire_engine {
     struct qr_handle handle;
     const struct quire_allocator *allocator;
-    bool busy; /* atomic */
     bool dry_run;
     struct quire_threads *threads; /* borrowed, or own_threads */
     struct quire_threads *own_threads;
@@ -59,19 +91,42 @@ struct quire_engine {
     struct quire_chat_template *chat_template; /* NULL: none, or it failed with template_error */
     struct quire_error template_error;
     char *special_tokens_json;
-    struct quire_kv_cache *kv;
-    struct quire_context *context;
-    struct quire_sampler *sampler;
-    float *logits;                      /* [vocab_size] */
     uint32_t vocab_size, n_text_tokens; /* rows of the LM head; tokens that have a text */
     int32_t *eog;                       /* [n_eog] end-of-generation tokens */
     uint32_t n_eog;
     struct quire_engine_info info;
-    struct qr_sequence sequence; /* the cached sequence; survives its request as prefix cache */
+
+    /* of the step */
+    bool stepping; /* atomic: a step runs */
+    struct quire_kv_cache *kv;
+    struct quire_context *context;
+    struct quire_sampler *sampler;
+    float *logits; /* [max_seqs + 1][vocab_size]; the last row is a copy for forked answers */
+    struct qr_sequence_memory memory;
+    struct qr_scheduler scheduler;
     struct qr_batch batch;
+    struct qr_request *dirty; /* requests whose state changed in this step */
+    struct quire_engine_stats counters;
+    double target_itl, seconds_per_prompt_token, decode_seconds; /* measured; 0 = not yet */
+
+    /* shared, protected by `lock` */
+    pthread_mutex_t lock;
+    pthread_cond_t events_changed; /* an event became due or a request ended */
+    pthread_cond_t work_changed;   /* a request was submitted, or the thread shall stop */
+    bool lock_ready;
+    struct qr_request *requests;     /* [n_requests] */
+    struct qr_request *new_requests; /* submitted since the last step, oldest first */
+    uint32_t n_requests, n_free, next_polled;
     uint64_t n_submitted;
-    uint32_t n_requests;         /* slots */
-    struct qr_request *requests; /* [n_requests] */
+    uint32_t n_active; /* atomic for readers without the lock */
+    bool draining;
+    struct quire_engine_stats stats;
+    struct quire_usage last_usage;  /* of events whose struct has no room for them */
+    struct quire_error last_error;
+    int event_fd; /* -1 = none */
+    bool event_fd_set;
+    pthread_t thread;
+    bool thread_started, thread_stop;
 };
 
 #endif

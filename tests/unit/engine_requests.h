@@ -111,6 +111,7 @@ static inline void run_to_completion(struct quire_engine *e, const quire_request
         results[i].done = ev;
         results[i].usage = *ev.usage;
         results[i].done.usage = &results[i].usage;
+        results[i].done.message = results[i].done.message_data;
         left -= ev.kind == QUIRE_EVENT_DONE;
     }
 }

@@ -12,6 +12,7 @@ static void test_sizes(void **state)
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_engine *e;
     ep.flags = QUIRE_ENGINE_DRY_RUN;
+    ep.max_seqs = 1;
     e = open_with(&ep);
     struct quire_engine_info dry = { .struct_size = sizeof dry },
                              wet = { .struct_size = sizeof wet };
@@ -148,7 +149,7 @@ static void test_bad_open(void **state)
     p.model_path = "/no/such/file.gguf";
     assert_status(QUIRE_E_IO, quire_engine_open(&p, &e, &err));
     assert_non_null(strstr(err.msg, "file.gguf"));
-    p.max_requests = 1000;
+    p.max_requests = 100000;
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&p, &e, &err));
     p.max_requests = 0;
     p.flags = 1u << 20;
@@ -219,7 +220,7 @@ static void test_bad_submit(void **state)
     wrong_sampling.struct_size = 0;
     p.sampling = &wrong_sampling;
     REFUSED(QUIRE_E_MISUSE, "struct_size");
-    p.struct_size--;
+    p.struct_size = 8;
     REFUSED(QUIRE_E_MISUSE, "struct_size");
     p.n_stop = 1;
     REFUSED(QUIRE_E_INVALID_ARG, "stop");
@@ -359,7 +360,7 @@ static void test_no_memory(void **state)
     }
 }
 
-/* An allocator that reenters the engine, as a logging hook of a host might. */
+/* An allocator that reenters the engine during a submission, as a logging hook of a host might. */
 static struct quire_engine *reentered;
 static quire_status reentry;
 
@@ -387,7 +388,7 @@ static void test_reentry(void **state)
     const struct quire_request_params p = greedy("hello", 2);
     const quire_request_id id = submit(e, &p);
     reentered = NULL;
-    assert_int_equal(reentry, QUIRE_E_BUSY);
+    assert_int_equal(reentry, QUIRE_OK); /* no lock is held: a step without requests */
     struct result r;
     run_one(e, id, &r);
     quire_engine_close(e); /* next: close with a waiting request */

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_engine_parts.c - stop strings, available memory, and block tables of a sequence. */
+/* test_engine_parts.c - stop strings and available memory. */
 #include "base/memory.h"
-#include "engine/sequence.h"
 #include "engine/stop_strings.h"
 #include "quire_cmocka.h"
-#include <quire/kv_cache.h>
 #include <unistd.h>
 
 /* ---- Stop strings */
@@ -186,136 +184,6 @@ static void test_memory(void **state)
     assert_true(qr_memory_available() > 0);
 }
 
-/* ---- The sequence */
-
-static struct quire_kv_cache *make_pool(uint32_t blocks, uint32_t window, uint32_t windowed_blocks)
-{
-    const struct quire_kv_group_config groups[] = {
-        { .n_layers = 1, .n_kv_heads = 1, .head_size = 8, .n_blocks = blocks },
-        { .n_layers = 1,
-          .n_kv_heads = 1,
-          .head_size = 8,
-          .n_blocks = windowed_blocks,
-          .sliding_window = window },
-    };
-    const struct quire_kv_params config = {
-        .struct_size = sizeof config, .block_size = 16, .groups = groups, .n_groups = window ? 2 : 1
-    };
-    struct quire_kv_cache *kv;
-    assert_status(QUIRE_OK, quire_kv_create(&config, &kv, NULL));
-    return kv;
-}
-
-static void grow(struct qr_sequence *s, const int32_t *tokens, uint32_t n, uint32_t step)
-{
-    for (uint32_t at = s->n_tokens; at < n;) {
-        const uint32_t part = n - at < step ? n - at : step;
-        assert_status(QUIRE_OK, qr_sequence_reserve(s, part, NULL));
-        qr_sequence_append(s, tokens + at, part, 0);
-        at += part;
-    }
-}
-
-/* Every block of every group is free or has one reference, that of the sequence. */
-static void check_blocks(const struct qr_sequence *s, const uint32_t *total)
-{
-    for (uint32_t i = 0; i < s->n_groups; i++) {
-        const struct qr_sequence_group *g = &s->groups[i];
-        assert_true(g->first_block <= g->end_block);
-        assert_true((uint64_t)g->end_block * s->block_size >= s->n_tokens);
-        assert_true(g->first_block <= quire_kv_first_block(s->block_size, g->window, s->n_tokens));
-        assert_int_equal(quire_kv_free_block_count(s->kv, i) + (g->end_block - g->first_block),
-                         total[i]);
-        for (uint32_t b = g->first_block; b < g->end_block; b++)
-            assert_int_equal(quire_kv_ref_count(s->kv, i, g->block_table[b]), 1);
-    }
-}
-
-static void test_sequence(void **state)
-{
-    (void)state;
-    enum { N = 300, STEP = 24, WINDOW = 40 };
-    int32_t tokens[N];
-    for (int i = 0; i < N; i++)
-        tokens[i] = i;
-    const uint32_t windowed = qr_sequence_blocks_needed(16, WINDOW, N, STEP, 32);
-    assert_true(windowed < qr_sequence_blocks_needed(16, 0, N, STEP, 32));
-    const uint32_t total[] = { qr_sequence_blocks_needed(16, 0, N, STEP, 32), windowed };
-    struct quire_kv_cache *kv = make_pool(total[0], WINDOW, windowed);
-    struct qr_sequence s;
-    assert_status(QUIRE_OK, qr_sequence_init(&s, kv, N, NULL, NULL));
-    /* qr_sequence_blocks_needed() suffices for every step size */
-    for (uint32_t step = 1; step <= STEP; step++) {
-        grow(&s, tokens, N, step);
-        check_blocks(&s, total);
-        qr_sequence_clear(&s);
-        assert_int_equal(quire_kv_free_block_count(kv, 1), windowed);
-    }
-    grow(&s, tokens, 200, STEP);
-    assert_true(s.groups[1].first_block > 0);
-    /* a short truncation keeps the prefix; one beyond the freed window blocks clears
-     * the sequence */
-    assert_int_equal(qr_sequence_reuse_prefix(&s, tokens, 190, 0), 190);
-    check_blocks(&s, total);
-    tokens[185] = 999;
-    assert_int_equal(qr_sequence_reuse_prefix(&s, tokens, 190, 0), 185);
-    check_blocks(&s, total);
-    grow(&s, tokens, 260, STEP);
-    assert_int_equal(qr_sequence_reuse_prefix(&s, tokens, 50, 0), 0);
-    assert_int_equal(s.n_tokens, 0);
-    assert_int_equal(quire_kv_free_block_count(kv, 0), total[0]);
-    /* keys of another RoPE variant do not match */
-    grow(&s, tokens, 40, STEP);
-    assert_int_equal(qr_sequence_reuse_prefix(&s, tokens, 40, 1), 0);
-    assert_status(QUIRE_E_LIMIT, qr_sequence_reserve(&s, N + 1, NULL));
-    qr_sequence_free(&s);
-    qr_sequence_free(&s);
-    quire_kv_destroy(kv);
-}
-
-static void test_sequence_short_pool(void **state)
-{
-    (void)state;
-    struct quire_kv_cache *kv = make_pool(2, 0, 0);
-    struct qr_sequence s;
-    assert_status(QUIRE_OK, qr_sequence_init(&s, kv, 100, NULL, NULL));
-    assert_status(QUIRE_OK, qr_sequence_reserve(&s, 32, NULL));
-    assert_int_not_equal(qr_sequence_reserve(&s, 33, NULL), QUIRE_OK);
-    qr_sequence_free(&s);
-    assert_int_equal(quire_kv_free_block_count(kv, 0), 2);
-    for (size_t at = 1; at <= 4; at++) {
-        struct fail_alloc f;
-        fail_alloc_init(&f, at, false);
-        assert_status(QUIRE_E_NOMEM, qr_sequence_init(&s, kv, 100, &f.hooks, NULL));
-        assert_int_equal(f.live_count, 0);
-    }
-    quire_kv_destroy(kv);
-}
-
-/* Prefixes are compared token by token, without a hash that could collide: one other token ends the
- * prefix, wherever it is and whichever bit differs. */
-static void prefix_ends_at_the_first_other_token(void **state)
-{
-    (void)state;
-    enum { N = 100 };
-    int32_t tokens[N], other[N];
-    for (int i = 0; i < N; i++)
-        tokens[i] = i % 7 * 16; /* equal in the lowest 4 bits */
-    struct quire_kv_cache *kv = make_pool((N + 15) / 16, 0, 0);
-    struct qr_sequence s;
-    assert_status(QUIRE_OK, qr_sequence_init(&s, kv, N, NULL, NULL));
-    for (uint32_t at = 0; at < N; at++)
-        for (int bit = 0; bit < 31; bit += 3) {
-            grow(&s, tokens, N, N);
-            memcpy(other, tokens, sizeof other);
-            other[at] ^= 1 << bit;
-            assert_int_equal(qr_sequence_reuse_prefix(&s, other, N, 0), at);
-            assert_int_equal(s.n_tokens, at);
-        }
-    qr_sequence_free(&s);
-    quire_kv_destroy(kv);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,9 +191,6 @@ int main(void)
         cmocka_unit_test(test_stop_strings_bad),
         cmocka_unit_test(test_stop_strings_linear_time),
         cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_sequence),
-        cmocka_unit_test(test_sequence_short_pool),
-        cmocka_unit_test(prefix_ends_at_the_first_other_token),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

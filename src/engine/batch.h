@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* batch.h - operands of the forward pass of one step, in memory reserved at open. */
+#ifndef QR_ENGINE_BATCH_H
+#define QR_ENGINE_BATCH_H
+#include "engine/scheduler.h"
+#include <quire/attention.h>
+
+struct qr_batch {
+    uint32_t n_groups, max_seqs, max_tokens, max_blocks;
+    uint32_t n_seqs, n_tokens, n_logits;
+    int32_t *query_start_loc;                   /* [max_seqs + 1] */
+    int32_t *seq_lens;                          /* [max_seqs] */
+    uint32_t *rope_lens;                        /* [max_seqs] */
+    uint32_t *logits_rows;                      /* [max_seqs] last rows of complete tasks */
+    struct qr_task **complete;                  /* [max_seqs] tasks of these rows */
+    int32_t *token_ids;                         /* [max_tokens] */
+    int64_t *slot_mapping;                      /* [n_groups][max_tokens] */
+    int32_t *block_tables;                      /* [n_groups][max_seqs][max_blocks] */
+    uint32_t *first_blocks;                     /* [n_groups][max_seqs] */
+    struct quire_attention_batch_group *groups; /* [n_groups] */
+};
+
+struct qr_batch_params {
+    uint32_t n_groups, max_seqs, max_tokens, max_blocks;
+    const struct quire_allocator *allocator;
+};
+
+/* On failure there is nothing to free. */
+quire_status qr_batch_init(struct qr_batch *b, const struct qr_batch_params *params,
+                           struct quire_error *err);
+void qr_batch_free(struct qr_batch *b, const struct quire_allocator *allocator);
+
+/* Fills in the planned step of the scheduler. A task whose planned tokens are its last ones gets a
+ * row of logits. */
+quire_status qr_batch_build(struct qr_batch *b, const struct qr_scheduler *scheduler,
+                            struct quire_error *err);
+
+#endif

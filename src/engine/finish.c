@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* finish.c - ends answers; publishes text, tokens and usage of a step; chooses the best answers. */
+#include "engine/finish.h"
+#include "base/error.h"
+#include "engine/events.h"
+#include "engine/request.h"
+#include <math.h>
+
+void qr_request_touch(struct quire_engine *e, struct qr_request *r)
+{
+    if (r->dirty)
+        return;
+    r->dirty = true;
+    r->next_dirty = e->dirty;
+    e->dirty = r;
+}
+
+/* ---- The end of an answer */
+
+/* The other answers of a group whose leader ended before its prompt was complete go on alone. */
+static void start_group(struct quire_engine *e, struct qr_request *leader)
+{
+    if (!leader->group_waits)
+        return;
+    leader->group_waits = false;
+    for (struct qr_request *r = leader->next; r; r = r->next)
+        qr_scheduler_add(&e->scheduler, &r->task);
+}
+
+static void finish(struct quire_engine *e, struct qr_request *r, enum quire_finish_reason reason,
+                   bool keep)
+{
+    r->finished = true;
+    r->final_reason = reason;
+    qr_scheduler_remove(&e->scheduler, &r->task, keep);
+    qr_request_touch(e, r);
+    if (r == r->leader)
+        start_group(e, r);
+}
+
+void qr_request_finish(struct quire_engine *e, struct qr_request *r,
+                       enum quire_finish_reason reason)
+{
+    finish(e, r, reason, true);
+}
+
+static void fail(struct quire_engine *e, struct qr_request *r, quire_status status,
+                 const struct quire_error *err, bool keep)
+{
+    r->final_error = *err;
+    r->final_error.code = status;
+    finish(e, r, QUIRE_FINISH_ERROR, keep);
+}
+
+void qr_request_fail(struct quire_engine *e, struct qr_request *r, quire_status status,
+                     const struct quire_error *err)
+{
+    fail(e, r, status, err, true);
+}
+
+void qr_request_fail_and_discard(struct quire_engine *e, struct qr_request *r, quire_status status,
+                                 const struct quire_error *err)
+{
+    fail(e, r, status, err, false);
+}
+
+void qr_request_flush_and_finish(struct quire_engine *e, struct qr_request *r,
+                                 enum quire_finish_reason reason)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    const quire_status s = qr_output_text_flush(&r->output, &err);
+    if (s != QUIRE_OK)
+        qr_request_fail(e, r, s, &err);
+    else
+        qr_request_finish(e, r, reason);
+}
+
+/* ---- Publication. The caller of these functions holds the lock. */
+
+/* Time to first token (TTFT) is queue_seconds + prompt_seconds; mean inter-token latency (ITL) is
+ * generate_seconds / (completion_tokens - 1). */
+static struct quire_usage usage_of(const struct qr_request *r)
+{
+    const struct qr_task *t = &r->task;
+    /* a task that was preempted or has ended has nothing computed, but its prompt was */
+    const uint32_t done = r->n_output || t->n_computed > t->n_prompt ? t->n_prompt : t->n_computed;
+    struct quire_usage u = {
+        .prompt_tokens = t->n_prompt,
+        .prompt_done = done > r->usage.prompt_done ? done : r->usage.prompt_done,
+        .cached_tokens = t->n_cached,
+        .completion_tokens = r->n_output,
+    };
+    if (r->start_time > 0)
+        u.queue_seconds = r->start_time - r->submit_time;
+    if (r->first_token_time > 0) {
+        u.prompt_seconds = r->first_token_time - r->start_time;
+        u.generate_seconds = r->last_token_time - r->first_token_time;
+    }
+    return u;
+}
+
+static double mean_logprob(const struct qr_request *r)
+{
+    if (r->reason == QUIRE_FINISH_ERROR || r->n_output == 0)
+        return -INFINITY;
+    return r->sum_logprob / r->n_output;
+}
+
+/* Returns the best answers of a group that has ended, best first; the others get no event. */
+static void choose_best(struct qr_request *leader)
+{
+    for (uint32_t rank = 0; rank < leader->n_returned; rank++) {
+        struct qr_request *best = NULL;
+        for (struct qr_request *r = leader; r; r = r->next)
+            if (r->held && (!best || mean_logprob(r) > mean_logprob(best)))
+                best = r;
+        best->held = false;
+        best->choice = rank;
+    }
+}
+
+/* Adds the answers of a group that were not chosen to a list, to be freed without the lock. */
+static void take_unchosen(struct qr_request *leader, struct qr_request **list)
+{
+    for (struct qr_request *r = leader; r; r = r->next)
+        if (r->held) {
+            r->state = QR_REQUEST_POLLED;
+            r->next_dirty = *list;
+            *list = r;
+        }
+}
+
+static void publish_end(struct quire_engine *e, struct qr_request *r, struct qr_request **unchosen)
+{
+    struct qr_request *leader = r->leader;
+    r->reason = r->final_reason;
+    r->context_full = r->final_context_full;
+    r->error = r->final_error;
+    r->state = QR_REQUEST_FINISHED;
+    __atomic_store_n(&e->n_active, e->n_active - 1, __ATOMIC_RELAXED);
+    if (--leader->n_unfinished)
+        return;
+    __atomic_store_n(&leader->tag, 0, __ATOMIC_RELEASE);
+    if (leader->held) {
+        choose_best(leader);
+        take_unchosen(leader, unchosen);
+    }
+}
+
+static void publish(struct quire_engine *e, struct qr_request *r, struct qr_request **unchosen)
+{
+    const bool new_output = r->n_output > r->usage.completion_tokens;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    const quire_status s = qr_output_text_move(&r->output, &r->text, &err);
+    if (s != QUIRE_OK && !r->finished) {
+        qr_request_fail(e, r, s, &err); /* publishes it again */
+        return;
+    }
+    r->usage = usage_of(r);
+    r->n_published = r->task.n_tokens;
+    r->text_event_due |= new_output || r->finished;
+    r->prompt_event_due |= r->n_output == 0 && !r->finished;
+    if (r->finished)
+        publish_end(e, r, unchosen);
+}
+
+static void update_stats(struct quire_engine *e)
+{
+    struct quire_engine_stats *s = &e->counters;
+    const struct qr_sequence_memory *m = &e->memory;
+    s->n_waiting = e->scheduler.n_waiting;
+    s->n_running = e->scheduler.n_running;
+    s->n_preemptions = e->scheduler.n_preemptions;
+    uint32_t least = UINT32_MAX;
+    for (uint32_t g = 0; g < m->n_groups; g++) {
+        const uint32_t n_free = (uint32_t)quire_kv_free_block_count(m->kv, g);
+        const uint32_t available = qr_sequence_blocks_available(m, g);
+        struct quire_kv_group_config config;
+        if (available >= least || quire_kv_get_group(m->kv, g, &config, NULL) != QUIRE_OK)
+            continue;
+        least = available;
+        s->n_blocks = config.n_blocks;
+        s->n_used_blocks = config.n_blocks - available;
+        s->n_cached_blocks = available - n_free;
+    }
+    e->stats = *s;
+}
+
+void qr_publish(struct quire_engine *e)
+{
+    struct qr_request *unchosen = NULL;
+    pthread_mutex_lock(&e->lock);
+    const bool any = e->dirty != NULL;
+    while (e->dirty) {
+        struct qr_request *r = e->dirty;
+        e->dirty = r->next_dirty;
+        r->dirty = false;
+        publish(e, r, &unchosen);
+    }
+    update_stats(e);
+    if (any)
+        qr_events_signal(e);
+    pthread_mutex_unlock(&e->lock);
+    while (unchosen) {
+        struct qr_request *r = unchosen;
+        unchosen = r->next_dirty;
+        qr_request_release(e, r);
+    }
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sample.c - logits to tokens: masks, hooks, sampling, stop conditions, answers that fork. */
+#include "engine/sample.h"
+#include "base/error.h"
+#include "engine/clock.h"
+#include "engine/finish.h"
+#include "engine/logprobs.h"
+#include "engine/request.h"
+#include <math.h>
+#include <string.h>
+
+/* Masks rows of the LM head that are padding of the vocabulary; with IGNORE_EOS, and before the
+ * minimum length, also the tokens that end the answer. */
+static void mask_logits(const struct quire_engine *e, const struct qr_request *r, float *logits)
+{
+    for (uint32_t i = e->n_text_tokens; i < e->vocab_size; i++)
+        logits[i] = -INFINITY;
+    const bool too_short = r->n_output < r->min_output;
+    for (uint32_t i = 0; i < e->n_eog && (too_short || r->flags & QUIRE_REQUEST_IGNORE_EOS); i++)
+        logits[e->eog[i]] = -INFINITY;
+    for (uint32_t i = 0; i < r->n_stop_tokens && too_short; i++)
+        logits[r->stop_tokens[i]] = -INFINITY;
+}
+
+static bool ends_answer(const struct quire_engine *e, const struct qr_request *r, int32_t token)
+{
+    for (uint32_t i = 0; i < r->n_stop_tokens; i++)
+        if (r->stop_tokens[i] == token)
+            return true;
+    return quire_tokenizer_is_eog(e->tokenizer, token);
+}
+
+/* Appends a sampled token to the output and finishes the answer if a stop condition holds. */
+static quire_status append_token(struct quire_engine *e, struct qr_request *r, int32_t token,
+                                 struct quire_error *err)
+{
+    r->last_token_time = qr_clock_now();
+    if (r->n_output++ == 0)
+        r->first_token_time = r->last_token_time;
+    qr_request_touch(e, r);
+    if (ends_answer(e, r, token)) {
+        qr_request_flush_and_finish(e, r, QUIRE_FINISH_STOP);
+        return QUIRE_OK;
+    }
+    bool stopped;
+    QR_TRY(qr_output_text_push(&r->output, token, &stopped, err));
+    r->tokens[r->task.n_tokens++] = token;
+    if (stopped) {
+        qr_request_finish(e, r, QUIRE_FINISH_STOP);
+    } else if (r->n_output == r->max_output) {
+        qr_request_flush_and_finish(e, r, QUIRE_FINISH_LENGTH);
+    } else if (r->task.n_tokens > e->info.context_length) {
+        r->final_context_full = true;
+        qr_request_flush_and_finish(e, r, QUIRE_FINISH_LENGTH);
+    }
+    return QUIRE_OK;
+}
+
+static quire_status call_hook(const struct quire_engine *e, const struct qr_request *r,
+                              float *logits, struct quire_error *err)
+{
+    const struct quire_logits_args args = {
+        .struct_size = sizeof args,
+        .id = r->id,
+        .choice = r->choice,
+        .tokens = r->tokens,
+        .n_tokens = r->task.n_tokens,
+        .logits = logits,
+        .n_vocab = e->vocab_size,
+    };
+    const quire_status s = r->logits_hook(r->logits_hook_user, &args);
+    return s == QUIRE_OK ? s : qr_fail(err, s, "logits_hook failed: %s", quire_status_name(s));
+}
+
+/* Samples from one row, which is changed. */
+static quire_status sample_token(struct quire_engine *e, struct qr_request *r, float *logits,
+                                 struct quire_error *err)
+{
+    mask_logits(e, r, logits);
+    if (r->logits_hook)
+        QR_TRY(call_hook(e, r, logits, err));
+    const struct quire_sample_args args = {
+        .struct_size = sizeof args,
+        .logits = logits,
+        .history = r->tokens,
+        .n_history = r->task.n_tokens,
+        .stream = r->stream,
+        /* position in the sequence, not in the output: with the latter every turn of a conversation
+         * would draw the same random numbers */
+        .index = r->task.n_tokens,
+    };
+    int32_t token;
+    QR_TRY(quire_sampler_sample(e->sampler, &r->sampling, &args, &token, err));
+    if (r->logprobs || r->held) {
+        struct quire_token_logprob own[1],
+            *to = r->logprobs ? r->logprobs + (size_t)r->task.n_tokens * r->n_logprobs : own;
+        qr_logprobs(logits, e->vocab_size, token, to, r->logprobs ? r->n_logprobs : 1);
+        r->sum_logprob += to->logprob;
+    }
+    return append_token(e, r, token, err);
+}
+
+static void sample(struct quire_engine *e, struct qr_request *r, float *logits)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    const quire_status s = sample_token(e, r, logits, &err);
+    if (s != QUIRE_OK)
+        qr_request_fail(e, r, s, &err);
+}
+
+/* The other answers of a group continue from the leader's prompt: they share its blocks and its row
+ * of logits. Those for which no sequence is left wait and find the prompt in the prefix cache. */
+static void fork_group(struct quire_engine *e, struct qr_request *leader, const float *logits)
+{
+    float *copy = e->logits + (size_t)e->info.max_seqs * e->vocab_size;
+    leader->group_waits = false;
+    for (struct qr_request *r = leader->next; r; r = r->next) {
+        qr_scheduler_add(&e->scheduler, &r->task);
+        if (!qr_scheduler_fork(&e->scheduler, &r->task, &leader->task))
+            continue;
+        r->start_time = leader->start_time;
+        memcpy(copy, logits, e->vocab_size * sizeof *copy);
+        sample(e, r, copy);
+    }
+}
+
+void qr_sample_step(struct quire_engine *e)
+{
+    for (uint32_t i = 0; i < e->batch.n_logits; i++) {
+        struct qr_request *r = qr_request_of(e->batch.complete[i]);
+        float *logits = e->logits + (size_t)i * e->vocab_size;
+        if (r->group_waits)
+            fork_group(e, r, logits);
+        sample(e, r, logits);
+    }
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sample.h - samples the next token of every task that completed its pending tokens. */
+#ifndef QR_ENGINE_SAMPLE_H
+#define QR_ENGINE_SAMPLE_H
+#include "engine/types.h"
+
+/* Samples one token per row of logits of the step, appends it and ends the answers whose stop
+ * condition holds. An answer that completes the prompt of its group passes it on to the others. */
+void qr_sample_step(struct quire_engine *e);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scheduler.h - continuous batching: which tasks run in the next step, with how many tokens.
+ *
+ * A task is one sequence to be generated. Tasks wait until they are admitted, run until they
+ * finish, and may be preempted in between. Every step computes one token of each task that
+ * generates, and fills the rest of its token budget with chunks of prompts, in the order of rank:
+ * higher priority first, then earlier arrival.
+ *
+ * Admission takes the waiting tasks of the highest priority; among these the client whose tasks
+ * have been given the fewest tokens so far (virtual token counter), and of that client the first to
+ * arrive. A task is admitted when the blocks of all its tokens are available, one more per running
+ * task included, so that it can also continue for a while.
+ *
+ * Preemption: when a running task gets no block, the task of the lowest rank gives back all its
+ * blocks and waits again; the prefix cache keeps what nobody else needs. Recomputed keys and values
+ * have the same bits. The running task of the highest rank is never preempted, and the pool holds
+ * at least one sequence of the maximum length, so some task always advances.
+ *
+ * The scheduler does not know models: it computes nothing and can be tested exhaustively. */
+#ifndef QR_ENGINE_SCHEDULER_H
+#define QR_ENGINE_SCHEDULER_H
+#include "engine/sequence_memory.h"
+
+struct quire_model;
+
+struct qr_task {
+    /* set by the owner before qr_scheduler_add() */
+    int32_t priority;      /* higher runs first */
+    uint64_t arrival;      /* unique, ascending */
+    uint64_t client, salt; /* fairness; prefix cache */
+    bool no_reuse;         /* computes the whole prompt */
+    uint32_t n_prompt;
+    /* kept up to date by the owner */
+    const int32_t *tokens; /* [n_tokens] prompt, then output */
+    uint32_t n_tokens;
+    /* results */
+    bool running;
+    uint32_t n_computed;          /* leading tokens in the KV cache; 0 while waiting */
+    uint32_t n_cached;            /* prompt tokens that the first admission took from the cache */
+    uint32_t n_preempted;         /* times */
+    uint32_t n_step;              /* tokens of the planned step, from n_computed on */
+    struct qr_sequence *sequence; /* while running */
+    uint32_t n_charged;           /* leading tokens counted for the client */
+    uint32_t client_slot;         /* index in qr_scheduler.clients */
+};
+
+struct qr_scheduler_client {
+    uint64_t key;
+    uint32_t n_tasks; /* waiting or running; 0 = unused entry */
+    uint64_t served;  /* tokens of its tasks that were computed or taken from the prefix cache */
+};
+
+struct qr_scheduler_params {
+    struct qr_sequence_memory *memory; /* borrowed */
+    const struct quire_model *model;   /* for RoPE variants; borrowed; NULL = none */
+    uint32_t max_tasks;                /* waiting and running */
+    uint32_t max_running, max_step_tokens;
+    const struct quire_allocator *allocator;
+};
+
+struct qr_scheduler {
+    struct qr_scheduler_params params;
+    struct qr_task **running; /* [max_running] by rank, highest first */
+    struct qr_task **waiting; /* [max_tasks] by arrival */
+    struct qr_task **step;    /* [max_running] tasks of the planned step */
+    uint32_t n_running, n_waiting, n_step, n_step_tokens;
+    struct qr_scheduler_client *clients; /* [max_tasks] */
+    uint64_t n_preemptions;
+};
+
+/* Reserves all memory. On failure there is nothing to free. */
+quire_status qr_scheduler_init(struct qr_scheduler *s, const struct qr_scheduler_params *params,
+                               struct quire_error *err);
+void qr_scheduler_free(struct qr_scheduler *s); /* safe on zeroes; ends no sequences */
+
+/* Adds a task to the queue; at most max_tasks. */
+void qr_scheduler_add(struct qr_scheduler *s, struct qr_task *task);
+
+/* Removes a task that waits or runs. keep: its blocks stay in the prefix cache; false after a
+ * failed step, when their contents are undefined. */
+void qr_scheduler_remove(struct qr_scheduler *s, struct qr_task *task, bool keep);
+
+/* Lets a task that waits share the sequence of `parent`, whose prompt is equal and complete, and
+ * run. False: no sequence is left; the task goes on waiting. */
+bool qr_scheduler_fork(struct qr_scheduler *s, struct qr_task *task, const struct qr_task *parent);
+
+/* Plans the next step: step[0 .. n_step) with n_step tokens each, whose memory is reserved. At most
+ * max_prefill_tokens tokens of prompts. Replaces a plan that was not committed. */
+void qr_scheduler_plan(struct qr_scheduler *s, uint32_t max_prefill_tokens);
+
+/* The planned tokens of a task are in the KV cache. */
+void qr_scheduler_commit(struct qr_scheduler *s, struct qr_task *task);
+
+/* Length of the sequence that selects the RoPE frequencies of the task's token at `position`. */
+uint32_t qr_scheduler_rope_length(const struct qr_scheduler *s, const struct qr_task *task,
+                                  uint32_t position);
+
+/* The task computes output, not its prompt, and one token is pending. */
+static inline bool qr_task_decodes(const struct qr_task *task)
+{
+    return task->n_computed >= task->n_prompt && task->n_tokens - task->n_computed == 1;
+}
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sequence_memory.h - the memory of all running sequences: their blocks in every KV group, and the
+ * prefix cache that keeps the blocks of earlier ones.
+ *
+ * The scheduler and the requests know only this interface. Models with recurrent layers will add a
+ * slot of fixed size per sequence beside the KV groups, and checkpoints of it at block boundaries
+ * beside the blocks of the prefix index. */
+#ifndef QR_ENGINE_SEQUENCE_MEMORY_H
+#define QR_ENGINE_SEQUENCE_MEMORY_H
+#include "engine/prefix_index.h"
+#include <quire/kv_cache.h>
+#include <stdbool.h>
+
+/* The sequence holds one reference to each of blocks first_block .. end_block - 1; earlier ones
+ * fell out of the window. Entry i of block_table is block i of the sequence. */
+struct qr_sequence_group {
+    uint32_t first_block, end_block;
+    int32_t *block_table; /* [max_blocks] */
+};
+
+struct qr_sequence {
+    bool open;
+    bool indexable;                   /* full blocks are added to the prefix index */
+    uint64_t salt;                    /* sequences of different salts share no blocks */
+    uint32_t variant;                 /* qr_rope_variant() of the keys in the index */
+    uint32_t n_tokens;                /* tokens whose keys and values are in the KV cache */
+    uint32_t n_indexed;               /* leading tokens on the path of `node`, whole blocks */
+    qr_prefix_node node;              /* pinned; QR_PREFIX_NONE = root */
+    struct qr_sequence_group *groups; /* [n_groups] */
+};
+
+struct qr_sequence_memory {
+    const struct quire_allocator *allocator;
+    struct quire_kv_cache *kv; /* borrowed */
+    struct qr_prefix_index *index;
+    uint32_t block_size, n_groups, max_tokens, max_blocks, n_sequences;
+    uint32_t *windows;             /* [n_groups] tokens; 0 = full attention */
+    int32_t *block_ids;            /* [n_groups] scratch: the blocks of one node */
+    struct qr_sequence *sequences; /* [n_sequences] */
+};
+
+struct qr_sequence_memory_params {
+    struct quire_kv_cache *kv;
+    uint32_t n_sequences; /* that are open at a time */
+    uint32_t max_tokens;  /* of one sequence */
+    uint32_t hash_bits;   /* of the prefix index */
+    const struct quire_allocator *allocator;
+};
+
+/* Reserves all memory that sequences use. On failure there is nothing to free. */
+quire_status qr_sequence_memory_init(struct qr_sequence_memory *m,
+                                     const struct qr_sequence_memory_params *params,
+                                     struct quire_error *err);
+/* Frees open sequences and the prefix cache too; safe on zeroes. */
+void qr_sequence_memory_free(struct qr_sequence_memory *m);
+
+/* Bytes that qr_sequence_memory_init() allocates. */
+uint64_t qr_sequence_memory_bytes(const struct quire_kv_cache *kv, uint32_t n_sequences,
+                                  uint32_t max_tokens);
+
+/* Tokens and identity of a sequence that begins. */
+struct qr_sequence_prefix {
+    const int32_t *tokens;
+    uint32_t n_reusable; /* leading tokens that the prefix cache may provide */
+    uint64_t salt;
+    uint32_t variant;
+};
+
+/* Opens a sequence and takes the longest cached prefix of its tokens; n_tokens of the sequence is
+ * its length. NULL: all sequences are open. Allocates no blocks. */
+struct qr_sequence *qr_sequence_begin(struct qr_sequence_memory *m,
+                                      const struct qr_sequence_prefix *prefix);
+
+/* Length in tokens of the prefix that qr_sequence_begin() would take. */
+uint32_t qr_sequence_cached(const struct qr_sequence_memory *m,
+                            const struct qr_sequence_prefix *prefix);
+
+/* At a block boundary: takes whole blocks that another sequence has computed meanwhile, for tokens
+ * before position `end`. */
+void qr_sequence_extend_from_cache(struct qr_sequence_memory *m, struct qr_sequence *s,
+                                   const int32_t *tokens, uint32_t end);
+
+/* Whether the next token is written into a block that others use too, in any group. */
+bool qr_sequence_must_copy(const struct qr_sequence_memory *m, const struct qr_sequence *s);
+
+/* Blocks of a group that n more tokens of the sequence need, copies of shared blocks included. */
+uint32_t qr_sequence_blocks_missing(const struct qr_sequence_memory *m,
+                                    const struct qr_sequence *s, uint32_t group, uint32_t n);
+
+/* Blocks of a group that are free or can be evicted from the prefix cache. */
+uint32_t qr_sequence_blocks_available(const struct qr_sequence_memory *m, uint32_t group);
+
+/* Makes the memory of the next n tokens writable: drops blocks outside the windows, evicts from the
+ * prefix cache, copies a shared last block, and allocates.
+ * QUIRE_E_AGAIN: the pool is too small for now, and nothing was allocated. */
+quire_status qr_sequence_reserve(struct qr_sequence_memory *m, struct qr_sequence *s, uint32_t n,
+                                 struct quire_error *err);
+
+/* Counts n tokens whose keys and values a step has written to the reserved blocks, and adds full
+ * blocks to the prefix index. `tokens` is the whole sequence. */
+void qr_sequence_append(struct qr_sequence_memory *m, struct qr_sequence *s, const int32_t *tokens,
+                        uint32_t n);
+
+/* Keys appended from now on have another RoPE variant than those before: they are not indexed. */
+void qr_sequence_stop_indexing(struct qr_sequence *s);
+
+/* Opens a sequence that shares all blocks of `parent`. NULL: all sequences are open. */
+struct qr_sequence *qr_sequence_fork(struct qr_sequence_memory *m, const struct qr_sequence *parent);
+
+/* Closes a sequence. keep: its blocks stay in the prefix cache until they are evicted. `tokens` is
+ * the whole sequence. */
+void qr_sequence_end(struct qr_sequence_memory *m, struct qr_sequence *s, const int32_t *tokens,
+                     bool keep);
+
+/* Blocks a group needs so that one sequence of max_tokens can always grow to its end by at most
+ * step_tokens at a time. Windowed groups get rollback_tokens on top: a sequence can be truncated by
+ * as many without recomputation. */
+uint32_t qr_sequence_blocks_needed(uint32_t block_size, uint32_t window, uint32_t max_tokens,
+                                   uint32_t step_tokens, uint32_t rollback_tokens);
+
+#endif
