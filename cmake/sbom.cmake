@@ -4,17 +4,21 @@
 set(QUIRE_SBOM_PACKAGES "")
 set(QUIRE_SBOM_RELATIONS "")
 
-# Adds the library lib<name>.so, its version and its license.
+# Adds the library lib<name>.so, its version and its license; with STATIC_LINK one that is compiled into libquire.
 function(quire_sbom_add name version license)
   if(NOT version)
     set(version NOASSERTION)
+  endif()
+  set(relationship DYNAMIC_LINK)
+  if(ARGC GREATER 3)
+    set(relationship ${ARGV3})
   endif()
   string(APPEND QUIRE_SBOM_PACKAGES ",
     { \"SPDXID\": \"SPDXRef-${name}\", \"name\": \"${name}\", \"versionInfo\": \"${version}\",
       \"downloadLocation\": \"NOASSERTION\", \"filesAnalyzed\": false, \"licenseDeclared\": \"${license}\",
       \"licenseConcluded\": \"NOASSERTION\", \"copyrightText\": \"NOASSERTION\" }")
   string(APPEND QUIRE_SBOM_RELATIONS ",
-    { \"spdxElementId\": \"SPDXRef-quire\", \"relationshipType\": \"DYNAMIC_LINK\", \"relatedSpdxElement\": \"SPDXRef-${name}\" }")
+    { \"spdxElementId\": \"SPDXRef-quire\", \"relationshipType\": \"${relationship}\", \"relatedSpdxElement\": \"SPDXRef-${name}\" }")
   set(QUIRE_SBOM_PACKAGES "${QUIRE_SBOM_PACKAGES}" PARENT_SCOPE)
   set(QUIRE_SBOM_RELATIONS "${QUIRE_SBOM_RELATIONS}" PARENT_SCOPE)
 endfunction()
@@ -48,6 +52,8 @@ if(QUIRE_WITH_TEXT)
   quire_sbom_add(pcre2-8 "${version}" BSD-3-Clause)
   quire_header_version(version ${QUIRE_utf8proc_INCLUDE}/utf8proc.h UTF8PROC_VERSION PATCH)
   quire_sbom_add(utf8proc "${version}" MIT)
+  quire_header_version(version ${QUIRE_xxhash_INCLUDE}/xxhash.h XXH_VERSION RELEASE)
+  quire_sbom_add(xxhash "${version}" BSD-2-Clause STATIC_LINK)
 endif()
 string(TIMESTAMP QUIRE_SBOM_CREATED UTC) # of SOURCE_DATE_EPOCH, if set
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/quire.spdx.json @ONLY CONTENT "{
