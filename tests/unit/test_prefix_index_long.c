@@ -6,7 +6,7 @@ static void random_operations(void **state)
 {
     (void)state;
     struct random_counts c;
-    run_random(4711, 10 * 1000 * 1000, &c);
+    run_random(4711, RANDOM_OPERATIONS(10 * 1000 * 1000), &c);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_prefix_model.h - naive model of the prefix index: nodes as whole sequences, linear search. */
+/* test_prefix_model.h - naive model of the prefix index: whole sequences, linear search. */
 #ifndef QUIRE_TEST_PREFIX_MODEL_H
 #define QUIRE_TEST_PREFIX_MODEL_H
 #include "engine/prefix_check.h"

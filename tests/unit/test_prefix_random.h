@@ -4,6 +4,22 @@
 #define QUIRE_TEST_PREFIX_RANDOM_H
 #include "test_prefix_model.h"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#endif
+
+/* Sanitizers and builds without optimization need far more time per operation. */
+#if defined(SANITIZED) || !defined(__OPTIMIZE__)
+#define RANDOM_OPERATIONS(n) ((n) / 20)
+#else
+#define RANDOM_OPERATIONS(n) (n)
+#endif
+
 /* How often interesting cases occurred: a test without them has little power. */
 struct random_counts {
     uint64_t operations, hits, partial_hits, shortened, replaced, filled, equal, full, taken;
@@ -319,9 +335,8 @@ static inline void try_evict(struct model *m, struct random_counts *c)
         return;
     }
     for (uint32_t i = 0; i < m->max_nodes; i++)
-        c->evicted_out += m->nodes[i].used && !model_in_reach(m, i, g) &&
-                          m->nodes[i].blocks[g] >= 0 && qr_prefix_blocks(m->x, i)[g] < 0;
-    c->evicted_in += got;
+        if (m->nodes[i].used && m->nodes[i].blocks[g] >= 0 && qr_prefix_blocks(m->x, i)[g] < 0)
+            ++*(model_in_reach(m, i, g) ? &c->evicted_in : &c->evicted_out);
     assert_int_equal(got, model_evict_window(m, g, n));
 }
 
