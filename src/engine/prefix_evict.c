@@ -42,15 +42,21 @@ void qr_prefix_index_touch(struct qr_prefix_index *x, qr_prefix_node node)
         qr_prefix_use_one(x, node);
 }
 
-uint32_t qr_prefix_index_evictable(const struct qr_prefix_index *x, uint32_t group)
+/* Counts the evictable blocks of the group, up to a limit. */
+static uint32_t count_evictable(const struct qr_prefix_index *x, uint32_t group, uint32_t limit)
 {
     const uint32_t *ref_counts = x->kv->groups[group].ref_counts;
     const uint32_t kept = x->windows[group] ? QR_PREFIX_PINNED : QR_PREFIX_HELD;
     const int32_t *block = x->blocks + group;
     uint32_t n = 0;
-    for (uint32_t i = 0; i < x->n_slots; i++, block += x->n_groups)
+    for (uint32_t i = 0; i < x->n_slots && n < limit; i++, block += x->n_groups)
         n += *block >= 0 && !(x->state[i] & kept) && ref_counts[*block] == 1;
     return n;
+}
+
+uint32_t qr_prefix_index_evictable(const struct qr_prefix_index *x, uint32_t group)
+{
+    return count_evictable(x, group, UINT32_MAX);
 }
 
 void qr_prefix_remove(struct qr_prefix_index *x, qr_prefix_node node)
@@ -88,9 +94,8 @@ uint32_t qr_prefix_index_evict(struct qr_prefix_index *x, uint32_t group, uint32
         freed = evict_from(x, &x->out_of_reach[group], group, n);
         return freed + evict_from(x, &x->in_reach[group], group, n - freed);
     }
-    /* The limit keeps leaves whose removal frees nothing. */
-    const uint32_t evictable = qr_prefix_index_evictable(x, group);
-    const uint32_t want = n < evictable ? n : evictable;
+    /* Not beyond what can be freed: the removal of more leaves would be for nothing. */
+    const uint32_t want = count_evictable(x, group, n);
     while (freed < want) {
         const qr_prefix_node leaf = x->unheld.oldest;
         freed += frees(x, leaf, group);
