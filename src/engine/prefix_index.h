@@ -57,8 +57,8 @@ void qr_prefix_index_path(const struct qr_prefix_index *x, qr_prefix_node node, 
 
 /* Adds a node of n_tokens (1 .. block_size) tokens below a full parent or the root (salt, variant),
  * adds a reference to each of blocks[n_groups] that is not -1, and marks the path as used. An equal
- * node, full or partial, is returned instead (*inserted = false); its missing blocks are filled in
- * from blocks[]. Partial siblings that are prefixes of the new node are removed unless pinned. In a
+ * node is returned instead (*inserted = false), and its missing blocks are filled in from blocks[];
+ * so is, for fewer tokens than block_size, a child that begins with them. Partial siblings that are prefixes of the new node are removed unless pinned. In a
  * full index the least recently used leaf is evicted. QR_PREFIX_NONE: every leaf but the parent is
  * pinned, or the parent is partial, n_tokens out of range, a block free or outside the pool. */
 qr_prefix_node qr_prefix_index_insert(struct qr_prefix_index *x, qr_prefix_node parent,
