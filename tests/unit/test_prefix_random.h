@@ -305,12 +305,19 @@ static inline void try_bad_insert(struct model *m)
         assert_int_equal(qr_prefix_index_insert(m->x, parent, 0, 0, tokens, BS, blocks, &inserted),
                          NONE);
     tokens[0] = 99; /* equal to no node */
-    for (uint32_t b = 0; b <= m->n_blocks[m->n_groups - 1]; b++)
-        if (b == m->n_blocks[m->n_groups - 1] || m->refs[m->n_groups - 1][b] == 0) {
-            blocks[m->n_groups - 1] = (int32_t)b;
-            assert_int_equal(qr_prefix_index_insert(m->x, NONE, 0, 0, tokens, 1, blocks, &inserted),
-                             NONE);
-        }
+    const uint32_t last = m->n_groups - 1;
+    for (int32_t b = -3; b <= (int32_t)m->n_blocks[last]; b++) {
+        const bool bad = b < -1 || b == (int32_t)m->n_blocks[last] || (b >= 0 && !m->refs[last][b]);
+        if (!bad)
+            continue;
+        for (uint32_t g = 0; g < last; g++) /* good ones, which must get no reference */
+            for (int32_t i = 0; i < (int32_t)m->n_blocks[g]; i++)
+                if (m->refs[g][i])
+                    blocks[g] = i;
+        blocks[last] = b;
+        assert_int_equal(qr_prefix_index_insert(m->x, NONE, 0, 0, tokens, 1, blocks, &inserted),
+                         NONE);
+    }
     assert_false(inserted);
 }
 
