@@ -234,8 +234,8 @@ static bool retain(struct qr_prefix_index *x, const int32_t *blocks)
 
 /* Child that begins with these tokens: it makes a partial node of them superfluous. */
 static qr_prefix_node find_extension(const struct qr_prefix_index *x, qr_prefix_node parent,
-                                   uint64_t salt, uint32_t variant, const int32_t *tokens,
-                                   uint32_t n)
+                                     uint64_t salt, uint32_t variant, const int32_t *tokens,
+                                     uint32_t n)
 {
     qr_prefix_node child = qr_prefix_first_child(x, parent, salt, variant);
     while (child != QR_PREFIX_NONE &&

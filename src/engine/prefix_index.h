@@ -59,9 +59,10 @@ void qr_prefix_index_path(const struct qr_prefix_index *x, qr_prefix_node node, 
 /* Adds a node of n_tokens (1 .. block_size) tokens below a full parent or the root (salt, variant),
  * adds a reference to each of blocks[n_groups] that is not -1, and marks the path as used. An equal
  * node is returned instead (*inserted = false), and its missing blocks are filled in from blocks[];
- * so is, for fewer tokens than block_size, a child that begins with them. Partial siblings that are prefixes of the new node are removed unless pinned. In a
- * full index the least recently used leaf is evicted. QR_PREFIX_NONE: every leaf but the parent is
- * pinned, or the parent is partial, n_tokens out of range, a block free or outside the pool. */
+ * so is, for fewer tokens than block_size, a child that begins with them. Partial siblings that are
+ * prefixes of the new node are removed unless pinned. In a full index the least recently used leaf
+ * is evicted. QR_PREFIX_NONE: every leaf but the parent is pinned, or the parent is partial,
+ * n_tokens out of range, a block free or outside the pool. */
 qr_prefix_node qr_prefix_index_insert(struct qr_prefix_index *x, qr_prefix_node parent,
                                       uint64_t salt, uint32_t variant, const int32_t *tokens,
                                       uint32_t n_tokens, const int32_t *blocks, bool *inserted);

@@ -12,7 +12,7 @@ enum { MODEL_BLOCK = 16, MODEL_HEAD = 8, MODEL_MAX_TASKS = 64, MODEL_MAX_TOKENS 
 
 struct model_task {
     struct qr_task task;
-    int32_t *tokens; /* [max_tokens] */
+    int32_t *tokens;  /* [max_tokens] */
     uint32_t n_final; /* prompt and output */
     bool live, done;
 };
@@ -144,7 +144,8 @@ static inline void model_compute(struct model *m, struct model_task *t)
         hashes[i] = model_hash(i ? hashes[i - 1] : 1, t->tokens[i], k->salt);
     for (uint32_t g = 0; g < m->n_groups; g++) {
         const uint32_t window = m->memory.windows[g];
-        const uint32_t first = window && k->n_computed + 1 > window ? k->n_computed + 1 - window : 0;
+        const uint32_t first =
+            window && k->n_computed + 1 > window ? k->n_computed + 1 - window : 0;
         for (uint32_t i = first; i < end; i++) {
             float expected[MODEL_HEAD], row[MODEL_HEAD];
             const int64_t slot = model_slot(t, g, i);
