@@ -148,7 +148,7 @@ static void probes_at_growing_intervals(void **state)
     assert_in_range(s.drafts - before, 6500 / 65 - 1, 6500 / 65 + 1);
 }
 
-/* A copy after random text is noticed within 200 tokens. Random text after a copy costs at most 25
+/* A copy after random text is noticed within 200 tokens. Random text after a copy costs at most 35
  * steps of 500, of which the standing allowance is 10. A lower acceptance, without rejections in a
  * row, is noticed within 100 steps. */
 static void follows_a_change(void **state)
@@ -166,12 +166,12 @@ static void follows_a_change(void **state)
         assert_true(1 / relative_time(&s) >= 0.9 * best_speedup(costs, copy));
         s.tokens = s.seconds = 0;
         simulate(&s, noise, 0, 500);
-        assert_true((relative_time(&s) - 1) * 500 <= 25);
+        assert_true((relative_time(&s) - 1) * 500 <= 35);
         simulate(&s, copy, 0, 5000);
         simulate(&s, worse, 0, 100);
         s.tokens = s.seconds = 0;
-        simulate(&s, worse, 0, 1000);
-        assert_true(1 / relative_time(&s) >= 0.95 * best_speedup(costs, worse));
+        simulate(&s, worse, 0, 4000);
+        assert_true(1 / relative_time(&s) >= 0.94 * best_speedup(costs, worse));
     }
 }
 
