@@ -10,9 +10,9 @@
 
 enum {
     PATH_BYTES = 512,
-    LIST_BYTES = 8192, /* a list of QR_TOPOLOGY_CPUS numbers takes up to 5 bytes for each */
-    CACHES = 8,        /* cache/index0 .. 7 */
-    NODES = 1024,
+    LIST_BYTES = 8192,   /* a list of QR_TOPOLOGY_CPUS numbers takes up to 5 bytes for each */
+    CACHES = 8,          /* cache/index0 .. 7 */
+    NODES = CPU_SETSIZE, /* sets of nodes have the type of sets of CPUs */
 };
 
 /* ---- lists */
@@ -178,24 +178,50 @@ static void read_llc(struct reading *r, uint32_t i)
     join_group(r, i, &list, offsetof(struct qr_topology_cpu, llc));
 }
 
+/* Reads a list of nodes, such as "online". */
+static bool read_node_set(const char *root, const char *name, cpu_set_t *nodes)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/sys/devices/system/node/%s", root, name);
+    return read_list(path, nodes);
+}
+
+static bool read_node_cpus(const char *root, uint32_t node, cpu_set_t *cpus)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/sys/devices/system/node/node%u/cpulist", root, node);
+    return read_list(path, cpus);
+}
+
 /* Sets the nodes of all CPUs. */
 static void read_nodes(struct reading *r)
 {
-    char path[PATH_BYTES];
-    cpu_set_t online, list;
-    snprintf(path, sizeof path, "%s/sys/devices/system/node/online", r->root);
-    if (!read_list(path, &online))
+    cpu_set_t online, cpus;
+    if (!read_node_set(r->root, "online", &online))
         return;
-    for (uint32_t n = 0; n < NODES && n < QR_TOPOLOGY_CPUS; n++) {
-        if (!CPU_ISSET(n, &online))
-            continue;
-        snprintf(path, sizeof path, "%s/sys/devices/system/node/node%u/cpulist", r->root, n);
-        if (!read_list(path, &list))
+    for (uint32_t n = 0; n < NODES; n++) {
+        if (!CPU_ISSET(n, &online) || !read_node_cpus(r->root, n, &cpus))
             continue;
         for (uint32_t i = 0; i < r->t->n_cpus; i++)
-            if (CPU_ISSET(r->t->cpus[i].id, &list))
+            if (CPU_ISSET(r->t->cpus[i].id, &cpus))
                 r->t->cpus[i].node = (uint16_t)n;
     }
+}
+
+uint32_t qr_topology_memory_nodes(const char *root, const cpu_set_t *allowed, cpu_set_t *nodes)
+{
+    cpu_set_t memory, cpus;
+    CPU_ZERO(nodes);
+    if (!read_node_set(root, "has_memory", &memory))
+        return 0;
+    for (uint32_t n = 0; n < NODES; n++) {
+        if (!CPU_ISSET(n, &memory) || !read_node_cpus(root, n, &cpus))
+            continue;
+        CPU_AND(&cpus, &cpus, allowed);
+        if (CPU_COUNT(&cpus) > 0)
+            CPU_SET(n, nodes);
+    }
+    return (uint32_t)CPU_COUNT(nodes);
 }
 
 /* ---- counts */

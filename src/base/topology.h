@@ -37,6 +37,10 @@ bool qr_cpu_list_parse(const char *text, cpu_set_t *set);
  * core, one cache, one node, one kind of core. */
 void qr_topology_read(const char *root, const cpu_set_t *allowed, struct qr_topology *out);
 
+/* The NUMA nodes that have memory and a CPU of the affinity mask, as a set of node numbers. Returns
+ * how many; 0 where sysfs does not say. */
+uint32_t qr_topology_memory_nodes(const char *root, const cpu_set_t *allowed, cpu_set_t *nodes);
+
 /* Removes the cores of the set that are slower than 2/3 of its fastest: every barrier waits for the
  * slowest thread. The set stays as it is where the kernel reports no difference. */
 void qr_topology_drop_slow(const char *root, cpu_set_t *set);

@@ -260,6 +260,31 @@ static void nodes(void **state)
     assert_int_equal(default_count(), 64);
 }
 
+static void expect_memory_nodes(const cpu_set_t *allowed, uint32_t n, int last)
+{
+    cpu_set_t found;
+    assert_int_equal(qr_topology_memory_nodes(root, allowed, &found), n);
+    assert_int_equal(CPU_COUNT(&found), n);
+    assert_true(!n || CPU_ISSET((size_t)last, &found));
+}
+
+static void memory_nodes(void **state)
+{
+    (void)state;
+    const cpu_set_t all = set_of(0, 15), second = set_of(8, 15), none = set_of(1, 0);
+    server_tree(16, 2, false);
+    expect_memory_nodes(&all, 0, 0); /* not said */
+    file("0-2\n", "/sys/devices/system/node/has_memory");
+    node_file("\n", 2);
+    expect_memory_nodes(&all, 2, 1);
+    expect_memory_nodes(&second, 1, 1);
+    expect_memory_nodes(&none, 0, 0);
+    file("0,2\n", "/sys/devices/system/node/has_memory");
+    expect_memory_nodes(&all, 1, 0);
+    node_file("garbage\n", 0);
+    expect_memory_nodes(&all, 0, 0);
+}
+
 static void offline(void **state)
 {
     (void)state;
@@ -465,11 +490,14 @@ static void this_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_cpu),   cmocka_unit_test(smt_desktop),    cmocka_unit_test(affinity),
-        cmocka_unit_test(hybrid),    cmocka_unit_test(clusters),       cmocka_unit_test(nodes),
-        cmocka_unit_test(offline),   cmocka_unit_test(quota),          cmocka_unit_test(missing),
-        cmocka_unit_test(malformed), cmocka_unit_test(contradictions), cmocka_unit_test(huge),
-        cmocka_unit_test(lists),     cmocka_unit_test(this_machine),
+        cmocka_unit_test(one_cpu),      cmocka_unit_test(smt_desktop),
+        cmocka_unit_test(affinity),     cmocka_unit_test(hybrid),
+        cmocka_unit_test(clusters),     cmocka_unit_test(nodes),
+        cmocka_unit_test(memory_nodes), cmocka_unit_test(offline),
+        cmocka_unit_test(quota),        cmocka_unit_test(missing),
+        cmocka_unit_test(malformed),    cmocka_unit_test(contradictions),
+        cmocka_unit_test(huge),         cmocka_unit_test(lists),
+        cmocka_unit_test(this_machine),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }
