@@ -6,18 +6,18 @@
 #include <string.h>
 
 enum {
-    SAMPLES = 5,          /* steps of each candidate */
-    FINAL_SAMPLES = 10,   /* of those that may be the best */
-    HOPELESS_SAMPLES = 2, /* of those that are far slower: two, as one step may be disturbed */
+    SCOUT_SAMPLES = 2,  /* steps of each candidate; one alone may be disturbed */
+    MORE_SAMPLES = 5,   /* of those that may be the best */
+    FINAL_SAMPLES = 10, /* of those that still may be after MORE_SAMPLES */
     PER_ROW_FROM_CLASS = QR_TEAM_SIZE_DECODE_CLASSES + 5, /* prefill of 33 and more rows */
     MAX_PATIENCE = 16,
 };
-static const double HOPELESS = 1.5, /* a candidate this much slower than the best is given up */
-    EXPLORE = 1.25,   /* beyond a candidate this much slower, the search looks no further */
-    CONTENDER = 1.15, /* candidates within this factor get FINAL_SAMPLES */
+static const double
+    EXPLORE = 1.3,    /* beyond a candidate this much slower than the best, look no further */
+    CONTENDER = 1.15, /* candidates within this factor after MORE_SAMPLES may be the best */
     EQUAL = 1.03,     /* within this factor, fewer threads win */
     CHANGED = 1.2,    /* factor of a time that is a change */
-    MEDIAN = 1.5;     /* a median is above the minimum anyway */
+    MEDIAN = 1.5;     /* the same for a median and a minimum, which is lower in any case */
 
 /* ---- candidates */
 
@@ -123,17 +123,22 @@ static double best_score(const struct qr_team_size_search *s)
     return best;
 }
 
-/* The candidate that needs further samples because it may be the best: the one with the fewest, so
- * that candidates take turns and a disturbance hits all. UINT32_MAX if there is none. */
+/* Whether a candidate needs further samples because it may be the best. */
+static bool is_open(const struct qr_team_size_search *s, uint32_t i, double best)
+{
+    const double limit = s->n_samples[i] < MORE_SAMPLES ? EXPLORE : CONTENDER;
+    return s->n_samples[i] < FINAL_SAMPLES && s->score[i] <= limit * best;
+}
+
+/* The open candidate with the fewest samples, so that candidates take turns and a disturbance hits
+ * all. UINT32_MAX when one candidate is left. */
 static uint32_t next_contender(const struct qr_team_size_search *s, double best)
 {
     uint32_t n_contenders = 0, next = UINT32_MAX;
     for (uint32_t i = s->low; i <= s->high; i++) {
-        if (s->score[i] > CONTENDER * best)
-            continue;
-        n_contenders++;
-        if (s->n_samples[i] < FINAL_SAMPLES &&
-            (next == UINT32_MAX || s->n_samples[i] < s->n_samples[next]))
+        const bool open = is_open(s, i, best);
+        n_contenders += open || s->score[i] <= CONTENDER * best;
+        if (open && (next == UINT32_MAX || s->n_samples[i] < s->n_samples[next]))
             next = i;
     }
     return n_contenders > 1 ? next : UINT32_MAX;
@@ -153,8 +158,7 @@ static void search_step(struct qr_team_size_search *s, uint32_t n_sizes, double 
     s->score[i] = time < s->score[i] ? time : s->score[i];
     s->n_samples[i]++;
     const double best = best_score(s);
-    const bool hopeless = s->n_samples[i] >= HOPELESS_SAMPLES && s->score[i] > HOPELESS * best;
-    if (s->n_samples[i] < SAMPLES && !hopeless)
+    if (s->n_samples[i] < SCOUT_SAMPLES)
         return;
     const uint32_t contender = next_contender(s, best);
     if (s->low > 0 && s->score[s->low] <= EXPLORE * best)

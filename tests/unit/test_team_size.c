@@ -203,7 +203,7 @@ static void machines(void **state)
     begin_flat(64);
     check_search(bandwidth, 64, 8, 0.05);
     begin_flat(8); /* the search starts at 8 and passes 4 and 2, each 2 times slower */
-    check_search(serial, 8, 1, 0.3);
+    check_search(serial, 8, 1, 0.15);
 }
 
 /* With 20 % of noise either way, the choice is near the best and settled for most of the time. */

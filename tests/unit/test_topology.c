@@ -329,8 +329,7 @@ static void missing(void **state)
     qr_topology_read(root, &allowed, &t);
     expect(6, 6, 1, 1);
     assert_int_equal(t.n_fast_cpus, 6);
-    cpu_set_t none;
-    CPU_ZERO(&none);
+    const cpu_set_t none = set_of(1, 0);
     qr_topology_read(root, &none, &t);
     expect(1, 1, 1, 1);
     assert_int_equal(qr_cpu_count_at(root, &none), 1);
@@ -338,28 +337,26 @@ static void missing(void **state)
     expect(6, 6, 1, 1);
 }
 
-static const char *const garbage[] = {
-    "x",
-    "-1",
-    "0-",
-    "0-3,",
-    ",0-3",
-    "3-0",
-    "0 1",
-    "0-3x",
-    "0--3",
-    "0-3-5",
-    "0x3",
-    "0-3\n4",
-    "99999999999999999999",
-    "0-3,\n",
-    "\xff\xfe",
-    "0-3;4",
-    "\n\n",
-    " 0-3",
-    "0-9999999999",
-    "+1",
-};
+static const char *const garbage[] = { "x",
+                                       "-1",
+                                       "0-",
+                                       "0-3,",
+                                       ",0-3",
+                                       "3-0",
+                                       "0 1",
+                                       "0-3x",
+                                       "0--3",
+                                       "0-3-5",
+                                       "0x3",
+                                       "0-3\n4",
+                                       "99999999999999999999",
+                                       "0-3,\n",
+                                       "\xff\xfe",
+                                       "0-3;4",
+                                       "\n\n",
+                                       " 0-3",
+                                       "0-9999999999",
+                                       "+1" };
 
 /* Each kind of file with each text, on a machine of 4 CPUs, 2 cores, 2 caches and 2 nodes. */
 static void malformed(void **state)
