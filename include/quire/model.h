@@ -287,6 +287,7 @@ struct quire_forward_args {
     /** members of the context's threads that run the step; 0 = all. At most
      *  quire_threads_count(), or 1 without threads. The result has the same bits for any number */
     uint32_t n_threads;
+    uint32_t reserved; /**< 0 */
 };
 QUIRE_API void quire_forward_args_init(struct quire_forward_args *args, size_t struct_size);
 
