@@ -29,18 +29,23 @@ static quire_status check_params(const struct quire_engine *e, const struct quir
     return p->sampling ? quire_sampling_validate(p->sampling, e->vocab_size, err) : QUIRE_OK;
 }
 
-static quire_status copy_bias(const struct quire_engine *e, struct qr_request *r,
-                              struct quire_error *err)
+/* Replaces the arrays borrowed from the caller by copies. */
+static quire_status copy_arrays(const struct quire_engine *e, struct quire_sampling_params *s,
+                                struct quire_error *err)
 {
-    struct quire_sampling_params *s = &r->sampling;
-    if (!s->n_logit_bias)
-        return QUIRE_OK;
-    struct quire_logit_bias *copy = qr_alloc(e->allocator, s->n_logit_bias, sizeof *copy);
-    if (copy)
-        memcpy(copy, s->logit_bias, s->n_logit_bias * sizeof *copy);
-    s->logit_bias = copy;
-    return copy ? QUIRE_OK
-                : qr_fail(err, QUIRE_E_NOMEM, "no memory for %u logit biases", s->n_logit_bias);
+    const uint32_t n_bias = s->n_logit_bias, n_breakers = s->n_dry_breakers;
+    struct quire_logit_bias *bias = n_bias ? qr_alloc(e->allocator, n_bias, sizeof *bias) : NULL;
+    int32_t *breakers = n_breakers ? qr_alloc(e->allocator, n_breakers, sizeof *breakers) : NULL;
+    if (bias)
+        memcpy(bias, s->logit_bias, n_bias * sizeof *bias);
+    if (breakers)
+        memcpy(breakers, s->dry_breakers, n_breakers * sizeof *breakers);
+    s->logit_bias = bias;
+    s->dry_breakers = breakers;
+    if ((n_bias && !bias) || (n_breakers && !breakers))
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %u logit biases and %u dry_breakers",
+                       n_bias, n_breakers);
+    return QUIRE_OK;
 }
 
 /* Fills a free slot; after a failure the caller passes it to qr_request_free(). */
@@ -53,7 +58,7 @@ static quire_status prepare(struct quire_engine *e, struct qr_request *r,
         qr_struct_copy(&r->sampling, sizeof r->sampling, p->sampling);
     else
         QR_TRY(quire_engine_default_sampling(e, &r->sampling));
-    QR_TRY(copy_bias(e, r, err));
+    QR_TRY(copy_arrays(e, &r->sampling, err));
     const uint32_t special = p->flags & QUIRE_REQUEST_SHOW_SPECIAL ? QUIRE_DETOKENIZE_SPECIAL : 0;
     /* a completion continues the text of its prompt; a new chat answer is a text of its own */
     const uint32_t continues = p->messages && !qr_prompt_answer(p) ? 0 : QUIRE_DETOKENIZE_CONTINUES;
@@ -183,9 +188,10 @@ void qr_request_fail(struct qr_request *r, quire_status status, const struct qui
 
 void qr_request_free(struct quire_engine *e, struct qr_request *r)
 {
-    if (r->sampling.n_logit_bias)
-        qr_free(e->allocator, (void *)(uintptr_t)r->sampling.logit_bias, r->sampling.n_logit_bias,
-                sizeof(struct quire_logit_bias));
+    const struct quire_sampling_params *s = &r->sampling;
+    qr_free(e->allocator, (void *)(uintptr_t)s->logit_bias, s->n_logit_bias, sizeof *s->logit_bias);
+    qr_free(e->allocator, (void *)(uintptr_t)s->dry_breakers, s->n_dry_breakers,
+            sizeof *s->dry_breakers);
     qr_output_text_free(&r->output);
     qr_free(e->allocator, r->tokens, r->capacity, sizeof *r->tokens);
     __atomic_store_n(&r->tag, 0, __ATOMIC_RELEASE);

@@ -139,6 +139,7 @@ static quire_status sample_token(struct quire_engine *e, struct qr_request *r,
         /* position in the sequence, not in the output: with the latter every turn of a conversation
          * would draw the same random numbers */
         .index = r->n_tokens,
+        .state = &r->sampling_state,
     };
     int32_t token;
     QR_TRY(quire_sampler_sample(e->sampler, &r->sampling, &step, &token, err));

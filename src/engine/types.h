@@ -26,7 +26,8 @@ struct qr_request {
     uint32_t n_output, max_output; /* sampled tokens, the end-of-generation token included */
     uint32_t n_polled;             /* leading tokens reported by poll, the prompt included */
     uint32_t flags, stream;
-    struct quire_sampling_params sampling; /* owns logit_bias */
+    struct quire_sampling_params sampling;      /* owns logit_bias and dry_breakers */
+    struct quire_sampling_state sampling_state; /* after the last sampled token */
     struct qr_output_text output;
     bool prompt_event_due; /* QUIRE_EVENT_PROMPT */
     bool text_event_due;   /* QUIRE_EVENT_TEXT */

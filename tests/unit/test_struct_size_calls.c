@@ -449,8 +449,9 @@ static void filled_structs(void **state)
                        QR_SIZE_TO(struct quire_model_info, pack_cached),
                        sizeof(struct quire_model_info));
     check_filled("quire_engine_get_info", fill_engine_info, sizeof(struct quire_engine_info));
-    check_filled("quire_engine_default_sampling", fill_sampling,
-                 sizeof(struct quire_sampling_params));
+    check_filled_since("quire_engine_default_sampling", fill_sampling,
+                       QR_SIZE_TO(struct quire_sampling_params, seed),
+                       sizeof(struct quire_sampling_params));
     check_filled("quire_engine_poll", fill_event, sizeof(struct quire_event));
     quire_engine_close(engine);
 }
