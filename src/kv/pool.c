@@ -37,11 +37,11 @@ static void init_group(struct quire_kv_cache *kv, struct qr_kv_group *g,
                        const struct quire_kv_group_config *c)
 {
     char *const tables = (char *)kv;
-    g->free_bits = (uint64_t *)(tables + g->table_offset.free_bits);
-    g->ref_counts = (uint32_t *)(tables + g->table_offset.ref_counts);
-    g->visited = (uint32_t *)(tables + g->table_offset.visited);
-    g->k_scale = (float *)(tables + g->table_offset.k_scale);
-    g->v_scale = (float *)(tables + g->table_offset.v_scale);
+    g->free_bits = (void *)(tables + g->table_offset.free_bits);
+    g->ref_counts = (void *)(tables + g->table_offset.ref_counts);
+    g->visited = (void *)(tables + g->table_offset.visited);
+    g->k_scale = (void *)(tables + g->table_offset.k_scale);
+    g->v_scale = (void *)(tables + g->table_offset.v_scale);
     for (uint32_t b = 0; b < g->n_blocks; b++)
         g->free_bits[b / 64] |= (uint64_t)1 << b % 64;
     fill_scales(g->k_scale, g, g->layout.k_type, c->k_scale, c->n_k_scales);
