@@ -14,6 +14,7 @@
 #include "model/load/weights.h"
 #include "tokenizer/open_gguf.h"
 #include <math.h>
+#include <sched.h>
 #include <unistd.h>
 
 enum { DEFAULT_REQUESTS = 16, MAX_REQUESTS = 65536, HASH_BITS = 128, MAX_DRAFT_TOKENS = 1024 };
@@ -240,6 +241,15 @@ static quire_status init_scheduler(struct quire_engine *e, struct quire_error *e
     return qr_scheduler_init(&e->scheduler, &scheduler, err);
 }
 
+static void init_team_size(struct quire_engine *e)
+{
+    struct qr_topology topology;
+    cpu_set_t allowed;
+    const bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
+    qr_topology_read("", known ? &allowed : NULL, &topology);
+    qr_team_size_init(&e->team_size, &topology, quire_threads_count(e->threads));
+}
+
 /* Allocates everything a step needs besides the KV cache. */
 static quire_status reserve_step(struct quire_engine *e, struct quire_error *err)
 {
@@ -257,6 +267,7 @@ static quire_status reserve_step(struct quire_engine *e, struct quire_error *err
         .allocator = e->allocator,
     };
     QR_TRY(qr_batch_init(&e->batch, &batch, err));
+    init_team_size(e);
     e->logits = qr_alloc(e->allocator, logits_count(e), sizeof *e->logits);
     e->requests = qr_calloc(e->allocator, e->n_requests, sizeof *e->requests);
     e->n_free = e->n_requests;

@@ -14,6 +14,7 @@
 #include "engine/speculation/draft_depth.h"
 #include "engine/speculation/suffix_automaton.h"
 #include "engine/step_cost.h"
+#include "engine/team_size.h"
 #include <pthread.h>
 #include <quire/engine.h>
 
@@ -54,7 +55,7 @@ struct qr_request {
     uint32_t n_output; /* sampled tokens, the end-of-generation token included */
     struct qr_output_text output;
     double start_time, first_token_time, last_token_time; /* 0 = not reached */
-    struct quire_sampling_state sampling_state; /* after the last sampled token */
+    struct quire_sampling_state sampling_state;           /* after the last sampled token */
     double sum_logprob;                                   /* of the output, for best_of */
     int32_t *draft; /* [max_draft]; NULL = no speculative decoding */
     uint32_t max_draft, draft_available, draft_class;
@@ -117,6 +118,8 @@ struct quire_engine {
     struct quire_engine_stats counters;
     double target_itl, seconds_per_prompt_token, decode_seconds; /* measured; 0 = not yet */
     struct qr_step_cost step_cost;
+    struct qr_team_size team_size;
+    double machine_time;               /* when the team sizes were last told about the machine */
     struct qr_draft_costs draft_costs; /* of the current step */
 
     /* shared, protected by `lock` */

@@ -143,7 +143,7 @@ static void classes(void **state)
                   { 64, 64 }, { 65, 65 }, { 1, 2 },   { 2, 4 },   { 1, 8 },   { 1, 16 },
                   { 3, 32 },  { 1, 64 },  { 1, 100 }, { 1, 256 }, { 1, 512 }, { 1, 513 } };
     enum { N = sizeof steps / sizeof *steps };
-    _Static_assert(N == QR_TEAM_SIZE_CLASSES, "one step of every class");
+    _Static_assert((int)N == (int)QR_TEAM_SIZE_CLASSES, "one step of every class");
     const struct machine best = { serial, 0 };
     begin_flat(16);
     for (uint32_t i = 0; i < N; i++) {

@@ -444,7 +444,8 @@ static void huge(void **state)
     qr_topology_read(root, NULL, &t);
     expect(CPU_SETSIZE, CPU_SETSIZE, 1, 1);
     char even[8000];
-    for (int c = n = 0; c < CPU_SETSIZE; c += 2) /* the longest list of the kernel */
+    n = 0;
+    for (int c = 0; c < CPU_SETSIZE; c += 2) /* the longest list of the kernel */
         n += (size_t)snprintf(even + n, sizeof even - n, c ? ",%d" : "%d", c);
     file(even, "/sys/devices/system/cpu/online");
     qr_topology_read(root, NULL, &t);
