@@ -7,6 +7,7 @@
 #include "base/struct_size.h"
 #include "engine/capacity.h"
 #include "engine/drive.h"
+#include "engine/kv_setup.h"
 #include "engine/prompt.h"
 #include "engine/request.h"
 #include "engine/step.h"
@@ -24,11 +25,6 @@ void quire_engine_params_init(struct quire_engine_params *params, size_t struct_
     qr_struct_init(params, struct_size, &defaults, sizeof defaults);
 }
 
-static bool is_fp8(enum quire_kv_dtype dtype)
-{
-    return dtype == QUIRE_KV_FP8_E4M3 || dtype == QUIRE_KV_FP8_E5M2;
-}
-
 static quire_status check_params(const struct quire_engine_params *p, struct quire_error *err)
 {
     if (!!p->model_path + !!p->model_data + !!p->model != 1)
@@ -39,7 +35,7 @@ static quire_status check_params(const struct quire_engine_params *p, struct qui
                        p->model ? "model" : "tokenizer", p->model ? "tokenizer" : "model");
     if (p->model && p->pack_cache)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "pack_cache is given for a model that is open");
-    if (p->kv_scales && !is_fp8(p->k_dtype) && !is_fp8(p->v_dtype))
+    if (p->kv_scales && !qr_kv_is_fp8(p->k_dtype) && !qr_kv_is_fp8(p->v_dtype))
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "kv_scales is given, but the dtypes of the cache are %s and %s, not fp8",
                        quire_kv_dtype_name(p->k_dtype), quire_kv_dtype_name(p->v_dtype));
@@ -213,62 +209,6 @@ static void context_params(struct quire_engine *e, struct quire_context_params *
     cp->allocator = e->allocator;
 }
 
-/* Points the groups of an fp8 cache to their scales in `scales`, which has room for all. */
-static quire_status set_kv_scales(const struct quire_engine *e, const struct qr_capacity *capacity,
-                                  const char *path, float *scales, struct quire_error *err)
-{
-    for (uint32_t i = 0; i < capacity->n_groups; i++) {
-        struct quire_kv_group_config *g = &capacity->groups[i];
-        const uint32_t n = g->n_layers * g->n_kv_heads;
-        QR_TRY(quire_model_kv_scales(e->model, path, i, g->k_dtype, g->v_dtype, scales, scales + n,
-                                     err));
-        g->k_scale = scales;
-        g->n_k_scales = n;
-        if (!(g->flags & QUIRE_KV_LATENT)) {
-            g->v_scale = scales + n;
-            g->n_v_scales = n;
-        }
-        scales += 2 * (size_t)n;
-    }
-    return QUIRE_OK;
-}
-
-/* Without QUIRE_KV_TOUCH this reserves address space only. */
-static quire_status create_kv_pool(struct quire_engine *e, const struct qr_capacity *capacity,
-                                   const struct quire_engine_params *p, struct quire_error *err)
-{
-    const bool lock = p->flags & QUIRE_ENGINE_LOCK_CACHE && !e->dry_run;
-    const struct quire_kv_params config = {
-        .struct_size = sizeof config,
-        .block_size = capacity->block_size,
-        .groups = capacity->groups,
-        .n_groups = capacity->n_groups,
-        .flags = lock ? QUIRE_KV_TOUCH | QUIRE_KV_LOCK : 0,
-        .allocator = p->allocator,
-        .logger = p->logger,
-        .isa = p->isa,
-    };
-    return quire_kv_create(&config, &e->kv, err);
-}
-
-static quire_status create_kv_cache(struct quire_engine *e, const struct qr_capacity *capacity,
-                                    const struct quire_engine_params *p, struct quire_error *err)
-{
-    size_t n = 0;
-    if (!is_fp8(p->k_dtype) && !is_fp8(p->v_dtype))
-        return create_kv_pool(e, capacity, p, err);
-    for (uint32_t i = 0; i < capacity->n_groups; i++)
-        n += 2 * (size_t)capacity->groups[i].n_layers * capacity->groups[i].n_kv_heads;
-    float *scales = qr_alloc(e->allocator, n, sizeof *scales);
-    if (!scales)
-        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %zu KV scales", n);
-    quire_status status = set_kv_scales(e, capacity, p->kv_scales, scales, err);
-    if (status == QUIRE_OK)
-        status = create_kv_pool(e, capacity, p, err);
-    qr_free(e->allocator, scales, n, sizeof *scales);
-    return status;
-}
-
 /* One row per sequence, and a copy of one for answers that fork. */
 static size_t logits_count(const struct quire_engine *e)
 {
@@ -375,7 +315,7 @@ static quire_status open_parts(struct quire_engine *e, const struct quire_engine
     QR_TRY(qr_capacity_init(&capacity, e->model, p, err));
     s = set_info(e, &capacity, p);
     if (s == QUIRE_OK)
-        s = create_kv_cache(e, &capacity, p, err);
+        s = qr_engine_create_kv(e, &capacity, p, err);
     qr_capacity_free(&capacity);
     if (s == QUIRE_OK)
         s = measure_step(e, err);

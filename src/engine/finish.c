@@ -69,6 +69,7 @@ void qr_request_flush_and_finish(struct quire_engine *e, struct qr_request *r,
 {
     struct quire_error err = QUIRE_ERROR_INIT;
     const quire_status s = qr_output_text_flush(&r->output, &err);
+    r->flushed = true;
     if (s != QUIRE_OK)
         qr_request_fail(e, r, s, &err);
     else
@@ -158,7 +159,7 @@ static void publish(struct quire_engine *e, struct qr_request *r, struct qr_requ
     }
     r->usage = usage_of(r);
     r->n_published = r->task.n_tokens;
-    r->text_event_due |= new_output || r->finished;
+    r->text_event_due |= new_output || r->flushed;
     r->prompt_event_due |= r->n_output == 0 && !r->finished;
     if (r->finished)
         publish_end(e, r, unchosen);

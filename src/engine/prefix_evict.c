@@ -96,7 +96,7 @@ uint32_t qr_prefix_index_evict(struct qr_prefix_index *x, uint32_t group, uint32
     }
     /* Not beyond what can be freed: the removal of more leaves would be for nothing. */
     const uint32_t want = count_evictable(x, group, n);
-    while (freed < want) {
+    while (freed < want && x->unheld.oldest != QR_PREFIX_NONE) {
         const qr_prefix_node leaf = x->unheld.oldest;
         freed += frees(x, leaf, group);
         qr_prefix_remove(x, leaf);

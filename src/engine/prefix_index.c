@@ -232,24 +232,27 @@ static bool retain(struct qr_prefix_index *x, const int32_t *blocks)
     return true;
 }
 
-/* Partial child with exactly these tokens. */
-static qr_prefix_node find_partial(const struct qr_prefix_index *x, qr_prefix_node parent,
-                                   uint64_t salt, uint32_t variant, const int32_t *tokens,
-                                   uint32_t n)
+/* Child that begins with these tokens: it makes a partial node of them superfluous. */
+static qr_prefix_node find_extension(const struct qr_prefix_index *x, qr_prefix_node parent,
+                                     uint64_t salt, uint32_t variant, const int32_t *tokens,
+                                     uint32_t n)
 {
     qr_prefix_node child = qr_prefix_first_child(x, parent, salt, variant);
     while (child != QR_PREFIX_NONE &&
-           (x->entries[child].n_tokens != n ||
+           (x->entries[child].n_tokens < n ||
             memcmp(qr_prefix_tokens(x, child), tokens, n * sizeof *tokens) != 0))
         child = qr_prefix_next_child(x, child);
     return child;
 }
 
-/* Stores the blocks that the node lacks. The references to all pass to this call. */
-static void fill_in(struct qr_prefix_index *x, qr_prefix_node node, const int32_t *blocks)
+/* Stores the blocks that the node lacks, unless it has more tokens than the n that they hold. The
+ * references to all pass to this call. */
+static void fill_in(struct qr_prefix_index *x, qr_prefix_node node, const int32_t *blocks,
+                    uint32_t n)
 {
+    const bool may_fill = x->entries[node].n_tokens == n;
     for (uint32_t g = 0; g < x->n_groups; g++)
-        if (blocks[g] != -1 && qr_prefix_blocks(x, node)[g] == -1)
+        if (blocks[g] != -1 && may_fill && qr_prefix_blocks(x, node)[g] == -1)
             qr_prefix_set_block(x, node, g, blocks[g]);
         else if (blocks[g] != -1)
             (void)!quire_kv_release(x->kv, g, &blocks[g], 1, NULL);
@@ -304,9 +307,9 @@ qr_prefix_node qr_prefix_index_insert(struct qr_prefix_index *x, qr_prefix_node 
     struct qr_prefix_hash hash = { 0 };
     qr_prefix_node node = n_tokens == x->block_size
                               ? qr_prefix_find_full(x, parent, salt, variant, tokens, &hash)
-                              : find_partial(x, parent, salt, variant, tokens, n_tokens);
+                              : find_extension(x, parent, salt, variant, tokens, n_tokens);
     if (node != QR_PREFIX_NONE) {
-        fill_in(x, node, blocks);
+        fill_in(x, node, blocks, n_tokens);
         return node;
     }
     remove_prefixes(x, parent, salt, variant, tokens, n_tokens);

@@ -33,7 +33,8 @@ static quire_status check_answers(const struct quire_engine *e,
                                   const struct quire_request_params *p, struct quire_error *err)
 {
     if (p->n > QR_MAX_CHOICES || p->best_of > QR_MAX_CHOICES)
-        return qr_fail(err, QUIRE_E_LIMIT, "%s %u is above %d", p->n > QR_MAX_CHOICES ? "n" : "best_of",
+        return qr_fail(err, QUIRE_E_LIMIT, "%s %u is above %d",
+                       p->n > QR_MAX_CHOICES ? "n" : "best_of",
                        p->n > QR_MAX_CHOICES ? p->n : p->best_of, QR_MAX_CHOICES);
     if (p->best_of && p->best_of < p->n)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "best_of %u is below n %u", p->best_of, p->n);
@@ -143,8 +144,7 @@ static quire_status echo_prompt(struct quire_engine *e, struct qr_request *r,
                                 struct quire_error *err)
 {
     struct qr_output_text text;
-    const uint32_t special =
-        r->flags & QUIRE_REQUEST_SHOW_SPECIAL ? QUIRE_DETOKENIZE_SPECIAL : 0;
+    const uint32_t special = r->flags & QUIRE_REQUEST_SHOW_SPECIAL ? QUIRE_DETOKENIZE_SPECIAL : 0;
     QR_TRY(qr_output_text_init(&text, e->tokenizer, special, NULL, 0, e->allocator, err));
     quire_status s = QUIRE_OK;
     for (uint32_t i = 0; i < r->task.n_prompt && s == QUIRE_OK; i++) {

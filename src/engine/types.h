@@ -52,10 +52,10 @@ struct qr_request {
     struct qr_output_text output;
     double start_time, first_token_time, last_token_time; /* 0 = not reached */
     double sum_logprob;                                   /* of the output, for best_of */
-    bool group_waits;             /* leader: the others wait for its prompt */
-    bool finished;                /* no token follows; final_* are set */
-    bool dirty;                   /* in the engine's list of requests to publish */
-    bool flushed;                 /* the last text has been released */
+    bool group_waits; /* leader: the others wait for its prompt */
+    bool finished;    /* no token follows; final_* are set */
+    bool dirty;       /* in the engine's list of requests to publish */
+    bool flushed;     /* the last text has been released */
     struct qr_request *next_dirty;
     enum quire_finish_reason final_reason;
     bool final_context_full;
@@ -64,13 +64,13 @@ struct qr_request {
 
     /* published: protected by the engine's lock */
     enum qr_request_state state;
-    struct qr_request *next_new;         /* in the engine's list of new requests */
-    bool held;                           /* events are withheld until best_of has chosen */
-    struct qr_text_buffer text, polled;  /* not yet polled; returned by the last poll */
+    struct qr_request *next_new;          /* in the engine's list of new requests */
+    bool held;                            /* events are withheld until best_of has chosen */
+    struct qr_text_buffer text, polled;   /* not yet polled; returned by the last poll */
     struct quire_token_logprob *logprobs; /* [capacity][n_logprobs] of tokens, by position */
-    uint32_t n_published, n_polled;      /* leading tokens */
-    bool prompt_event_due;               /* QUIRE_EVENT_PROMPT */
-    bool text_event_due;                 /* QUIRE_EVENT_TEXT */
+    uint32_t n_published, n_polled;       /* leading tokens */
+    bool prompt_event_due;                /* QUIRE_EVENT_PROMPT */
+    bool text_event_due;                  /* QUIRE_EVENT_TEXT */
     struct quire_usage usage, polled_usage;
     enum quire_finish_reason reason;
     bool context_full;
@@ -121,7 +121,7 @@ struct quire_engine {
     uint32_t n_active; /* atomic for readers without the lock */
     bool draining;
     struct quire_engine_stats stats;
-    struct quire_usage last_usage;  /* of events whose struct has no room for them */
+    struct quire_usage last_usage; /* of events whose struct has no room for them */
     struct quire_error last_error;
     int event_fd; /* -1 = none */
     bool event_fd_set;

@@ -227,6 +227,8 @@ static void check_engine(void *object)
 {
     struct quire_request_params rp;
     struct quire_engine_info info = { .struct_size = sizeof info };
+    struct quire_engine_stats stats = { .struct_size = sizeof stats };
+    int fd;
     struct quire_sampling_params sp = { .struct_size = sizeof sp };
     struct quire_event ev = { .struct_size = sizeof ev };
     quire_request_id id;
@@ -236,6 +238,11 @@ static void check_engine(void *object)
     REFUSED("engine", quire_engine_count_tokens(object, &rp, &n_tokens, &err));
     REFUSED("engine", quire_engine_step(object, &err));
     REFUSED("engine", quire_engine_poll(object, &ev, &err));
+    REFUSED("engine", quire_engine_start(object, &err));
+    REFUSED("engine", quire_engine_drain(object, 0, &err));
+    REFUSED("engine", quire_engine_wait(object, 0, 0, &ev, &err));
+    REFUSED("engine", quire_engine_event_fd(object, &fd, &err));
+    REFUSED_SILENTLY(quire_engine_get_stats(object, &stats));
     REFUSED_SILENTLY(quire_engine_get_info(object, &info));
     REFUSED_SILENTLY(quire_engine_default_sampling(object, &sp));
     REFUSED_SILENTLY(quire_request_cancel(object, 1));

@@ -221,15 +221,24 @@ static inline bool model_make_room(struct model *m, qr_prefix_node parent,
     return true;
 }
 
+static inline bool extends(const struct model_node *b, const struct model_node *a)
+{
+    return b->used && b->salt == a->salt && b->variant == a->variant && b->len >= a->len &&
+           node_start(b) == node_start(a) && same_tokens(b->tokens, a->tokens, a->len);
+}
+
 static inline void model_insert(struct model *m, qr_prefix_node parent, struct model_node *a,
                                 qr_prefix_node got, bool inserted, struct random_counts *c)
 {
-    const qr_prefix_node equal = model_find(m, a->salt, a->variant, a->tokens, a->len);
-    if (equal != NONE) {
-        assert_int_equal(got, equal);
+    uint32_t n_extensions = 0; /* nodes that begin with the new one; one of them is returned */
+    for (uint32_t i = 0; i < m->max_nodes; i++)
+        n_extensions += extends(&m->nodes[i], a);
+    if (n_extensions) {
+        const qr_prefix_node equal = got;
+        assert_true(got < m->max_nodes && extends(&m->nodes[got], a));
         assert_false(inserted);
         c->equal++;
-        for (uint32_t g = 0; g < m->n_groups; g++)
+        for (uint32_t g = 0; g < m->n_groups && m->nodes[equal].len == a->len; g++)
             if (m->nodes[equal].blocks[g] < 0 && a->blocks[g] >= 0) {
                 m->nodes[equal].blocks[g] = a->blocks[g];
                 c->filled++;
@@ -296,12 +305,19 @@ static inline void try_bad_insert(struct model *m)
         assert_int_equal(qr_prefix_index_insert(m->x, parent, 0, 0, tokens, BS, blocks, &inserted),
                          NONE);
     tokens[0] = 99; /* equal to no node */
-    for (uint32_t b = 0; b <= m->n_blocks[m->n_groups - 1]; b++)
-        if (b == m->n_blocks[m->n_groups - 1] || m->refs[m->n_groups - 1][b] == 0) {
-            blocks[m->n_groups - 1] = (int32_t)b;
-            assert_int_equal(qr_prefix_index_insert(m->x, NONE, 0, 0, tokens, 1, blocks, &inserted),
-                             NONE);
-        }
+    const uint32_t last = m->n_groups - 1;
+    for (int32_t b = -3; b <= (int32_t)m->n_blocks[last]; b++) {
+        const bool bad = b < -1 || b == (int32_t)m->n_blocks[last] || (b >= 0 && !m->refs[last][b]);
+        if (!bad)
+            continue;
+        for (uint32_t g = 0; g < last; g++) /* good ones, which must get no reference */
+            for (int32_t i = 0; i < (int32_t)m->n_blocks[g]; i++)
+                if (m->refs[g][i])
+                    blocks[g] = i;
+        blocks[last] = b;
+        assert_int_equal(qr_prefix_index_insert(m->x, NONE, 0, 0, tokens, 1, blocks, &inserted),
+                         NONE);
+    }
     assert_false(inserted);
 }
 

@@ -21,6 +21,7 @@ enum { MAX_BYTES = 4096, TAIL = 64 };
         struct quire_dense_params: QR_SIZE_TO(struct quire_dense_params, allocator),               \
         struct quire_dense_batch: QR_SIZE_TO(struct quire_dense_batch, v_head_stride),             \
         struct quire_context_params: QR_SIZE_TO(struct quire_context_params, expand_latent_from),  \
+        struct quire_request_params: QR_SIZE_TO(struct quire_request_params, stream),              \
         struct quire_engine_params: QR_SIZE_TO(struct quire_engine_params, pack_cache),            \
         default: sizeof(s))
 /* clang-format on */
