@@ -37,6 +37,7 @@ static quire_status append_token(struct quire_engine *e, struct qr_request *r, i
     r->last_token_time = qr_clock_now();
     if (r->n_output++ == 0)
         r->first_token_time = r->last_token_time;
+    e->counters.completion_tokens++;
     qr_request_touch(e, r);
     if (ends_answer(e, r, token)) {
         qr_request_flush_and_finish(e, r, QUIRE_FINISH_STOP);

@@ -111,7 +111,6 @@ static uint32_t commit(struct quire_engine *e)
     }
     e->counters.n_steps++;
     e->counters.prompt_tokens += n_prompt_tokens;
-    e->counters.completion_tokens += e->batch.n_logits;
     return n_prompt_tokens;
 }
 
