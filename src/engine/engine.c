@@ -16,7 +16,7 @@
 #include <math.h>
 #include <unistd.h>
 
-enum { DEFAULT_REQUESTS = 16, MAX_REQUESTS = 65536, HASH_BITS = 128 };
+enum { DEFAULT_REQUESTS = 16, MAX_REQUESTS = 65536, HASH_BITS = 128, MAX_DRAFT_TOKENS = 1024 };
 
 void quire_engine_params_init(struct quire_engine_params *params, size_t struct_size)
 {
@@ -51,6 +51,9 @@ static quire_status check_params(const struct quire_engine_params *p, struct qui
     if (p->max_step_tokens && p->max_seqs > p->max_step_tokens)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "max_seqs %u is above max_step_tokens %u",
                        p->max_seqs, p->max_step_tokens);
+    if (p->max_draft_tokens > MAX_DRAFT_TOKENS)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "max_draft_tokens %u is above %d",
+                       p->max_draft_tokens, MAX_DRAFT_TOKENS);
     if (!(p->target_itl >= 0) || isinf(p->target_itl))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "target_itl %g is not a number of seconds >= 0",
                        p->target_itl);
@@ -204,15 +207,15 @@ static void context_params(struct quire_engine *e, struct quire_context_params *
     cp->threads = e->threads;
     cp->max_tokens = e->info.max_step_tokens;
     cp->max_seqs = e->info.max_seqs;
-    cp->max_logits = e->info.max_seqs;
+    cp->max_logits = e->info.max_seqs + e->info.max_draft_tokens;
     cp->max_seq_len = e->info.context_length;
     cp->allocator = e->allocator;
 }
 
-/* One row per sequence, and a copy of one for answers that fork. */
+/* One row per sequence and draft token, and a copy of one for answers that fork. */
 static size_t logits_count(const struct quire_engine *e)
 {
-    return ((size_t)e->info.max_seqs + 1) * e->vocab_size;
+    return ((size_t)e->info.max_seqs + e->info.max_draft_tokens + 1) * e->vocab_size;
 }
 
 static quire_status init_scheduler(struct quire_engine *e, struct quire_error *err)
@@ -231,6 +234,7 @@ static quire_status init_scheduler(struct quire_engine *e, struct quire_error *e
         .max_tasks = e->n_requests,
         .max_running = e->info.max_seqs,
         .max_step_tokens = e->info.max_step_tokens,
+        .max_draft_tokens = e->info.max_draft_tokens,
         .allocator = e->allocator,
     };
     return qr_scheduler_init(&e->scheduler, &scheduler, err);
@@ -249,6 +253,7 @@ static quire_status reserve_step(struct quire_engine *e, struct quire_error *err
         .max_seqs = e->info.max_seqs,
         .max_tokens = e->info.max_step_tokens,
         .max_blocks = e->memory.max_blocks,
+        .max_logits = e->info.max_seqs + e->info.max_draft_tokens,
         .allocator = e->allocator,
     };
     QR_TRY(qr_batch_init(&e->batch, &batch, err));
@@ -280,6 +285,7 @@ static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c
         .available_bytes = capacity->available,
         .has_chat_template = e->chat_template != NULL,
         .max_seqs = capacity->max_seqs,
+        .max_draft_tokens = p->max_draft_tokens,
         .cache_tokens = capacity->cache_tokens,
     };
     if (capacity->context_length > capacity->model_context_length)

@@ -7,6 +7,7 @@
 #include "base/handle.h"
 #include "base/struct_size.h"
 #include "engine/clock.h"
+#include "engine/draft.h"
 #include "engine/events.h"
 #include "engine/prompt.h"
 #include <math.h>
@@ -56,6 +57,9 @@ static quire_status check_limits(const struct quire_engine *e, const struct quir
     if (p->max_tokens && p->min_tokens > p->max_tokens)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "min_tokens %u is above max_tokens %u",
                        p->min_tokens, p->max_tokens);
+    if (p->draft_tokens > e->info.max_draft_tokens)
+        return qr_fail(err, QUIRE_E_LIMIT, "draft_tokens %u is above max_draft_tokens %u",
+                       p->draft_tokens, e->info.max_draft_tokens);
     if (p->n_stop_tokens > QR_MAX_STOP_TOKENS)
         return qr_fail(err, QUIRE_E_LIMIT, "n_stop_tokens %u is above %d", p->n_stop_tokens,
                        QR_MAX_STOP_TOKENS);
@@ -194,6 +198,8 @@ static quire_status prepare(struct quire_engine *e, struct qr_request *r,
     QR_TRY(copy_sampling(e, r, p, err));
     QR_TRY(init_text(e, r, p, err));
     QR_TRY(init_logprobs(e, r, p, err));
+    if (p->draft_tokens)
+        QR_TRY(qr_draft_init(e, r, p->draft_tokens, err));
     return p->flags & QUIRE_REQUEST_ECHO ? echo_prompt(e, r, err) : QUIRE_OK;
 }
 
@@ -203,6 +209,7 @@ void qr_request_destroy(struct quire_engine *e, struct qr_request *r)
         qr_free(e->allocator, (void *)(uintptr_t)r->sampling.logit_bias, r->sampling.n_logit_bias,
                 sizeof(struct quire_logit_bias));
     r->sampling.n_logit_bias = 0;
+    qr_draft_free(e, r);
     qr_output_text_free(&r->output);
     qr_free(e->allocator, r->text.text, r->text.capacity, 1);
     qr_free(e->allocator, r->polled.text, r->polled.capacity, 1);

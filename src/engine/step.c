@@ -3,6 +3,7 @@
 #include "engine/step.h"
 #include "base/error.h"
 #include "engine/clock.h"
+#include "engine/draft.h"
 #include "engine/finish.h"
 #include "engine/request.h"
 #include "engine/sample.h"
@@ -66,10 +67,12 @@ static void average(double *mean, double x) { *mean = *mean > 0 ? 0.75 * *mean +
 /* Updates the measured cost of decoding and of a prompt token. */
 static void measure(struct quire_engine *e, uint32_t n_prompt_tokens, double seconds)
 {
-    if (n_prompt_tokens == 0)
+    if (n_prompt_tokens == 0) {
         average(&e->decode_seconds, seconds);
-    else if (n_prompt_tokens >= MIN_PREFILL_TOKENS && seconds > e->decode_seconds)
+        qr_step_cost_record(&e->step_cost, e->batch.n_tokens, seconds);
+    } else if (n_prompt_tokens >= MIN_PREFILL_TOKENS && seconds > e->decode_seconds) {
         average(&e->seconds_per_prompt_token, (seconds - e->decode_seconds) / n_prompt_tokens);
+    }
 }
 
 /* ---- The step */
@@ -149,6 +152,7 @@ quire_status qr_step_run(struct quire_engine *e, struct quire_error *err)
     take_new_requests(e);
     end_overdue(e, e->scheduler.running, &e->scheduler.n_running);
     end_overdue(e, e->scheduler.waiting, &e->scheduler.n_waiting);
+    qr_draft_prepare(e);
     qr_scheduler_plan(&e->scheduler, prefill_budget(e));
     const quire_status s = e->scheduler.n_step ? compute(e, err) : QUIRE_OK;
     qr_publish(e);

@@ -11,6 +11,9 @@
 #include "engine/batch.h"
 #include "engine/output_text.h"
 #include "engine/scheduler.h"
+#include "engine/speculation/draft_depth.h"
+#include "engine/speculation/suffix_automaton.h"
+#include "engine/step_cost.h"
 #include <pthread.h>
 #include <quire/engine.h>
 
@@ -52,6 +55,10 @@ struct qr_request {
     struct qr_output_text output;
     double start_time, first_token_time, last_token_time; /* 0 = not reached */
     double sum_logprob;                                   /* of the output, for best_of */
+    int32_t *draft; /* [max_draft]; NULL = no speculative decoding */
+    uint32_t max_draft, draft_available, draft_class;
+    struct qr_suffix_automaton automaton; /* of the tokens */
+    struct qr_draft_depth draft_depth;
     bool group_waits; /* leader: the others wait for its prompt */
     bool finished;    /* no token follows; final_* are set */
     bool dirty;       /* in the engine's list of requests to publish */
@@ -101,13 +108,15 @@ struct quire_engine {
     struct quire_kv_cache *kv;
     struct quire_context *context;
     struct quire_sampler *sampler;
-    float *logits; /* [max_seqs + 1][vocab_size]; the last row is a copy for forked answers */
+    float *logits; /* [max_logits + 1][vocab_size]; the last row is a copy for forked answers */
     struct qr_sequence_memory memory;
     struct qr_scheduler scheduler;
     struct qr_batch batch;
     struct qr_request *dirty; /* requests whose state changed in this step */
     struct quire_engine_stats counters;
     double target_itl, seconds_per_prompt_token, decode_seconds; /* measured; 0 = not yet */
+    struct qr_step_cost step_cost;
+    struct qr_draft_costs draft_costs; /* of the current step */
 
     /* shared, protected by `lock` */
     pthread_mutex_t lock;
