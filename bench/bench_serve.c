@@ -66,7 +66,8 @@ static const struct bench_column columns[] = {
     { "output t/s", "output_t_per_s", 1, 10 },
     { "cached tokens", "cached_tokens", 0, 13 },
     { "preemptions", "preemptions", 0, 11 },
-    { "goodput", "goodput", BENCH_PERCENT, 7 },
+    { "goodput/s", "goodput_per_s", 2, 9 },
+    { "within limits", "within_limits", BENCH_PERCENT, 13 },
 };
 
 static void put_throughput(struct bench_table *t, const struct bench_options *o,
@@ -94,7 +95,9 @@ static void put_throughput(struct bench_table *t, const struct bench_options *o,
     bench_number(t, n_output / seconds);
     bench_number(t, n_cached);
     bench_number(t, o->url ? (double)NAN : (double)engine->n_preemptions);
-    bench_number(t, serve_log_goodput(log, o->slo_ttft * 1e-3, o->slo_itl * 1e-3));
+    const struct serve_goodput good = serve_log_goodput(log, o->slo_ttft * 1e-3, o->slo_itl * 1e-3);
+    bench_number(t, good.n / seconds);
+    bench_number(t, good.share);
     bench_table_end(t);
 }
 
@@ -143,7 +146,7 @@ static int play_and_report(const struct serve_scenario *scenario, const struct s
     put_latencies(&t, setup->log);
     code = serve_scenario_report(scenario, o, setup->w, setup->log, setup->model_path, &t);
     bench_note(&t,
-               "prompt t/s counts cached tokens too. goodput: share of the requests with a time "
+               "prompt t/s counts cached tokens too. goodput: requests per second with a time "
                "to first token and a mean latency between tokens within --slo-ttft and "
                "--slo-itl; cancelled ones do not count. Tokens that arrive together have a latency "
                "of 0 but the first.");

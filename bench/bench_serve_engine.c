@@ -96,6 +96,16 @@ static void longest(const struct workload *w, uint32_t *prompt, uint32_t *sequen
     }
 }
 
+/* All that can be queued or running at a time; the cost of an event grows with it. At least 16, the
+ * engine's default, so that its default of max_seqs, on which the size of the cache depends, does
+ * not depend on the stream. */
+static uint32_t max_requests(const struct serve_setup *setup)
+{
+    uint32_t n = setup->w->concurrency ? setup->w->concurrency : setup->w->n;
+    n = n < setup->o->max_seqs ? setup->o->max_seqs : n;
+    return n < 16 ? 16 : n;
+}
+
 static int open_engine(struct player *p, struct quire_error *err)
 {
     const struct bench_options *o = p->setup->o;
@@ -111,7 +121,7 @@ static int open_engine(struct player *p, struct quire_error *err)
     ep.isa = o->isa;
     ep.compute = modes[0];
     ep.n_threads = o->threads.n ? o->threads.v[0] : 0;
-    ep.max_requests = p->setup->w->n;
+    ep.max_requests = max_requests(p->setup);
     ep.max_step_tokens = o->chunk;
     ep.max_seqs = o->max_seqs;
     ep.cache_tokens = o->cache_tokens;

@@ -142,7 +142,7 @@ double serve_mean_itl(const struct serve_record *r)
     return r->n_output > 1 ? (r->last - r->first) / (r->n_output - 1) : 0;
 }
 
-double serve_log_goodput(const struct serve_log *log, double max_ttft, double max_itl)
+struct serve_goodput serve_log_goodput(const struct serve_log *log, double max_ttft, double max_itl)
 {
     uint32_t n = 0, n_counted = 0;
     for (uint32_t i = 0; i < log->n; i++) {
@@ -153,5 +153,5 @@ double serve_log_goodput(const struct serve_log *log, double max_ttft, double ma
         n += (max_ttft <= 0 || serve_ttft(r) <= max_ttft) &&
              (max_itl <= 0 || serve_mean_itl(r) <= max_itl);
     }
-    return n_counted ? (double)n / n_counted : NAN;
+    return (struct serve_goodput){ n, n_counted ? (double)n / n_counted : (double)NAN };
 }

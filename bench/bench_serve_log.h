@@ -62,8 +62,13 @@ struct serve_summary serve_log_gaps_between(const struct serve_log *log, double 
 /* Seconds from arrival to the first token; mean seconds between tokens, 0 for a single token. */
 double serve_ttft(const struct serve_record *r);
 double serve_mean_itl(const struct serve_record *r);
-/* Share of the requests, without cancelled ones, that ended well with a TTFT and a mean inter-token
- * latency within the limits in seconds; 0 = no limit. NaN without requests. */
-double serve_log_goodput(const struct serve_log *log, double max_ttft, double max_itl);
+/* Requests that ended well with a TTFT and a mean inter-token latency within limits. */
+struct serve_goodput {
+    uint32_t n;
+    double share; /* of the requests that were not cancelled; NaN without any */
+};
+/* Limits are in seconds; 0 = no limit. */
+struct serve_goodput serve_log_goodput(const struct serve_log *log, double max_ttft,
+                                       double max_itl);
 
 #endif

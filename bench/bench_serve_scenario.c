@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 enum {
-    QUICK = 16, /* divides the lengths of --quick */
+    DEFAULT_SEQS = 8, /* of the engine */
+    QUICK = 16,       /* divides the lengths of --quick */
     HOLD_TOKENS = 32,
     LONG_PROMPT = 4096,
     LONG_ANSWER = 16,
@@ -123,8 +124,9 @@ int serve_scenario_workload(const struct serve_scenario *s, const struct bench_o
 {
     const int code = o->trace ? read_trace(o, w) : generate(s, o, w);
     *max_seqs = o->max_seqs;
-    if (!code && !*max_seqs && s->name[0])
-        *max_seqs = s->holds || w->concurrency > w->n ? w->n : w->concurrency;
+    const uint32_t users = s->holds ? w->n : w->concurrency;
+    if (!code && !*max_seqs && s->name[0] && users > DEFAULT_SEQS)
+        *max_seqs = users < w->n ? users : w->n;
     return code;
 }
 

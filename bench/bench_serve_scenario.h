@@ -11,8 +11,8 @@ struct serve_scenario;
 const struct serve_scenario *serve_scenario_find(const struct bench_options *o);
 
 /* Makes the requests of o->trace, or of the scenario with the options that override it. Sets
- * *max_seqs to the users of the scenario unless o->max_seqs is given. Returns 0, or an exit code
- * with a message on stderr. */
+ * *max_seqs to o->max_seqs or, without it, to the users of a scenario that has more than the engine
+ * runs by default. Returns 0, or an exit code with a message on stderr. */
 int serve_scenario_workload(const struct serve_scenario *s, const struct bench_options *o,
                             struct workload *w, uint32_t *max_seqs);
 

@@ -70,7 +70,7 @@ fails 64 'unknown' $m -ctk int5
 fails 64 '--compute fast' $m --compute fast
 fails 64 'excludes the options of the engine' --url http://localhost:1 --max-seqs 2
 fails 64 'batch1 needs a model' --url http://localhost:1 --scenario batch1
-fails 64 'max_seqs 5 is above max_requests 2' $m --requests 2 --max-seqs 5
+fails 64 'max_seqs 300 is above max_step_tokens 100' $m --requests 2 --max-seqs 300 --chunk 100
 fails 64 'cache_tokens 10 is below' $m --requests 2 --cache-tokens 10
 [ -z "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'quire-serve-*' -newer "$dir/tiny.gguf" -user "$(id -u)")" ] ||
     fail "a temporary model is left"
@@ -79,12 +79,13 @@ fails 64 'cache_tokens 10 is below' $m --requests 2 --cache-tokens 10
 serves $m --requests 12 --prompt-len 20-90 --answer-len 3-9 --max-seqs 4 --seed 3
 has 12 Serving requests
 has 0 Serving failed
-has 1 Serving goodput
+has 1 Serving within_limits
 has 4 Serving max_seqs
 has 12 Latencies samples "time to first token"
 has 12 Latencies samples queue
 serves $m --requests 6 --rate 200 --prompt-len 40,10 --answer-len 5 --slo-ttft 0.000001
-has 0 Serving goodput
+has 0 Serving goodput_per_s
+has 0 Serving within_limits
 has 24 Latencies samples "between tokens"
 # requests of two groups one after the other: all but the first of each find 2 whole blocks
 serves $m --requests 6 --concurrency 1 --shared-prefix 128 --groups 2 --prompt-len 10 --answer-len 2

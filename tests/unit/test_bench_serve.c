@@ -163,10 +163,11 @@ static void test_log(void **state)
     assert_true(serve_log_gaps_between(&log, 1.25, 2.5, 1).n == 3);
     assert_true(serve_log_gaps_between(&log, 0, 2.4, 9).n == 1);
     /* request 0: TTFT 0.5, mean latency 2 / 3; request 1: 0.25, 0. Three requests count. */
-    assert_true(fabs(serve_log_goodput(&log, 0, 0) - 2. / 3) < 1e-12);
-    assert_true(fabs(serve_log_goodput(&log, 0.4, 0) - 1. / 3) < 1e-12);
-    assert_true(fabs(serve_log_goodput(&log, 0.5, 0.7) - 2. / 3) < 1e-12);
-    assert_true(fabs(serve_log_goodput(&log, 0, 0.6) - 1. / 3) < 1e-12);
+    assert_true(fabs(serve_log_goodput(&log, 0, 0).share - 2. / 3) < 1e-12);
+    assert_true(fabs(serve_log_goodput(&log, 0.4, 0).share - 1. / 3) < 1e-12);
+    assert_true(fabs(serve_log_goodput(&log, 0.5, 0.7).share - 2. / 3) < 1e-12);
+    assert_true(fabs(serve_log_goodput(&log, 0, 0.6).share - 1. / 3) < 1e-12);
+    assert_int_equal(serve_log_goodput(&log, 0.4, 0).n, 1);
     serve_log_close(&log);
 }
 
