@@ -342,12 +342,6 @@ struct quire_usage {
     double generate_seconds;
 };
 
-/** A token and the natural logarithm of its probability by the logits before sampling. */
-struct quire_token_logprob {
-    int32_t token;
-    float logprob;
-};
-
 /** One event. Pointers are valid until the next event of the same answer is returned, and until
  *  quire_engine_close(). `usage` and `message` point into the event itself, or, for a struct_size
  *  without usage_data, into the engine until the next event of any answer. */

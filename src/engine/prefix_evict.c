@@ -72,17 +72,37 @@ static bool frees(const struct qr_prefix_index *x, qr_prefix_node node, uint32_t
     return quire_kv_ref_count(x->kv, group, qr_prefix_blocks(x, node)[group]) == 1;
 }
 
+/* The ancestor whose block goes before that of `node`, or the node itself: in the same list, on the
+ * path without branches that leads to it, as near to the root as possible. What stays is the end of
+ * the path, so that shorter prefixes remain hits. */
+static qr_prefix_node evict_first(const struct qr_prefix_index *x, qr_prefix_node node,
+                                  uint32_t group)
+{
+    const bool in_reach = qr_prefix_in_reach(x, node, group);
+    qr_prefix_node first = node;
+    for (qr_prefix_node p = x->entries[node].parent;
+         p != QR_PREFIX_NONE &&
+         x->entries[x->entries[p].first_child].next_sibling == QR_PREFIX_NONE;
+         p = x->entries[p].parent)
+        if (qr_prefix_listed(x, p, group) && qr_prefix_in_reach(x, p, group) == in_reach &&
+            frees(x, p, group))
+            first = p;
+    return first;
+}
+
 static uint32_t evict_from(struct qr_prefix_index *x, const struct qr_prefix_list *list,
                            uint32_t group, uint32_t n)
 {
     uint32_t freed = 0;
-    qr_prefix_node next;
-    for (qr_prefix_node node = list->oldest; node != QR_PREFIX_NONE && freed < n; node = next) {
-        next = qr_prefix_link(x, group, node)->newer;
-        if (!frees(x, node, group))
-            continue;
-        qr_prefix_release(x, node, group);
-        freed++;
+    for (qr_prefix_node node = list->oldest; node != QR_PREFIX_NONE && freed < n;) {
+        const qr_prefix_node next = qr_prefix_link(x, group, node)->newer;
+        const bool useful = frees(x, node, group);
+        const qr_prefix_node first = useful ? evict_first(x, node, group) : node;
+        if (useful)
+            qr_prefix_release(x, first, group);
+        freed += useful;
+        if (first == node)
+            node = next;
     }
     return freed;
 }

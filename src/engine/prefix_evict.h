@@ -22,7 +22,8 @@ uint32_t qr_prefix_index_evictable(const struct qr_prefix_index *x, uint32_t gro
 /* Frees up to n blocks of the group and returns how many; fewer than n only if no more are
  * evictable. Full attention: removes the least recently used leaves, with their blocks of all
  * groups. Windowed groups: nodes stay and lose their block of this group, first those out of reach
- * of every end (qr_prefix_in_reach), then the others, each in order of last use. */
+ * of every end (qr_prefix_in_reach), then the others, each in order of last use; on a path without
+ * branches from its beginning on. */
 uint32_t qr_prefix_index_evict(struct qr_prefix_index *x, uint32_t group, uint32_t n);
 
 /* Removes a leaf that is not held and drops its references. */

@@ -91,6 +91,25 @@ static quire_status check_params(const struct quire_engine *e, const struct quir
 
 /* ---- Preparation */
 
+/* Replaces the arrays borrowed from the caller by copies. */
+static quire_status copy_arrays(const struct quire_engine *e, struct quire_sampling_params *s,
+                                struct quire_error *err)
+{
+    const uint32_t n_bias = s->n_logit_bias, n_breakers = s->n_dry_breakers;
+    struct quire_logit_bias *bias = n_bias ? qr_alloc(e->allocator, n_bias, sizeof *bias) : NULL;
+    int32_t *breakers = n_breakers ? qr_alloc(e->allocator, n_breakers, sizeof *breakers) : NULL;
+    if (bias)
+        memcpy(bias, s->logit_bias, n_bias * sizeof *bias);
+    if (breakers)
+        memcpy(breakers, s->dry_breakers, n_breakers * sizeof *breakers);
+    s->logit_bias = bias;
+    s->dry_breakers = breakers;
+    if ((n_bias && !bias) || (n_breakers && !breakers))
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %u logit biases and %u dry_breakers",
+                       n_bias, n_breakers);
+    return QUIRE_OK;
+}
+
 static quire_status copy_sampling(struct quire_engine *e, struct qr_request *r,
                                   const struct quire_request_params *p, struct quire_error *err)
 {
@@ -100,14 +119,7 @@ static quire_status copy_sampling(struct quire_engine *e, struct qr_request *r,
         qr_struct_copy(s, sizeof *s, p->sampling);
     else
         QR_TRY(quire_engine_default_sampling(e, s));
-    if (!s->n_logit_bias)
-        return QUIRE_OK;
-    struct quire_logit_bias *copy = qr_alloc(e->allocator, s->n_logit_bias, sizeof *copy);
-    if (copy)
-        memcpy(copy, s->logit_bias, s->n_logit_bias * sizeof *copy);
-    s->logit_bias = copy;
-    return copy ? QUIRE_OK
-                : qr_fail(err, QUIRE_E_NOMEM, "no memory for %u logit biases", s->n_logit_bias);
+    return copy_arrays(e, s, err);
 }
 
 static quire_status init_text(struct quire_engine *e, struct qr_request *r,
@@ -205,10 +217,12 @@ static quire_status prepare(struct quire_engine *e, struct qr_request *r,
 
 void qr_request_destroy(struct quire_engine *e, struct qr_request *r)
 {
-    if (r->sampling.n_logit_bias)
-        qr_free(e->allocator, (void *)(uintptr_t)r->sampling.logit_bias, r->sampling.n_logit_bias,
-                sizeof(struct quire_logit_bias));
-    r->sampling.n_logit_bias = 0;
+    struct quire_sampling_params *s = &r->sampling;
+    qr_free(e->allocator, (void *)(uintptr_t)s->logit_bias, s->n_logit_bias, sizeof *s->logit_bias);
+    qr_free(e->allocator, (void *)(uintptr_t)s->dry_breakers, s->n_dry_breakers,
+            sizeof *s->dry_breakers);
+    s->logit_bias = NULL;
+    s->dry_breakers = NULL;
     qr_draft_free(e, r);
     qr_output_text_free(&r->output);
     qr_free(e->allocator, r->text.text, r->text.capacity, 1);

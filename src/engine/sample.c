@@ -5,7 +5,6 @@
 #include "engine/clock.h"
 #include "engine/draft.h"
 #include "engine/finish.h"
-#include "engine/logprobs.h"
 #include "engine/request.h"
 #include "engine/speculation/verify.h"
 #include <math.h>
@@ -93,13 +92,15 @@ static quire_status sample_token(struct quire_engine *e, struct qr_request *r, f
         /* position in the sequence, not in the output: with the latter every turn of a conversation
          * would draw the same random numbers */
         .index = r->task.n_tokens,
+        .state = &r->sampling_state,
     };
     int32_t token;
     QR_TRY(quire_sampler_sample(e->sampler, &r->sampling, &args, &token, err));
     if (r->logprobs || r->held) {
-        struct quire_token_logprob own[1],
-            *to = r->logprobs ? r->logprobs + (size_t)r->task.n_tokens * r->n_logprobs : own;
-        qr_logprobs(logits, e->vocab_size, token, to, r->logprobs ? r->n_logprobs : 1);
+        struct quire_token_logprob own,
+            *to = r->logprobs ? r->logprobs + (size_t)r->task.n_tokens * r->n_logprobs : &own;
+        QR_TRY(quire_logprobs(logits, e->vocab_size, token, to, r->logprobs ? r->n_logprobs - 1 : 0,
+                              to + 1, err));
         r->sum_logprob += to->logprob;
     }
     return append_token(e, r, token, err);

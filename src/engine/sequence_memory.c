@@ -12,16 +12,21 @@ static uint32_t blocks_for(uint32_t tokens, uint32_t block_size)
 
 /* ---- Creation */
 
-/* One node per block of the largest group, and one for a partial block of each sequence. */
-static uint32_t node_count(const struct quire_kv_cache *kv, uint32_t n_sequences)
+/* One node per block of the largest group, and one for a partial block of each sequence. If all
+ * groups are windowed, a path has more nodes than blocks: then as many as the sequences have. */
+static uint32_t node_count(const struct quire_kv_cache *kv, uint32_t n_sequences,
+                           uint32_t max_tokens)
 {
-    uint32_t most = 0;
+    uint32_t most = 0, n_full = 0;
     for (uint32_t g = 0; g < quire_kv_group_count(kv); g++) {
         struct quire_kv_group_config config;
-        if (quire_kv_get_group(kv, g, &config, NULL) == QUIRE_OK && config.n_blocks > most)
-            most = config.n_blocks;
+        if (quire_kv_get_group(kv, g, &config, NULL) != QUIRE_OK)
+            continue;
+        most = config.n_blocks > most ? config.n_blocks : most;
+        n_full += config.sliding_window == 0;
     }
-    return most + n_sequences;
+    const uint32_t path = n_full ? 0 : blocks_for(max_tokens, quire_kv_block_size(kv));
+    return most + n_sequences * (path + 1);
 }
 
 static quire_status init_groups(struct qr_sequence_memory *m, struct quire_error *err)
@@ -69,7 +74,7 @@ quire_status qr_sequence_memory_init(struct qr_sequence_memory *m,
                       m->n_sequences, m->max_tokens);
     const struct qr_prefix_index_params index = {
         .kv = p->kv,
-        .max_nodes = node_count(p->kv, p->n_sequences),
+        .max_nodes = node_count(p->kv, p->n_sequences, p->max_tokens),
         .hash_bits = p->hash_bits,
         .allocator = p->allocator,
     };
@@ -88,7 +93,7 @@ uint64_t qr_sequence_memory_bytes(const struct quire_kv_cache *kv, uint32_t n_se
     const uint64_t sequence =
         sizeof(struct qr_sequence) + n_groups * (sizeof(struct qr_sequence_group) + table);
     return n_sequences * sequence + n_groups * (sizeof(uint32_t) + sizeof(int32_t)) +
-           qr_prefix_index_bytes(block_size, n_groups, node_count(kv, n_sequences));
+           qr_prefix_index_bytes(block_size, n_groups, node_count(kv, n_sequences, max_tokens));
 }
 
 void qr_sequence_memory_free(struct qr_sequence_memory *m)

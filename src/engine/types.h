@@ -39,7 +39,7 @@ struct qr_request {
     int32_t *tokens; /* [capacity] prompt, then output */
     uint32_t capacity, max_output, min_output;
     uint32_t flags, stream;
-    struct quire_sampling_params sampling; /* owns logit_bias */
+    struct quire_sampling_params sampling; /* owns logit_bias and dry_breakers */
     int32_t stop_tokens[QR_MAX_STOP_TOKENS];
     uint32_t n_stop_tokens;
     uint32_t n_logprobs; /* entries of `logprobs` per token; 0 = none */
@@ -54,6 +54,7 @@ struct qr_request {
     uint32_t n_output; /* sampled tokens, the end-of-generation token included */
     struct qr_output_text output;
     double start_time, first_token_time, last_token_time; /* 0 = not reached */
+    struct quire_sampling_state sampling_state; /* after the last sampled token */
     double sum_logprob;                                   /* of the output, for best_of */
     int32_t *draft; /* [max_draft]; NULL = no speculative decoding */
     uint32_t max_draft, draft_available, draft_class;

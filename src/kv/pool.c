@@ -5,6 +5,7 @@
 #include "base/fp_env.h"
 #include "base/handle.h"
 #include "base/memory.h"
+#include "base/numa.h"
 #include "kernels/dispatch.h"
 #include "kv/check.h"
 #include "kv/config.h"
@@ -105,6 +106,9 @@ static quire_status make_pool(struct quire_kv_cache *kv, uint32_t flags, struct 
     if (!kv->allocator && kv->pool_bytes >= HUGE_PAGE)
         (void)madvise(kv->pool, kv->pool_bytes & ~(size_t)(HUGE_PAGE - 1), MADV_HUGEPAGE);
 #endif
+    /* the calling thread touches all pages now, and threads on all nodes will read them */
+    if (!kv->allocator && kv->pool_bytes >= HUGE_PAGE && flags & (QUIRE_KV_TOUCH | QUIRE_KV_LOCK))
+        kv->interleaved = qr_numa_interleave(kv->pool, kv->pool_bytes);
     for (uint32_t i = 0; i < kv->n_groups; i++)
         kv->groups[i].base = kv->pool + kv->groups[i].offset;
     if (flags & QUIRE_KV_TOUCH)
@@ -149,6 +153,8 @@ void quire_kv_destroy(struct quire_kv_cache *kv)
         return;
     if (kv->locked)
         (void)munlock(kv->pool, kv->pool_bytes);
+    if (kv->interleaved)
+        qr_numa_reset(kv->pool, kv->pool_bytes);
     qr_free(kv->allocator, kv->pool, kv->pool_bytes, 1);
     qr_free(kv->allocator, kv, kv->tables_bytes, 1);
 }

@@ -63,6 +63,7 @@ static void check_threads(void *object)
     struct quire_threads *threads = object;
     int ran = 0;
     REFUSED_SILENTLY(quire_threads_run(threads, no_part, &ran));
+    REFUSED_SILENTLY(quire_threads_run_n(threads, 1, no_part, &ran));
     assert_int_equal(ran, 0);
     assert_int_equal(quire_threads_count(threads), 0);
     assert_null(quire_host_team_member(object, 0));

@@ -181,6 +181,20 @@ static inline uint32_t model_evict_full(struct model *m, uint32_t group, uint32_
     return freed;
 }
 
+/* The node nearest to the root on the path without branches to this one whose block can go like
+ * that of this one. */
+static inline qr_prefix_node model_evict_first(const struct model *m, qr_prefix_node node,
+                                               uint32_t group)
+{
+    const bool in = model_in_reach(m, node, group);
+    qr_prefix_node first = node;
+    for (qr_prefix_node p = model_parent(m, node); p != NONE && model_children(m, p) == 1;
+         p = model_parent(m, p))
+        if (model_evictable(m, p, group) && model_in_reach(m, p, group) == in)
+            first = p;
+    return first;
+}
+
 static inline uint32_t model_evict_window(struct model *m, uint32_t group, uint32_t n)
 {
     uint32_t freed = 0;
@@ -199,7 +213,7 @@ static inline uint32_t model_evict_window(struct model *m, uint32_t group, uint3
         }
         if (best == NONE)
             break;
-        m->nodes[best].blocks[group] = -1;
+        m->nodes[model_evict_first(m, best, group)].blocks[group] = -1;
     }
     return freed;
 }

@@ -453,8 +453,9 @@ static void filled_structs(void **state)
                        QR_SIZE_TO(struct quire_engine_info, has_chat_template),
                        sizeof(struct quire_engine_info));
     check_filled("quire_engine_get_stats", fill_stats, sizeof(struct quire_engine_stats));
-    check_filled("quire_engine_default_sampling", fill_sampling,
-                 sizeof(struct quire_sampling_params));
+    check_filled_since("quire_engine_default_sampling", fill_sampling,
+                       QR_SIZE_TO(struct quire_sampling_params, seed),
+                       sizeof(struct quire_sampling_params));
     check_filled_since("quire_engine_poll", fill_event, QR_SIZE_TO(struct quire_event, usage),
                        sizeof(struct quire_event));
     quire_engine_close(engine);
