@@ -25,9 +25,10 @@ quire_status qr_engine_try_step(struct quire_engine *e, bool *taken, struct quir
         return QUIRE_OK;
     const quire_status s = e->dry_run ? QUIRE_OK : qr_step_run(e, err);
     __atomic_store_n(&e->stepping, false, __ATOMIC_RELEASE);
-    /* others that wait for events may have to run the next step */
+    /* without the engine's own thread, others that wait for events may have to run the next step */
     pthread_mutex_lock(&e->lock);
-    pthread_cond_broadcast(&e->events_changed);
+    if (!e->thread_started)
+        pthread_cond_broadcast(&e->events_changed);
     pthread_mutex_unlock(&e->lock);
     return s;
 }

@@ -172,6 +172,7 @@ static void update_stats(struct quire_engine *e)
     s->n_waiting = e->scheduler.n_waiting;
     s->n_running = e->scheduler.n_running;
     s->n_preemptions = e->scheduler.n_preemptions;
+    s->cached_tokens = e->scheduler.n_cached_tokens;
     uint32_t least = UINT32_MAX;
     for (uint32_t g = 0; g < m->n_groups; g++) {
         const uint32_t n_free = (uint32_t)quire_kv_free_block_count(m->kv, g);

@@ -102,6 +102,15 @@ static void charge(struct qr_scheduler *s, struct qr_task *task)
     task->n_charged = task->n_computed;
 }
 
+/* Counts prompt tokens from the prefix cache; what a preempted task gets back is not counted. */
+static void take_cached(struct qr_scheduler *s, struct qr_task *task, uint32_t n)
+{
+    if (task->n_preempted)
+        return;
+    task->n_cached += n;
+    s->n_cached_tokens += n;
+}
+
 /* ---- Queues */
 
 static bool ranks_before(const struct qr_task *a, const struct qr_task *b)
@@ -284,6 +293,7 @@ static uint32_t plan_running(struct qr_scheduler *s, struct qr_task *task, uint3
     check_rope_variant(s, task);
     if (!task->no_reuse || task->n_preempted) {
         qr_sequence_extend_from_cache(m, task->sequence, task->tokens, task->n_tokens - 1);
+        take_cached(s, task, task->sequence->n_tokens - task->n_computed);
         task->n_computed = task->sequence->n_tokens;
     }
     uint32_t n = task->n_tokens - task->n_computed;
@@ -335,8 +345,7 @@ static bool admit(struct qr_scheduler *s, struct qr_task *task)
     }
     remove_from(s->waiting, &s->n_waiting, task);
     add_running(s, task);
-    if (!task->n_preempted)
-        task->n_cached = task->n_computed;
+    take_cached(s, task, task->n_computed);
     charge(s, task);
     return true;
 }
@@ -394,7 +403,8 @@ bool qr_scheduler_fork(struct qr_scheduler *s, struct qr_task *task, const struc
     remove_from(s->waiting, &s->n_waiting, task);
     task->sequence = sequence;
     task->n_computed = sequence->n_tokens;
-    task->n_cached = task->n_charged = task->n_computed;
+    task->n_charged = task->n_computed;
+    take_cached(s, task, task->n_computed);
     add_running(s, task);
     return true;
 }

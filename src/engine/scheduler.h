@@ -38,7 +38,7 @@ struct qr_task {
     /* results */
     bool running;
     uint32_t n_computed;          /* leading tokens in the KV cache; 0 while waiting */
-    uint32_t n_cached;            /* prompt tokens that the first admission took from the cache */
+    uint32_t n_cached;            /* prompt tokens taken from the cache before any preemption */
     uint32_t n_preempted;         /* times */
     uint32_t n_step;              /* tokens of the planned step, from n_computed on */
     uint32_t n_step_draft;        /* draft tokens of the planned step, behind them */
@@ -70,6 +70,7 @@ struct qr_scheduler {
     uint32_t n_running, n_waiting, n_step, n_step_tokens, n_step_draft_tokens;
     struct qr_scheduler_client *clients; /* [max_tasks] */
     uint64_t n_preemptions;
+    uint64_t n_cached_tokens; /* sum of n_cached of all tasks */
 };
 
 /* Reserves all memory. On failure there is nothing to free. */
