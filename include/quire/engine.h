@@ -114,7 +114,8 @@ struct quire_engine_params {
     uint64_t cache_tokens;
     /** target inter-token latency in seconds: while answers are generated, chunks of prompts are
      *  made so short that a step takes about this long, by the measured speed, but not shorter than
-     *  16 tokens; 0 = no target */
+     *  16 tokens. 0 = 2.5 times as long as the measured steps without prompts; INFINITY = no
+     *  target */
     double target_itl;
 };
 

@@ -52,17 +52,21 @@ static void end_overdue(struct quire_engine *e, struct qr_task **tasks, const ui
 
 /* ---- The duration of a step */
 
-/* Tokens of prompts that fit into the target latency; without a target, or while nobody waits for a
- * next token, as many as the budget of a step allows. */
+/* Longest step that decodes and computes prompts, relative to one that only decodes. */
+static const double DEFAULT_SLOWDOWN = 2.5;
+
+/* Tokens of prompts that fit into the target latency; as many as the budget of a step allows while
+ * nobody waits for a next token or nothing has been measured. */
 static uint32_t prefill_budget(const struct quire_engine *e)
 {
     const uint32_t max = e->info.max_step_tokens;
     bool decodes = false;
     for (uint32_t i = 0; i < e->scheduler.n_running && !decodes; i++)
         decodes = qr_task_decodes(e->scheduler.running[i]);
-    if (!decodes || e->target_itl <= 0 || e->seconds_per_prompt_token <= 0)
+    const double target = e->target_itl > 0 ? e->target_itl : DEFAULT_SLOWDOWN * e->decode_seconds;
+    if (!decodes || target <= 0 || e->seconds_per_prompt_token <= 0)
         return max;
-    const double n = (e->target_itl - e->decode_seconds) / e->seconds_per_prompt_token;
+    const double n = (target - e->decode_seconds) / e->seconds_per_prompt_token;
     return n >= max ? max : n <= MIN_PREFILL_TOKENS ? MIN_PREFILL_TOKENS : (uint32_t)n;
 }
 
