@@ -16,7 +16,7 @@ import time
 
 import bpe
 from corpus import conversation, split
-from corpus.lexicon import Lexicon
+from corpus.lexicon import Lexicon, Pieces
 
 ROW = 2048
 ROWS_PER_SHARD = 512
@@ -25,6 +25,16 @@ EVAL_PATH = pathlib.Path(__file__).parent / "eval" / "conversations.jsonl"
 MAX_WAITING = 1000   # shards on disk at a time
 DROPOUT_CONVERSATIONS = 0.05   # share of conversations that are tokenized with merge dropout
 _POOL = 48   # conversations that wait for a row they fit into
+
+
+def word_pieces(tokenizer: bpe.Tokenizer) -> Pieces:
+    """What made-up words are made of; the longer tokens more often, as few other words hold them."""
+    space = bpe.byte_alphabet()[ord(" ")]
+    texts = [t for t in tokenizer.vocab if t.removeprefix(space).isascii()]
+    starts = [t[1:] for t in texts if t[0] == space and t[1:].isalpha()]
+    return Pieces(tuple(t for t in starts if t.islower()),
+        tuple(t.lower() for t in starts if t.istitle()),
+        tuple(t for t in texts if t.isalpha() and t.islower() for _ in range(min(len(t), 4))))
 
 
 def compose_checked(lex: Lexicon, guard: split.Guard) -> conversation.Conversation:
@@ -54,9 +64,9 @@ def write_shards(worker: int, seed: int, directory: pathlib.Path, tokenizer_path
     shards: int) -> None:
     """One process: writes its shards until there are enough or a file "stop" appears."""
     rng = random.Random(f"{seed}/{worker}")
-    lex = Lexicon(rng, "train")
-    guard = split.Guard(EVAL_PATH)
     tokenizer = bpe.Tokenizer.load(tokenizer_path)
+    lex = Lexicon(rng, "train", pieces=word_pieces(tokenizer))
+    guard = split.Guard(EVAL_PATH)
     padding = tokenizer.end_of_text
     waiting: list[array.array] = []
     for shard in range(shards):

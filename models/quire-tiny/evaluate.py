@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluation inside the trainer: runs the 300 conversations on the PyTorch network."""
+"""Evaluation inside the trainer: runs the 360 conversations on the PyTorch network."""
 import json
 import pathlib
 import sys

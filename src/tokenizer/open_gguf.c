@@ -218,7 +218,7 @@ static bool is_uncased(const struct qr_vocab_spec *spec)
 {
     for (size_t i = 0; i < spec->n_tokens; i++) {
         const struct qr_spec_token *tok = &spec->tokens[i];
-        if (tok->type != QUIRE_TOKEN_NORMAL || tok->text[0] == '[')
+        if (tok->type != QUIRE_TOKEN_NORMAL || !tok->size || tok->text[0] == '[')
             continue;
         for (size_t k = 0; k < tok->size; k++)
             if (tok->text[k] >= 'A' && tok->text[k] <= 'Z')

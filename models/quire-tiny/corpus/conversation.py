@@ -175,6 +175,20 @@ def recall_turns(lex: Lexicon, rng: random.Random) -> list[Turn]:
     return turns
 
 
+def age_turns(lex: Lexicon, rng: random.Random) -> list[Turn]:
+    """The user's age, and at once how old that makes the user in other years."""
+    kind = next(kind for kind in recall.KINDS if kind.name == "age")
+    while True:
+        fact = recall.new_fact(lex, [], kind)
+        age = int(fact.values["v"])
+        if not everyday.age_is_held_out(age):
+            break
+    turns = [(recall.statement(rng, [fact]), recall.acknowledgement(rng, [fact]))]
+    for _ in range(choose(rng, (1, 2, 3))):
+        _without_repeats(turns, lambda: [everyday.age_turn(rng, age)])
+    return turns
+
+
 def mixed_turns(lex: Lexicon, rng: random.Random) -> list[Turn]:
     turns: list[Turn] = []
     if rng.random() < 0.4:
@@ -185,8 +199,8 @@ def mixed_turns(lex: Lexicon, rng: random.Random) -> list[Turn]:
 
 
 # (weight, kind)
-MIX: list[tuple[float, str]] = [(0.28, "recall"), (0.23, "story"), (0.11, "arithmetic"), (0.12,
-    "about"), (0.07, "unknown"), (0.06, "everyday"), (0.06, "talk"), (0.07, "mixed")]
+MIX: list[tuple[float, str]] = [(0.28, "recall"), (0.22, "story"), (0.11, "arithmetic"), (0.12,
+    "about"), (0.06, "unknown"), (0.06, "everyday"), (0.03, "age"), (0.05, "talk"), (0.07, "mixed")]
 
 
 def compose(lex: Lexicon) -> Conversation:
@@ -196,11 +210,12 @@ def compose(lex: Lexicon) -> Conversation:
     makers: dict[str, Callable[[], list[Turn]]] = {
         "recall": lambda: recall_turns(lex, rng), "story": lambda: story_turns(lex, rng),
         "arithmetic": lambda: arithmetic.turns(rng),
-        "about": lambda: [about.turn(rng)], "everyday": lambda: [everyday.turn(lex)], "unknown": lambda: [unknown.turn(lex)], "talk": lambda:
-        talk_turns(lex, rng, 0.5)[0],
+        "about": lambda: [about.turn(rng)], "unknown": lambda: [unknown.turn(lex)],
+        "everyday": lambda: [everyday.turn(lex)], "age": lambda: age_turns(lex, rng),
+        "talk": lambda: talk_turns(lex, rng, 0.5)[0],
         "mixed": lambda: mixed_turns(lex, rng)}
-    many = {"recall": 1, "mixed": 1, "story": choose(rng, (1,) * 8 + (2,))}.get(kind) or choose(rng,
-        (1, 2, 3, 5, 8))
+    once = {"recall": 1, "age": 1, "mixed": 1, "story": choose(rng, (1,) * 8 + (2,))}
+    many = once.get(kind) or choose(rng, (1, 2, 3, 5, 8))
     turns: list[Turn] = []
     for _ in range(many):
         _without_repeats(turns, makers[kind])

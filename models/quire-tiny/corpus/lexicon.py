@@ -5,6 +5,7 @@ A fifth of all words is never seen in training, so the model must learn to copy 
 conversation instead of knowing the words. Made-up words teach exactly that.
 """
 import random
+from typing import NamedTuple
 
 from . import split
 from .expand import choose
@@ -20,7 +21,17 @@ _NOUN_ENDS = "er le et ow in ock um ing ish ette ling".split() + [""] * 20
 _ACCENTS = {"a": "áàäåã", "e": "éèëê", "i": "íï", "o": "óöøô", "u": "úü", "n": "ñ", "c": "ç", "s":
     "š"}
 
+_PIECES_RATE = 0.4    # share of the made-up words that are made of tokens
+_LONGEST = 16         # letters of such a word
+
 _NAME_LISTS = ("NAMES_F", "NAMES_M", "PET_NAMES", "TOWNS")
+
+
+class Pieces(NamedTuple):
+    """The letters of the tokens that a word may be made of, in lower case."""
+    starts: tuple[str, ...]        # after a space
+    name_starts: tuple[str, ...]   # after a space, with a capital
+    others: tuple[str, ...]
 
 
 def made_up_syllables(rng: random.Random, name: bool) -> str:
@@ -41,7 +52,22 @@ def made_up_splice(rng: random.Random, entries: tuple[str, ...]) -> str:
     return text.lower()
 
 
-def made_up(rng: random.Random, entries: tuple[str, ...], name: bool) -> str:
+def made_up_pieces(rng: random.Random, pieces: Pieces, name: bool) -> str:
+    """A word of random tokens, so that the model learns to copy each token after any other one.
+
+    Some tokens otherwise occur only inside longer ones, or only before one and the same token.
+    """
+    while True:
+        text = choose(rng, pieces.name_starts if name else pieces.starts)
+        for _ in range(choose(rng, (1, 1, 1, 2, 2, 3))):
+            text += choose(rng, pieces.others)
+        if 3 <= len(text) <= _LONGEST:
+            return text
+
+
+def made_up(rng: random.Random, entries: tuple[str, ...], name: bool, pieces: Pieces | None) -> str:
+    if pieces is not None and rng.random() < _PIECES_RATE:
+        return made_up_pieces(rng, pieces, name)
     word = made_up_syllables(rng, name) if rng.random() < 0.5 else made_up_splice(rng, entries)
     if name and rng.random() < 0.06:
         at = rng.randrange(len(word))
@@ -53,13 +79,14 @@ class Lexicon:
     """Words for the slots: "train" mixes made-up words in, "eval" takes held-out words only."""
 
     def __init__(self, rng: random.Random, mode: str = "train", made_up_rate: float = 0.35,
-                 made_up_names: float = 0.45) -> None:
+                 made_up_names: float = 0.45, pieces: Pieces | None = None) -> None:
         if mode not in ("train", "eval"):
             raise ValueError(f"mode {mode!r} is neither 'train' nor 'eval'")
         self.rng = rng
         self.mode = mode
         self.made_up_rate = made_up_rate
         self.made_up_names = made_up_names
+        self.pieces = pieces
 
     def word(self, list_name: str, made_up_rate: float | None = None) -> str:
         train, held = split.split_list(list_name)
@@ -75,7 +102,7 @@ class Lexicon:
             return choose(self.rng, train)
         held_words = split.held_out_words()
         while True:
-            word = made_up(self.rng, train, name)
+            word = made_up(self.rng, train, name, self.pieces)
             if word not in held_words:
                 return word.capitalize() if name else word
 
