@@ -36,9 +36,9 @@
  *  Threads: all functions may be called from any thread at any time while the engine is open,
  *  except that quire_engine_close() must not overlap any other call, quire_engine_step() returns
  *  QUIRE_E_BUSY while another thread runs a step, and the events of one request are consumed by one
- *  thread at a time. quire_request_cancel() may also be called from signal handlers. Hooks and
- *  allocators are called without a lock held, but must not call this engine, except
- *  quire_request_cancel(). */
+ *  thread at a time. quire_request_cancel() may also be called from signal handlers. Hooks
+ *  and allocators must not call this engine, except quire_request_cancel(). In a child of fork() an
+ *  engine with a thread of its own can only be closed. */
 #ifndef QUIRE_ENGINE_H
 #define QUIRE_ENGINE_H
 #include <quire/chat_template.h>

@@ -37,6 +37,7 @@ quire_status quire_engine_step(struct quire_engine *engine, struct quire_error *
 {
     QR_FP_SCOPE;
     QR_TRY(qr_handle_check(engine, QR_KIND_ENGINE, "engine", err));
+    QR_TRY(qr_engine_check_process(engine, err));
     pthread_mutex_lock(&engine->lock);
     const bool started = engine->thread_started;
     pthread_mutex_unlock(&engine->lock);
@@ -85,11 +86,15 @@ quire_status quire_engine_start(struct quire_engine *engine, struct quire_error 
     QR_TRY(qr_handle_check(engine, QR_KIND_ENGINE, "engine", err));
     if (engine->dry_run)
         return qr_fail(err, QUIRE_E_MISUSE, "the engine was opened for a dry run");
+    QR_TRY(qr_engine_check_process(engine, err));
+    if (!qr_fork_count_start())
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a fork handler");
     quire_status status = QUIRE_OK;
     pthread_mutex_lock(&engine->lock);
     if (!engine->thread_started) {
+        engine->fork_count = qr_fork_count();
         const int error = pthread_create(&engine->thread, NULL, run_thread, engine);
-        engine->thread_started = error == 0;
+        __atomic_store_n(&engine->thread_started, error == 0, __ATOMIC_RELEASE);
         if (error)
             status = qr_fail_errno(err, QUIRE_E_NOMEM, error, "no thread for the engine");
     }
@@ -99,14 +104,14 @@ quire_status quire_engine_start(struct quire_engine *engine, struct quire_error 
 
 void qr_engine_stop_thread(struct quire_engine *e)
 {
-    if (!e->lock_ready || !e->thread_started)
+    if (!e->lock_ready || !e->thread_started || qr_engine_is_forked(e))
         return;
     pthread_mutex_lock(&e->lock);
     e->thread_stop = true;
     pthread_cond_signal(&e->work_changed);
     pthread_mutex_unlock(&e->lock);
     (void)pthread_join(e->thread, NULL);
-    e->thread_started = false;
+    __atomic_store_n(&e->thread_started, false, __ATOMIC_RELEASE);
 }
 
 /* Waits until no request is active or the time is over; true in the first case. */
@@ -133,6 +138,7 @@ quire_status quire_engine_drain(struct quire_engine *engine, double seconds,
     QR_TRY(qr_handle_check(engine, QR_KIND_ENGINE, "engine", err));
     if (isnan(seconds))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "seconds is NaN");
+    QR_TRY(qr_engine_check_process(engine, err));
     pthread_mutex_lock(&engine->lock);
     engine->draining = true;
     const bool started = engine->thread_started;
@@ -155,6 +161,7 @@ quire_status quire_engine_get_stats(struct quire_engine *engine, struct quire_en
 {
     QR_FP_SCOPE;
     QR_TRY(qr_handle_check(engine, QR_KIND_ENGINE, "engine", NULL));
+    QR_TRY(qr_engine_check_process(engine, NULL));
     if (!stats)
         return QUIRE_E_INVALID_ARG;
     QR_TRY(qr_struct_check_out(stats, QR_SIZE_TO(struct quire_engine_stats, n_cached_blocks),

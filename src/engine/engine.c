@@ -366,7 +366,7 @@ static quire_status open_lock(struct quire_engine *e, struct quire_error *err)
 
 static void close_lock(struct quire_engine *e)
 {
-    if (!e->lock_ready)
+    if (!e->lock_ready || qr_engine_is_forked(e))
         return;
     if (e->event_fd >= 0)
         close(e->event_fd);

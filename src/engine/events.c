@@ -170,6 +170,7 @@ static quire_status check_event(const struct quire_engine *engine, const struct 
                                 struct quire_error *err)
 {
     QR_TRY(qr_handle_check(engine, QR_KIND_ENGINE, "engine", err));
+    QR_TRY(qr_engine_check_process(engine, err));
     if (!event)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "event is NULL");
     return qr_struct_check_out(event, QR_SIZE_TO(struct quire_event, usage), "event", err);
@@ -247,6 +248,7 @@ quire_status quire_engine_event_fd(struct quire_engine *engine, int *fd, struct 
 {
     QR_FP_SCOPE;
     QR_TRY(qr_handle_check(engine, QR_KIND_ENGINE, "engine", err));
+    QR_TRY(qr_engine_check_process(engine, err));
     if (!fd)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "fd is NULL");
     *fd = -1;

@@ -8,6 +8,7 @@
 #include "base/struct_size.h"
 #include "engine/clock.h"
 #include "engine/draft.h"
+#include "engine/drive.h"
 #include "engine/events.h"
 #include "engine/prompt.h"
 #include <math.h>
@@ -371,6 +372,7 @@ quire_status quire_engine_submit(struct quire_engine *engine,
     QR_READ_STRUCT(&p, params, stream, "params", err);
     if (engine->dry_run)
         return qr_fail(err, QUIRE_E_MISUSE, "the engine was opened for a dry run");
+    QR_TRY(qr_engine_check_process(engine, err));
     QR_TRY(check_params(engine, &p, err));
     return submit(engine, &p, id, err);
 }

@@ -139,7 +139,9 @@ struct quire_engine {
     int event_fd; /* -1 = none */
     bool event_fd_set;
     pthread_t thread;
-    bool thread_started, thread_stop;
+    bool thread_started; /* atomic for readers without the lock */
+    bool thread_stop;
+    uint32_t fork_count; /* of the process that has the thread */
 };
 
 #endif

@@ -143,6 +143,41 @@ static void host_team_in_child(void **state)
     quire_host_team_destroy(team);
 }
 
+/* Nobody runs the steps of an engine whose own thread is in the parent. */
+static int use_started_engine(void *arg)
+{
+    struct quire_engine *engine = arg;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    const struct quire_request_params rp = greedy(story, 4);
+    struct quire_event ev = { .struct_size = sizeof ev };
+    quire_request_id id;
+    CHECK(quire_engine_submit(engine, &rp, &id, &err) == QUIRE_E_MISUSE);
+    CHECK(strstr(err.msg, "fork"));
+    CHECK(quire_engine_poll(engine, &ev, NULL) == QUIRE_E_MISUSE);
+    CHECK(quire_engine_wait(engine, 0, -1, &ev, NULL) == QUIRE_E_MISUSE);
+    CHECK(quire_engine_step(engine, NULL) == QUIRE_E_MISUSE);
+    CHECK(quire_engine_drain(engine, 0, NULL) == QUIRE_E_MISUSE);
+    quire_engine_close(engine);
+    return 0;
+}
+
+static void started_engine_in_child(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_engine *engine = open_model("llama-q8_0.gguf");
+    assert_status(QUIRE_OK, quire_engine_start(engine, NULL));
+    in_child(use_started_engine, engine);
+    const struct quire_request_params rp = greedy(story, 4); /* the parent goes on */
+    const quire_request_id id = submit(engine, &rp);
+    struct quire_event ev = { .struct_size = sizeof ev };
+    do
+        assert_status(QUIRE_OK, quire_engine_wait(engine, id, -1, &ev, NULL));
+    while (ev.kind != QUIRE_EVENT_DONE);
+    quire_engine_close(engine);
+}
+
 /* The request ends with an error that names the threads, and the engine can be closed. */
 static int use_engine(void *arg)
 {
@@ -197,7 +232,8 @@ int main(void)
 #ifdef QUIRE_WITH_OPENMP
         cmocka_unit_test(openmp_in_child),
 #endif
-        cmocka_unit_test(host_team_in_child), cmocka_unit_test(engine_in_child),
+        cmocka_unit_test(host_team_in_child), cmocka_unit_test(started_engine_in_child),
+        cmocka_unit_test(engine_in_child),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
