@@ -425,6 +425,41 @@ static void pack_cache_edits(void)
     }
 }
 
+/* The first byte chooses the block size. 72 bytes of header, then the identity of about 300. */
+static void cache_file_edits(void)
+{
+    static const struct {
+        const char *name, *bytes;
+        size_t n;
+    } edits[] = {
+        { "valid", "\x01", 1 },
+        { "valid-other-blocks", "\x63", 1 },
+        { "magic", "\x01\x00\x00\x00\x00", 5 },
+        { "version", "\x01\x00\x08\x00\x03\xfe", 6 },
+        { "identity-size", "\x01\x00\x0c\x00\x03\xfe", 6 },
+        { "nodes", "\x01\x00\x10\x00\xff\xfe", 6 },
+        { "nodes-huge", "\x01\x00\x13\x00\x7f\xfe", 6 },
+        { "tokens-huge", "\x01\x00\x1f\x00\x7f\xfe", 6 },
+        { "table-huge", "\x01\x00\x27\x00\x7f\xfe", 6 },
+        { "identity", "\x01\x00\x50\x00\xff\xfe", 6 },
+        { "table", "\x63\x00\x00\x02\x01\xfe", 6 },
+        { "rows", "\x01\x00\x00\x08\x7f", 5 },
+        { "rows-with-checksum", "\x63\x00\x00\x08\x7f\xfe", 6 },
+        { "truncated", "\x01\x03\x10\x02\x00\xfe", 6 },
+        { "longer", "\x01\x02\x10\x00\x00\xfe", 6 },
+        { "foreign",
+          "\x01\xff"
+          "a text",
+          8 },
+        { "empty", "\x01\xff", 2 },
+    };
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+        struct fuzz_buffer b = { 0 };
+        fuzz_put(&b, edits[i].bytes, edits[i].n);
+        save("cache_file", edits[i].name, &b);
+    }
+}
+
 /* Header and data of fuzz_kv_scales.c; its model has 2 layers with 2 KV heads. */
 static void kv_scale_files(void)
 {
@@ -469,6 +504,7 @@ int main(int argc, char **argv)
     tokenizer_models();
     tokenizer_calls();
     pack_cache_edits();
+    cache_file_edits();
     kv_scale_files();
     random_inputs("attention", 48, 250, "");
     random_inputs("sampling", 12, 300, "");

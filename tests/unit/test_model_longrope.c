@@ -402,14 +402,8 @@ static void test_chunked_prefill(void **state)
     close_fixture(&w);
 }
 
-/* Each token generated across the original context length equals the argmax of a prefill of the
- * whole sequence so far. */
-static void test_generation_past_original_context(void **state)
+static struct quire_engine *open_engine(uint32_t block_size)
 {
-    (void)state;
-    enum { PROMPT = 50, ANSWER = 30 };
-    if (!need_shared())
-        skip();
     struct quire_engine_params ep;
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_engine *e;
@@ -419,15 +413,21 @@ static void test_generation_past_original_context(void **state)
     ep.thread_backend = QUIRE_THREADS_PTHREAD;
     ep.compute = QUIRE_COMPUTE_F32;
     ep.k_dtype = ep.v_dtype = QUIRE_KV_F32;
+    ep.block_size = block_size;
     if (quire_engine_open(&ep, &e, &err) != QUIRE_OK)
         fail_msg("%s", err.msg);
-    int32_t ids[MAX_TOKENS];
-    fill_ids(ids);
+    return e;
+}
+
+/* Appends n_answer tokens to the prompt ids[0 .. n_prompt); returns the number of cached tokens. */
+static uint32_t answer(struct quire_engine *e, int32_t *ids, int n_prompt, int n_answer)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_request_params p;
     quire_request_params_init(&p, sizeof p);
     p.tokens = ids;
-    p.n_tokens = PROMPT;
-    p.max_tokens = ANSWER;
+    p.n_tokens = (size_t)n_prompt;
+    p.max_tokens = (uint32_t)n_answer;
     const struct quire_sampling_params greedy = { .struct_size = sizeof greedy,
                                                   .top_p = 1,
                                                   .repetition_penalty = 1 };
@@ -436,7 +436,7 @@ static void test_generation_past_original_context(void **state)
     quire_request_id id;
     assert_status(QUIRE_OK, quire_engine_submit(e, &p, &id, &err));
     struct quire_event ev = { .struct_size = sizeof ev };
-    int n = PROMPT;
+    int n = n_prompt;
     do {
         assert_status(QUIRE_OK, quire_engine_poll(e, &ev, &err));
         if (ev.kind == QUIRE_EVENT_NONE)
@@ -444,12 +444,27 @@ static void test_generation_past_original_context(void **state)
         for (size_t i = 0; i < ev.n_tokens && ev.kind != QUIRE_EVENT_NONE; i++)
             ids[n++] = ev.tokens[i];
     } while (ev.kind != QUIRE_EVENT_DONE);
+    assert_int_equal(n, n_prompt + n_answer);
+    return ev.usage_data.cached_tokens;
+}
+
+/* Each token generated across the original context length equals the argmax of a prefill of the
+ * whole sequence so far. */
+static void test_generation_past_original_context(void **state)
+{
+    (void)state;
+    enum { PROMPT = 50, ANSWER = 30 };
+    if (!need_shared())
+        skip();
+    int32_t ids[MAX_TOKENS];
+    fill_ids(ids);
+    struct quire_engine *e = open_engine(BLOCK);
+    (void)answer(e, ids, PROMPT, ANSWER);
     quire_engine_close(e);
-    assert_int_equal(n, PROMPT + ANSWER);
     struct fixture w;
     float logits[VOCAB];
     open_fixture(&w);
-    for (int i = PROMPT; i < n; i++) {
+    for (int i = PROMPT; i < PROMPT + ANSWER; i++) {
         int best = 0;
         forward(&w, ids, 0, i, 0, logits);
         for (int t = 1; t < 257; t++) /* ids that the tokenizer defines */
@@ -459,6 +474,52 @@ static void test_generation_past_original_context(void **state)
     close_fixture(&w);
 }
 
+/* Keys of short and of long sequences are saved as different prefixes. */
+static void test_saved_cache(void **state)
+{
+    (void)state;
+    enum { SHORT = 40, LONG = 90, ANSWER = 12 };
+    if (!need_shared())
+        skip();
+    int32_t short_ids[MAX_TOKENS], long_ids[MAX_TOKENS], ids[MAX_TOKENS];
+    char path[4200];
+    snprintf(path, sizeof path, "%s/prefixes", dir);
+    struct quire_cache_file_params file;
+    quire_cache_file_params_init(&file, sizeof file);
+    file.path = path;
+    static const uint32_t block_sizes[] = { 16, 32, 64 };
+    for (size_t i = 0; i < 3; i++) {
+        struct quire_engine *e = open_engine(16);
+        fill_ids(short_ids);
+        fill_ids(long_ids);
+        fill_ids(ids);
+        assert_int_equal(answer(e, short_ids, SHORT, ANSWER), 0);
+        assert_int_equal(answer(e, long_ids, LONG, ANSWER), 0);
+        assert_status(QUIRE_OK, quire_engine_save_cache(e, &file, NULL, NULL));
+        quire_engine_close(e);
+        e = open_engine(block_sizes[i]);
+        assert_status(QUIRE_OK, quire_engine_restore_cache(e, &file, NULL, NULL));
+        assert_int_equal(answer(e, ids, SHORT, ANSWER), SHORT - 1);
+        assert_memory_equal(ids, short_ids, (SHORT + ANSWER) * sizeof *ids);
+        fill_ids(ids);
+        assert_int_equal(answer(e, ids, LONG, ANSWER), LONG - 1);
+        assert_memory_equal(ids, long_ids, (LONG + ANSWER) * sizeof *ids);
+        quire_engine_close(e);
+        /* only the short one is in the file */
+        e = open_engine(16);
+        fill_ids(ids);
+        (void)answer(e, ids, SHORT, ANSWER);
+        assert_status(QUIRE_OK, quire_engine_save_cache(e, &file, NULL, NULL));
+        quire_engine_close(e);
+        e = open_engine(block_sizes[i]);
+        assert_status(QUIRE_OK, quire_engine_restore_cache(e, &file, NULL, NULL));
+        fill_ids(ids);
+        assert_int_equal(answer(e, ids, LONG, ANSWER), 0);
+        quire_engine_close(e);
+    }
+    assert_int_equal(unlink(path), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -466,6 +527,7 @@ int main(void)
         cmocka_unit_test(test_short_and_long_sequences),
         cmocka_unit_test(test_chunked_prefill),
         cmocka_unit_test(test_generation_past_original_context),
+        cmocka_unit_test(test_saved_cache),
     };
     return cmocka_run_group_tests(tests, fill_dir, drop_dir);
 }
