@@ -82,7 +82,7 @@ static quire_status check_identity(const struct qr_cache_file *f,
                                    const struct qr_cache_file_header *h,
                                    const struct quire_engine *e, struct quire_error *err)
 {
-    if (h->identity_bytes > QR_CACHE_IDENTITY_MAX)
+    if (h->identity_bytes > QR_CACHE_IDENTITY_MAX || h->identity_bytes > f->file.size - sizeof *h)
         return corrupt(err, sizeof *h, "the description of the engine is too long");
     char *mine = NULL, *got = qr_alloc(f->allocator, h->identity_bytes, 1);
     quire_status s = got ? qr_cache_identity(e, &mine, err)
