@@ -32,7 +32,7 @@ struct session {
 int session_open(struct session *s, const struct options *o, struct output *out);
 void session_close(struct session *s);
 
-/* Saves the prefix cache in the file of --prompt-cache, if that is given. A failure is a warning. */
+/* Saves the prefix cache in the file of --prompt-cache, if given. A failure is a warning. */
 void session_save_cache(const struct session *s);
 
 /* Prints an error of the library in terms of the options, after the last part of path if that is
