@@ -35,12 +35,15 @@ static const struct {
       "-m FILE [--peer PROGRAM]: decode rate while another process occupies one CPU" },
     { "targets", bench_targets,
       "-m FILE [--full] [--pack-cache FILE] [--peer PROGRAM]: every result with a target" },
+    { "serve", bench_serve,
+      "-m FILE | --synth SHAPE | --url URL: plays a stream of requests; --scenario NAME or --rate, "
+      "--concurrency, --trace" },
     { "first-token", bench_first_token,
       "-m FILE [--pack-cache FILE] [-n N]: the process that start and contention run" },
 #endif
 };
 
-enum kind { TEXT, NUMBER, LIST, FLAG };
+enum kind { TEXT, NUMBER, REAL, LIST, FLAG };
 
 #define OPTION(name, short_name, kind, field, help)                                                \
     {                                                                                              \
@@ -72,6 +75,28 @@ static const struct {
     OPTION("--full", NULL, FLAG, full, "targets: more shapes and deeper contexts"),
     OPTION("--onednn", NULL, FLAG, onednn, "linear: oneDNN for bf16 and f32 weights"),
     OPTION("--seed", NULL, NUMBER, seed, "seed of the random data"),
+    OPTION("--scenario", NULL, TEXT, scenario,
+           "serve: mixed, shared-prefix, long-arrival or batch1; other options override its own"),
+    OPTION("--requests", NULL, NUMBER, requests, "serve: number of requests (default 32)"),
+    OPTION("--rate", NULL, REAL, rate, "serve: Poisson arrivals per second (default: all at once)"),
+    OPTION("--concurrency", NULL, NUMBER, concurrency, "serve: users, one request each at a time"),
+    OPTION("--prompt-len", NULL, TEXT, prompt_len,
+           "serve: tokens, A-B (uniform) or MEAN,SD (log-normal); default 128-1024"),
+    OPTION("--answer-len", NULL, TEXT, answer_len, "serve: the same; default 64-256"),
+    OPTION("--shared-prefix", NULL, NUMBER, shared_prefix,
+           "serve: tokens before each prompt that a group has in common"),
+    OPTION("--groups", NULL, NUMBER, groups, "serve: groups of requests (default 1)"),
+    OPTION("--trace", NULL, TEXT, trace,
+           "serve: JSON lines with arrival, prompt_tokens, answer_tokens, prefix_group"),
+    OPTION("--max-seqs", NULL, NUMBER, max_seqs, "serve: sequences that run at a time"),
+    OPTION("--cache-tokens", NULL, NUMBER, cache_tokens, "serve: capacity of the KV cache"),
+    OPTION("--target-itl", NULL, REAL, target_itl, "serve: target inter-token latency in ms"),
+    OPTION("--slo-ttft", NULL, REAL, slo_ttft, "serve: limit of the time to first token in ms"),
+    OPTION("--slo-itl", NULL, REAL, slo_itl, "serve: limit of the mean inter-token latency in ms"),
+    OPTION("--url", NULL, TEXT, url, "serve: an OpenAI-compatible server, http://HOST:PORT"),
+    OPTION("--vocab", NULL, NUMBER, vocab, "serve --url: ids of prompts are below (default 32000)"),
+    OPTION("--text-prompts", NULL, FLAG, text_prompts, "serve --url: text instead of token ids"),
+    OPTION("--synth", NULL, TEXT, synth, "serve: shape of a model with random weights, see --type"),
     OPTION("--model", "-m", TEXT, model, "GGUF file or Hugging Face folder"),
     OPTION("--arch", NULL, TEXT, arch, "shape of the model to write"),
     OPTION("--type", NULL, TEXT, type, "weight type of the model to write"),
@@ -144,6 +169,17 @@ static bool parse_number(const char *text, uint32_t *out)
     return *text >= '0' && *text <= '9' && !*end && v <= INT32_MAX;
 }
 
+/* A number >= 0; "inf" is 0, which means unlimited. */
+static bool parse_real(const char *text, double *out)
+{
+    char *end;
+    *out = 0;
+    if (!strcmp(text, "inf"))
+        return true;
+    *out = strtod(text, &end);
+    return ((*text >= '0' && *text <= '9') || *text == '.') && !*end && *out <= 1e9;
+}
+
 static bool parse_list(const char *text, struct bench_list *list)
 {
     char word[16];
@@ -201,6 +237,8 @@ static bool take_option(struct bench_options *o, int argc, char **argv, int *i)
             return false;
         if (options[k].kind == TEXT)
             return *(const char **)field = value, true;
+        if (options[k].kind == REAL)
+            return parse_real(value, field);
         return options[k].kind == NUMBER ? parse_number(value, field) : parse_list(value, field);
     }
     return false;

@@ -24,7 +24,10 @@ struct bench_options {
     const char *model, *arch, *type, *output, *peer, *pack_cache;
     struct bench_list threads, m, prompts, gens, depths, batches;
     uint32_t reps, layers, seed, chunk;
-    bool quick, shuffle, full, onednn;
+    const char *synth, *prompt_len, *answer_len, *trace, *url, *scenario; /* serve */
+    uint32_t requests, concurrency, shared_prefix, groups, max_seqs, cache_tokens, vocab;
+    double rate, target_itl, slo_ttft, slo_itl; /* per second; milliseconds */
+    bool quick, shuffle, full, onednn, text_prompts;
     enum bench_format format;
     const struct bench_sink *sink; /* for BENCH_TO_SINK */
     int n_peer_args;               /* arguments after "--" */
@@ -43,7 +46,12 @@ int bench_compare(const struct bench_options *o);
 int bench_start(const struct bench_options *o);
 int bench_contention(const struct bench_options *o);
 int bench_targets(const struct bench_options *o);
+int bench_serve(const struct bench_options *o);
 int bench_first_token(const struct bench_options *o); /* in bench_start.c: the measured process */
+
+/* Writes the synthetic model of --arch, --type and --layers to a file, with the random numbers of
+ * --seed. Describes it in `out` (in bench_synth.c). Returns as a command does. */
+int bench_synth_write(const struct bench_options *o, const char *path, char *out, size_t size);
 
 /* Prints "quire-bench: what: message" to stderr. Returns the sysexits code of the status. */
 int bench_fail(const char *what, quire_status status, const struct quire_error *err);

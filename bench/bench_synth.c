@@ -297,7 +297,7 @@ static int find_type(const struct bench_options *o, struct synth *s)
     return 0;
 }
 
-int bench_synth(const struct bench_options *o)
+int bench_synth_write(const struct bench_options *o, const char *path, char *out, size_t size)
 {
     struct synth s = { 0 };
     struct gguf_writer w;
@@ -306,13 +306,11 @@ int bench_synth(const struct bench_options *o)
         code = find_type(o, &s);
     if (code)
         return code;
-    if (!o->output)
-        return bench_error(64, "synth: -o FILE is missing");
     if (o->layers && o->layers < s.arch.layers)
         s.arch.layers = o->layers;
-    if (!gguf_open(&w, o->output))
+    if (!gguf_open(&w, path))
         return bench_error(73, "cannot write %s: it cannot be created, or is not a regular file",
-                           o->output);
+                           path);
     struct walk k = {
         .s = &s, .w = &w, .rng = o->seed * 2654435761u + 1, .buffer = malloc(BUFFER_BYTES)
     };
@@ -325,10 +323,21 @@ int bench_synth(const struct bench_options *o)
     const uint64_t bytes = w.written;
     free(k.buffer);
     if (!gguf_finish(&w)) {
-        remove(o->output);
-        return bench_error(74, "writing %s failed", o->output);
+        remove(path);
+        return bench_error(74, "writing %s failed", path);
     }
-    printf("%s: %s, %u layers, %s, %.2f GB\n", o->output, s.arch.name, s.arch.layers,
-           s.mixed ? "Q4_K_M" : s.type.name, (double)bytes * 1e-9);
+    snprintf(out, size, "%s, %u layers, %s, %.2f GB", s.arch.name, s.arch.layers,
+             s.mixed ? "Q4_K_M" : s.type.name, (double)bytes * 1e-9);
     return 0;
+}
+
+int bench_synth(const struct bench_options *o)
+{
+    char text[128];
+    const int code = o->output || !o->arch
+                         ? bench_synth_write(o, o->output, text, sizeof text)
+                         : bench_error(64, "synth: -o FILE is missing");
+    if (!code)
+        printf("%s: %s\n", o->output, text);
+    return code;
 }

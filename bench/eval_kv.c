@@ -206,6 +206,7 @@ static double log_sum(const float *x, uint32_t n, uint32_t *top)
         *top = x[i] > x[*top] ? i : *top;
     for (uint32_t i = 0; i < n; i++)
         sum += exp((double)x[i] - (double)x[*top]);
+    /* cppcheck-suppress invalidFunctionArg ; the largest logit adds 1 */
     return log(sum) + (double)x[*top];
 }
 

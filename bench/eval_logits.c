@@ -85,6 +85,7 @@ static double negative_log_likelihood(const float *logits, uint32_t vocab, int32
         max = logits[i] > max ? logits[i] : max;
     for (uint32_t i = 0; i < vocab; i++)
         sum += exp(logits[i] - max);
+    /* cppcheck-suppress invalidFunctionArg ; the largest logit adds 1 */
     return log(sum) + max - logits[next];
 }
 

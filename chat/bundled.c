@@ -17,6 +17,7 @@ extern const unsigned char quire_bundled_model[], quire_bundled_model_end[];
 
 const unsigned char *bundled_model(size_t *size)
 {
+    /* cppcheck-suppress comparePointers ; symbols of one section, above */
     *size = (size_t)(quire_bundled_model_end - quire_bundled_model);
     return quire_bundled_model;
 }

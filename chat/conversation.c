@@ -39,9 +39,10 @@ static void free_message(struct message *m)
 
 bool conversation_add(struct conversation *c, const char *role, const char *content, size_t size)
 {
-    if (!reserve(c, c->n + 1) || !create_message(&c->messages[c->n], role, content, size))
+    struct message added;
+    if (!reserve(c, c->n + 1) || !create_message(&added, role, content, size))
         return false;
-    c->n++;
+    c->messages[c->n++] = added;
     return true;
 }
 

@@ -58,14 +58,20 @@ static void add_settings(struct text *t, const struct settings *s)
 {
     const struct quire_sampling_params *p = &s->sampling;
     text_addf(t, "  \"options\": {\n");
-    add_real(t, "temperature", p->temperature);
-    add_integer(t, "top_k", p->top_k);
-    add_real(t, "top_p", p->top_p);
-    add_real(t, "min_p", p->min_p);
-    add_real(t, "repeat_penalty", p->repetition_penalty);
-    add_real(t, "presence_penalty", p->presence_penalty);
-    add_real(t, "frequency_penalty", p->frequency_penalty);
-    add_integer(t, "repeat_last_n", p->penalty_last_n);
+    for (const struct setting *i = settings_reals; i->name; i++) {
+        float value;
+        memcpy(&value, (const char *)p + i->param, sizeof value);
+        add_real(t, i->name, value);
+    }
+    for (const struct setting *i = settings_integers; i->name; i++) {
+        int32_t value;
+        memcpy(&value, (const char *)p + i->param, sizeof value);
+        add_integer(t, i->name, value);
+    }
+    text_addf(t, "    \"samplers\": \"");
+    for (int i = 0; i < QUIRE_MAX_SAMPLERS && p->samplers[i]; i++)
+        text_addf(t, "%s%s", i ? ";" : "", quire_sampler_name(p->samplers[i]));
+    text_addf(t, "\",\n");
     add_integer(t, "seed", (int64_t)p->seed);
     add_integer(t, "max_tokens", s->max_tokens);
     text_addf(t, "    \"stop\": [");
@@ -214,23 +220,36 @@ static bool read_integer(const struct qr_json *object, const char *key, int64_t 
     return qr_json_is_integer(v) && *out >= min && *out <= max;
 }
 
+static bool read_numbers(const struct qr_json *o, struct quire_sampling_params *p)
+{
+    for (const struct setting *i = settings_reals; i->name; i++)
+        if (!read_real(o, i->name, (float *)(void *)((char *)p + i->param)))
+            return false;
+    for (const struct setting *i = settings_integers; i->name; i++) {
+        int32_t *field = (int32_t *)(void *)((char *)p + i->param);
+        int64_t value = *field;
+        if (!read_integer(o, i->name, -1, INT32_MAX, &value))
+            return false;
+        *field = (int32_t)value;
+    }
+    return true;
+}
+
 static bool read_settings(const struct qr_json *o, struct settings *out)
 {
     struct quire_sampling_params *p = &out->sampling;
-    int64_t top_k = p->top_k, last_n = p->penalty_last_n, seed = (int64_t)p->seed,
-            max = out->max_tokens;
-    if (!qr_json_is_object(o) || !read_real(o, "temperature", &p->temperature) ||
-        !read_real(o, "top_p", &p->top_p) || !read_real(o, "min_p", &p->min_p) ||
-        !read_real(o, "repeat_penalty", &p->repetition_penalty) ||
-        !read_real(o, "presence_penalty", &p->presence_penalty) ||
-        !read_real(o, "frequency_penalty", &p->frequency_penalty) ||
-        !read_integer(o, "top_k", -1, INT32_MAX, &top_k) ||
-        !read_integer(o, "repeat_last_n", -1, INT32_MAX, &last_n) ||
+    int64_t seed = (int64_t)p->seed, max = out->max_tokens;
+    if (!qr_json_is_object(o) || !read_numbers(o, p) ||
         !read_integer(o, "seed", 0, INT64_MAX, &seed) ||
         !read_integer(o, "max_tokens", -1, INT32_MAX, &max))
         return false;
-    p->top_k = (int32_t)top_k;
-    p->penalty_last_n = (int32_t)last_n;
+    const struct qr_json *samplers = qr_json_get(o, "samplers");
+    const char *names = qr_json_string(samplers);
+    if (samplers)
+        memset(p->samplers, 0, sizeof p->samplers);
+    if (samplers &&
+        (!names || (*names && quire_samplers_parse(names, p->samplers, NULL) != QUIRE_OK)))
+        return false;
     p->seed = (uint64_t)seed;
     out->max_tokens = (int32_t)max;
     const struct qr_json *stop = qr_json_get(o, "stop");

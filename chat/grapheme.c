@@ -17,7 +17,7 @@ static size_t read_code_point(const char *s, size_t n, utf8proc_int32_t *c)
 
 size_t grapheme_length(const char *s, size_t n)
 {
-    utf8proc_int32_t before, c, state = 0;
+    utf8proc_int32_t before = 0, c = 0, state = 0;
     size_t length = read_code_point(s, n, &before);
     while (length < n) {
         const size_t next = read_code_point(s + length, n - length, &c);
@@ -47,7 +47,7 @@ static int is_emoji_modifier(utf8proc_int32_t c) { return c >= 0x1F3FB && c <= 0
 unsigned grapheme_cells(const char *s, size_t n)
 {
     enum { ZERO_WIDTH_JOINER = 0x200D };
-    utf8proc_int32_t before = 0, c;
+    utf8proc_int32_t before = 0, c = 0;
     unsigned cells = 0;
     for (size_t i = 0; i < n; before = c) {
         i += read_code_point(s + i, n - i, &c);

@@ -24,6 +24,7 @@ enum option_kind {
     BYTES,
     KV_TYPE,
     ISA,
+    SAMPLERS,
     COMPUTE,
 };
 
@@ -73,6 +74,7 @@ static bool set_value(struct options *o, const struct option_row *row, const cha
     void *field = (char *)o + row->offset;
     int64_t integer;
     double real;
+    uint8_t samplers[QUIRE_MAX_SAMPLERS];
     switch (row->kind) {
     case FLAG:
         *(OPTION_TYPE_FLAG *)field = true;
@@ -83,6 +85,9 @@ static bool set_value(struct options *o, const struct option_row *row, const cha
     case ISA:
         *(const char **)field = value;
         return true;
+    case SAMPLERS:
+        *(const char **)field = value;
+        return quire_samplers_parse(value, samplers, NULL) == QUIRE_OK;
     case TEXTS:
         return add_text(field, value);
     case REAL:
@@ -222,7 +227,11 @@ static bool check_values(const struct options *o)
 {
     if (o->max_tokens == 0)
         fprintf(stderr, "quire-chat: --predict: 0 tokens; give 1 or more, or -1 for no limit\n");
-    return o->max_tokens != 0;
+    if (o->dry_penalty_last_n == 0)
+        fprintf(stderr,
+                "quire-chat: --dry-penalty-last-n: 0 tokens; give 1 or more, or -1 for all; "
+                "--dry-multiplier 0 turns DRY off\n");
+    return o->max_tokens != 0 && o->dry_penalty_last_n != 0;
 }
 
 bool options_parse(struct options *o, int argc, char **argv)
@@ -283,6 +292,19 @@ static const struct {
     { "presence_penalty", "--presence-penalty" },
     { "frequency_penalty", "--frequency-penalty" },
     { "penalty_last_n", "--repeat-last-n" },
+    { "dynatemp_range", "--dynatemp-range" },
+    { "dynatemp_exponent", "--dynatemp-exp" },
+    { "typical_p", "--typical" },
+    { "top_n_sigma", "--top-n-sigma" },
+    { "xtc_probability", "--xtc-probability" },
+    { "xtc_threshold", "--xtc-threshold" },
+    { "dry_multiplier", "--dry-multiplier" },
+    { "dry_base", "--dry-base" },
+    { "dry_allowed_length", "--dry-allowed-length" },
+    { "mirostat", "--mirostat" },
+    { "mirostat_tau", "--mirostat-ent" },
+    { "mirostat_eta", "--mirostat-lr" },
+    { "samplers", "--samplers" },
     { "context_length", "--ctx-size" },
     { "kv_bytes", "--kv-mem" },
     { "n_threads", "--threads" },
@@ -383,6 +405,10 @@ static void add_completion(struct text *out, enum option_kind kind)
         for (int i = 0; (name = quire_kv_dtype_name((enum quire_kv_dtype)i)); i++)
             text_addf(out, "%s ", name);
         text_addf(out, "fp8 q8_0"); /* the aliases */
+        return;
+    case SAMPLERS:
+        for (int i = 1; (name = quire_sampler_name(i)); i++)
+            text_addf(out, i > 1 ? " %s" : "%s", name);
         return;
     case ISA:
         for (int i = 0; (name = quire_cpu_level_name(i)); i++)

@@ -28,6 +28,7 @@ typedef int64_t OPTION_TYPE_SEED;     /* -1 = random, or NOT_GIVEN */
 typedef uint64_t OPTION_TYPE_BYTES;   /* 0 = automatic */
 typedef enum quire_kv_dtype OPTION_TYPE_KV_TYPE;
 typedef const char *OPTION_TYPE_ISA;
+typedef const char *OPTION_TYPE_SAMPLERS; /* names for quire_samplers_parse() */
 typedef enum quire_compute OPTION_TYPE_COMPUTE;
 
 /* One field per row of options.def. Strings belong to argv or the environment. */

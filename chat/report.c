@@ -54,6 +54,37 @@ void report_sizes(const struct session *s, struct text *out)
     text_addf(out, "%-10s %12u, %s\n", "threads", i->n_threads, s->model.isa);
 }
 
+/* The samplers that are off by default. */
+static void add_samplers(struct text *out, const struct quire_sampling_params *p)
+{
+    const char *line = "\n          ";
+    struct text t = { 0 };
+    if (p->dynatemp_range > 0)
+        text_addf(&t, "%sdynamic temperature, range %g, exponent %g", line,
+                  (double)p->dynatemp_range,
+                  p->dynatemp_exponent != 0 ? (double)p->dynatemp_exponent : 1);
+    if (p->typical_p > 0 && p->typical_p < 1)
+        text_addf(&t, "%stypical %g", line, (double)p->typical_p);
+    if (p->top_n_sigma > 0)
+        text_addf(&t, "%stop-n-sigma %g", line, (double)p->top_n_sigma);
+    if (p->xtc_probability > 0)
+        text_addf(&t, "%sXTC probability %g, threshold %g", line, (double)p->xtc_probability,
+                  p->xtc_threshold != 0 ? (double)p->xtc_threshold : 0.1);
+    if (p->dry_multiplier > 0)
+        text_addf(&t, "%sDRY multiplier %g, base %g, allowed length %d", line,
+                  (double)p->dry_multiplier, p->dry_base != 0 ? (double)p->dry_base : 1.75,
+                  p->dry_allowed_length ? p->dry_allowed_length : 2);
+    if (p->mirostat)
+        text_addf(&t, "%smirostat %u, %g bits, learning rate %g", line, p->mirostat,
+                  p->mirostat_tau != 0 ? (double)p->mirostat_tau : 5,
+                  p->mirostat_eta != 0 ? (double)p->mirostat_eta : 0.1);
+    for (int i = 0; i < QUIRE_MAX_SAMPLERS && p->samplers[i]; i++)
+        text_addf(&t, "%s%s", i ? ";" : "\n          ", quire_sampler_name(p->samplers[i]));
+    if (t.size && !t.failed)
+        text_addf(out, "%s\n", t.data + 1);
+    text_free(&t);
+}
+
 void report_stats(const struct session *s, struct text *out)
 {
     const struct quire_usage *u = &s->last;
@@ -78,6 +109,7 @@ void report_stats(const struct session *s, struct text *out)
     text_addf(out, "          repeat %g, presence %g, frequency %g over %d tokens\n",
               (double)p->repetition_penalty, (double)p->presence_penalty,
               (double)p->frequency_penalty, p->penalty_last_n);
+    add_samplers(out, p);
     if (!isnan(s->model.temperature) || !isnan(s->model.top_p) || !isnan(s->model.min_p) ||
         s->model.top_k >= 0)
         text_addf(out, "          including recommendations of the model\n");

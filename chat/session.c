@@ -128,6 +128,7 @@ static int open_engine(struct session *s, const char *template, const struct qui
     p.isa = o->isa;
     p.compute = o->compute;
     p.n_threads = o->threads;
+    p.max_seqs = 1; /* one conversation: the cache holds one context */
     p.context_length = o->context;
     p.kv_bytes = o->kv_mem;
     p.k_dtype = o->k_type;

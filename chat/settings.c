@@ -4,9 +4,44 @@
 #include "terminal.h"
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+
+#define SETTING(option, param)                                                                     \
+    {                                                                                              \
+#option, offsetof(struct options, option), offsetof(struct quire_sampling_params, param)   \
+    }
+
+const struct setting settings_reals[] = {
+    SETTING(temperature, temperature),
+    SETTING(top_p, top_p),
+    SETTING(min_p, min_p),
+    SETTING(repeat_penalty, repetition_penalty),
+    SETTING(presence_penalty, presence_penalty),
+    SETTING(frequency_penalty, frequency_penalty),
+    SETTING(typical, typical_p),
+    SETTING(top_n_sigma, top_n_sigma),
+    SETTING(xtc_probability, xtc_probability),
+    SETTING(xtc_threshold, xtc_threshold),
+    SETTING(dry_multiplier, dry_multiplier),
+    SETTING(dry_base, dry_base),
+    SETTING(dynatemp_range, dynatemp_range),
+    SETTING(dynatemp_exponent, dynatemp_exponent),
+    SETTING(mirostat_tau, mirostat_tau),
+    SETTING(mirostat_eta, mirostat_eta),
+    { NULL, 0, 0 },
+};
+
+const struct setting settings_integers[] = {
+    SETTING(top_k, top_k),
+    SETTING(repeat_last_n, penalty_last_n),
+    SETTING(dry_allowed_length, dry_allowed_length),
+    SETTING(dry_penalty_last_n, dry_penalty_last_n),
+    SETTING(mirostat, mirostat),
+    { NULL, 0, 0 },
+};
 
 bool settings_add_stop(struct settings *s, const char *text)
 {
@@ -34,23 +69,18 @@ void settings_draw_seed(struct settings *s)
 bool settings_apply(struct settings *s, const struct options *given)
 {
     struct quire_sampling_params *p = &s->sampling;
-    const struct {
-        float value, *field;
-    } reals[] = {
-        { given->temperature, &p->temperature },
-        { given->top_p, &p->top_p },
-        { given->min_p, &p->min_p },
-        { given->repeat_penalty, &p->repetition_penalty },
-        { given->presence_penalty, &p->presence_penalty },
-        { given->frequency_penalty, &p->frequency_penalty },
-    };
-    for (size_t i = 0; i < sizeof reals / sizeof reals[0]; i++)
-        if (!isnan(reals[i].value))
-            *reals[i].field = reals[i].value;
-    if (given->top_k != NOT_GIVEN)
-        p->top_k = given->top_k;
-    if (given->repeat_last_n != NOT_GIVEN)
-        p->penalty_last_n = given->repeat_last_n;
+    for (const struct setting *i = settings_reals; i->name; i++) {
+        const float *value = (const float *)(const void *)((const char *)given + i->option);
+        if (!isnan(*value))
+            memcpy((char *)p + i->param, value, sizeof *value);
+    }
+    for (const struct setting *i = settings_integers; i->name; i++) {
+        const int32_t *value = (const int32_t *)(const void *)((const char *)given + i->option);
+        if (*value != NOT_GIVEN)
+            memcpy((char *)p + i->param, value, sizeof *value);
+    }
+    if (given->samplers) /* its parser has checked it */
+        (void)!quire_samplers_parse(given->samplers, p->samplers, NULL);
     if (given->max_tokens != NOT_GIVEN)
         s->max_tokens = given->max_tokens;
     if (given->seed == -1)

@@ -11,6 +11,17 @@ struct settings {
     char *stop[MAX_STOPS];
     uint32_t n_stop;
 };
+
+/* Numbers of the sampling parameters that are options, under the name of the field in struct
+ * options, which is also their name in a conversation file. Offsets in struct options and struct
+ * quire_sampling_params. A table ends with a name of NULL. */
+struct setting {
+    const char *name;
+    size_t option, param;
+};
+extern const struct setting settings_reals[];    /* float */
+extern const struct setting settings_integers[]; /* int32_t, at least -1 */
+
 bool settings_add_stop(struct settings *s, const char *text); /* false: too many, or no memory */
 void settings_free(struct settings *s);
 

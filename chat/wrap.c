@@ -33,7 +33,7 @@ static void track_fence(struct wrap *w, char c)
 
 static unsigned cells_of(const char *s, size_t n)
 {
-    utf8proc_int32_t c;
+    utf8proc_int32_t c = 0;
     if (utf8proc_iterate((const utf8proc_uint8_t *)s, (utf8proc_ssize_t)n, &c) < 1)
         return 1; /* ill-formed: shown as one replacement character */
     return (unsigned)utf8proc_charwidth(c);

@@ -16,6 +16,12 @@ if(CMAKE_C_FLAGS MATCHES "fsanitize=[a-z,]*fuzzer-no-link")
   set(QUIRE_UNSANITIZED -fno-sanitize=all)
 endif()
 
+# MemorySanitizer runs the generic level only: it has no model of most intrinsics.
+if(CMAKE_C_FLAGS MATCHES "fsanitize=memory")
+  target_compile_definitions(quire_objects PRIVATE QUIRE_GENERIC_ONLY=1)
+  return()
+endif()
+
 # Adds every source of src/<dir> to the targets, compiled for `level`.
 function(quire_isa level dir)
   file(GLOB srcs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${dir}/*.c)

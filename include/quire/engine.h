@@ -27,8 +27,8 @@
  *  KV cache is full, the newest request of the lowest priority gives back its blocks and continues
  *  later. Blocks of all earlier requests stay in the prefix cache until their memory is needed.
  *
- *  The result of a request depends on its own parameters only: batching, chunking, prefix cache hits
- *  and preemption change no bit of it.
+ *  The result of a request depends on its own parameters only: batching, chunking, prefix cache
+ *  hits and preemption change no bit of it.
  *
  *  Who computes: either the host calls quire_engine_step() (or quire_engine_wait(), which does), or
  *  quire_engine_start() gives the engine a thread of its own.
@@ -106,6 +106,9 @@ struct quire_engine_params {
     /** maximum number of sequences that run at a time; 0 = the smallest of 8, max_requests and
      *  max_step_tokens */
     uint32_t max_seqs;
+    /** maximum number of drafted tokens that one step verifies, of all requests together; 0 = no
+     *  request may ask for drafts, at most 1024 */
+    uint32_t max_draft_tokens;
     /** capacity of the KV cache in tokens, shared by running sequences and the prefix cache; at
      *  least context_length. 0 = max_seqs * context_length, or what fits into kv_bytes */
     uint64_t cache_tokens;
@@ -148,8 +151,9 @@ struct quire_engine_info {
     /** free memory before the cache was reserved, less the size of mapped weights; 0 = unknown */
     uint64_t available_bytes;
     bool has_chat_template; /**< chat requests can be rendered */
+    uint64_t cache_tokens;  /**< capacity of the KV cache in tokens */
     uint32_t max_seqs;
-    uint64_t cache_tokens; /**< capacity of the KV cache in tokens */
+    uint32_t max_draft_tokens;
 };
 QUIRE_API void quire_engine_info_init(struct quire_engine_info *info, size_t struct_size);
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_get_info(const struct quire_engine *engine,
@@ -176,7 +180,7 @@ enum {
 struct quire_logits_args {
     uint32_t struct_size;
     quire_request_id id;
-    uint32_t choice;      /**< index of the answer */
+    uint32_t choice;       /**< index of the answer */
     const int32_t *tokens; /**< [n_tokens] prompt, then answer so far */
     size_t n_tokens;
     float *logits; /**< [n_vocab] may be changed; -INFINITY excludes a token */
@@ -214,12 +218,19 @@ struct quire_request_params {
     /** random stream: different numbers give different samples with the same seed. Answer i of a
      *  request uses stream + i */
     uint32_t stream;
+    uint64_t client;  /**< key of the client for fairness between clients of equal priority */
     int32_t priority; /**< requests of higher priority are scheduled first; default 0 */
-    uint32_t n;       /**< number of answers to the prompt, which is computed once; 0 = 1, at most 128 */
+    uint32_t n; /**< number of answers to the prompt, which is computed once; 0 = 1, at most 128 */
     /** number of answers that are generated, of which the n with the highest mean log-probability
-     *  per token are returned, best first, without events before the last of them has ended; 0 = n */
+     *  per token are returned, best first, without events before the last of them has ended;
+     *  0 = n */
     uint32_t best_of;
     uint32_t min_tokens; /**< end-of-generation and stop tokens are not sampled before this many */
+    /** Speculative decoding by prompt lookup: up to this many tokens that followed an earlier
+     *  occurrence of the last ones are computed in the same step and kept if sampling gives the
+     *  same tokens. The answer has the same tokens with and without. How many are drafted adapts to
+     *  what pays. 0 = none; at most max_draft_tokens of the engine */
+    uint32_t draft_tokens;
     /** [n_stop_tokens] ids that end the answer like an end-of-generation token; at most 64 */
     const int32_t *stop_tokens;
     uint32_t n_stop_tokens;
@@ -228,11 +239,10 @@ struct quire_request_params {
     uint32_t n_logprobs;
     /** seconds from submission after which the request ends with QUIRE_FINISH_DEADLINE; 0 = none */
     double deadline;
-    uint64_t client; /**< key of the client for fairness between clients of equal priority */
     /** prefixes are shared between requests of equal salt only: neither results nor response times
      *  of a request reveal prompts of another salt */
     uint64_t cache_salt;
-    void *user; /**< returned in events */
+    void *user;                    /**< returned in events */
     quire_logits_hook logits_hook; /**< may be NULL */
     void *logits_hook_user;
     /* for messages: as in struct quire_chat_render_args; NULL = none */
@@ -268,7 +278,8 @@ quire_engine_count_tokens(struct quire_engine *engine, const struct quire_reques
                           size_t *n_tokens, struct quire_error *err);
 
 /** Cancels a request with all its answers: they end at the next step, with QUIRE_FINISH_CANCELLED
- *  and the text generated so far. Idempotent. Async-signal-safe, and callable from any thread while the engine is open.
+ *  and the text generated so far. Idempotent. Async-signal-safe, and callable from any thread while
+ *  the engine is open.
  *  QUIRE_E_RANGE the request has ended or does not exist. */
 QUIRE_API quire_status quire_request_cancel(struct quire_engine *engine, quire_request_id id);
 
@@ -315,7 +326,8 @@ enum quire_finish_reason {
     QUIRE_FINISH_DEADLINE, /**< the deadline has passed */
 };
 
-/** "stop", "length", "cancelled", "error", "deadline"; "" for NONE and unknown values. Static storage. */
+/** "stop", "length", "cancelled", "error", "deadline"; "" for NONE and unknown values. Static
+ *  storage. */
 QUIRE_API const char *quire_finish_reason_name(enum quire_finish_reason reason);
 
 struct quire_usage {
@@ -330,15 +342,9 @@ struct quire_usage {
     double generate_seconds;
 };
 
-/** A token and the natural logarithm of its probability by the logits before sampling. */
-struct quire_token_logprob {
-    int32_t token;
-    float logprob;
-};
-
-/** One event. Pointers are valid until the next event of the same answer is returned, or of any
- *  answer for a struct_size without `usage_data`, and until quire_engine_close(). With `usage_data`,
- *  `usage` and `message` of a DONE event point into the event itself. */
+/** One event. Pointers are valid until the next event of the same answer is returned, and until
+ *  quire_engine_close(). `usage` and `message` point into the event itself, or, for a struct_size
+ *  without usage_data, into the engine until the next event of any answer. */
 struct quire_event {
     uint32_t struct_size; /**< set by the caller */
     enum quire_event_kind kind;
@@ -354,13 +360,13 @@ struct quire_event {
     quire_status status; /**< DONE with ERROR: what failed */
     const char *message; /**< DONE: text of the failure, else ""; never NULL */
     const struct quire_usage *usage; /**< NULL for NONE only */
-    uint32_t choice;                 /**< index of the answer, 0 .. n - 1 */
     void *user;                      /**< of the request */
     /** TEXT of a request with n_logprobs or QUIRE_REQUEST_LOGPROBS: [n_tokens][1 + n_logprobs], the
      *  sampled token and then the most likely ones in descending order; else NULL. Tokens of an
      *  echoed prompt have NaN */
     const struct quire_token_logprob *logprobs;
     uint32_t n_logprobs; /**< entries per token, 0 without log-probabilities */
+    uint32_t choice;     /**< index of the answer, 0 .. n - 1 */
     struct quire_usage usage_data;
     char message_data[488];
 };

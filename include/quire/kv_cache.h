@@ -95,7 +95,8 @@ struct quire_kv_group_config {
 /** Flags of quire_kv_params. */
 enum {
     /** prefault: write zeros to the whole pool at creation. With this flag or QUIRE_KV_LOCK, and no
-     *  allocator, a pool larger than the free memory is refused with QUIRE_E_NOMEM */
+     *  allocator, a pool larger than the free memory is refused with QUIRE_E_NOMEM, and the pages
+     *  are spread over the NUMA nodes on which the process may run */
     QUIRE_KV_TOUCH = 1u << 0,
     QUIRE_KV_LOCK = 1u << 1, /**< prefault the pages and lock them in memory (mlock) */
 };

@@ -284,6 +284,10 @@ struct quire_forward_args {
     /** [n_layers + 1][T][hidden_size] f32 out: inputs of each layer, and the final normalized
      *  state; NULL = not computed (it reduces speed; for debugging) */
     float *hidden;
+    /** members of the context's threads that run the step; 0 = all. At most
+     *  quire_threads_count(), or 1 without threads. The result has the same bits for any number */
+    uint32_t n_threads;
+    uint32_t reserved; /**< 0 */
 };
 QUIRE_API void quire_forward_args_init(struct quire_forward_args *args, size_t struct_size);
 
@@ -292,7 +296,7 @@ QUIRE_API void quire_forward_args_init(struct quire_forward_args *args, size_t s
  *  slot_mapping may be NULL there. All arguments are checked before anything is written. A step
  *  without tokens succeeds.
  *  QUIRE_E_INVALID_ARG, QUIRE_E_RANGE (token id, row, slot, block id), QUIRE_E_LIMIT (a limit of
- *  the context is exceeded), QUIRE_E_UNSUPPORTED (an encoder), QUIRE_E_BUSY. */
+ *  the context is exceeded, n_threads included), QUIRE_E_UNSUPPORTED (an encoder), QUIRE_E_BUSY. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_context_forward(struct quire_context *context,
                                                               const struct quire_forward_args *args,
                                                               struct quire_error *err);

@@ -92,6 +92,17 @@ QUIRE_API QUIRE_MUST_CHECK quire_status
 quire_threads_run(struct quire_threads *threads,
                   void (*part)(void *arg, const struct quire_team *team), void *arg);
 
+/** quire_threads_run on the members 0 .. n_threads - 1: the team size of the run is n_threads, 1 ..
+ *  quire_threads_count(). The size may change from run to run. Threads that a run excludes sleep in
+ *  the kernel until a run includes them, and cost the runs in between nothing; the first run that
+ *  includes them again pays for waking them. With n_threads 1 the calling thread alone runs the
+ *  part. With QUIRE_THREADS_OPENMP the OpenMP runtime manages the excluded threads: libgomp ends
+ *  them and creates new ones for a larger run, other runtimes keep them.
+ *  Errors as for quire_threads_run; QUIRE_E_INVALID_ARG when n_threads is 0 or above the count. */
+QUIRE_API QUIRE_MUST_CHECK quire_status
+quire_threads_run_n(struct quire_threads *threads, uint32_t n_threads,
+                    void (*part)(void *arg, const struct quire_team *team), void *arg);
+
 #ifdef __cplusplus
 }
 #endif

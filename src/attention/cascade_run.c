@@ -6,6 +6,7 @@
 #include "attention/span.h"
 #include "attention/splitkv.h"
 #include "attention/tile_ctx.h"
+#include "base/error.h"
 #include <string.h>
 
 /* A member's tile of the item's KV head. */
@@ -74,6 +75,7 @@ void qr_cascade_run(const struct qr_attention_call *call, const struct qr_work_i
     const struct qr_thread_scratch *s = &call->scratch;
     const struct qr_cascade *c = &g->cascades[item->cascade];
     const struct qr_cascade_member *const begin = next_member(g, c, g->members + c->first_member);
+    QR_INVARIANT(begin); /* a cascade that lost all members has no work items */
     const struct qr_softmax_state state = { s->part_m, s->part_l, s->part_l_exact, s->part };
     struct qr_work_item tile = member_tile(call, begin, item);
     struct qr_tile_ctx ctx = qr_tile_ctx_init(call, &tile); /* reads keys from its blocks */

@@ -5,7 +5,7 @@
 #include <quire/mla.h>
 
 /* Validates the dimensions. */
-quire_status qr_mla_read_dims(struct quire_mla_dims *out, const struct quire_mla_dims *dims,
+quire_status qr_mla_read_dims(struct quire_mla_dims *d, const struct quire_mla_dims *dims,
                               struct quire_error *err);
 
 #endif

@@ -142,10 +142,10 @@ void qr_plan_partition(struct quire_plan *plan, struct qr_plan_group *g)
     for (uint32_t s = 0; s < plan->n_seqs; s++)
         total += seq_cost(plan, g, s);
     total -= qr_cascade_saving(g);
-    const uint64_t target = total / (ITEMS_PER_THREAD * (uint64_t)plan->n_threads);
+    const uint64_t target = total / (ITEMS_PER_THREAD * (uint64_t)plan->team_size);
     struct qr_partitioner p = { .plan = plan, .g = g, .target = target + 1 };
-    p.split_budget = QR_SPLITS_PER_THREAD * plan->n_threads;
-    if (plan->n_threads == 1) /* splitting has no benefit */
+    p.split_budget = QR_SPLITS_PER_THREAD * plan->team_size;
+    if (plan->team_size == 1) /* splitting has no benefit */
         p.target = UINT64_MAX / 2;
     g->n_items = g->n_reductions = plan->n_cost_runs = 0;
     qr_cascade_partition(&p);

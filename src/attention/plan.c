@@ -253,6 +253,7 @@ static bool lay_out(struct quire_plan *plan, const struct quire_plan_params *p,
                                  .max_seqs = p->max_seqs,
                                  .max_seq_len = p->max_seq_len,
                                  .n_threads = p->n_threads,
+                                 .team_size = p->n_threads,
                                  .flags = p->flags,
                                  .max_spans = p->max_spans,
                                  .max_tree_tokens = p->max_tree_tokens,
@@ -261,6 +262,7 @@ static bool lay_out(struct quire_plan *plan, const struct quire_plan_params *p,
     qr_bump_alloc(&c, 1, sizeof *plan);
     plan->groups = qr_bump_alloc(&c, p->n_groups, sizeof *plan->groups);
     for (uint32_t i = 0; i < p->n_groups; i++) {
+        /* cppcheck-suppress uninitvar ; size_group fills it */
         struct qr_plan_group *g = base ? &plan->groups[i] : &measured;
         if (!size_group(p, i, best, g) || !size_partials(plan, g) || !qr_cascade_reserve(plan, g))
             return false;

@@ -204,6 +204,7 @@ struct quire_plan {
     const struct quire_kv_cache *kv;
     struct qr_plan_largest largest;
     uint32_t n_groups, max_tokens, max_seqs, max_seq_len, n_threads, flags;
+    uint32_t team_size; /* members that will run the next batch, 1 .. n_threads */
     uint32_t max_spans, max_tree_tokens, max_tree_words, max_sparse_blocks;
     uint32_t n_seqs, n_tokens, max_query_len, batch_max_seq_len; /* of the batch */
     bool busy; /* atomic: a call builds or runs the plan */

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cpu_count.c - default thread count from the affinity mask, the cgroup CPU quota and the
  * performance cores of hybrid CPUs. */
+#include "base/cpu_count.h"
+#include "base/fnv1a.h"
 #include "base/read_text.h"
+#include "base/topology.h"
 #include <quire/threads.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { PATH_BYTES = 1024 };
 
 /* Parses "quota period" in microseconds: "200000 100000" is 2 CPUs, "max 100000" no limit. Rounds
  * up: a quota of 1.5 CPUs gives two threads. */
@@ -22,12 +27,12 @@ static uint32_t parse_quota(const char *text)
 }
 
 /* Smallest quota of a v2 cgroup and its ancestors. Overwrites path. */
-static uint32_t quota_v2(char *path)
+static uint32_t quota_v2(const char *root, char *path)
 {
     uint32_t least = UINT32_MAX;
     for (;;) {
-        char file[640], text[64];
-        snprintf(file, sizeof file, "/sys/fs/cgroup%s/cpu.max", path);
+        char file[PATH_BYTES], text[64];
+        snprintf(file, sizeof file, "%s/sys/fs/cgroup%s/cpu.max", root, path);
         if (qr_read_text(file, text, sizeof text)) {
             const uint32_t q = parse_quota(text);
             least = q < least ? q : least;
@@ -39,16 +44,17 @@ static uint32_t quota_v2(char *path)
     }
 }
 
-static uint32_t quota_v1(const char *path)
+static uint32_t quota_v1(const char *root, const char *path)
 {
     static const char *const mounts[] = { "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct" };
     const char *const folders[] = { path, "" }; /* in a container the group is often the root */
     for (size_t i = 0; i < 4; i++) {
-        char file[640], both[96], quota[40], period[40];
-        snprintf(file, sizeof file, "%s%s/cpu.cfs_quota_us", mounts[i / 2], folders[i % 2]);
+        char file[PATH_BYTES], both[96], quota[40], period[40];
+        snprintf(file, sizeof file, "%s%s%s/cpu.cfs_quota_us", root, mounts[i / 2], folders[i % 2]);
         if (!qr_read_text(file, quota, sizeof quota))
             continue;
-        snprintf(file, sizeof file, "%s%s/cpu.cfs_period_us", mounts[i / 2], folders[i % 2]);
+        snprintf(file, sizeof file, "%s%s%s/cpu.cfs_period_us", root, mounts[i / 2],
+                 folders[i % 2]);
         if (!qr_read_text(file, period, sizeof period))
             continue;
         snprintf(both, sizeof both, "%.30s %.30s", quota, period);
@@ -57,10 +63,11 @@ static uint32_t quota_v1(const char *path)
     return UINT32_MAX;
 }
 
-static uint32_t cgroup_quota(void)
+static uint32_t cgroup_quota(const char *root)
 {
-    char text[4096];
-    if (!qr_read_text("/proc/self/cgroup", text, sizeof text))
+    char text[4096], file[PATH_BYTES];
+    snprintf(file, sizeof file, "%s/proc/self/cgroup", root);
+    if (!qr_read_text(file, text, sizeof text))
         return UINT32_MAX;
     uint32_t least = UINT32_MAX;
     char *save = NULL;
@@ -72,75 +79,50 @@ static uint32_t cgroup_quota(void)
         *path++ = 0;
         uint32_t q = UINT32_MAX;
         if (controllers[1] == 0)
-            q = quota_v2(path);
+            q = quota_v2(root, path);
         else if (strstr(controllers + 1, "cpu"))
-            q = quota_v1(path);
+            q = quota_v1(root, path);
         least = q < least ? q : least;
     }
     return least;
 }
 
-/* Relative speed of a CPU as the kernel reports it (Arm, hybrid x86); 0 where unknown. */
-static long cpu_capacity(int cpu)
+uint32_t qr_cpu_count_at(const char *root, const cpu_set_t *allowed)
 {
-    char path[96], text[32];
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpu_capacity", cpu);
-    return qr_read_text(path, text, sizeof text) ? strtol(text, NULL, 10) : 0;
+    cpu_set_t set = *allowed;
+    qr_topology_drop_slow(root, &set);
+    const uint32_t quota = cgroup_quota(root), n = (uint32_t)CPU_COUNT(&set);
+    const uint32_t least = quota < n ? quota : n;
+    return least ? least : 1;
 }
 
-/* Intersects the set with a list such as "0-7,16", unless the intersection is empty. */
-static void intersect(cpu_set_t *set, const char *list)
+/* The affinity mask; without one, as many CPUs as are online. */
+static void get_allowed(cpu_set_t *set)
 {
-    cpu_set_t listed;
-    CPU_ZERO(&listed);
-    for (const char *p = list; *p >= '0' && *p <= '9';) {
-        char *end;
-        long a = strtol(p, &end, 10), b = a;
-        if (*end == '-')
-            b = strtol(end + 1, &end, 10);
-        for (; a <= b && a < CPU_SETSIZE; a++)
-            CPU_SET((size_t)a, &listed);
-        p = *end == ',' ? end + 1 : end;
-    }
-    CPU_AND(&listed, &listed, set);
-    if (CPU_COUNT(&listed) > 0)
-        *set = listed;
-}
-
-/* Removes cores with less than 2/3 of the highest capacity: every barrier waits for the slowest
- * thread. */
-static void drop_slow_cores(cpu_set_t *set)
-{
-    char text[256];
-    if (qr_read_text("/sys/devices/cpu_core/cpus", text, sizeof text)) { /* Intel hybrid */
-        intersect(set, text);
+    if (sched_getaffinity(0, sizeof *set, set) == 0)
         return;
-    }
-    long best = 0;
-    for (int i = 0; i < CPU_SETSIZE; i++)
-        if (CPU_ISSET((size_t)i, set)) {
-            const long c = cpu_capacity(i);
-            if (c == 0)
-                return;
-            best = c > best ? c : best;
-        }
-    for (int i = 0; i < CPU_SETSIZE; i++)
-        if (CPU_ISSET((size_t)i, set) && cpu_capacity(i) * 3 < best * 2)
-            CPU_CLR((size_t)i, set);
+    CPU_ZERO(set);
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    for (long i = 0; i < online && i < CPU_SETSIZE; i++)
+        CPU_SET((size_t)i, set);
 }
 
 uint32_t quire_threads_default_count(void)
 {
-    cpu_set_t set;
-    uint32_t n;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) {
-        drop_slow_cores(&set);
-        n = (uint32_t)CPU_COUNT(&set);
-    } else {
-        const long online = sysconf(_SC_NPROCESSORS_ONLN);
-        n = online > 0 ? (uint32_t)online : 1;
-    }
-    const uint32_t quota = cgroup_quota();
-    n = quota < n ? quota : n;
-    return n ? n : 1;
+    cpu_set_t allowed;
+    get_allowed(&allowed);
+    return qr_cpu_count_at("", &allowed);
+}
+
+uint64_t qr_cpu_signature_at(const char *root, const cpu_set_t *allowed)
+{
+    const uint32_t quota = cgroup_quota(root);
+    return qr_fnv1a(qr_fnv1a(QR_FNV1A_INIT, allowed, sizeof *allowed), &quota, sizeof quota);
+}
+
+uint64_t qr_cpu_signature(void)
+{
+    cpu_set_t allowed;
+    get_allowed(&allowed);
+    return qr_cpu_signature_at("", &allowed);
 }

@@ -7,6 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#undef qr_fail /* macros of QR_STATIC_ANALYSIS */
+#undef qr_fail_at
+#undef qr_fail_errno
+
 #define QR_STR_(x) #x
 #define QR_STR(x)  QR_STR_(x)
 

@@ -19,6 +19,24 @@ quire_status qr_fail_at(struct quire_error *err, quire_status code, uint64_t off
 quire_status qr_fail_errno(struct quire_error *err, quire_status code, int errnum, const char *fmt,
                            ...) __attribute__((format(printf, 4, 5), cold));
 
+/* For script/analyze: analyzers learn that a failure is not QUIRE_OK, and invariants that they
+ * cannot derive. */
+#ifdef QR_STATIC_ANALYSIS
+static inline quire_status qr_code(quire_status code) { return code; }
+#define qr_fail(err, code, ...) (qr_fail(err, code, __VA_ARGS__), qr_code(code))
+#define qr_fail_at(err, code, offset, ...)                                                         \
+    (qr_fail_at(err, code, offset, __VA_ARGS__), qr_code(code))
+#define qr_fail_errno(err, code, errnum, ...)                                                      \
+    (qr_fail_errno(err, code, errnum, __VA_ARGS__), qr_code(code))
+#define QR_INVARIANT(condition)                                                                    \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            __builtin_unreachable();                                                               \
+    } while (0)
+#else
+#define QR_INVARIANT(condition) ((void)0)
+#endif
+
 /* Whether *err can be written: not NULL, and all zeros or as large as its first version. */
 bool qr_error_writable(const struct quire_error *err);
 

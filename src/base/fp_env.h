@@ -3,6 +3,7 @@
  * to nearest even, denormals kept, exceptions masked. */
 #ifndef QR_BASE_FP_ENV_H
 #define QR_BASE_FP_ENV_H
+#include "base/msan.h"
 #include <stdint.h>
 
 /* Environment of the calling thread: control and sticky flags. */
@@ -33,6 +34,7 @@ static inline struct qr_fp_env qr_fp_enter(void)
     struct qr_fp_env host;
 #if defined(__x86_64__)
     __asm__ volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(host.mxcsr), "=m"(host.x87)::"memory");
+    QR_MSAN_WRITTEN(&host, sizeof host);
     if ((host.mxcsr & ~(uint32_t)QR_MXCSR_FLAGS) != QR_MXCSR_DEFAULT) {
         const uint32_t own = QR_MXCSR_DEFAULT;
         __asm__ volatile("ldmxcsr %0" ::"m"(own) : "memory");
@@ -58,6 +60,7 @@ static inline void qr_fp_leave(const struct qr_fp_env *host)
 #if defined(__x86_64__)
     uint32_t mxcsr;
     __asm__ volatile("stmxcsr %0" : "=m"(mxcsr)::"memory");
+    QR_MSAN_WRITTEN(&mxcsr, sizeof mxcsr);
     if (mxcsr != host->mxcsr)
         __asm__ volatile("ldmxcsr %0" ::"m"(host->mxcsr) : "memory");
     if (host->x87 != QR_X87_DEFAULT)

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Reusable barrier of one team: bounded spin, then futex sleep. Zero before the first use; all
- * members use it with the same team size. */
+ * members of a run use it with the same team size. */
 struct qr_barrier {
     _Alignas(64) uint32_t arrived;
     _Alignas(64) uint32_t phase;

@@ -117,38 +117,45 @@ uint32_t quire_threads_count(const struct quire_threads *threads)
     return qr_handle_is(threads, QR_KIND_THREADS) ? threads->n_threads : 0;
 }
 
-quire_status quire_threads_run(struct quire_threads *threads,
-                               void (*part)(void *, const struct quire_team *), void *arg)
+quire_status quire_threads_run_n(struct quire_threads *threads, uint32_t n_threads,
+                                 void (*part)(void *, const struct quire_team *), void *arg)
 {
-    if (!qr_handle_is(threads, QR_KIND_THREADS) || !part)
+    if (!qr_handle_is(threads, QR_KIND_THREADS) || !part || !n_threads ||
+        n_threads > threads->n_threads)
         return QUIRE_E_INVALID_ARG;
     if (lost_threads(threads))
         return QUIRE_E_MISUSE;
     if (__atomic_exchange_n(&threads->busy, true, __ATOMIC_ACQUIRE))
         return QUIRE_E_BUSY;
-    if (threads->n_threads == 1) {
+    if (n_threads == 1) {
         const struct quire_team alone = { 0, 1, &threads->barrier };
         qr_part_call(part, arg, &alone);
 #ifdef QUIRE_WITH_OPENMP
     } else if (threads->backend == QUIRE_THREADS_OPENMP) {
-        qr_openmp_run(threads->n_threads, &threads->barrier, part, arg);
+        qr_openmp_run(n_threads, &threads->barrier, part, arg);
 #endif
     } else {
-        qr_pthread_team_run(threads->team, &threads->barrier, part, arg);
+        qr_pthread_team_run(threads->team, n_threads, &threads->barrier, part, arg);
     }
     __atomic_store_n(&threads->busy, false, __ATOMIC_RELEASE);
     return QUIRE_OK;
 }
 
-quire_status qr_part_run(struct quire_threads *threads, qr_part_fn *part, void *arg,
-                         struct quire_error *err)
+quire_status quire_threads_run(struct quire_threads *threads,
+                               void (*part)(void *, const struct quire_team *), void *arg)
+{
+    return quire_threads_run_n(threads, quire_threads_count(threads), part, arg);
+}
+
+quire_status qr_part_run_n(struct quire_threads *threads, uint32_t n, qr_part_fn *part, void *arg,
+                           struct quire_error *err)
 {
     if (!threads) {
         qr_part_call(part, arg, &(struct quire_team){ .size = 1 });
         return QUIRE_OK;
     }
     QR_TRY(qr_handle_check(threads, QR_KIND_THREADS, "threads", err));
-    const quire_status s = quire_threads_run(threads, part, arg);
+    const quire_status s = quire_threads_run_n(threads, n, part, arg);
     if (s == QUIRE_E_BUSY)
         return qr_fail(err, s, "threads: another run is in progress");
     if (s == QUIRE_E_MISUSE)
@@ -156,4 +163,10 @@ quire_status qr_part_run(struct quire_threads *threads, qr_part_fn *part, void *
                        "threads: created before fork(), which copied none of them; create new "
                        "threads in the child");
     return s;
+}
+
+quire_status qr_part_run(struct quire_threads *threads, qr_part_fn *part, void *arg,
+                         struct quire_error *err)
+{
+    return qr_part_run_n(threads, threads ? quire_threads_count(threads) : 1, part, arg, err);
 }

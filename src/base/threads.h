@@ -16,6 +16,10 @@ void qr_part_call(qr_part_fn *part, void *arg, const struct quire_team *team);
 quire_status qr_part_run(struct quire_threads *threads, qr_part_fn *part, void *arg,
                          struct quire_error *err);
 
+/* The same on the members 0 .. n - 1; threads NULL: n is 1. */
+quire_status qr_part_run_n(struct quire_threads *threads, uint32_t n, qr_part_fn *part, void *arg,
+                           struct quire_error *err);
+
 /* Splits [0, n) into consecutive ranges by rank, in multiples of `grain`: only the last non-empty
  * range can end off a multiple, at n. */
 static inline void qr_team_range(const struct quire_team *team, size_t n, size_t grain,

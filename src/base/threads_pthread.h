@@ -15,9 +15,9 @@ struct qr_pthread_team *qr_pthread_team_create(const struct quire_allocator *all
 void qr_pthread_team_destroy(struct qr_pthread_team *team, bool running);
 uint32_t qr_pthread_team_size(const struct qr_pthread_team *team); /* the caller included */
 
-/* Runs part on all threads of the team, the caller as rank 0, and returns when all have returned.
- * One run at a time. */
-void qr_pthread_team_run(struct qr_pthread_team *team, struct qr_barrier *barrier, qr_part_fn *part,
-                         void *arg);
+/* Runs part on `size` threads of the team, 1 .. qr_pthread_team_size, the caller as rank 0, and
+ * returns when all have returned. One run at a time. */
+void qr_pthread_team_run(struct qr_pthread_team *team, uint32_t size, struct qr_barrier *barrier,
+                         qr_part_fn *part, void *arg);
 
 #endif

@@ -13,19 +13,22 @@ quire_status qr_batch_init(struct qr_batch *b, const struct qr_batch_params *p,
     *b = (struct qr_batch){ .n_groups = p->n_groups,
                             .max_seqs = p->max_seqs,
                             .max_tokens = p->max_tokens,
-                            .max_blocks = p->max_blocks };
+                            .max_blocks = p->max_blocks,
+                            .max_logits = p->max_logits };
     b->query_start_loc = qr_alloc(a, seqs + 1, sizeof *b->query_start_loc);
     b->seq_lens = qr_alloc(a, seqs, sizeof *b->seq_lens);
     b->rope_lens = qr_alloc(a, seqs, sizeof *b->rope_lens);
-    b->logits_rows = qr_alloc(a, seqs, sizeof *b->logits_rows);
+    b->logits_rows = qr_alloc(a, p->max_logits, sizeof *b->logits_rows);
+    b->first_logits = qr_alloc(a, seqs, sizeof *b->first_logits);
     b->complete = qr_alloc(a, seqs, sizeof *b->complete);
     b->token_ids = qr_alloc(a, tokens, sizeof *b->token_ids);
     b->slot_mapping = qr_alloc(a, groups * tokens, sizeof *b->slot_mapping);
     b->block_tables = qr_alloc(a, groups * seqs * p->max_blocks, sizeof *b->block_tables);
     b->first_blocks = qr_alloc(a, groups * seqs, sizeof *b->first_blocks);
     b->groups = qr_calloc(a, groups, sizeof *b->groups);
-    if (b->query_start_loc && b->seq_lens && b->rope_lens && b->logits_rows && b->complete &&
-        b->token_ids && b->slot_mapping && b->block_tables && b->first_blocks && b->groups)
+    if (b->query_start_loc && b->seq_lens && b->rope_lens && b->logits_rows && b->first_logits &&
+        b->complete && b->token_ids && b->slot_mapping && b->block_tables && b->first_blocks &&
+        b->groups)
         return QUIRE_OK;
     qr_batch_free(b, a);
     return qr_fail(err, QUIRE_E_NOMEM, "no memory for a step of %u tokens of %u sequences",
@@ -38,7 +41,8 @@ void qr_batch_free(struct qr_batch *b, const struct quire_allocator *a)
     qr_free(a, b->query_start_loc, seqs + 1, sizeof *b->query_start_loc);
     qr_free(a, b->seq_lens, seqs, sizeof *b->seq_lens);
     qr_free(a, b->rope_lens, seqs, sizeof *b->rope_lens);
-    qr_free(a, b->logits_rows, seqs, sizeof *b->logits_rows);
+    qr_free(a, b->logits_rows, b->max_logits, sizeof *b->logits_rows);
+    qr_free(a, b->first_logits, seqs, sizeof *b->first_logits);
     qr_free(a, b->complete, seqs, sizeof *b->complete);
     qr_free(a, b->token_ids, tokens, sizeof *b->token_ids);
     qr_free(a, b->slot_mapping, groups * tokens, sizeof *b->slot_mapping);
@@ -68,7 +72,7 @@ static quire_status add_group(struct qr_batch *b, const struct qr_scheduler *sch
         .n_entries = n_entries,
         .first_block = g->first_block,
         .first_pos = task->n_computed,
-        .n_tokens = task->n_step,
+        .n_tokens = task->n_step + task->n_step_draft,
     };
     return quire_kv_map_slots(&map, b->slot_mapping + (size_t)group * b->max_tokens + b->n_tokens,
                               err);
@@ -77,17 +81,21 @@ static quire_status add_group(struct qr_batch *b, const struct qr_scheduler *sch
 static quire_status add_task(struct qr_batch *b, const struct qr_scheduler *scheduler,
                              struct qr_task *task, struct quire_error *err)
 {
-    const uint32_t i = b->n_seqs, n = task->n_step;
+    const uint32_t i = b->n_seqs, n = task->n_step, n_draft = task->n_step_draft;
     for (uint32_t g = 0; g < b->n_groups; g++)
         QR_TRY(add_group(b, scheduler, task, g, err));
     memcpy(b->token_ids + b->n_tokens, task->tokens + task->n_computed, n * sizeof(int32_t));
-    b->seq_lens[i] = (int32_t)(task->n_computed + n);
+    if (n_draft)
+        memcpy(b->token_ids + b->n_tokens + n, task->draft, n_draft * sizeof(int32_t));
+    b->seq_lens[i] = (int32_t)(task->n_computed + n + n_draft);
     b->rope_lens[i] = qr_scheduler_rope_length(scheduler, task, task->n_computed);
-    b->n_tokens += n;
+    b->n_tokens += n + n_draft;
     b->query_start_loc[i + 1] = (int32_t)b->n_tokens;
     if (task->n_computed + n == task->n_tokens) {
-        b->complete[b->n_logits] = task;
-        b->logits_rows[b->n_logits++] = b->n_tokens - 1;
+        b->complete[b->n_complete] = task;
+        b->first_logits[b->n_complete++] = b->n_logits;
+        for (uint32_t row = b->n_tokens - 1 - n_draft; row < b->n_tokens; row++)
+            b->logits_rows[b->n_logits++] = row;
     }
     b->n_seqs++;
     return QUIRE_OK;
@@ -96,7 +104,7 @@ static quire_status add_task(struct qr_batch *b, const struct qr_scheduler *sche
 quire_status qr_batch_build(struct qr_batch *b, const struct qr_scheduler *scheduler,
                             struct quire_error *err)
 {
-    b->n_seqs = b->n_tokens = b->n_logits = 0;
+    b->n_seqs = b->n_tokens = b->n_logits = b->n_complete = 0;
     b->query_start_loc[0] = 0;
     for (uint32_t g = 0; g < b->n_groups; g++)
         b->groups[g] = (struct quire_attention_batch_group){

@@ -6,13 +6,14 @@
 #include <quire/attention.h>
 
 struct qr_batch {
-    uint32_t n_groups, max_seqs, max_tokens, max_blocks;
-    uint32_t n_seqs, n_tokens, n_logits;
-    int32_t *query_start_loc;                   /* [max_seqs + 1] */
-    int32_t *seq_lens;                          /* [max_seqs] */
-    uint32_t *rope_lens;                        /* [max_seqs] */
-    uint32_t *logits_rows;                      /* [max_seqs] last rows of complete tasks */
+    uint32_t n_groups, max_seqs, max_tokens, max_blocks, max_logits;
+    uint32_t n_seqs, n_tokens, n_logits, n_complete;
+    int32_t *query_start_loc; /* [max_seqs + 1] */
+    int32_t *seq_lens;        /* [max_seqs] */
+    uint32_t *rope_lens;      /* [max_seqs] */
+    uint32_t *logits_rows; /* [max_logits] last rows of complete tasks, and those of their drafts */
     struct qr_task **complete;                  /* [max_seqs] tasks of these rows */
+    uint32_t *first_logits;                     /* [max_seqs] index of their first row of logits */
     int32_t *token_ids;                         /* [max_tokens] */
     int64_t *slot_mapping;                      /* [n_groups][max_tokens] */
     int32_t *block_tables;                      /* [n_groups][max_seqs][max_blocks] */
@@ -21,7 +22,7 @@ struct qr_batch {
 };
 
 struct qr_batch_params {
-    uint32_t n_groups, max_seqs, max_tokens, max_blocks;
+    uint32_t n_groups, max_seqs, max_tokens, max_blocks, max_logits;
     const struct quire_allocator *allocator;
 };
 
@@ -31,7 +32,7 @@ quire_status qr_batch_init(struct qr_batch *b, const struct qr_batch_params *par
 void qr_batch_free(struct qr_batch *b, const struct quire_allocator *allocator);
 
 /* Fills in the planned step of the scheduler. A task whose planned tokens are its last ones gets a
- * row of logits. */
+ * row of logits, and one more per draft token. */
 quire_status qr_batch_build(struct qr_batch *b, const struct qr_scheduler *scheduler,
                             struct quire_error *err);
 

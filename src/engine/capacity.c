@@ -10,22 +10,22 @@ enum {
     DEFAULT_BLOCK_TOKENS = 64,
     /* enough to keep all cores busy; a cancellation waits for the end of a step */
     DEFAULT_STEP_TOKENS = 256,
-    DEFAULT_SEQS = 8, /* decoding them together reads the weights once */
+    DEFAULT_SEQS = 8,       /* decoding them together reads the weights once */
     DEFAULT_CONTEXT = 8192, /* tokens; upper bound of an automatic context */
     UNKNOWN_CONTEXT = 2048, /* tokens; for a model file that states none */
     /* a conversation can be truncated by these without recomputing a windowed group */
     MAX_ROLLBACK_TOKENS = 512,
 };
 
-/* Blocks of a group for a cache of `tokens` tokens, at least one whole context. Windowed groups have
- * as many per context as a sequence of that length needs. */
+/* Blocks of a group for a cache of `tokens` tokens, at least one whole context. Windowed groups
+ * have as many per context as a sequence of that length needs. */
 static uint64_t blocks_for(const struct qr_capacity *c, uint32_t group, uint32_t context,
                            uint64_t tokens)
 {
     const uint32_t step = c->max_step_tokens < context ? c->max_step_tokens : context;
     const uint32_t window = c->groups[group].sliding_window;
-    const uint64_t one = qr_sequence_blocks_needed(c->block_size, window, context, step,
-                                                   MAX_ROLLBACK_TOKENS);
+    const uint64_t one =
+        qr_sequence_blocks_needed(c->block_size, window, context, step, MAX_ROLLBACK_TOKENS);
     const uint64_t all = tokens / c->block_size + (tokens % c->block_size != 0);
     const uint64_t n = tokens / context + (tokens % context != 0);
     return window == 0 || n * one > all ? (all > one ? all : one) : n * one;
@@ -38,7 +38,8 @@ static quire_status kv_bytes_for(struct qr_capacity *c, uint32_t context, uint64
     for (uint32_t g = 0; g < c->n_groups; g++) {
         const uint64_t n = blocks_for(c, g, context, tokens);
         if (n > INT32_MAX)
-            return qr_fail(err, QUIRE_E_LIMIT, "cache_tokens: %llu tokens are more than 2^31 blocks",
+            return qr_fail(err, QUIRE_E_LIMIT,
+                           "cache_tokens: %llu tokens are more than 2^31 blocks",
                            (unsigned long long)tokens);
         c->groups[g].n_blocks = (uint32_t)n;
     }
@@ -114,6 +115,7 @@ static quire_status choose_cache(struct qr_capacity *c, uint64_t requested, stru
                        "cache_tokens %llu is below the context of %u tokens",
                        (unsigned long long)requested, context);
     const uint64_t most = requested ? requested : (uint64_t)c->max_seqs * context;
+    const uint64_t room = c->available && c->available < c->budget ? c->available : c->budget;
     QR_TRY(kv_bytes_for(c, context, most, &bytes, err));
     c->cache_tokens = most;
     if (bytes > c->budget && requested)
@@ -121,15 +123,18 @@ static quire_status choose_cache(struct qr_capacity *c, uint64_t requested, stru
                        "cache_tokens: the KV cache of %llu tokens takes %.2f MiB, the budget is "
                        "%.2f MiB",
                        (unsigned long long)requested, mib(bytes), mib(c->budget));
+    c->kv_bytes = bytes;
+    if (requested)
+        return QUIRE_OK;
     uint64_t low = context, high = most; /* invariant: low tokens fit, high tokens do not */
-    while (bytes > c->budget && high - low > c->block_size) {
+    while (bytes > room && high - low > c->block_size) {
         const uint64_t mid = low + (high - low) / 2;
         uint64_t mid_bytes;
         QR_TRY(kv_bytes_for(c, context, mid, &mid_bytes, err));
-        *(mid_bytes <= c->budget ? &low : &high) = mid;
+        *(mid_bytes <= room ? &low : &high) = mid;
         c->cache_tokens = low;
     }
-    if (bytes > c->budget && most - context <= c->block_size)
+    if (bytes > room && most - context <= c->block_size)
         c->cache_tokens = context;
     return kv_bytes_for(c, context, c->cache_tokens, &c->kv_bytes, err);
 }

@@ -10,12 +10,13 @@ struct qr_capacity {
     uint32_t n_groups, block_size;
     uint32_t context_length, model_context_length, max_step_tokens; /* tokens */
     uint32_t max_seqs;
-    uint64_t cache_tokens; /* capacity of the KV cache */
+    uint64_t cache_tokens;                /* capacity of the KV cache */
     uint64_t kv_bytes, budget, available; /* bytes; available 0 = unknown */
 };
 
 /* Chooses the context length and the capacity of the cache, or checks those in params.
- * QUIRE_E_LIMIT when they do not fit the budget; the message has the sizes. On failure there is nothing to free. */
+ * QUIRE_E_LIMIT when they do not fit the budget; the message has the sizes. On failure there is
+ * nothing to free. */
 quire_status qr_capacity_init(struct qr_capacity *c, const struct quire_model *model,
                               const struct quire_engine_params *params, struct quire_error *err);
 void qr_capacity_free(struct qr_capacity *c);

@@ -23,12 +23,14 @@ bool qr_engine_is_stepping(const struct quire_engine *e)
     return __atomic_load_n(&e->stepping, __ATOMIC_ACQUIRE) || is_excluded(e);
 }
 
-/* Ends a step or an exclusion. Others that wait for events may have to run the next step. */
+/* Ends a step or an exclusion. Others may wait for that: calls that exclude steps, and without the
+ * engine's own thread those that wait for events and may have to run the next step. */
 static void end_stepping(struct quire_engine *e)
 {
     __atomic_store_n(&e->stepping, false, __ATOMIC_RELEASE);
     pthread_mutex_lock(&e->lock);
-    pthread_cond_broadcast(&e->events_changed);
+    if (!e->thread_started || is_excluded(e))
+        pthread_cond_broadcast(&e->events_changed);
     pthread_mutex_unlock(&e->lock);
 }
 

@@ -7,26 +7,23 @@
 #include "base/struct_size.h"
 #include "engine/capacity.h"
 #include "engine/drive.h"
+#include "engine/kv_setup.h"
 #include "engine/prompt.h"
 #include "engine/request.h"
 #include "engine/step.h"
 #include "model/load/weights.h"
 #include "tokenizer/open_gguf.h"
 #include <math.h>
+#include <sched.h>
 #include <unistd.h>
 
-enum { DEFAULT_REQUESTS = 16, MAX_REQUESTS = 65536, HASH_BITS = 128 };
+enum { DEFAULT_REQUESTS = 16, MAX_REQUESTS = 65536, HASH_BITS = 128, MAX_DRAFT_TOKENS = 1024 };
 
 void quire_engine_params_init(struct quire_engine_params *params, size_t struct_size)
 {
     const struct quire_engine_params defaults = { .k_dtype = QUIRE_KV_F16,
                                                   .v_dtype = QUIRE_KV_F16 };
     qr_struct_init(params, struct_size, &defaults, sizeof defaults);
-}
-
-static bool is_fp8(enum quire_kv_dtype dtype)
-{
-    return dtype == QUIRE_KV_FP8_E4M3 || dtype == QUIRE_KV_FP8_E5M2;
 }
 
 static quire_status check_params(const struct quire_engine_params *p, struct quire_error *err)
@@ -39,7 +36,7 @@ static quire_status check_params(const struct quire_engine_params *p, struct qui
                        p->model ? "model" : "tokenizer", p->model ? "tokenizer" : "model");
     if (p->model && p->pack_cache)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "pack_cache is given for a model that is open");
-    if (p->kv_scales && !is_fp8(p->k_dtype) && !is_fp8(p->v_dtype))
+    if (p->kv_scales && !qr_kv_is_fp8(p->k_dtype) && !qr_kv_is_fp8(p->v_dtype))
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "kv_scales is given, but the dtypes of the cache are %s and %s, not fp8",
                        quire_kv_dtype_name(p->k_dtype), quire_kv_dtype_name(p->v_dtype));
@@ -55,6 +52,9 @@ static quire_status check_params(const struct quire_engine_params *p, struct qui
     if (p->max_step_tokens && p->max_seqs > p->max_step_tokens)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "max_seqs %u is above max_step_tokens %u",
                        p->max_seqs, p->max_step_tokens);
+    if (p->max_draft_tokens > MAX_DRAFT_TOKENS)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "max_draft_tokens %u is above %d",
+                       p->max_draft_tokens, MAX_DRAFT_TOKENS);
     if (!(p->target_itl >= 0) || isinf(p->target_itl))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "target_itl %g is not a number of seconds >= 0",
                        p->target_itl);
@@ -208,71 +208,15 @@ static void context_params(struct quire_engine *e, struct quire_context_params *
     cp->threads = e->threads;
     cp->max_tokens = e->info.max_step_tokens;
     cp->max_seqs = e->info.max_seqs;
-    cp->max_logits = e->info.max_seqs;
+    cp->max_logits = e->info.max_seqs + e->info.max_draft_tokens;
     cp->max_seq_len = e->info.context_length;
     cp->allocator = e->allocator;
 }
 
-/* Points the groups of an fp8 cache to their scales in `scales`, which has room for all. */
-static quire_status set_kv_scales(const struct quire_engine *e, const struct qr_capacity *capacity,
-                                  const char *path, float *scales, struct quire_error *err)
-{
-    for (uint32_t i = 0; i < capacity->n_groups; i++) {
-        struct quire_kv_group_config *g = &capacity->groups[i];
-        const uint32_t n = g->n_layers * g->n_kv_heads;
-        QR_TRY(quire_model_kv_scales(e->model, path, i, g->k_dtype, g->v_dtype, scales, scales + n,
-                                     err));
-        g->k_scale = scales;
-        g->n_k_scales = n;
-        if (!(g->flags & QUIRE_KV_LATENT)) {
-            g->v_scale = scales + n;
-            g->n_v_scales = n;
-        }
-        scales += 2 * (size_t)n;
-    }
-    return QUIRE_OK;
-}
-
-/* Without QUIRE_KV_TOUCH this reserves address space only. */
-static quire_status create_kv_pool(struct quire_engine *e, const struct qr_capacity *capacity,
-                                   const struct quire_engine_params *p, struct quire_error *err)
-{
-    const bool lock = p->flags & QUIRE_ENGINE_LOCK_CACHE && !e->dry_run;
-    const struct quire_kv_params config = {
-        .struct_size = sizeof config,
-        .block_size = capacity->block_size,
-        .groups = capacity->groups,
-        .n_groups = capacity->n_groups,
-        .flags = lock ? QUIRE_KV_TOUCH | QUIRE_KV_LOCK : 0,
-        .allocator = p->allocator,
-        .logger = p->logger,
-        .isa = p->isa,
-    };
-    return quire_kv_create(&config, &e->kv, err);
-}
-
-static quire_status create_kv_cache(struct quire_engine *e, const struct qr_capacity *capacity,
-                                    const struct quire_engine_params *p, struct quire_error *err)
-{
-    size_t n = 0;
-    if (!is_fp8(p->k_dtype) && !is_fp8(p->v_dtype))
-        return create_kv_pool(e, capacity, p, err);
-    for (uint32_t i = 0; i < capacity->n_groups; i++)
-        n += 2 * (size_t)capacity->groups[i].n_layers * capacity->groups[i].n_kv_heads;
-    float *scales = qr_alloc(e->allocator, n, sizeof *scales);
-    if (!scales)
-        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %zu KV scales", n);
-    quire_status status = set_kv_scales(e, capacity, p->kv_scales, scales, err);
-    if (status == QUIRE_OK)
-        status = create_kv_pool(e, capacity, p, err);
-    qr_free(e->allocator, scales, n, sizeof *scales);
-    return status;
-}
-
-/* One row per sequence, and a copy of one for answers that fork. */
+/* One row per sequence and draft token, and a copy of one for answers that fork. */
 static size_t logits_count(const struct quire_engine *e)
 {
-    return ((size_t)e->info.max_seqs + 1) * e->vocab_size;
+    return ((size_t)e->info.max_seqs + e->info.max_draft_tokens + 1) * e->vocab_size;
 }
 
 static quire_status init_scheduler(struct quire_engine *e, struct quire_error *err)
@@ -291,9 +235,19 @@ static quire_status init_scheduler(struct quire_engine *e, struct quire_error *e
         .max_tasks = e->n_requests,
         .max_running = e->info.max_seqs,
         .max_step_tokens = e->info.max_step_tokens,
+        .max_draft_tokens = e->info.max_draft_tokens,
         .allocator = e->allocator,
     };
     return qr_scheduler_init(&e->scheduler, &scheduler, err);
+}
+
+static void init_team_size(struct quire_engine *e)
+{
+    struct qr_topology topology;
+    cpu_set_t allowed;
+    const bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
+    qr_topology_read("", known ? &allowed : NULL, &topology);
+    qr_team_size_init(&e->team_size, &topology, quire_threads_count(e->threads));
 }
 
 /* Allocates everything a step needs besides the KV cache. */
@@ -309,9 +263,11 @@ static quire_status reserve_step(struct quire_engine *e, struct quire_error *err
         .max_seqs = e->info.max_seqs,
         .max_tokens = e->info.max_step_tokens,
         .max_blocks = e->memory.max_blocks,
+        .max_logits = e->info.max_seqs + e->info.max_draft_tokens,
         .allocator = e->allocator,
     };
     QR_TRY(qr_batch_init(&e->batch, &batch, err));
+    init_team_size(e);
     e->logits = qr_alloc(e->allocator, logits_count(e), sizeof *e->logits);
     e->requests = qr_calloc(e->allocator, e->n_requests, sizeof *e->requests);
     e->n_free = e->n_requests;
@@ -340,6 +296,7 @@ static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c
         .available_bytes = capacity->available,
         .has_chat_template = e->chat_template != NULL,
         .max_seqs = capacity->max_seqs,
+        .max_draft_tokens = p->max_draft_tokens,
         .cache_tokens = capacity->cache_tokens,
     };
     if (capacity->context_length > capacity->model_context_length)
@@ -375,7 +332,7 @@ static quire_status open_parts(struct quire_engine *e, const struct quire_engine
     QR_TRY(qr_capacity_init(&capacity, e->model, p, err));
     s = set_info(e, &capacity, p);
     if (s == QUIRE_OK)
-        s = create_kv_cache(e, &capacity, p, err);
+        s = qr_engine_create_kv(e, &capacity, p, err);
     qr_capacity_free(&capacity);
     if (s == QUIRE_OK)
         s = measure_step(e, err);

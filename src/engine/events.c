@@ -218,7 +218,8 @@ quire_status quire_engine_wait(struct quire_engine *engine, quire_request_id id,
     QR_TRY(check_event(engine, event, err));
     if (isnan(seconds))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "seconds is NaN");
-    const double now = qr_clock_now(), until = seconds < 0 || seconds > 1e9 ? INFINITY : now + seconds;
+    const double now = qr_clock_now(),
+                 until = seconds < 0 || seconds > 1e9 ? INFINITY : now + seconds;
     quire_status status = QUIRE_OK;
     struct quire_event ev;
     pthread_mutex_lock(&engine->lock);

@@ -69,6 +69,7 @@ void qr_request_flush_and_finish(struct quire_engine *e, struct qr_request *r,
 {
     struct quire_error err = QUIRE_ERROR_INIT;
     const quire_status s = qr_output_text_flush(&r->output, &err);
+    r->flushed = true;
     if (s != QUIRE_OK)
         qr_request_fail(e, r, s, &err);
     else
@@ -158,7 +159,7 @@ static void publish(struct quire_engine *e, struct qr_request *r, struct qr_requ
     }
     r->usage = usage_of(r);
     r->n_published = r->task.n_tokens;
-    r->text_event_due |= new_output || r->finished;
+    r->text_event_due |= new_output || r->flushed;
     r->prompt_event_due |= r->n_output == 0 && !r->finished;
     if (r->finished)
         publish_end(e, r, unchosen);
@@ -171,6 +172,7 @@ static void update_stats(struct quire_engine *e)
     s->n_waiting = e->scheduler.n_waiting;
     s->n_running = e->scheduler.n_running;
     s->n_preemptions = e->scheduler.n_preemptions;
+    s->cached_tokens = e->scheduler.n_cached_tokens;
     uint32_t least = UINT32_MAX;
     for (uint32_t g = 0; g < m->n_groups; g++) {
         const uint32_t n_free = (uint32_t)quire_kv_free_block_count(m->kv, g);

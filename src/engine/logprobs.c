@@ -1,37 +1,71 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* logprobs.c - log-softmax of a row of logits and its most likely tokens. */
-#include "engine/logprobs.h"
+/* logprobs.c - log-probabilities of one row of logits. */
+#include "base/error.h"
+#include "base/fp_env.h"
 #include <math.h>
+#include <quire/sampling.h>
 
-/* Inserts a token into the descending list top[n], whose last entry falls out. */
-static void insert(struct quire_token_logprob *top, uint32_t n, int32_t token, float logit)
+/* Largest logit. QUIRE_E_NUMERIC when all are -infinity or one is NaN or +infinity. */
+static quire_status largest(const float *logits, uint32_t n_vocab, double *max,
+                            struct quire_error *err)
 {
-    uint32_t at = n - 1;
-    for (; at > 0 && logit > top[at - 1].logprob; at--)
-        top[at] = top[at - 1];
-    top[at] = (struct quire_token_logprob){ token, logit };
+    *max = -INFINITY;
+    for (uint32_t i = 0; i < n_vocab; i++) {
+        if (!(logits[i] < INFINITY))
+            return qr_fail(err, QUIRE_E_NUMERIC, "the logit of token %u is %s", i,
+                           isnan(logits[i]) ? "NaN" : "infinite");
+        if (logits[i] > *max)
+            *max = logits[i];
+    }
+    if (*max == -INFINITY)
+        return qr_fail(err, QUIRE_E_NUMERIC, "all %u logits are -infinity", n_vocab);
+    return QUIRE_OK;
 }
 
-void qr_logprobs(const float *logits, uint32_t n_vocab, int32_t token,
-                 struct quire_token_logprob *out, uint32_t n)
+/* Lists the tokens of the n largest logits in top[n]; logprob is then the logit. Returns their
+ * number. */
+static uint32_t select_top(const float *logits, uint32_t n_vocab, uint32_t n,
+                           struct quire_token_logprob *top)
 {
-    struct quire_token_logprob *top = out + 1;
-    const uint32_t n_top = n - 1;
-    float max = -INFINITY;
-    for (uint32_t k = 0; k < n_top; k++)
-        top[k] = (struct quire_token_logprob){ -1, -INFINITY };
-    for (uint32_t i = 0; i < n_vocab; i++) {
-        if (logits[i] > max)
-            max = logits[i];
-        if (n_top && logits[i] > top[n_top - 1].logprob)
-            insert(top, n_top, (int32_t)i, logits[i]);
+    uint32_t used = 0;
+    for (uint32_t i = 0; n && i < n_vocab; i++) {
+        /* a later id loses every tie */
+        if (logits[i] == -INFINITY || (used == n && logits[i] <= top[n - 1].logprob))
+            continue;
+        uint32_t at = used < n ? used++ : n - 1;
+        for (; at && top[at - 1].logprob < logits[i]; at--)
+            top[at] = top[at - 1];
+        top[at] = (struct quire_token_logprob){ (int32_t)i, logits[i] };
     }
-    double sum = 0;
+    return used;
+}
+
+quire_status quire_logprobs(const float *logits, uint32_t n_vocab, int32_t token,
+                            struct quire_token_logprob *chosen, uint32_t n_top,
+                            struct quire_token_logprob *top, struct quire_error *err)
+{
+    QR_FP_SCOPE;
+    if (!logits || (!top && n_top))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", logits ? "top" : "logits");
+    if (n_vocab == 0)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "n_vocab is 0");
+    if (n_top > QUIRE_MAX_TOP_LOGPROBS)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "n_top %u must be in 0..%d", n_top,
+                       QUIRE_MAX_TOP_LOGPROBS);
+    if (chosen && (token < 0 || (uint32_t)token >= n_vocab))
+        return qr_fail(err, QUIRE_E_RANGE, "token %d is outside the vocabulary of %u", token,
+                       n_vocab);
+    double max, sum = 0;
+    QR_TRY(largest(logits, n_vocab, &max, err));
     for (uint32_t i = 0; i < n_vocab; i++)
-        sum += exp((double)logits[i] - max);
-    const double log_sum = max + log(sum);
-    out[0] = (struct quire_token_logprob){ token, (float)(logits[token] - log_sum) };
-    for (uint32_t k = 0; k < n_top; k++)
-        if (top[k].token >= 0)
-            top[k].logprob = (float)(top[k].logprob - log_sum);
+        sum += exp(logits[i] - max);
+    const double log_sum = log(sum);
+    if (chosen)
+        *chosen = (struct quire_token_logprob){ token, (float)(logits[token] - max - log_sum) };
+    const uint32_t n = select_top(logits, n_vocab, n_top, top);
+    for (uint32_t i = 0; i < n; i++)
+        top[i].logprob = (float)(top[i].logprob - max - log_sum);
+    for (uint32_t i = n; i < n_top; i++)
+        top[i] = (struct quire_token_logprob){ -1, -INFINITY };
+    return QUIRE_OK;
 }

@@ -24,14 +24,25 @@ static inline void qr_philox4x32(uint32_t counter[4], const uint32_t key[2])
     }
 }
 
+/* Purposes of the random numbers of one token. A sampler that draws has a purpose of its own, so
+ * that whether it draws changes no other draw. */
+enum qr_draw { QR_DRAW_TOKEN, QR_DRAW_XTC, QR_DRAW_MIROSTAT };
+
 /* Uniform in [0, 1) with 53 random bits. Key = (low half of seed, stream); counter = (index, high
- * half of seed, 0). */
-static inline double qr_philox_uniform(uint64_t seed, uint32_t stream, uint64_t index)
+ * half of seed, purpose). */
+static inline double qr_philox_draw(uint64_t seed, uint32_t stream, uint64_t index,
+                                    enum qr_draw purpose)
 {
     const uint32_t key[2] = { (uint32_t)seed, stream };
-    uint32_t c[4] = { (uint32_t)index, (uint32_t)(index >> 32), (uint32_t)(seed >> 32), 0 };
+    uint32_t c[4] = { (uint32_t)index, (uint32_t)(index >> 32), (uint32_t)(seed >> 32),
+                      (uint32_t)purpose };
     qr_philox4x32(c, key);
     return (double)((uint64_t)(c[0] >> 5) << 26 | c[1] >> 6) * 0x1p-53;
+}
+
+static inline double qr_philox_uniform(uint64_t seed, uint32_t stream, uint64_t index)
+{
+    return qr_philox_draw(seed, stream, index, QR_DRAW_TOKEN);
 }
 
 #endif

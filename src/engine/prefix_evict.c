@@ -42,15 +42,21 @@ void qr_prefix_index_touch(struct qr_prefix_index *x, qr_prefix_node node)
         qr_prefix_use_one(x, node);
 }
 
-uint32_t qr_prefix_index_evictable(const struct qr_prefix_index *x, uint32_t group)
+/* Counts the evictable blocks of the group, up to a limit. */
+static uint32_t count_evictable(const struct qr_prefix_index *x, uint32_t group, uint32_t limit)
 {
     const uint32_t *ref_counts = x->kv->groups[group].ref_counts;
     const uint32_t kept = x->windows[group] ? QR_PREFIX_PINNED : QR_PREFIX_HELD;
     const int32_t *block = x->blocks + group;
     uint32_t n = 0;
-    for (uint32_t i = 0; i < x->n_slots; i++, block += x->n_groups)
+    for (uint32_t i = 0; i < x->n_slots && n < limit; i++, block += x->n_groups)
         n += *block >= 0 && !(x->state[i] & kept) && ref_counts[*block] == 1;
     return n;
+}
+
+uint32_t qr_prefix_index_evictable(const struct qr_prefix_index *x, uint32_t group)
+{
+    return count_evictable(x, group, UINT32_MAX);
 }
 
 void qr_prefix_remove(struct qr_prefix_index *x, qr_prefix_node node)
@@ -66,17 +72,37 @@ static bool frees(const struct qr_prefix_index *x, qr_prefix_node node, uint32_t
     return quire_kv_ref_count(x->kv, group, qr_prefix_blocks(x, node)[group]) == 1;
 }
 
+/* The ancestor whose block goes before that of `node`, or the node itself: in the same list, on the
+ * path without branches that leads to it, as near to the root as possible. What stays is the end of
+ * the path, so that shorter prefixes remain hits. */
+static qr_prefix_node evict_first(const struct qr_prefix_index *x, qr_prefix_node node,
+                                  uint32_t group)
+{
+    const bool in_reach = qr_prefix_in_reach(x, node, group);
+    qr_prefix_node first = node;
+    for (qr_prefix_node p = x->entries[node].parent;
+         p != QR_PREFIX_NONE &&
+         x->entries[x->entries[p].first_child].next_sibling == QR_PREFIX_NONE;
+         p = x->entries[p].parent)
+        if (qr_prefix_listed(x, p, group) && qr_prefix_in_reach(x, p, group) == in_reach &&
+            frees(x, p, group))
+            first = p;
+    return first;
+}
+
 static uint32_t evict_from(struct qr_prefix_index *x, const struct qr_prefix_list *list,
                            uint32_t group, uint32_t n)
 {
     uint32_t freed = 0;
-    qr_prefix_node next;
-    for (qr_prefix_node node = list->oldest; node != QR_PREFIX_NONE && freed < n; node = next) {
-        next = qr_prefix_link(x, group, node)->newer;
-        if (!frees(x, node, group))
-            continue;
-        qr_prefix_release(x, node, group);
-        freed++;
+    for (qr_prefix_node node = list->oldest; node != QR_PREFIX_NONE && freed < n;) {
+        const qr_prefix_node next = qr_prefix_link(x, group, node)->newer;
+        const bool useful = frees(x, node, group);
+        const qr_prefix_node first = useful ? evict_first(x, node, group) : node;
+        if (useful)
+            qr_prefix_release(x, first, group);
+        freed += useful;
+        if (first == node)
+            node = next;
     }
     return freed;
 }
@@ -88,10 +114,9 @@ uint32_t qr_prefix_index_evict(struct qr_prefix_index *x, uint32_t group, uint32
         freed = evict_from(x, &x->out_of_reach[group], group, n);
         return freed + evict_from(x, &x->in_reach[group], group, n - freed);
     }
-    /* The limit keeps leaves whose removal frees nothing. */
-    const uint32_t evictable = qr_prefix_index_evictable(x, group);
-    const uint32_t want = n < evictable ? n : evictable;
-    while (freed < want) {
+    /* Not beyond what can be freed: the removal of more leaves would be for nothing. */
+    const uint32_t want = count_evictable(x, group, n);
+    while (freed < want && x->unheld.oldest != QR_PREFIX_NONE) {
         const qr_prefix_node leaf = x->unheld.oldest;
         freed += frees(x, leaf, group);
         qr_prefix_remove(x, leaf);

@@ -157,8 +157,8 @@ static uint32_t common_prefix(const int32_t *a, const int32_t *b, uint32_t n)
     return i;
 }
 
-/* Extends the match by the child of `parent` that agrees longest with tokens[0 .. n); of equals, one
- * that is used whole and could be taken. */
+/* Extends the match by the child of `parent` that agrees longest with tokens[0 .. n). A child that
+ * is used whole and could be taken goes before others of the same length. */
 static void match_in_part(const struct qr_prefix_index *x, qr_prefix_node parent, uint64_t salt,
                           uint32_t variant, const int32_t *tokens, uint32_t n,
                           struct qr_prefix_match *out)
@@ -214,38 +214,48 @@ void qr_prefix_index_path(const struct qr_prefix_index *x, qr_prefix_node node, 
 
 /* ---- Insertion and removal */
 
+static void release(struct qr_prefix_index *x, const int32_t *blocks, uint32_t n_groups)
+{
+    for (uint32_t g = 0; g < n_groups; g++)
+        if (blocks[g] != -1)
+            (void)!quire_kv_release(x->kv, g, &blocks[g], 1, NULL);
+}
+
 /* Adds a reference to each block that is not -1, or to none. */
 static bool retain(struct qr_prefix_index *x, const int32_t *blocks)
 {
     for (uint32_t g = 0; g < x->n_groups; g++)
         if (blocks[g] != -1 && quire_kv_retain(x->kv, g, &blocks[g], 1, NULL) != QUIRE_OK) {
-            while (g-- > 0)
-                if (blocks[g] != -1)
-                    (void)!quire_kv_release(x->kv, g, &blocks[g], 1, NULL);
+            release(x, blocks, g);
             return false;
         }
     return true;
 }
 
-/* Partial child with exactly these tokens. */
-static qr_prefix_node find_partial(const struct qr_prefix_index *x, qr_prefix_node parent,
-                                   uint64_t salt, uint32_t variant, const int32_t *tokens,
-                                   uint32_t n)
+/* Child that begins with these tokens: it makes a partial node of them superfluous. */
+static qr_prefix_node find_extension(const struct qr_prefix_index *x, qr_prefix_node parent,
+                                     uint64_t salt, uint32_t variant, const int32_t *tokens,
+                                     uint32_t n)
 {
     qr_prefix_node child = qr_prefix_first_child(x, parent, salt, variant);
     while (child != QR_PREFIX_NONE &&
-           (x->entries[child].n_tokens != n ||
+           (x->entries[child].n_tokens < n ||
             memcmp(qr_prefix_tokens(x, child), tokens, n * sizeof *tokens) != 0))
         child = qr_prefix_next_child(x, child);
     return child;
 }
 
-static void fill_in(struct qr_prefix_index *x, qr_prefix_node node, const int32_t *blocks)
+/* Stores the blocks that the node lacks, unless it has more tokens than the n that they hold. The
+ * references to all pass to this call. */
+static void fill_in(struct qr_prefix_index *x, qr_prefix_node node, const int32_t *blocks,
+                    uint32_t n)
 {
+    const bool may_fill = x->entries[node].n_tokens == n;
     for (uint32_t g = 0; g < x->n_groups; g++)
-        if (qr_prefix_blocks(x, node)[g] < 0 && blocks[g] >= 0 &&
-            quire_kv_retain(x->kv, g, &blocks[g], 1, NULL) == QUIRE_OK)
+        if (blocks[g] != -1 && may_fill && qr_prefix_blocks(x, node)[g] == -1)
             qr_prefix_set_block(x, node, g, blocks[g]);
+        else if (blocks[g] != -1)
+            (void)!quire_kv_release(x->kv, g, &blocks[g], 1, NULL);
     qr_prefix_use(x, node);
 }
 
@@ -264,12 +274,13 @@ static void remove_prefixes(struct qr_prefix_index *x, qr_prefix_node parent, ui
     }
 }
 
-/* Makes a slot free, at the cost of the least recently used leaf but not of `parent`, which was
- * just used: if it is the oldest, all others are its ancestors. */
+/* Makes a slot free, at the cost of the least recently used leaf other than `parent`. */
 static bool make_room(struct qr_prefix_index *x, qr_prefix_node parent)
 {
     if (x->n_nodes < x->max_nodes)
         return true;
+    if (parent != QR_PREFIX_NONE)
+        qr_prefix_use(x, parent); /* the oldest only if all others are its ancestors */
     const qr_prefix_node leaf = x->unheld.oldest;
     if (leaf == QR_PREFIX_NONE || leaf == parent)
         return false;
@@ -290,27 +301,23 @@ qr_prefix_node qr_prefix_index_insert(struct qr_prefix_index *x, qr_prefix_node 
         salt = x->entries[parent].salt;
         variant = x->entries[parent].variant;
     }
+    if (!retain(x,
+                blocks)) /* first: a removed node may hold the last reference of the same block */
+        return QR_PREFIX_NONE;
     struct qr_prefix_hash hash = { 0 };
-    const qr_prefix_node equal = n_tokens == x->block_size
-                                     ? qr_prefix_find_full(x, parent, salt, variant, tokens, &hash)
-                                     : find_partial(x, parent, salt, variant, tokens, n_tokens);
-    if (equal != QR_PREFIX_NONE) {
-        fill_in(x, equal, blocks);
-        return equal;
+    qr_prefix_node node = n_tokens == x->block_size
+                              ? qr_prefix_find_full(x, parent, salt, variant, tokens, &hash)
+                              : find_extension(x, parent, salt, variant, tokens, n_tokens);
+    if (node != QR_PREFIX_NONE) {
+        fill_in(x, node, blocks, n_tokens);
+        return node;
     }
-    if (!retain(x, blocks)) /* before a removed node releases the same block */
-        return QR_PREFIX_NONE;
     remove_prefixes(x, parent, salt, variant, tokens, n_tokens);
-    if (parent != QR_PREFIX_NONE)
-        qr_prefix_use(x, parent);
     if (!make_room(x, parent)) {
-        for (uint32_t g = 0; g < x->n_groups; g++)
-            if (blocks[g] != -1)
-                (void)!quire_kv_release(x->kv, g, &blocks[g], 1, NULL);
+        release(x, blocks, x->n_groups);
         return QR_PREFIX_NONE;
     }
-    const qr_prefix_node node =
-        qr_prefix_add(x, parent, salt, variant, tokens, n_tokens, blocks, hash);
+    node = qr_prefix_add(x, parent, salt, variant, tokens, n_tokens, blocks, hash);
     if (parent != QR_PREFIX_NONE)
         qr_prefix_use(x, parent);
     *inserted = true;

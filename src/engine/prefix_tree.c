@@ -27,22 +27,20 @@ static void list_remove(struct qr_prefix_index *x, struct qr_prefix_list *list, 
         l.older;
 }
 
-/* Inserts the node by its last use, searching from the nearer end. */
+/* Inserts the node by its last use, searching from the end that is probably nearer. */
 static void list_insert_sorted(struct qr_prefix_index *x, struct qr_prefix_list *list,
                                uint32_t kind, qr_prefix_node node)
 {
-    const uint64_t use = x->entries[node].last_use;
-    qr_prefix_node older = list->newest, next;
-    const uint64_t oldest = older == QR_PREFIX_NONE ? 0 : x->entries[list->oldest].last_use;
-    const uint64_t newest = older == QR_PREFIX_NONE ? 0 : x->entries[older].last_use;
-    if (use < newest && (use < oldest || use - oldest < newest - use)) {
-        older = QR_PREFIX_NONE;
-        for (next = list->oldest; x->entries[next].last_use < use;
-             next = qr_prefix_link(x, kind, next)->newer)
-            older = next;
-    } else {
-        while (older != QR_PREFIX_NONE && x->entries[older].last_use > use)
+    const struct qr_prefix_entry *e = x->entries;
+    const uint64_t use = e[node].last_use;
+    qr_prefix_node older = list->newest, newer = list->oldest;
+    if (older == QR_PREFIX_NONE || 2 * use > e[older].last_use + e[newer].last_use) {
+        while (older != QR_PREFIX_NONE && e[older].last_use > use)
             older = qr_prefix_link(x, kind, older)->older;
+    } else {
+        while (e[newer].last_use < use) /* stops before the newest node, whose last use is later */
+            newer = qr_prefix_link(x, kind, newer)->newer;
+        older = qr_prefix_link(x, kind, newer)->older;
     }
     list_insert(x, list, kind, older, node);
 }

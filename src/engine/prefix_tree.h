@@ -31,10 +31,9 @@ struct qr_prefix_entry {
     uint32_t n_tokens; /* 1 .. block_size; 0 = the slot is free */
     uint32_t pins;
     uint32_t n_held_children;
-    uint32_t
-        reach; /* tokens from the end of this node to the nearest end, see qr_prefix_in_reach */
+    uint32_t reach; /* tokens from this node to the nearest end, see qr_prefix_in_reach */
     qr_prefix_node parent, first_child;
-    qr_prefix_node next_sibling, previous_sibling; /* roots: those of one bucket of root_buckets */
+    qr_prefix_node next_sibling, previous_sibling; /* without parent: in root_buckets */
     qr_prefix_node next_in_bucket;                 /* full nodes; free slots: next free slot */
 };
 
@@ -50,7 +49,7 @@ struct qr_prefix_index {
     uint32_t max_reach;           /* larger distances are not told apart */
     uint32_t bucket_mask;         /* number of buckets - 1, of both tables */
     struct qr_prefix_list unheld; /* candidates of removal: children are older than their parent */
-    struct qr_prefix_list roots;
+    struct qr_prefix_list roots;  /* nodes without parent, in order of insertion */
     struct qr_prefix_list *in_reach, *out_of_reach; /* [n_groups]; see qr_prefix_in_reach */
     uint32_t *windows;                              /* [n_groups] tokens; 0 = full attention */
     struct qr_prefix_entry *entries;                /* [max_nodes] */
@@ -59,7 +58,7 @@ struct qr_prefix_index {
     int32_t *tokens;                                /* [max_nodes][block_size] */
     int32_t *blocks;                                /* [max_nodes][n_groups] ids or -1 */
     qr_prefix_node *buckets;                        /* full nodes by hash */
-    qr_prefix_node *root_buckets;                   /* roots by salt and variant */
+    qr_prefix_node *root_buckets;                   /* roots, by salt and variant */
     uint32_t *run_start;                            /* [n_groups] scratch of match */
     unsigned char *hash_input;                      /* scratch of the hash */
     unsigned char secret[QR_PREFIX_SECRET_BYTES];

@@ -20,16 +20,16 @@ struct qr_prompt {
 
 /* Renders, tokenizes and validates the prompt of a request; freed by qr_prompt_free. On failure
  * there is nothing to free. */
-quire_status qr_prompt_create(const struct quire_engine *e, const struct quire_request_params *p,
+quire_status qr_prompt_create(const struct quire_engine *e, const struct quire_request_params *r,
                               struct qr_prompt *prompt, struct quire_error *err);
 
 void qr_prompt_free(const struct quire_engine *e, struct qr_prompt *prompt);
 
 /* Counts the tokens of the prompt, which may exceed the context. */
-quire_status qr_prompt_count(const struct quire_engine *e, const struct quire_request_params *p,
+quire_status qr_prompt_count(const struct quire_engine *e, const struct quire_request_params *r,
                              size_t *n_tokens, struct quire_error *err);
 
 /* The last message if the request continues it: an assistant's. Otherwise NULL. */
-const struct quire_chat_message *qr_prompt_answer(const struct quire_request_params *p);
+const struct quire_chat_message *qr_prompt_answer(const struct quire_request_params *r);
 
 #endif

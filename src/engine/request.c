@@ -7,6 +7,7 @@
 #include "base/handle.h"
 #include "base/struct_size.h"
 #include "engine/clock.h"
+#include "engine/draft.h"
 #include "engine/events.h"
 #include "engine/prompt.h"
 #include <math.h>
@@ -33,7 +34,8 @@ static quire_status check_answers(const struct quire_engine *e,
                                   const struct quire_request_params *p, struct quire_error *err)
 {
     if (p->n > QR_MAX_CHOICES || p->best_of > QR_MAX_CHOICES)
-        return qr_fail(err, QUIRE_E_LIMIT, "%s %u is above %d", p->n > QR_MAX_CHOICES ? "n" : "best_of",
+        return qr_fail(err, QUIRE_E_LIMIT, "%s %u is above %d",
+                       p->n > QR_MAX_CHOICES ? "n" : "best_of",
                        p->n > QR_MAX_CHOICES ? p->n : p->best_of, QR_MAX_CHOICES);
     if (p->best_of && p->best_of < p->n)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "best_of %u is below n %u", p->best_of, p->n);
@@ -55,6 +57,9 @@ static quire_status check_limits(const struct quire_engine *e, const struct quir
     if (p->max_tokens && p->min_tokens > p->max_tokens)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "min_tokens %u is above max_tokens %u",
                        p->min_tokens, p->max_tokens);
+    if (p->draft_tokens > e->info.max_draft_tokens)
+        return qr_fail(err, QUIRE_E_LIMIT, "draft_tokens %u is above max_draft_tokens %u",
+                       p->draft_tokens, e->info.max_draft_tokens);
     if (p->n_stop_tokens > QR_MAX_STOP_TOKENS)
         return qr_fail(err, QUIRE_E_LIMIT, "n_stop_tokens %u is above %d", p->n_stop_tokens,
                        QR_MAX_STOP_TOKENS);
@@ -86,6 +91,25 @@ static quire_status check_params(const struct quire_engine *e, const struct quir
 
 /* ---- Preparation */
 
+/* Replaces the arrays borrowed from the caller by copies. */
+static quire_status copy_arrays(const struct quire_engine *e, struct quire_sampling_params *s,
+                                struct quire_error *err)
+{
+    const uint32_t n_bias = s->n_logit_bias, n_breakers = s->n_dry_breakers;
+    struct quire_logit_bias *bias = n_bias ? qr_alloc(e->allocator, n_bias, sizeof *bias) : NULL;
+    int32_t *breakers = n_breakers ? qr_alloc(e->allocator, n_breakers, sizeof *breakers) : NULL;
+    if (bias)
+        memcpy(bias, s->logit_bias, n_bias * sizeof *bias);
+    if (breakers)
+        memcpy(breakers, s->dry_breakers, n_breakers * sizeof *breakers);
+    s->logit_bias = bias;
+    s->dry_breakers = breakers;
+    if ((n_bias && !bias) || (n_breakers && !breakers))
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %u logit biases and %u dry_breakers",
+                       n_bias, n_breakers);
+    return QUIRE_OK;
+}
+
 static quire_status copy_sampling(struct quire_engine *e, struct qr_request *r,
                                   const struct quire_request_params *p, struct quire_error *err)
 {
@@ -95,14 +119,7 @@ static quire_status copy_sampling(struct quire_engine *e, struct qr_request *r,
         qr_struct_copy(s, sizeof *s, p->sampling);
     else
         QR_TRY(quire_engine_default_sampling(e, s));
-    if (!s->n_logit_bias)
-        return QUIRE_OK;
-    struct quire_logit_bias *copy = qr_alloc(e->allocator, s->n_logit_bias, sizeof *copy);
-    if (copy)
-        memcpy(copy, s->logit_bias, s->n_logit_bias * sizeof *copy);
-    s->logit_bias = copy;
-    return copy ? QUIRE_OK
-                : qr_fail(err, QUIRE_E_NOMEM, "no memory for %u logit biases", s->n_logit_bias);
+    return copy_arrays(e, s, err);
 }
 
 static quire_status init_text(struct quire_engine *e, struct qr_request *r,
@@ -143,8 +160,7 @@ static quire_status echo_prompt(struct quire_engine *e, struct qr_request *r,
                                 struct quire_error *err)
 {
     struct qr_output_text text;
-    const uint32_t special =
-        r->flags & QUIRE_REQUEST_SHOW_SPECIAL ? QUIRE_DETOKENIZE_SPECIAL : 0;
+    const uint32_t special = r->flags & QUIRE_REQUEST_SHOW_SPECIAL ? QUIRE_DETOKENIZE_SPECIAL : 0;
     QR_TRY(qr_output_text_init(&text, e->tokenizer, special, NULL, 0, e->allocator, err));
     quire_status s = QUIRE_OK;
     for (uint32_t i = 0; i < r->task.n_prompt && s == QUIRE_OK; i++) {
@@ -194,15 +210,20 @@ static quire_status prepare(struct quire_engine *e, struct qr_request *r,
     QR_TRY(copy_sampling(e, r, p, err));
     QR_TRY(init_text(e, r, p, err));
     QR_TRY(init_logprobs(e, r, p, err));
+    if (p->draft_tokens)
+        QR_TRY(qr_draft_init(e, r, p->draft_tokens, err));
     return p->flags & QUIRE_REQUEST_ECHO ? echo_prompt(e, r, err) : QUIRE_OK;
 }
 
 void qr_request_destroy(struct quire_engine *e, struct qr_request *r)
 {
-    if (r->sampling.n_logit_bias)
-        qr_free(e->allocator, (void *)(uintptr_t)r->sampling.logit_bias, r->sampling.n_logit_bias,
-                sizeof(struct quire_logit_bias));
-    r->sampling.n_logit_bias = 0;
+    struct quire_sampling_params *s = &r->sampling;
+    qr_free(e->allocator, (void *)(uintptr_t)s->logit_bias, s->n_logit_bias, sizeof *s->logit_bias);
+    qr_free(e->allocator, (void *)(uintptr_t)s->dry_breakers, s->n_dry_breakers,
+            sizeof *s->dry_breakers);
+    s->logit_bias = NULL;
+    s->dry_breakers = NULL;
+    qr_draft_free(e, r);
     qr_output_text_free(&r->output);
     qr_free(e->allocator, r->text.text, r->text.capacity, 1);
     qr_free(e->allocator, r->polled.text, r->polled.capacity, 1);

@@ -3,9 +3,10 @@
 #include "engine/sample.h"
 #include "base/error.h"
 #include "engine/clock.h"
+#include "engine/draft.h"
 #include "engine/finish.h"
-#include "engine/logprobs.h"
 #include "engine/request.h"
+#include "engine/speculation/verify.h"
 #include <math.h>
 #include <string.h>
 
@@ -37,6 +38,7 @@ static quire_status append_token(struct quire_engine *e, struct qr_request *r, i
     r->last_token_time = qr_clock_now();
     if (r->n_output++ == 0)
         r->first_token_time = r->last_token_time;
+    e->counters.completion_tokens++;
     qr_request_touch(e, r);
     if (ends_answer(e, r, token)) {
         qr_request_flush_and_finish(e, r, QUIRE_FINISH_STOP);
@@ -45,6 +47,8 @@ static quire_status append_token(struct quire_engine *e, struct qr_request *r, i
     bool stopped;
     QR_TRY(qr_output_text_push(&r->output, token, &stopped, err));
     r->tokens[r->task.n_tokens++] = token;
+    if (r->draft)
+        (void)qr_suffix_automaton_append(&r->automaton, token);
     if (stopped) {
         qr_request_finish(e, r, QUIRE_FINISH_STOP);
     } else if (r->n_output == r->max_output) {
@@ -88,13 +92,15 @@ static quire_status sample_token(struct quire_engine *e, struct qr_request *r, f
         /* position in the sequence, not in the output: with the latter every turn of a conversation
          * would draw the same random numbers */
         .index = r->task.n_tokens,
+        .state = &r->sampling_state,
     };
     int32_t token;
     QR_TRY(quire_sampler_sample(e->sampler, &r->sampling, &args, &token, err));
     if (r->logprobs || r->held) {
-        struct quire_token_logprob own[1],
-            *to = r->logprobs ? r->logprobs + (size_t)r->task.n_tokens * r->n_logprobs : own;
-        qr_logprobs(logits, e->vocab_size, token, to, r->logprobs ? r->n_logprobs : 1);
+        struct quire_token_logprob own,
+            *to = r->logprobs ? r->logprobs + (size_t)r->task.n_tokens * r->n_logprobs : &own;
+        QR_TRY(quire_logprobs(logits, e->vocab_size, token, to, r->logprobs ? r->n_logprobs - 1 : 0,
+                              to + 1, err));
         r->sum_logprob += to->logprob;
     }
     return append_token(e, r, token, err);
@@ -108,11 +114,43 @@ static void sample(struct quire_engine *e, struct qr_request *r, float *logits)
         qr_request_fail(e, r, s, &err);
 }
 
+/* Rows of logits of one request: its last token's, and those of its draft. */
+struct draft_rows {
+    struct quire_engine *engine;
+    struct qr_request *request;
+    float *logits; /* [n_draft + 1][vocab_size] */
+    struct quire_error err;
+};
+
+static quire_status sample_row(void *user, uint32_t row, int32_t *token, bool *ends)
+{
+    struct draft_rows *d = user;
+    struct quire_engine *e = d->engine;
+    struct qr_request *r = d->request;
+    if (row > 0) /* the draft token of this row was accepted */
+        qr_scheduler_commit_draft(&e->scheduler, &r->task, 1);
+    QR_TRY(sample_token(e, r, d->logits + (size_t)row * e->vocab_size, &d->err));
+    *ends = r->finished;
+    *token = *ends ? -1 : r->tokens[r->task.n_tokens - 1];
+    return QUIRE_OK;
+}
+
+static void verify_draft(struct quire_engine *e, struct qr_request *r, float *logits)
+{
+    struct draft_rows rows = { e, r, logits, QUIRE_ERROR_INIT };
+    struct qr_verify_result result;
+    const uint32_t n = r->task.n_step_draft;
+    const quire_status s = qr_verify_draft(r->draft, n, sample_row, &rows, &result);
+    if (s != QUIRE_OK)
+        qr_request_fail(e, r, s, &rows.err);
+    qr_draft_record(e, r, n, result.n_accepted);
+}
+
 /* The other answers of a group continue from the leader's prompt: they share its blocks and its row
  * of logits. Those for which no sequence is left wait and find the prompt in the prefix cache. */
 static void fork_group(struct quire_engine *e, struct qr_request *leader, const float *logits)
 {
-    float *copy = e->logits + (size_t)e->info.max_seqs * e->vocab_size;
+    float *copy = e->logits + (size_t)e->batch.max_logits * e->vocab_size;
     leader->group_waits = false;
     for (struct qr_request *r = leader->next; r; r = r->next) {
         qr_scheduler_add(&e->scheduler, &r->task);
@@ -126,11 +164,14 @@ static void fork_group(struct quire_engine *e, struct qr_request *leader, const 
 
 void qr_sample_step(struct quire_engine *e)
 {
-    for (uint32_t i = 0; i < e->batch.n_logits; i++) {
+    for (uint32_t i = 0; i < e->batch.n_complete; i++) {
         struct qr_request *r = qr_request_of(e->batch.complete[i]);
-        float *logits = e->logits + (size_t)i * e->vocab_size;
+        float *logits = e->logits + (size_t)e->batch.first_logits[i] * e->vocab_size;
         if (r->group_waits)
             fork_group(e, r, logits);
-        sample(e, r, logits);
+        if (r->draft)
+            verify_draft(e, r, logits);
+        else
+            sample(e, r, logits);
     }
 }

@@ -102,6 +102,15 @@ static void charge(struct qr_scheduler *s, struct qr_task *task)
     task->n_charged = task->n_computed;
 }
 
+/* Counts prompt tokens from the prefix cache; what a preempted task gets back is not counted. */
+static void take_cached(struct qr_scheduler *s, struct qr_task *task, uint32_t n)
+{
+    if (task->n_preempted)
+        return;
+    task->n_cached += n;
+    s->n_cached_tokens += n;
+}
+
 /* ---- Queues */
 
 static bool ranks_before(const struct qr_task *a, const struct qr_task *b)
@@ -142,7 +151,7 @@ static void end_sequence(struct qr_scheduler *s, struct qr_task *task, bool keep
 {
     qr_sequence_end(s->params.memory, task->sequence, task->tokens, keep);
     task->sequence = NULL;
-    task->n_computed = task->n_step = 0;
+    task->n_computed = task->n_step = task->n_step_draft = 0;
 }
 
 void qr_scheduler_add(struct qr_scheduler *s, struct qr_task *task)
@@ -168,7 +177,8 @@ static void preempt(struct qr_scheduler *s, struct qr_task *task)
 {
     remove_from(s->running, &s->n_running, task);
     remove_from(s->step, &s->n_step, task);
-    s->n_step_tokens -= task->n_step;
+    s->n_step_tokens -= task->n_step + task->n_step_draft;
+    s->n_step_draft_tokens -= task->n_step_draft;
     end_sequence(s, task, true);
     task->n_preempted++;
     s->n_preemptions++;
@@ -242,6 +252,24 @@ static void plan_task(struct qr_scheduler *s, struct qr_task *task, uint32_t n)
     s->n_step_tokens += n;
 }
 
+/* Adds draft tokens to a planned task as far as memory is free for them and the step has room. All
+ * rows of a step have one RoPE length, which the draft must not change. */
+static void plan_draft(struct qr_scheduler *s, struct qr_task *task, uint32_t n_decoding)
+{
+    const uint32_t rows = s->params.max_step_tokens - n_decoding - s->n_step_draft_tokens;
+    const uint32_t left = s->params.max_draft_tokens - s->n_step_draft_tokens;
+    const uint32_t room = s->params.memory->max_tokens - task->n_tokens;
+    uint32_t n = task->n_draft < rows ? task->n_draft : rows;
+    n = n < left ? n : left;
+    n = n < room ? n : room;
+    if (n == 0 || variant_of(s, task->n_tokens) != variant_of(s, task->n_tokens + n) ||
+        qr_sequence_reserve(s->params.memory, task->sequence, 1 + n, NULL) != QUIRE_OK)
+        return;
+    task->n_step_draft = n;
+    s->n_step_draft_tokens += n;
+    s->n_step_tokens += n;
+}
+
 /* Keys of the short factors of LongRoPE must not meet queries of the long ones: the sequence is
  * recomputed when its output grows past the original context, as a prompt of that length. */
 static void check_rope_variant(struct qr_scheduler *s, struct qr_task *task)
@@ -265,6 +293,7 @@ static uint32_t plan_running(struct qr_scheduler *s, struct qr_task *task, uint3
     check_rope_variant(s, task);
     if (!task->no_reuse || task->n_preempted) {
         qr_sequence_extend_from_cache(m, task->sequence, task->tokens, task->n_tokens - 1);
+        take_cached(s, task, task->sequence->n_tokens - task->n_computed);
         task->n_computed = task->sequence->n_tokens;
     }
     uint32_t n = task->n_tokens - task->n_computed;
@@ -316,21 +345,26 @@ static bool admit(struct qr_scheduler *s, struct qr_task *task)
     }
     remove_from(s->waiting, &s->n_waiting, task);
     add_running(s, task);
-    if (!task->n_preempted)
-        task->n_cached = task->n_computed;
+    take_cached(s, task, task->n_computed);
     charge(s, task);
     return true;
 }
 
 void qr_scheduler_plan(struct qr_scheduler *s, uint32_t max_prefill_tokens)
 {
-    s->n_step = s->n_step_tokens = 0;
-    for (uint32_t i = 0; i < s->n_running; i++)
-        s->running[i]->n_step = 0;
+    s->n_step = s->n_step_tokens = s->n_step_draft_tokens = 0;
+    uint32_t n_decoding = 0;
+    for (uint32_t i = 0; i < s->n_running; i++) {
+        s->running[i]->n_step = s->running[i]->n_step_draft = 0;
+        n_decoding += qr_task_decodes(s->running[i]);
+    }
     /* a task may be preempted by one of higher rank, so the list changes behind position i only */
     for (uint32_t i = 0; i < s->n_running; i++)
         if (qr_task_decodes(s->running[i]))
             (void)plan_running(s, s->running[i], 1);
+    for (uint32_t i = 0; i < s->n_step; i++)
+        if (s->step[i]->n_draft)
+            plan_draft(s, s->step[i], n_decoding);
     uint32_t budget = s->params.max_step_tokens - s->n_step_tokens;
     budget = budget < max_prefill_tokens ? budget : max_prefill_tokens;
     for (uint32_t i = 0; i < s->n_running && budget; i++)
@@ -352,6 +386,13 @@ void qr_scheduler_commit(struct qr_scheduler *s, struct qr_task *task)
     charge(s, task);
 }
 
+void qr_scheduler_commit_draft(struct qr_scheduler *s, struct qr_task *task, uint32_t n)
+{
+    qr_sequence_append(s->params.memory, task->sequence, task->tokens, n);
+    task->n_computed += n;
+    charge(s, task);
+}
+
 bool qr_scheduler_fork(struct qr_scheduler *s, struct qr_task *task, const struct qr_task *parent)
 {
     if (s->n_running == s->params.max_running || !parent->sequence)
@@ -362,7 +403,8 @@ bool qr_scheduler_fork(struct qr_scheduler *s, struct qr_task *task, const struc
     remove_from(s->waiting, &s->n_waiting, task);
     task->sequence = sequence;
     task->n_computed = sequence->n_tokens;
-    task->n_cached = task->n_charged = task->n_computed;
+    task->n_charged = task->n_computed;
+    take_cached(s, task, task->n_computed);
     add_running(s, task);
     return true;
 }

@@ -33,12 +33,15 @@ struct qr_task {
     /* kept up to date by the owner */
     const int32_t *tokens; /* [n_tokens] prompt, then output */
     uint32_t n_tokens;
+    const int32_t *draft; /* [n_draft] tokens to verify in the next step, if it decodes */
+    uint32_t n_draft;
     /* results */
     bool running;
     uint32_t n_computed;          /* leading tokens in the KV cache; 0 while waiting */
-    uint32_t n_cached;            /* prompt tokens that the first admission took from the cache */
+    uint32_t n_cached;            /* prompt tokens taken from the cache before any preemption */
     uint32_t n_preempted;         /* times */
     uint32_t n_step;              /* tokens of the planned step, from n_computed on */
+    uint32_t n_step_draft;        /* draft tokens of the planned step, behind them */
     struct qr_sequence *sequence; /* while running */
     uint32_t n_charged;           /* leading tokens counted for the client */
     uint32_t client_slot;         /* index in qr_scheduler.clients */
@@ -55,6 +58,7 @@ struct qr_scheduler_params {
     const struct quire_model *model;   /* for RoPE variants; borrowed; NULL = none */
     uint32_t max_tasks;                /* waiting and running */
     uint32_t max_running, max_step_tokens;
+    uint32_t max_draft_tokens; /* of one step */
     const struct quire_allocator *allocator;
 };
 
@@ -63,9 +67,10 @@ struct qr_scheduler {
     struct qr_task **running; /* [max_running] by rank, highest first */
     struct qr_task **waiting; /* [max_tasks] by arrival */
     struct qr_task **step;    /* [max_running] tasks of the planned step */
-    uint32_t n_running, n_waiting, n_step, n_step_tokens;
+    uint32_t n_running, n_waiting, n_step, n_step_tokens, n_step_draft_tokens;
     struct qr_scheduler_client *clients; /* [max_tasks] */
     uint64_t n_preemptions;
+    uint64_t n_cached_tokens; /* sum of n_cached of all tasks */
 };
 
 /* Reserves all memory. On failure there is nothing to free. */
@@ -87,6 +92,10 @@ bool qr_scheduler_fork(struct qr_scheduler *s, struct qr_task *task, const struc
 /* Plans the next step: step[0 .. n_step) with n_step tokens each, whose memory is reserved. At most
  * max_prefill_tokens tokens of prompts. Replaces a plan that was not committed. */
 void qr_scheduler_plan(struct qr_scheduler *s, uint32_t max_prefill_tokens);
+
+/* The next n draft tokens, which were accepted and are now tokens of the task, are in the KV
+ * cache. */
+void qr_scheduler_commit_draft(struct qr_scheduler *s, struct qr_task *task, uint32_t n);
 
 /* The planned tokens of a task are in the KV cache. */
 void qr_scheduler_commit(struct qr_scheduler *s, struct qr_task *task);

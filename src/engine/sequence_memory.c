@@ -12,16 +12,21 @@ static uint32_t blocks_for(uint32_t tokens, uint32_t block_size)
 
 /* ---- Creation */
 
-/* One node per block of the largest group, and one for a partial block of each sequence. */
-static uint32_t node_count(const struct quire_kv_cache *kv, uint32_t n_sequences)
+/* One node per block of the largest group, and one for a partial block of each sequence. If all
+ * groups are windowed, a path has more nodes than blocks: then as many as the sequences have. */
+static uint32_t node_count(const struct quire_kv_cache *kv, uint32_t n_sequences,
+                           uint32_t max_tokens)
 {
-    uint32_t most = 0;
+    uint32_t most = 0, n_full = 0;
     for (uint32_t g = 0; g < quire_kv_group_count(kv); g++) {
         struct quire_kv_group_config config;
-        if (quire_kv_get_group(kv, g, &config, NULL) == QUIRE_OK && config.n_blocks > most)
-            most = config.n_blocks;
+        if (quire_kv_get_group(kv, g, &config, NULL) != QUIRE_OK)
+            continue;
+        most = config.n_blocks > most ? config.n_blocks : most;
+        n_full += config.sliding_window == 0;
     }
-    return most + n_sequences;
+    const uint32_t path = n_full ? 0 : blocks_for(max_tokens, quire_kv_block_size(kv));
+    return most + n_sequences * (path + 1);
 }
 
 static quire_status init_groups(struct qr_sequence_memory *m, struct quire_error *err)
@@ -69,7 +74,7 @@ quire_status qr_sequence_memory_init(struct qr_sequence_memory *m,
                       m->n_sequences, m->max_tokens);
     const struct qr_prefix_index_params index = {
         .kv = p->kv,
-        .max_nodes = node_count(p->kv, p->n_sequences),
+        .max_nodes = node_count(p->kv, p->n_sequences, p->max_tokens),
         .hash_bits = p->hash_bits,
         .allocator = p->allocator,
     };
@@ -88,7 +93,7 @@ uint64_t qr_sequence_memory_bytes(const struct quire_kv_cache *kv, uint32_t n_se
     const uint64_t sequence =
         sizeof(struct qr_sequence) + n_groups * (sizeof(struct qr_sequence_group) + table);
     return n_sequences * sequence + n_groups * (sizeof(uint32_t) + sizeof(int32_t)) +
-           qr_prefix_index_bytes(block_size, n_groups, node_count(kv, n_sequences));
+           qr_prefix_index_bytes(block_size, n_groups, node_count(kv, n_sequences, max_tokens));
 }
 
 void qr_sequence_memory_free(struct qr_sequence_memory *m)
@@ -157,18 +162,13 @@ static struct qr_sequence *open_sequence(struct qr_sequence_memory *m)
 
 /* Takes over the blocks of a partial node whose tokens are all reused: the sequence goes on writing
  * into them instead of into a copy. */
-static bool take_partial(struct qr_sequence_memory *m, struct qr_sequence *s,
-                         const struct qr_prefix_match *match)
+static bool take_partial(struct qr_sequence_memory *m, const struct qr_prefix_match *match)
 {
     struct qr_prefix_node_info info;
     qr_prefix_index_get(m->index, match->node, &info);
     if (info.n_tokens != match->n_tokens % m->block_size ||
         !qr_prefix_index_take(m->index, match->node, m->block_ids))
         return false;
-    for (uint32_t g = 0; g < m->n_groups; g++) {
-        struct qr_sequence_group *group = &s->groups[g];
-        group->block_table[group->end_block - 1] = m->block_ids[g];
-    }
     return true;
 }
 
@@ -182,12 +182,16 @@ static void share_match(struct qr_sequence_memory *m, struct qr_sequence *s,
         qr_prefix_index_path(m->index, match->node, g, group->block_table, n_blocks);
         group->first_block = quire_kv_first_block(m->block_size, m->windows[g], n);
         group->end_block = n_blocks;
+        /* with a window of one token nothing reads the last block, and the index may lack it */
+        if (n_blocks && group->block_table[n_blocks - 1] < 0)
+            group->first_block = group->end_block = n_blocks - 1;
     }
     set_node(m, s, match->parent_of_partial);
-    const bool taken = match->node != match->parent_of_partial && take_partial(m, s, match);
+    const bool taken = match->node != match->parent_of_partial && take_partial(m, match);
     for (uint32_t g = 0; g < m->n_groups; g++) {
         const struct qr_sequence_group *group = &s->groups[g];
-        const uint32_t end = group->end_block - taken;
+        const uint32_t end =
+            taken && group->end_block == n_blocks ? n_blocks - 1 : group->end_block;
         if (group->first_block < end)
             retain(m, g, group->block_table + group->first_block, end - group->first_block);
     }
@@ -264,8 +268,8 @@ void qr_sequence_extend_from_cache(struct qr_sequence_memory *m, struct qr_seque
     if (!s->indexable || s->n_indexed != s->n_tokens)
         return;
     while (s->n_tokens + m->block_size <= end) {
-        const qr_prefix_node node = qr_prefix_index_find(m->index, s->node, s->salt, s->variant,
-                                                         tokens + s->n_tokens);
+        const qr_prefix_node node =
+            qr_prefix_index_find(m->index, s->node, s->salt, s->variant, tokens + s->n_tokens);
         if (node == QR_PREFIX_NONE)
             break;
         const uint32_t block = s->n_tokens / m->block_size;
@@ -304,8 +308,8 @@ bool qr_sequence_must_copy(const struct qr_sequence_memory *m, const struct qr_s
     return false;
 }
 
-uint32_t qr_sequence_blocks_missing(const struct qr_sequence_memory *m,
-                                    const struct qr_sequence *s, uint32_t group, uint32_t n)
+uint32_t qr_sequence_blocks_missing(const struct qr_sequence_memory *m, const struct qr_sequence *s,
+                                    uint32_t group, uint32_t n)
 {
     const struct qr_sequence_group *g = &s->groups[group];
     const uint32_t end = blocks_for(s->n_tokens + n, m->block_size);
@@ -364,8 +368,8 @@ quire_status qr_sequence_reserve(struct qr_sequence_memory *m, struct qr_sequenc
     for (uint32_t i = 0; i < m->n_groups; i++) {
         struct qr_sequence_group *g = &s->groups[i];
         if (must_copy(m, s, i))
-            QR_TRY(quire_kv_make_writable(
-                m->kv, i, -1, &g->block_table[s->n_tokens / m->block_size], err));
+            QR_TRY(quire_kv_make_writable(m->kv, i, -1,
+                                          &g->block_table[s->n_tokens / m->block_size], err));
         if (end > g->end_block) {
             QR_TRY(quire_kv_alloc(m->kv, i, last_block(g), end - g->end_block,
                                   g->block_table + g->end_block, err));
@@ -443,8 +447,8 @@ void qr_sequence_end(struct qr_sequence_memory *m, struct qr_sequence *s, const 
     if (keep && s->indexable && tail) {
         bool inserted;
         collect_blocks(m, s, s->n_indexed / m->block_size);
-        (void)qr_prefix_index_insert(m->index, s->node, s->salt, s->variant,
-                                     tokens + s->n_indexed, tail, m->block_ids, &inserted);
+        (void)qr_prefix_index_insert(m->index, s->node, s->salt, s->variant, tokens + s->n_indexed,
+                                     tail, m->block_ids, &inserted);
     }
     for (uint32_t g = 0; g < m->n_groups; g++)
         release_range(m, s, g, s->groups[g].first_block, s->groups[g].end_block);

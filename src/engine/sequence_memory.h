@@ -84,8 +84,8 @@ void qr_sequence_extend_from_cache(struct qr_sequence_memory *m, struct qr_seque
 bool qr_sequence_must_copy(const struct qr_sequence_memory *m, const struct qr_sequence *s);
 
 /* Blocks of a group that n more tokens of the sequence need, copies of shared blocks included. */
-uint32_t qr_sequence_blocks_missing(const struct qr_sequence_memory *m,
-                                    const struct qr_sequence *s, uint32_t group, uint32_t n);
+uint32_t qr_sequence_blocks_missing(const struct qr_sequence_memory *m, const struct qr_sequence *s,
+                                    uint32_t group, uint32_t n);
 
 /* Blocks of a group that are free or can be evicted from the prefix cache. */
 uint32_t qr_sequence_blocks_available(const struct qr_sequence_memory *m, uint32_t group);
@@ -105,7 +105,8 @@ void qr_sequence_append(struct qr_sequence_memory *m, struct qr_sequence *s, con
 void qr_sequence_stop_indexing(struct qr_sequence *s);
 
 /* Opens a sequence that shares all blocks of `parent`. NULL: all sequences are open. */
-struct qr_sequence *qr_sequence_fork(struct qr_sequence_memory *m, const struct qr_sequence *parent);
+struct qr_sequence *qr_sequence_fork(struct qr_sequence_memory *m,
+                                     const struct qr_sequence *parent);
 
 /* Closes a sequence. keep: its blocks stay in the prefix cache until they are evicted. `tokens` is
  * the whole sequence. */

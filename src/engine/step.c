@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step.c - one step of all running requests: plan, forward pass, sampling, publication. */
 #include "engine/step.h"
+#include "base/cpu_count.h"
 #include "base/error.h"
 #include "engine/clock.h"
+#include "engine/draft.h"
 #include "engine/finish.h"
 #include "engine/request.h"
 #include "engine/sample.h"
 
-enum { MIN_PREFILL_TOKENS = 16 }; /* of a step with a target latency */
+enum {
+    MIN_PREFILL_TOKENS = 16,   /* of a step with a target latency */
+    MACHINE_CHECK_SECONDS = 2, /* between checks of the CPUs that the process may use */
+};
 
 /* ---- Requests that come and go between steps */
 
@@ -66,15 +71,17 @@ static void average(double *mean, double x) { *mean = *mean > 0 ? 0.75 * *mean +
 /* Updates the measured cost of decoding and of a prompt token. */
 static void measure(struct quire_engine *e, uint32_t n_prompt_tokens, double seconds)
 {
-    if (n_prompt_tokens == 0)
+    if (n_prompt_tokens == 0) {
         average(&e->decode_seconds, seconds);
-    else if (n_prompt_tokens >= MIN_PREFILL_TOKENS && seconds > e->decode_seconds)
+        qr_step_cost_record(&e->step_cost, e->batch.n_tokens, seconds);
+    } else if (n_prompt_tokens >= MIN_PREFILL_TOKENS && seconds > e->decode_seconds) {
         average(&e->seconds_per_prompt_token, (seconds - e->decode_seconds) / n_prompt_tokens);
+    }
 }
 
 /* ---- The step */
 
-static quire_status forward(struct quire_engine *e, struct quire_error *err)
+static quire_status forward(struct quire_engine *e, uint32_t n_threads, struct quire_error *err)
 {
     const struct qr_batch *b = &e->batch;
     const struct quire_attention_batch batch = {
@@ -93,8 +100,24 @@ static quire_status forward(struct quire_engine *e, struct quire_error *err)
         .logits_rows = b->logits_rows,
         .n_logits = b->n_logits,
         .logits = b->n_logits ? e->logits : NULL,
+        .n_threads = n_threads,
     };
     return quire_context_forward(e->context, &args, err);
+}
+
+/* The forward pass by as many threads as are fastest for it. */
+static quire_status timed_forward(struct quire_engine *e, struct quire_error *err)
+{
+    const struct qr_batch *b = &e->batch;
+    const double begin = qr_clock_now();
+    if (begin - e->machine_time >= MACHINE_CHECK_SECONDS) {
+        qr_team_size_set_machine(&e->team_size, qr_cpu_signature());
+        e->machine_time = begin;
+    }
+    const uint32_t n = qr_team_size_choose(&e->team_size, b->n_seqs, b->n_tokens);
+    QR_TRY(forward(e, n, err));
+    qr_team_size_record(&e->team_size, b->n_seqs, b->n_tokens, n, qr_clock_now() - begin);
+    return QUIRE_OK;
 }
 
 /* Counts the planned tokens as computed. */
@@ -111,7 +134,6 @@ static uint32_t commit(struct quire_engine *e)
     }
     e->counters.n_steps++;
     e->counters.prompt_tokens += n_prompt_tokens;
-    e->counters.completion_tokens += e->batch.n_logits;
     return n_prompt_tokens;
 }
 
@@ -132,7 +154,7 @@ static quire_status compute(struct quire_engine *e, struct quire_error *err)
     }
     quire_status s = qr_batch_build(&e->batch, &e->scheduler, &local);
     if (s == QUIRE_OK)
-        s = forward(e, &local);
+        s = timed_forward(e, &local);
     if (s == QUIRE_E_BUSY)
         return qr_fail(err, s, "%s", local.msg);
     if (s != QUIRE_OK) {
@@ -150,6 +172,7 @@ quire_status qr_step_run(struct quire_engine *e, struct quire_error *err)
     take_new_requests(e);
     end_overdue(e, e->scheduler.running, &e->scheduler.n_running);
     end_overdue(e, e->scheduler.waiting, &e->scheduler.n_waiting);
+    qr_draft_prepare(e);
     qr_scheduler_plan(&e->scheduler, prefill_budget(e));
     const quire_status s = e->scheduler.n_step ? compute(e, err) : QUIRE_OK;
     qr_publish(e);

@@ -14,6 +14,10 @@
 #include "engine/batch.h"
 #include "engine/output_text.h"
 #include "engine/scheduler.h"
+#include "engine/speculation/draft_depth.h"
+#include "engine/speculation/suffix_automaton.h"
+#include "engine/step_cost.h"
+#include "engine/team_size.h"
 #include <pthread.h>
 #include <quire/engine.h>
 
@@ -39,7 +43,7 @@ struct qr_request {
     int32_t *tokens; /* [capacity] prompt, then output */
     uint32_t capacity, max_output, min_output;
     uint32_t flags, stream;
-    struct quire_sampling_params sampling; /* owns logit_bias */
+    struct quire_sampling_params sampling; /* owns logit_bias and dry_breakers */
     int32_t stop_tokens[QR_MAX_STOP_TOKENS];
     uint32_t n_stop_tokens;
     uint32_t n_logprobs; /* entries of `logprobs` per token; 0 = none */
@@ -54,11 +58,16 @@ struct qr_request {
     uint32_t n_output; /* sampled tokens, the end-of-generation token included */
     struct qr_output_text output;
     double start_time, first_token_time, last_token_time; /* 0 = not reached */
+    struct quire_sampling_state sampling_state;           /* after the last sampled token */
     double sum_logprob;                                   /* of the output, for best_of */
-    bool group_waits;             /* leader: the others wait for its prompt */
-    bool finished;                /* no token follows; final_* are set */
-    bool dirty;                   /* in the engine's list of requests to publish */
-    bool flushed;                 /* the last text has been released */
+    int32_t *draft; /* [max_draft]; NULL = no speculative decoding */
+    uint32_t max_draft, draft_available, draft_class;
+    struct qr_suffix_automaton automaton; /* of the tokens */
+    struct qr_draft_depth draft_depth;
+    bool group_waits; /* leader: the others wait for its prompt */
+    bool finished;    /* no token follows; final_* are set */
+    bool dirty;       /* in the engine's list of requests to publish */
+    bool flushed;     /* the last text has been released */
     struct qr_request *next_dirty;
     enum quire_finish_reason final_reason;
     bool final_context_full;
@@ -67,13 +76,13 @@ struct qr_request {
 
     /* published: protected by the engine's lock */
     enum qr_request_state state;
-    struct qr_request *next_new;         /* in the engine's list of new requests */
-    bool held;                           /* events are withheld until best_of has chosen */
-    struct qr_text_buffer text, polled;  /* not yet polled; returned by the last poll */
+    struct qr_request *next_new;          /* in the engine's list of new requests */
+    bool held;                            /* events are withheld until best_of has chosen */
+    struct qr_text_buffer text, polled;   /* not yet polled; returned by the last poll */
     struct quire_token_logprob *logprobs; /* [capacity][n_logprobs] of tokens, by position */
-    uint32_t n_published, n_polled;      /* leading tokens */
-    bool prompt_event_due;               /* QUIRE_EVENT_PROMPT */
-    bool text_event_due;                 /* QUIRE_EVENT_TEXT */
+    uint32_t n_published, n_polled;       /* leading tokens */
+    bool prompt_event_due;                /* QUIRE_EVENT_PROMPT */
+    bool text_event_due;                  /* QUIRE_EVENT_TEXT */
     struct quire_usage usage, polled_usage;
     enum quire_finish_reason reason;
     bool context_full;
@@ -105,13 +114,17 @@ struct quire_engine {
     struct quire_kv_cache *kv;
     struct quire_context *context;
     struct quire_sampler *sampler;
-    float *logits; /* [max_seqs + 1][vocab_size]; the last row is a copy for forked answers */
+    float *logits; /* [max_logits + 1][vocab_size]; the last row is a copy for forked answers */
     struct qr_sequence_memory memory;
     struct qr_scheduler scheduler;
     struct qr_batch batch;
     struct qr_request *dirty; /* requests whose state changed in this step */
     struct quire_engine_stats counters;
     double target_itl, seconds_per_prompt_token, decode_seconds; /* measured; 0 = not yet */
+    struct qr_step_cost step_cost;
+    struct qr_team_size team_size;
+    double machine_time;               /* when the team sizes were last told about the machine */
+    struct qr_draft_costs draft_costs; /* of the current step */
 
     /* shared, protected by `lock` */
     pthread_mutex_t lock;
@@ -125,7 +138,7 @@ struct quire_engine {
     uint32_t n_active; /* atomic for readers without the lock */
     bool draining;
     struct quire_engine_stats stats;
-    struct quire_usage last_usage;  /* of events whose struct has no room for them */
+    struct quire_usage last_usage; /* of events whose struct has no room for them */
     struct quire_error last_error;
     int event_fd; /* -1 = none */
     bool event_fd_set;

@@ -77,6 +77,7 @@ quire_status qr_jinja_eval_args(struct qr_jinja *j, struct qr_jinja_scope *scope
             for (size_t i = 0; i < star.n; i++)
                 c.pos[c.n_pos++] = star.items[i];
         } else if (arg->op == QR_JINJA_ARG_UNPACK_DICT) {
+            QR_INVARIANT(mapping); /* count_args saw the same argument */
             for (size_t i = 0; i < mapping->n; i++)
                 QR_TRY(add_keyword(j, &c, mapping->entries[i].key, mapping->entries[i].value));
         } else {

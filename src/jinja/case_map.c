@@ -2,6 +2,7 @@
 /* case_map.c - upper, lower and title case and case folding by Unicode's full mappings. */
 #include "jinja/case_map.h"
 #include "base/error.h"
+#include "base/msan.h"
 #include "jinja/interp.h"
 #include "jinja/str.h"
 #include "jinja/string_builder.h"
@@ -129,6 +130,7 @@ static quire_status put_folded(struct qr_jinja_sb *sb, uint32_t cp, bool tainted
     int boundary = 0;
     const utf8proc_ssize_t n =
         utf8proc_decompose_char((utf8proc_int32_t)cp, folded, 8, UTF8PROC_CASEFOLD, &boundary);
+    QR_MSAN_WRITTEN(folded, sizeof folded);
     for (utf8proc_ssize_t i = 0; i < n && i < 8; i++)
         QR_TRY(qr_jinja_sb_append_char(sb, (uint32_t)folded[i], tainted));
     return QUIRE_OK;

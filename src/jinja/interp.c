@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#undef qr_jinja_fail /* macro of QR_STATIC_ANALYSIS */
+
 /* Line of j->pos. Counted on failure only. */
 static int32_t line_of(const struct qr_jinja *j)
 {

@@ -9,6 +9,10 @@
 quire_status qr_jinja_fail(struct qr_jinja *j, quire_status code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4), cold));
 
+#ifdef QR_STATIC_ANALYSIS /* as for qr_fail */
+#define qr_jinja_fail(j, code, ...) (qr_jinja_fail(j, code, __VA_ARGS__), qr_code(code))
+#endif
+
 /* Records what Python raises as TypeError, ValueError and the like. */
 #define qr_jinja_type_error(j, ...) qr_jinja_fail((j), QUIRE_E_FORMAT, __VA_ARGS__)
 
@@ -20,8 +24,10 @@ void *qr_jinja_alloc(struct qr_jinja *j, size_t n, size_t size);
 #define QR_JINJA_NEW(j, ptr, n)                                                                    \
     do {                                                                                           \
         (ptr) = qr_jinja_alloc((j), (n), sizeof *(ptr));                                           \
-        if (!(ptr))                                                                                \
+        if (!(ptr)) {                                                                              \
+            QR_INVARIANT((j)->status != QUIRE_OK);                                                 \
             return (j)->status;                                                                    \
+        }                                                                                          \
     } while (0)
 
 /* Record an exhausted step budget or nesting limit. Return QUIRE_E_LIMIT. */

@@ -2,6 +2,7 @@
 /* json.c - values of a parsed JSON document. */
 #include "json/json.h"
 #include "base/dtoa.h"
+#include "base/error.h"
 #include "json/parse.h"
 #include <string.h>
 
@@ -117,9 +118,11 @@ const struct qr_json *qr_json_get_n(const struct qr_json *object, const char *ke
     const struct qr_json *found = NULL;
     if (!qr_json_is_object(object))
         return NULL;
-    for (struct qr_json_iter i = qr_json_iterate(object); qr_json_next(&i);)
+    for (struct qr_json_iter i = qr_json_iterate(object); qr_json_next(&i);) {
+        QR_INVARIANT(i.key); /* members of objects have one */
         if (strncmp(i.key, key, n) == 0 && !i.key[n])
             found = i.value;
+    }
     return found;
 }
 

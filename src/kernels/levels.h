@@ -13,8 +13,11 @@
  *   onednn_isa  the same instructions in oneDNN: dnnl_cpu_isa_<onednn_isa>; NULL: none
  *   ...         further arguments of QR_LEVELS, passed on
  *
- * avx512 starts from avx2, because CPUs with AVX-512 may lack AVX-VNNI. */
-#if defined(__x86_64__)
+ * avx512 starts from avx2, because CPUs with AVX-512 may lack AVX-VNNI. cmake/isa.cmake defines
+ * QUIRE_GENERIC_ONLY for MemorySanitizer. */
+#if defined(QUIRE_GENERIC_ONLY)
+#define QR_LEVELS(X, ...) X(generic, NONE, 0, NULL, NULL, __VA_ARGS__)
+#elif defined(__x86_64__)
 #define QR_LEVELS(X, ...)                                                                          \
     X(generic, NONE, 0, NULL, "sse41", __VA_ARGS__)                                                \
     X(avx2, generic, QR_CPU_AVX2, NULL, "avx2", __VA_ARGS__)                                       \

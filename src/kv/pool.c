@@ -5,6 +5,7 @@
 #include "base/fp_env.h"
 #include "base/handle.h"
 #include "base/memory.h"
+#include "base/numa.h"
 #include "kernels/dispatch.h"
 #include "kv/check.h"
 #include "kv/config.h"
@@ -36,11 +37,11 @@ static void init_group(struct quire_kv_cache *kv, struct qr_kv_group *g,
                        const struct quire_kv_group_config *c)
 {
     char *const tables = (char *)kv;
-    g->free_bits = (uint64_t *)(tables + g->table_offset.free_bits);
-    g->ref_counts = (uint32_t *)(tables + g->table_offset.ref_counts);
-    g->visited = (uint32_t *)(tables + g->table_offset.visited);
-    g->k_scale = (float *)(tables + g->table_offset.k_scale);
-    g->v_scale = (float *)(tables + g->table_offset.v_scale);
+    g->free_bits = (void *)(tables + g->table_offset.free_bits);
+    g->ref_counts = (void *)(tables + g->table_offset.ref_counts);
+    g->visited = (void *)(tables + g->table_offset.visited);
+    g->k_scale = (void *)(tables + g->table_offset.k_scale);
+    g->v_scale = (void *)(tables + g->table_offset.v_scale);
     for (uint32_t b = 0; b < g->n_blocks; b++)
         g->free_bits[b / 64] |= (uint64_t)1 << b % 64;
     fill_scales(g->k_scale, g, g->layout.k_type, c->k_scale, c->n_k_scales);
@@ -105,6 +106,9 @@ static quire_status make_pool(struct quire_kv_cache *kv, uint32_t flags, struct 
     if (!kv->allocator && kv->pool_bytes >= HUGE_PAGE)
         (void)madvise(kv->pool, kv->pool_bytes & ~(size_t)(HUGE_PAGE - 1), MADV_HUGEPAGE);
 #endif
+    /* the calling thread touches all pages now, and threads on all nodes will read them */
+    if (!kv->allocator && kv->pool_bytes >= HUGE_PAGE && flags & (QUIRE_KV_TOUCH | QUIRE_KV_LOCK))
+        kv->interleaved = qr_numa_interleave(kv->pool, kv->pool_bytes);
     for (uint32_t i = 0; i < kv->n_groups; i++)
         kv->groups[i].base = kv->pool + kv->groups[i].offset;
     if (flags & QUIRE_KV_TOUCH)
@@ -149,6 +153,8 @@ void quire_kv_destroy(struct quire_kv_cache *kv)
         return;
     if (kv->locked)
         (void)munlock(kv->pool, kv->pool_bytes);
+    if (kv->interleaved)
+        qr_numa_reset(kv->pool, kv->pool_bytes);
     qr_free(kv->allocator, kv->pool, kv->pool_bytes, 1);
     qr_free(kv->allocator, kv, kv->tables_bytes, 1);
 }

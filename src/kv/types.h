@@ -38,6 +38,7 @@ struct quire_kv_cache {
     size_t pool_bytes, tables_bytes;
     uint64_t clipped; /* atomic: values beyond the range of their dtype */
     bool locked;      /* by mlock */
+    bool interleaved; /* by qr_numa_interleave */
     bool updating;    /* atomic: a call that changes the cache is running */
     uint32_t block_size, n_groups;
     struct qr_kv_group groups[]; /* the tables of all groups follow in the same allocation */

@@ -355,10 +355,10 @@ quire_status qr_tokenizer_from_hf_file(const char *path, const struct quire_allo
 
 quire_status qr_tokenizer_open_json_memory(const void *json, size_t json_size, const void *config,
                                            size_t config_size,
-                                           const struct quire_tokenizer_params *options,
+                                           const struct quire_tokenizer_params *params,
                                            struct quire_tokenizer **out, struct quire_error *err)
 {
-    struct source s = { .a = options ? options->allocator : NULL,
+    struct source s = { .a = params ? params->allocator : NULL,
                         .err = err,
                         .config = config,
                         .config_size = config_size };

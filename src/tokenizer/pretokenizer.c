@@ -4,6 +4,7 @@
 #include "tokenizer/pretokenizer.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/msan.h"
 #include "base/utf8.h"
 #include "tokenizer/pretokenizer_presets.h"
 #include "tokenizer/types.h"
@@ -159,6 +160,7 @@ static quire_status next_match(const struct split_job *s, uint32_t index, const 
     if (rc < 0)
         return qr_fail(s->err, QUIRE_E_INTERNAL, "pre-tokenizer \"%s\": PCRE2 error %d", name, rc);
     const PCRE2_SIZE *v = pcre2_get_ovector_pointer(s->data);
+    QR_MSAN_WRITTEN(v, 2 * sizeof *v);
     *begin = v[0];
     *end = v[1];
     /* no pattern matches the empty text; the check guarantees termination */

@@ -82,7 +82,19 @@ presence-penalty 0.5 presence 0.5
 frequency-penalty 0.5 frequency 0.5
 repeat-last-n 9 over 9 tokens
 seed 77 seed 77
+typical 0.5 typical 0.5
+top-n-sigma 1.5 top-n-sigma 1.5
+xtc-probability 0.5 XTC probability 0.5, threshold 0.1
+dry-multiplier 0.5 DRY multiplier 0.5, base 1.75, allowed length 2
+dynatemp-range 0.5 dynamic temperature, range 0.5, exponent 1
+mirostat 2 mirostat 2, 5 bits, learning rate 0.1
+samplers top_k;temperature top_k;temperature
 END
+talk -i --xtc-probability 1 --dry-multiplier 1 --dynatemp-range 1 --mirostat 2 < <(printf '%s\n' '/set xtc_threshold 0.25' \
+    '/set dry-base 1.5' '/set dry-allowed-length 3' '/set dynatemp-exp 2' '/set mirostat-ent 3' '/set mirostat-lr 0.5' /stats)
+for shown in "threshold 0.25" "base 1.5, allowed length 3" "range 1, exponent 2" "mirostat 2, 3 bits, learning rate 0.5"; do
+    pass_if "/stats shows $shown" err_has "$shown"
+done
 talk -i --ignore-eos --json < <(printf '/set predict 3\nHello\n/set n 2\nHello\n')
 pass_if "/set predict and /set n limit the answer" events_have 'completion=3 ' 'completion=2 '
 while read -r name value; do
@@ -101,6 +113,20 @@ top-p 1.5
 min-p -1
 repeat-penalty 0
 repeat-last-n -2
+typical 1.5
+xtc-probability 2
+xtc-threshold -1
+dry-multiplier -1
+dry-base 0.5
+dry-allowed-length 5000
+dry-penalty-last-n 0
+dynatemp-range -1
+dynatemp-exp -1
+mirostat 1
+mirostat-lr -1
+mirostat-ent -1
+samplers top_k;top_k
+samplers warmth
 predict 0
 END
 talk -i < <(printf '/set ctx-size 100\n/set warmth 1\n')

@@ -74,7 +74,7 @@ complete_line()
 
 complete_line "$program" - >"$folder/completed"
 cmp -s "$folder/completed" "$folder/names" || failed "completion of -: $(diff "$folder/completed" "$folder/names")"
-[ "$(complete_line "$program" --dry)" = --dry-run ] || failed "completion of --dry"
+[ "$(complete_line "$program" --dry-r)" = --dry-run ] || failed "completion of --dry-r"
 for option in -ctk --cache-type-v; do
     complete_line "$program" $option int | grep -qxF int8 || failed "completion of $option int"
 done

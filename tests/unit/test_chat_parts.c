@@ -161,6 +161,10 @@ static struct settings some_settings(void)
     quire_sampling_params_init(&s.sampling, sizeof s.sampling);
     s.sampling.temperature = 0.7f;
     s.sampling.seed = 1234567890123;
+    s.sampling.top_n_sigma = 1.5f;
+    s.sampling.dry_allowed_length = 7;
+    s.sampling.samplers[0] = QUIRE_SAMPLER_TOP_N_SIGMA;
+    s.sampling.samplers[1] = QUIRE_SAMPLER_TEMPERATURE;
     assert_true(settings_add_stop(&s, "END"));
     return s;
 }
@@ -186,6 +190,8 @@ static void test_save_and_load(void **state)
     }
     assert_true(loaded.sampling.temperature == 0.7f && loaded.sampling.top_p == 0.95f);
     assert_int_equal(loaded.sampling.seed, 1234567890123);
+    assert_true(loaded.sampling.top_n_sigma == 1.5f && loaded.sampling.dry_allowed_length == 7);
+    assert_memory_equal(loaded.sampling.samplers, s.sampling.samplers, QUIRE_MAX_SAMPLERS);
     assert_int_equal(loaded.max_tokens, 12);
     assert_int_equal(loaded.n_stop, 1);
     assert_string_equal(loaded.stop[0], "END");
@@ -240,6 +246,9 @@ static void test_load_damaged(void **state)
         HEAD "\"options\":{\"top_k\":1.5},\"messages\":[]}",
         HEAD "\"options\":{\"top_k\":99999999999},\"messages\":[]}",
         HEAD "\"options\":{\"seed\":-5},\"messages\":[]}",
+        HEAD "\"options\":{\"samplers\":\"warmth\"},\"messages\":[]}",
+        HEAD "\"options\":{\"samplers\":1},\"messages\":[]}",
+        HEAD "\"options\":{\"mirostat\":1},\"messages\":[]}",
         HEAD "\"options\":{\"stop\":[\"\"]},\"messages\":[]}",
         HEAD "\"options\":{\"stop\":[1]},\"messages\":[]}",
         HEAD "\"options\":{},\"options\":{},\"messages\":[]}",

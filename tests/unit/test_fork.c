@@ -54,6 +54,7 @@ static int use_threads(void *arg)
     struct quire_threads *threads = arg;
     uint32_t n = 0;
     CHECK(quire_threads_run(threads, count_member, &n) == QUIRE_E_MISUSE && n == 0);
+    CHECK(quire_threads_run_n(threads, 1, count_member, &n) == QUIRE_E_MISUSE && n == 0);
     CHECK(quire_threads_count(threads) == 3);
     quire_threads_destroy(threads);
     struct quire_threads *own = create(3, QUIRE_THREADS_PTHREAD);

@@ -63,6 +63,7 @@ static void check_threads(void *object)
     struct quire_threads *threads = object;
     int ran = 0;
     REFUSED_SILENTLY(quire_threads_run(threads, no_part, &ran));
+    REFUSED_SILENTLY(quire_threads_run_n(threads, 1, no_part, &ran));
     assert_int_equal(ran, 0);
     assert_int_equal(quire_threads_count(threads), 0);
     assert_null(quire_host_team_member(object, 0));
@@ -227,6 +228,8 @@ static void check_engine(void *object)
 {
     struct quire_request_params rp;
     struct quire_engine_info info = { .struct_size = sizeof info };
+    struct quire_engine_stats stats = { .struct_size = sizeof stats };
+    int fd;
     struct quire_sampling_params sp = { .struct_size = sizeof sp };
     struct quire_event ev = { .struct_size = sizeof ev };
     quire_request_id id;
@@ -239,6 +242,11 @@ static void check_engine(void *object)
     REFUSED("engine", quire_engine_save_cache(object, &file, NULL, &err));
     REFUSED("engine", quire_engine_restore_cache(object, &file, NULL, &err));
     REFUSED("engine", quire_engine_poll(object, &ev, &err));
+    REFUSED("engine", quire_engine_start(object, &err));
+    REFUSED("engine", quire_engine_drain(object, 0, &err));
+    REFUSED("engine", quire_engine_wait(object, 0, 0, &ev, &err));
+    REFUSED("engine", quire_engine_event_fd(object, &fd, &err));
+    REFUSED_SILENTLY(quire_engine_get_stats(object, &stats));
     REFUSED_SILENTLY(quire_engine_get_info(object, &info));
     REFUSED_SILENTLY(quire_engine_default_sampling(object, &sp));
     REFUSED_SILENTLY(quire_request_cancel(object, 1));

@@ -28,18 +28,19 @@ static inline void jinja_fixed_day(void *user, struct tm *out)
     *out = (struct tm){ .tm_year = 126, .tm_mon = 0, .tm_mday = 15 };
 }
 
-/* Renders a template. Returns the text, owned by the caller, or NULL after filling *err. */
-static inline char *jinja_render(const char *source, struct quire_error *err)
+/* Renders a template with the limits of params. Returns the text, owned by the caller, or NULL
+ * after filling *err. */
+static inline char *jinja_render_with(const char *source,
+                                      const struct quire_chat_template_params *params,
+                                      const char *variables, struct quire_error *err)
 {
-    struct quire_chat_template_params params = { .struct_size = sizeof params };
     struct quire_chat_render_args input = { .struct_size = sizeof input };
     struct quire_chat_template *tmpl;
     struct quire_chat_prompt *prompt;
     char *text = NULL;
-    params.now = jinja_fixed_day;
     input.messages_json = jinja_messages;
-    input.variables_json = jinja_variables;
-    if (quire_chat_template_create(source, QUIRE_NUL_TERMINATED, &params, &tmpl, err) != QUIRE_OK)
+    input.variables_json = variables;
+    if (quire_chat_template_create(source, QUIRE_NUL_TERMINATED, params, &tmpl, err) != QUIRE_OK)
         return NULL;
     if (quire_chat_template_render(tmpl, &input, &prompt, err) == QUIRE_OK) {
         text = strdup(quire_chat_prompt_text(prompt, NULL));
@@ -49,11 +50,82 @@ static inline char *jinja_render(const char *source, struct quire_error *err)
     return text;
 }
 
+static inline char *jinja_render(const char *source, struct quire_error *err)
+{
+    const struct quire_chat_template_params params = { .struct_size = sizeof params,
+                                                       .now = jinja_fixed_day };
+    return jinja_render_with(source, &params, jinja_variables, err);
+}
+
 struct jinja_case {
     const char *source, *expected;
 };
 
-/* Renders every case and compares. expressions: the sources are expressions, to be put in {{ }}. */
+/* Whether the template renders with the limits, or fails by one of them. */
+static inline bool jinja_fits(const char *source, struct quire_chat_template_params params,
+                              const char *variables)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    params.struct_size = sizeof params;
+    params.now = jinja_fixed_day;
+    char *text = jinja_render_with(source, &params, variables, &err);
+    if (!text && (err.code != QUIRE_E_LIMIT || !err.msg[0]))
+        print_error("%s\n   below its limits: %s\n", source, err.msg);
+    assert_true(text || (err.code == QUIRE_E_LIMIT && err.msg[0]));
+    free(text);
+    return text;
+}
+
+/* The next limit to try: all small distances from the first one, then by 3 %. */
+static inline size_t jinja_next_limit(size_t limit, size_t first)
+{
+    return limit + 1 + (limit - first) / 32;
+}
+
+static inline size_t jinja_steps(const char *source, size_t first)
+{
+    size_t steps = first;
+    while (!jinja_fits(source, (struct quire_chat_template_params){ .max_steps = steps },
+                       jinja_variables))
+        steps = jinja_next_limit(steps, first);
+    return steps;
+}
+
+/* The memory of a render ends at the second chunk of its arena. A variable of n * 16 bytes in front
+ * of the others moves the end over the allocations of the template. */
+enum { JINJA_TWO_CHUNKS = 4096 + 8192, JINJA_MAX_PAD = JINJA_TWO_CHUNKS / 16 };
+
+static inline bool jinja_fits_memory(const char *source, size_t pad)
+{
+    static char variables[16 * JINJA_MAX_PAD + sizeof jinja_variables + 16];
+    const struct quire_chat_template_params params = { .max_memory_bytes = JINJA_TWO_CHUNKS };
+    memset(variables, 'x', 16 * pad + 8);
+    memcpy(variables, "{\"pad\":\"", 8);
+    variables[16 * pad + 8] = '"';
+    strcpy(variables + 16 * pad + 9, jinja_variables);
+    variables[16 * pad + 9] = ',';
+    return jinja_fits(source, params, variables);
+}
+
+/* Renders a template with less steps, output and memory than it needs: every one fails cleanly. */
+static inline void jinja_check_limits(const char *source, size_t output)
+{
+    static size_t no_steps, no_memory; /* limits that the variables alone reach */
+    if (!no_steps) {
+        no_steps = jinja_steps("", 1);
+        for (no_memory = 1; jinja_fits_memory("", no_memory); no_memory++)
+            assert_true(no_memory < JINJA_MAX_PAD);
+    }
+    jinja_steps(source, no_steps);
+    for (size_t n = 1; n < output; n = jinja_next_limit(n, 1))
+        jinja_fits(source, (struct quire_chat_template_params){ .max_output_bytes = n },
+                   jinja_variables);
+    for (size_t n = 1; n <= no_memory && !jinja_fits_memory(source, no_memory - n);)
+        n = jinja_next_limit(n, 1);
+}
+
+/* Renders every case and compares, then with less than it needs. expressions: the sources are
+ * expressions, to be put in {{ }}. */
 static inline void jinja_check(const struct jinja_case *cases, size_t n, bool expressions)
 {
     size_t wrong = 0;
@@ -66,6 +138,8 @@ static inline void jinja_check(const struct jinja_case *cases, size_t n, bool ex
             print_error("%s\n   got  %s\n   want %s\n", source, text ? text : err.msg,
                         cases[i].expected);
             wrong++;
+        } else {
+            jinja_check_limits(source, strlen(text));
         }
         free(text);
     }

@@ -214,7 +214,11 @@ static void bad_steps(void **state)
     w.batch.n_groups = 2;
     assert_status(QUIRE_E_INVALID_ARG, quire_context_forward(w.context, &w.step, &err));
     set_step(&w, ids, 0, 4);
-    w.step.struct_size--;
+    w.step.reserved = 1;
+    assert_status(QUIRE_E_INVALID_ARG, quire_context_forward(w.context, &w.step, &err));
+    assert_non_null(strstr(err.msg, "args.reserved"));
+    w.step.reserved = 0;
+    w.step.struct_size = offsetof(struct quire_forward_args, n_threads) - 1;
     assert_status(QUIRE_E_MISUSE, quire_context_forward(w.context, &w.step, &err));
     /* the context still works after errors; an empty step succeeds */
     set_step(&w, ids, 0, 4);

@@ -14,6 +14,7 @@ struct world {
     struct quire_context *context;
     struct quire_model_info info;
     uint32_t n_groups;
+    uint32_t step_threads;                 /* n_threads of the steps */
     int32_t tables[2][MAX_GROUPS][BLOCKS]; /* of both sequences */
 };
 
@@ -124,7 +125,8 @@ static inline void step(struct world *w, const int32_t *ids, const int32_t begin
                                              .token_ids = ids,
                                              .logits = logits,
                                              .logits_rows = rows,
-                                             .n_logits = (uint32_t)starts[2] };
+                                             .n_logits = (uint32_t)starts[2],
+                                             .n_threads = w->step_threads };
     const quire_status s = quire_context_forward(w->context, &args, &err);
     if (s != QUIRE_OK)
         print_error("%s\n", err.msg);

@@ -24,9 +24,12 @@ static quire_status choose(uint32_t n, const float *logits, const struct quire_s
 {
     struct quire_sampler *s;
     assert_status(QUIRE_OK, quire_sampler_create(n, NULL, &s, NULL));
-    const struct quire_sample_args step = {
-        sizeof step, logits, history, n_history, stream, index
-    };
+    const struct quire_sample_args step = { .struct_size = sizeof step,
+                                            .logits = logits,
+                                            .history = history,
+                                            .n_history = n_history,
+                                            .stream = stream,
+                                            .index = index };
     const quire_status status = quire_sampler_sample(s, p, &step, token, err);
     quire_sampler_destroy(s);
     return status;
@@ -126,7 +129,9 @@ static void check_distribution(uint32_t n, const struct quire_sampling_params *p
     struct quire_sampler *s;
     assert_status(QUIRE_OK, quire_sampler_create(n, NULL, &s, NULL));
     for (uint64_t i = 0; i < DRAWS; i++) {
-        const struct quire_sample_args step = { sizeof step, logits, NULL, 0, 0, i };
+        const struct quire_sample_args step = { .struct_size = sizeof step,
+                                                .logits = logits,
+                                                .index = i };
         int32_t token;
         assert_status(QUIRE_OK, quire_sampler_sample(s, p, &step, &token, NULL));
         assert_true(token >= 0 && (uint32_t)token < n);
@@ -357,7 +362,7 @@ static void test_bad_params(void **state)
     assert_status(QUIRE_E_INVALID_ARG, quire_sampling_validate(&p, 10, &err));
     bias.bias = -INFINITY;
     assert_status(QUIRE_OK, quire_sampling_validate(&p, 10, &err));
-    p.struct_size--;
+    p.struct_size = offsetof(struct quire_sampling_params, dynatemp_range) - 1;
     assert_status(QUIRE_E_MISUSE, quire_sampling_validate(&p, 10, &err));
     assert_status(QUIRE_E_INVALID_ARG, quire_sampling_validate(NULL, 10, &err));
 }
@@ -382,7 +387,7 @@ static void test_bad_calls(void **state)
     const size_t calls = f.calls;
     const struct quire_sampling_params p = plain();
     const float logits[] = { 1, 2, 3, 4 };
-    struct quire_sample_args step = { sizeof step, logits, NULL, 0, 0, 0 };
+    struct quire_sample_args step = { .struct_size = sizeof step, .logits = logits };
     int32_t token;
     assert_status(QUIRE_OK, quire_sampler_sample(s, &p, &step, &token, NULL));
     assert_int_equal(f.calls, calls); /* quire_sampler_sample() allocates nothing */

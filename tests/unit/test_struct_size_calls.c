@@ -429,6 +429,7 @@ static quire_status fill_model_info(void *s)
 }
 
 static quire_status fill_engine_info(void *s) { return quire_engine_get_info(engine, s); }
+static quire_status fill_stats(void *s) { return quire_engine_get_stats(engine, s); }
 static quire_status fill_sampling(void *s) { return quire_engine_default_sampling(engine, s); }
 static quire_status fill_event(void *s) { return quire_engine_poll(engine, s, NULL); }
 
@@ -448,10 +449,15 @@ static void filled_structs(void **state)
     check_filled_since("quire_model_get_info", fill_model_info,
                        QR_SIZE_TO(struct quire_model_info, pack_cached),
                        sizeof(struct quire_model_info));
-    check_filled("quire_engine_get_info", fill_engine_info, sizeof(struct quire_engine_info));
-    check_filled("quire_engine_default_sampling", fill_sampling,
-                 sizeof(struct quire_sampling_params));
-    check_filled("quire_engine_poll", fill_event, sizeof(struct quire_event));
+    check_filled_since("quire_engine_get_info", fill_engine_info,
+                       QR_SIZE_TO(struct quire_engine_info, has_chat_template),
+                       sizeof(struct quire_engine_info));
+    check_filled("quire_engine_get_stats", fill_stats, sizeof(struct quire_engine_stats));
+    check_filled_since("quire_engine_default_sampling", fill_sampling,
+                       QR_SIZE_TO(struct quire_sampling_params, seed),
+                       sizeof(struct quire_sampling_params));
+    check_filled_since("quire_engine_poll", fill_event, QR_SIZE_TO(struct quire_event, usage),
+                       sizeof(struct quire_event));
     quire_engine_close(engine);
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_threads.c - thread teams: barriers, work stealing, waiting, arguments, rounding mode. */
+/* test_threads.c - thread teams: barriers, sizes, work stealing, waiting, arguments, rounding
+ * mode. */
 #include "base/threads.h"
 #include "base/work_steal.h"
 #include "quire_cmocka.h"
+#include "test_thread_sleep.h"
 #include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -83,12 +84,7 @@ static void openmp_team(void **state)
 #endif
 }
 
-/* ---- Sleeping threads of this process, from /proc/self/task */
-
-enum { MANY_THREADS = 64 };
-struct thread_list {
-    int n, ids[MANY_THREADS];
-};
+/* ---- Sleeping threads */
 
 static struct thread_list threads_of_process(void)
 {
@@ -115,41 +111,6 @@ static struct thread_list new_threads(const struct thread_list *now,
             l.ids[l.n++] = now->ids[i];
     }
     return l;
-}
-
-/* Number of voluntary context switches of a thread that sleeps; -1 if it does not sleep. */
-static long sleep_count(int id)
-{
-    char path[64], line[256], state = 0;
-    long times = -1;
-    snprintf(path, sizeof path, "/proc/self/task/%d/status", id);
-    FILE *f = fopen(path, "r");
-    while (f && fgets(line, sizeof line, f)) {
-        (void)sscanf(line, "State: %c", &state);
-        (void)sscanf(line, "voluntary_ctxt_switches: %ld", &times);
-    }
-    if (f)
-        fclose(f);
-    return state == 'S' ? times : -1;
-}
-
-/* True when all threads fall asleep and stay asleep for OBSERVE_US. A thread that spins without
- * bound never does. The generous POLLS lets a thread on a busy machine reach the end of its bounded
- * spin. */
-static bool stay_asleep(const struct thread_list *l)
-{
-    enum { POLLS = 2000, POLL_US = 5000, OBSERVE_US = 100000 };
-    long counts[MANY_THREADS];
-    for (int i = 0; i < l->n; i++) {
-        int polls = 0;
-        while ((counts[i] = sleep_count(l->ids[i])) < 0 && polls++ < POLLS)
-            usleep(POLL_US);
-    }
-    usleep(OBSERVE_US);
-    bool all = true;
-    for (int i = 0; i < l->n; i++)
-        all = all && counts[i] >= 0 && sleep_count(l->ids[i]) == counts[i];
-    return all;
 }
 
 struct idle_check {
@@ -186,6 +147,79 @@ static void idle_team(void **state)
     assert_status(QUIRE_OK, quire_threads_run(threads, tally_part, &t));
     assert_true(stay_asleep(&n.workers));
     quire_threads_destroy(threads);
+}
+
+/* ---- Runs on fewer members */
+
+/* Runs of every order of sizes: growing, shrinking, and the same twice. */
+static void run_sizes(enum quire_thread_backend backend)
+{
+    static const uint32_t sizes[] = { 9, 3, 3, 1, 5, 2, 9, 1, 1, 8, 9, 4, 6, 1, 9 };
+    struct quire_threads *threads;
+    struct quire_threads_params p;
+    quire_threads_params_init(&p, sizeof p);
+    p.backend = backend;
+    p.n_threads = 9;
+    assert_status(QUIRE_OK, quire_threads_create(&p, &threads, NULL));
+    assert_int_equal(quire_threads_count(threads), 9);
+    for (size_t i = 0; i < 20 * sizeof sizes / sizeof *sizes; i++) {
+        const uint32_t n = sizes[i % (sizeof sizes / sizeof *sizes)];
+        struct tally t = { .rounds = i % 2 ? 10 : 0 };
+        assert_status(QUIRE_OK, quire_threads_run_n(threads, n, tally_part, &t));
+        assert_false(t.bad);
+        assert_in_range(t.size, backend == QUIRE_THREADS_PTHREAD ? n : 1, n);
+        for (uint32_t r = 0; r < 9; r++)
+            assert_int_equal(t.seen[r], r < t.size);
+    }
+    quire_threads_destroy(threads);
+}
+
+static void team_sizes(void **state)
+{
+    (void)state;
+    run_sizes(QUIRE_THREADS_PTHREAD);
+}
+
+static void team_sizes_openmp(void **state)
+{
+    (void)state;
+#ifdef QUIRE_WITH_OPENMP
+    run_sizes(QUIRE_THREADS_OPENMP);
+#else
+    skip();
+#endif
+}
+
+/* Excluded threads sleep, and runs without them do not wake them; later runs include them again. */
+static void excluded_threads(void **state)
+{
+    (void)state;
+    struct quire_threads *threads;
+    struct quire_threads_params p;
+    quire_threads_params_init(&p, sizeof p);
+    p.n_threads = 5;
+    assert_status(QUIRE_OK, quire_threads_create(&p, &threads, NULL));
+    struct thread_list members = { 0 };
+    assert_status(QUIRE_OK, quire_threads_run(threads, list_member, &members));
+    assert_int_equal(members.n, 5);
+    struct tally t = { .rounds = 1 };
+    assert_status(QUIRE_OK, quire_threads_run_n(threads, 2, tally_part, &t));
+    struct thread_list excluded = { .n = 3,
+                                    .ids = { members.ids[2], members.ids[3], members.ids[4] } };
+    assert_true(stay_asleep(&excluded));
+    long before[3];
+    for (int i = 0; i < 3; i++)
+        before[i] = sleep_count(excluded.ids[i]);
+    for (int run = 0; run < 100; run++)
+        assert_status(QUIRE_OK, quire_threads_run_n(threads, 1 + run % 2, tally_part, &t));
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(sleep_count(excluded.ids[i]), before[i]);
+    t = (struct tally){ .rounds = 3 };
+    assert_status(QUIRE_OK, quire_threads_run(threads, tally_part, &t));
+    assert_int_equal(t.size, 5);
+    assert_false(t.bad);
+    assert_status(QUIRE_OK, quire_threads_run_n(threads, 2, tally_part, &t));
+    quire_threads_destroy(threads); /* wakes the parked threads, which exit */
 }
 
 /* Every unit is handed out exactly once, whatever the order and duration of units. */
@@ -234,15 +268,17 @@ static void work_stealing(void **state)
 
 struct reenter {
     struct quire_threads *threads;
-    quire_status inner;
+    quire_status inner, inner_n;
 };
 
 static void reenter_part(void *arg, const struct quire_team *team)
 {
     struct reenter *r = arg;
     struct tally t = { 0 };
-    if (quire_team_rank(team) == 0)
-        r->inner = quire_threads_run(r->threads, tally_part, &t);
+    if (quire_team_rank(team) != 0)
+        return;
+    r->inner = quire_threads_run(r->threads, tally_part, &t);
+    r->inner_n = quire_threads_run_n(r->threads, 1, tally_part, &t);
 }
 
 static void thread_arguments(void **state)
@@ -264,9 +300,18 @@ static void thread_arguments(void **state)
     assert_status(QUIRE_E_INVALID_ARG, quire_threads_create(&p, &threads, &err));
     assert_status(QUIRE_OK, quire_threads_create(NULL, &threads, &err));
     assert_status(QUIRE_E_INVALID_ARG, quire_threads_run(threads, NULL, NULL));
-    struct reenter r = { threads, QUIRE_OK };
+    const uint32_t n = quire_threads_count(threads);
+    struct tally none = { 0 };
+    assert_status(QUIRE_E_INVALID_ARG, quire_threads_run_n(NULL, 1, tally_part, &none));
+    assert_status(QUIRE_E_INVALID_ARG, quire_threads_run_n(threads, 1, NULL, &none));
+    assert_status(QUIRE_E_INVALID_ARG, quire_threads_run_n(threads, 0, tally_part, &none));
+    assert_status(QUIRE_E_INVALID_ARG, quire_threads_run_n(threads, n + 1, tally_part, &none));
+    assert_status(QUIRE_E_INVALID_ARG, quire_threads_run_n(threads, UINT32_MAX, tally_part, &none));
+    assert_int_equal(none.size, 0);
+    struct reenter r = { .threads = threads };
     assert_status(QUIRE_OK, quire_threads_run(threads, reenter_part, &r));
     assert_int_equal(r.inner, QUIRE_E_BUSY);
+    assert_int_equal(r.inner_n, QUIRE_E_BUSY);
     quire_threads_destroy(threads);
     quire_threads_destroy(NULL);
     assert_in_range(quire_threads_default_count(), 1, 1024);
@@ -322,6 +367,9 @@ int main(void)
         cmocka_unit_test(openmp_team),
         cmocka_unit_test(large_teams),
         cmocka_unit_test(idle_team),
+        cmocka_unit_test(team_sizes),
+        cmocka_unit_test(team_sizes_openmp),
+        cmocka_unit_test(excluded_threads),
         cmocka_unit_test(work_stealing),
         cmocka_unit_test(thread_arguments),
         cmocka_unit_test(thread_allocation_failures),

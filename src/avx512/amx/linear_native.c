@@ -203,6 +203,7 @@ static size_t share_rows(size_t m, size_t most)
 void qr_linear_native_bf16_avx512_amx(const struct qr_linear_kernel_args *a)
 {
     _Alignas(64) float acc[SUM_ROWS * COLUMNS];
+    /* cppcheck-suppress uninitvar ; cleared below */
     struct tail room, *tail = a->k % STEP_K ? &room : NULL;
     if (tail)
         memset(tail, 0, sizeof *tail);

@@ -236,6 +236,7 @@ static quire_status build(struct qr_hf_source *h, const struct qr_json *generati
                           const struct qr_unknown_policy *policy)
 {
     QR_TRY(find_arch(h));
+    QR_INVARIANT(h->arch);
     qr_model_config_init(h->cfg, h->arch);
     h->cfg->norm = h->arch->hf_norm;
     const char *name = qr_json_string(qr_json_get(h->outer, "_name_or_path"));

@@ -122,9 +122,9 @@ static void store_hidden(const struct qr_step *s, uint32_t i, const struct quire
         memcpy(out + begin * width, x + begin * width, (end - begin) * width * sizeof *out);
 }
 
-void qr_forward_part(void *arg, const struct quire_team *team)
+void qr_forward_part(void *step, const struct quire_team *team)
 {
-    const struct qr_step *s = arg;
+    const struct qr_step *s = step;
     embed(s, team);
     for (uint32_t i = s->stack.first; i < s->stack.end; i++) {
         if (s->args->hidden)

@@ -3,6 +3,7 @@
  * heads from the cached latent rows of one sequence and layer, then runs ordinary attention over
  * them. */
 #include "model/forward/latent_expand.h"
+#include "attention/types.h"
 #include "base/error.h"
 #include "base/threads.h"
 #include "linear/batched.h"
@@ -187,6 +188,7 @@ static quire_status build_plan(struct quire_context *ctx, const struct quire_att
                                                  .groups = &group,
                                                  .span_loc = b->spans ? span_loc : NULL,
                                                  .spans = b->spans ? b->spans + first_span : NULL };
+    ctx->expand.plan->team_size = ctx->plan->team_size;
     QR_TRY(quire_plan_build(ctx->expand.plan, &batch, err));
     ctx->expand.planned = seq;
     return QUIRE_OK;

@@ -6,7 +6,7 @@
 
 /* Computes the sublayer from the residual stream into out[n_tokens][hidden]. `normed`: the block
  * norms its input. All threads call it; ends with a barrier. */
-void qr_attention_sublayer(const struct qr_step *s, uint32_t layer, bool normed, float *out,
+void qr_attention_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *out,
                            const struct quire_team *team);
 
 #endif

@@ -6,7 +6,7 @@
 
 /* Computes the sublayer from the residual stream into out[n_tokens][hidden]. `normed`: the block
  * norms its input. All threads call it; ends with a barrier. */
-void qr_cross_sublayer(const struct qr_step *s, uint32_t layer, bool normed, float *out,
+void qr_cross_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *out,
                        const struct quire_team *team);
 
 /* Computes keys and values of all layers from the encoder output in ctx->h and writes them to the

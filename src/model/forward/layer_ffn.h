@@ -7,7 +7,7 @@
 /* Computes the sublayer, dense or mixture of experts, from the residual stream into
  * out[n_tokens][hidden]. `normed`: the block norms its input. All threads call it; ends with a
  * barrier. */
-void qr_ffn_sublayer(const struct qr_step *s, uint32_t layer, bool normed, float *out,
+void qr_ffn_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *out,
                      const struct quire_team *team);
 
 #endif

@@ -13,6 +13,11 @@
 #include <quire/attention.h>
 #include <string.h>
 
+static uint32_t thread_count(const struct quire_context *c)
+{
+    return c->threads ? quire_threads_count(c->threads) : 1;
+}
+
 static struct quire_plan_params plan_params(const struct quire_model *m,
                                             const struct quire_context *c)
 {
@@ -24,7 +29,7 @@ static struct quire_plan_params plan_params(const struct quire_model *m,
         .max_tokens = c->max_tokens,
         .max_seqs = c->max_seqs,
         .max_seq_len = c->max_seq_len > c->max_encoder_len ? c->max_seq_len : c->max_encoder_len,
-        .n_threads = c->threads ? quire_threads_count(c->threads) : 1,
+        .n_threads = thread_count(c),
         .max_spans = c->max_spans,
         .max_tree_tokens = c->max_tree_tokens,
         .max_sparse_blocks = c->max_sparse_blocks,
@@ -32,6 +37,11 @@ static struct quire_plan_params plan_params(const struct quire_model *m,
         .allocator = c->allocator,
         .max_tree_words = c->max_tree_words,
     };
+}
+
+static uint32_t team_size(const struct quire_context *c, const struct quire_forward_args *args)
+{
+    return args->n_threads ? args->n_threads : thread_count(c);
 }
 
 quire_status qr_step_plan_bytes(const struct quire_model *model, const struct quire_context *limits,
@@ -65,6 +75,11 @@ static quire_status check_shape(const struct quire_context *ctx, const struct qu
                        b->cp_world_size);
     if (b->n_seqs && (!b->query_start_loc || !b->seq_lens))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.batch: query_start_loc or seq_lens is NULL");
+    if (a->reserved)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.reserved is not 0");
+    if (a->n_threads > thread_count(ctx))
+        return qr_fail(err, QUIRE_E_LIMIT, "args.n_threads is %u, the context has %u threads",
+                       a->n_threads, thread_count(ctx));
     return QUIRE_OK;
 }
 
@@ -155,17 +170,18 @@ static quire_status check_slots(const struct qr_step *s, struct quire_error *err
 
 quire_status qr_step_execute(struct qr_step *s, struct quire_error *err)
 {
-    struct quire_threads *threads = s->ctx->threads;
+    const uint32_t n_threads = team_size(s->ctx, s->args);
     struct qr_work_steal_counters *counters = s->ctx->per_thread.counters;
     s->replicated = s->n_tokens <= QR_REPLICATED_ROWS_MAX;
-    memset(counters, 0, (threads ? quire_threads_count(threads) : 1) * sizeof *counters);
-    return qr_part_run(threads, qr_forward_part, s, err);
+    memset(counters, 0, n_threads * sizeof *counters);
+    return qr_part_run_n(s->ctx->threads, n_threads, qr_forward_part, s, err);
 }
 
 static quire_status run_step(struct quire_context *ctx, const struct quire_forward_args *args,
                              struct quire_error *err)
 {
     QR_TRY(check_shape(ctx, args, err));
+    ctx->plan->team_size = team_size(ctx, args);
     QR_TRY(quire_plan_build(ctx->plan, args->batch, err));
     struct qr_step s = { .ctx = ctx,
                          .args = args,

@@ -78,7 +78,7 @@ static quire_status read_scales(const struct qr_weights *w, size_t tensor, float
                        "tensor %.80s: %llu bytes of %s, not 1 or %u floats of 16 or 32 bits",
                        t.name, (unsigned long long)t.bytes, t.type_name, n_heads);
     for (uint32_t h = 0; h < n_heads; h++) {
-        uint16_t half;
+        uint16_t half = 0;
         const uint64_t at = t.bytes == elem ? 0 : (uint64_t)h * elem;
         QR_TRY(qr_weights_read_source(w, tensor, at, elem, elem == 4 ? (void *)&scales[h] : &half,
                                       err));

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kv_setup.h - creates the KV cache of an engine, with the scales of fp8. */
+#ifndef QR_ENGINE_KV_SETUP_H
+#define QR_ENGINE_KV_SETUP_H
+#include "engine/capacity.h"
+#include "engine/types.h"
+
+static inline bool qr_kv_is_fp8(enum quire_kv_dtype dtype)
+{
+    return dtype == QUIRE_KV_FP8_E4M3 || dtype == QUIRE_KV_FP8_E5M2;
+}
+
+/* Creates e->kv with the block counts and dtypes of `capacity`. In a dry run and without
+ * QUIRE_KV_TOUCH this reserves address space only. */
+quire_status qr_engine_create_kv(struct quire_engine *e, const struct qr_capacity *capacity,
+                                 const struct quire_engine_params *p, struct quire_error *err);
+
+#endif

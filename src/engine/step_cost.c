@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step_cost.c - measured seconds of a step that decodes, by its number of rows. */
+#include "engine/step_cost.h"
+
+static uint32_t class_of(uint32_t rows)
+{
+    uint32_t i = 0;
+    while (i + 1 < QR_STEP_COST_CLASSES && rows >> (i + 1))
+        i++;
+    return i;
+}
+
+void qr_step_cost_record(struct qr_step_cost *c, uint32_t rows, double seconds)
+{
+    if (rows == 0)
+        return;
+    const uint32_t i = class_of(rows);
+    const double weight = c->classes[i].rows > 0 ? 0.1 : 1;
+    c->classes[i].rows += weight * (rows - c->classes[i].rows);
+    c->classes[i].seconds += weight * (seconds - c->classes[i].seconds);
+}
+
+double qr_step_cost_estimate(const struct qr_step_cost *c, uint32_t rows)
+{
+    double low_rows = 0, low = 0;
+    for (uint32_t i = 0; i < QR_STEP_COST_CLASSES; i++) {
+        const double at = c->classes[i].rows, seconds = c->classes[i].seconds;
+        if (at == 0)
+            continue;
+        if (at >= rows && low_rows == 0)
+            return seconds;
+        if (at >= rows)
+            return low + (seconds - low) * (rows - low_rows) / (at - low_rows);
+        low_rows = at;
+        low = seconds;
+    }
+    for (; low_rows > 0 && low_rows < rows; low_rows *= 2)
+        low *= 1.1;
+    return low;
+}
+
+void qr_step_cost_of_rows(const struct qr_step_cost *c, uint32_t n_decoding,
+                          struct qr_draft_costs *costs)
+{
+    *costs = (struct qr_draft_costs){ 0 };
+    const uint32_t others = n_decoding ? n_decoding - 1 : 0;
+    for (uint32_t i = 0; i < QR_DRAFT_COSTS; i++) {
+        costs->step_seconds[i] = qr_step_cost_estimate(c, others + (1u << i));
+        if (costs->step_seconds[i] > 0)
+            costs->n_costs = i + 1;
+    }
+}
