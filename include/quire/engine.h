@@ -435,7 +435,7 @@ QUIRE_API void quire_cache_file_params_init(struct quire_cache_file_params *para
 
 struct quire_cache_file_result {
     uint32_t struct_size; /**< set by the caller */
-    uint64_t n_tokens;    /**< saved or restored; a token of two prefixes' common part counts once */
+    uint64_t n_tokens;    /**< saved or restored; a common part of prefixes counts once */
     uint64_t n_blocks;    /**< their blocks in all KV groups */
     uint64_t bytes;       /**< save: of the file; restore: of keys and values that were read */
 };
