@@ -207,8 +207,10 @@ static int chat(const struct options *o, struct output *out)
     struct session s = { 0 };
     if (code == 0)
         code = session_open(&s, o, out);
-    if (code == 0)
+    if (code == 0) {
         code = run(&s, given ? prompt.data : NULL, prompt.size);
+        session_save_cache(&s);
+    }
     session_close(&s);
     text_free(&prompt);
     return code;

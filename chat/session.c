@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 static void log_message(void *user, enum quire_log_level level, quire_status code, const char *msg)
 {
@@ -149,6 +150,49 @@ static int open_engine(struct session *s, const char *template, const struct qui
     return exit_code_of_status(status, &err, true);
 }
 
+/* ---- --prompt-cache */
+
+static struct quire_cache_file_params prompt_cache(const struct session *s)
+{
+    struct quire_cache_file_params p;
+    quire_cache_file_params_init(&p, sizeof p);
+    p.path = s->options->prompt_cache;
+    return p;
+}
+
+/* A file that cannot be used costs time only; one of another kind is never overwritten. */
+static void restore_cache(struct session *s)
+{
+    const struct quire_cache_file_params p = prompt_cache(s);
+    struct quire_cache_file_result r = { .struct_size = sizeof r };
+    struct quire_error err = QUIRE_ERROR_INIT;
+    if (!p.path || s->options->dry_run)
+        return;
+    s->keeps_cache = true;
+    if (access(p.path, F_OK) != 0 && errno == ENOENT)
+        return; /* it is created at exit */
+    const quire_status status = quire_engine_restore_cache(s->engine, &p, &r, &err);
+    s->keeps_cache = status != QUIRE_E_FORMAT;
+    if (status != QUIRE_OK)
+        print_message("--prompt-cache %s is not used: %s", p.path, err.msg);
+    else if (s->options->verbose)
+        print_message("%llu tokens restored from %s", (unsigned long long)r.n_tokens, p.path);
+}
+
+void session_save_cache(const struct session *s)
+{
+    const struct quire_cache_file_params p = prompt_cache(s);
+    struct quire_cache_file_result r = { .struct_size = sizeof r };
+    struct quire_error err = QUIRE_ERROR_INIT;
+    if (!s->keeps_cache)
+        return;
+    const quire_status status = quire_engine_save_cache(s->engine, &p, &r, &err);
+    if (status != QUIRE_OK && status != QUIRE_E_RANGE) /* RANGE: nothing was computed */
+        print_message("--prompt-cache %s is not written: %s", p.path, err.msg);
+    else if (status == QUIRE_OK && s->options->verbose)
+        print_message("%llu tokens saved in %s", (unsigned long long)r.n_tokens, p.path);
+}
+
 int session_open(struct session *s, const struct options *o, struct output *out)
 {
     /* the engine borrows it until close */
@@ -185,6 +229,7 @@ int session_open(struct session *s, const struct options *o, struct output *out)
     if (!o->no_repeat_guard && !o->ignore_eos)
         repeat_guard_open(&s->repeat_guard, s->info.context_length);
     report_start(s);
+    restore_cache(s);
     return init_conversation(s);
 }
 

@@ -18,6 +18,7 @@ struct session {
     struct conversation conversation;
     size_t first; /* the prompt has the messages before the first turn, and those from here on */
     bool roll_reported; /* for this conversation */
+    bool keeps_cache;   /* the file of --prompt-cache may be written */
     struct settings settings;
     struct repeat_guard repeat_guard;
     bool repeats;            /* the guard has ended the current answer */
@@ -30,6 +31,9 @@ struct session {
  * code. */
 int session_open(struct session *s, const struct options *o, struct output *out);
 void session_close(struct session *s);
+
+/* Saves the prefix cache in the file of --prompt-cache, if given. A failure is a warning. */
+void session_save_cache(const struct session *s);
 
 /* Prints an error of the library in terms of the options, after the last part of path if that is
  * not NULL, the error comes from a file, and the message lacks its name. */

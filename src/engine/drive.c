@@ -13,23 +13,49 @@
 
 enum { BUSY_RETRY_NS = 200000 };
 
+static bool is_excluded(const struct quire_engine *e)
+{
+    return __atomic_load_n(&e->n_excluding, __ATOMIC_ACQUIRE) > 0;
+}
+
 bool qr_engine_is_stepping(const struct quire_engine *e)
 {
-    return __atomic_load_n(&e->stepping, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&e->stepping, __ATOMIC_ACQUIRE) || is_excluded(e);
+}
+
+/* Ends a step or an exclusion. Others may wait for that: calls that exclude steps, and without the
+ * engine's own thread those that wait for events and may have to run the next step. */
+static void end_stepping(struct quire_engine *e)
+{
+    __atomic_store_n(&e->stepping, false, __ATOMIC_RELEASE);
+    pthread_mutex_lock(&e->lock);
+    if (!e->thread_started || is_excluded(e))
+        pthread_cond_broadcast(&e->events_changed);
+    pthread_mutex_unlock(&e->lock);
+}
+
+void qr_engine_exclude_steps(struct quire_engine *e)
+{
+    __atomic_fetch_add(&e->n_excluding, 1, __ATOMIC_ACQ_REL); /* no step begins from now on */
+    pthread_mutex_lock(&e->lock);
+    while (__atomic_exchange_n(&e->stepping, true, __ATOMIC_ACQUIRE))
+        pthread_cond_wait(&e->events_changed, &e->lock);
+    pthread_mutex_unlock(&e->lock);
+}
+
+void qr_engine_resume_steps(struct quire_engine *e)
+{
+    __atomic_fetch_sub(&e->n_excluding, 1, __ATOMIC_ACQ_REL);
+    end_stepping(e);
 }
 
 quire_status qr_engine_try_step(struct quire_engine *e, bool *taken, struct quire_error *err)
 {
-    *taken = !__atomic_exchange_n(&e->stepping, true, __ATOMIC_ACQUIRE);
+    *taken = !is_excluded(e) && !__atomic_exchange_n(&e->stepping, true, __ATOMIC_ACQUIRE);
     if (!*taken)
         return QUIRE_OK;
     const quire_status s = e->dry_run ? QUIRE_OK : qr_step_run(e, err);
-    __atomic_store_n(&e->stepping, false, __ATOMIC_RELEASE);
-    /* without the engine's own thread, others that wait for events may have to run the next step */
-    pthread_mutex_lock(&e->lock);
-    if (!e->thread_started)
-        pthread_cond_broadcast(&e->events_changed);
-    pthread_mutex_unlock(&e->lock);
+    end_stepping(e);
     return s;
 }
 

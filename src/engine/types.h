@@ -4,7 +4,10 @@
  * Two parties access an engine concurrently: the thread that runs a step, and the threads that
  * submit requests and consume events. What they share is protected by `lock`: the lists of new and
  * of free slots, and the part of a request marked "published". Everything else of a request belongs
- * to the step from the moment it is queued until it has finished. */
+ * to the step from the moment it is queued until it has finished.
+ *
+ * Saving and restoring the prefix cache takes the place of a step (qr_engine_exclude_steps). Order
+ * of locks: `stepping` before `lock`; no file is read or written under `lock`. */
 #ifndef QR_ENGINE_TYPES_H
 #define QR_ENGINE_TYPES_H
 #include "base/handle.h"
@@ -106,7 +109,8 @@ struct quire_engine {
     struct quire_engine_info info;
 
     /* of the step */
-    bool stepping; /* atomic: a step runs */
+    bool stepping;        /* atomic: a step runs, or a call that excludes steps */
+    uint32_t n_excluding; /* atomic: calls that exclude steps, or wait for the end of one */
     struct quire_kv_cache *kv;
     struct quire_context *context;
     struct quire_sampler *sampler;

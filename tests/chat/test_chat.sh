@@ -194,6 +194,30 @@ if [ -n "$model" ]; then
     pass_if "--pack-cache with a file of another format: a warning" err_has "not overwritten"
     pass_if "--pack-cache does not replace a file of another format" grep -q "not a cache" "$folder/cache"
 fi
+run "$@" $common "Once upon a time"
+cp "$folder/out" "$folder/cold"
+for start in first later; do
+    run "$@" $common --prompt-cache "$folder/prompts" -v "Once upon a time"
+    pass_if "--prompt-cache, $start start: success" status_is 0
+    pass_if "--prompt-cache, $start start: the same answer" cmp -s "$folder/out" "$folder/cold"
+    pass_if "--prompt-cache, $start start: the file is written" err_has "tokens saved in"
+done
+pass_if "--prompt-cache, later start: the file is used" err_has "tokens restored from"
+run "$@" $common --prompt-cache "$folder/prompts" --json "Once upon a time"
+pass_if "--prompt-cache: the prompt is reused" events_have cached=some
+run "$@" $common --prompt-cache "$folder/prompts" -ctk int8 "Once upon a time"
+pass_if "--prompt-cache of another cache type: success" status_is 0
+pass_if "--prompt-cache of another cache type: a warning that names it" err_has int8
+run "$@" $common --prompt-cache "$folder/prompts" -ctk int8 -v "Once upon a time"
+pass_if "--prompt-cache of another cache type is replaced" err_has "tokens restored from"
+echo "not a cache" >"$folder/prompts"
+run "$@" $common --prompt-cache "$folder/prompts" "Once upon a time"
+pass_if "--prompt-cache with a file of another kind: success" status_is 0
+pass_if "--prompt-cache with a file of another kind: a warning" err_has "not a cache file"
+pass_if "--prompt-cache does not replace a file of another kind" grep -q "not a cache" "$folder/prompts"
+run "$@" $common --prompt-cache "$folder/none/prompts" "Once upon a time"
+pass_if "--prompt-cache in a missing folder: success" status_is 0
+pass_if "--prompt-cache in a missing folder: a warning" err_has "is not written"
 for type in f32 bf16 f16 fp8 fp8_e5m2 int8; do
     run "$@" $common -ctk $type -ctv $type "Once upon a time"
     pass_if "-ctk $type: success" status_is 0

@@ -238,6 +238,9 @@ static void check_engine(void *object)
     REFUSED("engine", quire_engine_submit(object, &rp, &id, &err));
     REFUSED("engine", quire_engine_count_tokens(object, &rp, &n_tokens, &err));
     REFUSED("engine", quire_engine_step(object, &err));
+    const struct quire_cache_file_params file = { .struct_size = sizeof file, .path = "x" };
+    REFUSED("engine", quire_engine_save_cache(object, &file, NULL, &err));
+    REFUSED("engine", quire_engine_restore_cache(object, &file, NULL, &err));
     REFUSED("engine", quire_engine_poll(object, &ev, &err));
     REFUSED("engine", quire_engine_start(object, &err));
     REFUSED("engine", quire_engine_drain(object, 0, &err));

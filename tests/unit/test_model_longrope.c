@@ -3,107 +3,10 @@
  * forward pass in double precision, chunked prefill, and generation past the original context. The
  * weights are those of the phi3 reference model with another configuration. */
 #include "format/safetensors.h"
-#include "test_dir.h"
+#include "test_longrope.h"
 #include <math.h>
 #include <quire/engine.h>
 #include <quire/model.h>
-
-enum {
-    LAYERS = 2,
-    HIDDEN = 192,
-    HEADS = 2,
-    HEAD = 96,
-    HALF = HEAD / 2,
-    FFN = 256,
-    VOCAB = 320,
-    WINDOW = 24,
-    ORIGINAL = 64,
-    CONTEXT = 512,
-    QKV = (HEADS + 2) * HEAD,
-    MAX_TOKENS = 128,
-    BLOCK = 16,
-    BLOCKS = MAX_TOKENS / BLOCK
-};
-
-static double factor(bool is_long, int i) { return is_long ? 1 + 0.4 * i : 1 + 0.02 * i; }
-
-static void put_text(const char *name, const char *text)
-{
-    char path[4200];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
-}
-
-static size_t put_factors(char *out, size_t size, const char *name, bool is_long)
-{
-    size_t n = (size_t)snprintf(out, size, ",\"%s\":[", name);
-    for (int i = 0; i < HALF; i++)
-        n += (size_t)snprintf(out + n, size - n, "%s%.2f", i ? "," : "", factor(is_long, i));
-    return n + (size_t)snprintf(out + n, size - n, "]");
-}
-
-static void put_config(void)
-{
-    char text[8192];
-    size_t n = (size_t)snprintf(
-        text, sizeof text,
-        "{\"model_type\":\"phi3\",\"architectures\":[\"Phi3ForCausalLM\"],\"hidden_size\":%d,"
-        "\"intermediate_size\":%d,\"num_hidden_layers\":%d,\"num_attention_heads\":%d,"
-        "\"num_key_value_heads\":1,\"vocab_size\":%d,\"rms_norm_eps\":1e-05,\"hidden_act\":"
-        "\"silu\","
-        "\"max_position_embeddings\":%d,\"original_max_position_embeddings\":%d,"
-        "\"sliding_window\":%d,\"tie_word_embeddings\":false,\"rope_theta\":10000.0,"
-        "\"rope_scaling\":{\"type\":\"longrope\"",
-        HIDDEN, FFN, LAYERS, HEADS, VOCAB, CONTEXT, ORIGINAL, WINDOW);
-    n += put_factors(text + n, sizeof text - n, "short_factor", false);
-    n += put_factors(text + n, sizeof text - n, "long_factor", true);
-    snprintf(text + n, sizeof text - n, "}}");
-    put_text("config.json", text);
-}
-
-/* One token per byte, sufficient for an engine that receives token ids. */
-static void put_tokenizer(void)
-{
-    char text[16384];
-    size_t n =
-        (size_t)snprintf(text, sizeof text,
-                         "{\"version\":\"1.0\",\"added_tokens\":[],\"normalizer\":"
-                         "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},"
-                         "\"content\":\"\xe2\x96\x81\"},"
-                         "\"pre_tokenizer\":null,\"post_processor\":null,"
-                         "\"decoder\":{\"type\":\"Sequence\",\"decoders\":["
-                         "{\"type\":\"Replace\",\"pattern\":{\"String\":\"\xe2\x96\x81\"},"
-                         "\"content\":\" \"},{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"}]},"
-                         "\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"merges\":[],"
-                         "\"unk_token\":\"<unk>\",\"vocab\":{\"<unk>\":0");
-    for (int i = 0; i < 256; i++)
-        n += (size_t)snprintf(text + n, sizeof text - n, ",\"<0x%02X>\":%d", (unsigned)i, i + 1);
-    snprintf(text + n, sizeof text - n, "}}}");
-    put_text("tokenizer.json", text);
-}
-
-static int fill_dir(void **state)
-{
-    char to[4200], from[4200];
-    if (!shared_dir())
-        return 0;
-    if (make_dir(state) != 0)
-        return -1;
-    snprintf(to, sizeof to, "%s/goldens/phi3/model.safetensors", shared_dir());
-    snprintf(from, sizeof from, "%s/model.safetensors", dir);
-    char *whole = realpath(to, NULL);
-    if (!whole || symlink(whole, from) != 0)
-        return -1;
-    free(whole);
-    put_config();
-    put_tokenizer();
-    return 0;
-}
-
-static int drop_dir(void **state) { return shared_dir() ? remove_dir(state) : 0; }
 
 /* ---- Forward pass in double precision, from the definition of the model */
 
@@ -402,14 +305,8 @@ static void test_chunked_prefill(void **state)
     close_fixture(&w);
 }
 
-/* Each token generated across the original context length equals the argmax of a prefill of the
- * whole sequence so far. */
-static void test_generation_past_original_context(void **state)
+static struct quire_engine *open_engine(uint32_t block_size)
 {
-    (void)state;
-    enum { PROMPT = 50, ANSWER = 30 };
-    if (!need_shared())
-        skip();
     struct quire_engine_params ep;
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_engine *e;
@@ -419,15 +316,21 @@ static void test_generation_past_original_context(void **state)
     ep.thread_backend = QUIRE_THREADS_PTHREAD;
     ep.compute = QUIRE_COMPUTE_F32;
     ep.k_dtype = ep.v_dtype = QUIRE_KV_F32;
+    ep.block_size = block_size;
     if (quire_engine_open(&ep, &e, &err) != QUIRE_OK)
         fail_msg("%s", err.msg);
-    int32_t ids[MAX_TOKENS];
-    fill_ids(ids);
+    return e;
+}
+
+/* Appends n_answer tokens to the prompt ids[0 .. n_prompt); returns the number of cached tokens. */
+static uint32_t answer(struct quire_engine *e, int32_t *ids, int n_prompt, int n_answer)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_request_params p;
     quire_request_params_init(&p, sizeof p);
     p.tokens = ids;
-    p.n_tokens = PROMPT;
-    p.max_tokens = ANSWER;
+    p.n_tokens = (size_t)n_prompt;
+    p.max_tokens = (uint32_t)n_answer;
     const struct quire_sampling_params greedy = { .struct_size = sizeof greedy,
                                                   .top_p = 1,
                                                   .repetition_penalty = 1 };
@@ -436,7 +339,7 @@ static void test_generation_past_original_context(void **state)
     quire_request_id id;
     assert_status(QUIRE_OK, quire_engine_submit(e, &p, &id, &err));
     struct quire_event ev = { .struct_size = sizeof ev };
-    int n = PROMPT;
+    int n = n_prompt;
     do {
         assert_status(QUIRE_OK, quire_engine_poll(e, &ev, &err));
         if (ev.kind == QUIRE_EVENT_NONE)
@@ -444,12 +347,27 @@ static void test_generation_past_original_context(void **state)
         for (size_t i = 0; i < ev.n_tokens && ev.kind != QUIRE_EVENT_NONE; i++)
             ids[n++] = ev.tokens[i];
     } while (ev.kind != QUIRE_EVENT_DONE);
+    assert_int_equal(n, n_prompt + n_answer);
+    return ev.usage_data.cached_tokens;
+}
+
+/* Each token generated across the original context length equals the argmax of a prefill of the
+ * whole sequence so far. */
+static void test_generation_past_original_context(void **state)
+{
+    (void)state;
+    enum { PROMPT = 50, ANSWER = 30 };
+    if (!need_shared())
+        skip();
+    int32_t ids[MAX_TOKENS];
+    fill_ids(ids);
+    struct quire_engine *e = open_engine(BLOCK);
+    (void)answer(e, ids, PROMPT, ANSWER);
     quire_engine_close(e);
-    assert_int_equal(n, PROMPT + ANSWER);
     struct fixture w;
     float logits[VOCAB];
     open_fixture(&w);
-    for (int i = PROMPT; i < n; i++) {
+    for (int i = PROMPT; i < PROMPT + ANSWER; i++) {
         int best = 0;
         forward(&w, ids, 0, i, 0, logits);
         for (int t = 1; t < 257; t++) /* ids that the tokenizer defines */
@@ -459,6 +377,52 @@ static void test_generation_past_original_context(void **state)
     close_fixture(&w);
 }
 
+/* Keys of short and of long sequences are saved as different prefixes. */
+static void test_saved_cache(void **state)
+{
+    (void)state;
+    enum { SHORT = 40, LONG = 90, ANSWER = 12 };
+    if (!need_shared())
+        skip();
+    int32_t short_ids[MAX_TOKENS], long_ids[MAX_TOKENS], ids[MAX_TOKENS];
+    char path[4200];
+    snprintf(path, sizeof path, "%s/prefixes", dir);
+    struct quire_cache_file_params file;
+    quire_cache_file_params_init(&file, sizeof file);
+    file.path = path;
+    static const uint32_t block_sizes[] = { 16, 32, 64 };
+    for (size_t i = 0; i < 3; i++) {
+        struct quire_engine *e = open_engine(16);
+        fill_ids(short_ids);
+        fill_ids(long_ids);
+        fill_ids(ids);
+        assert_int_equal(answer(e, short_ids, SHORT, ANSWER), 0);
+        assert_int_equal(answer(e, long_ids, LONG, ANSWER), 0);
+        assert_status(QUIRE_OK, quire_engine_save_cache(e, &file, NULL, NULL));
+        quire_engine_close(e);
+        e = open_engine(block_sizes[i]);
+        assert_status(QUIRE_OK, quire_engine_restore_cache(e, &file, NULL, NULL));
+        assert_int_equal(answer(e, ids, SHORT, ANSWER), SHORT - 1);
+        assert_memory_equal(ids, short_ids, (SHORT + ANSWER) * sizeof *ids);
+        fill_ids(ids);
+        assert_int_equal(answer(e, ids, LONG, ANSWER), LONG - 1);
+        assert_memory_equal(ids, long_ids, (LONG + ANSWER) * sizeof *ids);
+        quire_engine_close(e);
+        /* only the short one is in the file */
+        e = open_engine(16);
+        fill_ids(ids);
+        (void)answer(e, ids, SHORT, ANSWER);
+        assert_status(QUIRE_OK, quire_engine_save_cache(e, &file, NULL, NULL));
+        quire_engine_close(e);
+        e = open_engine(block_sizes[i]);
+        assert_status(QUIRE_OK, quire_engine_restore_cache(e, &file, NULL, NULL));
+        fill_ids(ids);
+        assert_int_equal(answer(e, ids, LONG, ANSWER), 0);
+        quire_engine_close(e);
+    }
+    assert_int_equal(unlink(path), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -466,6 +430,7 @@ int main(void)
         cmocka_unit_test(test_short_and_long_sequences),
         cmocka_unit_test(test_chunked_prefill),
         cmocka_unit_test(test_generation_past_original_context),
+        cmocka_unit_test(test_saved_cache),
     };
     return cmocka_run_group_tests(tests, fill_dir, drop_dir);
 }

@@ -438,7 +438,6 @@ static void huge(void **state)
     qr_topology_read(root, &allowed, &t);
     assert_int_equal(t.n_cpus, 4);
     free(text);
-
     new_tree();
     file("0-8191\n", "/sys/devices/system/cpu/online");
     qr_topology_read(root, NULL, &t);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "format/file.h"
+#include "format/replace_file.h"
 #include "model/load/pack_cache_write.h"
 #include "model/load/provider.h"
 #include "model/load/weight_roles.h"
@@ -202,7 +203,7 @@ static quire_status map_or_pack(struct load *l, const struct qr_pack_cache *cach
     struct quire_model *m = l->model;
     struct quire_error why = QUIRE_ERROR_INIT;
     const char *name = qr_path_tail(cache->path);
-    qr_pack_cache_remove_leftovers(cache);
+    qr_replace_remove_leftovers(cache->path, cache->allocator);
     const quire_status mapped =
         qr_pack_cache_map(cache, items, l->n_jobs, threads, &m->pack_cache, &why);
     if (mapped == QUIRE_OK) {

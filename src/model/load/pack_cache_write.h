@@ -10,7 +10,4 @@
 quire_status qr_pack_cache_write(const struct qr_pack_cache *c, const struct qr_pack_item *items,
                                  size_t n, struct quire_error *err) QUIRE_MUST_CHECK;
 
-/* Removes the temporary files of writers of c->path that no longer live. Failures are ignored. */
-void qr_pack_cache_remove_leftovers(const struct qr_pack_cache *c);
-
 #endif
