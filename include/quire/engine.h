@@ -233,12 +233,13 @@ struct quire_request_params {
      *  same tokens. The answer has the same tokens with and without. How many are drafted adapts to
      *  what pays. 0 = none; at most max_draft_tokens of the engine */
     uint32_t draft_tokens;
-    /** [n_stop_tokens] ids that end the answer like an end-of-generation token; at most 64 */
-    const int32_t *stop_tokens;
-    uint32_t n_stop_tokens;
     /** number of most likely tokens whose log-probabilities come with every sampled token, 1 .. 20;
      *  0 = none, see QUIRE_REQUEST_LOGPROBS */
     uint32_t n_logprobs;
+    /** [n_stop_tokens] ids that end the answer like an end-of-generation token; at most 64 */
+    const int32_t *stop_tokens;
+    uint32_t n_stop_tokens;
+    uint32_t reserved; /**< 0 */
     /** seconds from submission after which the request ends with QUIRE_FINISH_DEADLINE; 0 = none */
     double deadline;
     /** prefixes are shared between requests of equal salt only: neither results nor response times

@@ -58,6 +58,8 @@ static quire_status check_limits(const struct quire_engine *e, const struct quir
     if (p->max_tokens && p->min_tokens > p->max_tokens)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "min_tokens %u is above max_tokens %u",
                        p->min_tokens, p->max_tokens);
+    if (p->reserved)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "reserved is not 0");
     if (p->draft_tokens > e->info.max_draft_tokens)
         return qr_fail(err, QUIRE_E_LIMIT, "draft_tokens %u is above max_draft_tokens %u",
                        p->draft_tokens, e->info.max_draft_tokens);

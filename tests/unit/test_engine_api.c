@@ -310,6 +310,9 @@ static void test_stop_and_min_tokens(void **state)
     p.n_stop_tokens = 65;
     assert_status(QUIRE_E_LIMIT, quire_engine_submit(e, &p, &id, &err));
     p.n_stop_tokens = 0;
+    p.reserved = 1;
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_submit(e, &p, &id, &err));
+    p.reserved = 0;
     p.n = 129;
     assert_status(QUIRE_E_LIMIT, quire_engine_submit(e, &p, &id, &err));
     p.n = 33; /* above max_requests */
