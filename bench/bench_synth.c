@@ -334,9 +334,8 @@ int bench_synth_write(const struct bench_options *o, const char *path, char *out
 int bench_synth(const struct bench_options *o)
 {
     char text[128];
-    const int code = o->output || !o->arch
-                         ? bench_synth_write(o, o->output, text, sizeof text)
-                         : bench_error(64, "synth: -o FILE is missing");
+    const int code = o->output || !o->arch ? bench_synth_write(o, o->output, text, sizeof text)
+                                           : bench_error(64, "synth: -o FILE is missing");
     if (!code)
         printf("%s: %s\n", o->output, text);
     return code;
