@@ -21,9 +21,9 @@ struct qr_prompt {
 /* Renders, tokenizes and validates the prompt of a request; freed by qr_prompt_free. On failure
  * there is nothing to free. */
 quire_status qr_prompt_create(const struct quire_engine *e, const struct quire_request_params *r,
-                              struct qr_prompt *prompt, struct quire_error *err);
+                              struct qr_prompt *p, struct quire_error *err);
 
-void qr_prompt_free(const struct quire_engine *e, struct qr_prompt *prompt);
+void qr_prompt_free(const struct quire_engine *e, struct qr_prompt *p);
 
 /* Counts the tokens of the prompt, which may exceed the context. */
 quire_status qr_prompt_count(const struct quire_engine *e, const struct quire_request_params *r,
