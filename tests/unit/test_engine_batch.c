@@ -62,9 +62,18 @@ struct setup {
     uint64_t cache_tokens; /* 0 = automatic */
 };
 
+/* For open_setup(), in place of a model file: a model that is open. */
+static struct quire_model *open_model_object;
+static struct quire_tokenizer *open_tokenizer;
+
 static struct quire_engine *open_setup(const char *model, const struct setup *s)
 {
     struct quire_engine_params ep = params_for(model);
+    if (open_model_object) {
+        ep.model_path = NULL;
+        ep.model = open_model_object;
+        ep.tokenizer = open_tokenizer;
+    }
     ep.context_length = 256;
     ep.n_threads = s->threads;
     ep.max_step_tokens = s->step;
@@ -116,48 +125,91 @@ static void assert_free(struct quire_engine *e)
     assert_int_equal(quire_engine_active_count(e), 0);
 }
 
-static void test_same_bits(void **state)
+/* Runs the jobs in one schedule, twice, the second time with a warm prefix cache. Returns the number
+ * of preemptions. */
+static uint64_t compare_schedule(const char *model, const struct setup *s, const struct job *alone,
+                                 uint32_t seed, uint32_t schedule)
 {
-    (void)state;
-    if (!need_shared())
-        skip();
-    static const char *const models[] = { "llama-q8_0.gguf", "gemma2_q32-q8_0.gguf",
-                                          "phi3-bf16.gguf" };
+    static struct job together[N_REQUESTS];
+    struct quire_engine *e = open_setup(model, s);
+    make_jobs(together, seed);
+    for (uint32_t round = 0; round < 2; round++) {
+        run_jobs(e, together, s->draft, schedule * 10 + round);
+        for (int i = 0; i < N_REQUESTS; i++) {
+            assert_same(&alone[i].result, &together[i].result);
+            assert_true(alone[i].hash == together[i].hash);
+        }
+        assert_free(e);
+    }
+    struct quire_engine_stats stats = { .struct_size = sizeof stats };
+    assert_status(QUIRE_OK, quire_engine_get_stats(e, &stats));
+    quire_engine_close(e);
+    return stats.n_preemptions;
+}
+
+static void check_same_bits(const char *model, uint32_t seed)
+{
     static const struct setup setups[] = {
         { 1, 256, 8, 64, 0, 0 },   { 2, 64, 8, 16, 0, 0 },    { 3, 16, 4, 32, 0, 0 },
         { 2, 256, 8, 16, 0, 256 }, { 1, 24, 16, 16, 0, 288 }, { 2, 64, 6, 16, 7, 512 },
         { 1, 256, 24, 64, 31, 0 },
     };
-    static struct job alone[N_REQUESTS], together[N_REQUESTS];
-    for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
-        const struct setup one = { 1, 512, 1, 64, 0, 0 };
-        struct quire_engine *e = open_setup(models[m], &one);
-        make_jobs(alone, (uint32_t)m + 1);
-        for (int i = 0; i < N_REQUESTS; i++) {
-            alone[i].params.flags |= QUIRE_REQUEST_NO_REUSE;
-            generate(e, &alone[i].params, &alone[i].result);
-        }
-        quire_engine_close(e);
-        uint64_t n_preempted = 0;
-        for (size_t c = 0; c < sizeof setups / sizeof *setups; c++) {
-            e = open_setup(models[m], &setups[c]);
-            make_jobs(together, (uint32_t)m + 1);
-            for (uint32_t round = 0; round < 2;
-                 round++) { /* the second one hits the prefix cache */
-                run_jobs(e, together, setups[c].draft, (uint32_t)c * 10 + round);
-                for (int i = 0; i < N_REQUESTS; i++) {
-                    assert_same(&alone[i].result, &together[i].result);
-                    assert_true(alone[i].hash == together[i].hash);
-                }
-                assert_free(e);
-            }
-            struct quire_engine_stats stats = { .struct_size = sizeof stats };
-            assert_status(QUIRE_OK, quire_engine_get_stats(e, &stats));
-            n_preempted += stats.n_preemptions;
-            quire_engine_close(e);
-        }
-        assert_true(n_preempted > 0);
+    static struct job alone[N_REQUESTS];
+    const struct setup one = { 1, 512, 1, 64, 0, 0 };
+    struct quire_engine *e = open_setup(model, &one);
+    make_jobs(alone, seed);
+    for (int i = 0; i < N_REQUESTS; i++) {
+        alone[i].params.flags |= QUIRE_REQUEST_NO_REUSE;
+        generate(e, &alone[i].params, &alone[i].result);
     }
+    quire_engine_close(e);
+    uint64_t n_preempted = 0;
+    for (uint32_t i = 0; i < sizeof setups / sizeof *setups; i++)
+        n_preempted += compare_schedule(model, &setups[i], alone, seed, i);
+    assert_true(n_preempted > 0);
+}
+
+static void test_same_bits(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    check_same_bits("llama-q8_0.gguf", 1);
+    check_same_bits("gemma2_q32-q8_0.gguf", 2);
+    check_same_bits("phi3-bf16.gguf", 3);
+}
+
+/* Dynamic NTK scaling gives every length beyond the original context frequencies of its own: keys of
+ * generated tokens are recomputed one by one after a preemption. */
+static void test_dynamic_rope(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    char folder[] = "/tmp/quire_batch_XXXXXX", command[2 * 4096 + 512];
+    assert_non_null(mkdtemp(folder));
+    snprintf(command, sizeof command,
+             "ln -s '%s/goldens/llama/model.safetensors' '%s' && "
+             "sed -e 's/\"rope_type\": \"default\"/\"rope_type\": \"dynamic\", \"factor\": 2.0/' "
+             "-e 's/\"max_position_embeddings\": 512/\"max_position_embeddings\": 60/' "
+             "'%s/goldens/llama/config.json' > '%s/config.json'",
+             shared_dir(), folder, shared_dir(), folder);
+    assert_int_equal(system(command), 0);
+    struct quire_model_params mp;
+    quire_model_params_init(&mp, sizeof mp);
+    mp.path = folder;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    const quire_status s = quire_model_open(&mp, &open_model_object, &err);
+    if (s != QUIRE_OK)
+        fail_msg("%s", err.msg);
+    const char *gguf = params_for("llama-q8_0.gguf").model_path;
+    assert_status(QUIRE_OK, quire_tokenizer_open(gguf, NULL, &open_tokenizer, NULL));
+    check_same_bits("llama-q8_0.gguf", 4);
+    assert_status(QUIRE_OK, quire_model_close(open_model_object));
+    quire_tokenizer_close(open_tokenizer);
+    open_model_object = NULL;
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    assert_int_equal(system(command), 0);
 }
 
 /* Makes the answer repeat seven tokens, with the model's logits for nothing but their hash. */
@@ -315,9 +367,8 @@ static void test_best_of(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_drafts),
-        cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_dynamic_rope),
+        cmocka_unit_test(test_drafts),    cmocka_unit_test(test_choices),
         cmocka_unit_test(test_best_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
