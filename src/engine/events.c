@@ -71,7 +71,8 @@ static void report_finish(struct qr_request *r, struct quire_event *ev)
 
 static bool has_event(const struct qr_request *r)
 {
-    if (r->state == QR_REQUEST_FREE || r->state == QR_REQUEST_POLLED || r->held)
+    if (r->state == QR_REQUEST_FREE || r->state == QR_REQUEST_CLAIMED ||
+        r->state == QR_REQUEST_POLLED || r->held)
         return false;
     return r->text_event_due || r->prompt_event_due || r->state == QR_REQUEST_FINISHED;
 }

@@ -279,7 +279,7 @@ static quire_status claim_slots(struct quire_engine *e, uint32_t n, struct qr_re
         /* member by member: a cancellation may read the tag at any time */
         const uint64_t tag = 0;
         memset((char *)r + sizeof tag, 0, sizeof *r - sizeof tag);
-        r->state = QR_REQUEST_QUEUED;
+        r->state = QR_REQUEST_CLAIMED;
         r->choice = found++;
         r->leader = *leader ? *leader : r;
         *link = r;
@@ -318,6 +318,7 @@ static quire_request_id queue(struct quire_engine *e, struct qr_request *leader,
     const quire_request_id id = (e->n_submitted + 1) * e->n_requests + slot;
     for (struct qr_request *r = leader; r; r = r->next, n++) {
         r->id = id;
+        r->state = QR_REQUEST_QUEUED;
         r->submit_time = now;
         r->deadline = p->deadline > 0 ? now + p->deadline : 0;
         r->task.arrival = ++e->n_submitted;

@@ -25,6 +25,7 @@ enum { QR_MAX_STOP_TOKENS = 64, QR_MAX_CHOICES = 128, QR_MAX_LOGPROBS = 20 };
 
 enum qr_request_state {
     QR_REQUEST_FREE,
+    QR_REQUEST_CLAIMED,  /* a thread prepares it */
     QR_REQUEST_QUEUED,   /* submitted, not yet seen by a step */
     QR_REQUEST_ACTIVE,   /* known to the scheduler */
     QR_REQUEST_FINISHED, /* its last event is not polled */

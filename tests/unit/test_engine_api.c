@@ -109,6 +109,7 @@ static bool run_client_request(const struct client *c, uint32_t i)
     struct quire_request_params p = greedy(prompts[i], 12);
     p.client = c->number;
     p.cache_salt = c->number % 2;
+    p.flags = c->number % 3 ? 0 : QUIRE_REQUEST_ECHO;
     quire_request_id id;
     struct quire_event ev = { .struct_size = sizeof ev };
     while (quire_engine_submit(c->engine, &p, &id, NULL) == QUIRE_E_AGAIN)
@@ -124,9 +125,14 @@ static bool run_client_request(const struct client *c, uint32_t i)
         memcpy(text + size, ev.text, ev.text_size);
         size += ev.text_size;
     } while (ev.kind != QUIRE_EVENT_DONE);
+    const struct result *expected = &c->expected[i];
+    if (p.flags) /* the prompt comes first */
+        return ev.reason == QUIRE_FINISH_CANCELLED ||
+               (size > expected->size &&
+                memcmp(text + size - expected->size, expected->text, expected->size) == 0);
     if (ev.reason == QUIRE_FINISH_CANCELLED)
-        return memcmp(text, c->expected[i].text, size) == 0;
-    return size == c->expected[i].size && memcmp(text, c->expected[i].text, size) == 0;
+        return memcmp(text, expected->text, size) == 0;
+    return size == expected->size && memcmp(text, expected->text, size) == 0;
 }
 
 static void *run_client(void *arg)

@@ -125,8 +125,8 @@ static void assert_free(struct quire_engine *e)
     assert_int_equal(quire_engine_active_count(e), 0);
 }
 
-/* Runs the jobs in one schedule, twice, the second time with a warm prefix cache. Returns the number
- * of preemptions. */
+/* Runs the jobs in one schedule, twice, the second time with a warm prefix cache. Returns how often
+ * tasks were preempted. */
 static uint64_t compare_schedule(const char *model, const struct setup *s, const struct job *alone,
                                  uint32_t seed, uint32_t schedule)
 {
@@ -179,8 +179,8 @@ static void test_same_bits(void **state)
     check_same_bits("phi3-bf16.gguf", 3);
 }
 
-/* Dynamic NTK scaling gives every length beyond the original context frequencies of its own: keys of
- * generated tokens are recomputed one by one after a preemption. */
+/* Dynamic NTK scaling gives every length beyond the original context its own frequencies: after a
+ * preemption the keys of generated tokens are recomputed one by one. */
 static void test_dynamic_rope(void **state)
 {
     (void)state;
