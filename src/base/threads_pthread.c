@@ -10,8 +10,7 @@
 #include "base/threads_pthread.h"
 #include "base/alloc.h"
 #include "base/futex.h"
-#include <pthread.h>
-#include <signal.h>
+#include "base/signal_mask.h"
 
 /* Spin budget of a worker between two runs: longer than sampling a token takes. */
 enum { IDLE_SPIN_NS = 200000 };
@@ -85,10 +84,8 @@ struct qr_pthread_team *qr_pthread_team_create(const struct quire_allocator *all
         qr_free(allocator, t, 1, sizeof *t);
         return NULL;
     }
-    /* workers inherit a full signal mask, so that the host's handlers never run on them */
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
+    sigset_t before;
+    qr_signals_block(&before);
     for (uint32_t i = 0; i < t->max_workers; i++) {
         struct worker *w = &t->workers[i];
         *w = (struct worker){ .team = t, .rank = i + 1 };
@@ -97,7 +94,7 @@ struct qr_pthread_team *qr_pthread_team_create(const struct quire_allocator *all
         t->n_workers++;
     }
     t->n_awake = t->n_workers;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    qr_signals_restore(&before);
     return t;
 }
 

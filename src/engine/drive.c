@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/fp_env.h"
 #include "base/handle.h"
+#include "base/signal_mask.h"
 #include "base/struct_size.h"
 #include "engine/clock.h"
 #include "engine/request.h"
@@ -119,7 +120,10 @@ quire_status quire_engine_start(struct quire_engine *engine, struct quire_error 
     pthread_mutex_lock(&engine->lock);
     if (!engine->thread_started) {
         engine->fork_count = qr_fork_count();
+        sigset_t before;
+        qr_signals_block(&before);
         const int error = pthread_create(&engine->thread, NULL, run_thread, engine);
+        qr_signals_restore(&before);
         __atomic_store_n(&engine->thread_started, error == 0, __ATOMIC_RELEASE);
         if (error)
             status = qr_fail_errno(err, QUIRE_E_NOMEM, error, "no thread for the engine");

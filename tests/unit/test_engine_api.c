@@ -5,6 +5,7 @@
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 static struct quire_engine *open_small(uint32_t max_seqs)
@@ -144,6 +145,25 @@ static void *run_client(void *arg)
     return NULL;
 }
 
+static quire_status record_mask(void *user, const struct quire_logits_args *args)
+{
+    (void)args;
+    return pthread_sigmask(SIG_SETMASK, NULL, user) ? QUIRE_E_INTERNAL : QUIRE_OK;
+}
+
+/* The host's signal handlers do not run on the engine's thread, except for its own faults. */
+static void check_signal_mask(struct quire_engine *e)
+{
+    struct quire_request_params p = greedy(story, 1);
+    struct result r;
+    sigset_t mask;
+    p.logits_hook = record_mask;
+    p.logits_hook_user = &mask;
+    collect(e, submit(e, &p), &r);
+    assert_true(sigismember(&mask, SIGINT) && sigismember(&mask, SIGTERM));
+    assert_false(sigismember(&mask, SIGBUS) || sigismember(&mask, SIGSEGV));
+}
+
 static void test_own_thread(void **state)
 {
     (void)state;
@@ -158,6 +178,7 @@ static void test_own_thread(void **state)
     assert_status(QUIRE_OK, quire_engine_start(e, NULL));
     assert_status(QUIRE_OK, quire_engine_start(e, NULL));
     assert_status(QUIRE_E_BUSY, quire_engine_step(e, NULL));
+    check_signal_mask(e);
     struct client clients[N_THREADS];
     pthread_t threads[N_THREADS];
     for (uint32_t i = 0; i < N_THREADS; i++) {

@@ -6,6 +6,8 @@
 #include "quire_cmocka.h"
 #include "test_thread_sleep.h"
 #include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -360,6 +362,38 @@ static void host_rounding_mode(void **state)
 }
 #endif
 
+static void record_mask(void *arg, const struct quire_team *team)
+{
+    sigset_t *masks = arg;
+    pthread_sigmask(SIG_SETMASK, NULL, &masks[quire_team_rank(team)]);
+}
+
+/* The host's handlers never run on workers, except for faults of the worker itself. */
+static void signal_masks(void **state)
+{
+    (void)state;
+    static const int blocked[] = { SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGCHLD };
+    static const int faults[] = { SIGBUS, SIGSEGV, SIGFPE, SIGILL };
+    struct quire_threads_params p;
+    quire_threads_params_init(&p, sizeof p);
+    p.backend = QUIRE_THREADS_PTHREAD;
+    p.n_threads = 3;
+    struct quire_threads *threads;
+    sigset_t masks[3], host;
+    pthread_sigmask(SIG_SETMASK, NULL, &host);
+    assert_status(QUIRE_OK, quire_threads_create(&p, &threads, NULL));
+    assert_status(QUIRE_OK, quire_threads_run(threads, record_mask, masks));
+    for (uint32_t i = 1; i < quire_threads_count(threads); i++) {
+        for (size_t k = 0; k < sizeof blocked / sizeof *blocked; k++)
+            assert_true(sigismember(&masks[i], blocked[k]));
+        for (size_t k = 0; k < sizeof faults / sizeof *faults; k++)
+            assert_false(sigismember(&masks[i], faults[k]));
+    }
+    for (size_t k = 0; k < sizeof blocked / sizeof *blocked; k++)
+        assert_int_equal(sigismember(&masks[0], blocked[k]), sigismember(&host, blocked[k]));
+    quire_threads_destroy(threads);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +404,7 @@ int main(void)
         cmocka_unit_test(team_sizes),
         cmocka_unit_test(team_sizes_openmp),
         cmocka_unit_test(excluded_threads),
+        cmocka_unit_test(signal_masks),
         cmocka_unit_test(work_stealing),
         cmocka_unit_test(thread_arguments),
         cmocka_unit_test(thread_allocation_failures),
