@@ -5,6 +5,7 @@
 #include "report.h"
 #include "terminal.h"
 #include "turn.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 typedef bool command_fn(struct session *s, const char *argument);
 
 static command_fn help, system_message, set, stats, regenerate, resume, undo, reset, save, load,
-    quit;
+    begin, switch_to, list, close_current, quit;
 
 static const struct command {
     const char *name, *argument, *help; /* argument: NULL = none; in brackets: optional */
@@ -30,6 +31,10 @@ static const struct command {
     { "/clear", NULL, "the same as /reset", reset },
     { "/save", "FILE", "save the conversation and its settings", save },
     { "/load", "FILE", "load a saved conversation, or a JSON array of messages", load },
+    { "/new", "[NAME]", "begin a conversation with the same system message", begin },
+    { "/switch", "NAME|NUMBER", "go on with another conversation", switch_to },
+    { "/list", NULL, "list the conversations", list },
+    { "/close", NULL, "remove this conversation", close_current },
     { "/exit", NULL, "exit (also exit, quit and Ctrl-D)", quit },
     { "/quit", NULL, "the same as /exit", quit },
 };
@@ -44,7 +49,7 @@ static bool help(struct session *s, const char *argument)
     fputs(
         "  \"\"\"                   begins and ends a multi-line turn; pasted lines are one turn\n"
         "  Alt-Enter             begins a new line of the turn\n"
-        "  Tab                   completes commands and file names\n"
+        "  Tab                   completes commands, file names and conversations\n"
         "  Ctrl-C                cancels the answer; pressed again, exits\n",
         stderr);
     return false;
@@ -130,16 +135,118 @@ static bool stats(struct session *s, const char *argument)
 
 static bool save(struct session *s, const char *argument)
 {
-    if (conversation_save(argument, &s->conversation, &s->settings, s->model_name) &&
+    if (conversation_save(argument, s->conversation, &s->settings, s->model_name) &&
         !s->options->quiet)
-        print_message("saved %zu messages to %s", s->conversation.n, argument);
+        print_message("saved %zu messages to %s", s->conversation->n, argument);
     return false;
 }
 
 static bool load(struct session *s, const char *argument)
 {
     if (session_load(s, argument) == 0 && !s->options->quiet)
-        print_message("loaded %zu messages from %s", s->conversation.n, argument);
+        print_message("loaded %zu messages from %s", s->conversation->n, argument);
+    return false;
+}
+
+/* Argument of a command without blanks at its end. NULL: out of memory, which is printed. */
+static char *copy_name(const char *argument)
+{
+    size_t n = strlen(argument);
+    while (n && (argument[n - 1] == ' ' || argument[n - 1] == '\t'))
+        n--;
+    char *name = strndup(argument, n);
+    if (!name)
+        print_message("out of memory");
+    return name;
+}
+
+static size_t count_turns(const struct conversation *c)
+{
+    size_t n = 0;
+    for (size_t i = conversation_next_turn(c, 0); i < c->n; i = conversation_next_turn(c, i + 1))
+        n++;
+    return n;
+}
+
+/* Prints which conversation is the current one. */
+static void confirm_current(const struct session *s)
+{
+    const struct conversation *c = s->conversation;
+    const size_t n = count_turns(c);
+    struct text name = { 0 };
+    conversation_add_name(c, &name);
+    if (!s->options->quiet && !name.failed && (c->name || n))
+        print_message("conversation %" PRIu64 ": %s, %zu turn%s", c->number, name.data, n,
+                      n == 1 ? "" : "s");
+    else if (!s->options->quiet)
+        print_message("conversation %" PRIu64 ", %zu turns", c->number, n);
+    text_free(&name);
+}
+
+static bool begin(struct session *s, const char *argument)
+{
+    char *name = copy_name(argument);
+    const char *problem =
+        name && *name ? conversation_list_check_name(&s->conversations, name) : NULL;
+    if (problem)
+        print_message("/new: %s", problem);
+    else if (name && !session_new(s, *name ? name : NULL))
+        print_message("out of memory");
+    else if (name)
+        confirm_current(s);
+    free(name);
+    return false;
+}
+
+static bool switch_to(struct session *s, const char *argument)
+{
+    const char *problem = NULL;
+    char *name = copy_name(argument);
+    struct conversation *c =
+        name ? conversation_list_find(&s->conversations, name, &problem) : NULL;
+    free(name);
+    if (c) {
+        s->conversation = c;
+        confirm_current(s);
+    } else if (problem) {
+        print_message("/switch: %s", problem);
+    }
+    return false;
+}
+
+static bool list(struct session *s, const char *argument)
+{
+    (void)argument;
+    struct text out = { 0 };
+    text_addf(&out, "      turns  tokens  name\n");
+    for (size_t i = 0; i < s->conversations.n; i++) {
+        const struct conversation *c = s->conversations.items[i];
+        text_addf(&out, "%c%4" PRIu64 " %6zu", c == s->conversation ? '*' : ' ', c->number,
+                  count_turns(c));
+        if (c->n_tokens)
+            text_addf(&out, " %7" PRIu32 "  ", c->n_tokens);
+        else
+            text_addf(&out, "       -  ");
+        conversation_add_name(c, &out); /* has no control characters */
+        text_add(&out, "\n", 1);
+    }
+    if (!out.failed)
+        fwrite(out.data, 1, out.size, stderr);
+    text_free(&out);
+    return false;
+}
+
+static bool close_current(struct session *s, const char *argument)
+{
+    (void)argument;
+    const uint64_t number = s->conversation->number;
+    if (!session_close_conversation(s)) {
+        print_message("out of memory");
+        return false;
+    }
+    if (!s->options->quiet)
+        print_message("conversation %" PRIu64 " is closed", number);
+    confirm_current(s);
     return false;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* completion.c - completes slash commands and the file names after them. */
+/* completion.c - completes slash commands, and the file names and conversations after them. */
 #include "completion.h"
 #include "commands.h"
 #include <dirent.h>
@@ -90,8 +90,21 @@ static void add_files(const char *name, size_t n, struct completion *out)
     text_free(&folder);
 }
 
-void complete_command(const char *line, size_t cursor, struct completion *out)
+static void add_conversations(const struct conversation_list *list, const char *word, size_t n,
+                              struct completion *out)
 {
+    for (size_t i = 0; i < list->n; i++) {
+        struct text name = { 0 };
+        conversation_add_name(list->items[i], &name);
+        if (name.failed || strncmp(name.data, word, n) == 0)
+            add(out, &name);
+        text_free(&name);
+    }
+}
+
+void complete_command(const void *user, const char *line, size_t cursor, struct completion *out)
+{
+    const struct session *s = user;
     const char *argument, *name;
     *out = (struct completion){ 0 };
     if (line[0] != '/')
@@ -105,8 +118,12 @@ void complete_command(const char *line, size_t cursor, struct completion *out)
                (strlen(name) != command || strncmp(name, line, command) != 0))
             i++;
         out->begin = command + strspn(line + command, " \t");
-        if (name && argument && strcmp(argument, "FILE") == 0 && cursor >= out->begin)
-            add_files(line + out->begin, cursor - out->begin, out);
+        const char *word = line + out->begin;
+        const bool takes_word = name && argument && cursor >= out->begin;
+        if (takes_word && strcmp(argument, "FILE") == 0)
+            add_files(word, cursor - out->begin, out);
+        else if (takes_word && strcmp(argument, "NAME|NUMBER") == 0)
+            add_conversations(&s->conversations, word, cursor - out->begin, out);
     }
     qsort(out->candidates, out->n, sizeof out->candidates[0], compare);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* completion.h - completes slash commands and the file names after them. */
+/* completion.h - completes slash commands, and the file names and conversations after them. */
 #ifndef QUIRE_CHAT_COMPLETION_H
 #define QUIRE_CHAT_COMPLETION_H
 #include "text.h"
@@ -14,8 +14,8 @@ struct completion {
 };
 
 /* Finds the candidates for the word that ends at offset `cursor` of a line, in byte order. A
- * command that takes an argument ends with a space, a folder with a slash. */
-typedef void complete_fn(const char *line, size_t cursor, struct completion *out);
+ * command that takes an argument ends with a space, a folder with a slash. user is that of the line editor, for complete_command a session. */
+typedef void complete_fn(const void *user, const char *line, size_t cursor, struct completion *out);
 complete_fn complete_command;
 
 void completion_free(struct completion *c);

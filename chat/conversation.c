@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conversation.c - the messages of a conversation. */
+/* conversation.c - a conversation: its messages and the state of its prompt. */
 #include "conversation.h"
 #include "text.h"
 #include <stdlib.h>
@@ -56,7 +56,34 @@ void conversation_free(struct conversation *c)
 {
     conversation_truncate(c, 0);
     free(c->messages);
+    free(c->name);
     *c = (struct conversation){ 0 };
+}
+
+static void restart(struct conversation *c)
+{
+    c->first = 0;
+    c->n_tokens = 0;
+    c->regenerations = 0;
+    c->roll_reported = false;
+}
+
+void conversation_replace(struct conversation *c, struct conversation *from)
+{
+    conversation_truncate(c, 0);
+    free(c->messages);
+    c->messages = from->messages;
+    c->n = from->n;
+    c->capacity = from->capacity;
+    restart(c);
+    from->messages = NULL;
+    from->n = from->capacity = 0;
+}
+
+void conversation_reset(struct conversation *c)
+{
+    conversation_truncate(c, conversation_system_count(c));
+    restart(c);
 }
 
 bool conversation_set_system(struct conversation *c, const char *text)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conversation.h - the messages of a conversation. */
+/* conversation.h - a conversation: its messages and the state of its prompt. */
 #ifndef QUIRE_CHAT_CONVERSATION_H
 #define QUIRE_CHAT_CONVERSATION_H
 #include <quire/quire.h>
@@ -12,12 +12,25 @@ struct conversation {
         char *role, *content;
     } * messages;
     size_t n, capacity;
+    size_t first; /* the prompt has the messages before the first turn, and those from here on */
+    uint32_t n_tokens;      /* of the last prompt and its answer; 0 = none since a change */
+    uint32_t regenerations; /* of the last turn: selects the random number stream */
+    bool roll_reported;
+    char *name; /* NULL = none given */
+    uint64_t number;
 };
 
 /* Appends a message; ill-formed UTF-8 is replaced. False: out of memory, nothing changed. */
 bool conversation_add(struct conversation *c, const char *role, const char *content, size_t size);
 void conversation_truncate(struct conversation *c, size_t n); /* keeps the first n messages */
 void conversation_free(struct conversation *c);
+
+/* Moves the messages of `from` to c in place of its own and resets the state of the prompt. Name
+ * and number stay. Leaves `from` empty. */
+void conversation_replace(struct conversation *c, struct conversation *from);
+
+/* Removes all messages but the system messages. */
+void conversation_reset(struct conversation *c);
 
 /* Sets the system message, which begins the conversation; NULL removes it. False: out of memory,
  * nothing changed. */

@@ -362,12 +362,9 @@ static int load_text(const char *path, const char *text, size_t size, struct con
         print_message("cannot load %s: line %u: %s %s", path, error.line, error.text, error.key);
     else if (!ok)
         print_message("cannot load %s: %s", path, problem.failed ? "out of memory" : problem.data);
-    if (ok) {
-        conversation_free(c);
-        *c = messages;
-    } else {
-        conversation_free(&messages);
-    }
+    if (ok)
+        conversation_replace(c, &messages);
+    conversation_free(&messages);
     if (ok && !qr_json_is_array(root)) {
         settings_free(s);
         *s = settings;

@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-void input_open(struct input *in, bool interactive)
+void input_open(struct input *in, bool interactive, const struct session *s)
 {
     *in = (struct input){ .interactive = interactive };
     if (interactive && isatty(0))
-        in->editor = line_editor_open(terminal_has_color(2), complete_command);
+        in->editor = line_editor_open(terminal_has_color(2), complete_command, s);
 }
 
 void input_close(struct input *in) { line_editor_close(in->editor); }

@@ -6,13 +6,16 @@
 #include "text.h"
 #include <stdbool.h>
 
+struct session;
+
 struct input {
     bool interactive;
     struct line_editor *editor; /* NULL: plain reading */
 };
 
-/* interactive: print prompts on standard error, and edit lines if standard input is a terminal. */
-void input_open(struct input *in, bool interactive);
+/* interactive: print prompts on standard error, and edit lines if standard input is a terminal.
+ * Completion of names refers to the session, which is borrowed until close. */
+void input_open(struct input *in, bool interactive, const struct session *s);
 void input_close(struct input *in);
 
 /* Reads a line without its newline. INPUT_INTERRUPTED after Ctrl-C. After INPUT_TOO_LONG the rest

@@ -21,6 +21,7 @@
 struct line_editor {
     FILE *screen; /* standard error, or /dev/tty if that is redirected */
     complete_fn *complete;
+    const void *complete_user;
     struct line_buffer buffer;
     struct line_view view;
     struct key_reader keys;
@@ -76,7 +77,7 @@ static enum key next_key(struct line_editor *e)
     }
 }
 
-struct line_editor *line_editor_open(bool color, complete_fn *complete)
+struct line_editor *line_editor_open(bool color, complete_fn *complete, const void *complete_user)
 {
     if (!terminal_has_cursor(0))
         return NULL;
@@ -90,6 +91,7 @@ struct line_editor *line_editor_open(bool color, complete_fn *complete)
         return NULL;
     }
     e->complete = complete;
+    e->complete_user = complete_user;
     e->keys.on_screen_change = on_screen_change;
     e->keys.user = e;
     e->view.fd = fileno(e->screen);
@@ -217,7 +219,7 @@ static void complete(struct line_editor *e)
 {
     struct line_buffer *b = &e->buffer;
     struct completion c;
-    e->complete(b->text.data, b->cursor, &c);
+    e->complete(e->complete_user, b->text.data, b->cursor, &c);
     const size_t typed = b->cursor - c.begin, common = c.n ? completion_common(&c) : 0;
     if (common > typed)
         (void)line_buffer_insert(b, c.candidates[0] + typed, common - typed);

@@ -17,7 +17,7 @@ struct line_editor;
 
 /* NULL if standard input has no cursor movement. The terminal is in bracketed paste mode until
  * close. */
-struct line_editor *line_editor_open(bool color, complete_fn *complete);
+struct line_editor *line_editor_open(bool color, complete_fn *complete, const void *complete_user);
 void line_editor_close(struct line_editor *e);
 
 /* Reads what the user sends with Enter. It has several lines if the user pasted them or typed

@@ -117,7 +117,7 @@ static int chat_with_pipe(struct session *s)
     struct text line = { 0 };
     int code = 0;
     enum input_result got = INPUT_LINE;
-    input_open(&in, false);
+    input_open(&in, false, s);
     while (code == 0 && !s->out->error && (got = input_turn(&in, &line)) == INPUT_LINE)
         if (line.data[strspn(line.data, " \t")]) /* skips blank lines */
             code = run_turn(s, line.data, line.size);
@@ -147,7 +147,7 @@ static int chat_interactively(struct session *s)
     struct text turn = { 0 };
     int code = 0;
     bool quit = false;
-    input_open(&in, true);
+    input_open(&in, true, s);
     if (isatty(0) && !s->options->quiet)
         print_welcome(s);
     while (!quit && !s->out->error) {
@@ -182,13 +182,12 @@ static int run(struct session *s, const char *prompt, size_t size)
         text_free(&sizes);
         return 0;
     }
-    const bool interactive = o->interactive || (!prompt && isatty(0));
     if (prompt) {
         const int code = run_turn(s, prompt, size);
         if (!o->interactive || (code != 0 && code != EXIT_INTERRUPTED))
             return code;
     }
-    return interactive ? chat_interactively(s) : chat_with_pipe(s);
+    return session_is_interactive(o) ? chat_interactively(s) : chat_with_pipe(s);
 }
 
 static int chat(const struct options *o, struct output *out)

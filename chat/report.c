@@ -20,11 +20,12 @@ static void sizes_as_json(const struct session *s, struct text *out)
     text_add_json(out, s->model_name, strlen(s->model_name));
     text_addf(out, ",\"context\":%u,\"model_context\":%u,\"weight_bytes\":%llu", i->context_length,
               i->model_context_length, (unsigned long long)i->weight_bytes);
-    text_addf(
-        out,
-        ",\"kv_bytes\":%llu,\"kv_budget\":%llu,\"context_bytes\":%llu,\"available_bytes\":%llu",
-        (unsigned long long)i->kv_bytes, (unsigned long long)i->kv_budget,
-        (unsigned long long)i->context_bytes, (unsigned long long)i->available_bytes);
+    text_addf(out,
+              ",\"cache_tokens\":%llu,\"kv_bytes\":%llu,\"kv_budget\":%llu,\"context_bytes\":%llu,"
+              "\"available_bytes\":%llu",
+              (unsigned long long)i->cache_tokens, (unsigned long long)i->kv_bytes,
+              (unsigned long long)i->kv_budget, (unsigned long long)i->context_bytes,
+              (unsigned long long)i->available_bytes);
     text_addf(out, ",\"k_type\":\"%s\",\"v_type\":\"%s\",\"threads\":%u,\"isa\":\"%s\"}\n",
               quire_kv_dtype_name(i->k_dtype), quire_kv_dtype_name(i->v_dtype), i->n_threads,
               s->model.isa);
@@ -37,13 +38,14 @@ void report_sizes(const struct session *s, struct text *out)
         sizes_as_json(s, out);
         return;
     }
-    char what[96];
+    char what[128];
     text_addf(out, "%-10s %s (%s, %u layers, %.1f M parameters)\n", "model", s->model_name,
               s->model.arch, s->model.n_layers, (double)s->model.n_parameters / 1e6);
     text_addf(out, "%-10s %12u tokens (model: %u)\n", "context", i->context_length,
               i->model_context_length);
     add_size(out, "weights", i->weight_bytes, "packed");
-    snprintf(what, sizeof what, "K %s, V %s, block size %u", quire_kv_dtype_name(i->k_dtype),
+    snprintf(what, sizeof what, "up to %llu tokens, K %s, V %s, block size %u",
+             (unsigned long long)i->cache_tokens, quire_kv_dtype_name(i->k_dtype),
              quire_kv_dtype_name(i->v_dtype), i->block_size);
     add_size(out, "KV cache", i->kv_bytes, what);
     snprintf(what, sizeof what, "steps of up to %u tokens", i->max_step_tokens);
@@ -97,9 +99,10 @@ void report_stats(const struct session *s, struct text *out)
                   u->prompt_seconds > 0 ? computed / u->prompt_seconds : 0);
         text_addf(out, "answer    %u tokens, decode %.2f s (%.1f tokens/s)\n", u->completion_tokens,
                   u->generate_seconds, tokens_per_second(u));
-        text_addf(out, "context   %u of %u tokens\n", u->prompt_tokens + u->completion_tokens,
-                  s->info.context_length);
     }
+    if (s->conversation->n_tokens)
+        text_addf(out, "context   %u of %u tokens\n", s->conversation->n_tokens,
+                  s->info.context_length);
     text_addf(out, "session   %llu answers, %llu prompt tokens, %llu cached, %llu generated\n",
               (unsigned long long)s->n_answers, (unsigned long long)s->total_prompt,
               (unsigned long long)s->total_cached, (unsigned long long)s->total_completion);

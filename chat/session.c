@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session.c - opens the engine; changes of the conversation and its settings. */
+/* session.c - opens the engine; changes of the conversations and their settings. */
 #include "session.h"
 #include "bundled.h"
 #include "conversation_file.h"
@@ -69,7 +69,7 @@ static int init_conversation(struct session *s)
     if (code)
         return code;
     const bool ok = settings_apply(&s->settings, o) &&
-                    (!o->system || conversation_set_system(&s->conversation, o->system));
+                    (!o->system || conversation_set_system(s->conversation, o->system));
     return ok ? 0 : EX_TEMPFAIL;
 }
 
@@ -84,7 +84,7 @@ static void report_start(const struct session *s)
             s->options->threads, n_cpus, n_cpus);
     if (s->options->verbose ||
         (s->options->context == 0 && !s->options->dry_run && !s->options->quiet))
-        print_message("%s: context %u tokens (model: %u), KV cache %s", s->model_name,
+        print_message("%s: context %u tokens (model: %u), KV cache of up to %s", s->model_name,
                       i->context_length, i->model_context_length, format_bytes(i->kv_bytes, cache));
 }
 
@@ -111,6 +111,20 @@ static bool continue_loading(void *user, uint64_t done, uint64_t total)
     return interrupts_count() == 0;
 }
 
+bool session_is_interactive(const struct options *o)
+{
+    return o->interactive || (!o->prompt && !o->file && isatty(0));
+}
+
+/* Sequences of the engine, which runs one: its cache has as many contexts, if the budget allows, so
+ * that a switch to an earlier conversation finds the keys and values of its prompt. Memory is used
+ * as the cache fills, but --mlock would take all of it at the start. */
+static uint32_t cached_contexts(const struct options *o)
+{
+    enum { CACHED_CONVERSATIONS = 4 };
+    return session_is_interactive(o) && !o->mlock ? CACHED_CONVERSATIONS : 1;
+}
+
 static int open_engine(struct session *s, const char *template, const struct quire_logger *logger)
 {
     const struct options *o = s->options;
@@ -128,7 +142,7 @@ static int open_engine(struct session *s, const char *template, const struct qui
     p.isa = o->isa;
     p.compute = o->compute;
     p.n_threads = o->threads;
-    p.max_seqs = 1; /* one conversation: the cache holds one context */
+    p.max_seqs = cached_contexts(o);
     p.context_length = o->context;
     p.kv_bytes = o->kv_mem;
     p.k_dtype = o->k_type;
@@ -204,6 +218,10 @@ int session_open(struct session *s, const struct options *o, struct output *out)
     int code = check_isa(o, out);
     if (code)
         return code;
+    if (!session_new(s, NULL)) {
+        print_message("out of memory");
+        return EX_TEMPFAIL;
+    }
     struct text template = { 0 };
     if (o->template_file && !read_template(o->template_file, &template)) {
         print_message("cannot read %s: %s", o->template_file, strerror(errno));
@@ -236,51 +254,70 @@ int session_open(struct session *s, const struct options *o, struct output *out)
 void session_close(struct session *s)
 {
     quire_engine_close(s->engine);
-    conversation_free(&s->conversation);
+    conversation_list_free(&s->conversations);
     settings_free(&s->settings);
     repeat_guard_close(&s->repeat_guard);
 }
 
-/* After the conversation was replaced. */
-static void restart(struct session *s)
-{
-    s->first = 0;
-    s->regenerations = 0;
-    s->roll_reported = false;
-}
-
 bool session_set_system(struct session *s, const char *text)
 {
-    struct conversation *c = &s->conversation;
+    struct conversation *c = s->conversation;
     const size_t before = c->n;
     if (!conversation_set_system(c, text))
         return false;
-    s->first = s->first ? s->first + c->n - before : 0; /* the same message as before */
+    c->first = c->first ? c->first + c->n - before : 0; /* the same message as before */
+    c->n_tokens = 0;
     return true;
 }
 
-void session_reset(struct session *s)
-{
-    conversation_truncate(&s->conversation, conversation_system_count(&s->conversation));
-    restart(s);
-}
+void session_reset(struct session *s) { conversation_reset(s->conversation); }
 
 bool session_undo(struct session *s)
 {
-    const size_t last = conversation_last_turn(&s->conversation, s->conversation.n);
-    if (last == s->conversation.n)
+    struct conversation *c = s->conversation;
+    const size_t last = conversation_last_turn(c, c->n);
+    if (last == c->n)
         return false;
-    conversation_truncate(&s->conversation, last);
-    s->regenerations = 0;
-    if (s->first >= last) /* the turns before it were dropped: they fit again */
-        s->first = 0;
+    conversation_truncate(c, last);
+    c->regenerations = 0;
+    c->n_tokens = 0;
+    if (c->first >= last) /* the turns before it were dropped: they fit again */
+        c->first = 0;
+    return true;
+}
+
+bool session_new(struct session *s, const char *name)
+{
+    const struct conversation *current = s->conversation;
+    struct conversation *c = conversation_list_add(&s->conversations, name);
+    const size_t n_system = c && current ? conversation_system_count(current) : 0;
+    for (size_t i = 0; i < n_system; i++) {
+        const char *text = current->messages[i].content;
+        if (!conversation_add(c, "system", text, strlen(text))) {
+            conversation_list_remove(&s->conversations, c);
+            return false;
+        }
+    }
+    if (c)
+        s->conversation = c;
+    return c != NULL;
+}
+
+bool session_close_conversation(struct session *s)
+{
+    struct conversation_list *list = &s->conversations;
+    struct conversation *closed = s->conversation;
+    size_t i = 0;
+    if (list->n == 1 && !session_new(s, NULL))
+        return false;
+    while (list->items[i] != closed)
+        i++;
+    s->conversation = list->items[i ? i - 1 : 1];
+    conversation_list_remove(list, closed);
     return true;
 }
 
 int session_load(struct session *s, const char *path)
 {
-    const int code = conversation_load(path, &s->conversation, &s->settings);
-    if (code == 0)
-        restart(s);
-    return code;
+    return conversation_load(path, s->conversation, &s->settings);
 }

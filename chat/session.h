@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session.h - a conversation with an open model. */
+/* session.h - the conversations with an open model. */
 #ifndef QUIRE_CHAT_SESSION_H
 #define QUIRE_CHAT_SESSION_H
-#include "conversation.h"
+#include "conversation_list.h"
 #include "options.h"
 #include "output.h"
 #include "repeat_guard.h"
@@ -15,14 +15,12 @@ struct session {
     struct quire_model_info model;
     struct quire_engine_info info;
     const char *model_name; /* for display */
-    struct conversation conversation;
-    size_t first; /* the prompt has the messages before the first turn, and those from here on */
-    bool roll_reported; /* for this conversation */
-    bool keeps_cache;   /* the file of --prompt-cache may be written */
+    struct conversation_list conversations;
+    struct conversation *conversation; /* the current one, of the list */
+    bool keeps_cache;                  /* the file of --prompt-cache may be written */
     struct settings settings;
     struct repeat_guard repeat_guard;
     bool repeats;            /* the guard has ended the current answer */
-    uint32_t regenerations;  /* of the last turn: selects the random number stream */
     struct quire_usage last; /* of the last answer */
     uint64_t n_answers, total_prompt, total_cached, total_completion; /* tokens, but n_answers */
 };
@@ -35,6 +33,9 @@ void session_close(struct session *s);
 /* Saves the prefix cache in the file of --prompt-cache, if given. A failure is a warning. */
 void session_save_cache(const struct session *s);
 
+/* Whether standard input holds turns and commands, not a prompt or turns alone. */
+bool session_is_interactive(const struct options *o);
+
 /* Prints an error of the library in terms of the options, after the last part of path if that is
  * not NULL, the error comes from a file, and the message lacks its name. */
 void session_report_error(struct session *s, quire_status status, const char *message,
@@ -45,6 +46,14 @@ bool session_set_system(struct session *s, const char *text);
 
 void session_reset(struct session *s); /* clears the conversation but the system message */
 bool session_undo(struct session *s);  /* removes the last turn; false: there is none */
+
+/* Begins a conversation with the system message of the current one and makes it the current one.
+ * name: NULL or one that conversation_list_check_name() accepts. False: out of memory. */
+bool session_new(struct session *s, const char *name);
+
+/* Removes the current conversation. The one before it in the list becomes the current one, or the
+ * one after it; without others session_new() begins one. False: out of memory, nothing changed. */
+bool session_close_conversation(struct session *s);
 
 /* Replaces the conversation as conversation_load() does; returns its result. */
 int session_load(struct session *s, const char *path);

@@ -92,6 +92,7 @@ static void count_usage(struct session *s, const struct quire_usage *usage)
     s->total_prompt += usage->prompt_tokens;
     s->total_cached += usage->cached_tokens;
     s->total_completion += usage->completion_tokens;
+    s->conversation->n_tokens = usage->prompt_tokens + usage->completion_tokens;
 }
 
 /* Runs a request and shows its answer. */
@@ -134,7 +135,7 @@ static void set_request(const struct session *s, struct quire_request_params *re
     request->n_stop = s->settings.n_stop;
     request->flags = s->options->ignore_eos ? QUIRE_REQUEST_IGNORE_EOS : 0;
     request->sampling = &s->settings.sampling;
-    request->stream = s->regenerations;
+    request->stream = s->conversation->regenerations;
 }
 
 static enum turn_result complete_text(struct session *s, const char *text, size_t size,
@@ -153,19 +154,19 @@ static void roll(struct session *s, struct quire_request_params *request, size_t
                  struct quire_chat_message *messages)
 {
     const struct roll_args args = { .engine = s->engine,
-                                    .conversation = &s->conversation,
+                                    .conversation = s->conversation,
                                     .n = n,
                                     .context_length = s->info.context_length };
-    if (s->options->no_roll || !roll_prompt(&args, request, messages, &s->first))
+    if (s->options->no_roll || !roll_prompt(&args, request, messages, &s->conversation->first))
         return;
-    if (!s->roll_reported)
+    if (!s->conversation->roll_reported)
         print_message(
             "the context of %u tokens is full: the oldest turns are no longer part of the "
             "prompt (--no-roll ends the conversation instead)",
             s->info.context_length);
     else if (s->options->verbose)
         print_message("%zu of %zu messages are in the prompt", request->n_messages, n);
-    s->roll_reported = true;
+    s->conversation->roll_reported = true;
 }
 
 /* Generates an answer to the first n messages, or the rest of one that is their last. */
@@ -178,7 +179,7 @@ static enum turn_result generate(struct session *s, size_t n, quire_status *stat
         return report_failure(s, *status, "out of memory");
     set_request(s, &request);
     request.messages = messages;
-    request.n_messages = conversation_prompt(&s->conversation, s->first, n, messages);
+    request.n_messages = conversation_prompt(s->conversation, s->conversation->first, n, messages);
     roll(s, &request, n, messages);
     const enum turn_result result = answer_request(s, &request, status);
     free(messages);
@@ -194,8 +195,8 @@ static enum turn_result keep_answer(struct session *s, size_t n, const char *sta
     text_add(&answer, s->out->answer.data, s->out->answer.size);
     bool ok = !answer.failed;
     if (ok) {
-        conversation_truncate(&s->conversation, n);
-        ok = conversation_add(&s->conversation, "assistant", answer.data, answer.size);
+        conversation_truncate(s->conversation, n);
+        ok = conversation_add(s->conversation, "assistant", answer.data, answer.size);
     }
     text_free(&answer);
     if (ok)
@@ -214,47 +215,47 @@ static enum turn_result answer_message(struct session *s, size_t n, quire_status
 
 enum turn_result turn_run(struct session *s, const char *text, size_t size, quire_status *status)
 {
-    s->regenerations = 0;
+    s->conversation->regenerations = 0;
     if (s->options->raw)
         return complete_text(s, text, size, status);
-    const size_t before = s->conversation.n, first = s->first;
+    const size_t before = s->conversation->n, first = s->conversation->first;
     *status = QUIRE_E_NOMEM;
-    if (!conversation_add(&s->conversation, "user", text, size))
+    if (!conversation_add(s->conversation, "user", text, size))
         return TURN_FAILED;
-    const enum turn_result result = answer_message(s, s->conversation.n, status);
+    const enum turn_result result = answer_message(s, s->conversation->n, status);
     if (result == TURN_FAILED) {
-        conversation_truncate(&s->conversation, before);
-        s->first = first;
+        conversation_truncate(s->conversation, before);
+        s->conversation->first = first;
     }
     return result;
 }
 
 enum turn_result turn_regenerate(struct session *s, quire_status *status)
 {
-    const size_t last = conversation_last_turn(&s->conversation, s->conversation.n);
+    const size_t last = conversation_last_turn(s->conversation, s->conversation->n);
     *status = QUIRE_E_INVALID_ARG;
-    if (last == s->conversation.n) {
+    if (last == s->conversation->n) {
         print_message("there is no turn to answer yet");
         return TURN_FAILED;
     }
-    s->regenerations++;
+    s->conversation->regenerations++;
     return answer_message(s, last + 1, status);
 }
 
 enum turn_result turn_continue(struct session *s, quire_status *status)
 {
-    const size_t n = s->conversation.n;
+    const size_t n = s->conversation->n;
     *status = QUIRE_E_INVALID_ARG;
-    if (conversation_last_turn(&s->conversation, n) == n) {
+    if (conversation_last_turn(s->conversation, n) == n) {
         print_message("there is no answer to continue yet");
         return TURN_FAILED;
     }
-    if (!conversation_ends_with_answer(&s->conversation))
+    if (!conversation_ends_with_answer(s->conversation))
         return answer_message(s, n, status);
     const enum turn_result result = generate(s, n, status);
     if (result == TURN_FAILED)
         return result;
-    char *start = strdup(s->conversation.messages[n - 1].content);
+    char *start = strdup(s->conversation->messages[n - 1].content);
     *status = start ? *status : QUIRE_E_NOMEM;
     const enum turn_result kept = start ? keep_answer(s, n - 1, start, result, status)
                                         : report_failure(s, *status, "out of memory");

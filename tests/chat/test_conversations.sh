@@ -34,7 +34,7 @@ messages_in() { [ "$(grep -c '"role"' "$1")" = "$2" ]; }
 
 # ---- Commands
 
-for name in help system set stats regen continue undo reset clear save load exit quit; do
+for name in help system set stats regen continue undo reset clear save load new switch list close exit quit; do
     talk -i < <(printf '/help\n')
     pass_if "/help lists /$name" grep -qE "^  /$name " "$folder/err"
 done
@@ -220,6 +220,102 @@ pass_if "options override the settings of --load" err_has "temperature 0.25"
 
 talk -i -q -n 2 < <(printf '/system Hi\n/set temp 1\nHello\n/save %s/quiet\n/load %s/quiet\n/undo\n/reset\n' "$folder" "$folder")
 pass_if "--quiet prints nothing" [ ! -s "$folder/err" ]
+
+# ---- Several conversations
+
+# The table of /list: a line of standard error matches the pattern from its beginning to its end.
+listed() { grep -qE -- "^$1\$" "$folder/err"; }
+listed_current() { [ "$(grep -cE '^\*' "$folder/err")" = "$1" ]; }
+
+talk -i -n 8 --json < <(printf '%s\n' Hello '/new work' "Another one" '/switch 1' /regen "/save $folder/first" \
+    '/switch work' "/save $folder/second" /list)
+pass_if "conversations: success" status_is 0
+pass_if "conversations: all turns are answered" answers_are 3
+pass_if "/switch: /regen answers the turn of its conversation" \
+    [ "$(last_answer)" = "$(cat "$folder/plain")" ]
+pass_if "/switch: /save writes the current conversation" messages_in "$folder/first" 2
+pass_if "/switch: each file has its own messages" grep -q '"content": "Another one"' "$folder/second"
+pass_if "/switch by number" err_has "conversation 1: Hello, 1 turn"
+pass_if "/switch by name" err_has "conversation 2: work, 1 turn"
+pass_if "/list: number, turns, tokens, first words" listed '    1      1 +[0-9]+  Hello'
+pass_if "/list marks the current conversation" listed '\*   2      1 +[0-9]+  work'
+pass_if "/list marks one conversation" listed_current 1
+
+talk -i -n 2 < <(printf '%s\n' Hello /new /list '/switch Hello' /clear /list)
+pass_if "a conversation without turns has its number as name" listed '\*   2      0       -  2'
+pass_if "/switch by the first words" err_has "conversation 1: Hello, 1 turn"
+pass_if "/clear clears the current conversation" listed '\*   1      0       -  1'
+talk -i -n 2 < <(printf '%s\n' '  Tell   me a very long story about ships  ' /new 'Incomprehensibilitiesandmore words' /list)
+pass_if "first words end between words" listed ' +1 +1 +[0-9]+  Tell me a very long'
+pass_if "a long first word is cut" listed '. +2 +1 +[0-9]+  Incomprehensibilitiesand'
+talk -i -n 2 < <(printf '%s\n' 'Same' /new Same '/switch Same' /list)
+pass_if "/switch to one of two equal first words" err_has "/switch: several conversations have this name"
+pass_if "/switch to one of two equal first words stays" listed '\*   2 +1 +[0-9]+  Same'
+
+talk -i -n 8 --json < <(printf '%s\n' '/system Be brief.' /new /system /new '/switch 1' Hello)
+pass_if "/system acts on the current conversation" [ "$(last_answer)" = "$(cat "$folder/brief")" ]
+talk -i -n 8 --json < <(printf '%s\n' '/system Be brief.' /new Hello)
+pass_if "/new keeps the system message" [ "$(last_answer)" = "$(cat "$folder/brief")" ]
+talk -i -n 2 < <(printf '%s\n' '/set temp 0.5' /new /stats)
+pass_if "/new keeps the settings" err_has "temperature 0.5"
+talk -i -n 2 < <(printf '%s\n' Hello /new "/load $folder/begun" '/switch 1' "/save $folder/kept")
+pass_if "/load replaces the current conversation alone" grep -q '"content": "Hello"' "$folder/kept"
+
+talk -i -n 2 < <(printf '%s\n' Hello '/new a' '/new b' /close /list)
+pass_if "/close: the conversation before it is next" listed '\*   2 +0 +-  a'
+pass_if "/close removes the conversation" err_lacks "3      0       -  b"
+talk -i -n 2 < <(printf '%s\n' Hello '/new a' '/switch 1' /close /list '/switch 1')
+pass_if "/close of the first conversation: the one after it is next" listed '\*   2 +0 +-  a'
+pass_if "numbers are not used again" err_has "/switch: there is no such conversation; /list"
+talk -i -n 8 --json < <(printf '%s\n' '/system Be brief.' First /close /list Hello)
+pass_if "/close of the last conversation begins one" listed '\*   2 +0 +-  2'
+pass_if "/close of the last conversation keeps the system message" [ "$(last_answer)" = "$(cat "$folder/brief")" ]
+
+# $1 = name, $2 = part of the message
+name_is_refused()
+{
+    talk -i < <(printf '/new %s\n/list\n' "$1")
+    pass_if "/new $1: $2" err_has "/new: $2"
+    pass_if "/new $1 begins no conversation" listed '\*   1 +0 +-  1'
+}
+name_is_refused "$(printf 'a%.0s' $(seq 65))" "the name has more than 64 bytes"
+name_is_refused $'bell\a' "the name has a control character"
+name_is_refused $'c1\u0085' "the name has a control character"
+name_is_refused $'turned\u202e' "the name has a control character"
+name_is_refused $'caf\xe9' "the name is not UTF-8"
+name_is_refused 7 "a name is not a number"
+talk -i -n 2 < <(printf '%s\n' Hello '/new one' '/new one  ' '/new Hello' '/new über 日本' '/switch one' '/switch über 日本  ' \
+    '/switch nowhere' '/switch 99999999999999999999999' '/switch 0' /switch '/list all' '/close 1')
+pass_if "duplicate names are refused" lines_on_stderr 2 "/new: another conversation has this name"
+pass_if "names are UTF-8" lines_on_stderr 2 "conversation 3: über 日本, 0 turns"
+pass_if "unknown names and numbers" lines_on_stderr 3 "/switch: there is no such conversation; /list"
+pass_if "/switch needs an argument" err_has "/switch needs NAME|NUMBER"
+pass_if "/list takes no argument" err_has "/list takes no argument"
+pass_if "/close takes no argument" err_has "/close takes no argument"
+
+talk -i -n 1 < <({ for i in $(seq 2 100); do printf '/new n%s\nHello %s\n' "$i" "$i"; done; printf '/switch n57\n/list\n'
+    for i in $(seq 2 100); do echo /close; done; echo /list; })
+pass_if "100 conversations: success" status_is 0
+pass_if "100 conversations are listed, then one" [ "$(grep -cE '^[* ] +[0-9]+ +[0-9]+ ' "$folder/err")" = 101 ]
+pass_if "100 conversations: one is current" listed '\*  57 +1 +[0-9]+  n57'
+pass_if "100 conversations: all but one are closed" lines_on_stderr 99 "is closed"
+pass_if "100 conversations: the last one is current" listed '\* 100 +1 +[0-9]+  n100'
+
+# together the first three prompts exceed the context: a cache of one context evicts the first one
+fill=$(printf 'and then? %.0s' $(seq 14))
+talk -c 256 -n 4 -i --json < <(printf '%s\n' "One $fill" /new "Two $fill" /new "Three $fill" '/switch 1' "Go on")
+pass_if "a switch back reuses the prefix cache" \
+    [ "$(tail -n 1 "$folder/out" | grep -o '"cached_tokens":[0-9]*' | cut -d: -f2)" -ge 100 ]
+run -m "$tiny" -c 256 --dry-run --json
+pass_if "without commands the cache holds one context" out_has '"cache_tokens":256,'
+run -m "$tiny" -c 256 -i --dry-run --json
+pass_if "with commands the cache holds four contexts" out_has '"cache_tokens":1024,'
+run -m "$tiny" -c 256 -i --kv-mem 150K --dry-run --json
+pass_if "the cache stays within the budget" out_has '"cache_tokens":352,'
+run -m "$tiny" -c 256 -i --mlock --dry-run --json
+pass_if "--mlock locks one context" out_has '"cache_tokens":256,'
+talk -i -q -n 2 < <(printf '%s\n' /new Hello '/switch 1' '/new x' /close)
+pass_if "--quiet: no messages of conversations" [ ! -s "$folder/err" ]
 
 # ---- A full context
 

@@ -306,6 +306,16 @@ scenario_completion()
     press Tab
     wait_until "a folder at $width columns" eval '[ "$(screen | tail -n 1)" = "> /save talk-two/" ]'
     press C-u
+    type_text "/new logs"
+    press Enter
+    expect "a new conversation" "2: logs"
+    type_text "/sw"
+    press Tab
+    type_text "lo"
+    press Tab
+    wait_until "the name of a conversation at $width columns" \
+        eval '[ "$(screen | tail -n 1)" = "> /switch logs" ]'
+    press C-u
     type_text "exit"
     press Enter
     expect "the word exit" "exit code 0"
