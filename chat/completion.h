@@ -14,7 +14,8 @@ struct completion {
 };
 
 /* Finds the candidates for the word that ends at offset `cursor` of a line, in byte order. A
- * command that takes an argument ends with a space, a folder with a slash. user is that of the line editor, for complete_command a session. */
+ * command that takes an argument ends with a space, a folder with a slash. user is what
+ * line_editor_open() was given, for complete_command a struct session. */
 typedef void complete_fn(const void *user, const char *line, size_t cursor, struct completion *out);
 complete_fn complete_command;
 

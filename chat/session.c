@@ -84,7 +84,7 @@ static void report_start(const struct session *s)
             s->options->threads, n_cpus, n_cpus);
     if (s->options->verbose ||
         (s->options->context == 0 && !s->options->dry_run && !s->options->quiet))
-        print_message("%s: context %u tokens (model: %u), KV cache of up to %s", s->model_name,
+        print_message("%s: context %u of %u tokens, KV cache up to %s", s->model_name,
                       i->context_length, i->model_context_length, format_bytes(i->kv_bytes, cache));
 }
 
@@ -116,7 +116,7 @@ bool session_is_interactive(const struct options *o)
     return o->interactive || (!o->prompt && !o->file && isatty(0));
 }
 
-/* Sequences of the engine, which runs one: its cache has as many contexts, if the budget allows, so
+/* Contexts that the KV cache holds if the budget allows: more than the one of a running request, so
  * that a switch to an earlier conversation finds the keys and values of its prompt. Memory is used
  * as the cache fills, but --mlock would take all of it at the start. */
 static uint32_t cached_contexts(const struct options *o)
@@ -142,7 +142,7 @@ static int open_engine(struct session *s, const char *template, const struct qui
     p.isa = o->isa;
     p.compute = o->compute;
     p.n_threads = o->threads;
-    p.max_seqs = cached_contexts(o);
+    p.max_seqs = cached_contexts(o); /* runs one at a time; gives the cache its size */
     p.context_length = o->context;
     p.kv_bytes = o->kv_mem;
     p.k_dtype = o->k_type;
