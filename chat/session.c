@@ -118,7 +118,8 @@ bool session_is_interactive(const struct options *o)
 
 /* Contexts that the KV cache holds if the budget allows: more than the one of a running request, so
  * that a switch to an earlier conversation finds the keys and values of its prompt. Memory is used
- * as the cache fills, but --mlock would take all of it at the start. */
+ * as the cache fills, in huge pages, of which every layer has its own: a cache of few MiB per layer
+ * is soon used whole. --mlock would take all of it at the start. */
 static uint32_t cached_contexts(const struct options *o)
 {
     enum { CACHED_CONVERSATIONS = 4 };
