@@ -157,6 +157,9 @@ static int use_started_engine(void *arg)
     CHECK(quire_engine_wait(engine, 0, -1, &ev, NULL) == QUIRE_E_MISUSE);
     CHECK(quire_engine_step(engine, NULL) == QUIRE_E_MISUSE);
     CHECK(quire_engine_drain(engine, 0, NULL) == QUIRE_E_MISUSE);
+    const struct quire_cache_file_params file = { .struct_size = sizeof file,
+                                                  .path = "/dev/null/x" };
+    CHECK(quire_engine_save_cache(engine, &file, NULL, NULL) == QUIRE_E_MISUSE);
     quire_engine_close(engine);
     return 0;
 }
