@@ -7,26 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Handles the events of one step. Returns true when the request is done. */
-static bool poll_events(struct session *s, struct quire_event *done)
+/* Handles the events of one step. Returns true when the request is done; *ev is its last event. */
+static bool poll_events(struct session *s, struct quire_event *ev)
 {
-    struct quire_event ev = { .struct_size = sizeof ev };
-    while (quire_engine_poll(s->engine, &ev, NULL) == QUIRE_OK && ev.kind != QUIRE_EVENT_NONE) {
-        if (ev.kind == QUIRE_EVENT_PROMPT) {
+    while (quire_engine_poll(s->engine, ev, NULL) == QUIRE_OK && ev->kind != QUIRE_EVENT_NONE) {
+        if (ev->kind == QUIRE_EVENT_PROMPT) {
             if (!s->options->quiet)
-                show_prefill_progress(ev.usage->prompt_done, ev.usage->prompt_tokens);
+                show_prefill_progress(ev->usage->prompt_done, ev->usage->prompt_tokens);
             continue;
         }
         clear_progress();
-        if (ev.kind == QUIRE_EVENT_TEXT) {
-            output_piece(s->out, ev.text, ev.text_size);
-            s->repeats |=
-                repeat_guard_add(&s->repeat_guard, ev.tokens, ev.n_tokens, ev.text, ev.text_size);
+        if (ev->kind == QUIRE_EVENT_TEXT) {
+            output_piece(s->out, ev->text, ev->text_size);
+            s->repeats |= repeat_guard_add(&s->repeat_guard, ev->tokens, ev->n_tokens, ev->text,
+                                           ev->text_size);
         }
-        if (ev.kind == QUIRE_EVENT_DONE) {
-            *done = ev;
+        if (ev->kind == QUIRE_EVENT_DONE)
             return true;
-        }
     }
     return false;
 }

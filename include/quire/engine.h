@@ -346,8 +346,9 @@ struct quire_usage {
 };
 
 /** One event. Pointers are valid until the next event of the same answer is returned, and until
- *  quire_engine_close(). `usage` and `message` point into the event itself, or, for a struct_size
- *  without usage_data, into the engine until the next event of any answer. */
+ *  quire_engine_close(). `usage` and `message` point into the event that was passed, also those of
+ *  a copy; for a struct_size without usage_data into the engine, until the next event of any
+ *  answer. */
 struct quire_event {
     uint32_t struct_size; /**< set by the caller */
     enum quire_event_kind kind;
