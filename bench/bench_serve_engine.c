@@ -63,6 +63,7 @@ static void take_event(struct player *p, const struct quire_event *ev)
         return;
     log->records[i].n_cached = ev->usage->cached_tokens;
     log->records[i].queue_seconds = ev->usage->queue_seconds;
+    log->records[i].generate_seconds = ev->usage->generate_seconds;
     if (ev->reason == QUIRE_FINISH_LENGTH && !ev->context_full)
         serve_log_end(log, i, SERVE_DONE, NULL);
     else if (ev->reason == QUIRE_FINISH_CANCELLED)

@@ -13,6 +13,7 @@ struct serve_record {
     enum serve_state state;
     double arrival, first, last; /* arrival; first and last token */
     double queue_seconds;        /* as reported; NaN = not reported */
+    double generate_seconds;     /* from first to last token, as reported; 0 = not reported */
     uint32_t n_prompt, n_cached, n_output;
 };
 
