@@ -13,8 +13,8 @@ enum { PROMPT = 70 /* tokens */, MAX_CACHE_FILE = 4 << 20 };
 
 static inline const char *in_dir(const char *name)
 {
-    static char paths[4][256];
-    static unsigned next;
+    static _Thread_local char paths[4][256];
+    static _Thread_local unsigned next;
     char *path = paths[next++ % 4];
     snprintf(path, sizeof paths[0], "%s/%s", dir, name);
     return path;
