@@ -3,7 +3,8 @@
  *
  * Checks that every request ends with exactly one DONE event, that its tokens and text are those of
  * the same request alone in another engine, that text is well-formed, that a step does not
- * allocate, and that every block is free or referenced. */
+ * allocate, and that every block is free or referenced. Requests run together, with priorities, small
+ * pools, drafts and several answers of which the best is returned. */
 #include "base/utf8.h"
 #include "engine/types.h"
 #include "fuzz.h"
@@ -29,6 +30,7 @@ struct request {
     int32_t prompt[MAX_TEXT];
     char text[MAX_TEXT + 1], stop[3];
     const char *stops[1];
+    int32_t stop_token;
     int32_t tokens[CONTEXT + 1];
     size_t n_tokens, n_prompt;
     char output[MAX_OUTPUT];
@@ -82,7 +84,8 @@ static void take_event(struct request *r, const struct quire_event *ev)
     fuzz_check(!r->done, "an event after DONE");
     fuzz_check(ev->text && ev->message && ev->usage, "a NULL pointer in an event");
     fuzz_check(qr_utf8_valid((const uint8_t *)ev->text, ev->text_size), "ill-formed text");
-    fuzz_check(r->n_tokens + ev->n_tokens <= CONTEXT, "too many tokens");
+    fuzz_check(r->n_tokens + ev->n_tokens <= CONTEXT + 1, "too many tokens");
+    fuzz_check(!ev->n_logprobs == !ev->logprobs, "%u log-probabilities", ev->n_logprobs);
     if (ev->n_tokens)
         memcpy(r->tokens + r->n_tokens, ev->tokens, ev->n_tokens * sizeof *ev->tokens);
     r->n_tokens += ev->n_tokens;
@@ -90,7 +93,9 @@ static void take_event(struct request *r, const struct quire_event *ev)
     if (ev->text_size)
         memcpy(r->output + r->output_size, ev->text, ev->text_size);
     r->output_size += ev->text_size;
-    fuzz_check(ev->usage->completion_tokens >= r->n_tokens || ev->kind != QUIRE_EVENT_DONE,
+    const size_t echoed =
+        r->params.flags & QUIRE_REQUEST_ECHO ? (size_t)ev->usage->prompt_tokens : 0;
+    fuzz_check(ev->usage->completion_tokens + echoed >= r->n_tokens || ev->kind != QUIRE_EVENT_DONE,
                "usage has %u tokens, events %zu", ev->usage->completion_tokens, r->n_tokens);
     if (ev->kind == QUIRE_EVENT_DONE) {
         r->done = true;
@@ -133,12 +138,16 @@ static void check_alone(const struct run *run, const struct request *r)
     }
     same = (struct request){ .params = r->params, .n_prompt = r->n_prompt };
     same.params.flags |= QUIRE_REQUEST_NO_REUSE;
+    same.params.draft_tokens = 0;
     const quire_status s = quire_engine_submit(e, &same.params, &same.id, &err);
     fuzz_check(s == QUIRE_OK, "%s %s", fuzz_status(s), err.msg);
     while (!same.done) {
         fuzz_check(quire_engine_step(e, &err) == QUIRE_OK, "%s", err.msg);
         while (poll_one(e, &same, 1)) {}
     }
+    /* an answer that was cancelled may not be the best one */
+    if (r->reason == QUIRE_FINISH_CANCELLED && r->params.best_of > 1)
+        return;
     const bool cut = r->reason == QUIRE_FINISH_CANCELLED || r->context_full || same.context_full;
     const size_t n = r->n_tokens < same.n_tokens ? r->n_tokens : same.n_tokens;
     fuzz_check(cut || (r->n_tokens == same.n_tokens && r->reason == same.reason),
@@ -146,7 +155,9 @@ static void check_alone(const struct run *run, const struct request *r)
                quire_finish_reason_name(r->reason), same.n_tokens,
                quire_finish_reason_name(same.reason));
     fuzz_check(memcmp(r->tokens, same.tokens, n * sizeof *r->tokens) == 0,
-               "other tokens than alone");
+               "other tokens than alone: %s, draft_tokens %u, best_of %u, flags 0x%x",
+               quire_finish_reason_name(r->reason), r->params.draft_tokens, r->params.best_of,
+               r->params.flags);
     fuzz_check(cut || (r->output_size == same.output_size &&
                        memcmp(r->output, same.output, r->output_size) == 0),
                "\"%.*s\", alone \"%.*s\"", (int)r->output_size, r->output, (int)same.output_size,
@@ -191,6 +202,36 @@ static void draw_prompt(struct request *r, struct fuzz_input *in)
     }
 }
 
+/* Scheduling and drafts, which change no token, and limits of the answer. */
+static void draw_options(struct request *r, struct fuzz_input *in)
+{
+    struct quire_request_params *p = &r->params;
+    const uint32_t draws = (uint32_t)fuzz_take(in, 2);
+    p->priority = (int32_t)(draws % 3);
+    p->client = draws / 3 % 3;
+    p->cache_salt = draws / 9 % 2;
+    p->draft_tokens = draws / 18 % 6;
+    p->best_of = draws / 108 % 4;
+    if (fuzz_chance(in, 20))
+        p->min_tokens = fuzz_below(in, MAX_NEW + 2);
+    if (fuzz_chance(in, 20))
+        p->n_logprobs = fuzz_below(in, 22);
+    if (fuzz_chance(in, 20)) {
+        r->stop_token = (int32_t)fuzz_below(in, 300);
+        p->stop_tokens = &r->stop_token;
+        p->n_stop_tokens = 1;
+    }
+}
+
+/* An answer that only one of two contexts cuts short may change which one is the best. */
+static void limit_best_of(const struct run *run, struct request *r)
+{
+    struct quire_engine_info info = { .struct_size = sizeof info };
+    fuzz_check(quire_engine_get_info(run->engine, &info) == QUIRE_OK, "no info");
+    if (r->n_prompt + r->params.max_tokens > info.context_length)
+        r->params.best_of = 0;
+}
+
 static void submit(struct run *run, struct fuzz_input *in)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -201,7 +242,7 @@ static void submit(struct run *run, struct fuzz_input *in)
     quire_request_params_init(&r->params, sizeof r->params);
     draw_prompt(r, in);
     r->params.max_tokens = fuzz_below(in, MAX_NEW) + 1;
-    r->params.flags = fuzz_below(in, 8);
+    r->params.flags = fuzz_below(in, 32);
     r->params.stream = fuzz_below(in, 3);
     quire_sampling_params_init(&r->sampling, sizeof r->sampling);
     r->sampling.temperature = (float)fuzz_below(in, 4) / 2;
@@ -213,9 +254,11 @@ static void submit(struct run *run, struct fuzz_input *in)
         r->params.stop = r->stops;
         r->params.n_stop = 1;
     }
+    draw_options(r, in);
     const quire_status counted =
         quire_engine_count_tokens(run->engine, &r->params, &r->n_prompt, &err);
     fuzz_check_error(counted, &err);
+    limit_best_of(run, r);
     const quire_status s = quire_engine_submit(run->engine, &r->params, &r->id, &err);
     fuzz_check_error(s, &err);
     fuzz_check(s != QUIRE_OK || counted == QUIRE_OK, "submitted, but not counted: %s",
@@ -254,6 +297,9 @@ static void bad_calls(struct run *run, struct fuzz_input *in)
     p->n_messages = fuzz_chance(in, 30) ? 1 : 0;
     p->n_stop = fuzz_chance(in, 30) ? 2 : 0;
     p->text_flags = 64;
+    p->n = fuzz_chance(in, 10) ? 129 : 0;
+    p->reserved = fuzz_chance(in, 10);
+    p->deadline = fuzz_chance(in, 10) ? (double)NAN : 0;
     const quire_status s = quire_engine_submit(run->engine, p, &id, &err);
     fuzz_check(s != QUIRE_OK && id == 0 && err.msg[0], "%s", fuzz_status(s));
 }
@@ -293,6 +339,9 @@ static bool open_run(struct run *run, struct fuzz_input *in)
     p.context_length = fuzz_chance(in, 20) ? 16 + fuzz_below(in, 64) : CONTEXT;
     p.max_step_tokens = fuzz_below(in, 40);
     p.max_requests = fuzz_below(in, MAX_REQUESTS);
+    p.max_seqs = fuzz_below(in, 5);
+    p.max_draft_tokens = fuzz_below(in, 6);
+    p.cache_tokens = fuzz_chance(in, 40) ? CONTEXT + fuzz_below(in, CONTEXT) : 0;
     p.allocator = &run->memory.hooks;
     run->engine = open_engine(&p);
     return run->engine != NULL;
