@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_cost.c - measured seconds of a step that decodes, by its number of rows. */
 #include "engine/step_cost.h"
+#include <math.h>
 
 static uint32_t class_of(uint32_t rows)
 {
@@ -34,9 +35,7 @@ double qr_step_cost_estimate(const struct qr_step_cost *c, uint32_t rows)
         low_rows = at;
         low = seconds;
     }
-    for (; low_rows > 0 && low_rows < rows; low_rows *= 2)
-        low *= 1.1;
-    return low;
+    return low_rows > 0 ? low * pow(1.1, log2(rows / low_rows)) : 0;
 }
 
 void qr_step_cost_of_rows(const struct qr_step_cost *c, uint32_t n_decoding,

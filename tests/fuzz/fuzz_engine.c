@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_engine.c - engine calls on a small model: submit, step, poll, cancel, bad calls.
  *
- * Checks that every request ends with exactly one DONE event, that its tokens and text are those of
- * the same request alone in another engine, that text is well-formed, that a step does not
- * allocate, and that every block is free or referenced. Requests run together, with priorities, small
- * pools, drafts and several answers of which the best is returned. */
+ * Requests run together, with priorities, small pools, drafts and several answers of which the best
+ * is returned. Checks that every request ends with exactly one DONE event, that its tokens and text
+ * are those of the same request alone in another engine, that text is well-formed, that a step does
+ * not allocate, and that every block is free or referenced. */
 #include "base/utf8.h"
 #include "engine/types.h"
 #include "fuzz.h"
