@@ -85,10 +85,10 @@ static const char *const merges[][2] = {
 };
 static const char *const specials[] = { "<|begin|>", "<|end|>", "<|turn|>" };
 enum { N_MERGES = sizeof merges / sizeof *merges, N_SPECIALS = sizeof specials / sizeof *specials };
-enum { NORMAL = 1, CONTROL = 3, UNUSED = 5 };
+enum { NORMAL = 1, CONTROL = 3 };
 
-/* Writes the text of token i and returns its type. Order: bytes, merges, unused tokens, special
- * tokens. */
+/* Writes the text of token i and returns its type. Order: bytes, merges, numbered words, special
+ * tokens. Every word has a text, because servers send no event for a token without one. */
 static int token(uint32_t i, uint32_t vocab, char text[32])
 {
     if (i < 256) {
@@ -103,8 +103,8 @@ static int token(uint32_t i, uint32_t vocab, char text[32])
         snprintf(text, 32, "%s", specials[i - (vocab - N_SPECIALS)]);
         return CONTROL;
     }
-    snprintf(text, 32, "<|unused_%u|>", i);
-    return UNUSED;
+    snprintf(text, 32, "\xc4\xa0w%u", i);
+    return NORMAL;
 }
 
 static void tokenizer(const struct synth *s, struct gguf_writer *w)
