@@ -10,7 +10,6 @@
 #include "engine/sample.h"
 
 enum {
-    MIN_PREFILL_TOKENS = 16,   /* of a step with a target latency */
     MACHINE_CHECK_SECONDS = 2, /* between checks of the CPUs that the process may use */
 };
 
@@ -52,35 +51,20 @@ static void end_overdue(struct quire_engine *e, struct qr_task **tasks, const ui
 
 /* ---- The duration of a step */
 
-/* Longest step that decodes and computes prompts, relative to one that only decodes. */
-static const double DEFAULT_SLOWDOWN = 2.5;
-
-/* Tokens of prompts that fit into the target latency; as many as the budget of a step allows while
- * nobody waits for a next token or nothing has been measured. */
+/* Tokens of prompts that fit into the target latency. */
 static uint32_t prefill_budget(const struct quire_engine *e)
 {
-    const uint32_t max = e->info.max_step_tokens;
-    bool decodes = false;
-    for (uint32_t i = 0; i < e->scheduler.n_running && !decodes; i++)
-        decodes = qr_task_decodes(e->scheduler.running[i]);
-    const double target = e->target_itl > 0 ? e->target_itl : DEFAULT_SLOWDOWN * e->decode_seconds;
-    if (!decodes || target <= 0 || e->seconds_per_prompt_token <= 0)
-        return max;
-    const double n = (target - e->decode_seconds) / e->seconds_per_prompt_token;
-    return n >= max ? max : n <= MIN_PREFILL_TOKENS ? MIN_PREFILL_TOKENS : (uint32_t)n;
+    uint32_t n_decoding = 0;
+    for (uint32_t i = 0; i < e->scheduler.n_running; i++)
+        n_decoding += qr_task_decodes(e->scheduler.running[i]);
+    return qr_chunk_size_choose(&e->chunk_size, n_decoding, e->target_itl, e->info.max_step_tokens);
 }
 
-static void average(double *mean, double x) { *mean = *mean > 0 ? 0.75 * *mean + 0.25 * x : x; }
-
-/* Updates the measured cost of decoding and of a prompt token. */
 static void measure(struct quire_engine *e, uint32_t n_prompt_tokens, double seconds)
 {
-    if (n_prompt_tokens == 0) {
-        average(&e->decode_seconds, seconds);
+    qr_chunk_size_record(&e->chunk_size, n_prompt_tokens, e->batch.n_tokens, seconds);
+    if (n_prompt_tokens == 0)
         qr_step_cost_record(&e->step_cost, e->batch.n_tokens, seconds);
-    } else if (n_prompt_tokens >= MIN_PREFILL_TOKENS && seconds > e->decode_seconds) {
-        average(&e->seconds_per_prompt_token, (seconds - e->decode_seconds) / n_prompt_tokens);
-    }
 }
 
 /* ---- The step */

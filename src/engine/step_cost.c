@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_cost.c - measured seconds of a step that decodes, by its number of rows. */
+/* step_cost.c - measured seconds of a step, by its number of rows. */
 #include "engine/step_cost.h"
 #include <math.h>
 
@@ -19,6 +19,22 @@ void qr_step_cost_record(struct qr_step_cost *c, uint32_t rows, double seconds)
     const double weight = c->classes[i].rows > 0 ? 0.1 : 1;
     c->classes[i].rows += weight * (rows - c->classes[i].rows);
     c->classes[i].seconds += weight * (seconds - c->classes[i].seconds);
+    c->classes[i].last = ++c->n_records;
+}
+
+uint32_t qr_step_cost_max_rows(const struct qr_step_cost *c)
+{
+    double rows = 0;
+    for (uint32_t i = 0; i < QR_STEP_COST_CLASSES; i++)
+        rows = c->classes[i].rows > rows ? c->classes[i].rows : rows;
+    return rows < UINT32_MAX ? (uint32_t)rows : UINT32_MAX;
+}
+
+void qr_step_cost_forget(struct qr_step_cost *c, uint32_t n_records)
+{
+    for (uint32_t i = 0; i < QR_STEP_COST_CLASSES; i++)
+        if (c->n_records - c->classes[i].last >= n_records)
+            c->classes[i].rows = 0;
 }
 
 double qr_step_cost_estimate(const struct qr_step_cost *c, uint32_t rows)

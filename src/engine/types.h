@@ -12,6 +12,7 @@
 #define QR_ENGINE_TYPES_H
 #include "base/handle.h"
 #include "engine/batch.h"
+#include "engine/chunk_size.h"
 #include "engine/output_text.h"
 #include "engine/scheduler.h"
 #include "engine/speculation/draft_depth.h"
@@ -121,8 +122,9 @@ struct quire_engine {
     struct qr_batch batch;
     struct qr_request *dirty; /* requests whose state changed in this step */
     struct quire_engine_stats counters;
-    double target_itl, seconds_per_prompt_token, decode_seconds; /* measured; 0 = not yet */
-    struct qr_step_cost step_cost;
+    double target_itl;
+    struct qr_step_cost step_cost; /* of steps without prompts */
+    struct qr_chunk_size chunk_size;
     struct qr_team_size team_size;
     double machine_time;               /* when the team sizes were last told about the machine */
     struct qr_draft_costs draft_costs; /* of the current step */
