@@ -378,13 +378,66 @@ static void allocation_failures(void **state)
     }
 }
 
+/* Calls without a tokenizer, and decoding without what it needs. */
+static void missing_arguments(void **state)
+{
+    (void)state;
+    struct fail_alloc f;
+    struct quire_tokenizer *t;
+    struct quire_detokenizer *d;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    const char *text;
+    const int32_t id = 0, beyond = 5;
+    size_t size = 1;
+    char c;
+    assert_int_equal(quire_tokenizer_vocab_size(NULL), 0);
+    assert_int_equal(quire_tokenizer_special(NULL, QUIRE_SPECIAL_BOS), QUIRE_TOKEN_NONE);
+    assert_int_equal(quire_tokenizer_find(NULL, "a", 1), QUIRE_TOKEN_NONE);
+    assert_false(quire_tokenizer_adds_bos(NULL) || quire_tokenizer_adds_eos(NULL));
+    assert_null(quire_tokenizer_chat_template(NULL, NULL));
+    assert_null(quire_tokenizer_token_text(NULL, 0, &size));
+    assert_int_equal(size, 0);
+    fail_alloc_init(&f, 0, false);
+    assert_status(QUIRE_OK, open_case(ADDED(""), NULL, &f, &t, &err));
+    assert_int_equal(quire_tokenizer_find(t, NULL, 0), QUIRE_TOKEN_NONE);
+    assert_int_equal(quire_tokenizer_special(t, (enum quire_special_token)QUIRE_N_SPECIAL),
+                     QUIRE_TOKEN_NONE);
+    assert_null(quire_tokenizer_token_bytes(t, 6, NULL));
+    assert_null(quire_tokenizer_token_text(t, -1, NULL));
+    assert_non_null(quire_tokenizer_token_text(t, beyond, NULL));
+    assert_non_null(quire_tokenizer_token_bytes(t, beyond, NULL));
+
+    assert_status(QUIRE_E_INVALID_ARG, quire_tokenizer_decode(t, &id, 1, 0, &c, 1, NULL, &err));
+    assert_string_equal(err.msg, "size is NULL");
+    assert_status(QUIRE_E_INVALID_ARG, quire_tokenizer_decode(t, NULL, 1, 0, &c, 1, &size, &err));
+    assert_string_equal(err.msg, "ids is NULL");
+    assert_status(QUIRE_E_INVALID_ARG, quire_tokenizer_decode(t, &id, 1, 0, NULL, 1, &size, &err));
+    assert_string_equal(err.msg, "buf is NULL");
+    assert_status(QUIRE_E_LIMIT, quire_tokenizer_decode(t, &beyond, 1, 0, &c, 1, &size, &err));
+    assert_string_equal(err.msg, "text has 3 bytes, buf_max is 1");
+    assert_int_equal(size, 3);
+
+    assert_status(QUIRE_OK, quire_detokenizer_create(t, 0, &d, &err));
+    assert_status(QUIRE_E_INVALID_ARG, quire_detokenizer_push(d, 0, NULL, &size, &err));
+    assert_string_equal(err.msg, "text is NULL");
+    assert_status(QUIRE_E_INVALID_ARG, quire_detokenizer_push(d, 0, &text, NULL, &err));
+    assert_string_equal(err.msg, "size is NULL");
+    assert_status(QUIRE_E_INVALID_ARG, quire_detokenizer_finish(d, NULL, &size, &err));
+    assert_string_equal(err.msg, "text is NULL");
+    assert_status(QUIRE_E_INVALID_ARG, quire_detokenizer_finish(d, &text, NULL, &err));
+    assert_string_equal(err.msg, "size is NULL");
+    quire_detokenizer_destroy(d);
+    quire_tokenizer_close(t);
+    assert_int_equal(f.live_count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(model_fields),        cmocka_unit_test(pipeline_fields),
         cmocka_unit_test(config_fields),       cmocka_unit_test(many_templates),
         cmocka_unit_test(harmless_values),     cmocka_unit_test(added_token_flags),
-        cmocka_unit_test(allocation_failures),
+        cmocka_unit_test(allocation_failures), cmocka_unit_test(missing_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
