@@ -259,7 +259,9 @@ static quire_status f_truncate(struct qr_jinja *j, const struct qr_jinja_call *c
         QR_TRY(qr_jinja_expect_int(j, c->arg[3], &leeway));
     QR_TRY(qr_jinja_length(j, c->self, &n));
     QR_TRY(qr_jinja_length(j, qr_jinja_str_value(end), &end_n));
-    if (length < end_n || leeway < 0)
+    if (leeway < 0)
+        return qr_jinja_type_error(j, "expected leeway >= 0, got %lld", (long long)leeway);
+    if (length < end_n)
         return qr_jinja_type_error(j, "expected length >= %lld, got %lld", (long long)end_n,
                                    (long long)length);
     *out = c->self;

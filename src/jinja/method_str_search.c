@@ -226,7 +226,8 @@ static quire_status m_join(struct qr_jinja *j, const struct qr_jinja_call *c,
 }
 
 /* --- searching --- */
-/* self[start:end]; start and end are optional. */
+/* self[start:end]; start and end are optional. NULL if start is beyond the end of self, where not
+ * even the empty string is found. */
 static quire_status search_range(struct qr_jinja *j, struct qr_jinja_value self,
                                  struct qr_jinja_value start, struct qr_jinja_value end,
                                  const struct qr_jinja_str **out)
@@ -236,6 +237,12 @@ static quire_status search_range(struct qr_jinja *j, struct qr_jinja_value self,
     if (qr_jinja_is_given(start) || qr_jinja_is_given(end))
         QR_TRY(qr_jinja_slice(j, self, part, &v));
     *out = v.s;
+    if (qr_jinja_is_given(start) && qr_jinja_is_integral(start)) {
+        int64_t n;
+        QR_TRY(qr_jinja_length(j, self, &n));
+        if (qr_jinja_integral(start) > n)
+            *out = NULL;
+    }
     return QUIRE_OK;
 }
 
@@ -244,13 +251,15 @@ static quire_status find_impl(struct qr_jinja *j, const struct qr_jinja_call *c,
                               bool must, struct qr_jinja_value *out)
 {
     const struct qr_jinja_str *s, *needle;
-    size_t at;
+    size_t at = SIZE_MAX;
     QR_TRY(qr_jinja_expect_str(j, c->arg[0], &needle));
     QR_TRY(search_range(j, c->self, c->arg[1], c->arg[2], &s));
-    QR_TRY(qr_jinja_charge_bytes(j, s->n));
-    at = qr_jinja_str_find(s, 0, needle);
-    if (from_right)
-        QR_TRY(qr_jinja_str_rfind(j, s, s->n, needle, &at));
+    if (s) {
+        QR_TRY(qr_jinja_charge_bytes(j, s->n));
+        at = qr_jinja_str_find(s, 0, needle);
+        if (from_right)
+            QR_TRY(qr_jinja_str_rfind(j, s, s->n, needle, &at));
+    }
     if (at == SIZE_MAX) {
         *out = qr_jinja_int(-1);
         return must ? qr_jinja_type_error(j, "substring not found") : QUIRE_OK;
@@ -293,6 +302,9 @@ static quire_status m_count(struct qr_jinja *j, const struct qr_jinja_call *c,
     int64_t n = 0;
     QR_TRY(qr_jinja_expect_str(j, c->arg[0], &needle));
     QR_TRY(search_range(j, c->self, c->arg[1], c->arg[2], &s));
+    *out = qr_jinja_int(0);
+    if (!s)
+        return QUIRE_OK;
     QR_TRY(qr_jinja_charge_bytes(j, s->n));
     if (!needle->n)
         n = (int64_t)qr_jinja_utf8_count(s->p, s->n) + 1;
@@ -318,7 +330,8 @@ static quire_status affix_impl(struct qr_jinja *j, const struct qr_jinja_call *c
             return qr_jinja_type_error(j, "%s first arg must be str or a tuple of str, not %s",
                                        name, qr_jinja_type_name(v));
         QR_TRY(qr_jinja_charge_bytes(j, v.s->n));
-        found = v.s->n <= s->n && memcmp(at_end ? s->p + s->n - v.s->n : s->p, v.s->p, v.s->n) == 0;
+        found = s && v.s->n <= s->n &&
+                memcmp(at_end ? s->p + s->n - v.s->n : s->p, v.s->p, v.s->n) == 0;
     }
     *out = qr_jinja_bool(found);
     return QUIRE_OK;

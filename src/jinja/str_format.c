@@ -16,7 +16,8 @@ struct formatter {
     struct qr_jinja *j;
     const struct qr_jinja_args *args;
     struct qr_jinja_sb sb;
-    int64_t next; /* next automatic field number */
+    int64_t next;   /* next automatic field number */
+    char numbering; /* 'a': automatic, 'm': manual, 0: no numbered field yet */
 };
 
 /* [[fill]align][sign][#][0][width][,][.precision][type] */
@@ -52,12 +53,27 @@ static quire_status parse_spec(struct qr_jinja *j, const struct qr_jinja_str *s,
     if (i < s->n && (s->p[i] == ',' || s->p[i] == '_'))
         spec->group = s->p[i++];
     if (i < s->n && s->p[i] == '.') {
-        i++;
+        const size_t digits = ++i;
         QR_TRY(qr_jinja_parse_width(j, s, &i, &spec->precision));
+        if (i == digits)
+            return qr_jinja_type_error(j, "Format specifier missing precision");
     }
     if (i < s->n)
         spec->type = s->p[i++];
     return i == s->n ? QUIRE_OK : qr_jinja_type_error(j, "Invalid format specifier");
+}
+
+/* Rejects what applies to numbers only. */
+static quire_status check_str_spec(struct qr_jinja *j, const struct qr_jinja_format_spec *spec)
+{
+    if (spec->sign)
+        return qr_jinja_type_error(j, "%s not allowed in string format specifier",
+                                   spec->sign == ' ' ? "Space" : "Sign");
+    if (spec->alternate)
+        return qr_jinja_type_error(j, "Alternate form (#) not allowed in string format specifier");
+    if (spec->group)
+        return qr_jinja_type_error(j, "Cannot specify '%c' with 's'.", spec->group);
+    return QUIRE_OK;
 }
 
 static quire_status unknown_code(struct qr_jinja *j, char type, struct qr_jinja_value v)
@@ -90,6 +106,8 @@ static quire_status format_value(struct formatter *b, struct qr_jinja_value v,
             return unknown_code(b->j, spec.type, v);
         if (spec.precision >= 0)
             return qr_jinja_type_error(b->j, "Precision not allowed in integer format specifier");
+        if (spec.group == ',' && spec.type && spec.type != 'd')
+            return qr_jinja_type_error(b->j, "Cannot specify ',' with '%c'.", spec.type);
         spec.type = spec.type && spec.type != 'n' ? spec.type : 'd';
         return qr_jinja_format_int(&b->sb, qr_jinja_integral(v), &spec);
     }
@@ -98,11 +116,24 @@ static quire_status format_value(struct formatter *b, struct qr_jinja_value v,
                                    qr_jinja_type_name(v));
     if (spec.type && spec.type != 's')
         return unknown_code(b->j, spec.type, v);
+    QR_TRY(check_str_spec(b->j, &spec));
     if (spec.align == '=' && spec.fill != '0')
         return qr_jinja_type_error(b->j, "'=' alignment not allowed in string format specifier");
     spec.align = spec.align == '=' ? '<' : spec.align;
     QR_TRY(qr_jinja_to_str(b->j, v, &s));
     return qr_jinja_format_str(&b->sb, s, &spec);
+}
+
+static quire_status set_numbering(struct formatter *b, char numbering)
+{
+    if (b->numbering && b->numbering != numbering)
+        return qr_jinja_type_error(
+            b->j, numbering == 'a'
+                      ? "cannot switch from manual field specification to automatic field numbering"
+                      : "cannot switch from automatic field numbering to manual field "
+                        "specification");
+    b->numbering = numbering;
+    return QUIRE_OK;
 }
 
 /* Value of a field name: "", "0" or "name", followed by ".attr" and "[item]". */
@@ -118,6 +149,7 @@ static quire_status field_value(struct formatter *b, const struct qr_jinja_str *
     size_t digits = 0;
     QR_TRY(qr_jinja_parse_width(b->j, &name, &digits, &number));
     if (digits == name.n) {
+        QR_TRY(set_numbering(b, digits ? 'm' : 'a'));
         if (!digits)
             number = b->next++;
         if (number < 0 || (size_t)number >= b->args->n_pos)
@@ -139,6 +171,13 @@ static quire_status field_value(struct formatter *b, const struct qr_jinja_str *
         const size_t from = i;
         while (i < f->n && (attr ? f->p[i] != '.' && f->p[i] != '[' : f->p[i] != ']'))
             i++;
+        if (i == from && (attr || i < f->n))
+            return qr_jinja_type_error(b->j, "Empty attribute in format string");
+        if (!attr && i == f->n)
+            return qr_jinja_type_error(b->j, "expected '}' before end of string");
+        if (!attr && i + 1 < f->n && f->p[i + 1] != '.' && f->p[i + 1] != '[')
+            return qr_jinja_type_error(b->j,
+                                       "Only '.' or '[' may follow ']' in format field specifier");
         const struct qr_jinja_str part = { .p = f->p + from, .n = i - from };
         size_t used = 0;
         QR_TRY(qr_jinja_parse_width(b->j, &part, &used, &number));
@@ -147,7 +186,7 @@ static quire_status field_value(struct formatter *b, const struct qr_jinja_str *
             key = qr_jinja_int(number);
         QR_TRY(attr ? qr_jinja_getattr(b->j, *out, key, out)
                     : qr_jinja_getitem(b->j, *out, key, out));
-        i += !attr && i < f->n;
+        i += !attr;
     }
     return QUIRE_OK;
 }

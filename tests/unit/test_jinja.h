@@ -76,10 +76,10 @@ static inline bool jinja_fits(const char *source, struct quire_chat_template_par
     return text;
 }
 
-/* The next limit to try: all small distances from the first one, then by 3 %. */
+/* The next limit to try: all small distances from the first one, then by 0.4 %. */
 static inline size_t jinja_next_limit(size_t limit, size_t first)
 {
-    return limit + 1 + (limit - first) / 32;
+    return limit + 1 + (limit - first) / 256;
 }
 
 static inline size_t jinja_steps(const char *source, size_t first)
@@ -107,15 +107,40 @@ static inline bool jinja_fits_memory(const char *source, size_t pad)
     return jinja_fits(source, params, variables);
 }
 
+/* Parsing with memory for one chunk, which a comment of n * 16 bytes in front of the template
+ * fills: every allocation of the parser fails for some n. */
+static inline void jinja_check_parser_memory(const char *source)
+{
+    enum { CHUNK = 4096 };
+    const struct quire_chat_template_params params = { .struct_size = sizeof params,
+                                                       .max_memory_bytes = CHUNK };
+    char padded[2 * CHUNK];
+    struct quire_chat_template *tmpl = NULL;
+    for (size_t pad = CHUNK; !tmpl && pad >= 16; pad -= 16) {
+        struct quire_error err = QUIRE_ERROR_INIT;
+        snprintf(padded, sizeof padded, "{#%*s#}%s", (int)pad, "", source);
+        if (quire_chat_template_create(padded, QUIRE_NUL_TERMINATED, &params, &tmpl, &err) !=
+            QUIRE_OK) {
+            assert_int_equal(err.code, QUIRE_E_LIMIT);
+            assert_string_equal(err.msg, "template: memory exceeds 4096 bytes");
+        }
+    }
+    quire_chat_template_destroy(tmpl);
+}
+
 /* Renders a template with less steps, output and memory than it needs: every one fails cleanly. */
 static inline void jinja_check_limits(const char *source, size_t output)
 {
     static size_t no_steps, no_memory; /* limits that the variables alone reach */
     if (!no_steps) {
-        no_steps = jinja_steps("", 1);
+        for (no_steps = jinja_steps("", 1); no_steps > 1; no_steps--)
+            if (!jinja_fits("", (struct quire_chat_template_params){ .max_steps = no_steps - 1 },
+                            jinja_variables))
+                break;
         for (no_memory = 1; jinja_fits_memory("", no_memory); no_memory++)
             assert_true(no_memory < JINJA_MAX_PAD);
     }
+    jinja_check_parser_memory(source);
     jinja_steps(source, no_steps);
     for (size_t n = 1; n < output; n = jinja_next_limit(n, 1))
         jinja_fits(source, (struct quire_chat_template_params){ .max_output_bytes = n },

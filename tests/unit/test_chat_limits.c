@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_chat_limits.c - clocks of chat templates, and renders with too little memory or too few
+ * steps for each of their inputs. */
+#include "test_jinja.h"
+
+static void given_clock(void *user, struct tm *out) { *out = *(const struct tm *)user; }
+
+static char *render_date(const struct tm *date, const char *format, struct quire_error *err)
+{
+    char source[128];
+    const struct quire_chat_template_params params = { .struct_size = sizeof params,
+                                                       .now = given_clock,
+                                                       .now_user = (void *)date };
+    snprintf(source, sizeof source, "{{ strftime_now('%s') }}", format);
+    return jinja_render_with(source, &params, NULL, err);
+}
+
+/* Days around the turn of the year; the expected text is that of Python. */
+static void test_dates(void **state)
+{
+    static const struct {
+        struct tm date;
+        const char *expected;
+    } cases[] = {
+        { { .tm_year = 121, .tm_mon = 0, .tm_mday = 1, .tm_hour = 0 },
+          "2020-53 00 00 5 5 001 12 AM 21 20" },
+        { { .tm_year = 118, .tm_mon = 11, .tm_mday = 31, .tm_hour = 11 },
+          "2019-01 52 53 1 1 365 11 AM 18 20" },
+        { { .tm_year = 120, .tm_mon = 11, .tm_mday = 31, .tm_hour = 12 },
+          "2020-53 52 52 4 4 366 12 PM 20 20" },
+        { { .tm_year = 116, .tm_mon = 0, .tm_mday = 3, .tm_hour = 23 },
+          "2015-53 01 00 7 0 003 11 PM 16 20" },
+        { { .tm_year = 124, .tm_mon = 1, .tm_mday = 29, .tm_hour = 1 },
+          "2024-09 08 09 4 4 060 01 AM 24 20" },
+        { { .tm_year = 0, .tm_mon = 2, .tm_mday = 1, .tm_hour = 13 },
+          "1900-09 08 09 4 4 060 01 PM 00 19" },
+        { { .tm_year = 100, .tm_mon = 11, .tm_mday = 31, .tm_hour = 5 },
+          "2000-52 53 52 7 0 366 05 AM 00 20" },
+        { { .tm_year = 123, .tm_mon = 0, .tm_mday = 1, .tm_hour = 12 },
+          "2022-52 01 00 7 0 001 12 PM 23 20" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct quire_error err = QUIRE_ERROR_INIT;
+        char *text = render_date(&cases[i].date, "%G-%V %U %W %u %w %j %I %p %y %C", &err);
+        assert_non_null(text);
+        assert_string_equal(text, cases[i].expected);
+        free(text);
+    }
+}
+
+static void test_invalid_clock(void **state)
+{
+    static const struct tm dates[] = {
+        { .tm_year = 126, .tm_mon = -1, .tm_mday = 1 },
+        { .tm_year = 126, .tm_mon = 12, .tm_mday = 1 },
+        { .tm_year = 126, .tm_mday = 0 },
+        { .tm_year = 126, .tm_mday = 32 },
+        { .tm_year = 126, .tm_mday = 1, .tm_hour = -1 },
+        { .tm_year = 126, .tm_mday = 1, .tm_hour = 24 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof dates / sizeof *dates; i++) {
+        struct quire_error err = QUIRE_ERROR_INIT;
+        assert_null(render_date(&dates[i], "%Y", &err));
+        assert_int_equal(err.code, QUIRE_E_INVALID_ARG);
+        assert_string_equal(err.msg, "template: the clock returned an invalid date");
+    }
+}
+
+/* Every input that a render converts. */
+static const struct quire_chat_message messages[] = { { .role = "user", .content = "h\xff\xffi" },
+                                                      { .role = "assistant", .content = "yo" } };
+static const struct quire_chat_render_args inputs[] = {
+    { .struct_size = sizeof *inputs, .messages = messages, .n_messages = 2, .bos_token = "<s>" },
+    { .struct_size = sizeof *inputs,
+      .messages_json = "[{\"role\":\"user\",\"content\":[1,\"x\",null,true,1.5]},5]",
+      .tools_json = "[{\"a\":{\"b\":[]}}]",
+      .eos_token = "</s>" },
+    { .struct_size = sizeof *inputs,
+      .messages_json = "[]",
+      .special_tokens_json = "{\"pad_token\":\"<p>\"}",
+      .variables_json = "{\"a\":1,\"b\":[\"x\"]}",
+      .add_generation_prompt = 1 },
+};
+
+static quire_status render_input(const struct quire_chat_render_args *input, size_t steps,
+                                 const struct quire_allocator *allocator, struct quire_error *err)
+{
+    const struct quire_chat_template_params params = { .struct_size = sizeof params,
+                                                       .max_steps = steps };
+    struct quire_chat_template_params p = params;
+    struct quire_chat_template *tmpl;
+    struct quire_chat_prompt *prompt;
+    p.allocator = allocator;
+    quire_status st = quire_chat_template_create("{{ messages|tojson }}{{ tools }}{{ a }}",
+                                                 QUIRE_NUL_TERMINATED, &p, &tmpl, err);
+    if (st != QUIRE_OK)
+        return st;
+    st = quire_chat_template_render(tmpl, input, &prompt, err);
+    assert_true((st == QUIRE_OK) == (prompt != NULL));
+    if (prompt)
+        quire_chat_prompt_destroy(prompt);
+    quire_chat_template_destroy(tmpl);
+    return st;
+}
+
+static void test_steps_of_inputs(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+        quire_status st = QUIRE_E_LIMIT;
+        for (size_t steps = 1; st != QUIRE_OK; steps++) {
+            struct quire_error err = QUIRE_ERROR_INIT;
+            st = render_input(&inputs[i], steps, NULL, &err);
+            assert_true(st == QUIRE_OK || st == QUIRE_E_LIMIT);
+            if (st != QUIRE_OK) {
+                assert_non_null(strstr(err.msg, "step budget exhausted"));
+            }
+        }
+    }
+}
+
+static void test_memory_of_inputs(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+        quire_status st = QUIRE_E_NOMEM;
+        for (size_t fail_at = 1; st != QUIRE_OK; fail_at++) {
+            struct quire_error err = QUIRE_ERROR_INIT;
+            struct fail_alloc f;
+            fail_alloc_init(&f, fail_at, false);
+            st = render_input(&inputs[i], 0, &f.hooks, &err);
+            assert_true(st == QUIRE_OK || (st == QUIRE_E_NOMEM && err.msg[0]));
+            assert_int_equal(f.live_count, 0);
+            assert_true(fail_at < 1000);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_dates),
+        cmocka_unit_test(test_invalid_clock),
+        cmocka_unit_test(test_steps_of_inputs),
+        cmocka_unit_test(test_memory_of_inputs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
