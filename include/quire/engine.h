@@ -45,6 +45,7 @@
 #include <quire/chat_template.h>
 #include <quire/kv_cache.h>
 #include <quire/model.h>
+#include <quire/prompt_part.h>
 #include <quire/sampling.h>
 #include <quire/status.h>
 #include <quire/threads.h>
@@ -182,8 +183,9 @@ enum {
 struct quire_logits_args {
     uint32_t struct_size;
     quire_request_id id;
-    uint32_t choice;       /**< index of the answer */
-    const int32_t *tokens; /**< [n_tokens] prompt, then answer so far */
+    uint32_t choice; /**< index of the answer */
+    /** [n_tokens] prompt, then answer so far; -1 for each row of embeddings */
+    const int32_t *tokens;
     size_t n_tokens;
     float *logits; /**< [n_vocab] may be changed; -INFINITY excludes a token */
     size_t n_vocab;
@@ -194,7 +196,7 @@ struct quire_logits_args {
  *  answer with QUIRE_FINISH_ERROR and this status; so does a NaN in the row (QUIRE_E_NUMERIC). */
 typedef quire_status (*quire_logits_hook)(void *user, const struct quire_logits_args *args);
 
-/** One request. The prompt is exactly one of messages, text and tokens; submit copies
+/** One request. The prompt is exactly one of messages, text, tokens and parts; submit copies
  *  everything. */
 struct quire_request_params {
     uint32_t struct_size;
@@ -251,6 +253,9 @@ struct quire_request_params {
     /* for messages: as in struct quire_chat_render_args; NULL = none */
     const char *tools_json;
     const char *variables_json;
+    /** [n_parts] joined in this order, e.g. text around the embeddings of an image */
+    const struct quire_prompt_part *parts;
+    size_t n_parts;
 };
 
 /** Sets the defaults: no prompt, no limit, sampling by quire_engine_default_sampling(). */
@@ -265,7 +270,8 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_default_sampling(
  *  0.
  *  QUIRE_E_INVALID_ARG names the field, also for an empty prompt, or is an exception of the
  *  template; QUIRE_E_MISUSE struct_size or a dry run; QUIRE_E_LIMIT the prompt is longer than the
- *  context (the message has both numbers); QUIRE_E_RANGE a token id; QUIRE_E_UNSUPPORTED messages
+ *  context (the message has both numbers); QUIRE_E_RANGE a token id; QUIRE_E_NUMERIC embeddings
+ *  with a NaN or an infinity, the message names part and row; QUIRE_E_UNSUPPORTED messages
  *  without a chat template; other codes of quire_chat_template_render(); QUIRE_E_AGAIN max_requests
  *  is reached; QUIRE_E_NOMEM; QUIRE_E_BUSY. */
 QUIRE_API QUIRE_MUST_CHECK quire_status
@@ -274,7 +280,7 @@ quire_engine_submit(struct quire_engine *engine, const struct quire_request_para
 
 /** Renders and tokenizes the prompt of a request, as submit does, and returns its length in tokens
  *  without queuing it. The length may exceed the context. Works in a dry run too. *n_tokens is 0 on
- *  failure. Errors as of submit, but neither QUIRE_E_RANGE nor QUIRE_E_AGAIN, and QUIRE_E_LIMIT
+ *  failure. Errors as of submit, but no QUIRE_E_RANGE, _NUMERIC and _AGAIN, and QUIRE_E_LIMIT
  *  only for a prompt of more than 2^31 - 1 bytes or tokens. */
 QUIRE_API QUIRE_MUST_CHECK quire_status
 quire_engine_count_tokens(struct quire_engine *engine, const struct quire_request_params *params,
@@ -357,7 +363,8 @@ struct quire_event {
      *  character or of a stop string is held back */
     const char *text;
     size_t text_size;
-    const int32_t *tokens; /**< TEXT: ids sampled since the last event, in order */
+    /** TEXT: ids sampled since the last event, in order; -1 for embeddings of an echoed prompt */
+    const int32_t *tokens;
     size_t n_tokens;
     enum quire_finish_reason reason; /**< DONE */
     bool context_full;   /**< DONE with LENGTH: the context is full, max_tokens is not reached */

@@ -13,6 +13,7 @@
 #include <quire/mla.h>
 #include <quire/model.h>
 #include <quire/onednn.h>
+#include <quire/prompt_part.h>
 #include <quire/sampling.h>
 #include <quire/status.h>
 #include <quire/text_span.h>

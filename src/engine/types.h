@@ -12,6 +12,7 @@
 #define QR_ENGINE_TYPES_H
 #include "base/handle.h"
 #include "engine/batch.h"
+#include "engine/embedding_table.h"
 #include "engine/output_text.h"
 #include "engine/scheduler.h"
 #include "engine/speculation/draft_depth.h"
@@ -89,6 +90,12 @@ struct qr_request {
     bool context_full;
     struct quire_error error; /* of QUIRE_FINISH_ERROR */
     uint32_t n_unpolled;      /* leader: answers whose last event is not polled */
+
+    /* set by submit, read by the step */
+    int32_t *keys; /* [capacity] tokens for the prefix cache: ids of qr_embedding_table in place of
+                    * QR_EMBEDDING_TOKEN; `tokens` itself without embeddings */
+    const float **embeddings; /* [n_embeddings] as in qr_task; NULL without */
+    uint32_t n_embeddings;    /* n_prompt */
 };
 
 struct quire_engine {
@@ -147,6 +154,9 @@ struct quire_engine {
     bool thread_started; /* atomic for readers without the lock */
     bool thread_stop;
     uint32_t fork_count; /* of the process that has the thread */
+
+    uint32_t hidden_size; /* floats per embedding */
+    struct qr_embedding_table embeddings;
 };
 
 #endif
