@@ -38,11 +38,12 @@
  *  QUIRE_E_BUSY while another thread runs a step or saves or restores the prefix cache, and the
  *  events of one request are consumed by one thread at a time. quire_request_cancel() may also be
  *  called from signal handlers. Hooks and allocators must not call this engine, except
- *  quire_request_cancel(). In a child of fork() an engine with a thread of its own can only be
- *  closed. */
+ *  quire_request_cancel(); for event callbacks see quire/event_callback.h. In a child of fork() an
+ *  engine with a thread of its own can only be closed. */
 #ifndef QUIRE_ENGINE_H
 #define QUIRE_ENGINE_H
 #include <quire/chat_template.h>
+#include <quire/event_callback.h>
 #include <quire/kv_cache.h>
 #include <quire/model.h>
 #include <quire/prompt_part.h>
@@ -136,8 +137,9 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_open(const struct quire_eng
                                                           struct quire_engine **out,
                                                           struct quire_error *err);
 
-/** Ends all requests without further events and frees everything. NULL is a no-op. Must not overlap
- *  any other call. */
+/** Ends all requests without further events and frees everything; waits for the callbacks of a
+ *  running step. No-op for NULL and in an event callback of this engine. Must not overlap any other
+ *  call. */
 QUIRE_API void quire_engine_close(struct quire_engine *engine);
 
 /** Sizes and settings of an open engine. */
@@ -256,6 +258,8 @@ struct quire_request_params {
     /** [n_parts] joined in this order, e.g. text around the embeddings of an image */
     const struct quire_prompt_part *parts;
     size_t n_parts;
+    quire_event_callback event_callback; /**< NULL: events are polled */
+    void *event_user;
 };
 
 /** Sets the defaults: no prompt, no limit, sampling by quire_engine_default_sampling(). */
@@ -289,14 +293,17 @@ quire_engine_count_tokens(struct quire_engine *engine, const struct quire_reques
 /** Cancels a request with all its answers: they end at the next step, with QUIRE_FINISH_CANCELLED
  *  and the text generated so far. Idempotent. Async-signal-safe, and callable from any thread while
  *  the engine is open.
- *  QUIRE_E_RANGE the request has ended or does not exist. */
+ *  QUIRE_E_RANGE the request has ended (with a callback: its last event is being delivered) or does
+ *  not exist. */
 QUIRE_API quire_status quire_request_cancel(struct quire_engine *engine, quire_request_id id);
 
-/** Number of answers that have not ended. */
+/** Number of answers that have not ended; with a callback, whose last event is not delivered. */
 QUIRE_API uint32_t quire_engine_active_count(const struct quire_engine *engine);
 
-/** Runs one step of all running requests. No-op without active requests. A failure of a single
- *  request ends that request with QUIRE_FINISH_ERROR and returns QUIRE_OK here.
+/** Runs one step of all running requests, then their event callbacks. No-op without active
+ *  requests. A failure of a single request ends that request with QUIRE_FINISH_ERROR and returns
+ *  QUIRE_OK here.
+ *  QUIRE_E_MISUSE in an event callback of this engine.
  *  QUIRE_E_BUSY another thread runs a step, saves or restores the prefix cache, or the engine's own
  *  thread runs steps, or the engine's `threads` run something else: nothing has changed. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_step(struct quire_engine *engine,
@@ -313,7 +320,7 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_start(struct quire_engine *
  *  then cancelled. Returns when no request is active; without quire_engine_start() it runs the
  *  steps. Events can still be polled.
  *  QUIRE_E_INVALID_ARG seconds is NaN; QUIRE_E_BUSY another thread runs a step, and errors of
- *  quire_engine_step(). */
+ *  quire_engine_step(), QUIRE_E_MISUSE included. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_drain(struct quire_engine *engine,
                                                            double seconds, struct quire_error *err);
 

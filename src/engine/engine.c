@@ -5,6 +5,7 @@
 #include "base/fp_env.h"
 #include "base/handle.h"
 #include "base/struct_size.h"
+#include "engine/callback.h"
 #include "engine/capacity.h"
 #include "engine/drive.h"
 #include "engine/kv_setup.h"
@@ -411,6 +412,8 @@ quire_status quire_engine_open(const struct quire_engine_params *params, struct 
 
 void quire_engine_close(struct quire_engine *e)
 {
+    if (qr_handle_is(e, QR_KIND_ENGINE) && qr_engine_in_callback(e))
+        return;
     if (!qr_handle_end(e, QR_KIND_ENGINE))
         return;
     qr_engine_stop_thread(e);

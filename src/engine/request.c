@@ -194,6 +194,8 @@ static quire_status prepare(struct quire_engine *e, struct qr_request *r,
     r->logits_hook = p->logits_hook;
     r->logits_hook_user = p->logits_hook_user;
     r->user = p->user;
+    r->event_callback = p->event_callback;
+    r->event_user = p->event_user;
     r->n_stop_tokens = p->n_stop_tokens;
     if (p->n_stop_tokens)
         memcpy(r->stop_tokens, p->stop_tokens, p->n_stop_tokens * sizeof *p->stop_tokens);
@@ -341,7 +343,7 @@ static quire_request_id queue(struct quire_engine *e, struct qr_request *leader,
         tail = &(*tail)->next_new;
     *tail = leader;
     e->n_active += n;
-    if (leader->text_event_due)
+    if (leader->text_event_due && !leader->event_callback)
         qr_events_signal(e);
     pthread_cond_signal(&e->work_changed);
     pthread_mutex_unlock(&e->lock);

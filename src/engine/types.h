@@ -96,6 +96,10 @@ struct qr_request {
                     * QR_EMBEDDING_TOKEN; `tokens` itself without embeddings */
     const float **embeddings; /* [n_embeddings] as in qr_task; NULL without */
     uint32_t n_embeddings;    /* n_prompt */
+    quire_event_callback event_callback;
+    void *event_user;
+    struct qr_request *next_callback; /* in the engine's list of due callbacks */
+    bool callback_due;                /* it is in that list */
 };
 
 struct quire_engine {
@@ -157,6 +161,9 @@ struct quire_engine {
 
     uint32_t hidden_size; /* floats per embedding */
     struct qr_embedding_table embeddings;
+    struct qr_request *callbacks, *last_callback; /* of the step: answers with events to deliver */
+    const void *callback_thread;  /* atomic: identifies the thread that runs callbacks, or NULL */
+    quire_request_id callback_id; /* protected by `lock`: whose callback runs; 0 = none */
 };
 
 #endif
