@@ -38,13 +38,15 @@
  *  QUIRE_E_BUSY while another thread runs a step or saves or restores the prefix cache, and the
  *  events of one request are consumed by one thread at a time. quire_request_cancel() may also be
  *  called from signal handlers. Hooks and allocators must not call this engine, except
- *  quire_request_cancel(). In a child of fork() an engine with a thread of its own can only be
- *  closed. */
+ *  quire_request_cancel(); for event callbacks see quire/event_callback.h. In a child of fork() an
+ *  engine with a thread of its own can only be closed. */
 #ifndef QUIRE_ENGINE_H
 #define QUIRE_ENGINE_H
 #include <quire/chat_template.h>
+#include <quire/event_callback.h>
 #include <quire/kv_cache.h>
 #include <quire/model.h>
+#include <quire/prompt_part.h>
 #include <quire/sampling.h>
 #include <quire/status.h>
 #include <quire/threads.h>
@@ -135,8 +137,9 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_open(const struct quire_eng
                                                           struct quire_engine **out,
                                                           struct quire_error *err);
 
-/** Ends all requests without further events and frees everything. NULL is a no-op. Must not overlap
- *  any other call. */
+/** Ends all requests without further events and frees everything; waits for the callbacks of a
+ *  running step. No-op for NULL and in an event callback of this engine. Must not overlap any other
+ *  call. */
 QUIRE_API void quire_engine_close(struct quire_engine *engine);
 
 /** Sizes and settings of an open engine. */
@@ -182,8 +185,9 @@ enum {
 struct quire_logits_args {
     uint32_t struct_size;
     quire_request_id id;
-    uint32_t choice;       /**< index of the answer */
-    const int32_t *tokens; /**< [n_tokens] prompt, then answer so far */
+    uint32_t choice; /**< index of the answer */
+    /** [n_tokens] prompt, then answer so far; -1 for each row of embeddings */
+    const int32_t *tokens;
     size_t n_tokens;
     float *logits; /**< [n_vocab] may be changed; -INFINITY excludes a token */
     size_t n_vocab;
@@ -194,7 +198,7 @@ struct quire_logits_args {
  *  answer with QUIRE_FINISH_ERROR and this status; so does a NaN in the row (QUIRE_E_NUMERIC). */
 typedef quire_status (*quire_logits_hook)(void *user, const struct quire_logits_args *args);
 
-/** One request. The prompt is exactly one of messages, text and tokens; submit copies
+/** One request. The prompt is exactly one of messages, text, tokens and parts; submit copies
  *  everything. */
 struct quire_request_params {
     uint32_t struct_size;
@@ -251,6 +255,11 @@ struct quire_request_params {
     /* for messages: as in struct quire_chat_render_args; NULL = none */
     const char *tools_json;
     const char *variables_json;
+    /** [n_parts] joined in this order, e.g. text around the embeddings of an image */
+    const struct quire_prompt_part *parts;
+    size_t n_parts;
+    quire_event_callback event_callback; /**< NULL: events are polled */
+    void *event_user;
 };
 
 /** Sets the defaults: no prompt, no limit, sampling by quire_engine_default_sampling(). */
@@ -265,7 +274,8 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_default_sampling(
  *  0.
  *  QUIRE_E_INVALID_ARG names the field, also for an empty prompt, or is an exception of the
  *  template; QUIRE_E_MISUSE struct_size or a dry run; QUIRE_E_LIMIT the prompt is longer than the
- *  context (the message has both numbers); QUIRE_E_RANGE a token id; QUIRE_E_UNSUPPORTED messages
+ *  context (the message has both numbers); QUIRE_E_RANGE a token id; QUIRE_E_NUMERIC embeddings
+ *  with a NaN or an infinity, the message names part and row; QUIRE_E_UNSUPPORTED messages
  *  without a chat template; other codes of quire_chat_template_render(); QUIRE_E_AGAIN max_requests
  *  is reached; QUIRE_E_NOMEM; QUIRE_E_BUSY. */
 QUIRE_API QUIRE_MUST_CHECK quire_status
@@ -274,7 +284,7 @@ quire_engine_submit(struct quire_engine *engine, const struct quire_request_para
 
 /** Renders and tokenizes the prompt of a request, as submit does, and returns its length in tokens
  *  without queuing it. The length may exceed the context. Works in a dry run too. *n_tokens is 0 on
- *  failure. Errors as of submit, but neither QUIRE_E_RANGE nor QUIRE_E_AGAIN, and QUIRE_E_LIMIT
+ *  failure. Errors as of submit, but no QUIRE_E_RANGE, _NUMERIC and _AGAIN, and QUIRE_E_LIMIT
  *  only for a prompt of more than 2^31 - 1 bytes or tokens. */
 QUIRE_API QUIRE_MUST_CHECK quire_status
 quire_engine_count_tokens(struct quire_engine *engine, const struct quire_request_params *params,
@@ -283,14 +293,17 @@ quire_engine_count_tokens(struct quire_engine *engine, const struct quire_reques
 /** Cancels a request with all its answers: they end at the next step, with QUIRE_FINISH_CANCELLED
  *  and the text generated so far. Idempotent. Async-signal-safe, and callable from any thread while
  *  the engine is open.
- *  QUIRE_E_RANGE the request has ended or does not exist. */
+ *  QUIRE_E_RANGE the request has ended (with a callback: its last event is being delivered) or does
+ *  not exist. */
 QUIRE_API quire_status quire_request_cancel(struct quire_engine *engine, quire_request_id id);
 
-/** Number of answers that have not ended. */
+/** Number of answers that have not ended; with a callback, whose last event is not delivered. */
 QUIRE_API uint32_t quire_engine_active_count(const struct quire_engine *engine);
 
-/** Runs one step of all running requests. No-op without active requests. A failure of a single
- *  request ends that request with QUIRE_FINISH_ERROR and returns QUIRE_OK here.
+/** Runs one step of all running requests, then their event callbacks. No-op without active
+ *  requests. A failure of a single request ends that request with QUIRE_FINISH_ERROR and returns
+ *  QUIRE_OK here.
+ *  QUIRE_E_MISUSE in an event callback of this engine.
  *  QUIRE_E_BUSY another thread runs a step, saves or restores the prefix cache, or the engine's own
  *  thread runs steps, or the engine's `threads` run something else: nothing has changed. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_step(struct quire_engine *engine,
@@ -307,7 +320,7 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_start(struct quire_engine *
  *  then cancelled. Returns when no request is active; without quire_engine_start() it runs the
  *  steps. Events can still be polled.
  *  QUIRE_E_INVALID_ARG seconds is NaN; QUIRE_E_BUSY another thread runs a step, and errors of
- *  quire_engine_step(). */
+ *  quire_engine_step(), QUIRE_E_MISUSE included. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_drain(struct quire_engine *engine,
                                                            double seconds, struct quire_error *err);
 
@@ -357,7 +370,8 @@ struct quire_event {
      *  character or of a stop string is held back */
     const char *text;
     size_t text_size;
-    const int32_t *tokens; /**< TEXT: ids sampled since the last event, in order */
+    /** TEXT: ids sampled since the last event, in order; -1 for embeddings of an echoed prompt */
+    const int32_t *tokens;
     size_t n_tokens;
     enum quire_finish_reason reason; /**< DONE */
     bool context_full;   /**< DONE with LENGTH: the context is full, max_tokens is not reached */

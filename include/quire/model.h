@@ -269,7 +269,7 @@ struct quire_forward_args {
     const struct quire_attention_batch *batch;
     const int32_t *token_ids; /**< [T], or NULL: embeddings are given */
     /** [T][hidden_size] f32, as the embedding lookup returns them (unscaled); used when token_ids
-     *  is NULL */
+     *  is NULL. See embedding_rows to mix both */
     const float *embeddings;
     /** [n_seqs] sequence length that selects the short or long factors of longrope, and that scales
      *  dynamic rotary embedding: the length when the prompt is complete, so that chunked prefill
@@ -288,6 +288,11 @@ struct quire_forward_args {
      *  quire_threads_count(), or 1 without threads. The result has the same bits for any number */
     uint32_t n_threads;
     uint32_t reserved; /**< 0 */
+    /** [T], or NULL: rows that mix with token ids. A non-NULL entry is an embedding
+     *  f32 [hidden_size], as the embedding lookup returns them (unscaled), that takes the place of
+     *  token_ids[t], which is ignored, or of row t of embeddings. Without either, no entry is
+     *  NULL. Results of the other rows do not change */
+    const float *const *embedding_rows;
 };
 QUIRE_API void quire_forward_args_init(struct quire_forward_args *args, size_t struct_size);
 

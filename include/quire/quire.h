@@ -9,10 +9,12 @@
 #include <quire/chat_template.h>
 #include <quire/cpu.h>
 #include <quire/engine.h>
+#include <quire/event_callback.h>
 #include <quire/kv_cache.h>
 #include <quire/mla.h>
 #include <quire/model.h>
 #include <quire/onednn.h>
+#include <quire/prompt_part.h>
 #include <quire/sampling.h>
 #include <quire/status.h>
 #include <quire/text_span.h>

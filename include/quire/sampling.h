@@ -155,7 +155,7 @@ struct quire_sample_args {
     uint32_t struct_size;
     const float *logits; /**< [n_vocab], read only; -INFINITY = excluded token */
     /** [n_history] prompt and generated tokens, for the penalties; ids outside the vocabulary are
-     *  ignored; may be NULL when n_history is 0 */
+     *  ignored and end a repeat; may be NULL when n_history is 0 */
     const int32_t *history;
     size_t n_history;
     uint32_t stream; /**< random stream: one per independent answer to the same prompt */

@@ -26,9 +26,10 @@ quire_status qr_batch_init(struct qr_batch *b, const struct qr_batch_params *p,
     b->block_tables = qr_alloc(a, groups * seqs * p->max_blocks, sizeof *b->block_tables);
     b->first_blocks = qr_alloc(a, groups * seqs, sizeof *b->first_blocks);
     b->groups = qr_calloc(a, groups, sizeof *b->groups);
+    b->embedding_rows = qr_calloc(a, tokens, sizeof *b->embedding_rows);
     if (b->query_start_loc && b->seq_lens && b->rope_lens && b->logits_rows && b->first_logits &&
         b->complete && b->token_ids && b->slot_mapping && b->block_tables && b->first_blocks &&
-        b->groups)
+        b->groups && b->embedding_rows)
         return QUIRE_OK;
     qr_batch_free(b, a);
     return qr_fail(err, QUIRE_E_NOMEM, "no memory for a step of %u tokens of %u sequences",
@@ -49,6 +50,7 @@ void qr_batch_free(struct qr_batch *b, const struct quire_allocator *a)
     qr_free(a, b->block_tables, groups * seqs * b->max_blocks, sizeof *b->block_tables);
     qr_free(a, b->first_blocks, groups * seqs, sizeof *b->first_blocks);
     qr_free(a, b->groups, groups, sizeof *b->groups);
+    qr_free(a, b->embedding_rows, tokens, sizeof *b->embedding_rows);
     *b = (struct qr_batch){ 0 };
 }
 
@@ -78,6 +80,17 @@ static quire_status add_group(struct qr_batch *b, const struct qr_scheduler *sch
                               err);
 }
 
+/* Puts the embeddings among the task's planned tokens in place of their ids. */
+static void add_embeddings(struct qr_batch *b, const struct qr_task *task)
+{
+    const uint32_t first = task->n_computed;
+    for (uint32_t i = 0; i < task->n_step && first + i < task->n_prompt; i++)
+        if (task->embeddings[first + i]) {
+            b->embedding_rows[b->n_tokens + i] = task->embeddings[first + i];
+            b->has_embeddings = true;
+        }
+}
+
 static quire_status add_task(struct qr_batch *b, const struct qr_scheduler *scheduler,
                              struct qr_task *task, struct quire_error *err)
 {
@@ -87,6 +100,8 @@ static quire_status add_task(struct qr_batch *b, const struct qr_scheduler *sche
     memcpy(b->token_ids + b->n_tokens, task->tokens + task->n_computed, n * sizeof(int32_t));
     if (n_draft)
         memcpy(b->token_ids + b->n_tokens + n, task->draft, n_draft * sizeof(int32_t));
+    if (task->embeddings)
+        add_embeddings(b, task);
     b->seq_lens[i] = (int32_t)(task->n_computed + n + n_draft);
     b->rope_lens[i] = qr_scheduler_rope_length(scheduler, task, task->n_computed);
     b->n_tokens += n + n_draft;
@@ -106,6 +121,9 @@ quire_status qr_batch_build(struct qr_batch *b, const struct qr_scheduler *sched
 {
     b->n_seqs = b->n_tokens = b->n_logits = b->n_complete = 0;
     b->query_start_loc[0] = 0;
+    if (b->has_embeddings)
+        memset(b->embedding_rows, 0, b->max_tokens * sizeof *b->embedding_rows);
+    b->has_embeddings = false;
     for (uint32_t g = 0; g < b->n_groups; g++)
         b->groups[g] = (struct quire_attention_batch_group){
             .block_table = b->block_tables + (size_t)g * b->max_seqs * b->max_blocks,

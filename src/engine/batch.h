@@ -19,6 +19,8 @@ struct qr_batch {
     int32_t *block_tables;                      /* [n_groups][max_seqs][max_blocks] */
     uint32_t *first_blocks;                     /* [n_groups][max_seqs] */
     struct quire_attention_batch_group *groups; /* [n_groups] */
+    const float **embedding_rows; /* [max_tokens] rows in place of token ids, else NULL */
+    bool has_embeddings;          /* one of these is not NULL */
 };
 
 struct qr_batch_params {

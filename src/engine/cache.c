@@ -6,6 +6,7 @@
 #include "base/struct_size.h"
 #include "engine/cache_restore.h"
 #include "engine/cache_save.h"
+#include "engine/callback.h"
 #include "engine/drive.h"
 
 QR_DEFINE_ZERO_INIT(quire_cache_file_params)
@@ -28,6 +29,7 @@ static quire_status read_params(struct quire_cache_file_params *p, const struct 
                        p->tokens ? "tokens" : "n_tokens", p->tokens ? "n_tokens" : "tokens");
     if (e->dry_run)
         return qr_fail(err, QUIRE_E_MISUSE, "the engine was opened for a dry run");
+    QR_TRY(qr_engine_check_callback(e, err));
     return qr_engine_check_process(e, err);
 }
 

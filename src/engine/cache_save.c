@@ -38,14 +38,39 @@ struct save {
 
 /* ---- Selection */
 
+/* Tokens before the first embedding, whose id has no meaning outside the engine. */
+static uint32_t leading_tokens(const int32_t *tokens, uint32_t n)
+{
+    uint32_t i = 0;
+    while (i < n && tokens[i] >= 0)
+        i++;
+    return i;
+}
+
+/* Whether a selected sibling begins with the first n tokens of the node. */
+static bool has_twin(const struct save *s, qr_prefix_node node,
+                     const struct qr_prefix_node_info *info, uint32_t n)
+{
+    qr_prefix_node at = qr_prefix_first_child(s->index, info->parent, info->salt, info->variant);
+    for (; at != QR_PREFIX_NONE; at = qr_prefix_next_child(s->index, at))
+        if (at != node && s->n_rows[at] >= n &&
+            memcmp(qr_prefix_tokens(s->index, at), info->tokens, n * sizeof *info->tokens) == 0)
+            return true;
+    return false;
+}
+
 static void select_salt(struct save *s, const uint64_t *salt)
 {
     struct qr_prefix_node_info info;
     for (qr_prefix_node n = qr_prefix_index_first(s->index); n != QR_PREFIX_NONE;
          n = qr_prefix_index_next(s->index, n)) {
         qr_prefix_index_get(s->index, n, &info);
-        if (!salt || info.salt == *salt)
-            s->n_rows[n] = info.n_tokens;
+        if ((salt && info.salt != *salt) ||
+            (info.parent != QR_PREFIX_NONE && s->n_rows[info.parent] < s->index->block_size))
+            continue;
+        const uint32_t rows = leading_tokens(info.tokens, info.n_tokens);
+        if (rows == info.n_tokens || !has_twin(s, n, &info, rows))
+            s->n_rows[n] = rows;
     }
 }
 
@@ -70,7 +95,7 @@ static void select_prefix(struct save *s, uint64_t salt, uint32_t variant, const
 static void select_tokens(struct save *s, uint64_t salt, const int32_t *tokens, size_t n)
 {
     struct qr_prefix_node_info info;
-    const uint32_t n_tokens = n < INT32_MAX ? (uint32_t)n : INT32_MAX;
+    const uint32_t n_tokens = leading_tokens(tokens, n < INT32_MAX ? (uint32_t)n : INT32_MAX);
     for (qr_prefix_node root = s->index->roots.oldest; root != QR_PREFIX_NONE;
          root = qr_prefix_link(s->index, qr_prefix_roots_kind(s->index), root)->newer) {
         qr_prefix_index_get(s->index, root, &info);

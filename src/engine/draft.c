@@ -12,7 +12,9 @@ quire_status qr_draft_init(struct quire_engine *e, struct qr_request *r, uint32_
 {
     QR_TRY(qr_suffix_automaton_init(&r->automaton, r->capacity, qr_hash_key(r), e->allocator, err));
     for (uint32_t i = 0; i < r->task.n_prompt; i++)
-        (void)qr_suffix_automaton_append(&r->automaton, r->tokens[i]);
+        /* embedding rows equal nothing: each has an id of its own */
+        (void)qr_suffix_automaton_append(&r->automaton,
+                                         r->tokens[i] < 0 ? -1 - (int32_t)i : r->tokens[i]);
     qr_draft_depth_init(&r->draft_depth);
     r->max_draft = n < QR_DRAFT_MAX_DEPTH ? n : QR_DRAFT_MAX_DEPTH;
     r->draft = qr_alloc(e->allocator, r->max_draft, sizeof *r->draft);

@@ -6,6 +6,7 @@
 #include "base/handle.h"
 #include "base/signal_mask.h"
 #include "base/struct_size.h"
+#include "engine/callback.h"
 #include "engine/clock.h"
 #include "engine/request.h"
 #include "engine/step.h"
@@ -56,6 +57,7 @@ quire_status qr_engine_try_step(struct quire_engine *e, bool *taken, struct quir
     if (!*taken)
         return QUIRE_OK;
     const quire_status s = e->dry_run ? QUIRE_OK : qr_step_run(e, err);
+    qr_callbacks_run(e);
     end_stepping(e);
     return s;
 }
@@ -65,6 +67,7 @@ quire_status quire_engine_step(struct quire_engine *engine, struct quire_error *
     QR_FP_SCOPE;
     QR_TRY(qr_handle_check(engine, QR_KIND_ENGINE, "engine", err));
     QR_TRY(qr_engine_check_process(engine, err));
+    QR_TRY(qr_engine_check_callback(engine, err));
     pthread_mutex_lock(&engine->lock);
     const bool started = engine->thread_started;
     pthread_mutex_unlock(&engine->lock);
@@ -169,6 +172,7 @@ quire_status quire_engine_drain(struct quire_engine *engine, double seconds,
     if (isnan(seconds))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "seconds is NaN");
     QR_TRY(qr_engine_check_process(engine, err));
+    QR_TRY(qr_engine_check_callback(engine, err));
     pthread_mutex_lock(&engine->lock);
     engine->draining = true;
     const bool started = engine->thread_started;

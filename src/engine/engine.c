@@ -5,6 +5,7 @@
 #include "base/fp_env.h"
 #include "base/handle.h"
 #include "base/struct_size.h"
+#include "engine/callback.h"
 #include "engine/capacity.h"
 #include "engine/drive.h"
 #include "engine/kv_setup.h"
@@ -227,7 +228,9 @@ static quire_status init_scheduler(struct quire_engine *e, struct quire_error *e
         .max_tokens = e->info.context_length,
         .hash_bits = HASH_BITS,
         .allocator = e->allocator,
+        .embeddings = &e->embeddings,
     };
+    QR_TRY(qr_embedding_table_init(&e->embeddings, e->hidden_size, e->allocator, err));
     QR_TRY(qr_sequence_memory_init(&e->memory, &memory, err));
     const struct qr_scheduler_params scheduler = {
         .memory = &e->memory,
@@ -281,6 +284,7 @@ static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c
     struct quire_model_info mi = { .struct_size = sizeof mi };
     QR_TRY(quire_model_get_info(e->model, &mi));
     e->vocab_size = mi.vocab_size;
+    e->hidden_size = mi.hidden_size;
     e->info = (struct quire_engine_info){
         .struct_size = sizeof e->info,
         .context_length = capacity->context_length,
@@ -408,6 +412,8 @@ quire_status quire_engine_open(const struct quire_engine_params *params, struct 
 
 void quire_engine_close(struct quire_engine *e)
 {
+    if (qr_handle_is(e, QR_KIND_ENGINE) && qr_engine_in_callback(e))
+        return;
     if (!qr_handle_end(e, QR_KIND_ENGINE))
         return;
     qr_engine_stop_thread(e);
@@ -419,6 +425,7 @@ void quire_engine_close(struct quire_engine *e)
     qr_batch_free(&e->batch, e->allocator);
     qr_scheduler_free(&e->scheduler);
     qr_sequence_memory_free(&e->memory);
+    qr_embedding_table_free(&e->embeddings);
     quire_sampler_destroy(e->sampler);
     quire_context_destroy(e->context);
     quire_kv_destroy(e->kv);

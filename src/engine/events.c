@@ -5,6 +5,7 @@
 #include "base/fp_env.h"
 #include "base/handle.h"
 #include "base/struct_size.h"
+#include "engine/callback.h"
 #include "engine/clock.h"
 #include "engine/drive.h"
 #include "engine/request.h"
@@ -94,13 +95,24 @@ static void next_event(struct qr_request *r, struct quire_event *ev)
     ev->usage_data = r->usage;
 }
 
+bool qr_event_next(struct qr_request *r, struct quire_event *ev)
+{
+    if (!has_event(r))
+        return false;
+    *ev = (struct quire_event){ .struct_size = sizeof *ev, .text = "" };
+    next_event(r, ev);
+    ev->usage = &ev->usage_data;
+    ev->message = ev->message_data;
+    return true;
+}
+
 /* The answer whose turn it is, of one request or (id 0) of any; NULL if none has an event. */
 static struct qr_request *find_event(struct quire_engine *e, quire_request_id id)
 {
     for (uint32_t i = 0; i < e->n_requests; i++) {
         const uint32_t at = (e->next_polled + i) % e->n_requests;
         struct qr_request *r = &e->requests[at];
-        if (!has_event(r) || (id && r->id != id))
+        if (!has_event(r) || r->event_callback || (id && r->id != id))
             continue;
         e->next_polled = at;
         return r;
@@ -172,6 +184,7 @@ static quire_status check_event(const struct quire_engine *engine, const struct 
 {
     QR_TRY(qr_handle_check(engine, QR_KIND_ENGINE, "engine", err));
     QR_TRY(qr_engine_check_process(engine, err));
+    QR_TRY(qr_engine_check_callback(engine, err));
     if (!event)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "event is NULL");
     return qr_struct_check_out(event, QR_SIZE_TO(struct quire_event, usage), "event", err);
@@ -198,6 +211,8 @@ static bool may_come(const struct quire_engine *e, quire_request_id id)
     if (id == 0 || e->n_requests == 0)
         return e->n_active > 0;
     const struct qr_request *leader = &e->requests[id % e->n_requests];
+    if (e->callback_id == id)
+        return true;
     return leader->id == id && __atomic_load_n(&leader->tag, __ATOMIC_RELAXED) != 0;
 }
 

@@ -2,6 +2,7 @@
 /* finish.c - ends answers; publishes text, tokens and usage of a step; chooses the best answers. */
 #include "engine/finish.h"
 #include "base/error.h"
+#include "engine/callback.h"
 #include "engine/events.h"
 #include "engine/request.h"
 #include <math.h>
@@ -107,8 +108,13 @@ static double mean_logprob(const struct qr_request *r)
     return r->sum_logprob / r->n_output;
 }
 
+static void end_activity(struct quire_engine *e)
+{
+    __atomic_store_n(&e->n_active, e->n_active - 1, __ATOMIC_RELAXED);
+}
+
 /* Returns the best answers of a group that has ended, best first; the others get no event. */
-static void choose_best(struct qr_request *leader)
+static void choose_best(struct quire_engine *e, struct qr_request *leader)
 {
     for (uint32_t rank = 0; rank < leader->n_returned; rank++) {
         struct qr_request *best = NULL;
@@ -117,15 +123,20 @@ static void choose_best(struct qr_request *leader)
                 best = r;
         best->held = false;
         best->choice = rank;
+        if (best->event_callback)
+            qr_callback_add(e, best);
     }
 }
 
 /* Adds the answers of a group that were not chosen to a list, to be freed without the lock. */
-static void take_unchosen(struct qr_request *leader, struct qr_request **list)
+static void take_unchosen(struct quire_engine *e, struct qr_request *leader,
+                          struct qr_request **list)
 {
     for (struct qr_request *r = leader; r; r = r->next)
         if (r->held) {
             r->state = QR_REQUEST_POLLED;
+            if (r->event_callback)
+                end_activity(e);
             r->next_dirty = *list;
             *list = r;
         }
@@ -138,13 +149,15 @@ static void publish_end(struct quire_engine *e, struct qr_request *r, struct qr_
     r->context_full = r->final_context_full;
     r->error = r->final_error;
     r->state = QR_REQUEST_FINISHED;
-    __atomic_store_n(&e->n_active, e->n_active - 1, __ATOMIC_RELAXED);
+    if (!r->event_callback) /* otherwise its last callback ends it */
+        end_activity(e);
     if (--leader->n_unfinished)
         return;
-    __atomic_store_n(&leader->tag, 0, __ATOMIC_RELEASE);
+    if (!r->event_callback)
+        __atomic_store_n(&leader->tag, 0, __ATOMIC_RELEASE);
     if (leader->held) {
-        choose_best(leader);
-        take_unchosen(leader, unchosen);
+        choose_best(e, leader);
+        take_unchosen(e, leader, unchosen);
     }
 }
 
@@ -163,6 +176,8 @@ static void publish(struct quire_engine *e, struct qr_request *r, struct qr_requ
     r->prompt_event_due |= r->n_output == 0 && !r->finished;
     if (r->finished)
         publish_end(e, r, unchosen);
+    if (r->event_callback && !r->held)
+        qr_callback_add(e, r);
 }
 
 static void update_stats(struct quire_engine *e)
@@ -192,9 +207,10 @@ void qr_publish(struct quire_engine *e)
 {
     struct qr_request *unchosen = NULL;
     pthread_mutex_lock(&e->lock);
-    const bool any = e->dirty != NULL;
+    bool any = false; /* events to be polled */
     while (e->dirty) {
         struct qr_request *r = e->dirty;
+        any = any || !r->event_callback;
         e->dirty = r->next_dirty;
         r->dirty = false;
         publish(e, r, &unchosen);

@@ -102,6 +102,7 @@ quire_status qr_prefix_index_create(const struct qr_prefix_index_params *params,
                                    .n_groups = n_groups,
                                    .max_nodes = params->max_nodes,
                                    .hash_bits = params->hash_bits,
+                                   .embeddings = params->embeddings,
                                    .free_slot = QR_PREFIX_NONE };
     (void)lay_out(&b, block_size, n_groups, params->max_nodes);
     const quire_status status = init(x, params, err);

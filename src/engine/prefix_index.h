@@ -17,6 +17,7 @@ struct qr_prefix_index_params {
     uint32_t hash_bits;                      /* 1 .. 128 = normal; few bits test collisions */
     const uint64_t *key;                     /* [2] secret key of the hash; NULL = random */
     const struct quire_allocator *allocator; /* borrowed, outlives the index; NULL = C library */
+    struct qr_embedding_table *embeddings;   /* of negative tokens; borrowed; NULL = none */
 };
 
 /* Creates an empty index with a single allocation. *out is NULL on failure.

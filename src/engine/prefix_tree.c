@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* prefix_tree.c - nodes of the prefix index, with their links, lists and reach. */
 #include "engine/prefix_tree.h"
+#include "engine/embedding_table.h"
 #include <string.h>
 
 /* ---- Lists */
@@ -263,6 +264,8 @@ qr_prefix_node qr_prefix_add(struct qr_prefix_index *x, qr_prefix_node parent, u
     qr_prefix_list_unheld(x, node);
     qr_prefix_list_blocks(x, node);
     update_reach(x, parent);
+    if (x->embeddings)
+        qr_embedding_table_retain(x->embeddings, tokens, n_tokens);
     return node;
 }
 
@@ -287,6 +290,8 @@ void qr_prefix_unlink(struct qr_prefix_index *x, qr_prefix_node node)
         x->entries[e->next_sibling].previous_sibling = e->previous_sibling;
     for (uint32_t g = 0; g < x->n_groups; g++)
         qr_prefix_blocks(x, node)[g] = -1;
+    if (x->embeddings)
+        qr_embedding_table_release(x->embeddings, qr_prefix_tokens(x, node), e->n_tokens);
     e->n_tokens = 0;
     e->next_in_bucket = x->free_slot;
     x->free_slot = node;

@@ -6,6 +6,8 @@
 #include <quire/kv_cache.h>
 #include <stdbool.h>
 
+struct qr_embedding_table;
+
 typedef uint32_t qr_prefix_node; /* number of a node, valid until the node is removed */
 #define QR_PREFIX_NONE UINT32_MAX
 
@@ -62,6 +64,7 @@ struct qr_prefix_index {
     uint32_t *run_start;                            /* [n_groups] scratch of match */
     unsigned char *hash_input;                      /* scratch of the hash */
     unsigned char secret[QR_PREFIX_SECRET_BYTES];
+    struct qr_embedding_table *embeddings; /* nodes hold references to its rows; NULL = none */
 };
 
 static inline int32_t *qr_prefix_tokens(const struct qr_prefix_index *x, qr_prefix_node node)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prompt.c - renders, tokenizes and validates prompts: chat messages, text or token ids. */
+/* prompt.c - renders, tokenizes and validates prompts: chat messages, text, token ids or parts. */
 #include "engine/prompt.h"
 #include "base/alloc.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "engine/prompt_parts.h"
 #include "json/json.h"
 #include <string.h>
 
@@ -235,15 +236,15 @@ static quire_status encode_messages(const struct quire_engine *e,
     return s;
 }
 
-static quire_status encode_text(const struct quire_engine *e, const struct quire_request_params *r,
-                                struct qr_prompt *p, struct quire_error *err)
+quire_status qr_prompt_encode_text(const struct quire_engine *e, const char *text, size_t size,
+                                   uint32_t flags, struct qr_prompt *p, struct quire_error *err)
 {
     const uint32_t known = QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_ADD_EOS | QUIRE_ENCODE_PARSE_SPECIAL;
-    if (r->text_flags & ~known)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "text_flags 0x%x has unknown bits", r->text_flags);
-    if (!r->text_size)
+    if (flags & ~known)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "text_flags 0x%x has unknown bits", flags);
+    if (!size)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "the prompt is empty: text_size is 0");
-    const struct encode_input s = { .text = r->text, .size = r->text_size, .flags = r->text_flags };
+    const struct encode_input s = { .text = text, .size = size, .flags = flags };
     return encode(e, &s, p, err);
 }
 
@@ -264,14 +265,16 @@ static quire_status copy_ids(const struct quire_engine *e, const struct quire_re
 
 /* ---- Validation, and capacity for the output */
 
-static quire_status check_tokens(const struct quire_engine *e, const struct qr_prompt *p,
-                                 struct quire_error *err)
+static quire_status check_tokens(const struct quire_engine *e, const struct quire_request_params *r,
+                                 const struct qr_prompt *p, struct quire_error *err)
 {
     if (p->n == 0)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "the prompt is empty: its text has no tokens");
     if (p->n > e->info.context_length)
         return qr_fail(err, QUIRE_E_LIMIT, "the prompt has %u tokens, the context is %u", p->n,
                        e->info.context_length);
+    if (r->parts)
+        return qr_prompt_parts_check_values(e, r, err);
     for (uint32_t i = 0; i < p->n; i++)
         if (p->tokens[i] < 0 || (uint32_t)p->tokens[i] >= e->vocab_size)
             return qr_fail(err, QUIRE_E_RANGE, "token %u of the prompt is %d, the model has %u", i,
@@ -293,7 +296,8 @@ static quire_status tokenize(const struct quire_engine *e, const struct quire_re
 {
     *p = (struct qr_prompt){ 0 };
     return r->messages ? encode_messages(e, r, p, err)
-           : r->text   ? encode_text(e, r, p, err)
+           : r->text   ? qr_prompt_encode_text(e, r->text, r->text_size, r->text_flags, p, err)
+           : r->parts  ? qr_prompt_parts_encode(e, r, p, err)
                        : copy_ids(e, r, p, err);
 }
 
@@ -311,7 +315,7 @@ quire_status qr_prompt_create(const struct quire_engine *e, const struct quire_r
                               struct qr_prompt *p, struct quire_error *err)
 {
     QR_TRY(tokenize(e, r, p, err));
-    const quire_status s = check_tokens(e, p, err);
+    const quire_status s = check_tokens(e, r, p, err);
     if (s != QUIRE_OK)
         qr_prompt_free(e, p);
     else

@@ -13,7 +13,7 @@ void qr_prompt_close_template(struct quire_engine *e);
 
 /* Validated token ids of a prompt. */
 struct qr_prompt {
-    int32_t *tokens; /* [capacity] */
+    int32_t *tokens; /* [capacity]; QR_EMBEDDING_TOKEN for each row of embeddings */
     uint32_t n, capacity;
     uint32_t n_with_output; /* prompt and longest possible output */
 };
@@ -28,6 +28,10 @@ void qr_prompt_free(const struct quire_engine *e, struct qr_prompt *p);
 /* Counts the tokens of the prompt, which may exceed the context. */
 quire_status qr_prompt_count(const struct quire_engine *e, const struct quire_request_params *r,
                              size_t *n_tokens, struct quire_error *err);
+
+/* Tokenizes one text into *p. */
+quire_status qr_prompt_encode_text(const struct quire_engine *e, const char *text, size_t size,
+                                   uint32_t flags, struct qr_prompt *p, struct quire_error *err);
 
 /* The last message if the request continues it: an assistant's. Otherwise NULL. */
 const struct quire_chat_message *qr_prompt_answer(const struct quire_request_params *r);

@@ -11,6 +11,7 @@
 #include "engine/drive.h"
 #include "engine/events.h"
 #include "engine/prompt.h"
+#include "engine/prompt_parts.h"
 #include <math.h>
 #include <string.h>
 
@@ -78,8 +79,9 @@ static quire_status check_limits(const struct quire_engine *e, const struct quir
 static quire_status check_params(const struct quire_engine *e, const struct quire_request_params *p,
                                  struct quire_error *err)
 {
-    if (!!p->messages + !!p->text + !!p->tokens != 1)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "give exactly one of messages, text and tokens");
+    if (!!p->messages + !!p->text + !!p->tokens + !!p->parts != 1)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "give exactly one of messages, text, tokens and parts");
     if (!p->messages && (p->tools_json || p->variables_json))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is given without messages",
                        p->tools_json ? "tools_json" : "variables_json");
@@ -168,6 +170,8 @@ static quire_status echo_prompt(struct quire_engine *e, struct qr_request *r,
     quire_status s = QUIRE_OK;
     for (uint32_t i = 0; i < r->task.n_prompt && s == QUIRE_OK; i++) {
         bool stopped;
+        if (r->tokens[i] == QR_EMBEDDING_TOKEN)
+            continue;
         s = qr_output_text_push(&text, r->tokens[i], &stopped, err);
         if (s == QUIRE_OK)
             s = qr_output_text_move(&text, &r->text, err);
@@ -190,6 +194,8 @@ static quire_status prepare(struct quire_engine *e, struct qr_request *r,
     r->logits_hook = p->logits_hook;
     r->logits_hook_user = p->logits_hook_user;
     r->user = p->user;
+    r->event_callback = p->event_callback;
+    r->event_user = p->event_user;
     r->n_stop_tokens = p->n_stop_tokens;
     if (p->n_stop_tokens)
         memcpy(r->stop_tokens, p->stop_tokens, p->n_stop_tokens * sizeof *p->stop_tokens);
@@ -198,14 +204,16 @@ static quire_status prepare(struct quire_engine *e, struct qr_request *r,
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for %u tokens", prompt->n_with_output);
     r->capacity = prompt->n_with_output;
     memcpy(r->tokens, prompt->tokens, prompt->n * sizeof *r->tokens);
+    QR_TRY(qr_prompt_parts_attach(e, r, p, prompt->n, err));
     r->task = (struct qr_task){
         .priority = p->priority,
         .client = p->client,
         .salt = p->cache_salt,
         .no_reuse = p->flags & QUIRE_REQUEST_NO_REUSE,
         .n_prompt = prompt->n,
-        .tokens = r->tokens,
+        .tokens = r->keys,
         .n_tokens = prompt->n,
+        .embeddings = r->embeddings,
     };
     r->usage.prompt_tokens = prompt->n;
     r->n_polled = p->flags & QUIRE_REQUEST_ECHO ? 0 : prompt->n;
@@ -231,6 +239,7 @@ void qr_request_destroy(struct quire_engine *e, struct qr_request *r)
     qr_free(e->allocator, r->text.text, r->text.capacity, 1);
     qr_free(e->allocator, r->polled.text, r->polled.capacity, 1);
     qr_free(e->allocator, r->logprobs, (size_t)r->capacity * r->n_logprobs, sizeof *r->logprobs);
+    qr_prompt_parts_detach(e, r);
     qr_free(e->allocator, r->tokens, r->capacity, sizeof *r->tokens);
     r->text = r->polled = (struct qr_text_buffer){ 0 };
     r->logprobs = NULL;
@@ -334,7 +343,7 @@ static quire_request_id queue(struct quire_engine *e, struct qr_request *leader,
         tail = &(*tail)->next_new;
     *tail = leader;
     e->n_active += n;
-    if (leader->text_event_due)
+    if (leader->text_event_due && !leader->event_callback)
         qr_events_signal(e);
     pthread_cond_signal(&e->work_changed);
     pthread_mutex_unlock(&e->lock);

@@ -46,6 +46,7 @@ static quire_status append_token(struct quire_engine *e, struct qr_request *r, i
     }
     bool stopped;
     QR_TRY(qr_output_text_push(&r->output, token, &stopped, err));
+    r->keys[r->task.n_tokens] = token;
     r->tokens[r->task.n_tokens++] = token;
     if (r->draft)
         (void)qr_suffix_automaton_append(&r->automaton, token);

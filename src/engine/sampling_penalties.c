@@ -76,7 +76,8 @@ static size_t longest_breaker_at(const struct quire_sampling_params *p, struct w
     return longest;
 }
 
-/* Number of last tokens that come after the last breaker: no repeat is longer. */
+/* Number of last tokens that come after the last breaker, or after the last id outside the
+ * vocabulary, which equals nothing: no repeat is longer. */
 static size_t longest_repeat(struct qr_sampling_scratch *s, const struct quire_sampling_params *p,
                              struct window w)
 {
@@ -86,8 +87,11 @@ static size_t longest_repeat(struct qr_sampling_scratch *s, const struct quire_s
         s->counts[p->dry_breakers[at]] = 1; /* first tokens: rarely compares whole sequences */
     for (size_t i = 0; i < w.n && limit == w.n; i++) {
         const int32_t token = token_at(w, i);
-        const size_t n =
-            in_vocabulary(s, token) && s->counts[token] ? longest_breaker_at(p, w, i) : 0;
+        if (!in_vocabulary(s, token)) {
+            limit = i;
+            break;
+        }
+        const size_t n = s->counts[token] ? longest_breaker_at(p, w, i) : 0;
         if (n)
             limit = i + 1 - n;
     }

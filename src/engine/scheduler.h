@@ -45,6 +45,9 @@ struct qr_task {
     struct qr_sequence *sequence; /* while running */
     uint32_t n_charged;           /* leading tokens counted for the client */
     uint32_t client_slot;         /* index in qr_scheduler.clients */
+    /* set by the owner: [n_prompt] embedding of each prompt position, NULL where tokens[] is a
+     * token id; NULL = there are none */
+    const float **embeddings;
 };
 
 struct qr_scheduler_client {

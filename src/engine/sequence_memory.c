@@ -77,6 +77,7 @@ quire_status qr_sequence_memory_init(struct qr_sequence_memory *m,
         .max_nodes = node_count(p->kv, p->n_sequences, p->max_tokens),
         .hash_bits = p->hash_bits,
         .allocator = p->allocator,
+        .embeddings = p->embeddings,
     };
     if (status == QUIRE_OK)
         status = qr_prefix_index_create(&index, &m->index, err);

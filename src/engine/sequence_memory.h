@@ -45,6 +45,7 @@ struct qr_sequence_memory_params {
     uint32_t max_tokens;  /* of one sequence */
     uint32_t hash_bits;   /* of the prefix index */
     const struct quire_allocator *allocator;
+    struct qr_embedding_table *embeddings; /* of the prefix index */
 };
 
 /* Reserves all memory that sequences use. On failure there is nothing to free. */

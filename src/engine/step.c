@@ -89,6 +89,7 @@ static quire_status forward(struct quire_engine *e, uint32_t n_threads, struct q
         .n_logits = b->n_logits,
         .logits = b->n_logits ? e->logits : NULL,
         .n_threads = n_threads,
+        .embedding_rows = b->has_embeddings ? b->embedding_rows : NULL,
     };
     return quire_context_forward(e->context, &args, err);
 }

@@ -13,6 +13,7 @@
 #include "base/handle.h"
 #include "engine/batch.h"
 #include "engine/chunk_size.h"
+#include "engine/embedding_table.h"
 #include "engine/output_text.h"
 #include "engine/scheduler.h"
 #include "engine/speculation/draft_depth.h"
@@ -90,6 +91,16 @@ struct qr_request {
     bool context_full;
     struct quire_error error; /* of QUIRE_FINISH_ERROR */
     uint32_t n_unpolled;      /* leader: answers whose last event is not polled */
+
+    /* set by submit, read by the step */
+    int32_t *keys; /* [capacity] tokens for the prefix cache: ids of qr_embedding_table in place of
+                    * QR_EMBEDDING_TOKEN; `tokens` itself without embeddings */
+    const float **embeddings; /* [n_embeddings] as in qr_task; NULL without */
+    uint32_t n_embeddings;    /* n_prompt */
+    quire_event_callback event_callback;
+    void *event_user;
+    struct qr_request *next_callback; /* in the engine's list of due callbacks */
+    bool callback_due;                /* it is in that list */
 };
 
 struct quire_engine {
@@ -149,6 +160,12 @@ struct quire_engine {
     bool thread_started; /* atomic for readers without the lock */
     bool thread_stop;
     uint32_t fork_count; /* of the process that has the thread */
+
+    uint32_t hidden_size; /* floats per embedding */
+    struct qr_embedding_table embeddings;
+    struct qr_request *callbacks, *last_callback; /* of the step: answers with events to deliver */
+    const void *callback_thread;  /* atomic: identifies the thread that runs callbacks, or NULL */
+    quire_request_id callback_id; /* protected by `lock`: whose callback runs; 0 = none */
 };
 
 #endif

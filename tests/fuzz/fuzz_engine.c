@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_engine.c - engine calls on a small model: submit, step, poll, cancel, bad calls.
  *
- * Requests run together, with priorities, small pools, drafts and several answers of which the best
- * is returned. Checks that every request ends with exactly one DONE event, that its tokens and text
+ * Requests run together, with priorities, small pools, drafts, embeddings, callbacks and several
+ * answers of which the best is returned. Checks that every request ends with exactly one DONE
+ * event, that its tokens and text
  * are those of the same request alone in another engine, that text is well-formed, that a step does
  * not allocate, and that every block is free or referenced. */
 #include "base/utf8.h"
@@ -17,6 +18,8 @@ enum {
     MAX_REQUESTS = 12,
     MAX_TEXT = 48,
     MAX_NEW = 24,
+    MAX_PARTS = 4,
+    HIDDEN = 32,
     CONTEXT = 128,
     MAX_OUTPUT = 4096,
     N_DTYPES = 6
@@ -28,6 +31,9 @@ struct request {
     struct quire_sampling_params sampling;
     struct quire_chat_message messages[2];
     int32_t prompt[MAX_TEXT];
+    struct quire_prompt_part parts[MAX_PARTS];
+    float rows[MAX_TEXT][HIDDEN];
+    uint32_t events_left; /* before the callback fails; 0 = it does not */
     char text[MAX_TEXT + 1], stop[3];
     const char *stops[1];
     int32_t stop_token;
@@ -109,6 +115,18 @@ static void take_event(struct request *r, const struct quire_event *ev)
     }
 }
 
+static quire_status deliver(void *user, struct quire_engine *e, const struct quire_event *ev)
+{
+    struct request *r = user;
+    fuzz_check(ev->id == r->id, "an event of another request");
+    fuzz_check(quire_engine_step(e, NULL) == QUIRE_E_MISUSE, "a callback runs a step");
+    take_event(r, ev);
+    if (r->events_left == 0 || --r->events_left)
+        return QUIRE_OK;
+    r->cancelled = true;
+    return QUIRE_E_CANCELLED;
+}
+
 /* Polls one event; false if there is none. */
 static bool poll_one(struct quire_engine *e, struct request *requests, uint32_t n)
 {
@@ -120,6 +138,7 @@ static bool poll_one(struct quire_engine *e, struct request *requests, uint32_t 
     while (i < n && requests[i].id != ev.id)
         i++;
     fuzz_check(i < n, "an event of an unknown request");
+    fuzz_check(!requests[i].params.event_callback, "an event for a callback is polled");
     take_event(&requests[i], &ev);
     return true;
 }
@@ -139,6 +158,7 @@ static void check_alone(const struct run *run, const struct request *r)
     same = (struct request){ .params = r->params, .n_prompt = r->n_prompt };
     same.params.flags |= QUIRE_REQUEST_NO_REUSE;
     same.params.draft_tokens = 0;
+    same.params.event_callback = NULL;
     const quire_status s = quire_engine_submit(e, &same.params, &same.id, &err);
     fuzz_check(s == QUIRE_OK, "%s %s", fuzz_status(s), err.msg);
     while (!same.done) {
@@ -166,6 +186,48 @@ static void check_alone(const struct run *run, const struct request *r)
 
 /* ---- Calls */
 
+/* Rows of few different values, so that requests share some. */
+static void draw_rows(struct request *r, struct quire_prompt_part *part, size_t at, size_t n,
+                      struct fuzz_input *in)
+{
+    for (size_t i = at; i < at + n; i++)
+        for (size_t k = 0; k < HIDDEN; k++)
+            r->rows[i][k] = (float)((uint8_t)r->text[i] % 5 * (k + 1) % 7) - 3;
+    if (n && fuzz_chance(in, 5))
+        r->rows[at][HIDDEN - 1] = (float)INFINITY;
+    part->embeddings = r->rows[at];
+    part->n_rows = n;
+    part->hidden_size = fuzz_chance(in, 5) ? HIDDEN + 1 : HIDDEN;
+}
+
+static void draw_parts(struct request *r, size_t n, struct fuzz_input *in)
+{
+    struct quire_request_params *p = &r->params;
+    p->parts = r->parts;
+    p->n_parts = fuzz_below(in, MAX_PARTS) + 1;
+    for (size_t i = 0, at = 0; i < p->n_parts; i++) {
+        struct quire_prompt_part *part = &r->parts[i];
+        const size_t left = n - at,
+                     size = i + 1 == p->n_parts ? left : fuzz_below(in, (uint32_t)left + 1);
+        switch (fuzz_below(in, 3)) {
+        case 0:
+            part->text = r->text + at;
+            part->text_size = size;
+            part->text_flags = fuzz_below(in, 8);
+            break;
+        case 1:
+            for (size_t k = at; k < at + size; k++)
+                r->prompt[k] = (uint8_t)r->text[k];
+            part->tokens = r->prompt + at;
+            part->n_tokens = size;
+            break;
+        default:
+            draw_rows(r, part, at, size, in);
+        }
+        at += size;
+    }
+}
+
 static void draw_prompt(struct request *r, struct fuzz_input *in)
 {
     static const char *const prefixes[] = { "", "Once upon a time there", "<|im_start|>" };
@@ -178,7 +240,7 @@ static void draw_prompt(struct request *r, struct fuzz_input *in)
     if (n)
         memcpy(r->text + n_prefix, bytes, n);
     n += n_prefix;
-    switch (fuzz_below(in, 3)) {
+    switch (fuzz_below(in, 4)) {
     case 0:
         p->text = r->text;
         p->text_size = n;
@@ -191,6 +253,9 @@ static void draw_prompt(struct request *r, struct fuzz_input *in)
             r->prompt[n - 1] = (int32_t)fuzz_take(in, 4);
         p->tokens = r->prompt;
         p->n_tokens = n;
+        break;
+    case 2:
+        draw_parts(r, n, in);
         break;
     default:
         r->messages[0] = (struct quire_chat_message){ .role = "user",
@@ -212,6 +277,11 @@ static void draw_options(struct request *r, struct fuzz_input *in)
     p->cache_salt = draws / 9 % 2;
     p->draft_tokens = draws / 18 % 6;
     p->best_of = draws / 108 % 4;
+    if (fuzz_chance(in, 30)) {
+        p->event_callback = deliver;
+        p->event_user = r;
+        r->events_left = fuzz_below(in, 12);
+    }
     if (fuzz_chance(in, 20))
         p->min_tokens = fuzz_below(in, MAX_NEW + 2);
     if (fuzz_chance(in, 20))
@@ -297,6 +367,9 @@ static void bad_calls(struct run *run, struct fuzz_input *in)
     p->n_messages = fuzz_chance(in, 30) ? 1 : 0;
     p->n_stop = fuzz_chance(in, 30) ? 2 : 0;
     p->text_flags = 64;
+    const struct quire_prompt_part part = { .n_rows = fuzz_below(in, 3) };
+    p->parts = fuzz_chance(in, 20) ? &part : NULL;
+    p->n_parts = fuzz_chance(in, 50) ? 1 : 0;
     p->n = fuzz_chance(in, 10) ? 129 : 0;
     p->reserved = fuzz_chance(in, 10);
     p->deadline = fuzz_chance(in, 10) ? (double)NAN : 0;

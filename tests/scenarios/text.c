@@ -113,21 +113,17 @@ end:
 }
 
 /* Runs a request to its end; its failure is that of the call. */
-static quire_status generate(struct run *run, struct quire_engine *engine)
+static quire_status generate(struct run *run, struct quire_engine *engine,
+                             const struct quire_request_params *rp)
 {
     quire_status s;
-    struct quire_request_params rp;
     quire_request_id id;
     struct quire_event ev;
     quire_event_init(&ev, sizeof ev);
-    quire_request_params_init(&rp, sizeof rp);
-    rp.text = story;
-    rp.text_size = sizeof story - 1;
-    rp.max_tokens = 8;
     size_t n_tokens;
-    CALL(quire_engine_count_tokens(engine, &rp, &n_tokens, &run->err));
+    CALL(quire_engine_count_tokens(engine, rp, &n_tokens, &run->err));
     add_result(run, &n_tokens, sizeof n_tokens);
-    CALL(quire_engine_submit(engine, &rp, &id, &run->err));
+    CALL(quire_engine_submit(engine, rp, &id, &run->err));
     for (;;) {
         CALL(quire_engine_step(engine, &run->err));
         do {
@@ -143,6 +139,56 @@ static quire_status generate(struct run *run, struct quire_engine *engine)
         s = ev.status;
         snprintf(run->err.msg, sizeof run->err.msg, "%s", ev.message);
     }
+end:
+    return s;
+}
+
+/* An event of a request with a callback. */
+struct delivery {
+    struct run *run;
+    bool done;
+    quire_status status; /* of a request that failed */
+};
+
+static quire_status deliver(void *user, struct quire_engine *engine, const struct quire_event *ev)
+{
+    struct delivery *d = user;
+    (void)engine;
+    add_result(d->run, ev->text, ev->text_size);
+    d->done = ev->kind == QUIRE_EVENT_DONE;
+    if (d->done && ev->reason == QUIRE_FINISH_ERROR) {
+        d->status = ev->status;
+        snprintf(d->run->err.msg, sizeof d->run->err.msg, "%s", ev->message);
+    }
+    return QUIRE_OK;
+}
+
+/* A prompt of text and embeddings, whose events are delivered by a callback. */
+static quire_status generate_from_parts(struct run *run, struct quire_engine *engine)
+{
+    quire_status s;
+    enum { N_ROWS = 3 };
+    static float rows[N_ROWS * 1024];
+    struct delivery d = { .run = run };
+    struct quire_model_info info = { .struct_size = sizeof info };
+    struct quire_request_params rp;
+    quire_request_id id;
+    quire_request_params_init(&rp, sizeof rp);
+    CALL(quire_model_get_info(quire_engine_model(engine), &info));
+    fill_floats(rows, N_ROWS * (size_t)info.hidden_size, 5);
+    const struct quire_prompt_part parts[] = {
+        { .text = story, .text_size = sizeof story - 1 },
+        { .embeddings = rows, .n_rows = N_ROWS, .hidden_size = info.hidden_size },
+    };
+    rp.parts = parts;
+    rp.n_parts = 2;
+    rp.max_tokens = 4;
+    rp.event_callback = deliver;
+    rp.event_user = &d;
+    CALL(quire_engine_submit(engine, &rp, &id, &run->err));
+    while (!d.done)
+        CALL(quire_engine_step(engine, &run->err));
+    s = d.status;
 end:
     return s;
 }
@@ -164,9 +210,16 @@ quire_status run_engine(struct run *run)
     struct quire_sampling_params sampling = { .struct_size = sizeof sampling };
     CALL(quire_engine_default_sampling(engine, &sampling));
     add_result(run, &sampling.temperature, sizeof sampling.temperature);
-    s = generate(run, engine);
+    struct quire_request_params rp;
+    quire_request_params_init(&rp, sizeof rp);
+    rp.text = story;
+    rp.text_size = sizeof story - 1;
+    rp.max_tokens = 8;
+    s = generate(run, engine, &rp);
     if (s == QUIRE_OK)
-        s = generate(run, engine); /* the prompt is cached */
+        s = generate(run, engine, &rp); /* the prompt is cached */
+    if (s == QUIRE_OK)
+        s = generate_from_parts(run, engine);
 end:
     DO(quire_engine_close(engine));
     return s;

@@ -205,6 +205,19 @@ static void bad_steps(void **state)
     w.step.logits_rows = NULL;
     w.step.token_ids = NULL;
     assert_status(QUIRE_E_INVALID_ARG, quire_context_forward(w.context, &w.step, &err));
+    static const float row_of_zeros[4096];
+    const float *embedding_rows[4] = { row_of_zeros, row_of_zeros, NULL, row_of_zeros };
+    assert_true(w.info.hidden_size <= 4096);
+    w.step.embedding_rows = embedding_rows;
+    assert_status(QUIRE_E_INVALID_ARG, quire_context_forward(w.context, &w.step, &err));
+    assert_non_null(strstr(err.msg, "embedding_rows[2] is NULL"));
+    w.step.token_ids = ids; /* of rows without an embedding only */
+    ids[1] = -1;
+    assert_status(QUIRE_OK, quire_context_forward(w.context, &w.step, &err));
+    ids[2] = -1;
+    assert_status(QUIRE_E_RANGE, quire_context_forward(w.context, &w.step, &err));
+    ids[1] = 6;
+    ids[2] = 7;
     set_step(&w, ids, 0, 65);
     assert_status(QUIRE_E_LIMIT, quire_context_forward(w.context, &w.step, &err));
     set_step(&w, ids, 0, 4);
@@ -259,6 +272,18 @@ static void same_bits(void **state)
     }
     set_step(&w, NULL, 0, 40);
     w.step.embeddings = hidden; /* without embedding scale, the input of layer 0 is the lookup */
+    assert_status(QUIRE_OK, quire_context_forward(w.context, &w.step, &err));
+    assert_memory_equal(whole, w.logits, row_bytes);
+    const float *rows[40] = { NULL }; /* some of them, beside ids and beside embeddings */
+    for (size_t i = 0; i < 40; i += 3)
+        rows[i] = hidden + i * w.info.hidden_size;
+    w.step.embedding_rows = rows;
+    assert_status(QUIRE_OK, quire_context_forward(w.context, &w.step, &err));
+    assert_memory_equal(whole, w.logits, row_bytes);
+    set_step(&w, ids, 0, 40);
+    for (size_t i = 0; i < 40; i += 3)
+        ids[i] = 0;
+    w.step.embedding_rows = rows;
     assert_status(QUIRE_OK, quire_context_forward(w.context, &w.step, &err));
     assert_memory_equal(whole, w.logits, row_bytes);
     free(whole);

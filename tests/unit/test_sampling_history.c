@@ -85,6 +85,19 @@ static void dry_known_answers(void **state)
     check_penalty(&p, NULL, 0, 4, 0);
 }
 
+/* Ids outside the vocabulary equal nothing, not even each other: no repeat contains one. */
+static void dry_unknown_ids(void **state)
+{
+    (void)state;
+    const struct quire_sampling_params p = dry();
+    const int32_t same[] = { 1, -1, -1, 4, 1, -1, -1 };
+    check_penalty(&p, same, 7, 4, 0);
+    const int32_t before[] = { -1, 2, 3, 4, -1, 2, 3 };
+    check_penalty(&p, before, 7, 4, 1); /* 2 3 -> 4: two tokens */
+    const int32_t between[] = { 1, -1, 3, 4, 1, -1, 3 };
+    check_penalty(&p, between, 7, 4, 0);
+}
+
 static void dry_breakers(void **state)
 {
     (void)state;
@@ -380,10 +393,15 @@ static void mirostat_replaces_samplers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dry_known_answers),     cmocka_unit_test(dry_breakers),
-        cmocka_unit_test(dry_long_repeats),      cmocka_unit_test(mirostat_steps),
-        cmocka_unit_test(mirostat_distribution), cmocka_unit_test(mirostat_resumes),
-        cmocka_unit_test(mirostat_state_errors), cmocka_unit_test(mirostat_replaces_samplers),
+        cmocka_unit_test(dry_known_answers),
+        cmocka_unit_test(dry_unknown_ids),
+        cmocka_unit_test(dry_breakers),
+        cmocka_unit_test(dry_long_repeats),
+        cmocka_unit_test(mirostat_steps),
+        cmocka_unit_test(mirostat_distribution),
+        cmocka_unit_test(mirostat_resumes),
+        cmocka_unit_test(mirostat_state_errors),
+        cmocka_unit_test(mirostat_replaces_samplers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

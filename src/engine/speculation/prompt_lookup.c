@@ -19,7 +19,7 @@ uint32_t qr_prompt_lookup_draft(const struct qr_prompt_lookup *lookup, struct qr
     uint32_t n = 0;
     for (; n < lookup->max_draft; n++) {
         const int32_t token = n < period ? tokens[match.end + n] : draft[n - period];
-        if (ends_generation(lookup, token))
+        if (token < 0 || ends_generation(lookup, token)) /* negative: an embedding row */
             break;
         draft[n] = token;
     }

@@ -24,6 +24,16 @@ static void add_table_row(const struct qr_step *s, const struct qr_packed *table
     ctx->model->kernels->add(x, row, width);
 }
 
+/* The caller's embedding of row r; NULL: the one of its token id. Only this lookup depends on token
+ * ids: a family with further tables by token id must refuse such rows. */
+static const float *given_embedding(const struct qr_step *s, size_t r)
+{
+    const struct quire_forward_args *a = s->args;
+    if (a->embedding_rows && a->embedding_rows[r])
+        return a->embedding_rows[r];
+    return a->token_ids ? NULL : a->embeddings + r * s->ctx->model->config->hidden_size;
+}
+
 static void embed(const struct qr_step *s, const struct quire_team *team)
 {
     struct quire_context *ctx = s->ctx;
@@ -36,10 +46,11 @@ static void embed(const struct qr_step *s, const struct quire_team *team)
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *x = ctx->x + r * c->hidden_size;
-        if (s->args->token_ids)
-            qr_packed_unpack_row(m->global.mat[QR_W_TOKEN_EMBD], (size_t)s->args->token_ids[r], x);
+        const float *given = given_embedding(s, r);
+        if (given)
+            memcpy(x, given, c->hidden_size * sizeof *x);
         else
-            memcpy(x, s->args->embeddings + r * c->hidden_size, c->hidden_size * sizeof *x);
+            qr_packed_unpack_row(m->global.mat[QR_W_TOKEN_EMBD], (size_t)s->args->token_ids[r], x);
         if (c->embedding_scale != 1)
             m->kernels->scale(x, c->embedding_scale, c->hidden_size);
         if (types)

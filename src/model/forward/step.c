@@ -116,13 +116,19 @@ quire_status qr_step_check_tokens(const struct qr_step *s, struct quire_error *e
 {
     const struct quire_forward_args *a = s->args;
     const struct qr_model_config *c = s->ctx->model->config;
-    if (!a->token_ids && !a->embeddings)
+    if (!a->token_ids && !a->embeddings && !a->embedding_rows)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "args.token_ids and args.embeddings are both NULL");
-    for (uint32_t r = 0; a->token_ids && r < s->n_tokens; r++)
+    for (uint32_t r = 0; (a->token_ids || !a->embeddings) && r < s->n_tokens; r++) {
+        if (a->embedding_rows && a->embedding_rows[r])
+            continue;
+        if (!a->token_ids)
+            return qr_fail(err, QUIRE_E_INVALID_ARG,
+                           "embedding_rows[%u] is NULL, without token_ids and embeddings", r);
         if (a->token_ids[r] < 0 || (uint32_t)a->token_ids[r] >= c->vocab_size)
             return qr_fail(err, QUIRE_E_RANGE, "token_ids[%u] is %d, the vocabulary has %u", r,
                            a->token_ids[r], c->vocab_size);
+    }
     const struct qr_packed *positions = s->ctx->model->global.mat[s->stack.positions];
     for (uint32_t r = 0; positions && r < s->n_tokens; r++)
         if ((size_t)s->ctx->positions[r] + c->position_offset >= positions->n)
