@@ -45,6 +45,11 @@ struct qr_task {
     struct qr_sequence *sequence; /* while running */
     uint32_t n_charged;           /* leading tokens counted for the client */
     uint32_t client_slot;         /* index in qr_scheduler.clients */
+    /* of tasks that end with their prompt, set by the owner before qr_scheduler_add() */
+    bool pools;      /* hidden states are pooled; there are no logits */
+    bool pools_rows; /* hidden states are needed of all tokens from n_pooled on, kept up to date */
+    bool whole;      /* all tokens are computed in one step */
+    uint32_t n_pooled;
 };
 
 struct qr_scheduler_client {
