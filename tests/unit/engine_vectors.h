@@ -37,7 +37,7 @@ static inline void open_bench_engine(struct bench *b, struct quire_engine_params
 static inline void open_bench(struct bench *b, const char *folder, const char *tokenizer,
                               const struct quire_engine_params *p)
 {
-    char path[4200];
+    char path[8192];
     struct quire_error err = QUIRE_ERROR_INIT;
     const struct quire_tokenizer_params tp = { .struct_size = sizeof tp };
     struct quire_model_params mp;
