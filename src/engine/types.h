@@ -149,7 +149,7 @@ struct quire_engine {
     struct qr_team_size team_size;
     double machine_time;               /* when the team sizes were last told about the machine */
     struct qr_draft_costs draft_costs; /* of the current step */
-    struct qr_vector_buffers vectors;  /* set under `lock`, and read by steps with such requests */
+    struct qr_vector_buffers vectors;  /* set under `lock`, read by steps with such requests */
 
     /* shared, protected by `lock` */
     pthread_mutex_t lock;

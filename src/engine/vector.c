@@ -12,42 +12,57 @@
 
 /* ---- Memory */
 
-quire_status qr_vector_reserve(struct quire_engine *e, struct quire_error *err)
+static void free_buffers(const struct quire_engine *e, struct qr_vector_buffers *b)
 {
-    struct qr_vector_buffers *b = &e->vectors;
-    const size_t tokens = e->info.max_step_tokens, seqs = e->info.max_seqs;
-    if (b->hidden)
-        return QUIRE_OK;
-    struct qr_vector_buffers n = { .hidden = qr_alloc(e->allocator, tokens * e->hidden_size,
-                                                      sizeof *n.hidden) };
-    if (e->encodes) {
-        n.pooled = qr_alloc(e->allocator, seqs * e->hidden_size, sizeof *n.pooled);
-        n.scores = qr_alloc(e->allocator, seqs * e->n_labels, sizeof *n.scores);
-        n.type_ids = qr_alloc(e->allocator, tokens, sizeof *n.type_ids);
-    }
-    *b = n;
-    if (n.hidden && (!e->encodes || (n.pooled && n.scores && n.type_ids)))
-        return QUIRE_OK;
-    qr_vector_free_buffers(e);
-    return qr_fail(err, QUIRE_E_NOMEM, "no memory for the hidden states of %zu tokens", tokens);
-}
-
-uint64_t qr_vector_buffer_bytes(const struct quire_engine *e)
-{
-    const uint64_t tokens = e->info.max_step_tokens, seqs = e->info.max_seqs;
-    return tokens * (e->hidden_size * sizeof(float) + sizeof(int32_t)) +
-           seqs * ((uint64_t)e->hidden_size + e->n_labels) * sizeof(float);
-}
-
-void qr_vector_free_buffers(struct quire_engine *e)
-{
-    struct qr_vector_buffers *b = &e->vectors;
     const size_t tokens = e->info.max_step_tokens, seqs = e->info.max_seqs;
     qr_free(e->allocator, b->hidden, tokens * e->hidden_size, sizeof *b->hidden);
     qr_free(e->allocator, b->pooled, seqs * e->hidden_size, sizeof *b->pooled);
     qr_free(e->allocator, b->scores, seqs * e->n_labels, sizeof *b->scores);
     qr_free(e->allocator, b->type_ids, tokens, sizeof *b->type_ids);
     *b = (struct qr_vector_buffers){ 0 };
+}
+
+static bool allocate(const struct quire_engine *e, struct qr_vector_buffers *b)
+{
+    const size_t tokens = e->info.max_step_tokens, seqs = e->info.max_seqs;
+    b->hidden = qr_alloc(e->allocator, tokens * e->hidden_size, sizeof *b->hidden);
+    if (!e->encodes)
+        return b->hidden != NULL;
+    b->pooled = qr_alloc(e->allocator, seqs * e->hidden_size, sizeof *b->pooled);
+    b->scores = qr_alloc(e->allocator, seqs * e->n_labels, sizeof *b->scores);
+    b->type_ids = qr_alloc(e->allocator, tokens, sizeof *b->type_ids);
+    return b->hidden && b->pooled && b->scores && b->type_ids;
+}
+
+/* The host's allocator is called without the lock. */
+quire_status qr_vector_reserve(struct quire_engine *e, struct quire_error *err)
+{
+    struct qr_vector_buffers n = { 0 };
+    pthread_mutex_lock(&e->lock);
+    const bool exists = e->vectors.hidden != NULL;
+    pthread_mutex_unlock(&e->lock);
+    if (exists)
+        return QUIRE_OK;
+    const bool enough = allocate(e, &n);
+    pthread_mutex_lock(&e->lock);
+    if (enough && !e->vectors.hidden) {
+        e->vectors = n;
+        n = (struct qr_vector_buffers){ 0 };
+    }
+    pthread_mutex_unlock(&e->lock);
+    free_buffers(e, &n);
+    return enough ? QUIRE_OK
+                  : qr_fail(err, QUIRE_E_NOMEM, "no memory for the hidden states of %u tokens",
+                            e->info.max_step_tokens);
+}
+
+void qr_vector_free_buffers(struct quire_engine *e) { free_buffers(e, &e->vectors); }
+
+uint64_t qr_vector_buffer_bytes(const struct quire_engine *e)
+{
+    const uint64_t tokens = e->info.max_step_tokens, seqs = e->info.max_seqs;
+    return tokens * (e->hidden_size * sizeof(float) + sizeof(int32_t)) +
+           seqs * ((uint64_t)e->hidden_size + e->n_labels) * sizeof(float);
 }
 
 static enum quire_pooling pooling_of(const struct quire_engine *e,
@@ -77,10 +92,7 @@ quire_status qr_vector_init(struct quire_engine *e, struct qr_request *r,
     v->values = qr_alloc(e->allocator, v->capacity, sizeof *v->values);
     if (!v->values)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a vector of %u values", v->capacity);
-    pthread_mutex_lock(&e->lock);
-    const quire_status s = qr_vector_reserve(e, err);
-    pthread_mutex_unlock(&e->lock);
-    return s;
+    return qr_vector_reserve(e, err);
 }
 
 void qr_vector_free(struct quire_engine *e, struct qr_request *r)

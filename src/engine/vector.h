@@ -12,8 +12,7 @@ quire_status qr_vector_init(struct quire_engine *e, struct qr_request *r,
                             struct quire_error *err);
 void qr_vector_free(struct quire_engine *e, struct qr_request *r);
 
-/* Allocates the buffers of steps unless they exist. The caller holds the engine's lock, or no step
- * can run. */
+/* Allocates the buffers of steps unless they exist. The caller does not hold the engine's lock. */
 quire_status qr_vector_reserve(struct quire_engine *e, struct quire_error *err);
 uint64_t qr_vector_buffer_bytes(const struct quire_engine *e); /* of an encoder */
 void qr_vector_free_buffers(struct quire_engine *e);

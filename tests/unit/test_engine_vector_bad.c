@@ -170,6 +170,49 @@ static void test_encoder_info(void **state)
     quire_engine_close(e);
 }
 
+/* Every allocation of open and submit fails once; steps allocate nothing. */
+static void test_no_memory(void **state)
+{
+    static const int32_t ids[40] = { 4, 5, 6 }, types[40] = { 0, 1 };
+    (void)state;
+    if (!need_shared())
+        skip();
+    for (int encoder = 0; encoder < 2; encoder++) {
+        bool worked = false;
+        for (size_t at = 1; !worked; at++) {
+            struct quire_engine_params ep =
+                params_for(encoder ? "bert-bf16.gguf" : "llama-q8_0.gguf");
+            struct quire_request_params p = vector_of(QUIRE_TASK_EMBED, ids, 40);
+            struct fail_alloc f;
+            struct quire_engine *e;
+            quire_request_id id;
+            fail_alloc_init(&f, at, false);
+            ep.allocator = &f.hooks;
+            ep.n_threads = 1;
+            ep.context_length = 64;
+            p.token_type_ids = encoder ? types : NULL;
+            p.pooling = QUIRE_POOLING_MEAN;
+            quire_status s = quire_engine_open(&ep, &e, NULL);
+            if (s == QUIRE_OK)
+                s = quire_engine_submit(e, &p, &id, NULL);
+            if (s == QUIRE_OK) {
+                const size_t calls = f.calls;
+                struct quire_event ev = { .struct_size = sizeof ev };
+                do
+                    assert_status(QUIRE_OK, quire_engine_wait(e, id, -1, &ev, NULL));
+                while (ev.kind != QUIRE_EVENT_DONE);
+                assert_int_equal(ev.reason, QUIRE_FINISH_STOP);
+                assert_int_equal(f.calls, calls);
+                worked = calls < at;
+            } else {
+                assert_int_equal(s, QUIRE_E_NOMEM);
+            }
+            quire_engine_close(e);
+            assert_int_equal(f.live_count, 0);
+        }
+    }
+}
+
 /* ---- Life of a request */
 
 static void check_ends(const char *folder, uint32_t step)
@@ -278,9 +321,10 @@ static void test_encoder_steps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_arguments), cmocka_unit_test(test_bad_engines),
-        cmocka_unit_test(test_encoder_info),  cmocka_unit_test(test_cancel_and_deadline),
-        cmocka_unit_test(test_priority),      cmocka_unit_test(test_encoder_steps),
+        cmocka_unit_test(test_bad_arguments),       cmocka_unit_test(test_bad_engines),
+        cmocka_unit_test(test_encoder_info),        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_cancel_and_deadline), cmocka_unit_test(test_priority),
+        cmocka_unit_test(test_encoder_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
