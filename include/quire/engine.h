@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** Engine API: open a model, submit requests, poll events.
+/** Engine API: open a model, submit requests for text, embeddings or scores, poll events.
  *
  *      struct quire_engine_params ep;
  *      quire_engine_params_init(&ep, sizeof ep);
@@ -128,9 +128,9 @@ struct quire_engine_params {
 /** Sets the defaults: native compute, f16 cache, everything else automatic. */
 QUIRE_API void quire_engine_params_init(struct quire_engine_params *params, size_t struct_size);
 
-/** Opens the model with its tokenizer and chat template and reserves all memory of a step: steps do
- *  not allocate. A model without a chat template opens; only chat requests are rejected. *out is
- *  NULL on failure.
+/** Opens a decoder or an encoder with its tokenizer and chat template and reserves all memory of a
+ *  step: steps do not allocate. A model without a chat template opens; only chat requests are
+ *  rejected. *out is NULL on failure.
  *  QUIRE_E_INVALID_ARG, QUIRE_E_MISUSE (struct_size); QUIRE_E_IO, QUIRE_E_FORMAT,
  *  QUIRE_E_UNSUPPORTED from the files; QUIRE_E_LIMIT the context does not fit into the budget, the
  *  budget is below one block, or the KV cache exceeds the free memory (not in a dry run): the
@@ -304,9 +304,10 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_default_sampling(
  *  0.
  *  QUIRE_E_INVALID_ARG names the field, also for an empty prompt, or is an exception of the
  *  template; QUIRE_E_MISUSE struct_size or a dry run; QUIRE_E_LIMIT the prompt is longer than the
- *  context (the message has both numbers); QUIRE_E_RANGE a token id; QUIRE_E_UNSUPPORTED messages
- *  without a chat template; other codes of quire_chat_template_render(); QUIRE_E_AGAIN max_requests
- *  is reached; QUIRE_E_NOMEM; QUIRE_E_BUSY. */
+ *  context (the message has both numbers); QUIRE_E_RANGE a token id or type; QUIRE_E_UNSUPPORTED
+ *  messages without a chat template, a task or pooling that the model does not have; other codes
+ *  of quire_chat_template_render(); QUIRE_E_AGAIN max_requests is reached; QUIRE_E_NOMEM;
+ *  QUIRE_E_BUSY. */
 QUIRE_API QUIRE_MUST_CHECK quire_status
 quire_engine_submit(struct quire_engine *engine, const struct quire_request_params *params,
                     quire_request_id *id, struct quire_error *err);
