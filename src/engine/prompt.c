@@ -5,8 +5,8 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/utf8.h"
-#include "tokenizer/pair.h"
 #include "json/json.h"
+#include "tokenizer/pair.h"
 #include <string.h>
 
 /* ---- Chat template */

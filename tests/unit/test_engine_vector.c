@@ -355,6 +355,7 @@ static void test_prefix_reuse(void **state)
             p.cache_salt = (uint64_t)pooling;
             p.pooling = (enum quire_pooling)pooling;
             must_compute(b.engine, &p, &v);
+            assert_int_equal(b.engine->batch.n_logits, 0);
             assert_int_equal(v.usage.cached_tokens,
                              round && pooling == QUIRE_POOLING_LAST ? 99 : 0);
         }
@@ -367,6 +368,52 @@ static void test_prefix_reuse(void **state)
     p.cache_salt = QUIRE_POOLING_MEAN;
     generate(b.engine, &p, &r);
     assert_int_equal(r.usage.cached_tokens, 99);
+    close_bench(&b);
+}
+
+/* An answer of higher priority grows until a mean loses its blocks, most of which are then evicted:
+ * the tokens that are computed again, in other chunks, count once. */
+static void test_preempted_mean(void **state)
+{
+    static int32_t ids[80];
+    struct vector alone, got;
+    struct bench b;
+    struct quire_event ev = { .struct_size = sizeof ev };
+    struct quire_engine_stats stats = { .struct_size = sizeof stats };
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_engine_params ep = bench_params(1);
+    ep.context_length = 128;
+    ep.cache_tokens = 128;
+    ep.block_size = 16;
+    ep.max_step_tokens = 3;
+    ep.max_seqs = 2;
+    open_bench(&b, "llama", NULL, &ep);
+    for (int32_t i = 0; i < 80; i++)
+        ids[i] = 4 + i * 37 % 300;
+    struct quire_request_params mean = vector_of(QUIRE_TASK_EMBED, ids, 80),
+                                answer = vector_of(QUIRE_TASK_GENERATE, ids + 40, 11);
+    mean.pooling = QUIRE_POOLING_MEAN;
+    answer.priority = 1;
+    answer.max_tokens = 100;
+    answer.flags = QUIRE_REQUEST_IGNORE_EOS;
+    answer.sampling = &greedy_sampling;
+    must_compute(b.engine, &mean, &alone);
+    quire_engine_close(b.engine);
+    open_bench_engine(&b, ep);
+    got = (struct vector){ .n = 0 };
+    (void)submit(b.engine, &answer);
+    const quire_request_id id = submit(b.engine, &mean);
+    for (int done = 0; done < 2; done += ev.kind == QUIRE_EVENT_DONE) {
+        assert_status(QUIRE_OK, quire_engine_wait(b.engine, 0, -1, &ev, NULL));
+        if (ev.id == id)
+            take_vector_event(&ev, &got);
+    }
+    assert_status(QUIRE_OK, quire_engine_get_stats(b.engine, &stats));
+    assert_int_equal(stats.n_preemptions, 1);
+    assert_true(stats.prompt_tokens > 11 + 80 + 30);
+    assert_memory_equal(got.values, alone.values, alone.n * sizeof(float));
     close_bench(&b);
 }
 
@@ -411,7 +458,7 @@ int main(void)
         cmocka_unit_test(test_hidden_states),  cmocka_unit_test(test_author_defaults),
         cmocka_unit_test(test_pooler),         cmocka_unit_test(test_batch_invariance),
         cmocka_unit_test(test_same_as_encode), cmocka_unit_test(test_prefix_reuse),
-        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_text),           cmocka_unit_test(test_preempted_mean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
