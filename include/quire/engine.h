@@ -283,6 +283,7 @@ struct quire_request_params {
     /** SCORE: the outputs of the head. By default the scores are what sentence-transformers
      *  computes: the logistic function of the output if quire_model_info.sigmoid_scores */
     bool raw_scores;
+    uint16_t reserved2; /**< 0 */
     /** SCORE: UTF-8, the second text of a pair whose first one is `text`; NULL = `text` alone. The
      *  tokenizer's template for pairs joins them */
     const char *text_pair;

@@ -171,9 +171,9 @@ struct quire_model_info {
     uint64_t fingerprint; /**< hash of shapes and embedding rows, which names the model in files */
     /** labels of an encoder's classification head for sequences; 0 = the model has none */
     uint32_t n_labels;
-    /** scores are meant to be logistic functions of the head's outputs: config.json names that
-     *  activation, or there is one label and no name */
-    bool sigmoid_scores;
+    /** 1: scores are meant to be logistic functions of the head's outputs, because config.json
+     *  names that activation, or there is one label and no name; else 0 */
+    uint32_t sigmoid_scores;
 };
 QUIRE_API void quire_model_info_init(struct quire_model_info *info, size_t struct_size);
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_get_info(const struct quire_model *model,

@@ -45,9 +45,9 @@ struct qr_vector {
 /* Outputs of a step for the vectors of its requests; allocated when the first of them comes. */
 struct qr_vector_buffers {
     float *hidden;     /* [max_step_tokens][hidden_size] final hidden states */
-    float *pooled;     /* [max_seqs][hidden_size] outputs of the pooler; NULL without */
-    float *scores;     /* [max_seqs][n_labels] outputs of the classification head; NULL without */
-    int32_t *type_ids; /* [max_step_tokens] token types of an encoder */
+    float *pooled;     /* encoders: [max_seqs][hidden_size] outputs of the pooler */
+    float *scores;     /* encoders: [max_seqs][n_labels] outputs of the classification head */
+    int32_t *type_ids; /* encoders: [max_step_tokens] token types */
 };
 
 /* One answer. A request with n answers is a group of n of these; the first one is its leader. */

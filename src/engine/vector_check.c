@@ -113,6 +113,8 @@ static quire_status check_score(const struct quire_engine *e, const struct quire
 quire_status qr_vector_check(const struct quire_engine *e, const struct quire_request_params *p,
                              struct quire_error *err)
 {
+    if (p->reserved2)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "reserved2 is not 0");
     if (p->task == QUIRE_TASK_GENERATE) {
         const struct field fields[] = { { "dimensions", p->dimensions },
                                         { "raw_scores", p->raw_scores },

@@ -204,7 +204,7 @@ static void test_bad_pairs(void **state)
     }
 }
 
-/* Scores and embeddings of all poolings together, by 1 to 3 threads, have the bits of each alone. */
+/* Scores and embeddings together, by 1 to 3 threads, have the bits of each alone. */
 static void test_batch_invariance(void **state)
 {
     enum { N = 14, LONGEST = 60 };

@@ -39,6 +39,7 @@ static void refuse_generation_fields(struct quire_engine *e, const int32_t *ids)
     REFUSE("text_pair", (p.text_pair = "x", p.text_pair_size = 1));
     REFUSE("text_pair", p.text_pair_size = 1);
     REFUSE("raw_scores", p.raw_scores = true);
+    REFUSE("reserved2", p.reserved2 = 1);
     REFUSE("pooling 9", p.pooling = (enum quire_pooling)9);
     REFUSE("pooling -1", p.pooling = (enum quire_pooling) - 1);
     REFUSE("dimensions 65 is above the hidden size 64", p.dimensions = 65);
