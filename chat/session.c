@@ -126,6 +126,19 @@ static uint32_t cached_contexts(const struct options *o)
     return session_is_interactive(o) && !o->mlock ? CACHED_CONVERSATIONS : 1;
 }
 
+/* The engine also runs models that compute embeddings only. */
+static quire_status check_generates(const struct session *s, struct quire_error *err)
+{
+    struct quire_model_info info = { .struct_size = sizeof info };
+    const quire_status status = quire_model_get_info(quire_engine_model(s->engine), &info);
+    if (status != QUIRE_OK || info.kind != QUIRE_MODEL_ENCODER)
+        return status;
+    snprintf(err->msg, sizeof err->msg,
+             "architecture '%s' is an encoder: it computes embeddings and does not generate text",
+             info.arch);
+    return QUIRE_E_UNSUPPORTED;
+}
+
 static int open_engine(struct session *s, const char *template, const struct quire_logger *logger)
 {
     const struct options *o = s->options;
@@ -156,9 +169,11 @@ static int open_engine(struct session *s, const char *template, const struct qui
     p.progress = o->quiet ? continue_loading : show_load_progress;
     p.progress_user = (void *)(uintptr_t)s->model_name;
     interrupts_block(true);
-    const quire_status status = quire_engine_open(&p, &s->engine, &err);
+    quire_status status = quire_engine_open(&p, &s->engine, &err);
     interrupts_block(false);
     clear_progress();
+    if (status == QUIRE_OK)
+        status = check_generates(s, &err);
     if (status == QUIRE_OK)
         return 0;
     session_report_error(s, status, err.msg, o->template_file ? NULL : o->model);

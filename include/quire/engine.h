@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** Engine API: open a model, submit requests, poll events.
+/** Engine API: open a model, submit requests for text, embeddings or scores, poll events.
  *
  *      struct quire_engine_params ep;
  *      quire_engine_params_init(&ep, sizeof ep);
@@ -87,13 +87,18 @@ struct quire_engine_params {
     enum quire_thread_backend thread_backend;
     uint32_t n_threads; /**< 0 = quire_threads_default_count() */
     /** maximum length of prompt and answer together in tokens; 0 = the minimum of the model's
-     *  context_length, 8192 and what fits into kv_bytes */
+     *  context_length, 8192 and what fits into kv_bytes; of an encoder, which has no KV cache, at
+     *  most the model's, and 0 = the minimum of that and max_step_tokens (8192 if that is 0) */
     uint32_t context_length;
     uint64_t kv_bytes;   /**< memory budget of the KV cache; 0 = half of the available memory */
     uint32_t block_size; /**< tokens per block, a multiple of 16; 0 = 64 */
-    /** default f16; latent groups store keys only and ignore v_dtype */
+    /** default f16; latent groups store keys only and ignore v_dtype. Encoders keep keys and values
+     *  of a pass in f32; they ignore kv_bytes, block_size and the dtypes, and refuse other
+     *  parameters of the cache and of drafts */
     enum quire_kv_dtype k_dtype, v_dtype;
-    uint32_t max_step_tokens; /**< token budget of one step, at least max_seqs; 0 = 256 */
+    /** token budget of one step, at least max_seqs; 0 = 256. Of an encoder, which computes whole
+     *  sequences, at least context_length; 0 = the larger of that and 256 */
+    uint32_t max_step_tokens;
     /** maximum number of requests that are queued, running, or finished but not polled, each of the
      *  n answers of a request counted; 0 = 16, at most 65536 */
     uint32_t max_requests;
@@ -125,9 +130,9 @@ struct quire_engine_params {
 /** Sets the defaults: native compute, f16 cache, everything else automatic. */
 QUIRE_API void quire_engine_params_init(struct quire_engine_params *params, size_t struct_size);
 
-/** Opens the model with its tokenizer and chat template and reserves all memory of a step: steps do
- *  not allocate. A model without a chat template opens; only chat requests are rejected. *out is
- *  NULL on failure.
+/** Opens a decoder or an encoder with its tokenizer and chat template and reserves all memory of a
+ *  step: steps do not allocate. A model without a chat template opens; only chat requests are
+ *  rejected. *out is NULL on failure.
  *  QUIRE_E_INVALID_ARG, QUIRE_E_MISUSE (struct_size); QUIRE_E_IO, QUIRE_E_FORMAT,
  *  QUIRE_E_UNSUPPORTED from the files; QUIRE_E_LIMIT the context does not fit into the budget, the
  *  budget is below one block, or the KV cache exceeds the free memory (not in a dry run): the
@@ -179,6 +184,17 @@ enum {
     QUIRE_REQUEST_SHOW_SPECIAL = 1u << 2, /**< special tokens give their text instead of nothing */
     QUIRE_REQUEST_ECHO = 1u << 3, /**< the text and the tokens of the prompt precede the answer */
     QUIRE_REQUEST_LOGPROBS = 1u << 4, /**< log-probability of every sampled token */
+};
+
+/** What a request computes. Append only. */
+enum quire_task {
+    QUIRE_TASK_GENERATE, /**< text that continues the prompt */
+    /** one vector from the hidden states of the prompt after the final norm: QUIRE_EVENT_VECTOR */
+    QUIRE_TASK_EMBED,
+    /** scores of the prompt by the classification head of an encoder, one per label
+     *  (quire_model_info.n_labels): QUIRE_EVENT_VECTOR. Cross-encoders (rerankers) score a pair of
+     *  texts */
+    QUIRE_TASK_SCORE,
 };
 
 /** Row of logits before sampling, for quire_request_params.logits_hook. */
@@ -260,9 +276,33 @@ struct quire_request_params {
     size_t n_parts;
     quire_event_callback event_callback; /**< NULL: events are polled */
     void *event_user;
+    /** EMBED and SCORE take text or tokens. Of the other fields they use flags
+     *  (QUIRE_REQUEST_NO_REUSE only), client, priority, deadline, cache_salt and user; those of
+     *  generation must be 0. For text with QUIRE_ENCODE_ADD_BOS they also append the tokens of
+     *  QUIRE_ENCODE_ADD_EOS, as the model's settings define both. */
+    enum quire_task task;
+    /** EMBED: how the hidden states become one vector; default QUIRE_POOLING_DEFAULT. Of a decoder,
+     *  LAST reuses prefixes from the cache; MEAN and CLS compute the whole prompt, because hidden
+     *  states are not cached */
+    enum quire_pooling pooling;
+    /** EMBED: length of the vector, the first elements of the pooled state (Matryoshka
+     *  embeddings); 0 = hidden_size, which is the maximum */
+    uint32_t dimensions;
+    bool normalize; /**< EMBED: divide the vector by its Euclidean norm; default true */
+    /** SCORE: the outputs of the head. By default the scores are what sentence-transformers
+     *  computes: the logistic function of the output if quire_model_info.sigmoid_scores */
+    bool raw_scores;
+    uint16_t reserved2; /**< 0 */
+    /** SCORE: UTF-8, the second text of a pair whose first one is `text`; NULL = `text` alone. The
+     *  tokenizer's template for pairs joins them */
+    const char *text_pair;
+    size_t text_pair_size; /**< bytes */
+    /** EMBED and SCORE of an encoder with tokens: [n_tokens] token types; NULL = all 0 */
+    const int32_t *token_type_ids;
 };
 
-/** Sets the defaults: no prompt, no limit, sampling by quire_engine_default_sampling(). */
+/** Sets the defaults: no prompt, no limit, sampling by quire_engine_default_sampling();
+ *  QUIRE_POOLING_DEFAULT and normalize for EMBED. */
 QUIRE_API void quire_request_params_init(struct quire_request_params *params, size_t struct_size);
 
 /** Fills in the sampling parameters that the model's author recommends; parameters without a
@@ -274,10 +314,11 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_default_sampling(
  *  0.
  *  QUIRE_E_INVALID_ARG names the field, also for an empty prompt, or is an exception of the
  *  template; QUIRE_E_MISUSE struct_size or a dry run; QUIRE_E_LIMIT the prompt is longer than the
- *  context (the message has both numbers); QUIRE_E_RANGE a token id; QUIRE_E_NUMERIC embeddings
- *  with a NaN or an infinity, the message names part and row; QUIRE_E_UNSUPPORTED messages
- *  without a chat template; other codes of quire_chat_template_render(); QUIRE_E_AGAIN max_requests
- *  is reached; QUIRE_E_NOMEM; QUIRE_E_BUSY. */
+ *  context (the message has both numbers); QUIRE_E_RANGE a token id or type; QUIRE_E_NUMERIC
+ *  embeddings with a NaN or an infinity, the message names part and row; QUIRE_E_UNSUPPORTED
+ *  messages without a chat template, a task or pooling that the model does not have; other codes
+ *  of quire_chat_template_render(); QUIRE_E_AGAIN max_requests is reached; QUIRE_E_NOMEM;
+ *  QUIRE_E_BUSY. */
 QUIRE_API QUIRE_MUST_CHECK quire_status
 quire_engine_submit(struct quire_engine *engine, const struct quire_request_params *params,
                     quire_request_id *id, struct quire_error *err);
@@ -330,12 +371,14 @@ enum quire_event_kind {
     QUIRE_EVENT_PROMPT, /**< a chunk of the prompt was processed: usage.prompt_done tokens so far */
     QUIRE_EVENT_TEXT,   /**< generated text */
     QUIRE_EVENT_DONE,   /**< the request has ended; its last event */
+    QUIRE_EVENT_VECTOR, /**< the vector of EMBED or the scores of SCORE; before DONE */
 };
 
 /** Append only. */
 enum quire_finish_reason {
     QUIRE_FINISH_NONE,
-    QUIRE_FINISH_STOP,   /**< end-of-generation token or stop string */
+    /** end-of-generation token or stop string; the vector of EMBED or SCORE is complete */
+    QUIRE_FINISH_STOP,
     QUIRE_FINISH_LENGTH, /**< max_tokens is reached, or the context is full */
     QUIRE_FINISH_CANCELLED,
     QUIRE_FINISH_ERROR,
@@ -387,6 +430,8 @@ struct quire_event {
     uint32_t choice;     /**< index of the answer, 0 .. n - 1 */
     struct quire_usage usage_data;
     char message_data[488];
+    const float *values; /**< VECTOR: [n_values], else NULL */
+    size_t n_values;
 };
 QUIRE_API void quire_event_init(struct quire_event *event, size_t struct_size);
 
@@ -432,65 +477,9 @@ QUIRE_API void quire_engine_stats_init(struct quire_engine_stats *stats, size_t 
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_get_stats(struct quire_engine *engine,
                                                                struct quire_engine_stats *stats);
 
-/* ---- Saving the prefix cache */
-
-/** File and selection, for quire_engine_save_cache() and quire_engine_restore_cache(). */
-struct quire_cache_file_params {
-    uint32_t struct_size;
-    const char *path;
-    /** only prefixes of requests with this salt; NULL = of every salt, with tokens: salt 0 */
-    const uint64_t *cache_salt;
-    /** save: [n_tokens] only the longest cached prefix of these tokens, e.g. of one session; NULL =
-     *  all prefixes. restore: NULL */
-    const int32_t *tokens;
-    size_t n_tokens;
-    /** save: the prefixes used most recently, as many as fit into a file of this size; restore:
-     *  larger files are refused; 0 = no limit */
-    uint64_t max_bytes;
-};
-QUIRE_API void quire_cache_file_params_init(struct quire_cache_file_params *params,
-                                            size_t struct_size);
-
-struct quire_cache_file_result {
-    uint32_t struct_size; /**< set by the caller */
-    uint64_t n_tokens;    /**< saved or restored; a common part of prefixes counts once */
-    uint64_t n_blocks;    /**< their blocks in all KV groups */
-    uint64_t bytes;       /**< save: of the file; restore: of keys and values that were read */
-};
-QUIRE_API void quire_cache_file_result_init(struct quire_cache_file_result *result,
-                                            size_t struct_size);
-
-/** Saves the prefix cache in a file (docs/cache-file.md) that replaces params->path atomically and
- *  durably: after a failure, or the end of the process at any moment, the old file is intact. The
- *  file has mode 0600, for it contains prompts and answers. An existing file is replaced only if it
- *  is empty or a cache file. The call waits for the end of a running step, and no step runs until
- *  keys and values are copied; active requests are not disturbed otherwise. Of their tokens it
- *  saves whole blocks.
- *  result  may be NULL; written on success
- *  QUIRE_E_INVALID_ARG names the field; QUIRE_E_MISUSE struct_size or a dry run; QUIRE_E_RANGE
- *  nothing is cached that could be saved; QUIRE_E_LIMIT max_bytes has no room for one block;
- *  QUIRE_E_FORMAT the path is a file of another kind; QUIRE_E_IO; QUIRE_E_NOMEM. */
-QUIRE_API QUIRE_MUST_CHECK quire_status
-quire_engine_save_cache(struct quire_engine *engine, const struct quire_cache_file_params *params,
-                        struct quire_cache_file_result *result, struct quire_error *err);
-
-/** Brings saved prefixes back: requests that begin with their tokens, with the same cache_salt,
- *  reuse them, with the bits that computing them would give. Adds to the cache as many prefixes as
- *  free blocks can hold, those used most recently first, and evicts nothing. The file is one of an
- *  engine with the same library version, model, ISA level, compute mode, KV dtypes and KV scales;
- *  block size, capacity and number of threads may differ. On failure the cache is unchanged. No
- *  step runs meanwhile, as in quire_engine_save_cache().
- *  result  may be NULL; written on success
- *  QUIRE_E_INVALID_ARG names the field; QUIRE_E_MISUSE struct_size or a dry run; QUIRE_E_IO the
- *  file cannot be read; QUIRE_E_FORMAT it is no cache file; QUIRE_E_MISMATCH it is of another
- *  version or engine, with what differs; QUIRE_E_CORRUPT it is damaged; QUIRE_E_RANGE it has
- *  nothing of params->cache_salt; QUIRE_E_LIMIT it is larger than max_bytes, or not even one block
- *  is free; QUIRE_E_NOMEM. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_restore_cache(
-    struct quire_engine *engine, const struct quire_cache_file_params *params,
-    struct quire_cache_file_result *result, struct quire_error *err);
-
 #ifdef __cplusplus
 }
 #endif
+
+#include <quire/engine_cache.h>
 #endif

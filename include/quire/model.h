@@ -124,10 +124,11 @@ enum quire_model_kind {
 
 /** Pooling: how the hidden states of a sequence become one embedding vector. Append only. */
 enum quire_pooling {
-    QUIRE_POOLING_CLS,    /**< hidden state of the first token */
-    QUIRE_POOLING_MEAN,   /**< mean of the hidden states of all tokens */
-    QUIRE_POOLING_LAST,   /**< hidden state of the last token */
-    QUIRE_POOLING_POOLER, /**< the model's pooler: tanh(W . hidden state of the first token + b) */
+    QUIRE_POOLING_CLS,     /**< hidden state of the first token */
+    QUIRE_POOLING_MEAN,    /**< mean of the hidden states of all tokens */
+    QUIRE_POOLING_LAST,    /**< hidden state of the last token */
+    QUIRE_POOLING_POOLER,  /**< the model's pooler: tanh(W . hidden state of the first token + b) */
+    QUIRE_POOLING_DEFAULT, /**< quire_model_info.pooling */
 };
 
 /** Properties of an open model. Strings live as long as the model. */
@@ -168,6 +169,11 @@ struct quire_model_info {
     enum quire_pooling pooling;
     bool pack_cached;     /**< the matrices are mapped from quire_model_params.pack_cache */
     uint64_t fingerprint; /**< hash of shapes and embedding rows, which names the model in files */
+    /** labels of an encoder's classification head for sequences; 0 = the model has none */
+    uint32_t n_labels;
+    /** 1: scores are meant to be logistic functions of the head's outputs, because config.json
+     *  names that activation, or there is one label and no name; else 0 */
+    uint32_t sigmoid_scores;
 };
 QUIRE_API void quire_model_info_init(struct quire_model_info *info, size_t struct_size);
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_get_info(const struct quire_model *model,
@@ -293,6 +299,9 @@ struct quire_forward_args {
      *  token_ids[t], which is ignored, or of row t of embeddings. Without either, no entry is
      *  NULL. Results of the other rows do not change */
     const float *const *embedding_rows;
+    /** [T][hidden_size] f32 out: hidden states of all rows after the final norm; NULL = not
+     *  computed */
+    float *last_hidden;
 };
 QUIRE_API void quire_forward_args_init(struct quire_forward_args *args, size_t struct_size);
 
@@ -336,6 +345,9 @@ struct quire_encode_args {
      *  values that the decoder layers compute from row t. QUIRE_SLOT_PAD: not stored. NULL: not
      *  computed. */
     const int64_t *cross_slot_mapping;
+    /** [n_seqs][n_labels] f32 out: outputs of the classification head, one row per sequence of at
+     *  least 1 token, without an activation (quire_model_info.n_labels) */
+    float *scores;
 };
 QUIRE_API void quire_encode_args_init(struct quire_encode_args *args, size_t struct_size);
 

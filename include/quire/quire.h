@@ -9,6 +9,7 @@
 #include <quire/chat_template.h>
 #include <quire/cpu.h>
 #include <quire/engine.h>
+#include <quire/engine_cache.h>
 #include <quire/event_callback.h>
 #include <quire/kv_cache.h>
 #include <quire/mla.h>

@@ -109,9 +109,10 @@ static quire_status add_task(struct qr_batch *b, const struct qr_scheduler *sche
     if (task->n_computed + n == task->n_tokens) {
         b->complete[b->n_complete] = task;
         b->first_logits[b->n_complete++] = b->n_logits;
-        for (uint32_t row = b->n_tokens - 1 - n_draft; row < b->n_tokens; row++)
+        for (uint32_t row = b->n_tokens - 1 - n_draft; row < b->n_tokens && !task->pools; row++)
             b->logits_rows[b->n_logits++] = row;
     }
+    b->pools |= task->pools;
     b->n_seqs++;
     return QUIRE_OK;
 }
@@ -120,6 +121,7 @@ quire_status qr_batch_build(struct qr_batch *b, const struct qr_scheduler *sched
                             struct quire_error *err)
 {
     b->n_seqs = b->n_tokens = b->n_logits = b->n_complete = 0;
+    b->pools = false;
     b->query_start_loc[0] = 0;
     if (b->has_embeddings)
         memset(b->embedding_rows, 0, b->max_tokens * sizeof *b->embedding_rows);

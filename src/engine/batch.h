@@ -8,6 +8,7 @@
 struct qr_batch {
     uint32_t n_groups, max_seqs, max_tokens, max_blocks, max_logits;
     uint32_t n_seqs, n_tokens, n_logits, n_complete;
+    bool pools;               /* a task of the step pools hidden states */
     int32_t *query_start_loc; /* [max_seqs + 1] */
     int32_t *seq_lens;        /* [max_seqs] */
     uint32_t *rope_lens;      /* [max_seqs] */
@@ -34,7 +35,7 @@ quire_status qr_batch_init(struct qr_batch *b, const struct qr_batch_params *par
 void qr_batch_free(struct qr_batch *b, const struct quire_allocator *allocator);
 
 /* Fills in the planned step of the scheduler. A task whose planned tokens are its last ones gets a
- * row of logits, and one more per draft token. */
+ * row of logits, and one more per draft token, unless it pools hidden states. */
 quire_status qr_batch_build(struct qr_batch *b, const struct qr_scheduler *scheduler,
                             struct quire_error *err);
 

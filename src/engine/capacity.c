@@ -192,6 +192,37 @@ static uint64_t available_memory(const struct quire_model_info *info)
     return available > mapped ? available - mapped : 1;
 }
 
+/* An encoder has no KV cache. A step holds at least one sequence of the whole context. */
+static quire_status init_encoder(struct qr_capacity *c, const struct quire_engine_params *p,
+                                 struct quire_error *err)
+{
+    const char *field = p->cache_tokens                      ? "cache_tokens"
+                        : p->kv_scales                       ? "kv_scales"
+                        : p->max_draft_tokens                ? "max_draft_tokens"
+                        : p->flags & QUIRE_ENGINE_LOCK_CACHE ? "flags: QUIRE_ENGINE_LOCK_CACHE"
+                                                             : NULL;
+    if (field)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s: the model is an encoder, without a KV cache",
+                       field);
+    const uint32_t model = c->model_context_length;
+    const uint32_t most = p->max_step_tokens ? p->max_step_tokens : DEFAULT_CONTEXT;
+    c->context_length = p->context_length ? p->context_length : model < most ? model : most;
+    if (c->context_length > model)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "context_length %u is above the encoder's %u",
+                       c->context_length, model);
+    if (p->max_step_tokens && p->max_step_tokens < c->context_length)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "max_step_tokens %u is below context_length %u: an encoder computes whole "
+                       "sequences",
+                       p->max_step_tokens, c->context_length);
+    if (c->max_step_tokens < c->context_length)
+        c->max_step_tokens = c->context_length;
+    c->block_size = 0;
+    c->budget = 0;
+    set_step(c, p);
+    return QUIRE_OK;
+}
+
 quire_status qr_capacity_init(struct qr_capacity *c, const struct quire_model *model,
                               const struct quire_engine_params *p, struct quire_error *err)
 {
@@ -205,6 +236,8 @@ quire_status qr_capacity_init(struct qr_capacity *c, const struct quire_model *m
         .model_context_length = info.context_length ? info.context_length : UNKNOWN_CONTEXT,
         .available = available_memory(&info),
     };
+    if (info.kind == QUIRE_MODEL_ENCODER)
+        return init_encoder(c, p, err);
     c->budget = p->kv_bytes ? p->kv_bytes : c->available ? c->available / 2 : UINT64_MAX;
     quire_status status = read_groups(c, model, p, err);
     if (status == QUIRE_OK)

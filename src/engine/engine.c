@@ -12,6 +12,7 @@
 #include "engine/prompt.h"
 #include "engine/request.h"
 #include "engine/step.h"
+#include "engine/vector.h"
 #include "model/load/weights.h"
 #include "tokenizer/open_gguf.h"
 #include <math.h>
@@ -90,14 +91,10 @@ static quire_status open_threads(struct quire_engine *e, const struct quire_engi
 static quire_status check_model_kind(enum quire_model_kind kind, const char *arch,
                                      struct quire_error *err)
 {
-    if (kind == QUIRE_MODEL_ENCODER)
-        return qr_fail(
-            err, QUIRE_E_UNSUPPORTED,
-            "architecture '%s' is an encoder: it computes embeddings and does not generate text",
-            arch);
     if (kind == QUIRE_MODEL_ENCODER_DECODER)
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
-                       "architecture '%s' is an encoder-decoder: the engine runs decoders only",
+                       "architecture '%s' is an encoder-decoder: the engine runs decoders and "
+                       "encoders only",
                        arch);
     return QUIRE_OK;
 }
@@ -125,6 +122,7 @@ static quire_status open_model(struct quire_engine *e, const struct quire_engine
     mp.progress = p->progress;
     mp.progress_user = p->progress_user;
     mp.pack_cache = e->dry_run ? NULL : p->pack_cache;
+    mp.linear = QUIRE_LINEAR_QUIRE; /* batch-invariant */
     mp.flags = (p->flags & QUIRE_ENGINE_STRICT ? QUIRE_MODEL_STRICT : 0) |
                (p->flags & QUIRE_ENGINE_ALLOW_UNKNOWN ? QUIRE_MODEL_ALLOW_UNKNOWN : 0);
     QR_TRY(quire_model_open(&mp, &e->own_model, err));
@@ -217,6 +215,8 @@ static void context_params(struct quire_engine *e, struct quire_context_params *
 /* One row per sequence and draft token, and a copy of one for answers that fork. */
 static size_t logits_count(const struct quire_engine *e)
 {
+    if (e->encodes)
+        return 0;
     return ((size_t)e->info.max_seqs + e->info.max_draft_tokens + 1) * e->vocab_size;
 }
 
@@ -234,7 +234,7 @@ static quire_status init_scheduler(struct quire_engine *e, struct quire_error *e
     QR_TRY(qr_sequence_memory_init(&e->memory, &memory, err));
     const struct qr_scheduler_params scheduler = {
         .memory = &e->memory,
-        .model = e->model,
+        .model = e->encodes ? NULL : e->model, /* keys of encoders are not cached */
         .max_tasks = e->n_requests,
         .max_running = e->info.max_seqs,
         .max_step_tokens = e->info.max_step_tokens,
@@ -259,7 +259,8 @@ static quire_status reserve_step(struct quire_engine *e, struct quire_error *err
     struct quire_context_params cp;
     context_params(e, &cp);
     QR_TRY(quire_context_create(e->model, &cp, &e->context, err));
-    QR_TRY(quire_sampler_create(e->vocab_size, e->allocator, &e->sampler, err));
+    if (!e->encodes)
+        QR_TRY(quire_sampler_create(e->vocab_size, e->allocator, &e->sampler, err));
     QR_TRY(init_scheduler(e, err));
     const struct qr_batch_params batch = {
         .n_groups = e->memory.n_groups,
@@ -271,6 +272,8 @@ static quire_status reserve_step(struct quire_engine *e, struct quire_error *err
     };
     QR_TRY(qr_batch_init(&e->batch, &batch, err));
     init_team_size(e);
+    if (e->encodes)
+        QR_TRY(qr_vector_reserve(e, err));
     e->logits = qr_alloc(e->allocator, logits_count(e), sizeof *e->logits);
     e->requests = qr_calloc(e->allocator, e->n_requests, sizeof *e->requests);
     e->n_free = e->n_requests;
@@ -285,6 +288,10 @@ static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c
     QR_TRY(quire_model_get_info(e->model, &mi));
     e->vocab_size = mi.vocab_size;
     e->hidden_size = mi.hidden_size;
+    e->n_token_types = mi.n_token_types;
+    e->n_labels = mi.n_labels;
+    e->sigmoid_scores = mi.sigmoid_scores;
+    e->encodes = mi.kind == QUIRE_MODEL_ENCODER;
     e->info = (struct quire_engine_info){
         .struct_size = sizeof e->info,
         .context_length = capacity->context_length,
@@ -315,6 +322,10 @@ static quire_status measure_step(struct quire_engine *e, struct quire_error *err
     struct quire_context_params cp;
     context_params(e, &cp);
     QR_TRY(quire_context_bytes(e->model, &cp, &e->info.context_bytes, err));
+    if (e->encodes) {
+        e->info.context_bytes += qr_vector_buffer_bytes(e);
+        return QUIRE_OK;
+    }
     /* 16 bytes of the sampler per token of the vocabulary */
     e->info.context_bytes += logits_count(e) * sizeof(float) + (uint64_t)e->vocab_size * 16;
     e->info.context_bytes +=
@@ -335,7 +346,7 @@ static quire_status open_parts(struct quire_engine *e, const struct quire_engine
     struct qr_capacity capacity;
     QR_TRY(qr_capacity_init(&capacity, e->model, p, err));
     s = set_info(e, &capacity, p);
-    if (s == QUIRE_OK)
+    if (s == QUIRE_OK && !e->encodes)
         s = qr_engine_create_kv(e, &capacity, p, err);
     qr_capacity_free(&capacity);
     if (s == QUIRE_OK)
@@ -422,6 +433,7 @@ void quire_engine_close(struct quire_engine *e)
     qr_free(e->allocator, e->requests, e->n_requests, sizeof *e->requests);
     qr_free(e->allocator, e->logits, logits_count(e), sizeof *e->logits);
     qr_free(e->allocator, e->eog, e->n_eog, sizeof *e->eog);
+    qr_vector_free_buffers(e);
     qr_batch_free(&e->batch, e->allocator);
     qr_scheduler_free(&e->scheduler);
     qr_sequence_memory_free(&e->memory);

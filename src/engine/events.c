@@ -59,6 +59,14 @@ static void report_text(struct qr_request *r, struct quire_event *ev)
     r->text_event_due = false;
 }
 
+static void report_vector(struct qr_request *r, struct quire_event *ev)
+{
+    ev->kind = QUIRE_EVENT_VECTOR;
+    ev->values = r->vector.values;
+    ev->n_values = r->vector.n_values;
+    r->vector_event_due = false;
+}
+
 static void report_finish(struct qr_request *r, struct quire_event *ev)
 {
     ev->kind = QUIRE_EVENT_DONE;
@@ -84,6 +92,8 @@ static void next_event(struct qr_request *r, struct quire_event *ev)
 {
     if (r->text_event_due)
         report_text(r, ev);
+    else if (r->vector_event_due)
+        report_vector(r, ev);
     else if (r->state == QR_REQUEST_FINISHED)
         report_finish(r, ev);
     else

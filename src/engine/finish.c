@@ -69,6 +69,10 @@ void qr_request_flush_and_finish(struct quire_engine *e, struct qr_request *r,
                                  enum quire_finish_reason reason)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
+    if (r->vector.task != QUIRE_TASK_GENERATE) { /* there is no text */
+        qr_request_finish(e, r, reason);
+        return;
+    }
     const quire_status s = qr_output_text_flush(&r->output, &err);
     r->flushed = true;
     if (s != QUIRE_OK)
@@ -85,7 +89,8 @@ static struct quire_usage usage_of(const struct qr_request *r)
 {
     const struct qr_task *t = &r->task;
     /* a task that was preempted or has ended has nothing computed, but its prompt was */
-    const uint32_t done = r->n_output || t->n_computed > t->n_prompt ? t->n_prompt : t->n_computed;
+    const bool complete = r->first_token_time > 0 || t->n_computed > t->n_prompt;
+    const uint32_t done = complete ? t->n_prompt : t->n_computed;
     struct quire_usage u = {
         .prompt_tokens = t->n_prompt,
         .prompt_done = done > r->usage.prompt_done ? done : r->usage.prompt_done,
@@ -146,6 +151,7 @@ static void publish_end(struct quire_engine *e, struct qr_request *r, struct qr_
 {
     struct qr_request *leader = r->leader;
     r->reason = r->final_reason;
+    r->vector_event_due = r->vector.task != QUIRE_TASK_GENERATE && r->reason == QUIRE_FINISH_STOP;
     r->context_full = r->final_context_full;
     r->error = r->final_error;
     r->state = QR_REQUEST_FINISHED;
@@ -165,7 +171,8 @@ static void publish(struct quire_engine *e, struct qr_request *r, struct qr_requ
 {
     const bool new_output = r->n_output > r->usage.completion_tokens;
     struct quire_error err = QUIRE_ERROR_INIT;
-    const quire_status s = qr_output_text_move(&r->output, &r->text, &err);
+    const bool has_text = r->vector.task == QUIRE_TASK_GENERATE;
+    const quire_status s = has_text ? qr_output_text_move(&r->output, &r->text, &err) : QUIRE_OK;
     if (s != QUIRE_OK && !r->finished) {
         qr_request_fail(e, r, s, &err); /* publishes it again */
         return;

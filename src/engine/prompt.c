@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "engine/prompt_parts.h"
 #include "json/json.h"
+#include "tokenizer/pair.h"
 #include <string.h>
 
 /* ---- Chat template */
@@ -109,7 +110,8 @@ static quire_status encode_into(const struct quire_engine *e, const struct encod
 void qr_prompt_free(const struct quire_engine *e, struct qr_prompt *p)
 {
     qr_free(e->allocator, p->tokens, p->capacity, sizeof *p->tokens);
-    p->tokens = NULL;
+    qr_free(e->allocator, p->type_ids, p->n, sizeof *p->type_ids);
+    p->tokens = p->type_ids = NULL;
 }
 
 /* Tokenizes into a buffer of estimated size, and again if that fails. Only the second attempt
@@ -236,16 +238,87 @@ static quire_status encode_messages(const struct quire_engine *e,
     return s;
 }
 
-quire_status qr_prompt_encode_text(const struct quire_engine *e, const char *text, size_t size,
-                                   uint32_t flags, struct qr_prompt *p, struct quire_error *err)
+/* Joins the tokens of two texts by the tokenizer's template for pairs, with their types. */
+static quire_status join_pair(const struct quire_engine *e, const struct qr_pair_template *t,
+                              const struct qr_prompt *a, const struct qr_prompt *b,
+                              struct qr_prompt *p, struct quire_error *err)
+{
+    const size_t first = (size_t)a->n + t->n_ids, n = first + b->n;
+    if (n > INT32_MAX)
+        return qr_fail(err, QUIRE_E_LIMIT, "the pair has more than 2^31 tokens");
+    p->n = p->capacity = (uint32_t)n;
+    p->tokens = qr_alloc(e->allocator, n, sizeof *p->tokens);
+    p->type_ids = qr_alloc(e->allocator, n, sizeof *p->type_ids);
+    if (!p->tokens || !p->type_ids) {
+        qr_prompt_free(e, p);
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a pair of %zu tokens", n);
+    }
+    memcpy(p->tokens, a->tokens, a->n * sizeof *p->tokens);
+    memcpy(p->tokens + a->n, t->ids, t->n_ids * sizeof *p->tokens);
+    memcpy(p->tokens + first, b->tokens, b->n * sizeof *p->tokens);
+    /* a model may have fewer types than its tokenizer */
+    const int32_t second = t->second_type < (int32_t)e->n_token_types ? t->second_type : 0;
+    for (size_t i = 0; i < n; i++)
+        p->type_ids[i] = i < first ? 0 : second;
+    return QUIRE_OK;
+}
+
+static quire_status encode_pair(const struct quire_engine *e, const struct quire_request_params *r,
+                                struct qr_prompt *p, struct quire_error *err)
+{
+    struct qr_pair_template t;
+    struct qr_prompt a = { 0 }, b = { 0 };
+    if (!qr_tokenizer_pair(e->tokenizer, &t))
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "text_pair: the tokenizer has no template for pairs of texts");
+    const uint32_t flags = r->text_flags & QUIRE_ENCODE_PARSE_SPECIAL;
+    const uint32_t begin = r->text_flags & QUIRE_ENCODE_ADD_BOS,
+                   end = begin ? QUIRE_ENCODE_ADD_EOS : r->text_flags & QUIRE_ENCODE_ADD_EOS;
+    const struct encode_input first = { .text = r->text,
+                                        .size = r->text_size,
+                                        .flags = flags | begin },
+                              second = { .text = r->text_pair,
+                                         .size = r->text_pair_size,
+                                         .flags = flags | end };
+    quire_status s = encode(e, &first, &a, err);
+    if (s == QUIRE_OK)
+        s = encode(e, &second, &b, err);
+    if (s == QUIRE_OK)
+        s = join_pair(e, &t, &a, &b, p, err);
+    qr_prompt_free(e, &a);
+    qr_prompt_free(e, &b);
+    return s;
+}
+
+static quire_status check_text(size_t size, uint32_t flags, struct quire_error *err)
 {
     const uint32_t known = QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_ADD_EOS | QUIRE_ENCODE_PARSE_SPECIAL;
     if (flags & ~known)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "text_flags 0x%x has unknown bits", flags);
     if (!size)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "the prompt is empty: text_size is 0");
+    return QUIRE_OK;
+}
+
+quire_status qr_prompt_encode_text(const struct quire_engine *e, const char *text, size_t size,
+                                   uint32_t flags, struct qr_prompt *p, struct quire_error *err)
+{
+    QR_TRY(check_text(size, flags, err));
     const struct encode_input s = { .text = text, .size = size, .flags = flags };
     return encode(e, &s, p, err);
+}
+
+static quire_status encode_text(const struct quire_engine *e, const struct quire_request_params *r,
+                                struct qr_prompt *p, struct quire_error *err)
+{
+    if (r->text_pair) {
+        QR_TRY(check_text(r->text_size, r->text_flags, err));
+        return encode_pair(e, r, p, err);
+    }
+    uint32_t flags = r->text_flags;
+    if (r->task != QUIRE_TASK_GENERATE && flags & QUIRE_ENCODE_ADD_BOS)
+        flags |= QUIRE_ENCODE_ADD_EOS;
+    return qr_prompt_encode_text(e, r->text, r->text_size, flags, p, err);
 }
 
 static quire_status copy_ids(const struct quire_engine *e, const struct quire_request_params *r,
@@ -260,7 +333,15 @@ static quire_status copy_ids(const struct quire_engine *e, const struct quire_re
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a prompt of %zu tokens", r->n_tokens);
     memcpy(p->tokens, r->tokens, r->n_tokens * sizeof *p->tokens);
     p->n = p->capacity = (uint32_t)r->n_tokens;
-    return QUIRE_OK;
+    if (!r->token_type_ids)
+        return QUIRE_OK;
+    p->type_ids = qr_alloc(e->allocator, r->n_tokens, sizeof *p->type_ids);
+    if (p->type_ids) {
+        memcpy(p->type_ids, r->token_type_ids, r->n_tokens * sizeof *p->type_ids);
+        return QUIRE_OK;
+    }
+    qr_prompt_free(e, p);
+    return qr_fail(err, QUIRE_E_NOMEM, "no memory for %zu token types", r->n_tokens);
 }
 
 /* ---- Validation, and capacity for the output */
@@ -296,7 +377,7 @@ static quire_status tokenize(const struct quire_engine *e, const struct quire_re
 {
     *p = (struct qr_prompt){ 0 };
     return r->messages ? encode_messages(e, r, p, err)
-           : r->text   ? qr_prompt_encode_text(e, r->text, r->text_size, r->text_flags, p, err)
+           : r->text   ? encode_text(e, r, p, err)
            : r->parts  ? qr_prompt_parts_encode(e, r, p, err)
                        : copy_ids(e, r, p, err);
 }
@@ -319,6 +400,7 @@ quire_status qr_prompt_create(const struct quire_engine *e, const struct quire_r
     if (s != QUIRE_OK)
         qr_prompt_free(e, p);
     else
-        p->n_with_output = capacity_with_output(e, p->n, r->max_tokens);
+        p->n_with_output =
+            r->task == QUIRE_TASK_GENERATE ? capacity_with_output(e, p->n, r->max_tokens) : p->n;
     return s;
 }

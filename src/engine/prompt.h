@@ -13,7 +13,8 @@ void qr_prompt_close_template(struct quire_engine *e);
 
 /* Validated token ids of a prompt. */
 struct qr_prompt {
-    int32_t *tokens; /* [capacity]; QR_EMBEDDING_TOKEN for each row of embeddings */
+    int32_t *tokens;   /* [capacity]; QR_EMBEDDING_TOKEN for each row of embeddings */
+    int32_t *type_ids; /* [n] token types; NULL: all 0 */
     uint32_t n, capacity;
     uint32_t n_with_output; /* prompt and longest possible output */
 };

@@ -12,6 +12,8 @@
 #include "engine/events.h"
 #include "engine/prompt.h"
 #include "engine/prompt_parts.h"
+#include "engine/vector.h"
+#include "engine/vector_check.h"
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +22,9 @@ enum { TEXT_BYTES = 4096 };
 
 void quire_request_params_init(struct quire_request_params *params, size_t struct_size)
 {
-    const struct quire_request_params defaults = { .text_flags = QUIRE_ENCODE_ADD_BOS };
+    const struct quire_request_params defaults = { .text_flags = QUIRE_ENCODE_ADD_BOS,
+                                                   .pooling = QUIRE_POOLING_DEFAULT,
+                                                   .normalize = true };
     qr_struct_init(params, struct_size, &defaults, sizeof defaults);
 }
 
@@ -89,6 +93,7 @@ static quire_status check_params(const struct quire_engine *e, const struct quir
                            QUIRE_REQUEST_SHOW_SPECIAL | QUIRE_REQUEST_ECHO | QUIRE_REQUEST_LOGPROBS;
     if (p->flags & ~known)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags 0x%x has unknown bits", p->flags);
+    QR_TRY(qr_vector_check(e, p, err));
     QR_TRY(check_answers(e, p, err));
     QR_TRY(check_limits(e, p, err));
     return p->sampling ? quire_sampling_validate(p->sampling, e->vocab_size, err) : QUIRE_OK;
@@ -184,7 +189,7 @@ static quire_status echo_prompt(struct quire_engine *e, struct qr_request *r,
 
 /* Fills a claimed slot, without its identity. After a failure the caller destroys it. */
 static quire_status prepare(struct quire_engine *e, struct qr_request *r,
-                            const struct quire_request_params *p, const struct qr_prompt *prompt,
+                            const struct quire_request_params *p, struct qr_prompt *prompt,
                             struct quire_error *err)
 {
     r->flags = p->flags;
@@ -218,6 +223,8 @@ static quire_status prepare(struct quire_engine *e, struct qr_request *r,
     r->usage.prompt_tokens = prompt->n;
     r->n_polled = p->flags & QUIRE_REQUEST_ECHO ? 0 : prompt->n;
     r->n_published = r->n_polled;
+    if (p->task != QUIRE_TASK_GENERATE)
+        return qr_vector_init(e, r, p, prompt, err);
     QR_TRY(copy_sampling(e, r, p, err));
     QR_TRY(init_text(e, r, p, err));
     QR_TRY(init_logprobs(e, r, p, err));
@@ -235,6 +242,7 @@ void qr_request_destroy(struct quire_engine *e, struct qr_request *r)
     s->logit_bias = NULL;
     s->dry_breakers = NULL;
     qr_draft_free(e, r);
+    qr_vector_free(e, r);
     qr_output_text_free(&r->output);
     qr_free(e->allocator, r->text.text, r->text.capacity, 1);
     qr_free(e->allocator, r->polled.text, r->polled.capacity, 1);

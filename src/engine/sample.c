@@ -7,6 +7,7 @@
 #include "engine/finish.h"
 #include "engine/request.h"
 #include "engine/speculation/verify.h"
+#include "engine/vector.h"
 #include <math.h>
 #include <string.h>
 
@@ -168,6 +169,10 @@ void qr_sample_step(struct quire_engine *e)
     for (uint32_t i = 0; i < e->batch.n_complete; i++) {
         struct qr_request *r = qr_request_of(e->batch.complete[i]);
         float *logits = e->logits + (size_t)e->batch.first_logits[i] * e->vocab_size;
+        if (r->vector.task != QUIRE_TASK_GENERATE) {
+            qr_vector_finish(e, r);
+            continue;
+        }
         if (r->group_waits)
             fork_group(e, r, logits);
         if (r->draft)

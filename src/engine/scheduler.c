@@ -245,6 +245,22 @@ static bool fits(const struct qr_scheduler *s, const struct qr_task *task)
 
 /* ---- The step */
 
+/* Leading tokens of a task that may come from the prefix cache. The last token is always computed:
+ * its logits and hidden state are not cached. */
+static uint32_t reusable(const struct qr_task *task)
+{
+    const uint32_t all = task->n_tokens - 1;
+    if (task->pools_rows)
+        return task->n_pooled < all ? task->n_pooled : all;
+    return !task->no_reuse || task->n_preempted ? all : 0;
+}
+
+/* Whether the task must be computed in one step, and `budget` tokens are too few. */
+static bool exceeds(const struct qr_task *task, uint32_t budget)
+{
+    return task->whole && task->n_tokens - task->n_computed > budget;
+}
+
 static void plan_task(struct qr_scheduler *s, struct qr_task *task, uint32_t n)
 {
     task->n_step = n;
@@ -291,11 +307,11 @@ static uint32_t plan_running(struct qr_scheduler *s, struct qr_task *task, uint3
 {
     struct qr_sequence_memory *m = s->params.memory;
     check_rope_variant(s, task);
-    if (!task->no_reuse || task->n_preempted) {
-        qr_sequence_extend_from_cache(m, task->sequence, task->tokens, task->n_tokens - 1);
-        take_cached(s, task, task->sequence->n_tokens - task->n_computed);
-        task->n_computed = task->sequence->n_tokens;
-    }
+    qr_sequence_extend_from_cache(m, task->sequence, task->tokens, reusable(task));
+    take_cached(s, task, task->sequence->n_tokens - task->n_computed);
+    task->n_computed = task->sequence->n_tokens;
+    if (exceeds(task, budget))
+        return 0;
     uint32_t n = task->n_tokens - task->n_computed;
     n = same_rope_length(s, task, n < budget ? n : budget);
     if (n == 0 || !reserve(s, task, n))
@@ -331,9 +347,7 @@ static bool admit(struct qr_scheduler *s, struct qr_task *task)
             return false;
         preempt(s, last);
     }
-    /* the last token is always computed: its logits are not cached */
-    const bool reuse = !task->no_reuse || task->n_preempted;
-    if (!begin(s, task, reuse ? task->n_tokens - 1 : 0))
+    if (!begin(s, task, reusable(task)))
         return false;
     while (!fits(s, task)) {
         struct qr_task *last = s->n_running ? s->running[s->n_running - 1] : NULL;
@@ -372,7 +386,7 @@ void qr_scheduler_plan(struct qr_scheduler *s, uint32_t max_prefill_tokens)
             budget -= plan_running(s, s->running[i], budget);
     while (budget && s->n_waiting) {
         struct qr_task *task = next_waiting(s);
-        if (!admit(s, task))
+        if (exceeds(task, budget) || !admit(s, task))
             break;
         budget -= plan_running(s, task, budget);
     }

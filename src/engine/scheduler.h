@@ -48,6 +48,11 @@ struct qr_task {
     /* set by the owner: [n_prompt] embedding of each prompt position, NULL where tokens[] is a
      * token id; NULL = there are none */
     const float **embeddings;
+    /* of tasks that end with their prompt, set by the owner before qr_scheduler_add() */
+    bool pools;      /* hidden states are pooled; there are no logits */
+    bool pools_rows; /* hidden states are needed of all tokens from n_pooled on, kept up to date */
+    bool whole;      /* all tokens are computed in one step */
+    uint32_t n_pooled;
 };
 
 struct qr_scheduler_client {

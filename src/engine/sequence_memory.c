@@ -57,7 +57,7 @@ quire_status qr_sequence_memory_init(struct qr_sequence_memory *m,
     *m = (struct qr_sequence_memory){
         .allocator = p->allocator,
         .kv = p->kv,
-        .block_size = quire_kv_block_size(p->kv),
+        .block_size = p->kv ? quire_kv_block_size(p->kv) : 1,
         .n_groups = quire_kv_group_count(p->kv),
         .max_tokens = p->max_tokens,
         .n_sequences = p->n_sequences,
@@ -72,15 +72,16 @@ quire_status qr_sequence_memory_init(struct qr_sequence_memory *m,
     if (status == QUIRE_E_NOMEM)
         (void)qr_fail(err, status, "no memory for the block tables of %u sequences of %u tokens",
                       m->n_sequences, m->max_tokens);
-    const struct qr_prefix_index_params index = {
-        .kv = p->kv,
-        .max_nodes = node_count(p->kv, p->n_sequences, p->max_tokens),
-        .hash_bits = p->hash_bits,
-        .allocator = p->allocator,
-        .embeddings = p->embeddings,
-    };
-    if (status == QUIRE_OK)
+    if (status == QUIRE_OK && p->kv) {
+        const struct qr_prefix_index_params index = {
+            .kv = p->kv,
+            .max_nodes = node_count(p->kv, p->n_sequences, p->max_tokens),
+            .hash_bits = p->hash_bits,
+            .allocator = p->allocator,
+            .embeddings = p->embeddings,
+        };
         status = qr_prefix_index_create(&index, &m->index, err);
+    }
     if (status != QUIRE_OK)
         qr_sequence_memory_free(m);
     return status;
@@ -152,7 +153,7 @@ static struct qr_sequence *open_sequence(struct qr_sequence_memory *m)
         if (s->open)
             continue;
         *s = (struct qr_sequence){
-            .open = true, .indexable = true, .node = QR_PREFIX_NONE, .groups = s->groups
+            .open = true, .indexable = m->index != NULL, .node = QR_PREFIX_NONE, .groups = s->groups
         };
         for (uint32_t g = 0; g < m->n_groups; g++)
             s->groups[g].first_block = s->groups[g].end_block = 0;
@@ -217,6 +218,8 @@ struct qr_sequence *qr_sequence_begin(struct qr_sequence_memory *m,
         return NULL;
     s->salt = prefix->salt;
     s->variant = prefix->variant;
+    if (!m->index)
+        return s;
     struct qr_prefix_match match;
     qr_prefix_index_match(m->index, s->salt, s->variant, prefix->tokens, prefix->n_reusable,
                           &match);

@@ -31,8 +31,8 @@ struct qr_sequence {
 
 struct qr_sequence_memory {
     const struct quire_allocator *allocator;
-    struct quire_kv_cache *kv; /* borrowed */
-    struct qr_prefix_index *index;
+    struct quire_kv_cache *kv;     /* borrowed; NULL: sequences have no memory */
+    struct qr_prefix_index *index; /* NULL without kv */
     uint32_t block_size, n_groups, max_tokens, max_blocks, n_sequences;
     uint32_t *windows;             /* [n_groups] tokens; 0 = full attention */
     int32_t *block_ids;            /* [n_groups] scratch: the blocks of one node */
@@ -40,10 +40,10 @@ struct qr_sequence_memory {
 };
 
 struct qr_sequence_memory_params {
-    struct quire_kv_cache *kv;
-    uint32_t n_sequences; /* that are open at a time */
-    uint32_t max_tokens;  /* of one sequence */
-    uint32_t hash_bits;   /* of the prefix index */
+    struct quire_kv_cache *kv; /* NULL for encoders: sequences are open for one step each */
+    uint32_t n_sequences;      /* that are open at a time */
+    uint32_t max_tokens;       /* of one sequence */
+    uint32_t hash_bits;        /* of the prefix index */
     const struct quire_allocator *allocator;
     struct qr_embedding_table *embeddings; /* of the prefix index */
 };

@@ -5,9 +5,11 @@
 #include "base/error.h"
 #include "engine/clock.h"
 #include "engine/draft.h"
+#include "engine/encode_step.h"
 #include "engine/finish.h"
 #include "engine/request.h"
 #include "engine/sample.h"
+#include "engine/vector.h"
 
 enum {
     MACHINE_CHECK_SECONDS = 2, /* between checks of the CPUs that the process may use */
@@ -90,6 +92,7 @@ static quire_status forward(struct quire_engine *e, uint32_t n_threads, struct q
         .logits = b->n_logits ? e->logits : NULL,
         .n_threads = n_threads,
         .embedding_rows = b->has_embeddings ? b->embedding_rows : NULL,
+        .last_hidden = b->pools ? e->vectors.hidden : NULL,
     };
     return quire_context_forward(e->context, &args, err);
 }
@@ -143,13 +146,14 @@ static quire_status compute(struct quire_engine *e, struct quire_error *err)
     }
     quire_status s = qr_batch_build(&e->batch, &e->scheduler, &local);
     if (s == QUIRE_OK)
-        s = timed_forward(e, &local);
+        s = e->encodes ? qr_encode_step(e, &local) : timed_forward(e, &local);
     if (s == QUIRE_E_BUSY)
         return qr_fail(err, s, "%s", local.msg);
     if (s != QUIRE_OK) {
         fail_step(e, s, &local);
         return QUIRE_OK;
     }
+    qr_vector_add_rows(e);
     const uint32_t n_prompt_tokens = commit(e);
     qr_sample_step(e);
     measure(e, n_prompt_tokens, qr_clock_now() - begin);

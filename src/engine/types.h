@@ -34,6 +34,24 @@ enum qr_request_state {
     QR_REQUEST_POLLED,   /* a leader whose group has events left */
 };
 
+/* The vector of an EMBED or SCORE request. */
+struct qr_vector {
+    enum quire_task task; /* GENERATE: the rest is unused */
+    enum quire_pooling pooling;
+    bool normalize, raw_scores;
+    float *values;     /* [capacity] sum of the pooled rows so far; then the vector */
+    int32_t *type_ids; /* [n_prompt] token types of an encoder; NULL: all 0 */
+    uint32_t capacity, n_values;
+};
+
+/* Outputs of a step for the vectors of its requests; allocated when the first of them comes. */
+struct qr_vector_buffers {
+    float *hidden;     /* [max_step_tokens][hidden_size] final hidden states */
+    float *pooled;     /* encoders: [max_seqs][hidden_size] outputs of the pooler */
+    float *scores;     /* encoders: [max_seqs][n_labels] outputs of the classification head */
+    int32_t *type_ids; /* encoders: [max_step_tokens] token types */
+};
+
 /* One answer. A request with n answers is a group of n of these; the first one is its leader. */
 struct qr_request {
     uint64_t tag; /* atomic, of the leader: id * 2, plus 1 once cancelled; 0 = no live request */
@@ -76,6 +94,7 @@ struct qr_request {
     bool final_context_full;
     struct quire_error final_error; /* of QUIRE_FINISH_ERROR */
     uint32_t n_unfinished;          /* leader: answers of the group that go on */
+    struct qr_vector vector;        /* its values are published with the end */
 
     /* published: protected by the engine's lock */
     enum qr_request_state state;
@@ -101,12 +120,14 @@ struct qr_request {
     void *event_user;
     struct qr_request *next_callback; /* in the engine's list of due callbacks */
     bool callback_due;                /* it is in that list */
+    bool vector_event_due;    /* QUIRE_EVENT_VECTOR */
 };
 
 struct quire_engine {
     struct qr_handle handle;
     const struct quire_allocator *allocator;
     bool dry_run;
+    bool encodes;                  /* the model is an encoder */
     struct quire_threads *threads; /* borrowed, or own_threads */
     struct quire_threads *own_threads;
     struct quire_model *model; /* borrowed, or own_model */
@@ -116,6 +137,8 @@ struct quire_engine {
     struct quire_chat_template *chat_template; /* NULL: none, or it failed with template_error */
     struct quire_error template_error;
     char *special_tokens_json;
+    uint32_t hidden_size, n_labels, n_token_types; /* of the model */
+    bool sigmoid_scores;                           /* scores are logistic functions by default */
     uint32_t vocab_size, n_text_tokens; /* rows of the LM head; tokens that have a text */
     int32_t *eog;                       /* [n_eog] end-of-generation tokens */
     uint32_t n_eog;
@@ -139,6 +162,7 @@ struct quire_engine {
     struct qr_team_size team_size;
     double machine_time;               /* when the team sizes were last told about the machine */
     struct qr_draft_costs draft_costs; /* of the current step */
+    struct qr_vector_buffers vectors;  /* set under `lock`, read by steps with such requests */
 
     /* shared, protected by `lock` */
     pthread_mutex_t lock;
@@ -161,7 +185,6 @@ struct quire_engine {
     bool thread_stop;
     uint32_t fork_count; /* of the process that has the thread */
 
-    uint32_t hidden_size; /* floats per embedding */
     struct qr_embedding_table embeddings;
     struct qr_request *callbacks, *last_callback; /* of the step: answers with events to deliver */
     const void *callback_thread;  /* atomic: identifies the thread that runs callbacks, or NULL */

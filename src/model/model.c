@@ -168,6 +168,8 @@ quire_status quire_model_get_info(const struct quire_model *model, struct quire_
         .pooling = (enum quire_pooling)c->pooling,
         .pack_cached = model->pack_cache.bytes != 0,
         .fingerprint = model->fingerprint,
+        .n_labels = c->n_labels,
+        .sigmoid_scores = c->sigmoid_scores,
     };
     qr_struct_write(info, &facts, sizeof facts);
     return QUIRE_OK;

@@ -244,6 +244,9 @@ static quire_status read_wordpiece(struct qr_vocab_spec *spec, const struct qr_g
     spec->lowercase = spec->strip_accents = is_uncased(spec);
     spec->strip_prepended_space = true;
     const int64_t cls = spec->special[QUIRE_SPECIAL_CLS], sep = spec->special[QUIRE_SPECIAL_SEP];
+    spec->has_pair = sep != QUIRE_TOKEN_NONE; /* [CLS] A [SEP] B [SEP] */
+    spec->pair_ids[0] = sep;
+    spec->n_pair_ids = spec->pair_type = spec->has_pair;
     return read_affixes(spec, f, cls != QUIRE_TOKEN_NONE ? cls : spec->special[QUIRE_SPECIAL_BOS],
                         true, sep != QUIRE_TOKEN_NONE ? sep : spec->special[QUIRE_SPECIAL_EOS],
                         true, err);

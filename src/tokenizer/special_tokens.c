@@ -39,6 +39,9 @@ quire_status qr_special_tokens_set_ids(struct quire_tokenizer *t, const struct q
     }
     QR_TRY(copy_ids(t, spec->prefix_ids, spec->n_prefix_ids, t->prefix_ids, &t->n_prefix_ids, err));
     QR_TRY(copy_ids(t, spec->suffix_ids, spec->n_suffix_ids, t->suffix_ids, &t->n_suffix_ids, err));
+    QR_TRY(copy_ids(t, spec->pair_ids, spec->n_pair_ids, t->pair_ids, &t->n_pair_ids, err));
+    t->pair_type = spec->pair_type;
+    t->has_pair = spec->has_pair;
     for (uint32_t i = 0; i < spec->n_eog; i++) {
         QR_TRY(check_id(t, spec->eog[i], "end-of-generation", err));
         t->tokens[spec->eog[i]].eog = true;

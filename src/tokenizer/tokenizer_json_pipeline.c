@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "format/json.h"
 #include "tokenizer/pretokenizer_presets.h"
+#include "tokenizer/tokenizer_json_pair.h"
 #include <string.h>
 
 #define FILE_NAME "tokenizer.json"
@@ -306,5 +307,6 @@ quire_status qr_tokenizer_json_read_pipeline(struct qr_vocab_spec *spec, const s
                          on_pre_tokenizer));
     QR_TRY(for_each_step(&p, qr_json_get(root, "post_processor"), "post_processor", "processors",
                          on_post_processor));
+    qr_tokenizer_json_read_pair(spec, root);
     return check_pipeline(&p);
 }

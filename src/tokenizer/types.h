@@ -93,6 +93,10 @@ struct qr_vocab_spec {
     int64_t special[QUIRE_N_SPECIAL]; /* QUIRE_TOKEN_NONE: the file names none */
     int64_t prefix_ids[QR_MAX_AFFIX], suffix_ids[QR_MAX_AFFIX]; /* around the text: BOS, EOS ... */
     uint32_t n_prefix_ids, n_suffix_ids;
+    int64_t pair_ids[QR_MAX_AFFIX]; /* between the two texts of a pair */
+    uint32_t n_pair_ids;
+    uint8_t pair_type; /* token type of the second text and the suffix; 0 before */
+    bool has_pair;
     int64_t eog[QR_MAX_EOG]; /* end-of-generation ids besides those found by role or by text */
     uint32_t n_eog;
     struct qr_spec_template templates[QR_MAX_TEMPLATES]; /* the default one has the name "" */
@@ -158,8 +162,10 @@ struct quire_tokenizer {
     struct qr_pretokenizer *pretokenizer; /* BYTE_LEVEL_BPE */
 
     int32_t special[QUIRE_N_SPECIAL];
-    int32_t prefix_ids[QR_MAX_AFFIX], suffix_ids[QR_MAX_AFFIX];
-    uint32_t n_prefix_ids, n_suffix_ids;
+    int32_t prefix_ids[QR_MAX_AFFIX], suffix_ids[QR_MAX_AFFIX], pair_ids[QR_MAX_AFFIX];
+    uint32_t n_prefix_ids, n_suffix_ids, n_pair_ids;
+    uint8_t pair_type;
+    bool has_pair;
     struct qr_spec_template templates[QR_MAX_TEMPLATES]; /* owned strings */
     uint32_t n_templates;
 };

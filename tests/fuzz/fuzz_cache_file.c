@@ -23,7 +23,7 @@ static int32_t cold[NEW];
 static struct quire_engine *open_engine(const struct quire_allocator *allocator,
                                         uint32_t block_size)
 {
-    static const struct tiny_shape shape = { NULL, 1, 32, 2, 1, 32, 64, 8, TINY_BYTES };
+    static const struct tiny_shape shape = { NULL, 1, 32, 2, 1, 32, 64, 8, TINY_BYTES, false };
     struct quire_engine_params p;
     struct quire_engine *e = NULL;
     struct quire_error err = QUIRE_ERROR_INIT;

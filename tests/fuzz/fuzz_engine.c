@@ -22,7 +22,9 @@ enum {
     HIDDEN = 32,
     CONTEXT = 128,
     MAX_OUTPUT = 4096,
-    N_DTYPES = 6
+    MAX_VALUES = 32, /* hidden size of the model */
+    N_DTYPES = 6,
+    ENCODER = N_DTYPES, /* in place of a dtype: the same model with bidirectional attention */
 };
 
 struct request {
@@ -39,6 +41,8 @@ struct request {
     int32_t stop_token;
     int32_t tokens[CONTEXT + 1];
     size_t n_tokens, n_prompt;
+    float values[MAX_VALUES];
+    size_t n_values;
     char output[MAX_OUTPUT];
     size_t output_size;
     bool cancelled, done;
@@ -49,14 +53,14 @@ struct request {
 struct run {
     struct quire_engine *engine;
     struct fuzz_memory memory;
-    enum quire_kv_dtype dtype;
+    unsigned dtype; /* enum quire_kv_dtype, or ENCODER */
     uint32_t n_blocks, context;
     struct request requests[MAX_REQUESTS];
     uint32_t n;
 };
 
-static struct fuzz_buffer model;
-static struct quire_engine *alone[N_DTYPES];
+static struct fuzz_buffer models[2]; /* decoder, encoder */
+static struct quire_engine *alone[N_DTYPES + 1];
 
 static struct quire_engine *open_engine(const struct quire_engine_params *p)
 {
@@ -68,16 +72,20 @@ static struct quire_engine *open_engine(const struct quire_engine_params *p)
     return e;
 }
 
-static struct quire_engine_params params_for(enum quire_kv_dtype dtype)
+static struct quire_engine_params params_for(unsigned dtype)
 {
     struct quire_engine_params p;
-    if (!model.size)
-        tiny_model(&tiny_running, &model);
+    struct fuzz_buffer *model = &models[dtype == ENCODER];
+    struct tiny_shape shape = tiny_running;
+    shape.bidirectional = dtype == ENCODER;
+    if (!model->size)
+        tiny_model(&shape, model);
     quire_engine_params_init(&p, sizeof p);
-    p.model_data = model.data;
-    p.model_bytes = model.size;
+    p.model_data = model->data;
+    p.model_bytes = model->size;
     p.n_threads = 1;
-    p.k_dtype = p.v_dtype = dtype;
+    if (dtype != ENCODER)
+        p.k_dtype = p.v_dtype = (enum quire_kv_dtype)dtype;
     p.kv_bytes = 4 << 20;
     p.block_size = 16;
     return p;
@@ -103,6 +111,12 @@ static void take_event(struct request *r, const struct quire_event *ev)
         r->params.flags & QUIRE_REQUEST_ECHO ? (size_t)ev->usage->prompt_tokens : 0;
     fuzz_check(ev->usage->completion_tokens + echoed >= r->n_tokens || ev->kind != QUIRE_EVENT_DONE,
                "usage has %u tokens, events %zu", ev->usage->completion_tokens, r->n_tokens);
+    fuzz_check((ev->kind == QUIRE_EVENT_VECTOR) == (ev->values != NULL), "values of another event");
+    if (ev->kind == QUIRE_EVENT_VECTOR) {
+        fuzz_check(r->n_values == 0 && ev->n_values <= MAX_VALUES, "%zu values", ev->n_values);
+        r->n_values = ev->n_values;
+        memcpy(r->values, ev->values, ev->n_values * sizeof *ev->values);
+    }
     if (ev->kind == QUIRE_EVENT_DONE) {
         r->done = true;
         fuzz_check(r->cancelled || ev->usage->prompt_tokens == r->n_prompt,
@@ -165,6 +179,10 @@ static void check_alone(const struct run *run, const struct request *r)
         fuzz_check(quire_engine_step(e, &err) == QUIRE_OK, "%s", err.msg);
         while (poll_one(e, &same, 1)) {}
     }
+    const bool vector = r->params.task != QUIRE_TASK_GENERATE && r->reason == QUIRE_FINISH_STOP;
+    fuzz_check(!vector || (r->n_values && r->n_values == same.n_values &&
+                           memcmp(r->values, same.values, r->n_values * sizeof *r->values) == 0),
+               "another vector than alone: pooling %d", (int)r->params.pooling);
     /* an answer that was cancelled may not be the best one */
     if (r->reason == QUIRE_FINISH_CANCELLED && r->params.best_of > 1)
         return;
@@ -293,6 +311,37 @@ static void draw_options(struct request *r, struct fuzz_input *in)
     }
 }
 
+/* A vector instead of text; most often without the fields of generation. */
+static void draw_vector(struct request *r, struct fuzz_input *in)
+{
+    struct quire_request_params *p = &r->params;
+    const struct quire_request_params drawn = *p;
+    if (!fuzz_chance(in, 10)) {
+        quire_request_params_init(p, sizeof *p);
+        p->messages = drawn.messages;
+        p->n_messages = drawn.n_messages;
+        p->text = drawn.text;
+        p->text_size = drawn.text_size;
+        p->text_flags = drawn.text_flags;
+        p->tokens = drawn.tokens;
+        p->n_tokens = drawn.n_tokens;
+        p->flags = drawn.flags & QUIRE_REQUEST_NO_REUSE;
+        p->priority = drawn.priority;
+        p->client = drawn.client;
+        p->cache_salt = drawn.cache_salt;
+    }
+    p->task = fuzz_chance(in, 90) ? QUIRE_TASK_EMBED : (enum quire_task)fuzz_below(in, 5);
+    p->pooling = (enum quire_pooling)fuzz_below(in, QUIRE_POOLING_DEFAULT + 2);
+    p->dimensions = fuzz_chance(in, 50) ? fuzz_below(in, MAX_VALUES + 2) : 0;
+    p->normalize = fuzz_chance(in, 50);
+    p->raw_scores = fuzz_chance(in, 5);
+    p->token_type_ids = fuzz_chance(in, 10) ? r->prompt : NULL;
+    if (fuzz_chance(in, 5)) {
+        p->text_pair = r->text;
+        p->text_pair_size = fuzz_below(in, 4);
+    }
+}
+
 /* An answer that only one of two contexts cuts short may change which one is the best. */
 static void limit_best_of(const struct run *run, struct request *r)
 {
@@ -325,6 +374,8 @@ static void submit(struct run *run, struct fuzz_input *in)
         r->params.n_stop = 1;
     }
     draw_options(r, in);
+    if (fuzz_chance(in, run->dtype == ENCODER ? 90 : 25))
+        draw_vector(r, in);
     const quire_status counted =
         quire_engine_count_tokens(run->engine, &r->params, &r->n_prompt, &err);
     fuzz_check_error(counted, &err);
@@ -388,7 +439,7 @@ static void step(struct run *run)
 
 static void check_blocks(const struct run *run)
 {
-    const struct quire_kv_cache *kv = run->engine->kv;
+    const struct quire_kv_cache *kv = run->engine->kv; /* NULL for an encoder */
     for (uint32_t g = 0; g < quire_kv_group_count(kv); g++) {
         struct quire_kv_group_config config;
         uint32_t used = 0;
@@ -406,7 +457,7 @@ static bool open_run(struct run *run, struct fuzz_input *in)
     static const uint32_t blocks[] = { 16, 16, 32, 64, 24, 0 };
     memset(run, 0, sizeof *run);
     fuzz_memory_init(&run->memory, 64 << 20);
-    run->dtype = (enum quire_kv_dtype)fuzz_below(in, N_DTYPES);
+    run->dtype = fuzz_below(in, N_DTYPES + 1);
     struct quire_engine_params p = params_for(run->dtype);
     p.block_size = FUZZ_PICK(in, blocks);
     p.context_length = fuzz_chance(in, 20) ? 16 + fuzz_below(in, 64) : CONTEXT;
@@ -414,7 +465,12 @@ static bool open_run(struct run *run, struct fuzz_input *in)
     p.max_requests = fuzz_below(in, MAX_REQUESTS);
     p.max_seqs = fuzz_below(in, 5);
     p.max_draft_tokens = fuzz_below(in, 6);
-    p.cache_tokens = fuzz_chance(in, 40) ? CONTEXT + fuzz_below(in, CONTEXT) : 0;
+    if (run->dtype == ENCODER) { /* a step holds the whole context */
+        p.max_step_tokens += CONTEXT;
+        p.max_draft_tokens = 0;
+    }
+    p.cache_tokens =
+        run->dtype != ENCODER && fuzz_chance(in, 40) ? CONTEXT + fuzz_below(in, CONTEXT) : 0;
     p.allocator = &run->memory.hooks;
     run->engine = open_engine(&p);
     return run->engine != NULL;

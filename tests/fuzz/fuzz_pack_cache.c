@@ -27,7 +27,9 @@ static void prepare(void)
     static char paths[2][256];
     struct fuzz_buffer model = { 0 };
     struct quire_model_params mp;
-    static const struct tiny_shape shape = { NULL, 1, 32, 2, 1, 32, 64, 8, TINY_SENTENCEPIECE };
+    static const struct tiny_shape shape = {
+        NULL, 1, 32, 2, 1, 32, 64, 8, TINY_SENTENCEPIECE, false
+    };
     snprintf(paths[0], sizeof paths[0], "%s", fuzz_path("model.gguf"));
     snprintf(paths[1], sizeof paths[1], "%s", fuzz_path("cache"));
     model_path = paths[0];

@@ -31,14 +31,14 @@ static void gguf_models(void)
         const char *name;
         struct tiny_shape shape;
     } models[] = {
-        { "llama-f32", { NULL, 1, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE } },
-        { "llama-q8_0", { NULL, 2, 32, 2, 2, 32, 64, 8, TINY_SENTENCEPIECE } },
-        { "llama-wordpiece", { NULL, 1, 8, 1, 1, 8, 64, 0, TINY_WORDPIECE } },
-        { "llama-bytes", { NULL, 1, 8, 2, 2, 8, 64, 0, TINY_BYTES } },
-        { "gemma", { "gemma", 1, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE } },
-        { "granite", { "granite", 2, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE } },
-        { "qwen2", { "qwen2", 2, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE } },
-        { "ernie", { "ernie4_5", 1, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE } },
+        { "llama-f32", { NULL, 1, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE, false } },
+        { "llama-q8_0", { NULL, 2, 32, 2, 2, 32, 64, 8, TINY_SENTENCEPIECE, false } },
+        { "llama-wordpiece", { NULL, 1, 8, 1, 1, 8, 64, 0, TINY_WORDPIECE, false } },
+        { "llama-bytes", { NULL, 1, 8, 2, 2, 8, 64, 0, TINY_BYTES, false } },
+        { "gemma", { "gemma", 1, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE, false } },
+        { "granite", { "granite", 2, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE, false } },
+        { "qwen2", { "qwen2", 2, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE, false } },
+        { "ernie", { "ernie4_5", 1, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE, false } },
     };
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         struct fuzz_buffer b = { 0 };

@@ -252,6 +252,12 @@ void tiny_model(const struct tiny_shape *s, struct fuzz_buffer *out)
     put_size(&g, arch, "attention.sliding_window", s->context / 4);
     put_size(&g, arch, "feed_forward_length", s->ffn);
     gguf_f32(&g, epsilon, 1e-5f);
+    if (s->bidirectional) {
+        char causal[64];
+        snprintf(causal, sizeof causal, "%s.attention.causal", arch);
+        gguf_key(&g, causal, GGUF_BOOL);
+        fuzz_put_number(&g.keys, 0, 1);
+    }
     const uint32_t n_vocab = tiny_vocab(&g, s->vocab);
     gguf_text(&g, "tokenizer.chat_template",
               "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n"

@@ -37,6 +37,7 @@ struct tiny_shape {
     uint32_t layers, hidden, heads, kv_heads, ffn, context;
     uint32_t type; /* of the matrices: 0 or 8 */
     enum tiny_vocab vocab;
+    bool bidirectional; /* an encoder */
 };
 
 /* A model with a chat template. */

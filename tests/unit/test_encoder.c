@@ -250,7 +250,7 @@ static void bad_sequences(void **state)
     expect_error(QUIRE_E_INVALID_ARG, "context is NULL", quire_context_encode(NULL, &p->step, err));
     expect_error(QUIRE_E_INVALID_ARG, "args is NULL",
                  quire_context_encode(p->w.context, NULL, err));
-    p->step.struct_size--;
+    p->step.struct_size = offsetof(struct quire_encode_args, cross_slot_mapping);
     refuse(QUIRE_E_MISUSE, "struct_size");
     p->step.n_seqs = MAX_SEQS + 1;
     refuse(QUIRE_E_LIMIT, "n_seqs is 5");
@@ -313,8 +313,8 @@ static void bad_outputs(void **state)
     const uint32_t row = ROWS;
     struct pass *p = make_pass("bert");
     reset(p);
-    p->step.pooled = p->o.pooled, p->step.pooling = (enum quire_pooling)4;
-    refuse(QUIRE_E_INVALID_ARG, "pooling 4");
+    p->step.pooled = p->o.pooled, p->step.pooling = (enum quire_pooling)(QUIRE_POOLING_DEFAULT + 1);
+    refuse(QUIRE_E_INVALID_ARG, "pooling 5");
     p->step.pooled = p->o.pooled, p->step.pooling = (enum quire_pooling) - 1;
     refuse(QUIRE_E_INVALID_ARG, "pooling -1");
     p->step.logits = p->o.hidden;

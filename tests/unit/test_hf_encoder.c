@@ -153,6 +153,43 @@ static void expect_pooling(const char *json, enum quire_pooling pooling)
     qr_model_config_free(&c);
 }
 
+/* module: what the author's embeddings need besides; "" = nothing. */
+static void expect_modules(const char *pooling, const char *modules, const char *module)
+{
+    struct qr_model_config c = good("{\"model_type\":\"bert\"}");
+    struct quire_error err = QUIRE_ERROR_INIT;
+    assert_status(QUIRE_OK, qr_model_config_read_pooling(&c, pooling, strlen(pooling), &err));
+    assert_status(QUIRE_OK, qr_model_config_read_modules(&c, modules, strlen(modules), &err));
+    assert_string_equal(c.embedding_module, module);
+    qr_model_config_free(&c);
+}
+
+static void test_modules(void **state)
+{
+    static const char plain[] = "[{\"type\":\"sentence_transformers.models.Transformer\"},"
+                                "{\"type\":\"sentence_transformers.models.Pooling\"},"
+                                "{\"type\":\"sentence_transformers.models.Normalize\"},{},3]",
+                      dense[] = "[{\"type\":\"sentence_transformers.models.Dense\"},"
+                                "{\"type\":\"sentence_transformers.models.LSTM\"}]";
+    (void)state;
+    expect_modules("{\"pooling_mode\":\"mean\"}", plain, "");
+    expect_modules("{}", dense, "modules.json: sentence_transformers.models.Dense");
+    expect_modules("{\"pooling_mode\":\"wombat\"}", plain, "1_Pooling/config.json: wombat");
+    expect_modules("{\"pooling_mode_max_tokens\":true}", dense,
+                   "1_Pooling/config.json: pooling_mode_max_tokens");
+    expect_modules("{\"pooling_mode_cls_token\":true,\"pooling_mode_lasttoken\":true}", plain,
+                   "1_Pooling/config.json: pooling_mode_lasttoken");
+    static const char *const wrong[] = { "{}", "[", "3" };
+    for (int i = 0; i < 3; i++) {
+        struct qr_model_config c = good("{\"model_type\":\"bert\"}");
+        struct quire_error err = QUIRE_ERROR_INIT;
+        assert_status(QUIRE_E_FORMAT,
+                      qr_model_config_read_modules(&c, wrong[i], strlen(wrong[i]), &err));
+        assert_non_null(strstr(err.msg, "modules.json"));
+        qr_model_config_free(&c);
+    }
+}
+
 static void test_pooling(void **state)
 {
     (void)state;
@@ -189,10 +226,10 @@ static void test_bidirectional(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bert),          cmocka_unit_test(test_roberta),
-        cmocka_unit_test(test_modernbert),    cmocka_unit_test(test_t5),
-        cmocka_unit_test(test_bart),          cmocka_unit_test(test_pooling),
-        cmocka_unit_test(test_bidirectional),
+        cmocka_unit_test(test_bert),       cmocka_unit_test(test_roberta),
+        cmocka_unit_test(test_modernbert), cmocka_unit_test(test_t5),
+        cmocka_unit_test(test_bart),       cmocka_unit_test(test_pooling),
+        cmocka_unit_test(test_modules),    cmocka_unit_test(test_bidirectional),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

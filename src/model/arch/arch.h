@@ -112,7 +112,8 @@ struct qr_arch {
     bool hf_query_scalar;          /* attention scale = query_pre_attn_scalar ^ -1/2 */
     bool hf_gelu_is_tanh;          /* "gelu" means the tanh approximation in files of the family */
     bool hf_local_rope;            /* windowed layers have a RoPE set of their own */
-    bool hf_yarn_is_longrope;      /* early files of the family use that name */
+    enum qr_class_head hf_class_head; /* of ...ForSequenceClassification */
+    bool hf_yarn_is_longrope;         /* early files of the family use that name */
     const struct qr_hf_default *hf_defaults;
     const struct qr_hf_alias *hf_aliases;
     const struct qr_hf_fixed_bool *hf_fixed_bools;

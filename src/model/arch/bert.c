@@ -43,6 +43,8 @@ static const struct qr_name_rule names[] = {
     { QR_W_EMBD_NORM_BIAS, QR_SLICE_ALL, E "LayerNorm.bias" },
     { QR_W_POOLER, QR_SLICE_ALL, "bert.pooler.dense.weight" },
     { QR_W_POOLER_BIAS, QR_SLICE_ALL, "bert.pooler.dense.bias" },
+    { QR_W_CLASS_OUT, QR_SLICE_ALL, "classifier.weight" },
+    { QR_W_CLASS_OUT_BIAS, QR_SLICE_ALL, "classifier.bias" },
     { QR_W_HEAD_DENSE, QR_SLICE_ALL, H "transform.dense.weight" },
     { QR_W_HEAD_DENSE_BIAS, QR_SLICE_ALL, H "transform.dense.bias" },
     { QR_W_HEAD_NORM, QR_SLICE_ALL, H "transform.LayerNorm.weight" },
@@ -84,6 +86,10 @@ static const struct qr_name_rule names[] = {
 #define L "blk.%u."
 static const struct qr_name_rule gguf_names[] = {
     { QR_W_TYPE_EMBD, QR_SLICE_ALL, "token_types.weight" },
+    { QR_W_CLASS_DENSE, QR_SLICE_ALL, "cls.weight" },
+    { QR_W_CLASS_DENSE_BIAS, QR_SLICE_ALL, "cls.bias" },
+    { QR_W_CLASS_OUT, QR_SLICE_ALL, "cls.output.weight" },
+    { QR_W_CLASS_OUT_BIAS, QR_SLICE_ALL, "cls.output.bias" },
     { QR_W_ATTN_POST_NORM, QR_SLICE_ALL, L "attn_output_norm.weight" },
     { QR_W_ATTN_POST_NORM_BIAS, QR_SLICE_ALL, L "attn_output_norm.bias" },
     { QR_W_FFN_POST_NORM, QR_SLICE_ALL, L "layer_output_norm.weight" },
@@ -115,6 +121,7 @@ const struct qr_arch qr_arch_bert = {
                  .ffn_down = true,
                  .norm = true },
     .gguf_norm = QR_NORM_LAYER,
+    .hf_class_head = QR_CLASS_POOLER,
     .hf_defaults = defaults,
     .hf_ignored_keys = ignored_keys,
     .hf_aliases = aliases,

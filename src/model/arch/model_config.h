@@ -91,6 +91,16 @@ struct qr_rope_config {
 
 enum { QR_ROPE_MAX_SETS = 2, QR_LAYER_NO_ROPE = 255, QR_MAX_EOS = 16 };
 
+/* Classification head of an encoder for whole sequences: out(f(x)), where x is the hidden state of
+ * the first token, or with class_mean the mean of all. */
+enum qr_class_head {
+    QR_CLASS_NONE,
+    QR_CLASS_POOLER, /* f = tanh(pooler(x)): BERT */
+    QR_CLASS_DENSE,  /* f = tanh(dense(x)): RoBERTa, GGUF files with cls.weight */
+    QR_CLASS_PLAIN,  /* f = x: GGUF files without cls.weight */
+    QR_CLASS_MASKED, /* f = norm(act(dense(x))), weights of the masked LM head: ModernBERT */
+};
+
 /* Per-layer parameters. */
 struct qr_layer_config {
     uint32_t n_heads, n_kv_heads;
@@ -175,8 +185,15 @@ struct qr_model_config {
     bool tied_embeddings; /* the LM head is the token embedding */
     bool no_lm_head;      /* an encoder without LM head: it computes no logits */
     uint8_t pooling;      /* enum quire_pooling, recommended by the author */
-    float logit_scale;    /* multiplies logits before final_softcap; 1 = none */
-    float final_softcap;  /* logit soft cap: cap * tanh(logit / cap); 0 = off */
+    /* what the author's embeddings need besides `pooling` and normalization, such as a dense layer
+     * behind it, for messages; "" = nothing */
+    char embedding_module[96];
+    enum qr_class_head class_head;
+    uint32_t n_labels;   /* of the classification head; 0 without */
+    bool class_mean;     /* its input is the mean of the hidden states */
+    bool sigmoid_scores; /* its outputs are meant for the logistic function */
+    float logit_scale;   /* multiplies logits before final_softcap; 1 = none */
+    float final_softcap; /* logit soft cap: cap * tanh(logit / cap); 0 = off */
 
     /* block */
     enum qr_norm_kind norm;

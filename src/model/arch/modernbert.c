@@ -21,10 +21,10 @@ static const struct qr_hf_alias aliases[] = {
 };
 
 static const struct qr_ignored_key ignored_keys[] = {
-    { "classifier_activation", "gelu" }, /* of the masked LM head */
+    { "classifier_activation", "gelu" }, /* of the masked LM head and the classification head */
     { "classifier_bias", NULL },
-    { "classifier_pooling", NULL },
-    { "decoder_bias", NULL }, /* the file has the tensor or not */
+    { "classifier_pooling", NULL }, /* read if there is a classification head */
+    { "decoder_bias", NULL },       /* the file has the tensor or not */
     { "deterministic_flash_attn", NULL },
     { "mlp_dropout", NULL },
     { "layer_norm_eps", NULL }, /* norm_eps is what the reference implementation reads */
@@ -46,6 +46,8 @@ static const struct qr_name_rule names[] = {
     { QR_W_HEAD_DENSE_BIAS, QR_SLICE_ALL, "head.dense.bias" },
     { QR_W_HEAD_NORM, QR_SLICE_ALL, "head.norm.weight" },
     { QR_W_HEAD_NORM_BIAS, QR_SLICE_ALL, "head.norm.bias" },
+    { QR_W_CLASS_OUT, QR_SLICE_ALL, "classifier.weight" },
+    { QR_W_CLASS_OUT_BIAS, QR_SLICE_ALL, "classifier.bias" },
     { QR_W_OUTPUT, QR_SLICE_ALL, "decoder.weight" },
     { QR_W_OUTPUT_BIAS, QR_SLICE_ALL, "decoder.bias" },
     { QR_W_ATTN_NORM, QR_SLICE_ALL, L "attn_norm.weight" },
@@ -87,6 +89,7 @@ const struct qr_arch qr_arch_modernbert = {
     .hf_mlp_bias = true,
     .hf_norm_bias_key = "norm_bias",
     .hf_local_rope = true,
+    .hf_class_head = QR_CLASS_MASKED,
     .hf_defaults = defaults,
     .hf_ignored_keys = ignored_keys,
     .hf_aliases = aliases,

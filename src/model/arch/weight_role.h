@@ -28,6 +28,10 @@ enum qr_weight_role {
     QR_W_ENC_EMBD_NORM_BIAS,
     QR_W_ENC_OUTPUT_NORM,
     QR_W_ENC_OUTPUT_NORM_BIAS,
+    QR_W_CLASS_DENSE, /* [hidden][hidden]; classification head of sequences, see qr_class_head */
+    QR_W_CLASS_DENSE_BIAS,
+    QR_W_CLASS_OUT, /* [labels][hidden] */
+    QR_W_CLASS_OUT_BIAS,
     QR_W_FIRST_LAYER_ROLE,
     /* per layer */
     QR_W_ATTN_NORM = QR_W_FIRST_LAYER_ROLE,

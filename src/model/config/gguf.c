@@ -198,6 +198,20 @@ static quire_status read_pooling(const struct qr_gguf_source *s)
     return QUIRE_OK;
 }
 
+/* The classification head of rerankers. A matrix of one row is stored as a vector. */
+static void read_classifier(const struct qr_gguf_source *s)
+{
+    size_t tensor;
+    if (s->cfg->kind != QR_MODEL_ENCODER || !qr_gguf_source_has_role(s, QR_W_CLASS_OUT, 0) ||
+        !qr_gguf_find_tensor(s->g, "cls.output.weight", &tensor))
+        return;
+    const uint64_t rows = qr_gguf_tensor(s->g, tensor)->dims[1];
+    s->cfg->n_labels = rows > UINT32_MAX ? UINT32_MAX : (uint32_t)rows;
+    s->cfg->class_head =
+        qr_gguf_source_has_role(s, QR_W_CLASS_DENSE, 0) ? QR_CLASS_DENSE : QR_CLASS_PLAIN;
+    s->cfg->sigmoid_scores = rows == 1;
+}
+
 /* Pooling, token types and the relative position bias. */
 static quire_status read_encoder(const struct qr_gguf_source *s)
 {
@@ -205,6 +219,7 @@ static quire_status read_encoder(const struct qr_gguf_source *s)
     struct qr_model_config *cfg = s->cfg;
     size_t tensor;
     QR_TRY(read_pooling(s));
+    read_classifier(s);
     if (cfg->kind == QR_MODEL_ENCODER && qr_gguf_find_tensor(s->g, "token_types.weight", &tensor)) {
         const uint64_t rows = qr_gguf_tensor(s->g, tensor)->dims[1];
         cfg->n_token_types = rows > UINT32_MAX ? UINT32_MAX : (uint32_t)rows;

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "model/arch/arch.h"
 #include "model/config/config.h"
+#include "model/config/hf_classifier.h"
 #include "model/config/hf_family.h"
 #include "model/config/hf_keys.h"
 #include "model/config/hf_moe.h"
@@ -200,6 +201,7 @@ static quire_status read_all(const struct qr_hf_source *h, const struct qr_json 
     QR_TRY(qr_hf_read_rope(h));
     QR_TRY(qr_hf_read_windows(h));
     QR_TRY(qr_hf_read_moe(h));
+    QR_TRY(qr_hf_read_classifier(h));
     return qr_hf_read_tokens(h, generation);
 }
 

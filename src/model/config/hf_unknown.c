@@ -85,7 +85,7 @@ static const struct qr_ignored_key common[] = {
     { "initial_context_length", NULL },
     { "seq_length", NULL },
     { "n_ctx", NULL },
-    /* heads for other tasks; a classification head is a tensor without a role */
+    /* heads for other tasks; of heads that are not read, the tensors have no role */
     { "id2label", NULL },
     { "label2id", NULL },
     { "num_labels", NULL },

@@ -14,6 +14,7 @@ enum {
     QR_CONFIG_MAX_CONTEXT = 1 << 30,
     QR_CONFIG_MAX_EXPERTS = 4096,
     QR_CONFIG_MAX_TOKEN_TYPES = 1 << 16,
+    QR_CONFIG_MAX_LABELS = 1 << 16,
     QR_CONFIG_MAX_BUCKETS = 1 << 16,
     QR_CONFIG_MAX_DISTANCE = 1 << 20,
     QR_CONFIG_MAX_BYTES = 1 << 20 /* heap of one qr_model_config */

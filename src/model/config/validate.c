@@ -29,6 +29,8 @@ static quire_status check_sizes(const struct qr_model_config *c, struct quire_er
     QR_TRY(in_range("hidden size", c->hidden_size, 1, QR_CONFIG_MAX_HIDDEN, err));
     QR_TRY(in_range("vocabulary size", c->vocab_size, 1, QR_CONFIG_MAX_VOCAB, err));
     QR_TRY(in_range("context length", c->context_length, 1, QR_CONFIG_MAX_CONTEXT, err));
+    if (c->class_head != QR_CLASS_NONE)
+        QR_TRY(in_range("number of labels", c->n_labels, 1, QR_CONFIG_MAX_LABELS, err));
     QR_TRY(in_range("head_dim", c->head_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err));
     return in_range("v_head_dim", c->v_head_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err);
 }

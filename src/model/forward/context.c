@@ -295,7 +295,9 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     reserve_heads(m, ctx, c);
     ctx->gate = take_floats(c, rows, cfg->max_ffn_size);
     ctx->head_in = take_floats(c, ctx->max_logits, hidden);
-    ctx->head_mid = m->global.mat[QR_W_HEAD_DENSE] ? take_floats(c, ctx->max_logits, hidden) : NULL;
+    ctx->head_mid = m->global.mat[QR_W_HEAD_DENSE] || m->config->n_labels
+                        ? take_floats(c, ctx->max_logits, hidden)
+                        : NULL;
     ctx->positions = take(c, rows, 1, sizeof(uint32_t));
     ctx->lengths = take(c, rows, 1, sizeof(uint32_t));
     ctx->last_rows = take(c, ctx->max_seqs, 1, sizeof(uint32_t));

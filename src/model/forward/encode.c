@@ -32,9 +32,9 @@ static quire_status check_sequences(const struct quire_context *ctx,
         if ((uint32_t)(loc[i + 1] - loc[i]) > ctx->max_encoder_len)
             return qr_fail(err, QUIRE_E_LIMIT, "sequence %u has %d tokens, the context allows %u",
                            i, loc[i + 1] - loc[i], ctx->max_encoder_len);
-        if (e->pooled && loc[i + 1] == loc[i])
-            return qr_fail(err, QUIRE_E_INVALID_ARG,
-                           "args.pooled: sequence %u has no tokens to pool", i);
+        if ((e->pooled || e->scores) && loc[i + 1] == loc[i])
+            return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s: sequence %u has no tokens to pool",
+                           e->pooled ? "pooled" : "scores", i);
     }
     return QUIRE_OK;
 }
@@ -61,6 +61,9 @@ static quire_status check_outputs(const struct quire_context *ctx,
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.pooling %d is unknown", (int)e->pooling);
     if (e->pooled && e->pooling == QUIRE_POOLING_POOLER && !m->global.mat[QR_W_POOLER])
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "args.pooling: the model has no pooler");
+    if (e->scores && !m->config->n_labels)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "args.scores: the model has no classification head for sequences");
     if (e->cross_slot_mapping && m->cross_group < 0)
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
                        "args.cross_slot_mapping: the model has no decoder");
@@ -130,6 +133,8 @@ quire_status quire_context_encode(struct quire_context *context,
     if (!qr_model_encodes(context->model))
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
                        "the model is a decoder: use quire_context_forward");
+    if (a.pooling == QUIRE_POOLING_DEFAULT)
+        a.pooling = (enum quire_pooling)context->model->config->pooling;
     if (!a.n_seqs)
         return QUIRE_OK;
     if (__atomic_exchange_n(&context->busy, true, __ATOMIC_ACQUIRE))

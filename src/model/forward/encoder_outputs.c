@@ -2,6 +2,7 @@
 /* encoder_outputs.c - the outputs of an encoder pass after its last layer. */
 #include "model/forward/encoder_outputs.h"
 #include "base/threads.h"
+#include "model/forward/classify.h"
 #include "model/forward/layer_cross.h"
 #include "model/forward/norm.h"
 #include "model/forward/pooling.h"
@@ -23,4 +24,6 @@ void qr_encoder_outputs(const struct qr_step *s, const struct quire_team *team)
         qr_cross_write(s, team);
     if (e->pooled)
         qr_pool(s, team);
+    if (e->scores)
+        qr_classify(s, team);
 }

@@ -133,6 +133,14 @@ static void store_hidden(const struct qr_step *s, uint32_t i, const struct quire
         memcpy(out + begin * width, x + begin * width, (end - begin) * width * sizeof *out);
 }
 
+/* Writes the hidden states after the final norm to args->last_hidden. */
+static void store_last_hidden(const struct qr_step *s, const struct quire_team *team)
+{
+    size_t begin, end;
+    qr_team_range(team, s->n_tokens, 1, &begin, &end);
+    qr_final_norm_rows(s, s->args->last_hidden, qr_thread_state(s, team).x, begin, end);
+}
+
 void qr_forward_part(void *step, const struct quire_team *team)
 {
     const struct qr_step *s = step;
@@ -144,6 +152,8 @@ void qr_forward_part(void *step, const struct quire_team *team)
     }
     if (s->args->hidden)
         store_hidden(s, s->stack.end, team);
+    if (s->args->last_hidden)
+        store_last_hidden(s, team);
     if (s->encode) {
         qr_thread_publish_rows(s, team);
         qr_encoder_outputs(s, team);

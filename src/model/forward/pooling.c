@@ -6,18 +6,24 @@
 #include <math.h>
 #include <string.h>
 
-/* Mean of rows [first, end), added in token order, so that the bits do not depend on the team. */
-static void mean(const struct qr_step *s, float *out, size_t first, size_t end)
+void qr_pool_add(const struct quire_model *m, float *sum, uint32_t n_before, const float *rows,
+                 size_t n)
 {
-    const struct qr_kernels *k = s->ctx->model->kernels;
-    const size_t width = s->ctx->model->config->hidden_size;
-    memcpy(out, s->ctx->h + first * width, width * sizeof *out);
-    for (size_t r = first + 1; r < end; r++)
-        k->add(out, s->ctx->h + r * width, width);
-    k->scale(out, 1 / (float)(end - first), width);
+    const size_t width = m->config->hidden_size;
+    for (size_t r = 0; r < n; r++) {
+        if (n_before + r == 0)
+            memcpy(sum, rows, width * sizeof *sum);
+        else
+            m->kernels->add(sum, rows + r * width, width);
+    }
 }
 
-static void normalize(float *x, size_t n)
+void qr_pool_mean(const struct quire_model *m, float *sum, size_t n)
+{
+    m->kernels->scale(sum, 1 / (float)n, m->config->hidden_size);
+}
+
+void qr_pool_normalize(float *x, size_t n)
 {
     double sum = 0;
     for (size_t i = 0; i < n; i++)
@@ -52,11 +58,13 @@ void qr_pool(const struct qr_step *s, const struct quire_team *team)
         const size_t first = (size_t)e->query_start_loc[i],
                      after = (size_t)e->query_start_loc[i + 1];
         float *out = (pooler ? s->ctx->head_in : e->pooled) + i * width;
-        if (e->pooling == QUIRE_POOLING_MEAN)
-            mean(s, out, first, after);
-        else
+        if (e->pooling == QUIRE_POOLING_MEAN) {
+            qr_pool_add(m, out, 0, s->ctx->h + first * width, after - first);
+            qr_pool_mean(m, out, after - first);
+        } else {
             memcpy(out, s->ctx->h + (e->pooling == QUIRE_POOLING_LAST ? after - 1 : first) * width,
                    width * sizeof *out);
+        }
     }
     if (pooler)
         dense(s, team);
@@ -64,6 +72,6 @@ void qr_pool(const struct qr_step *s, const struct quire_team *team)
         if (pooler)
             m->kernels->soft_cap(e->pooled + i * width, 1, width); /* tanh */
         if (e->normalize)
-            normalize(e->pooled + i * width, width);
+            qr_pool_normalize(e->pooled + i * width, width);
     }
 }

@@ -4,6 +4,18 @@
 #define QR_MODEL_FORWARD_POOLING_H
 #include "model/forward/types.h"
 
+/* Adds rows [n][hidden_size] to a sum over the rows of one sequence, of which it has n_before so
+ * far; 0: sum is overwritten. Rows are added in order, so that the bits depend on the sequence
+ * alone. */
+void qr_pool_add(const struct quire_model *m, float *sum, uint32_t n_before, const float *rows,
+                 size_t n);
+
+/* Divides the sum of n rows by n. */
+void qr_pool_mean(const struct quire_model *m, float *sum, size_t n);
+
+/* Divides a vector by its Euclidean norm; a zero vector stays zero. */
+void qr_pool_normalize(float *x, size_t n);
+
 /* Pools the hidden states in ctx->h, which is complete, into s->encode->pooled. All threads call
  * it. */
 void qr_pool(const struct qr_step *s, const struct quire_team *team);

@@ -99,8 +99,8 @@ struct quire_context {
     struct qr_latent_expand expand;  /* all NULL where nothing is expanded */
     struct qr_moe_buffers moe;       /* all NULL in dense models */
     float *head_in;                  /* [max_logits][hidden] input of the LM head */
-    float *head_mid;    /* [max_logits][hidden] for heads with a dense layer, else NULL */
-    uint32_t *all_rows; /* [max_logits] 0, 1, 2, ... for encoders, else NULL */
+    float *head_mid; /* [max_logits][hidden] output of a head's dense layer; NULL without heads */
+    uint32_t *all_rows;            /* [max_logits] 0, 1, 2, ... for encoders, else NULL */
     uint32_t *positions, *lengths; /* [max_rows] position and rotary length of each row */
     uint32_t *last_rows;           /* [max_seqs] rows whose logits are computed by default */
     void *act_memory;  /* activation forms of a matmul's input, overwritten by the next matmul */

@@ -396,7 +396,9 @@ static quire_status set_outputs(struct qr_weights *w, struct quire_error *err)
     const bool own = w->tensor_map[QR_W_OUTPUT].n_cols != 0,
                dense = w->tensor_map[QR_W_HEAD_DENSE].n_cols != 0;
     c->tied_embeddings = !own;
-    c->no_lm_head = c->kind == QR_MODEL_ENCODER && !own && !dense;
+    /* with QR_CLASS_MASKED the dense layer belongs to the classification head */
+    c->no_lm_head =
+        c->kind == QR_MODEL_ENCODER && !own && (!dense || c->class_head == QR_CLASS_MASKED);
     if (dense && !w->tensor_map[QR_W_HEAD_NORM].n_cols)
         return qr_fail(err, QUIRE_E_FORMAT,
                        "the head's norm is missing, but its dense layer exists");

@@ -28,7 +28,8 @@ enum extent {
     KV_ROW,
     NOPE,
     V_DIM,
-    ONE
+    ONE,
+    LABELS
 };
 
 static const struct {
@@ -55,6 +56,10 @@ static const struct {
     [QR_W_ENC_EMBD_NORM_BIAS] = { "enc_embd_norm_bias", NONE, HIDDEN },
     [QR_W_ENC_OUTPUT_NORM] = { "enc_output_norm", NONE, HIDDEN },
     [QR_W_ENC_OUTPUT_NORM_BIAS] = { "enc_output_norm_bias", NONE, HIDDEN },
+    [QR_W_CLASS_DENSE] = { "class_dense", HIDDEN, HIDDEN },
+    [QR_W_CLASS_DENSE_BIAS] = { "class_dense_bias", NONE, HIDDEN },
+    [QR_W_CLASS_OUT] = { "class_out", LABELS, HIDDEN },
+    [QR_W_CLASS_OUT_BIAS] = { "class_out_bias", NONE, LABELS },
     [QR_W_ATTN_NORM] = { "attn_norm", NONE, HIDDEN },
     [QR_W_ATTN_NORM_BIAS] = { "attn_norm_bias", NONE, HIDDEN },
     [QR_W_ATTN_Q] = { "attn_q", Q_ROWS, Q_COLS },
@@ -126,6 +131,8 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_TYPE_EMBD:
     case QR_W_HEAD_DENSE:
     case QR_W_POOLER:
+    case QR_W_CLASS_DENSE:
+    case QR_W_CLASS_OUT:
     case QR_W_ENC_POS_EMBD:
     case QR_W_CROSS_Q:
     case QR_W_CROSS_K:
@@ -207,6 +214,8 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
         return (uint64_t)c->context_length + c->position_offset;
     case TYPES:
         return c->n_token_types;
+    case LABELS:
+        return c->n_labels;
     case BUCKETS:
         return c->relative_buckets;
     case EXPERTS:
@@ -362,6 +371,15 @@ static enum qr_presence projection_presence(const struct qr_model_config *c,
     }
 }
 
+/* Roles of the classification head. */
+static enum qr_presence class_presence(const struct qr_model_config *c, enum qr_weight_role role)
+{
+    const bool dense = role == QR_W_CLASS_DENSE || role == QR_W_CLASS_DENSE_BIAS;
+    if (c->class_head == QR_CLASS_NONE || (dense && c->class_head != QR_CLASS_DENSE))
+        return QR_ABSENT;
+    return qr_role_is_matrix(role) ? QR_REQUIRED : QR_OPTIONAL;
+}
+
 /* Roles outside of the layers, except norms. */
 static enum qr_presence global_presence(const struct qr_model_config *c, enum qr_weight_role role)
 {
@@ -379,10 +397,17 @@ static enum qr_presence global_presence(const struct qr_model_config *c, enum qr
     case QR_W_TYPE_EMBD:
         return required_if(c->n_token_types != 0);
     case QR_W_HEAD_DENSE: /* checkpoints of encoders may lack these */
+        return c->class_head == QR_CLASS_MASKED ? QR_REQUIRED : encoder ? QR_OPTIONAL : QR_ABSENT;
+    case QR_W_POOLER:
+        return c->class_head == QR_CLASS_POOLER ? QR_REQUIRED : encoder ? QR_OPTIONAL : QR_ABSENT;
+    case QR_W_CLASS_DENSE:
+    case QR_W_CLASS_DENSE_BIAS:
+    case QR_W_CLASS_OUT:
+    case QR_W_CLASS_OUT_BIAS:
+        return class_presence(c, role);
     case QR_W_HEAD_DENSE_BIAS:
     case QR_W_HEAD_NORM:
     case QR_W_HEAD_NORM_BIAS:
-    case QR_W_POOLER:
     case QR_W_POOLER_BIAS:
         return encoder ? QR_OPTIONAL : QR_ABSENT;
     default:

@@ -90,7 +90,7 @@ static quire_status open_folder(struct qr_weights *w, const struct qr_weights_pa
                                 struct quire_error *err)
 {
     const struct qr_unknown_policy policy = unknown_policy(p);
-    struct text config = { 0 }, generation = { 0 }, pooling = { 0 };
+    struct text config = { 0 }, generation = { 0 }, pooling = { 0 }, modules = { 0 };
     w->dir = qr_strdup(w->allocator, p->path);
     if (!w->dir)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory to open %s", qr_path_tail(p->path));
@@ -107,9 +107,14 @@ static quire_status open_folder(struct qr_weights *w, const struct qr_weights_pa
         s = load_text(w, "1_Pooling/config.json", &pooling, err);
     if (s == QUIRE_OK && pooling.s)
         s = qr_model_config_read_pooling(&w->config, pooling.s, pooling.n, err);
+    if (s == QUIRE_OK)
+        s = load_text(w, "modules.json", &modules, err);
+    if (s == QUIRE_OK && modules.s)
+        s = qr_model_config_read_modules(&w->config, modules.s, modules.n, err);
     free_text(w, &config);
     free_text(w, &generation);
     free_text(w, &pooling);
+    free_text(w, &modules);
     QR_TRY(s);
     name_after_dir(w);
     return qr_safetensors_open_dir(p->path, w->allocator, &w->safetensors, err);
