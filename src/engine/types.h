@@ -21,7 +21,9 @@
 #include <pthread.h>
 #include <quire/engine.h>
 
-enum { QR_MAX_STOP_TOKENS = 64, QR_MAX_CHOICES = 128, QR_MAX_LOGPROBS = 20 };
+struct qr_draft_model;
+
+enum { QR_MAX_STOP_TOKENS = 64, QR_MAX_CHOICES = 128, QR_MAX_LOGPROBS = 20, QR_HASH_BITS = 128 };
 
 enum qr_request_state {
     QR_REQUEST_FREE,
@@ -89,6 +91,14 @@ struct qr_request {
     bool context_full;
     struct quire_error error; /* of QUIRE_FINISH_ERROR */
     uint32_t n_unpolled;      /* leader: answers whose last event is not polled */
+
+    /* of the step: the draft model's side of the request */
+    bool model_draft_planned;  /* for the current step */
+    struct qr_task draft_task; /* its sequence is NULL unless the draft model has tokens of it */
+    uint32_t n_model_draft;    /* tokens of the draft that are the draft model's */
+    struct quire_sampling_state draft_sampling_state; /* after the last drafted token */
+    uint32_t draft_model_retry_at; /* tokens of the sequence below which it is not tried again, for
+                                    * there was no memory */
 };
 
 struct quire_engine {
@@ -147,6 +157,9 @@ struct quire_engine {
     bool thread_started; /* atomic for readers without the lock */
     bool thread_stop;
     uint32_t fork_count; /* of the process that has the thread */
+
+    struct qr_draft_model *draft_model; /* NULL = none */
+    double model_draft_seconds; /* of one drafted token of the draft model, in the current step */
 };
 
 #endif
