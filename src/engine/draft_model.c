@@ -14,6 +14,7 @@ enum {
     /* Tokens that a sequence lacks when its last draft was accepted whole: the last drafted one,
      * whose keys and values nobody computed, and the one sampled behind it. */
     LATEST_TOKENS = 2,
+    MIN_MEASURED_TOKENS = 8, /* of chunks in a pass whose time is measured */
     RETRY_TOKENS = 64, /* of a sequence for which the KV cache was full, before the next try */
 };
 
@@ -221,11 +222,34 @@ static void commit_first(struct qr_draft_model *d)
     }
 }
 
+/* Tokens of the draft model's chunks that take as long as one of the model's prompts; at least one,
+ * for it is the smaller model. */
+static double chunk_speed(const struct quire_engine *e)
+{
+    const double seconds = e->draft_model->seconds_per_chunk_token;
+    return seconds > 0 && seconds < e->seconds_per_prompt_token
+               ? e->seconds_per_prompt_token / seconds
+               : 1;
+}
+
+/* Records the time of a pass with n_chunks tokens of chunks. */
+static void measure(struct qr_draft_model *d, uint32_t n_chunks, double seconds)
+{
+    if (n_chunks == 0) {
+        qr_step_cost_record(&d->step_cost, d->batch.n_seqs, seconds);
+    } else if (n_chunks >= MIN_MEASURED_TOKENS) {
+        const double now = seconds / d->batch.n_tokens, before = d->seconds_per_chunk_token;
+        d->seconds_per_chunk_token = before > 0 ? 0.75 * before + 0.25 * now : now;
+    }
+}
+
 uint32_t qr_draft_model_run(struct quire_engine *e, uint32_t budget)
 {
     struct qr_draft_model *d = e->draft_model;
+    const double speed = chunk_speed(e), most = budget * speed;
     end_preempted(e);
-    const uint32_t n_chunks = plan_first(e, budget);
+    const uint32_t n_chunks =
+        plan_first(e, most >= e->info.max_step_tokens ? e->info.max_step_tokens : (uint32_t)most);
     for (bool first = true; d->scheduler.n_step; first = false) {
         const double begin = qr_clock_now();
         if (run_pass(e) != QUIRE_OK)
@@ -233,8 +257,7 @@ uint32_t qr_draft_model_run(struct quire_engine *e, uint32_t budget)
         if (first)
             commit_first(d);
         add_tokens(e);
-        if (!first || n_chunks == 0)
-            qr_step_cost_record(&d->step_cost, d->batch.n_seqs, qr_clock_now() - begin);
+        measure(d, first ? n_chunks : 0, qr_clock_now() - begin);
         plan_next(e);
     }
     for (uint32_t i = 0; i < e->scheduler.n_running; i++) {
@@ -242,7 +265,7 @@ uint32_t qr_draft_model_run(struct quire_engine *e, uint32_t budget)
         if (r->n_model_draft)
             r->n_model_draft = r->task.n_draft;
     }
-    return n_chunks;
+    return smaller(budget, (uint32_t)(n_chunks / speed));
 }
 
 void qr_draft_model_commit(struct quire_engine *e, struct qr_request *r, uint32_t n_accepted)

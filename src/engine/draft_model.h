@@ -28,7 +28,8 @@ struct qr_draft_model {
     struct qr_request **requests; /* [n_requests], at most max_seqs: those with a sequence */
     uint32_t n_requests;
     struct qr_team_size team_size;
-    struct qr_step_cost step_cost; /* of passes that draft */
+    struct qr_step_cost step_cost;  /* of passes that draft */
+    double seconds_per_chunk_token; /* measured; 0 = not yet */
 };
 
 /* Largest number of tokens that the draft model can draft for a request that decodes; 0 without a
@@ -41,7 +42,8 @@ double qr_draft_model_seconds(const struct quire_engine *e, uint32_t n);
 /* Drafts up to n_model_draft tokens for every running request, in its `draft` and task.n_draft, and
  * sets n_model_draft to their number. All sequences share one forward pass per depth. A sequence
  * that lacks more than the latest tokens computes a chunk of them and may get no draft yet; all
- * chunks together have at most `budget` tokens. Returns the tokens of these chunks. */
+ * chunks together take as long as at most `budget` tokens of prompts, by the measured speeds.
+ * Returns how many of these tokens they take. */
 uint32_t qr_draft_model_run(struct quire_engine *e, uint32_t budget);
 
 /* The first n_accepted tokens of the draft are now tokens of the request. */
