@@ -118,18 +118,14 @@ struct quire_engine_params {
      *  16 tokens. 0 = 2.5 times as long as the measured steps without prompts; INFINITY = no
      *  target */
     double target_itl;
-    /** Draft model: a smaller model with the same vocabulary, whose next tokens requests with
-     *  draft_tokens verify like those of prompt lookup. At most one of draft_model_path and
-     *  draft_model; requires max_draft_tokens. isa, compute, threads, k_dtype, v_dtype and the
-     *  flags are those of the model; its keys and values count against kv_bytes.
-     *  draft_model_path: GGUF file or Hugging Face folder, without a pack cache */
+    /** Draft model: a smaller model with the same vocabulary that drafts for requests with
+     *  draft_tokens. At most one of a GGUF file or folder and an open model, borrowed until close;
+     *  with max_draft_tokens only. isa, compute, KV dtypes and flags as for the model; its KV cache
+     *  counts against kv_bytes */
     const char *draft_model_path;
-    /** an open model, borrowed until close, which may be `model` itself. Requires draft_tokenizer */
     struct quire_model *draft_model;
-    const struct quire_tokenizer
-        *draft_tokenizer; /**< with draft_model only; not used after open */
-    /** capacity of the draft model's KV cache in tokens; sequences that do not fit do not use the
-     *  draft model. 0 = that of the KV cache, cache_tokens */
+    const struct quire_tokenizer *draft_tokenizer; /**< with draft_model only; borrowed by open */
+    /** capacity of its KV cache in tokens; sequences without room skip it; 0 = cache_tokens */
     uint64_t draft_cache_tokens;
 };
 
@@ -140,11 +136,10 @@ QUIRE_API void quire_engine_params_init(struct quire_engine_params *params, size
  *  not allocate. A model without a chat template opens; only chat requests are rejected. *out is
  *  NULL on failure.
  *  QUIRE_E_INVALID_ARG, QUIRE_E_MISUSE (struct_size); QUIRE_E_IO, QUIRE_E_FORMAT,
- *  QUIRE_E_UNSUPPORTED from the files; QUIRE_E_MISMATCH the draft model has another vocabulary, with
- *  the first difference; messages about the draft model begin with "draft_model"; QUIRE_E_LIMIT the context does not fit into the budget, the
- *  budget is below one block, or the KV cache exceeds the free memory (not in a dry run): the
- *  message has the sizes; QUIRE_E_NOMEM; QUIRE_E_CANCELLED by
- *  progress. */
+ *  QUIRE_E_UNSUPPORTED from the files; QUIRE_E_MISMATCH the draft model has another vocabulary;
+ *  QUIRE_E_LIMIT the context does not fit into the budget, the budget is below one block, or the KV
+ *  cache exceeds the free memory (not in a dry run): the message has the sizes; QUIRE_E_NOMEM;
+ *  QUIRE_E_CANCELLED by progress. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_open(const struct quire_engine_params *params,
                                                           struct quire_engine **out,
                                                           struct quire_error *err);
@@ -170,11 +165,8 @@ struct quire_engine_info {
     uint64_t cache_tokens;  /**< capacity of the KV cache in tokens */
     uint32_t max_seqs;
     uint32_t max_draft_tokens;
-    /* of the draft model, in addition to the sizes above; 0 = none */
-    uint64_t draft_weight_bytes;  /**< packed weights, also if they are those of the model */
-    uint64_t draft_kv_bytes;      /**< pool and its tables, exactly as reserved; in kv_budget */
-    uint64_t draft_context_bytes; /**< activations, plan and scratch of a step, and logits */
-    uint64_t draft_cache_tokens;  /**< capacity of its KV cache in tokens */
+    /* of the draft model, not in the sizes above; 0 = none. draft_kv_bytes is part of kv_budget */
+    uint64_t draft_weight_bytes, draft_kv_bytes, draft_context_bytes, draft_cache_tokens;
 };
 QUIRE_API void quire_engine_info_init(struct quire_engine_info *info, size_t struct_size);
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_get_info(const struct quire_engine *engine,
@@ -195,8 +187,7 @@ enum {
     QUIRE_REQUEST_SHOW_SPECIAL = 1u << 2, /**< special tokens give their text instead of nothing */
     QUIRE_REQUEST_ECHO = 1u << 3, /**< the text and the tokens of the prompt precede the answer */
     QUIRE_REQUEST_LOGPROBS = 1u << 4, /**< log-probability of every sampled token */
-    /** draft as many tokens as draft_tokens and the engine allow in every step, whether it pays or
-     *  not: then the number of steps does not depend on measured times */
+    /** draft in every step as many tokens as draft_tokens allows, whether it pays or not */
     QUIRE_REQUEST_FIXED_DRAFT = 1u << 5,
 };
 
@@ -250,11 +241,10 @@ struct quire_request_params {
      *  0 = n */
     uint32_t best_of;
     uint32_t min_tokens; /**< end-of-generation and stop tokens are not sampled before this many */
-    /** Speculative decoding: up to this many tokens are drafted, computed in the same step and kept
-     *  if sampling gives the same tokens. The answer has the same tokens with and without. Drafts
-     *  are the tokens that followed an earlier occurrence of the last ones (prompt lookup), or come
-     *  from the engine's draft model. How many are drafted adapts to what pays, up to 31 per step.
-     *  0 = none; at most max_draft_tokens of the engine */
+    /** Speculative decoding: up to this many tokens that followed an earlier occurrence of the last
+     *  ones (prompt lookup), or of the draft model, are computed in the same step and kept if
+     *  sampling gives the same tokens. The answer has the same tokens with and without. How many
+     *  are drafted, up to 31, adapts to what pays. 0 = none; at most max_draft_tokens */
     uint32_t draft_tokens;
     /** number of most likely tokens whose log-probabilities come with every sampled token, 1 .. 20;
      *  0 = none, see QUIRE_REQUEST_LOGPROBS */
@@ -435,14 +425,11 @@ struct quire_engine_stats {
     /** KV blocks of the group that has the fewest free: in all, in use by running sequences, and
      *  held by the prefix cache alone */
     uint32_t n_blocks, n_used_blocks, n_cached_blocks;
-    /* drafted tokens that were verified, and those of them that were accepted, by their source:
-     * prompt lookup or the draft model */
+    /* drafted tokens that were verified and those that were accepted, by source */
     uint64_t lookup_drafted_tokens, lookup_accepted_tokens;
     uint64_t model_drafted_tokens, model_accepted_tokens;
-    uint64_t draft_model_steps;  /**< forward passes of the draft model */
-    uint64_t draft_model_tokens; /**< tokens that they computed, those of prompts included */
-    /** KV blocks of the draft model as n_blocks and n_used_blocks */
-    uint32_t n_draft_blocks, n_used_draft_blocks;
+    uint64_t draft_model_steps, draft_model_tokens; /**< its passes; tokens computed in them */
+    uint32_t n_draft_blocks, n_used_draft_blocks;   /**< as n_blocks, of the draft model */
 };
 QUIRE_API void quire_engine_stats_init(struct quire_engine_stats *stats, size_t struct_size);
 /** State as of the end of the last step. */

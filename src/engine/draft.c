@@ -8,8 +8,8 @@
 #include "engine/request.h"
 #include "engine/speculation/prompt_lookup.h"
 
-/* Tokens of a match from which prompt lookup goes before a draft model. The longer a match, the more
- * of its drafts are accepted; after short ones a draft model guesses better than a copy. */
+/* Tokens of a match from which prompt lookup goes before a draft model. The longer a match, the
+ * more of its drafts are accepted; after short ones a draft model guesses better than a copy. */
 enum { MIN_MATCH_WITH_MODEL = 4 };
 
 quire_status qr_draft_init(struct quire_engine *e, struct qr_request *r, uint32_t n,

@@ -78,7 +78,12 @@ static quire_status compare_vocabularies(const struct quire_tokenizer *draft,
 static quire_status name_error(const char *name, quire_status status, const struct quire_error *of,
                                struct quire_error *err)
 {
-    return status == QUIRE_OK ? QUIRE_OK : qr_fail(err, status, "%s: %s", name, of->msg);
+    if (status == QUIRE_OK)
+        return QUIRE_OK;
+    (void)qr_fail_at(err, status, of->offset, "%s: %s", name, of->msg);
+    if (qr_error_writable(err))
+        err->detail = of->detail;
+    return status;
 }
 
 static quire_status check_vocabulary(struct quire_engine *e, const struct quire_engine_params *p,

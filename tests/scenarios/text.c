@@ -113,7 +113,7 @@ end:
 }
 
 /* Runs a request to its end; its failure is that of the call. */
-static quire_status generate(struct run *run, struct quire_engine *engine)
+static quire_status generate(struct run *run, struct quire_engine *engine, uint32_t draft_tokens)
 {
     quire_status s;
     struct quire_request_params rp;
@@ -124,6 +124,8 @@ static quire_status generate(struct run *run, struct quire_engine *engine)
     rp.text = story;
     rp.text_size = sizeof story - 1;
     rp.max_tokens = 8;
+    rp.draft_tokens = draft_tokens;
+    rp.flags = draft_tokens ? QUIRE_REQUEST_FIXED_DRAFT : 0;
     size_t n_tokens;
     CALL(quire_engine_count_tokens(engine, &rp, &n_tokens, &run->err));
     add_result(run, &n_tokens, sizeof n_tokens);
@@ -147,7 +149,8 @@ end:
     return s;
 }
 
-quire_status run_engine(struct run *run)
+/* draft_tokens: with a draft model, per step; 0 = without. */
+static quire_status generate_twice(struct run *run, uint32_t draft_tokens)
 {
     quire_status s;
     char path[4200];
@@ -160,14 +163,20 @@ quire_status run_engine(struct run *run)
     p.context_length = 256;
     p.allocator = run->allocator;
     p.chat_template = "{{ messages[0].content }}";
+    p.draft_model_path = draft_tokens ? path : NULL; /* it drafts for itself */
+    p.max_draft_tokens = draft_tokens;
     CALL(quire_engine_open(&p, &engine, &run->err));
     struct quire_sampling_params sampling = { .struct_size = sizeof sampling };
     CALL(quire_engine_default_sampling(engine, &sampling));
     add_result(run, &sampling.temperature, sizeof sampling.temperature);
-    s = generate(run, engine);
+    s = generate(run, engine, draft_tokens);
     if (s == QUIRE_OK)
-        s = generate(run, engine); /* the prompt is cached */
+        s = generate(run, engine, draft_tokens); /* the prompt is cached */
 end:
     DO(quire_engine_close(engine));
     return s;
 }
+
+quire_status run_engine(struct run *run) { return generate_twice(run, 0); }
+
+quire_status run_draft_model(struct run *run) { return generate_twice(run, 3); }

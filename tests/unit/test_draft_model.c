@@ -53,7 +53,6 @@ static struct quire_sampling_params sampling_of(float temperature, uint64_t seed
     return s;
 }
 
-/* A text without a match of four tokens, so that all drafts are the draft model's. */
 static struct quire_request_params fixed(const char *text, uint32_t max_tokens,
                                          const struct quire_sampling_params *sampling)
 {
@@ -164,8 +163,7 @@ static void test_both_sources(void **state)
     quire_engine_close(e);
 }
 
-/* By measured times a model that costs as much as the target does not pay: after the probes it
- * drafts a small part of the tokens. The answer is the same. */
+/* Depths by measured times: the answer is the same. */
 static void test_adaptive(void **state)
 {
     (void)state;
