@@ -263,6 +263,48 @@ static void test_drafts(void **state)
     quire_engine_close(e);
 }
 
+/* With one place, a request of higher priority takes it from the running one, in the draft model
+ * too. */
+static void test_draft_after_preemption(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    const struct setup one_place = { 1, 256, 1, 64, 4, 0, "llama-bf16.gguf" };
+    struct quire_engine *e = open_setup("llama-q8_0.gguf", &one_place);
+    struct quire_sampling_params sampling;
+    quire_sampling_params_init(&sampling, sizeof sampling);
+    sampling.temperature = 1;
+    struct quire_request_params p = greedy(story, 60);
+    p.sampling = &sampling;
+    p.flags = QUIRE_REQUEST_IGNORE_EOS | QUIRE_REQUEST_FIXED_DRAFT;
+    p.draft_tokens = 4;
+    struct quire_engine_stats before = { .struct_size = sizeof before }, after = before;
+    static struct result preempted, plain;
+    const quire_request_id low = submit(e, &p);
+    do {
+        assert_status(QUIRE_OK, quire_engine_step(e, NULL));
+        assert_status(QUIRE_OK, quire_engine_get_stats(e, &before));
+    } while (before.model_drafted_tokens == 0);
+    p.priority = 1;
+    p.max_tokens = 20;
+    const quire_request_id high = submit(e, &p);
+    struct quire_event ev = { .struct_size = sizeof ev };
+    do
+        assert_status(QUIRE_OK, quire_engine_wait(e, high, -1, &ev, NULL));
+    while (ev.kind != QUIRE_EVENT_DONE);
+    assert_status(QUIRE_OK, quire_engine_get_stats(e, &after));
+    assert_int_equal(after.n_preemptions, 1);
+    assert_true(after.model_drafted_tokens > before.model_drafted_tokens);
+    run_one(e, low, &preempted);
+    p.draft_tokens = 0;
+    p.max_tokens = 60;
+    generate(e, &p, &plain);
+    assert_same(&plain, &preempted);
+    assert_free(e);
+    quire_engine_close(e);
+}
+
 /* ---- Several answers */
 
 static void run_answers(struct quire_engine *e, const struct quire_request_params *p,
@@ -385,7 +427,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits), cmocka_unit_test(test_dynamic_rope),
         cmocka_unit_test(test_drafts),    cmocka_unit_test(test_choices),
-        cmocka_unit_test(test_best_of),
+        cmocka_unit_test(test_best_of),   cmocka_unit_test(test_draft_after_preemption),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
