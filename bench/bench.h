@@ -21,7 +21,7 @@ struct bench_options {
     const char *isa;                                /* exact ISA level; NULL = the best one */
     const char *compute;                            /* list of "native", "f32" */
     const char *types, *shapes, *k_types, *v_types; /* lists of names */
-    const char *model, *arch, *type, *output, *peer, *pack_cache;
+    const char *model, *arch, *type, *output, *peer, *pack_cache, *draft_model;
     struct bench_list threads, m, prompts, gens, depths, batches;
     uint32_t reps, layers, seed, chunk;
     const char *synth, *prompt_len, *answer_len, *trace, *url, *scenario; /* serve */

@@ -13,7 +13,8 @@
 static int check_target(const struct bench_options *o)
 {
     const bool engine_only = o->max_seqs || o->cache_tokens || o->target_itl > 0 || o->k_types ||
-                             o->v_types || o->threads.n || o->chunk || o->compute || o->pack_cache;
+                             o->v_types || o->threads.n || o->chunk || o->compute ||
+                             o->pack_cache || o->draft_model;
     if (!o->model && !o->synth && !o->url)
         return bench_error(64, "serve: -m FILE, --synth SHAPE or --url URL is missing");
     if (o->synth && (o->model || o->url))
@@ -24,7 +25,7 @@ static int check_target(const struct bench_options *o)
     if (o->url && engine_only)
         return bench_error(64, "serve: --url excludes the options of the engine: -t, --chunk, "
                                "--compute, -ctk, -ctv, --pack-cache, --max-seqs, --cache-tokens, "
-                               "--target-itl");
+                               "--draft-model, --target-itl");
     if (o->url && o->scenario && !strcmp(o->scenario, "batch1"))
         return bench_error(64, "serve: --scenario batch1 needs a model, not --url");
     if (o->threads.n > 1)
@@ -66,6 +67,8 @@ static const struct bench_column columns[] = {
     { "output t/s", "output_t_per_s", 1, 10 },
     { "cached tokens", "cached_tokens", 0, 13 },
     { "preemptions", "preemptions", 0, 11 },
+    { "drafted", "drafted_tokens", 0, 8 },
+    { "accepted", "accepted_tokens", 0, 8 },
     { "goodput/s", "goodput_per_s", 2, 9 },
     { "within limits", "within_limits", BENCH_PERCENT, 13 },
 };
@@ -95,6 +98,8 @@ static void put_throughput(struct bench_table *t, const struct bench_options *o,
     bench_number(t, n_output / seconds);
     bench_number(t, n_cached);
     bench_number(t, o->url ? (double)NAN : (double)engine->n_preemptions);
+    bench_number(t, o->url ? (double)NAN : (double)engine->n_drafted);
+    bench_number(t, o->url ? (double)NAN : (double)engine->n_accepted);
     const struct serve_goodput good = serve_log_goodput(log, o->slo_ttft * 1e-3, o->slo_itl * 1e-3);
     bench_number(t, good.n / seconds);
     bench_number(t, good.share);

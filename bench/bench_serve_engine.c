@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Tokens that a request drafts per step with --draft-model, and all requests together. */
+enum { DRAFT_TOKENS = 16, MAX_DRAFT_TOKENS = 128 };
+
 struct player {
     const struct serve_setup *setup;
     struct quire_engine *engine;
@@ -41,6 +44,7 @@ static void submit(void *self, uint32_t i)
     rp.max_tokens = request->answer;
     rp.flags = QUIRE_REQUEST_IGNORE_EOS;
     rp.sampling = &greedy;
+    rp.draft_tokens = p->setup->o->draft_model ? DRAFT_TOKENS : 0;
     rp.user = (void *)(uintptr_t)i;
     p->setup->log->records[i].n_prompt = request->prompt;
     if (quire_engine_submit(p->engine, &rp, &p->ids[i], &err) != QUIRE_OK)
@@ -126,6 +130,8 @@ static int open_engine(struct player *p, struct quire_error *err)
     ep.max_step_tokens = o->chunk;
     ep.max_seqs = o->max_seqs;
     ep.cache_tokens = o->cache_tokens;
+    ep.draft_model_path = o->draft_model;
+    ep.max_draft_tokens = o->draft_model ? MAX_DRAFT_TOKENS : 0;
     ep.target_itl = o->target_itl * 1e-3;
     longest(p->setup->w, &prompt, &ep.context_length);
     quire_status status = quire_engine_open(&ep, &p->engine, err);
@@ -159,6 +165,8 @@ static void get_result(const struct player *p, struct serve_engine_result *out)
     out->cache_tokens = info.cache_tokens;
     out->n_preemptions = stats.n_preemptions;
     out->n_steps = stats.n_steps;
+    out->n_drafted = stats.model_drafted_tokens + stats.lookup_drafted_tokens;
+    out->n_accepted = stats.model_accepted_tokens + stats.lookup_accepted_tokens;
 }
 
 int serve_engine(const struct serve_setup *setup, struct serve_engine_result *result)

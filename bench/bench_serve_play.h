@@ -31,6 +31,7 @@ struct serve_engine_result {
     char model[64], weight_type[16];
     uint32_t n_threads, max_seqs, context_length;
     uint64_t cache_tokens, n_preemptions, n_steps;
+    uint64_t n_drafted, n_accepted; /* tokens, of both sources */
 };
 
 /* Opens an engine with a thread of its own, plays, closes. Returns 0, or an exit code with a

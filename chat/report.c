@@ -26,9 +26,24 @@ static void sizes_as_json(const struct session *s, struct text *out)
               (unsigned long long)i->cache_tokens, (unsigned long long)i->kv_bytes,
               (unsigned long long)i->kv_budget, (unsigned long long)i->context_bytes,
               (unsigned long long)i->available_bytes);
+    if (i->draft_weight_bytes)
+        text_addf(out,
+                  ",\"draft_weight_bytes\":%llu,\"draft_kv_bytes\":%llu,"
+                  "\"draft_context_bytes\":%llu",
+                  (unsigned long long)i->draft_weight_bytes, (unsigned long long)i->draft_kv_bytes,
+                  (unsigned long long)i->draft_context_bytes);
     text_addf(out, ",\"k_type\":\"%s\",\"v_type\":\"%s\",\"threads\":%u,\"isa\":\"%s\"}\n",
               quire_kv_dtype_name(i->k_dtype), quire_kv_dtype_name(i->v_dtype), i->n_threads,
               s->model.isa);
+}
+
+static void add_draft_sizes(const struct quire_engine_info *i, uint64_t bytes, struct text *out)
+{
+    char weights[24], cache[24], step[24], what[128];
+    snprintf(what, sizeof what, "weights %s, KV cache %s, step %s",
+             format_bytes(i->draft_weight_bytes, weights), format_bytes(i->draft_kv_bytes, cache),
+             format_bytes(i->draft_context_bytes, step));
+    add_size(out, "draft", bytes, what);
 }
 
 void report_sizes(const struct session *s, struct text *out)
@@ -50,7 +65,10 @@ void report_sizes(const struct session *s, struct text *out)
     add_size(out, "KV cache", i->kv_bytes, what);
     snprintf(what, sizeof what, "steps of up to %u tokens", i->max_step_tokens);
     add_size(out, "step", i->context_bytes, what);
-    add_size(out, "total", i->weight_bytes + i->kv_bytes + i->context_bytes, "");
+    const uint64_t draft_bytes = i->draft_weight_bytes + i->draft_kv_bytes + i->draft_context_bytes;
+    if (i->draft_weight_bytes)
+        add_draft_sizes(i, draft_bytes, out);
+    add_size(out, "total", i->weight_bytes + i->kv_bytes + i->context_bytes + draft_bytes, "");
     add_size(out, "budget", i->kv_budget, "of the KV cache (--kv-mem)");
     add_size(out, "available", i->available_bytes, "before the KV cache is reserved");
     text_addf(out, "%-10s %12u, %s\n", "threads", i->n_threads, s->model.isa);
@@ -87,6 +105,21 @@ static void add_samplers(struct text *out, const struct quire_sampling_params *p
     text_free(&t);
 }
 
+static void add_drafts(const struct session *s, struct text *out)
+{
+    struct quire_engine_stats stats;
+    quire_engine_stats_init(&stats, sizeof stats);
+    if (!s->info.draft_weight_bytes || quire_engine_get_stats(s->engine, &stats) != QUIRE_OK)
+        return;
+    text_addf(out,
+              "drafts    %llu of %llu tokens of the draft model accepted, %llu of %llu copied "
+              "ones\n",
+              (unsigned long long)stats.model_accepted_tokens,
+              (unsigned long long)stats.model_drafted_tokens,
+              (unsigned long long)stats.lookup_accepted_tokens,
+              (unsigned long long)stats.lookup_drafted_tokens);
+}
+
 void report_stats(const struct session *s, struct text *out)
 {
     const struct quire_usage *u = &s->last;
@@ -100,6 +133,7 @@ void report_stats(const struct session *s, struct text *out)
         text_addf(out, "answer    %u tokens, decode %.2f s (%.1f tokens/s)\n", u->completion_tokens,
                   u->generate_seconds, tokens_per_second(u));
     }
+    add_drafts(s, out);
     if (s->conversation->n_tokens)
         text_addf(out, "context   %u of %u tokens\n", s->conversation->n_tokens,
                   s->info.context_length);

@@ -166,6 +166,8 @@ static int open_engine(struct session *s, const char *template, const struct qui
     p.logger = logger;
     p.pack_cache = o->pack_cache;
     p.kv_scales = o->kv_scales;
+    p.draft_model_path = o->draft_max ? o->draft_model : NULL;
+    p.max_draft_tokens = o->draft_model ? o->draft_max : 0;
     p.progress = o->quiet ? continue_loading : show_load_progress;
     p.progress_user = (void *)(uintptr_t)s->model_name;
     interrupts_block(true);

@@ -133,6 +133,7 @@ static void set_request(const struct session *s, struct quire_request_params *re
     request->flags = s->options->ignore_eos ? QUIRE_REQUEST_IGNORE_EOS : 0;
     request->sampling = &s->settings.sampling;
     request->stream = s->conversation->regenerations;
+    request->draft_tokens = s->options->draft_model ? s->options->draft_max : 0;
 }
 
 static enum turn_result complete_text(struct session *s, const char *text, size_t size,

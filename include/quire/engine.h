@@ -125,6 +125,15 @@ struct quire_engine_params {
      *  16 tokens. 0 = 2.5 times as long as the measured steps without prompts; INFINITY = no
      *  target */
     double target_itl;
+    /** Draft model: a smaller model with the same vocabulary that drafts for requests with
+     *  draft_tokens. At most one of a GGUF file or folder and an open model, borrowed until close;
+     *  with max_draft_tokens only. isa, compute, KV dtypes and flags as for the model; its KV cache
+     *  counts against kv_bytes */
+    const char *draft_model_path;
+    struct quire_model *draft_model;
+    const struct quire_tokenizer *draft_tokenizer; /**< with draft_model only; borrowed by open */
+    /** capacity of its KV cache in tokens; sequences without room skip it; 0 = cache_tokens */
+    uint64_t draft_cache_tokens;
 };
 
 /** Sets the defaults: native compute, f16 cache, everything else automatic. */
@@ -134,10 +143,10 @@ QUIRE_API void quire_engine_params_init(struct quire_engine_params *params, size
  *  step: steps do not allocate. A model without a chat template opens; only chat requests are
  *  rejected. *out is NULL on failure.
  *  QUIRE_E_INVALID_ARG, QUIRE_E_MISUSE (struct_size); QUIRE_E_IO, QUIRE_E_FORMAT,
- *  QUIRE_E_UNSUPPORTED from the files; QUIRE_E_LIMIT the context does not fit into the budget, the
- *  budget is below one block, or the KV cache exceeds the free memory (not in a dry run): the
- *  message has the sizes; QUIRE_E_NOMEM; QUIRE_E_CANCELLED by
- *  progress. */
+ *  QUIRE_E_UNSUPPORTED from the files; QUIRE_E_MISMATCH the draft model has another vocabulary;
+ *  QUIRE_E_LIMIT the context does not fit into the budget, the budget is below one block, or the KV
+ *  cache exceeds the free memory (not in a dry run): the message has the sizes; QUIRE_E_NOMEM;
+ *  QUIRE_E_CANCELLED by progress. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_open(const struct quire_engine_params *params,
                                                           struct quire_engine **out,
                                                           struct quire_error *err);
@@ -164,6 +173,8 @@ struct quire_engine_info {
     uint64_t cache_tokens;  /**< capacity of the KV cache in tokens */
     uint32_t max_seqs;
     uint32_t max_draft_tokens;
+    /* of the draft model, not in the sizes above; 0 = none. draft_kv_bytes is part of kv_budget */
+    uint64_t draft_weight_bytes, draft_kv_bytes, draft_context_bytes, draft_cache_tokens;
 };
 QUIRE_API void quire_engine_info_init(struct quire_engine_info *info, size_t struct_size);
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_get_info(const struct quire_engine *engine,
@@ -184,6 +195,8 @@ enum {
     QUIRE_REQUEST_SHOW_SPECIAL = 1u << 2, /**< special tokens give their text instead of nothing */
     QUIRE_REQUEST_ECHO = 1u << 3, /**< the text and the tokens of the prompt precede the answer */
     QUIRE_REQUEST_LOGPROBS = 1u << 4, /**< log-probability of every sampled token */
+    /** draft in every step as many tokens as draft_tokens allows, whether it pays or not */
+    QUIRE_REQUEST_FIXED_DRAFT = 1u << 5,
 };
 
 /** What a request computes. Append only. */
@@ -248,10 +261,10 @@ struct quire_request_params {
      *  0 = n */
     uint32_t best_of;
     uint32_t min_tokens; /**< end-of-generation and stop tokens are not sampled before this many */
-    /** Speculative decoding by prompt lookup: up to this many tokens that followed an earlier
-     *  occurrence of the last ones are computed in the same step and kept if sampling gives the
-     *  same tokens. The answer has the same tokens with and without. How many are drafted adapts to
-     *  what pays. 0 = none; at most max_draft_tokens of the engine */
+    /** Speculative decoding: up to this many tokens that followed an earlier occurrence of the last
+     *  ones (prompt lookup), or of the draft model, are computed in the same step and kept if
+     *  sampling gives the same tokens. The answer has the same tokens with and without. How many
+     *  are drafted, up to 31, adapts to what pays. 0 = none; at most max_draft_tokens */
     uint32_t draft_tokens;
     /** number of most likely tokens whose log-probabilities come with every sampled token, 1 .. 20;
      *  0 = none, see QUIRE_REQUEST_LOGPROBS */
@@ -471,6 +484,11 @@ struct quire_engine_stats {
     /** KV blocks of the group that has the fewest free: in all, in use by running sequences, and
      *  held by the prefix cache alone */
     uint32_t n_blocks, n_used_blocks, n_cached_blocks;
+    /* drafted tokens that were verified and those that were accepted, by source */
+    uint64_t lookup_drafted_tokens, lookup_accepted_tokens;
+    uint64_t model_drafted_tokens, model_accepted_tokens;
+    uint64_t draft_model_steps, draft_model_tokens; /**< its passes; tokens computed in them */
+    uint32_t n_draft_blocks, n_used_draft_blocks;   /**< as n_blocks, of the draft model */
 };
 QUIRE_API void quire_engine_stats_init(struct quire_engine_stats *stats, size_t struct_size);
 /** State as of the end of the last step. */

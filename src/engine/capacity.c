@@ -19,11 +19,10 @@ enum {
 
 /* Blocks of a group for a cache of `tokens` tokens, at least one whole context. Windowed groups
  * have as many per context as a sequence of that length needs. */
-static uint64_t blocks_for(const struct qr_capacity *c, uint32_t group, uint32_t context,
+static uint64_t blocks_for(const struct qr_capacity *c, uint32_t window, uint32_t context,
                            uint64_t tokens)
 {
     const uint32_t step = c->max_step_tokens < context ? c->max_step_tokens : context;
-    const uint32_t window = c->groups[group].sliding_window;
     const uint64_t one =
         qr_sequence_blocks_needed(c->block_size, window, context, step, MAX_ROLLBACK_TOKENS);
     const uint64_t all = tokens / c->block_size + (tokens % c->block_size != 0);
@@ -31,24 +30,44 @@ static uint64_t blocks_for(const struct qr_capacity *c, uint32_t group, uint32_t
     return window == 0 || n * one > all ? (all > one ? all : one) : n * one;
 }
 
-/* Sets n_blocks of every group and computes the exact size of the KV cache. */
-static quire_status kv_bytes_for(struct qr_capacity *c, uint32_t context, uint64_t tokens,
-                                 uint64_t *bytes, struct quire_error *err)
+/* Sets n_blocks of every group and computes the exact size of their cache. */
+static quire_status size_groups(const struct qr_capacity *c, struct quire_kv_group_config *groups,
+                                uint32_t n_groups, uint32_t context, uint64_t tokens,
+                                uint64_t *bytes, struct quire_error *err)
 {
-    for (uint32_t g = 0; g < c->n_groups; g++) {
-        const uint64_t n = blocks_for(c, g, context, tokens);
+    for (uint32_t g = 0; g < n_groups; g++) {
+        const uint64_t n = blocks_for(c, groups[g].sliding_window, context, tokens);
         if (n > INT32_MAX)
-            return qr_fail(err, QUIRE_E_LIMIT,
-                           "cache_tokens: %llu tokens are more than 2^31 blocks",
+            return qr_fail(err, QUIRE_E_LIMIT, "%s: %llu tokens are more than 2^31 blocks",
+                           groups == c->groups ? "cache_tokens" : "draft_cache_tokens",
                            (unsigned long long)tokens);
-        c->groups[g].n_blocks = (uint32_t)n;
+        groups[g].n_blocks = (uint32_t)n;
     }
     struct quire_kv_params config = { .struct_size = sizeof config, .block_size = c->block_size };
-    config.groups = c->groups;
-    config.n_groups = c->n_groups;
+    config.groups = groups;
+    config.n_groups = n_groups;
     struct quire_kv_memory memory = { .struct_size = sizeof memory };
     QR_TRY(quire_kv_bytes(&config, &memory, err));
     *bytes = memory.total;
+    return QUIRE_OK;
+}
+
+/* Sizes the groups of both models; *bytes is the sum of their caches. */
+static quire_status kv_bytes_for(struct qr_capacity *c, uint32_t context, uint64_t tokens,
+                                 uint64_t *bytes, struct quire_error *err)
+{
+    QR_TRY(size_groups(c, c->groups, c->n_groups, context, tokens, bytes, err));
+    if (!c->n_draft_groups)
+        return QUIRE_OK;
+    c->draft_cache_tokens = c->draft_tokens_requested ? c->draft_tokens_requested : tokens;
+    c->draft_context_length =
+        context < c->draft_model_context_length ? context : c->draft_model_context_length;
+    const uint64_t draft_tokens = c->draft_cache_tokens;
+    const uint32_t longest =
+        c->draft_context_length < draft_tokens ? c->draft_context_length : (uint32_t)draft_tokens;
+    QR_TRY(size_groups(c, c->draft_groups, c->n_draft_groups, longest, draft_tokens,
+                       &c->draft_kv_bytes, err));
+    *bytes += c->draft_kv_bytes;
     return QUIRE_OK;
 }
 
@@ -77,6 +96,11 @@ static quire_status longest_context(struct qr_capacity *c, uint32_t most, uint32
     return QUIRE_OK;
 }
 
+static const char *cache_name(const struct qr_capacity *c)
+{
+    return c->n_draft_groups ? "KV cache with that of the draft model" : "KV cache";
+}
+
 static double mib(uint64_t bytes) { return (double)bytes / 1048576; }
 
 static quire_status choose_context(struct qr_capacity *c, uint32_t requested,
@@ -97,9 +121,9 @@ static quire_status choose_context(struct qr_capacity *c, uint32_t requested,
         QR_TRY(kv_bytes_for(c, requested, requested, &bytes, err));
         return qr_fail(
             err, QUIRE_E_LIMIT,
-            "context_length: the KV cache of %u tokens takes %.2f MiB, the budget is %.2f MiB; "
+            "context_length: the %s of %u tokens takes %.2f MiB, the budget is %.2f MiB; "
             "%u tokens fit",
-            requested, mib(bytes), mib(c->budget), c->context_length);
+            cache_name(c), requested, mib(bytes), mib(c->budget), c->context_length);
     }
     return QUIRE_OK;
 }
@@ -120,9 +144,8 @@ static quire_status choose_cache(struct qr_capacity *c, uint64_t requested, stru
     c->cache_tokens = most;
     if (bytes > c->budget && requested)
         return qr_fail(err, QUIRE_E_LIMIT,
-                       "cache_tokens: the KV cache of %llu tokens takes %.2f MiB, the budget is "
-                       "%.2f MiB",
-                       (unsigned long long)requested, mib(bytes), mib(c->budget));
+                       "cache_tokens: the %s of %llu tokens takes %.2f MiB, the budget is %.2f MiB",
+                       cache_name(c), (unsigned long long)requested, mib(bytes), mib(c->budget));
     c->kv_bytes = bytes;
     if (requested)
         return QUIRE_OK;
@@ -146,10 +169,10 @@ static quire_status check_memory(const struct qr_capacity *c, struct quire_error
     const uint64_t available = c->allocator ? 0 : qr_memory_available();
     if (!available || c->kv_bytes <= available)
         return QUIRE_OK;
-    return qr_fail(
-        err, QUIRE_E_LIMIT,
-        "kv_bytes: the KV cache of %llu tokens takes %.2f MiB, %.2f MiB of memory are free",
-        (unsigned long long)c->cache_tokens, mib(c->kv_bytes), mib(available));
+    return qr_fail(err, QUIRE_E_LIMIT,
+                   "kv_bytes: the %s of %llu tokens takes %.2f MiB, %.2f MiB of memory are free",
+                   cache_name(c), (unsigned long long)c->cache_tokens, mib(c->kv_bytes),
+                   mib(available));
 }
 
 /* Sequences and tokens of a step: no more than the context and the queue can use. */
@@ -166,19 +189,34 @@ static void set_step(struct qr_capacity *c, const struct quire_engine_params *p)
         c->max_step_tokens = c->max_seqs * c->context_length;
 }
 
-static quire_status read_groups(struct qr_capacity *c, const struct quire_model *model,
-                                const struct quire_engine_params *p, struct quire_error *err)
+static quire_status read_groups(const struct qr_capacity *c, const struct quire_model *model,
+                                const struct quire_engine_params *p,
+                                struct quire_kv_group_config **groups, uint32_t *n_groups,
+                                struct quire_error *err)
 {
-    QR_TRY(quire_model_kv_groups(model, NULL, 0, &c->n_groups));
-    c->groups = qr_calloc(c->allocator, c->n_groups, sizeof *c->groups);
-    if (!c->groups)
-        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %u KV groups", c->n_groups);
-    QR_TRY(quire_model_kv_groups(model, c->groups, c->n_groups, &c->n_groups));
-    for (uint32_t g = 0; g < c->n_groups; g++) {
-        c->groups[g].k_dtype = p->k_dtype;
-        c->groups[g].v_dtype = c->groups[g].flags & QUIRE_KV_LATENT ? p->k_dtype : p->v_dtype;
+    uint32_t n;
+    QR_TRY(quire_model_kv_groups(model, NULL, 0, &n));
+    struct quire_kv_group_config *list = qr_calloc(c->allocator, n, sizeof *list);
+    if (!list)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %u KV groups", n);
+    *groups = list;
+    *n_groups = n;
+    QR_TRY(quire_model_kv_groups(model, list, n, &n));
+    for (uint32_t g = 0; g < n; g++) {
+        list[g].k_dtype = p->k_dtype;
+        list[g].v_dtype = list[g].flags & QUIRE_KV_LATENT ? p->k_dtype : p->v_dtype;
     }
     return QUIRE_OK;
+}
+
+static quire_status read_draft_model(struct qr_capacity *c, const struct quire_model *model,
+                                     const struct quire_engine_params *p, struct quire_error *err)
+{
+    struct quire_model_info info = { .struct_size = sizeof info };
+    QR_TRY(quire_model_get_info(model, &info));
+    c->draft_model_context_length = info.context_length ? info.context_length : UINT32_MAX;
+    c->draft_tokens_requested = p->draft_cache_tokens;
+    return read_groups(c, model, p, &c->draft_groups, &c->n_draft_groups, err);
 }
 
 /* Free memory without mapped weights: the system counts their pages as available, but every step
@@ -224,6 +262,7 @@ static quire_status init_encoder(struct qr_capacity *c, const struct quire_engin
 }
 
 quire_status qr_capacity_init(struct qr_capacity *c, const struct quire_model *model,
+                              const struct quire_model *draft_model,
                               const struct quire_engine_params *p, struct quire_error *err)
 {
     struct quire_model_info info = { .struct_size = sizeof info };
@@ -239,7 +278,9 @@ quire_status qr_capacity_init(struct qr_capacity *c, const struct quire_model *m
     if (info.kind == QUIRE_MODEL_ENCODER)
         return init_encoder(c, p, err);
     c->budget = p->kv_bytes ? p->kv_bytes : c->available ? c->available / 2 : UINT64_MAX;
-    quire_status status = read_groups(c, model, p, err);
+    quire_status status = read_groups(c, model, p, &c->groups, &c->n_groups, err);
+    if (status == QUIRE_OK && draft_model)
+        status = read_draft_model(c, draft_model, p, err);
     if (status == QUIRE_OK)
         status = choose_context(c, p->context_length, err);
     if (status == QUIRE_OK) {
@@ -256,5 +297,6 @@ quire_status qr_capacity_init(struct qr_capacity *c, const struct quire_model *m
 void qr_capacity_free(struct qr_capacity *c)
 {
     qr_free(c->allocator, c->groups, c->n_groups, sizeof *c->groups);
-    c->groups = NULL;
+    qr_free(c->allocator, c->draft_groups, c->n_draft_groups, sizeof *c->draft_groups);
+    c->groups = c->draft_groups = NULL;
 }

@@ -12,12 +12,21 @@ struct qr_capacity {
     uint32_t max_seqs;
     uint64_t cache_tokens;                /* capacity of the KV cache */
     uint64_t kv_bytes, budget, available; /* bytes; available 0 = unknown */
+    /* of the draft model */
+    struct quire_kv_group_config *draft_groups; /* [n_draft_groups]; NULL = none */
+    uint32_t n_draft_groups;
+    uint32_t draft_context_length; /* longest sequence that it drafts for, in tokens */
+    uint32_t draft_model_context_length;
+    uint64_t draft_cache_tokens, draft_tokens_requested; /* capacity; that in the parameters */
+    uint64_t draft_kv_bytes;                             /* included in kv_bytes */
 };
 
-/* Chooses the context length and the capacity of the cache, or checks those in params.
+/* Chooses the context length and the capacity of the cache, or checks those in params. The cache of
+ * draft_model, NULL = none, shares the budget.
  * QUIRE_E_LIMIT when they do not fit the budget; the message has the sizes. On failure there is
  * nothing to free. */
 quire_status qr_capacity_init(struct qr_capacity *c, const struct quire_model *model,
+                              const struct quire_model *draft_model,
                               const struct quire_engine_params *params, struct quire_error *err);
 void qr_capacity_free(struct qr_capacity *c);
 

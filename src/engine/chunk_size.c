@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chunk_size.c - how many prompt tokens a step computes beside the tokens it generates. */
 #include "engine/chunk_size.h"
+#include <math.h>
 
 /* Longest step that decodes and computes prompts, relative to one that only decodes. */
 static const double DEFAULT_SLOWDOWN = 2.5;
@@ -27,7 +28,7 @@ uint32_t qr_chunk_size_choose(const struct qr_chunk_size *c, uint32_t n_decoding
     const uint32_t measured = qr_step_cost_max_rows(&c->cost);
     if (target <= 0)
         target = DEFAULT_SLOWDOWN * c->decode_seconds;
-    if (n_decoding == 0 || target <= 0 || measured == 0)
+    if (n_decoding == 0 || target <= 0 || isinf(target) || measured == 0)
         return max;
     const uint64_t limit = 2 * (uint64_t)measured;
     if (limit < max)

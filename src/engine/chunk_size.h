@@ -19,7 +19,8 @@ void qr_chunk_size_record(struct qr_chunk_size *c, uint32_t n_prompt, uint32_t n
 
 /* Number of prompt tokens, at most max, for a step that also generates n_decoding tokens and shall
  * take `target` seconds; 0: 2.5 times as long as the steps without prompts. All of max if nobody
- * waits for a next token or nothing has been measured; at most twice what was measured. */
+ * waits for a next token, the target is INFINITY or nothing has been measured; else at most twice
+ * what was measured. */
 uint32_t qr_chunk_size_choose(const struct qr_chunk_size *c, uint32_t n_decoding, double target,
                               uint32_t max);
 

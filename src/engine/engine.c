@@ -7,19 +7,19 @@
 #include "base/struct_size.h"
 #include "engine/callback.h"
 #include "engine/capacity.h"
+#include "engine/draft_model_open.h"
 #include "engine/drive.h"
 #include "engine/kv_setup.h"
+#include "engine/open_model.h"
 #include "engine/prompt.h"
 #include "engine/request.h"
 #include "engine/step.h"
 #include "engine/vector.h"
-#include "model/load/weights.h"
-#include "tokenizer/open_gguf.h"
 #include <math.h>
 #include <sched.h>
 #include <unistd.h>
 
-enum { DEFAULT_REQUESTS = 16, MAX_REQUESTS = 65536, HASH_BITS = 128, MAX_DRAFT_TOKENS = 1024 };
+enum { DEFAULT_REQUESTS = 16, MAX_REQUESTS = 65536, MAX_DRAFT_TOKENS = 1024 };
 
 void quire_engine_params_init(struct quire_engine_params *params, size_t struct_size)
 {
@@ -60,6 +60,7 @@ static quire_status check_params(const struct quire_engine_params *p, struct qui
     if (!(p->target_itl >= 0))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "target_itl %g is not a number of seconds >= 0",
                        p->target_itl);
+    QR_TRY(qr_draft_model_check(p, err));
     const uint32_t opening = p->flags & (QUIRE_ENGINE_ALLOW_UNKNOWN | QUIRE_ENGINE_STRICT);
     if (p->model && opening)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags: %s is given for a model that is open",
@@ -86,95 +87,6 @@ static quire_status open_threads(struct quire_engine *e, const struct quire_engi
     QR_TRY(quire_threads_create(&tp, &e->own_threads, err));
     e->threads = e->own_threads;
     return QUIRE_OK;
-}
-
-static quire_status check_model_kind(enum quire_model_kind kind, const char *arch,
-                                     struct quire_error *err)
-{
-    if (kind == QUIRE_MODEL_ENCODER_DECODER)
-        return qr_fail(err, QUIRE_E_UNSUPPORTED,
-                       "architecture '%s' is an encoder-decoder: the engine runs decoders and "
-                       "encoders only",
-                       arch);
-    return QUIRE_OK;
-}
-
-static quire_status open_model(struct quire_engine *e, const struct quire_engine_params *p,
-                               struct quire_error *err)
-{
-    if (p->model) {
-        QR_TRY(qr_handle_check(p->model, QR_KIND_MODEL, "model", err));
-        e->model = p->model;
-        struct quire_model_info mi = { .struct_size = sizeof mi };
-        QR_TRY(quire_model_get_info(e->model, &mi));
-        return check_model_kind(mi.kind, mi.arch, err);
-    }
-    struct quire_model_params mp;
-    quire_model_params_init(&mp, sizeof mp);
-    mp.path = p->model_path;
-    mp.data = p->model_data;
-    mp.data_bytes = p->model_bytes;
-    mp.isa = p->isa;
-    mp.compute = p->compute;
-    mp.threads = e->threads;
-    mp.allocator = p->allocator;
-    mp.logger = p->logger;
-    mp.progress = p->progress;
-    mp.progress_user = p->progress_user;
-    mp.pack_cache = e->dry_run ? NULL : p->pack_cache;
-    mp.linear = QUIRE_LINEAR_QUIRE; /* batch-invariant */
-    mp.flags = (p->flags & QUIRE_ENGINE_STRICT ? QUIRE_MODEL_STRICT : 0) |
-               (p->flags & QUIRE_ENGINE_ALLOW_UNKNOWN ? QUIRE_MODEL_ALLOW_UNKNOWN : 0);
-    QR_TRY(quire_model_open(&mp, &e->own_model, err));
-    e->model = e->own_model;
-    struct quire_model_info mi = { .struct_size = sizeof mi };
-    QR_TRY(quire_model_get_info(e->model, &mi));
-    return check_model_kind(mi.kind, mi.arch, err);
-}
-
-/* Replaces a tokenizer or template error by that of the model where there is one: a path without a
- * model, an unsupported architecture or kind of model is then the cause. */
-static quire_status prefer_model_error(const struct quire_engine_params *p, quire_status status,
-                                       struct quire_error *err)
-{
-    const struct qr_weights_params wp = { .path = p->model_path,
-                                          .memory = p->model_path ? NULL : p->model_data,
-                                          .memory_size = p->model_path ? 0 : p->model_bytes,
-                                          .allocator = p->allocator };
-    struct qr_weights *w;
-    if (p->model || status == QUIRE_E_NOMEM)
-        return status;
-    QR_TRY(qr_weights_open(&wp, &w, err));
-    const struct qr_model_config *c = qr_weights_config(w);
-    const quire_status kind = check_model_kind((enum quire_model_kind)c->kind, c->arch, err);
-    qr_weights_close(w);
-    return kind == QUIRE_OK ? status : kind;
-}
-
-static quire_status open_own_tokenizer(struct quire_engine *e, const struct quire_engine_params *p,
-                                       struct quire_error *err)
-{
-    struct quire_tokenizer_params options = { .struct_size = sizeof options };
-    options.allocator = p->allocator;
-    if (p->model_path) {
-        options.logger = p->logger;
-        return quire_tokenizer_open(p->model_path, &options, &e->own_tokenizer, err);
-    }
-    return qr_tokenizer_open_gguf_memory(p->model_data, p->model_bytes, &options, &e->own_tokenizer,
-                                         err);
-}
-
-/* Runs before the model is opened: it takes little time, and its failure saves loading
- * the weights. */
-static quire_status open_tokenizer(struct quire_engine *e, const struct quire_engine_params *p,
-                                   struct quire_error *err)
-{
-    e->tokenizer = p->tokenizer;
-    if (p->tokenizer)
-        return qr_handle_check(p->tokenizer, QR_KIND_TOKENIZER, "tokenizer", err);
-    const quire_status s = open_own_tokenizer(e, p, err);
-    e->tokenizer = e->own_tokenizer;
-    return s;
 }
 
 /* Lists the end-of-generation tokens. */
@@ -226,7 +138,7 @@ static quire_status init_scheduler(struct quire_engine *e, struct quire_error *e
         .kv = e->kv,
         .n_sequences = e->info.max_seqs,
         .max_tokens = e->info.context_length,
-        .hash_bits = HASH_BITS,
+        .hash_bits = QR_HASH_BITS,
         .allocator = e->allocator,
         .embeddings = &e->embeddings,
     };
@@ -302,7 +214,7 @@ static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c
         .k_dtype = p->k_dtype,
         .v_dtype = p->v_dtype,
         .weight_bytes = mi.weight_bytes,
-        .kv_bytes = capacity->kv_bytes,
+        .kv_bytes = capacity->kv_bytes - capacity->draft_kv_bytes,
         .kv_budget = capacity->budget,
         .available_bytes = capacity->available,
         .has_chat_template = e->chat_template != NULL,
@@ -333,30 +245,46 @@ static quire_status measure_step(struct quire_engine *e, struct quire_error *err
     return QUIRE_OK;
 }
 
-static quire_status open_parts(struct quire_engine *e, const struct quire_engine_params *p,
-                               struct quire_error *err)
+static quire_status reserve(struct quire_engine *e, const struct qr_capacity *capacity,
+                            const struct quire_engine_params *p, struct quire_error *err)
 {
-    QR_TRY(open_threads(e, p, err));
-    quire_status s = open_tokenizer(e, p, err);
-    if (s == QUIRE_OK)
-        s = qr_prompt_open_template(e, p->chat_template, err);
-    if (s != QUIRE_OK)
-        return prefer_model_error(p, s, err);
-    QR_TRY(open_model(e, p, err));
-    struct qr_capacity capacity;
-    QR_TRY(qr_capacity_init(&capacity, e->model, p, err));
-    s = set_info(e, &capacity, p);
-    if (s == QUIRE_OK && !e->encodes)
-        s = qr_engine_create_kv(e, &capacity, p, err);
-    qr_capacity_free(&capacity);
+    const struct qr_kv_setup kv = {
+        .model = e->model,
+        .groups = capacity->groups,
+        .n_groups = capacity->n_groups,
+        .block_size = capacity->block_size,
+        .scales_path = p->kv_scales,
+    };
+    QR_TRY(set_info(e, capacity, p));
+    quire_status s = e->encodes ? QUIRE_OK : qr_engine_create_kv(e, &kv, p, &e->kv, err);
     if (s == QUIRE_OK)
         s = measure_step(e, err);
     if (s == QUIRE_OK)
         s = list_eog(e, err);
     if (s == QUIRE_OK && !e->dry_run)
-        return reserve_step(e, err);
-    quire_kv_destroy(e->kv); /* a dry run creates it only to measure the context */
-    e->kv = NULL;
+        s = reserve_step(e, err);
+    else {
+        quire_kv_destroy(e->kv); /* a dry run creates it only to measure the context */
+        e->kv = NULL;
+    }
+    return s == QUIRE_OK ? qr_draft_model_reserve(e, capacity, p, err) : s;
+}
+
+static quire_status open_parts(struct quire_engine *e, const struct quire_engine_params *p,
+                               struct quire_error *err)
+{
+    QR_TRY(open_threads(e, p, err));
+    quire_status s = qr_engine_open_tokenizer(e, p, err);
+    if (s == QUIRE_OK)
+        s = qr_prompt_open_template(e, p->chat_template, err);
+    if (s != QUIRE_OK)
+        return qr_engine_prefer_model_error(p, s, err);
+    QR_TRY(qr_engine_open_model(e, p, err));
+    struct qr_capacity capacity;
+    QR_TRY(qr_draft_model_open(e, p, err));
+    QR_TRY(qr_capacity_init(&capacity, e->model, qr_draft_model_of(e), p, err));
+    s = reserve(e, &capacity, p, err);
+    qr_capacity_free(&capacity);
     return s;
 }
 
@@ -438,6 +366,7 @@ void quire_engine_close(struct quire_engine *e)
     qr_scheduler_free(&e->scheduler);
     qr_sequence_memory_free(&e->memory);
     qr_embedding_table_free(&e->embeddings);
+    qr_draft_model_close(e);
     quire_sampler_destroy(e->sampler);
     quire_context_destroy(e->context);
     quire_kv_destroy(e->kv);

@@ -3,6 +3,7 @@
 #include "engine/finish.h"
 #include "base/error.h"
 #include "engine/callback.h"
+#include "engine/draft_model.h"
 #include "engine/events.h"
 #include "engine/request.h"
 #include <math.h>
@@ -33,6 +34,7 @@ static void finish(struct quire_engine *e, struct qr_request *r, enum quire_fini
 {
     r->finished = true;
     r->final_reason = reason;
+    qr_draft_model_end(e, r);
     qr_scheduler_remove(&e->scheduler, &r->task, keep);
     qr_request_touch(e, r);
     if (r == r->leader)
@@ -187,14 +189,10 @@ static void publish(struct quire_engine *e, struct qr_request *r, struct qr_requ
         qr_callback_add(e, r);
 }
 
-static void update_stats(struct quire_engine *e)
+/* Blocks of the group that has the fewest available. */
+static void count_blocks(const struct qr_sequence_memory *m, uint32_t *n_blocks, uint32_t *n_used,
+                         uint32_t *n_cached)
 {
-    struct quire_engine_stats *s = &e->counters;
-    const struct qr_sequence_memory *m = &e->memory;
-    s->n_waiting = e->scheduler.n_waiting;
-    s->n_running = e->scheduler.n_running;
-    s->n_preemptions = e->scheduler.n_preemptions;
-    s->cached_tokens = e->scheduler.n_cached_tokens;
     uint32_t least = UINT32_MAX;
     for (uint32_t g = 0; g < m->n_groups; g++) {
         const uint32_t n_free = (uint32_t)quire_kv_free_block_count(m->kv, g);
@@ -203,10 +201,23 @@ static void update_stats(struct quire_engine *e)
         if (available >= least || quire_kv_get_group(m->kv, g, &config, NULL) != QUIRE_OK)
             continue;
         least = available;
-        s->n_blocks = config.n_blocks;
-        s->n_used_blocks = config.n_blocks - available;
-        s->n_cached_blocks = available - n_free;
+        *n_blocks = config.n_blocks;
+        *n_used = config.n_blocks - available;
+        *n_cached = available - n_free;
     }
+}
+
+static void update_stats(struct quire_engine *e)
+{
+    struct quire_engine_stats *s = &e->counters;
+    uint32_t unused;
+    s->n_waiting = e->scheduler.n_waiting;
+    s->n_running = e->scheduler.n_running;
+    s->n_preemptions = e->scheduler.n_preemptions;
+    s->cached_tokens = e->scheduler.n_cached_tokens;
+    count_blocks(&e->memory, &s->n_blocks, &s->n_used_blocks, &s->n_cached_blocks);
+    if (e->draft_model)
+        count_blocks(&e->draft_model->memory, &s->n_draft_blocks, &s->n_used_draft_blocks, &unused);
     e->stats = *s;
 }
 

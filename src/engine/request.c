@@ -90,7 +90,8 @@ static quire_status check_params(const struct quire_engine *e, const struct quir
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is given without messages",
                        p->tools_json ? "tools_json" : "variables_json");
     const uint32_t known = QUIRE_REQUEST_IGNORE_EOS | QUIRE_REQUEST_NO_REUSE |
-                           QUIRE_REQUEST_SHOW_SPECIAL | QUIRE_REQUEST_ECHO | QUIRE_REQUEST_LOGPROBS;
+                           QUIRE_REQUEST_SHOW_SPECIAL | QUIRE_REQUEST_ECHO |
+                           QUIRE_REQUEST_LOGPROBS | QUIRE_REQUEST_FIXED_DRAFT;
     if (p->flags & ~known)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags 0x%x has unknown bits", p->flags);
     QR_TRY(qr_vector_check(e, p, err));

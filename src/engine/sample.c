@@ -11,20 +11,19 @@
 #include <math.h>
 #include <string.h>
 
-/* Masks rows of the LM head that are padding of the vocabulary; with IGNORE_EOS, and before the
- * minimum length, also the tokens that end the answer. */
-static void mask_logits(const struct quire_engine *e, const struct qr_request *r, float *logits)
+void qr_mask_logits(const struct quire_engine *e, const struct qr_request *r, uint32_t n_ahead,
+                    float *logits)
 {
     for (uint32_t i = e->n_text_tokens; i < e->vocab_size; i++)
         logits[i] = -INFINITY;
-    const bool too_short = r->n_output < r->min_output;
+    const bool too_short = r->n_output + n_ahead < r->min_output;
     for (uint32_t i = 0; i < e->n_eog && (too_short || r->flags & QUIRE_REQUEST_IGNORE_EOS); i++)
         logits[e->eog[i]] = -INFINITY;
     for (uint32_t i = 0; i < r->n_stop_tokens && too_short; i++)
         logits[r->stop_tokens[i]] = -INFINITY;
 }
 
-static bool ends_answer(const struct quire_engine *e, const struct qr_request *r, int32_t token)
+bool qr_ends_answer(const struct quire_engine *e, const struct qr_request *r, int32_t token)
 {
     for (uint32_t i = 0; i < r->n_stop_tokens; i++)
         if (r->stop_tokens[i] == token)
@@ -41,7 +40,7 @@ static quire_status append_token(struct quire_engine *e, struct qr_request *r, i
         r->first_token_time = r->last_token_time;
     e->counters.completion_tokens++;
     qr_request_touch(e, r);
-    if (ends_answer(e, r, token)) {
+    if (qr_ends_answer(e, r, token)) {
         qr_request_flush_and_finish(e, r, QUIRE_FINISH_STOP);
         return QUIRE_OK;
     }
@@ -78,26 +77,34 @@ static quire_status call_hook(const struct quire_engine *e, const struct qr_requ
     return s == QUIRE_OK ? s : qr_fail(err, s, "logits_hook failed: %s", quire_status_name(s));
 }
 
-/* Samples from one row, which is changed. */
-static quire_status sample_token(struct quire_engine *e, struct qr_request *r, float *logits,
-                                 struct quire_error *err)
+quire_status qr_draw_token(struct quire_engine *e, const struct qr_request *r, uint32_t n_ahead,
+                           const float *logits, struct quire_sampling_state *state, int32_t *token,
+                           struct quire_error *err)
 {
-    mask_logits(e, r, logits);
-    if (r->logits_hook)
-        QR_TRY(call_hook(e, r, logits, err));
+    const uint32_t n = r->task.n_tokens + n_ahead;
     const struct quire_sample_args args = {
         .struct_size = sizeof args,
         .logits = logits,
         .history = r->tokens,
-        .n_history = r->task.n_tokens,
+        .n_history = n,
         .stream = r->stream,
         /* position in the sequence, not in the output: with the latter every turn of a conversation
          * would draw the same random numbers */
-        .index = r->task.n_tokens,
-        .state = &r->sampling_state,
+        .index = n,
+        .state = state,
     };
+    return quire_sampler_sample(e->sampler, &r->sampling, &args, token, err);
+}
+
+/* Samples from one row, which is changed. */
+static quire_status sample_token(struct quire_engine *e, struct qr_request *r, float *logits,
+                                 struct quire_error *err)
+{
+    qr_mask_logits(e, r, 0, logits);
+    if (r->logits_hook)
+        QR_TRY(call_hook(e, r, logits, err));
     int32_t token;
-    QR_TRY(quire_sampler_sample(e->sampler, &r->sampling, &args, &token, err));
+    QR_TRY(qr_draw_token(e, r, 0, logits, &r->sampling_state, &token, err));
     if (r->logprobs || r->held) {
         struct quire_token_logprob own,
             *to = r->logprobs ? r->logprobs + (size_t)r->task.n_tokens * r->n_logprobs : &own;

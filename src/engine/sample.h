@@ -8,4 +8,21 @@
  * condition holds. An answer that completes the prompt of its group passes it on to the others. */
 void qr_sample_step(struct quire_engine *e);
 
+/* Parts of sampling that drafts share, for the token that follows the request's tokens and n_ahead
+ * drafted ones behind them in r->tokens. */
+
+/* Masks rows of the LM head that are padding of the vocabulary; with IGNORE_EOS, and before the
+ * minimum length, also the tokens that end the answer. */
+void qr_mask_logits(const struct quire_engine *e, const struct qr_request *r, uint32_t n_ahead,
+                    float *logits);
+
+/* Draws a token with the request's parameters and the random number of its position; updates
+ * *state. */
+quire_status qr_draw_token(struct quire_engine *e, const struct qr_request *r, uint32_t n_ahead,
+                           const float *logits, struct quire_sampling_state *state, int32_t *token,
+                           struct quire_error *err);
+
+/* Whether the token is an end-of-generation or a stop token of the request. */
+bool qr_ends_answer(const struct quire_engine *e, const struct qr_request *r, int32_t token);
+
 #endif

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "engine/clock.h"
 #include "engine/draft.h"
+#include "engine/draft_model.h"
 #include "engine/encode_step.h"
 #include "engine/finish.h"
 #include "engine/request.h"
@@ -71,9 +72,9 @@ static void measure(struct quire_engine *e, uint32_t n_prompt_tokens, double sec
 
 /* ---- The step */
 
-static quire_status forward(struct quire_engine *e, uint32_t n_threads, struct quire_error *err)
+static quire_status forward(struct quire_context *context, const struct qr_batch *b, float *logits,
+                            float *hidden, uint32_t n_threads, struct quire_error *err)
 {
-    const struct qr_batch *b = &e->batch;
     const struct quire_attention_batch batch = {
         .struct_size = sizeof batch,
         .n_seqs = b->n_seqs,
@@ -89,27 +90,36 @@ static quire_status forward(struct quire_engine *e, uint32_t n_threads, struct q
         .rope_lens = b->rope_lens,
         .logits_rows = b->logits_rows,
         .n_logits = b->n_logits,
-        .logits = b->n_logits ? e->logits : NULL,
+        .logits = b->n_logits ? logits : NULL,
         .n_threads = n_threads,
         .embedding_rows = b->has_embeddings ? b->embedding_rows : NULL,
-        .last_hidden = b->pools ? e->vectors.hidden : NULL,
+        .last_hidden = hidden,
     };
-    return quire_context_forward(e->context, &args, err);
+    return quire_context_forward(context, &args, err);
 }
 
-/* The forward pass by as many threads as are fastest for it. */
-static quire_status timed_forward(struct quire_engine *e, struct quire_error *err)
+quire_status qr_forward(struct quire_context *context, struct qr_team_size *team,
+                        const struct qr_batch *b, float *logits, float *hidden,
+                        struct quire_error *err)
 {
-    const struct qr_batch *b = &e->batch;
     const double begin = qr_clock_now();
-    if (begin - e->machine_time >= MACHINE_CHECK_SECONDS) {
-        qr_team_size_set_machine(&e->team_size, qr_cpu_signature());
-        e->machine_time = begin;
-    }
-    const uint32_t n = qr_team_size_choose(&e->team_size, b->n_seqs, b->n_tokens);
-    QR_TRY(forward(e, n, err));
-    qr_team_size_record(&e->team_size, b->n_seqs, b->n_tokens, n, qr_clock_now() - begin);
+    const uint32_t n = qr_team_size_choose(team, b->n_seqs, b->n_tokens);
+    QR_TRY(forward(context, b, logits, hidden, n, err));
+    qr_team_size_record(team, b->n_seqs, b->n_tokens, n, qr_clock_now() - begin);
     return QUIRE_OK;
+}
+
+/* Lets the team sizes know the CPUs that the process may use now. */
+static void check_machine(struct quire_engine *e)
+{
+    const double now = qr_clock_now();
+    if (now - e->machine_time < MACHINE_CHECK_SECONDS)
+        return;
+    const uint64_t signature = qr_cpu_signature();
+    qr_team_size_set_machine(&e->team_size, signature);
+    if (e->draft_model)
+        qr_team_size_set_machine(&e->draft_model->team_size, signature);
+    e->machine_time = now;
 }
 
 /* Counts the planned tokens as computed. */
@@ -146,7 +156,9 @@ static quire_status compute(struct quire_engine *e, struct quire_error *err)
     }
     quire_status s = qr_batch_build(&e->batch, &e->scheduler, &local);
     if (s == QUIRE_OK)
-        s = e->encodes ? qr_encode_step(e, &local) : timed_forward(e, &local);
+        s = e->encodes ? qr_encode_step(e, &local)
+                       : qr_forward(e->context, &e->team_size, &e->batch, e->logits,
+                                    e->batch.pools ? e->vectors.hidden : NULL, &local);
     if (s == QUIRE_E_BUSY)
         return qr_fail(err, s, "%s", local.msg);
     if (s != QUIRE_OK) {
@@ -165,8 +177,11 @@ quire_status qr_step_run(struct quire_engine *e, struct quire_error *err)
     take_new_requests(e);
     end_overdue(e, e->scheduler.running, &e->scheduler.n_running);
     end_overdue(e, e->scheduler.waiting, &e->scheduler.n_waiting);
-    qr_draft_prepare(e);
-    qr_scheduler_plan(&e->scheduler, prefill_budget(e));
+    check_machine(e);
+    const uint32_t budget = prefill_budget(e);
+    /* the draft model catches up with at most half of the budget: prompts go on meanwhile */
+    const uint32_t used = qr_draft_prepare(e, (budget + 1) / 2);
+    qr_scheduler_plan(&e->scheduler, budget - used);
     const quire_status s = e->scheduler.n_step ? compute(e, err) : QUIRE_OK;
     qr_publish(e);
     return s;

@@ -23,7 +23,9 @@
 #include <pthread.h>
 #include <quire/engine.h>
 
-enum { QR_MAX_STOP_TOKENS = 64, QR_MAX_CHOICES = 128, QR_MAX_LOGPROBS = 20 };
+struct qr_draft_model;
+
+enum { QR_MAX_STOP_TOKENS = 64, QR_MAX_CHOICES = 128, QR_MAX_LOGPROBS = 20, QR_HASH_BITS = 128 };
 
 enum qr_request_state {
     QR_REQUEST_FREE,
@@ -120,7 +122,14 @@ struct qr_request {
     void *event_user;
     struct qr_request *next_callback; /* in the engine's list of due callbacks */
     bool callback_due;                /* it is in that list */
-    bool vector_event_due;    /* QUIRE_EVENT_VECTOR */
+    bool vector_event_due;            /* QUIRE_EVENT_VECTOR */
+    /* of the step: the draft model's side of the request */
+    bool model_draft_planned;  /* for the current step */
+    struct qr_task draft_task; /* its sequence is NULL unless the draft model has tokens of it */
+    uint32_t n_model_draft;    /* tokens of the draft that are the draft model's */
+    struct quire_sampling_state draft_sampling_state; /* after the last drafted token */
+    uint32_t draft_model_retry_at; /* tokens of the sequence below which it is not tried again, for
+                                    * there was no memory */
 };
 
 struct quire_engine {
@@ -189,6 +198,8 @@ struct quire_engine {
     struct qr_request *callbacks, *last_callback; /* of the step: answers with events to deliver */
     const void *callback_thread;  /* atomic: identifies the thread that runs callbacks, or NULL */
     quire_request_id callback_id; /* protected by `lock`: whose callback runs; 0 = none */
+    struct qr_draft_model *draft_model; /* NULL = none */
+    double model_draft_seconds; /* of one drafted token of the draft model, in the current step */
 };
 
 #endif

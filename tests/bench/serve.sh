@@ -45,7 +45,8 @@ fails 64 'excludes -m' --synth tiny --url http://localhost:1
 fails 64 'unknown' --synth nothing
 fails 64 '--scenario fast' $m --scenario fast
 for option in --requests --rate --concurrency --prompt-len --shared-prefix --groups --trace --seed --max-seqs \
-    --cache-tokens --target-itl --slo-ttft --slo-itl --url --vocab --synth --scenario; do
+    --cache-tokens --target-itl --slo-ttft --slo-itl --url --vocab --synth --scenario \
+    --draft-model; do
     fails 64 "bad option $option" $m $option
 done
 for option in --requests --rate --concurrency --shared-prefix --groups --max-seqs --cache-tokens --target-itl \
@@ -94,6 +95,12 @@ has 512 Serving cached_tokens
 serves $m --requests 8 --prompt-len 40 --answer-len 250 --max-seqs 8 --cache-tokens 640
 has 0 Serving failed
 [ "$(cell Serving preemptions)" -gt 0 ] || fail "no preemption: $(cat "$dir/csv")"
+# a draft model: every draft of the model itself is accepted
+serves $m --requests 3 --prompt-len 40 --answer-len 60 --draft-model "$dir/tiny.gguf"
+has 0 Serving failed
+[ "$(cell Serving accepted_tokens)" -le "$(cell Serving drafted_tokens)" ] || fail "drafts: $(cat "$dir/csv")"
+fails 66 'draft_model_path' $m --requests 1 --draft-model "$dir/missing"
+fails 64 'excludes the options of the engine' --url http://localhost:1 --draft-model "$dir/tiny.gguf"
 printf '%s\n' '{"arrival": 0, "prompt_tokens": 100, "answer_tokens": 4, "prefix_group": 0}' '' \
     '{"arrival": 0.2, "prompt_tokens": 100, "answer_tokens": 5, "prefix_group": 0}' \
     '{"arrival": 0.2, "prompt_tokens": 30, "answer_tokens": 6}' >"$dir/trace"

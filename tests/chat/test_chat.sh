@@ -180,6 +180,27 @@ run "$@" --dry-run --kv-mem 100M
 pass_if "--dry-run: success" status_is 0
 pass_if "--dry-run prints the cache" out_has cache
 if [ -n "$model" ]; then
+    run "$@" $common -n 40 "Once upon a time"
+    cp "$folder/out" "$folder/plain"
+    run "$@" $common -n 40 -md "$model" "Once upon a time"
+    pass_if "-md: success" status_is 0
+    pass_if "-md: the same answer" cmp -s "$folder/out" "$folder/plain"
+    run "$@" --dry-run -md "$model"
+    pass_if "-md: --dry-run prints the draft model" out_has "draft    "
+    run "$@" --dry-run --json --draft-model "$model"
+    pass_if "-md: --dry-run --json has its sizes" out_has '"draft_kv_bytes":'
+    run "$@" --dry-run --model-draft "$model" --draft-max 0
+    pass_if "--draft-max 0: no draft model" eval '! out_has "draft    "'
+    printf 'hello\n/stats\n' | "$program" "$@" $common -md "$model" -i >"$folder/out" 2>"$folder/err"
+    pass_if "-md: /stats counts drafts" eval 'out_has "tokens of the draft model accepted" ||
+        err_has "tokens of the draft model accepted"'
+    run "$@" -md "$model" --draft-max 1025 hello
+    pass_if "--draft-max above 1024 exits with 64" status_is 64
+    pass_if "--draft-max above 1024: the message names it" err_has "--draft-max 1025 is above 1024"
+    run "$@" -md "$folder/none.gguf" hello
+    pass_if "-md without a file exits with 66" status_is 66
+fi
+if [ -n "$model" ]; then
     run "$@" $common "Once upon a time"
     cp "$folder/out" "$folder/packed"
     for start in first later; do

@@ -7,7 +7,7 @@
  * are those of the same request alone in another engine, that text is well-formed, that a step does
  * not allocate, and that every block is free or referenced. */
 #include "base/utf8.h"
-#include "engine/types.h"
+#include "engine/draft_model.h"
 #include "fuzz.h"
 #include "tiny_model.h"
 #include <math.h>
@@ -300,6 +300,8 @@ static void draw_options(struct request *r, struct fuzz_input *in)
         p->event_user = r;
         r->events_left = fuzz_below(in, 12);
     }
+    if (draws / 432 % 2)
+        p->flags |= QUIRE_REQUEST_FIXED_DRAFT;
     if (fuzz_chance(in, 20))
         p->min_tokens = fuzz_below(in, MAX_NEW + 2);
     if (fuzz_chance(in, 20))
@@ -437,9 +439,8 @@ static void step(struct run *run)
     fuzz_check(run->memory.calls == calls, "a step allocates");
 }
 
-static void check_blocks(const struct run *run)
+static void check_pool(const struct quire_kv_cache *kv)
 {
-    const struct quire_kv_cache *kv = run->engine->kv; /* NULL for an encoder */
     for (uint32_t g = 0; g < quire_kv_group_count(kv); g++) {
         struct quire_kv_group_config config;
         uint32_t used = 0;
@@ -450,6 +451,31 @@ static void check_blocks(const struct run *run)
                    "%u blocks used, %zu free of %u", used, quire_kv_free_block_count(kv, g),
                    config.n_blocks);
     }
+}
+
+static void check_blocks(const struct run *run)
+{
+    check_pool(run->engine->kv); /* NULL for an encoder */
+    if (run->engine->draft_model)
+        check_pool(run->engine->draft_model->kv);
+}
+
+/* The model drafts for itself, with a cache of its own that may be too small. */
+static void set_draft_model(struct quire_engine_params *p, struct fuzz_input *in)
+{
+    static struct quire_model *draft_model;
+    static struct quire_tokenizer *tokenizer;
+    struct quire_model_params mp;
+    quire_model_params_init(&mp, sizeof mp);
+    mp.data = p->model_data;
+    mp.data_bytes = p->model_bytes;
+    if (!draft_model &&
+        (quire_model_open(&mp, &draft_model, NULL) != QUIRE_OK ||
+         quire_tokenizer_open_memory(mp.data, mp.data_bytes, NULL, 0, NULL, &tokenizer, NULL)))
+        abort();
+    p->draft_model = draft_model;
+    p->draft_tokenizer = tokenizer;
+    p->draft_cache_tokens = fuzz_below(in, 3) * CONTEXT / 2;
 }
 
 static bool open_run(struct run *run, struct fuzz_input *in)
@@ -471,6 +497,8 @@ static bool open_run(struct run *run, struct fuzz_input *in)
     }
     p.cache_tokens =
         run->dtype != ENCODER && fuzz_chance(in, 40) ? CONTEXT + fuzz_below(in, CONTEXT) : 0;
+    if (p.max_draft_tokens && fuzz_chance(in, 50))
+        set_draft_model(&p, in);
     p.allocator = &run->memory.hooks;
     run->engine = open_engine(&p);
     return run->engine != NULL;

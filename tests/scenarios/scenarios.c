@@ -18,6 +18,7 @@ const struct scenario scenarios[] = {
     { "template", run_template },
     { "sampler", run_sampler },
     { "engine", run_engine },
+    { "draft-model", run_draft_model },
 };
 const size_t n_scenarios = sizeof scenarios / sizeof scenarios[0];
 

@@ -43,6 +43,7 @@ quire_status run_tokenizer_json(struct run *run);
 quire_status run_template(struct run *run);
 quire_status run_sampler(struct run *run);
 quire_status run_engine(struct run *run);
+quire_status run_draft_model(struct run *run);
 
 /* The status of a call, after the hook of the run. */
 static inline quire_status called(struct run *run, const char *call, quire_status status)

@@ -193,7 +193,8 @@ end:
     return s;
 }
 
-quire_status run_engine(struct run *run)
+/* draft_tokens: with a draft model, per step; 0 = without. */
+static quire_status generate_twice(struct run *run, uint32_t draft_tokens)
 {
     quire_status s;
     char path[4200];
@@ -206,6 +207,8 @@ quire_status run_engine(struct run *run)
     p.context_length = 256;
     p.allocator = run->allocator;
     p.chat_template = "{{ messages[0].content }}";
+    p.draft_model_path = draft_tokens ? path : NULL; /* it drafts for itself */
+    p.max_draft_tokens = draft_tokens;
     CALL(quire_engine_open(&p, &engine, &run->err));
     struct quire_sampling_params sampling = { .struct_size = sizeof sampling };
     CALL(quire_engine_default_sampling(engine, &sampling));
@@ -215,12 +218,18 @@ quire_status run_engine(struct run *run)
     rp.text = story;
     rp.text_size = sizeof story - 1;
     rp.max_tokens = 8;
+    rp.draft_tokens = draft_tokens;
+    rp.flags = draft_tokens ? QUIRE_REQUEST_FIXED_DRAFT : 0;
     s = generate(run, engine, &rp);
     if (s == QUIRE_OK)
         s = generate(run, engine, &rp); /* the prompt is cached */
-    if (s == QUIRE_OK)
+    if (s == QUIRE_OK && !draft_tokens)
         s = generate_from_parts(run, engine);
 end:
     DO(quire_engine_close(engine));
     return s;
 }
+
+quire_status run_engine(struct run *run) { return generate_twice(run, 0); }
+
+quire_status run_draft_model(struct run *run) { return generate_twice(run, 3); }

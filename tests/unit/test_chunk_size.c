@@ -2,6 +2,7 @@
 /* test_chunk_size.c - prompt tokens of a step by the measured durations of earlier steps. */
 #include "engine/chunk_size.h"
 #include "quire_cmocka.h"
+#include <math.h>
 
 enum { MAX = 256, DECODING = 8 };
 
@@ -28,6 +29,7 @@ static void without_limit(void **state)
     qr_chunk_size_record(&c, 16, 24, 1);
     assert_int_equal(qr_chunk_size_choose(&c, 0, 0.001, MAX), MAX);    /* nobody waits */
     assert_int_equal(qr_chunk_size_choose(&c, DECODING, 0, MAX), MAX); /* no default target yet */
+    assert_int_equal(qr_chunk_size_choose(&c, DECODING, INFINITY, MAX), MAX);
     assert_int_equal(qr_chunk_size_choose(&c, DECODING, 0.001, 7), 7);
 }
 

@@ -59,7 +59,8 @@ static void make_jobs(struct job *jobs, uint32_t seed)
 
 struct setup {
     uint32_t threads, step, seqs, block, draft;
-    uint64_t cache_tokens; /* 0 = automatic */
+    uint64_t cache_tokens;   /* 0 = automatic */
+    const char *draft_model; /* NULL = none */
 };
 
 /* For open_setup(), in place of a model file: a model that is open. */
@@ -82,11 +83,17 @@ static struct quire_engine *open_setup(const char *model, const struct setup *s)
     ep.max_requests = N_REQUESTS;
     ep.cache_tokens = s->cache_tokens;
     ep.max_draft_tokens = s->draft;
+    char draft_path[4200];
+    if (s->draft_model) {
+        snprintf(draft_path, sizeof draft_path, "%s/goldens/gguf/%s", shared_dir(), s->draft_model);
+        ep.draft_model_path = draft_path;
+        ep.draft_cache_tokens = s->cache_tokens / 2;
+    }
     return open_with(&ep);
 }
 
 /* Submits the jobs at random times and runs them to the end. */
-static void run_jobs(struct quire_engine *e, struct job *jobs, uint32_t draft, uint32_t seed)
+static void run_jobs(struct quire_engine *e, struct job *jobs, const struct setup *s, uint32_t seed)
 {
     quire_request_id ids[N_REQUESTS] = { 0 };
     struct quire_event ev = { .struct_size = sizeof ev };
@@ -97,7 +104,9 @@ static void run_jobs(struct quire_engine *e, struct job *jobs, uint32_t draft, u
             struct job *j = &jobs[submitted];
             j->hash = 1;
             j->result.size = j->result.n_tokens = 0;
-            j->params.draft_tokens = draft;
+            j->params.draft_tokens = s->draft;
+            if (s->draft_model) /* drafts in every step, in particular bad ones */
+                j->params.flags |= QUIRE_REQUEST_FIXED_DRAFT;
             ids[submitted++] = submit(e, &j->params);
         }
         assert_status(QUIRE_OK, quire_engine_step(e, NULL));
@@ -134,7 +143,7 @@ static uint64_t compare_schedule(const char *model, const struct setup *s, const
     struct quire_engine *e = open_setup(model, s);
     make_jobs(together, seed);
     for (uint32_t round = 0; round < 2; round++) {
-        run_jobs(e, together, s->draft, schedule * 10 + round);
+        run_jobs(e, together, s, schedule * 10 + round);
         for (int i = 0; i < N_REQUESTS; i++) {
             assert_same(&alone[i].result, &together[i].result);
             assert_true(alone[i].hash == together[i].hash);
@@ -150,12 +159,19 @@ static uint64_t compare_schedule(const char *model, const struct setup *s, const
 static void check_same_bits(const char *model, uint32_t seed)
 {
     static const struct setup setups[] = {
-        { 1, 256, 8, 64, 0, 0 },   { 2, 64, 8, 16, 0, 0 },    { 3, 16, 4, 32, 0, 0 },
-        { 2, 256, 8, 16, 0, 256 }, { 1, 24, 16, 16, 0, 288 }, { 2, 64, 6, 16, 7, 512 },
-        { 1, 256, 24, 64, 31, 0 },
+        { 1, 256, 8, 64, 0, 0, NULL },
+        { 2, 64, 8, 16, 0, 0, NULL },
+        { 3, 16, 4, 32, 0, 0, NULL },
+        { 2, 256, 8, 16, 0, 256, NULL },
+        { 1, 24, 16, 16, 0, 288, NULL },
+        { 2, 64, 6, 16, 7, 512, NULL },
+        { 1, 256, 24, 64, 31, 0, NULL },
+        { 2, 64, 6, 16, 7, 512, "llama-bf16.gguf" },
+        { 1, 256, 8, 32, 24, 288, "gemma2_q32-q8_0.gguf" },
+        { 3, 24, 16, 64, 5, 0, "phi3-bf16.gguf" },
     };
     static struct job alone[N_REQUESTS];
-    const struct setup one = { 1, 512, 1, 64, 0, 0 };
+    const struct setup one = { 1, 512, 1, 64, 0, 0, NULL };
     struct quire_engine *e = open_setup(model, &one);
     make_jobs(alone, seed);
     for (int i = 0; i < N_REQUESTS; i++) {
@@ -227,7 +243,7 @@ static void test_drafts(void **state)
     (void)state;
     if (!need_shared())
         skip();
-    const struct setup with_draft = { 1, 256, 1, 64, 16, 0 };
+    const struct setup with_draft = { 1, 256, 1, 64, 16, 0, NULL };
     struct quire_engine *e = open_setup("llama-q8_0.gguf", &with_draft);
     struct quire_request_params p = greedy(story, 120);
     p.flags = QUIRE_REQUEST_IGNORE_EOS;
@@ -244,6 +260,48 @@ static void test_drafts(void **state)
     p.draft_tokens = 17;
     quire_request_id id;
     assert_status(QUIRE_E_LIMIT, quire_engine_submit(e, &p, &id, NULL));
+    quire_engine_close(e);
+}
+
+/* With one place, a request of higher priority takes it from the running one, in the draft model
+ * too. */
+static void test_draft_after_preemption(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    const struct setup one_place = { 1, 256, 1, 64, 4, 0, "llama-bf16.gguf" };
+    struct quire_engine *e = open_setup("llama-q8_0.gguf", &one_place);
+    struct quire_sampling_params sampling;
+    quire_sampling_params_init(&sampling, sizeof sampling);
+    sampling.temperature = 1;
+    struct quire_request_params p = greedy(story, 60);
+    p.sampling = &sampling;
+    p.flags = QUIRE_REQUEST_IGNORE_EOS | QUIRE_REQUEST_FIXED_DRAFT;
+    p.draft_tokens = 4;
+    struct quire_engine_stats before = { .struct_size = sizeof before }, after = before;
+    static struct result preempted, plain;
+    const quire_request_id low = submit(e, &p);
+    do {
+        assert_status(QUIRE_OK, quire_engine_step(e, NULL));
+        assert_status(QUIRE_OK, quire_engine_get_stats(e, &before));
+    } while (before.model_drafted_tokens == 0);
+    p.priority = 1;
+    p.max_tokens = 20;
+    const quire_request_id high = submit(e, &p);
+    struct quire_event ev = { .struct_size = sizeof ev };
+    do
+        assert_status(QUIRE_OK, quire_engine_wait(e, high, -1, &ev, NULL));
+    while (ev.kind != QUIRE_EVENT_DONE);
+    assert_status(QUIRE_OK, quire_engine_get_stats(e, &after));
+    assert_int_equal(after.n_preemptions, 1);
+    assert_true(after.model_drafted_tokens > before.model_drafted_tokens);
+    run_one(e, low, &preempted);
+    p.draft_tokens = 0;
+    p.max_tokens = 60;
+    generate(e, &p, &plain);
+    assert_same(&plain, &preempted);
+    assert_free(e);
     quire_engine_close(e);
 }
 
@@ -280,7 +338,7 @@ static void test_choices(void **state)
     enum { N = 6 };
     static struct result all[N], one;
     for (uint32_t seqs = 1; seqs <= 9; seqs += 4) {
-        const struct setup s = { 1, 256, seqs, 16, 0, 0 };
+        const struct setup s = { 1, 256, seqs, 16, 0, 0, NULL };
         struct quire_engine *e = open_setup("gemma2_q32-q8_0.gguf", &s);
         struct quire_sampling_params sampling;
         quire_sampling_params_init(&sampling, sizeof sampling);
@@ -330,7 +388,7 @@ static void test_best_of(void **state)
         skip();
     enum { N = 2, OF = 5 };
     static struct result best[N], each[OF];
-    const struct setup s = { 1, 256, 3, 16, 0, 0 };
+    const struct setup s = { 1, 256, 3, 16, 0, 0, NULL };
     struct quire_engine *e = open_setup("llama-q8_0.gguf", &s);
     struct quire_sampling_params sampling;
     quire_sampling_params_init(&sampling, sizeof sampling);
@@ -369,7 +427,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits), cmocka_unit_test(test_dynamic_rope),
         cmocka_unit_test(test_drafts),    cmocka_unit_test(test_choices),
-        cmocka_unit_test(test_best_of),
+        cmocka_unit_test(test_best_of),   cmocka_unit_test(test_draft_after_preemption),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

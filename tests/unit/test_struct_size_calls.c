@@ -452,7 +452,9 @@ static void filled_structs(void **state)
     check_filled_since("quire_engine_get_info", fill_engine_info,
                        QR_SIZE_TO(struct quire_engine_info, has_chat_template),
                        sizeof(struct quire_engine_info));
-    check_filled("quire_engine_get_stats", fill_stats, sizeof(struct quire_engine_stats));
+    check_filled_since("quire_engine_get_stats", fill_stats,
+                       QR_SIZE_TO(struct quire_engine_stats, n_cached_blocks),
+                       sizeof(struct quire_engine_stats));
     check_filled_since("quire_engine_default_sampling", fill_sampling,
                        QR_SIZE_TO(struct quire_sampling_params, seed),
                        sizeof(struct quire_sampling_params));

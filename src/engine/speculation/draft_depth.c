@@ -47,7 +47,7 @@ void qr_draft_depth_init(struct qr_draft_depth *d)
 uint32_t qr_draft_class(uint32_t match_length)
 {
     uint32_t c = 0;
-    for (; match_length > 1 && c + 1 < QR_DRAFT_CLASSES; match_length /= 2)
+    for (; match_length > 1 && c + 1 < QR_DRAFT_LOOKUP_CLASSES; match_length /= 2)
         c++;
     return c;
 }
@@ -128,6 +128,11 @@ static void record_draft(struct qr_draft_acceptance *a, uint32_t drafted, uint32
         forget(a);
 }
 
+void qr_draft_depth_skip(struct qr_draft_depth *d, uint32_t draft_class)
+{
+    d->classes[draft_class].skipped++;
+}
+
 void qr_draft_depth_record(struct qr_draft_depth *d, const struct qr_draft_costs *costs,
                            uint32_t draft_class, uint32_t available, uint32_t drafted,
                            uint32_t accepted)
@@ -136,7 +141,7 @@ void qr_draft_depth_record(struct qr_draft_depth *d, const struct qr_draft_costs
     if (drafted)
         record_draft(&d->classes[draft_class], drafted, accepted);
     else if (available)
-        d->classes[draft_class].skipped++;
+        qr_draft_depth_skip(d, draft_class);
     if (known < 0 || (uint32_t)known < drafted)
         return;
     const double bound = max_reserve * relative_cost(costs, (uint32_t)known);

@@ -10,7 +10,9 @@
 enum {
     QR_DRAFT_COSTS = 6,                                   /* steps of 1, 2, 4, .. 32 rows */
     QR_DRAFT_MAX_DEPTH = (1 << (QR_DRAFT_COSTS - 1)) - 1, /* a draft of d tokens takes d + 1 rows */
-    QR_DRAFT_CLASSES = 6,
+    QR_DRAFT_LOOKUP_CLASSES = 6,
+    QR_DRAFT_MODEL_CLASS = QR_DRAFT_LOOKUP_CLASSES, /* drafts of the draft model */
+    QR_DRAFT_CLASSES,
 };
 
 /* Cost of a step in which the request has 1, 2, 4, ... rows, the rest of the batch unchanged. */
@@ -38,7 +40,7 @@ struct qr_draft_depth {
 
 void qr_draft_depth_init(struct qr_draft_depth *d);
 
-/* Class of a draft from prompt lookup by the length of its match, below QR_DRAFT_CLASSES. */
+/* Class of a draft from prompt lookup by the length of its match, below QR_DRAFT_LOOKUP_CLASSES. */
 uint32_t qr_draft_class(uint32_t match_length);
 
 /* Returns the depth, 0 .. `available`, with most expected tokens per second. 0 = no draft. Where
@@ -49,6 +51,9 @@ uint32_t qr_draft_class(uint32_t match_length);
  * that the costs hold. */
 uint32_t qr_draft_depth_choose(const struct qr_draft_depth *d, const struct qr_draft_costs *costs,
                                uint32_t draft_class, uint32_t available);
+
+/* Records that there was a draft of the class and one of another class was preferred. */
+void qr_draft_depth_skip(struct qr_draft_depth *d, uint32_t draft_class);
 
 /* Records a decode step: `available` as in the choice, `drafted` tokens were verified and the first
  * `accepted` of them accepted. */

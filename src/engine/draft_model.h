@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* draft_model.h - drafts of requests from a smaller model with the same vocabulary.
+ *
+ * The draft model has a KV cache of its own and, for every request that uses it, a sequence with
+ * the request's leading tokens. A sequence begins when its request first drafts, computes the
+ * tokens that it lacks in chunks, and ends with the request or its preemption. Drafted tokens are
+ * not counted as tokens of the sequence before they are accepted: then their keys and values are
+ * those of the draft.
+ *
+ * What the draft model computes influences the speed only (speculation/verify.h). Therefore none of
+ * its failures is an error of the request: there is no draft then. */
+#ifndef QR_ENGINE_DRAFT_MODEL_H
+#define QR_ENGINE_DRAFT_MODEL_H
+#include "engine/types.h"
+
+struct qr_draft_model {
+    struct quire_model *model; /* borrowed, or own_model */
+    struct quire_model *own_model;
+    uint32_t vocab_size; /* rows of its LM head */
+    uint32_t n_common;   /* leading tokens of the vocabulary that both models have */
+    struct quire_kv_cache *kv;
+    struct quire_context *context;
+    struct qr_sequence_memory memory;
+    struct qr_scheduler scheduler; /* the lists of a step, which draft_model.c fills in */
+    struct qr_batch batch;
+    float *logits; /* [n_logits] rows of vocab_size, then room for one of the engine's size */
+    size_t n_logits;
+    struct qr_request **requests; /* [n_requests], at most max_seqs: those with a sequence */
+    uint32_t n_requests;
+    struct qr_team_size team_size;
+    struct qr_step_cost step_cost;  /* of passes that draft */
+    double seconds_per_chunk_token; /* measured; 0 = not yet */
+};
+
+/* Largest number of tokens that the draft model can draft for a request that decodes; 0 without a
+ * draft model, beyond its context, and for a while after its KV cache was full. */
+uint32_t qr_draft_model_room(const struct quire_engine *e, const struct qr_request *r);
+
+/* Measured seconds of drafting one token for each of n sequences; 0 = not measured. */
+double qr_draft_model_seconds(const struct quire_engine *e, uint32_t n);
+
+/* Drafts up to n_model_draft tokens for every running request, in its `draft` and task.n_draft, and
+ * sets n_model_draft to their number. All sequences share one forward pass per depth. A sequence
+ * that lacks more than the latest tokens computes a chunk of them and may get no draft yet; all
+ * chunks together take as long as at most `budget` tokens of prompts, by the measured speeds.
+ * Returns how many of these tokens they take. */
+uint32_t qr_draft_model_run(struct quire_engine *e, uint32_t budget);
+
+/* The first n_accepted tokens of the draft are now tokens of the request. */
+void qr_draft_model_commit(struct quire_engine *e, struct qr_request *r, uint32_t n_accepted);
+
+/* Ends the sequence of a request, if it has one. Its blocks stay in the draft model's prefix
+ * cache. */
+void qr_draft_model_end(struct quire_engine *e, struct qr_request *r);
+
+#endif
