@@ -175,7 +175,11 @@ enum {
     QUIRE_REQUEST_NO_REUSE = 1u << 1,     /**< compute the whole prompt, without the prefix cache */
     QUIRE_REQUEST_SHOW_SPECIAL = 1u << 2, /**< special tokens give their text instead of nothing */
     QUIRE_REQUEST_ECHO = 1u << 3, /**< the text and the tokens of the prompt precede the answer */
-    QUIRE_REQUEST_LOGPROBS = 1u << 4, /**< log-probability of every sampled token */
+    /** log-probability of every sampled token, and with ECHO of the tokens of the prompt */
+    QUIRE_REQUEST_LOGPROBS = 1u << 4,
+    /** computes the prompt and ends with QUIRE_FINISH_LENGTH, without sampling a token: with ECHO
+     *  and log-probabilities it scores a text, otherwise it fills the prefix cache */
+    QUIRE_REQUEST_PROMPT_ONLY = 1u << 5,
 };
 
 /** Row of logits before sampling, for quire_request_params.logits_hook. */
@@ -366,8 +370,11 @@ struct quire_event {
     const struct quire_usage *usage; /**< NULL for NONE only */
     void *user;                      /**< of the request */
     /** TEXT of a request with n_logprobs or QUIRE_REQUEST_LOGPROBS: [n_tokens][1 + n_logprobs], the
-     *  sampled token and then the most likely ones in descending order; else NULL. Tokens of an
-     *  echoed prompt have NaN */
+     *  token and then the most likely ones at its position in descending order; else NULL. Tokens
+     *  of an echoed prompt have theirs too, from the logits of the model, to which neither masks
+     *  nor logits_hook apply. Their event comes when the whole prompt is computed. The first token
+     *  follows nothing: it has NaN, with the id -1 for the most likely ones; so do tokens that an
+     *  answer that ended early has not computed */
     const struct quire_token_logprob *logprobs;
     uint32_t n_logprobs; /**< entries per token, 0 without log-probabilities */
     uint32_t choice;     /**< index of the answer, 0 .. n - 1 */

@@ -84,7 +84,8 @@ static struct quire_usage usage_of(const struct qr_request *r)
 {
     const struct qr_task *t = &r->task;
     /* a task that was preempted or has ended has nothing computed, but its prompt was */
-    const uint32_t done = r->n_output || t->n_computed > t->n_prompt ? t->n_prompt : t->n_computed;
+    const bool complete = r->first_token_time > 0 || t->n_computed > t->n_prompt;
+    const uint32_t done = complete ? t->n_prompt : t->n_computed;
     struct quire_usage u = {
         .prompt_tokens = t->n_prompt,
         .prompt_done = done > r->usage.prompt_done ? done : r->usage.prompt_done,
@@ -159,7 +160,8 @@ static void publish(struct quire_engine *e, struct qr_request *r, struct qr_requ
     }
     r->usage = usage_of(r);
     r->n_published = r->task.n_tokens;
-    r->text_event_due |= new_output || r->flushed;
+    /* an echoed prompt with log-probabilities comes with the first output, or at the end */
+    r->text_event_due |= new_output || r->flushed || (r->finished && r->n_polled < r->n_published);
     r->prompt_event_due |= r->n_output == 0 && !r->finished;
     if (r->finished)
         publish_end(e, r, unchosen);

@@ -75,6 +75,21 @@ static quire_status check_limits(const struct quire_engine *e, const struct quir
     return QUIRE_OK;
 }
 
+/* A request without an answer has no field that describes one. */
+static quire_status check_prompt_only(const struct quire_request_params *p, struct quire_error *err)
+{
+    const char *field = p->max_tokens     ? "max_tokens"
+                        : p->min_tokens   ? "min_tokens"
+                        : p->n > 1        ? "n"
+                        : p->best_of > 1  ? "best_of"
+                        : p->draft_tokens ? "draft_tokens"
+                                          : NULL;
+    if (!(p->flags & QUIRE_REQUEST_PROMPT_ONLY) || !field)
+        return QUIRE_OK;
+    return qr_fail(err, QUIRE_E_INVALID_ARG,
+                   "%s is given with QUIRE_REQUEST_PROMPT_ONLY, which generates no token", field);
+}
+
 static quire_status check_params(const struct quire_engine *e, const struct quire_request_params *p,
                                  struct quire_error *err)
 {
@@ -84,11 +99,13 @@ static quire_status check_params(const struct quire_engine *e, const struct quir
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is given without messages",
                        p->tools_json ? "tools_json" : "variables_json");
     const uint32_t known = QUIRE_REQUEST_IGNORE_EOS | QUIRE_REQUEST_NO_REUSE |
-                           QUIRE_REQUEST_SHOW_SPECIAL | QUIRE_REQUEST_ECHO | QUIRE_REQUEST_LOGPROBS;
+                           QUIRE_REQUEST_SHOW_SPECIAL | QUIRE_REQUEST_ECHO |
+                           QUIRE_REQUEST_LOGPROBS | QUIRE_REQUEST_PROMPT_ONLY;
     if (p->flags & ~known)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags 0x%x has unknown bits", p->flags);
     QR_TRY(check_answers(e, p, err));
     QR_TRY(check_limits(e, p, err));
+    QR_TRY(check_prompt_only(p, err));
     return p->sampling ? quire_sampling_validate(p->sampling, e->vocab_size, err) : QUIRE_OK;
 }
 
@@ -155,6 +172,7 @@ static quire_status init_logprobs(struct quire_engine *e, struct qr_request *r,
         for (uint32_t k = 0; k < r->n_logprobs; k++)
             r->logprobs[(size_t)i * r->n_logprobs + k] =
                 (struct quire_token_logprob){ k ? -1 : r->tokens[i], NAN };
+    r->task.reads_rows = r->flags & QUIRE_REQUEST_ECHO;
     return QUIRE_OK;
 }
 
@@ -174,7 +192,7 @@ static quire_status echo_prompt(struct quire_engine *e, struct qr_request *r,
     }
     qr_output_text_free(&text);
     r->n_published = r->task.n_prompt;
-    r->text_event_due = true;
+    r->text_event_due = !r->task.reads_rows; /* else after their computation */
     return s;
 }
 

@@ -10,12 +10,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Masks rows of the LM head that are padding of the vocabulary; with IGNORE_EOS, and before the
- * minimum length, also the tokens that end the answer. */
+/* Masks padding; with IGNORE_EOS, and before the minimum length, also the tokens that end the
+ * answer. */
 static void mask_logits(const struct quire_engine *e, const struct qr_request *r, float *logits)
 {
-    for (uint32_t i = e->n_text_tokens; i < e->vocab_size; i++)
-        logits[i] = -INFINITY;
+    qr_mask_padding(e, logits);
     const bool too_short = r->n_output < r->min_output;
     for (uint32_t i = 0; i < e->n_eog && (too_short || r->flags & QUIRE_REQUEST_IGNORE_EOS); i++)
         logits[e->eog[i]] = -INFINITY;
@@ -162,14 +161,25 @@ static void fork_group(struct quire_engine *e, struct qr_request *leader, const 
     }
 }
 
+/* Ends a request for its prompt alone. */
+static void end_prompt(struct quire_engine *e, struct qr_request *r)
+{
+    r->first_token_time = r->last_token_time = qr_clock_now();
+    qr_request_flush_and_finish(e, r, QUIRE_FINISH_LENGTH);
+}
+
 void qr_sample_step(struct quire_engine *e)
 {
     for (uint32_t i = 0; i < e->batch.n_complete; i++) {
         struct qr_request *r = qr_request_of(e->batch.complete[i]);
         float *logits = e->logits + (size_t)e->batch.first_logits[i] * e->vocab_size;
+        if (r->finished) /* the logits of its prompt had NaN */
+            continue;
         if (r->group_waits)
             fork_group(e, r, logits);
-        if (r->draft)
+        if (r->flags & QUIRE_REQUEST_PROMPT_ONLY)
+            end_prompt(e, r);
+        else if (r->draft)
             verify_draft(e, r, logits);
         else
             sample(e, r, logits);

@@ -3,9 +3,17 @@
 #ifndef QR_ENGINE_SAMPLE_H
 #define QR_ENGINE_SAMPLE_H
 #include "engine/types.h"
+#include <math.h>
 
 /* Samples one token per row of logits of the step, appends it and ends the answers whose stop
  * condition holds. An answer that completes the prompt of its group passes it on to the others. */
 void qr_sample_step(struct quire_engine *e);
+
+/* Excludes rows of the LM head that are padding of the vocabulary. */
+static inline void qr_mask_padding(const struct quire_engine *e, float *logits)
+{
+    for (uint32_t i = e->n_text_tokens; i < e->vocab_size; i++)
+        logits[i] = -INFINITY;
+}
 
 #endif

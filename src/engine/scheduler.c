@@ -111,6 +111,16 @@ static void take_cached(struct qr_scheduler *s, struct qr_task *task, uint32_t n
     s->n_cached_tokens += n;
 }
 
+/* Leading tokens of a task that the prefix cache may provide. The last token is always computed:
+ * its logits are not cached. */
+static uint32_t reusable_tokens(const struct qr_task *task)
+{
+    if (task->no_reuse && !task->n_preempted)
+        return 0;
+    const uint32_t n = task->n_tokens - 1;
+    return task->reads_rows && task->n_rows_read < n ? task->n_rows_read : n;
+}
+
 /* ---- Queues */
 
 static bool ranks_before(const struct qr_task *a, const struct qr_task *b)
@@ -291,11 +301,9 @@ static uint32_t plan_running(struct qr_scheduler *s, struct qr_task *task, uint3
 {
     struct qr_sequence_memory *m = s->params.memory;
     check_rope_variant(s, task);
-    if (!task->no_reuse || task->n_preempted) {
-        qr_sequence_extend_from_cache(m, task->sequence, task->tokens, task->n_tokens - 1);
-        take_cached(s, task, task->sequence->n_tokens - task->n_computed);
-        task->n_computed = task->sequence->n_tokens;
-    }
+    qr_sequence_extend_from_cache(m, task->sequence, task->tokens, reusable_tokens(task));
+    take_cached(s, task, task->sequence->n_tokens - task->n_computed);
+    task->n_computed = task->sequence->n_tokens;
     uint32_t n = task->n_tokens - task->n_computed;
     n = same_rope_length(s, task, n < budget ? n : budget);
     if (n == 0 || !reserve(s, task, n))
@@ -331,9 +339,7 @@ static bool admit(struct qr_scheduler *s, struct qr_task *task)
             return false;
         preempt(s, last);
     }
-    /* the last token is always computed: its logits are not cached */
-    const bool reuse = !task->no_reuse || task->n_preempted;
-    if (!begin(s, task, reuse ? task->n_tokens - 1 : 0))
+    if (!begin(s, task, reusable_tokens(task)))
         return false;
     while (!fits(s, task)) {
         struct qr_task *last = s->n_running ? s->running[s->n_running - 1] : NULL;

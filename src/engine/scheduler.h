@@ -30,9 +30,11 @@ struct qr_task {
     uint64_t client, salt; /* fairness; prefix cache */
     bool no_reuse;         /* computes the whole prompt */
     uint32_t n_prompt;
+    bool reads_rows; /* the owner reads the rows of all tokens of a step, until it clears this */
     /* kept up to date by the owner */
     const int32_t *tokens; /* [n_tokens] prompt, then output */
     uint32_t n_tokens;
+    uint32_t n_rows_read; /* with reads_rows: leading tokens that need not be computed again */
     const int32_t *draft; /* [n_draft] tokens to verify in the next step, if it decodes */
     uint32_t n_draft;
     /* results */

@@ -6,6 +6,7 @@
 #include "engine/clock.h"
 #include "engine/draft.h"
 #include "engine/finish.h"
+#include "engine/prompt_logprobs.h"
 #include "engine/request.h"
 #include "engine/sample.h"
 
@@ -120,6 +121,7 @@ static quire_status timed_forward(struct quire_engine *e, struct quire_error *er
     }
     const uint32_t n = qr_team_size_choose(&e->team_size, b->n_seqs, b->n_tokens);
     QR_TRY(forward(e, n, err));
+    e->step_threads = n;
     qr_team_size_record(&e->team_size, b->n_seqs, b->n_tokens, n, qr_clock_now() - begin);
     return QUIRE_OK;
 }
@@ -166,6 +168,7 @@ static quire_status compute(struct quire_engine *e, struct quire_error *err)
         return QUIRE_OK;
     }
     const uint32_t n_prompt_tokens = commit(e);
+    qr_prompt_logprobs_step(e);
     qr_sample_step(e);
     measure(e, n_prompt_tokens, qr_clock_now() - begin);
     return QUIRE_OK;

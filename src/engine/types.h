@@ -119,6 +119,7 @@ struct quire_engine {
     struct qr_sequence_memory memory;
     struct qr_scheduler scheduler;
     struct qr_batch batch;
+    uint32_t step_threads;    /* members of the team that ran the last forward pass */
     struct qr_request *dirty; /* requests whose state changed in this step */
     struct quire_engine_stats counters;
     double target_itl, seconds_per_prompt_token, decode_seconds; /* measured; 0 = not yet */

@@ -2,9 +2,9 @@
 /* fuzz_engine.c - engine calls on a small model: submit, step, poll, cancel, bad calls.
  *
  * Requests run together, with priorities, small pools, drafts and several answers of which the best
- * is returned. Checks that every request ends with exactly one DONE event, that its tokens and text
- * are those of the same request alone in another engine, that text is well-formed, that a step does
- * not allocate, and that every block is free or referenced. */
+ * is returned. Checks that every request ends with exactly one DONE event, that its tokens, their
+ * log-probabilities and its text are those of the same request alone in another engine, that text
+ * is well-formed, that a step does not allocate, and that every block is free or referenced. */
 #include "base/utf8.h"
 #include "engine/types.h"
 #include "fuzz.h"
@@ -32,6 +32,7 @@ struct request {
     const char *stops[1];
     int32_t stop_token;
     int32_t tokens[CONTEXT + 1];
+    float logprobs[CONTEXT + 1]; /* of the tokens */
     size_t n_tokens, n_prompt;
     char output[MAX_OUTPUT];
     size_t output_size;
@@ -88,6 +89,8 @@ static void take_event(struct request *r, const struct quire_event *ev)
     fuzz_check(!ev->n_logprobs == !ev->logprobs, "%u log-probabilities", ev->n_logprobs);
     if (ev->n_tokens)
         memcpy(r->tokens + r->n_tokens, ev->tokens, ev->n_tokens * sizeof *ev->tokens);
+    for (size_t i = 0; i < ev->n_tokens && ev->logprobs; i++)
+        r->logprobs[r->n_tokens + i] = ev->logprobs[i * ev->n_logprobs].logprob;
     r->n_tokens += ev->n_tokens;
     fuzz_check(ev->text_size <= MAX_OUTPUT - r->output_size, "too much text");
     if (ev->text_size)
@@ -158,6 +161,10 @@ static void check_alone(const struct run *run, const struct request *r)
                "other tokens than alone: %s, draft_tokens %u, best_of %u, flags 0x%x",
                quire_finish_reason_name(r->reason), r->params.draft_tokens, r->params.best_of,
                r->params.flags);
+    /* a prompt that was cancelled has NaN where it was not computed */
+    fuzz_check(r->reason == QUIRE_FINISH_CANCELLED ||
+                   memcmp(r->logprobs, same.logprobs, n * sizeof *r->logprobs) == 0,
+               "other log-probabilities than alone: flags 0x%x", r->params.flags);
     fuzz_check(cut || (r->output_size == same.output_size &&
                        memcmp(r->output, same.output, r->output_size) == 0),
                "\"%.*s\", alone \"%.*s\"", (int)r->output_size, r->output, (int)same.output_size,
@@ -216,6 +223,8 @@ static void draw_options(struct request *r, struct fuzz_input *in)
         p->min_tokens = fuzz_below(in, MAX_NEW + 2);
     if (fuzz_chance(in, 20))
         p->n_logprobs = fuzz_below(in, 22);
+    if (p->flags & QUIRE_REQUEST_PROMPT_ONLY && !fuzz_chance(in, 5))
+        p->max_tokens = p->min_tokens = p->draft_tokens = p->best_of = 0;
     if (fuzz_chance(in, 20)) {
         r->stop_token = (int32_t)fuzz_below(in, 300);
         p->stop_tokens = &r->stop_token;
@@ -242,7 +251,7 @@ static void submit(struct run *run, struct fuzz_input *in)
     quire_request_params_init(&r->params, sizeof r->params);
     draw_prompt(r, in);
     r->params.max_tokens = fuzz_below(in, MAX_NEW) + 1;
-    r->params.flags = fuzz_below(in, 32);
+    r->params.flags = fuzz_below(in, 64);
     r->params.stream = fuzz_below(in, 3);
     quire_sampling_params_init(&r->sampling, sizeof r->sampling);
     r->sampling.temperature = (float)fuzz_below(in, 4) / 2;
