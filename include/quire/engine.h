@@ -42,6 +42,7 @@
  *  closed. */
 #ifndef QUIRE_ENGINE_H
 #define QUIRE_ENGINE_H
+#include <quire/beam_search.h>
 #include <quire/chat_template.h>
 #include <quire/kv_cache.h>
 #include <quire/model.h>
@@ -186,7 +187,7 @@ enum {
 struct quire_logits_args {
     uint32_t struct_size;
     quire_request_id id;
-    uint32_t choice;       /**< index of the answer */
+    uint32_t choice;       /**< index of the answer; in a beam search, the rank of the beam */
     const int32_t *tokens; /**< [n_tokens] prompt, then answer so far */
     size_t n_tokens;
     float *logits; /**< [n_vocab] may be changed; -INFINITY excludes a token */
@@ -255,6 +256,13 @@ struct quire_request_params {
     /* for messages: as in struct quire_chat_render_args; NULL = none */
     const char *tools_json;
     const char *variables_json;
+    /** Beam search instead of sampling (quire/beam_search.h): the number of beams, 2 .. 32 and at
+     *  most max_seqs of the engine; 0 = none. The n answers with the highest scores are returned,
+     *  best first, without events before the search is over. Counts as beam_width requests of
+     *  max_requests; not combined with best_of, draft_tokens and QUIRE_REQUEST_PROMPT_ONLY */
+    uint32_t beam_width;
+    enum quire_beam_stopping early_stopping; /**< without beam_width no effect */
+    double length_penalty; /**< finite: exponent of the length in scores of beams; default 1 */
 };
 
 /** Sets the defaults: no prompt, no limit, sampling by quire_engine_default_sampling(). */
@@ -269,9 +277,10 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_default_sampling(
  *  0.
  *  QUIRE_E_INVALID_ARG names the field, also for an empty prompt, or is an exception of the
  *  template; QUIRE_E_MISUSE struct_size or a dry run; QUIRE_E_LIMIT the prompt is longer than the
- *  context (the message has both numbers); QUIRE_E_RANGE a token id; QUIRE_E_UNSUPPORTED messages
- *  without a chat template; other codes of quire_chat_template_render(); QUIRE_E_AGAIN max_requests
- *  is reached; QUIRE_E_NOMEM; QUIRE_E_BUSY. */
+ *  context (the message has both numbers), or the KV cache is too small for beam_width sequences;
+ *  QUIRE_E_RANGE a token id; QUIRE_E_UNSUPPORTED messages without a chat template; other codes of
+ *  quire_chat_template_render(); QUIRE_E_AGAIN max_requests is reached; QUIRE_E_NOMEM;
+ *  QUIRE_E_BUSY. */
 QUIRE_API QUIRE_MUST_CHECK quire_status
 quire_engine_submit(struct quire_engine *engine, const struct quire_request_params *params,
                     quire_request_id *id, struct quire_error *err);
@@ -380,6 +389,9 @@ struct quire_event {
     uint32_t choice;     /**< index of the answer, 0 .. n - 1 */
     struct quire_usage usage_data;
     char message_data[488];
+    /** DONE of requests with log-probabilities, best_of above n, or beam_width: sum of the
+     *  log-probabilities of the sampled tokens; else 0 */
+    double cumulative_logprob;
 };
 QUIRE_API void quire_event_init(struct quire_event *event, size_t struct_size);
 
@@ -425,65 +437,9 @@ QUIRE_API void quire_engine_stats_init(struct quire_engine_stats *stats, size_t 
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_get_stats(struct quire_engine *engine,
                                                                struct quire_engine_stats *stats);
 
-/* ---- Saving the prefix cache */
-
-/** File and selection, for quire_engine_save_cache() and quire_engine_restore_cache(). */
-struct quire_cache_file_params {
-    uint32_t struct_size;
-    const char *path;
-    /** only prefixes of requests with this salt; NULL = of every salt, with tokens: salt 0 */
-    const uint64_t *cache_salt;
-    /** save: [n_tokens] only the longest cached prefix of these tokens, e.g. of one session; NULL =
-     *  all prefixes. restore: NULL */
-    const int32_t *tokens;
-    size_t n_tokens;
-    /** save: the prefixes used most recently, as many as fit into a file of this size; restore:
-     *  larger files are refused; 0 = no limit */
-    uint64_t max_bytes;
-};
-QUIRE_API void quire_cache_file_params_init(struct quire_cache_file_params *params,
-                                            size_t struct_size);
-
-struct quire_cache_file_result {
-    uint32_t struct_size; /**< set by the caller */
-    uint64_t n_tokens;    /**< saved or restored; a common part of prefixes counts once */
-    uint64_t n_blocks;    /**< their blocks in all KV groups */
-    uint64_t bytes;       /**< save: of the file; restore: of keys and values that were read */
-};
-QUIRE_API void quire_cache_file_result_init(struct quire_cache_file_result *result,
-                                            size_t struct_size);
-
-/** Saves the prefix cache in a file (docs/cache-file.md) that replaces params->path atomically and
- *  durably: after a failure, or the end of the process at any moment, the old file is intact. The
- *  file has mode 0600, for it contains prompts and answers. An existing file is replaced only if it
- *  is empty or a cache file. The call waits for the end of a running step, and no step runs until
- *  keys and values are copied; active requests are not disturbed otherwise. Of their tokens it
- *  saves whole blocks.
- *  result  may be NULL; written on success
- *  QUIRE_E_INVALID_ARG names the field; QUIRE_E_MISUSE struct_size or a dry run; QUIRE_E_RANGE
- *  nothing is cached that could be saved; QUIRE_E_LIMIT max_bytes has no room for one block;
- *  QUIRE_E_FORMAT the path is a file of another kind; QUIRE_E_IO; QUIRE_E_NOMEM. */
-QUIRE_API QUIRE_MUST_CHECK quire_status
-quire_engine_save_cache(struct quire_engine *engine, const struct quire_cache_file_params *params,
-                        struct quire_cache_file_result *result, struct quire_error *err);
-
-/** Brings saved prefixes back: requests that begin with their tokens, with the same cache_salt,
- *  reuse them, with the bits that computing them would give. Adds to the cache as many prefixes as
- *  free blocks can hold, those used most recently first, and evicts nothing. The file is one of an
- *  engine with the same library version, model, ISA level, compute mode, KV dtypes and KV scales;
- *  block size, capacity and number of threads may differ. On failure the cache is unchanged. No
- *  step runs meanwhile, as in quire_engine_save_cache().
- *  result  may be NULL; written on success
- *  QUIRE_E_INVALID_ARG names the field; QUIRE_E_MISUSE struct_size or a dry run; QUIRE_E_IO the
- *  file cannot be read; QUIRE_E_FORMAT it is no cache file; QUIRE_E_MISMATCH it is of another
- *  version or engine, with what differs; QUIRE_E_CORRUPT it is damaged; QUIRE_E_RANGE it has
- *  nothing of params->cache_salt; QUIRE_E_LIMIT it is larger than max_bytes, or not even one block
- *  is free; QUIRE_E_NOMEM. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_restore_cache(
-    struct quire_engine *engine, const struct quire_cache_file_params *params,
-    struct quire_cache_file_result *result, struct quire_error *err);
-
 #ifdef __cplusplus
 }
 #endif
+
+#include <quire/engine_cache.h>
 #endif

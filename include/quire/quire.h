@@ -5,10 +5,12 @@
 #include <quire/attention.h>
 #include <quire/attention_dense.h>
 #include <quire/attention_merge.h>
+#include <quire/beam_search.h>
 #include <quire/bias.h>
 #include <quire/chat_template.h>
 #include <quire/cpu.h>
 #include <quire/engine.h>
+#include <quire/engine_cache.h>
 #include <quire/kv_cache.h>
 #include <quire/mla.h>
 #include <quire/model.h>

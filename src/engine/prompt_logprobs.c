@@ -6,6 +6,7 @@
  * left. */
 #include "engine/prompt_logprobs.h"
 #include "base/error.h"
+#include "engine/beam_finish.h"
 #include "engine/finish.h"
 #include "engine/request.h"
 #include "engine/sample.h"
@@ -54,7 +55,8 @@ static void complete(struct qr_request *leader)
 {
     const size_t n = (size_t)leader->task.n_prompt * leader->n_logprobs;
     leader->task.reads_rows = false;
-    for (struct qr_request *r = leader->group_waits ? leader->next : NULL; r; r = r->next) {
+    const bool shared = leader->group_waits || leader->beams;
+    for (struct qr_request *r = shared ? leader->next : NULL; r; r = r->next) {
         memcpy(r->logprobs, leader->logprobs, n * sizeof *r->logprobs);
         r->task.reads_rows = false;
     }
@@ -71,7 +73,9 @@ void qr_prompt_logprobs_step(struct quire_engine *e)
         const uint32_t n_rows = (uint32_t)e->batch.query_start_loc[i + 1] - row;
         struct quire_error err = QUIRE_ERROR_INIT;
         const quire_status s = read_chunk(e, r, row, n_rows, &err);
-        if (s != QUIRE_OK)
+        if (s != QUIRE_OK && r->beams)
+            qr_beam_fail(e, r, s, &err, true);
+        else if (s != QUIRE_OK)
             qr_request_fail(e, r, s, &err);
         else if (r->task.n_computed >= r->task.n_prompt)
             complete(r);

@@ -2,6 +2,7 @@
 /* sample.c - logits to tokens: masks, hooks, sampling, stop conditions, answers that fork. */
 #include "engine/sample.h"
 #include "base/error.h"
+#include "engine/beam.h"
 #include "engine/clock.h"
 #include "engine/draft.h"
 #include "engine/finish.h"
@@ -22,7 +23,7 @@ static void mask_logits(const struct quire_engine *e, const struct qr_request *r
         logits[r->stop_tokens[i]] = -INFINITY;
 }
 
-static bool ends_answer(const struct quire_engine *e, const struct qr_request *r, int32_t token)
+bool qr_ends_answer(const struct quire_engine *e, const struct qr_request *r, int32_t token)
 {
     for (uint32_t i = 0; i < r->n_stop_tokens; i++)
         if (r->stop_tokens[i] == token)
@@ -39,7 +40,7 @@ static quire_status append_token(struct quire_engine *e, struct qr_request *r, i
         r->first_token_time = r->last_token_time;
     e->counters.completion_tokens++;
     qr_request_touch(e, r);
-    if (ends_answer(e, r, token)) {
+    if (qr_ends_answer(e, r, token)) {
         qr_request_flush_and_finish(e, r, QUIRE_FINISH_STOP);
         return QUIRE_OK;
     }
@@ -75,13 +76,18 @@ static quire_status call_hook(const struct quire_engine *e, const struct qr_requ
     return s == QUIRE_OK ? s : qr_fail(err, s, "logits_hook failed: %s", quire_status_name(s));
 }
 
+quire_status qr_prepare_logits(const struct quire_engine *e, const struct qr_request *r,
+                               float *logits, struct quire_error *err)
+{
+    mask_logits(e, r, logits);
+    return r->logits_hook ? call_hook(e, r, logits, err) : QUIRE_OK;
+}
+
 /* Samples from one row, which is changed. */
 static quire_status sample_token(struct quire_engine *e, struct qr_request *r, float *logits,
                                  struct quire_error *err)
 {
-    mask_logits(e, r, logits);
-    if (r->logits_hook)
-        QR_TRY(call_hook(e, r, logits, err));
+    QR_TRY(qr_prepare_logits(e, r, logits, err));
     const struct quire_sample_args args = {
         .struct_size = sizeof args,
         .logits = logits,
@@ -173,8 +179,12 @@ void qr_sample_step(struct quire_engine *e)
     for (uint32_t i = 0; i < e->batch.n_complete; i++) {
         struct qr_request *r = qr_request_of(e->batch.complete[i]);
         float *logits = e->logits + (size_t)e->batch.first_logits[i] * e->vocab_size;
-        if (r->finished) /* the logits of its prompt had NaN */
+        if (r->finished) /* the logits of its prompt had NaN, or its search is over */
             continue;
+        if (r->leader->beams) {
+            qr_beam_take_logits(e, r, logits);
+            continue;
+        }
         if (r->group_waits)
             fork_group(e, r, logits);
         if (r->flags & QUIRE_REQUEST_PROMPT_ONLY)

@@ -16,4 +16,11 @@ static inline void qr_mask_padding(const struct quire_engine *e, float *logits)
         logits[i] = -INFINITY;
 }
 
+/* Excludes the tokens that may not be sampled next from a row of logits, and calls logits_hook. */
+quire_status qr_prepare_logits(const struct quire_engine *e, const struct qr_request *r,
+                               float *logits, struct quire_error *err);
+
+/* Whether the token is an end-of-generation or stop token. */
+bool qr_ends_answer(const struct quire_engine *e, const struct qr_request *r, int32_t token);
+
 #endif

@@ -16,12 +16,16 @@
  * have the same bits. The running task of the highest rank is never preempted, and the pool holds
  * at least one sequence of the maximum length, so some task always advances.
  *
+ * Groups of tasks (task_group.h) are admitted, when the memory of all of them up to their maximum
+ * length is available, and preempted as a whole.
+ *
  * The scheduler does not know models: it computes nothing and can be tested exhaustively. */
 #ifndef QR_ENGINE_SCHEDULER_H
 #define QR_ENGINE_SCHEDULER_H
 #include "engine/sequence_memory.h"
 
 struct quire_model;
+struct qr_task_group_limits;
 
 struct qr_task {
     /* set by the owner before qr_scheduler_add() */
@@ -47,6 +51,11 @@ struct qr_task {
     struct qr_sequence *sequence; /* while running */
     uint32_t n_charged;           /* leading tokens counted for the client */
     uint32_t client_slot;         /* index in qr_scheduler.clients */
+    /* of a group (task_group.h), whose tasks have consecutive arrivals and one priority */
+    struct qr_task *group; /* its first task; NULL = none */
+    struct qr_task *next_in_group;
+    const struct qr_task_group_limits *group_limits;
+    bool idle; /* holds no beam */
 };
 
 struct qr_scheduler_client {
@@ -90,6 +99,14 @@ void qr_scheduler_remove(struct qr_scheduler *s, struct qr_task *task, bool keep
 /* Lets a task that waits share the sequence of `parent`, whose prompt is equal and complete, and
  * run. False: no sequence is left; the task goes on waiting. */
 bool qr_scheduler_fork(struct qr_scheduler *s, struct qr_task *task, const struct qr_task *parent);
+
+/* A running task of a group takes over the sequence of another one, whose pending tokens are all
+ * computed, by a fork; it drops its own. The owner then copies the tokens. */
+void qr_scheduler_branch(struct qr_scheduler *s, struct qr_task *task,
+                         const struct qr_task *parent);
+
+/* A running task of a group holds no beam from now on; its blocks are released. */
+void qr_scheduler_set_idle(struct qr_scheduler *s, struct qr_task *task);
 
 /* Plans the next step: step[0 .. n_step) with n_step tokens each, whose memory is reserved. At most
  * max_prefill_tokens tokens of prompts. Replaces a plan that was not committed. */

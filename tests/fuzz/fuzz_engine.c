@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_engine.c - engine calls on a small model: submit, step, poll, cancel, bad calls.
  *
- * Requests run together, with priorities, small pools, drafts and several answers of which the best
- * is returned. Checks that every request ends with exactly one DONE event, that its tokens, their
- * log-probabilities and its text are those of the same request alone in another engine, that text
- * is well-formed, that a step does not allocate, and that every block is free or referenced. */
+ * Requests run together, with priorities, small pools, drafts, beam search, and several answers of
+ * which the best is returned. Checks that every request ends with exactly one DONE event, that its
+ * tokens, their log-probabilities and its text are those of the same request alone in another
+ * engine, that text is well-formed, that a step does not allocate, and that every block is free or
+ * referenced. */
 #include "base/utf8.h"
 #include "engine/types.h"
 #include "fuzz.h"
@@ -149,7 +150,7 @@ static void check_alone(const struct run *run, const struct request *r)
         while (poll_one(e, &same, 1)) {}
     }
     /* an answer that was cancelled may not be the best one */
-    if (r->reason == QUIRE_FINISH_CANCELLED && r->params.best_of > 1)
+    if (r->reason == QUIRE_FINISH_CANCELLED && (r->params.best_of > 1 || r->params.beam_width))
         return;
     const bool cut = r->reason == QUIRE_FINISH_CANCELLED || r->context_full || same.context_full;
     const size_t n = r->n_tokens < same.n_tokens ? r->n_tokens : same.n_tokens;
@@ -158,9 +159,9 @@ static void check_alone(const struct run *run, const struct request *r)
                quire_finish_reason_name(r->reason), same.n_tokens,
                quire_finish_reason_name(same.reason));
     fuzz_check(memcmp(r->tokens, same.tokens, n * sizeof *r->tokens) == 0,
-               "other tokens than alone: %s, draft_tokens %u, best_of %u, flags 0x%x",
+               "other tokens than alone: %s, draft_tokens %u, best_of %u, beams %u, flags 0x%x",
                quire_finish_reason_name(r->reason), r->params.draft_tokens, r->params.best_of,
-               r->params.flags);
+               r->params.beam_width, r->params.flags);
     /* a prompt that was cancelled has NaN where it was not computed */
     fuzz_check(r->reason == QUIRE_FINISH_CANCELLED ||
                    memcmp(r->logprobs, same.logprobs, n * sizeof *r->logprobs) == 0,
@@ -209,6 +210,17 @@ static void draw_prompt(struct request *r, struct fuzz_input *in)
     }
 }
 
+/* Beam search, mostly without what contradicts it. */
+static void draw_search(struct quire_request_params *p, struct fuzz_input *in)
+{
+    static const double penalties[] = { 1, 0, 2, -1, (double)NAN };
+    p->beam_width = fuzz_below(in, 6);
+    p->early_stopping = (enum quire_beam_stopping)fuzz_below(in, 4);
+    p->length_penalty = FUZZ_PICK(in, penalties);
+    if (!fuzz_chance(in, 5))
+        p->draft_tokens = p->best_of = 0;
+}
+
 /* Scheduling and drafts, which change no token, and limits of the answer. */
 static void draw_options(struct request *r, struct fuzz_input *in)
 {
@@ -225,6 +237,8 @@ static void draw_options(struct request *r, struct fuzz_input *in)
         p->n_logprobs = fuzz_below(in, 22);
     if (p->flags & QUIRE_REQUEST_PROMPT_ONLY && !fuzz_chance(in, 5))
         p->max_tokens = p->min_tokens = p->draft_tokens = p->best_of = 0;
+    if (fuzz_chance(in, 25))
+        draw_search(p, in);
     if (fuzz_chance(in, 20)) {
         r->stop_token = (int32_t)fuzz_below(in, 300);
         p->stop_tokens = &r->stop_token;
@@ -233,12 +247,12 @@ static void draw_options(struct request *r, struct fuzz_input *in)
 }
 
 /* An answer that only one of two contexts cuts short may change which one is the best. */
-static void limit_best_of(const struct run *run, struct request *r)
+static void limit_answers(const struct run *run, struct request *r)
 {
     struct quire_engine_info info = { .struct_size = sizeof info };
     fuzz_check(quire_engine_get_info(run->engine, &info) == QUIRE_OK, "no info");
     if (r->n_prompt + r->params.max_tokens > info.context_length)
-        r->params.best_of = 0;
+        r->params.best_of = r->params.beam_width = 0;
 }
 
 static void submit(struct run *run, struct fuzz_input *in)
@@ -267,7 +281,7 @@ static void submit(struct run *run, struct fuzz_input *in)
     const quire_status counted =
         quire_engine_count_tokens(run->engine, &r->params, &r->n_prompt, &err);
     fuzz_check_error(counted, &err);
-    limit_best_of(run, r);
+    limit_answers(run, r);
     const quire_status s = quire_engine_submit(run->engine, &r->params, &r->id, &err);
     fuzz_check_error(s, &err);
     fuzz_check(s != QUIRE_OK || counted == QUIRE_OK, "submitted, but not counted: %s",
