@@ -122,6 +122,40 @@ static void test_options(void **state)
     quire_engine_close(e);
 }
 
+/* Makes all likely tokens but one end the answer, twice. */
+static quire_status narrow(void *user, const struct quire_logits_args *args)
+{
+    const size_t at = args->n_tokens - *(const size_t *)user;
+    for (size_t i = 0; i < args->n_vocab && (at == 2 || at == 5); i++)
+        args->logits[i] += i == 40 && args->choice == 0 ? 40 : i % 5 == 3 ? 35 : 0;
+    return QUIRE_OK;
+}
+
+/* Few beams are left, then many again. */
+static void test_narrow(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    const size_t n_prompt = PROMPT;
+    int32_t stop_tokens[60];
+    struct quire_engine *e = open_small("llama-q8_0.gguf", MAX_WIDTH);
+    for (int32_t i = 0; i < 60; i++)
+        stop_tokens[i] = 3 + 5 * i;
+    for (uint32_t width = 2; width <= 8; width += 2) {
+        fill_prompt(width);
+        struct quire_request_params p = search(width, 10);
+        p.logits_hook = narrow;
+        p.logits_hook_user = (void *)(uintptr_t)&n_prompt;
+        p.stop_tokens = stop_tokens;
+        p.n_stop_tokens = 60;
+        p.length_penalty = 6;
+        p.early_stopping = QUIRE_BEAM_STOP_NEVER;
+        (void)compare(e, &p);
+    }
+    quire_engine_close(e);
+}
+
 /* ---- A lattice */
 
 /* Tokens 10 .. 13 with fixed probabilities by the token before: the likely first token leads to
@@ -147,6 +181,14 @@ static quire_status lattice(void *user, const struct quire_logits_args *args)
             args->logits[12] = (float)log(edges[i].p12);
             args->logits[13] = (float)log(edges[i].p13);
         }
+    return QUIRE_OK;
+}
+
+static quire_status all_equal(void *user, const struct quire_logits_args *args)
+{
+    (void)user;
+    for (size_t i = 0; i < args->n_vocab; i++)
+        args->logits[i] = i == 10 || i == 11 ? 0 : -INFINITY;
     return QUIRE_OK;
 }
 
@@ -176,14 +218,13 @@ static void test_lattice(void **state)
     p.beam_width = p.n = 0;
     generate(e, &p, &greedy_answer);
     assert_int_equal(greedy_answer.tokens[0], 10);
-    /* ties: by the beam, then by the token */
-    p.beam_width = p.n = 2;
-    p.max_tokens = 2;
-    p.length_penalty = 0;
+    /* ties: by the rank of the beam, then by the token; of equal scores the earlier answer */
+    p.beam_width = p.n = 3;
+    p.logits_hook = all_equal;
     run_search(e, &p, answers);
-    assert_int_equal(answers[0].tokens[0], 11);
-    assert_int_equal(answers[1].tokens[0], 10);
-    assert_int_equal(answers[1].tokens[1], 10);
+    static const int32_t equal[3][3] = { { 10, 10, 10 }, { 10, 10, 11 }, { 10, 11, 10 } };
+    for (uint32_t i = 0; i < 3; i++)
+        assert_memory_equal(answers[i].tokens, equal[i], sizeof equal[i]);
     quire_engine_close(e);
 }
 
@@ -284,8 +325,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reference), cmocka_unit_test(test_options),
-        cmocka_unit_test(test_lattice),   cmocka_unit_test(test_hooks),
-        cmocka_unit_test(test_logprobs),
+        cmocka_unit_test(test_narrow),    cmocka_unit_test(test_lattice),
+        cmocka_unit_test(test_hooks),     cmocka_unit_test(test_logprobs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
