@@ -5,11 +5,13 @@
 #include <quire/attention.h>
 #include <quire/attention_dense.h>
 #include <quire/attention_merge.h>
+#include <quire/beam_search.h>
 #include <quire/bias.h>
 #include <quire/chat_template.h>
 #include <quire/cpu.h>
 #include <quire/engine.h>
 #include <quire/engine_cache.h>
+#include <quire/engine_request.h>
 #include <quire/event_callback.h>
 #include <quire/kv_cache.h>
 #include <quire/mla.h>

@@ -72,6 +72,7 @@ static void report_finish(struct qr_request *r, struct quire_event *ev)
     ev->kind = QUIRE_EVENT_DONE;
     ev->reason = r->reason;
     ev->context_full = r->context_full;
+    ev->cumulative_logprob = r->sum_logprob;
     if (r->reason == QUIRE_FINISH_ERROR) {
         ev->status = r->error.code;
         memcpy(ev->message_data, r->error.msg, sizeof ev->message_data);

@@ -29,14 +29,28 @@ static void start_group(struct quire_engine *e, struct qr_request *leader)
         qr_scheduler_add(&e->scheduler, &r->task);
 }
 
-static void finish(struct quire_engine *e, struct qr_request *r, enum quire_finish_reason reason,
-                   bool keep)
+void qr_request_mark_finished(struct quire_engine *e, struct qr_request *r,
+                              enum quire_finish_reason reason)
 {
     r->finished = true;
     r->final_reason = reason;
+    qr_request_touch(e, r);
+}
+
+void qr_request_mark_failed(struct quire_engine *e, struct qr_request *r, quire_status status,
+                            const struct quire_error *err)
+{
+    r->final_error = *err;
+    r->final_error.code = status;
+    qr_request_mark_finished(e, r, QUIRE_FINISH_ERROR);
+}
+
+static void finish(struct quire_engine *e, struct qr_request *r, enum quire_finish_reason reason,
+                   bool keep)
+{
     qr_draft_model_end(e, r);
     qr_scheduler_remove(&e->scheduler, &r->task, keep);
-    qr_request_touch(e, r);
+    qr_request_mark_finished(e, r, reason);
     if (r == r->leader)
         start_group(e, r);
 }
@@ -108,8 +122,11 @@ static struct quire_usage usage_of(const struct qr_request *r)
     return u;
 }
 
-static double mean_logprob(const struct qr_request *r)
+/* Answers of best_of by mean log-probability; those of a beam search have their rank. */
+static double rating(const struct qr_request *r)
 {
+    if (r->leader->beams)
+        return -(double)r->choice;
     if (r->reason == QUIRE_FINISH_ERROR || r->n_output == 0)
         return -INFINITY;
     return r->sum_logprob / r->n_output;
@@ -126,7 +143,7 @@ static void choose_best(struct quire_engine *e, struct qr_request *leader)
     for (uint32_t rank = 0; rank < leader->n_returned; rank++) {
         struct qr_request *best = NULL;
         for (struct qr_request *r = leader; r; r = r->next)
-            if (r->held && (!best || mean_logprob(r) > mean_logprob(best)))
+            if (r->held && (!best || rating(r) > rating(best)))
                 best = r;
         best->held = false;
         best->choice = rank;
@@ -181,7 +198,8 @@ static void publish(struct quire_engine *e, struct qr_request *r, struct qr_requ
     }
     r->usage = usage_of(r);
     r->n_published = r->task.n_tokens;
-    r->text_event_due |= new_output || r->flushed;
+    /* an echoed prompt with log-probabilities comes with the first output, or at the end */
+    r->text_event_due |= new_output || r->flushed || (r->finished && r->n_polled < r->n_published);
     r->prompt_event_due |= r->n_output == 0 && !r->finished;
     if (r->finished)
         publish_end(e, r, unchosen);

@@ -25,6 +25,12 @@ void qr_request_fail(struct quire_engine *e, struct qr_request *r, quire_status 
 void qr_request_fail_and_discard(struct quire_engine *e, struct qr_request *r, quire_status status,
                                  const struct quire_error *err);
 
+/* Ends an answer that the scheduler does not know any more. */
+void qr_request_mark_finished(struct quire_engine *e, struct qr_request *r,
+                              enum quire_finish_reason reason);
+void qr_request_mark_failed(struct quire_engine *e, struct qr_request *r, quire_status status,
+                            const struct quire_error *err);
+
 /* Makes the changes of the step visible. */
 void qr_publish(struct quire_engine *e);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* logprobs.c - log-probabilities of one row of logits. */
+#include "engine/logprobs.h"
 #include "base/error.h"
 #include "base/fp_env.h"
 #include <math.h>
@@ -19,6 +20,17 @@ static quire_status largest(const float *logits, uint32_t n_vocab, double *max,
     }
     if (*max == -INFINITY)
         return qr_fail(err, QUIRE_E_NUMERIC, "all %u logits are -infinity", n_vocab);
+    return QUIRE_OK;
+}
+
+quire_status qr_log_softmax_init(struct qr_log_softmax *s, const float *logits, uint32_t n_vocab,
+                                 struct quire_error *err)
+{
+    double sum = 0;
+    QR_TRY(largest(logits, n_vocab, &s->max, err));
+    for (uint32_t i = 0; i < n_vocab; i++)
+        sum += exp(logits[i] - s->max);
+    s->log_sum = log(sum);
     return QUIRE_OK;
 }
 
@@ -55,16 +67,14 @@ quire_status quire_logprobs(const float *logits, uint32_t n_vocab, int32_t token
     if (chosen && (token < 0 || (uint32_t)token >= n_vocab))
         return qr_fail(err, QUIRE_E_RANGE, "token %d is outside the vocabulary of %u", token,
                        n_vocab);
-    double max, sum = 0;
-    QR_TRY(largest(logits, n_vocab, &max, err));
-    for (uint32_t i = 0; i < n_vocab; i++)
-        sum += exp(logits[i] - max);
-    const double log_sum = log(sum);
+    struct qr_log_softmax softmax;
+    QR_TRY(qr_log_softmax_init(&softmax, logits, n_vocab, err));
     if (chosen)
-        *chosen = (struct quire_token_logprob){ token, (float)(logits[token] - max - log_sum) };
+        *chosen =
+            (struct quire_token_logprob){ token, (float)qr_log_softmax(&softmax, logits[token]) };
     const uint32_t n = select_top(logits, n_vocab, n_top, top);
     for (uint32_t i = 0; i < n; i++)
-        top[i].logprob = (float)(top[i].logprob - max - log_sum);
+        top[i].logprob = (float)qr_log_softmax(&softmax, top[i].logprob);
     for (uint32_t i = n; i < n_top; i++)
         top[i] = (struct quire_token_logprob){ -1, -INFINITY };
     return QUIRE_OK;

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "tokenizer/detokenizer.h"
 #include <string.h>
 
 /* Holds a token, the longest stop string and the text between two polls; longer text grows the
@@ -71,6 +72,22 @@ quire_status qr_output_text_push(struct qr_output_text *o, int32_t token, bool *
     QR_TRY(quire_detokenizer_push(o->detokenizer, token, &piece, &size, err));
     drop_taken(o);
     return append(o, piece, size, stopped, err);
+}
+
+quire_status qr_output_text_copy(struct qr_output_text *to, const struct qr_output_text *from,
+                                 struct quire_error *err)
+{
+    const size_t n = from->size - from->n_taken;
+    if (!qr_grow(to->allocator, (void **)&to->text, &to->capacity, n, 1))
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %zu bytes of output text", n);
+    if (n)
+        memcpy(to->text, from->text + from->n_taken, n);
+    to->size = n;
+    to->n_taken = 0;
+    to->n_released = from->n_released - from->n_taken;
+    qr_detokenizer_copy(to->detokenizer, from->detokenizer);
+    qr_stop_strings_copy(&to->stops, &from->stops);
+    return QUIRE_OK;
 }
 
 quire_status qr_output_text_flush(struct qr_output_text *o, struct quire_error *err)

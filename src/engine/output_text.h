@@ -26,6 +26,11 @@ void qr_output_text_free(struct qr_output_text *o); /* safe on zeroes */
 quire_status qr_output_text_push(struct qr_output_text *o, int32_t token, bool *stopped,
                                  struct quire_error *err);
 
+/* Makes `to` continue the text of `from`, with the part that is not taken. Both were initialized
+ * alike. */
+quire_status qr_output_text_copy(struct qr_output_text *to, const struct qr_output_text *from,
+                                 struct quire_error *err);
+
 /* Flushes the detokenizer and releases a partial stop string. No token may follow. */
 quire_status qr_output_text_flush(struct qr_output_text *o, struct quire_error *err);
 

@@ -400,7 +400,8 @@ quire_status qr_prompt_create(const struct quire_engine *e, const struct quire_r
     if (s != QUIRE_OK)
         qr_prompt_free(e, p);
     else
-        p->n_with_output =
-            r->task == QUIRE_TASK_GENERATE ? capacity_with_output(e, p->n, r->max_tokens) : p->n;
+        p->n_with_output = r->task != QUIRE_TASK_GENERATE || r->flags & QUIRE_REQUEST_PROMPT_ONLY
+                               ? p->n
+                               : capacity_with_output(e, p->n, r->max_tokens);
     return s;
 }

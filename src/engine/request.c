@@ -6,6 +6,7 @@
 #include "base/fp_env.h"
 #include "base/handle.h"
 #include "base/struct_size.h"
+#include "engine/beam_setup.h"
 #include "engine/clock.h"
 #include "engine/draft.h"
 #include "engine/drive.h"
@@ -24,7 +25,8 @@ void quire_request_params_init(struct quire_request_params *params, size_t struc
 {
     const struct quire_request_params defaults = { .text_flags = QUIRE_ENCODE_ADD_BOS,
                                                    .pooling = QUIRE_POOLING_DEFAULT,
-                                                   .normalize = true };
+                                                   .normalize = true,
+                                                   .length_penalty = 1 };
     qr_struct_init(params, struct_size, &defaults, sizeof defaults);
 }
 
@@ -32,8 +34,8 @@ void quire_request_params_init(struct quire_request_params *params, size_t struc
 
 static uint32_t answer_count(const struct quire_request_params *p)
 {
-    const uint32_t n = p->n ? p->n : 1;
-    return p->best_of > n ? p->best_of : n;
+    const uint32_t n = p->n ? p->n : 1, generated = p->beam_width ? p->beam_width : p->best_of;
+    return generated > n ? generated : n;
 }
 
 static quire_status check_answers(const struct quire_engine *e,
@@ -80,6 +82,21 @@ static quire_status check_limits(const struct quire_engine *e, const struct quir
     return QUIRE_OK;
 }
 
+/* A request without an answer has no field that describes one. */
+static quire_status check_prompt_only(const struct quire_request_params *p, struct quire_error *err)
+{
+    const char *field = p->max_tokens     ? "max_tokens"
+                        : p->min_tokens   ? "min_tokens"
+                        : p->n > 1        ? "n"
+                        : p->best_of > 1  ? "best_of"
+                        : p->draft_tokens ? "draft_tokens"
+                                          : NULL;
+    if (!(p->flags & QUIRE_REQUEST_PROMPT_ONLY) || !field)
+        return QUIRE_OK;
+    return qr_fail(err, QUIRE_E_INVALID_ARG,
+                   "%s is given with QUIRE_REQUEST_PROMPT_ONLY, which generates no token", field);
+}
+
 static quire_status check_params(const struct quire_engine *e, const struct quire_request_params *p,
                                  struct quire_error *err)
 {
@@ -91,13 +108,17 @@ static quire_status check_params(const struct quire_engine *e, const struct quir
                        p->tools_json ? "tools_json" : "variables_json");
     const uint32_t known = QUIRE_REQUEST_IGNORE_EOS | QUIRE_REQUEST_NO_REUSE |
                            QUIRE_REQUEST_SHOW_SPECIAL | QUIRE_REQUEST_ECHO |
-                           QUIRE_REQUEST_LOGPROBS | QUIRE_REQUEST_FIXED_DRAFT;
+                           QUIRE_REQUEST_LOGPROBS | QUIRE_REQUEST_FIXED_DRAFT |
+                           QUIRE_REQUEST_PROMPT_ONLY;
     if (p->flags & ~known)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags 0x%x has unknown bits", p->flags);
     QR_TRY(qr_vector_check(e, p, err));
     QR_TRY(check_answers(e, p, err));
     QR_TRY(check_limits(e, p, err));
-    return p->sampling ? quire_sampling_validate(p->sampling, e->vocab_size, err) : QUIRE_OK;
+    QR_TRY(check_prompt_only(p, err));
+    if (p->sampling)
+        QR_TRY(quire_sampling_validate(p->sampling, e->vocab_size, err));
+    return qr_beam_check(e, p, err);
 }
 
 /* ---- Preparation */
@@ -141,7 +162,8 @@ static quire_status init_text(struct quire_engine *e, struct qr_request *r,
     const bool own_text = p->messages && !qr_prompt_answer(p);
     const uint32_t continues =
         own_text || p->flags & QUIRE_REQUEST_ECHO ? 0 : QUIRE_DETOKENIZE_CONTINUES;
-    QR_TRY(qr_output_text_init(&r->output, e->tokenizer, special | continues, p->stop, p->n_stop,
+    r->text_flags = special | continues;
+    QR_TRY(qr_output_text_init(&r->output, e->tokenizer, r->text_flags, p->stop, p->n_stop,
                                e->allocator, err));
     if (qr_grow(e->allocator, (void **)&r->text.text, &r->text.capacity, TEXT_BYTES, 1) &&
         qr_grow(e->allocator, (void **)&r->polled.text, &r->polled.capacity, TEXT_BYTES, 1))
@@ -163,6 +185,7 @@ static quire_status init_logprobs(struct quire_engine *e, struct qr_request *r,
         for (uint32_t k = 0; k < r->n_logprobs; k++)
             r->logprobs[(size_t)i * r->n_logprobs + k] =
                 (struct quire_token_logprob){ k ? -1 : r->tokens[i], NAN };
+    r->task.reads_rows = r->flags & QUIRE_REQUEST_ECHO;
     return QUIRE_OK;
 }
 
@@ -184,7 +207,7 @@ static quire_status echo_prompt(struct quire_engine *e, struct qr_request *r,
     }
     qr_output_text_free(&text);
     r->n_published = r->task.n_prompt;
-    r->text_event_due = true;
+    r->text_event_due = !r->task.reads_rows; /* else after their computation */
     return s;
 }
 
@@ -242,6 +265,7 @@ void qr_request_destroy(struct quire_engine *e, struct qr_request *r)
             sizeof *s->dry_breakers);
     s->logit_bias = NULL;
     s->dry_breakers = NULL;
+    qr_beam_free(e, r);
     qr_draft_free(e, r);
     qr_vector_free(e, r);
     qr_output_text_free(&r->output);
@@ -340,12 +364,12 @@ static quire_request_id queue(struct quire_engine *e, struct qr_request *leader,
         r->submit_time = now;
         r->deadline = p->deadline > 0 ? now + p->deadline : 0;
         r->task.arrival = ++e->n_submitted;
-        r->held = p->best_of > (p->n ? p->n : 1);
+        r->held = p->beam_width || p->best_of > (p->n ? p->n : 1);
     }
     leader->n_returned = p->n ? p->n : 1;
     leader->n_unpolled = n;
     leader->n_unfinished = n;
-    leader->group_waits = n > 1;
+    leader->group_waits = n > 1 && !leader->beams;
     __atomic_store_n(&leader->tag, id * 2, __ATOMIC_RELEASE);
     struct qr_request **tail = &e->new_requests;
     while (*tail)
@@ -369,6 +393,8 @@ static quire_status submit(struct quire_engine *e, const struct quire_request_pa
     if (s == QUIRE_OK) {
         for (struct qr_request *r = leader; r && s == QUIRE_OK; r = r->next)
             s = prepare(e, r, p, &prompt, err);
+        if (s == QUIRE_OK && p->beam_width)
+            s = qr_beam_init(e, leader, p, err);
         qr_prompt_free(e, &prompt);
     }
     if (s == QUIRE_OK)

@@ -2,6 +2,7 @@
 /* sample.c - logits to tokens: masks, hooks, sampling, stop conditions, answers that fork. */
 #include "engine/sample.h"
 #include "base/error.h"
+#include "engine/beam.h"
 #include "engine/clock.h"
 #include "engine/draft.h"
 #include "engine/finish.h"
@@ -14,8 +15,7 @@
 void qr_mask_logits(const struct quire_engine *e, const struct qr_request *r, uint32_t n_ahead,
                     float *logits)
 {
-    for (uint32_t i = e->n_text_tokens; i < e->vocab_size; i++)
-        logits[i] = -INFINITY;
+    qr_mask_padding(e, logits);
     const bool too_short = r->n_output + n_ahead < r->min_output;
     for (uint32_t i = 0; i < e->n_eog && (too_short || r->flags & QUIRE_REQUEST_IGNORE_EOS); i++)
         logits[e->eog[i]] = -INFINITY;
@@ -75,6 +75,13 @@ static quire_status call_hook(const struct quire_engine *e, const struct qr_requ
     };
     const quire_status s = r->logits_hook(r->logits_hook_user, &args);
     return s == QUIRE_OK ? s : qr_fail(err, s, "logits_hook failed: %s", quire_status_name(s));
+}
+
+quire_status qr_prepare_logits(const struct quire_engine *e, const struct qr_request *r,
+                               float *logits, struct quire_error *err)
+{
+    qr_mask_logits(e, r, 0, logits);
+    return r->logits_hook ? call_hook(e, r, logits, err) : QUIRE_OK;
 }
 
 quire_status qr_draw_token(struct quire_engine *e, const struct qr_request *r, uint32_t n_ahead,
@@ -171,18 +178,33 @@ static void fork_group(struct quire_engine *e, struct qr_request *leader, const 
     }
 }
 
+/* Ends a request for its prompt alone. */
+static void end_prompt(struct quire_engine *e, struct qr_request *r)
+{
+    r->first_token_time = r->last_token_time = qr_clock_now();
+    qr_request_flush_and_finish(e, r, QUIRE_FINISH_LENGTH);
+}
+
 void qr_sample_step(struct quire_engine *e)
 {
     for (uint32_t i = 0; i < e->batch.n_complete; i++) {
         struct qr_request *r = qr_request_of(e->batch.complete[i]);
         float *logits = e->logits + (size_t)e->batch.first_logits[i] * e->vocab_size;
+        if (r->finished) /* the logits of its prompt had NaN, or its search is over */
+            continue;
         if (r->vector.task != QUIRE_TASK_GENERATE) {
             qr_vector_finish(e, r);
             continue;
         }
+        if (r->leader->beams) {
+            qr_beam_take_logits(e, r, logits);
+            continue;
+        }
         if (r->group_waits)
             fork_group(e, r, logits);
-        if (r->draft)
+        if (r->flags & QUIRE_REQUEST_PROMPT_ONLY)
+            end_prompt(e, r);
+        else if (r->draft)
             verify_draft(e, r, logits);
         else
             sample(e, r, logits);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sampling.c - the sampler: checks of a call, logit bias, leading penalties, greedy choice. */
+#include "engine/sampling.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/fp_env.h"
@@ -85,6 +86,14 @@ static bool is_penalty(uint8_t kind)
     return kind == QUIRE_SAMPLER_PENALTIES || kind == QUIRE_SAMPLER_DRY;
 }
 
+static void copy_biased(struct qr_sampling_scratch *s, const struct quire_sampling_params *p,
+                        const struct quire_sample_args *args)
+{
+    memcpy(s->logits, args->logits, s->n_vocab * sizeof *s->logits);
+    for (uint32_t i = 0; i < p->n_logit_bias; i++)
+        s->logits[p->logit_bias[i].token] += p->logit_bias[i].bias;
+}
+
 static quire_status sample(struct qr_sampling_scratch *s, const struct quire_sampling_params *p,
                            const struct quire_sample_args *args, int32_t *token,
                            struct quire_error *err)
@@ -92,9 +101,7 @@ static quire_status sample(struct qr_sampling_scratch *s, const struct quire_sam
     const uint8_t *samplers = p->samplers;
     const bool greedy =
         p->temperature == 0 && memchr(samplers, QUIRE_SAMPLER_TEMPERATURE, QUIRE_MAX_SAMPLERS);
-    memcpy(s->logits, args->logits, s->n_vocab * sizeof *s->logits);
-    for (uint32_t i = 0; i < p->n_logit_bias; i++)
-        s->logits[p->logit_bias[i].token] += p->logit_bias[i].bias;
+    copy_biased(s, p, args);
     /* penalties before the first sampler that removes tokens; greedy and mirostat run no such
      * sampler, so they take all penalties of the list */
     for (; *samplers && (greedy || p->mirostat || is_penalty(*samplers)); samplers++)
@@ -155,6 +162,24 @@ quire_status quire_sampler_sample(struct quire_sampler *sampler,
     int32_t chosen;
     QR_TRY(sample(&sampler->scratch, &p, &a, &chosen, err));
     *token = chosen;
+    return QUIRE_OK;
+}
+
+quire_status qr_sampler_rank(struct quire_sampler *sampler,
+                             const struct quire_sampling_params *params,
+                             const struct quire_sample_args *args, size_t k,
+                             struct qr_ranked_tokens *out, struct quire_error *err)
+{
+    struct qr_sampling_scratch *s = &sampler->scratch;
+    struct quire_sampling_params p;
+    QR_TRY(qr_sampling_read(&p, params, s->n_vocab, err));
+    copy_biased(s, &p, args);
+    for (const uint8_t *kind = p.samplers; *kind; kind++)
+        if (is_penalty(*kind))
+            qr_penalties_apply(s, &p, *kind, args->history, args->n_history);
+    QR_TRY(qr_log_softmax_init(&out->softmax, s->logits, s->n_vocab, err));
+    out->n = qr_candidates_select_best(s->logits, s->n_vocab, k, s->list);
+    out->list = s->list;
     return QUIRE_OK;
 }
 

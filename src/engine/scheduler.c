@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "engine/rope_variant.h"
+#include "engine/task_group.h"
 #include <string.h>
 
 quire_status qr_scheduler_init(struct qr_scheduler *s, const struct qr_scheduler_params *p,
@@ -111,6 +112,18 @@ static void take_cached(struct qr_scheduler *s, struct qr_task *task, uint32_t n
     s->n_cached_tokens += n;
 }
 
+/* Leading tokens of a task that may come from the prefix cache. The last token is always computed:
+ * its logits and hidden state are not cached. */
+static uint32_t reusable(const struct qr_task *task)
+{
+    const uint32_t n = task->n_tokens - 1;
+    if (task->pools_rows)
+        return task->n_pooled < n ? task->n_pooled : n;
+    if (task->no_reuse && !task->n_preempted)
+        return 0;
+    return task->reads_rows && task->n_rows_read < n ? task->n_rows_read : n;
+}
+
 /* ---- Queues */
 
 static bool ranks_before(const struct qr_task *a, const struct qr_task *b)
@@ -149,7 +162,8 @@ static void remove_from(struct qr_task **list, uint32_t *n, const struct qr_task
 
 static void end_sequence(struct qr_scheduler *s, struct qr_task *task, bool keep)
 {
-    qr_sequence_end(s->params.memory, task->sequence, task->tokens, keep);
+    if (task->sequence)
+        qr_sequence_end(s->params.memory, task->sequence, task->tokens, keep);
     task->sequence = NULL;
     task->n_computed = task->n_step = task->n_step_draft = 0;
 }
@@ -173,7 +187,7 @@ void qr_scheduler_remove(struct qr_scheduler *s, struct qr_task *task, bool keep
     }
 }
 
-static void preempt(struct qr_scheduler *s, struct qr_task *task)
+static void preempt_one(struct qr_scheduler *s, struct qr_task *task)
 {
     remove_from(s->running, &s->n_running, task);
     remove_from(s->step, &s->n_step, task);
@@ -183,6 +197,14 @@ static void preempt(struct qr_scheduler *s, struct qr_task *task)
     task->n_preempted++;
     s->n_preemptions++;
     add_waiting(s, task);
+}
+
+static void preempt(struct qr_scheduler *s, struct qr_task *task)
+{
+    if (!task->group)
+        preempt_one(s, task);
+    for (struct qr_task *t = task->group; t; t = t->next_in_group)
+        preempt_one(s, t);
 }
 
 /* ---- Memory */
@@ -209,7 +231,7 @@ static bool reserve(struct qr_scheduler *s, struct qr_task *task, uint32_t n)
 {
     while (qr_sequence_reserve(s->params.memory, task->sequence, n, NULL) != QUIRE_OK) {
         struct qr_task *last = s->running[s->n_running - 1];
-        if (last != task) {
+        if (!qr_tasks_are_one(last, task)) {
             preempt(s, last);
             continue;
         }
@@ -223,6 +245,21 @@ static bool reserve(struct qr_scheduler *s, struct qr_task *task, uint32_t n)
     return true;
 }
 
+/* Whether the blocks are available with which all tasks of a group reach their maximum length, and
+ * one block per other running task. `pilot` holds those from the prefix cache. */
+static bool group_fits(const struct qr_scheduler *s, const struct qr_task *pilot)
+{
+    const struct qr_sequence_memory *m = s->params.memory;
+    for (uint32_t g = 0; g < m->n_groups; g++) {
+        const struct qr_sequence_group *held = &pilot->sequence->groups[g];
+        const uint32_t n_held = held->end_block - held->first_block;
+        const uint32_t n = qr_task_group_blocks(m, pilot->group_limits, g);
+        if ((n > n_held ? n - n_held : 0) + s->n_running > qr_sequence_blocks_available(m, g))
+            return false;
+    }
+    return true;
+}
+
 /* Whether the blocks of all pending tokens of a task are available, and one block per running task
  * for its next tokens. A single task always fits. */
 static bool fits(const struct qr_scheduler *s, const struct qr_task *task)
@@ -230,6 +267,8 @@ static bool fits(const struct qr_scheduler *s, const struct qr_task *task)
     if (s->n_running == 0)
         return true;
     const struct qr_sequence_memory *m = s->params.memory;
+    if (task->group)
+        return group_fits(s, task);
     const uint32_t pending = task->n_tokens - task->sequence->n_tokens;
     const uint32_t chunk =
         pending < s->params.max_step_tokens ? pending : s->params.max_step_tokens;
@@ -244,16 +283,6 @@ static bool fits(const struct qr_scheduler *s, const struct qr_task *task)
 }
 
 /* ---- The step */
-
-/* Leading tokens of a task that may come from the prefix cache. The last token is always computed:
- * its logits and hidden state are not cached. */
-static uint32_t reusable(const struct qr_task *task)
-{
-    const uint32_t all = task->n_tokens - 1;
-    if (task->pools_rows)
-        return task->n_pooled < all ? task->n_pooled : all;
-    return !task->no_reuse || task->n_preempted ? all : 0;
-}
 
 /* Whether the task must be computed in one step, and `budget` tokens are too few. */
 static bool exceeds(const struct qr_task *task, uint32_t budget)
@@ -302,10 +331,24 @@ static void check_rope_variant(struct qr_scheduler *s, struct qr_task *task)
     (void)begin(s, task, 0); /* succeeds: a sequence was just closed */
 }
 
+/* Opens the sequence of a task whose group was preempted, once the prompt is in the cache again: it
+ * is computed and held only once. */
+static bool rejoin(struct qr_scheduler *s, struct qr_task *task)
+{
+    const struct qr_task *pilot = qr_task_pilot(task);
+    if (task->idle || pilot->n_computed < pilot->n_prompt)
+        return false;
+    (void)begin(s, task, reusable(task)); /* succeeds: its place was kept */
+    charge(s, task);
+    return true;
+}
+
 /* Plans up to `budget` pending tokens of a running task; 0 tokens are planned without memory. */
 static uint32_t plan_running(struct qr_scheduler *s, struct qr_task *task, uint32_t budget)
 {
     struct qr_sequence_memory *m = s->params.memory;
+    if (!task->sequence && !rejoin(s, task))
+        return 0;
     check_rope_variant(s, task);
     qr_sequence_extend_from_cache(m, task->sequence, task->tokens, reusable(task));
     take_cached(s, task, task->sequence->n_tokens - task->n_computed);
@@ -327,7 +370,7 @@ static struct qr_task *next_waiting(const struct qr_scheduler *s)
     uint64_t best_served = 0;
     for (uint32_t i = 0; i < s->n_waiting; i++) {
         struct qr_task *t = s->waiting[i];
-        if (best && t->priority < best->priority)
+        if (t != qr_task_pilot(t) || (best && t->priority < best->priority))
             continue;
         const uint64_t served = s->clients[t->client_slot].served;
         if (!best || t->priority > best->priority || served < best_served) {
@@ -338,16 +381,31 @@ static struct qr_task *next_waiting(const struct qr_scheduler *s)
     return best;
 }
 
-/* Admits a task if its memory is available, if need be that of running tasks of lower priority. */
+/* Makes room for the tasks of a group among max_running, if need be of tasks of lower priority. */
+static bool make_places(struct qr_scheduler *s, const struct qr_task *task)
+{
+    const uint32_t width = qr_task_width(task);
+    uint32_t n_kept = 0;
+    while (n_kept < s->n_running && s->running[n_kept]->priority >= task->priority)
+        n_kept++;
+    if (n_kept + width > s->params.max_running)
+        return false;
+    while (s->n_running + width > s->params.max_running)
+        preempt(s, s->running[s->n_running - 1]);
+    return true;
+}
+
+static void start(struct qr_scheduler *s, struct qr_task *task)
+{
+    remove_from(s->waiting, &s->n_waiting, task);
+    add_running(s, task);
+}
+
+/* Admits a task, with its group, if the memory is available, if need be that of running tasks of
+ * lower priority. */
 static bool admit(struct qr_scheduler *s, struct qr_task *task)
 {
-    if (s->n_running == s->params.max_running) {
-        struct qr_task *last = s->running[s->n_running - 1];
-        if (last->priority >= task->priority)
-            return false;
-        preempt(s, last);
-    }
-    if (!begin(s, task, reusable(task)))
+    if (!make_places(s, task) || !begin(s, task, reusable(task)))
         return false;
     while (!fits(s, task)) {
         struct qr_task *last = s->n_running ? s->running[s->n_running - 1] : NULL;
@@ -357,8 +415,10 @@ static bool admit(struct qr_scheduler *s, struct qr_task *task)
         }
         preempt(s, last);
     }
-    remove_from(s->waiting, &s->n_waiting, task);
-    add_running(s, task);
+    if (!task->group)
+        start(s, task);
+    for (struct qr_task *t = task->group; t; t = t->next_in_group)
+        start(s, t);
     take_cached(s, task, task->n_computed);
     charge(s, task);
     return true;
@@ -421,4 +481,20 @@ bool qr_scheduler_fork(struct qr_scheduler *s, struct qr_task *task, const struc
     take_cached(s, task, task->n_computed);
     add_running(s, task);
     return true;
+}
+
+void qr_scheduler_branch(struct qr_scheduler *s, struct qr_task *task, const struct qr_task *parent)
+{
+    end_sequence(s, task, false);
+    task->sequence = qr_sequence_fork(s->params.memory, parent->sequence); /* its place was kept */
+    task->n_computed = task->sequence->n_tokens;
+    if (task->n_charged < task->n_computed)
+        task->n_charged = task->n_computed;
+    task->idle = false;
+}
+
+void qr_scheduler_set_idle(struct qr_scheduler *s, struct qr_task *task)
+{
+    end_sequence(s, task, false);
+    task->idle = true;
 }

@@ -16,12 +16,16 @@
  * have the same bits. The running task of the highest rank is never preempted, and the pool holds
  * at least one sequence of the maximum length, so some task always advances.
  *
+ * Groups of tasks (task_group.h) are admitted, when the memory of all of them up to their maximum
+ * length is available, and preempted as a whole.
+ *
  * The scheduler does not know models: it computes nothing and can be tested exhaustively. */
 #ifndef QR_ENGINE_SCHEDULER_H
 #define QR_ENGINE_SCHEDULER_H
 #include "engine/sequence_memory.h"
 
 struct quire_model;
+struct qr_task_group_limits;
 
 struct qr_task {
     /* set by the owner before qr_scheduler_add() */
@@ -30,9 +34,11 @@ struct qr_task {
     uint64_t client, salt; /* fairness; prefix cache */
     bool no_reuse;         /* computes the whole prompt */
     uint32_t n_prompt;
+    bool reads_rows; /* the owner reads the rows of all tokens of a step, until it clears this */
     /* kept up to date by the owner */
     const int32_t *tokens; /* [n_tokens] prompt, then output */
     uint32_t n_tokens;
+    uint32_t n_rows_read; /* with reads_rows: leading tokens that need not be computed again */
     const int32_t *draft; /* [n_draft] tokens to verify in the next step, if it decodes */
     uint32_t n_draft;
     /* results */
@@ -53,6 +59,11 @@ struct qr_task {
     bool pools_rows; /* hidden states are needed of all tokens from n_pooled on, kept up to date */
     bool whole;      /* all tokens are computed in one step */
     uint32_t n_pooled;
+    /* of a group (task_group.h), whose tasks have consecutive arrivals and one priority */
+    struct qr_task *group; /* its first task; NULL = none */
+    struct qr_task *next_in_group;
+    const struct qr_task_group_limits *group_limits;
+    bool idle; /* holds no beam */
 };
 
 struct qr_scheduler_client {
@@ -96,6 +107,14 @@ void qr_scheduler_remove(struct qr_scheduler *s, struct qr_task *task, bool keep
 /* Lets a task that waits share the sequence of `parent`, whose prompt is equal and complete, and
  * run. False: no sequence is left; the task goes on waiting. */
 bool qr_scheduler_fork(struct qr_scheduler *s, struct qr_task *task, const struct qr_task *parent);
+
+/* A running task of a group takes over the sequence of another one, whose pending tokens are all
+ * computed, by a fork; it drops its own. The owner then copies the tokens. */
+void qr_scheduler_branch(struct qr_scheduler *s, struct qr_task *task,
+                         const struct qr_task *parent);
+
+/* A running task of a group holds no beam from now on; its blocks are released. */
+void qr_scheduler_set_idle(struct qr_scheduler *s, struct qr_task *task);
 
 /* Plans the next step: step[0 .. n_step) with n_step tokens each, whose memory is reserved. At most
  * max_prefill_tokens tokens of prompts. Replaces a plan that was not committed. */

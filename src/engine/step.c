@@ -3,11 +3,13 @@
 #include "engine/step.h"
 #include "base/cpu_count.h"
 #include "base/error.h"
+#include "engine/beam_finish.h"
 #include "engine/clock.h"
 #include "engine/draft.h"
 #include "engine/draft_model.h"
 #include "engine/encode_step.h"
 #include "engine/finish.h"
+#include "engine/prompt_logprobs.h"
 #include "engine/request.h"
 #include "engine/sample.h"
 #include "engine/vector.h"
@@ -27,8 +29,11 @@ static void take_new_requests(struct quire_engine *e)
         for (struct qr_request *r = l; r; r = r->next)
             r->state = QR_REQUEST_ACTIVE;
     pthread_mutex_unlock(&e->lock);
-    for (; leader; leader = leader->next_new)
+    for (; leader; leader = leader->next_new) {
         qr_scheduler_add(&e->scheduler, &leader->task);
+        for (struct qr_request *r = leader->beams ? leader->next : NULL; r; r = r->next)
+            qr_scheduler_add(&e->scheduler, &r->task);
+    }
 }
 
 static enum quire_finish_reason overdue(const struct qr_request *r, double now)
@@ -47,6 +52,8 @@ static void end_overdue(struct quire_engine *e, struct qr_task **tasks, const ui
         const enum quire_finish_reason reason = overdue(r, now);
         if (reason == QUIRE_FINISH_NONE)
             i++;
+        else if (r->leader->beams)
+            qr_beam_end(e, r->leader, reason);
         else
             qr_request_flush_and_finish(e, r, reason);
     }
@@ -141,8 +148,13 @@ static uint32_t commit(struct quire_engine *e)
 
 static void fail_step(struct quire_engine *e, quire_status status, const struct quire_error *err)
 {
-    while (e->scheduler.n_step)
-        qr_request_fail_and_discard(e, qr_request_of(e->scheduler.step[0]), status, err);
+    while (e->scheduler.n_step) {
+        struct qr_request *r = qr_request_of(e->scheduler.step[0]);
+        if (r->leader->beams)
+            qr_beam_fail(e, r->leader, status, err, false);
+        else
+            qr_request_fail_and_discard(e, r, status, err);
+    }
 }
 
 static quire_status compute(struct quire_engine *e, struct quire_error *err)
@@ -167,6 +179,7 @@ static quire_status compute(struct quire_engine *e, struct quire_error *err)
     }
     qr_vector_add_rows(e);
     const uint32_t n_prompt_tokens = commit(e);
+    qr_prompt_logprobs_step(e);
     qr_sample_step(e);
     measure(e, n_prompt_tokens, qr_clock_now() - begin);
     return QUIRE_OK;

@@ -73,6 +73,12 @@ void qr_stop_strings_free(struct qr_stop_strings *stops)
     stops->n = 0;
 }
 
+void qr_stop_strings_copy(struct qr_stop_strings *to, const struct qr_stop_strings *from)
+{
+    for (uint32_t i = 0; i < to->n; i++)
+        to->string[i].matched = from->string[i].matched;
+}
+
 bool qr_stop_strings_scan(struct qr_stop_strings *stops, const char *text, size_t size, size_t *end,
                           uint32_t *length)
 {

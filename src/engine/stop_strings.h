@@ -27,6 +27,9 @@ quire_status qr_stop_strings_init(struct qr_stop_strings *stops, const char *con
                                   struct quire_error *err);
 void qr_stop_strings_free(struct qr_stop_strings *stops); /* safe on zeroes and twice */
 
+/* Makes `to` continue the stream of `from`; both have the same strings. */
+void qr_stop_strings_copy(struct qr_stop_strings *to, const struct qr_stop_strings *from);
+
 /* Scans the next piece of the stream. True: a stop string of *length bytes ends at text[*end - 1].
  * The string that completes first wins, among several at the same byte the longest. */
 bool qr_stop_strings_scan(struct qr_stop_strings *stops, const char *text, size_t size, size_t *end,

@@ -54,6 +54,8 @@ struct qr_vector_buffers {
     int32_t *type_ids; /* encoders: [max_step_tokens] token types */
 };
 
+struct qr_beam_search;
+
 /* One answer. A request with n answers is a group of n of these; the first one is its leader. */
 struct qr_request {
     uint64_t tag; /* atomic, of the leader: id * 2, plus 1 once cancelled; 0 = no live request */
@@ -75,6 +77,8 @@ struct qr_request {
     void *user;
     double submit_time, deadline; /* qr_clock_now() in seconds; deadline 0 = none */
     uint32_t n_returned;          /* leader: answers that are returned, at most those generated */
+    uint32_t text_flags;          /* QUIRE_DETOKENIZE_* of the output */
+    struct qr_beam_search *beams; /* leader: NULL = no beam search */
 
     /* of the step */
     struct qr_task task;
@@ -82,8 +86,8 @@ struct qr_request {
     struct qr_output_text output;
     double start_time, first_token_time, last_token_time; /* 0 = not reached */
     struct quire_sampling_state sampling_state;           /* after the last sampled token */
-    double sum_logprob;                                   /* of the output, for best_of */
-    int32_t *draft; /* [max_draft]; NULL = no speculative decoding */
+    double sum_logprob; /* of the output, where log-probabilities are computed */
+    int32_t *draft;     /* [max_draft]; NULL = no speculative decoding */
     uint32_t max_draft, draft_available, draft_class;
     struct qr_suffix_automaton automaton; /* of the tokens */
     struct qr_draft_depth draft_depth;

@@ -44,6 +44,7 @@ static quire_status check_generation(const struct quire_request_params *p, struc
         { "best_of", p->best_of > 1 },
         { "draft_tokens", p->draft_tokens },
         { "n_logprobs", p->n_logprobs },
+        { "beam_width", p->beam_width },
         { "logits_hook", p->logits_hook },
         { "tools_json", p->tools_json },
         { "variables_json", p->variables_json },
@@ -51,6 +52,8 @@ static quire_status check_generation(const struct quire_request_params *p, struc
         { "flags: QUIRE_REQUEST_SHOW_SPECIAL", p->flags & QUIRE_REQUEST_SHOW_SPECIAL },
         { "flags: QUIRE_REQUEST_ECHO", p->flags & QUIRE_REQUEST_ECHO },
         { "flags: QUIRE_REQUEST_LOGPROBS", p->flags & QUIRE_REQUEST_LOGPROBS },
+        { "flags: QUIRE_REQUEST_FIXED_DRAFT", p->flags & QUIRE_REQUEST_FIXED_DRAFT },
+        { "flags: QUIRE_REQUEST_PROMPT_ONLY", p->flags & QUIRE_REQUEST_PROMPT_ONLY },
     };
     return refuse(fields, sizeof fields / sizeof *fields, p->task, err);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* detokenizer.c - streaming detokenizer; emits whole characters only. */
+#include "tokenizer/detokenizer.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/handle.h"
@@ -61,6 +62,13 @@ void quire_detokenizer_destroy(struct quire_detokenizer *d)
     const struct quire_allocator *a = d->t->a;
     qr_free(a, d->out, d->out_max, 1);
     qr_free(a, d, 1, sizeof *d);
+}
+
+void qr_detokenizer_copy(struct quire_detokenizer *to, const struct quire_detokenizer *from)
+{
+    to->at_start = from->at_start;
+    to->n_held = from->n_held;
+    memcpy(to->held, from->held, sizeof to->held);
 }
 
 /* Adds a byte to the held ones and writes the characters this completes; returns their size. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_engine.c - engine calls on a small model: submit, step, poll, cancel, bad calls.
  *
- * Requests run together, with priorities, small pools, drafts, embeddings, callbacks and several
- * answers of which the best is returned. Checks that every request ends with exactly one DONE
- * event, that its tokens and text
- * are those of the same request alone in another engine, that text is well-formed, that a step does
- * not allocate, and that every block is free or referenced. */
-#include "base/utf8.h"
+ * Requests run together, with priorities, small pools, drafts, beam search, embeddings, callbacks
+ * and several answers of which the best is returned. Checks that every request ends with exactly one
+ * DONE event, that its tokens, their log-probabilities, its text and its vector are those of the
+ * same request alone in another engine, that text is well-formed, that a step does not allocate, and
+ * that every block is free or referenced. */
 #include "engine/draft_model.h"
+#include "engine_request.h"
 #include "fuzz.h"
 #include "tiny_model.h"
 #include <math.h>
@@ -16,38 +16,8 @@
 
 enum {
     MAX_REQUESTS = 12,
-    MAX_TEXT = 48,
-    MAX_NEW = 24,
-    MAX_PARTS = 4,
-    HIDDEN = 32,
-    CONTEXT = 128,
-    MAX_OUTPUT = 4096,
-    MAX_VALUES = 32, /* hidden size of the model */
     N_DTYPES = 6,
     ENCODER = N_DTYPES, /* in place of a dtype: the same model with bidirectional attention */
-};
-
-struct request {
-    quire_request_id id;
-    struct quire_request_params params;
-    struct quire_sampling_params sampling;
-    struct quire_chat_message messages[2];
-    int32_t prompt[MAX_TEXT];
-    struct quire_prompt_part parts[MAX_PARTS];
-    float rows[MAX_TEXT][HIDDEN];
-    uint32_t events_left; /* before the callback fails; 0 = it does not */
-    char text[MAX_TEXT + 1], stop[3];
-    const char *stops[1];
-    int32_t stop_token;
-    int32_t tokens[CONTEXT + 1];
-    size_t n_tokens, n_prompt;
-    float values[MAX_VALUES];
-    size_t n_values;
-    char output[MAX_OUTPUT];
-    size_t output_size;
-    bool cancelled, done;
-    enum quire_finish_reason reason;
-    bool context_full;
 };
 
 struct run {
@@ -55,7 +25,7 @@ struct run {
     struct fuzz_memory memory;
     unsigned dtype; /* enum quire_kv_dtype, or ENCODER */
     uint32_t n_blocks, context;
-    struct request requests[MAX_REQUESTS];
+    struct engine_request requests[MAX_REQUESTS];
     uint32_t n;
 };
 
@@ -93,56 +63,8 @@ static struct quire_engine_params params_for(unsigned dtype)
 
 /* ---- Events */
 
-static void take_event(struct request *r, const struct quire_event *ev)
-{
-    fuzz_check(!r->done, "an event after DONE");
-    fuzz_check(ev->text && ev->message && ev->usage, "a NULL pointer in an event");
-    fuzz_check(qr_utf8_valid((const uint8_t *)ev->text, ev->text_size), "ill-formed text");
-    fuzz_check(r->n_tokens + ev->n_tokens <= CONTEXT + 1, "too many tokens");
-    fuzz_check(!ev->n_logprobs == !ev->logprobs, "%u log-probabilities", ev->n_logprobs);
-    if (ev->n_tokens)
-        memcpy(r->tokens + r->n_tokens, ev->tokens, ev->n_tokens * sizeof *ev->tokens);
-    r->n_tokens += ev->n_tokens;
-    fuzz_check(ev->text_size <= MAX_OUTPUT - r->output_size, "too much text");
-    if (ev->text_size)
-        memcpy(r->output + r->output_size, ev->text, ev->text_size);
-    r->output_size += ev->text_size;
-    const size_t echoed =
-        r->params.flags & QUIRE_REQUEST_ECHO ? (size_t)ev->usage->prompt_tokens : 0;
-    fuzz_check(ev->usage->completion_tokens + echoed >= r->n_tokens || ev->kind != QUIRE_EVENT_DONE,
-               "usage has %u tokens, events %zu", ev->usage->completion_tokens, r->n_tokens);
-    fuzz_check((ev->kind == QUIRE_EVENT_VECTOR) == (ev->values != NULL), "values of another event");
-    if (ev->kind == QUIRE_EVENT_VECTOR) {
-        fuzz_check(r->n_values == 0 && ev->n_values <= MAX_VALUES, "%zu values", ev->n_values);
-        r->n_values = ev->n_values;
-        memcpy(r->values, ev->values, ev->n_values * sizeof *ev->values);
-    }
-    if (ev->kind == QUIRE_EVENT_DONE) {
-        r->done = true;
-        fuzz_check(r->cancelled || ev->usage->prompt_tokens == r->n_prompt,
-                   "%u tokens, %zu were counted", ev->usage->prompt_tokens, r->n_prompt);
-        r->reason = ev->reason;
-        r->context_full = ev->context_full;
-        fuzz_check(ev->reason == QUIRE_FINISH_STOP || ev->reason == QUIRE_FINISH_LENGTH ||
-                       (ev->reason == QUIRE_FINISH_CANCELLED && r->cancelled),
-                   "request ends with %s: %s", quire_finish_reason_name(ev->reason), ev->message);
-    }
-}
-
-static quire_status deliver(void *user, struct quire_engine *e, const struct quire_event *ev)
-{
-    struct request *r = user;
-    fuzz_check(ev->id == r->id, "an event of another request");
-    fuzz_check(quire_engine_step(e, NULL) == QUIRE_E_MISUSE, "a callback runs a step");
-    take_event(r, ev);
-    if (r->events_left == 0 || --r->events_left)
-        return QUIRE_OK;
-    r->cancelled = true;
-    return QUIRE_E_CANCELLED;
-}
-
 /* Polls one event; false if there is none. */
-static bool poll_one(struct quire_engine *e, struct request *requests, uint32_t n)
+static bool poll_one(struct quire_engine *e, struct engine_request *requests, uint32_t n)
 {
     struct quire_event ev = { .struct_size = sizeof ev };
     fuzz_check(quire_engine_poll(e, &ev, NULL) == QUIRE_OK, "poll failed");
@@ -153,15 +75,15 @@ static bool poll_one(struct quire_engine *e, struct request *requests, uint32_t 
         i++;
     fuzz_check(i < n, "an event of an unknown request");
     fuzz_check(!requests[i].params.event_callback, "an event for a callback is polled");
-    take_event(&requests[i], &ev);
+    engine_request_take(&requests[i], &ev);
     return true;
 }
 
 /* ---- The same request alone */
 
-static void check_alone(const struct run *run, const struct request *r)
+static void check_alone(const struct run *run, const struct engine_request *r)
 {
-    static struct request same;
+    static struct engine_request same;
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_engine *e = alone[run->dtype];
     if (!e) {
@@ -169,7 +91,7 @@ static void check_alone(const struct run *run, const struct request *r)
         p.context_length = CONTEXT;
         e = alone[run->dtype] = open_engine(&p);
     }
-    same = (struct request){ .params = r->params, .n_prompt = r->n_prompt };
+    same = (struct engine_request){ .params = r->params, .n_prompt = r->n_prompt };
     same.params.flags |= QUIRE_REQUEST_NO_REUSE;
     same.params.draft_tokens = 0;
     same.params.event_callback = NULL;
@@ -184,7 +106,7 @@ static void check_alone(const struct run *run, const struct request *r)
                            memcmp(r->values, same.values, r->n_values * sizeof *r->values) == 0),
                "another vector than alone: pooling %d", (int)r->params.pooling);
     /* an answer that was cancelled may not be the best one */
-    if (r->reason == QUIRE_FINISH_CANCELLED && r->params.best_of > 1)
+    if (r->reason == QUIRE_FINISH_CANCELLED && (r->params.best_of > 1 || r->params.beam_width))
         return;
     const bool cut = r->reason == QUIRE_FINISH_CANCELLED || r->context_full || same.context_full;
     const size_t n = r->n_tokens < same.n_tokens ? r->n_tokens : same.n_tokens;
@@ -193,9 +115,13 @@ static void check_alone(const struct run *run, const struct request *r)
                quire_finish_reason_name(r->reason), same.n_tokens,
                quire_finish_reason_name(same.reason));
     fuzz_check(memcmp(r->tokens, same.tokens, n * sizeof *r->tokens) == 0,
-               "other tokens than alone: %s, draft_tokens %u, best_of %u, flags 0x%x",
+               "other tokens than alone: %s, draft_tokens %u, best_of %u, beams %u, flags 0x%x",
                quire_finish_reason_name(r->reason), r->params.draft_tokens, r->params.best_of,
-               r->params.flags);
+               r->params.beam_width, r->params.flags);
+    /* a prompt that was cancelled has NaN where it was not computed */
+    fuzz_check(r->reason == QUIRE_FINISH_CANCELLED ||
+                   memcmp(r->logprobs, same.logprobs, n * sizeof *r->logprobs) == 0,
+               "other log-probabilities than alone: flags 0x%x", r->params.flags);
     fuzz_check(cut || (r->output_size == same.output_size &&
                        memcmp(r->output, same.output, r->output_size) == 0),
                "\"%.*s\", alone \"%.*s\"", (int)r->output_size, r->output, (int)same.output_size,
@@ -204,184 +130,26 @@ static void check_alone(const struct run *run, const struct request *r)
 
 /* ---- Calls */
 
-/* Rows of few different values, so that requests share some. */
-static void draw_rows(struct request *r, struct quire_prompt_part *part, size_t at, size_t n,
-                      struct fuzz_input *in)
-{
-    for (size_t i = at; i < at + n; i++)
-        for (size_t k = 0; k < HIDDEN; k++)
-            r->rows[i][k] = (float)((uint8_t)r->text[i] % 5 * (k + 1) % 7) - 3;
-    if (n && fuzz_chance(in, 5))
-        r->rows[at][HIDDEN - 1] = (float)INFINITY;
-    part->embeddings = r->rows[at];
-    part->n_rows = n;
-    part->hidden_size = fuzz_chance(in, 5) ? HIDDEN + 1 : HIDDEN;
-}
-
-static void draw_parts(struct request *r, size_t n, struct fuzz_input *in)
-{
-    struct quire_request_params *p = &r->params;
-    p->parts = r->parts;
-    p->n_parts = fuzz_below(in, MAX_PARTS) + 1;
-    for (size_t i = 0, at = 0; i < p->n_parts; i++) {
-        struct quire_prompt_part *part = &r->parts[i];
-        const size_t left = n - at,
-                     size = i + 1 == p->n_parts ? left : fuzz_below(in, (uint32_t)left + 1);
-        switch (fuzz_below(in, 3)) {
-        case 0:
-            part->text = r->text + at;
-            part->text_size = size;
-            part->text_flags = fuzz_below(in, 8);
-            break;
-        case 1:
-            for (size_t k = at; k < at + size; k++)
-                r->prompt[k] = (uint8_t)r->text[k];
-            part->tokens = r->prompt + at;
-            part->n_tokens = size;
-            break;
-        default:
-            draw_rows(r, part, at, size, in);
-        }
-        at += size;
-    }
-}
-
-static void draw_prompt(struct request *r, struct fuzz_input *in)
-{
-    static const char *const prefixes[] = { "", "Once upon a time there", "<|im_start|>" };
-    struct quire_request_params *p = &r->params;
-    size_t n = fuzz_below(in, MAX_TEXT - 24);
-    const char *prefix = FUZZ_PICK(in, prefixes);
-    const size_t n_prefix = strlen(prefix);
-    memcpy(r->text, prefix, n_prefix);
-    const uint8_t *bytes = fuzz_take_bytes(in, &n);
-    if (n)
-        memcpy(r->text + n_prefix, bytes, n);
-    n += n_prefix;
-    switch (fuzz_below(in, 4)) {
-    case 0:
-        p->text = r->text;
-        p->text_size = n;
-        p->text_flags = fuzz_below(in, 8);
-        break;
-    case 1:
-        for (size_t i = 0; i < n; i++)
-            r->prompt[i] = (uint8_t)r->text[i];
-        if (n && fuzz_chance(in, 5))
-            r->prompt[n - 1] = (int32_t)fuzz_take(in, 4);
-        p->tokens = r->prompt;
-        p->n_tokens = n;
-        break;
-    case 2:
-        draw_parts(r, n, in);
-        break;
-    default:
-        r->messages[0] = (struct quire_chat_message){ .role = "user",
-                                                      .content = r->text,
-                                                      .content_len = n ? n : 0 };
-        r->messages[1] = (struct quire_chat_message){ .role = "assistant", .content = "No." };
-        p->messages = r->messages;
-        p->n_messages = 1 + fuzz_below(in, 2);
-    }
-}
-
-/* Scheduling and drafts, which change no token, and limits of the answer. */
-static void draw_options(struct request *r, struct fuzz_input *in)
-{
-    struct quire_request_params *p = &r->params;
-    const uint32_t draws = (uint32_t)fuzz_take(in, 2);
-    p->priority = (int32_t)(draws % 3);
-    p->client = draws / 3 % 3;
-    p->cache_salt = draws / 9 % 2;
-    p->draft_tokens = draws / 18 % 6;
-    p->best_of = draws / 108 % 4;
-    if (fuzz_chance(in, 30)) {
-        p->event_callback = deliver;
-        p->event_user = r;
-        r->events_left = fuzz_below(in, 12);
-    }
-    if (draws / 432 % 2)
-        p->flags |= QUIRE_REQUEST_FIXED_DRAFT;
-    if (fuzz_chance(in, 20))
-        p->min_tokens = fuzz_below(in, MAX_NEW + 2);
-    if (fuzz_chance(in, 20))
-        p->n_logprobs = fuzz_below(in, 22);
-    if (fuzz_chance(in, 20)) {
-        r->stop_token = (int32_t)fuzz_below(in, 300);
-        p->stop_tokens = &r->stop_token;
-        p->n_stop_tokens = 1;
-    }
-}
-
-/* A vector instead of text; most often without the fields of generation. */
-static void draw_vector(struct request *r, struct fuzz_input *in)
-{
-    struct quire_request_params *p = &r->params;
-    const struct quire_request_params drawn = *p;
-    if (!fuzz_chance(in, 10)) {
-        quire_request_params_init(p, sizeof *p);
-        p->messages = drawn.messages;
-        p->n_messages = drawn.n_messages;
-        p->text = drawn.text;
-        p->text_size = drawn.text_size;
-        p->text_flags = drawn.text_flags;
-        p->tokens = drawn.tokens;
-        p->n_tokens = drawn.n_tokens;
-        p->flags = drawn.flags & QUIRE_REQUEST_NO_REUSE;
-        p->priority = drawn.priority;
-        p->client = drawn.client;
-        p->cache_salt = drawn.cache_salt;
-    }
-    p->task = fuzz_chance(in, 90) ? QUIRE_TASK_EMBED : (enum quire_task)fuzz_below(in, 5);
-    p->pooling = (enum quire_pooling)fuzz_below(in, QUIRE_POOLING_DEFAULT + 2);
-    p->dimensions = fuzz_chance(in, 50) ? fuzz_below(in, MAX_VALUES + 2) : 0;
-    p->normalize = fuzz_chance(in, 50);
-    p->raw_scores = fuzz_chance(in, 5);
-    p->token_type_ids = fuzz_chance(in, 10) ? r->prompt : NULL;
-    if (fuzz_chance(in, 5)) {
-        p->text_pair = r->text;
-        p->text_pair_size = fuzz_below(in, 4);
-    }
-}
-
 /* An answer that only one of two contexts cuts short may change which one is the best. */
-static void limit_best_of(const struct run *run, struct request *r)
+static void limit_answers(const struct run *run, struct engine_request *r)
 {
     struct quire_engine_info info = { .struct_size = sizeof info };
     fuzz_check(quire_engine_get_info(run->engine, &info) == QUIRE_OK, "no info");
     if (r->n_prompt + r->params.max_tokens > info.context_length)
-        r->params.best_of = 0;
+        r->params.best_of = r->params.beam_width = 0;
 }
 
 static void submit(struct run *run, struct fuzz_input *in)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
-    struct request *r = &run->requests[run->n];
+    struct engine_request *r = &run->requests[run->n];
     if (run->n == MAX_REQUESTS)
         return;
-    memset(r, 0, sizeof *r);
-    quire_request_params_init(&r->params, sizeof r->params);
-    draw_prompt(r, in);
-    r->params.max_tokens = fuzz_below(in, MAX_NEW) + 1;
-    r->params.flags = fuzz_below(in, 32);
-    r->params.stream = fuzz_below(in, 3);
-    quire_sampling_params_init(&r->sampling, sizeof r->sampling);
-    r->sampling.temperature = (float)fuzz_below(in, 4) / 2;
-    r->sampling.repetition_penalty = 1 + (float)fuzz_below(in, 3);
-    r->params.sampling = &r->sampling;
-    if (fuzz_chance(in, 30)) {
-        r->stop[0] = (char)('a' + fuzz_below(in, 26));
-        r->stops[0] = r->stop;
-        r->params.stop = r->stops;
-        r->params.n_stop = 1;
-    }
-    draw_options(r, in);
-    if (fuzz_chance(in, run->dtype == ENCODER ? 90 : 25))
-        draw_vector(r, in);
+    engine_request_draw(r, run->dtype == ENCODER, in);
     const quire_status counted =
         quire_engine_count_tokens(run->engine, &r->params, &r->n_prompt, &err);
     fuzz_check_error(counted, &err);
-    limit_best_of(run, r);
+    limit_answers(run, r);
     const quire_status s = quire_engine_submit(run->engine, &r->params, &r->id, &err);
     fuzz_check_error(s, &err);
     fuzz_check(s != QUIRE_OK || counted == QUIRE_OK, "submitted, but not counted: %s",

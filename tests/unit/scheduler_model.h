@@ -5,7 +5,7 @@
  * attend to must be the hash of exactly its own tokens. */
 #ifndef QUIRE_SCHEDULER_MODEL_H
 #define QUIRE_SCHEDULER_MODEL_H
-#include "engine/scheduler.h"
+#include "engine/task_group.h"
 #include "quire_cmocka.h"
 
 enum { MODEL_BLOCK = 16, MODEL_HEAD = 8, MODEL_MAX_TASKS = 64, MODEL_MAX_TOKENS = 4096 };
@@ -15,6 +15,10 @@ struct model_task {
     int32_t *tokens;  /* [max_tokens] */
     uint32_t n_final; /* prompt and output */
     bool live, done;
+    /* of a group */
+    struct model_task *leader, *next; /* leader NULL = no group */
+    struct qr_task_group_limits limits;
+    bool ready; /* its pending tokens are computed */
 };
 
 struct model {
@@ -106,10 +110,63 @@ static inline struct model_task *model_submit(struct model *m, const struct mode
     return t;
 }
 
+/* Whether the pool is large enough for a group of n tasks. */
+static inline bool model_group_fits(const struct model *m, const struct model_request *r,
+                                    uint32_t n)
+{
+    const struct qr_task_group_limits limits = {
+        .n_tasks = n,
+        .n_prompt = r->n_prompt,
+        .max_tokens = r->n_prompt + r->n_output - 1,
+        .max_step_tokens = m->scheduler.params.max_step_tokens,
+    };
+    for (uint32_t g = 0; g < m->n_groups; g++)
+        if (qr_task_group_blocks(&m->memory, &limits, g) > m->n_blocks[g])
+            return false;
+    return n <= m->scheduler.params.max_running;
+}
+
+/* Submits n tasks as a group, of which the first one has the prompt. */
+static inline struct model_task *model_submit_group(struct model *m, const struct model_request *r,
+                                                    uint32_t n)
+{
+    struct model_task *leader = NULL, **link = &leader;
+    assert_true(model_group_fits(m, r, n));
+    for (uint32_t i = 0; i < n; i++) {
+        struct model_task *t = model_submit(m, r);
+        *link = t;
+        link = &t->next;
+        t->leader = leader;
+        t->task.idle = i > 0;
+    }
+    leader->limits = (struct qr_task_group_limits){
+        .n_tasks = n,
+        .n_prompt = r->n_prompt,
+        .max_tokens = r->n_prompt + r->n_output - 1,
+        .max_step_tokens = m->scheduler.params.max_step_tokens,
+    };
+    for (struct model_task *t = leader; t; t = t->next) {
+        t->task.group = &leader->task;
+        t->task.group_limits = &leader->limits;
+        t->task.next_in_group = t->next ? &t->next->task : NULL;
+    }
+    return leader;
+}
+
+/* Removes a task, or the group of a leader. */
+static inline void model_remove(struct model *m, struct model_task *t, bool done)
+{
+    for (struct model_task *next; t; t = next) {
+        next = t->leader ? t->next : NULL;
+        qr_scheduler_remove(&m->scheduler, &t->task, true);
+        t->live = false;
+        t->done = done;
+    }
+}
+
 static inline void model_cancel(struct model *m, struct model_task *t)
 {
-    qr_scheduler_remove(&m->scheduler, &t->task, true);
-    t->live = false;
+    model_remove(m, t->leader ? t->leader : t, false);
 }
 
 static inline uint64_t model_hash(uint64_t before, int32_t token, uint64_t salt)
@@ -170,6 +227,65 @@ static inline void model_compute(struct model *m, struct model_task *t)
     }
 }
 
+/* Moves the beams of a group whose tasks are all computed, in a way that depends on the tokens: any
+ * number of beams, of any parents. */
+static inline void model_move_group(struct model *m, struct model_task *leader)
+{
+    struct model_task *live[MODEL_MAX_TASKS], *to[MODEL_MAX_TASKS] = { NULL };
+    uint32_t n_live = 0, n_next, at, i = 0;
+    for (struct model_task *t = leader; t; t = t->next) {
+        if (!t->task.idle && !t->ready)
+            return;
+        if (!t->task.idle)
+            live[n_live++] = t;
+    }
+    at = live[0]->task.n_tokens;
+    if (at == leader->n_final) {
+        model_remove(m, leader, true);
+        return;
+    }
+    uint64_t choice = model_hash(at, live[0]->tokens[at - 1], 5);
+    n_next = 1 + (uint32_t)(choice % leader->limits.n_tasks);
+    struct model_task *parents[MODEL_MAX_TASKS];
+    bool stays[MODEL_MAX_TASKS] = { false };
+    for (uint32_t k = 0; k < n_next; k++) {
+        const uint32_t p = (uint32_t)((choice >>= 5) % n_live);
+        parents[k] = live[p];
+        to[k] = stays[p] ? NULL : live[p];
+        stays[p] = true;
+    }
+    for (uint32_t p = 0; p < n_live; p++)
+        live[p]->ready = stays[p];
+    for (struct model_task *t = leader; t; t = t->next) {
+        if (!t->task.idle && t->ready)
+            continue;
+        while (i < n_next && to[i])
+            i++;
+        if (i < n_next) {
+            qr_scheduler_branch(&m->scheduler, &t->task, &parents[i]->task);
+            memcpy(t->tokens, parents[i]->tokens, at * sizeof(int32_t));
+            t->task.n_tokens = at;
+            t->ready = true;
+            to[i] = t;
+        } else if (!t->task.idle) {
+            qr_scheduler_set_idle(&m->scheduler, &t->task);
+        }
+    }
+    for (uint32_t k = 0; k < n_next; k++) {
+        to[k]->tokens[to[k]->task.n_tokens++] = (int32_t)(100 + k);
+        to[k]->ready = false;
+    }
+}
+
+/* Whether the step advances the first task in rank or another one of its group. */
+static inline bool model_first_advances(const struct qr_scheduler *s)
+{
+    for (uint32_t i = 0; i < s->n_running; i++)
+        if (qr_tasks_are_one(s->running[0], s->running[i]) && s->running[i]->n_step > 0)
+            return true;
+    return false;
+}
+
 /* One step. Returns the number of tokens computed. */
 static inline uint32_t model_step(struct model *m, uint32_t max_prefill)
 {
@@ -181,7 +297,7 @@ static inline uint32_t model_step(struct model *m, uint32_t max_prefill)
     /* no deadlock: as long as there are tasks, the first in rank advances */
     assert_true(n_step > 0 || s->n_running + s->n_waiting == 0);
     if (s->n_running)
-        assert_true(s->running[0]->n_step > 0 || (max_prefill == 0 && n_step > 0));
+        assert_true(model_first_advances(s) || (max_prefill == 0 && n_step > 0));
     for (uint32_t i = 0; i < n_step; i++) {
         step[i] = (struct model_task *)((char *)s->step[i] - offsetof(struct model_task, task));
         assert_true(step[i]->live && step[i]->task.running && step[i]->task.n_step > 0);
@@ -196,15 +312,19 @@ static inline uint32_t model_step(struct model *m, uint32_t max_prefill)
         if (t->task.n_computed < t->task.n_tokens)
             continue;
         const uint32_t at = t->task.n_tokens;
-        if (at == t->n_final) {
-            qr_scheduler_remove(s, &t->task, true);
-            t->live = false;
-            t->done = true;
+        t->ready = true;
+        if (t->leader) {
+            continue;
+        } else if (at == t->n_final) {
+            model_remove(m, t, true);
         } else {
             t->tokens[at] = (int32_t)(model_hash(at, t->tokens[at - 1], 7) % 50);
             t->task.n_tokens++;
         }
     }
+    for (uint32_t i = 0; i < n_step; i++)
+        if (step[i]->live && step[i]->leader)
+            model_move_group(m, step[i]->leader);
     return n;
 }
 

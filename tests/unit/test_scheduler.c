@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_scheduler.c - the scheduler and the prefix cache together: all interleavings on small pools,
- * random load on larger ones, priorities, fairness, preemption, forks. */
+ * random load on larger ones, priorities, fairness, preemption, forks, groups. */
 #include "scheduler_model.h"
 
 static int32_t prompt[MODEL_MAX_TOKENS];
@@ -20,7 +20,7 @@ static void fill_prompt(uint32_t n, int32_t first)
 
 /* ---- Every interleaving of a few events */
 
-enum { N_CHOICES = 6 };
+enum { N_CHOICES = 7, GROUP = 2 };
 
 /* Applies one choice: submissions that share prefixes in different ways, a cancellation, a step.
  * False: it is not possible now. */
@@ -33,6 +33,7 @@ static bool apply(struct model *m, int choice, struct model_task *submitted[], i
         { 33, 14, 1, 0 }, /* three blocks, the whole pool */
         { 20, 5, 1, 0 },  /* a prefix of the first */
         { 20, 20, 2, 1 }, /* nothing shared, more urgent */
+        { 18, 10, 1, 0 }, /* a group that shares a prefix with the first */
     };
     if (choice == 3) {
         if (m->scheduler.n_running + m->scheduler.n_waiting == 0)
@@ -40,7 +41,7 @@ static bool apply(struct model *m, int choice, struct model_task *submitted[], i
         (void)model_step(m, UINT32_MAX);
         return true;
     }
-    if (choice > 3) { /* the first or the last one that is live */
+    if (choice == 4 || choice == 5) { /* the first or the last one that is live */
         for (int i = 0; i < *n_submitted; i++) {
             struct model_task *t = submitted[choice == 4 ? i : *n_submitted - 1 - i];
             if (t->live) {
@@ -52,13 +53,17 @@ static bool apply(struct model *m, int choice, struct model_task *submitted[], i
     }
     if (*n_submitted == 4)
         return false;
-    fill_prompt(kinds[choice].n_prompt, kinds[choice].first);
+    const int kind = choice < 3 ? choice : 3;
+    fill_prompt(kinds[kind].n_prompt, kinds[kind].first);
     const struct model_request r = { .prompt = prompt,
-                                     .n_prompt = kinds[choice].n_prompt,
-                                     .n_output = kinds[choice].n_output,
-                                     .priority = kinds[choice].priority,
+                                     .n_prompt = kinds[kind].n_prompt,
+                                     .n_output = kinds[kind].n_output,
+                                     .priority = kinds[kind].priority,
                                      .client = (uint64_t)choice };
-    submitted[(*n_submitted)++] = model_submit(m, &r);
+    if (kind == 3 && !model_group_fits(m, &r, GROUP))
+        return false;
+    submitted[(*n_submitted)++] =
+        kind == 3 ? model_submit_group(m, &r, GROUP) : model_submit(m, &r);
     return true;
 }
 
@@ -112,6 +117,12 @@ static void test_interleavings(void **state)
           .max_tokens = 48,
           .max_running = 2,
           .max_step_tokens = 16 },
+        { .n_blocks = 4,
+          .windowed_blocks = 4,
+          .window = 10,
+          .max_tokens = 48,
+          .max_running = 2,
+          .max_step_tokens = 8 },
     };
     for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) {
         struct model_params p = pools[i];
@@ -125,7 +136,7 @@ static void test_interleavings(void **state)
 static void random_load(const struct model_params *p, uint32_t n_requests, uint32_t seed)
 {
     struct model m;
-    uint32_t random = seed, submitted = 0;
+    uint32_t random = seed, submitted = 0, n_groups = 0;
     uint64_t steps = 0;
     model_open(&m, p);
     while (submitted < n_requests || m.scheduler.n_running + m.scheduler.n_waiting) {
@@ -135,13 +146,24 @@ static void random_load(const struct model_params *p, uint32_t n_requests, uint3
             fill_prompt(n_prompt, (int32_t)(next_random(&random) % 3));
             if (next_random(&random) % 2)
                 prompt[next_random(&random) % n_prompt] = 98; /* parts from the others here */
-            const struct model_request r = { .prompt = prompt,
-                                             .n_prompt = n_prompt,
-                                             .n_output = n_output,
-                                             .priority = (int32_t)(next_random(&random) % 3),
-                                             .client = next_random(&random) % 4,
-                                             .salt = next_random(&random) % 8 == 0 };
-            (void)model_submit(&m, &r);
+            struct model_request r = { .prompt = prompt,
+                                       .n_prompt = n_prompt,
+                                       .n_output = n_output,
+                                       .priority = (int32_t)(next_random(&random) % 3),
+                                       .client = next_random(&random) % 4,
+                                       .salt = next_random(&random) % 8 == 0 };
+            const uint32_t width = 2 + next_random(&random) % 4;
+            const bool group = next_random(&random) % 3 == 0;
+            if (group) {
+                r.n_prompt = n_prompt < 40 ? n_prompt : 40;
+                r.n_output = 1 + n_output % 24;
+            }
+            if (group && model_group_fits(&m, &r, width)) {
+                (void)model_submit_group(&m, &r, width);
+                n_groups++;
+            } else {
+                (void)model_submit(&m, &r);
+            }
             submitted++;
         }
         if (next_random(&random) % 64 == 0) {
@@ -152,7 +174,7 @@ static void random_load(const struct model_params *p, uint32_t n_requests, uint3
         (void)model_step(&m, next_random(&random) % 4 ? UINT32_MAX : 16);
         assert_true(++steps < 400 * (uint64_t)n_requests);
     }
-    assert_true(m.scheduler.n_preemptions > 0);
+    assert_true(m.scheduler.n_preemptions > 0 && n_groups > n_requests / 20);
     model_close(&m);
 }
 

@@ -301,6 +301,7 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     ctx->positions = take(c, rows, 1, sizeof(uint32_t));
     ctx->lengths = take(c, rows, 1, sizeof(uint32_t));
     ctx->last_rows = take(c, ctx->max_seqs, 1, sizeof(uint32_t));
+    ctx->row_ids = take(c, ctx->max_logits, 1, sizeof(uint32_t));
     const size_t dense = act_bytes(m, rows, ctx->max_logits, false),
                  experts = expert_act_bytes(m, rows * cfg->moe.top_k);
     ctx->act_memory = take(c, dense > experts ? dense : experts, 1, 1);

@@ -205,6 +205,7 @@ static quire_status run_step(struct quire_context *ctx, const struct quire_forwa
     QR_TRY(check_slots(&s, err));
     if (ctx->model->config->mla.kv_lora_rank)
         QR_TRY(qr_latent_place(&s, err));
+    ctx->n_step_tokens = s.n_tokens;
     return qr_step_execute(&s, err);
 }
 
