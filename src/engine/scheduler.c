@@ -30,6 +30,12 @@ void qr_scheduler_free(struct qr_scheduler *s)
     *s = (struct qr_scheduler){ 0 };
 }
 
+uint64_t qr_scheduler_bytes(uint32_t max_tasks, uint32_t max_running)
+{
+    return (uint64_t)max_tasks * (sizeof(struct qr_task *) + sizeof(struct qr_scheduler_client)) +
+           2 * (uint64_t)max_running * sizeof(struct qr_task *);
+}
+
 /* ---- RoPE variants */
 
 static uint32_t variant_of(const struct qr_scheduler *s, uint32_t length)

@@ -78,6 +78,9 @@ quire_status qr_scheduler_init(struct qr_scheduler *s, const struct qr_scheduler
                                struct quire_error *err);
 void qr_scheduler_free(struct qr_scheduler *s); /* safe on zeroes; ends no sequences */
 
+/* Bytes that qr_scheduler_init() allocates. */
+uint64_t qr_scheduler_bytes(uint32_t max_tasks, uint32_t max_running);
+
 /* Adds a task to the queue; at most max_tasks. */
 void qr_scheduler_add(struct qr_scheduler *s, struct qr_task *task);
 
