@@ -337,6 +337,10 @@ static bool admit(struct qr_scheduler *s, struct qr_task *task)
             return false;
         preempt(s, last);
     }
+    if (s->n_running && s->refused_arrival == task->arrival &&
+        s->refused_epoch == qr_sequence_memory_epoch(s->params.memory))
+        return false;
+    s->n_lookups++;
     /* the last token is always computed: its logits are not cached */
     const bool reuse = !task->no_reuse || task->n_preempted;
     if (!begin(s, task, reuse ? task->n_tokens - 1 : 0))
@@ -345,6 +349,8 @@ static bool admit(struct qr_scheduler *s, struct qr_task *task)
         struct qr_task *last = s->n_running ? s->running[s->n_running - 1] : NULL;
         if (!last || last->priority >= task->priority) {
             end_sequence(s, task, true);
+            s->refused_arrival = task->arrival;
+            s->refused_epoch = qr_sequence_memory_epoch(s->params.memory);
             return false;
         }
         preempt(s, last);

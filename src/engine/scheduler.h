@@ -71,6 +71,10 @@ struct qr_scheduler {
     struct qr_scheduler_client *clients; /* [max_tasks] */
     uint64_t n_preemptions;
     uint64_t n_cached_tokens; /* sum of n_cached of all tasks */
+    /* the task that did not fit, and the memory's epoch then: until that changes, or no task runs,
+     * it does not fit either */
+    uint64_t refused_arrival, refused_epoch;
+    uint64_t n_lookups; /* of waiting tasks in the prefix cache */
 };
 
 /* Reserves all memory. On failure there is nothing to free. */
