@@ -74,6 +74,7 @@ struct qr_request {
     bool final_context_full;
     struct quire_error final_error; /* of QUIRE_FINISH_ERROR */
     uint32_t n_unfinished;          /* leader: answers of the group that go on */
+    struct qr_text_buffer grown;    /* larger buffer for `text`, while it is published */
 
     /* published: protected by the engine's lock */
     enum qr_request_state state;
@@ -89,6 +90,10 @@ struct qr_request {
     bool context_full;
     struct quire_error error; /* of QUIRE_FINISH_ERROR */
     uint32_t n_unpolled;      /* leader: answers whose last event is not polled */
+    /* in the engine's list of answers with an event, oldest first */
+    bool ready;
+    uint64_t ready_number; /* ascending in the list */
+    struct qr_request *next_ready, *previous_ready;
 };
 
 struct quire_engine {
@@ -134,7 +139,7 @@ struct quire_engine {
     bool lock_ready;
     struct qr_request *requests;     /* [n_requests] */
     struct qr_request *new_requests; /* submitted since the last step, oldest first */
-    uint32_t n_requests, n_free, next_polled;
+    uint32_t n_requests, n_free;
     uint64_t n_submitted;
     uint32_t n_active; /* atomic for readers without the lock */
     bool draining;
@@ -146,7 +151,9 @@ struct quire_engine {
     pthread_t thread;
     bool thread_started; /* atomic for readers without the lock */
     bool thread_stop;
-    uint32_t fork_count; /* of the process that has the thread */
+    uint32_t fork_count;                         /* of the process that has the thread */
+    struct qr_request *first_ready, *last_ready; /* answers with an event */
+    uint64_t n_ready;                            /* that were ever added to the list */
 };
 
 #endif
