@@ -22,10 +22,10 @@ static void sizes_as_json(const struct session *s, struct text *out)
               i->model_context_length, (unsigned long long)i->weight_bytes);
     text_addf(out,
               ",\"cache_tokens\":%llu,\"kv_bytes\":%llu,\"kv_budget\":%llu,\"context_bytes\":%llu,"
-              "\"available_bytes\":%llu",
+              "\"tokenizer_bytes\":%llu,\"available_bytes\":%llu",
               (unsigned long long)i->cache_tokens, (unsigned long long)i->kv_bytes,
               (unsigned long long)i->kv_budget, (unsigned long long)i->context_bytes,
-              (unsigned long long)i->available_bytes);
+              (unsigned long long)i->tokenizer_bytes, (unsigned long long)i->available_bytes);
     if (i->draft_weight_bytes)
         text_addf(out,
                   ",\"draft_weight_bytes\":%llu,\"draft_kv_bytes\":%llu,"
@@ -65,10 +65,13 @@ void report_sizes(const struct session *s, struct text *out)
     add_size(out, "KV cache", i->kv_bytes, what);
     snprintf(what, sizeof what, "steps of up to %u tokens", i->max_step_tokens);
     add_size(out, "step", i->context_bytes, what);
+    add_size(out, "tokenizer", i->tokenizer_bytes, "");
     const uint64_t draft_bytes = i->draft_weight_bytes + i->draft_kv_bytes + i->draft_context_bytes;
     if (i->draft_weight_bytes)
         add_draft_sizes(i, draft_bytes, out);
-    add_size(out, "total", i->weight_bytes + i->kv_bytes + i->context_bytes + draft_bytes, "");
+    add_size(out, "total",
+             i->weight_bytes + i->kv_bytes + i->context_bytes + i->tokenizer_bytes + draft_bytes,
+             "");
     add_size(out, "budget", i->kv_budget, "of the KV cache (--kv-mem)");
     add_size(out, "available", i->available_bytes, "before the KV cache is reserved");
     text_addf(out, "%-10s %12u, %s\n", "threads", i->n_threads, s->model.isa);

@@ -161,10 +161,11 @@ struct quire_engine_info {
     uint32_t model_context_length; /**< context length of the model in tokens */
     uint32_t block_size, n_threads, max_step_tokens;
     enum quire_kv_dtype k_dtype, v_dtype;
-    uint64_t weight_bytes;  /**< packed weights */
-    uint64_t kv_bytes;      /**< pool and its tables, exactly as reserved */
-    uint64_t kv_budget;     /**< budget from kv_bytes of the parameters */
-    uint64_t context_bytes; /**< activations, plan and scratch of a step, logits and sampler */
+    uint64_t weight_bytes; /**< packed weights */
+    uint64_t kv_bytes;     /**< pool and its tables, exactly as reserved */
+    uint64_t kv_budget;    /**< budget from kv_bytes of the parameters */
+    /** activations, plan and scratch of a step, logits, sampler and queue */
+    uint64_t context_bytes;
     /** free memory before the cache was reserved, less the size of mapped weights; 0 = unknown */
     uint64_t available_bytes;
     bool has_chat_template; /**< chat requests can be rendered */
@@ -173,6 +174,7 @@ struct quire_engine_info {
     uint32_t max_draft_tokens;
     /* of the draft model, not in the sizes above; 0 = none. draft_kv_bytes is part of kv_budget */
     uint64_t draft_weight_bytes, draft_kv_bytes, draft_context_bytes, draft_cache_tokens;
+    uint64_t tokenizer_bytes; /**< tables of the vocabulary */
 };
 QUIRE_API void quire_engine_info_init(struct quire_engine_info *info, size_t struct_size);
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_get_info(const struct quire_engine *engine,

@@ -11,57 +11,68 @@
 #include "kv/section.h"
 #include <string.h>
 
+/* Bytes that are read at a time, unless one section is larger: they stay in the L2 cache, 256 KiB
+ * or more, while they are verified and copied to the pool. Smaller ones cost more system calls. */
+enum { READ_BYTES = 128 << 10 };
+
 /* Reading with pread() instead of mapping: a mapped file that another program truncates ends the
  * process with SIGBUS, and rows could change after their checksum was verified. Every member of the
- * team reads a section into a buffer of its own, which stays in its cache while it is verified and
- * copied to the pool. */
+ * team reads a run of sections at a time into a buffer of its own. */
 struct transfer {
     const struct qr_cache_plan *plan;
     struct quire_kv_cache *kv;
     uint32_t *used; /* file nodes that the plan needs */
     uint32_t n_used;
-    uint32_t n_layers; /* of all groups: units per file node */
-    uint8_t *buffers;  /* [n_buffers][buffer_bytes] */
+    uint32_t run_layers; /* sections of a run: layers of one node and group */
+    uint32_t n_runs;     /* per file node, of all groups */
+    uint8_t *buffers;    /* [n_buffers][buffer_bytes] */
     size_t n_buffers, buffer_bytes;
-    uint32_t next;            /* atomic: node and layer to read next */
+    uint64_t next;            /* atomic: run to read next */
     bool failed;              /* atomic */
-    struct quire_error error; /* of the unit that failed first */
+    struct quire_error error; /* of the run that failed first */
     uint64_t bytes;           /* atomic: read */
 };
 
-/* Section of a file node: its KV group and layer, place and size. */
-struct section {
-    uint32_t group, layer;
+/* Sections of a file node that are contiguous in the file: layers of one KV group. */
+struct run {
+    uint32_t group, layer, n_layers;
     uint64_t offset;
-    size_t bytes, checksum;
+    size_t section_bytes, checksum; /* index of the first checksum */
 };
 
-/* Locates section `unit` of a file node, counting the layers of all groups; false if the file does
- * not have it. */
-static bool locate(const struct transfer *t, uint32_t node, uint32_t unit, struct section *out)
+static uint32_t runs_of_group(const struct transfer *t, uint32_t group)
+{
+    return (t->kv->groups[group].n_layers + t->run_layers - 1) / t->run_layers;
+}
+
+/* Locates run `index` of a file node, counting those of all groups; false if the file does not have
+ * it. */
+static bool locate(const struct transfer *t, uint32_t node, uint32_t index, struct run *out)
 {
     const struct qr_cache_file *f = t->plan->file;
     const uint8_t *present = f->present + (size_t)node * f->n_groups;
-    *out = (struct section){ .offset = f->places[node].offset,
-                             .checksum = f->places[node].first_section };
-    for (uint32_t g = 0; g < f->n_groups; g++) {
-        const uint32_t n_layers = t->kv->groups[g].n_layers;
-        const bool here = unit < n_layers;
-        const uint32_t skipped = here ? unit : n_layers;
-        out->group = g;
+    *out =
+        (struct run){ .offset = f->places[node].offset, .checksum = f->places[node].first_section };
+    uint32_t g = 0;
+    for (;; g++) {
+        const uint32_t n_layers = t->kv->groups[g].n_layers, n_runs = runs_of_group(t, g);
         /* qr_cache_file_open found no overflow */
-        (void)qr_kv_section_bytes(t->kv, g, f->nodes[node].n_tokens, &out->bytes);
+        (void)qr_kv_section_bytes(t->kv, g, f->nodes[node].n_tokens, &out->section_bytes);
+        if (index < n_runs)
+            break;
+        index -= n_runs;
         if (present[g]) {
-            out->offset += (uint64_t)skipped * out->bytes;
-            out->checksum += skipped;
+            out->offset += (uint64_t)n_layers * out->section_bytes;
+            out->checksum += n_layers;
         }
-        if (here) {
-            out->layer = unit;
-            return present[g];
-        }
-        unit -= n_layers;
     }
-    return false;
+    out->group = g;
+    out->layer = index * t->run_layers;
+    out->offset += (uint64_t)out->layer * out->section_bytes;
+    out->checksum += out->layer;
+    const uint32_t left = t->kv->groups[g].n_layers - out->layer;
+    out->n_layers = left < t->run_layers ? left : t->run_layers;
+    return present[g];
 }
 
 static bool is_needed(const struct transfer *t, uint32_t node, uint32_t group)
@@ -73,67 +84,72 @@ static bool is_needed(const struct transfer *t, uint32_t node, uint32_t group)
     return false;
 }
 
-static quire_status read_section(struct transfer *t, const struct section *s, uint8_t *buffer,
-                                 struct quire_error *err)
-{
-    const struct qr_cache_file *f = t->plan->file;
-    QR_TRY(qr_file_read(&f->file, s->offset, buffer, s->bytes, err));
-    if (qr_checksum(buffer, s->bytes) != f->checksums[s->checksum])
-        return qr_fail_at(
-            err, QUIRE_E_CORRUPT, s->offset,
-            "the cache file is damaged: the checksum of layer %u of KV group %u differs", s->layer,
-            s->group);
-    __atomic_fetch_add(&t->bytes, s->bytes, __ATOMIC_RELAXED);
-    return QUIRE_OK;
-}
-
 /* Copies the rows of a section into all blocks that the plan fills from them. */
-static void scatter(struct transfer *t, uint32_t node, const struct section *s,
-                    const uint8_t *buffer)
+static void scatter(struct transfer *t, uint32_t node, uint32_t group, uint32_t layer,
+                    const uint8_t *section)
 {
     const struct qr_cache_plan *p = t->plan;
     for (uint32_t i = p->first_piece[node]; i != QR_CACHE_NO_PIECE; i = p->pieces[i].next) {
         const struct qr_cache_piece *piece = &p->pieces[i];
         const struct qr_kv_section_rows rows = {
-            .group = s->group,
-            .layer = s->layer,
+            .group = group,
+            .layer = layer,
             .n_rows = p->file->nodes[node].n_tokens,
             .first = piece->first,
             .n = piece->n,
-            .block = qr_prefix_blocks(p->planned, piece->node)[s->group],
+            .block = qr_prefix_blocks(p->planned, piece->node)[group],
             .token = piece->token,
         };
         if (rows.block >= 0)
-            qr_kv_put_section(t->kv, &rows, buffer);
+            qr_kv_put_section(t->kv, &rows, section);
     }
+}
+
+/* Reads a run, verifies each section and copies it while it is in the nearest cache. */
+static quire_status transfer_run(struct transfer *t, uint32_t node, const struct run *r,
+                                 uint8_t *buffer, struct quire_error *err)
+{
+    const struct qr_cache_file *f = t->plan->file;
+    const size_t bytes = r->n_layers * r->section_bytes;
+    QR_TRY(qr_file_read(&f->file, r->offset, buffer, bytes, err));
+    for (uint32_t i = 0; i < r->n_layers; i++) {
+        const uint8_t *section = buffer + i * r->section_bytes;
+        if (qr_checksum(section, r->section_bytes) != f->checksums[r->checksum + i])
+            return qr_fail_at(
+                err, QUIRE_E_CORRUPT, r->offset + i * r->section_bytes,
+                "the cache file is damaged: the checksum of layer %u of KV group %u differs",
+                r->layer + i, r->group);
+        scatter(t, node, r->group, r->layer + i, section);
+    }
+    __atomic_fetch_add(&t->bytes, bytes, __ATOMIC_RELAXED);
+    return QUIRE_OK;
 }
 
 static void transfer_part(void *arg, const struct quire_team *team)
 {
     struct transfer *t = arg;
     uint8_t *buffer = t->buffers + team->rank * t->buffer_bytes;
-    const uint64_t n_units = (uint64_t)t->n_used * t->n_layers;
-    uint64_t unit;
+    const uint64_t n_runs = (uint64_t)t->n_used * t->n_runs;
+    uint64_t i;
     while (!__atomic_load_n(&t->failed, __ATOMIC_RELAXED) &&
-           (unit = __atomic_fetch_add(&t->next, 1, __ATOMIC_RELAXED)) < n_units) {
-        const uint32_t node = t->used[unit / t->n_layers];
+           (i = __atomic_fetch_add(&t->next, 1, __ATOMIC_RELAXED)) < n_runs) {
+        const uint32_t node = t->used[i / t->n_runs];
         struct quire_error err = QUIRE_ERROR_INIT;
-        struct section s;
-        if (!locate(t, node, (uint32_t)(unit % t->n_layers), &s) || !is_needed(t, node, s.group))
+        struct run r;
+        if (!locate(t, node, (uint32_t)(i % t->n_runs), &r) || !is_needed(t, node, r.group))
             continue;
-        if (read_section(t, &s, buffer, &err) == QUIRE_OK)
-            scatter(t, node, &s, buffer);
-        else if (!__atomic_exchange_n(&t->failed, true, __ATOMIC_RELAXED))
+        if (transfer_run(t, node, &r, buffer, &err) != QUIRE_OK &&
+            !__atomic_exchange_n(&t->failed, true, __ATOMIC_RELAXED))
             t->error = err;
     }
 }
 
-/* Lists the file nodes that are read, and determines the largest section. */
+/* Lists the file nodes that are read, and cuts their sections into runs. */
 static void list_used(struct transfer *t)
 {
     const struct qr_cache_plan *p = t->plan;
-    for (uint32_t g = 0; g < p->file->n_groups; g++)
-        t->n_layers += t->kv->groups[g].n_layers;
+    size_t largest = 1;
+    uint32_t most_layers = 1;
     for (uint32_t i = 0; i < p->file->n_nodes; i++) {
         if (p->first_piece[i] == QR_CACHE_NO_PIECE)
             continue;
@@ -141,10 +157,17 @@ static void list_used(struct transfer *t)
         for (uint32_t g = 0; g < p->file->n_groups; g++) {
             size_t bytes = 0;
             (void)qr_kv_section_bytes(t->kv, g, p->file->nodes[i].n_tokens, &bytes);
-            if (bytes > t->buffer_bytes)
-                t->buffer_bytes = bytes;
+            largest = bytes > largest ? bytes : largest;
         }
     }
+    for (uint32_t g = 0; g < p->file->n_groups; g++)
+        if (t->kv->groups[g].n_layers > most_layers)
+            most_layers = t->kv->groups[g].n_layers;
+    const size_t fit = largest < READ_BYTES ? READ_BYTES / largest : 1;
+    t->run_layers = fit < most_layers ? (uint32_t)fit : most_layers;
+    t->buffer_bytes = t->run_layers * largest;
+    for (uint32_t g = 0; g < p->file->n_groups; g++)
+        t->n_runs += runs_of_group(t, g);
 }
 
 static quire_status run_transfer(struct transfer *t, struct quire_engine *e,
@@ -152,7 +175,7 @@ static quire_status run_transfer(struct transfer *t, struct quire_engine *e,
 {
     t->buffers = qr_alloc(e->allocator, t->n_buffers, t->buffer_bytes);
     if (!t->buffers)
-        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %zu sections of %zu bytes", t->n_buffers,
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %zu buffers of %zu bytes", t->n_buffers,
                        t->buffer_bytes);
     /* threads that the host lends may be in use */
     if (qr_part_run(e->threads, transfer_part, t, NULL) != QUIRE_OK)

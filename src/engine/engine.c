@@ -15,6 +15,7 @@
 #include "engine/request.h"
 #include "engine/step.h"
 #include "engine/vector.h"
+#include "tokenizer/vocab.h"
 #include <math.h>
 #include <sched.h>
 #include <unistd.h>
@@ -26,6 +27,11 @@ void quire_engine_params_init(struct quire_engine_params *params, size_t struct_
     const struct quire_engine_params defaults = { .k_dtype = QUIRE_KV_F16,
                                                   .v_dtype = QUIRE_KV_F16 };
     qr_struct_init(params, struct_size, &defaults, sizeof defaults);
+}
+
+static uint32_t request_count(const struct quire_engine_params *p)
+{
+    return p->max_requests ? p->max_requests : DEFAULT_REQUESTS;
 }
 
 static quire_status check_params(const struct quire_engine_params *p, struct quire_error *err)
@@ -48,9 +54,9 @@ static quire_status check_params(const struct quire_engine_params *p, struct qui
     if (p->max_step_tokens > INT32_MAX || p->context_length > INT32_MAX)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is above 2^31 - 1",
                        p->max_step_tokens > INT32_MAX ? "max_step_tokens" : "context_length");
-    if (p->max_seqs > (p->max_requests ? p->max_requests : DEFAULT_REQUESTS))
+    if (p->max_seqs > request_count(p))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "max_seqs %u is above max_requests %u",
-                       p->max_seqs, p->max_requests ? p->max_requests : DEFAULT_REQUESTS);
+                       p->max_seqs, request_count(p));
     if (p->max_step_tokens && p->max_seqs > p->max_step_tokens)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "max_seqs %u is above max_step_tokens %u",
                        p->max_seqs, p->max_step_tokens);
@@ -221,6 +227,7 @@ static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c
         .max_seqs = capacity->max_seqs,
         .max_draft_tokens = p->max_draft_tokens,
         .cache_tokens = capacity->cache_tokens,
+        .tokenizer_bytes = qr_vocab_bytes(e->tokenizer),
     };
     if (capacity->context_length > capacity->model_context_length)
         qr_log(p->logger, QUIRE_LOG_WARN, "context of %u tokens exceeds the model's %u",
@@ -229,11 +236,14 @@ static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c
 }
 
 /* Sets info.context_bytes. */
-static quire_status measure_step(struct quire_engine *e, struct quire_error *err)
+static quire_status measure_step(struct quire_engine *e, const struct quire_engine_params *p,
+                                 struct quire_error *err)
 {
     struct quire_context_params cp;
     context_params(e, &cp);
     QR_TRY(quire_context_bytes(e->model, &cp, &e->info.context_bytes, err));
+    e->info.context_bytes += (uint64_t)request_count(p) * sizeof *e->requests +
+                             qr_scheduler_bytes(request_count(p), e->info.max_seqs);
     if (e->encodes) {
         e->info.context_bytes += qr_vector_buffer_bytes(e);
         return QUIRE_OK;
@@ -258,7 +268,7 @@ static quire_status reserve(struct quire_engine *e, const struct qr_capacity *ca
     QR_TRY(set_info(e, capacity, p));
     quire_status s = e->encodes ? QUIRE_OK : qr_engine_create_kv(e, &kv, p, &e->kv, err);
     if (s == QUIRE_OK)
-        s = measure_step(e, err);
+        s = measure_step(e, p, err);
     if (s == QUIRE_OK)
         s = list_eog(e, err);
     if (s == QUIRE_OK && !e->dry_run)
@@ -337,7 +347,7 @@ quire_status quire_engine_open(const struct quire_engine_params *params, struct 
     e->allocator = p.allocator;
     e->dry_run = p.flags & QUIRE_ENGINE_DRY_RUN;
     if (!e->dry_run)
-        e->n_requests = p.max_requests ? p.max_requests : DEFAULT_REQUESTS;
+        e->n_requests = request_count(&p);
     e->target_itl = p.target_itl;
     quire_status s = open_lock(e, err);
     if (s == QUIRE_OK)

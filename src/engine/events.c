@@ -117,18 +117,37 @@ bool qr_event_next(struct qr_request *r, struct quire_event *ev)
     return true;
 }
 
-/* The answer whose turn it is, of one request or (id 0) of any; NULL if none has an event. */
+void qr_events_update(struct quire_engine *e, struct qr_request *r)
+{
+    const bool ready = has_event(r) && !r->event_callback; /* the list is for polling */
+    if (ready == r->ready)
+        return;
+    r->ready = ready;
+    struct qr_request *before = r->previous_ready, *after = r->next_ready;
+    if (ready) {
+        r->ready_number = ++e->n_ready;
+        before = e->last_ready;
+        after = NULL;
+    }
+    *(before ? &before->next_ready : &e->first_ready) = ready ? r : after;
+    *(after ? &after->previous_ready : &e->last_ready) = ready ? r : before;
+    r->previous_ready = ready ? before : NULL;
+    r->next_ready = ready ? after : NULL;
+}
+
+/* The answer whose event has been due longest, of one request or (id 0) of any; NULL if none has an
+ * event. */
 static struct qr_request *find_event(struct quire_engine *e, quire_request_id id)
 {
-    for (uint32_t i = 0; i < e->n_requests; i++) {
-        const uint32_t at = (e->next_polled + i) % e->n_requests;
-        struct qr_request *r = &e->requests[at];
-        if (!has_event(r) || r->event_callback || (id && r->id != id))
-            continue;
-        e->next_polled = at;
-        return r;
-    }
-    return NULL;
+    if (id == 0 || e->n_requests == 0)
+        return e->first_ready;
+    struct qr_request *leader = &e->requests[id % e->n_requests], *first = NULL;
+    if (leader->id != id || leader->n_unpolled == 0)
+        return NULL;
+    for (struct qr_request *r = leader; r; r = r->next)
+        if (r->ready && (!first || r->ready_number < first->ready_number))
+            first = r;
+    return first;
 }
 
 /* Copies the event to the caller's struct and lets its pointers refer to memory that lasts: the
@@ -158,11 +177,11 @@ static void take_event(struct quire_engine *e, quire_request_id id, struct quire
     if (!r)
         return;
     next_event(r, ev);
-    if (!has_event(r)) /* others first, unless this one has more */
-        e->next_polled = (e->next_polled + 1) % e->n_requests;
+    if (ev->kind == QUIRE_EVENT_DONE)
+        r->state = QR_REQUEST_POLLED;
+    qr_events_update(e, r); /* it keeps its turn if it has more */
     if (ev->kind != QUIRE_EVENT_DONE)
         return;
-    r->state = QR_REQUEST_POLLED;
     pthread_mutex_unlock(&e->lock);
     qr_request_release(e, r);
     pthread_mutex_lock(&e->lock);

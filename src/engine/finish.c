@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* finish.c - ends answers; publishes text, tokens and usage of a step; chooses the best answers. */
 #include "engine/finish.h"
+#include "base/alloc.h"
+#include "base/checked.h"
 #include "base/error.h"
 #include "engine/callback.h"
 #include "engine/draft_model.h"
 #include "engine/events.h"
 #include "engine/request.h"
 #include <math.h>
+#include <string.h>
 
 void qr_request_touch(struct quire_engine *e, struct qr_request *r)
 {
@@ -149,6 +152,7 @@ static void choose_best(struct quire_engine *e, struct qr_request *leader)
         best->choice = rank;
         if (best->event_callback)
             qr_callback_add(e, best);
+        qr_events_update(e, best);
     }
 }
 
@@ -186,16 +190,17 @@ static void publish_end(struct quire_engine *e, struct qr_request *r, struct qr_
     }
 }
 
+static bool has_room(const struct qr_request *r)
+{
+    return r->text.capacity - r->text.size >= qr_output_text_pending(&r->output);
+}
+
+/* Publishes an answer whose text has room. */
 static void publish(struct quire_engine *e, struct qr_request *r, struct qr_request **unchosen)
 {
     const bool new_output = r->n_output > r->usage.completion_tokens;
-    struct quire_error err = QUIRE_ERROR_INIT;
-    const bool has_text = r->vector.task == QUIRE_TASK_GENERATE;
-    const quire_status s = has_text ? qr_output_text_move(&r->output, &r->text, &err) : QUIRE_OK;
-    if (s != QUIRE_OK && !r->finished) {
-        qr_request_fail(e, r, s, &err); /* publishes it again */
-        return;
-    }
+    if (r->vector.task == QUIRE_TASK_GENERATE) /* others have no text */
+        (void)qr_output_text_move(&r->output, &r->text, NULL);
     r->usage = usage_of(r);
     r->n_published = r->task.n_tokens;
     /* an echoed prompt with log-probabilities comes with the first output, or at the end */
@@ -205,6 +210,29 @@ static void publish(struct quire_engine *e, struct qr_request *r, struct qr_requ
         publish_end(e, r, unchosen);
     if (r->event_callback && !r->held)
         qr_callback_add(e, r);
+    qr_events_update(e, r);
+}
+
+/* Publishes the answers of the step; returns those whose text has no room, chained by next_dirty,
+ * with the size they need in `grown`. *polled: some of them are polled. */
+static struct qr_request *publish_dirty(struct quire_engine *e, struct qr_request **unchosen,
+                                        bool *polled)
+{
+    struct qr_request *crowded = NULL;
+    while (e->dirty) {
+        struct qr_request *r = e->dirty;
+        e->dirty = r->next_dirty;
+        *polled = *polled || !r->event_callback;
+        if (has_room(r)) {
+            r->dirty = false;
+            publish(e, r, unchosen);
+            continue;
+        }
+        r->grown = (struct qr_text_buffer){ .size = r->text.size };
+        r->next_dirty = crowded;
+        crowded = r;
+    }
+    return crowded;
 }
 
 /* Blocks of the group that has the fewest available. */
@@ -239,22 +267,61 @@ static void update_stats(struct quire_engine *e)
     e->stats = *s;
 }
 
+/* ---- Room for text. The caller does not hold the lock: an allocation may take long. */
+
+static bool allocate_text(const struct quire_engine *e, struct qr_request *r)
+{
+    size_t need;
+    return qr_add_size(r->grown.size, qr_output_text_pending(&r->output), &need) &&
+           qr_grow(e->allocator, (void **)&r->grown.text, &r->grown.capacity, need, 1);
+}
+
+/* Gives an answer a larger buffer. Polling in between may have exchanged the buffer and emptied it,
+ * so the size is still enough. */
+static void grow_text(struct quire_engine *e, struct qr_request *r)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    if (!allocate_text(e, r)) {
+        const quire_status s =
+            qr_fail(&err, QUIRE_E_NOMEM, "no memory for %zu bytes of output text",
+                    r->grown.size + qr_output_text_pending(&r->output));
+        qr_output_text_drop(&r->output);
+        if (!r->finished)
+            qr_request_fail(e, r, s, &err);
+        return;
+    }
+    pthread_mutex_lock(&e->lock);
+    struct qr_text_buffer old = r->grown;
+    if (r->text.capacity < r->grown.capacity) {
+        old = r->text;
+        r->text.text = r->grown.text;
+        r->text.capacity = r->grown.capacity;
+        if (old.size)
+            memcpy(r->text.text, old.text, old.size);
+    }
+    pthread_mutex_unlock(&e->lock);
+    qr_free(e->allocator, old.text, old.capacity, 1);
+}
+
 void qr_publish(struct quire_engine *e)
 {
-    struct qr_request *unchosen = NULL;
-    pthread_mutex_lock(&e->lock);
-    bool any = false; /* events to be polled */
-    while (e->dirty) {
-        struct qr_request *r = e->dirty;
-        any = any || !r->event_callback;
-        e->dirty = r->next_dirty;
-        r->dirty = false;
-        publish(e, r, &unchosen);
-    }
-    update_stats(e);
-    if (any)
-        qr_events_signal(e);
-    pthread_mutex_unlock(&e->lock);
+    struct qr_request *unchosen = NULL, *crowded;
+    do {
+        pthread_mutex_lock(&e->lock);
+        bool polled = false;
+        crowded = publish_dirty(e, &unchosen, &polled);
+        update_stats(e);
+        if (polled)
+            qr_events_signal(e);
+        pthread_mutex_unlock(&e->lock);
+        while (crowded) {
+            struct qr_request *r = crowded;
+            crowded = r->next_dirty;
+            grow_text(e, r);
+            r->next_dirty = e->dirty;
+            e->dirty = r;
+        }
+    } while (e->dirty);
     while (unchosen) {
         struct qr_request *r = unchosen;
         unchosen = r->next_dirty;

@@ -102,10 +102,14 @@ quire_status qr_output_text_flush(struct qr_output_text *o, struct quire_error *
     return QUIRE_OK;
 }
 
+size_t qr_output_text_pending(const struct qr_output_text *o) { return o->n_released - o->n_taken; }
+
+void qr_output_text_drop(struct qr_output_text *o) { o->n_taken = o->n_released; }
+
 quire_status qr_output_text_move(struct qr_output_text *o, struct qr_text_buffer *to,
                                  struct quire_error *err)
 {
-    const size_t n = o->n_released - o->n_taken;
+    const size_t n = qr_output_text_pending(o);
     size_t need;
     if (!qr_add_size(to->size, n, &need) ||
         !qr_grow(o->allocator, (void **)&to->text, &to->capacity, need, 1))

@@ -40,6 +40,10 @@ struct qr_text_buffer {
     size_t size, capacity;
 };
 
+/* Bytes that qr_output_text_move() would move; drops them instead. */
+size_t qr_output_text_pending(const struct qr_output_text *o);
+void qr_output_text_drop(struct qr_output_text *o);
+
 /* Moves the text released so far to the end of a buffer, which grows by the same allocator. */
 quire_status qr_output_text_move(struct qr_output_text *o, struct qr_text_buffer *to,
                                  struct quire_error *err);

@@ -294,6 +294,7 @@ qr_prefix_node qr_prefix_index_insert(struct qr_prefix_index *x, qr_prefix_node 
                                       uint32_t n_tokens, const int32_t *blocks, bool *inserted)
 {
     *inserted = false;
+    x->n_insertions++;
     if (n_tokens < 1 || n_tokens > x->block_size)
         return QR_PREFIX_NONE;
     if (parent != QR_PREFIX_NONE) {

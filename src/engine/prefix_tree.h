@@ -48,6 +48,7 @@ struct qr_prefix_index {
     uint32_t n_slots; /* slots used so far; later ones are uninitialized */
     qr_prefix_node free_slot;
     uint64_t clock;               /* last_use of the node used last */
+    uint64_t n_insertions;        /* calls */
     uint32_t max_reach;           /* larger distances are not told apart */
     uint32_t bucket_mask;         /* number of buckets - 1, of both tables */
     struct qr_prefix_list unheld; /* candidates of removal: children are older than their parent */

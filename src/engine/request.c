@@ -376,6 +376,8 @@ static quire_request_id queue(struct quire_engine *e, struct qr_request *leader,
         tail = &(*tail)->next_new;
     *tail = leader;
     e->n_active += n;
+    for (struct qr_request *r = leader; r; r = r->next)
+        qr_events_update(e, r); /* an echoed prompt */
     if (leader->text_event_due && !leader->event_callback)
         qr_events_signal(e);
     pthread_cond_signal(&e->work_changed);

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "engine/rope_variant.h"
+#include "engine/scheduler_clients.h"
 #include "engine/task_group.h"
 #include <string.h>
 
@@ -29,6 +30,12 @@ void qr_scheduler_free(struct qr_scheduler *s)
     qr_free(p->allocator, s->step, p->max_running, sizeof *s->step);
     qr_free(p->allocator, s->clients, p->max_tasks, sizeof *s->clients);
     *s = (struct qr_scheduler){ 0 };
+}
+
+uint64_t qr_scheduler_bytes(uint32_t max_tasks, uint32_t max_running)
+{
+    return (uint64_t)max_tasks * (sizeof(struct qr_task *) + sizeof(struct qr_scheduler_client)) +
+           2 * (uint64_t)max_running * sizeof(struct qr_task *);
 }
 
 /* ---- RoPE variants */
@@ -61,47 +68,7 @@ static uint32_t same_rope_length(const struct qr_scheduler *s, const struct qr_t
     return n ? 1 : 0;
 }
 
-/* ---- Clients */
-
-static struct qr_scheduler_client *find_client(const struct qr_scheduler *s, uint64_t key)
-{
-    struct qr_scheduler_client *unused = NULL;
-    for (uint32_t i = 0; i < s->params.max_tasks; i++) {
-        struct qr_scheduler_client *c = &s->clients[i];
-        if (c->n_tasks && c->key == key)
-            return c;
-        if (!c->n_tasks && !unused)
-            unused = c;
-    }
-    return unused;
-}
-
-/* A client that returns starts with the smallest counter of the others: it neither pays for being
- * idle nor saves up. */
-static void enter_client(struct qr_scheduler *s, struct qr_task *task)
-{
-    struct qr_scheduler_client *client = find_client(s, task->client);
-    task->client_slot = (uint32_t)(client - s->clients);
-    if (client->n_tasks++)
-        return;
-    uint64_t least = UINT64_MAX;
-    for (uint32_t i = 0; i < s->params.max_tasks; i++) {
-        const struct qr_scheduler_client *c = &s->clients[i];
-        if (c != client && c->n_tasks && c->served < least)
-            least = c->served;
-    }
-    client->key = task->client;
-    client->served = least == UINT64_MAX ? 0 : least;
-}
-
-/* Counts the tokens of a task once, also if they are recomputed after a preemption. */
-static void charge(struct qr_scheduler *s, struct qr_task *task)
-{
-    if (task->n_computed <= task->n_charged)
-        return;
-    s->clients[task->client_slot].served += task->n_computed - task->n_charged;
-    task->n_charged = task->n_computed;
-}
+/* ---- The prefix cache */
 
 /* Counts prompt tokens from the prefix cache; what a preempted task gets back is not counted. */
 static void take_cached(struct qr_scheduler *s, struct qr_task *task, uint32_t n)
@@ -170,7 +137,7 @@ static void end_sequence(struct qr_scheduler *s, struct qr_task *task, bool keep
 
 void qr_scheduler_add(struct qr_scheduler *s, struct qr_task *task)
 {
-    enter_client(s, task);
+    qr_scheduler_enter_client(s, task);
     add_waiting(s, task);
 }
 
@@ -339,7 +306,7 @@ static bool rejoin(struct qr_scheduler *s, struct qr_task *task)
     if (task->idle || pilot->n_computed < pilot->n_prompt)
         return false;
     (void)begin(s, task, reusable(task)); /* succeeds: its place was kept */
-    charge(s, task);
+    qr_scheduler_charge(s, task);
     return true;
 }
 
@@ -405,12 +372,20 @@ static void start(struct qr_scheduler *s, struct qr_task *task)
  * lower priority. */
 static bool admit(struct qr_scheduler *s, struct qr_task *task)
 {
-    if (!make_places(s, task) || !begin(s, task, reusable(task)))
+    if (!make_places(s, task))
+        return false;
+    if (s->n_running && s->refused_arrival == task->arrival &&
+        s->refused_epoch == qr_sequence_memory_epoch(s->params.memory))
+        return false;
+    s->n_lookups++;
+    if (!begin(s, task, reusable(task)))
         return false;
     while (!fits(s, task)) {
         struct qr_task *last = s->n_running ? s->running[s->n_running - 1] : NULL;
         if (!last || last->priority >= task->priority) {
             end_sequence(s, task, true);
+            s->refused_arrival = task->arrival;
+            s->refused_epoch = qr_sequence_memory_epoch(s->params.memory);
             return false;
         }
         preempt(s, last);
@@ -420,7 +395,7 @@ static bool admit(struct qr_scheduler *s, struct qr_task *task)
     for (struct qr_task *t = task->group; t; t = t->next_in_group)
         start(s, t);
     take_cached(s, task, task->n_computed);
-    charge(s, task);
+    qr_scheduler_charge(s, task);
     return true;
 }
 
@@ -457,14 +432,14 @@ void qr_scheduler_commit(struct qr_scheduler *s, struct qr_task *task)
     qr_sequence_append(s->params.memory, task->sequence, task->tokens, task->n_step);
     task->n_computed += task->n_step;
     task->n_step = 0;
-    charge(s, task);
+    qr_scheduler_charge(s, task);
 }
 
 void qr_scheduler_commit_draft(struct qr_scheduler *s, struct qr_task *task, uint32_t n)
 {
     qr_sequence_append(s->params.memory, task->sequence, task->tokens, n);
     task->n_computed += n;
-    charge(s, task);
+    qr_scheduler_charge(s, task);
 }
 
 bool qr_scheduler_fork(struct qr_scheduler *s, struct qr_task *task, const struct qr_task *parent)

@@ -90,12 +90,19 @@ struct qr_scheduler {
     struct qr_scheduler_client *clients; /* [max_tasks] */
     uint64_t n_preemptions;
     uint64_t n_cached_tokens; /* sum of n_cached of all tasks */
+    /* the task that did not fit, and the memory's epoch then: until that changes, or no task runs,
+     * it does not fit either */
+    uint64_t refused_arrival, refused_epoch;
+    uint64_t n_lookups; /* of waiting tasks in the prefix cache */
 };
 
 /* Reserves all memory. On failure there is nothing to free. */
 quire_status qr_scheduler_init(struct qr_scheduler *s, const struct qr_scheduler_params *params,
                                struct quire_error *err);
 void qr_scheduler_free(struct qr_scheduler *s); /* safe on zeroes; ends no sequences */
+
+/* Bytes that qr_scheduler_init() allocates. */
+uint64_t qr_scheduler_bytes(uint32_t max_tasks, uint32_t max_running);
 
 /* Adds a task to the queue; at most max_tasks. */
 void qr_scheduler_add(struct qr_scheduler *s, struct qr_task *task);

@@ -124,6 +124,7 @@ static void retain(struct qr_sequence_memory *m, uint32_t group, const int32_t *
 
 static void release(struct qr_sequence_memory *m, uint32_t group, const int32_t *blocks, uint32_t n)
 {
+    m->n_releases++;
     (void)!quire_kv_release(m->kv, group, blocks, n, NULL);
 }
 
@@ -318,6 +319,11 @@ uint32_t qr_sequence_blocks_missing(const struct qr_sequence_memory *m, const st
     const struct qr_sequence_group *g = &s->groups[group];
     const uint32_t end = blocks_for(s->n_tokens + n, m->block_size);
     return (end > g->end_block ? end - g->end_block : 0) + must_copy(m, s, group);
+}
+
+uint64_t qr_sequence_memory_epoch(const struct qr_sequence_memory *m)
+{
+    return m->n_releases + m->index->n_insertions;
 }
 
 uint32_t qr_sequence_blocks_available(const struct qr_sequence_memory *m, uint32_t group)

@@ -37,6 +37,7 @@ struct qr_sequence_memory {
     uint32_t *windows;             /* [n_groups] tokens; 0 = full attention */
     int32_t *block_ids;            /* [n_groups] scratch: the blocks of one node */
     struct qr_sequence *sequences; /* [n_sequences] */
+    uint64_t n_releases;           /* of blocks by sequences */
 };
 
 struct qr_sequence_memory_params {
@@ -90,6 +91,10 @@ uint32_t qr_sequence_blocks_missing(const struct qr_sequence_memory *m, const st
 
 /* Blocks of a group that are free or can be evicted from the prefix cache. */
 uint32_t qr_sequence_blocks_available(const struct qr_sequence_memory *m, uint32_t group);
+
+/* Changes whenever a sequence may get memory that it did not get before: blocks were released, or
+ * the prefix cache has more. */
+uint64_t qr_sequence_memory_epoch(const struct qr_sequence_memory *m);
 
 /* Makes the memory of the next n tokens writable: drops blocks outside the windows, evicts from the
  * prefix cache, copies a shared last block, and allocates.

@@ -101,6 +101,7 @@ struct qr_request {
     struct quire_error final_error; /* of QUIRE_FINISH_ERROR */
     uint32_t n_unfinished;          /* leader: answers of the group that go on */
     struct qr_vector vector;        /* its values are published with the end */
+    struct qr_text_buffer grown;    /* larger buffer for `text`, while it is published */
 
     /* published: protected by the engine's lock */
     enum qr_request_state state;
@@ -134,6 +135,10 @@ struct qr_request {
     struct quire_sampling_state draft_sampling_state; /* after the last drafted token */
     uint32_t draft_model_retry_at; /* tokens of the sequence below which it is not tried again, for
                                     * there was no memory */
+    /* in the engine's list of answers with an event, oldest first */
+    bool ready;
+    uint64_t ready_number; /* ascending in the list */
+    struct qr_request *next_ready, *previous_ready;
 };
 
 struct quire_engine {
@@ -184,7 +189,7 @@ struct quire_engine {
     bool lock_ready;
     struct qr_request *requests;     /* [n_requests] */
     struct qr_request *new_requests; /* submitted since the last step, oldest first */
-    uint32_t n_requests, n_free, next_polled;
+    uint32_t n_requests, n_free;
     uint64_t n_submitted;
     uint32_t n_active; /* atomic for readers without the lock */
     bool draining;
@@ -204,6 +209,8 @@ struct quire_engine {
     quire_request_id callback_id; /* protected by `lock`: whose callback runs; 0 = none */
     struct qr_draft_model *draft_model; /* NULL = none */
     double model_draft_seconds; /* of one drafted token of the draft model, in the current step */
+    struct qr_request *first_ready, *last_ready; /* answers with an event */
+    uint64_t n_ready;                            /* that were ever added to the list */
 };
 
 #endif

@@ -14,9 +14,18 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { TABLE_ALIGN = 64, CACHE_LINE = 64, HUGE_PAGE = 2 << 20 };
+enum { TABLE_ALIGN = 64, CACHE_LINE = 64, HUGE_PAGE = 2 << 20, SMALL_POOL = 32 << 20 };
 
 static size_t pool_align(size_t bytes) { return bytes >= HUGE_PAGE ? HUGE_PAGE : CACHE_LINE; }
+
+/* Whether to ask for huge pages. The blocks of one layer and head are contiguous, so the first
+ * token touches a page in each of these ranges: huge pages make a small pool resident at once,
+ * 28 MiB for the 7 layers and 2 heads of the bundled model. The small pages that one sequence reads
+ * of a small pool are few enough for the TLB. */
+static bool wants_huge_pages(size_t bytes, uint32_t flags)
+{
+    return bytes >= (flags & (QUIRE_KV_TOUCH | QUIRE_KV_LOCK) ? HUGE_PAGE : SMALL_POOL);
+}
 
 /* Expands n scales (one, per layer, or per layer and head) to [n_layers][n_kv_heads]. Dtypes
  * without pool scales get 1. */
@@ -103,7 +112,7 @@ static quire_status make_pool(struct quire_kv_cache *kv, uint32_t flags, struct 
                        kv->pool_bytes, kv->pool_bytes >> 20);
 #ifdef MADV_HUGEPAGE
     /* a host's allocator decides on huge pages itself; a failed madvise costs only speed */
-    if (!kv->allocator && kv->pool_bytes >= HUGE_PAGE)
+    if (!kv->allocator && wants_huge_pages(kv->pool_bytes, flags))
         (void)madvise(kv->pool, kv->pool_bytes & ~(size_t)(HUGE_PAGE - 1), MADV_HUGEPAGE);
 #endif
     /* the calling thread touches all pages now, and threads on all nodes will read them */

@@ -206,3 +206,11 @@ quire_status qr_vocab_find_byte_tokens(struct quire_tokenizer *t, struct quire_e
                        n);
     return QUIRE_OK;
 }
+
+uint64_t qr_vocab_bytes(const struct quire_tokenizer *t)
+{
+    return (uint64_t)t->n_tokens *
+               (sizeof *t->tokens + (t->score_rank ? sizeof *t->score_rank : 0)) +
+           t->pool_size + t->n_text_slots * sizeof *t->text_slots +
+           t->n_merge_slots * sizeof *t->merges + t->cap_added * sizeof *t->added;
+}

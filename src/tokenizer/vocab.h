@@ -22,6 +22,9 @@ int32_t qr_vocab_find(const struct quire_tokenizer *t, const void *text, size_t 
 /* Slots of an open-addressing table for n entries: a power of two, at most two thirds full. */
 size_t qr_vocab_table_slots(size_t n);
 
+/* Bytes of the tables of a vocabulary. */
+uint64_t qr_vocab_bytes(const struct quire_tokenizer *t);
+
 /* The steps of the build, in this order. */
 
 /* Validates the tokens and stores their texts and decoded bytes. */

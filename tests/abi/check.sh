@@ -103,7 +103,7 @@ self_test() {
     must_fail "a member in the padding of a sized struct" check_layout "$current" "$changed"
     mutate kv_cache.h 's/(struct quire_kv_prefix_group \{.*?)(\n\};)/$1\n    uint32_t added;$2/s'
     must_fail "a member added to a struct without struct_size" check_layout "$current" "$changed"
-    mutate engine.h 's/\n    uint32_t stream;//'
+    mutate engine_request.h 's/\n    uint32_t stream;//'
     must_fail "a member removed" check_layout "$current" "$changed"
     mutate attention.h 's/int32_t window_left, window_right;/int32_t window_right, window_left;/'
     must_fail "two members swapped" check_layout "$current" "$changed"
@@ -111,7 +111,7 @@ self_test() {
     must_fail "a wider member" check_layout "$current" "$changed"
     mutate kv_cache.h 's/QUIRE_KV_BF16,\n    QUIRE_KV_F16,/QUIRE_KV_F16,\n    QUIRE_KV_BF16,/'
     must_fail "enumerators swapped" check_layout "$current" "$changed"
-    mutate engine.h 's/QUIRE_REQUEST_SHOW_SPECIAL = 1u << 2/QUIRE_REQUEST_SHOW_SPECIAL = 1u << 3/'
+    mutate engine_request.h 's/QUIRE_REQUEST_SHOW_SPECIAL = 1u << 2/QUIRE_REQUEST_SHOW_SPECIAL = 1u << 3/'
     must_fail "another value of a flag" check_layout "$current" "$changed"
     mutate kv_cache.h 's/#define QUIRE_SLOT_PAD +\(\(int64_t\)-1\)/#define QUIRE_SLOT_PAD ((int64_t)-2)/'
     must_fail "another value of a macro" check_layout "$current" "$changed"

@@ -2,10 +2,10 @@
 /* fuzz_engine.c - engine calls on a small model: submit, step, poll, cancel, bad calls.
  *
  * Requests run together, with priorities, small pools, drafts, beam search, embeddings, callbacks
- * and several answers of which the best is returned. Checks that every request ends with exactly one
- * DONE event, that its tokens, their log-probabilities, its text and its vector are those of the
- * same request alone in another engine, that text is well-formed, that a step does not allocate, and
- * that every block is free or referenced. */
+ * and several answers of which the best is returned. Checks that every request ends with exactly
+ * one DONE event, that its tokens, their log-probabilities, its text and its vector are those of
+ * the same request alone in another engine, that text is well-formed, that a step does not
+ * allocate, and that every block is free or referenced. */
 #include "engine/draft_model.h"
 #include "engine_request.h"
 #include "fuzz.h"

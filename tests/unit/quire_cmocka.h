@@ -25,6 +25,15 @@ static inline const char *shared_dir(void)
     return stat(path, &st) == 0 ? path : NULL;
 }
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#endif
+
 /* False, after printing the reason, without reference data: if (!need_shared()) skip(); */
 static inline bool need_shared(void)
 {

@@ -350,6 +350,58 @@ static void two_writers(void **state)
     quire_engine_close(c);
 }
 
+/* ---- Time to the first token, in prompt tokens to be computed */
+
+enum { USERS = 16, SHARED = 2048, OWN = 20 };
+
+/* Submits the prompts of n users, which begin alike, and runs them; computed[i]: tokens of prompt i
+ * that were not in the cache. */
+static void ask_all(struct quire_engine *e, int first, int n, uint32_t *computed)
+{
+    static struct result results[USERS];
+    quire_request_id ids[USERS];
+    int32_t tokens[SHARED + OWN];
+    struct quire_request_params p = prompt(0, tokens);
+    for (int i = 0; i < SHARED; i++)
+        tokens[i] = 40 + (i * 7 + i / 150) % 150;
+    p.n_tokens = SHARED + OWN;
+    for (int user = first; user < first + n; user++) {
+        for (int i = 0; i < OWN; i++)
+            tokens[SHARED + i] = 40 + (user * 31 + i * 3) % 150;
+        ids[user - first] = submit(e, &p);
+    }
+    run_to_completion(e, ids, (size_t)n, results);
+    for (int i = 0; i < n; i++)
+        computed[i] = results[i].usage.prompt_tokens - results[i].usage.cached_tokens;
+}
+
+/* Users who share a long prompt compute at most 5 % of it, also after a restart. */
+static void shared_prompt(void **state)
+{
+    (void)state;
+    uint32_t cold, computed[USERS];
+    struct quire_engine_params ep = tiny_params();
+    ep.block_size = 64;
+    ep.context_length = SHARED + 128;
+    ep.max_seqs = 8;
+    ep.cache_tokens = 2 * (SHARED + 128);
+    ep.kv_bytes = 64 << 20;
+    struct quire_engine *e = open_with(&ep);
+    ask_all(e, 0, 1, &cold);
+    assert_int_equal(cold, SHARED + OWN);
+    ask_all(e, 1, USERS - 1, computed);
+    for (int i = 0; i < USERS - 1; i++)
+        assert_in_range(computed[i], 1, cold / 20);
+    save_cache(e, in_dir("cache"));
+    quire_engine_close(e);
+    e = open_with(&ep);
+    restore_cache(e, in_dir("cache"));
+    ask_all(e, 0, USERS, computed);
+    for (int i = 0; i < USERS; i++)
+        assert_in_range(computed[i], 1, cold / 20);
+    quire_engine_close(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -358,6 +410,7 @@ int main(void)
         cmocka_unit_test(salts),           cmocka_unit_test(session),
         cmocka_unit_test(recent_first),    cmocka_unit_test(partial_hits),
         cmocka_unit_test(beside_requests), cmocka_unit_test(two_writers),
+        cmocka_unit_test(shared_prompt),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

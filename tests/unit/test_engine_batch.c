@@ -1,231 +1,77 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_engine_batch.c - many requests at once: each gives the tokens and the logits, bit for bit,
  * that it gives alone, whatever the schedule. */
-#include "engine_requests.h"
+#include "engine_jobs.h"
 
-enum { N_REQUESTS = 24, MAX_PROMPT = 160, VOCAB_IDS = 250 };
-
-/* A request of the test, and the hash of all its rows of logits. */
-struct job {
-    int32_t prompt[MAX_PROMPT];
-    struct quire_request_params params;
-    struct quire_sampling_params sampling;
-    uint64_t hash;
-    struct result result;
-};
-
-static uint32_t next_random(uint32_t *state)
-{
-    *state = *state * 1664525u + 1013904223u;
-    return *state >> 8;
-}
-
-static quire_status hash_logits(void *user, const struct quire_logits_args *args)
-{
-    uint64_t *hash = user;
-    const uint32_t *words = (const uint32_t *)(const void *)args->logits;
-    for (size_t i = 0; i < args->n_vocab; i++)
-        *hash = (*hash ^ words[i]) * 0x9E3779B97F4A7C15u >> 1;
-    return QUIRE_OK;
-}
-
-/* Prompts that share beginnings and repeat themselves; greedy and random sampling. */
-static void make_jobs(struct job *jobs, uint32_t seed)
-{
-    uint32_t random = seed;
-    for (int i = 0; i < N_REQUESTS; i++) {
-        struct job *j = &jobs[i];
-        *j = (struct job){ .hash = 1 };
-        const uint32_t n = 1 + next_random(&random) % MAX_PROMPT;
-        const uint32_t shared = next_random(&random) % 3 * 45, period = 3 + i % 9;
-        for (uint32_t k = 0; k < n; k++)
-            j->prompt[k] =
-                3 + (int32_t)(k < shared ? k * 7 % VOCAB_IDS : (k % period * 31 + i) % VOCAB_IDS);
-        quire_sampling_params_init(&j->sampling, sizeof j->sampling);
-        j->sampling.temperature = i % 2 ? 0.9f : 0;
-        j->sampling.seed = (uint64_t)i;
-        quire_request_params_init(&j->params, sizeof j->params);
-        j->params.tokens = j->prompt;
-        j->params.n_tokens = n;
-        j->params.max_tokens = 1 + next_random(&random) % 40;
-        j->params.flags = QUIRE_REQUEST_IGNORE_EOS;
-        j->params.sampling = &j->sampling;
-        j->params.logits_hook = hash_logits;
-        j->params.logits_hook_user = &j->hash;
-        j->params.priority = (int32_t)(next_random(&random) % 3);
-        j->params.client = next_random(&random) % 3;
-    }
-}
-
-struct setup {
-    uint32_t threads, step, seqs, block, draft;
-    uint64_t cache_tokens;   /* 0 = automatic */
-    const char *draft_model; /* NULL = none */
-};
-
-/* For open_setup(), in place of a model file: a model that is open. */
-static struct quire_model *open_model_object;
-static struct quire_tokenizer *open_tokenizer;
-
-static struct quire_engine *open_setup(const char *model, const struct setup *s)
-{
-    struct quire_engine_params ep = params_for(model);
-    if (open_model_object) {
-        ep.model_path = NULL;
-        ep.model = open_model_object;
-        ep.tokenizer = open_tokenizer;
-    }
-    ep.context_length = 256;
-    ep.n_threads = s->threads;
-    ep.max_step_tokens = s->step;
-    ep.max_seqs = s->seqs;
-    ep.block_size = s->block;
-    ep.max_requests = N_REQUESTS;
-    ep.cache_tokens = s->cache_tokens;
-    ep.max_draft_tokens = s->draft;
-    char draft_path[4200];
-    if (s->draft_model) {
-        snprintf(draft_path, sizeof draft_path, "%s/goldens/gguf/%s", shared_dir(), s->draft_model);
-        ep.draft_model_path = draft_path;
-        ep.draft_cache_tokens = s->cache_tokens / 2;
-    }
-    return open_with(&ep);
-}
-
-/* Submits the jobs at random times and runs them to the end. */
-static void run_jobs(struct quire_engine *e, struct job *jobs, const struct setup *s, uint32_t seed)
-{
-    quire_request_id ids[N_REQUESTS] = { 0 };
-    struct quire_event ev = { .struct_size = sizeof ev };
-    uint32_t submitted = 0, done = 0, random = seed;
-    for (size_t guard = 0; done < N_REQUESTS; guard++) {
-        assert_true(guard < 100000);
-        if (submitted < N_REQUESTS && next_random(&random) % 3 == 0) {
-            struct job *j = &jobs[submitted];
-            j->hash = 1;
-            j->result.size = j->result.n_tokens = 0;
-            j->params.draft_tokens = s->draft;
-            if (s->draft_model) /* drafts in every step, in particular bad ones */
-                j->params.flags |= QUIRE_REQUEST_FIXED_DRAFT;
-            ids[submitted++] = submit(e, &j->params);
-        }
-        assert_status(QUIRE_OK, quire_engine_step(e, NULL));
-        while (quire_engine_poll(e, &ev, NULL) == QUIRE_OK && ev.kind != QUIRE_EVENT_NONE) {
-            uint32_t i = 0;
-            while (ids[i] != ev.id)
-                i++;
-            append_event(&ev, &jobs[i].result);
-            if (ev.kind != QUIRE_EVENT_DONE)
-                continue;
-            assert_int_equal(ev.reason, QUIRE_FINISH_LENGTH);
-            jobs[i].result.done = ev;
-            done++;
-        }
-    }
-}
-
-static void assert_free(struct quire_engine *e)
-{
-    for (uint32_t g = 0; g < e->memory.n_groups; g++) {
-        struct quire_kv_group_config config;
-        assert_status(QUIRE_OK, quire_kv_get_group(e->kv, g, &config, NULL));
-        assert_int_equal(qr_sequence_blocks_available(&e->memory, g), config.n_blocks);
-    }
-    assert_int_equal(quire_engine_active_count(e), 0);
-}
+enum { N_REQUESTS = 24 };
 
 /* Runs the jobs in one schedule, twice, the second time with a warm prefix cache. Returns how often
  * tasks were preempted. */
-static uint64_t compare_schedule(const char *model, const struct setup *s, const struct job *alone,
-                                 uint32_t seed, uint32_t schedule)
+static uint64_t compare_schedule(const struct test_model *m, const struct setup *s,
+                                 const struct job *alone, uint32_t seed, uint32_t schedule)
 {
     static struct job together[N_REQUESTS];
-    struct quire_engine *e = open_setup(model, s);
-    make_jobs(together, seed);
+    struct quire_engine *e = open_setup(m, s, N_REQUESTS);
+    make_jobs(together, N_REQUESTS, seed);
+    for (int i = 0; i < N_REQUESTS; i++) {
+        together[i].params.draft_tokens = s->draft;
+        if (s->draft_model) /* drafts in every step, in particular bad ones */
+            together[i].params.flags |= QUIRE_REQUEST_FIXED_DRAFT;
+    }
     for (uint32_t round = 0; round < 2; round++) {
-        run_jobs(e, together, s, schedule * 10 + round);
-        for (int i = 0; i < N_REQUESTS; i++) {
-            assert_same(&alone[i].result, &together[i].result);
-            assert_true(alone[i].hash == together[i].hash);
-        }
+        run_jobs(e, together, NULL, N_REQUESTS, schedule * 10 + round);
+        assert_same_jobs(alone, together, N_REQUESTS);
         assert_free(e);
     }
-    struct quire_engine_stats stats = { .struct_size = sizeof stats };
-    assert_status(QUIRE_OK, quire_engine_get_stats(e, &stats));
+    const uint64_t n = count_preemptions(e);
     quire_engine_close(e);
-    return stats.n_preemptions;
+    return n;
 }
 
-static void check_same_bits(const char *model, uint32_t seed)
+static void check_same_bits(const struct test_model *m, uint32_t seed)
 {
     static const struct setup setups[] = {
-        { 1, 256, 8, 64, 0, 0, NULL },
-        { 2, 64, 8, 16, 0, 0, NULL },
-        { 3, 16, 4, 32, 0, 0, NULL },
-        { 2, 256, 8, 16, 0, 256, NULL },
-        { 1, 24, 16, 16, 0, 288, NULL },
-        { 2, 64, 6, 16, 7, 512, NULL },
-        { 1, 256, 24, 64, 31, 0, NULL },
-        { 2, 64, 6, 16, 7, 512, "llama-bf16.gguf" },
-        { 1, 256, 8, 32, 24, 288, "gemma2_q32-q8_0.gguf" },
-        { 3, 24, 16, 64, 5, 0, "phi3-bf16.gguf" },
+        { 1, 256, 8, 64, 0, 0, 0, NULL },
+        { 2, 64, 8, 16, 0, 0, 0, NULL },
+        { 3, 16, 4, 32, 0, 0, 0, NULL },
+        { 2, 256, 8, 16, 0, 256, 0, NULL },
+        { 1, 24, 16, 16, 0, 288, 0, NULL },
+        { 2, 64, 6, 16, 7, 512, 0, NULL },
+        { 1, 256, 24, 64, 31, 0, 0, NULL },
+        { 2, 64, 6, 16, 7, 512, 0, "llama-bf16.gguf" },
+        { 1, 256, 8, 32, 24, 288, 0, "gemma2_q32-q8_0.gguf" },
+        { 3, 24, 16, 64, 5, 0, 0, "phi3-bf16.gguf" },
     };
     static struct job alone[N_REQUESTS];
-    const struct setup one = { 1, 512, 1, 64, 0, 0, NULL };
-    struct quire_engine *e = open_setup(model, &one);
-    make_jobs(alone, seed);
-    for (int i = 0; i < N_REQUESTS; i++) {
-        alone[i].params.flags |= QUIRE_REQUEST_NO_REUSE;
-        generate(e, &alone[i].params, &alone[i].result);
-    }
-    quire_engine_close(e);
+    make_jobs(alone, N_REQUESTS, seed);
+    run_alone(m, alone, N_REQUESTS);
     uint64_t n_preempted = 0;
     for (uint32_t i = 0; i < sizeof setups / sizeof *setups; i++)
-        n_preempted += compare_schedule(model, &setups[i], alone, seed, i);
+        n_preempted += compare_schedule(m, &setups[i], alone, seed, i);
     assert_true(n_preempted > 0);
 }
 
 static void test_same_bits(void **state)
 {
     (void)state;
+    static const char *const models[] = { "llama-q8_0.gguf", "gemma2_q32-q8_0.gguf",
+                                          "phi3-bf16.gguf" };
     if (!need_shared())
         skip();
-    check_same_bits("llama-q8_0.gguf", 1);
-    check_same_bits("gemma2_q32-q8_0.gguf", 2);
-    check_same_bits("phi3-bf16.gguf", 3);
+    for (uint32_t i = 0; i < 3; i++)
+        check_same_bits(&(struct test_model){ .gguf = models[i] }, i + 1);
 }
 
-/* Dynamic NTK scaling gives every length beyond the original context its own frequencies: after a
- * preemption the keys of generated tokens are recomputed one by one. */
+/* After a preemption the keys of generated tokens are recomputed one by one. */
 static void test_dynamic_rope(void **state)
 {
     (void)state;
     if (!need_shared())
         skip();
-    char folder[] = "/tmp/quire_batch_XXXXXX", command[2 * 4096 + 512];
-    assert_non_null(mkdtemp(folder));
-    snprintf(command, sizeof command,
-             "ln -s '%s/goldens/llama/model.safetensors' '%s' && "
-             "sed -e 's/\"rope_type\": \"default\"/\"rope_type\": \"dynamic\", \"factor\": 2.0/' "
-             "-e 's/\"max_position_embeddings\": 512/\"max_position_embeddings\": 60/' "
-             "'%s/goldens/llama/config.json' > '%s/config.json'",
-             shared_dir(), folder, shared_dir(), folder);
-    assert_int_equal(system(command), 0);
-    struct quire_model_params mp;
-    quire_model_params_init(&mp, sizeof mp);
-    mp.path = folder;
-    struct quire_error err = QUIRE_ERROR_INIT;
-    const quire_status s = quire_model_open(&mp, &open_model_object, &err);
-    if (s != QUIRE_OK)
-        fail_msg("%s", err.msg);
-    const char *gguf = params_for("llama-q8_0.gguf").model_path;
-    assert_status(QUIRE_OK, quire_tokenizer_open(gguf, NULL, &open_tokenizer, NULL));
-    check_same_bits("llama-q8_0.gguf", 4);
-    assert_status(QUIRE_OK, quire_model_close(open_model_object));
-    quire_tokenizer_close(open_tokenizer);
-    open_model_object = NULL;
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    assert_int_equal(system(command), 0);
+    struct test_model m;
+    open_dynamic_ntk(&m);
+    check_same_bits(&m, 4);
+    close_dynamic_ntk(&m);
 }
 
 /* Makes the answer repeat seven tokens, with the model's logits for nothing but their hash. */
@@ -243,8 +89,9 @@ static void test_drafts(void **state)
     (void)state;
     if (!need_shared())
         skip();
-    const struct setup with_draft = { 1, 256, 1, 64, 16, 0, NULL };
-    struct quire_engine *e = open_setup("llama-q8_0.gguf", &with_draft);
+    const struct test_model m = { .gguf = "llama-q8_0.gguf" };
+    const struct setup with_draft = { 1, 256, 1, 64, 16, 0, 0, NULL };
+    struct quire_engine *e = open_setup(&m, &with_draft, N_REQUESTS);
     struct quire_request_params p = greedy(story, 120);
     p.flags = QUIRE_REQUEST_IGNORE_EOS;
     p.logits_hook = repeat;
@@ -270,8 +117,9 @@ static void test_draft_after_preemption(void **state)
     (void)state;
     if (!need_shared())
         skip();
-    const struct setup one_place = { 1, 256, 1, 64, 4, 0, "llama-bf16.gguf" };
-    struct quire_engine *e = open_setup("llama-q8_0.gguf", &one_place);
+    const struct test_model m = { .gguf = "llama-q8_0.gguf" };
+    const struct setup one_place = { 1, 256, 1, 64, 4, 0, 0, "llama-bf16.gguf" };
+    struct quire_engine *e = open_setup(&m, &one_place, N_REQUESTS);
     struct quire_sampling_params sampling;
     quire_sampling_params_init(&sampling, sizeof sampling);
     sampling.temperature = 1;
@@ -338,8 +186,9 @@ static void test_choices(void **state)
     enum { N = 6 };
     static struct result all[N], one;
     for (uint32_t seqs = 1; seqs <= 9; seqs += 4) {
-        const struct setup s = { 1, 256, seqs, 16, 0, 0, NULL };
-        struct quire_engine *e = open_setup("gemma2_q32-q8_0.gguf", &s);
+        const struct test_model m = { .gguf = "gemma2_q32-q8_0.gguf" };
+        const struct setup s = { 1, 256, seqs, 16, 0, 0, 0, NULL };
+        struct quire_engine *e = open_setup(&m, &s, N_REQUESTS);
         struct quire_sampling_params sampling;
         quire_sampling_params_init(&sampling, sizeof sampling);
         sampling.temperature = 1;
@@ -388,8 +237,9 @@ static void test_best_of(void **state)
         skip();
     enum { N = 2, OF = 5 };
     static struct result best[N], each[OF];
-    const struct setup s = { 1, 256, 3, 16, 0, 0, NULL };
-    struct quire_engine *e = open_setup("llama-q8_0.gguf", &s);
+    const struct test_model m = { .gguf = "llama-q8_0.gguf" };
+    const struct setup s = { 1, 256, 3, 16, 0, 0, 0, NULL };
+    struct quire_engine *e = open_setup(&m, &s, N_REQUESTS);
     struct quire_sampling_params sampling;
     quire_sampling_params_init(&sampling, sizeof sampling);
     sampling.temperature = 1.5f;

@@ -3,6 +3,7 @@
  * of them, saved caches, bad arguments, failing allocations. */
 #include "test_dir.h"
 #include "test_embeddings.h"
+#include <math.h>
 
 enum { N_ROWS = 40, N_TOKENS = 25 };
 

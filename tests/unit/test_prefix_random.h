@@ -4,15 +4,6 @@
 #define QUIRE_TEST_PREFIX_RANDOM_H
 #include "test_prefix_model.h"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#endif
-
 /* Sanitizers and builds without optimization need far more time per operation. */
 #if defined(SANITIZED) || !defined(__OPTIMIZE__)
 #define RANDOM_OPERATIONS(n) ((n) / 20)

@@ -269,6 +269,29 @@ static void test_priority(void **state)
     model_close(&m);
 }
 
+/* A task that does not fit is looked up again only when a block was released or indexed, not in
+ * every step. */
+static void test_waiting_lookups(void **state)
+{
+    (void)state;
+    struct model_params p = roomy;
+    p.n_blocks = 16;
+    struct model m;
+    model_open(&m, &p);
+    struct model_task *a = submit_simple(&m, 30, 120, 0, 0);
+    (void)model_step(&m, UINT32_MAX);
+    struct model_task *b = submit_simple(&m, 240, 4, 0, 0);
+    const uint64_t before = m.scheduler.n_lookups;
+    uint32_t n_steps = 0;
+    for (; !a->done; n_steps++)
+        (void)model_step(&m, UINT32_MAX);
+    assert_true(n_steps > 100);
+    assert_in_range(m.scheduler.n_lookups - before, 1, n_steps / MODEL_BLOCK + 2);
+    while (!b->done)
+        (void)model_step(&m, UINT32_MAX);
+    model_close(&m);
+}
+
 /* A client with many requests does not keep another one waiting: the number of tokens given to each
  * stays within one request of the other's. */
 static void test_fairness(void **state)
@@ -339,9 +362,13 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_interleavings), cmocka_unit_test(test_random_load),
-        cmocka_unit_test(test_decodes_first), cmocka_unit_test(test_priority),
-        cmocka_unit_test(test_fairness),      cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_interleavings),
+        cmocka_unit_test(test_random_load),
+        cmocka_unit_test(test_decodes_first),
+        cmocka_unit_test(test_priority),
+        cmocka_unit_test(test_waiting_lookups),
+        cmocka_unit_test(test_fairness),
+        cmocka_unit_test(test_fork),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
