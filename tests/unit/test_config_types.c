@@ -138,6 +138,26 @@ static void test_rope_types(void **state)
         QUIRE_E_FORMAT, "original_max_position_embeddings");
 }
 
+/* Keys of generation_config.json. */
+static void test_generation_types(void **state)
+{
+    (void)state;
+    static const char *const keys[] = { "bos_token_id", "pad_token_id", "decoder_start_token_id",
+                                        "eos_token_id", "do_sample",    "temperature",
+                                        "top_p",        "min_p",        "repetition_penalty",
+                                        "top_k" };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        struct qr_model_config cfg;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        char json[128];
+        snprintf(json, sizeof json, "{\"%s\":{}}", keys[i]);
+        assert_status(QUIRE_E_FORMAT,
+                      parse(MODEL("llama", ",\"rms_norm_eps\":1e-6"), json, &cfg, &err));
+        assert_non_null(strstr(err.msg, "generation_config.json"));
+        assert_non_null(strstr(err.msg, keys[i]));
+    }
+}
+
 #define MOE ",\"num_experts\":4,\"num_experts_per_tok\":2,\"moe_intermediate_size\":32"
 
 /* Lists of layers decide which of them are mixtures of experts: nothing in them is skipped. */
@@ -241,6 +261,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_types),
                                         cmocka_unit_test(test_rope_types),
+                                        cmocka_unit_test(test_generation_types),
                                         cmocka_unit_test(test_moe_lists),
                                         cmocka_unit_test(test_ranges) };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -441,13 +441,51 @@ static void test_types(void **state)
         "llama.rope.scaling.type has type");
 }
 
+/* The same for keys that count in a mixture of experts only. */
+static void test_moe_types(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {
+        "llama.expert_feed_forward_length",
+        "llama.expert_shared_count",
+        "llama.expert_shared_feed_forward_length",
+        "llama.expert_weights_norm",
+        "llama.expert_weights_scale",
+        "llama.expert_gating_func",
+        "llama.expert_group_count",
+        "llama.expert_group_used_count",
+    };
+    struct entry e[] = { { "llama.expert_count", QR_GGUF_U32, 4, NULL },
+                         { "llama.expert_used_count", QR_GGUF_U32, 2, NULL },
+                         { NULL, QR_GGUF_STRING, 0, "1" } };
+    struct qr_model_config c;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        e[2].key = keys[i];
+        assert_status(QUIRE_E_FORMAT, make("llama", e, 3, &c, &err));
+        assert_non_null(strstr(err.msg, keys[i]));
+        assert_non_null(strstr(err.msg, "has type string"));
+    }
+    e[2] = (struct entry){ "llama.expert_gating_func", QR_GGUF_U32, 9, NULL };
+    assert_status(QUIRE_E_UNSUPPORTED, make("llama", e, 3, &c, &err));
+    assert_non_null(strstr(err.msg, "expert_gating_func 9 is not supported"));
+    e[2] = (struct entry){ "llama.expert_shared_count", QR_GGUF_U32, 1e9, NULL };
+    assert_status(QUIRE_E_FORMAT, make("llama", e, 3, &c, &err));
+    assert_non_null(strstr(err.msg, "1000000000 shared experts"));
+    for (uint32_t gating = 0; gating < 4; gating++) { /* read, but no layer has a router */
+        e[2] = (struct entry){ "llama.expert_gating_func", QR_GGUF_U32, gating, NULL };
+        assert_status(QUIRE_E_FORMAT, make("llama", e, 3, &c, &err));
+        assert_non_null(strstr(err.msg, "no layer has a router"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_values), cmocka_unit_test(test_unknown_keys),
         cmocka_unit_test(test_local_rope), cmocka_unit_test(test_encoders),
         cmocka_unit_test(test_layers),     cmocka_unit_test(test_families),
-        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_types),      cmocka_unit_test(test_moe_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
