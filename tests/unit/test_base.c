@@ -21,6 +21,29 @@ static void status_names(void **state)
     assert_string_equal(quire_version(), "0.2.0");
 }
 
+/* Every status has its own name and text. */
+static void statuses(void **state)
+{
+    (void)state;
+    static const struct {
+        quire_status code;
+        const char *name, *text;
+    } all[] = {
+#define X(c, text) { c, #c, text },
+        QUIRE_STATUS_LIST(X)
+#undef X
+    };
+    enum { N = sizeof all / sizeof *all };
+    for (size_t i = 0; i < N; i++) {
+        assert_string_equal(quire_status_name(all[i].code), all[i].name);
+        assert_string_equal(quire_status_text(all[i].code), all[i].text);
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(quire_status_text(all[k].code), all[i].text);
+    }
+    assert_string_equal(quire_status_name((quire_status)9999), "QUIRE_E_?");
+    assert_string_equal(quire_status_text((quire_status)9999), "unknown status");
+}
+
 static void error_records(void **state)
 {
     (void)state;
@@ -237,6 +260,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(status_names),
+        cmocka_unit_test(statuses),
         cmocka_unit_test(error_records),
         cmocka_unit_test(long_messages),
         cmocka_unit_test(checked_sizes),

@@ -361,12 +361,131 @@ static void test_families(void **state)
     qr_model_config_free(&c);
 }
 
+/* Values of a wrong type: strings in place of numbers and bools, numbers in place of strings. */
+static void test_types(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key, *other; /* a key that makes the first one count; with value */
+        uint32_t other_type;
+        double value;
+        const char *text;
+    } cases[] = {
+        { .key = "llama.embedding_length" },
+        { .key = "llama.context_length" },
+        { .key = "llama.vocab_size" },
+        { .key = "llama.attention.head_count" },
+        { .key = "llama.attention.head_count_kv" },
+        { .key = "llama.feed_forward_length" },
+        { .key = "llama.attention.key_length" },
+        { .key = "llama.attention.value_length" },
+        { .key = "llama.attention.sliding_window" },
+        { "gemma3.attention.sliding_window_pattern", "gemma3.attention.sliding_window", QR_GGUF_U32,
+          8, 0 },
+        { .key = "llama.attention.causal" },
+        { .key = "llama.attention.layer_norm_rms_epsilon" },
+        { .key = "llama.attention.scale" },
+        { .key = "gemma2.attn_logit_softcapping" },
+        { .key = "gemma2.final_logit_softcapping" },
+        { .key = "granite.embedding_scale" },
+        { .key = "granite.residual_scale" },
+        { .key = "granite.logit_scale" },
+        { .key = "llama.attention.clamp_kqv" },
+        { .key = "llama.pooling_type" },
+        { .key = "llama.rope.dimension_count" },
+        { .key = "llama.rope.scale_linear" },
+        { .key = "llama.rope.scaling.factor" },
+        { .key = "llama.rope.freq_base_swa" },
+        { "llama.rope.scaling.original_context_length", "llama.rope.scaling.type", QR_GGUF_STRING,
+          0, "yarn" },
+        { "llama.rope.scaling.yarn_beta_fast", "llama.rope.scaling.type", QR_GGUF_STRING, 0,
+          "yarn" },
+        { "llama.rope.scaling.yarn_beta_slow", "llama.rope.scaling.type", QR_GGUF_STRING, 0,
+          "yarn" },
+        { "llama.rope.scaling.attn_factor", "llama.rope.scaling.type", QR_GGUF_STRING, 0, "yarn" },
+        { "llama.rope.scaling.yarn_attn_factor", "llama.rope.scaling.type", QR_GGUF_STRING, 0,
+          "yarn" },
+        { .key = "deepseek2.attention.q_lora_rank" },
+        { .key = "deepseek2.attention.kv_lora_rank" },
+        { "deepseek2.rope.dimension_count", "deepseek2.attention.kv_lora_rank", QR_GGUF_U32, 8, 0 },
+        { .key = "llama.expert_count" },
+        { "llama.expert_used_count", "llama.expert_count", QR_GGUF_U32, 4, 0 },
+        { .key = "tokenizer.ggml.bos_token_id" },
+        { .key = "tokenizer.ggml.padding_token_id" },
+        { .key = "tokenizer.ggml.eos_token_id" },
+        { .key = "tokenizer.ggml.eot_token_id" },
+        { .key = "general.sampling.temp" },
+        { .key = "general.sampling.top_p" },
+        { .key = "general.sampling.min_p" },
+        { .key = "general.sampling.top_k" },
+        { .key = "general.sampling.penalty_repeat" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char arch[32];
+        struct qr_model_config c;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        const struct entry e[] = { { cases[i].key, QR_GGUF_STRING, 0, "1" },
+                                   { cases[i].other, cases[i].other_type, cases[i].value,
+                                     cases[i].text } };
+        snprintf(arch, sizeof arch, "%.*s", (int)strcspn(cases[i].key, "."), cases[i].key);
+        const bool general = strcmp(arch, "general") == 0 || strcmp(arch, "tokenizer") == 0;
+        const quire_status s = make(general ? "llama" : arch, e, cases[i].other ? 2 : 1, &c, &err);
+        if (s != QUIRE_E_FORMAT || !strstr(err.msg, cases[i].key) || !strstr(err.msg, "type"))
+            print_error("%s: got %s \"%s\"\n", cases[i].key, quire_status_name(s), err.msg);
+        assert_int_equal(s, QUIRE_E_FORMAT);
+        assert_non_null(strstr(err.msg, cases[i].key));
+    }
+    bad("llama", (struct entry){ "general.name", QR_GGUF_U32, 1, 0 }, QUIRE_E_FORMAT,
+        "general.name has type");
+    bad("llama", (struct entry){ "llama.rope.scaling.type", QR_GGUF_U32, 1, 0 }, QUIRE_E_FORMAT,
+        "llama.rope.scaling.type has type");
+}
+
+/* The same for keys that count in a mixture of experts only. */
+static void test_moe_types(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {
+        "llama.expert_feed_forward_length",
+        "llama.expert_shared_count",
+        "llama.expert_shared_feed_forward_length",
+        "llama.expert_weights_norm",
+        "llama.expert_weights_scale",
+        "llama.expert_gating_func",
+        "llama.expert_group_count",
+        "llama.expert_group_used_count",
+    };
+    struct entry e[] = { { "llama.expert_count", QR_GGUF_U32, 4, NULL },
+                         { "llama.expert_used_count", QR_GGUF_U32, 2, NULL },
+                         { NULL, QR_GGUF_STRING, 0, "1" } };
+    struct qr_model_config c;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        e[2].key = keys[i];
+        assert_status(QUIRE_E_FORMAT, make("llama", e, 3, &c, &err));
+        assert_non_null(strstr(err.msg, keys[i]));
+        assert_non_null(strstr(err.msg, "has type string"));
+    }
+    e[2] = (struct entry){ "llama.expert_gating_func", QR_GGUF_U32, 9, NULL };
+    assert_status(QUIRE_E_UNSUPPORTED, make("llama", e, 3, &c, &err));
+    assert_non_null(strstr(err.msg, "expert_gating_func 9 is not supported"));
+    e[2] = (struct entry){ "llama.expert_shared_count", QR_GGUF_U32, 1e9, NULL };
+    assert_status(QUIRE_E_FORMAT, make("llama", e, 3, &c, &err));
+    assert_non_null(strstr(err.msg, "1000000000 shared experts"));
+    for (uint32_t gating = 0; gating < 4; gating++) { /* read, but no layer has a router */
+        e[2] = (struct entry){ "llama.expert_gating_func", QR_GGUF_U32, gating, NULL };
+        assert_status(QUIRE_E_FORMAT, make("llama", e, 3, &c, &err));
+        assert_non_null(strstr(err.msg, "no layer has a router"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_values), cmocka_unit_test(test_unknown_keys),
         cmocka_unit_test(test_local_rope), cmocka_unit_test(test_encoders),
         cmocka_unit_test(test_layers),     cmocka_unit_test(test_families),
+        cmocka_unit_test(test_types),      cmocka_unit_test(test_moe_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_gguf_torture.c - GGUF reader: truncation, bit flips, failed allocations, size. */
+#include "base/alloc.h"
+#include "format/gguf_parse.h"
+#include "format/gguf_scan.h"
+#include "format/gguf_tensors.h"
 #include "test_gguf.h"
 #include <dirent.h>
 #include <time.h>
@@ -257,12 +261,69 @@ static void test_real_files(void **state)
     assert_true(n > 0);
 }
 
+/* A file that another process changes between the two passes over its header: the second pass
+ * stays inside what the first one found. Returns the status of the second pass. */
+static quire_status parse_changed(const struct image *m, const struct qr_gguf_counts *counts,
+                                  struct quire_error *err)
+{
+    struct fail_alloc f;
+    struct qr_gguf_meta meta;
+    size_t tensors_at;
+    fail_alloc_init(&f, 0, false);
+    struct qr_gguf *g = qr_calloc(&f.hooks, 1, sizeof *g);
+    assert_non_null(g);
+    g->allocator = &f.hooks;
+    g->shards = qr_calloc(&f.hooks, 1, sizeof *g->shards);
+    g->n_shards = g->shard_cap = 1;
+    qr_file_from_memory(&g->shards[0].file, m->data, m->size);
+    quire_status s =
+        qr_gguf_parse_meta(&g->shards[0].file, counts, &f.hooks, &meta, &tensors_at, err);
+    if (s == QUIRE_OK) {
+        s = qr_gguf_parse_tensors(g, &meta, counts, tensors_at, err);
+        qr_gguf_meta_free(&meta, &f.hooks);
+    }
+    qr_gguf_close(g);
+    assert_int_equal(f.live_count, 0);
+    return s;
+}
+
+static void test_changes_between_passes(void **state)
+{
+    (void)state;
+    static const uint8_t masks[] = { 0x01, 0x02, 0x04, 0x08, 0x80, 0xff };
+    struct image m;
+    struct qr_file f;
+    struct qr_gguf_counts counts;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    int n_changed = 0;
+    put_model(&m);
+    qr_file_from_memory(&f, m.data, m.size);
+    assert_status(QUIRE_OK, qr_gguf_scan(&f, &counts, &err));
+    assert_status(QUIRE_OK, parse_changed(&m, &counts, &err));
+    for (size_t at = 24; at < counts.header_bytes; at++)
+        for (size_t k = 0; k < sizeof masks; k++) {
+            err.msg[0] = 0;
+            m.data[at] ^= masks[k];
+            const quire_status s = parse_changed(&m, &counts, &err);
+            m.data[at] ^= masks[k];
+            if (s == QUIRE_E_IO) {
+                assert_non_null(strstr(err.msg, "the file changed while it was read"));
+                n_changed++;
+            } else if (s != QUIRE_OK) {
+                assert_true(s == QUIRE_E_FORMAT || s == QUIRE_E_UNSUPPORTED);
+                assert_true(strlen(err.msg) > 0);
+            }
+        }
+    assert_true(n_changed > 100);
+    drop(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_truncation),    cmocka_unit_test(test_every_bit_flip),
         cmocka_unit_test(test_allocation_failures), cmocka_unit_test(test_a_million_entries),
-        cmocka_unit_test(test_real_files),
+        cmocka_unit_test(test_real_files),          cmocka_unit_test(test_changes_between_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

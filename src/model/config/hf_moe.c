@@ -80,6 +80,25 @@ static bool contains(const struct qr_json *list, uint32_t layer)
     return false;
 }
 
+/* A list of layer numbers, which may be missing or null. */
+static quire_status check_layer_list(const struct qr_hf_source *h, const char *key,
+                                     const struct qr_json *list)
+{
+    uint32_t v;
+    if (!list || qr_json_is_null(list))
+        return QUIRE_OK;
+    if (!qr_json_is_array(list))
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s must be a list of layers", key);
+    if (qr_json_size(list) > h->cfg->n_layers)
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s lists more than %u layers", key,
+                       h->cfg->n_layers);
+    for (struct qr_json_iter i = qr_json_iterate(list); qr_json_next(&i);)
+        if (!qr_json_is_u32(i.value, &v))
+            return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s[%zu] must be a layer number",
+                           key, i.index);
+    return QUIRE_OK;
+}
+
 /* Marks the MoE layers: exactly those in moe_layers, or every step-th layer from `first` on except
  * those in mlp_only_layers. A step of n means layers n - 1, 2n - 1, ...; with DeepSeek's key
  * moe_layer_freq it means layers 0, n, ... */
@@ -98,10 +117,8 @@ static quire_status mark_moe_layers(const struct qr_hf_source *h)
     }
     if (step == 0)
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: the step between MoE layers is 0");
-    if (qr_json_size(dense) > h->cfg->n_layers || qr_json_size(moe) > h->cfg->n_layers)
-        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s lists more than %u layers",
-                       qr_json_size(moe) > h->cfg->n_layers ? "moe_layers" : "mlp_only_layers",
-                       h->cfg->n_layers);
+    QR_TRY(check_layer_list(h, "mlp_only_layers", dense));
+    QR_TRY(check_layer_list(h, "moe_layers", moe));
     for (uint32_t i = 0; i < h->cfg->n_layers; i++)
         h->cfg->layers[i].moe = qr_json_is_array(moe)
                                     ? contains(moe, i)
