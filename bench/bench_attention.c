@@ -316,7 +316,7 @@ static int one_case(struct job *j, struct attention_case c, uint32_t context)
     c.v_type = j->v_type;
     c.threads = j->machine.threads;
     struct bench_work work = { .run = run, .arg = &c };
-    struct bench_timing timing;
+    struct bench_timing timing = { 0 };
     quire_status s = open_case(&c, j->o, context, j->compute, &err);
     if (s == QUIRE_OK) {
         count_work(&c, &work);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_gguf.c - streaming writer of GGUF files. */
-#define _POSIX_C_SOURCE 200809L
 #include "bench_gguf.h"
 #include <fcntl.h>
 #include <stdlib.h>

@@ -138,6 +138,7 @@ static int open_engine(struct player *p, struct quire_error *err)
     if (status != QUIRE_OK)
         return bench_fail(ep.model_path, status, err);
     p->ids = calloc(p->setup->w->n, sizeof *p->ids);
+    /* NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): the longest prompt */
     p->tokens = malloc(prompt * sizeof *p->tokens);
     if (!p->ids || !p->tokens)
         return bench_error(71, "no memory");

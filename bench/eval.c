@@ -138,18 +138,19 @@ static bool set_option(struct eval_options *o, const char *name, const char *val
         return !strcmp(value, "native") || !strcmp(value, "f32");
     }
     if (!strcmp(name, "--linear")) {
-        o->linear = strcmp(value, "onednn") ? QUIRE_LINEAR_QUIRE : QUIRE_LINEAR_ONEDNN;
+        o->linear = !strcmp(value, "onednn") ? QUIRE_LINEAR_ONEDNN : QUIRE_LINEAR_QUIRE;
         return !strcmp(value, "onednn") || !strcmp(value, "quire");
     }
-    if (strcmp(name, "--kv") && strcmp(name, "-ctk") && strcmp(name, "-ctv"))
+    const bool keys = !strcmp(name, "-ctk"), values = !strcmp(name, "-ctv");
+    if (!keys && !values && strcmp(name, "--kv") != 0)
         return false;
     if (quire_kv_dtype_parse(value, &dtype, &err) != QUIRE_OK) {
         fprintf(stderr, "quire-eval: %s\n", err.msg);
         return false;
     }
-    if (strcmp(name, "-ctv"))
+    if (!values)
         o->k_dtype = dtype;
-    if (strcmp(name, "-ctk"))
+    if (!keys)
         o->v_dtype = dtype;
     return true;
 }

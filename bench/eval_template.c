@@ -13,9 +13,9 @@ static void fixed_day(void *user, struct tm *out)
     memset(out, 0, sizeof *out);
     out->tm_mday = 1;
     if (day && strlen(day) == 10) {
-        out->tm_year = atoi(day) - 1900;
-        out->tm_mon = atoi(day + 5) - 1;
-        out->tm_mday = atoi(day + 8);
+        out->tm_year = (int)strtol(day, NULL, 10) - 1900;
+        out->tm_mon = (int)strtol(day + 5, NULL, 10) - 1;
+        out->tm_mday = (int)strtol(day + 8, NULL, 10);
     }
     time_t t = timegm(out); /* the round trip fills tm_wday and tm_yday */
     gmtime_r(&t, out);

@@ -26,7 +26,7 @@ struct tensor_file *tensor_file_open(const char *path)
         memcpy(&header, f->bytes, 8);
     if (header && header <= f->size - 8)
         f->header = qr_json_parse(f->bytes + 8, (size_t)header, 0, NULL, &error);
-    if (!f->header) {
+    if (!f->bytes || !f->header) {
         fprintf(stderr, "quire-eval: %s is not a readable safetensors file\n", path);
         tensor_file_close(f);
         return NULL;

@@ -51,9 +51,11 @@ static const char *read_mantissa(const char *p, double *value, int *exponent)
 static double scale(double value, int exponent)
 {
     double power = 1, base = 10;
-    for (unsigned e = (unsigned)(exponent < 0 ? -exponent : exponent); e; e >>= 1, base *= base)
+    for (unsigned e = (unsigned)(exponent < 0 ? -exponent : exponent); e; e >>= 1) {
         if (e & 1)
             power *= base;
+        base *= base;
+    }
     return exponent < 0 ? value / power : value * power;
 }
 

@@ -8,6 +8,7 @@
 #include "attention/sparse.h"
 #include "attention/splitkv.h"
 #include "attention/work_list.h"
+#include "base/error.h"
 
 enum {
     ITEMS_PER_THREAD = 4, /* target; more items reduce load imbalance when a core is slowed down */
@@ -103,6 +104,7 @@ static uint64_t seq_cost(const struct quire_plan *plan, const struct qr_plan_gro
                    n_distinct = g->sparse ? kv_heads : 1;
     struct qr_query_tile t;
     uint64_t cost = 0;
+    QR_INVARIANT(kv_heads > 0); /* checked with the configuration */
     for (uint32_t h = 0; h < n_distinct; h++)
         for (uint32_t i = 0; i < n; i++) {
             qr_query_tile_get(plan, g, seq, h, i, n, &t);

@@ -108,6 +108,7 @@ void qr_topology_drop_slow(const char *root, cpu_set_t *set)
             best = of[i] > best ? of[i] : best;
         }
     for (uint32_t i = 0; i < QR_TOPOLOGY_CPUS; i++)
+        /* cppcheck-suppress uninitvar ; the loop above sets it for the CPUs of the set */
         if (CPU_ISSET(i, set) && of[i] * 3 < best * 2)
             CPU_CLR(i, set);
 }

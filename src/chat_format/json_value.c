@@ -36,8 +36,10 @@ static quire_status copy_text(struct qr_jinja *j, const char *p, size_t n, bool 
 {
     QR_TRY(qr_jinja_charge_bytes(j, n));
     char *copy = qr_jinja_alloc(j, n + 1, 1);
-    if (!copy)
+    if (!copy) {
+        QR_INVARIANT(j->status != QUIRE_OK);
         return j->status;
+    }
     memcpy(copy, p, n);
     return qr_jinja_str_borrow(j, copy, n, tainted, out);
 }

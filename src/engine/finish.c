@@ -148,6 +148,7 @@ static void choose_best(struct quire_engine *e, struct qr_request *leader)
         for (struct qr_request *r = leader; r; r = r->next)
             if (r->held && (!best || rating(r) > rating(best)))
                 best = r;
+        QR_INVARIANT(best); /* all answers are held when the request is queued */
         best->held = false;
         best->choice = rank;
         if (best->event_callback)

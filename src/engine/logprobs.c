@@ -73,6 +73,8 @@ quire_status quire_logprobs(const float *logits, uint32_t n_vocab, int32_t token
         *chosen =
             (struct quire_token_logprob){ token, (float)qr_log_softmax(&softmax, logits[token]) };
     const uint32_t n = select_top(logits, n_vocab, n_top, top);
+    QR_INVARIANT(top || n_top == 0);
+    QR_INVARIANT(n <= n_top);
     for (uint32_t i = 0; i < n; i++)
         top[i].logprob = (float)qr_log_softmax(&softmax, top[i].logprob);
     for (uint32_t i = n; i < n_top; i++)

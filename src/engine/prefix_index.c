@@ -10,6 +10,7 @@
 static struct qr_prefix_index *lay_out(struct qr_bump *b, uint32_t block_size, uint32_t n_groups,
                                        uint32_t max_nodes)
 {
+    /* cppcheck-suppress uninitvar ; its members are set below */
     struct qr_prefix_index counted, *x = qr_bump_alloc(b, 1, sizeof *x), *to = x ? x : &counted;
     size_t n_buckets = 1, n_links, n_tokens, n_blocks;
     while (n_buckets < max_nodes)

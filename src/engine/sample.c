@@ -114,6 +114,7 @@ static quire_status sample_token(struct quire_engine *e, struct qr_request *r, f
     QR_TRY(qr_draw_token(e, r, 0, logits, &r->sampling_state, &token, err));
     if (r->logprobs || r->held) {
         struct quire_token_logprob own,
+            /* cppcheck-suppress uninitvar ; quire_logprobs writes it */
             *to = r->logprobs ? r->logprobs + (size_t)r->task.n_tokens * r->n_logprobs : &own;
         QR_TRY(quire_logprobs(logits, e->vocab_size, token, to, r->logprobs ? r->n_logprobs - 1 : 0,
                               to + 1, err));

@@ -33,6 +33,7 @@ static double entropy(const struct qr_sampling_chain *c, double *log_mass)
         sum += weight;
         weighted += weight > 0 ? weight * x : 0; /* x may be -infinity */
     }
+    /* cppcheck-suppress invalidFunctionArg ; one token or more is left */
     *log_mass = log(sum);
     return *log_mass - weighted / sum;
 }

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/keyed_hash.h"
+#include "base/msan.h"
 #include "format/file.h"
 #include <dirent.h>
 #include <errno.h>
@@ -228,12 +229,14 @@ void qr_replace_remove_leftovers(const char *path, const struct quire_allocator 
         return;
     /* getdents64: opendir() allocates outside the host's hooks */
     _Alignas(struct dirent64) char entries[4096];
-    for (ssize_t n; (n = getdents64(fd, entries, sizeof entries)) > 0;)
+    for (ssize_t n; (n = getdents64(fd, entries, sizeof entries)) > 0;) {
+        QR_MSAN_WRITTEN(entries, (size_t)n); /* MSan does not intercept getdents64 */
         for (ssize_t at = 0; at < n;) {
             const struct dirent64 *e = (const struct dirent64 *)(const void *)(entries + at);
             if (is_temporary(e->d_name, base))
                 remove_unlocked(fd, e->d_name);
             at += e->d_reclen;
         }
+    }
     close(fd);
 }

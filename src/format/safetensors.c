@@ -18,7 +18,7 @@ enum { MAX_SHARDS = 1024, MAX_INDEX_BYTES = 64 << 20 };
 static quire_status load_header(struct qr_safetensors_shard *f, const struct quire_allocator *a,
                                 struct quire_error *err)
 {
-    uint64_t n;
+    uint64_t n = 0;
     if (f->file.size < sizeof n)
         return qr_fail_at(err, QUIRE_E_FORMAT, f->file.size,
                           "safetensors file of %llu bytes has no header",

@@ -101,7 +101,7 @@ void qr_attn_softmax_generic(const struct qr_attn_softmax_args *a)
         for (int key = 0; key < QR_TILE_KEYS; key++) {
             const bool seen = visible >> key & 1;
             const float p = seen ? exp2_own(x[key] - m) : 0;
-            const size_t lane = (size_t)(r * QR_COLUMN_KEYS + key % QR_COLUMN_KEYS);
+            const size_t lane = (size_t)r * QR_COLUMN_KEYS + (size_t)(key % QR_COLUMN_KEYS);
             const float factor = a->v_scale && seen ? a->v_scale[key] : 1;
             const float weight = a->v_scale && p * factor < 0x1p-126f ? 0 : p * factor;
             const float stored = store_weight(a, (size_t)r * QR_TILE_KEYS + (size_t)key, weight);

@@ -153,7 +153,7 @@ void qr_attn_pv_fp8_e4m3_generic(const struct qr_attn_pv_args *a) { pv(E4M3, tru
 void qr_attn_pv_fp8_e5m2_generic(const struct qr_attn_pv_args *a) { pv(E5M2, true, a); }
 void qr_attn_pv_int8_generic(const struct qr_attn_pv_args *a) { pv(INT8, true, a); }
 
-static void unpack(enum element type, const struct qr_attn_unpack_args *a)
+QR_MSAN_IGNORED static void unpack(enum element type, const struct qr_attn_unpack_args *a)
 {
     uint16_t table[256];
     for (int code = 0; code < 256; code++)
@@ -173,7 +173,7 @@ static void unpack(enum element type, const struct qr_attn_unpack_args *a)
 void qr_attn_unpack_fp8_e4m3_generic(const struct qr_attn_unpack_args *a) { unpack(E4M3, a); }
 void qr_attn_unpack_fp8_e5m2_generic(const struct qr_attn_unpack_args *a) { unpack(E5M2, a); }
 
-void qr_attn_unpack_int8_generic(const struct qr_attn_unpack_args *a)
+QR_MSAN_IGNORED void qr_attn_unpack_int8_generic(const struct qr_attn_unpack_args *a)
 {
     for (int step = 0; step < a->n_steps; step++)
         for (int wide = 0; wide < a->n_cells * 16; wide++)

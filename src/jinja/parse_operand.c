@@ -358,6 +358,7 @@ quire_status qr_jinja_parse_target(struct qr_jinja_parser *p, bool namespaces, c
                 QR_TRY(qr_jinja_parser_take_name(p, &(*tail)->a->value));
             }
         }
+        QR_INVARIANT(*tail); /* without an error there is a node */
         tail = &(*tail)->next;
         is_tuple = is_tuple || qr_jinja_parser_at_op(p, ',');
     } while (qr_jinja_parser_accept_op(p, ','));

@@ -210,6 +210,7 @@ void qr_linear_part(const struct qr_linear_args *args, size_t n_matmuls,
     struct qr_work_steal loop = qr_work_steal_begin(counters, team, total);
     for (size_t unit; qr_work_steal_next(&loop, &unit);) {
         size_t i = 0;
+        /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): unit < total */
         for (; unit >= units[i].count; i++)
             unit -= units[i].count;
         const struct qr_linear_block b = qr_linear_unit_block(&units[i], unit);

@@ -41,9 +41,9 @@ QR_INLINE void softmax_slope(const struct qr_attn_softmax_args *a, size_t r, vf3
 {
     const vf32 slope = vf32_set1(a->slope[r] * VEC_LOG2E), first = vf32_set1((float)a->distance[r]);
     for (int i = 0; i < SOFTMAX_VECS; i++) {
-        const float column = (float)(i * VF32_N / QR_COLUMN_KEYS * QR_COLUMN_KEYS);
-        const vf32 key =
-            vf32_add(vf32_load(softmax_key + i * VF32_N % QR_COLUMN_KEYS), vf32_set1(column));
+        const int column = i * VF32_N / QR_COLUMN_KEYS * QR_COLUMN_KEYS;
+        const vf32 key = vf32_add(vf32_load(softmax_key + i * VF32_N % QR_COLUMN_KEYS),
+                                  vf32_set1((float)column));
         x[i] = vf32_fma(slope, vf32_add(first, key), x[i]);
     }
 }

@@ -184,7 +184,7 @@ QR_INLINE void linear_float_block(enum linear_float_kind kind, size_t most, int 
     const size_t x_size = kind == LINEAR_NATIVE ? sizeof(uint16_t) : sizeof(float);
     const size_t w_size = kind == LINEAR_F16 ? sizeof(uint16_t) : sizeof(float); /* bf16: a pair */
     const size_t steps = kind == LINEAR_F32 || kind == LINEAR_F16 ? p.k : p.k / 2;
-    const size_t row_tiles = (m + most - 1) / most, width = (size_t)(vecs * VF32_N),
+    const size_t row_tiles = (m + most - 1) / most, width = (size_t)vecs * VF32_N,
                  tiles = row_tiles * ((n + width - 1) / width);
     const struct linear_float_args first = p;
     p.next_lines = (first.next_lines + tiles - 1) / tiles;

@@ -85,6 +85,7 @@ LINEAR_Q8_TILES(sub16_min, LINEAR_Q8_SUB16 | LINEAR_Q8_MIN)
 QR_INLINE void linear_q8_tiles(struct qr_panel_format f, struct linear_q8_group_args t, size_t m)
 {
     const int kind = linear_q8_kind(f), pairs = kind / LINEAR_Q8_PAIRS;
+    /* NOLINTBEGIN(bugprone-branch-clone): levels without pairs have one function of each kind */
     switch (kind & (LINEAR_Q8_PAIRS - 1)) {
     case LINEAR_Q8_FULL:
         linear_q8_tiles_full(t, m);
@@ -104,6 +105,7 @@ QR_INLINE void linear_q8_tiles(struct qr_panel_format f, struct linear_q8_group_
                       : linear_q8_tiles_plain)(t, m);
         break;
     }
+    /* NOLINTEND(bugprone-branch-clone) */
 }
 
 /* Unpacks nb blocks of the LINEAR_Q8_PANELS panels at `group`, and points p to them. */

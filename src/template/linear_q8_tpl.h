@@ -186,6 +186,7 @@ QR_INLINE void linear_q8_run(struct qr_panel_format f, const struct qr_linear_ke
         size_t j = 0;
         if (m > linear_q8_skinny_max(f) || LINEAR_Q8_USE_MATRIX(f, m))
             for (; j + LINEAR_Q8_PANELS <= panels; j += LINEAR_Q8_PANELS) {
+                /* NOLINTNEXTLINE(bugprone-branch-clone): most levels have no matrix instructions */
                 if (LINEAR_Q8_USE_MATRIX(f, m))
                     LINEAR_Q8_MATRIX_GEMM(f, a, i0, m, j * QR_PANEL_ROWS);
                 else

@@ -320,13 +320,13 @@ quire_status qr_tokenizer_from_gguf(const struct qr_gguf *f, const struct quire_
 }
 
 quire_status qr_tokenizer_open_gguf_memory(const void *data, size_t size,
-                                           const struct quire_tokenizer_params *options,
+                                           const struct quire_tokenizer_params *params,
                                            struct quire_tokenizer **out, struct quire_error *err)
 {
-    const struct quire_allocator *a = options ? options->allocator : NULL;
+    const struct quire_allocator *a = params ? params->allocator : NULL;
     struct qr_gguf *file;
     *out = NULL;
-    QR_TRY(qr_gguf_open_memory(data, size, a, options ? options->logger : NULL, &file, err));
+    QR_TRY(qr_gguf_open_memory(data, size, a, params ? params->logger : NULL, &file, err));
     const quire_status st = qr_tokenizer_from_gguf(file, a, out, err);
     qr_gguf_close(file);
     return st;

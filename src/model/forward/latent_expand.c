@@ -210,6 +210,7 @@ quire_status qr_latent_place(const struct qr_step *s, struct quire_error *err)
             QR_TRY(build_plan(ctx, b, i, err));
             continue;
         }
+        QR_INVARIANT(l->runs); /* allocated with the context */
         struct qr_row_run *last = l->n_runs ? &l->runs[l->n_runs - 1] : NULL;
         if (last && last->row + last->n == first)
             last->n += n;

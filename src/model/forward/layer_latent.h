@@ -4,9 +4,9 @@
 #define QR_MODEL_FORWARD_LAYER_LATENT_H
 #include "model/forward/types.h"
 
-/* Computes latent attention from src into ctx->att, for all rows of the step. A thread reads only
- * its own rows of src. All threads call it; ends with a barrier. */
-void qr_latent_attention(const struct qr_step *s, uint32_t layer, const float *src,
+/* Computes latent attention of layer i from src into ctx->att, for all rows of the step. A thread
+ * reads only its own rows of src. All threads call it; ends with a barrier. */
+void qr_latent_attention(const struct qr_step *s, uint32_t i, const float *src,
                          const struct quire_team *team);
 
 #endif

@@ -4,9 +4,9 @@
 #define QR_MODEL_FORWARD_LAYER_MOE_H
 #include "model/forward/types.h"
 
-/* Computes the mixture of experts from src into out, for all rows of the step. src is complete. All
- * threads call it; ends with a barrier. */
-void qr_moe(const struct qr_step *s, uint32_t layer, const float *src, float *out,
+/* Computes the mixture of experts of layer i from src into out, for all rows of the step. src is
+ * complete. All threads call it; ends with a barrier. */
+void qr_moe(const struct qr_step *s, uint32_t i, const float *src, float *out,
             const struct quire_team *team);
 
 #endif

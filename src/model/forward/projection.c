@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* projection.c - matmuls of a step: conversion of the input rows, and products over the team. */
 #include "model/forward/projection.h"
+#include "base/error.h"
 #include "base/threads.h"
 #include "model/forward/thread_state.h"
 
@@ -11,6 +12,7 @@ void qr_convert_input(const struct qr_step *s, struct qr_act *act, const struct 
     const bool replicated = m <= QR_REPLICATED_ROWS_MAX;
     unsigned forms = 0;
     size_t begin = 0, end = m;
+    QR_INVARIANT(w[0]); /* all that are not NULL have its number of columns */
     for (int i = 0; i < n; i++)
         if (w[i])
             forms |= qr_linear_act_forms(w[i], model->compute);
