@@ -5,7 +5,7 @@
 #include "engine_requests.h"
 #include <stdlib.h>
 
-/* Counts allocations by a thread that holds the lock of the engine. */
+/* Counts allocations, of any thread, and those by a thread that holds the lock of the engine. */
 struct lock_watch {
     struct quire_engine *engine;
     uint32_t n_allocations, n_locked;
@@ -14,11 +14,11 @@ struct lock_watch {
 static void *watch_alloc(void *user, size_t bytes, size_t align)
 {
     struct lock_watch *w = user;
-    w->n_allocations++;
+    __atomic_add_fetch(&w->n_allocations, 1, __ATOMIC_RELAXED);
     if (w->engine && pthread_mutex_trylock(&w->engine->lock) == 0)
         pthread_mutex_unlock(&w->engine->lock);
-    else
-        w->n_locked += w->engine != NULL;
+    else if (w->engine)
+        __atomic_add_fetch(&w->n_locked, 1, __ATOMIC_RELAXED);
     return aligned_alloc(align, (bytes + align - 1) / align * align);
 }
 

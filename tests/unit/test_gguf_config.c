@@ -39,7 +39,7 @@ static void put_entry(struct image *m, const struct entry *e)
 static quire_status make(const char *arch, const struct entry *extra, size_t n_extra,
                          struct qr_model_config *cfg, struct quire_error *err)
 {
-    char keys[8][64];
+    char keys[8][128];
     static const struct {
         const char *key;
         double value;
