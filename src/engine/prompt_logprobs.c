@@ -39,7 +39,8 @@ static quire_status read_chunk(struct quire_engine *e, struct qr_request *r, uin
     const uint32_t piece = n_unused < b->max_logits ? n_unused : b->max_logits;
     float *logits = e->logits + (size_t)b->n_logits * e->vocab_size;
     const uint32_t begin = t->n_computed - n_rows;
-    const uint32_t n_threads = qr_team_size_choose(&e->team_size, b->n_seqs, b->n_tokens);
+    /* those of the step: few rows have a copy in the memory of each of its threads */
+    const uint32_t n_threads = e->team_size.n_last;
     const uint32_t end = t->n_computed < t->n_prompt ? t->n_computed : t->n_prompt - 1;
     uint32_t at = begin > t->n_rows_read ? begin : t->n_rows_read;
     while (at < end) {

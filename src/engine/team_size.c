@@ -216,6 +216,7 @@ void qr_team_size_record(struct qr_team_size *t, uint32_t n_seqs, uint32_t n_row
 {
     const uint32_t class = class_of(n_seqs, n_rows);
     struct qr_team_size_search *s = &t->searches[class];
+    t->n_last = n_threads;
     if (n_threads != t->sizes[s->current] || !(seconds > 0) || isinf(seconds))
         return;
     const double time = class >= PER_ROW_FROM_CLASS ? seconds / n_rows : seconds;

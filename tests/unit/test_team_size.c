@@ -358,14 +358,32 @@ static void deterministic(void **state)
     }
 }
 
+/* Work that continues a step asks for the threads of that step, also if it did not count. */
+static void test_last(void **state)
+{
+    (void)state;
+    const struct qr_topology t = flat_topology(8);
+    qr_team_size_init(&sizes, &t, 8);
+    qr_team_size_record(&sizes, 1, 1, 8, 0.1);
+    assert_int_equal(sizes.n_last, 8);
+    qr_team_size_record(&sizes, 1, 64, 3, INFINITY);
+    assert_int_equal(sizes.n_last, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(candidates),    cmocka_unit_test(classes),
-        cmocka_unit_test(per_row),       cmocka_unit_test(machines),
-        cmocka_unit_test(noise),         cmocka_unit_test(never_slower_than_smaller),
-        cmocka_unit_test(neighbour),     cmocka_unit_test(neighbour_in_search),
-        cmocka_unit_test(signature),     cmocka_unit_test(restless),
+        cmocka_unit_test(test_last),
+        cmocka_unit_test(candidates),
+        cmocka_unit_test(classes),
+        cmocka_unit_test(per_row),
+        cmocka_unit_test(machines),
+        cmocka_unit_test(noise),
+        cmocka_unit_test(never_slower_than_smaller),
+        cmocka_unit_test(neighbour),
+        cmocka_unit_test(neighbour_in_search),
+        cmocka_unit_test(signature),
+        cmocka_unit_test(restless),
         cmocka_unit_test(deterministic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
