@@ -43,7 +43,7 @@ void qr_beam_add_hypothesis(struct qr_beam_search *b, const struct qr_request *r
         memcpy(h.logprobs, r->logprobs + (size_t)r->task.n_prompt * b->n_logprobs,
                (size_t)n * b->n_logprobs * sizeof *h.logprobs);
     h.n_tokens = n;
-    if (ending->keeps_last) {
+    if (last && ending->keeps_last) {
         h.tokens[h.n_tokens++] = last->token;
         if (h.logprobs)
             qr_beam_copy_logprobs(b, last, h.logprobs + (size_t)n * b->n_logprobs);

@@ -136,7 +136,7 @@ static void dry_run_predicts_resident_memory(void **state)
     static const struct tiny_shape cache = {
         .layers = 8, .hidden = 512, .heads = 8, .kv_heads = 8, .ffn = 64, .context = 4096, 0
     };
-    static const struct memory_case cases[] = {
+    const struct memory_case cases[] = {
         { small, QUIRE_KV_F16, 4096, 8, 0, 0, false },
         { small, QUIRE_KV_F16, 1024, 1, 16384, 0, true }, /* a long queue */
         { weights, QUIRE_KV_F16, 2048, 2, 0, 0, true },
