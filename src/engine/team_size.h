@@ -58,7 +58,7 @@ struct qr_team_size {
     uint64_t machine; /* signature */
     bool has_machine;
     uint32_t n_sizes, sizes[QR_TEAM_SIZE_CANDIDATES]; /* candidates, ascending */
-    uint32_t n_last; /* threads of the last recorded step */
+    uint32_t n_last;                                  /* threads of the last recorded step */
     struct qr_team_size_search searches[QR_TEAM_SIZE_CLASSES];
 };
 
