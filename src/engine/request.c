@@ -352,6 +352,7 @@ static void release_slots(struct quire_engine *e, struct qr_request *leader)
 static quire_request_id queue(struct quire_engine *e, struct qr_request *leader,
                               const struct quire_request_params *p)
 {
+    QR_INVARIANT(leader);
     const uint32_t slot = (uint32_t)(leader - e->requests);
     uint32_t n = 0;
     const double now = qr_clock_now();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scheduler_clients.c - tokens served to each client, for fairness. */
 #include "engine/scheduler_clients.h"
+#include "base/error.h"
 
 static struct qr_scheduler_client *find_client(const struct qr_scheduler *s, uint64_t key)
 {
@@ -18,6 +19,7 @@ static struct qr_scheduler_client *find_client(const struct qr_scheduler *s, uin
 void qr_scheduler_enter_client(struct qr_scheduler *s, struct qr_task *task)
 {
     struct qr_scheduler_client *client = find_client(s, task->client);
+    QR_INVARIANT(client); /* a client has a task, and there are as many places as tasks */
     task->client_slot = (uint32_t)(client - s->clients);
     if (client->n_tasks++)
         return;
