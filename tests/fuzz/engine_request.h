@@ -15,7 +15,7 @@ enum {
     MAX_VALUES = HIDDEN,
 };
 
-/* What the request asked for, and what came of it. */
+/* Parameters and results of a request. */
 struct engine_request {
     quire_request_id id;
     struct quire_request_params params;

@@ -228,7 +228,7 @@ static void test_lattice(void **state)
     quire_engine_close(e);
 }
 
-/* One token is possible at a time: fewer answers than asked for. */
+/* One token is possible at a time: fewer answers than requested. */
 static quire_status only_one(void *user, const struct quire_logits_args *args)
 {
     (void)user;
