@@ -84,13 +84,24 @@ static void test_hidden_states(void **state)
     }
 }
 
+/* Computes the vector of a request, which the reference implementation stored in the folder. */
+static void check_golden(struct quire_engine *e, const struct quire_request_params *p,
+                         const char *folder, const char *name, double tolerance)
+{
+    float golden[WIDTH];
+    double want[WIDTH];
+    struct vector got;
+    assert_true(read_golden(folder, name, golden, sizeof golden));
+    must_compute(e, p, &got);
+    for (size_t i = 0; i < WIDTH; i++)
+        want[i] = golden[i];
+    assert_near(got.values, want, WIDTH, tolerance);
+}
+
 /* The defaults are the author's: last token, normalized. */
 static void test_author_defaults(void **state)
 {
     int32_t ids[100];
-    float embedding[WIDTH];
-    double want[WIDTH];
-    struct vector got;
     struct bench b;
     (void)state;
     if (!need_shared())
@@ -98,12 +109,8 @@ static void test_author_defaults(void **state)
     const struct quire_engine_params ep = bench_params(1);
     open_bench(&b, "qwen3_embedding", NULL, &ep);
     golden_ids("qwen3_embedding", 100, ids);
-    assert_true(read_golden("qwen3_embedding", "embedding.100", embedding, sizeof embedding));
     const struct quire_request_params p = vector_of(QUIRE_TASK_EMBED, ids, 100);
-    must_compute(b.engine, &p, &got);
-    for (size_t i = 0; i < WIDTH; i++)
-        want[i] = embedding[i];
-    assert_near(got.values, want, WIDTH, 5e-4);
+    check_golden(b.engine, &p, "qwen3_embedding", "embedding.100", 5e-4);
     close_bench(&b);
 
     /* dense layers behind the pooling are not computed: the default names them */
@@ -115,9 +122,6 @@ static void test_author_defaults(void **state)
 static void test_pooler(void **state)
 {
     int32_t ids[33];
-    float pooler[WIDTH];
-    double want[WIDTH];
-    struct vector got;
     struct bench b;
     (void)state;
     if (!need_shared())
@@ -125,14 +129,10 @@ static void test_pooler(void **state)
     const struct quire_engine_params ep = bench_params(2);
     open_bench(&b, "bert", NULL, &ep);
     golden_ids("bert", 33, ids);
-    assert_true(read_golden("bert", "pooler.33", pooler, sizeof pooler));
     struct quire_request_params p = vector_of(QUIRE_TASK_EMBED, ids, 33);
     p.pooling = QUIRE_POOLING_POOLER;
     p.normalize = false;
-    must_compute(b.engine, &p, &got);
-    for (size_t i = 0; i < WIDTH; i++)
-        want[i] = pooler[i];
-    assert_near(got.values, want, WIDTH, 1e-4);
+    check_golden(b.engine, &p, "bert", "pooler.33", 1e-4);
 
     /* token types */
     int64_t wide[33];
@@ -143,12 +143,8 @@ static void test_pooler(void **state)
     assert_true(read_golden("bert", "tt.token_type_ids", wide, sizeof wide));
     for (int i = 0; i < 33; i++)
         types[i] = (int32_t)wide[i];
-    assert_true(read_golden("bert", "tt.pooler", pooler, sizeof pooler));
     p.token_type_ids = types;
-    must_compute(b.engine, &p, &got);
-    for (size_t i = 0; i < WIDTH; i++)
-        want[i] = pooler[i];
-    assert_near(got.values, want, WIDTH, 1e-4);
+    check_golden(b.engine, &p, "bert", "tt.pooler", 1e-4);
     close_bench(&b);
 }
 

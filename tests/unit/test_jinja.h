@@ -190,4 +190,25 @@ static inline void jinja_check_errors(const struct jinja_case *cases, size_t n)
     assert_int_equal(wrong, 0);
 }
 
+/* The program of a file with one table of results and one of messages. */
+#define JINJA_MAIN(values, errors, expressions)                                                    \
+    static void test_values(void **state)                                                          \
+    {                                                                                              \
+        (void)state;                                                                               \
+        JINJA_CHECK(values, expressions);                                                          \
+    }                                                                                              \
+                                                                                                   \
+    static void test_errors(void **state)                                                          \
+    {                                                                                              \
+        (void)state;                                                                               \
+        jinja_check_errors(errors, sizeof errors / sizeof *errors);                                \
+    }                                                                                              \
+                                                                                                   \
+    int main(void)                                                                                 \
+    {                                                                                              \
+        const struct CMUnitTest tests[] = { cmocka_unit_test(test_values),                         \
+                                            cmocka_unit_test(test_errors) };                       \
+        return cmocka_run_group_tests(tests, NULL, NULL);                                          \
+    }
+
 #endif

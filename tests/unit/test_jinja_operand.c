@@ -359,23 +359,4 @@ static const struct jinja_case errors[] = {
     { "{{ lambda: 1 }}", "template: expected }}, got ':'" },
 };
 
-static void test_values(void **state)
-{
-    (void)state;
-    JINJA_CHECK(values, true);
-}
-
-static void test_errors(void **state)
-{
-    (void)state;
-    jinja_check_errors(errors, sizeof errors / sizeof *errors);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_errors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+JINJA_MAIN(values, errors, true)

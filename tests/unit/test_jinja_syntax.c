@@ -246,23 +246,4 @@ static const struct jinja_case errors[] = {
     { "{% if (1 %}{% endif %}", "template: unexpected closing bracket" },
 };
 
-static void test_values(void **state)
-{
-    (void)state;
-    JINJA_CHECK(values, false);
-}
-
-static void test_errors(void **state)
-{
-    (void)state;
-    jinja_check_errors(errors, sizeof errors / sizeof *errors);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_errors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+JINJA_MAIN(values, errors, false)
