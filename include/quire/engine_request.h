@@ -123,8 +123,8 @@ struct quire_request_params {
     quire_event_callback event_callback; /**< NULL: events are polled */
     void *event_user;
     /** EMBED and SCORE take text or tokens. Of the other fields they use flags
-     *  (QUIRE_REQUEST_NO_REUSE only), client, priority, deadline, cache_salt and user; those of
-     *  generation must be 0. For text with QUIRE_ENCODE_ADD_BOS they also append the tokens of
+     *  (QUIRE_REQUEST_NO_REUSE only), client, priority, deadline, cache_salt, user and
+     *  event_callback; those of generation must be 0. For text with QUIRE_ENCODE_ADD_BOS they also append the tokens of
      *  QUIRE_ENCODE_ADD_EOS, as the model's settings define both. */
     enum quire_task task;
     /** EMBED: how the hidden states become one vector; default QUIRE_POOLING_DEFAULT. Of a decoder,

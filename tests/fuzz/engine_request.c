@@ -201,6 +201,8 @@ static void draw_vector(struct engine_request *r, struct fuzz_input *in)
         p->priority = drawn.priority;
         p->client = drawn.client;
         p->cache_salt = drawn.cache_salt;
+        p->event_callback = drawn.event_callback;
+        p->event_user = drawn.event_user;
     }
     p->task = fuzz_chance(in, 90) ? QUIRE_TASK_EMBED : (enum quire_task)fuzz_below(in, 5);
     p->pooling = (enum quire_pooling)fuzz_below(in, QUIRE_POOLING_DEFAULT + 2);
