@@ -124,8 +124,8 @@ struct quire_request_params {
     void *event_user;
     /** EMBED and SCORE take text or tokens. Of the other fields they use flags
      *  (QUIRE_REQUEST_NO_REUSE only), client, priority, deadline, cache_salt, user and
-     *  event_callback; those of generation must be 0. For text with QUIRE_ENCODE_ADD_BOS they also append the tokens of
-     *  QUIRE_ENCODE_ADD_EOS, as the model's settings define both. */
+     *  event_callback; those of generation must be 0. For text with QUIRE_ENCODE_ADD_BOS they also
+     *  append the tokens of QUIRE_ENCODE_ADD_EOS, as the model's settings define both. */
     enum quire_task task;
     /** EMBED: how the hidden states become one vector; default QUIRE_POOLING_DEFAULT. Of a decoder,
      *  LAST reuses prefixes from the cache; MEAN and CLS compute the whole prompt, because hidden
