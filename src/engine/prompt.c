@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "engine/prompt_parts.h"
-#include "json/json.h"
 #include "tokenizer/pair.h"
+#include "json/json.h"
 #include <string.h>
 
 /* ---- Chat template */
