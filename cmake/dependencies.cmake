@@ -63,3 +63,22 @@ if(QUIRE_WITH_TEXT)
   add_library(quire_dep_xxhash INTERFACE) # header only
   target_include_directories(quire_dep_xxhash SYSTEM INTERFACE ${QUIRE_xxhash_INCLUDE})
 endif()
+
+# The server: AUTO builds it if its libraries are installed.
+if(QUIRE_WITH_SERVER STREQUAL "AUTO")
+  find_path(QUIRE_microhttpd_INCLUDE microhttpd.h)
+  find_path(QUIRE_jansson_INCLUDE jansson.h)
+  find_path(QUIRE_gnutls_INCLUDE gnutls/gnutls.h)
+  if(QUIRE_WITH_TEXT AND CMAKE_SYSTEM_NAME STREQUAL "Linux" AND QUIRE_microhttpd_INCLUDE AND QUIRE_jansson_INCLUDE
+      AND QUIRE_gnutls_INCLUDE)
+    set(QUIRE_WITH_SERVER ON)
+  else()
+    message(STATUS "libmicrohttpd, Jansson or GnuTLS not found: quire-server is not built")
+    set(QUIRE_WITH_SERVER OFF)
+  endif()
+endif()
+if(QUIRE_WITH_SERVER)
+  quire_require_library(microhttpd microhttpd.h microhttpd libmicrohttpd-dev)
+  quire_require_library(jansson jansson.h jansson libjansson-dev)
+  quire_require_library(gnutls gnutls/gnutls.h gnutls libgnutls28-dev)
+endif()

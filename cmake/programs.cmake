@@ -43,3 +43,14 @@ if(QUIRE_BUILD_BENCH)
   endforeach()
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/bench/peak_levels.inc CONTENT "${peak_levels}")
 endif()
+
+# quire-server: serve/ on libmicrohttpd, GnuTLS and Jansson.
+if(QUIRE_WITH_SERVER)
+  file(GLOB serve_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/serve/*.c ${PROJECT_SOURCE_DIR}/serve/*/*.c)
+  add_executable(quire-server ${serve_sources})
+  foreach(folder . http api models operation web)
+    target_include_directories(quire-server PRIVATE ${PROJECT_SOURCE_DIR}/serve/${folder})
+  endforeach()
+  target_link_libraries(quire-server PRIVATE quire quire_flags quire_dep_microhttpd quire_dep_jansson quire_dep_gnutls
+    Threads::Threads ${QUIRE_LIBM})
+endif()

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server.h - what the parts of the server share. */
+#ifndef QUIRE_SERVE_SERVER_H
+#define QUIRE_SERVE_SERVER_H
+#include "options.h"
+#include <stdbool.h>
+
+struct server {
+    struct options options;
+    struct loop *loop;
+    struct registry *registry;
+    struct keys *keys;
+    struct metrics *metrics;
+    struct response_store *responses;
+    struct http *http;
+    struct log *log;
+    struct trace *trace; /* NULL without a collector */
+    bool draining;       /* SIGTERM: no new work */
+};
+
+#endif
