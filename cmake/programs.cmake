@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # quire-chat, quire-eval and quire-bench. They include <quire/...> and json/ only, except for parts of quire-bench.
+set(QUIRE_BUNDLED ${PROJECT_SOURCE_DIR}/models/quire-tiny/quire-tiny.gguf)
+if(EXISTS ${QUIRE_BUNDLED})
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/chat/bundled.c PROPERTIES OBJECT_DEPENDS ${QUIRE_BUNDLED})
+endif()
 if(QUIRE_BUILD_CHAT AND QUIRE_WITH_TEXT)
   file(GLOB chat_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/chat/*.c)
   add_executable(quire-chat ${chat_sources})
   target_link_libraries(quire-chat PRIVATE quire quire_json quire_flags quire_dep_utf8proc)
-  set(QUIRE_BUNDLED ${PROJECT_SOURCE_DIR}/models/quire-tiny/quire-tiny.gguf)
   if(EXISTS ${QUIRE_BUNDLED})
     target_compile_definitions(quire-chat PRIVATE QUIRE_BUNDLED_MODEL="${QUIRE_BUNDLED}")
-    set_source_files_properties(${PROJECT_SOURCE_DIR}/chat/bundled.c PROPERTIES OBJECT_DEPENDS ${QUIRE_BUNDLED})
   endif()
 endif()
 
@@ -46,11 +48,16 @@ endif()
 
 # quire-server: serve/ on libmicrohttpd, GnuTLS and Jansson.
 if(QUIRE_WITH_SERVER)
-  file(GLOB serve_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/serve/*.c ${PROJECT_SOURCE_DIR}/serve/*/*.c)
+  file(GLOB serve_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/serve/*.c ${PROJECT_SOURCE_DIR}/serve/*/*.c
+    ${PROJECT_SOURCE_DIR}/chat/bundled.c)
   add_executable(quire-server ${serve_sources})
   foreach(folder . http api models operation web)
     target_include_directories(quire-server PRIVATE ${PROJECT_SOURCE_DIR}/serve/${folder})
   endforeach()
+  target_include_directories(quire-server PRIVATE ${PROJECT_SOURCE_DIR}/chat)
+  if(EXISTS ${QUIRE_BUNDLED})
+    target_compile_definitions(quire-server PRIVATE QUIRE_BUNDLED_MODEL="${QUIRE_BUNDLED}")
+  endif()
   target_link_libraries(quire-server PRIVATE quire quire_flags quire_dep_microhttpd quire_dep_jansson quire_dep_gnutls
     Threads::Threads ${QUIRE_LIBM})
 endif()

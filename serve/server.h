@@ -4,6 +4,7 @@
 #define QUIRE_SERVE_SERVER_H
 #include "options.h"
 #include <stdbool.h>
+#include <stdint.h>
 
 struct server {
     struct options options;
@@ -14,8 +15,10 @@ struct server {
     struct response_store *responses;
     struct http *http;
     struct log *log;
-    struct trace *trace; /* NULL without a collector */
-    bool draining;       /* SIGTERM: no new work */
+    struct trace *trace;            /* NULL without a collector */
+    struct generation *generations; /* that have been started and not ended */
+    uint64_t n_generations;         /* that were created */
+    bool draining;                  /* SIGTERM: no new work */
 };
 
 #endif

@@ -26,6 +26,9 @@ struct fields {
     struct api_error *error;
     const char *known[MAX_FIELDS]; /* names that were asked for */
     unsigned n_known;
+    /* counts a harmless member in the metrics; may be NULL. Set after fields_init() */
+    void (*ignored)(void *user, const char *name);
+    void *user;
 };
 
 /* Parses a text of at most `size` bytes: an object, nested at most 64 deep, with at most 1,000,000

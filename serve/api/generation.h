@@ -21,15 +21,15 @@ struct answer {
     struct text text; /* generated text, with KEEP_TEXT */
     enum quire_finish_reason reason;
     struct quire_usage usage;
-    json_t *data; /* of the format, e.g. log-probabilities; dropped with the generation */
+    json_t *data;  /* of the format, e.g. log-probabilities; dropped with the generation */
     float *values; /* EMBED and SCORE: [n_values] */
     size_t n_values;
     bool done;
 };
 
 enum generation_flags {
-    KEEP_TEXT = 1u << 0,   /* collect answer.text */
-    KEEP_ALIVE = 1u << 1,  /* while nothing is sent, an SSE comment every 10 s once streaming */
+    KEEP_TEXT = 1u << 0,  /* collect answer.text */
+    KEEP_ALIVE = 1u << 1, /* while nothing is sent, an SSE comment every 10 s once streaming */
 };
 
 struct generation;
@@ -59,16 +59,20 @@ struct generation {
     struct model *model;
     struct quire_request_params *requests; /* [n_requests], malloc */
     uint32_t n_requests;
-    struct quire_sampling_params sampling; /* requests[i].sampling points to it or is NULL */
+    struct quire_sampling_params sampling;   /* requests[i].sampling points to it or is NULL */
+    struct sampling_choice *sampling_choice; /* of sampling_fields.c */
 
     /* managed here */
     struct server *server;
-    struct answer *answers; /* [n_requests][choices] */
-    uint32_t choices;       /* answers per request */
-    uint64_t id;            /* number, for ids of answers and logs */
-    double started;         /* loop_now() */
+    const struct key *key;          /* of the client */
+    struct answer *answers;         /* [n_requests][choices] */
+    uint32_t choices;               /* answers per request */
+    uint64_t id;                    /* number, for ids of answers and logs */
+    double started;                 /* loop_now() */
     double first_token, last_token; /* loop_now(), 0 = none */
+    double last_write;              /* loop_now() of the last piece of a stream */
     struct generation_run *run;
+    struct generation *previous, *next; /* of server->generations */
 };
 
 /* Creates a generation for an exchange, with room for n_requests initialized requests (n_requests
@@ -86,6 +90,12 @@ void generation_start(struct generation *g);
 /* Answers with the error (or ends the stream with it), cancels what runs, and frees the generation
  * later. Also for generations that were not started. */
 void generation_fail(struct generation *g, const struct api_error *error);
+
+/* Handles the events of a model's engine: for registry_create(). */
+void generation_events(struct model *m);
+
+/* Cancels all generations: the answers end with QUIRE_FINISH_CANCELLED. */
+void generation_cancel_all(struct server *server);
 
 /* Sums of usage over all answers; prompt tokens count once per request. */
 struct generation_usage {

@@ -25,9 +25,9 @@ struct exchange {
     const char *path_rest;     /* what the `*` at the end of the route's path matched */
     const char *body;          /* NUL-terminated after body_size bytes */
     size_t body_size;
-    char id[40];            /* X-Request-Id of the answer: the client's if well formed, or ours */
-    const struct key *key;  /* API key of the client; without --api-key-file the anonymous one */
-    double received;        /* loop_now() when the header was complete */
+    char id[40];           /* X-Request-Id of the answer: the client's if well formed, or ours */
+    const struct key *key; /* API key of the client; without --api-key-file the anonymous one */
+    double received;       /* loop_now() when the header was complete */
     void (*aborted)(void *user); /* the client has gone; may be NULL */
     void *user;
     struct exchange_io *io; /* state of the HTTP layer */

@@ -24,6 +24,9 @@ typedef void (*loop_fd_fn)(void *user, uint32_t events);
 bool loop_watch(struct loop *l, int fd, uint32_t events, loop_fd_fn fn, void *user);
 void loop_unwatch(struct loop *l, int fd);
 
+/* Calls fn(user) in every turn after descriptors and timers. One function. */
+void loop_after_events(struct loop *l, void (*fn)(void *user), void *user);
+
 /* A timer belongs to its owner and starts as all zeros. It fires once. */
 struct loop_timer {
     double due;

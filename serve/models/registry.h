@@ -18,17 +18,24 @@ struct model {
     const char *const *aliases; /* other names, ends with NULL */
     const char *path;
     enum model_state state;
-    double last_used;      /* loop_now() */
-    long created;          /* time(2) of the file, for the list of models */
-    struct quire_engine *engine; /* OPEN only */
+    uint64_t bytes;                /* memory of the open model; 0 = unknown */
+    double last_used;              /* loop_now() */
+    long created;                  /* time(2) of the file, for the list of models */
+    struct quire_engine *engine;   /* OPEN only */
     struct quire_engine_info info; /* of the open engine, or of the last one */
     struct quire_model_info model_info;
-    uint32_t n_users;         /* generations that hold it: it is not closed meanwhile */
-    uint32_t n_answers;       /* submitted and not ended */
-    struct model_io *io;      /* state of the registry */
+    uint32_t n_users;      /* generations that hold it: it is not closed meanwhile */
+    uint32_t n_answers;    /* submitted and not ended */
+    double answer_seconds; /* moving average of the time of an answer, 0 = none yet */
+    struct model_io *io;   /* state of the registry */
 };
 
-struct registry *registry_create(struct server *server, struct api_error *error);
+/* Reads the list of models from the options. events(m) is called when the engine of m may have
+ * events. NULL: *error. */
+struct registry *registry_create(struct server *server, void (*events)(struct model *m),
+                                 struct api_error *error);
+
+/* Saves the prefix caches and closes all models, of which none is in use. */
 void registry_destroy(struct registry *r);
 
 /* Model i of n in the order of the configuration; NULL out of range. */

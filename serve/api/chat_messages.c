@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "chat_messages.h"
+#include "fields.h"
+#include "text.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_MESSAGES = 4096, MAX_PARTS = 4096 };
+
+static char *keep(struct generation *g, const char *data, size_t size)
+{
+    char *copy = generation_alloc(g, size + 1);
+    if (copy != NULL)
+        memcpy(copy, data, size);
+    return copy;
+}
+
+/* Joins the texts of content parts. */
+static bool read_parts(struct generation *g, json_t *parts, struct fields *message,
+                       struct quire_chat_message *out)
+{
+    static const char *const types[] = { "text", "input_text", "output_text", "refusal", NULL };
+    struct text joined = { 0 };
+    for (size_t i = 0; i < json_array_size(parts) && message->error->status == 0; i++) {
+        struct fields f;
+        char path[160];
+        unsigned type = 0;
+        const char *text = NULL;
+        snprintf(path, sizeof path, "%s.content[%zu]", message->path, i);
+        if (!fields_init(&f, json_array_get(parts, i), path, message->error))
+            break;
+        if (!fields_choice(&f, "type", types, &type))
+            fields_fail(&f, "type", "type is missing.");
+        else if (!fields_string(&f, type == 3 ? "refusal" : "text", &text))
+            fields_fail(&f, types[type], "The text of the part is missing.");
+        else
+            text_add_string(&joined, text);
+    }
+    char *copy = keep(g, joined.data ? joined.data : "", joined.size);
+    if (joined.failed || copy == NULL)
+        api_fail(message->error, 500, NULL, NULL, "out of memory");
+    out->content = copy;
+    out->content_len = QUIRE_NUL_TERMINATED;
+    text_free(&joined);
+    return message->error->status == 0;
+}
+
+static bool read_content(struct generation *g, struct fields *f, struct quire_chat_message *out)
+{
+    json_t *content = NULL;
+    if (!fields_value(f, "content", &content))
+        return f->error->status == 0;
+    if (json_is_string(content)) {
+        out->content = json_string_value(content);
+        out->content_len = json_string_length(content) ? json_string_length(content)
+                                                       : QUIRE_NUL_TERMINATED;
+        return true;
+    }
+    if (!json_is_array(content) || json_array_size(content) > MAX_PARTS)
+        return fields_fail(f, "content", "content must be a string or an array of at most %d "
+                                         "parts.", MAX_PARTS);
+    return read_parts(g, content, f, out);
+}
+
+/* Members other than role and content, for the template. */
+static bool read_extra(struct generation *g, json_t *message, struct api_error *error,
+                       struct quire_chat_message *out)
+{
+    json_t *extra = json_copy(message);
+    json_object_del(extra, "role");
+    json_object_del(extra, "content");
+    if (json_object_size(extra) > 0) {
+        char *text = json_dumps(extra, JSON_COMPACT);
+        out->extra_json = text ? keep(g, text, strlen(text)) : NULL;
+        if (out->extra_json == NULL)
+            api_fail(error, 500, NULL, NULL, "out of memory");
+        free(text);
+    }
+    json_decref(extra);
+    return error->status == 0;
+}
+
+static bool read_message(struct generation *g, json_t *value, const char *path, bool is_last,
+                         struct api_error *error, struct quire_chat_message *out)
+{
+    static const char *const roles[] = { "system", "developer", "user", "assistant", "tool",
+                                         "function", NULL };
+    struct fields f;
+    unsigned role = 0;
+    if (!fields_init(&f, value, path, error))
+        return false;
+    if (!fields_choice(&f, "role", roles, &role))
+        return fields_fail(&f, "role", "role is missing.");
+    out->role = role == 1 ? "system" : roles[role];
+    if (!read_content(g, &f, out))
+        return false;
+    if (out->content == NULL && (role != 3 || is_last))
+        return fields_fail(&f, "content", "content is missing.");
+    return read_extra(g, value, error, out);
+}
+
+bool chat_messages_read(struct generation *g, struct quire_request_params *request, json_t *array,
+                        const char *path, struct api_error *error)
+{
+    const size_t n = json_array_size(array);
+    if (!json_is_array(array) || n == 0 || n > MAX_MESSAGES)
+        return api_fail(error, 400, NULL, path, "%s must be an array of 1 to %d messages.", path,
+                        MAX_MESSAGES);
+    struct quire_chat_message *messages = generation_alloc(g, n * sizeof *messages);
+    if (messages == NULL)
+        return api_fail(error, 500, NULL, NULL, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s[%zu]", path, i);
+        if (!read_message(g, json_array_get(array, i), name, i + 1 == n, error, &messages[i]))
+            return false;
+    }
+    request->messages = messages;
+    request->n_messages = n;
+    return true;
+}

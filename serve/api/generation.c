@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "generation.h"
+#include "keys.h"
+#include "log.h"
+#include "loop.h"
+#include "metrics.h"
+#include "router.h"
+#include "sampling_fields.h"
+#include "server.h"
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    /* Requests of one generation in the engine at a time, for routes with many inputs: a client
+     * cannot fill the queue with one call. */
+    MAX_IN_FLIGHT = 32,
+    /* Prompts of fewer bytes are tokenized on the event loop, in well below a millisecond. */
+    INLINE_BYTES = 8192,
+    /* Then other descriptors have their turn; the engine's stays readable. */
+    MAX_EVENTS_PER_TURN = 512,
+};
+#define KEEP_ALIVE_SECONDS 10.0
+
+/* One request of a generation; its address is the user pointer of the request. */
+struct item {
+    struct generation *g;
+    uint32_t index;
+    quire_request_id id; /* 0 = not submitted */
+    bool ended;
+    uint32_t n_done; /* answers that have ended */
+};
+
+struct block {
+    struct block *next;
+    max_align_t data[];
+};
+
+struct generation_run {
+    struct item *items; /* [n_requests] */
+    uint32_t n_submitted, n_ended;
+    uint32_t answers_per_request; /* n, or beam_width: what counts in the engine */
+    struct model_waiter waiter;
+    bool waiting, has_model, has_key, listed;
+    bool begun;      /* the format was told that requests are queued */
+    bool submitting; /* the job is running, and owns n_submitted and the ids */
+    bool finished;   /* answered, or given up: freed when nothing is running any more */
+    struct loop_job job;
+    uint32_t job_end;         /* submit up to this request */
+    struct api_error error;   /* of the job */
+    struct loop_timer keep_alive;
+    struct block *blocks;
+};
+
+static void free_generation(struct generation *g)
+{
+    struct generation_run *run = g->run;
+    if (g->format->destroy != NULL)
+        g->format->destroy(g);
+    for (uint32_t i = 0; g->answers != NULL && i < g->n_requests * g->choices; i++) {
+        text_free(&g->answers[i].text);
+        json_decref(g->answers[i].data);
+        free(g->answers[i].values);
+    }
+    for (struct block *b = run->blocks; b != NULL;) {
+        struct block *next = b->next;
+        free(b);
+        b = next;
+    }
+    json_decref(g->body);
+    free(g->answers);
+    free(g->requests);
+    free(run->items);
+    free(run);
+    free(g);
+}
+
+struct generation *generation_create(struct exchange *x, const struct generation_format *format,
+                                     json_t *body, uint32_t n_requests, struct api_error *error)
+{
+    struct generation *g = calloc(1, sizeof *g);
+    struct generation_run *run = calloc(1, sizeof *run);
+    struct quire_request_params *requests = calloc(n_requests, sizeof *requests);
+    struct item *items = calloc(n_requests, sizeof *items);
+    if (g == NULL || run == NULL || requests == NULL || items == NULL) {
+        free(g);
+        free(run);
+        free(requests);
+        free(items);
+        json_decref(body);
+        api_fail(error, 500, NULL, NULL, "out of memory");
+        return NULL;
+    }
+    *g = (struct generation){ .exchange = x,
+                              .format = format,
+                              .body = body,
+                              .requests = requests,
+                              .n_requests = n_requests,
+                              .server = x->server,
+                              .id = ++x->server->n_generations,
+                              .run = run };
+    g->started = x->received;
+    run->items = items;
+    for (uint32_t i = 0; i < n_requests; i++) {
+        quire_request_params_init(&requests[i], sizeof requests[i]);
+        items[i] = (struct item){ .g = g, .index = i };
+    }
+    return g;
+}
+
+void *generation_alloc(struct generation *g, size_t size)
+{
+    struct block *b = size < SIZE_MAX - sizeof *b ? calloc(1, sizeof *b + size) : NULL;
+    if (b == NULL)
+        return NULL;
+    b->next = g->run->blocks;
+    g->run->blocks = b;
+    return b->data;
+}
+
+struct generation_usage generation_usage(const struct generation *g)
+{
+    struct generation_usage sum = { 0 };
+    for (uint32_t i = 0; g->answers != NULL && i < g->n_requests * g->choices; i++) {
+        const struct quire_usage *u = &g->answers[i].usage;
+        if (i % g->choices == 0) {
+            sum.prompt_tokens += u->prompt_tokens;
+            sum.cached_tokens += u->cached_tokens;
+        }
+        sum.completion_tokens += u->completion_tokens;
+    }
+    return sum;
+}
+
+/* ---- End ---- */
+
+static void log_generation(const struct generation *g)
+{
+    static const char *const no_reason = "failed";
+    const struct generation_usage u = generation_usage(g);
+    const struct answer *a = g->answers;
+    const double now = loop_now(g->server->loop);
+    const struct log_field fields[] = {
+        { "generation", NULL, (double)g->id },
+        { "model", g->model ? g->model->name : "", 0 },
+        { "prompt_tokens", NULL, (double)u.prompt_tokens },
+        { "cached_tokens", NULL, (double)u.cached_tokens },
+        { "completion_tokens", NULL, (double)u.completion_tokens },
+        { "ttft_seconds", NULL, g->first_token > 0 ? g->first_token - g->started : 0 },
+        { "seconds", NULL, now - g->started },
+        { "reason", a && a->done ? quire_finish_reason_name(a->reason) : no_reason, 0 },
+    };
+    log_line(g->server->log, QUIRE_LOG_INFO, "request finished", fields,
+             sizeof fields / sizeof fields[0]);
+}
+
+/* Frees a finished generation once nothing refers to it. */
+static void release(struct generation *g)
+{
+    struct generation_run *run = g->run;
+    if (!run->finished || run->submitting || run->n_ended < run->n_submitted)
+        return;
+    if (run->waiting)
+        model_forget(g->model, &run->waiter);
+    if (run->has_model) {
+        metrics_generation(g->server->metrics, g);
+        log_generation(g);
+        model_release(g->server->registry, g->model);
+    }
+    if (run->has_key) {
+        const struct generation_usage u = generation_usage(g);
+        keys_end(g->key, loop_now(g->server->loop), u.prompt_tokens + u.completion_tokens);
+    }
+    if (run->listed) {
+        *(g->previous ? &g->previous->next : &g->server->generations) = g->next;
+        if (g->next != NULL)
+            g->next->previous = g->previous;
+    }
+    free_generation(g);
+}
+
+/* While the job submits, it is too early: submitted() cancels. */
+static void cancel(struct generation *g)
+{
+    struct generation_run *run = g->run;
+    if (run->submitting)
+        return;
+    for (uint32_t i = 0; i < run->n_submitted; i++)
+        if (!run->items[i].ended && run->items[i].id != 0)
+            (void)quire_request_cancel(g->model->engine, run->items[i].id);
+}
+
+/* The exchange is answered or gone. */
+static void finish(struct generation *g)
+{
+    g->exchange = NULL;
+    g->run->finished = true;
+    loop_timer_clear(g->server->loop, &g->run->keep_alive);
+    cancel(g);
+    release(g);
+}
+
+static void client_gone(void *user)
+{
+    struct generation *g = user;
+    finish(g);
+}
+
+void generation_fail(struct generation *g, const struct api_error *error)
+{
+    struct exchange *x = g->exchange;
+    if (x != NULL && exchange_is_streaming(x)) {
+        g->format->stream_error(g, error);
+        exchange_end(x);
+    } else if (x != NULL) {
+        exchange_reply_error(x, error);
+    }
+    finish(g);
+}
+
+void generation_cancel_all(struct server *server)
+{
+    for (struct generation *g = server->generations; g != NULL; g = g->next)
+        if (g->run->has_model)
+            cancel(g);
+}
+
+/* ---- Submission ---- */
+
+/* Runs on the event loop, or on a thread while run->submitting. */
+static void submit(void *user)
+{
+    struct generation *g = user;
+    struct generation_run *run = g->run;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    for (uint32_t i = run->n_submitted; i < run->job_end; i++) {
+        const quire_status s =
+            quire_engine_submit(g->model->engine, &g->requests[i], &run->items[i].id, &err);
+        if (s != QUIRE_OK) {
+            api_fail_status(&run->error, s, &err);
+            if (g->n_requests > 1 && run->error.status == 400)
+                snprintf(run->error.param, sizeof run->error.param, "input[%u]", (unsigned)i);
+            return;
+        }
+        run->n_submitted = i + 1;
+    }
+}
+
+static void keep_alive(void *user)
+{
+    struct generation *g = user;
+    const double now = loop_now(g->server->loop);
+    if (exchange_is_streaming(g->exchange) && now - g->last_write >= KEEP_ALIVE_SECONDS - 0.5) {
+        exchange_write(g->exchange, ": keep-alive\n\n", 14);
+        g->last_write = now;
+    }
+    loop_timer_set(g->server->loop, &g->run->keep_alive, KEEP_ALIVE_SECONDS, keep_alive, g);
+}
+
+/* Tells the format, once, that requests are queued. */
+static void begin_answer(struct generation *g)
+{
+    struct generation_run *run = g->run;
+    if (run->begun)
+        return;
+    run->begun = true;
+    if (g->format->started != NULL)
+        g->format->started(g);
+    g->last_write = loop_now(g->server->loop);
+    if (g->flags & KEEP_ALIVE)
+        keep_alive(g);
+}
+
+static void submit_more(struct generation *g);
+
+static void submitted(void *user)
+{
+    struct generation *g = user;
+    struct generation_run *run = g->run;
+    run->submitting = false;
+    g->model->n_answers -= (run->job_end - run->n_submitted) * run->answers_per_request;
+    if (run->finished) {
+        cancel(g);
+        release(g);
+    } else if (run->error.status != 0) {
+        generation_fail(g, &run->error);
+    } else {
+        begin_answer(g);
+        submit_more(g);
+    }
+}
+
+/* Submits requests until MAX_IN_FLIGHT are in the engine. */
+static void submit_more(struct generation *g)
+{
+    struct generation_run *run = g->run;
+    const uint32_t in_flight = run->n_submitted - run->n_ended;
+    uint32_t end = run->n_submitted + MAX_IN_FLIGHT - in_flight;
+    end = end < g->n_requests ? end : g->n_requests;
+    if (run->submitting || end == run->n_submitted)
+        return;
+    run->job_end = end;
+    run->submitting = true;
+    g->model->n_answers += (end - run->n_submitted) * run->answers_per_request;
+    if (g->exchange->body_size < INLINE_BYTES) {
+        submit(g);
+        submitted(g);
+        return;
+    }
+    run->job = (struct loop_job){ .work = submit, .done = submitted, .user = g };
+    loop_offload(g->server->loop, LANE_REQUESTS, &run->job);
+}
+
+/* Whether the queue has room for the first requests; otherwise an error with the time after which it
+ * will have room: the number of answers in the queue by the mean time of one. */
+static bool admit(struct generation *g, struct api_error *error)
+{
+    const struct model *m = g->model;
+    const struct options *o = &g->server->options;
+    const uint32_t first = g->n_requests < MAX_IN_FLIGHT ? g->n_requests : MAX_IN_FLIGHT;
+    const uint32_t wanted = first * g->run->answers_per_request;
+    if (wanted > o->max_queue)
+        return api_fail(error, 400, NULL, "n", "%u answers exceed the queue of %u (--max-queue).",
+                        (unsigned)wanted, (unsigned)o->max_queue);
+    if (m->n_answers + wanted <= o->max_queue)
+        return true;
+    const double running = m->info.max_seqs > 0 ? m->info.max_seqs : 1;
+    api_fail(error, 429, "queue_full", NULL, "The queue of the model is full (%u answers).",
+             (unsigned)m->n_answers);
+    error->retry_after = fmax(1, ceil((double)wanted * m->answer_seconds / running));
+    metrics_refused(g->server->metrics, "queue");
+    return false;
+}
+
+static bool prepare(struct generation *g, struct api_error *error)
+{
+    struct generation_run *run = g->run;
+    const struct quire_request_params *first = &g->requests[0];
+    g->choices = first->n ? first->n : 1;
+    run->answers_per_request = g->choices;
+    if (first->best_of > run->answers_per_request)
+        run->answers_per_request = first->best_of;
+    if (first->beam_width > run->answers_per_request)
+        run->answers_per_request = first->beam_width;
+    if (!sampling_fields_apply(g, error) || !admit(g, error))
+        return false;
+    g->answers = calloc((size_t)g->n_requests * g->choices, sizeof *g->answers);
+    if (g->answers == NULL)
+        return api_fail(error, 500, NULL, NULL, "out of memory");
+    for (uint32_t i = 0; i < g->n_requests; i++) {
+        struct quire_request_params *r = &g->requests[i];
+        r->user = &run->items[i];
+        r->client = g->key->client;
+        r->cache_salt = g->key->cache_salt;
+        r->deadline = g->server->options.request_timeout;
+    }
+    return true;
+}
+
+static void model_ready(void *user, const struct api_error *model_error)
+{
+    struct generation *g = user;
+    struct generation_run *run = g->run;
+    struct api_error error = { 0 };
+    run->waiting = false;
+    run->has_model = model_error == NULL;
+    if (model_error != NULL) {
+        generation_fail(g, model_error);
+        return;
+    }
+    if (!prepare(g, &error)) {
+        generation_fail(g, &error);
+        return;
+    }
+    submit_more(g);
+}
+
+void generation_start(struct generation *g)
+{
+    struct generation_run *run = g->run;
+    struct server *s = g->server;
+    struct api_error error = { 0 };
+    g->exchange->aborted = client_gone;
+    g->exchange->user = g;
+    g->key = g->exchange->key;
+    g->next = s->generations;
+    if (g->next != NULL)
+        g->next->previous = g;
+    s->generations = g;
+    run->listed = true;
+    if (!keys_begin(g->key, loop_now(s->loop), &error)) {
+        metrics_refused(s->metrics, "key");
+        generation_fail(g, &error);
+        return;
+    }
+    run->has_key = true;
+    run->waiting = true;
+    run->waiter = (struct model_waiter){ .ready = model_ready, .user = g };
+    model_acquire(s->registry, g->model, &run->waiter);
+}
+
+/* ---- Events ---- */
+
+static void update_times(struct generation *g)
+{
+    struct metrics *metrics = g->server->metrics;
+    const double now = loop_now(g->server->loop);
+    if (g->first_token == 0) {
+        g->first_token = now;
+        metrics_first_token(metrics, g->model, now - g->started);
+    } else if (g->n_requests * g->choices == 1) {
+        metrics_inter_token(metrics, g->model, now - g->last_token);
+    }
+    g->last_token = now;
+}
+
+static void update_answer(struct generation *g, struct answer *a, const struct quire_event *ev)
+{
+    if (ev->usage != NULL)
+        a->usage = *ev->usage;
+    switch (ev->kind) {
+    case QUIRE_EVENT_TEXT:
+        update_times(g);
+        if (g->flags & KEEP_TEXT)
+            text_add(&a->text, ev->text, ev->text_size);
+        break;
+    case QUIRE_EVENT_VECTOR:
+        a->values = malloc(ev->n_values * sizeof *a->values);
+        if (a->values != NULL) {
+            memcpy(a->values, ev->values, ev->n_values * sizeof *a->values);
+            a->n_values = ev->n_values;
+        }
+        break;
+    case QUIRE_EVENT_DONE:
+        a->reason = ev->reason;
+        a->done = true;
+        break;
+    default:
+        break;
+    }
+}
+
+/* All answers of a request have ended. */
+static void request_ended(struct item *item)
+{
+    struct generation *g = item->g;
+    struct model *m = g->model;
+    const double seconds = loop_now(g->server->loop) - g->started;
+    item->ended = true;
+    g->run->n_ended++;
+    m->n_answers -= g->run->answers_per_request;
+    m->answer_seconds = m->answer_seconds == 0 ? seconds : 0.9 * m->answer_seconds + 0.1 * seconds;
+}
+
+/* What went wrong with an answer; status 0: nothing. */
+static struct api_error event_error(const struct generation *g, const struct answer *a,
+                                    const struct quire_event *ev)
+{
+    struct api_error e = { 0 };
+    if (ev->kind == QUIRE_EVENT_DONE && ev->reason == QUIRE_FINISH_ERROR) {
+        struct quire_error err = QUIRE_ERROR_INIT;
+        snprintf(err.msg, sizeof err.msg, "%s", ev->message);
+        api_fail_status(&e, ev->status, &err);
+    } else if (ev->kind == QUIRE_EVENT_DONE && ev->reason == QUIRE_FINISH_CANCELLED) {
+        api_fail(&e, 503, "cancelled", NULL, "The server is shutting down.");
+    } else if (ev->kind == QUIRE_EVENT_DONE && ev->reason == QUIRE_FINISH_DEADLINE) {
+        api_fail(&e, 504, "timeout", NULL, "The answer took more than %g seconds.",
+                 g->server->options.request_timeout);
+    } else if (a->text.failed || (ev->kind == QUIRE_EVENT_VECTOR && a->values == NULL)) {
+        api_fail(&e, 500, NULL, NULL, "out of memory");
+    }
+    return e;
+}
+
+static void handle_event(const struct quire_event *ev)
+{
+    struct item *item = ev->user;
+    struct generation *g = item->g;
+    struct generation_run *run = g->run;
+    struct answer *a = &g->answers[item->index * g->choices + ev->choice];
+    update_answer(g, a, ev);
+    const bool request_done = ev->kind == QUIRE_EVENT_DONE && ++item->n_done == g->choices;
+    if (request_done)
+        request_ended(item);
+    if (run->finished) {
+        release(g);
+        return;
+    }
+    begin_answer(g);
+    const struct api_error error = event_error(g, a, ev);
+    if (error.status != 0) {
+        generation_fail(g, &error);
+        return;
+    }
+    if (g->format->event != NULL)
+        g->format->event(g, item->index, a, ev);
+    if (run->n_ended == g->n_requests) {
+        g->format->finish(g);
+        finish(g);
+    } else if (request_done) {
+        submit_more(g);
+    }
+}
+
+void generation_events(struct model *m)
+{
+    struct quire_event ev = { .struct_size = sizeof ev };
+    for (int i = 0; i < MAX_EVENTS_PER_TURN; i++) {
+        if (m->engine == NULL || quire_engine_poll(m->engine, &ev, NULL) != QUIRE_OK ||
+            ev.kind == QUIRE_EVENT_NONE)
+            return;
+        handle_event(&ev);
+    }
+}

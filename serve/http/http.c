@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http.h"
+#include "cors.h"
+#include "exchange.h"
+#include "exchange_io.h"
+#include "keys.h"
+#include "log.h"
+#include "metrics.h"
+#include "router.h"
+#include "server.h"
+#include "tls.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    CONNECTION_MEMORY_BYTES = 24 << 10, /* limits the header of a request */
+    MAX_LISTENERS = 8,
+    RESERVED_DESCRIPTORS = 64, /* for models and files */
+    MAX_DISCARDED_BYTES = 64 << 20, /* of a body that is too large */
+};
+#define FINISH_SECONDS 60.0 /* to read the rest of an answer that is complete */
+
+struct http {
+    struct server *server;
+    struct MHD_Daemon *daemons[MAX_LISTENERS];
+    unsigned n_daemons;
+    struct connection *connections;
+    unsigned n_connections;
+    struct tls tls;
+    bool run_soon; /* a connection was resumed, or has input */
+    struct loop_timer again;
+    uint64_t n_exchanges;
+};
+
+static void end_connection(void *user)
+{
+    const struct connection *c = user;
+    shutdown(c->fd, SHUT_RDWR);
+}
+
+static void set_deadline(struct connection *c, double seconds)
+{
+    loop_timer_set(c->http->server->loop, &c->deadline, seconds, end_connection, c);
+}
+
+static void connection_notify(void *user, struct MHD_Connection *handle, void **socket_context,
+                              enum MHD_ConnectionNotificationCode code)
+{
+    struct http *h = user;
+    struct connection *c = *socket_context;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        c = calloc(1, sizeof *c);
+        if (c == NULL)
+            return;
+        *c = (struct connection){ .http = h, .handle = handle };
+        c->fd = MHD_get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        c->next = h->connections;
+        if (c->next != NULL)
+            c->next->previous = c;
+        h->connections = c;
+        h->n_connections++;
+        *socket_context = c;
+        set_deadline(c, h->server->options.header_timeout);
+    } else if (c != NULL) {
+        loop_timer_clear(h->server->loop, &c->deadline);
+        *(c->previous ? &c->previous->next : &h->connections) = c->next;
+        if (c->next != NULL)
+            c->next->previous = c->previous;
+        h->n_connections--;
+        free(c);
+        *socket_context = NULL;
+    }
+}
+
+/* ---- Life of an exchange ---- */
+
+static void tell_aborted(void *user)
+{
+    struct exchange *x = user;
+    void (*aborted)(void *user) = x->aborted;
+    x->aborted = NULL;
+    if (aborted != NULL)
+        aborted(x->user);
+}
+
+/* The client has gone: tells the owner and lets libmicrohttpd close the connection. */
+static void client_gone(struct exchange *x)
+{
+    struct exchange_io *io = x->io;
+    if (io->gone)
+        return;
+    io->gone = true;
+    tell_aborted(x);
+    http_wake(x);
+}
+
+static void watch_event(void *user, uint32_t events)
+{
+    struct exchange *x = user;
+    (void)events;
+    loop_unwatch(x->server->loop, x->io->connection->fd);
+    x->io->watched = false;
+    client_gone(x);
+}
+
+static void suspend(struct exchange *x)
+{
+    struct exchange_io *io = x->io;
+    if (io->suspended)
+        return;
+    if (!io->watched && !io->gone)
+        io->watched = loop_watch(x->server->loop, io->connection->fd, EPOLLRDHUP, watch_event, x);
+    io->suspended = true;
+    MHD_suspend_connection(io->connection->handle);
+}
+
+void http_wake(struct exchange *x)
+{
+    struct exchange_io *io = x->io;
+    if (io->ended && !io->gone)
+        set_deadline(io->connection, FINISH_SECONDS);
+    if (!io->suspended)
+        return;
+    io->suspended = false;
+    MHD_resume_connection(io->connection->handle);
+    io->http->run_soon = true;
+}
+
+static void drop_later(void *user)
+{
+    struct exchange *x = user;
+    tell_aborted(x);
+    http_wake(x);
+}
+
+void http_drop(struct exchange *x)
+{
+    x->io->gone = true;
+    shutdown(x->io->connection->fd, SHUT_RDWR);
+    loop_timer_set(x->server->loop, &x->io->report, 0, drop_later, x);
+}
+
+static bool valid_id(const char *id)
+{
+    size_t n = 0;
+    for (; id[n] != '\0'; n++)
+        if (n >= sizeof((struct exchange *)0)->id - 1 || strchr("_-.:", id[n]) == NULL)
+            if (n >= sizeof((struct exchange *)0)->id - 1 ||
+                !((id[n] >= '0' && id[n] <= '9') || ((id[n] | 32) >= 'a' && (id[n] | 32) <= 'z')))
+                return false;
+    return n > 0;
+}
+
+static struct exchange *exchange_create(struct http *h, struct connection *c, const char *method,
+                                        const char *path)
+{
+    struct exchange *x = calloc(1, sizeof *x);
+    struct exchange_io *io = calloc(1, sizeof *io);
+    struct api_error *early = calloc(1, sizeof *early);
+    if (x == NULL || io == NULL || early == NULL) {
+        free(x);
+        free(io);
+        free(early);
+        return NULL;
+    }
+    *x = (struct exchange){
+        .server = h->server, .method = method, .path = path, .path_rest = "", .body = "", .io = io
+    };
+    x->received = loop_now(h->server->loop);
+    *io = (struct exchange_io){ .http = h, .connection = c, .early = early };
+    const char *id = MHD_lookup_connection_value(c->handle, MHD_HEADER_KIND, "X-Request-Id");
+    if (id != NULL && valid_id(id))
+        snprintf(x->id, sizeof x->id, "%s", id);
+    else
+        snprintf(x->id, sizeof x->id, "req-%08x%08x", (unsigned)getpid(),
+                 (unsigned)++h->n_exchanges);
+    c->current = x;
+    return x;
+}
+
+static void exchange_completed(void *user, struct MHD_Connection *handle, void **request_context,
+                               enum MHD_RequestTerminationCode code)
+{
+    struct http *h = user;
+    struct exchange *x = *request_context;
+    (void)handle;
+    if (x == NULL)
+        return;
+    *request_context = NULL;
+    struct exchange_io *io = x->io;
+    struct connection *c = io->connection;
+    const bool complete = code == MHD_REQUEST_TERMINATED_COMPLETED_OK && !io->gone;
+    io->gone = true;
+    tell_aborted(x);
+    if (io->watched)
+        loop_unwatch(h->server->loop, c->fd);
+    loop_timer_clear(h->server->loop, &io->report);
+    metrics_http(h->server->metrics, x->route ? x->route->path : "other",
+                 complete ? io->status : 499, loop_now(h->server->loop) - x->received);
+    for (unsigned i = 0; i < io->n_headers; i++) {
+        free(io->headers[i].name);
+        free(io->headers[i].value);
+    }
+    text_free(&io->body);
+    text_free(&io->out);
+    free(io->early);
+    free(io);
+    free(x);
+    c->current = NULL;
+    set_deadline(c, h->server->options.idle_timeout);
+}
+
+/* ---- The answer ---- */
+
+static ssize_t read_piece(void *user, uint64_t position, char *out, size_t max)
+{
+    struct exchange *x = user;
+    struct exchange_io *io = x->io;
+    (void)position;
+    if (io->gone)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    const size_t left = io->out.size - io->out_start;
+    if (left == 0 && io->ended)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    if (left == 0) {
+        suspend(x);
+        return 0;
+    }
+    const size_t n = left < max ? left : max;
+    memcpy(out, io->out.data + io->out_start, n);
+    io->out_start += n;
+    return (ssize_t)n;
+}
+
+static enum MHD_Result queue_answer(struct exchange *x)
+{
+    struct exchange_io *io = x->io;
+    struct MHD_Response *response;
+    if (io->streaming) {
+        response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, read_piece, x, NULL);
+    } else {
+        response = MHD_create_response_from_buffer(io->out.size, io->out.data ? io->out.data : "",
+                                                   MHD_RESPMEM_PERSISTENT);
+    }
+    if (response == NULL)
+        return MHD_NO;
+    io->queued = true;
+    if (io->content_type != NULL)
+        MHD_add_response_header(response, "Content-Type", io->content_type);
+    MHD_add_response_header(response, "X-Request-Id", x->id);
+    for (unsigned i = 0; i < io->n_headers; i++)
+        MHD_add_response_header(response, io->headers[i].name, io->headers[i].value);
+    cors_add_headers(x, response);
+    if (io->early->status != 0 && io->early->status != 404 && io->early->status != 405)
+        MHD_add_response_header(response, "Connection", "close");
+    const enum MHD_Result result =
+        MHD_queue_response(io->connection->handle, (unsigned)io->status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+/* ---- The request ---- */
+
+static enum MHD_Result count_length(void *user, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
+{
+    (void)kind;
+    (void)value;
+    *(int *)user += strcasecmp(name, "Content-Length") == 0;
+    return MHD_YES;
+}
+
+/* Refuses what proxies and servers could read differently: request smuggling. */
+static bool check_framing(struct exchange *x, struct api_error *e)
+{
+    struct MHD_Connection *handle = x->io->connection->handle;
+    const char *encoding = exchange_header(x, "Transfer-Encoding");
+    int lengths = 0;
+    MHD_get_connection_values(handle, MHD_HEADER_KIND, count_length, &lengths);
+    if (encoding != NULL && strcasecmp(encoding, "chunked") != 0)
+        return api_fail(e, 501, NULL, NULL, "Transfer-Encoding must be chunked.");
+    if (lengths > 1 || (lengths == 1 && encoding != NULL))
+        return api_fail(e, 400, NULL, NULL, "The length of the body is ambiguous.");
+    const char *length = exchange_header(x, "Content-Length");
+    if (length != NULL && strtoull(length, NULL, 10) > x->server->options.max_body)
+        return api_fail(e, 413, NULL, NULL, "The body is larger than %llu bytes.",
+                        (unsigned long long)x->server->options.max_body);
+    return true;
+}
+
+static bool check_route(struct exchange *x, struct api_error *e)
+{
+    char allowed[64];
+    const struct server *s = x->server;
+    x->route = router_find(x->method, x->path, &x->path_rest, allowed);
+    const bool is_public = x->route != NULL && (x->route->flags & ROUTE_PUBLIC);
+    if (!is_public) {
+        x->key = keys_find(s->keys, exchange_header(x, "Authorization"),
+                           exchange_header(x, "x-api-key"));
+        if (x->key == NULL)
+            return api_fail(e, 401, "invalid_api_key", NULL, "The API key is missing or wrong.");
+    }
+    if (!cors_allows(x))
+        return api_fail(e, 403, NULL, NULL, "The web origin is not allowed: see --cors-origin.");
+    if (x->route == NULL && allowed[0] != '\0') {
+        exchange_add_header(x, "Allow", allowed);
+        return api_fail(e, 405, NULL, NULL, "%s is not allowed here: use %s.", x->method, allowed);
+    }
+    if (x->route == NULL)
+        return api_fail(e, 404, NULL, NULL, "There is no route %s %.200s.", x->method, x->path);
+    if (s->draining && (x->route->flags & ROUTE_COMPUTE)) {
+        api_fail(e, 503, NULL, NULL, "The server is shutting down.");
+        e->retry_after = s->options.drain_timeout;
+        return false;
+    }
+    return true;
+}
+
+/* The header is complete. Whether an answer is ready before the body is read. */
+static bool begin_exchange(struct exchange *x)
+{
+    struct exchange_io *io = x->io;
+    set_deadline(io->connection, x->server->options.body_timeout);
+    if (check_framing(x, io->early) && cors_preflight(x))
+        return true;
+    if (io->early->status == 0)
+        check_route(x, io->early);
+    if (io->early->status == 0)
+        return false;
+    exchange_reply_error(x, io->early);
+    return true;
+}
+
+static enum MHD_Result receive_body(struct exchange *x, const char *data, size_t *size)
+{
+    struct exchange_io *io = x->io;
+    const size_t max = x->server->options.max_body;
+    io->body.size += io->too_large ? *size : 0;
+    if (!io->too_large && *size > max - io->body.size) {
+        io->too_large = true;
+        free(io->body.data);
+        io->body = (struct text){ .size = max };
+    }
+    if (io->too_large && io->body.size > max + MAX_DISCARDED_BYTES)
+        return MHD_NO;
+    if (!io->too_large)
+        text_add(&io->body, data, *size);
+    *size = 0;
+    return io->body.failed ? MHD_NO : MHD_YES;
+}
+
+static void call_handler(struct exchange *x)
+{
+    struct exchange_io *io = x->io;
+    loop_timer_clear(x->server->loop, &io->connection->deadline);
+    io->handled = true;
+    if (io->too_large) {
+        api_fail(io->early, 413, NULL, NULL, "The body is larger than %llu bytes.",
+                 (unsigned long long)x->server->options.max_body);
+        exchange_reply_error(x, io->early);
+        return;
+    }
+    if (io->body.data != NULL)
+        x->body = io->body.data;
+    x->body_size = io->body.size;
+    x->route->handler(x);
+}
+
+static enum MHD_Result access_handler(void *user, struct MHD_Connection *handle, const char *path,
+                                      const char *method, const char *version, const char *data,
+                                      size_t *size, void **request_context)
+{
+    struct exchange *x = *request_context;
+    (void)version;
+    if (x == NULL) {
+        struct connection *c =
+            MHD_get_connection_info(handle, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+        x = c ? exchange_create(user, c, method, path) : NULL;
+        if (x == NULL)
+            return MHD_NO;
+        *request_context = x;
+        return begin_exchange(x) ? queue_answer(x) : MHD_YES;
+    }
+    if (x->io->queued)
+        return MHD_YES;
+    if (*size > 0)
+        return receive_body(x, data, size);
+    if (!x->io->handled)
+        call_handler(x);
+    if (x->io->gone)
+        return MHD_NO;
+    if (x->io->ready)
+        return queue_answer(x);
+    suspend(x);
+    return MHD_YES;
+}
+
+/* ---- The daemons ---- */
+
+static void run_soon(void *user)
+{
+    struct http *h = user;
+    h->run_soon = true;
+}
+
+static void daemon_event(void *user, uint32_t events)
+{
+    (void)events;
+    run_soon(user);
+}
+
+/* Runs the daemons once after all events of a turn, so that pieces written in it are sent together;
+ * and again in the next turn if a connection has more to do that its descriptor does not show. */
+static void after_events(void *user)
+{
+    struct http *h = user;
+    MHD_UNSIGNED_LONG_LONG ms;
+    if (!h->run_soon)
+        return;
+    h->run_soon = false;
+    for (unsigned i = 0; i < h->n_daemons; i++) {
+        MHD_run(h->daemons[i]);
+        if (MHD_get_timeout(h->daemons[i], &ms) == MHD_YES && ms == 0)
+            h->run_soon = true;
+    }
+    if (h->run_soon)
+        loop_timer_set(h->server->loop, &h->again, 0, run_soon, h);
+}
+
+static unsigned connection_limit(const struct options *o)
+{
+    struct rlimit files;
+    unsigned n = o->max_connections;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
+        const rlim_t room = files.rlim_cur > 2 * RESERVED_DESCRIPTORS
+            ? files.rlim_cur - RESERVED_DESCRIPTORS
+            : RESERVED_DESCRIPTORS / 2;
+        n = room < n ? (unsigned)room : n;
+    }
+    return n;
+}
+
+static void log_nothing(void *user, const char *format, va_list args)
+{
+    (void)user;
+    (void)format;
+    (void)args;
+}
+
+static struct MHD_Daemon *start_daemon(struct http *h, int fd)
+{
+    const unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
+        MHD_USE_ERROR_LOG | (h->tls.certificate ? MHD_USE_TLS : 0);
+    struct MHD_OptionItem tls[] = { { MHD_OPTION_HTTPS_MEM_CERT, 0, h->tls.certificate },
+                                    { MHD_OPTION_HTTPS_MEM_KEY, 0, h->tls.key },
+                                    { MHD_OPTION_END, 0, NULL } };
+    struct MHD_OptionItem none[] = { { MHD_OPTION_END, 0, NULL } };
+    return MHD_start_daemon(flags, 0, NULL, NULL, access_handler, h, MHD_OPTION_EXTERNAL_LOGGER,
+                            log_nothing, h, MHD_OPTION_LISTEN_SOCKET, fd,
+                            MHD_OPTION_CONNECTION_LIMIT, connection_limit(&h->server->options),
+                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
+                            MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED,
+                            exchange_completed, h, MHD_OPTION_NOTIFY_CONNECTION, connection_notify,
+                            h, MHD_OPTION_ARRAY, h->tls.certificate ? tls : none, MHD_OPTION_END);
+}
+
+struct http *http_start(struct server *server, const struct listener *listeners, unsigned n,
+                        struct api_error *error)
+{
+    struct http *h = calloc(1, sizeof *h);
+    if (h == NULL) {
+        api_fail(error, 500, NULL, NULL, "out of memory");
+        return NULL;
+    }
+    h->server = server;
+    if (!tls_read(&h->tls, server->options.tls_cert, server->options.tls_key, error)) {
+        free(h);
+        return NULL;
+    }
+    for (unsigned i = 0; i < n && i < MAX_LISTENERS; i++) {
+        struct MHD_Daemon *d = start_daemon(h, listeners[i].fd);
+        if (d == NULL) {
+            api_fail(error, 500, NULL, NULL, "cannot serve %s%s", listeners[i].url,
+                     h->tls.certificate ? ": the certificate or its key is not valid" : "");
+            http_stop(h);
+            return NULL;
+        }
+        h->daemons[h->n_daemons++] = d;
+        const int fd = MHD_get_daemon_info(d, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+        if (!loop_watch(server->loop, fd, EPOLLIN, daemon_event, h)) {
+            api_fail(error, 500, NULL, NULL, "cannot watch %s", listeners[i].url);
+            http_stop(h);
+            return NULL;
+        }
+    }
+    loop_after_events(server->loop, after_events, h);
+    return h;
+}
+
+void http_quiesce(struct http *h)
+{
+    for (unsigned i = 0; i < h->n_daemons; i++) {
+        const MHD_socket fd = MHD_quiesce_daemon(h->daemons[i]);
+        if (fd != MHD_INVALID_SOCKET)
+            close(fd);
+    }
+    for (const struct connection *c = h->connections; c != NULL; c = c->next)
+        if (c->current == NULL)
+            shutdown(c->fd, SHUT_RDWR);
+    h->run_soon = true;
+}
+
+void http_stop(struct http *h)
+{
+    if (h == NULL)
+        return;
+    loop_after_events(h->server->loop, NULL, NULL);
+    loop_timer_clear(h->server->loop, &h->again);
+    /* libmicrohttpd must not be stopped while connections are suspended */
+    for (struct connection *c = h->connections; c != NULL; c = c->next) {
+        shutdown(c->fd, SHUT_RDWR);
+        if (c->current != NULL)
+            client_gone(c->current);
+    }
+    for (unsigned i = 0; i < h->n_daemons; i++) {
+        const int fd = MHD_get_daemon_info(h->daemons[i], MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+        loop_unwatch(h->server->loop, fd);
+        MHD_run(h->daemons[i]);
+        MHD_stop_daemon(h->daemons[i]);
+    }
+    tls_free(&h->tls);
+    free(h);
+}
+
+unsigned http_connections(const struct http *h)
+{
+    return h->n_connections;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model_open.h"
+#include "bundled.h"
+#include "registry.h"
+#include "server.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { DEFAULT_PARALLEL = 16, MAX_TEMPLATE_BYTES = 1 << 20, DRAFTS_PER_STEP = 256 };
+
+void model_opening_init(struct model_opening *o, struct server *server, const struct model *m,
+                        bool is_first)
+{
+    *o = (struct model_opening){ .server = server, .model = m, .is_first = is_first };
+    o->log = (struct log_source){ server->log, m->name };
+    o->logger = (struct quire_logger){ &o->log, log_library };
+}
+
+/* Text of the chat template of --chat-template-file; NULL: *error, or none is given. */
+static char *read_template(const char *path, struct api_error *error)
+{
+    FILE *f = fopen(path, "rbe");
+    char *text = f ? calloc(1, MAX_TEMPLATE_BYTES + 2) : NULL;
+    const size_t n = text ? fread(text, 1, MAX_TEMPLATE_BYTES + 1, f) : 0;
+    if (text == NULL || ferror(f) || n > MAX_TEMPLATE_BYTES) {
+        api_fail(error, 500, NULL, NULL, "--chat-template-file %s: %s", path,
+                 n > MAX_TEMPLATE_BYTES ? "larger than 1 MiB" : strerror(errno));
+        free(text);
+        text = NULL;
+    }
+    if (f != NULL)
+        fclose(f);
+    return text;
+}
+
+static void set_params(const struct model_opening *o, struct quire_engine_params *p, uint32_t flags)
+{
+    const struct options *opt = &o->server->options;
+    quire_engine_params_init(p, sizeof *p);
+    p->model_path = o->model->path;
+    if (p->model_path == NULL)
+        p->model_data = bundled_model(&p->model_bytes);
+    p->isa = opt->isa;
+    p->n_threads = opt->threads;
+    p->thread_backend = QUIRE_THREADS_PTHREAD;
+    p->context_length = opt->context;
+    p->kv_bytes = opt->kv_bytes;
+    p->k_dtype = opt->k_type;
+    p->v_dtype = opt->v_type;
+    p->max_requests = opt->max_queue;
+    p->max_seqs = opt->parallel ? opt->parallel : DEFAULT_PARALLEL;
+    if (p->max_seqs > p->max_requests)
+        p->max_seqs = p->max_requests;
+    p->target_itl = opt->target_itl;
+    p->flags = flags;
+    p->logger = &o->logger;
+    if (o->is_first && opt->draft_model != NULL && opt->draft_max > 0) {
+        p->draft_model_path = opt->draft_model;
+        p->max_draft_tokens = DRAFTS_PER_STEP;
+    }
+}
+
+static quire_status open_engine(struct model_opening *o, uint32_t flags, struct quire_error *err)
+{
+    struct quire_engine_params p;
+    const char *path = o->is_first ? o->server->options.template_file : NULL;
+    char *source = path ? read_template(path, &o->error) : NULL;
+    if (o->error.status != 0)
+        return QUIRE_E_IO;
+    set_params(o, &p, flags);
+    p.chat_template = source;
+    quire_status s = quire_engine_open(&p, &o->engine, err);
+    if (s == QUIRE_E_INVALID_ARG && p.target_itl != 0) { /* encoders refuse it */
+        p.target_itl = 0;
+        s = quire_engine_open(&p, &o->engine, err);
+    }
+    free(source);
+    return s;
+}
+
+static void read_sizes(struct model_opening *o)
+{
+    const struct quire_engine_info *i = &o->info;
+    quire_engine_info_init(&o->info, sizeof o->info);
+    if (quire_engine_get_info(o->engine, &o->info) != QUIRE_OK)
+        return;
+    o->bytes = i->weight_bytes + i->kv_bytes + i->context_bytes + i->tokenizer_bytes +
+        i->draft_weight_bytes + i->draft_kv_bytes + i->draft_context_bytes;
+}
+
+/* False: o->error. The status is 503, for another request may find the file repaired. */
+static bool failed(struct model_opening *o, quire_status s, const struct quire_error *err)
+{
+    if (s == QUIRE_OK)
+        return false;
+    api_fail(&o->error, 503, NULL, "model", "The model %s cannot be opened: %s", o->model->name,
+             err->msg[0] ? err->msg : quire_status_text(s));
+    return true;
+}
+
+void model_measure(struct model_opening *o)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    if (failed(o, open_engine(o, QUIRE_ENGINE_DRY_RUN, &err), &err))
+        return;
+    read_sizes(o);
+    quire_engine_close(o->engine);
+    o->engine = NULL;
+}
+
+/* Path of the saved prefix cache: the name with '_' for every '/'. */
+static bool cache_path(const struct model_opening *o, char out[4096])
+{
+    const char *dir = o->server->options.cache_dir;
+    if (dir == NULL)
+        return false;
+    const int n = snprintf(out, 4096, "%s/%s.cache", dir, o->model->name);
+    if (n < 0 || n >= 4096)
+        return false;
+    for (char *p = out + strlen(dir) + 1; *p != '\0'; p++)
+        if (*p == '/')
+            *p = '_';
+    return true;
+}
+
+static void log_cache(const struct model_opening *o, const char *what, quire_status s,
+                      const struct quire_error *err, const struct quire_cache_file_result *r)
+{
+    const struct log_field fields[] = {
+        { "model", o->model->name, 0 },
+        { "tokens", NULL, (double)r->n_tokens },
+        { "error", err->msg[0] ? err->msg : quire_status_text(s), 0 },
+    };
+    log_line(o->server->log, s == QUIRE_OK ? QUIRE_LOG_INFO : QUIRE_LOG_WARN, what, fields,
+             s == QUIRE_OK ? 2 : 3);
+}
+
+static void restore_cache(const struct model_opening *o)
+{
+    char path[4096];
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_cache_file_params p;
+    struct quire_cache_file_result r;
+    if (!cache_path(o, path) || access(path, F_OK) != 0)
+        return;
+    quire_cache_file_params_init(&p, sizeof p);
+    quire_cache_file_result_init(&r, sizeof r);
+    p.path = path;
+    const quire_status s = quire_engine_restore_cache(o->engine, &p, &r, &err);
+    log_cache(o, s == QUIRE_OK ? "prefix cache restored" : "prefix cache not restored", s, &err,
+              &r);
+}
+
+static void save_cache(const struct model_opening *o)
+{
+    char path[4096];
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_cache_file_params p;
+    struct quire_cache_file_result r;
+    if (!cache_path(o, path))
+        return;
+    quire_cache_file_params_init(&p, sizeof p);
+    quire_cache_file_result_init(&r, sizeof r);
+    p.path = path;
+    const quire_status s = quire_engine_save_cache(o->engine, &p, &r, &err);
+    if (s != QUIRE_E_RANGE) /* nothing is cached */
+        log_cache(o, s == QUIRE_OK ? "prefix cache saved" : "prefix cache not saved", s, &err, &r);
+}
+
+void model_open(struct model_opening *o)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    if (failed(o, open_engine(o, 0, &err), &err))
+        return;
+    read_sizes(o);
+    quire_model_info_init(&o->model_info, sizeof o->model_info);
+    quire_status s = quire_model_get_info(quire_engine_model(o->engine), &o->model_info);
+    restore_cache(o);
+    if (s == QUIRE_OK)
+        s = quire_engine_start(o->engine, &err);
+    if (failed(o, s, &err)) {
+        quire_engine_close(o->engine);
+        o->engine = NULL;
+    }
+}
+
+void model_close(struct model_opening *o)
+{
+    save_cache(o);
+    quire_engine_close(o->engine);
+    o->engine = NULL;
+}
