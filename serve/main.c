@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - quire-server: start, signals, shutdown. */
 #include "generation.h"
+#include "generation_events.h"
 #include "http.h"
 #include "keys.h"
 #include "listen.h"
@@ -79,8 +80,7 @@ static bool watch_signals(struct program *p)
     signal(SIGPIPE, SIG_IGN);
     sigprocmask(SIG_BLOCK, &set, NULL);
     p->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return p->signal_fd >= 0 &&
-        loop_watch(p->server.loop, p->signal_fd, EPOLLIN, signalled, p);
+    return p->signal_fd >= 0 && loop_watch(p->server.loop, p->signal_fd, EPOLLIN, signalled, p);
 }
 
 /* The first model is opened at the start; without it there is nothing to serve. */

@@ -77,8 +77,7 @@ static void finish_stream(struct generation *g)
         exchange_write_event(g->exchange, NULL,
                              json_pack("{s:s, s:s, s:I, s:s, s:[], s:o}", "id", c->id, "object",
                                        "chat.completion.chunk", "created", (json_int_t)c->created,
-                                       "model", g->model->name, "choices", "usage",
-                                       usage_json(g)));
+                                       "model", g->model->name, "choices", "usage", usage_json(g)));
     exchange_write(g->exchange, "data: [DONE]\n\n", 14);
     exchange_end(g->exchange);
 }
@@ -93,10 +92,10 @@ static void finish(struct generation *g)
     json_t *choices = json_array();
     for (unsigned i = 0; i < g->choices; i++) {
         const struct answer *a = &g->answers[i];
-        json_array_append_new(
-            choices, json_pack("{s:i, s:{s:s, s:s%}, s:s}", "index", (int)i, "message", "role",
-                               "assistant", "content", a->text.data ? a->text.data : "",
-                               a->text.size, "finish_reason", finish_reason(a->reason)));
+        json_array_append_new(choices, json_pack("{s:i, s:{s:s, s:s%}, s:s}", "index", (int)i,
+                                                 "message", "role", "assistant", "content",
+                                                 a->text.data ? a->text.data : "", a->text.size,
+                                                 "finish_reason", finish_reason(a->reason)));
     }
     exchange_reply_json(g->exchange, 200,
                         json_pack("{s:s, s:s, s:I, s:s, s:o, s:o}", "id", c->id, "object",
@@ -106,14 +105,12 @@ static void finish(struct generation *g)
 
 static void stream_error(struct generation *g, const struct api_error *error)
 {
-    exchange_write_event(g->exchange, NULL,
-                         api_error_json(error, DIALECT_OPENAI, g->exchange->id));
+    exchange_write_event(g->exchange, NULL, api_error_json(error, DIALECT_OPENAI, g->exchange->id));
 }
 
-static const struct generation_format format = { .started = started,
-                                                 .event = event,
-                                                 .finish = finish,
-                                                 .stream_error = stream_error };
+static const struct generation_format format = {
+    .started = started, .event = event, .finish = finish, .stream_error = stream_error
+};
 
 static bool parse(struct generation *g, struct api_error *error)
 {

@@ -53,13 +53,15 @@ static bool read_content(struct generation *g, struct fields *f, struct quire_ch
         return f->error->status == 0;
     if (json_is_string(content)) {
         out->content = json_string_value(content);
-        out->content_len = json_string_length(content) ? json_string_length(content)
-                                                       : QUIRE_NUL_TERMINATED;
+        out->content_len =
+            json_string_length(content) ? json_string_length(content) : QUIRE_NUL_TERMINATED;
         return true;
     }
     if (!json_is_array(content) || json_array_size(content) > MAX_PARTS)
-        return fields_fail(f, "content", "content must be a string or an array of at most %d "
-                                         "parts.", MAX_PARTS);
+        return fields_fail(f, "content",
+                           "content must be a string or an array of at most %d "
+                           "parts.",
+                           MAX_PARTS);
     return read_parts(g, content, f, out);
 }
 
@@ -84,8 +86,8 @@ static bool read_extra(struct generation *g, json_t *message, struct api_error *
 static bool read_message(struct generation *g, json_t *value, const char *path, bool is_last,
                          struct api_error *error, struct quire_chat_message *out)
 {
-    static const char *const roles[] = { "system", "developer", "user", "assistant", "tool",
-                                         "function", NULL };
+    static const char *const roles[] = { "system", "developer", "user", "assistant",
+                                         "tool",   "function",  NULL };
     struct fields f;
     unsigned role = 0;
     if (!fields_init(&f, value, path, error))

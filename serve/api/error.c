@@ -60,9 +60,8 @@ bool api_fail_status(struct api_error *e, quire_status status, const struct quir
     for (const char *const *p = (const char *const[]){ "params.", "sampling.", NULL }; *p; p++)
         if (strncmp(message, *p, strlen(*p)) == 0)
             message += strlen(*p);
-    const char *code = status == QUIRE_E_LIMIT && strstr(message, "context")
-        ? "context_length_exceeded"
-        : NULL;
+    const char *code =
+        status == QUIRE_E_LIMIT && strstr(message, "context") ? "context_length_exceeded" : NULL;
     if (status == QUIRE_E_AGAIN && e->status == 0)
         e->retry_after = 1;
     return api_fail(e, http_status(status), code, NULL, "%s", message);

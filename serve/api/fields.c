@@ -236,7 +236,8 @@ bool fields_finish(struct fields *f, const char *const *harmless)
     json_t *value;
     if (f->error->status != 0)
         return false;
-    json_object_foreach(f->object, name, value) {
+    json_object_foreach(f->object, name, value)
+    {
         if (json_is_null(value) || listed(name, f->known, f->n_known))
             continue;
         if (harmless != NULL && listed(name, harmless, SIZE_MAX)) {

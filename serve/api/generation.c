@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "generation.h"
+#include "generation_run.h"
 #include "keys.h"
 #include "log.h"
 #include "loop.h"
@@ -19,39 +20,12 @@ enum {
     MAX_IN_FLIGHT = 32,
     /* Prompts of fewer bytes are tokenized on the event loop, in well below a millisecond. */
     INLINE_BYTES = 8192,
-    /* Then other descriptors have their turn; the engine's stays readable. */
-    MAX_EVENTS_PER_TURN = 512,
 };
 #define KEEP_ALIVE_SECONDS 10.0
-
-/* One request of a generation; its address is the user pointer of the request. */
-struct item {
-    struct generation *g;
-    uint32_t index;
-    quire_request_id id; /* 0 = not submitted */
-    bool ended;
-    uint32_t n_done; /* answers that have ended */
-};
 
 struct block {
     struct block *next;
     max_align_t data[];
-};
-
-struct generation_run {
-    struct item *items; /* [n_requests] */
-    uint32_t n_submitted, n_ended;
-    uint32_t answers_per_request; /* n, or beam_width: what counts in the engine */
-    struct model_waiter waiter;
-    bool waiting, has_model, has_key, listed;
-    bool begun;      /* the format was told that requests are queued */
-    bool submitting; /* the job is running, and owns n_submitted and the ids */
-    bool finished;   /* answered, or given up: freed when nothing is running any more */
-    struct loop_job job;
-    uint32_t job_end;         /* submit up to this request */
-    struct api_error error;   /* of the job */
-    struct loop_timer keep_alive;
-    struct block *blocks;
 };
 
 static void free_generation(struct generation *g)
@@ -156,8 +130,7 @@ static void log_generation(const struct generation *g)
              sizeof fields / sizeof fields[0]);
 }
 
-/* Frees a finished generation once nothing refers to it. */
-static void release(struct generation *g)
+void generation_release(struct generation *g)
 {
     struct generation_run *run = g->run;
     if (!run->finished || run->submitting || run->n_ended < run->n_submitted)
@@ -192,20 +165,19 @@ static void cancel(struct generation *g)
             (void)quire_request_cancel(g->model->engine, run->items[i].id);
 }
 
-/* The exchange is answered or gone. */
-static void finish(struct generation *g)
+void generation_close(struct generation *g)
 {
     g->exchange = NULL;
     g->run->finished = true;
     loop_timer_clear(g->server->loop, &g->run->keep_alive);
     cancel(g);
-    release(g);
+    generation_release(g);
 }
 
 static void client_gone(void *user)
 {
     struct generation *g = user;
-    finish(g);
+    generation_close(g);
 }
 
 void generation_fail(struct generation *g, const struct api_error *error)
@@ -217,7 +189,7 @@ void generation_fail(struct generation *g, const struct api_error *error)
     } else if (x != NULL) {
         exchange_reply_error(x, error);
     }
-    finish(g);
+    generation_close(g);
 }
 
 void generation_cancel_all(struct server *server)
@@ -259,8 +231,7 @@ static void keep_alive(void *user)
     loop_timer_set(g->server->loop, &g->run->keep_alive, KEEP_ALIVE_SECONDS, keep_alive, g);
 }
 
-/* Tells the format, once, that requests are queued. */
-static void begin_answer(struct generation *g)
+void generation_begin_answer(struct generation *g)
 {
     struct generation_run *run = g->run;
     if (run->begun)
@@ -273,8 +244,6 @@ static void begin_answer(struct generation *g)
         keep_alive(g);
 }
 
-static void submit_more(struct generation *g);
-
 static void submitted(void *user)
 {
     struct generation *g = user;
@@ -283,17 +252,16 @@ static void submitted(void *user)
     g->model->n_answers -= (run->job_end - run->n_submitted) * run->answers_per_request;
     if (run->finished) {
         cancel(g);
-        release(g);
+        generation_release(g);
     } else if (run->error.status != 0) {
         generation_fail(g, &run->error);
     } else {
-        begin_answer(g);
-        submit_more(g);
+        generation_begin_answer(g);
+        generation_submit_more(g);
     }
 }
 
-/* Submits requests until MAX_IN_FLIGHT are in the engine. */
-static void submit_more(struct generation *g)
+void generation_submit_more(struct generation *g)
 {
     struct generation_run *run = g->run;
     const uint32_t in_flight = run->n_submitted - run->n_ended;
@@ -374,7 +342,7 @@ static void model_ready(void *user, const struct api_error *model_error)
         generation_fail(g, &error);
         return;
     }
-    submit_more(g);
+    generation_submit_more(g);
 }
 
 void generation_start(struct generation *g)
@@ -399,118 +367,4 @@ void generation_start(struct generation *g)
     run->waiting = true;
     run->waiter = (struct model_waiter){ .ready = model_ready, .user = g };
     model_acquire(s->registry, g->model, &run->waiter);
-}
-
-/* ---- Events ---- */
-
-static void update_times(struct generation *g)
-{
-    struct metrics *metrics = g->server->metrics;
-    const double now = loop_now(g->server->loop);
-    if (g->first_token == 0) {
-        g->first_token = now;
-        metrics_first_token(metrics, g->model, now - g->started);
-    } else if (g->n_requests * g->choices == 1) {
-        metrics_inter_token(metrics, g->model, now - g->last_token);
-    }
-    g->last_token = now;
-}
-
-static void update_answer(struct generation *g, struct answer *a, const struct quire_event *ev)
-{
-    if (ev->usage != NULL)
-        a->usage = *ev->usage;
-    switch (ev->kind) {
-    case QUIRE_EVENT_TEXT:
-        update_times(g);
-        if (g->flags & KEEP_TEXT)
-            text_add(&a->text, ev->text, ev->text_size);
-        break;
-    case QUIRE_EVENT_VECTOR:
-        a->values = malloc(ev->n_values * sizeof *a->values);
-        if (a->values != NULL) {
-            memcpy(a->values, ev->values, ev->n_values * sizeof *a->values);
-            a->n_values = ev->n_values;
-        }
-        break;
-    case QUIRE_EVENT_DONE:
-        a->reason = ev->reason;
-        a->done = true;
-        break;
-    default:
-        break;
-    }
-}
-
-/* All answers of a request have ended. */
-static void request_ended(struct item *item)
-{
-    struct generation *g = item->g;
-    struct model *m = g->model;
-    const double seconds = loop_now(g->server->loop) - g->started;
-    item->ended = true;
-    g->run->n_ended++;
-    m->n_answers -= g->run->answers_per_request;
-    m->answer_seconds = m->answer_seconds == 0 ? seconds : 0.9 * m->answer_seconds + 0.1 * seconds;
-}
-
-/* What went wrong with an answer; status 0: nothing. */
-static struct api_error event_error(const struct generation *g, const struct answer *a,
-                                    const struct quire_event *ev)
-{
-    struct api_error e = { 0 };
-    if (ev->kind == QUIRE_EVENT_DONE && ev->reason == QUIRE_FINISH_ERROR) {
-        struct quire_error err = QUIRE_ERROR_INIT;
-        snprintf(err.msg, sizeof err.msg, "%s", ev->message);
-        api_fail_status(&e, ev->status, &err);
-    } else if (ev->kind == QUIRE_EVENT_DONE && ev->reason == QUIRE_FINISH_CANCELLED) {
-        api_fail(&e, 503, "cancelled", NULL, "The server is shutting down.");
-    } else if (ev->kind == QUIRE_EVENT_DONE && ev->reason == QUIRE_FINISH_DEADLINE) {
-        api_fail(&e, 504, "timeout", NULL, "The answer took more than %g seconds.",
-                 g->server->options.request_timeout);
-    } else if (a->text.failed || (ev->kind == QUIRE_EVENT_VECTOR && a->values == NULL)) {
-        api_fail(&e, 500, NULL, NULL, "out of memory");
-    }
-    return e;
-}
-
-static void handle_event(const struct quire_event *ev)
-{
-    struct item *item = ev->user;
-    struct generation *g = item->g;
-    struct generation_run *run = g->run;
-    struct answer *a = &g->answers[item->index * g->choices + ev->choice];
-    update_answer(g, a, ev);
-    const bool request_done = ev->kind == QUIRE_EVENT_DONE && ++item->n_done == g->choices;
-    if (request_done)
-        request_ended(item);
-    if (run->finished) {
-        release(g);
-        return;
-    }
-    begin_answer(g);
-    const struct api_error error = event_error(g, a, ev);
-    if (error.status != 0) {
-        generation_fail(g, &error);
-        return;
-    }
-    if (g->format->event != NULL)
-        g->format->event(g, item->index, a, ev);
-    if (run->n_ended == g->n_requests) {
-        g->format->finish(g);
-        finish(g);
-    } else if (request_done) {
-        submit_more(g);
-    }
-}
-
-void generation_events(struct model *m)
-{
-    struct quire_event ev = { .struct_size = sizeof ev };
-    for (int i = 0; i < MAX_EVENTS_PER_TURN; i++) {
-        if (m->engine == NULL || quire_engine_poll(m->engine, &ev, NULL) != QUIRE_OK ||
-            ev.kind == QUIRE_EVENT_NONE)
-            return;
-        handle_event(&ev);
-    }
 }

@@ -91,9 +91,6 @@ void generation_start(struct generation *g);
  * later. Also for generations that were not started. */
 void generation_fail(struct generation *g, const struct api_error *error);
 
-/* Handles the events of a model's engine: for registry_create(). */
-void generation_events(struct model *m);
-
 /* Cancels all generations: the answers end with QUIRE_FINISH_CANCELLED. */
 void generation_cancel_all(struct server *server);
 

@@ -143,14 +143,14 @@ static void read_logit_bias(struct fields *f, struct generation *g, struct sampl
         return;
     }
     if (json_is_object(v)) {
-        json_object_foreach(v, key, value)
-            ok = ok && read_bias(key, NULL, value, &c->bias[c->n_bias++]);
+        json_object_foreach(v, key, value) ok =
+            ok && read_bias(key, NULL, value, &c->bias[c->n_bias++]);
     } else {
         for (size_t i = 0; i < n; i++) {
             const json_t *pair = json_array_get(v, i);
             ok = ok && json_array_size(pair) == 2 &&
-                read_bias(NULL, json_array_get(pair, 0), json_array_get(pair, 1),
-                          &c->bias[c->n_bias++]);
+                 read_bias(NULL, json_array_get(pair, 0), json_array_get(pair, 1),
+                           &c->bias[c->n_bias++]);
         }
     }
     if (!ok)
@@ -183,8 +183,7 @@ static void read_stop(struct fields *f, struct generation *g, struct quire_reque
     r->stop = stop;
 }
 
-static void read_stop_tokens(struct fields *f, struct generation *g,
-                             struct quire_request_params *r)
+static void read_stop_tokens(struct fields *f, struct generation *g, struct quire_request_params *r)
 {
     json_t *list;
     if (!fields_array(f, "stop_token_ids", MAX_STOP_TOKENS, &list))
@@ -255,25 +254,22 @@ static void read_request(struct fields *f, struct generation *g)
 /* Structured output. */
 static void refuse_constraints(struct fields *f)
 {
-    static const char *const names[] = { "grammar",           "json_schema",
-                                         "guided_json",       "guided_regex",
-                                         "guided_choice",     "guided_grammar",
+    static const char *const names[] = { "grammar",           "json_schema",   "guided_json",
+                                         "guided_regex",      "guided_choice", "guided_grammar",
                                          "structured_outputs" };
     json_t *format;
     if (fields_object(f, "response_format", &format)) {
         const char *type = json_string_value(json_object_get(format, "type"));
         if (type == NULL || strcmp(type, "text") != 0)
-            fields_fail(f, "response_format", "response_format of a type other than text is not "
-                                              "supported.");
+            fields_fail(f, "response_format",
+                        "response_format of a type other than text is not "
+                        "supported.");
     }
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
         fields_unsupported(f, names[i], NULL);
 }
 
-static void count_ignored(void *user, const char *name)
-{
-    metrics_ignored_parameter(user, name);
-}
+static void count_ignored(void *user, const char *name) { metrics_ignored_parameter(user, name); }
 
 bool sampling_fields_read(struct fields *f, struct generation *g)
 {

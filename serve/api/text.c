@@ -33,10 +33,7 @@ void text_add(struct text *t, const void *data, size_t size)
     t->data[t->size] = '\0';
 }
 
-void text_add_string(struct text *t, const char *s)
-{
-    text_add(t, s, strlen(s));
-}
+void text_add_string(struct text *t, const char *s) { text_add(t, s, strlen(s)); }
 
 void text_format(struct text *t, const char *format, ...)
 {

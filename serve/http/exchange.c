@@ -95,9 +95,9 @@ void exchange_reply_error(struct exchange *x, const struct api_error *error)
     }
     if (error->status == 401)
         exchange_add_header(x, "WWW-Authenticate", "Bearer");
-    exchange_reply_json(x, error->status,
-                        api_error_json(error, x->route ? x->route->dialect : DIALECT_OPENAI,
-                                       x->id));
+    exchange_reply_json(
+        x, error->status,
+        api_error_json(error, x->route ? x->route->dialect : DIALECT_OPENAI, x->id));
 }
 
 void exchange_begin_stream(struct exchange *x, int status, const char *content_type)
@@ -110,10 +110,7 @@ void exchange_begin_stream(struct exchange *x, int status, const char *content_t
     http_wake(x);
 }
 
-bool exchange_is_streaming(const struct exchange *x)
-{
-    return x->io->streaming;
-}
+bool exchange_is_streaming(const struct exchange *x) { return x->io->streaming; }
 
 /* Whether x can be written to; makes room by dropping what was sent. */
 static bool can_write(struct exchange *x)

@@ -26,13 +26,13 @@ enum { MAX_HEADERS = 8 };
 struct exchange_io {
     struct http *http;
     struct connection *connection;
-    struct text body; /* received so far */
-    bool too_large;   /* the body is over the limit and not kept */
+    struct text body;        /* received so far */
+    bool too_large;          /* the body is over the limit and not kept */
     struct api_error *early; /* an error before the handler was called */
-    bool handled;    /* the handler has been called */
-    bool ready;      /* status and headers of the answer are known */
-    bool queued;     /* libmicrohttpd has the answer */
-    bool ended;      /* all of it is in `out` */
+    bool handled;            /* the handler has been called */
+    bool ready;              /* status and headers of the answer are known */
+    bool queued;             /* libmicrohttpd has the answer */
+    bool ended;              /* all of it is in `out` */
     bool streaming;
     bool suspended, watched;
     bool gone; /* the client has gone, or is too slow */

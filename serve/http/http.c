@@ -3,16 +3,14 @@
 #include "cors.h"
 #include "exchange.h"
 #include "exchange_io.h"
-#include "keys.h"
-#include "log.h"
 #include "metrics.h"
+#include "receive.h"
 #include "router.h"
 #include "server.h"
 #include "tls.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -22,7 +20,6 @@ enum {
     CONNECTION_MEMORY_BYTES = 24 << 10, /* limits the header of a request */
     MAX_LISTENERS = 8,
     RESERVED_DESCRIPTORS = 64, /* for models and files */
-    MAX_DISCARDED_BYTES = 64 << 20, /* of a body that is too large */
 };
 #define FINISH_SECONDS 60.0 /* to read the rest of an answer that is complete */
 
@@ -44,7 +41,7 @@ static void end_connection(void *user)
     shutdown(c->fd, SHUT_RDWR);
 }
 
-static void set_deadline(struct connection *c, double seconds)
+void http_set_deadline(struct connection *c, double seconds)
 {
     loop_timer_set(c->http->server->loop, &c->deadline, seconds, end_connection, c);
 }
@@ -66,7 +63,7 @@ static void connection_notify(void *user, struct MHD_Connection *handle, void **
         h->connections = c;
         h->n_connections++;
         *socket_context = c;
-        set_deadline(c, h->server->options.header_timeout);
+        http_set_deadline(c, h->server->options.header_timeout);
     } else if (c != NULL) {
         loop_timer_clear(h->server->loop, &c->deadline);
         *(c->previous ? &c->previous->next : &h->connections) = c->next;
@@ -124,7 +121,7 @@ void http_wake(struct exchange *x)
 {
     struct exchange_io *io = x->io;
     if (io->ended && !io->gone)
-        set_deadline(io->connection, FINISH_SECONDS);
+        http_set_deadline(io->connection, FINISH_SECONDS);
     if (!io->suspended)
         return;
     io->suspended = false;
@@ -213,7 +210,7 @@ static void exchange_completed(void *user, struct MHD_Connection *handle, void *
     free(io);
     free(x);
     c->current = NULL;
-    set_deadline(c, h->server->options.idle_timeout);
+    http_set_deadline(c, h->server->options.idle_timeout);
 }
 
 /* ---- The answer ---- */
@@ -267,111 +264,6 @@ static enum MHD_Result queue_answer(struct exchange *x)
 
 /* ---- The request ---- */
 
-static enum MHD_Result count_length(void *user, enum MHD_ValueKind kind, const char *name,
-                                    const char *value)
-{
-    (void)kind;
-    (void)value;
-    *(int *)user += strcasecmp(name, "Content-Length") == 0;
-    return MHD_YES;
-}
-
-/* Refuses what proxies and servers could read differently: request smuggling. */
-static bool check_framing(struct exchange *x, struct api_error *e)
-{
-    struct MHD_Connection *handle = x->io->connection->handle;
-    const char *encoding = exchange_header(x, "Transfer-Encoding");
-    int lengths = 0;
-    MHD_get_connection_values(handle, MHD_HEADER_KIND, count_length, &lengths);
-    if (encoding != NULL && strcasecmp(encoding, "chunked") != 0)
-        return api_fail(e, 501, NULL, NULL, "Transfer-Encoding must be chunked.");
-    if (lengths > 1 || (lengths == 1 && encoding != NULL))
-        return api_fail(e, 400, NULL, NULL, "The length of the body is ambiguous.");
-    const char *length = exchange_header(x, "Content-Length");
-    if (length != NULL && strtoull(length, NULL, 10) > x->server->options.max_body)
-        return api_fail(e, 413, NULL, NULL, "The body is larger than %llu bytes.",
-                        (unsigned long long)x->server->options.max_body);
-    return true;
-}
-
-static bool check_route(struct exchange *x, struct api_error *e)
-{
-    char allowed[64];
-    const struct server *s = x->server;
-    x->route = router_find(x->method, x->path, &x->path_rest, allowed);
-    const bool is_public = x->route != NULL && (x->route->flags & ROUTE_PUBLIC);
-    if (!is_public) {
-        x->key = keys_find(s->keys, exchange_header(x, "Authorization"),
-                           exchange_header(x, "x-api-key"));
-        if (x->key == NULL)
-            return api_fail(e, 401, "invalid_api_key", NULL, "The API key is missing or wrong.");
-    }
-    if (!cors_allows(x))
-        return api_fail(e, 403, NULL, NULL, "The web origin is not allowed: see --cors-origin.");
-    if (x->route == NULL && allowed[0] != '\0') {
-        exchange_add_header(x, "Allow", allowed);
-        return api_fail(e, 405, NULL, NULL, "%s is not allowed here: use %s.", x->method, allowed);
-    }
-    if (x->route == NULL)
-        return api_fail(e, 404, NULL, NULL, "There is no route %s %.200s.", x->method, x->path);
-    if (s->draining && (x->route->flags & ROUTE_COMPUTE)) {
-        api_fail(e, 503, NULL, NULL, "The server is shutting down.");
-        e->retry_after = s->options.drain_timeout;
-        return false;
-    }
-    return true;
-}
-
-/* The header is complete. Whether an answer is ready before the body is read. */
-static bool begin_exchange(struct exchange *x)
-{
-    struct exchange_io *io = x->io;
-    set_deadline(io->connection, x->server->options.body_timeout);
-    if (check_framing(x, io->early) && cors_preflight(x))
-        return true;
-    if (io->early->status == 0)
-        check_route(x, io->early);
-    if (io->early->status == 0)
-        return false;
-    exchange_reply_error(x, io->early);
-    return true;
-}
-
-static enum MHD_Result receive_body(struct exchange *x, const char *data, size_t *size)
-{
-    struct exchange_io *io = x->io;
-    const size_t max = x->server->options.max_body;
-    io->body.size += io->too_large ? *size : 0;
-    if (!io->too_large && *size > max - io->body.size) {
-        io->too_large = true;
-        free(io->body.data);
-        io->body = (struct text){ .size = max };
-    }
-    if (io->too_large && io->body.size > max + MAX_DISCARDED_BYTES)
-        return MHD_NO;
-    if (!io->too_large)
-        text_add(&io->body, data, *size);
-    *size = 0;
-    return io->body.failed ? MHD_NO : MHD_YES;
-}
-
-static void call_handler(struct exchange *x)
-{
-    struct exchange_io *io = x->io;
-    loop_timer_clear(x->server->loop, &io->connection->deadline);
-    io->handled = true;
-    if (io->too_large) {
-        api_fail(io->early, 413, NULL, NULL, "The body is larger than %llu bytes.",
-                 (unsigned long long)x->server->options.max_body);
-        exchange_reply_error(x, io->early);
-        return;
-    }
-    if (io->body.data != NULL)
-        x->body = io->body.data;
-    x->body_size = io->body.size;
-    x->route->handler(x);
-}
-
 static enum MHD_Result access_handler(void *user, struct MHD_Connection *handle, const char *path,
                                       const char *method, const char *version, const char *data,
                                       size_t *size, void **request_context)
@@ -385,14 +277,14 @@ static enum MHD_Result access_handler(void *user, struct MHD_Connection *handle,
         if (x == NULL)
             return MHD_NO;
         *request_context = x;
-        return begin_exchange(x) ? queue_answer(x) : MHD_YES;
+        return receive_header(x) ? queue_answer(x) : MHD_YES;
     }
     if (x->io->queued)
         return MHD_YES;
     if (*size > 0)
-        return receive_body(x, data, size);
+        return receive_body(x, data, size) ? MHD_YES : MHD_NO;
     if (!x->io->handled)
-        call_handler(x);
+        receive_end(x);
     if (x->io->gone)
         return MHD_NO;
     if (x->io->ready)
@@ -439,8 +331,8 @@ static unsigned connection_limit(const struct options *o)
     unsigned n = o->max_connections;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
         const rlim_t room = files.rlim_cur > 2 * RESERVED_DESCRIPTORS
-            ? files.rlim_cur - RESERVED_DESCRIPTORS
-            : RESERVED_DESCRIPTORS / 2;
+                                ? files.rlim_cur - RESERVED_DESCRIPTORS
+                                : RESERVED_DESCRIPTORS / 2;
         n = room < n ? (unsigned)room : n;
     }
     return n;
@@ -456,7 +348,7 @@ static void log_nothing(void *user, const char *format, va_list args)
 static struct MHD_Daemon *start_daemon(struct http *h, int fd)
 {
     const unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
-        MHD_USE_ERROR_LOG | (h->tls.certificate ? MHD_USE_TLS : 0);
+                           MHD_USE_ERROR_LOG | (h->tls.certificate ? MHD_USE_TLS : 0);
     struct MHD_OptionItem tls[] = { { MHD_OPTION_HTTPS_MEM_CERT, 0, h->tls.certificate },
                                     { MHD_OPTION_HTTPS_MEM_KEY, 0, h->tls.key },
                                     { MHD_OPTION_END, 0, NULL } };
@@ -538,7 +430,4 @@ void http_stop(struct http *h)
     free(h);
 }
 
-unsigned http_connections(const struct http *h)
-{
-    return h->n_connections;
-}
+unsigned http_connections(const struct http *h) { return h->n_connections; }

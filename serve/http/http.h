@@ -10,6 +10,7 @@
 #include "error.h"
 #include "listen.h"
 
+struct connection;
 struct exchange;
 struct http;
 struct server;
@@ -26,10 +27,15 @@ void http_stop(struct http *h);
 
 unsigned http_connections(const struct http *h);
 
-/* Of exchange.c: lets the connection of x go on after something was written. */
+/* For the files of this folder: */
+
+/* Ends the connection after this time, unless another deadline is set before. */
+void http_set_deadline(struct connection *c, double seconds);
+
+/* Lets the connection of x go on after something was written. */
 void http_wake(struct exchange *x);
 
-/* Of exchange.c: ends the connection of x, whose client is too slow. */
+/* Ends the connection of x, whose client is too slow. */
 void http_drop(struct exchange *x);
 
 #endif

@@ -4,6 +4,10 @@
 #include "error.h"
 #include "options.h"
 #include <stdbool.h>
-struct listener { int fd; char url[160]; bool is_unix; };
+struct listener {
+    int fd;
+    char url[160];
+    bool is_unix;
+};
 int listen_open(const struct options *o, struct listener out[8], struct api_error *error);
 #endif

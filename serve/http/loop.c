@@ -115,15 +115,9 @@ void loop_destroy(struct loop *l)
     free(l);
 }
 
-double loop_now(const struct loop *l)
-{
-    return l->now;
-}
+double loop_now(const struct loop *l) { return l->now; }
 
-void loop_stop(struct loop *l)
-{
-    l->stopping = true;
-}
+void loop_stop(struct loop *l) { l->stopping = true; }
 
 /* Milliseconds until the first timer is due, rounded up; -1 = none. */
 static int timeout_ms(const struct loop *l)

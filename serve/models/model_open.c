@@ -88,7 +88,7 @@ static void read_sizes(struct model_opening *o)
     if (quire_engine_get_info(o->engine, &o->info) != QUIRE_OK)
         return;
     o->bytes = i->weight_bytes + i->kv_bytes + i->context_bytes + i->tokenizer_bytes +
-        i->draft_weight_bytes + i->draft_kv_bytes + i->draft_context_bytes;
+               i->draft_weight_bytes + i->draft_kv_bytes + i->draft_context_bytes;
 }
 
 /* False: o->error. The status is 503, for another request may find the file repaired. */

@@ -50,8 +50,8 @@ static uint64_t bytes_in_use(const struct registry *r, const struct model *excep
     uint64_t bytes = 0;
     for (unsigned i = 0; i < r->n; i++) {
         const struct model *m = &r->models[i];
-        if (m != except && (m->state == MODEL_OPEN || m->state == MODEL_CLOSING ||
-                            m->io->stage == STAGE_OPEN))
+        if (m != except &&
+            (m->state == MODEL_OPEN || m->state == MODEL_CLOSING || m->io->stage == STAGE_OPEN))
             bytes += m->bytes;
     }
     return bytes;
@@ -364,7 +364,8 @@ struct registry *registry_create(struct server *server, void (*events)(struct mo
     for (uint32_t i = 0; i < o->models.n && ok; i++)
         ok = add_model(r, o->models.text[i], error);
     if (ok && r->n == 0)
-        ok = api_fail(error, 400, NULL, NULL, "--model is missing: this build has no bundled model");
+        ok =
+            api_fail(error, 400, NULL, NULL, "--model is missing: this build has no bundled model");
     for (uint32_t i = 0; i < o->aliases.n && ok; i++)
         ok = add_alias(r, o->aliases.text[i], error);
     if (ok)
