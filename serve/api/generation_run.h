@@ -25,8 +25,8 @@ struct generation_run {
     bool submitting; /* the job is running, and owns n_submitted and the ids */
     bool finished;   /* answered, or given up: freed when nothing is running any more */
     struct loop_job job;
-    uint32_t job_end;         /* submit up to this request */
-    struct api_error error;   /* of the job */
+    uint32_t job_end;       /* submit up to this request */
+    struct api_error error; /* of the job */
     struct loop_timer keep_alive;
     struct block *blocks;
 };

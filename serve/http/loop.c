@@ -141,6 +141,7 @@ static void fire_timers(struct loop *l)
 void loop_run(struct loop *l)
 {
     struct epoll_event events[MAX_EVENTS];
+    l->stopping = false;
     while (!l->stopping) {
         const int n = epoll_wait(l->epoll, events, MAX_EVENTS, timeout_ms(l));
         l->now = clock_seconds();
