@@ -225,17 +225,18 @@ static void set_encoding(void)
 /* --help, --version and --list-options. */
 static void print_information(const struct options *o, struct output *out)
 {
-    struct text text = { 0 };
-    enum { DEFAULT_WIDTH = 80, MAX_WIDTH = 100 }; /* columns */
-    const unsigned width = terminal_width(1);
-    if (o->help)
-        options_help(&text, !width ? DEFAULT_WIDTH : width < MAX_WIDTH ? width : MAX_WIDTH);
-    else if (o->list_options)
-        options_list(&text);
-    else
-        text_addf(&text, "quire-chat %s\n", quire_version());
-    output_print(out, text.failed ? "" : text.data);
-    text_free(&text);
+    char *text = NULL;
+    size_t size;
+    FILE *memory = open_memstream(&text, &size);
+    if (memory && o->help)
+        options_help(memory);
+    else if (memory && o->list_options)
+        options_list(memory);
+    else if (memory)
+        fprintf(memory, "quire-chat %s\n", quire_version());
+    const bool complete = memory && fclose(memory) == 0;
+    output_print(out, complete ? text : "");
+    free(text);
 }
 
 int main(int argc, char **argv)

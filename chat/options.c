@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.c - parses argv and the environment; --help and the list for the completion. */
+/* options.c - the options of quire-chat: values, arguments, --help. */
 #include "options.h"
 #include "numbers.h"
+#include "option_table.h"
 #include "terminal.h"
 #include <math.h>
-#include <quire/cpu.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum option_kind {
@@ -28,13 +27,6 @@ enum option_kind {
     COMPUTE,
 };
 
-struct option_row {
-    const char *section; /* not NULL: a heading, and nothing else is set */
-    enum option_kind kind;
-    size_t offset; /* of the field in struct options */
-    const char *short_name, *name, *alias, *value, *help;
-};
-
 static const struct option_row rows[] = {
 #define SECTION(title) { .section = (title) },
 #define OPTION(kind, field, initial, short_name, name, alias, value, help)                         \
@@ -44,6 +36,9 @@ static const struct option_row rows[] = {
 #undef OPTION
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
+
+static bool set_value(void *options, const struct option_row *row, const char *value);
+static const struct option_table table = { "quire-chat", rows, N_ROWS, set_value };
 
 static const struct options defaults = {
 #define SECTION(title)
@@ -68,16 +63,16 @@ static bool add_text(struct text_list *list, const char *value)
     return true;
 }
 
-/* Parses and stores a value; false if the kind of the option does not allow it. */
-static bool set_value(struct options *o, const struct option_row *row, const char *value)
+/* option_table.set */
+static bool set_value(void *options, const struct option_row *row, const char *value)
 {
-    void *field = (char *)o + row->offset;
+    void *field = (char *)options + row->offset;
     int64_t integer;
     double real;
     uint8_t samplers[QUIRE_MAX_SAMPLERS];
-    switch (row->kind) {
+    switch ((enum option_kind)row->kind) {
     case FLAG:
-        *(OPTION_TYPE_FLAG *)field = true;
+        *(OPTION_TYPE_FLAG *)field = *value == '1';
         return true;
     case TEXT:
     case PATH:
@@ -120,75 +115,6 @@ static bool set_value(struct options *o, const struct option_row *row, const cha
     return false;
 }
 
-static bool bad_value(const struct option_row *row, const char *source, const char *value)
-{
-    fprintf(stderr, "quire-chat: %s: '%s' is not a valid %s (%s)\n", source, value,
-            row->value ? row->value : "value", row->help);
-    return false;
-}
-
-static bool matches(const char *a, const char *b, size_t n)
-{
-    return a && strlen(a) == n && strncmp(a, b, n) == 0;
-}
-
-static const struct option_row *find_row(const char *arg, size_t n)
-{
-    for (size_t i = 0; i < N_ROWS; i++)
-        if (matches(rows[i].short_name, arg, n) || matches(rows[i].name, arg, n) ||
-            matches(rows[i].alias, arg, n))
-            return &rows[i];
-    return NULL;
-}
-
-static bool read_environment(struct options *o)
-{
-    for (size_t i = 0; i < N_ROWS; i++) {
-        if (rows[i].section)
-            continue;
-        char name[64] = "QUIRE_ARG_";
-        size_t n = strlen(name);
-        for (const char *p = rows[i].name + 2; *p; p++)
-            name[n++] = *p == '-' ? '_' : (char)(*p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p);
-        name[n] = 0;
-        const char *value = getenv(name);
-        if (!value || !*value)
-            continue;
-        const bool off =
-            strcmp(value, "0") == 0 || strcmp(value, "off") == 0 || strcmp(value, "false") == 0;
-        if (rows[i].kind == FLAG && off)
-            continue;
-        if (!set_value(o, &rows[i], value))
-            return bad_value(&rows[i], name, value);
-    }
-    return true;
-}
-
-/* Parses the option at argv[*i]; advances *i when the value is the next argument. */
-static bool read_option(struct options *o, int argc, char **argv, int *i)
-{
-    const char *arg = argv[*i];
-    const char *equals = strncmp(arg, "--", 2) == 0 ? strchr(arg, '=') : NULL;
-    const struct option_row *row = find_row(arg, equals ? (size_t)(equals - arg) : strlen(arg));
-    if (!row) {
-        fprintf(stderr, "quire-chat: unknown option '%s' (see --help)\n", arg);
-        return false;
-    }
-    const char *value = equals ? equals + 1 : NULL;
-    if (row->kind == FLAG && value) {
-        fprintf(stderr, "quire-chat: %s takes no value\n", row->name);
-        return false;
-    }
-    if (row->kind != FLAG && !value) {
-        if (*i + 1 >= argc) {
-            fprintf(stderr, "quire-chat: %s needs a value: %s\n", arg, row->value);
-            return false;
-        }
-        value = argv[++*i];
-    }
-    return set_value(o, row, value) ? true : bad_value(row, row->name, value);
-}
-
 /* Any prompt of the command line overrides one from the environment, -p as well as -f. */
 static bool read_arguments(struct options *o, int argc, char **argv)
 {
@@ -199,7 +125,7 @@ static bool read_arguments(struct options *o, int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (!options_end && argv[i][0] == '-' && argv[i][1]) {
             options_end = strcmp(argv[i], "--") == 0;
-            if (!options_end && !read_option(&args, argc, argv, &i))
+            if (!options_end && !option_table_read_argument(&table, &args, argc, argv, &i))
                 return false;
         } else if (plain) {
             fprintf(stderr, "quire-chat: unexpected argument '%s': put the prompt in quotes\n",
@@ -237,7 +163,8 @@ static bool check_values(const struct options *o)
 bool options_parse(struct options *o, int argc, char **argv)
 {
     *o = defaults;
-    return read_environment(o) && read_arguments(o, argc, argv) && check_values(o);
+    return option_table_read_environment(&table, o) && read_arguments(o, argc, argv) &&
+           check_values(o);
 }
 
 /* ---- Changes during a conversation */
@@ -258,9 +185,9 @@ static const struct option_row *find_changeable(const char *name)
     size_t n = 2;
     for (name += strspn(name, "-"); *name && n + 1 < sizeof flag; name++)
         flag[n++] = *name == '_' ? '-' : *name;
-    const struct option_row *row = find_row(flag, n);
+    const struct option_row *row = option_table_find(&table, flag, n);
     if (!row)
-        row = find_row(flag + 1, n - 1);
+        row = option_table_find(&table, flag + 1, n - 1);
     return row && can_change(row) ? row : NULL;
 }
 
@@ -269,7 +196,9 @@ bool options_set(struct options *o, const char *name, const char *value)
     *o = defaults;
     const struct option_row *row = find_changeable(name);
     if (row)
-        return set_value(o, row, value) ? check_values(o) : bad_value(row, row->name, value);
+        return option_table_set(&table, o, row, value)
+                   ? check_values(o)
+                   : option_table_bad_value(&table, row, row->name, value);
     struct text names = { 0 };
     for (size_t i = 0; i < N_ROWS; i++)
         if (!rows[i].section && can_change(&rows[i]))
@@ -320,7 +249,8 @@ void options_add_message(struct text *out, const char *message)
 {
     const size_t n = strcspn(message, " :[");
     for (size_t i = 0; i < sizeof flags_of_fields / sizeof flags_of_fields[0]; i++)
-        if (matches(flags_of_fields[i].field, message, n)) {
+        if (strlen(flags_of_fields[i].field) == n &&
+            strncmp(flags_of_fields[i].field, message, n) == 0) {
             text_add(out, flags_of_fields[i].flag, strlen(flags_of_fields[i].flag));
             message += n;
             break;
@@ -330,108 +260,56 @@ void options_add_message(struct text *out, const char *message)
 
 /* ---- Help */
 
-/* Adds words of `line` from column `at`, broken at `width` and continued at column `indent`. */
-static void add_wrapped(struct text *out, const char *line, unsigned at, unsigned indent,
-                        unsigned width)
+void options_help(FILE *out)
 {
-    for (const char *word = line; *word;) {
-        const size_t n = strcspn(word, " ");
-        if (at > indent && at + 1 + n > width) {
-            text_addf(out, "\n%*s", (int)indent, "");
-            at = indent;
-        } else if (word > line) {
-            text_add(out, " ", 1);
-            at++;
-        }
-        text_add(out, word, n);
-        at += (unsigned)n;
-        word += n + strspn(word + n, " ");
-    }
-    text_add(out, "\n", 1);
+    const unsigned width = option_table_help_width();
+    fprintf(out, "usage: quire-chat [options] [prompt]\n\n");
+    option_table_print_wrapped(
+        out,
+        "Chats with a language model on the CPU. With a prompt it prints the answer and exits; "
+        "without one it starts a conversation, or takes every line of standard input as one turn "
+        "if that is not a terminal.",
+        width);
+    option_table_print_rows(&table, out, width);
+    fputc('\n', out);
+    option_table_print_wrapped(
+        out,
+        "Every option can be set as QUIRE_ARG_NAME in the environment (--ctx-size: "
+        "QUIRE_ARG_CTX_SIZE); the command line overrides it. In a conversation, /help lists the "
+        "commands.",
+        width);
 }
 
-static void add_row(struct text *out, const struct option_row *r, unsigned width)
-{
-    enum { NAMES = 32, INDENT = 6, LEAST_HELP = 36 }; /* columns */
-    char names[64];
-    const int n =
-        snprintf(names, sizeof names, "  %s%s%s%s%s", r->short_name ? r->short_name : "",
-                 r->short_name ? ", " : "", r->name, r->value ? " " : "", r->value ? r->value : "");
-    if (width < NAMES + LEAST_HELP) {
-        text_addf(out, "%s\n%*s", names, INDENT, "");
-        add_wrapped(out, r->help, INDENT, INDENT, width);
-    } else {
-        text_addf(out, "%-*s", NAMES, names);
-        add_wrapped(out, r->help, n > NAMES ? (unsigned)n : NAMES, NAMES, width);
-    }
-}
-
-void options_help(struct text *out, unsigned width)
-{
-    text_addf(out, "usage: quire-chat [options] [prompt]\n\n");
-    add_wrapped(out,
-                "Chats with a language model on the CPU. With a prompt it prints the answer and "
-                "exits; without one it starts a conversation, or takes every line of standard "
-                "input as one turn if that is not a terminal.",
-                0, 0, width);
-    for (size_t i = 0; i < N_ROWS; i++)
-        if (rows[i].section)
-            text_addf(out, "\n%s:\n", rows[i].section);
-        else if (rows[i].help)
-            add_row(out, &rows[i], width);
-    text_add(out, "\n", 1);
-    add_wrapped(out,
-                "Every option can be set as QUIRE_ARG_NAME in the environment (--ctx-size: "
-                "QUIRE_ARG_CTX_SIZE); the command line overrides it. In a conversation, /help "
-                "lists the commands.",
-                0, 0, width);
-}
-
-/* Adds the COMPLETION field of an option: see options_list(). */
-static void add_completion(struct text *out, enum option_kind kind)
+/* COMPLETION of an option: see option_table_print_list(). */
+static void print_completion(FILE *out, int kind)
 {
     const char *name;
-    switch (kind) {
+    switch ((enum option_kind)kind) {
     case PATH:
-        text_addf(out, "file");
+        fputs("file", out);
         return;
     case MODEL:
-        text_addf(out, "model");
+        fputs("model", out);
         return;
     case THREADS:
-        text_addf(out, "auto");
+        fputs("auto", out);
         return;
     case COMPUTE:
-        text_addf(out, "native f32");
+        fputs("native f32", out);
         return;
     case KV_TYPE:
-        for (int i = 0; (name = quire_kv_dtype_name((enum quire_kv_dtype)i)); i++)
-            text_addf(out, "%s ", name);
-        text_addf(out, "fp8 q8_0"); /* the aliases */
+        option_table_print_kv_types(out);
         return;
     case SAMPLERS:
         for (int i = 1; (name = quire_sampler_name(i)); i++)
-            text_addf(out, i > 1 ? " %s" : "%s", name);
+            fprintf(out, i > 1 ? " %s" : "%s", name);
         return;
     case ISA:
-        for (int i = 0; (name = quire_cpu_level_name(i)); i++)
-            text_addf(out, i ? " %s" : "%s", name);
+        option_table_print_isa_levels(out);
         return;
     default:
         return;
     }
 }
 
-void options_list(struct text *out)
-{
-    for (size_t i = 0; i < N_ROWS; i++) {
-        const struct option_row *r = &rows[i];
-        if (!r->help)
-            continue;
-        text_addf(out, "%s%s%s%s%s|%s|", r->short_name ? r->short_name : "",
-                  r->short_name ? " " : "", r->name, r->alias ? " " : "", r->alias ? r->alias : "",
-                  r->value ? r->value : "");
-        add_completion(out, r->kind);
-        text_add(out, "\n", 1);
-    }
-}
+void options_list(FILE *out) { option_table_print_list(&table, out, print_completion); }

@@ -6,6 +6,7 @@
 #include <quire/quire.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum { MAX_STOPS = 16, NOT_GIVEN = INT32_MIN };
 
@@ -52,12 +53,7 @@ bool options_set(struct options *o, const char *name, const char *value);
 /* Adds an error message of the library in which the flag replaces the API field that begins it. */
 void options_add_message(struct text *out, const char *message);
 
-/* Prints --help for an output of `width` columns. */
-void options_help(struct text *out, unsigned width);
-
-/* Prints one line per documented option, "NAMES|VALUE|COMPLETION": names separated by spaces; the
- * name of the value, empty for a flag; "file", "model" or the possible values, empty if they cannot
- * be listed. */
-void options_list(struct text *out);
+void options_help(FILE *out); /* prints --help */
+void options_list(FILE *out); /* prints --list-options: see option_table_print_list() */
 
 #endif

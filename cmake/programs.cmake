@@ -49,7 +49,7 @@ endif()
 # quire-server: serve/ on libmicrohttpd, GnuTLS and Jansson.
 if(QUIRE_WITH_SERVER)
   file(GLOB serve_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/serve/*.c ${PROJECT_SOURCE_DIR}/serve/*/*.c
-    ${PROJECT_SOURCE_DIR}/chat/bundled.c)
+    ${PROJECT_SOURCE_DIR}/chat/bundled.c ${PROJECT_SOURCE_DIR}/chat/numbers.c ${PROJECT_SOURCE_DIR}/chat/option_table.c)
   add_executable(quire-server ${serve_sources})
   foreach(folder . http api models operation web)
     target_include_directories(quire-server PRIVATE ${PROJECT_SOURCE_DIR}/serve/${folder})

@@ -38,12 +38,16 @@ struct options {
 #include "options.def"
 #undef SECTION
 #undef OPTION
+    char *config_text; /* strings of the configuration file are here */
 };
 
-/* Reads the environment, then the configuration file, then the arguments; later ones override.
- * Strings live as long as the process. On failure prints one line to standard error and returns the
- * exit code, otherwise 0. *exit_now: --help, --version or another option that ends the program was
- * served. */
+/* Reads the environment, then the configuration file, then the arguments; later ones override, also
+ * the whole list of an option that may be repeated. Strings live as long as the process. On failure
+ * prints one line to standard error and returns the exit code, otherwise 0. *exit_now: --help,
+ * --version or another option that ends the program was served. */
 int options_read(struct options *o, int argc, char **argv, bool *exit_now);
+
+/* The path in a value of --model: a name before it has no slash. */
+const char *option_model_path(const char *text);
 
 #endif

@@ -20,6 +20,7 @@ static int faulty_rename(const char *from, const char *to);
 #include "../../chat/conversation_file.c"
 #include "../../chat/messages_json.c"
 #include "../../chat/numbers.c"
+#include "../../chat/option_table.c"
 #include "../../chat/options.c"
 #include "../../chat/path.c"
 #include "../../chat/settings.c"

@@ -4,6 +4,7 @@
 #include "../../chat/conversation_file.c"
 #include "../../chat/messages_json.c"
 #include "../../chat/numbers.c"
+#include "../../chat/option_table.c"
 #include "../../chat/options.c"
 #include "../../chat/path.c"
 #include "../../chat/settings.c"
