@@ -8,6 +8,7 @@
 #include "log.h"
 #include "loop.h"
 #include "metrics.h"
+#include "notify.h"
 #include "registry.h"
 #include "server.h"
 #include <errno.h>
@@ -29,6 +30,9 @@ struct program {
     double drain_until; /* loop_now() */
     struct loop_timer drain;
     struct model_waiter preload;
+    int notify_fd; /* of the supervisor, or -1 */
+    int argc;
+    char **argv;
     int exit_code;
 };
 
@@ -53,6 +57,19 @@ static void check_drained(void *user)
     loop_timer_set(s->loop, &p->drain, DRAIN_CHECK_SECONDS, check_drained, p);
 }
 
+/* SIGHUP: reads the options again; the list of models and their aliases take effect. */
+static void reload(struct program *p)
+{
+    struct options fresh;
+    struct api_error error = { 0 };
+    bool exit_now = false;
+    if (options_read(&fresh, p->argc, p->argv, &exit_now) == 0 &&
+        registry_set_models(p->server.registry, &fresh.models, &fresh.aliases, &error))
+        say(p, QUIRE_LOG_INFO, "models reloaded", NULL, NULL);
+    else
+        say(p, QUIRE_LOG_ERROR, "models not reloaded", "error", error.message);
+}
+
 static void signalled(void *user, uint32_t events)
 {
     struct program *p = user;
@@ -60,11 +77,16 @@ static void signalled(void *user, uint32_t events)
     (void)events;
     if (read(p->signal_fd, &info, sizeof info) != sizeof info)
         return;
+    if (info.ssi_signo == SIGHUP) {
+        reload(p);
+        return;
+    }
     if (p->server.draining) { /* the second time: at once */
         p->drain_until = 0;
         return;
     }
     say(p, QUIRE_LOG_INFO, "shutting down", NULL, NULL);
+    notify_send(p->notify_fd, "STOPPING=1");
     p->server.draining = true;
     p->drain_until = loop_now(p->server.loop) + p->server.options.drain_timeout;
     http_quiesce(p->server.http);
@@ -77,6 +99,7 @@ static bool watch_signals(struct program *p)
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
     signal(SIGPIPE, SIG_IGN);
     sigprocmask(SIG_BLOCK, &set, NULL);
     p->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -90,6 +113,7 @@ static void preloaded(void *user, const struct api_error *error)
     struct model *m = registry_model(p->server.registry, 0);
     if (error == NULL) {
         say(p, QUIRE_LOG_INFO, "ready", "model", m->name);
+        notify_send(p->notify_fd, "READY=1");
         model_release(p->server.registry, m);
         return;
     }
@@ -132,6 +156,8 @@ static int serve(struct program *p)
 int main(int argc, char **argv)
 {
     static struct program p;
+    p.argc = argc;
+    p.argv = argv;
     struct server *s = &p.server;
     bool exit_now = false;
     const int code = options_read(&s->options, argc, argv, &exit_now);
@@ -144,6 +170,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "quire-server: cannot start: %s\n", strerror(errno));
         return EX_OSERR;
     }
+    p.notify_fd = notify_open();
     p.exit_code = serve(&p);
     http_stop(s->http);
     registry_destroy(s->registry);

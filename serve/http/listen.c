@@ -232,8 +232,7 @@ static int open_tcp(const struct options *o, struct listener out[LISTEN_MAX],
     return n;
 }
 
-int listen_open(const struct options *o, struct listener out[LISTEN_MAX],
-                struct api_error *error)
+int listen_open(const struct options *o, struct listener out[LISTEN_MAX], struct api_error *error)
 {
     const int passed = count_passed();
     if (passed < 0)

@@ -20,8 +20,7 @@ struct listener {
  *  - the Unix socket of --unix-socket, mode 0660. A socket file there on which nobody answers is
  *    removed first; any other file is an error;
  *  - otherwise all addresses of --host, on one port. Port 0 is any free one. */
-int listen_open(const struct options *o, struct listener out[LISTEN_MAX],
-                struct api_error *error);
+int listen_open(const struct options *o, struct listener out[LISTEN_MAX], struct api_error *error);
 
 /* Removes the files of the server's own Unix sockets. */
 void listen_remove_files(const struct listener *listeners, unsigned n);

@@ -17,9 +17,17 @@
 struct registry {
     struct server *server;
     void (*events)(struct model *m);
-    struct model models[MAX_REPEATED];
+    struct model slots[2 * MAX_REPEATED]; /* io NULL: free */
+    struct model *models[MAX_REPEATED];   /* [n] in the order of the configuration */
     unsigned n;
     bool closing;
+};
+enum { N_SLOTS = 2 * MAX_REPEATED }; /* removed models that are in use keep theirs */
+
+/* A list of models under construction. */
+struct registry_list {
+    struct model *models[MAX_REPEATED];
+    unsigned n;
 };
 
 /* What the job of a model is doing. */
@@ -33,8 +41,8 @@ enum stage {
 
 struct model_io {
     struct registry *registry;
-    struct model *model;
-    char *name;
+    char *name, *path;
+    bool removed; /* from the list; closed when nobody uses it */
     const char *aliases[MAX_REPEATED + 1];
     struct model_waiter *waiters;
     struct loop_job job;
@@ -44,25 +52,32 @@ struct model_io {
 };
 
 static void advance(struct model *m);
+static void remove_unused(struct model *m);
 
 static uint64_t bytes_in_use(const struct registry *r, const struct model *except)
 {
     uint64_t bytes = 0;
-    for (unsigned i = 0; i < r->n; i++) {
-        const struct model *m = &r->models[i];
-        if (m != except &&
+    for (unsigned i = 0; i < N_SLOTS; i++) {
+        const struct model *m = &r->slots[i];
+        if (m->io != NULL && m != except &&
             (m->state == MODEL_OPEN || m->state == MODEL_CLOSING || m->io->stage == STAGE_OPEN))
             bytes += m->bytes;
     }
     return bytes;
 }
 
-/* Lets models that wait for memory try again. */
+/* Lets models that wait for memory try again, and removed ones go. */
 static void retry_waiting(struct registry *r)
 {
-    for (unsigned i = 0; i < r->n && !r->closing; i++)
-        if (r->models[i].io->stage == STAGE_WAIT)
-            advance(&r->models[i]);
+    for (unsigned i = 0; i < N_SLOTS && !r->closing; i++) {
+        struct model *m = &r->slots[i];
+        if (m->io == NULL)
+            continue;
+        if (m->io->stage == STAGE_WAIT)
+            advance(m);
+        else if (m->io->removed)
+            remove_unused(m);
+    }
 }
 
 static void tell_waiters(struct model *m, const struct api_error *error)
@@ -174,9 +189,9 @@ static struct model *least_recently_used(struct registry *r, const struct model 
 {
     struct model *oldest = NULL;
     *others = false;
-    for (unsigned i = 0; i < r->n; i++) {
-        struct model *m = &r->models[i];
-        if (m == except || m->state == MODEL_CLOSED)
+    for (unsigned i = 0; i < N_SLOTS; i++) {
+        struct model *m = &r->slots[i];
+        if (m->io == NULL || m == except || m->state == MODEL_CLOSED)
             continue;
         *others |= m->state != MODEL_OPENING || m->io->stage == STAGE_OPEN;
         if (m->state == MODEL_OPEN && m->n_users == 0 &&
@@ -253,7 +268,7 @@ void model_release(struct registry *r, struct model *m)
 
 struct model *registry_model(struct registry *r, unsigned i)
 {
-    return i < r->n ? &r->models[i] : NULL;
+    return i < r->n ? r->models[i] : NULL;
 }
 
 static bool is_called(const struct model *m, const char *name)
@@ -269,77 +284,178 @@ static bool is_called(const struct model *m, const char *name)
 struct model *registry_find(struct registry *r, const char *name, struct api_error *error)
 {
     if (name == NULL || name[0] == '\0')
-        return &r->models[0];
+        return r->models[0];
     for (unsigned i = 0; i < r->n; i++)
-        if (is_called(&r->models[i], name))
-            return &r->models[i];
+        if (is_called(r->models[i], name))
+            return r->models[i];
     char list[400] = "";
-    size_t n = 0;
-    for (unsigned i = 0; i < r->n && n + strlen(r->models[i].name) + 3 < sizeof list; i++) {
-        n += strlen(strcat(strcat(list, i ? ", " : ""), r->models[i].name)) - n;
-    }
+    for (unsigned i = 0; i < r->n; i++)
+        if (strlen(list) + strlen(r->models[i]->name) + 3 < sizeof list)
+            strcat(strcat(list, i ? ", " : ""), r->models[i]->name);
     api_fail(error, 404, "model_not_found", "model",
              "The model `%.100s` does not exist. Models of this server: %s.", name, list);
     return NULL;
 }
 
-/* "NAME=PATH", or "PATH", whose name is that of the file without its suffix. */
-static bool add_model(struct registry *r, const char *text, struct api_error *error)
+/* Frees the strings and the slot of a closed model. */
+static void free_model(struct model *m)
 {
-    struct model *m = &r->models[r->n];
+    for (const char **a = m->io->aliases; *a != NULL; a++)
+        free((char *)*a);
+    free(m->io->name);
+    free(m->io->path);
+    free(m->io);
+    *m = (struct model){ 0 };
+}
+
+/* Closes a removed model, or frees it. */
+static void remove_unused(struct model *m)
+{
+    if (m->state == MODEL_OPEN && m->n_users == 0)
+        begin_close(m);
+    else if (m->state == MODEL_CLOSED && m->io->stage == STAGE_NONE && m->io->waiters == NULL)
+        free_model(m);
+}
+
+/* Name of "NAME=PATH", or of "PATH": that of the file without its suffix. *path is the path. */
+static char *model_name(const char *text, const char **path)
+{
     const char *equals = strchr(text, '='), *slash = strchr(text, '/');
-    const bool named = equals != NULL && (slash == NULL || equals < slash);
-    const char *path = named ? equals + 1 : text;
-    size_t length = named ? (size_t)(equals - text) : strlen(text);
-    if (!named) {
-        while (length > 1 && text[length - 1] == '/')
-            length--;
-        for (const char *p = text; p < text + length; p++)
-            if (*p == '/') {
-                length -= (size_t)(p + 1 - text);
-                text = p + 1;
-            }
-        if (length > 5 && strncasecmp(text + length - 5, ".gguf", 5) == 0)
-            length -= 5;
+    if (equals != NULL && (slash == NULL || equals < slash)) {
+        *path = equals + 1;
+        return strndup(text, (size_t)(equals - text));
     }
-    m->io = calloc(1, sizeof *m->io);
-    char *name = m->io ? strndup(text, length) : NULL;
-    if (name == NULL)
-        return api_fail(error, 500, NULL, NULL, "out of memory");
-    m->io->name = name;
-    m->io->registry = r;
-    m->io->model = m;
-    m->name = name;
-    m->path = path;
-    m->aliases = m->io->aliases;
-    r->n++;
-    for (unsigned i = 0; i + 1 < r->n; i++)
-        if (strcmp(r->models[i].name, name) == 0)
-            return api_fail(error, 400, NULL, NULL, "--model: two models are called %s", name);
+    size_t end = strlen(text), start;
+    *path = text;
+    while (end > 1 && text[end - 1] == '/')
+        end--;
+    for (start = end; start > 0 && text[start - 1] != '/'; start--)
+        ;
+    if (end - start > 5 && strncasecmp(text + end - 5, ".gguf", 5) == 0)
+        end -= 5;
+    return strndup(text + start, end - start);
+}
+
+static struct model *new_model(struct registry *r, char *name, const char *path)
+{
+    struct model *m = r->slots;
+    while (m < r->slots + N_SLOTS && m->io != NULL)
+        m++;
+    struct model_io *io = m < r->slots + N_SLOTS ? calloc(1, sizeof *io) : NULL;
     struct stat st;
+    if (io == NULL || (path != NULL && (io->path = strdup(path)) == NULL)) {
+        free(io);
+        return NULL;
+    }
+    io->name = name;
+    io->registry = r;
+    *m = (struct model){ .name = name, .path = io->path, .aliases = io->aliases, .io = io };
     m->created = path != NULL && stat(path, &st) == 0 ? (long)st.st_mtime : 0;
-    model_opening_init(&m->io->opening, r->server, m, r->n == 1);
-    return length > 0 || api_fail(error, 400, NULL, NULL, "--model %s: the name is empty", path);
+    return m;
+}
+
+/* Adds a model to the new list: the one of this name and path if it is there already. */
+static bool list_model(struct registry *r, struct registry_list *list, const char *text,
+                       bool bundled, struct api_error *error)
+{
+    const char *path;
+    char *name = model_name(text, &path);
+    struct model *m = NULL;
+    path = bundled ? NULL : path;
+    if (name == NULL || name[0] == '\0') {
+        free(name);
+        return api_fail(error, 400, NULL, NULL, "--model %s: the name is empty", text);
+    }
+    for (unsigned i = 0; i < list->n; i++)
+        if (strcmp(list->models[i]->name, name) == 0) {
+            api_fail(error, 400, NULL, NULL, "--model: two models are called %s", name);
+            free(name);
+            return false;
+        }
+    for (unsigned i = 0; i < r->n; i++)
+        if (strcmp(r->models[i]->name, name) == 0 && path != NULL && r->models[i]->path != NULL &&
+            strcmp(r->models[i]->path, path) == 0)
+            m = r->models[i];
+    if (m != NULL)
+        free(name);
+    else if ((m = new_model(r, name, path)) == NULL) {
+        free(name);
+        return api_fail(error, 500, NULL, NULL, "out of memory");
+    } else
+        model_opening_init(&m->io->opening, r->server, m, list->n == 0);
+    list->models[list->n++] = m;
+    return true;
 }
 
 /* "ALIAS=NAME" */
-static bool add_alias(struct registry *r, const char *text, struct api_error *error)
+static bool check_alias(const struct registry_list *list, const char *text, struct api_error *error)
 {
     const char *equals = strchr(text, '=');
     if (equals == NULL || equals == text)
         return api_fail(error, 400, NULL, NULL, "--alias %s: expected ALIAS=NAME", text);
-    struct api_error unknown = { 0 };
-    struct model *m = registry_find(r, equals + 1, &unknown);
-    if (m == NULL || equals[1] == '\0')
-        return api_fail(error, 400, NULL, NULL, "--alias %s: there is no model %s", text,
-                        equals + 1);
-    char *alias = strndup(text, (size_t)(equals - text));
-    if (alias == NULL)
-        return api_fail(error, 500, NULL, NULL, "out of memory");
+    for (unsigned i = 0; i < list->n; i++)
+        if (strcmp(list->models[i]->name, equals + 1) == 0)
+            return true;
+    return api_fail(error, 400, NULL, NULL, "--alias %s: there is no model %s", text, equals + 1);
+}
+
+static void set_aliases(struct model *m, const struct option_list *aliases)
+{
     unsigned n = 0;
-    while (m->io->aliases[n] != NULL)
-        n++;
-    m->io->aliases[n] = alias;
+    for (const char **a = m->io->aliases; *a != NULL; a++) {
+        free((char *)*a);
+        *a = NULL;
+    }
+    for (uint32_t i = 0; i < aliases->n; i++) {
+        const char *text = aliases->text[i], *equals = strchr(text, '=');
+        if (strcmp(equals + 1, m->name) == 0)
+            m->io->aliases[n] = strndup(text, (size_t)(equals - text));
+        n += m->io->aliases[n] != NULL;
+    }
+}
+
+static bool in_list(const struct model *m, struct model *const *list, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (list[i] == m)
+            return true;
+    return false;
+}
+
+bool registry_set_models(struct registry *r, const struct option_list *models,
+                         const struct option_list *aliases, struct api_error *error)
+{
+    struct registry_list list = { .n = 0 };
+    bool ok = true;
+#if defined(BUNDLED_NAME)
+    if (models->n == 0 && r->n > 0 && r->models[0]->path == NULL)
+        list.models[list.n++] = r->models[0];
+    else if (models->n == 0)
+        ok = list_model(r, &list, BUNDLED_NAME, true, error);
+#endif
+    for (uint32_t i = 0; i < models->n && ok; i++)
+        ok = list_model(r, &list, models->text[i], false, error);
+    if (ok && list.n == 0)
+        ok = api_fail(error, 400, NULL, NULL, "--model is missing: there is no bundled model");
+    for (uint32_t i = 0; i < aliases->n && ok; i++)
+        ok = check_alias(&list, aliases->text[i], error);
+    for (unsigned i = 0; i < list.n && !ok; i++)
+        if (!in_list(list.models[i], r->models, r->n))
+            free_model(list.models[i]);
+    if (!ok)
+        return false;
+    struct model *old[MAX_REPEATED];
+    const unsigned n_old = r->n;
+    memcpy(old, r->models, sizeof old);
+    memcpy(r->models, list.models, sizeof list.models);
+    r->n = list.n;
+    for (unsigned i = 0; i < r->n; i++)
+        set_aliases(r->models[i], aliases);
+    for (unsigned i = 0; i < n_old; i++)
+        if (!in_list(old[i], r->models, r->n)) {
+            old[i]->io->removed = true;
+            remove_unused(old[i]);
+        }
     return true;
 }
 
@@ -354,21 +470,7 @@ struct registry *registry_create(struct server *server, void (*events)(struct mo
     }
     r->server = server;
     r->events = events;
-    bool ok = true;
-#if defined(BUNDLED_NAME)
-    if (o->models.n == 0) {
-        ok = add_model(r, BUNDLED_NAME, error);
-        r->models[0].path = NULL;
-    }
-#endif
-    for (uint32_t i = 0; i < o->models.n && ok; i++)
-        ok = add_model(r, o->models.text[i], error);
-    if (ok && r->n == 0)
-        ok =
-            api_fail(error, 400, NULL, NULL, "--model is missing: this build has no bundled model");
-    for (uint32_t i = 0; i < o->aliases.n && ok; i++)
-        ok = add_alias(r, o->aliases.text[i], error);
-    if (ok)
+    if (registry_set_models(r, &o->models, &o->aliases, error))
         return r;
     registry_destroy(r);
     return NULL;
@@ -379,17 +481,16 @@ void registry_destroy(struct registry *r)
     if (r == NULL)
         return;
     r->closing = true;
-    for (unsigned i = 0; i < r->n; i++) {
-        struct model *m = &r->models[i];
+    for (unsigned i = 0; i < N_SLOTS; i++) {
+        struct model *m = &r->slots[i];
+        if (m->io == NULL)
+            continue;
         if (m->state == MODEL_OPEN) {
             loop_unwatch(r->server->loop, m->io->event_fd);
             m->io->opening.engine = m->engine;
             model_close(&m->io->opening);
         }
-        for (const char **a = m->io->aliases; *a != NULL; a++)
-            free((char *)*a);
-        free(m->io->name);
-        free(m->io);
+        free_model(m);
     }
     free(r);
 }

@@ -4,6 +4,7 @@
 #ifndef QUIRE_SERVE_REGISTRY_H
 #define QUIRE_SERVE_REGISTRY_H
 #include "error.h"
+#include "options.h"
 #include <quire/quire.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,6 +35,11 @@ struct model {
  * events. NULL: *error. */
 struct registry *registry_create(struct server *server, void (*events)(struct model *m),
                                  struct api_error *error);
+
+/* Replaces the list: models of the same name and path stay as they are, new ones are opened on
+ * demand, removed ones are closed when their answers have ended. False: *error, nothing changed. */
+bool registry_set_models(struct registry *r, const struct option_list *models,
+                         const struct option_list *aliases, struct api_error *error);
 
 /* Saves the prefix caches and closes all models, of which none is in use. */
 void registry_destroy(struct registry *r);

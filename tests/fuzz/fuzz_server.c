@@ -189,9 +189,14 @@ static struct exchange *new_exchange(const struct route *route, const char *rest
     fuzz_check(x != NULL && copy != NULL, "no memory");
     memcpy(copy, body, size);
     copy[size] = '\0';
-    *x = (struct exchange){ .server = &server, .route = route, .method = route->method,
-                            .path = route->path, .path_rest = rest, .body = copy,
-                            .body_size = size, .id = "fuzz" };
+    *x = (struct exchange){ .server = &server,
+                            .route = route,
+                            .method = route->method,
+                            .path = route->path,
+                            .path_rest = rest,
+                            .body = copy,
+                            .body_size = size,
+                            .id = "fuzz" };
     x->key = keys_find(server.keys, NULL, NULL);
     x->received = loop_now(server.loop);
     return x;

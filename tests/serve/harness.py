@@ -34,7 +34,7 @@ class Server:
 
     def __init__(self, args=(), model=None, env=None, expect_exit=0):
         command = [binary(), "--port", "0", *args]
-        if not any(a in ("-m", "--model") for a in args):
+        if not any(a in ("-m", "--model", "--config") for a in args):
             command += ["-m", model or BUNDLED]
         self.expect_exit = expect_exit
         self.log = []
