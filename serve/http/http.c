@@ -70,6 +70,7 @@ static void connection_notify(void *user, struct MHD_Connection *handle, void **
         if (c->next != NULL)
             c->next->previous = c->previous;
         h->n_connections--;
+        h->run_soon = true; /* libmicrohttpd accepts again at the start of its next run */
         free(c);
         *socket_context = NULL;
     }

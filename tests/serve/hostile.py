@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hostile clients: malformed HTTP, smuggling, slow and vanishing clients, JSON bombs, full queues.
+After every attack an ordinary request must get its ordinary answer."""
+import json
+import resource
+import socket
+import subprocess
+import threading
+import time
+
+from harness import BUNDLED, Server, binary
+
+HELLO = {"messages": [{"role": "user", "content": "Hello!"}], "temperature": 0}
+LONG = {"messages": [{"role": "user", "content": "Tell me a story"}], "max_tokens": 1500,
+        "ignore_eos": True, "stream": True}
+
+
+def raw(body, path="/v1/chat/completions", extra=""):
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return (f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n{extra}"
+            f"Content-Length: {len(data)}\r\n\r\n").encode() + data
+
+
+def send(server, data, seconds=20):
+    """Status of the answer to raw bytes, 0 if the connection is closed without one."""
+    with server.connect(seconds) as c:
+        try:
+            c.sendall(data)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        try:
+            answer = c.recv(65536)
+        except ConnectionResetError:
+            return 0
+    return int(answer.split(b" ")[1]) if answer.startswith(b"HTTP/1.1 ") else 0
+
+
+def check(server, expected):
+    status, _, answer = server.post("/v1/chat/completions", HELLO)
+    assert status == 200 and answer["choices"][0]["message"]["content"] == expected, answer
+
+
+def wait_idle(server, seconds=10):
+    """Waits until no generation is left: the server logs one line for each."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        status, _, slots = server.get("/slots")
+        if status == 200 and not any(m["generations"] for m in slots["models"]):
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"requests are still running: {slots}")
+
+
+def test_malformed(server):
+    head = b"GET /health HTTP/1.1\r\nHost: x\r\n"
+    post = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"
+    for data, expected in [
+            (head + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", {400}),
+            (head + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", {400}),
+            (post + b"Transfer-Encoding: chunked\r\n\r\n-2\r\nab\r\n0\r\n\r\n", {400, 0}),
+            (post + b"Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n", {400, 413, 0}),
+            (post + b"Transfer-Encoding: gzip\r\n\r\n", {400, 501}),
+            (post + b"Content-Length: -1\r\n\r\n", {400}),
+            (post + b"Content-Length: 1073741824\r\n\r\n", {413}),
+            (post + b"Content-Length: 99999999999999999999999\r\n\r\n", {400, 413}),
+            (b"GET / HTTP/9.9\r\n\r\n", {505}),
+            (b"GET /health HTTP/1.1\r\n\r\n", {400}),
+            (head + b"a: " + b"b" * 100000 + b"\r\n\r\n", {431, 400, 0}),
+            (head + b"".join(b"h%d: x\r\n" % i for i in range(10000)) + b"\r\n", {431, 0}),
+            (b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n", {414, 431, 0}),
+            (b"GET //v1/models HTTP/1.1\r\nHost: x\r\n\r\n", {404}),
+            (b"GET /v1/../health HTTP/1.1\r\nHost: x\r\n\r\n", {404}),
+            (b"BREW /health HTTP/1.1\r\nHost: x\r\n\r\n", {405}),
+            (raw(b"{}", extra="Origin: http://evil.example\r\n"), {403}),
+    ]:
+        status = send(server, data)
+        assert status in expected, (data[:80], status)
+
+
+def test_bodies(server):
+    deep = b'{"messages":' + b"[" * 100000 + b"]" * 100000 + b"}"
+    wide = b'{"messages":[' + b"{}," * 1000000 + b"{}]}"
+    for body in [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"a":NaN}', b'{"n":1e999}', deep, wide,
+                 b'{"model":"a","model":"b"}', b'{"messages":"\xc3\x28"}',
+                 b'{"messages":[{"role":"user","content":"a\\u0000b"}],"stop":"\\u0000"}']:
+        status = send(server, raw(body))
+        assert status == 400, (body[:60], status)
+    for change, param in [({"n": 10**6}, "n"), ({"n": "2"}, "n"), ({"n": 0}, "n"),
+                          ({"max_tokens": -1}, "max_tokens"), ({"max_tokens": 2**63}, None),
+                          ({"max_tokens": "12"}, "max_tokens"), ({"stop": ["x"] * 100000}, "stop"),
+                          ({"stop": "x" * 2000}, "stop"), ({"temperature": -1}, "temperature"),
+                          ({"top_p": 2}, "top_p"), ({"logit_bias": {"x": 1}}, "logit_bias"),
+                          ({"messages": [{"role": "king", "content": ""}]}, "messages[0].role"),
+                          ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
+                           "messages[0].content[0].type"),
+                          ({"no_such_thing": 1}, "no_such_thing")]:
+        status, _, answer = server.post("/v1/chat/completions", {**HELLO, **change})
+        assert status == 400, (change, answer)
+        assert param is None or answer["error"]["param"] == param, answer
+    status, _, answer = server.post("/v1/chat/completions", {
+        "messages": [{"role": "user", "content": "word " * 4000}]})
+    assert status == 400 and answer["error"]["code"] == "context_length_exceeded", answer
+
+
+def test_too_large(server):
+    """A chunked body over the limit is not kept, and answered when it ends."""
+    with server.connect() as c:
+        c.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+                  b"\r\n")
+        piece = b"10000\r\n" + b" " * 65536 + b"\r\n"
+        for _ in range(160):
+            c.sendall(piece)
+        c.sendall(b"0\r\n\r\n")
+        assert c.recv(65536).startswith(b"HTTP/1.1 413 ")
+
+
+def test_disconnects(server):
+    for stream in (True, False):
+        data = raw({**LONG, "stream": stream})
+        for n in range(0, len(data), 9):
+            with server.connect() as c:
+                c.sendall(data[:n])
+        for seconds in (0, 0.01, 0.05, 0.2):
+            with server.connect() as c:
+                c.sendall(data)
+                time.sleep(seconds)
+        with server.connect() as c: # a reset instead of an end of stream
+            c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            c.sendall(data)
+            time.sleep(0.05)
+    wait_idle(server)
+
+
+def test_slow_reader(server):
+    """A client that does not read neither stalls others nor keeps its request for ever."""
+    slow = []
+    for _ in range(4):
+        c = socket.socket()
+        c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        c.connect(("127.0.0.1", server.port))
+        c.sendall(raw({**LONG, "n": 4}))
+        slow.append(c)
+    start = time.monotonic()
+    server.post("/v1/chat/completions", HELLO)
+    assert time.monotonic() - start < 15
+    for c in slow:
+        c.close()
+    wait_idle(server)
+
+
+def test_idle_connections(server, expected):
+    idle = [server.connect() for _ in range(900)]
+    for c in idle[::3]:
+        c.sendall(b"GET /heal")
+    check(server, expected)
+    for c in idle:
+        c.close()
+
+
+def test_timeouts():
+    with Server(["--header-timeout", "0.5", "--body-timeout", "0.5", "--idle-timeout", "0.5"]) as s:
+        for data in (b"", b"GET /health HTTP/1.1\r\n", raw(HELLO)[:-5],
+                     b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"):
+            with s.connect(10) as c:
+                c.sendall(data)
+                start = time.monotonic()
+                while c.recv(65536):
+                    pass
+                assert time.monotonic() - start < 5, data
+        with s.connect(10) as c: # a byte at a time is no progress
+            start = time.monotonic()
+            try:
+                for byte in raw(HELLO):
+                    c.sendall(bytes([byte]))
+                    time.sleep(0.02)
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+            assert time.monotonic() - start < 5
+
+
+def test_full_queue():
+    """More than the queue holds: 429 with Retry-After, and all that was accepted is answered."""
+    with Server(["--max-queue", "4", "--parallel", "2"]) as s:
+        results = []
+
+        def ask():
+            results.append(s.post("/v1/chat/completions", {**LONG, "stream": False,
+                                                           "max_tokens": 300}))
+        threads = [threading.Thread(target=ask) for _ in range(12)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        codes = sorted(r[0] for r in results)
+        assert codes.count(200) >= 4 and codes.count(429) >= 1 and set(codes) == {200, 429}, codes
+        for status, headers, answer in results:
+            if status == 429:
+                assert int(headers["Retry-After"]) >= 1, answer
+                assert answer["error"]["type"] == "rate_limit_error", answer
+
+
+def test_few_descriptors(expected):
+    """Out of file descriptors: others wait, and the server stays."""
+    saved = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (160, saved[1]))
+    try:
+        server = Server()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, saved)
+    with server:
+        idle = [server.connect() for _ in range(200)]
+        for c in idle:
+            c.close()
+        check(server, expected)
+
+
+def test_one_port():
+    with Server() as s:
+        other = subprocess.run([binary(), "--port", str(s.port), "-m", BUNDLED],
+                               stderr=subprocess.PIPE, timeout=20)
+        assert other.returncode != 0 and str(s.port).encode() in other.stderr, other
+
+
+def test_shutdown_under_load():
+    """SIGTERM: streams are finished within the drain time, or end with an error event."""
+    for drain, complete in (("30", True), ("0.2", False)):
+        with Server(["--drain-timeout", drain]) as s:
+            ends = []
+
+            def ask():
+                events = [e for _, e in s.stream("/v1/chat/completions",
+                                                 {**LONG, "max_tokens": 400 if complete else 1800})]
+                ends.append(events[-1] == "[DONE]" and "error" not in events[-2])
+            threads = [threading.Thread(target=ask) for _ in range(4)]
+            for t in threads:
+                t.start()
+            time.sleep(0.3)
+            code = s.stop()
+            for t in threads:
+                t.join()
+            assert code == 0 and len(ends) == 4, (code, ends)
+            assert all(ends) if complete else not all(ends), (drain, ends)
+
+
+with Server(["--max-connections", "1000"]) as server:
+    expected = server.post("/v1/chat/completions", HELLO)[2]["choices"][0]["message"]["content"]
+    for test in (test_malformed, test_bodies, test_too_large, test_disconnects, test_slow_reader):
+        test(server)
+        check(server, expected)
+    test_idle_connections(server, expected)
+test_timeouts()
+test_full_queue()
+test_few_descriptors(expected)
+test_one_port()
+test_shutdown_under_load()

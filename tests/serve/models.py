@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several models: on demand, aliases, memory limit, reload of the list, saved prefix caches."""
+import os
+import signal
+import tempfile
+import time
+
+from harness import BUNDLED, Server
+
+SMALL = ["-c", "1024", "--parallel", "2"]
+
+
+def ask(server, model):
+    status, _, answer = server.post("/v1/chat/completions", {
+        "model": model, "temperature": 0, "messages": [{"role": "user", "content": "Hello!"}]})
+    return status, answer
+
+
+def wait_for(server, text, seconds=20):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if any(text in line for line in server.log):
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"no '{text}' in the log: " + "".join(server.log))
+
+
+def check_answers(server, models):
+    for model in models:
+        status, answer = ask(server, model)
+        assert status == 200 and answer["choices"][0]["message"]["content"], (model, answer)
+
+
+def test_memory_limit(folder):
+    """Room for one model: the one that is unused is closed, its prefix cache saved and restored."""
+    args = [*SMALL, "-m", f"a={BUNDLED}", "-m", f"b={BUNDLED}", "--models-mem", "34M",
+            "--cache-dir", folder]
+    with Server(args) as server:
+        check_answers(server, ["a", "b", "a"])
+        wait_for(server, "prefix cache restored model=a")
+        assert ask(server, "a")[1]["usage"]["prompt_tokens_details"]["cached_tokens"] > 0
+        status, answer = ask(server, "c")
+        assert status == 404 and answer["error"]["param"] == "model", answer
+        assert "a, b" in answer["error"]["message"], answer
+    assert sorted(os.listdir(folder)) == ["a.cache", "b.cache"]
+    with Server(args) as server:
+        wait_for(server, "prefix cache restored model=a")
+
+
+def test_limit_too_small():
+    with Server([*SMALL, "--models-mem", "1M"], expect_exit=None) as server:
+        server.process.wait(20)
+    assert server.process.returncode not in (0, None)
+    assert "--models-mem" in "".join(server.log), server.log
+
+
+def test_reload(folder):
+    config = os.path.join(folder, "server.conf")
+
+    def write(text):
+        with open(config, "w") as f:
+            f.write(text)
+
+    write(f"model a={BUNDLED}\nmodel b={BUNDLED}\nalias gpt=a\n")
+    with Server([*SMALL, "--config", config]) as server:
+        check_answers(server, ["a", "b", "gpt"])
+        write(f"model b={BUNDLED}\nmodel c={BUNDLED}\nalias gpt=c\n")
+        server.process.send_signal(signal.SIGHUP)
+        wait_for(server, "models reloaded")
+        assert ask(server, "a")[0] == 404
+        check_answers(server, ["b", "gpt", "c"])
+        write("model b=\nnonsense\n")
+        server.process.send_signal(signal.SIGHUP)
+        wait_for(server, "not reloaded")
+        check_answers(server, ["b", "gpt", "c"])
+
+
+def test_missing_model():
+    with Server(["-m", BUNDLED, "-m", "gone=/nowhere/model.gguf"]) as server:
+        status, answer = ask(server, "gone")
+        assert status == 503 and "/nowhere/model.gguf" in answer["error"]["message"], answer
+        check_answers(server, ["quire-tiny"])
+
+
+with tempfile.TemporaryDirectory() as folder:
+    test_memory_limit(folder)
+with tempfile.TemporaryDirectory() as folder:
+    test_reload(folder)
+test_limit_too_small()
+test_missing_model()
