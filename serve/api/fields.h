@@ -8,8 +8,8 @@
  *     if (!fields_finish(&f, harmless))
  *         return false;
  *
- * A member that is absent or null leaves the variable unchanged. A member of another type, or out of
- * its range, sets the error with its name. After an error all further calls do nothing. */
+ * A member that is absent or null leaves the variable unchanged. A member of another type or out of
+ * range sets the error with its name. After an error all further calls do nothing. */
 #ifndef QUIRE_SERVE_FIELDS_H
 #define QUIRE_SERVE_FIELDS_H
 #include "error.h"

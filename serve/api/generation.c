@@ -281,8 +281,8 @@ void generation_submit_more(struct generation *g)
     loop_offload(g->server->loop, LANE_REQUESTS, &run->job);
 }
 
-/* Whether the queue has room for the first requests; otherwise an error with the time after which it
- * will have room: the number of answers in the queue by the mean time of one. */
+/* Whether the queue has room for the first requests; otherwise an error with an estimate of the
+ * time after which it has: the mean time of an answer, for each that is wanted. */
 static bool admit(struct generation *g, struct api_error *error)
 {
     const struct model *m = g->model;

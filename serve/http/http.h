@@ -2,9 +2,9 @@
 /* http.h - the HTTP layer: libmicrohttpd driven by the event loop.
  *
  * Every listening socket has a daemon of libmicrohttpd whose epoll descriptor the loop watches. A
- * connection that waits for its answer is suspended, and libmicrohttpd does not notice then that the
- * client has gone: the loop watches its descriptor for the end of the stream. A client that shuts
- * down its sending side before it has the answer counts as gone. */
+ * connection that waits for its answer is suspended, and libmicrohttpd does not notice then that
+ * the client has gone: the loop watches its descriptor for the end of the stream. A client that
+ * shuts down its sending side before it has the answer counts as gone. */
 #ifndef QUIRE_SERVE_HTTP_H
 #define QUIRE_SERVE_HTTP_H
 #include "error.h"

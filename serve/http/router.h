@@ -20,8 +20,8 @@ struct route {
     unsigned flags;           /* enum route_flags */
 };
 
-/* Finds the route of a method and a path. NULL: *allowed lists the methods of the path, separated by
- * ", "; empty if there is no such path. HEAD finds the routes of GET. */
+/* Finds the route of a method and a path. NULL: *allowed lists the methods of the path, separated
+ * by ", "; empty if there is no such path. HEAD finds the routes of GET. */
 const struct route *router_find(const char *method, const char *path, const char **path_rest,
                                 char allowed[64]);
 

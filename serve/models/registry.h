@@ -51,8 +51,8 @@ struct model *registry_model(struct registry *r, unsigned i);
  * of names. */
 struct model *registry_find(struct registry *r, const char *name, struct api_error *error);
 
-/* Holds a model, opening it if necessary: calls ready(user, NULL) when it is open, at once if it is,
- * or ready(user, error). The caller then calls model_release() once, after success only. */
+/* Holds a model, opening it if necessary: calls ready(user, NULL) when it is open, at once if it
+ * is, or ready(user, error). The caller then calls model_release() once, after success only. */
 struct model_waiter {
     void (*ready)(void *user, const struct api_error *error);
     void *user;

@@ -3,8 +3,8 @@
  *
  * Input: a line "METHOD PATH [TURNS]", then the body. The client goes away after so many turns of
  * the event loop; without a number it waits for the answer. Checks that every request is answered
- * exactly once, that answers and events are JSON, that errors have a message, and that no generation
- * and no model in use is left. */
+ * exactly once, that answers and events are JSON, that errors have a message, and that no
+ * generation and no model in use is left. */
 #include "exchange.h"
 #include "fuzz.h"
 #include "generation.h"
