@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hash_key.c - --hash-key. */
 #include "hash_key.h"
-#include <gnutls/crypto.h>
-#include <gnutls/gnutls.h>
+#include "keys.h"
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +9,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-enum { MAX_KEY_BYTES = 1024, SHA256_BYTES = 32 };
+enum { MAX_KEY_BYTES = 1024 };
 
 /* Turns the echo of a terminal off; false if standard input is none. */
 static bool hide_input(struct termios *before)
@@ -32,7 +31,7 @@ static int fail(const char *reason, int code)
 /* Prints the hash of a key with the newline that ended it. */
 static int print_hash(const char *key, size_t n)
 {
-    unsigned char digest[SHA256_BYTES];
+    char hash[KEYS_HASH_SIZE];
     n -= n > 0 && key[n - 1] == '\n';
     n -= n > 0 && key[n - 1] == '\r';
     if (n == 0)
@@ -44,12 +43,9 @@ static int print_hash(const char *key, size_t n)
             return fail("the key has other bytes than printable ASCII, or a space: clients could "
                         "not send it",
                         EX_DATAERR);
-    if (gnutls_hash_fast(GNUTLS_DIG_SHA256, key, n, digest) != 0)
-        return fail("cannot compute SHA-256", EX_SOFTWARE);
-    printf("sha256:");
-    for (int i = 0; i < SHA256_BYTES; i++)
-        printf("%02x", digest[i]);
-    printf("\n");
+    if (!keys_hash(key, n, hash))
+        return fail("out of memory", EX_TEMPFAIL);
+    printf("%s\n", hash);
     return fflush(stdout) == 0 ? 0 : fail("cannot write to standard output", EX_IOERR);
 }
 

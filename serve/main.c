@@ -150,6 +150,7 @@ static int serve(struct program *p)
     p->preload = (struct model_waiter){ .ready = preloaded, .user = p };
     model_acquire(s->registry, registry_model(s->registry, 0), &p->preload);
     loop_run(s->loop);
+    listen_remove_files(listeners, (unsigned)n);
     return p->exit_code;
 }
 

@@ -60,7 +60,7 @@ cmp -s "$folder/commands" "$folder/documented" ||
 
 # ---- Completion
 
-. "$source_dir/chat/quire-chat.bash" || failed "the completion script"
+. "$source_dir/chat/quire.bash" || failed "the completion script"
 
 # Completes a command line; its last word is the one under the cursor.
 complete_line()
@@ -68,7 +68,7 @@ complete_line()
     COMP_WORDS=("$@")
     COMP_CWORD=$(($# - 1))
     COMPREPLY=()
-    _quire_chat "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+    _quire "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
     printf '%s\n' "${COMPREPLY[@]}" | sort -u
 }
 

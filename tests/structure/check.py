@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the source tree against docs/architecture.md: who may include whom, include cycles,
+"""Checks the source tree against docs/architecture.md: who may include whom, what the server includes, include cycles,
 prefixes of symbols, one header per source file, width of comments, length of files. Also: every public object is
 tested with foreign handles, and the tests that docs/testing.md names exist.
 
@@ -113,6 +113,23 @@ def check_includes(root, sources):
         for other in sorted(may):
             if other not in allowed:
                 report("matrix", "docs/architecture.md", f"{m} depends on {other}, which has no row")
+
+
+# Parts of quire-chat that are compiled into quire-server too.
+SHARED_PARTS = {"bundled.h", "file_faults.h", "numbers.h", "option_table.h"}
+
+
+def check_server_includes(root, files):
+    """serve/ includes its own headers by file name, shared parts, and <...>: the public API and libraries."""
+    own = collections.Counter(os.path.basename(p) for p in files if p.endswith(".h"))
+    for name, n in own.items():
+        if n > 1 or name in SHARED_PARTS:
+            report("server include", name, "is no unique name of a header")
+    for path in files:
+        for n, line in enumerate(read(os.path.join(root, path)).splitlines(), 1):
+            m = re.match(r'#include "([^"]+)"', line)
+            if m and m.group(1).endswith(".h") and m.group(1) not in own and m.group(1) not in SHARED_PARTS:
+                report("server include", f"{path}:{n}", f"{m.group(1)} is neither in serve/ nor shared")
 
 
 def check_cycles(graph, kind):
@@ -261,6 +278,7 @@ def main():
     check_includes(root, sources)
     if args.build:
         check_symbols(root, args.build, sources)
+    check_server_includes(root, [p for p in everything if p.startswith("serve/")])
     check_text(root, [p for p in everything if not p.startswith(("models/", "tests/abi/"))])
     check_handles(root)
     check_named_tests(root, ["docs/testing.md", "docs/threat-model.md"])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# bash completion for quire-chat: options and values come from quire-chat --list-options
+# bash completion for quire-chat and quire-server: options and values come from PROGRAM --list-options
 
-_quire_chat()
+_quire()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     local names value words options="" takes_value="" values=""
@@ -27,4 +27,4 @@ _quire_chat()
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
     fi
 }
-complete -F _quire_chat quire-chat
+complete -F _quire quire-chat quire-server
