@@ -42,7 +42,7 @@ json_t *fields_parse(const char *text, size_t size, struct api_error *error)
     if (!within_limits(text, size, error))
         return NULL;
     json_error_t at;
-    json_t *value = json_loadb(text, size, JSON_REJECT_DUPLICATES, &at);
+    json_t *value = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &at);
     if (value == NULL) {
         if (json_error_code(&at) == json_error_out_of_memory)
             api_fail(error, 500, NULL, NULL, "out of memory");
