@@ -137,11 +137,12 @@ void generation_release(struct generation *g)
         return;
     if (run->waiting)
         model_forget(g->model, &run->waiter);
-    if (run->has_model) {
+    if (run->has_model && g->format->work == NULL) {
         metrics_generation(g->server->metrics, g);
         log_generation(g);
-        model_release(g->server->registry, g->model);
     }
+    if (run->has_model)
+        model_release(g->server->registry, g->model);
     if (run->has_key) {
         const struct generation_usage u = generation_usage(g);
         keys_end(g->key, loop_now(g->server->loop), u.prompt_tokens + u.completion_tokens);
@@ -201,6 +202,24 @@ void generation_cancel_all(struct server *server)
 
 /* ---- Submission ---- */
 
+/* Names the parameter that the engine refused: its messages begin with the name of a field if there
+ * is one; everything else is about the prompt. */
+static void name_parameter(const struct generation *g, uint32_t index, struct api_error *error)
+{
+    const size_t n = strspn(error->message, "abcdefghijklmnopqrstuvwxyz_");
+    char name[64] = "";
+    if (error->status != 400 || error->param[0] != '\0')
+        return;
+    if (n < sizeof name)
+        memcpy(name, error->message, n);
+    if (json_object_get(g->body, name) != NULL)
+        snprintf(error->param, sizeof error->param, "%s", name);
+    else if (g->format->input != NULL && g->n_requests > 1)
+        snprintf(error->param, sizeof error->param, "%s[%u]", g->format->input, (unsigned)index);
+    else if (g->format->input != NULL)
+        snprintf(error->param, sizeof error->param, "%s", g->format->input);
+}
+
 /* Runs on the event loop, or on a thread while run->submitting. */
 static void submit(void *user)
 {
@@ -212,8 +231,7 @@ static void submit(void *user)
             quire_engine_submit(g->model->engine, &g->requests[i], &run->items[i].id, &err);
         if (s != QUIRE_OK) {
             api_fail_status(&run->error, s, &err);
-            if (g->n_requests > 1 && run->error.status == 400)
-                snprintf(run->error.param, sizeof run->error.param, "input[%u]", (unsigned)i);
+            name_parameter(g, i, &run->error);
             return;
         }
         run->n_submitted = i + 1;
@@ -327,6 +345,34 @@ static bool prepare(struct generation *g, struct api_error *error)
     return true;
 }
 
+static void work(void *user)
+{
+    struct generation *g = user;
+    (void)g->format->work(g, &g->run->error);
+}
+
+static void worked(void *user)
+{
+    struct generation *g = user;
+    struct generation_run *run = g->run;
+    run->submitting = false;
+    if (run->finished) {
+        generation_release(g);
+    } else if (run->error.status != 0) {
+        generation_fail(g, &run->error);
+    } else {
+        g->format->finish(g);
+        generation_close(g);
+    }
+}
+
+static void start_work(struct generation *g)
+{
+    g->run->submitting = true;
+    g->run->job = (struct loop_job){ .work = work, .done = worked, .user = g };
+    loop_offload(g->server->loop, LANE_REQUESTS, &g->run->job);
+}
+
 static void model_ready(void *user, const struct api_error *model_error)
 {
     struct generation *g = user;
@@ -336,6 +382,10 @@ static void model_ready(void *user, const struct api_error *model_error)
     run->has_model = model_error == NULL;
     if (model_error != NULL) {
         generation_fail(g, model_error);
+        return;
+    }
+    if (g->format->work != NULL) {
+        start_work(g);
         return;
     }
     if (!prepare(g, &error)) {
@@ -358,12 +408,13 @@ void generation_start(struct generation *g)
         g->next->previous = g;
     s->generations = g;
     run->listed = true;
-    if (!keys_begin(g->key, loop_now(s->loop), &error)) {
+    run->has_key = (g->exchange->route->flags & ROUTE_COMPUTE) != 0;
+    if (run->has_key && !keys_begin(g->key, loop_now(s->loop), &error)) {
         metrics_refused(s->metrics, "key");
+        run->has_key = false;
         generation_fail(g, &error);
         return;
     }
-    run->has_key = true;
     run->waiting = true;
     run->waiter = (struct model_waiter){ .ready = model_ready, .user = g };
     model_acquire(s->registry, g->model, &run->waiter);
