@@ -202,9 +202,10 @@ void generation_cancel_all(struct server *server)
 
 /* ---- Submission ---- */
 
-/* Names the parameter that the engine refused: its messages begin with the name of a field if there
- * is one; everything else is about the prompt. */
-static void name_parameter(const struct generation *g, uint32_t index, struct api_error *error)
+/* Names the parameter that the engine refused: the model if it cannot do what is asked; a field
+ * whose name begins the message; otherwise the prompt. */
+static void name_parameter(const struct generation *g, uint32_t index, quire_status status,
+                           struct api_error *error)
 {
     const size_t n = strspn(error->message, "abcdefghijklmnopqrstuvwxyz_");
     char name[64] = "";
@@ -212,7 +213,9 @@ static void name_parameter(const struct generation *g, uint32_t index, struct ap
         return;
     if (n < sizeof name)
         memcpy(name, error->message, n);
-    if (json_object_get(g->body, name) != NULL)
+    if (status == QUIRE_E_UNSUPPORTED)
+        snprintf(error->param, sizeof error->param, "model");
+    else if (json_object_get(g->body, name) != NULL)
         snprintf(error->param, sizeof error->param, "%s", name);
     else if (g->format->input != NULL && g->n_requests > 1)
         snprintf(error->param, sizeof error->param, "%s[%u]", g->format->input, (unsigned)index);
@@ -231,7 +234,7 @@ static void submit(void *user)
             quire_engine_submit(g->model->engine, &g->requests[i], &run->items[i].id, &err);
         if (s != QUIRE_OK) {
             api_fail_status(&run->error, s, &err);
-            name_parameter(g, i, &run->error);
+            name_parameter(g, i, s, &run->error);
             return;
         }
         run->n_submitted = i + 1;
