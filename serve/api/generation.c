@@ -97,13 +97,16 @@ void *generation_alloc(struct generation *g, size_t size)
 struct generation_usage generation_usage(const struct generation *g)
 {
     struct generation_usage sum = { 0 };
-    for (uint32_t i = 0; g->answers != NULL && i < g->n_requests * g->choices; i++) {
-        const struct quire_usage *u = &g->answers[i].usage;
-        if (i % g->choices == 0) {
-            sum.prompt_tokens += u->prompt_tokens;
-            sum.cached_tokens += u->cached_tokens;
+    for (uint32_t i = 0; g->answers != NULL && i < g->n_requests; i++) {
+        const struct answer *answers = &g->answers[i * g->choices];
+        uint32_t cached = UINT32_MAX; /* all but the first answer find the whole prompt in the cache */
+        for (uint32_t k = 0; k < g->choices; k++) {
+            const struct quire_usage *u = &answers[k].usage;
+            cached = u->cached_tokens < cached ? u->cached_tokens : cached;
+            sum.completion_tokens += u->completion_tokens;
         }
-        sum.completion_tokens += u->completion_tokens;
+        sum.prompt_tokens += answers[0].usage.prompt_tokens;
+        sum.cached_tokens += cached;
     }
     return sum;
 }
@@ -392,6 +395,7 @@ static void model_ready(void *user, const struct api_error *model_error)
         return;
     }
     if (!prepare(g, &error)) {
+        name_parameter(g, 0, QUIRE_E_INVALID_ARG, &error);
         generation_fail(g, &error);
         return;
     }

@@ -175,10 +175,11 @@ void openai_stream_progress(const struct openai_answer *a, struct generation *g,
         return;
     }
     json_t *chunk = chunk_json(a, g, json_pack("[o]", choice));
+    const double seconds = loop_now(g->server->loop) - g->started - u->queue_seconds;
     json_build_set(&chunk, "prompt_progress",
                    json_pack("{s:I, s:I, s:I, s:f}", "total", (json_int_t)u->prompt_tokens, "cache",
                              (json_int_t)u->cached_tokens, "processed", (json_int_t)u->prompt_done,
-                             "time_ms", u->prompt_seconds * 1e3));
+                             "time_ms", seconds > 0 ? seconds * 1e3 : 0.0));
     send_chunk(g, chunk);
 }
 
