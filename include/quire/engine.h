@@ -184,6 +184,11 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_get_info(const struct quire
 QUIRE_API const struct quire_model *quire_engine_model(const struct quire_engine *engine);
 QUIRE_API const struct quire_tokenizer *quire_engine_tokenizer(const struct quire_engine *engine);
 
+/** The template of chat requests, borrowed, to render prompts without submitting them; NULL for
+ *  NULL, and if the model has none that can be used. */
+QUIRE_API const struct quire_chat_template *quire_engine_chat_template(
+    const struct quire_engine *engine);
+
 /* ---- Requests (quire/engine_request.h) ---- */
 
 /** Fills in the sampling parameters that the model's author recommends; parameters without a

@@ -4,56 +4,63 @@
 #include "exchange.h"
 #include "fields.h"
 #include "generation.h"
-#include "router.h"
+#include "json_build.h"
+#include "logprobs.h"
+#include "openai_answer.h"
 #include "sampling_fields.h"
-#include "server.h"
-#include <stdio.h>
-#include <stdlib.h>
+#include "template_fields.h"
 #include <string.h>
-#include <time.h>
 
-/* State of one answer. */
+enum { MAX_LOGPROBS = 20 };
+
 struct chat {
-    char id[48];
-    long created; /* Unix time */
-    bool stream, include_usage;
-    unsigned n_done;
+    struct openai_answer answer;
+    bool logprobs;
+    bool failed; /* out of memory */
 };
 
-static json_t *usage_json(const struct generation *g)
-{
-    const struct generation_usage u = generation_usage(g);
-    return json_pack("{s:I, s:I, s:I, s:{s:I}}", "prompt_tokens", (json_int_t)u.prompt_tokens,
-                     "completion_tokens", (json_int_t)u.completion_tokens, "total_tokens",
-                     (json_int_t)(u.prompt_tokens + u.completion_tokens), "prompt_tokens_details",
-                     "cached_tokens", (json_int_t)u.cached_tokens);
-}
-
-/* A chunk with one choice; drops the reference to delta. */
-static void write_chunk(struct generation *g, unsigned choice, json_t *delta, const char *reason)
+/* A chunk with one choice; drops the references. */
+static void write_delta(struct generation *g, uint32_t choice, json_t *delta, json_t *logprobs,
+                        const char *reason)
 {
     const struct chat *c = g->state;
-    json_t *chunk = json_pack("{s:s, s:s, s:I, s:s, s:[{s:i, s:o, s:s?}]}", "id", c->id, "object",
-                              "chat.completion.chunk", "created", (json_int_t)c->created, "model",
-                              g->model->name, "choices", "index", (int)choice, "delta", delta,
-                              "finish_reason", reason);
-    exchange_write_event(g->exchange, NULL, chunk);
-    g->last_write = g->last_token;
-}
-
-static const char *finish_reason(enum quire_finish_reason reason)
-{
-    return reason == QUIRE_FINISH_LENGTH ? "length" : "stop";
+    openai_stream_write(&c->answer, g, &g->answers[choice],
+                        json_pack("{s:I, s:o, s:o, s:s?}", "index", (json_int_t)choice, "delta",
+                                  delta, "logprobs", logprobs, "finish_reason", reason));
 }
 
 static void started(struct generation *g)
 {
     const struct chat *c = g->state;
-    if (!c->stream)
+    if (!c->answer.stream)
         return;
-    exchange_begin_stream(g->exchange, 200, "text/event-stream; charset=utf-8");
-    for (unsigned i = 0; i < g->choices; i++)
-        write_chunk(g, i, json_pack("{s:s, s:s}", "role", "assistant", "content", ""), NULL);
+    openai_stream_begin(g);
+    for (uint32_t i = 0; i < g->choices; i++)
+        write_delta(g, i, json_pack("{s:s, s:s}", "role", "assistant", "content", ""), json_null(),
+                    NULL);
+}
+
+/* {"content": LIST, "refusal": null}; drops the reference to the list. */
+static json_t *logprobs_json(json_t *list)
+{
+    return json_pack("{s:o, s:n}", "content", list, "refusal");
+}
+
+static void text_event(struct generation *g, struct answer *answer, const struct quire_event *ev)
+{
+    struct chat *c = g->state;
+    json_t *list = NULL;
+    if (c->logprobs)
+        list = logprobs_chat(quire_engine_tokenizer(g->model->engine), &g->requests[0], ev);
+    if (!c->answer.stream) {
+        if (c->logprobs && !logprobs_extend(&answer->data, list))
+            c->failed = true;
+    } else if (ev->text_size > 0 || json_array_size(list) > 0 || (c->logprobs && list == NULL)) {
+        write_delta(g, ev->choice, json_pack("{s:s%}", "content", ev->text, ev->text_size),
+                    c->logprobs ? logprobs_json(list) : json_null(), NULL);
+    } else {
+        json_decref(list);
+    }
 }
 
 static void event(struct generation *g, uint32_t index, struct answer *answer,
@@ -61,97 +68,127 @@ static void event(struct generation *g, uint32_t index, struct answer *answer,
 {
     const struct chat *c = g->state;
     (void)index;
-    (void)answer;
-    if (!c->stream)
-        return;
-    if (ev->kind == QUIRE_EVENT_TEXT && ev->text_size > 0)
-        write_chunk(g, ev->choice, json_pack("{s:s%}", "content", ev->text, ev->text_size), NULL);
-    else if (ev->kind == QUIRE_EVENT_DONE)
-        write_chunk(g, ev->choice, json_object(), finish_reason(ev->reason));
+    if (ev->kind == QUIRE_EVENT_TEXT)
+        text_event(g, answer, ev);
+    else if (c->answer.stream && ev->kind == QUIRE_EVENT_PROMPT)
+        openai_stream_progress(&c->answer, g, ev->usage,
+                               json_pack("{s:I, s:{s:s, s:n}, s:n}", "index",
+                                         (json_int_t)ev->choice, "delta", "role", "assistant",
+                                         "content", "finish_reason"));
+    else if (c->answer.stream && ev->kind == QUIRE_EVENT_DONE)
+        write_delta(g, ev->choice, json_object(), json_null(), openai_finish_reason(ev->reason));
 }
 
-static void finish_stream(struct generation *g)
+static json_t *choice_json(const struct chat *c, uint32_t index, const struct answer *a)
 {
-    const struct chat *c = g->state;
-    if (c->include_usage)
-        exchange_write_event(g->exchange, NULL,
-                             json_pack("{s:s, s:s, s:I, s:s, s:[], s:o}", "id", c->id, "object",
-                                       "chat.completion.chunk", "created", (json_int_t)c->created,
-                                       "model", g->model->name, "choices", "usage", usage_json(g)));
-    exchange_write(g->exchange, "data: [DONE]\n\n", 14);
-    exchange_end(g->exchange);
+    json_t *logprobs = json_null();
+    if (c->logprobs) /* an answer without text has no list */
+        logprobs = logprobs_json(a->data ? json_incref(a->data) : json_array());
+    return json_pack("{s:I, s:{s:s, s:s%, s:n}, s:o, s:s}", "index", (json_int_t)index, "message",
+                     "role", "assistant", "content", a->text.data ? a->text.data : "",
+                     a->text.size, "refusal", "logprobs", logprobs, "finish_reason",
+                     openai_finish_reason(a->reason));
 }
 
 static void finish(struct generation *g)
 {
     const struct chat *c = g->state;
-    if (c->stream) {
-        finish_stream(g);
+    if (c->answer.stream) {
+        openai_stream_end(&c->answer, g);
         return;
     }
-    json_t *choices = json_array();
-    for (unsigned i = 0; i < g->choices; i++) {
-        const struct answer *a = &g->answers[i];
-        json_array_append_new(choices, json_pack("{s:i, s:{s:s, s:s%}, s:s}", "index", (int)i,
-                                                 "message", "role", "assistant", "content",
-                                                 a->text.data ? a->text.data : "", a->text.size,
-                                                 "finish_reason", finish_reason(a->reason)));
-    }
-    exchange_reply_json(g->exchange, 200,
-                        json_pack("{s:s, s:s, s:I, s:s, s:o, s:o}", "id", c->id, "object",
-                                  "chat.completion", "created", (json_int_t)c->created, "model",
-                                  g->model->name, "choices", choices, "usage", usage_json(g)));
-}
-
-static void stream_error(struct generation *g, const struct api_error *error)
-{
-    exchange_write_event(g->exchange, NULL, api_error_json(error, DIALECT_OPENAI, g->exchange->id));
+    json_t *choices = c->failed ? NULL : json_array();
+    for (uint32_t i = 0; i < g->choices; i++)
+        json_build_append(&choices, choice_json(c, i, &g->answers[i]));
+    const struct generation_usage u = generation_usage(g);
+    json_t *answer = openai_object(&c->answer, g, c->answer.object, choices);
+    json_build_set(&answer, "usage", openai_usage(&u));
+    json_build_set(&answer, "timings", openai_timings(&g->answers[0].usage));
+    exchange_reply_json(g->exchange, 200, answer);
 }
 
 static const struct generation_format format = {
-    .started = started, .event = event, .finish = finish, .stream_error = stream_error
+    .started = started,
+    .event = event,
+    .finish = finish,
+    .stream_error = openai_stream_error,
+    .input = "messages",
 };
+
+static void read_logprobs(struct fields *f, struct generation *g, struct chat *c)
+{
+    struct quire_request_params *r = &g->requests[0];
+    int64_t top = 0;
+    fields_boolean(f, "logprobs", &c->logprobs);
+    if (fields_integer(f, "top_logprobs", 0, MAX_LOGPROBS, &top) && top > 0 && !c->logprobs)
+        fields_fail(f, "top_logprobs", "top_logprobs needs logprobs: true.");
+    if (!c->logprobs)
+        return;
+    r->flags |= QUIRE_REQUEST_LOGPROBS;
+    r->n_logprobs = (uint32_t)top;
+}
+
+/* Parameters that would change the answer, with the value that changes nothing. */
+static void refuse_unsupported(struct fields *f)
+{
+    /* a choice of tools where there are none */
+    static const char *const tool_choices[] = { "tool_choice", "function_call" };
+    for (unsigned i = 0; i < 2; i++) {
+        json_t *v = json_object_get(f->object, tool_choices[i]);
+        const bool automatic = json_is_string(v) && strcmp(json_string_value(v), "auto") == 0;
+        fields_unsupported(f, tool_choices[i], json_string(automatic ? "auto" : "none"));
+    }
+    fields_unsupported(f, "tools", json_array());
+    fields_unsupported(f, "functions", json_array());
+    fields_unsupported(f, "parallel_tool_calls", NULL);
+    fields_unsupported(f, "modalities", json_pack("[s]", "text"));
+    fields_unsupported(f, "audio", NULL);
+    fields_unsupported(f, "web_search_options", NULL);
+    fields_unsupported(f, "verbosity", json_string("medium"));
+    /* of llama.cpp and vLLM */
+    fields_unsupported(f, "reasoning_format", json_string("none"));
+    fields_unsupported(f, "echo", json_false());
+    fields_unsupported(f, "include_stop_str_in_output", json_false());
+}
+
+/* Parameters that do not change an answer. */
+static const char *const harmless[] = { "user",
+                                        "store",
+                                        "metadata",
+                                        "service_tier",
+                                        "safety_identifier",
+                                        "prompt_cache_key",
+                                        "prompt_cache_retention",
+                                        "prediction",
+                                        "id_slot",
+                                        "request_id",
+                                        NULL };
 
 static bool parse(struct generation *g, struct api_error *error)
 {
     struct fields f;
     struct chat *c = g->state = generation_alloc(g, sizeof *c);
-    struct quire_request_params *r = &g->requests[0];
-    const char *model = NULL;
-    json_t *messages = NULL, *options;
-    int64_t max_tokens = 0;
-    if (c == NULL || !fields_init(&f, g->body, "", error))
-        return false;
-    fields_string(&f, "model", &model);
+    json_t *messages = NULL;
+    if (c == NULL)
+        return api_fail(error, 500, NULL, NULL, "out of memory");
+    c->answer.object = "chat.completion";
+    c->answer.chunk = "chat.completion.chunk";
+    fields_init(&f, g->body, "", error);
     fields_value(&f, "messages", &messages);
-    fields_integer(&f, "max_tokens", 1, INT32_MAX, &max_tokens);
-    fields_integer(&f, "max_completion_tokens", 1, INT32_MAX, &max_tokens);
-    fields_boolean(&f, "stream", &c->stream);
-    if (fields_object(&f, "stream_options", &options)) {
-        struct fields o;
-        fields_init(&o, options, "stream_options", error);
-        fields_boolean(&o, "include_usage", &c->include_usage);
-    }
-    if (!sampling_fields_read(&f, g) || !fields_finish(&f, NULL) ||
-        !chat_messages_read(g, r, messages, "messages", error))
+    refuse_unsupported(&f);
+    if (!openai_answer_init(&c->answer, g, &f, "chatcmpl") ||
+        !openai_answer_read_stream(&c->answer, g, &f) || !sampling_fields_read(&f, g) ||
+        !openai_read_max_tokens(g, &f, false, -1) || !template_fields_read(&f, g) ||
+        !chat_messages_read(g, &g->requests[0], messages, "messages", error) ||
+        !template_fields_read_ending(&f, g))
         return false;
-    r->max_tokens = (uint32_t)max_tokens;
-    snprintf(c->id, sizeof c->id, "chatcmpl-%llu", (unsigned long long)g->id);
-    c->created = (long)time(NULL);
-    g->flags = (c->stream ? KEEP_ALIVE : KEEP_TEXT);
-    g->model = registry_find(g->server->registry, model, error);
-    return g->model != NULL;
+    read_logprobs(&f, g, c);
+    return fields_finish(&f, harmless);
 }
 
 void chat_completions_route(struct exchange *x)
 {
     struct api_error error = { 0 };
-    json_t *body = fields_parse(x->body, x->body_size, &error);
-    struct generation *g = body ? generation_create(x, &format, body, 1, &error) : NULL;
-    if (g == NULL)
-        exchange_reply_error(x, &error);
-    else if (parse(g, &error))
-        generation_start(g);
-    else
-        generation_fail(g, &error);
+    json_t *body = openai_body(x, &error);
+    openai_start(x, &format, body, body != NULL, parse, &error);
 }

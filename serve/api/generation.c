@@ -97,13 +97,16 @@ void *generation_alloc(struct generation *g, size_t size)
 struct generation_usage generation_usage(const struct generation *g)
 {
     struct generation_usage sum = { 0 };
-    for (uint32_t i = 0; g->answers != NULL && i < g->n_requests * g->choices; i++) {
-        const struct quire_usage *u = &g->answers[i].usage;
-        if (i % g->choices == 0) {
-            sum.prompt_tokens += u->prompt_tokens;
-            sum.cached_tokens += u->cached_tokens;
+    for (uint32_t i = 0; g->answers != NULL && i < g->n_requests; i++) {
+        const struct answer *answers = &g->answers[i * g->choices];
+        uint32_t cached = UINT32_MAX; /* all but the first answer find the whole prompt in the cache */
+        for (uint32_t k = 0; k < g->choices; k++) {
+            const struct quire_usage *u = &answers[k].usage;
+            cached = u->cached_tokens < cached ? u->cached_tokens : cached;
+            sum.completion_tokens += u->completion_tokens;
         }
-        sum.completion_tokens += u->completion_tokens;
+        sum.prompt_tokens += answers[0].usage.prompt_tokens;
+        sum.cached_tokens += cached;
     }
     return sum;
 }
@@ -137,11 +140,12 @@ void generation_release(struct generation *g)
         return;
     if (run->waiting)
         model_forget(g->model, &run->waiter);
-    if (run->has_model) {
+    if (run->has_model && g->format->work == NULL) {
         metrics_generation(g->server->metrics, g);
         log_generation(g);
-        model_release(g->server->registry, g->model);
     }
+    if (run->has_model)
+        model_release(g->server->registry, g->model);
     if (run->has_key) {
         const struct generation_usage u = generation_usage(g);
         keys_end(g->key, loop_now(g->server->loop), u.prompt_tokens + u.completion_tokens);
@@ -201,6 +205,27 @@ void generation_cancel_all(struct server *server)
 
 /* ---- Submission ---- */
 
+/* Names the parameter that the engine refused: the model if it cannot do what is asked; a field
+ * whose name begins the message; otherwise the prompt. */
+static void name_parameter(const struct generation *g, uint32_t index, quire_status status,
+                           struct api_error *error)
+{
+    const size_t n = strspn(error->message, "abcdefghijklmnopqrstuvwxyz_");
+    char name[64] = "";
+    if (error->status != 400 || error->param[0] != '\0')
+        return;
+    if (n < sizeof name)
+        memcpy(name, error->message, n);
+    if (status == QUIRE_E_UNSUPPORTED)
+        snprintf(error->param, sizeof error->param, "model");
+    else if (json_object_get(g->body, name) != NULL)
+        snprintf(error->param, sizeof error->param, "%s", name);
+    else if (g->format->input != NULL && g->n_requests > 1)
+        snprintf(error->param, sizeof error->param, "%s[%u]", g->format->input, (unsigned)index);
+    else if (g->format->input != NULL)
+        snprintf(error->param, sizeof error->param, "%s", g->format->input);
+}
+
 /* Runs on the event loop, or on a thread while run->submitting. */
 static void submit(void *user)
 {
@@ -212,8 +237,7 @@ static void submit(void *user)
             quire_engine_submit(g->model->engine, &g->requests[i], &run->items[i].id, &err);
         if (s != QUIRE_OK) {
             api_fail_status(&run->error, s, &err);
-            if (g->n_requests > 1 && run->error.status == 400)
-                snprintf(run->error.param, sizeof run->error.param, "input[%u]", (unsigned)i);
+            name_parameter(g, i, s, &run->error);
             return;
         }
         run->n_submitted = i + 1;
@@ -327,6 +351,34 @@ static bool prepare(struct generation *g, struct api_error *error)
     return true;
 }
 
+static void work(void *user)
+{
+    struct generation *g = user;
+    (void)g->format->work(g, &g->run->error);
+}
+
+static void worked(void *user)
+{
+    struct generation *g = user;
+    struct generation_run *run = g->run;
+    run->submitting = false;
+    if (run->finished) {
+        generation_release(g);
+    } else if (run->error.status != 0) {
+        generation_fail(g, &run->error);
+    } else {
+        g->format->finish(g);
+        generation_close(g);
+    }
+}
+
+static void start_work(struct generation *g)
+{
+    g->run->submitting = true;
+    g->run->job = (struct loop_job){ .work = work, .done = worked, .user = g };
+    loop_offload(g->server->loop, LANE_REQUESTS, &g->run->job);
+}
+
 static void model_ready(void *user, const struct api_error *model_error)
 {
     struct generation *g = user;
@@ -338,7 +390,12 @@ static void model_ready(void *user, const struct api_error *model_error)
         generation_fail(g, model_error);
         return;
     }
+    if (g->format->work != NULL) {
+        start_work(g);
+        return;
+    }
     if (!prepare(g, &error)) {
+        name_parameter(g, 0, QUIRE_E_INVALID_ARG, &error);
         generation_fail(g, &error);
         return;
     }
@@ -358,12 +415,13 @@ void generation_start(struct generation *g)
         g->next->previous = g;
     s->generations = g;
     run->listed = true;
-    if (!keys_begin(g->key, loop_now(s->loop), &error)) {
+    run->has_key = (g->exchange->route->flags & ROUTE_COMPUTE) != 0;
+    if (run->has_key && !keys_begin(g->key, loop_now(s->loop), &error)) {
         metrics_refused(s->metrics, "key");
+        run->has_key = false;
         generation_fail(g, &error);
         return;
     }
-    run->has_key = true;
     run->waiting = true;
     run->waiter = (struct model_waiter){ .ready = model_ready, .user = g };
     model_acquire(s->registry, g->model, &run->waiter);

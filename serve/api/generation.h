@@ -35,6 +35,11 @@ enum generation_flags {
 struct generation;
 
 struct generation_format {
+    /* Name of the parameter with the prompts, in errors, e.g. "input". May be NULL. */
+    const char *input;
+    /* Instead of requests: computes something with the open model, on a thread; then `finish` is
+     * called. On failure it sets *error and returns false. NULL: requests are submitted. */
+    bool (*work)(struct generation *g, struct api_error *error);
     /* The requests are queued: a streaming format begins its stream. May be NULL. */
     void (*started)(struct generation *g);
     /* Event of request `index`, after the answer was updated. May be NULL. */

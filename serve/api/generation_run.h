@@ -22,7 +22,7 @@ struct generation_run {
     struct model_waiter waiter;
     bool waiting, has_model, has_key, listed;
     bool begun;      /* the format was told that requests are queued */
-    bool submitting; /* the job is running, and owns n_submitted and the ids */
+    bool submitting; /* the job is running: it owns n_submitted and the ids, or it is format->work */
     bool finished;   /* answered, or given up: freed when nothing is running any more */
     struct loop_job job;
     uint32_t job_end;       /* submit up to this request */

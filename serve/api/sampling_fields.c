@@ -381,5 +381,6 @@ void sampling_fields_copy(struct quire_request_params *to, const struct quire_re
     copy.n_tokens = to->n_tokens;
     copy.parts = to->parts;
     copy.n_parts = to->n_parts;
+    copy.stream = to->stream;
     *to = copy;
 }

@@ -19,7 +19,7 @@ bool sampling_fields_read(struct fields *f, struct generation *g);
  * without sampling_fields_read(). */
 bool sampling_fields_apply(struct generation *g, struct api_error *error);
 
-/* Copies everything but the prompt. */
+/* Copies everything but the prompt and the random stream. */
 void sampling_fields_copy(struct quire_request_params *to, const struct quire_request_params *from);
 
 #endif

@@ -253,6 +253,7 @@ static void check_engine(void *object)
     assert_int_equal(quire_engine_active_count(object), 0);
     assert_null(quire_engine_model(object));
     assert_null(quire_engine_tokenizer(object));
+    assert_null(quire_engine_chat_template(object));
     quire_engine_close(object);
 }
 

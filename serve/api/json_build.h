@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json_build.h - builds JSON of which nothing is missing: what does not fit into memory makes the
+ * whole value NULL, which exchange_reply_json() answers with an error. */
+#ifndef QUIRE_SERVE_JSON_BUILD_H
+#define QUIRE_SERVE_JSON_BUILD_H
+#include <jansson.h>
+#include <stddef.h>
+
+/* Sets a member of *object, or appends to *array, and drops the reference to the value. If the value
+ * is NULL or memory is out, drops the container too and sets it to NULL. No-ops, except for the
+ * reference, if the container is NULL. */
+void json_build_set(json_t **object, const char *name, json_t *value);
+void json_build_append(json_t **array, json_t *value);
+
+/* A number that need not be finite: -INFINITY is -9999, as OpenAI writes it, NaN is null. */
+json_t *json_build_logprob(double value);
+
+/* Appends the text of a value and drops the reference. NULL: out->failed is set. */
+struct text;
+void json_build_write(struct text *out, json_t *value);
+
+#endif

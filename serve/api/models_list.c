@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "models_list.h"
+#include "error.h"
+#include "exchange.h"
+#include "json_build.h"
+#include "registry.h"
+#include "server.h"
+#include "text.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Sizes of a model, of llama.cpp's list; null until it has been open once. */
+static json_t *meta_json(const struct model *m)
+{
+    const struct quire_model_info *i = &m->model_info;
+    if (i->vocab_size == 0)
+        return json_null();
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "n_vocab", (json_int_t)i->vocab_size,
+                     "n_ctx", (json_int_t)m->info.context_length, "n_ctx_train",
+                     (json_int_t)i->context_length, "n_embd", (json_int_t)i->hidden_size,
+                     "n_params", (json_int_t)i->n_parameters, "size", (json_int_t)i->weight_bytes);
+}
+
+static json_t *model_json(const struct model *m)
+{
+    static const char *const states[] = { "closed", "opening", "open", "closing" };
+    json_t *aliases = json_array();
+    for (const char *const *a = m->aliases; *a != NULL; a++)
+        json_build_append(&aliases, json_string(*a));
+    json_t *length = json_null(); /* vLLM's name */
+    if (m->info.context_length > 0)
+        length = json_integer(m->info.context_length);
+    return json_pack("{s:s, s:s, s:I, s:s, s:s, s:n, s:o, s:o, s:s, s:o}", "id", m->name, "object",
+                     "model", "created", (json_int_t)m->created, "owned_by", "quire", "root",
+                     m->name, "parent", "max_model_len", length, "aliases", aliases, "state",
+                     states[m->state], "meta", meta_json(m));
+}
+
+void models_list_route(struct exchange *x)
+{
+    json_t *data = json_array();
+    const struct model *m;
+    for (unsigned i = 0; (m = registry_model(x->server->registry, i)) != NULL; i++)
+        json_build_append(&data, model_json(m));
+    exchange_reply_json(x, 200, json_pack("{s:s, s:o}", "object", "list", "data", data));
+}
+
+/* Decodes %XX: names of models may contain '/'. */
+static void decode(struct text *out, const char *s)
+{
+    for (; *s != '\0'; s++) {
+        const char hex[3] = { s[1], s[1] ? s[2] : '\0', '\0' };
+        char *end = NULL;
+        const char byte = *s == '%' ? (char)strtoul(hex, &end, 16) : *s;
+        const bool escaped = *s == '%' && end == hex + 2;
+        text_add(out, escaped ? &byte : s, 1);
+        s += escaped ? 2 : 0;
+    }
+}
+
+void models_get_route(struct exchange *x)
+{
+    struct api_error error = { 0 };
+    struct text name = { 0 };
+    decode(&name, x->path_rest);
+    const struct model *m = NULL;
+    if (name.failed)
+        api_fail(&error, 500, NULL, NULL, "out of memory");
+    else
+        m = registry_find(x->server->registry, name.data, &error);
+    text_free(&name);
+    if (m != NULL)
+        exchange_reply_json(x, 200, model_json(m));
+    else
+        exchange_reply_error(x, &error);
+}
