@@ -86,7 +86,7 @@ def test_bodies(server):
         status = send(server, raw(body))
         assert status == 400, (body[:60], status)
     for change, param in [({"n": 10**6}, "n"), ({"n": "2"}, "n"), ({"n": 0}, "n"),
-                          ({"max_tokens": -1}, "max_tokens"), ({"max_tokens": 2**63}, None),
+                          ({"max_tokens": -2}, "max_tokens"), ({"max_tokens": 2**63}, None),
                           ({"max_tokens": "12"}, "max_tokens"), ({"stop": ["x"] * 100000}, "stop"),
                           ({"stop": "x" * 2000}, "stop"), ({"temperature": -1}, "temperature"),
                           ({"top_p": 2}, "top_p"), ({"logit_bias": {"x": 1}}, "logit_bias"),
