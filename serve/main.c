@@ -10,6 +10,7 @@
 #include "metrics.h"
 #include "notify.h"
 #include "registry.h"
+#include "sandbox.h"
 #include "server.h"
 #include <errno.h>
 #include <signal.h>
@@ -145,6 +146,8 @@ static int serve(struct program *p)
     s->http = http_start(s, listeners, (unsigned)n, &error);
     if (s->http == NULL)
         return fail(p, EX_CONFIG, &error);
+    if (s->options.sandbox && !sandbox_enter(&s->options, s->registry, &error))
+        return fail(p, EX_UNAVAILABLE, &error);
     for (int i = 0; i < n; i++)
         say(p, QUIRE_LOG_INFO, "listening", "url", listeners[i].url);
     p->preload = (struct model_waiter){ .ready = preloaded, .user = p };
