@@ -58,6 +58,7 @@ if(QUIRE_WITH_SERVER)
   if(EXISTS ${QUIRE_BUNDLED})
     target_compile_definitions(quire-server PRIVATE QUIRE_BUNDLED_MODEL="${QUIRE_BUNDLED}")
   endif()
+  include(cmake/web_pages.cmake)
   target_link_libraries(quire-server PRIVATE quire quire_flags quire_dep_microhttpd quire_dep_jansson quire_dep_gnutls
     Threads::Threads ${QUIRE_LIBM})
 endif()

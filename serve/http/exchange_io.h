@@ -21,7 +21,7 @@ struct connection {
     struct connection *previous, *next;
 };
 
-enum { MAX_HEADERS = 8 };
+enum { MAX_HEADERS = 16 };
 
 struct exchange_io {
     struct http *http;

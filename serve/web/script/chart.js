@@ -1,0 +1,102 @@
+// chart.js - line charts over the last minutes, drawn as SVG.
+
+const CHART_HEIGHT = 170;
+const AXIS_WIDTH = 44;
+const AXIS_HEIGHT = 20;
+
+// A chart of one or two series. `format` turns a value into text; `top` is the least upper end of the
+// axis.
+class Chart {
+  constructor({ title, series, format, top }) {
+    Object.assign(this, { series, format, top, points: [], cursor: null });
+    this.svg = svgEl("svg", { role: "img", "aria-label": title });
+    this.legends = series.map((name, i) => el("span", { className: `legend series-${i}` }, el("i"), el("span", {}, name), el("b")));
+    this.title = title;
+    this.element = el("figure", { className: "chart" }, el("figcaption", {}, el("h2", {}, title), ...this.legends), this.svg);
+    this.svg.addEventListener("pointermove", (event) => this.moveCursor(event));
+    this.svg.addEventListener("pointerleave", () => this.moveCursor(null));
+    new ResizeObserver(() => this.draw()).observe(this.svg);
+  }
+
+  // points: [{time, values: [number or null]}], oldest first; span in milliseconds.
+  show(points, span) {
+    this.points = points;
+    this.span = span;
+    this.draw();
+  }
+
+  moveCursor(event) {
+    this.cursor = event ? event.clientX - this.svg.getBoundingClientRect().left : null;
+    this.draw();
+  }
+
+  draw() {
+    const width = this.svg.clientWidth;
+    if (width === 0 || this.points.length === 0) return;
+    const end = this.points.at(-1).time;
+    const high = niceTop(Math.max(this.top, ...this.points.flatMap((p) => p.values.map((v) => v ?? 0))));
+    this.x = (time) => AXIS_WIDTH + (width - AXIS_WIDTH) * (1 - (end - time) / this.span);
+    this.y = (value) => 8 + (CHART_HEIGHT - AXIS_HEIGHT - 8) * (1 - value / high);
+    const shown = this.pointAtCursor() ?? this.points.at(-1);
+    this.svg.replaceChildren(...this.axes(width, high), ...this.series.flatMap((name, i) => this.paths(i)), ...this.cursorLine(shown));
+    this.legends.forEach((legend, i) => (legend.querySelector("b").textContent = this.text(shown.values[i])));
+    this.svg.setAttribute("aria-label", `${this.title}: ${this.series.map((name, i) => `${name} ${this.text(this.points.at(-1).values[i])}`).join(", ")}`);
+  }
+
+  text(value) {
+    return value === null ? "–" : this.format(value);
+  }
+
+  axes(width, high) {
+    const parts = [];
+    for (const value of [0, high / 2, high]) {
+      const y = this.y(value);
+      parts.push(svgEl("line", { class: "grid", x1: AXIS_WIDTH, x2: width, y1: y, y2: y }),
+        svgEl("text", { x: AXIS_WIDTH - 8, y: y + 4, "text-anchor": "end" }, this.format(value)));
+    }
+    const seconds = Math.round(this.span / 1000);
+    parts.push(svgEl("text", { x: width, y: CHART_HEIGHT - 2, "text-anchor": "end" }, t("now")),
+      svgEl("text", { x: AXIS_WIDTH, y: CHART_HEIGHT - 2 }, t("ago", { seconds })));
+    return parts;
+  }
+
+  // The line of a series with the area below; null values are gaps.
+  paths(i) {
+    let line = "";
+    let area = "";
+    let from = null;
+    const base = this.y(0).toFixed(1);
+    this.points.forEach((point, at) => {
+      const value = point.values[i];
+      if (value === null) {
+        from = null;
+        return;
+      }
+      const place = `${this.x(point.time).toFixed(1)} ${this.y(value).toFixed(1)}`;
+      line += `${from === null ? "M" : "L"}${place}`;
+      from ??= this.x(point.time).toFixed(1);
+      const isLast = at + 1 === this.points.length || this.points[at + 1].values[i] === null;
+      area += `${area === "" || area.endsWith("Z") ? `M${from} ${base}` : ""}L${place}${isLast ? `L${this.x(point.time).toFixed(1)} ${base}Z` : ""}`;
+    });
+    const series = { class: `series-${i}` };
+    return [svgEl("g", series, svgEl("path", { class: "area-path", d: area }), svgEl("path", { class: "line-path", d: line }))];
+  }
+
+  pointAtCursor() {
+    if (this.cursor === null) return null;
+    return this.points.reduce((best, p) =>
+      (Math.abs(this.x(p.time) - this.cursor) < Math.abs(this.x(best.time) - this.cursor) ? p : best));
+  }
+
+  cursorLine(point) {
+    if (this.cursor === null) return [];
+    const x = this.x(point.time);
+    return [svgEl("line", { class: "cursor", x1: x, x2: x, y1: 8, y2: CHART_HEIGHT - AXIS_HEIGHT })];
+  }
+}
+
+// The least of 1, 2, 5 times a power of ten that is not below the value.
+function niceTop(value) {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return power * [1, 2, 5, 10].find((factor) => factor * power >= value * 0.999);
+}

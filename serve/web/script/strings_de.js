@@ -1,0 +1,53 @@
+languages.de = {
+  // frame
+  skipToInput: "Zum Eingabefeld springen", conversations: "Chats", closeSidebar: "Chatliste ausblenden",
+  openSidebar: "Chatliste einblenden", newChat: "Neuer Chat", searchChats: "Chats durchsuchen", serverStatus: "Serverstatus",
+  shortcuts: "Tastenkürzel", model: "Modell", settings: "Einstellungen", close: "Schließen", cancel: "Abbrechen", delete: "Löschen",
+  emptyTitle: "Worüber sprechen wir?", emptyText: "Antworten werden auf diesem Server berechnet. Chats bleiben in diesem Browser.",
+  jumpToLatest: "Neueste", message: "Nachricht", messagePlaceholder: "Nachricht schreiben", send: "Senden", stop: "Anhalten",
+  contextUse: "Belegter Kontext",
+  // list of chats
+  today: "Heute", lastWeek: "Letzte 7 Tage", older: "Älter", noChats: "Noch keine Chats.", noMatches: "Nichts gefunden.",
+  untitled: "Ohne Titel", renameChat: "„{title}“ umbenennen", deleteChat: "„{title}“ löschen", name: "Name",
+  confirmDelete: "„{title}“ löschen? Das lässt sich nicht rückgängig machen.", confirmDeleteAll: "Alle Chats dieses Browsers löschen? Das lässt sich nicht rückgängig machen.",
+  // messages
+  you: "Du", assistant: "Assistent", system: "System", toolResult: "Ergebnis des Werkzeugs", thinking: "Denkt nach …", thought: "Gedanken",
+  called: "Aufruf von {name}", resultOf: "Ergebnis von {name}", sendResults: "Ergebnisse senden", copy: "Kopieren", copied: "Kopiert",
+  copyCode: "Code kopieren", table: "Tabelle", done: "erledigt", notDone: "offen", edit: "Bearbeiten", regenerate: "Neu antworten",
+  continueAnswer: "Antwort fortsetzen", versions: "Fassungen", previousVersion: "Vorherige Fassung", nextVersion: "Nächste Fassung",
+  save: "Speichern", saveAndSend: "Speichern und senden", tryAgain: "Erneut versuchen", stopped: "Angehalten", answerComplete: "Antwort vollständig",
+  tokensPerSecond: "{rate} Token/s", firstToken: "erstes Token nach {seconds} s", tokens: "{count} Token",
+  lengthReached: "Tokengrenze erreicht", contextOf: "{used} von {context} Token",
+  // errors
+  errorParam: "Parameter: {param}", retryAfter: "In {seconds} Sekunden erneut versuchen.", enterKey: "API-Schlüssel eingeben",
+  keyNeeded: "Dieser Server verlangt einen API-Schlüssel.", noModels: "Die Modelle lassen sich nicht auflisten: {reason}",
+  unreachable: "Der Server ist nicht erreichbar.", httpError: "Der Server hat mit Status {status} geantwortet.",
+  badStream: "Der Server hat etwas gesendet, das kein JSON ist.", streamCut: "Die Verbindung brach ab, bevor die Antwort vollständig war.",
+  badJson: "{name}: kein gültiges JSON ({reason}).", noStorage: "Dieser Browser erlaubt keinen Speicher: Chats gehen beim Schließen der Seite verloren.",
+  storageFull: "Der Speicher dieses Browsers ist voll. Chats exportieren oder löschen.", storageFailed: "Der Chat konnte nicht gespeichert werden.",
+  // settings
+  thisChat: "Dieser Chat", systemPrompt: "Systemprompt", default: "Standard", temperature: "Temperatur", top_p: "Top-p",
+  top_k: "Top-k", min_p: "Min-p", repeat_penalty: "Wiederholungsstrafe", max_tokens: "Höchstzahl Token", seed: "Startwert",
+  stopStrings: "Stopptexte", stopHelp: "Einer je Zeile; \\n ist ein Zeilenumbruch.", structure: "Struktur",
+  useSchema: "In JSON antworten", schema: "JSON-Schema", schemaHelp: "Die Antwort entspricht diesem Schema.",
+  useTools: "Werkzeuge anbieten", tools: "Werkzeuge", toolsHelp: "Funktionen als Array im Format von OpenAI. Ihre Ergebnisse tippst du ein.",
+  connection: "Verbindung", apiKey: "API-Schlüssel", apiKeyHelp: "Geht nur an diesen Server. Wird beim Schließen des Tabs vergessen.",
+  keepKey: "Schlüssel in diesem Browser merken", appearance: "Darstellung", theme: "Farben", auto: "Automatisch", light: "Hell", dark: "Dunkel",
+  data: "Daten", exportJson: "Als JSON exportieren", exportMarkdown: "Als Markdown exportieren", exportAll: "Alle Chats exportieren",
+  importFile: "Importieren", deleteAll: "Alle Chats löschen", imported: "Importierte Chats: {count}", importFailed: "Import fehlgeschlagen. {reason}",
+  importNotJson: "Die Datei ist kein JSON: {reason}", importEmpty: "Die Datei enthält keine Chats.",
+  importNoMessages: "{place} muss ein Array von Nachrichten sein.", importBadRole: "{place}.role muss system, user, assistant oder tool sein.",
+  importTooLarge: "Die Datei ist größer als 64 MB.",
+  // shortcuts
+  newLine: "Neue Zeile", editLast: "Letzte Nachricht bearbeiten (im leeren Feld)", toggleSidebar: "Chatliste ein- oder ausblenden",
+  previousNextChat: "Vorheriger oder nächster Chat", copyAnswer: "Letzte Antwort kopieren",
+  // status page
+  statusTitle: "Serverstatus", backToChat: "Chat", pause: "Anhalten", resume: "Fortsetzen", paused: "Angehalten", connecting: "Verbinde …",
+  updatedAt: "Stand {time}", uptime: "Laufzeit", version: "Version", memory: "Speicher", cpu: "CPU", running: "Laufend",
+  waiting: "Wartend", generated: "Erzeugt", promptTokens: "Prompt", tokensRate: "Token je Sekunde", requests: "Anfragen",
+  firstTokenShort: "Erstes Token", betweenTokens: "Zwischen zwei Token", kvCache: "KV-Cache", used: "Belegt",
+  cached: "Präfix-Cache", cacheHits: "Cache-Treffer", models: "Modelle", state: "Zustand", open: "geladen", closed: "nicht geladen",
+  kvBlocks: "KV-Blöcke", answers: "Antworten", refused: "Abgelehnt", noMetrics: "Der Server bietet /metrics nicht an.",
+  median: "Median", slowest: "99. Perzentil", cores: "{value} Kerne", seconds: "{value} s", milliseconds: "{value} ms", now: "jetzt",
+  ago: "vor {seconds} s",
+};

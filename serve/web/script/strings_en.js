@@ -1,0 +1,53 @@
+languages.en = {
+  // frame
+  skipToInput: "Skip to the message box", conversations: "Chats", closeSidebar: "Hide the list of chats",
+  openSidebar: "Show the list of chats", newChat: "New chat", searchChats: "Search chats", serverStatus: "Server status",
+  shortcuts: "Keyboard shortcuts", model: "Model", settings: "Settings", close: "Close", cancel: "Cancel", delete: "Delete",
+  emptyTitle: "What shall we talk about?", emptyText: "Answers are computed on this server. Chats stay in this browser.",
+  jumpToLatest: "Latest", message: "Message", messagePlaceholder: "Write a message", send: "Send", stop: "Stop",
+  contextUse: "Context in use",
+  // list of chats
+  today: "Today", lastWeek: "Last 7 days", older: "Older", noChats: "No chats yet.", noMatches: "Nothing found.",
+  untitled: "Untitled", renameChat: "Rename “{title}”", deleteChat: "Delete “{title}”", name: "Name",
+  confirmDelete: "Delete “{title}”? This cannot be undone.", confirmDeleteAll: "Delete all chats of this browser? This cannot be undone.",
+  // messages
+  you: "You", assistant: "Assistant", system: "System", toolResult: "Tool result", thinking: "Thinking…", thought: "Thoughts",
+  called: "Call of {name}", resultOf: "Result of {name}", sendResults: "Send results", copy: "Copy", copied: "Copied",
+  copyCode: "Copy code", table: "Table", done: "done", notDone: "not done", edit: "Edit", regenerate: "Answer again",
+  continueAnswer: "Continue the answer", versions: "Versions", previousVersion: "Previous version", nextVersion: "Next version",
+  save: "Save", saveAndSend: "Save and send", tryAgain: "Try again", stopped: "Stopped", answerComplete: "Answer complete",
+  tokensPerSecond: "{rate} tokens/s", firstToken: "first token after {seconds} s", tokens: "{count} tokens",
+  lengthReached: "token limit reached", contextOf: "{used} of {context} tokens",
+  // errors
+  errorParam: "Parameter: {param}", retryAfter: "Try again in {seconds} seconds.", enterKey: "Enter the API key",
+  keyNeeded: "This server needs an API key.", noModels: "The models cannot be listed: {reason}",
+  unreachable: "The server cannot be reached.", httpError: "The server answered with status {status}.",
+  badStream: "The server sent something that is not JSON.", streamCut: "The connection was lost before the answer was complete.",
+  badJson: "{name}: this is not valid JSON ({reason}).", noStorage: "This browser allows no storage: chats are lost when the page is closed.",
+  storageFull: "The storage of this browser is full. Export or delete chats.", storageFailed: "The chat could not be saved.",
+  // settings
+  thisChat: "This chat", systemPrompt: "System prompt", default: "default", temperature: "Temperature", top_p: "Top-p",
+  top_k: "Top-k", min_p: "Min-p", repeat_penalty: "Repeat penalty", max_tokens: "Max tokens", seed: "Seed",
+  stopStrings: "Stop strings", stopHelp: "One per line; \\n is a line break.", structure: "Structure",
+  useSchema: "Answer in JSON", schema: "JSON schema", schemaHelp: "The answer is valid against this schema.",
+  useTools: "Offer tools", tools: "Tools", toolsHelp: "Functions as an array in OpenAI’s format. You type their results.",
+  connection: "Connection", apiKey: "API key", apiKeyHelp: "Sent to this server only. Forgotten when this tab is closed.",
+  keepKey: "Remember the key in this browser", appearance: "Appearance", theme: "Theme", auto: "Automatic", light: "Light", dark: "Dark",
+  data: "Data", exportJson: "Export as JSON", exportMarkdown: "Export as Markdown", exportAll: "Export all chats",
+  importFile: "Import", deleteAll: "Delete all chats", imported: "Chats imported: {count}", importFailed: "Import failed. {reason}",
+  importNotJson: "The file is not JSON: {reason}", importEmpty: "The file has no conversations.",
+  importNoMessages: "{place} must be an array of messages.", importBadRole: "{place}.role must be system, user, assistant or tool.",
+  importTooLarge: "The file is larger than 64 MB.",
+  // shortcuts
+  newLine: "New line", editLast: "Edit the last message (in an empty box)", toggleSidebar: "Show or hide the list of chats",
+  previousNextChat: "Previous or next chat", copyAnswer: "Copy the last answer",
+  // status page
+  statusTitle: "Server status", backToChat: "Chat", pause: "Pause", resume: "Resume", paused: "Paused", connecting: "Connecting…",
+  updatedAt: "Updated at {time}", uptime: "Uptime", version: "Version", memory: "Memory", cpu: "CPU", running: "Running",
+  waiting: "Waiting", generated: "Generated", promptTokens: "Prompt", tokensRate: "Tokens per second", requests: "Requests",
+  firstTokenShort: "First token", betweenTokens: "Between tokens", kvCache: "KV cache", used: "Used",
+  cached: "Prefix cache", cacheHits: "Cache hits", models: "Models", state: "State", open: "loaded", closed: "not loaded",
+  kvBlocks: "KV blocks", answers: "Answers", refused: "Refused", noMetrics: "The server does not serve /metrics.",
+  median: "median", slowest: "99th percentile", cores: "{value} cores", seconds: "{value} s",
+  milliseconds: "{value} ms", now: "now", ago: "{seconds} s ago",
+};

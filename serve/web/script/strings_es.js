@@ -1,0 +1,53 @@
+languages.es = {
+  // frame
+  skipToInput: "Ir al cuadro de mensaje", conversations: "Chats", closeSidebar: "Ocultar la lista de chats",
+  openSidebar: "Mostrar la lista de chats", newChat: "Nuevo chat", searchChats: "Buscar chats", serverStatus: "Estado del servidor",
+  shortcuts: "Atajos de teclado", model: "Modelo", settings: "Ajustes", close: "Cerrar", cancel: "Cancelar", delete: "Eliminar",
+  emptyTitle: "¿De qué hablamos?", emptyText: "Las respuestas se calculan en este servidor. Los chats se quedan en este navegador.",
+  jumpToLatest: "Lo último", message: "Mensaje", messagePlaceholder: "Escribe un mensaje", send: "Enviar", stop: "Detener",
+  contextUse: "Contexto en uso",
+  // list of chats
+  today: "Hoy", lastWeek: "Últimos 7 días", older: "Anteriores", noChats: "Aún no hay chats.", noMatches: "Sin resultados.",
+  untitled: "Sin título", renameChat: "Cambiar el nombre de «{title}»", deleteChat: "Eliminar «{title}»", name: "Nombre",
+  confirmDelete: "¿Eliminar «{title}»? No se puede deshacer.", confirmDeleteAll: "¿Eliminar todos los chats de este navegador? No se puede deshacer.",
+  // messages
+  you: "Tú", assistant: "Asistente", system: "Sistema", toolResult: "Resultado de la herramienta", thinking: "Pensando…", thought: "Razonamiento",
+  called: "Llamada a {name}", resultOf: "Resultado de {name}", sendResults: "Enviar resultados", copy: "Copiar", copied: "Copiado",
+  copyCode: "Copiar el código", table: "Tabla", done: "hecho", notDone: "pendiente", edit: "Editar", regenerate: "Responder de nuevo",
+  continueAnswer: "Continuar la respuesta", versions: "Versiones", previousVersion: "Versión anterior", nextVersion: "Versión siguiente",
+  save: "Guardar", saveAndSend: "Guardar y enviar", tryAgain: "Reintentar", stopped: "Detenido", answerComplete: "Respuesta completa",
+  tokensPerSecond: "{rate} tokens/s", firstToken: "primer token a los {seconds} s", tokens: "{count} tokens",
+  lengthReached: "límite de tokens alcanzado", contextOf: "{used} de {context} tokens",
+  // errors
+  errorParam: "Parámetro: {param}", retryAfter: "Inténtalo de nuevo en {seconds} segundos.", enterKey: "Introducir la clave de API",
+  keyNeeded: "Este servidor requiere una clave de API.", noModels: "No se pueden listar los modelos: {reason}",
+  unreachable: "No se puede acceder al servidor.", httpError: "El servidor respondió con el estado {status}.",
+  badStream: "El servidor envió algo que no es JSON.", streamCut: "La conexión se perdió antes de completar la respuesta.",
+  badJson: "{name}: JSON no válido ({reason}).", noStorage: "Este navegador no permite almacenar datos: los chats se pierden al cerrar la página.",
+  storageFull: "El almacenamiento de este navegador está lleno. Exporta o elimina chats.", storageFailed: "No se pudo guardar el chat.",
+  // settings
+  thisChat: "Este chat", systemPrompt: "Instrucciones del sistema", default: "por defecto", temperature: "Temperatura", top_p: "Top-p",
+  top_k: "Top-k", min_p: "Min-p", repeat_penalty: "Penalización por repetir", max_tokens: "Máximo de tokens", seed: "Semilla",
+  stopStrings: "Textos de parada", stopHelp: "Uno por línea; \\n es un salto de línea.", structure: "Estructura",
+  useSchema: "Responder en JSON", schema: "Esquema JSON", schemaHelp: "La respuesta cumple este esquema.",
+  useTools: "Ofrecer herramientas", tools: "Herramientas", toolsHelp: "Funciones en una lista con el formato de OpenAI. Tú escribes sus resultados.",
+  connection: "Conexión", apiKey: "Clave de API", apiKeyHelp: "Solo se envía a este servidor. Se olvida al cerrar la pestaña.",
+  keepKey: "Recordar la clave en este navegador", appearance: "Apariencia", theme: "Tema", auto: "Automático", light: "Claro", dark: "Oscuro",
+  data: "Datos", exportJson: "Exportar como JSON", exportMarkdown: "Exportar como Markdown", exportAll: "Exportar todo",
+  importFile: "Importar", deleteAll: "Eliminar todo", imported: "Chats importados: {count}", importFailed: "Error al importar. {reason}",
+  importNotJson: "El archivo no es JSON: {reason}", importEmpty: "El archivo no contiene chats.",
+  importNoMessages: "{place} debe ser una lista de mensajes.", importBadRole: "{place}.role debe ser system, user, assistant o tool.",
+  importTooLarge: "El archivo supera los 64 MB.",
+  // shortcuts
+  newLine: "Línea nueva", editLast: "Editar el último mensaje (con el cuadro vacío)", toggleSidebar: "Mostrar u ocultar la lista",
+  previousNextChat: "Chat anterior o siguiente", copyAnswer: "Copiar la última respuesta",
+  // status page
+  statusTitle: "Estado del servidor", backToChat: "Chat", pause: "Pausar", resume: "Reanudar", paused: "En pausa", connecting: "Conectando…",
+  updatedAt: "Actualizado a las {time}", uptime: "Tiempo activo", version: "Versión", memory: "Memoria", cpu: "CPU", running: "En curso",
+  waiting: "En espera", generated: "Generados", promptTokens: "Prompt", tokensRate: "Tokens por segundo", requests: "Solicitudes",
+  firstTokenShort: "Primer token", betweenTokens: "Entre tokens", kvCache: "Caché KV", used: "En uso",
+  cached: "Caché de prefijos", cacheHits: "Aciertos de caché", models: "Modelos", state: "Estado", open: "cargado", closed: "no cargado",
+  kvBlocks: "Bloques KV", answers: "Respuestas", refused: "Rechazadas", noMetrics: "El servidor no ofrece /metrics.",
+  median: "mediana", slowest: "percentil 99", cores: "{value} núcleos", seconds: "{value} s", milliseconds: "{value} ms", now: "ahora",
+  ago: "hace {seconds} s",
+};

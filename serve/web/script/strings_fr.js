@@ -1,0 +1,53 @@
+languages.fr = {
+  // frame
+  skipToInput: "Aller au champ de saisie", conversations: "Discussions", closeSidebar: "Masquer la liste des discussions",
+  openSidebar: "Afficher la liste des discussions", newChat: "Nouvelle discussion", searchChats: "Rechercher", serverStatus: "État du serveur",
+  shortcuts: "Raccourcis clavier", model: "Modèle", settings: "Paramètres", close: "Fermer", cancel: "Annuler", delete: "Supprimer",
+  emptyTitle: "De quoi parlons-nous ?", emptyText: "Les réponses sont calculées sur ce serveur. Les discussions restent dans ce navigateur.",
+  jumpToLatest: "Dernier message", message: "Message", messagePlaceholder: "Écrire un message", send: "Envoyer", stop: "Arrêter",
+  contextUse: "Contexte utilisé",
+  // list of chats
+  today: "Aujourd’hui", lastWeek: "7 derniers jours", older: "Plus ancien", noChats: "Aucune discussion.", noMatches: "Aucun résultat.",
+  untitled: "Sans titre", renameChat: "Renommer « {title} »", deleteChat: "Supprimer « {title} »", name: "Nom",
+  confirmDelete: "Supprimer « {title} » ? Cette action est définitive.", confirmDeleteAll: "Supprimer toutes les discussions de ce navigateur ? Cette action est définitive.",
+  // messages
+  you: "Vous", assistant: "Assistant", system: "Système", toolResult: "Résultat de l’outil", thinking: "Réflexion…", thought: "Réflexion",
+  called: "Appel de {name}", resultOf: "Résultat de {name}", sendResults: "Envoyer les résultats", copy: "Copier", copied: "Copié",
+  copyCode: "Copier le code", table: "Tableau", done: "fait", notDone: "à faire", edit: "Modifier", regenerate: "Répondre à nouveau",
+  continueAnswer: "Continuer la réponse", versions: "Versions", previousVersion: "Version précédente", nextVersion: "Version suivante",
+  save: "Enregistrer", saveAndSend: "Enregistrer et envoyer", tryAgain: "Réessayer", stopped: "Arrêté", answerComplete: "Réponse terminée",
+  tokensPerSecond: "{rate} tokens/s", firstToken: "premier token après {seconds} s", tokens: "{count} tokens",
+  lengthReached: "limite de tokens atteinte", contextOf: "{used} tokens sur {context}",
+  // errors
+  errorParam: "Paramètre : {param}", retryAfter: "Réessayez dans {seconds} secondes.", enterKey: "Saisir la clé d’API",
+  keyNeeded: "Ce serveur demande une clé d’API.", noModels: "Impossible de lister les modèles : {reason}",
+  unreachable: "Le serveur est injoignable.", httpError: "Le serveur a répondu avec le statut {status}.",
+  badStream: "Le serveur a envoyé autre chose que du JSON.", streamCut: "La connexion a été perdue avant la fin de la réponse.",
+  badJson: "{name} : JSON non valide ({reason}).", noStorage: "Ce navigateur n’autorise aucun stockage : les discussions seront perdues à la fermeture de la page.",
+  storageFull: "Le stockage de ce navigateur est plein. Exportez ou supprimez des discussions.", storageFailed: "La discussion n’a pas pu être enregistrée.",
+  // settings
+  thisChat: "Cette discussion", systemPrompt: "Prompt système", default: "par défaut", temperature: "Température", top_p: "Top-p",
+  top_k: "Top-k", min_p: "Min-p", repeat_penalty: "Pénalité de répétition", max_tokens: "Tokens au maximum", seed: "Graine",
+  stopStrings: "Textes d’arrêt", stopHelp: "Un par ligne ; \\n est un saut de ligne.", structure: "Structure",
+  useSchema: "Répondre en JSON", schema: "Schéma JSON", schemaHelp: "La réponse respecte ce schéma.",
+  useTools: "Proposer des outils", tools: "Outils", toolsHelp: "Fonctions dans un tableau au format d’OpenAI. Vous saisissez leurs résultats.",
+  connection: "Connexion", apiKey: "Clé d’API", apiKeyHelp: "Envoyée à ce serveur seulement. Oubliée à la fermeture de l’onglet.",
+  keepKey: "Mémoriser la clé dans ce navigateur", appearance: "Apparence", theme: "Thème", auto: "Automatique", light: "Clair", dark: "Sombre",
+  data: "Données", exportJson: "Exporter en JSON", exportMarkdown: "Exporter en Markdown", exportAll: "Tout exporter",
+  importFile: "Importer", deleteAll: "Tout supprimer", imported: "Discussions importées : {count}", importFailed: "Échec de l’import. {reason}",
+  importNotJson: "Le fichier n’est pas du JSON : {reason}", importEmpty: "Le fichier ne contient aucune discussion.",
+  importNoMessages: "{place} doit être un tableau de messages.", importBadRole: "{place}.role doit être system, user, assistant ou tool.",
+  importTooLarge: "Le fichier dépasse 64 Mo.",
+  // shortcuts
+  newLine: "Nouvelle ligne", editLast: "Modifier le dernier message (champ vide)", toggleSidebar: "Afficher ou masquer la liste",
+  previousNextChat: "Discussion précédente ou suivante", copyAnswer: "Copier la dernière réponse",
+  // status page
+  statusTitle: "État du serveur", backToChat: "Discussion", pause: "Pause", resume: "Reprendre", paused: "En pause", connecting: "Connexion…",
+  updatedAt: "Mis à jour à {time}", uptime: "En marche depuis", version: "Version", memory: "Mémoire", cpu: "Processeur", running: "En cours",
+  waiting: "En attente", generated: "Générés", promptTokens: "Prompt", tokensRate: "Tokens par seconde", requests: "Requêtes",
+  firstTokenShort: "Premier token", betweenTokens: "Entre deux tokens", kvCache: "Cache KV", used: "Utilisé",
+  cached: "Cache de préfixes", cacheHits: "Succès du cache", models: "Modèles", state: "État", open: "chargé", closed: "non chargé",
+  kvBlocks: "Blocs KV", answers: "Réponses", refused: "Refusées", noMetrics: "Le serveur ne propose pas /metrics.",
+  median: "médiane", slowest: "99e centile", cores: "{value} cœurs", seconds: "{value} s", milliseconds: "{value} ms", now: "maintenant",
+  ago: "il y a {seconds} s",
+};

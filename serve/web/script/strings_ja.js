@@ -1,0 +1,50 @@
+languages.ja = {
+  // frame
+  skipToInput: "入力欄へ移動", conversations: "チャット", closeSidebar: "チャット一覧を隠す", openSidebar: "チャット一覧を表示",
+  newChat: "新しいチャット", searchChats: "チャットを検索", serverStatus: "サーバーの状態", shortcuts: "キーボードショートカット",
+  model: "モデル", settings: "設定", close: "閉じる", cancel: "キャンセル", delete: "削除", emptyTitle: "何について話しましょうか？",
+  emptyText: "回答はこのサーバーで計算されます。チャットはこのブラウザーに保存されます。", jumpToLatest: "最新へ", message: "メッセージ",
+  messagePlaceholder: "メッセージを入力", send: "送信", stop: "停止", contextUse: "使用中のコンテキスト",
+  // list of chats
+  today: "今日", lastWeek: "過去 7 日間", older: "それ以前", noChats: "チャットはまだありません。", noMatches: "見つかりません。",
+  untitled: "無題", renameChat: "「{title}」の名前を変更", deleteChat: "「{title}」を削除", name: "名前",
+  confirmDelete: "「{title}」を削除しますか？元に戻せません。", confirmDeleteAll: "このブラウザーのチャットをすべて削除しますか？元に戻せません。",
+  // messages
+  you: "あなた", assistant: "アシスタント", system: "システム", toolResult: "ツールの結果", thinking: "考えています…", thought: "思考",
+  called: "{name} の呼び出し", resultOf: "{name} の結果", sendResults: "結果を送信", copy: "コピー", copied: "コピーしました",
+  copyCode: "コードをコピー", table: "表", done: "完了", notDone: "未完了", edit: "編集", regenerate: "もう一度回答",
+  continueAnswer: "回答を続ける", versions: "バージョン", previousVersion: "前のバージョン", nextVersion: "次のバージョン",
+  save: "保存", saveAndSend: "保存して送信", tryAgain: "再試行", stopped: "停止しました", answerComplete: "回答が完了しました",
+  tokensPerSecond: "{rate} トークン/秒", firstToken: "最初のトークンまで {seconds} 秒", tokens: "{count} トークン",
+  lengthReached: "トークン数の上限に達しました", contextOf: "{used} / {context} トークン",
+  // errors
+  errorParam: "パラメーター: {param}", retryAfter: "{seconds} 秒後に再試行してください。", enterKey: "API キーを入力",
+  keyNeeded: "このサーバーには API キーが必要です。", noModels: "モデルを一覧できません: {reason}", unreachable: "サーバーに接続できません。",
+  httpError: "サーバーがステータス {status} を返しました。", badStream: "サーバーが JSON でない内容を送信しました。",
+  streamCut: "回答が終わる前に接続が切れました。", badJson: "{name}: JSON が正しくありません（{reason}）。",
+  noStorage: "このブラウザーでは保存できません。ページを閉じるとチャットは失われます。",
+  storageFull: "ブラウザーの保存領域がいっぱいです。チャットをエクスポートするか削除してください。", storageFailed: "チャットを保存できませんでした。",
+  // settings
+  thisChat: "このチャット", systemPrompt: "システムプロンプト", default: "既定", temperature: "温度", top_p: "Top-p", top_k: "Top-k",
+  min_p: "Min-p", repeat_penalty: "繰り返しペナルティ", max_tokens: "最大トークン数", seed: "シード", stopStrings: "停止文字列",
+  stopHelp: "1 行に 1 つ。\\n は改行です。", structure: "構造", useSchema: "JSON で回答", schema: "JSON スキーマ",
+  schemaHelp: "回答はこのスキーマに従います。", useTools: "ツールを提供", tools: "ツール",
+  toolsHelp: "OpenAI 形式の関数の配列。結果は自分で入力します。", connection: "接続", apiKey: "API キー",
+  apiKeyHelp: "このサーバーにだけ送信され、タブを閉じると忘れられます。", keepKey: "このブラウザーにキーを記憶", appearance: "外観",
+  theme: "テーマ", auto: "自動", light: "ライト", dark: "ダーク", data: "データ", exportJson: "JSON で書き出す",
+  exportMarkdown: "Markdown で書き出す", exportAll: "すべて書き出す", importFile: "読み込む", deleteAll: "すべて削除",
+  imported: "読み込んだチャット: {count}", importFailed: "読み込めませんでした。{reason}", importNotJson: "ファイルが JSON ではありません: {reason}",
+  importEmpty: "ファイルにチャットがありません。", importNoMessages: "{place} はメッセージの配列でなければなりません。",
+  importBadRole: "{place}.role は system、user、assistant、tool のいずれかです。", importTooLarge: "ファイルが 64 MB を超えています。",
+  // shortcuts
+  newLine: "改行", editLast: "最後のメッセージを編集（入力欄が空のとき）", toggleSidebar: "チャット一覧の表示を切り替え",
+  previousNextChat: "前または次のチャット", copyAnswer: "最後の回答をコピー",
+  // status page
+  statusTitle: "サーバーの状態", backToChat: "チャット", pause: "一時停止", resume: "再開", paused: "一時停止中", connecting: "接続中…",
+  updatedAt: "{time} 更新", uptime: "稼働時間", version: "バージョン", memory: "メモリ", cpu: "CPU", running: "実行中", waiting: "待機中",
+  generated: "生成", promptTokens: "プロンプト", tokensRate: "毎秒トークン数", requests: "リクエスト", firstTokenShort: "最初のトークン",
+  betweenTokens: "トークン間", kvCache: "KV キャッシュ", used: "使用中", cached: "プレフィックスキャッシュ", cacheHits: "キャッシュヒット",
+  models: "モデル", state: "状態", open: "読み込み済み", closed: "未読み込み", kvBlocks: "KV ブロック", answers: "回答", refused: "拒否",
+  noMetrics: "サーバーは /metrics を提供していません。", median: "中央値", slowest: "99 パーセンタイル", cores: "{value} コア",
+  seconds: "{value} 秒", milliseconds: "{value} ミリ秒", now: "現在", ago: "{seconds} 秒前",
+};
