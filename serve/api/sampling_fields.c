@@ -158,15 +158,16 @@ static void read_logit_bias(struct fields *f, struct generation *g, struct sampl
 }
 
 /* A string, or an array of strings. */
-static void read_stop(struct fields *f, struct generation *g, struct quire_request_params *r)
+static void read_stop(struct fields *f, const char *name, struct generation *g,
+                      struct quire_request_params *r)
 {
     json_t *v;
-    if (!fields_value(f, "stop", &v))
+    if (!fields_value(f, name, &v))
         return;
     const size_t n = json_is_array(v) ? json_array_size(v) : 1;
     const char **stop = generation_alloc(g, (n + 1) * sizeof *stop);
     if (n > MAX_STOP || stop == NULL) {
-        fields_fail(f, "stop", "stop has %zu strings; at most %d are allowed.", n, MAX_STOP);
+        fields_fail(f, name, "%s has %zu strings; at most %d are allowed.", name, n, MAX_STOP);
         return;
     }
     for (size_t i = 0; i < n; i++) {
@@ -174,8 +175,8 @@ static void read_stop(struct fields *f, struct generation *g, struct quire_reque
         stop[r->n_stop] = json_string_value(s);
         if (stop[r->n_stop] == NULL || strlen(stop[r->n_stop]) != json_string_length(s) ||
             json_string_length(s) > 1024) {
-            fields_fail(f, "stop",
-                        "stop must be a string or an array of strings of at most 1024 bytes.");
+            fields_fail(f, name,
+                        "%s must be a string or an array of strings of at most 1024 bytes.", name);
             return;
         }
         r->n_stop += stop[r->n_stop][0] != '\0';
@@ -247,7 +248,8 @@ static void read_request(struct fields *f, struct generation *g)
     set_flag(f, "cache_prompt", true, false, QUIRE_REQUEST_NO_REUSE, &r->flags);
     set_flag(f, "skip_special_tokens", true, false, QUIRE_REQUEST_SHOW_SPECIAL, &r->flags);
     read_beams(f, r);
-    read_stop(f, g, r);
+    read_stop(f, "stop", g, r);
+    read_stop(f, "stop_sequences", g, r); /* Anthropic's name */
     read_stop_tokens(f, g, r);
 }
 
