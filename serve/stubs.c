@@ -23,16 +23,16 @@
 ROUTE(completions_route)
 ROUTE(responses_create_route)
 ROUTE(responses_get_route)
-ROUTE(responses_cancel_route) ROUTE(responses_delete_route) ROUTE(embeddings_route)
-    ROUTE(rerank_route) ROUTE(score_route) ROUTE(models_list_route) ROUTE(models_get_route)
-        ROUTE(prefix_key_route) ROUTE(messages_route) ROUTE(messages_count_tokens_route)
-            ROUTE(tokenize_route) ROUTE(detokenize_route) ROUTE(apply_template_route)
-                ROUTE(ollama_chat_route) ROUTE(ollama_generate_route) ROUTE(ollama_embed_route)
-                    ROUTE(ollama_embeddings_route) ROUTE(ollama_tags_route) ROUTE(ollama_ps_route)
-                        ROUTE(ollama_show_route) ROUTE(ollama_version_route) ROUTE(health_route)
-                            ROUTE(ready_route) ROUTE(version_route) ROUTE(slots_route)
-                                ROUTE(metrics_route) ROUTE(page_chat_route)
-                                    ROUTE(page_status_route) static const
+ROUTE(responses_cancel_route)
+ROUTE(responses_delete_route) ROUTE(embeddings_route) ROUTE(rerank_route) ROUTE(score_route)
+    ROUTE(models_list_route) ROUTE(models_get_route) ROUTE(prefix_key_route) ROUTE(messages_route)
+        ROUTE(messages_count_tokens_route) ROUTE(tokenize_route) ROUTE(detokenize_route)
+            ROUTE(apply_template_route) ROUTE(ollama_chat_route) ROUTE(ollama_generate_route)
+                ROUTE(ollama_embed_route) ROUTE(ollama_embeddings_route) ROUTE(ollama_tags_route)
+                    ROUTE(ollama_ps_route) ROUTE(ollama_show_route) ROUTE(ollama_version_route)
+                        ROUTE(health_route) ROUTE(ready_route) ROUTE(version_route)
+                            ROUTE(slots_route) ROUTE(metrics_route) ROUTE(page_chat_route)
+                                ROUTE(page_status_route) static const
     struct key anonymous = { .name = "anonymous" };
 WEAK struct keys *keys_open(const char *path, struct api_error *e)
 {

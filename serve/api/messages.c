@@ -145,8 +145,8 @@ static void finish(struct generation *g)
     const struct text *t = &g->answers[0].text;
     json_t *content = json_array();
     if (t->size > 0)
-        json_build_append(&content, json_pack("{s:s, s:s%}", "type", "text", "text", t->data,
-                                              t->size));
+        json_build_append(&content,
+                          json_pack("{s:s, s:s%}", "type", "text", "text", t->data, t->size));
     exchange_reply_json(g->exchange, 200, message_json(g, content, stop_reason(g, stop), stop));
 }
 
@@ -192,8 +192,7 @@ static const char *read_system(struct fields *f, struct generation *g)
         const char *text = "";
         snprintf(path, sizeof path, "system[%zu]", i);
         if (fields_init(&block, json_array_get(v, i), path, f->error) &&
-            (!fields_choice(&block, "type", types, &type) ||
-             !fields_string(&block, "text", &text)))
+            (!fields_choice(&block, "type", types, &type) || !fields_string(&block, "text", &text)))
             fields_fail(&block, "", "%s must have a type and a text.", path);
         text_add_string(&joined, text);
     }
@@ -308,8 +307,7 @@ static bool count_work(struct generation *g, struct api_error *error)
 static void count_finish(struct generation *g)
 {
     const struct message *m = g->state;
-    exchange_reply_json(g->exchange, 200,
-                        json_pack("{s:I}", "input_tokens", (json_int_t)m->count));
+    exchange_reply_json(g->exchange, 200, json_pack("{s:I}", "input_tokens", (json_int_t)m->count));
 }
 
 static const struct generation_format count_format = { .input = "messages",

@@ -12,10 +12,10 @@ struct openai_answer {
     char id[48];
     long created; /* Unix time */
     bool stream;
-    bool include_usage;       /* a last chunk has the usage */
-    bool continuous_usage;    /* every chunk has it */
-    bool return_progress;     /* chunks while the prompt is computed */
-    bool timings_per_token;   /* every chunk has timings */
+    bool include_usage;     /* a last chunk has the usage */
+    bool continuous_usage;  /* every chunk has it */
+    bool return_progress;   /* chunks while the prompt is computed */
+    bool timings_per_token; /* every chunk has timings */
 };
 
 /* Parses the body of a request. NULL: *error. */

@@ -8,6 +8,8 @@
 #include "metrics.h"
 #include "models_list.h"
 #include "ollama.h"
+#include "ollama_embed.h"
+#include "ollama_models.h"
 #include "pages.h"
 #include "prefix_key.h"
 #include "rerank.h"

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ollama.h"
+#include "chat_messages.h"
+#include "exchange.h"
+#include "json_build.h"
+#include "ollama_common.h"
+#include "openai_answer.h"
+#include "server.h"
+#include <string.h>
+
+struct ollama {
+    bool stream;
+    bool chat; /* the text is message.content instead of response */
+    bool load; /* no prompt: the model is opened, nothing is computed */
+};
+
+/* An object with a piece of text. */
+static json_t *piece(const struct generation *g, const char *text, size_t size, bool done)
+{
+    const struct ollama *o = g->state;
+    json_t *object = json_pack("{s:s, s:o}", "model", g->model->name, "created_at",
+                               ollama_time(time(NULL)));
+    if (o->chat)
+        json_build_set(&object, "message",
+                       json_pack("{s:s, s:s%}", "role", "assistant", "content", text, size));
+    else
+        json_build_set(&object, "response", json_stringn(text, size));
+    json_build_set(&object, "done", json_boolean(done));
+    return object;
+}
+
+/* Sends a line; drops the reference. */
+static void send_line(struct generation *g, json_t *json)
+{
+    struct text line = { 0 };
+    json_build_write(&line, json);
+    text_add_string(&line, "\n");
+    if (!line.failed)
+        exchange_write(g->exchange, line.data, line.size);
+    text_free(&line);
+}
+
+static void started(struct generation *g)
+{
+    const struct ollama *o = g->state;
+    if (o->stream)
+        exchange_begin_stream(g->exchange, 200, "application/x-ndjson");
+}
+
+static void event(struct generation *g, uint32_t index, struct answer *answer,
+                  const struct quire_event *ev)
+{
+    const struct ollama *o = g->state;
+    (void)index;
+    (void)answer;
+    if (o->stream && ev->kind == QUIRE_EVENT_TEXT && ev->text_size > 0)
+        send_line(g, piece(g, ev->text, ev->text_size, false));
+}
+
+static void finish(struct generation *g)
+{
+    const struct ollama *o = g->state;
+    const struct text *t = g->answers ? &g->answers[0].text : &(struct text){ 0 };
+    json_t *last = piece(g, t->data ? t->data : "", t->size, true);
+    json_build_set(&last, "done_reason",
+                   json_string(o->load ? "load" : openai_finish_reason(g->answers[0].reason)));
+    if (!o->load)
+        ollama_add_durations(&last, g, true);
+    if (!exchange_is_streaming(g->exchange)) {
+        exchange_reply_json(g->exchange, 200, last);
+        return;
+    }
+    send_line(g, last);
+    exchange_end(g->exchange);
+}
+
+static void stream_error(struct generation *g, const struct api_error *error)
+{
+    send_line(g, api_error_json(error, DIALECT_OLLAMA, g->exchange->id));
+}
+
+static const struct generation_format chat_format = { .input = "messages",
+                                                      .started = started,
+                                                      .event = event,
+                                                      .finish = finish,
+                                                      .stream_error = stream_error };
+static const struct generation_format generate_format = { .input = "prompt",
+                                                          .started = started,
+                                                          .event = event,
+                                                          .finish = finish,
+                                                          .stream_error = stream_error };
+
+/* Opens the model only. */
+static bool no_work(struct generation *g, struct api_error *error)
+{
+    (void)g;
+    (void)error;
+    return true;
+}
+
+static const struct generation_format load_format = { .work = no_work, .finish = finish };
+
+/* ---- Requests */
+
+static const char *const harmless[] = { "keep_alive", "logprobs", NULL };
+
+/* What both routes have in common. */
+static bool read_common(struct fields *f, struct generation *g, bool chat)
+{
+    struct ollama *o = g->state = generation_alloc(g, sizeof *o);
+    if (o == NULL)
+        return api_fail(f->error, 500, NULL, NULL, "out of memory");
+    o->chat = chat;
+    o->stream = true;
+    fields_init(f, g->body, "", f->error);
+    if (!ollama_read_model(f, g) || !ollama_read_options(f, g))
+        return false;
+    fields_boolean(f, "stream", &o->stream);
+    g->flags = o->stream ? 0 : KEEP_TEXT;
+    json_t *v = json_object_get(g->body, "format");
+    fields_unsupported(f, "format", json_is_string(v) ? json_string("") : NULL);
+    fields_unsupported(f, "think", json_false());
+    return f->error->status == 0;
+}
+
+static void only_load(struct generation *g)
+{
+    struct ollama *o = g->state;
+    o->load = true;
+    o->stream = false;
+    g->format = &load_format;
+}
+
+static bool parse_chat(struct generation *g, struct api_error *error)
+{
+    struct fields f = { .error = error };
+    json_t *messages = NULL;
+    if (!read_common(&f, g, true))
+        return false;
+    fields_unsupported(&f, "tools", json_array());
+    fields_array(&f, "messages", 4096, &messages);
+    if (!fields_finish(&f, harmless))
+        return false;
+    if (json_array_size(messages) > 0)
+        return chat_messages_read(g, &g->requests[0], messages, "messages", error);
+    only_load(g);
+    return true;
+}
+
+/* The prompt as a conversation: a system message if there is one, and a user message. */
+static bool set_conversation(struct generation *g, const char *system, const char *prompt)
+{
+    struct quire_chat_message *m = generation_alloc(g, 2 * sizeof *m);
+    struct quire_request_params *r = &g->requests[0];
+    if (m == NULL)
+        return false;
+    r->messages = m;
+    if (system != NULL && system[0] != '\0')
+        m[r->n_messages++] = (struct quire_chat_message){ .role = "system", .content = system };
+    m[r->n_messages++] = (struct quire_chat_message){ .role = "user", .content = prompt };
+    return true;
+}
+
+static bool parse_generate(struct generation *g, struct api_error *error)
+{
+    struct fields f = { .error = error };
+    const char *prompt = NULL, *system = NULL;
+    bool raw = false;
+    if (!read_common(&f, g, false))
+        return false;
+    fields_string(&f, "prompt", &prompt);
+    fields_string(&f, "system", &system);
+    fields_boolean(&f, "raw", &raw);
+    fields_unsupported(&f, "suffix", json_string(""));
+    fields_unsupported(&f, "template", json_string(""));
+    fields_unsupported(&f, "context", json_array());
+    fields_unsupported(&f, "images", json_array());
+    if (!fields_finish(&f, harmless))
+        return false;
+    if (prompt == NULL || prompt[0] == '\0') {
+        only_load(g);
+    } else if (raw) {
+        g->requests[0].text = prompt;
+        g->requests[0].text_size = strlen(prompt);
+        g->requests[0].text_flags = QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_PARSE_SPECIAL;
+    } else if (!set_conversation(g, system, prompt)) {
+        return api_fail(error, 500, NULL, NULL, "out of memory");
+    }
+    return true;
+}
+
+void ollama_chat_route(struct exchange *x)
+{
+    struct api_error error = { 0 };
+    json_t *body = openai_body(x, &error);
+    openai_start(x, &chat_format, body, body != NULL, parse_chat, &error);
+}
+
+void ollama_generate_route(struct exchange *x)
+{
+    struct api_error error = { 0 };
+    json_t *body = openai_body(x, &error);
+    openai_start(x, &generate_format, body, body != NULL, parse_generate, &error);
+}
