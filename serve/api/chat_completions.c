@@ -85,8 +85,8 @@ static json_t *choice_json(const struct chat *c, uint32_t index, const struct an
     if (c->logprobs) /* an answer without text has no list */
         logprobs = logprobs_json(a->data ? json_incref(a->data) : json_array());
     return json_pack("{s:I, s:{s:s, s:s%, s:n}, s:o, s:s}", "index", (json_int_t)index, "message",
-                     "role", "assistant", "content", a->text.data ? a->text.data : "",
-                     a->text.size, "refusal", "logprobs", logprobs, "finish_reason",
+                     "role", "assistant", "content", a->text.data ? a->text.data : "", a->text.size,
+                     "refusal", "logprobs", logprobs, "finish_reason",
                      openai_finish_reason(a->reason));
 }
 

@@ -85,9 +85,8 @@ bool chat_prompt_render(const struct quire_engine *engine,
     args.special_tokens_json = special;
     args.add_generation_prompt = add_generation_prompt;
     const quire_status s = quire_chat_template_render(template, &args, &prompt, &err);
-    const bool ok = s == QUIRE_OK
-        ? copy_prompt(prompt, answer, out, spans, n_spans, error)
-        : api_fail_status(error, s, &err);
+    const bool ok = s == QUIRE_OK ? copy_prompt(prompt, answer, out, spans, n_spans, error)
+                                  : api_fail_status(error, s, &err);
     quire_chat_prompt_destroy(prompt);
     free(special);
     return ok;

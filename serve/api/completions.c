@@ -52,8 +52,8 @@ static void text_event(struct generation *g, uint32_t index, struct answer *answ
     if (!c->answer.stream) {
         if (c->logprobs && !logprobs_extend(&answer->data, logprobs))
             c->failed = true;
-    } else if (ev->text_size > 0 ||
-               json_array_size(json_object_get(logprobs, "tokens")) > 0 || logprobs == NULL) {
+    } else if (ev->text_size > 0 || json_array_size(json_object_get(logprobs, "tokens")) > 0 ||
+               logprobs == NULL) {
         openai_stream_write(&c->answer, g, answer,
                             choice_json(choice, ev->text, ev->text_size, logprobs, NULL));
     } else {
@@ -151,7 +151,7 @@ static void read_text_flags(struct fields *f, struct generation *g)
     fields_boolean(f, "parse_special", &parse_special);
     for (uint32_t i = 0; i < g->n_requests; i++)
         g->requests[i].text_flags = (add_special ? QUIRE_ENCODE_ADD_BOS : 0u) |
-            (parse_special ? QUIRE_ENCODE_PARSE_SPECIAL : 0u);
+                                    (parse_special ? QUIRE_ENCODE_PARSE_SPECIAL : 0u);
 }
 
 /* Without a seed equal prompts get different answers. With one, each prompt gets the answer that it

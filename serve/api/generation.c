@@ -99,7 +99,8 @@ struct generation_usage generation_usage(const struct generation *g)
     struct generation_usage sum = { 0 };
     for (uint32_t i = 0; g->answers != NULL && i < g->n_requests; i++) {
         const struct answer *answers = &g->answers[i * g->choices];
-        uint32_t cached = UINT32_MAX; /* all but the first answer find the whole prompt in the cache */
+        uint32_t cached =
+            UINT32_MAX; /* all but the first answer find the whole prompt in the cache */
         for (uint32_t k = 0; k < g->choices; k++) {
             const struct quire_usage *u = &answers[k].usage;
             cached = u->cached_tokens < cached ? u->cached_tokens : cached;

@@ -21,9 +21,10 @@ struct generation_run {
     uint32_t answers_per_request; /* n, or beam_width: what counts in the engine */
     struct model_waiter waiter;
     bool waiting, has_model, has_key, listed;
-    bool begun;      /* the format was told that requests are queued */
-    bool submitting; /* the job is running: it owns n_submitted and the ids, or it is format->work */
-    bool finished;   /* answered, or given up: freed when nothing is running any more */
+    bool begun; /* the format was told that requests are queued */
+    bool
+        submitting; /* the job is running: it owns n_submitted and the ids, or it is format->work */
+    bool finished;  /* answered, or given up: freed when nothing is running any more */
     struct loop_job job;
     uint32_t job_end;       /* submit up to this request */
     struct api_error error; /* of the job */

@@ -37,8 +37,7 @@ static int add(const char *data, size_t size, void *user)
 
 void json_build_write(struct text *out, json_t *value)
 {
-    if (value == NULL ||
-        json_dump_callback(value, add, out, JSON_COMPACT | JSON_ENCODE_ANY) != 0)
+    if (value == NULL || json_dump_callback(value, add, out, JSON_COMPACT | JSON_ENCODE_ANY) != 0)
         out->failed = true;
     json_decref(value);
 }

@@ -94,10 +94,10 @@ static bool begin_position(const struct quire_tokenizer *tokenizer,
 {
     const bool special = request->flags & QUIRE_REQUEST_SHOW_SPECIAL,
                echo = request->flags & QUIRE_REQUEST_ECHO;
-    const uint32_t flags = (special ? QUIRE_DETOKENIZE_SPECIAL : 0u) |
-        (echo ? 0u : QUIRE_DETOKENIZE_CONTINUES);
+    const uint32_t flags =
+        (special ? QUIRE_DETOKENIZE_SPECIAL : 0u) | (echo ? 0u : QUIRE_DETOKENIZE_CONTINUES);
     return p->detokenizer != NULL ||
-        quire_detokenizer_create(tokenizer, flags, &p->detokenizer, NULL) == QUIRE_OK;
+           quire_detokenizer_create(tokenizer, flags, &p->detokenizer, NULL) == QUIRE_OK;
 }
 
 static void advance_position(struct logprobs_position *p, int32_t token)
@@ -168,8 +168,8 @@ bool logprobs_extend(json_t **all, json_t *more)
     if (json_is_array(more))
         ok = json_array_extend(*all, more) == 0;
     else
-        json_object_foreach(more, name, list)
-            ok = ok && json_array_extend(json_object_get(*all, name), list) == 0;
+        json_object_foreach(more, name, list) ok =
+            ok && json_array_extend(json_object_get(*all, name), list) == 0;
     json_decref(more);
     return ok;
 }

@@ -29,10 +29,7 @@ void openai_start(struct exchange *x, const struct generation_format *format, js
         generation_fail(g, error);
 }
 
-static void count_ignored(void *user, const char *name)
-{
-    metrics_ignored_parameter(user, name);
-}
+static void count_ignored(void *user, const char *name) { metrics_ignored_parameter(user, name); }
 
 bool openai_answer_init(struct openai_answer *a, struct generation *g, struct fields *f,
                         const char *id_prefix)
@@ -101,10 +98,7 @@ json_t *openai_usage(const struct generation_usage *u)
                      "cached_tokens", (json_int_t)u->cached_tokens);
 }
 
-static double ratio(double a, double b)
-{
-    return b > 0 ? a / b : 0;
-}
+static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
 json_t *openai_timings(const struct quire_usage *u)
 {
@@ -194,6 +188,5 @@ void openai_stream_end(const struct openai_answer *a, struct generation *g)
 
 void openai_stream_error(struct generation *g, const struct api_error *error)
 {
-    exchange_write_event(g->exchange, NULL,
-                         api_error_json(error, DIALECT_OPENAI, g->exchange->id));
+    exchange_write_event(g->exchange, NULL, api_error_json(error, DIALECT_OPENAI, g->exchange->id));
 }

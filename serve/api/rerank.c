@@ -44,7 +44,7 @@ static void set_pair(struct quire_request_params *r, const json_t *first, const 
     r->raw_scores = raw;
 }
 
-/* Whether scores go through the logistic function, if that is how the model is meant: vLLM's name. */
+/* Whether scores are the outputs of the head as they are. The parameter is vLLM's. */
 static bool read_raw(struct fields *f)
 {
     bool use_activation = true;
@@ -130,9 +130,9 @@ static void finish_rerank(struct generation *g)
                                   usage_json(g)));
 }
 
-static const struct generation_format rerank_format = {
-    .event = event, .finish = finish_rerank, .input = "documents"
-};
+static const struct generation_format rerank_format = { .event = event,
+                                                        .finish = finish_rerank,
+                                                        .input = "documents" };
 
 static bool parse_rerank(struct generation *g, struct api_error *error)
 {
@@ -173,18 +173,18 @@ static void finish_score(struct generation *g)
         return;
     json_t *data = json_array();
     for (uint32_t i = 0; i < g->n_requests; i++)
-        json_build_append(&data, json_pack("{s:I, s:s, s:o}", "index", (json_int_t)i, "object",
-                                           "score", "score",
-                                           json_build_logprob(g->answers[i].values[0])));
+        json_build_append(&data,
+                          json_pack("{s:I, s:s, s:o}", "index", (json_int_t)i, "object", "score",
+                                    "score", json_build_logprob(g->answers[i].values[0])));
     exchange_reply_json(g->exchange, 200,
                         json_pack("{s:s, s:s, s:I, s:s, s:o, s:o}", "id", r->answer.id, "object",
                                   "list", "created", (json_int_t)r->answer.created, "model",
                                   g->model->name, "data", data, "usage", usage_json(g)));
 }
 
-static const struct generation_format score_format = {
-    .event = event, .finish = finish_score, .input = "text_2"
-};
+static const struct generation_format score_format = { .event = event,
+                                                       .finish = finish_score,
+                                                       .input = "text_2" };
 
 /* Text i of a string or of an array, of which one item stands for all. */
 static const json_t *side(const json_t *value, uint32_t i, const char *name,

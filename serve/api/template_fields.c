@@ -18,8 +18,9 @@ const char *template_fields_dump(struct generation *g, const json_t *value, stru
 
 bool template_fields_read(struct fields *f, struct generation *g)
 {
-    static const char *const efforts[] = { "none", "minimal", "low", "medium",
-                                           "high", "xhigh",   NULL };
+    static const char *const efforts[] = {
+        "none", "minimal", "low", "medium", "high", "xhigh", NULL
+    };
     json_t *given = NULL, *documents = NULL;
     unsigned effort;
     fields_object(f, "chat_template_kwargs", &given);

@@ -94,10 +94,10 @@ static bool encode(struct generation *g, const char *text, size_t size,
     size_t n = 0;
     if (ids == NULL)
         return api_fail(error, 500, NULL, NULL, "out of memory");
-    const quire_status s = spans
-        ? quire_tokenizer_encode_spans(tokenizer, text, size, spans, n_spans, flags, ids, capacity,
-                                       &n, &err)
-        : quire_tokenizer_encode(tokenizer, text, size, flags, ids, capacity, &n, &err);
+    const quire_status s =
+        spans ? quire_tokenizer_encode_spans(tokenizer, text, size, spans, n_spans, flags, ids,
+                                             capacity, &n, &err)
+              : quire_tokenizer_encode(tokenizer, text, size, flags, ids, capacity, &n, &err);
     if (s == QUIRE_OK)
         write_tokens(g, ids, n);
     else
@@ -114,7 +114,7 @@ static bool begins_with_bos(const struct quire_tokenizer *tokenizer, const struc
     const char *bos = quire_tokenizer_token_text(
         tokenizer, quire_tokenizer_special(tokenizer, QUIRE_SPECIAL_BOS), &size);
     return bos != NULL && n_spans > 0 && !spans[0].is_user_text && text->size >= size &&
-        memcmp(text->data, bos, size) == 0;
+           memcmp(text->data, bos, size) == 0;
 }
 
 static bool tokenize_work(struct generation *g, struct api_error *error)
@@ -138,9 +138,9 @@ static bool tokenize_work(struct generation *g, struct api_error *error)
     return ok;
 }
 
-static const struct generation_format tokenize_format = {
-    .work = tokenize_work, .finish = finish, .destroy = destroy
-};
+static const struct generation_format tokenize_format = { .work = tokenize_work,
+                                                          .finish = finish,
+                                                          .destroy = destroy };
 
 /* messages, tools and the other parameters of a rendering. */
 static bool read_messages(struct fields *f, struct generation *g, struct tokenize *t)
@@ -150,8 +150,7 @@ static bool read_messages(struct fields *f, struct generation *g, struct tokeniz
     fields_value(f, "messages", &messages);
     if (fields_array(f, "tools", 1024, &tools) && json_array_size(tools) > 0)
         r->tools_json = template_fields_dump(g, tools, f->error);
-    if (!template_fields_read(f, g) ||
-        !chat_messages_read(g, r, messages, "messages", f->error))
+    if (!template_fields_read(f, g) || !chat_messages_read(g, r, messages, "messages", f->error))
         return false;
     const bool of_assistant = strcmp(r->messages[r->n_messages - 1].role, "assistant") == 0;
     bool go_on = false;
@@ -177,7 +176,7 @@ static bool read_text(struct fields *f, struct tokenize *t, const char *name)
     fields_boolean(f, "add_special_tokens", &add_special);
     fields_boolean(f, "parse_special", &parse_special);
     t->flags = (add_special ? QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_ADD_EOS : 0u) |
-        (parse_special ? QUIRE_ENCODE_PARSE_SPECIAL : 0u);
+               (parse_special ? QUIRE_ENCODE_PARSE_SPECIAL : 0u);
     return f->error->status == 0;
 }
 
@@ -211,7 +210,7 @@ static bool tokenize_parse(struct generation *g, struct api_error *error)
     fields_boolean(&f, "with_pieces", &t->with_pieces);
     fields_boolean(&f, "return_token_strs", &t->with_strings);
     return (which == 2 ? read_messages(&f, g, t) : read_text(&f, t, names[which])) &&
-        fields_finish(&f, NULL);
+           fields_finish(&f, NULL);
 }
 
 void tokenize_route(struct exchange *x)
@@ -239,18 +238,18 @@ static bool detokenize_work(struct generation *g, struct api_error *error)
         api_fail_status(error, s, &err);
         snprintf(error->param, sizeof error->param, "tokens");
     } else {
-        json_build_write(&t->out, json_pack("{s:s%, s:s%}", "content", text ? text : "",
-                                            text ? size : 0, "prompt", text ? text : "",
-                                            text ? size : 0));
+        json_build_write(&t->out,
+                         json_pack("{s:s%, s:s%}", "content", text ? text : "", text ? size : 0,
+                                   "prompt", text ? text : "", text ? size : 0));
         t->out.failed |= text == NULL;
     }
     free(text);
     return error->status == 0;
 }
 
-static const struct generation_format detokenize_format = {
-    .work = detokenize_work, .finish = finish, .destroy = destroy
-};
+static const struct generation_format detokenize_format = { .work = detokenize_work,
+                                                            .finish = finish,
+                                                            .destroy = destroy };
 
 static bool detokenize_parse(struct generation *g, struct api_error *error)
 {
@@ -292,20 +291,19 @@ static bool apply_template_work(struct generation *g, struct api_error *error)
     struct text prompt = { 0 };
     struct quire_text_span *spans;
     size_t n_spans;
-    const bool ok =
-        chat_prompt_render(g->model->engine, &g->requests[0], t->add_generation_prompt, &prompt,
-                           &spans, &n_spans, error);
+    const bool ok = chat_prompt_render(g->model->engine, &g->requests[0], t->add_generation_prompt,
+                                       &prompt, &spans, &n_spans, error);
     if (ok)
-        json_build_write(&t->out,
-                         json_pack("{s:s%}", "prompt", prompt.data ? prompt.data : "", prompt.size));
+        json_build_write(
+            &t->out, json_pack("{s:s%}", "prompt", prompt.data ? prompt.data : "", prompt.size));
     free(spans);
     text_free(&prompt);
     return ok;
 }
 
-static const struct generation_format apply_template_format = {
-    .work = apply_template_work, .finish = finish, .destroy = destroy
-};
+static const struct generation_format apply_template_format = { .work = apply_template_work,
+                                                                .finish = finish,
+                                                                .destroy = destroy };
 
 static bool apply_template_parse(struct generation *g, struct api_error *error)
 {

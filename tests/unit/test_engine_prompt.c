@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_engine_prompt.c - prompts of requests: answers that are continued, echo, and token counts. */
+/* test_engine_prompt.c - prompts of requests: continued answers, echo, token counts. */
 #include "engine_requests.h"
 #include <errno.h>
 
