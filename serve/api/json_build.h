@@ -6,9 +6,9 @@
 #include <jansson.h>
 #include <stddef.h>
 
-/* Sets a member of *object, or appends to *array, and drops the reference to the value. If the value
- * is NULL or memory is out, drops the container too and sets it to NULL. No-ops, except for the
- * reference, if the container is NULL. */
+/* Sets a member of *object, or appends to *array, and drops the reference to the value. If the
+ * value is NULL or memory is out, drops the container too and sets it to NULL. If the container is
+ * NULL already, only the reference is dropped. */
 void json_build_set(json_t **object, const char *name, json_t *value);
 void json_build_append(json_t **array, json_t *value);
 

@@ -5,9 +5,6 @@
 #include "json_build.h"
 #include "registry.h"
 #include "server.h"
-#include "text.h"
-#include <stdlib.h>
-#include <string.h>
 
 /* Sizes of a model, of llama.cpp's list; null until it has been open once. */
 static json_t *meta_json(const struct model *m)
@@ -45,30 +42,10 @@ void models_list_route(struct exchange *x)
     exchange_reply_json(x, 200, json_pack("{s:s, s:o}", "object", "list", "data", data));
 }
 
-/* Decodes %XX: names of models may contain '/'. */
-static void decode(struct text *out, const char *s)
-{
-    for (; *s != '\0'; s++) {
-        const char hex[3] = { s[1], s[1] ? s[2] : '\0', '\0' };
-        char *end = NULL;
-        const char byte = *s == '%' ? (char)strtoul(hex, &end, 16) : *s;
-        const bool escaped = *s == '%' && end == hex + 2;
-        text_add(out, escaped ? &byte : s, 1);
-        s += escaped ? 2 : 0;
-    }
-}
-
 void models_get_route(struct exchange *x)
 {
     struct api_error error = { 0 };
-    struct text name = { 0 };
-    decode(&name, x->path_rest);
-    const struct model *m = NULL;
-    if (name.failed)
-        api_fail(&error, 500, NULL, NULL, "out of memory");
-    else
-        m = registry_find(x->server->registry, name.data, &error);
-    text_free(&name);
+    const struct model *m = registry_find(x->server->registry, x->path_rest, &error);
     if (m != NULL)
         exchange_reply_json(x, 200, model_json(m));
     else

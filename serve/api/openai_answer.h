@@ -21,8 +21,8 @@ struct openai_answer {
 /* Parses the body of a request. NULL: *error. */
 json_t *openai_body(const struct exchange *x, struct api_error *error);
 
-/* Creates a generation for the body, whose reference it takes, with n requests, lets `parse` fill it
- * in, and starts it. Errors are answered; n is 0 if *error is set already. */
+/* Creates a generation for the body, whose reference it takes, with n requests, lets `parse` fill
+ * it in, and starts it. Errors are answered; n is 0 if *error is set already. */
 void openai_start(struct exchange *x, const struct generation_format *format, json_t *body,
                   uint32_t n, bool (*parse)(struct generation *g, struct api_error *error),
                   struct api_error *error);

@@ -44,7 +44,7 @@ static void set_pair(struct quire_request_params *r, const json_t *first, const 
     r->raw_scores = raw;
 }
 
-/* Whether scores go through the logistic function, if that is how the model is meant: vLLM's name. */
+/* Whether scores are the outputs of the head as they are. The parameter is vLLM's. */
 static bool read_raw(struct fields *f)
 {
     bool use_activation = true;

@@ -9,8 +9,8 @@
  * request. */
 bool template_fields_read(struct fields *f, struct generation *g);
 
-/* Reads add_generation_prompt and continue_final_message, after the messages. The engine continues a
- * last message of the assistant, and answers any other one: other values are errors that name the
+/* Reads add_generation_prompt and continue_final_message, after the messages. The engine continues
+ * a last message of the assistant and answers any other one: other values are errors that name the
  * parameter. */
 bool template_fields_read_ending(struct fields *f, struct generation *g);
 

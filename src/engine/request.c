@@ -160,8 +160,7 @@ static quire_status init_text(struct quire_engine *e, struct qr_request *r,
     const uint32_t special = p->flags & QUIRE_REQUEST_SHOW_SPECIAL ? QUIRE_DETOKENIZE_SPECIAL : 0;
     /* a completion continues the text of its prompt; a new chat answer is a text of its own */
     const bool own_text = p->messages && !qr_prompt_answer(p);
-    const uint32_t continues =
-        own_text || p->flags & QUIRE_REQUEST_ECHO ? 0 : QUIRE_DETOKENIZE_CONTINUES;
+    const uint32_t continues = own_text ? 0 : QUIRE_DETOKENIZE_CONTINUES;
     r->text_flags = special | continues;
     QR_TRY(qr_output_text_init(&r->output, e->tokenizer, r->text_flags, p->stop, p->n_stop,
                                e->allocator, err));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_engine_prompt.c - prompts of requests: answers that are continued, and token counts. */
+/* test_engine_prompt.c - prompts of requests: continued answers, echo, token counts. */
 #include "engine_requests.h"
 #include <errno.h>
 
@@ -213,6 +213,36 @@ static void test_architecture_before_tokenizer(void **state)
     assert_non_null(strstr(err.msg, "architecture wwww"));
 }
 
+/* An echoed prompt and its answer have the text of both: the space that begins the answer stays. */
+static void test_echo_text(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_engine *e = open_model("llama-q8_0.gguf");
+    const int32_t token = quire_tokenizer_find(quire_engine_tokenizer(e), "\xe2\x96\x81the",
+                                               strlen("\xe2\x96\x81the"));
+    assert_true(token >= 0);
+    const struct quire_logit_bias bias = { token, 1000 };
+    struct quire_sampling_params sampling;
+    quire_sampling_params_init(&sampling, sizeof sampling);
+    sampling.temperature = 0;
+    sampling.logit_bias = &bias;
+    sampling.n_logit_bias = 1;
+    struct quire_request_params p = greedy(story, 2);
+    p.sampling = &sampling;
+    struct result plain, echo;
+    generate(e, &p, &plain);
+    assert_int_equal(plain.size, strlen(" the the"));
+    assert_memory_equal(plain.text, " the the", plain.size);
+    p.flags = QUIRE_REQUEST_ECHO;
+    generate(e, &p, &echo);
+    assert_int_equal(echo.size, strlen(story) + plain.size);
+    assert_memory_equal(echo.text, story, strlen(story));
+    assert_memory_equal(echo.text + strlen(story), plain.text, plain.size);
+    quire_engine_close(e);
+}
+
 /* A context of a decoder without a cache: the message has the kind of the model. */
 static void test_decoder_without_cache(void **state)
 {
@@ -238,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_error_unchanged),
         cmocka_unit_test(test_open_error_names_the_model),
         cmocka_unit_test(test_architecture_before_tokenizer),
+        cmocka_unit_test(test_echo_text),
         cmocka_unit_test(test_decoder_without_cache),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
