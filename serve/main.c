@@ -12,6 +12,7 @@
 #include "registry.h"
 #include "sandbox.h"
 #include "server.h"
+#include "trace.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -134,6 +135,11 @@ static int serve(struct program *p)
     struct server *s = &p->server;
     struct api_error error = { 0 };
     struct listener listeners[MAX_LISTENERS];
+    if (s->options.otlp_endpoint != NULL) {
+        s->trace = trace_open(s->options.otlp_endpoint, s->options.sandbox, s->log, &error);
+        if (s->trace == NULL)
+            return fail(p, EX_CONFIG, &error);
+    }
     s->keys = keys_open(s->options.api_key_file, &error);
     if (s->keys == NULL)
         return fail(p, EX_CONFIG, &error);
@@ -178,6 +184,7 @@ int main(int argc, char **argv)
     p.exit_code = serve(&p);
     http_stop(s->http);
     registry_destroy(s->registry);
+    trace_close(s->trace);
     keys_close(s->keys);
     metrics_destroy(s->metrics);
     loop_destroy(s->loop);

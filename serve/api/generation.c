@@ -8,6 +8,7 @@
 #include "router.h"
 #include "sampling_fields.h"
 #include "server.h"
+#include "trace.h"
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -151,6 +152,7 @@ void generation_release(struct generation *g)
         const struct generation_usage u = generation_usage(g);
         keys_end(g->key, loop_now(g->server->loop), u.prompt_tokens + u.completion_tokens);
     }
+    trace_generation(g->server->trace, g);
     if (run->listed) {
         *(g->previous ? &g->previous->next : &g->server->generations) = g->next;
         if (g->next != NULL)
@@ -411,6 +413,7 @@ void generation_start(struct generation *g)
     g->exchange->aborted = client_gone;
     g->exchange->user = g;
     g->key = g->exchange->key;
+    trace_begin(s->trace, &g->span, g->exchange);
     g->next = s->generations;
     if (g->next != NULL)
         g->next->previous = g;

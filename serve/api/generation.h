@@ -11,6 +11,7 @@
 #include "loop.h"
 #include "registry.h"
 #include "text.h"
+#include "trace.h"
 #include <jansson.h>
 #include <quire/quire.h>
 #include <stdbool.h>
@@ -77,6 +78,7 @@ struct generation {
     double first_token, last_token; /* loop_now(), 0 = none */
     double last_write;              /* loop_now() of the last piece of a stream */
     struct generation_run *run;
+    struct trace_span span;
     struct generation *previous, *next; /* of server->generations */
 };
 

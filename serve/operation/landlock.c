@@ -17,7 +17,8 @@ enum {
     ADD_RULE = 445,
     RESTRICT_SELF = 446,
     GET_VERSION = 1,
-    PATH_BENEATH = 1
+    PATH_BENEATH = 1,
+    NET_PORT = 2,
 };
 
 #define FS_EXECUTE     (UINT64_C(1) << 0)
@@ -27,6 +28,7 @@ enum {
 #define FS_REMOVE_FILE (UINT64_C(1) << 5)
 #define FS_MAKE_REG    (UINT64_C(1) << 8)
 #define FS_TRUNCATE    (UINT64_C(1) << 14)
+#define NET_CONNECT    (UINT64_C(1) << 1)
 #define NET_ALL        (UINT64_C(3)) /* bind and connect of TCP sockets */
 #define SCOPE_ALL      (UINT64_C(3)) /* abstract Unix sockets, signals */
 
@@ -38,6 +40,10 @@ struct path_rule {
     uint64_t allowed;
     int32_t fd;
 } __attribute__((packed));
+
+struct port_rule {
+    uint64_t allowed, port;
+};
 
 /* Rights on files that a version of the interface handles. */
 static uint64_t fs_rights(int abi)
@@ -99,6 +105,13 @@ bool landlock_allow(struct landlock *l, const char *path, enum landlock_access a
     if (rule.fd >= 0)
         close(rule.fd);
     return ok || api_fail(error, 500, NULL, NULL, "--sandbox: %s: %s", path, strerror(e));
+}
+
+bool landlock_allow_port(struct landlock *l, uint16_t port, struct api_error *error)
+{
+    const struct port_rule rule = { .allowed = NET_CONNECT, .port = port };
+    return l->abi < 4 || syscall(ADD_RULE, l->fd, NET_PORT, &rule, 0) == 0 ||
+           api_fail(error, 500, NULL, NULL, "--sandbox: Landlock: %s", strerror(errno));
 }
 
 bool landlock_enter(struct landlock *l, struct api_error *error)

@@ -4,6 +4,7 @@
 #define QUIRE_SERVE_LANDLOCK_H
 #include "error.h"
 #include <stdbool.h>
+#include <stdint.h>
 
 /* What is allowed below a path. */
 enum landlock_access {
@@ -25,6 +26,9 @@ bool landlock_create(struct landlock *l, struct api_error *error);
 /* Adds a rule for what the path names now; a symbolic link is followed. */
 bool landlock_allow(struct landlock *l, const char *path, enum landlock_access access,
                     struct api_error *error);
+
+/* Permits TCP connections to a port, which kernels before Linux 6.7 do not restrict. */
+bool landlock_allow_port(struct landlock *l, uint16_t port, struct api_error *error);
 
 /* From now on the calling thread, and threads and processes that it creates, may open only what the
  * rules allow; with newer kernels it may neither bind nor connect TCP sockets, nor reach abstract

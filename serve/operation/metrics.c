@@ -7,6 +7,7 @@
 #include "process_info.h"
 #include "registry.h"
 #include "server.h"
+#include "trace.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +179,23 @@ static void put_process(struct metrics *m)
             metric_put(&m->set, values[i].id, NULL, values[i].value);
 }
 
+static void put_trace(struct metrics *m, struct trace *trace)
+{
+    if (trace == NULL)
+        return;
+    const struct trace_counts counts = trace_counts(trace);
+    const struct {
+        const char *result;
+        uint64_t value;
+    } values[] = { { "sent", counts.sent },
+                   { "failed", counts.failed },
+                   { "dropped", counts.dropped } };
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        const struct metric_labels label = metric_labels("result", values[i].result, NULL, NULL);
+        metric_put(&m->set, METRIC_SPANS, &label, (double)values[i].value);
+    }
+}
+
 void metrics_route(struct exchange *x)
 {
     struct metrics *m = x->server->metrics;
@@ -187,6 +205,7 @@ void metrics_route(struct exchange *x)
         api_fail(&error, 404, NULL, NULL, "metrics are switched off (--no-metrics)");
     } else {
         put_models(m, x->server->registry);
+        put_trace(m, x->server->trace);
         put_process(m);
         metric_set_print(&m->set, &text);
         if (text.failed)
