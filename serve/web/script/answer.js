@@ -123,6 +123,7 @@ function endAnswer(run) {
   chat.running = null;
   saveConversation(run.conversation).then(() => showList());
   runningChanged();
+  if (selectedModel()?.context === 0) loadModels(); // the server knows it since the model is open
   if (chat.conversation !== run.conversation) return;
   const view = chat.views.get(run.node.id);
   const wasAtEnd = isAtEnd();

@@ -42,7 +42,7 @@ function showContextUse() {
   byId("meter").hidden = !stats;
   if (!stats) return;
   const used = stats.prompt + stats.completion;
-  const context = chat.models.find((model) => model.id === byId("model").value)?.context ?? 0;
+  const context = selectedModel()?.context ?? 0;
   const bar = byId("context-bar");
   bar.hidden = context === 0;
   bar.setAttribute("aria-valuemax", context || used);
@@ -103,6 +103,8 @@ function scrollToEnd() {
 }
 
 // ---- Models
+
+const selectedModel = () => chat.models.find((model) => model.id === byId("model").value);
 
 async function loadModels() {
   try {

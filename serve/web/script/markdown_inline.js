@@ -158,7 +158,7 @@ function readLink(context, at, end, depth) {
   return { nodes: [holder], end: close + 1 + target[0].length };
 }
 
-const EMPHASIS = [["***", "strong", "em"], ["**", "strong"], ["__", "strong"], ["~~", "del"], ["*", "em"], ["_", "em"]];
+const EMPHASIS = [["***", "em", "strong"], ["**", "strong"], ["__", "strong"], ["~~", "del"], ["*", "em"], ["_", "em"]];
 
 function readEmphasis(context, at, end, depth, unmatched) {
   const { mask } = context;

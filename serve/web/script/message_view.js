@@ -14,16 +14,15 @@ class MessageView {
     this.problem = el("div", { className: "problem", role: "alert", hidden: true });
     this.footer = el("div", { className: "message-footer" });
     this.element = el("article", { className: `message ${node.role}`, id: `message-${node.id}` },
-      el("h2", { className: "unseen" }, roleName(node.role)),
-      this.thinkingBox, this.body(), this.calls, this.problem, this.footer);
+      el("h2", { className: "unseen" }, roleName(node.role)), ...this.body(), this.footer);
     this.announced = 0;
     this.update();
   }
 
-  // Results of tools are folded.
   body() {
-    if (this.node.role !== "tool") return this.content;
-    return el("details", { className: "fold" }, el("summary", {}, icon("tool"), t("toolResult")), this.content);
+    if (this.node.role === "assistant") return [this.thinkingBox, this.content, this.calls, this.problem];
+    if (this.node.role !== "tool") return [this.content];
+    return [el("details", { className: "fold" }, el("summary", {}, icon("tool"), t("toolResult")), this.content)];
   }
 
   update() {

@@ -43,8 +43,10 @@ function listRow(one) {
 
 function startRename(row, one) {
   const input = el("input", { value: one.title, "aria-label": t("name"), maxLength: 200, dir: "auto" });
+  let ended = false; // removing the box takes its focus, which ends the editing as well
   const end = async (keep) => {
-    if (!input.isConnected) return;
+    if (ended) return;
+    ended = true;
     input.remove();
     if (keep && input.value.trim() !== "") await renameConversation(one.id, input.value.trim());
     await showList();

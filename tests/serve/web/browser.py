@@ -88,6 +88,14 @@ class Browser:
             raise RuntimeError(f"{method}: {reply['error']['message']}")
         return reply["result"]
 
+    def wait_event(self, method, session, start):
+        """Waits for an event of a tab, after the first `start` events."""
+        def arrived():
+            return any(e["method"] == method and e.get("sessionId") == session for e in self.events[start:])
+        with self.changed:
+            if not self.changed.wait_for(arrived, TIMEOUT_SECONDS):
+                raise TimeoutError(method)
+
     def page(self, **options):
         return Page(self, **options)
 
@@ -133,8 +141,10 @@ class Page:
                                                           {"name": "prefers-reduced-motion", "value": "reduce"}])
 
     def open(self, url, ready="!document.body.classList.contains('loading')"):
+        seen = len(self.browser.events)
         self.call("Page.navigate", url=url)
-        self.wait("location.href !== 'about:blank' && document.readyState === 'complete' && " + ready)
+        self.browser.wait_event("Page.loadEventFired", self.session, seen)
+        self.wait(ready)
 
     def run(self, script):
         """Value of an expression, which may be a promise."""

@@ -12,14 +12,17 @@ import re
 import threading
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+
+def build_folder():
+    server = os.environ.get("QUIRE_SERVER") or os.path.join(ROOT, "build/bin/quire-server")
+    return os.path.dirname(os.path.dirname(server))
 
 
 def web_folder():
     """Where the build has put the pages."""
-    build = os.environ.get("QUIRE_BUILD") or os.path.join(ROOT, "build")
-    return os.path.join(build, "web")
+    return os.path.join(build_folder(), "web")
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -107,7 +110,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 class Mock:
     def __init__(self, answers=None):
-        self.answers = answers or {}
+        self.answers = dict(answers or {})
         self.requests, self.aborted, self.key = [], 0, None
         self.models = [{"id": "tiny", "object": "model", "max_model_len": 2048}, {"id": "large", "object": "model"}]
         self.pages, self.policies = {}, {}
