@@ -10,6 +10,7 @@
 #include "metrics.h"
 #include "notify.h"
 #include "registry.h"
+#include "response_store.h"
 #include "sandbox.h"
 #include "server.h"
 #include "trace.h"
@@ -176,7 +177,9 @@ int main(int argc, char **argv)
     s->log = log_open(s->options.log_format, s->options.log_level);
     s->loop = loop_create();
     s->metrics = metrics_create();
-    if (s->log == NULL || s->loop == NULL || s->metrics == NULL || !watch_signals(&p)) {
+    s->responses = response_store_create(s->options.response_store);
+    if (s->log == NULL || s->loop == NULL || s->metrics == NULL || s->responses == NULL ||
+        !watch_signals(&p)) {
         fprintf(stderr, "quire-server: cannot start: %s\n", strerror(errno));
         return EX_OSERR;
     }
@@ -186,6 +189,7 @@ int main(int argc, char **argv)
     registry_destroy(s->registry);
     trace_close(s->trace);
     keys_close(s->keys);
+    response_store_destroy(s->responses);
     metrics_destroy(s->metrics);
     loop_destroy(s->loop);
     log_close(s->log);

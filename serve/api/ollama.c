@@ -18,8 +18,8 @@ struct ollama {
 static json_t *piece(const struct generation *g, const char *text, size_t size, bool done)
 {
     const struct ollama *o = g->state;
-    json_t *object = json_pack("{s:s, s:o}", "model", g->model->name, "created_at",
-                               ollama_time(time(NULL)));
+    json_t *object =
+        json_pack("{s:s, s:o}", "model", g->model->name, "created_at", ollama_time(time(NULL)));
     if (o->chat)
         json_build_set(&object, "message",
                        json_pack("{s:s, s:s%}", "role", "assistant", "content", text, size));

@@ -7,10 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void count_ignored(void *user, const char *name)
-{
-    metrics_ignored_parameter(user, name);
-}
+static void count_ignored(void *user, const char *name) { metrics_ignored_parameter(user, name); }
 
 bool ollama_read_model(struct fields *f, struct generation *g)
 {
@@ -30,9 +27,9 @@ bool ollama_read_model(struct fields *f, struct generation *g)
 }
 
 /* Options of llama.cpp's runner that do not change an answer here. */
-static const char *const harmless[] = { "num_ctx",   "num_keep",   "num_gpu",   "main_gpu",
-                                        "num_batch", "num_thread", "numa",      "low_vram",
-                                        "f16_kv",    "vocab_only", "use_mmap",  "use_mlock",
+static const char *const harmless[] = { "num_ctx",          "num_keep",   "num_gpu",  "main_gpu",
+                                        "num_batch",        "num_thread", "numa",     "low_vram",
+                                        "f16_kv",           "vocab_only", "use_mmap", "use_mlock",
                                         "penalize_newline", NULL };
 
 bool ollama_read_options(struct fields *f, struct generation *g)
@@ -70,10 +67,7 @@ json_t *ollama_time(time_t seconds)
     return json_string(text);
 }
 
-static json_t *nanoseconds(double seconds)
-{
-    return json_integer((json_int_t)(seconds * 1e9));
-}
+static json_t *nanoseconds(double seconds) { return json_integer((json_int_t)(seconds * 1e9)); }
 
 void ollama_add_durations(json_t **object, const struct generation *g, bool with_text)
 {

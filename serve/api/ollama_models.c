@@ -19,7 +19,7 @@ static json_t *details_json(const struct model *m)
     if (open)
         snprintf(size, sizeof size, "%.1fM", (double)i->n_parameters / 1e6);
     const bool gguf = m->path == NULL ||
-        (strlen(m->path) > 5 && strcmp(m->path + strlen(m->path) - 5, ".gguf") == 0);
+                      (strlen(m->path) > 5 && strcmp(m->path + strlen(m->path) - 5, ".gguf") == 0);
     return json_pack("{s:s, s:s, s:s, s:[s], s:s, s:s}", "parent_model", "", "format",
                      gguf ? "gguf" : "safetensors", "family", family, "families", family,
                      "parameter_size", size, "quantization_level", open ? i->weight_type : "");
@@ -112,12 +112,11 @@ static bool work(struct generation *g, struct api_error *error)
 static void finish(struct generation *g)
 {
     const struct model *m = g->model;
-    const char *source =
-        quire_tokenizer_chat_template(quire_engine_tokenizer(m->engine), NULL);
-    json_t *object = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "modelfile", "", "parameters", "",
-                               "template", source ? source : "", "details", details_json(m),
-                               "model_info", model_info_json(m), "capabilities",
-                               capabilities_json(m));
+    const char *source = quire_tokenizer_chat_template(quire_engine_tokenizer(m->engine), NULL);
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "modelfile", "", "parameters", "", "template",
+                  source ? source : "", "details", details_json(m), "model_info",
+                  model_info_json(m), "capabilities", capabilities_json(m));
     json_build_set(&object, "modified_at", ollama_time((time_t)m->created));
     exchange_reply_json(g->exchange, 200, object);
 }

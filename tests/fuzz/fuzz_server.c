@@ -14,7 +14,7 @@
 #include "log.h"
 #include "loop.h"
 #include "metrics.h"
-#include "responses.h"
+#include "response_store.h"
 #include "router.h"
 #include "server.h"
 #include "tiny_model.h"
@@ -173,10 +173,12 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     server.loop = loop_create();
     server.log = log_open(LOG_TEXT, QUIRE_LOG_ERROR);
     server.metrics = metrics_create();
+    server.responses = response_store_create(server.options.response_store);
     server.keys = keys_open(NULL, &error);
     server.registry = registry_create(&server, generation_events, &error);
-    fuzz_check(server.loop && server.log && server.metrics && server.keys && server.registry, "%s",
-               error.message);
+    fuzz_check(server.loop && server.log && server.metrics && server.responses && server.keys &&
+                   server.registry,
+               "%s", error.message);
     loop_after_events(server.loop, after_turn, NULL);
     return 0;
 }
