@@ -45,8 +45,10 @@ static bool copy_prompt(const struct quire_chat_prompt *prompt,
     const struct quire_text_span *from = quire_chat_prompt_spans(prompt, n_spans);
     *spans = calloc(*n_spans + 1, sizeof **spans);
     text_add(out, text, size);
-    if (answer != NULL && answer->content != NULL)
+    if (answer != NULL && answer->content != NULL && answer->content_len == QUIRE_NUL_TERMINATED)
         text_add_string(out, answer->content);
+    else if (answer != NULL && answer->content != NULL)
+        text_add(out, answer->content, answer->content_len);
     if (*spans == NULL || out->failed)
         return api_fail(error, 500, NULL, NULL, "out of memory");
     memcpy(*spans, from, *n_spans * sizeof **spans);

@@ -34,7 +34,8 @@ static json_t *token_string(const struct quire_tokenizer *tokenizer, int32_t tok
     const char *bytes = quire_tokenizer_token_bytes(tokenizer, token, &size);
     if (bytes == NULL) /* rows of logits without text */
         return json_sprintf("token_id:%d", (int)token);
-    json_t *string = json_stringn(bytes, size);
+    /* NUL: it cannot be in the name of a member */
+    json_t *string = memchr(bytes, '\0', size) ? NULL : json_stringn(bytes, size);
     if (string != NULL)
         return string;
     struct text escaped = { 0 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* logprobs.h - log-probabilities of tokens as OpenAI's chat and completion APIs write them.
  *
- * A token that is no well-formed UTF-8 by itself is written as "bytes:\xe2\x96". The token that
- * ends an answer is no part of its text and is left out. Numbers that are not finite are written by
- * json_build_logprob(). */
+ * A token that is no well-formed UTF-8 by itself, or NUL, is written as "bytes:\xe2\x96". The token
+ * that ends an answer is no part of its text and is left out. Numbers that are not finite are
+ * written by json_build_logprob(). */
 #ifndef QUIRE_SERVE_LOGPROBS_H
 #define QUIRE_SERVE_LOGPROBS_H
 #include <jansson.h>

@@ -29,6 +29,7 @@ struct tokenize {
 static void finish(struct generation *g)
 {
     struct tokenize *t = g->state;
+    text_add_string(&t->out, "\n");
     if (t->out.failed)
         exchange_reply_json(g->exchange, 200, NULL);
     else
@@ -80,7 +81,7 @@ static void write_tokens(struct generation *g, const int32_t *ids, size_t n)
         text_add_string(out, i ? "," : "");
         write_piece(out, stored, size);
     }
-    text_add_string(out, t->with_strings ? "]}\n" : "}\n");
+    text_add_string(out, t->with_strings ? "]}" : "}");
 }
 
 static bool encode(struct generation *g, const char *text, size_t size,
@@ -169,9 +170,12 @@ static bool read_messages(struct fields *f, struct generation *g, struct tokeniz
 static bool read_text(struct fields *f, struct tokenize *t, const char *name)
 {
     bool add_special = strcmp(name, "prompt") == 0, parse_special = true;
-    if (!fields_string(f, name, &t->text))
-        return false;
-    t->size = strlen(t->text);
+    json_t *text = NULL;
+    fields_value(f, name, &text);
+    if (!json_is_string(text)) /* not fields_string(): the text may have NULs */
+        return api_fail(f->error, 400, "invalid_type", name, "%s must be a string.", name);
+    t->text = json_string_value(text);
+    t->size = json_string_length(text);
     fields_boolean(f, "add_special", &add_special);
     fields_boolean(f, "add_special_tokens", &add_special);
     fields_boolean(f, "parse_special", &parse_special);

@@ -157,6 +157,12 @@ def test_tokenize(server):
         assert ask(server, "/tokenize", model="encoder", **body)["tokens"] == want, body
     assert ask(server, "/tokenize", model="tiny", content="")["tokens"] == []
     assert ask(server, "/detokenize", model="tiny", tokens=[])["content"] == ""
+    nul = ask(server, "/tokenize", model="tiny", content="a\0b")["tokens"]
+    assert ask(server, "/detokenize", model="tiny", tokens=nul)["content"] == "a\0b"
+    echo = ask(server, "/v1/completions", model="tiny", prompt="a\0b", echo=True, logprobs=1, max_tokens=0)
+    assert echo["choices"][0]["logprobs"]["tokens"] == ["a", "bytes:\\x00", "b"]
+    talk = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "a\0b"}]
+    assert ask(server, "/apply-template", model="tiny", messages=talk)["prompt"].endswith("a\0b")
     long = ask(server, "/tokenize", model="tiny", content="the fox " * 20000)
     assert long["count"] > 20000 and len(long["tokens"]) == long["count"]
 
