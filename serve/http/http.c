@@ -104,7 +104,9 @@ static void watch_event(void *user, uint32_t events)
     (void)events;
     loop_unwatch(x->server->loop, x->io->connection->fd);
     x->io->watched = false;
-    client_gone(x);
+    /* A client may close when it has read the whole answer, before libmicrohttpd reports its end. */
+    if (!x->io->ended)
+        client_gone(x);
 }
 
 static void suspend(struct exchange *x)
