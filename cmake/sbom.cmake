@@ -55,6 +55,16 @@ if(QUIRE_WITH_TEXT)
   quire_header_version(version ${QUIRE_xxhash_INCLUDE}/xxhash.h XXH_VERSION RELEASE)
   quire_sbom_add(xxhash "${version}" BSD-2-Clause STATIC_LINK)
 endif()
+if(QUIRE_WITH_SERVER) # of quire-server alone
+  file(STRINGS ${QUIRE_microhttpd_INCLUDE}/microhttpd.h version REGEX "^#define MHD_VERSION 0x")
+  string(REGEX REPLACE ".*0x0([0-9])0([0-9])([0-9][0-9]).*" "\\1.\\2.\\3" version "${version}")
+  quire_sbom_add(microhttpd "${version}" LGPL-2.1-or-later)
+  file(STRINGS ${QUIRE_jansson_INCLUDE}/jansson.h version REGEX "^#define JANSSON_VERSION ")
+  string(REGEX REPLACE ".*\"(.*)\".*" "\\1" version "${version}")
+  quire_sbom_add(jansson "${version}" MIT)
+  quire_header_version(version ${QUIRE_gnutls_INCLUDE}/gnutls/gnutls.h GNUTLS_VERSION PATCH)
+  quire_sbom_add(gnutls "${version}" LGPL-2.1-or-later)
+endif()
 string(TIMESTAMP QUIRE_SBOM_CREATED UTC) # of SOURCE_DATE_EPOCH, if set
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/quire.spdx.json @ONLY CONTENT "{
   \"spdxVersion\": \"SPDX-2.3\", \"dataLicense\": \"CC0-1.0\", \"SPDXID\": \"SPDXRef-DOCUMENT\",
