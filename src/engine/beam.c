@@ -56,13 +56,15 @@ static bool ranks_before(const struct qr_beam_candidate *x, const struct qr_beam
 /* Lists the best 2 * width candidates of all beams in order of rank; returns their number. */
 static uint32_t merge_candidates(const struct qr_beam_search *b, struct qr_beam_candidate *best)
 {
+    const uint32_t n_max = 2 * b->width;
+    QR_INVARIANT(n_max > 0);
     uint32_t n = 0;
     for (uint32_t beam = 0; beam < b->n_live; beam++)
         for (uint32_t i = 0; i < b->n_candidates[beam]; i++) {
-            const struct qr_beam_candidate *c = &b->candidates[beam * 2 * b->width + i];
-            if (n == 2 * b->width && !ranks_before(c, &best[n - 1]))
+            const struct qr_beam_candidate *c = &b->candidates[beam * n_max + i];
+            if (n == n_max && !ranks_before(c, &best[n - 1]))
                 continue;
-            uint32_t at = n < 2 * b->width ? n++ : n - 1;
+            uint32_t at = n < n_max ? n++ : n - 1;
             for (; at && ranks_before(c, &best[at - 1]); at--)
                 best[at] = best[at - 1];
             best[at] = *c;
@@ -168,8 +170,10 @@ static void move_beams(struct quire_engine *e, struct qr_request *leader,
             qr_scheduler_set_idle(&e->scheduler, &r->task);
         }
     }
-    for (i = 0; i < n_next; i++)
+    for (i = 0; i < n_next; i++) {
+        QR_INVARIANT(to[i]); /* the group has as many answers as the search has beams */
         append_token(b, to[i], &next[i], i);
+    }
     b->n_live = n_next;
 }
 

@@ -165,6 +165,7 @@ static void list_used(struct transfer *t)
             most_layers = t->kv->groups[g].n_layers;
     const size_t fit = largest < READ_BYTES ? READ_BYTES / largest : 1;
     t->run_layers = fit < most_layers ? (uint32_t)fit : most_layers;
+    QR_INVARIANT(t->run_layers > 0);
     t->buffer_bytes = t->run_layers * largest;
     for (uint32_t g = 0; g < p->file->n_groups; g++)
         t->n_runs += runs_of_group(t, g);

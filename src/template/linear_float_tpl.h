@@ -153,7 +153,10 @@ QR_INLINE void linear_float_tile(enum linear_float_kind kind, int rows, int vecs
 QR_INLINE size_t linear_float_tile_rows(enum linear_float_kind kind)
 {
     const bool pairs = kind == LINEAR_BF16 || kind == LINEAR_NATIVE;
-    return pairs && VF32_REGS < 32 && LINEAR_FLOAT_ROWS > 4 ? 4 : LINEAR_FLOAT_ROWS;
+    size_t rows = LINEAR_FLOAT_ROWS;
+    if (pairs && VF32_REGS < 32 && rows > 4)
+        rows = 4;
+    return rows;
 }
 
 /* rows <= most <= LINEAR_FLOAT_ROWS <= 6 */
