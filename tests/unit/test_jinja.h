@@ -91,19 +91,16 @@ static inline size_t jinja_steps(const char *source, size_t first)
     return steps;
 }
 
-/* The memory of a render ends at the second chunk of its arena. A variable of n * 16 bytes in front
- * of the others moves the end over the allocations of the template. */
-enum { JINJA_TWO_CHUNKS = 4096 + 8192, JINJA_MAX_PAD = JINJA_TWO_CHUNKS / 16 };
+/* The memory of a render ends at the third chunk of its arena, in which the variables end. A last
+ * variable of n * 16 bytes moves the end of the memory over the allocations of the template. */
+enum { JINJA_THREE_CHUNKS = 4096 + 8192 + 16384, JINJA_MAX_PAD = 16384 / 16 };
 
 static inline bool jinja_fits_memory(const char *source, size_t pad)
 {
-    static char variables[16 * JINJA_MAX_PAD + sizeof jinja_variables + 16];
-    const struct quire_chat_template_params params = { .max_memory_bytes = JINJA_TWO_CHUNKS };
-    memset(variables, 'x', 16 * pad + 8);
-    memcpy(variables, "{\"pad\":\"", 8);
-    variables[16 * pad + 8] = '"';
-    strcpy(variables + 16 * pad + 9, jinja_variables);
-    variables[16 * pad + 9] = ',';
+    static char variables[sizeof jinja_variables + 16 * JINJA_MAX_PAD + 16];
+    const struct quire_chat_template_params params = { .max_memory_bytes = JINJA_THREE_CHUNKS };
+    snprintf(variables, sizeof variables, "%.*s,\"pad\":\"%*s\"}",
+             (int)sizeof jinja_variables - 2, jinja_variables, (int)(16 * pad), "");
     return jinja_fits(source, params, variables);
 }
 
@@ -137,8 +134,9 @@ static inline void jinja_check_limits(const char *source, size_t output)
             if (!jinja_fits("", (struct quire_chat_template_params){ .max_steps = no_steps - 1 },
                             jinja_variables))
                 break;
-        for (no_memory = 1; jinja_fits_memory("", no_memory); no_memory++)
-            assert_true(no_memory < JINJA_MAX_PAD);
+        while (jinja_fits_memory("", no_memory))
+            assert_true(++no_memory < JINJA_MAX_PAD);
+        assert_int_not_equal(no_memory, 0); /* else the variables exceed the limit */
     }
     jinja_check_parser_memory(source);
     jinja_steps(source, no_steps);
