@@ -61,7 +61,9 @@ struct jinja_case {
     const char *source, *expected;
 };
 
-/* Whether the template renders with the limits, or fails by one of them. */
+static const char *jinja_own_error; /* message of a template that fails even without limits */
+
+/* Whether the template gives its result with the limits, or fails by one of them. */
 static inline bool jinja_fits(const char *source, struct quire_chat_template_params params,
                               const char *variables)
 {
@@ -69,6 +71,8 @@ static inline bool jinja_fits(const char *source, struct quire_chat_template_par
     params.struct_size = sizeof params;
     params.now = jinja_fixed_day;
     char *text = jinja_render_with(source, &params, variables, &err);
+    if (!text && jinja_own_error && strcmp(err.msg, jinja_own_error) == 0)
+        return true;
     if (!text && (err.code != QUIRE_E_LIMIT || !err.msg[0]))
         print_error("%s\n   below its limits: %s\n", source, err.msg);
     assert_true(text || (err.code == QUIRE_E_LIMIT && err.msg[0]));
@@ -99,8 +103,8 @@ static inline bool jinja_fits_memory(const char *source, size_t pad)
 {
     static char variables[sizeof jinja_variables + 16 * JINJA_MAX_PAD + 16];
     const struct quire_chat_template_params params = { .max_memory_bytes = JINJA_THREE_CHUNKS };
-    snprintf(variables, sizeof variables, "%.*s,\"pad\":\"%*s\"}",
-             (int)sizeof jinja_variables - 2, jinja_variables, (int)(16 * pad), "");
+    snprintf(variables, sizeof variables, "%.*s,\"pad\":\"%*s\"}", (int)sizeof jinja_variables - 2,
+             jinja_variables, (int)(16 * pad), "");
     return jinja_fits(source, params, variables);
 }
 
@@ -118,6 +122,8 @@ static inline void jinja_check_parser_memory(const char *source)
         snprintf(padded, sizeof padded, "{#%*s#}%s", (int)pad, "", source);
         if (quire_chat_template_create(padded, QUIRE_NUL_TERMINATED, &params, &tmpl, &err) !=
             QUIRE_OK) {
+            if (jinja_own_error && strcmp(err.msg, jinja_own_error) == 0)
+                return;
             assert_int_equal(err.code, QUIRE_E_LIMIT);
             assert_string_equal(err.msg, "template: memory exceeds 4096 bytes");
         }
@@ -182,6 +188,10 @@ static inline void jinja_check_errors(const struct jinja_case *cases, size_t n)
             print_error("%s\n   got  %s\n   want %s\n", cases[i].source, text ? text : err.msg,
                         cases[i].expected);
             wrong++;
+        } else if (err.code != QUIRE_E_LIMIT) {
+            jinja_own_error = cases[i].expected;
+            jinja_check_limits(cases[i].source, sizeof err.msg);
+            jinja_own_error = NULL;
         }
         free(text);
     }
