@@ -177,8 +177,9 @@ static quire_status join_lists(struct qr_jinja *j, const struct qr_jinja_list *a
                                struct qr_jinja_value *out)
 {
     struct qr_jinja_list *l;
-    size_t n, total;
-    if (!qr_add_size(a->n, b ? b->n : 0, &n) || !qr_mul_size(n, times, &total))
+    const size_t n = a->n + (b ? b->n : 0); /* both are in memory */
+    size_t total;
+    if (!qr_mul_size(n, times, &total))
         total = SIZE_MAX;
     QR_TRY(qr_jinja_list_new(j, a->kind == QR_JINJA_LIST_GROUP ? QR_JINJA_LIST_TUPLE : a->kind,
                              total, &l));

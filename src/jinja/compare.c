@@ -101,7 +101,7 @@ static quire_status equal_same_type(struct qr_jinja *j, struct qr_jinja_value a,
         *out = equal_ranges(a.r, b.r);
         return QUIRE_OK;
     case QR_JINJA_METHOD:
-        *out = a.m->fn == b.m->fn && a.m->self.type == b.m->self.type && a.m->self.s == b.m->self.s;
+        *out = a.m->fn == b.m->fn && a.m->self.s == b.m->self.s;
         return QUIRE_OK;
     default:
         *out = a.s == b.s; /* objects: by identity */

@@ -84,7 +84,7 @@ static quire_status exec_print(struct qr_jinja *j, struct qr_jinja_scope *scope,
 static quire_status exec_if(struct qr_jinja *j, struct qr_jinja_scope *scope,
                             const struct qr_jinja_node *n)
 {
-    for (; n; n = n->b) {
+    for (;; n = n->b) {
         struct qr_jinja_value test;
         QR_TRY(qr_jinja_eval(j, scope, n->a, &test));
         if (qr_jinja_truth(test))
@@ -92,7 +92,6 @@ static quire_status exec_if(struct qr_jinja *j, struct qr_jinja_scope *scope,
         if (!n->b)
             return qr_jinja_exec(j, scope, n->d);
     }
-    return QUIRE_OK;
 }
 
 /* Keeps the items for which the `if` of the for tag holds. */

@@ -158,7 +158,7 @@ static quire_status f_filesizeformat(struct qr_jinja *j, const struct qr_jinja_c
         QR_TRY(qr_jinja_sb_append_literal(&sb, "1 Byte"));
         return qr_jinja_sb_finish(&sb, out);
     }
-    for (; bytes >= base && prefix < 7; prefix++)
+    for (; !(bytes < base) && prefix < 7; prefix++) /* also NaN */
         bytes /= base;
     if (prefix < 0) {
         int64_t whole;

@@ -64,20 +64,29 @@ static size_t put_sign(char *prefix, bool negative, char sign)
     return negative || sign;
 }
 
+static quire_status check_precision(struct qr_jinja *j, const struct qr_jinja_format_spec *spec)
+{
+    return spec->precision <= QR_MAX_FLOAT_PRECISION
+               ? QUIRE_OK
+               : qr_jinja_fail(j, QUIRE_E_LIMIT, "template: precision above %d",
+                               QR_MAX_FLOAT_PRECISION);
+}
+
 quire_status qr_jinja_format_int(struct qr_jinja_sb *sb, int64_t v,
                                  const struct qr_jinja_format_spec *spec)
 {
-    char digits[72], grouped[160], prefix[4];
+    char digits[QR_MAX_FLOAT_PRECISION], grouped[160], prefix[4];
     const char type = spec->type;
     const unsigned base = type == 'x' || type == 'X' ? 16 : type == 'o' ? 8 : type == 'b' ? 2 : 10;
     const char *symbols = type == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
     uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
     size_t at = sizeof digits, n_prefix = put_sign(prefix, v < 0, spec->sign);
+    QR_TRY(check_precision(sb->j, spec));
     do
         digits[--at] = symbols[u % base];
     while (u /= base);
     /* % formatting: precision is the minimum number of digits */
-    while (spec->precision >= 0 && (int64_t)(sizeof digits - at) < spec->precision && at > 0)
+    while ((int64_t)(sizeof digits - at) < spec->precision)
         digits[--at] = '0';
     if (spec->alternate && base != 10) {
         prefix[n_prefix++] = '0';
@@ -99,9 +108,7 @@ quire_status qr_jinja_format_float(struct qr_jinja_sb *sb, double v,
     const char kind = spec->type == '%' ? 'f' : lower;
     const int precision = spec->precision < 0 ? 6 : (int)spec->precision;
     size_t n;
-    if (spec->precision > QR_MAX_FLOAT_PRECISION)
-        return qr_jinja_fail(sb->j, QUIRE_E_LIMIT, "template: precision above %d",
-                             QR_MAX_FLOAT_PRECISION);
+    QR_TRY(check_precision(sb->j, spec));
     QR_TRY(qr_jinja_charge(sb->j, 10));
     if (spec->type == '%')
         v *= 100;

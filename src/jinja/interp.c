@@ -61,8 +61,8 @@ void *qr_jinja_alloc(struct qr_jinja *j, size_t n, size_t size)
      * limit. */
     const size_t chunk = (size_t)1 << 20;
     const size_t limit = j->arena.limit_bytes;
-    if (limit && (!qr_mul_size(n, size, &bytes) || !qr_add_size(bytes, chunk, &bytes) ||
-                  !qr_add_size(bytes, j->arena.total_bytes, &total) || total > limit))
+    if (!qr_mul_size(n, size, &bytes) || !qr_add_size(bytes, chunk, &bytes) ||
+        !qr_add_size(bytes, j->arena.total_bytes, &total) || total > limit)
         qr_jinja_fail(j, QUIRE_E_LIMIT, "template: memory exceeds %zu bytes", limit);
     else
         qr_jinja_fail(j, QUIRE_E_NOMEM, "template: out of memory");

@@ -84,7 +84,7 @@ static quire_status lex_number(struct qr_jinja *j, size_t *pos, struct qr_jinja_
 {
     const size_t start = *pos;
     size_t digits = skip_digits(j, start, 10, false);
-    const size_t end = start > 0 && j->source[start - 1] == '.' ? digits : float_tail(j, digits);
+    const size_t end = j->source[start - 1] == '.' ? digits : float_tail(j, digits);
     if (end != digits) {
         *pos = end;
         return float_literal(j, start, end, t);

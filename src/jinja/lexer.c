@@ -128,7 +128,7 @@ static bool raw_begins(const struct lexer *lx, size_t after_sign, size_t *body)
 /* Lexes text up to {% endraw %}. */
 static quire_status lex_raw(struct lexer *lx, size_t body, size_t open)
 {
-    lx->line_starting = body > 0 && lx->s[body - 1] == '\n';
+    lx->line_starting = lx->s[body - 1] == '\n';
     for (size_t i = body; i + 1 < lx->n; i++) {
         if (!starts_with(lx, i, "{%"))
             continue;

@@ -94,7 +94,7 @@ quire_status qr_jinja_html_escape(struct qr_jinja *j, const struct qr_jinja_str 
 size_t qr_jinja_str_find(const struct qr_jinja_str *hay, size_t from,
                          const struct qr_jinja_str *needle)
 {
-    if (from > hay->n || needle->n > hay->n - from)
+    if (needle->n > hay->n - from)
         return SIZE_MAX;
     if (!needle->n)
         return from;

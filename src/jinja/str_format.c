@@ -20,19 +20,19 @@ struct formatter {
     char numbering; /* 'a': automatic, 'm': manual, 0: no numbered field yet */
 };
 
-/* [[fill]align][sign][#][0][width][,][.precision][type] */
+/* [[fill]align][sign][#][0][width][,][.precision][type], not empty */
 static quire_status parse_spec(struct qr_jinja *j, const struct qr_jinja_str *s,
                                struct qr_jinja_format_spec *spec)
 {
     size_t i = 0;
-    const size_t first = s->n ? qr_jinja_utf8_len(s->p[0]) : 0;
+    const size_t first = qr_jinja_utf8_len(s->p[0]);
     *spec = (struct qr_jinja_format_spec){ .precision = -1 };
-    if (first && first < s->n && strchr("<>=^", s->p[first]) && s->p[first]) {
+    if (first < s->n && strchr("<>=^", s->p[first]) && s->p[first]) {
         spec->fill = qr_jinja_utf8_decode(s->p);
         spec->fill_tainted = qr_jinja_byte_tainted(s, 0);
         spec->align = s->p[first];
         i = first + 1;
-    } else if (s->n && s->p[0] && strchr("<>=^", s->p[0])) {
+    } else if (s->p[0] && strchr("<>=^", s->p[0])) {
         spec->align = s->p[0];
         i = 1;
     }
@@ -58,7 +58,7 @@ static quire_status parse_spec(struct qr_jinja *j, const struct qr_jinja_str *s,
         if (i == digits)
             return qr_jinja_type_error(j, "Format specifier missing precision");
     }
-    if (i < s->n)
+    if (i < s->n && s->p[i])
         spec->type = s->p[i++];
     return i == s->n ? QUIRE_OK : qr_jinja_type_error(j, "Invalid format specifier");
 }
@@ -91,8 +91,6 @@ static quire_status format_value(struct formatter *b, struct qr_jinja_value v,
     if (!spec_text->n)
         return qr_jinja_print_str(&b->sb, v);
     QR_TRY(parse_spec(b->j, spec_text, &spec));
-    if (v.type == QR_JINJA_BOOL && spec.type == 0 && spec.width == 0)
-        return qr_jinja_print_str(&b->sb, v);
     if (qr_jinja_is_number(v)) {
         const bool real = spec.type && strchr("eEfFgG%", spec.type);
         if (v.type == QR_JINJA_FLOAT || real) {
@@ -152,7 +150,7 @@ static quire_status field_value(struct formatter *b, const struct qr_jinja_str *
         QR_TRY(set_numbering(b, digits ? 'm' : 'a'));
         if (!digits)
             number = b->next++;
-        if (number < 0 || (size_t)number >= b->args->n_pos)
+        if ((uint64_t)number >= b->args->n_pos)
             return qr_jinja_type_error(
                 b->j, "Replacement index %lld out of range for positional args tuple",
                 (long long)number);

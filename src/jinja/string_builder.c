@@ -53,7 +53,7 @@ quire_status qr_jinja_sb_append(struct qr_jinja_sb *sb, const char *p, size_t n,
         return QUIRE_OK;
     QR_TRY(qr_jinja_charge_bytes(sb->j, n));
     QR_TRY(qr_jinja_sb_reserve(sb, n));
-    if (sb->n == 0 && !sb->taint)
+    if (sb->n == 0)
         sb->tainted = tainted;
     if (!sb->taint && sb->tainted != tainted)
         QR_TRY(split_taint(sb));

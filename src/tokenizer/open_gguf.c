@@ -70,7 +70,7 @@ static quire_status read_tokens(struct qr_vocab_spec *spec, const struct qr_gguf
             return qr_fail(err, QUIRE_E_FORMAT, KEY("scores") " is not an array of numbers");
         if (!has_types && spec->merge_by_score && qr_byte_token_value(s.data, s.size) >= 0)
             type = QUIRE_TOKEN_BYTE;
-        tok->text = s.data ? s.data : "";
+        tok->text = s.data;
         tok->size = s.size;
         tok->type = (uint8_t)type;
     }

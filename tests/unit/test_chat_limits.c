@@ -68,33 +68,38 @@ static void test_invalid_clock(void **state)
     }
 }
 
+#define X50  "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+#define LONG X50 X50 X50 X50 X50 X50 /* is charged, unlike less than 256 bytes */
+
 /* Every input that a render converts. */
-static const struct quire_chat_message messages[] = { { .role = "user", .content = "h\xff\xffi" },
-                                                      { .role = "assistant", .content = "yo" } };
+static const struct quire_chat_message messages[] = {
+    { .role = "user", .content = "h\xff\xffi" LONG "\xff" LONG },
+    { .role = "assistant", .content = "yo" },
+    { .role = LONG, .extra_json = "{\"a\":1}" },
+};
 static const struct quire_chat_render_args inputs[] = {
-    { .struct_size = sizeof *inputs, .messages = messages, .n_messages = 2, .bos_token = "<s>" },
+    { .struct_size = sizeof *inputs, .messages = messages, .n_messages = 3, .bos_token = LONG },
     { .struct_size = sizeof *inputs,
-      .messages_json = "[{\"role\":\"user\",\"content\":[1,\"x\",null,true,1.5]},5]",
+      .messages_json = "[{\"role\":\"user\",\"content\":[1,\"x\",null,true,1.5]},5,"
+                       "{\"role\":\"" LONG "\",\"" LONG "\":1},{\"role\":5},{\"role\":\"\"}]",
       .tools_json = "[{\"a\":{\"b\":[]}}]",
       .eos_token = "</s>" },
     { .struct_size = sizeof *inputs,
       .messages_json = "[]",
       .special_tokens_json = "{\"pad_token\":\"<p>\"}",
       .variables_json = "{\"a\":1,\"b\":[\"x\"]}",
+      .tools_json = "[]",
       .add_generation_prompt = 1 },
 };
 
-static quire_status render_input(const struct quire_chat_render_args *input, size_t steps,
-                                 const struct quire_allocator *allocator, struct quire_error *err)
+static quire_status render_input(const struct quire_chat_render_args *input,
+                                 struct quire_chat_template_params params, struct quire_error *err)
 {
-    const struct quire_chat_template_params params = { .struct_size = sizeof params,
-                                                       .max_steps = steps };
-    struct quire_chat_template_params p = params;
     struct quire_chat_template *tmpl;
     struct quire_chat_prompt *prompt;
-    p.allocator = allocator;
+    params.struct_size = sizeof params;
     quire_status st = quire_chat_template_create("{{ messages|tojson }}{{ tools }}{{ a }}",
-                                                 QUIRE_NUL_TERMINATED, &p, &tmpl, err);
+                                                 QUIRE_NUL_TERMINATED, &params, &tmpl, err);
     if (st != QUIRE_OK)
         return st;
     st = quire_chat_template_render(tmpl, input, &prompt, err);
@@ -112,7 +117,8 @@ static void test_steps_of_inputs(void **state)
         quire_status st = QUIRE_E_LIMIT;
         for (size_t steps = 1; st != QUIRE_OK; steps++) {
             struct quire_error err = QUIRE_ERROR_INIT;
-            st = render_input(&inputs[i], steps, NULL, &err);
+            st = render_input(&inputs[i], (struct quire_chat_template_params){ .max_steps = steps },
+                              &err);
             assert_true(st == QUIRE_OK || st == QUIRE_E_LIMIT);
             if (st != QUIRE_OK) {
                 assert_non_null(strstr(err.msg, "step budget exhausted"));
@@ -130,12 +136,50 @@ static void test_memory_of_inputs(void **state)
             struct quire_error err = QUIRE_ERROR_INIT;
             struct fail_alloc f;
             fail_alloc_init(&f, fail_at, false);
-            st = render_input(&inputs[i], 0, &f.hooks, &err);
+            st = render_input(&inputs[i],
+                              (struct quire_chat_template_params){ .allocator = &f.hooks }, &err);
             assert_true(st == QUIRE_OK || (st == QUIRE_E_NOMEM && err.msg[0]));
             assert_int_equal(f.live_count, 0);
             assert_true(fail_at < 1000);
         }
     }
+}
+
+/* Memory of three chunks, of which a special token of n * 16 bytes takes a part: every allocation of
+ * the conversion fails for some n. */
+static void test_memory_limit_of_inputs(void **state)
+{
+    enum { LIMIT = 4096 + 8192 + 16384 };
+    static char tokens[LIMIT + 64];
+    (void)state;
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+        quire_status st = QUIRE_E_LIMIT;
+        for (int n = LIMIT / 16; st != QUIRE_OK; n--) {
+            struct quire_chat_render_args input = inputs[i];
+            struct quire_error err = QUIRE_ERROR_INIT;
+            assert_true(n >= 0);
+            snprintf(tokens, sizeof tokens, "{\"pad_token\":\"%*s\"}", 16 * n, "");
+            input.special_tokens_json = tokens;
+            st = render_input(
+                &input, (struct quire_chat_template_params){ .max_memory_bytes = LIMIT }, &err);
+            assert_true(st == QUIRE_OK || st == QUIRE_E_LIMIT);
+            if (st != QUIRE_OK) {
+                assert_string_equal(err.msg, "template: memory exceeds 28672 bytes");
+            }
+        }
+    }
+}
+
+static void test_infinite_number(void **state)
+{
+    const struct quire_chat_render_args input = { .struct_size = sizeof input,
+                                                  .messages_json = "[]",
+                                                  .variables_json = "{\"a\":9e308}" };
+    struct quire_error err = QUIRE_ERROR_INIT;
+    (void)state;
+    assert_status(QUIRE_E_RANGE,
+                  render_input(&input, (struct quire_chat_template_params){ .now = NULL }, &err));
+    assert_string_equal(err.msg, "a number is too large");
 }
 
 int main(void)
@@ -145,6 +189,8 @@ int main(void)
         cmocka_unit_test(test_invalid_clock),
         cmocka_unit_test(test_steps_of_inputs),
         cmocka_unit_test(test_memory_of_inputs),
+        cmocka_unit_test(test_memory_limit_of_inputs),
+        cmocka_unit_test(test_infinite_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

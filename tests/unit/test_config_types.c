@@ -7,6 +7,10 @@ struct typed_key {
     const char *type, *key, *other; /* model_type, key, members that make the key count */
 };
 
+#define DEEPSEEK                                                                                   \
+    ",\"kv_lora_rank\":8,\"qk_nope_head_dim\":8,\"qk_rope_head_dim\":8,\"v_head_dim\":16,"         \
+    "\"n_routed_experts\":4,\"num_experts_per_tok\":2"
+
 /* An object is no value of any of these keys: the error names the file and the key. */
 static const struct typed_key cases[] = {
     { "llama", "vocab_size", "" },
@@ -73,6 +77,35 @@ static const struct typed_key cases[] = {
     { "llama4_text", "attn_temperature_tuning", "" },
     { "llama4_text", "floor_scale", "" },
     { "llama4_text", "attn_scale", "" },
+    { "t5", "scale_decoder_outputs", "" },
+    { "gemma3_text", "use_bidirectional_attention", "" },
+    { "gemma3_text", "_sliding_window_pattern", "" },
+    { "modernbert", "norm_bias", "" },
+    { "mpt", "alibi", "" },
+    { "bloom", "alibi_bias_max", "" },
+    { "roberta", "pad_token_id", "" },
+    { "bart", "scale_embedding", "" },
+    { "deepseek_v3", "rope_interleave",
+      ",\"kv_lora_rank\":8,\"qk_nope_head_dim\":8,\"qk_rope_head_dim\":8,\"v_head_dim\":16" },
+    { "gptj", "rotary_dim", "" },
+    { "modernbert", "num_labels",
+      ",\"architectures\":[1,\"ModernBertForSequenceClassification\"]" },
+    { "modernbert", "classifier_pooling",
+      ",\"architectures\":[\"ModernBertForSequenceClassification\"]" },
+    { "bert", "sbert_ce_default_activation_function",
+      ",\"architectures\":[\"BertForSequenceClassification\"]" },
+    { "qwen3_moe", "decoder_sparse_step", ",\"num_experts\":4,\"num_experts_per_tok\":2" },
+    { "qwen3_moe", "num_nextn_predict_layers", ",\"num_experts\":4,\"num_experts_per_tok\":2" },
+    { "llama4_text", "intermediate_size_mlp",
+      ",\"num_local_experts\":4,\"num_experts_per_tok\":1" },
+    { "deepseek_v3", "n_shared_experts", DEEPSEEK },
+    { "deepseek_v3", "routed_scaling_factor", DEEPSEEK },
+    { "deepseek_v3", "topk_method", DEEPSEEK },
+    { "deepseek_v3", "scoring_func", DEEPSEEK },
+    { "deepseek_v3", "n_group", DEEPSEEK },
+    { "deepseek_v3", "topk_group", DEEPSEEK },
+    { "deepseek_v3", "first_k_dense_replace", DEEPSEEK },
+    { "deepseek_v3", "moe_layer_freq", DEEPSEEK },
 };
 
 static void test_types(void **state)

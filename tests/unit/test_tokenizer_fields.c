@@ -27,6 +27,9 @@ struct field_case {
 #define GPT2                                                                                       \
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\\\p{L}+| ?\\\\p{N}+| ?[^\\\\s\\\\p{L}\\\\p{N}]+|\\\\s+(?!\\\\S)|" \
     "\\\\s+"
+#define METASPACE(x)                                                                               \
+    "{" BPE(",\"unk_token\":\"<unk>\"") ",\"pre_tokenizer\":{\"type\":\"Metaspace\","              \
+                                        "\"replacement\":\"\u2581\"" x "}}"
 #define BYTES "{\"type\":\"ByteLevel\",\"add_prefix_space\":false}"
 #define F(json, message)                                                                           \
     {                                                                                              \
@@ -319,6 +322,43 @@ static void harmless_values(void **state)
     quire_tokenizer_close(t);
 }
 
+/* Settings of steps that a file leaves out. */
+static void default_settings(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json;
+        enum qr_prepend_scheme scheme;
+    } cases[] = {
+        { PRE("{\"type\":\"ByteLevel\"}"), QR_PREPEND_UNLESS_SPACE },
+        { PRE(BYTES), QR_PREPEND_NEVER },
+        { METASPACE(""), QR_PREPEND_UNLESS_SPACE },
+        { METASPACE(",\"add_prefix_space\":false"), QR_PREPEND_NEVER },
+        { METASPACE(",\"prepend_scheme\":\"first\""), QR_PREPEND_FIRST },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fail_alloc f;
+        struct quire_tokenizer *t;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        fail_alloc_init(&f, 0, false);
+        assert_status(QUIRE_OK, open_case(cases[i].json, NULL, &f, &t, &err));
+        assert_int_equal(t->prepend_scheme, cases[i].scheme);
+        quire_tokenizer_close(t);
+    }
+}
+
+/* Sizes beyond the limits are refused before anything is read. */
+static void large_files(void **state)
+{
+    (void)state;
+    struct quire_tokenizer *t;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    assert_status(QUIRE_E_LIMIT,
+                  quire_tokenizer_open_memory("{}", (256u << 20) + 1, NULL, 0, NULL, &t, &err));
+    assert_status(QUIRE_E_LIMIT,
+                  quire_tokenizer_open_memory("{}", 2, "{}", (16u << 20) + 1, NULL, &t, &err));
+}
+
 /* Flags of an added token, with the positions they match at. */
 static void added_token_flags(void **state)
 {
@@ -417,6 +457,8 @@ static void missing_arguments(void **state)
     assert_string_equal(err.msg, "text has 3 bytes, buf_max is 1");
     assert_int_equal(size, 3);
 
+    assert_status(QUIRE_E_INVALID_ARG, quire_detokenizer_create(t, 0, NULL, &err));
+    assert_string_equal(err.msg, "out is NULL");
     assert_status(QUIRE_OK, quire_detokenizer_create(t, 0, &d, &err));
     assert_status(QUIRE_E_INVALID_ARG, quire_detokenizer_push(d, 0, NULL, &size, &err));
     assert_string_equal(err.msg, "text is NULL");
@@ -436,7 +478,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(model_fields),        cmocka_unit_test(pipeline_fields),
         cmocka_unit_test(config_fields),       cmocka_unit_test(many_templates),
-        cmocka_unit_test(harmless_values),     cmocka_unit_test(added_token_flags),
+        cmocka_unit_test(harmless_values),     cmocka_unit_test(default_settings),
+        cmocka_unit_test(large_files),         cmocka_unit_test(added_token_flags),
         cmocka_unit_test(allocation_failures), cmocka_unit_test(missing_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,24 +4,46 @@
 
 #define W "\xE2\x96\x81" /* begins a word */
 
-enum { UNK, CLS, SEP, HELLO, WORLD, LO, HE, COMMA, ZHONG, A, GA1, GA2, EACUTE, UPPER, N_TOKENS };
+enum {
+    UNK,
+    CLS,
+    SEP,
+    HELLO,
+    WORLD,
+    LO,
+    HE,
+    COMMA,
+    ZHONG,
+    A,
+    GA1,
+    GA2,
+    EACUTE,
+    UPPER,
+    I,
+    DOT,
+    N_TOKENS
+};
 
-static struct quire_tokenizer *make(bool uncased)
+static struct quire_tokenizer *make_with(bool lowercase, bool strip_accents)
 {
     struct vocab *v = vocab_new(QR_VOCAB_WORDPIECE);
     v->spec.clean_text = v->spec.isolate_cjk = true;
-    v->spec.lowercase = v->spec.strip_accents = uncased;
+    v->spec.lowercase = lowercase;
+    v->spec.strip_accents = strip_accents;
     v->spec.strip_prepended_space = true;
     v->spec.special[QUIRE_SPECIAL_UNK] = add_token(v, "[UNK]", QUIRE_TOKEN_CONTROL);
     v->spec.prefix_ids[v->spec.n_prefix_ids++] = add_token(v, "[CLS]", QUIRE_TOKEN_CONTROL);
     v->spec.suffix_ids[v->spec.n_suffix_ids++] = add_token(v, "[SEP]", QUIRE_TOKEN_CONTROL);
-    static const char *const texts[] = { W "hello",      W "world",        "lo", W "he",
-                                         W ",",          W "\xE4\xB8\xAD", "a",  W "\xE1\x84\x80",
-                                         "\xE1\x85\xA1", W "\xC3\xA9",     W "H" };
+    static const char *const texts[] = { W "hello",      W "world",        "lo",  W "he",
+                                         W ",",          W "\xE4\xB8\xAD", "a",   W "\xE1\x84\x80",
+                                         "\xE1\x85\xA1", W "\xC3\xA9",     W "H", "i",
+                                         "\xCC\x87" };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         add_token(v, texts[i], QUIRE_TOKEN_NORMAL);
     return build(v);
 }
+
+static struct quire_tokenizer *make(bool uncased) { return make_with(uncased, uncased); }
 
 static void uncased(void **state)
 {
@@ -61,6 +83,41 @@ static void cased(void **state)
     quire_tokenizer_close(t);
 }
 
+/* Capital I with a dot is the only letter that has two characters in lower case. */
+static void dotted_capital(void **state)
+{
+    (void)state;
+    struct quire_tokenizer *t = make_with(true, false);
+    assert_ids(encode(t, "HE\xC4\xB0", 0), HE, I, DOT);
+    quire_tokenizer_close(t);
+    t = make_with(true, true);
+    assert_ids(encode(t, "HE\xC4\xB0", 0), HE, I);
+    quire_tokenizer_close(t);
+}
+
+/* Ideographs of all blocks, here their first and last characters, are words of their own; characters
+ * around the blocks are not. */
+static void ideographs(void **state)
+{
+    (void)state;
+    static const char *const alone[] = { "\u3400",     "\u4db5",     "\u4e00",     "\u9fef",
+                                         "\uf900",     "\ufad9",     "\U00020000", "\U0002a6d6",
+                                         "\U0002a700", "\U0002cea1", "\U0002f800", "\U0002fa1d" };
+    static const char *const joined[] = { "\u33ff", "\ua000", "\ufb00", "\U0002ceb0",
+                                          "\U0001f600" };
+    struct quire_tokenizer *t = make(false);
+    char text[64];
+    for (size_t i = 0; i < sizeof alone / sizeof *alone; i++) {
+        snprintf(text, sizeof text, "hello%sworld", alone[i]);
+        assert_ids(encode(t, text, 0), HELLO, UNK, WORLD);
+    }
+    for (size_t i = 0; i < sizeof joined / sizeof *joined; i++) {
+        snprintf(text, sizeof text, "hello%sworld", joined[i]);
+        assert_ids(encode(t, text, 0), UNK);
+    }
+    quire_tokenizer_close(t);
+}
+
 static void long_words(void **state)
 {
     (void)state;
@@ -82,6 +139,8 @@ static void long_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(uncased), cmocka_unit_test(cased),
-                                        cmocka_unit_test(long_words) };
+                                        cmocka_unit_test(long_words),
+                                        cmocka_unit_test(dotted_capital),
+                                        cmocka_unit_test(ideographs) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

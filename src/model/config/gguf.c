@@ -170,7 +170,9 @@ static quire_status read_multipliers(const struct qr_gguf_source *s)
     QR_TRY(qr_gguf_source_f32_or(s, "embedding_scale", 1, &cfg->embedding_scale));
     QR_TRY(qr_gguf_source_f32_or(s, "residual_scale", 1, &cfg->residual_scale));
     QR_TRY(qr_gguf_source_f32_or(s, "logit_scale", 1, &cfg->logit_scale));
-    if (s->arch->divides_logits && cfg->logit_scale != 0)
+    if (cfg->logit_scale == 0) /* some writers store 0 for the default */
+        cfg->logit_scale = 1;
+    if (s->arch->divides_logits)
         cfg->logit_scale = 1 / cfg->logit_scale;
     QR_TRY(qr_gguf_source_f32_or(s, "attention.clamp_kqv", 0, &cfg->clip_qkv));
     if (s->arch->alibi_max_bias > 0)

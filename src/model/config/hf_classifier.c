@@ -32,8 +32,7 @@ static quire_status read_labels(const struct qr_hf_source *h)
     h->cfg->n_labels = 2;
     if (!qr_json_is_object(names))
         return qr_hf_first_u32(h, keys, &h->cfg->n_labels, &has);
-    h->cfg->n_labels =
-        qr_json_size(names) > UINT32_MAX ? UINT32_MAX : (uint32_t)qr_json_size(names);
+    h->cfg->n_labels = (uint32_t)qr_json_size(names); /* of a file below 4 GiB */
     return QUIRE_OK;
 }
 

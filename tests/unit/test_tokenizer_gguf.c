@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_tokenizer_gguf.c - every key of GGUF files that tokenizers read: wrong types, wrong values,
+ * missing. */
+#include "test_gguf.h"
+#include "test_tokenizer.h"
+#include "tokenizer/open_gguf.h"
+
+#define LEN(array) (sizeof(array) / sizeof *(array))
+#define KEY(name)  "tokenizer.ggml." name
+
+enum { MAX_ENTRIES = 24, STRINGS = 100, INTS, FLOATS, NO_KEY };
+
+struct entry {
+    const char *key;
+    uint32_t type; /* of a value, or an array: STRINGS, INTS, FLOATS; NO_KEY removes the key */
+    const char *strings; /* separated by | */
+    double number;       /* of a value, or of all elements */
+};
+
+static size_t count_strings(const char *s)
+{
+    size_t n = 1;
+    for (; *s; s++)
+        n += *s == '|';
+    return n;
+}
+
+static void put_strings(struct image *m, const char *s)
+{
+    for (size_t n = count_strings(s); n; n--) {
+        const size_t size = strcspn(s, "|");
+        put_u64(m, size);
+        put(m, s, size);
+        s += size + 1;
+    }
+}
+
+static void put_entry(struct image *m, const struct entry *e)
+{
+    const size_t n = e->strings ? count_strings(e->strings) : 0;
+    const float f = (float)e->number;
+    switch (e->type) {
+    case STRINGS:
+        put_kv_array(m, e->key, QR_GGUF_STRING, n);
+        put_strings(m, e->strings);
+        break;
+    case INTS:
+    case FLOATS:
+        put_kv_array(m, e->key, e->type == INTS ? QR_GGUF_I32 : QR_GGUF_F32, n);
+        for (size_t i = 0; i < n; i++)
+            e->type == INTS ? put_u32(m, (uint32_t)(int32_t)e->number) : put(m, &f, sizeof f);
+        break;
+    case QR_GGUF_STRING:
+        put_kv_str(m, e->key, e->strings);
+        break;
+    case QR_GGUF_BOOL:
+        put_key(m, e->key, QR_GGUF_BOOL);
+        put_u8(m, e->number != 0);
+        break;
+    default:
+        put_key(m, e->key, e->type);
+        put_u32(m, (uint32_t)(int64_t)e->number);
+        break;
+    }
+}
+
+/* Opens a vocabulary whose entries `extra` replaces or extends. */
+static quire_status open_vocab(const struct entry *base, const struct entry *extra, size_t n_extra,
+                               struct quire_tokenizer **t, struct quire_error *err)
+{
+    struct entry all[MAX_ENTRIES];
+    size_t n = 0, count = 0;
+    for (; base[n].key; n++)
+        all[n] = base[n];
+    for (size_t i = 0; i < n_extra; i++) {
+        size_t at = 0;
+        while (at < n && strcmp(all[at].key, extra[i].key) != 0)
+            at++;
+        all[at] = extra[i];
+        n = at == n ? n + 1 : n;
+    }
+    struct image m;
+    for (size_t i = 0; i < n; i++)
+        count += all[i].type != NO_KEY;
+    put_head(&m, 3, 0, count);
+    for (size_t i = 0; i < n; i++)
+        if (all[i].type != NO_KEY)
+            put_entry(&m, &all[i]);
+    struct fail_alloc f;
+    fail_alloc_init(&f, 0, false);
+    struct quire_tokenizer_params params = { .struct_size = sizeof params, .allocator = &f.hooks };
+    *err = (struct quire_error)QUIRE_ERROR_INIT;
+    const quire_status s = qr_tokenizer_open_gguf_memory(m.data, m.size, &params, t, err);
+    if (s == QUIRE_OK) { /* once more without hooks, which end with this call */
+        quire_tokenizer_close(*t);
+        assert_status(QUIRE_OK, qr_tokenizer_open_gguf_memory(m.data, m.size, NULL, t, err));
+    }
+    assert_int_equal(f.live_count, 0);
+    drop(&m);
+    return s;
+}
+
+static const struct entry gpt2[] = {
+    { KEY("model"), QR_GGUF_STRING, "gpt2", 0 },
+    { KEY("pre"), QR_GGUF_STRING, "gpt-2", 0 },
+    { KEY("tokens"), STRINGS, "a|b|ab|<s>|</s>", 0 },
+    { KEY("token_type"), INTS, "1|1|1|1|1", 1 },
+    { KEY("merges"), STRINGS, "a b", 0 },
+    { 0 },
+};
+static const struct entry llama[] = {
+    { KEY("model"), QR_GGUF_STRING, "llama", 0 },
+    { KEY("tokens"), STRINGS, "<unk>|<s>|</s>|\u2581|a|<0x41>|<|x|>", 0 },
+    { KEY("scores"), FLOATS, "1|1|1|1|1|1|1|1|1", -1 },
+    { 0 },
+};
+static const struct entry bert[] = {
+    { KEY("model"), QR_GGUF_STRING, "bert", 0 },
+    { KEY("tokens"), STRINGS, "[UNK]|[CLS]|[SEP]|[PAD]|[MASK]|\u2581a|b", 0 },
+    { 0 },
+};
+
+/* The message contains the key. */
+static void test_errors(void **state)
+{
+    (void)state;
+    static const struct {
+        const struct entry *base;
+        struct entry entry;
+        quire_status status;
+        const char *message;
+    } cases[] = {
+        { gpt2, { KEY("model"), NO_KEY, NULL, 0 }, QUIRE_E_FORMAT, "model is missing" },
+        { gpt2, { KEY("model"), QR_GGUF_U32, NULL, 1 }, QUIRE_E_FORMAT, "model has type u32" },
+        { gpt2, { KEY("model"), QR_GGUF_STRING, "t5", 0 }, QUIRE_E_UNSUPPORTED, "(Unigram)" },
+        { gpt2, { KEY("pre"), NO_KEY, NULL, 0 }, QUIRE_E_UNSUPPORTED, "pre is missing" },
+        { gpt2, { KEY("pre"), QR_GGUF_U32, NULL, 1 }, QUIRE_E_FORMAT, "pre has type u32" },
+        { gpt2,
+          { KEY("pre"), QR_GGUF_STRING, "x", 0 },
+          QUIRE_E_UNSUPPORTED,
+          "unknown pre-tokenizer \"x\"" },
+        { gpt2, { KEY("tokens"), NO_KEY, NULL, 0 }, QUIRE_E_FORMAT, "tokens is missing" },
+        { gpt2, { KEY("tokens"), INTS, "1|1|1|1|1", 1 }, QUIRE_E_FORMAT, "array of strings" },
+        { gpt2, { KEY("tokens"), STRINGS, "a|b||ab|c", 0 }, QUIRE_E_FORMAT, "token 2 is empty" },
+        { gpt2,
+          { KEY("token_type"), QR_GGUF_U32, NULL, 1 },
+          QUIRE_E_FORMAT,
+          "token_type has type u32" },
+        { gpt2, { KEY("token_type"), INTS, "1|1", 1 }, QUIRE_E_FORMAT, "2 entries for 5 tokens" },
+        { gpt2, { KEY("token_type"), FLOATS, "1|1|1|1|1", 1 }, QUIRE_E_FORMAT, "integers" },
+        { gpt2, { KEY("token_type"), INTS, "1|1|1|1|1", -1 }, QUIRE_E_FORMAT, "[0] = -1" },
+        { gpt2, { KEY("token_type"), INTS, "1|1|1|1|1", 7 }, QUIRE_E_FORMAT, "[0] = 7" },
+        { gpt2, { KEY("merges"), NO_KEY, NULL, 0 }, QUIRE_E_FORMAT, "merges is missing" },
+        { gpt2, { KEY("merges"), INTS, "1", 1 }, QUIRE_E_FORMAT, "merges is not an array" },
+        { gpt2,
+          { KEY("bos_token_id"), QR_GGUF_STRING, "1", 0 },
+          QUIRE_E_FORMAT,
+          "bos_token_id has type string" },
+        { gpt2,
+          { KEY("eos_token_id"), QR_GGUF_I32, NULL, -1 },
+          QUIRE_E_FORMAT,
+          "eos_token_id = -1 is outside the vocabulary of 5" },
+        { gpt2, { KEY("eot_token_id"), QR_GGUF_U32, NULL, 5 }, QUIRE_E_FORMAT, "eot_token_id = 5" },
+        { gpt2,
+          { KEY("add_bos_token"), QR_GGUF_U32, NULL, 1 },
+          QUIRE_E_FORMAT,
+          "add_bos_token has type u32" },
+        { gpt2,
+          { KEY("add_eos_token"), QR_GGUF_U32, NULL, 1 },
+          QUIRE_E_FORMAT,
+          "add_eos_token has type u32" },
+        { gpt2,
+          { "tokenizer.chat_template", QR_GGUF_U32, NULL, 1 },
+          QUIRE_E_FORMAT,
+          "tokenizer.chat_template has type u32" },
+        { gpt2,
+          { "tokenizer.chat_template.x", QR_GGUF_U32, NULL, 1 },
+          QUIRE_E_FORMAT,
+          "tokenizer.chat_template.x has type u32" },
+        { llama, { KEY("scores"), NO_KEY, NULL, 0 }, QUIRE_E_FORMAT, "scores is missing" },
+        { llama,
+          { KEY("scores"), INTS, "1|1|1|1|1|1|1|1|1", 1 },
+          QUIRE_E_FORMAT,
+          "scores is not an array of numbers" },
+        { llama,
+          { KEY("precompiled_charsmap"), STRINGS, "x", 0 },
+          QUIRE_E_UNSUPPORTED,
+          "precompiled_charsmap" },
+        { llama,
+          { KEY("unknown_token_id"), QR_GGUF_U32, NULL, 99 },
+          QUIRE_E_FORMAT,
+          "unknown_token_id = 99" },
+        { llama,
+          { KEY("add_space_prefix"), QR_GGUF_U32, NULL, 1 },
+          QUIRE_E_FORMAT,
+          "add_space_prefix has type u32" },
+        { llama,
+          { KEY("remove_extra_whitespaces"), QR_GGUF_U32, NULL, 1 },
+          QUIRE_E_FORMAT,
+          "remove_extra_whitespaces has type u32" },
+        { llama,
+          { "general.architecture", QR_GGUF_U32, NULL, 1 },
+          QUIRE_E_FORMAT,
+          "general.architecture has type u32" },
+        { bert, { KEY("tokens"), INTS, "1", 1 }, QUIRE_E_FORMAT, "array of strings" },
+        { bert,
+          { KEY("tokens"), STRINGS, "[CLS]|a", 0 },
+          QUIRE_E_FORMAT,
+          "unknown_token_id is missing" },
+        { bert,
+          { KEY("cls_token_id"), QR_GGUF_U32, NULL, 99 },
+          QUIRE_E_FORMAT,
+          "cls_token_id = 99" },
+    };
+    for (size_t i = 0; i < LEN(cases); i++) {
+        struct quire_tokenizer *t;
+        struct quire_error err;
+        const quire_status s = open_vocab(cases[i].base, &cases[i].entry, 1, &t, &err);
+        if (s != cases[i].status || !strstr(err.msg, cases[i].message))
+            print_error("%s: got %s \"%s\", expected \"%s\"\n", cases[i].entry.key,
+                        quire_status_name(s), err.msg, cases[i].message);
+        assert_int_equal(s, cases[i].status);
+        assert_non_null(strstr(err.msg, cases[i].message));
+        assert_null(t);
+    }
+}
+
+static void test_templates(void **state)
+{
+    (void)state;
+    char names[17][64];
+    struct entry extra[17];
+    struct quire_tokenizer *t;
+    struct quire_error err;
+    for (int i = 0; i < 17; i++) {
+        snprintf(names[i], sizeof names[i], "tokenizer.chat_template.t%d", i);
+        extra[i] = (struct entry){ names[i], QR_GGUF_STRING, "{{ 1 }}", 0 };
+    }
+    assert_status(QUIRE_OK, open_vocab(gpt2, extra, 16, &t, &err));
+    assert_string_equal(quire_tokenizer_chat_template(t, "t15"), "{{ 1 }}");
+    assert_null(quire_tokenizer_chat_template(t, "t16"));
+    quire_tokenizer_close(t);
+    assert_status(QUIRE_E_LIMIT, open_vocab(gpt2, extra, 17, &t, &err));
+    assert_string_equal(err.msg, "more than 16 chat templates");
+    /* a key without a name, and one that is too long, are no templates */
+    char longest[160] = "tokenizer.chat_template.";
+    memset(longest + strlen(longest), 'x', 120);
+    const struct entry none[] = { { "tokenizer.chat_template.", QR_GGUF_STRING, "x", 0 },
+                                  { longest, QR_GGUF_STRING, "x", 0 } };
+    assert_status(QUIRE_OK, open_vocab(gpt2, none, 2, &t, &err));
+    assert_null(quire_tokenizer_chat_template(t, ""));
+    quire_tokenizer_close(t);
+}
+
+/* Affixes exist if their tokens do. */
+static void test_affixes(void **state)
+{
+    (void)state;
+    const struct entry both[] = { { KEY("add_bos_token"), QR_GGUF_BOOL, NULL, 1 },
+                                  { KEY("add_eos_token"), QR_GGUF_BOOL, NULL, 1 },
+                                  { KEY("bos_token_id"), QR_GGUF_U32, NULL, 3 },
+                                  { KEY("eos_token_id"), QR_GGUF_U32, NULL, 4 } };
+    const uint32_t flags = QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_ADD_EOS;
+    struct quire_tokenizer *t;
+    struct quire_error err;
+    assert_status(QUIRE_OK, open_vocab(gpt2, both, 4, &t, &err));
+    assert_ids(encode(t, "ab", flags), 3, 2, 4);
+    quire_tokenizer_close(t);
+    assert_status(QUIRE_OK, open_vocab(gpt2, both, 2, &t, &err));
+    assert_ids(encode(t, "ab", flags), 2);
+    quire_tokenizer_close(t);
+}
+
+/* Without types, byte tokens are known by their text. */
+static void test_sentencepiece(void **state)
+{
+    (void)state;
+    const struct entry plain[] = { { KEY("add_space_prefix"), QR_GGUF_BOOL, NULL, 0 } };
+    struct quire_tokenizer *t;
+    struct quire_error err;
+    assert_status(QUIRE_OK, open_vocab(llama, plain, 1, &t, &err));
+    assert_int_equal(quire_tokenizer_token_type(t, 5), QUIRE_TOKEN_BYTE);
+    assert_ids(encode(t, "A", 0), 5);
+    quire_tokenizer_close(t);
+}
+
+/* Capital letters in a normal token mean a cased vocabulary. */
+static void test_wordpiece(void **state)
+{
+    (void)state;
+    const struct entry cased[] = { { KEY("tokens"), STRINGS, "[UNK]|\u2581a|\u2581A|b~", 0 } };
+    struct quire_tokenizer *t;
+    struct quire_error err;
+    assert_status(QUIRE_OK, open_vocab(bert, NULL, 0, &t, &err));
+    assert_ids(encode(t, "A Ab", QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_ADD_EOS), 1, 5, 5, 6, 2);
+    quire_tokenizer_close(t);
+    assert_status(QUIRE_OK, open_vocab(bert, cased, 1, &t, &err));
+    assert_ids(encode(t, "A a", QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_ADD_EOS), 2, 1);
+    quire_tokenizer_close(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_errors),    cmocka_unit_test(test_templates),
+        cmocka_unit_test(test_affixes),   cmocka_unit_test(test_sentencepiece),
+        cmocka_unit_test(test_wordpiece),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
