@@ -65,11 +65,10 @@ static json_t *response_json(const struct generation *g, const char *status,
     if (error != NULL)
         failure = json_pack("{s:s, s:s}", "code", error->code ? error->code : "server_error",
                             "message", error->message);
-    json_t *object =
-        json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:o, s:o}", "id", r->common.id, "object",
-                  "response", "created_at", (json_int_t)r->common.created, "status", status, "model",
-                  g->model->name, "error", failure, "incomplete_details", details, "output",
-                  output);
+    json_t *object = json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:o, s:o}", "id", r->common.id,
+                               "object", "response", "created_at", (json_int_t)r->common.created,
+                               "status", status, "model", g->model->name, "error", failure,
+                               "incomplete_details", details, "output", output);
     json_build_set(&object, "usage", done ? usage_json(g) : json_null());
     if (object != NULL && json_object_update(object, r->echo) != 0) {
         json_decref(object);
@@ -155,7 +154,8 @@ static void finish_stream(struct generation *g)
     send(g, "response.content_part.done", part);
     send(g, "response.output_item.done",
          json_pack("{s:i, s:o}", "output_index", 0, "item", item_json(g, true)));
-    send_response(g, strcmp(status, "completed") == 0 ? "response.completed" : "response.incomplete",
+    send_response(g,
+                  strcmp(status, "completed") == 0 ? "response.completed" : "response.incomplete",
                   status, NULL);
     exchange_end(g->exchange);
 }
@@ -168,9 +168,8 @@ static void store(struct generation *g)
     struct stored_response stored = { .response = response_json(g, final_status(g), NULL),
                                       .input = json_incref(r->input),
                                       .conversation = json_copy(r->conversation) };
-    json_build_append(&stored.conversation,
-                      json_pack("{s:s, s:s%}", "role", "assistant", "content",
-                                t->data ? t->data : "", t->size));
+    json_build_append(&stored.conversation, json_pack("{s:s, s:s%}", "role", "assistant", "content",
+                                                      t->data ? t->data : "", t->size));
     response_store_add(g->server->responses, g->key, r->common.id, &stored);
 }
 

@@ -89,7 +89,8 @@ void response_store_add(struct response_store *s, const struct key *key, const c
     e->client = key->client;
     snprintf(e->id, sizeof e->id, "%s", id);
     e->bytes = sizeof *e + json_dumpb(response->response, NULL, 0, 0) +
-        json_dumpb(response->input, NULL, 0, 0) + json_dumpb(response->conversation, NULL, 0, 0);
+               json_dumpb(response->input, NULL, 0, 0) +
+               json_dumpb(response->conversation, NULL, 0, 0);
     link_first(s, e);
     while (s->count > s->max_count || s->bytes > MAX_TOTAL_BYTES)
         remove_entry(s, s->last);

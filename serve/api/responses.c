@@ -167,9 +167,9 @@ static void refuse_unsupported(struct fields *f)
 /* Members of the object that repeat the request, with their defaults. */
 static json_t *echo_json(const json_t *body, bool store)
 {
-    static const char *const names[] = { "instructions", "max_output_tokens",
-                                         "previous_response_id", "temperature", "top_p",
-                                         "user" };
+    static const char *const names[] = {
+        "instructions", "max_output_tokens", "previous_response_id", "temperature", "top_p", "user"
+    };
     json_t *echo = json_pack("{s:b, s:[], s:s, s:b, s:s, s:b, s:{s:{s:s}}}", "parallel_tool_calls",
                              1, "tools", "tool_choice", "auto", "store", store, "truncation",
                              "disabled", "background", 0, "text", "format", "type", "text");
@@ -186,10 +186,15 @@ static json_t *echo_json(const json_t *body, bool store)
     return echo;
 }
 
-static const char *const harmless[] = {
-    "user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key",
-    "prompt_cache_retention", "max_tool_calls", "parallel_tool_calls", NULL
-};
+static const char *const harmless[] = { "user",
+                                        "metadata",
+                                        "service_tier",
+                                        "safety_identifier",
+                                        "prompt_cache_key",
+                                        "prompt_cache_retention",
+                                        "max_tool_calls",
+                                        "parallel_tool_calls",
+                                        NULL };
 
 static bool read_parameters(struct fields *f, struct generation *g)
 {
@@ -287,8 +292,9 @@ void responses_cancel_route(struct exchange *x)
         reply_not_found(x, x->path_rest);
         return;
     }
-    api_fail(&error, 400, NULL, NULL, "Only background responses can be cancelled: close the "
-                                      "connection of a running one.");
+    api_fail(&error, 400, NULL, NULL,
+             "Only background responses can be cancelled: close the "
+             "connection of a running one.");
     exchange_reply_error(x, &error);
 }
 
@@ -298,6 +304,6 @@ void responses_delete_route(struct exchange *x)
     if (split(x, id)[0] != '\0' || !response_store_remove(x->server->responses, x->key, id))
         reply_not_found(x, x->path_rest);
     else
-        exchange_reply_json(x, 200, json_pack("{s:s, s:s, s:b}", "id", id, "object", "response",
-                                              "deleted", 1));
+        exchange_reply_json(
+            x, 200, json_pack("{s:s, s:s, s:b}", "id", id, "object", "response", "deleted", 1));
 }
