@@ -4,17 +4,28 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Cuts a text that snprintf may have cut inside a character back to well-formed UTF-8. */
-static void trim_utf8(char *text, size_t capacity)
+/* Length of the well-formed character of UTF-8 at s; 0: there is none. */
+static size_t character(const unsigned char *s)
 {
-    size_t n = strlen(text);
-    if (n + 1 < capacity)
-        return;
-    while (n > 0 && ((unsigned char)text[n - 1] & 0xc0) == 0x80)
-        n--;
-    if (n > 0 && (unsigned char)text[n - 1] >= 0xc0)
-        n--;
-    text[n] = '\0';
+    const size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+    if (s[0] > 0xf4 || (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    return n;
+}
+
+/* Replaces bytes that are no UTF-8, such as those of a path or of a character that was cut. */
+static void repair_utf8(char *text)
+{
+    for (char *s = text; *s != '\0';) {
+        const size_t n = character((const unsigned char *)s);
+        if (n == 0)
+            *s = '?';
+        s += n ? n : 1;
+    }
 }
 
 bool api_fail(struct api_error *e, int status, const char *code, const char *param,
@@ -25,12 +36,12 @@ bool api_fail(struct api_error *e, int status, const char *code, const char *par
     e->status = status;
     e->code = code;
     snprintf(e->param, sizeof e->param, "%s", param ? param : "");
-    trim_utf8(e->param, sizeof e->param);
+    repair_utf8(e->param);
     va_list args;
     va_start(args, format);
     vsnprintf(e->message, sizeof e->message, format, args);
     va_end(args);
-    trim_utf8(e->message, sizeof e->message);
+    repair_utf8(e->message);
     return false;
 }
 

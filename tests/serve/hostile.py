@@ -70,6 +70,8 @@ def test_malformed(server):
             (b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n", {414, 431, 0}),
             (b"GET //v1/models HTTP/1.1\r\nHost: x\r\n\r\n", {404}),
             (b"GET /v1/../health HTTP/1.1\r\nHost: x\r\n\r\n", {404}),
+            (b"GET /v1/models/\xff%ff HTTP/1.1\r\nHost: x\r\n\r\n", {404}),
+            (b"GET /\xed\xa0\x80 HTTP/1.1\r\nHost: x\r\n\r\n", {404}),
             (b"BREW /health HTTP/1.1\r\nHost: x\r\n\r\n", {405}),
             (raw(b"{}", extra="Origin: http://evil.example\r\n"), {403}),
     ]:
