@@ -104,7 +104,7 @@ static void watch_event(void *user, uint32_t events)
     (void)events;
     loop_unwatch(x->server->loop, x->io->connection->fd);
     x->io->watched = false;
-    /* A client may close when it has read the whole answer, before libmicrohttpd reports its end. */
+    /* a client may close when it has read the whole answer, before libmicrohttpd reports its end */
     if (!x->io->ended)
         client_gone(x);
 }

@@ -2,8 +2,8 @@
 /* syscall_filter.c - limits the system calls of the process by seccomp.
  *
  * The filter is a program for the kernel's interpreter of socket filters (BPF), a list of
- * comparisons: it has no loops and needs no library to be made. What is not listed is denied; so are
- * arguments that would start a process, address a datagram, or signal another process. */
+ * comparisons: it has no loops and needs no library to be made. What is not listed is denied; so
+ * are arguments that would start a process, address a datagram, or signal another process. */
 #include "syscall_filter.h"
 #include <asm/termbits.h>
 #include <errno.h>

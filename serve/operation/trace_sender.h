@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trace_sender.h - the process that sends traces to a collector.
  *
- * It is a process and not a thread because it alone needs sockets that connect: the server's sandbox
- * denies them. It is forked before the server has threads, sockets or keys. Spans reach it through a
- * pair of sockets, whose buffer is the queue: bounded, and writing to it never waits. */
+ * It is a process and not a thread because it alone needs sockets that connect, which the server's
+ * sandbox denies. It is forked before the server has threads, listening sockets or keys. A pair of
+ * sockets carries the spans. Its buffer is the queue: bounded, and writing to it never waits. */
 #ifndef QUIRE_SERVE_TRACE_SENDER_H
 #define QUIRE_SERVE_TRACE_SENDER_H
 #include "error.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_trace.c - the header traceparent and the URL of a collector. tests/serve/traces.py receives the
- * spans of a server. */
+/* test_trace.c - the header traceparent and the URL of a collector. tests/serve/traces.py receives
+ * the spans of a server. */
 #include "collector_url.h"
 #include "traceparent.h"
 #include <setjmp.h>
