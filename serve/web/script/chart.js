@@ -1,14 +1,14 @@
 // chart.js - line charts over the last minutes, drawn as SVG.
 
 const CHART_HEIGHT = 170;
-const AXIS_WIDTH = 44;
+const AXIS_WIDTH = 58;
 const AXIS_HEIGHT = 20;
 
 // A chart of one or two series. `format` turns a value into text; `top` is the least upper end of the
-// axis.
+// axis, `base` the factor between its units (1024 for bytes).
 class Chart {
-  constructor({ title, series, format, top }) {
-    Object.assign(this, { series, format, top, points: [], cursor: null });
+  constructor({ title, series, format, top, base = 10 }) {
+    Object.assign(this, { series, format, top, base, points: [], cursor: null });
     this.svg = svgEl("svg", { role: "img", "aria-label": title });
     this.legends = series.map((name, i) => el("span", { className: `legend series-${i}` }, el("i"), el("span", {}, name), el("b")));
     this.title = title;
@@ -34,7 +34,7 @@ class Chart {
     const width = this.svg.clientWidth;
     if (width === 0 || this.points.length === 0) return;
     const end = this.points.at(-1).time;
-    const high = niceTop(Math.max(this.top, ...this.points.flatMap((p) => p.values.map((v) => v ?? 0))));
+    const high = niceTop(Math.max(this.top, ...this.points.flatMap((p) => p.values.map((v) => v ?? 0))), this.base);
     this.x = (time) => AXIS_WIDTH + (width - AXIS_WIDTH) * (1 - (end - time) / this.span);
     this.y = (value) => 8 + (CHART_HEIGHT - AXIS_HEIGHT - 8) * (1 - value / high);
     const shown = this.pointAtCursor() ?? this.points.at(-1);
@@ -95,8 +95,9 @@ class Chart {
   }
 }
 
-// The least of 1, 2, 5 times a power of ten that is not below the value.
-function niceTop(value) {
-  const power = 10 ** Math.floor(Math.log10(value));
-  return power * [1, 2, 5, 10].find((factor) => factor * power >= value * 0.999);
+// A round number that is not below the value, and whose half is round as well.
+function niceTop(value, base) {
+  const unit = base === 10 ? 1 : base ** Math.floor(Math.log2(value) / Math.log2(base));
+  const power = 10 ** Math.floor(Math.log10(value / unit)) * unit;
+  return power * [1, 2, 4, 6, 8, 10].find((factor) => factor * power >= value * 0.999);
 }

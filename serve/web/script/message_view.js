@@ -142,7 +142,7 @@ function statsText(node) {
   const parts = [];
   if (stats.rate) parts.push(t("tokensPerSecond", { rate: formatNumber(stats.rate, 1) }));
   if (stats.firstToken) parts.push(t("firstToken", { seconds: formatNumber(stats.firstToken, 2) }));
-  if (stats.completion) parts.push(t("tokens", { count: formatNumber(stats.completion) }));
+  if (stats.completion > 1) parts.push(t("tokens", { count: formatNumber(stats.completion) }));
   if (node.finish === "length") parts.push(t("lengthReached"));
   if (node.finish === "stopped") parts.push(t("stopped"));
   return parts.join(" · ");

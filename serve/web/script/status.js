@@ -2,6 +2,7 @@
 
 const POLL_MS = 2000;
 const SPAN_MS = 5 * 60 * 1000;
+const FIRST_SPAN_MS = 60 * 1000; // of the axis, until there are more readings
 
 const status = { readings: [], paused: false, timer: 0, charts: [] };
 
@@ -28,7 +29,7 @@ function chartList() {
       values: (a, b) => latency(a, b, "quire_time_to_first_token_seconds") },
     { title: t("kvCache"), series: [t("used"), t("cached")], format: percent, top: 1,
       values: (a, b) => [share(b.metrics, "quire_kv_blocks_used"), share(b.metrics, "quire_kv_blocks_cached")] },
-    { title: t("memory"), series: [t("memory")], format: formatBytes, top: 1 << 20,
+    { title: t("memory"), series: [t("memory")], format: formatBytes, top: 1 << 20, base: 1024,
       values: (a, b) => [sumOf(b.metrics, "process_resident_memory_bytes")] },
   ];
 }
@@ -110,13 +111,23 @@ function showModels(metrics) {
 async function poll() {
   clearTimeout(status.timer);
   try {
+    const text = await readMetrics();
+    if (text !== null) addReading({ time: Date.now(), metrics: parseMetrics(text) });
+  } finally {
+    schedulePoll();
+  }
+}
+
+// Null: the page says why there are none.
+async function readMetrics() {
+  try {
     const text = await (await callApi("metrics")).text();
-    addReading({ time: Date.now(), metrics: parseMetrics(text) });
     hideProblem();
+    return text;
   } catch (error) {
     showProblem(error);
+    return null;
   }
-  schedulePoll();
 }
 
 function schedulePoll() {
@@ -134,7 +145,7 @@ function addReading(reading) {
   for (const { chart, values, points } of status.charts) {
     points.push({ time: reading.time, values: values(before ?? reading, reading).map((v) => (Number.isFinite(v) ? v : null)) });
     while (reading.time - points[0].time > SPAN_MS) points.shift();
-    chart.show(points, SPAN_MS);
+    chart.show(points, Math.max(FIRST_SPAN_MS, reading.time - points[0].time));
   }
 }
 

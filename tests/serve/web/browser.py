@@ -164,7 +164,7 @@ class Page:
                 value, problem = None, error
             else:
                 problem = None
-            if value:
+            if value or value == {}:  # an element
                 return value
             if time.monotonic() > end:
                 raise AssertionError(f"timed out: {condition} {problem or ''}")

@@ -77,6 +77,7 @@ def run_tests(namespace, answers_by_message=None):
                     failed += 1
                     print("FAILED", name)
                     traceback.print_exc(file=sys.stdout)
+                    print("problems of the page:", page.problems)
                     shot(page, "failed-" + name)
                 page.close()
     print(f"{len(tests) - failed} of {len(tests)} tests passed")

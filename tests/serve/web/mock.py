@@ -43,6 +43,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         mock = self.server.mock
+        if mock.closed:
+            self.close_connection = True
+            return
         page = {"/": "chat", "/status": "status"}.get(self.path)
         if page:
             self.reply(200, "text/html; charset=utf-8", mock.pages[page], [("Content-Security-Policy", mock.policies[page])])
@@ -111,7 +114,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class Mock:
     def __init__(self, answers=None):
         self.answers = dict(answers or {})
-        self.requests, self.aborted, self.key = [], 0, None
+        self.requests, self.aborted, self.key, self.closed = [], 0, None, False
         self.models = [{"id": "tiny", "object": "model", "max_model_len": 2048}, {"id": "large", "object": "model"}]
         self.pages, self.policies = {}, {}
         for page in ("chat", "status"):
@@ -156,6 +159,8 @@ class Mock:
         return "# HELP quire_build_info Always 1\n# TYPE quire_build_info gauge\n" + "\n".join(lines) + "\n"
 
     def close(self):
+        """Connections that are open lose their next request."""
+        self.closed = True
         self.server.shutdown()
         self.server.server_close()
 
