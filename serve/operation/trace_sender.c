@@ -129,7 +129,7 @@ static bool post(struct sender *s, bool *again)
 
 /* ---- The process ---- */
 
-/* Whether the server has finished within this time: nobody should wait for a collector that fails. */
+/* Whether the server finishes within this time: then nobody waits for a collector that fails. */
 static bool server_finished(int milliseconds)
 {
     struct pollfd p = { .fd = CHILD_FD, .events = POLLRDHUP };
