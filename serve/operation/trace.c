@@ -247,7 +247,8 @@ void trace_generation(struct trace *t, const struct generation *g)
     json_t *span = make_span(g);
     char *text = span ? json_dumps(span, JSON_COMPACT) : NULL;
     if (text == NULL || !trace_sender_put(&t->sender, text, strlen(text)))
-        t->counts.dropped++;
+        if (t->counts.dropped++ == 0)
+            log_line(t->log, QUIRE_LOG_WARN, "traces are dropped", NULL, 0);
     free(text);
     json_decref(span);
     trace_counts(t);

@@ -28,8 +28,6 @@ enum {
     BATCH_MS = 1000, /* longest time that a span waits for others */
     TIMEOUT_SECONDS = 5,
     N_ATTEMPTS = 3,
-    FIRST_RETRY_MS = 1000,
-    SECOND_RETRY_MS = 4000,
     CHILD_FD = 3,
 };
 
@@ -131,19 +129,23 @@ static bool post(struct sender *s, bool *again)
 
 /* ---- The process ---- */
 
-/* Waits before another attempt. False: the server has no more spans, and nobody should wait. */
-static bool wait_for_retry(int attempt)
+/* Whether the server finishes within this time: then nobody waits for a collector that fails. */
+static bool server_finished(int milliseconds)
 {
     struct pollfd p = { .fd = CHILD_FD, .events = POLLRDHUP };
-    return attempt == 0 || poll(&p, 1, attempt == 1 ? FIRST_RETRY_MS : SECOND_RETRY_MS) == 0;
+    return poll(&p, 1, milliseconds) != 0;
 }
 
-static void send_batch(struct sender *s)
+static bool send_batch(struct sender *s)
 {
+    static const int wait_ms[N_ATTEMPTS] = { 0, 1000, 4000 };
     struct trace_report report = { 0 };
     bool again = true, ok = false;
-    for (int i = 0; i < N_ATTEMPTS && again && !ok && wait_for_retry(i); i++)
+    for (int i = 0; i < N_ATTEMPTS && again && !ok; i++) {
+        if (i > 0 && server_finished(wait_ms[i]))
+            break;
         ok = post(s, &again);
+    }
     if (ok) {
         report.sent = s->n_spans;
     } else {
@@ -153,6 +155,7 @@ static void send_batch(struct sender *s)
     send(CHILD_FD, &report, sizeof report, MSG_DONTWAIT | MSG_NOSIGNAL);
     s->n_spans = 0;
     text_free(&s->spans);
+    return ok;
 }
 
 static int64_t now_ms(void)
@@ -221,8 +224,8 @@ static void run(struct sender *s, int fd)
         _exit(1);
     while (!s->ended) {
         collect(s);
-        if (s->n_spans > 0)
-            send_batch(s);
+        if (s->n_spans > 0 && !send_batch(s) && server_finished(0))
+            break;
     }
     _exit(0);
 }
