@@ -124,13 +124,13 @@ function endAnswer(run) {
   saveConversation(run.conversation).then(() => showList());
   runningChanged();
   if (selectedModel()?.context === 0) loadModels(); // the server knows it since the model is open
+  showFooters();
   if (chat.conversation !== run.conversation) return;
   const view = chat.views.get(run.node.id);
   const wasAtEnd = isAtEnd();
   view?.update();
   view?.announceProgress(true);
   if (!run.node.error) announce(t(run.node.finish === "stopped" ? "stopped" : "answerComplete"));
-  showFooters();
   if (wasAtEnd) scrollToEnd();
 }
 

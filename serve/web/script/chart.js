@@ -10,7 +10,8 @@ class Chart {
   constructor({ title, series, format, top, base = 10 }) {
     Object.assign(this, { series, format, top, base, points: [], cursor: null });
     this.svg = svgEl("svg", { role: "img", "aria-label": title });
-    this.legends = series.map((name, i) => el("span", { className: `legend series-${i}` }, el("i"), el("span", {}, name), el("b")));
+    this.legends = series.map((name, i) =>
+      el("span", { className: `legend series-${i}` }, el("i"), el("span", {}, name), el("b")));
     this.title = title;
     this.element = el("figure", { className: "chart" }, el("figcaption", {}, el("h2", {}, title), ...this.legends), this.svg);
     this.svg.addEventListener("pointermove", (event) => this.moveCursor(event));
@@ -38,9 +39,11 @@ class Chart {
     this.x = (time) => AXIS_WIDTH + (width - AXIS_WIDTH) * (1 - (end - time) / this.span);
     this.y = (value) => 8 + (CHART_HEIGHT - AXIS_HEIGHT - 8) * (1 - value / high);
     const shown = this.pointAtCursor() ?? this.points.at(-1);
-    this.svg.replaceChildren(...this.axes(width, high), ...this.series.flatMap((name, i) => this.paths(i)), ...this.cursorLine(shown));
+    const lines = this.series.map((name, i) => this.line(i));
+    this.svg.replaceChildren(...this.axes(width, high), ...lines, ...this.cursorLine(shown));
     this.legends.forEach((legend, i) => (legend.querySelector("b").textContent = this.text(shown.values[i])));
-    this.svg.setAttribute("aria-label", `${this.title}: ${this.series.map((name, i) => `${name} ${this.text(this.points.at(-1).values[i])}`).join(", ")}`);
+    const latest = this.series.map((name, i) => `${name} ${this.text(this.points.at(-1).values[i])}`);
+    this.svg.setAttribute("aria-label", `${this.title}: ${latest.join(", ")}`);
   }
 
   text(value) {
@@ -61,25 +64,28 @@ class Chart {
   }
 
   // The line of a series with the area below; null values are gaps.
-  paths(i) {
+  line(i) {
+    const base = this.y(0).toFixed(1);
     let line = "";
     let area = "";
-    let from = null;
-    const base = this.y(0).toFixed(1);
+    for (const run of this.runs(i)) {
+      const places = run.map((p) => `${this.x(p.time).toFixed(1)} ${this.y(p.values[i]).toFixed(1)}`).join("L");
+      line += `M${places}`;
+      area += `M${this.x(run[0].time).toFixed(1)} ${base}L${places}L${this.x(run.at(-1).time).toFixed(1)} ${base}Z`;
+    }
+    return svgEl("g", { class: `series-${i}` },
+      svgEl("path", { class: "area-path", d: area }), svgEl("path", { class: "line-path", d: line }));
+  }
+
+  // Points of a series between gaps.
+  runs(i) {
+    const runs = [];
     this.points.forEach((point, at) => {
-      const value = point.values[i];
-      if (value === null) {
-        from = null;
-        return;
-      }
-      const place = `${this.x(point.time).toFixed(1)} ${this.y(value).toFixed(1)}`;
-      line += `${from === null ? "M" : "L"}${place}`;
-      from ??= this.x(point.time).toFixed(1);
-      const isLast = at + 1 === this.points.length || this.points[at + 1].values[i] === null;
-      area += `${area === "" || area.endsWith("Z") ? `M${from} ${base}` : ""}L${place}${isLast ? `L${this.x(point.time).toFixed(1)} ${base}Z` : ""}`;
+      if (point.values[i] === null) return;
+      if (at === 0 || this.points[at - 1].values[i] === null) runs.push([]);
+      runs.at(-1).push(point);
     });
-    const series = { class: `series-${i}` };
-    return [svgEl("g", series, svgEl("path", { class: "area-path", d: area }), svgEl("path", { class: "line-path", d: line }))];
+    return runs;
   }
 
   pointAtCursor() {

@@ -81,7 +81,7 @@ function showOther(conversation) {
 
 async function onChangedElsewhere(id) {
   showList();
-  if (id !== chat.conversation.id || chat.running) return;
+  if (id !== chat.conversation.id || chat.running || document.querySelector(".edit, .tool-form")) return;
   const stored = await loadConversation(id);
   if (!stored) return;
   chat.conversation = stored;
@@ -123,14 +123,14 @@ async function loadModels() {
 
 function showModelProblem(error) {
   showNotice(error.status === 401 ? t("keyNeeded") : t("noModels", { reason: error.message }));
-  if (error.status === 401)
-    byId("notice").prepend(el("button", { type: "button", className: "button", onclick: () => openSettings("set-key") }, t("enterKey")));
+  if (error.status === 401) byId("notice").prepend(enterKeyButton());
 }
 
 // ---- Files
 
 function exportCurrentJson() {
-  download(fileName(chat.conversation.title, "json"), "application/json", JSON.stringify(exportConversation(chat.conversation), null, 2));
+  const text = JSON.stringify(exportConversation(chat.conversation), null, 2);
+  download(fileName(chat.conversation.title, "json"), "application/json", text);
 }
 
 function exportCurrentMarkdown() {
@@ -233,7 +233,7 @@ function startButtons() {
     dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
   document.addEventListener("keydown", onKey);
   matchMedia("(max-width: 860px)").addEventListener("change", fitSidebar);
-  addEventListener("pagehide", () => chat.running && saveConversation(chat.conversation));
+  addEventListener("pagehide", () => chat.running && saveConversation(chat.running.conversation));
 }
 
 async function startChat() {

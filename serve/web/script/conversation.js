@@ -78,6 +78,10 @@ function toMessage(node) {
 // What the server gets: the system prompt and the path, without answers that failed at once.
 function requestMessages(conversation, path) {
   const messages = path.filter((node) => node.text !== "" || node.calls.length > 0 || node.role === "tool").map(toMessage);
-  const system = conversation.settings.system.trim();
-  return system === "" ? messages : [{ role: "system", content: system }, ...messages];
+  return [...systemMessage(conversation), ...messages];
+}
+
+function systemMessage(conversation) {
+  const content = conversation.settings.system.trim();
+  return content === "" ? [] : [{ role: "system", content }];
 }

@@ -68,7 +68,7 @@ function renderCode(block) {
 }
 
 function renderList(block) {
-  const list = el(block.ordered ? "ol" : "ul");
+  const list = el(block.ordered ? "ol" : "ul", { dir: "auto" });
   if (block.ordered && block.start !== 1) list.start = block.start;
   for (const item of block.items) list.append(renderItem(item));
   return list;

@@ -15,8 +15,8 @@ class MessageView {
     this.footer = el("div", { className: "message-footer" });
     this.element = el("article", { className: `message ${node.role}`, id: `message-${node.id}` },
       el("h2", { className: "unseen" }, roleName(node.role)), ...this.body(), this.footer);
-    this.announced = 0;
     this.update();
+    this.announced = this.markdown?.completeBlocks ?? 0; // an older answer is not read again
   }
 
   body() {
@@ -32,8 +32,8 @@ class MessageView {
     this.updateThinking(thinking, text);
     this.updateCalls();
     this.updateProblem();
-    this.element.classList.toggle("waiting", isRunning(this.node) && text === "" && thinking === "" && this.node.calls.length === 0);
-    this.element.classList.toggle("running", isRunning(this.node));
+    const isEmpty = text === "" && thinking === "" && this.node.calls.length === 0;
+    this.element.classList.toggle("waiting", isRunning(this.node) && isEmpty);
   }
 
   showPlain(text) {
@@ -65,8 +65,8 @@ class MessageView {
     if (error.param) lines.push(el("p", { className: "param" }, t("errorParam", { param: error.param })));
     if (error.retryAfter) lines.push(el("p", {}, t("retryAfter", { seconds: error.retryAfter })));
     const again = el("button", { type: "button", className: "button", onclick: () => regenerate(this.node) }, t("tryAgain"));
-    const key = el("button", { type: "button", className: "button", onclick: () => openSettings("set-key") }, t("enterKey"));
-    this.problem.replaceChildren(...lines, el("div", { className: "actions" }, ...(error.status === 401 ? [key] : []), again));
+    const key = error.status === 401 ? [enterKeyButton()] : [];
+    this.problem.replaceChildren(...lines, el("div", { className: "actions" }, ...key, again));
   }
 
   // Reads finished paragraphs to a screen reader while the answer is streaming, the rest at its end.

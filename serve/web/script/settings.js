@@ -2,11 +2,11 @@
 // field is not sent: the server then uses the model's own default.
 
 const NUMBERS = [ // name, min, max, step; null: no limit
-  ["temperature", 0, 2, 0.1],
-  ["top_p", 0, 1, 0.01],
+  ["temperature", 0, 2, "any"],
+  ["top_p", 0, 1, "any"],
   ["top_k", 0, null, 1],
-  ["min_p", 0, 1, 0.01],
-  ["repeat_penalty", 0.1, 10, 0.01],
+  ["min_p", 0, 1, "any"],
+  ["repeat_penalty", 0.1, 10, "any"],
   ["max_tokens", 1, null, 1],
   ["seed", 0, null, 1],
 ];
@@ -107,7 +107,6 @@ function numberField([name, min, max, step]) {
     if (!input.reportValidity()) return;
     changeSetting(name, input.value === "" ? undefined : input.valueAsNumber);
   });
-  if (name !== "max_tokens" && name !== "seed" && name !== "top_k") input.step = "any";
   const node = field(`set-${name}`, t(name), input);
   node.classList.add("line");
   return node;
@@ -160,6 +159,10 @@ function keyField() {
     loadModels();
   });
   return field("set-key", t("apiKey"), input, t("apiKeyHelp"));
+}
+
+function enterKeyButton() {
+  return el("button", { type: "button", className: "button", onclick: () => openSettings("set-key") }, t("enterKey"));
 }
 
 function keepKeyField() {

@@ -38,13 +38,15 @@ async function openNeighbor(step) {
   if (wanted) await openConversation(wanted.id);
 }
 
+const isEmptyBox = (target) => target === byId("input") && target.value === "";
+
 const isTyping = (target) => target.matches("input, textarea, select");
 
 function onKey(event) {
-  if (document.querySelector("dialog[open]")) return;
+  if (event.isComposing || document.querySelector("dialog[open]")) return;
   if (event.key === "Escape") escape();
   else if (event.key === "?" && !isTyping(event.target)) openShortcuts();
-  else if (event.key === "ArrowUp" && event.target === byId("input") && event.target.value === "" && !event.altKey) editLastMessage();
+  else if (event.key === "ArrowUp" && !event.altKey && isEmptyBox(event.target)) editLastMessage();
   else if (event.altKey && !event.ctrlKey && !event.metaKey) runShortcut(event);
   else return;
   if (event.key.startsWith("Arrow")) event.preventDefault();

@@ -8,7 +8,10 @@ const status = { readings: [], paused: false, timer: 0, charts: [] };
 
 // ---- Charts: each gives the values of two readings
 
-const perSecond = (a, b, name, labels) => Math.max(0, sumOf(b.metrics, name, labels) - sumOf(a.metrics, name, labels)) / ((b.time - a.time) / 1000);
+// A counter that has become smaller belongs to a server that was started again.
+function perSecond(a, b, name) {
+  return Math.max(0, sumOf(b.metrics, name) - sumOf(a.metrics, name)) / ((b.time - a.time) / 1000);
+}
 
 const latency = (a, b, name) => [0.5, 0.99].map((q) => quantileBetween(a.metrics, b.metrics, name, q));
 
@@ -20,7 +23,8 @@ function share(metrics, name) {
 function chartList() {
   return [
     { title: t("tokensRate"), series: [t("generated"), t("promptTokens")], format: compact, top: 10,
-      values: (a, b) => [perSecond(a, b, "quire_engine_tokens_sampled_total"), perSecond(a, b, "quire_engine_prompt_tokens_computed_total")] },
+      values: (a, b) => ["quire_engine_tokens_sampled_total", "quire_engine_prompt_tokens_computed_total"]
+        .map((name) => perSecond(a, b, name)) },
     { title: t("requests"), series: [t("running"), t("waiting")], format: compact, top: 4,
       values: (a, b) => [sumOf(b.metrics, "quire_requests_running"), sumOf(b.metrics, "quire_requests_waiting")] },
     { title: t("betweenTokens"), series: [t("median"), t("slowest")], format: formatSeconds, top: 0.01,
@@ -41,7 +45,8 @@ const percent = (value) => value.toLocaleString(locale.code, { style: "percent",
 const compact = (value) => value.toLocaleString(locale.code, { notation: "compact", maximumFractionDigits: value < 10 ? 1 : 0 });
 
 function formatSeconds(value) {
-  return value >= 1 ? t("seconds", { value: formatNumber(value, 1) }) : t("milliseconds", { value: formatNumber(value * 1000, value < 0.01 ? 1 : 0) });
+  if (value >= 1) return t("seconds", { value: formatNumber(value, 1) });
+  return t("milliseconds", { value: formatNumber(value * 1000, value < 0.01 ? 1 : 0) });
 }
 
 function formatBytes(value) {

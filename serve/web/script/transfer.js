@@ -1,5 +1,5 @@
 // transfer.js - conversations to files and back. A file holds messages as the OpenAI API has them:
-// {title, system, messages, branches}; `branches` are the other paths of the tree from its root.
+// {title, settings, messages, branches}; `branches` are the other paths of the tree from its root.
 
 const MAX_IMPORT_BYTES = 64 << 20;
 const ROLES = ["system", "user", "assistant", "tool"];
@@ -17,7 +17,7 @@ function exportConversation(conversation) {
     title: conversation.title,
     created: new Date(conversation.created).toISOString(),
     settings: conversation.settings,
-    messages: current.map(exportMessage),
+    messages: [...systemMessage(conversation), ...current.map(exportMessage)],
     branches: others.map((path) => path.map(exportMessage)),
   };
 }

@@ -113,11 +113,11 @@ class Browser:
 
 
 class Page:
-    """A tab with storage of its own. `problems` collects errors of scripts, of the console and of the page's policy."""
+    """A tab with storage of its own, unless it is given the context of another. `problems` collects errors of scripts, of the console and of the page's policy."""
 
-    def __init__(self, browser, width=1280, height=800, theme="light", language="en-US"):
+    def __init__(self, browser, width=1280, height=800, theme="light", language="en-US", context=None):
         self.browser = browser
-        self.context = browser.call("Target.createBrowserContext")["browserContextId"]
+        self.context = context or browser.call("Target.createBrowserContext")["browserContextId"]
         target = browser.call("Target.createTarget", url="about:blank", browserContextId=self.context)["targetId"]
         self.session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network", "Audits"):

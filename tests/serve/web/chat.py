@@ -6,7 +6,7 @@ import time
 
 from cases import answers, ask, open_chat, run_tests, send, texts, wait_idle
 
-LONG = [f"word{i} " for i in range(200)]
+LONG = [f"word{i} " for i in range(80)]
 ANSWERS = {
     "slow": {"pieces": LONG, "delay": 0.02},
     "think": {"thinking": ["Let me ", "see."], "pieces": ["Done."]},
@@ -53,8 +53,8 @@ def test_send_and_stream(page, mock):
     assert mock.requests[0]["stream"] is True and mock.requests[0]["model"] == "tiny"
     assert not {"temperature", "seed", "response_format", "tools"} & set(mock.requests[0]), "unset parameters are not sent"
     footer = page.text(".message.assistant .message-footer")
-    assert "200 tokens" in footer and "tokens/s" in footer and "first token after" in footer, footer
-    assert page.text("#context-text") == "204 of 2,048 tokens"
+    assert "80 tokens" in footer and "tokens/s" in footer and "first token after" in footer, footer
+    assert page.text("#context-text") == "84 of 2,048 tokens"
     ask(page, "again")
     assert [m["role"] for m in mock.requests[1]["messages"]] == ["user", "assistant", "user"]
 
@@ -66,7 +66,7 @@ def test_stop_and_continue(page, mock):
     page.click("#stop")
     wait_idle(page)
     part = answers(page)[0]
-    assert "word5" in part and "word199" not in part
+    assert "word5" in part and "word79" not in part
     assert "Stopped" in page.text(".message.assistant .message-footer")
     end = time.time() + 10
     while mock.aborted == 0 and time.time() < end:
@@ -86,7 +86,7 @@ def test_escape_stops(page, mock):
     page.wait("document.querySelector('.message.assistant .content').innerText.includes('word3')")
     page.key("Escape")
     wait_idle(page)
-    assert "word199" not in answers(page)[0]
+    assert "word79" not in answers(page)[0]
 
 
 def test_branches(page, mock):
@@ -129,6 +129,50 @@ def test_reload_keeps_conversations(page, mock):
     assert titles == ["another chat", "remember me"], titles
     page.click(".list-row:nth-child(2) .open")
     page.wait("document.querySelector('.message.user .content').innerText.trim() === 'remember me'")
+
+
+def test_two_tabs(page, mock):
+    open_chat(page, mock)
+    ask(page, "first")
+    other = page.browser.page(context=page.context)
+    open_chat(other, mock)
+    other.click(".list-row .open")
+    other.wait("document.querySelectorAll('.message').length === 2")
+    ask(other, "second")
+    page.wait("document.querySelectorAll('.message').length === 4")
+    assert texts(page, "user") == ["first", "second"]
+    other.run("renameConversation(chat.conversation.id, 'From the other tab')")
+    page.wait("document.querySelector('.list-row .open').innerText === 'From the other tab'")
+
+
+def test_answer_in_the_background(page, mock):
+    """Another chat can be read while an answer streams; coming back shows it growing."""
+    open_chat(page, mock)
+    ask(page, "old chat")
+    page.click("#new-chat")
+    send(page, "slow")
+    page.wait("chat.running?.chunks > 3")
+    page.click(".list-row:nth-child(2) .open")
+    page.wait("document.querySelector('.message.user .content').innerText.trim() === 'old chat'")
+    assert page.run("chat.running !== null && document.querySelector('#send').hidden")
+    page.wait("chat.running === null")
+    assert answers(page) == ["You said: old chat"]
+    assert page.run("[...document.querySelectorAll('.message-footer button')].every((b) => !b.disabled)")
+    page.wait("document.querySelectorAll('.list-row').length === 2")
+    page.click(".list-row:nth-child(1) .open")
+    page.wait("document.querySelector('.message.assistant .content').innerText.includes('word79')")
+
+
+def test_draft_stays(page, mock):
+    open_chat(page, mock)
+    page.run("document.querySelector('#input').focus()")
+    page.type("half a thought")
+    open_chat(page, mock)
+    assert page.run("document.querySelector('#input').value") == "half a thought"
+    page.key("Enter")
+    wait_idle(page)
+    open_chat(page, mock)
+    assert page.run("document.querySelector('#input').value") == ""
 
 
 def test_list(page, mock):
