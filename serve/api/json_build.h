@@ -19,7 +19,8 @@ json_t *json_build_logprob(double value);
 /* Whether bytes are well-formed UTF-8, which JSON strings must be. */
 bool json_build_is_utf8(const char *bytes, size_t size);
 
-/* Appends the text of a value and drops the reference. NULL: out->failed is set. */
+/* Appends the text of a value and drops the reference. NULL: out->failed is set. (Hazard: without
+ * memory json_dumps() may return a text in which something is missing.) */
 struct text;
 void json_build_write(struct text *out, json_t *value);
 
