@@ -3,6 +3,7 @@
 #include "generation.h"
 #include "generation_events.h"
 #include "http.h"
+#include "json_memory.h"
 #include "keys.h"
 #include "listen.h"
 #include "log.h"
@@ -167,6 +168,7 @@ static int serve(struct program *p)
 int main(int argc, char **argv)
 {
     static struct program p;
+    json_memory_init();
     p.argc = argc;
     p.argv = argv;
     struct server *s = &p.server;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "chat_messages.h"
 #include "fields.h"
+#include "json_build.h"
+#include "template_fields.h"
 #include "text.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,16 +71,13 @@ static bool read_content(struct generation *g, struct fields *f, struct quire_ch
 static bool read_extra(struct generation *g, json_t *message, struct api_error *error,
                        struct quire_chat_message *out)
 {
-    json_t *extra = json_copy(message);
-    json_object_del(extra, "role");
-    json_object_del(extra, "content");
-    if (json_object_size(extra) > 0) {
-        char *text = json_dumps(extra, JSON_COMPACT);
-        out->extra_json = text ? keep(g, text, strlen(text)) : NULL;
-        if (out->extra_json == NULL)
-            api_fail(error, 500, NULL, NULL, "out of memory");
-        free(text);
-    }
+    const char *name;
+    json_t *value, *extra = json_object();
+    json_object_foreach(message, name,
+                        value) if (strcmp(name, "role") != 0 && strcmp(name, "content") != 0)
+        json_build_set(&extra, name, json_incref(value));
+    if (extra == NULL || json_object_size(extra) > 0)
+        out->extra_json = template_fields_dump(g, extra, error);
     json_decref(extra);
     return error->status == 0;
 }

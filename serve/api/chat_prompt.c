@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The special tokens under the names that templates use. NULL: out of memory. */
-static char *special_tokens_json(const struct quire_tokenizer *tokenizer)
+/* Writes the special tokens under the names that templates use. */
+static void write_special_tokens(struct text *out, const struct quire_tokenizer *tokenizer)
 {
     static const struct {
         const char *name;
@@ -21,12 +21,10 @@ static char *special_tokens_json(const struct quire_tokenizer *tokenizer)
         size_t size;
         const char *text = quire_tokenizer_token_text(
             tokenizer, quire_tokenizer_special(tokenizer, names[i].which), &size);
-        if (text != NULL) /* a text that is no UTF-8 stays undefined */
-            json_object_set_new(object, names[i].name, json_stringn(text, size));
+        if (text != NULL && json_build_is_utf8(text, size)) /* otherwise it stays undefined */
+            json_build_set(&object, names[i].name, json_stringn(text, size));
     }
-    char *json = json_dumps(object, JSON_COMPACT);
-    json_decref(object);
-    return json;
+    json_build_write(out, object);
 }
 
 static const struct quire_chat_message *last_of_assistant(const struct quire_request_params *r)
@@ -76,20 +74,23 @@ bool chat_prompt_render(const struct quire_engine *engine,
         return api_fail(error, 400, NULL, "messages",
                         "A message of the assistant that begins the conversation cannot be "
                         "continued.");
-    char *special = special_tokens_json(quire_engine_tokenizer(engine));
-    if (special == NULL)
+    struct text special = { 0 };
+    write_special_tokens(&special, quire_engine_tokenizer(engine));
+    if (special.failed) {
+        text_free(&special);
         return api_fail(error, 500, NULL, NULL, "out of memory");
+    }
     quire_chat_render_args_init(&args, sizeof args);
     args.messages = request->messages;
     args.n_messages = request->n_messages - (answer != NULL);
     args.tools_json = request->tools_json;
     args.variables_json = request->variables_json;
-    args.special_tokens_json = special;
+    args.special_tokens_json = special.data;
     args.add_generation_prompt = add_generation_prompt;
     const quire_status s = quire_chat_template_render(template, &args, &prompt, &err);
     const bool ok = s == QUIRE_OK ? copy_prompt(prompt, answer, out, spans, n_spans, error)
                                   : api_fail_status(error, s, &err);
     quire_chat_prompt_destroy(prompt);
-    free(special);
+    text_free(&special);
     return ok;
 }

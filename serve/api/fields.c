@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fields.h"
+#include "json_memory.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -42,9 +43,11 @@ json_t *fields_parse(const char *text, size_t size, struct api_error *error)
     if (!within_limits(text, size, error))
         return NULL;
     json_error_t at;
-    json_t *value = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &at);
+    bool no_memory;
+    json_t *value =
+        json_memory_load(text, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &at, &no_memory);
     if (value == NULL) {
-        if (json_error_code(&at) == json_error_out_of_memory)
+        if (no_memory || json_error_code(&at) == json_error_out_of_memory)
             api_fail(error, 500, NULL, NULL, "out of memory");
         else
             api_fail(error, 400, NULL, NULL, "The body is not valid JSON: %s (line %d, byte %d).",

@@ -28,6 +28,26 @@ json_t *json_build_logprob(double value)
     return json_real(isinf(value) ? -9999.0 : value);
 }
 
+bool json_build_is_utf8(const char *bytes, size_t size)
+{
+    const unsigned char *p = (const unsigned char *)bytes;
+    for (size_t i = 0; i < size;) {
+        const unsigned c = p[i];
+        const size_t n = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+        if ((c >= 0x80 && c < 0xc2) || c > 0xf4 || size - i < n)
+            return false;
+        for (size_t k = 1; k < n; k++)
+            if ((p[i + k] & 0xc0) != 0x80)
+                return false;
+        /* overlong forms, surrogates, beyond U+10FFFF */
+        if ((c == 0xe0 && p[i + 1] < 0xa0) || (c == 0xed && p[i + 1] > 0x9f) ||
+            (c == 0xf0 && p[i + 1] < 0x90) || (c == 0xf4 && p[i + 1] > 0x8f))
+            return false;
+        i += n;
+    }
+    return true;
+}
+
 static int add(const char *data, size_t size, void *user)
 {
     struct text *out = user;

@@ -4,6 +4,7 @@
 #ifndef QUIRE_SERVE_JSON_BUILD_H
 #define QUIRE_SERVE_JSON_BUILD_H
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Sets a member of *object, or appends to *array, and drops the reference to the value. If the
@@ -15,7 +16,11 @@ void json_build_append(json_t **array, json_t *value);
 /* A number that need not be finite: -INFINITY is -9999, as OpenAI writes it, NaN is null. */
 json_t *json_build_logprob(double value);
 
-/* Appends the text of a value and drops the reference. NULL: out->failed is set. */
+/* Whether bytes are well-formed UTF-8, which JSON strings must be. */
+bool json_build_is_utf8(const char *bytes, size_t size);
+
+/* Appends the text of a value and drops the reference. NULL: out->failed is set. (Hazard: without
+ * memory json_dumps() may return a text in which something is missing.) */
 struct text;
 void json_build_write(struct text *out, json_t *value);
 

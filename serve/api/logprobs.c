@@ -35,9 +35,9 @@ static json_t *token_string(const struct quire_tokenizer *tokenizer, int32_t tok
     if (bytes == NULL) /* rows of logits without text */
         return json_sprintf("token_id:%d", (int)token);
     /* NUL: it cannot be in the name of a member */
-    json_t *string = memchr(bytes, '\0', size) ? NULL : json_stringn(bytes, size);
-    if (string != NULL)
-        return string;
+    if (memchr(bytes, '\0', size) == NULL && json_build_is_utf8(bytes, size))
+        return json_stringn(bytes, size);
+    json_t *string = NULL;
     struct text escaped = { 0 };
     text_add_string(&escaped, "bytes:");
     for (size_t i = 0; i < size; i++)

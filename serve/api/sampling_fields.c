@@ -166,7 +166,11 @@ static void read_stop(struct fields *f, const char *name, struct generation *g,
         return;
     const size_t n = json_is_array(v) ? json_array_size(v) : 1;
     const char **stop = generation_alloc(g, (n + 1) * sizeof *stop);
-    if (n > MAX_STOP || stop == NULL) {
+    if (stop == NULL) {
+        api_fail(f->error, 500, NULL, NULL, "out of memory");
+        return;
+    }
+    if (n > MAX_STOP) {
         fields_fail(f, name, "%s has %zu strings; at most %d are allowed.", name, n, MAX_STOP);
         return;
     }
@@ -191,10 +195,11 @@ static void read_stop_tokens(struct fields *f, struct generation *g, struct quir
         return;
     const size_t n = json_array_size(list);
     int32_t *ids = generation_alloc(g, (n + 1) * sizeof *ids);
-    for (size_t i = 0; i < n; i++) {
+    if (ids == NULL)
+        api_fail(f->error, 500, NULL, NULL, "out of memory");
+    for (size_t i = 0; i < n && ids != NULL; i++) {
         const json_t *v = json_array_get(list, i);
-        if (ids == NULL || !json_is_integer(v) || json_integer_value(v) < 0 ||
-            json_integer_value(v) > INT32_MAX) {
+        if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) > INT32_MAX) {
             fields_fail(f, "stop_token_ids", "stop_token_ids must be an array of token ids.");
             return;
         }

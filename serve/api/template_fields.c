@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "template_fields.h"
 #include "json_build.h"
-#include <stdlib.h>
+#include "text.h"
 #include <string.h>
 
-const char *template_fields_dump(struct generation *g, const json_t *value, struct api_error *error)
+const char *template_fields_dump(struct generation *g, json_t *value, struct api_error *error)
 {
-    char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
-    char *copy = text ? generation_alloc(g, strlen(text) + 1) : NULL;
+    struct text text = { 0 };
+    json_build_write(&text, json_incref(value));
+    char *copy = text.failed ? NULL : generation_alloc(g, text.size + 1);
     if (copy != NULL)
-        strcpy(copy, text);
+        memcpy(copy, text.data, text.size);
     else
         api_fail(error, 500, NULL, NULL, "out of memory");
-    free(text);
+    text_free(&text);
     return copy;
 }
 
@@ -24,7 +25,9 @@ bool template_fields_read(struct fields *f, struct generation *g)
     json_t *given = NULL, *documents = NULL;
     unsigned effort;
     fields_object(f, "chat_template_kwargs", &given);
-    json_t *variables = given ? json_copy(given) : json_object();
+    json_t *variables = json_object();
+    if (given != NULL && json_object_update(variables, given) != 0)
+        api_fail(f->error, 500, NULL, NULL, "out of memory");
     if (fields_choice(f, "reasoning_effort", efforts, &effort))
         json_build_set(&variables, "reasoning_effort", json_string(efforts[effort]));
     if (fields_array(f, "documents", 1024, &documents))

@@ -48,9 +48,8 @@ static void destroy(struct generation *g)
 /* The bytes as a string, or as an array of numbers if they are no UTF-8. */
 static void write_piece(struct text *out, const char *bytes, size_t size)
 {
-    json_t *piece = json_stringn(bytes ? bytes : "", size);
-    if (piece != NULL) {
-        json_build_write(out, piece);
+    if (json_build_is_utf8(bytes, size)) {
+        json_build_write(out, json_stringn(bytes ? bytes : "", size));
         return;
     }
     for (size_t i = 0; i < size; i++)

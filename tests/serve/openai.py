@@ -59,13 +59,13 @@ def test_shape(server):
 
 def test_length(server):
     for name in ("max_tokens", "max_completion_tokens", "n_predict"):
-        answer = ask(server, CHAT, messages=HELLO, **{name: 3})
+        answer = ask(server, CHAT, messages=HELLO, temperature=0, **{name: 3})
         assert answer["choices"][0]["finish_reason"] == "length"
         assert answer["usage"]["completion_tokens"] == 3
     whole = chat(server, max_tokens=-1)
     assert whole["choices"][0]["finish_reason"] == "stop"
     assert text_of(whole).startswith(text_of(chat(server, max_tokens=3)))
-    assert ask(server, COMPLETIONS, prompt=PROMPT)["usage"]["completion_tokens"] == 16
+    assert ask(server, COMPLETIONS, prompt=PROMPT, temperature=0)["usage"]["completion_tokens"] == 16
     longer = chat(server, max_tokens=100, ignore_eos=True)
     assert longer["usage"]["completion_tokens"] == 100
     n = whole["usage"]["completion_tokens"]
