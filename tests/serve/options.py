@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options of quire-server: sources and their order, every kind of bad value, configuration files,
---help, man page and completion against the table (--list-options), and options that exit."""
+--help, man page, docs/server.md and completion against the table (--list-options), and options that exit."""
 import hashlib
 import os
 import re
@@ -125,7 +125,7 @@ def check_bad_config():
 
 
 def check_table():
-    """--help, man page and completion have the options of the table."""
+    """--help, pages and completion have the options of the table."""
     listed = [line.split("|") for line in run("--list-options")[1].splitlines()]
     names = sorted(n for row in listed for n in row[0].split())
     assert len(listed) > 35, len(listed)
@@ -146,6 +146,10 @@ def check_table():
     for row in listed:
         last = [h for h in heads if any(re.search(rf"(^|[ ,]){n}(?![\w-])", h) for n in row[0].split())][0]
         assert not row[1] or row[1] in last, ("man page", row, last)
+    page = open(os.path.join(ROOT, "docs/server.md")).read()
+    page = page[page.index("## Options"):page.index("## Configuration file")]
+    rows = [n for r in re.findall(r"^\| (`-.*?) \|", page, re.M) for n in re.findall(r"`(--?[a-z][a-z-]*)", r)]
+    assert sorted(rows) == names, set(rows) ^ set(names)
     check_completion(names)
 
 
