@@ -117,7 +117,9 @@ def check_bad_config():
     refuse_config('host "a', "bad.conf:1: host: a value in quotes")
     refuse_config('host "a" b', "bad.conf:1: host: a value in quotes")
     refuse_config('host ""', "bad.conf:1: host needs a value")
-    refuse_config("config x", "bad.conf:1: a configuration file cannot name another one")
+    for name in "config x", "help", "version", "hash-key", "check-config", "list-options":
+        refuse_config(name, f"bad.conf:1: {name.split()[0]} is for the command line only")
+    assert effective("--config", write("c.conf", "metrics\nslots on")) == []
     refuse_config(b"port 1\nhost a\0b\n", "bad.conf:2: there is a NUL byte")
     refuse_config("#" * (1 << 20) + "\n", "larger than 1 MiB")
     refuse(NOINPUT, "--config", "/no/such/file", args=["--config", "/no/such/file"])
