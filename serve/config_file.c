@@ -111,8 +111,8 @@ static int read_line(struct config *c, char *p)
     const struct option_row *row = option_table_find(&server_options, flag, n + 2);
     if (!row)
         return unknown(c, flag);
-    if (strcmp(row->name, "--config") == 0)
-        return fail(c, "a configuration file cannot name another one");
+    if (option_values_is_action(row))
+        return fail(c, "%s is for the command line only", flag + 2);
     char *value = cut_value(p);
     if (!value)
         return fail(c, "%s: a value in quotes must end with a quote, and the line with it",

@@ -172,6 +172,13 @@ static bool set_value(struct options *o, const struct option_row *row, const cha
     }
 }
 
+bool option_values_is_action(const struct option_row *row)
+{
+    return row->offset == offsetof(struct options, config) ||
+           (row->offset >= offsetof(struct options, check_config) &&
+            row->offset <= offsetof(struct options, list_options));
+}
+
 bool option_values_is_list(const struct option_row *row)
 {
     return row->kind == TEXTS || row->kind == MODELS || row->kind == ALIASES;
@@ -254,20 +261,13 @@ static const char *format_value(enum option_kind kind, const void *field, char b
     }
 }
 
-/* Whether --check-config prints the option: it is documented and of the running server. */
-static bool is_setting(const struct option_row *row)
-{
-    return !row->section && row->help && row->offset < offsetof(struct options, check_config) &&
-           row->offset != offsetof(struct options, config);
-}
-
 void option_values_print(const struct options *o, FILE *out)
 {
     for (size_t i = 0; i < server_options.n_rows; i++) {
         const struct option_row *row = &rows[i];
         const void *field = (const char *)o + row->offset;
         char buf[32], initial[32];
-        if (!is_setting(row))
+        if (row->section || !row->help || option_values_is_action(row))
             continue;
         if (option_values_is_list(row)) {
             print_list(out, row, field);

@@ -19,6 +19,10 @@ struct option_reader {
 extern const struct option_table server_options; /* set() takes a struct option_reader */
 extern const struct options option_defaults;
 
+/* Whether the option says what the program does, --config or one that ends it, and not how it
+ * serves. */
+bool option_values_is_action(const struct option_row *row);
+
 /* Prints the values that are not the defaults as lines of a configuration file. */
 void option_values_print(const struct options *o, FILE *out);
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options of quire-server: sources and their order, every kind of bad value, configuration files,
---help, man page and completion against the table (--list-options), and options that exit."""
+--help, man page, docs/server.md and completion against the table (--list-options), and options that exit."""
 import hashlib
 import os
 import re
@@ -117,7 +117,9 @@ def check_bad_config():
     refuse_config('host "a', "bad.conf:1: host: a value in quotes")
     refuse_config('host "a" b', "bad.conf:1: host: a value in quotes")
     refuse_config('host ""', "bad.conf:1: host needs a value")
-    refuse_config("config x", "bad.conf:1: a configuration file cannot name another one")
+    for name in "config x", "help", "version", "hash-key", "check-config", "list-options":
+        refuse_config(name, f"bad.conf:1: {name.split()[0]} is for the command line only")
+    assert effective("--config", write("c.conf", "metrics\nslots on")) == []
     refuse_config(b"port 1\nhost a\0b\n", "bad.conf:2: there is a NUL byte")
     refuse_config("#" * (1 << 20) + "\n", "larger than 1 MiB")
     refuse(NOINPUT, "--config", "/no/such/file", args=["--config", "/no/such/file"])
@@ -125,7 +127,7 @@ def check_bad_config():
 
 
 def check_table():
-    """--help, man page and completion have the options of the table."""
+    """--help, pages and completion have the options of the table."""
     listed = [line.split("|") for line in run("--list-options")[1].splitlines()]
     names = sorted(n for row in listed for n in row[0].split())
     assert len(listed) > 35, len(listed)
@@ -146,6 +148,10 @@ def check_table():
     for row in listed:
         last = [h for h in heads if any(re.search(rf"(^|[ ,]){n}(?![\w-])", h) for n in row[0].split())][0]
         assert not row[1] or row[1] in last, ("man page", row, last)
+    page = open(os.path.join(ROOT, "docs/server.md")).read()
+    page = page[page.index("## Options"):page.index("## Configuration file")]
+    rows = [n for r in re.findall(r"^\| (`-.*?) \|", page, re.M) for n in re.findall(r"`(--?[a-z][a-z-]*)", r)]
+    assert sorted(rows) == names, set(rows) ^ set(names)
     check_completion(names)
 
 
