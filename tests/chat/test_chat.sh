@@ -63,7 +63,7 @@ bad_usage --compute fast hello
 bad_usage --kv-mem lots hello
 bad_usage --kv-mem 0 hello
 bad_usage --kv-mem 4Q hello
-bad_usage --json=1 hello
+bad_usage --json=maybe hello
 bad_usage one two
 bad_usage -p one two
 bad_usage -p one -f /dev/null

@@ -100,6 +100,9 @@ def check_bad_values():
         refuse(USAGE, "--cors-origin", origin, args=["--cors-origin", origin])
     refuse(USAGE, "--otlp-endpoint", args=["--otlp-endpoint", "collector:4318"])
     refuse(USAGE, "--cors-origin", args=["--cors-origin=*"] * 65)  # more than the list holds
+    keys = write("keys", "alice sha256:00\n")
+    os.chmod(keys, 0o600)
+    refuse(CONFIG, keys, args=["--api-key-file", keys])
     for option in "--model", "--draft-model", "--chat-template-file", "--api-key-file":
         refuse(NOINPUT, option, "/no/such/file", args=[option, "/no/such/file"])
 
