@@ -89,28 +89,23 @@ static bool add_model(struct option_list *list, const char *value)
     return *value != '=' && *option_model_path(value) && add_text(list, value);
 }
 
-static bool set_integer(int64_t max, const char *value, int64_t *out)
-{
-    return parse_integer(value, 0, max, out);
-}
-
 static bool set_number(enum option_kind kind, void *field, const char *value)
 {
     enum { MAX_THREADS = 1024 };
     int64_t integer = 0;
     switch (kind) {
     case COUNT:
-        if (!set_integer(INT32_MAX, value, &integer))
+        if (!parse_integer(value, 0, INT32_MAX, &integer))
             return false;
         *(OPTION_TYPE_COUNT *)field = (uint32_t)integer;
         return true;
     case THREADS:
-        if (strcmp(value, "auto") != 0 && !set_integer(MAX_THREADS, value, &integer))
+        if (strcmp(value, "auto") != 0 && !parse_integer(value, 0, MAX_THREADS, &integer))
             return false;
         *(OPTION_TYPE_THREADS *)field = (uint32_t)integer;
         return true;
     case PORT:
-        if (!set_integer(UINT16_MAX, value, &integer))
+        if (!parse_integer(value, 0, UINT16_MAX, &integer))
             return false;
         *(OPTION_TYPE_PORT *)field = (uint16_t)integer;
         return true;

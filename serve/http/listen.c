@@ -156,31 +156,44 @@ static bool is_any_v6(const union address *a)
     return a->any.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&a->v6.sin6_addr);
 }
 
-/* Opens one address. Returns 0 or an errno. SO_REUSEADDR permits a restart while old connections
- * linger in TIME_WAIT; two servers on one port remain an error. */
-static int open_address(const struct options *o, const struct addrinfo *info, uint16_t port,
-                        struct listener *out, char url[160])
+/* Address and port of an element of getaddrinfo(). */
+static union address address_of(const struct addrinfo *info, uint16_t port)
 {
     union address a = { 0 };
-    const int one = 1;
     memcpy(&a, info->ai_addr, info->ai_addrlen < sizeof a ? info->ai_addrlen : sizeof a);
-    const int only_v6 = !is_any_v6(&a); /* :: is every address of both versions */
     if (a.any.sa_family == AF_INET6)
         a.v6.sin6_port = htons(port);
     else
         a.v4.sin_port = htons(port);
-    format_url(o, &a, url);
-    const int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return a;
+}
+
+/* Opens one address. Returns 0 or an errno. SO_REUSEADDR permits a restart while old connections
+ * linger in TIME_WAIT; two servers on one port remain an error. */
+static int open_address(const struct options *o, const union address *a, socklen_t size,
+                        struct listener *out)
+{
+    const int one = 1, only_v6 = !is_any_v6(a); /* :: is every address of both versions */
+    const int fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return errno;
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
-        (a.any.sa_family != AF_INET6 ||
+        (a->any.sa_family != AF_INET6 ||
          setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only_v6, sizeof only_v6) == 0) &&
-        bind(fd, &a.any, info->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0 && describe(o, fd, out))
+        bind(fd, &a->any, size) == 0 && listen(fd, BACKLOG) == 0 && describe(o, fd, out))
         return 0;
     const int code = errno;
     close(fd);
     return code;
+}
+
+/* Whether an address is open: /etc/hosts may give a name the same one twice. */
+static bool is_open(const struct listener *listeners, int n, const char *url)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(listeners[i].url, url) == 0)
+            return true;
+    return false;
 }
 
 static uint16_t port_of(int fd)
@@ -199,7 +212,11 @@ static int open_all(const struct options *o, const struct addrinfo *list,
     char url[160], absent_url[160] = "";
     uint16_t port = o->port;
     for (const struct addrinfo *i = list; i != NULL && n < LISTEN_MAX; i = i->ai_next) {
-        const int code = open_address(o, i, port, &out[n], url);
+        const union address a = address_of(i, port);
+        format_url(o, &a, url);
+        if (is_open(out, n, url))
+            continue;
+        const int code = open_address(o, &a, i->ai_addrlen, &out[n]);
         if (is_absent(code)) {
             absent = code;
             strcpy(absent_url, url);

@@ -4,6 +4,7 @@
 #include "notify.h"
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,6 +86,25 @@ static void scheme(void **state)
     const struct options o = { .host = "127.0.0.1", .tls_cert = "c", .tls_key = "k" };
     assert_int_equal(listen_open(&o, out, &error), 1);
     assert_memory_equal(out[0].url, "https://127.0.0.1:", 18);
+    close(out[0].fd);
+}
+
+/* The name "twice" has one address two times, as some /etc/hosts give for localhost. */
+int __real_getaddrinfo(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+int __wrap_getaddrinfo(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+int __wrap_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **list)
+{
+    const bool twice = strcmp(host, "twice") == 0;
+    const char *name = twice ? "127.0.0.1" : host;
+    const int code = __real_getaddrinfo(name, service, hints, list);
+    return twice && code == 0 ? __real_getaddrinfo(name, service, hints, &(*list)->ai_next) : code;
+}
+
+static void one_address_twice(void **state)
+{
+    (void)state;
+    assert_int_equal(open_host("twice", 0), 1);
     close(out[0].fd);
 }
 
@@ -271,6 +291,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(tcp, begin),
         cmocka_unit_test_setup(scheme, begin),
+        cmocka_unit_test_setup(one_address_twice, begin),
         cmocka_unit_test_setup(other_hosts, begin),
         cmocka_unit_test_setup(bad_hosts, begin),
         cmocka_unit_test_setup(unix_socket, begin),
