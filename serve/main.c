@@ -52,11 +52,12 @@ static void check_drained(void *user)
 {
     struct program *p = user;
     struct server *s = &p->server;
-    if (s->generations == NULL) {
+    const bool over = loop_now(s->loop) >= p->drain_until;
+    if (s->generations == NULL && (over || http_is_idle(s->http))) {
         loop_stop(s->loop);
         return;
     }
-    if (loop_now(s->loop) >= p->drain_until)
+    if (over)
         generation_cancel_all(s);
     loop_timer_set(s->loop, &p->drain, DRAIN_CHECK_SECONDS, check_drained, p);
 }

@@ -434,3 +434,11 @@ void http_stop(struct http *h)
 }
 
 unsigned http_connections(const struct http *h) { return h->n_connections; }
+
+bool http_is_idle(const struct http *h)
+{
+    for (const struct connection *c = h->connections; c != NULL; c = c->next)
+        if (c->current != NULL)
+            return false;
+    return true;
+}

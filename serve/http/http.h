@@ -9,6 +9,7 @@
 #define QUIRE_SERVE_HTTP_H
 #include "error.h"
 #include "listen.h"
+#include <stdbool.h>
 
 struct connection;
 struct exchange;
@@ -26,6 +27,7 @@ void http_quiesce(struct http *h);
 void http_stop(struct http *h);
 
 unsigned http_connections(const struct http *h);
+bool http_is_idle(const struct http *h); /* every answer is sent */
 
 /* For the files of this folder: */
 
