@@ -24,8 +24,8 @@ quire_status qr_jinja_str_concat(struct qr_jinja *j, const struct qr_jinja_str *
 quire_status qr_jinja_html_escape(struct qr_jinja *j, const struct qr_jinja_str *s,
                                   struct qr_jinja_value *out);
 
-/* Byte offset of needle in hay at or after `from`; SIZE_MAX if absent. An empty needle matches at
- * `from`. */
+/* Byte offset of needle in hay at or after `from` <= hay->n; SIZE_MAX if absent. An empty needle
+ * matches at `from`. */
 size_t qr_jinja_str_find(const struct qr_jinja_str *hay, size_t from,
                          const struct qr_jinja_str *needle);
 /* Byte offset of the last occurrence that ends at or before `end`, in *out; SIZE_MAX if absent. */

@@ -145,8 +145,8 @@ static void test_memory_of_inputs(void **state)
     }
 }
 
-/* Memory of three chunks, of which a special token of n * 16 bytes takes a part: every allocation of
- * the conversion fails for some n. */
+/* Memory of three chunks, of which a special token of n * 16 bytes takes a part: every allocation
+ * of the conversion fails for some n. */
 static void test_memory_limit_of_inputs(void **state)
 {
     enum { LIMIT = 4096 + 8192 + 16384 };

@@ -2,6 +2,7 @@
 /* test_gguf_types.c - GGUF keys with values of a wrong type, or with values that mean the default;
  * tensors that are part of the configuration. */
 #include "test_gguf_model.h"
+#include <quire/model.h>
 
 #define LEN(array) (sizeof(array) / sizeof *(array))
 enum { MAX_BEFORE = 5 };
@@ -166,6 +167,13 @@ static void test_arrays(void **state)
     struct quire_error err = QUIRE_ERROR_INIT;
     assert_status(QUIRE_E_FORMAT, make("bert", window, LEN(window), &c, &err));
     assert_non_null(strstr(err.msg, "sliding_window_pattern must list 4 bools"));
+    const struct entry few[] = {
+        window[0],
+        window[1],
+        { "bert.attention.sliding_window_pattern", BOOL_ARRAY, 0, "011" },
+    };
+    assert_status(QUIRE_E_FORMAT, make("bert", few, LEN(few), &c, &err));
+    assert_non_null(strstr(err.msg, "sliding_window_pattern must list 4 bools"));
 }
 
 /* Values of 0 that some writers store for the default. */
@@ -254,12 +262,150 @@ static void test_rope_tensors(void **state)
     assert_non_null(strstr(err.msg, "original_context_length has type string"));
 }
 
+static struct qr_model_config with(const char *arch, const struct entry *extra, size_t n_extra,
+                                   const char *const *tensors, size_t n_tensors)
+{
+    struct entry_tensor t[4];
+    struct qr_model_config c;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    for (size_t i = 0; i < n_tensors; i++)
+        t[i] = (struct entry_tensor){ tensors[i], 64, 1 };
+    const quire_status s = make_with_tensors(arch, extra, n_extra, t, n_tensors, &c, &err);
+    if (s != QUIRE_OK)
+        print_error("%s: %s\n", arch, err.msg);
+    assert_int_equal(s, QUIRE_OK);
+    return c;
+}
+#define WITH(arch, extra, ...)                                                                     \
+    with(arch, extra, LEN(extra), (const char *const[]){ __VA_ARGS__ },                            \
+         LEN(((const char *const[]){ __VA_ARGS__ })))
+
+/* Options that no key names: they follow from the tensors of a file. */
+static void test_options_by_tensor(void **state)
+{
+    (void)state;
+    const struct entry falcon[] = {
+        { "falcon.attention.layer_norm_epsilon", QR_GGUF_F32, 1e-5, NULL },
+    };
+    struct qr_model_config c = WITH("falcon", falcon, "output.weight");
+    assert_true(c.block == QR_BLOCK_PARALLEL && !c.tied_embeddings && c.alibi_max_bias == 0);
+    qr_model_config_free(&c);
+    c = WITH("falcon", falcon, "blk.0.attn_norm_2.weight");
+    assert_true(c.block == QR_BLOCK_PARALLEL_2NORM && c.tied_embeddings);
+    qr_model_config_free(&c);
+    const struct entry stablelm[] = {
+        { "stablelm.attention.layer_norm_epsilon", QR_GGUF_F32, 1e-5, NULL },
+        { "stablelm.use_parallel_residual", QR_GGUF_BOOL, 1, NULL },
+    };
+    c = WITH("stablelm", stablelm, "blk.0.ffn_norm.weight", "blk.0.attn_norm.bias");
+    assert_true(c.block == QR_BLOCK_PRE_NORM && c.qk_norm == QR_QK_NORM_NONE && c.bias.norm);
+    qr_model_config_free(&c);
+    c = WITH("stablelm", stablelm, "blk.0.attn_q_norm.weight");
+    assert_true(c.block == QR_BLOCK_PARALLEL && c.qk_norm != QR_QK_NORM_NONE && !c.bias.norm);
+    qr_model_config_free(&c);
+    const struct entry neox[] = {
+        { "gptneox.attention.layer_norm_epsilon", QR_GGUF_F32, 1e-5, NULL },
+        { "gptneox.use_parallel_residual", QR_GGUF_BOOL, 0, NULL },
+    };
+    c = WITH("gptneox", neox, "output_norm.bias");
+    assert_true(c.block == QR_BLOCK_PRE_NORM && c.bias.norm);
+    qr_model_config_free(&c);
+    c = with("gptneox", neox, 1, NULL, 0);
+    assert_int_equal(c.block, QR_BLOCK_PARALLEL_2NORM);
+    qr_model_config_free(&c);
+    const struct entry mpt[] = {
+        { "mpt.attention.layer_norm_epsilon", QR_GGUF_F32, 1e-5, NULL },
+        { "mpt.attention.max_alibi_bias", QR_GGUF_F32, 8, NULL },
+    };
+    c = with("mpt", mpt, 2, NULL, 0);
+    assert_true(c.alibi_max_bias == 8);
+    qr_model_config_free(&c);
+}
+
+/* Encoders: the head of classifiers, the rows of token types; T5: its LM head and gated layers. */
+static void test_encoder_tensors(void **state)
+{
+    (void)state;
+    const struct entry bert[] = {
+        { "bert.attention.layer_norm_epsilon", QR_GGUF_F32, 1e-5, NULL },
+        { "bert.pooling_type", QR_GGUF_U32, 3, NULL },
+    };
+    struct qr_model_config c = WITH("bert", bert, "cls.output.weight", "token_types.weight");
+    assert_true(c.class_head == QR_CLASS_PLAIN && c.n_labels == 1 && c.sigmoid_scores &&
+                c.n_token_types == 1 && c.pooling == QUIRE_POOLING_LAST);
+    qr_model_config_free(&c);
+    c = WITH("bert", bert, "cls.output.weight", "cls.weight");
+    assert_int_equal(c.class_head, QR_CLASS_DENSE);
+    qr_model_config_free(&c);
+    const struct entry t5[] = {
+        { "t5.attention.relative_buckets_count", QR_GGUF_U32, 32, NULL },
+        { "t5.decoder_block_count", QR_GGUF_U32, 2, NULL },
+    };
+    c = WITH("t5", t5, "output.weight");
+    assert_true(c.logit_scale == 1 && !c.ffn_gated && c.n_layers == 2 && c.n_encoder_layers == 4);
+    qr_model_config_free(&c);
+    c = WITH("t5", t5, "dec.blk.0.ffn_gate.weight");
+    assert_true(c.logit_scale == 0.125f && c.ffn_gated);
+    qr_model_config_free(&c);
+}
+
+/* Experts are in the layers that have a router. */
+static void test_expert_tensors(void **state)
+{
+    (void)state;
+    const struct entry keys[] = {
+        { "llama.expert_count", QR_GGUF_U32, 4, NULL },
+        { "llama.expert_used_count", QR_GGUF_U32, 2, NULL },
+        { "llama.expert_weights_scale", QR_GGUF_F32, 0, NULL },
+        { "llama.expert_shared_count", QR_GGUF_U32, 1, NULL },
+    };
+    struct qr_model_config c =
+        WITH("llama", keys, "blk.1.ffn_gate_inp.weight", "blk.3.ffn_gate_inp.weight");
+    assert_true(!c.layers[0].moe && c.layers[1].moe && !c.layers[2].moe && c.layers[3].moe);
+    assert_true(c.moe.weights_scale == 1 && c.moe.n_shared == 1 && c.moe.shared_ffn_size == 160);
+    qr_model_config_free(&c);
+    const struct entry many[] = {
+        keys[0],
+        keys[1],
+        { "llama.expert_shared_count", QR_GGUF_U32, 1e6, NULL },
+    };
+    const struct entry large[] = {
+        keys[0],
+        keys[1],
+        { "llama.expert_feed_forward_length", QR_GGUF_U32, 4e9, NULL },
+    };
+    struct quire_error err = QUIRE_ERROR_INIT;
+    assert_status(QUIRE_E_FORMAT, make("llama", many, LEN(many), &c, &err));
+    assert_non_null(strstr(err.msg, "llama: 1000000 shared experts of size 160"));
+    assert_status(QUIRE_E_FORMAT, make("llama", large, LEN(large), &c, &err));
+    assert_non_null(strstr(err.msg, "llama: 0 shared experts of size 4000000000"));
+}
+
+/* A name is cut after a whole character, and has no control characters. */
+static void test_names(void **state)
+{
+    (void)state;
+    enum { ROOM = sizeof((struct qr_model_config *)0)->name };
+    char name[ROOM + 8];
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    memcpy(name, "a\x01\x7f\tb", 5);
+    memcpy(name + ROOM - 2, "\xc3\xa9", 2);
+    const struct entry e[] = { { "general.name", QR_GGUF_STRING, 0, name } };
+    struct qr_model_config c = good("llama", e, 1);
+    assert_int_equal(strlen(c.name), ROOM - 2);
+    assert_memory_equal(c.name, "a   bx", 6);
+    qr_model_config_free(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_types),           cmocka_unit_test(test_arrays),
         cmocka_unit_test(test_zero_is_default), cmocka_unit_test(test_mla_sizes),
-        cmocka_unit_test(test_rope_tensors),
+        cmocka_unit_test(test_rope_tensors),    cmocka_unit_test(test_options_by_tensor),
+        cmocka_unit_test(test_encoder_tensors), cmocka_unit_test(test_expert_tensors),
+        cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_jinja_edge.c - long strings, characters whose case changes their length, numbers at the ends
- * of their ranges, rare forms of the syntax. Results are those of Jinja2 3.1. */
+ * of their ranges, rare forms of the syntax. Results are those of Jinja2 3.1, but objects print
+ * without their address. */
 #include "test_jinja.h"
 
 static const struct jinja_case values[] = {

@@ -58,6 +58,8 @@ static void accepted(void **state)
     (void)state;
     static const char *const texts[] = {
         "0",
+        "0e99999999999999999999",
+        "1e-99999999999999999999",
         "-0",
         "-0.0",
         "1e308",
@@ -145,6 +147,8 @@ static void rejected(void **state)
         { "\"\xe2\x82\"", 1, QUIRE_E_FORMAT },
         { "\xef\xbb\xbf{}", 0, QUIRE_E_FORMAT },
         { "1e9999", 0, QUIRE_E_RANGE },
+        { "1e99999999999999999999", 0, QUIRE_E_RANGE },
+        { "-1.5e+18446744073709551999", 0, QUIRE_E_RANGE },
         { "-1e309", 0, QUIRE_E_RANGE },
         { "0.001e313", 0, QUIRE_E_RANGE },
         { "9223372036854775808", 0, QUIRE_E_RANGE },
@@ -164,6 +168,24 @@ static void rejected(void **state)
     assert_null(qr_json_parse("[1]\0", 4, 0, NULL, &e));
     assert_null(qr_json_parse("\n\n [1,\nx]", 9, 0, NULL, &e));
     assert_int_equal(e.line, 4);
+}
+
+/* A duplicate key that is long is cut after a whole character. */
+static void long_duplicate(void **state)
+{
+    (void)state;
+    for (size_t before = 0; before < 3; before++) {
+        struct qr_json_error e;
+        char key[128] = "ab", text[300];
+        key[before] = 0;
+        for (int i = 0; i < 30; i++)
+            strcat(key, "\u65e5");
+        snprintf(text, sizeof text, "{\"%s\":1,\"%s\":2}", key, key);
+        assert_null(parse(text, 0, &e));
+        const size_t n = before + (sizeof e.key - 1 - before) / 3 * 3;
+        assert_int_equal(strlen(e.key), n);
+        assert_memory_equal(e.key, key, n);
+    }
 }
 
 /* Every prefix and every changed byte of a text is refused or parsed, within its bytes. */
@@ -447,17 +469,12 @@ static void hostile_conversation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(accepted),
-        cmocka_unit_test(rejected),
-        cmocka_unit_test(mutated),
-        cmocka_unit_test(depth),
-        cmocka_unit_test(values),
-        cmocka_unit_test(quote),
-        cmocka_unit_test(many_keys),
-        cmocka_unit_test(hostile_memory),
-        cmocka_unit_test(hostile_keys),
-        cmocka_unit_test(no_memory),
-        cmocka_unit_test(hostile_conversation),
+        cmocka_unit_test(accepted),       cmocka_unit_test(rejected),
+        cmocka_unit_test(long_duplicate), cmocka_unit_test(mutated),
+        cmocka_unit_test(depth),          cmocka_unit_test(values),
+        cmocka_unit_test(quote),          cmocka_unit_test(many_keys),
+        cmocka_unit_test(hostile_memory), cmocka_unit_test(hostile_keys),
+        cmocka_unit_test(no_memory),      cmocka_unit_test(hostile_conversation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_tokenizer_pair.c - templates of pairs of texts in tokenizer.json, pieces that are longer than
- * those that are merged as a whole. */
+/* test_tokenizer_pair.c - templates of pairs of texts in tokenizer.json; pieces that are too long
+ * to be merged as a whole. */
 #include "test_tokenizer.h"
 #include "tokenizer/types.h"
 

@@ -95,8 +95,8 @@ static void dotted_capital(void **state)
     quire_tokenizer_close(t);
 }
 
-/* Ideographs of all blocks, here their first and last characters, are words of their own; characters
- * around the blocks are not. */
+/* Ideographs of all blocks, here their first and last characters, are words of their own;
+ * characters around the blocks are not. */
 static void ideographs(void **state)
 {
     (void)state;
