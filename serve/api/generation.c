@@ -16,8 +16,8 @@
 #include <string.h>
 
 enum {
-    /* Requests of one generation in the engine at a time, for routes with many inputs: a client
-     * cannot fill the queue with one call. */
+    /* Requests of one generation in the engine at a time, for routes with many inputs; in a short
+     * queue half of it: a client cannot fill the queue with one call. */
     MAX_IN_FLIGHT = 32,
     /* Prompts of fewer bytes are tokenized on the event loop, in well below a millisecond. */
     INLINE_BYTES = 8192,
@@ -291,10 +291,11 @@ static void submitted(void *user)
 void generation_submit_more(struct generation *g)
 {
     struct generation_run *run = g->run;
-    const uint32_t in_flight = run->n_submitted - run->n_ended;
-    uint32_t end = run->n_submitted + MAX_IN_FLIGHT - in_flight;
+    if (run->submitting)
+        return;
+    uint32_t end = run->n_ended + run->max_in_flight;
     end = end < g->n_requests ? end : g->n_requests;
-    if (run->submitting || end == run->n_submitted)
+    if (end == run->n_submitted)
         return;
     run->job_end = end;
     run->submitting = true;
@@ -314,11 +315,15 @@ static bool admit(struct generation *g, struct api_error *error)
 {
     const struct model *m = g->model;
     const struct options *o = &g->server->options;
-    const uint32_t first = g->n_requests < MAX_IN_FLIGHT ? g->n_requests : MAX_IN_FLIGHT;
-    const uint32_t wanted = first * g->run->answers_per_request;
-    if (wanted > o->max_queue)
+    const uint32_t answers = g->run->answers_per_request;
+    if (answers > o->max_queue)
         return api_fail(error, 400, NULL, "n", "%u answers exceed the queue of %u (--max-queue).",
-                        (unsigned)wanted, (unsigned)o->max_queue);
+                        (unsigned)answers, (unsigned)o->max_queue);
+    const uint32_t half = o->max_queue / 2 / answers,
+                   n = half < MAX_IN_FLIGHT ? half : MAX_IN_FLIGHT;
+    g->run->max_in_flight = n > 0 ? n : 1;
+    const uint32_t wanted =
+        answers * (g->n_requests < g->run->max_in_flight ? g->n_requests : g->run->max_in_flight);
     if (m->n_answers + wanted <= o->max_queue)
         return true;
     const double running = m->info.max_seqs > 0 ? m->info.max_seqs : 1;

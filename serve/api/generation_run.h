@@ -19,6 +19,7 @@ struct generation_run {
     struct item *items; /* [n_requests] */
     uint32_t n_submitted, n_ended;
     uint32_t answers_per_request; /* n, or beam_width: what counts in the engine */
+    uint32_t max_in_flight;       /* requests in the engine at a time */
     struct model_waiter waiter;
     bool waiting, has_model, has_key, listed;
     bool begun; /* the format was told that requests are queued */
@@ -35,7 +36,7 @@ struct generation_run {
 /* Tells the format, once, that requests are queued. */
 void generation_begin_answer(struct generation *g);
 
-/* Submits requests until MAX_IN_FLIGHT are in the engine. May free the generation. */
+/* Submits requests until max_in_flight are in the engine. May free the generation. */
 void generation_submit_more(struct generation *g);
 
 /* The exchange is answered or gone: cancels what runs. May free the generation. */

@@ -426,9 +426,21 @@ def test_company(server):
     assert together == alone
 
 
+def test_short_queue():
+    """A call with more prompts than the queue has room for takes a part of it at a time."""
+    with Server(["--max-queue", "8", "-c", "256"]) as server:
+        answer = complete(server, prompt=[f"{i} foxes" for i in range(40)], n=3, max_tokens=2)
+        assert len(answer["choices"]) == 120
+        assert answer["choices"][117]["text"] == text_of(complete(server, prompt="39 foxes", max_tokens=2))
+        assert len(ask(server, "/v1/embeddings", input=["a"] * 100)["data"]) == 100
+        status, _, answer = server.post(COMPLETIONS, {"prompt": "a", "n": 9})
+        assert status == 400 and answer["error"]["param"] == "n", answer
+
+
 if __name__ == "__main__":
+    test_short_queue()
     with Server(["--parallel", "16", "-c", "1024"]) as the_server:
         for name, test in list(globals().items()):
-            if name.startswith("test_"):
+            if name.startswith("test_") and name != "test_short_queue":
                 test(the_server)
                 print("ok", name)
