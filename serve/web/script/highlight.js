@@ -2,7 +2,8 @@
 
 const MAX_HIGHLIGHT_BYTES = 40000;
 
-const HASH_COMMENTS = /^(?:py|python|sh|bash|zsh|shell|console|ruby|rb|yaml|yml|toml|ini|r|perl|pl|make|makefile|dockerfile|cmake|conf)$/i;
+const HASH_COMMENTS =
+  /^(?:py|python|sh|bash|zsh|shell|console|ruby|rb|yaml|yml|toml|ini|r|perl|pl|make|makefile|dockerfile|cmake|conf)$/i;
 const DASH_COMMENTS = /^(?:sql|lua|haskell|hs|ada|elm)$/i;
 const MARKUP = /^(?:html|xml|svg|vue)$/i;
 const NO_COLORS = /^(?:|text|txt|plain|plaintext|output|log|markdown|md)$/i;

@@ -3,7 +3,6 @@
 """Markdown from the model, well-formed and hostile: what the page makes of it."""
 import json
 import random
-import time
 
 from cases import ask, open_chat, run_tests
 
@@ -150,7 +149,7 @@ def test_growing_text_is_shown_as_the_whole(page, mock):
 
 
 def test_long_input_costs_linear_work(page, mock):
-    """Texts that are quadratic for careless parsers: 100,000 characters each, far below the limit of a test."""
+    """Texts of 100,000 characters on which a quadratic parser does not return within the time limit of a call."""
     open_chat(page, mock)
     pieces = ["*a ", "**a ", "_a ", "[", "](", "[a](", "`", "`` ` ", "<", "> ", "- ", "  - a\n", "|", "|-", "# ", "![", "~~a ", "***a*", "\\", "https://a",
               "- a\n\n", "1. a\n", "```\n", " ", "\n", "\t", "a  \n", "<https://", "* * ", "> - 1. ", "<br>", "--- ", "# a #"]
@@ -161,9 +160,6 @@ def test_long_input_costs_linear_work(page, mock):
                 const holder = document.createElement("div");
                 new MarkdownView(holder).update({json.dumps(variant)});
             }})()""")
-    started = time.monotonic()
-    page.run("1")
-    assert time.monotonic() - started < 30
 
 
 if __name__ == "__main__":
