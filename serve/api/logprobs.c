@@ -168,9 +168,10 @@ bool logprobs_extend(json_t **all, json_t *more)
     }
     if (json_is_array(more))
         ok = json_array_extend(*all, more) == 0;
-    else
-        json_object_foreach(more, name, list) ok =
-            ok && json_array_extend(json_object_get(*all, name), list) == 0;
+    json_object_foreach(more, name, list)
+    { /* none in an array */
+        ok = ok && json_array_extend(json_object_get(*all, name), list) == 0;
+    }
     json_decref(more);
     return ok;
 }

@@ -5,7 +5,6 @@
 #include "generation.h"
 #include "json_build.h"
 #include "openai_answer.h"
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

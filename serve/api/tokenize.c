@@ -83,21 +83,37 @@ static void write_tokens(struct generation *g, const int32_t *ids, size_t n)
     text_add_string(out, t->with_strings ? "]}" : "}");
 }
 
-static bool encode(struct generation *g, const char *text, size_t size,
-                   const struct quire_text_span *spans, size_t n_spans, uint32_t flags,
-                   struct api_error *error)
+/* A text to encode; spans NULL: all of it has the same flags. */
+struct source {
+    const char *text;
+    size_t size;
+    const struct quire_text_span *spans;
+    size_t n_spans;
+    uint32_t flags; /* QUIRE_ENCODE_* */
+};
+
+static quire_status encode_into(const struct quire_tokenizer *tokenizer, const struct source *s,
+                                int32_t *ids, size_t capacity, size_t *n, struct quire_error *err)
+{
+    if (s->spans != NULL)
+        return quire_tokenizer_encode_spans(tokenizer, s->text, s->size, s->spans, s->n_spans,
+                                            s->flags, ids, capacity, n, err);
+    return quire_tokenizer_encode(tokenizer, s->text, s->size, s->flags, ids, capacity, n, err);
+}
+
+static bool encode(struct generation *g, const struct source *source, struct api_error *error)
 {
     const struct quire_tokenizer *tokenizer = quire_engine_tokenizer(g->model->engine);
     struct quire_error err = QUIRE_ERROR_INIT;
-    const size_t capacity = size + 8; /* a token has a byte at least, except the special ones */
+    size_t capacity = source->size + 8, n = 0; /* mostly enough: a token has a byte at least */
     int32_t *ids = calloc(capacity, sizeof *ids);
-    size_t n = 0;
-    if (ids == NULL)
-        return api_fail(error, 500, NULL, NULL, "out of memory");
-    const quire_status s =
-        spans ? quire_tokenizer_encode_spans(tokenizer, text, size, spans, n_spans, flags, ids,
-                                             capacity, &n, &err)
-              : quire_tokenizer_encode(tokenizer, text, size, flags, ids, capacity, &n, &err);
+    quire_status s = ids ? encode_into(tokenizer, source, ids, capacity, &n, &err) : QUIRE_E_NOMEM;
+    if (s == QUIRE_E_LIMIT && n > capacity) { /* the normalizer made the text longer */
+        free(ids);
+        capacity = n;
+        ids = calloc(capacity, sizeof *ids);
+        s = ids ? encode_into(tokenizer, source, ids, capacity, &n, &err) : QUIRE_E_NOMEM;
+    }
     if (s == QUIRE_OK)
         write_tokens(g, ids, n);
     else
@@ -120,18 +136,22 @@ static bool begins_with_bos(const struct quire_tokenizer *tokenizer, const struc
 static bool tokenize_work(struct generation *g, struct api_error *error)
 {
     const struct tokenize *t = g->state;
-    if (t->text != NULL)
-        return encode(g, t->text, t->size, NULL, 0, t->flags, error);
+    const struct source plain = { .text = t->text, .size = t->size, .flags = t->flags };
     struct text prompt = { 0 };
     struct quire_text_span *spans;
     size_t n_spans;
+    if (t->text != NULL)
+        return encode(g, &plain, error);
     bool ok = chat_prompt_render(g->model->engine, &g->requests[0], t->add_generation_prompt,
                                  &prompt, &spans, &n_spans, error);
     if (ok) {
         const bool has_bos =
             begins_with_bos(quire_engine_tokenizer(g->model->engine), &prompt, spans, n_spans);
-        ok = encode(g, prompt.data ? prompt.data : "", prompt.size, spans, n_spans,
-                    QUIRE_ENCODE_PARSE_SPECIAL | (has_bos ? 0u : QUIRE_ENCODE_ADD_BOS), error);
+        const struct source rendered = { prompt.data ? prompt.data : "", prompt.size, spans,
+                                         n_spans,
+                                         QUIRE_ENCODE_PARSE_SPECIAL |
+                                             (has_bos ? 0u : QUIRE_ENCODE_ADD_BOS) };
+        ok = encode(g, &rendered, error);
     }
     free(spans);
     text_free(&prompt);
@@ -148,6 +168,7 @@ static bool read_messages(struct fields *f, struct generation *g, struct tokeniz
     struct quire_request_params *r = &g->requests[0];
     json_t *messages = NULL, *tools = NULL;
     fields_value(f, "messages", &messages);
+    fields_unsupported(f, "add_special_tokens", json_false()); /* of vLLM: the template has them */
     if (fields_array(f, "tools", 1024, &tools) && json_array_size(tools) > 0)
         r->tools_json = template_fields_dump(g, tools, f->error);
     if (!template_fields_read(f, g) || !chat_messages_read(g, r, messages, "messages", f->error))

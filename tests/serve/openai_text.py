@@ -175,7 +175,7 @@ def test_templates(server):
     assert "Be brief." in prompt and prompt.endswith("<|im_start|>assistant\n")
     without = ask(server, "/apply-template", model="tiny", messages=TALK, add_generation_prompt=False)["prompt"]
     assert prompt == without + "<|im_start|>assistant\n"
-    counted = ask(server, "/tokenize", model="tiny", messages=TALK)
+    counted = ask(server, "/tokenize", model="tiny", messages=TALK, add_special_tokens=False)
     used = ask(server, "/v1/chat/completions", model="tiny", messages=TALK, max_tokens=1)["usage"]
     assert counted["count"] == used["prompt_tokens"]
     assert ask(server, "/detokenize", model="tiny", tokens=counted["tokens"])["content"] == prompt
@@ -198,6 +198,7 @@ def test_bad_tokens(server):
         ({"content": "a", "with_pieces": 1}, "with_pieces"), ({"content": "a", "add_special": "x"}, "add_special"),
         ({"content": "a", "x": 1}, "x"), ({"messages": []}, "messages"), ({"messages": [{"role": "user"}]}, "messages[0].content"),
         ({"messages": TALK, "add_generation_prompt": 1}, "add_generation_prompt"),
+        ({"messages": TALK, "add_special_tokens": True}, "add_special_tokens"),
         ({"messages": TALK, "continue_final_message": True}, "continue_final_message"),
         ({"content": "a", "model": "none"}, "model"),
     ], {"model": "tiny"})
