@@ -75,7 +75,8 @@ function renderList(block) {
   return list;
 }
 
-// The only paragraph of an item is shown without the space around paragraphs.
+// The direction is that of the list, which decides the side of its marks too: dir=auto of a list skips
+// elements with a direction of their own. The only paragraph of an item is shown without the space around paragraphs.
 function renderItem(item) {
   const node = el("li");
   if (item.checked !== null) {
@@ -89,7 +90,6 @@ function renderItem(item) {
     if (block.type === "paragraph" && paragraphs === 1) renderInline(node, block.text);
     else node.append(renderBlock(block));
   }
-  node.dir = "auto";
   return node;
 }
 
