@@ -2,17 +2,17 @@
 
 const byId = (id) => document.getElementById(id);
 
-// An element with properties and children (strings become text). Names with a dash and `role` are
-// set as attributes, `on...` as listeners.
+// An element with properties and children: nodes, strings, or arrays of them, which may be longer than
+// a list of arguments. Names with a dash and `role` are set as attributes, `on...` as listeners.
 function el(tag, properties = {}, ...children) {
   const node = document.createElement(tag);
+  for (const child of children.flat()) node.append(child); // before dir=auto, see withInline()
   for (const [name, value] of Object.entries(properties)) {
     if (value === undefined || value === null) continue;
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (name.includes("-") || name === "role") node.setAttribute(name, value);
     else node[name] = value;
   }
-  node.append(...children);
   return node;
 }
 

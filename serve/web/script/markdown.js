@@ -43,17 +43,19 @@ class MarkdownView {
 function renderBlock(block) {
   switch (block.type) {
   case "code": return renderCode(block);
-  case "heading": return withInline(el(`h${Math.min(block.level + 2, MAX_HEADING)}`, { dir: "auto" }), block.text);
+  case "heading": return withInline(el(`h${Math.min(block.level + 2, MAX_HEADING)}`), block.text);
   case "rule": return el("hr");
-  case "quote": return el("blockquote", { dir: "auto" }, ...block.blocks.map(renderBlock));
+  case "quote": return el("blockquote", { dir: "auto" }, block.blocks.map(renderBlock));
   case "list": return renderList(block);
   case "table": return renderTable(block);
-  default: return withInline(el("p", { dir: "auto" }), block.text);
+  default: return withInline(el("p"), block.text);
   }
 }
 
+// The direction is set last: while an element has dir=auto, each child that is added costs a look at all.
 function withInline(node, text) {
   renderInline(node, text);
+  node.dir = "auto";
   return node;
 }
 
@@ -68,15 +70,15 @@ function renderCode(block) {
 }
 
 function renderList(block) {
-  const list = el(block.ordered ? "ol" : "ul", { dir: "auto" });
+  const list = el(block.ordered ? "ol" : "ul", { dir: "auto" }, block.items.map(renderItem));
   if (block.ordered && block.start !== 1) list.start = block.start;
-  for (const item of block.items) list.append(renderItem(item));
   return list;
 }
 
-// The only paragraph of an item is shown without the space around paragraphs.
+// The direction is that of the list, which decides the side of its marks too: dir=auto of a list skips
+// elements with a direction of their own. The only paragraph of an item is shown without the space around paragraphs.
 function renderItem(item) {
-  const node = el("li", { dir: "auto" });
+  const node = el("li");
   if (item.checked !== null) {
     const box = el("input", { type: "checkbox", checked: item.checked, disabled: true });
     box.setAttribute("aria-label", t(item.checked ? "done" : "notDone"));
@@ -93,11 +95,11 @@ function renderItem(item) {
 
 function renderTable(block) {
   const row = (cells, tag) =>
-    el("tr", {}, ...block.align.map((align, i) =>
-      withInline(el(tag, { dir: "auto", className: `align-${align}`, scope: tag === "th" ? "col" : undefined }),
+    el("tr", {}, block.align.map((align, i) =>
+      withInline(el(tag, { className: `align-${align}`, scope: tag === "th" ? "col" : undefined }),
         cells[i] ?? "")));
   const table = el("table", {},
     el("thead", {}, row(block.rows[0], "th")),
-    el("tbody", {}, ...block.rows.slice(1).map((cells) => row(cells, "td"))));
+    el("tbody", {}, block.rows.slice(1).map((cells) => row(cells, "td"))));
   return el("div", { className: "table-scroll", tabIndex: 0, role: "group", "aria-label": t("table") }, table);
 }

@@ -13,7 +13,7 @@ class MessageView {
     this.calls = el("div", { className: "calls" });
     this.problem = el("div", { className: "problem", role: "alert", hidden: true });
     this.footer = el("div", { className: "message-footer" });
-    this.element = el("article", { className: `message ${node.role}`, id: `message-${node.id}` },
+    this.element = el("article", { className: `message ${node.role}` },
       el("h2", { className: "unseen" }, roleName(node.role)), ...this.body(), this.footer);
     this.update();
     this.announced = this.markdown?.completeBlocks ?? 0; // an older answer is not read again
@@ -37,8 +37,8 @@ class MessageView {
   }
 
   showPlain(text) {
-    const shown = text.split(/\n{2,}/).map((part) => el("p", { dir: "auto" }, part));
-    this.content.replaceChildren(...shown);
+    this.content.replaceChildren();
+    for (const part of text.split(/\n{2,}/)) this.content.append(el("p", { dir: "auto" }, part));
   }
 
   updateThinking(thinking, text) {

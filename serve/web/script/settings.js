@@ -124,10 +124,16 @@ function checkField(id, label, checked, onchange) {
   return el("div", { className: "field check" }, box, el("label", { htmlFor: id }, label));
 }
 
+const BOX_EXAMPLES = {
+  schema: '{\n  "type": "object",\n  "properties": {\n    "city": {"type": "string"}\n  }\n}',
+  tools: '[{\n  "type": "function",\n  "function": {\n    "name": "get_weather"\n  }\n}]',
+};
+
 // A switch and the JSON that is sent while it is on.
 function boxFields(flag, name) {
   const { settings } = chat.conversation;
-  const area = el("textarea", { rows: 6, className: "code", spellcheck: false, dir: "ltr", value: settings[name] });
+  const area = el("textarea", { rows: 6, className: "code", spellcheck: false, dir: "ltr" });
+  Object.assign(area, { value: settings[name], placeholder: BOX_EXAMPLES[name] });
   const boxed = field(`set-${name}`, t(name), area, t(`${name}Help`));
   boxed.hidden = !settings[flag];
   area.addEventListener("change", () => {

@@ -148,6 +148,20 @@ def test_growing_text_is_shown_as_the_whole(page, mock):
         assert page.run(SHOW) == whole
 
 
+def test_many_parts(page, mock):
+    """More items, rows, cells and paragraphs than a call may have arguments."""
+    open_chat(page, mock)
+    n = 150000
+    for text, name in (("- a\n" * n, "li"), ("> a\n>\n" * n, "p"), ("|a|\n|-|\n" + "|b|\n" * n, "td"),
+                       ("|a" * n + "|\n" + "|-" * n + "|\n", "th"), ("a\n\n" * n, "p"), ("`a` " * 12000, "code")):
+        found = page.run(f"""(() => {{
+            const holder = document.createElement("div");
+            new MarkdownView(holder).update({json.dumps(text)});
+            return holder.querySelectorAll("{name}").length;
+        }})()""")
+        assert found == (12000 if name == "code" else n), (name, found)
+
+
 def test_long_input_costs_linear_work(page, mock):
     """Texts of 100,000 characters on which a quadratic parser does not return within the time limit of a call."""
     open_chat(page, mock)

@@ -181,7 +181,7 @@ def test_all_texts_exist(page, mock):
 def test_right_to_left(page, mock):
     open_chat(page, mock)
     ask(page, "rtl")
-    directions = page.run("[...document.querySelectorAll('.message.assistant .content > *')].map((n) => getComputedStyle(n.querySelector('li') ?? n).direction)")
+    directions = page.run("[...document.querySelectorAll('.message.assistant .content > *')].map((n) => getComputedStyle(n).direction)")
     assert directions == ["rtl", "rtl", "ltr"], directions
     shot(page, "right-to-left")
 
