@@ -54,6 +54,7 @@ static void set_params(const struct model_opening *o, struct quire_engine_params
     p->max_seqs = opt->parallel ? opt->parallel : DEFAULT_PARALLEL;
     if (p->max_seqs > p->max_requests)
         p->max_seqs = p->max_requests;
+    p->max_step_tokens = opt->step_tokens;
     p->target_itl = opt->target_itl;
     p->flags = flags;
     p->logger = &o->logger;
@@ -61,6 +62,14 @@ static void set_params(const struct model_opening *o, struct quire_engine_params
         p->draft_model_path = opt->draft_model;
         p->max_draft_tokens = DRAFTS_PER_STEP;
     }
+}
+
+static bool is_encoder(const struct quire_engine *engine)
+{
+    struct quire_model_info info;
+    quire_model_info_init(&info, sizeof info);
+    return quire_model_get_info(quire_engine_model(engine), &info) == QUIRE_OK &&
+        info.kind == QUIRE_MODEL_ENCODER;
 }
 
 static quire_status open_engine(struct model_opening *o, uint32_t flags, struct quire_error *err)
@@ -73,7 +82,9 @@ static quire_status open_engine(struct model_opening *o, uint32_t flags, struct 
     set_params(o, &p, flags);
     p.chat_template = source;
     quire_status s = quire_engine_open(&p, &o->engine, err);
-    if (s == QUIRE_E_INVALID_ARG && p.target_itl != 0) { /* encoders refuse it */
+    if (s == QUIRE_OK ? is_encoder(o->engine) : s == QUIRE_E_INVALID_ARG && p.target_itl != 0) {
+        quire_engine_close(o->engine);
+        p.max_step_tokens = 0; /* an encoder computes whole sequences and has no target */
         p.target_itl = 0;
         s = quire_engine_open(&p, &o->engine, err);
     }
