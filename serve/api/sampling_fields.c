@@ -165,15 +165,17 @@ static void read_stop(struct fields *f, const char *name, struct generation *g,
     if (!fields_value(f, name, &v))
         return;
     const size_t n = json_is_array(v) ? json_array_size(v) : 1;
-    const char **stop = generation_alloc(g, (n + 1) * sizeof *stop);
-    if (stop == NULL) {
-        api_fail(f->error, 500, NULL, NULL, "out of memory");
-        return;
-    }
     if (n > MAX_STOP) {
         fields_fail(f, name, "%s has %zu strings; at most %d are allowed.", name, n, MAX_STOP);
         return;
     }
+    const char **stop = generation_alloc(g, (r->n_stop + n + 1) * sizeof *stop);
+    if (stop == NULL) {
+        api_fail(f->error, 500, NULL, NULL, "out of memory");
+        return;
+    }
+    if (r->n_stop > 0) /* of the parameter's other name */
+        memcpy(stop, r->stop, r->n_stop * sizeof *stop);
     for (size_t i = 0; i < n; i++) {
         const json_t *s = json_is_array(v) ? json_array_get(v, i) : v;
         stop[r->n_stop] = json_string_value(s);

@@ -99,6 +99,10 @@ def test_bodies(server):
         status, _, answer = server.post("/v1/chat/completions", {**HELLO, **change})
         assert status == 400, (change, answer)
         assert param is None or answer["error"]["param"] == param, answer
+    # both names of one parameter
+    status, _, answer = server.post("/v1/chat/completions", {
+        **HELLO, "stop": [f"{i}#" for i in range(16)], "stop_sequences": ["e"] + ["#"] * 15})
+    assert status == 200 and "e" not in answer["choices"][0]["message"]["content"], answer
     status, _, answer = server.post("/v1/chat/completions", {
         "messages": [{"role": "user", "content": "word " * 4000}]})
     assert status == 400 and answer["error"]["code"] == "context_length_exceeded", answer
