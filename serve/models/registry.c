@@ -148,6 +148,12 @@ static void done(void *user)
     struct model_io *io = m->io;
     const enum stage stage = io->stage;
     io->stage = STAGE_NONE;
+    if (io->registry->closing) {
+        if (stage == STAGE_OPEN && io->opening.error.status == 0)
+            quire_engine_close(io->opening.engine);
+        m->state = MODEL_CLOSED;
+        return;
+    }
     if (stage == STAGE_CLOSE) {
         m->state = MODEL_CLOSED;
         if (io->waiters != NULL)
@@ -481,6 +487,7 @@ void registry_destroy(struct registry *r)
     if (r == NULL)
         return;
     r->closing = true;
+    loop_finish_jobs(r->server->loop); /* models that are being opened or closed */
     for (unsigned i = 0; i < N_SLOTS; i++) {
         struct model *m = &r->slots[i];
         if (m->io == NULL)

@@ -226,6 +226,13 @@ def test_one_port():
 def test_shutdown_under_load():
     """SIGTERM: streams are finished within the drain time, or end with an error event."""
     for drain, complete in (("30", True), ("0.2", False)):
+def test_shutdown_while_opening():
+    """SIGTERM before the model is open."""
+    for seconds in (0, 0.02, 0.1, 0.3):
+        with Server():
+            time.sleep(seconds)
+
+
         with Server(["--drain-timeout", drain]) as s:
             ends = []
 
@@ -255,3 +262,4 @@ test_full_queue()
 test_few_descriptors(expected)
 test_one_port()
 test_shutdown_under_load()
+test_shutdown_while_opening()
