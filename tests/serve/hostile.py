@@ -82,7 +82,8 @@ def test_malformed(server):
 def test_bodies(server):
     deep = b'{"messages":' + b"[" * 100000 + b"]" * 100000 + b"}"
     wide = b'{"messages":[' + b"{}," * 1000000 + b"{}]}"
-    for body in [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"a":NaN}', b'{"n":1e999}', deep, wide,
+    late = b'{"messages":[' + b"1," * 900000 + b"x]}" # an error after many values
+    for body in [late, b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"a":NaN}', b'{"n":1e999}', deep, wide,
                  b'{"model":"a","model":"b"}', b'{"messages":"\xc3\x28"}',
                  b'{"messages":[{"role":"user","content":"a\\u0000b"}],"stop":"\\u0000"}']:
         status = send(server, raw(body))
