@@ -14,6 +14,7 @@ enum {
     MAX_ANSWERS = 16,
     MAX_STOP = 16,
     MAX_STOP_TOKENS = 64,
+    MAX_STRING = 1024, /* bytes of a stop string, and of a breaker, which the loop tokenizes */
     MAX_BIAS = 1024,
     MAX_BREAKERS = 64,
     MAX_BREAKER_TOKENS = 32,
@@ -180,9 +181,9 @@ static void read_stop(struct fields *f, const char *name, struct generation *g,
         const json_t *s = json_is_array(v) ? json_array_get(v, i) : v;
         stop[r->n_stop] = json_string_value(s);
         if (stop[r->n_stop] == NULL || strlen(stop[r->n_stop]) != json_string_length(s) ||
-            json_string_length(s) > 1024) {
-            fields_fail(f, name,
-                        "%s must be a string or an array of strings of at most 1024 bytes.", name);
+            json_string_length(s) > MAX_STRING) {
+            fields_fail(f, name, "%s must be a string or an array of strings of at most %d bytes.",
+                        name, MAX_STRING);
             return;
         }
         r->n_stop += stop[r->n_stop][0] != '\0';
@@ -295,9 +296,11 @@ bool sampling_fields_read(struct fields *f, struct generation *g)
     if (fields_array(f, "dry_sequence_breakers", MAX_BREAKERS, &breakers))
         c->breakers = breakers;
     for (size_t i = 0; i < json_array_size(c->breakers); i++)
-        if (!json_is_string(json_array_get(c->breakers, i)))
+        if (!json_is_string(json_array_get(c->breakers, i)) ||
+            json_string_length(json_array_get(c->breakers, i)) > MAX_STRING)
             fields_fail(f, "dry_sequence_breakers",
-                        "dry_sequence_breakers must be an array of strings.");
+                        "dry_sequence_breakers must be an array of strings of at most %d bytes.",
+                        MAX_STRING);
     read_request(f, g);
     refuse_constraints(f);
     return f->error->status == 0;
