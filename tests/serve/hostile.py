@@ -3,6 +3,7 @@
 After every attack an ordinary request must get its ordinary answer."""
 import json
 import resource
+import signal
 import socket
 import subprocess
 import threading
@@ -103,9 +104,11 @@ def test_bodies(server):
         assert status == 400, (change, answer)
         assert param is None or answer["error"]["param"] == param, answer
     # both names of one parameter
-    status, _, answer = server.post("/v1/chat/completions", {
-        **HELLO, "stop": [f"{i}#" for i in range(16)], "stop_sequences": ["e"] + ["#"] * 15})
+    both = {**HELLO, "stop": [f"{i}#" for i in range(15)]}
+    status, _, answer = server.post("/v1/chat/completions", {**both, "stop_sequences": "e"})
     assert status == 200 and "e" not in answer["choices"][0]["message"]["content"], answer
+    status, _, answer = server.post("/v1/chat/completions", {**both, "stop_sequences": ["e"] * 16})
+    assert status == 400 and answer["error"]["param"] == "stop_sequences", answer
     status, _, answer = server.post("/v1/chat/completions", {
         "messages": [{"role": "user", "content": "word " * 4000}]})
     assert status == 400 and answer["error"]["code"] == "context_length_exceeded", answer
@@ -226,9 +229,6 @@ def test_one_port():
         assert other.returncode != 0 and str(s.port).encode() in other.stderr, other
 
 
-def test_shutdown_under_load():
-    """SIGTERM: streams are finished within the drain time, or end with an error event."""
-    for drain, complete in (("30", True), ("0.2", False)):
 def test_shutdown_while_opening():
     """SIGTERM before the model is open."""
     for seconds in (0, 0.02, 0.1, 0.3):
@@ -236,6 +236,34 @@ def test_shutdown_while_opening():
             time.sleep(seconds)
 
 
+def test_no_work_while_draining():
+    """A connection that stays open gets no more work done, whatever the route."""
+    with Server(["--drain-timeout", "2"]) as s:
+        long = s.connect()
+        long.sendall(raw(LONG))
+        with s.connect() as c:
+            c.sendall(raw({**LONG, "stream": False, "max_tokens": 100}))
+            wait_for_generations(s, 2)
+            s.process.send_signal(signal.SIGTERM)
+            assert c.recv(1 << 20).startswith(b"HTTP/1.1 200 ")
+            c.sendall(raw({"content": "a"}, "/tokenize"))
+            answer = c.recv(65536)
+            assert answer.startswith(b"HTTP/1.1 503 "), answer
+        long.close()
+
+
+def wait_for_generations(server, n):
+    for _ in range(1000):
+        models = server.get("/slots")[2]["models"]
+        if sum(len(m["generations"]) for m in models) >= n:
+            return
+        time.sleep(0.005)
+    raise AssertionError(models)
+
+
+def test_shutdown_under_load():
+    """SIGTERM: streams are finished within the drain time, or end with an error event."""
+    for drain, complete in (("30", True), ("0.2", False)):
         with Server(["--drain-timeout", drain]) as s:
             ends = []
 
@@ -264,5 +292,6 @@ test_timeouts()
 test_full_queue()
 test_few_descriptors(expected)
 test_one_port()
-test_shutdown_under_load()
 test_shutdown_while_opening()
+test_no_work_while_draining()
+test_shutdown_under_load()
