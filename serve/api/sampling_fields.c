@@ -166,7 +166,7 @@ static void read_stop(struct fields *f, const char *name, struct generation *g,
     if (!fields_value(f, name, &v))
         return;
     const size_t n = json_is_array(v) ? json_array_size(v) : 1;
-    if (n > MAX_STOP) {
+    if (r->n_stop + n > MAX_STOP) {
         fields_fail(f, name, "%s has %zu strings; at most %d are allowed.", name, n, MAX_STOP);
         return;
     }
